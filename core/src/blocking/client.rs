@@ -1,0 +1,99 @@
+//! The blocking client.
+
+use std::fmt;
+use std::sync::Arc;
+
+use crate::blocking::{Lease, Lock, go_on};
+use crate::builder::ClientBuilder;
+use crate::client::{LockPage, Tally, list};
+use crate::drive::drive_blocking;
+use crate::error::Error;
+use crate::handle::LeaseHandle;
+use crate::held::Held;
+use crate::session::Session;
+
+/// A connection to a store, for programs without async. Cheap to clone; one per process is enough.
+///
+/// After a fork the child may go on using it: it connects anew there.
+#[derive(Clone)]
+pub struct Client {
+    session: Arc<Session>,
+}
+
+impl Client {
+    /// Opens a store: `redis://`, `rediss://`, `redis+unix://`, `sqlite:PATH` or `memory:`.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for a bad URL; `StoreUnavailable`, `Denied`, `Unsupported` or `Corrupt` if the store
+    /// cannot be used.
+    pub fn open(url: &str) -> Result<Self, Error> {
+        Self::builder(url).open_blocking()
+    }
+
+    /// Opens a store with options; ends with [`ClientBuilder::open_blocking`].
+    pub fn builder(url: &str) -> ClientBuilder {
+        ClientBuilder::new(Some(url.to_owned()))
+    }
+
+    /// Opens the store that the environment variable `STANCHION_URL` names; ends with
+    /// [`ClientBuilder::open_blocking`].
+    pub fn from_env() -> ClientBuilder {
+        ClientBuilder::new(None)
+    }
+
+    /// The lock with this name. No I/O; a bad name is reported when the lock is used.
+    pub fn lock(&self, name: &str) -> Lock {
+        Lock::new(Arc::clone(&self.session), name)
+    }
+
+    /// Continues a lease that [`Lease::into_handle`] detached, here or in another process. A handle works once.
+    ///
+    /// # Errors
+    /// `LeaseLost` if the handle was used already or its lease has ended; `LeaseExpired` if it ran out
+    /// meanwhile; `InvalidArgument` if it is of another prefix.
+    pub fn resume_lease(&self, handle: &LeaseHandle) -> Result<Lease, Error> {
+        let live = self.session.live()?;
+        let (mut machine, token) = live.resume(handle)?;
+        let answer = drive_blocking(live, &mut machine, None, &mut go_on)?;
+        live.resumed(handle, token, &answer).map(Lease::new)
+    }
+
+    /// Releases every lease of this client that is still held, and says how many were. For shutdown.
+    ///
+    /// # Errors
+    /// The first error other than a lost lease; the others are still released.
+    pub fn release_all(&self) -> Result<usize, Error> {
+        let live = self.session.live()?;
+        let mut tally = Tally::default();
+        for held in Held::all(live) {
+            let Ok(mut releasing) = held.release(None) else { continue };
+            let answer = drive_blocking(live, &mut releasing.machine, None, &mut go_on);
+            tally.count(answer.and_then(|answer| releasing.judge(&answer)));
+        }
+        tally.result()
+    }
+
+    /// Names of locks that are held now, a page at a time: `None` first, then what the last page gave.
+    pub fn locks(&self, page: Option<u64>) -> Result<LockPage, Error> {
+        list(self.session.live()?, page)
+    }
+}
+
+impl fmt::Debug for Client {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("blocking::Client")
+    }
+}
+
+impl ClientBuilder {
+    /// Opens the store for blocking use: connects once and checks the server's version.
+    ///
+    /// # Errors
+    /// As [`Client::open`].
+    pub fn open_blocking(self) -> Result<Client, Error> {
+        let session = Arc::new(self.session()?);
+        let live = session.live()?;
+        live.store.check(live.give_up()).map_err(|failure| Error::from(failure).during("open", ""))?;
+        Ok(Client { session })
+    }
+}

@@ -1,0 +1,139 @@
+//! The blocking lease.
+
+use std::fmt;
+use std::ops::ControlFlow;
+use std::time::Duration;
+
+use crate::blocking::go_on;
+use crate::channel::HOST_TURN;
+use crate::drive::drive_blocking;
+use crate::engine::lease::LossReason;
+use crate::error::Error;
+use crate::handle::LeaseHandle;
+use crate::held::Held;
+use crate::token::Token;
+use crate::verbs::Fence;
+
+/// A lock that is ours until it is released, expires, or is lost.
+///
+/// Dropping a lease releases it in the background, as far as the store can be reached. To be sure, and to
+/// learn whether it was ours to the end, call [`Lease::release`].
+#[must_use = "dropping a lease releases the lock"]
+pub struct Lease {
+    held: Held,
+}
+
+impl Lease {
+    pub(crate) fn new(held: Held) -> Self {
+        Self { held }
+    }
+
+    /// The lock's name.
+    pub fn name(&self) -> &str {
+        self.held.name.as_str()
+    }
+
+    /// The number of this grant: larger than that of every earlier grant of the lock. Pass it along with
+    /// writes, so that the resource can refuse a holder that came too late.
+    pub fn fence(&self) -> Fence {
+        self.held.fence
+    }
+
+    /// The secret that proves the lease is ours.
+    pub fn token(&self) -> &Token {
+        &self.held.token
+    }
+
+    /// How long the lease is surely ours from now on, without further renewal; zero if it is not.
+    pub fn remaining(&self) -> Duration {
+        self.held.remaining()
+    }
+
+    /// Whether the lease is ours now. Computed from the clock at the time of the call.
+    pub fn is_valid(&self) -> bool {
+        self.held.is_valid()
+    }
+
+    /// Why the lease was lost, if it was.
+    pub fn loss(&self) -> Option<LossReason> {
+        self.held.loss()
+    }
+
+    /// Waits up to `time` for the lease to be lost; true if it was. The loss is announced at the latest at
+    /// the lease's deadline.
+    pub fn wait_lost(&self, time: Duration) -> bool {
+        self.wait_lost_while(time, &mut go_on)
+    }
+
+    /// As [`Lease::wait_lost`]; while waiting, `host_turn` runs at least every 50 ms on this thread and may
+    /// end the wait.
+    pub fn wait_lost_while(&self, time: Duration, host_turn: &mut dyn FnMut() -> ControlFlow<()>) -> bool {
+        let clock = &self.held.live.clock;
+        let until = clock.now() + time;
+        loop {
+            let slice_end = until.min(clock.now() + HOST_TURN);
+            if self.held.cell.wait_lost(clock, slice_end, HOST_TURN) {
+                return true;
+            }
+            if clock.now() >= until || host_turn().is_break() {
+                return false;
+            }
+        }
+    }
+
+    /// Prolongs the lease to at least `ttl` from now; never shortens it.
+    ///
+    /// # Errors
+    /// `LeaseLost` or `LeaseExpired` if it has ended; `StoreUnavailable` or `Indeterminate` if the store did
+    /// not answer, and then the lease goes on to its old deadline.
+    pub fn extend(&self, ttl: Duration) -> Result<(), Error> {
+        let mut machine = self.held.extend(ttl)?;
+        let answer = drive_blocking(&self.held.live, &mut machine, None, &mut go_on)?;
+        self.held.extended(answer)
+    }
+
+    /// Gives the lock back and hands it to the next waiter.
+    ///
+    /// # Errors
+    /// `LeaseExpired` if it had run out, `LeaseLost` if another got it meanwhile, `Indeterminate` if that
+    /// cannot be known. The lease is over in any case.
+    pub fn release(self) -> Result<(), Error> {
+        self.release_after(None)
+    }
+
+    /// Gives the lock back, but keeps it closed for `cooldown` (50 ms to 365 days) before anybody can get it.
+    ///
+    /// # Errors
+    /// As [`Lease::release`]; after an error there is no cooldown.
+    pub fn release_with_cooldown(self, cooldown: Duration) -> Result<(), Error> {
+        self.release_after(Some(cooldown))
+    }
+
+    fn release_after(self, cooldown: Option<Duration>) -> Result<(), Error> {
+        let mut releasing = self.held.release(cooldown)?;
+        let answer = drive_blocking(&self.held.live, &mut releasing.machine, None, &mut go_on)?;
+        releasing.judge(&answer)
+    }
+
+    /// Prolongs the lease to `ttl`, stops renewing it, and returns a form of it that another process can
+    /// [resume](super::Client::resume_lease) within that time.
+    ///
+    /// # Errors
+    /// As [`Lease::extend`]; the lease is released then.
+    pub fn into_handle(self, ttl: Duration) -> Result<LeaseHandle, Error> {
+        self.extend(ttl)?;
+        Ok(self.held.detach())
+    }
+}
+
+impl Drop for Lease {
+    fn drop(&mut self) {
+        self.held.let_go();
+    }
+}
+
+impl fmt::Debug for Lease {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Lease({:?}, fence {}, {:?} left)", self.name(), self.fence(), self.remaining())
+    }
+}

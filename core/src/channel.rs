@@ -1,0 +1,209 @@
+//! The channel of hints of one client: opened on the first wait, read by a waiting thread, or by a
+//! thread of its own while tasks wait.
+
+use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, TryLockError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use tokio::sync::watch;
+
+use crate::clock::{Clock, Moment};
+use crate::signals::spawn_quietly;
+use crate::store::{Hints, Store};
+use crate::wake::{Hub, Place, locked};
+
+/// A waiting thread comes back to its host this often, so that the host can run signal handlers.
+pub(crate) const HOST_TURN: Duration = Duration::from_millis(50);
+/// How long opening the channel may take before a wait goes on without it.
+const OPEN_WITHIN: Duration = Duration::from_secs(1);
+/// How long a channel that could not be opened, or broke, is left alone.
+const REOPEN_AFTER: Duration = Duration::from_secs(1);
+/// How long the reading thread stays when no task waits.
+const IDLE_EXIT: Duration = Duration::from_secs(5);
+/// How long one read of the reading thread lasts.
+const READ_SLICE: Duration = Duration::from_millis(500);
+
+/// How a wait of a thread ended.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Waited {
+    Hinted,
+    TimeUp,
+    Interrupted,
+}
+
+pub(crate) struct Channel {
+    store: Arc<dyn Store>,
+    clock: Clock,
+    hub: Arc<Hub>,
+    /// Locked by whoever reads it: a waiting thread, or the reading thread.
+    reader: Mutex<Reader>,
+    is_open: AtomicBool,
+    /// Counts attempts to open it, successful or not.
+    attempts: watch::Sender<u64>,
+    thread_runs: AtomicBool,
+}
+
+#[derive(Default)]
+struct Reader {
+    hints: Option<Box<dyn Hints>>,
+    /// All hints are delivered to the hub directly; there is nothing to read.
+    direct: bool,
+    not_before: Option<Instant>,
+}
+
+impl Channel {
+    pub(crate) fn new(store: Arc<dyn Store>, clock: Clock, hub: Arc<Hub>) -> Arc<Self> {
+        Arc::new(Self {
+            store,
+            clock,
+            hub,
+            reader: Mutex::default(),
+            is_open: AtomicBool::new(false),
+            attempts: watch::Sender::new(0),
+            thread_runs: AtomicBool::new(false),
+        })
+    }
+
+    /// Whether hints are heard now.
+    pub(crate) fn is_open(&self) -> bool {
+        self.is_open.load(Ordering::Acquire)
+    }
+
+    /// Opens the channel on the calling thread, or finds that it cannot be opened now.
+    pub(crate) fn open(&self) {
+        if !self.is_open() {
+            self.open_for(&mut locked(&self.reader));
+        }
+    }
+
+    fn open_for(&self, reader: &mut Reader) {
+        if reader.direct || reader.hints.is_some() || reader.not_before.is_some_and(|moment| Instant::now() < moment) {
+            return;
+        }
+        match self.store.listen(self.clock.now() + OPEN_WITHIN) {
+            Ok(hints) => {
+                reader.direct = hints.is_none();
+                reader.hints = hints;
+                self.is_open.store(true, Ordering::Release);
+            }
+            Err(_) => reader.not_before = Some(Instant::now() + REOPEN_AFTER),
+        }
+        self.attempts.send_modify(|count| *count += 1);
+    }
+
+    /// Reads for up to `patience`; false if there is nothing to read from.
+    fn read(&self, reader: &mut Reader, patience: Duration) -> bool {
+        self.open_for(reader);
+        let Some(hints) = &mut reader.hints else { return false };
+        if hints.read(patience, &mut |seq| self.hub.deliver(seq)).is_err() {
+            self.is_open.store(false, Ordering::Release);
+            *reader = Reader { not_before: Some(Instant::now() + REOPEN_AFTER), ..Reader::default() };
+        }
+        true
+    }
+
+    /// Waits as a thread: the first one reads the channel for all (leader), the others sleep. `host_turn`
+    /// runs at least every 50 ms and may end the wait.
+    pub(crate) fn wait(
+        &self,
+        place: &Place,
+        until: Moment,
+        host_turn: &mut dyn FnMut() -> ControlFlow<()>,
+    ) -> Waited {
+        let mut led = false;
+        let waited = loop {
+            if place.take_hint() {
+                break Waited::Hinted;
+            }
+            if self.clock.now() >= until {
+                break Waited::TimeUp;
+            }
+            if host_turn().is_break() {
+                break Waited::Interrupted;
+            }
+            let nap = self.clock.nap(until).min(HOST_TURN);
+            place.park();
+            if self.lead(nap) {
+                led = true;
+                place.unpark();
+            } else {
+                place.sleep(nap);
+            }
+        };
+        if led {
+            self.hub.nudge();
+        }
+        waited
+    }
+
+    /// Reads the channel for all, unless another does or there is nothing to read.
+    fn lead(&self, patience: Duration) -> bool {
+        match self.reader.try_lock() {
+            Ok(mut reader) => self.read(&mut reader, patience),
+            Err(TryLockError::Poisoned(poisoned)) => self.read(&mut poisoned.into_inner(), patience),
+            Err(TryLockError::WouldBlock) => false,
+        }
+    }
+
+    /// Opens the channel from a task, or finds that it cannot be opened now.
+    pub(crate) async fn open_async(self: &Arc<Self>) {
+        let mut attempts = self.attempts.subscribe();
+        attempts.mark_unchanged();
+        self.keep_reading();
+        if !self.is_open() {
+            // Whatever comes first: an attempt has ended, or it takes too long to wait for.
+            let _ = tokio::time::timeout(OPEN_WITHIN, attempts.changed()).await;
+        }
+    }
+
+    /// Waits as a task; true if a hint came.
+    pub(crate) async fn wait_async(self: &Arc<Self>, place: &Place, until: Moment) -> bool {
+        self.keep_reading();
+        while self.clock.now() < until {
+            let nap = self.clock.nap(until);
+            if tokio::time::timeout(nap, place.hinted()).await.is_ok() {
+                return true;
+            }
+        }
+        place.take_hint()
+    }
+
+    /// Sees to it that a thread reads the channel while tasks wait.
+    fn keep_reading(self: &Arc<Self>) {
+        if self.thread_runs.swap(true, Ordering::AcqRel) {
+            return;
+        }
+        let channel = Arc::downgrade(self);
+        let run = move || {
+            let mut idle_since = Instant::now();
+            while let Some(channel) = channel.upgrade() {
+                if !channel.hub.is_empty() {
+                    idle_since = Instant::now();
+                } else if idle_since.elapsed() > IDLE_EXIT {
+                    channel.thread_runs.store(false, Ordering::Release);
+                    // A task may have begun to wait just before: it saw the flag still set.
+                    if channel.hub.is_empty() || channel.thread_runs.swap(true, Ordering::AcqRel) {
+                        return;
+                    }
+                }
+                if !channel.read(&mut locked(&channel.reader), READ_SLICE) {
+                    thread::sleep(HOST_TURN);
+                }
+            }
+        };
+        if spawn_quietly("stanchion-wake", run).is_err() {
+            // Without a thread, waiters poll.
+            self.thread_runs.store(false, Ordering::Release);
+            self.attempts.send_modify(|count| *count += 1);
+        }
+    }
+
+    /// In a forked child: closes the inherited connection if nobody was reading it.
+    pub(crate) fn close_inherited(&self) {
+        if let Ok(mut reader) = self.reader.try_lock() {
+            reader.hints = None;
+        }
+    }
+}

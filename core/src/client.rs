@@ -1,0 +1,150 @@
+//! The async client.
+
+use std::fmt;
+use std::sync::Arc;
+
+use crate::builder::ClientBuilder;
+use crate::drive::drive;
+use crate::error::{Error, ErrorKind};
+use crate::handle::LeaseHandle;
+use crate::held::Held;
+use crate::lease::Lease;
+use crate::lock::Lock;
+use crate::session::{Live, Session};
+
+/// A connection to a store, for async programs on tokio. Cheap to clone; one per process is enough.
+///
+/// After a fork the child may go on using it: it connects anew there.
+#[derive(Clone)]
+pub struct Client {
+    session: Arc<Session>,
+}
+
+/// Some of the locks that are held now.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct LockPage {
+    /// Their names, in no order. A name may be in two pages.
+    pub names: Vec<String>,
+    /// Pass this to get the next page; `None` if this was the last.
+    pub next: Option<u64>,
+}
+
+impl Client {
+    /// Opens a store: `redis://`, `rediss://`, `redis+unix://`, `sqlite:PATH` or `memory:`.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for a bad URL; `StoreUnavailable`, `Denied`, `Unsupported` or `Corrupt` if the store
+    /// cannot be used.
+    pub async fn open(url: &str) -> Result<Self, Error> {
+        Self::builder(url).open().await
+    }
+
+    /// Opens a store with options.
+    pub fn builder(url: &str) -> ClientBuilder {
+        ClientBuilder::new(Some(url.to_owned()))
+    }
+
+    /// Opens the store that the environment variable `STANCHION_URL` names.
+    pub fn from_env() -> ClientBuilder {
+        ClientBuilder::new(None)
+    }
+
+    /// The lock with this name. No I/O; a bad name is reported when the lock is used.
+    pub fn lock(&self, name: &str) -> Lock {
+        Lock::new(Arc::clone(&self.session), name)
+    }
+
+    /// Continues a lease that [`Lease::into_handle`](crate::Lease::into_handle) detached, here or in another
+    /// process. A handle works once.
+    ///
+    /// # Errors
+    /// `LeaseLost` if the handle was used already or its lease has ended; `LeaseExpired` if it ran out
+    /// meanwhile; `InvalidArgument` if it is of another prefix.
+    pub async fn resume_lease(&self, handle: &LeaseHandle) -> Result<Lease, Error> {
+        let live = self.session.live()?;
+        let (mut machine, token) = live.resume(handle)?;
+        let answer = drive(live, &mut machine, None).await?;
+        live.resumed(handle, token, &answer).map(Lease::new)
+    }
+
+    /// Releases every lease of this client that is still held, and says how many were. For shutdown.
+    ///
+    /// # Errors
+    /// The first error other than a lost lease; the others are still released.
+    pub async fn release_all(&self) -> Result<usize, Error> {
+        let live = self.session.live()?;
+        let mut tally = Tally::default();
+        for held in Held::all(live) {
+            let Ok(mut releasing) = held.release(None) else { continue };
+            let answer = drive(live, &mut releasing.machine, None).await;
+            tally.count(answer.and_then(|answer| releasing.judge(&answer)));
+        }
+        tally.result()
+    }
+
+    /// Names of locks that are held now, a page at a time: `None` first, then what the last page gave.
+    pub async fn locks(&self, page: Option<u64>) -> Result<LockPage, Error> {
+        let live = Arc::clone(self.session.live()?);
+        let listing = tokio::task::spawn_blocking(move || list(&live, page));
+        listing.await.map_err(|_| Error::new(ErrorKind::Internal, "the listing was interrupted"))?
+    }
+}
+
+impl fmt::Debug for Client {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Client")
+    }
+}
+
+impl ClientBuilder {
+    /// Opens the store for async use: connects once and checks the server's version.
+    ///
+    /// # Errors
+    /// As [`Client::open`].
+    pub async fn open(self) -> Result<Client, Error> {
+        let session = Arc::new(self.session()?);
+        let live = Arc::clone(session.live()?);
+        let check = tokio::task::spawn_blocking(move || live.store.check(live.give_up()));
+        let checked =
+            check.await.map_err(|_| Error::new(ErrorKind::Internal, "opening the store was interrupted"))?;
+        checked.map_err(|failure| Error::from(failure).during("open", ""))?;
+        Ok(Client { session })
+    }
+}
+
+/// One page of a listing.
+pub(crate) fn list(live: &Live, page: Option<u64>) -> Result<LockPage, Error> {
+    let (next, names) = live
+        .store
+        .list(page.unwrap_or(0), live.give_up())
+        .map_err(|failure| Error::from(failure).during("locks", ""))?;
+    let names = names.iter().map(|name| name.as_str().to_owned()).collect();
+    Ok(LockPage { names, next: (next != 0).then_some(next) })
+}
+
+/// Counts releases, and keeps the first error that is worth telling.
+#[derive(Default)]
+pub(crate) struct Tally {
+    released: usize,
+    error: Option<Error>,
+}
+
+impl Tally {
+    pub(crate) fn count(&mut self, result: Result<(), Error>) {
+        match result {
+            Ok(()) => self.released += 1,
+            Err(error) if error.is_lost() => {}
+            Err(error) => {
+                self.error.get_or_insert(error);
+            }
+        }
+    }
+
+    pub(crate) fn result(self) -> Result<usize, Error> {
+        match self.error {
+            None => Ok(self.released),
+            Some(error) => Err(error),
+        }
+    }
+}

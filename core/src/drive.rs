@@ -1,0 +1,112 @@
+//! The two drivers: they do what a machine asks, and nothing else.
+
+use std::ops::ControlFlow;
+use std::time::Duration;
+
+use crate::clock::Moment;
+use crate::engine::{Machine, Step};
+use crate::error::{Error, ErrorKind};
+use crate::session::Live;
+use crate::channel::{HOST_TURN, Waited};
+use crate::wake::Place;
+
+/// Runs a machine on the running tokio runtime. Dropping the future abandons the call cleanly.
+pub(crate) async fn drive<M: Machine>(
+    live: &Live,
+    machine: &mut M,
+    place: Option<&Place>,
+) -> Result<M::Output, Error> {
+    let guard = Abandon { live, machine };
+    let machine = &mut *guard.machine;
+    loop {
+        match machine.step(live.clock.now()) {
+            Step::Send(call) => {
+                let result = live.store.perform_async(&call.request, call.until).await;
+                machine.reply(live.clock.now(), call.number, result);
+            }
+            Step::Listen => {
+                live.channel.open_async().await;
+                machine.listening();
+            }
+            Step::Wait { until, hints } => match place.filter(|_| hints) {
+                Some(place) => {
+                    if live.channel.wait_async(place, until).await {
+                        machine.hint();
+                    }
+                }
+                None => tokio::time::sleep(live.clock.nap(until)).await,
+            },
+            Step::Done(outcome) => return outcome,
+        }
+    }
+}
+
+/// What a host does while one of its threads waits; it may end the wait.
+pub(crate) type HostTurn<'a> = &'a mut dyn FnMut() -> ControlFlow<()>;
+
+/// Runs a machine on the calling thread. `host_turn` runs at least every 50 ms of waiting.
+pub(crate) fn drive_blocking<M: Machine>(
+    live: &Live,
+    machine: &mut M,
+    place: Option<&Place>,
+    host_turn: HostTurn<'_>,
+) -> Result<M::Output, Error> {
+    let guard = Abandon { live, machine };
+    let machine = &mut *guard.machine;
+    loop {
+        match machine.step(live.clock.now()) {
+            Step::Send(call) => {
+                let result = live.store.perform(&call.request, call.until);
+                machine.reply(live.clock.now(), call.number, result);
+            }
+            Step::Listen => {
+                live.channel.open();
+                machine.listening();
+            }
+            Step::Wait { until, hints } => {
+                let waited = match place.filter(|_| hints) {
+                    Some(place) => live.channel.wait(place, until, host_turn),
+                    None => pause(live, until, host_turn),
+                };
+                match waited {
+                    Waited::Hinted => machine.hint(),
+                    Waited::TimeUp => {}
+                    Waited::Interrupted => {
+                        return Err(Error::new(ErrorKind::Cancelled, "the wait was interrupted"));
+                    }
+                }
+            }
+            Step::Done(outcome) => return outcome,
+        }
+    }
+}
+
+/// Sleeps without hints.
+fn pause(live: &Live, until: Moment, host_turn: HostTurn<'_>) -> Waited {
+    loop {
+        if host_turn().is_break() {
+            return Waited::Interrupted;
+        }
+        let nap: Duration = live.clock.nap(until).min(HOST_TURN);
+        if live.clock.now() >= until {
+            return Waited::TimeUp;
+        }
+        std::thread::sleep(nap);
+    }
+}
+
+/// However the call ends, what it left behind is cleaned up by the keeper.
+struct Abandon<'a, M: Machine> {
+    live: &'a Live,
+    machine: &'a mut M,
+}
+
+impl<M: Machine> Drop for Abandon<'_, M> {
+    fn drop(&mut self) {
+        if let Some(request) = self.machine.abandon()
+            && !self.live.is_inherited()
+        {
+            self.live.keeper.errand(request);
+        }
+    }
+}

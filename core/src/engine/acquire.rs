@@ -1,0 +1,431 @@
+//! Acquiring a lock, with waiting.
+//!
+//! The truth rule: a lease begins only by the reply to a call that was sent, and its deadline counts from
+//! when that call was sent. Hints only make the machine ask sooner.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::clock::Moment;
+use crate::engine::{Call, Dice, Machine, RESEND_AFTER, Step, deadline};
+use crate::error::{Error, ErrorKind};
+use crate::name::LockName;
+use crate::store::{Failure, FailureKind};
+use crate::token::Token;
+use crate::verbs::{Acquire, AcquireReply, Digest, Fence, Leave, Obstacle, Reply, Request, Waiter};
+
+/// Shortest and longest pause between two polls of a waiter, before jitter is drawn.
+const POLL_LEAST: Duration = Duration::from_millis(500);
+const POLL_MOST: Duration = Duration::from_millis(750);
+/// Even a holder about to expire is not asked about more often.
+const POLL_FLOOR: Duration = Duration::from_millis(5);
+
+/// What is asked for.
+#[derive(Clone, Debug)]
+pub struct AcquireOrder {
+    /// Which lock.
+    pub name: LockName,
+    /// Fresh for every call.
+    pub token: Token,
+    /// Life of the lease.
+    pub ttl: Duration,
+    /// How long to wait; zero only tries.
+    pub wait: Duration,
+    /// How long a try may take when the store is slow.
+    pub timeout: Duration,
+    /// Give up at once when the holder's ttl is longer than the wait.
+    pub fail_fast: bool,
+    /// Take over foreign values that never expire, after this time.
+    pub adopt_after: Option<Duration>,
+    /// Shown by `holder`.
+    pub owner: Arc<str>,
+    /// One more than the highest fence seen.
+    pub min_fence: Fence,
+    /// Who to hint.
+    pub waiter: Waiter,
+    /// As in [`Leave`].
+    pub foreign_share: bool,
+}
+
+/// A lock that was granted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Grant {
+    /// The fence of the grant.
+    pub fence: Fence,
+    /// Until when the lease is surely ours.
+    pub deadline: Moment,
+    /// Whether another copy of the acquire may still be on its way.
+    pub resent: bool,
+}
+
+/// How an acquire ended.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Acquired {
+    /// The lock is ours.
+    Granted(Grant),
+    /// A try found it busy.
+    Busy,
+}
+
+/// A foreign value that never expires: since when it has been seen unchanged.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Sighting {
+    /// Which value.
+    pub digest: Digest,
+    /// First seen.
+    pub since: Moment,
+}
+
+/// See the module's documentation.
+#[derive(Debug)]
+pub struct AcquireMachine {
+    order: AcquireOrder,
+    dice: Dice,
+    started: Moment,
+    give_up: Moment,
+    /// Sendings without an answer so far, the newest last.
+    open: Vec<Sending>,
+    /// Whether the newest of them is still awaited.
+    in_flight: bool,
+    sendings: u32,
+    next_at: Moment,
+    hinted: bool,
+    /// Whether hints will be heard, or never: only then may a call register.
+    can_register: bool,
+    wants_channel: bool,
+    registered: bool,
+    failures: u32,
+    last_failure: Option<Failure>,
+    sighting: Option<Sighting>,
+    phase: Phase,
+}
+
+#[derive(Debug)]
+struct Sending {
+    number: u32,
+    at: Moment,
+}
+
+#[derive(Debug)]
+enum Phase {
+    Asking,
+    /// Ending without the lock: a leave is to be sent (`None`) or on its way.
+    Leaving(Option<Sending>, Ending),
+    Done(Option<Ending>),
+    /// The lock is ours, or nothing was left behind.
+    Clean,
+}
+
+#[derive(Debug)]
+enum Ending {
+    Granted(Grant),
+    Busy,
+    TimedOut,
+    Failed(Failure),
+}
+
+impl AcquireMachine {
+    /// A machine that has sent nothing yet. `listening` says whether the channel of hints is open already.
+    pub fn new(
+        order: AcquireOrder,
+        now: Moment,
+        listening: bool,
+        sighting: Option<Sighting>,
+        dice: Dice,
+    ) -> Self {
+        let patience = if order.wait.is_zero() { order.timeout } else { order.wait };
+        Self {
+            dice,
+            started: now,
+            give_up: now + patience,
+            open: Vec::new(),
+            in_flight: false,
+            sendings: 0,
+            next_at: now,
+            hinted: false,
+            can_register: listening,
+            wants_channel: false,
+            registered: false,
+            failures: 0,
+            last_failure: None,
+            sighting,
+            phase: Phase::Asking,
+            order,
+        }
+    }
+
+    /// The foreign value in the way, for the next call on the same name.
+    pub fn sighting(&self) -> Option<&Sighting> {
+        self.sighting.as_ref()
+    }
+
+    fn only_tries(&self) -> bool {
+        self.order.wait.is_zero()
+    }
+
+    fn ask(&mut self, now: Moment) -> Step<Acquired> {
+        if self.in_flight {
+            match self.open.last() {
+                Some(sending) if now < sending.at + RESEND_AFTER => {
+                    return Step::Wait { until: sending.at + RESEND_AFTER, hints: false };
+                }
+                _ => self.in_flight = false,
+            }
+        }
+        if now >= self.give_up && self.sendings > 0 {
+            let ending = match self.last_failure.take() {
+                Some(failure) => Ending::Failed(failure),
+                None if self.unanswered_last() => {
+                    Ending::Failed(Failure::new(FailureKind::Lost, "the store did not answer"))
+                }
+                None => Ending::TimedOut,
+            };
+            return self.end(ending, now);
+        }
+        if self.wants_channel {
+            return Step::Listen;
+        }
+        if self.hinted || now >= self.next_at {
+            return self.send(now);
+        }
+        Step::Wait { until: self.next_at.min(self.give_up), hints: true }
+    }
+
+    /// Whether the newest sending has no answer.
+    fn unanswered_last(&self) -> bool {
+        self.open.last().is_some_and(|sending| sending.number == self.sendings)
+    }
+
+    fn send(&mut self, now: Moment) -> Step<Acquired> {
+        self.hinted = false;
+        self.sendings += 1;
+        self.in_flight = true;
+        self.open.push(Sending { number: self.sendings, at: now });
+        let registers = !self.only_tries() && self.can_register;
+        self.registered |= registers;
+        let order = &self.order;
+        let request = Request::Acquire(Acquire {
+            name: order.name.clone(),
+            token: order.token.clone(),
+            ttl: order.ttl,
+            min_fence: order.min_fence,
+            waiter: registers.then_some(order.waiter),
+            patience: order.fail_fast.then(|| self.give_up.since(now)),
+            owner: Arc::clone(&order.owner),
+            adopt: self.ripe(now).map(|sighting| sighting.digest.clone()),
+        });
+        Step::Send(Call { number: self.sendings, request, until: now + RESEND_AFTER })
+    }
+
+    /// The foreign value in the way, if it was there long enough to be taken over.
+    fn ripe(&self, now: Moment) -> Option<&Sighting> {
+        let grace = self.order.adopt_after?;
+        self.sighting.as_ref().filter(|sighting| now >= sighting.since + grace)
+    }
+
+    fn granted(&mut self, now: Moment, sent: Moment, fence: Fence, ttl: Duration) {
+        let deadline = deadline(sent, ttl);
+        if now < deadline {
+            let grant = Grant { fence, deadline, resent: !self.open.is_empty() };
+            self.phase = Phase::Done(Some(Ending::Granted(grant)));
+        } else {
+            // Too late to be sure of: ask again. K holds our token, so this prolongs the lease.
+            self.next_at = now;
+        }
+    }
+
+    fn obstructed(&mut self, now: Moment, obstacle: Obstacle, registered: bool) {
+        self.note_sighting(now, &obstacle);
+        if self.only_tries() {
+            self.end_with(Ending::Busy);
+        } else if registered {
+            let pause = self.dice.between(POLL_LEAST, POLL_MOST);
+            let pause = obstacle.remaining.map_or(pause, |remaining| remaining.min(pause));
+            self.next_at = now + pause.max(POLL_FLOOR);
+            if let (Some(sighting), Some(grace)) = (&self.sighting, self.order.adopt_after) {
+                self.next_at = self.next_at.min((sighting.since + grace).max(now + POLL_FLOOR));
+            }
+        } else if self.order.fail_fast && self.hopeless(now, &obstacle) {
+            self.end_with(Ending::TimedOut);
+        } else {
+            self.wants_channel = !self.can_register;
+            self.next_at = now;
+        }
+    }
+
+    fn hopeless(&self, now: Moment, obstacle: &Obstacle) -> bool {
+        obstacle.remaining.is_none_or(|remaining| remaining > self.give_up.since(now))
+    }
+
+    fn note_sighting(&mut self, now: Moment, obstacle: &Obstacle) {
+        match &obstacle.unexpiring {
+            None => self.sighting = None,
+            Some(digest) => {
+                if self.sighting.as_ref().is_none_or(|sighting| sighting.digest != *digest) {
+                    self.sighting = Some(Sighting { digest: digest.clone(), since: now });
+                }
+            }
+        }
+    }
+
+    fn failed(&mut self, now: Moment, failure: Failure) {
+        let patience_over = self.only_tries()
+            && matches!(failure.kind, FailureKind::NotSent | FailureKind::Refused)
+            && now >= self.started + RESEND_AFTER;
+        if !failure.is_retryable() || patience_over {
+            return self.end_with(Ending::Failed(failure));
+        }
+        // A lost reply has cost its time already: ask again at once, but not in a tight loop.
+        self.next_at = now + self.dice.backoff(self.failures);
+        self.failures += 1;
+        self.last_failure = Some(failure);
+    }
+
+    fn end_with(&mut self, ending: Ending) {
+        self.phase = if self.may_have_left_traces() {
+            Phase::Leaving(None, ending)
+        } else {
+            Phase::Done(Some(ending))
+        };
+    }
+
+    fn end(&mut self, ending: Ending, now: Moment) -> Step<Acquired> {
+        self.end_with(ending);
+        self.step(now)
+    }
+
+    /// Whether an entry or a grant of ours may be in the store, or may still get there.
+    fn may_have_left_traces(&self) -> bool {
+        self.registered || !self.open.is_empty()
+    }
+
+    fn leave(&mut self, now: Moment) -> Step<Acquired> {
+        let Phase::Leaving(sending, _) = &mut self.phase else { return Step::Wait { until: now, hints: false } };
+        match sending {
+            None => {
+                self.sendings += 1;
+                *sending = Some(Sending { number: self.sendings, at: now });
+                let request = self.farewell();
+                Step::Send(Call { number: self.sendings, request, until: now + RESEND_AFTER })
+            }
+            Some(sending) if now < sending.at + RESEND_AFTER => {
+                Step::Wait { until: sending.at + RESEND_AFTER, hints: false }
+            }
+            Some(_) => {
+                // Others will go on trying: see `abandon`.
+                self.left(false);
+                self.step(now)
+            }
+        }
+    }
+
+    fn left(&mut self, surely: bool) {
+        if let Phase::Leaving(_, ending) = std::mem::replace(&mut self.phase, Phase::Clean) {
+            self.registered &= !surely;
+            if surely {
+                self.open.clear();
+            }
+            self.phase = Phase::Done(Some(ending));
+        }
+    }
+
+    fn farewell(&self) -> Request {
+        Request::Leave(Leave {
+            name: self.order.name.clone(),
+            token: self.order.token.clone(),
+            foreign_share: self.order.foreign_share,
+        })
+    }
+
+    fn outcome(&mut self, ending: Ending) -> Result<Acquired, Error> {
+        let result = match ending {
+            Ending::Granted(grant) => {
+                self.phase = Phase::Clean;
+                Ok(Acquired::Granted(grant))
+            }
+            Ending::Busy => Ok(Acquired::Busy),
+            Ending::TimedOut => Err(Error::new(
+                ErrorKind::LockTimeout,
+                format!("the lock is held by another; waited {:?}", self.order.wait),
+            )),
+            Ending::Failed(failure) => Err(failure.into()),
+        };
+        result.map_err(|error| error.during("acquire", self.order.name.as_str()))
+    }
+}
+
+impl Machine for AcquireMachine {
+    type Output = Acquired;
+
+    fn step(&mut self, now: Moment) -> Step<Acquired> {
+        match &mut self.phase {
+            Phase::Asking => self.ask(now),
+            Phase::Leaving(..) => self.leave(now),
+            Phase::Done(ending) => match ending.take() {
+                Some(ending) => Step::Done(self.outcome(ending)),
+                None => Step::Wait { until: Moment::FAR, hints: false },
+            },
+            Phase::Clean => Step::Wait { until: Moment::FAR, hints: false },
+        }
+    }
+
+    fn reply(&mut self, now: Moment, number: u32, result: Result<Reply, Failure>) {
+        if let Phase::Leaving(Some(sending), _) = &self.phase
+            && sending.number == number
+        {
+            return self.left(result.is_ok());
+        }
+        let Some(index) = self.open.iter().position(|sending| sending.number == number) else { return };
+        if number == self.sendings {
+            self.in_flight = false;
+        }
+        let lost = matches!(&result, Err(failure) if failure.kind == FailureKind::Lost);
+        let sent = self.open[index].at;
+        if !lost {
+            self.open.remove(index);
+        }
+        if !matches!(self.phase, Phase::Asking) {
+            return;
+        }
+        if result.is_ok() {
+            self.failures = 0;
+            self.last_failure = None;
+        }
+        match result {
+            Ok(Reply::Acquire(AcquireReply::Granted { fence, ttl })) => self.granted(now, sent, fence, ttl),
+            Ok(Reply::Acquire(AcquireReply::Waiting(obstacle))) => self.obstructed(now, obstacle, true),
+            Ok(Reply::Acquire(AcquireReply::Busy(obstacle))) => {
+                if self.registered && self.order.fail_fast && self.can_register {
+                    self.end_with(Ending::TimedOut);
+                } else {
+                    self.obstructed(now, obstacle, false);
+                }
+            }
+            Ok(_) => self.end_with(Ending::Failed(Failure::new(
+                FailureKind::Final(ErrorKind::Corrupt),
+                "the store says that this call has ended already",
+            ))),
+            Err(failure) => self.failed(now, failure),
+        }
+    }
+
+    fn hint(&mut self) {
+        self.hinted = true;
+    }
+
+    fn listening(&mut self) {
+        self.wants_channel = false;
+        self.can_register = true;
+    }
+
+    fn abandon(&mut self) -> Option<Request> {
+        if matches!(self.phase, Phase::Clean) {
+            return None;
+        }
+        // A grant that nobody took is given back; so is whatever an unanswered sending may bring.
+        let granted = matches!(self.phase, Phase::Done(Some(Ending::Granted(_))));
+        let traces = granted || self.may_have_left_traces();
+        self.phase = Phase::Clean;
+        traces.then(|| self.farewell())
+    }
+}

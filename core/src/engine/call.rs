@@ -1,0 +1,146 @@
+//! One request, sent until it is answered.
+
+use crate::clock::Moment;
+use crate::engine::{Call, Dice, Machine, RESEND_AFTER, Step};
+use crate::error::{Error, ErrorKind};
+use crate::store::{Failure, FailureKind};
+use crate::verbs::{Reply, Request};
+
+/// The answer to a request, with what is needed to judge it.
+#[derive(Debug)]
+pub struct Answer {
+    /// What the store said.
+    pub reply: Reply,
+    /// When the sending it answers was sent.
+    pub sent: Moment,
+    /// When it came.
+    pub received: Moment,
+    /// How often the request was sent in all.
+    pub sendings: u32,
+}
+
+/// See the module's documentation.
+#[derive(Debug)]
+pub struct CallMachine {
+    request: Request,
+    /// May be sent more than once.
+    repeatable: bool,
+    give_up: Moment,
+    dice: Dice,
+    sent: Vec<Moment>,
+    in_flight: bool,
+    next_at: Moment,
+    failures: u32,
+    maybe_done: bool,
+    last_failure: Option<Failure>,
+    outcome: Option<Result<Answer, Error>>,
+    /// What to send if nobody waits for the answer any more.
+    cleanup: Option<Request>,
+}
+
+impl CallMachine {
+    /// Sends `request` until it is answered or `give_up` has come.
+    pub fn new(request: Request, now: Moment, give_up: Moment, dice: Dice) -> Self {
+        Self {
+            request,
+            repeatable: true,
+            give_up,
+            dice,
+            sent: Vec::new(),
+            in_flight: false,
+            next_at: now,
+            failures: 0,
+            maybe_done: false,
+            last_failure: None,
+            outcome: None,
+            cleanup: None,
+        }
+    }
+
+    /// Never sends again what may have been carried out: a repetition would do more.
+    pub fn once(mut self) -> Self {
+        self.repeatable = false;
+        self
+    }
+
+    /// Sends this instead if the call is abandoned before it was answered.
+    pub fn or_else(mut self, cleanup: Request) -> Self {
+        self.cleanup = Some(cleanup);
+        self
+    }
+
+    fn fail(&mut self) {
+        let failure = self
+            .last_failure
+            .take()
+            .unwrap_or_else(|| Failure::new(FailureKind::Lost, "the store did not answer"));
+        let error = if failure.is_retryable() && self.maybe_done {
+            let message = format!("it may or may not have been carried out: {}", failure.message);
+            Error::new(ErrorKind::Indeterminate, message)
+        } else {
+            failure.into()
+        };
+        self.outcome = Some(Err(error.during(self.request.verb(), self.request.name().as_str())));
+    }
+}
+
+impl Machine for CallMachine {
+    type Output = Answer;
+
+    fn step(&mut self, now: Moment) -> Step<Answer> {
+        if self.in_flight
+            && let Some(sent) = self.sent.last()
+        {
+            let until = *sent + RESEND_AFTER;
+            if now < until {
+                return Step::Wait { until, hints: false };
+            }
+            self.in_flight = false;
+            self.maybe_done = true;
+        }
+        let exhausted = !self.sent.is_empty() && (now >= self.give_up || (self.maybe_done && !self.repeatable));
+        if self.outcome.is_none() && exhausted {
+            self.fail();
+        }
+        if let Some(outcome) = self.outcome.take() {
+            self.cleanup = self.cleanup.take().filter(|_| outcome.is_err());
+            return Step::Done(outcome);
+        }
+        if now < self.next_at {
+            return Step::Wait { until: self.next_at.min(self.give_up), hints: false };
+        }
+        self.sent.push(now);
+        self.in_flight = true;
+        let number = u32::try_from(self.sent.len()).unwrap_or(u32::MAX);
+        Step::Send(Call { number, request: self.request.clone(), until: now + RESEND_AFTER })
+    }
+
+    fn reply(&mut self, now: Moment, number: u32, result: Result<Reply, Failure>) {
+        let sendings = u32::try_from(self.sent.len()).unwrap_or(u32::MAX);
+        let Some(&sent) = (number as usize).checked_sub(1).and_then(|index| self.sent.get(index)) else { return };
+        if self.outcome.is_some() {
+            return;
+        }
+        if number == sendings {
+            self.in_flight = false;
+        }
+        match result {
+            Ok(reply) => self.outcome = Some(Ok(Answer { reply, sent, received: now, sendings })),
+            Err(failure) => {
+                self.maybe_done |= failure.kind == FailureKind::Lost;
+                let ends = !failure.is_retryable();
+                self.last_failure = Some(failure);
+                if ends {
+                    self.fail();
+                } else {
+                    self.next_at = now + self.dice.backoff(self.failures);
+                    self.failures += 1;
+                }
+            }
+        }
+    }
+
+    fn abandon(&mut self) -> Option<Request> {
+        self.cleanup.take()
+    }
+}

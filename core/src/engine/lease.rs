@@ -1,0 +1,391 @@
+//! The life of a lease after it was granted: renewal, and loss announced in time.
+
+use std::time::Duration;
+
+use crate::clock::Moment;
+use crate::engine::release::known_loss;
+use crate::engine::{BACKOFF_FIRST, deadline};
+use crate::error::{Error, ErrorKind};
+use crate::name::LockName;
+use crate::store::{Failure, FailureKind};
+use crate::token::Token;
+use crate::verbs::{Absence, Extend, ExtendReply, Fence, Leave, Reply, Request};
+
+/// A lease is renewed when a third of its life has passed: two more tries fit before it ends.
+const RENEWALS_PER_TTL: u32 = 3;
+
+/// Why a lease was lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum LossReason {
+    /// It ran out: it was not renewed, or renewals did not get through in time.
+    Expired,
+    /// It was renewed for as long as `max_hold` allows.
+    MaxHold,
+    /// Another holds the lock.
+    Taken,
+    /// Somebody called `break_lease`.
+    Broken,
+    /// The store has no record of it: it was flushed, or restarted without its data.
+    Forgotten,
+    /// Another program overwrote or deleted the lock's key.
+    Overwritten,
+    /// The store refused the renewal for good: a right was taken away, or the key changed its type.
+    Refused,
+}
+
+impl LossReason {
+    /// The error that a lease lost for this reason gives.
+    pub fn error(self) -> Error {
+        let (kind, message) = match self {
+            Self::Expired => (ErrorKind::LeaseExpired, "the lease ran out"),
+            Self::MaxHold => (ErrorKind::LeaseExpired, "the lease was held for max_hold and not renewed further"),
+            Self::Taken => (ErrorKind::LeaseLost, "the lease ran out and the lock was given to another"),
+            Self::Broken => (ErrorKind::LeaseLost, "the lease was broken by break_lease"),
+            Self::Forgotten => {
+                (ErrorKind::LeaseLost, "the store has forgotten the lease (flushed or restarted)")
+            }
+            Self::Overwritten => {
+                (ErrorKind::LeaseLost, "another program overwrote or deleted the lock's key")
+            }
+            Self::Refused => (ErrorKind::LeaseLost, "the store refused to renew the lease"),
+        };
+        Error::new(kind, message)
+    }
+
+    fn of(absence: &Absence, fence: Fence) -> Self {
+        match known_loss(absence, fence) {
+            Some(_) if absence.fence == 0 || absence.born > fence => Self::Forgotten,
+            Some(_) => Self::Broken,
+            None if absence.fence > fence => Self::Taken,
+            None => Self::Overwritten,
+        }
+    }
+}
+
+/// How far a lease has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Status {
+    /// Ours, as far as is known; the deadline has the last word.
+    Held,
+    /// Known to be lost.
+    Lost(LossReason),
+    /// Released, detached, or resumed elsewhere.
+    Ended,
+}
+
+/// What a lease needs now.
+#[derive(Debug)]
+pub enum Need {
+    /// Nothing until then.
+    Nothing(Moment),
+    /// Send this renewal.
+    Renew(Request),
+    /// It is lost: announce it. The request, if any, tidies the store.
+    Announce(Option<Request>),
+    /// It has ended; forget it.
+    Forget,
+}
+
+/// See the module's documentation.
+#[derive(Debug)]
+pub struct LeaseState {
+    name: LockName,
+    token: Token,
+    fence: Fence,
+    ttl: Duration,
+    deadline: Moment,
+    /// Until when it may be renewed; `None` if it is not renewed.
+    hold_until: Option<Moment>,
+    next_renewal: Moment,
+    failures: u32,
+    status: Status,
+    /// Whether another copy of the acquire may be on its way.
+    pub acquire_resent: bool,
+    foreign_share: bool,
+}
+
+/// What a new lease is made of.
+#[derive(Debug)]
+pub struct LeaseTerms {
+    /// Which lock.
+    pub name: LockName,
+    /// The secret.
+    pub token: Token,
+    /// The number.
+    pub fence: Fence,
+    /// The ttl that renewals ask for.
+    pub ttl: Duration,
+    /// Until when it is surely ours.
+    pub deadline: Moment,
+    /// Until when it may be renewed; `None` if it is not renewed.
+    pub hold_until: Option<Moment>,
+    /// Whether another copy of the acquire may be on its way.
+    pub acquire_resent: bool,
+    /// As in [`Leave`].
+    pub foreign_share: bool,
+}
+
+impl LeaseState {
+    /// A lease that has just begun.
+    pub fn new(terms: LeaseTerms, now: Moment) -> Self {
+        let LeaseTerms { name, token, fence, ttl, deadline, hold_until, acquire_resent, foreign_share } = terms;
+        Self {
+            name,
+            token,
+            fence,
+            ttl,
+            deadline,
+            hold_until,
+            // A lease resumed late in its life is renewed at once.
+            next_renewal: now + (ttl / RENEWALS_PER_TTL).min(deadline.since(now) / RENEWALS_PER_TTL),
+            failures: 0,
+            status: Status::Held,
+            acquire_resent,
+            foreign_share,
+        }
+    }
+
+    /// Which lock.
+    pub fn name(&self) -> &LockName {
+        &self.name
+    }
+
+    /// The secret.
+    pub fn token(&self) -> &Token {
+        &self.token
+    }
+
+    /// The number of the grant.
+    pub fn fence(&self) -> Fence {
+        self.fence
+    }
+
+    /// Until when it is surely ours.
+    pub fn deadline(&self) -> Moment {
+        self.deadline
+    }
+
+    /// The ttl that renewals ask for.
+    pub fn ttl(&self) -> Duration {
+        self.ttl
+    }
+
+    /// Until when it is renewed, if it is.
+    pub fn hold_until(&self) -> Option<Moment> {
+        self.hold_until
+    }
+
+    /// How far it has come. Says `Lost` as soon as the deadline has passed, announced or not.
+    pub fn status(&self, now: Moment) -> Status {
+        match self.status {
+            Status::Held if now >= self.deadline => Status::Lost(self.expiry()),
+            status => status,
+        }
+    }
+
+    /// When it next needs something.
+    pub fn due(&self) -> Moment {
+        match self.renews() {
+            true => self.next_renewal.min(self.deadline),
+            false => self.deadline,
+        }
+    }
+
+    fn renews(&self) -> bool {
+        self.hold_until.is_some_and(|limit| self.deadline + self.rest() < limit)
+    }
+
+    /// What the deadline leaves off the ttl: renewing for less gains nothing.
+    fn rest(&self) -> Duration {
+        self.ttl / 100 + Duration::from_millis(2)
+    }
+
+    fn expiry(&self) -> LossReason {
+        match self.hold_until {
+            Some(_) if !self.renews() => LossReason::MaxHold,
+            _ => LossReason::Expired,
+        }
+    }
+
+    /// What it needs now.
+    pub fn need(&mut self, now: Moment) -> Need {
+        if self.status != Status::Held {
+            return Need::Forget;
+        }
+        if now >= self.deadline {
+            self.status = Status::Lost(self.expiry());
+            return Need::Announce(None);
+        }
+        let (Some(limit), true) = (self.hold_until, self.renews() && now >= self.next_renewal) else {
+            return Need::Nothing(self.due());
+        };
+        let ttl = self.ttl.min(limit.since(now));
+        // Unless an answer moves it, the next try comes after the usual pause.
+        self.next_renewal = now + self.ttl / RENEWALS_PER_TTL;
+        Need::Renew(self.extend_request(ttl))
+    }
+
+    /// The request that prolongs it.
+    pub fn extend_request(&self, ttl: Duration) -> Request {
+        Request::Extend(Extend { name: self.name.clone(), token: self.token.clone(), ttl })
+    }
+
+    /// Takes in the answer to an extension that was sent at `sent`. `Announce` says that it is lost now.
+    pub fn extended(&mut self, now: Moment, sent: Moment, result: &Result<Reply, Failure>) -> Need {
+        if self.status != Status::Held {
+            return Need::Forget;
+        }
+        if now >= self.deadline {
+            // A late answer revives nothing; if it prolonged the key, the lock is given back.
+            self.status = Status::Lost(self.expiry());
+            let prolonged = matches!(result, Ok(Reply::Extend(ExtendReply::Extended(_))) | Err(_));
+            return Need::Announce(prolonged.then(|| self.farewell()));
+        }
+        match result {
+            Ok(Reply::Extend(ExtendReply::Extended(left))) => {
+                self.failures = 0;
+                self.deadline = self.deadline.max(deadline(sent, *left));
+                self.next_renewal = sent + (self.ttl / RENEWALS_PER_TTL).min(*left / RENEWALS_PER_TTL);
+                Need::Nothing(self.due())
+            }
+            Ok(Reply::Extend(ExtendReply::Gone(absence))) => self.lose(LossReason::of(absence, self.fence)),
+            Ok(_) => self.lose(LossReason::Refused),
+            Err(failure) if failure.is_retryable() => {
+                let pause = BACKOFF_FIRST.saturating_mul(1 << self.failures.min(6)).min(self.ttl / 10);
+                self.failures += 1;
+                self.next_renewal = now + pause.max(Duration::from_millis(5));
+                Need::Nothing(self.due())
+            }
+            Err(Failure { kind: FailureKind::Final(ErrorKind::StoreUnavailable), .. }) => {
+                // Out of memory, perhaps: it may pass before the deadline.
+                self.next_renewal = now + self.ttl / 10;
+                Need::Nothing(self.due())
+            }
+            Err(_) => self.lose(LossReason::Refused),
+        }
+    }
+
+    fn lose(&mut self, reason: LossReason) -> Need {
+        self.status = Status::Lost(reason);
+        Need::Announce(None)
+    }
+
+    /// Ends it on our side: it was released, or handed over.
+    pub fn end(&mut self) {
+        self.status = Status::Ended;
+    }
+
+    /// The request that gives the lock back without asking for the truth.
+    pub fn farewell(&self) -> Request {
+        Request::Leave(Leave {
+            name: self.name.clone(),
+            token: self.token.clone(),
+            foreign_share: self.foreign_share,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::name::Prefixes;
+
+    const TTL: Duration = Duration::from_secs(30);
+
+    fn at(millis: u64) -> Moment {
+        Moment::from_nanos(0) + Duration::from_millis(millis)
+    }
+
+    fn lease(hold_until: Option<Moment>) -> LeaseState {
+        let terms = LeaseTerms {
+            name: Prefixes::parse("Lock:", "Queue:").unwrap().lock_name("a").unwrap(),
+            token: Token::from_bits(7),
+            fence: 100,
+            ttl: TTL,
+            deadline: deadline(at(0), TTL),
+            hold_until,
+            acquire_resent: false,
+            foreign_share: false,
+        };
+        LeaseState::new(terms, at(0))
+    }
+
+    fn extended(left: Duration) -> Result<Reply, Failure> {
+        Ok(Reply::Extend(ExtendReply::Extended(left)))
+    }
+
+    #[test]
+    fn a_fixed_lease_expires_at_its_deadline() {
+        let mut lease = lease(None);
+        assert!(matches!(lease.need(at(29_000)), Need::Nothing(until) if until == lease.deadline()));
+        assert_eq!(lease.status(at(29_697)), Status::Held);
+        assert_eq!(lease.status(at(29_698)), Status::Lost(LossReason::Expired));
+        assert!(matches!(lease.need(at(29_698)), Need::Announce(None)));
+        assert!(matches!(lease.need(at(29_699)), Need::Forget));
+    }
+
+    #[test]
+    fn a_renewed_lease_is_extended_after_a_third() {
+        let mut lease = lease(Some(at(3_600_000)));
+        assert!(matches!(lease.need(at(9_000)), Need::Nothing(until) if until == at(10_000)));
+        assert!(matches!(lease.need(at(10_000)), Need::Renew(Request::Extend(extend)) if extend.ttl == TTL));
+        lease.extended(at(10_001), at(10_000), &extended(TTL));
+        assert_eq!(lease.deadline(), deadline(at(10_000), TTL));
+        assert_eq!(lease.due(), at(20_000));
+    }
+
+    #[test]
+    fn max_hold_has_its_own_reason() {
+        let mut lease = lease(Some(at(40_000)));
+        assert!(matches!(lease.need(at(10_000)), Need::Renew(_)));
+        lease.extended(at(10_001), at(10_000), &extended(TTL));
+        assert!(matches!(lease.need(at(20_000)), Need::Nothing(_)));
+        assert_eq!(lease.status(at(40_000)), Status::Lost(LossReason::MaxHold));
+    }
+
+    #[test]
+    fn a_late_answer_revives_nothing_and_gives_the_lock_back() {
+        let mut lease = lease(Some(at(3_600_000)));
+        assert!(matches!(lease.need(at(29_000)), Need::Renew(_)));
+        let need = lease.extended(at(29_700), at(29_000), &extended(TTL));
+        assert!(matches!(need, Need::Announce(Some(Request::Leave(_)))));
+        assert_eq!(lease.status(at(29_700)), Status::Lost(LossReason::Expired));
+    }
+
+    #[test]
+    fn a_refused_renewal_is_a_loss_with_its_reason() {
+        let gone = |fence, born, broken, foreign| {
+            let mut lease = lease(Some(at(3_600_000)));
+            let absence = Absence { fence, born, broken, foreign };
+            lease.extended(at(10), at(9), &Ok(Reply::Extend(ExtendReply::Gone(absence))));
+            lease.status(at(10))
+        };
+        assert_eq!(gone(0, 0, 0, false), Status::Lost(LossReason::Forgotten));
+        assert_eq!(gone(100, 1, 100, false), Status::Lost(LossReason::Broken));
+        assert_eq!(gone(101, 1, 0, false), Status::Lost(LossReason::Taken));
+        assert_eq!(gone(100, 1, 0, true), Status::Lost(LossReason::Overwritten));
+    }
+
+    #[test]
+    fn an_unreachable_store_is_asked_again_until_the_deadline() {
+        let mut lease = lease(Some(at(3_600_000)));
+        let down = Err(Failure::new(FailureKind::NotSent, "down"));
+        let mut now = at(10_000);
+        let mut tries = 0;
+        while !matches!(lease.need(now), Need::Announce(_)) {
+            tries += 1;
+            lease.extended(now, now, &down);
+            now = lease.due();
+        }
+        assert!(tries > 10, "{tries}");
+        assert_eq!(now, deadline(at(0), TTL));
+    }
+
+    #[test]
+    fn an_extension_never_shortens() {
+        let mut lease = lease(None);
+        lease.extended(at(1), at(0), &extended(Duration::from_secs(5)));
+        assert_eq!(lease.deadline(), deadline(at(0), TTL));
+    }
+}

@@ -1,0 +1,128 @@
+//! The state machines behind every call. They do no I/O, start no thread and read no clock: a driver
+//! tells them the time and what came back, and does what they ask.
+
+use std::time::Duration;
+
+use crate::clock::Moment;
+use crate::error::Error;
+use crate::store::Failure;
+use crate::verbs::{Reply, Request};
+
+pub mod acquire;
+pub mod call;
+pub mod lease;
+pub mod release;
+
+/// A request unanswered for this long is sent again.
+pub const RESEND_AFTER: Duration = Duration::from_secs(1);
+/// First pause after a request that could not be sent; it doubles with every further failure.
+const BACKOFF_FIRST: Duration = Duration::from_millis(20);
+/// Longest such pause.
+const BACKOFF_MOST: Duration = Duration::from_millis(500);
+
+/// What a machine wants done next.
+#[derive(Debug)]
+pub enum Step<T> {
+    /// Send a request, and pass its reply to [`Machine::reply`] under the same number.
+    Send(Call),
+    /// Open the channel of hints, and say so with [`Machine::listening`].
+    Listen,
+    /// Wait until then, or until a hint if `hints`.
+    Wait {
+        /// When to ask again.
+        until: Moment,
+        /// Whether a hint ends the wait.
+        hints: bool,
+    },
+    /// The outcome; the machine is not asked again.
+    Done(Result<T, Error>),
+}
+
+/// A request to send.
+#[derive(Debug)]
+pub struct Call {
+    /// The number of this sending.
+    pub number: u32,
+    /// What to send.
+    pub request: Request,
+    /// Until when to wait for the reply.
+    pub until: Moment,
+}
+
+/// One call of the user, as a state machine.
+pub trait Machine {
+    /// What the call results in.
+    type Output;
+
+    /// What to do now.
+    fn step(&mut self, now: Moment) -> Step<Self::Output>;
+
+    /// The reply to a sending, or why there is none. May come late, twice, or never.
+    fn reply(&mut self, now: Moment, number: u32, result: Result<Reply, Failure>);
+
+    /// A hint has come.
+    fn hint(&mut self) {}
+
+    /// The channel of hints is open, or cannot be opened.
+    fn listening(&mut self) {}
+
+    /// The call ends here, with or without an outcome. Returns the request that cleans up after it, which
+    /// somebody else has to send.
+    fn abandon(&mut self) -> Option<Request>;
+}
+
+/// A source of jitter. Seeded, so that simulations repeat.
+#[derive(Clone, Debug)]
+pub struct Dice(fastrand::Rng);
+
+impl Dice {
+    /// A sequence that the seed determines.
+    pub fn seeded(seed: u64) -> Self {
+        Self(fastrand::Rng::with_seed(seed))
+    }
+
+    /// A sequence nobody can foretell.
+    pub fn random() -> Self {
+        Self(fastrand::Rng::new())
+    }
+
+    /// A time in the range.
+    pub(crate) fn between(&mut self, least: Duration, most: Duration) -> Duration {
+        least + (most - least).mul_f64(self.0.f64())
+    }
+
+    /// The pause after the n-th failure in a row.
+    pub(crate) fn backoff(&mut self, failures: u32) -> Duration {
+        let most = BACKOFF_FIRST.saturating_mul(1 << failures.min(10)).min(BACKOFF_MOST);
+        self.between(most / 2, most)
+    }
+}
+
+/// The local deadline of a lease whose ttl was reported in answer to a request sent at `sent`. The margin
+/// covers clocks that run at different speeds.
+pub(crate) fn deadline(sent: Moment, ttl: Duration) -> Moment {
+    let margin = ttl / 100 + Duration::from_millis(2);
+    sent + ttl.saturating_sub(margin)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_deadline_is_earlier_than_the_stores() {
+        let sent = Moment::from_nanos(0);
+        assert_eq!(deadline(sent, Duration::from_secs(10)).since(sent), Duration::from_millis(9_898));
+        assert_eq!(deadline(sent, Duration::from_millis(1)), sent);
+    }
+
+    #[test]
+    fn backoff_grows_to_its_limit() {
+        let mut dice = Dice::seeded(1);
+        assert!(dice.backoff(0) <= BACKOFF_FIRST);
+        for failures in 0..100 {
+            assert!(dice.backoff(failures) <= BACKOFF_MOST);
+        }
+        assert!(dice.backoff(40) >= BACKOFF_MOST / 2);
+    }
+}

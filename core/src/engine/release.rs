@@ -1,0 +1,112 @@
+//! What an answer to `release` says about the lease that ended.
+
+use crate::clock::Moment;
+use crate::engine::call::Answer;
+use crate::error::{Error, ErrorKind};
+use crate::verbs::{Absence, Fence, Reply, ReleaseReply};
+
+/// Judges the answer to a release: `Ok` if the lease was ours until then, the truth otherwise.
+pub fn judge_release(answer: &Answer, fence: Fence, deadline: Moment) -> Result<(), Error> {
+    match &answer.reply {
+        Reply::Release(ReleaseReply::Released) => Ok(()),
+        Reply::Release(ReleaseReply::Gone(absence)) => judge_absence(answer, absence, fence, deadline),
+        _ => Err(Error::new(ErrorKind::Corrupt, "the store answered another question")),
+    }
+}
+
+fn judge_absence(answer: &Answer, absence: &Absence, fence: Fence, deadline: Moment) -> Result<(), Error> {
+    if let Some(error) = known_loss(absence, fence) {
+        return Err(error);
+    }
+    if absence.foreign && absence.fence == fence && answer.sendings == 1 {
+        return Err(overwritten());
+    }
+    if answer.received < deadline {
+        // Nobody else can have ended it so early: an earlier copy of this release did.
+        return Ok(());
+    }
+    if answer.sent < deadline || answer.sendings > 1 {
+        return Err(Error::new(
+            ErrorKind::Indeterminate,
+            "the lease ended about when it was released; it may have been lost before",
+        ));
+    }
+    Err(if absence.fence > fence {
+        Error::new(ErrorKind::LeaseLost, "the lease ran out and the lock was given to another")
+    } else {
+        Error::new(ErrorKind::LeaseExpired, "the lease ran out before it was released")
+    })
+}
+
+/// A loss that the store's record proves, whenever it is asked.
+pub(crate) fn known_loss(absence: &Absence, fence: Fence) -> Option<Error> {
+    if absence.fence == 0 || absence.born > fence {
+        return Some(Error::new(ErrorKind::LeaseLost, "the store has forgotten the lease (flushed or restarted)"));
+    }
+    if absence.broken == fence {
+        return Some(Error::new(ErrorKind::LeaseLost, "the lease was broken by break_lease"));
+    }
+    (absence.broken > fence).then(|| {
+        Error::new(ErrorKind::Indeterminate, "the lease ended before a later one was broken; how is not known")
+    })
+}
+
+/// The error for a key that another program overwrote.
+pub(crate) fn overwritten() -> Error {
+    Error::new(ErrorKind::LeaseLost, "another program overwrote the lock's key")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    const FENCE: Fence = 100;
+
+    fn at(seconds: u64) -> Moment {
+        Moment::from_nanos(0) + Duration::from_secs(seconds)
+    }
+
+    /// Judged with a deadline of 10 s.
+    fn judged(absence: Absence, sent: u64, received: u64, sendings: u32) -> Option<ErrorKind> {
+        let reply = Reply::Release(ReleaseReply::Gone(absence));
+        let answer = Answer { reply, sent: at(sent), received: at(received), sendings };
+        judge_release(&answer, FENCE, at(10)).err().map(|error| error.kind())
+    }
+
+    fn absence(fence: Fence, born: Fence, broken: Fence, foreign: bool) -> Absence {
+        Absence { fence, born, broken, foreign }
+    }
+
+    #[test]
+    fn the_table_of_designs_section_3() {
+        let plain = || absence(FENCE, 1, 0, false);
+        let later = || absence(FENCE + 1, 1, 0, false);
+        let rows = [
+            ("broken", absence(FENCE, 1, FENCE, false), 1, 2, 1, Some(ErrorKind::LeaseLost)),
+            ("broken, and sent again", absence(FENCE + 9, 1, FENCE, false), 1, 2, 3, Some(ErrorKind::LeaseLost)),
+            ("a later one was broken", absence(FENCE + 2, 1, FENCE + 1, false), 1, 2, 1, Some(ErrorKind::Indeterminate)),
+            ("no record", absence(0, 0, 0, false), 1, 2, 1, Some(ErrorKind::LeaseLost)),
+            ("record born later", absence(FENCE + 5, FENCE + 5, 0, false), 1, 2, 2, Some(ErrorKind::LeaseLost)),
+            ("our earlier copy did it", plain(), 1, 2, 2, None),
+            ("the same, and another holds it", later(), 1, 2, 2, None),
+            ("overwritten by a stranger", absence(FENCE, 1, 0, true), 1, 2, 1, Some(ErrorKind::LeaseLost)),
+            ("a stranger after our own copy", absence(FENCE, 1, 0, true), 1, 2, 2, None),
+            ("sent before, answered after", plain(), 9, 11, 1, Some(ErrorKind::Indeterminate)),
+            ("sent again after", plain(), 11, 12, 2, Some(ErrorKind::Indeterminate)),
+            ("expired", plain(), 11, 12, 1, Some(ErrorKind::LeaseExpired)),
+            ("taken", later(), 11, 12, 1, Some(ErrorKind::LeaseLost)),
+        ];
+        for (what, absence, sent, received, sendings, expected) in rows {
+            assert_eq!(judged(absence, sent, received, sendings), expected, "{what}");
+        }
+    }
+
+    #[test]
+    fn released_is_released() {
+        let reply = Reply::Release(ReleaseReply::Released);
+        let answer = Answer { reply, sent: at(20), received: at(21), sendings: 4 };
+        assert!(judge_release(&answer, FENCE, at(10)).is_ok());
+    }
+}

@@ -1,0 +1,190 @@
+//! A lease in the hands of its owner: what the `Lease` types of both faces wrap.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::clock::Moment;
+use crate::engine::Dice;
+use crate::engine::call::{Answer, CallMachine};
+use crate::engine::lease::{LeaseState, LeaseTerms, LossReason, Need, Status};
+use crate::engine::release::judge_release;
+use crate::error::{Error, ErrorKind};
+use crate::handle::LeaseHandle;
+use crate::keeper::LeaseCell;
+use crate::name::LockName;
+use crate::options::checked_ttl;
+use crate::session::Live;
+use crate::token::Token;
+use crate::verbs::{Fence, Release, Request};
+use crate::wake::locked;
+
+#[derive(Clone)]
+pub(crate) struct Held {
+    pub(crate) live: Arc<Live>,
+    pub(crate) cell: Arc<LeaseCell>,
+    pub(crate) name: LockName,
+    pub(crate) token: Token,
+    pub(crate) fence: Fence,
+    id: u64,
+}
+
+/// A release on its way, with what is needed to judge its answer.
+pub(crate) struct Releasing {
+    pub(crate) machine: CallMachine,
+    fence: Fence,
+    deadline: Moment,
+    name: LockName,
+}
+
+impl Held {
+    /// Puts a granted lease into the keeper's care.
+    pub(crate) fn start(live: &Arc<Live>, terms: LeaseTerms, now: Moment) -> Self {
+        let (name, token, fence) = (terms.name.clone(), terms.token.clone(), terms.fence);
+        let cell = LeaseCell::new(LeaseState::new(terms, now));
+        let id = live.keeper.keep(&cell);
+        Self { live: Arc::clone(live), cell, name, token, fence, id }
+    }
+
+    /// All leases of a client that are in the keeper's care.
+    pub(crate) fn all(live: &Arc<Live>) -> Vec<Self> {
+        let held = |(id, cell): (u64, Arc<LeaseCell>)| {
+            let state = locked(&cell.state);
+            let (name, token, fence) = (state.name().clone(), state.token().clone(), state.fence());
+            drop(state);
+            Self { live: Arc::clone(live), cell, name, token, fence, id }
+        };
+        live.keeper.leases().into_iter().map(held).collect()
+    }
+
+    pub(crate) fn status(&self) -> Status {
+        locked(&self.cell.state).status(self.live.clock.now())
+    }
+
+    pub(crate) fn is_valid(&self) -> bool {
+        !self.live.is_inherited() && self.status() == Status::Held
+    }
+
+    pub(crate) fn remaining(&self) -> Duration {
+        if !self.is_valid() {
+            return Duration::ZERO;
+        }
+        locked(&self.cell.state).deadline().since(self.live.clock.now())
+    }
+
+    pub(crate) fn loss(&self) -> Option<LossReason> {
+        match self.status() {
+            Status::Lost(reason) => Some(reason),
+            Status::Held | Status::Ended => None,
+        }
+    }
+
+    /// Fails if the lease is known to be gone.
+    pub(crate) fn check(&self, operation: &'static str) -> Result<(), Error> {
+        let checked = self.live.check_generation().and_then(|()| match self.status() {
+            Status::Held => Ok(()),
+            Status::Lost(reason) => Err(reason.error()),
+            Status::Ended => Err(Error::new(ErrorKind::LeaseLost, "the lease has been released already")),
+        });
+        checked.map_err(|error| error.during(operation, self.name.as_str()))
+    }
+
+    /// Ends the lease on our side and asks the store to release it. A lease that merely ran out asks too:
+    /// only the store knows whether it was taken.
+    pub(crate) fn release(&self, cooldown: Option<Duration>) -> Result<Releasing, Error> {
+        if let Some(cooldown) = cooldown {
+            checked_ttl("cooldown", cooldown).map_err(|error| self.during("release", error))?;
+        }
+        match self.status() {
+            Status::Lost(LossReason::Expired | LossReason::MaxHold) => {
+                self.live.check_generation().map_err(|error| self.during("release", error))?;
+            }
+            _ => self.check("release")?,
+        }
+        let mut state = locked(&self.cell.state);
+        let deadline = state.deadline();
+        state.end();
+        let request = Request::Release(Release {
+            name: self.name.clone(),
+            token: self.token.clone(),
+            cooldown,
+            acquire_resent: state.acquire_resent,
+            foreign_share: self.live.settings.foreign_share,
+        });
+        let farewell = state.farewell();
+        drop(state);
+        self.live.keeper.forget(self.id);
+        let machine = self.live.call(request).or_else(farewell);
+        Ok(Releasing { machine, fence: self.fence, deadline, name: self.name.clone() })
+    }
+
+    /// Asks the store to prolong the lease.
+    pub(crate) fn extend(&self, ttl: Duration) -> Result<CallMachine, Error> {
+        checked_ttl("ttl", ttl).map_err(|error| self.during("extend", error))?;
+        self.check("extend")?;
+        let state = locked(&self.cell.state);
+        let now = self.live.clock.now();
+        let give_up = (now + self.live.settings.timeout).min(state.deadline());
+        Ok(CallMachine::new(state.extend_request(ttl), now, give_up, Dice::random()))
+    }
+
+    /// Takes in the answer to an extension.
+    pub(crate) fn extended(&self, answer: Answer) -> Result<(), Error> {
+        let now = self.live.clock.now();
+        let need = locked(&self.cell.state).extended(now, answer.sent, &Ok(answer.reply));
+        match need {
+            Need::Nothing(_) => {
+                self.live.keeper.reconsider(self.id, &self.cell);
+                Ok(())
+            }
+            Need::Announce(farewell) => {
+                self.live.keeper.forget(self.id);
+                self.cell.announce();
+                if let Some(farewell) = farewell {
+                    self.live.keeper.errand(farewell);
+                }
+                self.check("extend")
+            }
+            Need::Renew(_) | Need::Forget => self.check("extend"),
+        }
+    }
+
+    /// Stops caring for the lease and gives it a form that travels.
+    pub(crate) fn detach(&self) -> LeaseHandle {
+        let mut state = locked(&self.cell.state);
+        let now = self.live.clock.now();
+        let max_hold = state.hold_until().map(|limit| limit.since(now).max(state.ttl()));
+        let handle = LeaseHandle::new(&self.name, self.token.clone(), state.ttl(), max_hold);
+        state.end();
+        drop(state);
+        self.live.keeper.forget(self.id);
+        handle
+    }
+
+    /// What happens to a lease that is dropped unreleased: released in the background, as far as possible.
+    /// A lease inherited by a forked child is the parent's, and is left alone.
+    pub(crate) fn let_go(&self) {
+        if self.live.is_inherited() {
+            return self.live.leave_to_parent();
+        }
+        let mut state = locked(&self.cell.state);
+        let farewell = (state.status(self.live.clock.now()) != Status::Ended).then(|| state.farewell());
+        state.end();
+        drop(state);
+        self.live.keeper.forget(self.id);
+        if let Some(farewell) = farewell {
+            self.live.keeper.errand(farewell);
+        }
+    }
+
+    fn during(&self, operation: &'static str, error: Error) -> Error {
+        error.during(operation, self.name.as_str())
+    }
+}
+
+impl Releasing {
+    /// Whether the lease was ours until it was released.
+    pub(crate) fn judge(&self, answer: &Answer) -> Result<(), Error> {
+        judge_release(answer, self.fence, self.deadline)
+            .map_err(|error| error.during("release", self.name.as_str()))
+    }
+}

@@ -1,0 +1,41 @@
+//! Who holds a lock.
+
+use std::time::Duration;
+
+use crate::options::Owner;
+use crate::verbs::{Fence, HeldAs, HolderReply, Reply};
+
+/// Who holds a lock, as the store tells it. Out of date as soon as it is read: for people and dashboards,
+/// not for decisions.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Holder {
+    /// How it is held: by a lease, by an offer to a waiter, by a cooldown, or by another program.
+    pub held_as: HeldAs,
+    /// The holder's label; empty if unknown.
+    pub label: String,
+    /// The holder's host; empty if unknown.
+    pub host: String,
+    /// The holder's process id; zero if unknown.
+    pub pid: u32,
+    /// The last fence granted or offered; zero if there was none.
+    pub fence: Fence,
+    /// Wall time of the grant, in milliseconds since 1970; zero if unknown.
+    pub since_ms: u64,
+    /// What is left of the holder's time; `None` if it never ends by itself.
+    pub remaining: Option<Duration>,
+    /// How many wait for the lock.
+    pub waiters: u64,
+}
+
+impl Holder {
+    pub(crate) fn from_reply(reply: Reply) -> Option<Self> {
+        let Reply::Holder(Some(HolderReply { held_as, fence, remaining, since_ms, owner, waiters })) = reply else {
+            return None;
+        };
+        let known = held_as == HeldAs::Lease && !owner.is_empty();
+        let owner = Owner::parse(if known { &owner } else { "" });
+        let Owner { pid, host, label } = owner;
+        Some(Self { held_as, label, host, pid, fence, since_ms, remaining, waiters })
+    }
+}

@@ -1,0 +1,29 @@
+//! What this project's own simulator and tests need beyond the public API. Not covered by semver.
+
+pub use crate::clock::{Clock, ManualClock, Moment};
+pub use crate::token::Token;
+
+use crate::error::Error;
+use crate::name::{LockName, Prefixes};
+use crate::store::StoreConfig;
+use crate::verbs::ClientId;
+use crate::wake::Hub;
+
+/// The lock called `name` under the default prefixes.
+pub fn lock_name(name: &str) -> Result<LockName, Error> {
+    prefixes()?.lock_name(name)
+}
+
+/// The token made of these bits.
+pub fn token(bits: u128) -> Token {
+    Token::from_bits(bits)
+}
+
+/// A store's configuration with the default prefixes.
+pub fn store_config(clock: Clock, client: u64) -> Result<StoreConfig, Error> {
+    Ok(StoreConfig { prefixes: prefixes()?, clock, hub: Hub::new(ClientId(client)) })
+}
+
+fn prefixes() -> Result<Prefixes, Error> {
+    Prefixes::parse(crate::options::DEFAULT_LOCK_PREFIX, crate::options::DEFAULT_QUEUE_PREFIX)
+}

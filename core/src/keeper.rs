@@ -1,0 +1,363 @@
+//! The keeper: a thread that renews live leases, announces their loss in time, and finishes what
+//! abandoned calls left undone.
+
+use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::Notify;
+
+use crate::clock::{Clock, Moment};
+use crate::engine::lease::{LeaseState, Need, Status};
+use crate::engine::{Dice, RESEND_AFTER};
+use crate::signals::spawn_quietly;
+use crate::store::{Failure, Store};
+use crate::verbs::{Reply, Request};
+use crate::wake::locked;
+
+/// Renewals sent in one round trip.
+const BATCH: usize = 256;
+/// How long a clean-up is tried: longer than a dead waiter's entry lives, and than most leases.
+const ERRAND_FOR: Duration = Duration::from_secs(60);
+
+/// A live lease, shared by its owner and the keeper.
+#[derive(Debug)]
+pub(crate) struct LeaseCell {
+    pub(crate) state: Mutex<LeaseState>,
+    changed: Condvar,
+    notify: Notify,
+}
+
+impl LeaseCell {
+    pub(crate) fn new(state: LeaseState) -> Arc<Self> {
+        Arc::new(Self {
+            state: Mutex::new(state),
+            changed: Condvar::new(),
+            notify: Notify::new(),
+        })
+    }
+
+    /// Signals everybody who waits for the loss.
+    pub(crate) fn announce(&self) {
+        // Under the lock, so that nobody is between looking and waiting.
+        let _state = locked(&self.state);
+        self.changed.notify_all();
+        self.notify.notify_waiters();
+    }
+
+    /// Waits for the loss, as a thread; true if it came.
+    pub(crate) fn wait_lost(&self, clock: &Clock, until: Moment, slice: Duration) -> bool {
+        let mut state = locked(&self.state);
+        loop {
+            let now = clock.now();
+            if !matches!(state.status(now), Status::Held) {
+                return true;
+            }
+            if now >= until {
+                return false;
+            }
+            let nap = clock.nap(until.min(state.deadline())).min(slice);
+            state = self.changed.wait_timeout(state, nap).unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+
+    /// Waits for the loss, as a task.
+    pub(crate) async fn lost(&self, clock: &Clock) {
+        loop {
+            let notified = self.notify.notified();
+            tokio::pin!(notified);
+            notified.as_mut().enable();
+            let deadline = {
+                let state = locked(&self.state);
+                if !matches!(state.status(clock.now()), Status::Held) {
+                    return;
+                }
+                state.deadline()
+            };
+            let _ = tokio::time::timeout(clock.nap(deadline), notified).await;
+        }
+    }
+}
+
+#[derive(Debug)]
+pub(crate) struct Keeper {
+    store: Arc<dyn Store>,
+    clock: Clock,
+    state: Mutex<KeeperState>,
+    changed: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct KeeperState {
+    leases: HashMap<u64, Kept>,
+    next_id: u64,
+    /// When a lease needs something; the deadline at the latest.
+    dues: BTreeSet<(Moment, u64)>,
+    /// When a lease has to be announced lost, if nothing happens until then.
+    deadlines: BTreeSet<(Moment, u64)>,
+    errands: VecDeque<Errand>,
+    /// Until when the thread sleeps; earlier needs wake it.
+    sleeps_until: Option<Moment>,
+    runs: bool,
+    closed: bool,
+}
+
+#[derive(Debug)]
+struct Kept {
+    lease: Arc<LeaseCell>,
+    /// Its entries in `dues` and `deadlines`; none while a renewal is on its way.
+    armed: Option<Timer>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Timer {
+    due: Moment,
+    deadline: Moment,
+}
+
+impl Timer {
+    fn of(lease: &LeaseCell) -> Self {
+        let state = locked(&lease.state);
+        Self { due: state.due(), deadline: state.deadline() }
+    }
+}
+
+/// A request that cleans up after somebody who cannot wait for it.
+#[derive(Clone, Debug)]
+struct Errand {
+    request: Request,
+    next_at: Moment,
+    until: Moment,
+    failures: u32,
+}
+
+/// What is to be sent in one go.
+#[derive(Default)]
+struct Round {
+    renewals: Vec<(u64, Arc<LeaseCell>)>,
+    errands: Vec<Errand>,
+    requests: Vec<Request>,
+}
+
+impl Keeper {
+    pub(crate) fn new(store: Arc<dyn Store>, clock: Clock) -> Arc<Self> {
+        Arc::new(Self { store, clock, state: Mutex::default(), changed: Condvar::new() })
+    }
+
+    /// Watches over a lease from now on.
+    pub(crate) fn keep(self: &Arc<Self>, lease: &Arc<LeaseCell>) -> u64 {
+        let timer = Timer::of(lease);
+        let mut state = locked(&self.state);
+        let id = state.next_id;
+        state.next_id += 1;
+        state.leases.insert(id, Kept { lease: Arc::clone(lease), armed: None });
+        state.arm(id, timer);
+        self.wake(state, timer.due);
+        id
+    }
+
+    /// Looks at a lease again: its deadline has moved.
+    pub(crate) fn reconsider(self: &Arc<Self>, id: u64, lease: &LeaseCell) {
+        let timer = Timer::of(lease);
+        let mut state = locked(&self.state);
+        if state.leases.get(&id).is_some_and(|kept| kept.armed.is_some()) {
+            state.arm(id, timer);
+            self.wake(state, timer.due);
+        }
+    }
+
+    /// Forgets a lease that ended.
+    pub(crate) fn forget(&self, id: u64) {
+        locked(&self.state).forget(id);
+    }
+
+    /// Sends a request until it is answered, in the background.
+    pub(crate) fn errand(self: &Arc<Self>, request: Request) {
+        let now = self.clock.now();
+        let mut state = locked(&self.state);
+        state.errands.push_back(Errand { request, next_at: now, until: now + ERRAND_FOR, failures: 0 });
+        self.wake(state, now);
+    }
+
+    /// All leases that are kept now.
+    pub(crate) fn leases(&self) -> Vec<(u64, Arc<LeaseCell>)> {
+        locked(&self.state).leases.iter().map(|(id, kept)| (*id, Arc::clone(&kept.lease))).collect()
+    }
+
+    /// Ends the thread after one more try of what is left to do.
+    pub(crate) fn close(&self) {
+        let mut state = locked(&self.state);
+        state.closed = true;
+        self.changed.notify_all();
+    }
+
+    /// Starts or wakes the thread if it would sleep past `due`.
+    fn wake(self: &Arc<Self>, mut state: std::sync::MutexGuard<'_, KeeperState>, due: Moment) {
+        if !state.runs {
+            state.runs = true;
+            let keeper = Arc::clone(self);
+            if spawn_quietly("stanchion-keeper", move || keeper.run()).is_err() {
+                // Out of threads: the next lease tries again, and validity is computed from the clock anyway.
+                state.runs = false;
+            }
+        } else if state.sleeps_until.is_some_and(|until| due < until) {
+            self.changed.notify_all();
+        }
+    }
+
+    fn run(&self) {
+        let mut dice = Dice::random();
+        loop {
+            let (round, closed) = self.next_round();
+            if !round.requests.is_empty() {
+                self.perform(round, &mut dice);
+            }
+            if closed {
+                return;
+            }
+        }
+    }
+
+    /// Sleeps until something is due, announces losses, and collects what is to be sent.
+    fn next_round(&self) -> (Round, bool) {
+        let mut state = locked(&self.state);
+        loop {
+            let now = self.clock.now();
+            let round = state.collect(now);
+            if !round.requests.is_empty() || state.closed {
+                state.sleeps_until = None;
+                return (round, state.closed);
+            }
+            let until = state.next_due();
+            state.sleeps_until = Some(until);
+            state = if until == Moment::FAR {
+                self.changed.wait(state).unwrap_or_else(PoisonError::into_inner)
+            } else {
+                let nap = self.clock.nap(until);
+                self.changed.wait_timeout(state, nap).unwrap_or_else(PoisonError::into_inner).0
+            };
+        }
+    }
+
+    fn perform(&self, round: Round, dice: &mut Dice) {
+        let sent = self.clock.now();
+        // Come back in time to announce the next loss, even if the store is silent.
+        let until = locked(&self.state).first_deadline(&round).min(sent + RESEND_AFTER);
+        let mut results = self.store.perform_all(&round.requests, until).into_iter();
+        for (id, lease) in round.renewals {
+            let result = results.next().unwrap_or_else(no_answer);
+            self.renewed(id, &lease, sent, &result);
+        }
+        for errand in round.errands {
+            let result = results.next().unwrap_or_else(no_answer);
+            self.ran(errand, result, dice);
+        }
+    }
+
+    fn renewed(&self, id: u64, lease: &LeaseCell, sent: Moment, result: &Result<Reply, Failure>) {
+        let need = locked(&lease.state).extended(self.clock.now(), sent, result);
+        let mut state = locked(&self.state);
+        match need {
+            Need::Nothing(_) => {
+                drop(state);
+                let timer = Timer::of(lease);
+                locked(&self.state).arm(id, timer);
+            }
+            Need::Announce(farewell) => {
+                state.forget(id);
+                let now = self.clock.now();
+                let errand =
+                    |request| Errand { request, next_at: now, until: now + ERRAND_FOR, failures: 0 };
+                state.errands.extend(farewell.map(errand));
+                drop(state);
+                lease.announce();
+            }
+            Need::Renew(_) | Need::Forget => state.forget(id),
+        }
+    }
+
+    fn ran(&self, mut errand: Errand, result: Result<Reply, Failure>, dice: &mut Dice) {
+        let now = self.clock.now();
+        if let Err(failure) = result
+            && failure.is_retryable()
+            && now < errand.until
+        {
+            errand.next_at = now + dice.backoff(errand.failures);
+            errand.failures += 1;
+            locked(&self.state).errands.push_back(errand);
+        }
+    }
+}
+
+fn no_answer() -> Result<Reply, Failure> {
+    Err(Failure::new(crate::store::FailureKind::Lost, "the store did not answer"))
+}
+
+impl KeeperState {
+    fn arm(&mut self, id: u64, timer: Timer) {
+        self.disarm(id);
+        let Some(kept) = self.leases.get_mut(&id) else { return };
+        kept.armed = Some(timer);
+        self.dues.insert((timer.due, id));
+        self.deadlines.insert((timer.deadline, id));
+    }
+
+    fn disarm(&mut self, id: u64) {
+        if let Some(timer) = self.leases.get_mut(&id).and_then(|kept| kept.armed.take()) {
+            self.dues.remove(&(timer.due, id));
+            self.deadlines.remove(&(timer.deadline, id));
+        }
+    }
+
+    fn forget(&mut self, id: u64) {
+        self.disarm(id);
+        self.leases.remove(&id);
+    }
+
+    fn next_due(&self) -> Moment {
+        let lease = self.dues.first().map_or(Moment::FAR, |(due, _)| *due);
+        self.errands.iter().map(|errand| errand.next_at).fold(lease, Moment::min)
+    }
+
+    /// What is due now. Leases found lost are announced on the way.
+    fn collect(&mut self, now: Moment) -> Round {
+        let mut round = Round::default();
+        while round.requests.len() < BATCH
+            && let Some(&(due, id)) = self.dues.first()
+            && due <= now
+        {
+            self.disarm(id);
+            let Some(lease) = self.leases.get(&id).map(|kept| Arc::clone(&kept.lease)) else { continue };
+            let need = locked(&lease.state).need(now);
+            match need {
+                Need::Nothing(_) => self.arm(id, Timer::of(&lease)),
+                Need::Renew(request) => {
+                    round.requests.push(request);
+                    round.renewals.push((id, lease));
+                }
+                Need::Announce(_) => {
+                    self.forget(id);
+                    lease.announce();
+                }
+                Need::Forget => self.forget(id),
+            }
+        }
+        for _ in 0..self.errands.len().min(BATCH) {
+            let Some(errand) = self.errands.pop_front() else { break };
+            if errand.next_at <= now || self.closed {
+                round.requests.push(errand.request.clone());
+                round.errands.push(errand);
+            } else {
+                self.errands.push_back(errand);
+            }
+        }
+        round
+    }
+
+    /// The first moment at which a loss may have to be announced.
+    fn first_deadline(&self, round: &Round) -> Moment {
+        let armed = self.deadlines.first().map_or(Moment::FAR, |(deadline, _)| *deadline);
+        let sent = round.renewals.iter().map(|(_, lease)| locked(&lease.state).deadline());
+        sent.fold(armed, Moment::min)
+    }
+}

@@ -1,0 +1,93 @@
+//! Distributed locks with fenced leases, on Redis, Valkey or an embedded SQLite store.
+//!
+//! A *lock* is a name that one holder at a time may hold. Acquiring it gives a *lease*: it ends by
+//! release, by expiry, or by being lost, and a loss is announced in time. Every lease has a *fence*, a
+//! number that grows with every grant, so that the resource behind the lock can refuse a late writer.
+//!
+//! ```
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), stanchion::Error> {
+//! use stanchion::{Client, LockOptions};
+//!
+//! let client = Client::open("memory:").await?; // or redis://localhost, or sqlite:/var/lib/app/locks.db
+//! let lock = client.lock("invoice:42");
+//!
+//! let lease = lock.acquire(LockOptions::new()).await?;
+//! // ... nobody else is here; pass lease.fence() along with every write ...
+//! lease.release().await?;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! The same without async is in [`blocking`]. What is promised, and what is not, is in the project's
+//! `docs/GUARANTEES.md`.
+
+#![deny(unsafe_code)]
+#![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests may panic"))]
+
+pub mod blocking;
+mod builder;
+mod channel;
+mod client;
+mod clock;
+mod drive;
+mod error;
+mod fork;
+mod handle;
+mod held;
+mod holder;
+mod keeper;
+mod lease;
+mod lock;
+mod memory;
+mod options;
+mod session;
+mod signals;
+mod token;
+
+#[cfg(not(feature = "internals"))]
+mod engine;
+#[cfg(not(feature = "internals"))]
+mod name;
+#[cfg(not(feature = "internals"))]
+mod store;
+#[cfg(not(feature = "internals"))]
+mod verbs;
+#[cfg(not(feature = "internals"))]
+mod wake;
+
+#[cfg(feature = "internals")]
+#[doc(hidden)]
+pub mod engine;
+#[cfg(feature = "internals")]
+#[doc(hidden)]
+pub mod internals;
+#[cfg(feature = "internals")]
+#[doc(hidden)]
+pub mod name;
+#[cfg(feature = "internals")]
+#[doc(hidden)]
+pub mod store;
+#[cfg(feature = "internals")]
+#[doc(hidden)]
+pub mod verbs;
+#[cfg(feature = "internals")]
+#[doc(hidden)]
+pub mod wake;
+
+pub use builder::{ClientBuilder, URL_VARIABLE};
+pub use client::{Client, LockPage};
+pub use clock::ManualClock;
+pub use engine::lease::LossReason;
+pub use error::{Error, ErrorKind};
+pub use handle::LeaseHandle;
+pub use holder::Holder;
+pub use lease::Lease;
+pub use lock::Lock;
+pub use options::{
+    DEFAULT_LOCK_PREFIX, DEFAULT_MAX_HOLD, DEFAULT_QUEUE_PREFIX, DEFAULT_TIMEOUT, DEFAULT_TTL, DEFAULT_WAIT,
+    LockOptions, MAX_TTL, MIN_TTL,
+};
+pub use store::redis::ACL_RULE;
+pub use token::Token;
+pub use verbs::{Fence, HeldAs};

@@ -1,0 +1,168 @@
+//! The async lock.
+
+use std::fmt;
+use std::future::Future;
+use std::sync::Arc;
+
+use crate::drive::drive;
+use crate::engine::acquire::Acquired;
+use crate::error::Error;
+use crate::holder::Holder;
+use crate::lease::Lease;
+use crate::options::LockOptions;
+use crate::session::Session;
+use crate::verbs::{self, Reply, Request};
+
+/// A named lock that one holder at a time may hold. Made by [`Client::lock`](crate::Client::lock); cheap to
+/// clone; holding the handle does not mean holding the lock.
+#[derive(Clone)]
+pub struct Lock {
+    session: Arc<Session>,
+    name: Arc<str>,
+}
+
+impl Lock {
+    pub(crate) fn new(session: Arc<Session>, name: &str) -> Self {
+        Self { session, name: name.into() }
+    }
+
+    /// The name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Acquires the lock, waiting in line for it. Dropping the future leaves the line.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), stanchion::Error> {
+    /// # use std::time::Duration;
+    /// # use stanchion::{Client, ErrorKind, LockOptions};
+    /// # let client = Client::open("memory:").await?;
+    /// let lock = client.lock("report");
+    /// let lease = lock.acquire(LockOptions::new()).await?;
+    ///
+    /// let second = lock.acquire(LockOptions::new().wait(Duration::from_millis(20))).await;
+    /// assert_eq!(second.unwrap_err().kind(), ErrorKind::LockTimeout);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// `LockTimeout` if it stayed busy; `InvalidArgument` for a bad name or option; `StoreUnavailable`,
+    /// `Denied` or `WrongType` from the store.
+    pub async fn acquire(&self, options: LockOptions) -> Result<Lease, Error> {
+        match self.attempt(options).await? {
+            Some(lease) => Ok(lease),
+            // Only a wait of zero ends here.
+            None => Err(busy().during("acquire", &self.name)),
+        }
+    }
+
+    /// Acquires the lock if it is free; `None` if it is busy. Never waits for another holder.
+    ///
+    /// # Errors
+    /// As [`Lock::acquire`], but never `LockTimeout`.
+    pub async fn try_acquire(&self, options: LockOptions) -> Result<Option<Lease>, Error> {
+        self.attempt(options.wait(std::time::Duration::ZERO)).await
+    }
+
+    async fn attempt(&self, options: LockOptions) -> Result<Option<Lease>, Error> {
+        let name = self.session.lock_name(&self.name)?;
+        let live = self.session.live()?;
+        let plan = options.plan(&live.settings).map_err(|error| error.during("acquire", &self.name))?;
+        let mut attempt = live.acquire(&name, &plan)?;
+        let result = drive(live, &mut attempt.machine, Some(&attempt.place)).await;
+        live.note(&name, &plan, &attempt.machine);
+        match result? {
+            Acquired::Granted(grant) => Ok(Some(Lease::new(live.begin(&name, &plan, attempt.token, &grant)))),
+            Acquired::Busy => Ok(None),
+        }
+    }
+
+    /// Acquires, runs `body`, and releases. When the lease is lost, `body` is dropped at once.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), stanchion::Error> {
+    /// # use stanchion::{Client, LockOptions};
+    /// # let client = Client::open("memory:").await?;
+    /// let fence = client.lock("report").hold(LockOptions::new(), |lease| async move { lease.fence() }).await?;
+    /// assert!(fence > 0);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Lock::acquire`], and `LeaseLost` or `LeaseExpired` if the lease ended before `body` did; the
+    /// value of `body` is dropped then.
+    pub async fn hold<F, Fut, T>(&self, options: LockOptions, body: F) -> Result<T, Error>
+    where
+        F: FnOnce(Arc<Lease>) -> Fut,
+        Fut: Future<Output = T>,
+    {
+        let lease = Arc::new(self.acquire(options).await?);
+        let guard = LetGo(&lease);
+        let value = tokio::select! {
+            biased;
+            value = body(Arc::clone(&lease)) => value,
+            () = lease.lost() => return Err(lease.loss_error("hold")),
+        };
+        guard.0.release_shared(None).await?;
+        Ok(value)
+    }
+
+    /// Who holds the lock now, if anybody does.
+    pub async fn holder(&self) -> Result<Option<Holder>, Error> {
+        let name = self.session.lock_name(&self.name)?;
+        let reply = self.ask(Request::Holder(verbs::Holder { name })).await?;
+        Ok(Holder::from_reply(reply))
+    }
+
+    /// Whether the lock is held, offered to a waiter, cooling down, or in foreign hands.
+    pub async fn is_locked(&self) -> Result<bool, Error> {
+        Ok(self.holder().await?.is_some())
+    }
+
+    /// Takes the lock from whoever has it and hands it to the next waiter; false if it was free.
+    ///
+    /// The old holder learns of it at its next renewal, and may work on until then: its fence is smaller
+    /// than the next holder's.
+    ///
+    /// # Errors
+    /// `Indeterminate` if the store did not answer; the request is not repeated, since a repetition could
+    /// break the next lease.
+    pub async fn break_lease(&self) -> Result<bool, Error> {
+        let name = self.session.lock_name(&self.name)?;
+        let live = self.session.live()?;
+        let mut machine = live.call(Request::BreakLease(verbs::BreakLease { name })).once();
+        let answer = drive(live, &mut machine, None).await?;
+        Ok(answer.reply == Reply::BreakLease(true))
+    }
+
+    async fn ask(&self, request: Request) -> Result<Reply, Error> {
+        let live = self.session.live()?;
+        let mut machine = live.call(request);
+        Ok(drive(live, &mut machine, None).await?.reply)
+    }
+}
+
+impl fmt::Debug for Lock {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Lock({:?})", self.name)
+    }
+}
+
+/// Releases even when the body kept a clone of the lease, or was dropped.
+struct LetGo<'a>(&'a Lease);
+
+impl Drop for LetGo<'_> {
+    fn drop(&mut self) {
+        self.0.let_go();
+    }
+}
+
+/// The error of an `acquire` that was told not to wait.
+pub(crate) fn busy() -> Error {
+    Error::new(crate::error::ErrorKind::LockTimeout, "the lock is held by another; did not wait")
+}

@@ -1,0 +1,167 @@
+//! Names of locks, and the keys they stand for.
+
+use std::fmt;
+use std::sync::Arc;
+
+use crate::error::Error;
+
+/// Longest name, in bytes: long enough for a path or a URL, short enough for every store.
+pub const MAX_NAME_BYTES: usize = 512;
+/// Longest prefix, in bytes.
+const MAX_PREFIX_BYTES: usize = 128;
+/// Keys that begin so are this library's own.
+const RESERVED: &str = "stanchion:";
+
+/// The two prefixes of a client: what is put before a lock's and a queue's name to make its key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Prefixes {
+    lock: Arc<str>,
+    queue: Arc<str>,
+}
+
+impl Prefixes {
+    pub(crate) fn parse(lock: &str, queue: &str) -> Result<Self, Error> {
+        for (option, prefix) in [("lock_prefix", lock), ("queue_prefix", queue)] {
+            if prefix.len() > MAX_PREFIX_BYTES {
+                return Err(Error::invalid(format!("{option} is over {MAX_PREFIX_BYTES} bytes long")));
+            }
+            if prefix.contains(['{', '}']) || prefix.contains(char::is_control) {
+                return Err(Error::invalid(format!("{option} has a brace or a control character in it")));
+            }
+        }
+        if lock == queue {
+            return Err(Error::invalid("lock_prefix and queue_prefix are the same; they must differ"));
+        }
+        Ok(Self { lock: lock.into(), queue: queue.into() })
+    }
+
+    /// The lock called `name`. No two names of any kind share a key.
+    pub(crate) fn lock_name(&self, name: &str) -> Result<LockName, Error> {
+        check(name).map_err(|problem| Error::invalid(problem).during("lock", &shown(name)))?;
+        let key: Arc<str> = format!("{}{name}", self.lock).into();
+        if key.starts_with(RESERVED) {
+            return Err(Error::invalid(format!("keys that begin with {RESERVED:?} are reserved"))
+                .during("lock", name));
+        }
+        if self.queue.len() > self.lock.len() && key.starts_with(&*self.queue) {
+            return Err(Error::invalid(format!("with this prefix the name would be a queue's ({key})"))
+                .during("lock", name));
+        }
+        Ok(LockName { key, prefix: self.lock.len() })
+    }
+
+    /// The lock that a stored key belongs to, if it is one of ours.
+    pub(crate) fn lock_of_key(&self, key: &str) -> Option<LockName> {
+        self.lock_name(key.strip_prefix(&*self.lock)?).ok()
+    }
+
+    pub(crate) fn lock_prefix(&self) -> &str {
+        &self.lock
+    }
+}
+
+/// A checked lock name with its key. Cheap to clone.
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub struct LockName {
+    key: Arc<str>,
+    prefix: usize,
+}
+
+impl LockName {
+    /// The name as the user gave it.
+    pub fn as_str(&self) -> &str {
+        &self.key[self.prefix..]
+    }
+
+    /// Prefix and name: the key in the store.
+    pub fn key(&self) -> &str {
+        &self.key
+    }
+}
+
+impl fmt::Debug for LockName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}", self.as_str())
+    }
+}
+
+fn check(name: &str) -> Result<(), String> {
+    if name.is_empty() {
+        return Err("a name must not be empty".into());
+    }
+    if name.len() > MAX_NAME_BYTES {
+        return Err(format!("a name has at most {MAX_NAME_BYTES} bytes, this one {}", name.len()));
+    }
+    if name.contains(char::is_control) {
+        return Err("a name must not contain control characters".into());
+    }
+    let braces: Vec<(usize, char)> =
+        name.char_indices().filter(|(_, letter)| matches!(letter, '{' | '}')).collect();
+    match braces[..] {
+        [] => Ok(()),
+        [(open, '{'), (close, '}')] if close > open + 1 => Ok(()),
+        _ => Err("a name has no braces, or exactly one hash tag such as {user}".into()),
+    }
+}
+
+/// The beginning of a name that may be very long or contain anything.
+fn shown(name: &str) -> String {
+    let mut text: String = name.chars().take(64).collect();
+    if text.len() < name.len() {
+        text.push('…');
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::ErrorKind;
+
+    fn prefixes(lock: &str, queue: &str) -> Prefixes {
+        Prefixes::parse(lock, queue).unwrap()
+    }
+
+    #[test]
+    fn ordinary_names_are_allowed() {
+        let names = prefixes("Lock:", "Queue:");
+        for name in ["a", "invoice:42", "x:meta", "{user}:1", "a{b}c", "größe", "stanchion:x", "a b"] {
+            assert_eq!(names.lock_name(name).unwrap().as_str(), name);
+            assert_eq!(names.lock_name(name).unwrap().key(), format!("Lock:{name}"));
+        }
+    }
+
+    #[test]
+    fn bad_names_are_invalid_arguments() {
+        let names = prefixes("Lock:", "Queue:");
+        let long = "x".repeat(64 * 1024);
+        for name in ["", "\0", "a\nb", "{", "}", "{}", "a}{b", "{a}{b}", "{{a}}", "a{", &long] {
+            let error = names.lock_name(name).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::InvalidArgument, "{name:.10}");
+            assert!(error.to_string().len() < 400);
+        }
+    }
+
+    #[test]
+    fn no_lock_has_a_queues_or_a_sidecars_key() {
+        assert!(prefixes("", "Queue:").lock_name("Queue:a").is_err());
+        assert!(prefixes("app:", "app:q:").lock_name("q:a").is_err());
+        assert!(prefixes("", "Queue:").lock_name("stanchion:meta:{a}").is_err());
+        assert!(prefixes("stanchion", "Queue:").lock_name(":meta:{a}").is_err());
+        assert!(prefixes("Lock:", "").lock_name("a").is_ok());
+    }
+
+    #[test]
+    fn prefixes_differ_and_have_no_braces() {
+        for (lock, queue) in [("a", "a"), ("", ""), ("{a}", "b"), ("a", "b\n")] {
+            assert_eq!(Prefixes::parse(lock, queue).unwrap_err().kind(), ErrorKind::InvalidArgument);
+        }
+    }
+
+    #[test]
+    fn a_key_leads_back_to_its_name() {
+        let names = prefixes("Lock:", "Queue:");
+        assert_eq!(names.lock_of_key("Lock:a").unwrap().as_str(), "a");
+        assert!(names.lock_of_key("Queue:a").is_none());
+    }
+}

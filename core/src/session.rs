@@ -1,0 +1,286 @@
+//! What both faces of a client share: the store, the hub, the keeper, and the lives of leases.
+
+use std::mem;
+use std::sync::{Arc, OnceLock};
+
+use crate::channel::Channel;
+use crate::clock::{Clock, Moment};
+use crate::engine::Dice;
+use crate::engine::acquire::{AcquireMachine, AcquireOrder, Grant};
+use crate::engine::call::{Answer, CallMachine};
+use crate::engine::lease::LeaseTerms;
+use crate::error::{Error, ErrorKind};
+use crate::fork::{self, Generation};
+use crate::handle::LeaseHandle;
+use crate::held::Held;
+use crate::keeper::Keeper;
+use crate::memory::Memory;
+use crate::name::{LockName, Prefixes};
+use crate::options::{LockPlan, Settings};
+use crate::store::redis::RedisStore;
+use crate::store::sqlite::SqliteStore;
+use crate::store::{Store, StoreConfig};
+use crate::store::url::{Address, StoreUrl};
+use crate::token::Token;
+use crate::verbs::{ClientId, Reply, Request, Resume, ResumeReply};
+use crate::wake::{Hub, Place};
+
+/// A client's configuration, and its life in this process. After a fork the child gets a life of its own.
+pub(crate) struct Session {
+    config: Config,
+    first: Link,
+}
+
+/// Everything a client is made of.
+#[derive(Clone)]
+pub(crate) struct Config {
+    pub(crate) url: StoreUrl,
+    pub(crate) prefixes: Prefixes,
+    pub(crate) clock: Clock,
+    pub(crate) label: String,
+    pub(crate) foreign_share: bool,
+    pub(crate) timeout: Option<std::time::Duration>,
+}
+
+/// The lives of a client, one per process generation. A list that only grows needs no lock, and a lock
+/// could be inherited locked.
+struct Link {
+    live: Arc<Live>,
+    next: OnceLock<Box<Link>>,
+}
+
+impl Session {
+    pub(crate) fn open(config: Config) -> Result<Self, Error> {
+        fork::install();
+        let live = Live::open(&config)?;
+        Ok(Self { config, first: Link { live, next: OnceLock::new() } })
+    }
+
+    /// Checks a name. No I/O.
+    pub(crate) fn lock_name(&self, name: &str) -> Result<LockName, Error> {
+        self.config.prefixes.lock_name(name)
+    }
+
+    /// The client's life in this process; made anew in a forked child.
+    pub(crate) fn live(&self) -> Result<&Arc<Live>, Error> {
+        let generation = fork::generation();
+        let mut link = &self.first;
+        loop {
+            if link.live.generation == generation {
+                return Ok(&link.live);
+            }
+            if link.next.get().is_none() {
+                let live = Live::open(&self.config)?;
+                link.live.leave_to_parent();
+                // If another thread was faster, its life is the one that counts.
+                let _ = link.next.set(Box::new(Link { live, next: OnceLock::new() }));
+            }
+            match link.next.get() {
+                Some(next) => link = next,
+                None => return Err(Error::new(ErrorKind::Internal, "the client could not be reopened")),
+            }
+        }
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        // What belongs to the parent process is not torn down here.
+        if self.first.live.generation != fork::generation() {
+            self.first.live.leave_to_parent();
+        }
+    }
+}
+
+/// A client's life in one process.
+pub(crate) struct Live {
+    pub(crate) store: Arc<dyn Store>,
+    pub(crate) clock: Clock,
+    pub(crate) hub: Arc<Hub>,
+    pub(crate) channel: Arc<Channel>,
+    pub(crate) keeper: Arc<Keeper>,
+    pub(crate) settings: Settings,
+    pub(crate) prefixes: Prefixes,
+    memory: Memory,
+    generation: Generation,
+}
+
+impl Live {
+    fn open(config: &Config) -> Result<Arc<Self>, Error> {
+        let settings = Settings::new(config.timeout, config.foreign_share, &config.label)?;
+        let clock = config.clock.clone();
+        let hub = Hub::new(random_client()?);
+        let store_config = StoreConfig {
+            prefixes: config.prefixes.clone(),
+            clock: clock.clone(),
+            hub: Arc::clone(&hub),
+        };
+        let store: Arc<dyn Store> = match &config.url.address {
+            Address::Redis(address) => Arc::new(RedisStore::new(address, &store_config)?),
+            Address::Sqlite(target) => Arc::new(SqliteStore::open(target.clone(), store_config)?),
+        };
+        Ok(Arc::new(Self {
+            channel: Channel::new(Arc::clone(&store), clock.clone(), Arc::clone(&hub)),
+            keeper: Keeper::new(Arc::clone(&store), clock.clone()),
+            store,
+            clock,
+            hub,
+            settings,
+            prefixes: config.prefixes.clone(),
+            memory: Memory::default(),
+            generation: fork::generation(),
+        }))
+    }
+
+    /// Fails in a process that was forked after this was made.
+    pub(crate) fn check_generation(&self) -> Result<(), Error> {
+        if self.generation == fork::generation() {
+            Ok(())
+        } else {
+            Err(Error::new(
+                ErrorKind::Forked,
+                "the lease was acquired before this process was forked and belongs to the parent process",
+            ))
+        }
+    }
+
+    pub(crate) fn is_inherited(&self) -> bool {
+        self.generation != fork::generation()
+    }
+
+    /// In a forked child: closes inherited sockets and keeps everything else for ever, since tearing it
+    /// down could wait for a thread that exists only in the parent.
+    pub(crate) fn leave_to_parent(self: &Arc<Self>) {
+        self.channel.close_inherited();
+        self.store.close_inherited();
+        mem::forget(Arc::clone(self));
+    }
+
+    /// Until when a call without a deadline of its own is tried.
+    pub(crate) fn give_up(&self) -> Moment {
+        self.clock.now() + self.settings.timeout
+    }
+
+    /// A single request as a machine.
+    pub(crate) fn call(&self, request: Request) -> CallMachine {
+        CallMachine::new(request, self.clock.now(), self.give_up(), Dice::random())
+    }
+
+    /// An acquire as a machine, with the place where its hints arrive.
+    pub(crate) fn acquire(&self, name: &LockName, plan: &LockPlan) -> Result<Attempt, Error> {
+        let place = self.hub.enter();
+        let token = Token::random()?;
+        let order = AcquireOrder {
+            name: name.clone(),
+            token: token.clone(),
+            ttl: plan.ttl,
+            wait: plan.wait,
+            timeout: self.settings.timeout,
+            fail_fast: plan.fail_fast,
+            adopt_after: plan.adopt_after,
+            owner: Arc::clone(&plan.owner),
+            min_fence: self.memory.min_fence(name),
+            waiter: place.waiter(),
+            foreign_share: self.settings.foreign_share,
+        };
+        let sighting = plan.adopt_after.and_then(|_| self.memory.sighting(name));
+        let machine =
+            AcquireMachine::new(order, self.clock.now(), self.channel.is_open(), sighting, Dice::random());
+        Ok(Attempt { machine, place, token })
+    }
+
+    /// Remembers what an acquire saw on its way.
+    pub(crate) fn note(&self, name: &LockName, plan: &LockPlan, machine: &AcquireMachine) {
+        if plan.adopt_after.is_some() {
+            self.memory.saw_sighting(name, machine.sighting());
+        }
+    }
+
+    /// Starts a granted lease.
+    pub(crate) fn begin(self: &Arc<Self>, name: &LockName, plan: &LockPlan, token: Token, grant: &Grant) -> Held {
+        self.memory.saw_fence(name, grant.fence);
+        let now = self.clock.now();
+        let terms = LeaseTerms {
+            name: name.clone(),
+            token,
+            fence: grant.fence,
+            ttl: plan.ttl,
+            deadline: grant.deadline,
+            hold_until: plan.max_hold.map(|max_hold| now + max_hold),
+            acquire_resent: grant.resent,
+            foreign_share: self.settings.foreign_share,
+        };
+        Held::start(self, terms, now)
+    }
+
+    /// The request that swaps a handle's token, and the new token.
+    pub(crate) fn resume(&self, handle: &LeaseHandle) -> Result<(CallMachine, Token), Error> {
+        let new = Token::random()?;
+        let request = Request::Resume(Resume {
+            name: handle.name(&self.prefixes)?,
+            old: handle.token().clone(),
+            new: new.clone(),
+            owner: Arc::clone(&self.settings.owner),
+        });
+        Ok((self.call(request), new))
+    }
+
+    /// Starts a lease whose token was swapped, or tells why it could not be.
+    pub(crate) fn resumed(
+        self: &Arc<Self>,
+        handle: &LeaseHandle,
+        token: Token,
+        answer: &Answer,
+    ) -> Result<Held, Error> {
+        let name = handle.name(&self.prefixes)?;
+        let failed = |error: Error| Err(error.during("resume", name.as_str()));
+        match &answer.reply {
+            Reply::Resume(ResumeReply::Resumed { fence, ttl }) => {
+                self.memory.saw_fence(&name, *fence);
+                let now = self.clock.now();
+                let terms = LeaseTerms {
+                    token,
+                    fence: *fence,
+                    ttl: handle.ttl(),
+                    deadline: crate::engine::deadline(answer.sent, *ttl),
+                    hold_until: handle.max_hold().map(|max_hold| now + max_hold),
+                    acquire_resent: answer.sendings > 1,
+                    foreign_share: self.settings.foreign_share,
+                    name: name.clone(),
+                };
+                if now >= terms.deadline {
+                    return failed(Error::new(ErrorKind::LeaseExpired, "the lease ran out while it was resumed"));
+                }
+                Ok(Held::start(self, terms, now))
+            }
+            _ => failed(Error::new(
+                ErrorKind::LeaseLost,
+                "the handle was used already, or its lease has ended; a handle works once",
+            )),
+        }
+    }
+}
+
+impl Drop for Live {
+    fn drop(&mut self) {
+        if !self.is_inherited() {
+            self.keeper.close();
+        }
+    }
+}
+
+/// A running acquire.
+pub(crate) struct Attempt {
+    pub(crate) machine: AcquireMachine,
+    pub(crate) place: Place,
+    pub(crate) token: Token,
+}
+
+fn random_client() -> Result<ClientId, Error> {
+    let mut bytes = [0u8; 8];
+    getrandom::fill(&mut bytes).map_err(|error| {
+        Error::new(ErrorKind::Internal, "the system's random source failed").with_source(error)
+    })?;
+    // SQLite keeps signed numbers.
+    Ok(ClientId(u64::from_le_bytes(bytes) >> 1))
+}

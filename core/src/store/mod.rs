@@ -1,0 +1,131 @@
+//! Where locks live. A store performs one verb at a time, as one atomic step.
+
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::clock::{Clock, Moment};
+use crate::error::{Error, ErrorKind};
+use crate::name::{LockName, Prefixes};
+use crate::verbs::{Reply, Request};
+use crate::wake::Hub;
+
+pub mod redis;
+pub mod sqlite;
+pub mod url;
+
+/// How long an offered lock waits for its waiter's confirmation. Long enough for a busy process, short
+/// enough that a dead waiter costs the next one little.
+pub const GRANT_WINDOW: Duration = Duration::from_secs(1);
+/// A waiter whose last poll is older than this counts as dead: three polls and a half.
+pub const WAITER_LIVE: Duration = Duration::from_millis(2_500);
+/// How long an ended token is remembered: longer than any copy of its acquire can be on its way.
+pub const ENDED_TTL: Duration = Duration::from_secs(60);
+/// How long a lock's record (fence, owner) outlives its last use.
+pub const META_TTL: Duration = Duration::from_secs(7 * 24 * 3600);
+/// How often the record's life is renewed; doing it at every grant would cost a call each.
+pub const META_REFRESH: Duration = Duration::from_secs(3600);
+/// How long the waiting line outlives its last poll.
+pub const LINE_TTL: Duration = Duration::from_secs(60);
+/// Hand-offs in a row after which a client with `foreign_share` gives other lockers a turn.
+pub const SHARE_AFTER: u32 = 32;
+/// How long that turn is: twice the usual polling pause of older lockers.
+pub const SHARE_WINDOW: Duration = Duration::from_millis(200);
+/// A foreign value that lives longer than this counts as never expiring.
+pub const YEAR: Duration = Duration::from_secs(365 * 24 * 3600);
+/// How many waiters one hand-off looks at.
+pub const LINE_SCAN: usize = 64;
+
+/// A reply that will come.
+pub type Pending<'a> = Pin<Box<dyn Future<Output = Result<Reply, Failure>> + Send + 'a>>;
+
+/// A place where locks live.
+pub trait Store: Send + Sync + fmt::Debug {
+    /// Performs one verb on the calling thread; gives up at `until`.
+    fn perform(&self, request: &Request, until: Moment) -> Result<Reply, Failure>;
+
+    /// Performs one verb on the running tokio runtime; gives up at `until`.
+    fn perform_async<'a>(&'a self, request: &'a Request, until: Moment) -> Pending<'a>;
+
+    /// Performs many verbs, in one round trip if the store has such a thing.
+    fn perform_all(&self, requests: &[Request], until: Moment) -> Vec<Result<Reply, Failure>> {
+        requests.iter().map(|request| self.perform(request, until)).collect()
+    }
+
+    /// Opens the channel through which hints for this client's waiters come. `None` if none is needed,
+    /// because all hints are delivered to the hub directly.
+    fn listen(&self, until: Moment) -> Result<Option<Box<dyn Hints>>, Failure>;
+
+    /// Makes sure, once, that the store can be used.
+    fn check(&self, until: Moment) -> Result<(), Failure>;
+
+    /// In a forked child: closes what was inherited, as far as that is safe.
+    fn close_inherited(&self) {}
+
+    /// Names of locks whose key exists, a page at a time: pass zero first, then what was returned,
+    /// until it is zero again.
+    fn list(&self, cursor: u64, until: Moment) -> Result<(u64, Vec<LockName>), Failure>;
+}
+
+/// An open channel of hints.
+pub trait Hints: Send {
+    /// Waits for hints, at most for `patience`; calls `deliver` with the number of each hinted waiter.
+    fn read(&mut self, patience: Duration, deliver: &mut dyn FnMut(u64)) -> Result<(), Failure>;
+}
+
+/// What a store is opened with.
+#[derive(Clone, Debug)]
+pub struct StoreConfig {
+    /// Prefixes of keys.
+    pub(crate) prefixes: Prefixes,
+    /// Where the time comes from.
+    pub clock: Clock,
+    /// Who to tell of hints that need no channel.
+    pub hub: Arc<Hub>,
+}
+
+/// Why a request has no reply.
+#[derive(Clone, Debug)]
+pub struct Failure {
+    /// What kind of failure.
+    pub kind: FailureKind,
+    /// What happened and what to do next, without secrets.
+    pub message: String,
+}
+
+/// What is known about a request that has no reply.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FailureKind {
+    /// It was never sent: no connection.
+    NotSent,
+    /// It was sent, and may have been carried out.
+    Lost,
+    /// The store refused it for now and changed nothing.
+    Refused,
+    /// The store refuses it for good, with this kind of error, and changed nothing.
+    Final(ErrorKind),
+}
+
+impl Failure {
+    /// A failure with its explanation.
+    pub fn new(kind: FailureKind, message: impl Into<String>) -> Self {
+        Self { kind, message: message.into() }
+    }
+
+    /// Whether the same request may be sent again.
+    pub fn is_retryable(&self) -> bool {
+        !matches!(self.kind, FailureKind::Final(_))
+    }
+}
+
+impl From<Failure> for Error {
+    fn from(failure: Failure) -> Self {
+        let kind = match failure.kind {
+            FailureKind::Final(kind) => kind,
+            FailureKind::NotSent | FailureKind::Lost | FailureKind::Refused => ErrorKind::StoreUnavailable,
+        };
+        Self::new(kind, failure.message)
+    }
+}

@@ -1,0 +1,225 @@
+//! Requests to EVALSHA commands, and replies back.
+
+use std::time::Duration;
+
+use redis::{Cmd, Value};
+
+use crate::error::ErrorKind;
+use crate::store::redis::keys::LockKeys;
+use crate::store::redis::script::{Code, SCRIPTS, Script};
+use crate::store::{Failure, FailureKind};
+use crate::verbs::{
+    Absence, Acquire, AcquireReply, Digest, ExtendReply, HeldAs, HolderReply, Obstacle, Release, ReleaseReply,
+    Reply, Request, ResumeReply,
+};
+
+/// How holder.lua says how a lock is held.
+pub(crate) const HELD_AS: [(&str, i64, HeldAs); 4] = [
+    ("AS_LEASE", 1, HeldAs::Lease),
+    ("AS_OFFER", 2, HeldAs::Offer),
+    ("AS_COOLDOWN", 3, HeldAs::Cooldown),
+    ("AS_FOREIGN", 4, HeldAs::Foreign),
+];
+
+/// The script of a request's verb.
+pub(crate) fn script(request: &Request) -> &'static Script {
+    match request {
+        Request::Acquire(_) => &SCRIPTS.acquire,
+        Request::Extend(_) => &SCRIPTS.extend,
+        Request::Release(_) => &SCRIPTS.release,
+        Request::Leave(_) => &SCRIPTS.leave,
+        Request::Resume(_) => &SCRIPTS.resume,
+        Request::Holder(_) => &SCRIPTS.holder,
+        Request::BreakLease(_) => &SCRIPTS.break_lease,
+    }
+}
+
+/// The command that performs a request whose script the server knows.
+pub(crate) fn encode(request: &Request) -> Cmd {
+    let mut command = redis::cmd("EVALSHA");
+    command.arg(&script(request).sha);
+    encode_arguments(&mut command, request);
+    command
+}
+
+/// The command that performs a request and teaches the server its script, in one step: a server that
+/// forgets scripts again and again cannot come between.
+pub(crate) fn encode_with_text(request: &Request) -> Cmd {
+    let mut command = redis::cmd("EVAL");
+    command.arg(&script(request).text);
+    encode_arguments(&mut command, request);
+    command
+}
+
+fn encode_arguments(command: &mut Cmd, request: &Request) {
+    let keys = LockKeys::new(request.name());
+    match request {
+        Request::Acquire(acquire) => encode_acquire(command, &keys, acquire),
+        Request::Extend(extend) => {
+            command.arg(2).arg(keys.lock).arg(&keys.meta);
+            command.arg(extend.token.as_str()).arg(millis(extend.ttl));
+        }
+        Request::Release(release) => encode_release(command, &keys, release),
+        Request::Leave(leave) => {
+            let ended = keys.ended(&leave.token);
+            command.arg(5).arg(keys.lock).arg(&keys.meta).arg(&keys.line).arg(&keys.waiters).arg(ended);
+            command.arg(leave.token.as_str()).arg(u8::from(leave.foreign_share));
+        }
+        Request::Resume(resume) => {
+            command.arg(2).arg(keys.lock).arg(&keys.meta);
+            command.arg(resume.old.as_str()).arg(resume.new.as_str()).arg(&*resume.owner);
+        }
+        Request::Holder(_) => {
+            command.arg(3).arg(keys.lock).arg(&keys.meta).arg(&keys.line);
+        }
+        Request::BreakLease(_) => {
+            command.arg(4).arg(keys.lock).arg(&keys.meta).arg(&keys.line).arg(&keys.waiters);
+        }
+    }
+}
+
+fn encode_acquire(command: &mut Cmd, keys: &LockKeys<'_>, acquire: &Acquire) {
+    let ended = keys.ended(&acquire.token);
+    command.arg(5).arg(keys.lock).arg(&keys.meta).arg(&keys.line).arg(&keys.waiters).arg(ended);
+    command.arg(acquire.token.as_str()).arg(millis(acquire.ttl)).arg(acquire.min_fence).arg(&*acquire.owner);
+    match acquire.waiter {
+        Some(waiter) => command.arg(format!("{:x} {}", waiter.client.0, waiter.seq)),
+        None => command.arg(""),
+    };
+    match acquire.patience {
+        Some(patience) => command.arg(millis(patience)),
+        None => command.arg(""),
+    };
+    command.arg(acquire.adopt.as_ref().map_or("", |digest| &*digest.0));
+}
+
+fn encode_release(command: &mut Cmd, keys: &LockKeys<'_>, release: &Release) {
+    let ended = keys.ended(&release.token);
+    command.arg(5).arg(keys.lock).arg(&keys.meta).arg(&keys.line).arg(&keys.waiters).arg(ended);
+    command.arg(release.token.as_str()).arg(release.cooldown.map_or(0, millis));
+    command.arg(u8::from(release.acquire_resent)).arg(u8::from(release.foreign_share));
+}
+
+fn millis(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// The reply to `request`; anything unexpected is `Corrupt`.
+pub(crate) fn decode(request: &Request, value: &Value) -> Result<Reply, Failure> {
+    decode_known(request, value).ok_or_else(|| {
+        Failure::new(
+            FailureKind::Final(ErrorKind::Corrupt),
+            format!("the server's answer to {} makes no sense; is it really Redis or Valkey?", request.verb()),
+        )
+    })
+}
+
+fn decode_known(request: &Request, value: &Value) -> Option<Reply> {
+    let Value::Array(items) = value else { return None };
+    let number = |index: usize| match items.get(index) {
+        Some(Value::Int(number)) => Some(*number),
+        _ => None,
+    };
+    let fence = |index| number(index).and_then(|fence| u64::try_from(fence).ok());
+    let time = |index| fence(index).map(Duration::from_millis);
+    let absence = || {
+        Some(Absence { fence: fence(1)?, born: fence(2)?, broken: fence(3)?, foreign: number(4)? == 1 })
+    };
+    let obstacle = || Some(Obstacle { remaining: lifetime(number(1)?), unexpiring: digest(items.get(2)?) });
+    Some(match (request, Code::from_number(number(0)?)?) {
+        (Request::Acquire(_), Code::Granted) => {
+            Reply::Acquire(AcquireReply::Granted { fence: fence(1)?, ttl: time(2)? })
+        }
+        (Request::Acquire(_), Code::Waiting) => Reply::Acquire(AcquireReply::Waiting(obstacle()?)),
+        (Request::Acquire(_), Code::Busy) => Reply::Acquire(AcquireReply::Busy(obstacle()?)),
+        (Request::Acquire(_), Code::Ended) => Reply::Acquire(AcquireReply::Ended),
+        (Request::Extend(_), Code::Extended) => Reply::Extend(ExtendReply::Extended(time(1)?)),
+        (Request::Extend(_), Code::Gone) => Reply::Extend(ExtendReply::Gone(absence()?)),
+        (Request::Release(_), Code::Released) => Reply::Release(ReleaseReply::Released),
+        (Request::Release(_), Code::Gone) => Reply::Release(ReleaseReply::Gone(absence()?)),
+        (Request::Leave(_), Code::Left) => Reply::Leave,
+        (Request::Resume(_), Code::Resumed) => {
+            Reply::Resume(ResumeReply::Resumed { fence: fence(1)?, ttl: time(2)? })
+        }
+        (Request::Resume(_), Code::Gone) => Reply::Resume(ResumeReply::Gone(absence()?)),
+        (Request::Holder(_), Code::Free) => Reply::Holder(None),
+        (Request::Holder(_), Code::Held) => Reply::Holder(Some(HolderReply {
+            held_as: HELD_AS.iter().find(|row| Some(row.1) == number(1)).map(|row| row.2)?,
+            fence: fence(2)?,
+            remaining: lifetime(number(3)?),
+            since_ms: fence(4)?,
+            owner: text(items.get(5)?)?,
+            waiters: fence(6)?,
+        })),
+        (Request::BreakLease(_), Code::Broken) => Reply::BreakLease(true),
+        (Request::BreakLease(_), Code::Free) => Reply::BreakLease(false),
+        _ => return None,
+    })
+}
+
+/// PTTL's answer: negative if the key never expires.
+fn lifetime(millis: i64) -> Option<Duration> {
+    u64::try_from(millis).ok().map(Duration::from_millis)
+}
+
+fn digest(value: &Value) -> Option<Digest> {
+    text(value).map(|text| Digest(text.into()))
+}
+
+fn text(value: &Value) -> Option<String> {
+    match value {
+        Value::BulkString(bytes) => Some(String::from_utf8_lossy(bytes).into_owned()),
+        Value::SimpleString(text) => Some(text.clone()),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::name::Prefixes;
+    use crate::verbs::{BreakLease, Holder};
+
+    fn name() -> crate::name::LockName {
+        Prefixes::parse("Lock:", "Queue:").unwrap().lock_name("a").unwrap()
+    }
+
+    #[test]
+    fn every_constant_in_the_scripts_is_known() {
+        for (verb, script) in SCRIPTS.all() {
+            assert!(!script.text.contains('@'), "{verb} has an unknown constant");
+            assert!(!script.text.contains("include"), "{verb} has an unknown include");
+            assert_eq!(script.sha.len(), 40);
+        }
+    }
+
+    #[test]
+    fn nonsense_is_corrupt_and_never_a_panic() {
+        let request = Request::Holder(Holder { name: name() });
+        let replies = [
+            Value::Nil,
+            Value::Okay,
+            Value::Int(10),
+            Value::Array(vec![]),
+            Value::Array(vec![Value::Int(99)]),
+            Value::Array(vec![Value::Int(10)]),
+            Value::Array(vec![Value::Int(10), Value::Int(9), Value::Nil]),
+            Value::Array(vec![Value::Int(1), Value::Int(-5), Value::Int(i64::MIN)]),
+            Value::BulkString(vec![0xff; 3]),
+        ];
+        for reply in replies {
+            let failure = decode(&request, &reply).unwrap_err();
+            assert_eq!(failure.kind, FailureKind::Final(ErrorKind::Corrupt));
+        }
+    }
+
+    #[test]
+    fn a_reply_of_another_verb_is_corrupt() {
+        let request = Request::BreakLease(BreakLease { name: name() });
+        assert!(decode(&request, &Value::Array(vec![Value::Int(Code::Released as i64)])).is_err());
+        assert_eq!(
+            decode(&request, &Value::Array(vec![Value::Int(Code::Broken as i64)])).unwrap(),
+            Reply::BreakLease(true)
+        );
+    }
+}

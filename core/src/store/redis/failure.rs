@@ -1,0 +1,108 @@
+//! What an error of the Redis client means for the request.
+
+use redis::{ErrorKind as RedisKind, RedisError, ServerErrorKind};
+
+use crate::error::ErrorKind;
+use crate::store::{Failure, FailureKind};
+
+/// The rights a user needs, as they are written in an ACL rule.
+pub const ACL_RULE: &str = "~Lock:* ~stanchion:* &stanchion:wake:* +@connection +eval +evalsha +script|load \
+     +info +scan +subscribe +publish +get +set +del +exists +pexpire +pttl +time +hget +hset +hmget +hdel \
+     +zadd +zrem +zrange +zrevrange +zscore +zcard";
+
+/// An error while connecting: nothing was sent.
+pub(crate) fn connecting(error: &RedisError, place: &str) -> Failure {
+    let (kind, message) = match error.kind() {
+        RedisKind::AuthenticationFailed => (
+            FailureKind::Final(ErrorKind::Denied),
+            format!("{place} refused the user name or password; check the URL's credentials"),
+        ),
+        RedisKind::InvalidClientConfig => {
+            (FailureKind::Final(ErrorKind::InvalidArgument), format!("cannot connect to {place}: {error}"))
+        }
+        RedisKind::Io | RedisKind::Server(ServerErrorKind::BusyLoading) => (
+            FailureKind::NotSent,
+            format!("cannot reach Redis at {place} ({}); is it running, and is the URL right?", cause(error)),
+        ),
+        _ if is_auth(error) => (
+            FailureKind::Final(ErrorKind::Denied),
+            format!("{place} wants other credentials ({}); put them into the URL", cause(error)),
+        ),
+        _ => (FailureKind::NotSent, format!("cannot connect to Redis at {place}: {}", cause(error))),
+    };
+    Failure::new(kind, message)
+}
+
+/// An error of a request that was sent.
+pub(crate) fn performing(error: &RedisError, place: &str) -> Failure {
+    let (kind, advice) = match error.kind() {
+        RedisKind::Io => (FailureKind::Lost, format!("{place} did not answer")),
+        RedisKind::Parse | RedisKind::UnexpectedReturnType => {
+            (FailureKind::Lost, format!("{place} sent something that is not the Redis protocol"))
+        }
+        RedisKind::Server(
+            ServerErrorKind::BusyLoading
+            | ServerErrorKind::TryAgain
+            | ServerErrorKind::ClusterDown
+            | ServerErrorKind::MasterDown
+            | ServerErrorKind::ReadOnly,
+        ) => (FailureKind::Refused, format!("{place} does not accept writes now")),
+        RedisKind::Server(ServerErrorKind::NoPerm) => (
+            FailureKind::Final(ErrorKind::Denied),
+            format!("the user lacks a right on {place}; the rule it needs is: {ACL_RULE}"),
+        ),
+        RedisKind::Server(ServerErrorKind::Moved | ServerErrorKind::Ask | ServerErrorKind::CrossSlot) => (
+            FailureKind::Final(ErrorKind::Unsupported),
+            format!("{place} is a node of a cluster, which is not supported yet; use a single server"),
+        ),
+        _ => by_code(error, place),
+    };
+    let cause = cause(error);
+    Failure::new(kind, format!("{advice} ({cause})"))
+}
+
+/// Errors that the client crate does not name: they are told apart by their first word.
+fn by_code(error: &RedisError, place: &str) -> (FailureKind, String) {
+    let detail = error.detail().unwrap_or_default();
+    let has = |word: &str| error.code() == Some(word) || detail.contains(word);
+    if has("WRONGTYPE") {
+        let message = "the lock's key, or one of its stanchion: sidecars, holds a value of another kind; \
+                       delete it or use another name or lock_prefix";
+        (FailureKind::Final(ErrorKind::WrongType), message.into())
+    } else if has("OOM") {
+        let message = format!("{place} is out of memory; raise maxmemory or free some");
+        (FailureKind::Final(ErrorKind::StoreUnavailable), message)
+    } else if has("NOPERM") || detail.contains("ACL failure") || detail.contains("can't run this command") {
+        let message = format!("the user lacks a right on {place}; the rule it needs is: {ACL_RULE}");
+        (FailureKind::Final(ErrorKind::Denied), message)
+    } else if is_auth(error) {
+        let message = format!("{place} wants other credentials; put them into the URL");
+        (FailureKind::Final(ErrorKind::Denied), message)
+    } else if ["BUSY", "MISCONF", "NOREPLICAS", "LOADING", "READONLY", "UNKILLABLE"].into_iter().any(has) {
+        (FailureKind::Refused, format!("{place} does not accept writes now"))
+    } else if detail.contains("unknown command") || detail.contains("Unknown Redis command") {
+        (FailureKind::Final(ErrorKind::Unsupported), format!("{place} is too old; Redis 6.2 or newer is needed"))
+    } else if detail.contains("max number of clients") {
+        (FailureKind::NotSent, format!("{place} has no free connection; raise maxclients"))
+    } else {
+        (FailureKind::Final(ErrorKind::Internal), format!("{place} answered with an unexpected error"))
+    }
+}
+
+fn is_auth(error: &RedisError) -> bool {
+    ["NOAUTH", "WRONGPASS", "NOPERM"].into_iter().any(|code| error.code() == Some(code))
+}
+
+/// Whether the script must be loaded first.
+pub(crate) fn is_no_script(error: &RedisError) -> bool {
+    error.kind() == RedisKind::Server(ServerErrorKind::NoScript)
+}
+
+/// The error's text in one short line.
+fn cause(error: &RedisError) -> String {
+    if error.is_timeout() {
+        return "no answer in time".into();
+    }
+    let text: String = error.to_string().chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+    text.chars().take(200).collect()
+}

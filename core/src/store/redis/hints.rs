@@ -1,0 +1,96 @@
+//! The subscriber connection of a client.
+//!
+//! It speaks RESP3: there a push is told apart from a reply, so that a read that timed out can be
+//! followed by another on the same connection.
+
+use std::time::{Duration, Instant};
+
+use redis::{Connection, PushKind, RedisError, Value};
+
+use crate::error::ErrorKind;
+use crate::store::redis::{Connector, failure};
+use crate::store::{Failure, FailureKind, Hints};
+
+/// Keeps the connection alive through proxies and lets TCP notice a dead peer.
+const PING_EVERY: Duration = Duration::from_secs(15);
+
+pub(crate) struct RedisHints {
+    connection: Connection,
+    place: String,
+    patience: Duration,
+    pinged: Instant,
+}
+
+impl RedisHints {
+    /// Subscribes, and returns when the server has confirmed it.
+    pub(crate) fn open(connector: &Connector, channel: &str, left: Duration) -> Result<Self, Failure> {
+        let give_up = Instant::now() + left;
+        let info = connector.client.get_connection_info().clone();
+        let login = info.redis_settings().clone().set_protocol(redis::ProtocolVersion::RESP3);
+        let connecting = |error: RedisError| failure::connecting(&error, &connector.place);
+        let client = redis::Client::open(info.set_redis_settings(login)).map_err(connecting)?;
+        let connection = client.get_connection_with_timeout(left).map_err(connecting)?;
+        let mut hints = Self {
+            connection,
+            place: connector.place.clone(),
+            patience: Duration::ZERO,
+            pinged: Instant::now(),
+        };
+        let mut subscribe = redis::cmd("SUBSCRIBE");
+        hints.send(subscribe.arg(channel))?;
+        hints.confirm(give_up)?;
+        Ok(hints)
+    }
+
+    fn confirm(&mut self, give_up: Instant) -> Result<(), Failure> {
+        while let Some(left) = give_up.checked_duration_since(Instant::now()) {
+            match self.next(left)? {
+                Some(Value::Push { kind: PushKind::Subscribe, .. }) => return Ok(()),
+                Some(Value::ServerError(error)) => {
+                    return Err(Failure::new(
+                        FailureKind::Final(ErrorKind::Denied),
+                        format!("{} refused the subscription: {error}", self.place),
+                    ));
+                }
+                _ => {}
+            }
+        }
+        Err(Failure::new(FailureKind::Lost, format!("{} did not confirm the subscription", self.place)))
+    }
+
+    fn send(&mut self, command: &redis::Cmd) -> Result<(), Failure> {
+        let sent = self.connection.send_packed_command(&command.get_packed_command());
+        sent.map_err(|error| failure::performing(&error, &self.place))
+    }
+
+    /// The next thing the server says, if it says something within `patience`.
+    fn next(&mut self, patience: Duration) -> Result<Option<Value>, Failure> {
+        let patience = patience.max(Duration::from_millis(1));
+        if self.patience != patience {
+            let set = self.connection.set_read_timeout(Some(patience));
+            set.map_err(|error| failure::performing(&error, &self.place))?;
+            self.patience = patience;
+        }
+        match self.connection.recv_response() {
+            Ok(value) => Ok(Some(value)),
+            Err(error) if error.is_timeout() => Ok(None),
+            Err(error) => Err(failure::performing(&error, &self.place)),
+        }
+    }
+}
+
+impl Hints for RedisHints {
+    fn read(&mut self, patience: Duration, deliver: &mut dyn FnMut(u64)) -> Result<(), Failure> {
+        if self.pinged.elapsed() > PING_EVERY {
+            self.pinged = Instant::now();
+            self.send(&redis::cmd("PING"))?;
+        }
+        if let Some(Value::Push { kind: PushKind::Message, data }) = self.next(patience)?
+            && let Some(Value::BulkString(seq)) = data.get(1)
+            && let Some(seq) = std::str::from_utf8(seq).ok().and_then(|seq| seq.parse().ok())
+        {
+            deliver(seq);
+        }
+        Ok(())
+    }
+}

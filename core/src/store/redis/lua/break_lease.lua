@@ -1,0 +1,22 @@
+-- Take the lock from whoever has it, cooldowns and foreign values included, and offer it to the next waiter.
+-- keys:    1 lock, 2 meta, 3 line, 4 waiters
+-- args:    none
+-- returns: {@BROKEN} | {@FREE}
+local value = redis.call('GET', KEYS[1])
+if not value then
+  return { @FREE }
+end
+
+-- include hand_off.lua
+
+-- A foreign value or a cooldown ends no lease of ours: the last one ended before it.
+local broken = ours(value) and value ~= '@COOLDOWN_MARKER' and redis.call('HGET', KEYS[2], 'fence')
+local entry = hand_off(false)
+if broken then
+  redis.call('HSET', KEYS[2], 'broken', broken)
+  redis.call('PEXPIRE', KEYS[2], @META_TTL)
+end
+if entry then
+  wake(entry)
+end
+return { @BROKEN }

@@ -1,0 +1,168 @@
+//! Locks on a Redis or Valkey server: each verb is one Lua script.
+
+use std::fmt;
+use std::time::Duration;
+
+use redis::Value;
+
+use crate::clock::{Clock, Moment};
+use crate::error::{Error, ErrorKind};
+use crate::name::{LockName, Prefixes};
+use crate::store::url::RedisAddress;
+use crate::store::{Failure, FailureKind, Hints, Pending, Store, StoreConfig};
+use crate::verbs::{ClientId, Reply, Request};
+
+mod address;
+mod codec;
+mod failure;
+mod hints;
+mod keys;
+mod multiplexed;
+mod pool;
+pub mod script;
+
+use multiplexed::Multiplexed;
+use pool::Pool;
+
+pub use failure::ACL_RULE;
+
+/// Oldest server that has every command the scripts use.
+const MIN_VERSION: (u32, u32) = (6, 2);
+/// Keys looked at per step of a listing.
+const SCAN_COUNT: u32 = 500;
+
+/// A Redis or Valkey server.
+pub struct RedisStore {
+    prefixes: Prefixes,
+    clock: Clock,
+    client: ClientId,
+    connector: Connector,
+    pool: Pool,
+    multiplexed: Multiplexed,
+}
+
+/// Makes connections to one server.
+#[derive(Clone)]
+pub(crate) struct Connector {
+    pub(crate) client: redis::Client,
+    /// The address without credentials, for messages.
+    pub(crate) place: String,
+}
+
+impl RedisStore {
+    /// A store that connects on first use.
+    pub fn new(address: &RedisAddress, config: &StoreConfig) -> Result<Self, Error> {
+        let connector = address::connector(address)?;
+        Ok(Self {
+            prefixes: config.prefixes.clone(),
+            clock: config.clock.clone(),
+            client: config.hub.client(),
+            pool: Pool::new(connector.clone()),
+            multiplexed: Multiplexed::new(connector.clone()),
+            connector,
+        })
+    }
+
+    fn left(&self, until: Moment) -> Duration {
+        until.since(self.clock.now())
+    }
+}
+
+impl Store for RedisStore {
+    fn perform(&self, request: &Request, until: Moment) -> Result<Reply, Failure> {
+        let value = self.pool.run(request, self.left(until))?;
+        codec::decode(request, &value)
+    }
+
+    fn perform_async<'a>(&'a self, request: &'a Request, until: Moment) -> Pending<'a> {
+        let left = self.left(until);
+        Box::pin(async move {
+            let value = self.multiplexed.run(request, left).await?;
+            codec::decode(request, &value)
+        })
+    }
+
+    fn perform_all(&self, requests: &[Request], until: Moment) -> Vec<Result<Reply, Failure>> {
+        let values = self.pool.run_all(requests, self.left(until));
+        let decoded = |(value, request): (Result<Value, Failure>, _)| codec::decode(request, &value?);
+        values.into_iter().zip(requests).map(decoded).collect()
+    }
+
+    fn listen(&self, until: Moment) -> Result<Option<Box<dyn Hints>>, Failure> {
+        let channel = keys::channel(self.client);
+        Ok(Some(Box::new(hints::RedisHints::open(&self.connector, &channel, self.left(until))?)))
+    }
+
+    fn check(&self, until: Moment) -> Result<(), Failure> {
+        let mut info = redis::cmd("INFO");
+        info.arg("server");
+        let text = match self.pool.call(&info, self.left(until)) {
+            Ok(Value::BulkString(text)) => String::from_utf8_lossy(&text).into_owned(),
+            // A user who may not ask for the version may still use locks.
+            Ok(_) => return Ok(()),
+            Err(failure) if failure.kind == FailureKind::Final(ErrorKind::Denied) => return Ok(()),
+            Err(failure) => return Err(failure),
+        };
+        match version(&text) {
+            Some(found) if found < MIN_VERSION => Err(Failure::new(
+                FailureKind::Final(ErrorKind::Unsupported),
+                format!(
+                    "{} runs Redis {}.{}; {}.{} or newer is needed",
+                    self.connector.place, found.0, found.1, MIN_VERSION.0, MIN_VERSION.1
+                ),
+            )),
+            _ => Ok(()),
+        }
+    }
+
+    fn close_inherited(&self) {
+        self.pool.close_inherited();
+    }
+
+    fn list(&self, cursor: u64, until: Moment) -> Result<(u64, Vec<LockName>), Failure> {
+        let mut scan = redis::cmd("SCAN");
+        scan.arg(cursor).arg("MATCH").arg(format!("{}*", escaped(self.prefixes.lock_prefix())));
+        scan.arg("COUNT").arg(SCAN_COUNT).arg("TYPE").arg("string");
+        let value = self.pool.call(&scan, self.left(until))?;
+        let (next, keys): (u64, Vec<Vec<u8>>) = redis::from_redis_value(value)
+            .map_err(|_| Failure::new(FailureKind::Lost, "the server's answer to SCAN makes no sense"))?;
+        let names = keys.iter().filter_map(|key| self.prefixes.lock_of_key(std::str::from_utf8(key).ok()?));
+        Ok((next, names.collect()))
+    }
+}
+
+impl fmt::Debug for RedisStore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "RedisStore({})", self.connector.place)
+    }
+}
+
+/// The version in the answer to INFO. Valkey tells the Redis version it is compatible with.
+fn version(info: &str) -> Option<(u32, u32)> {
+    let text = info.lines().find_map(|line| line.strip_prefix("redis_version:"))?;
+    let mut parts = text.split('.').map(|part| part.trim().parse().ok());
+    Some((parts.next()??, parts.next()??))
+}
+
+/// The text as a glob pattern that matches only itself.
+fn escaped(text: &str) -> String {
+    let special = |letter| matches!(letter, '*' | '?' | '[' | ']' | '\\' | '^');
+    text.chars().flat_map(|letter| special(letter).then_some('\\').into_iter().chain([letter])).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_compare() {
+        assert_eq!(version("# Server\r\nredis_version:7.0.15\r\n"), Some((7, 0)));
+        assert!(version("redis_version:6.0.9").is_some_and(|found| found < MIN_VERSION));
+        assert_eq!(version("nothing"), None);
+    }
+
+    #[test]
+    fn a_prefix_is_not_a_pattern() {
+        assert_eq!(escaped("a*[b]"), "a\\*\\[b\\]");
+    }
+}

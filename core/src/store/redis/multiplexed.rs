@@ -1,0 +1,127 @@
+//! One connection shared by all tasks, made again when it fails.
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use redis::aio::MultiplexedConnection;
+use redis::{AsyncConnectionConfig, Cmd, RedisError, Value};
+use tokio::time::timeout;
+
+use crate::store::redis::{Connector, codec, failure, pool};
+use crate::store::{Failure, FailureKind};
+use crate::verbs::Request;
+use crate::wake::locked;
+
+/// A reply missing for so long means a dead connection, not a short deadline.
+const DEAD_AFTER: Duration = Duration::from_millis(900);
+/// Requests queued in the connection before senders wait.
+const BUFFER: usize = 1024;
+
+#[derive(Debug)]
+pub(crate) struct Multiplexed {
+    connector: Connector,
+    current: Mutex<Option<Numbered>>,
+    /// Held while connecting, so that one task connects and the others wait for it.
+    connecting: tokio::sync::Mutex<()>,
+    next_number: AtomicU64,
+}
+
+#[derive(Clone, Debug)]
+struct Numbered {
+    number: u64,
+    connection: MultiplexedConnection,
+}
+
+impl Multiplexed {
+    pub(crate) fn new(connector: Connector) -> Self {
+        Self {
+            connector,
+            current: Mutex::default(),
+            connecting: tokio::sync::Mutex::default(),
+            next_number: AtomicU64::new(0),
+        }
+    }
+
+    /// Performs a request's script.
+    pub(crate) async fn run(&self, request: &Request, left: Duration) -> Result<Value, Failure> {
+        let give_up = Instant::now() + left;
+        let mut current = self.connection(left).await?;
+        match self.call(&mut current, &codec::encode(request), give_up).await? {
+            Ok(value) => Ok(value),
+            Err(error) if failure::is_no_script(&error) => self
+                .call(&mut current, &codec::encode_with_text(request), give_up)
+                .await?
+                .map_err(|error| failure::performing(&error, &self.connector.place)),
+            Err(error) => Err(failure::performing(&error, &self.connector.place)),
+        }
+    }
+
+    /// The server's answer, or the failure to get one.
+    async fn call(
+        &self,
+        current: &mut Numbered,
+        command: &Cmd,
+        give_up: Instant,
+    ) -> Result<Result<Value, RedisError>, Failure> {
+        let sent = Instant::now();
+        let left = give_up.saturating_duration_since(sent);
+        let place = &self.connector.place;
+        match timeout(left, current.connection.send_packed_command(command)).await {
+            Ok(answer) => {
+                let answer = answer.and_then(Value::extract_error);
+                if answer.as_ref().is_err_and(|error| !pool::is_answer(error)) {
+                    self.discard(current.number);
+                }
+                Ok(answer)
+            }
+            Err(_) => {
+                if sent.elapsed() >= DEAD_AFTER {
+                    self.discard(current.number);
+                }
+                Err(Failure::new(FailureKind::Lost, format!("{place} did not answer in time")))
+            }
+        }
+    }
+
+    async fn connection(&self, left: Duration) -> Result<Numbered, Failure> {
+        if let Some(current) = self.usable() {
+            return Ok(current);
+        }
+        let late = || Failure::new(FailureKind::NotSent, format!("{} cannot be reached", self.connector.place));
+        timeout(left, self.connect(left)).await.map_err(|_| late())?
+    }
+
+    async fn connect(&self, left: Duration) -> Result<Numbered, Failure> {
+        let _turn = self.connecting.lock().await;
+        if let Some(current) = self.usable() {
+            return Ok(current);
+        }
+        let config = AsyncConnectionConfig::new()
+            .set_connection_timeout(Some(left))
+            .set_response_timeout(None)
+            .set_pipeline_buffer_size(BUFFER);
+        let connection = self
+            .connector
+            .client
+            .get_multiplexed_async_connection_with_config(&config)
+            .await
+            .map_err(|error| failure::connecting(&error, &self.connector.place))?;
+        let number = self.next_number.fetch_add(1, Ordering::Relaxed);
+        let current = Numbered { number, connection };
+        *locked(&self.current) = Some(current.clone());
+        Ok(current)
+    }
+
+    fn usable(&self) -> Option<Numbered> {
+        locked(&self.current).clone()
+    }
+
+    /// Forgets a connection that failed, unless another has replaced it already.
+    fn discard(&self, number: u64) {
+        let mut current = locked(&self.current);
+        if current.as_ref().is_some_and(|current| current.number == number) {
+            *current = None;
+        }
+    }
+}

@@ -1,0 +1,150 @@
+//! Blocking connections: each call runs on the calling thread, on a connection of its own.
+
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+
+use redis::{Cmd, Connection, ConnectionLike, RedisError, RedisResult, Value};
+
+use crate::store::redis::{Connector, codec, failure};
+use crate::store::{Failure, FailureKind};
+use crate::verbs::Request;
+use crate::wake::locked;
+
+/// A connection idle for longer is asked whether it still works before it is used.
+const CHECK_AFTER_IDLE: Duration = Duration::from_secs(1);
+/// Idle connections kept; more than this many threads at once is rare.
+const MAX_IDLE: usize = 64;
+
+#[derive(Debug)]
+pub(crate) struct Pool {
+    connector: Connector,
+    idle: Mutex<Vec<Idle>>,
+}
+
+struct Idle {
+    connection: Connection,
+    since: Instant,
+}
+
+impl Pool {
+    pub(crate) fn new(connector: Connector) -> Self {
+        Self { connector, idle: Mutex::default() }
+    }
+
+    /// Performs a request's script.
+    pub(crate) fn run(&self, request: &Request, left: Duration) -> Result<Value, Failure> {
+        let give_up = Instant::now() + left;
+        let mut connection = self.take(left)?;
+        let mut result = exchange(&mut connection, &codec::encode(request), left);
+        if result.as_ref().is_err_and(failure::is_no_script) {
+            let left = give_up.saturating_duration_since(Instant::now());
+            result = exchange(&mut connection, &codec::encode_with_text(request), left);
+        }
+        self.put_back(connection, result.as_ref().err());
+        result.map_err(|error| failure::performing(&error, &self.connector.place))
+    }
+
+    /// Performs a plain command.
+    pub(crate) fn call(&self, command: &Cmd, left: Duration) -> Result<Value, Failure> {
+        let mut connection = self.take(left)?;
+        let result = exchange(&mut connection, command, left);
+        self.put_back(connection, result.as_ref().err());
+        result.map_err(|error| failure::performing(&error, &self.connector.place))
+    }
+
+    /// Performs many requests' scripts in one round trip.
+    pub(crate) fn run_all(&self, requests: &[Request], left: Duration) -> Vec<Result<Value, Failure>> {
+        match self.run_pipeline(requests, left) {
+            Ok(values) => {
+                values.into_iter().zip(requests).map(|(value, request)| self.settle(value, request, left)).collect()
+            }
+            Err(failure) => requests.iter().map(|_| Err(failure.clone())).collect(),
+        }
+    }
+
+    fn run_pipeline(&self, requests: &[Request], left: Duration) -> Result<Vec<Value>, Failure> {
+        let mut connection = self.take(left)?;
+        let mut bytes = Vec::new();
+        for request in requests {
+            bytes.extend_from_slice(&codec::encode(request).get_packed_command());
+        }
+        let result = with_timeout(&connection, left)
+            .and_then(|()| connection.req_packed_commands(&bytes, 0, requests.len()));
+        self.put_back(connection, result.as_ref().err());
+        result.map_err(|error| failure::performing(&error, &self.connector.place))
+    }
+
+    /// One reply of a pipeline: an error in it concerns only its own request.
+    fn settle(&self, value: Value, request: &Request, left: Duration) -> Result<Value, Failure> {
+        match value.extract_error() {
+            Err(error) if failure::is_no_script(&error) => self.run(request, left),
+            other => other.map_err(|error| failure::performing(&error, &self.connector.place)),
+        }
+    }
+
+    /// In a forked child: closes the inherited sockets without a word to the server.
+    pub(crate) fn close_inherited(&self) {
+        if let Ok(mut idle) = self.idle.try_lock() {
+            idle.clear();
+        }
+    }
+
+    fn take(&self, left: Duration) -> Result<Connection, Failure> {
+        if left.is_zero() {
+            return Err(Failure::new(FailureKind::NotSent, "no time was left to ask the store"));
+        }
+        loop {
+            let idle = locked(&self.idle).pop();
+            let Some(Idle { mut connection, since }) = idle else { break };
+            if since.elapsed() < CHECK_AFTER_IDLE || is_alive(&mut connection, left) {
+                return Ok(connection);
+            }
+        }
+        let connection = self.connector.client.get_connection_with_timeout(left);
+        connection.map_err(|error| failure::connecting(&error, &self.connector.place))
+    }
+
+    /// A connection whose call failed is closed: its reply might still come and be taken for another's.
+    fn put_back(&self, connection: Connection, error: Option<&RedisError>) {
+        if error.is_some_and(|error| !is_answer(error)) || !connection.is_open() {
+            return;
+        }
+        let mut idle = locked(&self.idle);
+        if idle.len() < MAX_IDLE {
+            idle.push(Idle { connection, since: Instant::now() });
+        }
+    }
+}
+
+/// Whether the server answered in full; it refuses a script now and then on a healthy connection.
+pub(crate) fn is_answer(error: &RedisError) -> bool {
+    error.code().is_some_and(|code| code != "READONLY")
+}
+
+fn is_alive(connection: &mut Connection, left: Duration) -> bool {
+    exchange(connection, &redis::cmd("PING"), left).is_ok()
+}
+
+fn exchange(connection: &mut Connection, command: &Cmd, left: Duration) -> RedisResult<Value> {
+    with_timeout(connection, left)?;
+    connection.req_command(command)?.extract_error()
+}
+
+fn with_timeout(connection: &Connection, left: Duration) -> RedisResult<()> {
+    // Zero would mean "no timeout".
+    let left = Some(left.max(Duration::from_millis(1)));
+    connection.set_read_timeout(left)?;
+    connection.set_write_timeout(left)
+}
+
+impl std::fmt::Debug for Idle {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Idle").field("since", &self.since).finish_non_exhaustive()
+    }
+}
+
+impl std::fmt::Debug for Connector {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.place)
+    }
+}

@@ -1,0 +1,291 @@
+//! One database of this process: its connection, the clients on it, and the registry of all of them.
+//!
+//! The mutexes here are locked inside the fork gate only, and never while sleeping: so they are free
+//! whenever the process forks, and a child never inherits a locked one.
+
+#[cfg(test)]
+use std::path::Path;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::{Duration, Instant};
+
+use rusqlite::Connection;
+
+use crate::fork::gate::{self, Bypassed, Entered};
+use crate::fork::{self, Generation};
+use crate::store::Failure;
+use crate::store::sqlite::SqliteTarget;
+use crate::store::sqlite::connection::{self, canonical, close_quietly, has_moved, open_file, open_memory};
+use crate::store::sqlite::failure::{Trouble, forked};
+use crate::verbs::{ClientId, Waiter};
+use crate::wake::{Hub, locked};
+
+/// How often a reader looks whether its file is still the one at its path. Writers look every time.
+const LOOK_AGAIN: Duration = Duration::from_secs(1);
+
+/// All databases of this process that may be shared: two connections of one process to one file would
+/// be two worlds to a fork, and two clients of one process should hear each other at once.
+static REGISTRY: Mutex<Vec<Weak<Database>>> = Mutex::new(Vec::new());
+/// Numbers connections, so that a version read on one is never compared with another's.
+static EPOCHS: AtomicU64 = AtomicU64::new(1);
+
+/// One file or memory database.
+#[derive(Debug)]
+pub(super) struct Database {
+    place: Place,
+    label: String,
+    generation: Generation,
+    open: Mutex<Option<Open>>,
+    members: Mutex<Vec<Member>>,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+enum Place {
+    File { path: PathBuf, mode: u32 },
+    Memory { name: Option<String> },
+}
+
+/// An open connection.
+#[derive(Debug)]
+pub(super) struct Open {
+    pub(super) connection: Connection,
+    /// Different for every connection of the process.
+    pub(super) epoch: u64,
+    looked: Instant,
+}
+
+/// A client on this database.
+#[derive(Debug)]
+struct Member {
+    client: ClientId,
+    generation: Generation,
+    hub: Weak<Hub>,
+    bell: Arc<Bell>,
+}
+
+/// Rung when a hint was delivered to the client's hub directly, so that whoever reads its channel looks up.
+#[derive(Debug, Default)]
+pub(super) struct Bell {
+    rung: Mutex<bool>,
+    changed: Condvar,
+}
+
+/// A client's share of a database. Dropped inside the gate, since it may close the connection.
+#[derive(Clone, Debug)]
+pub(super) struct Handle(Option<Arc<Database>>);
+
+/// Delivers a hint, outside of the gate.
+#[derive(Debug)]
+pub(super) struct Call {
+    hub: Arc<Hub>,
+    bell: Arc<Bell>,
+    seq: u64,
+}
+
+impl Handle {
+    /// The database for this target, shared with whoever has it open already.
+    pub(super) fn find(target: SqliteTarget) -> Result<Self, Failure> {
+        let (place, label) = match target {
+            SqliteTarget::File { path, mode } => {
+                let path = canonical(&path)?;
+                let label = path.display().to_string();
+                (Place::File { path, mode }, label)
+            }
+            SqliteTarget::Memory { name } => (Place::Memory { name }, "memory:".into()),
+        };
+        let entered = enter()?;
+        entered.before_fork(close_all);
+        let mut registry = locked(&REGISTRY);
+        registry.retain(|database| database.strong_count() > 0);
+        let known = registry.iter().filter_map(Weak::upgrade).find(|database| database.serves(&place));
+        let database = known.unwrap_or_else(|| {
+            let database = Arc::new(Database {
+                place,
+                label,
+                generation: fork::generation(),
+                open: Mutex::default(),
+                members: Mutex::default(),
+            });
+            registry.push(Arc::downgrade(&database));
+            database
+        });
+        Ok(Self(Some(database)))
+    }
+
+    /// Does something with the open connection, inside the gate. `writes` demands that the file is still
+    /// the one at its path; others look now and then.
+    pub(super) fn with<T>(
+        &self, writes: bool, body: impl FnOnce(&Database, &mut Open) -> Result<T, Trouble>,
+    ) -> Result<T, Trouble> {
+        let database = self.database()?;
+        let _entered = enter()?;
+        if database.is_memory() && database.generation != fork::generation() {
+            return Err(Trouble::Failed(forked(
+                "this memory store was opened before the fork and belongs to the parent process; open a new \
+                 one, or use sqlite: or redis: to share locks between processes",
+            )));
+        }
+        let mut open = locked(&database.open);
+        let result = database.renew(&mut open, writes).and_then(|open| body(database, open));
+        if matches!(result, Err(Trouble::Failed(_))) && !database.is_memory() {
+            // Whatever is wrong, the next call starts afresh.
+            *open = None;
+        }
+        result
+    }
+
+    /// Makes a client known, so that hints for its waiters reach it directly.
+    pub(super) fn join(&self, hub: &Arc<Hub>) -> Result<Arc<Bell>, Failure> {
+        let database = self.database()?;
+        let _entered = enter()?;
+        let bell = Arc::new(Bell::default());
+        let mut members = locked(&database.members);
+        members.retain(|member| member.hub.strong_count() > 0);
+        members.push(Member {
+            client: hub.client(),
+            generation: fork::generation(),
+            hub: Arc::downgrade(hub),
+            bell: Arc::clone(&bell),
+        });
+        Ok(bell)
+    }
+
+    /// What it is called in messages.
+    pub(super) fn label(&self) -> &str {
+        self.0.as_ref().map_or("", |database| &database.label)
+    }
+
+    /// Whether it lives in memory.
+    pub(super) fn is_memory(&self) -> bool {
+        self.0.as_ref().is_some_and(|database| database.is_memory())
+    }
+
+    fn database(&self) -> Result<&Database, Failure> {
+        // Only `drop` empties it.
+        self.0.as_deref().ok_or_else(|| Failure::new(crate::store::FailureKind::NotSent, "the store was closed"))
+    }
+}
+
+impl Drop for Handle {
+    fn drop(&mut self) {
+        let database = self.0.take();
+        match gate::enter() {
+            Ok(_entered) => drop(database),
+            // The connection is another process's; closing it here would change its file.
+            Err(Bypassed) => std::mem::forget(database),
+        }
+    }
+}
+
+impl Database {
+    /// What it is called in messages.
+    pub(super) fn label(&self) -> &str {
+        &self.label
+    }
+
+    fn is_memory(&self) -> bool {
+        matches!(self.place, Place::Memory { .. })
+    }
+
+    /// Whether a client that wants this place may share this database.
+    fn serves(&self, place: &Place) -> bool {
+        match (&self.place, place) {
+            (Place::File { path, .. }, Place::File { path: wanted, .. }) => path == wanted,
+            (Place::Memory { name: Some(name) }, Place::Memory { name: Some(wanted) }) => {
+                name == wanted && self.generation == fork::generation()
+            }
+            _ => false,
+        }
+    }
+
+    /// The connection, opened if need be, and afresh if its file was unlinked or replaced.
+    fn renew<'open>(&self, open: &'open mut Option<Open>, writes: bool) -> Result<&'open mut Open, Trouble> {
+        if let (Some(present), Place::File { .. }) = (open.as_mut(), &self.place)
+            && (writes || present.looked.elapsed() >= LOOK_AGAIN)
+        {
+            if has_moved(&present.connection) {
+                open.take().map(|open| close_quietly(open.connection));
+            } else if !writes {
+                present.looked = Instant::now();
+            }
+        }
+        let open = match open {
+            Some(open) => open,
+            None => open.insert(self.connect()?),
+        };
+        connection::roll_back(&open.connection);
+        Ok(open)
+    }
+
+    fn connect(&self) -> Result<Open, Trouble> {
+        let connection = match &self.place {
+            Place::File { path, mode } => open_file(path, *mode)?,
+            Place::Memory { .. } => open_memory()?,
+        };
+        Ok(Open { connection, epoch: EPOCHS.fetch_add(1, Ordering::Relaxed), looked: Instant::now() })
+    }
+
+    /// How to hint this waiter directly, if its client is one of this process.
+    pub(super) fn call(&self, waiter: Waiter) -> Option<Call> {
+        // After a fork the parent's hubs are still in memory; their mutexes may be locked for ever.
+        let generation = fork::generation();
+        let members = locked(&self.members);
+        let mut same = members.iter().filter(|m| m.client == waiter.client && m.generation == generation);
+        same.find_map(|member| {
+            Some(Call { hub: member.hub.upgrade()?, bell: Arc::clone(&member.bell), seq: waiter.seq })
+        })
+    }
+}
+
+impl Call {
+    /// Wakes the waiter.
+    pub(super) fn deliver(self) {
+        self.hub.deliver(self.seq);
+        *locked(&self.bell.rung) = true;
+        self.bell.changed.notify_all();
+    }
+}
+
+impl Bell {
+    /// Sleeps for `nap`, or until it is rung; whether it was.
+    pub(super) fn wait(&self, nap: Duration) -> bool {
+        let waited = self.changed.wait_timeout_while(locked(&self.rung), nap, |rung| !*rung);
+        let (mut rung, _): (MutexGuard<'_, bool>, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        std::mem::take(&mut *rung)
+    }
+}
+
+/// Enters the gate, or says why this process must not use SQLite.
+fn enter() -> Result<Entered, Failure> {
+    gate::enter().map_err(|Bypassed| {
+        forked(
+            "this process was forked in a way that bypassed the fork handlers; open the client only after \
+             such a fork, or fork with fork()",
+        )
+    })
+}
+
+/// Closes every file of this process. Runs before a fork, when nobody is inside the gate, so that no
+/// mutex is locked. Memory stays: it belongs to the parent alone.
+fn close_all() {
+    for database in locked(&REGISTRY).iter().filter_map(Weak::upgrade) {
+        if !database.is_memory()
+            && let Some(open) = locked(&database.open).take()
+        {
+            close_quietly(open.connection);
+        }
+    }
+}
+
+/// Whether this process has a connection to the file at this moment.
+#[cfg(test)]
+pub(super) fn is_connected(path: &Path) -> bool {
+    let _entered = gate::enter();
+    let registry = locked(&REGISTRY);
+    let databases: Vec<_> = registry.iter().filter_map(Weak::upgrade).collect();
+    databases.iter().any(|database| {
+        matches!(&database.place, Place::File { path: known, .. } if known == path)
+            && locked(&database.open).is_some()
+    })
+}

@@ -1,0 +1,101 @@
+//! What an error of SQLite means for the request.
+
+use std::io;
+use std::path::Path;
+
+use rusqlite::ErrorCode;
+
+use crate::error::ErrorKind;
+use crate::store::{Failure, FailureKind};
+
+/// Why an attempt gave no reply.
+#[derive(Debug)]
+pub(super) enum Trouble {
+    /// Another process writes now: try again until the deadline.
+    Busy,
+    /// Trying again makes no sense now.
+    Failed(Failure),
+}
+
+impl From<Failure> for Trouble {
+    fn from(failure: Failure) -> Self {
+        Self::Failed(failure)
+    }
+}
+
+/// An error of SQLite. The transaction was rolled back, so nothing was changed.
+pub(super) fn sqlite(error: &rusqlite::Error, place: &str) -> Trouble {
+    let Some(code) = error.sqlite_error_code() else {
+        // A column of another type than the schema's: somebody else wrote to the tables.
+        return Trouble::Failed(corrupt(place, &error.to_string()));
+    };
+    let (kind, advice) = match code {
+        // A protocol error is a race between processes that open or close the file at the same time.
+        ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked | ErrorCode::FileLockingProtocolFailed => {
+            return Trouble::Busy;
+        }
+        ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase => {
+            return Trouble::Failed(corrupt(place, &error.to_string()));
+        }
+        ErrorCode::PermissionDenied | ErrorCode::AuthorizationForStatementDenied | ErrorCode::ReadOnly => {
+            (FailureKind::Final(ErrorKind::Denied), "may not be written by this user; check its mode and owner")
+        }
+        ErrorCode::CannotOpen => {
+            (FailureKind::NotSent, "cannot be opened; check its directory and the limit of open files")
+        }
+        ErrorCode::DiskFull => (FailureKind::Refused, "has no room: the disk is full; nothing was changed"),
+        ErrorCode::SystemIoFailure => (FailureKind::Refused, "cannot be read or written; nothing was changed"),
+        ErrorCode::OutOfMemory => (FailureKind::Refused, "needs memory that is not there; nothing was changed"),
+        ErrorCode::SchemaChanged | ErrorCode::OperationAborted | ErrorCode::OperationInterrupted => {
+            (FailureKind::Refused, "was in use; nothing was changed")
+        }
+        _ => (FailureKind::Final(ErrorKind::Internal), "was used in a way that SQLite refuses"),
+    };
+    Trouble::Failed(Failure::new(kind, format!("{place} {advice} ({error})")))
+}
+
+/// The file is damaged or never was a database.
+pub(super) fn corrupt(place: &str, cause: &str) -> Failure {
+    Failure::new(
+        FailureKind::Final(ErrorKind::Corrupt),
+        format!(
+            "{place} is damaged or is no SQLite database ({cause}); stop every program that uses it, move it \
+             away together with its -wal and -shm files, and a new one is made"
+        ),
+    )
+}
+
+/// The file is locked by another process, and the deadline has come.
+pub(super) fn locked(place: &str) -> Failure {
+    Failure::new(
+        FailureKind::Refused,
+        format!("{place}: the database file is locked by another process; nothing was changed"),
+    )
+}
+
+/// The file could not be created or looked at.
+pub(super) fn file(error: &io::Error, path: &Path) -> Failure {
+    let place = path.display();
+    let (kind, advice) = match error.kind() {
+        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => {
+            let directory = path.parent().unwrap_or(Path::new("/")).display();
+            (ErrorKind::StoreUnavailable, format!("the directory {directory} does not exist; create it first"))
+        }
+        io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
+            (ErrorKind::Denied, format!("{place} may not be created or written by this user"))
+        }
+        io::ErrorKind::IsADirectory => {
+            (ErrorKind::InvalidArgument, format!("{place} is a directory; give the path of a file in it"))
+        }
+        io::ErrorKind::InvalidInput | io::ErrorKind::InvalidFilename => {
+            (ErrorKind::InvalidArgument, format!("{place} is no valid path"))
+        }
+        _ => return Failure::new(FailureKind::NotSent, format!("{place} cannot be opened ({error})")),
+    };
+    Failure::new(FailureKind::Final(kind), format!("{advice} ({error})"))
+}
+
+/// A store that may not be used on this side of a fork.
+pub(super) fn forked(message: &str) -> Failure {
+    Failure::new(FailureKind::Final(ErrorKind::Forked), message)
+}

@@ -1,0 +1,20 @@
+//! End a wait: remove the entry, and the grant if one was made meanwhile.
+
+use crate::store::sqlite::hand_off::hand_off;
+use crate::store::sqlite::step::{Outcome, Step};
+use crate::verbs::{Leave, Reply};
+
+/// Like leave.lua.
+pub(super) fn leave(step: &Step<'_>, request: &Leave) -> rusqlite::Result<Outcome> {
+    let token = request.token.as_str();
+    let row = match step.lock(request.name.key())? {
+        Some(row) => row,
+        None => step.create(request.name.key())?,
+    };
+    if row.crowded {
+        step.leave_line(row.id, token)?;
+    }
+    let wake = if step.value(&row) == Some(token) { hand_off(step, &row)? } else { None };
+    step.end_token(&row, token)?;
+    Ok(Outcome { reply: Reply::Leave, wake })
+}

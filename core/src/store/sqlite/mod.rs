@@ -1,0 +1,232 @@
+//! An embedded store: one SQLite file for all processes of a machine, or memory for one process.
+//!
+//! Every verb is one transaction that does what the Lua script of the same name does on Redis. Leases
+//! end on the boot clock, so they outlive no reboot; fences do.
+
+mod acquire;
+mod break_lease;
+mod connection;
+mod database;
+mod extend;
+mod failure;
+mod hand_off;
+mod hints;
+mod holder;
+mod leave;
+mod release;
+mod resume;
+mod schema;
+mod step;
+#[cfg(test)]
+mod tests;
+
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::{Arc, OnceLock};
+use std::thread;
+use std::time::Duration;
+
+use rusqlite::Connection;
+
+use crate::clock::{Clock, Moment};
+use crate::error::ErrorKind;
+use crate::name::LockName;
+use crate::store::sqlite::connection::transact;
+use crate::store::sqlite::database::{Bell, Database, Handle};
+use crate::store::sqlite::failure::{Trouble, locked, sqlite};
+use crate::store::sqlite::hints::FileHints;
+use crate::store::sqlite::step::{Outcome, Step, View};
+use crate::store::{Failure, FailureKind, Hints, Pending, Store, StoreConfig};
+use crate::verbs::{Reply, Request};
+
+/// The first pause when another process writes: about as long as one transaction takes.
+const FIRST_PAUSE: Duration = Duration::from_micros(50);
+/// The longest pause.
+const LAST_PAUSE: Duration = Duration::from_millis(2);
+/// Where Linux says which boot this is.
+const BOOT_ID_FILE: &str = "/proc/sys/kernel/random/boot_id";
+/// A manual clock does not care about boots.
+const MANUAL_BOOT: &str = "manual clock";
+
+/// Which database a store uses.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SqliteTarget {
+    /// A file on a local disk, shared by all processes that may open it. The file is made if need be, its
+    /// directory is not.
+    File {
+        /// Where it is.
+        path: PathBuf,
+        /// Its mode if it is made; an existing file keeps its own.
+        mode: u32,
+    },
+    /// Memory of this process.
+    Memory {
+        /// Stores with the same name share their locks; one without a name shares them with nobody.
+        name: Option<String>,
+    },
+}
+
+/// Locks in a SQLite database. Stores that share a database must use the same clock.
+#[derive(Clone)]
+pub struct SqliteStore {
+    database: Handle,
+    config: StoreConfig,
+    bell: Arc<Bell>,
+}
+
+impl SqliteStore {
+    /// The store at this place. The database is opened, and made if it does not exist, by the first call.
+    pub fn open(target: SqliteTarget, config: StoreConfig) -> Result<Self, Failure> {
+        let database = Handle::find(target)?;
+        let bell = database.join(&config.hub)?;
+        Ok(Self { database, config, bell })
+    }
+
+    /// Tries until another process does not stand in the way. Neither the gate nor a mutex is held during
+    /// the pauses, so a caller with little time does not queue behind one with much.
+    fn patiently<T>(
+        &self, until: Moment, writes: bool, attempt: impl Fn(&Database, &Connection) -> rusqlite::Result<T>,
+    ) -> Result<T, Failure> {
+        let mut pause = FIRST_PAUSE;
+        loop {
+            let tried = self.database.with(writes, |database, open| {
+                attempt(database, &open.connection).map_err(|error| sqlite(&error, database.label()))
+            });
+            match tried {
+                Ok(value) => return Ok(value),
+                Err(Trouble::Failed(failure)) => return Err(failure),
+                Err(Trouble::Busy) if self.config.clock.now() >= until => {
+                    return Err(locked(self.database.label()));
+                }
+                Err(Trouble::Busy) => {
+                    thread::sleep(pause.mul_f64(0.5 + fastrand::f64()));
+                    pause = (pause * 2).min(LAST_PAUSE);
+                }
+            }
+        }
+    }
+
+    fn read<T>(
+        &self, until: Moment, read: impl Fn(&Connection, &View<'_>) -> rusqlite::Result<T>,
+    ) -> Result<T, Failure> {
+        let clock = &self.config.clock;
+        self.patiently(until, false, |_, connection| {
+            read(connection, &View { now: now(clock), boot: boot_id(clock) })
+        })
+    }
+
+    fn write(&self, request: &Request, until: Moment) -> Result<Reply, Failure> {
+        let (reply, call) = self.patiently(until, true, |database, connection| {
+            let outcome = self.transaction(connection, request)?;
+            Ok((outcome.reply, outcome.wake.and_then(|waiter| database.call(waiter))))
+        })?;
+        if let Some(call) = call {
+            call.deliver();
+        }
+        Ok(reply)
+    }
+
+    /// The time is read within the transaction: waiting for it must not make leases look longer.
+    fn transaction(&self, connection: &Connection, request: &Request) -> rusqlite::Result<Outcome> {
+        transact(connection, || {
+            begin_boot(connection, boot_id(&self.config.clock))?;
+            let step = Step {
+                connection,
+                now: now(&self.config.clock),
+                wall: i64::try_from(self.config.clock.wall_micros()).unwrap_or(i64::MAX),
+            };
+            match request {
+                Request::Acquire(request) => acquire::acquire(&step, request),
+                Request::Extend(request) => extend::extend(&step, request),
+                Request::Release(request) => release::release(&step, request),
+                Request::Leave(request) => leave::leave(&step, request),
+                Request::Resume(request) => resume::resume(&step, request),
+                Request::BreakLease(request) => break_lease::break_lease(&step, request),
+                Request::Holder(request) => {
+                    let view = View { now: step.now, boot: boot_id(&self.config.clock) };
+                    holder::holder(connection, request, &view).map(Outcome::from)
+                }
+            }
+        })
+    }
+}
+
+impl Store for SqliteStore {
+    fn perform(&self, request: &Request, until: Moment) -> Result<Reply, Failure> {
+        match request {
+            Request::Holder(request) => {
+                self.read(until, |connection, view| holder::holder(connection, request, view))
+            }
+            _ => self.write(request, until),
+        }
+    }
+
+    fn perform_async<'a>(&'a self, request: &'a Request, until: Moment) -> Pending<'a> {
+        if self.database.is_memory() {
+            // Microseconds: a thread hop would cost more.
+            return Box::pin(async move { self.perform(request, until) });
+        }
+        let (store, request) = (self.clone(), request.clone());
+        Box::pin(async move {
+            let done = tokio::task::spawn_blocking(move || store.perform(&request, until)).await;
+            done.unwrap_or_else(|error| {
+                let kind =
+                    if error.is_panic() { FailureKind::Final(ErrorKind::Internal) } else { FailureKind::NotSent };
+                Err(Failure::new(kind, "the thread that works on the database ended early"))
+            })
+        })
+    }
+
+    fn listen(&self, _until: Moment) -> Result<Option<Box<dyn Hints>>, Failure> {
+        if self.database.is_memory() {
+            return Ok(None);
+        }
+        let hints = FileHints::open(self.database.clone(), self.config.hub.client(), Arc::clone(&self.bell));
+        Ok(Some(Box::new(hints)))
+    }
+
+    fn check(&self, until: Moment) -> Result<(), Failure> {
+        self.patiently(until, true, |_, _| Ok(()))
+    }
+
+    fn list(&self, cursor: u64, until: Moment) -> Result<(u64, Vec<LockName>), Failure> {
+        self.read(until, |connection, view| holder::list(connection, &self.config.prefixes, cursor, view))
+    }
+}
+
+impl fmt::Debug for SqliteStore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("SqliteStore").field(&self.database.label()).finish()
+    }
+}
+
+/// The boot clock as it is stored.
+fn now(clock: &Clock) -> i64 {
+    i64::try_from(clock.now().as_micros()).unwrap_or(i64::MAX)
+}
+
+/// Which boot the clock counts from. Called inside the gate only: a child must not inherit a half-made cell.
+fn boot_id(clock: &Clock) -> &'static str {
+    static SYSTEM: OnceLock<String> = OnceLock::new();
+    match clock {
+        Clock::Manual(_) => MANUAL_BOOT,
+        Clock::System => SYSTEM.get_or_init(|| {
+            // Absent on other systems: there a lease may outlive a reboot, until its time is over.
+            std::fs::read_to_string(BOOT_ID_FILE).map(|text| text.trim().to_owned()).unwrap_or_default()
+        }),
+    }
+}
+
+/// Ends what an earlier boot left: its times mean nothing now, and its processes are gone. Fences stay.
+fn begin_boot(connection: &Connection, boot: &str) -> rusqlite::Result<()> {
+    let same = connection.prepare_cached("SELECT 1 FROM store WHERE boot = ?1")?.exists([boot])?;
+    if same {
+        return Ok(());
+    }
+    connection.execute("UPDATE store SET boot = ?1", [boot])?;
+    connection.execute_batch(
+        "UPDATE lock SET token = NULL, expires = 0, ended_until = 0;
+         DELETE FROM waiter;
+         DELETE FROM ended;",
+    )
+}

@@ -1,0 +1,23 @@
+//! Swap the token of a lease that was handed over. A handle works once: the old token is gone then.
+
+use crate::store::sqlite::step::{Outcome, Step, absence, between, fence};
+use crate::verbs::{Reply, Resume, ResumeReply};
+
+/// Like resume.lua.
+pub(super) fn resume(step: &Step<'_>, request: &Resume) -> rusqlite::Result<Outcome> {
+    let row = step.lock(request.name.key())?;
+    let (old, new) = (request.old.as_str(), request.new.as_str());
+    let holds = |token| row.as_ref().filter(|row| step.value(row) == Some(token));
+    if let Some(row) = holds(old) {
+        step.change(
+            "UPDATE lock SET token = ?2, owner = ?3 WHERE id = ?1",
+            &[&row.id, &new, &&*request.owner],
+        )?;
+        step.touch(row)?;
+    }
+    let reply = match holds(old).or_else(|| holds(new)) {
+        Some(row) => ResumeReply::Resumed { fence: fence(row.fence), ttl: between(step.now, row.expires) },
+        None => ResumeReply::Gone(absence(row.as_ref())),
+    };
+    Ok(Reply::Resume(reply).into())
+}

@@ -1,0 +1,81 @@
+//! Whose file it is, of which version, and making its tables.
+
+use rusqlite::Connection;
+
+use crate::error::ErrorKind;
+use crate::store::sqlite::failure::{Trouble, sqlite};
+use crate::store::{Failure, FailureKind};
+
+/// Marks a SQLite file as this library's: "Stnc" in ASCII.
+const APPLICATION_ID: i32 = 0x5374_6e63;
+/// The version of schema.sql.
+const VERSION: i32 = 1;
+const TABLES: &str = include_str!("schema.sql");
+
+/// Makes the tables, or finds that this library may use the ones that are there.
+pub(super) fn prepare(connection: &Connection, place: &str) -> Result<(), Trouble> {
+    let refuse = |kind, message: String| Trouble::Failed(Failure::new(FailureKind::Final(kind), message));
+    let known = inspect(connection).map_err(|error| sqlite(&error, place))?;
+    match known {
+        Known::Fresh | Known::Ours { version: ..VERSION, .. } => {
+            create(connection).map_err(|error| sqlite(&error, place))
+        }
+        Known::Ours { least_version: ..=VERSION, .. } => Ok(()),
+        Known::Ours { least_library, .. } => Err(refuse(
+            ErrorKind::Unsupported,
+            format!(
+                "{place} was written by a newer library; stanchion {least_library} or newer is needed, this is {}",
+                env!("CARGO_PKG_VERSION")
+            ),
+        )),
+        Known::Foreign => Err(refuse(
+            ErrorKind::WrongType,
+            format!("{place} is the database of another program; give the path of a new file"),
+        )),
+    }
+}
+
+/// Whether the database is another program's; looked at before anything is changed in it.
+pub(super) fn is_foreign(connection: &Connection) -> rusqlite::Result<bool> {
+    Ok(matches!(inspect(connection)?, Known::Foreign))
+}
+
+enum Known {
+    /// Nothing is in it.
+    Fresh,
+    Ours { version: i32, least_version: i32, least_library: String },
+    /// Another program's.
+    Foreign,
+}
+
+fn inspect(connection: &Connection) -> rusqlite::Result<Known> {
+    let number = |sql| connection.query_row(sql, [], |row| row.get::<_, i32>(0));
+    let application = number("PRAGMA application_id")?;
+    let version = number("PRAGMA user_version")?;
+    if application == 0 && version == 0 && number("SELECT count(*) FROM sqlite_schema")? == 0 {
+        return Ok(Known::Fresh);
+    }
+    if application != APPLICATION_ID {
+        return Ok(Known::Foreign);
+    }
+    connection.query_row("SELECT least_version, least_library FROM store", [], |row| {
+        Ok(Known::Ours { version, least_version: row.get(0)?, least_library: row.get(1)? })
+    })
+}
+
+/// All or nothing, and once: another process may come first.
+fn create(connection: &Connection) -> rusqlite::Result<()> {
+    super::connection::transact(connection, || {
+        if matches!(inspect(connection)?, Known::Ours { version: VERSION.., .. }) {
+            return Ok(());
+        }
+        connection.execute_batch(TABLES)?;
+        connection.execute(
+            "INSERT INTO store (id, boot, least_version, least_library) VALUES (1, '', 1, '0.1.0')
+             ON CONFLICT DO NOTHING",
+            [],
+        )?;
+        connection.pragma_update(None, "application_id", APPLICATION_ID)?;
+        connection.pragma_update(None, "user_version", VERSION)
+    })
+}

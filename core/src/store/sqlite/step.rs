@@ -1,0 +1,248 @@
+//! What every verb's transaction works with: the connection, the time, and the lock's row.
+
+use std::time::Duration;
+
+use rusqlite::{Connection, OptionalExtension, Row, ToSql};
+
+use crate::store::{ENDED_TTL, LINE_TTL, META_REFRESH, META_TTL, WAITER_LIVE};
+use crate::verbs::{Absence, Fence, Reply, Waiter};
+
+/// How many leftovers of each kind one verb clears away: more than it can add.
+const CLEAN_UP: i64 = 4;
+
+/// A verb's outcome: the reply, and the waiter to hint once it is committed.
+pub(super) struct Outcome {
+    pub(super) reply: Reply,
+    pub(super) wake: Option<Waiter>,
+}
+
+impl From<Reply> for Outcome {
+    fn from(reply: Reply) -> Self {
+        Self { reply, wake: None }
+    }
+}
+
+/// One verb's work within its transaction.
+#[derive(Clone, Copy)]
+pub(super) struct Step<'a> {
+    pub(super) connection: &'a Connection,
+    /// The boot clock in microseconds.
+    pub(super) now: i64,
+    /// Wall time in microseconds.
+    pub(super) wall: i64,
+}
+
+/// When, and in which boot, something is read outside of a transaction.
+pub(super) struct View<'a> {
+    pub(super) now: i64,
+    pub(super) boot: &'a str,
+}
+
+/// A lock's row.
+pub(super) struct LockRow {
+    pub(super) id: i64,
+    token: Option<Box<str>>,
+    pub(super) expires: i64,
+    pub(super) fence: i64,
+    pub(super) born: i64,
+    pub(super) broken: i64,
+    pub(super) ended_until: i64,
+    used: i64,
+    /// Whether anybody is in line.
+    pub(super) crowded: bool,
+}
+
+impl LockRow {
+    fn read(row: &Row<'_>) -> rusqlite::Result<Self> {
+        Ok(Self {
+            id: row.get(0)?,
+            token: row.get(1)?,
+            expires: row.get(2)?,
+            fence: row.get(3)?,
+            born: row.get(4)?,
+            broken: row.get(5)?,
+            ended_until: row.get(6)?,
+            used: row.get(7)?,
+            crowded: row.get(8)?,
+        })
+    }
+}
+
+impl Step<'_> {
+    /// The row of the lock with this key.
+    pub(super) fn lock(&self, key: &str) -> rusqlite::Result<Option<LockRow>> {
+        self.connection
+            .prepare_cached(
+                "SELECT id, token, expires, fence, born, broken, ended_until, used,
+                   EXISTS (SELECT 1 FROM waiter WHERE waiter.lock = lock.id)
+                 FROM lock WHERE key = ?1",
+            )?
+            .query_row([key], LockRow::read)
+            .optional()
+    }
+
+    /// What the key holds now: a token, or the cooldown marker.
+    pub(super) fn value<'row>(&self, row: &'row LockRow) -> Option<&'row str> {
+        row.token.as_deref().filter(|_| row.expires > self.now)
+    }
+
+    /// The fence of a new grant.
+    pub(super) fn next_fence(&self, row: &LockRow, least: Fence) -> i64 {
+        row.fence.saturating_add(1).max(self.wall).max(stored_fence(least))
+    }
+
+    /// Runs a statement that changes rows; answers how many.
+    pub(super) fn change(&self, sql: &str, values: &[&dyn ToSql]) -> rusqlite::Result<usize> {
+        self.connection.prepare_cached(sql)?.execute(values)
+    }
+
+    /// Makes the key hold `token` until `expires`.
+    pub(super) fn set(&self, row: &LockRow, token: &str, expires: i64) -> rusqlite::Result<()> {
+        self.change("UPDATE lock SET token = ?2, expires = ?3 WHERE id = ?1", &[&row.id, &token, &expires])?;
+        Ok(())
+    }
+
+    /// Makes the key free.
+    pub(super) fn clear(&self, row: &LockRow) -> rusqlite::Result<()> {
+        self.change("UPDATE lock SET token = NULL, expires = 0 WHERE id = ?1", &[&row.id])?;
+        Ok(())
+    }
+
+    /// Removes a token's place in the line; whether it had one.
+    pub(super) fn leave_line(&self, lock: i64, token: &str) -> rusqlite::Result<bool> {
+        let left = self.change("DELETE FROM waiter WHERE lock = ?1 AND token = ?2", &[&lock, &token])?;
+        Ok(left > 0)
+    }
+
+    /// Renews the life of the lock's row: once an hour, which saves most of the index updates.
+    pub(super) fn touch(&self, row: &LockRow) -> rusqlite::Result<()> {
+        let now = self.wall / 1_000;
+        if row.used.saturating_add(millis(META_REFRESH)) <= now {
+            self.change("UPDATE lock SET used = ?2 WHERE id = ?1", &[&row.id, &now])?;
+        }
+        Ok(())
+    }
+
+    /// Makes a row for a lock that has none, and clears away a few leftovers of others.
+    pub(super) fn create(&self, key: &str) -> rusqlite::Result<LockRow> {
+        self.clean_locks()?;
+        self.clean_line()?;
+        let used = self.wall / 1_000;
+        let id = self
+            .connection
+            .prepare_cached("INSERT INTO lock (key, used) VALUES (?1, ?2)")?
+            .insert((key, used))?;
+        Ok(LockRow {
+            id,
+            token: None,
+            expires: 0,
+            fence: 0,
+            born: 0,
+            broken: 0,
+            ended_until: 0,
+            used,
+            crowded: false,
+        })
+    }
+
+    /// Whether this token was ended a short time ago.
+    pub(super) fn has_ended(&self, row: &LockRow, token: &str) -> rusqlite::Result<bool> {
+        if row.ended_until <= self.now {
+            return Ok(false);
+        }
+        self.connection
+            .prepare_cached("SELECT 1 FROM ended WHERE lock = ?1 AND token = ?2 AND expires > ?3")?
+            .exists((row.id, token, self.now))
+    }
+
+    /// Remembers the token as ended, so that a late copy of its acquire changes nothing.
+    pub(super) fn end_token(&self, row: &LockRow, token: &str) -> rusqlite::Result<()> {
+        let until = self.now.saturating_add(micros(ENDED_TTL));
+        self.change(
+            "DELETE FROM ended WHERE (lock, token) IN
+               (SELECT lock, token FROM ended WHERE expires <= ?1 ORDER BY expires LIMIT ?2)",
+            &[&self.now, &CLEAN_UP],
+        )?;
+        self.clean_line()?;
+        self.change(
+            "INSERT INTO ended (lock, token, expires) VALUES (?1, ?2, ?3)
+             ON CONFLICT DO UPDATE SET expires = excluded.expires",
+            &[&row.id, &token, &until],
+        )?;
+        self.change("UPDATE lock SET ended_until = ?2 WHERE id = ?1", &[&row.id, &until])?;
+        self.touch(row)
+    }
+
+    /// Drops waiters that stopped polling long ago, of any lock.
+    fn clean_line(&self) -> rusqlite::Result<()> {
+        let before = self.now.saturating_sub(micros(LINE_TTL));
+        self.change(
+            "DELETE FROM waiter WHERE (lock, arrival) IN
+               (SELECT lock, arrival FROM waiter WHERE polled <= ?1 ORDER BY polled LIMIT ?2)",
+            &[&before, &CLEAN_UP],
+        )?;
+        Ok(())
+    }
+
+    /// Drops the rows of locks that nobody used for a week, with their dead waiters.
+    fn clean_locks(&self) -> rusqlite::Result<()> {
+        let stale: Vec<i64> = self
+            .connection
+            .prepare_cached(
+                "SELECT id FROM lock WHERE used <= ?1 AND expires <= ?2 AND NOT EXISTS
+                   (SELECT 1 FROM waiter WHERE waiter.lock = lock.id AND polled > ?3)
+                 ORDER BY used LIMIT ?4",
+            )?
+            .query_map(
+                (
+                    self.wall / 1_000 - millis(META_TTL),
+                    self.now,
+                    self.now.saturating_sub(micros(WAITER_LIVE)),
+                    CLEAN_UP,
+                ),
+                |row| row.get(0),
+            )?
+            .collect::<rusqlite::Result<_>>()?;
+        for id in stale {
+            self.change("DELETE FROM waiter WHERE lock = ?1", &[&id])?;
+            self.change("DELETE FROM ended WHERE lock = ?1", &[&id])?;
+            self.change("DELETE FROM lock WHERE id = ?1", &[&id])?;
+        }
+        Ok(())
+    }
+}
+
+/// What is known about a lock whose key does not hold the caller's token. No other program locks here,
+/// so nothing is ever foreign.
+pub(super) fn absence(row: Option<&LockRow>) -> Absence {
+    row.map_or_else(Absence::default, |row| Absence {
+        fence: fence(row.fence),
+        born: fence(row.born),
+        broken: fence(row.broken),
+        foreign: false,
+    })
+}
+
+/// A fence as it is stored.
+pub(super) fn stored_fence(fence: Fence) -> i64 {
+    i64::try_from(fence).unwrap_or(i64::MAX)
+}
+
+/// A stored fence.
+pub(super) fn fence(stored: i64) -> Fence {
+    Fence::try_from(stored).unwrap_or(0)
+}
+
+/// A time as it is stored: whole microseconds.
+pub(super) fn micros(time: Duration) -> i64 {
+    i64::try_from(time.as_micros()).unwrap_or(i64::MAX)
+}
+
+/// What lies between two stored times; zero if they are in the other order.
+pub(super) fn between(earlier: i64, later: i64) -> Duration {
+    Duration::from_micros(u64::try_from(later.saturating_sub(earlier)).unwrap_or(0))
+}
+
+fn millis(time: Duration) -> i64 {
+    i64::try_from(time.as_millis()).unwrap_or(i64::MAX)
+}

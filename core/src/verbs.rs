@@ -1,0 +1,283 @@
+//! What the engine may ask of a store: one request type and one reply type per verb.
+//!
+//! Each verb is one Lua script on Redis and one transaction on SQLite, of the same name.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::name::LockName;
+use crate::token::Token;
+
+/// A number that grows with every grant of a lock.
+pub type Fence = u64;
+
+/// Identifies a client to the waker: hints for its waiters are sent to it. Not a secret.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct ClientId(pub u64);
+
+/// One waiting call: the client it belongs to and its number there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Waiter {
+    /// Whose call it is.
+    pub client: ClientId,
+    /// The call's number within its client.
+    pub seq: u64,
+}
+
+/// Any request.
+#[derive(Clone, Debug)]
+pub enum Request {
+    /// Take the lock, confirm an offer, or wait for it.
+    Acquire(Acquire),
+    /// Prolong a lease.
+    Extend(Extend),
+    /// Give the lock back and hand it to the next waiter.
+    Release(Release),
+    /// End a wait: remove the entry, and the grant if one was made meanwhile.
+    Leave(Leave),
+    /// Swap the token of a lease that was handed over.
+    Resume(Resume),
+    /// Who holds the lock?
+    Holder(Holder),
+    /// Take the lock from whoever has it.
+    BreakLease(BreakLease),
+}
+
+/// Any reply; a store answers a request with the reply of the same name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Reply {
+    /// To [`Request::Acquire`].
+    Acquire(AcquireReply),
+    /// To [`Request::Extend`].
+    Extend(ExtendReply),
+    /// To [`Request::Release`].
+    Release(ReleaseReply),
+    /// To [`Request::Leave`].
+    Leave,
+    /// To [`Request::Resume`].
+    Resume(ResumeReply),
+    /// To [`Request::Holder`].
+    Holder(Option<HolderReply>),
+    /// To [`Request::BreakLease`]: whether there was anything to break.
+    BreakLease(bool),
+}
+
+/// Take the lock, confirm an offer, or wait for it.
+#[derive(Clone, Debug)]
+pub struct Acquire {
+    /// Which lock.
+    pub name: LockName,
+    /// The same for every attempt of one call of the user.
+    pub token: Token,
+    /// How long the store keeps the lease.
+    pub ttl: Duration,
+    /// The new fence is at least this: one more than the highest this client has seen.
+    pub min_fence: Fence,
+    /// Who to hint when the lock is offered. `None` never registers.
+    pub waiter: Option<Waiter>,
+    /// If set, answer `Busy` instead of registering when the holder's remaining ttl is longer.
+    pub patience: Option<Duration>,
+    /// Shown by `holder`.
+    pub owner: Arc<str>,
+    /// Take over this very foreign value if it still never expires.
+    pub adopt: Option<Digest>,
+}
+
+/// SHA-1 of a foreign value, in hexadecimal.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Digest(pub Box<str>);
+
+/// The answer to [`Acquire`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum AcquireReply {
+    /// The lock is this token's.
+    Granted {
+        /// The fence of the grant.
+        fence: Fence,
+        /// What is left of the lease, counted from when the store answered.
+        ttl: Duration,
+    },
+    /// Registered; poll again.
+    Waiting(Obstacle),
+    /// Busy, and not registered.
+    Busy(Obstacle),
+    /// This token's wait or lease has ended; nothing was changed.
+    Ended,
+}
+
+/// What stands in the way of an acquire.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Obstacle {
+    /// How long the present holder's key has to live; `None` if it never expires.
+    pub remaining: Option<Duration>,
+    /// The digest of a foreign value that never expires, or not within a year.
+    pub unexpiring: Option<Digest>,
+}
+
+/// Prolong a lease; never shortens it.
+#[derive(Clone, Debug)]
+pub struct Extend {
+    /// Which lock.
+    pub name: LockName,
+    /// Whose lease.
+    pub token: Token,
+    /// At least this much from now.
+    pub ttl: Duration,
+}
+
+/// The answer to [`Extend`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ExtendReply {
+    /// What is left of the lease now.
+    Extended(Duration),
+    /// The key is not this token's any more.
+    Gone(Absence),
+}
+
+/// Give the lock back.
+#[derive(Clone, Debug)]
+pub struct Release {
+    /// Which lock.
+    pub name: LockName,
+    /// Whose lease.
+    pub token: Token,
+    /// Keep the lock closed for this long.
+    pub cooldown: Option<Duration>,
+    /// Remember the token as ended: a late copy of an acquire may still be on its way.
+    pub acquire_resent: bool,
+    /// Give lockers of other kinds a turn after many hand-offs in a row.
+    pub foreign_share: bool,
+}
+
+/// The answer to [`Release`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ReleaseReply {
+    /// The token was there and is gone now.
+    Released,
+    /// The key was not this token's any more.
+    Gone(Absence),
+}
+
+/// What the store knows about a lock whose key does not hold our token.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Absence {
+    /// The last fence granted or offered; zero if the store has no record of the lock.
+    pub fence: Fence,
+    /// The first fence of the store's present record.
+    pub born: Fence,
+    /// The last fence that `break_lease` ended; zero if none.
+    pub broken: Fence,
+    /// Whether the key holds a value this library did not write.
+    pub foreign: bool,
+}
+
+/// End a wait.
+#[derive(Clone, Debug)]
+pub struct Leave {
+    /// Which lock.
+    pub name: LockName,
+    /// Whose wait.
+    pub token: Token,
+    /// As in [`Release`].
+    pub foreign_share: bool,
+}
+
+/// Swap the token of a lease that was handed over.
+#[derive(Clone, Debug)]
+pub struct Resume {
+    /// Which lock.
+    pub name: LockName,
+    /// The token in the handle.
+    pub old: Token,
+    /// The token that replaces it.
+    pub new: Token,
+    /// Shown by `holder`.
+    pub owner: Arc<str>,
+}
+
+/// The answer to [`Resume`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ResumeReply {
+    /// The lease is the new token's.
+    Resumed {
+        /// Unchanged by the swap.
+        fence: Fence,
+        /// What is left of the lease.
+        ttl: Duration,
+    },
+    /// The key held neither token.
+    Gone(Absence),
+}
+
+/// Who holds the lock?
+#[derive(Clone, Debug)]
+pub struct Holder {
+    /// Which lock.
+    pub name: LockName,
+}
+
+/// How a lock is held.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum HeldAs {
+    /// By a lease of this library.
+    Lease,
+    /// Offered to a waiter that has not confirmed yet.
+    Offer,
+    /// By nobody: closed for a time after a release with cooldown.
+    Cooldown,
+    /// By a value that another program wrote.
+    Foreign,
+}
+
+/// The answer to [`Holder`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HolderReply {
+    /// How it is held.
+    pub held_as: HeldAs,
+    /// The last fence granted or offered; zero if there was none.
+    pub fence: Fence,
+    /// What is left of the key's life; `None` if it never expires.
+    pub remaining: Option<Duration>,
+    /// Wall time of the grant in milliseconds since 1970; zero if unknown.
+    pub since_ms: u64,
+    /// The owner's text, as its acquire gave it; empty unless `held_as` is `Lease`.
+    pub owner: String,
+    /// How many wait.
+    pub waiters: u64,
+}
+
+/// Take the lock from whoever has it.
+#[derive(Clone, Debug)]
+pub struct BreakLease {
+    /// Which lock.
+    pub name: LockName,
+}
+
+impl Request {
+    /// The verb's name, as in the Lua file and the SQLite transaction.
+    pub fn verb(&self) -> &'static str {
+        match self {
+            Self::Acquire(_) => "acquire",
+            Self::Extend(_) => "extend",
+            Self::Release(_) => "release",
+            Self::Leave(_) => "leave",
+            Self::Resume(_) => "resume",
+            Self::Holder(_) => "holder",
+            Self::BreakLease(_) => "break_lease",
+        }
+    }
+
+    /// The lock it is about.
+    pub fn name(&self) -> &LockName {
+        match self {
+            Self::Acquire(Acquire { name, .. })
+            | Self::Extend(Extend { name, .. })
+            | Self::Release(Release { name, .. })
+            | Self::Leave(Leave { name, .. })
+            | Self::Resume(Resume { name, .. })
+            | Self::Holder(Holder { name })
+            | Self::BreakLease(BreakLease { name }) => name,
+        }
+    }
+}
