@@ -1,1 +1,16 @@
-//! Shared parts of the tests.
+//! Shared parts of the tests: a real Redis server, waiting with deadlines, names that never meet.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "this crate is only tests")]
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+pub mod redis_server;
+pub mod wait;
+
+pub use redis_server::{RedisServer, shared};
+
+/// A name that no other test uses, in this process or another.
+pub fn unique(topic: &str) -> String {
+    static NUMBER: AtomicU64 = AtomicU64::new(0);
+    format!("{topic}-{}-{}", std::process::id(), NUMBER.fetch_add(1, Ordering::Relaxed))
+}
