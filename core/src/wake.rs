@@ -31,7 +31,7 @@ impl Hub {
     }
 
     /// A place for one waiting call; it is given up when dropped.
-    pub(crate) fn enter(self: &Arc<Self>) -> Place {
+    pub fn enter(self: &Arc<Self>) -> Place {
         let seq = self.next_seq.fetch_add(1, Ordering::Relaxed);
         let slot = Arc::new(Slot::default());
         locked(&self.slots).insert(seq, Arc::clone(&slot));
@@ -85,7 +85,7 @@ struct SlotState {
 
 /// One waiting call's place in its hub.
 #[derive(Debug)]
-pub(crate) struct Place {
+pub struct Place {
     hub: Arc<Hub>,
     seq: u64,
     slot: Arc<Slot>,
@@ -93,12 +93,12 @@ pub(crate) struct Place {
 
 impl Place {
     /// What the store has to know to hint this call.
-    pub(crate) fn waiter(&self) -> Waiter {
+    pub fn waiter(&self) -> Waiter {
         Waiter { client: self.hub.client, seq: self.seq }
     }
 
     /// Takes the hint that has come, if one has.
-    pub(crate) fn take_hint(&self) -> bool {
+    pub fn take_hint(&self) -> bool {
         std::mem::take(&mut locked(&self.slot.state).hinted)
     }
 

@@ -17,6 +17,8 @@ use crate::store::{Failure, FailureKind};
 
 /// More than there are statements, so that none is ever prepared twice.
 const STATEMENTS: usize = 64;
+/// The smallest database. SQLite takes some shorter files for empty ones and would overwrite them.
+const LEAST_SIZE: u64 = 512;
 /// How much of a write-ahead log is kept for reuse after a burst.
 const LOG_LIMIT: i64 = 4 << 20;
 
@@ -175,6 +177,9 @@ fn check_file(path: &Path) -> Result<(), Trouble> {
     if !file.is_file() {
         let kind = FailureKind::Final(ErrorKind::InvalidArgument);
         return Err(Failure::new(kind, format!("{place} is no regular file")).into());
+    }
+    if (1..LEAST_SIZE).contains(&file.len()) {
+        return Err(failure::corrupt(&place.to_string(), "it is too short").into());
     }
     if file.nlink() > 1 {
         return Err(unsupported(format!(

@@ -158,11 +158,7 @@ impl Step<'_> {
     /// Remembers the token as ended, so that a late copy of its acquire changes nothing.
     pub(super) fn end_token(&self, row: &LockRow, token: &str) -> rusqlite::Result<()> {
         let until = self.now.saturating_add(micros(ENDED_TTL));
-        self.change(
-            "DELETE FROM ended WHERE (lock, token) IN
-               (SELECT lock, token FROM ended WHERE expires <= ?1 ORDER BY expires LIMIT ?2)",
-            &[&self.now, &CLEAN_UP],
-        )?;
+        self.clean_ended()?;
         self.clean_line()?;
         self.change(
             "INSERT INTO ended (lock, token, expires) VALUES (?1, ?2, ?3)
@@ -173,42 +169,57 @@ impl Step<'_> {
         self.touch(row)
     }
 
+    /// Forgets ended tokens whose time is over, of any lock.
+    fn clean_ended(&self) -> rusqlite::Result<()> {
+        let over: Vec<(i64, Box<str>)> = self.few(
+            "SELECT lock, token FROM ended WHERE expires <= ?1 ORDER BY expires LIMIT ?2",
+            &[&self.now, &CLEAN_UP],
+            |row| Ok((row.get(0)?, row.get(1)?)),
+        )?;
+        for (lock, token) in over {
+            self.change("DELETE FROM ended WHERE lock = ?1 AND token = ?2", &[&lock, &token])?;
+        }
+        Ok(())
+    }
+
     /// Drops waiters that stopped polling long ago, of any lock.
     fn clean_line(&self) -> rusqlite::Result<()> {
         let before = self.now.saturating_sub(micros(LINE_TTL));
-        self.change(
-            "DELETE FROM waiter WHERE (lock, arrival) IN
-               (SELECT lock, arrival FROM waiter WHERE polled <= ?1 ORDER BY polled LIMIT ?2)",
+        let dead: Vec<(i64, i64)> = self.few(
+            "SELECT lock, arrival FROM waiter WHERE polled <= ?1 ORDER BY polled LIMIT ?2",
             &[&before, &CLEAN_UP],
+            |row| Ok((row.get(0)?, row.get(1)?)),
         )?;
+        for (lock, arrival) in dead {
+            self.change("DELETE FROM waiter WHERE lock = ?1 AND arrival = ?2", &[&lock, &arrival])?;
+        }
         Ok(())
     }
 
     /// Drops the rows of locks that nobody used for a week, with their dead waiters.
     fn clean_locks(&self) -> rusqlite::Result<()> {
-        let stale: Vec<i64> = self
-            .connection
-            .prepare_cached(
-                "SELECT id FROM lock WHERE used <= ?1 AND expires <= ?2 AND NOT EXISTS
-                   (SELECT 1 FROM waiter WHERE waiter.lock = lock.id AND polled > ?3)
-                 ORDER BY used LIMIT ?4",
-            )?
-            .query_map(
-                (
-                    self.wall / 1_000 - millis(META_TTL),
-                    self.now,
-                    self.now.saturating_sub(micros(WAITER_LIVE)),
-                    CLEAN_UP,
-                ),
-                |row| row.get(0),
-            )?
-            .collect::<rusqlite::Result<_>>()?;
+        let unused_since = self.wall / 1_000 - millis(META_TTL);
+        let dead_before = self.now.saturating_sub(micros(WAITER_LIVE));
+        let stale: Vec<i64> = self.few(
+            "SELECT id FROM lock WHERE used <= ?1 AND expires <= ?2 AND NOT EXISTS
+               (SELECT 1 FROM waiter WHERE waiter.lock = lock.id AND polled > ?3)
+             ORDER BY used LIMIT ?4",
+            &[&unused_since, &self.now, &dead_before, &CLEAN_UP],
+            |row| row.get(0),
+        )?;
         for id in stale {
             self.change("DELETE FROM waiter WHERE lock = ?1", &[&id])?;
             self.change("DELETE FROM ended WHERE lock = ?1", &[&id])?;
             self.change("DELETE FROM lock WHERE id = ?1", &[&id])?;
         }
         Ok(())
+    }
+
+    /// The rows of a query that has few.
+    fn few<T>(
+        &self, sql: &str, values: &[&dyn ToSql], read: impl Fn(&Row<'_>) -> rusqlite::Result<T>,
+    ) -> rusqlite::Result<Vec<T>> {
+        self.connection.prepare_cached(sql)?.query_map(values, read)?.collect()
     }
 }
 

@@ -38,6 +38,11 @@ fn timing() {
         assert!(memory().0.try_acquire("a", number).is_some());
     }
     println!("memory, open and first acquire: {:.2} us", begun.elapsed().as_secs_f64() * 1e6 / 200.0);
+    std::thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| pairs("memory, two threads with a store each", &memory().0, |_| "a".into()));
+        }
+    });
     let scratch = Scratch::new();
     pairs("file, one lock", &open_file(&scratch.file()), |_| "a".into());
 }
