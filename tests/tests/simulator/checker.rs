@@ -15,13 +15,16 @@ pub struct Checker {
     ended: HashSet<String>,
     /// The highest fence the protected resource has seen.
     resource: Fence,
+    /// When each token was first granted the lock at the store.
+    granted_at: HashMap<String, Moment>,
     /// Moments at which somebody broke the lease at the store.
     breaks: Vec<Moment>,
 }
 
 struct Lease {
-    token: String,
     fence: Fence,
+    /// When the store granted it: earlier than it began.
+    granted: Moment,
     began: Moment,
     deadline: Moment,
     /// When its owner stopped using it: released, lost, crashed.
@@ -43,27 +46,43 @@ impl Checker {
         if now >= deadline {
             return Err(format!("L5: a lease was returned with its deadline passed (fence {fence})"));
         }
-        for other in &self.leases {
-            if other.fence >= fence {
-                return Err(format!("L3: fence {fence} follows fence {}", other.fence));
-            }
-            let broken = self.breaks.iter().any(|at| *at >= other.began && *at <= now);
-            if now < other.until() && !broken {
-                return Err(format!("L2: fence {fence} began while fence {} was still valid", other.fence));
-            }
+        // The answer to an acquire may come when its lease has been broken already: nobody can tell its owner.
+        let granted = self.granted_at.get(token.as_str()).copied().unwrap_or(now);
+        let lease = Lease { fence, granted, began: now, deadline, stopped: None };
+        if !self.is_broken(&lease) {
+            self.check_against_others(now, &lease)?;
         }
         self.by_token.insert(token.as_str().to_owned(), self.leases.len());
-        self.leases.push(Lease { token: token.as_str().to_owned(), fence, began: now, deadline, stopped: None });
+        self.leases.push(lease);
         Ok(())
+    }
+
+    fn check_against_others(&self, now: Moment, lease: &Lease) -> Checked {
+        for other in self.leases.iter().filter(|other| !self.is_broken(other)) {
+            if other.fence >= lease.fence {
+                return Err(format!("L3: fence {} follows fence {}", lease.fence, other.fence));
+            }
+            if now < other.until() {
+                return Err(format!("L2: fence {} began while fence {} was still valid", lease.fence, other.fence));
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether somebody broke the lock's lease after this one was granted. Its owner may believe in it until
+    /// its deadline; the fence protects.
+    fn is_broken(&self, lease: &Lease) -> bool {
+        self.breaks.iter().any(|at| *at >= lease.granted)
     }
 
     /// A lease's deadline moved.
     pub fn prolonged(&mut self, now: Moment, token: &Token, deadline: Moment) -> Checked {
         let Some(&index) = self.by_token.get(token.as_str()) else { return Ok(()) };
-        let later = self.leases[index + 1..].iter().any(|other| other.began <= now && now < other.until());
-        let broken = self.breaks.iter().any(|at| *at >= self.leases[index].began);
-        if later && !broken {
-            return Err(format!("L2: fence {} was prolonged after a later grant", self.leases[index].fence));
+        let valid = |other: &&Lease| !self.is_broken(other) && now < other.until();
+        let later = self.leases[index + 1..].iter().find(valid);
+        if let Some(later) = later.filter(|_| !self.is_broken(&self.leases[index])) {
+            let fence = self.leases[index].fence;
+            return Err(format!("L2: fence {fence} was prolonged while fence {} was valid", later.fence));
         }
         self.leases[index].deadline = deadline;
         Ok(())
@@ -107,6 +126,9 @@ impl Checker {
                 if self.ended.contains(acquire.token.as_str()) =>
             {
                 return Err("a token that had left was granted the lock".into());
+            }
+            (Request::Acquire(acquire), Reply::Acquire(AcquireReply::Granted { .. })) => {
+                self.granted_at.entry(acquire.token.as_str().to_owned()).or_insert(now);
             }
             _ => {}
         }
