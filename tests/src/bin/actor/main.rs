@@ -1,0 +1,203 @@
+//! A process that uses the library as it is told: one order per line on stdin, one JSON object per line on
+//! stdout. See `stanchion_tests::actor`.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a panic here fails the test")]
+
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::os::fd::AsFd;
+use std::process;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use nix::sys::wait::{WaitStatus, waitpid};
+use nix::unistd::{ForkResult, Pid, alarm, fork};
+use serde_json::{Value, json};
+use stanchion::{Error, LockOptions, blocking};
+
+mod face;
+
+use face::{Client, Face, Lease, runtime};
+
+/// How long an actor waits for a lock it needs itself.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// A forked child that hangs is ended by the kernel.
+const CHILD_SECONDS: u32 = 60;
+
+fn main() {
+    let mut actor = Actor { who: "parent", client: None, leases: Vec::new(), busy: Arc::default(), started: 0 };
+    for line in io::stdin().lines() {
+        actor.obey(&line.unwrap());
+    }
+}
+
+struct Actor {
+    who: &'static str,
+    client: Option<Client>,
+    leases: Vec<Lease>,
+    busy: Arc<Busy>,
+    started: u64,
+}
+
+/// What the background workers share with `idle`.
+#[derive(Default)]
+struct Busy {
+    stop: AtomicBool,
+    ended: AtomicU64,
+    rounds: AtomicU64,
+    failures: AtomicU64,
+}
+
+impl Actor {
+    /// Carries out one order and says what came of it.
+    fn obey(&mut self, line: &str) {
+        if let Some(orders) = line.strip_prefix("fork ") {
+            return self.fork(orders);
+        }
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let reply = self.perform(&words);
+        self.say(reply.unwrap_or_else(|error| json!({ "error": error.kind().name(), "message": error.to_string() })));
+    }
+
+    /// One write per line: parent and child share the pipe.
+    fn say(&self, mut reply: Value) {
+        reply["who"] = self.who.into();
+        let mut out = File::from(io::stdout().as_fd().try_clone_to_owned().unwrap());
+        out.write_all(format!("{reply}\n").as_bytes()).unwrap();
+    }
+
+    fn perform(&mut self, words: &[&str]) -> Result<Value, Error> {
+        let mut reply = json!({});
+        match *words {
+            ["connect", url, "blocking"] => self.client = Some(Face::Blocking.open(url)?),
+            ["connect", url, "async"] => self.client = Some(Face::Async.open(url)?),
+            // acquire NAME TTL_MS WAIT_MS renew|fixed
+            ["acquire", name, ttl, wait, renew] => {
+                let options = LockOptions::new().ttl(millis(ttl)).wait(millis(wait)).renew(renew == "renew");
+                let held = self.client().acquire(name, options)?;
+                reply["fence"] = held.fence().into();
+                self.leases.push(held);
+            }
+            ["release"] => self.leases.pop().unwrap().release()?,
+            ["release_all"] => reply["released"] = self.client().release_all()?.into(),
+            ["extend", ttl] => self.leases.last().unwrap().extend(millis(ttl))?,
+            ["into_handle", ttl] => {
+                reply["handle"] = self.leases.pop().unwrap().into_handle(millis(ttl))?.to_text().into();
+            }
+            ["status"] => reply = status(self.leases.last().unwrap()),
+            ["drop"] => drop(self.leases.pop().unwrap()),
+            ["drop_client"] => self.client = None,
+            // Answers when the newest lease is lost.
+            ["wait_lost"] => assert!(self.leases.last().unwrap().wait_lost(PATIENCE)),
+            ["holder", name] => reply["held"] = self.client().holder(name)?.is_some().into(),
+            // Increments the number in a file so often, each time under the lock.
+            ["count", file, name, times] => {
+                for _ in 0..times.parse::<u32>().unwrap() {
+                    let held = self.client().acquire(name, LockOptions::new().wait(PATIENCE))?;
+                    increment(file);
+                    held.release()?;
+                }
+            }
+            // Workers that acquire and release the lock all the time, until `idle`.
+            ["busy", name, workers] => {
+                for _ in 0..workers.parse::<u64>().unwrap() {
+                    work(self.client(), name, &self.busy);
+                    self.started += 1;
+                }
+            }
+            ["rounds"] => reply["rounds"] = self.busy.rounds.load(Ordering::SeqCst).into(),
+            ["idle"] => {
+                self.busy.stop.store(true, Ordering::SeqCst);
+                let give_up = Instant::now() + PATIENCE;
+                while self.busy.ended.load(Ordering::SeqCst) < self.started {
+                    assert!(Instant::now() < give_up, "a worker hangs");
+                    thread::sleep(Duration::from_millis(1));
+                }
+                reply["rounds"] = self.busy.rounds.load(Ordering::SeqCst).into();
+                reply["failures"] = self.busy.failures.load(Ordering::SeqCst).into();
+            }
+            ["join", pid] => {
+                let pid = Pid::from_raw(pid.parse().unwrap());
+                reply["code"] = match waitpid(pid, None).unwrap() {
+                    WaitStatus::Exited(_, code) => code.into(),
+                    other => format!("{other:?}").into(),
+                };
+            }
+            ["exit", code] => process::exit(code.parse().unwrap()),
+            _ => panic!("unknown order {words:?}"),
+        }
+        Ok(reply)
+    }
+
+    /// Forks; the child carries out the orders, which are separated by semicolons, and exits. The parent
+    /// says the child's process id.
+    fn fork(&mut self, orders: &str) {
+        // SAFETY: this program exists to show what the library does in a child of a process with threads. It
+        // runs on glibc, whose allocator is usable there; the library takes no lock a lost thread may hold.
+        match unsafe { fork() }.unwrap() {
+            ForkResult::Parent { child } => self.say(json!({ "child": child.as_raw() })),
+            ForkResult::Child => {
+                alarm::set(CHILD_SECONDS);
+                self.who = "child";
+                self.busy = Arc::default();
+                self.started = 0;
+                for order in orders.split(';') {
+                    self.obey(order.trim());
+                }
+                process::exit(0);
+            }
+        }
+    }
+
+    fn client(&self) -> &Client {
+        self.client.as_ref().unwrap()
+    }
+}
+
+/// Starts a worker that acquires and releases the lock all the time.
+fn work(client: &Client, name: &str, busy: &Arc<Busy>) {
+    let (client, name, busy) = (client.clone(), name.to_owned(), Arc::clone(busy));
+    let options = || LockOptions::new().wait(PATIENCE);
+    match client {
+        Client::Blocking(client) => drop(thread::spawn(move || {
+            while !busy.stop.load(Ordering::SeqCst) {
+                busy.count(client.lock(&name).acquire(options()).and_then(blocking::Lease::release));
+            }
+            busy.ended.fetch_add(1, Ordering::SeqCst);
+        })),
+        Client::Async(client) => drop(runtime().spawn(async move {
+            while !busy.stop.load(Ordering::SeqCst) {
+                busy.count(match client.lock(&name).acquire(options()).await {
+                    Ok(lease) => lease.release().await,
+                    Err(error) => Err(error),
+                });
+            }
+            busy.ended.fetch_add(1, Ordering::SeqCst);
+        })),
+    }
+}
+
+impl Busy {
+    fn count(&self, result: Result<(), Error>) {
+        let counter = if result.is_ok() { &self.rounds } else { &self.failures };
+        counter.fetch_add(1, Ordering::SeqCst);
+    }
+}
+
+fn status(lease: &Lease) -> Value {
+    let loss = lease.loss().map(|reason| format!("{reason:?}"));
+    json!({ "valid": lease.is_valid(), "remaining_ms": lease.remaining().as_secs_f64() * 1e3, "loss": loss })
+}
+
+fn millis(text: &str) -> Duration {
+    Duration::from_millis(text.parse().unwrap())
+}
+
+/// Not atomic at all: two at a time lose an update.
+fn increment(file: &str) {
+    let number: u64 = fs::read_to_string(file).unwrap().trim().parse().unwrap();
+    thread::yield_now();
+    fs::write(file, (number + 1).to_string()).unwrap();
+}
