@@ -1,0 +1,74 @@
+//! Speed, as ratios: ours and a baseline interleaved in one run, since machines are noisy.
+//!
+//! `make bench` runs it. It starts a Redis server of its own, pins the server to one core and the clients
+//! to another (a wake-up across two cores costs several times one within a core, and a scheduler that
+//! changes its mind would measure itself), prints a table, and writes `target/bench.json`.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a benchmark stops at the first surprise")]
+
+mod baseline;
+mod crowd;
+mod hand_over;
+mod pair;
+mod report;
+
+use std::env;
+use std::os::unix::process::CommandExt;
+use std::process::Command;
+use std::thread;
+
+use stanchion_tests::redis_server::RedisServer;
+
+use report::Report;
+
+/// Set in the process that runs on the clients' core already.
+const PINNED: &str = "STANCHION_BENCH_PINNED";
+const SERVER_CORE: &str = "0";
+const CLIENT_CORE: &str = "1";
+
+fn main() {
+    let arguments: Vec<String> = env::args().skip(1).collect();
+    if arguments.first().is_some_and(|first| first == hand_over::CHILD) {
+        return hand_over::child(&arguments[1..]);
+    }
+    let pinned = pin_clients();
+    let server = RedisServer::start();
+    if pinned {
+        pin_server(&server);
+        println!("redis-server runs on core {SERVER_CORE}, all clients on core {CLIENT_CORE}");
+    } else {
+        println!("not pinned (one core, or no taskset): the figures include the scheduler's moods");
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let file = format!("sqlite:{}", directory.path().join("bench.db").display());
+
+    let mut report = Report::default();
+    pair::blocking_redis(&server, &mut report);
+    pair::async_redis(&server, &mut report);
+    pair::blocking_sqlite(&file, &mut report);
+    hand_over::redis(&server, &mut report);
+    hand_over::sqlite(&file, &mut report);
+    crowd::waiters(&server, &mut report);
+    crowd::renewals(&server, &mut report);
+    report.finish();
+}
+
+/// Starts this program again on the clients' core; false if that cannot be done.
+fn pin_clients() -> bool {
+    if env::var_os(PINNED).is_some() {
+        return true;
+    }
+    if thread::available_parallelism().map_or(1, usize::from) < 2 {
+        return false;
+    }
+    let program = env::current_exe().unwrap();
+    // Returns only if it could not be started.
+    let _ = Command::new("taskset").args(["-c", CLIENT_CORE]).arg(program).env(PINNED, "1").exec();
+    false
+}
+
+fn pin_server(server: &RedisServer) {
+    let pid = server.pid().to_string();
+    let status = Command::new("taskset").args(["-a", "-c", "-p", SERVER_CORE, &pid]).output().unwrap().status;
+    assert!(status.success(), "taskset could not pin the server");
+}
