@@ -4,7 +4,11 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
+pub mod actor;
+pub mod faces;
+pub mod proxy;
 pub mod redis_server;
+pub mod stores;
 pub mod wait;
 
 pub use redis_server::{RedisServer, shared};

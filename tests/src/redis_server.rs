@@ -23,6 +23,8 @@ const START_WITHIN: Duration = Duration::from_secs(15);
 const RAW_TIMEOUT: Duration = Duration::from_secs(10);
 /// How often another port is tried when somebody else took it first.
 const PORT_ATTEMPTS: usize = 8;
+/// How many databases the shared server has: one for each test that wants an empty one.
+const DATABASES: u32 = 4_000;
 /// Directories of servers: this, the test process, a number.
 const DIR_PREFIX: &str = "stanchion-redis-";
 
@@ -50,7 +52,7 @@ pub struct RedisServerBuilder {
 /// blocking. Use lock names of your own ([`crate::unique`]).
 pub fn shared() -> &'static RedisServer {
     static SHARED: OnceLock<RedisServer> = OnceLock::new();
-    SHARED.get_or_init(RedisServer::start)
+    SHARED.get_or_init(|| RedisServer::builder().arg("--databases", &DATABASES.to_string()).start())
 }
 
 impl RedisServer {
@@ -67,6 +69,13 @@ impl RedisServer {
     /// The URL for Stanchion and for the bare crate: TCP without TLS.
     pub fn url(&self) -> String {
         format!("redis://127.0.0.1:{}/", self.port)
+    }
+
+    /// The URL of a database that no other test uses: empty, and all keys in it are the test's own. Only the
+    /// shared server has enough of them.
+    pub fn fresh_db(&self) -> String {
+        static NEXT: AtomicU32 = AtomicU32::new(1);
+        format!("{}{}", self.url(), NEXT.fetch_add(1, Ordering::Relaxed))
     }
 
     /// The URL with a user of the server's.

@@ -128,6 +128,6 @@ mod tests {
     #[test]
     #[should_panic(expected = "the thread panicked")]
     fn a_panic_in_a_task_is_seen() {
-        task(|| panic!("expected in this test")).join()
+        task(|| panic!("expected in this test")).join();
     }
 }

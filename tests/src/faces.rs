@@ -1,0 +1,242 @@
+//! Both faces of the library under one set of names, so that one text tests both.
+//!
+//! Every call blocks the calling thread: the async face runs on a runtime that all tests share.
+
+use std::sync::OnceLock;
+use std::time::Duration;
+
+use stanchion::blocking;
+use stanchion::{
+    Client, ClientBuilder, Error, Fence, Holder, Lease, LeaseHandle, Lock, LockOptions, LockPage, LossReason, Token,
+};
+use tokio::runtime::{Builder, Runtime};
+
+/// Which face of the library a test goes through.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Face {
+    /// `stanchion::Client`.
+    Async,
+    /// `stanchion::blocking::Client`.
+    Blocking,
+}
+
+/// The runtime of the async face.
+pub fn runtime() -> &'static Runtime {
+    static RUNTIME: OnceLock<Runtime> = OnceLock::new();
+    RUNTIME.get_or_init(|| Builder::new_multi_thread().worker_threads(2).enable_all().build().expect("a runtime"))
+}
+
+/// Runs the same call on either face: as a future there, as a plain call here.
+macro_rules! either {
+    ($type:ident, $value:expr, $inner:ident => $call:expr) => {
+        match $value {
+            $type::Async($inner) => runtime().block_on($call),
+            $type::Blocking($inner) => $call,
+        }
+    };
+}
+
+/// The same, for what does not wait.
+macro_rules! plain {
+    ($type:ident, $value:expr, $inner:ident => $call:expr) => {
+        match $value {
+            $type::Async($inner) => $call,
+            $type::Blocking($inner) => $call,
+        }
+    };
+}
+
+/// A client of either face.
+#[derive(Clone, Debug)]
+pub enum AnyClient {
+    /// `stanchion::Client`.
+    Async(Client),
+    /// `stanchion::blocking::Client`.
+    Blocking(blocking::Client),
+}
+
+/// A lock of either face.
+#[derive(Clone, Debug)]
+pub enum AnyLock {
+    /// `stanchion::Lock`.
+    Async(Lock),
+    /// `stanchion::blocking::Lock`.
+    Blocking(blocking::Lock),
+}
+
+/// A lease of either face.
+#[derive(Debug)]
+#[must_use = "dropping a lease releases the lock"]
+pub enum AnyLease {
+    /// `stanchion::Lease`.
+    Async(Lease),
+    /// `stanchion::blocking::Lease`.
+    Blocking(blocking::Lease),
+}
+
+impl AnyClient {
+    /// Opens a client of this face.
+    pub fn open(face: Face, builder: ClientBuilder) -> Result<Self, Error> {
+        match face {
+            Face::Async => runtime().block_on(builder.open()).map(Self::Async),
+            Face::Blocking => builder.open_blocking().map(Self::Blocking),
+        }
+    }
+
+    /// As `Client::lock`.
+    pub fn lock(&self, name: &str) -> AnyLock {
+        match self {
+            Self::Async(client) => AnyLock::Async(client.lock(name)),
+            Self::Blocking(client) => AnyLock::Blocking(client.lock(name)),
+        }
+    }
+
+    /// As `Client::resume_lease`.
+    pub fn resume_lease(&self, handle: &LeaseHandle) -> Result<AnyLease, Error> {
+        match self {
+            Self::Async(client) => runtime().block_on(client.resume_lease(handle)).map(AnyLease::Async),
+            Self::Blocking(client) => client.resume_lease(handle).map(AnyLease::Blocking),
+        }
+    }
+
+    /// As `Client::release_all`.
+    pub fn release_all(&self) -> Result<usize, Error> {
+        either!(Self, self, client => client.release_all())
+    }
+
+    /// As `Client::locks`.
+    pub fn locks(&self, page: Option<u64>) -> Result<LockPage, Error> {
+        either!(Self, self, client => client.locks(page))
+    }
+
+    /// All pages of `Client::locks`, sorted and without repetitions.
+    pub fn all_locks(&self) -> Vec<String> {
+        let mut names = Vec::new();
+        let mut page = None;
+        loop {
+            let listing = self.locks(page).expect("a listing");
+            names.extend(listing.names);
+            page = listing.next;
+            if page.is_none() {
+                names.sort();
+                names.dedup();
+                return names;
+            }
+        }
+    }
+}
+
+impl AnyLock {
+    /// As `Lock::acquire`.
+    pub fn acquire(&self, options: LockOptions) -> Result<AnyLease, Error> {
+        match self {
+            Self::Async(lock) => runtime().block_on(lock.acquire(options)).map(AnyLease::Async),
+            Self::Blocking(lock) => lock.acquire(options).map(AnyLease::Blocking),
+        }
+    }
+
+    /// As `Lock::try_acquire`.
+    pub fn try_acquire(&self, options: LockOptions) -> Result<Option<AnyLease>, Error> {
+        Ok(match self {
+            Self::Async(lock) => runtime().block_on(lock.try_acquire(options))?.map(AnyLease::Async),
+            Self::Blocking(lock) => lock.try_acquire(options)?.map(AnyLease::Blocking),
+        })
+    }
+
+    /// As `Lock::hold`, with a body that is given the fence.
+    pub fn hold<T>(&self, options: LockOptions, body: impl FnOnce(Fence) -> T) -> Result<T, Error> {
+        match self {
+            Self::Async(lock) => {
+                runtime().block_on(lock.hold(options, |lease| async move { body(lease.fence()) }))
+            }
+            Self::Blocking(lock) => lock.hold(options, |lease| body(lease.fence())),
+        }
+    }
+
+    /// As `Lock::name`.
+    pub fn name(&self) -> &str {
+        plain!(Self, self, lock => lock.name())
+    }
+
+    /// As `Lock::holder`.
+    pub fn holder(&self) -> Result<Option<Holder>, Error> {
+        either!(Self, self, lock => lock.holder())
+    }
+
+    /// As `Lock::is_locked`.
+    pub fn is_locked(&self) -> Result<bool, Error> {
+        either!(Self, self, lock => lock.is_locked())
+    }
+
+    /// As `Lock::break_lease`.
+    pub fn break_lease(&self) -> Result<bool, Error> {
+        either!(Self, self, lock => lock.break_lease())
+    }
+
+    /// How many wait for the lock; zero if it is free.
+    pub fn waiters(&self) -> u64 {
+        self.holder().expect("a holder").map_or(0, |holder| holder.waiters)
+    }
+}
+
+impl AnyLease {
+    /// As `Lease::name`.
+    pub fn name(&self) -> &str {
+        plain!(Self, self, lease => lease.name())
+    }
+
+    /// As `Lease::fence`.
+    pub fn fence(&self) -> Fence {
+        plain!(Self, self, lease => lease.fence())
+    }
+
+    /// As `Lease::token`.
+    pub fn token(&self) -> &Token {
+        plain!(Self, self, lease => lease.token())
+    }
+
+    /// As `Lease::remaining`.
+    pub fn remaining(&self) -> Duration {
+        plain!(Self, self, lease => lease.remaining())
+    }
+
+    /// As `Lease::is_valid`.
+    pub fn is_valid(&self) -> bool {
+        plain!(Self, self, lease => lease.is_valid())
+    }
+
+    /// As `Lease::loss`.
+    pub fn loss(&self) -> Option<LossReason> {
+        plain!(Self, self, lease => lease.loss())
+    }
+
+    /// Waits for the loss signal; true if it came within `time`.
+    pub fn wait_lost(&self, time: Duration) -> bool {
+        match self {
+            Self::Async(lease) => {
+                runtime().block_on(async { tokio::time::timeout(time, lease.lost()).await.is_ok() })
+            }
+            Self::Blocking(lease) => lease.wait_lost(time),
+        }
+    }
+
+    /// As `Lease::extend`.
+    pub fn extend(&self, ttl: Duration) -> Result<(), Error> {
+        either!(Self, self, lease => lease.extend(ttl))
+    }
+
+    /// As `Lease::release`.
+    pub fn release(self) -> Result<(), Error> {
+        either!(Self, self, lease => lease.release())
+    }
+
+    /// As `Lease::release_with_cooldown`.
+    pub fn release_with_cooldown(self, cooldown: Duration) -> Result<(), Error> {
+        either!(Self, self, lease => lease.release_with_cooldown(cooldown))
+    }
+
+    /// As `Lease::into_handle`.
+    pub fn into_handle(self, ttl: Duration) -> Result<LeaseHandle, Error> {
+        either!(Self, self, lease => lease.into_handle(ttl))
+    }
+}
