@@ -1,0 +1,49 @@
+# The project's commands. `make help` lists them.
+
+CARGO ?= cargo
+PYTHON ?= python3
+# Also the rust-version in Cargo.toml.
+RUST_MINOR := 89
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test lint fmt bench docs clean deps rust
+
+help: ## Show this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-6s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+demo: rust ## Sell 10 items to 2,000 buyers from 8 processes, with and without the lock (no server needed)
+	$(CARGO) build --release --locked --package stanchion --example flash_sale
+	$(CARGO) run --quiet --release --locked --package stanchion --example flash_sale
+
+test: rust deps ## Check format, lints and documentation, and run every test
+	$(PYTHON) tests/run
+
+lint: rust ## Check format, lints and documentation only
+	$(PYTHON) tests/run --lint
+
+fmt: rust ## Format the code
+	$(CARGO) fmt
+
+bench: rust deps ## Print grants per second, waits and fairness on each store
+	$(CARGO) build --release --locked --package stanchion --example flash_sale
+	bash tests/bench
+
+docs: rust ## Build the documentation into target/doc
+	$(CARGO) doc --locked --no-deps --package stanchion
+
+clean: ## Remove everything that was built
+	$(CARGO) clean
+
+deps: ## Install what the tests need, or say what is missing
+	@bash tests/deps
+
+rust:
+	@version=$$($(CARGO) --version 2>/dev/null | cut -d ' ' -f 2); \
+	minor=$$(echo "$$version" | cut -d . -f 2); \
+	if [ -z "$$version" ]; then \
+		echo "Rust is missing. Install 1.$(RUST_MINOR) or newer: https://rustup.rs" >&2; exit 1; \
+	elif [ "$$(echo "$$version" | cut -d . -f 1)" = 1 ] && [ "$$minor" -lt $(RUST_MINOR) ]; then \
+		echo "Rust $$version is too old: 1.$(RUST_MINOR) or newer is needed. Try: rustup update stable" >&2; exit 1; \
+	elif ! command -v cc >/dev/null; then \
+		echo "A C compiler is missing (no cc in PATH). On Debian: apt-get install gcc libc6-dev" >&2; exit 1; \
+	fi
