@@ -1,2 +1,46 @@
-//! The command line.
-fn main() {}
+//! `stanchion`: run a command under a distributed lock, and look after locks, from the command line.
+//!
+//! This crate holds what a command line needs and the library does not: arguments, one line per error,
+//! exit codes, and the care for a child process. Everything about locks is the library's.
+
+#![deny(unsafe_code)]
+
+mod arguments;
+mod exit;
+mod failure;
+mod locks;
+mod output;
+mod pages;
+mod report;
+mod run;
+mod seconds;
+mod store;
+mod usage;
+
+use std::process::ExitCode;
+
+use arguments::{Globals, Verb};
+use failure::Failure;
+use report::Report;
+
+fn main() -> ExitCode {
+    let arguments = match usage::parse() {
+        Ok(arguments) => arguments,
+        Err(code) => return ExitCode::from(code),
+    };
+    let report = Report::new(&arguments.globals);
+    let code = perform(&arguments.verb, &arguments.globals, &report).unwrap_or_else(|failure| {
+        report.failure(&failure);
+        failure.exit
+    });
+    ExitCode::from(code)
+}
+
+fn perform(verb: &Verb, globals: &Globals, report: &Report) -> Result<u8, Failure> {
+    match verb {
+        Verb::Run(order) => run::run(order, globals, report),
+        Verb::Locks(verb) => locks::perform(verb, globals, report),
+        Verb::Completions { shell } => pages::completions(*shell),
+        Verb::Man => pages::man(),
+    }
+}

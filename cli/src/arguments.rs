@@ -1,0 +1,149 @@
+//! The arguments, as the help shows them.
+
+use std::ffi::OsString;
+use std::time::Duration;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+use crate::exit;
+use crate::seconds::{cooldown, seconds, ttl, wait};
+
+/// Run commands under a distributed lock, and look after locks
+///
+/// Locks live in a store that all participants share: a Redis or Valkey server for many machines, or an
+/// SQLite file for one. A lock is held under a lease, which is renewed while it is needed, and every lease
+/// has a fence: a number that grows with each grant, by which a resource can refuse a holder that came too
+/// late.
+#[derive(Parser)]
+#[command(name = "stanchion", version, after_long_help = exit::help())]
+pub struct Arguments {
+    /// What every verb takes.
+    #[command(flatten)]
+    pub globals: Globals,
+    /// What to do.
+    #[command(subcommand)]
+    pub verb: Verb,
+}
+
+/// What every verb takes.
+#[derive(Args)]
+#[command(next_help_heading = "Global options")]
+pub struct Globals {
+    /// Where the locks are: redis://HOST, rediss://HOST, redis+unix:///SOCKET or sqlite:PATH
+    ///
+    /// Without a URL the embedded store $XDG_STATE_HOME/stanchion/stanchion.db of this user and machine is
+    /// used (default ~/.local/state). A URL with a password belongs in the variable: arguments are visible
+    /// to other users of the machine.
+    #[arg(long, global = true, env = stanchion::URL_VARIABLE, hide_env_values = true, value_name = "URL")]
+    pub url: Option<String>,
+    /// What is put before a lock's name to make its key [default: Lock:]
+    #[arg(long, global = true, value_name = "TEXT")]
+    pub lock_prefix: Option<String>,
+    /// What is put before a queue's name to make its key [default: Queue:]
+    #[arg(long, global = true, value_name = "TEXT")]
+    pub queue_prefix: Option<String>,
+    /// How long the store may take to answer [default: 5]
+    #[arg(long, global = true, value_name = "SECS", value_parser = seconds, allow_negative_numbers = true)]
+    pub timeout: Option<Duration>,
+    /// Print results and errors as JSON, one document per line
+    #[arg(long, global = true)]
+    pub json: bool,
+    /// Print no notes on stderr, and nothing when the lock is busy; other errors are still printed
+    #[arg(short, long, global = true)]
+    pub quiet: bool,
+}
+
+/// What to do.
+#[derive(Subcommand)]
+pub enum Verb {
+    /// Run a command while holding a lock, like flock(1), across machines
+    ///
+    /// Acquires the lock NAME, runs CMD, and releases the lock when CMD has ended, however it ended. The lease
+    /// is renewed as long as CMD runs, for 365 days at most. CMD finds the lease's fence in STANCHION_FENCE and
+    /// the lock's name in STANCHION_LOCK.
+    ///
+    /// CMD stays in the process group of `stanchion run`, so Ctrl-C and Ctrl-Z work as usual; SIGINT, SIGTERM,
+    /// SIGHUP, SIGQUIT, SIGUSR1 and SIGUSR2 sent to `stanchion run` alone are passed on to CMD.
+    ///
+    /// If the lease is lost, CMD and every process it has started get SIGTERM at once, and SIGKILL after
+    /// --kill-after. If the store cannot be reached, SIGTERM comes that long before the lease ends (but not
+    /// before its last quarter), and SIGKILL when it ends, so that CMD does not outlive its lease. If
+    /// `stanchion run` itself is killed, the kernel kills CMD, but not what CMD has started: let a script `exec`
+    /// its last command. While only `stanchion run` is stopped (kill -STOP) nobody renews the lease or watches
+    /// CMD; on waking up it stops CMD if the lease has ended. Pass the fence along with writes where that
+    /// matters.
+    #[command(after_long_help = exit::help())]
+    Run(RunOrder),
+    /// Look at locks, or break one
+    #[command(subcommand)]
+    Locks(LocksVerb),
+    /// Print a completion script for a shell
+    Completions {
+        /// Which shell
+        shell: Shell,
+    },
+    /// Print the manual page; read it with: stanchion man | man -l -
+    Man,
+}
+
+/// How to run a command under a lock.
+#[derive(Args)]
+pub struct RunOrder {
+    /// Do not wait: fail at once if the lock is busy
+    #[arg(short = 'n', long, conflicts_with = "wait")]
+    pub no_wait: bool,
+    /// How long to wait for the lock; fractions are allowed [default: 10]
+    #[arg(short, long, value_name = "SECS", value_parser = wait, allow_negative_numbers = true)]
+    pub wait: Option<Duration>,
+    /// How long the store keeps the lock if this machine dies; it is renewed while CMD runs [default: 30]
+    #[arg(long, value_name = "SECS", value_parser = ttl, allow_negative_numbers = true)]
+    pub ttl: Option<Duration>,
+    /// Keep the lock closed for this long after CMD has ended, whatever its exit code
+    #[arg(long, value_name = "SECS", value_parser = cooldown, allow_negative_numbers = true)]
+    pub cooldown: Option<Duration>,
+    /// Exit code when the lock is busy
+    #[arg(short = 'E', long, value_name = "N", default_value_t = exit::BUSY)]
+    pub conflict_exit_code: u8,
+    /// When the lease is lost, how long CMD may take to end by itself after SIGTERM
+    #[arg(long, value_name = "SECS", default_value = "2", value_parser = wait, allow_negative_numbers = true)]
+    pub kill_after: Duration,
+    /// Shown to others by `stanchion locks` [default: the URL's label, if any]
+    #[arg(long, value_name = "TEXT")]
+    pub label: Option<String>,
+    /// The lock's name
+    pub name: String,
+    /// The command and its arguments, after --
+    #[arg(last = true, required = true, value_name = "CMD")]
+    pub command: Vec<OsString>,
+}
+
+/// Look at locks, or break one
+#[derive(Subcommand)]
+pub enum LocksVerb {
+    /// List the locks that are held now
+    Ls,
+    /// Show who holds a lock
+    Show {
+        /// The lock's name
+        name: String,
+    },
+    /// Take a lock from whoever holds it, at once and without asking
+    ///
+    /// The holder learns of it when it next renews its lease (within a third of its ttl) and may work on
+    /// until then; its fence is smaller than the next holder's.
+    Break {
+        /// The lock's name
+        name: String,
+    },
+}
+
+/// A shell that completions are made for.
+#[derive(Clone, Copy, ValueEnum)]
+pub enum Shell {
+    /// GNU Bash
+    Bash,
+    /// Z shell
+    Zsh,
+    /// Fish
+    Fish,
+}

@@ -1,0 +1,112 @@
+//! `stanchion run`: a command under a lock.
+
+mod child;
+mod descendants;
+mod signals;
+mod supervise;
+
+use std::ops::ControlFlow;
+use std::time::Duration;
+
+use stanchion::blocking::{Client, Lease};
+use stanchion::{DEFAULT_TTL, DEFAULT_WAIT, ErrorKind, LockOptions, MAX_TTL};
+
+use crate::arguments::{Globals, RunOrder};
+use crate::exit;
+use crate::failure::Failure;
+use crate::report::Report;
+use crate::store;
+use child::Child;
+use signals::Signals;
+use supervise::{Terms, supervise};
+
+/// The command's end is noticed, so nothing is gained by giving up the lock under one that works for long.
+const MAX_HOLD: Duration = MAX_TTL;
+
+/// Acquires, runs the command, releases; the exit code.
+pub fn run(order: &RunOrder, globals: &Globals, report: &Report) -> Result<u8, Failure> {
+    let client = store::open(globals, report)?;
+    // From here on a signal is ours to handle; until here it simply ended this process.
+    let signals = Signals::catch()?;
+    let lease = match acquire(&client, order, &signals)? {
+        Acquired::Lease(lease) => lease,
+        Acquired::Interrupted(code) => return Ok(code),
+    };
+    let mut child = match Child::spawn(&order.command, &lease) {
+        Ok(child) => child,
+        Err(failure) => {
+            // Nothing has run, so there is nothing to cool down from, and its error is the one that counts.
+            let _ = lease.release();
+            return Err(failure);
+        }
+    };
+    let terms = Terms { kill_after: order.kill_after, ttl: order.ttl.unwrap_or(DEFAULT_TTL) };
+    let ending = supervise(&mut child, &lease, &signals, &terms, report)?;
+    let was_valid = lease.is_valid();
+    let released = match order.cooldown {
+        Some(cooldown) => lease.release_with_cooldown(cooldown),
+        None => lease.release(),
+    };
+    if ending.stopped {
+        // Said when it happened.
+        return Ok(exit::LOST);
+    }
+    Ok(released
+        .map_or_else(|error| after_failed_release(error, was_valid, ending.code, report), |()| ending.code))
+}
+
+enum Acquired {
+    Lease(Lease),
+    /// A signal came while waiting.
+    Interrupted(u8),
+}
+
+fn acquire(client: &Client, order: &RunOrder, signals: &Signals) -> Result<Acquired, Failure> {
+    let wait = if order.no_wait { Duration::ZERO } else { order.wait.unwrap_or(DEFAULT_WAIT) };
+    let mut options = LockOptions::new().wait(wait).renew(true).max_hold(MAX_HOLD);
+    if let Some(ttl) = order.ttl {
+        options = options.ttl(ttl);
+    }
+    if let Some(label) = &order.label {
+        options = options.label(label);
+    }
+    let mut interrupted = None;
+    let acquired = client.lock(&order.name).acquire_while(options, &mut || {
+        interrupted = signals.ending();
+        if interrupted.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    });
+    match (acquired, interrupted.or_else(|| signals.ending())) {
+        (Ok(lease), None) => Ok(Acquired::Lease(lease)),
+        (Ok(lease), Some(code)) => {
+            let _ = lease.release();
+            Ok(Acquired::Interrupted(code))
+        }
+        (Err(error), Some(code)) if error.kind() == ErrorKind::Cancelled => Ok(Acquired::Interrupted(code)),
+        (Err(error), _) => {
+            let busy = error.kind() == ErrorKind::LockTimeout;
+            let failure = Failure::from(error);
+            Err(if busy { Failure { exit: order.conflict_exit_code, ..failure } } else { failure })
+        }
+    }
+}
+
+/// The command has ended by itself, but the release did not go well.
+fn after_failed_release(error: stanchion::Error, was_valid: bool, code: u8, report: &Report) -> u8 {
+    let lost = error.is_lost() || !was_valid;
+    let kind = error.kind();
+    let mut failure = Failure::from(error);
+    let verdict = if lost {
+        failure.kind = ErrorKind::LeaseLost.name();
+        failure.what.push_str(" (noticed when the command had ended)");
+        exit::LOST
+    } else if kind == ErrorKind::Indeterminate {
+        exit::UNKNOWN
+    } else {
+        // The lease was ours to the end of the command, which is what counts.
+        failure.what.push_str(" (the command has ended; the lock stays closed until its ttl is over)");
+        exit::DONE
+    };
+    failure.exit = if code == exit::DONE { verdict } else { code };
+    report.failure(&failure);
+    failure.exit
+}
