@@ -91,3 +91,8 @@ pub use options::{
 pub use store::redis::ACL_RULE;
 pub use token::Token;
 pub use verbs::{Fence, HeldAs};
+
+/// The README's examples are tests.
+#[cfg(doctest)]
+#[doc = include_str!("../../README.md")]
+struct Readme;
