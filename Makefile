@@ -24,9 +24,8 @@ lint: rust ## Check format, lints and documentation only
 fmt: rust ## Format the code
 	$(CARGO) fmt
 
-bench: rust deps ## Print grants per second, waits and fairness on each store
-	$(CARGO) build --release --locked --package stanchion --example flash_sale
-	bash tests/bench
+bench: rust deps ## Compare speed with that of bare clients
+	$(CARGO) run --release --locked --package stanchion-tests --bin bench
 
 docs: rust ## Build the documentation into target/doc
 	$(CARGO) doc --locked --no-deps --package stanchion
