@@ -1,0 +1,137 @@
+//! What happens to a lease when its holder dies, freezes, exits, or is busy.
+
+use std::time::Instant;
+
+use stanchion::{Client, ErrorKind, LossReason};
+use stanchion_tests::faces::Face;
+use stanchion_tests::stores::{Bench, Kind};
+use stanchion_tests::wait::{SOON, eventually, task};
+use stanchion_tests::{shared, unique};
+
+use crate::{POLL, actor, assert_within, fixed, ms, open, renewed};
+
+/// Its ttl, in milliseconds.
+const TTL: u64 = 600;
+
+on_shared_stores! {
+    /// The next owner gets the lock when the dead one's remaining ttl is over, one poll later at most.
+    fn holder_sigkilled(bench) {
+        let lock = bench.client().lock("job");
+        let mut holder = actor(bench);
+        let dead = holder.ok(&format!("acquire job {TTL} 0 renew"))["fence"].as_u64().unwrap();
+        let waiter = lock.clone();
+        let waiting = task(move || waiter.acquire(fixed(TTL, 5_000)));
+        eventually(SOON, || lock.waiters() == 1);
+
+        holder.kill9();
+        let killed = Instant::now();
+        let lease = waiting.join().unwrap();
+        assert_within(ms(TTL) + POLL, killed);
+        assert!(lease.fence() > dead, "{} after {dead}", lease.fence());
+        lease.release().unwrap();
+    }
+
+    /// The same for a process that ends by itself without releasing; it ends at once, with its own code.
+    fn exit_while_holding(bench) {
+        let lock = bench.client().lock("job");
+        let mut holder = actor(bench);
+        holder.ok(&format!("acquire job {TTL} 0 renew"));
+        holder.order("exit 7");
+        let begun = Instant::now();
+        assert_eq!(holder.end(), 7);
+        assert_within(ms(700), begun);
+        lock.acquire(fixed(TTL, 5_000)).unwrap().release().unwrap();
+        assert_within(ms(TTL) + POLL, begun);
+    }
+
+    /// Whoever wakes up after its ttl is over has lost, knows it at once, and harms nobody.
+    fn holder_sigstopped_past_its_ttl(bench) {
+        for renews in ["fixed", "renew"] {
+            let lock = bench.client().lock("job");
+            let mut sleeper = actor(bench);
+            let old = sleeper.ok(&format!("acquire job {TTL} 0 {renews}"))["fence"].as_u64().unwrap();
+            sleeper.freeze();
+            let next = lock.acquire(renewed(TTL, 5_000)).unwrap();
+            assert!(next.fence() > old);
+
+            sleeper.thaw();
+            let thawed = Instant::now();
+            sleeper.ok("wait_lost");
+            assert_within(ms(0), thawed);
+            let status = sleeper.ok("status");
+            assert_eq!((&status["valid"], &status["remaining_ms"]), (&false.into(), &0.0.into()), "{status}");
+            assert!(["Expired", "Taken"].contains(&status["loss"].as_str().unwrap()), "{status}");
+            let (extending, releasing) = (sleeper.error("extend 500"), sleeper.error("release"));
+            assert!(["LeaseExpired", "LeaseLost"].contains(&&*extending), "{extending}");
+            assert_eq!(releasing, "LeaseLost");
+
+            assert!(next.is_valid(), "{:?}", next.loss());
+            next.extend(ms(TTL)).unwrap();
+            next.release().unwrap();
+        }
+    }
+
+    /// When nobody came meanwhile, the truth is that it expired.
+    fn holder_sigstopped_and_nobody_came(bench) {
+        let lock = bench.client().lock("job");
+        let mut sleeper = actor(bench);
+        sleeper.ok(&format!("acquire job {TTL} 0 fixed"));
+        sleeper.freeze();
+        eventually(SOON, || !lock.is_locked().unwrap());
+        sleeper.thaw();
+        assert_eq!(sleeper.error("release"), "LeaseExpired");
+        assert!(!lock.is_locked().unwrap());
+    }
+}
+
+/// The keeper is a thread of its own: a runtime whose only thread is busy for three ttl keeps its lease...
+#[test]
+fn runtime_blocked_for_three_ttl() {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let bench = Bench::new(Kind::Redis, Face::Async);
+    runtime.block_on(async {
+        let client = Client::open(bench.url()).await.unwrap();
+        let lease = client.lock("job").acquire(renewed(300, 0)).await.unwrap();
+        let begun = Instant::now();
+        while begun.elapsed() < ms(900) {
+            assert!(lease.is_valid(), "{:?} after {:?}", lease.loss(), begun.elapsed());
+        }
+        lease.release().await.unwrap();
+    });
+}
+
+/// ... and a loss is known there while the thread is still busy.
+#[test]
+fn lease_broken_while_the_runtime_is_blocked() {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let bench = Bench::new(Kind::Redis, Face::Async);
+    let other = open(Face::Blocking, bench.url()).lock("job");
+    runtime.block_on(async {
+        let client = Client::open(bench.url()).await.unwrap();
+        let lease = client.lock("job").acquire(renewed(300, 0)).await.unwrap();
+        assert!(other.break_lease().unwrap());
+        let broken = Instant::now();
+        while lease.is_valid() {}
+        // At its next renewal: a third of the ttl.
+        assert_within(ms(100), broken);
+        assert_eq!(lease.loss(), Some(LossReason::Broken));
+        lease.lost().await;
+        assert_eq!(lease.release().await.unwrap_err().kind(), ErrorKind::LeaseLost);
+    });
+}
+
+/// Leases that end by themselves are announced to threads and tasks at the deadline, not at the next poll.
+#[test]
+fn loss_is_announced_at_the_deadline() {
+    for face in [Face::Blocking, Face::Async] {
+        let client = open(face, &shared().url());
+        let lease = client.lock(&unique("deadline")).acquire(fixed(400, 0)).unwrap();
+        let remaining = lease.remaining();
+        let begun = Instant::now();
+        assert!(lease.wait_lost(SOON));
+        let took = begun.elapsed();
+        assert!(took <= remaining + ms(50), "{face:?}: announced after {took:?}, {remaining:?} were left");
+        assert!(!lease.is_valid());
+        assert_eq!(lease.loss(), Some(LossReason::Expired));
+    }
+}

@@ -1,0 +1,313 @@
+//! Requests and replies that are lost, late, doubled or slow.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use stanchion::{ErrorKind, LossReason};
+use stanchion_tests::faces::{AnyClient, AnyLock, Face};
+use stanchion_tests::proxy::{Fault, Flow, Proxy};
+use stanchion_tests::wait::{SOON, eventually, task};
+use stanchion_tests::{shared, unique};
+
+use crate::{RESEND, assert_within, fixed, ms, open, renewed};
+
+/// All ways in which a request that was carried out can stay without its reply.
+fn lost_replies() -> [Fault; 3] {
+    [Fault::SwallowReply, Fault::CutAfter, Fault::DelayReply(ms(1_100))]
+}
+
+/// A client behind a proxy, and one that sees the truth.
+struct Stage {
+    proxy: Proxy,
+    client: AnyClient,
+    truth: AnyClient,
+    name: String,
+}
+
+impl Stage {
+    fn new(face: Face) -> Self {
+        let proxy = Proxy::start(shared());
+        let client = open(face, &proxy.url());
+        Self { client, truth: open(Face::Blocking, &shared().url()), name: unique("reply"), proxy }
+    }
+
+    fn lock(&self) -> AnyLock {
+        self.client.lock(&self.name)
+    }
+
+    /// What the store says about the lock, whatever the proxy does.
+    fn true_lock(&self) -> AnyLock {
+        self.truth.lock(&self.name)
+    }
+
+    fn stored(&self) -> String {
+        shared().cli(&["GET", &format!("Lock:{}", self.name)])
+    }
+
+    fn stored_fence(&self) -> String {
+        shared().cli(&["HGET", &format!("stanchion:meta:{{Lock:{}}}", self.name), "fence"])
+    }
+
+    /// Fails unless the ordered faults came to pass.
+    #[track_caller]
+    fn assert_faults_used(&self) {
+        assert_eq!(self.proxy.faults_left(), 0, "not every fault came to pass");
+    }
+}
+
+on_both_faces! {
+    /// The same lease is granted to the repetition: one token, one fence.
+    fn acquire_reply_lost_after_commit(face) {
+        for fault in lost_replies() {
+            let stage = Stage::new(face);
+            stage.proxy.fault("acquire", 1, fault.clone());
+            let begun = Instant::now();
+            let lease = stage.lock().acquire(fixed(5_000, 5_000)).unwrap();
+            assert_within(RESEND + ms(200), begun);
+            stage.assert_faults_used();
+            assert_eq!(stage.proxy.count("acquire"), 2, "{fault:?}");
+            assert_eq!(stage.stored(), lease.token().as_str());
+            assert_eq!(stage.stored_fence(), lease.fence().to_string());
+            lease.release().unwrap();
+            assert!(!stage.true_lock().is_locked().unwrap());
+        }
+    }
+
+    /// A try is not a wait, but its lost reply does not make it fail or leave anything behind.
+    fn try_acquire_reply_lost_after_commit(face) {
+        for fault in lost_replies() {
+            let stage = Stage::new(face);
+            stage.proxy.fault("acquire", 1, fault);
+            let lease = stage.lock().try_acquire(fixed(5_000, 0)).unwrap().unwrap();
+            stage.assert_faults_used();
+            assert_eq!(stage.stored(), lease.token().as_str());
+            lease.release().unwrap();
+            assert!(!stage.true_lock().is_locked().unwrap());
+        }
+    }
+
+    /// The release says the truth: it was ours to the end, even when another has it by now.
+    fn release_reply_lost_after_commit(face) {
+        for fault in lost_replies() {
+            let stage = Stage::new(face);
+            let lease = stage.lock().acquire(fixed(5_000, 0)).unwrap();
+            let waiter = stage.true_lock();
+            let waiting = task(move || waiter.acquire(fixed(5_000, 5_000)).unwrap());
+            eventually(SOON, || stage.true_lock().waiters() == 1);
+            stage.proxy.fault("release", 1, fault);
+            lease.release().unwrap();
+            stage.assert_faults_used();
+            assert_eq!(stage.proxy.count("release"), 2);
+            let next = waiting.join();
+            assert_eq!(stage.stored(), next.token().as_str());
+            next.release().unwrap();
+        }
+    }
+
+    /// When the deadline passes before an answer comes, nobody can know.
+    fn release_reply_lost_until_after_the_deadline(face) {
+        let stage = Stage::new(face);
+        let lease = stage.lock().acquire(fixed(700, 0)).unwrap();
+        stage.proxy.fault("release", 1, Fault::SwallowReply);
+        assert_eq!(lease.release().unwrap_err().kind(), ErrorKind::Indeterminate);
+        assert!(!stage.true_lock().is_locked().unwrap());
+    }
+
+    /// A release that never gets through: the lease is given up all the same once the store is back.
+    fn release_lost_for_good(face) {
+        let stage = Stage::new(face);
+        let lease = stage.lock().acquire(fixed(30_000, 0)).unwrap();
+        stage.proxy.fault("release", usize::MAX, Fault::CutBefore);
+        let begun = Instant::now();
+        // Five seconds is the timeout of a client that was given none.
+        let kind = lease.release().unwrap_err().kind();
+        assert!(matches!(kind, ErrorKind::StoreUnavailable | ErrorKind::Indeterminate), "{kind}");
+        assert_within(ms(5_000), begun);
+        // The keeper leaves in its place.
+        eventually(SOON, || !stage.true_lock().is_locked().unwrap());
+    }
+
+    fn extend_reply_lost_after_commit(face) {
+        for fault in lost_replies() {
+            let stage = Stage::new(face);
+            let lease = stage.lock().acquire(fixed(3_000, 0)).unwrap();
+            stage.proxy.fault("extend", 1, fault);
+            lease.extend(ms(10_000)).unwrap();
+            stage.assert_faults_used();
+            assert!(lease.remaining() > ms(9_000), "{:?}", lease.remaining());
+            lease.release().unwrap();
+        }
+    }
+
+    /// The keeper's renewals survive lost replies too.
+    fn renewal_reply_lost_after_commit(face) {
+        for fault in lost_replies() {
+            let stage = Stage::new(face);
+            let lease = stage.lock().acquire(renewed(1_800, 0)).unwrap();
+            stage.proxy.fault("extend", 1, fault);
+            eventually(SOON, || {
+                assert!(lease.is_valid(), "{:?}", lease.loss());
+                stage.proxy.performed("extend") >= 3
+            });
+            lease.release().unwrap();
+        }
+    }
+
+    /// The handle's token was swapped by a resume whose reply is lost: its repetition gets the lease.
+    fn resume_reply_lost_after_commit(face) {
+        for fault in lost_replies() {
+            let stage = Stage::new(face);
+            let lease = stage.lock().acquire(fixed(5_000, 0)).unwrap();
+            let fence = lease.fence();
+            let handle = lease.into_handle(ms(5_000)).unwrap();
+            stage.proxy.fault("resume", 1, fault);
+            let lease = stage.client.resume_lease(&handle).unwrap();
+            stage.assert_faults_used();
+            assert_eq!(lease.fence(), fence);
+            assert_eq!(stage.stored(), lease.token().as_str());
+            assert_eq!(stage.truth.resume_lease(&handle).unwrap_err().kind(), ErrorKind::LeaseLost);
+            lease.extend(ms(5_000)).unwrap();
+            lease.release().unwrap();
+        }
+    }
+
+    /// A wait that ends leaves the line, whatever becomes of the reply, and does not wait for it long.
+    fn leave_reply_lost_after_commit(face) {
+        for fault in lost_replies() {
+            let stage = Stage::new(face);
+            let holder = stage.true_lock().acquire(fixed(30_000, 0)).unwrap();
+            stage.proxy.fault("leave", 1, fault);
+            let begun = Instant::now();
+            assert_eq!(stage.lock().acquire(fixed(500, 200)).unwrap_err().kind(), ErrorKind::LockTimeout);
+            assert_within(ms(200) + RESEND, begun);
+            stage.assert_faults_used();
+            eventually(SOON, || stage.true_lock().waiters() == 0);
+            holder.release().unwrap();
+            assert!(!stage.true_lock().is_locked().unwrap());
+        }
+    }
+
+    /// The request to leave is lost itself: the keeper sends it again.
+    fn leave_lost(face) {
+        for fault in [Fault::Drop, Fault::CutBefore] {
+            let stage = Stage::new(face);
+            let holder = stage.true_lock().acquire(fixed(30_000, 0)).unwrap();
+            stage.proxy.fault("leave", 1, fault);
+            assert_eq!(stage.lock().acquire(fixed(500, 200)).unwrap_err().kind(), ErrorKind::LockTimeout);
+            let ended = Instant::now();
+            eventually(SOON, || stage.true_lock().waiters() == 0);
+            assert_within(RESEND, ended);
+            holder.release().unwrap();
+            assert!(!stage.true_lock().is_locked().unwrap());
+        }
+    }
+
+    /// Breaking is never repeated: a repetition could break the next owner's lease.
+    fn break_lease_reply_lost_after_commit(face) {
+        for fault in [Fault::SwallowReply, Fault::CutAfter, Fault::CutBefore, Fault::Drop] {
+            let stage = Stage::new(face);
+            let is_performed = matches!(fault, Fault::SwallowReply | Fault::CutAfter);
+            let old = stage.true_lock().acquire(fixed(30_000, 0)).unwrap();
+            let waiter = stage.true_lock();
+            let waiting = task(move || waiter.acquire(renewed(900, 8_000)).unwrap());
+            eventually(SOON, || stage.true_lock().waiters() == 1);
+            stage.proxy.fault("break_lease", 1, fault.clone());
+            let begun = Instant::now();
+            assert_eq!(stage.lock().break_lease().unwrap_err().kind(), ErrorKind::Indeterminate, "{fault:?}");
+            assert_within(RESEND, begun);
+            assert_eq!(stage.proxy.count("break_lease"), 1, "{fault:?}");
+            if is_performed {
+                let next = waiting.join();
+                assert_eq!(old.extend(ms(30_000)).unwrap_err().kind(), ErrorKind::LeaseLost);
+                assert_eq!(old.loss(), Some(LossReason::Broken));
+                assert!(next.is_valid());
+                next.extend(ms(900)).unwrap();
+                next.release().unwrap();
+            } else {
+                old.release().unwrap();
+                waiting.join().release().unwrap();
+            }
+        }
+    }
+
+    /// A store that never answers is unavailable, within the client's timeout or the wait.
+    fn requests_lost_for_good(face) {
+        let stage = Stage::new(face);
+        stage.proxy.fault_where(usize::MAX, Fault::Drop, |incoming| incoming.verb == "acquire");
+        let begun = Instant::now();
+        let error = stage.lock().acquire(fixed(1_000, 1_500)).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::StoreUnavailable, "{error}");
+        // The wait, and one more try to leave.
+        assert_within(ms(1_500) + RESEND, begun);
+    }
+
+    /// Every request reaches the server twice: each script is idempotent by its token.
+    fn duplicated_requests(face) {
+        let proxies = [Proxy::start(shared()), Proxy::start(shared())];
+        let name = unique("doubled");
+        let resource = Arc::new(Resource::default());
+        let workers: Vec<_> = proxies.iter().map(|proxy| {
+            proxy.fault_where(usize::MAX, Fault::Duplicate, |incoming| {
+                ["acquire", "extend", "release", "leave"].contains(&&*incoming.verb)
+            });
+            let (lock, resource) = (open(face, &proxy.url()).lock(&name), Arc::clone(&resource));
+            task(move || for _ in 0..40 {
+                let lease = lock.acquire(fixed(5_000, 10_000)).unwrap();
+                resource.visit(lease.fence(), || {});
+                lease.extend(ms(6_000)).unwrap();
+                lease.release().unwrap();
+            })
+        }).collect();
+        workers.into_iter().for_each(|worker| worker.join());
+        assert!(proxies[0].performed("acquire") > proxies[0].count("acquire"), "nothing was doubled");
+        let truth = open(face, &shared().url()).lock(&name);
+        assert!(!truth.is_locked().unwrap());
+    }
+
+    /// One byte at a time: everything works, only slower, and the time it took is taken off the lease.
+    fn slow_sliced_link(face) {
+        let stage = Stage::new(face);
+        stage.proxy.flow(Flow { sliced: Some(Duration::from_micros(100)), ..Flow::default() });
+        let begun = Instant::now();
+        let lease = stage.lock().acquire(fixed(2_000, 2_000)).unwrap();
+        let (took, remaining) = (begun.elapsed(), lease.remaining());
+        assert!(took > ms(20), "{took:?} is not slow");
+        assert!(remaining + took / 2 < ms(2_000), "{remaining:?} left of 2 s after {took:?}");
+        lease.extend(ms(3_000)).unwrap();
+        let waiter = stage.lock();
+        let waiting = task(move || waiter.acquire(fixed(2_000, 5_000)).unwrap());
+        eventually(SOON, || stage.true_lock().waiters() == 1);
+        lease.release().unwrap();
+        waiting.join().release().unwrap();
+        assert!(!stage.true_lock().is_locked().unwrap());
+    }
+
+    /// The reply comes so late that the lease it grants has run out: the acquire asks again.
+    fn grant_that_comes_after_its_own_deadline(face) {
+        let stage = Stage::new(face);
+        stage.proxy.fault("acquire", 1, Fault::DelayReply(ms(400)));
+        let lease = stage.lock().acquire(fixed(300, 5_000)).unwrap();
+        assert!(lease.is_valid(), "a lease was returned that has run out");
+        stage.assert_faults_used();
+        lease.release().unwrap();
+    }
+}
+
+/// A resource that two must not use at once, nor with a fence that falls.
+#[derive(Default)]
+pub(crate) struct Resource {
+    inside: AtomicU64,
+    fence: AtomicU64,
+}
+
+impl Resource {
+    pub(crate) fn visit<T>(&self, fence: u64, body: impl FnOnce() -> T) -> T {
+        assert_eq!(self.inside.fetch_add(1, Ordering::SeqCst), 0, "two are inside");
+        let before = self.fence.swap(fence, Ordering::SeqCst);
+        assert!(fence > before, "fence {fence} after {before}");
+        let value = body();
+        self.inside.fetch_sub(1, Ordering::SeqCst);
+        value
+    }
+}
