@@ -74,7 +74,9 @@ impl CallMachine {
             .last_failure
             .take()
             .unwrap_or_else(|| Failure::new(FailureKind::Lost, "the store did not answer"));
-        let error = if failure.is_retryable() && self.maybe_done {
+        // A question that was asked twice has done nothing.
+        let reads = matches!(self.request, Request::Holder(_));
+        let error = if failure.is_retryable() && self.maybe_done && !reads {
             let message = format!("it may or may not have been carried out: {}", failure.message);
             Error::new(ErrorKind::Indeterminate, message)
         } else {

@@ -1,0 +1,90 @@
+//! holder and is_locked.
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use stanchion::{HeldAs, LockOptions};
+use stanchion_tests::wait::{SOON, eventually};
+use stanchion_tests::{on_every_store, on_stores_with_foreign_lockers};
+
+use crate::{fixed, secs, waiter};
+
+fn wall_ms() -> u64 {
+    u64::try_from(SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_millis()).unwrap()
+}
+
+on_every_store! {
+    fn a_free_lock_has_no_holder(bench) {
+        let lock = bench.client().lock("a");
+        assert_eq!(lock.holder().unwrap(), None);
+        assert!(!lock.is_locked().unwrap());
+    }
+
+    fn holder_shows_the_lease(bench) {
+        let client = bench.open(bench.builder().label("importer"));
+        let before = wall_ms();
+        let lease = client.lock("a").acquire(fixed(secs(20))).unwrap();
+        let holder = bench.client().lock("a").holder().unwrap().unwrap();
+        assert_eq!(holder.held_as, HeldAs::Lease);
+        assert_eq!(holder.label, "importer");
+        assert_eq!(holder.host, nix::unistd::gethostname().unwrap().into_string().unwrap());
+        assert_eq!(holder.pid, std::process::id());
+        assert_eq!(holder.fence, lease.fence());
+        assert!((before..=wall_ms() + 1).contains(&holder.since_ms), "{} {before}", holder.since_ms);
+        let remaining = holder.remaining.unwrap();
+        assert!(remaining <= secs(20) && remaining > secs(15), "{remaining:?}");
+        assert_eq!(holder.waiters, 0);
+    }
+
+    fn a_locks_label_wins_over_the_clients(bench) {
+        let client = bench.open(bench.builder().label("client"));
+        let lease = client.lock("a").acquire(LockOptions::new().label("lock with spaces")).unwrap();
+        assert_eq!(client.lock("a").holder().unwrap().unwrap().label, "lock with spaces");
+        lease.release().unwrap();
+        let _lease = client.lock("a").acquire(LockOptions::new()).unwrap();
+        assert_eq!(client.lock("a").holder().unwrap().unwrap().label, "client");
+    }
+
+    fn holder_counts_waiters(bench) {
+        let client = bench.client();
+        let lease = client.lock("a").acquire(LockOptions::new()).unwrap();
+        let mut waiters = Vec::new();
+        for number in 1..4 {
+            waiters.push(waiter(&bench.client(), "a"));
+            eventually(SOON, || client.lock("a").waiters() == number);
+        }
+        lease.release().unwrap();
+        for (waiter, behind) in waiters.into_iter().zip([2, 1, 0]) {
+            let lease = waiter.join();
+            assert_eq!(client.lock("a").waiters(), behind);
+            lease.release().unwrap();
+        }
+        assert_eq!(client.lock("a").holder().unwrap(), None);
+    }
+
+    fn holder_follows_the_lock_to_its_next_owner(bench) {
+        let one = bench.open(bench.builder().label("one"));
+        let lease = one.lock("a").acquire(LockOptions::new()).unwrap();
+        let waiting = waiter(&bench.open(bench.builder().label("two")), "a");
+        eventually(SOON, || one.lock("a").waiters() == 1);
+        lease.release().unwrap();
+        let lease = waiting.join();
+        let holder = one.lock("a").holder().unwrap().unwrap();
+        assert_eq!((holder.label.as_str(), holder.fence, holder.waiters), ("two", lease.fence(), 0));
+        assert_eq!(holder.held_as, HeldAs::Lease);
+    }
+}
+
+on_stores_with_foreign_lockers! {
+    fn holder_tells_foreign_values(bench) {
+        let client = bench.client();
+        let mut raw = bench.raw();
+        redis::cmd("SET").arg("Lock:a").arg("a stranger").arg("PX").arg(5_000).exec(&mut raw).unwrap();
+        let holder = client.lock("a").holder().unwrap().unwrap();
+        assert_eq!(holder.held_as, HeldAs::Foreign);
+        assert_eq!((holder.label.as_str(), holder.pid, holder.fence), ("", 0, 0));
+        assert!(holder.remaining.is_some_and(|left| left <= secs(5)));
+        redis::cmd("PERSIST").arg("Lock:a").exec(&mut raw).unwrap();
+        assert_eq!(client.lock("a").holder().unwrap().unwrap().remaining, None);
+        assert!(client.lock("a").is_locked().unwrap());
+    }
+}

@@ -1,0 +1,164 @@
+//! Renewal, deadlines, and losses announced in time.
+
+use std::time::Instant;
+
+use stanchion::{ErrorKind, LockOptions, LossReason};
+use stanchion_tests::wait::{SOON, eventually};
+use stanchion_tests::{async_on_every_store, on_every_store, on_stores_with_foreign_lockers};
+
+use crate::{fixed, ms, renewed, secs, timed};
+
+on_every_store! {
+    fn renewal_keeps_a_lease_past_its_ttl(bench) {
+        let client = bench.client();
+        let lease = client.lock("a").acquire(renewed(ms(300))).unwrap();
+        assert!(!lease.wait_lost(ms(900)), "lost: {:?}", lease.loss());
+        assert!(lease.is_valid());
+        assert!(client.lock("a").try_acquire(LockOptions::new()).unwrap().is_none());
+        lease.release().unwrap();
+    }
+
+    fn many_leases_of_one_client_are_renewed(bench) {
+        let client = bench.client();
+        let leases: Vec<_> = (0..20)
+            .map(|number| client.lock(&format!("a{number}")).acquire(renewed(ms(500))).unwrap())
+            .collect();
+        assert!(!leases[0].wait_lost(ms(1_000)));
+        assert!(leases.iter().all(stanchion_tests::faces::AnyLease::is_valid));
+    }
+
+    fn without_options_a_lease_is_renewed_and_has_thirty_seconds(bench) {
+        let lease = bench.client().lock("a").acquire(LockOptions::new()).unwrap();
+        assert!(lease.remaining() <= stanchion::DEFAULT_TTL);
+        assert!(lease.remaining() > secs(27));
+    }
+
+    fn max_hold_ends_a_renewed_lease_with_its_own_reason(bench) {
+        let client = bench.client();
+        let started = Instant::now();
+        let lease = client.lock("a").acquire(renewed(ms(200)).max_hold(ms(600))).unwrap();
+        assert!(lease.wait_lost(SOON));
+        let took = started.elapsed();
+        assert!(took > ms(500), "it ended after {took:?}");
+        assert!(took < ms(1_000), "it ended only after {took:?}");
+        assert_eq!(lease.loss(), Some(LossReason::MaxHold));
+        assert_eq!(lease.extend(secs(5)).unwrap_err().kind(), ErrorKind::LeaseExpired);
+        eventually(secs(2), || !client.lock("a").is_locked().unwrap());
+        assert_eq!(lease.release().unwrap_err().kind(), ErrorKind::LeaseExpired);
+    }
+
+    fn a_fixed_lease_is_lost_at_its_deadline(bench) {
+        let client = bench.client();
+        let lease = client.lock("a").acquire(fixed(ms(300))).unwrap();
+        let left = lease.remaining();
+        assert!(left > ms(200) && left < ms(300), "{left:?}");
+        let (lost, took) = timed(|| lease.wait_lost(SOON));
+        assert!(lost);
+        assert!(took + ms(3) >= left, "announced {:?} early", left - took);
+        assert!(took < left + ms(60), "announced {:?} late", took - left);
+        assert!(!lease.is_valid());
+        assert_eq!(lease.remaining(), ms(0));
+        assert_eq!(lease.loss(), Some(LossReason::Expired));
+    }
+
+    /// The holder stops believing before anybody else can get the lock.
+    fn the_deadline_comes_before_the_stores(bench) {
+        let client = bench.client();
+        let lease = client.lock("a").acquire(fixed(ms(400))).unwrap();
+        let next = bench.client().lock("a").acquire(LockOptions::new()).unwrap();
+        assert!(!lease.is_valid(), "two holders");
+        assert!(next.is_valid());
+    }
+
+    fn remaining_falls_and_validity_is_computed_at_the_call(bench) {
+        let lease = bench.client().lock("a").acquire(fixed(ms(150))).unwrap();
+        let first = lease.remaining();
+        eventually(SOON, || lease.remaining() < first);
+        assert!(lease.is_valid() || lease.remaining().is_zero());
+        eventually(SOON, || !lease.is_valid());
+        assert_eq!(lease.remaining(), ms(0));
+    }
+
+    fn a_lease_that_is_held_is_not_lost(bench) {
+        let lease = bench.client().lock("a").acquire(LockOptions::new()).unwrap();
+        let (lost, took) = timed(|| lease.wait_lost(ms(80)));
+        assert!(!lost);
+        assert!(took >= ms(80));
+        assert_eq!(lease.loss(), None);
+    }
+}
+
+async_on_every_store! {
+    async fn everybody_who_waits_for_the_loss_is_told(bench) {
+        let client = stanchion::Client::open(bench.url()).await.unwrap();
+        let lease = std::sync::Arc::new(client.lock("a").acquire(fixed(ms(150))).await.unwrap());
+        let told: Vec<_> = (0..4)
+            .map(|_| {
+                let lease = std::sync::Arc::clone(&lease);
+                tokio::spawn(async move { lease.lost().await })
+            })
+            .collect();
+        for told in told {
+            stanchion_tests::wait::within(secs(2), told).await.unwrap();
+        }
+        assert!(!lease.is_valid());
+    }
+
+    /// A task that never yields does not keep the keeper from renewing.
+    async fn a_blocked_runtime_thread_does_not_stop_renewal(bench) {
+        let client = stanchion::Client::open(bench.url()).await.unwrap();
+        let lease = client.lock("a").acquire(renewed(ms(200))).await.unwrap();
+        let until = Instant::now() + ms(700);
+        while Instant::now() < until {
+            std::thread::yield_now();
+        }
+        assert!(lease.is_valid(), "lost: {:?}", lease.loss());
+        lease.release().await.unwrap();
+    }
+}
+
+on_stores_with_foreign_lockers! {
+    fn a_foreign_delete_is_noticed_at_renewal(bench) {
+        let lease = bench.client().lock("a").acquire(renewed(ms(300))).unwrap();
+        redis::cmd("DEL").arg("Lock:a").exec(&mut bench.raw()).unwrap();
+        assert!(lease.wait_lost(secs(2)));
+        assert_eq!(lease.loss(), Some(LossReason::Overwritten));
+    }
+
+    fn a_foreign_overwrite_is_noticed_at_renewal_and_left_alone(bench) {
+        let lease = bench.client().lock("a").acquire(renewed(ms(300))).unwrap();
+        let mut raw = bench.raw();
+        redis::cmd("SET").arg("Lock:a").arg("mine").exec(&mut raw).unwrap();
+        assert!(lease.wait_lost(secs(2)));
+        assert_eq!(lease.loss(), Some(LossReason::Overwritten));
+        assert_eq!(lease.release().unwrap_err().kind(), ErrorKind::LeaseLost);
+        assert_eq!(redis::cmd("GET").arg("Lock:a").query::<String>(&mut raw).unwrap(), "mine");
+    }
+
+    fn a_flushed_store_is_noticed_at_renewal_and_the_next_fence_is_larger(bench) {
+        let client = bench.client();
+        let lease = client.lock("a").acquire(renewed(ms(300))).unwrap();
+        redis::cmd("FLUSHDB").exec(&mut bench.raw()).unwrap();
+        assert!(lease.wait_lost(secs(2)));
+        assert_eq!(lease.loss(), Some(LossReason::Forgotten));
+        let next = bench.client().lock("a").acquire(LockOptions::new()).unwrap();
+        assert!(next.fence() > lease.fence());
+        assert_eq!(lease.release().unwrap_err().kind(), ErrorKind::LeaseLost);
+    }
+
+    fn release_after_a_flush_is_lost_at_once(bench) {
+        let client = bench.client();
+        let lease = client.lock("a").acquire(fixed(secs(30))).unwrap();
+        redis::cmd("FLUSHDB").exec(&mut bench.raw()).unwrap();
+        assert_eq!(lease.release().unwrap_err().kind(), ErrorKind::LeaseLost);
+    }
+
+    fn release_after_a_flush_and_a_new_grant_is_lost(bench) {
+        let old = bench.client().lock("a").acquire(fixed(secs(30))).unwrap();
+        redis::cmd("FLUSHDB").exec(&mut bench.raw()).unwrap();
+        let new = bench.client().lock("a").acquire(LockOptions::new()).unwrap();
+        assert_eq!(old.release().unwrap_err().kind(), ErrorKind::LeaseLost);
+        assert!(new.is_valid());
+        new.release().unwrap();
+    }
+}

@@ -1,0 +1,54 @@
+//! What every store promises through either face of the library. One topic per verb, then the options.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests may panic")]
+
+mod acquire;
+mod arguments;
+mod break_lease;
+mod cancel;
+mod extend;
+mod hold;
+mod holder;
+mod listing;
+mod loss;
+mod manual_clock;
+mod release;
+mod resume;
+mod waiting;
+
+use std::time::{Duration, Instant};
+
+use stanchion::LockOptions;
+use stanchion_tests::faces::{AnyClient, AnyLease};
+use stanchion_tests::wait::{Task, task};
+
+const fn ms(millis: u64) -> Duration {
+    Duration::from_millis(millis)
+}
+
+const fn secs(seconds: u64) -> Duration {
+    Duration::from_secs(seconds)
+}
+
+/// A lease that nothing renews.
+fn fixed(ttl: Duration) -> LockOptions {
+    LockOptions::new().ttl(ttl)
+}
+
+/// A lease that is renewed in good time.
+fn renewed(ttl: Duration) -> LockOptions {
+    LockOptions::new().ttl(ttl).renew(true)
+}
+
+/// The value, and how long it took to get it.
+fn timed<T>(work: impl FnOnce() -> T) -> (T, Duration) {
+    let start = Instant::now();
+    let value = work();
+    (value, start.elapsed())
+}
+
+/// A thread that waits for the lock.
+fn waiter(client: &AnyClient, name: &str) -> Task<AnyLease> {
+    let lock = client.lock(name);
+    task(move || lock.acquire(LockOptions::new().wait(secs(30))).expect("the waiter's lease"))
+}
