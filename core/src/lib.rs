@@ -45,33 +45,17 @@ mod session;
 mod signals;
 mod token;
 
-#[cfg(not(feature = "internals"))]
-mod engine;
-#[cfg(not(feature = "internals"))]
-mod name;
-#[cfg(not(feature = "internals"))]
-mod store;
-#[cfg(not(feature = "internals"))]
-mod verbs;
-#[cfg(not(feature = "internals"))]
-mod wake;
-
-#[cfg(feature = "internals")]
+// Open to this project's own simulator and tests. Not part of the API, not covered by semver.
 #[doc(hidden)]
 pub mod engine;
-#[cfg(feature = "internals")]
 #[doc(hidden)]
 pub mod internals;
-#[cfg(feature = "internals")]
 #[doc(hidden)]
 pub mod name;
-#[cfg(feature = "internals")]
 #[doc(hidden)]
 pub mod store;
-#[cfg(feature = "internals")]
 #[doc(hidden)]
 pub mod verbs;
-#[cfg(feature = "internals")]
 #[doc(hidden)]
 pub mod wake;
 

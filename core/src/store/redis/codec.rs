@@ -82,22 +82,24 @@ fn encode_acquire(command: &mut Cmd, keys: &LockKeys<'_>, acquire: &Acquire) {
     let ended = keys.ended(&acquire.token);
     command.arg(5).arg(keys.lock).arg(&keys.meta).arg(&keys.line).arg(&keys.waiters).arg(ended);
     command.arg(acquire.token.as_str()).arg(millis(acquire.ttl)).arg(acquire.min_fence).arg(&*acquire.owner);
-    match acquire.waiter {
-        Some(waiter) => command.arg(format!("{:x} {}", waiter.client.0, waiter.seq)),
-        None => command.arg(""),
-    };
-    match acquire.patience {
-        Some(patience) => command.arg(millis(patience)),
-        None => command.arg(""),
-    };
+    if acquire.waiter.is_none() && acquire.patience.is_none() && acquire.adopt.is_none() {
+        return;
+    }
+    let waiter = acquire.waiter.map(|waiter| format!("{:x} {}", waiter.client.0, waiter.seq));
+    command.arg(waiter.unwrap_or_default());
+    command.arg(acquire.patience.map_or_else(String::new, |patience| millis(patience).to_string()));
     command.arg(acquire.adopt.as_ref().map_or("", |digest| &*digest.0));
 }
 
 fn encode_release(command: &mut Cmd, keys: &LockKeys<'_>, release: &Release) {
     let ended = keys.ended(&release.token);
     command.arg(5).arg(keys.lock).arg(&keys.meta).arg(&keys.line).arg(&keys.waiters).arg(ended);
-    command.arg(release.token.as_str()).arg(release.cooldown.map_or(0, millis));
-    command.arg(u8::from(release.acquire_resent)).arg(u8::from(release.foreign_share));
+    command.arg(release.token.as_str());
+    // Each argument costs the server time; the common case has none of these.
+    if release.cooldown.is_some() || release.acquire_resent || release.foreign_share {
+        command.arg(release.cooldown.map_or(0, millis));
+        command.arg(u8::from(release.acquire_resent)).arg(u8::from(release.foreign_share));
+    }
 }
 
 fn millis(time: Duration) -> u64 {
@@ -147,7 +149,7 @@ fn decode_known(request: &Request, value: &Value) -> Option<Reply> {
             held_as: HELD_AS.iter().find(|row| Some(row.1) == number(1)).map(|row| row.2)?,
             fence: fence(2)?,
             remaining: lifetime(number(3)?),
-            since_ms: fence(4)?,
+            since_ms: fence(4)?.checked_mul(1000)?,
             owner: text(items.get(5)?)?,
             waiters: fence(6)?,
         })),

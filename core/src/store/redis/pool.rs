@@ -22,8 +22,14 @@ pub(crate) struct Pool {
 }
 
 struct Idle {
-    connection: Connection,
+    connection: Timed,
     since: Instant,
+}
+
+/// A connection that knows its timeout: setting the same again would cost two system calls.
+struct Timed {
+    connection: Connection,
+    timeout: Duration,
 }
 
 impl Pool {
@@ -68,8 +74,9 @@ impl Pool {
         for request in requests {
             bytes.extend_from_slice(&codec::encode(request).get_packed_command());
         }
-        let result = with_timeout(&connection, left)
-            .and_then(|()| connection.req_packed_commands(&bytes, 0, requests.len()));
+        let result = connection
+            .limit(left)
+            .and_then(|()| connection.connection.req_packed_commands(&bytes, 0, requests.len()));
         self.put_back(connection, result.as_ref().err());
         result.map_err(|error| failure::performing(&error, &self.connector.place))
     }
@@ -89,7 +96,7 @@ impl Pool {
         }
     }
 
-    fn take(&self, left: Duration) -> Result<Connection, Failure> {
+    fn take(&self, left: Duration) -> Result<Timed, Failure> {
         if left.is_zero() {
             return Err(Failure::new(FailureKind::NotSent, "no time was left to ask the store"));
         }
@@ -101,12 +108,13 @@ impl Pool {
             }
         }
         let connection = self.connector.client.get_connection_with_timeout(left);
-        connection.map_err(|error| failure::connecting(&error, &self.connector.place))
+        let connection = connection.map_err(|error| failure::connecting(&error, &self.connector.place))?;
+        Ok(Timed { connection, timeout: Duration::MAX })
     }
 
     /// A connection whose call failed is closed: its reply might still come and be taken for another's.
-    fn put_back(&self, connection: Connection, error: Option<&RedisError>) {
-        if error.is_some_and(|error| !is_answer(error)) || !connection.is_open() {
+    fn put_back(&self, connection: Timed, error: Option<&RedisError>) {
+        if error.is_some_and(|error| !is_answer(error)) || !connection.connection.is_open() {
             return;
         }
         let mut idle = locked(&self.idle);
@@ -121,20 +129,27 @@ pub(crate) fn is_answer(error: &RedisError) -> bool {
     error.code().is_some_and(|code| code != "READONLY")
 }
 
-fn is_alive(connection: &mut Connection, left: Duration) -> bool {
+fn is_alive(connection: &mut Timed, left: Duration) -> bool {
     exchange(connection, &redis::cmd("PING"), left).is_ok()
 }
 
-fn exchange(connection: &mut Connection, command: &Cmd, left: Duration) -> RedisResult<Value> {
-    with_timeout(connection, left)?;
-    connection.req_command(command)?.extract_error()
+fn exchange(connection: &mut Timed, command: &Cmd, left: Duration) -> RedisResult<Value> {
+    connection.limit(left)?;
+    connection.connection.req_command(command)?.extract_error()
 }
 
-fn with_timeout(connection: &Connection, left: Duration) -> RedisResult<()> {
-    // Zero would mean "no timeout".
-    let left = Some(left.max(Duration::from_millis(1)));
-    connection.set_read_timeout(left)?;
-    connection.set_write_timeout(left)
+impl Timed {
+    /// Whole milliseconds, rounded up: zero would mean "no timeout", and calls mostly have the same limit.
+    fn limit(&mut self, left: Duration) -> RedisResult<()> {
+        let millis = u64::try_from(left.as_micros().div_ceil(1_000)).unwrap_or(u64::MAX);
+        let timeout = Duration::from_millis(millis.max(1));
+        if self.timeout != timeout {
+            self.connection.set_read_timeout(Some(timeout))?;
+            self.connection.set_write_timeout(Some(timeout))?;
+            self.timeout = timeout;
+        }
+        Ok(())
+    }
 }
 
 impl std::fmt::Debug for Idle {

@@ -1,54 +1,42 @@
 -- Take the lock, confirm an offer, or wait for it.
 -- keys:    1 lock, 2 meta, 3 line, 4 waiters, 5 ended
--- args:    1 token, 2 ttl ms, 3 least fence, 4 owner, 5 "client seq" to register or "",
---          6 patience ms or "", 7 digest to adopt or ""
+-- args:    1 token, 2 ttl ms, 3 least fence, 4 owner; all three or none of:
+--          5 "client seq" to register or "", 6 patience ms or "", 7 digest to adopt or ""
 -- returns: {@GRANTED, fence, ttl ms} | {@WAITING or @BUSY, remaining ms or -1, digest or false} | {@ENDED}
 local token, ttl = ARGV[1], tonumber(ARGV[2])
 local time = redis.call('TIME')
 local now_us = time[1] * 1000000 + time[2]
 local now = math.floor(now_us / 1000)
-local meta = redis.call('HMGET', KEYS[2], 'fence', 'wait_until', 'ended_until', 'share_until', 'fresh_until',
+local meta = redis.call('HMGET', KEYS[2], 'fence', 'fresh_until', 'wait_until', 'ended_until', 'share_until',
   'hand_offs')
-local share_left = (tonumber(meta[4]) or 0) - now
+local fresh = meta[2] and tonumber(meta[2]) > now
+local crowded = meta[3] and tonumber(meta[3]) > now
+local share_left = (tonumber(meta[5]) or 0) - now
 
-local function next_fence()
-  return math.max((tonumber(meta[1]) or 0) + 1, now_us, tonumber(ARGV[3]))
-end
-
--- Writes what a grant leaves in meta; its ttl is renewed once an hour, which saves a call.
-local function record(fence)
-  local fields = { 'fence', string.format('%.0f', fence), 'owner', ARGV[4], 'since', string.format('%.0f', now) }
-  if not meta[1] then
-    fields[#fields + 1] = 'born'
-    fields[#fields + 1] = string.format('%.0f', math.min(fence, now_us))
-  end
-  if meta[6] and meta[6] ~= '0' then
-    fields[#fields + 1] = 'hand_offs'
-    fields[#fields + 1] = '0'
-  end
-  local stale = (tonumber(meta[5]) or 0) <= now
-  if stale then
-    fields[#fields + 1] = 'fresh_until'
-    fields[#fields + 1] = string.format('%.0f', now + @META_REFRESH)
-  end
-  redis.call('HSET', KEYS[2], unpack(fields))
-  if stale then
-    redis.call('PEXPIRE', KEYS[2], @META_TTL)
-  end
-end
-
-if (tonumber(meta[3]) or 0) > now and redis.call('EXISTS', KEYS[5]) == 1 then
+if meta[4] and tonumber(meta[4]) > now and redis.call('EXISTS', KEYS[5]) == 1 then
   return { @ENDED }
 end
 
--- Nobody can be waiting and nobody holds it: the common case, in four calls.
-local crowded = (tonumber(meta[2]) or 0) > now
-if not crowded and share_left <= 0 then
-  if redis.call('SET', KEYS[1], token, 'NX', 'PX', ttl) then
-    local fence = next_fence()
-    record(fence)
-    return { @GRANTED, fence, ttl }
+-- Writes what a grant leaves in meta. Its ttl is renewed once an hour, which saves a call.
+local function record(fence)
+  redis.call('HSET', KEYS[2], 'fence', string.format('%.0f', fence), 'owner', ARGV[4], 'since', time[1])
+  if not fresh then
+    if not meta[1] then
+      redis.call('HSET', KEYS[2], 'born', string.format('%.0f', math.min(fence, now_us)))
+    end
+    redis.call('HSET', KEYS[2], 'fresh_until', string.format('%.0f', now + @META_REFRESH))
+    redis.call('PEXPIRE', KEYS[2], @META_TTL)
   end
+  if meta[6] then
+    redis.call('HDEL', KEYS[2], 'hand_offs')
+  end
+end
+
+-- Nobody can be waiting, and nobody holds it: the common case, in four calls.
+local next_fence = math.max((tonumber(meta[1]) or 0) + 1, now_us, tonumber(ARGV[3]))
+if not crowded and share_left <= 0 and redis.call('SET', KEYS[1], token, 'NX', 'PX', ttl) then
+  record(next_fence)
+  return { @GRANTED, next_fence, ttl }
 end
 
 local value = redis.call('GET', KEYS[1])
@@ -89,19 +77,18 @@ if free then
   head, entry, dead = next_waiter(now, token)
   if not head or head == token then
     redis.call('SET', KEYS[1], token, 'PX', ttl)
-    local fence = next_fence()
-    record(fence)
+    record(next_fence)
     redis.call('ZREM', KEYS[3], token)
     redis.call('HDEL', KEYS[4], token)
     drop(dead)
-    return { @GRANTED, fence, ttl }
+    return { @GRANTED, next_fence, ttl }
   end
-  offer(head, entry, next_fence())
+  offer(head, entry, next_fence)
   drop(dead)
   remaining = @GRANT_WINDOW
 end
 
-local registers = ARGV[5] ~= ''
+local registers = (ARGV[5] or '') ~= ''
 if registers and ARGV[6] ~= '' then
   registers = remaining >= 0 and remaining <= tonumber(ARGV[6])
 end

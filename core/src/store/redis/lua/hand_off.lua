@@ -61,7 +61,8 @@ local function hand_off(foreign_share)
   if foreign_share then
     local hand_offs = (tonumber(meta[2]) or 0) + 1
     if hand_offs > @SHARE_AFTER then
-      redis.call('HSET', KEYS[2], 'hand_offs', '0', 'share_until', string.format('%.0f', now + @SHARE_WINDOW))
+      redis.call('HDEL', KEYS[2], 'hand_offs')
+      redis.call('HSET', KEYS[2], 'share_until', string.format('%.0f', now + @SHARE_WINDOW))
       return nil
     end
     redis.call('HSET', KEYS[2], 'hand_offs', string.format('%.0f', hand_offs))

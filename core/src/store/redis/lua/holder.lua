@@ -1,7 +1,7 @@
 -- Who holds the lock? Reads only.
 -- keys:    1 lock, 2 meta, 3 line
 -- args:    none
--- returns: {@FREE} | {@HELD, held as, fence, remaining ms or -1, since ms, owner, waiters}
+-- returns: {@FREE} | {@HELD, held as, fence, remaining ms or -1, since s, owner, waiters}
 local value = redis.call('GET', KEYS[1])
 if not value then
   return { @FREE }

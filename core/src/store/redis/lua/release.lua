@@ -1,6 +1,7 @@
 -- Give the lock back and offer it to the next waiter.
 -- keys:    1 lock, 2 meta, 3 line, 4 waiters, 5 ended
--- args:    1 token, 2 cooldown ms or 0, 3 acquire was sent again 0 or 1, 4 foreign share 0 or 1
+-- args:    1 token; all three or none of: 2 cooldown ms or 0, 3 acquire was sent again 0 or 1,
+--          4 foreign share 0 or 1
 -- returns: {@RELEASED} | {@GONE, fence, born, broken, foreign 0 or 1}
 local value = redis.call('GET', KEYS[1])
 if value ~= ARGV[1] then
@@ -8,7 +9,7 @@ if value ~= ARGV[1] then
   return absence(value)
 end
 
-local cooldown, resent = tonumber(ARGV[2]), ARGV[3] == '1'
+local cooldown, resent = tonumber(ARGV[2] or 0), ARGV[3] == '1'
 if cooldown == 0 and not resent and redis.call('EXISTS', KEYS[3]) == 0 then
   redis.call('DEL', KEYS[1])
   return { @RELEASED }
