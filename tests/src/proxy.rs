@@ -77,6 +77,7 @@ struct Shared {
     rules: Mutex<Vec<Rule>>,
     flow: Mutex<Flow>,
     counts: Mutex<HashMap<String, usize>>,
+    forwarded: Mutex<HashMap<String, usize>>,
     performed: Mutex<HashMap<String, usize>>,
     sockets: Mutex<Vec<TcpStream>>,
 }
@@ -104,6 +105,7 @@ impl Proxy {
             rules: Mutex::default(),
             flow: Mutex::default(),
             counts: Mutex::default(),
+            forwarded: Mutex::default(),
             performed: Mutex::default(),
             sockets: Mutex::default(),
         });
@@ -178,6 +180,11 @@ impl Proxy {
     /// How many requests of a verb have come from clients so far.
     pub fn count(&self, verb: &str) -> usize {
         locked(&self.shared.counts).get(verb).copied().unwrap_or(0)
+    }
+
+    /// How many requests of a verb have been passed on to the server so far.
+    pub fn forwarded(&self, verb: &str) -> usize {
+        locked(&self.shared.forwarded).get(verb).copied().unwrap_or(0)
     }
 
     /// How many requests of a verb the server has answered so far.
@@ -262,6 +269,7 @@ impl Shared {
                 _ => {}
             }
             let is_duplicated = fault == Some(Fault::Duplicate);
+            let verb = incoming.verb.clone();
             // A confirmed subscription is answered by a push, which no fate waits for.
             if incoming.verb != "SUBSCRIBE" {
                 let mut fates = locked(&link.fates);
@@ -279,6 +287,7 @@ impl Shared {
             }
             for _ in 0..=usize::from(is_duplicated) {
                 self.send(&mut server, &raw)?;
+                *locked(&self.forwarded).entry(verb.clone()).or_default() += 1;
             }
         }
     }

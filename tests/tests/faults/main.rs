@@ -51,9 +51,12 @@ macro_rules! on_shared_stores {
     )+};
 }
 
+mod cancelled;
 mod holders;
 mod keys;
 mod replies;
+mod rights;
+mod waiters;
 
 use std::time::{Duration, Instant};
 

@@ -1,0 +1,254 @@
+//! Acquires that are given up: at every step, with requests and replies delayed or lost. Afterwards nothing
+//! of them is left, and the lock is as free as if they had never been.
+
+use std::future::Future;
+use std::ops::ControlFlow;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Poll};
+use std::time::Instant;
+
+use stanchion::{Client, ErrorKind, LockOptions, blocking};
+use stanchion_tests::faces::{AnyLease, AnyLock, Face, runtime};
+use stanchion_tests::proxy::{Fault, Flow, Proxy};
+use stanchion_tests::stores::{Bench, Kind};
+use stanchion_tests::wait::{SOON, eventually, task};
+use stanchion_tests::{shared, unique};
+
+use crate::{RESEND, SLACK, assert_within, fixed, ms, open};
+
+/// What may happen to the acquire that is given up.
+fn faults() -> Vec<Option<Fault>> {
+    vec![
+        None,
+        Some(Fault::DelayRequest(ms(150))),
+        Some(Fault::DelayReply(ms(150))),
+        Some(Fault::SwallowReply),
+        Some(Fault::Drop),
+        Some(Fault::CutBefore),
+        Some(Fault::CutAfter),
+        Some(Fault::Duplicate),
+    ]
+}
+
+/// Polls a future a number of times, and gives it up then.
+struct Polls<F> {
+    future: Pin<Box<F>>,
+    left: usize,
+}
+
+impl<F: Future> Future for Polls<F> {
+    type Output = Option<F::Output>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        if let Poll::Ready(value) = self.future.as_mut().poll(context) {
+            return Poll::Ready(Some(value));
+        }
+        self.left -= 1;
+        if self.left == 0 { Poll::Ready(None) } else { Poll::Pending }
+    }
+}
+
+/// A lease so long that an orphan would be noticed.
+fn long() -> LockOptions {
+    fixed(60_000, 60_000)
+}
+
+/// Fails unless the lock is free of the one that was given up, at once or as soon as the fault allows.
+#[track_caller]
+fn assert_no_orphan(truth: &AnyLock, holder: Option<AnyLease>, what: &str) {
+    let ended = Instant::now();
+    eventually(SOON, || truth.waiters() == 0);
+    if let Some(holder) = holder {
+        assert!(holder.is_valid(), "{what}");
+        holder.release().unwrap();
+    }
+    eventually(SOON, || !truth.is_locked().unwrap());
+    // A clean-up that was swallowed with its connection is sent again.
+    assert!(ended.elapsed() < RESEND + SLACK, "{what}: something was left for {:?}", ended.elapsed());
+    let next = truth.try_acquire(fixed(1_000, 0)).unwrap();
+    next.unwrap_or_else(|| panic!("{what}: the lock is not free")).release().unwrap();
+}
+
+/// The acquire reaches the server after its own clean-up did.
+#[track_caller]
+fn assert_late_copy_changes_nothing(proxy: &Proxy, before: usize, truth: &AnyLock) {
+    eventually(SOON, || proxy.forwarded("acquire") > before);
+    // By the second answer the server has read what reached it before the first question.
+    for _ in 0..2 {
+        let holder = truth.holder().unwrap();
+        assert!(holder.is_none(), "a late copy of an acquire that was given up got the lock: {holder:?}");
+    }
+}
+
+/// The future is dropped at each of its await points, on a lock that is free, and on one that is held.
+#[test]
+fn cancelled_acquire_leaves_no_orphan_at_any_await() {
+    for fault in faults() {
+        let proxy = Proxy::start(shared());
+        let client = runtime().block_on(Client::open(&proxy.url())).unwrap();
+        let truth_client = open(Face::Blocking, &shared().url());
+        for is_held in [false, true] {
+            for left in 1..=6 {
+                let name = unique("cancelled");
+                let truth = truth_client.lock(&name);
+                let holder = is_held.then(|| truth.acquire(long()).unwrap());
+                proxy.behave();
+                if let Some(fault) = &fault {
+                    proxy.fault("acquire", 1, fault.clone());
+                }
+                let acquire = client.lock(&name);
+                let given_up = async {
+                    let polls = Polls { future: Box::pin(acquire.acquire(long())), left };
+                    // One that waits for a hint is polled no more, and is given up where it is.
+                    tokio::time::timeout(ms(40), polls).await.ok().flatten()
+                };
+                let forwarded = proxy.forwarded("acquire");
+                drop(runtime().block_on(given_up));
+                let what = format!("{fault:?}, held {is_held}, after {left} polls");
+                assert_no_orphan(&truth, holder, &what);
+                if let Some(Fault::DelayRequest(_)) = fault
+                    && proxy.count("acquire") > forwarded
+                {
+                    assert_late_copy_changes_nothing(&proxy, forwarded, &truth);
+                }
+            }
+        }
+    }
+}
+
+on_both_faces! {
+    /// Given up as soon as the request has arrived, and while it waits in line.
+    fn cancelled_acquire_leaves_no_orphan(face) {
+        for fault in faults() {
+            for is_held in [false, true] {
+                let proxy = Proxy::start(shared());
+                let name = unique("cancelled");
+                let truth = open(Face::Blocking, &shared().url()).lock(&name);
+                let holder = is_held.then(|| truth.acquire(long()).unwrap());
+                if let Some(fault) = &fault {
+                    proxy.fault("acquire", 1, fault.clone());
+                }
+                let cancel = Cancel::start(face, &proxy.url(), &name);
+                eventually(SOON, || proxy.count("acquire") > 0);
+                let has_ended = cancel.finish();
+                assert!(has_ended < RESEND + SLACK, "{fault:?}: gave up after {has_ended:?}");
+                assert_no_orphan(&truth, holder, &format!("{fault:?}, held {is_held}"));
+                if let Some(Fault::DelayRequest(_)) = fault {
+                    assert_late_copy_changes_nothing(&proxy, 0, &truth);
+                }
+            }
+        }
+    }
+
+    /// The lock was handed to the one that gives up, who does not know yet: the next in line gets it.
+    fn waiter_cancelled_while_being_granted(face) {
+        let proxy = Proxy::start(shared());
+        let name = unique("granted");
+        let truth = open(Face::Blocking, &shared().url()).lock(&name);
+        let holder = truth.acquire(long()).unwrap();
+        proxy.flow(Flow { drop_messages: true, ..Flow::default() });
+        let cancel = Cancel::start(face, &proxy.url(), &name);
+        eventually(SOON, || truth.waiters() == 1);
+        let second = truth.clone();
+        let waiting = task(move || second.acquire(long()).unwrap());
+        eventually(SOON, || truth.waiters() == 2);
+
+        holder.release().unwrap();
+        let released = Instant::now();
+        cancel.finish();
+        let next = waiting.join();
+        // A blocking wait comes back to its host every 50 ms; without a leave it would be a grant window.
+        assert_within(ms(50), released);
+        next.release().unwrap();
+        assert!(!truth.is_locked().unwrap());
+    }
+
+    /// The same, when its poll has been granted and the reply is on its way.
+    fn waiter_cancelled_with_the_grant_on_its_way(face) {
+        let proxy = Proxy::start(shared());
+        let name = unique("granted");
+        let truth = open(Face::Blocking, &shared().url()).lock(&name);
+        let holder = truth.acquire(long()).unwrap();
+        let cancel = Cancel::start(face, &proxy.url(), &name);
+        eventually(SOON, || truth.waiters() == 1);
+        let second = truth.clone();
+        let waiting = task(move || second.acquire(long()).unwrap());
+        eventually(SOON, || truth.waiters() == 2);
+
+        let performed = proxy.performed("acquire");
+        proxy.fault("acquire", usize::MAX, Fault::DelayReply(ms(300)));
+        holder.release().unwrap();
+        eventually(SOON, || proxy.performed("acquire") > performed);
+        let released = Instant::now();
+        cancel.finish();
+        let next = waiting.join();
+        // A blocking call notices when the delayed reply is there.
+        assert_within(ms(300), released);
+        next.release().unwrap();
+        assert!(!truth.is_locked().unwrap());
+    }
+}
+
+on_shared_stores! {
+    /// The same on every store, while waiting and nothing is wrong.
+    fn cancelled_wait(bench) {
+        let truth = bench.client().lock("job");
+        let holder = truth.acquire(long()).unwrap();
+        let cancel = Cancel::start(bench.face, bench.url(), "job");
+        eventually(SOON, || truth.waiters() == 1);
+        let has_ended = cancel.finish();
+        assert!(has_ended < ms(50) + SLACK, "{has_ended:?}");
+        assert_no_orphan(&truth, Some(holder), "waiting");
+    }
+}
+
+/// An acquire that is under way and will be given up.
+struct Cancel {
+    stop: Arc<AtomicBool>,
+    wake: Arc<tokio::sync::Notify>,
+    ended: stanchion_tests::wait::Task<()>,
+}
+
+impl Cancel {
+    fn start(face: Face, url: &str, name: &str) -> Self {
+        let (stop, wake) = (Arc::new(AtomicBool::new(false)), Arc::new(tokio::sync::Notify::new()));
+        let (url, name) = (url.to_owned(), name.to_owned());
+        let (stopped, woken) = (Arc::clone(&stop), Arc::clone(&wake));
+        let ended = task(move || match face {
+            Face::Blocking => {
+                let client = blocking::Client::open(&url).unwrap();
+                let mut turn = || match stopped.load(Ordering::SeqCst) {
+                    true => ControlFlow::Break(()),
+                    false => ControlFlow::Continue(()),
+                };
+                match client.lock(&name).acquire_while(long(), &mut turn) {
+                    Ok(lease) => lease.release().unwrap(),
+                    Err(error) => assert_eq!(error.kind(), ErrorKind::Cancelled, "{error}"),
+                }
+                // What an abandoned call leaves undone is done by the client's keeper.
+                drop(client);
+            }
+            Face::Async => runtime().block_on(async {
+                let client = Client::open(&url).await.unwrap();
+                let lock = client.lock(&name);
+                tokio::select! {
+                    biased;
+                    () = woken.notified() => {}
+                    lease = lock.acquire(long()) => lease.unwrap().release().await.unwrap(),
+                }
+            }),
+        });
+        Self { stop, wake, ended }
+    }
+
+    /// Gives the acquire up; how long it took to return.
+    fn finish(self) -> std::time::Duration {
+        let begun = Instant::now();
+        self.stop.store(true, Ordering::SeqCst);
+        self.wake.notify_one();
+        self.ended.join();
+        begun.elapsed()
+    }
+}
