@@ -33,7 +33,7 @@ pub const TABLE: [(&str, &str); 11] = [
     ("3", "the lease was lost: CMD was stopped, or exited with 0 after the loss"),
     ("4", "the store could not be reached, or did not answer in time"),
     ("5", "the store refused: a right is missing, or it cannot do this, or its data make no sense"),
-    ("6", "the store's answer was lost: whether it was done is not known"),
+    ("6", "the store's answer was lost: whether it was done is not known (`locks break`)"),
     ("7", "an error of the operating system, or a defect in stanchion"),
     ("126", "`run`: CMD cannot be executed"),
     ("127", "`run`: CMD was not found"),

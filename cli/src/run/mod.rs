@@ -93,17 +93,15 @@ fn acquire(client: &Client, order: &RunOrder, signals: &Signals) -> Result<Acqui
 /// The command has ended by itself, but the release did not go well.
 fn after_failed_release(error: stanchion::Error, was_valid: bool, code: u8, report: &Report) -> u8 {
     let lost = error.is_lost() || !was_valid;
-    let kind = error.kind();
     let mut failure = Failure::from(error);
     let verdict = if lost {
         failure.kind = ErrorKind::LeaseLost.name();
         failure.what.push_str(" (noticed when the command had ended)");
         exit::LOST
-    } else if kind == ErrorKind::Indeterminate {
-        exit::UNKNOWN
     } else {
-        // The lease was ours to the end of the command, which is what counts.
-        failure.what.push_str(" (the command has ended; the lock stays closed until its ttl is over)");
+        // What counts is that the lease was ours to the end of the command. The store being away now, or
+        // its answer being lost, changes nothing about that.
+        failure.what.push_str(" (the command ended in time; the lock comes free when its ttl is over)");
         exit::DONE
     };
     failure.exit = if code == exit::DONE { verdict } else { code };

@@ -1,0 +1,16 @@
+//! The command line, as real processes. Most of it runs on the SQLite store, in a directory of its own.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests may panic")]
+
+#[path = "cli/harness.rs"]
+mod harness;
+#[path = "cli/locks.rs"]
+mod locks;
+#[path = "cli/loss.rs"]
+mod loss;
+#[path = "cli/run.rs"]
+mod run;
+#[path = "cli/signals.rs"]
+mod signals;
+#[path = "cli/usage.rs"]
+mod usage;

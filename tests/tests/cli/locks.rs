@@ -1,0 +1,69 @@
+//! `stanchion locks`.
+
+use serde_json::Value;
+use stanchion_tests::wait::eventually;
+
+use super::harness::{LONG, Place};
+
+#[test]
+fn a_held_lock_is_listed_and_shown() {
+    let place = Place::new();
+    assert_eq!(place.finish(&["locks", "ls"]).succeeded().lines().count(), 1);
+    let holder = place.hold(&["--label", "two words"], "exec sleep 600");
+    let listed = place.finish(&["locks", "ls"]);
+    let lines: Vec<&str> = listed.succeeded().lines().collect();
+    let headings: Vec<&str> = lines[0].split_whitespace().collect();
+    assert_eq!(headings.join(" "), "NAME HELD AS LABEL HOST PID FENCE REMAINING WAITERS");
+    assert_eq!(lines.len(), 2, "{lines:?}");
+    assert!(lines[1].starts_with("a ") && lines[1].contains("two words"), "{lines:?}");
+    assert!(lines[1].contains(&holder.pid().to_string()), "{lines:?}");
+    let shown = place.finish(&["locks", "show", "a"]);
+    assert!(shown.succeeded().contains("LABEL:     two words\n"), "{shown:?}");
+    drop(holder);
+}
+
+#[test]
+fn json_has_every_field() {
+    let place = Place::new();
+    let holder = place.hold(&[], "exec sleep 600");
+    let waiter = place.start(&["run", "-w", "50", "a", "--", "true"]);
+    eventually(LONG, || place.shown()["waiters"] == 1);
+    let listed = place.finish(&["locks", "ls", "--json"]);
+    let Value::Array(locks) = serde_json::from_str(listed.succeeded()).unwrap() else { panic!("{listed:?}") };
+    let shown = place.shown();
+    for lock in locks.iter().chain([&shown]) {
+        assert_eq!((&lock["name"], &lock["held"], &lock["held_as"]), (&"a".into(), &true.into(), &"lease".into()));
+        assert_eq!((&lock["pid"], &lock["label"]), (&holder.pid().into(), &Value::Null));
+        assert!(lock["fence"].as_u64().unwrap() > 0 && lock["since_ms"].as_u64().unwrap() > 0, "{lock}");
+        assert!((1..=30_000).contains(&lock["remaining_ms"].as_u64().unwrap()), "{lock}");
+        assert_eq!(lock["waiters"], 1);
+    }
+    assert_eq!(locks.len(), 1);
+    drop((holder, waiter));
+}
+
+#[test]
+fn a_free_lock_is_said_to_be_free() {
+    let place = Place::new();
+    assert_eq!(place.finish(&["locks", "show", "a"]).succeeded(), "a is free\n");
+    assert_eq!(place.shown()["held"], false);
+    assert_eq!(place.finish(&["locks", "ls", "--json"]).succeeded(), "[]\n");
+}
+
+#[test]
+fn break_says_what_it_broke() {
+    let place = Place::new();
+    assert_eq!(place.finish(&["locks", "break", "a"]).succeeded(), "a was free: nothing to break\n");
+    let holder = place.hold(&["--label", "me"], "exec sleep 600");
+    let pid = holder.pid();
+    let broken = place.finish(&["locks", "break", "a"]);
+    assert!(broken.succeeded().starts_with("a broken; it was held by \"me\", pid "), "{broken:?}");
+    assert!(broken.out.contains(&pid.to_string()), "{broken:?}");
+    place.finish(&["run", "-n", "a", "--", "true"]).succeeded();
+    drop(holder);
+    place.finish(&["run", "--cooldown", "300", "b", "--", "true"]).succeeded();
+    let broken = place.finish(&["locks", "break", "b", "--json"]);
+    let broken: Value = serde_json::from_str(broken.succeeded()).unwrap();
+    assert_eq!((&broken["broken"], &broken["holder"]["held_as"]), (&true.into(), &"cooldown".into()));
+    place.finish(&["run", "-n", "b", "--", "true"]).succeeded();
+}
