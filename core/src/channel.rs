@@ -2,7 +2,7 @@
 //! thread of its own while tasks wait.
 
 use std::ops::ControlFlow;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::sync::{Arc, Mutex, TryLockError};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -25,6 +25,11 @@ const IDLE_EXIT: Duration = Duration::from_secs(5);
 /// How long one read of the reading thread lasts.
 const READ_SLICE: Duration = Duration::from_millis(500);
 
+/// States of the channel: never opened, open, broken or refused (a new attempt comes later).
+const UNTRIED: u8 = 0;
+const OPEN: u8 = 1;
+const BROKEN: u8 = 2;
+
 /// How a wait of a thread ended.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Waited {
@@ -39,7 +44,7 @@ pub(crate) struct Channel {
     hub: Arc<Hub>,
     /// Locked by whoever reads it: a waiting thread, or the reading thread.
     reader: Mutex<Reader>,
-    is_open: AtomicBool,
+    state: AtomicU8,
     /// Counts attempts to open it, successful or not.
     attempts: watch::Sender<u64>,
     thread_runs: AtomicBool,
@@ -60,7 +65,7 @@ impl Channel {
             clock,
             hub,
             reader: Mutex::default(),
-            is_open: AtomicBool::new(false),
+            state: AtomicU8::new(UNTRIED),
             attempts: watch::Sender::new(0),
             thread_runs: AtomicBool::new(false),
         })
@@ -68,7 +73,7 @@ impl Channel {
 
     /// Whether hints are heard now.
     pub(crate) fn is_open(&self) -> bool {
-        self.is_open.load(Ordering::Acquire)
+        self.state.load(Ordering::Acquire) == OPEN
     }
 
     /// Opens the channel on the calling thread, or finds that it cannot be opened now.
@@ -79,18 +84,26 @@ impl Channel {
     }
 
     fn open_for(&self, reader: &mut Reader) {
-        if reader.direct || reader.hints.is_some() || reader.not_before.is_some_and(|moment| Instant::now() < moment) {
+        if reader.direct
+            || reader.hints.is_some()
+            || reader.not_before.is_some_and(|moment| Instant::now() < moment)
+        {
             return;
         }
         match self.store.listen(self.clock.now() + OPEN_WITHIN) {
             Ok(hints) => {
                 reader.direct = hints.is_none();
                 reader.hints = hints;
-                self.is_open.store(true, Ordering::Release);
+                self.state.store(OPEN, Ordering::Release);
             }
-            Err(_) => reader.not_before = Some(Instant::now() + REOPEN_AFTER),
+            Err(_) => self.broke(reader),
         }
         self.attempts.send_modify(|count| *count += 1);
+    }
+
+    fn broke(&self, reader: &mut Reader) {
+        self.state.store(BROKEN, Ordering::Release);
+        *reader = Reader { not_before: Some(Instant::now() + REOPEN_AFTER), ..Reader::default() };
     }
 
     /// Reads for up to `patience`; false if there is nothing to read from.
@@ -98,8 +111,7 @@ impl Channel {
         self.open_for(reader);
         let Some(hints) = &mut reader.hints else { return false };
         if hints.read(patience, &mut |seq| self.hub.deliver(seq)).is_err() {
-            self.is_open.store(false, Ordering::Release);
-            *reader = Reader { not_before: Some(Instant::now() + REOPEN_AFTER), ..Reader::default() };
+            self.broke(reader);
         }
         true
     }
@@ -152,8 +164,9 @@ impl Channel {
         let mut attempts = self.attempts.subscribe();
         attempts.mark_unchanged();
         self.keep_reading();
-        if !self.is_open() {
-            // Whatever comes first: an attempt has ended, or it takes too long to wait for.
+        // While it is broken, waiters poll, and the thread tries again in the background.
+        if self.state.load(Ordering::Acquire) == UNTRIED {
+            // Whatever comes first: the first attempt has ended, or it takes too long to wait for.
             let _ = tokio::time::timeout(OPEN_WITHIN, attempts.changed()).await;
         }
     }

@@ -3,11 +3,11 @@
 use std::ops::ControlFlow;
 use std::time::Duration;
 
+use crate::channel::{HOST_TURN, Waited};
 use crate::clock::Moment;
 use crate::engine::{Machine, Step};
 use crate::error::{Error, ErrorKind};
 use crate::session::Live;
-use crate::channel::{HOST_TURN, Waited};
 use crate::wake::Place;
 
 /// Runs a machine on the running tokio runtime. Dropping the future abandons the call cleanly.

@@ -53,9 +53,9 @@ impl LeaseHandle {
 
     /// The lock's name under this client's prefix.
     pub(crate) fn name(&self, prefixes: &Prefixes) -> Result<LockName, Error> {
-        prefixes
-            .lock_of_key(&self.key)
-            .ok_or_else(|| Error::invalid("the handle's lock has another prefix than this client's lock_prefix"))
+        prefixes.lock_of_key(&self.key).ok_or_else(|| {
+            Error::invalid("the handle's lock has another prefix than this client's lock_prefix")
+        })
     }
 
     pub(crate) fn token(&self) -> &Token {
@@ -123,7 +123,10 @@ mod tests {
     fn anything_else_is_invalid() {
         let newer = handle().to_text().replace("\"stanchion\":1", "\"stanchion\":2");
         for text in ["", "{}", "null", &newer, &handle().to_text().replace("9999", "")] {
-            assert_eq!(text.parse::<LeaseHandle>().unwrap_err().kind(), crate::error::ErrorKind::InvalidArgument);
+            assert_eq!(
+                text.parse::<LeaseHandle>().unwrap_err().kind(),
+                crate::error::ErrorKind::InvalidArgument
+            );
         }
     }
 }

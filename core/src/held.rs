@@ -10,7 +10,7 @@ use crate::engine::lease::{LeaseState, LeaseTerms, LossReason, Need, Status};
 use crate::engine::release::judge_release;
 use crate::error::{Error, ErrorKind};
 use crate::handle::LeaseHandle;
-use crate::keeper::LeaseCell;
+use crate::lease_cell::LeaseCell;
 use crate::name::LockName;
 use crate::options::checked_ttl;
 use crate::session::Live;

@@ -30,7 +30,8 @@ pub struct Holder {
 
 impl Holder {
     pub(crate) fn from_reply(reply: Reply) -> Option<Self> {
-        let Reply::Holder(Some(HolderReply { held_as, fence, remaining, since_ms, owner, waiters })) = reply else {
+        let Reply::Holder(Some(HolderReply { held_as, fence, remaining, since_ms, owner, waiters })) = reply
+        else {
             return None;
         };
         let known = held_as == HeldAs::Lease && !owner.is_empty();

@@ -5,11 +5,10 @@ use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
-use tokio::sync::Notify;
-
 use crate::clock::{Clock, Moment};
-use crate::engine::lease::{LeaseState, Need, Status};
+use crate::engine::lease::Need;
 use crate::engine::{Dice, RESEND_AFTER};
+use crate::lease_cell::LeaseCell;
 use crate::signals::spawn_quietly;
 use crate::store::{Failure, Store};
 use crate::verbs::{Reply, Request};
@@ -19,65 +18,6 @@ use crate::wake::locked;
 const BATCH: usize = 256;
 /// How long a clean-up is tried: longer than a dead waiter's entry lives, and than most leases.
 const ERRAND_FOR: Duration = Duration::from_secs(60);
-
-/// A live lease, shared by its owner and the keeper.
-#[derive(Debug)]
-pub(crate) struct LeaseCell {
-    pub(crate) state: Mutex<LeaseState>,
-    changed: Condvar,
-    notify: Notify,
-}
-
-impl LeaseCell {
-    pub(crate) fn new(state: LeaseState) -> Arc<Self> {
-        Arc::new(Self {
-            state: Mutex::new(state),
-            changed: Condvar::new(),
-            notify: Notify::new(),
-        })
-    }
-
-    /// Signals everybody who waits for the loss.
-    pub(crate) fn announce(&self) {
-        // Under the lock, so that nobody is between looking and waiting.
-        let _state = locked(&self.state);
-        self.changed.notify_all();
-        self.notify.notify_waiters();
-    }
-
-    /// Waits for the loss, as a thread; true if it came.
-    pub(crate) fn wait_lost(&self, clock: &Clock, until: Moment, slice: Duration) -> bool {
-        let mut state = locked(&self.state);
-        loop {
-            let now = clock.now();
-            if !matches!(state.status(now), Status::Held) {
-                return true;
-            }
-            if now >= until {
-                return false;
-            }
-            let nap = clock.nap(until.min(state.deadline())).min(slice);
-            state = self.changed.wait_timeout(state, nap).unwrap_or_else(PoisonError::into_inner).0;
-        }
-    }
-
-    /// Waits for the loss, as a task.
-    pub(crate) async fn lost(&self, clock: &Clock) {
-        loop {
-            let notified = self.notify.notified();
-            tokio::pin!(notified);
-            notified.as_mut().enable();
-            let deadline = {
-                let state = locked(&self.state);
-                if !matches!(state.status(clock.now()), Status::Held) {
-                    return;
-                }
-                state.deadline()
-            };
-            let _ = tokio::time::timeout(clock.nap(deadline), notified).await;
-        }
-    }
-}
 
 #[derive(Debug)]
 pub(crate) struct Keeper {
@@ -266,8 +206,7 @@ impl Keeper {
             Need::Announce(farewell) => {
                 state.forget(id);
                 let now = self.clock.now();
-                let errand =
-                    |request| Errand { request, next_at: now, until: now + ERRAND_FOR, failures: 0 };
+                let errand = |request| Errand { request, next_at: now, until: now + ERRAND_FOR, failures: 0 };
                 state.errands.extend(farewell.map(errand));
                 drop(state);
                 lease.announce();

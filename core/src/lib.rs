@@ -38,6 +38,7 @@ mod held;
 mod holder;
 mod keeper;
 mod lease;
+mod lease_cell;
 mod lock;
 mod memory;
 mod options;

@@ -107,7 +107,9 @@ impl LockOptions {
             return Err(Error::invalid(format!("max_hold ({max_hold:?}) is shorter than the ttl ({ttl:?})")));
         }
         let wait = self.wait.unwrap_or(DEFAULT_WAIT);
-        for (option, time) in [("wait", Some(wait)), ("adopt_unexpiring", self.adopt_unexpiring), ("max_hold", Some(max_hold))] {
+        for (option, time) in
+            [("wait", Some(wait)), ("adopt_unexpiring", self.adopt_unexpiring), ("max_hold", Some(max_hold))]
+        {
             if time.is_some_and(|time| time > MAX_TTL) {
                 return Err(Error::invalid(format!("{option} is over 365 days")));
             }
@@ -239,7 +241,11 @@ mod tests {
             LockOptions::new().label("x".repeat(257)),
         ];
         for options in bad {
-            assert_eq!(options.plan(&settings()).unwrap_err().kind(), ErrorKind::InvalidArgument, "{options:?}");
+            assert_eq!(
+                options.plan(&settings()).unwrap_err().kind(),
+                ErrorKind::InvalidArgument,
+                "{options:?}"
+            );
         }
         assert!(Settings::new(Some(Duration::ZERO), false, "").is_err());
     }

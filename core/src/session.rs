@@ -19,8 +19,8 @@ use crate::name::{LockName, Prefixes};
 use crate::options::{LockPlan, Settings};
 use crate::store::redis::RedisStore;
 use crate::store::sqlite::SqliteStore;
-use crate::store::{Store, StoreConfig};
 use crate::store::url::{Address, StoreUrl};
+use crate::store::{Store, StoreConfig};
 use crate::token::Token;
 use crate::verbs::{ClientId, Reply, Request, Resume, ResumeReply};
 use crate::wake::{Hub, Place};
@@ -110,11 +110,8 @@ impl Live {
         let settings = Settings::new(config.timeout, config.foreign_share, &config.label)?;
         let clock = config.clock.clone();
         let hub = Hub::new(random_client()?);
-        let store_config = StoreConfig {
-            prefixes: config.prefixes.clone(),
-            clock: clock.clone(),
-            hub: Arc::clone(&hub),
-        };
+        let store_config =
+            StoreConfig { prefixes: config.prefixes.clone(), clock: clock.clone(), hub: Arc::clone(&hub) };
         let store: Arc<dyn Store> = match &config.url.address {
             Address::Redis(address) => Arc::new(RedisStore::new(address, &store_config)?),
             Address::Sqlite(target) => Arc::new(SqliteStore::open(target.clone(), store_config)?),
@@ -197,7 +194,13 @@ impl Live {
     }
 
     /// Starts a granted lease.
-    pub(crate) fn begin(self: &Arc<Self>, name: &LockName, plan: &LockPlan, token: Token, grant: &Grant) -> Held {
+    pub(crate) fn begin(
+        self: &Arc<Self>,
+        name: &LockName,
+        plan: &LockPlan,
+        token: Token,
+        grant: &Grant,
+    ) -> Held {
         self.memory.saw_fence(name, grant.fence);
         let now = self.clock.now();
         let terms = LeaseTerms {
@@ -249,7 +252,10 @@ impl Live {
                     name: name.clone(),
                 };
                 if now >= terms.deadline {
-                    return failed(Error::new(ErrorKind::LeaseExpired, "the lease ran out while it was resumed"));
+                    return failed(Error::new(
+                        ErrorKind::LeaseExpired,
+                        "the lease ran out while it was resumed",
+                    ));
                 }
                 Ok(Held::start(self, terms, now))
             }

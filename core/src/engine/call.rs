@@ -90,7 +90,8 @@ impl Machine for CallMachine {
     type Output = Answer;
 
     fn step(&mut self, now: Moment) -> Step<Answer> {
-        if self.in_flight
+        if self.outcome.is_none()
+            && self.in_flight
             && let Some(sent) = self.sent.last()
         {
             let until = *sent + RESEND_AFTER;
@@ -100,7 +101,8 @@ impl Machine for CallMachine {
             self.in_flight = false;
             self.maybe_done = true;
         }
-        let exhausted = !self.sent.is_empty() && (now >= self.give_up || (self.maybe_done && !self.repeatable));
+        let exhausted =
+            !self.sent.is_empty() && (now >= self.give_up || (self.maybe_done && !self.repeatable));
         if self.outcome.is_none() && exhausted {
             self.fail();
         }
@@ -119,7 +121,9 @@ impl Machine for CallMachine {
 
     fn reply(&mut self, now: Moment, number: u32, result: Result<Reply, Failure>) {
         let sendings = u32::try_from(self.sent.len()).unwrap_or(u32::MAX);
-        let Some(&sent) = (number as usize).checked_sub(1).and_then(|index| self.sent.get(index)) else { return };
+        let Some(&sent) = (number as usize).checked_sub(1).and_then(|index| self.sent.get(index)) else {
+            return;
+        };
         if self.outcome.is_some() {
             return;
         }
@@ -144,5 +148,125 @@ impl Machine for CallMachine {
 
     fn abandon(&mut self) -> Option<Request> {
         self.cleanup.take()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::name::Prefixes;
+    use crate::token::Token;
+    use crate::verbs::{BreakLease, Extend, ExtendReply, Leave};
+
+    fn at(millis: u64) -> Moment {
+        Moment::from_nanos(0) + Duration::from_millis(millis)
+    }
+
+    fn name() -> crate::name::LockName {
+        Prefixes::parse("Lock:", "Queue:").unwrap().lock_name("a").unwrap()
+    }
+
+    fn extend() -> CallMachine {
+        let request =
+            Request::Extend(Extend { name: name(), token: Token::from_bits(1), ttl: Duration::from_secs(9) });
+        CallMachine::new(request, at(0), at(3_000), Dice::seeded(1))
+    }
+
+    fn extended() -> Result<Reply, Failure> {
+        Ok(Reply::Extend(ExtendReply::Extended(Duration::from_secs(9))))
+    }
+
+    fn lost() -> Result<Reply, Failure> {
+        Err(Failure::new(FailureKind::Lost, "no answer"))
+    }
+
+    fn sent(machine: &mut CallMachine, now: Moment) -> u32 {
+        match machine.step(now) {
+            Step::Send(call) => call.number,
+            other => panic!("expected a request, got {other:?}"),
+        }
+    }
+
+    fn done(machine: &mut CallMachine, now: Moment) -> Result<Answer, Error> {
+        match machine.step(now) {
+            Step::Done(outcome) => outcome,
+            other => panic!("expected the outcome, got {other:?}"),
+        }
+    }
+
+    #[test]
+    fn an_answer_is_judged_by_its_own_sending() {
+        let mut machine = extend();
+        let first = sent(&mut machine, at(0));
+        sent(&mut machine, at(1_000));
+        machine.reply(at(1_200), first, extended());
+        let answer = done(&mut machine, at(1_200)).unwrap();
+        assert_eq!((answer.sent, answer.received, answer.sendings), (at(0), at(1_200), 2));
+    }
+
+    #[test]
+    fn what_may_have_been_carried_out_is_indeterminate() {
+        let mut machine = extend();
+        for second in 0..3 {
+            sent(&mut machine, at(second * 1_000));
+        }
+        assert_eq!(done(&mut machine, at(3_000)).unwrap_err().kind(), ErrorKind::Indeterminate);
+    }
+
+    #[test]
+    fn what_was_never_sent_is_unavailable() {
+        let mut machine = extend();
+        let mut now = at(0);
+        while now < at(3_000) {
+            let number = sent(&mut machine, now);
+            machine.reply(now, number, Err(Failure::new(FailureKind::NotSent, "down")));
+            match machine.step(now) {
+                Step::Wait { until, .. } => now = until,
+                other => panic!("expected a pause, got {other:?}"),
+            }
+        }
+        assert_eq!(done(&mut machine, now).unwrap_err().kind(), ErrorKind::StoreUnavailable);
+    }
+
+    #[test]
+    fn a_call_that_must_not_be_repeated_is_not() {
+        let request = Request::BreakLease(BreakLease { name: name() });
+        let mut machine = CallMachine::new(request, at(0), at(3_000), Dice::seeded(1)).once();
+        let number = sent(&mut machine, at(0));
+        machine.reply(at(1), number, lost());
+        assert_eq!(done(&mut machine, at(1)).unwrap_err().kind(), ErrorKind::Indeterminate);
+    }
+
+    #[test]
+    fn it_may_be_sent_later_if_it_was_not_sent_at_all() {
+        let request = Request::BreakLease(BreakLease { name: name() });
+        let mut machine = CallMachine::new(request, at(0), at(3_000), Dice::seeded(1)).once();
+        let number = sent(&mut machine, at(0));
+        machine.reply(at(1), number, Err(Failure::new(FailureKind::NotSent, "down")));
+        assert_eq!(sent(&mut machine, at(100)), 2);
+    }
+
+    #[test]
+    fn abandoned_or_failed_it_is_cleaned_up_after_answered_it_is_not() {
+        let farewell =
+            || Request::Leave(Leave { name: name(), token: Token::from_bits(1), foreign_share: false });
+        let mut answered = extend().or_else(farewell());
+        let number = sent(&mut answered, at(0));
+        answered.reply(at(1), number, extended());
+        done(&mut answered, at(1)).unwrap();
+        assert!(answered.abandon().is_none());
+
+        let mut dropped = extend().or_else(farewell());
+        sent(&mut dropped, at(0));
+        assert!(matches!(dropped.abandon(), Some(Request::Leave(_))));
+
+        let mut failed = extend().or_else(farewell());
+        for second in 0..3 {
+            sent(&mut failed, at(second * 1_000));
+        }
+        done(&mut failed, at(3_000)).unwrap_err();
+        assert!(matches!(failed.abandon(), Some(Request::Leave(_))));
     }
 }

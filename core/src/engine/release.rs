@@ -3,7 +3,7 @@
 use crate::clock::Moment;
 use crate::engine::call::Answer;
 use crate::error::{Error, ErrorKind};
-use crate::verbs::{Absence, Fence, Reply, ReleaseReply};
+use crate::verbs::{Absence, Fence, ReleaseReply, Reply};
 
 /// Judges the answer to a release: `Ok` if the lease was ours until then, the truth otherwise.
 pub fn judge_release(answer: &Answer, fence: Fence, deadline: Moment) -> Result<(), Error> {
@@ -41,13 +41,19 @@ fn judge_absence(answer: &Answer, absence: &Absence, fence: Fence, deadline: Mom
 /// A loss that the store's record proves, whenever it is asked.
 pub(crate) fn known_loss(absence: &Absence, fence: Fence) -> Option<Error> {
     if absence.fence == 0 || absence.born > fence {
-        return Some(Error::new(ErrorKind::LeaseLost, "the store has forgotten the lease (flushed or restarted)"));
+        return Some(Error::new(
+            ErrorKind::LeaseLost,
+            "the store has forgotten the lease (flushed or restarted)",
+        ));
     }
     if absence.broken == fence {
         return Some(Error::new(ErrorKind::LeaseLost, "the lease was broken by break_lease"));
     }
     (absence.broken > fence).then(|| {
-        Error::new(ErrorKind::Indeterminate, "the lease ended before a later one was broken; how is not known")
+        Error::new(
+            ErrorKind::Indeterminate,
+            "the lease ended before a later one was broken; how is not known",
+        )
     })
 }
 
@@ -85,10 +91,31 @@ mod tests {
         let later = || absence(FENCE + 1, 1, 0, false);
         let rows = [
             ("broken", absence(FENCE, 1, FENCE, false), 1, 2, 1, Some(ErrorKind::LeaseLost)),
-            ("broken, and sent again", absence(FENCE + 9, 1, FENCE, false), 1, 2, 3, Some(ErrorKind::LeaseLost)),
-            ("a later one was broken", absence(FENCE + 2, 1, FENCE + 1, false), 1, 2, 1, Some(ErrorKind::Indeterminate)),
+            (
+                "broken, and sent again",
+                absence(FENCE + 9, 1, FENCE, false),
+                1,
+                2,
+                3,
+                Some(ErrorKind::LeaseLost),
+            ),
+            (
+                "a later one was broken",
+                absence(FENCE + 2, 1, FENCE + 1, false),
+                1,
+                2,
+                1,
+                Some(ErrorKind::Indeterminate),
+            ),
             ("no record", absence(0, 0, 0, false), 1, 2, 1, Some(ErrorKind::LeaseLost)),
-            ("record born later", absence(FENCE + 5, FENCE + 5, 0, false), 1, 2, 2, Some(ErrorKind::LeaseLost)),
+            (
+                "record born later",
+                absence(FENCE + 5, FENCE + 5, 0, false),
+                1,
+                2,
+                2,
+                Some(ErrorKind::LeaseLost),
+            ),
             ("our earlier copy did it", plain(), 1, 2, 2, None),
             ("the same, and another holds it", later(), 1, 2, 2, None),
             ("overwritten by a stranger", absence(FENCE, 1, 0, true), 1, 2, 1, Some(ErrorKind::LeaseLost)),

@@ -86,7 +86,9 @@ impl StoreUrl {
     pub fn parse(text: &str) -> Result<Self, Error> {
         let (scheme, rest) = text.split_once(':').ok_or_else(|| unknown_scheme(text))?;
         match scheme {
-            "redis" | "rediss" | "valkey" | "valkeys" => parse_redis(text, matches!(scheme, "rediss" | "valkeys")),
+            "redis" | "rediss" | "valkey" | "valkeys" => {
+                parse_redis(text, matches!(scheme, "rediss" | "valkeys"))
+            }
             "redis+unix" | "valkey+unix" | "unix" => parse_unix(text),
             "sqlite" | "memory" => parse_sqlite(scheme, rest),
             "redis-sentinel" | "redis-cluster" => Err(Error::new(
@@ -99,7 +101,8 @@ impl StoreUrl {
 }
 
 fn unknown_scheme(scheme: &str) -> Error {
-    let shown: String = scheme.chars().take_while(|c| c.is_ascii_alphanumeric() || "+-.".contains(*c)).collect();
+    let shown: String =
+        scheme.chars().take_while(|c| c.is_ascii_alphanumeric() || "+-.".contains(*c)).collect();
     Error::invalid(format!(
         "unknown store {shown:?}; use redis://HOST, rediss://HOST, redis+unix:///SOCKET, sqlite:PATH or memory:"
     ))
@@ -129,7 +132,10 @@ fn parse_unix(text: &str) -> Result<StoreUrl, Error> {
         return Err(Error::invalid("a unix socket's URL has three slashes: redis+unix:///path/to/socket"));
     }
     let place = RedisPlace::Unix(path);
-    finish_redis(&url, RedisAddress { place, username: None, password: None, db: 0, tls: TlsFiles::default() })
+    finish_redis(
+        &url,
+        RedisAddress { place, username: None, password: None, db: 0, tls: TlsFiles::default() },
+    )
 }
 
 /// Reads the query parameters of the Redis schemes.
@@ -175,7 +181,9 @@ fn parse_sqlite(scheme: &str, rest: &str) -> Result<StoreUrl, Error> {
     }
     let target = match (scheme, place.is_empty()) {
         ("memory", empty) => SqliteTarget::Memory { name: (!empty).then_some(place) },
-        (_, true) => return Err(Error::invalid("sqlite: needs a path, such as sqlite:/var/lib/app/locks.db")),
+        (_, true) => {
+            return Err(Error::invalid("sqlite: needs a path, such as sqlite:/var/lib/app/locks.db"));
+        }
         (_, false) => {
             let path = place.strip_prefix("//").unwrap_or(&place);
             SqliteTarget::File { path: path.into(), mode }
@@ -201,13 +209,15 @@ impl Common {
             "queue_prefix" => self.queue_prefix = Some(value.to_owned()),
             "label" => self.label = Some(value.to_owned()),
             "timeout" => {
-                let seconds = value.parse().ok().and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+                let seconds =
+                    value.parse().ok().and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
                 self.timeout = Some(seconds.ok_or_else(|| Error::invalid("timeout is a number of seconds"))?);
             }
             "foreign_share" => {
                 let share = matches!(value, "true" | "1").then_some(true);
                 let share = share.or_else(|| matches!(value, "false" | "0").then_some(false));
-                self.foreign_share = Some(share.ok_or_else(|| Error::invalid("foreign_share is true or false"))?);
+                self.foreign_share =
+                    Some(share.ok_or_else(|| Error::invalid("foreign_share is true or false"))?);
             }
             _ => {
                 let shown: String = key.chars().take(32).collect();
@@ -268,7 +278,8 @@ mod tests {
 
     #[test]
     fn options_come_from_the_query() {
-        let url = StoreUrl::parse("redis://h/?lock_prefix=app:&queue_prefix=&timeout=2.5&foreign_share=1").unwrap();
+        let url =
+            StoreUrl::parse("redis://h/?lock_prefix=app:&queue_prefix=&timeout=2.5&foreign_share=1").unwrap();
         assert_eq!(url.lock_prefix.as_deref(), Some("app:"));
         assert_eq!(url.queue_prefix.as_deref(), Some(""));
         assert_eq!(url.timeout, Some(Duration::from_millis(2_500)));
@@ -281,7 +292,9 @@ mod tests {
             Address::Sqlite(target) => target,
             Address::Redis(_) => panic!("not sqlite"),
         };
-        assert!(matches!(target("sqlite:/a/b.db"), SqliteTarget::File { path, mode: 0o600 } if path.ends_with("b.db")));
+        assert!(
+            matches!(target("sqlite:/a/b.db"), SqliteTarget::File { path, mode: 0o600 } if path.ends_with("b.db"))
+        );
         assert!(matches!(target("sqlite:b.db?mode=660"), SqliteTarget::File { mode: 0o660, .. }));
         assert!(matches!(target("memory:"), SqliteTarget::Memory { name: None }));
         assert!(matches!(target("memory:x"), SqliteTarget::Memory { name: Some(name) } if name == "x"));
@@ -290,8 +303,18 @@ mod tests {
     #[test]
     fn bad_urls_are_invalid_and_never_repeated() {
         for text in [
-            "", "x", "http://h", "redis://", "redis://h/x", "redis://h?nope=1", "rediss://u:hunter2@h/#insecure",
-            "redis://u:hunter2@h:99999", "sqlite:", "sqlite:a?mode=9", "redis://h?timeout=-1", "redis+unix://h/x",
+            "",
+            "x",
+            "http://h",
+            "redis://",
+            "redis://h/x",
+            "redis://h?nope=1",
+            "rediss://u:hunter2@h/#insecure",
+            "redis://u:hunter2@h:99999",
+            "sqlite:",
+            "sqlite:a?mode=9",
+            "redis://h?timeout=-1",
+            "redis+unix://h/x",
             "redis://h/?tls_ca=x",
         ] {
             let error = StoreUrl::parse(text).err().unwrap_or_else(|| panic!("{text} parsed"));

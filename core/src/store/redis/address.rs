@@ -36,12 +36,8 @@ pub(crate) fn connector(address: &RedisAddress) -> Result<Connector, Error> {
             (ConnectionAddr::Tcp(host.clone(), *port), format!("{host}:{port}"))
         }
         RedisPlace::Tcp { host, port, tls: true } => {
-            let target = ConnectionAddr::TcpTls {
-                host: host.clone(),
-                port: *port,
-                insecure: false,
-                tls_params: None,
-            };
+            let target =
+                ConnectionAddr::TcpTls { host: host.clone(), port: *port, insecure: false, tls_params: None };
             (target, format!("{host}:{port} (TLS)"))
         }
     };

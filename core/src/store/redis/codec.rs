@@ -9,8 +9,8 @@ use crate::store::redis::keys::LockKeys;
 use crate::store::redis::script::{Code, SCRIPTS, Script};
 use crate::store::{Failure, FailureKind};
 use crate::verbs::{
-    Absence, Acquire, AcquireReply, Digest, ExtendReply, HeldAs, HolderReply, Obstacle, Release, ReleaseReply,
-    Reply, Request, ResumeReply,
+    Absence, Acquire, AcquireReply, Digest, ExtendReply, HeldAs, HolderReply, Obstacle, Release,
+    ReleaseReply, Reply, Request, ResumeReply,
 };
 
 /// How holder.lua says how a lock is held.
@@ -111,7 +111,10 @@ pub(crate) fn decode(request: &Request, value: &Value) -> Result<Reply, Failure>
     decode_known(request, value).ok_or_else(|| {
         Failure::new(
             FailureKind::Final(ErrorKind::Corrupt),
-            format!("the server's answer to {} makes no sense; is it really Redis or Valkey?", request.verb()),
+            format!(
+                "the server's answer to {} makes no sense; is it really Redis or Valkey?",
+                request.verb()
+            ),
         )
     })
 }
@@ -124,9 +127,8 @@ fn decode_known(request: &Request, value: &Value) -> Option<Reply> {
     };
     let fence = |index| number(index).and_then(|fence| u64::try_from(fence).ok());
     let time = |index| fence(index).map(Duration::from_millis);
-    let absence = || {
-        Some(Absence { fence: fence(1)?, born: fence(2)?, broken: fence(3)?, foreign: number(4)? == 1 })
-    };
+    let absence =
+        || Some(Absence { fence: fence(1)?, born: fence(2)?, broken: fence(3)?, foreign: number(4)? == 1 });
     let obstacle = || Some(Obstacle { remaining: lifetime(number(1)?), unexpiring: digest(items.get(2)?) });
     Some(match (request, Code::from_number(number(0)?)?) {
         (Request::Acquire(_), Code::Granted) => {

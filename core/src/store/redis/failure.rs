@@ -81,7 +81,10 @@ fn by_code(error: &RedisError, place: &str) -> (FailureKind, String) {
     } else if ["BUSY", "MISCONF", "NOREPLICAS", "LOADING", "READONLY", "UNKILLABLE"].into_iter().any(has) {
         (FailureKind::Refused, format!("{place} does not accept writes now"))
     } else if detail.contains("unknown command") || detail.contains("Unknown Redis command") {
-        (FailureKind::Final(ErrorKind::Unsupported), format!("{place} is too old; Redis 6.2 or newer is needed"))
+        (
+            FailureKind::Final(ErrorKind::Unsupported),
+            format!("{place} is too old; Redis 6.2 or newer is needed"),
+        )
     } else if detail.contains("max number of clients") {
         (FailureKind::NotSent, format!("{place} has no free connection; raise maxclients"))
     } else {

@@ -88,7 +88,8 @@ impl Multiplexed {
         if let Some(current) = self.usable() {
             return Ok(current);
         }
-        let late = || Failure::new(FailureKind::NotSent, format!("{} cannot be reached", self.connector.place));
+        let late =
+            || Failure::new(FailureKind::NotSent, format!("{} cannot be reached", self.connector.place));
         timeout(left, self.connect(left)).await.map_err(|_| late())?
     }
 

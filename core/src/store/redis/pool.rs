@@ -61,9 +61,11 @@ impl Pool {
     /// Performs many requests' scripts in one round trip.
     pub(crate) fn run_all(&self, requests: &[Request], left: Duration) -> Vec<Result<Value, Failure>> {
         match self.run_pipeline(requests, left) {
-            Ok(values) => {
-                values.into_iter().zip(requests).map(|(value, request)| self.settle(value, request, left)).collect()
-            }
+            Ok(values) => values
+                .into_iter()
+                .zip(requests)
+                .map(|(value, request)| self.settle(value, request, left))
+                .collect(),
             Err(failure) => requests.iter().map(|_| Err(failure.clone())).collect(),
         }
     }

@@ -66,7 +66,11 @@ fn confirm(step: &Step<'_>, row: &LockRow, request: &Acquire) -> rusqlite::Resul
 
 /// Writes what a grant leaves in the lock's row.
 fn grant(
-    step: &Step<'_>, row: &LockRow, request: &Acquire, granted: i64, expires: i64,
+    step: &Step<'_>,
+    row: &LockRow,
+    request: &Acquire,
+    granted: i64,
+    expires: i64,
 ) -> rusqlite::Result<Outcome> {
     let born = if row.fence > 0 { row.born } else { granted.min(step.wall) };
     step.change(

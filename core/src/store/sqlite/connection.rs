@@ -86,7 +86,8 @@ pub(super) fn close_quietly(connection: Connection) {
 
 /// Runs `body` as one write transaction. Whatever fails, nothing of it stays.
 pub(super) fn transact<T>(
-    connection: &Connection, body: impl FnOnce() -> rusqlite::Result<T>,
+    connection: &Connection,
+    body: impl FnOnce() -> rusqlite::Result<T>,
 ) -> rusqlite::Result<T> {
     connection.prepare_cached("BEGIN IMMEDIATE")?.execute([])?;
     let result = body().and_then(|value| {

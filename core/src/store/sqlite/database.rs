@@ -116,7 +116,9 @@ impl Handle {
     /// Does something with the open connection, inside the gate. `writes` demands that the file is still
     /// the one at its path; others look now and then.
     pub(super) fn with<T>(
-        &self, writes: bool, body: impl FnOnce(&Database, &mut Open) -> Result<T, Trouble>,
+        &self,
+        writes: bool,
+        body: impl FnOnce(&Database, &mut Open) -> Result<T, Trouble>,
     ) -> Result<T, Trouble> {
         let database = self.database()?;
         let _entered = enter()?;
@@ -163,7 +165,9 @@ impl Handle {
 
     fn database(&self) -> Result<&Database, Failure> {
         // Only `drop` empties it.
-        self.0.as_deref().ok_or_else(|| Failure::new(crate::store::FailureKind::NotSent, "the store was closed"))
+        self.0
+            .as_deref()
+            .ok_or_else(|| Failure::new(crate::store::FailureKind::NotSent, "the store was closed"))
     }
 }
 
@@ -205,7 +209,9 @@ impl Database {
             && (writes || present.looked.elapsed() >= LOOK_AGAIN)
         {
             if has_moved(&present.connection) {
-                open.take().map(|open| close_quietly(open.connection));
+                if let Some(open) = open.take() {
+                    close_quietly(open.connection);
+                }
             } else if !writes {
                 present.looked = Instant::now();
             }

@@ -37,15 +37,20 @@ pub(super) fn sqlite(error: &rusqlite::Error, place: &str) -> Trouble {
         ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase => {
             return Trouble::Failed(corrupt(place, &error.to_string()));
         }
-        ErrorCode::PermissionDenied | ErrorCode::AuthorizationForStatementDenied | ErrorCode::ReadOnly => {
-            (FailureKind::Final(ErrorKind::Denied), "may not be written by this user; check its mode and owner")
-        }
+        ErrorCode::PermissionDenied | ErrorCode::AuthorizationForStatementDenied | ErrorCode::ReadOnly => (
+            FailureKind::Final(ErrorKind::Denied),
+            "may not be written by this user; check its mode and owner",
+        ),
         ErrorCode::CannotOpen => {
             (FailureKind::NotSent, "cannot be opened; check its directory and the limit of open files")
         }
         ErrorCode::DiskFull => (FailureKind::Refused, "has no room: the disk is full; nothing was changed"),
-        ErrorCode::SystemIoFailure => (FailureKind::Refused, "cannot be read or written; nothing was changed"),
-        ErrorCode::OutOfMemory => (FailureKind::Refused, "needs memory that is not there; nothing was changed"),
+        ErrorCode::SystemIoFailure => {
+            (FailureKind::Refused, "cannot be read or written; nothing was changed")
+        }
+        ErrorCode::OutOfMemory => {
+            (FailureKind::Refused, "needs memory that is not there; nothing was changed")
+        }
         ErrorCode::SchemaChanged | ErrorCode::OperationAborted | ErrorCode::OperationInterrupted => {
             (FailureKind::Refused, "was in use; nothing was changed")
         }
@@ -79,7 +84,10 @@ pub(super) fn file(error: &io::Error, path: &Path) -> Failure {
     let (kind, advice) = match error.kind() {
         io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => {
             let directory = path.parent().unwrap_or(Path::new("/")).display();
-            (ErrorKind::StoreUnavailable, format!("the directory {directory} does not exist; create it first"))
+            (
+                ErrorKind::StoreUnavailable,
+                format!("the directory {directory} does not exist; create it first"),
+            )
         }
         io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
             (ErrorKind::Denied, format!("{place} may not be created or written by this user"))

@@ -42,7 +42,10 @@ pub(super) fn holder(connection: &Connection, request: &Holder, view: &View<'_>)
 
 /// One page of the names of held locks, and where the next begins; zero after the last.
 pub(super) fn list(
-    connection: &Connection, prefixes: &Prefixes, cursor: u64, view: &View<'_>,
+    connection: &Connection,
+    prefixes: &Prefixes,
+    cursor: u64,
+    view: &View<'_>,
 ) -> rusqlite::Result<(u64, Vec<LockName>)> {
     let mut statement = connection.prepare_cached(
         "SELECT id, key, token IS NOT NULL AND expires > ?2 AND (SELECT boot FROM store) = ?3

@@ -85,7 +85,10 @@ impl SqliteStore {
     /// Tries until another process does not stand in the way. Neither the gate nor a mutex is held during
     /// the pauses, so a caller with little time does not queue behind one with much.
     fn patiently<T>(
-        &self, until: Moment, writes: bool, attempt: impl Fn(&Database, &Connection) -> rusqlite::Result<T>,
+        &self,
+        until: Moment,
+        writes: bool,
+        attempt: impl Fn(&Database, &Connection) -> rusqlite::Result<T>,
     ) -> Result<T, Failure> {
         let mut pause = FIRST_PAUSE;
         loop {
@@ -107,7 +110,9 @@ impl SqliteStore {
     }
 
     fn read<T>(
-        &self, until: Moment, read: impl Fn(&Connection, &View<'_>) -> rusqlite::Result<T>,
+        &self,
+        until: Moment,
+        read: impl Fn(&Connection, &View<'_>) -> rusqlite::Result<T>,
     ) -> Result<T, Failure> {
         let clock = &self.config.clock;
         self.patiently(until, false, |_, connection| {
@@ -170,8 +175,11 @@ impl Store for SqliteStore {
         Box::pin(async move {
             let done = tokio::task::spawn_blocking(move || store.perform(&request, until)).await;
             done.unwrap_or_else(|error| {
-                let kind =
-                    if error.is_panic() { FailureKind::Final(ErrorKind::Internal) } else { FailureKind::NotSent };
+                let kind = if error.is_panic() {
+                    FailureKind::Final(ErrorKind::Internal)
+                } else {
+                    FailureKind::NotSent
+                };
                 Err(Failure::new(kind, "the thread that works on the database ended early"))
             })
         })

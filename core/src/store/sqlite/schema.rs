@@ -43,16 +43,24 @@ pub(super) fn is_foreign(connection: &Connection) -> rusqlite::Result<bool> {
 enum Known {
     /// Nothing is in it.
     Fresh,
-    Ours { version: i32, least_version: i32, least_library: String },
+    Ours {
+        version: i32,
+        least_version: i32,
+        least_library: String,
+    },
     /// Another program's.
     Foreign,
 }
 
 fn inspect(connection: &Connection) -> rusqlite::Result<Known> {
-    let number = |sql| connection.query_row(sql, [], |row| row.get::<_, i32>(0));
-    let application = number("PRAGMA application_id")?;
-    let version = number("PRAGMA user_version")?;
-    if application == 0 && version == 0 && number("SELECT count(*) FROM sqlite_schema")? == 0 {
+    // One statement, so one moment: another process may be making the tables.
+    let (application, version, tables): (i32, i32, i64) = connection.query_row(
+        "SELECT application_id, user_version, (SELECT count(*) FROM sqlite_schema)
+         FROM pragma_application_id, pragma_user_version",
+        [],
+        |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)),
+    )?;
+    if application == 0 && version == 0 && tables == 0 {
         return Ok(Known::Fresh);
     }
     if application != APPLICATION_ID {

@@ -217,7 +217,10 @@ impl Step<'_> {
 
     /// The rows of a query that has few.
     fn few<T>(
-        &self, sql: &str, values: &[&dyn ToSql], read: impl Fn(&Row<'_>) -> rusqlite::Result<T>,
+        &self,
+        sql: &str,
+        values: &[&dyn ToSql],
+        read: impl Fn(&Row<'_>) -> rusqlite::Result<T>,
     ) -> rusqlite::Result<Vec<T>> {
         self.connection.prepare_cached(sql)?.query_map(values, read)?.collect()
     }

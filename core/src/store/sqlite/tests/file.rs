@@ -4,7 +4,7 @@ use std::fs;
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use super::{
@@ -14,7 +14,8 @@ use crate::clock::Clock;
 use crate::error::ErrorKind;
 use crate::store::sqlite::database::is_connected;
 use crate::store::{FailureKind, Store};
-use crate::verbs::{Extend, ExtendReply, Holder, Reply, Request};
+use crate::verbs::{Acquire, ClientId, Extend, ExtendReply, Holder, Reply, Request};
+use crate::wake::Hub;
 
 /// Tells the test binary, when it runs itself, to be one of several processes.
 const WORKER: &str = "STANCHION_TEST_WORKER";
@@ -24,12 +25,12 @@ const ROUNDS: u64 = 50;
 fn processes_and_threads_exclude_each_other() {
     let scratch = Scratch::new();
     fs::write(scratch.0.join("count"), "0 0").unwrap();
-    let mut children: Vec<_> = (0..3)
+    let children: Vec<_> = (0..3)
         .map(|_| {
             let mut command = Command::new(std::env::current_exe().unwrap());
             let (_, module) = module_path!().split_once("::").unwrap();
             command.args(["--exact", &format!("{module}::worker")]).env(WORKER, &scratch.0);
-            command.stdout(std::process::Stdio::null()).spawn().unwrap()
+            command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
         })
         .collect();
     std::thread::scope(|scope| {
@@ -40,8 +41,9 @@ fn processes_and_threads_exclude_each_other() {
             });
         }
     });
-    for child in &mut children {
-        assert!(child.wait().unwrap().success());
+    for child in children {
+        let output = child.wait_with_output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
     }
     let text = fs::read_to_string(scratch.0.join("count")).unwrap();
     assert_eq!(text.split(' ').next().unwrap(), (5 * ROUNDS).to_string());
@@ -109,7 +111,10 @@ fn a_newer_file_works_unless_it_says_otherwise() {
 #[test]
 fn damaged_and_foreign_files_are_refused_by_name_and_left_alone() {
     let scratch = Scratch::new();
-    for (text, kind) in [("not a database, but quite long ".repeat(100), ErrorKind::Corrupt), ("x".into(), ErrorKind::Corrupt)] {
+    for (text, kind) in [
+        ("not a database, but quite long ".repeat(100), ErrorKind::Corrupt),
+        ("x".into(), ErrorKind::Corrupt),
+    ] {
         fs::write(scratch.file(), &text).unwrap();
         let failure = refusal(&scratch.file());
         assert_eq!(failure.kind, FailureKind::Final(kind));
@@ -135,7 +140,8 @@ fn damage_in_the_middle_is_an_error_and_never_a_grant() {
     file.write_all(&vec![0x5a; bytes.len() - 4_096]).unwrap();
     drop(file);
     let store = open_with_mode(&scratch.file(), 0o600);
-    let failure = store.and_then(|store| store.perform(&Request::Acquire(acquire_of("a", 2)), soon())).unwrap_err();
+    let failure =
+        store.and_then(|store| store.perform(&Request::Acquire(acquire_of("a", 2)), soon())).unwrap_err();
     assert_eq!(failure.kind, FailureKind::Final(ErrorKind::Corrupt), "{failure:?}");
 }
 
@@ -266,7 +272,7 @@ fn an_offer_by_another_process_is_heard_once_and_soon() {
     let mut heard = Vec::new();
     let mut read = |heard: &mut Vec<u64>, patience| hints.read(patience, &mut |seq| heard.push(seq)).unwrap();
     read(&mut heard, Duration::from_millis(60));
-    assert_eq!(heard, []);
+    assert!(heard.is_empty());
     let other = Stranger::open(&scratch.file());
     other.sql("UPDATE waiter SET offered = 1");
     let begun = Instant::now();
@@ -278,6 +284,19 @@ fn an_offer_by_another_process_is_heard_once_and_soon() {
     other.sql(&format!("UPDATE waiter SET polled = polled + 1 WHERE client = {}", CLIENT.0));
     read(&mut heard, 20 * SECOND);
     assert_eq!(heard, [2, 2], "a new offer is told again");
+}
+
+#[test]
+fn two_clients_of_one_process_hint_each_other_without_reading_the_channel() {
+    let scratch = Scratch::new();
+    let (here, there) = (open_file(&scratch.file()), open_file(&scratch.0.join(".").join("locks.db")));
+    here.try_acquire("a", 1).unwrap();
+    let hub = Hub::new(ClientId(10));
+    there.database.join(&hub).unwrap();
+    let place = hub.enter();
+    there.ask(Request::Acquire(Acquire { waiter: Some(place.waiter()), ..acquire_of("a", 2) }));
+    here.release("a", 1);
+    assert!(place.take_hint());
 }
 
 #[test]

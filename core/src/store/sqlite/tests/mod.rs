@@ -298,8 +298,9 @@ fn locks_unused_for_a_week_are_forgotten_and_used_ones_are_not() {
     store.try_acquire("used", 2);
     clock.advance(Duration::from_secs(25 * 3600));
     store.try_acquire("new", 3);
-    let keys: String = store
-        .inside(|c| c.query_row("SELECT group_concat(key ORDER BY key) FROM lock", [], |row| row.get(0)).unwrap());
+    let keys: String = store.inside(|c| {
+        c.query_row("SELECT group_concat(key ORDER BY key) FROM lock", [], |row| row.get(0)).unwrap()
+    });
     assert_eq!(keys, "Lock:new,Lock:used");
     assert!(store.try_acquire("old", 4).unwrap() > first);
 }

@@ -11,8 +11,8 @@ use super::{CLIENT, acquire_of, memory, name, release_of, token, waiter};
 use crate::store::sqlite::SqliteStore;
 use crate::token::COOLDOWN_MARKER;
 use crate::verbs::{
-    Absence, Acquire, AcquireReply, BreakLease, Extend, ExtendReply, HeldAs, Holder, HolderReply, Leave, Obstacle,
-    Release, ReleaseReply, Reply, Request, Resume, ResumeReply,
+    Absence, Acquire, AcquireReply, BreakLease, Extend, ExtendReply, HeldAs, Holder, HolderReply, Leave,
+    Obstacle, Release, ReleaseReply, Reply, Request, Resume, ResumeReply,
 };
 
 /// The manual clock's wall time, and its boot time, at the start: in microseconds.
@@ -32,6 +32,7 @@ fn check(cases: Vec<Case>) {
 }
 
 #[test]
+#[rustfmt::skip] // a table
 fn acquire() {
     let ask = |number| Request::Acquire(acquire_of("a", number));
     let least = |least| Request::Acquire(Acquire { min_fence: least, ..acquire_of("a", 1) });
@@ -67,6 +68,7 @@ fn acquire() {
 }
 
 #[test]
+#[rustfmt::skip] // a table
 fn extend() {
     let ask = |ttl| Request::Extend(Extend { name: name("a"), token: token(1), ttl: millis(ttl) });
     let extended = |left| Reply::Extend(ExtendReply::Extended(millis(left)));
@@ -81,6 +83,7 @@ fn extend() {
 }
 
 #[test]
+#[rustfmt::skip] // a table
 fn release() {
     let ask = || Request::Release(release_of("a", 1));
     let resent = || Request::Release(Release { acquire_resent: true, ..release_of("a", 1) });
@@ -102,6 +105,7 @@ fn release() {
 }
 
 #[test]
+#[rustfmt::skip] // a table
 fn leave() {
     let ask = || Request::Leave(Leave { name: name("a"), token: token(1), foreign_share: false });
     check(vec![
@@ -114,6 +118,7 @@ fn leave() {
 }
 
 #[test]
+#[rustfmt::skip] // a table
 fn resume() {
     let ask = || Request::Resume(Resume { name: name("a"), old: token(1), new: token(2), owner: "you".into() });
     let resumed = |left| Reply::Resume(ResumeReply::Resumed { fence: 5, ttl: millis(left) });
@@ -127,6 +132,7 @@ fn resume() {
 }
 
 #[test]
+#[rustfmt::skip] // a table
 fn holder() {
     let ask = || Request::Holder(Holder { name: name("a") });
     let held = |held_as, remaining, owner: &str, since_ms, waiters| {
@@ -145,6 +151,7 @@ fn holder() {
 }
 
 #[test]
+#[rustfmt::skip] // a table
 fn break_lease() {
     let ask = || Request::BreakLease(BreakLease { name: name("a") });
     check(vec![
@@ -198,15 +205,20 @@ fn write_state(store: &SqliteStore, words: &str) {
                 let polled = if entry.ends_with('!') { DEAD } else { NOW };
                 store.sql(&format!(
                     "INSERT INTO waiter SELECT 1, count(*), '{}', {polled}, {}, {}, {number} FROM waiter",
-                    text_of(number), entry.ends_with('*'), CLIENT.0
+                    text_of(number),
+                    entry.ends_with('*'),
+                    CLIENT.0
                 ));
             }),
             "ended" => store.sql(&format!(
                 "INSERT INTO ended VALUES (1, '{}', {1}); UPDATE lock SET ended_until = {1}",
-                text_of(value), NOW + 60_000_000
+                text_of(value),
+                NOW + 60_000_000
             )),
             "owner" => store.sql(&format!("UPDATE lock SET owner = '{value}'")),
-            fence => store.sql(&format!("UPDATE lock SET {fence} = {}", value.replace("wall", &WALL.to_string()))),
+            fence => {
+                store.sql(&format!("UPDATE lock SET {fence} = {}", value.replace("wall", &WALL.to_string())));
+            }
         }
     }
 }

@@ -9,72 +9,20 @@ use std::time::Duration;
 use crate::clock::Moment;
 use crate::engine::{Call, Dice, Machine, RESEND_AFTER, Step, deadline};
 use crate::error::{Error, ErrorKind};
-use crate::name::LockName;
 use crate::store::{Failure, FailureKind};
-use crate::token::Token;
-use crate::verbs::{Acquire, AcquireReply, Digest, Fence, Leave, Obstacle, Reply, Request, Waiter};
+use crate::verbs::{Acquire, AcquireReply, Fence, Leave, Obstacle, Reply, Request};
+
+mod order;
+#[cfg(test)]
+mod tests;
+
+pub use order::{AcquireOrder, Acquired, Grant, Sighting};
 
 /// Shortest and longest pause between two polls of a waiter, before jitter is drawn.
 const POLL_LEAST: Duration = Duration::from_millis(500);
 const POLL_MOST: Duration = Duration::from_millis(750);
 /// Even a holder about to expire is not asked about more often.
 const POLL_FLOOR: Duration = Duration::from_millis(5);
-
-/// What is asked for.
-#[derive(Clone, Debug)]
-pub struct AcquireOrder {
-    /// Which lock.
-    pub name: LockName,
-    /// Fresh for every call.
-    pub token: Token,
-    /// Life of the lease.
-    pub ttl: Duration,
-    /// How long to wait; zero only tries.
-    pub wait: Duration,
-    /// How long a try may take when the store is slow.
-    pub timeout: Duration,
-    /// Give up at once when the holder's ttl is longer than the wait.
-    pub fail_fast: bool,
-    /// Take over foreign values that never expire, after this time.
-    pub adopt_after: Option<Duration>,
-    /// Shown by `holder`.
-    pub owner: Arc<str>,
-    /// One more than the highest fence seen.
-    pub min_fence: Fence,
-    /// Who to hint.
-    pub waiter: Waiter,
-    /// As in [`Leave`].
-    pub foreign_share: bool,
-}
-
-/// A lock that was granted.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Grant {
-    /// The fence of the grant.
-    pub fence: Fence,
-    /// Until when the lease is surely ours.
-    pub deadline: Moment,
-    /// Whether another copy of the acquire may still be on its way.
-    pub resent: bool,
-}
-
-/// How an acquire ended.
-#[derive(Debug, PartialEq, Eq)]
-pub enum Acquired {
-    /// The lock is ours.
-    Granted(Grant),
-    /// A try found it busy.
-    Busy,
-}
-
-/// A foreign value that never expires: since when it has been seen unchanged.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Sighting {
-    /// Which value.
-    pub digest: Digest,
-    /// First seen.
-    pub since: Moment,
-}
 
 /// See the module's documentation.
 #[derive(Debug)]
@@ -300,7 +248,9 @@ impl AcquireMachine {
     }
 
     fn leave(&mut self, now: Moment) -> Step<Acquired> {
-        let Phase::Leaving(sending, _) = &mut self.phase else { return Step::Wait { until: now, hints: false } };
+        let Phase::Leaving(sending, _) = &mut self.phase else {
+            return Step::Wait { until: now, hints: false };
+        };
         match sending {
             None => {
                 self.sendings += 1;

@@ -1,0 +1,65 @@
+//! What an acquire is asked for, and what it results in.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::clock::Moment;
+use crate::name::LockName;
+use crate::token::Token;
+use crate::verbs::{Digest, Fence, Waiter};
+
+/// What is asked for.
+#[derive(Clone, Debug)]
+pub struct AcquireOrder {
+    /// Which lock.
+    pub name: LockName,
+    /// Fresh for every call.
+    pub token: Token,
+    /// Life of the lease.
+    pub ttl: Duration,
+    /// How long to wait; zero only tries.
+    pub wait: Duration,
+    /// How long a try may take when the store is slow.
+    pub timeout: Duration,
+    /// Give up at once when the holder's ttl is longer than the wait.
+    pub fail_fast: bool,
+    /// Take over foreign values that never expire, after this time.
+    pub adopt_after: Option<Duration>,
+    /// Shown by `holder`.
+    pub owner: Arc<str>,
+    /// One more than the highest fence seen.
+    pub min_fence: Fence,
+    /// Who to hint.
+    pub waiter: Waiter,
+    /// As in [`Leave`](crate::verbs::Leave).
+    pub foreign_share: bool,
+}
+
+/// A lock that was granted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Grant {
+    /// The fence of the grant.
+    pub fence: Fence,
+    /// Until when the lease is surely ours.
+    pub deadline: Moment,
+    /// Whether another copy of the acquire may still be on its way.
+    pub resent: bool,
+}
+
+/// How an acquire ended.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Acquired {
+    /// The lock is ours.
+    Granted(Grant),
+    /// A try found it busy.
+    Busy,
+}
+
+/// A foreign value that never expires: since when it has been seen unchanged.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Sighting {
+    /// Which value.
+    pub digest: Digest,
+    /// First seen.
+    pub since: Moment,
+}

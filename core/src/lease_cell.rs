@@ -1,0 +1,64 @@
+//! A live lease, shared by its owner and the keeper.
+
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::Notify;
+
+use crate::clock::{Clock, Moment};
+use crate::engine::lease::{LeaseState, Status};
+use crate::wake::locked;
+
+#[derive(Debug)]
+pub(crate) struct LeaseCell {
+    pub(crate) state: Mutex<LeaseState>,
+    changed: Condvar,
+    notify: Notify,
+}
+
+impl LeaseCell {
+    pub(crate) fn new(state: LeaseState) -> Arc<Self> {
+        Arc::new(Self { state: Mutex::new(state), changed: Condvar::new(), notify: Notify::new() })
+    }
+
+    /// Signals everybody who waits for the loss.
+    pub(crate) fn announce(&self) {
+        // Under the lock, so that nobody is between looking and waiting.
+        let _state = locked(&self.state);
+        self.changed.notify_all();
+        self.notify.notify_waiters();
+    }
+
+    /// Waits for the loss, as a thread; true if it came.
+    pub(crate) fn wait_lost(&self, clock: &Clock, until: Moment, slice: Duration) -> bool {
+        let mut state = locked(&self.state);
+        loop {
+            let now = clock.now();
+            if !matches!(state.status(now), Status::Held) {
+                return true;
+            }
+            if now >= until {
+                return false;
+            }
+            let nap = clock.nap(until.min(state.deadline())).min(slice);
+            state = self.changed.wait_timeout(state, nap).unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+
+    /// Waits for the loss, as a task.
+    pub(crate) async fn lost(&self, clock: &Clock) {
+        loop {
+            let notified = self.notify.notified();
+            tokio::pin!(notified);
+            notified.as_mut().enable();
+            let deadline = {
+                let state = locked(&self.state);
+                if !matches!(state.status(clock.now()), Status::Held) {
+                    return;
+                }
+                state.deadline()
+            };
+            let _ = tokio::time::timeout(clock.nap(deadline), notified).await;
+        }
+    }
+}
