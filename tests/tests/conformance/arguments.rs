@@ -127,7 +127,9 @@ fn bad_arguments_are_refused_without_a_server_blocking() {
 #[test]
 fn bad_urls_are_invalid_arguments_and_never_repeated() {
     for face in [Face::Async, Face::Blocking] {
-        for url in ["", "nonsense", "http://u:hunter2@h/", "redis://", "sqlite:", "redis://u:hunter2@h/notadb"] {
+        for url in
+            ["", "nonsense", "http://u:hunter2@h/", "redis://", "sqlite:", "redis://u:hunter2@h/notadb"]
+        {
             let error = AnyClient::open(face, Client::builder(url)).unwrap_err();
             assert_eq!(error.kind(), ErrorKind::InvalidArgument, "{url}");
             assert!(!format!("{error} {error:?}").contains("hunter2"));

@@ -4,10 +4,10 @@ use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use stanchion::{ErrorKind, LockOptions, blocking};
+use stanchion_tests::async_on_every_store;
 use stanchion_tests::faces::Face;
 use stanchion_tests::stores::{Bench, Kind};
 use stanchion_tests::wait::{SOON, eventually, eventually_async, task, within};
-use stanchion_tests::async_on_every_store;
 
 use crate::{ms, secs, timed, waiter};
 

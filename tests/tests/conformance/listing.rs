@@ -1,8 +1,8 @@
 //! locks(): which locks are held.
 
 use stanchion::LockOptions;
-use stanchion_tests::wait::{SOON, eventually};
 use stanchion_tests::on_every_store;
+use stanchion_tests::wait::{SOON, eventually};
 
 use crate::{fixed, ms, secs};
 

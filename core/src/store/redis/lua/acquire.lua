@@ -42,8 +42,12 @@ end
 local value = redis.call('GET', KEYS[1])
 if value == token then
   local fence = math.max(tonumber(meta[1]) or now_us, tonumber(ARGV[3]))
+  -- Both are read first, so that one of another type fails before anything is written.
+  local place = redis.call('ZSCORE', KEYS[3], token)
+  redis.call('HGET', KEYS[4], token)
   record(fence)
-  if redis.call('ZREM', KEYS[3], token) == 1 then
+  if place then
+    redis.call('ZREM', KEYS[3], token)
     redis.call('HDEL', KEYS[4], token)
     redis.call('PEXPIRE', KEYS[1], ttl)
     return { @GRANTED, fence, ttl }
@@ -78,12 +82,13 @@ if free then
   if not head or head == token then
     redis.call('SET', KEYS[1], token, 'PX', ttl)
     record(next_fence)
-    redis.call('ZREM', KEYS[3], token)
-    redis.call('HDEL', KEYS[4], token)
+    if redis.call('ZREM', KEYS[3], token) == 1 then
+      redis.call('HDEL', KEYS[4], token)
+    end
     drop(dead)
     return { @GRANTED, next_fence, ttl }
   end
-  offer(head, entry, next_fence)
+  offer(head, entry, next_fence, meta[1])
   drop(dead)
   remaining = @GRANT_WINDOW
 end
@@ -93,13 +98,17 @@ if registers and ARGV[6] ~= '' then
   registers = remaining >= 0 and remaining <= tonumber(ARGV[6])
 end
 if registers then
-  if not redis.call('ZSCORE', KEYS[3], token) then
+  local place = redis.call('ZSCORE', KEYS[3], token)
+  redis.call('HSET', KEYS[4], token, string.format('%.0f 0 %s', now, ARGV[5]))
+  if not place then
     local last = redis.call('ZREVRANGE', KEYS[3], 0, 0, 'WITHSCORES')
     local arrival = math.max((tonumber(last[2]) or 0) + 1, now_us)
     redis.call('ZADD', KEYS[3], string.format('%.0f', arrival), token)
   end
-  redis.call('HSET', KEYS[4], token, string.format('%.0f 0 %s', now, ARGV[5]))
   redis.call('HSET', KEYS[2], 'wait_until', string.format('%.0f', now + @LIVE))
+  if not meta[1] then
+    redis.call('PEXPIRE', KEYS[2], @META_TTL)
+  end
   redis.call('PEXPIRE', KEYS[3], @LINE_TTL)
   redis.call('PEXPIRE', KEYS[4], @LINE_TTL)
 end

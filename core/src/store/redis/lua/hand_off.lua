@@ -39,9 +39,14 @@ local function drop(dead)
 end
 
 -- Sets the lock to the waiter's token for the grant window. The hint is sent by wake(), last of all.
-local function offer(token, entry, fence)
+-- Without a last fence there was no record, or it was forgotten: it begins here.
+local function offer(token, entry, fence, last_fence)
   redis.call('SET', KEYS[1], token, 'PX', @GRANT_WINDOW)
   redis.call('HSET', KEYS[2], 'fence', string.format('%.0f', fence))
+  if not last_fence then
+    redis.call('HSET', KEYS[2], 'born', string.format('%.0f', fence))
+    redis.call('PEXPIRE', KEYS[2], @META_TTL)
+  end
   redis.call('HSET', KEYS[4], token, (string.gsub(entry, '^(%d+) 0 ', '%1 1 ')))
 end
 
@@ -67,7 +72,7 @@ local function hand_off(foreign_share)
     end
     redis.call('HSET', KEYS[2], 'hand_offs', string.format('%.0f', hand_offs))
   end
-  offer(token, entry, math.max((tonumber(meta[1]) or 0) + 1, now_us))
+  offer(token, entry, math.max((tonumber(meta[1]) or 0) + 1, now_us), meta[1])
   return entry
 end
 

@@ -7,6 +7,9 @@ local value = redis.call('GET', KEYS[1])
 -- include hand_off.lua
 -- include end_token.lua
 
+-- Read only so that one of another type fails before anything is written.
+redis.call('HGET', KEYS[2], 'fence')
+redis.call('HGET', KEYS[4], ARGV[1])
 redis.call('ZREM', KEYS[3], ARGV[1])
 redis.call('HDEL', KEYS[4], ARGV[1])
 local entry

@@ -20,6 +20,8 @@ end
 
 local entry
 if cooldown > 0 then
+  -- Read only so that a record of another type fails before anything is written.
+  redis.call('HGET', KEYS[2], 'fence')
   redis.call('PEXPIRE', KEYS[1], cooldown)
   redis.call('SET', KEYS[1], '@COOLDOWN_MARKER', 'PX', cooldown)
 else

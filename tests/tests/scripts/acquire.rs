@@ -1,0 +1,242 @@
+//! acquire.lua without others in line.
+
+use std::time::Duration;
+
+use stanchion::verbs::Acquire;
+
+use crate::case::{TTL, acquire, given, wait};
+use crate::state::{LINE_TTL, WEEK, nothing};
+
+/// What an earlier grant left.
+const META: &str = "fence 100, born 50, owner x, since 1, fresh_until {then+1000000}";
+/// The same after another grant.
+const GRANTED: &str = "fence {fence}, born 50, owner o, since {sec}, fresh_until {then+1000000}";
+
+#[test]
+fn a_free_lock_without_a_record_is_granted_and_gets_one() {
+    let record = "fence {fence}, born {fence}, owner o, since {sec}, fresh_until {now+3600000}";
+    given(nothing())
+        .call(acquire(1))
+        .replies("granted {us} 5000")
+        .leaves(nothing().lock("{T1}", TTL).meta(record, WEEK));
+}
+
+#[test]
+fn a_record_is_kept_and_its_life_is_renewed_only_once_an_hour() {
+    given(nothing().meta(META, 500_000))
+        .call(acquire(1))
+        .replies("granted {us} 5000")
+        .leaves(nothing().lock("{T1}", TTL).meta(GRANTED, 500_000));
+    given(nothing().meta("fence 100, born 50, owner x, since 1, fresh_until {then}", 500_000))
+        .call(acquire(1))
+        .replies("granted {us} 5000")
+        .leaves(nothing().lock("{T1}", TTL).meta(&GRANTED.replace("then+1000000", "now+3600000"), WEEK));
+}
+
+/// Fences above 10^14 must not lose digits on their way through Lua: 9007199254740991 is 2^53 - 1.
+#[test]
+fn the_fence_is_the_largest_of_stored_plus_one_and_time_and_the_clients() {
+    let cases = [
+        ("100", 0, "{us}"),
+        ("9007199254740989", 0, "9007199254740990"),
+        ("9007199254740990", 0, "9007199254740991"),
+        ("9007199254740001", 9_007_199_254_740_987, "9007199254740987"),
+        ("9007199254740987", 9_007_199_254_740_987, "9007199254740988"),
+        ("9007199254740986", 9_007_199_254_740_983, "9007199254740987"),
+        ("100", 9_007_199_254_740_991, "9007199254740991"),
+        ("0", 1, "{us}"),
+    ];
+    for (stored, min_fence, expected) in cases {
+        given(nothing().meta(&META.replace("fence 100", &format!("fence {stored}")), WEEK))
+            .call(Acquire { min_fence, ..acquire(1) })
+            .replies(&format!("granted {expected} 5000"))
+            .leaves(nothing().lock("{T1}", TTL).meta(&GRANTED.replace("{fence}", expected), WEEK));
+    }
+}
+
+/// `born` must not be later than the store's own time: a client that has seen larger fences would make
+/// leases of before its own grant look forgotten.
+#[test]
+fn a_record_is_born_at_the_servers_time_at_the_latest() {
+    let record = "fence 9007199254740991, born {us}, owner o, since {sec}, fresh_until {now+3600000}";
+    given(nothing())
+        .call(Acquire { min_fence: 9_007_199_254_740_991, ..acquire(1) })
+        .replies("granted 9007199254740991 5000")
+        .leaves(nothing().lock("{T1}", TTL).meta(record, WEEK));
+}
+
+#[test]
+fn a_grant_ends_a_row_of_hand_offs() {
+    given(nothing().meta(&format!("{META}, hand_offs 7"), WEEK))
+        .call(acquire(1))
+        .replies("granted {us} 5000")
+        .leaves(nothing().lock("{T1}", TTL).meta(GRANTED, WEEK));
+}
+
+#[test]
+fn a_try_on_a_held_lock_changes_nothing() {
+    given(nothing().lock("{T2}", 3_000).meta(META, WEEK))
+        .call(acquire(1))
+        .replies("busy {~3000}")
+        .changes_nothing();
+    given(nothing().lock("{T2}", 3_000)).call(acquire(1)).replies("busy {~3000}").changes_nothing();
+}
+
+#[test]
+fn a_try_behind_a_line_changes_nothing() {
+    let line = nothing()
+        .lock("{T2}", 3_000)
+        .meta(&format!("{META}, wait_until {{then+2000}}"), WEEK)
+        .line(&[(3, "1000")])
+        .waiters(&[(3, "{then-500} 0 {C} 7")]);
+    given(line).call(acquire(1)).replies("busy {~3000}").changes_nothing();
+}
+
+#[test]
+fn a_repeated_acquire_finds_its_grant_and_never_shortens_it() {
+    let held = |left| nothing().lock("{T1}", left).meta(META, WEEK);
+    let confirmed = GRANTED.replace("{fence}", "100");
+    given(held(9_000))
+        .call(acquire(1))
+        .replies("granted 100 {~9000}")
+        .leaves(nothing().lock("{T1}", 9_000).meta(&confirmed, WEEK));
+    given(held(1_500))
+        .call(acquire(1))
+        .replies("granted 100 5000")
+        .leaves(nothing().lock("{T1}", TTL).meta(&confirmed, WEEK));
+}
+
+#[test]
+fn a_repeated_acquire_raises_the_fence_to_the_clients_least() {
+    given(nothing().lock("{T1}", 1_500).meta(META, WEEK))
+        .call(Acquire { min_fence: 777, ..acquire(1) })
+        .replies("granted 777 5000")
+        .leaves(nothing().lock("{T1}", TTL).meta(&GRANTED.replace("{fence}", "777"), WEEK));
+}
+
+#[test]
+fn a_waiter_joins_the_line() {
+    given(nothing().lock("{T2}", 3_000).meta(META, WEEK)).call(wait(1, 7)).replies("waiting {~3000}").leaves(
+        nothing()
+            .lock("{T2}", 3_000)
+            .meta(&format!("{META}, wait_until {{now+2500}}"), WEEK)
+            .line(&[(1, "{us}")])
+            .waiters(&[(1, "{now} 0 {C} 7")]),
+    );
+}
+
+/// A foreign holder has no record; the one that a waiter makes must not stay for ever.
+#[test]
+fn a_waiter_without_a_record_makes_one_that_expires() {
+    given(nothing().lock("stranger", 3_000)).call(wait(1, 7)).replies("waiting {~3000}").leaves(
+        nothing()
+            .lock("stranger", 3_000)
+            .meta("wait_until {now+2500}", WEEK)
+            .line(&[(1, "{us}")])
+            .waiters(&[(1, "{now} 0 {C} 7")]),
+    );
+}
+
+#[test]
+fn a_poll_keeps_the_place_and_takes_back_an_unanswered_offer() {
+    let line = [(3, "900"), (1, "1000"), (4, "1100")];
+    let waiters = |mine| [(3, "{then-700} 0 {C} 5"), (1, mine), (4, "{then-200} 0 {C} 9")];
+    let state = |mine| {
+        nothing()
+            .lock("{T2}", 3_000)
+            .meta(&format!("{META}, wait_until {{now+2500}}"), WEEK)
+            .line(&line)
+            .waiters(&waiters(mine))
+    };
+    let before = state("{then-2000} 1 {C} 7").meta(&format!("{META}, wait_until {{then+500}}"), WEEK);
+    given(before).call(wait(1, 8)).replies("waiting {~3000}").leaves(state("{now} 0 {C} 8"));
+}
+
+#[test]
+fn arrivals_grow_even_if_the_clock_went_back() {
+    let future = "9007199254740000";
+    let behind = "9007199254740001";
+    let before = nothing()
+        .lock("{T2}", 3_000)
+        .meta(META, WEEK)
+        .line(&[(3, future)])
+        .waiters(&[(3, "{then-700} 0 {C} 5")]);
+    given(before).call(wait(1, 7)).replies("waiting {~3000}").leaves(
+        nothing()
+            .lock("{T2}", 3_000)
+            .meta(&format!("{META}, wait_until {{now+2500}}"), WEEK)
+            .line(&[(3, future), (1, behind)])
+            .waiters(&[(3, "{then-700} 0 {C} 5"), (1, "{now} 0 {C} 7")]),
+    );
+}
+
+#[test]
+fn patience_decides_whether_to_join() {
+    let held = || nothing().lock("{T2}", 3_000).meta(META, WEEK);
+    let patient = |millis| Acquire { patience: Some(Duration::from_millis(millis)), ..wait(1, 7) };
+    given(held()).call(patient(2_000)).replies("busy {~3000}").changes_nothing();
+    given(held()).call(patient(3_000)).replies("waiting {~3000}").leaves(
+        held()
+            .meta(&format!("{META}, wait_until {{now+2500}}"), WEEK)
+            .line(&[(1, "{us}")])
+            .waiters(&[(1, "{now} 0 {C} 7")]),
+    );
+    let for_ever = nothing().lock_for_ever("{T2}").meta(META, WEEK);
+    given(for_ever).call(patient(9_999_999)).replies("busy for ever").changes_nothing();
+}
+
+#[test]
+fn an_ended_token_gets_nothing() {
+    let ended = |extra| nothing().meta(&format!("{META}, ended_until {{then+{extra}}}"), WEEK).ended(1);
+    given(ended(60_000)).call(acquire(1)).replies("ended").changes_nothing();
+    given(ended(60_000)).call(wait(1, 7)).replies("ended").changes_nothing();
+    let held = ended(60_000).lock("{T2}", 3_000);
+    given(held).call(wait(1, 7)).replies("ended").changes_nothing();
+}
+
+#[test]
+fn another_tokens_end_is_its_own() {
+    given(nothing().meta(&format!("{META}, ended_until {{then+60000}}"), WEEK).ended(2))
+        .call(acquire(1))
+        .replies("granted {us} 5000")
+        .leaves(
+            nothing()
+                .lock("{T1}", TTL)
+                .meta(&format!("{GRANTED}, ended_until {{then+60000}}"), WEEK)
+                .ended(2),
+        );
+}
+
+#[test]
+fn during_a_foreign_share_a_free_lock_counts_as_held() {
+    let shared = || nothing().meta(&format!("{META}, share_until {{then+200000}}"), WEEK);
+    given(shared()).call(acquire(1)).replies("busy {~200000}").changes_nothing();
+    given(shared()).call(wait(1, 7)).replies("waiting {~200000}").leaves(
+        nothing()
+            .meta(&format!("{META}, share_until {{then+200000}}, wait_until {{now+2500}}"), WEEK)
+            .line(&[(1, "{us}")])
+            .waiters(&[(1, "{now} 0 {C} 7")]),
+    );
+}
+
+#[test]
+fn after_a_foreign_share_a_free_lock_is_free() {
+    given(nothing().meta(&format!("{META}, share_until {{then-1}}"), WEEK))
+        .call(acquire(1))
+        .replies("granted {us} 5000")
+        .leaves(nothing().lock("{T1}", TTL).meta(&format!("{GRANTED}, share_until {{then-1}}"), WEEK));
+}
+
+/// A dead line is passed by on the fast path; it goes away by itself.
+#[test]
+fn nobody_polled_lately_so_nobody_is_looked_for() {
+    let before = nothing()
+        .meta(&format!("{META}, wait_until {{then-1}}"), WEEK)
+        .line(&[(3, "900")])
+        .waiters(&[(3, "{then-2600} 0 {C} 5")]);
+    given(before.clone())
+        .call(acquire(1))
+        .replies("granted {us} 5000")
+        .leaves(before.lock("{T1}", TTL).meta(&format!("{GRANTED}, wait_until {{then-1}}"), WEEK));
+    assert_eq!(LINE_TTL, 60_000);
+}

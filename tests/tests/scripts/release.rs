@@ -1,0 +1,104 @@
+//! release.lua; hand-offs are in hand_off.rs.
+
+use std::time::Duration;
+
+use stanchion::verbs::Release;
+
+use crate::case::{given, release};
+use crate::state::{WEEK, nothing};
+
+const META: &str = "fence 100, born 50, owner x, since 1";
+
+fn marker() -> String {
+    format!("9999999999999999{}", "0".repeat(39))
+}
+
+fn cooldown(number: u128, millis: u64) -> Release {
+    Release { cooldown: Some(Duration::from_millis(millis)), ..release(number) }
+}
+
+#[test]
+fn a_release_deletes_the_key_and_nothing_else() {
+    given(nothing().lock("{T1}", 3_000).meta(META, 500_000))
+        .call(release(1))
+        .replies("released")
+        .leaves(nothing().meta(META, 500_000));
+    given(nothing().lock("{T1}", 3_000)).call(release(1)).replies("released").leaves(nothing());
+}
+
+#[test]
+fn after_a_repeated_acquire_the_token_is_remembered_as_ended() {
+    given(nothing().lock("{T1}", 3_000).meta(META, 500_000))
+        .call(Release { acquire_resent: true, ..release(1) })
+        .replies("released")
+        .leaves(nothing().meta(&format!("{META}, ended_until {{now+60000}}"), WEEK).ended(1));
+}
+
+#[test]
+fn a_cooldown_leaves_a_marker_that_is_no_token() {
+    given(nothing().lock("{T1}", 3_000).meta(META, WEEK))
+        .call(cooldown(1, 700))
+        .replies("released")
+        .leaves(nothing().lock(&marker(), 700).meta(META, WEEK));
+    given(nothing().lock("{T1}", 3_000).meta(META, WEEK))
+        .call(cooldown(1, 90_000))
+        .replies("released")
+        .leaves(nothing().lock(&marker(), 90_000).meta(META, WEEK));
+}
+
+#[test]
+fn a_cooldown_offers_nothing_to_waiters() {
+    let waiting = || {
+        nothing()
+            .meta(&format!("{META}, wait_until {{then+2400}}"), WEEK)
+            .line(&[(2, "900")])
+            .waiters(&[(2, "{then-100} 0 {C} 5")])
+    };
+    given(waiting().lock("{T1}", 3_000))
+        .call(cooldown(1, 700))
+        .replies("released")
+        .leaves(waiting().lock(&marker(), 700));
+}
+
+#[test]
+fn a_cooldown_after_a_repeated_acquire_remembers_the_token_too() {
+    given(nothing().lock("{T1}", 3_000).meta(META, WEEK))
+        .call(Release { acquire_resent: true, ..cooldown(1, 700) })
+        .replies("released")
+        .leaves(
+            nothing().lock(&marker(), 700).meta(&format!("{META}, ended_until {{now+60000}}"), WEEK).ended(1),
+        );
+}
+
+#[test]
+fn a_release_of_what_is_gone_changes_nothing_and_tells_what_is_known() {
+    let gone = "gone fence 100 born 50 broken 0";
+    for call in [release(1), cooldown(1, 700), Release { acquire_resent: true, ..release(1) }] {
+        given(nothing().meta(META, 500_000)).call(call.clone()).replies(gone).changes_nothing();
+        given(nothing().lock("{T2}", 3_000).meta(META, WEEK))
+            .call(call.clone())
+            .replies(gone)
+            .changes_nothing();
+        given(nothing().lock(&marker(), 3_000).meta(META, WEEK))
+            .call(call.clone())
+            .replies(gone)
+            .changes_nothing();
+        given(nothing().lock("stranger", 3_000).meta(META, WEEK))
+            .call(call.clone())
+            .replies(&format!("{gone} foreign"))
+            .changes_nothing();
+        given(nothing().lock("stranger", 3_000))
+            .call(call.clone())
+            .replies("gone fence 0 born 0 broken 0 foreign")
+            .changes_nothing();
+        given(nothing()).call(call).replies("gone fence 0 born 0 broken 0").changes_nothing();
+    }
+}
+
+#[test]
+fn large_fences_come_back_exactly() {
+    given(nothing().meta("fence 9007199254740991, born 9007199254740989, broken 9007199254740990", WEEK))
+        .call(release(1))
+        .replies("gone fence 9007199254740991 born 9007199254740989 broken 9007199254740990")
+        .changes_nothing();
+}

@@ -1,0 +1,51 @@
+//! resume.lua
+
+use crate::case::{given, resume};
+use crate::state::{WEEK, nothing};
+
+const META: &str = "fence 100, born 50, owner x, since 1";
+const RESUMED: &str = "fence 100, born 50, owner taker, since 1";
+
+#[test]
+fn the_token_is_swapped_and_fence_and_life_stay() {
+    given(nothing().lock("{T1}", 3_000).meta(META, 500_000))
+        .call(resume(1, 2))
+        .replies("resumed 100 {~3000}")
+        .leaves(nothing().lock("{T2}", 3_000).meta(RESUMED, WEEK));
+}
+
+#[test]
+fn the_same_swap_again_changes_nothing() {
+    given(nothing().lock("{T2}", 3_000).meta(RESUMED, 500_000))
+        .call(resume(1, 2))
+        .replies("resumed 100 {~3000}")
+        .changes_nothing();
+}
+
+#[test]
+fn another_swap_of_a_used_handle_finds_nothing() {
+    given(nothing().lock("{T2}", 3_000).meta(RESUMED, WEEK))
+        .call(resume(1, 3))
+        .replies("gone fence 100 born 50 broken 0")
+        .changes_nothing();
+}
+
+#[test]
+fn a_lease_that_ended_is_not_resumed() {
+    let gone = "gone fence 100 born 50 broken 0";
+    given(nothing().meta(META, WEEK)).call(resume(1, 2)).replies(gone).changes_nothing();
+    given(nothing()).call(resume(1, 2)).replies("gone fence 0 born 0 broken 0").changes_nothing();
+    given(nothing().lock("stranger", 3_000).meta(META, WEEK))
+        .call(resume(1, 2))
+        .replies(&format!("{gone} foreign"))
+        .changes_nothing();
+}
+
+#[test]
+fn a_large_fence_stays_exact() {
+    let meta = |owner| format!("fence 9007199254740991, born 50, owner {owner}");
+    given(nothing().lock("{T1}", 3_000).meta(&meta("x"), WEEK))
+        .call(resume(1, 2))
+        .replies("resumed 9007199254740991 {~3000}")
+        .leaves(nothing().lock("{T2}", 3_000).meta(&meta("taker"), WEEK));
+}

@@ -1,0 +1,342 @@
+//! What is stored: to be set up before a call, and to be compared with afterwards.
+//!
+//! Texts may have placeholders: `{T1}` is token 1; `{C}` is the client's number; `{then-100}` is the server's
+//! time in milliseconds when the state was set up, less 100. In what is expected, `{now+100}` is the time of
+//! the call in milliseconds, `{us}` in microseconds, `{sec}` in seconds; `{fence}` is the fence in the reply,
+//! and `{~5000}` a lifetime of 5000 ms that has run since the set-up.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+use redis::Connection;
+use stanchion::internals::{lock_name, token};
+
+/// The script constants, as a reader of the tables needs them.
+pub const WEEK: u64 = 7 * 24 * 3_600_000;
+pub const LINE_TTL: u64 = 60_000;
+pub const ENDED_TTL: u64 = 60_000;
+pub const WINDOW: u64 = 1_000;
+
+/// How much later than the server's clock says a call may seem to be.
+const SLACK_MS: u64 = 5;
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Content {
+    Text(String),
+    Hash(BTreeMap<String, String>),
+    Zset(Vec<(String, String)>),
+    List,
+}
+
+/// Keys with content and remaining life; `None` never expires.
+#[derive(Clone, Debug, Default)]
+pub struct State(pub BTreeMap<String, (Content, Option<u64>)>);
+
+/// The key of the lock or of a sidecar.
+pub fn key(kind: &str) -> String {
+    let lock = lock_name("a").unwrap();
+    match kind {
+        "lock" => lock.key().to_owned(),
+        kind => match kind.split_once(' ') {
+            Some((kind, suffix)) => format!("stanchion:{kind}:{{{}}}:{suffix}", lock.key()),
+            None => format!("stanchion:{kind}:{{{}}}", lock.key()),
+        },
+    }
+}
+
+/// The text of token `number`.
+pub fn secret(number: u128) -> String {
+    token(number).as_str().to_owned()
+}
+
+/// No keys at all.
+pub fn nothing() -> State {
+    State::default()
+}
+
+impl State {
+    pub fn with(mut self, kind: &str, content: Content, ttl: Option<u64>) -> Self {
+        self.0.insert(key(kind), (content, ttl));
+        self
+    }
+
+    pub fn lock(self, value: &str, ttl: u64) -> Self {
+        self.with("lock", Content::Text(value.to_owned()), Some(ttl))
+    }
+
+    pub fn lock_for_ever(self, value: &str) -> Self {
+        self.with("lock", Content::Text(value.to_owned()), None)
+    }
+
+    /// Fields as "name value, name value".
+    pub fn meta(self, fields: &str, ttl: u64) -> Self {
+        let field = |text: &str| {
+            let (name, value) = text.split_once(' ').expect("a field has a value");
+            (name.to_owned(), value.to_owned())
+        };
+        self.with("meta", Content::Hash(fields.split(", ").map(field).collect()), Some(ttl))
+    }
+
+    /// Tokens with their arrivals, oldest first.
+    pub fn line(self, tokens: &[(u128, &str)]) -> Self {
+        let member = |(number, score): &(u128, &str)| (secret(*number), (*score).to_owned());
+        self.with("line", Content::Zset(tokens.iter().map(member).collect()), Some(LINE_TTL))
+    }
+
+    /// Tokens with their entries.
+    pub fn waiters(self, tokens: &[(u128, &str)]) -> Self {
+        let entry = |(number, entry): &(u128, &str)| (secret(*number), (*entry).to_owned());
+        self.with("waiters", Content::Hash(tokens.iter().map(entry).collect()), Some(LINE_TTL))
+    }
+
+    pub fn ended(self, number: u128) -> Self {
+        self.with(&format!("ended {}", secret(number)), Content::Text("1".into()), Some(ENDED_TTL))
+    }
+
+    /// Writes it to an empty database.
+    pub fn set_up(&self, raw: &mut Connection, context: &Context) {
+        for (key, (content, ttl)) in &self.0 {
+            let fill = |text: &str| context.fill(text);
+            match content {
+                Content::Text(text) => redis::cmd("SET").arg(key).arg(fill(text)).exec(raw),
+                Content::List => redis::cmd("RPUSH").arg(key).arg("x").exec(raw),
+                Content::Hash(fields) => {
+                    let mut command = redis::cmd("HSET");
+                    command.arg(key);
+                    for (name, value) in fields {
+                        command.arg(name).arg(fill(value));
+                    }
+                    command.exec(raw)
+                }
+                Content::Zset(members) => {
+                    let mut command = redis::cmd("ZADD");
+                    command.arg(key);
+                    for (member, score) in members {
+                        command.arg(fill(score)).arg(member);
+                    }
+                    command.exec(raw)
+                }
+            }
+            .unwrap();
+            if let Some(ttl) = ttl {
+                redis::cmd("PEXPIRE").arg(key).arg(ttl).exec(raw).unwrap();
+            }
+        }
+    }
+
+    /// Reads everything there is in the database.
+    pub fn read(raw: &mut Connection) -> Self {
+        let keys: Vec<String> = redis::cmd("KEYS").arg("*").query(raw).unwrap();
+        let read = |key: String| {
+            let kind: String = redis::cmd("TYPE").arg(&key).query(raw).unwrap();
+            let content = match &*kind {
+                "string" => Content::Text(redis::cmd("GET").arg(&key).query(raw).unwrap()),
+                "hash" => Content::Hash(redis::cmd("HGETALL").arg(&key).query(raw).unwrap()),
+                "zset" => {
+                    let members = redis::cmd("ZRANGE").arg(&key).arg(0).arg(-1).arg("WITHSCORES").query(raw);
+                    Content::Zset(members.unwrap())
+                }
+                _ => Content::List,
+            };
+            let ttl: i64 = redis::cmd("PTTL").arg(&key).query(raw).unwrap();
+            (key, (content, u64::try_from(ttl).ok()))
+        };
+        Self(keys.into_iter().map(read).collect())
+    }
+
+    /// What differs between the real state and this expected one; empty if nothing does.
+    pub fn differences(&self, real: &Self, context: &Context) -> String {
+        let mut text = String::new();
+        for key in real.0.keys().filter(|key| !self.0.contains_key(*key)) {
+            writeln!(text, "  {key}: not expected, but there: {:?}", real.0[key]).unwrap();
+        }
+        for (key, (expected, ttl)) in &self.0 {
+            let Some((found, left)) = real.0.get(key) else {
+                writeln!(text, "  {key}: missing").unwrap();
+                continue;
+            };
+            if !content_matches(expected, found, context) {
+                writeln!(text, "  {key}: expected {expected:?}\n    found {found:?}").unwrap();
+            }
+            let lives = match (ttl, left) {
+                (None, None) => true,
+                (Some(ttl), Some(left)) => context.lifetime_matches(*ttl, *left),
+                _ => false,
+            };
+            if !lives {
+                writeln!(text, "  {key}: expected to live {ttl:?} ms, found {left:?} ms").unwrap();
+            }
+        }
+        text
+    }
+}
+
+fn content_matches(expected: &Content, found: &Content, context: &Context) -> bool {
+    match (expected, found) {
+        (Content::Text(expected), Content::Text(found)) => context.matches(expected, found),
+        (Content::Hash(expected), Content::Hash(found)) => {
+            expected.len() == found.len()
+                && expected
+                    .iter()
+                    .all(|(name, value)| found.get(name).is_some_and(|found| context.matches(value, found)))
+        }
+        (Content::Zset(expected), Content::Zset(found)) => {
+            expected.len() == found.len()
+                && expected
+                    .iter()
+                    .zip(found)
+                    .all(|(expected, found)| expected.0 == found.0 && context.matches(&expected.1, &found.1))
+        }
+        (Content::List, Content::List) => true,
+        _ => false,
+    }
+}
+
+/// What placeholders stand for. Times are the server's, in microseconds.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Context {
+    pub client: u64,
+    pub then: u64,
+    pub before: u64,
+    pub after: u64,
+    pub fence: Option<u64>,
+}
+
+impl Context {
+    /// The text with every placeholder of a set-up replaced.
+    pub fn fill(&self, text: &str) -> String {
+        let mut filled = String::new();
+        for part in parts(text) {
+            match part {
+                Part::Plain(text) => filled.push_str(text),
+                Part::Holder(holder) => match self.range(holder) {
+                    Some((least, most)) if least == most => write!(filled, "{least}").unwrap(),
+                    Some(_) => panic!("{{{holder}}} is not known at set-up"),
+                    None => filled.push_str(&self.word(holder)),
+                },
+            }
+        }
+        filled
+    }
+
+    /// Whether `found` is what `expected` stands for.
+    pub fn matches(&self, expected: &str, found: &str) -> bool {
+        let mut rest = found;
+        for part in parts(expected) {
+            let word = match part {
+                Part::Plain(text) => text.to_owned(),
+                Part::Holder(holder) => match self.range(holder) {
+                    None => self.word(holder),
+                    Some((least, most)) => {
+                        let digits = rest.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(rest.len());
+                        if !rest[..digits].parse().is_ok_and(|number: u64| (least..=most).contains(&number)) {
+                            return false;
+                        }
+                        rest = &rest[digits..];
+                        continue;
+                    }
+                },
+            };
+            match rest.strip_prefix(&word) {
+                Some(left) => rest = left,
+                None => return false,
+            }
+        }
+        rest.is_empty()
+    }
+
+    pub fn lifetime_matches(&self, ttl: u64, left: u64) -> bool {
+        let run = (self.after - self.then) / 1_000 + SLACK_MS;
+        left <= ttl && left + run >= ttl
+    }
+
+    fn word(&self, holder: &str) -> String {
+        match holder {
+            "C" => format!("{:x}", self.client),
+            holder => secret(holder.strip_prefix('T').and_then(|number| number.parse().ok()).expect(holder)),
+        }
+    }
+
+    fn range(&self, holder: &str) -> Option<(u64, u64)> {
+        let (name, shift) = match holder.find(['+', '-']) {
+            Some(at) => (&holder[..at], holder[at..].parse::<i64>().expect(holder)),
+            None => (holder, 0),
+        };
+        let shifted = |time: u64| time.checked_add_signed(shift).expect(holder);
+        match name {
+            "then" => Some((shifted(self.then / 1_000), shifted(self.then / 1_000))),
+            "now" => Some((shifted(self.before / 1_000), shifted(self.after / 1_000))),
+            "us" => Some((shifted(self.before), shifted(self.after))),
+            "sec" => Some((shifted(self.before / 1_000_000), shifted(self.after / 1_000_000))),
+            "fence" => {
+                let fence = self.fence.expect("a reply with a fence");
+                Some((shifted(fence), shifted(fence)))
+            }
+            _ => {
+                let most = name.strip_prefix('~')?.parse().expect(holder);
+                let run = (self.after - self.then) / 1_000 + SLACK_MS;
+                Some((u64::saturating_sub(most, run), most))
+            }
+        }
+    }
+}
+
+enum Part<'a> {
+    Plain(&'a str),
+    Holder(&'a str),
+}
+
+fn parts(text: &str) -> Vec<Part<'_>> {
+    let mut parts = Vec::new();
+    let mut rest = text;
+    while let Some((plain, tail)) = rest.split_once('{') {
+        let (holder, tail) = tail.split_once('}').expect("a placeholder ends");
+        parts.extend([Part::Plain(plain), Part::Holder(holder)]);
+        rest = tail;
+    }
+    parts.push(Part::Plain(rest));
+    parts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CONTEXT: Context =
+        Context { client: 0xab, then: 5_000_000, before: 6_000_000, after: 7_000_000, fence: Some(9) };
+
+    #[test]
+    fn placeholders_are_filled_in() {
+        assert_eq!(CONTEXT.fill("{then-100} 0 {C} 7"), "4900 0 ab 7");
+        assert_eq!(CONTEXT.fill("{T3}"), secret(3));
+    }
+
+    #[test]
+    fn patterns_match_only_their_range() {
+        assert!(CONTEXT.matches("{now+1} x", "6001 x") && CONTEXT.matches("{now+1} x", "7001 x"));
+        assert!(!CONTEXT.matches("{now+1} x", "6000 x") && !CONTEXT.matches("{now+1} x", "7002 x"));
+        assert!(!CONTEXT.matches("{now}", "6000 ") && !CONTEXT.matches("{now}", "x"));
+        assert!(CONTEXT.matches("{fence}", "9") && !CONTEXT.matches("{fence}", "10"));
+        assert!(CONTEXT.matches("{~5000}", "3000") && !CONTEXT.matches("{~5000}", "5001"));
+        assert!(!CONTEXT.matches("{~5000}", "2000"));
+    }
+
+    #[test]
+    fn differences_are_found() {
+        let expected = nothing().lock("x", 5_000).meta("fence 1", 100);
+        let same = expected.clone();
+        assert_eq!(expected.differences(&same, &CONTEXT), "");
+        for other in [
+            nothing().lock("x", 5_000),
+            same.clone().lock("y", 5_000),
+            same.clone().lock("x", 500),
+            same.clone().lock_for_ever("x"),
+            same.clone().meta("fence 2", 100),
+            same.clone().meta("fence 1, born 1", 100),
+            same.clone().ended(1),
+            same.with("lock", Content::List, Some(5_000)),
+        ] {
+            assert_ne!(expected.differences(&other, &CONTEXT), "", "{other:?}");
+        }
+    }
+}
