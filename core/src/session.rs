@@ -18,7 +18,7 @@ use crate::memory::Memory;
 use crate::name::{LockName, Prefixes};
 use crate::options::{LockPlan, Settings};
 use crate::store::redis::RedisStore;
-use crate::store::sqlite::SqliteStore;
+use crate::store::sqlite::{SqliteStore, SqliteTarget};
 use crate::store::url::{Address, StoreUrl};
 use crate::store::{Store, StoreConfig};
 use crate::token::Token;
@@ -70,6 +70,7 @@ impl Session {
                 return Ok(&link.live);
             }
             if link.next.get().is_none() {
+                self.check_fork()?;
                 let live = Live::open(&self.config)?;
                 link.live.leave_to_parent();
                 // If another thread was faster, its life is the one that counts.
@@ -79,6 +80,19 @@ impl Session {
                 Some(next) => link = next,
                 None => return Err(Error::new(ErrorKind::Internal, "the client could not be reopened")),
             }
+        }
+    }
+}
+
+impl Session {
+    /// A copy of a memory store would be a second world in which the parent's locks look held for ever.
+    fn check_fork(&self) -> Result<(), Error> {
+        match self.config.url.address {
+            Address::Sqlite(SqliteTarget::Memory { .. }) => Err(Error::new(
+                ErrorKind::Forked,
+                "a memory: store belongs to the process that opened it; open another one after the fork",
+            )),
+            _ => Ok(()),
         }
     }
 }

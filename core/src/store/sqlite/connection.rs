@@ -111,6 +111,8 @@ pub(super) fn roll_back(connection: &Connection) {
 fn settle(connection: &Connection) -> rusqlite::Result<()> {
     connection.busy_timeout(Duration::ZERO)?;
     connection.set_prepared_statement_cache_capacity(STATEMENTS);
+    // Otherwise SQLite looks at bound values when it plans, and prepares a statement again when they change.
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
     Ok(())
 }
 

@@ -32,6 +32,12 @@ local function record(fence)
   end
 end
 
+-- A waiter that was silent for so long that it counts as dead still has its entry, which must go.
+local registers = (ARGV[5] or '') ~= ''
+if registers and not crowded and redis.call('ZSCORE', KEYS[3], token) then
+  crowded = true
+end
+
 -- Nobody can be waiting, and nobody holds it: the common case, in four calls.
 local next_fence = math.max((tonumber(meta[1]) or 0) + 1, now_us, tonumber(ARGV[3]))
 if not crowded and share_left <= 0 and redis.call('SET', KEYS[1], token, 'NX', 'PX', ttl) then
@@ -93,7 +99,6 @@ if free then
   remaining = @GRANT_WINDOW
 end
 
-local registers = (ARGV[5] or '') ~= ''
 if registers and ARGV[6] ~= '' then
   registers = remaining >= 0 and remaining <= tonumber(ARGV[6])
 end
