@@ -82,9 +82,7 @@ impl Session {
             }
         }
     }
-}
 
-impl Session {
     /// A copy of a memory store would be a second world in which the parent's locks look held for ever.
     fn check_fork(&self) -> Result<(), Error> {
         match self.config.url.address {

@@ -7,19 +7,15 @@ use redis::{Commands, Script};
 
 /// Compare-and-delete, as most Redis locks release.
 pub fn compare_and_delete() -> Script {
-    Script::new("if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end return 0")
+    Script::new(
+        "if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end return 0",
+    )
 }
 
 /// One pair of the bare lock: SET NX PX, then compare-and-delete.
 pub fn bare_pair(connection: &mut redis::Connection, script: &Script, key: &str, token: &str) {
-    let set: Option<String> = redis::cmd("SET")
-        .arg(key)
-        .arg(token)
-        .arg("NX")
-        .arg("PX")
-        .arg(30_000)
-        .query(connection)
-        .unwrap();
+    let set: Option<String> =
+        redis::cmd("SET").arg(key).arg(token).arg("NX").arg("PX").arg(30_000).query(connection).unwrap();
     assert!(set.is_some());
     let deleted: i32 = script.key(key).arg(token).invoke(connection).unwrap();
     assert_eq!(deleted, 1);

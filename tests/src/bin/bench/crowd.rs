@@ -45,7 +45,9 @@ pub fn renewals(server: &RedisServer, report: &mut Report) {
         let mut tasks = JoinSet::new();
         for number in 0..LEASES {
             let lock = client.lock(&format!("bench:lease{number}"));
-            tasks.spawn(async move { lock.acquire(LockOptions::new().ttl(LEASE_TTL).renew(true)).await.unwrap() });
+            tasks.spawn(
+                async move { lock.acquire(LockOptions::new().ttl(LEASE_TTL).renew(true)).await.unwrap() },
+            );
         }
         let mut leases = Vec::new();
         while let Some(lease) = tasks.join_next().await {
@@ -60,7 +62,14 @@ pub fn renewals(server: &RedisServer, report: &mut Report) {
     });
 }
 
-fn finish(report: &mut Report, server: &RedisServer, name: &str, commands: f64, cpu: Duration, started: Instant) {
+fn finish(
+    report: &mut Report,
+    server: &RedisServer,
+    name: &str,
+    commands: f64,
+    cpu: Duration,
+    started: Instant,
+) {
     let time = started.elapsed().as_secs_f64();
     let commands = commands_run(server) - commands;
     report.note(&format!("{name}, time"), time, "s");

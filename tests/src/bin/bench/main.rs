@@ -4,7 +4,12 @@
 //! to another (a wake-up across two cores costs several times one within a core, and a scheduler that
 //! changes its mind would measure itself), prints a table, and writes `target/bench.json`.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a benchmark stops at the first surprise")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a benchmark stops at the first surprise"
+)]
 
 mod baseline;
 mod crowd;

@@ -26,7 +26,9 @@ pub fn blocking_redis(server: &RedisServer, report: &mut Report) {
     let (mut ours, mut bare) = (Vec::new(), Vec::new());
     for _ in 0..TURNS {
         timed(&mut ours, || lock.acquire(LockOptions::new()).unwrap().release().unwrap());
-        timed(&mut bare, || bare_pair(&mut connection, &script, "bench:bare", "0123456789abcdef0123456789abcdef"));
+        timed(&mut bare, || {
+            bare_pair(&mut connection, &script, "bench:bare", "0123456789abcdef0123456789abcdef")
+        });
     }
     compare_percentiles(report, "redis pair, blocking", ours, bare);
 }
@@ -38,14 +40,20 @@ pub fn blocking_sqlite(url: &str, report: &mut Report) {
     let path = format!("{}-bare", url.trim_start_matches("sqlite:"));
     let mut bare_file = Connection::open(path).unwrap();
     bare_file
-        .execute_batch("PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; CREATE TABLE l (k TEXT PRIMARY KEY, v TEXT)")
+        .execute_batch(
+            "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; CREATE TABLE l (k TEXT PRIMARY KEY, v TEXT)",
+        )
         .unwrap();
     let (mut ours, mut bare) = (Vec::new(), Vec::new());
     for _ in 0..TURNS {
         timed(&mut ours, || lock.acquire(LockOptions::new()).unwrap().release().unwrap());
         timed(&mut bare, || {
-            for sql in ["INSERT OR IGNORE INTO l VALUES ('a', 'token')", "DELETE FROM l WHERE k = 'a' AND v = 'token'"] {
-                let transaction = bare_file.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate).unwrap();
+            for sql in [
+                "INSERT OR IGNORE INTO l VALUES ('a', 'token')",
+                "DELETE FROM l WHERE k = 'a' AND v = 'token'",
+            ] {
+                let transaction =
+                    bare_file.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate).unwrap();
                 transaction.prepare_cached(sql).unwrap().execute([]).unwrap();
                 transaction.commit().unwrap();
             }
@@ -104,7 +112,8 @@ async fn bare_turn(connection: &redis::aio::MultiplexedConnection) -> Duration {
                     set.arg(&key).arg(token).arg("NX").arg("PX").arg(30_000);
                     let set: Option<String> = set.query_async(&mut connection).await.unwrap();
                     assert!(set.is_some());
-                    let deleted: i32 = script.key(&key).arg(token).invoke_async(&mut connection).await.unwrap();
+                    let deleted: i32 =
+                        script.key(&key).arg(token).invoke_async(&mut connection).await.unwrap();
                     assert_eq!(deleted, 1);
                 }
             })

@@ -16,7 +16,8 @@ impl Report {
     pub fn compare(&mut self, name: &str, ours: f64, baseline: f64, unit: &str) {
         let ratio = ours / baseline;
         println!("{name:<58} {ours:>11.3} {baseline:>11.3} {unit:<10} ratio {ratio:.3}");
-        self.rows.push(json!({"name": name, "ours": ours, "baseline": baseline, "ratio": ratio, "unit": unit}));
+        self.rows
+            .push(json!({"name": name, "ours": ours, "baseline": baseline, "ratio": ratio, "unit": unit}));
     }
 
     /// A figure that has no baseline.

@@ -2,7 +2,6 @@
 
 mod file;
 mod fork;
-mod timing;
 mod verbs;
 
 use std::path::{Path, PathBuf};
