@@ -2,7 +2,8 @@
 //!
 //! `make bench` runs it. It starts a Redis server of its own, pins the server to one core and the clients
 //! to another (a wake-up across two cores costs several times one within a core, and a scheduler that
-//! changes its mind would measure itself), prints a table, and writes `target/bench.json`.
+//! changes its mind would measure itself), prints a table, and writes `target/bench.json`. Names of
+//! sections as arguments run only those.
 
 #![allow(
     clippy::unwrap_used,
@@ -47,14 +48,21 @@ fn main() {
     let directory = tempfile::tempdir().unwrap();
     let file = format!("sqlite:{}", directory.path().join("bench.db").display());
 
+    let sections: [(&str, &dyn Fn(&mut Report)); 7] = [
+        ("pair", &|report| pair::blocking_redis(&server, report)),
+        ("async", &|report| pair::async_redis(&server, report)),
+        ("sqlite-pair", &|report| pair::blocking_sqlite(&file, report)),
+        ("hand-over", &|report| hand_over::redis(&server, report)),
+        ("sqlite-hand-over", &|report| hand_over::sqlite(&file, report)),
+        ("waiters", &|report| crowd::waiters(&server, report)),
+        ("renewals", &|report| crowd::renewals(&server, report)),
+    ];
     let mut report = Report::default();
-    pair::blocking_redis(&server, &mut report);
-    pair::async_redis(&server, &mut report);
-    pair::blocking_sqlite(&file, &mut report);
-    hand_over::redis(&server, &mut report);
-    hand_over::sqlite(&file, &mut report);
-    crowd::waiters(&server, &mut report);
-    crowd::renewals(&server, &mut report);
+    for (name, run) in sections {
+        if arguments.is_empty() || arguments.iter().any(|wanted| wanted == name) {
+            run(&mut report);
+        }
+    }
     report.finish();
 }
 
@@ -68,7 +76,7 @@ fn pin_clients() -> bool {
     }
     let program = env::current_exe().unwrap();
     // Returns only if it could not be started.
-    let _ = Command::new("taskset").args(["-c", CLIENT_CORE]).arg(program).env(PINNED, "1").exec();
+    let _ = Command::new("taskset").args(["-c", CLIENT_CORE]).arg(program).args(env::args().skip(1)).env(PINNED, "1").exec();
     false
 }
 
