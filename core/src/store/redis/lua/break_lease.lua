@@ -11,7 +11,7 @@ end
 
 -- A foreign value or a cooldown ends no lease of ours: the last one ended before it.
 local broken = ours(value) and value ~= '@COOLDOWN_MARKER' and redis.call('HGET', KEYS[2], 'fence')
-local entry = hand_off(false)
+local entry = hand_off(redis.call('TIME'), false)
 if broken then
   redis.call('HSET', KEYS[2], 'broken', broken)
   redis.call('PEXPIRE', KEYS[2], @META_TTL)

@@ -1,6 +1,5 @@
 -- Shared: remember the token as ended, so that a late copy of its acquire changes nothing.
-local function end_token()
-  local time = redis.call('TIME')
+local function end_token(time)
   local until_ms = time[1] * 1000 + math.floor(time[2] / 1000) + @ENDED_TTL
   redis.call('SET', KEYS[5], '1', 'PX', @ENDED_TTL)
   redis.call('HSET', KEYS[2], 'ended_until', string.format('%.0f', until_ms))

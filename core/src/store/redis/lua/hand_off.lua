@@ -52,8 +52,7 @@ end
 
 -- Takes the lock from its present value and offers it to the next waiter; returns the entry to wake.
 -- All reads come first; the first write is a removing one, so that it works when memory is full.
-local function hand_off(foreign_share)
-  local time = redis.call('TIME')
+local function hand_off(time, foreign_share)
   local now_us = time[1] * 1000000 + time[2]
   local now = math.floor(now_us / 1000)
   local token, entry, dead = next_waiter(now, nil)

@@ -12,11 +12,12 @@ redis.call('HGET', KEYS[2], 'fence')
 redis.call('HGET', KEYS[4], ARGV[1])
 redis.call('ZREM', KEYS[3], ARGV[1])
 redis.call('HDEL', KEYS[4], ARGV[1])
+local time = redis.call('TIME')
 local entry
 if value == ARGV[1] then
-  entry = hand_off(ARGV[2] == '1')
+  entry = hand_off(time, ARGV[2] == '1')
 end
-end_token()
+end_token(time)
 if entry then
   wake(entry)
 end

@@ -18,6 +18,7 @@ end
 -- include hand_off.lua
 -- include end_token.lua
 
+local time = redis.call('TIME')
 local entry
 if cooldown > 0 then
   -- Read only so that a record of another type fails before anything is written.
@@ -25,10 +26,10 @@ if cooldown > 0 then
   redis.call('PEXPIRE', KEYS[1], cooldown)
   redis.call('SET', KEYS[1], '@COOLDOWN_MARKER', 'PX', cooldown)
 else
-  entry = hand_off(ARGV[4] == '1')
+  entry = hand_off(time, ARGV[4] == '1')
 end
 if resent then
-  end_token()
+  end_token(time)
 end
 if entry then
   wake(entry)

@@ -1,0 +1,230 @@
+//! The rules for one completed script.
+
+use std::collections::BTreeSet;
+
+use stanchion::ACL_RULE;
+use stanchion::store::redis::script::{Code, SCRIPTS};
+
+use crate::lexer::{KEYWORDS, Word, bracketed, words};
+use crate::paths::{Write, paths};
+
+/// Names a script may use without declaring them.
+const GLOBALS: [&str; 9] = ["redis", "KEYS", "ARGV", "tonumber", "math", "string", "unpack", "ipairs", "type"];
+/// Fields of the libraries that scripts may use. math.random is not: its sequence is the same every time.
+const FIELDS: [&str; 12] =
+    ["call", "pcall", "sha1hex", "floor", "ceil", "max", "min", "format", "find", "match", "gsub", "sub"];
+
+/// What is wrong with a script; empty if nothing is.
+pub fn check(verb: &str, text: &str) -> Vec<String> {
+    let mut wrong = Vec::new();
+    if text.starts_with("#!") {
+        wrong.push("a shebang: scripts must run on servers that do not know it".into());
+    }
+    let words = words(text.strip_prefix("#!lua").unwrap_or(text));
+    check_commands(&words, &mut wrong);
+    check_indexes("KEYS", &words, &mut wrong);
+    check_indexes("ARGV", &words, &mut wrong);
+    check_names(&words, &mut wrong);
+    check_numbers(&words, &mut wrong);
+    check_codes(&words, &mut wrong);
+    if wrong.is_empty() {
+        check_paths(verb, &words, &mut wrong);
+    }
+    wrong
+}
+
+/// The command's words at each place where `redis.call` or `redis.pcall` is written.
+fn check_commands(words: &[Word], wrong: &mut Vec<String>) {
+    let mut keys_seen = 0;
+    for at in positions(words, "redis") {
+        let field = words.get(at + 2).and_then(Word::name).unwrap_or_default();
+        if field == "sha1hex" {
+            continue;
+        }
+        if !["call", "pcall"].contains(&field) || !words.get(at + 3).is_some_and(|word| word.is("(")) {
+            wrong.push("redis.call is used other than by calling it".into());
+            continue;
+        }
+        let (arguments, _) = bracketed(words, at + 3);
+        let Some(Word::Text(command)) = arguments.first() else {
+            wrong.push("a command is not a literal".into());
+            continue;
+        };
+        if command == "PUBLISH" && field == "call" {
+            wrong.push("PUBLISH by call: its failure would end the script after its writes".into());
+        }
+        if command != "PUBLISH" && field == "pcall" {
+            wrong.push(format!("{command} by pcall: its failure would go unnoticed"));
+        }
+        if !ACL_RULE.contains(&format!("+{}", command.to_lowercase())) {
+            wrong.push(format!("{command} is not in the documented ACL rule"));
+        }
+        let key = matches!(arguments, [_, comma, keys, open, Word::Number(_), close, ..]
+            if comma.is(",") && keys.is("KEYS") && open.is("[") && close.is("]"))
+            && arguments.get(6).is_none_or(|word| word.is(","));
+        if key {
+            keys_seen += 1;
+        } else if !["TIME", "PUBLISH"].contains(&&**command) {
+            wrong.push(format!("the key of {command} is not a literal KEYS[n]"));
+        }
+    }
+    if positions(words, "KEYS").count() > keys_seen {
+        wrong.push("KEYS is used other than as a command's key".into());
+    }
+}
+
+/// Indexes are literals, and none is left out.
+fn check_indexes(table: &str, words: &[Word], wrong: &mut Vec<String>) {
+    if used_indexes(table, words).is_none() {
+        wrong.push(format!("{table} has an index that is not a literal"));
+    }
+    let used = used_indexes(table, words).unwrap_or_default();
+    if used.iter().copied().ne(1..=used.len()) {
+        wrong.push(format!("{table} has gaps: {used:?}"));
+    }
+}
+
+/// The literal indexes of a table; `None` if one is no literal.
+pub fn used_indexes(table: &str, words: &[Word]) -> Option<BTreeSet<usize>> {
+    positions(words, table)
+        .map(|at| match &words[at + 1..] {
+            [open, Word::Number(number), close, ..] if open.is("[") && close.is("]") => number.parse().ok(),
+            _ => None,
+        })
+        .collect()
+}
+
+/// Everything is declared or known. A global that is not would be nil, or an error in the middle.
+fn check_names(words: &[Word], wrong: &mut Vec<String>) {
+    let mut declared: BTreeSet<&str> = BTreeSet::new();
+    for (at, word) in words.iter().enumerate() {
+        if word.is("function") {
+            declared.extend(words[at + 1].name());
+            let Some(open) = (at..at + 3).find(|at| words[*at].is("(")) else { continue };
+            declared.extend(bracketed(words, open).0.iter().filter_map(Word::name));
+        } else if word.is("local") || word.is("for") {
+            let names = words[at + 1..].iter().take_while(|word| word.name().is_some() || word.is(","));
+            declared.extend(names.filter_map(Word::name));
+        }
+    }
+    for (at, word) in words.iter().enumerate() {
+        let Word::Name(name) = word else { continue };
+        let is_field = at > 0 && words[at - 1].is(".");
+        let known = match is_field {
+            true => FIELDS.contains(&&**name),
+            false => {
+                KEYWORDS.contains(&&**name) || GLOBALS.contains(&&**name) || declared.contains(&**name)
+            }
+        };
+        if !known {
+            wrong.push(format!("{name} is not allowed, or not declared"));
+        }
+    }
+    for (at, word) in words.iter().enumerate() {
+        if word.is("function") && !words.get(at.wrapping_sub(1)).is_some_and(|word| word.is("local")) {
+            wrong.push("a function that is not a local function with a name".into());
+        }
+        if word.is("while") || word.is("repeat") {
+            wrong.push("a loop without a bound".into());
+        }
+    }
+}
+
+/// Numbers become text by `%.0f` only.
+fn check_numbers(words: &[Word], wrong: &mut Vec<String>) {
+    for (at, word) in words.iter().enumerate() {
+        if word.is("..") {
+            // The only text that is put together is a channel's name, from a literal and a part of an entry.
+            let published = matches!(words.get(at.wrapping_sub(3)), Some(Word::Text(word)) if word == "PUBLISH");
+            if !published || !matches!(words[at - 1], Word::Text(_)) {
+                wrong.push("`..`: it builds a key, or shortens a number to 14 digits".into());
+            }
+        }
+        if word.is("format") {
+            let Some(Word::Text(pattern)) = words.get(at + 2) else {
+                wrong.push("string.format without a literal pattern".into());
+                continue;
+            };
+            let plain = pattern.replace("%.0f", "").replace("%s", "");
+            if plain.contains('%') {
+                wrong.push(format!("string.format({pattern:?}): numbers are written by %.0f"));
+            }
+        }
+    }
+}
+
+/// Every reply begins with a code that the Rust side knows.
+fn check_codes(words: &[Word], wrong: &mut Vec<String>) {
+    for at in positions(words, "return") {
+        if !words.get(at + 1).is_some_and(|word| word.is("{")) {
+            continue;
+        }
+        let (fields, _) = bracketed(words, at + 1);
+        let first = fields.split(|word| word.is(",")).next().unwrap_or_default();
+        let numbers = |word: &Word| match word {
+            Word::Number(number) => Some(number.clone()),
+            _ => None,
+        };
+        let codes: Vec<String> = first.iter().filter_map(numbers).collect();
+        // A choice is "condition and 2 or 3".
+        let plain = first.iter().all(|word| !matches!(word, Word::Sign(_) | Word::Text(_)));
+        let known = |number: &String| number.parse().ok().and_then(Code::from_number).is_some();
+        if !plain || codes.is_empty() || !codes.iter().all(known) {
+            wrong.push(format!("a reply begins with {codes:?}, which is no code"));
+        }
+    }
+}
+
+/// Verbs that have to work when memory is full begin with a removing or expiring write; those that take
+/// memory begin with an adding one, so that they fail whole. Only a script's first write is checked by the
+/// server.
+fn check_paths(verb: &str, words: &[Word], wrong: &mut Vec<String>) {
+    let allowed = match verb {
+        "acquire" | "resume" => Some(Write::Adding),
+        "release" | "leave" | "extend" | "break_lease" => Some(Write::Removing),
+        _ => None,
+    };
+    for path in paths(words) {
+        if path.times > 1 {
+            wrong.push("TIME twice on one path: the two may differ".into());
+        }
+        if path.late {
+            wrong.push("a command after PUBLISH: where it is denied, that would be skipped or seen early".into());
+        }
+        if path.first_write.is_some() && path.first_write != allowed {
+            wrong.push(format!("a path of {verb} begins with a write that is {:?}", path.first_write.unwrap()));
+        }
+    }
+    wrong.dedup();
+}
+
+fn positions<'a>(words: &'a [Word], name: &'a str) -> impl Iterator<Item = usize> + 'a {
+    words.iter().enumerate().filter(move |(_, word)| word.is(name)).map(|(at, _)| at)
+}
+
+#[test]
+fn every_script_keeps_every_rule() {
+    assert_eq!(SCRIPTS.all().len(), 7);
+    for (verb, script) in SCRIPTS.all() {
+        let wrong = check(verb, &script.text);
+        assert!(wrong.is_empty(), "{verb}: {wrong:#?}");
+    }
+}
+
+#[test]
+fn every_right_in_the_documented_rule_is_needed() {
+    let text: String = SCRIPTS.all().iter().map(|(_, script)| script.text.clone()).collect();
+    // What the client itself sends, outside of scripts.
+    let plain = ["@connection", "eval", "evalsha", "script|load", "info", "scan", "subscribe"];
+    for right in ACL_RULE.split_whitespace().filter_map(|word| word.strip_prefix('+')) {
+        let used = text.contains(&format!("'{}'", right.to_uppercase()));
+        assert!(used || plain.contains(&right), "{right} is not used");
+    }
+}
+
+#[test]
+fn the_hash_of_each_script_is_its_own() {
+    for (verb, script) in SCRIPTS.all() {
+        assert_eq!(redis::Script::new(&script.text).get_hash(), script.sha, "{verb}");
+    }
+}

@@ -1,0 +1,134 @@
+//! The source files: headers, and what they say about keys, arguments and replies.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+use stanchion::store::redis::script::SCRIPTS;
+
+use crate::lexer::words;
+use crate::rules::used_indexes;
+
+/// Files with what several verbs share.
+const SHARED: [&str; 3] = ["absence", "end_token", "hand_off"];
+
+fn sources() -> BTreeMap<String, String> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../core/src/store/redis/lua");
+    let read = |entry: std::io::Result<fs::DirEntry>| {
+        let path = entry.unwrap().path();
+        (path.file_stem().unwrap().to_str().unwrap().to_owned(), fs::read_to_string(&path).unwrap())
+    };
+    fs::read_dir(folder).unwrap().map(read).collect()
+}
+
+/// The header: its comment lines, with continued ones joined.
+fn header(source: &str) -> String {
+    let lines = source.lines().map_while(|line| line.strip_prefix("-- "));
+    lines.fold(String::new(), |text, line| {
+        let joint = if line.starts_with("  ") { " " } else { "\n" };
+        text + joint + line.trim()
+    })
+}
+
+fn field<'a>(header: &'a str, name: &str) -> &'a str {
+    header.lines().find_map(|line| line.strip_prefix(name)).unwrap_or_else(|| panic!("no {name} in {header}")).trim()
+}
+
+/// The numbers in "1 lock, 2 meta, ...": how many there are, if they are in order.
+fn numbered(list: &str) -> usize {
+    let mut count = 0;
+    for word in list.split([' ', ',', ';', ':']) {
+        if word.parse() == Ok(count + 1) {
+            count += 1;
+        }
+    }
+    count
+}
+
+#[test]
+fn there_is_one_file_per_verb_and_per_shared_part() {
+    let mut expected: Vec<_> = SCRIPTS.all().iter().map(|(verb, _)| *verb).chain(SHARED).collect();
+    expected.sort_unstable();
+    assert_eq!(sources().keys().collect::<Vec<_>>(), expected);
+}
+
+#[test]
+fn every_file_says_what_it_is_for() {
+    for (name, source) in sources() {
+        let header = header(&source);
+        let purpose = header.trim().lines().next().unwrap_or_default();
+        assert!(purpose.len() > 15, "{name}.lua begins with {purpose:?}");
+        assert_eq!(purpose.starts_with("Shared"), SHARED.contains(&&*name), "{name}");
+    }
+}
+
+#[test]
+fn every_verb_lists_its_keys_arguments_and_replies() {
+    let sources = sources();
+    for (verb, script) in SCRIPTS.all() {
+        let header = header(&sources[verb]);
+        let words = words(&script.text);
+        let used = |table| used_indexes(table, &words).unwrap().len();
+        assert_eq!(numbered(field(&header, "keys:")), used("KEYS"), "{verb}: keys");
+        let arguments = field(&header, "args:");
+        assert_eq!(numbered(arguments), used("ARGV"), "{verb}: {arguments}");
+        assert!(field(&header, "returns:").starts_with("{@"), "{verb}: returns");
+    }
+}
+
+/// The codes in the header are the codes in the text, so that the header cannot be out of date.
+#[test]
+fn every_code_is_in_the_header() {
+    let sources = sources();
+    for (verb, _) in SCRIPTS.all() {
+        let source = &sources[verb];
+        let shared: String = SHARED
+            .iter()
+            .filter(|part| source.contains(&format!("-- include {part}.lua")))
+            .map(|part| sources[*part].clone())
+            .collect();
+        let code: String = source.lines().filter(|line| !line.trim().starts_with("--")).collect::<Vec<_>>().join("\n");
+        let mut used = codes(&code);
+        used.extend(codes(&shared));
+        used.sort();
+        used.dedup();
+        let mut told: Vec<_> = names(field(&header(source), "returns:"));
+        told.sort();
+        told.dedup();
+        assert_eq!(told, used, "{verb}");
+    }
+}
+
+/// The names of codes at the beginning of replies.
+fn codes(code: &str) -> Vec<String> {
+    let replies = code.split("return {").skip(1);
+    replies.flat_map(|reply| names(reply.split([',', '}']).next().unwrap_or_default())).collect()
+}
+
+/// What begins with `@`.
+fn names(text: &str) -> Vec<String> {
+    let name = |part: &str| {
+        let end = part.find(|letter: char| !letter.is_ascii_uppercase() && letter != '_').unwrap_or(part.len());
+        part[..end].to_owned()
+    };
+    text.split('@').skip(1).map(name).collect()
+}
+
+/// A number written where a code or a constant belongs would not follow the Rust side.
+#[test]
+fn no_reply_code_is_written_as_a_number() {
+    for (name, source) in sources() {
+        for reply in source.split("return {").skip(1) {
+            let first = reply.split([',', '}']).next().unwrap_or_default();
+            assert!(first.contains('@') && !first.contains(char::is_numeric), "{name}: return {{{first}");
+        }
+    }
+}
+
+#[test]
+fn scripts_are_short() {
+    for (name, source) in sources() {
+        let lines = source.lines().filter(|line| !line.trim().is_empty()).count();
+        assert!(lines <= 130, "{name}.lua has {lines} lines: look for the second thing hiding in it");
+    }
+}
