@@ -33,7 +33,7 @@ pub enum Fault {
     CutBefore,
     /// The server performs it, and the connection is cut instead of a reply.
     CutAfter,
-    /// The reply is replaced by these bytes.
+    /// The reply is replaced by these bytes. A SUBSCRIBE is answered so without the server.
     Rewrite(Vec<u8>),
 }
 
@@ -87,8 +87,11 @@ impl Proxy {
     pub fn start(server: &RedisServer) -> Self {
         let mut raw = server.raw();
         for (_, script) in SCRIPTS.all() {
-            let sha: String =
-                redis::cmd("SCRIPT").arg("LOAD").arg(&script.text).query(&mut raw).expect("the script is valid");
+            let sha: String = redis::cmd("SCRIPT")
+                .arg("LOAD")
+                .arg(&script.text)
+                .query(&mut raw)
+                .expect("the script is valid");
             assert_eq!(sha, script.sha);
         }
         Self::to_port(server.port())
@@ -266,6 +269,10 @@ impl Shared {
                 }
                 Some(Fault::CutBefore) => return Ok(()),
                 Some(Fault::DelayRequest(time)) => thread::sleep(*time),
+                Some(Fault::Rewrite(bytes)) if incoming.verb == "SUBSCRIBE" => {
+                    link.client.try_clone()?.write_all(bytes)?;
+                    continue;
+                }
                 _ => {}
             }
             let is_duplicated = fault == Some(Fault::Duplicate);

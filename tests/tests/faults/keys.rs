@@ -7,10 +7,10 @@ use std::time::Instant;
 
 use redis::Connection;
 use stanchion::{ErrorKind, HeldAs, LossReason};
+use stanchion_tests::RedisServer;
 use stanchion_tests::faces::{AnyClient, Face};
 use stanchion_tests::stores::{Bench, Kind};
 use stanchion_tests::wait::{SOON, eventually, task};
-use stanchion_tests::RedisServer;
 
 use crate::{SLACK, assert_within, fixed, ms, open, renewed};
 

@@ -52,18 +52,22 @@ macro_rules! on_shared_stores {
 }
 
 mod cancelled;
+mod garbled;
 mod holders;
 mod keys;
 mod replies;
 mod rights;
+mod servers;
+mod transports;
 mod waiters;
 
 use std::time::{Duration, Instant};
 
 use stanchion::{Client, LockOptions};
 use stanchion_tests::actor::Actor;
-use stanchion_tests::faces::{AnyClient, Face};
+use stanchion_tests::faces::{AnyClient, AnyLease, Face};
 use stanchion_tests::stores::Bench;
+use stanchion_tests::wait::{SOON, eventually};
 
 /// The longest pause between two polls of a waiter.
 const POLL: Duration = Duration::from_millis(750);
@@ -97,6 +101,13 @@ fn actor(bench: &Bench) -> Actor {
         Face::Async => "async",
     };
     Actor::connected(env!("CARGO_BIN_EXE_actor"), bench.url(), face)
+}
+
+/// Waits until the keeper has prolonged the lease.
+#[track_caller]
+fn wait_for_renewal(lease: &AnyLease) {
+    let mut last = lease.remaining();
+    eventually(SOON, || lease.remaining() > std::mem::replace(&mut last, lease.remaining()));
 }
 
 /// Fails unless at most `bound` and the machine's slack have passed.

@@ -27,7 +27,8 @@ const PATIENCE: Duration = Duration::from_secs(30);
 const CHILD_SECONDS: u32 = 60;
 
 fn main() {
-    let mut actor = Actor { who: "parent", client: None, leases: Vec::new(), busy: Arc::default(), started: 0 };
+    let mut actor =
+        Actor { who: "parent", client: None, leases: Vec::new(), busy: Arc::default(), started: 0 };
     for line in io::stdin().lines() {
         actor.obey(&line.unwrap());
     }
@@ -58,7 +59,11 @@ impl Actor {
         }
         let words: Vec<&str> = line.split_whitespace().collect();
         let reply = self.perform(&words);
-        self.say(reply.unwrap_or_else(|error| json!({ "error": error.kind().name(), "message": error.to_string() })));
+        self.say(
+            reply.unwrap_or_else(
+                |error| json!({ "error": error.kind().name(), "message": error.to_string() }),
+            ),
+        );
     }
 
     /// One write per line: parent and child share the pipe.
