@@ -102,12 +102,14 @@ impl Held {
         }
         let mut state = locked(&self.cell.state);
         let deadline = state.deadline();
+        let may_have_ended = state.acquire_resent || self.live.clock.now() >= deadline;
         state.end();
         let request = Request::Release(Release {
             name: self.name.clone(),
             token: self.token.clone(),
             cooldown,
             acquire_resent: state.acquire_resent,
+            own_fence: may_have_ended.then_some(self.fence),
             foreign_share: self.live.settings.foreign_share,
         });
         let farewell = state.farewell();

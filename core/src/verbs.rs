@@ -145,6 +145,9 @@ pub struct Release {
     pub cooldown: Option<Duration>,
     /// Remember the token as ended: a late copy of an acquire may still be on its way.
     pub acquire_resent: bool,
+    /// The lease's fence, if it may have ended before: a late copy of its acquire can have got in line
+    /// again, and the lock may be offered to the token anew. That is told apart by the fence.
+    pub own_fence: Option<Fence>,
     /// Give lockers of other kinds a turn after many hand-offs in a row.
     pub foreign_share: bool,
 }

@@ -30,6 +30,7 @@ fn the_documented_rule_is_enough() {
     let cooldown = stanchion::verbs::Release {
         cooldown: Some(std::time::Duration::from_millis(700)),
         acquire_resent: true,
+        own_fence: None,
         ..release(9)
     };
     let calls = [

@@ -13,6 +13,8 @@ pub struct Checker {
     by_token: HashMap<String, usize>,
     /// Tokens whose leave or release was carried out at the store.
     ended: HashSet<String>,
+    /// Tokens whose owners were told that the lease is gone.
+    refused: HashSet<String>,
     /// The highest fence the protected resource has seen.
     resource: Fence,
     /// When each token was first granted the lock at the store.
@@ -63,7 +65,10 @@ impl Checker {
                 return Err(format!("L3: fence {} follows fence {}", lease.fence, other.fence));
             }
             if now < other.until() {
-                return Err(format!("L2: fence {} began while fence {} was still valid", lease.fence, other.fence));
+                return Err(format!(
+                    "L2: fence {} began while fence {} was still valid",
+                    lease.fence, other.fence
+                ));
             }
         }
         Ok(())
@@ -95,10 +100,18 @@ impl Checker {
         }
     }
 
+    /// An owner was told that its lease is gone.
+    pub fn refused(&mut self, token: &Token) {
+        self.refused.insert(token.as_str().to_owned());
+    }
+
     /// An owner that believes in its lease writes to the protected resource.
-    pub fn writes(&mut self, now: Moment, fence: Fence) -> Checked {
+    pub fn writes(&mut self, token: &Token, fence: Fence) -> Checked {
+        if self.refused.contains(token.as_str()) {
+            return Err(format!("L6: the owner of fence {fence} wrote after it was told of its loss"));
+        }
         if fence < self.resource && self.breaks.is_empty() {
-            return Err(format!("L1: a valid holder's fence {fence} came after {} at {now:?}", self.resource));
+            return Err(format!("L1: a valid holder's fence {fence} came after {}", self.resource));
         }
         self.resource = self.resource.max(fence);
         Ok(())

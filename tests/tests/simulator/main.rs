@@ -32,7 +32,8 @@ fn schedules() {
         }
         return;
     }
-    let count = env::var("STANCHION_SCHEDULES").ok().and_then(|count| count.parse().ok()).unwrap_or(SCHEDULES);
+    let count =
+        env::var("STANCHION_SCHEDULES").ok().and_then(|count| count.parse().ok()).unwrap_or(SCHEDULES);
     let started = Instant::now();
     let tally = play_all(count, None).unwrap_or_else(|(seed, broken)| panic!("seed {seed}: {broken}"));
     let seconds = started.elapsed().as_secs_f64();

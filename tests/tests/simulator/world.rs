@@ -57,8 +57,8 @@ pub enum Mutant {
     NeverPolls,
     /// Every poll is a new call: the waiter loses its place in line.
     PollLosesPlace,
-    /// An extension may prolong a lease of another.
-    BlindExtend,
+    /// The owner goes on although a renewal was refused.
+    IgnoresRefusal,
 }
 
 impl Mutant {
@@ -72,7 +72,7 @@ impl Mutant {
         Self::IgnoresDeadline,
         Self::NeverPolls,
         Self::PollLosesPlace,
-        Self::BlindExtend,
+        Self::IgnoresRefusal,
     ];
 }
 
@@ -128,18 +128,47 @@ type Played<T = ()> = Result<T, String>;
 #[derive(Debug)]
 enum Event {
     /// A request reaches the store.
-    Arrive { client: usize, life: u32, route: Route, number: u32, request: Box<Request> },
+    Arrive {
+        client: usize,
+        life: u32,
+        route: Route,
+        number: u32,
+        request: Box<Request>,
+    },
     /// A reply reaches its client.
-    Deliver { client: usize, life: u32, route: Route, number: u32, result: Result<Reply, Failure> },
+    Deliver {
+        client: usize,
+        life: u32,
+        route: Route,
+        number: u32,
+        result: Result<Reply, Failure>,
+    },
     /// A hint reaches its client.
-    Hint { client: usize, life: u32, op: u64 },
+    Hint {
+        client: usize,
+        life: u32,
+        op: u64,
+    },
     /// A timer of a client runs out.
-    Wake { client: usize, life: u32 },
+    Wake {
+        client: usize,
+        life: u32,
+    },
     /// A client thinks about what to do next.
-    Act { client: usize, life: u32 },
-    Cancel { client: usize },
-    Freeze { client: usize, time: Duration },
-    Kill { client: usize },
+    Act {
+        client: usize,
+        life: u32,
+    },
+    Cancel {
+        client: usize,
+    },
+    Freeze {
+        client: usize,
+        time: Duration,
+    },
+    Kill {
+        client: usize,
+    },
 }
 
 struct Scheduled {
@@ -306,6 +335,7 @@ impl<'f> World<'f> {
             token,
             cooldown: None,
             acquire_resent: false,
+            own_fence: None,
             foreign_share: false,
         };
         self.store(0, &Request::Release(release));
@@ -417,7 +447,9 @@ impl<'f> World<'f> {
 
     fn spread_hints(&mut self) {
         for client in 0..self.clients.len() {
-            let Some(Op { id, kind: OpKind::Acquire { place, .. }, .. }) = &self.clients[client].op else { continue };
+            let Some(Op { id, kind: OpKind::Acquire { place, .. }, .. }) = &self.clients[client].op else {
+                continue;
+            };
             if place.take_hint() {
                 let op = *id;
                 self.tally.hand_offs += 1;
@@ -443,7 +475,9 @@ impl<'f> World<'f> {
         {
             *fence &= !0xF_FFFF;
         }
-        if let (Request::Acquire(acquire), Reply::Acquire(AcquireReply::Granted { fence, .. })) = (request, &reply) {
+        if let (Request::Acquire(acquire), Reply::Acquire(AcquireReply::Granted { fence, .. })) =
+            (request, &reply)
+        {
             self.granted_to.insert(*fence, acquire.token.as_str().to_owned());
         }
         if self.calm
@@ -464,6 +498,7 @@ impl<'f> World<'f> {
                     token: token.clone(),
                     cooldown: None,
                     acquire_resent: false,
+                    own_fence: None,
                     foreign_share: *foreign_share,
                 };
                 self.store(client, &Request::Release(release));
@@ -471,13 +506,10 @@ impl<'f> World<'f> {
             }
             _ => self.store(client, request),
         };
-        match (self.mutant, request, &reply) {
-            (Some(Mutant::BlindRelease), _, Reply::Release(ReleaseReply::Gone(_))) => {
+        match (self.mutant, &reply) {
+            (Some(Mutant::BlindRelease), Reply::Release(ReleaseReply::Gone(_))) => {
                 self.store(client, &Request::BreakLease(BreakLease { name: self.name.clone() }));
                 Reply::Release(ReleaseReply::Released)
-            }
-            (Some(Mutant::BlindExtend), Request::Extend(extend), Reply::Extend(ExtendReply::Gone(_))) => {
-                Reply::Extend(ExtendReply::Extended(extend.ttl))
             }
             _ => reply,
         }
@@ -486,9 +518,10 @@ impl<'f> World<'f> {
     fn store(&mut self, client: usize, request: &Request) -> Reply {
         self.tally.store_steps += 1;
         let until = self.now + Duration::from_secs(5);
-        self.fleet.stores[client].0.perform(request, until).unwrap_or_else(|failure| {
-            panic!("seed {}: the store failed: {}", self.seed, failure.message)
-        })
+        self.fleet.stores[client]
+            .0
+            .perform(request, until)
+            .unwrap_or_else(|failure| panic!("seed {}: the store failed: {}", self.seed, failure.message))
     }
 
     /// The fence of a lease that this request has no business with.
@@ -639,7 +672,10 @@ impl<'f> World<'f> {
             self.run_errand(client, request);
         }
         match (op.kind, outcome) {
-            (OpKind::Acquire { token, renews, ttl_ms, .. }, Outcome::Acquired(Ok(Acquired::Granted(grant)))) => {
+            (
+                OpKind::Acquire { token, renews, ttl_ms, .. },
+                Outcome::Acquired(Ok(Acquired::Granted(grant))),
+            ) => {
                 return self.granted(client, token, renews, ttl_ms, &grant);
             }
             (OpKind::Release { token, fence, deadline, first_sent, .. }, Outcome::Answered(Ok(answer))) => {
@@ -697,7 +733,9 @@ impl<'f> World<'f> {
     /// The owner writes to the resource, if it believes in its lease.
     fn write(&mut self, client: usize) -> Played {
         match &self.clients[client].lease {
-            Some(lease) if self.now < lease.state.deadline() => self.checker.writes(self.now, lease.state.fence()),
+            Some(lease) if self.now < lease.state.deadline() => {
+                self.checker.writes(&lease.token, lease.state.fence())
+            }
             _ => Ok(()),
         }
     }
@@ -713,13 +751,17 @@ impl<'f> World<'f> {
     /// As the drivers do: a reply that has not come in time counts as lost.
     fn give_up_on_replies(&mut self, client: usize) {
         let now = self.now;
-        let SimClient { op: Some(op), drops_late_replies: true, .. } = &mut self.clients[client] else { return };
+        let SimClient { op: Some(op), drops_late_replies: true, .. } = &mut self.clients[client] else {
+            return;
+        };
         while let Some(index) = op.awaited.iter().position(|(_, until)| *until <= now) {
             let (number, _) = op.awaited.remove(index);
             let lost = Err(Failure::new(FailureKind::Lost, "no answer"));
             match &mut op.kind {
                 OpKind::Acquire { machine, .. } => machine.reply(now, number, lost),
-                OpKind::Release { machine, .. } | OpKind::Break { machine } => machine.reply(now, number, lost),
+                OpKind::Release { machine, .. } | OpKind::Break { machine } => {
+                    machine.reply(now, number, lost)
+                }
             }
         }
     }
@@ -758,7 +800,8 @@ impl<'f> World<'f> {
                 let Some(lease) = &mut self.clients[client].lease else { return Ok(()) };
                 lease.renewals += 1;
                 lease.renewal = Some((lease.renewals, now, until));
-                let (number, route, deadline) = (lease.renewals, Route::Renewal(lease.id), lease.state.deadline());
+                let (number, route, deadline) =
+                    (lease.renewals, Route::Renewal(lease.id), lease.state.deadline());
                 self.wake_at(client, until.min(deadline));
                 self.send(client, route, number, request);
             }
@@ -802,6 +845,7 @@ impl<'f> World<'f> {
             token: lease.token.clone(),
             cooldown,
             acquire_resent: lease.state.acquire_resent,
+            own_fence: (lease.state.acquire_resent || self.now >= deadline).then_some(fence),
             foreign_share: false,
         });
         let machine = CallMachine::new(request, self.now, self.now + Duration::from_secs(3), self.dice())
@@ -811,7 +855,13 @@ impl<'f> World<'f> {
         self.step(client)
     }
 
-    fn deliver(&mut self, client: usize, route: Route, number: u32, result: Result<Reply, Failure>) -> Played {
+    fn deliver(
+        &mut self,
+        client: usize,
+        route: Route,
+        number: u32,
+        result: Result<Reply, Failure>,
+    ) -> Played {
         match route {
             Route::Op(id) => {
                 let now = self.now;
@@ -848,6 +898,12 @@ impl<'f> World<'f> {
         }
         lease.renewal = None;
         let (before, token) = (lease.state.deadline(), lease.token.clone());
+        if matches!(result, Ok(Reply::Extend(ExtendReply::Gone(_)))) {
+            self.checker.refused(&token);
+            if self.mutant == Some(Mutant::IgnoresRefusal) {
+                return Ok(());
+            }
+        }
         if self.mutant == Some(Mutant::LateReplyRevives)
             && now >= before
             && let Ok(Reply::Extend(ExtendReply::Extended(left))) = result

@@ -96,9 +96,10 @@ fn encode_release(command: &mut Cmd, keys: &LockKeys<'_>, release: &Release) {
     command.arg(5).arg(keys.lock).arg(&keys.meta).arg(&keys.line).arg(&keys.waiters).arg(ended);
     command.arg(release.token.as_str());
     // Each argument costs the server time; the common case has none of these.
-    if release.cooldown.is_some() || release.acquire_resent || release.foreign_share {
-        command.arg(release.cooldown.map_or(0, millis));
-        command.arg(u8::from(release.acquire_resent)).arg(u8::from(release.foreign_share));
+    let Release { cooldown, acquire_resent, own_fence, foreign_share, .. } = release;
+    if cooldown.is_some() || *acquire_resent || own_fence.is_some() || *foreign_share {
+        command.arg(cooldown.map_or(0, millis)).arg(u8::from(*acquire_resent)).arg(u8::from(*foreign_share));
+        command.arg(own_fence.map_or_else(String::new, |fence| fence.to_string()));
     }
 }
 

@@ -14,13 +14,17 @@ pub(super) fn release(step: &Step<'_>, request: &Release) -> rusqlite::Result<Ou
     let Some(row) = row.as_ref().filter(|row| step.value(row) == Some(token)) else {
         return Ok(Reply::Release(ReleaseReply::Gone(absence(row.as_ref()))).into());
     };
+    // The lease has ended before, and the lock was offered to its token anew, for a late copy of its acquire.
+    let gone = request.own_fence.is_some_and(|own| i64::try_from(own) != Ok(row.fence));
+    let gone = gone.then(|| absence(Some(row)));
     let mut wake = None;
-    match request.cooldown.filter(|cooldown| *cooldown > Duration::ZERO) {
+    match request.cooldown.filter(|cooldown| gone.is_none() && *cooldown > Duration::ZERO) {
         Some(cooldown) => step.set(row, COOLDOWN_MARKER, step.now.saturating_add(micros(cooldown)))?,
         None => wake = hand_off(step, row)?,
     }
     if request.acquire_resent {
         step.end_token(row, token)?;
     }
-    Ok(Outcome { reply: Reply::Release(ReleaseReply::Released), wake })
+    let reply = gone.map_or(ReleaseReply::Released, ReleaseReply::Gone);
+    Ok(Outcome { reply: Reply::Release(reply), wake })
 }

@@ -1,11 +1,11 @@
 -- Give the lock back and offer it to the next waiter.
 -- keys:    1 lock, 2 meta, 3 line, 4 waiters, 5 ended
--- args:    1 token; all three or none of: 2 cooldown ms or 0, 3 acquire was sent again 0 or 1,
---          4 foreign share 0 or 1
+-- args:    1 token; all or none of: 2 cooldown ms or 0, 3 acquire was sent again 0 or 1,
+--          4 foreign share 0 or 1, 5 the lease's fence or ""
 -- returns: {@RELEASED} | {@GONE, fence, born, broken, foreign 0 or 1}
 local value = redis.call('GET', KEYS[1])
+-- include absence.lua
 if value ~= ARGV[1] then
-  -- include absence.lua
   return absence(value)
 end
 
@@ -19,8 +19,10 @@ end
 -- include end_token.lua
 
 local time = redis.call('TIME')
+-- The lease has ended before, and the lock was offered to its token anew, for a late copy of its acquire.
+local gone = (ARGV[5] or '') ~= '' and redis.call('HGET', KEYS[2], 'fence') ~= ARGV[5] and absence(value)
 local entry
-if cooldown > 0 then
+if cooldown > 0 and not gone then
   -- Read only so that a record of another type fails before anything is written.
   redis.call('HGET', KEYS[2], 'fence')
   redis.call('PEXPIRE', KEYS[1], cooldown)
@@ -34,4 +36,4 @@ end
 if entry then
   wake(entry)
 end
-return { @RELEASED }
+return gone or { @RELEASED }

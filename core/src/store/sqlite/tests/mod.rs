@@ -95,6 +95,7 @@ fn release_of(lock: &str, number: u64) -> Release {
         token: token(number),
         cooldown: None,
         acquire_resent: false,
+        own_fence: None,
         foreign_share: false,
     }
 }
