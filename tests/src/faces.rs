@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use stanchion::blocking;
 use stanchion::{
-    Client, ClientBuilder, Error, Fence, Holder, Lease, LeaseHandle, Lock, LockOptions, LockPage, LossReason, Token,
+    Client, ClientBuilder, Error, Fence, Holder, Lease, LeaseHandle, Lock, LockOptions, LockPage, LossReason,
+    Token,
 };
 use tokio::runtime::{Builder, Runtime};
 
@@ -23,7 +24,9 @@ pub enum Face {
 /// The runtime of the async face.
 pub fn runtime() -> &'static Runtime {
     static RUNTIME: OnceLock<Runtime> = OnceLock::new();
-    RUNTIME.get_or_init(|| Builder::new_multi_thread().worker_threads(2).enable_all().build().expect("a runtime"))
+    RUNTIME.get_or_init(|| {
+        Builder::new_multi_thread().worker_threads(2).enable_all().build().expect("a runtime")
+    })
 }
 
 /// Runs the same call on either face: as a future there, as a plain call here.

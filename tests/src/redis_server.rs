@@ -241,12 +241,15 @@ impl RedisServer {
 
     /// Whether the server that listens there is ready, and ours.
     fn answers(&self) -> bool {
-        let ready = |error: &redis::RedisError| matches!(error.code(), Some("NOAUTH" | "NOPERM" | "WRONGPASS"));
+        let ready =
+            |error: &redis::RedisError| matches!(error.code(), Some("NOAUTH" | "NOPERM" | "WRONGPASS"));
         if !self.socket().exists() {
             return false;
         }
         match self.try_raw() {
-            Ok(mut raw) => redis::cmd("PING").query::<String>(&mut raw).map_or_else(|error| ready(&error), |_| true),
+            Ok(mut raw) => {
+                redis::cmd("PING").query::<String>(&mut raw).map_or_else(|error| ready(&error), |_| true)
+            }
             Err(error) => ready(&error) || error.kind() == redis::ErrorKind::AuthenticationFailed,
         }
     }
@@ -344,7 +347,8 @@ impl RedisServerBuilder {
     }
 }
 
-const INSTALL: &str = "run `make deps`, or apt-get install redis-server (with redis-tools, openssl, util-linux)";
+const INSTALL: &str =
+    "run `make deps`, or apt-get install redis-server (with redis-tools, openssl, util-linux)";
 
 /// Starts a process from a thread that lives as long as this process: the kernel kills the child when the
 /// *thread* that started it ends, and a test's thread ends with its test.
@@ -372,7 +376,9 @@ fn check_installed() {
     static CHECKED: OnceLock<()> = OnceLock::new();
     CHECKED.get_or_init(|| match Command::new("redis-server").arg("--version").output() {
         Ok(_) => {}
-        Err(error) if error.kind() == IoErrorKind::NotFound => panic!("redis-server is not installed; {INSTALL}"),
+        Err(error) if error.kind() == IoErrorKind::NotFound => {
+            panic!("redis-server is not installed; {INSTALL}")
+        }
         Err(error) => panic!("redis-server: {error}; {INSTALL}"),
     });
 }
@@ -423,12 +429,9 @@ fn make_certificates(dir: &Path) {
     };
     run(new_key("ca").args(["-subj", "/CN=Stanchion test CA"]));
     for (name, san) in [("server", "DNS:localhost,IP:127.0.0.1"), ("client", "DNS:client")] {
-        run(new_key(name).args(["-subj", &format!("/CN={name}"), "-CA", "ca.crt", "-CAkey", "ca.key"]).args([
-            "-addext",
-            &format!("subjectAltName={san}"),
-            "-addext",
-            "basicConstraints=critical,CA:FALSE",
-        ]));
+        run(new_key(name).args(["-subj", &format!("/CN={name}"), "-CA", "ca.crt", "-CAkey", "ca.key"]).args(
+            ["-addext", &format!("subjectAltName={san}"), "-addext", "basicConstraints=critical,CA:FALSE"],
+        ));
     }
 }
 
@@ -465,7 +468,9 @@ mod tests {
 
     #[test]
     fn it_comes_back_empty_or_with_its_data() {
-        for (server, expected) in [(RedisServer::start(), ""), (RedisServer::builder().appendonly().start(), "1")] {
+        for (server, expected) in
+            [(RedisServer::start(), ""), (RedisServer::builder().appendonly().start(), "1")]
+        {
             server.cli(&["SET", "a", "1"]);
             let pid = server.pid();
             server.kill9();

@@ -44,7 +44,10 @@ pub fn holds_within(deadline: Duration, mut condition: impl FnMut() -> bool) -> 
 }
 
 /// As [`eventually`], for a condition that has to be awaited.
-pub async fn eventually_async<F: Future<Output = bool>>(deadline: Duration, mut condition: impl FnMut() -> F) {
+pub async fn eventually_async<F: Future<Output = bool>>(
+    deadline: Duration,
+    mut condition: impl FnMut() -> F,
+) {
     let give_up = Instant::now() + deadline;
     while !condition().await {
         assert!(Instant::now() < give_up, "the condition did not become true within {deadline:?}");

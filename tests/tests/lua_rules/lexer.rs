@@ -23,8 +23,8 @@ impl Word {
 }
 
 pub const KEYWORDS: [&str; 21] = [
-    "and", "break", "do", "else", "elseif", "end", "false", "for", "function", "if", "in", "local", "nil", "not",
-    "or", "repeat", "return", "then", "true", "until", "while",
+    "and", "break", "do", "else", "elseif", "end", "false", "for", "function", "if", "in", "local", "nil",
+    "not", "or", "repeat", "return", "then", "true", "until", "while",
 ];
 
 /// The words of a script; comments are dropped.
@@ -37,7 +37,9 @@ pub fn words(source: &str) -> Vec<Word> {
         } else if rest.starts_with("--") {
             (None, rest.find('\n').unwrap_or(rest.len()))
         } else if first.is_ascii_alphabetic() || first == '_' {
-            let length = rest.find(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_').unwrap_or(rest.len());
+            let length = rest
+                .find(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_')
+                .unwrap_or(rest.len());
             (Some(Word::Name(rest[..length].to_owned())), length)
         } else if first.is_ascii_digit() {
             let length = rest.find(|letter: char| !letter.is_ascii_alphanumeric()).unwrap_or(rest.len());
@@ -74,7 +76,8 @@ pub fn bracketed(words: &[Word], open: usize) -> (&[Word], usize) {
 
 #[test]
 fn words_are_told_apart() {
-    let found = words("local a = redis.call('GET', KEYS[1]) -- comment\nif a ~= 'x..y' then return {1, a .. 2} end");
+    let found =
+        words("local a = redis.call('GET', KEYS[1]) -- comment\nif a ~= 'x..y' then return {1, a .. 2} end");
     let texts: Vec<_> = found
         .iter()
         .map(|word| match word {

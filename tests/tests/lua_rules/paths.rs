@@ -61,7 +61,8 @@ impl Reader<'_> {
     }
 
     fn block_ends(&self) -> bool {
-        self.at >= self.words.len() || ["end", "else", "elseif", "until"].into_iter().any(|word| self.peek(word))
+        self.at >= self.words.len()
+            || ["end", "else", "elseif", "until"].into_iter().any(|word| self.peek(word))
     }
 
     /// Steps up to the word that ends the block, which is not taken.
@@ -222,10 +223,11 @@ impl Path {
 /// What a command writes; `None` for one that only reads.
 pub fn write(command: &str) -> Option<Write> {
     match command {
-        "SET" | "HSET" | "HSETNX" | "ZADD" | "INCR" | "HINCRBY" | "RPUSH" | "LPUSH" | "SADD" => Some(Write::Adding),
-        "DEL" | "UNLINK" | "PEXPIRE" | "EXPIRE" | "PERSIST" | "ZREM" | "HDEL" | "LPOP" | "RPOP" | "ZPOPMIN" => {
-            Some(Write::Removing)
+        "SET" | "HSET" | "HSETNX" | "ZADD" | "INCR" | "HINCRBY" | "RPUSH" | "LPUSH" | "SADD" => {
+            Some(Write::Adding)
         }
+        "DEL" | "UNLINK" | "PEXPIRE" | "EXPIRE" | "PERSIST" | "ZREM" | "HDEL" | "LPOP" | "RPOP"
+        | "ZPOPMIN" => Some(Write::Removing),
         _ => None,
     }
 }
@@ -245,7 +247,9 @@ mod tests {
         assert!(found.iter().all(|path| path.times == 1), "{found:?}");
         let found = ends("if a then redis.call('TIME') end redis.call('TIME')");
         assert_eq!(found.iter().map(|path| path.times).collect::<Vec<_>>(), [1, 2]);
-        let found = ends("if a then return redis.call('TIME') elseif b then redis.call('TIME') end redis.call('TIME')");
+        let found = ends(
+            "if a then return redis.call('TIME') elseif b then redis.call('TIME') end redis.call('TIME')",
+        );
         assert_eq!(found.iter().map(|path| path.times).max(), Some(2));
         let found = ends("if a then return redis.call('TIME') end redis.call('TIME')");
         assert_eq!(found.iter().map(|path| path.times).max(), Some(1));
@@ -253,10 +257,12 @@ mod tests {
 
     #[test]
     fn functions_run_where_they_are_called() {
-        let source = "local function f() redis.call('DEL', KEYS[1]) return 1 end redis.call('SET', KEYS[1], f())";
+        let source =
+            "local function f() redis.call('DEL', KEYS[1]) return 1 end redis.call('SET', KEYS[1], f())";
         let found = ends(source);
         assert_eq!(found.len(), 1);
-        let source = "local function f() return redis.call('DEL', KEYS[1]) end f() redis.call('SET', KEYS[1], 'x')";
+        let source =
+            "local function f() return redis.call('DEL', KEYS[1]) end f() redis.call('SET', KEYS[1], 'x')";
         assert_eq!(ends(source).first().unwrap().first_write, Some(Write::Removing));
         let unused = "local function f() redis.call('DEL', KEYS[1]) end redis.call('SET', KEYS[1], 'x')";
         assert_eq!(ends(unused).first().unwrap().first_write, Some(Write::Adding));
@@ -266,7 +272,8 @@ mod tests {
     fn loops_run_never_or_often_and_conditions_perhaps() {
         let found = ends("for i = 1, 2 do redis.call('TIME') end");
         assert_eq!(found.iter().map(|path| path.times).collect::<Vec<_>>(), [0, 1, 2]);
-        let found = ends("if a and redis.call('SET', KEYS[1], 'x') then return 1 end redis.call('DEL', KEYS[1])");
+        let found =
+            ends("if a and redis.call('SET', KEYS[1], 'x') then return 1 end redis.call('DEL', KEYS[1])");
         let writes: BTreeSet<_> = found.iter().map(|path| path.first_write).collect();
         // `None`: whether the branch belongs to the skipped condition is not looked at.
         assert_eq!(writes, BTreeSet::from([None, Some(Write::Adding), Some(Write::Removing)]));

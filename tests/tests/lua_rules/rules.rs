@@ -9,7 +9,8 @@ use crate::lexer::{KEYWORDS, Word, bracketed, words};
 use crate::paths::{Write, paths};
 
 /// Names a script may use without declaring them.
-const GLOBALS: [&str; 9] = ["redis", "KEYS", "ARGV", "tonumber", "math", "string", "unpack", "ipairs", "type"];
+const GLOBALS: [&str; 9] =
+    ["redis", "KEYS", "ARGV", "tonumber", "math", "string", "unpack", "ipairs", "type"];
 /// Fields of the libraries that scripts may use. math.random is not: its sequence is the same every time.
 const FIELDS: [&str; 12] =
     ["call", "pcall", "sha1hex", "floor", "ceil", "max", "min", "format", "find", "match", "gsub", "sub"];
@@ -112,9 +113,7 @@ fn check_names(words: &[Word], wrong: &mut Vec<String>) {
         let is_field = at > 0 && words[at - 1].is(".");
         let known = match is_field {
             true => FIELDS.contains(&&**name),
-            false => {
-                KEYWORDS.contains(&&**name) || GLOBALS.contains(&&**name) || declared.contains(&**name)
-            }
+            false => KEYWORDS.contains(&&**name) || GLOBALS.contains(&&**name) || declared.contains(&**name),
         };
         if !known {
             wrong.push(format!("{name} is not allowed, or not declared"));
@@ -135,7 +134,8 @@ fn check_numbers(words: &[Word], wrong: &mut Vec<String>) {
     for (at, word) in words.iter().enumerate() {
         if word.is("..") {
             // The only text that is put together is a channel's name, from a literal and a part of an entry.
-            let published = matches!(words.get(at.wrapping_sub(3)), Some(Word::Text(word)) if word == "PUBLISH");
+            let published =
+                matches!(words.get(at.wrapping_sub(3)), Some(Word::Text(word)) if word == "PUBLISH");
             if !published || !matches!(words[at - 1], Word::Text(_)) {
                 wrong.push("`..`: it builds a key, or shortens a number to 14 digits".into());
             }
@@ -189,10 +189,12 @@ fn check_paths(verb: &str, words: &[Word], wrong: &mut Vec<String>) {
             wrong.push("TIME twice on one path: the two may differ".into());
         }
         if path.late {
-            wrong.push("a command after PUBLISH: where it is denied, that would be skipped or seen early".into());
+            wrong.push(
+                "a command after PUBLISH: where it is denied, that would be skipped or seen early".into(),
+            );
         }
-        if path.first_write.is_some() && path.first_write != allowed {
-            wrong.push(format!("a path of {verb} begins with a write that is {:?}", path.first_write.unwrap()));
+        if let Some(write) = path.first_write.filter(|write| Some(*write) != allowed) {
+            wrong.push(format!("a path of {verb} begins with a write that is {write:?}"));
         }
     }
     wrong.dedup();

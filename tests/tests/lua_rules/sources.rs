@@ -31,7 +31,11 @@ fn header(source: &str) -> String {
 }
 
 fn field<'a>(header: &'a str, name: &str) -> &'a str {
-    header.lines().find_map(|line| line.strip_prefix(name)).unwrap_or_else(|| panic!("no {name} in {header}")).trim()
+    header
+        .lines()
+        .find_map(|line| line.strip_prefix(name))
+        .unwrap_or_else(|| panic!("no {name} in {header}"))
+        .trim()
 }
 
 /// The numbers in "1 lock, 2 meta, ...": how many there are, if they are in order.
@@ -87,7 +91,8 @@ fn every_code_is_in_the_header() {
             .filter(|part| source.contains(&format!("-- include {part}.lua")))
             .map(|part| sources[*part].clone())
             .collect();
-        let code: String = source.lines().filter(|line| !line.trim().starts_with("--")).collect::<Vec<_>>().join("\n");
+        let code: String =
+            source.lines().filter(|line| !line.trim().starts_with("--")).collect::<Vec<_>>().join("\n");
         let mut used = codes(&code);
         used.extend(codes(&shared));
         used.sort();
@@ -108,7 +113,8 @@ fn codes(code: &str) -> Vec<String> {
 /// What begins with `@`.
 fn names(text: &str) -> Vec<String> {
     let name = |part: &str| {
-        let end = part.find(|letter: char| !letter.is_ascii_uppercase() && letter != '_').unwrap_or(part.len());
+        let end =
+            part.find(|letter: char| !letter.is_ascii_uppercase() && letter != '_').unwrap_or(part.len());
         part[..end].to_owned()
     };
     text.split('@').skip(1).map(name).collect()

@@ -240,3 +240,18 @@ fn nobody_polled_lately_so_nobody_is_looked_for() {
         .leaves(before.lock("{T1}", TTL).meta(&format!("{GRANTED}, wait_until {{then-1}}"), WEEK));
     assert_eq!(LINE_TTL, 60_000);
 }
+
+#[test]
+fn a_waiter_silent_for_too_long_takes_its_own_entry_along() {
+    let before = nothing()
+        .meta(&format!("{META}, wait_until {{then-1}}"), WEEK)
+        .line(&[(1, "900"), (3, "901")])
+        .waiters(&[(1, "{then-2600} 0 {C} 7"), (3, "{then-2600} 0 {C} 5")]);
+    given(before).call(wait(1, 7)).replies("granted {us} 5000").leaves(
+        nothing()
+            .lock("{T1}", TTL)
+            .meta(&format!("{GRANTED}, wait_until {{then-1}}"), WEEK)
+            .line(&[(3, "901")])
+            .waiters(&[(3, "{then-2600} 0 {C} 5")]),
+    );
+}

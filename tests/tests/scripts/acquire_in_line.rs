@@ -51,6 +51,31 @@ fn a_confirmation_sets_the_ttl_exactly_and_leaves_the_others_in_line() {
     );
 }
 
+/// Or foreign_share would never see 32 hand-offs in a row.
+#[test]
+fn a_confirmation_goes_on_counting_hand_offs() {
+    let before = nothing()
+        .lock("{T1}", 800)
+        .meta(&format!("{META}, hand_offs 7"), WEEK)
+        .line(&[(1, "900")])
+        .waiters(&[(1, UNANSWERED)]);
+    let after = format!("{}, hand_offs 7", GRANTED.replace("{fence}", "100"));
+    given(before)
+        .call(wait(1, 5))
+        .replies("granted 100 5000")
+        .leaves(nothing().lock("{T1}", TTL).meta(&after, WEEK));
+}
+
+#[test]
+fn taking_a_free_lock_ends_a_row_of_hand_offs() {
+    let before =
+        nothing().meta(&format!("{META}, hand_offs 7"), WEEK).line(&[(1, "900")]).waiters(&[(1, LIVE)]);
+    given(before)
+        .call(wait(1, 5))
+        .replies("granted {us} 5000")
+        .leaves(nothing().lock("{T1}", TTL).meta(GRANTED, WEEK));
+}
+
 #[test]
 fn an_offer_to_another_is_waited_for() {
     let before = |mine: &[(u128, &str)], meta: &str| {

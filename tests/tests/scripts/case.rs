@@ -228,7 +228,14 @@ pub fn extend(number: u128, ttl: u64) -> Extend {
 
 pub fn release(number: u128) -> Release {
     let name = lock_name("a").unwrap();
-    Release { name, token: token(number), cooldown: None, acquire_resent: false, own_fence: None, foreign_share: false }
+    Release {
+        name,
+        token: token(number),
+        cooldown: None,
+        acquire_resent: false,
+        own_fence: None,
+        foreign_share: false,
+    }
 }
 
 pub fn leave(number: u128) -> Leave {

@@ -27,9 +27,15 @@ local function record(fence)
     redis.call('HSET', KEYS[2], 'fresh_until', string.format('%.0f', now + @META_REFRESH))
     redis.call('PEXPIRE', KEYS[2], @META_TTL)
   end
+end
+
+-- Granted without an offer before: that ends a row of hand-offs.
+local function take(fence)
+  record(fence)
   if meta[6] then
     redis.call('HDEL', KEYS[2], 'hand_offs')
   end
+  return { @GRANTED, fence, ttl }
 end
 
 -- A waiter that was silent for so long that it counts as dead still has its entry, which must go.
@@ -41,8 +47,7 @@ end
 -- Nobody can be waiting, and nobody holds it: the common case, in four calls.
 local next_fence = math.max((tonumber(meta[1]) or 0) + 1, now_us, tonumber(ARGV[3]))
 if not crowded and share_left <= 0 and redis.call('SET', KEYS[1], token, 'NX', 'PX', ttl) then
-  record(next_fence)
-  return { @GRANTED, next_fence, ttl }
+  return take(next_fence)
 end
 
 local value = redis.call('GET', KEYS[1])
@@ -87,12 +92,11 @@ if free then
   head, entry, dead = next_waiter(now, token)
   if not head or head == token then
     redis.call('SET', KEYS[1], token, 'PX', ttl)
-    record(next_fence)
     if redis.call('ZREM', KEYS[3], token) == 1 then
       redis.call('HDEL', KEYS[4], token)
     end
     drop(dead)
-    return { @GRANTED, next_fence, ttl }
+    return take(next_fence)
   end
   offer(head, entry, next_fence, meta[1])
   drop(dead)

@@ -1,0 +1,76 @@
+//! foreign_share: a turn for polling lockers while our own line never ends.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+
+use stanchion::LockOptions;
+use stanchion_tests::on_stores_with_foreign_lockers;
+use stanchion_tests::stores::Bench;
+use stanchion_tests::wait::{SOON, Task, holds_within, task};
+
+use crate::{PlainLocker, secs};
+
+/// Clients that hand the lock on to each other without a gap: each releases only when another waits.
+struct Crowd {
+    stop: Arc<AtomicBool>,
+    grants: Arc<AtomicU32>,
+    tasks: Vec<Task<()>>,
+}
+
+impl Crowd {
+    fn gather(bench: &Bench, share: bool) -> Self {
+        let (stop, grants) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU32::new(0)));
+        let mut tasks = Vec::new();
+        for _ in 0..3 {
+            let lock = bench.open(bench.builder().foreign_share(share)).lock("a");
+            let (stop, grants) = (Arc::clone(&stop), Arc::clone(&grants));
+            tasks.push(task(move || {
+                while !stop.load(Ordering::SeqCst) {
+                    let lease = lock.acquire(LockOptions::new().wait(secs(30))).unwrap();
+                    grants.fetch_add(1, Ordering::SeqCst);
+                    let next = || stop.load(Ordering::SeqCst) || lock.waiters() > 0;
+                    assert!(holds_within(SOON, next));
+                    lease.release().unwrap();
+                }
+            }));
+        }
+        Self { stop, grants, tasks }
+    }
+
+    fn grants(&self) -> u32 {
+        self.grants.load(Ordering::SeqCst)
+    }
+
+    fn disperse(self) {
+        self.stop.store(true, Ordering::SeqCst);
+        for task in self.tasks {
+            task.join_within(secs(30));
+        }
+    }
+}
+
+on_stores_with_foreign_lockers! {
+    fn a_polling_locker_gets_its_turn_under_endless_contention(bench) {
+        let crowd = Crowd::gather(bench, true);
+        assert!(holds_within(SOON, || crowd.grants() > 0));
+        let mut plain = PlainLocker::new(bench, "worker-1");
+        let got_in = holds_within(secs(20), || plain.lock(10_000) || crowd.grants() > 400);
+        let inside = plain.get().as_deref() == Some("worker-1");
+        let grants = crowd.grants();
+        assert!(got_in && inside, "the polling locker never got in during {grants} grants");
+        assert!(grants <= 200, "it got in only after {grants} grants");
+        assert!(plain.unlock());
+        assert!(holds_within(SOON, || crowd.grants() > grants), "and the line goes on");
+        crowd.disperse();
+    }
+
+    /// That the turn comes from the option, and not from gaps in the test.
+    fn without_the_option_it_gets_no_turn(bench) {
+        let crowd = Crowd::gather(bench, false);
+        assert!(holds_within(SOON, || crowd.grants() > 0));
+        let mut plain = PlainLocker::new(bench, "worker-1");
+        let got_in = holds_within(secs(20), || plain.lock(10_000) || crowd.grants() > 150);
+        assert!(got_in && crowd.grants() > 150, "a gap after {} grants", crowd.grants());
+        crowd.disperse();
+    }
+}
