@@ -102,3 +102,40 @@ fn large_fences_come_back_exactly() {
         .replies("gone fence 9007199254740991 born 9007199254740989 broken 9007199254740990")
         .changes_nothing();
 }
+
+/// The lease ran out, a late copy of its acquire got in line again, and the lock was offered to its token: the
+/// release passes the offer on, and says that the lease is gone.
+#[test]
+fn an_offer_to_the_same_token_is_not_taken_for_the_lease() {
+    let offered = || {
+        nothing()
+            .lock("{T1}", 800)
+            .meta(META, WEEK)
+            .line(&[(1, "900"), (2, "901")])
+            .waiters(&[(1, "{then-100} 1 {C} 5"), (2, "{then-100} 0 {C} 6")])
+    };
+    let passed_on = || {
+        nothing()
+            .lock("{T2}", 1_000)
+            .meta(&META.replace("fence 100", "fence {us}"), WEEK)
+            .line(&[(1, "900"), (2, "901")])
+            .waiters(&[(1, "{then-100} 1 {C} 5"), (2, "{then-100} 1 {C} 6")])
+    };
+    let gone = "gone fence 100 born 50 broken 0";
+    let late = Release { own_fence: Some(99), ..release(1) };
+    given(offered()).call(late.clone()).replies(gone).hints(6).leaves(passed_on());
+    let no_cooldown = Release { own_fence: Some(99), ..cooldown(1, 700) };
+    given(offered()).call(no_cooldown).replies(gone).hints(6).leaves(passed_on());
+    let own = Release { own_fence: Some(100), ..release(1) };
+    given(offered()).call(own).replies("released").hints(6).leaves(passed_on());
+}
+
+#[test]
+fn a_late_release_of_the_lease_itself_is_a_release() {
+    for own_fence in [None, Some(100)] {
+        given(nothing().lock("{T1}", 3_000).meta(META, WEEK))
+            .call(Release { own_fence, ..cooldown(1, 700) })
+            .replies("released")
+            .leaves(nothing().lock(&marker(), 700).meta(META, WEEK));
+    }
+}

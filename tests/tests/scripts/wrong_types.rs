@@ -18,6 +18,7 @@ fn requests() -> Vec<(&'static str, Request)> {
     let resent = Release { acquire_resent: true, ..release(1) };
     let both = Release { acquire_resent: true, ..cooldown.clone() };
     let share = Release { foreign_share: true, ..release(1) };
+    let late = Release { own_fence: Some(99), ..both.clone() };
     vec![
         ("try", Request::Acquire(acquire(1))),
         ("acquire", Request::Acquire(wait(1, 5))),
@@ -27,6 +28,7 @@ fn requests() -> Vec<(&'static str, Request)> {
         ("release after a resent acquire", Request::Release(resent)),
         ("release with both", Request::Release(both)),
         ("release with foreign share", Request::Release(share)),
+        ("late release", Request::Release(late)),
         ("leave", Request::Leave(leave(1))),
         ("resume", Request::Resume(resume(1, 9))),
         ("holder", Request::Holder(holder())),
