@@ -18,6 +18,8 @@ use crate::failure::Failure;
 pub struct Child {
     pid: Pid,
     code: Option<u8>,
+    /// Children that this process had before, from a script that became `stanchion run` by exec.
+    strangers: Vec<Pid>,
 }
 
 impl Child {
@@ -36,12 +38,13 @@ impl Child {
         command.args(arguments);
         command.env("STANCHION_FENCE", lease.fence().to_string());
         command.env("STANCHION_LOCK", lease.name());
+        let strangers = strangers();
         linux::adopt_orphans();
         linux::tie_to_this_process(&mut command);
         let started = command.spawn().map_err(|error| not_started(program, &error))?;
         let pid =
             i32::try_from(started.id()).map_err(|_| not_started(program, &io::Error::other("bad pid")))?;
-        Ok(Self { pid: Pid::from_raw(pid), code: None })
+        Ok(Self { pid: Pid::from_raw(pid), code: None, strangers })
     }
 
     /// The command's exit code as a shell would give it, once it has ended.
@@ -49,11 +52,11 @@ impl Child {
         self.code
     }
 
-    /// Takes note of every process of ours that has ended; whether any is left.
-    pub fn reap(&mut self) -> bool {
+    /// Takes note of every process of ours that has ended.
+    pub fn reap(&mut self) {
         loop {
             match waitpid(None, Some(WaitPidFlag::WNOHANG)) {
-                Ok(WaitStatus::StillAlive) => return true,
+                Ok(WaitStatus::StillAlive) => return,
                 Ok(WaitStatus::Exited(pid, code)) if pid == self.pid => self.code = u8::try_from(code).ok(),
                 Ok(WaitStatus::Signaled(pid, signal, _)) if pid == self.pid => {
                     self.code = u8::try_from(exit::SIGNAL_BASE + signal as i32).ok();
@@ -62,7 +65,7 @@ impl Child {
                 Err(_) => {
                     // Nobody is left. A command whose end we missed has failed as far as anybody knows.
                     self.code.get_or_insert(exit::SYSTEM);
-                    return false;
+                    return;
                 }
             }
         }
@@ -79,9 +82,22 @@ impl Child {
     /// leaves its children alone; they would work on without the lock.
     pub fn signal_all(&self, signal: Signal) {
         self.signal(signal);
-        for pid in descendants().into_iter().filter(|pid| *pid != self.pid) {
+        for pid in descendants(&self.strangers).into_iter().filter(|pid| *pid != self.pid) {
             let _ = kill(pid, signal);
         }
+    }
+
+    /// Whether the command and everything it has started have ended.
+    pub fn is_all_over(&self) -> bool {
+        self.code.is_some() && descendants(&self.strangers).is_empty()
+    }
+}
+
+/// Asks the kernel first: looking through all processes takes longer, and there is hardly ever one.
+fn strangers() -> Vec<Pid> {
+    match waitpid(None, Some(WaitPidFlag::WNOHANG)) {
+        Err(Errno::ECHILD) => Vec::new(),
+        _ => descendants(&[]),
     }
 }
 

@@ -5,10 +5,14 @@ use std::fs;
 
 use nix::unistd::Pid;
 
-/// Children of this process, their children, and so on. Empty where there is no `/proc`.
-pub fn descendants() -> Vec<Pid> {
+/// Children of this process, their children, and so on, without the strangers and theirs. Empty where there
+/// is no `/proc`.
+pub fn descendants(strangers: &[Pid]) -> Vec<Pid> {
     let mut children: HashMap<i32, Vec<i32>> = HashMap::new();
     for (pid, parent) in processes() {
+        if strangers.contains(&Pid::from_raw(pid)) {
+            continue;
+        }
         children.entry(parent).or_default().push(pid);
     }
     let mut found = children.remove(&Pid::this().as_raw()).unwrap_or_default();
@@ -52,11 +56,12 @@ mod tests {
     }
 
     #[test]
-    fn a_child_is_found() {
+    fn a_child_is_found_unless_it_is_a_stranger() {
         let mut child = Command::new("sleep").arg("60").spawn().unwrap();
-        let found = descendants();
+        let pid = Pid::from_raw(child.id().cast_signed());
+        let (found, without) = (descendants(&[]), descendants(&[pid]));
         child.kill().unwrap();
         child.wait().unwrap();
-        assert!(found.contains(&Pid::from_raw(child.id().cast_signed())));
+        assert!(found.contains(&pid) && !without.contains(&pid));
     }
 }

@@ -41,7 +41,7 @@ pub fn run(order: &RunOrder, globals: &Globals, report: &Report) -> Result<u8, F
         }
     };
     let terms = Terms { kill_after: order.kill_after, ttl: order.ttl.unwrap_or(DEFAULT_TTL) };
-    let ending = supervise(&mut child, &lease, &signals, &terms, report)?;
+    let ending = supervise(&mut child, &lease, &signals, &terms, report);
     let was_valid = lease.is_valid();
     let released = match order.cooldown {
         Some(cooldown) => lease.release_with_cooldown(cooldown),

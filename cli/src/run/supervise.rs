@@ -51,15 +51,16 @@ pub fn supervise(
     signals: &Signals,
     terms: &Terms,
     report: &Report,
-) -> Result<Ending, Failure> {
+) -> Ending {
     let mut watch = Watch { terms, in_danger: false };
     let mut stopping: Option<Stopping> = None;
     loop {
-        let anybody_left = child.reap();
-        match (child.code(), &stopping) {
-            (Some(code), None) => return Ok(Ending { code, stopped: false }),
-            (Some(code), Some(_)) if !anybody_left => return Ok(Ending { code, stopped: true }),
-            _ => {}
+        child.reap();
+        let stopped = stopping.is_some();
+        if let Some(code) = child.code()
+            && (!stopped || child.is_all_over())
+        {
+            return Ending { code, stopped };
         }
         match &mut stopping {
             None => {

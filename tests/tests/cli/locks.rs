@@ -32,7 +32,10 @@ fn json_has_every_field() {
     let Value::Array(locks) = serde_json::from_str(listed.succeeded()).unwrap() else { panic!("{listed:?}") };
     let shown = place.shown();
     for lock in locks.iter().chain([&shown]) {
-        assert_eq!((&lock["name"], &lock["held"], &lock["held_as"]), (&"a".into(), &true.into(), &"lease".into()));
+        assert_eq!(
+            (&lock["name"], &lock["held"], &lock["held_as"]),
+            (&"a".into(), &true.into(), &"lease".into())
+        );
         assert_eq!((&lock["pid"], &lock["label"]), (&holder.pid().into(), &Value::Null));
         assert!(lock["fence"].as_u64().unwrap() > 0 && lock["since_ms"].as_u64().unwrap() > 0, "{lock}");
         assert!((1..=30_000).contains(&lock["remaining_ms"].as_u64().unwrap()), "{lock}");

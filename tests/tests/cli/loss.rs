@@ -1,13 +1,15 @@
 //! The lease is lost while the command runs.
 
+use std::process::Command;
 use std::time::{Duration, Instant};
 
-use nix::sys::signal::Signal;
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 use serde_json::Value;
 use stanchion_tests::RedisServer;
 use stanchion_tests::wait::eventually;
 
-use super::harness::{LONG, Place, goes_away, is_gone};
+use super::harness::{LONG, Place, Running, goes_away, is_gone};
 
 #[test]
 fn a_broken_lease_stops_the_command() {
@@ -41,6 +43,23 @@ fn what_the_command_has_started_is_stopped_too() {
     for pid in [orphan, background, place.pid("started")] {
         assert!(is_gone(pid));
     }
+}
+
+#[test]
+fn what_others_have_started_is_left_alone() {
+    let place = Place::new();
+    let program = place.stanchion(&["run"]).get_program().to_owned();
+    let script = "sleep 600 >/dev/null 2>&1 & echo $! > stranger; \
+                  exec \"$0\" run --ttl 0.6 a -- sh -c 'echo $$ > started; exec sleep 600'";
+    let mut shell = Command::new("sh");
+    shell.args(["-c", script]).arg(program).current_dir(place.path("."));
+    shell.env("STANCHION_URL", format!("sqlite:{}", place.path("locks.db").display()));
+    let running = Running::start(shell);
+    let (stranger, command) = (place.pid("stranger"), place.pid("started"));
+    place.finish(&["locks", "break", "a"]).succeeded();
+    running.finish().failed(3);
+    assert!(is_gone(command) && !is_gone(stranger));
+    kill(Pid::from_raw(stranger), Signal::SIGKILL).unwrap();
 }
 
 #[test]
@@ -83,16 +102,16 @@ fn a_command_does_not_outlive_its_lease_when_the_store_is_silent() {
     let server = RedisServer::start();
     let place = Place::with_url(&server.url());
     let script = "exec 2>/dev/null; trap 'echo > told' TERM; echo > ready; while :; do sleep 0.01; done";
-    let running = place.hold(&["--ttl", "4", "--kill-after", "0.5", "--timeout", "1"], script);
+    let running = place.hold(&["--ttl", "4", "--kill-after", "30", "--timeout", "1"], script);
     place.line("ready");
     let command = place.pid("started");
     server.stop_signal();
     let frozen = Instant::now();
     // It is told before, and killed when the lease ends: at most a ttl after the last answer.
     place.line("told");
-    assert!(!is_gone(command));
     goes_away(command);
-    assert!(frozen.elapsed() < ttl, "{:?}", frozen.elapsed());
+    // With some time for a loaded machine, but far less than --kill-after.
+    assert!(frozen.elapsed() < ttl * 2, "{:?}", frozen.elapsed());
     // Not at the first renewal that got no answer.
     assert!(frozen.elapsed() > ttl / 4, "{:?}", frozen.elapsed());
     assert!(running.finish().failed(3).contains("not renewed"));
@@ -129,7 +148,7 @@ fn a_stopped_command_is_stopped_for_good() {
     let place = Place::new();
     let running = place.hold(&["--ttl", "0.6"], "exec sleep 600");
     let command = place.pid("started");
-    nix::sys::signal::kill(nix::unistd::Pid::from_raw(command), Signal::SIGSTOP).unwrap();
+    kill(Pid::from_raw(command), Signal::SIGSTOP).unwrap();
     place.finish(&["locks", "break", "a"]).succeeded();
     running.finish().failed(3);
     assert!(is_gone(command));

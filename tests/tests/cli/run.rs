@@ -23,7 +23,17 @@ fn the_exit_code_is_the_commands() {
 #[test]
 fn the_command_has_our_stdio_and_its_arguments() {
     let place = Place::new();
-    let mut command = place.stanchion(&["run", "a", "--", "sh", "-c", "cat; echo \"[$1][$2]\"; echo x >&2", "sh", "-n", "b  c"]);
+    let mut command = place.stanchion(&[
+        "run",
+        "a",
+        "--",
+        "sh",
+        "-c",
+        "cat; echo \"[$1][$2]\"; echo x >&2",
+        "sh",
+        "-n",
+        "b  c",
+    ]);
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().unwrap();
     child.stdin.take().unwrap().write_all(b"in\n").unwrap();
@@ -122,7 +132,8 @@ fn a_short_lease_is_renewed_while_the_command_runs() {
 fn a_cooldown_keeps_the_lock_closed_after_success_and_failure() {
     for code in ["0", "3"] {
         let place = Place::new();
-        let first = place.finish(&["run", "--cooldown", "300", "a", "--", "sh", "-c", &format!("exit {code}")]);
+        let first =
+            place.finish(&["run", "--cooldown", "300", "a", "--", "sh", "-c", &format!("exit {code}")]);
         assert_eq!(first.code.to_string(), code, "{first:?}");
         place.finish(&["run", "-n", "a", "--", "true"]).failed(1);
         assert_eq!(place.shown()["held_as"], "cooldown");
