@@ -36,6 +36,8 @@ impl Memory {
         let mut known = locked(&self.0);
         if let Some(known) = known.get_mut(name) {
             known.fence = known.fence.max(fence);
+            // The lock was ours: the same value, should it come back, is another holder's.
+            known.sighting = None;
             return;
         }
         if known.len() >= CAPACITY {

@@ -236,14 +236,16 @@ impl LeaseState {
 
     /// Takes in the answer to an extension that was sent at `sent`. `Announce` says that it is lost now.
     pub fn extended(&mut self, now: Moment, sent: Moment, result: &Result<Reply, Failure>) -> Need {
+        let is_prolonged = matches!(result, Ok(Reply::Extend(ExtendReply::Extended(_))));
         if self.status != Status::Held {
-            return Need::Forget;
+            // Lost while the extension was on its way: what it prolonged is given back.
+            let is_lost = matches!(self.status, Status::Lost(_));
+            return if is_lost && is_prolonged { Need::Announce(Some(self.farewell())) } else { Need::Forget };
         }
         if now >= self.deadline {
             // A late answer revives nothing; if it prolonged the key, the lock is given back.
             self.status = Status::Lost(self.expiry());
-            let prolonged = matches!(result, Ok(Reply::Extend(ExtendReply::Extended(_))) | Err(_));
-            return Need::Announce(prolonged.then(|| self.farewell()));
+            return Need::Announce((is_prolonged || result.is_err()).then(|| self.farewell()));
         }
         match result {
             Ok(Reply::Extend(ExtendReply::Extended(left))) => {
@@ -356,6 +358,16 @@ mod tests {
         let need = lease.extended(at(29_700), at(29_000), &extended(TTL));
         assert!(matches!(need, Need::Announce(Some(Request::Leave(_)))));
         assert_eq!(lease.status(at(29_700)), Status::Lost(LossReason::Expired));
+    }
+
+    #[test]
+    fn an_answer_that_comes_after_the_announcement_gives_the_lock_back_too() {
+        let mut lease = lease(None);
+        assert!(matches!(lease.need(at(29_698)), Need::Announce(None)));
+        let need = lease.extended(at(29_800), at(29_000), &extended(TTL));
+        assert!(matches!(need, Need::Announce(Some(Request::Leave(_)))));
+        lease.end();
+        assert!(matches!(lease.extended(at(29_900), at(29_000), &extended(TTL)), Need::Forget));
     }
 
     #[test]

@@ -106,8 +106,8 @@ fn every_code_is_in_the_header() {
 
 /// The names of codes at the beginning of replies.
 fn codes(code: &str) -> Vec<String> {
-    let replies = code.split("return {").skip(1);
-    replies.flat_map(|reply| names(reply.split([',', '}']).next().unwrap_or_default())).collect()
+    let replies = code.split("return ").skip(1);
+    replies.flat_map(|reply| names(reply.split([',', '}', '\n']).next().unwrap_or_default())).collect()
 }
 
 /// What begins with `@`.

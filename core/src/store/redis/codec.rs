@@ -121,7 +121,18 @@ pub(crate) fn decode(request: &Request, value: &Value) -> Result<Reply, Failure>
 }
 
 fn decode_known(request: &Request, value: &Value) -> Option<Reply> {
-    let Value::Array(items) = value else { return None };
+    let items = match (request, value) {
+        (_, Value::Array(items)) => items.as_slice(),
+        // The short answers of the common case.
+        (Request::Acquire(acquire), Value::Int(fence)) => {
+            let fence = u64::try_from(*fence).ok().filter(|fence| *fence > 0)?;
+            return Some(Reply::Acquire(AcquireReply::Granted { fence, ttl: acquire.ttl }));
+        }
+        (Request::Release(_), Value::Int(code)) if Code::from_number(*code) == Some(Code::Released) => {
+            return Some(Reply::Release(ReleaseReply::Released));
+        }
+        _ => return None,
+    };
     let number = |index: usize| match items.get(index) {
         Some(Value::Int(number)) => Some(*number),
         _ => None,

@@ -40,11 +40,10 @@ impl Pool {
     /// Performs a request's script.
     pub(crate) fn run(&self, request: &Request, left: Duration) -> Result<Value, Failure> {
         let give_up = Instant::now() + left;
-        let mut connection = self.take(left)?;
-        let mut result = exchange(&mut connection, &codec::encode(request), left);
+        let mut connection = self.take(give_up)?;
+        let mut result = exchange(&mut connection, &codec::encode(request), rest(give_up));
         if result.as_ref().is_err_and(failure::is_no_script) {
-            let left = give_up.saturating_duration_since(Instant::now());
-            result = exchange(&mut connection, &codec::encode_with_text(request), left);
+            result = exchange(&mut connection, &codec::encode_with_text(request), rest(give_up));
         }
         self.put_back(connection, result.as_ref().err());
         result.map_err(|error| failure::performing(&error, &self.connector.place))
@@ -52,32 +51,34 @@ impl Pool {
 
     /// Performs a plain command.
     pub(crate) fn call(&self, command: &Cmd, left: Duration) -> Result<Value, Failure> {
-        let mut connection = self.take(left)?;
-        let result = exchange(&mut connection, command, left);
+        let give_up = Instant::now() + left;
+        let mut connection = self.take(give_up)?;
+        let result = exchange(&mut connection, command, rest(give_up));
         self.put_back(connection, result.as_ref().err());
         result.map_err(|error| failure::performing(&error, &self.connector.place))
     }
 
     /// Performs many requests' scripts in one round trip.
     pub(crate) fn run_all(&self, requests: &[Request], left: Duration) -> Vec<Result<Value, Failure>> {
-        match self.run_pipeline(requests, left) {
+        let give_up = Instant::now() + left;
+        match self.run_pipeline(requests, give_up) {
             Ok(values) => values
                 .into_iter()
                 .zip(requests)
-                .map(|(value, request)| self.settle(value, request, left))
+                .map(|(value, request)| self.settle(value, request, rest(give_up)))
                 .collect(),
             Err(failure) => requests.iter().map(|_| Err(failure.clone())).collect(),
         }
     }
 
-    fn run_pipeline(&self, requests: &[Request], left: Duration) -> Result<Vec<Value>, Failure> {
-        let mut connection = self.take(left)?;
+    fn run_pipeline(&self, requests: &[Request], give_up: Instant) -> Result<Vec<Value>, Failure> {
+        let mut connection = self.take(give_up)?;
         let mut bytes = Vec::new();
         for request in requests {
             bytes.extend_from_slice(&codec::encode(request).get_packed_command());
         }
         let result = connection
-            .limit(left)
+            .limit(rest(give_up))
             .and_then(|()| connection.connection.req_packed_commands(&bytes, 0, requests.len()));
         self.put_back(connection, result.as_ref().err());
         result.map_err(|error| failure::performing(&error, &self.connector.place))
@@ -98,18 +99,21 @@ impl Pool {
         }
     }
 
-    fn take(&self, left: Duration) -> Result<Timed, Failure> {
-        if left.is_zero() {
-            return Err(Failure::new(FailureKind::NotSent, "no time was left to ask the store"));
-        }
+    /// A connection that works. Checking idle ones and making a new one share the time there is.
+    fn take(&self, give_up: Instant) -> Result<Timed, Failure> {
+        let in_time = || match rest(give_up) {
+            Duration::ZERO => Err(Failure::new(FailureKind::NotSent, "no time was left to ask the store")),
+            left => Ok(left),
+        };
         loop {
+            let left = in_time()?;
             let idle = locked(&self.idle).pop();
             let Some(Idle { mut connection, since }) = idle else { break };
             if since.elapsed() < CHECK_AFTER_IDLE || is_alive(&mut connection, left) {
                 return Ok(connection);
             }
         }
-        let connection = self.connector.client.get_connection_with_timeout(left);
+        let connection = self.connector.client.get_connection_with_timeout(in_time()?);
         let connection = connection.map_err(|error| failure::connecting(&error, &self.connector.place))?;
         Ok(Timed { connection, timeout: Duration::MAX })
     }
@@ -129,6 +133,10 @@ impl Pool {
 /// Whether the server answered in full; it refuses a script now and then on a healthy connection.
 pub(crate) fn is_answer(error: &RedisError) -> bool {
     error.code().is_some_and(|code| code != "READONLY")
+}
+
+fn rest(give_up: Instant) -> Duration {
+    give_up.saturating_duration_since(Instant::now())
 }
 
 fn is_alive(connection: &mut Timed, left: Duration) -> bool {

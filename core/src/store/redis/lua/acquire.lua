@@ -2,7 +2,8 @@
 -- keys:    1 lock, 2 meta, 3 line, 4 waiters, 5 ended
 -- args:    1 token, 2 ttl ms, 3 least fence, 4 owner; all three or none of:
 --          5 "client seq" to register or "", 6 patience ms or "", 7 digest to adopt or ""
--- returns: {@GRANTED, fence, ttl ms} | {@WAITING or @BUSY, remaining ms or -1, digest or false} | {@ENDED}
+-- returns: {@GRANTED, fence, ttl ms}, or the fence alone for the whole ttl |
+--          {@WAITING or @BUSY, remaining ms or -1, digest or false} | {@ENDED}
 local token, ttl = ARGV[1], tonumber(ARGV[2])
 local time = redis.call('TIME')
 local now_us = time[1] * 1000000 + time[2]
@@ -15,6 +16,20 @@ local share_left = (tonumber(meta[5]) or 0) - now
 
 if meta[4] and tonumber(meta[4]) > now and redis.call('EXISTS', KEYS[5]) == 1 then
   return { @ENDED }
+end
+
+-- A waiter that was silent for so long that it counts as dead still has its entry, which must go.
+local registers = (ARGV[5] or '') ~= ''
+if registers and not crowded and redis.call('ZSCORE', KEYS[3], token) then
+  crowded = true
+end
+
+local next_fence = math.max((tonumber(meta[1]) or 0) + 1, now_us, tonumber(ARGV[3]))
+local taken = not crowded and share_left <= 0 and redis.call('SET', KEYS[1], token, 'NX', 'PX', ttl)
+if taken and fresh and not meta[6] then
+  -- Nobody can be waiting, and nobody held it: the common case, in four calls and a short answer.
+  redis.call('HSET', KEYS[2], 'fence', string.format('%.0f', next_fence), 'owner', ARGV[4], 'since', time[1])
+  return next_fence
 end
 
 -- Writes what a grant leaves in meta. Its ttl is renewed once an hour, which saves a call.
@@ -38,15 +53,7 @@ local function take(fence)
   return { @GRANTED, fence, ttl }
 end
 
--- A waiter that was silent for so long that it counts as dead still has its entry, which must go.
-local registers = (ARGV[5] or '') ~= ''
-if registers and not crowded and redis.call('ZSCORE', KEYS[3], token) then
-  crowded = true
-end
-
--- Nobody can be waiting, and nobody holds it: the common case, in four calls.
-local next_fence = math.max((tonumber(meta[1]) or 0) + 1, now_us, tonumber(ARGV[3]))
-if not crowded and share_left <= 0 and redis.call('SET', KEYS[1], token, 'NX', 'PX', ttl) then
+if taken then
   return take(next_fence)
 end
 

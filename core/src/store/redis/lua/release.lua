@@ -2,19 +2,20 @@
 -- keys:    1 lock, 2 meta, 3 line, 4 waiters, 5 ended
 -- args:    1 token; all or none of: 2 cooldown ms or 0, 3 acquire was sent again 0 or 1,
 --          4 foreign share 0 or 1, 5 the lease's fence or ""
--- returns: {@RELEASED} | {@GONE, fence, born, broken, foreign 0 or 1}
+-- returns: {@RELEASED}, or the code alone | {@GONE, fence, born, broken, foreign 0 or 1}
 local value = redis.call('GET', KEYS[1])
--- include absence.lua
 if value ~= ARGV[1] then
+  -- include absence.lua
   return absence(value)
 end
 
 local cooldown, resent = tonumber(ARGV[2] or 0), ARGV[3] == '1'
 if cooldown == 0 and not resent and redis.call('EXISTS', KEYS[3]) == 0 then
   redis.call('DEL', KEYS[1])
-  return { @RELEASED }
+  return @RELEASED
 end
 
+-- include absence.lua
 -- include hand_off.lua
 -- include end_token.lua
 
