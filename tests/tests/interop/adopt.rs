@@ -95,13 +95,15 @@ on_stores_with_foreign_lockers! {
         let mut raw = bench.raw();
         let client = bench.client();
         set(&mut raw, "worker");
-        assert!(client.lock("a").try_acquire(adopting(300)).unwrap().is_none());
+        let first_seen = Instant::now();
+        assert!(client.lock("a").try_acquire(adopting(600)).unwrap().is_none());
+        eventually(SOON, || first_seen.elapsed() >= ms(400));
         redis::cmd("DEL").arg("Lock:a").exec(&mut raw).unwrap();
-        let started = Instant::now();
-        client.lock("a").try_acquire(adopting(300)).unwrap().unwrap().release().unwrap();
+        client.lock("a").try_acquire(adopting(600)).unwrap().unwrap().release().unwrap();
         set(&mut raw, "worker");
-        let lease = eventually_some(SOON, || client.lock("a").try_acquire(adopting(300)).unwrap());
-        assert!(started.elapsed() >= ms(300), "taken over after {:?}", started.elapsed());
+        let seen_anew = Instant::now();
+        let lease = eventually_some(SOON, || client.lock("a").try_acquire(adopting(600)).unwrap());
+        assert!(seen_anew.elapsed() >= ms(600), "taken over after {:?}", seen_anew.elapsed());
         lease.release().unwrap();
     }
 
