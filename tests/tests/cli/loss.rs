@@ -85,6 +85,19 @@ fn a_command_that_ignores_sigterm_is_killed() {
 }
 
 #[test]
+fn a_child_that_ignores_sigterm_is_killed_although_the_command_has_ended() {
+    let place = Place::new();
+    let child = "exec >/dev/null 2>&1; trap '' TERM; echo > ready; while :; do sleep 0.01; done";
+    let script = format!("({child}) & echo $! > background; wait");
+    let running = place.hold(&["--ttl", "0.6", "--kill-after", "0.5"], &script);
+    place.line("ready");
+    let background = place.pid("background");
+    place.finish(&["locks", "break", "a"]).succeeded();
+    running.finish().failed(3);
+    assert!(is_gone(background) && is_gone(place.pid("started")));
+}
+
+#[test]
 fn a_loss_noticed_at_the_end_is_told_unless_the_command_failed() {
     // The renewal after 10 s comes too late to notice it.
     for (code, expected) in [(0, 3), (5, 5)] {
