@@ -71,6 +71,19 @@ fn a_cooldown_after_a_repeated_acquire_remembers_the_token_too() {
 }
 
 #[test]
+fn an_offer_to_the_token_of_an_earlier_lease_is_not_that_lease() {
+    let offered = || nothing().lock("{T1}", 900).meta(META, WEEK);
+    let own = |fence| Release { own_fence: Some(fence), ..release(1) };
+    given(offered()).call(own(100)).replies("released").leaves(nothing().meta(META, WEEK));
+    let gone = "gone fence 100 born 50 broken 0";
+    given(offered()).call(own(99)).replies(gone).leaves(nothing().meta(META, WEEK));
+    given(offered())
+        .call(Release { own_fence: Some(99), ..cooldown(1, 700) })
+        .replies(gone)
+        .leaves(nothing().meta(META, WEEK));
+}
+
+#[test]
 fn a_release_of_what_is_gone_changes_nothing_and_tells_what_is_known() {
     let gone = "gone fence 100 born 50 broken 0";
     for call in [release(1), cooldown(1, 700), Release { acquire_resent: true, ..release(1) }] {

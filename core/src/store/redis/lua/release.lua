@@ -9,8 +9,8 @@ if value ~= ARGV[1] then
   return absence(value)
 end
 
-local cooldown, resent = tonumber(ARGV[2] or 0), ARGV[3] == '1'
-if cooldown == 0 and not resent and redis.call('EXISTS', KEYS[3]) == 0 then
+local cooldown, resent, own_fence = tonumber(ARGV[2] or 0), ARGV[3] == '1', ARGV[5] or ''
+if cooldown == 0 and not resent and own_fence == '' and redis.call('EXISTS', KEYS[3]) == 0 then
   redis.call('DEL', KEYS[1])
   return @RELEASED
 end
@@ -21,7 +21,7 @@ end
 
 local time = redis.call('TIME')
 -- The lease has ended before, and the lock was offered to its token anew, for a late copy of its acquire.
-local gone = (ARGV[5] or '') ~= '' and redis.call('HGET', KEYS[2], 'fence') ~= ARGV[5] and absence(value)
+local gone = own_fence ~= '' and redis.call('HGET', KEYS[2], 'fence') ~= own_fence and absence(value)
 local entry
 if cooldown > 0 and not gone then
   -- Read only so that a record of another type fails before anything is written.

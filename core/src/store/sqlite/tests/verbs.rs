@@ -88,6 +88,7 @@ fn release() {
     let ask = || Request::Release(release_of("a", 1));
     let resent = || Request::Release(Release { acquire_resent: true, ..release_of("a", 1) });
     let cool = || Request::Release(Release { cooldown: Some(millis(250)), ..release_of("a", 1) });
+    let own = |fence| Request::Release(Release { own_fence: Some(fence), ..release_of("a", 1) });
     let done = || Reply::Release(ReleaseReply::Released);
     let gone = |fence, broken| Reply::Release(ReleaseReply::Gone(absence(fence, 0, broken)));
     check(vec![
@@ -97,6 +98,8 @@ fn release() {
         Case("over one whose window ran out", "key=1/500 fence=5 line=2*,3", ask(), done(), "key=3/1000 fence=wall line=2*,3*"),
         Case("all dead", "key=1/500 fence=5 line=2!,3!", ask(), done(), "fence=5"),
         Case("sent again", "key=1/500 fence=5", resent(), done(), "fence=5 ended=1"),
+        Case("still the lease", "key=1/500 fence=5", own(5), done(), "fence=5"),
+        Case("a later offer", "key=1/500 fence=6", own(5), gone(6, 0), "fence=6"),
         Case("cooldown", "key=1/500 fence=5 line=2", cool(), done(), "key=cooldown/250 fence=5 line=2"),
         Case("not mine", "key=2/500 fence=6 broken=5", ask(), gone(6, 5), "key=2/500 fence=6 broken=5"),
         Case("expired, others wait", "key=1/0 fence=5 line=2", ask(), gone(5, 0), "fence=5 line=2"),
