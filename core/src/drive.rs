@@ -10,6 +10,9 @@ use crate::error::{Error, ErrorKind};
 use crate::session::Live;
 use crate::wake::Place;
 
+/// How long an interrupted wait may take to leave the line: a person does not notice it.
+const GOODBYE_WITHIN: Duration = Duration::from_millis(100);
+
 /// Runs a machine on the running tokio runtime. Dropping the future abandons the call cleanly.
 pub(crate) async fn drive<M: Machine>(
     live: &Live,
@@ -72,12 +75,22 @@ pub(crate) fn drive_blocking<M: Machine>(
                     Waited::Hinted => machine.hint(),
                     Waited::TimeUp => {}
                     Waited::Interrupted => {
+                        say_goodbye(live, machine);
                         return Err(Error::new(ErrorKind::Cancelled, "the wait was interrupted"));
                     }
                 }
             }
             Step::Done(outcome) => return outcome,
         }
+    }
+}
+
+/// A host that interrupts a wait may exit at once: what cleans up is sent now, if the store answers soon.
+fn say_goodbye<M: Machine>(live: &Live, machine: &mut M) {
+    if let Some(request) = machine.abandon()
+        && live.store.perform(&request, live.clock.now() + GOODBYE_WITHIN).is_err()
+    {
+        live.keeper.errand(request);
     }
 }
 

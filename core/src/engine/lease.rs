@@ -240,7 +240,11 @@ impl LeaseState {
         if self.status != Status::Held {
             // Lost while the extension was on its way: what it prolonged is given back.
             let is_lost = matches!(self.status, Status::Lost(_));
-            return if is_lost && is_prolonged { Need::Announce(Some(self.farewell())) } else { Need::Forget };
+            return if is_lost && is_prolonged {
+                Need::Announce(Some(self.farewell()))
+            } else {
+                Need::Forget
+            };
         }
         if now >= self.deadline {
             // A late answer revives nothing; if it prolonged the key, the lock is given back.
