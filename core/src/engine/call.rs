@@ -1,7 +1,7 @@
 //! One request, sent until it is answered.
 
 use crate::clock::Moment;
-use crate::engine::{Call, Dice, Machine, RESEND_AFTER, Step};
+use crate::engine::{Call, Dice, LEAST_PATIENCE, Machine, RESEND_AFTER, Step};
 use crate::error::{Error, ErrorKind};
 use crate::store::{Failure, FailureKind};
 use crate::verbs::{Reply, Request};
@@ -69,6 +69,11 @@ impl CallMachine {
         self
     }
 
+    /// Until when the answer to a sending is awaited.
+    fn patience(&self, sent: Moment) -> Moment {
+        (sent + RESEND_AFTER).min(self.give_up.max(sent + LEAST_PATIENCE))
+    }
+
     fn fail(&mut self) {
         let failure = self
             .last_failure
@@ -94,7 +99,7 @@ impl Machine for CallMachine {
             && self.in_flight
             && let Some(sent) = self.sent.last()
         {
-            let until = *sent + RESEND_AFTER;
+            let until = self.patience(*sent);
             if now < until {
                 return Step::Wait { until, hints: false };
             }
@@ -116,7 +121,7 @@ impl Machine for CallMachine {
         self.sent.push(now);
         self.in_flight = true;
         let number = u32::try_from(self.sent.len()).unwrap_or(u32::MAX);
-        Step::Send(Call { number, request: self.request.clone(), until: now + RESEND_AFTER })
+        Step::Send(Call { number, request: self.request.clone(), until: self.patience(now) })
     }
 
     fn reply(&mut self, now: Moment, number: u32, result: Result<Reply, Failure>) {

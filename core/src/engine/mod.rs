@@ -15,6 +15,8 @@ pub mod release;
 
 /// A request unanswered for this long is sent again.
 pub const RESEND_AFTER: Duration = Duration::from_secs(1);
+/// Even a call whose time is nearly up waits this long for an answer.
+const LEAST_PATIENCE: Duration = Duration::from_millis(10);
 /// First pause after a request that could not be sent; it doubles with every further failure.
 const BACKOFF_FIRST: Duration = Duration::from_millis(20);
 /// Longest such pause.

@@ -104,7 +104,7 @@ pub enum FailureKind {
     Lost,
     /// The store refused it for now and changed nothing.
     Refused,
-    /// The store refuses it for good, with this kind of error, and changed nothing.
+    /// The store refuses it for good, with this kind of error.
     Final(ErrorKind),
 }
 
@@ -112,6 +112,16 @@ impl Failure {
     /// A failure with its explanation.
     pub fn new(kind: FailureKind, message: impl Into<String>) -> Self {
         Self { kind, message: message.into() }
+    }
+
+    /// Whether the request may have been carried out, in full or in part: a script ends where a right is
+    /// missing, and an answer that makes no sense is an answer.
+    pub fn may_be_done(&self) -> bool {
+        let in_part = matches!(
+            self.kind,
+            FailureKind::Final(ErrorKind::Denied | ErrorKind::Corrupt | ErrorKind::Internal)
+        );
+        in_part || self.kind == FailureKind::Lost
     }
 
     /// Whether the same request may be sent again.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::clock::Moment;
-use crate::engine::{Call, Dice, Machine, RESEND_AFTER, Step, deadline};
+use crate::engine::{Call, Dice, LEAST_PATIENCE, Machine, RESEND_AFTER, Step, deadline};
 use crate::error::{Error, ErrorKind};
 use crate::store::{Failure, FailureKind};
 use crate::verbs::{Acquire, AcquireReply, Fence, Leave, Obstacle, Reply, Request};
@@ -114,8 +114,8 @@ impl AcquireMachine {
     fn ask(&mut self, now: Moment) -> Step<Acquired> {
         if self.in_flight {
             match self.open.last() {
-                Some(sending) if now < sending.at + RESEND_AFTER => {
-                    return Step::Wait { until: sending.at + RESEND_AFTER, hints: false };
+                Some(sending) if now < self.patience(sending.at) => {
+                    return Step::Wait { until: self.patience(sending.at), hints: false };
                 }
                 _ => self.in_flight = false,
             }
@@ -162,7 +162,14 @@ impl AcquireMachine {
             owner: Arc::clone(&order.owner),
             adopt: self.ripe(now).map(|sighting| sighting.digest.clone()),
         });
-        Step::Send(Call { number: self.sendings, request, until: now + RESEND_AFTER })
+        Step::Send(Call { number: self.sendings, request, until: self.patience(now) })
+    }
+
+    /// Until when the answer to a sending is awaited. A try has no more than its timeout; a wait that ends
+    /// meanwhile still hears the answer, since it may be the grant.
+    fn patience(&self, sent: Moment) -> Moment {
+        let resend = sent + RESEND_AFTER;
+        if self.only_tries() { resend.min(self.give_up.max(sent + LEAST_PATIENCE)) } else { resend }
     }
 
     /// The foreign value in the way, if it was there long enough to be taken over.
@@ -230,7 +237,9 @@ impl AcquireMachine {
     }
 
     fn end_with(&mut self, ending: Ending) {
-        self.phase = if self.may_have_left_traces() {
+        // A store that does not answer would not answer a leave either: that is left to others.
+        let silent = matches!(&ending, Ending::Failed(failure) if failure.is_retryable());
+        self.phase = if self.may_have_left_traces() && !silent {
             Phase::Leaving(None, ending)
         } else {
             Phase::Done(Some(ending))
@@ -329,9 +338,8 @@ impl Machine for AcquireMachine {
         if number == self.sendings {
             self.in_flight = false;
         }
-        let lost = matches!(&result, Err(failure) if failure.kind == FailureKind::Lost);
         let sent = self.open[index].at;
-        if !lost {
+        if !matches!(&result, Err(failure) if failure.may_be_done()) {
             self.open.remove(index);
         }
         if !matches!(self.phase, Phase::Asking) {

@@ -285,18 +285,40 @@ fn a_silent_store_is_unavailable_and_a_leave_is_due() {
     let mut machine = machine(1_500);
     acquire_sent(&mut machine, at(0));
     acquire_sent(&mut machine, at(1_000));
-    leave_sent(&mut machine, at(2_000));
-    assert_eq!(error_kind(&mut machine, at(3_000)), ErrorKind::StoreUnavailable);
+    assert_eq!(error_kind(&mut machine, at(2_000)), ErrorKind::StoreUnavailable);
     assert!(matches!(machine.abandon(), Some(Request::Leave(_))));
+}
+
+#[test]
+fn a_try_takes_no_longer_than_its_timeout() {
+    let mut order = order(0);
+    order.timeout = Duration::from_millis(300);
+    let mut machine = AcquireMachine::new(order, at(0), true, None, Dice::seeded(1));
+    acquire_sent(&mut machine, at(0));
+    assert_eq!(waits_until(&mut machine, at(0)), at(300));
+    assert_eq!(error_kind(&mut machine, at(300)), ErrorKind::StoreUnavailable);
 }
 
 #[test]
 fn a_final_failure_ends_it_at_once() {
     let mut machine = machine(0);
     let (number, _) = acquire_sent(&mut machine, at(0));
-    let denied = Failure::new(FailureKind::Final(ErrorKind::Denied), "no");
-    machine.reply(at(1), number, Err(denied));
-    assert_eq!(error_kind(&mut machine, at(1)), ErrorKind::Denied);
+    let wrong = Failure::new(FailureKind::Final(ErrorKind::WrongType), "no");
+    machine.reply(at(1), number, Err(wrong));
+    assert_eq!(error_kind(&mut machine, at(1)), ErrorKind::WrongType);
+    assert!(machine.abandon().is_none());
+}
+
+#[test]
+fn a_refusal_that_may_have_come_half_way_is_cleaned_up_after() {
+    for kind in [ErrorKind::Denied, ErrorKind::Corrupt] {
+        let mut machine = machine(0);
+        let (number, _) = acquire_sent(&mut machine, at(0));
+        machine.reply(at(1), number, Err(Failure::new(FailureKind::Final(kind), "no")));
+        let number = leave_sent(&mut machine, at(1));
+        machine.reply(at(2), number, Ok(Reply::Leave));
+        assert_eq!(error_kind(&mut machine, at(2)), kind);
+    }
 }
 
 #[test]

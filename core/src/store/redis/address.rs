@@ -21,9 +21,9 @@ const KEEPALIVE_PROBES: u32 = 3;
 const USER_TIMEOUT: Duration = Duration::from_secs(30);
 
 pub(crate) fn connector(address: &RedisAddress) -> Result<Connector, Error> {
-    let mut login = RedisConnectionInfo::default()
-        .set_db(address.db)
-        .set_lib_name("stanchion", env!("CARGO_PKG_VERSION"));
+    // Naming the library to the server would cost each connection two more commands, each with the whole
+    // timeout on a server that does not answer.
+    let mut login = RedisConnectionInfo::default().set_db(address.db).set_skip_set_lib_name();
     if let Some(username) = &address.username {
         login = login.set_username(username);
     }

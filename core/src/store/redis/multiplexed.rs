@@ -15,6 +15,8 @@ use crate::wake::locked;
 
 /// A reply missing for so long means a dead connection, not a short deadline.
 const DEAD_AFTER: Duration = Duration::from_millis(900);
+/// A connection idle for longer is asked whether it still works before it is used.
+const CHECK_AFTER_IDLE: Duration = Duration::from_secs(1);
 /// Requests queued in the connection before senders wait.
 const BUFFER: usize = 1024;
 
@@ -31,6 +33,7 @@ pub(crate) struct Multiplexed {
 struct Numbered {
     number: u64,
     connection: MultiplexedConnection,
+    used: Instant,
 }
 
 impl Multiplexed {
@@ -85,8 +88,11 @@ impl Multiplexed {
     }
 
     async fn connection(&self, left: Duration) -> Result<Numbered, Failure> {
-        if let Some(current) = self.usable() {
-            return Ok(current);
+        if let Some(mut current) = self.usable() {
+            if current.used.elapsed() < CHECK_AFTER_IDLE || is_alive(&mut current, left).await {
+                return Ok(current);
+            }
+            self.discard(current.number);
         }
         let late =
             || Failure::new(FailureKind::NotSent, format!("{} cannot be reached", self.connector.place));
@@ -109,13 +115,18 @@ impl Multiplexed {
             .await
             .map_err(|error| failure::connecting(&error, &self.connector.place))?;
         let number = self.next_number.fetch_add(1, Ordering::Relaxed);
-        let current = Numbered { number, connection };
+        let current = Numbered { number, connection, used: Instant::now() };
         *locked(&self.current) = Some(current.clone());
         Ok(current)
     }
 
+    /// The present connection, with the time of its last use.
     fn usable(&self) -> Option<Numbered> {
-        locked(&self.current).clone()
+        let mut current = locked(&self.current);
+        let current = current.as_mut()?;
+        let before = current.clone();
+        current.used = Instant::now();
+        Some(before)
     }
 
     /// Forgets a connection that failed, unless another has replaced it already.
@@ -125,4 +136,10 @@ impl Multiplexed {
             *current = None;
         }
     }
+}
+
+/// That the server has closed a connection meanwhile shows only when it is used.
+async fn is_alive(current: &mut Numbered, left: Duration) -> bool {
+    let ping = redis::cmd("PING");
+    matches!(timeout(left, current.connection.send_packed_command(&ping)).await, Ok(Ok(_)))
 }
