@@ -7,11 +7,12 @@ local function ours(value)
 end
 
 -- The oldest live waiter whose offer has not run out unanswered, or `me`; then its entry, then the
--- dead ones passed on the way. It looks at 64 entries at most: a later poll goes on from there.
+-- dead ones passed on the way. Mostly it is the first; it looks at 64 at most, and a later poll goes on
+-- from there.
 local function next_waiter(now, me)
   local dead = {}
-  for _, range in ipairs({ { 0, 3 }, { 4, 63 } }) do
-    local tokens = redis.call('ZRANGE', KEYS[3], range[1], range[2])
+  for first = 0, 1 do
+    local tokens = redis.call('ZRANGE', KEYS[3], first, first * 63)
     if #tokens == 0 then
       break
     end
