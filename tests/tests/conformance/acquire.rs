@@ -1,7 +1,7 @@
 //! acquire and try_acquire.
 
 use stanchion::{ErrorKind, LockOptions};
-use stanchion_tests::on_every_store;
+use stanchion_tests::{on_every_store, on_stores_with_foreign_lockers};
 
 use crate::{fixed, ms, secs, timed};
 
@@ -150,6 +150,22 @@ on_every_store! {
         assert!(lease.is_valid());
     }
 
+    fn fail_fast_gives_up_when_the_holder_prolongs_its_lease_meanwhile(bench) {
+        let client = bench.client();
+        let lease = client.lock("a").acquire(fixed(secs(3))).unwrap();
+        let lock = bench.client().lock("a");
+        let waiting = stanchion_tests::wait::task(move || {
+            timed(|| lock.acquire(LockOptions::new().wait(secs(8)).fail_fast(true)).map(drop))
+        });
+        stanchion_tests::wait::eventually(secs(5), || client.lock("a").waiters() == 1);
+        lease.extend(secs(60)).unwrap();
+        let (result, took) = waiting.join();
+        assert_eq!(result.unwrap_err().kind(), ErrorKind::LockTimeout);
+        assert!(took < secs(3), "gave up only after {took:?}");
+        assert_eq!(client.lock("a").waiters(), 0);
+        assert!(lease.is_valid());
+    }
+
     fn without_fail_fast_a_long_holder_is_waited_for(bench) {
         let client = bench.client();
         let lease = client.lock("a").acquire(fixed(secs(30))).unwrap();
@@ -160,5 +176,20 @@ on_every_store! {
         stanchion_tests::wait::eventually(secs(5), || lock.waiters() == 1);
         lease.release().unwrap();
         assert!(waiting.join().unwrap().is_valid());
+    }
+}
+
+on_stores_with_foreign_lockers! {
+    /// Whatever the store has forgotten, a client remembers the fences that it has seen itself.
+    fn fences_grow_for_a_client_even_if_the_store_forgot_a_larger_one(bench) {
+        let client = bench.client();
+        let mut raw = bench.raw();
+        let far: u64 = (1 << 53) - 1_000;
+        redis::cmd("HSET").arg("stanchion:meta:{Lock:a}").arg("fence").arg(far).exec(&mut raw).unwrap();
+        let lease = client.lock("a").acquire(LockOptions::new()).unwrap();
+        assert_eq!(lease.fence(), far + 1);
+        lease.release().unwrap();
+        redis::cmd("FLUSHDB").exec(&mut raw).unwrap();
+        assert!(client.lock("a").acquire(LockOptions::new()).unwrap().fence() > far + 1);
     }
 }

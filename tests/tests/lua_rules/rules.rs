@@ -156,6 +156,12 @@ fn check_numbers(words: &[Word], wrong: &mut Vec<String>) {
 /// Every reply begins with a code that the Rust side knows.
 fn check_codes(words: &[Word], wrong: &mut Vec<String>) {
     for at in positions(words, "return") {
+        if let Some(Word::Number(number)) = words.get(at + 1) {
+            // The code alone.
+            if number.parse().ok().and_then(Code::from_number).is_none() {
+                wrong.push(format!("a reply is {number}, which is no code"));
+            }
+        }
         if !words.get(at + 1).is_some_and(|word| word.is("{")) {
             continue;
         }

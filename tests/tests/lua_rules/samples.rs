@@ -24,6 +24,7 @@ return { 6, 0, 0, 0, 0 }";
 fn good_samples_pass() {
     assert_eq!(check("acquire", GOOD_ACQUIRE), Vec::<String>::new());
     assert_eq!(check("release", GOOD_RELEASE), Vec::<String>::new());
+    assert_eq!(check("release", &GOOD_RELEASE.replace("{ 7 }", "7")), Vec::<String>::new(), "the code alone");
 }
 
 /// Each row: the verb, the good sample, what is replaced by what, and a word of the complaint.
@@ -54,6 +55,7 @@ fn bad_samples_are_caught() {
         ),
         ("acquire", "{ 3,", "{ 99,", "no code"),
         ("acquire", "{ 3,", "{ ARGV[1],", "no code"),
+        ("release", "return { 7 }", "return 77", "no code"),
         ("acquire", "'%.0f'", "'%d'", "written by %.0f"),
         ("acquire", "string.format('%.0f', time[1] * 1000000)", "tostring(time[1] * 1000000)", "tostring"),
         ("acquire", "string.format('%.0f', time[1] * 1000000)", "time[1] * 1000000 .. ''", "`..`"),
