@@ -1,13 +1,18 @@
 //! The two drivers: they do what a machine asks, and nothing else.
 
 use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Duration;
 
 use crate::channel::{HOST_TURN, Waited};
 use crate::clock::Moment;
-use crate::engine::{Machine, Step};
+use crate::engine::{Call, Machine, Step};
 use crate::error::{Error, ErrorKind};
 use crate::session::Live;
+use crate::signals::spawn_quietly;
+use crate::store::{Failure, FailureKind};
+use crate::verbs::Reply;
 use crate::wake::Place;
 
 /// How long an interrupted wait may take to leave the line: a person does not notice it.
@@ -44,43 +49,82 @@ pub(crate) async fn drive<M: Machine>(
     }
 }
 
-/// What a host does while one of its threads waits; it may end the wait.
-pub(crate) type HostTurn<'a> = &'a mut dyn FnMut() -> ControlFlow<()>;
+/// What a host does while one of its threads waits; it may end the wait. `None` if it has nothing to do.
+pub(crate) type HostTurn<'a> = Option<&'a mut dyn FnMut() -> ControlFlow<()>>;
 
-/// Runs a machine on the calling thread. `host_turn` runs at least every 50 ms of waiting.
+/// Runs a machine on the calling thread. `host_turn` runs at least every 50 ms.
 pub(crate) fn drive_blocking<M: Machine>(
     live: &Live,
     machine: &mut M,
     place: Option<&Place>,
-    host_turn: HostTurn<'_>,
+    mut host_turn: HostTurn<'_>,
 ) -> Result<M::Output, Error> {
     let guard = Abandon { live, machine };
     let machine = &mut *guard.machine;
     loop {
-        match machine.step(live.clock.now()) {
+        let went_on = match machine.step(live.clock.now()) {
             Step::Send(call) => {
-                let result = live.store.perform(&call.request, call.until);
-                machine.reply(live.clock.now(), call.number, result);
+                let number = call.number;
+                let result = match &mut host_turn {
+                    Some(host_turn) => attended(live, call, *host_turn),
+                    None => ControlFlow::Continue(live.store.perform(&call.request, call.until)),
+                };
+                result.map_continue(|result| machine.reply(live.clock.now(), number, result))
             }
             Step::Listen => {
                 live.channel.open();
                 machine.listening();
+                ControlFlow::Continue(())
             }
             Step::Wait { until, hints } => {
-                let waited = match place.filter(|_| hints) {
-                    Some(place) => live.channel.wait(place, until, host_turn),
-                    None => pause(live, until, host_turn),
-                };
-                match waited {
-                    Waited::Hinted => machine.hint(),
-                    Waited::TimeUp => {}
-                    Waited::Interrupted => {
-                        say_goodbye(live, machine);
-                        return Err(Error::new(ErrorKind::Cancelled, "the wait was interrupted"));
-                    }
+                let mut turn = || host_turn.as_mut().map_or(ControlFlow::Continue(()), |turn| turn());
+                match place.filter(|_| hints) {
+                    Some(place) => match live.channel.wait(place, until, &mut turn) {
+                        Waited::Hinted => {
+                            machine.hint();
+                            ControlFlow::Continue(())
+                        }
+                        Waited::TimeUp => ControlFlow::Continue(()),
+                        Waited::Interrupted => ControlFlow::Break(()),
+                    },
+                    None => pause(live, until, &mut turn),
                 }
             }
             Step::Done(outcome) => return outcome,
+        };
+        if went_on.is_break() {
+            say_goodbye(live, machine);
+            return Err(Error::new(ErrorKind::Cancelled, "the wait was interrupted"));
+        }
+    }
+}
+
+/// Performs a request while the host gets its turns: on a thread of its own, since the client crate cannot
+/// go on reading on a connection after a read that timed out.
+fn attended(
+    live: &Live,
+    call: Call,
+    host_turn: &mut dyn FnMut() -> ControlFlow<()>,
+) -> ControlFlow<(), Result<Reply, Failure>> {
+    let (send, receive) = mpsc::channel();
+    let store = Arc::clone(&live.store);
+    let run = move || {
+        // Nobody listens any more if the host ended the wait.
+        let _ = send.send(store.perform(&call.request, call.until));
+    };
+    if spawn_quietly("stanchion-call", run).is_err() {
+        return ControlFlow::Continue(Err(Failure::new(FailureKind::NotSent, "no thread could be started")));
+    }
+    loop {
+        match receive.recv_timeout(HOST_TURN) {
+            Ok(result) => return ControlFlow::Continue(result),
+            Err(RecvTimeoutError::Timeout) => host_turn()?,
+            Err(RecvTimeoutError::Disconnected) => {
+                return ControlFlow::Continue(Err(Failure::new(
+                    FailureKind::Lost,
+                    "the request was cut short",
+                )));
+            }
         }
     }
 }
@@ -95,17 +139,12 @@ fn say_goodbye<M: Machine>(live: &Live, machine: &mut M) {
 }
 
 /// Sleeps without hints.
-fn pause(live: &Live, until: Moment, host_turn: HostTurn<'_>) -> Waited {
-    loop {
-        if host_turn().is_break() {
-            return Waited::Interrupted;
-        }
-        let nap: Duration = live.clock.nap(until).min(HOST_TURN);
-        if live.clock.now() >= until {
-            return Waited::TimeUp;
-        }
-        std::thread::sleep(nap);
+fn pause(live: &Live, until: Moment, host_turn: &mut dyn FnMut() -> ControlFlow<()>) -> ControlFlow<()> {
+    while live.clock.now() < until {
+        host_turn()?;
+        std::thread::sleep(live.clock.nap(until).min(HOST_TURN));
     }
+    ControlFlow::Continue(())
 }
 
 /// However the call ends, what it left behind is cleaned up by the keeper.

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use crate::blocking::{Lease, Lock, go_on};
+use crate::blocking::{Lease, Lock};
 use crate::builder::ClientBuilder;
 use crate::client::{LockPage, Tally, list};
 use crate::drive::drive_blocking;
@@ -54,7 +54,7 @@ impl Client {
     pub fn resume_lease(&self, handle: &LeaseHandle) -> Result<Lease, Error> {
         let live = self.session.live()?;
         let (mut machine, token) = live.resume(handle)?;
-        let answer = drive_blocking(live, &mut machine, None, &mut go_on)?;
+        let answer = drive_blocking(live, &mut machine, None, None)?;
         live.resumed(handle, token, &answer).map(Lease::new)
     }
 
@@ -67,7 +67,7 @@ impl Client {
         let mut tally = Tally::default();
         for held in Held::all(live) {
             let Ok(mut releasing) = held.release(None) else { continue };
-            let answer = drive_blocking(live, &mut releasing.machine, None, &mut go_on);
+            let answer = drive_blocking(live, &mut releasing.machine, None, None);
             tally.count(answer.and_then(|answer| releasing.judge(&answer)));
         }
         tally.result()

@@ -88,7 +88,7 @@ impl Lease {
     /// not answer, and then the lease goes on to its old deadline.
     pub fn extend(&self, ttl: Duration) -> Result<(), Error> {
         let mut machine = self.held.extend(ttl)?;
-        let answer = drive_blocking(&self.held.live, &mut machine, None, &mut go_on)?;
+        let answer = drive_blocking(&self.held.live, &mut machine, None, None)?;
         self.held.extended(answer)
     }
 
@@ -111,7 +111,7 @@ impl Lease {
 
     fn release_after(self, cooldown: Option<Duration>) -> Result<(), Error> {
         let mut releasing = self.held.release(cooldown)?;
-        let answer = drive_blocking(&self.held.live, &mut releasing.machine, None, &mut go_on)?;
+        let answer = drive_blocking(&self.held.live, &mut releasing.machine, None, None)?;
         releasing.judge(&answer)
     }
 

@@ -5,8 +5,8 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::blocking::{Lease, go_on};
-use crate::drive::drive_blocking;
+use crate::blocking::Lease;
+use crate::drive::{HostTurn, drive_blocking};
 use crate::engine::acquire::Acquired;
 use crate::error::Error;
 use crate::holder::Holder;
@@ -39,11 +39,11 @@ impl Lock {
     /// `LockTimeout` if it stayed busy; `InvalidArgument` for a bad name or option; `StoreUnavailable`,
     /// `Denied` or `WrongType` from the store.
     pub fn acquire(&self, options: LockOptions) -> Result<Lease, Error> {
-        self.acquire_while(options, &mut go_on)
+        self.acquire_with(options, None)
     }
 
-    /// As [`Lock::acquire`]; while waiting, `host_turn` runs at least every 50 ms on this thread and may end
-    /// the wait. For hosts that have to run signal handlers.
+    /// As [`Lock::acquire`]; `host_turn` runs at least every 50 ms on this thread and may end the wait. Requests
+    /// run on threads of their own meanwhile. For hosts that have to run signal handlers.
     ///
     /// # Errors
     /// As [`Lock::acquire`], and `Cancelled` if `host_turn` ended the wait.
@@ -52,6 +52,10 @@ impl Lock {
         options: LockOptions,
         host_turn: &mut dyn FnMut() -> ControlFlow<()>,
     ) -> Result<Lease, Error> {
+        self.acquire_with(options, Some(host_turn))
+    }
+
+    fn acquire_with(&self, options: LockOptions, host_turn: HostTurn<'_>) -> Result<Lease, Error> {
         let lease = self.attempt(options, host_turn)?;
         // Only a wait of zero finds nothing.
         lease.ok_or_else(|| busy().during("acquire", &self.name))
@@ -62,14 +66,10 @@ impl Lock {
     /// # Errors
     /// As [`Lock::acquire`], but never `LockTimeout`.
     pub fn try_acquire(&self, options: LockOptions) -> Result<Option<Lease>, Error> {
-        self.attempt(options.wait(Duration::ZERO), &mut go_on)
+        self.attempt(options.wait(Duration::ZERO), None)
     }
 
-    fn attempt(
-        &self,
-        options: LockOptions,
-        host_turn: &mut dyn FnMut() -> ControlFlow<()>,
-    ) -> Result<Option<Lease>, Error> {
+    fn attempt(&self, options: LockOptions, host_turn: HostTurn<'_>) -> Result<Option<Lease>, Error> {
         let name = self.session.lock_name(&self.name)?;
         let live = self.session.live()?;
         let plan = options.plan(&live.settings).map_err(|error| error.during("acquire", &self.name))?;
@@ -100,7 +100,7 @@ impl Lock {
         let name = self.session.lock_name(&self.name)?;
         let live = self.session.live()?;
         let mut machine = live.call(Request::Holder(verbs::Holder { name }));
-        let answer = drive_blocking(live, &mut machine, None, &mut go_on)?;
+        let answer = drive_blocking(live, &mut machine, None, None)?;
         Ok(Holder::from_reply(answer.reply))
     }
 
@@ -121,7 +121,7 @@ impl Lock {
         let name = self.session.lock_name(&self.name)?;
         let live = self.session.live()?;
         let mut machine = live.call(Request::BreakLease(verbs::BreakLease { name })).once();
-        let answer = drive_blocking(live, &mut machine, None, &mut go_on)?;
+        let answer = drive_blocking(live, &mut machine, None, None)?;
         Ok(answer.reply == Reply::BreakLease(true))
     }
 }
