@@ -678,10 +678,10 @@ impl<'f> World<'f> {
             ) => {
                 return self.granted(client, token, renews, ttl_ms, &grant);
             }
-            (OpKind::Release { token, fence, deadline, first_sent, .. }, Outcome::Answered(Ok(answer))) => {
-                if judge_release(&answer, fence, deadline).is_ok() {
-                    self.checker.released(&token, first_sent)?;
-                }
+            (OpKind::Release { token, fence, deadline, first_sent, .. }, Outcome::Answered(Ok(answer)))
+                if judge_release(&answer, fence, deadline).is_ok() =>
+            {
+                self.checker.released(&token, first_sent)?;
             }
             _ => {}
         }

@@ -27,6 +27,9 @@ use stanchion_tests::redis_server::RedisServer;
 
 use report::Report;
 
+/// Measures something and adds it to the report.
+type Section<'a> = &'a dyn Fn(&mut Report);
+
 /// Set in the process that runs on the clients' core already.
 const PINNED: &str = "STANCHION_BENCH_PINNED";
 const SERVER_CORE: &str = "0";
@@ -48,7 +51,7 @@ fn main() {
     let directory = tempfile::tempdir().unwrap();
     let file = format!("sqlite:{}", directory.path().join("bench.db").display());
 
-    let sections: [(&str, &dyn Fn(&mut Report)); 7] = [
+    let sections: [(&str, Section<'_>); 7] = [
         ("pair", &|report| pair::blocking_redis(&server, report)),
         ("async", &|report| pair::async_redis(&server, report)),
         ("sqlite-pair", &|report| pair::blocking_sqlite(&file, report)),
@@ -76,7 +79,12 @@ fn pin_clients() -> bool {
     }
     let program = env::current_exe().unwrap();
     // Returns only if it could not be started.
-    let _ = Command::new("taskset").args(["-c", CLIENT_CORE]).arg(program).args(env::args().skip(1)).env(PINNED, "1").exec();
+    let _ = Command::new("taskset")
+        .args(["-c", CLIENT_CORE])
+        .arg(program)
+        .args(env::args().skip(1))
+        .env(PINNED, "1")
+        .exec();
     false
 }
 

@@ -27,7 +27,7 @@ pub fn blocking_redis(server: &RedisServer, report: &mut Report) {
     for _ in 0..TURNS {
         timed(&mut ours, || lock.acquire(LockOptions::new()).unwrap().release().unwrap());
         timed(&mut bare, || {
-            bare_pair(&mut connection, &script, "bench:bare", "0123456789abcdef0123456789abcdef")
+            bare_pair(&mut connection, &script, "bench:bare", "0123456789abcdef0123456789abcdef");
         });
     }
     compare_percentiles(report, "redis pair, blocking", ours, bare);
