@@ -760,7 +760,7 @@ impl<'f> World<'f> {
             match &mut op.kind {
                 OpKind::Acquire { machine, .. } => machine.reply(now, number, lost),
                 OpKind::Release { machine, .. } | OpKind::Break { machine } => {
-                    machine.reply(now, number, lost)
+                    machine.reply(now, number, lost);
                 }
             }
         }
