@@ -98,7 +98,10 @@ impl Store for RedisStore {
         info.arg("server");
         let text = match self.pool.call(&info, self.left(until)) {
             Ok(Value::BulkString(text)) => String::from_utf8_lossy(&text).into_owned(),
-            Ok(_) => return Ok(()),
+            Ok(_) => {
+                let message = "the server's answer to INFO makes no sense; is it really Redis or Valkey?";
+                return Err(Failure::new(FailureKind::Final(ErrorKind::Corrupt), message));
+            }
             // A user who may not ask for the version may still use locks; one who may not log in may not.
             Err(failure) if failure.kind == FailureKind::Final(ErrorKind::Denied) => {
                 return self.pool.call(&redis::cmd("PING"), self.left(until)).map(drop);
