@@ -65,7 +65,7 @@ impl Client {
         let live = self.session.live()?;
         let (mut machine, token) = live.resume(handle)?;
         let answer = drive(live, &mut machine, None).await?;
-        live.resumed(handle, token, &answer).map(Lease::new)
+        Held::resumed(live, handle, token, &answer).map(Lease::new)
     }
 
     /// Releases every lease of this client that is still held, and says how many were. For shutdown.

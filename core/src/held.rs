@@ -4,18 +4,19 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::clock::Moment;
-use crate::engine::Dice;
+use crate::engine::acquire::Grant;
 use crate::engine::call::{Answer, CallMachine};
 use crate::engine::lease::{LeaseState, LeaseTerms, LossReason, Need, Status};
 use crate::engine::release::judge_release;
+use crate::engine::{Dice, deadline};
 use crate::error::{Error, ErrorKind};
 use crate::handle::LeaseHandle;
 use crate::lease_cell::LeaseCell;
 use crate::name::LockName;
-use crate::options::checked_ttl;
+use crate::options::{LockPlan, checked_ttl};
 use crate::session::Live;
 use crate::token::Token;
-use crate::verbs::{Fence, Release, Request};
+use crate::verbs::{Fence, Release, Reply, Request, ResumeReply};
 use crate::wake::locked;
 
 #[derive(Clone)]
@@ -37,8 +38,69 @@ pub(crate) struct Releasing {
 }
 
 impl Held {
-    /// Puts a granted lease into the keeper's care.
-    pub(crate) fn start(live: &Arc<Live>, terms: LeaseTerms, now: Moment) -> Self {
+    /// Starts a granted lease.
+    pub(crate) fn granted(
+        live: &Arc<Live>,
+        name: &LockName,
+        plan: &LockPlan,
+        token: Token,
+        grant: &Grant,
+    ) -> Self {
+        live.saw_fence(name, grant.fence);
+        let now = live.clock.now();
+        let terms = LeaseTerms {
+            name: name.clone(),
+            token,
+            fence: grant.fence,
+            ttl: plan.ttl,
+            deadline: grant.deadline,
+            hold_until: plan.max_hold.map(|max_hold| now + max_hold),
+            acquire_resent: grant.resent,
+            foreign_share: live.settings.foreign_share,
+        };
+        Self::start(live, terms, now)
+    }
+
+    /// Starts a lease whose token was swapped, or tells why it could not be.
+    pub(crate) fn resumed(
+        live: &Arc<Live>,
+        handle: &LeaseHandle,
+        token: Token,
+        answer: &Answer,
+    ) -> Result<Self, Error> {
+        let name = handle.name(&live.prefixes)?;
+        let failed = |error: Error| Err(error.during("resume", name.as_str()));
+        match &answer.reply {
+            Reply::Resume(ResumeReply::Resumed { fence, ttl }) => {
+                live.saw_fence(&name, *fence);
+                let now = live.clock.now();
+                let terms = LeaseTerms {
+                    token,
+                    fence: *fence,
+                    ttl: handle.ttl(),
+                    deadline: deadline(answer.sent, *ttl),
+                    hold_until: handle.max_hold().map(|max_hold| now + max_hold),
+                    acquire_resent: answer.sendings > 1,
+                    foreign_share: live.settings.foreign_share,
+                    name: name.clone(),
+                };
+                if now >= terms.deadline {
+                    return failed(Error::new(
+                        ErrorKind::LeaseExpired,
+                        "the lease ran out while it was resumed",
+                    ));
+                }
+                Ok(Self::start(live, terms, now))
+            }
+            _ => failed(Error::new(
+                ErrorKind::LeaseLost,
+                "the handle was used already, or its lease has ended; a handle works once",
+            )),
+        }
+    }
+
+    /// Puts a lease into the keeper's care.
+    fn start(live: &Arc<Live>, terms: LeaseTerms, now: Moment) -> Self {
         let (name, token, fence) = (terms.name.clone(), terms.token.clone(), terms.fence);
         let cell = LeaseCell::new(LeaseState::new(terms, now));
         let id = live.keeper.keep(&cell);

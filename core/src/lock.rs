@@ -7,6 +7,7 @@ use std::sync::Arc;
 use crate::drive::drive;
 use crate::engine::acquire::Acquired;
 use crate::error::Error;
+use crate::held::Held;
 use crate::holder::Holder;
 use crate::lease::Lease;
 use crate::options::LockOptions;
@@ -75,7 +76,9 @@ impl Lock {
         let result = drive(live, &mut attempt.machine, Some(&attempt.place)).await;
         live.note(&name, &plan, &attempt.machine);
         match result? {
-            Acquired::Granted(grant) => Ok(Some(Lease::new(live.begin(&name, &plan, attempt.token, &grant)))),
+            Acquired::Granted(grant) => {
+                Ok(Some(Lease::new(Held::granted(live, &name, &plan, attempt.token, &grant))))
+            }
             Acquired::Busy => Ok(None),
         }
     }

@@ -6,13 +6,11 @@ use std::sync::{Arc, OnceLock};
 use crate::channel::Channel;
 use crate::clock::{Clock, Moment};
 use crate::engine::Dice;
-use crate::engine::acquire::{AcquireMachine, AcquireOrder, Grant};
-use crate::engine::call::{Answer, CallMachine};
-use crate::engine::lease::LeaseTerms;
+use crate::engine::acquire::{AcquireMachine, AcquireOrder};
+use crate::engine::call::CallMachine;
 use crate::error::{Error, ErrorKind};
 use crate::fork::{self, Generation};
 use crate::handle::LeaseHandle;
-use crate::held::Held;
 use crate::keeper::Keeper;
 use crate::memory::Memory;
 use crate::name::{LockName, Prefixes};
@@ -22,7 +20,7 @@ use crate::store::sqlite::{SqliteStore, SqliteTarget};
 use crate::store::url::{Address, StoreUrl};
 use crate::store::{Store, StoreConfig};
 use crate::token::Token;
-use crate::verbs::{ClientId, Reply, Request, Resume, ResumeReply};
+use crate::verbs::{ClientId, Fence, Request, Resume};
 use crate::wake::{Hub, Place};
 
 /// A client's configuration, and its life in this process. After a fork the child gets a life of its own.
@@ -198,34 +196,16 @@ impl Live {
         Ok(Attempt { machine, place, token })
     }
 
+    /// Remembers the fence of a grant.
+    pub(crate) fn saw_fence(&self, name: &LockName, fence: Fence) {
+        self.memory.saw_fence(name, fence);
+    }
+
     /// Remembers what an acquire saw on its way.
     pub(crate) fn note(&self, name: &LockName, plan: &LockPlan, machine: &AcquireMachine) {
         if plan.adopt_after.is_some() {
             self.memory.saw_sighting(name, machine.sighting());
         }
-    }
-
-    /// Starts a granted lease.
-    pub(crate) fn begin(
-        self: &Arc<Self>,
-        name: &LockName,
-        plan: &LockPlan,
-        token: Token,
-        grant: &Grant,
-    ) -> Held {
-        self.memory.saw_fence(name, grant.fence);
-        let now = self.clock.now();
-        let terms = LeaseTerms {
-            name: name.clone(),
-            token,
-            fence: grant.fence,
-            ttl: plan.ttl,
-            deadline: grant.deadline,
-            hold_until: plan.max_hold.map(|max_hold| now + max_hold),
-            acquire_resent: grant.resent,
-            foreign_share: self.settings.foreign_share,
-        };
-        Held::start(self, terms, now)
     }
 
     /// The request that swaps a handle's token, and the new token.
@@ -238,44 +218,6 @@ impl Live {
             owner: Arc::clone(&self.settings.owner),
         });
         Ok((self.call(request), new))
-    }
-
-    /// Starts a lease whose token was swapped, or tells why it could not be.
-    pub(crate) fn resumed(
-        self: &Arc<Self>,
-        handle: &LeaseHandle,
-        token: Token,
-        answer: &Answer,
-    ) -> Result<Held, Error> {
-        let name = handle.name(&self.prefixes)?;
-        let failed = |error: Error| Err(error.during("resume", name.as_str()));
-        match &answer.reply {
-            Reply::Resume(ResumeReply::Resumed { fence, ttl }) => {
-                self.memory.saw_fence(&name, *fence);
-                let now = self.clock.now();
-                let terms = LeaseTerms {
-                    token,
-                    fence: *fence,
-                    ttl: handle.ttl(),
-                    deadline: crate::engine::deadline(answer.sent, *ttl),
-                    hold_until: handle.max_hold().map(|max_hold| now + max_hold),
-                    acquire_resent: answer.sendings > 1,
-                    foreign_share: self.settings.foreign_share,
-                    name: name.clone(),
-                };
-                if now >= terms.deadline {
-                    return failed(Error::new(
-                        ErrorKind::LeaseExpired,
-                        "the lease ran out while it was resumed",
-                    ));
-                }
-                Ok(Held::start(self, terms, now))
-            }
-            _ => failed(Error::new(
-                ErrorKind::LeaseLost,
-                "the handle was used already, or its lease has ended; a handle works once",
-            )),
-        }
     }
 }
 

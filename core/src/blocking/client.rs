@@ -55,7 +55,7 @@ impl Client {
         let live = self.session.live()?;
         let (mut machine, token) = live.resume(handle)?;
         let answer = drive_blocking(live, &mut machine, None, None)?;
-        live.resumed(handle, token, &answer).map(Lease::new)
+        Held::resumed(live, handle, token, &answer).map(Lease::new)
     }
 
     /// Releases every lease of this client that is still held, and says how many were. For shutdown.

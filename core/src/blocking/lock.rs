@@ -9,6 +9,7 @@ use crate::blocking::Lease;
 use crate::drive::{HostTurn, drive_blocking};
 use crate::engine::acquire::Acquired;
 use crate::error::Error;
+use crate::held::Held;
 use crate::holder::Holder;
 use crate::lock::busy;
 use crate::options::LockOptions;
@@ -77,7 +78,9 @@ impl Lock {
         let result = drive_blocking(live, &mut attempt.machine, Some(&attempt.place), host_turn);
         live.note(&name, &plan, &attempt.machine);
         match result? {
-            Acquired::Granted(grant) => Ok(Some(Lease::new(live.begin(&name, &plan, attempt.token, &grant)))),
+            Acquired::Granted(grant) => {
+                Ok(Some(Lease::new(Held::granted(live, &name, &plan, attempt.token, &grant))))
+            }
             Acquired::Busy => Ok(None),
         }
     }

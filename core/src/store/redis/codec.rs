@@ -6,20 +6,12 @@ use redis::{Cmd, Value};
 
 use crate::error::ErrorKind;
 use crate::store::redis::keys::LockKeys;
-use crate::store::redis::script::{Code, SCRIPTS, Script};
+use crate::store::redis::script::{Code, HELD_AS, SCRIPTS, Script};
 use crate::store::{Failure, FailureKind};
 use crate::verbs::{
-    Absence, Acquire, AcquireReply, Digest, ExtendReply, HeldAs, HolderReply, Obstacle, Release,
-    ReleaseReply, Reply, Request, ResumeReply,
+    Absence, Acquire, AcquireReply, Digest, ExtendReply, HolderReply, Obstacle, Release, ReleaseReply, Reply,
+    Request, ResumeReply,
 };
-
-/// How holder.lua says how a lock is held.
-pub(crate) const HELD_AS: [(&str, i64, HeldAs); 4] = [
-    ("AS_LEASE", 1, HeldAs::Lease),
-    ("AS_OFFER", 2, HeldAs::Offer),
-    ("AS_COOLDOWN", 3, HeldAs::Cooldown),
-    ("AS_FOREIGN", 4, HeldAs::Foreign),
-];
 
 /// The script of a request's verb.
 pub(crate) fn script(request: &Request) -> &'static Script {

@@ -6,6 +6,7 @@ use crate::store::{
     ENDED_TTL, GRANT_WINDOW, LINE_TTL, META_REFRESH, META_TTL, SHARE_AFTER, SHARE_WINDOW, WAITER_LIVE, YEAR,
 };
 use crate::token::COOLDOWN_MARKER;
+use crate::verbs::HeldAs;
 
 /// The first element of every script's reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,6 +58,14 @@ impl Code {
         Self::ALL.iter().map(|(_, code)| *code).find(|code| *code as i64 == number)
     }
 }
+
+/// How holder.lua says how a lock is held.
+pub(crate) const HELD_AS: [(&str, i64, HeldAs); 4] = [
+    ("AS_LEASE", 1, HeldAs::Lease),
+    ("AS_OFFER", 2, HeldAs::Offer),
+    ("AS_COOLDOWN", 3, HeldAs::Cooldown),
+    ("AS_FOREIGN", 4, HeldAs::Foreign),
+];
 
 /// A script ready to run.
 #[derive(Debug)]
@@ -159,7 +168,7 @@ fn values() -> Vec<(&'static str, String)> {
     let mut values: Vec<_> =
         millis.iter().map(|(name, time)| (*name, time.as_millis().to_string())).collect();
     values.extend(Code::ALL.iter().map(|(name, code)| (*name, (*code as i64).to_string())));
-    values.extend(super::codec::HELD_AS.iter().map(|(name, number, _)| (*name, number.to_string())));
+    values.extend(HELD_AS.iter().map(|(name, number, _)| (*name, number.to_string())));
     values.push(("SHARE_AFTER", SHARE_AFTER.to_string()));
     values.push(("COOLDOWN_MARKER", COOLDOWN_MARKER.to_owned()));
     values
