@@ -49,3 +49,11 @@ fn a_large_fence_stays_exact() {
         .replies("resumed 9007199254740991 {~3000}")
         .leaves(nothing().lock("{T2}", 3_000).meta(&meta("taker"), WEEK));
 }
+
+#[test]
+fn a_lease_without_a_record_has_no_fence_and_is_not_resumed() {
+    given(nothing().lock("{T1}", 3_000))
+        .call(resume(1, 2))
+        .replies("gone fence 0 born 0 broken 0")
+        .changes_nothing();
+}
