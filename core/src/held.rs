@@ -122,6 +122,11 @@ impl Held {
         locked(&self.cell.state).status(self.live.clock.now())
     }
 
+    /// Whether waiting for the loss makes sense: a lease inherited by a forked child is not the child's.
+    pub(crate) fn can_be_lost(&self) -> bool {
+        !self.live.is_inherited()
+    }
+
     pub(crate) fn is_valid(&self) -> bool {
         !self.live.is_inherited() && self.status() == Status::Held
     }
@@ -134,6 +139,9 @@ impl Held {
     }
 
     pub(crate) fn loss(&self) -> Option<LossReason> {
+        if self.live.is_inherited() {
+            return None;
+        }
         match self.status() {
             Status::Lost(reason) => Some(reason),
             Status::Held | Status::Ended => None,
@@ -156,11 +164,10 @@ impl Held {
         if let Some(cooldown) = cooldown {
             checked_ttl("cooldown", cooldown).map_err(|error| self.during("release", error))?;
         }
-        match self.status() {
-            Status::Lost(LossReason::Expired | LossReason::MaxHold) => {
-                self.live.check_generation().map_err(|error| self.during("release", error))?;
-            }
-            _ => self.check("release")?,
+        // First of all: in a forked child the mutex of the state may have been inherited locked.
+        self.live.check_generation().map_err(|error| self.during("release", error))?;
+        if !matches!(self.status(), Status::Lost(LossReason::Expired | LossReason::MaxHold)) {
+            self.check("release")?;
         }
         let mut state = locked(&self.cell.state);
         let deadline = state.deadline();
@@ -185,7 +192,7 @@ impl Held {
     pub(crate) fn extend(&self, ttl: Duration) -> Result<CallMachine, Error> {
         checked_ttl("ttl", ttl).map_err(|error| self.during("extend", error))?;
         self.check("extend")?;
-        let state = locked(&self.cell.state);
+        let mut state = locked(&self.cell.state);
         let now = self.live.clock.now();
         let give_up = (now + self.live.settings.timeout).min(state.deadline());
         Ok(CallMachine::new(state.extend_request(ttl), now, give_up, Dice::random()))

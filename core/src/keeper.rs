@@ -71,6 +71,12 @@ struct Errand {
     failures: u32,
 }
 
+impl Errand {
+    fn new(request: Request, now: Moment) -> Self {
+        Self { request, next_at: now, until: now + ERRAND_FOR, failures: 0 }
+    }
+}
+
 /// What is to be sent in one go.
 #[derive(Default)]
 struct Round {
@@ -115,7 +121,7 @@ impl Keeper {
     pub(crate) fn errand(self: &Arc<Self>, request: Request) {
         let now = self.clock.now();
         let mut state = locked(&self.state);
-        state.errands.push_back(Errand { request, next_at: now, until: now + ERRAND_FOR, failures: 0 });
+        state.errands.push_back(Errand::new(request, now));
         self.wake(state, now);
     }
 
@@ -274,8 +280,9 @@ impl KeeperState {
                     round.requests.push(request);
                     round.renewals.push((id, lease));
                 }
-                Need::Announce(_) => {
+                Need::Announce(farewell) => {
                     self.forget(id);
+                    self.errands.extend(farewell.map(|request| Errand::new(request, now)));
                     lease.announce();
                 }
                 Need::Forget => self.forget(id),

@@ -58,7 +58,9 @@ impl Lease {
 
     /// Completes when the lease is lost or released: at the latest at its deadline.
     pub async fn lost(&self) {
-        self.held.cell.lost(&self.held.live.clock).await;
+        if self.held.can_be_lost() {
+            self.held.cell.lost(&self.held.live.clock).await;
+        }
     }
 
     /// Prolongs the lease to at least `ttl` from now; never shortens it.

@@ -68,6 +68,9 @@ impl Lease {
     /// As [`Lease::wait_lost`]; while waiting, `host_turn` runs at least every 50 ms on this thread and may
     /// end the wait.
     pub fn wait_lost_while(&self, time: Duration, host_turn: &mut dyn FnMut() -> ControlFlow<()>) -> bool {
+        if !self.held.can_be_lost() {
+            return true;
+        }
         let clock = &self.held.live.clock;
         let until = clock.now() + time;
         loop {

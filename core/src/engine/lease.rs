@@ -101,6 +101,8 @@ pub struct LeaseState {
     hold_until: Option<Moment>,
     next_renewal: Moment,
     failures: u32,
+    /// An extension was sent and not answered: it may have prolonged the key beyond the deadline.
+    unanswered: bool,
     status: Status,
     /// Whether another copy of the acquire may be on its way.
     pub acquire_resent: bool,
@@ -143,6 +145,7 @@ impl LeaseState {
             // Of what is left: a lease may be resumed late in its life.
             next_renewal: now + deadline.since(now) / RENEWALS_PER_TTL,
             failures: 0,
+            unanswered: false,
             status: Status::Held,
             acquire_resent,
             foreign_share,
@@ -218,7 +221,7 @@ impl LeaseState {
         }
         if now >= self.deadline {
             self.status = Status::Lost(self.expiry());
-            return Need::Announce(None);
+            return Need::Announce(self.unanswered.then(|| self.farewell()));
         }
         let (Some(limit), true) = (self.hold_until, self.renews() && now >= self.next_renewal) else {
             return Need::Nothing(self.due());
@@ -229,14 +232,16 @@ impl LeaseState {
         Need::Renew(self.extend_request(ttl))
     }
 
-    /// The request that prolongs it.
-    pub fn extend_request(&self, ttl: Duration) -> Request {
+    /// The request that prolongs it. If its answer does not come, the lock is given back at the deadline.
+    pub fn extend_request(&mut self, ttl: Duration) -> Request {
+        self.unanswered = true;
         Request::Extend(Extend { name: self.name.clone(), token: self.token.clone(), ttl })
     }
 
     /// Takes in the answer to an extension that was sent at `sent`. `Announce` says that it is lost now.
     pub fn extended(&mut self, now: Moment, sent: Moment, result: &Result<Reply, Failure>) -> Need {
         let is_prolonged = matches!(result, Ok(Reply::Extend(ExtendReply::Extended(_))));
+        self.unanswered &= result.is_err();
         if self.status != Status::Held {
             // Lost while the extension was on its way: what it prolonged is given back.
             let is_lost = matches!(self.status, Status::Lost(_));
@@ -249,7 +254,7 @@ impl LeaseState {
         if now >= self.deadline {
             // A late answer revives nothing; if it prolonged the key, the lock is given back.
             self.status = Status::Lost(self.expiry());
-            return Need::Announce((is_prolonged || result.is_err()).then(|| self.farewell()));
+            return Need::Announce((is_prolonged || self.unanswered).then(|| self.farewell()));
         }
         match result {
             Ok(Reply::Extend(ExtendReply::Extended(left))) => {
@@ -401,6 +406,13 @@ mod tests {
         }
         assert!(tries > 10, "{tries}");
         assert_eq!(now, deadline(at(0), TTL));
+    }
+
+    #[test]
+    fn an_extension_without_an_answer_is_given_back_at_the_deadline() {
+        let mut lease = lease(None);
+        lease.extend_request(Duration::from_secs(3600));
+        assert!(matches!(lease.need(at(29_698)), Need::Announce(Some(Request::Leave(_)))));
     }
 
     #[test]

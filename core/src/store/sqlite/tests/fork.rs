@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use super::{Scratch, acquire_of, memory, open_file, refusal, soon};
 use crate::error::ErrorKind;
-use crate::fork::testing::{in_bypassing_child, in_child};
+use crate::fork::testing::{alone, in_bypassing_child, in_child};
 use crate::store::sqlite::SqliteStore;
 use crate::store::sqlite::database::is_connected;
 use crate::store::{FailureKind, Store};
@@ -94,6 +94,9 @@ fn a_memory_store_stays_with_the_parent() {
 
 #[test]
 fn a_fork_behind_the_handlers_back_gives_no_access() {
+    if !alone("store::sqlite::tests::fork::a_fork_behind_the_handlers_back_gives_no_access") {
+        return;
+    }
     let scratch = Scratch::new();
     let store = open_file(&scratch.file());
     assert!(store.try_acquire("a", 1).is_some());
