@@ -137,7 +137,8 @@ impl ClientBuilder {
         Ok(url)
     }
 
-    fn config(self, url: StoreUrl) -> Result<Config, Error> {
+    fn config(self, mut url: StoreUrl) -> Result<Config, Error> {
+        make_absolute(&mut url)?;
         let in_memory = matches!(url.address, Address::Sqlite(SqliteTarget::Memory { .. }));
         if matches!(self.clock, Clock::Manual(_)) && !in_memory {
             return Err(Error::new(ErrorKind::Unsupported, "a manual clock works only with memory: stores"));
@@ -155,5 +156,36 @@ impl ClientBuilder {
             timeout: self.timeout.or(url.timeout),
             url,
         })
+    }
+}
+
+/// A forked child may change its directory before it opens the store again: it must find the same files.
+fn make_absolute(url: &mut StoreUrl) -> Result<(), Error> {
+    let files: Vec<&mut PathBuf> = match &mut url.address {
+        Address::Sqlite(SqliteTarget::File { path, .. }) => vec![path],
+        Address::Sqlite(SqliteTarget::Memory { .. }) => vec![],
+        Address::Redis(address) => {
+            let tls = &mut address.tls;
+            [&mut tls.ca, &mut tls.cert, &mut tls.key].into_iter().flatten().collect()
+        }
+    };
+    for file in files {
+        *file = std::path::absolute(&*file)
+            .map_err(|error| Error::invalid(format!("{} is not a usable path: {error}", file.display())))?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn relative_files_are_fixed_when_the_client_is_opened() {
+        let url = StoreUrl::parse("sqlite:locks.db").unwrap();
+        let config = ClientBuilder::new(None).config(url).unwrap();
+        assert!(
+            matches!(config.url.address, Address::Sqlite(SqliteTarget::File { path, .. }) if path.is_absolute())
+        );
     }
 }

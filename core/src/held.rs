@@ -150,11 +150,7 @@ impl Held {
 
     /// Fails if the lease is known to be gone.
     pub(crate) fn check(&self, operation: &'static str) -> Result<(), Error> {
-        let checked = self.live.check_generation().and_then(|()| match self.status() {
-            Status::Held => Ok(()),
-            Status::Lost(reason) => Err(reason.error()),
-            Status::Ended => Err(Error::new(ErrorKind::LeaseLost, "the lease has been released already")),
-        });
+        let checked = self.live.check_generation().and_then(|()| check_status(self.status()));
         checked.map_err(|error| error.during(operation, self.name.as_str()))
     }
 
@@ -166,12 +162,13 @@ impl Held {
         }
         // First of all: in a forked child the mutex of the state may have been inherited locked.
         self.live.check_generation().map_err(|error| self.during("release", error))?;
-        if !matches!(self.status(), Status::Lost(LossReason::Expired | LossReason::MaxHold)) {
-            self.check("release")?;
-        }
         let mut state = locked(&self.cell.state);
+        let now = self.live.clock.now();
+        if !matches!(state.status(now), Status::Lost(LossReason::Expired | LossReason::MaxHold)) {
+            check_status(state.status(now)).map_err(|error| self.during("release", error))?;
+        }
         let deadline = state.deadline();
-        let may_have_ended = state.acquire_resent || self.live.clock.now() >= deadline;
+        let may_have_ended = state.acquire_resent || now >= deadline;
         state.end();
         let request = Request::Release(Release {
             name: self.name.clone(),
@@ -183,7 +180,7 @@ impl Held {
         });
         let farewell = state.farewell();
         drop(state);
-        self.live.keeper.forget(self.id);
+        self.ended();
         let machine = self.live.call(request).or_else(farewell);
         Ok(Releasing { machine, fence: self.fence, deadline, name: self.name.clone() })
     }
@@ -227,7 +224,7 @@ impl Held {
         let handle = LeaseHandle::new(&self.name, self.token.clone(), state.ttl(), max_hold);
         state.end();
         drop(state);
-        self.live.keeper.forget(self.id);
+        self.ended();
         handle
     }
 
@@ -241,14 +238,29 @@ impl Held {
         let farewell = (state.status(self.live.clock.now()) != Status::Ended).then(|| state.farewell());
         state.end();
         drop(state);
-        self.live.keeper.forget(self.id);
+        self.ended();
         if let Some(farewell) = farewell {
             self.live.keeper.errand(farewell);
         }
     }
 
+    /// The keeper forgets it, and whoever waits for its end is told.
+    fn ended(&self) {
+        self.live.keeper.forget(self.id);
+        self.cell.announce();
+    }
+
     fn during(&self, operation: &'static str, error: Error) -> Error {
         error.during(operation, self.name.as_str())
+    }
+}
+
+/// Fails if the lease is known to be gone.
+fn check_status(status: Status) -> Result<(), Error> {
+    match status {
+        Status::Held => Ok(()),
+        Status::Lost(reason) => Err(reason.error()),
+        Status::Ended => Err(Error::new(ErrorKind::LeaseLost, "the lease has been released already")),
     }
 }
 

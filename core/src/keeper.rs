@@ -33,8 +33,6 @@ struct KeeperState {
     next_id: u64,
     /// When a lease needs something; the deadline at the latest.
     dues: BTreeSet<(Moment, u64)>,
-    /// When a lease has to be announced lost, if nothing happens until then.
-    deadlines: BTreeSet<(Moment, u64)>,
     errands: VecDeque<Errand>,
     /// Until when the thread sleeps; earlier needs wake it.
     sleeps_until: Option<Moment>,
@@ -45,21 +43,12 @@ struct KeeperState {
 #[derive(Debug)]
 struct Kept {
     lease: Arc<LeaseCell>,
-    /// Its entries in `dues` and `deadlines`; none while a renewal is on its way.
-    armed: Option<Timer>,
+    /// Its entry in `dues`; none while a renewal is on its way.
+    armed: Option<Moment>,
 }
 
-#[derive(Clone, Copy, Debug)]
-struct Timer {
-    due: Moment,
-    deadline: Moment,
-}
-
-impl Timer {
-    fn of(lease: &LeaseCell) -> Self {
-        let state = locked(&lease.state);
-        Self { due: state.due(), deadline: state.deadline() }
-    }
+fn due_of(lease: &LeaseCell) -> Moment {
+    locked(&lease.state).due()
 }
 
 /// A request that cleans up after somebody who cannot wait for it.
@@ -92,23 +81,23 @@ impl Keeper {
 
     /// Watches over a lease from now on.
     pub(crate) fn keep(self: &Arc<Self>, lease: &Arc<LeaseCell>) -> u64 {
-        let timer = Timer::of(lease);
+        let due = due_of(lease);
         let mut state = locked(&self.state);
         let id = state.next_id;
         state.next_id += 1;
         state.leases.insert(id, Kept { lease: Arc::clone(lease), armed: None });
-        state.arm(id, timer);
-        self.wake(state, timer.due);
+        state.arm(id, due);
+        self.wake(state, due);
         id
     }
 
     /// Looks at a lease again: its deadline has moved.
     pub(crate) fn reconsider(self: &Arc<Self>, id: u64, lease: &LeaseCell) {
-        let timer = Timer::of(lease);
+        let due = due_of(lease);
         let mut state = locked(&self.state);
         if state.leases.get(&id).is_some_and(|kept| kept.armed.is_some()) {
-            state.arm(id, timer);
-            self.wake(state, timer.due);
+            state.arm(id, due);
+            self.wake(state, due);
         }
     }
 
@@ -155,12 +144,10 @@ impl Keeper {
         let mut dice = Dice::random();
         loop {
             let (round, closed) = self.next_round();
-            if !round.requests.is_empty() {
-                self.perform(round, &mut dice);
-            }
-            if closed {
+            if round.requests.is_empty() && closed {
                 return;
             }
+            self.perform(round, &mut dice);
         }
     }
 
@@ -187,8 +174,8 @@ impl Keeper {
 
     fn perform(&self, round: Round, dice: &mut Dice) {
         let sent = self.clock.now();
-        // Come back in time to announce the next loss, even if the store is silent.
-        let until = locked(&self.state).first_deadline(&round).min(sent + RESEND_AFTER);
+        // Whoever waits for a loss looks at the clock itself: a silent store delays no announcement.
+        let until = sent + RESEND_AFTER;
         let mut results = self.store.perform_all(&round.requests, until).into_iter();
         for (id, lease) in round.renewals {
             let result = results.next().unwrap_or_else(no_answer);
@@ -206,8 +193,8 @@ impl Keeper {
         match need {
             Need::Nothing(_) => {
                 drop(state);
-                let timer = Timer::of(lease);
-                locked(&self.state).arm(id, timer);
+                let due = due_of(lease);
+                locked(&self.state).arm(id, due);
             }
             Need::Announce(farewell) => {
                 state.forget(id);
@@ -229,7 +216,11 @@ impl Keeper {
         {
             errand.next_at = now + dice.backoff(errand.failures);
             errand.failures += 1;
-            locked(&self.state).errands.push_back(errand);
+            let mut state = locked(&self.state);
+            // After the client was closed, each is tried once.
+            if !state.closed {
+                state.errands.push_back(errand);
+            }
         }
     }
 }
@@ -239,18 +230,16 @@ fn no_answer() -> Result<Reply, Failure> {
 }
 
 impl KeeperState {
-    fn arm(&mut self, id: u64, timer: Timer) {
+    fn arm(&mut self, id: u64, due: Moment) {
         self.disarm(id);
         let Some(kept) = self.leases.get_mut(&id) else { return };
-        kept.armed = Some(timer);
-        self.dues.insert((timer.due, id));
-        self.deadlines.insert((timer.deadline, id));
+        kept.armed = Some(due);
+        self.dues.insert((due, id));
     }
 
     fn disarm(&mut self, id: u64) {
-        if let Some(timer) = self.leases.get_mut(&id).and_then(|kept| kept.armed.take()) {
-            self.dues.remove(&(timer.due, id));
-            self.deadlines.remove(&(timer.deadline, id));
+        if let Some(due) = self.leases.get_mut(&id).and_then(|kept| kept.armed.take()) {
+            self.dues.remove(&(due, id));
         }
     }
 
@@ -275,7 +264,7 @@ impl KeeperState {
             let Some(lease) = self.leases.get(&id).map(|kept| Arc::clone(&kept.lease)) else { continue };
             let need = locked(&lease.state).need(now);
             match need {
-                Need::Nothing(_) => self.arm(id, Timer::of(&lease)),
+                Need::Nothing(_) => self.arm(id, due_of(&lease)),
                 Need::Renew(request) => {
                     round.requests.push(request);
                     round.renewals.push((id, lease));
@@ -298,12 +287,5 @@ impl KeeperState {
             }
         }
         round
-    }
-
-    /// The first moment at which a loss may have to be announced.
-    fn first_deadline(&self, round: &Round) -> Moment {
-        let armed = self.deadlines.first().map_or(Moment::FAR, |(deadline, _)| *deadline);
-        let sent = round.renewals.iter().map(|(_, lease)| locked(&lease.state).deadline());
-        sent.fold(armed, Moment::min)
     }
 }

@@ -108,8 +108,8 @@ impl Lease {
     }
 
     pub(crate) fn loss_error(&self, operation: &'static str) -> Error {
-        let reason = self.held.loss().unwrap_or(LossReason::Expired);
-        reason.error().during(operation, self.name())
+        let lost = self.held.check(operation).err();
+        lost.unwrap_or_else(|| LossReason::Expired.error().during(operation, self.name()))
     }
 
     pub(crate) fn let_go(&self) {

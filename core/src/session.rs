@@ -96,8 +96,12 @@ impl Session {
 impl Drop for Session {
     fn drop(&mut self) {
         // What belongs to the parent process is not torn down here.
-        if self.first.live.generation != fork::generation() {
-            self.first.live.leave_to_parent();
+        let mut link = Some(&self.first);
+        while let Some(Link { live, next }) = link {
+            if live.is_inherited() {
+                live.leave_to_parent();
+            }
+            link = next.get().map(|next| &**next);
         }
     }
 }
@@ -217,7 +221,14 @@ impl Live {
             new: new.clone(),
             owner: Arc::clone(&self.settings.owner),
         });
-        Ok((self.call(request), new))
+        // If nobody hears the answer, the swap is undone, and the handle can be used again.
+        let undo = Request::Resume(Resume {
+            name: handle.name(&self.prefixes)?,
+            old: new.clone(),
+            new: handle.token().clone(),
+            owner: Arc::clone(&self.settings.owner),
+        });
+        Ok((self.call(request).or_else(undo), new))
     }
 }
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::clock::Moment;
-use crate::engine::release::known_loss;
+use crate::engine::release::{is_forgotten, known_loss};
 use crate::engine::{BACKOFF_FIRST, deadline};
 use crate::error::{Error, ErrorKind};
 use crate::name::LockName;
@@ -57,7 +57,7 @@ impl LossReason {
 
     fn of(absence: &Absence, fence: Fence) -> Self {
         match known_loss(absence, fence) {
-            Some(_) if absence.fence == 0 || absence.born > fence => Self::Forgotten,
+            Some(_) if is_forgotten(absence, fence) => Self::Forgotten,
             Some(_) => Self::Broken,
             None if absence.fence > fence => Self::Taken,
             None => Self::Overwritten,

@@ -18,8 +18,9 @@ fn judge_absence(answer: &Answer, absence: &Absence, fence: Fence, deadline: Mom
     if let Some(error) = known_loss(absence, fence) {
         return Err(error);
     }
-    if absence.foreign && absence.fence == fence && answer.sendings == 1 {
-        return Err(overwritten());
+    if answer.received < deadline && answer.sendings == 1 {
+        // Sent once and gone already: something else ended it before us.
+        return Err(taken_away(absence, fence));
     }
     if answer.received < deadline {
         // Nobody else can have ended it so early: an earlier copy of this release did.
@@ -40,7 +41,7 @@ fn judge_absence(answer: &Answer, absence: &Absence, fence: Fence, deadline: Mom
 
 /// A loss that the store's record proves, whenever it is asked.
 pub(crate) fn known_loss(absence: &Absence, fence: Fence) -> Option<Error> {
-    if absence.fence == 0 || absence.born > fence {
+    if is_forgotten(absence, fence) {
         return Some(Error::new(
             ErrorKind::LeaseLost,
             "the store has forgotten the lease (flushed or restarted)",
@@ -57,9 +58,19 @@ pub(crate) fn known_loss(absence: &Absence, fence: Fence) -> Option<Error> {
     })
 }
 
-/// The error for a key that another program overwrote.
-pub(crate) fn overwritten() -> Error {
-    Error::new(ErrorKind::LeaseLost, "another program overwrote the lock's key")
+/// Whether the store's record is not the one that this fence was granted from: it was lost, or is older.
+pub(crate) fn is_forgotten(absence: &Absence, fence: Fence) -> bool {
+    absence.born > fence || absence.fence < fence
+}
+
+/// The error for a key that was no longer ours although our time was not over.
+fn taken_away(absence: &Absence, fence: Fence) -> Error {
+    let message = if absence.fence > fence {
+        "the lease ended early and the lock was given to another; did the server's clock jump?"
+    } else {
+        "another program overwrote or deleted the lock's key"
+    };
+    Error::new(ErrorKind::LeaseLost, message)
 }
 
 #[cfg(test)]
@@ -118,6 +129,9 @@ mod tests {
             ),
             ("our earlier copy did it", plain(), 1, 2, 2, None),
             ("the same, and another holds it", later(), 1, 2, 2, None),
+            ("deleted by a stranger", plain(), 1, 2, 1, Some(ErrorKind::LeaseLost)),
+            ("ended early and taken", later(), 1, 2, 1, Some(ErrorKind::LeaseLost)),
+            ("a record from before", absence(FENCE - 1, 1, 0, false), 1, 2, 2, Some(ErrorKind::LeaseLost)),
             ("overwritten by a stranger", absence(FENCE, 1, 0, true), 1, 2, 1, Some(ErrorKind::LeaseLost)),
             ("a stranger after our own copy", absence(FENCE, 1, 0, true), 1, 2, 2, None),
             ("sent before, answered after", plain(), 9, 11, 1, Some(ErrorKind::Indeterminate)),

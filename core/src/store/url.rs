@@ -84,7 +84,7 @@ impl StoreUrl {
     /// Parses an address; everything wrong with it is an `InvalidArgument`. Errors never repeat the
     /// address, which may hold a password.
     pub fn parse(text: &str) -> Result<Self, Error> {
-        let (scheme, rest) = text.split_once(':').ok_or_else(|| unknown_scheme(text))?;
+        let (scheme, rest) = text.split_once(':').ok_or_else(|| unknown_scheme(""))?;
         match scheme {
             "redis" | "rediss" | "valkey" | "valkeys" => {
                 parse_redis(text, matches!(scheme, "rediss" | "valkeys"))
@@ -95,6 +95,7 @@ impl StoreUrl {
                 crate::error::ErrorKind::Unsupported,
                 format!("{scheme} is not supported yet; use redis:// with the address of one server"),
             )),
+            _ if text.contains('@') => Err(unknown_scheme("")),
             _ => Err(unknown_scheme(scheme)),
         }
     }
@@ -220,8 +221,11 @@ impl Common {
                     Some(share.ok_or_else(|| Error::invalid("foreign_share is true or false"))?);
             }
             _ => {
-                let shown: String = key.chars().take(32).collect();
-                return Err(Error::invalid(format!("unknown parameter {shown:?} in the store's URL")));
+                // Anything else may be the rest of a password with a question mark in it.
+                let is_word =
+                    key.len() < 32 && key.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_');
+                let shown = if is_word { format!(" {key:?}") } else { String::new() };
+                return Err(Error::invalid(format!("unknown parameter{shown} in the store's URL")));
             }
         }
         Ok(())
@@ -316,6 +320,10 @@ mod tests {
             "redis://h?timeout=-1",
             "redis+unix://h/x",
             "redis://h/?tls_ca=x",
+            "redis://u:1?hunter2@h",
+            "hunter2",
+            "hunter2@h",
+            "hunter2:x@h",
         ] {
             let error = StoreUrl::parse(text).err().unwrap_or_else(|| panic!("{text} parsed"));
             assert_eq!(error.kind(), ErrorKind::InvalidArgument, "{text}");

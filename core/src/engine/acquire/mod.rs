@@ -41,7 +41,8 @@ pub struct AcquireMachine {
     /// Whether hints will be heard, or never: only then may a call register.
     can_register: bool,
     wants_channel: bool,
-    registered: bool,
+    /// An entry or a grant of ours is, or was, in the store.
+    has_traces: bool,
     failures: u32,
     last_failure: Option<Failure>,
     sighting: Option<Sighting>,
@@ -93,7 +94,7 @@ impl AcquireMachine {
             hinted: false,
             can_register: listening,
             wants_channel: false,
-            registered: false,
+            has_traces: false,
             failures: 0,
             last_failure: None,
             sighting,
@@ -150,7 +151,7 @@ impl AcquireMachine {
         self.in_flight = true;
         self.open.push(Sending { number: self.sendings, at: now });
         let registers = !self.only_tries() && self.can_register;
-        self.registered |= registers;
+        self.has_traces |= registers;
         let order = &self.order;
         let request = Request::Acquire(Acquire {
             name: order.name.clone(),
@@ -186,6 +187,7 @@ impl AcquireMachine {
         } else {
             // Too late to be sure of: ask again. K holds our token, so this prolongs the lease.
             self.next_at = now;
+            self.has_traces = true;
         }
     }
 
@@ -253,7 +255,7 @@ impl AcquireMachine {
 
     /// Whether an entry or a grant of ours may be in the store, or may still get there.
     fn may_have_left_traces(&self) -> bool {
-        self.registered || !self.open.is_empty()
+        self.has_traces || !self.open.is_empty()
     }
 
     fn leave(&mut self, now: Moment) -> Step<Acquired> {
@@ -280,7 +282,7 @@ impl AcquireMachine {
 
     fn left(&mut self, surely: bool) {
         if let Phase::Leaving(_, ending) = std::mem::replace(&mut self.phase, Phase::Clean) {
-            self.registered &= !surely;
+            self.has_traces &= !surely;
             if surely {
                 self.open.clear();
             }
@@ -353,7 +355,7 @@ impl Machine for AcquireMachine {
             Ok(Reply::Acquire(AcquireReply::Granted { fence, ttl })) => self.granted(now, sent, fence, ttl),
             Ok(Reply::Acquire(AcquireReply::Waiting(obstacle))) => self.obstructed(now, obstacle, true),
             Ok(Reply::Acquire(AcquireReply::Busy(obstacle))) => {
-                if self.registered && self.order.fail_fast && self.can_register {
+                if self.has_traces && self.order.fail_fast && self.can_register {
                     self.end_with(Ending::TimedOut);
                 } else {
                     self.obstructed(now, obstacle, false);

@@ -1,6 +1,7 @@
 //! Locks on a Redis or Valkey server: each verb is one Lua script.
 
 use std::fmt;
+use std::sync::LazyLock;
 use std::time::Duration;
 
 use redis::Value;
@@ -53,6 +54,8 @@ impl RedisStore {
     /// A store that connects on first use.
     pub fn new(address: &RedisAddress, config: &StoreConfig) -> Result<Self, Error> {
         let connector = address::connector(address)?;
+        // Completed now: a fork while another thread does it would leave the child waiting for ever.
+        LazyLock::force(&script::SCRIPTS);
         Ok(Self {
             prefixes: config.prefixes.clone(),
             clock: config.clock.clone(),

@@ -70,6 +70,9 @@ impl Multiplexed {
         let sent = Instant::now();
         let left = give_up.saturating_duration_since(sent);
         let place = &self.connector.place;
+        if left.is_zero() {
+            return Err(Failure::new(FailureKind::NotSent, format!("no time was left to ask {place}")));
+        }
         match timeout(left, current.connection.send_packed_command(command)).await {
             Ok(answer) => {
                 let answer = answer.and_then(Value::extract_error);
@@ -89,7 +92,9 @@ impl Multiplexed {
 
     async fn connection(&self, left: Duration) -> Result<Numbered, Failure> {
         if let Some(mut current) = self.usable() {
-            if current.used.elapsed() < CHECK_AFTER_IDLE || is_alive(&mut current, left).await {
+            if current.used.elapsed() < CHECK_AFTER_IDLE
+                || is_alive(&mut current, left / pool::CHECK_SHARE).await
+            {
                 return Ok(current);
             }
             self.discard(current.number);

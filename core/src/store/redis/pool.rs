@@ -12,6 +12,8 @@ use crate::wake::locked;
 
 /// A connection idle for longer is asked whether it still works before it is used.
 const CHECK_AFTER_IDLE: Duration = Duration::from_secs(1);
+/// Which part of a call's time such a check may take; the rest is for a new connection.
+pub(crate) const CHECK_SHARE: u32 = 4;
 /// Idle connections kept; more than this many threads at once is rare.
 const MAX_IDLE: usize = 64;
 
@@ -109,9 +111,11 @@ impl Pool {
             let left = in_time()?;
             let idle = locked(&self.idle).pop();
             let Some(Idle { mut connection, since }) = idle else { break };
-            if since.elapsed() < CHECK_AFTER_IDLE || is_alive(&mut connection, left) {
+            if since.elapsed() < CHECK_AFTER_IDLE || is_alive(&mut connection, left / CHECK_SHARE) {
                 return Ok(connection);
             }
+            // What became of one has most likely become of all.
+            locked(&self.idle).clear();
         }
         let connection = self.connector.client.get_connection_with_timeout(in_time()?);
         let connection = connection.map_err(|error| failure::connecting(&error, &self.connector.place))?;
