@@ -76,6 +76,16 @@ async_on_every_store! {
         assert_eq!(within(secs(2), held).await.unwrap_err().kind(), ErrorKind::LeaseLost);
     }
 
+    async fn hold_ends_when_all_leases_are_released(bench) {
+        let client = stanchion::Client::open(bench.url()).await.unwrap();
+        let lock = client.lock("a");
+        let held = lock.hold(LockOptions::new(), |_lease| async {
+            assert_eq!(client.release_all().await.unwrap(), 1);
+            std::future::pending::<()>().await;
+        });
+        assert_eq!(within(secs(2), held).await.unwrap_err().kind(), ErrorKind::LeaseLost);
+    }
+
     async fn a_clone_of_the_lease_does_not_outlive_hold(bench) {
         let client = stanchion::Client::open(bench.url()).await.unwrap();
         let lock = client.lock("a");

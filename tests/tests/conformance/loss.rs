@@ -125,6 +125,13 @@ on_stores_with_foreign_lockers! {
         assert_eq!(lease.loss(), Some(LossReason::Overwritten));
     }
 
+    fn a_release_after_a_foreign_delete_is_lost(bench) {
+        let lease = bench.client().lock("a").acquire(renewed(secs(30))).unwrap();
+        redis::cmd("DEL").arg("Lock:a").exec(&mut bench.raw()).unwrap();
+        assert!(lease.is_valid(), "nobody has told us yet");
+        assert_eq!(lease.release().unwrap_err().kind(), ErrorKind::LeaseLost);
+    }
+
     fn a_foreign_overwrite_is_noticed_at_renewal_and_left_alone(bench) {
         let lease = bench.client().lock("a").acquire(renewed(ms(300))).unwrap();
         let mut raw = bench.raw();
