@@ -21,6 +21,31 @@ pub fn bare_pair(connection: &mut redis::Connection, script: &Script, key: &str,
     assert_eq!(deleted, 1);
 }
 
+/// The calls that a grant with a fence and a record cannot do without, and nothing else: how much of our
+/// time is theirs.
+pub fn same_calls() -> (Script, Script) {
+    let take = "local time = redis.call('TIME') local meta = redis.call('HMGET', KEYS[2], 'fence', 'fresh_until') \
+                redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', 30000) \
+                redis.call('HSET', KEYS[2], 'fence', ARGV[2], 'owner', 'bench', 'since', time[1]) return 1";
+    let give = "if redis.call('GET', KEYS[1]) == ARGV[1] and redis.call('EXISTS', KEYS[2]) == 0 then \
+                return redis.call('DEL', KEYS[1]) end return 0";
+    (Script::new(take), Script::new(give))
+}
+
+/// One pair of those.
+pub fn same_calls_pair(connection: &mut redis::Connection, take: &Script, give: &Script) {
+    let token = "0123456789abcdef0123456789abcdef";
+    let taken: i32 = take
+        .key("bench:calls")
+        .key("bench:meta")
+        .arg(token)
+        .arg(1_795_180_435_756_652_u64)
+        .invoke(connection)
+        .unwrap();
+    let given: i32 = give.key("bench:calls").key("bench:line").arg(token).invoke(connection).unwrap();
+    assert_eq!((taken, given), (1, 1));
+}
+
 /// A lock whose token lies in a list: waiters block in BLPOP.
 pub struct BlpopLock {
     connection: redis::Connection,

@@ -6,7 +6,7 @@ use rusqlite::Connection;
 use stanchion::LockOptions;
 use stanchion_tests::redis_server::RedisServer;
 
-use crate::baseline::{bare_pair, compare_and_delete, connect};
+use crate::baseline::{bare_pair, compare_and_delete, connect, same_calls, same_calls_pair};
 use crate::report::{Report, percentile};
 
 /// Turns of each side; the sides alternate.
@@ -23,14 +23,17 @@ pub fn blocking_redis(server: &RedisServer, report: &mut Report) {
     let client = stanchion::blocking::Client::open(&server.url()).unwrap();
     let lock = client.lock("bench:pair");
     let (mut connection, script) = (connect(&server.url()), compare_and_delete());
-    let (mut ours, mut bare) = (Vec::new(), Vec::new());
+    let (take, give) = same_calls();
+    let (mut ours, mut bare, mut calls) = (Vec::new(), Vec::new(), Vec::new());
     for _ in 0..TURNS {
         timed(&mut ours, || lock.acquire(LockOptions::new()).unwrap().release().unwrap());
+        timed(&mut calls, || same_calls_pair(&mut connection, &take, &give));
         timed(&mut bare, || {
             bare_pair(&mut connection, &script, "bench:bare", "0123456789abcdef0123456789abcdef");
         });
     }
-    compare_percentiles(report, "redis pair, blocking", ours, bare);
+    compare_percentiles(report, "redis pair, blocking", ours, bare.clone());
+    compare_percentiles(report, "the same redis.calls in bare scripts", calls, bare);
 }
 
 pub fn blocking_sqlite(url: &str, report: &mut Report) {
