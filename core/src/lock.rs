@@ -10,6 +10,7 @@ use crate::error::Error;
 use crate::held::Held;
 use crate::holder::Holder;
 use crate::lease::Lease;
+use crate::name::LockName;
 use crate::options::LockOptions;
 use crate::session::Session;
 use crate::verbs::{self, Reply, Request};
@@ -20,11 +21,22 @@ use crate::verbs::{self, Reply, Request};
 pub struct Lock {
     session: Arc<Session>,
     name: Arc<str>,
+    /// Checked once, not in every call; `None` if the name is bad.
+    checked: Option<LockName>,
 }
 
 impl Lock {
     pub(crate) fn new(session: Arc<Session>, name: &str) -> Self {
-        Self { session, name: name.into() }
+        let checked = session.lock_name(name).ok();
+        Self { session, name: name.into(), checked }
+    }
+
+    fn checked(&self) -> Result<LockName, Error> {
+        match &self.checked {
+            Some(name) => Ok(name.clone()),
+            // Says what is wrong with it.
+            None => self.session.lock_name(&self.name),
+        }
     }
 
     /// The name.
@@ -69,7 +81,7 @@ impl Lock {
     }
 
     async fn attempt(&self, options: LockOptions) -> Result<Option<Lease>, Error> {
-        let name = self.session.lock_name(&self.name)?;
+        let name = self.checked()?;
         let live = self.session.live()?;
         let plan = options.plan(&live.settings).map_err(|error| error.during("acquire", &self.name))?;
         let mut attempt = live.acquire(&name, &plan)?;
@@ -117,7 +129,7 @@ impl Lock {
 
     /// Who holds the lock now, if anybody does.
     pub async fn holder(&self) -> Result<Option<Holder>, Error> {
-        let name = self.session.lock_name(&self.name)?;
+        let name = self.checked()?;
         let reply = self.ask(Request::Holder(verbs::Holder { name })).await?;
         Ok(Holder::from_reply(reply))
     }
@@ -136,7 +148,7 @@ impl Lock {
     /// `Indeterminate` if the store did not answer; the request is not repeated, since a repetition could
     /// break the next lease.
     pub async fn break_lease(&self) -> Result<bool, Error> {
-        let name = self.session.lock_name(&self.name)?;
+        let name = self.checked()?;
         let live = self.session.live()?;
         let mut machine = live.call(Request::BreakLease(verbs::BreakLease { name })).once();
         let answer = drive(live, &mut machine, None).await?;
