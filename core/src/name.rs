@@ -1,4 +1,4 @@
-//! Names of locks, and the keys they stand for.
+//! Names of locks and queues with the keys they stand for, and ids of tasks.
 
 use std::fmt;
 use std::sync::Arc;
@@ -58,6 +58,30 @@ impl Prefixes {
     pub(crate) fn lock_prefix(&self) -> &str {
         &self.lock
     }
+
+    /// The queue called `name`. No two names of any kind share a key.
+    pub(crate) fn queue_name(&self, name: &str) -> Result<QueueName, Error> {
+        check(name).map_err(|problem| Error::invalid(problem).during("queue", &shown(name)))?;
+        let key: Arc<str> = format!("{}{name}", self.queue).into();
+        if key.starts_with(RESERVED) {
+            return Err(Error::invalid(format!("keys that begin with {RESERVED:?} are reserved"))
+                .during("queue", name));
+        }
+        if self.lock.len() > self.queue.len() && key.starts_with(&*self.lock) {
+            return Err(Error::invalid(format!("with this prefix the name would be a lock's ({key})"))
+                .during("queue", name));
+        }
+        Ok(QueueName { key, prefix: self.queue.len() })
+    }
+
+    /// The queue that a stored key belongs to, if it is one of ours.
+    pub(crate) fn queue_of_key(&self, key: &str) -> Option<QueueName> {
+        self.queue_name(key.strip_prefix(&*self.queue)?).ok()
+    }
+
+    pub(crate) fn queue_prefix(&self) -> &str {
+        &self.queue
+    }
 }
 
 /// A checked lock name with its key. Cheap to clone.
@@ -85,16 +109,74 @@ impl fmt::Debug for LockName {
     }
 }
 
+/// A checked queue name with its key. Cheap to clone.
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub struct QueueName {
+    key: Arc<str>,
+    prefix: usize,
+}
+
+impl QueueName {
+    /// The name as the user gave it.
+    pub fn as_str(&self) -> &str {
+        &self.key[self.prefix..]
+    }
+
+    /// Prefix and name: the key of the queue's intake.
+    pub fn key(&self) -> &str {
+        &self.key
+    }
+}
+
+impl fmt::Debug for QueueName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}", self.as_str())
+    }
+}
+
+/// A checked task id: what tells a task from others of its queue. Cheap to clone.
+#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct TaskId(Arc<str>);
+
+impl TaskId {
+    /// Checks an id: 1 to 512 bytes, no control characters.
+    pub(crate) fn parse(id: &str) -> Result<Self, Error> {
+        check_text("a task's id", id).map_err(Error::invalid)?;
+        Ok(Self(id.into()))
+    }
+
+    /// An id that a store gave, whatever it is: other programs may have put it there.
+    pub(crate) fn stored(id: &[u8]) -> Self {
+        Self(String::from_utf8_lossy(id).into())
+    }
+
+    /// Its text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for TaskId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}", &*self.0)
+    }
+}
+
+fn check_text(what: &str, text: &str) -> Result<(), String> {
+    if text.is_empty() {
+        return Err(format!("{what} must not be empty"));
+    }
+    if text.len() > MAX_NAME_BYTES {
+        return Err(format!("{what} has at most {MAX_NAME_BYTES} bytes, this one {}", text.len()));
+    }
+    if text.contains(char::is_control) {
+        return Err(format!("{what} must not contain control characters"));
+    }
+    Ok(())
+}
+
 fn check(name: &str) -> Result<(), String> {
-    if name.is_empty() {
-        return Err("a name must not be empty".into());
-    }
-    if name.len() > MAX_NAME_BYTES {
-        return Err(format!("a name has at most {MAX_NAME_BYTES} bytes, this one {}", name.len()));
-    }
-    if name.contains(char::is_control) {
-        return Err("a name must not contain control characters".into());
-    }
+    check_text("a name", name)?;
     let braces: Vec<(usize, char)> =
         name.char_indices().filter(|(_, letter)| matches!(letter, '{' | '}')).collect();
     match braces[..] {

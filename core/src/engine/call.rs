@@ -79,15 +79,13 @@ impl CallMachine {
             .last_failure
             .take()
             .unwrap_or_else(|| Failure::new(FailureKind::Lost, "the store did not answer"));
-        // A question that was asked twice has done nothing.
-        let reads = matches!(self.request, Request::Holder(_));
-        let error = if failure.is_retryable() && self.maybe_done && !reads {
+        let error = if failure.is_retryable() && self.maybe_done && !self.request.reads() {
             let message = format!("it may or may not have been carried out: {}", failure.message);
             Error::new(ErrorKind::Indeterminate, message)
         } else {
             failure.into()
         };
-        self.outcome = Some(Err(error.during(self.request.verb(), self.request.name().as_str())));
+        self.outcome = Some(Err(error.during(self.request.verb(), self.request.name())));
     }
 }
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use crate::clock::{Clock, Moment};
 use crate::error::{Error, ErrorKind};
-use crate::name::{LockName, Prefixes};
+use crate::name::{LockName, Prefixes, QueueName};
 use crate::verbs::{Reply, Request};
 use crate::wake::Hub;
 
@@ -37,6 +37,29 @@ pub const SHARE_WINDOW: Duration = Duration::from_millis(200);
 pub const YEAR: Duration = Duration::from_secs(365 * 24 * 3600);
 /// How many waiters one hand-off looks at.
 pub const LINE_SCAN: usize = 64;
+
+/// How long the reply to a client's last call in a slot is kept: longer than any copy of it can be on its way.
+pub const CALL_TTL: Duration = Duration::from_secs(600);
+/// Tasks in one request at most: one script must not hold up the server.
+pub const MAX_BATCH: usize = 1_000;
+/// Bytes of payloads that one claim, pop, peek or list answers with at most, but always one task.
+pub const MAX_REPLY_BYTES: usize = 8 << 20;
+/// How many due tasks, ended leases or intake entries one script moves at most.
+pub const PROMOTE_MAX: usize = 1_000;
+/// A waiting claim whose last poll is older than this counts as gone: more than its longest pause.
+pub const IDLE_LIVE: Duration = Duration::from_millis(7_500);
+/// Dead records kept at most, unless the queue is configured otherwise.
+pub const DEAD_MAX: u64 = 10_000;
+/// How long a dead record is kept, unless the queue is configured otherwise.
+pub const DEAD_AGE: Duration = Duration::from_secs(90 * 24 * 3600);
+/// Bytes of payloads in dead records at most, unless the queue is configured otherwise.
+pub const DEAD_BYTES: u64 = 256 << 20;
+/// Dead records that one script drops at most.
+pub const DEAD_TRIM: usize = 100;
+/// A score of the intake above this is no Unix time in seconds (it is in the year 5138).
+pub const INTAKE_SCORE_MAX: u64 = 100_000_000_000;
+/// What a task of the intake gets: plain ZADDs carry no options.
+pub const INTAKE_MAX_ATTEMPTS: u32 = 8;
 
 /// A reply that will come.
 pub type Pending<'a> = Pin<Box<dyn Future<Output = Result<Reply, Failure>> + Send + 'a>>;
@@ -67,6 +90,9 @@ pub trait Store: Send + Sync + fmt::Debug {
     /// Names of locks whose key exists, a page at a time: pass zero first, then what was returned,
     /// until it is zero again.
     fn list(&self, cursor: u64, until: Moment) -> Result<(u64, Vec<LockName>), Failure>;
+
+    /// Names of queues that have a record, a page at a time, as [`Store::list`].
+    fn list_queues(&self, cursor: u64, until: Moment) -> Result<(u64, Vec<QueueName>), Failure>;
 }
 
 /// An open channel of hints.

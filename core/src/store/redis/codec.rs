@@ -9,9 +9,11 @@ use crate::store::redis::keys::LockKeys;
 use crate::store::redis::script::{Code, HELD_AS, SCRIPTS, Script};
 use crate::store::{Failure, FailureKind};
 use crate::verbs::{
-    Absence, Acquire, AcquireReply, Digest, ExtendReply, HolderReply, Obstacle, Release, ReleaseReply, Reply,
-    Request, ResumeReply,
+    Absence, Acquire, AcquireReply, BreakLease, Digest, Extend, ExtendReply, Holder, HolderReply, Leave, Obstacle,
+    Release, ReleaseReply, Reply, Request, Resume, ResumeReply,
 };
+
+mod queue;
 
 /// The script of a request's verb.
 pub(crate) fn script(request: &Request) -> &'static Script {
@@ -23,6 +25,7 @@ pub(crate) fn script(request: &Request) -> &'static Script {
         Request::Resume(_) => &SCRIPTS.resume,
         Request::Holder(_) => &SCRIPTS.holder,
         Request::BreakLease(_) => &SCRIPTS.break_lease,
+        Request::Queue(request) => queue::script(&request.verb),
     }
 }
 
@@ -44,14 +47,26 @@ pub(crate) fn encode_with_text(request: &Request) -> Cmd {
 }
 
 fn encode_arguments(command: &mut Cmd, request: &Request) {
-    let keys = LockKeys::new(request.name());
     match request {
-        Request::Acquire(acquire) => encode_acquire(command, &keys, acquire),
+        Request::Queue(request) => queue::encode_arguments(command, request),
+        Request::Acquire(Acquire { name, .. })
+        | Request::Extend(Extend { name, .. })
+        | Request::Release(Release { name, .. })
+        | Request::Leave(Leave { name, .. })
+        | Request::Resume(Resume { name, .. })
+        | Request::Holder(Holder { name })
+        | Request::BreakLease(BreakLease { name }) => encode_lock(command, &LockKeys::new(name), request),
+    }
+}
+
+fn encode_lock(command: &mut Cmd, keys: &LockKeys<'_>, request: &Request) {
+    match request {
+        Request::Acquire(acquire) => encode_acquire(command, keys, acquire),
         Request::Extend(extend) => {
             command.arg(2).arg(keys.lock).arg(&keys.meta);
             command.arg(extend.token.as_str()).arg(millis(extend.ttl));
         }
-        Request::Release(release) => encode_release(command, &keys, release),
+        Request::Release(release) => encode_release(command, keys, release),
         Request::Leave(leave) => {
             let ended = keys.ended(&leave.token);
             command.arg(5).arg(keys.lock).arg(&keys.meta).arg(&keys.line).arg(&keys.waiters).arg(ended);
@@ -67,6 +82,7 @@ fn encode_arguments(command: &mut Cmd, request: &Request) {
         Request::BreakLease(_) => {
             command.arg(4).arg(keys.lock).arg(&keys.meta).arg(&keys.line).arg(&keys.waiters);
         }
+        Request::Queue(_) => {}
     }
 }
 
@@ -113,6 +129,9 @@ pub(crate) fn decode(request: &Request, value: &Value) -> Result<Reply, Failure>
 }
 
 fn decode_known(request: &Request, value: &Value) -> Option<Reply> {
+    if let Request::Queue(request) = request {
+        return queue::decode(&request.verb, value).map(Reply::Queue);
+    }
     let items = match (request, value) {
         (_, Value::Array(items)) => items.as_slice(),
         // The short answers of the common case.
@@ -186,7 +205,6 @@ fn text(value: &Value) -> Option<String> {
 mod tests {
     use super::*;
     use crate::name::Prefixes;
-    use crate::verbs::{BreakLease, Holder};
 
     fn name() -> crate::name::LockName {
         Prefixes::parse("Lock:", "Queue:").unwrap().lock_name("a").unwrap()

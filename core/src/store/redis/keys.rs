@@ -1,8 +1,10 @@
-//! The keys of a lock. All of them are in one cluster slot.
+//! The keys of a lock, and of a queue. All of one are in one cluster slot.
 
-use crate::name::LockName;
+use std::fmt::Write;
+
+use crate::name::{LockName, QueueName};
 use crate::token::Token;
-use crate::verbs::ClientId;
+use crate::verbs::{CallId, ClientId};
 
 /// The lock's own key and its sidecars.
 #[derive(Debug)]
@@ -47,6 +49,30 @@ fn sidecar(kind: &str, key: &str) -> String {
     }
 }
 
+/// The sidecars of a queue, in the order in which scripts get them.
+const QUEUE_KINDS: [&str; 10] =
+    ["queue", "state", "body", "scheduled", "ready", "claimed", "dead", "grave", "window", "idle"];
+
+/// All keys of a queue but that of a call: the intake first.
+pub(crate) fn queue_keys(queue: &QueueName) -> impl Iterator<Item = String> {
+    let sidecars = QUEUE_KINDS.iter().map(|kind| sidecar(kind, queue.key()));
+    std::iter::once(queue.key().to_owned()).chain(sidecars)
+}
+
+/// STRING: the number and the reply of the last call in a client's slot.
+pub(crate) fn call_key(queue: &QueueName, call: &CallId) -> String {
+    let mut key = sidecar("call", queue.key());
+    // Writing to a String cannot fail.
+    let _ = write!(key, ":{:x}:{}", call.client.0, call.slot);
+    key
+}
+
+/// The intake's key of the queue whose record has this key.
+pub(crate) fn queue_of_record(key: &str) -> Option<&str> {
+    let plain = key.strip_prefix("stanchion:queue:{").and_then(|rest| rest.strip_suffix('}'));
+    plain.or_else(|| key.strip_prefix("stanchion:tag-queue:"))
+}
+
 /// The channel on which a client hears hints.
 pub(crate) fn channel(client: ClientId) -> String {
     format!("stanchion:wake:{:x}", client.0)
@@ -64,6 +90,17 @@ mod tests {
         let tagged = prefixes.lock_name("{a}").unwrap();
         assert_eq!(LockKeys::new(&plain).meta, "stanchion:meta:{a}");
         assert_eq!(LockKeys::new(&tagged).meta, "stanchion:tag-meta:{a}");
+    }
+
+    #[test]
+    fn a_queues_record_leads_back_to_it() {
+        let prefixes = Prefixes::parse("Lock:", "Queue:").unwrap();
+        for name in ["a", "mail:{7}"] {
+            let queue = prefixes.queue_name(name).unwrap();
+            let record = queue_keys(&queue).nth(1).unwrap();
+            assert_eq!(queue_of_record(&record), Some(queue.key()));
+        }
+        assert_eq!(queue_of_record("stanchion:state:{Queue:a}"), None);
     }
 
     #[test]

@@ -8,7 +8,7 @@ use redis::Value;
 
 use crate::clock::{Clock, Moment};
 use crate::error::{Error, ErrorKind};
-use crate::name::{LockName, Prefixes};
+use crate::name::{LockName, Prefixes, QueueName};
 use crate::store::url::RedisAddress;
 use crate::store::{Failure, FailureKind, Hints, Pending, Store, StoreConfig};
 use crate::verbs::{ClientId, Reply, Request};
@@ -69,6 +69,22 @@ impl RedisStore {
     fn left(&self, until: Moment) -> Duration {
         until.since(self.clock.now())
     }
+
+    /// One step over the keys of one type; those that are no text are not ours.
+    fn scan(
+        &self,
+        cursor: u64,
+        pattern: &str,
+        kind: &str,
+        until: Moment,
+    ) -> Result<(u64, Vec<String>), Failure> {
+        let mut scan = redis::cmd("SCAN");
+        scan.arg(cursor).arg("MATCH").arg(pattern).arg("COUNT").arg(SCAN_COUNT).arg("TYPE").arg(kind);
+        let value = self.pool.call(&scan, self.left(until))?;
+        let (next, keys): (u64, Vec<Vec<u8>>) = redis::from_redis_value(value)
+            .map_err(|_| Failure::new(FailureKind::Lost, "the server's answer to SCAN makes no sense"))?;
+        Ok((next, keys.into_iter().filter_map(|key| String::from_utf8(key).ok()).collect()))
+    }
 }
 
 impl Store for RedisStore {
@@ -128,14 +144,16 @@ impl Store for RedisStore {
     }
 
     fn list(&self, cursor: u64, until: Moment) -> Result<(u64, Vec<LockName>), Failure> {
-        let mut scan = redis::cmd("SCAN");
-        scan.arg(cursor).arg("MATCH").arg(format!("{}*", escaped(self.prefixes.lock_prefix())));
-        scan.arg("COUNT").arg(SCAN_COUNT).arg("TYPE").arg("string");
-        let value = self.pool.call(&scan, self.left(until))?;
-        let (next, keys): (u64, Vec<Vec<u8>>) = redis::from_redis_value(value)
-            .map_err(|_| Failure::new(FailureKind::Lost, "the server's answer to SCAN makes no sense"))?;
-        let names = keys.iter().filter_map(|key| self.prefixes.lock_of_key(std::str::from_utf8(key).ok()?));
-        Ok((next, names.collect()))
+        let pattern = format!("{}*", escaped(self.prefixes.lock_prefix()));
+        let (next, keys) = self.scan(cursor, &pattern, "string", until)?;
+        Ok((next, keys.iter().filter_map(|key| self.prefixes.lock_of_key(key)).collect()))
+    }
+
+    fn list_queues(&self, cursor: u64, until: Moment) -> Result<(u64, Vec<QueueName>), Failure> {
+        let pattern = format!("stanchion:*queue:*{}*", escaped(self.prefixes.queue_prefix()));
+        let (next, keys) = self.scan(cursor, &pattern, "hash", until)?;
+        let queue = |key: &String| self.prefixes.queue_of_key(keys::queue_of_record(key)?);
+        Ok((next, keys.iter().filter_map(queue).collect()))
     }
 }
 

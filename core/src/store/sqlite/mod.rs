@@ -13,6 +13,7 @@ mod hand_off;
 mod hints;
 mod holder;
 mod leave;
+mod queue;
 mod release;
 mod resume;
 mod schema;
@@ -30,7 +31,7 @@ use rusqlite::Connection;
 
 use crate::clock::{Clock, Moment};
 use crate::error::ErrorKind;
-use crate::name::LockName;
+use crate::name::{LockName, QueueName};
 use crate::store::sqlite::connection::transact;
 use crate::store::sqlite::database::{Bell, Database, Handle};
 use crate::store::sqlite::failure::{Trouble, locked, sqlite};
@@ -151,6 +152,7 @@ impl SqliteStore {
                     let view = View { now: step.now, boot: boot_id(&self.config.clock) };
                     holder::holder(connection, request, &view).map(Outcome::from)
                 }
+                Request::Queue(request) => queue::perform(&step, request),
             }
         })
     }
@@ -199,6 +201,10 @@ impl Store for SqliteStore {
 
     fn list(&self, cursor: u64, until: Moment) -> Result<(u64, Vec<LockName>), Failure> {
         self.read(until, |connection, view| holder::list(connection, &self.config.prefixes, cursor, view))
+    }
+
+    fn list_queues(&self, cursor: u64, until: Moment) -> Result<(u64, Vec<QueueName>), Failure> {
+        self.read(until, |connection, _| queue::list_queues(connection, &self.config.prefixes, cursor))
     }
 }
 

@@ -1,0 +1,103 @@
+//! What the engine may ask of a store: one request type and one reply type per verb.
+//!
+//! Each verb is one Lua script on Redis and one transaction on SQLite, of the same name.
+
+mod lock;
+mod queue;
+
+pub use lock::*;
+pub use queue::*;
+
+/// Identifies a client to the waker: hints for its waiters are sent to it. Not a secret.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct ClientId(pub u64);
+
+/// One waiting call: the client it belongs to and its number there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Waiter {
+    /// Whose call it is.
+    pub client: ClientId,
+    /// The call's number within its client.
+    pub seq: u64,
+}
+
+/// Any request.
+#[derive(Clone, Debug)]
+pub enum Request {
+    /// Take the lock, confirm an offer, or wait for it.
+    Acquire(Acquire),
+    /// Prolong a lease.
+    Extend(Extend),
+    /// Give the lock back and hand it to the next waiter.
+    Release(Release),
+    /// End a wait: remove the entry, and the grant if one was made meanwhile.
+    Leave(Leave),
+    /// Swap the token of a lease that was handed over.
+    Resume(Resume),
+    /// Who holds the lock?
+    Holder(Holder),
+    /// Take the lock from whoever has it.
+    BreakLease(BreakLease),
+    /// Any verb of a queue.
+    Queue(QueueRequest),
+}
+
+/// Any reply; a store answers a request with the reply of the same name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Reply {
+    /// To [`Request::Acquire`].
+    Acquire(AcquireReply),
+    /// To [`Request::Extend`].
+    Extend(ExtendReply),
+    /// To [`Request::Release`].
+    Release(ReleaseReply),
+    /// To [`Request::Leave`].
+    Leave,
+    /// To [`Request::Resume`].
+    Resume(ResumeReply),
+    /// To [`Request::Holder`].
+    Holder(Option<HolderReply>),
+    /// To [`Request::BreakLease`]: whether there was anything to break.
+    BreakLease(bool),
+    /// To [`Request::Queue`].
+    Queue(QueueReply),
+}
+
+impl Request {
+    /// The verb's name, as in the Lua file and the SQLite transaction.
+    pub fn verb(&self) -> &'static str {
+        match self {
+            Self::Acquire(_) => "acquire",
+            Self::Extend(_) => "extend",
+            Self::Release(_) => "release",
+            Self::Leave(_) => "leave",
+            Self::Resume(_) => "resume",
+            Self::Holder(_) => "holder",
+            Self::BreakLease(_) => "break_lease",
+            Self::Queue(request) => request.verb.name(),
+        }
+    }
+
+    /// The name of the lock or queue it is about, as the user gave it.
+    pub fn name(&self) -> &str {
+        match self {
+            Self::Acquire(Acquire { name, .. })
+            | Self::Extend(Extend { name, .. })
+            | Self::Release(Release { name, .. })
+            | Self::Leave(Leave { name, .. })
+            | Self::Resume(Resume { name, .. })
+            | Self::Holder(Holder { name })
+            | Self::BreakLease(BreakLease { name }) => name.as_str(),
+            Self::Queue(request) => request.queue.as_str(),
+        }
+    }
+
+    /// Whether it only looks: asked twice, it has done nothing.
+    pub fn reads(&self) -> bool {
+        match self {
+            Self::Holder(_) => true,
+            Self::Queue(request) => request.verb.reads(),
+            _ => false,
+        }
+    }
+}
