@@ -4,7 +4,7 @@ pub use crate::clock::{Clock, ManualClock, Moment};
 pub use crate::token::Token;
 
 use crate::error::Error;
-use crate::name::{LockName, Prefixes};
+use crate::name::{LockName, Prefixes, QueueName, TaskId};
 use crate::store::StoreConfig;
 use crate::verbs::ClientId;
 use crate::wake::Hub;
@@ -12,6 +12,16 @@ use crate::wake::Hub;
 /// The lock called `name` under the default prefixes.
 pub fn lock_name(name: &str) -> Result<LockName, Error> {
     prefixes()?.lock_name(name)
+}
+
+/// The queue called `name` under the default prefixes.
+pub fn queue_name(name: &str) -> Result<QueueName, Error> {
+    prefixes()?.queue_name(name)
+}
+
+/// The checked id of a task.
+pub fn task_id(id: &str) -> Result<TaskId, Error> {
+    TaskId::parse(id)
 }
 
 /// The token made of these bits.
