@@ -10,6 +10,7 @@ use crate::handle::LeaseHandle;
 use crate::held::Held;
 use crate::lease::Lease;
 use crate::lock::Lock;
+use crate::queue::{Queue, Queues};
 use crate::session::{Live, Session};
 
 /// A connection to a store, for async programs on tokio. Cheap to clone; one per process is enough.
@@ -53,6 +54,16 @@ impl Client {
     /// The lock with this name. No I/O; a bad name is reported when the lock is used.
     pub fn lock(&self, name: &str) -> Lock {
         Lock::new(Arc::clone(&self.session), name)
+    }
+
+    /// The queue with this name. No I/O; a bad name is reported when the queue is used.
+    pub fn queue(&self, name: &str) -> Queue {
+        Queue::new(Arc::clone(&self.session), name)
+    }
+
+    /// Several queues, to claim from in this order.
+    pub fn queues(&self, names: &[&str]) -> Queues {
+        Queues::new(&self.session, names)
     }
 
     /// Continues a lease that [`Lease::into_handle`](crate::Lease::into_handle) detached, here or in another

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use crate::blocking::{Lease, Lock};
+use crate::blocking::{Lease, Lock, Queue, Queues};
 use crate::builder::ClientBuilder;
 use crate::client::{LockPage, Tally, list};
 use crate::drive::drive_blocking;
@@ -44,6 +44,16 @@ impl Client {
     /// The lock with this name. No I/O; a bad name is reported when the lock is used.
     pub fn lock(&self, name: &str) -> Lock {
         Lock::new(Arc::clone(&self.session), name)
+    }
+
+    /// The queue with this name. No I/O; a bad name is reported when the queue is used.
+    pub fn queue(&self, name: &str) -> Queue {
+        Queue::new(Arc::clone(&self.session), name)
+    }
+
+    /// Several queues, to claim from in this order.
+    pub fn queues(&self, names: &[&str]) -> Queues {
+        Queues::new(&self.session, names)
     }
 
     /// Continues a lease that [`Lease::into_handle`] detached, here or in another process. A handle works once.

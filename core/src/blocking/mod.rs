@@ -13,13 +13,17 @@
 //! # }
 //! ```
 
+mod claim;
 mod client;
 mod lease;
 mod lock;
+mod queue;
 
+pub use claim::Claim;
 pub use client::Client;
 pub use lease::Lease;
 pub use lock::Lock;
+pub use queue::{Queue, Queues};
 
 use std::ops::ControlFlow;
 

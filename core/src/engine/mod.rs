@@ -10,7 +10,9 @@ use crate::verbs::{Reply, Request};
 
 pub mod acquire;
 pub mod call;
+pub mod claim;
 pub mod lease;
+pub mod leased;
 pub mod release;
 
 /// A request unanswered for this long is sent again.
@@ -68,8 +70,8 @@ pub trait Machine {
     /// The channel of hints is open, or cannot be opened.
     fn listening(&mut self) {}
 
-    /// The call ends here, with or without an outcome. Returns the request that cleans up after it, which
-    /// somebody else has to send.
+    /// The call ends here, with or without an outcome. Returns the requests that clean up after it, one at a
+    /// time, which somebody else has to send.
     fn abandon(&mut self) -> Option<Request>;
 }
 

@@ -1,0 +1,445 @@
+//! Claiming tasks, with waiting.
+//!
+//! The truth rule holds here too: a claim begins only by the reply to a request that was sent, and its
+//! deadline counts from when that request was sent. A request whose reply is lost is sent again under the
+//! same call id, and the store gives the same tasks again.
+
+use std::time::Duration;
+
+use crate::clock::Moment;
+use crate::engine::{Call, Dice, LEAST_PATIENCE, Machine, RESEND_AFTER, Step, deadline};
+use crate::error::{Error, ErrorKind};
+use crate::store::{Failure, FailureKind};
+use crate::verbs::{
+    Abandon, CallId, Claim, ClaimReply, ClaimedTask, QueueReply, QueueRequest, QueueVerb, Reply, Request, Settle,
+    Settled, Settlement, Verdict,
+};
+
+mod order;
+#[cfg(test)]
+mod tests;
+
+pub use order::{ClaimOrder, Claimed, ClaimedOne};
+
+/// Longest pause of the first waiter in line: what a lost hint may cost. Each place further back waits as
+/// much longer, so that many idle consumers ask little more than one does.
+const POLL_FIRST: Duration = Duration::from_secs(1);
+/// Longest pause of any waiter.
+const POLL_MOST: Duration = Duration::from_secs(5);
+/// How much a pause is drawn shorter at most, in parts of itself.
+const POLL_JITTER: u32 = 8;
+/// Waiters in line look at a due task one after the other, this far apart: the first one takes it.
+const RANK_STEP: Duration = Duration::from_millis(3);
+/// Even when the store says "at once" and has nothing, it is not asked more often.
+const POLL_FLOOR: Duration = Duration::from_millis(1);
+
+/// See the module's documentation.
+#[derive(Debug)]
+pub struct ClaimMachine {
+    order: ClaimOrder,
+    dice: Dice,
+    started: Moment,
+    give_up: Moment,
+    sendings: u32,
+    /// The call on its way, or to be sent again.
+    open: Option<OpenCall>,
+    in_flight: bool,
+    /// The queue to ask next, and the earliest time that the ones asked in this round gave.
+    at: usize,
+    round_until: Option<Moment>,
+    next_at: Moment,
+    hinted: bool,
+    can_register: bool,
+    wants_channel: bool,
+    /// Queues in whose idle set our waiter is, or may be.
+    registered: Vec<bool>,
+    settled: Option<Vec<Settled>>,
+    /// Whether a queue of the last round was paused.
+    paused: bool,
+    failures: u32,
+    last_failure: Option<Failure>,
+    phase: Phase,
+    /// Requests that clean up, to be sent by whoever is left.
+    leftovers: Vec<Request>,
+    /// A call of the slot was given up unanswered: it may still be carried out.
+    spoiled: bool,
+}
+
+/// One call, perhaps sent several times.
+#[derive(Debug)]
+struct OpenCall {
+    id: CallId,
+    queue: usize,
+    /// Its sendings and when they were sent.
+    sent: Vec<(u32, Moment)>,
+    request: Request,
+}
+
+#[derive(Debug)]
+enum Phase {
+    Asking,
+    /// Ending without tasks: leftovers are being sent, the newest under this number.
+    Leaving(Option<(u32, Moment)>, Ending),
+    Done(Option<Ending>),
+    Clean,
+}
+
+#[derive(Debug)]
+enum Ending {
+    Tasks(Vec<ClaimedOne>),
+    Failed(Failure),
+}
+
+impl ClaimMachine {
+    /// A machine that has sent nothing yet. `listening` says whether the channel of hints is open already.
+    pub fn new(order: ClaimOrder, now: Moment, listening: bool, dice: Dice) -> Self {
+        let patience = if order.wait.is_zero() { order.timeout } else { order.wait };
+        Self {
+            dice,
+            started: now,
+            give_up: now + patience,
+            sendings: 0,
+            open: None,
+            in_flight: false,
+            at: 0,
+            round_until: None,
+            next_at: now,
+            hinted: false,
+            can_register: listening,
+            wants_channel: false,
+            registered: vec![false; order.queues.len()],
+            settled: None,
+            paused: false,
+            failures: 0,
+            last_failure: None,
+            phase: Phase::Asking,
+            leftovers: Vec::new(),
+            spoiled: false,
+            order,
+        }
+    }
+
+    /// The slot's last number, if it may be used for other calls: none of its calls is unanswered.
+    pub fn free_slot(&self) -> Option<CallId> {
+        (self.open.is_none() && !self.spoiled).then_some(self.order.slot)
+    }
+
+    fn only_tries(&self) -> bool {
+        self.order.wait.is_zero()
+    }
+
+    fn ask(&mut self, now: Moment) -> Step<Claimed> {
+        if self.in_flight {
+            match self.open.as_ref().and_then(|open| open.sent.last()) {
+                Some((_, sent)) if now < self.patience(*sent) => {
+                    return Step::Wait { until: self.patience(*sent), hints: false };
+                }
+                _ => self.in_flight = false,
+            }
+        }
+        if now >= self.give_up && self.sendings > 0 && (self.open.is_some() || self.at == 0) {
+            let ending = match self.last_failure.take() {
+                Some(failure) => Ending::Failed(failure),
+                None if self.open.is_some() => {
+                    Ending::Failed(Failure::new(FailureKind::Lost, "the store did not answer"))
+                }
+                None => Ending::Tasks(Vec::new()),
+            };
+            self.end_with(ending);
+            return self.step(now);
+        }
+        if self.wants_channel {
+            return Step::Listen;
+        }
+        if self.hinted || now >= self.next_at {
+            return self.send(now);
+        }
+        Step::Wait { until: self.next_at.min(self.give_up), hints: true }
+    }
+
+    /// Until when the answer to a sending is awaited. A wait that ends meanwhile still hears the answer,
+    /// since it may bring tasks.
+    fn patience(&self, sent: Moment) -> Moment {
+        let resend = sent + RESEND_AFTER;
+        if self.only_tries() { resend.min(self.give_up.max(sent + LEAST_PATIENCE)) } else { resend }
+    }
+
+    fn send(&mut self, now: Moment) -> Step<Claimed> {
+        self.sendings += 1;
+        self.in_flight = true;
+        let number = self.sendings;
+        let mut open = match self.open.take() {
+            Some(open) => open,
+            None => self.begin(),
+        };
+        open.sent.push((number, now));
+        let request = open.request.clone();
+        self.open = Some(open);
+        Step::Send(Call { number, request, until: self.patience(now) })
+    }
+
+    /// A new call to the queue whose turn it is.
+    fn begin(&mut self) -> OpenCall {
+        if self.at == 0 {
+            // A hint that came before is answered by this round; one that comes later asks for another.
+            self.hinted = false;
+            self.paused = false;
+            self.round_until = None;
+        }
+        let registers = !self.only_tries() && self.can_register;
+        self.registered[self.at] |= registers;
+        self.order.slot.number += 1;
+        let id = self.order.slot;
+        let claim = Claim {
+            call: id,
+            max: self.order.max,
+            lease: self.order.lease,
+            waiter: registers.then_some(self.order.waiter),
+        };
+        let verb = match &self.order.settle {
+            Some(settle) if self.settled.is_none() && self.at == 0 => {
+                QueueVerb::SettleAndClaim(settle.clone(), claim)
+            }
+            _ => QueueVerb::Claim(claim),
+        };
+        let request = Request::Queue(QueueRequest { queue: self.order.queues[self.at].clone(), verb });
+        OpenCall { id, queue: self.at, sent: Vec::new(), request }
+    }
+
+    fn answered(&mut self, now: Moment, sent: Moment, queue: usize, reply: ClaimReply) {
+        match reply {
+            ClaimReply::Claimed(tasks) => self.claimed(now, sent, queue, tasks),
+            ClaimReply::Empty { next_due, rank } => {
+                let next_due = next_due.map(|due| now + due.max(POLL_FLOOR) + RANK_STEP * rank);
+                self.found_nothing(now, next_due, rank);
+            }
+            ClaimReply::Paused { rank } => {
+                self.paused = true;
+                self.found_nothing(now, None, rank);
+            }
+        }
+    }
+
+    fn claimed(&mut self, now: Moment, sent: Moment, queue: usize, tasks: Vec<ClaimedTask>) {
+        let name = &self.order.queues[queue];
+        let claimed = |task: ClaimedTask| ClaimedOne {
+            queue: name.clone(),
+            deadline: deadline(sent, task.remaining),
+            task,
+        };
+        let tasks: Vec<_> = tasks.into_iter().map(claimed).collect();
+        self.registered[queue] = false;
+        if tasks.iter().all(|task| now < task.deadline) {
+            self.end_with(Ending::Tasks(tasks));
+            return;
+        }
+        // Too late to be sure of them: they go back, and are asked for anew.
+        self.leftovers.extend(put_back(&tasks));
+        self.at = 0;
+        self.next_at = now;
+    }
+
+    fn found_nothing(&mut self, now: Moment, next_due: Option<Moment>, rank: u32) {
+        let most = POLL_FIRST.saturating_mul(rank.saturating_add(1)).min(POLL_MOST);
+        let pause = self.dice.between(most - most / POLL_JITTER, most);
+        let until = next_due.unwrap_or(now + pause).min(now + pause);
+        self.round_until = Some(self.round_until.map_or(until, |known| known.min(until)));
+        self.next_at = now;
+        self.at += 1;
+        if self.at < self.order.queues.len() {
+            return;
+        }
+        self.at = 0;
+        if self.only_tries() {
+            self.end_with(Ending::Tasks(Vec::new()));
+        } else if self.can_register {
+            self.next_at = self.round_until.unwrap_or(now);
+        } else {
+            // Asked again, this time to be hinted.
+            self.wants_channel = true;
+        }
+    }
+
+    fn failed(&mut self, now: Moment, failure: Failure) {
+        let patience_over = self.only_tries()
+            && matches!(failure.kind, FailureKind::NotSent | FailureKind::Refused)
+            && now >= self.started + RESEND_AFTER;
+        if !failure.is_retryable() || patience_over {
+            if !failure.may_be_done() {
+                self.open = None;
+            }
+            return self.end_with(Ending::Failed(failure));
+        }
+        self.next_at = now + self.dice.backoff(self.failures);
+        self.failures += 1;
+        self.last_failure = Some(failure);
+    }
+
+    fn end_with(&mut self, ending: Ending) {
+        self.clean_up();
+        // A store that does not answer would not answer this either: that is left to others.
+        let silent = matches!(&ending, Ending::Failed(failure) if failure.is_retryable());
+        let empty = !matches!(&ending, Ending::Tasks(tasks) if !tasks.is_empty());
+        self.phase = if empty && !silent && !self.leftovers.is_empty() {
+            Phase::Leaving(None, ending)
+        } else {
+            Phase::Done(Some(ending))
+        };
+    }
+
+    /// Turns whatever may be left in the store into requests that take it away.
+    fn clean_up(&mut self) {
+        let open = self.open.take();
+        self.spoiled |= open.is_some();
+        for queue in 0..self.order.queues.len() {
+            let call = open.as_ref().filter(|open| open.queue == queue).map(|open| open.id);
+            let registered = std::mem::take(&mut self.registered[queue]);
+            if call.is_some() || registered {
+                self.leftovers.push(self.abandonment(queue, call, registered));
+            }
+        }
+    }
+
+    fn abandonment(&self, queue: usize, call: Option<CallId>, registered: bool) -> Request {
+        let waiter = registered.then_some(self.order.waiter);
+        let verb = QueueVerb::Abandon(Abandon { call, waiter });
+        Request::Queue(QueueRequest { queue: self.order.queues[queue].clone(), verb })
+    }
+
+    fn leave(&mut self, now: Moment) -> Step<Claimed> {
+        if let Phase::Leaving(Some((_, sent)), _) = &self.phase
+            && now < *sent + RESEND_AFTER
+        {
+            return Step::Wait { until: *sent + RESEND_AFTER, hints: false };
+        }
+        let unanswered = matches!(&self.phase, Phase::Leaving(Some(_), _));
+        match self.leftovers.last() {
+            // Others will go on trying: see `abandon`.
+            Some(request) if !unanswered => {
+                let request = request.clone();
+                self.sendings += 1;
+                if let Phase::Leaving(sending, _) = &mut self.phase {
+                    *sending = Some((self.sendings, now));
+                }
+                Step::Send(Call { number: self.sendings, request, until: now + RESEND_AFTER })
+            }
+            _ => {
+                if let Phase::Leaving(_, ending) = std::mem::replace(&mut self.phase, Phase::Clean) {
+                    self.phase = Phase::Done(Some(ending));
+                }
+                self.step(now)
+            }
+        }
+    }
+
+    fn outcome(&mut self, ending: Ending) -> Result<Claimed, Error> {
+        self.phase = Phase::Clean;
+        match ending {
+            Ending::Tasks(tasks) => Ok(Claimed {
+                tasks,
+                settled: self.settled.take().unwrap_or_default(),
+                paused: self.paused,
+            }),
+            Ending::Failed(failure) => {
+                // Settlements may have been carried out although no answer came.
+                let unheard = self.order.settle.is_some() && self.settled.is_none() && failure.may_be_done();
+                let error = if unheard && failure.is_retryable() {
+                    let message = format!("it may or may not have been carried out: {}", failure.message);
+                    Error::new(ErrorKind::Indeterminate, message)
+                } else {
+                    failure.into()
+                };
+                Err(error.during("claim", self.order.queues[0].as_str()))
+            }
+        }
+    }
+}
+
+/// The request that gives tasks of one queue back, uncounted.
+fn put_back(tasks: &[ClaimedOne]) -> Option<Request> {
+    let settlement = |one: &ClaimedOne| Settlement {
+        id: one.task.id.clone(),
+        receipt: one.task.receipt,
+        verdict: Verdict::PutBack,
+    };
+    let verb = QueueVerb::Settle(Settle { items: tasks.iter().map(settlement).collect() });
+    tasks.first().map(|first| Request::Queue(QueueRequest { queue: first.queue.clone(), verb }))
+}
+
+impl Machine for ClaimMachine {
+    type Output = Claimed;
+
+    fn step(&mut self, now: Moment) -> Step<Claimed> {
+        match &mut self.phase {
+            Phase::Asking => self.ask(now),
+            Phase::Leaving(..) => self.leave(now),
+            Phase::Done(ending) => match ending.take() {
+                Some(ending) => Step::Done(self.outcome(ending)),
+                None => Step::Wait { until: Moment::FAR, hints: false },
+            },
+            Phase::Clean => Step::Wait { until: Moment::FAR, hints: false },
+        }
+    }
+
+    fn reply(&mut self, now: Moment, number: u32, result: Result<Reply, Failure>) {
+        if let Phase::Leaving(sending, _) = &mut self.phase {
+            if sending.is_some_and(|(sent, _)| sent == number) && result.is_ok() {
+                self.leftovers.pop();
+                *sending = None;
+            }
+            return;
+        }
+        let Some(open) = &self.open else { return };
+        let Some((_, sent)) = open.sent.iter().find(|(sending, _)| *sending == number).copied() else { return };
+        if !matches!(self.phase, Phase::Asking) {
+            return;
+        }
+        if open.sent.last().is_some_and(|(newest, _)| *newest == number) {
+            self.in_flight = false;
+        }
+        let queue = open.queue;
+        let result = match result {
+            Ok(Reply::Queue(QueueReply::Claim(reply))) => Ok(reply),
+            Ok(Reply::Queue(QueueReply::SettleAndClaim(settled, reply))) => {
+                self.settled = Some(settled);
+                Ok(reply)
+            }
+            Ok(_) => Err(Failure::new(
+                FailureKind::Final(ErrorKind::Corrupt),
+                "the store says that this call was followed by another already",
+            )),
+            Err(failure) => Err(failure),
+        };
+        match result {
+            Ok(reply) => {
+                self.open = None;
+                self.in_flight = false;
+                self.failures = 0;
+                self.last_failure = None;
+                self.answered(now, sent, queue, reply);
+            }
+            Err(failure) => self.failed(now, failure),
+        }
+    }
+
+    fn hint(&mut self) {
+        self.hinted = true;
+    }
+
+    fn listening(&mut self) {
+        self.wants_channel = false;
+        self.can_register = true;
+    }
+
+    fn abandon(&mut self) -> Option<Request> {
+        if let Phase::Done(Some(Ending::Tasks(tasks))) = &self.phase {
+            // Nobody took them.
+            self.leftovers.extend(put_back(tasks));
+        }
+        if !matches!(self.phase, Phase::Clean) {
+            self.clean_up();
+            self.phase = Phase::Clean;
+        }
+        self.leftovers.pop()
+    }
+}
