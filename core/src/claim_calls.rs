@@ -14,7 +14,7 @@ use crate::queue_options::{ClaimOptions, ClaimPlan};
 use crate::session::Live;
 use crate::store::MAX_BATCH;
 use crate::verbs::{self, QueueReply, QueueRequest, QueueVerb, Reply, Request, Settle, Settled};
-use crate::wake::Place;
+use crate::wake::{Place, locked};
 
 /// A running claim.
 pub(crate) struct Claiming {
@@ -99,6 +99,11 @@ impl Verdict {
         Self { delivery: Arc::clone(delivery), verdict: verbs::Verdict::PutBack }
     }
 
+    /// A verdict that was settled already.
+    pub(crate) fn accepted(delivery: &Arc<Delivery>, verdict: verbs::Verdict) -> Self {
+        Self { delivery: Arc::clone(delivery), verdict }
+    }
+
     /// The settlement as a call of its own; `None` if the claim remembers that it was accepted.
     pub(crate) fn settle(&self) -> Result<Option<CallMachine>, Error> {
         let settlement = self.delivery.settlement(&self.verdict)?;
@@ -108,6 +113,16 @@ impl Verdict {
     /// Takes in the answer to [`Verdict::settle`].
     pub(crate) fn answered(&self, answer: &Answer) -> Result<(), Error> {
         self.delivery.answered(&self.verdict, answer)
+    }
+
+    pub(crate) fn verdict(&self) -> &verbs::Verdict {
+        &self.verdict
+    }
+
+    /// Whether the lease has ended, as far as is known.
+    pub(crate) fn is_over(&self) -> bool {
+        let kept = &self.delivery.kept;
+        kept.live.clock.now() >= locked(&kept.cell.state).deadline()
     }
 
     pub(crate) fn delivery(&self) -> &Arc<Delivery> {
@@ -142,7 +157,9 @@ impl Batch {
     pub(crate) fn new(queue: &QueueCalls, verdicts: Vec<Verdict>) -> Result<Self, Error> {
         let name = queue.checked()?;
         if verdicts.iter().any(|verdict| verdict.delivery.queue != name) {
-            return Err(Error::invalid("a verdict is on a claim of another queue").during("settle", &queue.name));
+            return Err(
+                Error::invalid("a verdict is on a claim of another queue").during("settle", &queue.name)
+            );
         }
         let mut items = Vec::with_capacity(verdicts.len());
         let mut results = Vec::with_capacity(verdicts.len());

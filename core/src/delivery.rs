@@ -121,9 +121,12 @@ impl Delivery {
         self.kept.live.call(Request::Queue(QueueRequest { queue: self.queue.clone(), verb }))
     }
 
-    /// Whether a verdict was accepted.
-    pub(crate) fn is_settled(&self) -> bool {
-        matches!(*locked(&self.verdict), Progress::Settled(_))
+    /// The verdict that was accepted, if one was.
+    pub(crate) fn accepted(&self) -> Option<Verdict> {
+        match &*locked(&self.verdict) {
+            Progress::Settled(verdict) => Some(verdict.clone()),
+            Progress::Open | Progress::Sent => None,
+        }
     }
 
     /// Takes in the answer to [`Delivery::settle`].

@@ -56,6 +56,7 @@ mod signals;
 mod slots;
 mod task;
 mod token;
+mod worker;
 
 // Open to this project's own simulator and tests. Not part of the API, not covered by semver.
 #[doc(hidden)]
@@ -98,6 +99,7 @@ pub use verbs::{
     Fence, HeldAs, OnDuplicate, Outcome, Receipt, RemoveReply as Removed, Settings, StatsReply as QueueStats,
     TaskState, Version,
 };
+pub use worker::{Worker, WorkerEvent, WorkerReport};
 
 /// The README's examples are tests.
 #[cfg(doctest)]

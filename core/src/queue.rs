@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use crate::claim::Claim;
-use crate::claim_calls::{Claiming, Verdict, batches};
 use crate::claim_calls::Batch;
+use crate::claim_calls::{Claiming, Verdict, batches};
 use crate::drive::drive;
 use crate::error::Error;
 use crate::name::TaskId;
@@ -50,10 +50,6 @@ pub struct Queue {
 impl Queue {
     pub(crate) fn new(session: Arc<Session>, name: &str) -> Self {
         Self { calls: QueueCalls::new(session, name) }
-    }
-
-    pub(crate) fn calls(&self) -> &QueueCalls {
-        &self.calls
     }
 
     /// The name.

@@ -86,9 +86,9 @@ impl QueueCalls {
         let call = self.session.live()?.slots.take_next();
         let verb = QueueVerb::Enqueue(Enqueue { call, tasks: Arc::clone(&tasks) });
         let mut ask = self.ask(verb, move |reply| match reply {
-            QueueReply::Enqueue(outcomes) if outcomes.len() == tasks.len() => {
-                Some(tasks.iter().zip(outcomes).map(|(task, outcome)| enqueued(&name, task, outcome)).collect())
-            }
+            QueueReply::Enqueue(outcomes) if outcomes.len() == tasks.len() => Some(
+                tasks.iter().zip(outcomes).map(|(task, outcome)| enqueued(&name, task, outcome)).collect(),
+            ),
             _ => None,
         })?;
         ask.slot = Some(call);
@@ -146,8 +146,7 @@ impl QueueCalls {
 
     pub(crate) fn reschedule(&self, id: &str, due: SystemTime) -> Result<Ask<Rescheduled>, Error> {
         let id = TaskId::parse(id).map_err(|error| self.during("reschedule", error))?;
-        let due =
-            checked_due(due).map_err(|problem| self.during("reschedule", Error::invalid(problem)))?;
+        let due = checked_due(due).map_err(|problem| self.during("reschedule", Error::invalid(problem)))?;
         let verb = QueueVerb::Reschedule(Reschedule { id, due: Due::At(due) });
         self.ask(verb, |reply| match reply {
             QueueReply::Reschedule(reply) => Some(reply.into()),

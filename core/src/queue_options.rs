@@ -74,7 +74,9 @@ impl ClaimOptions {
         let renews = self.renew.unwrap_or(self.lease.is_none());
         let max_run = self.max_run.unwrap_or(DEFAULT_MAX_HOLD.max(lease));
         if renews && max_run < lease {
-            return Err(Error::invalid(format!("max_run ({max_run:?}) is shorter than the lease ({lease:?})")));
+            return Err(Error::invalid(format!(
+                "max_run ({max_run:?}) is shorter than the lease ({lease:?})"
+            )));
         }
         for (option, time) in [("wait", self.wait), ("max_run", max_run)] {
             if time > MAX_TTL {
@@ -166,7 +168,9 @@ impl QueueSettings {
             }
         }
         if *max_len == Some(Some(0)) {
-            return Err(Error::invalid("max_len 0 would refuse every task; pause the workers or drop the queue"));
+            return Err(Error::invalid(
+                "max_len 0 would refuse every task; pause the workers or drop the queue",
+            ));
         }
         if dead_age.is_some_and(|age| age > MAX_TTL) {
             return Err(Error::invalid("dead_age is over 365 days"));

@@ -5,10 +5,10 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+use crate::blocking::go_on;
 use crate::body::Headers;
 use crate::claim_calls::Verdict;
 use crate::delivery::{Delivery, Retry};
-use crate::blocking::go_on;
 use crate::drive::drive_blocking;
 use crate::engine::lease::LossReason;
 use crate::error::Error;

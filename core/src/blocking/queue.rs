@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use crate::blocking::Claim;
-use crate::claim_calls::{Claiming, Verdict, batches};
 use crate::claim_calls::Batch;
+use crate::claim_calls::{Claiming, Verdict, batches};
 use crate::drive::{HostTurn, drive_blocking};
 use crate::error::Error;
 use crate::queue::{Kick, outcomes};
@@ -27,10 +27,6 @@ pub struct Queue {
 impl Queue {
     pub(crate) fn new(session: Arc<Session>, name: &str) -> Self {
         Self { calls: QueueCalls::new(session, name) }
-    }
-
-    pub(crate) fn calls(&self) -> &QueueCalls {
-        &self.calls
     }
 
     /// The name.

@@ -11,8 +11,8 @@ use crate::engine::{Call, Dice, LEAST_PATIENCE, Machine, RESEND_AFTER, Step, dea
 use crate::error::{Error, ErrorKind};
 use crate::store::{Failure, FailureKind};
 use crate::verbs::{
-    Abandon, CallId, Claim, ClaimReply, ClaimedTask, QueueReply, QueueRequest, QueueVerb, Reply, Request, Settle,
-    Settled, Settlement, Verdict,
+    Abandon, CallId, Claim, ClaimReply, ClaimedTask, QueueReply, QueueRequest, QueueVerb, Reply, Request,
+    Settle, Settled, Settlement, Verdict,
 };
 
 mod order;
@@ -335,11 +335,9 @@ impl ClaimMachine {
     fn outcome(&mut self, ending: Ending) -> Result<Claimed, Error> {
         self.phase = Phase::Clean;
         match ending {
-            Ending::Tasks(tasks) => Ok(Claimed {
-                tasks,
-                settled: self.settled.take().unwrap_or_default(),
-                paused: self.paused,
-            }),
+            Ending::Tasks(tasks) => {
+                Ok(Claimed { tasks, settled: self.settled.take().unwrap_or_default(), paused: self.paused })
+            }
             Ending::Failed(failure) => {
                 // Settlements may have been carried out although no answer came.
                 let unheard = self.order.settle.is_some() && self.settled.is_none() && failure.may_be_done();
@@ -390,7 +388,9 @@ impl Machine for ClaimMachine {
             return;
         }
         let Some(open) = &self.open else { return };
-        let Some((_, sent)) = open.sent.iter().find(|(sending, _)| *sending == number).copied() else { return };
+        let Some((_, sent)) = open.sent.iter().find(|(sending, _)| *sending == number).copied() else {
+            return;
+        };
         if !matches!(self.phase, Phase::Asking) {
             return;
         }

@@ -91,7 +91,8 @@ impl World<'_> {
         if let Some(farewell) = lease.state.leased().farewell() {
             machine = machine.or_else(farewell);
         }
-        let kind = OpKind::Release { machine, token: lease.lock.token, fence, deadline, first_sent: Moment::FAR };
+        let kind =
+            OpKind::Release { machine, token: lease.lock.token, fence, deadline, first_sent: Moment::FAR };
         self.begin(client, kind);
         self.step(client)
     }
