@@ -9,8 +9,8 @@ use crate::store::redis::keys::LockKeys;
 use crate::store::redis::script::{Code, HELD_AS, SCRIPTS, Script};
 use crate::store::{Failure, FailureKind};
 use crate::verbs::{
-    Absence, Acquire, AcquireReply, BreakLease, Digest, Extend, ExtendReply, Holder, HolderReply, Leave, Obstacle,
-    Release, ReleaseReply, Reply, Request, Resume, ResumeReply,
+    Absence, Acquire, AcquireReply, BreakLease, Digest, Extend, ExtendReply, Holder, HolderReply, Leave,
+    Obstacle, Release, ReleaseReply, Reply, Request, Resume, ResumeReply,
 };
 
 mod queue;
