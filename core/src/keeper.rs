@@ -34,7 +34,8 @@ struct KeeperState {
     /// When a lease needs something; the deadline at the latest.
     dues: BTreeSet<(Moment, u64)>,
     errands: VecDeque<Errand>,
-    /// Until when the thread sleeps; earlier needs wake it.
+    /// Until when the thread sleeps; earlier needs wake it. It keeps to this even if the lease that it was
+    /// woken for has ended meanwhile: to sleep for ever would mean that each short lease wakes it again.
     sleeps_until: Option<Moment>,
     runs: bool,
     closed: bool,
@@ -136,6 +137,7 @@ impl Keeper {
                 state.runs = false;
             }
         } else if state.sleeps_until.is_some_and(|until| due < until) {
+            state.sleeps_until = Some(due);
             self.changed.notify_all();
         }
     }
@@ -161,7 +163,8 @@ impl Keeper {
                 state.sleeps_until = None;
                 return (round, state.closed);
             }
-            let until = state.next_due();
+            let until =
+                state.next_due().min(state.sleeps_until.filter(|asked| now < *asked).unwrap_or(Moment::FAR));
             state.sleeps_until = Some(until);
             state = if until == Moment::FAR {
                 self.changed.wait(state).unwrap_or_else(PoisonError::into_inner)
