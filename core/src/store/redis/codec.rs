@@ -13,6 +13,13 @@ use crate::verbs::{
     Request, ResumeReply,
 };
 
+/// Room that a command has from the start: growing in steps costs more than everything else in encoding.
+/// One that needs more grows.
+const MOST_ARGUMENTS: usize = 16;
+const MOST_KEYS: usize = 5;
+/// What a command has besides its script and the lock's name.
+const ROOM_BESIDES: usize = 512;
+
 /// The script of a request's verb.
 pub(crate) fn script(request: &Request) -> &'static Script {
     match request {
@@ -28,17 +35,19 @@ pub(crate) fn script(request: &Request) -> &'static Script {
 
 /// The command that performs a request whose script the server knows.
 pub(crate) fn encode(request: &Request) -> Cmd {
-    let mut command = redis::cmd("EVALSHA");
-    command.arg(&script(request).sha);
-    encode_arguments(&mut command, request);
-    command
+    evaluation("EVALSHA", &script(request).sha, request)
 }
 
 /// The command that performs a request and teaches the server its script, in one step: a server that
 /// forgets scripts again and again cannot come between.
 pub(crate) fn encode_with_text(request: &Request) -> Cmd {
-    let mut command = redis::cmd("EVAL");
-    command.arg(&script(request).text);
+    evaluation("EVAL", &script(request).text, request)
+}
+
+fn evaluation(verb: &str, script: &str, request: &Request) -> Cmd {
+    let room = script.len() + MOST_KEYS * request.name().key().len() + ROOM_BESIDES;
+    let mut command = Cmd::with_capacity(MOST_ARGUMENTS, room);
+    command.arg(verb).arg(script);
     encode_arguments(&mut command, request);
     command
 }
