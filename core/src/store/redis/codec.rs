@@ -93,11 +93,14 @@ fn encode_acquire(command: &mut Cmd, keys: &LockKeys<'_>, acquire: &Acquire) {
 }
 
 fn encode_release(command: &mut Cmd, keys: &LockKeys<'_>, release: &Release) {
-    let ended = keys.ended(&release.token);
-    command.arg(5).arg(keys.lock).arg(&keys.meta).arg(&keys.line).arg(&keys.waiters).arg(ended);
-    command.arg(release.token.as_str());
-    // Each argument costs the server time; the common case has none of these.
     let Release { cooldown, acquire_resent, own_fence, foreign_share, .. } = release;
+    // Each key and argument costs the server time; the common case has none of the optional ones.
+    command.arg(4 + u8::from(*acquire_resent));
+    command.arg(keys.lock).arg(&keys.meta).arg(&keys.line).arg(&keys.waiters);
+    if *acquire_resent {
+        command.arg(keys.ended(&release.token));
+    }
+    command.arg(release.token.as_str());
     if cooldown.is_some() || *acquire_resent || own_fence.is_some() || *foreign_share {
         command.arg(cooldown.map_or(0, millis)).arg(u8::from(*acquire_resent)).arg(u8::from(*foreign_share));
         command.arg(own_fence.map_or_else(String::new, |fence| fence.to_string()));
