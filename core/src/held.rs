@@ -235,13 +235,15 @@ impl Held {
             return self.live.leave_to_parent();
         }
         let mut state = locked(&self.cell.state);
-        let farewell = (state.status(self.live.clock.now()) != Status::Ended).then(|| state.farewell());
+        if state.status(self.live.clock.now()) == Status::Ended {
+            // Released or detached: everything was done then.
+            return;
+        }
+        let farewell = state.farewell();
         state.end();
         drop(state);
         self.ended();
-        if let Some(farewell) = farewell {
-            self.live.keeper.errand(farewell);
-        }
+        self.live.keeper.errand(farewell);
     }
 
     /// The keeper forgets it, and whoever waits for its end is told.
