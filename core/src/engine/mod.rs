@@ -14,6 +14,7 @@ pub mod claim;
 pub mod lease;
 pub mod leased;
 pub mod release;
+pub mod settle;
 
 /// A request unanswered for this long is sent again.
 pub const RESEND_AFTER: Duration = Duration::from_secs(1);
