@@ -14,7 +14,6 @@ use crate::verbs::{
     Obstacle, Release, ReleaseReply, Reply, Request, Resume, ResumeReply,
 };
 
-mod packed;
 mod queue;
 
 /// Room that a command has from the start: growing in steps costs more than everything else in encoding.
