@@ -55,7 +55,8 @@ impl From<Error> for Failure {
 
 fn hint(error: &Error) -> &'static str {
     // Where the library knows the cause, its message says what to do after a semicolon.
-    let advised = error.message().contains("; ") && error.kind() != ErrorKind::LockTimeout;
+    let general = matches!(error.kind(), ErrorKind::LockTimeout | ErrorKind::QueueFull);
+    let advised = error.message().contains("; ") && !general;
     match error.kind() {
         _ if advised => "",
         ErrorKind::LockTimeout => "wait longer with --wait, or see who holds it with `stanchion locks show`",

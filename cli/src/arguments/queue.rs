@@ -30,7 +30,7 @@ pub struct EnqueueOrder {
     #[arg(long, value_name = "TIME", value_parser = due, conflicts_with = "delay")]
     pub due: Option<SystemTime>,
     /// 0 to 255; higher ones are delivered first
-    #[arg(long, value_name = "N", default_value_t = 0)]
+    #[arg(long, value_name = "N", default_value_t = 0, allow_negative_numbers = true)]
     pub priority: u8,
     /// After so many deliveries without success the task is dead
     #[arg(long, value_name = "N", default_value_t = stanchion::DEFAULT_MAX_ATTEMPTS)]
