@@ -5,26 +5,28 @@ use std::time::Duration;
 use redis::{Cmd, Value};
 
 use crate::error::ErrorKind;
+use crate::store::redis::code::{Code, HELD_AS};
 use crate::store::redis::keys::LockKeys;
-use crate::store::redis::script::{Code, HELD_AS, SCRIPTS, Script};
+use crate::store::redis::script::{SCRIPTS, Script, Verb};
 use crate::store::{Failure, FailureKind};
 use crate::verbs::{
     Absence, Acquire, AcquireReply, BreakLease, Digest, Extend, ExtendReply, Holder, HolderReply, Leave,
     Obstacle, Release, ReleaseReply, Reply, Request, Resume, ResumeReply,
 };
 
+mod packed;
 mod queue;
 
 /// The script of a request's verb.
 pub(crate) fn script(request: &Request) -> &'static Script {
     match request {
-        Request::Acquire(_) => &SCRIPTS.acquire,
-        Request::Extend(_) => &SCRIPTS.extend,
-        Request::Release(_) => &SCRIPTS.release,
-        Request::Leave(_) => &SCRIPTS.leave,
-        Request::Resume(_) => &SCRIPTS.resume,
-        Request::Holder(_) => &SCRIPTS.holder,
-        Request::BreakLease(_) => &SCRIPTS.break_lease,
+        Request::Acquire(_) => &SCRIPTS[Verb::Acquire],
+        Request::Extend(_) => &SCRIPTS[Verb::Extend],
+        Request::Release(_) => &SCRIPTS[Verb::Release],
+        Request::Leave(_) => &SCRIPTS[Verb::Leave],
+        Request::Resume(_) => &SCRIPTS[Verb::Resume],
+        Request::Holder(_) => &SCRIPTS[Verb::Holder],
+        Request::BreakLease(_) => &SCRIPTS[Verb::BreakLease],
         Request::Queue(request) => queue::script(&request.verb),
     }
 }

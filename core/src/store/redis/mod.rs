@@ -14,6 +14,7 @@ use crate::store::{Failure, FailureKind, Hints, Pending, Store, StoreConfig};
 use crate::verbs::{ClientId, Reply, Request};
 
 mod address;
+pub mod code;
 mod codec;
 mod failure;
 mod hints;

@@ -33,12 +33,12 @@ use crate::clock::{Clock, Moment};
 use crate::error::ErrorKind;
 use crate::name::{LockName, QueueName};
 use crate::store::sqlite::connection::transact;
-use crate::store::sqlite::database::{Bell, Database, Handle};
+use crate::store::sqlite::database::{Bell, Database, Handle, Open};
 use crate::store::sqlite::failure::{Trouble, locked, sqlite};
 use crate::store::sqlite::hints::FileHints;
 use crate::store::sqlite::step::{Outcome, Step, View};
 use crate::store::{Failure, FailureKind, Hints, Pending, Store, StoreConfig};
-use crate::verbs::{Reply, Request};
+use crate::verbs::{QueueVerb, Reply, Request};
 
 /// The first pause when another process writes: about as long as one transaction takes.
 const FIRST_PAUSE: Duration = Duration::from_micros(50);
@@ -89,12 +89,12 @@ impl SqliteStore {
         &self,
         until: Moment,
         writes: bool,
-        attempt: impl Fn(&Database, &Connection) -> rusqlite::Result<T>,
+        attempt: impl Fn(&Database, &mut Open) -> rusqlite::Result<T>,
     ) -> Result<T, Failure> {
         let mut pause = FIRST_PAUSE;
         loop {
             let tried = self.database.with(writes, |database, open| {
-                attempt(database, &open.connection).map_err(|error| sqlite(&error, database.label()))
+                attempt(database, open).map_err(|error| sqlite(&error, database.label()))
             });
             match tried {
                 Ok(value) => return Ok(value),
@@ -116,14 +116,15 @@ impl SqliteStore {
         read: impl Fn(&Connection, &View<'_>) -> rusqlite::Result<T>,
     ) -> Result<T, Failure> {
         let clock = &self.config.clock;
-        self.patiently(until, false, |_, connection| {
-            read(connection, &View { now: now(clock), boot: boot_id(clock) })
+        self.patiently(until, false, |_, open| {
+            read(&open.connection, &View { now: now(clock), wall: wall(clock), boot: boot_id(clock) })
         })
     }
 
     fn write(&self, request: &Request, until: Moment) -> Result<Reply, Failure> {
-        let (reply, call) = self.patiently(until, true, |database, connection| {
-            let outcome = self.transaction(connection, request)?;
+        let (reply, call) = self.patiently(until, true, |database, open| {
+            open.set_durable(must_be_durable(request))?;
+            let outcome = self.transaction(&open.connection, request)?;
             Ok((outcome.reply, outcome.wake.and_then(|waiter| database.call(waiter))))
         })?;
         if let Some(call) = call {
@@ -134,13 +135,15 @@ impl SqliteStore {
 
     /// The time is read within the transaction: waiting for it must not make leases look longer.
     fn transaction(&self, connection: &Connection, request: &Request) -> rusqlite::Result<Outcome> {
+        let clock = &self.config.clock;
         transact(connection, || {
-            begin_boot(connection, boot_id(&self.config.clock))?;
-            let step = Step {
-                connection,
-                now: now(&self.config.clock),
-                wall: i64::try_from(self.config.clock.wall_micros()).unwrap_or(i64::MAX),
-            };
+            let boot = boot_id(clock);
+            match request {
+                Request::Queue(_) => queue::begin_boot(connection, boot)?,
+                _ => begin_boot(connection, boot)?,
+            }
+            let step = Step { connection, now: now(clock), wall: wall(clock) };
+            let view = View { now: step.now, wall: step.wall, boot };
             match request {
                 Request::Acquire(request) => acquire::acquire(&step, request),
                 Request::Extend(request) => extend::extend(&step, request),
@@ -148,11 +151,8 @@ impl SqliteStore {
                 Request::Leave(request) => leave::leave(&step, request),
                 Request::Resume(request) => resume::resume(&step, request),
                 Request::BreakLease(request) => break_lease::break_lease(&step, request),
-                Request::Holder(request) => {
-                    let view = View { now: step.now, boot: boot_id(&self.config.clock) };
-                    holder::holder(connection, request, &view).map(Outcome::from)
-                }
-                Request::Queue(request) => queue::perform(&step, request),
+                Request::Holder(request) => holder::holder(connection, request, &view).map(Outcome::from),
+                Request::Queue(request) => queue::perform(&step, request, &view),
             }
         })
     }
@@ -163,6 +163,9 @@ impl Store for SqliteStore {
         match request {
             Request::Holder(request) => {
                 self.read(until, |connection, view| holder::holder(connection, request, view))
+            }
+            Request::Queue(request) if request.verb.reads() => {
+                self.read(until, |connection, view| queue::read(connection, request, view)).map(Reply::Queue)
             }
             _ => self.write(request, until),
         }
@@ -217,6 +220,19 @@ impl fmt::Debug for SqliteStore {
 /// The boot clock as it is stored.
 fn now(clock: &Clock) -> i64 {
     i64::try_from(clock.now().as_micros()).unwrap_or(i64::MAX)
+}
+
+/// Wall time as it is stored with fences, versions and receipts.
+fn wall(clock: &Clock) -> i64 {
+    i64::try_from(clock.wall_micros()).unwrap_or(i64::MAX)
+}
+
+/// Whether a power cut must not undo it. An extension it may: the lease ends with the boot.
+fn must_be_durable(request: &Request) -> bool {
+    match request {
+        Request::Queue(request) => !matches!(request.verb, QueueVerb::ExtendClaim(_)),
+        _ => false,
+    }
 }
 
 /// Which boot the clock counts from. Called inside the gate only: a child must not inherit a half-made cell.

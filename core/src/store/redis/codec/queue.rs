@@ -1,19 +1,127 @@
-//! Requests about queues, and their replies.
+//! Requests about queues: their keys and arguments.
 
-use redis::{Cmd, Value};
+use std::time::Duration;
 
-use crate::store::redis::script::{SCRIPTS, Script};
-use crate::verbs::{QueueReply, QueueRequest, QueueVerb};
+use redis::Cmd;
+
+use crate::store::INTAKE_MAX_ATTEMPTS;
+use crate::store::redis::keys::{call_key, queue_keys};
+use crate::store::redis::script::{SCRIPTS, Script, Verb};
+use crate::verbs::{
+    Abandon, CallId, Claim, Due, Enqueue, ExtendClaim, NewTask, OnDuplicate, QueueRequest, QueueVerb, Settle,
+    Verdict, Waiter,
+};
+
+mod reply;
+
+pub(super) use reply::decode;
+
+/// The largest number that is sent: Lua counts in doubles, and sums of two such are still exact.
+const MOST: u64 = 1 << 52;
 
 /// The script of a verb.
-pub(super) fn script(_verb: &QueueVerb) -> &'static Script {
-    &SCRIPTS.holder
+pub(super) fn script(verb: &QueueVerb) -> &'static Script {
+    &SCRIPTS[match verb {
+        QueueVerb::Enqueue(_) => Verb::Enqueue,
+        QueueVerb::Claim(_) => Verb::Claim,
+        QueueVerb::Settle(_) => Verb::Settle,
+        QueueVerb::SettleAndClaim(..) => Verb::SettleAndClaim,
+        QueueVerb::ExtendClaim(_) => Verb::ExtendClaim,
+        QueueVerb::Abandon(_) => Verb::Abandon,
+        _ => Verb::Abandon,
+    }]
 }
 
 /// Keys and arguments.
-pub(super) fn encode_arguments(_command: &mut Cmd, _request: &QueueRequest) {}
+pub(super) fn encode_arguments(command: &mut Cmd, request: &QueueRequest) {
+    let call = call_of(&request.verb);
+    command.arg(if call.is_some() { 12 } else { 11 });
+    for key in queue_keys(&request.queue) {
+        command.arg(key);
+    }
+    if let Some(call) = &call {
+        command.arg(call_key(&request.queue, call));
+    }
+    match &request.verb {
+        QueueVerb::Enqueue(enqueue) => encode_enqueue(command, enqueue),
+        QueueVerb::Claim(claim) => encode_claim(command, claim),
+        QueueVerb::Settle(settle) => encode_settlements(command, settle),
+        QueueVerb::SettleAndClaim(settle, claim) => {
+            encode_claim(command, claim);
+            encode_settlements(command, settle);
+        }
+        QueueVerb::ExtendClaim(ExtendClaim { id, receipt, lease }) => {
+            command.arg(id.as_str()).arg(*receipt).arg(millis(*lease));
+        }
+        QueueVerb::Abandon(Abandon { call, waiter }) => {
+            command.arg(call.map_or_else(String::new, |call| call.number.to_string())).arg(name_of(*waiter));
+        }
+        _ => {}
+    }
+}
 
-/// The reply, if it makes sense.
-pub(super) fn decode(_verb: &QueueVerb, _value: &Value) -> Option<QueueReply> {
-    None
+/// The call whose repetition the verb has to know.
+fn call_of(verb: &QueueVerb) -> Option<CallId> {
+    match verb {
+        QueueVerb::Enqueue(enqueue) => Some(enqueue.call),
+        QueueVerb::Claim(claim) | QueueVerb::SettleAndClaim(_, claim) => Some(claim.call),
+        QueueVerb::Abandon(abandon) => abandon.call,
+        _ => None,
+    }
+}
+
+fn encode_enqueue(command: &mut Cmd, enqueue: &Enqueue) {
+    command.arg(enqueue.call.number);
+    for task in &*enqueue.tasks {
+        command.arg(task.id.as_str()).arg(options(task)).arg(&*task.body);
+    }
+}
+
+/// What is not left at its default, as enqueue_task.lua reads it; empty if that is nothing.
+fn options(task: &NewTask) -> String {
+    let NewTask { due, priority, max_attempts, expires, on_duplicate, .. } = task;
+    let (kind, due) = match due {
+        Due::Now => ('i', 0),
+        Due::In(delay) => ('i', millis(*delay)),
+        Due::At(time) => ('a', (*time).min(MOST)),
+    };
+    let expires = expires.map_or(0, |expires| millis(expires).max(1));
+    let (policy, span) = match on_duplicate {
+        OnDuplicate::Keep => ('k', 0),
+        OnDuplicate::Replace => ('r', 0),
+        OnDuplicate::Debounce { max_wait } => ('d', millis(*max_wait)),
+        OnDuplicate::Throttle { window } => ('t', millis(*window)),
+    };
+    let is_plain =
+        (kind, due, *priority, *max_attempts, expires, policy) == ('i', 0, 0, INTAKE_MAX_ATTEMPTS, 0, 'k');
+    if is_plain {
+        return String::new();
+    }
+    format!("{kind}{due} {priority} {max_attempts} {expires} {policy}{span}")
+}
+
+fn encode_claim(command: &mut Cmd, claim: &Claim) {
+    command.arg(claim.call.number).arg(claim.max).arg(millis(claim.lease)).arg(name_of(claim.waiter));
+}
+
+fn encode_settlements(command: &mut Cmd, settle: &Settle) {
+    for item in &*settle.items {
+        command.arg(item.id.as_str()).arg(item.receipt);
+        match &item.verdict {
+            Verdict::Ack => command.arg("a"),
+            Verdict::Nack { delay, reason } => command.arg(format!("n{} {reason}", millis(*delay))),
+            Verdict::Bury { reason } => command.arg(format!("b{reason}")),
+            Verdict::PutBack => command.arg("p"),
+        };
+    }
+}
+
+/// How the idle set knows a waiter.
+fn name_of(waiter: Option<Waiter>) -> String {
+    waiter.map_or_else(String::new, |waiter| format!("{:x} {}", waiter.client.0, waiter.seq))
+}
+
+/// Whole milliseconds, rounded up: nothing ends earlier than it was asked to.
+fn millis(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos().div_ceil(1_000_000)).map_or(MOST, |millis| millis.min(MOST))
 }

@@ -2,6 +2,7 @@
 
 mod file;
 mod fork;
+mod queue;
 mod verbs;
 
 use std::path::{Path, PathBuf};
