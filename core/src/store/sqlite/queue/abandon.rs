@@ -17,7 +17,7 @@ pub(super) fn abandon(work: &mut Work<'_>, request: &Abandon) -> rusqlite::Resul
         && has_due(work)?
     {
         // It had been chosen, so what it was woken for is still there.
-        work.chance = true;
+        work.ready = true;
     }
     Ok(QueueReply::Abandon)
 }
@@ -25,10 +25,11 @@ pub(super) fn abandon(work: &mut Work<'_>, request: &Abandon) -> rusqlite::Resul
 /// Puts back what the call claimed; if it has not come yet, it will do nothing.
 fn give_up(work: &mut Work<'_>, call: CallId) -> rusqlite::Result<()> {
     let claims = match work.last_call(call)? {
-        Some(LastCall { number, reply }) if number == call.number => reply.unwrap_or_default().claims,
-        Some(LastCall { number, .. }) if number > call.number => return Ok(()),
-        _ => return work.remember(call, None),
+        Some(last) if last.number > call.number => return Ok(()),
+        Some(LastCall { number, reply: Some(reply) }) if number == call.number => reply.claims,
+        _ => Vec::new(),
     };
+    work.remember(call, None)?;
     for (id, receipt) in claims {
         match work.live(&id)? {
             Some(live) if live.main.receipt == stored(receipt) && live.main.is_held(work.step.now) => {

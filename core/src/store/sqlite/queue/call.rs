@@ -12,7 +12,9 @@ pub(super) enum Heard {
     New,
     /// With this reply.
     Repeated(Stored),
-    /// A later one of the slot was; or this one was given up.
+    /// It was given up.
+    Abandoned,
+    /// A later one of the slot was carried out.
     Superseded,
 }
 
@@ -28,7 +30,7 @@ pub(super) struct Stored {
 /// The last call of a slot.
 pub(super) struct LastCall {
     pub(super) number: u64,
-    /// `None` if it was given up before it came.
+    /// `None` if it was given up.
     pub(super) reply: Option<Stored>,
 }
 
@@ -37,7 +39,8 @@ impl Work<'_> {
     pub(super) fn hear(&self, call: CallId) -> rusqlite::Result<Heard> {
         Ok(match self.last_call(call)? {
             Some(LastCall { number, reply: Some(reply) }) if number == call.number => Heard::Repeated(reply),
-            Some(LastCall { number, .. }) if number >= call.number => Heard::Superseded,
+            Some(LastCall { number, .. }) if number == call.number => Heard::Abandoned,
+            Some(LastCall { number, .. }) if number > call.number => Heard::Superseded,
             _ => Heard::New,
         })
     }

@@ -8,12 +8,13 @@ use crate::store::sqlite::queue::take::WithBody;
 use crate::store::sqlite::queue::task::{AFTER_TASK, State, Task, select_task};
 use crate::store::sqlite::queue::work::Work;
 use crate::store::sqlite::step::{between, fence as number, micros, stored_fence as stored};
-use crate::verbs::{Claim, ClaimReply, ClaimedTask, QueueReply, Receipt};
+use crate::verbs::{Claim, ClaimReply, ClaimedTask, QueueReply, Receipt, Waiter};
 
 /// Like claim.lua.
 pub(super) fn claim(work: &mut Work<'_>, request: &Claim) -> rusqlite::Result<QueueReply> {
     match work.hear(request.call)? {
         Heard::Repeated(stored) => return Ok(QueueReply::Claim(give_again(work, request, &stored)?)),
+        Heard::Abandoned => return Ok(QueueReply::Claim(nothing(work, None)?)),
         Heard::Superseded => return Ok(QueueReply::Superseded),
         Heard::New => {}
     }
@@ -25,7 +26,7 @@ pub(super) fn claim(work: &mut Work<'_>, request: &Claim) -> rusqlite::Result<Qu
 /// Claims what there is; if there is nothing, the caller is registered as a waiter.
 pub(super) fn claim_new(work: &mut Work<'_>, request: &Claim) -> rusqlite::Result<ClaimReply> {
     if work.record.paused {
-        return nothing(work, request, true);
+        return nothing(work, request.waiter);
     }
     let more = work.promote()?;
     let ends = work.step.now.saturating_add(micros(request.lease));
@@ -35,14 +36,12 @@ pub(super) fn claim_new(work: &mut Work<'_>, request: &Claim) -> rusqlite::Resul
         work.update(&live.main, from)
     })?;
     if taken.is_empty() {
-        // What is left to do is the caller's: it is told when.
-        work.chance = false;
-        return nothing(work, request, true);
+        // What there will be is the caller's: it is told when.
+        (work.ready, work.earlier) = (false, false);
+        return nothing(work, request.waiter);
     }
-    if let Some(waiter) = request.waiter {
-        work.leave_idle(waiter)?;
-    }
-    work.chance |= more || work.record.count(State::Ready) > 0;
+    stop_waiting(work, request)?;
+    work.ready = more || work.record.count(State::Ready) > 0;
     let remaining = between(work.step.now, ends);
     Ok(ClaimReply::Claimed(taken.into_iter().map(|task| claimed(task, remaining)).collect()))
 }
@@ -60,7 +59,19 @@ pub(super) fn give_again(
             tasks.push(claimed((task, body), remaining));
         }
     }
-    if tasks.is_empty() { nothing(work, request, false) } else { Ok(ClaimReply::Claimed(tasks)) }
+    if tasks.is_empty() {
+        return nothing(work, request.waiter);
+    }
+    stop_waiting(work, request)?;
+    Ok(ClaimReply::Claimed(tasks))
+}
+
+/// Who has something is not idle.
+fn stop_waiting(work: &mut Work<'_>, request: &Claim) -> rusqlite::Result<()> {
+    if let Some(waiter) = request.waiter {
+        work.leave_idle(waiter)?;
+    }
+    Ok(())
 }
 
 /// The task, if it is claimed under this receipt.
@@ -76,13 +87,9 @@ fn held(work: &Work<'_>, id: &str, receipt: Receipt) -> rusqlite::Result<Option<
     Ok(found.into_iter().next())
 }
 
-/// There is nothing to claim: until when, and who else waits.
-fn nothing(work: &mut Work<'_>, request: &Claim, register: bool) -> rusqlite::Result<ClaimReply> {
-    let rank = match request.waiter {
-        Some(waiter) if register => work.register(waiter)?,
-        Some(waiter) => work.rank(waiter)?,
-        None => 0,
-    };
+/// There is nothing to claim: the caller is registered if it waits.
+fn nothing(work: &mut Work<'_>, waiter: Option<Waiter>) -> rusqlite::Result<ClaimReply> {
+    let rank = waiter.map_or(Ok(0), |waiter| work.register(waiter))?;
     if work.record.paused {
         return Ok(ClaimReply::Paused { rank });
     }

@@ -13,7 +13,7 @@ type Accepted = (Outcome, i64, i64);
 pub(super) fn enqueue(work: &mut Work<'_>, request: &Enqueue) -> rusqlite::Result<QueueReply> {
     match work.hear(request.call)? {
         Heard::Repeated(stored) => return Ok(QueueReply::Enqueue(stored.outcomes)),
-        Heard::Superseded => return Ok(QueueReply::Superseded),
+        Heard::Superseded | Heard::Abandoned => return Ok(QueueReply::Superseded),
         Heard::New => {}
     }
     let outcomes: Vec<_> = request.tasks.iter().map(|new| one(work, new)).collect::<Result<_, _>>()?;
@@ -104,7 +104,9 @@ fn take_place_of_retry(work: &mut Work<'_>, main: Task, new: &NewTask) -> rusqli
         return Ok(());
     }
     let mut live = work.with_successor(main)?;
-    live.main.spend(NO_VERDICT);
+    if live.main.receipt != 0 {
+        live.main.spend(NO_VERDICT);
+    }
     work.succeed(live)
 }
 

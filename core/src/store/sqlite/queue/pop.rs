@@ -18,7 +18,7 @@ pub(super) fn pop(work: &mut Work<'_>, request: Pop) -> rusqlite::Result<QueueRe
         work.record.acked += 1;
         work.succeed(live)
     })?;
-    work.chance |= more || work.record.count(State::Ready) > 0;
+    work.ready = more || work.record.count(State::Ready) > 0;
     let records = taken.into_iter().map(|(task, body)| {
         let remaining = Duration::ZERO;
         record_of(task, body.into(), TaskState::Claimed, remaining, None)

@@ -17,7 +17,7 @@ pub(super) fn settle_and_claim(
             let again = give_again(work, claim, &stored)?;
             return Ok(QueueReply::SettleAndClaim(stored.settled, again));
         }
-        Heard::Superseded => return Ok(QueueReply::Superseded),
+        Heard::Superseded | Heard::Abandoned => return Ok(QueueReply::Superseded),
         Heard::New => {}
     }
     let settled = settle::settle(work, settle)?;

@@ -211,10 +211,10 @@ impl Work<'_> {
             self.record.sequence += 1;
             task.state = State::Ready;
             task.turn = i64::from(u8::MAX - task.priority) << TURN_BITS | self.record.sequence;
-            self.chance = true;
+            self.ready = true;
         } else {
             task.state = State::Scheduled;
-            self.chance |= self.is_earliest(task.due)?;
+            self.earlier |= self.is_earliest(task.due)?;
         }
         Ok(())
     }

@@ -11,30 +11,21 @@ impl Work<'_> {
     /// Notes that a consumer waits; how many wait before it.
     pub(super) fn register(&mut self, waiter: Waiter) -> rusqlite::Result<u32> {
         self.clean_idle()?;
+        let (client, seq) = (waiter.client.0.cast_signed(), waiter.seq.cast_signed());
         let until = self.step.now.saturating_add(micros(IDLE_LIVE));
         self.step.change(
             "INSERT INTO idle (queue, client, seq, until, chosen) VALUES (?1, ?2, ?3, ?4, 0)
              ON CONFLICT DO UPDATE SET until = excluded.until, chosen = 0",
-            &[&self.record.id, &waiter.client.0.cast_signed(), &waiter.seq.cast_signed(), &until],
+            &[&self.record.id, &client, &seq, &until],
         )?;
-        self.rank(waiter)
-    }
-
-    /// How many live consumers are before this one; zero if it does not wait.
-    pub(super) fn rank(&self, waiter: Waiter) -> rusqlite::Result<u32> {
         let before: i64 = self
             .step
             .connection
             .prepare_cached(
-                "SELECT count(*) FROM idle AS mine JOIN idle AS other ON other.queue = mine.queue
-                   AND other.chosen = 0 AND other.until > ?4
-                   AND (other.until, other.client, other.seq) < (mine.until, mine.client, mine.seq)
-                 WHERE mine.queue = ?1 AND mine.client = ?2 AND mine.seq = ?3 AND mine.chosen = 0",
+                "SELECT count(*) FROM idle WHERE queue = ?1 AND chosen = 0 AND until > ?2
+                   AND (until, client, seq) < (?3, ?4, ?5)",
             )?
-            .query_row(
-                (self.record.id, waiter.client.0.cast_signed(), waiter.seq.cast_signed(), self.step.now),
-                |row| row.get(0),
-            )?;
+            .query_row((self.record.id, self.step.now, until, client, seq), |row| row.get(0))?;
         Ok(u32::try_from(number(before)).unwrap_or(u32::MAX))
     }
 

@@ -19,8 +19,10 @@ pub(super) struct Work<'a> {
     before: Record,
     /// Wall time in milliseconds.
     pub(super) now_ms: i64,
-    /// Whether there is something to claim, or will be earlier than anybody was told.
-    pub(super) chance: bool,
+    /// Whether something became ready that nobody has been told of.
+    pub(super) ready: bool,
+    /// Whether something will be due earlier than anybody has been told.
+    pub(super) earlier: bool,
     /// The earliest due of a scheduled task, once it was asked for.
     earliest: Option<i64>,
     /// Whether a task died.
@@ -32,7 +34,16 @@ impl<'a> Work<'a> {
     pub(super) fn begin(step: Step<'a>, key: &str) -> rusqlite::Result<Self> {
         let record = Record::find_or_create(&step, key)?;
         let now_ms = step.wall / 1_000;
-        Ok(Self { step, record, before: record, now_ms, chance: false, earliest: None, buried: false })
+        Ok(Self {
+            step,
+            record,
+            before: record,
+            now_ms,
+            ready: false,
+            earlier: false,
+            earliest: None,
+            buried: false,
+        })
     }
 
     /// Ends the work: cleans up, chooses whom to wake, and writes the record.
@@ -40,7 +51,8 @@ impl<'a> Work<'a> {
         if self.buried {
             self.trim_dead()?;
         }
-        let wake = if self.chance && !self.record.paused { self.choose()? } else { None };
+        let chance = self.ready || self.earlier;
+        let wake = if chance && !self.record.paused { self.choose()? } else { None };
         self.record.save(&self.step, &self.before)?;
         Ok(wake)
     }

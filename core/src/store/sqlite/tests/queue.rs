@@ -5,7 +5,7 @@ use std::fmt::Write;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::{CLIENT, SECOND, memory, prefixes, soon};
+use super::{CLIENT, memory, prefixes, soon};
 use crate::clock::ManualClock;
 use crate::name::TaskId;
 use crate::store::Store;
@@ -13,25 +13,25 @@ use crate::store::sqlite::SqliteStore;
 use crate::verbs::*;
 
 /// How long the tests' claims last.
-const LEASE: Duration = Duration::from_secs(30);
+pub(super) const LEASE: Duration = Duration::from_secs(30);
 
 /// A queue in memory of its own, and its clock. Every call is followed by a look whether the tables agree.
-struct Queue {
-    store: SqliteStore,
-    clock: ManualClock,
-    calls: Cell<u64>,
+pub(super) struct Queue {
+    pub(super) store: SqliteStore,
+    pub(super) clock: ManualClock,
+    pub(super) calls: Cell<u64>,
 }
 
-fn queue() -> Queue {
+pub(super) fn queue() -> Queue {
     let (store, clock) = memory();
     Queue { store, clock, calls: Cell::new(0) }
 }
 
-fn id(text: &str) -> TaskId {
+pub(super) fn id(text: &str) -> TaskId {
     TaskId::parse(text).unwrap()
 }
 
-fn task(name: &str) -> NewTask {
+pub(super) fn task(name: &str) -> NewTask {
     NewTask {
         id: id(name),
         body: name.as_bytes().into(),
@@ -43,16 +43,53 @@ fn task(name: &str) -> NewTask {
     }
 }
 
-fn nack() -> Verdict {
+pub(super) fn nack() -> Verdict {
     Verdict::Nack { delay: Duration::ZERO, reason: "no".into() }
 }
 
-fn waiter(seq: u64) -> Option<Waiter> {
+pub(super) fn waiter(seq: u64) -> Option<Waiter> {
     Some(Waiter { client: CLIENT, seq })
 }
 
+/// Done, in time, and the task lives or has ended well.
+pub(super) const DONE: Settled = Settled::Done { late: false, dead: false };
+pub(super) const LATE: Settled = Settled::Done { late: true, dead: false };
+pub(super) const DEAD: Settled = Settled::Done { late: false, dead: true };
+pub(super) const LATE_DEAD: Settled = Settled::Done { late: true, dead: true };
+
+pub(super) fn ids(tasks: &[ClaimedTask]) -> String {
+    tasks.iter().map(|task| task.id.as_str()).collect::<Vec<_>>().join(" ")
+}
+
+pub(super) fn bury() -> Verdict {
+    Verdict::Bury { reason: "bad".into() }
+}
+
+/// How an enqueue was accepted.
+pub(super) fn outcome(accepted: EnqueueOutcome) -> Outcome {
+    match accepted {
+        EnqueueOutcome::Accepted { outcome, .. } => outcome,
+        EnqueueOutcome::Full => panic!("full"),
+    }
+}
+
+/// When the task of an accepted enqueue is due.
+pub(super) fn due(accepted: EnqueueOutcome) -> WallMillis {
+    match accepted {
+        EnqueueOutcome::Accepted { due, .. } => due,
+        EnqueueOutcome::Full => panic!("full"),
+    }
+}
+
+pub(super) fn version(accepted: EnqueueOutcome) -> Version {
+    match accepted {
+        EnqueueOutcome::Accepted { version, .. } => version,
+        EnqueueOutcome::Full => panic!("full"),
+    }
+}
+
 impl Queue {
-    fn ask(&self, verb: QueueVerb) -> QueueReply {
+    pub(super) fn ask(&self, verb: QueueVerb) -> QueueReply {
         let request = Request::Queue(QueueRequest { queue: prefixes().queue_name("q").unwrap(), verb });
         let reply = match self.store.perform(&request, soon()).unwrap() {
             Reply::Queue(reply) => reply,
@@ -63,7 +100,7 @@ impl Queue {
     }
 
     /// The counts of the record are right, every successor has a main task, and nobody is in two places.
-    fn check(&self) {
+    pub(super) fn check(&self) {
         for wrong in [
             "SELECT count(*) FROM queue WHERE scheduled <> (SELECT count(*) FROM task WHERE queue = queue.id AND state = 0)",
             "SELECT count(*) FROM queue WHERE ready <> (SELECT count(*) FROM task WHERE queue = queue.id AND state = 1)",
@@ -74,7 +111,7 @@ impl Queue {
                (SELECT coalesce(sum(length(body)), 0) FROM dead WHERE queue = queue.id)",
             "SELECT count(*) FROM task WHERE parked <> (state = 3)",
             "SELECT count(*) FROM task AS next WHERE parked = 1 AND NOT EXISTS
-               (SELECT 1 FROM task WHERE queue = next.queue AND id = next.id AND parked = 0 AND receipt <> 0)",
+               (SELECT 1 FROM task WHERE queue = next.queue AND id = next.id AND parked = 0)",
             "SELECT count(*) FROM task WHERE state = 2 AND receipt = 0",
             "SELECT count(*) FROM task WHERE queue NOT IN (SELECT id FROM queue)",
         ] {
@@ -84,39 +121,39 @@ impl Queue {
         }
     }
 
-    fn call(&self) -> CallId {
+    pub(super) fn call(&self) -> CallId {
         self.calls.set(self.calls.get() + 1);
         CallId { client: CLIENT, slot: 0, number: self.calls.get() }
     }
 
-    fn enqueue_all(&self, tasks: Vec<NewTask>) -> Vec<EnqueueOutcome> {
+    pub(super) fn enqueue_all(&self, tasks: Vec<NewTask>) -> Vec<EnqueueOutcome> {
         match self.ask(QueueVerb::Enqueue(Enqueue { call: self.call(), tasks: tasks.into() })) {
             QueueReply::Enqueue(outcomes) => outcomes,
             other => panic!("{other:?}"),
         }
     }
 
-    fn enqueue(&self, task: NewTask) -> EnqueueOutcome {
+    pub(super) fn enqueue(&self, task: NewTask) -> EnqueueOutcome {
         self.enqueue_all(vec![task])[0]
     }
 
     /// Enqueues tasks that are due now.
-    fn add(&self, names: &[&str]) {
+    pub(super) fn add(&self, names: &[&str]) {
         self.enqueue_all(names.iter().map(|name| task(name)).collect());
     }
 
-    fn claim_of(&self, max: u32) -> Claim {
+    pub(super) fn claim_of(&self, max: u32) -> Claim {
         Claim { call: self.call(), max, lease: LEASE, waiter: None }
     }
 
-    fn ask_claim(&self, claim: Claim) -> ClaimReply {
+    pub(super) fn ask_claim(&self, claim: Claim) -> ClaimReply {
         match self.ask(QueueVerb::Claim(claim)) {
             QueueReply::Claim(reply) => reply,
             other => panic!("{other:?}"),
         }
     }
 
-    fn claim(&self, max: u32) -> Vec<ClaimedTask> {
+    pub(super) fn claim(&self, max: u32) -> Vec<ClaimedTask> {
         match self.ask_claim(self.claim_of(max)) {
             ClaimReply::Claimed(tasks) => tasks,
             ClaimReply::Empty { .. } | ClaimReply::Paused { .. } => Vec::new(),
@@ -124,13 +161,13 @@ impl Queue {
     }
 
     /// Claims one task, which must be this one; its receipt.
-    fn take(&self, name: &str) -> Receipt {
+    pub(super) fn take(&self, name: &str) -> Receipt {
         let claimed = self.claim(1);
         assert_eq!(claimed.iter().map(|task| task.id.as_str()).collect::<Vec<_>>(), [name]);
         claimed[0].receipt
     }
 
-    fn settle(&self, name: &str, receipt: Receipt, verdict: Verdict) -> Settled {
+    pub(super) fn settle(&self, name: &str, receipt: Receipt, verdict: Verdict) -> Settled {
         let items = Arc::new([Settlement { id: id(name), receipt, verdict }]);
         match self.ask(QueueVerb::Settle(Settle { items })) {
             QueueReply::Settle(settled) => settled[0],
@@ -138,21 +175,44 @@ impl Queue {
         }
     }
 
-    fn pass(&self, time: Duration) {
+    pub(super) fn pass(&self, time: Duration) {
         self.clock.advance(time);
     }
 
+    /// What is due becomes ready; nothing is taken.
+    pub(super) fn promote(&self) {
+        assert_eq!(self.claim(0), []);
+    }
+
+    pub(super) fn get(&self, name: &str) -> Option<Box<TaskRecord>> {
+        match self.ask(QueueVerb::Get(Get { id: id(name) })) {
+            QueueReply::Get(record) => record,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    pub(super) fn stats(&self) -> StatsReply {
+        match self.ask(QueueVerb::Stats) {
+            QueueReply::Stats(stats) => *stats,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    pub(super) fn pause(&self, paused: bool) {
+        assert_eq!(self.ask(QueueVerb::Pause(Pause { paused })), QueueReply::Pause);
+    }
+
+    pub(super) fn configure(&self, settings: Configure) {
+        assert_eq!(self.ask(QueueVerb::Configure(settings)), QueueReply::Configure);
+    }
+
     /// Wall time in milliseconds.
-    fn now(&self) -> WallMillis {
+    pub(super) fn now(&self) -> WallMillis {
         crate::clock::Clock::Manual(self.clock.clone()).wall_micros() / 1_000
     }
 
-    fn ids(&self, tasks: &[ClaimedTask]) -> String {
-        tasks.iter().map(|task| task.id.as_str()).collect::<Vec<_>>().join(" ")
-    }
-
     /// The tasks of an id in words: state, whether a delivery is not settled, attempts, body.
-    fn shape(&self, name: &str) -> String {
+    pub(super) fn shape(&self, name: &str) -> String {
         self.store.inside(|connection| {
             let sql = "SELECT state, receipt <> 0, attempts, CAST(body AS TEXT), replaces FROM task
                        WHERE id = ?1 ORDER BY parked";
@@ -177,16 +237,12 @@ fn a_task_goes_through() {
     let queue = queue();
     queue.add(&["a", "b", "c"]);
     let claimed = queue.claim(2);
-    assert_eq!(queue.ids(&claimed), "a b");
+    assert_eq!(ids(&claimed), "a b");
     assert_eq!(&*claimed[0].body, b"a");
     assert_eq!((claimed[0].attempt, claimed[0].remaining), (1, LEASE));
-    assert_eq!(
-        queue.settle("a", claimed[0].receipt, Verdict::Ack),
-        Settled::Done { late: false, dead: false }
-    );
+    assert_eq!(queue.settle("a", claimed[0].receipt, Verdict::Ack), DONE);
     assert_eq!(queue.shape("a"), "");
-    assert_eq!(queue.settle("b", claimed[1].receipt, nack()), Settled::Done { late: false, dead: false });
+    assert_eq!(queue.settle("b", claimed[1].receipt, nack()), DONE);
     assert_eq!(queue.shape("b"), "ready 1 b");
-    assert_eq!(queue.ids(&queue.claim(9)), "c b");
-    queue.pass(SECOND);
+    assert_eq!(ids(&queue.claim(9)), "c b");
 }
