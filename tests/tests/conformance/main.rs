@@ -2,6 +2,10 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests may panic")]
 
+// First: its macro is for the others too.
+#[macro_use]
+mod manual_clock;
+
 mod acquire;
 mod arguments;
 mod break_lease;
@@ -11,7 +15,23 @@ mod hold;
 mod holder;
 mod listing;
 mod loss;
-mod manual_clock;
+mod queue_arguments;
+mod queue_change;
+mod queue_claim;
+mod queue_clock;
+mod queue_configure;
+mod queue_dead;
+mod queue_enqueue;
+mod queue_lease;
+mod queue_look;
+mod queue_pause;
+mod queue_policies;
+mod queue_settle;
+mod queue_stale;
+mod queue_successor;
+mod queue_support;
+mod queue_waiting;
+mod queue_worker;
 mod release;
 mod resume;
 mod waiting;
