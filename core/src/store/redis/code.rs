@@ -133,24 +133,36 @@ pub(crate) const VERDICTS: [(&str, i64); 6] = [
     ("SUPPLANTED", 6),
 ];
 
-/// The fields of a packed task, counted from one as Lua does. The places from 12 on have one name in a live
-/// main, one in a successor, and others in a dead record.
-pub const TASK_FIELDS: [(&str, usize); 17] = [
-    ("VERSION", 1),
-    ("DUE", 2),
-    ("PRIORITY", 3),
-    ("ATTEMPTS", 4),
-    ("MAX_ATTEMPTS", 5),
-    ("FIRST", 6),
-    ("EXPIRES", 7),
-    ("RECEIPT", 8),
-    ("SETTLED", 9),
-    ("VERDICT", 10),
-    ("REASON", 11),
-    ("HAS_SUCCESSOR", 12),
-    ("REPLACES", 12),
-    ("DIED_AT", 12),
-    ("ID", 13),
-    ("SIZE", 14),
-    ("OLDER", 15),
-];
+macro_rules! fields {
+    ($($field:ident = $place:literal,)+) => {
+        /// The places of a packed task's fields, counted from one as Lua does. Those from 12 on have one name
+        /// in a live task, another in a successor, and others in a dead record.
+        pub mod field {
+            $(#[allow(missing_docs, reason = "docs/DESIGN.md tells of each field")]
+            pub const $field: usize = $place;)+
+        }
+
+        /// The same with their names in the scripts.
+        pub const TASK_FIELDS: &[(&str, usize)] = &[$((stringify!($field), $place),)+];
+    };
+}
+
+fields! {
+    VERSION = 1,
+    DUE = 2,
+    PRIORITY = 3,
+    ATTEMPTS = 4,
+    MAX_ATTEMPTS = 5,
+    FIRST = 6,
+    EXPIRES = 7,
+    RECEIPT = 8,
+    SETTLED = 9,
+    VERDICT = 10,
+    REASON = 11,
+    HAS_SUCCESSOR = 12,
+    REPLACES = 12,
+    DIED_AT = 12,
+    ID = 13,
+    SIZE = 14,
+    OLDER = 15,
+}

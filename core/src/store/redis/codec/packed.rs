@@ -16,16 +16,6 @@ pub enum Packed<'a> {
     Array(Vec<Packed<'a>>),
 }
 
-impl Packed<'_> {
-    /// The number, if it is one.
-    pub fn number(&self) -> Option<u64> {
-        match self {
-            Self::Number(number) => Some(*number),
-            _ => None,
-        }
-    }
-}
-
 /// The values that stand one after another; `None` if they make no sense.
 pub fn unpack(bytes: &[u8]) -> Option<Vec<Packed<'_>>> {
     let mut reader = Reader(bytes);

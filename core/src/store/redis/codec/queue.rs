@@ -5,11 +5,12 @@ use std::time::Duration;
 use redis::Cmd;
 
 use crate::store::INTAKE_MAX_ATTEMPTS;
+use crate::store::redis::code::STATES;
 use crate::store::redis::keys::{call_key, queue_keys};
 use crate::store::redis::script::{SCRIPTS, Script, Verb};
 use crate::verbs::{
-    Abandon, CallId, Claim, Due, Enqueue, ExtendClaim, NewTask, OnDuplicate, QueueRequest, QueueVerb, Settle,
-    Verdict, Waiter,
+    Abandon, CallId, Claim, Configure, Due, Enqueue, ExtendClaim, Get, Kick, List, NewTask, OnDuplicate,
+    Pause, Peek, Pop, QueueRequest, QueueVerb, Remove, Reschedule, Settle, Verdict, Waiter,
 };
 
 mod reply;
@@ -28,7 +29,17 @@ pub(super) fn script(verb: &QueueVerb) -> &'static Script {
         QueueVerb::SettleAndClaim(..) => Verb::SettleAndClaim,
         QueueVerb::ExtendClaim(_) => Verb::ExtendClaim,
         QueueVerb::Abandon(_) => Verb::Abandon,
-        _ => Verb::Abandon,
+        QueueVerb::Pop(_) => Verb::Pop,
+        QueueVerb::Peek(_) => Verb::Peek,
+        QueueVerb::Get(_) => Verb::Get,
+        QueueVerb::List(_) => Verb::List,
+        QueueVerb::Remove(_) => Verb::Remove,
+        QueueVerb::Reschedule(_) => Verb::Reschedule,
+        QueueVerb::Kick(_) => Verb::Kick,
+        QueueVerb::Stats => Verb::Stats,
+        QueueVerb::Pause(_) => Verb::Pause,
+        QueueVerb::Purge => Verb::Purge,
+        QueueVerb::Configure(_) => Verb::Configure,
     }]
 }
 
@@ -56,8 +67,51 @@ pub(super) fn encode_arguments(command: &mut Cmd, request: &QueueRequest) {
         QueueVerb::Abandon(Abandon { call, waiter }) => {
             command.arg(call.map_or_else(String::new, |call| call.number.to_string())).arg(name_of(*waiter));
         }
-        _ => {}
+        QueueVerb::Pop(Pop { max }) | QueueVerb::Peek(Peek { max }) => {
+            command.arg(*max);
+        }
+        QueueVerb::Get(Get { id }) => {
+            command.arg(id.as_str());
+        }
+        QueueVerb::List(List { state, cursor, max }) => {
+            let number = STATES.iter().find(|row| row.2 == *state).map_or(0, |row| row.1);
+            command.arg(number).arg((*cursor).min(MOST)).arg(*max);
+        }
+        QueueVerb::Remove(Remove { id, version }) => {
+            command.arg(id.as_str()).arg(text(*version));
+        }
+        QueueVerb::Reschedule(Reschedule { id, due }) => {
+            let (kind, due) = encoded(*due);
+            command.arg(id.as_str()).arg(format!("{kind}{due}"));
+        }
+        QueueVerb::Kick(Kick::Ids(ids)) => {
+            command.arg("");
+            ids.iter().for_each(|id| {
+                command.arg(id.as_str());
+            });
+        }
+        QueueVerb::Kick(Kick::Count(count)) => {
+            command.arg(*count);
+        }
+        QueueVerb::Pause(Pause { paused }) => {
+            command.arg(u8::from(*paused));
+        }
+        QueueVerb::Configure(configure) => encode_settings(command, configure),
+        QueueVerb::Stats | QueueVerb::Purge => {}
     }
+}
+
+fn encode_settings(command: &mut Cmd, configure: &Configure) {
+    let max_len =
+        configure.max_len.map(|max_len| max_len.map_or_else(|| "-".into(), |most| text(Some(most))));
+    command.arg(max_len.unwrap_or_default()).arg(text(configure.dead_max));
+    command.arg(text(configure.dead_age.map(millis))).arg(text(configure.dead_bytes));
+    command.arg(text(configure.intake.map(u64::from)));
+}
+
+/// The number, or nothing.
+fn text(number: Option<u64>) -> String {
+    number.map_or_else(String::new, |number| number.min(MOST).to_string())
 }
 
 /// The call whose repetition the verb has to know.
@@ -80,11 +134,7 @@ fn encode_enqueue(command: &mut Cmd, enqueue: &Enqueue) {
 /// What is not left at its default, as enqueue_task.lua reads it; empty if that is nothing.
 fn options(task: &NewTask) -> String {
     let NewTask { due, priority, max_attempts, expires, on_duplicate, .. } = task;
-    let (kind, due) = match due {
-        Due::Now => ('i', 0),
-        Due::In(delay) => ('i', millis(*delay)),
-        Due::At(time) => ('a', (*time).min(MOST)),
-    };
+    let (kind, due) = encoded(*due);
     let expires = expires.map_or(0, |expires| millis(expires).max(1));
     let (policy, span) = match on_duplicate {
         OnDuplicate::Keep => ('k', 0),
@@ -98,6 +148,15 @@ fn options(task: &NewTask) -> String {
         return String::new();
     }
     format!("{kind}{due} {priority} {max_attempts} {expires} {policy}{span}")
+}
+
+/// Whether it counts from now ("i") or is a time ("a"), and milliseconds.
+fn encoded(due: Due) -> (char, u64) {
+    match due {
+        Due::Now => ('i', 0),
+        Due::In(delay) => ('i', millis(delay)),
+        Due::At(time) => ('a', time.min(MOST)),
+    }
 }
 
 fn encode_claim(command: &mut Cmd, claim: &Claim) {

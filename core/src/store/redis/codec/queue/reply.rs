@@ -7,10 +7,11 @@ use std::time::Duration;
 use redis::Value;
 
 use crate::name::TaskId;
-use crate::store::redis::code::{Code, TASK_FIELDS};
+use crate::store::redis::code::{Code, STATES, field};
 use crate::store::redis::codec::packed::{Packed, unpack};
 use crate::verbs::{
-    ClaimReply, ClaimedTask, EnqueueOutcome, ExtendClaimReply, Outcome, QueueReply, QueueVerb, Settled,
+    ClaimReply, ClaimedTask, EnqueueOutcome, ExtendClaimReply, ListReply, Outcome, QueueReply, QueueVerb,
+    RemoveReply, RescheduleReply, Settings, Settled, StatsReply, TaskRecord, TaskState,
 };
 
 /// The reply, if it makes sense.
@@ -42,6 +43,33 @@ pub(crate) fn decode(verb: &QueueVerb, value: &Value) -> Option<QueueReply> {
             _ => return None,
         }),
         (QueueVerb::Abandon(_), Code::Left) => QueueReply::Abandon,
+        (QueueVerb::Pop(_), Code::Paused) => QueueReply::Pop(None),
+        (QueueVerb::Pop(_), Code::Tasks) => QueueReply::Pop(Some(items.records()?)),
+        (QueueVerb::Peek(_), Code::Tasks) => QueueReply::Peek(items.records()?),
+        (QueueVerb::Get(_), Code::Absent) => QueueReply::Get(None),
+        (QueueVerb::Get(_), Code::Tasks) => QueueReply::Get(Some(Box::new(items.record()?))),
+        (QueueVerb::List(_), Code::Tasks) => {
+            let next = items.maybe()?;
+            QueueReply::List(ListReply { tasks: items.records()?, next })
+        }
+        (QueueVerb::Remove(_), code) => QueueReply::Remove(match code {
+            Code::Removed => RemoveReply::Removed,
+            Code::Absent => RemoveReply::Absent,
+            Code::OtherVersion => RemoveReply::OtherVersion(items.number()?),
+            _ => return None,
+        }),
+        (QueueVerb::Reschedule(_), code) => QueueReply::Reschedule(match code {
+            Code::Moved => RescheduleReply::Moved(items.number()?),
+            Code::Absent => RescheduleReply::Absent,
+            Code::Running => RescheduleReply::Claimed,
+            Code::Buried => RescheduleReply::Dead,
+            _ => return None,
+        }),
+        (QueueVerb::Kick(_), Code::Counted) => QueueReply::Kick(items.number()?),
+        (QueueVerb::Stats, Code::Counts) => QueueReply::Stats(Box::new(items.stats()?)),
+        (QueueVerb::Pause(_), Code::Set) => QueueReply::Pause,
+        (QueueVerb::Purge, Code::Counted) => QueueReply::Purge(items.number()?),
+        (QueueVerb::Configure(_), Code::Set) => QueueReply::Configure,
         _ => return None,
     };
     // Something is left over: it is not what it seems to be.
@@ -80,8 +108,12 @@ impl<'a> Items<'a> {
     }
 
     /// `None` within if it is negative.
+    fn maybe(&mut self) -> Option<Option<u64>> {
+        self.int().map(|number| number.try_into().ok())
+    }
+
     fn maybe_time(&mut self) -> Option<Option<Duration>> {
-        self.int().map(|number| u64::try_from(number).ok().map(Duration::from_millis))
+        self.maybe().map(|number| number.map(Duration::from_millis))
     }
 
     fn bytes(&mut self) -> Option<&'a [u8]> {
@@ -141,14 +173,70 @@ impl<'a> Items<'a> {
         Some(ClaimedTask {
             id,
             body: Arc::from(self.bytes()?),
-            receipt: task.number("RECEIPT")?,
-            attempt: task.number("ATTEMPTS")?.try_into().ok()?,
-            max_attempts: task.number("MAX_ATTEMPTS")?.try_into().ok()?,
-            version: task.number("VERSION")?,
-            due: task.number("DUE")?,
-            priority: task.number("PRIORITY")?.try_into().ok()?,
+            receipt: task.number(field::RECEIPT)?,
+            attempt: task.small(field::ATTEMPTS)?,
+            max_attempts: task.small(field::MAX_ATTEMPTS)?,
+            version: task.number(field::VERSION)?,
+            due: task.number(field::DUE)?,
+            priority: task.number(field::PRIORITY)?.try_into().ok()?,
             remaining: self.time()?,
         })
+    }
+
+    fn records(&mut self) -> Option<Vec<TaskRecord>> {
+        let mut records = Vec::new();
+        while !self.0.as_slice().is_empty() {
+            records.push(self.record()?);
+        }
+        Some(records)
+    }
+
+    /// As tell.lua tells it.
+    fn record(&mut self) -> Option<TaskRecord> {
+        let (id, number) = (TaskId::stored(self.bytes()?), self.int()?);
+        let state = STATES.iter().find(|row| row.1 == number).map(|row| row.2)?;
+        let task = Fields::read(self.bytes()?)?;
+        let receipt = task.number(field::RECEIPT)?;
+        Some(TaskRecord {
+            id,
+            state,
+            body: Arc::from(self.bytes()?),
+            version: task.number(field::VERSION)?,
+            due: task.number(field::DUE)?,
+            priority: task.number(field::PRIORITY)?.try_into().ok()?,
+            attempts: task.small(field::ATTEMPTS)?,
+            max_attempts: task.small(field::MAX_ATTEMPTS)?,
+            expires: task.number(field::EXPIRES)?,
+            receipt: if receipt == 0 { task.number(field::SETTLED)? } else { receipt },
+            remaining: self.time()?,
+            reason: task.text(field::REASON)?,
+            died: if state == TaskState::Dead { task.number(field::DIED_AT)? } else { 0 },
+            successor_due: self.maybe()?,
+        })
+    }
+
+    fn stats(&mut self) -> Option<StatsReply> {
+        let mut stats = StatsReply {
+            scheduled: self.number()?,
+            ready: self.number()?,
+            claimed: self.number()?,
+            dead: self.number()?,
+            successors: self.number()?,
+            paused: self.int()? == 1,
+            next_due: self.maybe_time()?,
+            enqueued: self.number()?,
+            acked: self.number()?,
+            retried: self.number()?,
+            died: self.number()?,
+            settings: Settings::default(),
+        };
+        let settings = &mut stats.settings;
+        settings.max_len = self.maybe()?;
+        settings.dead_max = self.maybe()?.unwrap_or(settings.dead_max);
+        settings.dead_age = self.maybe_time()?.unwrap_or(settings.dead_age);
+        settings.dead_bytes = self.maybe()?.unwrap_or(settings.dead_bytes);
+        settings.intake = self.maybe()?.map_or(settings.intake, |intake| intake == 1);
+        Some(stats)
     }
 }
 
@@ -163,12 +251,21 @@ impl<'a> Fields<'a> {
         }
     }
 
-    fn field(&self, name: &str) -> Option<&Packed<'a>> {
-        let (_, place) = TASK_FIELDS.iter().find(|(field, _)| *field == name)?;
-        self.0.get(place - 1)
+    fn number(&self, place: usize) -> Option<u64> {
+        match self.0.get(place - 1)? {
+            Packed::Number(number) => Some(*number),
+            _ => None,
+        }
     }
 
-    fn number(&self, name: &str) -> Option<u64> {
-        self.field(name)?.number()
+    fn small(&self, place: usize) -> Option<u32> {
+        self.number(place)?.try_into().ok()
+    }
+
+    fn text(&self, place: usize) -> Option<String> {
+        match self.0.get(place - 1)? {
+            Packed::Text(text) => Some(String::from_utf8_lossy(text).into_owned()),
+            _ => None,
+        }
     }
 }

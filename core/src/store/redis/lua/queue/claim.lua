@@ -9,6 +9,7 @@
 -- include wake.lua
 -- include task.lua
 -- include write.lua
+-- include check.lua
 -- include die.lua
 -- include intake.lua
 -- include due.lua
@@ -42,7 +43,7 @@ elseif ARGV[4] ~= '' then
   redis.call('ZREM', KEYS[11], ARGV[4])
 end
 keep_record()
-if last ~= number and redis.call('ZCARD', KEYS[6]) > 0 then
+if last ~= number and (earlier or redis.call('ZCARD', KEYS[6]) > 0) then
   wake(ARGV[4])
 end
 return reply

@@ -1,10 +1,5 @@
 -- Shared: dead records. Needs task.lua.
 
-local function check_dead()
-  redis.call('ZCARD', KEYS[8])
-  redis.call('HLEN', KEYS[9])
-end
-
 -- Dead records that are not stored yet: in order, and by receipt; and the newest receipt of an id.
 local deaths, dead_now, newest = {}, {}, {}
 

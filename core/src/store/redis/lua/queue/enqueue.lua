@@ -16,6 +16,7 @@ end
 -- include wake.lua
 -- include task.lua
 -- include write.lua
+-- include check.lua
 
 local live = check_live()
 
@@ -55,6 +56,7 @@ for i = 2, #ARGV, 3 do
   length = length + 3
 end
 
+remember(reply)
 write_counts()
 if #touched > 0 then
   redis.call('PERSIST', KEYS[2])
@@ -71,7 +73,6 @@ if #opened > 0 then
   local latest = redis.call('ZREVRANGE', KEYS[10], 0, 0, 'WITHSCORES')
   redis.call('PEXPIRE', KEYS[10], tonumber(latest[2] or now) - now)
 end
-remember(reply)
 if chance then
   wake()
 end

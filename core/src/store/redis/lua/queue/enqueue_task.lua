@@ -27,7 +27,8 @@ local function spec_of(options)
 end
 
 local function new_task(spec)
-  return { next_number(), spec.due, spec.priority, 0, spec.max_attempts, now, spec.expires, 0, 0, 0, '' }
+  local task = { next_number(), spec.due, spec.priority, 0, spec.max_attempts, now, spec.expires, 0, 0, 0, '' }
+  return task
 end
 
 -- A task that takes the place of a pending one.

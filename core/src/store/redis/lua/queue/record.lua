@@ -19,9 +19,21 @@ local function next_number()
   return counter
 end
 
+local function packed_counts()
+  return cmsgpack.pack({ counter, sequence, enqueued, acked, retried, died, dead_size })
+end
+
 local function write_counts()
-  local counts = cmsgpack.pack({ counter, sequence, enqueued, acked, retried, died, dead_size })
+  local counts = packed_counts()
   if counts ~= record[1] then
     redis.call('HSET', KEYS[2], 'counts', counts)
+    record[1] = counts
+  end
+end
+
+-- The record goes with the queue's last use, seven days later, unless tasks live or it has settings.
+local function keep_record()
+  if not record[2] and redis.call('EXISTS', KEYS[3]) == 0 then
+    redis.call('PEXPIRE', KEYS[2], @QUEUE_TTL)
   end
 end

@@ -8,6 +8,7 @@
 -- include wake.lua
 -- include task.lua
 -- include write.lua
+-- include check.lua
 -- include die.lua
 -- include end_delivery.lua
 -- include settle_tasks.lua

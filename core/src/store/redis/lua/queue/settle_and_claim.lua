@@ -10,6 +10,7 @@
 -- include wake.lua
 -- include task.lua
 -- include write.lua
+-- include check.lua
 -- include die.lua
 -- include intake.lua
 -- include due.lua
@@ -59,7 +60,7 @@ else
   end
 end
 keep_record()
-if last ~= number and redis.call('ZCARD', KEYS[6]) > 0 then
+if last ~= number and (earlier or redis.call('ZCARD', KEYS[6]) > 0) then
   wake(ARGV[4])
 end
 return reply

@@ -19,7 +19,8 @@ local function is_id(id)
 end
 
 local function intake_task(version, due)
-  return { version, due, 0, 0, @INTAKE_MAX_ATTEMPTS, now, 0, 0, 0, 0, '' }
+  local task = { version, due, 0, 0, @INTAKE_MAX_ATTEMPTS, now, 0, 0, 0, 0, '' }
+  return task
 end
 
 local function refuse(id, score, reason)

@@ -8,8 +8,8 @@ local bodies = {}
 -- id -> the set in which it is stored, true if that is not known; the set in which it will be, false if none.
 local stood, stands, scores = {}, {}, {}
 local touched, is_touched = {}, {}
--- Whether something became ready, or due earlier than all before.
-local chance, first_due = false, nil
+-- Whether a consumer has something new to do: something became ready, or due earlier than all before.
+local chance, earlier, first_due = false, false, nil
 
 local function touch(id)
   if not is_touched[id] then
@@ -60,7 +60,7 @@ local function put(id, task)
     first_due = tonumber(first[2]) or math.huge
   end
   if due < first_due then
-    chance, first_due = true, due
+    chance, earlier, first_due = true, true, due
   end
 end
 

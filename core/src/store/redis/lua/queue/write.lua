@@ -1,12 +1,5 @@
 -- Shared: stores the tasks that were touched. Needs task.lua.
 
--- How many ids live. A key of another type fails here, before the first write.
-local function check_live()
-  redis.call('HLEN', KEYS[3])
-  redis.call('HLEN', KEYS[4])
-  return redis.call('ZCARD', KEYS[5]) + redis.call('ZCARD', KEYS[6]) + redis.call('ZCARD', KEYS[7])
-end
-
 -- id -> what was stored
 local packed = {}
 
@@ -107,12 +100,5 @@ local function write()
   if #touched > 0 then
     write_hashes()
     write_places()
-  end
-end
-
--- The record goes with the queue's last use, seven days later, unless tasks live or it has settings.
-local function keep_record()
-  if not record[2] and redis.call('EXISTS', KEYS[3]) == 0 then
-    redis.call('PEXPIRE', KEYS[2], @QUEUE_TTL)
   end
 end
