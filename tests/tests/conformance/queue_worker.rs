@@ -23,7 +23,7 @@ fn counts(report: WorkerReport) -> [u64; 4] {
     [report.completed, report.failed, report.dead, report.lost]
 }
 
-fn run(worker: AnyWorker) -> wait::Task<[u64; 4]> {
+fn start(worker: AnyWorker) -> wait::Task<[u64; 4]> {
     task(move || counts(worker.run().expect("the worker's report")))
 }
 
@@ -55,7 +55,7 @@ on_every_store! {
             *record.lock().unwrap().entry(claim.id().to_owned()).or_insert(0) += 1;
             Ok(())
         });
-        assert_eq!(run(worker.concurrency(4).until_empty()).join_within(secs(30)), [57, 0, 0, 0]);
+        assert_eq!(start(worker.concurrency(4).until_empty()).join_within(secs(30)), [57, 0, 0, 0]);
         let seen = seen.lock().unwrap();
         assert_eq!((seen.len(), seen.values().all(|times| *times == 1)), (57, true));
         assert_eq!((census(&queue), queue.stats().unwrap().acked), ([0; 4], 57));
@@ -64,7 +64,7 @@ on_every_store! {
     fn an_empty_queue_ends_a_worker_that_empties(bench) {
         let queue = bench.client().queue("q");
         queue.enqueue(plain("later").delay(secs(600))).unwrap();
-        assert_eq!(run(queue.worker(&Stop::default(), ok).until_empty()).join(), [0; 4]);
+        assert_eq!(start(queue.worker(&Stop::default(), ok).until_empty()).join(), [0; 4]);
         assert_eq!(census(&queue), [1, 0, 0, 0], "what is due later stays");
     }
 
@@ -74,7 +74,7 @@ on_every_store! {
         let held = crate::queue_support::take(&queue);
         let (send, told) = mpsc::channel();
         let worker = queue.worker(&Stop::default(), ok).until_empty().on_event(lines(send));
-        let working = run(worker);
+        let working = start(worker);
         put(&queue, &["b"]);
         assert_eq!(told.recv_timeout(SOON).unwrap(), "started b 1");
         assert_eq!(told.recv_timeout(SOON).unwrap(), "completed b 1");
@@ -97,7 +97,7 @@ on_every_store! {
             inside.fetch_sub(1, Ordering::SeqCst);
             Ok(())
         });
-        assert_eq!(run(worker.concurrency(3).until_empty()).join_within(secs(30)), [9, 0, 0, 0]);
+        assert_eq!(start(worker.concurrency(3).until_empty()).join_within(secs(30)), [9, 0, 0, 0]);
         assert_eq!(most.load(Ordering::SeqCst), 3);
     }
 
@@ -107,7 +107,7 @@ on_every_store! {
         let (send, told) = mpsc::channel();
         let stop = Stop::default();
         let worker = queue.worker(&stop, |_| Err("no paper".into())).on_event(lines(send));
-        let working = run(worker);
+        let working = start(worker);
         let told: Vec<String> = (0..5).map(|_| told.recv_timeout(SOON).unwrap()).collect();
         assert_eq!(told, [
             "started a 1", "failed a 1: no paper", "started a 2", "failed a 2: no paper", "dead a 2: no paper",
@@ -127,7 +127,7 @@ on_every_store! {
             "bad" => panic!("expected in this test"),
             _ => Ok(()),
         });
-        assert_eq!(run(worker.until_empty()).join(), [1, 1, 1, 0]);
+        assert_eq!(start(worker.until_empty()).join(), [1, 1, 1, 0]);
         assert_eq!(queue.task("bad").reason, "the handler panicked: expected in this test");
         assert_eq!(census(&queue), [0, 0, 0, 1]);
     }
@@ -151,7 +151,7 @@ on_every_store! {
             }
             Ok(())
         });
-        let report = run(worker.until_empty().on_event(lines(send))).join();
+        let report = start(worker.until_empty().on_event(lines(send))).join();
         assert_eq!(report, [3, 2, 1, 0], "{:?}", told.try_iter().collect::<Vec<_>>());
         assert_eq!(census(&queue), [1, 0, 0, 1]);
         assert_eq!((queue.task("nack").attempts, queue.task("nack").reason.as_str()), (1, "later"));
@@ -171,7 +171,7 @@ on_every_store! {
             eventually(SOON, || begun.elapsed() > ms(700) && claim.is_valid());
             Ok(())
         });
-        let working = run(worker.lease(ms(200)).until_empty());
+        let working = start(worker.lease(ms(200)).until_empty());
         eventually(SOON, || runs.load(Ordering::SeqCst) == 1);
         assert_nothing(&queue);
         assert_eq!(working.join(), [1, 0, 0, 0]);
@@ -188,7 +188,7 @@ on_every_store! {
             eventually(SOON, || !claim.is_valid());
             Err("too long".into())
         });
-        let working = run(worker.lease(ms(150)).max_run(ms(400)).on_event(lines(send)));
+        let working = start(worker.lease(ms(150)).max_run(ms(400)).on_event(lines(send)));
         assert_eq!(told.recv_timeout(SOON).unwrap(), "started a 1");
         let ended = told.recv_timeout(SOON).unwrap();
         assert!(ended == "lost a 1" || ended == "failed a 1: too long", "{ended}");
@@ -210,7 +210,7 @@ on_every_store! {
             eventually(SOON, || claim.loss().is_some());
             Ok(())
         });
-        let working = run(worker.lease(ms(300)).on_event(lines(send)));
+        let working = start(worker.lease(ms(300)).on_event(lines(send)));
         assert_eq!(told.recv_timeout(SOON).unwrap(), "started a 1");
         queue.remove("a", None).unwrap();
         assert_eq!(told.recv_timeout(SOON).unwrap(), "lost a 1");
@@ -223,7 +223,7 @@ on_every_store! {
         let queue = bench.client().queue("q");
         let stop = Stop::default();
         let (send, told) = mpsc::channel();
-        let working = run(queue.worker(&stop, ok).on_event(lines(send)));
+        let working = start(queue.worker(&stop, ok).on_event(lines(send)));
         let probe = bench.probe();
         for round in 0..3 {
             probe.wait_for_idle("q", 1);
@@ -252,7 +252,7 @@ on_every_store! {
             gate.lock().unwrap().recv().unwrap();
             Ok(())
         });
-        let working = run(worker.concurrency(2));
+        let working = start(worker.concurrency(2));
         let mut held = [entered.recv_timeout(SOON).unwrap(), entered.recv_timeout(SOON).unwrap()];
         held.sort();
         assert_eq!(held, ["a", "b"]);
@@ -268,7 +268,7 @@ on_every_store! {
     fn an_idle_worker_stops_at_once(bench) {
         let queue = bench.client().queue("q");
         let stop = Stop::default();
-        let working = run(queue.worker(&stop, ok));
+        let working = start(queue.worker(&stop, ok));
         let probe = bench.probe();
         probe.wait_for_idle("q", 1);
         let begun = Instant::now();
@@ -287,7 +287,7 @@ on_every_store! {
         queue.enqueue_many((0..90).map(|number| plain(&format!("t{number}")).max_attempts(1))).unwrap();
         let working: Vec<_> = (0..3).map(|_| {
             let queue: AnyQueue = bench.client().queue("q");
-            run(queue.worker(&Stop::default(), |claim| match claim.attempt() {
+            start(queue.worker(&Stop::default(), |claim| match claim.attempt() {
                 1 => Ok(()),
                 other => Err(format!("attempt {other}")),
             }).concurrency(3).until_empty())
@@ -302,7 +302,7 @@ on_every_store! {
         queue.pause().unwrap();
         let stop = Stop::default();
         let (send, told) = mpsc::channel();
-        let working = run(queue.worker(&stop, ok).on_event(lines(send)));
+        let working = start(queue.worker(&stop, ok).on_event(lines(send)));
         bench.probe().wait_for_idle("q", 1);
         put(&queue, &["a"]);
         assert!(told.recv_timeout(ms(100)).is_err());
