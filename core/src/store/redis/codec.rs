@@ -14,7 +14,6 @@ use crate::verbs::{
     Obstacle, Release, ReleaseReply, Reply, Request, Resume, ResumeReply,
 };
 
-mod packed;
 mod queue;
 
 /// The script of a request's verb.

@@ -20,6 +20,7 @@ mod failure;
 mod hints;
 mod keys;
 mod multiplexed;
+pub mod packed;
 mod pool;
 pub mod script;
 

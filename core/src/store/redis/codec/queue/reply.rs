@@ -8,7 +8,7 @@ use redis::Value;
 
 use crate::name::TaskId;
 use crate::store::redis::code::{Code, STATES, field};
-use crate::store::redis::codec::packed::{Packed, unpack};
+use crate::store::redis::packed::{Packed, unpack};
 use crate::verbs::{
     ClaimReply, ClaimedTask, EnqueueOutcome, ExtendClaimReply, ListReply, Outcome, QueueReply, QueueVerb,
     RemoveReply, RescheduleReply, Settings, Settled, StatsReply, TaskRecord, TaskState,

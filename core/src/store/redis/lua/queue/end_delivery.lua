@@ -12,7 +12,6 @@ local function end_delivery(id, verdict, delay, reason)
   end
   if verdict == @NACK then
     retried = retried + 1
-    main[@DUE] = now + delay
   elseif verdict == @PUT_BACK then
     main[@ATTEMPTS] = main[@ATTEMPTS] - 1
   end
@@ -21,7 +20,7 @@ local function end_delivery(id, verdict, delay, reason)
     return true
   end
   if verdict == @NACK then
-    main[@REASON] = reason
+    main[@DUE], main[@REASON] = now + delay, reason
   end
   if is_replaced(id) then
     succeed(id)

@@ -4,8 +4,15 @@ local now_us = time[1] * 1000000 + time[2]
 local now = math.floor(now_us / 1000)
 local record = redis.call('HMGET', KEYS[2], 'counts', 'settings')
 local counter, sequence, enqueued, acked, retried, died, dead_size = 0, 0, 0, 0, 0, 0, 0
+local function packed_counts()
+  return cmsgpack.pack({ counter, sequence, enqueued, acked, retried, died, dead_size })
+end
+
 if record[1] then
   counter, sequence, enqueued, acked, retried, died, dead_size = unpack(cmsgpack.unpack(record[1]))
+else
+  -- Nothing has been counted, so nothing has to be stored as long as that is so.
+  record[1] = packed_counts()
 end
 -- Each is false if it is not set.
 local paused, max_len, dead_max, dead_age, dead_bytes, intake = false, false, false, false, false, false
@@ -17,10 +24,6 @@ end
 local function next_number()
   counter = math.max(now_us, counter + 1)
   return counter
-end
-
-local function packed_counts()
-  return cmsgpack.pack({ counter, sequence, enqueued, acked, retried, died, dead_size })
 end
 
 local function write_counts()
