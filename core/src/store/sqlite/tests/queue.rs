@@ -115,6 +115,8 @@ impl Queue {
             "SELECT count(*) FROM task WHERE state = 2 AND receipt = 0",
             "SELECT count(*) FROM task WHERE queue NOT IN (SELECT id FROM queue)",
         ] {
+            // What a purge left is counted nowhere.
+            let wrong = wrong.replace("FROM queue WHERE", "FROM queue WHERE key >= ' ' AND");
             let wrong = wrong.replace("queue = queue.id", "task.queue = queue.id");
             let wrong = wrong.replace("FROM dead WHERE task.", "FROM dead WHERE dead.");
             assert_eq!(self.store.count(&wrong), 0, "{wrong}");

@@ -332,7 +332,7 @@ fn kick_takes_the_newest_of_an_id_and_the_oldest_of_all() {
     assert_eq!(queue.shape("a"), "ready 0 a");
     assert_eq!(kick(&queue, Kick::Count(9)), 1);
     assert_eq!(list(&queue, TaskState::Dead), "b c");
-    assert_eq!(ids(&queue.claim(9)), "c a b");
+    assert_eq!(ids(&queue.claim(9)), "a b c");
 }
 
 #[test]
@@ -442,6 +442,47 @@ fn purge_drops_tasks_and_keeps_settings_counters_and_waiters() {
     assert_eq!(queue.store.count("SELECT chosen FROM idle"), 0);
     queue.enqueue(NewTask { on_duplicate: OnDuplicate::Throttle { window: DAY }, ..task("throttled") });
     queue.take("throttled");
+}
+
+#[test]
+fn a_large_purge_is_finished_by_later_calls() {
+    let queue = queue();
+    for part in 0..3 {
+        queue.enqueue_all((0..700).map(|number| task(&format!("{part} {number}"))).collect());
+    }
+    let ask = QueueVerb::Claim(Claim { waiter: waiter(1), ..queue.claim_of(1) });
+    queue.ask(ask.clone());
+    assert_eq!(queue.ask(QueueVerb::Purge), QueueReply::Purge(2_100));
+    assert_eq!((queue.stats().ready, queue.get("0 1")), (0, None));
+    assert_eq!(queue.store.count("SELECT count(*) FROM task"), 1_000);
+    assert!(
+        matches!(queue.ask(ask), QueueReply::Claim(ClaimReply::Empty { .. })),
+        "calls are known as before"
+    );
+    assert_eq!(queue.store.list_queues(0, soon()).unwrap().1.len(), 1);
+    queue.add(&["0 1"]);
+    assert_eq!(queue.ask(QueueVerb::Purge), QueueReply::Purge(1), "one after the other");
+    for _ in 0..12 {
+        queue.promote();
+    }
+    assert_eq!(queue.store.count("SELECT count(*) FROM task"), 0);
+    assert_eq!(queue.store.count("SELECT count(*) FROM queue"), 1);
+}
+
+#[test]
+fn what_a_purge_left_in_a_queue_that_nobody_uses_is_dropped() {
+    let queue = queue();
+    for part in 0..2 {
+        queue.enqueue_all((0..700).map(|number| task(&format!("{part} {number}"))).collect());
+    }
+    queue.ask(QueueVerb::Purge);
+    assert_eq!(queue.store.count("SELECT count(*) FROM queue"), 2);
+    queue.pass(DAY * 8);
+    let other = prefixes().queue_name("other").unwrap();
+    let pop = QueueRequest { queue: other, verb: QueueVerb::Pop(Pop { max: 1 }) };
+    queue.store.perform(&Request::Queue(pop), soon()).unwrap();
+    assert_eq!(queue.store.count("SELECT count(*) FROM task"), 0);
+    assert_eq!(queue.store.count("SELECT count(*) FROM queue"), 1);
 }
 
 #[test]
