@@ -148,9 +148,11 @@ impl Delivery {
         settled: Settled,
         resent_in_time: bool,
     ) -> Result<(), Error> {
+        // Its twin, sent at the same time by a clone of the claim or in the same batch, was heard first.
+        let repeated = self.accepted().is_some_and(|before| operation(&before) == operation(verdict));
         let message = match settled {
             Settled::Done { .. } => None,
-            Settled::Gone if resent_in_time => None,
+            Settled::Gone if resent_in_time || repeated => None,
             Settled::Gone => Some("the task is gone: it was settled, removed, or its queue purged"),
             Settled::Stale => Some("the lease ended, and the task was delivered again, replaced, or settled"),
         };
