@@ -62,7 +62,8 @@ impl Probe {
     }
 
     fn ask(&self, queue: &str, verb: QueueVerb) -> QueueReply {
-        let request = Request::Queue(QueueRequest { queue: queue_name(queue).expect("a queue's name"), verb });
+        let request =
+            Request::Queue(QueueRequest { queue: queue_name(queue).expect("a queue's name"), verb });
         match self.store.perform(&request, self.clock.now() + SOON) {
             Ok(Reply::Queue(reply)) => reply,
             other => panic!("the probe was answered {other:?}"),

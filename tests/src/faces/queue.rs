@@ -215,7 +215,12 @@ impl AnyQueue {
         stop: &Stop,
         handler: impl Fn(AnyClaim) -> Result<(), String> + Send + Sync + 'static,
     ) -> AnyWorker {
-        AnyWorker { queue: self.clone(), stop: stop.clone(), handler: Arc::new(handler), order: Order::default() }
+        AnyWorker {
+            queue: self.clone(),
+            stop: stop.clone(),
+            handler: Arc::new(handler),
+            order: Order::default(),
+        }
     }
 }
 

@@ -36,7 +36,7 @@ mod release;
 mod resume;
 mod waiting;
 
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use stanchion::LockOptions;
 use stanchion_tests::faces::{AnyClient, AnyLease};
@@ -58,6 +58,12 @@ fn fixed(ttl: Duration) -> LockOptions {
 /// A lease that is renewed in good time.
 fn renewed(ttl: Duration) -> LockOptions {
     LockOptions::new().ttl(ttl).renew(true)
+}
+
+/// The time as stores know it: in whole milliseconds.
+fn wall() -> SystemTime {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).expect("a clock that is right");
+    UNIX_EPOCH + Duration::from_millis(now.as_millis() as u64)
 }
 
 /// The value, and how long it took to get it.

@@ -2,7 +2,9 @@
 
 use std::time::{Duration, UNIX_EPOCH};
 
-use stanchion::{Client, ClaimOptions, Error, ErrorKind, Kick, OnDuplicate, QueueSettings, Retry, Task, TaskState};
+use stanchion::{
+    ClaimOptions, Client, Error, ErrorKind, Kick, OnDuplicate, QueueSettings, Retry, Task, TaskState,
+};
 use stanchion_tests::faces::{AnyClient, Face};
 use stanchion_tests::stores::{Bench, Kind};
 use stanchion_tests::{RedisServer, on_every_store};

@@ -5,10 +5,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use stanchion::{ErrorKind, OnDuplicate, Outcome, Removed, Rescheduled, Retry, TaskState};
 use stanchion_tests::on_every_store;
 
-use crate::queue_support::{
-    assert_nothing, await_one, census, ids, kind, lapse, plain, put, take, take_for,
-};
-use crate::{ms, secs};
+use crate::queue_support::{assert_nothing, await_one, census, ids, kind, lapse, plain, put, take, take_for};
+use crate::{ms, secs, wall};
 
 on_every_store! {
     fn remove_drops_a_task_in_any_state(bench) {
@@ -92,7 +90,7 @@ on_every_store! {
         let queue = bench.client().queue("q");
         let version = queue.enqueue(plain("a").priority(3)).unwrap().version;
         take(&queue).nack(Retry::After(secs(600)), "why").unwrap();
-        queue.reschedule("a", SystemTime::now()).unwrap();
+        queue.reschedule("a", wall()).unwrap();
         let task = queue.task("a");
         assert_eq!((task.version, task.priority, task.attempts, task.reason.as_str()), (version, 3, 1, "why"));
         let claim = take(&queue);
@@ -113,7 +111,7 @@ on_every_store! {
         let claim = take(&queue);
         put(&queue, &["dead"]);
         take(&queue).bury("dead").unwrap();
-        let soon = SystemTime::now();
+        let soon = wall();
         assert_eq!(queue.reschedule("claimed", soon).unwrap(), Rescheduled::Claimed);
         assert_eq!(queue.reschedule("dead", soon).unwrap(), Rescheduled::Dead);
         assert_eq!(queue.reschedule("unknown", soon).unwrap(), Rescheduled::Absent);
@@ -127,7 +125,7 @@ on_every_store! {
         put(&queue, &["a"]);
         let claim = take_for(&queue, ms(50));
         lapse(&queue, "a");
-        let far = SystemTime::now() + secs(600);
+        let far = wall() + secs(600);
         assert!(matches!(queue.reschedule("a", far).unwrap(), Rescheduled::Moved(_)));
         assert_eq!(queue.task("a").state, TaskState::Scheduled);
         assert_nothing(&queue);
@@ -140,7 +138,7 @@ on_every_store! {
     fn a_rescheduled_task_comes_at_its_new_time(bench) {
         let queue = bench.client().queue("q");
         queue.enqueue(plain("a").delay(secs(60))).unwrap();
-        let due = SystemTime::now() + ms(200);
+        let due = wall() + ms(200);
         queue.reschedule("a", due).unwrap();
         let claim = await_one(&queue);
         assert!(SystemTime::now() >= due);

@@ -7,12 +7,12 @@ use stanchion_tests::on_every_store;
 use stanchion_tests::wait::{SOON, eventually};
 
 use crate::queue_support::{assert_nothing, census, claimed_ids, ids, kind, plain, put, take, up_to};
-use crate::{ms, secs};
+use crate::{ms, secs, wall};
 
 on_every_store! {
     fn a_new_task_is_added_and_delivered(bench) {
         let queue = bench.client().queue("q");
-        let before = SystemTime::now();
+        let before = wall();
         let added = queue.enqueue(Task::new("a").payload("work").header("trace", "7")).unwrap();
         assert_eq!((added.id.as_str(), added.outcome), ("a", Outcome::Added));
         assert!(added.version > 0);
@@ -168,7 +168,7 @@ on_every_store! {
 
     fn a_delayed_task_is_not_delivered_before_it_is_due(bench) {
         let queue = bench.client().queue("q");
-        let before = SystemTime::now();
+        let before = wall();
         let added = queue.enqueue(plain("a").delay(ms(250))).unwrap();
         assert!(added.due.unwrap() >= before + ms(250));
         assert_eq!(queue.task("a").state, TaskState::Scheduled);

@@ -6,10 +6,8 @@ use stanchion::{ErrorKind, Retry, TaskState, Verdict};
 use stanchion_tests::faces::AnyClaim;
 use stanchion_tests::on_every_store;
 
-use crate::queue_support::{
-    assert_nothing, census, claimed_ids, kind, plain, put, take, up_to,
-};
-use crate::{ms, secs};
+use crate::queue_support::{assert_nothing, census, claimed_ids, kind, plain, put, take, up_to};
+use crate::{ms, secs, wall};
 
 on_every_store! {
     fn ack_takes_the_task_away(bench) {
@@ -83,7 +81,7 @@ on_every_store! {
     fn nack_keeps_the_reason_and_brings_the_task_back_after_the_delay(bench) {
         let queue = bench.client().queue("q");
         put(&queue, &["a"]);
-        let before = SystemTime::now();
+        let before = wall();
         take(&queue).nack(Retry::After(secs(600)), "the printer is on fire").unwrap();
         let task = queue.task("a");
         assert_eq!((task.state, task.attempts, task.receipt), (TaskState::Scheduled, 1, 0));
@@ -100,7 +98,7 @@ on_every_store! {
         for attempt in 1..=6u32 {
             let claim = take(&queue);
             assert_eq!(claim.attempt(), attempt);
-            let before = SystemTime::now();
+            let before = wall();
             claim.nack(Retry::Backoff, "no").unwrap();
             let pause = queue.task("a").due.duration_since(before).unwrap();
             let most = secs(1 << (attempt - 1));
@@ -277,7 +275,7 @@ on_every_store! {
     fn a_dropped_claim_has_failed(bench) {
         let queue = bench.client().queue("q");
         put(&queue, &["a"]);
-        let before = SystemTime::now();
+        let before = wall();
         drop(take(&queue));
         stanchion_tests::wait::eventually(stanchion_tests::wait::SOON, || queue.task("a").state != TaskState::Claimed);
         let task = queue.task("a");
