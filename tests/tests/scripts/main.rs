@@ -19,6 +19,7 @@ mod queue_claim;
 mod queue_dead;
 mod queue_enqueue;
 mod queue_extend_claim;
+mod queue_faults;
 mod queue_look;
 mod queue_move;
 mod queue_settings;

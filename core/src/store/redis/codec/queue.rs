@@ -184,3 +184,34 @@ fn name_of(waiter: Option<Waiter>) -> String {
 fn millis(time: Duration) -> u64 {
     u64::try_from(time.as_nanos().div_ceil(1_000_000)).map_or(MOST, |millis| millis.min(MOST))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::name::TaskId;
+
+    fn task() -> NewTask {
+        NewTask {
+            id: TaskId::stored(b"a"),
+            body: [].into(),
+            due: Due::Now,
+            priority: 0,
+            max_attempts: INTAKE_MAX_ATTEMPTS,
+            expires: None,
+            on_duplicate: OnDuplicate::Keep,
+        }
+    }
+
+    #[test]
+    fn a_plain_task_has_no_options() {
+        assert_eq!(options(&task()), "");
+        let due = Due::In(Duration::from_micros(1_500));
+        assert_eq!(options(&NewTask { due, ..task() }), "i2 0 8 0 k0");
+        let due = Due::At(u64::MAX);
+        assert_eq!(options(&NewTask { due, priority: 9, ..task() }), "a4503599627370496 9 8 0 k0");
+        let expires = Some(Duration::ZERO);
+        assert_eq!(options(&NewTask { expires, max_attempts: 1, ..task() }), "i0 0 1 1 k0");
+        let on_duplicate = OnDuplicate::Throttle { window: Duration::MAX };
+        assert_eq!(options(&NewTask { on_duplicate, ..task() }), "i0 0 8 0 t4503599627370496");
+    }
+}

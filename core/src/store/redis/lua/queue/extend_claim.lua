@@ -18,7 +18,8 @@ if ends <= now then
 end
 local later = now + ARGV[3]
 if later > ends then
-  redis.call('PERSIST', KEYS[2])
+  -- Changes nothing; the first write decides whether a server without memory lets the script write.
+  redis.call('PERSIST', KEYS[7])
   redis.call('ZADD', KEYS[7], later, ARGV[1])
   ends = later
 end
