@@ -56,7 +56,7 @@ local function replace(id, main, spec, body)
   return @REPLACED, task
 end
 
--- Main is running: the task comes after it, or instead of its retry.
+-- Main is running, or has a successor already: the task comes after it, or instead of its retry.
 local function park(id, main, spec, body)
   local before, replaces = successors[id], spec.policy == 'r' or spec.policy == 'd'
   if before and not replaces then
@@ -79,7 +79,7 @@ end
 local function enqueue(id, spec, body)
   local main = mains[id]
   if main then
-    if main[@RECEIPT] ~= 0 then
+    if main[@RECEIPT] ~= 0 or successors[id] then
       return park(id, main, spec, body)
     elseif spec.policy == 'r' or spec.policy == 'd' then
       return replace(id, main, spec, body)

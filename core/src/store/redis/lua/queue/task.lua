@@ -83,9 +83,12 @@ local function is_replaced(id)
   return successors[id] and successors[id][@REPLACES] == 1
 end
 
--- A successor takes the place of a retry: the receipt is spent, and no settlement of it counts any more.
+-- A successor takes the place of a retry: the receipt is spent, and no settlement of it counts any more. If it
+-- is settled already, that is still repeated.
 local function supplant(id)
   local main = mains[id]
-  main[@SETTLED], main[@VERDICT], main[@RECEIPT] = main[@RECEIPT], @SUPPLANTED, 0
+  if main[@RECEIPT] ~= 0 then
+    main[@SETTLED], main[@VERDICT], main[@RECEIPT] = main[@RECEIPT], @SUPPLANTED, 0
+  end
   succeed(id)
 end
