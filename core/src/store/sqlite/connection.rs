@@ -16,7 +16,7 @@ use crate::store::sqlite::schema;
 use crate::store::{Failure, FailureKind};
 
 /// More than there are statements, so that none is ever prepared twice.
-const STATEMENTS: usize = 64;
+const STATEMENTS: usize = 192;
 /// The smallest database. SQLite takes some shorter files for empty ones and would overwrite them.
 const LEAST_SIZE: u64 = 512;
 /// How much of a write-ahead log is kept for reuse after a burst.

@@ -53,6 +53,8 @@ pub(super) struct Open {
     /// Different for every connection of the process.
     pub(super) epoch: u64,
     looked: Instant,
+    /// Whether a commit is on the disk when it returns, as it was last set.
+    durable: bool,
 }
 
 /// A client on this database.
@@ -188,7 +190,8 @@ impl Database {
         &self.label
     }
 
-    fn is_memory(&self) -> bool {
+    /// Whether it lives in memory.
+    pub(super) fn is_memory(&self) -> bool {
         matches!(self.place, Place::Memory { .. })
     }
 
@@ -229,7 +232,12 @@ impl Database {
             Place::File { path, mode } => open_file(path, *mode)?,
             Place::Memory { .. } => open_memory()?,
         };
-        Ok(Open { connection, epoch: EPOCHS.fetch_add(1, Ordering::Relaxed), looked: Instant::now() })
+        Ok(Open {
+            connection,
+            epoch: EPOCHS.fetch_add(1, Ordering::Relaxed),
+            looked: Instant::now(),
+            durable: false,
+        })
     }
 
     /// How to hint this waiter directly, if its client is one of this process.
@@ -241,6 +249,21 @@ impl Database {
         same.find_map(|member| {
             Some(Call { hub: member.hub.upgrade()?, bell: Arc::clone(&member.bell), seq: waiter.seq })
         })
+    }
+}
+
+impl Open {
+    /// Sets whether commits wait for the disk. Locks need no such thing: after a power cut nobody holds one.
+    /// But a task that was accepted is kept. One connection serves both: a second one would be a second
+    /// writer of the same process, and one more thing to close before a fork; the switch costs microseconds.
+    /// It also brings the commits that did not wait to the disk: they come first in the same log.
+    pub(super) fn set_durable(&mut self, durable: bool) -> rusqlite::Result<()> {
+        if self.durable != durable {
+            let synchronous = if durable { "FULL" } else { "NORMAL" };
+            self.connection.pragma_update(None, "synchronous", synchronous)?;
+            self.durable = durable;
+        }
+        Ok(())
     }
 }
 

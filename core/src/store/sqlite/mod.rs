@@ -33,12 +33,12 @@ use crate::clock::{Clock, Moment};
 use crate::error::ErrorKind;
 use crate::name::{LockName, QueueName};
 use crate::store::sqlite::connection::transact;
-use crate::store::sqlite::database::{Bell, Database, Handle};
-use crate::store::sqlite::failure::{Trouble, locked, sqlite};
+use crate::store::sqlite::database::{Bell, Database, Handle, Open};
+use crate::store::sqlite::failure::{Trouble, busy, locked, sqlite};
 use crate::store::sqlite::hints::FileHints;
 use crate::store::sqlite::step::{Outcome, Step, View};
 use crate::store::{Failure, FailureKind, Hints, Pending, Store, StoreConfig};
-use crate::verbs::{Reply, Request};
+use crate::verbs::{Abandon, QueueVerb, Reply, Request};
 
 /// The first pause when another process writes: about as long as one transaction takes.
 const FIRST_PAUSE: Duration = Duration::from_micros(50);
@@ -89,12 +89,12 @@ impl SqliteStore {
         &self,
         until: Moment,
         writes: bool,
-        attempt: impl Fn(&Database, &Connection) -> rusqlite::Result<T>,
+        attempt: impl Fn(&Database, &mut Open) -> rusqlite::Result<T>,
     ) -> Result<T, Failure> {
         let mut pause = FIRST_PAUSE;
         loop {
             let tried = self.database.with(writes, |database, open| {
-                attempt(database, &open.connection).map_err(|error| sqlite(&error, database.label()))
+                attempt(database, open).map_err(|error| sqlite(&error, database.label()))
             });
             match tried {
                 Ok(value) => return Ok(value),
@@ -115,15 +115,14 @@ impl SqliteStore {
         until: Moment,
         read: impl Fn(&Connection, &View<'_>) -> rusqlite::Result<T>,
     ) -> Result<T, Failure> {
-        let clock = &self.config.clock;
-        self.patiently(until, false, |_, connection| {
-            read(connection, &View { now: now(clock), boot: boot_id(clock) })
-        })
+        self.patiently(until, false, |_, open| read(&open.connection, &self.view()))
     }
 
     fn write(&self, request: &Request, until: Moment) -> Result<Reply, Failure> {
-        let (reply, call) = self.patiently(until, true, |database, connection| {
-            let outcome = self.transaction(connection, request)?;
+        let (reply, call) = self.patiently(until, true, |database, open| {
+            let durable = !database.is_memory() && self.must_last(&open.connection, request)?;
+            open.set_durable(durable)?;
+            let outcome = self.transaction(&open.connection, request, durable)?;
             Ok((outcome.reply, outcome.wake.and_then(|waiter| database.call(waiter))))
         })?;
         if let Some(call) = call {
@@ -132,15 +131,37 @@ impl SqliteStore {
         Ok(reply)
     }
 
+    /// Whether a power cut must not undo it. Leases, waits and calls end with the boot in any case. A claim
+    /// counts an attempt, but most claims of an idle consumer find nothing: those wait for no disk.
+    fn must_last(&self, connection: &Connection, request: &Request) -> rusqlite::Result<bool> {
+        let Request::Queue(request) = request else { return Ok(false) };
+        match &request.verb {
+            QueueVerb::ExtendClaim(_) | QueueVerb::Abandon(Abandon { call: None, .. }) => Ok(false),
+            QueueVerb::Claim(_) => queue::has_due(connection, request, &self.view()),
+            _ => Ok(true),
+        }
+    }
+
+    fn view(&self) -> View<'static> {
+        let clock = &self.config.clock;
+        View { now: now(clock), wall: wall(clock), boot: boot_id(clock) }
+    }
+
     /// The time is read within the transaction: waiting for it must not make leases look longer.
-    fn transaction(&self, connection: &Connection, request: &Request) -> rusqlite::Result<Outcome> {
+    fn transaction(
+        &self,
+        connection: &Connection,
+        request: &Request,
+        durable: bool,
+    ) -> rusqlite::Result<Outcome> {
         transact(connection, || {
-            begin_boot(connection, boot_id(&self.config.clock))?;
-            let step = Step {
-                connection,
-                now: now(&self.config.clock),
-                wall: i64::try_from(self.config.clock.wall_micros()).unwrap_or(i64::MAX),
-            };
+            let boot = boot_id(&self.config.clock);
+            match request {
+                Request::Queue(_) => queue::begin_boot(connection, boot)?,
+                _ => begin_boot(connection, boot)?,
+            }
+            let view = self.view();
+            let step = Step { connection, now: view.now, wall: view.wall };
             match request {
                 Request::Acquire(request) => acquire::acquire(&step, request),
                 Request::Extend(request) => extend::extend(&step, request),
@@ -148,11 +169,13 @@ impl SqliteStore {
                 Request::Leave(request) => leave::leave(&step, request),
                 Request::Resume(request) => resume::resume(&step, request),
                 Request::BreakLease(request) => break_lease::break_lease(&step, request),
-                Request::Holder(request) => {
-                    let view = View { now: step.now, boot: boot_id(&self.config.clock) };
-                    holder::holder(connection, request, &view).map(Outcome::from)
+                Request::Holder(request) => holder::holder(connection, request, &view).map(Outcome::from),
+                Request::Queue(request) => {
+                    let outcome = queue::perform(&step, request, &view)?;
+                    let lasting = durable || self.database.is_memory() || !queue::has_taken(&outcome.reply);
+                    // Another process came first and put tasks in: once more, now as one that must last.
+                    if lasting { Ok(outcome) } else { Err(busy()) }
                 }
-                Request::Queue(request) => queue::perform(&step, request),
             }
         })
     }
@@ -163,6 +186,9 @@ impl Store for SqliteStore {
         match request {
             Request::Holder(request) => {
                 self.read(until, |connection, view| holder::holder(connection, request, view))
+            }
+            Request::Queue(request) if request.verb.reads() => {
+                self.read(until, |connection, view| queue::read(connection, request, view)).map(Reply::Queue)
             }
             _ => self.write(request, until),
         }
@@ -217,6 +243,11 @@ impl fmt::Debug for SqliteStore {
 /// The boot clock as it is stored.
 fn now(clock: &Clock) -> i64 {
     i64::try_from(clock.now().as_micros()).unwrap_or(i64::MAX)
+}
+
+/// Wall time as it is stored with fences, versions and receipts.
+fn wall(clock: &Clock) -> i64 {
+    i64::try_from(clock.wall_micros()).unwrap_or(i64::MAX)
 }
 
 /// Which boot the clock counts from. Called inside the gate only: a child must not inherit a half-made cell.

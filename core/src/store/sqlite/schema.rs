@@ -9,7 +9,7 @@ use crate::store::{Failure, FailureKind};
 /// Marks a SQLite file as this library's: "Stnc" in ASCII.
 const APPLICATION_ID: i32 = 0x5374_6e63;
 /// The version of schema.sql.
-const VERSION: i32 = 1;
+const VERSION: i32 = 2;
 const TABLES: &str = include_str!("schema.sql");
 
 /// Makes the tables, or finds that this library may use the ones that are there.
@@ -83,6 +83,7 @@ fn create(connection: &Connection) -> rusqlite::Result<()> {
              ON CONFLICT DO NOTHING",
             [],
         )?;
+        connection.execute("INSERT INTO queue_boot (id, boot) VALUES (1, '') ON CONFLICT DO NOTHING", [])?;
         connection.pragma_update(None, "application_id", APPLICATION_ID)?;
         connection.pragma_update(None, "user_version", VERSION)
     })

@@ -1,4 +1,4 @@
--- Version 1. Later versions only add (tables, indexes, columns with a default), so that an older library
+-- Version 2 (the first had no queues). Later versions only add (tables, indexes, columns with a default), so that an older library
 -- works on a newer file. Times of leases and waiters are microseconds of the boot clock.
 
 -- One row: which boot the times belong to, and which libraries may use the file.
@@ -49,3 +49,125 @@ CREATE TABLE IF NOT EXISTS ended (
   PRIMARY KEY (lock, token)
 ) WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS ended_by_expiry ON ended (expires);
+
+-- Which boot the times of claims, idle consumers and calls belong to. Not the column of store: a library of
+-- version 1, which knows no queues, may be the first to use the file after a reboot.
+CREATE TABLE IF NOT EXISTS queue_boot (
+  id   INTEGER PRIMARY KEY CHECK (id = 1),
+  boot TEXT    NOT NULL
+);
+
+-- One row per queue. A setting that is NULL has its default. The counts of tasks are kept here, since
+-- counting a million rows takes SQLite tens of milliseconds; every verb reads and writes this row anyway.
+CREATE TABLE IF NOT EXISTS queue (
+  id         INTEGER PRIMARY KEY,
+  key        TEXT    NOT NULL UNIQUE,
+  used       INTEGER NOT NULL,           -- wall time in milliseconds, renewed once an hour
+  counter    INTEGER NOT NULL DEFAULT 0, -- the last version or receipt
+  sequence   INTEGER NOT NULL DEFAULT 0, -- orders tasks that became ready
+  paused     INTEGER NOT NULL DEFAULT 0,
+  max_len    INTEGER,
+  dead_max   INTEGER,
+  dead_age   INTEGER,                    -- milliseconds
+  dead_bytes INTEGER,
+  intake     INTEGER,                    -- means nothing here
+  scheduled  INTEGER NOT NULL DEFAULT 0,
+  ready      INTEGER NOT NULL DEFAULT 0,
+  claimed    INTEGER NOT NULL DEFAULT 0,
+  parked     INTEGER NOT NULL DEFAULT 0,
+  dead       INTEGER NOT NULL DEFAULT 0,
+  dead_size  INTEGER NOT NULL DEFAULT 0, -- bytes of the bodies of dead tasks
+  enqueued   INTEGER NOT NULL DEFAULT 0,
+  acked      INTEGER NOT NULL DEFAULT 0,
+  retried    INTEGER NOT NULL DEFAULT 0,
+  died       INTEGER NOT NULL DEFAULT 0,
+  purged     INTEGER NOT NULL DEFAULT 0  -- the row that has what a purge dropped, as long as it has any; 0: none
+);
+CREATE INDEX IF NOT EXISTS queue_by_use ON queue (used);
+
+-- Live tasks: of each id a main one, and perhaps a successor. Dues and expiries are milliseconds of wall
+-- time. The index of each state has the tasks of that state alone, so that the first one is found in the
+-- same time whatever else there is.
+CREATE TABLE IF NOT EXISTS task (
+  serial       INTEGER PRIMARY KEY,
+  queue        INTEGER NOT NULL,
+  id           TEXT    NOT NULL,
+  parked       INTEGER NOT NULL, -- 1: it is a successor. Not told by the state, which changes: the index would too
+  state        INTEGER NOT NULL, -- 0 scheduled, 1 ready, 2 claimed, 3 parked
+  turn         INTEGER NOT NULL, -- of a ready task: lower ones first
+  ends         INTEGER NOT NULL, -- of a claimed task: end of its lease, microseconds of the boot clock
+  version      INTEGER NOT NULL,
+  due          INTEGER NOT NULL,
+  priority     INTEGER NOT NULL,
+  attempts     INTEGER NOT NULL,
+  max_attempts INTEGER NOT NULL,
+  first        INTEGER NOT NULL,
+  expires      INTEGER NOT NULL, -- 0: never
+  receipt      INTEGER NOT NULL, -- the delivery that is not settled; 0: none
+  settled      INTEGER NOT NULL, -- the last receipt that was settled; 0: none
+  verdict      INTEGER NOT NULL, -- how: 1 ack, 2 nack, 3 bury, 4 put_back; 0: otherwise
+  replaces     INTEGER NOT NULL, -- of a successor: whether it takes a retry's place
+  reason       TEXT    NOT NULL,
+  body         BLOB    NOT NULL
+);
+CREATE UNIQUE INDEX IF NOT EXISTS task_by_id ON task (queue, id, parked);
+CREATE INDEX IF NOT EXISTS task_scheduled ON task (queue, due) WHERE state = 0;
+CREATE INDEX IF NOT EXISTS task_ready ON task (queue, turn) WHERE state = 1;
+CREATE INDEX IF NOT EXISTS task_claimed ON task (queue, ends) WHERE state = 2;
+
+-- Dead tasks under the receipt of the delivery that was their last.
+CREATE TABLE IF NOT EXISTS dead (
+  serial       INTEGER PRIMARY KEY,
+  queue        INTEGER NOT NULL,
+  receipt      INTEGER NOT NULL,
+  id           TEXT    NOT NULL,
+  died         INTEGER NOT NULL, -- wall time in milliseconds
+  by_lease     INTEGER NOT NULL, -- 1: the end of its lease killed it
+  version      INTEGER NOT NULL,
+  due          INTEGER NOT NULL,
+  priority     INTEGER NOT NULL,
+  attempts     INTEGER NOT NULL,
+  max_attempts INTEGER NOT NULL,
+  first        INTEGER NOT NULL,
+  expires      INTEGER NOT NULL,
+  verdict      INTEGER NOT NULL, -- which settlement killed it; 0: none
+  reason       TEXT    NOT NULL,
+  body         BLOB    NOT NULL
+);
+CREATE INDEX IF NOT EXISTS dead_by_time ON dead (queue, died, receipt);
+CREATE UNIQUE INDEX IF NOT EXISTS dead_by_id ON dead (queue, id, receipt);
+
+-- Until when an id's next enqueue with throttle is refused, in milliseconds of wall time.
+CREATE TABLE IF NOT EXISTS throttle (
+  queue INTEGER NOT NULL,
+  id    TEXT    NOT NULL,
+  ends  INTEGER NOT NULL,
+  PRIMARY KEY (queue, id)
+) WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS throttle_by_end ON throttle (ends);
+
+-- Consumers that wait, until when (boot clock) they count as alive. One that was chosen to be woken is no
+-- longer idle; it stays here until it asks, so that its process finds the hint.
+CREATE TABLE IF NOT EXISTS idle (
+  queue  INTEGER NOT NULL,
+  client INTEGER NOT NULL,
+  seq    INTEGER NOT NULL,
+  until  INTEGER NOT NULL,
+  chosen INTEGER NOT NULL,
+  PRIMARY KEY (queue, client, seq)
+) WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS idle_in_line ON idle (queue, until) WHERE chosen = 0;
+CREATE INDEX IF NOT EXISTS idle_chosen ON idle (client) WHERE chosen = 1;
+CREATE INDEX IF NOT EXISTS idle_by_end ON idle (until);
+
+-- The last call of each slot of each client, and its reply, kept until a time of the boot clock.
+CREATE TABLE IF NOT EXISTS call (
+  queue   INTEGER NOT NULL,
+  client  INTEGER NOT NULL,
+  slot    INTEGER NOT NULL,
+  number  INTEGER NOT NULL,
+  expires INTEGER NOT NULL,
+  reply   BLOB    NOT NULL,
+  PRIMARY KEY (queue, client, slot)
+) WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS call_by_expiry ON call (expires);

@@ -8,7 +8,7 @@ use crate::store::{ENDED_TTL, LINE_TTL, META_REFRESH, META_TTL, WAITER_LIVE};
 use crate::verbs::{Absence, Fence, Reply, Waiter};
 
 /// How many leftovers of each kind one verb clears away: more than it can add.
-const CLEAN_UP: i64 = 4;
+pub(super) const CLEAN_UP: i64 = 4;
 
 /// A verb's outcome: the reply, and the waiter to hint once it is committed.
 pub(super) struct Outcome {
@@ -34,7 +34,10 @@ pub(super) struct Step<'a> {
 
 /// When, and in which boot, something is read outside of a transaction.
 pub(super) struct View<'a> {
+    /// The boot clock in microseconds.
     pub(super) now: i64,
+    /// Wall time in microseconds.
+    pub(super) wall: i64,
     pub(super) boot: &'a str,
 }
 
@@ -216,7 +219,7 @@ impl Step<'_> {
     }
 
     /// The rows of a query that has few.
-    fn few<T>(
+    pub(super) fn few<T>(
         &self,
         sql: &str,
         values: &[&dyn ToSql],
@@ -257,6 +260,7 @@ pub(super) fn between(earlier: i64, later: i64) -> Duration {
     Duration::from_micros(u64::try_from(later.saturating_sub(earlier)).unwrap_or(0))
 }
 
-fn millis(time: Duration) -> i64 {
+/// A time as it is stored where wall time is meant: whole milliseconds.
+pub(super) fn millis(time: Duration) -> i64 {
     i64::try_from(time.as_millis()).unwrap_or(i64::MAX)
 }

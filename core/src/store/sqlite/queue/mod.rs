@@ -1,21 +1,148 @@
-//! The verbs of queues.
+//! The verbs of queues: one file each, and what they are made of.
+
+mod abandon;
+mod call;
+mod claim;
+mod configure;
+mod dead;
+mod enqueue;
+mod extend_claim;
+mod get;
+mod kick;
+mod list;
+mod pause;
+mod peek;
+mod pop;
+mod promote;
+mod purge;
+mod record;
+mod remove;
+mod reschedule;
+mod settle;
+mod settle_and_claim;
+mod stats;
+mod take;
+mod task;
+mod throttle;
+mod view;
+mod wake;
+mod work;
 
 use rusqlite::Connection;
 
 use crate::name::{Prefixes, QueueName};
-use crate::store::sqlite::step::{Outcome, Step};
-use crate::verbs::{QueueReply, QueueRequest, Reply};
+use crate::store::sqlite::queue::record::Record;
+use crate::store::sqlite::queue::view::Reading;
+use crate::store::sqlite::queue::work::Work;
+use crate::store::sqlite::step::{Outcome, Step, View};
+use crate::verbs::{ClaimReply, QueueReply, QueueRequest, QueueVerb, Reply};
+
+/// How many rows one page of a listing looks at.
+const PAGE: usize = 1_000;
 
 /// Performs a verb within its transaction.
-pub(super) fn perform(_step: &Step<'_>, _request: &QueueRequest) -> rusqlite::Result<Outcome> {
-    Ok(Reply::Queue(QueueReply::Pause).into())
+pub(super) fn perform(step: &Step<'_>, request: &QueueRequest, view: &View<'_>) -> rusqlite::Result<Outcome> {
+    let mut work = Work::begin(*step, request.queue.key())?;
+    let work_on = &mut work;
+    let reply = match &request.verb {
+        QueueVerb::Enqueue(verb) => enqueue::enqueue(work_on, verb)?,
+        QueueVerb::Claim(verb) => claim::claim(work_on, verb)?,
+        QueueVerb::Settle(verb) => QueueReply::Settle(settle::settle(work_on, verb)?),
+        QueueVerb::SettleAndClaim(settle, claim) => {
+            settle_and_claim::settle_and_claim(work_on, settle, claim)?
+        }
+        QueueVerb::ExtendClaim(verb) => extend_claim::extend_claim(work_on, verb)?,
+        QueueVerb::Abandon(verb) => abandon::abandon(work_on, verb)?,
+        QueueVerb::Pop(verb) => pop::pop(work_on, *verb)?,
+        QueueVerb::Remove(verb) => remove::remove(work_on, verb)?,
+        QueueVerb::Reschedule(verb) => reschedule::reschedule(work_on, verb)?,
+        QueueVerb::Kick(verb) => kick::kick(work_on, verb)?,
+        QueueVerb::Pause(verb) => pause::pause(work_on, *verb),
+        QueueVerb::Purge => purge::purge(work_on)?,
+        QueueVerb::Configure(verb) => configure::configure(work_on, verb),
+        QueueVerb::Peek(_) | QueueVerb::Get(_) | QueueVerb::List(_) | QueueVerb::Stats => {
+            return Ok(Reply::Queue(answer(step.connection, request, view)?).into());
+        }
+    };
+    let wake = work.finish()?;
+    Ok(Outcome { reply: Reply::Queue(reply), wake })
 }
 
-/// A page of queues.
+/// Performs a verb that only looks. It sees one moment, though it asks more than once.
+pub(super) fn read(
+    connection: &Connection,
+    request: &QueueRequest,
+    view: &View<'_>,
+) -> rusqlite::Result<QueueReply> {
+    // Dropped, it ends; nothing was written.
+    let _moment = connection.unchecked_transaction()?;
+    answer(connection, request, view)
+}
+
+/// Whether a claim would find something, for all that is known before its transaction.
+pub(super) fn has_due(
+    connection: &Connection,
+    request: &QueueRequest,
+    view: &View<'_>,
+) -> rusqlite::Result<bool> {
+    let Some(record) = Record::find(connection, request.queue.key())? else { return Ok(false) };
+    Reading::begin(connection, view, record)?.has_due()
+}
+
+/// Whether the reply gives tasks away.
+pub(super) fn has_taken(reply: &Reply) -> bool {
+    matches!(reply, Reply::Queue(QueueReply::Claim(ClaimReply::Claimed(_))))
+}
+
+fn answer(connection: &Connection, request: &QueueRequest, view: &View<'_>) -> rusqlite::Result<QueueReply> {
+    let record = Record::find(connection, request.queue.key())?.unwrap_or_default();
+    let reading = Reading::begin(connection, view, record)?;
+    match &request.verb {
+        QueueVerb::Peek(verb) => peek::peek(&reading, *verb),
+        QueueVerb::Get(verb) => get::get(&reading, verb),
+        QueueVerb::List(verb) => list::list(&reading, *verb),
+        _ => stats::stats(&reading),
+    }
+}
+
+/// A page of queues: those that ever had a task, hold settings, or are paused.
 pub(super) fn list_queues(
-    _connection: &Connection,
-    _prefixes: &Prefixes,
-    _cursor: u64,
+    connection: &Connection,
+    prefixes: &Prefixes,
+    cursor: u64,
 ) -> rusqlite::Result<(u64, Vec<QueueName>)> {
-    Ok((0, Vec::new()))
+    let mut statement = connection.prepare_cached(
+        "SELECT id, key, counter > 0 OR paused <> 0
+           OR coalesce(max_len, dead_max, dead_age, dead_bytes, intake) IS NOT NULL
+         FROM queue WHERE id > ?1 ORDER BY id LIMIT ?2",
+    )?;
+    let page = i64::try_from(PAGE).unwrap_or(i64::MAX);
+    let mut rows = statement.query((cursor.cast_signed(), page))?;
+    let (mut seen, mut last, mut names) = (0, 0, Vec::new());
+    while let Some(row) = rows.next()? {
+        seen += 1;
+        last = row.get::<_, i64>(0)?.cast_unsigned();
+        if row.get(2)? {
+            names.extend(prefixes.queue_of_key(row.get_ref(1)?.as_str()?));
+        }
+    }
+    Ok((if seen < PAGE { 0 } else { last }, names))
+}
+
+/// Ends what an earlier boot left: leases end now, and who waited or called is gone.
+pub(super) fn begin_boot(connection: &Connection, boot: &str) -> rusqlite::Result<()> {
+    if is_of_boot(connection, boot)? {
+        return Ok(());
+    }
+    connection.execute("UPDATE queue_boot SET boot = ?1", [boot])?;
+    connection.execute_batch(
+        "UPDATE task SET ends = 0 WHERE state = 2;
+         DELETE FROM idle;
+         DELETE FROM call;",
+    )
+}
+
+/// Whether the times of leases are of this boot.
+fn is_of_boot(connection: &Connection, boot: &str) -> rusqlite::Result<bool> {
+    connection.prepare_cached("SELECT 1 FROM queue_boot WHERE boot = ?1")?.exists([boot])
 }

@@ -2,6 +2,15 @@
 
 mod file;
 mod fork;
+mod queue;
+mod queue_calls;
+mod queue_claim;
+mod queue_enqueue;
+mod queue_file;
+mod queue_keep;
+mod queue_look;
+mod queue_manage;
+mod queue_settle;
 mod verbs;
 
 use std::path::{Path, PathBuf};

@@ -1,0 +1,49 @@
+//! End a claim call that nobody waits for any more.
+
+use crate::store::sqlite::queue::call::LastCall;
+use crate::store::sqlite::queue::settle;
+use crate::store::sqlite::queue::task::State;
+use crate::store::sqlite::queue::work::Work;
+use crate::store::sqlite::step::stored_fence as stored;
+use crate::verbs::{Abandon, CallId, QueueReply, Verdict};
+
+/// Like abandon.lua.
+pub(super) fn abandon(work: &mut Work<'_>, request: &Abandon) -> rusqlite::Result<QueueReply> {
+    if let Some(call) = request.call {
+        give_up(work, call)?;
+    }
+    if let Some(waiter) = request.waiter
+        && !work.leave_idle(waiter)?
+        && has_due(work)?
+    {
+        // It had been chosen, so what it was woken for is still there.
+        work.ready = true;
+    }
+    Ok(QueueReply::Abandon)
+}
+
+/// Puts back what the call claimed; if it has not come yet, it will do nothing.
+fn give_up(work: &mut Work<'_>, call: CallId) -> rusqlite::Result<()> {
+    let claims = match work.last_call(call)? {
+        Some(last) if last.number > call.number => return Ok(()),
+        Some(LastCall { number, reply: Some(reply) }) if number == call.number => reply.claims,
+        _ => Vec::new(),
+    };
+    work.remember(call, None)?;
+    for (id, receipt) in claims {
+        match work.live(&id)? {
+            Some(live) if live.main.receipt == stored(receipt) && live.main.is_held(work.step.now) => {
+                settle::accept(work, live, &Verdict::PutBack)?;
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// Whether there is something to claim, promoted or not.
+fn has_due(work: &Work<'_>) -> rusqlite::Result<bool> {
+    Ok(work.record.count(State::Ready) > 0
+        || work.first_due()?.is_some_and(|due| due <= work.now_ms)
+        || work.first_end()?.is_some_and(|ends| ends <= work.step.now))
+}

@@ -1,0 +1,121 @@
+//! Take tasks under a lease, or wait for some.
+
+use std::time::Duration;
+
+use crate::name::TaskId;
+use crate::store::sqlite::queue::call::{Heard, Stored};
+use crate::store::sqlite::queue::take::WithBody;
+use crate::store::sqlite::queue::task::{AFTER_TASK, State, Task, select_task};
+use crate::store::sqlite::queue::work::Work;
+use crate::store::sqlite::step::{between, fence as number, micros, stored_fence as stored};
+use crate::verbs::{Claim, ClaimReply, ClaimedTask, QueueReply, Receipt, Waiter};
+
+/// Like claim.lua.
+pub(super) fn claim(work: &mut Work<'_>, request: &Claim) -> rusqlite::Result<QueueReply> {
+    match work.hear(request.call)? {
+        Heard::Repeated(stored) => return Ok(QueueReply::Claim(give_again(work, request, &stored)?)),
+        Heard::Abandoned => return Ok(QueueReply::Claim(nothing(work, None)?)),
+        Heard::Superseded => return Ok(QueueReply::Superseded),
+        Heard::New => {}
+    }
+    let reply = claim_new(work, request)?;
+    work.remember(request.call, Some(&Stored::of_claim(&reply)))?;
+    Ok(QueueReply::Claim(reply))
+}
+
+/// Claims what there is; if there is nothing, the caller is registered as a waiter.
+pub(super) fn claim_new(work: &mut Work<'_>, request: &Claim) -> rusqlite::Result<ClaimReply> {
+    if work.record.paused {
+        return nothing(work, request.waiter);
+    }
+    let more = work.promote()?;
+    let ends = work.step.now.saturating_add(micros(request.lease));
+    let taken = work.take(request.max, |work, mut live| {
+        let from = live.main.state;
+        (live.main.state, live.main.ends) = (State::Claimed, ends);
+        work.update(&live.main, from)
+    })?;
+    if taken.is_empty() {
+        // What there will be is the caller's: it is told when.
+        (work.ready, work.earlier) = (false, false);
+        return nothing(work, request.waiter);
+    }
+    stop_waiting(work, request)?;
+    work.ready = more || work.record.count(State::Ready) > 0;
+    let remaining = between(work.step.now, ends);
+    Ok(ClaimReply::Claimed(taken.into_iter().map(|task| claimed(task, remaining)).collect()))
+}
+
+/// What a call claimed is given again, as far as the caller still has it.
+pub(super) fn give_again(
+    work: &mut Work<'_>,
+    request: &Claim,
+    stored: &Stored,
+) -> rusqlite::Result<ClaimReply> {
+    let mut tasks = Vec::new();
+    for (id, receipt) in &stored.claims {
+        if let Some((task, body)) = held(work, id, *receipt)? {
+            let remaining = between(work.step.now, task.ends);
+            tasks.push(claimed((task, body), remaining));
+        }
+    }
+    if tasks.is_empty() {
+        return nothing(work, request.waiter);
+    }
+    stop_waiting(work, request)?;
+    Ok(ClaimReply::Claimed(tasks))
+}
+
+/// Who has something is not idle.
+fn stop_waiting(work: &mut Work<'_>, request: &Claim) -> rusqlite::Result<()> {
+    if let Some(waiter) = request.waiter {
+        work.leave_idle(waiter)?;
+    }
+    Ok(())
+}
+
+/// The task, if it is claimed under this receipt.
+fn held(work: &Work<'_>, id: &str, receipt: Receipt) -> rusqlite::Result<Option<WithBody>> {
+    let found = work.step.few(
+        select_task!(
+            ", body FROM task WHERE queue = ?1 AND id = ?2 AND parked = 0 AND receipt = ?3 AND state = 2
+               AND ends > ?4"
+        ),
+        &[&work.record.id, &id, &stored(receipt), &work.step.now],
+        |row| Ok((Task::read(row)?, row.get_ref(AFTER_TASK)?.as_blob()?.into())),
+    )?;
+    Ok(found.into_iter().next())
+}
+
+/// There is nothing to claim: the caller is registered if it waits.
+fn nothing(work: &mut Work<'_>, waiter: Option<Waiter>) -> rusqlite::Result<ClaimReply> {
+    let rank = waiter.map_or(Ok(0), |waiter| work.register(waiter))?;
+    if work.record.paused {
+        return Ok(ClaimReply::Paused { rank });
+    }
+    Ok(ClaimReply::Empty { next_due: next_due(work)?, rank })
+}
+
+/// How long until there may be something to claim.
+fn next_due(work: &Work<'_>) -> rusqlite::Result<Option<Duration>> {
+    if work.record.count(State::Ready) > 0 {
+        return Ok(Some(Duration::ZERO));
+    }
+    let due = work.first_due()?.map(|due| between(work.step.wall, due.saturating_mul(1_000)));
+    let ends = work.first_end()?.map(|ends| between(work.step.now, ends));
+    Ok(due.into_iter().chain(ends).min())
+}
+
+fn claimed((task, body): WithBody, remaining: Duration) -> ClaimedTask {
+    ClaimedTask {
+        id: TaskId::stored(task.id.as_bytes()),
+        body: body.into(),
+        receipt: number(task.receipt),
+        attempt: task.attempts,
+        max_attempts: task.max_attempts,
+        version: number(task.version),
+        due: number(task.due),
+        priority: task.priority,
+        remaining,
+    }
+}

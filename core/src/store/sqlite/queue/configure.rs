@@ -1,0 +1,20 @@
+//! Change settings.
+
+use crate::store::sqlite::queue::work::Work;
+use crate::store::sqlite::step::{millis, stored_fence as stored};
+use crate::verbs::{Configure, QueueReply};
+
+/// Like configure.lua. The intake's setting is kept, but there is no intake here: no program can ZADD.
+pub(super) fn configure(work: &mut Work<'_>, request: &Configure) -> QueueReply {
+    let record = &mut work.record;
+    if let Some(max_len) = request.max_len {
+        record.max_len = max_len.map(stored);
+    }
+    record.dead_max = request.dead_max.map(stored).or(record.dead_max);
+    record.dead_age = request.dead_age.map(millis).or(record.dead_age);
+    record.dead_bytes = request.dead_bytes.map(stored).or(record.dead_bytes);
+    record.intake = request.intake.or(record.intake);
+    // Lower caps hold at once, as far as one call may drop.
+    work.buried = true;
+    QueueReply::Configure
+}

@@ -1,0 +1,21 @@
+//! Prolong the lease of a claim; never shortens it.
+
+use crate::store::sqlite::queue::work::Work;
+use crate::store::sqlite::step::{between, micros, stored_fence as stored};
+use crate::verbs::{ExtendClaim, ExtendClaimReply, QueueReply};
+
+/// Like extend_claim.lua.
+pub(super) fn extend_claim(work: &mut Work<'_>, request: &ExtendClaim) -> rusqlite::Result<QueueReply> {
+    let receipt = stored(request.receipt);
+    let reply = match work.live(request.id.as_str())? {
+        None => ExtendClaimReply::Gone,
+        Some(live) if receipt == 0 || live.main.receipt != receipt => ExtendClaimReply::Stale,
+        Some(live) if !live.main.is_held(work.step.now) => ExtendClaimReply::Expired,
+        Some(live) => {
+            let ends = live.main.ends.max(work.step.now.saturating_add(micros(request.lease)));
+            work.step.change("UPDATE task SET ends = ?2 WHERE serial = ?1", &[&live.main.serial, &ends])?;
+            ExtendClaimReply::Extended(between(work.step.now, ends))
+        }
+    };
+    Ok(QueueReply::ExtendClaim(reply))
+}

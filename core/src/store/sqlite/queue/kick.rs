@@ -1,0 +1,91 @@
+//! Move dead tasks back to ready.
+
+use crate::store::MAX_BATCH;
+use crate::store::sqlite::queue::task::{State, Task};
+use crate::store::sqlite::queue::work::Work;
+use crate::verbs::{Kick, QueueReply};
+
+/// Like kick.lua.
+pub(super) fn kick(work: &mut Work<'_>, request: &Kick) -> rusqlite::Result<QueueReply> {
+    let mut kicked = 0;
+    match request {
+        Kick::Ids(ids) => {
+            for id in ids.iter().take(MAX_BATCH) {
+                let newest = work.step.few(
+                    "SELECT serial FROM dead WHERE queue = ?1 AND id = ?2 ORDER BY receipt DESC LIMIT 1",
+                    &[&work.record.id, &id.as_str()],
+                    |row| row.get(0),
+                )?;
+                kicked += revive(work, &newest)?;
+            }
+        }
+        Kick::Count(count) => {
+            let count = u64::from(*count).min(MAX_BATCH as u64);
+            // Again for as long as it helps: of several with one id only the oldest comes back.
+            while kicked < count {
+                let oldest = work.step.few(
+                    "SELECT serial FROM dead WHERE queue = ?1 AND NOT EXISTS
+                       (SELECT 1 FROM task WHERE task.queue = dead.queue AND task.id = dead.id)
+                     ORDER BY died, receipt LIMIT ?2",
+                    &[&work.record.id, &(count - kicked).cast_signed()],
+                    |row| row.get(0),
+                )?;
+                if oldest.is_empty() {
+                    break;
+                }
+                kicked += revive(work, &oldest)?;
+            }
+        }
+    }
+    Ok(QueueReply::Kick(kicked))
+}
+
+/// Brings dead tasks back, except those whose ids live; how many.
+fn revive(work: &mut Work<'_>, serials: &[i64]) -> rusqlite::Result<u64> {
+    let mut revived = 0;
+    for serial in serials {
+        let (mut task, body) = read(work, *serial)?;
+        if work.live(&task.id)?.is_some() {
+            continue;
+        }
+        task.version = work.next_number();
+        task.due = work.now_ms;
+        work.forget_dead(*serial, i64::try_from(body.len()).unwrap_or(i64::MAX))?;
+        work.place(&mut task)?;
+        work.insert(&task, &body)?;
+        revived += 1;
+    }
+    Ok(revived)
+}
+
+/// A dead task as it comes back: its last delivery stays settled as it was.
+fn read(work: &Work<'_>, serial: i64) -> rusqlite::Result<(Task, Box<[u8]>)> {
+    work.step
+        .connection
+        .prepare_cached(
+            "SELECT id, priority, max_attempts, first, expires, receipt, verdict, reason, body FROM dead
+             WHERE serial = ?1",
+        )?
+        .query_row([serial], |row| {
+            let task = Task {
+                serial: 0,
+                id: row.get(0)?,
+                state: State::Scheduled,
+                turn: 0,
+                ends: 0,
+                version: 0,
+                due: 0,
+                priority: row.get(1)?,
+                attempts: 0,
+                max_attempts: row.get(2)?,
+                first: row.get(3)?,
+                expires: row.get(4)?,
+                receipt: 0,
+                settled: row.get(5)?,
+                verdict: row.get(6)?,
+                replaces: false,
+                reason: row.get(7)?,
+            };
+            Ok((task, row.get_ref(8)?.as_blob()?.into()))
+        })
+}

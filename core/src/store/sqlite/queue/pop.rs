@@ -1,0 +1,27 @@
+//! Take tasks for good.
+
+use std::time::Duration;
+
+use crate::store::sqlite::queue::task::{State, verdict_number};
+use crate::store::sqlite::queue::view::record_of;
+use crate::store::sqlite::queue::work::Work;
+use crate::verbs::{Pop, QueueReply, TaskState, Verdict};
+
+/// Like pop.lua.
+pub(super) fn pop(work: &mut Work<'_>, request: Pop) -> rusqlite::Result<QueueReply> {
+    if work.record.paused {
+        return Ok(QueueReply::Pop(None));
+    }
+    let more = work.promote()?;
+    let taken = work.take(request.max, |work, mut live| {
+        live.main.spend(verdict_number(&Verdict::Ack));
+        work.record.acked += 1;
+        work.succeed(live)
+    })?;
+    work.ready = more || work.record.count(State::Ready) > 0;
+    let records = taken.into_iter().map(|(task, body)| {
+        let remaining = Duration::ZERO;
+        record_of(task, body.into(), TaskState::Claimed, remaining, None)
+    });
+    Ok(QueueReply::Pop(Some(records.collect())))
+}

@@ -1,0 +1,12 @@
+//! Drop every task; settings stay.
+
+use crate::store::sqlite::queue::work::Work;
+use crate::store::sqlite::step::fence as number;
+use crate::verbs::QueueReply;
+
+/// Like purge.lua.
+pub(super) fn purge(work: &mut Work<'_>) -> rusqlite::Result<QueueReply> {
+    let dropped = work.record.live() + work.record.dead;
+    work.record.purge(&work.step)?;
+    Ok(QueueReply::Purge(number(dropped)))
+}

@@ -1,0 +1,269 @@
+//! A queue's record: its row, with counters, settings and the counts of its tasks.
+
+use std::time::Duration;
+
+use rusqlite::{Connection, OptionalExtension, Row};
+
+use crate::store::sqlite::queue::task::State;
+use crate::store::sqlite::step::{CLEAN_UP, Step, fence as number, millis};
+use crate::store::{DEAD_AGE, DEAD_BYTES, DEAD_MAX, MAX_BATCH, META_REFRESH, META_TTL};
+use crate::verbs::Settings;
+
+/// How many of the tasks that a purge left each later call drops at most: enough to be done before as many new
+/// ones have come, few enough not to be felt.
+const PURGE_STEP: usize = 100;
+
+/// A queue's row as a verb finds it and leaves it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Record {
+    pub(super) id: i64,
+    pub(super) used: i64,
+    pub(super) counter: i64,
+    pub(super) sequence: i64,
+    pub(super) paused: bool,
+    pub(super) max_len: Option<i64>,
+    pub(super) dead_max: Option<i64>,
+    pub(super) dead_age: Option<i64>,
+    pub(super) dead_bytes: Option<i64>,
+    pub(super) intake: Option<bool>,
+    /// How many tasks are in each state.
+    counts: [i64; 4],
+    pub(super) dead: i64,
+    pub(super) dead_size: i64,
+    pub(super) enqueued: i64,
+    pub(super) acked: i64,
+    pub(super) retried: i64,
+    pub(super) died: i64,
+    /// The row to which a purge left the tasks; they are dropped a few at a time.
+    purged: i64,
+}
+
+impl Record {
+    /// The row of the queue with this key.
+    pub(super) fn find(connection: &Connection, key: &str) -> rusqlite::Result<Option<Self>> {
+        connection
+            .prepare_cached(
+                "SELECT id, used, counter, sequence, paused, max_len, dead_max, dead_age, dead_bytes, intake,
+                   scheduled, ready, claimed, parked, dead, dead_size, enqueued, acked, retried, died, purged
+                 FROM queue WHERE key = ?1",
+            )?
+            .query_row([key], Self::read)
+            .optional()
+    }
+
+    fn read(row: &Row<'_>) -> rusqlite::Result<Self> {
+        Ok(Self {
+            id: row.get(0)?,
+            used: row.get(1)?,
+            counter: row.get(2)?,
+            sequence: row.get(3)?,
+            paused: row.get(4)?,
+            max_len: row.get(5)?,
+            dead_max: row.get(6)?,
+            dead_age: row.get(7)?,
+            dead_bytes: row.get(8)?,
+            intake: row.get(9)?,
+            counts: [row.get(10)?, row.get(11)?, row.get(12)?, row.get(13)?],
+            dead: row.get(14)?,
+            dead_size: row.get(15)?,
+            enqueued: row.get(16)?,
+            acked: row.get(17)?,
+            retried: row.get(18)?,
+            died: row.get(19)?,
+            purged: row.get(20)?,
+        })
+    }
+
+    /// The queue's row, made if it has none; then a few leftovers of other queues are cleared away.
+    pub(super) fn find_or_create(step: &Step<'_>, key: &str) -> rusqlite::Result<Self> {
+        if let Some(record) = Self::find(step.connection, key)? {
+            return Ok(record);
+        }
+        clean_queues(step)?;
+        Ok(Self { id: insert(step, key)?, used: step.wall / 1_000, ..Self::default() })
+    }
+
+    /// Writes what has changed.
+    pub(super) fn save(&self, step: &Step<'_>, before: &Self) -> rusqlite::Result<()> {
+        let now = step.wall / 1_000;
+        // Once an hour, which saves most of the index updates.
+        if self.used.saturating_add(millis(META_REFRESH)) <= now {
+            step.change("UPDATE queue SET used = ?2 WHERE id = ?1", &[&self.id, &now])?;
+        }
+        if self == before {
+            return Ok(());
+        }
+        step.change(
+            "UPDATE queue SET counter = ?2, sequence = ?3, paused = ?4, max_len = ?5, dead_max = ?6,
+               dead_age = ?7, dead_bytes = ?8, intake = ?9, scheduled = ?10, ready = ?11, claimed = ?12,
+               parked = ?13, dead = ?14, dead_size = ?15, enqueued = ?16, acked = ?17, retried = ?18,
+               died = ?19, purged = ?20
+             WHERE id = ?1",
+            &[
+                &self.id,
+                &self.counter,
+                &self.sequence,
+                &self.paused,
+                &self.max_len,
+                &self.dead_max,
+                &self.dead_age,
+                &self.dead_bytes,
+                &self.intake,
+                &self.counts[0],
+                &self.counts[1],
+                &self.counts[2],
+                &self.counts[3],
+                &self.dead,
+                &self.dead_size,
+                &self.enqueued,
+                &self.acked,
+                &self.retried,
+                &self.died,
+                &self.purged,
+            ],
+        )?;
+        Ok(())
+    }
+
+    /// How many tasks are in this state.
+    pub(super) fn count(&self, state: State) -> i64 {
+        self.counts[state as usize]
+    }
+
+    /// Notes that a task came into a state.
+    pub(super) fn enter(&mut self, state: State) {
+        self.counts[state as usize] += 1;
+    }
+
+    /// Notes that a task left a state.
+    pub(super) fn leave(&mut self, state: State) {
+        self.counts[state as usize] -= 1;
+    }
+
+    /// Leaves all tasks and windows to another row and goes on without any under a new number. To delete a
+    /// million rows takes seconds, in which nobody could renew a lease.
+    pub(super) fn purge(&mut self, step: &Step<'_>) -> rusqlite::Result<()> {
+        let old = self.id;
+        let key: Box<str> = step
+            .connection
+            .prepare_cached("SELECT key FROM queue WHERE id = ?1")?
+            .query_row([old], |row| row.get(0))?;
+        retire(step, old)?;
+        let id = insert(step, &key)?;
+        *self = Self { id, counts: [0; 4], dead: 0, dead_size: 0, purged: old, ..*self };
+        step.change("UPDATE idle SET queue = ?2 WHERE queue = ?1", &[&old, &self.id])?;
+        step.change("UPDATE call SET queue = ?2 WHERE queue = ?1", &[&old, &self.id])?;
+        self.drop_purged(step, MAX_BATCH)
+    }
+
+    /// Drops some of what a purge left, if there is anything.
+    pub(super) fn clean_purged(&mut self, step: &Step<'_>) -> rusqlite::Result<()> {
+        if self.purged == 0 { Ok(()) } else { self.drop_purged(step, PURGE_STEP) }
+    }
+
+    fn drop_purged(&mut self, step: &Step<'_>, limit: usize) -> rusqlite::Result<()> {
+        if drop_rows(step, self.purged, limit)? {
+            // There may be the remains of an earlier purge.
+            self.purged = step
+                .connection
+                .prepare_cached("DELETE FROM queue WHERE id = ?1 RETURNING purged")?
+                .query_row([self.purged], |row| row.get(0))
+                .optional()?
+                .unwrap_or(0);
+        }
+        Ok(())
+    }
+
+    /// How many ids live.
+    pub(super) fn live(&self) -> i64 {
+        self.count(State::Scheduled) + self.count(State::Ready) + self.count(State::Claimed)
+    }
+
+    /// Whether no new id is accepted.
+    pub(super) fn is_full(&self) -> bool {
+        self.max_len.is_some_and(|max| self.live() >= max)
+    }
+
+    /// Dead records at most.
+    pub(super) fn dead_max(&self) -> i64 {
+        self.dead_max.unwrap_or(i64::try_from(DEAD_MAX).unwrap_or(i64::MAX))
+    }
+
+    /// How long they are kept, in milliseconds.
+    pub(super) fn dead_age(&self) -> i64 {
+        self.dead_age.unwrap_or(millis(DEAD_AGE))
+    }
+
+    /// Bytes of their bodies at most.
+    pub(super) fn dead_bytes(&self) -> i64 {
+        self.dead_bytes.unwrap_or(i64::try_from(DEAD_BYTES).unwrap_or(i64::MAX))
+    }
+
+    /// The settings in force.
+    pub(super) fn settings(&self) -> Settings {
+        Settings {
+            max_len: self.max_len.map(number),
+            dead_max: number(self.dead_max()),
+            dead_age: Duration::from_millis(number(self.dead_age())),
+            dead_bytes: number(self.dead_bytes()),
+            intake: self.intake.unwrap_or(true),
+        }
+    }
+}
+
+/// Drops the rows of queues that nobody used for a week and that hold nothing. Dead tasks count as nothing
+/// once they are over their age.
+fn clean_queues(step: &Step<'_>) -> rusqlite::Result<()> {
+    let now = step.wall / 1_000;
+    let stale: Vec<i64> = step.few(
+        "SELECT id FROM queue WHERE used <= ?1 AND scheduled + ready + claimed = 0 AND paused = 0
+           AND coalesce(max_len, dead_max, dead_age, dead_bytes, intake) IS NULL
+           AND (dead = 0 OR used <= ?2)
+         ORDER BY used LIMIT ?3",
+        &[&(now - millis(META_TTL)), &(now - millis(DEAD_AGE)), &CLEAN_UP],
+        |row| row.get(0),
+    )?;
+    for id in stale {
+        if drop_rows(step, id, MAX_BATCH)? {
+            step.change("DELETE FROM idle WHERE queue = ?1", &[&id])?;
+            step.change("DELETE FROM call WHERE queue = ?1", &[&id])?;
+            step.change("DELETE FROM queue WHERE id = ?1", &[&id])?;
+        } else {
+            retire(step, id)?;
+        }
+    }
+    Ok(())
+}
+
+/// Makes a queue's row one that has no name's key and holds nothing that counts, until clean_queues or the
+/// queue that was purged has dropped its tasks.
+fn retire(step: &Step<'_>, id: i64) -> rusqlite::Result<()> {
+    step.change(
+        "UPDATE queue SET key = char(1) || id, counter = 0, paused = 0, max_len = NULL, dead_max = NULL,
+           dead_age = NULL, dead_bytes = NULL, intake = NULL, scheduled = 0, ready = 0, claimed = 0,
+           parked = 0, dead = 0, dead_size = 0
+         WHERE id = ?1",
+        &[&id],
+    )?;
+    Ok(())
+}
+
+/// Drops tasks, dead tasks and windows of a queue, at most so many; whether it has none any more.
+fn drop_rows(step: &Step<'_>, queue: i64, limit: usize) -> rusqlite::Result<bool> {
+    let mut left = limit;
+    for table in [
+        "DELETE FROM task WHERE serial IN (SELECT serial FROM task WHERE queue = ?1 LIMIT ?2)",
+        "DELETE FROM dead WHERE serial IN (SELECT serial FROM dead WHERE queue = ?1 LIMIT ?2)",
+        "DELETE FROM throttle WHERE queue = ?1 AND id IN (SELECT id FROM throttle WHERE queue = ?1 LIMIT ?2)",
+    ] {
+        let most = i64::try_from(left).unwrap_or(i64::MAX);
+        left = left.saturating_sub(step.change(table, &[&queue, &most])?);
+    }
+    Ok(left > 0)
+}
+
+fn insert(step: &Step<'_>, key: &str) -> rusqlite::Result<i64> {
+    step.connection
+        .prepare_cached("INSERT INTO queue (key, used) VALUES (?1, ?2)")?
+        .insert((key, step.wall / 1_000))
+}

@@ -1,0 +1,24 @@
+//! Drop a task: its run, its successor and its throttle window.
+
+use crate::store::sqlite::queue::work::Work;
+use crate::store::sqlite::step::{fence as number, stored_fence as stored};
+use crate::verbs::{QueueReply, Remove, RemoveReply};
+
+/// Like remove.lua.
+pub(super) fn remove(work: &mut Work<'_>, request: &Remove) -> rusqlite::Result<QueueReply> {
+    let id = request.id.as_str();
+    let live = work.live(id)?;
+    if let (Some(live), Some(wanted)) = (&live, request.version) {
+        let version = live.successor.as_ref().unwrap_or(&live.main).version;
+        if version != stored(wanted) {
+            return Ok(QueueReply::Remove(RemoveReply::OtherVersion(number(version))));
+        }
+    }
+    work.close_window(id)?;
+    let Some(live) = live else { return Ok(QueueReply::Remove(RemoveReply::Absent)) };
+    work.delete(&live.main)?;
+    if let Some(successor) = &live.successor {
+        work.delete(successor)?;
+    }
+    Ok(QueueReply::Remove(RemoveReply::Removed))
+}

@@ -1,0 +1,73 @@
+//! Say how claims ended.
+
+use crate::store::sqlite::queue::task::{Live, verdict_number};
+use crate::store::sqlite::queue::work::Work;
+use crate::store::sqlite::step::stored_fence as stored;
+use crate::verbs::{Settle, Settled, Settlement, Verdict};
+
+/// Like settle.lua.
+pub(super) fn settle(work: &mut Work<'_>, request: &Settle) -> rusqlite::Result<Vec<Settled>> {
+    request.items.iter().map(|item| one(work, item)).collect()
+}
+
+fn one(work: &mut Work<'_>, item: &Settlement) -> rusqlite::Result<Settled> {
+    let receipt = stored(item.receipt);
+    match work.live(item.id.as_str())? {
+        // Zero stands for "none" in a task, so it is nobody's receipt.
+        Some(live) if receipt != 0 && live.main.receipt == receipt => accept(work, live, &item.verdict),
+        Some(live) if receipt != 0 && live.main.settled == receipt => {
+            let same = live.main.verdict == verdict_number(&item.verdict);
+            Ok(if same { Settled::Done { late: false, dead: false } } else { Settled::Stale })
+        }
+        live => settle_dead(work, item, live.is_some()),
+    }
+}
+
+/// The receipt is that of the delivery that is not settled yet.
+pub(super) fn accept(work: &mut Work<'_>, live: Live, verdict: &Verdict) -> rusqlite::Result<Settled> {
+    let mut live = live;
+    let late = !live.main.is_held(work.step.now);
+    let receipt = live.main.spend(verdict_number(verdict));
+    let mut dead = false;
+    match verdict {
+        Verdict::Ack => {
+            work.record.acked += 1;
+            work.succeed(live)?;
+        }
+        Verdict::Nack { delay, reason } => {
+            work.record.retried += 1;
+            if live.main.attempts >= live.main.max_attempts {
+                dead = true;
+                work.die(live, reason, receipt, false)?;
+            } else {
+                live.main.reason = reason.clone();
+                let due = work.after(*delay);
+                work.retry(live, due)?;
+            }
+        }
+        Verdict::Bury { reason } => {
+            dead = true;
+            work.die(live, reason, receipt, false)?;
+        }
+        Verdict::PutBack => {
+            live.main.attempts = live.main.attempts.saturating_sub(1);
+            let due = live.main.due;
+            work.retry(live, due)?;
+        }
+    }
+    Ok(Settled::Done { late, dead })
+}
+
+/// No live task has this receipt; perhaps a dead one.
+fn settle_dead(work: &mut Work<'_>, item: &Settlement, lives: bool) -> rusqlite::Result<Settled> {
+    let Some(grave) = work.grave(&item.id, item.receipt)? else {
+        return Ok(if lives { Settled::Stale } else { Settled::Gone });
+    };
+    if grave.by_lease && item.verdict == Verdict::Ack {
+        work.record.acked += 1;
+        work.forget_dead(grave.serial, grave.size)?;
+        return Ok(Settled::Done { late: true, dead: false });
+    }
+    let same = grave.verdict == verdict_number(&item.verdict);
+    Ok(if same { Settled::Done { late: false, dead: true } } else { Settled::Stale })
+}

@@ -1,0 +1,31 @@
+//! How many tasks there are.
+
+use std::time::Duration;
+
+use crate::store::sqlite::queue::task::State;
+use crate::store::sqlite::queue::view::Reading;
+use crate::store::sqlite::step::fence as number;
+use crate::verbs::{QueueReply, StatsReply};
+
+/// Like stats.lua. Only what is due and not promoted is counted row by row, in an index: few tasks, unless
+/// nobody has claimed for long.
+pub(super) fn stats(reading: &Reading<'_>) -> rusqlite::Result<QueueReply> {
+    let record = &reading.record;
+    let (due, ended) = (reading.count_due()?, reading.count_ended()?);
+    let ready = record.count(State::Ready) + due + ended;
+    let next_due = if ready > 0 { Some(Duration::ZERO) } else { reading.next_due()? };
+    Ok(QueueReply::Stats(Box::new(StatsReply {
+        scheduled: number(record.count(State::Scheduled) - due),
+        ready: number(ready),
+        claimed: number(record.count(State::Claimed) - ended),
+        dead: number(record.dead),
+        successors: number(record.count(State::Parked)),
+        paused: record.paused,
+        next_due,
+        enqueued: number(record.enqueued),
+        acked: number(record.acked),
+        retried: number(record.retried),
+        died: number(record.died),
+        settings: record.settings(),
+    })))
+}

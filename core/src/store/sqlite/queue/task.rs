@@ -1,0 +1,292 @@
+//! A live task's row, and the ways from one state to another that all verbs are made of.
+
+use rusqlite::Row;
+use rusqlite::types::{FromSql, FromSqlError, FromSqlResult, ToSql, ToSqlOutput, ValueRef};
+
+use crate::store::sqlite::queue::work::Work;
+use crate::verbs::Verdict;
+
+/// How many turns each priority has.
+const TURN_BITS: u32 = 45;
+/// The `verdict` of a receipt that was settled by no verdict.
+pub(super) const NO_VERDICT: i64 = 0;
+/// The `reason` of a task whose last delivery ended so.
+pub(super) const LEASE_ENDED: &str = "the lease ended";
+/// The `reason` of a dead task that was not delivered in time.
+pub(super) const EXPIRED: &str = "expired";
+
+/// Where a live task is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum State {
+    Scheduled = 0,
+    Ready = 1,
+    Claimed = 2,
+    /// A successor.
+    Parked = 3,
+}
+
+/// A row without its body.
+#[derive(Clone, Debug)]
+pub(super) struct Task {
+    pub(super) serial: i64,
+    pub(super) id: Box<str>,
+    pub(super) state: State,
+    pub(super) turn: i64,
+    pub(super) ends: i64,
+    pub(super) version: i64,
+    pub(super) due: i64,
+    pub(super) priority: u8,
+    pub(super) attempts: u32,
+    pub(super) max_attempts: u32,
+    pub(super) first: i64,
+    pub(super) expires: i64,
+    pub(super) receipt: i64,
+    pub(super) settled: i64,
+    pub(super) verdict: i64,
+    pub(super) replaces: bool,
+    pub(super) reason: Box<str>,
+}
+
+/// The tasks of an id that lives.
+pub(super) struct Live {
+    pub(super) main: Task,
+    pub(super) successor: Option<Task>,
+}
+
+/// Begins a query for tasks.
+macro_rules! select_task {
+    ($rest:literal) => {
+        concat!(
+            "SELECT serial, id, state, turn, ends, version, due, priority, attempts, max_attempts, first, ",
+            "expires, receipt, settled, verdict, replaces, reason",
+            $rest
+        )
+    };
+}
+pub(super) use select_task;
+
+/// The first column after those of a task.
+pub(super) const AFTER_TASK: usize = 17;
+
+impl Task {
+    /// Reads the columns of [`select_task`].
+    pub(super) fn read(row: &Row<'_>) -> rusqlite::Result<Self> {
+        Ok(Self {
+            serial: row.get(0)?,
+            id: row.get(1)?,
+            state: row.get(2)?,
+            turn: row.get(3)?,
+            ends: row.get(4)?,
+            version: row.get(5)?,
+            due: row.get(6)?,
+            priority: row.get(7)?,
+            attempts: row.get(8)?,
+            max_attempts: row.get(9)?,
+            first: row.get(10)?,
+            expires: row.get(11)?,
+            receipt: row.get(12)?,
+            settled: row.get(13)?,
+            verdict: row.get(14)?,
+            replaces: row.get(15)?,
+            reason: row.get(16)?,
+        })
+    }
+
+    /// Whether a worker has it now.
+    pub(super) fn is_held(&self, now: i64) -> bool {
+        self.state == State::Claimed && self.ends > now
+    }
+
+    /// Whether it may no longer be delivered.
+    pub(super) fn is_expired(&self, now_ms: i64) -> bool {
+        self.expires != 0 && self.expires <= now_ms
+    }
+
+    /// Settles its delivery; answers the receipt.
+    pub(super) fn spend(&mut self, verdict: i64) -> i64 {
+        (self.settled, self.verdict) = (self.receipt, verdict);
+        std::mem::take(&mut self.receipt)
+    }
+}
+
+impl Work<'_> {
+    /// The tasks of this id.
+    pub(super) fn live(&self, id: &str) -> rusqlite::Result<Option<Live>> {
+        let mut statement = self
+            .step
+            .connection
+            .prepare_cached(select_task!(" FROM task WHERE queue = ?1 AND id = ?2 ORDER BY parked"))?;
+        let mut rows = statement.query((self.record.id, id))?;
+        let Some(main) = rows.next()?.map(Task::read).transpose()? else { return Ok(None) };
+        let successor = rows.next()?.map(Task::read).transpose()?;
+        Ok(Some(Live { main, successor }))
+    }
+
+    /// A main task together with its successor.
+    pub(super) fn with_successor(&self, main: Task) -> rusqlite::Result<Live> {
+        if self.record.count(State::Parked) == 0 {
+            return Ok(Live { main, successor: None });
+        }
+        let successors = self.step.few(
+            select_task!(" FROM task WHERE queue = ?1 AND id = ?2 AND parked = 1"),
+            &[&self.record.id, &main.id],
+            Task::read,
+        )?;
+        Ok(Live { main, successor: successors.into_iter().next() })
+    }
+
+    /// Adds a task in its state.
+    pub(super) fn insert(&mut self, task: &Task, body: &[u8]) -> rusqlite::Result<()> {
+        self.record.enter(task.state);
+        self.step.change(
+            "INSERT INTO task (queue, id, parked, state, turn, ends, version, due, priority, attempts,
+               max_attempts, first, expires, receipt, settled, verdict, replaces, reason, body)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19)",
+            &[
+                &self.record.id,
+                &task.id,
+                &(task.state == State::Parked),
+                &task.state,
+                &task.turn,
+                &task.ends,
+                &task.version,
+                &task.due,
+                &task.priority,
+                &task.attempts,
+                &task.max_attempts,
+                &task.first,
+                &task.expires,
+                &task.receipt,
+                &task.settled,
+                &task.verdict,
+                &task.replaces,
+                &task.reason,
+                &body,
+            ],
+        )?;
+        Ok(())
+    }
+
+    /// Writes a task that was in the state `from`; not its body, nor whether it is a successor.
+    pub(super) fn update(&mut self, task: &Task, from: State) -> rusqlite::Result<()> {
+        self.record.leave(from);
+        self.record.enter(task.state);
+        self.step.change(
+            "UPDATE task SET state = ?2, turn = ?3, ends = ?4, version = ?5, due = ?6, priority = ?7,
+               attempts = ?8, max_attempts = ?9, first = ?10, expires = ?11, receipt = ?12, settled = ?13,
+               verdict = ?14, replaces = ?15, reason = ?16
+             WHERE serial = ?1",
+            &[
+                &task.serial,
+                &task.state,
+                &task.turn,
+                &task.ends,
+                &task.version,
+                &task.due,
+                &task.priority,
+                &task.attempts,
+                &task.max_attempts,
+                &task.first,
+                &task.expires,
+                &task.receipt,
+                &task.settled,
+                &task.verdict,
+                &task.replaces,
+                &task.reason,
+            ],
+        )?;
+        Ok(())
+    }
+
+    /// Drops a task and its body.
+    pub(super) fn delete(&mut self, task: &Task) -> rusqlite::Result<()> {
+        self.record.leave(task.state);
+        self.step.change("DELETE FROM task WHERE serial = ?1", &[&task.serial])?;
+        Ok(())
+    }
+
+    /// Decides where a pending task goes: in line if its due has come.
+    pub(super) fn place(&mut self, task: &mut Task) -> rusqlite::Result<()> {
+        if task.due <= self.now_ms {
+            self.record.sequence += 1;
+            task.state = State::Ready;
+            task.turn = i64::from(u8::MAX - task.priority) << TURN_BITS | self.record.sequence;
+            self.ready = true;
+        } else {
+            task.state = State::Scheduled;
+            self.earlier |= self.is_earliest(task.due)?;
+        }
+        Ok(())
+    }
+
+    /// Makes a task pending that is in the table already.
+    pub(super) fn put(&mut self, mut main: Task) -> rusqlite::Result<()> {
+        let from = main.state;
+        self.place(&mut main)?;
+        self.update(&main, from)
+    }
+
+    /// Ends the main task for good: its successor takes its place, if there is one.
+    pub(super) fn succeed(&mut self, live: Live) -> rusqlite::Result<()> {
+        let Live { main, successor } = live;
+        self.delete(&main)?;
+        let Some(mut next) = successor else { return Ok(()) };
+        self.step.change("UPDATE task SET parked = 0 WHERE serial = ?1", &[&next.serial])?;
+        (next.settled, next.verdict) = (main.settled, main.verdict);
+        (next.attempts, next.receipt, next.replaces) = (0, 0, false);
+        self.put(next)
+    }
+
+    /// Makes the main task pending again, unless its successor takes the retry's place.
+    pub(super) fn retry(&mut self, live: Live, due: i64) -> rusqlite::Result<()> {
+        if live.successor.as_ref().is_some_and(|successor| successor.replaces) {
+            return self.succeed(live);
+        }
+        let mut main = live.main;
+        main.due = due;
+        self.put(main)
+    }
+
+    /// Ends a delivery whose lease has ended: it has failed, but it is not settled by that.
+    pub(super) fn end_lease(&mut self, mut live: Live) -> rusqlite::Result<()> {
+        self.record.retried += 1;
+        if live.main.attempts >= live.main.max_attempts {
+            let receipt = live.main.receipt;
+            return self.die(live, LEASE_ENDED, receipt, true);
+        }
+        if live.successor.as_ref().is_some_and(|successor| successor.replaces) {
+            live.main.spend(NO_VERDICT);
+        }
+        live.main.reason = LEASE_ENDED.into();
+        let due = live.main.due;
+        self.retry(live, due)
+    }
+}
+
+/// A verdict as it is stored.
+pub(super) fn verdict_number(verdict: &Verdict) -> i64 {
+    match verdict {
+        Verdict::Ack => 1,
+        Verdict::Nack { .. } => 2,
+        Verdict::Bury { .. } => 3,
+        Verdict::PutBack => 4,
+    }
+}
+
+impl ToSql for State {
+    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
+        Ok(ToSqlOutput::from(*self as i64))
+    }
+}
+
+impl FromSql for State {
+    fn column_result(value: ValueRef<'_>) -> FromSqlResult<Self> {
+        Ok(match value.as_i64()? {
+            0 => Self::Scheduled,
+            1 => Self::Ready,
+            2 => Self::Claimed,
+            3 => Self::Parked,
+            other => return Err(FromSqlError::OutOfRange(other)),
+        })
+    }
+}

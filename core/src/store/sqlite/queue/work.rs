@@ -1,0 +1,109 @@
+//! One verb's work on one queue: its record, the time, and whether somebody is to be woken at the end.
+
+use std::time::Duration;
+
+use crate::store::sqlite::queue::record::Record;
+use crate::store::sqlite::step::{Step, stored_fence as stored};
+use crate::verbs::{Due, Waiter};
+
+/// When the first scheduled task of the queue ?1 is due.
+pub(super) const FIRST_DUE: &str = "SELECT min(due) FROM task WHERE queue = ?1 AND state = 0";
+/// When the first lease of the queue ?1 ends.
+pub(super) const FIRST_END: &str = "SELECT min(ends) FROM task WHERE queue = ?1 AND state = 2";
+
+/// What a verb works with.
+pub(super) struct Work<'a> {
+    pub(super) step: Step<'a>,
+    /// Written back at the end.
+    pub(super) record: Record,
+    before: Record,
+    /// Wall time in milliseconds.
+    pub(super) now_ms: i64,
+    /// Whether something became ready that nobody has been told of.
+    pub(super) ready: bool,
+    /// Whether something will be due earlier than anybody has been told.
+    pub(super) earlier: bool,
+    /// The earliest due of a scheduled task, once it was asked for.
+    earliest: Option<i64>,
+    /// Whether a task died.
+    pub(super) buried: bool,
+}
+
+impl<'a> Work<'a> {
+    /// Begins with the queue's record, which is made if there is none.
+    pub(super) fn begin(step: Step<'a>, key: &str) -> rusqlite::Result<Self> {
+        let record = Record::find_or_create(&step, key)?;
+        let now_ms = step.wall / 1_000;
+        Ok(Self {
+            step,
+            record,
+            before: record,
+            now_ms,
+            ready: false,
+            earlier: false,
+            earliest: None,
+            buried: false,
+        })
+    }
+
+    /// Ends the work: cleans up, chooses whom to wake, and writes the record.
+    pub(super) fn finish(mut self) -> rusqlite::Result<Option<Waiter>> {
+        if self.buried {
+            self.trim_dead()?;
+        }
+        let chance = self.ready || self.earlier;
+        let wake = if chance && !self.record.paused { self.choose()? } else { None };
+        self.record.clean_purged(&self.step)?;
+        self.record.save(&self.step, &self.before)?;
+        Ok(wake)
+    }
+
+    /// A new version or receipt.
+    pub(super) fn next_number(&mut self) -> i64 {
+        self.record.counter = self.record.counter.saturating_add(1).max(self.step.wall);
+        self.record.counter
+    }
+
+    /// A due time in milliseconds.
+    pub(super) fn due(&self, due: Due) -> i64 {
+        match due {
+            Due::Now => self.now_ms,
+            Due::In(delay) => self.after(delay),
+            Due::At(millis) => stored(millis),
+        }
+    }
+
+    /// The wall time so long from now, in milliseconds.
+    pub(super) fn after(&self, delay: Duration) -> i64 {
+        self.now_ms.saturating_add(millis_up(delay))
+    }
+
+    /// Notes a task that is due then; whether it is earlier than all that were scheduled before.
+    pub(super) fn is_earliest(&mut self, due: i64) -> rusqlite::Result<bool> {
+        let earliest = match self.earliest {
+            Some(earliest) => earliest,
+            None => self.first_due()?.unwrap_or(i64::MAX),
+        };
+        self.earliest = Some(earliest.min(due));
+        Ok(due < earliest)
+    }
+
+    /// When the first scheduled task is due.
+    pub(super) fn first_due(&self) -> rusqlite::Result<Option<i64>> {
+        self.first(FIRST_DUE)
+    }
+
+    /// When the first lease ends.
+    pub(super) fn first_end(&self) -> rusqlite::Result<Option<i64>> {
+        self.first(FIRST_END)
+    }
+
+    fn first(&self, sql: &str) -> rusqlite::Result<Option<i64>> {
+        self.step.connection.prepare_cached(sql)?.query_row([self.record.id], |row| row.get(0))
+    }
+}
+
+/// Whole milliseconds, and no shorter than asked for.
+fn millis_up(time: Duration) -> i64 {
+    i64::try_from(time.as_nanos().div_ceil(1_000_000)).unwrap_or(i64::MAX)
+}
