@@ -277,6 +277,21 @@ fn a_claim_that_leaves_tasks_wakes_the_next() {
 }
 
 #[test]
+fn who_gets_something_is_not_idle_and_who_gets_nothing_is_again() {
+    let queue = queue();
+    wait(&queue, 1);
+    queue.add(&["a"]);
+    queue.take("a");
+    wait(&queue, 1);
+    assert_eq!(woken(&queue), "", "chosen before, it is idle again");
+    queue.add(&["b"]);
+    assert_eq!(woken(&queue), "1");
+    queue.store.sql("INSERT INTO idle SELECT id, 9, 2, 1000000000, 0 FROM queue");
+    assert!(matches!(wait(&queue, 2), ClaimReply::Claimed(_)));
+    assert_eq!(queue.store.count("SELECT count(*) FROM idle"), 0);
+}
+
+#[test]
 fn a_settle_and_claim_wakes_for_what_it_leaves() {
     for (delay, max, expected) in [(SECOND, 1, "7"), (Duration::ZERO, 1, "7"), (Duration::ZERO, 2, "")] {
         let queue = queue();
