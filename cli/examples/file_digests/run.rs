@@ -19,6 +19,8 @@ pub const LEASE: &str = "2";
 /// A task that is still claimed so long after its worker was stopped is that worker's: a digest takes a few
 /// milliseconds.
 const SURELY_HELD: Duration = Duration::from_millis(150);
+/// So long after the kill, the other worker has done what it had in its hands; the dead one's leases last.
+const SURELY_DONE: Duration = Duration::from_millis(500);
 /// Nothing is silent for so long, unless something is broken.
 const PATIENCE: Duration = Duration::from_secs(30);
 
@@ -53,11 +55,14 @@ impl Run {
         drop(said);
 
         let mut digests = Vec::new();
-        let held = catch(stanchion, &victim, &hear, &mut digests, paths.len())?;
+        let caught = catch(stanchion, &victim, &hear, &mut digests, paths.len())?;
         let done_before = stanchion.count("acked")?;
         victim.signal(Signal::SIGKILL)?;
         let killed_at = Instant::now();
         victim.0.wait()?;
+        // Some were the other worker's, which has done them by now.
+        thread::sleep(SURELY_DONE);
+        let held = still_claimed(stanchion, &caught)?;
 
         // Ends when both have closed their output.
         while let Some(digest) = next(&hear, PATIENCE)? {
@@ -81,7 +86,7 @@ fn catch(
     hear: &Receiver<Digest>,
     digests: &mut Vec<Digest>,
     files: usize,
-) -> Outcome<BTreeSet<String>> {
+) -> Outcome<BTreeSet<(String, u64)>> {
     let mut enough = files / 4;
     while enough < files {
         while digests.len() < enough {
@@ -91,7 +96,7 @@ fn catch(
         let before = stanchion.claimed()?;
         thread::sleep(SURELY_HELD);
         let after = stanchion.claimed()?;
-        let held: BTreeSet<String> = before.intersection(&after).map(|(id, _)| id.clone()).collect();
+        let held: BTreeSet<_> = before.intersection(&after).cloned().collect();
         if !held.is_empty() {
             return Ok(held);
         }
@@ -100,6 +105,14 @@ fn catch(
         enough += files / 20;
     }
     Err("the worker had no task at hand whenever it was stopped".into())
+}
+
+/// Those of the tasks that are still claimed by whoever had them.
+fn still_claimed(stanchion: &Stanchion, caught: &BTreeSet<(String, u64)>) -> Outcome<BTreeSet<String>> {
+    let now = stanchion.claimed()?;
+    let held: BTreeSet<String> = caught.intersection(&now).map(|(id, _)| id.clone()).collect();
+    // On a machine that is very busy their leases may have ended.
+    Ok(if held.is_empty() { caught.iter().map(|(id, _)| id.clone()).collect() } else { held })
 }
 
 /// The next digest; none if the workers have ended.
