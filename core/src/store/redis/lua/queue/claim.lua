@@ -1,7 +1,7 @@
 -- Take tasks under a lease, or wait for some.
 -- keys:    the queue's; 12 call
 -- args:    1 number of the call, 2 at most so many, 3 lease ms, 4 "client seq" to register or ""
--- returns: {@GIVEN, then per task: id, packed, body, ms left} | {@EMPTY, ms until the next due or -1, rank} |
+-- returns: {@GIVEN, then per task: id, packed, body, ms left} | {@EMPTY, us until the next due or -1, rank} |
 --          {@PAUSED, rank} | {@SUPERSEDED}
 
 -- include record.lua
