@@ -164,7 +164,9 @@ impl<'a> Items<'a> {
                 }
                 ClaimReply::Claimed(tasks)
             }
-            Code::Empty => ClaimReply::Empty { next_due: self.maybe()?.map(Duration::from_micros), rank: self.rank()? },
+            Code::Empty => {
+                ClaimReply::Empty { next_due: self.maybe()?.map(Duration::from_micros), rank: self.rank()? }
+            }
             Code::Paused => ClaimReply::Paused { rank: self.rank()? },
             _ => return None,
         })
@@ -199,7 +201,6 @@ impl<'a> Items<'a> {
         let (id, number) = (TaskId::stored(self.bytes()?), self.int()?);
         let state = STATES.iter().find(|row| row.1 == number).map(|row| row.2)?;
         let task = Fields::read(self.bytes()?)?;
-        let receipt = task.number(field::RECEIPT)?;
         Some(TaskRecord {
             id,
             state,
@@ -210,7 +211,7 @@ impl<'a> Items<'a> {
             attempts: task.small(field::ATTEMPTS)?,
             max_attempts: task.small(field::MAX_ATTEMPTS)?,
             expires: task.number(field::EXPIRES)?,
-            receipt: if receipt == 0 { task.number(field::SETTLED)? } else { receipt },
+            receipt: task.number(field::RECEIPT)?,
             remaining: self.time()?,
             reason: task.text(field::REASON)?,
             died: if state == TaskState::Dead { task.number(field::DIED_AT)? } else { 0 },
