@@ -10,7 +10,7 @@
 if last > number then
   return { @SUPERSEDED }
 elseif last == number then
-  return stored_reply()
+  return stored_reply() or { @SUPERSEDED }
 end
 
 -- include wake.lua
