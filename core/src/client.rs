@@ -10,6 +10,7 @@ use crate::handle::LeaseHandle;
 use crate::held::Held;
 use crate::lease::Lease;
 use crate::lock::Lock;
+use crate::queue::{Queue, Queues};
 use crate::session::{Live, Session};
 
 /// A connection to a store, for async programs on tokio. Cheap to clone; one per process is enough.
@@ -24,6 +25,16 @@ pub struct Client {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct LockPage {
+    /// Their names, in no order. A name may be in two pages.
+    pub names: Vec<String>,
+    /// Pass this to get the next page; `None` if this was the last.
+    pub next: Option<u64>,
+}
+
+/// Some of the queues that the store knows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct QueuePage {
     /// Their names, in no order. A name may be in two pages.
     pub names: Vec<String>,
     /// Pass this to get the next page; `None` if this was the last.
@@ -53,6 +64,16 @@ impl Client {
     /// The lock with this name. No I/O; a bad name is reported when the lock is used.
     pub fn lock(&self, name: &str) -> Lock {
         Lock::new(Arc::clone(&self.session), name)
+    }
+
+    /// The queue with this name. No I/O; a bad name is reported when the queue is used.
+    pub fn queue(&self, name: &str) -> Queue {
+        Queue::new(Arc::clone(&self.session), name)
+    }
+
+    /// Several queues, to claim from in this order.
+    pub fn queues(&self, names: &[&str]) -> Queues {
+        Queues::new(&self.session, names)
     }
 
     /// Continues a lease that [`Lease::into_handle`](crate::Lease::into_handle) detached, here or in another
@@ -89,6 +110,14 @@ impl Client {
         let listing = tokio::task::spawn_blocking(move || list(&live, page));
         listing.await.map_err(|_| Error::new(ErrorKind::Internal, "the listing was interrupted"))?
     }
+
+    /// Names of queues that have tasks or settings, or had some in the last 7 days, a page at a time: `None`
+    /// first, then what the last page gave.
+    pub async fn queue_names(&self, page: Option<u64>) -> Result<QueuePage, Error> {
+        let live = Arc::clone(self.session.live()?);
+        let listing = tokio::task::spawn_blocking(move || list_queues(&live, page));
+        listing.await.map_err(|_| Error::new(ErrorKind::Internal, "the listing was interrupted"))?
+    }
 }
 
 impl fmt::Debug for Client {
@@ -121,6 +150,16 @@ pub(crate) fn list(live: &Live, page: Option<u64>) -> Result<LockPage, Error> {
         .map_err(|failure| Error::from(failure).during("locks", ""))?;
     let names = names.iter().map(|name| name.as_str().to_owned()).collect();
     Ok(LockPage { names, next: (next != 0).then_some(next) })
+}
+
+/// As [`list`], of queues.
+pub(crate) fn list_queues(live: &Live, page: Option<u64>) -> Result<QueuePage, Error> {
+    let (next, names) = live
+        .store
+        .list_queues(page.unwrap_or(0), live.give_up())
+        .map_err(|failure| Error::from(failure).during("queue_names", ""))?;
+    let names = names.iter().map(|name| name.as_str().to_owned()).collect();
+    Ok(QueuePage { names, next: (next != 0).then_some(next) })
 }
 
 /// Counts releases, and keeps the first error that is worth telling.

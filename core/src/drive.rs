@@ -79,7 +79,7 @@ pub(crate) fn drive_blocking<M: Machine>(
             Step::Wait { until, hints } => {
                 let mut turn = || host_turn.as_mut().map_or(ControlFlow::Continue(()), |turn| turn());
                 match place.filter(|_| hints) {
-                    Some(place) => match live.channel.wait(place, until, &mut turn) {
+                    Some(place) => match live.channel.wait(place, until, machine.is_exact(), &mut turn) {
                         Waited::Hinted => {
                             machine.hint();
                             ControlFlow::Continue(())
@@ -131,10 +131,11 @@ fn attended(
 
 /// A host that interrupts a wait may exit at once: what cleans up is sent now, if the store answers soon.
 fn say_goodbye<M: Machine>(live: &Live, machine: &mut M) {
-    if let Some(request) = machine.abandon()
-        && live.store.perform(&request, live.clock.now() + GOODBYE_WITHIN).is_err()
-    {
-        live.keeper.errand(request);
+    let until = live.clock.now() + GOODBYE_WITHIN;
+    while let Some(request) = machine.abandon() {
+        if live.store.perform(&request, until).is_err() {
+            live.keeper.errand(request);
+        }
     }
 }
 
@@ -155,10 +156,10 @@ struct Abandon<'a, M: Machine> {
 
 impl<M: Machine> Drop for Abandon<'_, M> {
     fn drop(&mut self) {
-        if let Some(request) = self.machine.abandon()
-            && !self.live.is_inherited()
-        {
-            self.live.keeper.errand(request);
+        while let Some(request) = self.machine.abandon() {
+            if !self.live.is_inherited() {
+                self.live.keeper.errand(request);
+            }
         }
     }
 }

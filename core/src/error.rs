@@ -126,6 +126,18 @@ impl Error {
         self
     }
 
+    /// The same error for another result of the same request; its cause is with the first.
+    pub(crate) fn again(&self) -> Self {
+        let Inner { kind, message, operation, name, .. } = &*self.0;
+        Self(Box::new(Inner {
+            kind: *kind,
+            message: message.clone(),
+            operation: *operation,
+            name: name.clone(),
+            source: None,
+        }))
+    }
+
     /// What went wrong.
     pub fn kind(&self) -> ErrorKind {
         self.0.kind

@@ -27,39 +27,39 @@ impl Lease {
 
     /// The lock's name.
     pub fn name(&self) -> &str {
-        self.held.name.as_str()
+        self.held.lock.name.as_str()
     }
 
     /// The number of this grant: larger than that of every earlier grant of the lock. Pass it along with
     /// writes, so that the resource can refuse a holder that came too late.
     pub fn fence(&self) -> Fence {
-        self.held.fence
+        self.held.lock.fence
     }
 
     /// The secret that proves the lease is ours.
     pub fn token(&self) -> &Token {
-        &self.held.token
+        &self.held.lock.token
     }
 
     /// How long the lease is surely ours from now on, without further renewal; zero if it is not.
     pub fn remaining(&self) -> Duration {
-        self.held.remaining()
+        self.held.kept.remaining()
     }
 
     /// Whether the lease is ours now. Computed from the clock at the time of the call.
     pub fn is_valid(&self) -> bool {
-        self.held.is_valid()
+        self.held.kept.is_valid()
     }
 
     /// Why the lease was lost, if it was.
     pub fn loss(&self) -> Option<LossReason> {
-        self.held.loss()
+        self.held.kept.loss()
     }
 
     /// Completes when the lease is lost or released: at the latest at its deadline.
     pub async fn lost(&self) {
-        if self.held.can_be_lost() {
-            self.held.cell.lost(&self.held.live.clock).await;
+        if self.held.kept.can_be_lost() {
+            self.held.kept.cell.lost(&self.held.kept.live.clock).await;
         }
     }
 
@@ -70,7 +70,7 @@ impl Lease {
     /// not answer, and then the lease goes on to its old deadline.
     pub async fn extend(&self, ttl: Duration) -> Result<(), Error> {
         let mut machine = self.held.extend(ttl)?;
-        let answer = drive(&self.held.live, &mut machine, None).await?;
+        let answer = drive(&self.held.kept.live, &mut machine, None).await?;
         self.held.extended(answer)
     }
 
@@ -93,7 +93,7 @@ impl Lease {
 
     pub(crate) async fn release_shared(&self, cooldown: Option<Duration>) -> Result<(), Error> {
         let mut releasing = self.held.release(cooldown)?;
-        let answer = drive(&self.held.live, &mut releasing.machine, None).await?;
+        let answer = drive(&self.held.kept.live, &mut releasing.machine, None).await?;
         releasing.judge(&answer)
     }
 

@@ -25,11 +25,16 @@
 #![deny(unsafe_code)]
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests may panic"))]
 
+mod backoff;
 pub mod blocking;
+mod body;
 mod builder;
 mod channel;
+mod claim;
+mod claim_calls;
 mod client;
 mod clock;
+mod delivery;
 mod drive;
 mod error;
 mod fork;
@@ -37,14 +42,21 @@ mod handle;
 mod held;
 mod holder;
 mod keeper;
+mod kept;
 mod lease;
 mod lease_cell;
 mod lock;
 mod memory;
 mod options;
+mod queue;
+mod queue_calls;
+mod queue_options;
 mod session;
 mod signals;
+mod slots;
+mod task;
 mod token;
+mod worker;
 
 // Open to this project's own simulator and tests. Not part of the API, not covered by semver.
 #[doc(hidden)]
@@ -60,9 +72,13 @@ pub mod verbs;
 #[doc(hidden)]
 pub mod wake;
 
+pub use body::Headers;
 pub use builder::{ClientBuilder, URL_VARIABLE};
-pub use client::{Client, LockPage};
+pub use claim::Claim;
+pub use claim_calls::Verdict;
+pub use client::{Client, LockPage, QueuePage};
 pub use clock::ManualClock;
+pub use delivery::Retry;
 pub use engine::lease::LossReason;
 pub use error::{Error, ErrorKind};
 pub use handle::LeaseHandle;
@@ -73,9 +89,17 @@ pub use options::{
     DEFAULT_LOCK_PREFIX, DEFAULT_MAX_HOLD, DEFAULT_QUEUE_PREFIX, DEFAULT_TIMEOUT, DEFAULT_TTL, DEFAULT_WAIT,
     LockOptions, MAX_TTL, MIN_TTL,
 };
+pub use queue::{Kick, Queue, Queues};
+pub use queue_calls::Rescheduled;
+pub use queue_options::{ClaimOptions, QueueSettings};
 pub use store::redis::ACL_RULE;
+pub use task::{DEFAULT_MAX_ATTEMPTS, Enqueued, MAX_PAYLOAD, Task, TaskInfo, TaskPage};
 pub use token::Token;
-pub use verbs::{Fence, HeldAs};
+pub use verbs::{
+    Fence, HeldAs, OnDuplicate, Outcome, Receipt, RemoveReply as Removed, Settings, StatsReply as QueueStats,
+    TaskState, Version,
+};
+pub use worker::{Worker, WorkerEvent, WorkerReport};
 
 /// The README's examples are tests.
 #[cfg(doctest)]

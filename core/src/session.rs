@@ -13,8 +13,9 @@ use crate::fork::{self, Generation};
 use crate::handle::LeaseHandle;
 use crate::keeper::Keeper;
 use crate::memory::Memory;
-use crate::name::{LockName, Prefixes};
+use crate::name::{LockName, Prefixes, QueueName};
 use crate::options::{LockPlan, Settings};
+use crate::slots::Slots;
 use crate::store::redis::RedisStore;
 use crate::store::sqlite::{SqliteStore, SqliteTarget};
 use crate::store::url::{Address, StoreUrl};
@@ -57,6 +58,11 @@ impl Session {
     /// Checks a name. No I/O.
     pub(crate) fn lock_name(&self, name: &str) -> Result<LockName, Error> {
         self.config.prefixes.lock_name(name)
+    }
+
+    /// Checks a name. No I/O.
+    pub(crate) fn queue_name(&self, name: &str) -> Result<QueueName, Error> {
+        self.config.prefixes.queue_name(name)
     }
 
     /// The client's life in this process; made anew in a forked child.
@@ -113,6 +119,7 @@ pub(crate) struct Live {
     pub(crate) hub: Arc<Hub>,
     pub(crate) channel: Arc<Channel>,
     pub(crate) keeper: Arc<Keeper>,
+    pub(crate) slots: Slots,
     pub(crate) settings: Settings,
     pub(crate) prefixes: Prefixes,
     memory: Memory,
@@ -135,6 +142,7 @@ impl Live {
             keeper: Keeper::new(Arc::clone(&store), clock.clone()),
             store,
             clock,
+            slots: Slots::new(hub.client()),
             hub,
             settings,
             prefixes: config.prefixes.clone(),

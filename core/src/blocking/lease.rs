@@ -5,7 +5,6 @@ use std::ops::ControlFlow;
 use std::time::Duration;
 
 use crate::blocking::go_on;
-use crate::channel::HOST_TURN;
 use crate::drive::drive_blocking;
 use crate::engine::lease::LossReason;
 use crate::error::Error;
@@ -30,33 +29,33 @@ impl Lease {
 
     /// The lock's name.
     pub fn name(&self) -> &str {
-        self.held.name.as_str()
+        self.held.lock.name.as_str()
     }
 
     /// The number of this grant: larger than that of every earlier grant of the lock. Pass it along with
     /// writes, so that the resource can refuse a holder that came too late.
     pub fn fence(&self) -> Fence {
-        self.held.fence
+        self.held.lock.fence
     }
 
     /// The secret that proves the lease is ours.
     pub fn token(&self) -> &Token {
-        &self.held.token
+        &self.held.lock.token
     }
 
     /// How long the lease is surely ours from now on, without further renewal; zero if it is not.
     pub fn remaining(&self) -> Duration {
-        self.held.remaining()
+        self.held.kept.remaining()
     }
 
     /// Whether the lease is ours now. Computed from the clock at the time of the call.
     pub fn is_valid(&self) -> bool {
-        self.held.is_valid()
+        self.held.kept.is_valid()
     }
 
     /// Why the lease was lost, if it was.
     pub fn loss(&self) -> Option<LossReason> {
-        self.held.loss()
+        self.held.kept.loss()
     }
 
     /// Waits up to `time` for the lease to be lost; true if it was. The loss is announced at the latest at
@@ -68,20 +67,7 @@ impl Lease {
     /// As [`Lease::wait_lost`]; while waiting, `host_turn` runs at least every 50 ms on this thread and may
     /// end the wait.
     pub fn wait_lost_while(&self, time: Duration, host_turn: &mut dyn FnMut() -> ControlFlow<()>) -> bool {
-        if !self.held.can_be_lost() {
-            return true;
-        }
-        let clock = &self.held.live.clock;
-        let until = clock.now() + time;
-        loop {
-            let slice_end = until.min(clock.now() + HOST_TURN);
-            if self.held.cell.wait_lost(clock, slice_end, HOST_TURN) {
-                return true;
-            }
-            if clock.now() >= until || host_turn().is_break() {
-                return false;
-            }
-        }
+        self.held.kept.wait_lost(time, host_turn)
     }
 
     /// Prolongs the lease to at least `ttl` from now; never shortens it.
@@ -91,7 +77,7 @@ impl Lease {
     /// not answer, and then the lease goes on to its old deadline.
     pub fn extend(&self, ttl: Duration) -> Result<(), Error> {
         let mut machine = self.held.extend(ttl)?;
-        let answer = drive_blocking(&self.held.live, &mut machine, None, None)?;
+        let answer = drive_blocking(&self.held.kept.live, &mut machine, None, None)?;
         self.held.extended(answer)
     }
 
@@ -114,7 +100,7 @@ impl Lease {
 
     fn release_after(self, cooldown: Option<Duration>) -> Result<(), Error> {
         let mut releasing = self.held.release(cooldown)?;
-        let answer = drive_blocking(&self.held.live, &mut releasing.machine, None, None)?;
+        let answer = drive_blocking(&self.held.kept.live, &mut releasing.machine, None, None)?;
         releasing.judge(&answer)
     }
 

@@ -13,13 +13,19 @@
 //! # }
 //! ```
 
+mod claim;
 mod client;
 mod lease;
 mod lock;
+mod queue;
+mod worker;
 
+pub use claim::Claim;
 pub use client::Client;
 pub use lease::Lease;
 pub use lock::Lock;
+pub use queue::{Queue, Queues};
+pub use worker::{Stopper, Worker};
 
 use std::ops::ControlFlow;
 

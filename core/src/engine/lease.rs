@@ -3,13 +3,11 @@
 use std::time::Duration;
 
 use crate::clock::Moment;
-use crate::engine::release::{is_forgotten, known_loss};
+use crate::engine::leased::{Extension, Leased};
 use crate::engine::{BACKOFF_FIRST, deadline};
 use crate::error::{Error, ErrorKind};
-use crate::name::LockName;
 use crate::store::{Failure, FailureKind};
-use crate::token::Token;
-use crate::verbs::{Absence, Extend, ExtendReply, Fence, Leave, Reply, Request};
+use crate::verbs::{Reply, Request};
 
 /// A lease is renewed when a third of its life has passed: two more tries fit before it ends.
 const RENEWALS_PER_TTL: u32 = 3;
@@ -20,9 +18,9 @@ const RENEWALS_PER_TTL: u32 = 3;
 pub enum LossReason {
     /// It ran out: it was not renewed, or renewals did not get through in time.
     Expired,
-    /// It was renewed for as long as `max_hold` allows.
+    /// It was renewed for as long as `max_hold` or `max_run` allows.
     MaxHold,
-    /// Another holds the lock.
+    /// Another has the lock or the task, or the task was settled.
     Taken,
     /// Somebody called `break_lease`.
     Broken,
@@ -30,6 +28,8 @@ pub enum LossReason {
     Forgotten,
     /// Another program overwrote or deleted the lock's key.
     Overwritten,
+    /// The task was removed, or its queue purged.
+    Removed,
     /// The store refused the renewal for good: a right was taken away, or the key changed its type.
     Refused,
 }
@@ -39,10 +39,11 @@ impl LossReason {
     pub fn error(self) -> Error {
         let (kind, message) = match self {
             Self::Expired => (ErrorKind::LeaseExpired, "the lease ran out"),
-            Self::MaxHold => {
-                (ErrorKind::LeaseExpired, "the lease was held for max_hold and not renewed further")
-            }
-            Self::Taken => (ErrorKind::LeaseLost, "the lease ran out and the lock was given to another"),
+            Self::MaxHold => (
+                ErrorKind::LeaseExpired,
+                "the lease was held for max_hold (a claim: max_run) and not renewed further",
+            ),
+            Self::Taken => (ErrorKind::LeaseLost, "the lease ended and what it was on was given to another"),
             Self::Broken => (ErrorKind::LeaseLost, "the lease was broken by break_lease"),
             Self::Forgotten => {
                 (ErrorKind::LeaseLost, "the store has forgotten the lease (flushed or restarted)")
@@ -50,18 +51,10 @@ impl LossReason {
             Self::Overwritten => {
                 (ErrorKind::LeaseLost, "another program overwrote or deleted the lock's key")
             }
+            Self::Removed => (ErrorKind::LeaseLost, "the task was removed, or its queue was purged"),
             Self::Refused => (ErrorKind::LeaseLost, "the store refused to renew the lease"),
         };
         Error::new(kind, message)
-    }
-
-    fn of(absence: &Absence, fence: Fence) -> Self {
-        match known_loss(absence, fence) {
-            Some(_) if is_forgotten(absence, fence) => Self::Forgotten,
-            Some(_) => Self::Broken,
-            None if absence.fence > fence => Self::Taken,
-            None => Self::Overwritten,
-        }
     }
 }
 
@@ -92,9 +85,7 @@ pub enum Need {
 /// See the module's documentation.
 #[derive(Debug)]
 pub struct LeaseState {
-    name: LockName,
-    token: Token,
-    fence: Fence,
+    leased: Leased,
     ttl: Duration,
     deadline: Moment,
     /// Until when it may be renewed; `None` if it is not renewed.
@@ -104,41 +95,27 @@ pub struct LeaseState {
     /// An extension was sent and not answered: it may have prolonged the key beyond the deadline.
     unanswered: bool,
     status: Status,
-    /// Whether another copy of the acquire may be on its way.
-    pub acquire_resent: bool,
-    foreign_share: bool,
 }
 
 /// What a new lease is made of.
 #[derive(Debug)]
 pub struct LeaseTerms {
-    /// Which lock.
-    pub name: LockName,
-    /// The secret.
-    pub token: Token,
-    /// The number.
-    pub fence: Fence,
+    /// What it is on.
+    pub leased: Leased,
     /// The ttl that renewals ask for.
     pub ttl: Duration,
     /// Until when it is surely ours.
     pub deadline: Moment,
     /// Until when it may be renewed; `None` if it is not renewed.
     pub hold_until: Option<Moment>,
-    /// Whether another copy of the acquire may be on its way.
-    pub acquire_resent: bool,
-    /// As in [`Leave`].
-    pub foreign_share: bool,
 }
 
 impl LeaseState {
     /// A lease that has just begun.
     pub fn new(terms: LeaseTerms, now: Moment) -> Self {
-        let LeaseTerms { name, token, fence, ttl, deadline, hold_until, acquire_resent, foreign_share } =
-            terms;
+        let LeaseTerms { leased, ttl, deadline, hold_until } = terms;
         Self {
-            name,
-            token,
-            fence,
+            leased,
             ttl,
             deadline,
             hold_until,
@@ -147,24 +124,12 @@ impl LeaseState {
             failures: 0,
             unanswered: false,
             status: Status::Held,
-            acquire_resent,
-            foreign_share,
         }
     }
 
-    /// Which lock.
-    pub fn name(&self) -> &LockName {
-        &self.name
-    }
-
-    /// The secret.
-    pub fn token(&self) -> &Token {
-        &self.token
-    }
-
-    /// The number of the grant.
-    pub fn fence(&self) -> Fence {
-        self.fence
+    /// What it is on.
+    pub fn leased(&self) -> &Leased {
+        &self.leased
     }
 
     /// Until when it is surely ours.
@@ -221,7 +186,7 @@ impl LeaseState {
         }
         if now >= self.deadline {
             self.status = Status::Lost(self.expiry());
-            return Need::Announce(self.unanswered.then(|| self.farewell()));
+            return Need::Announce(self.farewell_if(self.unanswered));
         }
         let (Some(limit), true) = (self.hold_until, self.renews() && now >= self.next_renewal) else {
             return Need::Nothing(self.due());
@@ -232,21 +197,22 @@ impl LeaseState {
         Need::Renew(self.extend_request(ttl))
     }
 
-    /// The request that prolongs it. If its answer does not come, the lock is given back at the deadline.
+    /// The request that prolongs it. If its answer does not come, a lock is given back at the deadline.
     pub fn extend_request(&mut self, ttl: Duration) -> Request {
         self.unanswered = true;
-        Request::Extend(Extend { name: self.name.clone(), token: self.token.clone(), ttl })
+        self.leased.extend(ttl)
     }
 
     /// Takes in the answer to an extension that was sent at `sent`. `Announce` says that it is lost now.
     pub fn extended(&mut self, now: Moment, sent: Moment, result: &Result<Reply, Failure>) -> Need {
-        let is_prolonged = matches!(result, Ok(Reply::Extend(ExtendReply::Extended(_))));
+        let extension = result.as_ref().map(|reply| self.leased.extension(reply));
+        let is_prolonged = matches!(extension, Ok(Extension::Extended(_)));
         self.unanswered &= result.is_err();
         if self.status != Status::Held {
             // Lost while the extension was on its way: what it prolonged is given back.
             let is_lost = matches!(self.status, Status::Lost(_));
             return if is_lost && is_prolonged {
-                Need::Announce(Some(self.farewell()))
+                Need::Announce(self.leased.farewell())
             } else {
                 Need::Forget
             };
@@ -254,17 +220,16 @@ impl LeaseState {
         if now >= self.deadline {
             // A late answer revives nothing; if it prolonged the key, the lock is given back.
             self.status = Status::Lost(self.expiry());
-            return Need::Announce((is_prolonged || self.unanswered).then(|| self.farewell()));
+            return Need::Announce(self.farewell_if(is_prolonged || self.unanswered));
         }
-        match result {
-            Ok(Reply::Extend(ExtendReply::Extended(left))) => {
+        match extension {
+            Ok(Extension::Extended(left)) => {
                 self.failures = 0;
-                self.deadline = self.deadline.max(deadline(sent, *left));
-                self.next_renewal = sent + (self.ttl / RENEWALS_PER_TTL).min(*left / RENEWALS_PER_TTL);
+                self.deadline = self.deadline.max(deadline(sent, left));
+                self.next_renewal = sent + (self.ttl / RENEWALS_PER_TTL).min(left / RENEWALS_PER_TTL);
                 Need::Nothing(self.due())
             }
-            Ok(Reply::Extend(ExtendReply::Gone(absence))) => self.lose(LossReason::of(absence, self.fence)),
-            Ok(_) => self.lose(LossReason::Refused),
+            Ok(Extension::Ended(reason)) => self.lose(reason),
             Err(failure) if failure.is_retryable() => {
                 let pause = BACKOFF_FIRST.saturating_mul(1 << self.failures.min(6)).min(self.ttl / 10);
                 self.failures += 1;
@@ -290,20 +255,19 @@ impl LeaseState {
         self.status = Status::Ended;
     }
 
-    /// The request that gives the lock back without asking for the truth.
-    pub fn farewell(&self) -> Request {
-        Request::Leave(Leave {
-            name: self.name.clone(),
-            token: self.token.clone(),
-            foreign_share: self.foreign_share,
-        })
+    /// The request that gives it back without asking for the truth, if there is one.
+    fn farewell_if(&self, wanted: bool) -> Option<Request> {
+        wanted.then(|| self.leased.farewell()).flatten()
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::engine::leased::LockLease;
     use crate::name::Prefixes;
+    use crate::token::Token;
+    use crate::verbs::{Absence, ExtendReply};
 
     const TTL: Duration = Duration::from_secs(30);
 
@@ -312,17 +276,14 @@ mod tests {
     }
 
     fn lease(hold_until: Option<Moment>) -> LeaseState {
-        let terms = LeaseTerms {
+        let leased = Leased::Lock(LockLease {
             name: Prefixes::parse("Lock:", "Queue:").unwrap().lock_name("a").unwrap(),
             token: Token::from_bits(7),
             fence: 100,
-            ttl: TTL,
-            deadline: deadline(at(0), TTL),
-            hold_until,
             acquire_resent: false,
             foreign_share: false,
-        };
-        LeaseState::new(terms, at(0))
+        });
+        LeaseState::new(LeaseTerms { leased, ttl: TTL, deadline: deadline(at(0), TTL), hold_until }, at(0))
     }
 
     fn extended(left: Duration) -> Result<Reply, Failure> {

@@ -3,6 +3,7 @@
 use stanchion::engine::acquire::AcquireMachine;
 use stanchion::engine::call::CallMachine;
 use stanchion::engine::lease::LeaseState;
+use stanchion::engine::leased::LockLease;
 use stanchion::internals::{Moment, Token};
 use stanchion::verbs::{Fence, Request};
 use stanchion::wake::Place;
@@ -49,7 +50,7 @@ pub enum OpKind {
 pub struct SimLease {
     pub id: u64,
     pub state: LeaseState,
-    pub token: Token,
+    pub lock: LockLease,
     /// When its owner wants to be done with it.
     pub ends: Moment,
     /// The renewal on its way: its number, when it was sent, when it is given up.

@@ -169,21 +169,20 @@ impl World<'_> {
         }
         let hold = if self.calm { 20..=50 } else { 0..=2 * ttl_ms };
         let ends = self.now + Duration::from_millis(self.rng.u64(hold));
-        let terms = LeaseTerms {
+        let lock = LockLease {
             name: self.name.clone(),
             token: token.clone(),
             fence: grant.fence,
-            ttl,
-            deadline,
-            hold_until: renews.then(|| self.now + Duration::from_millis(LONGEST_MS * 2)),
             acquire_resent: grant.resent,
             foreign_share: false,
         };
+        let hold_until = renews.then(|| self.now + Duration::from_millis(LONGEST_MS * 2));
+        let terms = LeaseTerms { leased: Leased::Lock(lock.clone()), ttl, deadline, hold_until };
         let id = self.clients[client].next_id();
         let state = LeaseState::new(terms, self.now);
         self.wake_at(client, state.due());
         self.wake_at(client, ends);
-        self.clients[client].lease = Some(SimLease { id, state, token, ends, renewal: None, renewals: 0 });
+        self.clients[client].lease = Some(SimLease { id, state, lock, ends, renewal: None, renewals: 0 });
         self.write(client)
     }
 
@@ -191,7 +190,7 @@ impl World<'_> {
     pub(super) fn write(&mut self, client: usize) -> Played {
         match &self.clients[client].lease {
             Some(lease) if self.now < lease.state.deadline() => {
-                self.checker.writes(&lease.token, lease.state.fence())
+                self.checker.writes(&lease.lock.token, lease.lock.fence)
             }
             _ => Ok(()),
         }
@@ -271,7 +270,7 @@ impl World<'_> {
             return Ok(());
         }
         lease.renewal = None;
-        let (before, token) = (lease.state.deadline(), lease.token.clone());
+        let (before, token) = (lease.state.deadline(), lease.lock.token.clone());
         if matches!(result, Ok(Reply::Extend(ExtendReply::Gone(_)))) {
             self.checker.refused(&token);
             if self.mutant == Some(Mutant::IgnoresRefusal) {

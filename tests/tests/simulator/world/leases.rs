@@ -56,7 +56,7 @@ impl World<'_> {
     pub(super) fn lost(&mut self, client: usize) -> Played {
         self.tally.losses += 1;
         if let Some(lease) = self.clients[client].lease.take() {
-            self.checker.stopped(self.now, &lease.token);
+            self.checker.stopped(self.now, &lease.lock.token);
         }
         let pause = self.between(0, 200);
         self.act_after(client, pause);
@@ -66,12 +66,14 @@ impl World<'_> {
     /// The owner is done: it releases, with or without cooldown, or just drops the lease.
     pub(super) fn end_lease(&mut self, client: usize) -> Played {
         let Some(mut lease) = self.clients[client].lease.take() else { return Ok(()) };
-        self.checker.stopped(self.now, &lease.token);
-        let (fence, deadline) = (lease.state.fence(), lease.state.deadline());
+        self.checker.stopped(self.now, &lease.lock.token);
+        let (fence, deadline) = (lease.lock.fence, lease.state.deadline());
         if !self.calm && self.rng.u32(0..8) == 0 {
-            let farewell = lease.state.farewell();
+            let farewell = lease.state.leased().farewell();
             lease.state.end();
-            self.run_errand(client, farewell);
+            if let Some(farewell) = farewell {
+                self.run_errand(client, farewell);
+            }
             let pause = self.between(0, 200);
             self.act_after(client, pause);
             return Ok(());
@@ -79,15 +81,18 @@ impl World<'_> {
         let cooldown = (!self.calm && self.rng.u32(0..8) == 0).then(|| self.between(50, LONGEST_MS));
         let request = Request::Release(Release {
             name: self.name.clone(),
-            token: lease.token.clone(),
+            token: lease.lock.token.clone(),
             cooldown,
-            acquire_resent: lease.state.acquire_resent,
-            own_fence: (lease.state.acquire_resent || self.now >= deadline).then_some(fence),
+            acquire_resent: lease.lock.acquire_resent,
+            own_fence: (lease.lock.acquire_resent || self.now >= deadline).then_some(fence),
             foreign_share: false,
         });
-        let machine = CallMachine::new(request, self.now, self.now + Duration::from_secs(3), self.dice())
-            .or_else(lease.state.farewell());
-        let kind = OpKind::Release { machine, token: lease.token, fence, deadline, first_sent: Moment::FAR };
+        let mut machine = CallMachine::new(request, self.now, self.now + Duration::from_secs(3), self.dice());
+        if let Some(farewell) = lease.state.leased().farewell() {
+            machine = machine.or_else(farewell);
+        }
+        let kind =
+            OpKind::Release { machine, token: lease.lock.token, fence, deadline, first_sent: Moment::FAR };
         self.begin(client, kind);
         self.step(client)
     }

@@ -18,6 +18,7 @@ use stanchion::ManualClock;
 use stanchion::engine::acquire::{AcquireMachine, AcquireOrder, Acquired, Grant};
 use stanchion::engine::call::CallMachine;
 use stanchion::engine::lease::{LeaseState, LeaseTerms, Need};
+use stanchion::engine::leased::{Leased, LockLease};
 use stanchion::engine::release::judge_release;
 use stanchion::engine::{Dice, Machine, Step};
 use stanchion::internals::{Clock, Moment, lock_name, store_config, token};
@@ -366,7 +367,7 @@ impl<'f> World<'f> {
             }
             Event::Kill { client } => {
                 if let Some(lease) = self.clients[client].die() {
-                    self.checker.stopped(self.now, &lease.token);
+                    self.checker.stopped(self.now, &lease.lock.token);
                 }
                 let pause = self.between(10, 1_000);
                 self.act_after(client, pause);

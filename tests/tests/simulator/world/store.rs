@@ -71,7 +71,9 @@ impl World<'_> {
             Request::Extend(extend) => &extend.token,
             Request::Release(release) => &release.token,
             Request::Leave(leave) => &leave.token,
-            Request::Resume(_) | Request::Holder(_) | Request::BreakLease(_) => return None,
+            Request::Resume(_) | Request::Holder(_) | Request::BreakLease(_) | Request::Queue(_) => {
+                return None;
+            }
         };
         let fence = self.lease_at_store(client)?;
         self.granted_to.get(&fence).filter(|holder| *holder != own.as_str()).map(|_| fence)

@@ -1,0 +1,219 @@
+//! A claimed task in the hands of its worker: what the `Claim` types of both faces wrap.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use crate::backoff::backoff;
+use crate::body::{self, Headers};
+use crate::engine::Dice;
+use crate::engine::call::{Answer, CallMachine};
+use crate::engine::claim::ClaimedOne;
+use crate::engine::lease::LeaseTerms;
+use crate::engine::leased::{Leased, TaskLease};
+use crate::engine::settle::judge_settled;
+use crate::error::{Error, ErrorKind};
+use crate::kept::Kept;
+use crate::name::QueueName;
+use crate::options::MAX_TTL;
+use crate::queue_options::ClaimPlan;
+use crate::session::Live;
+use crate::verbs::{
+    ClaimedTask, QueueReply, QueueRequest, QueueVerb, Reply, Request, Settle, Settled, Settlement, Verdict,
+};
+use crate::wake::locked;
+
+/// Longest reason of a nack or bury that is kept; the rest is cut off.
+const MAX_REASON: usize = 1_024;
+/// What a claim's task is told when nobody settled it.
+const DROPPED: &str = "dropped without a verdict";
+
+/// When a task is tried again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Retry {
+    /// After a pause that doubles with every attempt, from 1 s to 1 h, with jitter.
+    Backoff,
+    /// After this time.
+    After(Duration),
+}
+
+pub(crate) struct Delivery {
+    pub(crate) kept: Kept,
+    pub(crate) queue: QueueName,
+    pub(crate) task: ClaimedTask,
+    pub(crate) headers: Headers,
+    payload_start: usize,
+    verdict: Mutex<Progress>,
+}
+
+/// How far the settling of a claim has come.
+#[derive(Debug, Default)]
+enum Progress {
+    #[default]
+    Open,
+    /// Sent, and perhaps carried out: the operation, and whether the same one was sent by an earlier call.
+    Sent(&'static str, bool),
+    /// Carried out.
+    Settled(Verdict),
+}
+
+impl Delivery {
+    /// Puts a claim into the keeper's care.
+    pub(crate) fn start(live: &Arc<Live>, plan: &ClaimPlan, one: ClaimedOne) -> Self {
+        let ClaimedOne { queue, task, deadline } = one;
+        let lease = TaskLease { queue: queue.clone(), id: task.id.clone(), receipt: task.receipt };
+        let terms = LeaseTerms {
+            leased: Leased::Task(lease),
+            ttl: plan.lease,
+            deadline,
+            hold_until: plan.max_run.map(|max_run| live.clock.now() + max_run),
+        };
+        let (payload_start, headers) = body::decode(&task.body);
+        let kept = Kept::start(live, terms);
+        Self { kept, queue, task, headers, payload_start, verdict: Mutex::default() }
+    }
+
+    pub(crate) fn payload(&self) -> &[u8] {
+        &self.task.body[self.payload_start..]
+    }
+
+    /// The verdict of a failed attempt.
+    pub(crate) fn nack(&self, retry: Retry, reason: &str) -> Result<Verdict, Error> {
+        let delay = match retry {
+            Retry::Backoff => backoff(self.task.attempt, &mut Dice::random()),
+            Retry::After(delay) if delay <= MAX_TTL => delay,
+            Retry::After(_) => return Err(self.during("nack", Error::invalid("the delay is over 365 days"))),
+        };
+        Ok(Verdict::Nack { delay, reason: shortened(reason) })
+    }
+
+    /// The verdict on a hopeless task.
+    pub(crate) fn bury(reason: &str) -> Verdict {
+        Verdict::Bury { reason: shortened(reason) }
+    }
+
+    /// The settlement to send; `None` if this verdict was accepted before.
+    pub(crate) fn settlement(&self, verdict: &Verdict) -> Result<Option<Settlement>, Error> {
+        self.kept.live.check_generation().map_err(|error| self.during(operation(verdict), error))?;
+        let mut progress = locked(&self.verdict);
+        match &*progress {
+            Progress::Settled(before) if operation(before) == operation(verdict) => return Ok(None),
+            Progress::Settled(before) => {
+                let message = format!("the claim was settled already, by {}", operation(before));
+                return Err(self.during(operation(verdict), Error::new(ErrorKind::StaleReceipt, message)));
+            }
+            Progress::Sent(before, _) if *before == operation(verdict) => {
+                *progress = Progress::Sent(operation(verdict), true);
+            }
+            Progress::Open | Progress::Sent(..) => *progress = Progress::Sent(operation(verdict), false),
+        }
+        drop(progress);
+        // From now on the verdict counts, not the lease.
+        self.kept.end();
+        Ok(Some(Settlement {
+            id: self.task.id.clone(),
+            receipt: self.task.receipt,
+            verdict: verdict.clone(),
+        }))
+    }
+
+    /// A single settlement as a machine.
+    pub(crate) fn settle(&self, settlement: Settlement) -> CallMachine {
+        let verb = QueueVerb::Settle(Settle { items: Arc::new([settlement]) });
+        self.kept.live.call(Request::Queue(QueueRequest { queue: self.queue.clone(), verb }))
+    }
+
+    /// The verdict that was accepted, if one was.
+    pub(crate) fn accepted(&self) -> Option<Verdict> {
+        match &*locked(&self.verdict) {
+            Progress::Settled(verdict) => Some(verdict.clone()),
+            Progress::Open | Progress::Sent(..) => None,
+        }
+    }
+
+    /// Takes in the answer to [`Delivery::settle`].
+    pub(crate) fn answered(&self, verdict: &Verdict, answer: &Answer) -> Result<(), Error> {
+        match &answer.reply {
+            Reply::Queue(QueueReply::Settle(settled)) if settled.len() == 1 => {
+                self.settled(verdict, settled[0], answer.sendings > 1)
+            }
+            _ => Err(Error::new(ErrorKind::Corrupt, "the store answered another question")),
+        }
+    }
+
+    /// Takes in what became of a settlement; `resent` if its call was sent more than once.
+    pub(crate) fn settled(&self, verdict: &Verdict, settled: Settled, resent: bool) -> Result<(), Error> {
+        let mut progress = locked(&self.verdict);
+        let resent = match &*progress {
+            // Its twin, sent at the same time by a clone of the claim or in the same batch, was heard first.
+            Progress::Settled(before) if operation(before) == operation(verdict) => true,
+            Progress::Sent(_, before) => resent || *before,
+            Progress::Open | Progress::Settled(_) => resent,
+        };
+        // As far as renewals have brought it.
+        let deadline = locked(&self.kept.cell.state).deadline();
+        match judge_settled(settled, resent, self.kept.live.clock.now(), deadline) {
+            Ok(()) => {
+                *progress = Progress::Settled(verdict.clone());
+                Ok(())
+            }
+            Err(message) => {
+                Err(self.during(operation(verdict), Error::new(ErrorKind::StaleReceipt, message)))
+            }
+        }
+    }
+
+    /// What happens to a claim that is dropped unsettled: it counts as failed. One inherited by a forked
+    /// child is the parent's, and is left alone.
+    pub(crate) fn let_go(&self) {
+        let live = &self.kept.live;
+        if live.is_inherited() {
+            return live.leave_to_parent();
+        }
+        let was_open = matches!(*locked(&self.verdict), Progress::Open);
+        if self.kept.end()
+            && was_open
+            && let Ok(verdict) = self.nack(Retry::Backoff, DROPPED)
+        {
+            let items = [Settlement { id: self.task.id.clone(), receipt: self.task.receipt, verdict }];
+            let verb = QueueVerb::Settle(Settle { items: Arc::new(items) });
+            live.keeper.errand(Request::Queue(QueueRequest { queue: self.queue.clone(), verb }));
+        }
+    }
+
+    pub(crate) fn during(&self, operation: &'static str, error: Error) -> Error {
+        error.during(operation, &format!("{}/{}", self.queue.as_str(), self.task.id.as_str()))
+    }
+}
+
+impl std::fmt::Debug for Delivery {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let ClaimedTask { id, attempt, receipt, .. } = &self.task;
+        let queue = self.queue.as_str();
+        write!(f, "Claim({queue:?}, {id:?}, attempt {attempt}, receipt {receipt})")
+    }
+}
+
+impl Drop for Delivery {
+    fn drop(&mut self) {
+        self.let_go();
+    }
+}
+
+/// What a verdict is called.
+pub(crate) fn operation(verdict: &Verdict) -> &'static str {
+    match verdict {
+        Verdict::Ack => "ack",
+        Verdict::Nack { .. } => "nack",
+        Verdict::Bury { .. } => "bury",
+        Verdict::PutBack => "put_back",
+    }
+}
+
+fn shortened(reason: &str) -> Box<str> {
+    let mut end = reason.len().min(MAX_REASON);
+    while !reason.is_char_boundary(end) {
+        end -= 1;
+    }
+    reason[..end].into()
+}

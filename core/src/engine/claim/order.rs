@@ -1,0 +1,50 @@
+//! What a claim is asked for, and what it results in.
+
+use std::time::Duration;
+
+use crate::clock::Moment;
+use crate::name::QueueName;
+use crate::verbs::{CallId, ClaimedTask, Settle, Settled, Waiter};
+
+/// What is asked for.
+#[derive(Clone, Debug)]
+pub struct ClaimOrder {
+    /// Asked in this order; at least one.
+    pub queues: Vec<QueueName>,
+    /// At most so many tasks.
+    pub max: u32,
+    /// Life of each claim.
+    pub lease: Duration,
+    /// How long to wait for a task; zero only tries.
+    pub wait: Duration,
+    /// How long a try may take when the store is slow.
+    pub timeout: Duration,
+    /// Claims of the first queue to settle in the same step.
+    pub settle: Option<Settle>,
+    /// Who to hint.
+    pub waiter: Waiter,
+    /// The slot to use, with the number of its last call.
+    pub slot: CallId,
+}
+
+/// How a claim ended.
+#[derive(Debug)]
+pub struct Claimed {
+    /// The tasks; none if there were none in time. All of one queue.
+    pub tasks: Vec<ClaimedOne>,
+    /// What became of the settlements.
+    pub settled: Vec<Settled>,
+    /// Whether there were no tasks because a queue is paused.
+    pub paused: bool,
+}
+
+/// A claimed task.
+#[derive(Clone, Debug)]
+pub struct ClaimedOne {
+    /// Of which queue.
+    pub queue: QueueName,
+    /// The task.
+    pub task: ClaimedTask,
+    /// Until when it is surely ours.
+    pub deadline: Moment,
+}

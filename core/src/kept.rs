@@ -1,0 +1,150 @@
+//! A lease in the keeper's care, whatever it is on.
+
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::channel::HOST_TURN;
+use crate::engine::Dice;
+use crate::engine::call::{Answer, CallMachine};
+use crate::engine::lease::{LeaseState, LeaseTerms, LossReason, Need, Status};
+use crate::error::{Error, ErrorKind};
+use crate::lease_cell::LeaseCell;
+use crate::options::checked_ttl;
+use crate::session::Live;
+use crate::wake::locked;
+
+#[derive(Clone)]
+pub(crate) struct Kept {
+    pub(crate) live: Arc<Live>,
+    pub(crate) cell: Arc<LeaseCell>,
+    id: u64,
+}
+
+impl Kept {
+    /// Puts a lease into the keeper's care.
+    pub(crate) fn start(live: &Arc<Live>, terms: LeaseTerms) -> Self {
+        let cell = LeaseCell::new(LeaseState::new(terms, live.clock.now()));
+        let id = live.keeper.keep(&cell);
+        Self { live: Arc::clone(live), cell, id }
+    }
+
+    /// Everything that is in the keeper's care.
+    pub(crate) fn all(live: &Arc<Live>) -> impl Iterator<Item = Self> {
+        let leases = live.keeper.leases().into_iter();
+        leases.map(|(id, cell)| Self { live: Arc::clone(live), cell, id })
+    }
+
+    pub(crate) fn status(&self) -> Status {
+        locked(&self.cell.state).status(self.live.clock.now())
+    }
+
+    /// Whether waiting for the loss makes sense: a lease inherited by a forked child is not the child's.
+    pub(crate) fn can_be_lost(&self) -> bool {
+        !self.live.is_inherited()
+    }
+
+    pub(crate) fn is_valid(&self) -> bool {
+        !self.live.is_inherited() && self.status() == Status::Held
+    }
+
+    pub(crate) fn remaining(&self) -> Duration {
+        if !self.is_valid() {
+            return Duration::ZERO;
+        }
+        locked(&self.cell.state).deadline().since(self.live.clock.now())
+    }
+
+    pub(crate) fn loss(&self) -> Option<LossReason> {
+        if self.live.is_inherited() {
+            return None;
+        }
+        match self.status() {
+            Status::Lost(reason) => Some(reason),
+            Status::Held | Status::Ended => None,
+        }
+    }
+
+    /// Waits as a thread for the loss, up to `time`; true if it came. `host_turn` runs at least every 50 ms and
+    /// may end the wait.
+    pub(crate) fn wait_lost(&self, time: Duration, host_turn: &mut dyn FnMut() -> ControlFlow<()>) -> bool {
+        if !self.can_be_lost() {
+            return true;
+        }
+        let clock = &self.live.clock;
+        let until = clock.now() + time;
+        loop {
+            let slice_end = until.min(clock.now() + HOST_TURN);
+            if self.cell.wait_lost(clock, slice_end, HOST_TURN) {
+                return true;
+            }
+            if clock.now() >= until || host_turn().is_break() {
+                return false;
+            }
+        }
+    }
+
+    /// Fails if the lease is known to be gone.
+    pub(crate) fn check(&self) -> Result<(), Error> {
+        self.live.check_generation()?;
+        check_status(self.status())
+    }
+
+    /// Asks the store to prolong the lease.
+    pub(crate) fn extend(&self, ttl: Duration) -> Result<CallMachine, Error> {
+        checked_ttl("ttl", ttl)?;
+        self.check()?;
+        let mut state = locked(&self.cell.state);
+        let now = self.live.clock.now();
+        let give_up = (now + self.live.settings.timeout).min(state.deadline());
+        Ok(CallMachine::new(state.extend_request(ttl), now, give_up, Dice::random()))
+    }
+
+    /// Takes in the answer to an extension.
+    pub(crate) fn extended(&self, answer: Answer) -> Result<(), Error> {
+        let now = self.live.clock.now();
+        let need = locked(&self.cell.state).extended(now, answer.sent, &Ok(answer.reply));
+        match need {
+            Need::Nothing(_) => {
+                self.live.keeper.reconsider(self.id, &self.cell);
+                Ok(())
+            }
+            Need::Announce(farewell) => {
+                self.ended();
+                if let Some(farewell) = farewell {
+                    self.live.keeper.errand(farewell);
+                }
+                self.check()
+            }
+            Need::Renew(_) | Need::Forget => self.check(),
+        }
+    }
+
+    /// Ends it on our side; whether it had not ended before.
+    pub(crate) fn end(&self) -> bool {
+        let mut state = locked(&self.cell.state);
+        if state.status(self.live.clock.now()) == Status::Ended {
+            // Everything was done then.
+            return false;
+        }
+        state.end();
+        drop(state);
+        self.ended();
+        true
+    }
+
+    /// The keeper forgets it, and whoever waits for its end is told.
+    pub(crate) fn ended(&self) {
+        self.live.keeper.forget(self.id);
+        self.cell.announce();
+    }
+}
+
+/// Fails if the lease is known to be gone.
+pub(crate) fn check_status(status: Status) -> Result<(), Error> {
+    match status {
+        Status::Held => Ok(()),
+        Status::Lost(reason) => Err(reason.error()),
+        Status::Ended => Err(Error::new(ErrorKind::LeaseLost, "the lease has been released already")),
+    }
+}

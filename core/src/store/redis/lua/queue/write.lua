@@ -1,0 +1,110 @@
+-- Shared: stores the tasks that were touched. Needs task.lua.
+
+-- id -> what was stored
+local packed = {}
+
+-- What is stored in the hashes; `body_of` a field is read again after this. Appending by a count of one's own
+-- costs a fifth of asking Lua for the length.
+local function write_hashes()
+  local tasks, task_count, texts, text_count = {}, 0, {}, 0
+  local no_tasks, no_texts = {}, {}
+  for i = 1, touched_count do
+    local id = touched[i]
+    local main, successor, body = mains[id], successors[id], bodies[id]
+    if main then
+      packed[id] = cmsgpack.pack(main)
+      tasks[task_count + 1], tasks[task_count + 2] = id, packed[id]
+      task_count = task_count + 2
+    else
+      no_tasks[#no_tasks + 1] = id
+    end
+    if body then
+      texts[text_count + 1], texts[text_count + 2] = id, body
+      text_count = text_count + 2
+    elseif body == false then
+      no_texts[#no_texts + 1] = id
+    end
+    bodies[id] = nil
+    if successor ~= nil then
+      local parked = string.format('\1%s', id)
+      if successor then
+        tasks[task_count + 1], tasks[task_count + 2] = parked, cmsgpack.pack(successor)
+        task_count = task_count + 2
+        if bodies[parked] then
+          texts[text_count + 1], texts[text_count + 2] = parked, bodies[parked]
+          text_count = text_count + 2
+        end
+      else
+        no_tasks[#no_tasks + 1] = parked
+        no_texts[#no_texts + 1] = parked
+        successors[id] = nil
+      end
+      bodies[parked] = nil
+    end
+  end
+  for i = 1, task_count, 1000 do
+    redis.call('HSET', KEYS[3], unpack(tasks, i, math.min(i + 999, task_count)))
+  end
+  for i = 1, text_count, 1000 do
+    redis.call('HSET', KEYS[4], unpack(texts, i, math.min(i + 999, text_count)))
+  end
+  for i = 1, #no_tasks, 1000 do
+    redis.call('HDEL', KEYS[3], unpack(no_tasks, i, math.min(i + 999, #no_tasks)))
+  end
+  for i = 1, #no_texts, 1000 do
+    redis.call('HDEL', KEYS[4], unpack(no_texts, i, math.min(i + 999, #no_texts)))
+  end
+end
+
+-- What is stored in the sets, by place: 1 scheduled, 2 ready, 3 claimed. Lists are made when they are needed.
+local function write_places()
+  local to, to_count, from, from_count = {}, {}, {}, {}
+  for i = 1, touched_count do
+    local id = touched[i]
+    local was, is = stood[id], stands[id]
+    if is ~= nil then
+      if is then
+        local list, count = to[is] or {}, to_count[is] or 0
+        list[count + 1], list[count + 2] = scores[id], id
+        to[is] = list
+        to_count[is] = count + 2
+      end
+      if was and was ~= is then
+        for place = was == true and 1 or was, was == true and 3 or was do
+          local list, count = from[place] or {}, (from_count[place] or 0) + 1
+          list[count] = id
+          from[place], from_count[place] = list, count
+        end
+      end
+      stood[id], stands[id] = is, nil
+    end
+    is_touched[id] = nil
+  end
+  touched, touched_count = {}, 0
+  -- First out, then in: where it was is not always known.
+  for i = 1, from_count[1] or 0, 1000 do
+    redis.call('ZREM', KEYS[5], unpack(from[1], i, math.min(i + 999, from_count[1])))
+  end
+  for i = 1, from_count[2] or 0, 1000 do
+    redis.call('ZREM', KEYS[6], unpack(from[2], i, math.min(i + 999, from_count[2])))
+  end
+  for i = 1, from_count[3] or 0, 1000 do
+    redis.call('ZREM', KEYS[7], unpack(from[3], i, math.min(i + 999, from_count[3])))
+  end
+  for i = 1, to_count[1] or 0, 1000 do
+    redis.call('ZADD', KEYS[5], unpack(to[1], i, math.min(i + 999, to_count[1])))
+  end
+  for i = 1, to_count[2] or 0, 1000 do
+    redis.call('ZADD', KEYS[6], unpack(to[2], i, math.min(i + 999, to_count[2])))
+  end
+  for i = 1, to_count[3] or 0, 1000 do
+    redis.call('ZADD', KEYS[7], unpack(to[3], i, math.min(i + 999, to_count[3])))
+  end
+end
+
+local function write()
+  if touched_count > 0 then
+    write_hashes()
+    write_places()
+  end
+end
