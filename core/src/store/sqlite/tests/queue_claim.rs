@@ -309,6 +309,23 @@ fn a_settle_and_claim_wakes_for_what_it_leaves() {
 }
 
 #[test]
+fn a_settle_and_claim_that_gets_nothing_wakes_another_unless_it_waits_itself() {
+    for (waits, expected) in [(None, "7"), (waiter(8), "")] {
+        let queue = queue();
+        queue.add(&["a"]);
+        let receipt = queue.take("a");
+        queue.store.sql("INSERT INTO idle SELECT id, 9, 7, 1000000000, 0 FROM queue");
+        let verdict = Verdict::Nack { delay: SECOND, reason: "no".into() };
+        let settle = Settle { items: vec![Settlement { id: id("a"), receipt, verdict }].into() };
+        let claim = Claim { waiter: waits, ..queue.claim_of(1) };
+        let reply = queue.ask(QueueVerb::SettleAndClaim(settle, claim));
+        let rank = 0;
+        assert_eq!(reply, QueueReply::SettleAndClaim(vec![DONE], empty(Some(SECOND), rank)));
+        assert_eq!(woken(&queue), expected);
+    }
+}
+
+#[test]
 fn dead_waiters_are_passed_over_and_cleaned_away() {
     let queue = queue();
     wait(&queue, 1);
