@@ -8,6 +8,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests may panic")]
 
 mod locks;
+mod queues;
 mod scene;
 
 use std::env;
@@ -52,6 +53,31 @@ fn lock_schedules() {
 }
 
 #[test]
+fn queue_schedules() {
+    let Some((count, seconds, tally)) = play::<queues::Fleet>() else { return };
+    println!(
+        "{count} schedules of queues in {seconds:.1} s: {} steps at the store, {} deliveries, {} of them again, {} put \
+         back unheard or lost with their client, {} leases lost, {} calls resent, {} late settlements accepted, {} \
+         stale ones refused, {} hints: Q1 to Q10 hold",
+        tally.store_steps,
+        tally.deliveries,
+        tally.redeliveries,
+        tally.unheard,
+        tally.losses,
+        tally.resent,
+        tally.late,
+        tally.stale,
+        tally.hints
+    );
+    println!("{tally:?}");
+}
+
+#[test]
+fn every_mutant_of_queues_is_caught() {
+    catch::<queues::Fleet>(&queues::Mutant::ALL);
+}
+
+#[test]
 fn every_mutant_of_locks_is_caught() {
     catch::<locks::Fleet>(&locks::Mutant::ALL);
 }
@@ -60,6 +86,7 @@ fn every_mutant_of_locks_is_caught() {
 fn a_seed_repeats_exactly() {
     for seed in 0..50 {
         assert_repeats::<locks::Fleet>(seed);
+        assert_repeats::<queues::Fleet>(seed);
     }
 }
 
