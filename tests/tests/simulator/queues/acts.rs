@@ -32,7 +32,7 @@ impl World<'_> {
             0..45 => {
                 let queue = self.any_queue();
                 let count = self.scene.rng.usize(1..=3);
-                let tasks: Vec<NewTask> = (0..count).map(|_| self.new_task()).collect();
+                let tasks: Vec<NewTask> = (0..count).map(|_| self.new_task(queue)).collect();
                 self.enqueue(client, queue, tasks)?;
             }
             45..80 => self.claim_something(client)?,
@@ -72,7 +72,8 @@ impl World<'_> {
         self.begin(client, OpKind::Enqueue { machine, call, bodies })
     }
 
-    fn new_task(&mut self) -> NewTask {
+    fn new_task(&mut self, queue: usize) -> NewTask {
+        let id = self.scene.rng.usize(0..self.ids.len());
         let on_duplicate = match self.scene.rng.u32(0..8) {
             0..3 => OnDuplicate::Keep,
             3..5 => OnDuplicate::Replace,
@@ -86,12 +87,12 @@ impl World<'_> {
         };
         let is_debounced = matches!(on_duplicate, OnDuplicate::Debounce { .. });
         let body = if is_debounced && self.scene.rng.bool() {
-            Body(self.scene.rng.u64(0..Body::COMMON))
+            Body((queue * self.ids.len() + id) as u64)
         } else {
             self.next_body()
         };
         NewTask {
-            id: self.any_id(),
+            id: self.ids[id].clone(),
             body: body.bytes(),
             due,
             priority: self.scene.rng.u8(0..3),

@@ -151,21 +151,21 @@ impl World<'_> {
 
     /// A worker hears what became of its verdict.
     fn judge(&mut self, held: &Held, verdict: &Verdict, settled: Settled, resent: bool) -> Played {
-        let again = held.sent.as_ref().is_some_and(|sent| same_kind(sent, verdict));
+        let same_before = held.sent.iter().all(|sent| same_kind(sent, verdict));
+        let resent = same_before && (resent || !held.sent.is_empty());
         let now = self.scene.now;
-        let judged = judge_settled(settled, resent || again, now, held.state.deadline());
+        let judged = judge_settled(settled, resent, now, held.state.deadline());
         self.tally.stale += u64::from(judged.is_err());
-        self.ledger.judged(now, held.queue, held.task.receipt, verdict, judged.is_ok())
+        self.ledger.judged(now, held.queue, held.task.receipt, verdict, judged.is_ok(), resent)
     }
 
     /// No answer came: the worker tries again, mostly, and sometimes says something else.
     fn unsettled(&mut self, client: usize, mut held: Held, verdict: Verdict) {
-        if held.tries >= 2 || self.scene.once_in(4) {
+        if held.sent.len() >= 2 || self.scene.once_in(4) {
             return;
         }
-        held.tries += 1;
         held.verdict = Some(if self.scene.once_in(6) { Verdict::Ack } else { verdict.clone() });
-        held.sent = Some(verdict);
+        held.sent.push(verdict);
         held.ends = self.scene.now + self.scene.between(0, 500);
         self.scene.wake_at(client, held.ends);
         self.clients[client].tasks.push(held);

@@ -53,9 +53,8 @@ pub struct Held {
     /// When its worker is done with it, and what it says then; nothing if it dies over it.
     pub ends: Moment,
     pub verdict: Option<Verdict>,
-    /// What was sent before without an answer, and how often.
-    pub sent: Option<Verdict>,
-    pub tries: u32,
+    /// What was sent before without an answer.
+    pub sent: Vec<Verdict>,
     /// The renewal on its way: its number, when it was sent, when it is given up.
     pub renewal: Option<(u32, Moment, Moment)>,
     pub renewals: u32,

@@ -39,8 +39,7 @@ impl World<'_> {
             state: LeaseState::new(terms, now),
             ends: now + work,
             verdict: self.plan(),
-            sent: None,
-            tries: 0,
+            sent: Vec::new(),
             renewal: None,
             renewals: 0,
         };
@@ -140,7 +139,7 @@ impl World<'_> {
     fn end_work(&mut self, client: usize, held: Held) -> Played {
         match held.verdict.clone() {
             // The claim is dropped: what the session does then is an errand.
-            Some(verdict @ Verdict::Nack { .. }) if held.sent.is_none() && self.scene.once_in(3) => {
+            Some(verdict @ Verdict::Nack { .. }) if held.sent.is_empty() && self.scene.once_in(3) => {
                 self.ledger.stopped(self.scene.now, held.queue, held.task.receipt);
                 let items = [settlement(&held, &verdict)].into();
                 let request = self.queue_request(held.queue, QueueVerb::Settle(Settle { items }));

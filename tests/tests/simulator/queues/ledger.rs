@@ -6,7 +6,7 @@ use std::time::Duration;
 use stanchion::internals::Moment;
 use stanchion::name::TaskId;
 use stanchion::verbs::{
-    CallId, ClaimReply, ClaimedTask, Enqueue, EnqueueOutcome, ExtendClaimReply, OnDuplicate, Outcome,
+    CallId, Claim, ClaimReply, ClaimedTask, Enqueue, EnqueueOutcome, ExtendClaimReply, OnDuplicate, Outcome,
     QueueReply, QueueVerb, Receipt, RemoveReply, Settled, Settlement, TaskRecord, Verdict,
 };
 
@@ -48,6 +48,7 @@ struct Delivery {
     id: TaskId,
     body: Body,
     to: (usize, u32),
+    call: CallId,
     at: Moment,
     lease: Duration,
     /// When its lease ends at the store.
@@ -73,19 +74,26 @@ impl Ledger {
     pub fn performed(&mut self, step: &Performed<'_>) -> Played {
         match (step.verb, step.reply) {
             (QueueVerb::Enqueue(verb), QueueReply::Enqueue(outcomes)) => self.enqueued(step, verb, outcomes),
-            (QueueVerb::Claim(verb), QueueReply::Claim(reply)) => self.claimed(step, verb.lease, reply),
+            (QueueVerb::Claim(verb), QueueReply::Claim(reply)) => self.claimed(step, verb, reply),
             (QueueVerb::Settle(verb), QueueReply::Settle(settled)) => {
                 self.settled(step, &verb.items, settled);
                 Ok(())
             }
             (QueueVerb::SettleAndClaim(settle, claim), QueueReply::SettleAndClaim(settled, reply)) => {
                 self.settled(step, &settle.items, settled);
-                self.claimed(step, claim.lease, reply)
+                self.claimed(step, claim, reply)
             }
             (QueueVerb::ExtendClaim(verb), QueueReply::ExtendClaim(ExtendClaimReply::Extended(left))) => {
                 if let Some(delivery) = self.deliveries.get_mut(&(step.queue, verb.receipt)) {
                     delivery.ends = step.now + *left;
                 }
+                Ok(())
+            }
+            (QueueVerb::Abandon(verb), _) => {
+                // What the call took is put back.
+                let of_call = |delivery: &&mut Delivery| verb.call == Some(delivery.call);
+                let deliveries = self.deliveries.values_mut().filter(of_call);
+                deliveries.for_each(|delivery| delivery.ends = delivery.ends.min(step.now));
                 Ok(())
             }
             (QueueVerb::Pop(_), QueueReply::Pop(Some(tasks))) => self.popped(step, tasks),
@@ -137,7 +145,7 @@ impl Ledger {
         fates.filter(|fate| id.is_none_or(|id| fate.id == *id)).for_each(|fate| fate.replaced = true);
     }
 
-    fn claimed(&mut self, step: &Performed<'_>, lease: Duration, reply: &ClaimReply) -> Played {
+    fn claimed(&mut self, step: &Performed<'_>, verb: &Claim, reply: &ClaimReply) -> Played {
         let ClaimReply::Claimed(tasks) = reply else { return Ok(()) };
         for task in tasks {
             let key = (step.queue, task.receipt);
@@ -168,9 +176,10 @@ impl Ledger {
                 id: task.id.clone(),
                 body,
                 to: step.by,
+                call: verb.call,
                 at: step.now,
-                lease,
-                ends: step.now + lease,
+                lease: verb.lease,
+                ends: step.now + verb.lease,
                 settled: None,
                 heard: None,
             };
@@ -280,6 +289,7 @@ impl Ledger {
         receipt: Receipt,
         verdict: &Verdict,
         accepted: bool,
+        resent: bool,
     ) -> Played {
         let delivery = &self.deliveries[&(queue, receipt)];
         let same = |settled: &Verdict| std::mem::discriminant(settled) == std::mem::discriminant(verdict);
@@ -291,8 +301,12 @@ impl Ledger {
             (true, settled) => {
                 Err(format!("Q4: {verdict:?} of {:?} was accepted, not {settled:?}", delivery.id))
             }
-            (false, settled) if now < deadline && !is_removed && settled.as_ref().is_none_or(same) => {
+            // A copy that the network made may have settled it: that one cannot know.
+            (false, None) if now < deadline && !is_removed => {
                 Err(format!("Q4: {verdict:?} of {:?} was refused, in time", delivery.id))
+            }
+            (false, Some(settled)) if now < deadline && resent && same(settled) => {
+                Err(format!("Q4: {verdict:?} of {:?} was refused, though it was carried out", delivery.id))
             }
             (false, _) => Ok(()),
         }

@@ -87,12 +87,12 @@ impl crate::Fleet for Fleet {
     }
 }
 
-/// The body of a task: a number. Few of them are used more than once.
+/// The body of a task: a number. Each id has one that it is given more than once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Body(u64);
 
 impl Body {
-    const COMMON: u64 = 3;
+    const COMMON: u64 = (MOST_QUEUES * IDS.len()) as u64;
 
     fn is_common(self) -> bool {
         self.0 < Self::COMMON
