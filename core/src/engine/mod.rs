@@ -71,6 +71,11 @@ pub trait Machine {
     /// The channel of hints is open, or cannot be opened.
     fn listening(&mut self) {}
 
+    /// Whether the end of the present wait is a matter of less than a millisecond.
+    fn is_exact(&self) -> bool {
+        false
+    }
+
     /// The call ends here, with or without an outcome. Returns the requests that clean up after it, one at a
     /// time, which somebody else has to send.
     fn abandon(&mut self) -> Option<Request>;

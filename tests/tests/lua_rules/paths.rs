@@ -226,8 +226,8 @@ pub fn write(command: &str) -> Option<Write> {
         "SET" | "HSET" | "HSETNX" | "ZADD" | "INCR" | "HINCRBY" | "RPUSH" | "LPUSH" | "SADD" => {
             Some(Write::Adding)
         }
-        "DEL" | "UNLINK" | "PEXPIRE" | "EXPIRE" | "PERSIST" | "ZREM" | "HDEL" | "LPOP" | "RPOP"
-        | "ZPOPMIN" => Some(Write::Removing),
+        "DEL" | "UNLINK" | "PEXPIRE" | "EXPIRE" | "PERSIST" | "ZREM" | "ZREMRANGEBYSCORE" | "HDEL"
+        | "LPOP" | "RPOP" | "ZPOPMIN" => Some(Write::Removing),
         _ => None,
     }
 }

@@ -9,11 +9,33 @@ use crate::lexer::{KEYWORDS, Word, bracketed, words};
 use crate::paths::{Write, paths};
 
 /// Names a script may use without declaring them.
-const GLOBALS: [&str; 9] =
-    ["redis", "KEYS", "ARGV", "tonumber", "math", "string", "unpack", "ipairs", "type"];
+const GLOBALS: [&str; 10] =
+    ["redis", "KEYS", "ARGV", "tonumber", "math", "string", "unpack", "ipairs", "type", "cmsgpack"];
 /// Fields of the libraries that scripts may use. math.random is not: its sequence is the same every time.
-const FIELDS: [&str; 12] =
-    ["call", "pcall", "sha1hex", "floor", "ceil", "max", "min", "format", "find", "match", "gsub", "sub"];
+const FIELDS: [&str; 16] = [
+    "call",
+    "pcall",
+    "sha1hex",
+    "floor",
+    "ceil",
+    "max",
+    "min",
+    "huge",
+    "format",
+    "find",
+    "match",
+    "gsub",
+    "sub",
+    "pack",
+    "unpack",
+    "unpack_one",
+];
+/// What enqueue_task.lua makes of a task's options.
+const OPTIONS: [&str; 6] = ["due", "priority", "max_attempts", "expires", "policy", "span"];
+/// The others are the queue's. Those all get the same keys, and may have a list of arguments at the end.
+const LOCK_VERBS: [&str; 7] = ["acquire", "extend", "release", "leave", "resume", "holder", "break_lease"];
+/// The keys of a queue, with that of a call.
+const QUEUE_KEYS: usize = 12;
 
 /// What is wrong with a script; empty if nothing is.
 pub fn check(verb: &str, text: &str) -> Vec<String> {
@@ -23,11 +45,11 @@ pub fn check(verb: &str, text: &str) -> Vec<String> {
     }
     let words = words(text.strip_prefix("#!lua").unwrap_or(text));
     check_commands(&words, &mut wrong);
-    check_indexes("KEYS", &words, &mut wrong);
-    check_indexes("ARGV", &words, &mut wrong);
+    check_keys(verb, &words, &mut wrong);
+    check_arguments(verb, &words, &mut wrong);
     check_names(&words, &mut wrong);
     check_numbers(&words, &mut wrong);
-    check_codes(&words, &mut wrong);
+    check_codes(verb, &words, &mut wrong);
     if wrong.is_empty() {
         check_paths(verb, &words, &mut wrong);
     }
@@ -75,24 +97,56 @@ fn check_commands(words: &[Word], wrong: &mut Vec<String>) {
 }
 
 /// Indexes are literals, and none is left out.
-fn check_indexes(table: &str, words: &[Word], wrong: &mut Vec<String>) {
-    if used_indexes(table, words).is_none() {
-        wrong.push(format!("{table} has an index that is not a literal"));
+fn check_keys(verb: &str, words: &[Word], wrong: &mut Vec<String>) {
+    let Some(used) = used_keys(words) else {
+        wrong.push("KEYS has an index that is not a literal".into());
+        return;
+    };
+    if LOCK_VERBS.contains(&verb) && used.iter().copied().ne(1..=used.len()) {
+        wrong.push(format!("KEYS has gaps: {used:?}"));
     }
-    let used = used_indexes(table, words).unwrap_or_default();
-    if used.iter().copied().ne(1..=used.len()) {
-        wrong.push(format!("{table} has gaps: {used:?}"));
+    if used.last().is_some_and(|most| *most > QUEUE_KEYS) {
+        wrong.push(format!("KEYS[{used:?}]: there are {QUEUE_KEYS}"));
     }
 }
 
-/// The literal indexes of a table; `None` if one is no literal.
-pub fn used_indexes(table: &str, words: &[Word]) -> Option<BTreeSet<usize>> {
-    positions(words, table)
-        .map(|at| match &words[at + 1..] {
-            [open, Word::Number(number), close, ..] if open.is("[") && close.is("]") => number.parse().ok(),
-            _ => None,
-        })
-        .collect()
+/// Literal indexes have no gaps. After them the queue's verbs may have a list, gone through by `i`.
+fn check_arguments(verb: &str, words: &[Word], wrong: &mut Vec<String>) {
+    let used = used_arguments(words);
+    if used.iter().copied().ne(1..=used.len()) {
+        wrong.push(format!("ARGV has gaps: {used:?}"));
+    }
+    let others = positions(words, "ARGV").filter(|at| literal_index(words, *at).is_none());
+    for at in others {
+        let is_count = at > 0 && words[at - 1].is("#");
+        let is_listed = words.get(at + 1).is_some_and(|word| word.is("["))
+            && words.get(at + 2).is_some_and(|word| word.is("i"));
+        if LOCK_VERBS.contains(&verb) || !(is_count || is_listed) {
+            wrong.push("ARGV has an index that is not a literal".into());
+        }
+    }
+}
+
+fn literal_index(words: &[Word], at: usize) -> Option<usize> {
+    match &words[at + 1..] {
+        [open, Word::Number(number), close, ..] if open.is("[") && close.is("]") => number.parse().ok(),
+        _ => None,
+    }
+}
+
+/// The indexes of KEYS; `None` if one is no literal.
+pub fn used_keys(words: &[Word]) -> Option<BTreeSet<usize>> {
+    positions(words, "KEYS").map(|at| literal_index(words, at)).collect()
+}
+
+/// The literal indexes of ARGV.
+pub fn used_arguments(words: &[Word]) -> BTreeSet<usize> {
+    positions(words, "ARGV").filter_map(|at| literal_index(words, at)).collect()
+}
+
+/// Whether it is a verb of locks.
+pub fn is_lock_verb(verb: &str) -> bool {
+    LOCK_VERBS.contains(&verb)
 }
 
 /// Everything is declared or known. A global that is not would be nil, or an error in the middle.
@@ -112,7 +166,7 @@ fn check_names(words: &[Word], wrong: &mut Vec<String>) {
         let Word::Name(name) = word else { continue };
         let is_field = at > 0 && words[at - 1].is(".");
         let known = match is_field {
-            true => FIELDS.contains(&&**name),
+            true => FIELDS.contains(&&**name) || OPTIONS.contains(&&**name),
             false => KEYWORDS.contains(&&**name) || GLOBALS.contains(&&**name) || declared.contains(&**name),
         };
         if !known {
@@ -154,9 +208,11 @@ fn check_numbers(words: &[Word], wrong: &mut Vec<String>) {
 }
 
 /// Every reply begins with a code that the Rust side knows.
-fn check_codes(words: &[Word], wrong: &mut Vec<String>) {
+fn check_codes(verb: &str, words: &[Word], wrong: &mut Vec<String>) {
     for at in positions(words, "return") {
-        if let Some(Word::Number(number)) = words.get(at + 1) {
+        if let Some(Word::Number(number)) = words.get(at + 1)
+            && LOCK_VERBS.contains(&verb)
+        {
             // The code alone.
             if number.parse().ok().and_then(Code::from_number).is_none() {
                 wrong.push(format!("a reply is {number}, which is no code"));
@@ -186,10 +242,13 @@ fn check_codes(words: &[Word], wrong: &mut Vec<String>) {
 /// server.
 fn check_paths(verb: &str, words: &[Word], wrong: &mut Vec<String>) {
     let allowed = match verb {
-        "acquire" | "resume" => Some(Write::Adding),
-        "release" | "leave" | "extend" | "break_lease" => Some(Write::Removing),
+        "acquire" | "resume" | "enqueue" | "kick" => Some(Write::Adding),
+        "release" | "leave" | "extend" | "break_lease" | "claim" | "settle" | "settle_and_claim"
+        | "extend_claim" | "abandon" | "pop" | "remove" | "reschedule" | "purge" => Some(Write::Removing),
         _ => None,
     };
+    // They set what is asked for, and take away what is not.
+    let either = matches!(verb, "pause" | "configure");
     for path in paths(words) {
         if path.times > 1 {
             wrong.push("TIME twice on one path: the two may differ".into());
@@ -199,7 +258,7 @@ fn check_paths(verb: &str, words: &[Word], wrong: &mut Vec<String>) {
                 "a command after PUBLISH: where it is denied, that would be skipped or seen early".into(),
             );
         }
-        if let Some(write) = path.first_write.filter(|write| Some(*write) != allowed) {
+        if let Some(write) = path.first_write.filter(|write| Some(*write) != allowed && !either) {
             wrong.push(format!("a path of {verb} begins with a write that is {write:?}"));
         }
     }
@@ -212,7 +271,7 @@ fn positions<'a>(words: &'a [Word], name: &'a str) -> impl Iterator<Item = usize
 
 #[test]
 fn every_script_keeps_every_rule() {
-    assert_eq!(SCRIPTS.all().len(), 7);
+    assert_eq!(SCRIPTS.all().len(), 24);
     for (verb, script) in SCRIPTS.all() {
         let wrong = check(verb, &script.text);
         assert!(wrong.is_empty(), "{verb}: {wrong:#?}");

@@ -2,23 +2,47 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use stanchion::store::redis::script::SCRIPTS;
+use stanchion::store::redis::script::{Code, SCRIPTS};
 
 use crate::lexer::words;
-use crate::rules::used_indexes;
+use crate::rules::{is_lock_verb, used_arguments, used_keys};
 
 /// Files with what several verbs share.
-const SHARED: [&str; 3] = ["absence", "end_token", "hand_off"];
+const SHARED: [&str; 22] = [
+    "absence",
+    "call",
+    "check",
+    "claim_tasks",
+    "die",
+    "due",
+    "end_delivery",
+    "end_token",
+    "enqueue_task",
+    "hand_off",
+    "intake",
+    "promote",
+    "record",
+    "settings",
+    "settle_tasks",
+    "take",
+    "take_in",
+    "task",
+    "tell",
+    "tell_many",
+    "wake",
+    "write",
+];
 
 fn sources() -> BTreeMap<String, String> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../core/src/store/redis/lua");
-    let read = |entry: std::io::Result<fs::DirEntry>| {
-        let path = entry.unwrap().path();
+    let entries = fs::read_dir(&folder).unwrap().chain(fs::read_dir(folder.join("queue")).unwrap());
+    let paths = entries.map(|entry| entry.unwrap().path()).filter(|path| path.is_file());
+    let read = |path: PathBuf| {
         (path.file_stem().unwrap().to_str().unwrap().to_owned(), fs::read_to_string(&path).unwrap())
     };
-    fs::read_dir(folder).unwrap().map(read).collect()
+    paths.map(read).collect()
 }
 
 /// The header: its comment lines, with continued ones joined.
@@ -72,10 +96,15 @@ fn every_verb_lists_its_keys_arguments_and_replies() {
     for (verb, script) in SCRIPTS.all() {
         let header = header(&sources[verb]);
         let words = words(&script.text);
-        let used = |table| used_indexes(table, &words).unwrap().len();
-        assert_eq!(numbered(field(&header, "keys:")), used("KEYS"), "{verb}: keys");
+        let (keys, used) = (field(&header, "keys:"), used_keys(&words).unwrap());
+        if is_lock_verb(verb) {
+            assert_eq!(numbered(keys), used.len(), "{verb}: keys");
+        } else {
+            assert!(keys.starts_with("the queue's"), "{verb}: {keys}");
+            assert_eq!(keys.contains("12 call"), used.contains(&12), "{verb}: {keys}");
+        }
         let arguments = field(&header, "args:");
-        assert_eq!(numbered(arguments), used("ARGV"), "{verb}: {arguments}");
+        assert_eq!(numbered(arguments), used_arguments(&words).len(), "{verb}: {arguments}");
         assert!(field(&header, "returns:").starts_with("{@"), "{verb}: returns");
     }
 }
@@ -104,10 +133,10 @@ fn every_code_is_in_the_header() {
     }
 }
 
-/// The names of codes at the beginning of replies.
+/// The names of codes.
 fn codes(code: &str) -> Vec<String> {
-    let replies = code.split("return ").skip(1);
-    replies.flat_map(|reply| names(reply.split([',', '}', '\n']).next().unwrap_or_default())).collect()
+    let is_code = |name: &String| Code::ALL.iter().any(|(code, _)| code == name);
+    names(code).into_iter().filter(is_code).collect()
 }
 
 /// What begins with `@`.

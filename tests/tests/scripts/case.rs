@@ -11,10 +11,11 @@ use stanchion::store::url::{Address, StoreUrl};
 use stanchion::store::{Failure, Store};
 use stanchion::verbs::{
     Absence, Acquire, AcquireReply, BreakLease, ClientId, Digest, Extend, ExtendReply, Holder, Leave,
-    Obstacle, Release, ReleaseReply, Reply, Request, Resume, ResumeReply, Waiter,
+    Obstacle, QueueVerb, Release, ReleaseReply, Reply, Request, Resume, ResumeReply, Waiter,
 };
 use stanchion_tests::shared;
 
+use crate::queue_case;
 use crate::state::{Context, State};
 
 /// The ttl that acquires ask for.
@@ -68,10 +69,13 @@ impl Bench {
         reply
     }
 
-    /// Puts this bench's client into an acquire that waits.
+    /// Puts this bench's client into a request that names one.
     fn addressed(&self, mut request: Request) -> Request {
         if let Request::Acquire(Acquire { waiter: Some(waiter), .. }) = &mut request {
             waiter.client = ClientId(self.context.client);
+        }
+        if let Request::Queue(request) = &mut request {
+            queue_case::address(&mut request.verb, ClientId(self.context.client));
         }
         request
     }
@@ -181,7 +185,8 @@ impl Case {
         assert_eq!(hints, self.hints, "hints");
         let differences = self.after.expect("a case has a state after").differences(&real, &context);
         assert!(differences.is_empty(), "{differences}{context:?}");
-        for (key, (_, ttl)) in &real.0 {
+        // Live tasks stay for ever, so a queue's tables tell the life of each key.
+        for (key, (_, ttl)) in real.0.iter().filter(|(key, _)| !key.starts_with("q:")) {
             let before = self.given.0.get(key).map(|(_, ttl)| *ttl);
             assert!(ttl.is_some() || before == Some(None), "{key} never expires");
         }
@@ -202,6 +207,12 @@ macro_rules! calls {
 }
 
 calls!(Acquire Extend Release Leave Resume Holder BreakLease);
+
+impl From<QueueVerb> for Call {
+    fn from(verb: QueueVerb) -> Self {
+        Self(queue_case::request(verb))
+    }
+}
 
 /// A try of token `number`.
 pub fn acquire(number: u128) -> Acquire {
@@ -291,6 +302,7 @@ pub fn describe(reply: &Reply) -> String {
         ),
         Reply::BreakLease(true) => "broken".into(),
         Reply::BreakLease(false) => "free".into(),
+        Reply::Queue(reply) => queue_case::describe(reply),
     }
 }
 

@@ -11,7 +11,7 @@ use crate::state::{State, WEEK, WINDOW, nothing};
 const META: &str = "fence 100, born 50, owner x, since 1, fresh_until {then+1000000}, wait_until {then+2400}";
 const LINE: [(u128, &str); 1] = [(2, "900")];
 
-fn bench(server: &RedisServer, state: &State) -> Bench {
+pub fn bench(server: &RedisServer, state: &State) -> Bench {
     server.config_set("maxmemory", "0");
     server.cli(&["FLUSHALL"]);
     // A script the server does not know yet would take memory itself.
@@ -31,7 +31,7 @@ fn waited_for(value: &str) -> State {
 }
 
 /// A server of its own, since a full server disturbs everybody. Evicts nothing, as is the default.
-fn server() -> RedisServer {
+pub fn server() -> RedisServer {
     RedisServer::builder().arg("--maxmemory-policy", "noeviction").start()
 }
 

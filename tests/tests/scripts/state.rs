@@ -11,6 +11,9 @@ use std::fmt::Write;
 use redis::Connection;
 use stanchion::internals::{lock_name, token};
 
+use crate::packed::{packed, readable};
+use crate::queue_state::{real_key, shown_key};
+
 /// The script constants, as a reader of the tables needs them.
 pub const WEEK: u64 = 7 * 24 * 3_600_000;
 pub const LINE_TTL: u64 = 60_000;
@@ -95,16 +98,20 @@ impl State {
 
     /// Writes it to an empty database.
     pub fn set_up(&self, raw: &mut Connection, context: &Context) {
-        for (key, (content, ttl)) in &self.0 {
+        for (name, (content, ttl)) in &self.0 {
+            let key = &real_key(name, context.client);
             let fill = |text: &str| context.fill(text);
             match content {
-                Content::Text(text) => redis::cmd("SET").arg(key).arg(fill(text)).exec(raw),
+                Content::Text(text) => {
+                    redis::cmd("SET").arg(key).arg(packed(name, "", &fill(text))).exec(raw)
+                }
                 Content::List => redis::cmd("RPUSH").arg(key).arg("x").exec(raw),
                 Content::Hash(fields) => {
                     let mut command = redis::cmd("HSET");
                     command.arg(key);
-                    for (name, value) in fields {
-                        command.arg(name).arg(fill(value));
+                    for (field, value) in fields {
+                        let field = fill(field);
+                        command.arg(field.replace('+', "\u{1}")).arg(packed(name, &field, &fill(value)));
                     }
                     command.exec(raw)
                 }
@@ -112,7 +119,7 @@ impl State {
                     let mut command = redis::cmd("ZADD");
                     command.arg(key);
                     for (member, score) in members {
-                        command.arg(fill(score)).arg(member);
+                        command.arg(fill(score)).arg(fill(member));
                     }
                     command.exec(raw)
                 }
@@ -129,17 +136,34 @@ impl State {
         let keys: Vec<String> = redis::cmd("KEYS").arg("*").query(raw).unwrap();
         let read = |key: String| {
             let kind: String = redis::cmd("TYPE").arg(&key).query(raw).unwrap();
+            let name = shown_key(&key);
             let content = match &*kind {
-                "string" => Content::Text(redis::cmd("GET").arg(&key).query(raw).unwrap()),
-                "hash" => Content::Hash(redis::cmd("HGETALL").arg(&key).query(raw).unwrap()),
+                "string" => {
+                    let value: Vec<u8> = redis::cmd("GET").arg(&key).query(raw).unwrap();
+                    Content::Text(readable(&name, "", &value))
+                }
+                "hash" => {
+                    let fields: BTreeMap<Vec<u8>, Vec<u8>> =
+                        redis::cmd("HGETALL").arg(&key).query(raw).unwrap();
+                    let shown = |(field, value): (Vec<u8>, Vec<u8>)| {
+                        let field = String::from_utf8_lossy(&field).replace('\u{1}', "+");
+                        let value = readable(&name, &field, &value);
+                        (field, value)
+                    };
+                    Content::Hash(fields.into_iter().map(shown).collect())
+                }
                 "zset" => {
-                    let members = redis::cmd("ZRANGE").arg(&key).arg(0).arg(-1).arg("WITHSCORES").query(raw);
-                    Content::Zset(members.unwrap())
+                    let members: Vec<(Vec<u8>, String)> =
+                        redis::cmd("ZRANGE").arg(&key).arg(0).arg(-1).arg("WITHSCORES").query(raw).unwrap();
+                    let shown = |(member, score): (Vec<u8>, String)| {
+                        (String::from_utf8_lossy(&member).into_owned(), score)
+                    };
+                    Content::Zset(members.into_iter().map(shown).collect())
                 }
                 _ => Content::List,
             };
             let ttl: i64 = redis::cmd("PTTL").arg(&key).query(raw).unwrap();
-            (key, (content, u64::try_from(ttl).ok()))
+            (name, (content, u64::try_from(ttl).ok()))
         };
         Self(keys.into_iter().map(read).collect())
     }
@@ -175,17 +199,19 @@ fn content_matches(expected: &Content, found: &Content, context: &Context) -> bo
     match (expected, found) {
         (Content::Text(expected), Content::Text(found)) => context.matches(expected, found),
         (Content::Hash(expected), Content::Hash(found)) => {
-            expected.len() == found.len()
-                && expected
+            let is_there = |(name, value): (&String, &String)| {
+                found
                     .iter()
-                    .all(|(name, value)| found.get(name).is_some_and(|found| context.matches(value, found)))
+                    .any(|(field, found)| context.matches(name, field) && context.matches(value, found))
+            };
+            expected.len() == found.len() && expected.iter().all(is_there)
         }
+        // The scores tell the order.
         (Content::Zset(expected), Content::Zset(found)) => {
-            expected.len() == found.len()
-                && expected
-                    .iter()
-                    .zip(found)
-                    .all(|(expected, found)| expected.0 == found.0 && context.matches(&expected.1, &found.1))
+            let is_there = |(name, score): &(String, String)| {
+                found.iter().any(|found| context.matches(name, &found.0) && context.matches(score, &found.1))
+            };
+            expected.len() == found.len() && expected.iter().all(is_there)
         }
         (Content::List, Content::List) => true,
         _ => false,

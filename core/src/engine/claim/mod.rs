@@ -47,6 +47,8 @@ pub struct ClaimMachine {
     /// The queue to ask next, and the earliest time that the ones asked in this round gave.
     at: usize,
     round_until: Option<Moment>,
+    /// Whether `round_until` is when something becomes due, not just a pause.
+    exact: bool,
     next_at: Moment,
     hinted: bool,
     can_register: bool,
@@ -106,6 +108,7 @@ impl ClaimMachine {
             in_flight: false,
             at: 0,
             round_until: None,
+            exact: false,
             next_at: now,
             hinted: false,
             can_register: listening,
@@ -250,8 +253,12 @@ impl ClaimMachine {
     fn found_nothing(&mut self, now: Moment, next_due: Option<Moment>, rank: u32) {
         let most = POLL_FIRST.saturating_mul(rank.saturating_add(1)).min(POLL_MOST);
         let pause = self.dice.between(most - most / POLL_JITTER, most);
-        let until = next_due.unwrap_or(now + pause).min(now + pause);
-        self.round_until = Some(self.round_until.map_or(until, |known| known.min(until)));
+        let due = next_due.filter(|due| *due < now + pause);
+        let until = due.unwrap_or(now + pause);
+        if self.round_until.is_none_or(|known| until < known) {
+            self.round_until = Some(until);
+            self.exact = due.is_some();
+        }
         self.next_at = now;
         self.at += 1;
         if self.at < self.order.queues.len() {
@@ -459,6 +466,10 @@ impl Machine for ClaimMachine {
     fn listening(&mut self) {
         self.wants_channel = false;
         self.can_register = true;
+    }
+
+    fn is_exact(&self) -> bool {
+        self.exact
     }
 
     fn abandon(&mut self) -> Option<Request> {

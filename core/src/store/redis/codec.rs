@@ -5,8 +5,9 @@ use std::time::Duration;
 use redis::{Cmd, Value};
 
 use crate::error::ErrorKind;
+use crate::store::redis::code::{Code, HELD_AS};
 use crate::store::redis::keys::LockKeys;
-use crate::store::redis::script::{Code, HELD_AS, SCRIPTS, Script};
+use crate::store::redis::script::{SCRIPTS, Script, Verb};
 use crate::store::{Failure, FailureKind};
 use crate::verbs::{
     Absence, Acquire, AcquireReply, BreakLease, Digest, Extend, ExtendReply, Holder, HolderReply, Leave,
@@ -15,33 +16,42 @@ use crate::verbs::{
 
 mod queue;
 
+/// Room that a command has from the start: growing in steps costs more than everything else in encoding.
+/// One that needs more grows.
+const MOST_ARGUMENTS: usize = 16;
+const MOST_KEYS: usize = 5;
+/// What a command has besides its script and the lock's name.
+const ROOM_BESIDES: usize = 512;
+
 /// The script of a request's verb.
 pub(crate) fn script(request: &Request) -> &'static Script {
     match request {
-        Request::Acquire(_) => &SCRIPTS.acquire,
-        Request::Extend(_) => &SCRIPTS.extend,
-        Request::Release(_) => &SCRIPTS.release,
-        Request::Leave(_) => &SCRIPTS.leave,
-        Request::Resume(_) => &SCRIPTS.resume,
-        Request::Holder(_) => &SCRIPTS.holder,
-        Request::BreakLease(_) => &SCRIPTS.break_lease,
+        Request::Acquire(_) => &SCRIPTS[Verb::Acquire],
+        Request::Extend(_) => &SCRIPTS[Verb::Extend],
+        Request::Release(_) => &SCRIPTS[Verb::Release],
+        Request::Leave(_) => &SCRIPTS[Verb::Leave],
+        Request::Resume(_) => &SCRIPTS[Verb::Resume],
+        Request::Holder(_) => &SCRIPTS[Verb::Holder],
+        Request::BreakLease(_) => &SCRIPTS[Verb::BreakLease],
         Request::Queue(request) => queue::script(&request.verb),
     }
 }
 
 /// The command that performs a request whose script the server knows.
 pub(crate) fn encode(request: &Request) -> Cmd {
-    let mut command = redis::cmd("EVALSHA");
-    command.arg(&script(request).sha);
-    encode_arguments(&mut command, request);
-    command
+    evaluation("EVALSHA", &script(request).sha, request)
 }
 
 /// The command that performs a request and teaches the server its script, in one step: a server that
 /// forgets scripts again and again cannot come between.
 pub(crate) fn encode_with_text(request: &Request) -> Cmd {
-    let mut command = redis::cmd("EVAL");
-    command.arg(&script(request).text);
+    evaluation("EVAL", &script(request).text, request)
+}
+
+fn evaluation(verb: &str, script: &str, request: &Request) -> Cmd {
+    let room = script.len() + MOST_KEYS * request.name().len() + ROOM_BESIDES;
+    let mut command = Cmd::with_capacity(MOST_ARGUMENTS, room);
+    command.arg(verb).arg(script);
     encode_arguments(&mut command, request);
     command
 }
@@ -100,11 +110,14 @@ fn encode_acquire(command: &mut Cmd, keys: &LockKeys<'_>, acquire: &Acquire) {
 }
 
 fn encode_release(command: &mut Cmd, keys: &LockKeys<'_>, release: &Release) {
-    let ended = keys.ended(&release.token);
-    command.arg(5).arg(keys.lock).arg(&keys.meta).arg(&keys.line).arg(&keys.waiters).arg(ended);
-    command.arg(release.token.as_str());
-    // Each argument costs the server time; the common case has none of these.
     let Release { cooldown, acquire_resent, own_fence, foreign_share, .. } = release;
+    // Each key and argument costs the server time; the common case has none of the optional ones.
+    command.arg(4 + u8::from(*acquire_resent));
+    command.arg(keys.lock).arg(&keys.meta).arg(&keys.line).arg(&keys.waiters);
+    if *acquire_resent {
+        command.arg(keys.ended(&release.token));
+    }
+    command.arg(release.token.as_str());
     if cooldown.is_some() || *acquire_resent || own_fence.is_some() || *foreign_share {
         command.arg(cooldown.map_or(0, millis)).arg(u8::from(*acquire_resent)).arg(u8::from(*foreign_share));
         command.arg(own_fence.map_or_else(String::new, |fence| fence.to_string()));

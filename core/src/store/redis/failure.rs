@@ -6,9 +6,10 @@ use crate::error::ErrorKind;
 use crate::store::{Failure, FailureKind};
 
 /// The rights a user needs, as they are written in an ACL rule.
-pub const ACL_RULE: &str = "~Lock:* ~stanchion:* &stanchion:wake:* +@connection +eval +evalsha +script|load \
-     +info +scan +subscribe +publish +get +set +del +exists +pexpire +pttl +time +hget +hset +hmget +hdel \
-     +zadd +zrem +zrange +zrevrange +zscore +zcard";
+pub const ACL_RULE: &str = "~Lock:* ~Queue:* ~stanchion:* &stanchion:wake:* +@connection +eval +evalsha \
+     +script|load +info +scan +subscribe +publish +get +set +del +unlink +exists +pexpire +persist +pttl +time \
+     +hget +hset +hmget +hdel +hlen +hstrlen +hexists +zadd +zrem +zremrangebyscore +zrange +zrevrange +zrank \
+     +zscore +zmscore +zcard +zcount";
 
 /// An error while connecting: nothing was sent.
 pub(crate) fn connecting(error: &RedisError, place: &str) -> Failure {
@@ -66,8 +67,8 @@ fn by_code(error: &RedisError, place: &str) -> (FailureKind, String) {
     let detail = error.detail().unwrap_or_default();
     let has = |word: &str| error.code() == Some(word) || detail.contains(word);
     if has("WRONGTYPE") {
-        let message = "the lock's key, or one of its stanchion: sidecars, holds a value of another kind; \
-                       delete it or use another name or lock_prefix";
+        let message = "the key of the lock or queue, or one of its stanchion: sidecars, holds a value of \
+                       another kind; delete it or use another name or prefix";
         (FailureKind::Final(ErrorKind::WrongType), message.into())
     } else if has("OOM") {
         let message = format!("{place} is out of memory; raise maxmemory or free some");

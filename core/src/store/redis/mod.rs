@@ -14,11 +14,13 @@ use crate::store::{Failure, FailureKind, Hints, Pending, Store, StoreConfig};
 use crate::verbs::{ClientId, Reply, Request};
 
 mod address;
+pub mod code;
 mod codec;
 mod failure;
 mod hints;
 mod keys;
 mod multiplexed;
+pub mod packed;
 mod pool;
 pub mod script;
 

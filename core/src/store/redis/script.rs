@@ -1,71 +1,19 @@
 //! The Lua scripts: one per verb, completed with shared parts, reply codes and constants.
 
+use std::ops::Index;
 use std::sync::LazyLock;
 
+pub use crate::store::redis::code::Code;
+use crate::store::redis::code::{HELD_AS, STATES, TASK_FIELDS, VERDICTS};
 use crate::store::{
-    ENDED_TTL, GRANT_WINDOW, LINE_TTL, META_REFRESH, META_TTL, SHARE_AFTER, SHARE_WINDOW, WAITER_LIVE, YEAR,
+    CALL_TTL, DEAD_AGE, DEAD_BYTES, DEAD_MAX, DEAD_TRIM, ENDED_TTL, GRANT_WINDOW, IDLE_LIVE,
+    INTAKE_MAX_ATTEMPTS, INTAKE_SCORE_MAX, LINE_TTL, MAX_REPLY_BYTES, META_REFRESH, META_TTL, PROMOTE_MAX,
+    SHARE_AFTER, SHARE_WINDOW, WAITER_LIVE, YEAR,
 };
 use crate::token::COOLDOWN_MARKER;
-use crate::verbs::HeldAs;
 
-/// The first element of every script's reply.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Code {
-    /// acquire
-    Granted = 1,
-    /// acquire
-    Waiting = 2,
-    /// acquire
-    Busy = 3,
-    /// acquire
-    Ended = 4,
-    /// extend
-    Extended = 5,
-    /// extend, release, resume
-    Gone = 6,
-    /// release
-    Released = 7,
-    /// leave
-    Left = 8,
-    /// resume
-    Resumed = 9,
-    /// holder
-    Held = 10,
-    /// holder, break_lease
-    Free = 11,
-    /// break_lease
-    Broken = 12,
-}
-
-impl Code {
-    const ALL: [(&'static str, Self); 12] = [
-        ("GRANTED", Self::Granted),
-        ("WAITING", Self::Waiting),
-        ("BUSY", Self::Busy),
-        ("ENDED", Self::Ended),
-        ("EXTENDED", Self::Extended),
-        ("GONE", Self::Gone),
-        ("RELEASED", Self::Released),
-        ("LEFT", Self::Left),
-        ("RESUMED", Self::Resumed),
-        ("HELD", Self::Held),
-        ("FREE", Self::Free),
-        ("BROKEN", Self::Broken),
-    ];
-
-    /// The code with this number.
-    pub fn from_number(number: i64) -> Option<Self> {
-        Self::ALL.iter().map(|(_, code)| *code).find(|code| *code as i64 == number)
-    }
-}
-
-/// How holder.lua says how a lock is held.
-pub(crate) const HELD_AS: [(&str, i64, HeldAs); 4] = [
-    ("AS_LEASE", 1, HeldAs::Lease),
-    ("AS_OFFER", 2, HeldAs::Offer),
-    ("AS_COOLDOWN", 3, HeldAs::Cooldown),
-    ("AS_FOREIGN", 4, HeldAs::Foreign),
-];
+/// Why a task is dead or waits again whose worker was not heard of.
+const LEASE_ENDED: &str = "the lease ended";
 
 /// A script ready to run.
 #[derive(Debug)]
@@ -76,59 +24,107 @@ pub struct Script {
     pub sha: String,
 }
 
-/// All scripts, by verb.
-#[derive(Debug)]
-pub struct Scripts {
-    /// acquire.lua
-    pub acquire: Script,
-    /// extend.lua
-    pub extend: Script,
-    /// release.lua
-    pub release: Script,
-    /// leave.lua
-    pub leave: Script,
-    /// resume.lua
-    pub resume: Script,
-    /// holder.lua
-    pub holder: Script,
-    /// break_lease.lua
-    pub break_lease: Script,
+macro_rules! verbs {
+    ($($verb:ident $name:literal $path:literal,)+) => {
+        /// Every verb that is a script.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum Verb {
+            $(#[doc = $path] $verb,)+
+        }
+
+        const SOURCES: &[(&str, &str)] = &[$(($name, include_str!(concat!("lua/", $path))),)+];
+    };
 }
 
+// In the order of the enum: a verb is the index of its script.
+verbs! {
+    Acquire "acquire" "acquire.lua",
+    Extend "extend" "extend.lua",
+    Release "release" "release.lua",
+    Leave "leave" "leave.lua",
+    Resume "resume" "resume.lua",
+    Holder "holder" "holder.lua",
+    BreakLease "break_lease" "break_lease.lua",
+    Enqueue "enqueue" "queue/enqueue.lua",
+    Claim "claim" "queue/claim.lua",
+    Settle "settle" "queue/settle.lua",
+    SettleAndClaim "settle_and_claim" "queue/settle_and_claim.lua",
+    ExtendClaim "extend_claim" "queue/extend_claim.lua",
+    Abandon "abandon" "queue/abandon.lua",
+    Pop "pop" "queue/pop.lua",
+    Peek "peek" "queue/peek.lua",
+    Get "get" "queue/get.lua",
+    List "list" "queue/list.lua",
+    Remove "remove" "queue/remove.lua",
+    Reschedule "reschedule" "queue/reschedule.lua",
+    Kick "kick" "queue/kick.lua",
+    Stats "stats" "queue/stats.lua",
+    Pause "pause" "queue/pause.lua",
+    Purge "purge" "queue/purge.lua",
+    Configure "configure" "queue/configure.lua",
+}
+
+macro_rules! shared {
+    ($($name:literal $path:literal,)+) => {
+        const SHARED: &[(&str, &str)] =
+            &[$((concat!("-- include ", $name, ".lua"), include_str!(concat!("lua/", $path))),)+];
+    };
+}
+
+shared! {
+    "hand_off" "hand_off.lua",
+    "absence" "absence.lua",
+    "end_token" "end_token.lua",
+    "call" "queue/call.lua",
+    "check" "queue/check.lua",
+    "claim_tasks" "queue/claim_tasks.lua",
+    "die" "queue/die.lua",
+    "due" "queue/due.lua",
+    "end_delivery" "queue/end_delivery.lua",
+    "enqueue_task" "queue/enqueue_task.lua",
+    "intake" "queue/intake.lua",
+    "promote" "queue/promote.lua",
+    "record" "queue/record.lua",
+    "settings" "queue/settings.lua",
+    "settle_tasks" "queue/settle_tasks.lua",
+    "take" "queue/take.lua",
+    "take_in" "queue/take_in.lua",
+    "task" "queue/task.lua",
+    "tell" "queue/tell.lua",
+    "tell_many" "queue/tell_many.lua",
+    "wake" "queue/wake.lua",
+    "write" "queue/write.lua",
+}
+
+/// All scripts, by verb.
+#[derive(Debug)]
+pub struct Scripts(Vec<Script>);
+
 impl Scripts {
-    /// Every script with its verb.
-    pub fn all(&self) -> [(&'static str, &Script); 7] {
-        [
-            ("acquire", &self.acquire),
-            ("extend", &self.extend),
-            ("release", &self.release),
-            ("leave", &self.leave),
-            ("resume", &self.resume),
-            ("holder", &self.holder),
-            ("break_lease", &self.break_lease),
-        ]
+    /// Every script with its verb's name.
+    pub fn all(&self) -> Vec<(&'static str, &Script)> {
+        SOURCES.iter().map(|(verb, _)| *verb).zip(&self.0).collect()
+    }
+}
+
+impl Index<Verb> for Scripts {
+    type Output = Script;
+
+    fn index(&self, verb: Verb) -> &Script {
+        &self.0[verb as usize]
     }
 }
 
 /// The completed scripts, made on first use.
-pub static SCRIPTS: LazyLock<Scripts> = LazyLock::new(|| Scripts {
-    acquire: complete(include_str!("lua/acquire.lua")),
-    extend: complete(include_str!("lua/extend.lua")),
-    release: complete(include_str!("lua/release.lua")),
-    leave: complete(include_str!("lua/leave.lua")),
-    resume: complete(include_str!("lua/resume.lua")),
-    holder: complete(include_str!("lua/holder.lua")),
-    break_lease: complete(include_str!("lua/break_lease.lua")),
+pub static SCRIPTS: LazyLock<Scripts> = LazyLock::new(|| {
+    let mut values = values();
+    // Longest names first: one name may begin with another.
+    values.sort_by_key(|(name, _)| std::cmp::Reverse(name.len()));
+    Scripts(SOURCES.iter().map(|(_, source)| complete(source, &values)).collect())
 });
 
-const SHARED: [(&str, &str); 3] = [
-    ("-- include hand_off.lua", include_str!("lua/hand_off.lua")),
-    ("-- include absence.lua", include_str!("lua/absence.lua")),
-    ("-- include end_token.lua", include_str!("lua/end_token.lua")),
-];
-
 /// Puts in the shared parts and replaces every `@NAME`; drops comments and indentation.
-fn complete(source: &str) -> Script {
+fn complete(source: &str, values: &[(&str, String)]) -> Script {
     let mut text = String::new();
     for line in source.lines() {
         match SHARED.iter().find(|(marker, _)| *marker == line.trim()) {
@@ -136,11 +132,8 @@ fn complete(source: &str) -> Script {
             None => push_code(&mut text, line),
         }
     }
-    // Longest names first: one name may begin with another.
-    let mut values = values();
-    values.sort_by_key(|(name, _)| std::cmp::Reverse(name.len()));
     for (name, value) in values {
-        text = text.replace(&format!("@{name}"), &value);
+        text = text.replace(&format!("@{name}"), value);
     }
     let sha = redis::Script::new(&text).get_hash().to_owned();
     Script { text, sha }
@@ -164,12 +157,41 @@ fn values() -> Vec<(&'static str, String)> {
         ("ENDED_TTL", ENDED_TTL),
         ("SHARE_WINDOW", SHARE_WINDOW),
         ("YEAR", YEAR),
+        ("QUEUE_TTL", META_TTL),
+        ("CALL_TTL", CALL_TTL),
+        ("IDLE_LIVE", IDLE_LIVE),
+        ("DEAD_AGE", DEAD_AGE),
     ];
+    let counts =
+        [("MAX_REPLY_BYTES", MAX_REPLY_BYTES), ("PROMOTE_MAX", PROMOTE_MAX), ("DEAD_TRIM", DEAD_TRIM)];
     let mut values: Vec<_> =
         millis.iter().map(|(name, time)| (*name, time.as_millis().to_string())).collect();
+    values.extend(counts.map(|(name, count)| (name, count.to_string())));
     values.extend(Code::ALL.iter().map(|(name, code)| (*name, (*code as i64).to_string())));
     values.extend(HELD_AS.iter().map(|(name, number, _)| (*name, number.to_string())));
+    values.extend(STATES.iter().map(|(name, number, _)| (*name, number.to_string())));
+    values.extend(VERDICTS.iter().map(|(name, number)| (*name, number.to_string())));
+    values.extend(TASK_FIELDS.iter().map(|(name, place)| (*name, place.to_string())));
     values.push(("SHARE_AFTER", SHARE_AFTER.to_string()));
     values.push(("COOLDOWN_MARKER", COOLDOWN_MARKER.to_owned()));
+    values.push(("DEAD_MAX", DEAD_MAX.to_string()));
+    values.push(("DEAD_BYTES", DEAD_BYTES.to_string()));
+    values.push(("INTAKE_SCORE_MAX", INTAKE_SCORE_MAX.to_string()));
+    values.push(("INTAKE_MAX_ATTEMPTS", INTAKE_MAX_ATTEMPTS.to_string()));
+    values.push(("LEASE_ENDED", LEASE_ENDED.to_owned()));
     values
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_name_stands_for_two_things() {
+        let mut names: Vec<_> = values().into_iter().map(|(name, _)| name).collect();
+        names.sort_unstable();
+        let count = names.len();
+        names.dedup();
+        assert_eq!(names.len(), count);
+    }
 }

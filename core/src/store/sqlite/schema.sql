@@ -80,7 +80,8 @@ CREATE TABLE IF NOT EXISTS queue (
   enqueued   INTEGER NOT NULL DEFAULT 0,
   acked      INTEGER NOT NULL DEFAULT 0,
   retried    INTEGER NOT NULL DEFAULT 0,
-  died       INTEGER NOT NULL DEFAULT 0
+  died       INTEGER NOT NULL DEFAULT 0,
+  purged     INTEGER NOT NULL DEFAULT 0  -- the row that has what a purge dropped, as long as it has any; 0: none
 );
 CREATE INDEX IF NOT EXISTS queue_by_use ON queue (used);
 

@@ -1,19 +1,217 @@
-//! Requests about queues, and their replies.
+//! Requests about queues: their keys and arguments.
 
-use redis::{Cmd, Value};
+use std::time::Duration;
 
-use crate::store::redis::script::{SCRIPTS, Script};
-use crate::verbs::{QueueReply, QueueRequest, QueueVerb};
+use redis::Cmd;
+
+use crate::store::INTAKE_MAX_ATTEMPTS;
+use crate::store::redis::code::STATES;
+use crate::store::redis::keys::{call_key, queue_keys};
+use crate::store::redis::script::{SCRIPTS, Script, Verb};
+use crate::verbs::{
+    Abandon, CallId, Claim, Configure, Due, Enqueue, ExtendClaim, Get, Kick, List, NewTask, OnDuplicate,
+    Pause, Peek, Pop, QueueRequest, QueueVerb, Remove, Reschedule, Settle, Verdict, Waiter,
+};
+
+mod reply;
+
+pub(super) use reply::decode;
+
+/// The largest number that is sent: Lua counts in doubles, and sums of two such are still exact.
+const MOST: u64 = 1 << 52;
 
 /// The script of a verb.
-pub(super) fn script(_verb: &QueueVerb) -> &'static Script {
-    &SCRIPTS.holder
+pub(super) fn script(verb: &QueueVerb) -> &'static Script {
+    &SCRIPTS[match verb {
+        QueueVerb::Enqueue(_) => Verb::Enqueue,
+        QueueVerb::Claim(_) => Verb::Claim,
+        QueueVerb::Settle(_) => Verb::Settle,
+        QueueVerb::SettleAndClaim(..) => Verb::SettleAndClaim,
+        QueueVerb::ExtendClaim(_) => Verb::ExtendClaim,
+        QueueVerb::Abandon(_) => Verb::Abandon,
+        QueueVerb::Pop(_) => Verb::Pop,
+        QueueVerb::Peek(_) => Verb::Peek,
+        QueueVerb::Get(_) => Verb::Get,
+        QueueVerb::List(_) => Verb::List,
+        QueueVerb::Remove(_) => Verb::Remove,
+        QueueVerb::Reschedule(_) => Verb::Reschedule,
+        QueueVerb::Kick(_) => Verb::Kick,
+        QueueVerb::Stats => Verb::Stats,
+        QueueVerb::Pause(_) => Verb::Pause,
+        QueueVerb::Purge => Verb::Purge,
+        QueueVerb::Configure(_) => Verb::Configure,
+    }]
 }
 
 /// Keys and arguments.
-pub(super) fn encode_arguments(_command: &mut Cmd, _request: &QueueRequest) {}
+pub(super) fn encode_arguments(command: &mut Cmd, request: &QueueRequest) {
+    let call = call_of(&request.verb);
+    command.arg(if call.is_some() { 12 } else { 11 });
+    for key in queue_keys(&request.queue) {
+        command.arg(key);
+    }
+    if let Some(call) = &call {
+        command.arg(call_key(&request.queue, call));
+    }
+    match &request.verb {
+        QueueVerb::Enqueue(enqueue) => encode_enqueue(command, enqueue),
+        QueueVerb::Claim(claim) => encode_claim(command, claim),
+        QueueVerb::Settle(settle) => encode_settlements(command, settle),
+        QueueVerb::SettleAndClaim(settle, claim) => {
+            encode_claim(command, claim);
+            encode_settlements(command, settle);
+        }
+        QueueVerb::ExtendClaim(ExtendClaim { id, receipt, lease }) => {
+            command.arg(id.as_str()).arg(*receipt).arg(millis(*lease));
+        }
+        QueueVerb::Abandon(Abandon { call, waiter }) => {
+            command.arg(call.map_or_else(String::new, |call| call.number.to_string())).arg(name_of(*waiter));
+        }
+        QueueVerb::Pop(Pop { max }) | QueueVerb::Peek(Peek { max }) => {
+            command.arg(*max);
+        }
+        QueueVerb::Get(Get { id }) => {
+            command.arg(id.as_str());
+        }
+        QueueVerb::List(List { state, cursor, max }) => {
+            let number = STATES.iter().find(|row| row.2 == *state).map_or(0, |row| row.1);
+            command.arg(number).arg((*cursor).min(MOST)).arg(*max);
+        }
+        QueueVerb::Remove(Remove { id, version }) => {
+            command.arg(id.as_str()).arg(text(*version));
+        }
+        QueueVerb::Reschedule(Reschedule { id, due }) => {
+            let (kind, due) = encoded(*due);
+            command.arg(id.as_str()).arg(format!("{kind}{due}"));
+        }
+        QueueVerb::Kick(Kick::Ids(ids)) => {
+            command.arg("");
+            ids.iter().for_each(|id| {
+                command.arg(id.as_str());
+            });
+        }
+        QueueVerb::Kick(Kick::Count(count)) => {
+            command.arg(*count);
+        }
+        QueueVerb::Pause(Pause { paused }) => {
+            command.arg(u8::from(*paused));
+        }
+        QueueVerb::Configure(configure) => encode_settings(command, configure),
+        QueueVerb::Stats | QueueVerb::Purge => {}
+    }
+}
 
-/// The reply, if it makes sense.
-pub(super) fn decode(_verb: &QueueVerb, _value: &Value) -> Option<QueueReply> {
-    None
+fn encode_settings(command: &mut Cmd, configure: &Configure) {
+    let max_len =
+        configure.max_len.map(|max_len| max_len.map_or_else(|| "-".into(), |most| text(Some(most))));
+    command.arg(max_len.unwrap_or_default()).arg(text(configure.dead_max));
+    command.arg(text(configure.dead_age.map(millis))).arg(text(configure.dead_bytes));
+    command.arg(text(configure.intake.map(u64::from)));
+}
+
+/// The number, or nothing.
+fn text(number: Option<u64>) -> String {
+    number.map_or_else(String::new, |number| number.min(MOST).to_string())
+}
+
+/// The call whose repetition the verb has to know.
+fn call_of(verb: &QueueVerb) -> Option<CallId> {
+    match verb {
+        QueueVerb::Enqueue(enqueue) => Some(enqueue.call),
+        QueueVerb::Claim(claim) | QueueVerb::SettleAndClaim(_, claim) => Some(claim.call),
+        QueueVerb::Abandon(abandon) => abandon.call,
+        _ => None,
+    }
+}
+
+fn encode_enqueue(command: &mut Cmd, enqueue: &Enqueue) {
+    command.arg(enqueue.call.number);
+    for task in &*enqueue.tasks {
+        command.arg(task.id.as_str()).arg(options(task)).arg(&*task.body);
+    }
+}
+
+/// What is not left at its default, as enqueue_task.lua reads it; empty if that is nothing.
+fn options(task: &NewTask) -> String {
+    let NewTask { due, priority, max_attempts, expires, on_duplicate, .. } = task;
+    let (kind, due) = encoded(*due);
+    let expires = expires.map_or(0, |expires| millis(expires).max(1));
+    let (policy, span) = match on_duplicate {
+        OnDuplicate::Keep => ('k', 0),
+        OnDuplicate::Replace => ('r', 0),
+        OnDuplicate::Debounce { max_wait } => ('d', millis(*max_wait)),
+        OnDuplicate::Throttle { window } => ('t', millis(*window)),
+    };
+    let is_plain =
+        (kind, due, *priority, *max_attempts, expires, policy) == ('i', 0, 0, INTAKE_MAX_ATTEMPTS, 0, 'k');
+    if is_plain {
+        return String::new();
+    }
+    format!("{kind}{due} {priority} {max_attempts} {expires} {policy}{span}")
+}
+
+/// Whether it counts from now ("i") or is a time ("a"), and milliseconds.
+fn encoded(due: Due) -> (char, u64) {
+    match due {
+        Due::Now => ('i', 0),
+        Due::In(delay) => ('i', millis(delay)),
+        Due::At(time) => ('a', time.min(MOST)),
+    }
+}
+
+fn encode_claim(command: &mut Cmd, claim: &Claim) {
+    command.arg(claim.call.number).arg(claim.max).arg(millis(claim.lease)).arg(name_of(claim.waiter));
+}
+
+fn encode_settlements(command: &mut Cmd, settle: &Settle) {
+    for item in &*settle.items {
+        command.arg(item.id.as_str()).arg(item.receipt);
+        match &item.verdict {
+            Verdict::Ack => command.arg("a"),
+            Verdict::Nack { delay, reason } => command.arg(format!("n{} {reason}", millis(*delay))),
+            Verdict::Bury { reason } => command.arg(format!("b{reason}")),
+            Verdict::PutBack => command.arg("p"),
+        };
+    }
+}
+
+/// How the idle set knows a waiter.
+fn name_of(waiter: Option<Waiter>) -> String {
+    waiter.map_or_else(String::new, |waiter| format!("{:x} {}", waiter.client.0, waiter.seq))
+}
+
+/// Whole milliseconds, rounded up: nothing ends earlier than it was asked to.
+fn millis(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos().div_ceil(1_000_000)).map_or(MOST, |millis| millis.min(MOST))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::name::TaskId;
+
+    fn task() -> NewTask {
+        NewTask {
+            id: TaskId::stored(b"a"),
+            body: [].into(),
+            due: Due::Now,
+            priority: 0,
+            max_attempts: INTAKE_MAX_ATTEMPTS,
+            expires: None,
+            on_duplicate: OnDuplicate::Keep,
+        }
+    }
+
+    #[test]
+    fn a_plain_task_has_no_options() {
+        assert_eq!(options(&task()), "");
+        let due = Due::In(Duration::from_micros(1_500));
+        assert_eq!(options(&NewTask { due, ..task() }), "i2 0 8 0 k0");
+        let due = Due::At(u64::MAX);
+        assert_eq!(options(&NewTask { due, priority: 9, ..task() }), "a4503599627370496 9 8 0 k0");
+        let expires = Some(Duration::ZERO);
+        assert_eq!(options(&NewTask { expires, max_attempts: 1, ..task() }), "i0 0 1 1 k0");
+        let on_duplicate = OnDuplicate::Throttle { window: Duration::MAX };
+        assert_eq!(options(&NewTask { on_duplicate, ..task() }), "i0 0 8 0 t4503599627370496");
+    }
 }

@@ -7,13 +7,6 @@ use crate::verbs::QueueReply;
 /// Like purge.lua.
 pub(super) fn purge(work: &mut Work<'_>) -> rusqlite::Result<QueueReply> {
     let dropped = work.record.live() + work.record.dead;
-    for table in [
-        "DELETE FROM task WHERE queue = ?1",
-        "DELETE FROM dead WHERE queue = ?1",
-        "DELETE FROM throttle WHERE queue = ?1",
-    ] {
-        work.step.change(table, &[&work.record.id])?;
-    }
-    work.record.empty();
+    work.record.purge(&work.step)?;
     Ok(QueueReply::Purge(number(dropped)))
 }

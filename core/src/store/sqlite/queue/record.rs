@@ -6,8 +6,12 @@ use rusqlite::{Connection, OptionalExtension, Row};
 
 use crate::store::sqlite::queue::task::State;
 use crate::store::sqlite::step::{CLEAN_UP, Step, fence as number, millis};
-use crate::store::{DEAD_AGE, DEAD_BYTES, DEAD_MAX, DEAD_TRIM, META_REFRESH, META_TTL};
+use crate::store::{DEAD_AGE, DEAD_BYTES, DEAD_MAX, MAX_BATCH, META_REFRESH, META_TTL};
 use crate::verbs::Settings;
+
+/// How many of the tasks that a purge left each later call drops at most: enough to be done before as many new
+/// ones have come, few enough not to be felt.
+const PURGE_STEP: usize = 100;
 
 /// A queue's row as a verb finds it and leaves it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -30,6 +34,8 @@ pub(super) struct Record {
     pub(super) acked: i64,
     pub(super) retried: i64,
     pub(super) died: i64,
+    /// The row to which a purge left the tasks; they are dropped a few at a time.
+    purged: i64,
 }
 
 impl Record {
@@ -38,7 +44,7 @@ impl Record {
         connection
             .prepare_cached(
                 "SELECT id, used, counter, sequence, paused, max_len, dead_max, dead_age, dead_bytes, intake,
-                   scheduled, ready, claimed, parked, dead, dead_size, enqueued, acked, retried, died
+                   scheduled, ready, claimed, parked, dead, dead_size, enqueued, acked, retried, died, purged
                  FROM queue WHERE key = ?1",
             )?
             .query_row([key], Self::read)
@@ -64,6 +70,7 @@ impl Record {
             acked: row.get(17)?,
             retried: row.get(18)?,
             died: row.get(19)?,
+            purged: row.get(20)?,
         })
     }
 
@@ -73,12 +80,7 @@ impl Record {
             return Ok(record);
         }
         clean_queues(step)?;
-        let used = step.wall / 1_000;
-        let id = step
-            .connection
-            .prepare_cached("INSERT INTO queue (key, used) VALUES (?1, ?2)")?
-            .insert((key, used))?;
-        Ok(Self { id, used, ..Self::default() })
+        Ok(Self { id: insert(step, key)?, used: step.wall / 1_000, ..Self::default() })
     }
 
     /// Writes what has changed.
@@ -95,7 +97,7 @@ impl Record {
             "UPDATE queue SET counter = ?2, sequence = ?3, paused = ?4, max_len = ?5, dead_max = ?6,
                dead_age = ?7, dead_bytes = ?8, intake = ?9, scheduled = ?10, ready = ?11, claimed = ?12,
                parked = ?13, dead = ?14, dead_size = ?15, enqueued = ?16, acked = ?17, retried = ?18,
-               died = ?19
+               died = ?19, purged = ?20
              WHERE id = ?1",
             &[
                 &self.id,
@@ -117,6 +119,7 @@ impl Record {
                 &self.acked,
                 &self.retried,
                 &self.died,
+                &self.purged,
             ],
         )?;
         Ok(())
@@ -137,9 +140,38 @@ impl Record {
         self.counts[state as usize] -= 1;
     }
 
-    /// Notes that all tasks are gone, the dead ones too.
-    pub(super) fn empty(&mut self) {
-        (self.counts, self.dead, self.dead_size) = ([0; 4], 0, 0);
+    /// Leaves all tasks and windows to another row and goes on without any under a new number. To delete a
+    /// million rows takes seconds, in which nobody could renew a lease.
+    pub(super) fn purge(&mut self, step: &Step<'_>) -> rusqlite::Result<()> {
+        let old = self.id;
+        let key: Box<str> = step
+            .connection
+            .prepare_cached("SELECT key FROM queue WHERE id = ?1")?
+            .query_row([old], |row| row.get(0))?;
+        retire(step, old)?;
+        let id = insert(step, &key)?;
+        *self = Self { id, counts: [0; 4], dead: 0, dead_size: 0, purged: old, ..*self };
+        step.change("UPDATE idle SET queue = ?2 WHERE queue = ?1", &[&old, &self.id])?;
+        step.change("UPDATE call SET queue = ?2 WHERE queue = ?1", &[&old, &self.id])?;
+        self.drop_purged(step, MAX_BATCH)
+    }
+
+    /// Drops some of what a purge left, if there is anything.
+    pub(super) fn clean_purged(&mut self, step: &Step<'_>) -> rusqlite::Result<()> {
+        if self.purged == 0 { Ok(()) } else { self.drop_purged(step, PURGE_STEP) }
+    }
+
+    fn drop_purged(&mut self, step: &Step<'_>, limit: usize) -> rusqlite::Result<()> {
+        if drop_rows(step, self.purged, limit)? {
+            // There may be the remains of an earlier purge.
+            self.purged = step
+                .connection
+                .prepare_cached("DELETE FROM queue WHERE id = ?1 RETURNING purged")?
+                .query_row([self.purged], |row| row.get(0))
+                .optional()?
+                .unwrap_or(0);
+        }
+        Ok(())
     }
 
     /// How many ids live.
@@ -191,26 +223,47 @@ fn clean_queues(step: &Step<'_>) -> rusqlite::Result<()> {
         &[&(now - millis(META_TTL)), &(now - millis(DEAD_AGE)), &CLEAN_UP],
         |row| row.get(0),
     )?;
-    let trim = i64::try_from(DEAD_TRIM).unwrap_or(i64::MAX);
     for id in stale {
-        step.change(
-            "DELETE FROM dead WHERE serial IN (SELECT serial FROM dead WHERE queue = ?1 LIMIT ?2)",
-            &[&id, &trim],
-        )?;
-        step.change(
-            "UPDATE queue SET (dead, dead_size) =
-               (SELECT count(*), coalesce(sum(length(body)), 0) FROM dead WHERE queue = ?1)
-             WHERE id = ?1",
-            &[&id],
-        )?;
-        for table in [
-            "DELETE FROM throttle WHERE queue = ?1",
-            "DELETE FROM idle WHERE queue = ?1",
-            "DELETE FROM call WHERE queue = ?1",
-            "DELETE FROM queue WHERE id = ?1 AND dead = 0",
-        ] {
-            step.change(table, &[&id])?;
+        if drop_rows(step, id, MAX_BATCH)? {
+            step.change("DELETE FROM idle WHERE queue = ?1", &[&id])?;
+            step.change("DELETE FROM call WHERE queue = ?1", &[&id])?;
+            step.change("DELETE FROM queue WHERE id = ?1", &[&id])?;
+        } else {
+            retire(step, id)?;
         }
     }
     Ok(())
+}
+
+/// Makes a queue's row one that has no name's key and holds nothing that counts, until clean_queues or the
+/// queue that was purged has dropped its tasks.
+fn retire(step: &Step<'_>, id: i64) -> rusqlite::Result<()> {
+    step.change(
+        "UPDATE queue SET key = char(1) || id, counter = 0, paused = 0, max_len = NULL, dead_max = NULL,
+           dead_age = NULL, dead_bytes = NULL, intake = NULL, scheduled = 0, ready = 0, claimed = 0,
+           parked = 0, dead = 0, dead_size = 0
+         WHERE id = ?1",
+        &[&id],
+    )?;
+    Ok(())
+}
+
+/// Drops tasks, dead tasks and windows of a queue, at most so many; whether it has none any more.
+fn drop_rows(step: &Step<'_>, queue: i64, limit: usize) -> rusqlite::Result<bool> {
+    let mut left = limit;
+    for table in [
+        "DELETE FROM task WHERE serial IN (SELECT serial FROM task WHERE queue = ?1 LIMIT ?2)",
+        "DELETE FROM dead WHERE serial IN (SELECT serial FROM dead WHERE queue = ?1 LIMIT ?2)",
+        "DELETE FROM throttle WHERE queue = ?1 AND id IN (SELECT id FROM throttle WHERE queue = ?1 LIMIT ?2)",
+    ] {
+        let most = i64::try_from(left).unwrap_or(i64::MAX);
+        left = left.saturating_sub(step.change(table, &[&queue, &most])?);
+    }
+    Ok(left > 0)
+}
+
+fn insert(step: &Step<'_>, key: &str) -> rusqlite::Result<i64> {
+    step.connection
+        .prepare_cached("INSERT INTO queue (key, used) VALUES (?1, ?2)")?
+        .insert((key, step.wall / 1_000))
 }

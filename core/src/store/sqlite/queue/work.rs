@@ -53,6 +53,7 @@ impl<'a> Work<'a> {
         }
         let chance = self.ready || self.earlier;
         let wake = if chance && !self.record.paused { self.choose()? } else { None };
+        self.record.clean_purged(&self.step)?;
         self.record.save(&self.step, &self.before)?;
         Ok(wake)
     }

@@ -7,6 +7,8 @@ mod queue_calls;
 mod queue_claim;
 mod queue_enqueue;
 mod queue_file;
+mod queue_keep;
+mod queue_look;
 mod queue_manage;
 mod queue_settle;
 mod verbs;

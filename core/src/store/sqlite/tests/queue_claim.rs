@@ -26,7 +26,7 @@ fn woken(queue: &Queue) -> String {
     chosen
 }
 
-fn later(name: &str, millis: u64) -> NewTask {
+fn in_millis(name: &str, millis: u64) -> NewTask {
     NewTask { due: Due::In(Duration::from_millis(millis)), ..task(name) }
 }
 
@@ -45,7 +45,7 @@ fn higher_priorities_come_first_then_the_order_of_becoming_ready() {
 #[test]
 fn scheduled_tasks_become_ready_in_the_order_of_their_dues() {
     let queue = queue();
-    queue.enqueue_all(vec![later("c", 3), later("a", 1), later("d", 9), later("b", 2)]);
+    queue.enqueue_all(vec![in_millis("c", 3), in_millis("a", 1), in_millis("d", 9), in_millis("b", 2)]);
     assert_eq!(queue.claim(9), []);
     queue.pass(Duration::from_millis(3));
     queue.add(&["z"]);
@@ -58,7 +58,7 @@ fn leases_that_ended_come_back_before_what_became_due() {
     let queue = queue();
     queue.add(&["a", "b"]);
     let last = NewTask { max_attempts: 1, ..task("last") };
-    queue.enqueue_all(vec![last, later("due", 10)]);
+    queue.enqueue_all(vec![last, in_millis("due", 10)]);
     queue.claim(3);
     queue.pass(LEASE);
     let again = queue.claim(9);
@@ -70,7 +70,7 @@ fn leases_that_ended_come_back_before_what_became_due() {
 #[test]
 fn one_call_promotes_a_limited_number() {
     let queue = queue();
-    let soon: Vec<_> = (0..1_500).map(|number| later(&format!("{number:04}"), 1)).collect();
+    let soon: Vec<_> = (0..1_500).map(|number| in_millis(&format!("{number:04}"), 1)).collect();
     queue.enqueue_all(soon[..1_000].to_vec());
     queue.enqueue_all(soon[1_000..].to_vec());
     queue.pass(SECOND);
@@ -178,7 +178,7 @@ fn an_empty_claim_says_when_to_come_again() {
     queue.add(&["a"]);
     queue.take("a");
     assert_eq!(wait(&queue, 1), empty(Some(LEASE), 0));
-    queue.enqueue(later("b", 1_500));
+    queue.enqueue(in_millis("b", 1_500));
     assert_eq!(wait(&queue, 1), empty(Some(Duration::from_millis(1_500)), 0));
     assert_eq!(queue.ask_claim(queue.claim_of(1)), empty(Some(Duration::from_millis(1_500)), 0));
 }
@@ -213,11 +213,11 @@ fn what_makes_a_new_chance_wakes_the_first_waiter() {
     let receipt = queue.take("a");
     queue.take("b");
     begin();
-    queue.enqueue(later("c", 5_000));
+    queue.enqueue(in_millis("c", 5_000));
     assert_eq!(woken(&queue), "1", "an earlier due");
-    queue.enqueue(later("d", 9_000));
+    queue.enqueue(in_millis("d", 9_000));
     assert_eq!(woken(&queue), "", "no earlier due");
-    queue.enqueue(later("e", 4_000));
+    queue.enqueue(in_millis("e", 4_000));
     assert_eq!(woken(&queue), "2");
     end();
     begin();
@@ -240,7 +240,7 @@ fn nacks_put_backs_successors_and_moved_dues_are_chances() {
         assert_eq!(woken(&queue), "1");
     }
     let queue = queue();
-    queue.enqueue(later("a", 900));
+    queue.enqueue(in_millis("a", 900));
     wait(&queue, 1);
     queue.ask(QueueVerb::Reschedule(Reschedule { id: id("a"), due: Due::In(SECOND) }));
     assert_eq!(woken(&queue), "");

@@ -1,0 +1,168 @@
+//! Numbers that scripts and Rust have in common: codes of replies, states, verdicts, positions in records.
+
+use crate::verbs::{HeldAs, TaskState};
+
+macro_rules! codes {
+    ($($(#[$doc:meta])* $code:ident = $number:literal $name:literal,)+) => {
+        /// The first element of every script's reply; of a batch, also the outcome of each item.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum Code {
+            $($(#[$doc])* $code = $number,)+
+        }
+
+        impl Code {
+            /// Every code with its name in the scripts.
+            pub const ALL: &[(&'static str, Self)] = &[$(($name, Self::$code),)+];
+        }
+    };
+}
+
+codes! {
+    /// acquire
+    Granted = 1 "GRANTED",
+    /// acquire
+    Waiting = 2 "WAITING",
+    /// acquire
+    Busy = 3 "BUSY",
+    /// acquire
+    Ended = 4 "ENDED",
+    /// extend, extend_claim
+    Extended = 5 "EXTENDED",
+    /// extend, release, resume, extend_claim; of a settlement
+    Gone = 6 "GONE",
+    /// release
+    Released = 7 "RELEASED",
+    /// leave, abandon
+    Left = 8 "LEFT",
+    /// resume
+    Resumed = 9 "RESUMED",
+    /// holder
+    Held = 10 "HELD",
+    /// holder, break_lease
+    Free = 11 "FREE",
+    /// break_lease
+    Broken = 12 "BROKEN",
+    /// enqueue, settle, settle_and_claim: one outcome per item follows
+    Outcomes = 13 "OUTCOMES",
+    /// enqueue, claim, settle_and_claim: a later call of the slot was carried out before
+    Superseded = 14 "SUPERSEDED",
+    /// of a task of an enqueue
+    Added = 15 "ADDED",
+    /// of a task of an enqueue
+    Kept = 16 "KEPT",
+    /// of a task of an enqueue
+    Replaced = 17 "REPLACED",
+    /// of a task of an enqueue
+    Successor = 18 "SUCCESSOR",
+    /// of a task of an enqueue
+    Throttled = 19 "THROTTLED",
+    /// of a task of an enqueue
+    Full = 20 "FULL",
+    /// claim, settle_and_claim: tasks
+    Given = 21 "GIVEN",
+    /// claim, settle_and_claim
+    Empty = 22 "EMPTY",
+    /// claim, settle_and_claim, pop
+    Paused = 23 "PAUSED",
+    /// of a settlement
+    Done = 24 "DONE",
+    /// of a settlement
+    DoneLate = 25 "DONE_LATE",
+    /// of a settlement
+    DoneDead = 26 "DONE_DEAD",
+    /// of a settlement
+    DoneLateDead = 27 "DONE_LATE_DEAD",
+    /// of a settlement; extend_claim
+    Stale = 28 "STALE",
+    /// extend_claim
+    Expired = 29 "EXPIRED",
+    /// pop, peek, get, list: tasks
+    Tasks = 30 "TASKS",
+    /// get, remove, reschedule
+    Absent = 31 "ABSENT",
+    /// remove
+    Removed = 32 "REMOVED",
+    /// remove
+    OtherVersion = 33 "OTHER_VERSION",
+    /// reschedule
+    Moved = 34 "MOVED",
+    /// reschedule: it is claimed
+    Running = 35 "RUNNING",
+    /// reschedule: it is dead
+    Buried = 36 "BURIED",
+    /// kick, purge: how many tasks
+    Counted = 37 "COUNTED",
+    /// stats
+    Counts = 38 "COUNTS",
+    /// pause, configure
+    Set = 39 "SET",
+}
+
+impl Code {
+    /// The code with this number.
+    pub fn from_number(number: i64) -> Option<Self> {
+        Self::ALL.iter().map(|(_, code)| *code).find(|code| *code as i64 == number)
+    }
+}
+
+/// How holder.lua says how a lock is held.
+pub(crate) const HELD_AS: [(&str, i64, HeldAs); 4] = [
+    ("AS_LEASE", 1, HeldAs::Lease),
+    ("AS_OFFER", 2, HeldAs::Offer),
+    ("AS_COOLDOWN", 3, HeldAs::Cooldown),
+    ("AS_FOREIGN", 4, HeldAs::Foreign),
+];
+
+/// How the queue's scripts say where a task is.
+pub(crate) const STATES: [(&str, i64, TaskState); 4] = [
+    ("SCHEDULED", 1, TaskState::Scheduled),
+    ("READY", 2, TaskState::Ready),
+    ("CLAIMED", 3, TaskState::Claimed),
+    ("DEAD", 4, TaskState::Dead),
+];
+
+/// How a task's last settled receipt was spent.
+pub(crate) const VERDICTS: [(&str, i64); 6] = [
+    ("ACK", 1),
+    ("NACK", 2),
+    ("BURY", 3),
+    ("PUT_BACK", 4),
+    // By the end of the lease that killed it.
+    ("LEASE_END", 5),
+    // By a successor that took the retry's place.
+    ("SUPPLANTED", 6),
+];
+
+macro_rules! fields {
+    ($($field:ident = $place:literal,)+) => {
+        /// The places of a packed task's fields, counted from one as Lua does. Those from 12 on have one name
+        /// in a live task, another in a successor, and others in a dead record.
+        pub mod field {
+            $(#[allow(missing_docs, reason = "docs/DESIGN.md tells of each field")]
+            pub const $field: usize = $place;)+
+        }
+
+        /// The same with their names in the scripts.
+        pub const TASK_FIELDS: &[(&str, usize)] = &[$((stringify!($field), $place),)+];
+    };
+}
+
+fields! {
+    VERSION = 1,
+    DUE = 2,
+    PRIORITY = 3,
+    ATTEMPTS = 4,
+    MAX_ATTEMPTS = 5,
+    FIRST = 6,
+    EXPIRES = 7,
+    RECEIPT = 8,
+    SETTLED = 9,
+    VERDICT = 10,
+    REASON = 11,
+    HAS_SUCCESSOR = 12,
+    REPLACES = 12,
+    DIED_AT = 12,
+    ID = 13,
+    SIZE = 14,
+    OLDER = 15,
+}

@@ -1,0 +1,371 @@
+//! Replies about queues.
+
+use std::slice::Iter;
+use std::sync::Arc;
+use std::time::Duration;
+
+use redis::Value;
+
+use crate::name::TaskId;
+use crate::store::redis::code::{Code, STATES, field};
+use crate::store::redis::packed::{Packed, unpack};
+use crate::verbs::{
+    ClaimReply, ClaimedTask, EnqueueOutcome, ExtendClaimReply, ListReply, Outcome, QueueReply, QueueVerb,
+    RemoveReply, RescheduleReply, Settings, Settled, StatsReply, TaskRecord, TaskState,
+};
+
+/// The reply, if it makes sense.
+pub(crate) fn decode(verb: &QueueVerb, value: &Value) -> Option<QueueReply> {
+    let Value::Array(items) = value else { return None };
+    let mut items = Items(items.iter());
+    let code = items.code()?;
+    let reply = match (verb, code) {
+        (QueueVerb::Enqueue(_) | QueueVerb::Claim(_) | QueueVerb::SettleAndClaim(..), Code::Superseded) => {
+            QueueReply::Superseded
+        }
+        (QueueVerb::Enqueue(enqueue), Code::Outcomes) => {
+            let outcomes = enqueue.tasks.iter().map(|_| items.enqueued());
+            QueueReply::Enqueue(outcomes.collect::<Option<_>>()?)
+        }
+        (QueueVerb::Claim(_), code) => QueueReply::Claim(items.claim(code)?),
+        (QueueVerb::Settle(settle), Code::Outcomes) => QueueReply::Settle(items.settled(settle.items.len())?),
+        (QueueVerb::SettleAndClaim(settle, _), Code::Outcomes) => {
+            let count = items.size().filter(|count| *count == settle.items.len())?;
+            let settled = items.settled(count)?;
+            let code = items.code()?;
+            QueueReply::SettleAndClaim(settled, items.claim(code)?)
+        }
+        (QueueVerb::ExtendClaim(_), code) => QueueReply::ExtendClaim(match code {
+            Code::Extended => ExtendClaimReply::Extended(items.time()?),
+            Code::Expired => ExtendClaimReply::Expired,
+            Code::Stale => ExtendClaimReply::Stale,
+            Code::Gone => ExtendClaimReply::Gone,
+            _ => return None,
+        }),
+        (QueueVerb::Abandon(_), Code::Left) => QueueReply::Abandon,
+        (QueueVerb::Pop(_), Code::Paused) => QueueReply::Pop(None),
+        (QueueVerb::Pop(_), Code::Tasks) => QueueReply::Pop(Some(items.records()?)),
+        (QueueVerb::Peek(_), Code::Tasks) => QueueReply::Peek(items.records()?),
+        (QueueVerb::Get(_), Code::Absent) => QueueReply::Get(None),
+        (QueueVerb::Get(_), Code::Tasks) => QueueReply::Get(Some(Box::new(items.record()?))),
+        (QueueVerb::List(_), Code::Tasks) => {
+            let next = items.maybe()?;
+            QueueReply::List(ListReply { tasks: items.records()?, next })
+        }
+        (QueueVerb::Remove(_), code) => QueueReply::Remove(match code {
+            Code::Removed => RemoveReply::Removed,
+            Code::Absent => RemoveReply::Absent,
+            Code::OtherVersion => RemoveReply::OtherVersion(items.number()?),
+            _ => return None,
+        }),
+        (QueueVerb::Reschedule(_), code) => QueueReply::Reschedule(match code {
+            Code::Moved => RescheduleReply::Moved(items.number()?),
+            Code::Absent => RescheduleReply::Absent,
+            Code::Running => RescheduleReply::Claimed,
+            Code::Buried => RescheduleReply::Dead,
+            _ => return None,
+        }),
+        (QueueVerb::Kick(_), Code::Counted) => QueueReply::Kick(items.number()?),
+        (QueueVerb::Stats, Code::Counts) => QueueReply::Stats(Box::new(items.stats()?)),
+        (QueueVerb::Pause(_), Code::Set) => QueueReply::Pause,
+        (QueueVerb::Purge, Code::Counted) => QueueReply::Purge(items.number()?),
+        (QueueVerb::Configure(_), Code::Set) => QueueReply::Configure,
+        _ => return None,
+    };
+    // Something is left over: it is not what it seems to be.
+    items.0.next().is_none().then_some(reply)
+}
+
+/// What is left of a reply.
+struct Items<'a>(Iter<'a, Value>);
+
+impl<'a> Items<'a> {
+    fn int(&mut self) -> Option<i64> {
+        match self.0.next()? {
+            Value::Int(number) => Some(*number),
+            _ => None,
+        }
+    }
+
+    fn number(&mut self) -> Option<u64> {
+        self.int()?.try_into().ok()
+    }
+
+    fn size(&mut self) -> Option<usize> {
+        self.int()?.try_into().ok()
+    }
+
+    fn rank(&mut self) -> Option<u32> {
+        self.int()?.try_into().ok()
+    }
+
+    fn code(&mut self) -> Option<Code> {
+        Code::from_number(self.int()?)
+    }
+
+    fn time(&mut self) -> Option<Duration> {
+        self.number().map(Duration::from_millis)
+    }
+
+    /// `None` within if it is -1.
+    fn maybe(&mut self) -> Option<Option<u64>> {
+        match self.int()? {
+            -1 => Some(None),
+            number => Some(Some(number.try_into().ok()?)),
+        }
+    }
+
+    fn maybe_time(&mut self) -> Option<Option<Duration>> {
+        self.maybe().map(|number| number.map(Duration::from_millis))
+    }
+
+    fn bytes(&mut self) -> Option<&'a [u8]> {
+        match self.0.next()? {
+            Value::BulkString(bytes) => Some(bytes),
+            _ => None,
+        }
+    }
+
+    fn enqueued(&mut self) -> Option<EnqueueOutcome> {
+        let (code, version, due) = (self.code()?, self.number()?, self.number()?);
+        let outcome = match code {
+            Code::Added => Outcome::Added,
+            Code::Kept => Outcome::Kept,
+            Code::Replaced => Outcome::Replaced,
+            Code::Successor => Outcome::Successor,
+            Code::Throttled => Outcome::Throttled,
+            Code::Full => return Some(EnqueueOutcome::Full),
+            _ => return None,
+        };
+        Some(EnqueueOutcome::Accepted { outcome, version, due })
+    }
+
+    fn settled(&mut self, count: usize) -> Option<Vec<Settled>> {
+        let one = |code| {
+            Some(match code {
+                Code::Done => Settled::Done { late: false, dead: false },
+                Code::DoneLate => Settled::Done { late: true, dead: false },
+                Code::DoneDead => Settled::Done { late: false, dead: true },
+                Code::DoneLateDead => Settled::Done { late: true, dead: true },
+                Code::Stale => Settled::Stale,
+                Code::Gone => Settled::Gone,
+                _ => return None,
+            })
+        };
+        (0..count).map(|_| self.code().and_then(one)).collect()
+    }
+
+    fn claim(&mut self, code: Code) -> Option<ClaimReply> {
+        Some(match code {
+            Code::Given => {
+                let mut tasks = vec![self.claimed()?];
+                while !self.0.as_slice().is_empty() {
+                    tasks.push(self.claimed()?);
+                }
+                ClaimReply::Claimed(tasks)
+            }
+            Code::Empty => ClaimReply::Empty { next_due: self.maybe()?.map(Duration::from_micros), rank: self.rank()? },
+            Code::Paused => ClaimReply::Paused { rank: self.rank()? },
+            _ => return None,
+        })
+    }
+
+    fn claimed(&mut self) -> Option<ClaimedTask> {
+        let id = TaskId::stored(self.bytes()?);
+        let task = Fields::read(self.bytes()?)?;
+        Some(ClaimedTask {
+            id,
+            body: Arc::from(self.bytes()?),
+            receipt: task.number(field::RECEIPT)?,
+            attempt: task.small(field::ATTEMPTS)?,
+            max_attempts: task.small(field::MAX_ATTEMPTS)?,
+            version: task.number(field::VERSION)?,
+            due: task.number(field::DUE)?,
+            priority: task.number(field::PRIORITY)?.try_into().ok()?,
+            remaining: self.time()?,
+        })
+    }
+
+    fn records(&mut self) -> Option<Vec<TaskRecord>> {
+        let mut records = Vec::new();
+        while !self.0.as_slice().is_empty() {
+            records.push(self.record()?);
+        }
+        Some(records)
+    }
+
+    /// As tell.lua tells it.
+    fn record(&mut self) -> Option<TaskRecord> {
+        let (id, number) = (TaskId::stored(self.bytes()?), self.int()?);
+        let state = STATES.iter().find(|row| row.1 == number).map(|row| row.2)?;
+        let task = Fields::read(self.bytes()?)?;
+        let receipt = task.number(field::RECEIPT)?;
+        Some(TaskRecord {
+            id,
+            state,
+            body: Arc::from(self.bytes()?),
+            version: task.number(field::VERSION)?,
+            due: task.number(field::DUE)?,
+            priority: task.number(field::PRIORITY)?.try_into().ok()?,
+            attempts: task.small(field::ATTEMPTS)?,
+            max_attempts: task.small(field::MAX_ATTEMPTS)?,
+            expires: task.number(field::EXPIRES)?,
+            receipt: if receipt == 0 { task.number(field::SETTLED)? } else { receipt },
+            remaining: self.time()?,
+            reason: task.text(field::REASON)?,
+            died: if state == TaskState::Dead { task.number(field::DIED_AT)? } else { 0 },
+            successor_due: self.maybe()?,
+        })
+    }
+
+    fn stats(&mut self) -> Option<StatsReply> {
+        let mut stats = StatsReply {
+            scheduled: self.number()?,
+            ready: self.number()?,
+            claimed: self.number()?,
+            dead: self.number()?,
+            successors: self.number()?,
+            paused: self.int()? == 1,
+            next_due: self.maybe()?.map(Duration::from_micros),
+            enqueued: self.number()?,
+            acked: self.number()?,
+            retried: self.number()?,
+            died: self.number()?,
+            settings: Settings::default(),
+        };
+        let settings = &mut stats.settings;
+        settings.max_len = self.maybe()?;
+        settings.dead_max = self.maybe()?.unwrap_or(settings.dead_max);
+        settings.dead_age = self.maybe_time()?.unwrap_or(settings.dead_age);
+        settings.dead_bytes = self.maybe()?.unwrap_or(settings.dead_bytes);
+        settings.intake = self.maybe()?.map_or(settings.intake, |intake| intake == 1);
+        Some(stats)
+    }
+}
+
+/// A packed task.
+struct Fields<'a>(Vec<Packed<'a>>);
+
+impl<'a> Fields<'a> {
+    fn read(bytes: &'a [u8]) -> Option<Self> {
+        match unpack(bytes)?.pop()? {
+            Packed::Array(fields) => Some(Self(fields)),
+            _ => None,
+        }
+    }
+
+    fn number(&self, place: usize) -> Option<u64> {
+        match self.0.get(place - 1)? {
+            Packed::Number(number) => Some(*number),
+            _ => None,
+        }
+    }
+
+    fn small(&self, place: usize) -> Option<u32> {
+        self.number(place)?.try_into().ok()
+    }
+
+    fn text(&self, place: usize) -> Option<String> {
+        match self.0.get(place - 1)? {
+            Packed::Text(text) => Some(String::from_utf8_lossy(text).into_owned()),
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::verbs::{
+        Abandon, CallId, Claim, ClientId, Configure, Due, Enqueue, ExtendClaim, Get, Kick, List, NewTask,
+        OnDuplicate, Pause, Peek, Pop, Remove, Reschedule, Settle, Settlement, Verdict,
+    };
+
+    /// Every verb, about one task each.
+    fn verbs() -> Vec<QueueVerb> {
+        let id = || TaskId::stored(b"a");
+        let call = CallId { client: ClientId(1), slot: 0, number: 1 };
+        let task = NewTask {
+            id: id(),
+            body: Arc::from(*b"b"),
+            due: Due::Now,
+            priority: 0,
+            max_attempts: 8,
+            expires: None,
+            on_duplicate: OnDuplicate::Keep,
+        };
+        let settle = Settle { items: Arc::new([Settlement { id: id(), receipt: 1, verdict: Verdict::Ack }]) };
+        let claim = Claim { call, max: 1, lease: Duration::from_secs(1), waiter: None };
+        vec![
+            QueueVerb::Enqueue(Enqueue { call, tasks: Arc::new([task]) }),
+            QueueVerb::Claim(claim.clone()),
+            QueueVerb::Settle(settle.clone()),
+            QueueVerb::SettleAndClaim(settle, claim),
+            QueueVerb::ExtendClaim(ExtendClaim { id: id(), receipt: 1, lease: Duration::from_secs(1) }),
+            QueueVerb::Abandon(Abandon { call: None, waiter: None }),
+            QueueVerb::Pop(Pop { max: 1 }),
+            QueueVerb::Peek(Peek { max: 1 }),
+            QueueVerb::Get(Get { id: id() }),
+            QueueVerb::List(List { state: TaskState::Ready, cursor: 0, max: 1 }),
+            QueueVerb::Remove(Remove { id: id(), version: None }),
+            QueueVerb::Reschedule(Reschedule { id: id(), due: Due::Now }),
+            QueueVerb::Kick(Kick::Count(1)),
+            QueueVerb::Stats,
+            QueueVerb::Pause(Pause { paused: true }),
+            QueueVerb::Purge,
+            QueueVerb::Configure(Configure::default()),
+        ]
+    }
+
+    fn ints(numbers: &[i64]) -> Value {
+        Value::Array(numbers.iter().map(|number| Value::Int(*number)).collect())
+    }
+
+    fn bulk(bytes: &[u8]) -> Value {
+        Value::BulkString(bytes.to_vec())
+    }
+
+    #[test]
+    fn nonsense_is_none_and_never_a_panic() {
+        // A task with a field too few, one with a field of another kind, and one that ends too early.
+        let packed: [&[u8]; 4] =
+            [b"\x91\x01", b"\x9b\xa0\xa0\xa0\xa0\xa0\xa0\xa0\xa0\xa0\xa0\xa0", b"\x9b\x01", b""];
+        let mut replies = vec![Value::Nil, Value::Okay, Value::Int(15), Value::Array(vec![]), bulk(b"x")];
+        for code in [-1, 0, 99, i64::MAX].into_iter().chain(Code::ALL.iter().map(|(_, code)| *code as i64)) {
+            replies.extend([ints(&[code, -7, 99]), ints(&[code, 1, 2, 3, 4, 5, 6, 7, 8])]);
+            replies.push(Value::Array(vec![Value::Int(code), Value::Nil, Value::Nil]));
+            for packed in packed {
+                let task = [bulk(b"a"), bulk(packed), bulk(b"b"), Value::Int(5)];
+                replies.push(Value::Array([Value::Int(code)].into_iter().chain(task).collect()));
+                let told =
+                    [bulk(b"a"), Value::Int(2), bulk(packed), bulk(b"b"), Value::Int(5), Value::Int(-1)];
+                replies.push(Value::Array([Value::Int(code)].into_iter().chain(told).collect()));
+            }
+        }
+        for verb in verbs() {
+            for reply in &replies {
+                assert_eq!(decode(&verb, reply), None, "{verb:?} {reply:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn something_left_over_is_nonsense() {
+        let remove = &verbs()[10];
+        let removed = Code::Removed as i64;
+        assert_eq!(decode(remove, &ints(&[removed])), Some(QueueReply::Remove(RemoveReply::Removed)));
+        assert_eq!(decode(remove, &ints(&[removed, 1])), None);
+    }
+
+    #[test]
+    fn ids_of_the_intake_may_be_no_text() {
+        let fields = b"\x9b\x01\x02\x03\x04\x05\x06\x07\x08\x09\x0a\xa1x";
+        let reply = [Value::Int(Code::Given as i64), bulk(b"\xff"), bulk(fields), bulk(b"b"), Value::Int(9)];
+        let Some(QueueReply::Claim(ClaimReply::Claimed(tasks))) =
+            decode(&verbs()[1], &Value::Array(reply.into()))
+        else {
+            panic!("no tasks")
+        };
+        assert_eq!((tasks[0].id.as_str(), tasks[0].version, tasks[0].receipt), ("\u{fffd}", 1, 8));
+    }
+}

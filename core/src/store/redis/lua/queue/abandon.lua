@@ -1,0 +1,49 @@
+-- A claim that nobody waits for: what it was given goes back, a late copy of it gets nothing, and a hint that
+-- its waiter was given passes on.
+-- keys:    the queue's; 12 call, if there is one
+-- args:    1 number of the call or "", 2 "client seq" of the waiter or ""
+-- returns: {@LEFT}
+
+-- include record.lua
+-- include call.lua
+-- include wake.lua
+-- include task.lua
+-- include write.lua
+-- include check.lua
+-- include die.lua
+-- include end_delivery.lua
+-- include intake.lua
+-- include due.lua
+
+-- What is still under the lease that the call was given.
+local function put_back(given)
+  local ids = {}
+  for i = 1, #given, 2 do
+    ids[#ids + 1] = given[i]
+  end
+  fetch(ids)
+  for i = 1, #given, 2 do
+    local id = given[i]
+    local main, ends = mains[id], tonumber(redis.call('ZSCORE', KEYS[7], id) or 0)
+    if main and main[@RECEIPT] == given[i + 1] and ends > now then
+      stood[id] = @CLAIMED
+      end_delivery(id, @PUT_BACK)
+    end
+  end
+end
+
+check_live()
+redis.call('PERSIST', KEYS[2])
+if number and last == number then
+  put_back(stored_reply()[1])
+  write()
+  write_counts()
+elseif number and last < number then
+  remember({ {} })
+end
+local waits = ARGV[2] == '' or redis.call('ZREM', KEYS[11], ARGV[2]) == 1
+keep_record()
+if chance or (not waits and next_due() == 0) then
+  wake(ARGV[2])
+end
+return { @LEFT }

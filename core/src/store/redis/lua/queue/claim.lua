@@ -1,0 +1,49 @@
+-- Take tasks under a lease, or wait for some.
+-- keys:    the queue's; 12 call
+-- args:    1 number of the call, 2 at most so many, 3 lease ms, 4 "client seq" to register or ""
+-- returns: {@GIVEN, then per task: id, packed, body, ms left} | {@EMPTY, us until the next due or -1, rank} |
+--          {@PAUSED, rank} | {@SUPERSEDED}
+
+-- include record.lua
+-- include call.lua
+-- include wake.lua
+-- include task.lua
+-- include write.lua
+-- include check.lua
+-- include die.lua
+-- include intake.lua
+-- include due.lua
+-- include take_in.lua
+-- include promote.lua
+-- include take.lua
+-- include claim_tasks.lua
+
+if last > number then
+  return { @SUPERSEDED }
+end
+check_live()
+check_dead()
+redis.call('PERSIST', KEYS[2])
+
+local reply, given = { @GIVEN }, {}
+if last == number then
+  give_again(stored_reply()[1], reply)
+elseif not paused then
+  claim_tasks(tonumber(ARGV[2]), tonumber(ARGV[3]), reply, given)
+end
+write_deaths()
+if last ~= number then
+  write_counts()
+  remember({ given })
+end
+if #reply == 1 then
+  reply = {}
+  give_nothing(reply, ARGV[4])
+elseif ARGV[4] ~= '' then
+  redis.call('ZREM', KEYS[11], ARGV[4])
+end
+keep_record()
+if last ~= number and (earlier or redis.call('ZCARD', KEYS[6]) > 0) then
+  wake(ARGV[4])
+end
+return reply

@@ -1,0 +1,19 @@
+-- Change settings.
+-- keys:    the queue's
+-- args:    each "" to leave it: 1 max_len or "-" for none, 2 dead_max, 3 dead_age ms, 4 dead_bytes, 5 intake 0 or 1
+-- returns: {@SET}
+
+-- include record.lua
+-- include settings.lua
+
+if ARGV[1] == '-' then
+  max_len = false
+end
+max_len = tonumber(ARGV[1]) or max_len
+dead_max = tonumber(ARGV[2]) or dead_max
+dead_age = tonumber(ARGV[3]) or dead_age
+dead_bytes = tonumber(ARGV[4]) or dead_bytes
+intake = tonumber(ARGV[5]) or intake
+write_settings()
+keep_record()
+return { @SET }

@@ -1,0 +1,17 @@
+-- Shared: when there will be something to claim. Needs intake.lua.
+
+-- Microseconds until something is due, a lease ends, or the intake has something; -1 if none of these.
+local function next_due()
+  if redis.call('ZCARD', KEYS[6]) > 0 then
+    return 0
+  end
+  local first = redis.call('ZRANGE', KEYS[5], 0, 0, 'WITHSCORES')
+  local next = tonumber(first[2]) or math.huge
+  first = redis.call('ZRANGE', KEYS[7], 0, 0, 'WITHSCORES')
+  next = math.min(next, tonumber(first[2]) or math.huge)
+  if intake_size > 0 then
+    first = redis.call('ZRANGE', KEYS[1], 0, 0, 'WITHSCORES')
+    next = math.min(next, first[2] and intake_due(first[2]) or next)
+  end
+  return next == math.huge and -1 or math.max(next * 1000 - now_us, 0)
+end

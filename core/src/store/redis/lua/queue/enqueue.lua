@@ -1,0 +1,79 @@
+-- Put tasks in, in order, each as if alone.
+-- keys:    the queue's; 12 call
+-- args:    1 number of the call; then per task: id, options or "" if all are default, body
+-- returns: {@OUTCOMES, then per task: its outcome (@ADDED, @KEPT, @REPLACED, @SUCCESSOR, @THROTTLED or @FULL), its
+--          version, its due ms} | {@SUPERSEDED}
+
+-- include record.lua
+-- include call.lua
+
+if last > number then
+  return { @SUPERSEDED }
+elseif last == number then
+  return stored_reply()
+end
+
+-- include wake.lua
+-- include task.lua
+-- include write.lua
+-- include check.lua
+
+local live = check_live()
+
+-- include enqueue_task.lua
+
+local ids = {}
+for i = 2, #ARGV, 3 do
+  ids[#ids + 1] = ARGV[i]
+end
+fetch(ids)
+
+-- id -> end of its throttle window, as far as it matters here
+local windows, opened = {}, {}
+local reply, length = { @OUTCOMES }, 1
+for i = 2, #ARGV, 3 do
+  local id, spec = ARGV[i], spec_of(ARGV[i + 1])
+  local throttled = spec.policy == 't'
+  if throttled and not windows[id] then
+    windows[id] = tonumber(redis.call('ZSCORE', KEYS[10], id) or 0)
+  end
+  local outcome, task
+  if throttled and windows[id] > now then
+    outcome = @THROTTLED
+  else
+    outcome, task = enqueue(id, spec, ARGV[i + 2])
+  end
+  if task then
+    enqueued = enqueued + 1
+    if throttled then
+      windows[id] = now + spec.span
+      opened[#opened + 1] = windows[id]
+      opened[#opened + 1] = id
+    end
+  end
+  reply[length + 1], reply[length + 2], reply[length + 3] =
+    outcome, task and task[@VERSION] or 0, task and task[@DUE] or 0
+  length = length + 3
+end
+
+remember(reply)
+write_counts()
+if #touched > 0 then
+  redis.call('PERSIST', KEYS[2])
+end
+write()
+if #opened > 0 then
+  for i = 1, #opened, 1000 do
+    redis.call('ZADD', KEYS[10], unpack(opened, i, math.min(i + 999, #opened)))
+  end
+  local old = redis.call('ZRANGE', KEYS[10], '-inf', now, 'BYSCORE', 'LIMIT', 0, 1000)
+  if #old > 0 then
+    redis.call('ZREM', KEYS[10], unpack(old))
+  end
+  local latest = redis.call('ZREVRANGE', KEYS[10], 0, 0, 'WITHSCORES')
+  redis.call('PEXPIRE', KEYS[10], tonumber(latest[2] or now) - now)
+end
+if chance then
+  wake()
+end
+return reply

@@ -1,0 +1,33 @@
+-- One task: the live one, else the intake's, else its newest dead record. Reads only.
+-- keys:    the queue's
+-- args:    1 id
+-- returns: {@TASKS, what tell.lua says} | {@ABSENT}
+
+-- include record.lua
+-- include intake.lua
+-- include tell.lua
+
+local id = ARGV[1]
+local packed_task = redis.call('HGET', KEYS[3], id)
+if packed_task then
+  local left = tonumber(redis.call('ZSCORE', KEYS[7], id) or 0) - now
+  if left > 0 then
+    tell_live(id, @CLAIMED, left)
+  else
+    tell_live(id, cmsgpack.unpack(packed_task)[@DUE] <= now and @READY or @SCHEDULED, 0)
+  end
+  return reply
+end
+local score = intake_size > 0 and redis.call('ZSCORE', KEYS[1], id)
+if score then
+  tell_intake(id, score)
+  return reply
+end
+local receipt = redis.call('HGET', KEYS[9], string.format('i%s', id))
+if receipt then
+  tell_dead(receipt)
+end
+if #reply == 1 then
+  return { @ABSENT }
+end
+return reply

@@ -1,0 +1,9 @@
+-- Shared: the queue's own key, a ZSET of ids and Unix times in seconds that any program may fill. Needs
+-- record.lua.
+
+-- Read first, so that a key of another type fails before anything is written.
+local intake_size = intake ~= 0 and redis.call('ZCARD', KEYS[1]) or 0
+
+local function intake_due(score)
+  return math.min(math.max(math.ceil(tonumber(score) * 1000), 0), 2 ^ 52)
+end

@@ -1,0 +1,42 @@
+-- Shared: the time, the queue's record and settings, and the numbers that it gives out.
+local time = redis.call('TIME')
+local now_us = time[1] * 1000000 + time[2]
+local now = math.floor(now_us / 1000)
+local record = redis.call('HMGET', KEYS[2], 'counts', 'settings')
+local counter, sequence, enqueued, acked, retried, died, dead_size = 0, 0, 0, 0, 0, 0, 0
+local function packed_counts()
+  return cmsgpack.pack({ counter, sequence, enqueued, acked, retried, died, dead_size })
+end
+
+if record[1] then
+  counter, sequence, enqueued, acked, retried, died, dead_size = unpack(cmsgpack.unpack(record[1]))
+else
+  -- Nothing has been counted, so nothing has to be stored as long as that is so.
+  record[1] = packed_counts()
+end
+-- Each is false if it is not set.
+local paused, max_len, dead_max, dead_age, dead_bytes, intake = false, false, false, false, false, false
+if record[2] then
+  paused, max_len, dead_max, dead_age, dead_bytes, intake = unpack(cmsgpack.unpack(record[2]))
+end
+
+-- Versions and receipts: every one is larger than all before.
+local function next_number()
+  counter = math.max(now_us, counter + 1)
+  return counter
+end
+
+local function write_counts()
+  local counts = packed_counts()
+  if counts ~= record[1] then
+    redis.call('HSET', KEYS[2], 'counts', counts)
+    record[1] = counts
+  end
+end
+
+-- The record goes with the queue's last use, seven days later, unless tasks live or it has settings.
+local function keep_record()
+  if not record[2] and redis.call('EXISTS', KEYS[3]) == 0 then
+    redis.call('PEXPIRE', KEYS[2], @QUEUE_TTL)
+  end
+end

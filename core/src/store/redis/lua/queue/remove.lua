@@ -1,0 +1,44 @@
+-- Drop a task: its run, its successor, its entry in the intake, its throttle window.
+-- keys:    the queue's
+-- args:    1 id, 2 version that it must have, or ""
+-- returns: {@REMOVED} | {@ABSENT} | {@OTHER_VERSION, version}
+
+-- include record.lua
+-- include task.lua
+-- include write.lua
+-- include check.lua
+-- include intake.lua
+
+local id, wanted = ARGV[1], tonumber(ARGV[2])
+check_live()
+local window = redis.call('ZSCORE', KEYS[10], id)
+local entry = intake_size > 0 and redis.call('ZSCORE', KEYS[1], id)
+fetch({ id })
+local main, successor = mains[id], successors[id]
+if wanted then
+  local version = successor and successor[@VERSION] or main and main[@VERSION] or 0
+  if not main and not entry then
+    return { @ABSENT }
+  elseif version ~= wanted then
+    return { @OTHER_VERSION, version }
+  end
+end
+
+redis.call('PERSIST', KEYS[2])
+if main then
+  if successor then
+    successors[id], bodies[string.format('\1%s', id)] = false, false
+  end
+  mains[id], stands[id], bodies[id] = false, false, false
+  touch(id)
+  write()
+end
+if window then
+  redis.call('ZREM', KEYS[10], id)
+end
+if entry then
+  redis.call('ZREM', KEYS[1], id)
+end
+keep_record()
+local removed = main or entry
+return { removed and @REMOVED or @ABSENT }

@@ -1,0 +1,46 @@
+-- Give a waiting task another due time.
+-- keys:    the queue's
+-- args:    1 id, 2 "i" in how many ms, or "a" at what time
+-- returns: {@MOVED, due ms} | {@ABSENT} | {@RUNNING} | {@BURIED}
+
+-- include record.lua
+-- include wake.lua
+-- include task.lua
+-- include write.lua
+-- include check.lua
+-- include intake.lua
+
+local id, due = ARGV[1], tonumber(string.sub(ARGV[2], 2))
+if string.sub(ARGV[2], 1, 1) == 'i' then
+  due = now + due
+end
+check_live()
+fetch({ id })
+local entry = not mains[id] and intake_size > 0 and redis.call('ZSCORE', KEYS[1], id)
+if not mains[id] and not entry then
+  local dead = redis.call('HEXISTS', KEYS[9], string.format('i%s', id)) == 1
+  return { dead and @BURIED or @ABSENT }
+end
+if tonumber(redis.call('ZSCORE', KEYS[7], id) or 0) > now then
+  return { @RUNNING }
+end
+
+redis.call('PERSIST', KEYS[2])
+if entry then
+  redis.call('ZADD', KEYS[1], due / 1000, id)
+  chance = true
+else
+  -- A successor that takes the retry's place has done so since the lease ended.
+  if is_replaced(id) then
+    supplant(id)
+  end
+  mains[id][@DUE] = due
+  put(id, mains[id])
+  write()
+  write_counts()
+end
+keep_record()
+if chance then
+  wake()
+end
+return { @MOVED, due }

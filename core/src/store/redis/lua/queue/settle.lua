@@ -1,0 +1,27 @@
+-- Say how claims ended.
+-- keys:    the queue's
+-- args:    per settlement: id, receipt, verdict: "a" ack, "n" with delay ms, a space and reason: nack, "b" with
+--          reason: bury, "p" put_back
+-- returns: {@OUTCOMES, then per settlement: @DONE, @DONE_LATE, @DONE_DEAD, @DONE_LATE_DEAD, @STALE or @GONE}
+
+-- include record.lua
+-- include wake.lua
+-- include task.lua
+-- include write.lua
+-- include check.lua
+-- include die.lua
+-- include end_delivery.lua
+-- include settle_tasks.lua
+
+check_live()
+check_dead()
+redis.call('PERSIST', KEYS[2])
+local reply = { @OUTCOMES }
+settle_all(1, reply)
+write_deaths()
+write_counts()
+keep_record()
+if chance then
+  wake()
+end
+return reply

@@ -1,0 +1,66 @@
+-- Say how claims ended, and take tasks, in one step.
+-- keys:    the queue's; 12 call
+-- args:    as claim: 1 number of the call, 2 at most so many, 3 lease ms, 4 "client seq" to register or "";
+--          then per settlement as settle: id, receipt, verdict
+-- returns: {@OUTCOMES, how many, as many outcomes as settle gives: @DONE, @DONE_LATE, @DONE_DEAD, @DONE_LATE_DEAD,
+--          @STALE or @GONE; then what claim gives: @GIVEN, @EMPTY or @PAUSED...} | {@SUPERSEDED}
+
+-- include record.lua
+-- include call.lua
+-- include wake.lua
+-- include task.lua
+-- include write.lua
+-- include check.lua
+-- include die.lua
+-- include intake.lua
+-- include due.lua
+-- include take_in.lua
+-- include promote.lua
+-- include take.lua
+-- include claim_tasks.lua
+-- include end_delivery.lua
+-- include settle_tasks.lua
+
+if last > number then
+  return { @SUPERSEDED }
+end
+check_live()
+check_dead()
+redis.call('PERSIST', KEYS[2])
+
+local outcomes, tasks, given = {}, {}, {}
+if last == number then
+  local before = stored_reply()
+  outcomes = before[2] or {}
+  give_again(before[1], tasks)
+else
+  settle_all(5, outcomes)
+  if not paused then
+    claim_tasks(tonumber(ARGV[2]), tonumber(ARGV[3]), tasks, given)
+  end
+end
+write_deaths()
+if last ~= number then
+  write_counts()
+  remember({ given, outcomes })
+end
+local reply = { @OUTCOMES, #outcomes }
+for _, outcome in ipairs(outcomes) do
+  reply[#reply + 1] = outcome
+end
+if #tasks == 0 then
+  give_nothing(reply, ARGV[4])
+else
+  reply[#reply + 1] = @GIVEN
+  for _, field in ipairs(tasks) do
+    reply[#reply + 1] = field
+  end
+  if ARGV[4] ~= '' then
+    redis.call('ZREM', KEYS[11], ARGV[4])
+  end
+end
+keep_record()
+if last ~= number and (earlier or redis.call('ZCARD', KEYS[6]) > 0) then
+  wake(ARGV[4])
+end
+return reply

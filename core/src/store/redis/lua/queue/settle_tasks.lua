@@ -1,0 +1,71 @@
+-- Shared: settlements. Needs end_delivery.lua and write.lua.
+
+-- Whether this verdict ended a delivery whose task is dead; true if the record goes with it.
+local function settle_dead(dead, verdict)
+  if dead[@VERDICT] == @LEASE_END and dead[@SETTLED] == dead[@RECEIPT] then
+    if verdict ~= @ACK then
+      return @STALE
+    end
+    acked = acked + 1
+    drop_dead(dead)
+    return @DONE_LATE
+  end
+  local same = dead[@SETTLED] == dead[@RECEIPT] and dead[@VERDICT] == verdict
+  return same and @DONE_DEAD or @STALE
+end
+
+local function settle(id, receipt, verdict, delay, reason, ends)
+  local main = mains[id]
+  if main and main[@RECEIPT] == receipt and receipt > 0 then
+    local late = not ends or tonumber(ends) <= now
+    if end_delivery(id, verdict, delay, reason) then
+      return late and @DONE_LATE_DEAD or @DONE_DEAD
+    end
+    return late and @DONE_LATE or @DONE
+  end
+  if main and main[@SETTLED] == receipt then
+    return main[@VERDICT] == verdict and @DONE or @STALE
+  end
+  local dead = dead_of(receipt)
+  if dead and dead[@ID] == id then
+    return settle_dead(dead, verdict)
+  end
+  return main and @STALE or @GONE
+end
+
+-- The verdicts' letters: an ack, a nack with its delay and reason, a bury with its reason, a put_back.
+local function settle_all(first_item, reply)
+  local ids = {}
+  for i = first_item, #ARGV, 3 do
+    ids[#ids + 1] = ARGV[i]
+  end
+  fetch(ids)
+  local ends = {}
+  for first = 1, #ids, 1000 do
+    local found = redis.call('ZMSCORE', KEYS[7], unpack(ids, first, math.min(first + 999, #ids)))
+    for i, score in ipairs(found) do
+      local id = ids[first + i - 1]
+      ends[id] = score
+      if score and mains[id] then
+        stood[id] = @CLAIMED
+      end
+    end
+  end
+  for i = first_item, #ARGV, 3 do
+    local id, receipt, text = ARGV[i], tonumber(ARGV[i + 1]), ARGV[i + 2]
+    local verdict, delay, reason = @ACK, 0, ''
+    if text ~= 'a' then
+      local letter = string.sub(text, 1, 1)
+      if letter == 'p' then
+        verdict = @PUT_BACK
+      elseif letter == 'b' then
+        verdict, reason = @BURY, string.sub(text, 2)
+      else
+        verdict = @NACK
+        delay, reason = string.match(text, '^n(%d+) (.*)$')
+      end
+    end
+    reply[#reply + 1] = settle(id, receipt, verdict, delay, reason, ends[id])
+  end
+  write()
+end

@@ -1,0 +1,81 @@
+-- Shared: entries of the intake become tasks. Needs intake.lua, task.lua and die.lua.
+
+-- Whether a task may have this id: 1 to 512 bytes of UTF-8 without control characters.
+local function is_id(id)
+  if #id == 0 or #id > 512 or string.find(id, '%c') then
+    return false
+  end
+  if not string.find(id, '[\128-\255]') then
+    return true
+  end
+  local rest = id
+  for _, letter in ipairs({ '\194[\160-\191]', '[\195-\223][\128-\191]', '\224[\160-\191][\128-\191]',
+    '[\225-\236\238\239][\128-\191][\128-\191]', '\237[\128-\159][\128-\191]',
+    '\240[\144-\191][\128-\191][\128-\191]', '[\241-\243][\128-\191][\128-\191][\128-\191]',
+    '\244[\128-\143][\128-\191][\128-\191]' }) do
+    rest = string.gsub(rest, letter, ' ')
+  end
+  return not string.find(rest, '[\128-\255]')
+end
+
+local function intake_task(version, due)
+  local task = { version, due, 0, 0, @INTAKE_MAX_ATTEMPTS, now, 0, 0, 0, 0, '' }
+  return task
+end
+
+local function refuse(id, score, reason)
+  local receipt = next_number()
+  local older = is_id(id) and older_of(id, receipt)
+  record_death(string.sub(id, 1, 512), intake_task(0, intake_due(score)), '', reason, receipt, older)
+end
+
+-- One entry becomes a task, moves the one that is pending, or makes or moves the successor of a running one.
+local function take_in(id, due)
+  local version, main = next_number(), mains[id]
+  enqueued = enqueued + 1
+  if not main then
+    put(id, intake_task(version, due))
+  elseif main[@RECEIPT] == 0 then
+    main[@VERSION], main[@DUE] = version, due
+    put(id, main)
+  elseif successors[id] then
+    successors[id][@VERSION], successors[id][@DUE] = version, due
+    touch(id)
+  else
+    successors[id] = intake_task(version, due)
+    successors[id][@REPLACES], main[@HAS_SUCCESSOR] = 0, 1
+    touch(id)
+  end
+end
+
+-- Takes in at most `most` entries: first those whose score is no time, then those that are due.
+local function take_intake(most)
+  if intake_size == 0 then
+    return
+  end
+  local beyond = redis.call('ZRANGE', KEYS[1], '(@INTAKE_SCORE_MAX', '+inf', 'BYSCORE', 'LIMIT', 0, most, 'WITHSCORES')
+  local entries = redis.call('ZRANGE', KEYS[1], '-inf', now / 1000, 'BYSCORE', 'LIMIT', 0,
+    most - #beyond / 2, 'WITHSCORES')
+  local gone, valid = {}, {}
+  for i = 1, #beyond, 2 do
+    gone[#gone + 1] = beyond[i]
+    refuse(beyond[i], beyond[i + 1], 'the score is no Unix time in seconds')
+  end
+  for i = 1, #entries, 2 do
+    gone[#gone + 1] = entries[i]
+    if is_id(entries[i]) then
+      valid[#valid + 1] = entries[i]
+    end
+  end
+  fetch(valid)
+  for i = 1, #entries, 2 do
+    if mains[entries[i]] == nil then
+      refuse(entries[i], entries[i + 1], 'no task may have this id')
+    else
+      take_in(entries[i], intake_due(entries[i + 1]))
+    end
+  end
+  for i = 1, #gone, 1000 do
+    redis.call('ZREM', KEYS[1], unpack(gone, i, math.min(i + 999, #gone)))
+  end
+end

@@ -1,0 +1,46 @@
+-- Shared: what pop, peek, get and list tell of tasks: id, state, packed, body, ms left of the lease, due ms of
+-- the successor or -1. Needs record.lua and intake.lua.
+
+local reply, bodies_size = { @TASKS }, 0
+-- How many were looked at, and whether a body was one too many.
+local seen, is_full = 0, false
+
+local function tell(id, state, packed_task, body, left, successor_due)
+  local length = #reply
+  reply[length + 1], reply[length + 2], reply[length + 3] = id, state, packed_task
+  reply[length + 4], reply[length + 5], reply[length + 6] = body or '', left, successor_due
+end
+
+-- Whether a body of this size may be told: @MAX_REPLY_BYTES in all, unless one alone is larger.
+local function fits(size)
+  is_full = is_full or (#reply > 1 and bodies_size + size > @MAX_REPLY_BYTES)
+  bodies_size = bodies_size + size
+  return not is_full
+end
+
+local function tell_live(id, state, left)
+  local packed_task = redis.call('HGET', KEYS[3], id)
+  if not packed_task or not fits(redis.call('HSTRLEN', KEYS[4], id)) then
+    return
+  end
+  local successor_due = -1
+  if cmsgpack.unpack(packed_task)[@HAS_SUCCESSOR] then
+    local packed_successor = redis.call('HGET', KEYS[3], string.format('\1%s', id))
+    successor_due = packed_successor and cmsgpack.unpack(packed_successor)[@DUE] or -1
+  end
+  tell(id, state, packed_task, redis.call('HGET', KEYS[4], id), left, successor_due)
+end
+
+local function tell_intake(id, score)
+  local due = intake_due(score)
+  local state = due <= now and @READY or @SCHEDULED
+  tell(id, state, cmsgpack.pack({ 0, due, 0, 0, @INTAKE_MAX_ATTEMPTS, 0, 0, 0, 0, 0, '' }), '', 0, -1)
+end
+
+local function tell_dead(receipt)
+  local packed_dead = redis.call('HGET', KEYS[9], string.format('r%s', receipt))
+  if packed_dead and fits(redis.call('HSTRLEN', KEYS[9], string.format('b%s', receipt))) then
+    local body = redis.call('HGET', KEYS[9], string.format('b%s', receipt))
+    tell(cmsgpack.unpack(packed_dead)[@ID], @DEAD, packed_dead, body, 0, -1)
+  end
+end

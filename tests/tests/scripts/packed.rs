@@ -1,0 +1,179 @@
+//! Packed values as text and back: "version 5, due 7, reason x". Fields that are zero or empty are left out.
+
+use std::fmt::Write;
+
+use stanchion::store::redis::code::TASK_FIELDS;
+use stanchion::store::redis::packed::{Packed, unpack};
+
+/// The fields of the record's counts.
+const COUNTS: [&str; 7] = ["counter", "sequence", "enqueued", "acked", "retried", "died", "dead_size"];
+/// The fields of the record's settings; one that is not set is false.
+const SETTINGS: [&str; 6] = ["paused", "max_len", "dead_max", "dead_age", "dead_bytes", "intake"];
+/// How many fields every task has.
+const TASK: usize = 11;
+
+/// The names of the fields of a packed value; none if it is not packed.
+fn names(key: &str, field: &str) -> Vec<String> {
+    let task = |more: &[&str]| {
+        let name = |(name, _): &(&str, usize)| name.to_lowercase();
+        let mut names: Vec<_> = TASK_FIELDS.iter().filter(|(_, place)| *place <= TASK).map(name).collect();
+        names.extend(more.iter().map(|name| (*name).to_owned()));
+        names
+    };
+    match (key, field) {
+        ("q:queue", "counts") => COUNTS.map(str::to_owned).to_vec(),
+        ("q:queue", "settings") => SETTINGS.map(str::to_owned).to_vec(),
+        ("q:state", field) if field.starts_with('+') => task(&["replaces"]),
+        ("q:state", _) => task(&["has_successor"]),
+        ("q:grave", field) if field.starts_with('r') => task(&["died_at", "id", "size", "older"]),
+        _ => Vec::new(),
+    }
+}
+
+/// The value as text.
+pub fn readable(key: &str, field: &str, value: &[u8]) -> String {
+    let names = names(key, field);
+    if key.starts_with("q:call") {
+        let values = unpack(value).expect("a packed call");
+        return values.iter().map(plain).collect::<Vec<_>>().join(": ");
+    }
+    if names.is_empty() {
+        return String::from_utf8_lossy(value).into_owned();
+    }
+    let whole = unpack(value).unwrap_or_default();
+    let [Packed::Array(values)] = &whole[..] else { panic!("{key} {field} is not packed: {value:?}") };
+    let values = values.iter().map(plain).collect::<Vec<_>>();
+    text(names.iter().map(String::as_str).zip(values.iter().map(String::as_str)))
+}
+
+/// Names and values in one line. A setting may be zero; an older record of "no" says that
+/// nobody can ask for the id.
+pub fn text<'a>(fields: impl Iterator<Item = (&'a str, &'a str)>) -> String {
+    let mut text = String::new();
+    let is_said = |(name, value): &(&str, &str)| match *name {
+        name if SETTINGS.contains(&name) => *value != "no",
+        "older" => !value.is_empty(),
+        _ => !["", "0", "no"].contains(value),
+    };
+    for (name, value) in fields.filter(is_said) {
+        let comma = if text.is_empty() { "" } else { ", " };
+        write!(text, "{comma}{name} {value}").unwrap();
+    }
+    text
+}
+
+fn plain(value: &Packed<'_>) -> String {
+    match value {
+        Packed::Number(number) => number.to_string(),
+        Packed::Text(text) => String::from_utf8_lossy(text).into_owned(),
+        Packed::Flag(false) => "no".into(),
+        Packed::Flag(true) => "yes".into(),
+        Packed::Array(values) => format!("[{}]", values.iter().map(plain).collect::<Vec<_>>().join(" ")),
+    }
+}
+
+/// The text as it is stored.
+pub fn packed(key: &str, field: &str, text: &str) -> Vec<u8> {
+    if key.starts_with("q:call") {
+        return packed_call(text);
+    }
+    let names = names(key, field);
+    if names.is_empty() {
+        return text.as_bytes().to_vec();
+    }
+    let value_of = |name: &str| {
+        text.split(", ").find_map(|field| field.strip_prefix(name)?.strip_prefix(' ')).unwrap_or_default()
+    };
+    let count = match value_of("has_successor") {
+        "" if names.last().is_some_and(|name| name == "has_successor") => TASK,
+        _ => names.len(),
+    };
+    let mut bytes = vec![0x90 | u8::try_from(count).unwrap()];
+    for name in &names[..count] {
+        pack(&mut bytes, name, value_of(name));
+    }
+    bytes
+}
+
+/// "7: [[a 100] [24]]": the number, and arrays of words.
+fn packed_call(text: &str) -> Vec<u8> {
+    let (number, reply) = text.split_once(": ").expect("a number and a reply");
+    let mut bytes = Vec::new();
+    pack(&mut bytes, "", number);
+    let mut rest = reply;
+    while let Some(first) = rest.chars().next() {
+        let length = match first {
+            '[' => {
+                bytes.push(0x90 | u8::try_from(elements(rest)).unwrap());
+                1
+            }
+            ']' | ' ' => 1,
+            _ => {
+                let length = rest.find([' ', ']']).unwrap_or(rest.len());
+                pack(&mut bytes, "", &rest[..length]);
+                length
+            }
+        };
+        rest = &rest[length..];
+    }
+    bytes
+}
+
+/// How many elements the array has that begins here.
+fn elements(text: &str) -> usize {
+    let (mut depth, mut count) = (0, 0);
+    let mut before = ' ';
+    for letter in text.chars() {
+        match letter {
+            '[' if depth == 1 => count += 1,
+            ' ' | ']' | '[' => {}
+            _ if depth == 1 && [' ', '['].contains(&before) => count += 1,
+            _ => {}
+        }
+        match letter {
+            '[' => depth += 1,
+            ']' => depth -= 1,
+            _ => {}
+        }
+        if depth == 0 {
+            break;
+        }
+        before = letter;
+    }
+    count
+}
+
+fn pack(bytes: &mut Vec<u8>, name: &str, value: &str) {
+    let is_text = ["reason", "id", "older"].contains(&name);
+    match value.parse::<u64>() {
+        Ok(number) if !is_text => {
+            bytes.push(0xcf);
+            bytes.extend(number.to_be_bytes());
+        }
+        _ if value == "yes" => bytes.push(0xc3),
+        _ if value == "no" => bytes.push(0xc2),
+        _ if value.is_empty() && SETTINGS.contains(&name) => bytes.push(0xc2),
+        _ if value.is_empty() && !is_text => bytes.push(0),
+        _ => {
+            bytes.extend([0xd9, u8::try_from(value.len()).unwrap()]);
+            bytes.extend(value.as_bytes());
+        }
+    }
+}
+
+#[test]
+fn what_is_packed_reads_the_same() {
+    let rows = [
+        ("q:queue", "counts", "counter 7, died 300"),
+        ("q:queue", "settings", "paused yes, max_len 5"),
+        ("q:state", "a", "version 1, due 1700000000000, reason the lease ended, has_successor 1"),
+        ("q:state", "+a", "version 1, replaces 1"),
+        ("q:grave", "r7", "receipt 7, died_at 5, id a, size 3, older 6"),
+        ("q:call 0", "", "7: [[a 100 b 101] [24 25]]"),
+        ("q:call 0", "", "7: [[]]"),
+        ("q:body", "a", "version 1"),
+    ];
+    for (key, field, text) in rows {
+        assert_eq!(readable(key, field, &packed(key, field, text)), text);
+    }
+}

@@ -1,0 +1,276 @@
+//! Requests about queues, and replies to them in one line.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use stanchion::internals::{queue_name, task_id};
+use stanchion::verbs::{
+    Abandon, CallId, Claim, ClaimReply, ClaimedTask, ClientId, Due, Enqueue, EnqueueOutcome, ExtendClaim,
+    ExtendClaimReply, Get, Kick, List, NewTask, OnDuplicate, Outcome, Peek, Pop, QueueReply, QueueRequest,
+    QueueVerb, Remove, RemoveReply, Request, Reschedule, RescheduleReply, Settle, Settled, Settlement,
+    TaskRecord, TaskState, Verdict, Waiter,
+};
+
+/// The lease of the claims here.
+pub const LEASE: u64 = 30_000;
+
+pub fn request(verb: QueueVerb) -> Request {
+    Request::Queue(QueueRequest { queue: queue_name("q").unwrap(), verb })
+}
+
+/// Puts a client into a request.
+pub fn address(verb: &mut QueueVerb, client: ClientId) {
+    match verb {
+        QueueVerb::Enqueue(enqueue) => enqueue.call.client = client,
+        QueueVerb::Claim(claim) | QueueVerb::SettleAndClaim(_, claim) => {
+            claim.call.client = client;
+            claim.waiter.iter_mut().for_each(|waiter| waiter.client = client);
+        }
+        QueueVerb::Abandon(abandon) => {
+            abandon.call.iter_mut().for_each(|call| call.client = client);
+            abandon.waiter.iter_mut().for_each(|waiter| waiter.client = client);
+        }
+        _ => {}
+    }
+}
+
+fn call(number: u64) -> CallId {
+    CallId { client: ClientId(0), slot: 0, number }
+}
+
+fn waiter(seq: u64) -> Waiter {
+    Waiter { client: ClientId(0), seq }
+}
+
+/// A plain task with the body `b`.
+pub fn plain(id: &str) -> NewTask {
+    NewTask {
+        id: task_id(id).unwrap(),
+        body: Arc::from(*b"b"),
+        due: Due::Now,
+        priority: 0,
+        max_attempts: 8,
+        expires: None,
+        on_duplicate: OnDuplicate::Keep,
+    }
+}
+
+pub fn ms(millis: u64) -> Duration {
+    Duration::from_millis(millis)
+}
+
+impl Tweak for NewTask {}
+
+/// A plain task with something else about it.
+pub trait Tweak: Into<NewTask> {
+    fn with_body(self, body: &str) -> NewTask {
+        NewTask { body: Arc::from(body.as_bytes()), ..self.into() }
+    }
+
+    fn due(self, due: Due) -> NewTask {
+        NewTask { due, ..self.into() }
+    }
+
+    fn delayed(self, millis: u64) -> NewTask {
+        self.due(Due::In(ms(millis)))
+    }
+
+    fn replace(self) -> NewTask {
+        NewTask { on_duplicate: OnDuplicate::Replace, ..self.into() }
+    }
+
+    fn debounce(self, millis: u64) -> NewTask {
+        NewTask { on_duplicate: OnDuplicate::Debounce { max_wait: ms(millis) }, ..self.into() }
+    }
+
+    fn throttle(self, millis: u64) -> NewTask {
+        NewTask { on_duplicate: OnDuplicate::Throttle { window: ms(millis) }, ..self.into() }
+    }
+}
+
+/// Call 7 of slot 0, as all calls here.
+pub fn enqueue(tasks: impl IntoIterator<Item = NewTask>) -> QueueVerb {
+    enqueue_as(7, tasks)
+}
+
+pub fn enqueue_as(number: u64, tasks: impl IntoIterator<Item = NewTask>) -> QueueVerb {
+    QueueVerb::Enqueue(Enqueue { call: call(number), tasks: tasks.into_iter().collect() })
+}
+
+fn claiming(max: u32, seq: Option<u64>) -> Claim {
+    Claim { call: call(7), max, lease: ms(LEASE), waiter: seq.map(waiter) }
+}
+
+pub fn claim(max: u32) -> QueueVerb {
+    QueueVerb::Claim(claiming(max, None))
+}
+
+/// A claim that registers as waiter `seq`.
+pub fn claim_or_wait(max: u32, seq: u64) -> QueueVerb {
+    QueueVerb::Claim(claiming(max, Some(seq)))
+}
+
+pub fn ack() -> Verdict {
+    Verdict::Ack
+}
+
+pub fn nack(delay: u64) -> Verdict {
+    Verdict::Nack { delay: ms(delay), reason: "no luck".into() }
+}
+
+pub fn bury() -> Verdict {
+    Verdict::Bury { reason: "hopeless".into() }
+}
+
+fn settlements(items: &[(&str, u64, Verdict)]) -> Settle {
+    let settlement = |(id, receipt, verdict): &(&str, u64, Verdict)| Settlement {
+        id: task_id(id).unwrap(),
+        receipt: *receipt,
+        verdict: verdict.clone(),
+    };
+    Settle { items: items.iter().map(settlement).collect() }
+}
+
+pub fn settle(items: &[(&str, u64, Verdict)]) -> QueueVerb {
+    QueueVerb::Settle(settlements(items))
+}
+
+pub fn settle_and_claim(items: &[(&str, u64, Verdict)], max: u32) -> QueueVerb {
+    QueueVerb::SettleAndClaim(settlements(items), claiming(max, Some(5)))
+}
+
+pub fn extend_claim(id: &str, receipt: u64, lease: u64) -> QueueVerb {
+    QueueVerb::ExtendClaim(ExtendClaim { id: task_id(id).unwrap(), receipt, lease: ms(lease) })
+}
+
+pub fn abandon(number: Option<u64>, seq: Option<u64>) -> QueueVerb {
+    QueueVerb::Abandon(Abandon { call: number.map(call), waiter: seq.map(waiter) })
+}
+
+pub fn pop(max: u32) -> QueueVerb {
+    QueueVerb::Pop(Pop { max })
+}
+
+pub fn peek(max: u32) -> QueueVerb {
+    QueueVerb::Peek(Peek { max })
+}
+
+pub fn get(id: &str) -> QueueVerb {
+    QueueVerb::Get(Get { id: task_id(id).unwrap() })
+}
+
+pub fn list(state: TaskState, cursor: u64, max: u32) -> QueueVerb {
+    QueueVerb::List(List { state, cursor, max })
+}
+
+pub fn remove(id: &str, version: Option<u64>) -> QueueVerb {
+    QueueVerb::Remove(Remove { id: task_id(id).unwrap(), version })
+}
+
+pub fn reschedule(id: &str, due: Due) -> QueueVerb {
+    QueueVerb::Reschedule(Reschedule { id: task_id(id).unwrap(), due })
+}
+
+pub fn kick(ids: &[&str]) -> QueueVerb {
+    QueueVerb::Kick(Kick::Ids(ids.iter().map(|id| task_id(id).unwrap()).collect()))
+}
+
+/// The reply in one line.
+pub fn describe(reply: &QueueReply) -> String {
+    match reply {
+        QueueReply::Enqueue(outcomes) => joined(outcomes, outcome),
+        QueueReply::Claim(claim) => claim_reply(claim),
+        QueueReply::Settle(settled) => joined(settled, settlement),
+        QueueReply::SettleAndClaim(settled, claim) => {
+            format!("{} | {}", joined(settled, settlement), claim_reply(claim))
+        }
+        QueueReply::ExtendClaim(ExtendClaimReply::Extended(left)) => format!("extended {}", left.as_millis()),
+        QueueReply::ExtendClaim(reply) => format!("{reply:?}").to_lowercase(),
+        QueueReply::Abandon => "left".into(),
+        QueueReply::Pop(None) => "paused".into(),
+        QueueReply::Pop(Some(tasks)) | QueueReply::Peek(tasks) => joined(tasks, record),
+        QueueReply::Get(None) => "unknown".into(),
+        QueueReply::Get(Some(task)) => record(task),
+        QueueReply::List(reply) => {
+            let next = reply.next.map_or_else(String::new, |next| format!(" | next {next}"));
+            format!("{}{next}", joined(&reply.tasks, record))
+        }
+        QueueReply::Remove(RemoveReply::OtherVersion(version)) => format!("has version {version}"),
+        QueueReply::Remove(reply) => format!("{reply:?}").to_lowercase(),
+        QueueReply::Reschedule(RescheduleReply::Moved(due)) => format!("moved to {due}"),
+        QueueReply::Reschedule(reply) => format!("{reply:?}").to_lowercase(),
+        QueueReply::Kick(count) | QueueReply::Purge(count) => count.to_string(),
+        // Braces are for placeholders.
+        QueueReply::Stats(stats) => format!("{stats:?}").replace('{', "[").replace('}', "]"),
+        QueueReply::Pause | QueueReply::Configure => "done".into(),
+        QueueReply::Superseded => "superseded".into(),
+    }
+}
+
+fn joined<T>(items: &[T], text: impl Fn(&T) -> String) -> String {
+    items.iter().map(text).collect::<Vec<_>>().join("; ")
+}
+
+fn outcome(outcome: &EnqueueOutcome) -> String {
+    match outcome {
+        EnqueueOutcome::Accepted { outcome: Outcome::Throttled, version: 0, due: 0 } => "throttled".into(),
+        EnqueueOutcome::Accepted { outcome, version, due } => {
+            format!("{} {version} due {due}", format!("{outcome:?}").to_lowercase())
+        }
+        EnqueueOutcome::Full => "full".into(),
+    }
+}
+
+fn settlement(settled: &Settled) -> String {
+    match settled {
+        Settled::Done { late, dead } => {
+            format!("done{}{}", if *late { " late" } else { "" }, if *dead { " dead" } else { "" })
+        }
+        Settled::Stale => "stale".into(),
+        Settled::Gone => "gone".into(),
+    }
+}
+
+fn claim_reply(reply: &ClaimReply) -> String {
+    match reply {
+        ClaimReply::Claimed(tasks) => joined(tasks, claimed),
+        ClaimReply::Empty { next_due, rank } => {
+            let next = next_due.map_or_else(|| "never".into(), |next| next.as_millis().to_string());
+            format!("empty {next} rank {rank}")
+        }
+        ClaimReply::Paused { rank } => format!("paused rank {rank}"),
+    }
+}
+
+fn claimed(task: &ClaimedTask) -> String {
+    let ClaimedTask { id, body, receipt, attempt, max_attempts, version, due, priority, remaining } = task;
+    format!(
+        "{} {} receipt {receipt} attempt {attempt}/{max_attempts} version {version} due {due} priority {priority} left {}",
+        id.as_str(),
+        String::from_utf8_lossy(body),
+        remaining.as_millis()
+    )
+}
+
+fn record(task: &TaskRecord) -> String {
+    let TaskRecord { id, state, body, version, due, attempts, receipt, .. } = task;
+    let mut text = format!(
+        "{} {} {} version {version} due {due} attempts {attempts} receipt {receipt}",
+        id.as_str(),
+        format!("{state:?}").to_lowercase(),
+        String::from_utf8_lossy(body),
+    );
+    if !task.remaining.is_zero() {
+        text += &format!(" left {}", task.remaining.as_millis());
+    }
+    if !task.reason.is_empty() {
+        text += &format!(" reason {}", task.reason);
+    }
+    if task.died != 0 {
+        text += &format!(" died {}", task.died);
+    }
+    if let Some(due) = task.successor_due {
+        text += &format!(" successor {due}");
+    }
+    text
+}

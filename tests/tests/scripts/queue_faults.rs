@@ -1,0 +1,227 @@
+//! Every script of the queue with memory full, without rights, and on keys of another type.
+
+use stanchion::store::FailureKind;
+use stanchion::verbs::{Configure, Due, Kick, Pause, QueueVerb, TaskState, Verdict};
+use stanchion::{ACL_RULE, ErrorKind};
+use stanchion_tests::RedisServer;
+
+use crate::case::{Bench, describe, store};
+use crate::memory_full;
+use crate::queue_case::{
+    LEASE, Tweak, abandon, ack, bury, claim, claim_or_wait, enqueue, extend_claim, get, kick, list, ms, nack,
+    peek, plain, pop, remove, request, reschedule, settle, settle_and_claim,
+};
+use crate::state::{Content, State, nothing};
+
+const COUNTS: &str = "counter 50, sequence 20, dead_size 1";
+const LIVE: &str = "{then+9000}";
+
+/// Every verb in every form.
+fn verbs() -> Vec<(&'static str, QueueVerb)> {
+    vec![
+        ("enqueue", enqueue([plain("new")])),
+        ("enqueue later", enqueue([plain("new").delayed(5_000)])),
+        ("enqueue a live id", enqueue([plain("ready").replace()])),
+        ("enqueue a running id", enqueue([plain("runs").replace()])),
+        ("enqueue with throttle", enqueue([plain("new").throttle(5_000)])),
+        ("claim", claim(9)),
+        ("claim or wait", claim_or_wait(9, 5)),
+        ("ack", settle(&[("runs", 40, ack())])),
+        ("nack", settle(&[("runs", 40, nack(500))])),
+        ("bury", settle(&[("runs", 40, bury())])),
+        ("put back", settle(&[("runs", 40, Verdict::PutBack)])),
+        ("ack of the dead", settle(&[("dead", 10, ack())])),
+        ("settle_and_claim", settle_and_claim(&[("runs", 40, bury())], 9)),
+        ("extend_claim", extend_claim("runs", 40, 60_000)),
+        ("abandon", abandon(Some(6), Some(5))),
+        ("pop", pop(9)),
+        ("peek", peek(9)),
+        ("get", get("runs")),
+        ("get the dead", get("dead")),
+        ("get of the intake", get("entry")),
+        ("list ready", list(TaskState::Ready, 0, 9)),
+        ("list scheduled", list(TaskState::Scheduled, 0, 9)),
+        ("list claimed", list(TaskState::Claimed, 0, 9)),
+        ("list dead", list(TaskState::Dead, 0, 9)),
+        ("remove", remove("runs", None)),
+        ("remove an entry", remove("entry", None)),
+        ("reschedule", reschedule("ready", Due::In(ms(5_000)))),
+        ("reschedule an entry", reschedule("entry", Due::In(ms(5_000)))),
+        ("reschedule the dead", reschedule("dead", Due::In(ms(5_000)))),
+        ("kick", kick(&["dead"])),
+        ("kick the oldest", QueueVerb::Kick(Kick::Count(9))),
+        ("stats", QueueVerb::Stats),
+        ("pause", QueueVerb::Pause(Pause { paused: true })),
+        ("go on", QueueVerb::Pause(Pause { paused: false })),
+        ("configure", QueueVerb::Configure(Configure { max_len: Some(Some(9)), ..Configure::default() })),
+        ("purge", QueueVerb::Purge),
+    ]
+}
+
+/// Something in every key, and something to do for every verb.
+fn busy() -> State {
+    nothing()
+        .ready("ready", 1, "")
+        .ready("expired", 2, "expires 5")
+        .scheduled("due", "{then-5}", "")
+        .scheduled("later", LIVE, "")
+        .claimed("ended", "{then-1}", "receipt 41, attempts 8")
+        .claimed("runs", LIVE, "receipt 40, attempts 1, has_successor 1")
+        .successor("runs", "version 9")
+        .dead("10", "dead", "{then-5}", "settled 10, verdict 5")
+        .window("w", LIVE, 9_000)
+        .idle(6, LIVE)
+        .intake("entry", "5")
+        .call("6: [[runs 40]]")
+        .counts(COUNTS)
+}
+
+/// Nothing is due.
+fn calm() -> State {
+    nothing()
+        .scheduled("ready", LIVE, "")
+        .claimed("runs", LIVE, "receipt 40, attempts 1")
+        .dead("10", "dead", "{then-5}", "settled 10, verdict 5")
+        .idle(6, LIVE)
+        .intake("entry", "4000000000")
+        .call("6: [[runs 40]]")
+        .counts(COUNTS)
+}
+
+fn flush(bench: &mut Bench) {
+    redis::cmd("FLUSHDB").exec(&mut bench.raw).unwrap();
+}
+
+/// One cell of the table; `Err` tells what is wrong.
+fn check(bench: &mut Bench, state: &State, key: &str, verb: &QueueVerb) -> Result<(), String> {
+    flush(bench);
+    let wrong = state.clone().with_key(key, Content::List, Some(500_000));
+    bench.set_up(&wrong);
+    let result = bench.call(request(verb.clone()));
+    let real = bench.state();
+    bench.context.after = bench.time();
+    match result {
+        Err(failure) if failure.kind == FailureKind::Final(ErrorKind::WrongType) => {
+            assert!(failure.message.contains("queue"), "it says where: {}", failure.message);
+            match wrong.differences(&real, &bench.context) {
+                differences if differences.is_empty() => Ok(()),
+                differences => Err(format!("WrongType after a write:\n{differences}")),
+            }
+        }
+        Err(failure) => Err(format!("{:?}: {}", failure.kind, failure.message)),
+        // It did not need the key, so the key is as it was.
+        Ok(_) => match real.0.get(key) {
+            Some((Content::List, Some(_))) => Ok(()),
+            other => Err(format!("succeeded, and the key became {other:?}")),
+        },
+    }
+}
+
+#[test]
+fn a_key_of_another_type_changes_nothing() {
+    let kinds = [
+        "intake",
+        "queue",
+        "state",
+        "body",
+        "scheduled",
+        "ready",
+        "claimed",
+        "dead",
+        "grave",
+        "window",
+        "idle",
+    ];
+    let keys = kinds.iter().map(|kind| format!("q:{kind}")).chain(["q:call 0".to_owned()]);
+    let mut bench = Bench::new();
+    let mut wrong = Vec::new();
+    for key in keys {
+        for (situation, state) in [("busy", busy()), ("calm", calm()), ("empty", nothing())] {
+            for (verb, request) in verbs() {
+                if let Err(problem) = check(&mut bench, &state, &key, &request) {
+                    wrong.push(format!("{key} is a list; {situation}; {verb}: {problem}"));
+                }
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{} cells:\n{}", wrong.len(), wrong.join("\n"));
+}
+
+#[test]
+fn with_memory_full_what_adds_fails_whole_and_everything_else_works() {
+    let server = memory_full::server();
+    for (verb, call) in verbs() {
+        let mut bench = memory_full::bench(&server, &busy());
+        let result = bench.call(request(call));
+        let adds = ["enqueue", "kick", "pause", "configure"].iter().any(|word| verb.starts_with(word));
+        if !adds {
+            assert!(result.is_ok(), "{verb}: {result:?}");
+            continue;
+        }
+        let failure = result.expect_err(verb);
+        assert_eq!(failure.kind, FailureKind::Final(ErrorKind::StoreUnavailable), "{verb}");
+        let real = bench.state();
+        bench.context.after = bench.time();
+        assert_eq!(busy().differences(&real, &bench.context), "", "{verb}");
+    }
+}
+
+/// The documented rule is enough for every path, as far as two situations show them.
+#[test]
+fn the_documented_rule_is_enough() {
+    let server = RedisServer::builder().user("app", &format!("on >secret {ACL_RULE}")).start();
+    let mut bench = Bench::at(&server.url());
+    bench.store = store(&server.url_as("app", "secret"), bench.context.client);
+    for state in [busy(), calm(), nothing()] {
+        for (verb, call) in verbs() {
+            flush(&mut bench);
+            bench.set_up(&state);
+            let result = bench.call(request(call));
+            assert!(result.is_ok(), "{verb}: {result:?}");
+        }
+    }
+}
+
+/// A right that is missing is named; the store then has done all, nothing, or what a lost reply leaves.
+#[test]
+fn a_missing_right_is_told() {
+    let rights = ["persist", "zmscore", "hmget", "zcard", "unlink", "hstrlen", "hlen", "hset"];
+    for missing in rights {
+        let rule = ACL_RULE.replace(&format!(" +{missing} "), " ");
+        assert_ne!(rule, ACL_RULE, "{missing} is in the rule");
+        let server = RedisServer::builder().user("app", &format!("on >secret {rule}")).start();
+        let mut bench = Bench::at(&server.url());
+        bench.store = store(&server.url_as("app", "secret"), bench.context.client);
+        let mut denied = 0;
+        for (verb, call) in verbs() {
+            flush(&mut bench);
+            bench.set_up(&busy());
+            let Err(failure) = bench.call(request(call)) else { continue };
+            assert_eq!(failure.kind, FailureKind::Final(ErrorKind::Denied), "{verb} without {missing}");
+            assert!(failure.message.contains(ACL_RULE), "{}", failure.message);
+            denied += 1;
+        }
+        assert!(denied > 0, "{missing} is not needed");
+    }
+}
+
+/// The hint fails, and nothing else.
+#[test]
+fn without_channel_rights_a_task_is_put_in() {
+    let rule = ACL_RULE.replace("&stanchion:wake:*", "resetchannels");
+    let server = RedisServer::builder().user("app", &format!("on >secret {rule}")).start();
+    let mut bench = Bench::at(&server.url());
+    bench.store = store(&server.url_as("app", "secret"), bench.context.client);
+    let before = || nothing().ready("a", 1, "").ready("b", 2, "").idle(6, LIVE).counts(COUNTS);
+    bench.set_up(&before());
+    let reply = describe(&bench.call(request(claim(1))).unwrap());
+    assert!(reply.starts_with("a b receipt"), "{reply}");
+    let real = bench.state();
+    bench.context.after = bench.time();
+    let after = nothing()
+        .claimed("a", &format!("{{now+{LEASE}}}"), "receipt {us}, attempts 1")
+        .ready("b", 2, "")
+        .counts("counter {us}, sequence 20, dead_size 1")
+        .call("7: [[a {us}]]");
+    assert_eq!(after.differences(&real, &bench.context), "");
+}

@@ -1,0 +1,184 @@
+//! What is stored of a queue: tables name only what differs from a plain task.
+//!
+//! A plain task has version 1, due 1, max_attempts 8, first 1 and the body `b`.
+
+use std::collections::BTreeMap;
+
+use stanchion::internals::queue_name;
+use stanchion::store::redis::code::TASK_FIELDS;
+
+use crate::packed;
+use crate::state::{Content, State, WEEK};
+
+/// How long the reply to a call is kept.
+pub const CALL_TTL: u64 = 600_000;
+/// How long an idle consumer is registered.
+pub const IDLE: u64 = 7_500;
+/// The fields of a plain task.
+const PLAIN: &str = "version 1, due 1, max_attempts 8, first 1";
+
+/// The key in the store; `q:KIND` stands for a queue's.
+pub fn real_key(name: &str, client: u64) -> String {
+    let Some(kind) = name.strip_prefix("q:") else { return name.to_owned() };
+    let queue = queue_name("q").unwrap();
+    match kind.split_once(' ') {
+        Some((kind, slot)) => format!("stanchion:{kind}:{{{}}}:{client:x}:{slot}", queue.key()),
+        None if kind == "intake" => queue.key().to_owned(),
+        None => format!("stanchion:{kind}:{{{}}}", queue.key()),
+    }
+}
+
+/// The other way.
+pub fn shown_key(key: &str) -> String {
+    let queue = queue_name("q").unwrap();
+    if key == queue.key() {
+        return "q:intake".into();
+    }
+    let Some((kind, rest)) = key.split_once(&format!(":{{{}}}", queue.key())) else { return key.to_owned() };
+    let kind = kind.strip_prefix("stanchion:").expect("a sidecar");
+    match rest.rsplit_once(':') {
+        Some((_, slot)) => format!("q:{kind} {slot}"),
+        None => format!("q:{kind}"),
+    }
+}
+
+/// The turn of a ready task.
+pub fn turn(priority: u64, sequence: u64) -> String {
+    ((255 - priority) * (1 << 45) + sequence).to_string()
+}
+
+/// A plain task with these fields; the text of all that are not zero, in order.
+fn task(fields: &str, more: &str) -> String {
+    let mut values: BTreeMap<&str, &str> = BTreeMap::new();
+    for field in
+        [PLAIN, fields, more].into_iter().flat_map(|text| text.split(", ")).filter(|text| !text.is_empty())
+    {
+        let (name, value) = field.split_once(' ').expect("a field has a value");
+        values.insert(name, value);
+    }
+    let names: Vec<_> = TASK_FIELDS.iter().map(|(name, _)| name.to_lowercase()).collect();
+    let text = packed::text(names.iter().filter_map(|name| Some((&**name, *values.get(&**name)?))));
+    let unknown: Vec<_> = values.keys().filter(|name| !names.iter().any(|known| known == *name)).collect();
+    assert!(unknown.is_empty(), "{unknown:?}");
+    text
+}
+
+fn value<'a>(fields: &'a str, name: &str) -> Option<&'a str> {
+    fields.split(", ").find_map(|field| field.strip_prefix(name)?.strip_prefix(' '))
+}
+
+impl State {
+    fn hash(mut self, kind: &str, field: &str, value: &str) -> Self {
+        let entry = self.0.entry(format!("q:{kind}")).or_insert((Content::Hash(BTreeMap::new()), None));
+        let Content::Hash(fields) = &mut entry.0 else { panic!("{kind} is no hash") };
+        fields.insert(field.to_owned(), value.to_owned());
+        self
+    }
+
+    fn zset(mut self, kind: &str, member: &str, score: &str, ttl: Option<u64>) -> Self {
+        let entry = self.0.entry(format!("q:{kind}")).or_insert((Content::Zset(Vec::new()), ttl));
+        let Content::Zset(members) = &mut entry.0 else { panic!("{kind} is no set") };
+        members.push((member.to_owned(), score.to_owned()));
+        entry.1 = ttl;
+        self
+    }
+
+    /// Counts as "counter 5, sequence 1"; the record lives as long as tasks do.
+    pub fn counts(self, fields: &str) -> Self {
+        self.hash("queue", "counts", fields)
+    }
+
+    pub fn settings(self, fields: &str) -> Self {
+        self.hash("queue", "settings", fields)
+    }
+
+    /// The record of a queue that nothing is left of.
+    pub fn resting(mut self) -> Self {
+        self.0.get_mut("q:queue").expect("a record").1 = Some(WEEK);
+        self
+    }
+
+    /// A task in line; each has a later place than the one before.
+    pub fn ready(self, id: &str, sequence: u64, fields: &str) -> Self {
+        let priority = value(fields, "priority").map_or(0, |priority| priority.parse().unwrap());
+        self.ready_at(id, &turn(priority, sequence), fields)
+    }
+
+    pub fn ready_at(self, id: &str, turn: &str, fields: &str) -> Self {
+        self.stored(id, fields).zset("ready", id, turn, None)
+    }
+
+    pub fn scheduled(self, id: &str, due: &str, fields: &str) -> Self {
+        self.stored(id, &format!("due {due}{}{fields}", if fields.is_empty() { "" } else { ", " })).zset(
+            "scheduled",
+            id,
+            due,
+            None,
+        )
+    }
+
+    pub fn claimed(self, id: &str, ends: &str, fields: &str) -> Self {
+        self.stored(id, fields).zset("claimed", id, ends, None)
+    }
+
+    /// Its main is to have `has_successor 1`.
+    pub fn successor(self, id: &str, fields: &str) -> Self {
+        self.stored(&format!("+{id}"), fields)
+    }
+
+    fn stored(self, field: &str, fields: &str) -> Self {
+        self.hash("state", field, &task(fields, "")).hash("body", field, "b")
+    }
+
+    pub fn body(self, field: &str, body: &str) -> Self {
+        self.hash("body", field, body)
+    }
+
+    /// As a task of the intake is stored.
+    pub fn no_body(mut self, field: &str) -> Self {
+        let Some((Content::Hash(bodies), _)) = self.0.get_mut("q:body") else { panic!("no bodies") };
+        bodies.remove(field).expect("a body");
+        if bodies.is_empty() {
+            self.0.remove("q:body");
+        }
+        self
+    }
+
+    /// A dead record with the body `b`; also the id's newest one.
+    pub fn dead(self, receipt: &str, id: &str, died: &str, fields: &str) -> Self {
+        self.older_dead(receipt, id, died, fields).hash("grave", &format!("i{id}"), receipt)
+    }
+
+    pub fn older_dead(self, receipt: &str, id: &str, died: &str, fields: &str) -> Self {
+        let more = format!("receipt {receipt}, died_at {died}, id {id}, size 1");
+        let fields = task(&more, fields);
+        self.zset("dead", receipt, died, None).hash("grave", &format!("r{receipt}"), &fields).hash(
+            "grave",
+            &format!("b{receipt}"),
+            "b",
+        )
+    }
+
+    pub fn intake(self, id: &str, score: &str) -> Self {
+        self.zset("intake", id, score, None)
+    }
+
+    pub fn window(self, id: &str, ends: &str, ttl: u64) -> Self {
+        self.zset("window", id, ends, Some(ttl))
+    }
+
+    /// A waiter of this client.
+    pub fn idle(self, seq: u64, until: &str) -> Self {
+        self.zset("idle", &format!("{{C}} {seq}"), until, Some(IDLE))
+    }
+
+    /// The last call of slot 0.
+    pub fn call(self, reply: &str) -> Self {
+        self.with_key("q:call 0", Content::Text(reply.to_owned()), Some(CALL_TTL))
+    }
+
+    pub fn with_key(mut self, key: &str, content: Content, ttl: Option<u64>) -> Self {
+        self.0.insert(key.to_owned(), (content, ttl));
+        self
+    }
+}
