@@ -83,12 +83,14 @@ impl Model {
         }
     }
 
-    /// Takes tasks in order: each gets an attempt and a receipt. Expired ones die on the way.
+    /// Takes tasks in order, as the line stands now: each gets an attempt and a receipt. Expired ones die on
+    /// the way.
     fn take(&mut self, max: u32) -> Vec<TaskId> {
         let mut taken = Vec::new();
+        let last = self.sequence;
         while taken.len() < max as usize {
             let line = self.live.iter().filter_map(|(id, live)| match live.main.place {
-                Place::Ready(turn) => Some((turn, id.clone())),
+                Place::Ready(turn) if turn.1 <= last => Some((turn, id.clone())),
                 _ => None,
             });
             let Some((_, id)) = line.min() else { break };
