@@ -80,6 +80,14 @@ impl World<'_> {
         let held = &mut tasks[index];
         if let Some((_, sent, until)) = held.renewal {
             if now < until {
+                // A loss is announced even while a renewal is on its way.
+                let deadline = held.state.deadline();
+                if now < deadline {
+                    self.scene.wake_at(client, deadline);
+                } else {
+                    let need = held.state.need(now);
+                    self.follow(client, id, need);
+                }
                 return Ok(());
             }
             held.renewal = None;

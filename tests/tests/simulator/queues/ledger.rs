@@ -7,7 +7,7 @@ use stanchion::internals::Moment;
 use stanchion::name::TaskId;
 use stanchion::verbs::{
     CallId, Claim, ClaimReply, ClaimedTask, Enqueue, EnqueueOutcome, ExtendClaimReply, OnDuplicate, Outcome,
-    QueueReply, QueueVerb, Receipt, RemoveReply, Settled, Settlement, TaskRecord, Verdict,
+    QueueReply, QueueVerb, Receipt, RemoveReply, RescheduleReply, Settled, Settlement, TaskRecord, Verdict,
 };
 
 use super::Body;
@@ -100,6 +100,11 @@ impl Ledger {
             (QueueVerb::Remove(verb), QueueReply::Remove(RemoveReply::Removed)) => {
                 self.removed.insert((step.queue, verb.id.clone()), step.now);
                 self.replace(step.queue, Some(&verb.id));
+                Ok(())
+            }
+            (QueueVerb::Reschedule(verb), QueueReply::Reschedule(RescheduleReply::Moved(_))) => {
+                let fates = self.bodies.values_mut().filter(|fate| fate.id == verb.id);
+                fates.for_each(|fate| fate.not_before = 0);
                 Ok(())
             }
             (QueueVerb::Purge, _) => {
@@ -223,7 +228,7 @@ impl Ledger {
             let Some(fate) = self.bodies.get_mut(&delivery.body) else { continue };
             fate.acked |= item.verdict == Verdict::Ack;
             fate.dead |= dead;
-            if let Verdict::Nack { delay, .. } = &item.verdict {
+            if let (Verdict::Nack { delay, .. }, false) = (&item.verdict, dead) {
                 fate.not_before = step.wall_ms + u64::try_from(delay.as_millis()).unwrap();
             }
         }

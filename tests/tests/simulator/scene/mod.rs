@@ -136,8 +136,10 @@ impl Scene {
     }
 
     pub fn wake_at(&mut self, client: usize, at: Moment) {
-        if at != Moment::FAR {
-            let life = self.processes[client].life;
+        let process = &mut self.processes[client];
+        // Once is enough: each wake looks after everything.
+        if at != Moment::FAR && process.wakes.insert(at.max(self.now)) {
+            let life = process.life;
             self.schedule(at.since(self.now), Event::Wake { client, life });
         }
     }
@@ -157,6 +159,9 @@ impl Scene {
             self.advance(at);
             let (client, life) = event.place();
             let process = &mut self.processes[client];
+            if matches!(event, Event::Wake { .. }) && life == Some(process.life) {
+                process.wakes.remove(&self.now);
+            }
             if event.waits_for_thaw() && process.frozen_until > self.now {
                 let after = process.frozen_until.since(self.now);
                 self.schedule(after, event);

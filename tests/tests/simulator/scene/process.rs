@@ -1,5 +1,6 @@
 //! A process with a client in it, as far as it is the same for all fleets; and its errands.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use stanchion::internals::Moment;
@@ -27,6 +28,8 @@ pub struct Process {
     pub drops_late_replies: bool,
     /// How often its user still wants something.
     pub turns: u32,
+    /// Timers that have been set.
+    pub wakes: BTreeSet<Moment>,
     errands: Vec<Errand>,
     next_id: u64,
 }
@@ -47,6 +50,7 @@ impl Process {
             frozen_until: Moment::from_nanos(0),
             drops_late_replies,
             turns,
+            wakes: BTreeSet::new(),
             errands: Vec::new(),
             next_id: 0,
         }
@@ -60,6 +64,7 @@ impl Process {
     /// Forgets everything, as a killed process does.
     pub fn die(&mut self) {
         self.life += 1;
+        self.wakes.clear();
         self.errands.clear();
     }
 }

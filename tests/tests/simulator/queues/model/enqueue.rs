@@ -82,7 +82,9 @@ impl Model {
     fn park(&mut self, new: &NewTask, mut main: Task, successor: Task) {
         let takes_place = replaces(new) && !main.is_held(self.now.boot);
         if takes_place {
-            main.spend(Ended::Otherwise);
+            if main.receipt != 0 {
+                main.spend(Ended::Otherwise);
+            }
             self.succeed(&new.id, Live { main, successor: Some(successor) });
         } else {
             self.live.insert(new.id.clone(), Live { main, successor: Some(successor) });
