@@ -154,9 +154,11 @@ impl Delivery {
     pub(crate) fn settled(&self, verdict: &Verdict, settled: Settled, resent: bool) -> Result<(), Error> {
         let mut progress = locked(&self.verdict);
         let resent = match &*progress {
+            // Its twin, sent at the same time by a clone of the claim or in the same batch, was heard first.
+            Progress::Settled(before) if operation(before) == operation(verdict) => true,
             Progress::Sent(_, Earlier::Same) => true,
             Progress::Sent(_, Earlier::Other) => false,
-            _ => resent,
+            Progress::Open | Progress::Sent(_, Earlier::Nothing) | Progress::Settled(_) => resent,
         };
         // As far as renewals have brought it.
         let deadline = locked(&self.kept.cell.state).deadline();

@@ -49,6 +49,10 @@ macro_rules! plain {
     };
 }
 
+mod queue;
+
+pub use queue::{AnyClaim, AnyQueue, AnyQueues, AnyWorker, Stop};
+
 /// A client of either face.
 #[derive(Clone, Debug)]
 pub enum AnyClient {

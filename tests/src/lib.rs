@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 pub mod actor;
 pub mod faces;
+pub mod probe;
 pub mod proxy;
 pub mod redis_server;
 pub mod stores;

@@ -4,6 +4,7 @@ use stanchion::{Client, ClientBuilder};
 use tempfile::TempDir;
 
 use crate::faces::{AnyClient, Face};
+use crate::probe::Probe;
 use crate::{redis_server, unique};
 
 /// A kind of store.
@@ -67,6 +68,11 @@ impl Bench {
     /// Opens a client with options.
     pub fn open(&self, builder: ClientBuilder) -> AnyClient {
         AnyClient::open(self.face, builder).unwrap_or_else(|error| panic!("open: {error}"))
+    }
+
+    /// Looks into the store below the faces.
+    pub fn probe(&self) -> Probe {
+        Probe::open(&self.url)
     }
 
     /// A connection of the bare crate to the same database; panics unless this is Redis.

@@ -176,11 +176,12 @@ where
     ) -> Result<WorkerReport, Error> {
         let mut failures = 0;
         loop {
+            let (verdicts, free, at_work) = self.look(self.stop.load(Ordering::Acquire));
+            // After the look, which may wait: nothing is claimed once somebody has stopped the worker.
             if host_turn().is_break() {
                 self.stop.store(true, Ordering::Release);
             }
             let stopping = self.stop.load(Ordering::Acquire);
-            let (verdicts, free, at_work) = self.look(stopping);
             if stopping && !at_work && verdicts.is_empty() {
                 return Ok(locked(&self.desk).report);
             }

@@ -427,7 +427,7 @@ pub struct TaskRecord {
     pub max_attempts: u32,
     /// Not delivered after this; zero if it does not expire.
     pub expires: WallMillis,
-    /// Of the last delivery; of a dead task, its record's key. Zero if there was none.
+    /// Of the delivery that is not settled; of a dead task, its record's key. Zero if there is none.
     pub receipt: Receipt,
     /// What is left of the lease, if it is claimed.
     pub remaining: Duration,

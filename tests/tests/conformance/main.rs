@@ -2,6 +2,10 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests may panic")]
 
+// First: its macro is for the others too.
+#[macro_use]
+mod manual_clock;
+
 mod acquire;
 mod arguments;
 mod break_lease;
@@ -11,12 +15,28 @@ mod hold;
 mod holder;
 mod listing;
 mod loss;
-mod manual_clock;
+mod queue_arguments;
+mod queue_change;
+mod queue_claim;
+mod queue_clock;
+mod queue_configure;
+mod queue_dead;
+mod queue_enqueue;
+mod queue_lease;
+mod queue_look;
+mod queue_pause;
+mod queue_policies;
+mod queue_settle;
+mod queue_stale;
+mod queue_successor;
+mod queue_support;
+mod queue_waiting;
+mod queue_worker;
 mod release;
 mod resume;
 mod waiting;
 
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use stanchion::LockOptions;
 use stanchion_tests::faces::{AnyClient, AnyLease};
@@ -38,6 +58,12 @@ fn fixed(ttl: Duration) -> LockOptions {
 /// A lease that is renewed in good time.
 fn renewed(ttl: Duration) -> LockOptions {
     LockOptions::new().ttl(ttl).renew(true)
+}
+
+/// The time as stores know it: in whole milliseconds.
+fn wall() -> SystemTime {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).expect("a clock that is right");
+    UNIX_EPOCH + Duration::from_millis(now.as_millis() as u64)
 }
 
 /// The value, and how long it took to get it.

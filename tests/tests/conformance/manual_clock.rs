@@ -7,18 +7,20 @@ use stanchion_tests::wait::{SOON, eventually};
 
 use crate::{fixed, ms, secs};
 
-struct Fixture {
-    clock: ManualClock,
-    one: AnyClient,
-    two: AnyClient,
+/// Two clients of a store in memory, and the clock of all three.
+pub(crate) struct Fixture {
+    pub(crate) clock: ManualClock,
+    pub(crate) one: AnyClient,
+    pub(crate) two: AnyClient,
+    pub(crate) bench: Bench,
 }
 
-fn fixture(face: Face) -> Fixture {
+pub(crate) fn fixture(face: Face) -> Fixture {
     let bench = Bench::new(Kind::Memory, face);
     let clock = ManualClock::new();
     let open = || bench.open(bench.builder().clock(&clock));
     let (one, two) = (open(), open());
-    Fixture { clock, one, two }
+    Fixture { clock, one, two, bench }
 }
 
 /// Two tests of each function: through either face.
@@ -26,14 +28,14 @@ macro_rules! on_both_faces {
     ($(fn $name:ident($fixture:ident) $body:block)+) => {$(
         mod $name {
             use super::*;
-            fn run($fixture: &Fixture) $body
+            fn run($fixture: &$crate::manual_clock::Fixture) $body
             #[test]
             fn through_async() {
-                run(&fixture(Face::Async));
+                run(&$crate::manual_clock::fixture(stanchion_tests::faces::Face::Async));
             }
             #[test]
             fn through_blocking() {
-                run(&fixture(Face::Blocking));
+                run(&$crate::manual_clock::fixture(stanchion_tests::faces::Face::Blocking));
             }
         }
     )+};

@@ -10,7 +10,7 @@ const COUNTS: [&str; 7] = ["counter", "sequence", "enqueued", "acked", "retried"
 /// The fields of the record's settings; one that is not set is false.
 const SETTINGS: [&str; 6] = ["paused", "max_len", "dead_max", "dead_age", "dead_bytes", "intake"];
 /// How many fields every task has.
-const TASK: usize = 11;
+const TASK: usize = 12;
 
 /// The names of the fields of a packed value; none if it is not packed.
 fn names(key: &str, field: &str) -> Vec<String> {
@@ -25,7 +25,7 @@ fn names(key: &str, field: &str) -> Vec<String> {
         ("q:queue", "settings") => SETTINGS.map(str::to_owned).to_vec(),
         ("q:state", field) if field.starts_with('+') => task(&["replaces"]),
         ("q:state", _) => task(&["has_successor"]),
-        ("q:grave", field) if field.starts_with('r') => task(&["died_at", "id", "size", "older"]),
+        ("q:grave", field) if field.starts_with('r') => task(&["died_at", "id", "older"]),
         _ => Vec::new(),
     }
 }
@@ -168,7 +168,7 @@ fn what_is_packed_reads_the_same() {
         ("q:queue", "settings", "paused yes, max_len 5"),
         ("q:state", "a", "version 1, due 1700000000000, reason the lease ended, has_successor 1"),
         ("q:state", "+a", "version 1, replaces 1"),
-        ("q:grave", "r7", "receipt 7, died_at 5, id a, size 3, older 6"),
+        ("q:grave", "r7", "receipt 7, size 3, died_at 5, id a, older 6"),
         ("q:call 0", "", "7: [[a 100 b 101] [24 25]]"),
         ("q:call 0", "", "7: [[]]"),
         ("q:body", "a", "version 1"),

@@ -1,6 +1,6 @@
 //! What is stored of a queue: tables name only what differs from a plain task.
 //!
-//! A plain task has version 1, due 1, max_attempts 8, first 1 and the body `b`.
+//! A plain task has version 1, due 1, max_attempts 8, first 1 and the body `b`, which has the size 1.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +15,7 @@ pub const CALL_TTL: u64 = 600_000;
 /// How long an idle consumer is registered.
 pub const IDLE: u64 = 7_500;
 /// The fields of a plain task.
-const PLAIN: &str = "version 1, due 1, max_attempts 8, first 1";
+const PLAIN: &str = "version 1, due 1, max_attempts 8, first 1, size 1";
 
 /// The key in the store; `q:KIND` stands for a queue's.
 pub fn real_key(name: &str, client: u64) -> String {
@@ -47,12 +47,15 @@ pub fn turn(priority: u64, sequence: u64) -> String {
     ((255 - priority) * (1 << 45) + sequence).to_string()
 }
 
-/// A plain task with these fields; the text of all that are not zero, in order.
+/// A plain task with these fields.
 fn task(fields: &str, more: &str) -> String {
+    in_order(&[PLAIN, fields, more])
+}
+
+/// The text of all fields that are not zero, in order; later ones count.
+fn in_order(texts: &[&str]) -> String {
     let mut values: BTreeMap<&str, &str> = BTreeMap::new();
-    for field in
-        [PLAIN, fields, more].into_iter().flat_map(|text| text.split(", ")).filter(|text| !text.is_empty())
-    {
+    for field in texts.iter().flat_map(|text| text.split(", ")).filter(|text| !text.is_empty()) {
         let (name, value) = field.split_once(' ').expect("a field has a value");
         values.insert(name, value);
     }
@@ -131,16 +134,24 @@ impl State {
     }
 
     pub fn body(self, field: &str, body: &str) -> Self {
-        self.hash("body", field, body)
+        self.sized(field, body.len()).hash("body", field, body)
     }
 
     /// As a task of the intake is stored.
-    pub fn no_body(mut self, field: &str) -> Self {
-        let Some((Content::Hash(bodies), _)) = self.0.get_mut("q:body") else { panic!("no bodies") };
+    pub fn no_body(self, field: &str) -> Self {
+        let mut state = self.sized(field, 0);
+        let Some((Content::Hash(bodies), _)) = state.0.get_mut("q:body") else { panic!("no bodies") };
         bodies.remove(field).expect("a body");
         if bodies.is_empty() {
-            self.0.remove("q:body");
+            state.0.remove("q:body");
         }
+        state
+    }
+
+    fn sized(mut self, field: &str, size: usize) -> Self {
+        let Some((Content::Hash(tasks), _)) = self.0.get_mut("q:state") else { panic!("no tasks") };
+        let fields = tasks.get_mut(field).expect("a task");
+        *fields = in_order(&[fields, &format!("size {size}")]);
         self
     }
 
@@ -150,7 +161,7 @@ impl State {
     }
 
     pub fn older_dead(self, receipt: &str, id: &str, died: &str, fields: &str) -> Self {
-        let more = format!("receipt {receipt}, died_at {died}, id {id}, size 1");
+        let more = format!("receipt {receipt}, died_at {died}, id {id}");
         let fields = task(&more, fields);
         self.zset("dead", receipt, died, None).hash("grave", &format!("r{receipt}"), &fields).hash(
             "grave",

@@ -135,7 +135,7 @@ pub(crate) const VERDICTS: [(&str, i64); 6] = [
 
 macro_rules! fields {
     ($($field:ident = $place:literal,)+) => {
-        /// The places of a packed task's fields, counted from one as Lua does. Those from 12 on have one name
+        /// The places of a packed task's fields, counted from one as Lua does. Those from 13 on have one name
         /// in a live task, another in a successor, and others in a dead record.
         pub mod field {
             $(#[allow(missing_docs, reason = "docs/DESIGN.md tells of each field")]
@@ -159,10 +159,10 @@ fields! {
     SETTLED = 9,
     VERDICT = 10,
     REASON = 11,
-    HAS_SUCCESSOR = 12,
-    REPLACES = 12,
-    DIED_AT = 12,
-    ID = 13,
-    SIZE = 14,
+    SIZE = 12,
+    HAS_SUCCESSOR = 13,
+    REPLACES = 13,
+    DIED_AT = 13,
+    ID = 14,
     OLDER = 15,
 }

@@ -190,7 +190,8 @@ impl Database {
         &self.label
     }
 
-    fn is_memory(&self) -> bool {
+    /// Whether it lives in memory.
+    pub(super) fn is_memory(&self) -> bool {
         matches!(self.place, Place::Memory { .. })
     }
 

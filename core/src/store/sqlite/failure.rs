@@ -70,6 +70,11 @@ pub(super) fn corrupt(place: &str, cause: &str) -> Failure {
     )
 }
 
+/// Another process came in between: the attempt is made again.
+pub(super) fn busy() -> rusqlite::Error {
+    rusqlite::Error::SqliteFailure(rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_BUSY), None)
+}
+
 /// The file is locked by another process, and the deadline has come.
 pub(super) fn locked(place: &str) -> Failure {
     Failure::new(

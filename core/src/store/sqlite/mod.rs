@@ -34,11 +34,11 @@ use crate::error::ErrorKind;
 use crate::name::{LockName, QueueName};
 use crate::store::sqlite::connection::transact;
 use crate::store::sqlite::database::{Bell, Database, Handle, Open};
-use crate::store::sqlite::failure::{Trouble, locked, sqlite};
+use crate::store::sqlite::failure::{Trouble, busy, locked, sqlite};
 use crate::store::sqlite::hints::FileHints;
 use crate::store::sqlite::step::{Outcome, Step, View};
 use crate::store::{Failure, FailureKind, Hints, Pending, Store, StoreConfig};
-use crate::verbs::{QueueVerb, Reply, Request};
+use crate::verbs::{Abandon, QueueVerb, Reply, Request};
 
 /// The first pause when another process writes: about as long as one transaction takes.
 const FIRST_PAUSE: Duration = Duration::from_micros(50);
@@ -115,16 +115,14 @@ impl SqliteStore {
         until: Moment,
         read: impl Fn(&Connection, &View<'_>) -> rusqlite::Result<T>,
     ) -> Result<T, Failure> {
-        let clock = &self.config.clock;
-        self.patiently(until, false, |_, open| {
-            read(&open.connection, &View { now: now(clock), wall: wall(clock), boot: boot_id(clock) })
-        })
+        self.patiently(until, false, |_, open| read(&open.connection, &self.view()))
     }
 
     fn write(&self, request: &Request, until: Moment) -> Result<Reply, Failure> {
         let (reply, call) = self.patiently(until, true, |database, open| {
-            open.set_durable(must_be_durable(request))?;
-            let outcome = self.transaction(&open.connection, request)?;
+            let durable = !database.is_memory() && self.must_last(&open.connection, request)?;
+            open.set_durable(durable)?;
+            let outcome = self.transaction(&open.connection, request, durable)?;
             Ok((outcome.reply, outcome.wake.and_then(|waiter| database.call(waiter))))
         })?;
         if let Some(call) = call {
@@ -133,17 +131,37 @@ impl SqliteStore {
         Ok(reply)
     }
 
-    /// The time is read within the transaction: waiting for it must not make leases look longer.
-    fn transaction(&self, connection: &Connection, request: &Request) -> rusqlite::Result<Outcome> {
+    /// Whether a power cut must not undo it. Leases, waits and calls end with the boot in any case. A claim
+    /// counts an attempt, but most claims of an idle consumer find nothing: those wait for no disk.
+    fn must_last(&self, connection: &Connection, request: &Request) -> rusqlite::Result<bool> {
+        let Request::Queue(request) = request else { return Ok(false) };
+        match &request.verb {
+            QueueVerb::ExtendClaim(_) | QueueVerb::Abandon(Abandon { call: None, .. }) => Ok(false),
+            QueueVerb::Claim(_) => queue::has_due(connection, request, &self.view()),
+            _ => Ok(true),
+        }
+    }
+
+    fn view(&self) -> View<'static> {
         let clock = &self.config.clock;
+        View { now: now(clock), wall: wall(clock), boot: boot_id(clock) }
+    }
+
+    /// The time is read within the transaction: waiting for it must not make leases look longer.
+    fn transaction(
+        &self,
+        connection: &Connection,
+        request: &Request,
+        durable: bool,
+    ) -> rusqlite::Result<Outcome> {
         transact(connection, || {
-            let boot = boot_id(clock);
+            let boot = boot_id(&self.config.clock);
             match request {
                 Request::Queue(_) => queue::begin_boot(connection, boot)?,
                 _ => begin_boot(connection, boot)?,
             }
-            let step = Step { connection, now: now(clock), wall: wall(clock) };
-            let view = View { now: step.now, wall: step.wall, boot };
+            let view = self.view();
+            let step = Step { connection, now: view.now, wall: view.wall };
             match request {
                 Request::Acquire(request) => acquire::acquire(&step, request),
                 Request::Extend(request) => extend::extend(&step, request),
@@ -152,7 +170,12 @@ impl SqliteStore {
                 Request::Resume(request) => resume::resume(&step, request),
                 Request::BreakLease(request) => break_lease::break_lease(&step, request),
                 Request::Holder(request) => holder::holder(connection, request, &view).map(Outcome::from),
-                Request::Queue(request) => queue::perform(&step, request, &view),
+                Request::Queue(request) => {
+                    let outcome = queue::perform(&step, request, &view)?;
+                    let lasting = durable || self.database.is_memory() || !queue::has_taken(&outcome.reply);
+                    // Another process came first and put tasks in: once more, now as one that must last.
+                    if lasting { Ok(outcome) } else { Err(busy()) }
+                }
             }
         })
     }
@@ -225,14 +248,6 @@ fn now(clock: &Clock) -> i64 {
 /// Wall time as it is stored with fences, versions and receipts.
 fn wall(clock: &Clock) -> i64 {
     i64::try_from(clock.wall_micros()).unwrap_or(i64::MAX)
-}
-
-/// Whether a power cut must not undo it. An extension it may: the lease ends with the boot.
-fn must_be_durable(request: &Request) -> bool {
-    match request {
-        Request::Queue(request) => !matches!(request.verb, QueueVerb::ExtendClaim(_)),
-        _ => false,
-    }
 }
 
 /// Which boot the clock counts from. Called inside the gate only: a child must not inherit a half-made cell.

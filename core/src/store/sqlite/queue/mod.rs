@@ -35,7 +35,7 @@ use crate::store::sqlite::queue::record::Record;
 use crate::store::sqlite::queue::view::Reading;
 use crate::store::sqlite::queue::work::Work;
 use crate::store::sqlite::step::{Outcome, Step, View};
-use crate::verbs::{QueueReply, QueueRequest, QueueVerb, Reply};
+use crate::verbs::{ClaimReply, QueueReply, QueueRequest, QueueVerb, Reply};
 
 /// How many rows one page of a listing looks at.
 const PAGE: usize = 1_000;
@@ -77,6 +77,21 @@ pub(super) fn read(
     // Dropped, it ends; nothing was written.
     let _moment = connection.unchecked_transaction()?;
     answer(connection, request, view)
+}
+
+/// Whether a claim would find something, for all that is known before its transaction.
+pub(super) fn has_due(
+    connection: &Connection,
+    request: &QueueRequest,
+    view: &View<'_>,
+) -> rusqlite::Result<bool> {
+    let Some(record) = Record::find(connection, request.queue.key())? else { return Ok(false) };
+    Reading::begin(connection, view, record)?.has_due()
+}
+
+/// Whether the reply gives tasks away.
+pub(super) fn has_taken(reply: &Reply) -> bool {
+    matches!(reply, Reply::Queue(QueueReply::Claim(ClaimReply::Claimed(_))))
 }
 
 fn answer(connection: &Connection, request: &QueueRequest, view: &View<'_>) -> rusqlite::Result<QueueReply> {

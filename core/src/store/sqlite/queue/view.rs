@@ -164,7 +164,12 @@ impl<'a> Reading<'a> {
             .query_row((self.record.id, self.now_ms), |row| row.get(0))
     }
 
-    /// How long until something becomes due or a lease ends, if nothing is due now.
+    /// Whether there is something to claim, promoted or not.
+    pub(super) fn has_due(&self) -> rusqlite::Result<bool> {
+        Ok(self.record.count(State::Ready) > 0 || self.next_due()? == Some(Duration::ZERO))
+    }
+
+    /// How long until something becomes due or a lease ends, if nothing is in line.
     pub(super) fn next_due(&self) -> rusqlite::Result<Option<Duration>> {
         let first = |sql: &str| -> rusqlite::Result<Option<i64>> {
             self.connection.prepare_cached(sql)?.query_row([self.record.id], |row| row.get(0))

@@ -45,11 +45,11 @@ fn higher_priorities_come_first_then_the_order_of_becoming_ready() {
 #[test]
 fn scheduled_tasks_become_ready_in_the_order_of_their_dues() {
     let queue = queue();
-    queue.enqueue_all(vec![in_millis("c", 3), in_millis("a", 1), in_millis("d", 9), in_millis("b", 2)]);
+    queue.enqueue_all(vec![in_millis("a", 3), in_millis("c", 1), in_millis("d", 9), in_millis("b", 2)]);
     assert_eq!(queue.claim(9), []);
     queue.pass(Duration::from_millis(3));
     queue.add(&["z"]);
-    assert_eq!(ids(&queue.claim(9)), "z a b c", "what was put in line before stays before");
+    assert_eq!(ids(&queue.claim(9)), "z c b a", "what was put in line before stays before");
     assert_eq!(queue.shape("d"), "scheduled 0 d");
 }
 
@@ -84,7 +84,7 @@ fn one_call_promotes_a_limited_number() {
     assert!(taken.is_sorted_by_key(|task| task.id.clone()));
 }
 
-/// The first task of the test above as it was claimed.
+/// The first task as it was claimed.
 fn queue_first(queue: &Queue) -> Vec<ClaimedTask> {
     let record = queue.get("0000").unwrap();
     vec![ClaimedTask {
@@ -98,6 +98,18 @@ fn queue_first(queue: &Queue) -> Vec<ClaimedTask> {
         priority: record.priority,
         remaining: record.remaining,
     }]
+}
+
+#[test]
+fn the_limit_is_one_for_all_that_is_promoted() {
+    let queue = queue();
+    queue.enqueue_all((0..600).map(|number| task(&format!("ended {number}"))).collect());
+    queue.claim(600);
+    queue.enqueue_all((0..600).map(|number| in_millis(&format!("due {number}"), 1)).collect());
+    queue.pass(LEASE);
+    queue.promote();
+    let count = |sql| queue.store.count(sql);
+    assert_eq!((count("SELECT ready FROM queue"), count("SELECT scheduled FROM queue")), (1_000, 200));
 }
 
 #[test]

@@ -236,8 +236,31 @@ fn tasks_wait_for_the_disk_and_locks_do_not() {
     let taken = claimed(claim(&store, call(2), None));
     assert_eq!(synchronous(), full);
     let extend = ExtendClaim { id: taken.id, receipt: taken.receipt, lease: SECOND };
-    ask(&store, QueueVerb::ExtendClaim(extend));
+    ask(&store, QueueVerb::ExtendClaim(extend.clone()));
     assert_eq!(synchronous(), normal, "a lease ends with the boot");
+    add(&store, 3, &["b"]);
+    claimed(claim(&store, call(4), None));
+    assert_eq!(synchronous(), full);
+    assert!(matches!(claim(&store, call(5), None), ClaimReply::Empty { .. }));
+    assert_eq!(synchronous(), normal, "nothing was taken");
+    store.sql("UPDATE task SET ends = 1");
+    claimed(claim(&store, call(6), None));
+    assert_eq!(synchronous(), full, "a lease had ended");
+}
+
+/// Between the look whether there is anything and the claim, another process puts a task in.
+#[test]
+fn a_claim_that_takes_what_came_meanwhile_waits_for_the_disk_too() {
+    let scratch = Scratch::new();
+    let store = open_file(&scratch.file());
+    add(&store, 1, &["a"]);
+    let claim = request(QueueVerb::Claim(Claim { call: call(2), max: 1, lease: LEASE, waiter: None }));
+    let hasty = store.inside(|connection| store.transaction(connection, &claim, false));
+    assert!(hasty.is_err());
+    assert_eq!((stats(&store).ready, stats(&store).claimed), (1, 0));
+    let lasting = store.inside(|connection| store.transaction(connection, &claim, true));
+    assert!(lasting.is_ok());
+    assert_eq!(stats(&store).claimed, 1);
 }
 
 #[test]

@@ -165,6 +165,19 @@ fn a_replacing_successor_settles_the_lease_that_ended() {
 }
 
 #[test]
+fn the_last_receipt_that_was_settled_is_the_one_remembered() {
+    let queue = queue();
+    let first = claimed(&queue, "held");
+    queue.settle("a", first, nack());
+    queue.take("a");
+    assert_eq!(queue.settle("a", first, nack()), DONE);
+    queue.enqueue(NewTask { on_duplicate: OnDuplicate::Replace, ..task("a") });
+    queue.pass(LEASE);
+    queue.promote();
+    assert_eq!(queue.settle("a", first, nack()), Settled::Stale);
+}
+
+#[test]
 fn a_replacing_enqueue_settles_a_retry_that_waits() {
     let queue = queue();
     let receipt = claimed(&queue, "waiting");

@@ -55,26 +55,36 @@ fn turn(queue: &Queue) -> Duration {
 pub fn memory(server: &RedisServer, report: &mut Report) {
     report.section(&format!("redis: memory of {MEASURED} pending tasks with a 100-byte payload"));
     let url = server.url();
-    let before = used_memory(&url);
+    let before = empty_server(&url);
     let queue = queue(&url, "bench:memory");
     fill(&queue, MEASURED);
     let ours = used_memory(&url) - before;
-    queue.purge().unwrap();
-    let mut connection = connect(&url);
-    let _: () = redis::cmd("FLUSHALL").arg("SYNC").query(&mut connection).unwrap();
-    let before = used_memory(&url);
+    let before = empty_server(&url);
     let mut bare = BareQueue::new(&url, "memory");
     for first in (0..MEASURED).step_by(1_000) {
         bare.enqueue(&(first..first + 1_000).map(id).collect::<Vec<_>>(), &PAYLOAD);
     }
     let theirs = used_memory(&url) - before;
-    let _: () = redis::cmd("FLUSHALL").arg("SYNC").query(&mut connection).unwrap();
+    empty_server(&url);
     let each = |bytes: f64| bytes / MEASURED as f64;
     report.compare("redis memory per pending task", each(ours), each(theirs), "bytes");
 }
 
+/// Drops everything, waits until the server has freed it all, and says what it uses then.
+fn empty_server(url: &str) -> f64 {
+    let _: () = redis::cmd("FLUSHALL").arg("SYNC").query(&mut connect(url)).unwrap();
+    while info(url, "lazyfree_pending_objects:") > 0.0 {
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    used_memory(url)
+}
+
 fn used_memory(url: &str) -> f64 {
+    info(url, "used_memory:")
+}
+
+fn info(url: &str, field: &str) -> f64 {
     let info: String = redis::cmd("INFO").arg("memory").query(&mut connect(url)).unwrap();
-    let line = info.lines().find_map(|line| line.strip_prefix("used_memory:")).unwrap();
+    let line = info.lines().find_map(|line| line.strip_prefix(field)).unwrap();
     line.trim().parse().unwrap()
 }

@@ -71,7 +71,7 @@ impl Model {
         }
         let mut main = self.revised(new, &old);
         if matches!(new.on_duplicate, OnDuplicate::Debounce { .. }) && old.body == new.body {
-            main.attempts = old.attempts;
+            main.attempts = old.attempts.min(main.max_attempts - 1);
         }
         let accepted = (Outcome::Replaced, main.version, main.due);
         self.put(&new.id, Live { main, successor: None });

@@ -199,7 +199,6 @@ impl<'a> Items<'a> {
         let (id, number) = (TaskId::stored(self.bytes()?), self.int()?);
         let state = STATES.iter().find(|row| row.1 == number).map(|row| row.2)?;
         let task = Fields::read(self.bytes()?)?;
-        let receipt = task.number(field::RECEIPT)?;
         Some(TaskRecord {
             id,
             state,
@@ -210,7 +209,7 @@ impl<'a> Items<'a> {
             attempts: task.small(field::ATTEMPTS)?,
             max_attempts: task.small(field::MAX_ATTEMPTS)?,
             expires: task.number(field::EXPIRES)?,
-            receipt: if receipt == 0 { task.number(field::SETTLED)? } else { receipt },
+            receipt: task.number(field::RECEIPT)?,
             remaining: self.time()?,
             reason: task.text(field::REASON)?,
             died: if state == TaskState::Dead { task.number(field::DIED_AT)? } else { 0 },

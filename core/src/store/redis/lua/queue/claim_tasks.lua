@@ -1,28 +1,28 @@
 -- Shared: claims tasks, gives a repeated claim the same ones again, and registers who finds none. Needs
 -- take.lua and due.lua.
 
--- What the claim answers begins with its code; `given` is what a repetition needs: ids and receipts.
-local function give(reply, given, id, body, left)
-  local length, main = #reply, mains[id]
-  reply[length + 1], reply[length + 2], reply[length + 3], reply[length + 4] =
-    id, packed[id] or cmsgpack.pack(main), body or '', left
-  add(given, id, main[@RECEIPT])
-end
-
--- Puts up to `max` tasks under a lease.
+-- Puts up to `max` tasks under a lease. They are appended to `reply`, and what a repetition needs, ids and
+-- receipts, to `given`.
 local function claim_tasks(max, lease, reply, given)
   promote()
   local taken = take(max)
+  if #taken == 0 then
+    write()
+    return
+  end
+  -- As text once: the server would write a number anew for each task.
+  local ends = string.format('%.0f', now + lease)
   for _, id in ipairs(taken) do
-    stands[id], scores[id] = @CLAIMED, now + lease
+    stands[id], scores[id] = @CLAIMED, ends
     touch(id)
   end
   write()
-  if #taken > 0 then
-    local found = redis.call('HMGET', KEYS[4], unpack(taken))
-    for i, id in ipairs(taken) do
-      give(reply, given, id, found[i], lease)
-    end
+  local length, found = #reply, redis.call('HMGET', KEYS[4], unpack(taken))
+  for i, id in ipairs(taken) do
+    reply[length + 1], reply[length + 2], reply[length + 3], reply[length + 4] =
+      id, packed[id], found[i] or '', lease
+    length = length + 4
+    given[i * 2 - 1], given[i * 2] = id, mains[id][@RECEIPT]
   end
 end
 
@@ -37,7 +37,9 @@ local function give_again(before, reply)
     local id = before[i]
     local main, ends = mains[id], tonumber(redis.call('ZSCORE', KEYS[7], id) or 0)
     if main and main[@RECEIPT] == before[i + 1] and ends > now then
-      give(reply, {}, id, redis.call('HGET', KEYS[4], id), ends - now)
+      local length = #reply
+      reply[length + 1], reply[length + 2] = id, cmsgpack.pack(main)
+      reply[length + 3], reply[length + 4] = redis.call('HGET', KEYS[4], id) or '', ends - now
     end
   end
 end
@@ -55,10 +57,10 @@ end
 
 -- What a claim says that has nothing to give.
 local function give_nothing(reply, waiter)
+  local length = #reply
   if paused then
-    add(reply, @PAUSED, register(waiter))
+    reply[length + 1], reply[length + 2] = @PAUSED, register(waiter)
   else
-    add(reply, @EMPTY, next_due())
-    reply[#reply + 1] = register(waiter)
+    reply[length + 1], reply[length + 2], reply[length + 3] = @EMPTY, next_due(), register(waiter)
   end
 end

@@ -7,9 +7,9 @@ local deaths, dead_now, newest = {}, {}, {}
 -- that no task may have and nobody can ask for.
 local function record_death(id, task, body, reason, receipt, older)
   died = died + 1
-  dead_size = dead_size + #body
+  dead_size = dead_size + task[@SIZE]
   task[@RECEIPT], task[@REASON], task[@DIED_AT] = receipt, reason, now
-  task[@ID], task[@SIZE], task[@OLDER] = id, #body, older
+  task[@ID], task[@OLDER] = id, older
   deaths[#deaths + 1] = { task, body }
   dead_now[receipt] = task
 end

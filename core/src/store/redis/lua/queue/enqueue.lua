@@ -22,9 +22,10 @@ local live = check_live()
 
 -- include enqueue_task.lua
 
-local ids = {}
+local ids, count = {}, 0
 for i = 2, #ARGV, 3 do
-  ids[#ids + 1] = ARGV[i]
+  count = count + 1
+  ids[count] = ARGV[i]
 end
 fetch(ids)
 
@@ -58,7 +59,7 @@ end
 
 remember(reply)
 write_counts()
-if #touched > 0 then
+if touched_count > 0 then
   redis.call('PERSIST', KEYS[2])
 end
 write()

@@ -26,14 +26,16 @@ local function spec_of(options)
   return spec
 end
 
-local function new_task(spec)
-  local task = { next_number(), spec.due, spec.priority, 0, spec.max_attempts, now, spec.expires, 0, 0, 0, '' }
+local function new_task(spec, body)
+  local task = {
+    next_number(), spec.due, spec.priority, 0, spec.max_attempts, now, spec.expires, 0, 0, 0, '', #body,
+  }
   return task
 end
 
 -- A task that takes the place of a pending one.
-local function next_task(spec, before)
-  local task = new_task(spec)
+local function next_task(spec, body, before)
+  local task = new_task(spec, body)
   if spec.policy == 'd' then
     if before then
       task[@FIRST] = before[@FIRST]
@@ -44,17 +46,18 @@ local function next_task(spec, before)
 end
 
 local function replace(id, main, spec, body)
-  local task = next_task(spec, main)
+  local task = next_task(spec, body, main)
   task[@SETTLED], task[@VERDICT] = main[@SETTLED], main[@VERDICT]
   if spec.policy == 'd' and body_of(id) == body then
-    task[@ATTEMPTS] = main[@ATTEMPTS]
+    -- One is left in any case: it was asked for again.
+    task[@ATTEMPTS] = math.min(main[@ATTEMPTS], math.max(task[@MAX_ATTEMPTS] - 1, 0))
   end
   bodies[id] = body
   put(id, task)
   return @REPLACED, task
 end
 
--- Main is running: the task comes after it, or instead of its retry.
+-- Main is running, or has a successor already: the task comes after it, or instead of its retry.
 local function park(id, main, spec, body)
   local before, replaces = successors[id], spec.policy == 'r' or spec.policy == 'd'
   if before and not replaces then
@@ -62,7 +65,7 @@ local function park(id, main, spec, body)
     touch(id)
     return @KEPT, before
   end
-  local task = next_task(spec, before)
+  local task = next_task(spec, body, before)
   task[@REPLACES] = replaces and 1 or 0
   successors[id], bodies[string.format('\1%s', id)], main[@HAS_SUCCESSOR] = task, body, 1
   touch(id)
@@ -77,7 +80,7 @@ end
 local function enqueue(id, spec, body)
   local main = mains[id]
   if main then
-    if main[@RECEIPT] ~= 0 then
+    if main[@RECEIPT] ~= 0 or successors[id] then
       return park(id, main, spec, body)
     elseif spec.policy == 'r' or spec.policy == 'd' then
       return replace(id, main, spec, body)
@@ -92,7 +95,7 @@ local function enqueue(id, spec, body)
     end
     live = live + 1
   end
-  main, bodies[id] = next_task(spec, nil), body
+  main, bodies[id] = next_task(spec, body, nil), body
   put(id, main)
   return @ADDED, main
 end

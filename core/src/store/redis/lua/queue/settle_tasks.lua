@@ -35,9 +35,10 @@ end
 
 -- The verdicts' letters: an ack, a nack with its delay and reason, a bury with its reason, a put_back.
 local function settle_all(first_item, reply)
-  local ids = {}
+  local ids, count = {}, 0
   for i = first_item, #ARGV, 3 do
-    ids[#ids + 1] = ARGV[i]
+    count = count + 1
+    ids[count] = ARGV[i]
   end
   fetch(ids)
   local ends = {}
@@ -51,6 +52,7 @@ local function settle_all(first_item, reply)
       end
     end
   end
+  local length = #reply
   for i = first_item, #ARGV, 3 do
     local id, receipt, text = ARGV[i], tonumber(ARGV[i + 1]), ARGV[i + 2]
     local verdict, delay, reason = @ACK, 0, ''
@@ -65,7 +67,8 @@ local function settle_all(first_item, reply)
         delay, reason = string.match(text, '^n(%d+) (.*)$')
       end
     end
-    reply[#reply + 1] = settle(id, receipt, verdict, delay, reason, ends[id])
+    length = length + 1
+    reply[length] = settle(id, receipt, verdict, delay, reason, ends[id])
   end
   write()
 end

@@ -3,10 +3,10 @@
 -- At most `max` tasks, and @MAX_REPLY_BYTES of bodies unless one alone is larger; each under a new receipt.
 -- Those that have expired die; no more than @PROMOTE_MAX are looked at.
 local function take(max)
-  local taken, bodies_size, looked = {}, 0, 0
+  local taken, count, size, looked = {}, 0, 0, 0
   for _ = 1, @PROMOTE_MAX do
-    local ids = redis.call('ZRANGE', KEYS[6], looked, looked + max - #taken - 1)
-    if #ids == 0 or #taken == max or looked >= @PROMOTE_MAX then
+    local ids = redis.call('ZRANGE', KEYS[6], looked, looked + max - count - 1)
+    if #ids == 0 or count == max or looked >= @PROMOTE_MAX then
       return taken
     end
     fetch(ids)
@@ -19,12 +19,13 @@ local function take(max)
       elseif main[@EXPIRES] ~= 0 and main[@EXPIRES] <= now then
         die(id, 'expired', main[@RECEIPT])
       else
-        bodies_size = bodies_size + redis.call('HSTRLEN', KEYS[4], id)
-        if bodies_size > @MAX_REPLY_BYTES and #taken > 0 then
+        size = size + main[@SIZE]
+        if size > @MAX_REPLY_BYTES and count > 0 then
           return taken
         end
         main[@ATTEMPTS], main[@RECEIPT] = main[@ATTEMPTS] + 1, next_number()
-        taken[#taken + 1] = id
+        count = count + 1
+        taken[count] = id
       end
     end
   end

@@ -7,14 +7,15 @@ local mains, successors = {}, {}
 local bodies = {}
 -- id -> the set in which it is stored, true if that is not known; the set in which it will be, false if none.
 local stood, stands, scores = {}, {}, {}
-local touched, is_touched = {}, {}
+local touched, touched_count, is_touched = {}, 0, {}
 -- Whether a consumer has something new to do: something became ready, or due earlier than all before.
 local chance, earlier, first_due = false, false, nil
 
 local function touch(id)
   if not is_touched[id] then
     is_touched[id] = true
-    touched[#touched + 1] = id
+    touched_count = touched_count + 1
+    touched[touched_count] = id
   end
 end
 
@@ -82,9 +83,12 @@ local function is_replaced(id)
   return successors[id] and successors[id][@REPLACES] == 1
 end
 
--- A successor takes the place of a retry: the receipt is spent, and no settlement of it counts any more.
+-- A successor takes the place of a retry: the receipt is spent, and no settlement of it counts any more. If it
+-- is settled already, that is still repeated.
 local function supplant(id)
   local main = mains[id]
-  main[@SETTLED], main[@VERDICT], main[@RECEIPT] = main[@RECEIPT], @SUPPLANTED, 0
+  if main[@RECEIPT] ~= 0 then
+    main[@SETTLED], main[@VERDICT], main[@RECEIPT] = main[@RECEIPT], @SUPPLANTED, 0
+  end
   succeed(id)
 end

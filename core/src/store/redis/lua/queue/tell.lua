@@ -20,11 +20,12 @@ end
 
 local function tell_live(id, state, left)
   local packed_task = redis.call('HGET', KEYS[3], id)
-  if not packed_task or not fits(redis.call('HSTRLEN', KEYS[4], id)) then
+  local task = packed_task and cmsgpack.unpack(packed_task)
+  if not task or not fits(task[@SIZE]) then
     return
   end
   local successor_due = -1
-  if cmsgpack.unpack(packed_task)[@HAS_SUCCESSOR] then
+  if task[@HAS_SUCCESSOR] then
     local packed_successor = redis.call('HGET', KEYS[3], string.format('\1%s', id))
     successor_due = packed_successor and cmsgpack.unpack(packed_successor)[@DUE] or -1
   end
@@ -34,13 +35,13 @@ end
 local function tell_intake(id, score)
   local due = intake_due(score)
   local state = due <= now and @READY or @SCHEDULED
-  tell(id, state, cmsgpack.pack({ 0, due, 0, 0, @INTAKE_MAX_ATTEMPTS, 0, 0, 0, 0, 0, '' }), '', 0, -1)
+  tell(id, state, cmsgpack.pack({ 0, due, 0, 0, @INTAKE_MAX_ATTEMPTS, 0, 0, 0, 0, 0, '', 0 }), '', 0, -1)
 end
 
 local function tell_dead(receipt)
   local packed_dead = redis.call('HGET', KEYS[9], string.format('r%s', receipt))
-  if packed_dead and fits(redis.call('HSTRLEN', KEYS[9], string.format('b%s', receipt))) then
-    local body = redis.call('HGET', KEYS[9], string.format('b%s', receipt))
-    tell(cmsgpack.unpack(packed_dead)[@ID], @DEAD, packed_dead, body, 0, -1)
+  local dead = packed_dead and cmsgpack.unpack(packed_dead)
+  if dead and fits(dead[@SIZE]) then
+    tell(dead[@ID], @DEAD, packed_dead, redis.call('HGET', KEYS[9], string.format('b%s', receipt)), 0, -1)
   end
 end

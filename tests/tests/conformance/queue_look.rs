@@ -1,0 +1,224 @@
+//! peek, get, list, stats, pop: what is seen is what is there.
+
+use stanchion::{Retry, TaskState};
+use stanchion_tests::on_every_store;
+use stanchion_tests::wait::{SOON, eventually};
+
+use crate::queue_support::{
+    assert_nothing, census, claimed_ids, ids, lapse, leased, plain, put, take, take_for, up_to,
+};
+use crate::{ms, secs, wall};
+
+on_every_store! {
+    fn an_unknown_queue_is_empty(bench) {
+        let queue = bench.client().queue("never used");
+        assert!(queue.peek(10).unwrap().is_empty());
+        assert!(queue.pop(10).unwrap().is_empty());
+        assert!(queue.get("a").unwrap().is_none());
+        assert_eq!(census(&queue), [0; 4]);
+        let stats = queue.stats().unwrap();
+        assert_eq!((stats.next_due, stats.paused, stats.enqueued, stats.successors), (None, false, 0, 0));
+    }
+
+    fn peek_changes_nothing_and_comes_true(bench) {
+        let queue = bench.client().queue("q");
+        for (id, priority) in [("a", 0), ("b", 3), ("c", 3), ("d", 1)] {
+            queue.enqueue(plain(id).priority(priority)).unwrap();
+        }
+        queue.enqueue(plain("later").delay(secs(60)).priority(9)).unwrap();
+        let first = queue.peek(10).unwrap();
+        assert_eq!(first, queue.peek(10).unwrap());
+        assert_eq!(ids(&first), ["b", "c", "d", "a"]);
+        assert_eq!(ids(&queue.peek(2).unwrap()), ["b", "c"]);
+        let claims = queue.claim(up_to(10)).unwrap();
+        assert_eq!(claimed_ids(&claims), ids(&first));
+        assert!(queue.peek(10).unwrap().is_empty());
+        for (claim, peeked) in claims.iter().zip(&first) {
+            assert_eq!((claim.version(), claim.due()), (peeked.version, peeked.due));
+            assert_eq!((peeked.attempts, peeked.receipt, peeked.state), (0, 0, TaskState::Ready));
+            claim.ack().unwrap();
+        }
+    }
+
+    fn peek_sees_what_came_due_meanwhile(bench) {
+        let queue = bench.client().queue("q");
+        queue.enqueue(plain("second").delay(ms(60))).unwrap();
+        put(&queue, &["first"]);
+        eventually(SOON, || queue.peek(10).unwrap().len() == 2);
+        assert_eq!(ids(&queue.peek(10).unwrap()), ["first", "second"]);
+        assert_eq!(queue.task("second").state, TaskState::Ready);
+        assert_eq!(ids(&queue.all(TaskState::Ready)), ["first", "second"]);
+        assert_eq!(census(&queue), [0, 2, 0, 0]);
+    }
+
+    fn pop_takes_tasks_for_good(bench) {
+        let queue = bench.client().queue("q");
+        put(&queue, &["a", "b", "c"]);
+        let before = queue.peek(2).unwrap();
+        let popped = queue.pop(2).unwrap();
+        assert_eq!(ids(&popped), ["a", "b"]);
+        assert_eq!((&popped[0].payload, popped[0].version), (&before[0].payload, before[0].version));
+        assert!(queue.get("a").unwrap().is_none());
+        assert_eq!(census(&queue), [0, 1, 0, 0]);
+        assert_eq!(queue.stats().unwrap().acked, 2, "pops are acks");
+        assert_eq!(ids(&queue.pop(10).unwrap()), ["c"]);
+        assert!(queue.pop(10).unwrap().is_empty());
+    }
+
+    fn pop_keeps_the_order_and_takes_nothing_early_or_claimed(bench) {
+        let queue = bench.client().queue("q");
+        put(&queue, &["held"]);
+        let claim = take(&queue);
+        queue.enqueue(plain("later").delay(secs(60))).unwrap();
+        for (id, priority) in [("low", 0), ("high", 200), ("low2", 0)] {
+            queue.enqueue(plain(id).priority(priority)).unwrap();
+        }
+        assert_eq!(ids(&queue.pop(10).unwrap()), ["high", "low", "low2"]);
+        assert_eq!(census(&queue), [1, 0, 1, 0]);
+        claim.ack().unwrap();
+    }
+
+    fn get_shows_all_of_a_task_in_every_state(bench) {
+        let queue = bench.client().queue("q");
+        let before = wall();
+        let added = queue.enqueue(plain("a").priority(4).max_attempts(3).header("h", "v").expires(secs(600)).delay(secs(60))).unwrap();
+        let task = queue.task("a");
+        assert_eq!((task.state, task.version, Some(task.due)), (TaskState::Scheduled, added.version, added.due));
+        assert_eq!((task.priority, task.attempts, task.max_attempts), (4, 0, 3));
+        assert_eq!((task.receipt, task.reason.as_str(), task.died), (0, "", None));
+        assert_eq!((task.lease_left, task.successor_due), (ms(0), None));
+        assert!(task.expires.unwrap() >= before + secs(600));
+        assert_eq!(task.headers["h"], "v");
+        queue.reschedule("a", before).unwrap();
+        let claim = take(&queue);
+        let task = queue.task("a");
+        assert_eq!((task.state, task.attempts, task.receipt), (TaskState::Claimed, 1, claim.receipt()));
+        assert!(task.lease_left > secs(25));
+        put(&queue, &["a"]);
+        assert!(queue.task("a").successor_due.is_some());
+        claim.bury("why").unwrap();
+        assert_eq!(queue.task("a").state, TaskState::Ready, "the successor lives");
+        take(&queue).ack().unwrap();
+        let dead = queue.task("a");
+        assert_eq!((dead.state, dead.reason.as_str(), dead.receipt), (TaskState::Dead, "why", claim.receipt()));
+        assert!(dead.died.unwrap() + ms(5) >= before);
+    }
+
+    fn lists_are_paged_without_loss_or_repetition(bench) {
+        let queue = bench.client().queue("q");
+        let names = |kind: &str| (0..25).map(|number| format!("{kind}{number:02}")).collect::<Vec<_>>();
+        // Later ones are due earlier.
+        for (number, id) in names("s").iter().enumerate() {
+            queue.enqueue(plain(id).delay(secs(1_000 - number as u64))).unwrap();
+        }
+        for id in names("c") {
+            put(&queue, &[&id]);
+            std::mem::forget(queue.claim(leased(secs(600))).unwrap());
+        }
+        for id in names("d") {
+            put(&queue, &[&id]);
+            take(&queue).bury("dead").unwrap();
+        }
+        for (number, id) in names("r").iter().enumerate() {
+            queue.enqueue(plain(id).priority(if number < 20 { 0 } else { 1 })).unwrap();
+        }
+        let reversed = |kind: &str| names(kind).into_iter().rev().collect::<Vec<_>>();
+        let by_priority = [&names("r")[20..], &names("r")[..20]].concat();
+        for (state, expected) in [
+            (TaskState::Scheduled, reversed("s")), (TaskState::Claimed, names("c")),
+            (TaskState::Dead, reversed("d")), (TaskState::Ready, by_priority),
+        ] {
+            for size in [1, 7, 25, 1_000] {
+                let (mut seen, mut page, mut pages) = (Vec::new(), None, 0);
+                loop {
+                    let listing = queue.list(state, page, size).unwrap();
+                    assert!(listing.tasks.len() <= size);
+                    assert!(listing.tasks.iter().all(|task| task.state == state && task.payload == task.id.as_bytes()));
+                    seen.extend(listing.tasks.into_iter().map(|task| task.id));
+                    pages += 1;
+                    page = listing.next;
+                    if page.is_none() {
+                        break;
+                    }
+                }
+                assert_eq!(seen, expected, "{state:?} in pages of {size}");
+                assert!(pages <= 25usize.div_ceil(size) + 1, "{pages} pages of {size}");
+            }
+        }
+        assert_eq!(census(&queue), [25; 4]);
+    }
+
+    fn a_page_beyond_the_end_is_empty(bench) {
+        let queue = bench.client().queue("q");
+        put(&queue, &["a"]);
+        for state in [TaskState::Ready, TaskState::Scheduled, TaskState::Claimed, TaskState::Dead] {
+            for page in [1_000, u64::from(u32::MAX)] {
+                let listing = queue.list(state, Some(page), 10).unwrap();
+                assert!(listing.tasks.is_empty() && listing.next.is_none(), "{state:?} {page}");
+            }
+        }
+    }
+
+    fn a_ready_list_spans_line_due_tasks_and_ended_leases(bench) {
+        let queue = bench.client().queue("q");
+        put(&queue, &["x1", "x2"]);
+        let _first = take_for(&queue, ms(50));
+        let _second = take_for(&queue, ms(50));
+        queue.enqueue_many(["d1", "d2", "d3"].map(|id| plain(id).delay(ms(50)))).unwrap();
+        put(&queue, &["l1", "l2"]);
+        eventually(SOON, || queue.stats().unwrap().ready == 7);
+        assert_eq!(census(&queue), [0, 7, 0, 0]);
+        let whole = queue.all(TaskState::Ready);
+        assert_eq!(ids(&whole), ["l1", "l2", "d1", "d2", "d3", "x1", "x2"]);
+        assert_eq!(ids(&queue.peek(7).unwrap()), ids(&whole));
+        for size in [1, 2, 3, 5] {
+            let (mut seen, mut page) = (Vec::new(), None);
+            loop {
+                let listing = queue.list(TaskState::Ready, page, size).unwrap();
+                seen.extend(listing.tasks.into_iter().map(|task| task.id));
+                page = listing.next;
+                if page.is_none() {
+                    break;
+                }
+            }
+            assert_eq!(seen, ids(&whole), "in pages of {size}");
+        }
+    }
+
+    fn stats_count_what_happened_and_what_is_there(bench) {
+        let queue = bench.client().queue("q");
+        put(&queue, &["a", "b", "c", "d", "a"]);
+        queue.enqueue(plain("later").delay(secs(600))).unwrap();
+        let claims = queue.claim(up_to(4)).unwrap();
+        put(&queue, &["d"]);
+        claims[0].ack().unwrap();
+        claims[1].nack(Retry::After(secs(900)), "no").unwrap();
+        claims[2].bury("dead").unwrap();
+        let stats = queue.stats().unwrap();
+        assert_eq!((stats.scheduled, stats.ready, stats.claimed, stats.dead, stats.successors), (2, 0, 1, 1, 1));
+        assert_eq!((stats.enqueued, stats.acked, stats.retried, stats.died), (7, 1, 1, 1));
+        let next = stats.next_due.unwrap();
+        assert!(next > secs(20) && next <= secs(30), "the lease of d ends first: {next:?}");
+        claims[3].ack().unwrap();
+        assert_eq!(queue.stats().unwrap().next_due, Some(ms(0)), "its successor is ready");
+        assert_eq!(queue.pop(1).unwrap().len(), 1);
+        let next = queue.stats().unwrap().next_due.unwrap();
+        assert!(next > secs(590) && next <= secs(600), "{next:?}");
+        assert_nothing(&queue);
+    }
+
+    fn looking_does_not_deliver_end_leases_or_wake(bench) {
+        let queue = bench.client().queue("q");
+        put(&queue, &["a"]);
+        let claim = take_for(&queue, ms(50));
+        lapse(&queue, "a");
+        for _ in 0..3 {
+            queue.peek(10).unwrap();
+            queue.stats().unwrap();
+            queue.all(TaskState::Ready);
+            queue.task("a");
+        }
+        assert_eq!(queue.stats().unwrap().retried, 0, "somebody ended the lease by looking");
+        claim.ack().unwrap();
+    }
+}

@@ -1,0 +1,214 @@
+//! An enqueue of an id that is running: its successor, and when that takes over.
+
+use stanchion::{ErrorKind, OnDuplicate, Outcome, Retry, Task, TaskState};
+use stanchion_tests::faces::AnyQueue;
+use stanchion_tests::on_every_store;
+
+use crate::queue_support::{assert_nothing, census, kind, lapse, plain, put, take, take_for};
+use crate::{ms, secs};
+
+const KEEP: OnDuplicate = OnDuplicate::Keep;
+const REPLACE: OnDuplicate = OnDuplicate::Replace;
+const DEBOUNCE: OnDuplicate = OnDuplicate::Debounce { max_wait: secs(3_600) };
+const THROTTLE: OnDuplicate = OnDuplicate::Throttle { window: secs(3_600) };
+
+fn next(payload: &str, policy: OnDuplicate) -> Task {
+    Task::new("a").payload(payload).on_duplicate(policy)
+}
+
+#[track_caller]
+fn assert_then_done(queue: &AnyQueue, payload: &str) {
+    let claim = take(queue);
+    assert_eq!((claim.payload(), claim.attempt()), (payload.as_bytes(), 1));
+    claim.ack().unwrap();
+    assert_eq!((census(queue)[..3].to_vec(), queue.stats().unwrap().successors), (vec![0; 3], 0));
+}
+
+on_every_store! {
+    fn there_is_one_successor_at_most_and_enqueues_act_on_it(bench) {
+        let queue = bench.client().queue("q");
+        put(&queue, &["a"]);
+        let claim = take(&queue);
+        let mut version = claim.version();
+        for (payload, policy, outcome, expected_due) in [
+            ("one", KEEP, Outcome::Successor, 100),
+            ("two", KEEP, Outcome::Kept, 100),
+            ("three", REPLACE, Outcome::Replaced, 300),
+            ("four", THROTTLE, Outcome::Kept, 300),
+            ("five", THROTTLE, Outcome::Throttled, 300),
+            ("six", DEBOUNCE, Outcome::Replaced, 600),
+            ("seven", KEEP, Outcome::Kept, 600),
+        ] {
+            let delay = match payload { "one" => 100, "three" => 300, "six" => 600, _ => 50 };
+            let enqueued = queue.enqueue(next(payload, policy).delay(secs(delay))).unwrap();
+            assert_eq!(enqueued.outcome, outcome, "{payload}");
+            if outcome != Outcome::Throttled {
+                assert!(enqueued.version > version, "{payload}");
+                version = enqueued.version;
+            }
+            let due = queue.task("a").successor_due.unwrap();
+            let away = due.duration_since(std::time::SystemTime::now()).unwrap();
+            assert!(away <= secs(expected_due) && away > secs(expected_due - 20), "{payload}: {away:?}");
+            assert_eq!(queue.stats().unwrap().successors, 1, "{payload}");
+        }
+        claim.ack().unwrap();
+        let task = queue.task("a");
+        assert_eq!((task.payload.as_slice(), task.version, task.state), (b"six".as_slice(), version, TaskState::Scheduled));
+    }
+
+    fn a_keep_successor_waits_until_the_run_ends_for_good(bench) {
+        for ending in ["ack", "bury", "last nack"] {
+            let queue = bench.client().queue(&ending.replace(' ', "-"));
+            queue.enqueue(plain("a").max_attempts(3)).unwrap();
+            let first = take(&queue);
+            assert_eq!(queue.enqueue(next("next", KEEP)).unwrap().outcome, Outcome::Successor);
+            first.nack_now("again").unwrap();
+            assert_eq!(queue.stats().unwrap().successors, 1, "{ending}: a nack does not end it");
+            let second = take(&queue);
+            assert_eq!((second.payload(), second.attempt()), (b"a".as_slice(), 2));
+            second.put_back().unwrap();
+            let third = take_for(&queue, ms(50));
+            assert_eq!((third.payload(), third.attempt()), (b"a".as_slice(), 2));
+            lapse(&queue, "a");
+            let last = take(&queue);
+            assert_eq!((last.payload(), last.attempt()), (b"a".as_slice(), 3), "{ending}: nor does the end of a lease");
+            match ending {
+                "ack" => last.ack().unwrap(),
+                "bury" => last.bury("dead").unwrap(),
+                _ => last.nack_now("dead").unwrap(),
+            }
+            assert_then_done(&queue, "next");
+        }
+    }
+
+    fn a_keep_successor_follows_a_death_by_lease_end(bench) {
+        let queue = bench.client().queue("q");
+        queue.enqueue(plain("a").max_attempts(1)).unwrap();
+        let claim = take_for(&queue, ms(50));
+        queue.enqueue(next("next", KEEP)).unwrap();
+        lapse(&queue, "a");
+        let successor = take(&queue);
+        assert_eq!(successor.payload(), b"next");
+        assert_eq!(census(&queue), [0, 0, 1, 1]);
+        claim.ack().unwrap();
+        assert_eq!(census(&queue), [0, 0, 1, 0], "the late ack took the dead record back");
+        assert!(successor.is_valid());
+        successor.ack().unwrap();
+    }
+
+    fn a_replacing_successor_takes_the_retrys_place(bench) {
+        for policy in [REPLACE, DEBOUNCE] {
+            for ending in ["nack", "put_back", "lease end"] {
+                let queue = bench.client().queue(&format!("{ending}-{}", policy == REPLACE).replace(' ', "-"));
+                put(&queue, &["a"]);
+                let claim = take_for(&queue, if ending == "lease end" { ms(50) } else { secs(30) });
+                assert_eq!(queue.enqueue(next("next", policy)).unwrap().outcome, Outcome::Successor);
+                match ending {
+                    "nack" => claim.nack(Retry::After(secs(600)), "no").unwrap(),
+                    "put_back" => claim.put_back().unwrap(),
+                    _ => lapse(&queue, "a"),
+                }
+                let successor = take(&queue);
+                assert_eq!((successor.payload(), successor.attempt()), (b"next".as_slice(), 1), "{ending}: its own due");
+                assert_eq!(queue.stats().unwrap().successors, 0);
+                if ending == "lease end" {
+                    assert_eq!(kind(claim.ack()), ErrorKind::StaleReceipt, "it was settled by that");
+                }
+                assert!(successor.is_valid());
+                successor.ack().unwrap();
+                assert_eq!(census(&queue), [0; 4]);
+            }
+        }
+    }
+
+    fn a_keep_successor_turned_by_replace_takes_the_retrys_place(bench) {
+        let queue = bench.client().queue("q");
+        put(&queue, &["a"]);
+        let claim = take(&queue);
+        queue.enqueue(next("kept", KEEP)).unwrap();
+        assert_eq!(queue.enqueue(next("turned", REPLACE)).unwrap().outcome, Outcome::Replaced);
+        claim.nack(Retry::After(secs(600)), "no").unwrap();
+        assert_then_done(&queue, "turned");
+    }
+
+    fn a_keep_after_a_replace_does_not_turn_it_back(bench) {
+        let queue = bench.client().queue("q");
+        put(&queue, &["a"]);
+        let claim = take(&queue);
+        queue.enqueue(next("replacing", REPLACE)).unwrap();
+        assert_eq!(queue.enqueue(next("kept", KEEP)).unwrap().outcome, Outcome::Kept);
+        claim.nack(Retry::After(secs(600)), "no").unwrap();
+        assert_then_done(&queue, "replacing");
+    }
+
+    fn a_successor_that_is_replaced_while_the_retry_waits_takes_over_at_once(bench) {
+        for lapsed in [false, true] {
+            let queue = bench.client().queue(&format!("{lapsed}"));
+            put(&queue, &["a"]);
+            let claim = take_for(&queue, if lapsed { ms(50) } else { secs(30) });
+            queue.enqueue(next("kept", KEEP)).unwrap();
+            if lapsed {
+                lapse(&queue, "a");
+            } else {
+                claim.nack(Retry::After(secs(600)), "no").unwrap();
+            }
+            assert_eq!(queue.stats().unwrap().successors, 1);
+            assert_eq!(queue.enqueue(next("new", REPLACE)).unwrap().outcome, Outcome::Replaced);
+            assert_eq!(queue.task("a").payload, b"new", "lapsed: {lapsed}");
+            assert_eq!(queue.stats().unwrap().successors, 0);
+            if lapsed {
+                assert_eq!(kind(claim.ack()), ErrorKind::StaleReceipt);
+            }
+            assert_then_done(&queue, "new");
+        }
+    }
+
+    fn a_successor_has_its_own_due(bench) {
+        let queue = bench.client().queue("q");
+        put(&queue, &["a"]);
+        let claim = take(&queue);
+        let due = queue.enqueue(next("next", KEEP).delay(secs(600))).unwrap().due;
+        claim.ack().unwrap();
+        let task = queue.task("a");
+        assert_eq!((task.state, Some(task.due)), (TaskState::Scheduled, due));
+        assert_nothing(&queue);
+    }
+
+    fn a_successors_run_can_have_a_successor(bench) {
+        let queue = bench.client().queue("q");
+        put(&queue, &["a"]);
+        let mut claim = take(&queue);
+        for round in 0..4 {
+            let payload = format!("round {round}");
+            assert_eq!(queue.enqueue(next(&payload, KEEP)).unwrap().outcome, Outcome::Successor);
+            claim.ack().unwrap();
+            let following = take(&queue);
+            assert_eq!(following.payload(), payload.as_bytes());
+            claim.ack().unwrap();
+            claim = following;
+        }
+        claim.ack().unwrap();
+        assert_eq!(census(&queue), [0; 4]);
+    }
+
+    fn the_last_verdict_of_a_run_is_remembered_beside_its_successor(bench) {
+        let queue = bench.client().queue("q");
+        put(&queue, &["a"]);
+        let claim = take(&queue);
+        queue.enqueue(next("next", KEEP)).unwrap();
+        let twin = claim.clone();
+        claim.ack().unwrap();
+        twin.ack().unwrap();
+        assert_eq!(kind(twin.bury("no")), ErrorKind::StaleReceipt);
+        assert_then_done(&queue, "next");
+    }
+
+    fn a_settled_retry_is_pending_not_running(bench) {
+        let queue = bench.client().queue("q");
+        put(&queue, &["a"]);
+        take(&queue).nack(Retry::After(secs(600)), "no").unwrap();
+        assert_eq!(queue.enqueue(next("x", KEEP)).unwrap().outcome, Outcome::Kept);
+        assert_eq!(queue.enqueue(next("y", REPLACE)).unwrap().outcome, Outcome::Replaced);
+        assert_then_done(&queue, "y");
+    }
+}
