@@ -15,6 +15,7 @@ use std::env;
 use std::fmt::Debug;
 use std::ops::AddAssign;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::Instant;
 
@@ -56,20 +57,29 @@ fn lock_schedules() {
 fn queue_schedules() {
     let Some((count, seconds, tally)) = play::<queues::Fleet>() else { return };
     println!(
-        "{count} schedules of queues in {seconds:.1} s: {} steps at the store, {} deliveries, {} of them again, {} put \
-         back unheard or lost with their client, {} leases lost, {} calls resent, {} late settlements accepted, {} \
-         stale ones refused, {} hints: Q1 to Q10 hold",
-        tally.store_steps,
+        "{count} schedules of queues in {seconds:.1} s: {} steps at the store, {} messages lost and {} doubled, {} calls \
+         sent again",
+        tally.store_steps, tally.lost, tally.doubled, tally.resent
+    );
+    println!(
+        "{} deliveries, {} redeliveries, {} leases lost, {} ended unheard, {} settlements late, {} stale, {} deaths, {} \
+         hints: Q1 to Q10 hold",
         tally.deliveries,
         tally.redeliveries,
-        tally.unheard,
         tally.losses,
-        tally.resent,
+        tally.unheard,
         tally.late,
         tally.stale,
+        tally.deaths,
         tally.hints
     );
-    println!("{tally:?}");
+    // A simulator in which nothing happens proves nothing.
+    let often = [tally.deliveries, tally.resent, tally.hints, tally.lost];
+    assert!(often.iter().all(|happened| *happened > count), "{tally:?}");
+    let rare = [tally.redeliveries, tally.losses, tally.late, tally.doubled];
+    assert!(rare.iter().all(|happened| *happened > count / 10), "{tally:?}");
+    let rarest = [tally.unheard, tally.stale, tally.deaths];
+    assert!(rarest.iter().all(|happened| *happened > count / 50), "{tally:?}");
 }
 
 #[test]
@@ -96,6 +106,9 @@ fn assert_repeats<F: Fleet>(seed: u64) {
     assert_eq!(first, second, "seed {seed}");
 }
 
+/// One kind of schedules at a time, on all cores.
+static TURN: Mutex<()> = Mutex::new(());
+
 /// Plays one schedule if a seed is given; otherwise all of them, and tells their number, the time, and what
 /// happened.
 fn play<F: Fleet>() -> Option<(u64, f64, F::Tally)> {
@@ -108,6 +121,7 @@ fn play<F: Fleet>() -> Option<(u64, f64, F::Tally)> {
     }
     let count =
         env::var("STANCHION_SCHEDULES").ok().and_then(|count| count.parse().ok()).unwrap_or(SCHEDULES);
+    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     let started = Instant::now();
     let tally = play_all::<F>(count, None).unwrap_or_else(|(seed, broken)| panic!("seed {seed}: {broken}"));
     Some((count, started.elapsed().as_secs_f64(), tally))
@@ -115,6 +129,7 @@ fn play<F: Fleet>() -> Option<(u64, f64, F::Tally)> {
 
 /// Each deliberate bug must be noticed: a checker that cannot fail checks nothing.
 fn catch<F: Fleet>(mutants: &[F::Mutant]) {
+    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     for mutant in mutants {
         let caught = play_all::<F>(MUTANT_SCHEDULES, Some(*mutant));
         let Err((seed, broken)) = caught else {

@@ -10,7 +10,12 @@ impl World<'_> {
         self.scene.processes[client].turns -= 1;
         if !self.scene.calm && self.breaks && self.scene.rng.u32(0..4) == 0 {
             let request = Request::BreakLease(BreakLease { name: self.name.clone() });
-            let machine = CallMachine::new(request, self.scene.now, self.scene.now + Duration::from_secs(2), self.scene.dice());
+            let machine = CallMachine::new(
+                request,
+                self.scene.now,
+                self.scene.now + Duration::from_secs(2),
+                self.scene.dice(),
+            );
             self.begin(client, OpKind::Break { machine: machine.once() });
         } else {
             self.begin_acquire(client);

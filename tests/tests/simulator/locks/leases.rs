@@ -78,7 +78,8 @@ impl World<'_> {
             self.scene.act_after(client, pause);
             return Ok(());
         }
-        let cooldown = (!self.scene.calm && self.scene.rng.u32(0..8) == 0).then(|| self.scene.between(50, LONGEST_MS));
+        let cooldown =
+            (!self.scene.calm && self.scene.rng.u32(0..8) == 0).then(|| self.scene.between(50, LONGEST_MS));
         let request = Request::Release(Release {
             name: self.name.clone(),
             token: lease.lock.token.clone(),
@@ -87,7 +88,12 @@ impl World<'_> {
             own_fence: (lease.lock.acquire_resent || self.scene.now >= deadline).then_some(fence),
             foreign_share: false,
         });
-        let mut machine = CallMachine::new(request, self.scene.now, self.scene.now + Duration::from_secs(3), self.scene.dice());
+        let mut machine = CallMachine::new(
+            request,
+            self.scene.now,
+            self.scene.now + Duration::from_secs(3),
+            self.scene.dice(),
+        );
         if let Some(farewell) = lease.state.leased().farewell() {
             machine = machine.or_else(farewell);
         }

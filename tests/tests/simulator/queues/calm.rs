@@ -113,7 +113,11 @@ impl World<'_> {
         let is_over = self.scene.processes.iter().all(|process| process.turns == 0)
             && self.models.iter().all(Model::is_empty)
             && self.calm.waiting.is_empty()
-            && self.clients.iter().flat_map(|client| &client.ops).all(|op| matches!(op.kind, OpKind::Claim { .. }));
+            && self
+                .clients
+                .iter()
+                .flat_map(|client| &client.ops)
+                .all(|op| matches!(op.kind, OpKind::Claim { .. }));
         if is_over {
             self.calm.ends = true;
             for client in 0..self.clients.len() {

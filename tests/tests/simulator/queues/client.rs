@@ -29,7 +29,11 @@ pub struct Op {
 }
 
 pub enum OpKind {
-    Enqueue { machine: CallMachine, call: CallId, bodies: Vec<Body> },
+    Enqueue {
+        machine: CallMachine,
+        call: CallId,
+        bodies: Vec<Body>,
+    },
     Claim {
         machine: Box<ClaimMachine>,
         place: Place,
@@ -40,8 +44,14 @@ pub enum OpKind {
         /// The last call that was sent.
         last: CallId,
     },
-    Settle { machine: CallMachine, held: Held, verdict: Verdict },
-    Other { machine: CallMachine },
+    Settle {
+        machine: CallMachine,
+        held: Held,
+        verdict: Verdict,
+    },
+    Other {
+        machine: CallMachine,
+    },
 }
 
 /// A claimed task in use.

@@ -167,7 +167,8 @@ impl World<'_> {
         for (client, process) in self.clients.iter().zip(&self.scene.processes) {
             for held in &client.tasks {
                 let believes = held.state.status(self.scene.now) == stanchion::engine::lease::Status::Held;
-                if believes && process.frozen_until < self.scene.now && held.state.deadline() < self.scene.now {
+                if believes && process.frozen_until < self.scene.now && held.state.deadline() < self.scene.now
+                {
                     return Err("the deadline of a claim has passed and its worker does not know".into());
                 }
             }

@@ -1,7 +1,8 @@
 //! What happens at the store, and what mutants make of it.
 
-use stanchion::verbs::{ClaimReply, Due, Get, Remove, Reschedule, Settle, Settled, Settlement, TaskRecord,
-    TaskState, Verdict};
+use stanchion::verbs::{
+    ClaimReply, Due, Get, Remove, Reschedule, Settle, Settled, Settlement, TaskRecord, TaskState, Verdict,
+};
 
 use super::ledger::Performed;
 use super::*;
@@ -129,13 +130,7 @@ impl World<'_> {
         Ok(())
     }
 
-    fn ack_anyway(
-        &self,
-        client: usize,
-        queue: usize,
-        item: &Settlement,
-        settled: &mut Settled,
-    ) -> Played {
+    fn ack_anyway(&self, client: usize, queue: usize, item: &Settlement, settled: &mut Settled) -> Played {
         let task = self.look_at(client, queue, &item.id)?.filter(|task| task.state != TaskState::Dead);
         if let (Settled::Stale, Verdict::Ack, Some(task)) = (*settled, &item.verdict, task)
             && task.receipt > 0

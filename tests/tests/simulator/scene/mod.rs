@@ -101,6 +101,9 @@ pub struct Scene {
     /// Nothing goes wrong any more.
     pub calm: bool,
     pub processes: Vec<Process>,
+    /// Messages that never came, and those that came twice.
+    pub lost: u64,
+    pub doubled: u64,
     events: BinaryHeap<Reverse<Scheduled>>,
     order: u64,
     handled: u32,
@@ -110,6 +113,9 @@ pub struct Scene {
 impl Scene {
     /// A scene without processes, in the weather that the seed decides.
     pub fn new(clock: &ManualClock, seed: u64, loud: bool) -> Self {
+        // Every schedule begins at a whole second, so that a seed repeats on another store.
+        let past = Clock::Manual(clock.clone()).now().as_micros() % 1_000_000;
+        clock.advance(Duration::from_micros((1_000_000 - past) % 1_000_000));
         let mut rng = fastrand::Rng::with_seed(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ 0x5742_11AA);
         Self {
             clock: clock.clone(),
@@ -118,6 +124,8 @@ impl Scene {
             rng,
             calm: false,
             processes: Vec::new(),
+            lost: 0,
+            doubled: 0,
             events: BinaryHeap::new(),
             order: 0,
             handled: 0,

@@ -41,8 +41,11 @@ impl Scene {
             return self.schedule(delay, Event::Deliver { client, life, route, number, result });
         }
         let copies = if self.chance(self.weather.doubled) { 2 } else { 1 };
+        self.doubled += copies - 1;
         for _ in 0..copies {
-            if !self.chance(self.weather.lost) {
+            if self.chance(self.weather.lost) {
+                self.lost += 1;
+            } else {
                 let delay = self.delay();
                 let request = Box::new(request.clone());
                 self.schedule(delay, Event::Arrive { client, life, route, number, request });
@@ -52,7 +55,9 @@ impl Scene {
 
     /// The store's answer to a request of this life of the client.
     pub fn answer(&mut self, client: usize, life: u32, route: Route, number: u32, reply: Reply) {
-        if !self.chance(self.weather.lost) {
+        if self.chance(self.weather.lost) {
+            self.lost += 1;
+        } else {
             let delay = self.delay();
             self.schedule(delay, Event::Deliver { client, life, route, number, result: Ok(reply) });
         }

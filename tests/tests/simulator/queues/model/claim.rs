@@ -136,7 +136,11 @@ impl Model {
     }
 
     fn nothing(&self) -> ClaimReply {
-        if self.paused { ClaimReply::Paused { rank: 0 } } else { ClaimReply::Empty { next_due: self.next_due(), rank: 0 } }
+        if self.paused {
+            ClaimReply::Paused { rank: 0 }
+        } else {
+            ClaimReply::Empty { next_due: self.next_due(), rank: 0 }
+        }
     }
 
     fn next_due(&self) -> Option<Duration> {

@@ -7,9 +7,8 @@ use super::{Live, Model, Place, Task};
 
 impl Model {
     pub(super) fn remove(&mut self, verb: &Remove) -> RemoveReply {
-        let version = self.live.get(&verb.id).map(|live| {
-            live.successor.as_ref().unwrap_or(&live.main).version
-        });
+        let version =
+            self.live.get(&verb.id).map(|live| live.successor.as_ref().unwrap_or(&live.main).version);
         match (version, verb.version) {
             (Some(version), Some(wanted)) if version != wanted => return RemoveReply::OtherVersion(version),
             _ => {}
