@@ -5,7 +5,11 @@
 
 -- include record.lua
 -- include settings.lua
+-- include task.lua
+-- include check.lua
+-- include die.lua
 
+check_dead()
 if ARGV[1] == '-' then
   max_len = false
 end
@@ -15,5 +19,8 @@ dead_age = tonumber(ARGV[3]) or dead_age
 dead_bytes = tonumber(ARGV[4]) or dead_bytes
 intake = tonumber(ARGV[5]) or intake
 write_settings()
+-- Lower caps hold at once, as far as one call may drop.
+trim_dead()
+write_counts()
 keep_record()
 return { @SET }

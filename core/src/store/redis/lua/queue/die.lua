@@ -57,21 +57,8 @@ local function drop_dead(dead)
   end
 end
 
--- Stores the dead records, and drops the oldest ones beyond the caps.
-local function write_deaths()
-  if #deaths == 0 then
-    return
-  end
-  for _, death in ipairs(deaths) do
-    local task, body = death[1], death[2]
-    local receipt = string.format('%.0f', task[@RECEIPT])
-    redis.call('ZADD', KEYS[8], now, receipt)
-    redis.call('HSET', KEYS[9], string.format('r%s', receipt), cmsgpack.pack(task),
-      string.format('b%s', receipt), body)
-    if task[@OLDER] then
-      redis.call('HSET', KEYS[9], string.format('i%s', task[@ID]), receipt)
-    end
-  end
+-- Drops the oldest dead records beyond the caps.
+local function trim_dead()
   local excess = redis.call('ZCARD', KEYS[8]) - (dead_max or @DEAD_MAX)
   local oldest = redis.call('ZRANGE', KEYS[8], 0, @DEAD_TRIM - 1, 'WITHSCORES')
   for i = 1, #oldest, 2 do
@@ -87,4 +74,22 @@ local function write_deaths()
       redis.call('ZREM', KEYS[8], oldest[i])
     end
   end
+end
+
+-- Stores the dead records.
+local function write_deaths()
+  if #deaths == 0 then
+    return
+  end
+  for _, death in ipairs(deaths) do
+    local task, body = death[1], death[2]
+    local receipt = string.format('%.0f', task[@RECEIPT])
+    redis.call('ZADD', KEYS[8], now, receipt)
+    redis.call('HSET', KEYS[9], string.format('r%s', receipt), cmsgpack.pack(task),
+      string.format('b%s', receipt), body)
+    if task[@OLDER] then
+      redis.call('HSET', KEYS[9], string.format('i%s', task[@ID]), receipt)
+    end
+  end
+  trim_dead()
 end

@@ -16,6 +16,7 @@ end
 -- include die.lua
 -- include intake.lua
 -- include take_in.lua
+-- include end_lease.lua
 -- include promote.lua
 -- include take.lua
 -- include tell.lua

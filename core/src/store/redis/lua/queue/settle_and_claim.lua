@@ -15,6 +15,7 @@
 -- include intake.lua
 -- include due.lua
 -- include take_in.lua
+-- include end_lease.lua
 -- include promote.lua
 -- include take.lua
 -- include claim_tasks.lua
