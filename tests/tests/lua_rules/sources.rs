@@ -10,7 +10,7 @@ use crate::lexer::words;
 use crate::rules::{is_lock_verb, used_arguments, used_keys};
 
 /// Files with what several verbs share.
-const SHARED: [&str; 22] = [
+const SHARED: [&str; 23] = [
     "absence",
     "call",
     "check",
@@ -18,6 +18,7 @@ const SHARED: [&str; 22] = [
     "die",
     "due",
     "end_delivery",
+    "end_lease",
     "end_token",
     "enqueue_task",
     "hand_off",

@@ -75,7 +75,6 @@ fn a_waiting_task_is_moved() {
         ("", nothing().ready("a", 3, "")),
         ("", nothing().scheduled("a", LIVE, "")),
         ("receipt 40, attempts 1", nothing().ready("a", 3, "receipt 40, attempts 1")),
-        ("receipt 40, attempts 1", nothing().claimed("a", "{then-1}", "receipt 40, attempts 1")),
     ];
     for (fields, state) in before {
         given(state.clone().counts(COUNTS))
@@ -89,6 +88,25 @@ fn a_waiting_task_is_moved() {
             .hints(5)
             .leaves(nothing().ready("a", 21, &fields).counts("counter 50, sequence 21"));
     }
+}
+
+#[test]
+fn a_retry_whose_lease_has_ended_is_moved_or_has_died_of_it() {
+    let before = |attempts: u32| {
+        let fields = format!("receipt 40, attempts {attempts}, max_attempts 2");
+        nothing().claimed("a", "{then-1}", &fields).counts(COUNTS)
+    };
+    let fields = "receipt 40, attempts 1, max_attempts 2, reason the lease ended";
+    given(before(1))
+        .call(reschedule("a", soon()))
+        .replies("moved to {now+700}")
+        .leaves(nothing().scheduled("a", "{now+700}", fields).counts("counter 50, sequence 21, retried 1"));
+    let fields = "attempts 2, max_attempts 2, reason the lease ended, settled 40, verdict 5";
+    let counts = "counter 50, sequence 20, retried 1, died 1, dead_size 1";
+    given(before(2))
+        .call(reschedule("a", soon()))
+        .replies("dead")
+        .leaves(nothing().dead("40", "a", "{now}", fields).counts(counts).resting());
 }
 
 #[test]
@@ -126,13 +144,13 @@ fn a_successor_that_replaces_is_what_waits_when_the_lease_has_ended() {
         nothing()
             .scheduled("a", "{now+700}", "version 9, settled 40, verdict 6")
             .body("a", "next")
-            .counts("counter 50, sequence 21"),
+            .counts("counter 50, sequence 21, retried 1"),
     );
     given(before(0)).call(reschedule("a", soon())).replies("moved to {now+700}").leaves(
         nothing()
-            .scheduled("a", "{now+700}", "receipt 40, attempts 1, has_successor 1")
+            .scheduled("a", "{now+700}", "receipt 40, attempts 1, has_successor 1, reason the lease ended")
             .successor("a", "version 9")
             .body("+a", "next")
-            .counts(COUNTS),
+            .counts("counter 50, sequence 21, retried 1"),
     );
 }
