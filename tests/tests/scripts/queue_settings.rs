@@ -33,7 +33,7 @@ fn a_pause_lasts_until_it_is_ended() {
 
 #[test]
 fn the_end_of_a_pause_hints_a_consumer_if_there_is_work() {
-    let idle = |state: State| state.idle(5, "{then+100}").counts(COUNTS);
+    let idle = |state: State| state.idle(5, "{then+5000}").counts(COUNTS);
     let ready = || nothing().ready("a", 1, "");
     given(idle(ready().settings("paused yes")))
         .call(pause(false))
