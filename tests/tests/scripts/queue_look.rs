@@ -93,8 +93,8 @@ fn get_finds_a_task_wherever_it_is() {
     given(twice().counts(COUNTS)).call(get("a")).replies(told).changes_nothing();
     let told = "a ready b version 1 due 1 attempts 0 receipt 0";
     given(twice().ready("a", 1, "").counts(COUNTS)).call(get("a")).replies(told).changes_nothing();
-    // Settled, but it was its last delivery.
-    let told = "a ready b version 1 due 1 attempts 1 receipt 40";
+    // The last delivery is settled: its receipt is worth nothing.
+    let told = "a ready b version 1 due 1 attempts 1 receipt 0";
     given(nothing().ready("a", 1, "attempts 1, settled 40, verdict 2").counts(COUNTS))
         .call(get("a"))
         .replies(told)
