@@ -109,7 +109,7 @@ fn settings_are_changed_one_by_one() {
     given(nothing())
         .call(configure(huge))
         .replies("done")
-        .leaves(nothing().settings("dead_bytes 4503599627370496"));
+        .leaves(nothing().settings("dead_bytes 9007199254740992"));
 }
 
 #[test]
