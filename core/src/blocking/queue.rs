@@ -128,6 +128,7 @@ impl Queue {
     ///
     /// # Errors
     /// As [`Queue::claim`]; `Indeterminate` if the settlements may or may not have been carried out.
+    #[allow(clippy::type_complexity, reason = "a name would hide what it says")]
     pub fn settle_and_claim(
         &self,
         verdicts: Vec<Verdict>,
