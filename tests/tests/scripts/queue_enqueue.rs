@@ -142,6 +142,9 @@ fn debounce_moves_a_pending_task_until_max_wait_after_the_first() {
     // The same body: attempts go on.
     let reply = "replaced {us} due {now+5000}";
     check(before(), task().debounce(9_000), reply, ACCEPTED, after("{now+5000}", ", attempts 2"));
+    // One is left in any case.
+    let fewer = || NewTask { max_attempts: 2, ..task().debounce(9_000) };
+    check(before(), fewer(), reply, ACCEPTED, after("{now+5000}", ", max_attempts 2, attempts 1"));
     let other = after("{now+5000}", "").body("a", "new");
     check(before(), task().with_body("new").debounce(9_000), reply, ACCEPTED, other);
     let reply = "replaced {us} due {then+2000}";

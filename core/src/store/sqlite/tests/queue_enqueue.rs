@@ -164,6 +164,13 @@ fn a_debounced_successor_counts_from_its_own_first() {
 }
 
 #[test]
+fn debounce_leaves_one_attempt_in_any_case() {
+    let queue = queue_with("backoff");
+    queue.enqueue(NewTask { max_attempts: 1, ..with_body("a", DEBOUNCE) });
+    assert_eq!(queue.shape("a"), "ready 0 a");
+}
+
+#[test]
 fn debounce_starts_the_attempts_again_only_for_another_body() {
     for (body, policy, attempts) in [("a", DEBOUNCE, 1), ("b", DEBOUNCE, 0), ("a", REPLACE, 0)] {
         let queue = queue_with("backoff");
