@@ -18,6 +18,10 @@ pub const REFUSED: u8 = 5;
 pub const UNKNOWN: u8 = 6;
 /// The operating system failed, or this program did.
 pub const SYSTEM: u8 = 7;
+/// The queue is at its limit.
+pub const FULL: u8 = 8;
+/// There is no such task.
+pub const NO_TASK: u8 = 9;
 /// The command exists but cannot be run, as in a shell.
 pub const NOT_EXECUTABLE: u8 = 126;
 /// The command does not exist, as in a shell.
@@ -26,18 +30,24 @@ pub const NOT_FOUND: u8 = 127;
 pub const SIGNAL_BASE: i32 = 128;
 
 /// Every code with its meaning.
-pub const TABLE: [(&str, &str); 11] = [
-    ("0", "done; `run`: CMD exited with 0"),
+pub const TABLE: [(&str, &str); 13] = [
+    ("0", "done; `run`: CMD exited with 0; `work`: ended as asked, however the tasks ended"),
     ("1", "the lock is busy (--conflict-exit-code changes this)"),
     ("2", "wrong usage, or an argument or URL that is not allowed; nothing was done"),
     ("3", "the lease was lost: CMD was stopped, or exited with 0 after the loss"),
     ("4", "the store could not be reached, or did not answer in time"),
     ("5", "the store refused: a right is missing, or it cannot do this, or its data make no sense"),
-    ("6", "the store's answer was lost: whether it was done is not known (`locks break`)"),
+    ("6", "the store's answer was lost: whether it was done is not known"),
     ("7", "an error of the operating system, or a defect in stanchion"),
-    ("126", "`run`: CMD cannot be executed"),
-    ("127", "`run`: CMD was not found"),
-    ("128+n", "`run`: CMD was ended by signal n, or stanchion was while it waited for the lock"),
+    ("8", "`enqueue`: the queue is at its limit: some tasks were not accepted"),
+    ("9", "`queues`: there is no such task, or it has another version; nothing was changed for it"),
+    ("126", "`run`, `work`: CMD cannot be executed"),
+    ("127", "`run`, `work`: CMD was not found"),
+    (
+        "128+n",
+        "`run`: CMD was ended by signal n, or stanchion was while it waited for the lock; `work`: signal n \
+         came a second time, and the commands were killed",
+    ),
 ];
 
 /// What a reader has to know besides the table.
@@ -58,7 +68,8 @@ pub fn of(kind: ErrorKind) -> u8 {
     match kind {
         ErrorKind::LockTimeout => BUSY,
         ErrorKind::InvalidArgument => USAGE,
-        ErrorKind::LeaseLost | ErrorKind::LeaseExpired => LOST,
+        ErrorKind::LeaseLost | ErrorKind::LeaseExpired | ErrorKind::StaleReceipt => LOST,
+        ErrorKind::QueueFull => FULL,
         ErrorKind::StoreUnavailable => UNAVAILABLE,
         ErrorKind::Denied | ErrorKind::WrongType | ErrorKind::Unsupported | ErrorKind::Corrupt => REFUSED,
         ErrorKind::Indeterminate => UNKNOWN,

@@ -25,6 +25,11 @@ impl Failure {
         Self { kind, exit, what: what.into(), hint: hint.into() }
     }
 
+    /// Arguments that are not allowed.
+    pub fn usage(what: impl Into<String>, hint: impl Into<String>) -> Self {
+        Self::new("InvalidArgument", exit::USAGE, what, hint)
+    }
+
     /// All of it in one line.
     pub fn message(&self) -> String {
         let Self { what, hint, .. } = self;
@@ -50,20 +55,24 @@ impl From<Error> for Failure {
 
 fn hint(error: &Error) -> &'static str {
     // Where the library knows the cause, its message says what to do after a semicolon.
-    let advised = error.message().contains("; ") && error.kind() != ErrorKind::LockTimeout;
+    let general = matches!(error.kind(), ErrorKind::LockTimeout | ErrorKind::QueueFull);
+    let advised = error.message().contains("; ") && !general;
     match error.kind() {
         _ if advised => "",
         ErrorKind::LockTimeout => "wait longer with --wait, or see who holds it with `stanchion locks show`",
         ErrorKind::InvalidArgument => "correct it and try again",
-        ErrorKind::LeaseLost | ErrorKind::LeaseExpired => {
+        ErrorKind::LeaseLost | ErrorKind::LeaseExpired | ErrorKind::StaleReceipt => {
             "check what was left half done before running it again"
+        }
+        ErrorKind::QueueFull => {
+            "let the workers catch up, or raise it with `stanchion queues configure --max-len`"
         }
         ErrorKind::StoreUnavailable => "check that the store runs, and --url or STANCHION_URL",
         ErrorKind::Denied => "give the store's user this right, or put other credentials into STANCHION_URL",
-        ErrorKind::WrongType => "use another name or --lock-prefix: other data have this key",
+        ErrorKind::WrongType => "use another name or prefix: other data have this key",
         ErrorKind::Unsupported => "use another store, or another version of it",
         ErrorKind::Corrupt => "restore the store from a copy, or use another one",
-        ErrorKind::Indeterminate => "look with `stanchion locks show` before trying again",
+        ErrorKind::Indeterminate => "look with `stanchion locks` or `stanchion queues` before trying again",
         _ => "try again; if it stays, report it as a defect",
     }
 }

@@ -1,7 +1,6 @@
 //! `stanchion locks`: who holds what.
 
 use std::collections::BTreeSet;
-use std::time::Duration;
 
 use serde_json::{Value, json};
 use stanchion::blocking::Client;
@@ -13,6 +12,7 @@ use crate::failure::Failure;
 use crate::output::print;
 use crate::report::Report;
 use crate::store;
+use crate::text::{left, plain, table};
 
 const HEADINGS: [&str; 8] = ["NAME", "HELD AS", "LABEL", "HOST", "PID", "FENCE", "REMAINING", "WAITERS"];
 
@@ -41,7 +41,7 @@ fn list(client: &Client, json: bool) -> Result<String, Failure> {
         return Ok(format!("{}\n", Value::from(locks)));
     }
     let rows = held.iter().map(|(name, holder)| row(name, holder));
-    Ok(table(std::iter::once(HEADINGS.map(str::to_owned)).chain(rows).collect()))
+    Ok(table(HEADINGS, rows))
 }
 
 /// All names, sorted; pages may repeat some.
@@ -138,55 +138,5 @@ fn word(held_as: HeldAs) -> &'static str {
         HeldAs::Cooldown => "cooldown",
         HeldAs::Foreign => "foreign",
         _ => "other",
-    }
-}
-
-/// A time in its two largest units.
-fn left(time: Duration) -> String {
-    let seconds = time.as_secs();
-    match seconds {
-        0..60 => format!("{:.1}s", time.as_secs_f64()),
-        60..3_600 => format!("{}m{:02}s", seconds / 60, seconds % 60),
-        3_600..86_400 => format!("{}h{:02}m", seconds / 3_600, seconds / 60 % 60),
-        _ => format!("{}d{:02}h", seconds / 86_400, seconds / 3_600 % 24),
-    }
-}
-
-/// What others have stored must not steer the reader's terminal.
-fn plain(text: &str) -> String {
-    text.chars().map(|letter| if letter.is_control() { '\u{fffd}' } else { letter }).collect()
-}
-
-fn table(rows: Vec<[String; 8]>) -> String {
-    let mut widths = [0; 8];
-    for row in &rows {
-        for (width, cell) in widths.iter_mut().zip(row) {
-            *width = cell.chars().count().max(*width);
-        }
-    }
-    let line = |row: &[String; 8]| {
-        let cells = row.iter().zip(widths).map(|(cell, width)| format!("{cell:<width$}"));
-        let line = cells.collect::<Vec<_>>().join("  ");
-        format!("{}\n", line.trim_end())
-    };
-    rows.iter().map(line).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn times_have_two_units() {
-        let shown = |millis| left(Duration::from_millis(millis));
-        assert_eq!(shown(1_250), "1.2s");
-        assert_eq!(shown(61_000), "1m01s");
-        assert_eq!(shown(3_600_000), "1h00m");
-        assert_eq!(shown(90_000_000), "1d01h");
-    }
-
-    #[test]
-    fn escapes_do_not_reach_the_terminal() {
-        assert_eq!(plain("a\x1b[31mb\n"), "a\u{fffd}[31mb\u{fffd}");
     }
 }

@@ -1,21 +1,29 @@
-//! `stanchion`: run a command under a distributed lock, and look after locks, from the command line.
+//! `stanchion`: run a command under a distributed lock, work on queues of tasks, and look after both, from
+//! the command line.
 //!
 //! This crate holds what a command line needs and the library does not: arguments, one line per error,
-//! exit codes, and the care for a child process. Everything about locks is the library's.
+//! exit codes, and the care for child processes. Everything about locks and queues is the library's.
 
 #![deny(unsafe_code)]
 
 mod arguments;
+mod enqueue;
 mod exit;
 mod failure;
+mod lines;
 mod locks;
 mod output;
 mod pages;
+mod parse;
+mod process;
+mod queues;
 mod report;
 mod run;
 mod seconds;
 mod store;
+mod text;
 mod usage;
+mod work;
 
 use std::process::ExitCode;
 
@@ -40,6 +48,9 @@ fn perform(verb: &Verb, globals: &Globals, report: &Report) -> Result<u8, Failur
     match verb {
         Verb::Run(order) => run::run(order, globals, report),
         Verb::Locks(verb) => locks::perform(verb, globals, report),
+        Verb::Enqueue(order) => enqueue::enqueue(order, globals, report),
+        Verb::Work(order) => work::work(order, globals, report),
+        Verb::Queues(verb) => queues::perform(verb, globals, report),
         Verb::Completions { shell } => pages::completions(*shell),
         Verb::Man => pages::man(),
     }

@@ -2,27 +2,52 @@
 
 use std::io::{self, Write};
 
-use serde_json::json;
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use serde_json::{Value, json};
 
 use crate::arguments::Globals;
 use crate::failure::Failure;
 
 /// How events are told.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 pub struct Report {
     json: bool,
     quiet: bool,
+    /// A line that is rewritten in place; only on a terminal.
+    counter: ProgressBar,
 }
 
 impl Report {
     /// As the arguments ask for it.
     pub fn new(globals: &Globals) -> Self {
-        Self { json: globals.json, quiet: globals.quiet }
+        let Globals { json, quiet, .. } = *globals;
+        let target = if json || quiet { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr() };
+        let counter = ProgressBar::with_draw_target(None, target);
+        // A template without fields but the text cannot be wrong.
+        let style = ProgressStyle::with_template("{msg}");
+        let counter = style.map_or_else(|_| ProgressBar::hidden(), |style| counter.with_style(style));
+        Self { json, quiet, counter }
     }
 
     /// For errors in the arguments themselves.
     pub fn bare(json: bool) -> Self {
-        Self { json, quiet: false }
+        Self { json, quiet: false, counter: ProgressBar::hidden() }
+    }
+
+    /// Whether somebody sees the counter.
+    pub fn has_counter(&self) -> bool {
+        !self.counter.is_hidden()
+    }
+
+    /// Writes the counter, in place.
+    pub fn count(&self, text: String) {
+        self.counter.set_message(text);
+    }
+
+    /// Takes the counter away.
+    pub fn end_count(&self) {
+        self.counter.finish_and_clear();
+        self.counter.set_draw_target(ProgressDrawTarget::hidden());
     }
 
     /// Tells an error.
@@ -32,9 +57,11 @@ impl Report {
         }
         let message = one_line(&failure.message());
         if self.json {
-            print(&json!({ "error": failure.kind, "code": failure.exit, "message": message }).to_string());
+            self.print(
+                &json!({ "error": failure.kind, "code": failure.exit, "message": message }).to_string(),
+            );
         } else {
-            print(&format!("stanchion: {message}"));
+            self.print(&format!("stanchion: {message}"));
         }
     }
 
@@ -45,16 +72,36 @@ impl Report {
         }
         let message = one_line(message);
         if self.json {
-            print(&json!({ "note": message }).to_string());
+            self.print(&json!({ "note": message }).to_string());
         } else {
-            print(&format!("stanchion: {message}"));
+            self.print(&format!("stanchion: {message}"));
         }
     }
-}
 
-/// Writes whole lines, so that those of several processes do not mix. A closed stderr is nobody's error.
-fn print(line: &str) {
-    let _ = io::stderr().write_all(format!("{line}\n").as_bytes());
+    /// Tells a result, for people or as JSON.
+    pub fn summary(&self, text: &str, fields: &Value) {
+        match self {
+            Self { quiet: true, .. } => {}
+            Self { json: true, .. } => self.print(&fields.to_string()),
+            _ => self.print(&format!("stanchion: {text}")),
+        }
+    }
+
+    /// Passes on what a command wrote to its stderr.
+    pub fn pass_on(&self, bytes: &[u8]) {
+        // A closed stderr is nobody's error.
+        let write = || drop(io::stderr().write_all(bytes));
+        if self.has_counter() && !self.counter.message().is_empty() {
+            self.counter.suspend(write);
+        } else {
+            write();
+        }
+    }
+
+    /// Writes whole lines, so that those of several processes do not mix.
+    fn print(&self, line: &str) {
+        self.pass_on(format!("{line}\n").as_bytes());
+    }
 }
 
 /// Without line ends and other control characters, and without the credentials of URLs.

@@ -8,7 +8,6 @@ use std::path::{Path, PathBuf};
 use stanchion::blocking::Client;
 
 use crate::arguments::Globals;
-use crate::exit;
 use crate::failure::Failure;
 use crate::report::Report;
 
@@ -53,14 +52,14 @@ fn state_directory() -> Result<PathBuf, Failure> {
     let absolute = |variable| env::var_os(variable).map(PathBuf::from).filter(|path| path.is_absolute());
     absolute("XDG_STATE_HOME").or_else(|| Some(absolute("HOME")?.join(".local/state"))).ok_or_else(|| {
         let what = "no store given, and neither XDG_STATE_HOME nor HOME says where this user's is";
-        Failure::new("InvalidArgument", exit::USAGE, what, "pass --url or set STANCHION_URL")
+        Failure::usage(what, "pass --url or set STANCHION_URL")
     })
 }
 
 fn url_of(path: &Path) -> Result<String, Failure> {
     let text = path.to_str().ok_or_else(|| {
         let what = format!("the path {} is not UTF-8", path.display());
-        Failure::new("InvalidArgument", exit::USAGE, what, "pass --url or set STANCHION_URL")
+        Failure::usage(what, "pass --url or set STANCHION_URL")
     })?;
     Ok(format!("sqlite:{}", text.replace('%', "%25").replace('?', "%3F")))
 }

@@ -27,7 +27,7 @@ pub fn parse() -> Result<Arguments, u8> {
 
 fn failure(error: &clap::Error) -> Failure {
     let what = first_paragraph(&error.to_string());
-    Failure::new("InvalidArgument", exit::USAGE, what, "see --help")
+    Failure::usage(what, "see --help")
 }
 
 /// The error itself; tips and usage follow after an empty line.

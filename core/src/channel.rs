@@ -22,6 +22,8 @@ const OPEN_WITHIN: Duration = Duration::from_secs(1);
 const REOPEN_AFTER: Duration = Duration::from_secs(1);
 /// How long the reading thread stays when no task waits.
 const IDLE_EXIT: Duration = Duration::from_secs(5);
+/// A read may last this much longer than asked for: the system counts socket timeouts in ticks of up to 10 ms.
+const READ_OVERSHOOT: Duration = Duration::from_millis(12);
 /// How long one read of the reading thread lasts.
 const READ_SLICE: Duration = Duration::from_millis(500);
 
@@ -117,11 +119,13 @@ impl Channel {
     }
 
     /// Waits as a thread: the first one reads the channel for all (leader), the others sleep. `host_turn`
-    /// runs at least every 50 ms and may end the wait.
+    /// runs at least every 50 ms and may end the wait. An `exact` wait sleeps towards its end, which is a
+    /// matter of microseconds, and has the reading thread read meanwhile.
     pub(crate) fn wait(
-        &self,
+        self: &Arc<Self>,
         place: &Place,
         until: Moment,
+        exact: bool,
         host_turn: &mut dyn FnMut() -> ControlFlow<()>,
     ) -> Waited {
         let mut led = false;
@@ -135,9 +139,17 @@ impl Channel {
             if host_turn().is_break() {
                 break Waited::Interrupted;
             }
-            let nap = self.clock.nap(until).min(HOST_TURN);
+            let left = self.clock.nap(until);
+            let (nap, may_lead) = match left.checked_sub(READ_OVERSHOOT) {
+                Some(early) if exact && !early.is_zero() => (early.min(HOST_TURN), true),
+                _ if exact => (left, false),
+                _ => (left.min(HOST_TURN), true),
+            };
+            if !may_lead {
+                self.keep_reading();
+            }
             place.park();
-            if self.lead(nap) {
+            if may_lead && self.lead(nap) {
                 led = true;
                 place.unpark();
             } else {

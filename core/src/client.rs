@@ -31,6 +31,16 @@ pub struct LockPage {
     pub next: Option<u64>,
 }
 
+/// Some of the queues that the store knows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct QueuePage {
+    /// Their names, in no order. A name may be in two pages.
+    pub names: Vec<String>,
+    /// Pass this to get the next page; `None` if this was the last.
+    pub next: Option<u64>,
+}
+
 impl Client {
     /// Opens a store: `redis://`, `rediss://`, `redis+unix://`, `sqlite:PATH` or `memory:`.
     ///
@@ -100,6 +110,14 @@ impl Client {
         let listing = tokio::task::spawn_blocking(move || list(&live, page));
         listing.await.map_err(|_| Error::new(ErrorKind::Internal, "the listing was interrupted"))?
     }
+
+    /// Names of queues that have tasks or settings, or had some in the last 7 days, a page at a time: `None`
+    /// first, then what the last page gave.
+    pub async fn queue_names(&self, page: Option<u64>) -> Result<QueuePage, Error> {
+        let live = Arc::clone(self.session.live()?);
+        let listing = tokio::task::spawn_blocking(move || list_queues(&live, page));
+        listing.await.map_err(|_| Error::new(ErrorKind::Internal, "the listing was interrupted"))?
+    }
 }
 
 impl fmt::Debug for Client {
@@ -132,6 +150,16 @@ pub(crate) fn list(live: &Live, page: Option<u64>) -> Result<LockPage, Error> {
         .map_err(|failure| Error::from(failure).during("locks", ""))?;
     let names = names.iter().map(|name| name.as_str().to_owned()).collect();
     Ok(LockPage { names, next: (next != 0).then_some(next) })
+}
+
+/// As [`list`], of queues.
+pub(crate) fn list_queues(live: &Live, page: Option<u64>) -> Result<QueuePage, Error> {
+    let (next, names) = live
+        .store
+        .list_queues(page.unwrap_or(0), live.give_up())
+        .map_err(|failure| Error::from(failure).during("queue_names", ""))?;
+    let names = names.iter().map(|name| name.as_str().to_owned()).collect();
+    Ok(QueuePage { names, next: (next != 0).then_some(next) })
 }
 
 /// Counts releases, and keeps the first error that is worth telling.

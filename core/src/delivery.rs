@@ -5,12 +5,12 @@ use std::time::Duration;
 
 use crate::backoff::backoff;
 use crate::body::{self, Headers};
-use crate::clock::Moment;
 use crate::engine::Dice;
 use crate::engine::call::{Answer, CallMachine};
 use crate::engine::claim::ClaimedOne;
 use crate::engine::lease::LeaseTerms;
 use crate::engine::leased::{Leased, TaskLease};
+use crate::engine::settle::judge_settled;
 use crate::error::{Error, ErrorKind};
 use crate::kept::Kept;
 use crate::name::QueueName;
@@ -43,7 +43,6 @@ pub(crate) struct Delivery {
     pub(crate) task: ClaimedTask,
     pub(crate) headers: Headers,
     payload_start: usize,
-    deadline: Moment,
     verdict: Mutex<Progress>,
 }
 
@@ -52,8 +51,8 @@ pub(crate) struct Delivery {
 enum Progress {
     #[default]
     Open,
-    /// Sent, and perhaps carried out.
-    Sent,
+    /// Sent, and perhaps carried out: the operation, and whether the same one was sent by an earlier call.
+    Sent(&'static str, bool),
     /// Carried out.
     Settled(Verdict),
 }
@@ -71,7 +70,7 @@ impl Delivery {
         };
         let (payload_start, headers) = body::decode(&task.body);
         let kept = Kept::start(live, terms);
-        Self { kept, queue, task, headers, payload_start, deadline, verdict: Mutex::default() }
+        Self { kept, queue, task, headers, payload_start, verdict: Mutex::default() }
     }
 
     pub(crate) fn payload(&self) -> &[u8] {
@@ -103,7 +102,10 @@ impl Delivery {
                 let message = format!("the claim was settled already, by {}", operation(before));
                 return Err(self.during(operation(verdict), Error::new(ErrorKind::StaleReceipt, message)));
             }
-            Progress::Open | Progress::Sent => *progress = Progress::Sent,
+            Progress::Sent(before, _) if *before == operation(verdict) => {
+                *progress = Progress::Sent(operation(verdict), true);
+            }
+            Progress::Open | Progress::Sent(..) => *progress = Progress::Sent(operation(verdict), false),
         }
         drop(progress);
         // From now on the verdict counts, not the lease.
@@ -125,7 +127,7 @@ impl Delivery {
     pub(crate) fn accepted(&self) -> Option<Verdict> {
         match &*locked(&self.verdict) {
             Progress::Settled(verdict) => Some(verdict.clone()),
-            Progress::Open | Progress::Sent => None,
+            Progress::Open | Progress::Sent(..) => None,
         }
     }
 
@@ -133,35 +135,31 @@ impl Delivery {
     pub(crate) fn answered(&self, verdict: &Verdict, answer: &Answer) -> Result<(), Error> {
         match &answer.reply {
             Reply::Queue(QueueReply::Settle(settled)) if settled.len() == 1 => {
-                // A task that is gone was settled by an earlier copy: nobody else could, before the deadline.
-                let resent_in_time = answer.sendings > 1 && answer.received < self.deadline;
-                self.settled(verdict, settled[0], resent_in_time)
+                self.settled(verdict, settled[0], answer.sendings > 1)
             }
             _ => Err(Error::new(ErrorKind::Corrupt, "the store answered another question")),
         }
     }
 
-    /// Takes in what became of a settlement.
-    pub(crate) fn settled(
-        &self,
-        verdict: &Verdict,
-        settled: Settled,
-        resent_in_time: bool,
-    ) -> Result<(), Error> {
-        // Its twin, sent at the same time by a clone of the claim or in the same batch, was heard first.
-        let repeated = self.accepted().is_some_and(|before| operation(&before) == operation(verdict));
-        let message = match settled {
-            Settled::Done { .. } => None,
-            Settled::Gone if resent_in_time || repeated => None,
-            Settled::Gone => Some("the task is gone: it was settled, removed, or its queue purged"),
-            Settled::Stale => Some("the lease ended, and the task was delivered again, replaced, or settled"),
-        };
-        match message {
-            None => {
-                *locked(&self.verdict) = Progress::Settled(verdict.clone());
+    /// Takes in what became of a settlement; `resent` if its call was sent more than once.
+    pub(crate) fn settled(&self, verdict: &Verdict, settled: Settled, resent: bool) -> Result<(), Error> {
+        let mut progress = locked(&self.verdict);
+        if let Progress::Settled(before) = &*progress
+            && operation(before) == operation(verdict)
+            && settled == Settled::Gone
+        {
+            // Its twin, sent at the same time by a clone of the claim or in the same batch, was heard first.
+            return Ok(());
+        }
+        let resent = resent || matches!(&*progress, Progress::Sent(_, true));
+        // As far as renewals have brought it.
+        let deadline = locked(&self.kept.cell.state).deadline();
+        match judge_settled(settled, resent, self.kept.live.clock.now(), deadline) {
+            Ok(()) => {
+                *progress = Progress::Settled(verdict.clone());
                 Ok(())
             }
-            Some(message) => {
+            Err(message) => {
                 Err(self.during(operation(verdict), Error::new(ErrorKind::StaleReceipt, message)))
             }
         }

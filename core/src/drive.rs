@@ -79,7 +79,7 @@ pub(crate) fn drive_blocking<M: Machine>(
             Step::Wait { until, hints } => {
                 let mut turn = || host_turn.as_mut().map_or(ControlFlow::Continue(()), |turn| turn());
                 match place.filter(|_| hints) {
-                    Some(place) => match live.channel.wait(place, until, &mut turn) {
+                    Some(place) => match live.channel.wait(place, until, machine.is_exact(), &mut turn) {
                         Waited::Hinted => {
                             machine.hint();
                             ControlFlow::Continue(())

@@ -34,7 +34,8 @@ struct KeeperState {
     /// When a lease needs something; the deadline at the latest.
     dues: BTreeSet<(Moment, u64)>,
     errands: VecDeque<Errand>,
-    /// Until when the thread sleeps; earlier needs wake it.
+    /// Until when the thread sleeps; earlier needs wake it. It keeps to this even if the lease that it was
+    /// woken for has ended meanwhile: to sleep for ever would mean that each short lease wakes it again.
     sleeps_until: Option<Moment>,
     runs: bool,
     closed: bool,
@@ -136,6 +137,7 @@ impl Keeper {
                 state.runs = false;
             }
         } else if state.sleeps_until.is_some_and(|until| due < until) {
+            state.sleeps_until = Some(due);
             self.changed.notify_all();
         }
     }
@@ -161,7 +163,7 @@ impl Keeper {
                 state.sleeps_until = None;
                 return (round, state.closed);
             }
-            let until = state.next_due();
+            let until = state.sleep_until(now);
             state.sleeps_until = Some(until);
             state = if until == Moment::FAR {
                 self.changed.wait(state).unwrap_or_else(PoisonError::into_inner)
@@ -253,6 +255,13 @@ impl KeeperState {
         self.errands.iter().map(|errand| errand.next_at).fold(lease, Moment::min)
     }
 
+    /// Until when the thread sleeps now. It keeps to what it was woken for even if that lease has ended
+    /// meanwhile: if it slept for ever, each short lease would wake it again.
+    fn sleep_until(&self, now: Moment) -> Moment {
+        let asked = self.sleeps_until.filter(|until| now < *until);
+        self.next_due().min(asked.unwrap_or(Moment::FAR))
+    }
+
     /// What is due now. Leases found lost are announced on the way.
     fn collect(&mut self, now: Moment) -> Round {
         let mut round = Round::default();
@@ -287,5 +296,18 @@ impl KeeperState {
             }
         }
         round
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_thread_woken_for_a_lease_that_has_ended_sleeps_on_until_its_due() {
+        let at = |seconds| Moment::from_nanos(0) + Duration::from_secs(seconds);
+        let state = KeeperState { sleeps_until: Some(at(10)), ..KeeperState::default() };
+        assert_eq!(state.sleep_until(at(1)), at(10));
+        assert_eq!(state.sleep_until(at(10)), Moment::FAR);
     }
 }

@@ -123,11 +123,14 @@ impl Kept {
     /// Ends it on our side; whether it had not ended before.
     pub(crate) fn end(&self) -> bool {
         let mut state = locked(&self.cell.state);
-        let was_open = state.status(self.live.clock.now()) != Status::Ended;
+        if state.status(self.live.clock.now()) == Status::Ended {
+            // Everything was done then.
+            return false;
+        }
         state.end();
         drop(state);
         self.ended();
-        was_open
+        true
     }
 
     /// The keeper forgets it, and whoever waits for its end is told.

@@ -76,7 +76,7 @@ pub use body::Headers;
 pub use builder::{ClientBuilder, URL_VARIABLE};
 pub use claim::Claim;
 pub use claim_calls::Verdict;
-pub use client::{Client, LockPage};
+pub use client::{Client, LockPage, QueuePage};
 pub use clock::ManualClock;
 pub use delivery::Retry;
 pub use engine::lease::LossReason;

@@ -120,6 +120,14 @@ impl Task {
         self
     }
 
+    /// Whether a queue would take it: for those who collect many. No I/O.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for a bad id or option, or too long a payload.
+    pub fn check(&self) -> Result<(), Error> {
+        self.checked().map(drop)
+    }
+
     /// Checks everything. No I/O.
     pub(crate) fn checked(&self) -> Result<NewTask, Error> {
         let id = match &self.id {

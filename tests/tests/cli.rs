@@ -2,15 +2,23 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests may panic")]
 
+#[path = "cli/enqueue.rs"]
+mod enqueue;
 #[path = "cli/harness.rs"]
 mod harness;
 #[path = "cli/locks.rs"]
 mod locks;
 #[path = "cli/loss.rs"]
 mod loss;
+#[path = "cli/queues.rs"]
+mod queues;
 #[path = "cli/run.rs"]
 mod run;
 #[path = "cli/signals.rs"]
 mod signals;
 #[path = "cli/usage.rs"]
 mod usage;
+#[path = "cli/work.rs"]
+mod work;
+#[path = "cli/work_ends.rs"]
+mod work_ends;

@@ -1,11 +1,7 @@
 //! `stanchion run`: a command under a lock.
 
-mod child;
-mod descendants;
-mod signals;
-mod supervise;
-
 use std::ops::ControlFlow;
+use std::process::Command;
 use std::time::Duration;
 
 use stanchion::blocking::{Client, Lease};
@@ -14,11 +10,9 @@ use stanchion::{DEFAULT_TTL, DEFAULT_WAIT, ErrorKind, LockOptions, MAX_TTL};
 use crate::arguments::{Globals, RunOrder};
 use crate::exit;
 use crate::failure::Failure;
+use crate::process::{Child, Ending, Kin, Nursery, Order, PASSED_ON, Signals, Terms, supervise};
 use crate::report::Report;
 use crate::store;
-use child::Child;
-use signals::Signals;
-use supervise::{Terms, supervise};
 
 /// The command's end is noticed, so nothing is gained by giving up the lock under one that works for long.
 const MAX_HOLD: Duration = MAX_TTL;
@@ -27,12 +21,13 @@ const MAX_HOLD: Duration = MAX_TTL;
 pub fn run(order: &RunOrder, globals: &Globals, report: &Report) -> Result<u8, Failure> {
     let client = store::open(globals, report)?;
     // From here on a signal is ours to handle; until here it simply ended this process.
-    let signals = Signals::catch()?;
+    let signals = Signals::catch(&PASSED_ON)?;
     let lease = match acquire(&client, order, &signals)? {
         Acquired::Lease(lease) => lease,
         Acquired::Interrupted(code) => return Ok(code),
     };
-    let mut child = match Child::spawn(&order.command, &lease) {
+    let nursery = Nursery::default();
+    let child = match start(&nursery, order, &lease) {
         Ok(child) => child,
         Err(failure) => {
             // Nothing has run, so there is nothing to cool down from, and its error is the one that counts.
@@ -40,19 +35,43 @@ pub fn run(order: &RunOrder, globals: &Globals, report: &Report) -> Result<u8, F
             return Err(failure);
         }
     };
-    let terms = Terms { kill_after: order.kill_after, ttl: order.ttl.unwrap_or(DEFAULT_TTL) };
-    let ending = supervise(&mut child, &lease, &signals, &terms, report);
+    let ending = watch(&child, &lease, order, &signals, report);
     let was_valid = lease.is_valid();
     let released = match order.cooldown {
         Some(cooldown) => lease.release_with_cooldown(cooldown),
         None => lease.release(),
     };
-    if ending.stopped {
+    if ending.stopped.is_some() {
         // Said when it happened.
         return Ok(exit::LOST);
     }
-    Ok(released
-        .map_or_else(|error| after_failed_release(error, was_valid, ending.code, report), |()| ending.code))
+    let code = ending.end.code();
+    Ok(released.map_or_else(|error| after_failed_release(error, was_valid, code, report), |()| code))
+}
+
+fn start<'a>(nursery: &'a Nursery, order: &RunOrder, lease: &Lease) -> Result<Child<'a>, Failure> {
+    let [program, arguments @ ..] = &order.command[..] else {
+        return Err(Failure::usage("no command was given", "put it after --"));
+    };
+    let mut command = Command::new(program);
+    command.args(arguments);
+    command.env("STANCHION_FENCE", lease.fence().to_string());
+    command.env("STANCHION_LOCK", lease.name());
+    Child::spawn(nursery, command, Kin::all_but_present(), "the lock was released")
+}
+
+fn watch(child: &Child<'_>, lease: &Lease, order: &RunOrder, signals: &Signals, report: &Report) -> Ending {
+    let ttl = order.ttl.unwrap_or(DEFAULT_TTL);
+    let terms = Terms { kill_after: order.kill_after, ttl, stop_at: None };
+    let mut next = |nap| {
+        let caught = signals.next(nap).filter(|caught| caught.is_for_command());
+        caught.map(|caught| Order::PassOn(caught.signal))
+    };
+    supervise(child, lease, &terms, &mut next, &mut |trouble| {
+        let what = format!("run {:?}: {}; the command is being stopped", lease.name(), trouble.why());
+        let hint = "check what it left half done before running it again";
+        report.failure(&Failure::new("LeaseLost", exit::LOST, what, hint));
+    })
 }
 
 enum Acquired {

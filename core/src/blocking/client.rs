@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::blocking::{Lease, Lock, Queue, Queues};
 use crate::builder::ClientBuilder;
-use crate::client::{LockPage, Tally, list};
+use crate::client::{LockPage, QueuePage, Tally, list, list_queues};
 use crate::drive::drive_blocking;
 use crate::error::Error;
 use crate::handle::LeaseHandle;
@@ -86,6 +86,12 @@ impl Client {
     /// Names of locks that are held now, a page at a time: `None` first, then what the last page gave.
     pub fn locks(&self, page: Option<u64>) -> Result<LockPage, Error> {
         list(self.session.live()?, page)
+    }
+
+    /// Names of queues that have tasks or settings, or had some in the last 7 days, a page at a time: `None`
+    /// first, then what the last page gave.
+    pub fn queue_names(&self, page: Option<u64>) -> Result<QueuePage, Error> {
+        list_queues(self.session.live()?, page)
     }
 }
 

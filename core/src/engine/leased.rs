@@ -120,3 +120,86 @@ fn reason(absence: &Absence, fence: Fence) -> LossReason {
         None => LossReason::Overwritten,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock::Moment;
+    use crate::engine::deadline;
+    use crate::engine::lease::{LeaseState, LeaseTerms, Need, Status};
+    use crate::error::ErrorKind;
+    use crate::name::Prefixes;
+    use crate::store::{Failure, FailureKind};
+
+    const LEASE: Duration = Duration::from_secs(30);
+
+    fn at(millis: u64) -> Moment {
+        Moment::from_nanos(0) + Duration::from_millis(millis)
+    }
+
+    fn claim(hold_until: Option<Moment>) -> LeaseState {
+        let leased = Leased::Task(TaskLease {
+            queue: Prefixes::parse("Lock:", "Queue:").unwrap().queue_name("q").unwrap(),
+            id: TaskId::parse("t").unwrap(),
+            receipt: 7,
+        });
+        let terms = LeaseTerms { leased, ttl: LEASE, deadline: deadline(at(0), LEASE), hold_until };
+        LeaseState::new(terms, at(0))
+    }
+
+    fn answer(reply: ExtendClaimReply) -> Result<Reply, Failure> {
+        Ok(Reply::Queue(QueueReply::ExtendClaim(reply)))
+    }
+
+    #[test]
+    fn a_claim_is_renewed_after_a_third_under_its_receipt() {
+        let mut claim = claim(Some(at(3_600_000)));
+        let Need::Renew(Request::Queue(QueueRequest { verb: QueueVerb::ExtendClaim(extend), .. })) =
+            claim.need(at(10_000))
+        else {
+            panic!("no renewal");
+        };
+        assert_eq!((extend.id.as_str(), extend.receipt, extend.lease), ("t", 7, LEASE));
+        claim.extended(at(10_001), at(10_000), &answer(ExtendClaimReply::Extended(LEASE)));
+        assert_eq!(claim.deadline(), deadline(at(10_000), LEASE));
+        assert_eq!(claim.due(), at(20_000));
+    }
+
+    #[test]
+    fn a_refused_renewal_is_a_loss_with_its_reason() {
+        for (reply, reason) in [
+            (ExtendClaimReply::Expired, LossReason::Expired),
+            (ExtendClaimReply::Stale, LossReason::Taken),
+            (ExtendClaimReply::Gone, LossReason::Removed),
+        ] {
+            let mut claim = claim(Some(at(3_600_000)));
+            assert!(matches!(claim.extended(at(10), at(9), &answer(reply)), Need::Announce(None)));
+            assert_eq!(claim.status(at(10)), Status::Lost(reason));
+        }
+        let mut refused = claim(Some(at(3_600_000)));
+        let denied = Failure::new(FailureKind::Final(ErrorKind::Denied), "no");
+        refused.extended(at(10), at(9), &Err(denied));
+        assert_eq!(refused.status(at(10)), Status::Lost(LossReason::Refused));
+    }
+
+    #[test]
+    fn a_claim_that_ends_is_announced_and_comes_back_by_itself() {
+        let mut fixed = claim(None);
+        assert!(matches!(fixed.need(at(29_698)), Need::Announce(None)));
+        assert_eq!(fixed.status(at(29_698)), Status::Lost(LossReason::Expired));
+
+        let mut late = claim(Some(at(3_600_000)));
+        assert!(matches!(late.need(at(29_000)), Need::Renew(_)));
+        let need = late.extended(at(29_700), at(29_000), &answer(ExtendClaimReply::Extended(LEASE)));
+        assert!(matches!(need, Need::Announce(None)), "a late answer revives nothing");
+    }
+
+    #[test]
+    fn max_run_has_its_own_reason() {
+        let mut claim = claim(Some(at(40_000)));
+        assert!(matches!(claim.need(at(10_000)), Need::Renew(_)));
+        claim.extended(at(10_001), at(10_000), &answer(ExtendClaimReply::Extended(LEASE)));
+        assert!(matches!(claim.need(at(20_000)), Need::Nothing(_)), "what is left of max_run is less");
+        assert_eq!(claim.status(at(40_000)), Status::Lost(LossReason::MaxHold));
+    }
+}

@@ -14,6 +14,7 @@ pub mod claim;
 pub mod lease;
 pub mod leased;
 pub mod release;
+pub mod settle;
 
 /// A request unanswered for this long is sent again.
 pub const RESEND_AFTER: Duration = Duration::from_secs(1);
@@ -69,6 +70,11 @@ pub trait Machine {
 
     /// The channel of hints is open, or cannot be opened.
     fn listening(&mut self) {}
+
+    /// Whether the end of the present wait is a matter of less than a millisecond.
+    fn is_exact(&self) -> bool {
+        false
+    }
 
     /// The call ends here, with or without an outcome. Returns the requests that clean up after it, one at a
     /// time, which somebody else has to send.

@@ -1,7 +1,7 @@
 //! Starting the command line, and waiting for what it does.
 
 use std::ffi::OsStr;
-use std::fs;
+use std::fs::{self, File};
 use std::io::Read;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
@@ -50,6 +50,11 @@ impl Place {
         Self { dir, url }
     }
 
+    /// With a fresh database of a real Redis server.
+    pub fn on_redis() -> Self {
+        Self::with_url(&stanchion_tests::shared().fresh_db())
+    }
+
     /// With a store elsewhere.
     pub fn with_url(url: &str) -> Self {
         Self { dir: TempDir::new().unwrap(), url: url.to_owned() }
@@ -87,6 +92,36 @@ impl Place {
     /// Starts it.
     pub fn start<A: AsRef<OsStr>>(&self, args: &[A]) -> Running {
         Running::start(self.stanchion(args))
+    }
+
+    /// Runs it to its end, with this on its stdin.
+    pub fn feed<A: AsRef<OsStr>>(&self, args: &[A], input: impl AsRef<[u8]>) -> Outcome {
+        let path = self.path("stdin");
+        fs::write(&path, input).unwrap();
+        let mut command = self.stanchion(args);
+        command.stdin(File::open(path).unwrap());
+        Running::start(command).finish()
+    }
+
+    /// Runs it to its end, with success; what it printed as lines of JSON.
+    #[track_caller]
+    pub fn json<A: AsRef<OsStr>>(&self, args: &[A]) -> Vec<Value> {
+        let mut command = self.stanchion(args);
+        command.arg("--json");
+        let outcome = Running::start(command).finish();
+        outcome.succeeded().lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    }
+
+    /// What `queues stats` says about the queue `q`.
+    #[track_caller]
+    pub fn stats(&self) -> Value {
+        self.json(&["queues", "stats", "q"]).remove(0)
+    }
+
+    /// What `queues get` says about a task of the queue `q`.
+    #[track_caller]
+    pub fn task(&self, id: &str) -> Value {
+        self.json(&["queues", "get", "q", id]).remove(0)
     }
 
     /// Starts `run` with options on the lock `a`, with a script that writes its pid to `started` and then
@@ -180,6 +215,25 @@ impl Drop for Running {
         let _ = self.child.wait();
     }
 }
+
+/// Makes two tests of each function: on SQLite, and on a real Redis server. The function gets a [`Place`].
+macro_rules! on_both_stores {
+    ($(fn $name:ident($place:ident) $body:block)+) => {$(
+        mod $name {
+            use super::*;
+            fn run($place: &Place) $body
+            #[test]
+            fn sqlite() {
+                run(&Place::new());
+            }
+            #[test]
+            fn redis() {
+                run(&Place::on_redis());
+            }
+        }
+    )+};
+}
+pub(super) use on_both_stores;
 
 /// Whether a process is gone, or only waits for being reaped.
 pub fn is_gone(pid: i32) -> bool {

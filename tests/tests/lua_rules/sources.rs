@@ -10,11 +10,12 @@ use crate::lexer::words;
 use crate::rules::{is_lock_verb, used_arguments, used_keys};
 
 /// Files with what several verbs share.
-const SHARED: [&str; 23] = [
+const SHARED: [&str; 24] = [
     "absence",
     "call",
     "check",
     "claim_tasks",
+    "dead",
     "die",
     "due",
     "end_delivery",

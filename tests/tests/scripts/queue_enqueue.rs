@@ -235,6 +235,11 @@ fn throttle_takes_one_per_window_whatever_became_of_it() {
     let after =
         nothing().ready("a", 21, NEW).window("a", "{now+5000}", 9_000).window("c", "{then+9000}", 9_000);
     check(over, task(), "added {us} due {now}", READY, after);
+    // What was to go still goes.
+    given(open().counts(COUNTS).resting())
+        .call(enqueue([task()]))
+        .replies("throttled")
+        .leaves(open().counts(COUNTS).resting().call("7: [13 19 0 0]"));
     // Other policies do not look.
     let after = open().ready("a", 21, NEW);
     check(open(), plain("a"), "added {us} due {now}", READY, after);

@@ -93,7 +93,7 @@ fn get_finds_a_task_wherever_it_is() {
     given(twice().counts(COUNTS)).call(get("a")).replies(told).changes_nothing();
     let told = "a ready b version 1 due 1 attempts 0 receipt 0";
     given(twice().ready("a", 1, "").counts(COUNTS)).call(get("a")).replies(told).changes_nothing();
-    // A receipt that was settled is not the task's any more.
+    // The last delivery is settled: its receipt is worth nothing.
     let told = "a ready b version 1 due 1 attempts 1 receipt 0";
     given(nothing().ready("a", 1, "attempts 1, settled 40, verdict 2").counts(COUNTS))
         .call(get("a"))

@@ -40,8 +40,18 @@ fn the_end_of_a_pause_hints_a_consumer_if_there_is_work() {
         .replies("done")
         .hints(5)
         .leaves(ready().counts(COUNTS));
+    // Those who asked meanwhile do not know when it is due.
     let later = || nothing().scheduled("a", LIVE, "");
-    given(idle(later().settings("paused yes"))).call(pause(false)).replies("done").leaves(idle(later()));
+    given(idle(later().settings("paused yes")))
+        .call(pause(false))
+        .replies("done")
+        .hints(5)
+        .leaves(later().counts(COUNTS));
+    given(idle(later())).call(pause(false)).replies("done").changes_nothing();
+    given(idle(nothing().settings("paused yes")))
+        .call(pause(false))
+        .replies("done")
+        .leaves(idle(nothing()).resting());
     given(idle(ready())).call(pause(true)).replies("done").leaves(idle(ready().settings("paused yes")));
 }
 
@@ -80,6 +90,20 @@ fn settings_are_changed_one_by_one() {
         .call(configure(no_limit()))
         .replies("done")
         .leaves(nothing().counts(COUNTS).resting());
+    // Lower caps hold at once.
+    let dead = || {
+        nothing().dead("11", "y", "{then-20}", "").settings("dead_max 1").counts("counter 50, dead_size 1")
+    };
+    let dead_max = Configure { dead_max: Some(1), ..Configure::default() };
+    given(
+        nothing()
+            .dead("10", "x", "{then-30}", "")
+            .dead("11", "y", "{then-20}", "")
+            .counts("counter 50, dead_size 2"),
+    )
+    .call(configure(dead_max))
+    .replies("done")
+    .leaves(dead());
     // As large as numbers go, and exact.
     let huge = Configure { dead_bytes: Some(u64::MAX), ..Configure::default() };
     given(nothing())

@@ -47,6 +47,8 @@ pub struct ClaimMachine {
     /// The queue to ask next, and the earliest time that the ones asked in this round gave.
     at: usize,
     round_until: Option<Moment>,
+    /// Whether `round_until` is when something becomes due, not just a pause.
+    exact: bool,
     next_at: Moment,
     hinted: bool,
     can_register: bool,
@@ -54,6 +56,8 @@ pub struct ClaimMachine {
     /// Queues in whose idle set our waiter is, or may be.
     registered: Vec<bool>,
     settled: Option<Vec<Settled>>,
+    /// Tasks of the queue `at` whose leases were over when they came: the next call puts them back.
+    late: Vec<ClaimedOne>,
     /// Whether a queue of the last round was paused.
     paused: bool,
     failures: u32,
@@ -70,7 +74,7 @@ pub struct ClaimMachine {
 struct OpenCall {
     id: CallId,
     queue: usize,
-    /// Its sendings and when they were sent.
+    /// Its sendings and when they were sent, but for those that surely did nothing.
     sent: Vec<(u32, Moment)>,
     request: Request,
 }
@@ -87,7 +91,8 @@ enum Phase {
 #[derive(Debug)]
 enum Ending {
     Tasks(Vec<ClaimedOne>),
-    Failed(Failure),
+    /// The flag says whether settlements may have been carried out unheard.
+    Failed(Failure, bool),
 }
 
 impl ClaimMachine {
@@ -103,12 +108,14 @@ impl ClaimMachine {
             in_flight: false,
             at: 0,
             round_until: None,
+            exact: false,
             next_at: now,
             hinted: false,
             can_register: listening,
             wants_channel: false,
             registered: vec![false; order.queues.len()],
             settled: None,
+            late: Vec::new(),
             paused: false,
             failures: 0,
             last_failure: None,
@@ -137,21 +144,23 @@ impl ClaimMachine {
                 _ => self.in_flight = false,
             }
         }
-        if now >= self.give_up && self.sendings > 0 && (self.open.is_some() || self.at == 0) {
-            let ending = match self.last_failure.take() {
-                Some(failure) => Ending::Failed(failure),
+        // A round that was begun is finished, as long as it goes on.
+        let between_rounds = self.at == 0 || self.open.is_some() || !self.late.is_empty();
+        if now >= self.give_up && self.sendings > 0 && between_rounds {
+            match self.last_failure.take() {
+                Some(failure) => self.fail(failure),
                 None if self.open.is_some() => {
-                    Ending::Failed(Failure::new(FailureKind::Lost, "the store did not answer"))
+                    self.fail(Failure::new(FailureKind::Lost, "the store did not answer"));
                 }
-                None => Ending::Tasks(Vec::new()),
-            };
-            self.end_with(ending);
+                None => self.end_with(Vec::new()),
+            }
             return self.step(now);
         }
         if self.wants_channel {
             return Step::Listen;
         }
-        if self.hinted || now >= self.next_at {
+        // A hint says that there is something to ask for, not that a store which failed is well again.
+        if now >= self.next_at || (self.hinted && self.open.is_none()) {
             return self.send(now);
         }
         Step::Wait { until: self.next_at.min(self.give_up), hints: true }
@@ -197,6 +206,7 @@ impl ClaimMachine {
             waiter: registers.then_some(self.order.waiter),
         };
         let verb = match &self.order.settle {
+            _ if !self.late.is_empty() => QueueVerb::SettleAndClaim(put_back(&self.late), claim),
             Some(settle) if self.settled.is_none() && self.at == 0 => {
                 QueueVerb::SettleAndClaim(settle.clone(), claim)
             }
@@ -230,20 +240,25 @@ impl ClaimMachine {
         let tasks: Vec<_> = tasks.into_iter().map(claimed).collect();
         self.registered[queue] = false;
         if tasks.iter().all(|task| now < task.deadline) {
-            self.end_with(Ending::Tasks(tasks));
+            self.end_with(tasks);
             return;
         }
-        // Too late to be sure of them: they go back, and are asked for anew.
-        self.leftovers.extend(put_back(&tasks));
-        self.at = 0;
+        // Too late to be sure of them: they go back, and are asked for anew, both in one step. Otherwise the
+        // end of their leases would count as a failed attempt.
+        self.late = tasks;
+        self.at = queue;
         self.next_at = now;
     }
 
     fn found_nothing(&mut self, now: Moment, next_due: Option<Moment>, rank: u32) {
         let most = POLL_FIRST.saturating_mul(rank.saturating_add(1)).min(POLL_MOST);
         let pause = self.dice.between(most - most / POLL_JITTER, most);
-        let until = next_due.unwrap_or(now + pause).min(now + pause);
-        self.round_until = Some(self.round_until.map_or(until, |known| known.min(until)));
+        let due = next_due.filter(|due| *due < now + pause);
+        let until = due.unwrap_or(now + pause);
+        if self.round_until.is_none_or(|known| until < known) {
+            self.round_until = Some(until);
+            self.exact = due.is_some();
+        }
         self.next_at = now;
         self.at += 1;
         if self.at < self.order.queues.len() {
@@ -251,7 +266,7 @@ impl ClaimMachine {
         }
         self.at = 0;
         if self.only_tries() {
-            self.end_with(Ending::Tasks(Vec::new()));
+            self.end_with(Vec::new());
         } else if self.can_register {
             self.next_at = self.round_until.unwrap_or(now);
         } else {
@@ -265,31 +280,50 @@ impl ClaimMachine {
             && matches!(failure.kind, FailureKind::NotSent | FailureKind::Refused)
             && now >= self.started + RESEND_AFTER;
         if !failure.is_retryable() || patience_over {
-            if !failure.may_be_done() {
-                self.open = None;
-            }
-            return self.end_with(Ending::Failed(failure));
+            return self.fail(failure);
         }
         self.next_at = now + self.dice.backoff(self.failures);
         self.failures += 1;
         self.last_failure = Some(failure);
     }
 
-    fn end_with(&mut self, ending: Ending) {
-        self.clean_up();
-        // A store that does not answer would not answer this either: that is left to others.
-        let silent = matches!(&ending, Ending::Failed(failure) if failure.is_retryable());
-        let empty = !matches!(&ending, Ending::Tasks(tasks) if !tasks.is_empty());
-        self.phase = if empty && !silent && !self.leftovers.is_empty() {
-            Phase::Leaving(None, ending)
+    /// Ends without tasks, because of this. Settlements that were heard of are worth more than the failure,
+    /// which the next call will meet as well.
+    fn fail(&mut self, failure: Failure) {
+        // A store that does not answer would not answer a farewell either: that is left to others.
+        let silent = failure.is_retryable();
+        let ending = if self.settled.is_some() {
+            Ending::Tasks(Vec::new())
         } else {
+            let maybe_done = self.open.as_ref().is_some_and(|open| !open.sent.is_empty());
+            Ending::Failed(failure, self.order.settle.is_some() && maybe_done)
+        };
+        self.clean_up();
+        self.phase = if silent || self.leftovers.is_empty() {
             Phase::Done(Some(ending))
+        } else {
+            Phase::Leaving(None, ending)
+        };
+    }
+
+    fn end_with(&mut self, tasks: Vec<ClaimedOne>) {
+        self.clean_up();
+        // Tasks are not kept waiting for a farewell.
+        self.phase = if tasks.is_empty() && !self.leftovers.is_empty() {
+            Phase::Leaving(None, Ending::Tasks(tasks))
+        } else {
+            Phase::Done(Some(Ending::Tasks(tasks)))
         };
     }
 
     /// Turns whatever may be left in the store into requests that take it away.
     fn clean_up(&mut self) {
-        let open = self.open.take();
+        if let Some(first) = self.late.first() {
+            let queue = first.queue.clone();
+            let verb = QueueVerb::Settle(put_back(&std::mem::take(&mut self.late)));
+            self.leftovers.push(Request::Queue(QueueRequest { queue, verb }));
+        }
+        let open = self.open.take().filter(|open| !open.sent.is_empty());
         self.spoiled |= open.is_some();
         for queue in 0..self.order.queues.len() {
             let call = open.as_ref().filter(|open| open.queue == queue).map(|open| open.id);
@@ -307,16 +341,15 @@ impl ClaimMachine {
     }
 
     fn leave(&mut self, now: Moment) -> Step<Claimed> {
-        if let Phase::Leaving(Some((_, sent)), _) = &self.phase
-            && now < *sent + RESEND_AFTER
-        {
-            return Step::Wait { until: *sent + RESEND_AFTER, hints: false };
-        }
-        let unanswered = matches!(&self.phase, Phase::Leaving(Some(_), _));
-        match self.leftovers.last() {
-            // Others will go on trying: see `abandon`.
-            Some(request) if !unanswered => {
-                let request = request.clone();
+        let sending = match &self.phase {
+            Phase::Leaving(sending, _) => *sending,
+            _ => None,
+        };
+        match (sending, self.leftovers.last().cloned()) {
+            (Some((_, sent)), _) if now < sent + RESEND_AFTER => {
+                Step::Wait { until: sent + RESEND_AFTER, hints: false }
+            }
+            (None, Some(request)) => {
                 self.sendings += 1;
                 if let Phase::Leaving(sending, _) = &mut self.phase {
                     *sending = Some((self.sendings, now));
@@ -324,11 +357,16 @@ impl ClaimMachine {
                 Step::Send(Call { number: self.sendings, request, until: now + RESEND_AFTER })
             }
             _ => {
-                if let Phase::Leaving(_, ending) = std::mem::replace(&mut self.phase, Phase::Clean) {
-                    self.phase = Phase::Done(Some(ending));
-                }
+                self.leave_the_rest();
                 self.step(now)
             }
+        }
+    }
+
+    /// What is not cleaned up yet is left to others: see `abandon`.
+    fn leave_the_rest(&mut self) {
+        if let Phase::Leaving(_, ending) = std::mem::replace(&mut self.phase, Phase::Clean) {
+            self.phase = Phase::Done(Some(ending));
         }
     }
 
@@ -338,9 +376,7 @@ impl ClaimMachine {
             Ending::Tasks(tasks) => {
                 Ok(Claimed { tasks, settled: self.settled.take().unwrap_or_default(), paused: self.paused })
             }
-            Ending::Failed(failure) => {
-                // Settlements may have been carried out although no answer came.
-                let unheard = self.order.settle.is_some() && self.settled.is_none() && failure.may_be_done();
+            Ending::Failed(failure, unheard) => {
                 let error = if unheard && failure.is_retryable() {
                     let message = format!("it may or may not have been carried out: {}", failure.message);
                     Error::new(ErrorKind::Indeterminate, message)
@@ -353,15 +389,14 @@ impl ClaimMachine {
     }
 }
 
-/// The request that gives tasks of one queue back, uncounted.
-fn put_back(tasks: &[ClaimedOne]) -> Option<Request> {
+/// Gives tasks of one queue back, uncounted.
+fn put_back(tasks: &[ClaimedOne]) -> Settle {
     let settlement = |one: &ClaimedOne| Settlement {
         id: one.task.id.clone(),
         receipt: one.task.receipt,
         verdict: Verdict::PutBack,
     };
-    let verb = QueueVerb::Settle(Settle { items: tasks.iter().map(settlement).collect() });
-    tasks.first().map(|first| Request::Queue(QueueRequest { queue: first.queue.clone(), verb }))
+    Settle { items: tasks.iter().map(settlement).collect() }
 }
 
 impl Machine for ClaimMachine {
@@ -381,27 +416,28 @@ impl Machine for ClaimMachine {
 
     fn reply(&mut self, now: Moment, number: u32, result: Result<Reply, Failure>) {
         if let Phase::Leaving(sending, _) = &mut self.phase {
-            if sending.is_some_and(|(sent, _)| sent == number) && result.is_ok() {
-                self.leftovers.pop();
+            if sending.is_some_and(|(sent, _)| sent == number) {
                 *sending = None;
+                match result {
+                    Ok(_) => drop(self.leftovers.pop()),
+                    Err(_) => self.leave_the_rest(),
+                }
             }
             return;
         }
-        let Some(open) = &self.open else { return };
-        let Some((_, sent)) = open.sent.iter().find(|(sending, _)| *sending == number).copied() else {
-            return;
-        };
-        if !matches!(self.phase, Phase::Asking) {
-            return;
+        let Some(open) = &mut self.open else { return };
+        let Some(index) = open.sent.iter().position(|(sending, _)| *sending == number) else { return };
+        let (queue, (_, sent)) = (open.queue, open.sent[index]);
+        self.in_flight &= index + 1 != open.sent.len();
+        if matches!(&result, Err(failure) if !failure.may_be_done()) {
+            open.sent.remove(index);
         }
-        if open.sent.last().is_some_and(|(newest, _)| *newest == number) {
-            self.in_flight = false;
-        }
-        let queue = open.queue;
         let result = match result {
             Ok(Reply::Queue(QueueReply::Claim(reply))) => Ok(reply),
             Ok(Reply::Queue(QueueReply::SettleAndClaim(settled, reply))) => {
-                self.settled = Some(settled);
+                if self.late.is_empty() {
+                    self.settled = Some(settled);
+                }
                 Ok(reply)
             }
             Ok(_) => Err(Failure::new(
@@ -416,6 +452,7 @@ impl Machine for ClaimMachine {
                 self.in_flight = false;
                 self.failures = 0;
                 self.last_failure = None;
+                self.late.clear();
                 self.answered(now, sent, queue, reply);
             }
             Err(failure) => self.failed(now, failure),
@@ -431,10 +468,14 @@ impl Machine for ClaimMachine {
         self.can_register = true;
     }
 
+    fn is_exact(&self) -> bool {
+        self.exact
+    }
+
     fn abandon(&mut self) -> Option<Request> {
         if let Phase::Done(Some(Ending::Tasks(tasks))) = &self.phase {
             // Nobody took them.
-            self.leftovers.extend(put_back(tasks));
+            self.late.clone_from(tasks);
         }
         if !matches!(self.phase, Phase::Clean) {
             self.clean_up();

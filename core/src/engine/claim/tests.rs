@@ -1,1 +1,398 @@
 //! The claim machine, reply by reply.
+
+use super::*;
+use crate::engine::BACKOFF_MOST;
+use crate::name::{Prefixes, QueueName, TaskId};
+use crate::verbs::{ClientId, Receipt, Waiter};
+
+mod cleaning;
+mod waiting;
+
+const LEASE: Duration = Duration::from_secs(30);
+const WAITER: Waiter = Waiter { client: ClientId(1), seq: 9 };
+
+fn at(millis: u64) -> Moment {
+    Moment::from_nanos(0) + Duration::from_millis(millis)
+}
+
+fn queue(name: &str) -> QueueName {
+    Prefixes::parse("Lock:", "Queue:").unwrap().queue_name(name).unwrap()
+}
+
+fn order(wait_ms: u64) -> ClaimOrder {
+    ClaimOrder {
+        queues: vec![queue("a")],
+        max: 10,
+        lease: LEASE,
+        wait: Duration::from_millis(wait_ms),
+        timeout: Duration::from_secs(5),
+        settle: None,
+        waiter: WAITER,
+        slot: CallId { client: ClientId(1), slot: 3, number: 41 },
+    }
+}
+
+/// A machine at time zero whose channel of hints is open.
+fn machine(wait_ms: u64) -> ClaimMachine {
+    ClaimMachine::new(order(wait_ms), at(0), true, Dice::seeded(1))
+}
+
+/// One that settles a claim with its first call.
+fn settling(wait_ms: u64) -> ClaimMachine {
+    let order = ClaimOrder { settle: Some(settlements(&[(5, Verdict::Ack)])), ..order(wait_ms) };
+    ClaimMachine::new(order, at(0), true, Dice::seeded(1))
+}
+
+fn settlements(items: &[(Receipt, Verdict)]) -> Settle {
+    let item = |(receipt, verdict): &(Receipt, Verdict)| Settlement {
+        id: TaskId::parse("t").unwrap(),
+        receipt: *receipt,
+        verdict: verdict.clone(),
+    };
+    Settle { items: items.iter().map(item).collect() }
+}
+
+fn task(receipt: Receipt, remaining: Duration) -> ClaimedTask {
+    ClaimedTask {
+        id: TaskId::parse("t").unwrap(),
+        body: (*b"body").into(),
+        receipt,
+        attempt: 1,
+        max_attempts: 8,
+        version: 1,
+        due: 0,
+        priority: 0,
+        remaining,
+    }
+}
+
+fn claimed_for(remaining: Duration) -> Result<Reply, Failure> {
+    Ok(Reply::Queue(QueueReply::Claim(ClaimReply::Claimed(vec![task(100, remaining)]))))
+}
+
+fn claimed() -> Result<Reply, Failure> {
+    claimed_for(LEASE)
+}
+
+fn empty(next_due_ms: Option<u64>, rank: u32) -> Result<Reply, Failure> {
+    let next_due = next_due_ms.map(Duration::from_millis);
+    Ok(Reply::Queue(QueueReply::Claim(ClaimReply::Empty { next_due, rank })))
+}
+
+fn paused() -> Result<Reply, Failure> {
+    Ok(Reply::Queue(QueueReply::Claim(ClaimReply::Paused { rank: 0 })))
+}
+
+const DONE: Settled = Settled::Done { late: false, dead: false };
+
+fn settled_and_empty() -> Result<Reply, Failure> {
+    let reply = ClaimReply::Empty { next_due: None, rank: 0 };
+    Ok(Reply::Queue(QueueReply::SettleAndClaim(vec![DONE], reply)))
+}
+
+fn failure(kind: FailureKind) -> Result<Reply, Failure> {
+    Err(Failure::new(kind, "no"))
+}
+
+fn sent(machine: &mut ClaimMachine, now: Moment) -> (u32, QueueRequest) {
+    match machine.step(now) {
+        Step::Send(Call { number, request: Request::Queue(request), .. }) => (number, request),
+        other => panic!("expected a request, got {other:?}"),
+    }
+}
+
+fn claim_sent(machine: &mut ClaimMachine, now: Moment) -> (u32, Claim) {
+    match sent(machine, now) {
+        (number, QueueRequest { verb: QueueVerb::Claim(claim), .. }) => (number, claim),
+        other => panic!("expected a claim, got {other:?}"),
+    }
+}
+
+fn settle_and_claim_sent(machine: &mut ClaimMachine, now: Moment) -> (u32, Settle, Claim) {
+    match sent(machine, now) {
+        (number, QueueRequest { verb: QueueVerb::SettleAndClaim(settle, claim), .. }) => {
+            (number, settle, claim)
+        }
+        other => panic!("expected settlements and a claim, got {other:?}"),
+    }
+}
+
+fn waits_until(machine: &mut ClaimMachine, now: Moment) -> Moment {
+    match machine.step(now) {
+        Step::Wait { until, .. } => until,
+        other => panic!("expected a wait, got {other:?}"),
+    }
+}
+
+fn done(machine: &mut ClaimMachine, now: Moment) -> Claimed {
+    match machine.step(now) {
+        Step::Done(Ok(claimed)) => claimed,
+        other => panic!("expected the outcome, got {other:?}"),
+    }
+}
+
+fn error_kind(machine: &mut ClaimMachine, now: Moment) -> ErrorKind {
+    match machine.step(now) {
+        Step::Done(Err(error)) => error.kind(),
+        other => panic!("expected an error, got {other:?}"),
+    }
+}
+
+/// What a clean-up asks for: of which queue, and what.
+fn abandoned(request: Request) -> (String, Abandon) {
+    match request {
+        Request::Queue(QueueRequest { queue, verb: QueueVerb::Abandon(abandon) }) => {
+            (queue.as_str().to_owned(), abandon)
+        }
+        other => panic!("expected an abandon, got {other:?}"),
+    }
+}
+
+/// The receipts that a clean-up puts back.
+fn receipts_put_back(request: Request) -> Vec<Receipt> {
+    match request {
+        Request::Queue(QueueRequest { verb: QueueVerb::Settle(settle), .. }) => put_back_in(&settle),
+        other => panic!("expected a settle, got {other:?}"),
+    }
+}
+
+fn put_back_in(settle: &Settle) -> Vec<Receipt> {
+    assert!(settle.items.iter().all(|item| item.verdict == Verdict::PutBack), "{settle:?}");
+    settle.items.iter().map(|item| item.receipt).collect()
+}
+
+fn number(machine: &ClaimMachine) -> Option<u64> {
+    machine.free_slot().map(|slot| slot.number)
+}
+
+#[test]
+fn tasks_come_at_once_and_their_deadline_counts_from_the_sending() {
+    let mut machine = machine(0);
+    let (number_sent, claim) = claim_sent(&mut machine, at(0));
+    assert_eq!((claim.call.number, claim.max, claim.lease, claim.waiter), (42, 10, LEASE, None));
+    machine.reply(at(900), number_sent, claimed());
+    let claimed = done(&mut machine, at(900));
+    assert_eq!(claimed.tasks[0].deadline, deadline(at(0), LEASE));
+    assert_eq!((claimed.tasks[0].task.receipt, claimed.tasks[0].queue.as_str()), (100, "a"));
+    assert!(machine.abandon().is_none(), "the tasks are their worker's now");
+    assert_eq!(number(&machine), Some(42), "the slot counts on from here");
+}
+
+#[test]
+fn an_empty_try_leaves_no_trace() {
+    let mut machine = machine(0);
+    let (number_sent, _) = claim_sent(&mut machine, at(0));
+    machine.reply(at(1), number_sent, empty(Some(500), 0));
+    let claimed = done(&mut machine, at(1));
+    assert!(claimed.tasks.is_empty() && !claimed.paused);
+    assert!(machine.abandon().is_none());
+    assert_eq!(number(&machine), Some(42));
+}
+
+#[test]
+fn a_paused_queue_is_told_from_an_empty_one() {
+    let mut machine = machine(0);
+    let (number_sent, _) = claim_sent(&mut machine, at(0));
+    machine.reply(at(1), number_sent, paused());
+    assert!(done(&mut machine, at(1)).paused);
+}
+
+#[test]
+fn queues_are_asked_in_order_each_with_a_call_of_its_own() {
+    let order = ClaimOrder { queues: vec![queue("a"), queue("b")], ..order(0) };
+    let mut machine = ClaimMachine::new(order, at(0), true, Dice::seeded(1));
+    let (first, request) = sent(&mut machine, at(0));
+    assert_eq!(request.queue.as_str(), "a");
+    machine.reply(at(1), first, empty(None, 0));
+    let (second, request) = sent(&mut machine, at(1));
+    assert_eq!(request.queue.as_str(), "b");
+    machine.reply(at(2), second, claimed());
+    assert_eq!(done(&mut machine, at(2)).tasks[0].queue.as_str(), "b");
+    assert_eq!(number(&machine), Some(43));
+}
+
+#[test]
+fn a_reply_lost_is_asked_for_again_under_the_same_call() {
+    let mut machine = machine(10_000);
+    let (first, one) = claim_sent(&mut machine, at(0));
+    assert_eq!(waits_until(&mut machine, at(1)), at(1_000), "sent again after a second");
+    let (second, two) = claim_sent(&mut machine, at(1_000));
+    assert_eq!((one.call, one.waiter), (two.call, two.waiter));
+    machine.reply(at(1_001), second, claimed());
+    assert_eq!(done(&mut machine, at(1_001)).tasks[0].deadline, deadline(at(1_000), LEASE));
+    machine.reply(at(1_002), first, claimed());
+    assert!(machine.abandon().is_none(), "both replies give the same tasks");
+}
+
+#[test]
+fn a_late_reply_counts_from_its_own_sending() {
+    let mut machine = machine(10_000);
+    let (first, _) = claim_sent(&mut machine, at(0));
+    claim_sent(&mut machine, at(1_000));
+    machine.reply(at(1_500), first, claimed());
+    assert_eq!(done(&mut machine, at(1_500)).tasks[0].deadline, deadline(at(0), LEASE));
+}
+
+#[test]
+fn a_reply_that_comes_twice_changes_nothing() {
+    let mut machine = machine(10_000);
+    let (number_sent, _) = claim_sent(&mut machine, at(0));
+    machine.reply(at(5), number_sent, empty(None, 0));
+    let until = waits_until(&mut machine, at(5));
+    machine.reply(at(6), number_sent, claimed());
+    assert_eq!(waits_until(&mut machine, at(6)), until);
+}
+
+#[test]
+fn tasks_that_come_too_late_are_put_back_and_asked_for_in_one_step() {
+    let mut machine = machine(10_000);
+    let short = Duration::from_millis(800);
+    let (first, _) = claim_sent(&mut machine, at(0));
+    machine.reply(at(900), first, claimed_for(short));
+    let (second, settle, claim) = settle_and_claim_sent(&mut machine, at(900));
+    assert_eq!((put_back_in(&settle), claim.call.number), (vec![100], 43));
+    let tasks = ClaimReply::Claimed(vec![task(101, short)]);
+    machine.reply(at(901), second, Ok(Reply::Queue(QueueReply::SettleAndClaim(vec![DONE], tasks))));
+    let claimed = done(&mut machine, at(901));
+    assert_eq!((claimed.tasks[0].task.receipt, claimed.tasks[0].deadline), (101, deadline(at(900), short)));
+    assert!(claimed.settled.is_empty(), "nobody asked for that settlement");
+    assert!(machine.abandon().is_none());
+}
+
+#[test]
+fn tasks_that_always_come_too_late_do_not_keep_it_beyond_its_time() {
+    let order = ClaimOrder { queues: vec![queue("a"), queue("b")], ..order(3_000) };
+    let mut machine = ClaimMachine::new(order, at(0), true, Dice::seeded(1));
+    let (first, _) = sent(&mut machine, at(0));
+    machine.reply(at(0), first, empty(None, 0));
+    let mut now = at(0);
+    loop {
+        match machine.step(now) {
+            Step::Send(Call { request: Request::Queue(request), number, .. })
+                if !matches!(request.verb, QueueVerb::Settle(_) | QueueVerb::Abandon(_)) =>
+            {
+                assert_eq!(request.queue.as_str(), "b");
+                let late = ClaimReply::Claimed(vec![task(7, Duration::from_millis(50))]);
+                let reply = match request.verb {
+                    QueueVerb::SettleAndClaim(..) => QueueReply::SettleAndClaim(vec![DONE], late),
+                    _ => QueueReply::Claim(late),
+                };
+                now = now + Duration::from_millis(700);
+                machine.reply(now, number, Ok(Reply::Queue(reply)));
+            }
+            Step::Send(call) => machine.reply(now, call.number, Ok(Reply::Queue(QueueReply::Abandon))),
+            Step::Done(result) => break assert!(result.unwrap().tasks.is_empty()),
+            other => panic!("unexpected {other:?}"),
+        }
+    }
+    assert!(now >= at(3_000) && now < at(4_000), "{now:?}");
+}
+
+#[test]
+fn settlements_go_with_the_first_call_and_not_again() {
+    let mut machine = settling(10_000);
+    let (first, settle, _) = settle_and_claim_sent(&mut machine, at(0));
+    assert_eq!(settle.items[0].receipt, 5);
+    let (second, again, _) = settle_and_claim_sent(&mut machine, at(1_000));
+    assert_ne!(first, second);
+    assert_eq!(again.items, settle.items, "the same call, sent again");
+    machine.reply(at(1_001), second, settled_and_empty());
+    let now = waits_until(&mut machine, at(1_001));
+    let (third, _) = claim_sent(&mut machine, now);
+    machine.reply(now, third, claimed());
+    let claimed = done(&mut machine, now);
+    assert_eq!((claimed.settled, claimed.tasks.len()), (vec![DONE], 1));
+}
+
+#[test]
+fn settlements_without_an_answer_are_indeterminate() {
+    let mut machine = settling(0);
+    for second in 0..5 {
+        sent(&mut machine, at(second * 1_000));
+    }
+    assert_eq!(error_kind(&mut machine, at(5_000)), ErrorKind::Indeterminate);
+
+    let mut lost_then_down = settling(0);
+    let (first, ..) = settle_and_claim_sent(&mut lost_then_down, at(0));
+    lost_then_down.reply(at(1_000), first, failure(FailureKind::Lost));
+    let now = waits_until(&mut lost_then_down, at(1_000));
+    let (second, ..) = settle_and_claim_sent(&mut lost_then_down, now);
+    lost_then_down.reply(now, second, failure(FailureKind::NotSent));
+    assert_eq!(error_kind(&mut lost_then_down, now), ErrorKind::Indeterminate);
+}
+
+#[test]
+fn settlements_that_were_never_sent_are_not_indeterminate() {
+    let mut machine = settling(0);
+    let (first, ..) = settle_and_claim_sent(&mut machine, at(0));
+    machine.reply(at(1_000), first, failure(FailureKind::NotSent));
+    assert_eq!(error_kind(&mut machine, at(1_000)), ErrorKind::StoreUnavailable);
+}
+
+#[test]
+fn settlements_that_were_heard_of_are_told_although_the_wait_failed() {
+    let mut machine = settling(5_000);
+    let (first, ..) = settle_and_claim_sent(&mut machine, at(0));
+    machine.reply(at(1), first, settled_and_empty());
+    let now = waits_until(&mut machine, at(1));
+    let (second, _) = claim_sent(&mut machine, now);
+    machine.reply(now, second, failure(FailureKind::Final(ErrorKind::WrongType)));
+    let (farewell, _) = sent(&mut machine, now);
+    machine.reply(now, farewell, Ok(Reply::Queue(QueueReply::Abandon)));
+    assert_eq!(done(&mut machine, now).settled, vec![DONE]);
+}
+
+#[test]
+fn a_store_that_is_down_is_unavailable_not_empty() {
+    let mut machine = machine(300);
+    let mut now = at(0);
+    let mut tries = 0;
+    loop {
+        match machine.step(now) {
+            Step::Send(call) => {
+                tries += 1;
+                // It is no reason to hurry while the store is down.
+                machine.hint();
+                machine.reply(now, call.number, failure(FailureKind::NotSent));
+            }
+            Step::Wait { until, .. } => now = until,
+            Step::Done(outcome) => {
+                assert_eq!(outcome.unwrap_err().kind(), ErrorKind::StoreUnavailable);
+                break;
+            }
+            Step::Listen => panic!("nothing to listen to"),
+        }
+    }
+    assert!(now >= at(300) && now <= at(300) + BACKOFF_MOST && tries < 20, "{now:?}, {tries} tries");
+}
+
+#[test]
+fn a_silent_store_is_unavailable() {
+    let mut machine = machine(1_500);
+    claim_sent(&mut machine, at(0));
+    claim_sent(&mut machine, at(1_000));
+    assert_eq!(error_kind(&mut machine, at(2_000)), ErrorKind::StoreUnavailable);
+    assert_eq!(number(&machine), None, "the call may still be carried out");
+}
+
+#[test]
+fn a_try_takes_no_longer_than_its_timeout() {
+    let order = ClaimOrder { timeout: Duration::from_millis(300), ..order(0) };
+    let mut machine = ClaimMachine::new(order, at(0), true, Dice::seeded(1));
+    claim_sent(&mut machine, at(0));
+    assert_eq!(waits_until(&mut machine, at(0)), at(300));
+    assert_eq!(error_kind(&mut machine, at(300)), ErrorKind::StoreUnavailable);
+}
+
+#[test]
+fn refused_for_now_it_is_tried_again() {
+    let mut machine = machine(0);
+    let (first, one) = claim_sent(&mut machine, at(0));
+    machine.reply(at(1), first, failure(FailureKind::Refused));
+    let now = waits_until(&mut machine, at(1));
+    assert!(now > at(1));
+    let (second, two) = claim_sent(&mut machine, now);
+    assert_eq!(one.call, two.call);
+    machine.reply(now, second, claimed());
+    assert_eq!(done(&mut machine, now).tasks.len(), 1);
+}

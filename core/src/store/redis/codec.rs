@@ -16,6 +16,13 @@ use crate::verbs::{
 
 mod queue;
 
+/// Room that a command has from the start: growing in steps costs more than everything else in encoding.
+/// One that needs more grows.
+const MOST_ARGUMENTS: usize = 16;
+const MOST_KEYS: usize = 5;
+/// What a command has besides its script and the lock's name.
+const ROOM_BESIDES: usize = 512;
+
 /// The script of a request's verb.
 pub(crate) fn script(request: &Request) -> &'static Script {
     match request {
@@ -32,17 +39,19 @@ pub(crate) fn script(request: &Request) -> &'static Script {
 
 /// The command that performs a request whose script the server knows.
 pub(crate) fn encode(request: &Request) -> Cmd {
-    let mut command = redis::cmd("EVALSHA");
-    command.arg(&script(request).sha);
-    encode_arguments(&mut command, request);
-    command
+    evaluation("EVALSHA", &script(request).sha, request)
 }
 
 /// The command that performs a request and teaches the server its script, in one step: a server that
 /// forgets scripts again and again cannot come between.
 pub(crate) fn encode_with_text(request: &Request) -> Cmd {
-    let mut command = redis::cmd("EVAL");
-    command.arg(&script(request).text);
+    evaluation("EVAL", &script(request).text, request)
+}
+
+fn evaluation(verb: &str, script: &str, request: &Request) -> Cmd {
+    let room = script.len() + MOST_KEYS * request.name().len() + ROOM_BESIDES;
+    let mut command = Cmd::with_capacity(MOST_ARGUMENTS, room);
+    command.arg(verb).arg(script);
     encode_arguments(&mut command, request);
     command
 }
@@ -101,11 +110,14 @@ fn encode_acquire(command: &mut Cmd, keys: &LockKeys<'_>, acquire: &Acquire) {
 }
 
 fn encode_release(command: &mut Cmd, keys: &LockKeys<'_>, release: &Release) {
-    let ended = keys.ended(&release.token);
-    command.arg(5).arg(keys.lock).arg(&keys.meta).arg(&keys.line).arg(&keys.waiters).arg(ended);
-    command.arg(release.token.as_str());
-    // Each argument costs the server time; the common case has none of these.
     let Release { cooldown, acquire_resent, own_fence, foreign_share, .. } = release;
+    // Each key and argument costs the server time; the common case has none of the optional ones.
+    command.arg(4 + u8::from(*acquire_resent));
+    command.arg(keys.lock).arg(&keys.meta).arg(&keys.line).arg(&keys.waiters);
+    if *acquire_resent {
+        command.arg(keys.ended(&release.token));
+    }
+    command.arg(release.token.as_str());
     if cooldown.is_some() || *acquire_resent || own_fence.is_some() || *foreign_share {
         command.arg(cooldown.map_or(0, millis)).arg(u8::from(*acquire_resent)).arg(u8::from(*foreign_share));
         command.arg(own_fence.map_or_else(String::new, |fence| fence.to_string()));

@@ -32,21 +32,26 @@ impl<'a> LockKeys<'a> {
 
     /// STRING: exists while this token counts as ended.
     pub(crate) fn ended(&self, token: &Token) -> String {
-        let mut key = sidecar("ended", self.lock);
-        key.push(':');
-        key.push_str(token.as_str());
-        key
+        with_suffix("ended", self.lock, &[":", token.as_str()])
     }
 }
 
 /// A key without a hash tag becomes one; a key with one keeps it, under a word of its own, so that
 /// `a` and `{a}` have different sidecars.
 fn sidecar(kind: &str, key: &str) -> String {
-    if key.contains('{') {
-        format!("stanchion:tag-{kind}:{key}")
-    } else {
-        format!("stanchion:{kind}:{{{key}}}")
+    with_suffix(kind, key, &[])
+}
+
+/// Made in every call, so by hand: `format!` takes ten times as long and grows its text in steps.
+fn with_suffix(kind: &str, key: &str, suffix: &[&str]) -> String {
+    let (before, after_kind, after_key) =
+        if key.contains('{') { ("stanchion:tag-", ":", "") } else { ("stanchion:", ":{", "}") };
+    let length = before.len() + kind.len() + after_kind.len() + key.len() + after_key.len();
+    let mut text = String::with_capacity(length + suffix.iter().map(|part| part.len()).sum::<usize>());
+    for part in [before, kind, after_kind, key, after_key].iter().chain(suffix) {
+        text.push_str(part);
     }
+    text
 }
 
 /// The sidecars of a queue, in the order in which scripts get them.

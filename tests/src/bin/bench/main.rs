@@ -16,6 +16,7 @@ mod baseline;
 mod crowd;
 mod hand_over;
 mod pair;
+mod queue;
 mod report;
 
 use std::env;
@@ -40,6 +41,9 @@ fn main() {
     if arguments.first().is_some_and(|first| first == hand_over::CHILD) {
         return hand_over::child(&arguments[1..]);
     }
+    if arguments.first().is_some_and(|first| first == queue::CHILD) {
+        return queue::child(&arguments[1..]);
+    }
     let pinned = pin_clients();
     let server = RedisServer::start();
     if pinned {
@@ -51,7 +55,8 @@ fn main() {
     let directory = tempfile::tempdir().unwrap();
     let file = format!("sqlite:{}", directory.path().join("bench.db").display());
 
-    let sections: [(&str, Section<'_>); 7] = [
+    let redis = server.url();
+    let sections: [(&str, Section<'_>); 18] = [
         ("pair", &|report| pair::blocking_redis(&server, report)),
         ("async", &|report| pair::async_redis(&server, report)),
         ("sqlite-pair", &|report| pair::blocking_sqlite(&file, report)),
@@ -59,6 +64,17 @@ fn main() {
         ("sqlite-hand-over", &|report| hand_over::sqlite(&file, report)),
         ("waiters", &|report| crowd::waiters(&server, report)),
         ("renewals", &|report| crowd::renewals(&server, report)),
+        ("queue-lifecycle", &|report| queue::lifecycle(&redis, Some(&redis), "redis", report)),
+        ("queue-drain", &|report| queue::drain(&redis, Some(&redis), "redis", report)),
+        ("queue-latency", &|report| queue::latency(&redis, Some(&redis), "redis", report)),
+        ("queue-crash", &|report| queue::crash(&redis, "redis", report)),
+        ("queue-depth", &|report| queue::depth(&redis, "redis", report)),
+        ("queue-memory", &|report| queue::memory(&server, report)),
+        ("sqlite-queue-lifecycle", &|report| queue::lifecycle(&file, None, "sqlite", report)),
+        ("sqlite-queue-drain", &|report| queue::drain(&file, None, "sqlite", report)),
+        ("sqlite-queue-latency", &|report| queue::latency(&file, None, "sqlite", report)),
+        ("sqlite-queue-crash", &|report| queue::crash(&file, "sqlite", report)),
+        ("sqlite-queue-depth", &|report| queue::depth(&file, "sqlite", report)),
     ];
     let mut report = Report::default();
     for (name, run) in sections {

@@ -4,7 +4,7 @@
 --          5 "client seq" to register or "", 6 patience ms or "", 7 digest to adopt or ""
 -- returns: {@GRANTED, fence, ttl ms}, or the fence alone for the whole ttl |
 --          {@WAITING or @BUSY, remaining ms or -1, digest or false} | {@ENDED}
-local token, ttl = ARGV[1], tonumber(ARGV[2])
+local token = ARGV[1]
 local time = redis.call('TIME')
 local now_us = time[1] * 1000000 + time[2]
 local now = math.floor(now_us / 1000)
@@ -12,7 +12,7 @@ local meta = redis.call('HMGET', KEYS[2], 'fence', 'fresh_until', 'wait_until', 
   'hand_offs')
 local fresh = meta[2] and tonumber(meta[2]) > now
 local crowded = meta[3] and tonumber(meta[3]) > now
-local share_left = (tonumber(meta[5]) or 0) - now
+local share_left = (meta[5] and tonumber(meta[5]) or 0) - now
 
 if meta[4] and tonumber(meta[4]) > now and redis.call('EXISTS', KEYS[5]) == 1 then
   return { @ENDED }
@@ -24,13 +24,16 @@ if registers and not crowded and redis.call('ZSCORE', KEYS[3], token) then
   crowded = true
 end
 
-local next_fence = math.max((tonumber(meta[1]) or 0) + 1, now_us, tonumber(ARGV[3]))
-local taken = not crowded and share_left <= 0 and redis.call('SET', KEYS[1], token, 'NX', 'PX', ttl)
+local last_fence = tonumber(meta[1])
+local next_fence = math.max((last_fence or 0) + 1, now_us, ARGV[3])
+local taken = not crowded and share_left <= 0 and redis.call('SET', KEYS[1], token, 'NX', 'PX', ARGV[2])
 if taken and fresh and not meta[6] then
   -- Nobody can be waiting, and nobody held it: the common case, in four calls and a short answer.
   redis.call('HSET', KEYS[2], 'fence', string.format('%.0f', next_fence), 'owner', ARGV[4], 'since', time[1])
   return next_fence
 end
+
+local ttl = tonumber(ARGV[2])
 
 -- Writes what a grant leaves in meta. Its ttl is renewed once an hour, which saves a call.
 local function record(fence)
@@ -59,7 +62,7 @@ end
 
 local value = redis.call('GET', KEYS[1])
 if value == token then
-  local fence = math.max(tonumber(meta[1]) or now_us, tonumber(ARGV[3]))
+  local fence = math.max(last_fence or now_us, ARGV[3])
   -- Both are read first, so that one of another type fails before anything is written.
   local place = redis.call('ZSCORE', KEYS[3], token)
   redis.call('HGET', KEYS[4], token)

@@ -1,5 +1,5 @@
 -- Give the lock back and offer it to the next waiter.
--- keys:    1 lock, 2 meta, 3 line, 4 waiters, 5 ended
+-- keys:    1 lock, 2 meta, 3 line, 4 waiters; 5 ended, if the acquire was sent again
 -- args:    1 token; all or none of: 2 cooldown ms or 0, 3 acquire was sent again 0 or 1,
 --          4 foreign share 0 or 1, 5 the lease's fence or ""
 -- returns: {@RELEASED}, or the code alone | {@GONE, fence, born, broken, foreign 0 or 1}
@@ -9,8 +9,8 @@ if value ~= ARGV[1] then
   return absence(value)
 end
 
-local cooldown, resent, own_fence = tonumber(ARGV[2] or 0), ARGV[3] == '1', ARGV[5] or ''
-if cooldown == 0 and not resent and own_fence == '' and redis.call('EXISTS', KEYS[3]) == 0 then
+local cooldown, resent, own_fence = ARGV[2] or '0', ARGV[3] == '1', ARGV[5] or ''
+if cooldown == '0' and not resent and own_fence == '' and redis.call('EXISTS', KEYS[3]) == 0 then
   redis.call('DEL', KEYS[1])
   return @RELEASED
 end
@@ -23,7 +23,7 @@ local time = redis.call('TIME')
 -- The lease has ended before, and the lock was offered to its token anew, for a late copy of its acquire.
 local gone = own_fence ~= '' and redis.call('HGET', KEYS[2], 'fence') ~= own_fence and absence(value)
 local entry
-if cooldown > 0 and not gone then
+if cooldown ~= '0' and not gone then
   -- Read only so that a record of another type fails before anything is written.
   redis.call('HGET', KEYS[2], 'fence')
   redis.call('PEXPIRE', KEYS[1], cooldown)

@@ -164,7 +164,9 @@ impl<'a> Items<'a> {
                 }
                 ClaimReply::Claimed(tasks)
             }
-            Code::Empty => ClaimReply::Empty { next_due: self.maybe_time()?, rank: self.rank()? },
+            Code::Empty => {
+                ClaimReply::Empty { next_due: self.maybe()?.map(Duration::from_micros), rank: self.rank()? }
+            }
             Code::Paused => ClaimReply::Paused { rank: self.rank()? },
             _ => return None,
         })
@@ -225,7 +227,7 @@ impl<'a> Items<'a> {
             dead: self.number()?,
             successors: self.number()?,
             paused: self.int()? == 1,
-            next_due: self.maybe_time()?,
+            next_due: self.maybe()?.map(Duration::from_micros),
             enqueued: self.number()?,
             acked: self.number()?,
             retried: self.number()?,

@@ -1,7 +1,7 @@
 -- Take tasks under a lease, or wait for some.
 -- keys:    the queue's; 12 call
 -- args:    1 number of the call, 2 at most so many, 3 lease ms, 4 "client seq" to register or ""
--- returns: {@GIVEN, then per task: id, packed, body, ms left} | {@EMPTY, ms until the next due or -1, rank} |
+-- returns: {@GIVEN, then per task: id, packed, body, ms left} | {@EMPTY, us until the next due or -1, rank} |
 --          {@PAUSED, rank} | {@SUPERSEDED}
 
 -- include record.lua
@@ -10,6 +10,7 @@
 -- include task.lua
 -- include write.lua
 -- include check.lua
+-- include dead.lua
 -- include die.lua
 -- include intake.lua
 -- include due.lua
@@ -27,8 +28,12 @@ check_dead()
 redis.call('PERSIST', KEYS[2])
 
 local reply, given = { @GIVEN }, {}
-if last == number then
-  give_again(stored_reply()[1], reply)
+local before, waiter = last == number and stored_reply(), ARGV[4]
+if before then
+  give_again(before[1], reply)
+elseif last == number then
+  -- It was given up: nobody waits for what it says.
+  waiter = ''
 elseif not paused then
   claim_tasks(tonumber(ARGV[2]), tonumber(ARGV[3]), reply, given)
 end
@@ -37,14 +42,17 @@ if last ~= number then
   write_counts()
   remember({ given })
 end
-if #reply == 1 then
-  reply = {}
-  give_nothing(reply, ARGV[4])
-elseif ARGV[4] ~= '' then
-  redis.call('ZREM', KEYS[11], ARGV[4])
-end
 keep_record()
-if last ~= number and (earlier or redis.call('ZCARD', KEYS[6]) > 0) then
-  wake(ARGV[4])
+if #reply == 1 then
+  -- What there will be is the caller's: it is told when.
+  reply = {}
+  give_nothing(reply, waiter)
+  return reply
+end
+if waiter ~= '' then
+  redis.call('ZREM', KEYS[11], waiter)
+end
+if not before and (earlier or redis.call('ZCARD', KEYS[6]) > 0) then
+  wake(waiter)
 end
 return reply

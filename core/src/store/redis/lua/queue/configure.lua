@@ -5,11 +5,9 @@
 
 -- include record.lua
 -- include settings.lua
--- include task.lua
 -- include check.lua
--- include die.lua
+-- include dead.lua
 
-check_dead()
 if ARGV[1] == '-' then
   max_len = false
 end
@@ -18,6 +16,7 @@ dead_max = tonumber(ARGV[2]) or dead_max
 dead_age = tonumber(ARGV[3]) or dead_age
 dead_bytes = tonumber(ARGV[4]) or dead_bytes
 intake = tonumber(ARGV[5]) or intake
+check_dead()
 write_settings()
 -- Lower caps hold at once, as far as one call may drop.
 trim_dead()

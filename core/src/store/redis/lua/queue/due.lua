@@ -1,6 +1,6 @@
 -- Shared: when there will be something to claim. Needs intake.lua.
 
--- How long until something is due, a lease ends, or the intake has something; -1 if none of these.
+-- Microseconds until something is due, a lease ends, or the intake has something; -1 if none of these.
 local function next_due()
   if redis.call('ZCARD', KEYS[6]) > 0 then
     return 0
@@ -13,5 +13,5 @@ local function next_due()
     first = redis.call('ZRANGE', KEYS[1], 0, 0, 'WITHSCORES')
     next = math.min(next, first[2] and intake_due(first[2]) or next)
   end
-  return next == math.huge and -1 or math.max(next - now, 0)
+  return next == math.huge and -1 or math.max(next * 1000 - now_us, 0)
 end

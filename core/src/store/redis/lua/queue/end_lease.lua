@@ -1,6 +1,6 @@
--- Shared: the end of a lease that nobody settled. Needs die.lua.
+-- Shared: what the end of a lease does to a task. Needs die.lua.
 
--- Another try, or none.
+-- A lease has ended: another try, or none.
 local function end_lease(id)
   local main = mains[id]
   retried = retried + 1

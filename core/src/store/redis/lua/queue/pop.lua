@@ -13,6 +13,7 @@ end
 -- include task.lua
 -- include write.lua
 -- include check.lua
+-- include dead.lua
 -- include die.lua
 -- include intake.lua
 -- include take_in.lua

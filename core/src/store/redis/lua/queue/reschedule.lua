@@ -8,6 +8,7 @@
 -- include task.lua
 -- include write.lua
 -- include check.lua
+-- include dead.lua
 -- include die.lua
 -- include end_lease.lua
 -- include intake.lua
@@ -17,31 +18,28 @@ if string.sub(ARGV[2], 1, 1) == 'i' then
   due = now + due
 end
 check_live()
-check_dead()
 fetch({ id })
 local entry = not mains[id] and intake_size > 0 and redis.call('ZSCORE', KEYS[1], id)
 if not mains[id] and not entry then
   local dead = redis.call('HEXISTS', KEYS[9], string.format('i%s', id)) == 1
   return { dead and @BURIED or @ABSENT }
 end
-local ends = tonumber(redis.call('ZSCORE', KEYS[7], id) or nil)
-if ends and ends > now then
+local ends = redis.call('ZSCORE', KEYS[7], id)
+if tonumber(ends or 0) > now then
   return { @RUNNING }
 end
+check_dead()
 
 redis.call('PERSIST', KEYS[2])
-local is_dead = false
 if entry then
   redis.call('ZADD', KEYS[1], due / 1000, id)
   chance = true
 else
+  -- Nobody may have noticed yet that the lease has ended; the task may die of it.
   if ends then
-    -- First what the end of the lease means: the task may have died of it.
-    stood[id] = @CLAIMED
     end_lease(id)
   end
-  is_dead = not mains[id]
-  if not is_dead then
+  if mains[id] then
     mains[id][@DUE] = due
     put(id, mains[id])
   end
@@ -53,7 +51,7 @@ keep_record()
 if chance then
   wake()
 end
-if is_dead then
+if not entry and not mains[id] then
   return { @BURIED }
 end
 return { @MOVED, due }

@@ -1,7 +1,7 @@
 -- How many tasks there are, and what happened so far. Reads only.
 -- keys:    the queue's
 -- args:    none
--- returns: {@COUNTS, scheduled, ready, claimed, dead, successors, paused 0 or 1, ms until the next due or -1,
+-- returns: {@COUNTS, scheduled, ready, claimed, dead, successors, paused 0 or 1, us until the next due or -1,
 --          enqueued, acked, retried, died, then the settings, -1 where none is set: max_len, dead_max,
 --          dead_age ms, dead_bytes, intake 0 or 1}
 

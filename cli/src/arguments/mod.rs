@@ -1,19 +1,22 @@
 //! The arguments, as the help shows them.
 
+mod queue;
+
 use std::ffi::OsString;
 use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+pub use queue::{ConfigureOrder, EnqueueOrder, KickOrder, QueuesVerb, WorkOrder};
 
 use crate::exit;
 use crate::seconds::{cooldown, seconds, ttl, wait};
 
-/// Run commands under a distributed lock, and look after locks
+/// Run commands under a distributed lock, and work on queues of tasks
 ///
-/// Locks live in a store that all participants share: a Redis or Valkey server for many machines, or an
+/// Locks and queues live in a store that all participants share: a Redis or Valkey server for many machines, or an
 /// SQLite file for one. A lock is held under a lease, which is renewed while it is needed, and every lease
 /// has a fence: a number that grows with each grant, by which a resource can refuse a holder that came too
-/// late.
+/// late. A task is claimed under a lease as well: if its worker dies, it is delivered again.
 #[derive(Parser)]
 #[command(name = "stanchion", version, after_long_help = exit::help())]
 pub struct Arguments {
@@ -29,7 +32,7 @@ pub struct Arguments {
 #[derive(Args)]
 #[command(next_help_heading = "Global options")]
 pub struct Globals {
-    /// Where the locks are: redis://HOST, rediss://HOST, redis+unix:///SOCKET or sqlite:PATH
+    /// Where locks and queues are: redis://HOST, rediss://HOST, redis+unix:///SOCKET or sqlite:PATH
     ///
     /// Without a URL the embedded store $XDG_STATE_HOME/stanchion/stanchion.db of this user and machine is
     /// used (default ~/.local/state). A URL with a password belongs in the variable: arguments are visible
@@ -77,6 +80,35 @@ pub enum Verb {
     /// Look at locks, or break one
     #[command(subcommand)]
     Locks(LocksVerb),
+    /// Put tasks into a queue
+    ///
+    /// A task has an id, by which doubles are recognised: an id that is in the queue already is not put in
+    /// twice, see --on-duplicate. Without ID a new one is made. Prints what became of each task.
+    #[command(after_long_help = exit::help())]
+    Enqueue(EnqueueOrder),
+    /// Run a command for each task of a queue, like xargs(1), across machines
+    ///
+    /// Claims tasks of QUEUE and runs CMD for each: the payload is CMD's stdin, and {} in any of its words
+    /// becomes the task's id (no shell is involved; an id may begin with a dash). CMD finds STANCHION_TASK_ID,
+    /// STANCHION_QUEUE, STANCHION_ATTEMPT (counts deliveries from one) and STANCHION_RECEIPT (the number of
+    /// this delivery, larger than that of every earlier one of the task: pass it along with writes, as a
+    /// fence). Its stdout and stderr are those of `stanchion work`.
+    ///
+    /// If CMD exits with 0, the task is done. Otherwise it is tried again after a pause that doubles from 1 s
+    /// to 1 h, and is dead after its last attempt; the reason that is kept with it is CMD's exit code or
+    /// signal, and the last line of its stderr. If CMD cannot be started, all tasks are put back and `stanchion
+    /// work` ends.
+    ///
+    /// SIGTERM, SIGINT, SIGHUP and SIGQUIT: take no more tasks, and end when those at hand are done; a second
+    /// one kills their commands and puts the tasks back, uncounted. If `stanchion work` itself is killed, the
+    /// kernel kills CMD, and its tasks come back when their leases end. If a claim is lost, its CMD and every
+    /// process that it has started get SIGTERM at once, and SIGKILL after --kill-after. Every CMD has a
+    /// process group of its own.
+    #[command(after_long_help = exit::help())]
+    Work(WorkOrder),
+    /// Look at queues, and look after them
+    #[command(subcommand)]
+    Queues(QueuesVerb),
     /// Print a completion script for a shell
     Completions {
         /// Which shell

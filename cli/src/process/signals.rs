@@ -13,11 +13,11 @@ use signal_hook::low_level::siginfo::{Cause, Origin};
 use crate::exit;
 use crate::failure::Failure;
 
-/// What is passed on to the command.
-const PASSED_ON: [Signal; 6] =
+/// What `run` passes on to the command.
+pub const PASSED_ON: [Signal; 6] =
     [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP, Signal::SIGQUIT, Signal::SIGUSR1, Signal::SIGUSR2];
-/// What ends `stanchion run` while no command runs.
-const ENDING: [Signal; 4] = [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP, Signal::SIGQUIT];
+/// What ends `run` while no command runs, and `work`.
+pub const ENDING: [Signal; 4] = [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP, Signal::SIGQUIT];
 
 /// The signals caught since [`Signals::catch`], in order.
 pub struct Signals {
@@ -33,11 +33,11 @@ pub struct Caught {
 }
 
 impl Signals {
-    /// Catches them from now on. What this process was told to ignore (by nohup, or by a shell that
+    /// Catches these from now on, and the end of children. What this process was told to ignore (by nohup, or by a shell that
     /// started it in the background) stays ignored, for the command too.
-    pub fn catch() -> Result<Self, Failure> {
+    pub fn catch(which: &[Signal]) -> Result<Self, Failure> {
         let ignored = ignored();
-        let wanted = PASSED_ON.into_iter().filter(|signal| ignored & bit(*signal) == 0);
+        let wanted = which.iter().copied().filter(|signal| ignored & bit(*signal) == 0);
         let wanted = wanted.chain([Signal::SIGCHLD]).map(|signal| signal as i32);
         let failed = |error| Failure::system("catching signals failed", &error);
         let mut signals = SignalsInfo::<WithOrigin>::new(wanted).map_err(failed)?;

@@ -1,0 +1,214 @@
+//! The arguments of the verbs that concern queues.
+
+use std::ffi::OsString;
+use std::time::{Duration, SystemTime};
+
+use clap::{ArgGroup, Args, Subcommand, ValueEnum};
+use stanchion::{OnDuplicate, TaskState};
+
+use crate::parse::{Limit, count, due, header, limit, on_duplicate, switch};
+use crate::seconds::{seconds, ttl, wait};
+
+/// What to put into a queue.
+#[derive(Args)]
+pub struct EnqueueOrder {
+    /// The payload of every task: any text; - reads it from stdin [default: none]
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
+    pub payload: Option<OsString>,
+    /// Make a task of every line of stdin that is not empty: the line is both id and payload
+    ///
+    /// Sent in batches of 1,000. A bad line ends it; nothing of its batch is sent.
+    #[arg(long, conflicts_with_all = ["payload", "ids"])]
+    pub lines: bool,
+    /// With --lines: make ids, so that equal lines are different tasks; the line is the payload
+    #[arg(long, requires = "lines")]
+    pub auto: bool,
+    /// Deliver it so long from now
+    #[arg(long, value_name = "SECS", value_parser = seconds, allow_negative_numbers = true)]
+    pub delay: Option<Duration>,
+    /// Deliver it at this time: 2026-12-24T18:00:00+01:00, or @SECONDS since 1970
+    #[arg(long, value_name = "TIME", value_parser = due, conflicts_with = "delay")]
+    pub due: Option<SystemTime>,
+    /// 0 to 255; higher ones are delivered first
+    #[arg(long, value_name = "N", default_value_t = 0, allow_negative_numbers = true)]
+    pub priority: u8,
+    /// After so many deliveries without success the task is dead
+    #[arg(long, value_name = "N", default_value_t = stanchion::DEFAULT_MAX_ATTEMPTS)]
+    pub max_attempts: u32,
+    /// Do not deliver it later than so long from now: then it is dead [default: never]
+    #[arg(long, value_name = "SECS", value_parser = seconds, allow_negative_numbers = true)]
+    pub expires: Option<Duration>,
+    /// If the id is in the queue already: keep, replace, debounce:SECS or throttle:SECS
+    ///
+    /// keep: the task that is there stays as it is. replace: the new one takes its place. debounce: as replace,
+    /// and the due time moves on, at most SECS after the first. throttle: accept an id once in SECS. An id that
+    /// is being worked on gets a successor, which comes after it.
+    #[arg(long, value_name = "POLICY", default_value = "keep", value_parser = on_duplicate)]
+    pub on_duplicate: OnDuplicate,
+    /// A text that travels with the payload; may be repeated
+    #[arg(long = "header", value_name = "NAME=VALUE", value_parser = header)]
+    pub headers: Vec<(String, String)>,
+    /// The queue's name
+    pub queue: String,
+    /// The tasks' ids: 1 to 512 bytes, no control characters
+    #[arg(value_name = "ID")]
+    pub ids: Vec<String>,
+}
+
+/// How to work on queues.
+#[derive(Args)]
+pub struct WorkOrder {
+    /// How many commands run at once, for each QUEUE: 1 to 1,000
+    #[arg(short, long, value_name = "N", default_value = "1", value_parser = count)]
+    pub jobs: usize,
+    /// End when no task is ready or claimed any more, by this worker or another; tasks due later stay
+    #[arg(long)]
+    pub drain: bool,
+    /// How long the store keeps a claim if this machine dies; it is renewed while CMD runs [default: 30]
+    #[arg(long, value_name = "SECS", value_parser = ttl, allow_negative_numbers = true)]
+    pub lease: Option<Duration>,
+    /// How long CMD may run; then it is stopped, and the attempt has failed [default: 3600]
+    #[arg(long, value_name = "SECS", value_parser = ttl, allow_negative_numbers = true)]
+    pub max_run: Option<Duration>,
+    /// When CMD is stopped, how long it may take to end by itself after SIGTERM
+    #[arg(long, value_name = "SECS", default_value = "2", value_parser = wait, allow_negative_numbers = true)]
+    pub kill_after: Duration,
+    /// The queues' names
+    #[arg(required = true, value_name = "QUEUE")]
+    pub queues: Vec<String>,
+    /// The command and its arguments, after --
+    #[arg(last = true, required = true, value_name = "CMD")]
+    pub command: Vec<OsString>,
+}
+
+/// Look at queues, and look after them
+#[derive(Subcommand)]
+pub enum QueuesVerb {
+    /// List the queues
+    Ls,
+    /// Show how many tasks a queue has, what happened so far, and its settings
+    Stats {
+        /// The queue's name
+        queue: String,
+    },
+    /// Show the tasks that come next, without taking them
+    Peek {
+        /// How many at most
+        #[arg(short = 'n', long = "count", value_name = "N", default_value = "10", value_parser = count)]
+        count: usize,
+        /// The queue's name
+        queue: String,
+    },
+    /// List the tasks of one state
+    List {
+        /// Which state
+        #[arg(long)]
+        state: State,
+        /// How many at most [default: all]
+        #[arg(short = 'n', long = "count", value_name = "N")]
+        count: Option<usize>,
+        /// The queue's name
+        queue: String,
+    },
+    /// Show one task: the live one, or the newest dead one with this id
+    Get {
+        /// The queue's name
+        queue: String,
+        /// The task's id
+        id: String,
+    },
+    /// Move dead tasks back to ready, with all their attempts
+    #[command(group = ArgGroup::new("which").required(true).args(["ids", "count"]))]
+    Kick(KickOrder),
+    /// Drop a task, also while it is worked on: its command is stopped then
+    Remove {
+        /// Only if this is still the task's version
+        #[arg(long, value_name = "N")]
+        version: Option<u64>,
+        /// The queue's name
+        queue: String,
+        /// The task's id
+        id: String,
+    },
+    /// Stop giving out tasks; claimed ones go on
+    Pause {
+        /// The queue's name
+        queue: String,
+    },
+    /// Go on giving out tasks
+    Resume {
+        /// The queue's name
+        queue: String,
+    },
+    /// Drop every task, live and dead; settings stay
+    Purge {
+        /// Really drop them
+        #[arg(long)]
+        yes: bool,
+        /// The queue's name
+        queue: String,
+    },
+    /// Change settings of a queue, and show them
+    #[command(group = ArgGroup::new("what").required(true).multiple(true)
+        .args(["max_len", "dead_max", "dead_age", "dead_bytes", "intake"]))]
+    Configure(ConfigureOrder),
+}
+
+/// Which dead tasks to move back.
+#[derive(Args)]
+pub struct KickOrder {
+    /// So many of the oldest: 1 to 1,000
+    #[arg(long, value_name = "N", value_parser = count)]
+    pub count: Option<usize>,
+    /// The queue's name
+    pub queue: String,
+    /// The tasks' ids, 1,000 at most
+    #[arg(value_name = "ID")]
+    pub ids: Vec<String>,
+}
+
+/// Which settings to change.
+#[derive(Args)]
+pub struct ConfigureOrder {
+    /// Refuse new ids when so many tasks are live, or none for no limit
+    #[arg(long, value_name = "N|none", value_parser = limit)]
+    pub max_len: Option<Limit>,
+    /// Keep so many dead tasks at most
+    #[arg(long, value_name = "N")]
+    pub dead_max: Option<u64>,
+    /// Keep dead tasks for so long
+    #[arg(long, value_name = "SECS", value_parser = wait, allow_negative_numbers = true)]
+    pub dead_age: Option<Duration>,
+    /// Keep so many bytes of dead tasks' payloads at most
+    #[arg(long, value_name = "N")]
+    pub dead_bytes: Option<u64>,
+    /// Whether plain ZADDs to the queue's key are taken in: on or off (Redis only)
+    #[arg(long, value_name = "on|off", value_parser = switch)]
+    pub intake: Option<bool>,
+    /// The queue's name
+    pub queue: String,
+}
+
+/// Where tasks are.
+#[derive(Clone, Copy, ValueEnum)]
+pub enum State {
+    /// Due later
+    Scheduled,
+    /// Due now
+    Ready,
+    /// Given to a worker
+    Claimed,
+    /// Given up, and kept for a while
+    Dead,
+}
+
+impl From<State> for TaskState {
+    fn from(state: State) -> Self {
+        match state {
+            State::Scheduled => Self::Scheduled,
+            State::Ready => Self::Ready,
+            State::Claimed => Self::Claimed,
+            State::Dead => Self::Dead,
+        }
+    }
+}

@@ -1,0 +1,106 @@
+//! Values of options that are more than a text or a number.
+
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use jiff::Timestamp;
+use stanchion::OnDuplicate;
+
+use crate::seconds::seconds;
+
+/// A number, or none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limit(pub Option<u64>);
+
+/// How many tasks one request may concern.
+pub fn count(text: &str) -> Result<usize, String> {
+    let count = text.parse().ok().filter(|count| (1..=1_000).contains(count));
+    count.ok_or_else(|| "not a number from 1 to 1000".into())
+}
+
+/// A moment. Without a zone it would mean something else on every machine.
+pub fn due(text: &str) -> Result<SystemTime, String> {
+    let wrong =
+        || "not a time such as 2026-12-24T18:00:00+01:00, 2026-12-24T17:00:00Z or @1798131600".to_owned();
+    match text.strip_prefix('@') {
+        Some(since) => UNIX_EPOCH.checked_add(seconds(since)?).ok_or_else(wrong),
+        None => text.parse::<Timestamp>().map(SystemTime::from).map_err(|_| wrong()),
+    }
+}
+
+/// What to do with an id that is in the queue already.
+pub fn on_duplicate(text: &str) -> Result<OnDuplicate, String> {
+    let time = |text: &str| {
+        seconds(text).and_then(|time| match time >= Duration::from_millis(1) {
+            true => Ok(time),
+            false => Err("not at least 0.001 s".into()),
+        })
+    };
+    match text.split_once(':') {
+        None if text == "keep" => Ok(OnDuplicate::Keep),
+        None if text == "replace" => Ok(OnDuplicate::Replace),
+        Some(("debounce", max_wait)) => Ok(OnDuplicate::Debounce { max_wait: time(max_wait)? }),
+        Some(("throttle", window)) => Ok(OnDuplicate::Throttle { window: time(window)? }),
+        _ => Err("not keep, replace, debounce:SECS or throttle:SECS".into()),
+    }
+}
+
+/// A header.
+pub fn header(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
+        _ => Err("not NAME=VALUE".into()),
+    }
+}
+
+/// A number or `none`.
+pub fn limit(text: &str) -> Result<Limit, String> {
+    match text {
+        "none" => Ok(Limit(None)),
+        "0" => Err("0 would refuse every task; to stop the workers, use `stanchion queues pause`".into()),
+        _ => text.parse().map(|limit| Limit(Some(limit))).map_err(|_| "not a number or none".into()),
+    }
+}
+
+/// `on` or `off`.
+pub fn switch(text: &str) -> Result<bool, String> {
+    match text {
+        "on" => Ok(true),
+        "off" => Ok(false),
+        _ => Err("not on or off".into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_have_a_zone() {
+        let at = |seconds| Ok(UNIX_EPOCH + Duration::from_secs(seconds));
+        assert_eq!(due("1970-01-01T00:00:07Z"), at(7));
+        assert_eq!(due("1970-01-01T01:00:00+01:00"), at(0));
+        assert_eq!(due("@7"), at(7));
+        for text in ["", "tomorrow", "7", "@", "@-1", "2026-12-24", "2026-12-24T18:00:00", "@1e300"] {
+            assert!(due(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn policies_have_their_times() {
+        let window = Duration::from_millis(500);
+        assert_eq!(on_duplicate("throttle:0.5"), Ok(OnDuplicate::Throttle { window }));
+        assert_eq!(on_duplicate("debounce:0.5"), Ok(OnDuplicate::Debounce { max_wait: window }));
+        for text in ["", "Keep", "keep:1", "debounce", "debounce:", "throttle:0", "throttle:x"] {
+            assert!(on_duplicate(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn other_values() {
+        assert_eq!(header("a=b=c"), Ok(("a".into(), "b=c".into())));
+        assert!(header("=b").is_err() && header("a").is_err());
+        assert_eq!((limit("none"), limit("5")), (Ok(Limit(None)), Ok(Limit(Some(5)))));
+        assert!(limit("0").is_err() && limit("x").is_err());
+        assert!(count("0").is_err() && count("1001").is_err() && count("1000") == Ok(1_000));
+    }
+}

@@ -1,0 +1,168 @@
+//! `stanchion queues`: what is in the queues, and looking after them.
+
+mod counts;
+mod tasks;
+
+use std::collections::BTreeSet;
+
+use serde_json::json;
+use stanchion::blocking::{Client, Queue};
+use stanchion::{Kick, QueueSettings, Removed, Task};
+
+use crate::arguments::{ConfigureOrder, Globals, KickOrder, QueuesVerb};
+use crate::exit;
+use crate::failure::Failure;
+use crate::output::print;
+use crate::report::Report;
+use crate::store;
+use crate::text::plain;
+
+/// Most tasks that one request may concern.
+const MOST: usize = 1_000;
+
+/// Carries out one of the verbs.
+pub fn perform(verb: &QueuesVerb, globals: &Globals, report: &Report) -> Result<u8, Failure> {
+    check(verb)?;
+    let client = store::open(globals, report)?;
+    let queue = |name: &str| client.queue(name);
+    let json = globals.json;
+    match verb {
+        QueuesVerb::Ls => show(&list_queues(&client, json)?),
+        QueuesVerb::Stats { queue: name } => show(&counts::described(name, &queue(name).stats()?, json)),
+        QueuesVerb::Peek { count, queue: name } => {
+            let mut listing = tasks::Listing::new(json);
+            queue(name).peek(*count)?.iter().for_each(|task| listing.add(task));
+            show(&listing.text())
+        }
+        QueuesVerb::List { state, count, queue: name } => {
+            tasks::list(&queue(name), (*state).into(), count.unwrap_or(usize::MAX), json)
+        }
+        QueuesVerb::Get { queue: name, id } => match queue(name).get(id)? {
+            Some(task) => show(&tasks::described(&task, json)),
+            None => Err(no_task(name, id, "there is no such task, and no dead one is remembered")),
+        },
+        QueuesVerb::Kick(order) => kick(&queue(&order.queue), order, json),
+        QueuesVerb::Remove { version, queue: name, id } => remove(&queue(name), id, *version, json),
+        QueuesVerb::Pause { queue: name } => pause(&queue(name), true, json),
+        QueuesVerb::Resume { queue: name } => pause(&queue(name), false, json),
+        QueuesVerb::Purge { queue: name, .. } => {
+            let dropped = queue(name).purge()?;
+            told(json, &json!({ "queue": name, "dropped": dropped }), &format!("{dropped} tasks dropped"))
+        }
+        QueuesVerb::Configure(order) => configure(&queue(&order.queue), order, json),
+    }
+}
+
+/// What can be known to be wrong before the store is opened.
+fn check(verb: &QueuesVerb) -> Result<(), Failure> {
+    let ids = match verb {
+        QueuesVerb::Get { id, .. } | QueuesVerb::Remove { id, .. } => std::slice::from_ref(id),
+        QueuesVerb::Kick(KickOrder { ids, .. }) => ids,
+        QueuesVerb::Purge { yes: false, queue } => {
+            let what = format!("purge would drop every task of {:?}, live and dead", plain(queue));
+            return Err(Failure::usage(what, "add --yes if that is meant"));
+        }
+        QueuesVerb::List { count: Some(0), .. } => {
+            return Err(Failure::usage("--count 0 lists nothing", "give a larger number"));
+        }
+        _ => &[],
+    };
+    if ids.len() > MOST {
+        return Err(Failure::usage(format!("more than {MOST} ids"), "give fewer at a time"));
+    }
+    Ok(ids.iter().try_for_each(|id| Task::new(id).check())?)
+}
+
+fn show(text: &str) -> Result<u8, Failure> {
+    print(text.as_bytes())?;
+    Ok(exit::DONE)
+}
+
+fn told(json: bool, fields: &serde_json::Value, text: &str) -> Result<u8, Failure> {
+    if json { show(&format!("{fields}\n")) } else { show(&format!("{text}\n")) }
+}
+
+fn no_task(queue: &str, id: &str, what: &str) -> Failure {
+    let what = format!("task {:?} of {:?}: {what}", plain(id), plain(queue));
+    Failure::new("NoTask", exit::NO_TASK, what, "look with `stanchion queues list`")
+}
+
+fn list_queues(client: &Client, json: bool) -> Result<String, Failure> {
+    // Pages may repeat some.
+    let (mut names, mut page) = (BTreeSet::new(), None);
+    loop {
+        let listed = client.queue_names(page)?;
+        names.extend(listed.names);
+        page = listed.next;
+        if page.is_none() {
+            break;
+        }
+    }
+    let stats = names.into_iter().map(|name| Ok((client.queue(&name).stats()?, name)));
+    Ok(counts::overview(&stats.collect::<Result<Vec<_>, Failure>>()?, json))
+}
+
+fn kick(queue: &Queue, order: &KickOrder, json: bool) -> Result<u8, Failure> {
+    let kick = match order.count {
+        Some(count) => Kick::Count(count),
+        None => Kick::Ids(order.ids.clone()),
+    };
+    let kicked = queue.kick(kick)?;
+    let given = BTreeSet::from_iter(&order.ids).len();
+    told(json, &json!({ "queue": queue.name(), "kicked": kicked }), &format!("{kicked} tasks kicked"))?;
+    if usize::try_from(kicked).is_ok_and(|kicked| kicked < given) {
+        let what = format!("{kicked} of {given} ids kicked: the others have no dead task, or a live one");
+        return Err(Failure::new(
+            "NoTask",
+            exit::NO_TASK,
+            what,
+            "look with `stanchion queues list --state dead`",
+        ));
+    }
+    Ok(exit::DONE)
+}
+
+fn remove(queue: &Queue, id: &str, version: Option<u64>, json: bool) -> Result<u8, Failure> {
+    match queue.remove(id, version)? {
+        Removed::Removed => {
+            let fields = json!({ "queue": queue.name(), "id": id, "removed": true });
+            told(json, &fields, &format!("{} removed", plain(id)))
+        }
+        Removed::OtherVersion(version) => {
+            Err(no_task(queue.name(), id, &format!("it has version {version} now, and was not removed")))
+        }
+        _ => Err(no_task(queue.name(), id, "there is no such live task")),
+    }
+}
+
+fn pause(queue: &Queue, paused: bool, json: bool) -> Result<u8, Failure> {
+    if paused {
+        queue.pause()?
+    } else {
+        queue.resume()?
+    }
+    let text = if paused { "paused: tasks are not given out until it is resumed" } else { "gives out tasks" };
+    let name = queue.name();
+    told(json, &json!({ "queue": name, "paused": paused }), &format!("{} {text}", plain(name)))
+}
+
+fn configure(queue: &Queue, order: &ConfigureOrder, json: bool) -> Result<u8, Failure> {
+    let mut settings = QueueSettings::new();
+    if let Some(limit) = order.max_len {
+        settings = settings.max_len(limit.0);
+    }
+    if let Some(count) = order.dead_max {
+        settings = settings.dead_max(count);
+    }
+    if let Some(age) = order.dead_age {
+        settings = settings.dead_age(age);
+    }
+    if let Some(bytes) = order.dead_bytes {
+        settings = settings.dead_bytes(bytes);
+    }
+    if let Some(intake) = order.intake {
+        settings = settings.intake(intake);
+    }
+    queue.configure(settings)?;
+    show(&counts::settings(&queue.stats()?.settings, json))
+}

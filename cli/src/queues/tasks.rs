@@ -1,0 +1,154 @@
+//! Tasks, as they are shown.
+
+use std::time::SystemTime;
+
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+use serde_json::{Value, json};
+use stanchion::blocking::Queue;
+use stanchion::{TaskInfo, TaskState};
+
+use super::MOST;
+use crate::enqueue::millis;
+use crate::exit;
+use crate::failure::Failure;
+use crate::output::print;
+use crate::text::{left, plain, shortened, table};
+
+const HEADINGS: [&str; 7] = ["ID", "STATE", "DUE", "ATTEMPTS", "PRIORITY", "PAYLOAD", "REASON"];
+/// How much of a text a table shows.
+const CELL: usize = 40;
+
+/// A list of tasks: a table, or a line of JSON for each.
+pub struct Listing {
+    json: bool,
+    rows: Vec<[String; 7]>,
+    text: String,
+}
+
+impl Listing {
+    /// With nothing in it.
+    pub fn new(json: bool) -> Self {
+        Self { json, rows: Vec::new(), text: String::new() }
+    }
+
+    /// Adds one.
+    pub fn add(&mut self, task: &TaskInfo) {
+        if self.json {
+            self.text.push_str(&described(task, true));
+        } else {
+            self.rows.push(row(task));
+        }
+    }
+
+    /// What is to be printed.
+    pub fn text(self) -> String {
+        if self.json { self.text } else { table(HEADINGS, self.rows.into_iter()) }
+    }
+}
+
+/// Prints the tasks of one state, at most so many. JSON is printed page by page: a queue may be long.
+pub fn list(queue: &Queue, state: TaskState, most: usize, json: bool) -> Result<u8, Failure> {
+    let mut listing = Listing::new(json);
+    let (mut left, mut page) = (most, None);
+    loop {
+        let listed = queue.list(state, page, left.min(MOST))?;
+        let tasks = &listed.tasks[..listed.tasks.len().min(left)];
+        left -= tasks.len();
+        tasks.iter().for_each(|task| listing.add(task));
+        if json {
+            print(std::mem::take(&mut listing.text).as_bytes())?;
+        }
+        page = listed.next;
+        if page.is_none() || left == 0 {
+            print(if json { String::new() } else { listing.text() }.as_bytes())?;
+            return Ok(exit::DONE);
+        }
+    }
+}
+
+/// One task, with everything.
+pub fn described(task: &TaskInfo, json: bool) -> String {
+    if json {
+        return format!("{}\n", as_json(task));
+    }
+    let mut rows = vec![
+        ("ID", plain(&task.id)),
+        ("STATE", word(task.state).into()),
+        ("VERSION", task.version.to_string()),
+        ("DUE", when(task.due)),
+        ("PRIORITY", task.priority.to_string()),
+        ("ATTEMPTS", format!("{} of {}", task.attempts, task.max_attempts)),
+    ];
+    rows.extend(task.expires.map(|time| ("EXPIRES", when(time))));
+    rows.extend((task.receipt > 0).then(|| ("RECEIPT", task.receipt.to_string())));
+    rows.extend((task.state == TaskState::Claimed).then(|| ("LEASE LEFT", left(task.lease_left))));
+    rows.extend(task.died.map(|time| ("DIED", when(time))));
+    rows.extend((!task.reason.is_empty()).then(|| ("REASON", plain(&task.reason))));
+    rows.extend(task.successor_due.map(|time| ("SUCCESSOR", when(time))));
+    rows.extend(task.headers.iter().map(|(name, value)| ("HEADER", plain(&format!("{name}={value}")))));
+    rows.push(("PAYLOAD", plain(&payload_text(task))));
+    rows.iter().map(|(heading, value)| format!("{:<12}{value}\n", format!("{heading}:"))).collect()
+}
+
+fn row(task: &TaskInfo) -> [String; 7] {
+    [
+        shortened(&plain(&task.id), CELL),
+        word(task.state).into(),
+        when(task.due),
+        format!("{}/{}", task.attempts, task.max_attempts),
+        task.priority.to_string(),
+        shortened(&plain(&payload_text(task)), CELL),
+        shortened(&plain(&task.reason), CELL),
+    ]
+}
+
+/// As text; what is none in Base64, marked as such.
+fn payload_text(task: &TaskInfo) -> String {
+    match std::str::from_utf8(&task.payload) {
+        Ok(text) => text.to_owned(),
+        Err(_) => format!("base64:{}", BASE64_STANDARD.encode(&task.payload)),
+    }
+}
+
+fn as_json(task: &TaskInfo) -> Value {
+    let text = std::str::from_utf8(&task.payload).ok();
+    let claimed = task.state == TaskState::Claimed;
+    let lease_left_ms = u64::try_from(task.lease_left.as_millis()).unwrap_or(u64::MAX);
+    json!({
+        "id": task.id,
+        "state": word(task.state),
+        "version": task.version,
+        "due_ms": millis(task.due),
+        "priority": task.priority,
+        "attempts": task.attempts,
+        "max_attempts": task.max_attempts,
+        "expires_ms": task.expires.map(millis),
+        "receipt": (task.receipt > 0).then_some(task.receipt),
+        "lease_left_ms": claimed.then_some(lease_left_ms),
+        "reason": (!task.reason.is_empty()).then_some(&task.reason),
+        "died_ms": task.died.map(millis),
+        "successor_due_ms": task.successor_due.map(millis),
+        "headers": task.headers,
+        "payload": text,
+        "payload_base64": text.is_none().then(|| BASE64_STANDARD.encode(&task.payload)),
+    })
+}
+
+/// Seen from now: nobody wants to do sums with two clocks.
+fn when(time: SystemTime) -> String {
+    match time.duration_since(SystemTime::now()) {
+        Ok(until) => format!("in {}", left(until)),
+        Err(since) => format!("{} ago", left(since.duration())),
+    }
+}
+
+fn word(state: TaskState) -> &'static str {
+    match state {
+        TaskState::Scheduled => "scheduled",
+        TaskState::Ready => "ready",
+        TaskState::Claimed => "claimed",
+        TaskState::Dead => "dead",
+        _ => "other",
+    }
+}

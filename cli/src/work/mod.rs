@@ -1,0 +1,177 @@
+//! `stanchion work`: a command for every task.
+
+mod attend;
+mod stderr;
+mod tally;
+
+use std::collections::BTreeSet;
+use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use nix::sys::signal::Signal;
+use stanchion::blocking::{Claim, Client, Queue, Worker};
+use stanchion::{DEFAULT_MAX_HOLD, DEFAULT_TTL, Error, MAX_TTL};
+
+use crate::arguments::{Globals, WorkOrder};
+use crate::exit;
+use crate::failure::Failure;
+use crate::process::{ENDING, End, Nursery, Signals};
+use crate::report::Report;
+use crate::store;
+use tally::Tally;
+
+/// How often it is looked whether all work is done. Signals and ends of commands are noticed at once.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// Work goes on.
+const AT_WORK: u8 = 0;
+/// No more tasks; running commands finish.
+const DRAINING: u8 = 1;
+/// Running commands are killed.
+const KILLING: u8 = 2;
+
+/// What the threads of one `stanchion work` share.
+struct Crew<'a> {
+    order: &'a WorkOrder,
+    report: &'a Report,
+    nursery: Nursery,
+    stage: AtomicU8,
+    /// Why the work cannot go on.
+    fault: Mutex<Option<Failure>>,
+    tally: Arc<Tally>,
+}
+
+/// Works until it is told to end, or until the queues are empty if that was asked for.
+pub fn work(order: &WorkOrder, globals: &Globals, report: &Report) -> Result<u8, Failure> {
+    if BTreeSet::from_iter(&order.queues).len() < order.queues.len() {
+        return Err(Failure::usage("a queue is named twice", "name it once"));
+    }
+    let client = store::open(globals, report)?;
+    let queues: Vec<Queue> = order.queues.iter().map(|name| client.queue(name)).collect();
+    tell_if_paused(order, &queues, report)?;
+    // From here on a signal is ours to handle; until here it simply ended this process.
+    let signals = Signals::catch(&ENDING)?;
+    let crew = Crew {
+        order,
+        report,
+        nursery: Nursery::default(),
+        stage: AtomicU8::new(AT_WORK),
+        fault: Mutex::default(),
+        tally: Arc::new(Tally::new(queues.len())),
+    };
+    let mut killed_by = crew.work_on_all(&queues, &signals);
+    // One queue's tasks may have put new ones into another that was empty already.
+    while order.drain && queues.len() > 1 && crew.is_at_work() && !all_empty(&queues)? {
+        killed_by = crew.work_on_all(&queues, &signals);
+    }
+    report.end_count();
+    crew.tally.summary(&queues, report);
+    end(crew, client, killed_by)
+}
+
+/// The exit code. The client goes first: what abandoned calls left undone is finished then.
+fn end(crew: Crew<'_>, client: Client, killed_by: Option<Signal>) -> Result<u8, Failure> {
+    drop(client);
+    match (crew.fault.into_inner().unwrap_or_else(PoisonError::into_inner), killed_by) {
+        (Some(fault), _) => Err(fault),
+        (None, Some(signal)) => Ok(End::Signal(signal).code()),
+        (None, None) => Ok(exit::DONE),
+    }
+}
+
+/// A worker that seems to do nothing should not be a riddle.
+fn tell_if_paused(order: &WorkOrder, queues: &[Queue], report: &Report) -> Result<(), Failure> {
+    for queue in queues.iter().filter(|_| order.drain) {
+        if queue.stats()?.paused {
+            let name = queue.name();
+            report.note(&format!("queue {name:?} is paused; `stanchion queues resume` lets its tasks go on"));
+        }
+    }
+    Ok(())
+}
+
+fn all_empty(queues: &[Queue]) -> Result<bool, Error> {
+    for queue in queues {
+        let stats = queue.stats()?;
+        if stats.ready + stats.claimed > 0 {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+impl Crew<'_> {
+    /// A worker for each queue; this thread looks after signals and processes. The signal that came a second
+    /// time, if one did.
+    fn work_on_all(&self, queues: &[Queue], signals: &Signals) -> Option<Signal> {
+        let mut killed_by = None;
+        thread::scope(|scope| {
+            let work = |(place, queue): (usize, &Queue)| {
+                let queue = queue.clone();
+                scope.spawn(move || self.work_on(place, queue))
+            };
+            let workers: Vec<_> = queues.iter().enumerate().map(work).collect();
+            while workers.iter().any(|worker| !worker.is_finished()) {
+                match signals.next(LOOK) {
+                    Some(caught) if caught.signal == Signal::SIGCHLD => self.nursery.reap(),
+                    Some(_) if self.is_at_work() => self.drain(),
+                    Some(caught) => {
+                        killed_by = Some(caught.signal);
+                        self.stage.store(KILLING, Ordering::Release);
+                        self.nursery.wake();
+                    }
+                    None => {}
+                }
+            }
+        });
+        killed_by
+    }
+
+    fn work_on(&self, place: usize, queue: Queue) {
+        let lease = self.order.lease.unwrap_or(DEFAULT_TTL);
+        // The command is stopped before its claim is given up.
+        let max_run = self.max_run() + self.order.kill_after + lease;
+        let mut worker = Worker::new(queue.clone(), |claim: &Claim| self.attend(claim))
+            .concurrency(self.order.jobs)
+            .lease(lease)
+            .max_run(max_run.min(MAX_TTL));
+        if self.order.drain {
+            worker = worker.until_empty();
+        }
+        let (tally, report) = (Arc::clone(&self.tally), self.report.clone());
+        worker = worker.on_event(move |event| tally.event(event, &report));
+        let mut left = self.tally.watch_left(place, queue, self.order.drain && self.report.has_counter());
+        let worked = worker.run_while(&mut || {
+            left(self.report);
+            if self.is_at_work() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        });
+        if let Err(error) = worked {
+            self.end_with(error.into());
+        }
+    }
+
+    fn max_run(&self) -> Duration {
+        self.order.max_run.unwrap_or(DEFAULT_MAX_HOLD)
+    }
+
+    fn is_at_work(&self) -> bool {
+        self.stage.load(Ordering::Acquire) == AT_WORK
+    }
+
+    fn is_killing(&self) -> bool {
+        self.stage.load(Ordering::Acquire) == KILLING
+    }
+
+    fn drain(&self) {
+        self.stage.fetch_max(DRAINING, Ordering::AcqRel);
+    }
+
+    /// Ends the work because of this; the first reason counts.
+    fn end_with(&self, failure: Failure) {
+        self.fault.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(failure);
+        self.drain();
+    }
+}
