@@ -144,14 +144,12 @@ impl Delivery {
     /// Takes in what became of a settlement; `resent` if its call was sent more than once.
     pub(crate) fn settled(&self, verdict: &Verdict, settled: Settled, resent: bool) -> Result<(), Error> {
         let mut progress = locked(&self.verdict);
-        if let Progress::Settled(before) = &*progress
-            && operation(before) == operation(verdict)
-            && settled == Settled::Gone
-        {
+        let resent = match &*progress {
             // Its twin, sent at the same time by a clone of the claim or in the same batch, was heard first.
-            return Ok(());
-        }
-        let resent = resent || matches!(&*progress, Progress::Sent(_, true));
+            Progress::Settled(before) if operation(before) == operation(verdict) => true,
+            Progress::Sent(_, before) => resent || *before,
+            Progress::Open | Progress::Settled(_) => resent,
+        };
         // As far as renewals have brought it.
         let deadline = locked(&self.kept.cell.state).deadline();
         match judge_settled(settled, resent, self.kept.live.clock.now(), deadline) {
