@@ -51,10 +51,17 @@ pub(crate) struct Delivery {
 enum Progress {
     #[default]
     Open,
-    /// Sent, and perhaps carried out: the operation, and whether the same one was sent by an earlier call.
-    Sent(&'static str, bool),
+    /// Sent, and perhaps carried out: the operation, and what earlier calls had sent.
+    Sent(&'static str, Earlier),
     /// Carried out.
     Settled(Verdict),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Earlier {
+    Nothing,
+    Same,
+    Other,
 }
 
 impl Delivery {
@@ -102,10 +109,12 @@ impl Delivery {
                 let message = format!("the claim was settled already, by {}", operation(before));
                 return Err(self.during(operation(verdict), Error::new(ErrorKind::StaleReceipt, message)));
             }
-            Progress::Sent(before, _) if *before == operation(verdict) => {
-                *progress = Progress::Sent(operation(verdict), true);
+            Progress::Open => *progress = Progress::Sent(operation(verdict), Earlier::Nothing),
+            Progress::Sent(before, earlier) => {
+                let same = *before == operation(verdict) && *earlier != Earlier::Other;
+                let earlier = if same { Earlier::Same } else { Earlier::Other };
+                *progress = Progress::Sent(operation(verdict), earlier);
             }
-            Progress::Open | Progress::Sent(..) => *progress = Progress::Sent(operation(verdict), false),
         }
         drop(progress);
         // From now on the verdict counts, not the lease.
@@ -147,8 +156,9 @@ impl Delivery {
         let resent = match &*progress {
             // Its twin, sent at the same time by a clone of the claim or in the same batch, was heard first.
             Progress::Settled(before) if operation(before) == operation(verdict) => true,
-            Progress::Sent(_, before) => resent || *before,
-            Progress::Open | Progress::Settled(_) => resent,
+            Progress::Sent(_, Earlier::Same) => true,
+            Progress::Sent(_, Earlier::Other) => false,
+            Progress::Open | Progress::Sent(_, Earlier::Nothing) | Progress::Settled(_) => resent,
         };
         // As far as renewals have brought it.
         let deadline = locked(&self.kept.cell.state).deadline();

@@ -80,7 +80,8 @@ fn onto_pending(work: &mut Work<'_>, new: &NewTask, old: Task) -> rusqlite::Resu
     }
     let mut task = revised(work, new, &old);
     if matches!(new.on_duplicate, OnDuplicate::Debounce { .. }) && has_body(work, &old, &new.body)? {
-        task.attempts = old.attempts;
+        // One is left in any case: it was asked for again.
+        task.attempts = old.attempts.min(task.max_attempts.saturating_sub(1));
     } else {
         set_body(work, &old, &new.body)?;
     }

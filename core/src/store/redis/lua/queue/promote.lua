@@ -1,6 +1,5 @@
 -- Shared: what time has done: leases that have ended, tasks that became due, entries of the intake. At most
--- @PROMOTE_MAX in all. Needs end_lease.lua, take_in.lua
--- and write.lua.
+-- @PROMOTE_MAX in all. Needs end_lease.lua, take_in.lua and write.lua.
 
 -- A member of a set without a task: somebody deleted the state. It goes.
 local function forget(id)
