@@ -92,7 +92,8 @@ impl Setting for Redis {
         let end_lease = move |queue: &str, id: &str, origin: i64, ends: Millis| {
             let key = format!("stanchion:claimed:{{Queue:{queue}}}");
             let ends = origin + ends as i64;
-            let set: u32 = redis::cmd("ZADD").arg(&key).arg("XX").arg("CH").arg(ends).arg(id).query(&mut raw).unwrap();
+            let set: u32 =
+                redis::cmd("ZADD").arg(&key).arg("XX").arg("CH").arg(ends).arg(id).query(&mut raw).unwrap();
             assert_eq!(set, 1, "{id} is not among the claimed");
         };
         System::new(client, None, Box::new(end_lease))

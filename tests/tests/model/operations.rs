@@ -4,7 +4,9 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;
 
-use crate::queue::{Id, Millis, Mutant, New, Number, Outcome, Place, Policy, Queue, Rescheduled, Settled, Tie, Verdict};
+use crate::queue::{
+    Id, Millis, Mutant, New, Number, Outcome, Place, Policy, Queue, Rescheduled, Settled, Tie, Verdict,
+};
 
 pub(crate) const IDS: [Id; 4] = ["a", "b", "c", "d"];
 /// When the model begins.

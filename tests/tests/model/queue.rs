@@ -294,9 +294,8 @@ impl Queue {
     // What is where, in order.
 
     fn sorted(&self, key: impl Fn(&Live) -> Option<Millis>) -> Vec<Id> {
-        let mut found: Vec<(Millis, Id, u64)> = (self.live.iter())
-            .filter_map(|(id, live)| Some((key(live)?, *id, live.main.serial)))
-            .collect();
+        let mut found: Vec<(Millis, Id, u64)> =
+            (self.live.iter()).filter_map(|(id, live)| Some((key(live)?, *id, live.main.serial))).collect();
         match self.tie {
             Tie::Id => found.sort_by_key(|(time, id, _)| (*time, *id)),
             Tie::Serial => found.sort_by_key(|(time, _, serial)| (*time, *serial)),
@@ -348,7 +347,9 @@ impl Queue {
             return (Outcome::Throttled, 0, 0);
         }
         let new_only = !self.is(Mutant::FullForAll);
-        if !(new_only && self.live.contains_key(new.id)) && self.max_len.is_some_and(|most| self.live.len() >= most) {
+        if !(new_only && self.live.contains_key(new.id))
+            && self.max_len.is_some_and(|most| self.live.len() >= most)
+        {
             return (Outcome::Full, 0, 0);
         }
         self.enqueued += 1;

@@ -12,7 +12,7 @@ use stanchion::{
 };
 use stanchion_tests::unique;
 
-use crate::operations::{Answer, Item, Operation, REASON, Reference, Slot, START, When};
+use crate::operations::{Answer, Item, Operation, REASON, Reference, START, Slot, When};
 use crate::queue::{Id, Live, Millis, Number, Outcome, Place, Policy, Rescheduled, Verdict};
 
 /// How far real times may be off: the time that a test takes, and no more than what tells them apart.
@@ -76,8 +76,7 @@ impl System {
             }
             (Operation::SettleAndClaim { verdicts, max, lease }, Answer::Claimed(accepted, expected)) => {
                 let verdicts = self.verdicts(verdicts);
-                let (results, claims) =
-                    self.queue.settle_and_claim(verdicts, options(*max, *lease)).unwrap();
+                let (results, claims) = self.queue.settle_and_claim(verdicts, options(*max, *lease)).unwrap();
                 compare_settled(results, accepted);
                 self.compare_claims(claims, expected);
             }
@@ -175,11 +174,7 @@ impl System {
         }
     }
 
-    fn compare_claims(
-        &mut self,
-        claims: Vec<blocking::Claim>,
-        expected: &[(Id, Number, Number, u32, u8)],
-    ) {
+    fn compare_claims(&mut self, claims: Vec<blocking::Claim>, expected: &[(Id, Number, Number, u32, u8)]) {
         let ids: Vec<&str> = claims.iter().map(blocking::Claim::id).collect();
         assert_eq!(ids, expected.iter().map(|(id, ..)| *id).collect::<Vec<_>>(), "claim");
         for (claim, (id, receipt, version, attempt, payload)) in claims.iter().zip(expected) {
@@ -260,13 +255,7 @@ impl System {
         self.compare_stats(model);
     }
 
-    fn compare_live(
-        &self,
-        real: &TaskInfo,
-        live: &Live,
-        state: TaskState,
-        now: Millis,
-    ) {
+    fn compare_live(&self, real: &TaskInfo, live: &Live, state: TaskState, now: Millis) {
         assert_eq!(real.state, state, "{}", real.id);
         self.compare_task(real, &live.main);
         assert_eq!(real.died, None);
@@ -324,7 +313,12 @@ impl System {
         assert_eq!(stats.paused, queue.paused);
         assert_eq!(stats.settings.max_len, queue.max_len.map(|most| most as u64));
         assert_eq!(stats.settings.dead_max, queue.dead_max as u64);
-        assert_eq!(stats.next_due.is_some(), queue.next_due().is_some(), "the next due: {:?}", stats.next_due);
+        assert_eq!(
+            stats.next_due.is_some(),
+            queue.next_due().is_some(),
+            "the next due: {:?}",
+            stats.next_due
+        );
         if let (Some(real), Some(next)) = (stats.next_due, queue.next_due()) {
             assert_eq!(real.is_zero(), next == 0, "the next due: {real:?}, not {next}");
             self.same_span(next, real, "the next due");

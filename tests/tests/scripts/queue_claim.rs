@@ -170,9 +170,7 @@ fn a_task_whose_last_lease_has_ended_dies() {
         .call(claim(1))
         .replies("a next receipt {us} attempt 1/8 version 9 due 1 priority 0 left 30000")
         .leaves(after(
-            dead()
-                .claimed("a", &lease(), "version 9, receipt {us}, attempts 1")
-                .body("a", "next"),
+            dead().claimed("a", &lease(), "version 9, receipt {us}, attempts 1").body("a", "next"),
             "counter {us}, sequence 21, retried 1, died 1, dead_size 1",
             "a {us}",
         ));
