@@ -174,6 +174,23 @@ on_every_store! {
         assert_nothing(&queue);
     }
 
+    fn a_successor_of_one_that_expired_is_given_out_by_the_same_claim(bench) {
+        let queue = bench.client().queue("q");
+        queue.enqueue(plain("a").expires(ms(100))).unwrap();
+        let expiry = queue.task("a").expires.unwrap();
+        let claim = take_for(&queue, ms(50));
+        queue.enqueue(next("next", KEEP)).unwrap();
+        stanchion_tests::wait::eventually(stanchion_tests::wait::SOON, || std::time::SystemTime::now() > expiry);
+        lapse(&queue, "a");
+        put(&queue, &["b"]);
+        let claims = queue.claim(crate::queue_support::up_to(5)).unwrap();
+        let payloads: Vec<_> = claims.iter().map(|claim| claim.payload()).collect();
+        assert_eq!(payloads, [b"b".as_slice(), b"next"]);
+        assert_eq!(census(&queue), [0, 0, 2, 1]);
+        claims.iter().for_each(|claim| claim.ack().unwrap());
+        drop(claim);
+    }
+
     fn a_successors_run_can_have_a_successor(bench) {
         let queue = bench.client().queue("q");
         put(&queue, &["a"]);

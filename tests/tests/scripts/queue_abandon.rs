@@ -25,7 +25,7 @@ fn what_the_call_was_given_goes_back_uncounted() {
         .claimed("d", "{then-1}", "receipt 43, attempts 1")
         .counts("counter 50, sequence 21")
         .call("7: no");
-    given(before.clone().idle(6, "{then+200}"))
+    given(before.clone().idle(6, "{then+6000}"))
         .call(abandon(Some(7), None))
         .replies("left")
         .hints(6)
@@ -70,8 +70,8 @@ fn a_call_that_was_not_carried_out_never_will_be() {
 
 #[test]
 fn a_waiter_that_was_chosen_passes_the_hint_on() {
-    let others = |state: State| state.counts(COUNTS).idle(6, "{then+200}");
-    let waits = |state: State| others(state).idle(5, "{then+100}");
+    let others = |state: State| state.counts(COUNTS).idle(6, "{then+6000}");
+    let waits = |state: State| others(state).idle(5, "{then+5000}");
     let call = || abandon(None, Some(5));
     let ready = || nothing().ready("a", 3, "");
     // It was not: it only leaves.

@@ -167,7 +167,7 @@ fn a_pop_that_leaves_something_hints_a_consumer_and_makes_way_for_a_successor() 
         .ready("a", 1, "receipt 40, attempts 1, has_successor 1")
         .successor("a", "version 9")
         .body("+a", "next");
-    given(before.idle(5, "{then+100}").counts(COUNTS))
+    given(before.idle(5, "{then+5000}").counts(COUNTS))
         .call(pop(1))
         .replies("a claimed b version 1 due 1 attempts 2 receipt {us}")
         .hints(5)

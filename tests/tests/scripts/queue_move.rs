@@ -82,7 +82,7 @@ fn a_waiting_task_is_moved() {
             .replies("moved to {now+700}")
             .leaves(nothing().scheduled("a", "{now+700}", fields).counts(COUNTS));
         let fields = if fields.is_empty() { "due 77".into() } else { format!("{fields}, due 77") };
-        given(state.counts(COUNTS).idle(5, "{then+100}"))
+        given(state.counts(COUNTS).idle(5, "{then+5000}"))
             .call(reschedule("a", Due::At(77)))
             .replies("moved to 77")
             .hints(5)
@@ -92,7 +92,7 @@ fn a_waiting_task_is_moved() {
 
 #[test]
 fn an_entry_of_the_intake_gets_another_score() {
-    given(nothing().intake("a", "5").counts(COUNTS).idle(5, "{then+100}"))
+    given(nothing().intake("a", "5").counts(COUNTS).idle(5, "{then+5000}"))
         .call(reschedule("a", Due::At(4_000_000_000_500)))
         .replies("moved to 4000000000500")
         .hints(5)

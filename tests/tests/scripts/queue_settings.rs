@@ -33,7 +33,7 @@ fn a_pause_lasts_until_it_is_ended() {
 
 #[test]
 fn the_end_of_a_pause_hints_a_consumer_if_there_is_work() {
-    let idle = |state: State| state.idle(5, "{then+100}").counts(COUNTS);
+    let idle = |state: State| state.idle(5, "{then+5000}").counts(COUNTS);
     let ready = || nothing().ready("a", 1, "");
     given(idle(ready().settings("paused yes")))
         .call(pause(false))
@@ -109,7 +109,7 @@ fn settings_are_changed_one_by_one() {
     given(nothing())
         .call(configure(huge))
         .replies("done")
-        .leaves(nothing().settings("dead_bytes 4503599627370496"));
+        .leaves(nothing().settings("dead_bytes 9007199254740992"));
 }
 
 #[test]

@@ -28,6 +28,7 @@ pub struct Op {
     pub awaited: Vec<(u32, Moment)>,
 }
 
+#[allow(clippy::large_enum_variant, reason = "a client has two of them at most")]
 pub enum OpKind {
     Enqueue {
         machine: CallMachine,

@@ -132,13 +132,15 @@ fn expired_tasks_die_on_the_way_and_do_not_count() {
 }
 
 #[test]
-fn the_successor_of_an_expired_task_takes_its_place() {
+fn the_successor_of_an_expired_task_comes_into_line_after_those_that_stand_there() {
     let queue = queue();
     queue.enqueue(NewTask { expires: Some(SECOND), ..task("a") });
     let receipt = queue.take("a");
-    queue.enqueue(NewTask { body: b"s"[..].into(), ..task("a") });
+    queue.enqueue(NewTask { body: b"s"[..].into(), priority: 9, ..task("a") });
     queue.settle("a", receipt, Verdict::Nack { delay: SECOND, reason: "no".into() });
     queue.pass(SECOND);
+    queue.add(&["b"]);
+    assert_eq!(ids(&queue.claim(3)), "b", "the line as it stood");
     assert_eq!(queue.claim(1)[0].body, b"s"[..].into());
     assert_eq!(queue.stats().dead, 1);
 }

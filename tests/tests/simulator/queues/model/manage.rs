@@ -76,7 +76,10 @@ impl Model {
 
     fn revive(&mut self, receipt: u64) {
         let index = self.dead.iter().position(|dead| dead.receipt == receipt).unwrap();
-        let dead = self.dead.remove(index);
+        let mut dead = self.dead.remove(index);
+        if dead.task.expires <= self.now.ms() {
+            dead.task.expires = 0;
+        }
         let main = Task {
             serial: self.next_serial(),
             version: self.next_number(),
