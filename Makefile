@@ -12,10 +12,10 @@ help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-6s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: rust ## A flash sale with and without the lock, and a queue whose worker is killed (no server needed)
-	$(CARGO) build --release --locked --package stanchion --example flash_sale
-	$(CARGO) build --release --locked --package stanchion-cli --bins --example file_digests
-	$(CARGO) run --quiet --release --locked --package stanchion --example flash_sale
-	$(CARGO) run --quiet --release --locked --package stanchion-cli --example file_digests
+	$(CARGO) build --release --locked --package stanchion --package stanchion-cli --bins --examples
+	@target=$$($(CARGO) metadata --locked --no-deps --format-version 1 | \
+		sed 's/.*"target_directory":"\([^"]*\)".*/\1/'); \
+	"$$target/release/examples/flash_sale" && "$$target/release/examples/file_digests"
 
 test: rust deps ## Check format, lints and documentation, and run every test
 	$(PYTHON) tests/run

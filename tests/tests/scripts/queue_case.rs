@@ -139,6 +139,11 @@ pub fn settle_and_claim(items: &[(&str, u64, Verdict)], max: u32) -> QueueVerb {
     QueueVerb::SettleAndClaim(settlements(items), claiming(max, Some(5)))
 }
 
+/// As [`settle_and_claim`], by a caller who does not wait.
+pub fn settle_and_try(items: &[(&str, u64, Verdict)], max: u32) -> QueueVerb {
+    QueueVerb::SettleAndClaim(settlements(items), claiming(max, None))
+}
+
 pub fn extend_claim(id: &str, receipt: u64, lease: u64) -> QueueVerb {
     QueueVerb::ExtendClaim(ExtendClaim { id: task_id(id).unwrap(), receipt, lease: ms(lease) })
 }
