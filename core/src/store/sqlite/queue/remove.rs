@@ -8,7 +8,8 @@ use crate::verbs::{QueueReply, Remove, Removed};
 pub(super) fn remove(work: &mut Work<'_>, request: &Remove) -> rusqlite::Result<QueueReply> {
     let id = request.id.as_str();
     let live = work.live(id)?;
-    if let (Some(live), Some(wanted)) = (&live, request.version) {
+    if let Some(wanted) = request.version {
+        let Some(live) = &live else { return Ok(QueueReply::Remove(RemoveReply::Absent)) };
         let version = live.successor.as_ref().unwrap_or(&live.main).version;
         if version != stored(wanted) {
             return Ok(QueueReply::Remove(Removed::OtherVersion(number(version))));
