@@ -8,6 +8,7 @@ use stanchion::blocking;
 use crate::bridge::Bridge;
 use crate::call::call;
 use crate::convert::{Seconds, span};
+use crate::error::raise;
 
 /// What both faces of a lease tell without I/O, and what only one can do.
 macro_rules! lease {
@@ -47,6 +48,11 @@ macro_rules! lease {
             #[getter]
             fn valid(&self) -> bool {
                 self.0.is_valid()
+            }
+
+            /// Raises if the lease is known to be gone.
+            fn check(&self, py: Python<'_>) -> PyResult<()> {
+                self.0.check().map_err(|error| raise(py, &error))
             }
 
             #[getter]

@@ -1,5 +1,6 @@
 """Locks, blocking."""
 
+import gc
 import logging
 import pickle
 import threading
@@ -66,11 +67,25 @@ def test_release_twice_is_an_error(client):
         lease.release()
 
 
-def test_a_dropped_lease_is_released(client):
+def test_a_lease_nobody_keeps_lasts_until_it_is_released_or_its_thread_ends(client):
+    lock = client.lock("a")
+    lock.acquire()
+    gc.collect()
+    assert lock.owned() and lock.try_acquire() is None
+    lock.release()
+    thread = threading.Thread(target=lock.acquire)
+    thread.start()
+    thread.join()
+    lock.acquire(wait=5).release()
+
+
+def test_a_lease_may_be_released_by_another_thread(client):
     lock = client.lock("a")
     lease = lock.acquire()
-    del lease
-    lock.acquire(wait=5).release()
+    thread = threading.Thread(target=lease.release)
+    thread.start()
+    thread.join()
+    assert not lock.locked() and not lock.owned()
 
 
 def test_cooldown_holder_and_break(client):

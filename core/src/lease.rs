@@ -51,6 +51,14 @@ impl Lease {
         self.held.kept.is_valid()
     }
 
+    /// Fails if the lease is known to be gone, without asking the store.
+    ///
+    /// # Errors
+    /// As [`Lease::extend`] for a lease that has ended.
+    pub fn check(&self) -> Result<(), Error> {
+        self.held.check("check")
+    }
+
     /// Why the lease was lost, if it was.
     pub fn loss(&self) -> Option<LossReason> {
         self.held.kept.loss()

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import functools
 import threading
-import weakref
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional, Type, TypeVar
 
 from . import _stanchion
-from ._errors import LeaseLost, chain_loss
+from ._errors import LeaseLost, StanchionError, chain_loss
 from ._log import log
 from ._types import Duration, Holder, holder
 
@@ -20,35 +19,45 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 class Held:
-    """Which leases each thread holds, innermost last. Keeps none of them alive."""
+    """Which leases each thread holds, innermost last. They live as long as the thread, unless they are released:
+    a lease whose result nobody kept must not be collected, and so released, in the middle of the work.
+    """
 
     def __init__(self) -> None:
         self._local = threading.local()
 
-    def _of(self, name: str) -> List[weakref.ref[Lease]]:
-        names: Dict[str, List[weakref.ref[Lease]]] = self._local.__dict__
-        return names.setdefault(name, [])
+    def mine(self) -> Dict[str, List[Lease]]:
+        """The calling thread's, by name."""
+        names: Dict[str, List[Lease]] = self._local.__dict__
+        return names
 
     def add(self, lease: Lease) -> None:
         """The calling thread holds it."""
-        self._of(lease.name).append(weakref.ref(lease))
-
-    def drop(self, lease: Lease) -> None:
-        """The calling thread holds it no longer."""
-        left = [one for one in self._of(lease.name) if one() not in (None, lease)]
-        if left:
-            self._local.__dict__[lease.name] = left
-        else:
-            self._local.__dict__.pop(lease.name, None)
+        keep(self.mine(), lease)
 
     def innermost(self, name: str) -> Optional[Lease]:
-        """The last one that the calling thread acquired and did not release."""
-        for one in reversed(self._local.__dict__.get(name, ())):
-            lease = one()
-            if lease is not None:
-                found: Lease = lease
-                return found
-        return None
+        """The last one that the calling thread acquired and nobody released."""
+        return last(self.mine(), name)
+
+
+def keep(names: Dict[str, List[Any]], lease: Any) -> None:
+    """Note a lease, and forget those of the same name that are over."""
+    names[lease.name] = [one for one in names.get(lease.name, ()) if not one._over and one.valid] + [lease]
+
+
+def forget(names: Dict[str, List[Any]], lease: Any) -> None:
+    """Forget a lease that is over. One that another thread or task noted stays there, but does not count."""
+    lease._over = True
+    left = [one for one in names.get(lease.name, ()) if not one._over]
+    if left:
+        names[lease.name] = left
+    else:
+        names.pop(lease.name, None)
+
+
+def last(names: Dict[str, List[Any]], name: str) -> Any:
+    """The last one that counts."""
+    return next((one for one in reversed(names.get(name, ())) if not one._over), None)
 
 
 class Lost:
@@ -78,12 +87,13 @@ class Lost:
 class Lease:
     """A lock that is ours until it is released, expires, or is lost. A context manager that releases it.
 
-    A lease that is collected unreleased is released in the background, as far as possible.
+    One that is never released ends with the thread that acquired it, or with the last reference to it.
     """
 
     def __init__(self, native: _stanchion.Lease, held: Held) -> None:
         self._native = native
         self._held = held
+        self._over = False
         self.name: str = native.name
         self.fence: int = native.fence
         held.add(self)
@@ -117,13 +127,13 @@ class Lease:
 
         Raises LeaseExpired or LeaseLost if it was not ours to the end. The lease is over in any case.
         """
-        self._held.drop(self)
+        forget(self._held.mine(), self)
         self._native.release(cooldown)
 
     def into_handle(self, ttl: Duration = 30.0) -> str:
         """Detach the lease: a text with which another process can resume it, once, within ``ttl``. A secret."""
         handle = self._native.into_handle(ttl)
-        self._held.drop(self)
+        forget(self._held.mine(), self)
         return handle
 
     def __enter__(self) -> Lease:
@@ -141,16 +151,33 @@ class Lease:
 def end(lease: Lease, error: Optional[BaseException]) -> None:
     """Release a lease at the end of a block. A loss is raised; an exception of the block's own goes first."""
     try:
+        loss = announced(lease)
         lease.release()
-    except LeaseLost as loss:
-        log.warning("lock %r: the lease was lost: %s", lease.name, loss)
+        if loss is not None:
+            # Nobody took the lock meanwhile, but the block was told that it might.
+            raise loss
+    except LeaseLost as lost:
+        log.warning("lock %r: the lease was lost: %s", lease.name, lost)
         if error is None:
             raise
-        chain_loss(error, loss)
+        chain_loss(error, lost)
     except Exception:
         if error is None:
             raise
         log.warning("lock %r: could not be released", lease.name, exc_info=True)
+
+
+def announced(lease: Any) -> Optional[LeaseLost]:
+    """The loss that a lease's `lost` tells, if it does. None for one that was released in the block."""
+    if not lease.lost.is_set():
+        return None
+    try:
+        lease._native.check()
+    except LeaseLost as loss:
+        return loss
+    except StanchionError:
+        return None
+    return None
 
 
 class Hold:

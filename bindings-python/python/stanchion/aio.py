@@ -10,13 +10,13 @@ from __future__ import annotations
 import asyncio
 import functools
 import signal
-import weakref
 from types import TracebackType
 from typing import (
     Any, Awaitable, Callable, Dict, Generator, Iterable, List, Mapping, Optional, Tuple, Type, TypeVar, Union)
 
 from . import _stanchion
 from ._errors import Forked, LeaseLost, StaleReceipt, StanchionError, chain_loss
+from ._lock import announced, forget, keep, last
 from ._log import log
 from ._loop import PerTask, call
 from ._queue import Facts, describe
@@ -172,7 +172,8 @@ class Lease:
         self._held = held
         self.name: str = native.name
         self.fence: int = native.fence
-        held.mine().setdefault(self.name, []).append(weakref.ref(self))
+        self._over = False
+        keep(held.mine(), self)
 
     @property
     def token(self) -> str:
@@ -200,20 +201,14 @@ class Lease:
 
     async def release(self, cooldown: Optional[Duration] = None) -> None:
         """Give the lock back. Raises LeaseExpired or LeaseLost if it was not ours to the end."""
-        self._drop()
+        forget(self._held.mine(), self)
         await call(self._native.release, cooldown)
 
     async def into_handle(self, ttl: Duration = 30.0) -> str:
         """Detach the lease: a text with which another process can resume it, once. A secret."""
         handle: str = await call(self._native.into_handle, ttl)
-        self._drop()
+        forget(self._held.mine(), self)
         return handle
-
-    def _drop(self) -> None:
-        mine = self._held.mine()
-        left = [one for one in mine.pop(self.name, []) if one() not in (None, self)]
-        if left:
-            mine[self.name] = left
 
     async def __aenter__(self) -> Lease:
         return self
@@ -227,14 +222,18 @@ class Lease:
         return f"<stanchion.aio.Lease {self.name!r} fence={self.fence} remaining={self.remaining:.3f}>"
 
 
-async def _end(lease: Lease, error: Optional[BaseException]) -> None:
+async def _end(lease: Lease, error: Optional[BaseException], because: Optional[BaseException] = None) -> None:
+    """Release a lease at the end of a block that ended with `error`, or was cancelled `because` of the loss."""
     try:
+        loss = announced(lease)
         await lease.release()
-    except LeaseLost as loss:
-        log.warning("lock %r: the lease was lost: %s", lease.name, loss)
+        if loss is not None:
+            raise loss
+    except LeaseLost as lost:
+        log.warning("lock %r: the lease was lost: %s", lease.name, lost)
         if error is None:
-            raise
-        chain_loss(error, loss)
+            raise lost from because
+        chain_loss(error, lost)
     except Exception:
         if error is None:
             raise
@@ -285,12 +284,9 @@ class Hold:
             guard.end()
         if guard is not None and guard.cancelled and isinstance(error, asyncio.CancelledError):
             # The body was cancelled because of the loss: that is what to tell.
-            try:
-                await lease.release()
-            except LeaseLost as loss:
-                raise loss from error
-            return
-        await _end(lease, error)
+            await _end(lease, None, because=error)
+        else:
+            await _end(lease, error)
 
     def __call__(self, function: F) -> F:
         @functools.wraps(function)
@@ -401,11 +397,8 @@ class Lock:
         return _stanchion.LockOptions(**{**self._defaults, **changed})
 
     def _innermost(self) -> Optional[Lease]:
-        for one in reversed(self._client._held.mine().get(self.name, ())):
-            lease: Optional[Lease] = one()
-            if lease is not None:
-                return lease
-        return None
+        lease: Optional[Lease] = last(self._client._held.mine(), self.name)
+        return lease
 
     def _mine(self, operation: str) -> Lease:
         lease = self._innermost()
