@@ -70,13 +70,12 @@ impl Bridge {
         let id = self.next.fetch_add(1, Ordering::Relaxed);
         let shared = Arc::clone(&self.shared);
         let mut work = Box::pin(work);
-        let caught = poll_fn(move |context| {
-            match catch_unwind(AssertUnwindSafe(|| work.as_mut().poll(context))) {
+        let caught =
+            poll_fn(move |context| match catch_unwind(AssertUnwindSafe(|| work.as_mut().poll(context))) {
                 Ok(Poll::Pending) => Poll::Pending,
                 Ok(Poll::Ready(result)) => Poll::Ready(Ok(result)),
                 Err(panic) => Poll::Ready(Err(panic)),
-            }
-        });
+            });
         let run = async move {
             let outcome: Outcome = match caught.await {
                 Ok(Ok(value)) => Box::new(move |py| convert(py, value)),

@@ -97,7 +97,12 @@ pub(crate) fn connect_aio(
     settings: &Bound<'_, Settings>,
 ) -> PyResult<u64> {
     let builder = settings.get().0.clone();
-    bridge.get().start(py, future, builder.open(), |py, client| Ok(Py::new(py, AioClient(client))?.into_any()))
+    bridge.get().start(
+        py,
+        future,
+        builder.open(),
+        |py, client| Ok(Py::new(py, AioClient(client))?.into_any()),
+    )
 }
 
 /// A blocking client.

@@ -62,7 +62,8 @@ fn holder_fields(holder: Holder) -> HolderFields {
         HeldAs::Foreign => "foreign",
         _ => "other",
     };
-    let since = (holder.since_ms > 0).then(|| std::time::Duration::from_millis(holder.since_ms).as_secs_f64());
+    let since =
+        (holder.since_ms > 0).then(|| std::time::Duration::from_millis(holder.since_ms).as_secs_f64());
     let remaining = holder.remaining.map(|time| time.as_secs_f64());
     (held_as, holder.label, holder.host, holder.pid, holder.fence, since, remaining, holder.waiters)
 }
@@ -139,12 +140,16 @@ impl AioLock {
     fn is_locked(&self, py: Python<'_>, bridge: &Bound<'_, Bridge>, future: Py<PyAny>) -> PyResult<u64> {
         let lock = self.0.clone();
         let work = async move { lock.is_locked().await };
-        bridge.get().start(py, future, work, |py, yes| Ok(yes.into_pyobject(py)?.to_owned().into_any().unbind()))
+        bridge
+            .get()
+            .start(py, future, work, |py, yes| Ok(yes.into_pyobject(py)?.to_owned().into_any().unbind()))
     }
 
     fn break_lease(&self, py: Python<'_>, bridge: &Bound<'_, Bridge>, future: Py<PyAny>) -> PyResult<u64> {
         let lock = self.0.clone();
         let work = async move { lock.break_lease().await };
-        bridge.get().start(py, future, work, |py, yes| Ok(yes.into_pyobject(py)?.to_owned().into_any().unbind()))
+        bridge
+            .get()
+            .start(py, future, work, |py, yes| Ok(yes.into_pyobject(py)?.to_owned().into_any().unbind()))
     }
 }

@@ -443,11 +443,23 @@ impl AioQueue {
         })
     }
 
-    fn pop(&self, py: Python<'_>, bridge: &Bound<'_, Bridge>, future: Py<PyAny>, max: Whole) -> PyResult<u64> {
+    fn pop(
+        &self,
+        py: Python<'_>,
+        bridge: &Bound<'_, Bridge>,
+        future: Py<PyAny>,
+        max: Whole,
+    ) -> PyResult<u64> {
         aio!(self, py, bridge, future, |queue| queue.pop(max.narrow(usize::MAX)), infos)
     }
 
-    fn peek(&self, py: Python<'_>, bridge: &Bound<'_, Bridge>, future: Py<PyAny>, max: Whole) -> PyResult<u64> {
+    fn peek(
+        &self,
+        py: Python<'_>,
+        bridge: &Bound<'_, Bridge>,
+        future: Py<PyAny>,
+        max: Whole,
+    ) -> PyResult<u64> {
         aio!(self, py, bridge, future, |queue| queue.peek(max.narrow(usize::MAX)), infos)
     }
 

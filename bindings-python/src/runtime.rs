@@ -40,7 +40,8 @@ pub(crate) fn runtime() -> io::Result<&'static Handle> {
 fn start() -> io::Result<Runtime> {
     let mut before = SigSet::empty();
     pthread_sigmask(SigmaskHow::SIG_SETMASK, Some(&SigSet::all()), Some(&mut before))?;
-    let runtime = Builder::new_multi_thread().worker_threads(1).thread_name("stanchion-aio").enable_all().build();
+    let runtime =
+        Builder::new_multi_thread().worker_threads(1).thread_name("stanchion-aio").enable_all().build();
     pthread_sigmask(SigmaskHow::SIG_SETMASK, Some(&before), None)?;
     runtime
 }

@@ -153,15 +153,21 @@ impl Worker {
     ) -> Self {
         let terms = Terms { concurrency, lease, max_run, burst };
         let queue = queue.get().0.clone();
-        Self { queue, terms, counter: Arc::default(), events: Arc::default(), stopped: AtomicBool::new(false), stopper: Mutex::default() }
+        Self {
+            queue,
+            terms,
+            counter: Arc::default(),
+            events: Arc::default(),
+            stopped: AtomicBool::new(false),
+            stopper: Mutex::default(),
+        }
     }
 
     /// Works until it is stopped. Runs signal handlers meanwhile; what they raise ends it.
     fn run(&self, py: Python<'_>) -> PyResult<ReportFields> {
         let (counter, numbers) = (Arc::clone(&self.counter), AtomicU64::new(1));
-        let handler = move |claim: &blocking::Claim| {
-            counter.pass(numbers.fetch_add(1, Ordering::Relaxed), claim)
-        };
+        let handler =
+            move |claim: &blocking::Claim| counter.pass(numbers.fetch_add(1, Ordering::Relaxed), claim);
         let events = Arc::clone(&self.events);
         let worker = blocking::Worker::new(self.queue.clone(), handler);
         let worker = configured!(worker, self.terms.clone()).on_event(move |event| keep(&events, event));
@@ -287,9 +293,9 @@ impl AioWorker {
         let worker = configured!(worker, self.terms.clone()).on_event(move |event| keep(&events, event));
         let stop = Arc::clone(&self.stop);
         let work = async move { worker.run_until(async move { stop.notified().await }).await };
-        bridge.get().start(py, future, work, |py, done| {
-            Ok(report(done).into_pyobject(py)?.into_any().unbind())
-        })
+        bridge
+            .get()
+            .start(py, future, work, |py, done| Ok(report(done).into_pyobject(py)?.into_any().unbind()))
     }
 
     /// The next task (its number and claim), or the number of one that was lost (with `None`).

@@ -60,6 +60,16 @@ def test_lock_methods_act_on_the_innermost_lease_of_the_thread(client):
         lock.release()
 
 
+def test_a_block_may_release_its_lease(client):
+    lock = client.lock("a")
+    with lock as lease:
+        lease.release()
+    with lock:
+        lock.release()
+    with lock:
+        assert lock.owned()
+
+
 def test_release_twice_is_an_error(client):
     lease = client.lock("a").acquire()
     lease.release()

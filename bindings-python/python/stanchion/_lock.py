@@ -37,7 +37,8 @@ class Held:
 
     def innermost(self, name: str) -> Optional[Lease]:
         """The last one that the calling thread acquired and nobody released."""
-        return last(self.mine(), name)
+        lease: Optional[Lease] = last(self.mine(), name)
+        return lease
 
 
 def keep(names: Dict[str, List[Any]], lease: Any) -> None:
@@ -150,6 +151,8 @@ class Lease:
 
 def end(lease: Lease, error: Optional[BaseException]) -> None:
     """Release a lease at the end of a block. A loss is raised; an exception of the block's own goes first."""
+    if lease._over:
+        return  # The block did it.
     try:
         loss = announced(lease)
         lease.release()

@@ -12,6 +12,12 @@ _Event = Tuple[str, str, int, str]
 _Report = Tuple[int, int, int, int]
 _Page = Tuple[List[str], Optional[int]]
 
+__all__ = [
+    "AioClaim", "AioClient", "AioLease", "AioLock", "AioQueue", "AioQueues", "AioWorker", "Bridge", "Claim",
+    "ClaimOptions", "Client", "Clock", "Lease", "Lock", "LockOptions", "Queue", "Queues", "Settings", "Task",
+    "Verdict", "Worker", "__version__", "_panic", "connect", "connect_aio",
+]
+
 __version__: str
 
 def _panic() -> None: ...

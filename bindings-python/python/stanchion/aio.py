@@ -224,6 +224,8 @@ class Lease:
 
 async def _end(lease: Lease, error: Optional[BaseException], because: Optional[BaseException] = None) -> None:
     """Release a lease at the end of a block that ended with `error`, or was cancelled `because` of the loss."""
+    if lease._over:
+        return  # The block did it.
     try:
         loss = announced(lease)
         await lease.release()
@@ -645,6 +647,10 @@ class Queues:
         return [Claim(native) for native in await call(self._native.claim, options, discard=_forget)]
 
 
+def _remove(running: Dict[int, asyncio.Task[None]], number: int, task: asyncio.Task[None]) -> None:
+    running.pop(number, None)
+
+
 class Worker:
     """Takes tasks of a queue and awaits a handler for each, several at once.
 
@@ -715,7 +721,7 @@ class Worker:
                 continue
             task = asyncio.ensure_future(self._attend(native, number, Claim(found)))
             running[number] = task
-            task.add_done_callback(lambda _, number=number: running.pop(number, None))
+            task.add_done_callback(functools.partial(_remove, running, number))
             tell(self._queue.name, native.events())
 
     async def _attend(self, native: _stanchion.AioWorker, number: int, claim: Claim) -> None:
