@@ -30,7 +30,8 @@ mod tests {
     #[test]
     fn a_task_that_is_gone_was_settled_by_an_earlier_copy_if_nobody_else_could() {
         let (before, deadline, after) = (Moment::from_nanos(1), Moment::from_nanos(5), Moment::from_nanos(6));
-        let is_ok = |settled, resent, received| judge_settled(settled, resent, received, deadline).is_ok();
+        let is_ok =
+            |settled, resent, received| judge_settled(settled, resent, received, deadline).is_ok();
         assert!(is_ok(Settled::Done { late: true, dead: false }, false, after));
         assert!(is_ok(Settled::Gone, true, before));
         assert!(!is_ok(Settled::Gone, true, after), "another may have had it since");

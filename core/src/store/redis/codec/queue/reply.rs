@@ -164,9 +164,7 @@ impl<'a> Items<'a> {
                 }
                 ClaimReply::Claimed(tasks)
             }
-            Code::Empty => {
-                ClaimReply::Empty { next_due: self.maybe()?.map(Duration::from_micros), rank: self.rank()? }
-            }
+            Code::Empty => ClaimReply::Empty { next_due: self.maybe()?.map(Duration::from_micros), rank: self.rank()? },
             Code::Paused => ClaimReply::Paused { rank: self.rank()? },
             _ => return None,
         })
