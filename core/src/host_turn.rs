@@ -10,8 +10,11 @@ use crate::error::{Error, ErrorKind};
 use crate::fork::{Generation, generation};
 use crate::signals::spawn_quietly;
 
+/// What a host does on its own thread meanwhile; it may end the wait.
+type Turn = fn() -> ControlFlow<()>;
+
 thread_local! {
-    static AROUND: Cell<Option<fn() -> ControlFlow<()>>> = const { Cell::new(None) };
+    static AROUND: Cell<Option<Turn>> = const { Cell::new(None) };
     static HELPER: RefCell<Option<Helper>> = const { RefCell::new(None) };
 }
 
@@ -33,7 +36,7 @@ thread_local! {
 /// # }
 /// ```
 pub fn with_host_turn<T>(host_turn: fn() -> ControlFlow<()>, call: impl FnOnce() -> T) -> T {
-    struct Restore(Option<fn() -> ControlFlow<()>>);
+    struct Restore(Option<Turn>);
     impl Drop for Restore {
         fn drop(&mut self) {
             AROUND.set(self.0);
@@ -44,7 +47,7 @@ pub fn with_host_turn<T>(host_turn: fn() -> ControlFlow<()>, call: impl FnOnce()
 }
 
 /// The host turn of the [`with_host_turn`] that this runs in.
-pub(crate) fn around() -> Option<fn() -> ControlFlow<()>> {
+pub(crate) fn around() -> Option<Turn> {
     AROUND.get()
 }
 

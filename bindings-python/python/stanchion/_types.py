@@ -10,6 +10,7 @@ from typing import Any, Dict, Iterator, List, Mapping, Optional, Tuple, Union
 
 from . import _stanchion
 from ._errors import InvalidArgument
+from ._telemetry import inject
 
 Duration = Union[float, timedelta]
 """Seconds, or a timedelta."""
@@ -86,7 +87,7 @@ class Task:
     def _native(self) -> _stanchion.Task:
         payload, headers = encode(self.payload, self.headers)
         return _stanchion.Task(
-            self.id, payload, headers=headers, delay=self.delay, due=seconds_since_1970(self.due),
+            self.id, payload, headers=inject(headers), delay=self.delay, due=seconds_since_1970(self.due),
             priority=self.priority, max_attempts=self.max_attempts, expires=self.expires,
             on_duplicate=_policy(self.on_duplicate))
 

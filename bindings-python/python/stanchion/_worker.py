@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional
 
 from . import _stanchion
 from ._log import log
+from ._telemetry import around
 from ._types import Duration, WorkerReport
 
 if TYPE_CHECKING:
@@ -108,7 +109,8 @@ class Worker:
         try:
             if self._before is not None:
                 self._before(claim)
-            self._handler(claim)
+            with around(claim.headers):
+                self._handler(claim)
             if self._after is not None:
                 self._after(claim)
             return None

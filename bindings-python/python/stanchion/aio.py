@@ -20,6 +20,7 @@ from ._lock import announced, forget, keep, last
 from ._log import log
 from ._loop import PerTask, call
 from ._queue import Facts, describe
+from ._telemetry import around
 from ._types import (
     UNSET, Duration, Enqueued, Holder, NamePage, OnDuplicate, QueueStats, Removed, Rescheduled, Task, TaskInfo,
     TaskPage, TaskState, Time, WorkerReport, _Unset, all_enqueued, enqueued, holder, kick_arguments, maybe_wall,
@@ -729,7 +730,8 @@ class Worker:
         try:
             if self._before is not None:
                 self._before(claim)
-            await self._handler(claim)
+            with around(claim.headers):
+                await self._handler(claim)
             if self._after is not None:
                 self._after(claim)
             failure = None
