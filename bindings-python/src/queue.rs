@@ -369,6 +369,10 @@ macro_rules! aio {
     }};
 }
 
+fn number(py: Python<'_>, count: u64) -> PyResult<Py<PyAny>> {
+    object(py, count)
+}
+
 fn object<'py, T: IntoPyObject<'py>>(py: Python<'py>, value: T) -> PyResult<Py<PyAny>> {
     use pyo3::BoundObject;
     Ok(value.into_pyobject(py).map_err(Into::into)?.into_any().unbind())
@@ -515,7 +519,7 @@ impl AioQueue {
         ids: Option<Vec<Text>>,
         count: Option<Whole>,
     ) -> PyResult<u64> {
-        aio!(self, py, bridge, future, |queue| queue.kick(kick(ids, count)), |py, count| object(py, count))
+        aio!(self, py, bridge, future, |queue| queue.kick(kick(ids, count)), number)
     }
 
     fn stats(&self, py: Python<'_>, bridge: &Bound<'_, Bridge>, future: Py<PyAny>) -> PyResult<u64> {
@@ -531,7 +535,7 @@ impl AioQueue {
     }
 
     fn purge(&self, py: Python<'_>, bridge: &Bound<'_, Bridge>, future: Py<PyAny>) -> PyResult<u64> {
-        aio!(self, py, bridge, future, |queue| queue.purge(), |py, count| object(py, count))
+        aio!(self, py, bridge, future, |queue| queue.purge(), number)
     }
 
     #[allow(clippy::too_many_arguments, reason = "one for each option")]

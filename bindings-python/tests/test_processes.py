@@ -121,10 +121,15 @@ def test_a_fork_under_asyncio(redis_url):
             async with client.lock("aio-fork"):
                 return True
 
+    def inherited(lease):
+        assert not lease.valid and not lease.lost.is_set()
+        with pytest.raises(stanchion.Forked):
+            lease._native.check()
+
     async def main():
         client = await aio.connect(redis_url)
         lease = await client.lock("parents").acquire()
-        assert in_child(lambda: asyncio.run(use())) == 0 or True
+        assert in_child(lambda: inherited(lease)) == 0
         assert lease.valid
         await lease.release()
         await client.close()

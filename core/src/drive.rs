@@ -11,7 +11,7 @@ use crate::error::{Error, ErrorKind};
 use crate::host_turn::{Unattended, around, attend};
 use crate::session::Live;
 use crate::store::{Failure, FailureKind};
-use crate::verbs::Reply;
+use crate::verbs::{QueueVerb, Reply, Request};
 use crate::wake::Place;
 
 /// How long an interrupted wait may take to leave the line: a person does not notice it.
@@ -110,9 +110,21 @@ fn attended(
     call: Call,
     host_turn: &mut dyn FnMut() -> ControlFlow<()>,
 ) -> ControlFlow<(), Result<Reply, Failure>> {
+    let now = live.clock.now();
+    if let Some(briefly) = live.pulse.awake_until(now).filter(|_| may_be_repeated(&call.request)) {
+        let result = live.store.perform(&call.request, call.until.min(briefly));
+        match &result {
+            Ok(_) => live.pulse.beat(live.clock.now()),
+            Err(_) => host_turn()?,
+        }
+        return ControlFlow::Continue(result);
+    }
     let store = Arc::clone(&live.store);
     let run = move || store.perform(&call.request, call.until);
     attend(host_turn, run).map_continue(|result| {
+        if matches!(result, Ok(Ok(_))) {
+            live.pulse.beat(live.clock.now());
+        }
         result.unwrap_or_else(|problem| {
             let kind = match problem {
                 Unattended::NoThread => FailureKind::NotSent,
@@ -121,6 +133,18 @@ fn attended(
             Err(Failure::new(kind, problem.message()))
         })
     })
+}
+
+/// Whether the machine sends a request again by itself if no answer comes.
+fn may_be_repeated(request: &Request) -> bool {
+    match request {
+        Request::BreakLease(_) | Request::Resume(_) => false,
+        Request::Queue(request) => !matches!(
+            request.verb,
+            QueueVerb::Pop(_) | QueueVerb::Remove(_) | QueueVerb::Kick(_) | QueueVerb::Purge
+        ),
+        _ => true,
+    }
 }
 
 /// A host that interrupts a wait may exit at once: what cleans up is sent now, if the store answers soon.

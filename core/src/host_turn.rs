@@ -3,9 +3,12 @@
 use std::cell::{Cell, RefCell};
 use std::mem;
 use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
+use std::time::Duration;
 
 use crate::channel::HOST_TURN;
+use crate::clock::Moment;
 use crate::error::{Error, ErrorKind};
 use crate::fork::{Generation, generation};
 use crate::signals::spawn_quietly;
@@ -49,6 +52,30 @@ pub fn with_host_turn<T>(host_turn: fn() -> ControlFlow<()>, call: impl FnOnce()
 /// The host turn of the [`with_host_turn`] that this runs in.
 pub(crate) fn around() -> Option<Turn> {
     AROUND.get()
+}
+
+/// How long after an answer the store counts as awake.
+const AWAKE: Duration = Duration::from_millis(100);
+/// How long the host goes without a turn if it is not: with its 50 ms, a signal is noticed within 0.2 s.
+const BRIEFLY: Duration = Duration::from_millis(100);
+
+/// When the store answered last. Handing a request to another thread and back takes longer than a round trip;
+/// a store that answered a moment ago is asked on the host's own thread, for a moment. If it does not answer
+/// in that time, the request is sent again by the helper.
+#[derive(Debug, Default)]
+pub(crate) struct Pulse(AtomicU64);
+
+impl Pulse {
+    /// The store answered.
+    pub(crate) fn beat(&self, now: Moment) {
+        self.0.store(now.as_micros(), Ordering::Relaxed);
+    }
+
+    /// Until when it may be asked on the host's own thread; `None` if it may be asleep.
+    pub(crate) fn awake_until(&self, now: Moment) -> Option<Moment> {
+        let silence = now.as_micros().saturating_sub(self.0.load(Ordering::Relaxed));
+        (u128::from(silence) < AWAKE.as_micros()).then(|| now + BRIEFLY)
+    }
 }
 
 /// Runs what is no machine, with the turns of [`with_host_turn`] if there are any.
@@ -139,7 +166,7 @@ fn own(helper: Helper) -> Option<Helper> {
 
 #[cfg(test)]
 mod tests {
-    use std::time::{Duration, Instant};
+    use std::time::Instant;
 
     use super::*;
     use crate::fork::testing::in_child;
@@ -182,6 +209,15 @@ mod tests {
         assert_eq!(attended(|| 1), 1);
         assert!(in_child(|| attended(|| 2) == 2));
         assert_eq!(attended(|| 3), 3);
+    }
+
+    #[test]
+    fn a_store_is_awake_for_a_moment_after_its_answer() {
+        let (pulse, now) = (Pulse::default(), Moment::from_nanos(5_000_000_000));
+        assert_eq!(pulse.awake_until(now), None);
+        pulse.beat(now);
+        assert_eq!(pulse.awake_until(now), Some(now + BRIEFLY));
+        assert_eq!(pulse.awake_until(now + AWAKE), None);
     }
 
     #[test]
