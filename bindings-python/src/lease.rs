@@ -78,6 +78,7 @@ lease!(
             call(py, || self.0.release_shared(span(cooldown)))
         }
 
+        #[allow(clippy::wrong_self_convention, reason = "a Python object cannot be consumed")]
         fn into_handle(&self, py: Python<'_>, ttl: Seconds) -> PyResult<String> {
             Ok(call(py, || self.0.into_handle_shared(ttl.0))?.to_text())
         }
@@ -116,6 +117,7 @@ lease!(
             bridge.get().start(py, future, work, |py, ()| Ok(py.None()))
         }
 
+        #[allow(clippy::wrong_self_convention, reason = "a Python object cannot be consumed")]
         fn into_handle(
             &self,
             py: Python<'_>,
