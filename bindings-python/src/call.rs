@@ -31,8 +31,9 @@ pub(crate) fn call<T: Send>(py: Python<'_>, run: impl FnOnce() -> Result<T, Erro
 }
 
 /// Lets Python run its signal handlers.
+#[allow(clippy::redundant_closure_for_method_calls, reason = "the method itself is not general enough")]
 pub(crate) fn turn() -> ControlFlow<()> {
-    match Python::try_attach(Python::check_signals) {
+    match Python::try_attach(|py| py.check_signals()) {
         Some(Ok(())) => ControlFlow::Continue(()),
         Some(Err(raised)) => {
             RAISED.with_borrow_mut(|place| place.replace(raised));
