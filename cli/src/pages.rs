@@ -11,11 +11,19 @@ use crate::exit;
 use crate::failure::Failure;
 use crate::output::print;
 
-const ENVIRONMENT: [(&str, &str); 4] = [
+const ENVIRONMENT: [(&str, &str); 6] = [
     ("STANCHION_URL", "The store, if --url is not given. The place for a URL with a password."),
     ("XDG_STATE_HOME", "Where the embedded store is (default ~/.local/state), if no URL is given."),
-    ("STANCHION_FENCE", "Set for CMD: the number of this grant, larger than that of every earlier one."),
-    ("STANCHION_LOCK", "Set for CMD: the lock's name."),
+    ("STANCHION_FENCE", "Set by run: the number of this grant, larger than that of every earlier one."),
+    ("STANCHION_LOCK", "Set by run: the lock's name."),
+    (
+        "STANCHION_RECEIPT",
+        "Set by work: the number of this delivery, larger than that of every earlier one of the task.",
+    ),
+    (
+        "STANCHION_TASK_ID, STANCHION_QUEUE, STANCHION_ATTEMPT",
+        "Set by work: the task's id, its queue, and which delivery this is, counted from one.",
+    ),
 ];
 
 const FILES: [(&str, &str); 1] =
@@ -111,7 +119,14 @@ mod tests {
     #[test]
     fn the_page_has_every_verb_and_code() {
         let page = String::from_utf8(page().unwrap()).unwrap();
-        for title in ["STANCHION RUN", "STANCHION LOCKS BREAK", "EXIT STATUS", "ENVIRONMENT"] {
+        for title in [
+            "STANCHION RUN",
+            "STANCHION WORK",
+            "STANCHION LOCKS BREAK",
+            "STANCHION QUEUES KICK",
+            "EXIT STATUS",
+            "ENVIRONMENT",
+        ] {
             assert!(
                 page.contains(&format!(".SH \"{title}\"")) || page.contains(&format!(".SH {title}\n")),
                 "{title}"

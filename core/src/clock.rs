@@ -63,7 +63,7 @@ impl Clock {
     }
 
     /// Microseconds of wall time since 1970.
-    pub(crate) fn wall_micros(&self) -> u64 {
+    pub fn wall_micros(&self) -> u64 {
         match self {
             Self::System => SystemTime::now()
                 .duration_since(UNIX_EPOCH)

@@ -1,6 +1,7 @@
 //! What this project's own simulator and tests need beyond the public API. Not covered by semver.
 
 pub use crate::clock::{Clock, ManualClock, Moment};
+pub use crate::slots::Slots;
 pub use crate::token::Token;
 
 use crate::error::Error;

@@ -7,7 +7,7 @@ use crate::wake::locked;
 
 /// Slots that are not in use, each with the number of its last call, and how many there are in all.
 #[derive(Debug)]
-pub(crate) struct Slots {
+pub struct Slots {
     client: ClientId,
     state: Mutex<SlotsState>,
 }
@@ -19,13 +19,14 @@ struct SlotsState {
 }
 
 impl Slots {
-    pub(crate) fn new(client: ClientId) -> Self {
+    /// The slots of a client that has made no call yet.
+    pub fn new(client: ClientId) -> Self {
         Self { client, state: Mutex::default() }
     }
 
     /// A slot with the number of its last call. The caller counts on from there, and gives it back with
     /// the last number it used, unless one of its calls may still be carried out unheard.
-    pub(crate) fn take(&self) -> CallId {
+    pub fn take(&self) -> CallId {
         let mut state = locked(&self.state);
         state.free.pop().unwrap_or_else(|| {
             state.made += 1;
@@ -34,13 +35,14 @@ impl Slots {
     }
 
     /// Takes a slot for one call.
-    pub(crate) fn take_next(&self) -> CallId {
+    pub fn take_next(&self) -> CallId {
         let mut call = self.take();
         call.number += 1;
         call
     }
 
-    pub(crate) fn give_back(&self, last: CallId) {
+    /// Gives a slot back with the last number it used.
+    pub fn give_back(&self, last: CallId) {
         locked(&self.state).free.push(last);
     }
 }

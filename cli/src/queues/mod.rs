@@ -137,9 +137,9 @@ fn remove(queue: &Queue, id: &str, version: Option<u64>, json: bool) -> Result<u
 
 fn pause(queue: &Queue, paused: bool, json: bool) -> Result<u8, Failure> {
     if paused {
-        queue.pause()?
+        queue.pause()?;
     } else {
-        queue.resume()?
+        queue.resume()?;
     }
     let text = if paused { "paused: tasks are not given out until it is resumed" } else { "gives out tasks" };
     let name = queue.name();

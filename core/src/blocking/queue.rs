@@ -16,7 +16,7 @@ use crate::queue_options::{ClaimOptions, QueueSettings};
 use crate::session::Session;
 use crate::store::MAX_BATCH;
 use crate::task::{Enqueued, Task, TaskInfo, TaskPage};
-use crate::verbs::{RemoveReply, StatsReply, TaskState, Version};
+use crate::verbs::{QueueStats, Removed, TaskState, Version};
 
 /// A named queue of tasks. Made by [`Client::queue`](super::Client::queue); cheap to clone; no I/O to make.
 #[derive(Clone)]
@@ -128,6 +128,7 @@ impl Queue {
     ///
     /// # Errors
     /// As [`Queue::claim`]; `Indeterminate` if the settlements may or may not have been carried out.
+    #[allow(clippy::type_complexity, reason = "two lists, as the name says; an alias would only hide them")]
     pub fn settle_and_claim(
         &self,
         verdicts: Vec<Verdict>,
@@ -196,7 +197,7 @@ impl Queue {
     ///
     /// # Errors
     /// As [`Queue::pop`].
-    pub fn remove(&self, id: &str, if_version: Option<Version>) -> Result<RemoveReply, Error> {
+    pub fn remove(&self, id: &str, if_version: Option<Version>) -> Result<Removed, Error> {
         self.calls.remove(id, if_version)?.run_blocking()
     }
 
@@ -220,7 +221,7 @@ impl Queue {
     ///
     /// # Errors
     /// As [`Queue::claim`].
-    pub fn stats(&self) -> Result<StatsReply, Error> {
+    pub fn stats(&self) -> Result<QueueStats, Error> {
         self.calls.stats()?.run_blocking()
     }
 

@@ -323,7 +323,7 @@ where
 async fn lost(claim: &Claim) {
     claim.lost().await;
     if claim.loss().is_none() {
-        std::future::pending().await
+        std::future::pending::<()>().await;
     }
 }
 

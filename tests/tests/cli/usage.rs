@@ -144,10 +144,20 @@ fn completions_and_the_manual_page_are_printed() {
     for shell in ["bash", "zsh", "fish"] {
         let outcome = place.finish(&["completions", shell]);
         let script = outcome.succeeded();
-        assert!(script.contains("stanchion") && script.contains("kill-after"), "{shell}");
+        assert!(
+            script.contains("stanchion") && script.contains("kill-after") && script.contains("on-duplicate"),
+            "{shell}"
+        );
     }
     let page = place.finish(&["man"]);
-    for word in [".TH stanchion 1", "STANCHION RUN", "EXIT STATUS", "STANCHION_FENCE"] {
+    for word in [
+        ".TH stanchion 1",
+        "STANCHION RUN",
+        "STANCHION ENQUEUE",
+        "STANCHION QUEUES LS",
+        "EXIT STATUS",
+        "STANCHION_FENCE",
+    ] {
         assert!(page.succeeded().contains(word), "{word}");
     }
     let help = place.finish(&["run", "--help"]);

@@ -135,6 +135,18 @@ on_every_store! {
         take(&queue).ack().unwrap();
     }
 
+    fn reschedule_gives_nobody_more_attempts_than_allowed(bench) {
+        let queue = bench.client().queue("q");
+        queue.enqueue(plain("a").max_attempts(1)).unwrap();
+        let claim = take_for(&queue, ms(50));
+        lapse(&queue, "a");
+        assert_eq!(queue.reschedule("a", wall()).unwrap(), Rescheduled::Dead);
+        assert_eq!((queue.task("a").state, queue.task("a").reason.as_str()), (TaskState::Dead, "the lease ended"));
+        assert_nothing(&queue);
+        claim.ack().unwrap();
+        assert_eq!(census(&queue), [0; 4]);
+    }
+
     fn a_rescheduled_task_comes_at_its_new_time(bench) {
         let queue = bench.client().queue("q");
         queue.enqueue(plain("a").delay(secs(60))).unwrap();

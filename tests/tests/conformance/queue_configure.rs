@@ -93,6 +93,15 @@ on_every_store! {
         assert_eq!(ids(&dead)[..4], ["d3", "d2", "d1", "d0"]);
     }
 
+    fn a_cap_that_was_lowered_holds_at_once(bench) {
+        let queue = bench.client().queue("q");
+        for id in ["a", "b", "c"] {
+            die(&queue, id, 1);
+        }
+        queue.configure(QueueSettings::new().dead_max(1)).unwrap();
+        assert_eq!(ids(&queue.all(TaskState::Dead)), ["c"]);
+    }
+
     fn a_queue_that_keeps_no_dead_keeps_none(bench) {
         let queue = bench.client().queue("q");
         queue.configure(QueueSettings::new().dead_max(0)).unwrap();

@@ -154,6 +154,9 @@ on_every_store! {
         assert!(queue.task("a").receipt > 0, "a record has a key though nobody had the task");
         assert_eq!(queue.kick(Kick::Count(1)).unwrap(), 1);
         assert_eq!(queue.task("a").state, TaskState::Ready);
+        // It would die again at once.
+        assert_eq!(queue.task("a").expires, None);
+        take(&queue).ack().unwrap();
     }
 
     fn an_id_may_live_beside_its_dead_records(bench) {

@@ -117,6 +117,16 @@ on_every_store! {
         assert_eq!(queue.kick(Kick::Count(5)).unwrap(), 0);
     }
 
+    fn purge_counts_ids_and_dead_records(bench) {
+        let queue = bench.client().queue("q");
+        put(&queue, &["a"]);
+        let _claim = take(&queue);
+        put(&queue, &["a", "b"]);
+        assert_eq!(queue.stats().unwrap().successors, 1);
+        assert_eq!(queue.purge().unwrap(), 2);
+        assert_eq!(queue.stats().unwrap().successors, 0);
+    }
+
     fn purge_of_one_queue_leaves_others_alone(bench) {
         let client = bench.client();
         let (one, two) = (client.queue("one"), client.queue("two"));

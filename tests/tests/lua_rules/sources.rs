@@ -10,14 +10,16 @@ use crate::lexer::words;
 use crate::rules::{is_lock_verb, used_arguments, used_keys};
 
 /// Files with what several verbs share.
-const SHARED: [&str; 22] = [
+const SHARED: [&str; 24] = [
     "absence",
     "call",
     "check",
     "claim_tasks",
+    "dead",
     "die",
     "due",
     "end_delivery",
+    "end_lease",
     "end_token",
     "enqueue_task",
     "hand_off",

@@ -1,7 +1,7 @@
 //! queue/abandon.lua
 
 use crate::case::given;
-use crate::queue_case::abandon;
+use crate::queue_case::{abandon, ack, claim_or_wait, enqueue, plain, settle_and_claim};
 use crate::state::{State, nothing};
 
 const COUNTS: &str = "counter 50, sequence 20";
@@ -24,8 +24,8 @@ fn what_the_call_was_given_goes_back_uncounted() {
         .claimed("c", LIVE, "receipt 90, attempts 2")
         .claimed("d", "{then-1}", "receipt 43, attempts 1")
         .counts("counter 50, sequence 21")
-        .call(given_tasks);
-    given(before.clone().idle(6, "{then+200}"))
+        .call("7: no");
+    given(before.clone().idle(6, "{then+6000}"))
         .call(abandon(Some(7), None))
         .replies("left")
         .hints(6)
@@ -47,24 +47,31 @@ fn a_successor_that_replaces_comes_instead() {
                 .ready("a", 21, "version 9, settled 40, verdict 4")
                 .body("a", "next")
                 .counts("counter 50, sequence 21")
-                .call("7: [[a 40] [24]]"),
+                .call("7: no"),
         );
 }
 
 #[test]
 fn a_call_that_was_not_carried_out_never_will_be() {
     let state = || nothing().ready("a", 3, "").counts(COUNTS);
-    let burned = state().call("7: [[]]");
+    let burned = state().call("7: no");
     given(state()).call(abandon(Some(7), None)).replies("left").leaves(burned.clone());
     given(state().call("6: [[a 40]]")).call(abandon(Some(7), None)).replies("left").leaves(burned.clone());
     given(state().call("8: [[a 40]]")).call(abandon(Some(7), None)).replies("left").changes_nothing();
-    given(burned.clone()).call(crate::queue_case::claim(1)).replies("empty 0 rank 0").leaves(burned);
+    given(burned.clone()).call(abandon(Some(7), None)).replies("left").changes_nothing();
+    // Nor is the late copy's waiter registered: nobody would hear its hint.
+    given(burned.clone()).call(claim_or_wait(1, 5)).replies("empty 0 rank 0").leaves(burned.clone());
+    given(burned.clone())
+        .call(settle_and_claim(&[("a", 1, ack())], 1))
+        .replies("superseded")
+        .changes_nothing();
+    given(burned).call(enqueue([plain("a")])).replies("superseded").changes_nothing();
 }
 
 #[test]
 fn a_waiter_that_was_chosen_passes_the_hint_on() {
-    let others = |state: State| state.counts(COUNTS).idle(6, "{then+200}");
-    let waits = |state: State| others(state).idle(5, "{then+100}");
+    let others = |state: State| state.counts(COUNTS).idle(6, "{then+6000}");
+    let waits = |state: State| others(state).idle(5, "{then+5000}");
     let call = || abandon(None, Some(5));
     let ready = || nothing().ready("a", 3, "");
     // It was not: it only leaves.

@@ -10,7 +10,12 @@ const LIVE: &str = "{then+9000}";
 const BURIED: &str = "settled 40, verdict 3, reason hopeless";
 
 fn three_dead(state: State) -> State {
-    state.dead("10", "x", "{then-30}", "").dead("11", "y", "{then-20}", "").dead("12", "z", "{then-10}", "")
+    state.dead("10", "x", "{then-30000}", "").dead("11", "y", "{then-20000}", "").dead(
+        "12",
+        "z",
+        "{then-10000}",
+        "",
+    )
 }
 
 #[test]
@@ -20,7 +25,7 @@ fn the_oldest_dead_are_dropped_beyond_the_caps() {
         state.counts("counter 50, dead_size 3")
     };
     let after = |dropped: u64, settings: &str| {
-        let dead = [("10", "x", "{then-30}"), ("11", "y", "{then-20}"), ("12", "z", "{then-10}")];
+        let dead = [("10", "x", "{then-30000}"), ("11", "y", "{then-20000}"), ("12", "z", "{then-10000}")];
         let left = dead.iter().skip(dropped as usize);
         let state = left.fold(nothing(), |state, (receipt, id, died)| state.dead(receipt, id, died, ""));
         let left = 4 - dropped;
@@ -37,7 +42,7 @@ fn the_oldest_dead_are_dropped_beyond_the_caps() {
         ("dead_max 0", 4),
         ("dead_bytes 3", 1),
         ("dead_age 1000000", 0),
-        ("dead_age 15", 2),
+        ("dead_age 15000", 2),
     ];
     for (settings, dropped) in rows {
         given(before(settings))
@@ -95,7 +100,7 @@ fn a_kicked_task_starts_again() {
         nothing().ready("a", 21, fields).counts("counter {us}, sequence 21")
     };
     given(before()).call(kick(&["a"])).replies("1").leaves(after());
-    given(before().idle(6, "{then+200}")).call(oldest(9)).replies("1").hints(6).leaves(after());
+    given(before().idle(6, "{then+6000}")).call(oldest(9)).replies("1").hints(6).leaves(after());
     given(before()).call(kick(&["b"])).replies("0").changes_nothing();
     given(before()).call(oldest(0)).replies("0").changes_nothing();
     given(nothing()).call(oldest(9)).replies("0").changes_nothing();
@@ -116,10 +121,10 @@ fn a_live_id_is_not_kicked() {
     let before = three_dead(nothing()).ready("x", 3, "").counts("counter 50, sequence 20, dead_size 3");
     given(before).call(oldest(1)).replies("1").leaves(
         nothing()
-            .dead("10", "x", "{then-30}", "")
+            .dead("10", "x", "{then-30000}", "")
             .ready("x", 3, "")
             .ready("y", 21, "version {us}, due {now}")
-            .dead("12", "z", "{then-10}", "")
+            .dead("12", "z", "{then-10000}", "")
             .counts("counter {us}, sequence 21, dead_size 2"),
     );
 }

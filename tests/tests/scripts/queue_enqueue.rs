@@ -142,6 +142,9 @@ fn debounce_moves_a_pending_task_until_max_wait_after_the_first() {
     // The same body: attempts go on.
     let reply = "replaced {us} due {now+5000}";
     check(before(), task().debounce(9_000), reply, ACCEPTED, after("{now+5000}", ", attempts 2"));
+    // One is left in any case.
+    let fewer = || NewTask { max_attempts: 2, ..task().debounce(9_000) };
+    check(before(), fewer(), reply, ACCEPTED, after("{now+5000}", ", max_attempts 2, attempts 1"));
     let other = after("{now+5000}", "").body("a", "new");
     check(before(), task().with_body("new").debounce(9_000), reply, ACCEPTED, other);
     let reply = "replaced {us} due {then+2000}";
@@ -235,6 +238,11 @@ fn throttle_takes_one_per_window_whatever_became_of_it() {
     let after =
         nothing().ready("a", 21, NEW).window("a", "{now+5000}", 9_000).window("c", "{then+9000}", 9_000);
     check(over, task(), "added {us} due {now}", READY, after);
+    // What was to go still goes.
+    given(open().counts(COUNTS).resting())
+        .call(enqueue([task()]))
+        .replies("throttled")
+        .leaves(open().counts(COUNTS).resting().call("7: [13 19 0 0]"));
     // Other policies do not look.
     let after = open().ready("a", 21, NEW);
     check(open(), plain("a"), "added {us} due {now}", READY, after);
@@ -297,8 +305,8 @@ fn a_repetition_repeats_the_reply_and_an_older_call_is_superseded() {
 
 #[test]
 fn whoever_was_registered_first_among_the_live_is_hinted() {
-    let idle = |state: State| state.idle(5, "{then-1}").idle(6, "{then+100}").idle(7, "{then+200}");
-    let rest = |state: State| state.idle(5, "{then-1}").idle(7, "{then+200}");
+    let idle = |state: State| state.idle(5, "{then-1}").idle(6, "{then+5000}").idle(7, "{then+6000}");
+    let rest = |state: State| state.idle(5, "{then-1}").idle(7, "{then+6000}");
     let done = |state: State, counts: &str, reply: &str| state.counts(counts).call(&stored(reply));
     let added = "added {us} due {now}";
     given(idle(nothing().counts(COUNTS)))
@@ -335,6 +343,16 @@ fn whoever_was_registered_first_among_the_live_is_hinted() {
             ACCEPTED,
             reply,
         ));
+    // Nor is one that is as early.
+    let at = || plain("a").due(Due::At(4_000_000_000_000));
+    let first = |state: State| state.scheduled("z", "4000000000000", "");
+    let reply = "added {us} due 4000000000000";
+    let both = |state: State| first(state).scheduled("a", "4000000000000", "version {us}, first {now}");
+    given(idle(first(nothing().counts(COUNTS)))).call(enqueue([at()])).replies(reply).leaves(done(
+        idle(both(nothing())),
+        ACCEPTED,
+        reply,
+    ));
     // Nor is a task that was kept, or any while the queue is paused.
     given(idle(nothing().ready("a", 3, "").counts(COUNTS)))
         .call(enqueue([plain("a")]))

@@ -166,6 +166,18 @@ fn with_memory_full_what_adds_fails_whole_and_everything_else_works() {
     }
 }
 
+/// Where no lease has ended and nothing is to be dropped, the first write is one that changes nothing.
+#[test]
+fn with_memory_full_ready_tasks_are_given() {
+    let server = memory_full::server();
+    let verbs = [claim(9), pop(9), settle_and_claim(&[("x", 1, ack())], 9), settle(&[("ready", 1, ack())])];
+    for verb in verbs.into_iter().chain([reschedule("ready", Due::In(ms(5_000)))]) {
+        let mut bench = memory_full::bench(&server, &nothing().ready("ready", 1, "").counts(COUNTS));
+        let result = bench.call(request(verb));
+        assert!(result.is_ok(), "{result:?}");
+    }
+}
+
 /// The documented rule is enough for every path, as far as two situations show them.
 #[test]
 fn the_documented_rule_is_enough() {

@@ -93,8 +93,8 @@ fn get_finds_a_task_wherever_it_is() {
     given(twice().counts(COUNTS)).call(get("a")).replies(told).changes_nothing();
     let told = "a ready b version 1 due 1 attempts 0 receipt 0";
     given(twice().ready("a", 1, "").counts(COUNTS)).call(get("a")).replies(told).changes_nothing();
-    // Settled, but it was its last delivery.
-    let told = "a ready b version 1 due 1 attempts 1 receipt 40";
+    // The last delivery is settled: its receipt is worth nothing.
+    let told = "a ready b version 1 due 1 attempts 1 receipt 0";
     given(nothing().ready("a", 1, "attempts 1, settled 40, verdict 2").counts(COUNTS))
         .call(get("a"))
         .replies(told)
@@ -115,7 +115,7 @@ fn stats_count_by_what_is_due_not_by_what_was_promoted() {
     given(all().counts(counts))
         .call(QueueVerb::Stats)
         .replies(&format!(
-            "StatsReply [ scheduled: 2, ready: 5, claimed: 1, dead: 2, successors: 1, paused: false, next_due: Some(0ns), \
+            "QueueStats [ scheduled: 2, ready: 5, claimed: 1, dead: 2, successors: 1, paused: false, next_due: Some(0ns), \
              enqueued: 9, acked: 8, retried: 7, died: 6, settings: {} ]",
             settings.replace("{ ", "[ ").replace(" }", " ]")
         ))
@@ -138,7 +138,7 @@ fn stats_count_by_what_is_due_not_by_what_was_promoted() {
 
 #[test]
 fn stats_of_a_queue_that_never_was_are_zero() {
-    let zero = "StatsReply [ scheduled: 0, ready: 0, claimed: 0, dead: 0, successors: 0, paused: false, next_due: None, \
+    let zero = "QueueStats [ scheduled: 0, ready: 0, claimed: 0, dead: 0, successors: 0, paused: false, next_due: None, \
                 enqueued: 0, acked: 0, retried: 0, died: 0, settings: Settings [ max_len: None, dead_max: 10000, \
                 dead_age: 7776000s, dead_bytes: 268435456, intake: true ] ]";
     given(nothing()).call(QueueVerb::Stats).replies(zero).changes_nothing();
@@ -167,7 +167,7 @@ fn a_pop_that_leaves_something_hints_a_consumer_and_makes_way_for_a_successor() 
         .ready("a", 1, "receipt 40, attempts 1, has_successor 1")
         .successor("a", "version 9")
         .body("+a", "next");
-    given(before.idle(5, "{then+100}").counts(COUNTS))
+    given(before.idle(5, "{then+5000}").counts(COUNTS))
         .call(pop(1))
         .replies("a claimed b version 1 due 1 attempts 2 receipt {us}")
         .hints(5)

@@ -62,7 +62,7 @@ fn only_the_version_that_was_meant_is_removed() {
     given(entry()).call(remove("a", Some(5))).replies("has version 0").changes_nothing();
     given(entry()).call(remove("a", Some(0))).replies("removed").leaves(gone());
     let window = || nothing().window("a", LIVE, 9_000).counts(COUNTS);
-    given(window()).call(remove("a", Some(5))).replies("absent").changes_nothing();
+    given(window()).call(remove("a", Some(5))).replies("absent").leaves(nothing().counts(COUNTS).resting());
 }
 
 fn soon() -> Due {
@@ -75,7 +75,6 @@ fn a_waiting_task_is_moved() {
         ("", nothing().ready("a", 3, "")),
         ("", nothing().scheduled("a", LIVE, "")),
         ("receipt 40, attempts 1", nothing().ready("a", 3, "receipt 40, attempts 1")),
-        ("receipt 40, attempts 1", nothing().claimed("a", "{then-1}", "receipt 40, attempts 1")),
     ];
     for (fields, state) in before {
         given(state.clone().counts(COUNTS))
@@ -83,7 +82,7 @@ fn a_waiting_task_is_moved() {
             .replies("moved to {now+700}")
             .leaves(nothing().scheduled("a", "{now+700}", fields).counts(COUNTS));
         let fields = if fields.is_empty() { "due 77".into() } else { format!("{fields}, due 77") };
-        given(state.counts(COUNTS).idle(5, "{then+100}"))
+        given(state.counts(COUNTS).idle(5, "{then+5000}"))
             .call(reschedule("a", Due::At(77)))
             .replies("moved to 77")
             .hints(5)
@@ -93,7 +92,7 @@ fn a_waiting_task_is_moved() {
 
 #[test]
 fn an_entry_of_the_intake_gets_another_score() {
-    given(nothing().intake("a", "5").counts(COUNTS).idle(5, "{then+100}"))
+    given(nothing().intake("a", "5").counts(COUNTS).idle(5, "{then+5000}"))
         .call(reschedule("a", Due::At(4_000_000_000_500)))
         .replies("moved to 4000000000500")
         .hints(5)
@@ -113,6 +112,25 @@ fn what_does_not_wait_is_not_moved() {
     }
 }
 
+/// Nobody has noticed yet that the lease has ended: that comes first.
+#[test]
+fn a_task_whose_lease_has_ended_is_moved_or_dies() {
+    let ended =
+        |fields: &str| nothing().claimed("a", "{then-1}", &format!("receipt 40, {fields}")).counts(COUNTS);
+    let waits = "receipt 40, attempts 1, reason the lease ended";
+    given(ended("attempts 1"))
+        .call(reschedule("a", soon()))
+        .replies("moved to {now+700}")
+        .leaves(nothing().scheduled("a", "{now+700}", waits).counts("counter 50, sequence 21, retried 1"));
+    let last = "attempts 8, settled 40, verdict 5, reason the lease ended";
+    given(ended("attempts 8")).call(reschedule("a", soon())).replies("dead").leaves(
+        nothing()
+            .dead("40", "a", "{now}", last)
+            .counts("counter 50, sequence 20, retried 1, died 1, dead_size 1")
+            .resting(),
+    );
+}
+
 #[test]
 fn a_successor_that_replaces_is_what_waits_when_the_lease_has_ended() {
     let before = |replaces: u64| {
@@ -126,13 +144,13 @@ fn a_successor_that_replaces_is_what_waits_when_the_lease_has_ended() {
         nothing()
             .scheduled("a", "{now+700}", "version 9, settled 40, verdict 6")
             .body("a", "next")
-            .counts("counter 50, sequence 21"),
+            .counts("counter 50, sequence 21, retried 1"),
     );
     given(before(0)).call(reschedule("a", soon())).replies("moved to {now+700}").leaves(
         nothing()
-            .scheduled("a", "{now+700}", "receipt 40, attempts 1, has_successor 1")
+            .scheduled("a", "{now+700}", "receipt 40, attempts 1, reason the lease ended, has_successor 1")
             .successor("a", "version 9")
             .body("+a", "next")
-            .counts(COUNTS),
+            .counts("counter 50, sequence 21, retried 1"),
     );
 }

@@ -33,15 +33,25 @@ fn a_pause_lasts_until_it_is_ended() {
 
 #[test]
 fn the_end_of_a_pause_hints_a_consumer_if_there_is_work() {
-    let idle = |state: State| state.idle(5, "{then+100}").counts(COUNTS);
+    let idle = |state: State| state.idle(5, "{then+5000}").counts(COUNTS);
     let ready = || nothing().ready("a", 1, "");
     given(idle(ready().settings("paused yes")))
         .call(pause(false))
         .replies("done")
         .hints(5)
         .leaves(ready().counts(COUNTS));
+    // Those who asked meanwhile do not know when it is due.
     let later = || nothing().scheduled("a", LIVE, "");
-    given(idle(later().settings("paused yes"))).call(pause(false)).replies("done").leaves(idle(later()));
+    given(idle(later().settings("paused yes")))
+        .call(pause(false))
+        .replies("done")
+        .hints(5)
+        .leaves(later().counts(COUNTS));
+    given(idle(later())).call(pause(false)).replies("done").changes_nothing();
+    given(idle(nothing().settings("paused yes")))
+        .call(pause(false))
+        .replies("done")
+        .leaves(idle(nothing()).resting());
     given(idle(ready())).call(pause(true)).replies("done").leaves(idle(ready().settings("paused yes")));
 }
 
@@ -80,12 +90,26 @@ fn settings_are_changed_one_by_one() {
         .call(configure(no_limit()))
         .replies("done")
         .leaves(nothing().counts(COUNTS).resting());
+    // Lower caps hold at once.
+    let dead = || {
+        nothing().dead("11", "y", "{then-20}", "").settings("dead_max 1").counts("counter 50, dead_size 1")
+    };
+    let dead_max = Configure { dead_max: Some(1), ..Configure::default() };
+    given(
+        nothing()
+            .dead("10", "x", "{then-30}", "")
+            .dead("11", "y", "{then-20}", "")
+            .counts("counter 50, dead_size 2"),
+    )
+    .call(configure(dead_max))
+    .replies("done")
+    .leaves(dead());
     // As large as numbers go, and exact.
     let huge = Configure { dead_bytes: Some(u64::MAX), ..Configure::default() };
     given(nothing())
         .call(configure(huge))
         .replies("done")
-        .leaves(nothing().settings("dead_bytes 4503599627370496"));
+        .leaves(nothing().settings("dead_bytes 9007199254740992"));
 }
 
 #[test]
@@ -105,17 +129,17 @@ fn a_purge_drops_everything_but_settings_counters_and_consumers() {
     let rest = |state: State| state.idle(5, LIVE).call("6: [[]]");
     given(before.clone().counts(&format!("{counts}, dead_size 2")))
         .call(QueueVerb::Purge)
-        .replies("7")
+        .replies("6")
         .leaves(rest(nothing().counts(counts).resting()));
     let kept = |settings: &str, state: State| state.settings(settings).counts(counts);
     given(kept("max_len 5", before.clone()))
         .call(QueueVerb::Purge)
-        .replies("7")
+        .replies("6")
         .leaves(rest(kept("max_len 5", nothing())));
     // What is not the queue's stays.
     given(kept("intake 0", before))
         .call(QueueVerb::Purge)
-        .replies("6")
+        .replies("5")
         .leaves(rest(kept("intake 0", nothing().intake("i", "5"))));
     given(nothing()).call(QueueVerb::Purge).replies("0").leaves(nothing());
 }

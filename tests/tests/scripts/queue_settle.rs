@@ -3,7 +3,7 @@
 use stanchion::verbs::Verdict;
 
 use crate::case::given;
-use crate::queue_case::{LEASE, ack, bury, nack, settle, settle_and_claim};
+use crate::queue_case::{LEASE, ack, bury, nack, settle, settle_and_claim, settle_and_try};
 use crate::state::{State, nothing};
 
 const COUNTS: &str = "counter 50, sequence 20";
@@ -243,7 +243,7 @@ fn a_batch_is_settled_one_after_the_other() {
 
 #[test]
 fn a_consumer_is_hinted_if_there_is_something_new_to_claim() {
-    let idle = |state: State| state.idle(5, "{then+100}");
+    let idle = |state: State| state.idle(5, "{then+5000}");
     let before = || idle(nothing().claimed("a", LIVE, "receipt 40, attempts 1").counts(COUNTS));
     given(before()).call(settle(&[("a", 40, nack(0))])).replies("done").hints(5).leaves(
         nothing()
@@ -318,8 +318,23 @@ fn settle_and_claim_is_repeated_whole() {
 }
 
 #[test]
+fn settle_and_claim_that_does_not_wait_passes_an_earlier_due_on() {
+    let before = nothing().claimed("a", LIVE, "receipt 40, attempts 1").idle(6, "{then+6000}");
+    given(before.counts(COUNTS))
+        .call(settle_and_try(&[("a", 40, nack(700))], 1))
+        .replies("done | empty {~700} rank 0")
+        .hints(6)
+        .leaves(
+            nothing()
+                .scheduled("a", "{now+700}", "attempts 1, settled 40, verdict 2, reason no luck")
+                .counts("counter 50, sequence 20, retried 1")
+                .call("7: [[] [24]]"),
+        );
+}
+
+#[test]
 fn settle_and_claim_hints_the_next_if_something_is_left() {
-    let before = nothing().ready("a", 3, "").ready("b", 4, "").idle(5, "{then+100}").idle(6, "{then+200}");
+    let before = nothing().ready("a", 3, "").ready("b", 4, "").idle(5, "{then+5000}").idle(6, "{then+6000}");
     given(before.counts(COUNTS))
         .call(settle_and_claim(&[("x", 1, ack())], 1))
         .replies("gone | a b receipt {us} attempt 1/8 version 1 due 1 priority 0 left 30000")

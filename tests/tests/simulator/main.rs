@@ -1,45 +1,50 @@
 //! Simulated fleets: the real engine and the real code of the `memory:` store, in virtual time.
 //!
-//! A seed decides everything: who acquires what and when, which messages are lost, late, doubled or
-//! reordered, which clients are cancelled, frozen or killed. After every step the invariants of a lock
-//! are checked. A failure prints its seed; `STANCHION_SEED=N cargo test -p stanchion-tests --test
-//! simulator -- schedules --nocapture` shows that schedule step by step.
+//! A seed decides everything: who does what and when, which messages are lost, late, doubled or reordered,
+//! which clients are cancelled, frozen or killed. After every step the invariants of a lock, or of a queue,
+//! are checked. A failure prints its seed; `STANCHION_SEED=N cargo test -p stanchion-tests --test simulator --
+//! lock_schedules --nocapture` (or `queue_schedules`) shows that schedule step by step.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests may panic")]
 
-mod checker;
-mod client;
-mod world;
+mod locks;
+mod queues;
+mod scene;
 
 use std::env;
+use std::fmt::Debug;
+use std::ops::AddAssign;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::Instant;
 
-use world::{Fleet, Mutant};
-
-/// How many schedules a plain test run plays.
+/// How many schedules a plain test run plays of each kind.
 const SCHEDULES: u64 = 200_000;
+/// In how many schedules a mutant must be noticed.
+const MUTANT_SCHEDULES: u64 = 20_000;
 /// Schedules played on one store before it is thrown away.
 const PER_STORE: u64 = 500;
 
+/// Clients and their stores, used for many schedules in turn.
+trait Fleet {
+    /// Deliberate bugs.
+    type Mutant: Copy + Debug + Sync;
+    /// What happened.
+    type Tally: AddAssign + Debug + Default + PartialEq + Send;
+
+    fn new() -> Self;
+
+    /// Plays the schedule of this seed.
+    fn play(&mut self, seed: u64, mutant: Option<Self::Mutant>, loud: bool) -> Result<Self::Tally, String>;
+}
+
 #[test]
-fn schedules() {
-    if let Ok(seed) = env::var("STANCHION_SEED") {
-        let seed = seed.parse().expect("STANCHION_SEED is a number");
-        if let Err(broken) = Fleet::new().play(seed, None, true) {
-            panic!("seed {seed}: {broken}");
-        }
-        return;
-    }
-    let count =
-        env::var("STANCHION_SCHEDULES").ok().and_then(|count| count.parse().ok()).unwrap_or(SCHEDULES);
-    let started = Instant::now();
-    let tally = play_all(count, None).unwrap_or_else(|(seed, broken)| panic!("seed {seed}: {broken}"));
-    let seconds = started.elapsed().as_secs_f64();
+fn lock_schedules() {
+    let Some((count, seconds, tally)) = play::<locks::Fleet>() else { return };
     println!(
-        "{count} schedules in {seconds:.1} s: {} steps at the store, {} leases, {} hand-offs, {} losses, no overlap, \
-         no fence equal or falling",
+        "{count} schedules of locks in {seconds:.1} s: {} steps at the store, {} leases, {} hand-offs, {} losses, no \
+         overlap, no fence equal or falling",
         tally.store_steps, tally.leases, tally.hand_offs, tally.losses
     );
     // A simulator in which nothing happens proves nothing.
@@ -48,37 +53,106 @@ fn schedules() {
     assert!(tally.losses > count / 100, "only {} losses", tally.losses);
 }
 
-/// Each deliberate bug must be noticed: a checker that cannot fail checks nothing.
 #[test]
-fn every_mutant_is_caught() {
-    for mutant in Mutant::ALL {
-        let caught = play_all(20_000, Some(mutant));
-        let Err((seed, broken)) = caught else { panic!("{mutant:?} was not noticed in 20,000 schedules") };
-        println!("{mutant:?}: caught at seed {seed}: {}", broken.lines().next().unwrap_or_default());
-    }
+fn queue_schedules() {
+    let Some((count, seconds, tally)) = play::<queues::Fleet>() else { return };
+    println!(
+        "{count} schedules of queues in {seconds:.1} s: {} steps at the store, {} messages lost and {} doubled, {} calls \
+         sent again",
+        tally.store_steps, tally.lost, tally.doubled, tally.resent
+    );
+    println!(
+        "{} deliveries, {} redeliveries, {} leases lost, {} ended unheard, {} settlements late, {} stale, {} deaths, {} \
+         hints: Q1 to Q10 hold",
+        tally.deliveries,
+        tally.redeliveries,
+        tally.losses,
+        tally.unheard,
+        tally.late,
+        tally.stale,
+        tally.deaths,
+        tally.hints
+    );
+    // A simulator in which nothing happens proves nothing.
+    let often = [tally.deliveries, tally.resent, tally.hints, tally.lost];
+    assert!(often.iter().all(|happened| *happened > count), "{tally:?}");
+    let rare = [tally.redeliveries, tally.losses, tally.late, tally.doubled];
+    assert!(rare.iter().all(|happened| *happened > count / 10), "{tally:?}");
+    let rarest = [tally.unheard, tally.stale, tally.deaths];
+    assert!(rarest.iter().all(|happened| *happened > count / 50), "{tally:?}");
+}
+
+#[test]
+fn every_mutant_of_queues_is_caught() {
+    catch::<queues::Fleet>(&queues::Mutant::ALL);
+}
+
+#[test]
+fn every_mutant_of_locks_is_caught() {
+    catch::<locks::Fleet>(&locks::Mutant::ALL);
 }
 
 #[test]
 fn a_seed_repeats_exactly() {
     for seed in 0..50 {
-        let first = Fleet::new().play(seed, None, false).unwrap();
-        let second = Fleet::new().play(seed, None, false).unwrap();
-        assert_eq!(first, second, "seed {seed}");
+        assert_repeats::<locks::Fleet>(seed);
+        assert_repeats::<queues::Fleet>(seed);
+    }
+}
+
+fn assert_repeats<F: Fleet>(seed: u64) {
+    let first = F::new().play(seed, None, false).unwrap();
+    let mut used = F::new();
+    used.play(seed + 1, None, false).unwrap();
+    let second = used.play(seed, None, false).unwrap();
+    assert_eq!(first, second, "seed {seed}");
+}
+
+/// One kind of schedules at a time, on all cores.
+static TURN: Mutex<()> = Mutex::new(());
+
+/// Plays one schedule if a seed is given; otherwise all of them, and tells their number, the time, and what
+/// happened.
+fn play<F: Fleet>() -> Option<(u64, f64, F::Tally)> {
+    if let Ok(seed) = env::var("STANCHION_SEED") {
+        let seed = seed.parse().expect("STANCHION_SEED is a number");
+        if let Err(broken) = F::new().play(seed, None, true) {
+            panic!("seed {seed}: {broken}");
+        }
+        return None;
+    }
+    let count =
+        env::var("STANCHION_SCHEDULES").ok().and_then(|count| count.parse().ok()).unwrap_or(SCHEDULES);
+    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    let started = Instant::now();
+    let tally = play_all::<F>(count, None).unwrap_or_else(|(seed, broken)| panic!("seed {seed}: {broken}"));
+    Some((count, started.elapsed().as_secs_f64(), tally))
+}
+
+/// Each deliberate bug must be noticed: a checker that cannot fail checks nothing.
+fn catch<F: Fleet>(mutants: &[F::Mutant]) {
+    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    for mutant in mutants {
+        let caught = play_all::<F>(MUTANT_SCHEDULES, Some(*mutant));
+        let Err((seed, broken)) = caught else {
+            panic!("{mutant:?} was not noticed in {MUTANT_SCHEDULES} schedules");
+        };
+        println!("{mutant:?}: caught at seed {seed}: {}", broken.lines().next().unwrap_or_default());
     }
 }
 
 /// Plays the schedules on all cores; the failure with the smallest seed found, or what happened in all.
-fn play_all(count: u64, mutant: Option<Mutant>) -> Result<world::Tally, (u64, String)> {
+fn play_all<F: Fleet>(count: u64, mutant: Option<F::Mutant>) -> Result<F::Tally, (u64, String)> {
     let next = AtomicU64::new(0);
     let threads = thread::available_parallelism().map_or(1, usize::from);
     let play = || {
-        let mut tally = world::Tally::default();
+        let mut tally = F::Tally::default();
         loop {
             let first = next.fetch_add(PER_STORE, Ordering::SeqCst);
             if first >= count {
                 return Ok(tally);
             }
-            let mut fleet = Fleet::new();
+            let mut fleet = F::new();
             for seed in first..(first + PER_STORE).min(count) {
                 match fleet.play(seed, mutant, false) {
                     Ok(played) => tally += played,
@@ -94,7 +168,7 @@ fn play_all(count: u64, mutant: Option<Mutant>) -> Result<world::Tally, (u64, St
         let workers: Vec<_> = (0..threads).map(|_| scope.spawn(play)).collect();
         workers.into_iter().map(|worker| worker.join().unwrap()).collect()
     });
-    let mut total = world::Tally::default();
+    let mut total = F::Tally::default();
     for result in results {
         total += result?;
     }

@@ -1,11 +1,12 @@
 //! The claim machine, reply by reply.
 
 use super::*;
-use crate::engine::BACKOFF_MOST;
 use crate::name::{Prefixes, QueueName, TaskId};
 use crate::verbs::{ClientId, Receipt, Waiter};
 
 mod cleaning;
+mod failing;
+mod settling;
 mod waiting;
 
 const LEASE: Duration = Duration::from_secs(30);
@@ -286,113 +287,4 @@ fn tasks_that_always_come_too_late_do_not_keep_it_beyond_its_time() {
         }
     }
     assert!(now >= at(3_000) && now < at(4_000), "{now:?}");
-}
-
-#[test]
-fn settlements_go_with_the_first_call_and_not_again() {
-    let mut machine = settling(10_000);
-    let (first, settle, _) = settle_and_claim_sent(&mut machine, at(0));
-    assert_eq!(settle.items[0].receipt, 5);
-    let (second, again, _) = settle_and_claim_sent(&mut machine, at(1_000));
-    assert_ne!(first, second);
-    assert_eq!(again.items, settle.items, "the same call, sent again");
-    machine.reply(at(1_001), second, settled_and_empty());
-    let now = waits_until(&mut machine, at(1_001));
-    let (third, _) = claim_sent(&mut machine, now);
-    machine.reply(now, third, claimed());
-    let claimed = done(&mut machine, now);
-    assert_eq!((claimed.settled, claimed.tasks.len()), (vec![DONE], 1));
-}
-
-#[test]
-fn settlements_without_an_answer_are_indeterminate() {
-    let mut machine = settling(0);
-    for second in 0..5 {
-        sent(&mut machine, at(second * 1_000));
-    }
-    assert_eq!(error_kind(&mut machine, at(5_000)), ErrorKind::Indeterminate);
-
-    let mut lost_then_down = settling(0);
-    let (first, ..) = settle_and_claim_sent(&mut lost_then_down, at(0));
-    lost_then_down.reply(at(1_000), first, failure(FailureKind::Lost));
-    let now = waits_until(&mut lost_then_down, at(1_000));
-    let (second, ..) = settle_and_claim_sent(&mut lost_then_down, now);
-    lost_then_down.reply(now, second, failure(FailureKind::NotSent));
-    assert_eq!(error_kind(&mut lost_then_down, now), ErrorKind::Indeterminate);
-}
-
-#[test]
-fn settlements_that_were_never_sent_are_not_indeterminate() {
-    let mut machine = settling(0);
-    let (first, ..) = settle_and_claim_sent(&mut machine, at(0));
-    machine.reply(at(1_000), first, failure(FailureKind::NotSent));
-    assert_eq!(error_kind(&mut machine, at(1_000)), ErrorKind::StoreUnavailable);
-}
-
-#[test]
-fn settlements_that_were_heard_of_are_told_although_the_wait_failed() {
-    let mut machine = settling(5_000);
-    let (first, ..) = settle_and_claim_sent(&mut machine, at(0));
-    machine.reply(at(1), first, settled_and_empty());
-    let now = waits_until(&mut machine, at(1));
-    let (second, _) = claim_sent(&mut machine, now);
-    machine.reply(now, second, failure(FailureKind::Final(ErrorKind::WrongType)));
-    let (farewell, _) = sent(&mut machine, now);
-    machine.reply(now, farewell, Ok(Reply::Queue(QueueReply::Abandon)));
-    assert_eq!(done(&mut machine, now).settled, vec![DONE]);
-}
-
-#[test]
-fn a_store_that_is_down_is_unavailable_not_empty() {
-    let mut machine = machine(300);
-    let mut now = at(0);
-    let mut tries = 0;
-    loop {
-        match machine.step(now) {
-            Step::Send(call) => {
-                tries += 1;
-                // It is no reason to hurry while the store is down.
-                machine.hint();
-                machine.reply(now, call.number, failure(FailureKind::NotSent));
-            }
-            Step::Wait { until, .. } => now = until,
-            Step::Done(outcome) => {
-                assert_eq!(outcome.unwrap_err().kind(), ErrorKind::StoreUnavailable);
-                break;
-            }
-            Step::Listen => panic!("nothing to listen to"),
-        }
-    }
-    assert!(now >= at(300) && now <= at(300) + BACKOFF_MOST && tries < 20, "{now:?}, {tries} tries");
-}
-
-#[test]
-fn a_silent_store_is_unavailable() {
-    let mut machine = machine(1_500);
-    claim_sent(&mut machine, at(0));
-    claim_sent(&mut machine, at(1_000));
-    assert_eq!(error_kind(&mut machine, at(2_000)), ErrorKind::StoreUnavailable);
-    assert_eq!(number(&machine), None, "the call may still be carried out");
-}
-
-#[test]
-fn a_try_takes_no_longer_than_its_timeout() {
-    let order = ClaimOrder { timeout: Duration::from_millis(300), ..order(0) };
-    let mut machine = ClaimMachine::new(order, at(0), true, Dice::seeded(1));
-    claim_sent(&mut machine, at(0));
-    assert_eq!(waits_until(&mut machine, at(0)), at(300));
-    assert_eq!(error_kind(&mut machine, at(300)), ErrorKind::StoreUnavailable);
-}
-
-#[test]
-fn refused_for_now_it_is_tried_again() {
-    let mut machine = machine(0);
-    let (first, one) = claim_sent(&mut machine, at(0));
-    machine.reply(at(1), first, failure(FailureKind::Refused));
-    let now = waits_until(&mut machine, at(1));
-    assert!(now > at(1));
-    let (second, two) = claim_sent(&mut machine, now);
-    assert_eq!(one.call, two.call);
-    machine.reply(now, second, claimed());
-    assert_eq!(done(&mut machine, now).tasks.len(), 1);
 }

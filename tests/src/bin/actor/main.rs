@@ -15,11 +15,13 @@ use std::time::{Duration, Instant};
 use nix::sys::wait::{WaitStatus, waitpid};
 use nix::unistd::{ForkResult, Pid, alarm, fork};
 use serde_json::{Value, json};
-use stanchion::{Error, LockOptions, blocking};
+use stanchion::{ClaimOptions, Error, LockOptions, Task, blocking};
 
 mod face;
+mod queue;
 
 use face::{Client, Face, Lease, runtime};
+use queue::Claim;
 
 /// How long an actor waits for a lock it needs itself.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -27,8 +29,14 @@ const PATIENCE: Duration = Duration::from_secs(30);
 const CHILD_SECONDS: u32 = 60;
 
 fn main() {
-    let mut actor =
-        Actor { who: "parent", client: None, leases: Vec::new(), busy: Arc::default(), started: 0 };
+    let mut actor = Actor {
+        who: "parent",
+        client: None,
+        leases: Vec::new(),
+        claims: Vec::new(),
+        busy: Arc::default(),
+        started: 0,
+    };
     for line in io::stdin().lines() {
         actor.obey(&line.unwrap());
     }
@@ -38,6 +46,7 @@ struct Actor {
     who: &'static str,
     client: Option<Client>,
     leases: Vec<Lease>,
+    claims: Vec<Claim>,
     busy: Arc<Busy>,
     started: u64,
 }
@@ -66,11 +75,9 @@ impl Actor {
         );
     }
 
-    /// One write per line: parent and child share the pipe.
     fn say(&self, mut reply: Value) {
         reply["who"] = self.who.into();
-        let mut out = File::from(io::stdout().as_fd().try_clone_to_owned().unwrap());
-        out.write_all(format!("{reply}\n").as_bytes()).unwrap();
+        write_line(&reply);
     }
 
     fn perform(&mut self, words: &[&str]) -> Result<Value, Error> {
@@ -123,6 +130,37 @@ impl Actor {
                 reply["rounds"] = self.busy.rounds.load(Ordering::SeqCst).into();
                 reply["failures"] = self.busy.failures.load(Ordering::SeqCst).into();
             }
+            ["enqueue", queue, id] => {
+                let enqueued = self.client().enqueue(queue, Task::new(id).payload(id))?;
+                reply["outcome"] = format!("{:?}", enqueued.outcome).into();
+            }
+            // claim QUEUE MAX LEASE_MS WAIT_MS renew|fixed
+            ["claim", queue, max, lease, wait, renew] => {
+                let options = ClaimOptions::new().max(max.parse().unwrap()).lease(millis(lease));
+                let claims =
+                    self.client().claim(queue, options.wait(millis(wait)).renew(renew == "renew"))?;
+                reply["claims"] = claims.iter().map(Claim::describe).collect();
+                self.claims.extend(claims);
+            }
+            ["ack"] => self.claims.last().unwrap().ack()?,
+            ["nack", delay] => self.claims.last().unwrap().nack(millis(delay))?,
+            ["extend_claim", lease] => self.claims.last().unwrap().extend(millis(lease))?,
+            ["claim_status"] => reply = self.claims.last().unwrap().status(),
+            // Answers when the newest claim is lost.
+            ["claim_lost"] => assert!(self.claims.last().unwrap().wait_lost(PATIENCE)),
+            ["drop_claim"] => drop(self.claims.pop().unwrap()),
+            ["stats", queue] => {
+                let stats = self.client().stats(queue)?;
+                reply["counts"] = json!([stats.scheduled, stats.ready, stats.claimed, stats.dead]);
+            }
+            // A worker in the background that says what it begins; it ends nothing whose id begins with "endless".
+            ["work", queue, lease] => self.client().work(queue, millis(lease), |id, attempt| {
+                write_line(&json!({ "who": "worker", "id": id, "attempt": attempt }));
+                if id == "deadly" {
+                    process::abort();
+                }
+                !id.starts_with("endless")
+            }),
             ["join", pid] => {
                 let pid = Pid::from_raw(pid.parse().unwrap());
                 reply["code"] = match waitpid(pid, None).unwrap() {
@@ -159,6 +197,12 @@ impl Actor {
     fn client(&self) -> &Client {
         self.client.as_ref().unwrap()
     }
+}
+
+/// One write per line: parent and child share the pipe.
+fn write_line(line: &Value) {
+    let mut out = File::from(io::stdout().as_fd().try_clone_to_owned().unwrap());
+    out.write_all(format!("{line}\n").as_bytes()).unwrap();
 }
 
 /// Starts a worker that acquires and releases the lock all the time.

@@ -109,9 +109,9 @@ fn encode_settings(command: &mut Cmd, configure: &Configure) {
     command.arg(text(configure.intake.map(u64::from)));
 }
 
-/// The number, or nothing. Versions and settings are never above 2^53, and never added up.
+/// The number, or nothing. Versions and settings are at most 2^53, and never added up.
 fn text(number: Option<u64>) -> String {
-    number.map_or_else(String::new, |number| number.to_string())
+    number.map_or_else(String::new, |number| number.min(1 << 53).to_string())
 }
 
 /// The call whose repetition the verb has to know.

@@ -35,13 +35,15 @@ pub(super) fn claim_new(work: &mut Work<'_>, request: &Claim) -> rusqlite::Resul
         (live.main.state, live.main.ends) = (State::Claimed, ends);
         work.update(&live.main, from)
     })?;
+    work.ready = more || work.record.count(State::Ready) > 0;
     if taken.is_empty() {
-        // What there will be is the caller's: it is told when.
-        (work.ready, work.earlier) = (false, false);
+        if request.waiter.is_some() {
+            // What there will be is the caller's: it is told when.
+            (work.ready, work.earlier) = (false, false);
+        }
         return nothing(work, request.waiter);
     }
     stop_waiting(work, request)?;
-    work.ready = more || work.record.count(State::Ready) > 0;
     let remaining = between(work.step.now, ends);
     Ok(ClaimReply::Claimed(taken.into_iter().map(|task| claimed(task, remaining)).collect()))
 }

@@ -2,7 +2,7 @@
 
 use crate::store::sqlite::queue::call::{Heard, Stored};
 use crate::store::sqlite::queue::task::{Live, NO_VERDICT, State, Task};
-use crate::store::sqlite::queue::work::Work;
+use crate::store::sqlite::queue::work::{Work, millis_up};
 use crate::store::sqlite::step::fence as number;
 use crate::verbs::{Enqueue, EnqueueOutcome, NewTask, OnDuplicate, Outcome, QueueReply};
 
@@ -80,7 +80,8 @@ fn onto_pending(work: &mut Work<'_>, new: &NewTask, old: Task) -> rusqlite::Resu
     }
     let mut task = revised(work, new, &old);
     if matches!(new.on_duplicate, OnDuplicate::Debounce { .. }) && has_body(work, &old, &new.body)? {
-        task.attempts = old.attempts;
+        // One is left in any case: it was asked for again.
+        task.attempts = old.attempts.min(task.max_attempts.saturating_sub(1));
     } else {
         set_body(work, &old, &new.body)?;
     }
@@ -114,7 +115,7 @@ fn take_place_of_retry(work: &mut Work<'_>, main: Task, new: &NewTask) -> rusqli
 fn fresh(work: &mut Work<'_>, new: &NewTask, first: i64) -> Task {
     let due = work.due(new.due);
     let due = match new.on_duplicate {
-        OnDuplicate::Debounce { max_wait } => due.min(work.after(max_wait) - work.now_ms + first),
+        OnDuplicate::Debounce { max_wait } => due.min(first.saturating_add(millis_up(max_wait))),
         _ => due,
     };
     Task {

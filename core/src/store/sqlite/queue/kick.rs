@@ -50,6 +50,10 @@ fn revive(work: &mut Work<'_>, serials: &[i64]) -> rusqlite::Result<u64> {
         }
         task.version = work.next_number();
         task.due = work.now_ms;
+        if task.is_expired(work.now_ms) {
+            // It would die again at once.
+            task.expires = 0;
+        }
         work.forget_dead(*serial, i64::try_from(body.len()).unwrap_or(i64::MAX))?;
         work.place(&mut task)?;
         work.insert(&task, &body)?;

@@ -15,7 +15,7 @@ fn one(work: &mut Work<'_>, item: &Settlement) -> rusqlite::Result<Settled> {
     match work.live(item.id.as_str())? {
         // Zero stands for "none" in a task, so it is nobody's receipt.
         Some(live) if receipt != 0 && live.main.receipt == receipt => accept(work, live, &item.verdict),
-        Some(live) if receipt != 0 && live.main.settled == receipt => {
+        Some(live) if live.main.settled == receipt => {
             let same = live.main.verdict == verdict_number(&item.verdict);
             Ok(if same { Settled::Done { late: false, dead: false } } else { Settled::Stale })
         }

@@ -104,6 +104,6 @@ impl<'a> Work<'a> {
 }
 
 /// Whole milliseconds, and no shorter than asked for.
-fn millis_up(time: Duration) -> i64 {
+pub(super) fn millis_up(time: Duration) -> i64 {
     i64::try_from(time.as_nanos().div_ceil(1_000_000)).unwrap_or(i64::MAX)
 }

@@ -98,6 +98,16 @@ fn a_repeated_claim_gives_what_is_still_held() {
 }
 
 #[test]
+fn a_repeated_claim_does_not_give_what_another_has() {
+    let queue = queue();
+    queue.add(&["a"]);
+    let ClaimReply::Claimed(first) = queue.ask_claim(claim(1)) else { panic!() };
+    queue.settle("a", first[0].receipt, nack());
+    queue.take("a");
+    assert!(matches!(queue.ask_claim(claim(1)), ClaimReply::Empty { .. }));
+}
+
+#[test]
 fn a_repeated_empty_claim_takes_nothing_and_waits() {
     let queue = queue();
     assert_eq!(queue.ask_claim(claim(1)), nothing());

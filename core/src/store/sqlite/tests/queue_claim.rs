@@ -132,13 +132,15 @@ fn expired_tasks_die_on_the_way_and_do_not_count() {
 }
 
 #[test]
-fn the_successor_of_an_expired_task_takes_its_place() {
+fn the_successor_of_an_expired_task_comes_into_line_after_those_that_stand_there() {
     let queue = queue();
     queue.enqueue(NewTask { expires: Some(SECOND), ..task("a") });
     let receipt = queue.take("a");
-    queue.enqueue(NewTask { body: b"s"[..].into(), ..task("a") });
+    queue.enqueue(NewTask { body: b"s"[..].into(), priority: 9, ..task("a") });
     queue.settle("a", receipt, Verdict::Nack { delay: SECOND, reason: "no".into() });
     queue.pass(SECOND);
+    queue.add(&["b"]);
+    assert_eq!(ids(&queue.claim(3)), "b", "the line as it stood");
     assert_eq!(queue.claim(1)[0].body, b"s"[..].into());
     assert_eq!(queue.stats().dead, 1);
 }
@@ -277,6 +279,21 @@ fn a_claim_that_leaves_tasks_wakes_the_next() {
 }
 
 #[test]
+fn who_gets_something_is_not_idle_and_who_gets_nothing_is_again() {
+    let queue = queue();
+    wait(&queue, 1);
+    queue.add(&["a"]);
+    queue.take("a");
+    wait(&queue, 1);
+    assert_eq!(woken(&queue), "", "chosen before, it is idle again");
+    queue.add(&["b"]);
+    assert_eq!(woken(&queue), "1");
+    queue.store.sql("INSERT INTO idle SELECT id, 9, 2, 1000000000, 0 FROM queue");
+    assert!(matches!(wait(&queue, 2), ClaimReply::Claimed(_)));
+    assert_eq!(queue.store.count("SELECT count(*) FROM idle"), 0);
+}
+
+#[test]
 fn a_settle_and_claim_wakes_for_what_it_leaves() {
     for (delay, max, expected) in [(SECOND, 1, "7"), (Duration::ZERO, 1, "7"), (Duration::ZERO, 2, "")] {
         let queue = queue();
@@ -289,6 +306,23 @@ fn a_settle_and_claim_wakes_for_what_it_leaves() {
         let reply = queue.ask(QueueVerb::SettleAndClaim(settle, queue.claim_of(max)));
         let QueueReply::SettleAndClaim(settled, ClaimReply::Claimed(_)) = reply else { panic!("{reply:?}") };
         assert_eq!(settled, [DONE]);
+        assert_eq!(woken(&queue), expected);
+    }
+}
+
+#[test]
+fn a_settle_and_claim_that_gets_nothing_wakes_another_unless_it_waits_itself() {
+    for (waits, expected) in [(None, "7"), (waiter(8), "")] {
+        let queue = queue();
+        queue.add(&["a"]);
+        let receipt = queue.take("a");
+        queue.store.sql("INSERT INTO idle SELECT id, 9, 7, 1000000000, 0 FROM queue");
+        let verdict = Verdict::Nack { delay: SECOND, reason: "no".into() };
+        let settle = Settle { items: vec![Settlement { id: id("a"), receipt, verdict }].into() };
+        let claim = Claim { waiter: waits, ..queue.claim_of(1) };
+        let reply = queue.ask(QueueVerb::SettleAndClaim(settle, claim));
+        let rank = 0;
+        assert_eq!(reply, QueueReply::SettleAndClaim(vec![DONE], empty(Some(SECOND), rank)));
         assert_eq!(woken(&queue), expected);
     }
 }

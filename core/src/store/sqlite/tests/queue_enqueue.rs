@@ -92,6 +92,7 @@ fn every_policy_on_every_state() {
 fn versions_rise_with_every_accepted_enqueue() {
     let queue = queue();
     let mut last = version(queue.enqueue(newer(KEEP)));
+    assert!(last >= queue.now() * 1_000, "so none comes again when the queue's record was forgotten");
     for policy in [KEEP, REPLACE, DEBOUNCE, THROTTLE] {
         let next = version(queue.enqueue(newer(policy)));
         assert!(next > last, "{policy:?}");
@@ -160,6 +161,13 @@ fn a_debounced_successor_counts_from_its_own_first() {
     assert_eq!(due(queue.enqueue(debounce.clone())), begun + 60_000);
     queue.pass(5 * SECOND);
     assert_eq!(due(queue.enqueue(debounce)), begun + 60_000);
+}
+
+#[test]
+fn debounce_leaves_one_attempt_in_any_case() {
+    let queue = queue_with("backoff");
+    queue.enqueue(NewTask { max_attempts: 1, ..with_body("a", DEBOUNCE) });
+    assert_eq!(queue.shape("a"), "ready 0 a");
 }
 
 #[test]

@@ -198,6 +198,15 @@ fn a_replacing_enqueue_forgets_no_settlement() {
 }
 
 #[test]
+fn a_replaced_task_remembers_the_settlement_before() {
+    let queue = queue();
+    let receipt = claimed(&queue, "held");
+    queue.settle("a", receipt, nack());
+    queue.enqueue(NewTask { on_duplicate: OnDuplicate::Replace, ..task("a") });
+    assert_eq!(queue.settle("a", receipt, nack()), DONE);
+}
+
+#[test]
 fn a_keep_successor_waits_until_the_run_ends_for_good() {
     let queue = queue();
     let first = claimed(&queue, "held keep");
@@ -261,6 +270,7 @@ fn an_extension_prolongs_and_never_shortens() {
     assert_eq!(extend(receipt, 60), ExtendClaimReply::Expired);
     queue.settle("a", receipt, nack());
     assert_eq!(extend(receipt, 60), ExtendClaimReply::Stale);
+    assert_eq!(extend(0, 60), ExtendClaimReply::Stale);
     let next = queue.take("a");
     queue.settle("a", next, Verdict::Ack);
     assert_eq!(extend(next, 60), ExtendClaimReply::Gone);

@@ -30,11 +30,8 @@ pub fn crash(url: &str, store: &str, report: &mut Report) {
     report.section(&format!("{store}: a worker with a lease of {LEASE:?} is killed with SIGKILL"));
     let queue = queue(url, "bench:crash");
     queue.enqueue(Task::new("fragile")).unwrap();
-    let mut worker = Command::new(env::current_exe().unwrap())
-        .args([CHILD, url])
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
+    let mut worker =
+        Command::new(env::current_exe().unwrap()).args([CHILD, url]).stdout(Stdio::piped()).spawn().unwrap();
     let mut said = [0; 7];
     worker.stdout.take().unwrap().read_exact(&mut said).unwrap();
     worker.kill().unwrap();

@@ -22,7 +22,8 @@ const MEASURED: usize = 200_000;
 
 /// Claim and settle with a million pending against a thousand.
 pub fn depth(url: &str, store: &str, report: &mut Report) {
-    report.section(&format!("{store}: claim + settle of {CLAIMED} with {MANY} pending, against {FEW} pending"));
+    report
+        .section(&format!("{store}: claim + settle of {CLAIMED} with {MANY} pending, against {FEW} pending"));
     let (many, few) = (queue(url, "bench:many"), queue(url, "bench:few"));
     fill(&many, MANY);
     fill(&few, FEW);

@@ -10,6 +10,7 @@
 -- include task.lua
 -- include write.lua
 -- include check.lua
+-- include dead.lua
 -- include die.lua
 -- include end_delivery.lua
 -- include intake.lua
@@ -34,12 +35,14 @@ end
 
 check_live()
 redis.call('PERSIST', KEYS[2])
-if number and last == number then
-  put_back(stored_reply()[1])
+local before = number and last == number and stored_reply()
+if before then
+  put_back(before[1])
   write()
   write_counts()
-elseif number and last < number then
-  remember({ {} })
+end
+if number and last <= number then
+  remember(false)
 end
 local waits = ARGV[2] == '' or redis.call('ZREM', KEYS[11], ARGV[2]) == 1
 keep_record()

@@ -10,10 +10,12 @@
 -- include task.lua
 -- include write.lua
 -- include check.lua
+-- include dead.lua
 -- include die.lua
 -- include intake.lua
 -- include due.lua
 -- include take_in.lua
+-- include end_lease.lua
 -- include promote.lua
 -- include take.lua
 -- include claim_tasks.lua
@@ -26,8 +28,12 @@ check_dead()
 redis.call('PERSIST', KEYS[2])
 
 local reply, given = { @GIVEN }, {}
-if last == number then
-  give_again(stored_reply()[1], reply)
+local before, waiter = last == number and stored_reply(), ARGV[4]
+if before then
+  give_again(before[1], reply)
+elseif last == number then
+  -- It was given up: nobody waits for what it says.
+  waiter = ''
 elseif not paused then
   claim_tasks(tonumber(ARGV[2]), tonumber(ARGV[3]), reply, given)
 end
@@ -36,14 +42,20 @@ if last ~= number then
   write_counts()
   remember({ given })
 end
-if #reply == 1 then
-  reply = {}
-  give_nothing(reply, ARGV[4])
-elseif ARGV[4] ~= '' then
-  redis.call('ZREM', KEYS[11], ARGV[4])
-end
 keep_record()
-if last ~= number and (earlier or redis.call('ZCARD', KEYS[6]) > 0) then
-  wake(ARGV[4])
+if #reply == 1 then
+  -- What there will be is the caller's, if it waits: it is told when.
+  reply = {}
+  give_nothing(reply, waiter)
+  if earlier and ARGV[4] == '' then
+    wake('')
+  end
+  return reply
+end
+if waiter ~= '' then
+  redis.call('ZREM', KEYS[11], waiter)
+end
+if not before and (earlier or redis.call('ZCARD', KEYS[6]) > 0) then
+  wake(waiter)
 end
 return reply

@@ -5,6 +5,8 @@
 
 -- include record.lua
 -- include settings.lua
+-- include check.lua
+-- include dead.lua
 
 if ARGV[1] == '-' then
   max_len = false
@@ -14,6 +16,10 @@ dead_max = tonumber(ARGV[2]) or dead_max
 dead_age = tonumber(ARGV[3]) or dead_age
 dead_bytes = tonumber(ARGV[4]) or dead_bytes
 intake = tonumber(ARGV[5]) or intake
+check_dead()
 write_settings()
+-- Lower caps hold at once, as far as one call may drop.
+trim_dead()
+write_counts()
 keep_record()
 return { @SET }

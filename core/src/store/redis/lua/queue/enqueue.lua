@@ -10,7 +10,7 @@
 if last > number then
   return { @SUPERSEDED }
 elseif last == number then
-  return stored_reply()
+  return stored_reply() or { @SUPERSEDED }
 end
 
 -- include wake.lua
@@ -19,6 +19,7 @@ end
 -- include check.lua
 
 local live = check_live()
+local was_empty = live == 0
 
 -- include enqueue_task.lua
 
@@ -59,7 +60,7 @@ end
 
 remember(reply)
 write_counts()
-if touched_count > 0 then
+if was_empty and touched_count > 0 then
   redis.call('PERSIST', KEYS[2])
 end
 write()

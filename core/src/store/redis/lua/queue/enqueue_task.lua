@@ -49,7 +49,8 @@ local function replace(id, main, spec, body)
   local task = next_task(spec, body, main)
   task[@SETTLED], task[@VERDICT] = main[@SETTLED], main[@VERDICT]
   if spec.policy == 'd' and body_of(id) == body then
-    task[@ATTEMPTS] = main[@ATTEMPTS]
+    -- One is left in any case: it was asked for again.
+    task[@ATTEMPTS] = math.min(main[@ATTEMPTS], math.max(task[@MAX_ATTEMPTS] - 1, 0))
   end
   bodies[id] = body
   put(id, task)

@@ -8,6 +8,7 @@
 -- include task.lua
 -- include write.lua
 -- include check.lua
+-- include dead.lua
 -- include die.lua
 
 -- The dead records that were asked for.

@@ -9,12 +9,12 @@
 -- include intake.lua
 -- include due.lua
 
--- Read only so that one of another type fails before anything is written.
-local is_due = next_due() == 0
+-- Those who asked meanwhile do not know when anything is due: one of them asks again.
+local resumes = paused and ARGV[1] == '0' and next_due() >= 0
 paused = ARGV[1] == '1'
 write_settings()
 keep_record()
-if is_due then
+if resumes then
   wake()
 end
 return { @SET }

@@ -13,9 +13,11 @@ end
 -- include task.lua
 -- include write.lua
 -- include check.lua
+-- include dead.lua
 -- include die.lua
 -- include intake.lua
 -- include take_in.lua
+-- include end_lease.lua
 -- include promote.lua
 -- include take.lua
 -- include tell.lua

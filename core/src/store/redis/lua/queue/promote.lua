@@ -1,25 +1,5 @@
 -- Shared: what time has done: leases that have ended, tasks that became due, entries of the intake. At most
--- @PROMOTE_MAX in all. Needs take_in.lua and write.lua.
-
--- A lease has ended: another try, or none.
-local function end_lease(id)
-  local main = mains[id]
-  retried = retried + 1
-  if main[@ATTEMPTS] >= main[@MAX_ATTEMPTS] then
-    local settled, verdict = main[@SETTLED], main[@VERDICT]
-    main[@SETTLED], main[@VERDICT] = main[@RECEIPT], @LEASE_END
-    die(id, '@LEASE_ENDED', main[@RECEIPT])
-    if mains[id] then
-      -- The end of a lease settles nothing: a late ack still finds the dead record.
-      mains[id][@SETTLED], mains[id][@VERDICT] = settled, verdict
-    end
-  elseif is_replaced(id) then
-    supplant(id)
-  else
-    main[@REASON] = '@LEASE_ENDED'
-    put(id, main)
-  end
-end
+-- @PROMOTE_MAX in all. Needs end_lease.lua, take_in.lua and write.lua.
 
 -- A member of a set without a task: somebody deleted the state. It goes.
 local function forget(id)

@@ -7,10 +7,9 @@
 -- include check.lua
 -- include intake.lua
 
-check_live()
+local count = check_live() + redis.call('ZCARD', KEYS[8]) + intake_size
 check_dead()
 redis.call('ZCARD', KEYS[10])
-local count = redis.call('HLEN', KEYS[3]) + redis.call('ZCARD', KEYS[8]) + intake_size
 redis.call('UNLINK', KEYS[3])
 redis.call('UNLINK', KEYS[4])
 redis.call('UNLINK', KEYS[5])

@@ -15,13 +15,9 @@ local window = redis.call('ZSCORE', KEYS[10], id)
 local entry = intake_size > 0 and redis.call('ZSCORE', KEYS[1], id)
 fetch({ id })
 local main, successor = mains[id], successors[id]
-if wanted then
-  local version = successor and successor[@VERSION] or main and main[@VERSION] or 0
-  if not main and not entry then
-    return { @ABSENT }
-  elseif version ~= wanted then
-    return { @OTHER_VERSION, version }
-  end
+local version = successor and successor[@VERSION] or main and main[@VERSION] or 0
+if wanted and (main or entry) and version ~= wanted then
+  return { @OTHER_VERSION, version }
 end
 
 redis.call('PERSIST', KEYS[2])

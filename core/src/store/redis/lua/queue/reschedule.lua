@@ -8,6 +8,9 @@
 -- include task.lua
 -- include write.lua
 -- include check.lua
+-- include dead.lua
+-- include die.lua
+-- include end_lease.lua
 -- include intake.lua
 
 local id, due = ARGV[1], tonumber(string.sub(ARGV[2], 2))
@@ -21,26 +24,34 @@ if not mains[id] and not entry then
   local dead = redis.call('HEXISTS', KEYS[9], string.format('i%s', id)) == 1
   return { dead and @BURIED or @ABSENT }
 end
-if tonumber(redis.call('ZSCORE', KEYS[7], id) or 0) > now then
+local ends = redis.call('ZSCORE', KEYS[7], id)
+if tonumber(ends or 0) > now then
   return { @RUNNING }
 end
+check_dead()
 
 redis.call('PERSIST', KEYS[2])
 if entry then
   redis.call('ZADD', KEYS[1], due / 1000, id)
   chance = true
 else
-  -- A successor that takes the retry's place has done so since the lease ended.
-  if is_replaced(id) then
-    supplant(id)
+  -- Nobody may have noticed yet that the lease has ended; the task may die of it.
+  if ends then
+    end_lease(id)
   end
-  mains[id][@DUE] = due
-  put(id, mains[id])
+  if mains[id] then
+    mains[id][@DUE] = due
+    put(id, mains[id])
+  end
   write()
+  write_deaths()
   write_counts()
 end
 keep_record()
 if chance then
   wake()
+end
+if not entry and not mains[id] then
+  return { @BURIED }
 end
 return { @MOVED, due }

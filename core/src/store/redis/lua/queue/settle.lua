@@ -9,6 +9,7 @@
 -- include task.lua
 -- include write.lua
 -- include check.lua
+-- include dead.lua
 -- include die.lua
 -- include end_delivery.lua
 -- include settle_tasks.lua

@@ -11,17 +11,20 @@
 -- include task.lua
 -- include write.lua
 -- include check.lua
+-- include dead.lua
 -- include die.lua
 -- include intake.lua
 -- include due.lua
 -- include take_in.lua
+-- include end_lease.lua
 -- include promote.lua
 -- include take.lua
 -- include claim_tasks.lua
 -- include end_delivery.lua
 -- include settle_tasks.lua
 
-if last > number then
+local before = last == number and stored_reply()
+if last > number or (last == number and not before) then
   return { @SUPERSEDED }
 end
 check_live()
@@ -29,9 +32,8 @@ check_dead()
 redis.call('PERSIST', KEYS[2])
 
 local outcomes, tasks, given = {}, {}, {}
-if last == number then
-  local before = stored_reply()
-  outcomes = before[2] or {}
+if before then
+  outcomes = before[2]
   give_again(before[1], tasks)
 else
   settle_all(5, outcomes)
@@ -40,7 +42,7 @@ else
   end
 end
 write_deaths()
-if last ~= number then
+if not before then
   write_counts()
   remember({ given, outcomes })
 end
@@ -48,19 +50,23 @@ local reply = { @OUTCOMES, #outcomes }
 for _, outcome in ipairs(outcomes) do
   reply[#reply + 1] = outcome
 end
+keep_record()
 if #tasks == 0 then
   give_nothing(reply, ARGV[4])
-else
-  reply[#reply + 1] = @GIVEN
-  for _, field in ipairs(tasks) do
-    reply[#reply + 1] = field
+  if earlier and ARGV[4] == '' then
+    wake('')
   end
-  if ARGV[4] ~= '' then
-    redis.call('ZREM', KEYS[11], ARGV[4])
-  end
+  return reply
 end
-keep_record()
-if last ~= number and (earlier or redis.call('ZCARD', KEYS[6]) > 0) then
+local length = #reply + 1
+reply[length] = @GIVEN
+for i, field in ipairs(tasks) do
+  reply[length + i] = field
+end
+if ARGV[4] ~= '' then
+  redis.call('ZREM', KEYS[11], ARGV[4])
+end
+if not before and (earlier or redis.call('ZCARD', KEYS[6]) > 0) then
   wake(ARGV[4])
 end
 return reply

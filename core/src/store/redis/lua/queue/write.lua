@@ -56,23 +56,24 @@ local function write_hashes()
   end
 end
 
--- What is stored in the sets, by place: 1 scheduled, 2 ready, 3 claimed.
+-- What is stored in the sets, by place: 1 scheduled, 2 ready, 3 claimed. Lists are made when they are needed.
 local function write_places()
-  local to, to_count = { {}, {}, {} }, { 0, 0, 0 }
-  local from, from_count = { {}, {}, {} }, { 0, 0, 0 }
+  local to, to_count, from, from_count = {}, {}, {}, {}
   for i = 1, touched_count do
     local id = touched[i]
     local was, is = stood[id], stands[id]
     if is ~= nil then
       if is then
-        local list, count = to[is], to_count[is]
+        local list, count = to[is] or {}, to_count[is] or 0
         list[count + 1], list[count + 2] = scores[id], id
+        to[is] = list
         to_count[is] = count + 2
       end
       if was and was ~= is then
         for place = was == true and 1 or was, was == true and 3 or was do
-          from_count[place] = from_count[place] + 1
-          from[place][from_count[place]] = id
+          local list, count = from[place] or {}, (from_count[place] or 0) + 1
+          list[count] = id
+          from[place], from_count[place] = list, count
         end
       end
       stood[id], stands[id] = is, nil
@@ -81,22 +82,22 @@ local function write_places()
   end
   touched, touched_count = {}, 0
   -- First out, then in: where it was is not always known.
-  for i = 1, from_count[1], 1000 do
+  for i = 1, from_count[1] or 0, 1000 do
     redis.call('ZREM', KEYS[5], unpack(from[1], i, math.min(i + 999, from_count[1])))
   end
-  for i = 1, from_count[2], 1000 do
+  for i = 1, from_count[2] or 0, 1000 do
     redis.call('ZREM', KEYS[6], unpack(from[2], i, math.min(i + 999, from_count[2])))
   end
-  for i = 1, from_count[3], 1000 do
+  for i = 1, from_count[3] or 0, 1000 do
     redis.call('ZREM', KEYS[7], unpack(from[3], i, math.min(i + 999, from_count[3])))
   end
-  for i = 1, to_count[1], 1000 do
+  for i = 1, to_count[1] or 0, 1000 do
     redis.call('ZADD', KEYS[5], unpack(to[1], i, math.min(i + 999, to_count[1])))
   end
-  for i = 1, to_count[2], 1000 do
+  for i = 1, to_count[2] or 0, 1000 do
     redis.call('ZADD', KEYS[6], unpack(to[2], i, math.min(i + 999, to_count[2])))
   end
-  for i = 1, to_count[3], 1000 do
+  for i = 1, to_count[3] or 0, 1000 do
     redis.call('ZADD', KEYS[7], unpack(to[3], i, math.min(i + 999, to_count[3])))
   end
 end

@@ -20,13 +20,13 @@ impl World<'_> {
         {
             self.granted_to.insert(*fence, acquire.token.as_str().to_owned());
         }
-        if self.calm
+        if self.scene.calm
             && let Request::Acquire(acquire) = request
             && acquire.waiter.is_some_and(|_| !self.arrivals.contains(&client))
         {
             self.arrivals.push(client);
         }
-        self.checker.performed(self.now, request, &reply)?;
+        self.checker.performed(self.scene.now, request, &reply)?;
         Ok(reply)
     }
 
@@ -57,11 +57,7 @@ impl World<'_> {
 
     pub(super) fn store(&mut self, client: usize, request: &Request) -> Reply {
         self.tally.store_steps += 1;
-        let until = self.now + Duration::from_secs(5);
-        self.fleet.stores[client]
-            .0
-            .perform(request, until)
-            .unwrap_or_else(|failure| panic!("seed {}: the store failed: {}", self.seed, failure.message))
+        self.stores.perform(client, request).unwrap_or_else(|problem| panic!("{problem}"))
     }
 
     /// The fence of a lease that this request has no business with.

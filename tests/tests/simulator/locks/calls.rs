@@ -4,13 +4,18 @@ use super::*;
 
 impl World<'_> {
     pub(super) fn act(&mut self, client: usize) -> Played {
-        if !self.clients[client].is_idle() || self.clients[client].turns == 0 {
+        if !self.clients[client].is_idle() || self.scene.processes[client].turns == 0 {
             return Ok(());
         }
-        self.clients[client].turns -= 1;
-        if !self.calm && self.breaks && self.rng.u32(0..4) == 0 {
+        self.scene.processes[client].turns -= 1;
+        if !self.scene.calm && self.breaks && self.scene.rng.u32(0..4) == 0 {
             let request = Request::BreakLease(BreakLease { name: self.name.clone() });
-            let machine = CallMachine::new(request, self.now, self.now + Duration::from_secs(2), self.dice());
+            let machine = CallMachine::new(
+                request,
+                self.scene.now,
+                self.scene.now + Duration::from_secs(2),
+                self.scene.dice(),
+            );
             self.begin(client, OpKind::Break { machine: machine.once() });
         } else {
             self.begin_acquire(client);
@@ -19,36 +24,36 @@ impl World<'_> {
     }
 
     pub(super) fn begin(&mut self, client: usize, kind: OpKind) {
-        let id = self.clients[client].next_id();
+        let id = self.scene.processes[client].next_id();
         self.clients[client].op = Some(Op { id, kind, awaited: Vec::new() });
     }
 
     pub(super) fn begin_acquire(&mut self, client: usize) {
-        let ttl_ms = if self.calm { 500 } else { self.rng.u64(50..=LONGEST_MS) };
-        let wait = match self.rng.u32(0..5) {
-            _ if self.calm => Duration::from_secs(60),
+        let ttl_ms = if self.scene.calm { 500 } else { self.scene.rng.u64(50..=LONGEST_MS) };
+        let wait = match self.scene.rng.u32(0..5) {
+            _ if self.scene.calm => Duration::from_secs(60),
             0 => Duration::ZERO,
-            1 => self.between(20, 600),
-            _ => self.between(500, 8_000),
+            1 => self.scene.between(20, 600),
+            _ => self.scene.between(500, 8_000),
         };
         let token = self.next_token();
-        let place = self.fleet.stores[client].1.enter();
+        let place = self.stores.enter(client);
         let order = AcquireOrder {
             name: self.name.clone(),
             token: token.clone(),
             ttl: Duration::from_millis(ttl_ms),
             wait,
             timeout: Duration::from_secs(3),
-            fail_fast: !self.calm && self.rng.u32(0..8) == 0,
+            fail_fast: !self.scene.calm && self.scene.rng.u32(0..8) == 0,
             adopt_after: None,
             owner: "1 sim client".into(),
             min_fence: 0,
             waiter: place.waiter(),
             foreign_share: false,
         };
-        let listening = self.calm || self.rng.bool();
-        let machine = AcquireMachine::new(order, self.now, listening, None, self.dice());
-        let renews = self.rng.bool() && !self.calm;
+        let listening = self.scene.calm || self.scene.rng.bool();
+        let machine = AcquireMachine::new(order, self.scene.now, listening, None, self.scene.dice());
+        let renews = self.scene.rng.bool() && !self.scene.calm;
         self.begin(client, OpKind::Acquire { machine, place, token, renews, ttl_ms });
     }
 
@@ -70,9 +75,9 @@ impl World<'_> {
         let Some(mut op) = self.clients[client].op.take() else { return Ok(()) };
         loop {
             let step = match &mut op.kind {
-                OpKind::Acquire { machine, .. } => Asked::of(machine.step(self.now), Outcome::Acquired),
+                OpKind::Acquire { machine, .. } => Asked::of(machine.step(self.scene.now), Outcome::Acquired),
                 OpKind::Release { machine, .. } | OpKind::Break { machine } => {
-                    Asked::of(machine.step(self.now), Outcome::Answered)
+                    Asked::of(machine.step(self.scene.now), Outcome::Answered)
                 }
             };
             match step {
@@ -81,11 +86,11 @@ impl World<'_> {
                         return self.start_over(client, op);
                     }
                     if let OpKind::Release { first_sent, .. } = &mut op.kind {
-                        *first_sent = (*first_sent).min(self.now);
+                        *first_sent = (*first_sent).min(self.scene.now);
                     }
                     op.awaited.push((number, until));
-                    self.send(client, Route::Op(op.id), number, request);
-                    self.wake_at(client, until);
+                    self.scene.send(client, Route::Op(op.id), number, request);
+                    self.scene.wake_at(client, until);
                     break;
                 }
                 Asked::Listen => {
@@ -95,7 +100,7 @@ impl World<'_> {
                 }
                 Asked::Wait(until) => {
                     if self.mutant != Some(Mutant::NeverPolls) {
-                        self.wake_at(client, until);
+                        self.scene.wake_at(client, until);
                     }
                     break;
                 }
@@ -114,7 +119,7 @@ impl World<'_> {
         if let OpKind::Acquire { machine, .. } = &mut op.kind
             && let Some(request) = machine.abandon()
         {
-            self.run_errand(client, request);
+            self.scene.run_errand(client, request);
         }
         self.begin_acquire(client);
         self.step(client)
@@ -126,7 +131,7 @@ impl World<'_> {
             OpKind::Release { machine, .. } | OpKind::Break { machine } => machine.abandon(),
         };
         if let Some(request) = errand {
-            self.run_errand(client, request);
+            self.scene.run_errand(client, request);
         }
         match (op.kind, outcome) {
             (
@@ -142,8 +147,8 @@ impl World<'_> {
             }
             _ => {}
         }
-        let pause = self.between(0, 200);
-        self.act_after(client, pause);
+        let pause = self.scene.between(0, 200);
+        self.scene.act_after(client, pause);
         Ok(())
     }
 
@@ -158,17 +163,17 @@ impl World<'_> {
         let ttl = Duration::from_millis(ttl_ms);
         let mut deadline = grant.deadline;
         if self.mutant == Some(Mutant::DeadlineFromReply) {
-            deadline = self.now + ttl;
+            deadline = self.scene.now + ttl;
         }
         if self.mutant == Some(Mutant::IgnoresDeadline) {
             deadline = deadline + ttl * 4;
         }
-        self.checker.began(self.now, &token, grant.fence, deadline)?;
-        if self.calm {
+        self.checker.began(self.scene.now, &token, grant.fence, deadline)?;
+        if self.scene.calm {
             self.grants.push(client);
         }
-        let hold = if self.calm { 20..=50 } else { 0..=2 * ttl_ms };
-        let ends = self.now + Duration::from_millis(self.rng.u64(hold));
+        let hold = if self.scene.calm { 20..=50 } else { 0..=2 * ttl_ms };
+        let ends = self.scene.now + Duration::from_millis(self.scene.rng.u64(hold));
         let lock = LockLease {
             name: self.name.clone(),
             token: token.clone(),
@@ -176,12 +181,12 @@ impl World<'_> {
             acquire_resent: grant.resent,
             foreign_share: false,
         };
-        let hold_until = renews.then(|| self.now + Duration::from_millis(LONGEST_MS * 2));
+        let hold_until = renews.then(|| self.scene.now + Duration::from_millis(LONGEST_MS * 2));
         let terms = LeaseTerms { leased: Leased::Lock(lock.clone()), ttl, deadline, hold_until };
-        let id = self.clients[client].next_id();
-        let state = LeaseState::new(terms, self.now);
-        self.wake_at(client, state.due());
-        self.wake_at(client, ends);
+        let id = self.scene.processes[client].next_id();
+        let state = LeaseState::new(terms, self.scene.now);
+        self.scene.wake_at(client, state.due());
+        self.scene.wake_at(client, ends);
         self.clients[client].lease = Some(SimLease { id, state, lock, ends, renewal: None, renewals: 0 });
         self.write(client)
     }
@@ -189,7 +194,7 @@ impl World<'_> {
     /// The owner writes to the resource, if it believes in its lease.
     pub(super) fn write(&mut self, client: usize) -> Played {
         match &self.clients[client].lease {
-            Some(lease) if self.now < lease.state.deadline() => {
+            Some(lease) if self.scene.now < lease.state.deadline() => {
                 self.checker.writes(&lease.lock.token, lease.lock.fence)
             }
             _ => Ok(()),
@@ -200,16 +205,15 @@ impl World<'_> {
         self.give_up_on_replies(client);
         self.step(client)?;
         self.care_for_lease(client)?;
-        self.care_for_errands(client);
+        self.scene.care_for_errands(client);
         Ok(())
     }
 
     /// As the drivers do: a reply that has not come in time counts as lost.
     pub(super) fn give_up_on_replies(&mut self, client: usize) {
-        let now = self.now;
-        let SimClient { op: Some(op), drops_late_replies: true, .. } = &mut self.clients[client] else {
-            return;
-        };
+        let now = self.scene.now;
+        let drops_late_replies = self.scene.processes[client].drops_late_replies;
+        let Some(op) = self.clients[client].op.as_mut().filter(|_| drops_late_replies) else { return };
         while let Some(index) = op.awaited.iter().position(|(_, until)| *until <= now) {
             let (number, _) = op.awaited.remove(index);
             let lost = Err(Failure::new(FailureKind::Lost, "no answer"));
@@ -231,12 +235,11 @@ impl World<'_> {
     ) -> Played {
         match route {
             Route::Op(id) => {
-                let now = self.now;
-                let SimClient { op: Some(op), drops_late_replies, .. } = &mut self.clients[client] else {
-                    return Ok(());
-                };
+                let now = self.scene.now;
+                let drops_late_replies = self.scene.processes[client].drops_late_replies;
+                let Some(op) = &mut self.clients[client].op else { return Ok(()) };
                 let index = op.awaited.iter().position(|(awaited, _)| *awaited == number);
-                if op.id != id || (index.is_none() && *drops_late_replies) {
+                if op.id != id || (index.is_none() && drops_late_replies) {
                     return Ok(());
                 }
                 index.map(|index| op.awaited.remove(index));
@@ -250,7 +253,7 @@ impl World<'_> {
             }
             Route::Renewal(id) => self.renewed(client, id, number, &result),
             Route::Errand(id) => {
-                self.clients[client].errands.retain(|errand| errand.id != id);
+                self.scene.errand_answered(client, id, &result);
                 Ok(())
             }
         }
@@ -263,7 +266,7 @@ impl World<'_> {
         number: u32,
         result: &Result<Reply, Failure>,
     ) -> Played {
-        let now = self.now;
+        let now = self.scene.now;
         let Some(lease) = &mut self.clients[client].lease else { return Ok(()) };
         let Some((awaited, sent, _)) = lease.renewal else { return Ok(()) };
         if lease.id != id || awaited != number {
@@ -292,7 +295,7 @@ impl World<'_> {
     }
 
     pub(super) fn hinted(&mut self, client: usize, op: u64) -> Played {
-        let now = self.now;
+        let now = self.scene.now;
         let Some(running) = self.clients[client].op.as_mut().filter(|running| running.id == op) else {
             return Ok(());
         };
@@ -303,7 +306,7 @@ impl World<'_> {
             return self.checker.began(now, &token, fence, now + Duration::from_secs(1));
         }
         machine.hint();
-        if running.awaited.is_empty() || !self.clients[client].drops_late_replies {
+        if running.awaited.is_empty() || !self.scene.processes[client].drops_late_replies {
             return self.step(client);
         }
         Ok(())
@@ -324,35 +327,11 @@ impl World<'_> {
         };
         drop(op);
         if let Some(request) = errand {
-            self.run_errand(client, request);
+            self.scene.run_errand(client, request);
         }
-        let pause = self.between(0, 500);
-        self.act_after(client, pause);
+        let pause = self.scene.between(0, 500);
+        self.scene.act_after(client, pause);
         Ok(())
-    }
-
-    pub(super) fn run_errand(&mut self, client: usize, request: Request) {
-        let id = self.clients[client].next_id();
-        let until = self.now + Duration::from_secs(60);
-        self.clients[client].errands.push(Errand { id, request, sent: 0, awaited_until: None, until });
-        self.care_for_errands(client);
-    }
-
-    pub(super) fn care_for_errands(&mut self, client: usize) {
-        let now = self.now;
-        self.clients[client].errands.retain(|errand| now < errand.until);
-        let mut sendings = Vec::new();
-        for errand in &mut self.clients[client].errands {
-            if errand.awaited_until.is_none_or(|until| until <= now) {
-                errand.sent += 1;
-                errand.awaited_until = Some(now + Duration::from_secs(1));
-                sendings.push((Route::Errand(errand.id), errand.sent, errand.request.clone()));
-            }
-        }
-        for (route, number, request) in sendings {
-            self.send(client, route, number, request);
-            self.wake_at(client, now + Duration::from_secs(1));
-        }
     }
 }
 

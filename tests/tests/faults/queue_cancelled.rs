@@ -1,0 +1,199 @@
+//! Claims that are given up: at every step, with requests and replies delayed or lost. Afterwards every task
+//! is where it was, uncounted, and nobody is registered who is not there.
+
+use std::future::Future;
+use std::ops::ControlFlow;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Poll};
+
+use stanchion::{Client, ErrorKind, blocking};
+use stanchion_tests::faces::{AnyQueue, Face, runtime};
+use stanchion_tests::probe::Probe;
+use stanchion_tests::proxy::{Fault, Proxy};
+use stanchion_tests::stores::{Bench, Kind};
+use stanchion_tests::wait::{SOON, eventually, task};
+use stanchion_tests::{shared, unique};
+
+use crate::queue_support::{await_one, census, leased, put};
+use crate::{ms, open};
+
+fn faults() -> Vec<Option<Fault>> {
+    vec![
+        None,
+        Some(Fault::DelayRequest(ms(150))),
+        Some(Fault::DelayReply(ms(150))),
+        Some(Fault::SwallowReply),
+        Some(Fault::Drop),
+        Some(Fault::CutBefore),
+        Some(Fault::CutAfter),
+        Some(Fault::Duplicate),
+    ]
+}
+
+/// Polls a future a number of times, and gives it up then.
+struct Polls<F> {
+    future: Pin<Box<F>>,
+    left: usize,
+}
+
+impl<F: Future> Future for Polls<F> {
+    type Output = Option<F::Output>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        if let Poll::Ready(value) = self.future.as_mut().poll(context) {
+            return Poll::Ready(Some(value));
+        }
+        self.left -= 1;
+        if self.left == 0 { Poll::Ready(None) } else { Poll::Pending }
+    }
+}
+
+/// Fails unless everything is as if the claim had never been.
+#[track_caller]
+fn assert_untouched(queue: &AnyQueue, probe: &Probe, tasks: &[&str], what: &str) {
+    if !stanchion_tests::wait::holds_within(SOON, || census(queue) == [0, tasks.len() as u64, 0, 0]) {
+        panic!("{what}: {:?}", census(queue));
+    }
+    for id in tasks {
+        let task = queue.task(id);
+        assert_eq!((task.attempts, task.receipt), (0, 0), "{what}: {id} was counted");
+    }
+    // Asking takes tasks, so the queue is emptied for it.
+    let popped = queue.pop(10).unwrap();
+    assert_eq!(popped.len(), tasks.len(), "{what}");
+    probe.wait_for_idle(queue.name(), 0);
+}
+
+/// The future is dropped at each of its await points, with tasks there, and while it waits for some.
+#[test]
+fn cancelled_claim_leaves_nothing_at_any_await() {
+    let truth_client = open(Face::Blocking, &shared().url());
+    let probe = Probe::open(&shared().url());
+    for fault in faults() {
+        let proxy = Proxy::start(shared());
+        let client = runtime().block_on(Client::open(&proxy.url())).unwrap();
+        for tasks in [&["a", "b"][..], &[]] {
+            for left in 1..=6 {
+                let name = unique("cancelled");
+                let truth = truth_client.queue(&name);
+                put(&truth, tasks);
+                proxy.behave();
+                if let Some(fault) = &fault {
+                    proxy.fault("claim", 1, fault.clone());
+                }
+                let queue = client.queue(&name);
+                let forwarded = proxy.forwarded("claim");
+                let given_up = async {
+                    let polls =
+                        Polls { future: Box::pin(queue.claim(leased(60_000).max(5).wait(SOON))), left };
+                    // One that waits for a hint is polled no more, and is given up where it is.
+                    let claims = tokio::time::timeout(ms(40), polls).await.ok().flatten();
+                    for claim in claims.into_iter().flatten().flatten() {
+                        claim.put_back().await.unwrap();
+                    }
+                };
+                let counted = proxy.count("claim");
+                runtime().block_on(given_up);
+                let what = format!("{fault:?}, {} tasks, after {left} polls", tasks.len());
+                if matches!(fault, Some(Fault::DelayRequest(_))) && proxy.count("claim") > counted {
+                    // The late copy reaches the server after its own clean-up did.
+                    eventually(SOON, || proxy.forwarded("claim") > forwarded);
+                }
+                assert_untouched(&truth, &probe, tasks, &what);
+            }
+        }
+    }
+}
+
+on_both_faces! {
+    /// Given up as soon as the request has arrived.
+    fn cancelled_claim_leaves_nothing(face) {
+        let probe = Probe::open(&shared().url());
+        for fault in faults() {
+            let proxy = Proxy::start(shared());
+            let name = unique("cancelled");
+            let truth = open(Face::Blocking, &shared().url()).queue(&name);
+            if let Some(fault) = &fault {
+                proxy.fault("claim", 1, fault.clone());
+            }
+            let cancel = Cancel::start(face, &proxy.url(), &name);
+            eventually(SOON, || proxy.count("claim") > 0);
+            cancel.finish();
+            assert_untouched(&truth, &probe, &[], &format!("{fault:?}"));
+            // Nothing of it takes what comes later.
+            put(&truth, &["a"]);
+            let claim = await_one(&truth, SOON);
+            assert_eq!(claim.attempt(), 1, "{fault:?}");
+            claim.ack().unwrap();
+        }
+    }
+}
+
+on_shared_stores! {
+    /// The same on every store, while waiting and nothing is wrong.
+    fn cancelled_claim_while_waiting(bench) {
+        let truth = bench.client().queue("q");
+        let cancel = Cancel::start(bench.face, bench.url(), "q");
+        let probe = bench.probe();
+        probe.wait_for_idle("q", 1);
+        let has_ended = cancel.finish();
+        assert!(has_ended < ms(50) + crate::SLACK, "{has_ended:?}");
+        assert_untouched(&truth, &probe, &[], "waiting");
+    }
+}
+
+/// A claim that waits and will be given up; what it gets it puts back.
+pub(crate) struct Cancel {
+    stop: Arc<AtomicBool>,
+    wake: Arc<tokio::sync::Notify>,
+    ended: stanchion_tests::wait::Task<()>,
+}
+
+impl Cancel {
+    pub(crate) fn start(face: Face, url: &str, name: &str) -> Self {
+        let (stop, wake) = (Arc::new(AtomicBool::new(false)), Arc::new(tokio::sync::Notify::new()));
+        let (url, name) = (url.to_owned(), name.to_owned());
+        let (stopped, woken) = (Arc::clone(&stop), Arc::clone(&wake));
+        let options = || leased(60_000).wait(6 * SOON);
+        let ended = task(move || match face {
+            Face::Blocking => {
+                let client = blocking::Client::open(&url).unwrap();
+                let mut turn = || match stopped.load(Ordering::SeqCst) {
+                    true => ControlFlow::Break(()),
+                    false => ControlFlow::Continue(()),
+                };
+                match client.queue(&name).claim_while(options(), &mut turn) {
+                    Ok(claims) => claims.iter().for_each(|claim| claim.put_back().unwrap()),
+                    Err(error) => assert_eq!(error.kind(), ErrorKind::Cancelled, "{error}"),
+                }
+                // What an abandoned call leaves undone is done by the client's keeper.
+                drop(client);
+            }
+            Face::Async => runtime().block_on(async {
+                let client = Client::open(&url).await.unwrap();
+                let queue = client.queue(&name);
+                tokio::select! {
+                    biased;
+                    () = woken.notified() => {}
+                    claims = queue.claim(options()) => {
+                        for claim in claims.unwrap() {
+                            claim.put_back().await.unwrap();
+                        }
+                    }
+                }
+            }),
+        });
+        Self { stop, wake, ended }
+    }
+
+    /// Gives the claim up; how long it took to return.
+    pub(crate) fn finish(self) -> std::time::Duration {
+        let begun = std::time::Instant::now();
+        self.stop.store(true, Ordering::SeqCst);
+        self.wake.notify_one();
+        self.ended.join();
+        begun.elapsed()
+    }
+}

@@ -1,0 +1,259 @@
+//! The server under a queue dies, forgets, is full, or gets very much to do.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant, SystemTime};
+
+use stanchion::{ClaimOptions, ErrorKind, LossReason, Retry, Task, TaskState};
+use stanchion_tests::RedisServer;
+use stanchion_tests::faces::Face;
+use stanchion_tests::probe::Probe;
+use stanchion_tests::wait::{SOON, eventually, task};
+
+use crate::queue_support::{await_one, census, claimer, leased, plain, put, take};
+use crate::{assert_within, ms, open};
+
+/// How long one request may keep the server from others. Generous: the machine is shared.
+const BOUNDED: Duration = Duration::from_millis(250);
+
+on_both_faces! {
+    /// With an append-only file nothing that was acknowledged is lost, and claims go on.
+    fn server_restarted_with_its_data(face) {
+        let server = RedisServer::builder().appendonly().start();
+        let queue = open(face, &server.url()).queue("q");
+        put(&queue, &["claimed", "ready", "dead"]);
+        let claim = take(&queue);
+        let ready = take(&queue);
+        take(&queue).bury("dead").unwrap();
+        ready.nack(Retry::After(ms(0)), "again").unwrap();
+        let version = queue.enqueue(plain("later").delay(ms(600_000))).unwrap().version;
+        server.kill9();
+        server.start_again();
+        assert_eq!(census(&queue), [1, 1, 1, 1]);
+        claim.extend(ms(60_000)).unwrap();
+        claim.ack().unwrap();
+        let again = take(&queue);
+        assert_eq!((again.id(), again.attempt(), again.payload()), ("ready", 2, b"ready".as_slice()));
+        assert!(again.receipt() > version);
+        again.ack().unwrap();
+        assert_eq!(queue.task("dead").payload, b"dead");
+    }
+
+    /// It comes back empty: holders learn that their tasks are gone, waiters wait on, versions still rise.
+    fn server_sigkilled_and_back_empty(face) {
+        let server = RedisServer::start();
+        let client = open(face, &server.url());
+        let queue = client.queue("q");
+        put(&queue, &["a"]);
+        let version = queue.task("a").version;
+        let claim = queue.claim(ClaimOptions::new().lease(ms(3_000)).renew(true)).unwrap().remove(0);
+        let waiting = claimer(&client.queue("other"));
+        Probe::open(&server.url()).wait_for_idle("other", 1);
+        server.kill9();
+        server.start_again();
+        let started = Instant::now();
+        assert!(claim.wait_lost(SOON));
+        assert_within(ms(1_000), started);
+        assert_eq!(claim.loss(), Some(LossReason::Removed));
+        assert_eq!(claim.ack().unwrap_err().kind(), ErrorKind::StaleReceipt);
+        put(&client.queue("other"), &["b"]);
+        waiting.join().ack().unwrap();
+        assert!(queue.enqueue(plain("a")).unwrap().version > version);
+        take(&queue).ack().unwrap();
+    }
+
+    /// The same by a stranger's command; who waits is found again by polling.
+    fn flushall_with_claims_and_waiters(face) {
+        let server = RedisServer::start();
+        let client = open(face, &server.url());
+        let queue = client.queue("q");
+        put(&queue, &["a"]);
+        let claim = take(&queue);
+        let waiting = claimer(&client.queue("other"));
+        Probe::open(&server.url()).wait_for_idle("other", 1);
+        server.cli(&["FLUSHALL"]);
+        assert_eq!(claim.extend(ms(5_000)).unwrap_err().kind(), ErrorKind::LeaseLost);
+        assert_eq!(claim.ack().unwrap_err().kind(), ErrorKind::StaleReceipt);
+        put(&client.queue("other"), &["b"]);
+        let begun = Instant::now();
+        waiting.join().ack().unwrap();
+        assert_within(ms(1_000), begun);
+        assert_eq!(census(&queue), [0; 4]);
+    }
+
+    /// The server forgets its scripts all the time.
+    fn script_flush_storm(face) {
+        let server = RedisServer::start();
+        let queue = open(face, &server.url()).queue("q");
+        let over = Arc::new(AtomicBool::new(false));
+        let (stop, mut raw) = (Arc::clone(&over), server.raw());
+        let storm = task(move || while !stop.load(Ordering::SeqCst) {
+            redis::cmd("SCRIPT").arg("FLUSH").exec(&mut raw).unwrap();
+            thread::yield_now();
+        });
+        for round in 0..150 {
+            put(&queue, &[&format!("t{round}")]);
+            let claim = take(&queue);
+            claim.extend(ms(40_000)).unwrap();
+            claim.ack().unwrap();
+        }
+        over.store(true, Ordering::SeqCst);
+        storm.join();
+        let stats = queue.stats().unwrap();
+        assert_eq!((stats.enqueued, stats.acked, stats.retried), (150, 150, 0));
+    }
+
+    /// Memory is full: enqueue is refused in full, and everything that makes room still works.
+    fn memory_full_while_settling(face) {
+        let server = RedisServer::start();
+        let client = open(face, &server.url());
+        let queue = client.queue("q");
+        queue.enqueue_many((0..8).map(|number| plain(&format!("t{number}")).payload(vec![7; 10_000]))).unwrap();
+        let claims = queue.claim(leased(60_000).max(6)).unwrap();
+        let before = census(&queue);
+        server.config_set("maxmemory-policy", "noeviction");
+        server.config_set("maxmemory", "1");
+        let error = queue.enqueue(plain("new")).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::StoreUnavailable, "{error}");
+        assert_eq!(census(&queue), before, "something was half written");
+        assert!(queue.get("new").unwrap().is_none());
+        claims[0].ack().unwrap();
+        claims[1].nack(Retry::After(ms(0)), "full").unwrap();
+        claims[2].bury("full").unwrap();
+        claims[3].put_back().unwrap();
+        claims[4].extend(ms(90_000)).unwrap();
+        assert!(queue.settle(vec![claims[5].clone().acked()]).unwrap()[0].is_ok());
+        assert_eq!(queue.remove("t6", None).unwrap(), stanchion::Removed::Removed);
+        server.config_set("maxmemory", "0");
+        assert_eq!(census(&queue), [0, 3, 1, 1]);
+        put(&queue, &["new"]);
+        claims[4].ack().unwrap();
+    }
+}
+
+/// Asks for PING all the time, in a thread of its own; the longest that it took.
+fn pings(server: &RedisServer) -> impl FnOnce() -> Duration {
+    let over = Arc::new(AtomicBool::new(false));
+    let (stop, mut raw) = (Arc::clone(&over), server.raw());
+    let pinging = task(move || {
+        let mut longest = Duration::ZERO;
+        while !stop.load(Ordering::SeqCst) {
+            let begun = Instant::now();
+            redis::cmd("PING").exec(&mut raw).unwrap();
+            longest = longest.max(begun.elapsed());
+        }
+        longest
+    });
+    move || {
+        over.store(true, Ordering::SeqCst);
+        pinging.join()
+    }
+}
+
+/// A million tasks of plain producers are due in one millisecond: every script stays bounded.
+#[test]
+fn a_million_due_in_one_millisecond() {
+    const MILLION: usize = 1_000_000;
+    let server = RedisServer::start();
+    let queue = open(Face::Blocking, &server.url()).queue("q");
+    let mut raw = server.raw();
+    let due = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap().as_secs();
+    for first in (0..MILLION).step_by(20_000) {
+        let mut add = redis::cmd("ZADD");
+        add.arg("Queue:q");
+        for number in first..first + 20_000 {
+            add.arg(due).arg(number);
+        }
+        add.exec(&mut raw).unwrap();
+    }
+    let longest_ping = pings(&server);
+    let mut longest = (Duration::ZERO, "");
+    let mut note = |what: &'static str, begun: Instant| longest = longest.max((begun.elapsed(), what));
+    assert_eq!(queue.stats().unwrap().ready, MILLION as u64);
+    let mut seen = std::collections::HashSet::new();
+    for _ in 0..30 {
+        let begun = Instant::now();
+        let claims = queue.claim(leased(60_000).max(1_000)).unwrap();
+        note("claim", begun);
+        assert_eq!(claims.len(), 1_000);
+        for claim in &claims {
+            assert!(seen.insert(claim.id().to_owned()), "{} came twice", claim.id());
+        }
+        let begun = Instant::now();
+        let verdicts = claims.into_iter().map(stanchion_tests::faces::AnyClaim::acked).collect();
+        assert!(queue.settle(verdicts).unwrap().into_iter().all(|result| result.is_ok()));
+        note("settle", begun);
+        let begun = Instant::now();
+        queue.stats().unwrap();
+        queue.peek(10).unwrap();
+        queue.list(TaskState::Ready, Some(500_000), 10).unwrap();
+        note("looking", begun);
+    }
+    assert_eq!(queue.stats().unwrap().ready, (MILLION - seen.len()) as u64);
+    let begun = Instant::now();
+    assert_eq!(queue.purge().unwrap(), (MILLION - seen.len()) as u64);
+    note("purge", begun);
+    assert_eq!(census(&queue), [0; 4]);
+    let longest_ping = longest_ping();
+    assert!(longest.0 < BOUNDED, "{} took {:?}", longest.1, longest.0);
+    assert!(longest_ping < BOUNDED, "a PING took {longest_ping:?}");
+}
+
+/// The same with tasks of the queue's own, that all become due at once, and whose leases all end at once.
+#[test]
+fn very_many_tasks_and_leases_of_one_millisecond() {
+    const MANY: usize = 50_000;
+    let server = RedisServer::start();
+    let queue = open(Face::Blocking, &server.url()).queue("q");
+    let due = SystemTime::now() + Duration::from_secs(5);
+    let tasks = (0..MANY).map(|number| Task::new(format!("t{number}")).due(due));
+    assert!(queue.enqueue_many(tasks).unwrap().iter().all(Result::is_ok));
+    eventually(2 * SOON, || census(&queue) == [0, MANY as u64, 0, 0]);
+    let longest_ping = pings(&server);
+    let (mut held, begun) = (Vec::new(), Instant::now());
+    while held.len() < 20_000 {
+        let begun = Instant::now();
+        let claims = queue.claim(leased(600_000).max(1_000)).unwrap();
+        assert!(begun.elapsed() < BOUNDED, "a claim took {:?}", begun.elapsed());
+        assert_eq!(claims.len(), 1_000);
+        held.extend(claims);
+    }
+    assert!(begun.elapsed() < SOON, "20,000 claims took {:?}", begun.elapsed());
+    // Ten minutes pass, for the store alone.
+    let end_all = "local all = redis.call('ZRANGE', KEYS[1], 0, -1)
+        for i = 1, #all do redis.call('ZADD', KEYS[1], 5, all[i]) end";
+    let mut raw = server.raw();
+    redis::Script::new(end_all).key("stanchion:claimed:{Queue:q}").invoke::<()>(&mut raw).unwrap();
+    for _ in 0..10 {
+        let begun = Instant::now();
+        held.extend(queue.claim(leased(600_000).max(10)).unwrap());
+        assert!(begun.elapsed() < BOUNDED, "a claim took {:?}", begun.elapsed());
+    }
+    assert_eq!(queue.stats().unwrap().retried, 10_000, "1,000 leases are ended per call");
+    assert_eq!(census(&queue)[1] + census(&queue)[2], MANY as u64, "one was lost");
+    // The script above held the server, not a script of ours.
+    let longest_ping = longest_ping();
+    assert!(longest_ping < 2 * BOUNDED, "a PING took {longest_ping:?}");
+    // Not one nack for each of them.
+    queue.purge().unwrap();
+    held.into_iter().for_each(std::mem::forget);
+}
+
+/// Due in the year 9999: kept, never delivered, no number overflows.
+#[test]
+fn due_in_year_9999() {
+    let server = RedisServer::start();
+    let queue = open(Face::Blocking, &server.url()).queue("q");
+    let far = SystemTime::UNIX_EPOCH + ms(253_402_300_799_999);
+    queue.enqueue(plain("far").due(far)).unwrap();
+    server.cli(&["ZADD", "Queue:q", "253402300799", "far too"]);
+    assert!(queue.claim(leased(1_000).wait(ms(50))).unwrap().is_empty());
+    assert_eq!(queue.task("far").due, far);
+    assert!(queue.stats().unwrap().next_due.unwrap() > Duration::from_secs(7_000 * 365 * 24 * 3_600));
+    put(&queue, &["now"]);
+    let claim = await_one(&queue, SOON);
+    assert_eq!(claim.id(), "now");
+    claim.ack().unwrap();
+    eventually(SOON, || queue.stats().unwrap().claimed == 0);
+}

@@ -1,0 +1,372 @@
+//! What may be done to the queue, drawn at random, and what the model says to it.
+
+use proptest::collection::vec;
+use proptest::prelude::*;
+use proptest::sample::select;
+
+use crate::queue::{
+    Id, Millis, Mutant, New, Number, Outcome, Place, Policy, Queue, Rescheduled, Settled, Tie, Verdict,
+};
+
+pub(crate) const IDS: [Id; 4] = ["a", "b", "c", "d"];
+/// When the model begins.
+pub(crate) const START: Millis = 1_000_000_000;
+/// Long enough that real time does not matter, and unit of all long times.
+const LONG: Millis = 1_000_000;
+
+/// Which times there are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Pace {
+    /// A clock that stands still but for [`Operation::Wait`].
+    Manual,
+    /// Real time, in which a test cannot wait: what is due is due now or in the far future, and leases end
+    /// only by [`Operation::EndLease`].
+    Real,
+}
+
+/// When a task is due.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum When {
+    Now,
+    In(Millis),
+    /// So long after the present, as an absolute time; negative: before it.
+    At(i64),
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Item {
+    pub(crate) id: Id,
+    pub(crate) payload: u8,
+    pub(crate) when: When,
+    pub(crate) priority: u8,
+    pub(crate) max_attempts: u32,
+    pub(crate) expires: Option<Millis>,
+    pub(crate) policy: Policy,
+}
+
+/// Claims are meant by number, counted from the newest, as far as there are any.
+pub(crate) type Slot = usize;
+
+#[derive(Clone, Debug)]
+pub(crate) enum Operation {
+    Enqueue(Vec<Item>),
+    Claim { max: usize, lease: Millis },
+    Settle(Vec<(Slot, Verdict)>),
+    SettleAndClaim { verdicts: Vec<(Slot, Verdict)>, max: usize, lease: Millis },
+    Extend(Slot, Millis),
+    Pop(usize),
+    Remove(Id, Version),
+    Reschedule(Id, i64),
+    KickIds(Vec<Id>),
+    KickCount(u64),
+    Pause(bool),
+    Purge,
+    MaxLen(Option<usize>),
+    DeadMax(usize),
+    Wait(Millis),
+    EndLease(Slot),
+}
+
+/// Which version a remove asks for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Version {
+    Any,
+    Current,
+    /// One that the task had, or that another has.
+    Other,
+}
+
+/// What the store has to answer.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Answer {
+    Nothing,
+    Enqueued(Vec<(Outcome, Number, Millis)>),
+    /// Whether each verdict was accepted; then what was claimed: id, receipt, version, attempt, payload.
+    Claimed(Vec<bool>, Vec<(Id, Number, Number, u32, u8)>),
+    Extended(bool),
+    Popped(Vec<(Id, Number, u8)>),
+    /// With the version that was asked for.
+    Removed(Option<Number>, Result<bool, Number>),
+    Rescheduled(Rescheduled),
+    Counted(u64),
+}
+
+/// A claim as its holder knows it.
+#[derive(Clone, Debug)]
+pub(crate) struct Held {
+    pub(crate) id: Id,
+    pub(crate) receipt: Number,
+    /// In nanoseconds.
+    deadline: u128,
+    sent: bool,
+    settled: Option<Verdict>,
+    lost: bool,
+}
+
+/// The queue and what its user holds.
+#[derive(Clone, Debug)]
+pub(crate) struct Reference {
+    pub(crate) pace: Pace,
+    pub(crate) queue: Queue,
+    pub(crate) claims: Vec<Held>,
+    pub(crate) answer: Answer,
+    /// How many operations there were.
+    pub(crate) steps: u64,
+}
+
+impl Reference {
+    pub(crate) fn new(pace: Pace, tie: Tie, mutant: Option<Mutant>) -> Self {
+        let queue = Queue::new(START, tie, mutant);
+        Self { pace, queue, claims: Vec::new(), answer: Answer::Nothing, steps: 0 }
+    }
+
+    /// Which claim a slot means, counted from the newest.
+    pub(crate) fn slot(&self, slot: Slot) -> Option<usize> {
+        (!self.claims.is_empty()).then(|| self.claims.len() - 1 - slot % self.claims.len())
+    }
+
+    /// The version that a remove asks for; none if it takes any, or there is none to ask for.
+    pub(crate) fn version(&self, id: Id, version: Version) -> Option<Number> {
+        let live = self.queue.live.get(id);
+        let current = live.map_or(1, |live| live.successor.as_ref().unwrap_or(&live.main).version);
+        match version {
+            Version::Any => None,
+            Version::Current => Some(current),
+            Version::Other => self.queue.live.values().map(|live| live.main.version).min(),
+        }
+    }
+
+    pub(crate) fn apply(mut self, operation: &Operation) -> Self {
+        self.steps += 1;
+        if self.pace == Pace::Real {
+            // Real time passes between any two operations, and orders what they do.
+            self.queue.now += 1;
+        }
+        self.answer = self.answer_to(operation);
+        self
+    }
+
+    fn answer_to(&mut self, operation: &Operation) -> Answer {
+        match operation {
+            Operation::Enqueue(items) => {
+                let one = |item: &Item| self.queue.enqueue(&item.new_task(self.queue.now));
+                Answer::Enqueued(items.iter().map(one).collect())
+            }
+            Operation::Claim { max, lease } => self.claim(Vec::new(), *max, *lease),
+            Operation::Settle(verdicts) => Answer::Claimed(self.settle(verdicts), Vec::new()),
+            Operation::SettleAndClaim { verdicts, max, lease } => {
+                let settled = self.settle(verdicts);
+                self.claim(settled, *max, *lease)
+            }
+            Operation::Extend(slot, lease) => Answer::Extended(self.extend(*slot, *lease)),
+            Operation::Pop(max) => {
+                let popped = self.queue.pop(*max).into_iter();
+                Answer::Popped(popped.map(|(id, task)| (id, task.version, task.payload)).collect())
+            }
+            Operation::Remove(id, version) => {
+                let version = self.version(id, *version);
+                Answer::Removed(version, self.queue.remove(id, version))
+            }
+            Operation::Reschedule(id, offset) => {
+                let due = self.queue.now.saturating_add_signed(*offset);
+                Answer::Rescheduled(self.queue.reschedule(id, due))
+            }
+            Operation::KickIds(ids) => Answer::Counted(ids.iter().map(|id| self.queue.kick_id(id)).sum()),
+            Operation::KickCount(count) => Answer::Counted(self.queue.kick_count(*count)),
+            Operation::Purge => Answer::Counted(self.queue.purge()),
+            Operation::Pause(paused) => {
+                self.queue.paused = *paused;
+                Answer::Nothing
+            }
+            Operation::MaxLen(most) => {
+                self.queue.max_len = *most;
+                Answer::Nothing
+            }
+            Operation::DeadMax(most) => {
+                self.queue.limit_dead(*most);
+                Answer::Nothing
+            }
+            Operation::Wait(time) => {
+                self.queue.now += time;
+                Answer::Nothing
+            }
+            Operation::EndLease(slot) => {
+                let ends = self.end_of_lease();
+                if let Some(id) = self.leased(*slot)
+                    && let Some(live) = self.queue.live.get_mut(id)
+                {
+                    live.place = Place::Claimed(ends);
+                }
+                Answer::Nothing
+            }
+        }
+    }
+
+    /// When a lease ends that is ended from outside: long ago, one after the other.
+    pub(crate) fn end_of_lease(&self) -> Millis {
+        START / 2 + self.steps
+    }
+
+    /// The id of a claim that still has its lease.
+    pub(crate) fn leased(&self, slot: Slot) -> Option<Id> {
+        let held = &self.claims[self.slot(slot)?];
+        let live = self.queue.live.get(held.id)?;
+        let has = live.main.receipt == held.receipt && matches!(live.place, Place::Claimed(_));
+        has.then_some(held.id)
+    }
+
+    fn claim(&mut self, settled: Vec<bool>, max: usize, lease: Millis) -> Answer {
+        let taken = self.queue.claim(max, lease);
+        let now = u128::from(self.queue.now) * 1_000_000;
+        for (id, task) in &taken {
+            let deadline = now + deadline(lease);
+            let (receipt, settled) = (task.receipt, None);
+            self.claims.push(Held { id, receipt, deadline, sent: false, settled, lost: false });
+        }
+        let told = |(id, task): (Id, crate::queue::Task)| {
+            (id, task.receipt, task.version, task.attempts, task.payload)
+        };
+        Answer::Claimed(settled, taken.into_iter().map(told).collect())
+    }
+
+    fn settle(&mut self, verdicts: &[(Slot, Verdict)]) -> Vec<bool> {
+        // What the claims themselves remember is said before anything is sent.
+        let known: Vec<_> = (verdicts.iter())
+            .filter_map(|(slot, verdict)| Some((self.slot(*slot)?, *verdict)))
+            .map(|(index, verdict)| (index, verdict, self.claims[index].settled))
+            .collect();
+        let mut accepted = Vec::new();
+        for (index, verdict, before) in known {
+            let held = &mut self.claims[index];
+            if let Some(before) = before {
+                accepted.push(before.repeats(verdict));
+                continue;
+            }
+            held.sent = true;
+            let done = self.queue.settle(held.id, held.receipt, verdict, REASON) == Settled::Done
+                // Its twin in the same batch was heard first.
+                || held.settled.is_some_and(|twin| twin.repeats(verdict));
+            if done {
+                held.settled = Some(verdict);
+            }
+            accepted.push(done);
+        }
+        accepted
+    }
+
+    fn extend(&mut self, slot: Slot, lease: Millis) -> bool {
+        let Some(index) = self.slot(slot) else { return false };
+        let now = u128::from(self.queue.now) * 1_000_000;
+        let held = &mut self.claims[index];
+        if held.sent || held.lost || now >= held.deadline {
+            return false;
+        }
+        match self.queue.extend(held.id, held.receipt, lease) {
+            Some(left) => held.deadline = held.deadline.max(now + deadline(left)),
+            None => held.lost = true,
+        }
+        !held.lost
+    }
+}
+
+/// Why tasks fail.
+pub(crate) const REASON: &str = "as the model says";
+
+/// The truth rule: 1 % and 2 ms less than the store's time. In nanoseconds.
+fn deadline(lease: Millis) -> u128 {
+    let nanos = u128::from(lease) * 1_000_000;
+    nanos - nanos / 100 - 2_000_000
+}
+
+impl Item {
+    fn new_task(&self, now: Millis) -> New {
+        let due = match self.when {
+            When::Now => now,
+            When::In(delay) => now + delay,
+            When::At(offset) => now.saturating_add_signed(offset),
+        };
+        let Self { id, payload, priority, max_attempts, expires, policy, .. } = *self;
+        New { id, payload, due, priority, max_attempts, expires, policy }
+    }
+}
+
+/// Times that a test of this pace can use; `offset` keeps long ones of different kinds apart, since real time
+/// blurs them by what the test itself takes.
+fn times(pace: Pace, short: &'static [Millis], offset: Millis) -> BoxedStrategy<Millis> {
+    match pace {
+        Pace::Manual => select(short).boxed(),
+        Pace::Real => (1..=3u64).prop_map(move |times| times * LONG + offset).boxed(),
+    }
+}
+
+fn offsets(pace: Pace) -> BoxedStrategy<i64> {
+    let ahead = times(pace, &[0, 1, 700, 3_000, 9_000], 500_000).prop_map(|time| time as i64);
+    prop_oneof![ahead, select(&[-1i64, -1_000, -500_000][..])].boxed()
+}
+
+fn item(pace: Pace) -> impl Strategy<Value = Item> {
+    let when = prop_oneof![
+        4 => Just(When::Now),
+        2 => times(pace, &[1, 500, 2_000, 8_000], 0).prop_map(When::In),
+        1 => offsets(pace).prop_map(When::At),
+    ];
+    let policy = prop_oneof![
+        3 => Just(Policy::Keep),
+        2 => Just(Policy::Replace),
+        2 => times(pace, &[1, 1_500, 6_000], 250_000).prop_map(Policy::Debounce),
+        1 => times(pace, &[1, 2_500, 20_000], 0).prop_map(Policy::Throttle),
+    ];
+    let expires = prop_oneof![3 => Just(None), 1 => times(pace, &[1, 1_000, 9_000], 0).prop_map(Some)];
+    (select(&IDS[..]), 0..3u8, when, select(&[0u8, 0, 1, 255][..]), 1..=3u32, expires, policy).prop_map(
+        |(id, payload, when, priority, max_attempts, expires, policy)| Item {
+            id,
+            payload,
+            when,
+            priority,
+            max_attempts,
+            expires,
+            policy,
+        },
+    )
+}
+
+fn verdict(pace: Pace) -> impl Strategy<Value = (Slot, Verdict)> {
+    let delay = prop_oneof![Just(0), times(pace, &[1, 400, 5_000], 125_000)];
+    let verdict = prop_oneof![
+        2 => Just(Verdict::Ack),
+        2 => delay.prop_map(Verdict::Nack),
+        1 => Just(Verdict::Bury),
+        1 => Just(Verdict::PutBack),
+    ];
+    (0..5usize, verdict)
+}
+
+/// One operation.
+pub(crate) fn operation(pace: Pace) -> BoxedStrategy<Operation> {
+    let lease = || times(pace, &[50, 1_000, 10_000], 0);
+    let id = || select(&IDS[..]);
+    let version = select(&[Version::Any, Version::Current, Version::Other][..]);
+    let passing = match pace {
+        Pace::Manual => select(&[1u64, 49, 950, 1_000, 4_000, 11_000][..]).prop_map(Operation::Wait).boxed(),
+        Pace::Real => (0..5usize).prop_map(Operation::EndLease).boxed(),
+    };
+    prop_oneof![
+        12 => vec(item(pace), 1..4).prop_map(Operation::Enqueue),
+        8 => (1..4usize, lease()).prop_map(|(max, lease)| Operation::Claim { max, lease }),
+        8 => vec(verdict(pace), 1..3).prop_map(Operation::Settle),
+        3 => (vec(verdict(pace), 0..3), 1..3usize, lease())
+            .prop_map(|(verdicts, max, lease)| Operation::SettleAndClaim { verdicts, max, lease }),
+        3 => (0..5usize, lease()).prop_map(|(slot, lease)| Operation::Extend(slot, lease)),
+        2 => (1..3usize).prop_map(Operation::Pop),
+        2 => (id(), version).prop_map(|(id, version)| Operation::Remove(id, version)),
+        3 => (id(), offsets(pace)).prop_map(|(id, offset)| Operation::Reschedule(id, offset)),
+        2 => vec(id(), 1..4).prop_map(Operation::KickIds),
+        1 => (1..3u64).prop_map(Operation::KickCount),
+        2 => any::<bool>().prop_map(Operation::Pause),
+        1 => Just(Operation::Purge),
+        1 => prop_oneof![Just(None), (1..4usize).prop_map(Some)].prop_map(Operation::MaxLen),
+        1 => (0..4usize).prop_map(Operation::DeadMax),
+        10 => passing,
+    ]
+    .boxed()
+}

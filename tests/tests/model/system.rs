@@ -1,0 +1,398 @@
+//! The real thing: carries out what the model is told, and compares.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::thread;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use stanchion::internals::{Clock, ManualClock};
+use stanchion::{
+    Enqueued, Error, ErrorKind, Kick, OnDuplicate, QueueSettings, Removed, Retry, Task, TaskInfo, TaskState,
+    blocking,
+};
+use stanchion_tests::unique;
+
+use crate::operations::{Answer, Item, Operation, REASON, Reference, START, Slot, When};
+use crate::queue::{Id, Live, Millis, Number, Outcome, Place, Policy, Rescheduled, Verdict};
+
+/// How far real times may be off: the time that a test takes, and no more than what tells them apart.
+const BLUR: u64 = 60_000;
+
+/// A queue of a store, and what is known about it.
+pub(crate) struct System {
+    queue: blocking::Queue,
+    claims: Vec<blocking::Claim>,
+    /// `None` in real time.
+    clock: Option<ManualClock>,
+    /// The wall time that the model's zero stands for.
+    origin: i64,
+    /// The store's number for each of the model's.
+    numbers: RefCell<BTreeMap<Number, u64>>,
+    end_lease: EndLease,
+}
+
+/// Ends a lease behind the library's back: an id, and when it ended, in milliseconds since the model's zero.
+pub(crate) type EndLease = Box<dyn FnMut(&str, &str, i64, Millis)>;
+
+impl System {
+    pub(crate) fn new(client: &blocking::Client, clock: Option<ManualClock>, end_lease: EndLease) -> Self {
+        let wall = clock.as_ref().map_or_else(real_wall, manual_wall);
+        let origin = wall - START as i64;
+        let queue = client.queue(&unique("model"));
+        Self { queue, claims: Vec::new(), clock, origin, numbers: RefCell::default(), end_lease }
+    }
+
+    /// Carries out the operation and compares the answer with the model's, which has carried it out already.
+    pub(crate) fn apply(mut self, model: &Reference, operation: &Operation) -> Self {
+        if self.clock.is_none() {
+            // Two operations never share a millisecond, as in the model.
+            let begun = real_wall();
+            let waited = Instant::now();
+            while real_wall() == begun && waited.elapsed() < Duration::from_secs(1) {
+                thread::yield_now();
+            }
+        }
+        self.carry_out(model, operation);
+        self
+    }
+
+    fn carry_out(&mut self, model: &Reference, operation: &Operation) {
+        match (operation, &model.answer) {
+            (Operation::Enqueue(items), Answer::Enqueued(expected)) => {
+                let tasks: Vec<Task> = items.iter().map(|item| self.task(item, model.queue.now)).collect();
+                let results = self.queue.enqueue_many(tasks).unwrap();
+                assert_eq!(results.len(), expected.len());
+                for (result, expected) in results.into_iter().zip(expected) {
+                    self.compare_enqueued(result, *expected);
+                }
+            }
+            (Operation::Claim { max, lease }, Answer::Claimed(_, expected)) => {
+                let claims = self.queue.claim(options(*max, *lease)).unwrap();
+                self.compare_claims(claims, expected);
+            }
+            (Operation::Settle(verdicts), Answer::Claimed(expected, _)) => {
+                let results = self.queue.settle(self.verdicts(verdicts)).unwrap();
+                compare_settled(results, expected);
+            }
+            (Operation::SettleAndClaim { verdicts, max, lease }, Answer::Claimed(accepted, expected)) => {
+                let verdicts = self.verdicts(verdicts);
+                let (results, claims) = self.queue.settle_and_claim(verdicts, options(*max, *lease)).unwrap();
+                compare_settled(results, accepted);
+                self.compare_claims(claims, expected);
+            }
+            (Operation::Extend(slot, lease), Answer::Extended(expected)) => {
+                let Some(index) = self.slot(*slot) else { return };
+                let result = self.claims[index].extend(millis(*lease));
+                assert_eq!(result.is_ok(), *expected, "extend: {result:?}");
+                if let Err(error) = result {
+                    assert!(error.is_lost(), "{error}");
+                }
+            }
+            (Operation::Pop(max), Answer::Popped(expected)) => {
+                let popped = self.queue.pop(*max).unwrap();
+                let ids: Vec<&str> = popped.iter().map(|task| task.id.as_str()).collect();
+                assert_eq!(ids, expected.iter().map(|(id, ..)| *id).collect::<Vec<_>>(), "pop");
+                for (task, (_, version, payload)) in popped.iter().zip(expected) {
+                    self.same_number(*version, task.version);
+                    assert_eq!(task.payload, body(*payload));
+                }
+            }
+            (Operation::Remove(id, _), Answer::Removed(version, expected)) => {
+                // No task has the version one.
+                let known = |version| self.numbers.borrow().get(&version).copied().unwrap_or(1);
+                match (self.queue.remove(id, version.map(known)).unwrap(), expected) {
+                    (Removed::Removed, Ok(true)) | (Removed::Absent, Ok(false)) => {}
+                    (Removed::OtherVersion(real), Err(current)) => self.same_number(*current, real),
+                    (real, _) => panic!("remove {id}: {real:?}, not {expected:?}"),
+                }
+            }
+            (Operation::Reschedule(id, offset), Answer::Rescheduled(expected)) => {
+                let due = self.wall(model.queue.now.saturating_add_signed(*offset));
+                match (self.queue.reschedule(id, due).unwrap(), expected) {
+                    (stanchion::Rescheduled::Moved(at), Rescheduled::Moved(_)) => assert_eq!(at, due),
+                    (stanchion::Rescheduled::Absent, Rescheduled::Absent)
+                    | (stanchion::Rescheduled::Claimed, Rescheduled::Claimed)
+                    | (stanchion::Rescheduled::Dead, Rescheduled::Dead) => {}
+                    (real, _) => panic!("reschedule: {real:?}, not {expected:?}"),
+                }
+            }
+            (Operation::KickIds(ids), Answer::Counted(expected)) => {
+                let ids = ids.iter().map(|id| (*id).to_owned()).collect();
+                assert_eq!(self.queue.kick(Kick::Ids(ids)).unwrap(), *expected, "kick");
+            }
+            (Operation::KickCount(count), Answer::Counted(expected)) => {
+                assert_eq!(self.queue.kick(Kick::Count(*count as usize)).unwrap(), *expected, "kick");
+            }
+            (Operation::Purge, Answer::Counted(expected)) => {
+                assert_eq!(self.queue.purge().unwrap(), *expected, "purge");
+            }
+            (Operation::Pause(true), _) => self.queue.pause().unwrap(),
+            (Operation::Pause(false), _) => self.queue.resume().unwrap(),
+            (Operation::MaxLen(most), _) => {
+                let most = most.map(|most| most as u64);
+                self.queue.configure(QueueSettings::new().max_len(most)).unwrap();
+            }
+            (Operation::DeadMax(most), _) => {
+                self.queue.configure(QueueSettings::new().dead_max(*most as u64)).unwrap();
+            }
+            (Operation::Wait(time), _) => self.clock.as_ref().unwrap().advance(millis(*time)),
+            (Operation::EndLease(slot), _) => {
+                if let Some(id) = model.leased(*slot) {
+                    (self.end_lease)(self.queue.name(), id, self.origin, model.end_of_lease());
+                }
+            }
+            (operation, answer) => panic!("the model answered {answer:?} to {operation:?}"),
+        }
+    }
+
+    fn compare_enqueued(
+        &self,
+        result: Result<Enqueued, Error>,
+        (outcome, version, due): (Outcome, Number, Millis),
+    ) {
+        let real = match &result {
+            Ok(enqueued) => enqueued,
+            Err(error) => {
+                assert_eq!((error.kind(), outcome), (ErrorKind::QueueFull, Outcome::Full), "{error}");
+                return;
+            }
+        };
+        let expected = match outcome {
+            Outcome::Added => stanchion::Outcome::Added,
+            Outcome::Kept => stanchion::Outcome::Kept,
+            Outcome::Replaced => stanchion::Outcome::Replaced,
+            Outcome::Successor => stanchion::Outcome::Successor,
+            Outcome::Throttled => stanchion::Outcome::Throttled,
+            Outcome::Full => panic!("{real:?}, but the queue is full"),
+        };
+        assert_eq!(real.outcome, expected, "enqueue of {}", real.id);
+        self.same_number(version, real.version);
+        if outcome == Outcome::Throttled {
+            assert_eq!(real.due, None);
+        } else {
+            self.same_time(due, real.due.expect("a due"), "the due of an enqueue");
+        }
+    }
+
+    fn compare_claims(&mut self, claims: Vec<blocking::Claim>, expected: &[(Id, Number, Number, u32, u8)]) {
+        let ids: Vec<&str> = claims.iter().map(blocking::Claim::id).collect();
+        assert_eq!(ids, expected.iter().map(|(id, ..)| *id).collect::<Vec<_>>(), "claim");
+        for (claim, (id, receipt, version, attempt, payload)) in claims.iter().zip(expected) {
+            assert_eq!((claim.attempt(), claim.payload()), (*attempt, body(*payload)), "the claim of {id}");
+            self.same_number(*version, claim.version());
+            self.same_number(*receipt, claim.receipt());
+        }
+        self.claims.extend(claims);
+    }
+
+    fn slot(&self, slot: Slot) -> Option<usize> {
+        (!self.claims.is_empty()).then(|| self.claims.len() - 1 - slot % self.claims.len())
+    }
+
+    fn verdicts(&self, verdicts: &[(Slot, Verdict)]) -> Vec<stanchion::Verdict> {
+        let on = |(slot, verdict): &(Slot, Verdict)| {
+            let claim = self.claims[self.slot(*slot)?].clone();
+            Some(match verdict {
+                Verdict::Ack => claim.acked(),
+                Verdict::Nack(delay) => claim.nacked(Retry::After(millis(*delay)), REASON).unwrap(),
+                Verdict::Bury => claim.buried(REASON),
+                Verdict::PutBack => claim.returned(),
+            })
+        };
+        verdicts.iter().filter_map(on).collect()
+    }
+
+    fn task(&self, item: &Item, now: Millis) -> Task {
+        let mut task = Task::new(item.id).payload(body(item.payload)).priority(item.priority);
+        task = task.max_attempts(item.max_attempts).on_duplicate(match item.policy {
+            Policy::Keep => OnDuplicate::Keep,
+            Policy::Replace => OnDuplicate::Replace,
+            Policy::Debounce(max_wait) => OnDuplicate::Debounce { max_wait: millis(max_wait) },
+            Policy::Throttle(window) => OnDuplicate::Throttle { window: millis(window) },
+        });
+        if let Some(expires) = item.expires {
+            task = task.expires(millis(expires));
+        }
+        match item.when {
+            When::Now => task,
+            When::In(delay) => task.delay(millis(delay)),
+            When::At(offset) => task.due(self.wall(now.saturating_add_signed(offset))),
+        }
+    }
+
+    // The comparison of everything, after every step.
+
+    /// Compares what the store shows of its queue with the model.
+    pub(crate) fn compare(&self, model: &Reference) {
+        let queue = &model.queue;
+        let live = |ids: Vec<Id>, state: TaskState| -> Vec<(Id, TaskState)> {
+            ids.into_iter().map(|id| (id, state)).collect()
+        };
+        for (state, expected) in [
+            (TaskState::Ready, live(queue.ready(), TaskState::Ready)),
+            (TaskState::Scheduled, live(queue.scheduled(|due, now| due > now), TaskState::Scheduled)),
+            (TaskState::Claimed, live(queue.held(), TaskState::Claimed)),
+        ] {
+            let page = self.queue.list(state, None, 100).unwrap();
+            let ids: Vec<&str> = page.tasks.iter().map(|task| task.id.as_str()).collect();
+            assert_eq!(ids, expected.iter().map(|(id, _)| *id).collect::<Vec<_>>(), "the list {state:?}");
+            for (real, (id, state)) in page.tasks.iter().zip(&expected) {
+                self.compare_live(real, &queue.live[id], *state, queue.now);
+            }
+        }
+        let mut dead: Vec<_> = queue.dead.iter().collect();
+        dead.sort_by_key(|dead| std::cmp::Reverse((dead.died, dead.task.receipt)));
+        let listed = self.queue.list(TaskState::Dead, None, 100).unwrap().tasks;
+        let ids: Vec<&str> = listed.iter().map(|task| task.id.as_str()).collect();
+        assert_eq!(ids, dead.iter().map(|dead| dead.id).collect::<Vec<_>>(), "the dead");
+        for (real, dead) in listed.iter().zip(dead) {
+            assert_eq!(real.state, TaskState::Dead);
+            self.compare_task(real, &dead.task);
+            self.same_time(dead.died, real.died.expect("a dead task"), "the time of death");
+            assert_eq!((real.lease_left, real.successor_due), (Duration::ZERO, None));
+        }
+        self.compare_looks(model);
+        self.compare_stats(model);
+    }
+
+    fn compare_live(&self, real: &TaskInfo, live: &Live, state: TaskState, now: Millis) {
+        assert_eq!(real.state, state, "{}", real.id);
+        self.compare_task(real, &live.main);
+        assert_eq!(real.died, None);
+        assert_eq!(real.successor_due.is_some(), live.successor.is_some(), "the successor of {}", real.id);
+        if let (Some(real), Some(successor)) = (real.successor_due, &live.successor) {
+            self.same_time(successor.due, real, "the due of a successor");
+        }
+        match live.place {
+            Place::Claimed(ends) if state == TaskState::Claimed => {
+                self.same_span(ends - now, real.lease_left, "what is left of a lease");
+            }
+            _ => assert_eq!(real.lease_left, Duration::ZERO),
+        }
+    }
+
+    fn compare_task(&self, real: &TaskInfo, task: &crate::queue::Task) {
+        let id = &real.id;
+        assert_eq!(real.payload, body(task.payload), "the payload of {id}");
+        assert_eq!((real.priority, real.max_attempts), (task.priority, task.max_attempts), "{id}");
+        assert_eq!(real.attempts, task.attempts, "the attempts of {id}");
+        assert_eq!(real.reason, task.reason, "the reason of {id}");
+        self.same_time(task.due, real.due, "the due");
+        assert_eq!(real.expires.is_some(), task.expires.is_some(), "the expiry of {id}");
+        if let (Some(real), Some(expires)) = (real.expires, task.expires) {
+            self.same_time(expires, real, "the expiry");
+        }
+        self.same_number(task.version, real.version);
+        self.same_number(task.receipt, real.receipt);
+    }
+
+    fn compare_looks(&self, model: &Reference) {
+        let peeked = self.queue.peek(2).unwrap();
+        let ids: Vec<&str> = peeked.iter().map(|task| task.id.as_str()).collect();
+        let ready = model.queue.ready();
+        assert_eq!(ids, ready[..ready.len().min(2)], "peek");
+        for id in crate::operations::IDS {
+            let real = self.queue.get(id).unwrap();
+            let real = real.as_ref().map(|task| (task.payload.as_slice(), task.state == TaskState::Dead));
+            let live = model.queue.live.get(id).map(|live| (body(live.main.payload), false));
+            let dead = || model.queue.newest_dead(id).map(|dead| (body(dead.task.payload), true));
+            assert_eq!(real, live.or_else(dead), "get {id}");
+        }
+    }
+
+    fn compare_stats(&self, model: &Reference) {
+        let (stats, queue) = (self.queue.stats().unwrap(), &model.queue);
+        let counts = [stats.scheduled, stats.ready, stats.claimed, stats.dead, stats.successors];
+        let scheduled = queue.scheduled(|due, now| due > now).len();
+        let successors = queue.live.values().filter(|live| live.successor.is_some()).count();
+        let expected = [scheduled, queue.ready().len(), queue.held().len(), queue.dead.len(), successors];
+        assert_eq!(counts, expected.map(|count| count as u64), "scheduled, ready, claimed, dead, successors");
+        let totals = [stats.enqueued, stats.acked, stats.retried, stats.died];
+        let expected = [queue.enqueued, queue.acked, queue.retried, queue.died];
+        assert_eq!(totals, expected, "enqueued, acked, retried, died");
+        assert_eq!(stats.paused, queue.paused);
+        assert_eq!(stats.settings.max_len, queue.max_len.map(|most| most as u64));
+        assert_eq!(stats.settings.dead_max, queue.dead_max as u64);
+        assert_eq!(
+            stats.next_due.is_some(),
+            queue.next_due().is_some(),
+            "the next due: {:?}",
+            stats.next_due
+        );
+        if let (Some(real), Some(next)) = (stats.next_due, queue.next_due()) {
+            assert_eq!(real.is_zero(), next == 0, "the next due: {real:?}, not {next}");
+            self.same_span(next, real, "the next due");
+        }
+    }
+
+    // Numbers and times.
+
+    #[track_caller]
+    fn same_number(&self, model: Number, real: u64) {
+        same_number(&mut self.numbers.borrow_mut(), model, real);
+    }
+
+    fn wall(&self, time: Millis) -> SystemTime {
+        UNIX_EPOCH + millis((self.origin + time as i64) as u64)
+    }
+
+    #[track_caller]
+    fn same_time(&self, model: Millis, real: SystemTime, what: &str) {
+        let real = real.duration_since(UNIX_EPOCH).unwrap().as_millis() as i64 - self.origin;
+        self.same_millis(model as i64, real, what);
+    }
+
+    #[track_caller]
+    fn same_span(&self, model: Millis, real: Duration, what: &str) {
+        self.same_millis(model as i64, real.as_millis() as i64, what);
+    }
+
+    #[track_caller]
+    fn same_millis(&self, model: i64, real: i64, what: &str) {
+        let blur = if self.clock.is_some() { 0 } else { BLUR };
+        assert!(model.abs_diff(real) <= blur, "{what} is {real}, not {model}");
+    }
+}
+
+/// Each of the model's numbers stands for one of the store's, and both are in the same order.
+#[track_caller]
+fn same_number(known: &mut BTreeMap<Number, u64>, model: Number, real: u64) {
+    if model == 0 || real == 0 {
+        return assert_eq!((model == 0, real == 0), (true, true), "number {model} and {real}");
+    }
+    let before = *known.entry(model).or_insert(real);
+    assert_eq!(before, real, "number {model} changed");
+    let below = known.range(..model).next_back().map_or(0, |(_, real)| *real);
+    let above = known.range(model + 1..).next().map_or(u64::MAX, |(_, real)| *real);
+    assert!(below < real && real < above, "number {model} is {real}, between {below} and {above}");
+}
+
+fn compare_settled(results: Vec<Result<(), Error>>, expected: &[bool]) {
+    let accepted: Vec<bool> = results.iter().map(Result::is_ok).collect();
+    assert_eq!(accepted, expected, "settle: {results:?}");
+    for error in results.into_iter().filter_map(Result::err) {
+        assert_eq!(error.kind(), ErrorKind::StaleReceipt, "{error}");
+    }
+}
+
+fn options(max: usize, lease: Millis) -> stanchion::ClaimOptions {
+    stanchion::ClaimOptions::new().max(max).lease(millis(lease))
+}
+
+fn body(payload: u8) -> &'static [u8] {
+    [&b""[..], b"one", b"\0two\xff"][usize::from(payload)]
+}
+
+fn millis(time: Millis) -> Duration {
+    Duration::from_millis(time)
+}
+
+fn real_wall() -> i64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_millis() as i64
+}
+
+/// A manual clock's wall time begins with the year 2020.
+fn manual_wall(clock: &ManualClock) -> i64 {
+    let passed = Clock::Manual(clock.clone()).now().as_micros() / 1_000;
+    1_577_836_800_000 + passed as i64
+}

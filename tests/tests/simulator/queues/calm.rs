@@ -1,0 +1,183 @@
+//! After the storm: everything is drained, whoever waits gets what comes, and nothing is left behind.
+
+use stanchion::internals::task_id;
+use stanchion::verbs::{
+    Abandon, CallId, Claim, ClaimReply, ClientId, Configure, Due, Get, List, NewTask, OnDuplicate, Pause,
+    QueueStats, TaskState, Waiter,
+};
+
+use super::*;
+use crate::scene::Weather;
+
+/// Until then nothing of the storm is on its way any more, and waiters that died are not counted.
+const AFTERMATH: Duration = Duration::from_secs(8);
+/// How long a task may take to a waiting worker: a hint, a claim, its answer; and the same for those who come
+/// first in line and are gone.
+const BOUND: Duration = Duration::from_millis(250);
+/// If no hint gets through: the longest pause of four waiters, and a claim.
+const BOUND_WITHOUT_HINTS: Duration = Duration::from_millis(4_100);
+/// Leases, delays and retries of the storm are over.
+const DRAINED_WITHIN: Duration = Duration::from_secs(150);
+
+/// The calm part of a schedule.
+#[derive(Default)]
+pub struct Calm {
+    began: Option<Moment>,
+    bound: Duration,
+    /// Tasks that wait for a worker, and since when.
+    waiting: HashMap<Body, Moment>,
+    ends: bool,
+}
+
+impl Calm {
+    pub fn performed(&mut self, now: Moment, verb: &QueueVerb) {
+        if let (Some(_), QueueVerb::Enqueue(enqueue)) = (self.began, verb) {
+            self.waiting.extend(enqueue.tasks.iter().map(|task| (Body::read(&task.body), now)));
+        }
+    }
+
+    pub fn delivered(&mut self, body: Body) {
+        self.waiting.remove(&body);
+    }
+}
+
+impl World<'_> {
+    /// Everybody works, somebody produces, and nobody disturbs them until nothing is left.
+    pub(super) fn calm_down(&mut self) -> Played {
+        self.scene.calm = true;
+        self.scene.weather = Weather::CALM;
+        self.calm.bound = BOUND;
+        if self.scene.once_in(4) {
+            self.scene.weather.hints_lost = 100;
+            self.calm.bound = BOUND_WITHOUT_HINTS;
+        }
+        for queue in 0..self.queues.len() {
+            self.ask(queue, QueueVerb::Pause(Pause { paused: false }))?;
+            let unlimited = Configure { max_len: Some(None), ..Configure::default() };
+            self.ask(queue, QueueVerb::Configure(unlimited))?;
+        }
+        self.calm.began = Some(self.scene.now);
+        for client in 0..self.clients.len() {
+            self.scene.processes[client].turns = 1;
+            for pause in [self.scene.between(0, 20), self.scene.between(200, 1_500)] {
+                self.scene.act_after(client, AFTERMATH + pause);
+            }
+        }
+        self.drain()?;
+        if !self.calm.ends {
+            return Err("liveness: tasks are left and nobody waits for them".into());
+        }
+        Ok(())
+    }
+
+    /// A worker that waits for nothing claims; then it produces.
+    pub(super) fn act_calmly(&mut self, client: usize) -> Played {
+        if self.calm.ends || self.scene.now < self.calm.began.unwrap_or(self.scene.now) + AFTERMATH {
+            return Ok(());
+        }
+        let claims = |op: &Op| matches!(op.kind, OpKind::Claim { .. });
+        if !self.clients[client].ops.iter().any(claims) {
+            let queues: Vec<usize> = (0..self.queues.len()).collect();
+            let max = self.scene.rng.u32(1..=3);
+            let (wait, lease) = (DRAINED_WITHIN * 2, Duration::from_secs(20));
+            return self.claim(client, &queues, max, wait, lease, false, Vec::new());
+        }
+        if self.scene.processes[client].turns == 0 {
+            return Ok(());
+        }
+        self.scene.processes[client].turns -= 1;
+        let queue = self.any_queue();
+        let body = self.next_body();
+        let task = NewTask {
+            id: task_id(&format!("calm{}", body.0)).unwrap(),
+            body: body.bytes(),
+            due: Due::Now,
+            priority: 0,
+            max_attempts: 1,
+            expires: None,
+            on_duplicate: OnDuplicate::Keep,
+        };
+        self.enqueue(client, queue, vec![task])
+    }
+
+    /// Liveness: after every step.
+    pub(super) fn check_calm(&mut self) -> Played {
+        let (Some(began), false) = (self.calm.began, self.calm.ends) else { return Ok(()) };
+        let (now, bound) = (self.scene.now, self.calm.bound);
+        if let Some(body) = self.calm.waiting.iter().find(|(_, since)| now > **since + bound) {
+            return Err(format!("liveness: nobody got {body:?} within {bound:?}"));
+        }
+        if now > began + DRAINED_WITHIN {
+            return Err(format!("liveness: tasks are left after {DRAINED_WITHIN:?}"));
+        }
+        let is_over = self.scene.processes.iter().all(|process| process.turns == 0)
+            && self.models.iter().all(Model::is_empty)
+            && self.calm.waiting.is_empty()
+            && self
+                .clients
+                .iter()
+                .flat_map(|client| &client.ops)
+                .all(|op| matches!(op.kind, OpKind::Claim { .. }));
+        if is_over {
+            self.calm.ends = true;
+            for client in 0..self.clients.len() {
+                while !self.clients[client].ops.is_empty() {
+                    self.cancel_op(client, 0);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The store and the model agree on what there is.
+    pub(super) fn compare_states(&mut self) -> Played {
+        for queue in 0..self.queues.len() {
+            self.stats(queue)?;
+            for id in self.ids.clone() {
+                self.ask(queue, QueueVerb::Get(Get { id }))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn stats(&mut self, queue: usize) -> Played<QueueStats> {
+        match self.ask(queue, QueueVerb::Stats)? {
+            QueueReply::Stats(stats) => Ok(*stats),
+            other => Err(format!("{other:?}")),
+        }
+    }
+
+    /// Q1, Q9, Q10: when all is drained.
+    pub(super) fn settle_accounts(&mut self) -> Played {
+        if let Some(body) = self.refused.iter().find(|body| self.ledger.knows(**body)) {
+            return Err(format!("Q1: {body:?} was said not to be carried out"));
+        }
+        for queue in 0..self.queues.len() {
+            let stats = self.stats(queue)?;
+            if stats.scheduled + stats.ready + stats.claimed + stats.successors > 0 {
+                return Err(format!("Q10: something is left: {stats:?}"));
+            }
+            let verb = QueueVerb::List(List { state: TaskState::Dead, cursor: 0, max: 1_000 });
+            let QueueReply::List(dead) = self.ask(queue, verb)? else { return Err("no list".into()) };
+            if dead.tasks.len() as u64 != stats.dead {
+                return Err(format!("Q1: {} of {} dead tasks", dead.tasks.len(), stats.dead));
+            }
+            self.ledger.settle_accounts(queue, &dead.tasks)?;
+            self.nobody_waits(queue)?;
+        }
+        Ok(())
+    }
+
+    /// Q10: all those who waited have left.
+    fn nobody_waits(&mut self, queue: usize) -> Played {
+        let waiter = Waiter { client: ClientId(u64::MAX >> 1), seq: 1 };
+        let call = CallId { client: waiter.client, slot: 1, number: 1 };
+        let claim = Claim { call, max: 1, lease: Duration::from_secs(1), waiter: Some(waiter) };
+        let reply = self.ask(queue, QueueVerb::Claim(claim))?;
+        self.ask(queue, QueueVerb::Abandon(Abandon { call: None, waiter: Some(waiter) }))?;
+        match reply {
+            QueueReply::Claim(ClaimReply::Empty { rank: 0, .. }) => Ok(()),
+            other => Err(format!("Q10: somebody still waits: {other:?}")),
+        }
+    }
+}

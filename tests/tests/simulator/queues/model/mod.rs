@@ -1,0 +1,305 @@
+//! What the contract says (docs/DESIGN.md, "The queue"), one verb after the other, on plain maps. It is told
+//! what the store performed, in the order in which it did, and says what the answer has to be.
+//!
+//! Where the contract leaves the order open (tasks that became due, or whose leases ended, at the same moment),
+//! the model has that of acceptance, as the store. Who is woken is left to the calm part of a schedule.
+
+mod claim;
+mod enqueue;
+mod look;
+mod manage;
+mod settle;
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+use std::time::Duration;
+
+use stanchion::name::TaskId;
+use stanchion::verbs::{
+    CallId, ClaimReply, ClientId, Due, EnqueueOutcome, QueueReply, QueueVerb, Receipt, Settled, Version,
+};
+
+/// The time of a step: boot clock and wall clock in microseconds, and the latter in milliseconds.
+#[derive(Clone, Copy, Default)]
+pub struct Now {
+    pub boot: u64,
+    pub wall: u64,
+}
+
+impl Now {
+    fn ms(self) -> u64 {
+        self.wall / 1_000
+    }
+}
+
+/// One queue.
+#[derive(Default)]
+pub struct Model {
+    live: BTreeMap<TaskId, Live>,
+    dead: Vec<Dead>,
+    windows: HashMap<TaskId, u64>,
+    calls: HashMap<(ClientId, u32), LastCall>,
+    paused: bool,
+    max_len: Option<u64>,
+    counter: u64,
+    sequence: u64,
+    serial: u64,
+    counts: Counts,
+    now: Now,
+    /// Deliveries whose leases were found to have ended in this step.
+    pub ended: Vec<Receipt>,
+}
+
+#[derive(Default)]
+struct Counts {
+    enqueued: u64,
+    acked: u64,
+    retried: u64,
+    died: u64,
+}
+
+struct Live {
+    main: Task,
+    successor: Option<Task>,
+}
+
+#[derive(Clone)]
+struct Task {
+    /// In order of acceptance.
+    serial: u64,
+    place: Place,
+    version: Version,
+    due: u64,
+    priority: u8,
+    attempts: u32,
+    max_attempts: u32,
+    first: u64,
+    expires: u64,
+    receipt: Receipt,
+    settled: (Receipt, Ended),
+    replaces: bool,
+    reason: String,
+    body: Arc<[u8]>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Place {
+    Scheduled,
+    /// With its turn: lower ones first.
+    Ready((u8, u64)),
+    /// Until then, by the boot clock.
+    Claimed(u64),
+    Parked,
+}
+
+/// How a delivery was settled.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Ended {
+    /// By no verdict.
+    #[default]
+    Otherwise,
+    Ack,
+    Nack,
+    Bury,
+    PutBack,
+}
+
+struct Dead {
+    id: TaskId,
+    task: Task,
+    receipt: Receipt,
+    verdict: Ended,
+    by_lease: bool,
+    died: u64,
+}
+
+/// The last call of a slot; no reply if it was given up.
+struct LastCall {
+    number: u64,
+    reply: Option<Stored>,
+}
+
+#[derive(Clone, Default)]
+struct Stored {
+    outcomes: Vec<EnqueueOutcome>,
+    settled: Vec<Settled>,
+    claims: Vec<(TaskId, Receipt)>,
+}
+
+enum Heard {
+    New,
+    Repeated(Stored),
+    Abandoned,
+    Superseded,
+}
+
+impl Model {
+    /// Takes in what the store performed, and compares the answers.
+    pub fn perform(&mut self, now: Now, verb: &QueueVerb, got: &QueueReply) -> Result<(), String> {
+        self.now = now;
+        self.ended.clear();
+        let expected = self.answer(verb, got);
+        if neutral(expected.clone()) == neutral(got.clone()) {
+            return Ok(());
+        }
+        Err(format!("{}: {} answered {got:?}, not {expected:?}", rule(verb), verb.name()))
+    }
+
+    fn answer(&mut self, verb: &QueueVerb, got: &QueueReply) -> QueueReply {
+        match verb {
+            QueueVerb::Enqueue(verb) => self.enqueue(verb),
+            QueueVerb::Claim(verb) => self.claim(verb),
+            QueueVerb::Settle(verb) => QueueReply::Settle(self.settle(verb)),
+            QueueVerb::SettleAndClaim(settle, claim) => self.settle_and_claim(settle, claim),
+            QueueVerb::ExtendClaim(verb) => QueueReply::ExtendClaim(self.extend_claim(verb)),
+            QueueVerb::Abandon(verb) => self.abandon(*verb),
+            QueueVerb::Pop(verb) => self.pop(*verb),
+            QueueVerb::Get(verb) => QueueReply::Get(self.get(&verb.id).map(Box::new)),
+            QueueVerb::Remove(verb) => QueueReply::Remove(self.remove(verb)),
+            QueueVerb::Reschedule(verb) => QueueReply::Reschedule(self.reschedule(verb)),
+            QueueVerb::Kick(verb) => QueueReply::Kick(self.kick(verb)),
+            QueueVerb::Stats => self.stats(got),
+            QueueVerb::Pause(verb) => {
+                self.paused = verb.paused;
+                QueueReply::Pause
+            }
+            QueueVerb::Purge => QueueReply::Purge(self.purge()),
+            QueueVerb::Configure(verb) => {
+                self.max_len = verb.max_len.unwrap_or(self.max_len);
+                QueueReply::Configure
+            }
+            QueueVerb::Peek(_) | QueueVerb::List(_) => got.clone(),
+        }
+    }
+
+    /// Whether nothing lives.
+    pub fn is_empty(&self) -> bool {
+        self.live.is_empty()
+    }
+
+    fn hear(&self, call: CallId) -> Heard {
+        match self.calls.get(&(call.client, call.slot)) {
+            Some(last) if last.number > call.number => Heard::Superseded,
+            Some(last) if last.number == call.number => {
+                last.reply.clone().map_or(Heard::Abandoned, Heard::Repeated)
+            }
+            _ => Heard::New,
+        }
+    }
+
+    fn remember(&mut self, call: CallId, reply: Option<Stored>) {
+        self.calls.insert((call.client, call.slot), LastCall { number: call.number, reply });
+    }
+
+    fn next_number(&mut self) -> u64 {
+        self.counter = (self.counter + 1).max(self.now.wall);
+        self.counter
+    }
+
+    fn next_serial(&mut self) -> u64 {
+        self.serial += 1;
+        self.serial
+    }
+
+    fn after(&self, time: Duration) -> u64 {
+        self.now.ms() + u64::try_from(time.as_nanos().div_ceil(1_000_000)).unwrap()
+    }
+
+    fn due(&self, due: Due) -> u64 {
+        match due {
+            Due::Now => self.now.ms(),
+            Due::In(delay) => self.after(delay),
+            Due::At(millis) => millis,
+        }
+    }
+
+    /// put(main)
+    fn put(&mut self, id: &TaskId, mut live: Live) {
+        live.main.place = if live.main.due <= self.now.ms() {
+            self.sequence += 1;
+            Place::Ready((u8::MAX - live.main.priority, self.sequence))
+        } else {
+            Place::Scheduled
+        };
+        self.live.insert(id.clone(), live);
+    }
+
+    /// succeed(id)
+    fn succeed(&mut self, id: &TaskId, live: Live) {
+        self.live.remove(id);
+        if let Some(successor) = live.successor {
+            let settled = live.main.settled;
+            let main = Task { settled, attempts: 0, receipt: 0, replaces: false, ..successor };
+            self.put(id, Live { main, successor: None });
+        }
+    }
+
+    /// retry(main, due)
+    fn retry(&mut self, id: &TaskId, mut live: Live, due: u64) {
+        if live.successor.as_ref().is_some_and(|successor| successor.replaces) {
+            return self.succeed(id, live);
+        }
+        live.main.due = due;
+        self.put(id, live);
+    }
+
+    /// die(main, reason, receipt)
+    fn die(&mut self, id: &TaskId, live: Live, reason: &str, receipt: Receipt, by_lease: bool) {
+        self.counts.died += 1;
+        let verdict = match live.main.settled {
+            (settled, verdict) if receipt != 0 && settled == receipt => verdict,
+            _ => Ended::Otherwise,
+        };
+        let receipt = if receipt == 0 { self.next_number() } else { receipt };
+        let task = Task { reason: reason.into(), ..live.main.clone() };
+        self.dead.push(Dead { id: id.clone(), task, receipt, verdict, by_lease, died: self.now.ms() });
+        self.succeed(id, live);
+    }
+
+    /// The first half of promote, for one task: its lease has ended.
+    fn end_lease(&mut self, id: &TaskId, mut live: Live) {
+        self.ended.push(live.main.receipt);
+        self.counts.retried += 1;
+        if live.main.attempts >= live.main.max_attempts {
+            let receipt = live.main.receipt;
+            return self.die(id, live, "the lease ended", receipt, true);
+        }
+        if live.successor.as_ref().is_some_and(|successor| successor.replaces) {
+            live.main.spend(Ended::Otherwise);
+        }
+        live.main.reason = "the lease ended".into();
+        let due = live.main.due;
+        self.retry(id, live, due);
+    }
+}
+
+impl Task {
+    fn is_held(&self, boot: u64) -> bool {
+        matches!(self.place, Place::Claimed(ends) if ends > boot)
+    }
+
+    fn spend(&mut self, verdict: Ended) -> Receipt {
+        self.settled = (self.receipt, verdict);
+        std::mem::take(&mut self.receipt)
+    }
+}
+
+/// The answer without what the model does not know.
+fn neutral(mut reply: QueueReply) -> QueueReply {
+    if let QueueReply::Claim(claim) | QueueReply::SettleAndClaim(_, claim) = &mut reply
+        && let ClaimReply::Empty { rank, .. } | ClaimReply::Paused { rank } = claim
+    {
+        *rank = 0;
+    }
+    reply
+}
+
+/// Which rule of shared/FAULTS.md a wrong answer breaks first of all.
+fn rule(verb: &QueueVerb) -> &'static str {
+    match verb {
+        QueueVerb::Enqueue(_) => "Q5",
+        QueueVerb::Claim(_) | QueueVerb::SettleAndClaim(..) | QueueVerb::Pop(_) => "Q6-Q9",
+        QueueVerb::Settle(_) | QueueVerb::ExtendClaim(_) => "Q4",
+        _ => "Q1",
+    }
+}

@@ -1,0 +1,101 @@
+//! settle, extend_claim
+
+use std::time::Duration;
+
+use stanchion::name::TaskId;
+use stanchion::verbs::{ExtendClaim, ExtendClaimReply, Settle, Settled, Settlement, Verdict};
+
+use super::claim::micros;
+use super::{Ended, Model, Place};
+
+impl Model {
+    pub(super) fn settle(&mut self, verb: &Settle) -> Vec<Settled> {
+        verb.items.iter().map(|item| self.settle_one(item)).collect()
+    }
+
+    fn settle_one(&mut self, item: &Settlement) -> Settled {
+        let main = self.live.get(&item.id).map(|live| &live.main);
+        match main {
+            Some(main) if main.receipt == item.receipt => return self.accept(&item.id, &item.verdict),
+            Some(main) if main.settled.0 == item.receipt => {
+                let same = main.settled.1 == ended_by(&item.verdict);
+                return if same { Settled::Done { late: false, dead: false } } else { Settled::Stale };
+            }
+            _ => {}
+        }
+        let lives = main.is_some();
+        let grave = self.dead.iter().position(|dead| dead.id == item.id && dead.receipt == item.receipt);
+        match grave {
+            Some(index) if self.dead[index].by_lease && item.verdict == Verdict::Ack => {
+                self.dead.remove(index);
+                self.counts.acked += 1;
+                Settled::Done { late: true, dead: false }
+            }
+            Some(index) if self.dead[index].verdict == ended_by(&item.verdict) => {
+                Settled::Done { late: false, dead: true }
+            }
+            Some(_) => Settled::Stale,
+            None if lives => Settled::Stale,
+            None => Settled::Gone,
+        }
+    }
+
+    /// The receipt is that of the delivery that is not settled yet.
+    pub(super) fn accept(&mut self, id: &TaskId, verdict: &Verdict) -> Settled {
+        let mut live = self.live.remove(id).unwrap();
+        let late = !live.main.is_held(self.now.boot);
+        let receipt = live.main.spend(ended_by(verdict));
+        let mut dead = false;
+        match verdict {
+            Verdict::Ack => {
+                self.counts.acked += 1;
+                self.succeed(id, live);
+            }
+            Verdict::Nack { delay, reason } => {
+                self.counts.retried += 1;
+                if live.main.attempts >= live.main.max_attempts {
+                    dead = true;
+                    self.die(id, live, reason, receipt, false);
+                } else {
+                    live.main.reason = reason.to_string();
+                    let due = self.after(*delay);
+                    self.retry(id, live, due);
+                }
+            }
+            Verdict::Bury { reason } => {
+                dead = true;
+                self.die(id, live, reason, receipt, false);
+            }
+            Verdict::PutBack => {
+                live.main.attempts -= 1;
+                let due = live.main.due;
+                self.retry(id, live, due);
+            }
+        }
+        Settled::Done { late, dead }
+    }
+
+    pub(super) fn extend_claim(&mut self, verb: &ExtendClaim) -> ExtendClaimReply {
+        let boot = self.now.boot;
+        let Some(live) = self.live.get_mut(&verb.id) else { return ExtendClaimReply::Gone };
+        if live.main.receipt != verb.receipt {
+            return ExtendClaimReply::Stale;
+        }
+        match &mut live.main.place {
+            Place::Claimed(ends) if *ends > boot => {
+                *ends = (*ends).max(boot + micros(verb.lease));
+                ExtendClaimReply::Extended(Duration::from_micros(*ends - boot))
+            }
+            _ => ExtendClaimReply::Expired,
+        }
+    }
+}
+
+fn ended_by(verdict: &Verdict) -> Ended {
+    match verdict {
+        Verdict::Ack => Ended::Ack,
+        Verdict::Nack { .. } => Ended::Nack,
+        Verdict::Bury { .. } => Ended::Bury,
+        Verdict::PutBack => Ended::PutBack,
+    }
+}

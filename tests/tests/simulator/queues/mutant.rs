@@ -1,0 +1,62 @@
+//! Deliberate bugs: the checkers must notice each.
+
+/// A deliberate bug. Each is put in where the bug would be in the real code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mutant {
+    /// An enqueue that is sent again has another call id.
+    RetryIsNewCall,
+    /// A slot is used again although a call in it was given up unanswered.
+    ReusesSlot,
+    /// A claim's deadline counts from when the reply came.
+    DeadlineFromReply,
+    /// The owner of a claim does not look at the deadline.
+    IgnoresDeadline,
+    /// A claim that is cancelled leaves what it may have taken.
+    CancelForgets,
+    /// A waiter relies on hints alone.
+    NeverPolls,
+    /// The store accepts an ack with an older receipt.
+    StaleAckAccepted,
+    /// An attempt does not count if its lease ended.
+    LeaseEndUncounted,
+    /// A task that is put back has lost an attempt.
+    PutBackCounts,
+    /// A task is promoted before it is due.
+    PromotesEarly,
+    /// The end of a run takes its successor along.
+    SuccessorLost,
+    /// An ack ends the throttle window.
+    AckEndsWindow,
+    /// The store does nothing on abandon.
+    AbandonIgnored,
+    /// A settlement after the end of the lease is refused.
+    LateSettleRefused,
+    /// A copy of a claim gets other tasks.
+    CopyClaimsMore,
+    /// Nobody is woken.
+    NobodyWoken,
+    /// A delivery begins with a body of another task.
+    BodiesSwapped,
+}
+
+impl Mutant {
+    pub const ALL: [Self; 17] = [
+        Self::RetryIsNewCall,
+        Self::ReusesSlot,
+        Self::DeadlineFromReply,
+        Self::IgnoresDeadline,
+        Self::CancelForgets,
+        Self::NeverPolls,
+        Self::StaleAckAccepted,
+        Self::LeaseEndUncounted,
+        Self::PutBackCounts,
+        Self::PromotesEarly,
+        Self::SuccessorLost,
+        Self::AckEndsWindow,
+        Self::AbandonIgnored,
+        Self::LateSettleRefused,
+        Self::CopyClaimsMore,
+        Self::NobodyWoken,
+        Self::BodiesSwapped,
+    ];
+}
