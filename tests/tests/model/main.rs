@@ -3,9 +3,12 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests may panic")]
 
+mod looks;
 mod operations;
 mod queue;
 mod system;
+mod terms;
+mod verbs;
 
 use std::marker::PhantomData;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -20,8 +23,8 @@ use stanchion_tests::{shared, unique};
 use tempfile::TempDir;
 
 use operations::{Operation, Pace, Reference};
-use queue::{Millis, Mutant, Tie};
 use system::System;
+use terms::{Millis, Mutant, Tie};
 
 /// Operations in a sequence at most.
 const LENGTH: usize = 40;

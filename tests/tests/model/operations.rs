@@ -4,8 +4,9 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;
 
-use crate::queue::{
-    Id, Millis, Mutant, New, Number, Outcome, Place, Policy, Queue, Rescheduled, Settled, Tie, Verdict,
+use crate::queue::Queue;
+use crate::terms::{
+    Id, Millis, Mutant, New, Number, Outcome, Place, Policy, Rescheduled, Settled, Tie, Verdict,
 };
 
 pub(crate) const IDS: [Id; 4] = ["a", "b", "c", "d"];
@@ -223,7 +224,7 @@ impl Reference {
             let (receipt, settled) = (task.receipt, None);
             self.claims.push(Held { id, receipt, deadline, sent: false, settled, lost: false });
         }
-        let told = |(id, task): (Id, crate::queue::Task)| {
+        let told = |(id, task): (Id, crate::terms::Task)| {
             (id, task.receipt, task.version, task.attempts, task.payload)
         };
         Answer::Claimed(settled, taken.into_iter().map(told).collect())

@@ -13,7 +13,7 @@ use stanchion::{
 use stanchion_tests::unique;
 
 use crate::operations::{Answer, Item, Operation, REASON, Reference, START, Slot, When};
-use crate::queue::{Id, Live, Millis, Number, Outcome, Place, Policy, Rescheduled, Verdict};
+use crate::terms::{Id, Live, Millis, Number, Outcome, Place, Policy, Rescheduled, Verdict};
 
 /// How far real times may be off: the time that a test takes, and no more than what tells them apart.
 const BLUR: u64 = 60_000;
@@ -271,7 +271,7 @@ impl System {
         }
     }
 
-    fn compare_task(&self, real: &TaskInfo, task: &crate::queue::Task) {
+    fn compare_task(&self, real: &TaskInfo, task: &crate::terms::Task) {
         let id = &real.id;
         assert_eq!(real.payload, body(task.payload), "the payload of {id}");
         assert_eq!((real.priority, real.max_attempts), (task.priority, task.max_attempts), "{id}");

@@ -11,6 +11,7 @@ impl Model {
             self.live.get(&verb.id).map(|live| live.successor.as_ref().unwrap_or(&live.main).version);
         match (version, verb.version) {
             (Some(version), Some(wanted)) if version != wanted => return Removed::OtherVersion(version),
+            (None, Some(_)) => return Removed::Absent,
             _ => {}
         }
         self.windows.remove(&verb.id);

@@ -1,0 +1,306 @@
+//! The verbs of the model.
+
+use crate::queue::Queue;
+use crate::terms::{
+    Dead, EXPIRED, Id, Live, Millis, Mutant, New, Number, Outcome, Place, Policy, Rescheduled, Settled, Task,
+    Verdict,
+};
+
+impl Queue {
+    pub(crate) fn enqueue(&mut self, new: &New) -> (Outcome, Number, Millis) {
+        if let Policy::Throttle(_) = new.policy
+            && self.windows.get(new.id).is_some_and(|ends| *ends > self.now)
+        {
+            return (Outcome::Throttled, 0, 0);
+        }
+        let new_only = !self.is(Mutant::FullForAll);
+        if !(new_only && self.live.contains_key(new.id))
+            && self.max_len.is_some_and(|most| self.live.len() >= most)
+        {
+            return (Outcome::Full, 0, 0);
+        }
+        self.enqueued += 1;
+        if let Policy::Throttle(window) = new.policy {
+            self.windows.insert(new.id, self.now + window);
+        }
+        let version = self.next_number();
+        let replaces = matches!(new.policy, Policy::Replace | Policy::Debounce(_));
+        let Some(mut live) = self.live.remove(new.id) else {
+            let task = self.fresh(new, version, None);
+            let due = task.due;
+            self.put(new.id, task, None);
+            return (Outcome::Added, version, due);
+        };
+        let pending = live.main.receipt == 0 && live.successor.is_none();
+        let stays = self.is(Mutant::VersionStays);
+        let target = if pending { Some(&mut live.main) } else { live.successor.as_mut() };
+        if let Some(target) = target
+            && !replaces
+        {
+            if !stays {
+                target.version = version;
+            }
+            let due = target.due;
+            self.live.insert(new.id, live);
+            return (Outcome::Kept, version, due);
+        }
+        if pending {
+            let old = live.main;
+            let mut task = self.fresh(new, version, Some(&old));
+            (task.settled, task.verdict) = (old.settled, old.verdict);
+            if matches!(new.policy, Policy::Debounce(_)) && old.payload == new.payload {
+                // One is left in any case.
+                task.attempts = old.attempts.min(task.max_attempts - 1);
+            }
+            let due = task.due;
+            self.put(new.id, task, None);
+            return (Outcome::Replaced, version, due);
+        }
+        let outcome = if live.successor.is_some() { Outcome::Replaced } else { Outcome::Successor };
+        let mut task = self.fresh(new, version, live.successor.as_ref());
+        task.replaces = replaces;
+        let due = task.due;
+        if replaces && !self.is_held(&live) {
+            self.supplant(new.id, live.main, Some(task));
+        } else {
+            live.successor = Some(task);
+            self.live.insert(new.id, live);
+        }
+        (outcome, version, due)
+    }
+
+    fn fresh(&mut self, new: &New, version: Number, before: Option<&Task>) -> Task {
+        let mut task = Task {
+            serial: before.map_or_else(
+                || {
+                    self.serial += 1;
+                    self.serial
+                },
+                |before| before.serial,
+            ),
+            payload: new.payload,
+            version,
+            due: new.due,
+            priority: new.priority,
+            attempts: 0,
+            max_attempts: new.max_attempts,
+            first: self.now,
+            expires: new.expires.map(|after| self.now + after),
+            receipt: 0,
+            settled: 0,
+            verdict: None,
+            reason: String::new(),
+            replaces: false,
+        };
+        if let Policy::Debounce(max_wait) = new.policy {
+            let before = before.filter(|_| !self.is(Mutant::DebounceForgetsFirst));
+            task.first = before.map_or(self.now, |before| before.first);
+            task.due = task.due.min(task.first + max_wait);
+        }
+        task
+    }
+
+    /// Takes from the line; `end` says what becomes of each.
+    fn take(&mut self, max: usize, mut end: impl FnMut(&mut Self, Id, Live)) -> Vec<(Id, Task)> {
+        let mut taken = Vec::new();
+        if self.paused {
+            return taken;
+        }
+        let before = self.died;
+        self.promote();
+        // As the line stands now: a successor that comes into it meanwhile is not taken.
+        for id in self.line() {
+            if taken.len() == max {
+                break;
+            }
+            let mut live = self.live.remove(id).unwrap();
+            let over = live.main.expires.is_some_and(|expires| expires <= self.now);
+            if over && !self.is(Mutant::NoExpiry) {
+                self.die(id, live.main, live.successor, EXPIRED, false);
+                continue;
+            }
+            live.main.attempts += 1;
+            live.main.receipt = self.next_number();
+            taken.push((id, live.main.clone()));
+            end(self, id, live);
+        }
+        self.trim_dead(before);
+        taken
+    }
+
+    pub(crate) fn claim(&mut self, max: usize, lease: Millis) -> Vec<(Id, Task)> {
+        self.take(max, |queue, id, live| {
+            let place = Place::Claimed(queue.now + lease);
+            queue.live.insert(id, Live { place, ..live });
+        })
+    }
+
+    pub(crate) fn pop(&mut self, max: usize) -> Vec<(Id, Task)> {
+        self.take(max, |queue, id, live| {
+            let mut main = live.main;
+            (main.settled, main.verdict) = (main.receipt, Some(Verdict::Ack));
+            queue.acked += 1;
+            queue.succeed(id, &main, live.successor);
+        })
+    }
+
+    pub(crate) fn settle(&mut self, id: Id, receipt: Number, verdict: Verdict, reason: &str) -> Settled {
+        let before = self.died;
+        let settled = self.settle_one(id, receipt, verdict, reason);
+        self.trim_dead(before);
+        settled
+    }
+
+    fn settle_one(&mut self, id: Id, receipt: Number, verdict: Verdict, reason: &str) -> Settled {
+        if self.live.get(id).is_some_and(|live| live.main.receipt == receipt) {
+            let Live { mut main, successor, .. } = self.live.remove(id).unwrap();
+            (main.settled, main.verdict) = (receipt, Some(verdict));
+            match verdict {
+                Verdict::Ack => {
+                    self.acked += 1;
+                    if self.is(Mutant::WindowEndsWithAck) {
+                        self.windows.remove(id);
+                    }
+                    self.succeed(id, &main, successor);
+                }
+                Verdict::Nack(delay) => {
+                    self.retried += 1;
+                    let more = u32::from(self.is(Mutant::OneAttemptMore));
+                    if main.attempts >= main.max_attempts + more {
+                        self.die(id, main, successor, reason, false);
+                    } else {
+                        main.receipt = 0;
+                        main.reason = reason.into();
+                        let due = self.now + delay;
+                        self.retry(id, main, successor, due);
+                    }
+                }
+                Verdict::Bury => self.die(id, main, successor, reason, false),
+                Verdict::PutBack => {
+                    main.receipt = 0;
+                    main.attempts -= u32::from(!self.is(Mutant::PutBackCounts));
+                    let due = main.due;
+                    self.retry(id, main, successor, due);
+                }
+            }
+            return Settled::Done;
+        }
+        if let Some(live) = self.live.get(id)
+            && live.main.settled == receipt
+        {
+            let same = live.main.verdict.is_some_and(|before| before.repeats(verdict));
+            return if same { Settled::Done } else { Settled::Stale };
+        }
+        if let Some(at) = self.dead.iter().position(|dead| dead.id == id && dead.task.receipt == receipt) {
+            let dead = &self.dead[at];
+            if dead.by_lease {
+                if verdict != Verdict::Ack || self.is(Mutant::LateAckForgotten) {
+                    return Settled::Stale;
+                }
+                self.dead.remove(at);
+                self.acked += 1;
+                return Settled::Done;
+            }
+            let killer = dead.task.verdict.filter(|_| dead.task.settled == receipt);
+            let same = killer.is_some_and(|before| before.repeats(verdict));
+            return if same { Settled::Done } else { Settled::Stale };
+        }
+        if self.live.contains_key(id) { Settled::Stale } else { Settled::Gone }
+    }
+
+    /// What is left of the lease, if it could be prolonged.
+    pub(crate) fn extend(&mut self, id: Id, receipt: Number, lease: Millis) -> Option<Millis> {
+        let now = self.now;
+        let live = self.live.get_mut(id).filter(|live| live.main.receipt == receipt)?;
+        match &mut live.place {
+            Place::Claimed(ends) if *ends > now => {
+                *ends = (*ends).max(now + lease);
+                Some(*ends - now)
+            }
+            _ => None,
+        }
+    }
+
+    /// What remove says: `Ok` of whether there was one, or the version that it has.
+    pub(crate) fn remove(&mut self, id: Id, version: Option<Number>) -> Result<bool, Number> {
+        if let Some(version) = version {
+            let Some(live) = self.live.get(id) else { return Ok(false) };
+            let current = live.successor.as_ref().unwrap_or(&live.main).version;
+            if current != version {
+                return Err(current);
+            }
+        }
+        self.windows.remove(id);
+        Ok(self.live.remove(id).is_some())
+    }
+
+    pub(crate) fn reschedule(&mut self, id: Id, due: Millis) -> Rescheduled {
+        let before = self.died;
+        if let Some(live) = self.live.get(id) {
+            if self.is_held(live) {
+                return Rescheduled::Claimed;
+            }
+            if matches!(live.place, Place::Claimed(_)) {
+                // Its lease has ended: first what that means, so that nobody gets more attempts than allowed.
+                self.end_lease(id);
+            }
+        }
+        let reply = if let Some(Live { mut main, successor, .. }) = self.live.remove(id) {
+            main.due = due;
+            self.put(id, main, successor);
+            Rescheduled::Moved(due)
+        } else if self.newest_dead(id).is_some() {
+            Rescheduled::Dead
+        } else {
+            Rescheduled::Absent
+        };
+        self.trim_dead(before);
+        reply
+    }
+
+    pub(crate) fn kick_id(&mut self, id: Id) -> u64 {
+        match self.newest_dead(id) {
+            Some(dead) if !self.live.contains_key(id) => {
+                let receipt = dead.task.receipt;
+                self.revive(receipt);
+                1
+            }
+            _ => 0,
+        }
+    }
+
+    pub(crate) fn kick_count(&mut self, count: u64) -> u64 {
+        let mut kicked = 0;
+        self.dead.sort_by_key(|dead| (dead.died, dead.task.receipt));
+        while kicked < count
+            && let Some(dead) = self.dead.iter().find(|dead| !self.live.contains_key(dead.id))
+        {
+            let receipt = dead.task.receipt;
+            self.revive(receipt);
+            kicked += 1;
+        }
+        kicked
+    }
+
+    fn revive(&mut self, receipt: Number) {
+        let at = self.dead.iter().position(|dead| dead.task.receipt == receipt).unwrap();
+        let Dead { id, mut task, .. } = self.dead.remove(at);
+        if task.settled != receipt {
+            // Nobody settled it; its delivery is over all the same.
+            (task.settled, task.verdict) = (receipt, None);
+        }
+        (task.version, task.due, task.attempts, task.receipt) = (self.next_number(), self.now, 0, 0);
+        task.expires = task.expires.filter(|expires| *expires > self.now);
+        self.serial += 1;
+        task.serial = self.serial;
+        self.put(id, task, None);
+    }
+
+    pub(crate) fn purge(&mut self) -> u64 {
+        let count = self.live.len() + self.dead.len();
+        self.live.clear();
+        self.dead.clear();
+        self.windows.clear();
+        count as u64
+    }
+}
