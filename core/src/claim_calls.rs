@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::delivery::{Delivery, Retry};
+use crate::delivery::{Delivery, Earlier, Retry};
 use crate::drive::{HostTurn, drive, drive_blocking};
 use crate::engine::Dice;
 use crate::engine::call::{Answer, CallMachine};
@@ -105,14 +105,9 @@ impl Verdict {
     }
 
     /// The settlement as a call of its own; `None` if the claim remembers that it was accepted.
-    pub(crate) fn settle(&self) -> Result<Option<CallMachine>, Error> {
+    fn settle(&self) -> Result<Option<(CallMachine, Earlier)>, Error> {
         let settlement = self.delivery.settlement(&self.verdict)?;
-        Ok(settlement.map(|settlement| self.delivery.settle(settlement)))
-    }
-
-    /// Takes in the answer to [`Verdict::settle`].
-    pub(crate) fn answered(&self, answer: &Answer) -> Result<(), Error> {
-        self.delivery.answered(&self.verdict, answer)
+        Ok(settlement.map(|(settlement, earlier)| (self.delivery.settle(settlement), earlier)))
     }
 
     pub(crate) fn verdict(&self) -> &verbs::Verdict {
@@ -131,24 +126,31 @@ impl Verdict {
 
     /// Runs on the running tokio runtime.
     pub(crate) async fn run(self) -> Result<(), Error> {
-        let Some(mut machine) = self.settle()? else { return Ok(()) };
+        let Some((mut machine, earlier)) = self.settle()? else { return Ok(()) };
         let answer = drive(&self.delivery.kept.live, &mut machine, None).await?;
-        self.answered(&answer)
+        self.delivery.answered(&self.verdict, earlier, &answer)
     }
 
     /// Runs on the calling thread.
     pub(crate) fn run_blocking(self) -> Result<(), Error> {
-        let Some(mut machine) = self.settle()? else { return Ok(()) };
+        let Some((mut machine, earlier)) = self.settle()? else { return Ok(()) };
         let answer = drive_blocking(&self.delivery.kept.live, &mut machine, None, None)?;
-        self.answered(&answer)
+        self.delivery.answered(&self.verdict, earlier, &answer)
     }
+}
+
+/// What became of one verdict of a batch.
+enum Outcome {
+    /// It is asked; with what earlier calls had sent.
+    Asked(Earlier),
+    Known(Result<Settled, Error>),
 }
 
 /// Verdicts that are settled in one request.
 pub(crate) struct Batch {
     verdicts: Vec<Verdict>,
-    /// What each came to; `None` as long as it is asked.
-    results: Vec<Option<Result<Settled, Error>>>,
+    /// What each came to.
+    results: Vec<Outcome>,
     request: Settle,
 }
 
@@ -165,12 +167,12 @@ impl Batch {
         let mut results = Vec::with_capacity(verdicts.len());
         for verdict in &verdicts {
             results.push(match verdict.delivery.settlement(&verdict.verdict) {
-                Ok(Some(settlement)) => {
+                Ok(Some((settlement, earlier))) => {
                     items.push(settlement);
-                    None
+                    Outcome::Asked(earlier)
                 }
-                Ok(None) => Some(Ok(Settled::Done { late: false, dead: false })),
-                Err(error) => Some(Err(error)),
+                Ok(None) => Outcome::Known(Ok(Settled::Done { late: false, dead: false })),
+                Err(error) => Outcome::Known(Err(error)),
             });
         }
         Ok(Self { verdicts, results, request: Settle { items: items.into() } })
@@ -204,19 +206,22 @@ impl Batch {
     pub(crate) fn settled(&mut self, settled: &[Settled], resent: bool) {
         let mut settled = settled.iter();
         for (verdict, result) in self.verdicts.iter().zip(&mut self.results) {
-            if result.is_none()
+            if let Outcome::Asked(earlier) = *result
                 && let Some(settled) = settled.next()
             {
-                let judged = verdict.delivery.settled(&verdict.verdict, *settled, resent);
-                *result = Some(judged.map(|()| *settled));
+                let judged = verdict.delivery.settled(&verdict.verdict, *settled, earlier, resent);
+                *result = Outcome::Known(judged.map(|()| *settled));
             }
         }
     }
 
     /// One result per verdict.
     pub(crate) fn results(self) -> impl Iterator<Item = (Verdict, Result<Settled, Error>)> {
-        let unknown = || Err(Error::new(ErrorKind::Indeterminate, "the store did not say what became of it"));
-        let results = self.results.into_iter().map(move |result| result.unwrap_or_else(unknown));
+        let unknown = || Error::new(ErrorKind::Indeterminate, "the store did not say what became of it");
+        let results = self.results.into_iter().map(move |result| match result {
+            Outcome::Known(result) => result,
+            Outcome::Asked(_) => Err(unknown()),
+        });
         self.verdicts.into_iter().zip(results)
     }
 }

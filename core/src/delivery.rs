@@ -55,12 +55,18 @@ enum Progress {
     Sent(&'static str, Earlier),
     /// Carried out.
     Settled(Verdict),
+    /// The store has said that it is not ours any more: no earlier call was carried out.
+    Refused,
 }
 
+/// What calls before this one had sent, unheard.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Earlier {
+pub(crate) enum Earlier {
+    /// Nothing.
     Nothing,
+    /// The same verdict.
     Same,
+    /// Another verdict, or one that was refused.
     Other,
 }
 
@@ -99,31 +105,30 @@ impl Delivery {
         Verdict::Bury { reason: shortened(reason) }
     }
 
-    /// The settlement to send; `None` if this verdict was accepted before.
-    pub(crate) fn settlement(&self, verdict: &Verdict) -> Result<Option<Settlement>, Error> {
+    /// The settlement to send, and what [`Delivery::settled`] has to know; `None` if this verdict was accepted
+    /// before.
+    pub(crate) fn settlement(&self, verdict: &Verdict) -> Result<Option<(Settlement, Earlier)>, Error> {
         self.kept.live.check_generation().map_err(|error| self.during(operation(verdict), error))?;
         let mut progress = locked(&self.verdict);
-        match &*progress {
+        let earlier = match &*progress {
             Progress::Settled(before) if operation(before) == operation(verdict) => return Ok(None),
             Progress::Settled(before) => {
                 let message = format!("the claim was settled already, by {}", operation(before));
                 return Err(self.during(operation(verdict), Error::new(ErrorKind::StaleReceipt, message)));
             }
-            Progress::Open => *progress = Progress::Sent(operation(verdict), Earlier::Nothing),
-            Progress::Sent(before, earlier) => {
-                let same = *before == operation(verdict) && *earlier != Earlier::Other;
-                let earlier = if same { Earlier::Same } else { Earlier::Other };
-                *progress = Progress::Sent(operation(verdict), earlier);
+            Progress::Open => Earlier::Nothing,
+            Progress::Refused => Earlier::Other,
+            Progress::Sent(before, Earlier::Nothing | Earlier::Same) if *before == operation(verdict) => {
+                Earlier::Same
             }
-        }
+            Progress::Sent(..) => Earlier::Other,
+        };
+        *progress = Progress::Sent(operation(verdict), earlier);
         drop(progress);
         // From now on the verdict counts, not the lease.
         self.kept.end();
-        Ok(Some(Settlement {
-            id: self.task.id.clone(),
-            receipt: self.task.receipt,
-            verdict: verdict.clone(),
-        }))
+        let (id, receipt) = (self.task.id.clone(), self.task.receipt);
+        Ok(Some((Settlement { id, receipt, verdict: verdict.clone() }, earlier)))
     }
 
     /// A single settlement as a machine.
@@ -136,41 +141,47 @@ impl Delivery {
     pub(crate) fn accepted(&self) -> Option<Verdict> {
         match &*locked(&self.verdict) {
             Progress::Settled(verdict) => Some(verdict.clone()),
-            Progress::Open | Progress::Sent(..) => None,
+            Progress::Open | Progress::Sent(..) | Progress::Refused => None,
         }
     }
 
     /// Takes in the answer to [`Delivery::settle`].
-    pub(crate) fn answered(&self, verdict: &Verdict, answer: &Answer) -> Result<(), Error> {
+    pub(crate) fn answered(&self, verdict: &Verdict, earlier: Earlier, answer: &Answer) -> Result<(), Error> {
         match &answer.reply {
             Reply::Queue(QueueReply::Settle(settled)) if settled.len() == 1 => {
-                self.settled(verdict, settled[0], answer.sendings > 1)
+                self.settled(verdict, settled[0], earlier, answer.sendings > 1)
             }
             _ => Err(Error::new(ErrorKind::Corrupt, "the store answered another question")),
         }
     }
 
-    /// Takes in what became of a settlement; `resent` if its call was sent more than once.
-    pub(crate) fn settled(&self, verdict: &Verdict, settled: Settled, resent: bool) -> Result<(), Error> {
+    /// Takes in what became of a settlement: `earlier` as [`Delivery::settlement`] gave it, `resent` if its call
+    /// was sent more than once.
+    pub(crate) fn settled(
+        &self,
+        verdict: &Verdict,
+        settled: Settled,
+        earlier: Earlier,
+        resent: bool,
+    ) -> Result<(), Error> {
         let mut progress = locked(&self.verdict);
-        let resent = match &*progress {
+        let resent = match (&*progress, earlier) {
             // Its twin, sent at the same time by a clone of the claim or in the same batch, was heard first.
-            Progress::Settled(before) if operation(before) == operation(verdict) => true,
-            Progress::Sent(_, Earlier::Same) => true,
-            Progress::Sent(_, Earlier::Other) => false,
-            Progress::Open | Progress::Sent(_, Earlier::Nothing) | Progress::Settled(_) => resent,
+            (Progress::Settled(before), _) if operation(before) == operation(verdict) => return Ok(()),
+            (Progress::Refused, _) | (_, Earlier::Other) => false,
+            (_, Earlier::Same) => true,
+            (_, Earlier::Nothing) => resent,
         };
         // As far as renewals have brought it.
         let deadline = locked(&self.kept.cell.state).deadline();
-        match judge_settled(settled, resent, self.kept.live.clock.now(), deadline) {
-            Ok(()) => {
-                *progress = Progress::Settled(verdict.clone());
-                Ok(())
-            }
-            Err(message) => {
-                Err(self.during(operation(verdict), Error::new(ErrorKind::StaleReceipt, message)))
-            }
+        let judged = judge_settled(settled, resent, self.kept.live.clock.now(), deadline);
+        if judged.is_ok() {
+            *progress = Progress::Settled(verdict.clone());
+        } else if !matches!(&*progress, Progress::Settled(_)) {
+            *progress = Progress::Refused;
         }
+        judged
+            .map_err(|message| self.during(operation(verdict), Error::new(ErrorKind::StaleReceipt, message)))
     }
 
     /// What happens to a claim that is dropped unsettled: it counts as failed. One inherited by a forked

@@ -41,6 +41,7 @@ mod fork;
 mod handle;
 mod held;
 mod holder;
+mod host_turn;
 mod keeper;
 mod kept;
 mod lease;
@@ -96,8 +97,7 @@ pub use store::redis::ACL_RULE;
 pub use task::{DEFAULT_MAX_ATTEMPTS, Enqueued, MAX_PAYLOAD, Task, TaskInfo, TaskPage};
 pub use token::Token;
 pub use verbs::{
-    Fence, HeldAs, OnDuplicate, Outcome, Receipt, RemoveReply as Removed, Settings, StatsReply as QueueStats,
-    TaskState, Version,
+    Fence, HeldAs, OnDuplicate, Outcome, QueueStats, Receipt, Removed, Settings, TaskState, Version,
 };
 pub use worker::{Worker, WorkerEvent, WorkerReport};
 

@@ -15,7 +15,7 @@ use crate::queue_options::{ClaimOptions, QueueSettings, checked_count};
 use crate::session::Session;
 use crate::store::MAX_BATCH;
 use crate::task::{Enqueued, Task, TaskInfo, TaskPage};
-use crate::verbs::{self, RemoveReply, StatsReply, TaskState, Version};
+use crate::verbs::{self, QueueStats, Removed, TaskState, Version};
 
 /// Which dead tasks to move back to ready.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -207,7 +207,7 @@ impl Queue {
     ///
     /// # Errors
     /// As [`Queue::pop`].
-    pub async fn remove(&self, id: &str, if_version: Option<Version>) -> Result<RemoveReply, Error> {
+    pub async fn remove(&self, id: &str, if_version: Option<Version>) -> Result<Removed, Error> {
         self.calls.remove(id, if_version)?.run().await
     }
 
@@ -231,7 +231,7 @@ impl Queue {
     ///
     /// # Errors
     /// As [`Queue::claim`].
-    pub async fn stats(&self) -> Result<StatsReply, Error> {
+    pub async fn stats(&self) -> Result<QueueStats, Error> {
         self.calls.stats()?.run().await
     }
 

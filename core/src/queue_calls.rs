@@ -13,8 +13,7 @@ use crate::store::MAX_BATCH;
 use crate::task::{Enqueued, Task, TaskInfo, TaskPage, checked_due, wall_time};
 use crate::verbs::{
     CallId, Due, Enqueue, EnqueueOutcome, Get, List, NewTask, Pause, Peek, Pop, QueueReply, QueueRequest,
-    QueueVerb, Remove, RemoveReply, Reply, Request, Reschedule, RescheduleReply, StatsReply, TaskState,
-    Version,
+    QueueStats, QueueVerb, Remove, Removed, Reply, Request, Reschedule, RescheduleReply, TaskState, Version,
 };
 
 /// Bytes of payloads in one request at most; a larger batch is sent in parts.
@@ -134,7 +133,7 @@ impl QueueCalls {
         })
     }
 
-    pub(crate) fn remove(&self, id: &str, version: Option<Version>) -> Result<Ask<RemoveReply>, Error> {
+    pub(crate) fn remove(&self, id: &str, version: Option<Version>) -> Result<Ask<Removed>, Error> {
         let id = TaskId::parse(id).map_err(|error| self.during("remove", error))?;
         let ask = self.ask(QueueVerb::Remove(Remove { id, version }), |reply| match reply {
             QueueReply::Remove(reply) => Some(reply),
@@ -163,7 +162,7 @@ impl QueueCalls {
         Ok(ask.once())
     }
 
-    pub(crate) fn stats(&self) -> Result<Ask<StatsReply>, Error> {
+    pub(crate) fn stats(&self) -> Result<Ask<QueueStats>, Error> {
         self.ask(QueueVerb::Stats, |reply| match reply {
             QueueReply::Stats(stats) => Some(*stats),
             _ => None,

@@ -16,7 +16,7 @@ use crate::queue_options::{ClaimOptions, QueueSettings};
 use crate::session::Session;
 use crate::store::MAX_BATCH;
 use crate::task::{Enqueued, Task, TaskInfo, TaskPage};
-use crate::verbs::{RemoveReply, StatsReply, TaskState, Version};
+use crate::verbs::{QueueStats, Removed, TaskState, Version};
 
 /// A named queue of tasks. Made by [`Client::queue`](super::Client::queue); cheap to clone; no I/O to make.
 #[derive(Clone)]
@@ -197,7 +197,7 @@ impl Queue {
     ///
     /// # Errors
     /// As [`Queue::pop`].
-    pub fn remove(&self, id: &str, if_version: Option<Version>) -> Result<RemoveReply, Error> {
+    pub fn remove(&self, id: &str, if_version: Option<Version>) -> Result<Removed, Error> {
         self.calls.remove(id, if_version)?.run_blocking()
     }
 
@@ -221,7 +221,7 @@ impl Queue {
     ///
     /// # Errors
     /// As [`Queue::claim`].
-    pub fn stats(&self) -> Result<StatsReply, Error> {
+    pub fn stats(&self) -> Result<QueueStats, Error> {
         self.calls.stats()?.run_blocking()
     }
 

@@ -85,13 +85,13 @@ pub enum QueueReply {
     /// A page of tasks.
     List(ListReply),
     /// Whether it was dropped.
-    Remove(RemoveReply),
+    Remove(Removed),
     /// Whether it was moved.
     Reschedule(RescheduleReply),
     /// How many were moved.
     Kick(u64),
     /// The counts.
-    Stats(Box<StatsReply>),
+    Stats(Box<QueueStats>),
     /// Done.
     Pause,
     /// How many were dropped: live ones, dead ones, and those of the intake.
@@ -451,7 +451,7 @@ pub struct Remove {
 /// The answer to [`Remove`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum RemoveReply {
+pub enum Removed {
     /// It is gone.
     Removed,
     /// There was none.
@@ -494,7 +494,7 @@ pub enum Kick {
 
 /// How many tasks there are, and what happened so far.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct StatsReply {
+pub struct QueueStats {
     /// Due later, those of the intake included.
     pub scheduled: u64,
     /// Due now, those of the intake included.

@@ -59,6 +59,19 @@ on_every_store! {
         assert_eq!(queue.enqueue(throttled()).unwrap().outcome, Outcome::Added);
     }
 
+    fn a_remove_that_finds_another_version_or_none_leaves_the_window_alone(bench) {
+        let queue = bench.client().queue("q");
+        let throttled = || plain("a").on_duplicate(OnDuplicate::Throttle { window: secs(600) });
+        let version = queue.enqueue(throttled()).unwrap().version;
+        assert_eq!(queue.remove("a", Some(version - 1)).unwrap(), Removed::OtherVersion(version));
+        assert_eq!(queue.enqueue(throttled()).unwrap().outcome, Outcome::Throttled);
+        take(&queue).ack().unwrap();
+        assert_eq!(queue.remove("a", Some(version)).unwrap(), Removed::Absent);
+        assert_eq!(queue.enqueue(throttled()).unwrap().outcome, Outcome::Throttled);
+        assert_eq!(queue.remove("a", None).unwrap(), Removed::Absent);
+        assert_eq!(queue.enqueue(throttled()).unwrap().outcome, Outcome::Added, "without a version it goes");
+    }
+
     fn a_removed_id_begins_anew(bench) {
         let queue = bench.client().queue("q");
         put(&queue, &["a"]);

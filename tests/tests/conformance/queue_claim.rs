@@ -56,7 +56,7 @@ on_every_store! {
             taken.extend(claims);
         }
         assert_eq!(claimed_ids(&taken), ["a", "b", "c", "d", "e"]);
-        let receipts: BTreeSet<_> = taken.iter().map(|claim| claim.receipt()).collect();
+        let receipts: BTreeSet<_> = taken.iter().map(stanchion_tests::faces::AnyClaim::receipt).collect();
         assert_eq!(receipts.len(), 5, "every delivery has its own receipt");
         assert_eq!(census(&queue), [0, 0, 5, 0]);
         taken.iter().for_each(|claim| claim.ack().unwrap());

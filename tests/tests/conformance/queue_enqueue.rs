@@ -205,7 +205,7 @@ on_every_store! {
         let queue = bench.client().queue("q");
         queue.configure(QueueSettings::new().max_len(Some(2))).unwrap();
         let results = queue.enqueue_many([plain("a"), plain("b"), plain("c"), plain("a")]).unwrap();
-        let kinds: Vec<_> = results.iter().map(|result| result.as_ref().map(|task| task.outcome).map_err(|error| error.kind())).collect();
+        let kinds: Vec<_> = results.iter().map(|result| result.as_ref().map(|task| task.outcome).map_err(stanchion::Error::kind)).collect();
         assert_eq!(kinds, [Ok(Outcome::Added), Ok(Outcome::Added), Err(ErrorKind::QueueFull), Ok(Outcome::Kept)]);
         assert_eq!(results[2].as_ref().unwrap_err().name(), Some("q"));
         assert!(queue.get("c").unwrap().is_none());

@@ -218,7 +218,7 @@ on_every_store! {
         let another = Task::new("b").on_duplicate(THROTTLE);
         assert_eq!(queue.enqueue(another).unwrap().outcome, Outcome::Added, "windows are per id");
         for policy in [KEEP, REPLACE, DEBOUNCE] {
-            assert_eq!(queue.enqueue(newer(policy).delay(secs(60))).unwrap().version > 0, true, "{policy:?}");
+            assert!(queue.enqueue(newer(policy).delay(secs(60))).unwrap().version > 0, "{policy:?}");
         }
         assert_eq!(queue.enqueue(newer(THROTTLE)).unwrap().outcome, Outcome::Throttled);
         assert_eq!(queue.task("a").state, TaskState::Scheduled);

@@ -213,6 +213,25 @@ on_every_store! {
         assert_eq!(census(&queue), [0, 0, 0, 1]);
     }
 
+    fn a_verdict_that_was_refused_is_refused_again(bench) {
+        for (name, say) in VERDICTS {
+            let queue = bench.client().queue(name);
+            put(&queue, &["a"]);
+            let claim = take(&queue);
+            queue.purge().unwrap();
+            for _ in 0..3 {
+                assert_eq!(kind(say(&claim)), ErrorKind::StaleReceipt, "{name}");
+            }
+            put(&queue, &["b"]);
+            let claim = take(&queue);
+            queue.remove("b", None).unwrap();
+            let twins = || vec![claim.clone().acked(), claim.clone().acked()];
+            for result in queue.settle(twins()).unwrap().into_iter().chain(queue.settle(twins()).unwrap()) {
+                assert_eq!(kind(result), ErrorKind::StaleReceipt, "a verdict on a task that was removed");
+            }
+        }
+    }
+
     fn dropping_a_stale_claim_changes_nothing(bench) {
         let queue = bench.client().queue("q");
         put(&queue, &["a"]);

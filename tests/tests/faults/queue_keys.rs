@@ -71,7 +71,11 @@ on_both_faces! {
         let millis = now.as_millis().to_string();
         for (score, member) in [
             ("inf", "never"), ("-inf", "always"), ("1e300", "huge"), (&*millis, "milliseconds"),
-            ("5", ""), ("6", "a\nb"), ("-7.5", "negative"), ("1.0001", "fraction"), ("1e11", "far"),
+            ("5", ""),
+            ("6", "a\nb"),
+            ("-7.5", "negative"),
+            ("1.0001", "fraction"),
+            ("1e11", "far"),
         ] {
             server.cli(&["ZADD", "Queue:q", score, member]);
         }
@@ -92,7 +96,8 @@ on_both_faces! {
         }
         assert_eq!(good[..3], ["always", "negative", "fraction"], "in order of due: {good:?}");
         let dead = queue.all(TaskState::Dead);
-        for id in ["never", "huge", "milliseconds", "", "a\nb", &"x".repeat(513)] {
+        // One that is too long is cut off.
+        for id in ["never", "huge", "milliseconds", "", "a\nb", &"x".repeat(512), "\u{fffd}\u{fffd}"] {
             let found = dead.iter().find(|task| task.id == id);
             let found = found.unwrap_or_else(|| panic!("{id:.10?} is not dead: {dead:?}"));
             assert!(!found.reason.is_empty(), "{id:.10?}");

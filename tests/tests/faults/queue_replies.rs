@@ -50,7 +50,7 @@ on_both_faces! {
         stage.truth.configure(QueueSettings::new().max_len(Some(2))).unwrap();
         stage.proxy.fault("enqueue", 1, Fault::SwallowReply);
         let results = stage.queue.enqueue_many([plain("a"), plain("b"), plain("c")]).unwrap();
-        let kinds: Vec<_> = results.iter().map(|result| result.as_ref().map(|task| task.outcome).map_err(|error| error.kind())).collect();
+        let kinds: Vec<_> = results.iter().map(|result| result.as_ref().map(|task| task.outcome).map_err(stanchion::Error::kind)).collect();
         assert_eq!(kinds, [Ok(Outcome::Added), Ok(Outcome::Added), Err(ErrorKind::QueueFull)]);
         assert_eq!(census(&stage.truth), [0, 2, 0, 0]);
     }

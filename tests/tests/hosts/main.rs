@@ -201,6 +201,71 @@ on_shared_stores! {
         parent.ok("release");
     }
 
+    /// A claim is its owner's: the child cannot use it, and its end does the owner no harm.
+    fn inherited_claim(bench) {
+        let mut parent = actor(bench.url(), bench.face);
+        parent.ok("enqueue q a");
+        parent.ok("enqueue q b");
+        parent.ok("claim q 1 900 0 renew");
+        let replies = replies_of_child(
+            &mut parent,
+            "claim_status; ack; nack 0; extend_claim 900; drop_claim; claim q 5 5000 0 fixed; ack; drop_client",
+        );
+        let kinds: Vec<&str> = replies.iter().map(|reply| reply["error"].as_str().unwrap_or("")).collect();
+        let forked = "Forked";
+        assert_eq!(kinds, ["", forked, forked, forked, "", "", "", ""], "{replies:?}");
+        assert_eq!(replies[0]["valid"], false);
+        let claims = replies[5]["claims"].as_array().unwrap();
+        assert_eq!((claims.len(), &claims[0]["id"]), (1, &"b".into()), "the child's own claim");
+
+        // It is renewed by the parent all the same.
+        let queue = bench.client().queue("q");
+        let first = queue.task("a").lease_left;
+        eventually(SOON, || queue.task("a").lease_left > first);
+        assert_eq!(parent.ok("claim_status")["valid"], true);
+        parent.ok("extend_claim 900");
+        parent.ok("ack");
+        assert_eq!(parent.ok("stats q")["counts"], serde_json::json!([0, 0, 0, 0]));
+    }
+
+    /// Parent and child enqueue and claim through the client that both have: each call has its own reply.
+    fn queue_after_a_fork(bench) {
+        let mut parent = actor(bench.url(), bench.face);
+        parent.ok("enqueue q warm");
+        parent.ok("claim q 1 5000 0 fixed");
+        parent.ok("ack");
+        for round in 0..5 {
+            let orders = format!("enqueue q child{round}; claim q 1 5000 0 fixed; ack");
+            let replies = replies_of_child(&mut parent, &orders);
+            assert_fine(&replies);
+            assert_eq!(replies[0]["outcome"], "Added");
+            assert_eq!(replies[1]["claims"][0]["id"], format!("child{round}"), "{replies:?}");
+            assert_eq!(parent.ok(&format!("enqueue q parent{round}"))["outcome"], "Added");
+            assert_eq!(parent.ok("claim q 1 5000 0 fixed")["claims"][0]["id"], format!("parent{round}"));
+            parent.ok("ack");
+        }
+        let stats = bench.client().queue("q").stats().unwrap();
+        assert_eq!((stats.enqueued, stats.acked, stats.ready), (11, 11, 0));
+    }
+
+    /// The parent's worker goes on while it forks; the child's end harms no task of it.
+    fn fork_with_a_worker(bench) {
+        let mut parent = actor(bench.url(), bench.face);
+        parent.ok("enqueue q endless");
+        parent.order("work q 900");
+        let first = [parent.reply(), parent.reply()];
+        assert!(first.iter().any(|line| line["id"] == "endless"), "{first:?}");
+        for _ in 0..3 {
+            assert_fine(&replies_of_child(&mut parent, "stats q; drop_client"));
+        }
+        let queue = bench.client().queue("q");
+        queue.enqueue(stanchion::Task::new("after")).unwrap();
+        assert_eq!(parent.reply()["id"], "after");
+        let left = queue.task("endless").lease_left;
+        eventually(SOON, || queue.task("endless").lease_left > left);
+        assert_eq!(queue.task("endless").attempts, 1);
+    }
+
     /// A child that inherited a client of the parent, and never uses it, ends like any other.
     fn child_that_does_nothing(bench) {
         let mut parent = actor(bench.url(), bench.face);

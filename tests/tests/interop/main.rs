@@ -4,6 +4,7 @@
 
 mod adopt;
 mod plain_lockers;
+mod plain_producers;
 mod share;
 
 use std::time::{Duration, Instant};

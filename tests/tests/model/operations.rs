@@ -243,12 +243,9 @@ impl Reference {
                 continue;
             }
             held.sent = true;
-            let done = match self.queue.settle(held.id, held.receipt, verdict, REASON) {
-                Settled::Done => true,
-                Settled::Stale => false,
-                // Unless its twin in the same batch was heard first.
-                Settled::Gone => held.settled.is_some_and(|twin| twin.repeats(verdict)),
-            };
+            let done = self.queue.settle(held.id, held.receipt, verdict, REASON) == Settled::Done
+                // Its twin in the same batch was heard first.
+                || held.settled.is_some_and(|twin| twin.repeats(verdict));
             if done {
                 held.settled = Some(verdict);
             }

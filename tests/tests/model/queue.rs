@@ -382,7 +382,8 @@ impl Queue {
             let mut task = self.fresh(new, version, Some(&old));
             (task.settled, task.verdict) = (old.settled, old.verdict);
             if matches!(new.policy, Policy::Debounce(_)) && old.payload == new.payload {
-                task.attempts = old.attempts;
+                // One is left in any case.
+                task.attempts = old.attempts.min(task.max_attempts - 1);
             }
             let due = task.due;
             self.put(new.id, task, None);
@@ -440,24 +441,21 @@ impl Queue {
         }
         let before = self.died;
         self.promote();
-        loop {
-            // Successors of those that expire here come after those in line before.
-            let front: Vec<Id> = self.line().into_iter().take(max - taken.len()).collect();
-            if front.is_empty() {
+        // As the line stands now: a successor that comes into it meanwhile is not taken.
+        for id in self.line() {
+            if taken.len() == max {
                 break;
             }
-            for id in front {
-                let mut live = self.live.remove(id).unwrap();
-                let over = live.main.expires.is_some_and(|expires| expires <= self.now);
-                if over && !self.is(Mutant::NoExpiry) {
-                    self.die(id, live.main, live.successor, EXPIRED, false);
-                    continue;
-                }
-                live.main.attempts += 1;
-                live.main.receipt = self.next_number();
-                taken.push((id, live.main.clone()));
-                end(self, id, live);
+            let mut live = self.live.remove(id).unwrap();
+            let over = live.main.expires.is_some_and(|expires| expires <= self.now);
+            if over && !self.is(Mutant::NoExpiry) {
+                self.die(id, live.main, live.successor, EXPIRED, false);
+                continue;
             }
+            live.main.attempts += 1;
+            live.main.receipt = self.next_number();
+            taken.push((id, live.main.clone()));
+            end(self, id, live);
         }
         self.trim_dead(before);
         taken

@@ -7,7 +7,7 @@ use stanchion::internals::{queue_name, task_id};
 use stanchion::verbs::{
     Abandon, CallId, Claim, ClaimReply, ClaimedTask, ClientId, Due, Enqueue, EnqueueOutcome, ExtendClaim,
     ExtendClaimReply, Get, Kick, List, NewTask, OnDuplicate, Outcome, Peek, Pop, QueueReply, QueueRequest,
-    QueueVerb, Remove, RemoveReply, Request, Reschedule, RescheduleReply, Settle, Settled, Settlement,
+    QueueVerb, Remove, Removed, Request, Reschedule, RescheduleReply, Settle, Settled, Settlement,
     TaskRecord, TaskState, Verdict, Waiter,
 };
 
@@ -139,6 +139,11 @@ pub fn settle_and_claim(items: &[(&str, u64, Verdict)], max: u32) -> QueueVerb {
     QueueVerb::SettleAndClaim(settlements(items), claiming(max, Some(5)))
 }
 
+/// As [`settle_and_claim`], by a caller who does not wait.
+pub fn settle_and_try(items: &[(&str, u64, Verdict)], max: u32) -> QueueVerb {
+    QueueVerb::SettleAndClaim(settlements(items), claiming(max, None))
+}
+
 pub fn extend_claim(id: &str, receipt: u64, lease: u64) -> QueueVerb {
     QueueVerb::ExtendClaim(ExtendClaim { id: task_id(id).unwrap(), receipt, lease: ms(lease) })
 }
@@ -195,7 +200,7 @@ pub fn describe(reply: &QueueReply) -> String {
             let next = reply.next.map_or_else(String::new, |next| format!(" | next {next}"));
             format!("{}{next}", joined(&reply.tasks, record))
         }
-        QueueReply::Remove(RemoveReply::OtherVersion(version)) => format!("has version {version}"),
+        QueueReply::Remove(Removed::OtherVersion(version)) => format!("has version {version}"),
         QueueReply::Remove(reply) => format!("{reply:?}").to_lowercase(),
         QueueReply::Reschedule(RescheduleReply::Moved(due)) => format!("moved to {due}"),
         QueueReply::Reschedule(reply) => format!("{reply:?}").to_lowercase(),

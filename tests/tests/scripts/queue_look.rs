@@ -115,7 +115,7 @@ fn stats_count_by_what_is_due_not_by_what_was_promoted() {
     given(all().counts(counts))
         .call(QueueVerb::Stats)
         .replies(&format!(
-            "StatsReply [ scheduled: 2, ready: 5, claimed: 1, dead: 2, successors: 1, paused: false, next_due: Some(0ns), \
+            "QueueStats [ scheduled: 2, ready: 5, claimed: 1, dead: 2, successors: 1, paused: false, next_due: Some(0ns), \
              enqueued: 9, acked: 8, retried: 7, died: 6, settings: {} ]",
             settings.replace("{ ", "[ ").replace(" }", " ]")
         ))
@@ -138,7 +138,7 @@ fn stats_count_by_what_is_due_not_by_what_was_promoted() {
 
 #[test]
 fn stats_of_a_queue_that_never_was_are_zero() {
-    let zero = "StatsReply [ scheduled: 0, ready: 0, claimed: 0, dead: 0, successors: 0, paused: false, next_due: None, \
+    let zero = "QueueStats [ scheduled: 0, ready: 0, claimed: 0, dead: 0, successors: 0, paused: false, next_due: None, \
                 enqueued: 0, acked: 0, retried: 0, died: 0, settings: Settings [ max_len: None, dead_max: 10000, \
                 dead_age: 7776000s, dead_bytes: 268435456, intake: true ] ]";
     given(nothing()).call(QueueVerb::Stats).replies(zero).changes_nothing();

@@ -3,7 +3,7 @@
 use stanchion::verbs::Verdict;
 
 use crate::case::given;
-use crate::queue_case::{LEASE, ack, bury, nack, settle, settle_and_claim};
+use crate::queue_case::{LEASE, ack, bury, nack, settle, settle_and_claim, settle_and_try};
 use crate::state::{State, nothing};
 
 const COUNTS: &str = "counter 50, sequence 20";
@@ -315,6 +315,21 @@ fn settle_and_claim_is_repeated_whole() {
         .replies("done; stale | a b receipt 40 attempt 1/8 version 1 due 1 priority 0 left {~9000}")
         .changes_nothing();
     given(state().call("8: [[] []]")).call(items()).replies("superseded").changes_nothing();
+}
+
+#[test]
+fn settle_and_claim_that_does_not_wait_passes_an_earlier_due_on() {
+    let before = nothing().claimed("a", LIVE, "receipt 40, attempts 1").idle(6, "{then+6000}");
+    given(before.counts(COUNTS))
+        .call(settle_and_try(&[("a", 40, nack(700))], 1))
+        .replies("done | empty {~700} rank 0")
+        .hints(6)
+        .leaves(
+            nothing()
+                .scheduled("a", "{now+700}", "attempts 1, settled 40, verdict 2, reason no luck")
+                .counts("counter 50, sequence 20, retried 1")
+                .call("7: [[] [24]]"),
+        );
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use stanchion::internals::task_id;
 use stanchion::verbs::{
     Abandon, CallId, Claim, ClaimReply, ClientId, Configure, Due, Get, List, NewTask, OnDuplicate, Pause,
-    StatsReply, TaskState, Waiter,
+    QueueStats, TaskState, Waiter,
 };
 
 use super::*;
@@ -140,7 +140,7 @@ impl World<'_> {
         Ok(())
     }
 
-    fn stats(&mut self, queue: usize) -> Played<StatsReply> {
+    fn stats(&mut self, queue: usize) -> Played<QueueStats> {
         match self.ask(queue, QueueVerb::Stats)? {
             QueueReply::Stats(stats) => Ok(*stats),
             other => Err(format!("{other:?}")),

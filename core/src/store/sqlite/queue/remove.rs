@@ -2,23 +2,24 @@
 
 use crate::store::sqlite::queue::work::Work;
 use crate::store::sqlite::step::{fence as number, stored_fence as stored};
-use crate::verbs::{QueueReply, Remove, RemoveReply};
+use crate::verbs::{QueueReply, Remove, Removed};
 
 /// Like remove.lua.
 pub(super) fn remove(work: &mut Work<'_>, request: &Remove) -> rusqlite::Result<QueueReply> {
     let id = request.id.as_str();
     let live = work.live(id)?;
-    if let (Some(live), Some(wanted)) = (&live, request.version) {
+    if let Some(wanted) = request.version {
+        let Some(live) = &live else { return Ok(QueueReply::Remove(RemoveReply::Absent)) };
         let version = live.successor.as_ref().unwrap_or(&live.main).version;
         if version != stored(wanted) {
-            return Ok(QueueReply::Remove(RemoveReply::OtherVersion(number(version))));
+            return Ok(QueueReply::Remove(Removed::OtherVersion(number(version))));
         }
     }
     work.close_window(id)?;
-    let Some(live) = live else { return Ok(QueueReply::Remove(RemoveReply::Absent)) };
+    let Some(live) = live else { return Ok(QueueReply::Remove(Removed::Absent)) };
     work.delete(&live.main)?;
     if let Some(successor) = &live.successor {
         work.delete(successor)?;
     }
-    Ok(QueueReply::Remove(RemoveReply::Removed))
+    Ok(QueueReply::Remove(Removed::Removed))
 }

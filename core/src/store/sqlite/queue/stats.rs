@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::store::sqlite::queue::task::State;
 use crate::store::sqlite::queue::view::Reading;
 use crate::store::sqlite::step::fence as number;
-use crate::verbs::{QueueReply, StatsReply};
+use crate::verbs::{QueueReply, QueueStats};
 
 /// Like stats.lua. Only what is due and not promoted is counted row by row, in an index: few tasks, unless
 /// nobody has claimed for long.
@@ -14,7 +14,7 @@ pub(super) fn stats(reading: &Reading<'_>) -> rusqlite::Result<QueueReply> {
     let (due, ended) = (reading.count_due()?, reading.count_ended()?);
     let ready = record.count(State::Ready) + due + ended;
     let next_due = if ready > 0 { Some(Duration::ZERO) } else { reading.next_due()? };
-    Ok(QueueReply::Stats(Box::new(StatsReply {
+    Ok(QueueReply::Stats(Box::new(QueueStats {
         scheduled: number(record.count(State::Scheduled) - due),
         ready: number(ready),
         claimed: number(record.count(State::Claimed) - ended),

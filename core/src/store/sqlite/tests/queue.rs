@@ -194,7 +194,7 @@ impl Queue {
         }
     }
 
-    pub(super) fn stats(&self) -> StatsReply {
+    pub(super) fn stats(&self) -> QueueStats {
         match self.ask(QueueVerb::Stats) {
             QueueReply::Stats(stats) => *stats,
             other => panic!("{other:?}"),
@@ -290,7 +290,7 @@ pub(super) fn pop(queue: &Queue, max: u32) -> Vec<TaskRecord> {
     }
 }
 
-pub(super) fn remove(queue: &Queue, name: &str, version: Option<Version>) -> RemoveReply {
+pub(super) fn remove(queue: &Queue, name: &str, version: Option<Version>) -> Removed {
     match queue.ask(QueueVerb::Remove(Remove { id: id(name), version })) {
         QueueReply::Remove(reply) => reply,
         other => panic!("{other:?}"),

@@ -58,7 +58,7 @@ fn ack(store: &SqliteStore, task: &ClaimedTask) -> Settled {
     }
 }
 
-fn stats(store: &SqliteStore) -> StatsReply {
+fn stats(store: &SqliteStore) -> QueueStats {
     match ask(store, QueueVerb::Stats) {
         QueueReply::Stats(stats) => *stats,
         other => panic!("{other:?}"),

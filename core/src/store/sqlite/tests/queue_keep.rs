@@ -69,7 +69,7 @@ fn purge_drops_tasks_and_keeps_settings_counters_and_waiters() {
     let before = queue.stats();
     assert_eq!(queue.ask(QueueVerb::Purge), QueueReply::Purge(9));
     let after =
-        StatsReply { scheduled: 0, ready: 0, claimed: 0, dead: 0, successors: 0, next_due: None, ..before };
+        QueueStats { scheduled: 0, ready: 0, claimed: 0, dead: 0, successors: 0, next_due: None, ..before };
     assert_eq!(queue.stats(), after);
     assert_eq!(
         (list(&queue, TaskState::Ready), list(&queue, TaskState::Dead)),

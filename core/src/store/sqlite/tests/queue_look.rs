@@ -131,7 +131,7 @@ fn the_newest_dead_record_of_an_id_is_shown() {
 #[test]
 fn stats_count() {
     let queue = queue();
-    assert_eq!(queue.stats(), StatsReply::default());
+    assert_eq!(queue.stats(), QueueStats::default());
     queue.enqueue(later("a", 9));
     assert_eq!(queue.stats().next_due, Some(9 * SECOND));
     queue.add(&["b"]);

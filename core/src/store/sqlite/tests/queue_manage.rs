@@ -52,15 +52,15 @@ fn a_pop_that_leaves_tasks_wakes_the_next() {
 #[test]
 fn remove_takes_the_run_the_successor_and_the_window() {
     let queue = queue();
-    assert_eq!(remove(&queue, "a", None), RemoveReply::Absent);
+    assert_eq!(remove(&queue, "a", None), Removed::Absent);
     let throttle = NewTask { on_duplicate: OnDuplicate::Throttle { window: DAY }, ..task("a") };
     let first = version(queue.enqueue(throttle.clone()));
-    assert_eq!(remove(&queue, "a", Some(first + 1)), RemoveReply::OtherVersion(first));
+    assert_eq!(remove(&queue, "a", Some(first + 1)), Removed::OtherVersion(first));
     let receipt = queue.take("a");
     let second = version(queue.enqueue(task("a")));
-    assert_eq!(remove(&queue, "a", Some(first)), RemoveReply::OtherVersion(second));
+    assert_eq!(remove(&queue, "a", Some(first)), Removed::OtherVersion(second));
     assert_eq!(outcome(queue.enqueue(throttle.clone())), Outcome::Throttled);
-    assert_eq!(remove(&queue, "a", Some(second)), RemoveReply::Removed);
+    assert_eq!(remove(&queue, "a", Some(second)), Removed::Removed);
     assert_eq!(queue.shape("a"), "");
     assert_eq!(queue.settle("a", receipt, Verdict::Ack), Settled::Gone);
     assert_eq!(outcome(queue.enqueue(throttle)), Outcome::Added);
@@ -70,7 +70,7 @@ fn remove_takes_the_run_the_successor_and_the_window() {
 fn remove_leaves_dead_records() {
     let queue = queue();
     kill(&queue, "a");
-    assert_eq!(remove(&queue, "a", None), RemoveReply::Absent);
+    assert_eq!(remove(&queue, "a", None), Removed::Absent);
     assert_eq!(queue.stats().dead, 1);
 }
 

@@ -9,7 +9,7 @@ use stanchion::internals::Moment;
 use stanchion::name::TaskId;
 use stanchion::verbs::{
     CallId, Claim, ClaimReply, ClaimedTask, Enqueue, EnqueueOutcome, ExtendClaimReply, OnDuplicate, Outcome,
-    QueueReply, QueueVerb, Receipt, RemoveReply, RescheduleReply, Settled, Settlement, TaskRecord, Verdict,
+    QueueReply, QueueVerb, Receipt, Removed, RescheduleReply, Settled, Settlement, TaskRecord, Verdict,
 };
 
 use super::Body;
@@ -109,7 +109,7 @@ impl Ledger {
                 Ok(())
             }
             (QueueVerb::Pop(_), QueueReply::Pop(Some(tasks))) => self.popped(step, tasks),
-            (QueueVerb::Remove(verb), QueueReply::Remove(RemoveReply::Removed)) => {
+            (QueueVerb::Remove(verb), QueueReply::Remove(Removed::Removed)) => {
                 self.removals.one.insert((step.queue, verb.id.clone()), step.now);
                 self.replace(step.queue, Some(&verb.id));
                 Ok(())

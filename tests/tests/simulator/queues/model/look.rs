@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use stanchion::name::TaskId;
-use stanchion::verbs::{QueueReply, StatsReply, TaskRecord, TaskState};
+use stanchion::verbs::{QueueReply, QueueStats, TaskRecord, TaskState};
 
 use super::{Live, Model, Place, Task};
 
@@ -53,7 +53,7 @@ impl Model {
     pub(super) fn stats(&self, got: &QueueReply) -> QueueReply {
         let QueueReply::Stats(got) = got else { return QueueReply::Purge(0) };
         let count = |state| self.live.values().filter(|live| self.state(&live.main) == state).count() as u64;
-        QueueReply::Stats(Box::new(StatsReply {
+        QueueReply::Stats(Box::new(QueueStats {
             scheduled: count(TaskState::Scheduled),
             ready: count(TaskState::Ready),
             claimed: count(TaskState::Claimed),

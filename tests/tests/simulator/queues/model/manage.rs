@@ -1,22 +1,22 @@
 //! remove, reschedule, kick, purge
 
 use stanchion::name::TaskId;
-use stanchion::verbs::{Kick, Remove, RemoveReply, Reschedule, RescheduleReply};
+use stanchion::verbs::{Kick, Remove, Removed, Reschedule, RescheduleReply};
 
 use super::{Live, Model, Place, Task};
 
 impl Model {
-    pub(super) fn remove(&mut self, verb: &Remove) -> RemoveReply {
+    pub(super) fn remove(&mut self, verb: &Remove) -> Removed {
         let version =
             self.live.get(&verb.id).map(|live| live.successor.as_ref().unwrap_or(&live.main).version);
         match (version, verb.version) {
-            (Some(version), Some(wanted)) if version != wanted => return RemoveReply::OtherVersion(version),
+            (Some(version), Some(wanted)) if version != wanted => return Removed::OtherVersion(version),
             _ => {}
         }
         self.windows.remove(&verb.id);
         match self.live.remove(&verb.id) {
-            Some(_) => RemoveReply::Removed,
-            None => RemoveReply::Absent,
+            Some(_) => Removed::Removed,
+            None => Removed::Absent,
         }
     }
 

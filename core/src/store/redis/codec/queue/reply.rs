@@ -10,8 +10,8 @@ use crate::name::TaskId;
 use crate::store::redis::code::{Code, STATES, field};
 use crate::store::redis::packed::{Packed, unpack};
 use crate::verbs::{
-    ClaimReply, ClaimedTask, EnqueueOutcome, ExtendClaimReply, ListReply, Outcome, QueueReply, QueueVerb,
-    RemoveReply, RescheduleReply, Settings, Settled, StatsReply, TaskRecord, TaskState,
+    ClaimReply, ClaimedTask, EnqueueOutcome, ExtendClaimReply, ListReply, Outcome, QueueReply, QueueStats,
+    QueueVerb, Removed, RescheduleReply, Settings, Settled, TaskRecord, TaskState,
 };
 
 /// The reply, if it makes sense.
@@ -53,9 +53,9 @@ pub(crate) fn decode(verb: &QueueVerb, value: &Value) -> Option<QueueReply> {
             QueueReply::List(ListReply { tasks: items.records()?, next })
         }
         (QueueVerb::Remove(_), code) => QueueReply::Remove(match code {
-            Code::Removed => RemoveReply::Removed,
-            Code::Absent => RemoveReply::Absent,
-            Code::OtherVersion => RemoveReply::OtherVersion(items.number()?),
+            Code::Removed => Removed::Removed,
+            Code::Absent => Removed::Absent,
+            Code::OtherVersion => Removed::OtherVersion(items.number()?),
             _ => return None,
         }),
         (QueueVerb::Reschedule(_), code) => QueueReply::Reschedule(match code {
@@ -219,8 +219,8 @@ impl<'a> Items<'a> {
         })
     }
 
-    fn stats(&mut self) -> Option<StatsReply> {
-        let mut stats = StatsReply {
+    fn stats(&mut self) -> Option<QueueStats> {
+        let mut stats = QueueStats {
             scheduled: self.number()?,
             ready: self.number()?,
             claimed: self.number()?,
@@ -354,7 +354,7 @@ mod tests {
     fn something_left_over_is_nonsense() {
         let remove = &verbs()[10];
         let removed = Code::Removed as i64;
-        assert_eq!(decode(remove, &ints(&[removed])), Some(QueueReply::Remove(RemoveReply::Removed)));
+        assert_eq!(decode(remove, &ints(&[removed])), Some(QueueReply::Remove(Removed::Removed)));
         assert_eq!(decode(remove, &ints(&[removed, 1])), None);
     }
 

@@ -44,9 +44,12 @@ if last ~= number then
 end
 keep_record()
 if #reply == 1 then
-  -- What there will be is the caller's: it is told when.
+  -- What there will be is the caller's, if it waits: it is told when.
   reply = {}
   give_nothing(reply, waiter)
+  if earlier and ARGV[4] == '' then
+    wake('')
+  end
   return reply
 end
 if waiter ~= '' then

@@ -53,6 +53,9 @@ end
 keep_record()
 if #tasks == 0 then
   give_nothing(reply, ARGV[4])
+  if earlier and ARGV[4] == '' then
+    wake('')
+  end
   return reply
 end
 local length = #reply + 1

@@ -1,18 +1,13 @@
 -- Shared: takes ready tasks in their order. Needs promote.lua.
 
 -- At most `max` tasks, and @MAX_REPLY_BYTES of bodies unless one alone is larger; each under a new receipt.
--- Those that have expired die; no more than @PROMOTE_MAX are looked at. What is taken stays in line until the
--- caller writes.
+-- Those that have expired die; no more than @PROMOTE_MAX are looked at.
 local function take(max)
-  local taken, is_taken, count, size, looked, has_more = {}, {}, 0, 0, 0, false
+  local taken, count, size, looked = {}, 0, 0, 0
   for _ = 1, @PROMOTE_MAX do
     local ids = redis.call('ZRANGE', KEYS[6], looked, looked + max - count - 1)
-    if count == max or looked >= @PROMOTE_MAX or (#ids == 0 and not has_more) then
+    if #ids == 0 or count == max or looked >= @PROMOTE_MAX then
       return taken
-    elseif #ids == 0 then
-      -- Successors of those that died come in line now.
-      write()
-      looked, has_more = 0, false
     end
     fetch(ids)
     for _, id in ipairs(ids) do
@@ -21,17 +16,16 @@ local function take(max)
       stood[id] = @READY
       if not main then
         forget(id)
-      elseif not is_taken[id] and main[@EXPIRES] ~= 0 and main[@EXPIRES] <= now then
+      elseif main[@EXPIRES] ~= 0 and main[@EXPIRES] <= now then
         die(id, 'expired', main[@RECEIPT])
-        has_more = has_more or stands[id] == @READY
-      elseif not is_taken[id] then
+      else
         size = size + main[@SIZE]
         if size > @MAX_REPLY_BYTES and count > 0 then
           return taken
         end
         main[@ATTEMPTS], main[@RECEIPT] = main[@ATTEMPTS] + 1, next_number()
         count = count + 1
-        taken[count], is_taken[id] = id, true
+        taken[count] = id
       end
     end
   end
