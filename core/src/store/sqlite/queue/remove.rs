@@ -9,7 +9,7 @@ pub(super) fn remove(work: &mut Work<'_>, request: &Remove) -> rusqlite::Result<
     let id = request.id.as_str();
     let live = work.live(id)?;
     if let Some(wanted) = request.version {
-        let Some(live) = &live else { return Ok(QueueReply::Remove(RemoveReply::Absent)) };
+        let Some(live) = &live else { return Ok(QueueReply::Remove(Removed::Absent)) };
         let version = live.successor.as_ref().unwrap_or(&live.main).version;
         if version != stored(wanted) {
             return Ok(QueueReply::Remove(Removed::OtherVersion(number(version))));
