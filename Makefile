@@ -28,6 +28,7 @@ fmt: rust ## Format the code
 
 bench: rust deps ## Compare speed with that of bare clients
 	$(CARGO) run --release --locked --package stanchion-tests --bin bench
+	$(PYTHON) bindings-python/tests/bench
 
 docs: rust ## Build the documentation into target/doc
 	$(CARGO) doc --locked --no-deps --package stanchion

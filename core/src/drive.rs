@@ -2,17 +2,16 @@
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
-use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Duration;
 
 use crate::channel::{HOST_TURN, Waited};
 use crate::clock::Moment;
 use crate::engine::{Call, Machine, Step};
 use crate::error::{Error, ErrorKind};
+use crate::host_turn::{Unattended, around, attend};
 use crate::session::Live;
-use crate::signals::spawn_quietly;
 use crate::store::{Failure, FailureKind};
-use crate::verbs::Reply;
+use crate::verbs::{QueueVerb, Reply, Request};
 use crate::wake::Place;
 
 /// How long an interrupted wait may take to leave the line: a person does not notice it.
@@ -52,13 +51,19 @@ pub(crate) async fn drive<M: Machine>(
 /// What a host does while one of its threads waits; it may end the wait. `None` if it has nothing to do.
 pub(crate) type HostTurn<'a> = Option<&'a mut dyn FnMut() -> ControlFlow<()>>;
 
-/// Runs a machine on the calling thread. `host_turn` runs at least every 50 ms.
+/// Runs a machine on the calling thread. `host_turn`, or else the one of [`with_host_turn`](crate::blocking::with_host_turn), runs at least every 50 ms.
 pub(crate) fn drive_blocking<M: Machine>(
     live: &Live,
     machine: &mut M,
     place: Option<&Place>,
-    mut host_turn: HostTurn<'_>,
+    host_turn: HostTurn<'_>,
 ) -> Result<M::Output, Error> {
+    let mut around = around();
+    let mut host_turn: HostTurn<'_> = match (host_turn, &mut around) {
+        (Some(turn), _) => Some(turn),
+        (None, Some(turn)) => Some(turn),
+        (None, None) => None,
+    };
     let guard = Abandon { live, machine };
     let machine = &mut *guard.machine;
     loop {
@@ -99,33 +104,46 @@ pub(crate) fn drive_blocking<M: Machine>(
     }
 }
 
-/// Performs a request while the host gets its turns: on a thread of its own, since the client crate cannot
-/// go on reading on a connection after a read that timed out.
+/// Performs a request while the host gets its turns.
 fn attended(
     live: &Live,
     call: Call,
     host_turn: &mut dyn FnMut() -> ControlFlow<()>,
 ) -> ControlFlow<(), Result<Reply, Failure>> {
-    let (send, receive) = mpsc::channel();
-    let store = Arc::clone(&live.store);
-    let run = move || {
-        // Nobody listens any more if the host ended the wait.
-        let _ = send.send(store.perform(&call.request, call.until));
-    };
-    if spawn_quietly("stanchion-call", run).is_err() {
-        return ControlFlow::Continue(Err(Failure::new(FailureKind::NotSent, "no thread could be started")));
-    }
-    loop {
-        match receive.recv_timeout(HOST_TURN) {
-            Ok(result) => return ControlFlow::Continue(result),
-            Err(RecvTimeoutError::Timeout) => host_turn()?,
-            Err(RecvTimeoutError::Disconnected) => {
-                return ControlFlow::Continue(Err(Failure::new(
-                    FailureKind::Lost,
-                    "the request was cut short",
-                )));
-            }
+    let now = live.clock.now();
+    if let Some(briefly) = live.pulse.awake_until(now).filter(|_| may_be_repeated(&call.request)) {
+        let result = live.store.perform(&call.request, call.until.min(briefly));
+        match &result {
+            Ok(_) => live.pulse.beat(live.clock.now()),
+            Err(_) => host_turn()?,
         }
+        return ControlFlow::Continue(result);
+    }
+    let store = Arc::clone(&live.store);
+    let run = move || store.perform(&call.request, call.until);
+    attend(host_turn, run).map_continue(|result| {
+        if matches!(result, Ok(Ok(_))) {
+            live.pulse.beat(live.clock.now());
+        }
+        result.unwrap_or_else(|problem| {
+            let kind = match problem {
+                Unattended::NoThread => FailureKind::NotSent,
+                Unattended::CutShort => FailureKind::Lost,
+            };
+            Err(Failure::new(kind, problem.message()))
+        })
+    })
+}
+
+/// Whether the machine sends a request again by itself if no answer comes.
+fn may_be_repeated(request: &Request) -> bool {
+    match request {
+        Request::BreakLease(_) | Request::Resume(_) => false,
+        Request::Queue(request) => !matches!(
+            request.verb,
+            QueueVerb::Pop(_) | QueueVerb::Remove(_) | QueueVerb::Kick(_) | QueueVerb::Purge
+        ),
+        _ => true,
     }
 }
 

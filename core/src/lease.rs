@@ -51,6 +51,14 @@ impl Lease {
         self.held.kept.is_valid()
     }
 
+    /// Fails if the lease is known to be gone, without asking the store.
+    ///
+    /// # Errors
+    /// As [`Lease::extend`] for a lease that has ended.
+    pub fn check(&self) -> Result<(), Error> {
+        self.held.check("check")
+    }
+
     /// Why the lease was lost, if it was.
     pub fn loss(&self) -> Option<LossReason> {
         self.held.kept.loss()
@@ -91,7 +99,12 @@ impl Lease {
         self.release_shared(Some(cooldown)).await
     }
 
-    pub(crate) async fn release_shared(&self, cooldown: Option<Duration>) -> Result<(), Error> {
+    /// As [`Lease::release`] or [`Lease::release_with_cooldown`], for a lease that several hold a reference to:
+    /// in most other languages an object cannot be consumed. Released again, it is an error.
+    ///
+    /// # Errors
+    /// As [`Lease::release`].
+    pub async fn release_shared(&self, cooldown: Option<Duration>) -> Result<(), Error> {
         let mut releasing = self.held.release(cooldown)?;
         let answer = drive(&self.held.kept.live, &mut releasing.machine, None).await?;
         releasing.judge(&answer)
@@ -103,7 +116,16 @@ impl Lease {
     /// # Errors
     /// As [`Lease::extend`]; the lease is released then.
     pub async fn into_handle(self, ttl: Duration) -> Result<LeaseHandle, Error> {
-        self.extend(ttl).await?;
+        self.into_handle_shared(ttl).await
+    }
+
+    /// As [`Lease::into_handle`], for a lease that several hold a reference to.
+    ///
+    /// # Errors
+    /// As [`Lease::into_handle`].
+    #[allow(clippy::wrong_self_convention, reason = "named after the call that it stands for")]
+    pub async fn into_handle_shared(&self, ttl: Duration) -> Result<LeaseHandle, Error> {
+        self.extend(ttl).await.inspect_err(|_| self.held.let_go())?;
         Ok(self.held.detach())
     }
 

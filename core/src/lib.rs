@@ -41,6 +41,7 @@ mod fork;
 mod handle;
 mod held;
 mod holder;
+mod host_turn;
 mod keeper;
 mod kept;
 mod lease;

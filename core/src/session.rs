@@ -11,6 +11,7 @@ use crate::engine::call::CallMachine;
 use crate::error::{Error, ErrorKind};
 use crate::fork::{self, Generation};
 use crate::handle::LeaseHandle;
+use crate::host_turn::Pulse;
 use crate::keeper::Keeper;
 use crate::memory::Memory;
 use crate::name::{LockName, Prefixes, QueueName};
@@ -122,6 +123,7 @@ pub(crate) struct Live {
     pub(crate) slots: Slots,
     pub(crate) settings: Settings,
     pub(crate) prefixes: Prefixes,
+    pub(crate) pulse: Pulse,
     memory: Memory,
     generation: Generation,
 }
@@ -146,6 +148,7 @@ impl Live {
             hub,
             settings,
             prefixes: config.prefixes.clone(),
+            pulse: Pulse::default(),
             memory: Memory::default(),
             generation: fork::generation(),
         }))

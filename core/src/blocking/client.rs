@@ -10,6 +10,7 @@ use crate::drive::drive_blocking;
 use crate::error::Error;
 use crate::handle::LeaseHandle;
 use crate::held::Held;
+use crate::host_turn::attend_call;
 use crate::session::Session;
 
 /// A connection to a store, for programs without async. Cheap to clone; one per process is enough.
@@ -85,13 +86,15 @@ impl Client {
 
     /// Names of locks that are held now, a page at a time: `None` first, then what the last page gave.
     pub fn locks(&self, page: Option<u64>) -> Result<LockPage, Error> {
-        list(self.session.live()?, page)
+        let live = Arc::clone(self.session.live()?);
+        attend_call(move || list(&live, page))
     }
 
     /// Names of queues that have tasks or settings, or had some in the last 7 days, a page at a time: `None`
     /// first, then what the last page gave.
     pub fn queue_names(&self, page: Option<u64>) -> Result<QueuePage, Error> {
-        list_queues(self.session.live()?, page)
+        let live = Arc::clone(self.session.live()?);
+        attend_call(move || list_queues(&live, page))
     }
 }
 
@@ -108,8 +111,10 @@ impl ClientBuilder {
     /// As [`Client::open`].
     pub fn open_blocking(self) -> Result<Client, Error> {
         let session = Arc::new(self.session()?);
-        let live = session.live()?;
-        live.store.check(live.give_up()).map_err(|failure| Error::from(failure).during("open", ""))?;
+        let live = Arc::clone(session.live()?);
+        attend_call(move || {
+            live.store.check(live.give_up()).map_err(|failure| Error::from(failure).during("open", ""))
+        })?;
         Ok(Client { session })
     }
 }

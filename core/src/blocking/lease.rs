@@ -53,6 +53,14 @@ impl Lease {
         self.held.kept.is_valid()
     }
 
+    /// Fails if the lease is known to be gone, without asking the store.
+    ///
+    /// # Errors
+    /// As [`Lease::extend`] for a lease that has ended.
+    pub fn check(&self) -> Result<(), Error> {
+        self.held.check("check")
+    }
+
     /// Why the lease was lost, if it was.
     pub fn loss(&self) -> Option<LossReason> {
         self.held.kept.loss()
@@ -87,7 +95,7 @@ impl Lease {
     /// `LeaseExpired` if it had run out, `LeaseLost` if another got it meanwhile, `Indeterminate` if that
     /// cannot be known. The lease is over in any case.
     pub fn release(self) -> Result<(), Error> {
-        self.release_after(None)
+        self.release_shared(None)
     }
 
     /// Gives the lock back, but keeps it closed for `cooldown` (50 ms to 365 days) before anybody can get it.
@@ -95,10 +103,15 @@ impl Lease {
     /// # Errors
     /// As [`Lease::release`]; after an error there is no cooldown.
     pub fn release_with_cooldown(self, cooldown: Duration) -> Result<(), Error> {
-        self.release_after(Some(cooldown))
+        self.release_shared(Some(cooldown))
     }
 
-    fn release_after(self, cooldown: Option<Duration>) -> Result<(), Error> {
+    /// As [`Lease::release`] or [`Lease::release_with_cooldown`], for a lease that several hold a reference to:
+    /// in most other languages an object cannot be consumed. Released again, it is an error.
+    ///
+    /// # Errors
+    /// As [`Lease::release`].
+    pub fn release_shared(&self, cooldown: Option<Duration>) -> Result<(), Error> {
         let mut releasing = self.held.release(cooldown)?;
         let answer = drive_blocking(&self.held.kept.live, &mut releasing.machine, None, None)?;
         releasing.judge(&answer)
@@ -110,7 +123,16 @@ impl Lease {
     /// # Errors
     /// As [`Lease::extend`]; the lease is released then.
     pub fn into_handle(self, ttl: Duration) -> Result<LeaseHandle, Error> {
-        self.extend(ttl)?;
+        self.into_handle_shared(ttl)
+    }
+
+    /// As [`Lease::into_handle`], for a lease that several hold a reference to.
+    ///
+    /// # Errors
+    /// As [`Lease::into_handle`].
+    #[allow(clippy::wrong_self_convention, reason = "named after the call that it stands for")]
+    pub fn into_handle_shared(&self, ttl: Duration) -> Result<LeaseHandle, Error> {
+        self.extend(ttl).inspect_err(|_| self.held.let_go())?;
         Ok(self.held.detach())
     }
 }

@@ -27,6 +27,8 @@ pub use lock::Lock;
 pub use queue::{Queue, Queues};
 pub use worker::{Stopper, Worker};
 
+pub use crate::host_turn::with_host_turn;
+
 use std::ops::ControlFlow;
 
 /// A host that has nothing to do while a thread waits.

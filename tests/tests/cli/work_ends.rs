@@ -1,8 +1,9 @@
 //! The end of `stanchion work`, asked for or not, and claims that are lost.
 
+use std::os::unix::process::CommandExt;
 use std::time::{Duration, Instant};
 
-use nix::sys::signal::{Signal, kill};
+use nix::sys::signal::{Signal, kill, killpg};
 use nix::unistd::Pid;
 use serde_json::json;
 use stanchion_tests::RedisServer;
@@ -59,6 +60,19 @@ on_both_stores! {
                 std::fs::remove_file(place.path(file)).unwrap();
             }
         }
+    }
+
+    fn ctrl_c_is_for_the_worker_alone(place) {
+        place.finish(&["enqueue", "q", "a"]).succeeded();
+        let mut command = place.stanchion(&["work", "q", "--", "sh", "-c", &script("until [ -e go ]; do sleep 0.01; done")]);
+        command.process_group(0);
+        let worker = Running::start(command);
+        let pid = place.pid("a");
+        // What a terminal does: the signal goes to the whole process group.
+        killpg(Pid::from_raw(worker.pid()), Signal::SIGINT).unwrap();
+        assert!(!is_gone(pid));
+        place.touch("go");
+        assert_eq!(worker.finish().failed(0), "stanchion: 1 done, 0 failed, 0 left");
     }
 
     fn a_second_signal_kills_and_puts_back(place) {

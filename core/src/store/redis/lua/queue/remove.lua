@@ -16,7 +16,9 @@ local entry = intake_size > 0 and redis.call('ZSCORE', KEYS[1], id)
 fetch({ id })
 local main, successor = mains[id], successors[id]
 local version = successor and successor[@VERSION] or main and main[@VERSION] or 0
-if wanted and (main or entry) and version ~= wanted then
+if wanted and not (main or entry) then
+  return { @ABSENT }
+elseif wanted and version ~= wanted then
   return { @OTHER_VERSION, version }
 end
 

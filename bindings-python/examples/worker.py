@@ -1,0 +1,31 @@
+"""Sends e-mails, several at once. SIGTERM and Ctrl-C drain it; killed, it loses no task.
+
+    python worker.py redis://localhost enqueue alice bob
+    python worker.py redis://localhost
+"""
+
+import logging
+import sys
+
+import stanchion
+
+
+def send(claim):
+    if claim.json["to"] == "nobody":
+        claim.bury("there is no such address")
+        return
+    print(f"sent to {claim.json['to']}, attempt {claim.attempt}", flush=True)
+
+
+def main(url, *arguments):
+    queue = stanchion.connect(url).queue("emails")
+    if arguments[:1] == ("enqueue",):
+        queue.enqueue_many((f"welcome:{name}", {"to": name}) for name in arguments[1:])
+        return
+    report = queue.worker(send, concurrency=8).run(burst=arguments[:1] == ("burst",))
+    print(f"{report.completed} sent")
+
+
+if __name__ == "__main__":
+    logging.basicConfig(level=logging.INFO)
+    main(*sys.argv[1:])

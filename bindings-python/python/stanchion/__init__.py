@@ -1,0 +1,41 @@
+"""Fenced distributed locks and an at-least-once task queue, on Redis or SQLite.
+
+    import stanchion
+
+    client = stanchion.connect("redis://localhost")
+    with client.lock("invoice:42") as lease:
+        ...  # nobody else is here; pass lease.fence along with every write
+
+``stanchion.aio`` has the same nouns for asyncio, ``stanchion.testing`` a store for tests.
+"""
+
+from . import _stanchion
+from ._client import Client, connect
+from ._errors import (
+    Cancelled, Closed, Corrupt, Denied, Forked, Indeterminate, Internal, InvalidArgument, LeaseExpired, LeaseLost,
+    LockTimeout, QueueFull, StaleReceipt, StanchionError, StoreUnavailable, Unsupported, WrongType)
+from ._lock import Hold, Lease, Lock, Lost
+from ._queue import Claim, Queue, Queues
+from ._types import (
+    Debounce, Enqueued, Holder, Keep, NamePage, Outcome, QueueStats, Removed, Replace, Rescheduled, Task, TaskInfo,
+    TaskPage, TaskState, Throttle, WorkerReport)
+from ._worker import Worker
+
+__version__: str = _stanchion.__version__
+
+__all__ = [
+    "Cancelled", "Claim", "Client", "Closed", "Corrupt", "Debounce", "Denied", "Enqueued", "Forked", "Hold",
+    "Holder", "Indeterminate", "Internal", "InvalidArgument", "Keep", "Lease", "LeaseExpired", "LeaseLost", "Lock",
+    "LockTimeout", "Lost", "NamePage", "Outcome", "Queue", "QueueFull", "QueueStats", "Queues", "Removed", "Replace",
+    "Rescheduled", "StaleReceipt", "StanchionError", "StoreUnavailable", "Task", "TaskInfo", "TaskPage", "TaskState",
+    "Throttle", "Unsupported", "Worker", "WorkerReport", "WrongType", "aio", "connect", "testing",
+]
+
+
+def __getattr__(name: str) -> object:
+    # asyncio takes longer to import than everything else here together.
+    if name in ("aio", "testing"):
+        import importlib
+
+        return importlib.import_module(f".{name}", __name__)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,0 +1,110 @@
+"""The blocking client."""
+
+from __future__ import annotations
+
+from types import TracebackType
+from typing import Any, Dict, Iterable, Optional, Type
+
+from . import _stanchion
+from ._errors import Forked
+from ._lock import Held, Lease, Lock
+from ._queue import Queue, Queues
+from ._types import Duration, NamePage
+
+
+def connect(
+    url: Optional[str] = None,
+    *,
+    lock_prefix: Optional[str] = None,
+    queue_prefix: Optional[str] = None,
+    timeout: Optional[Duration] = None,
+    foreign_share: Optional[bool] = None,
+    label: Optional[str] = None,
+    tls_ca: Optional[str] = None,
+    tls_cert: Optional[str] = None,
+    tls_key: Optional[str] = None,
+) -> Client:
+    """Open a store: ``redis://``, ``rediss://``, ``redis+unix://``, ``sqlite:PATH`` or ``memory:``.
+
+    Without a URL, the environment variable ``STANCHION_URL`` names it. One client per process is enough; it may
+    be shared by threads, and works on in a forked child.
+    """
+    return Client(dict(
+        url=url, lock_prefix=lock_prefix, queue_prefix=queue_prefix, timeout=timeout, foreign_share=foreign_share,
+        label=label, tls_ca=tls_ca, tls_cert=tls_cert, tls_key=tls_key, clock=None))
+
+
+class Client:
+    """A connection to a store. Made by `connect`; a context manager that releases all leases at its end."""
+
+    def __init__(self, settings: Dict[str, Any]) -> None:
+        self._settings = settings
+        self._native = _stanchion.connect(_stanchion.Settings(**settings))
+        self._held = Held()
+
+    def lock(
+        self,
+        name: str,
+        *,
+        ttl: Optional[Duration] = None,
+        renew: Optional[bool] = None,
+        max_hold: Optional[Duration] = None,
+        wait: Optional[Duration] = None,
+        fail_fast: Optional[bool] = None,
+        adopt_unexpiring: Optional[Duration] = None,
+        label: Optional[str] = None,
+    ) -> Lock:
+        """The lock with this name, and how it is acquired unless a call says otherwise. No I/O.
+
+        Without a ``ttl``, a lease is of 30 s and renewed until its release, for ``max_hold`` (1 h) at most; with
+        one it is fixed, unless ``renew`` is asked for. ``wait``: how long to wait for the lock (10 s).
+        """
+        return Lock(self, name, dict(
+            ttl=ttl, renew=renew, max_hold=max_hold, wait=wait, fail_fast=fail_fast,
+            adopt_unexpiring=adopt_unexpiring, label=label))
+
+    def queue(self, name: str) -> Queue:
+        """The queue with this name. No I/O."""
+        return Queue(self, name)
+
+    def queues(self, names: Iterable[str]) -> Queues:
+        """Several queues, to claim from in this order."""
+        return Queues(self, names)
+
+    def resume_lease(self, handle: str) -> Lease:
+        """Continue a lease that `Lease.into_handle` detached, here or in another process. A handle works once."""
+        return Lease(self._native.resume_lease(handle), self._held)
+
+    def release_all(self) -> int:
+        """Release every lease of this client that is still held, and say how many were. For shutdown."""
+        return self._native.release_all()
+
+    def locks(self, page: Optional[int] = None) -> NamePage:
+        """Names of locks that are held now, a page at a time."""
+        return NamePage(*self._native.locks(page))
+
+    def queue_names(self, page: Optional[int] = None) -> NamePage:
+        """Names of queues that have tasks or settings, or had some lately, a page at a time."""
+        return NamePage(*self._native.queue_names(page))
+
+    def close(self) -> None:
+        """Release all leases. In a forked child nothing is released: leases stay the parent's."""
+        try:
+            self.release_all()
+        except Forked:
+            pass
+
+    def __enter__(self) -> Client:
+        return self
+
+    def __exit__(
+        self, kind: Optional[Type[BaseException]], error: Optional[BaseException], trace: Optional[TracebackType]
+    ) -> None:
+        self.close()
+
+    def __reduce__(self) -> Any:
+        # Another process, or a copy: connects on its own.
+        return Client, (self._settings,)
+
+    def __repr__(self) -> str:
+        return "<stanchion.Client>"

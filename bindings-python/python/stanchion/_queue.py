@@ -1,0 +1,330 @@
+"""Queues and claims, blocking."""
+
+from __future__ import annotations
+
+import json as _json
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, List, Mapping, Optional, Tuple, Type, Union
+
+from . import _stanchion
+from ._errors import StaleReceipt, StanchionError
+from ._lock import Lost
+from ._log import log
+from ._types import (
+    UNSET, Duration, Enqueued, OnDuplicate, QueueStats, Removed, Rescheduled, Task, TaskInfo, TaskPage, TaskState,
+    Time, _Unset, all_enqueued, enqueued, kick_arguments, maybe_wall, seconds_since_1970, task_info, task_infos,
+    tasks)
+from ._worker import Worker
+
+if TYPE_CHECKING:
+    from ._client import Client
+
+
+class Facts:
+    """What a claim tells without asking the store."""
+
+    _native: Any
+
+    def __init__(self, native: Any) -> None:
+        self._native = native
+        self.id: str = native.id
+        self.queue: str = native.queue
+        self.payload: bytes = native.payload
+        self.headers: Dict[str, str] = native.headers
+        self.attempt: int = native.attempt
+        self.max_attempts: int = native.max_attempts
+        self.receipt: int = native.receipt
+        self.version: int = native.version
+        self.priority: int = native.priority
+
+    @property
+    def json(self) -> Any:
+        """The payload, read as JSON."""
+        return _json.loads(self.payload)
+
+    @property
+    def due(self) -> Any:
+        """When the task was due."""
+        return maybe_wall(self._native.due)
+
+    @property
+    def remaining(self) -> float:
+        """How many seconds the claim is surely ours from now on, without further renewal."""
+        left: float = self._native.remaining
+        return left
+
+    @property
+    def valid(self) -> bool:
+        """Whether the claim is ours now."""
+        valid: bool = self._native.valid
+        return valid
+
+    def acked(self) -> _stanchion.Verdict:
+        """The verdict "done", for `settle`."""
+        verdict: _stanchion.Verdict = self._native.acked()
+        return verdict
+
+    def nacked(self, delay: Optional[Duration] = None, reason: str = "") -> _stanchion.Verdict:
+        """The verdict "try again", for `settle`."""
+        verdict: _stanchion.Verdict = self._native.nacked(delay, reason)
+        return verdict
+
+    def buried(self, reason: str = "") -> _stanchion.Verdict:
+        """The verdict "dead", for `settle`."""
+        verdict: _stanchion.Verdict = self._native.buried(reason)
+        return verdict
+
+    def returned(self) -> _stanchion.Verdict:
+        """The verdict "not tried", for `settle`."""
+        verdict: _stanchion.Verdict = self._native.returned()
+        return verdict
+
+    def __repr__(self) -> str:
+        return f"<stanchion.Claim {self.queue!r} {self.id!r} attempt={self.attempt} receipt={self.receipt}>"
+
+
+class Claim(Facts):
+    """A task that is ours until it is settled, or its lease ends. A context manager: acks at the end of the
+    block, nacks with backoff if it raises, unless the block settled it itself.
+
+    A claim that is collected unsettled counts as failed.
+    """
+
+    def __init__(self, native: _stanchion.Claim) -> None:
+        super().__init__(native)
+        self._settled = False
+
+    @property
+    def lost(self) -> Lost:
+        """Whether the claim was lost; set at its deadline at the latest."""
+        return Lost(self._native)
+
+    def ack(self) -> None:
+        """Done: the task leaves the queue."""
+        self._native.ack()
+        self._settled = True
+
+    def nack(self, delay: Optional[Duration] = None, reason: str = "") -> None:
+        """Not done: try again after ``delay``, or by default after a pause that grows with every attempt."""
+        self._native.nack(delay, reason)
+        self._settled = True
+
+    def bury(self, reason: str = "") -> None:
+        """Not done, and not to be tried again: the task is dead."""
+        self._native.bury(reason)
+        self._settled = True
+
+    def put_back(self) -> None:
+        """Not tried: the task goes back without counting an attempt."""
+        self._native.put_back()
+        self._settled = True
+
+    def extend(self, lease: Duration) -> None:
+        """Prolong the lease to at least ``lease`` from now."""
+        self._native.extend(lease)
+
+    def __enter__(self) -> Claim:
+        return self
+
+    def __exit__(
+        self, kind: Optional[Type[BaseException]], error: Optional[BaseException], trace: Optional[TracebackType]
+    ) -> None:
+        if self._settled:
+            return
+        if error is None:
+            self.ack()
+            return
+        try:
+            self.nack(reason=describe(error))
+        except StanchionError as failure:
+            level = log.debug if isinstance(failure, StaleReceipt) else log.warning
+            level("task %r: could not be nacked: %s", self.id, failure)
+
+
+def describe(error: BaseException) -> str:
+    """The reason that is kept with a failed task."""
+    text = str(error).encode("utf-8", "backslashreplace").decode()
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__
+
+
+class Queue:
+    """A named queue of tasks. Made by `Client.queue`."""
+
+    def __init__(self, client: Client, name: str) -> None:
+        self._client = client
+        self._native = client._native.queue(name)
+        self.name = name
+
+    def enqueue(
+        self,
+        id: Optional[str] = None,
+        payload: Any = b"",
+        *,
+        headers: Optional[Mapping[str, str]] = None,
+        delay: Optional[Duration] = None,
+        due: Optional[Time] = None,
+        priority: Optional[int] = None,
+        max_attempts: Optional[int] = None,
+        expires: Optional[Duration] = None,
+        on_duplicate: Optional[OnDuplicate] = None,
+    ) -> Enqueued:
+        """Put a task in. Sent again if no answer comes, it is still put in once. Raises QueueFull at the limit.
+
+        ``payload`` is bytes, or any JSON value. Without an id the task gets a random one.
+        """
+        task = Task(id, payload, headers, delay, due, priority, max_attempts, expires, on_duplicate)
+        return enqueued(self._native.enqueue(task._native()))
+
+    def enqueue_many(self, items: Iterable[Any]) -> List[Union[Enqueued, StanchionError]]:
+        """Put many tasks in: each a Task, an id, or an (id, payload) pair. One result per task: what the enqueue
+        did, or the exception (QueueFull) that it would have raised."""
+        return all_enqueued(self._native.enqueue_many(tasks(items)))
+
+    def claim(
+        self,
+        max: Optional[int] = None,
+        *,
+        lease: Optional[Duration] = None,
+        wait: Optional[Duration] = None,
+        renew: Optional[bool] = None,
+        max_run: Optional[Duration] = None,
+    ) -> List[Claim]:
+        """Take up to ``max`` (1) tasks under a lease, waiting for some for up to ``wait``.
+
+        Without a ``lease``, it is of 30 s and renewed until the claim is settled; with one it is fixed, unless
+        ``renew`` is asked for.
+        """
+        options = _stanchion.ClaimOptions(max=max, lease=lease, wait=wait, renew=renew, max_run=max_run)
+        return [Claim(native) for native in self._native.claim(options)]
+
+    def settle(self, verdicts: Iterable[_stanchion.Verdict]) -> List[Optional[StanchionError]]:
+        """Settle claims together: `Claim.acked` and the like. None, or the exception, for each."""
+        return self._native.settle(list(verdicts))
+
+    def settle_and_claim(
+        self,
+        verdicts: Iterable[_stanchion.Verdict],
+        max: Optional[int] = None,
+        *,
+        lease: Optional[Duration] = None,
+        wait: Optional[Duration] = None,
+        renew: Optional[bool] = None,
+        max_run: Optional[Duration] = None,
+    ) -> Tuple[List[Optional[StanchionError]], List[Claim]]:
+        """Settle claims and take new tasks, in one round trip if there are any."""
+        options = _stanchion.ClaimOptions(max=max, lease=lease, wait=wait, renew=renew, max_run=max_run)
+        results, claims = self._native.settle_and_claim(list(verdicts), options)
+        return results, [Claim(native) for native in claims]
+
+    def pop(self, n: int = 1) -> List[TaskInfo]:
+        """Take up to ``n`` tasks for good, without a lease: if this process dies, they are lost."""
+        return task_infos(self._native.pop(n))
+
+    def peek(self, n: int = 1) -> List[TaskInfo]:
+        """The tasks that would be claimed next."""
+        return task_infos(self._native.peek(n))
+
+    def get(self, id: str) -> Optional[TaskInfo]:
+        """One task: the live one with this id, else the newest dead one."""
+        return task_info(self._native.get(id))
+
+    def list(self, state: Union[str, TaskState], page: Optional[int] = None, max: int = 100) -> TaskPage:
+        """The tasks of one state, a page at a time."""
+        found, following = self._native.list(TaskState(state).value, page, max)
+        return TaskPage(task_infos(found), following)
+
+    def remove(self, id: str, version: Optional[int] = None) -> Removed:
+        """Drop a task, also while it is claimed. With a version, only if it is still the task's."""
+        return Removed(*self._native.remove(id, version))
+
+    def reschedule(self, id: str, due: Time) -> Rescheduled:
+        """Give a waiting task another due time."""
+        outcome, moved = self._native.reschedule(id, seconds_since_1970(due))
+        return Rescheduled(outcome, maybe_wall(moved))
+
+    def stats(self) -> QueueStats:
+        """How many tasks there are, and the settings."""
+        return QueueStats(**self._native.stats())
+
+    def pause(self) -> None:
+        """Stop giving out tasks. Claims that are out go on."""
+        self._native.pause()
+
+    def resume(self) -> None:
+        """Go on giving out tasks."""
+        self._native.resume()
+
+    def kick(self, which: Union[int, str, Iterable[str]]) -> int:
+        """Move dead tasks back to ready: these ids, or so many of the oldest. How many were moved."""
+        return self._native.kick(*kick_arguments(which))
+
+    def purge(self) -> int:
+        """Drop every task, live and dead; claims that are out are lost. Settings stay."""
+        return self._native.purge()
+
+    def configure(
+        self,
+        *,
+        max_len: Union[int, None, _Unset] = UNSET,
+        dead_max: Optional[int] = None,
+        dead_age: Optional[Duration] = None,
+        dead_bytes: Optional[int] = None,
+        intake: Optional[bool] = None,
+    ) -> None:
+        """Change settings; what is not given stays. ``max_len=None`` takes the limit away."""
+        limit = None if isinstance(max_len, _Unset) else (max_len,)
+        self._native.configure(limit, dead_max, dead_age, dead_bytes, intake)
+
+    def worker(
+        self,
+        handler: Callable[[Claim], Any],
+        *,
+        concurrency: Optional[int] = None,
+        lease: Optional[Duration] = None,
+        max_run: Optional[Duration] = None,
+        before: Optional[Callable[[Claim], Any]] = None,
+        after: Optional[Callable[[Claim], Any]] = None,
+        failed: Optional[Callable[[Claim, BaseException], Any]] = None,
+    ) -> Worker:
+        """A worker that calls ``handler`` for each task, on threads. See `Worker`."""
+        return Worker(
+            self, handler, concurrency=concurrency, lease=lease, max_run=max_run, before=before, after=after,
+            failed=failed)
+
+    def __len__(self) -> int:
+        return self.stats().live
+
+    def __bool__(self) -> bool:
+        # An empty queue is still a queue.
+        return True
+
+    def __reduce__(self) -> Any:
+        return Queue, (self._client, self.name)
+
+    def __repr__(self) -> str:
+        return f"<stanchion.Queue {self.name!r}>"
+
+
+class Queues:
+    """Several queues that are claimed from in the order given. Made by `Client.queues`."""
+
+    def __init__(self, client: Client, names: Iterable[str]) -> None:
+        self._client = client
+        self.names = tuple(names)
+        self._native = client._native.queues(list(self.names))
+
+    def claim(
+        self,
+        max: Optional[int] = None,
+        *,
+        lease: Optional[Duration] = None,
+        wait: Optional[Duration] = None,
+        renew: Optional[bool] = None,
+        max_run: Optional[Duration] = None,
+    ) -> List[Claim]:
+        """Take tasks of the first queue that has some, as `Queue.claim`."""
+        options = _stanchion.ClaimOptions(max=max, lease=lease, wait=wait, renew=renew, max_run=max_run)
+        return [Claim(native) for native in self._native.claim(options)]
+
+    def __reduce__(self) -> Any:
+        return Queues, (self._client, self.names)

@@ -1,0 +1,348 @@
+"""What goes in and comes out, besides the nouns."""
+
+from __future__ import annotations
+
+import enum
+import json
+from dataclasses import dataclass
+from datetime import datetime, timedelta, timezone
+from typing import Any, Dict, Iterator, List, Mapping, Optional, Tuple, Union
+
+from . import _stanchion
+from ._errors import InvalidArgument
+from ._telemetry import inject
+
+Duration = Union[float, timedelta]
+"""Seconds, or a timedelta."""
+Time = Union[float, datetime]
+"""Seconds since 1970, or a datetime (a naive one is local time)."""
+
+JSON = "application/json"
+
+
+@dataclass(frozen=True)
+class Keep:
+    """The task that is there stays as it is."""
+
+
+@dataclass(frozen=True)
+class Replace:
+    """The new task takes its place, attempts start again."""
+
+
+@dataclass(frozen=True)
+class Debounce:
+    """As Replace; the due time moves on with every enqueue, until ``max_wait`` after the first."""
+
+    max_wait: Duration
+
+
+@dataclass(frozen=True)
+class Throttle:
+    """At most one enqueue of the id is accepted per window, whatever became of the task."""
+
+    window: Duration
+
+
+OnDuplicate = Union[Keep, Replace, Debounce, Throttle]
+
+
+class Outcome(str, enum.Enum):
+    """How an enqueue ended."""
+
+    ADDED = "added"
+    KEPT = "kept"
+    REPLACED = "replaced"
+    SUCCESSOR = "successor"
+    THROTTLED = "throttled"
+    OTHER = "other"
+
+
+class TaskState(str, enum.Enum):
+    """Where a task is."""
+
+    SCHEDULED = "scheduled"
+    READY = "ready"
+    CLAIMED = "claimed"
+    DEAD = "dead"
+
+
+@dataclass(frozen=True)
+class Task:
+    """A task to put into a queue; without an id it gets a random one.
+
+    ``payload`` is bytes, or any JSON value, which is stored as JSON with a ``content-type`` header.
+    """
+
+    id: Optional[str] = None
+    payload: Any = b""
+    headers: Optional[Mapping[str, str]] = None
+    delay: Optional[Duration] = None
+    due: Optional[Time] = None
+    priority: Optional[int] = None
+    max_attempts: Optional[int] = None
+    expires: Optional[Duration] = None
+    on_duplicate: Optional[OnDuplicate] = None
+
+    def _native(self) -> _stanchion.Task:
+        payload, headers = encode(self.payload, self.headers)
+        return _stanchion.Task(
+            self.id, payload, headers=inject(headers), delay=self.delay, due=seconds_since_1970(self.due),
+            priority=self.priority, max_attempts=self.max_attempts, expires=self.expires,
+            on_duplicate=_policy(self.on_duplicate))
+
+
+@dataclass(frozen=True)
+class Enqueued:
+    """What an enqueue did. ``due`` is None, and ``version`` 0, if it was throttled."""
+
+    id: str
+    outcome: Outcome
+    version: int
+    due: Optional[datetime]
+
+
+@dataclass(frozen=True)
+class Holder:
+    """Who holds a lock, for people and dashboards: out of date as soon as it is read.
+
+    ``held_as`` is "lease", "offer" (to a waiter), "cooldown" or "foreign" (another program's).
+    """
+
+    held_as: str
+    label: str
+    host: str
+    pid: int
+    fence: int
+    since: Optional[datetime]
+    remaining: Optional[float]
+    waiters: int
+
+
+@dataclass(frozen=True)
+class TaskInfo:
+    """A task as it is in a queue."""
+
+    id: str
+    state: TaskState
+    payload: bytes
+    headers: Dict[str, str]
+    version: int
+    due: datetime
+    priority: int
+    attempts: int
+    max_attempts: int
+    expires: Optional[datetime]
+    receipt: int
+    lease_left: float
+    reason: str
+    died: Optional[datetime]
+    successor_due: Optional[datetime]
+
+    @property
+    def json(self) -> Any:
+        """The payload, read as JSON."""
+        return json.loads(self.payload)
+
+
+@dataclass(frozen=True)
+class TaskPage:
+    """Some of the tasks of one state. ``next`` gets the next page; None if this was the last."""
+
+    tasks: List[TaskInfo]
+    next: Optional[int]
+
+    def __iter__(self) -> Iterator[TaskInfo]:
+        return iter(self.tasks)
+
+    def __len__(self) -> int:
+        return len(self.tasks)
+
+    def __getitem__(self, index: int) -> TaskInfo:
+        return self.tasks[index]
+
+
+@dataclass(frozen=True)
+class NamePage:
+    """Some names. ``next`` gets the next page; None if this was the last."""
+
+    names: List[str]
+    next: Optional[int]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.names)
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+
+@dataclass(frozen=True)
+class Removed:
+    """Whether a task was removed; if another version was in its place, which. True if it was removed."""
+
+    removed: bool
+    other_version: Optional[int]
+
+    def __bool__(self) -> bool:
+        return self.removed
+
+
+@dataclass(frozen=True)
+class Rescheduled:
+    """How a reschedule ended: "moved", "absent", "claimed" or "dead". True if it was moved."""
+
+    outcome: str
+    due: Optional[datetime]
+
+    def __bool__(self) -> bool:
+        return self.outcome == "moved"
+
+
+@dataclass(frozen=True)
+class QueueStats:
+    """How many tasks there are, what happened so far, and the settings."""
+
+    scheduled: int
+    ready: int
+    claimed: int
+    dead: int
+    successors: int
+    paused: bool
+    next_due: Optional[float]
+    enqueued: int
+    acked: int
+    retried: int
+    died: int
+    max_len: Optional[int]
+    dead_max: int
+    dead_age: float
+    dead_bytes: int
+    intake: bool
+
+    @property
+    def live(self) -> int:
+        """All tasks that are not dead."""
+        return self.scheduled + self.ready + self.claimed + self.successors
+
+
+@dataclass(frozen=True)
+class WorkerReport:
+    """What a worker has done."""
+
+    completed: int = 0
+    failed: int = 0
+    dead: int = 0
+    lost: int = 0
+
+
+class _Unset(enum.Enum):
+    UNSET = enum.auto()
+
+
+UNSET = _Unset.UNSET
+"""Stands for "leave it as it is" where None is a value."""
+
+
+def encode(payload: Any, headers: Optional[Mapping[str, str]]) -> Tuple[bytes, Optional[Dict[str, str]]]:
+    """The payload as bytes, with the header that says so if it was made JSON."""
+    plain = dict(headers) if headers is not None else None
+    if isinstance(payload, bytes):
+        return payload, plain
+    if isinstance(payload, (bytearray, memoryview)):
+        return bytes(payload), plain
+    try:
+        text = json.dumps(payload, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+        return text.encode(), {"content-type": JSON, **(plain or {})}
+    except (TypeError, ValueError, RecursionError) as error:
+        raise InvalidArgument(f"the payload is neither bytes nor a JSON value: {error}") from error
+
+
+def seconds_since_1970(time: Any) -> Any:
+    """A datetime as a number; anything else as it is."""
+    return time.timestamp() if isinstance(time, datetime) else time
+
+
+def wall(seconds: float) -> datetime:
+    """A time of the core."""
+    return datetime.fromtimestamp(seconds, timezone.utc)
+
+
+def maybe_wall(seconds: Optional[float]) -> Optional[datetime]:
+    """As wall, for a time that may be absent."""
+    return None if seconds is None else wall(seconds)
+
+
+def task_info(fields: Optional[Dict[str, Any]]) -> Optional[TaskInfo]:
+    """As task_infos, of one that may be absent."""
+    return None if fields is None else task_infos([fields])[0]
+
+
+def task_infos(all_fields: List[Dict[str, Any]]) -> List[TaskInfo]:
+    """Tasks, from what the native module says of them."""
+    infos = []
+    for fields in all_fields:
+        fields["state"] = TaskState(fields["state"])
+        fields["due"] = wall(fields["due"])
+        for name in ("expires", "died", "successor_due"):
+            fields[name] = maybe_wall(fields[name])
+        infos.append(TaskInfo(**fields))
+    return infos
+
+
+def enqueued(fields: Tuple[str, str, int, Optional[float]]) -> Enqueued:
+    """What an enqueue did, from what the native module says."""
+    id, outcome, version, due = fields
+    return Enqueued(id, Outcome(outcome), version, maybe_wall(due))
+
+
+def all_enqueued(results: List[Any]) -> List[Any]:
+    """As enqueued, of many; exceptions stay as they are."""
+    return [one if isinstance(one, BaseException) else enqueued(one) for one in results]
+
+
+def holder(fields: Optional[Tuple[Any, ...]]) -> Optional[Holder]:
+    """A holder, from what the native module says."""
+    if fields is None:
+        return None
+    held_as, label, host, pid, fence, since, remaining, waiters = fields
+    return Holder(held_as, label, host, pid, fence, maybe_wall(since), remaining, waiters)
+
+
+def kick_arguments(which: Any) -> Tuple[Optional[List[str]], Optional[int]]:
+    """Ids, or a count."""
+    if isinstance(which, int):
+        return None, which
+    return ([which] if isinstance(which, str) else list(which)), None
+
+
+def tasks(items: Any) -> List[_stanchion.Task]:
+    """Tasks, each given as a Task, an id, or an (id, payload) pair."""
+    made = []
+    for item in items:
+        if isinstance(item, Task):
+            made.append(item._native())
+        elif isinstance(item, str):
+            made.append(Task(item)._native())
+        elif isinstance(item, tuple):
+            made.append(Task(*item)._native())
+        elif isinstance(item, Mapping):
+            made.append(Task(**item)._native())
+        else:
+            raise InvalidArgument(f"a task is a Task, an id, a tuple or a mapping, not {type(item).__name__}")
+    return made
+
+
+def _policy(policy: Any) -> Optional[Tuple[str, Any]]:
+    if isinstance(policy, type) and policy in (Keep, Replace):
+        policy = policy()
+    if policy is None:
+        return None
+    if isinstance(policy, Keep):
+        return "keep", None
+    if isinstance(policy, Replace):
+        return "replace", None
+    if isinstance(policy, Debounce):
+        return "debounce", policy.max_wait
+    if isinstance(policy, Throttle):
+        return "throttle", policy.window
+    raise InvalidArgument("on_duplicate is Keep(), Replace(), Debounce(max_wait) or Throttle(window)")

@@ -1,0 +1,157 @@
+//! From futures of the core to futures of asyncio.
+//!
+//! Threads of ours never call Python: they put a result down and ring a bell, a socket that the event loop
+//! listens to. The loop then collects all results at once.
+
+use std::collections::HashMap;
+use std::future::{Future, poll_fn};
+use std::io::{Read, Write};
+use std::mem;
+use std::os::fd::AsRawFd;
+use std::os::unix::net::UnixStream;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::Poll;
+
+use nix::unistd::{Pid, getpid};
+use pyo3::prelude::*;
+use stanchion::Error;
+use tokio::task::AbortHandle;
+
+use crate::error::{panicked, raise};
+use crate::runtime::runtime;
+
+/// Makes the Python object of a result, on the loop's thread.
+type Outcome = Box<dyn FnOnce(Python<'_>) -> PyResult<Py<PyAny>> + Send>;
+
+/// What one event loop waits for.
+#[pyclass(frozen)]
+pub(crate) struct Bridge {
+    shared: Arc<Shared>,
+    listener: UnixStream,
+    waiting: Mutex<HashMap<u64, Waiting>>,
+    next: AtomicU64,
+    process: Pid,
+}
+
+struct Waiting {
+    future: Py<PyAny>,
+    task: AbortHandle,
+}
+
+struct Shared {
+    done: Mutex<Vec<(u64, Outcome)>>,
+    bell: UnixStream,
+}
+
+impl Shared {
+    fn finish(&self, id: u64, outcome: Outcome) {
+        let mut done = locked(&self.done);
+        let was_empty = done.is_empty();
+        done.push((id, outcome));
+        drop(done);
+        if was_empty {
+            // A full socket rings already.
+            let _ = (&self.bell).write(&[1]);
+        }
+    }
+}
+
+impl Bridge {
+    /// Starts a future of the core; the asyncio future gets its result. Answers a number to cancel it with.
+    pub(crate) fn start<T: Send + 'static>(
+        &self,
+        py: Python<'_>,
+        future: Py<PyAny>,
+        work: impl Future<Output = Result<T, Error>> + Send + 'static,
+        convert: impl FnOnce(Python<'_>, T) -> PyResult<Py<PyAny>> + Send + 'static,
+    ) -> PyResult<u64> {
+        let id = self.next.fetch_add(1, Ordering::Relaxed);
+        let shared = Arc::clone(&self.shared);
+        let mut work = Box::pin(work);
+        let caught =
+            poll_fn(move |context| match catch_unwind(AssertUnwindSafe(|| work.as_mut().poll(context))) {
+                Ok(Poll::Pending) => Poll::Pending,
+                Ok(Poll::Ready(result)) => Poll::Ready(Ok(result)),
+                Err(panic) => Poll::Ready(Err(panic)),
+            });
+        let run = async move {
+            let outcome: Outcome = match caught.await {
+                Ok(Ok(value)) => Box::new(move |py| convert(py, value)),
+                Ok(Err(error)) => Box::new(move |py| Err(raise(py, &error))),
+                Err(panic) => Box::new(move |py| Err(panicked(py, &*panic))),
+            };
+            shared.finish(id, outcome);
+        };
+        let _ = py;
+        let task = runtime()?.spawn(run).abort_handle();
+        locked(&self.waiting).insert(id, Waiting { future, task });
+        Ok(id)
+    }
+}
+
+#[pymethods]
+impl Bridge {
+    #[new]
+    fn new() -> PyResult<Self> {
+        let (bell, listener) = UnixStream::pair()?;
+        bell.set_nonblocking(true)?;
+        listener.set_nonblocking(true)?;
+        Ok(Self {
+            shared: Arc::new(Shared { done: Mutex::default(), bell }),
+            listener,
+            waiting: Mutex::default(),
+            next: AtomicU64::new(1),
+            process: getpid(),
+        })
+    }
+
+    /// What the loop listens to.
+    fn fileno(&self) -> i32 {
+        self.listener.as_raw_fd()
+    }
+
+    /// Gives the results that are there to their futures.
+    fn collect(&self, py: Python<'_>) -> PyResult<()> {
+        let mut bytes = [0; 64];
+        while matches!((&self.listener).read(&mut bytes), Ok(count) if count == bytes.len()) {}
+        let done = mem::take(&mut *locked(&self.shared.done));
+        for (id, outcome) in done {
+            // What nobody waits for any more is dropped, and with it released.
+            let Some(Waiting { future, .. }) = locked(&self.waiting).remove(&id) else { continue };
+            if future.call_method0(py, "done")?.is_truthy(py)? {
+                continue;
+            }
+            match outcome(py) {
+                Ok(value) => future.call_method1(py, "set_result", (value,))?,
+                Err(error) => future.call_method1(py, "set_exception", (error.into_value(py),))?,
+            };
+        }
+        Ok(())
+    }
+
+    /// Gives up on a call. What it left behind is cleaned up.
+    fn cancel(&self, id: u64) {
+        let waiting = locked(&self.waiting).remove(&id);
+        if let Some(Waiting { task, .. }) = waiting {
+            task.abort();
+        }
+    }
+}
+
+impl Drop for Bridge {
+    fn drop(&mut self) {
+        let waiting = mem::take(&mut *locked(&self.waiting));
+        for (_, one) in waiting {
+            // In a forked child the runtime is the parent's.
+            if self.process == getpid() {
+                one.task.abort();
+            }
+        }
+    }
+}
+
+pub(crate) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,134 @@
+//! Arguments and results.
+
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use pyo3::prelude::*;
+use pyo3::types::{PyBool, PyDelta, PyFloat, PyInt, PyString};
+use stanchion::TaskInfo;
+
+use crate::error::invalid;
+
+/// Seconds beyond this do not fit anywhere; the core has narrower limits of its own.
+const MOST_SECONDS: f64 = 1e15;
+
+/// A time span: seconds as `float` or `int`, or a `timedelta`.
+#[derive(Clone, Copy)]
+pub(crate) struct Seconds(pub(crate) Duration);
+
+impl<'a, 'py> FromPyObject<'a, 'py> for Seconds {
+    type Error = PyErr;
+
+    fn extract(value: Borrowed<'a, 'py, PyAny>) -> PyResult<Self> {
+        let span = match value.cast::<PyDelta>() {
+            Ok(delta) => delta.call_method0("total_seconds")?.extract::<f64>()?,
+            Err(_) => number(&value, "a time span is a number of seconds or a timedelta")?,
+        };
+        let span = Some(span).filter(|span| (0.0..=MOST_SECONDS).contains(span));
+        let span = span.and_then(|span| Duration::try_from_secs_f64(span).ok());
+        let wrong = || invalid(value.py(), &format!("{} is no time span", shown(&value)));
+        span.map(Self).ok_or_else(wrong)
+    }
+}
+
+/// A point in time: seconds since 1970.
+pub(crate) struct Wall(pub(crate) SystemTime);
+
+impl<'a, 'py> FromPyObject<'a, 'py> for Wall {
+    type Error = PyErr;
+
+    fn extract(value: Borrowed<'a, 'py, PyAny>) -> PyResult<Self> {
+        let seconds = number(&value, "a due time is a datetime or a number of seconds since 1970")?;
+        let wrong = || invalid(value.py(), &format!("{} is no due time", shown(&value)));
+        if !seconds.is_finite() || seconds > MOST_SECONDS {
+            return Err(wrong());
+        }
+        // The core takes any time before 1970 for long past. Stores count milliseconds, floats cannot count
+        // nanoseconds: the nearest microsecond is what was meant.
+        let micros = Duration::try_from_secs_f64(seconds.max(0.0)).map_err(|_| wrong())?.as_nanos();
+        let micros = u64::try_from((micros + 500) / 1_000).map_err(|_| wrong())?;
+        UNIX_EPOCH.checked_add(Duration::from_micros(micros)).map(Self).ok_or_else(wrong)
+    }
+}
+
+/// A whole number from zero on.
+#[derive(Clone, Copy)]
+pub(crate) struct Whole(pub(crate) u64);
+
+impl<'a, 'py> FromPyObject<'a, 'py> for Whole {
+    type Error = PyErr;
+
+    fn extract(value: Borrowed<'a, 'py, PyAny>) -> PyResult<Self> {
+        let is_number = value.is_instance_of::<PyInt>() && !value.is_instance_of::<PyBool>();
+        let whole = is_number.then(|| value.extract::<u64>().ok()).flatten();
+        let wrong = || invalid(value.py(), &format!("{} is no count", shown(&value)));
+        whole.map(Self).ok_or_else(wrong)
+    }
+}
+
+impl Whole {
+    /// As a smaller type; what does not fit becomes its largest value, which the core refuses.
+    pub(crate) fn narrow<T: TryFrom<u64>>(self, largest: T) -> T {
+        T::try_from(self.0).unwrap_or(largest)
+    }
+}
+
+/// Text without lone surrogates.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Text(pub(crate) String);
+
+impl<'a, 'py> FromPyObject<'a, 'py> for Text {
+    type Error = PyErr;
+
+    fn extract(value: Borrowed<'a, 'py, PyAny>) -> PyResult<Self> {
+        let text = value.cast::<PyString>().ok().and_then(|text| text.extract::<String>().ok());
+        let wrong = || invalid(value.py(), &format!("{} is no text", shown(&value)));
+        text.map(Self).ok_or_else(wrong)
+    }
+}
+
+/// The time of an option that may be absent.
+pub(crate) fn span(seconds: Option<Seconds>) -> Option<Duration> {
+    seconds.map(|Seconds(span)| span)
+}
+
+/// Seconds since 1970.
+pub(crate) fn wall(time: SystemTime) -> f64 {
+    time.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs_f64()
+}
+
+/// What a task is, as the arguments of the Python class.
+pub(crate) fn task_info(py: Python<'_>, info: TaskInfo) -> PyResult<Py<PyAny>> {
+    use pyo3::types::{PyBytes, PyDict};
+    let fields = PyDict::new(py);
+    fields.set_item("id", info.id)?;
+    fields.set_item("state", format!("{:?}", info.state).to_lowercase())?;
+    fields.set_item("payload", PyBytes::new(py, &info.payload))?;
+    fields.set_item("headers", info.headers)?;
+    fields.set_item("version", info.version)?;
+    fields.set_item("due", wall(info.due))?;
+    fields.set_item("priority", info.priority)?;
+    fields.set_item("attempts", info.attempts)?;
+    fields.set_item("max_attempts", info.max_attempts)?;
+    fields.set_item("expires", info.expires.map(wall))?;
+    fields.set_item("receipt", info.receipt)?;
+    fields.set_item("lease_left", info.lease_left.as_secs_f64())?;
+    fields.set_item("reason", info.reason)?;
+    fields.set_item("died", info.died.map(wall))?;
+    fields.set_item("successor_due", info.successor_due.map(wall))?;
+    Ok(fields.into_any().unbind())
+}
+
+/// A number that is not a bool.
+fn number(value: &Bound<'_, PyAny>, otherwise: &str) -> PyResult<f64> {
+    let is_number = value.is_instance_of::<PyFloat>() || value.is_instance_of::<PyInt>();
+    if !is_number || value.is_instance_of::<PyBool>() {
+        return Err(invalid(value.py(), &format!("{otherwise}, not {}", shown(value))));
+    }
+    value.extract::<f64>().map_err(|_| invalid(value.py(), &format!("{} is too large", shown(value))))
+}
+
+/// The value as an error message shows it.
+fn shown(value: &Bound<'_, PyAny>) -> String {
+    let text = value.repr().map_or_else(|_| "this".to_owned(), |text| text.to_string_lossy().into_owned());
+    if text.chars().count() > 80 { format!("a {}", value.get_type()) } else { text }
+}

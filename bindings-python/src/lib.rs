@@ -1,0 +1,54 @@
+//! The native half of the Python package: it converts arguments and results, and lets the core do the rest.
+//!
+//! Private: programs use the pure-Python package over it, which has the documentation.
+
+mod bridge;
+mod call;
+mod claim;
+mod client;
+mod convert;
+mod error;
+mod lease;
+mod lock;
+mod queue;
+mod runtime;
+mod worker;
+
+use pyo3::prelude::*;
+
+/// For the test that a panic becomes an exception.
+#[pyfunction]
+#[allow(clippy::panic, reason = "it is there to panic")]
+fn _panic(py: Python<'_>) -> PyResult<()> {
+    call::call(py, || panic!("on purpose"))
+}
+
+#[pymodule(gil_used = false)]
+fn _stanchion(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    module.add_function(wrap_pyfunction!(_panic, module)?)?;
+    module.add_function(wrap_pyfunction!(client::connect, module)?)?;
+    module.add_function(wrap_pyfunction!(client::connect_aio, module)?)?;
+    module.add_class::<bridge::Bridge>()?;
+    module.add_class::<client::Clock>()?;
+    module.add_class::<client::Settings>()?;
+    module.add_class::<client::Client>()?;
+    module.add_class::<client::AioClient>()?;
+    module.add_class::<lock::LockOptions>()?;
+    module.add_class::<lock::Lock>()?;
+    module.add_class::<lock::AioLock>()?;
+    module.add_class::<lease::Lease>()?;
+    module.add_class::<lease::AioLease>()?;
+    module.add_class::<queue::Task>()?;
+    module.add_class::<queue::ClaimOptions>()?;
+    module.add_class::<queue::Queue>()?;
+    module.add_class::<queue::AioQueue>()?;
+    module.add_class::<queue::Queues>()?;
+    module.add_class::<queue::AioQueues>()?;
+    module.add_class::<claim::Claim>()?;
+    module.add_class::<claim::AioClaim>()?;
+    module.add_class::<claim::Verdict>()?;
+    module.add_class::<worker::Worker>()?;
+    module.add_class::<worker::AioWorker>()?;
+    Ok(())
+}

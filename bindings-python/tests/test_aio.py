@@ -1,0 +1,245 @@
+"""The same for asyncio, on the standard loop and on uvloop."""
+
+import asyncio
+import gc
+import os
+import signal
+import time
+
+import pytest
+import uvloop
+
+import stanchion
+from stanchion import aio
+
+
+@pytest.fixture(params=["asyncio", "uvloop"])
+def run(request):
+    """Runs a coroutine function on a new loop."""
+    def run(main):
+        loop = asyncio.new_event_loop() if request.param == "asyncio" else uvloop.new_event_loop()
+        try:
+            return loop.run_until_complete(asyncio.wait_for(main(), 60))
+        finally:
+            loop.run_until_complete(loop.shutdown_asyncgens())
+            loop.close()
+
+    return run
+
+
+def test_a_lock(run, url):
+    async def main():
+        async with aio.connect(url) as client:
+            lock = client.lock("a")
+            async with lock as lease:
+                assert lease.fence > 0 and lease.valid and lock.owned() and await lock.locked()
+                assert await lock.try_acquire() is None
+                with pytest.raises(stanchion.LockTimeout):
+                    await lock.acquire(wait=0.05)
+                assert (await lock.holder()).fence == lease.fence
+                assert not await asyncio.ensure_future(owned(lock))
+                await lock.extend(60)
+                assert lease.remaining > 50
+
+            @lock.hold(wait=1)
+            async def body(x):
+                return x + 1
+
+            assert await body(1) == 2 and not await lock.locked()
+            handle = await (await lock.acquire()).into_handle(30)
+            await (await client.resume_lease(handle)).release()
+            await lock.acquire()
+            await lock.release(cooldown=30)
+            assert await lock.try_acquire() is None
+            assert await lock.break_lease() in (True, False)
+
+    async def owned(lock):
+        return lock.owned()
+
+    run(main)
+
+
+def test_a_queue(run, url):
+    async def main():
+        client = await aio.connect(url)
+        queue = client.queue("q")
+        done = await queue.enqueue("a", {"x": 1}, priority=2)
+        assert done.outcome == "added"
+        results = await queue.enqueue_many(["b", ("c", b"y")])
+        assert [one.outcome for one in results] == ["added", "added"]
+        assert (await queue.stats()).live == 3 and (await queue.get("c")).payload == b"y"
+        claims = await queue.claim(max=10)
+        assert claims[0].json == {"x": 1}
+        async with claims[0]:
+            pass
+        with pytest.raises(RuntimeError):
+            async with claims[1]:
+                raise RuntimeError("no luck")
+        await claims[2].bury("x")
+        assert [task.id for task in await queue.list("dead")] == [claims[2].id]
+        assert await queue.kick(1) == 1 and (await queue.pop(1))[0].id == claims[2].id
+        await queue.pause()
+        assert await queue.claim() == []
+        await queue.resume()
+        assert await queue.purge() == 1 and "q" in await client.queue_names()
+        await client.close()
+
+    run(main)
+
+
+def test_a_cancelled_acquire_leaves_nothing(run, url):
+    async def main():
+        async with aio.connect(url) as client:
+            lock = client.lock("a")
+            lease = await lock.acquire()
+            waiters = [asyncio.ensure_future(lock.acquire(wait=30)) for _ in range(5)]
+            await asyncio.sleep(0.2)
+            for waiter in waiters:
+                waiter.cancel()
+            await asyncio.gather(*waiters, return_exceptions=True)
+            await asyncio.sleep(0.2)
+            assert (await lock.holder()).waiters == 0
+            await lease.release()
+            for delay in range(20):
+                task = asyncio.ensure_future(lock.acquire())
+                await asyncio.sleep(delay / 10_000)
+                task.cancel()
+                await asyncio.gather(task, return_exceptions=True)
+                del task
+            gc.collect()
+            await (await lock.acquire(wait=5)).release()
+
+    run(main)
+
+
+def test_a_cancelled_claim_loses_no_task(run, url):
+    async def main():
+        async with aio.connect(url) as client:
+            queue = client.queue("q")
+            task = asyncio.ensure_future(queue.claim(wait=30))
+            await asyncio.sleep(0.1)
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+            await queue.enqueue("a")
+            for delay in range(10):
+                task = asyncio.ensure_future(queue.claim())
+                await asyncio.sleep(delay / 10_000)
+                task.cancel()
+                await asyncio.gather(task, return_exceptions=True)
+                del task
+            gc.collect()
+            claims = await queue.claim(wait=10)
+            assert [claim.id for claim in claims] == ["a"]
+            await claims[0].ack()
+
+    run(main)
+
+
+def test_the_body_is_cancelled_when_the_lease_is_lost(run, url):
+    async def main():
+        async with aio.connect(url) as client:
+            lock = client.lock("a")
+            begin = time.monotonic()
+            with pytest.raises(stanchion.LeaseExpired):
+                async with lock.hold(ttl=0.1):
+                    await asyncio.sleep(30)
+            assert time.monotonic() - begin < 5
+            await asyncio.sleep(0)  # This task itself goes on.
+            with pytest.raises(stanchion.LeaseExpired):
+                async with lock.hold(ttl=0.1, cancel_on_loss=False) as lease:
+                    await lease.lost.wait()
+                    await asyncio.sleep(0.05)
+            with pytest.raises(KeyError) as raised:
+                async with lock.hold(ttl=0.1, cancel_on_loss=False) as lease:
+                    await lease.lost.wait()
+                    raise KeyError("mine")
+            assert isinstance(raised.value.__context__, stanchion.LeaseLost)
+
+    run(main)
+
+
+def test_a_client_works_under_several_loops_in_turn(redis_url):
+    async def opened():
+        return await aio.connect(redis_url)
+
+    async def use(client, name):
+        async with client.lock(name):
+            return 7
+
+    client = asyncio.run(opened())
+    assert asyncio.run(use(client, "loops")) == 7
+    loop = uvloop.new_event_loop()
+    assert loop.run_until_complete(use(client, "loops")) == 7
+    loop.close()
+    assert asyncio.run(use(client, "loops")) == 7
+
+
+def test_a_worker(run, url):
+    async def main():
+        async with aio.connect(url) as client:
+            queue, seen, hooks = client.queue("q"), [], []
+            await queue.enqueue_many([(f"t{number}", number) for number in range(30)])
+            await queue.enqueue("bad", 99, max_attempts=1)
+
+            async def handler(claim):
+                await asyncio.sleep(0)
+                if claim.json == 99:
+                    raise RuntimeError("no luck")
+                seen.append(claim.json)
+
+            worker = queue.worker(handler, concurrency=8, failed=lambda claim, error: hooks.append(str(error)))
+            report = await worker.run(burst=True)
+            assert sorted(seen) == list(range(30)) and (report.completed, report.dead) == (30, 1)
+            assert hooks == ["no luck"] and (await queue.get("bad")).reason == "RuntimeError: no luck"
+
+    run(main)
+
+
+def test_a_worker_drains_after_a_signal(run, url):
+    async def main():
+        async with aio.connect(url) as client:
+            queue = client.queue("q")
+            await queue.enqueue_many(["a", "b"])
+
+            async def handler(claim):
+                os.kill(os.getpid(), signal.SIGTERM)
+                await asyncio.sleep(0.3)
+
+            assert (await queue.worker(handler).run()).completed == 1
+            assert (await queue.stats()).live == 1
+
+    run(main)
+
+
+def test_a_lost_claims_handler_is_cancelled(run, url):
+    async def main():
+        async with aio.connect(url) as client:
+            queue, ended = client.queue("q"), []
+            await queue.enqueue("a")
+
+            async def handler(claim):
+                try:
+                    await asyncio.sleep(30)
+                except asyncio.CancelledError:
+                    ended.append(claim.id)
+                    worker.stop()
+                    raise
+
+            worker = queue.worker(handler, lease=0.3, max_run=0.3)
+            report = await worker.run()
+            assert ended == ["a"] and report.lost == 1
+
+    run(main)
+
+
+def test_bad_arguments(run):
+    async def main():
+        client = await aio.connect("memory:")
+        with pytest.raises(stanchion.InvalidArgument):
+            await client.lock("a").acquire(ttl="10")
+        with pytest.raises(stanchion.InvalidArgument):
+            await client.queue("").stats()
+        with pytest.raises(stanchion.StoreUnavailable):
+            await aio.connect("redis://127.0.0.1:1", timeout=0.2)
+
+    run(main)

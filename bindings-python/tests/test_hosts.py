@@ -1,0 +1,144 @@
+"""The examples, and programs that fork: gunicorn and celery."""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+import stanchion
+
+EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
+
+
+def run(*arguments, **options):
+    return subprocess.run(
+        [sys.executable, *map(str, arguments)], capture_output=True, text=True, check=True, timeout=60, **options)
+
+
+def test_the_cache(shared_url):
+    assert run(EXAMPLES / "cache.py", shared_url).stdout == "20 callers, 1 computation\n"
+
+
+def test_the_worker(shared_url):
+    run(EXAMPLES / "worker.py", shared_url, "enqueue", "alice", "bob", "nobody")
+    out = run(EXAMPLES / "worker.py", shared_url, "burst").stdout
+    assert "sent to alice, attempt 1\n" in out and out.endswith("2 sent\n")
+    dead = stanchion.connect(shared_url).queue("emails").list("dead")
+    assert [task.id for task in dead] == ["welcome:nobody"]
+
+
+def buy(address):
+    try:
+        request = urllib.request.Request(address, method="POST")
+        with urllib.request.urlopen(request, timeout=60) as answer:
+            return json.load(answer)["fence"]
+    except urllib.error.HTTPError as error:
+        assert error.code == 409
+        return None
+
+
+def test_the_flash_sale_under_gunicorn_with_preload(shared_url, tmp_path):
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    stock = tmp_path / "stock.txt"
+    stock.write_text("10")
+    server = subprocess.Popen(
+        [sys.executable, "-m", "gunicorn", "--preload", "--workers", "4", "--threads", "2", "--bind",
+         f"127.0.0.1:{port}", "flash_sale:app"],
+        cwd=EXAMPLES, env={**os.environ, "STANCHION_URL": shared_url, "STOCK": str(stock)}, stderr=subprocess.PIPE,
+        text=True)
+    try:
+        for _ in range(600):
+            try:
+                socket.create_connection(("127.0.0.1", port), 1).close()
+                break
+            except OSError:
+                time.sleep(0.05)
+        with ThreadPoolExecutor(8) as buyers:
+            fences = list(buyers.map(buy, [f"http://127.0.0.1:{port}/buy"] * 60))
+    finally:
+        server.send_signal(signal.SIGTERM)
+        _, errors = server.communicate(timeout=60)
+    sold = [fence for fence in fences if fence is not None]
+    assert len(sold) == 10 == len(set(sold)) and stock.read_text() == "0", errors
+    assert server.returncode == 0 and "Traceback" not in errors
+
+
+CELERY = '''
+import os, stanchion
+from celery import Celery
+
+url = os.environ["BROKER"]
+app = Celery("tasks", broker=url, backend=url)
+app.conf.update(broker_connection_retry_on_startup=True)
+client = stanchion.connect(url)
+lease = client.lock("parents").acquire()  # In the parent too, before it forks its pool.
+
+
+@app.task
+def work(number):
+    try:
+        lease.release()
+        return "released the parent's lease"
+    except stanchion.Forked:
+        pass
+    with client.lock("celery").hold(wait=30) as mine:
+        return mine.fence
+'''
+
+
+def test_celery_prefork(redis_url, tmp_path):
+    (tmp_path / "tasks.py").write_text(CELERY)
+    env = {**os.environ, "BROKER": redis_url, "PYTHONPATH": str(tmp_path)}
+    worker = subprocess.Popen(
+        [sys.executable, "-m", "celery", "-A", "tasks", "worker", "--pool", "prefork", "--concurrency", "3",
+         "--loglevel", "warning"], cwd=tmp_path, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    try:
+        client = stanchion.connect(redis_url)
+        for _ in range(600):
+            if client.lock("parents").locked():
+                break
+            time.sleep(0.05)
+        program = (
+            "import json\n"
+            "from celery import Celery\n"
+            "import os\n"
+            "app = Celery('tasks', broker=os.environ['BROKER'], backend=os.environ['BROKER'])\n"
+            "sent = [app.send_task('tasks.work', [number]) for number in range(12)]\n"
+            "print(json.dumps([one.get(timeout=60) for one in sent]))\n")
+        fences = json.loads(run("-c", program, env=env).stdout)
+        assert all(isinstance(fence, int) for fence in fences) and len(set(fences)) == 12
+        # Children have come and gone; the lease is the parent's still.
+        assert client.lock("parents").try_acquire() is None
+    finally:
+        worker.send_signal(signal.SIGTERM)
+        try:
+            out, _ = worker.communicate(timeout=60)
+        except subprocess.TimeoutExpired:
+            worker.kill()
+            raise
+    assert "Traceback" not in out, out
+
+
+def test_trace_context_travels_with_a_task(client):
+    trace = pytest.importorskip("opentelemetry.sdk.trace")
+    from opentelemetry.trace import get_current_span
+
+    queue, seen = client.queue("q"), []
+    with trace.TracerProvider().get_tracer("test").start_as_current_span("parent") as span:
+        queue.enqueue("a")
+    assert "traceparent" in queue.get("a").headers
+    queue.worker(lambda claim: seen.append(get_current_span().get_span_context().trace_id)).run(burst=True)
+    assert seen == [span.get_span_context().trace_id]
+    queue.enqueue("b", headers={"x": "y"})
+    assert queue.get("b").headers == {"x": "y"}

@@ -1,0 +1,183 @@
+"""Signals, forks, and processes that die."""
+
+import multiprocessing
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import pytest
+
+import stanchion
+
+
+def interrupted_after(call, delay=0.3):
+    """How long after a Ctrl-C the call ended."""
+    sent = []
+
+    def interrupt():
+        sent.append(time.monotonic())
+        os.kill(os.getpid(), signal.SIGINT)
+
+    timer = threading.Timer(delay, interrupt)
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        call()
+    return time.monotonic() - sent[0]
+
+
+def test_ctrl_c_ends_a_wait_and_leaves_nothing(client):
+    lock, queue = client.lock("a"), client.queue("q")
+    lease = lock.acquire()
+    # 0.2 s are promised on a machine that is not overloaded.
+    assert interrupted_after(lambda: lock.acquire(wait=30)) < 1
+    assert interrupted_after(lambda: queue.claim(wait=30)) < 1
+    assert interrupted_after(lambda: lease.lost.wait(30)) < 1
+    assert lock.holder().waiters == 0
+    lease.release()
+    lock.acquire(wait=5).release()
+
+
+def test_ctrl_c_ends_a_call_to_a_server_that_does_not_answer(redis_url):
+    client = stanchion.connect(redis_url, timeout=30)
+    lock = client.lock("frozen")
+    lease = lock.acquire(ttl=60)
+    pid = int(subprocess.check_output(["redis-cli", "-u", redis_url, "info", "server"], text=True)
+              .split("process_id:")[1].split()[0])
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        assert interrupted_after(lease.release) < 1.5
+    finally:
+        os.kill(pid, signal.SIGCONT)
+
+
+def in_child(body):
+    """Runs a function in a forked child; its exit code."""
+    pid = os.fork()
+    if pid == 0:
+        code = 1
+        try:
+            signal.alarm(30)
+            body()
+            code = 0
+        except BaseException:
+            import traceback
+
+            traceback.print_exc()
+        finally:
+            os._exit(code)
+    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+
+
+def test_a_fork(shared_url):
+    client = stanchion.connect(shared_url)
+    lock = client.lock("a")
+    lease = lock.acquire()
+
+    def child():
+        with pytest.raises(stanchion.Forked):
+            lease.release()
+        with pytest.raises(stanchion.Forked):
+            lease.extend(5)
+        assert not lease.valid
+        assert lock.try_acquire() is None
+        with client.lock("b"):
+            pass
+        client.queue("q").enqueue("x")
+
+    assert in_child(child) == 0
+    assert lease.valid and lock.try_acquire() is None and len(client.queue("q")) == 1
+    lease.release()
+
+
+def use(url, name):
+    with stanchion.connect(url) as client, client.lock(name).hold(wait=20):
+        client.queue("q").enqueue(None)
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
+def test_multiprocessing(shared_url, method):
+    client = stanchion.connect(shared_url)
+    with client.lock("other"):
+        context = multiprocessing.get_context(method)
+        processes = [context.Process(target=use, args=(shared_url, "a")) for _ in range(3)]
+        for process in processes:
+            process.start()
+        for process in processes:
+            process.join(60)
+        assert [process.exitcode for process in processes] == [0, 0, 0]
+        assert len(client.queue("q")) == 3
+
+
+def test_a_fork_under_asyncio(redis_url):
+    import asyncio
+
+    from stanchion import aio
+
+    async def use():
+        async with aio.connect(redis_url) as client:
+            async with client.lock("aio-fork"):
+                return True
+
+    def inherited(lease):
+        assert not lease.valid and not lease.lost.is_set()
+        with pytest.raises(stanchion.Forked):
+            lease._native.check()
+
+    async def main():
+        client = await aio.connect(redis_url)
+        lease = await client.lock("parents").acquire()
+        assert in_child(lambda: inherited(lease)) == 0
+        assert lease.valid
+        await lease.release()
+        await client.close()
+
+    assert asyncio.run(use())
+    assert in_child(lambda: asyncio.run(use())) == 0
+    assert asyncio.run(use())
+
+
+def test_a_killed_worker_loses_no_task(shared_url):
+    client = stanchion.connect(shared_url)
+    client.queue("q").enqueue("a")
+    program = (
+        "import stanchion, sys, time\n"
+        "q = stanchion.connect(sys.argv[1]).queue('q')\n"
+        "q.worker(lambda claim: (print('begun', flush=True), time.sleep(60)), lease=1, max_run=60).run()\n")
+    worker = subprocess.Popen([sys.executable, "-c", program, shared_url], stdout=subprocess.PIPE, text=True)
+    assert worker.stdout.readline() == "begun\n"
+    worker.kill()
+    worker.wait()
+    (claim,) = client.queue("q").claim(wait=20)
+    assert (claim.id, claim.attempt) == ("a", 2)
+    claim.ack()
+
+
+@pytest.mark.parametrize("ending", ["sys.exit(3)", "raise SystemExit(3)", "os._exit(3)"])
+def test_exit_while_busy(shared_url, ending):
+    program = (
+        "import os, stanchion, sys, threading, time\n"
+        "c = stanchion.connect(sys.argv[1])\n"
+        "lease = c.lock('a').acquire()\n"
+        "for _ in range(3):\n"
+        "    threading.Thread(target=lambda: c.queue('q').claim(wait=60), daemon=True).start()\n"
+        "time.sleep(0.2)\n" + ending)
+    begin = time.monotonic()
+    done = subprocess.run([sys.executable, "-c", program, shared_url], timeout=30, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (3, "") and time.monotonic() - begin < 10
+
+
+def test_a_worker_process_drains_on_sigterm(shared_url):
+    client = stanchion.connect(shared_url)
+    client.queue("q").enqueue_many(["a", "b"])
+    program = (
+        "import stanchion, sys, time\n"
+        "q = stanchion.connect(sys.argv[1]).queue('q')\n"
+        "print(q.worker(lambda claim: (print('begun', flush=True), time.sleep(1))).run())\n")
+    worker = subprocess.Popen([sys.executable, "-c", program, shared_url], stdout=subprocess.PIPE, text=True)
+    assert worker.stdout.readline() == "begun\n"
+    worker.send_signal(signal.SIGTERM)
+    out, _ = worker.communicate(timeout=30)
+    assert worker.returncode == 0 and "completed=1" in out and len(client.queue("q")) == 1

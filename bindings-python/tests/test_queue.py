@@ -1,0 +1,203 @@
+"""Queues, blocking."""
+
+import os
+import signal
+import threading
+import time
+from datetime import datetime, timedelta, timezone
+
+import pytest
+
+import stanchion
+
+
+def test_a_task_goes_round(client):
+    queue = client.queue("q")
+    done = queue.enqueue("user:42", b"payload", priority=3, headers={"a": "b"})
+    assert (done.id, done.outcome) == ("user:42", stanchion.Outcome.ADDED) and done.version > 0
+    assert abs((done.due - datetime.now(timezone.utc)).total_seconds()) < 60
+    assert queue.enqueue("user:42").outcome == "kept"
+    assert len(queue) == 1 and queue.peek()[0].payload == b"payload"
+    (claim,) = queue.claim(max=10, lease=30)
+    assert (claim.id, claim.payload, claim.headers) == ("user:42", b"payload", {"a": "b"})
+    assert (claim.attempt, claim.priority, claim.max_attempts) == (1, 3, 8) and claim.receipt > 0 and claim.valid
+    claim.extend(60)
+    assert claim.remaining > 50
+    claim.ack()
+    claim.ack()
+    with pytest.raises(stanchion.StaleReceipt):
+        claim.nack()
+    assert len(queue) == 0 and queue.claim() == []
+
+
+@pytest.mark.parametrize("value", [{"a": [1, 2.5, None, "ü"]}, "text", 7, True, [], None])
+def test_json(value):
+    queue = stanchion.connect("memory:").queue("q")
+    queue.enqueue("a", value)
+    (claim,) = queue.claim()
+    assert claim.json == value and claim.headers["content-type"] == "application/json"
+
+
+def test_settle_a_claim_in_each_way(client):
+    queue = client.queue("q")
+    queue.enqueue_many(["back", ("bury", b"x"), stanchion.Task("nack"), {"id": "gone"}])
+    claims = {claim.id: claim for claim in queue.claim(max=10)}
+    claims["back"].put_back()
+    claims["bury"].bury("hopeless")
+    claims["nack"].nack(delay=0, reason="later")
+    assert queue.remove("gone") and not queue.remove("gone")
+    with pytest.raises(stanchion.StaleReceipt):
+        claims["gone"].ack()
+    dead = queue.list("dead")
+    assert [task.id for task in dead] == ["bury"] and dead[0].reason == "hopeless" and dead.next is None
+    again = {claim.id: claim.attempt for claim in queue.claim(max=10, wait=2)}
+    assert again["back"] == 1
+    assert queue.kick(["bury"]) == 1 and queue.get("bury").state == "ready"
+    stats = queue.stats()
+    assert stats.dead == 0 and stats.max_len is None
+
+
+def test_a_claim_is_a_context_manager(client):
+    queue = client.queue("q")
+    queue.enqueue_many(["a", "b"])
+    first, second = queue.claim(max=2)
+    with first:
+        pass
+    with pytest.raises(RuntimeError):
+        with second:
+            raise RuntimeError("no luck")
+    assert [task.id for task in queue.list("scheduled")] == [second.id]
+    assert queue.get(second.id).reason == "RuntimeError: no luck"
+
+
+def test_verdicts_travel_together(client):
+    queue = client.queue("q")
+    queue.enqueue_many(["a", "b", "c"])
+    claims = queue.claim(max=2)
+    results, more = queue.settle_and_claim([claim.acked() for claim in claims], max=5)
+    assert results == [None, None] and [claim.id for claim in more] == ["c"]
+    assert queue.settle([more[0].buried("x")]) == [None]
+    assert isinstance(queue.settle([more[0].acked()])[0], stanchion.StaleReceipt)
+
+
+def test_policies_and_times(client):
+    queue = client.queue("q")
+    due = datetime.now(timezone.utc) + timedelta(hours=1)
+    assert abs((queue.enqueue("a", due=due).due - due).total_seconds()) < 0.01
+    assert queue.enqueue("a", on_duplicate=stanchion.Replace()).outcome == "replaced"
+    assert queue.enqueue("b", delay=5, on_duplicate=stanchion.Debounce(max_wait=60)).outcome == "added"
+    assert queue.enqueue("c", on_duplicate=stanchion.Throttle(window=timedelta(minutes=1))).outcome == "added"
+    throttled = queue.enqueue("c", on_duplicate=stanchion.Throttle(window=60))
+    assert (throttled.outcome, throttled.due, throttled.version) == ("throttled", None, 0)
+    assert queue.reschedule("b", due).outcome == "moved" and not queue.reschedule("nobody", due)
+    version = queue.get("a").version
+    refused = queue.remove("a", version=version + 1)
+    assert not refused and refused.other_version == version
+    assert queue.remove("a", version=version)
+
+
+def test_limits_pause_pop_purge(client):
+    queue = client.queue("q")
+    queue.configure(max_len=2, dead_age=timedelta(days=1))
+    results = queue.enqueue_many(["a", "b", "c"])
+    assert isinstance(results[2], stanchion.QueueFull) and results[1].outcome == "added"
+    with pytest.raises(stanchion.QueueFull):
+        queue.enqueue("d")
+    assert (queue.stats().max_len, queue.stats().dead_age) == (2, 86400)
+    queue.configure(max_len=None)
+    queue.enqueue("d")
+    queue.pause()
+    assert queue.claim() == [] and queue.stats().paused
+    queue.resume()
+    assert [task.id for task in queue.pop(2)] == ["a", "b"]
+    assert queue.purge() == 1 and bool(queue) and "q" in client.queue_names()
+
+
+def test_several_queues(client):
+    client.queue("low").enqueue("x")
+    queues = client.queues(["high", "low"])
+    (claim,) = queues.claim()
+    assert claim.queue == "low"
+    claim.ack()
+
+
+def test_a_waiting_claim_is_woken(client):
+    queue = client.queue("q")
+    timer = threading.Timer(0.2, queue.enqueue, ["late"])
+    timer.start()
+    begin = time.monotonic()
+    (claim,) = queue.claim(wait=10)
+    assert time.monotonic() - begin < 5
+    claim.ack()
+
+
+@pytest.mark.parametrize("options", [
+    {"payload": object()}, {"payload": float("nan")}, {"payload": b"x" * (17 << 20)}, {"priority": 256},
+    {"priority": -1}, {"priority": True}, {"max_attempts": 0}, {"max_attempts": 2**70}, {"delay": -1},
+    {"delay": "5"}, {"due": float("nan")}, {"due": 1e15}, {"due": "tomorrow"}, {"on_duplicate": "replace"},
+    {"on_duplicate": stanchion.Throttle(window=0)}, {"expires": 0}, {"id": ""}, {"id": "a\nb"}, {"id": "\ud800"},
+    {"headers": {"a": 1}}])
+def test_bad_tasks(options):
+    queue = stanchion.connect("memory:").queue("q")
+    with pytest.raises(stanchion.InvalidArgument):
+        queue.enqueue(**{"id": "a", **options})
+    assert len(queue) == 0
+
+
+@pytest.mark.parametrize("options", [{"max": 0}, {"max": 1001}, {"max": True}, {"max": "1"}, {"lease": 0},
+                                     {"wait": float("inf")}])
+def test_bad_claims(options):
+    with pytest.raises(stanchion.InvalidArgument):
+        stanchion.connect("memory:").queue("q").claim(**options)
+
+
+def test_a_worker_in_a_burst(client):
+    queue, seen, hooks = client.queue("q"), [], []
+    queue.enqueue_many([(f"t{number}", number) for number in range(30)])
+    queue.enqueue("bad", 99, max_attempts=1)
+
+    def handler(claim):
+        if claim.json == 99:
+            raise RuntimeError("no luck")
+        seen.append(claim.json)
+
+    worker = queue.worker(
+        handler, concurrency=4, before=lambda claim: hooks.append("before"), after=lambda claim: hooks.append("after"),
+        failed=lambda claim, error: hooks.append(str(error)))
+    report = worker.run(burst=True)
+    assert sorted(seen) == list(range(30)) and (report.completed, report.dead) == (30, 1)
+    assert hooks.count("before") == 31 and hooks.count("after") == 30 and "no luck" in hooks
+    assert queue.get("bad").reason == "RuntimeError: no luck" and len(queue) == 0
+
+
+@pytest.mark.parametrize("how", ["stop", "signal"])
+def test_a_worker_drains(client, how):
+    queue, done = client.queue("q"), []
+    queue.enqueue_many(["a", "b"])
+
+    def handler(claim):
+        if how == "stop":
+            worker.stop()
+        else:
+            os.kill(os.getpid(), signal.SIGTERM)
+        time.sleep(0.3)
+        done.append(claim.id)
+
+    before = signal.getsignal(signal.SIGTERM)
+    worker = queue.worker(handler, concurrency=1)
+    assert worker.run().completed == 1
+    assert len(done) == 1 and len(queue) == 1 and signal.getsignal(signal.SIGTERM) is before
+
+
+def test_the_heartbeat_goes_on_while_the_gil_is_held(client):
+    queue = client.queue("q")
+    queue.enqueue("a")
+
+    def handler(claim):
+        # One C call that holds the GIL for longer than the lease.
+        begin = time.monotonic()
+        while time.monotonic() - begin < 1.0:
+            sum(range(3_000_000))
+        assert claim.valid
+
+    assert queue.worker(handler, lease=0.5, max_run=30).run(burst=True).completed == 1

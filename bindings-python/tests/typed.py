@@ -1,0 +1,52 @@
+"""Uses the package as a typed program does; checked by mypy --strict, not run."""
+
+import asyncio
+from datetime import timedelta
+from typing import List, Optional
+
+import stanchion
+import stanchion.aio
+
+
+def blocking(client: stanchion.Client) -> int:
+    lock: stanchion.Lock = client.lock("a", ttl=30)
+    with lock as lease:
+        fence: int = lease.fence
+    maybe: Optional[stanchion.Lease] = lock.try_acquire(ttl=timedelta(seconds=5))
+    if maybe is not None:
+        maybe.release(cooldown=2)
+
+    @lock.hold(wait=5)
+    def held(number: int) -> str:
+        return str(number)
+
+    text: str = held(1)
+    queue = client.queue("q")
+    done: stanchion.Enqueued = queue.enqueue(text, {"a": 1}, on_duplicate=stanchion.Throttle(window=60))
+    claims: List[stanchion.Claim] = queue.claim(max=10, wait=5)
+    for claim in claims:
+        with claim:
+            print(claim.json, done.outcome)
+    report: stanchion.WorkerReport = queue.worker(lambda claim: print(claim.id), concurrency=8).run(burst=True)
+    return fence + report.completed
+
+
+async def asynchronous() -> None:
+    async with stanchion.aio.connect("memory:") as client:
+        async with client.lock("a").hold(wait=5) as lease:
+            print(lease.fence, await client.lock("a").locked())
+
+        @client.lock("b").hold()
+        async def held(number: int) -> str:
+            return str(number)
+
+        text: str = await held(1)
+        claims: List[stanchion.aio.Claim] = await client.queue("q").claim(max=2)
+        for claim in claims:
+            await claim.ack()
+        print(text)
+
+
+if __name__ == "__main__":
+    blocking(stanchion.connect("memory:"))
+    asyncio.run(asynchronous())
