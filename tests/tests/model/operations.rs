@@ -143,7 +143,11 @@ impl Reference {
             // Real time passes between any two operations, and orders what they do.
             self.queue.now += 1;
         }
+        let died = self.queue.died;
         self.answer = self.answer_to(operation);
+        if self.queue.died > died || matches!(operation, Operation::DeadMax(_)) {
+            self.queue.trim_dead();
+        }
         self
     }
 
@@ -184,7 +188,7 @@ impl Reference {
                 Answer::Nothing
             }
             Operation::DeadMax(most) => {
-                self.queue.limit_dead(*most);
+                self.queue.dead_max = *most;
                 Answer::Nothing
             }
             Operation::Wait(time) => {

@@ -106,19 +106,11 @@ impl Queue {
         self.succeed(id, &main, successor);
     }
 
-    /// At the end of every verb.
-    pub(super) fn trim_dead(&mut self, before: u64) {
-        if self.died != before {
-            self.dead.sort_by_key(|dead| (dead.died, dead.task.receipt));
-            let excess = self.dead.len().saturating_sub(self.dead_max);
-            self.dead.drain(..excess);
-        }
-    }
-
-    /// A lower cap holds at once.
-    pub(crate) fn limit_dead(&mut self, most: usize) {
-        self.dead_max = most;
-        self.trim_dead(u64::MAX);
+    /// At the end of a call in which something died, and of one that lowers the cap.
+    pub(crate) fn trim_dead(&mut self) {
+        self.dead.sort_by_key(|dead| (dead.died, dead.task.receipt));
+        let excess = self.dead.len().saturating_sub(self.dead_max);
+        self.dead.drain(..excess);
     }
 
     pub(super) fn is_held(&self, live: &Live) -> bool {

@@ -106,7 +106,6 @@ impl Queue {
         if self.paused {
             return taken;
         }
-        let before = self.died;
         self.promote();
         // As the line stands now: a successor that comes into it meanwhile is not taken.
         for id in self.line() {
@@ -124,7 +123,6 @@ impl Queue {
             taken.push((id, live.main.clone()));
             end(self, id, live);
         }
-        self.trim_dead(before);
         taken
     }
 
@@ -145,13 +143,6 @@ impl Queue {
     }
 
     pub(crate) fn settle(&mut self, id: Id, receipt: Number, verdict: Verdict, reason: &str) -> Settled {
-        let before = self.died;
-        let settled = self.settle_one(id, receipt, verdict, reason);
-        self.trim_dead(before);
-        settled
-    }
-
-    fn settle_one(&mut self, id: Id, receipt: Number, verdict: Verdict, reason: &str) -> Settled {
         if self.live.get(id).is_some_and(|live| live.main.receipt == receipt) {
             let Live { mut main, successor, .. } = self.live.remove(id).unwrap();
             (main.settled, main.verdict) = (receipt, Some(verdict));
@@ -235,7 +226,6 @@ impl Queue {
     }
 
     pub(crate) fn reschedule(&mut self, id: Id, due: Millis) -> Rescheduled {
-        let before = self.died;
         if let Some(live) = self.live.get(id) {
             if self.is_held(live) {
                 return Rescheduled::Claimed;
@@ -245,7 +235,7 @@ impl Queue {
                 self.end_lease(id);
             }
         }
-        let reply = if let Some(Live { mut main, successor, .. }) = self.live.remove(id) {
+        if let Some(Live { mut main, successor, .. }) = self.live.remove(id) {
             main.due = due;
             self.put(id, main, successor);
             Rescheduled::Moved(due)
@@ -253,9 +243,7 @@ impl Queue {
             Rescheduled::Dead
         } else {
             Rescheduled::Absent
-        };
-        self.trim_dead(before);
-        reply
+        }
     }
 
     pub(crate) fn kick_id(&mut self, id: Id) -> u64 {
