@@ -14,6 +14,8 @@ mod queue;
 mod runtime;
 mod worker;
 
+use std::ffi::OsString;
+
 use pyo3::prelude::*;
 
 /// For the test that a panic becomes an exception.
@@ -23,10 +25,17 @@ fn _panic(py: Python<'_>) -> PyResult<()> {
     call::call(py, || panic!("on purpose"))
 }
 
+/// The command line; the exit code. It catches signals itself and needs no turn of the interpreter.
+#[pyfunction]
+fn cli(py: Python<'_>, arguments: Vec<OsString>) -> PyResult<u8> {
+    call::call(py, || Ok(stanchion_cli::main(arguments)))
+}
+
 #[pymodule(gil_used = false)]
 fn _stanchion(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add_function(wrap_pyfunction!(_panic, module)?)?;
+    module.add_function(wrap_pyfunction!(cli, module)?)?;
     module.add_function(wrap_pyfunction!(client::connect, module)?)?;
     module.add_function(wrap_pyfunction!(client::connect_aio, module)?)?;
     module.add_class::<bridge::Bridge>()?;

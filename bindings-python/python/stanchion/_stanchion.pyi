@@ -15,12 +15,13 @@ _Page = Tuple[List[str], Optional[int]]
 __all__ = [
     "AioClaim", "AioClient", "AioLease", "AioLock", "AioQueue", "AioQueues", "AioWorker", "Bridge", "Claim",
     "ClaimOptions", "Client", "Clock", "Lease", "Lock", "LockOptions", "Queue", "Queues", "Settings", "Task",
-    "Verdict", "Worker", "__version__", "_panic", "connect", "connect_aio",
+    "Verdict", "Worker", "__version__", "_panic", "cli", "connect", "connect_aio",
 ]
 
 __version__: str
 
 def _panic() -> None: ...
+def cli(arguments: List[str]) -> int: ...
 def connect(settings: Settings) -> Client: ...
 def connect_aio(bridge: Bridge, future: Any, settings: Settings) -> int: ...
 @final

@@ -1,14 +1,14 @@
 //! One sale: starts the processes, tells them to begin together, and collects what they did.
 
-use std::env;
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use super::buyers::Buyers;
 use super::ledger::{Ledger, Visit};
-use super::process::{COMMAND, NO_LOCK, READY};
+use super::process::{NO_LOCK, READY};
 use super::report;
 use super::store::DemoStore;
 use crate::{BUYERS, Outcome, PROCESSES};
@@ -28,7 +28,7 @@ pub struct Sale {
 }
 
 impl Sale {
-    pub fn hold(store: &DemoStore, with_lock: bool) -> Outcome<Self> {
+    pub fn hold(store: &DemoStore, buyers: &Buyers, with_lock: bool) -> Outcome<Self> {
         let folder = store.folder().join(if with_lock { "locked" } else { "unlocked" });
         let ledger = Ledger::create(&folder)?;
         let lock = if with_lock { store.lock_name() } else { NO_LOCK };
@@ -36,10 +36,7 @@ impl Sale {
         let (said, hear) = mpsc::channel();
         let mut children = Vec::new();
         for process in 1..=PROCESSES {
-            let mut command = Command::new(env::current_exe()?);
-            command.args([COMMAND, &process.to_string()]).arg(&folder).arg(lock);
-            // In the environment, not in the arguments: those are for everybody to see.
-            command.env(stanchion::URL_VARIABLE, store.url());
+            let command = buyers.command(store, &folder.display().to_string(), lock, process);
             children.push(Serving::start(command, said.clone())?);
         }
         drop(said);
