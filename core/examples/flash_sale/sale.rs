@@ -57,10 +57,10 @@ impl Sale {
 }
 
 /// Starts all processes at once when all are ready, then counts buyers until the last one is served.
-fn count(hear: &Receiver<String>, children: &mut [Serving]) -> Outcome<(Vec<Duration>, Duration)> {
+fn count(hear: &Receiver<Said>, children: &mut [Serving]) -> Outcome<(Vec<Duration>, Duration)> {
     for _ in 0..PROCESSES {
         match hear.recv() {
-            Ok(line) if line == READY => {}
+            Ok(Some(line)) if line == READY => {}
             _ => return Err("a process could not start".into()),
         }
     }
@@ -72,7 +72,8 @@ fn count(hear: &Receiver<String>, children: &mut [Serving]) -> Outcome<(Vec<Dura
     let mut next_print = PROGRESS;
     loop {
         match hear.recv_timeout(PROGRESS) {
-            Ok(line) => waits.push(Duration::from_micros(line.parse()?)),
+            Ok(Some(line)) => waits.push(Duration::from_micros(line.parse()?)),
+            Ok(None) => {}
             Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => return Err("not every buyer was served".into()),
         }
@@ -88,6 +89,9 @@ fn count(hear: &Receiver<String>, children: &mut [Serving]) -> Outcome<(Vec<Dura
     }
 }
 
+/// A line that a process printed; `None` when it has ended.
+type Said = Option<String>;
+
 /// A process that was started, and the thread that hears what it prints.
 struct Serving {
     process: Child,
@@ -95,14 +99,15 @@ struct Serving {
 }
 
 impl Serving {
-    fn start(mut command: Command, said: Sender<String>) -> Outcome<Self> {
+    fn start(mut command: Command, said: Sender<Said>) -> Outcome<Self> {
         let mut process = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
         let output = process.stdout.take().ok_or("no pipe")?;
         let listener = thread::spawn(move || {
             for line in BufReader::new(output).lines().map_while(Result::ok) {
                 // Nobody listens any more only if the sale was given up.
-                let _ = said.send(line);
+                let _ = said.send(Some(line));
             }
+            let _ = said.send(None);
         });
         Ok(Self { process, listener })
     }
