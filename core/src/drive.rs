@@ -171,3 +171,6 @@ impl<M: Machine> Drop for Abandon<'_, M> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

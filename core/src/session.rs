@@ -168,6 +168,25 @@ impl Live {
         }))
     }
 
+    /// A life on a store that a test has made.
+    #[cfg(test)]
+    pub(crate) fn on(store: Arc<dyn Store>, clock: &Clock) -> Arc<Self> {
+        let hub = Hub::new(ClientId(1));
+        Arc::new(Self {
+            channel: Channel::new(Arc::clone(&store), clock.clone(), Arc::clone(&hub)),
+            keeper: Keeper::new(Arc::clone(&store), clock.clone()),
+            store,
+            clock: clock.clone(),
+            slots: Slots::new(hub.client()),
+            hub,
+            settings: Settings::new(None, false, "").unwrap(),
+            prefixes: Prefixes::parse("Lock:", "Queue:").unwrap(),
+            pulse: Pulse::default(),
+            memory: Memory::default(),
+            generation: fork::generation(),
+        })
+    }
+
     /// Fails in a process that was forked after this was made.
     pub(crate) fn check_generation(&self) -> Result<(), Error> {
         if self.generation == fork::generation() {
