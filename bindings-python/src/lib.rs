@@ -17,6 +17,10 @@ mod runtime;
 mod task;
 mod worker;
 
+use std::sync::atomic::{AtomicI64, Ordering};
+
+use pyo3::exceptions::PyImportError;
+use pyo3::ffi;
 use pyo3::prelude::*;
 
 /// For the test that a panic becomes an exception.
@@ -34,8 +38,21 @@ fn _panic_aio(bridge: &Bound<'_, bridge::Bridge>, future: Py<PyAny>) -> PyResult
     bridge.get().start(future, async move { panics() })
 }
 
+/// Fails in any interpreter of this process but the first one that imported the module: exceptions and clients
+/// are objects of that one.
+fn check_interpreter() -> PyResult<()> {
+    static FIRST: AtomicI64 = AtomicI64::new(-1);
+    // SAFETY: the module is being initialised, so an interpreter is attached to this thread.
+    let id = unsafe { ffi::PyInterpreterState_GetID(ffi::PyInterpreterState_Get()) };
+    match FIRST.compare_exchange(-1, id, Ordering::SeqCst, Ordering::SeqCst) {
+        Err(first) if first != id => Err(PyImportError::new_err("stanchion does not support subinterpreters")),
+        _ => Ok(()),
+    }
+}
+
 #[pymodule(gil_used = false)]
 fn _stanchion(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    check_interpreter()?;
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add("MAX_PAYLOAD", stanchion::MAX_PAYLOAD)?;
     module.add_function(wrap_pyfunction!(_panic, module)?)?;

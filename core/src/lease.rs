@@ -122,10 +122,10 @@ impl Lease {
     /// As [`Lease::into_handle`], for a lease that several hold a reference to.
     ///
     /// # Errors
-    /// As [`Lease::into_handle`].
+    /// As [`Lease::extend`]; the lease goes on as it was.
     #[allow(clippy::wrong_self_convention, reason = "named after the call that it stands for")]
     pub async fn into_handle_shared(&self, ttl: Duration) -> Result<LeaseHandle, Error> {
-        self.extend(ttl).await.inspect_err(|_| self.held.let_go())?;
+        self.extend(ttl).await?;
         Ok(self.held.detach())
     }
 

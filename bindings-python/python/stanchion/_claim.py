@@ -17,6 +17,7 @@ class ClaimFacts:
     """What a claim tells without asking the store."""
 
     _native: Any
+    _shown = "stanchion.Claim"
 
     def __init__(self, native: Any) -> None:
         self._native = native
@@ -77,7 +78,7 @@ class ClaimFacts:
         raise TypeError("a claim cannot be copied or pickled; it belongs to this process")
 
     def __repr__(self) -> str:
-        return f"<stanchion.Claim {self.queue!r} {self.id!r} attempt={self.attempt} receipt={self.receipt}>"
+        return f"<{self._shown} {self.queue!r} {self.id!r} attempt={self.attempt} receipt={self.receipt}>"
 
 
 class Claim(ClaimFacts):

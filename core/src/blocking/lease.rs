@@ -129,10 +129,10 @@ impl Lease {
     /// As [`Lease::into_handle`], for a lease that several hold a reference to.
     ///
     /// # Errors
-    /// As [`Lease::into_handle`].
+    /// As [`Lease::extend`]; the lease goes on as it was.
     #[allow(clippy::wrong_self_convention, reason = "named after the call that it stands for")]
     pub fn into_handle_shared(&self, ttl: Duration) -> Result<LeaseHandle, Error> {
-        self.extend(ttl).inspect_err(|_| self.held.let_go())?;
+        self.extend(ttl)?;
         Ok(self.held.detach())
     }
 

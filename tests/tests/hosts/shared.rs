@@ -50,6 +50,8 @@ fn detached_while_others_hold_it() {
     let (client, _) = memory();
     let lock = client.lock("a");
     let lease = lock.acquire(options()).unwrap();
+    assert_eq!(lease.into_handle_shared(Duration::ZERO).unwrap_err().kind(), ErrorKind::InvalidArgument);
+    assert!(lease.is_valid(), "a bad argument ended the lease");
     let handle = lease.into_handle_shared(Duration::from_secs(60)).unwrap();
     assert!(!lease.is_valid() && lock.is_locked().unwrap());
     assert_eq!(lease.into_handle_shared(Duration::from_secs(60)).unwrap_err().kind(), ErrorKind::LeaseLost);

@@ -16,6 +16,8 @@ class Claim(ClaimFacts):
     """A task that is ours until it is settled, or its lease ends. An async context manager, as
     `stanchion.Claim`."""
 
+    _shown = "stanchion.aio.Claim"
+
     @property
     def lost(self) -> Lost:
         """Whether the claim was lost; set at its deadline at the latest."""
