@@ -1,7 +1,10 @@
 """Sends e-mails, several at once. SIGTERM and Ctrl-C drain it; killed, it loses no task.
 
     python worker.py redis://localhost enqueue alice bob
-    python worker.py redis://localhost
+    python worker.py redis://localhost          # until SIGTERM or Ctrl-C
+    python worker.py redis://localhost burst    # until the queue is empty
+
+Without a server: sqlite:emails.db instead of redis://localhost.
 """
 
 import logging
@@ -27,5 +30,7 @@ def main(url, *arguments):
 
 
 if __name__ == "__main__":
+    if len(sys.argv) < 2:
+        sys.exit(__doc__)
     logging.basicConfig(level=logging.INFO)
     main(*sys.argv[1:])

@@ -107,6 +107,14 @@ where
         Stopper(Arc::clone(&self.stop))
     }
 
+    /// Fails if an option is out of range, as running it would.
+    ///
+    /// # Errors
+    /// `InvalidArgument`.
+    pub fn check(&self) -> Result<(), Error> {
+        self.settings.check().map_err(|error| error.during("work", self.queue.name()))
+    }
+
     /// Works until it is stopped, or until the queue is empty if that was asked for.
     ///
     /// # Errors
@@ -121,7 +129,7 @@ where
     /// # Errors
     /// As [`Worker::run`].
     pub fn run_while(self, host_turn: &mut dyn FnMut() -> ControlFlow<()>) -> Result<WorkerReport, Error> {
-        self.settings.check().map_err(|error| error.during("work", self.queue.name()))?;
+        self.check()?;
         let shift = Shift {
             queue: &self.queue,
             handler: &self.handler,
@@ -134,7 +142,9 @@ where
             let result = shift.direct(scope, host_turn);
             shift.dismiss();
             result
-        })
+        })?;
+        // After the scope: a thread that settles for itself may count last.
+        Ok(locked(&shift.desk).report)
     }
 }
 
@@ -173,7 +183,7 @@ where
         &'scope self,
         scope: &'scope Scope<'scope, 'env>,
         host_turn: &mut dyn FnMut() -> ControlFlow<()>,
-    ) -> Result<WorkerReport, Error> {
+    ) -> Result<(), Error> {
         let mut failures = 0;
         loop {
             let (verdicts, free, at_work) = self.look(self.stop.load(Ordering::Acquire));
@@ -183,7 +193,7 @@ where
             }
             let stopping = self.stop.load(Ordering::Acquire);
             if stopping && !at_work && verdicts.is_empty() {
-                return Ok(locked(&self.desk).report);
+                return Ok(());
             }
             let free = if stopping { 0 } else { free };
             let carried = !verdicts.is_empty();
@@ -391,5 +401,50 @@ where
 impl<H> fmt::Debug for Worker<H> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Worker({:?}, {:?})", self.queue, self.settings)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests may panic")]
+    use std::sync::atomic::AtomicUsize;
+    use std::time::Instant;
+
+    use super::*;
+    use crate::Task;
+    use crate::blocking::Client;
+
+    /// Waits for something that comes at once or not at all.
+    fn until(done: impl Fn() -> bool) {
+        let deadline = Instant::now() + Duration::from_millis(500);
+        while !done() && Instant::now() < deadline {
+            thread::sleep(Duration::from_millis(1));
+        }
+    }
+
+    #[test]
+    fn a_task_that_is_settled_while_the_worker_stops_is_counted() {
+        let queue = Client::open("memory:").unwrap().queue("q");
+        queue.enqueue(Task::new("a")).unwrap();
+        let turns = Arc::new(AtomicUsize::new(0));
+        let (waits, seen) = (Arc::clone(&turns), Arc::clone(&turns));
+        // The handler ends when the worker waits for tasks, so that its thread settles.
+        let worker = Worker::new(queue, move |_: &Claim| {
+            until(|| waits.load(Ordering::SeqCst) > 3);
+            Ok::<(), String>(())
+        });
+        let stopper = worker.stopper();
+        let worker = worker.concurrency(2).on_event(move |event| {
+            if matches!(event, WorkerEvent::Completed { .. }) {
+                stopper.stop();
+                let before = seen.load(Ordering::SeqCst);
+                until(|| seen.load(Ordering::SeqCst) > before + 1);
+            }
+        });
+        let mut turn = || {
+            turns.fetch_add(1, Ordering::SeqCst);
+            ControlFlow::Continue(())
+        };
+        assert_eq!(worker.run_while(&mut turn).unwrap().completed, 1);
     }
 }
