@@ -45,7 +45,9 @@ fn check_interpreter() -> PyResult<()> {
     // SAFETY: the module is being initialised, so an interpreter is attached to this thread.
     let id = unsafe { ffi::PyInterpreterState_GetID(ffi::PyInterpreterState_Get()) };
     match FIRST.compare_exchange(-1, id, Ordering::SeqCst, Ordering::SeqCst) {
-        Err(first) if first != id => Err(PyImportError::new_err("stanchion does not support subinterpreters")),
+        Err(first) if first != id => {
+            Err(PyImportError::new_err("stanchion does not support subinterpreters"))
+        }
         _ => Ok(()),
     }
 }

@@ -76,7 +76,8 @@ fn let_go_before_the_end_of_the_program() {
     let server = RedisServer::start();
     let client = Client::open(&server.url()).unwrap();
     assert!(client.linger(Duration::ZERO), "there is nothing to wait for");
-    let leases: Vec<_> = (0..20).map(|n| client.lock(&format!("job{n}")).acquire(options()).unwrap()).collect();
+    let leases: Vec<_> =
+        (0..20).map(|n| client.lock(&format!("job{n}")).acquire(options()).unwrap()).collect();
     leases.iter().for_each(stanchion::blocking::Lease::let_go);
     assert!(client.linger(Duration::from_secs(10)));
     assert!(client.locks(None).unwrap().names.is_empty());
