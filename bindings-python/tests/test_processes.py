@@ -186,7 +186,7 @@ def test_a_fork_under_asyncio(redis_url):
     def inherited(lease):
         assert not lease.valid and not lease.lost.is_set()
         with pytest.raises(stanchion.Forked):
-            lease._native.check()
+            lease.check()
 
     async def main():
         client = await aio.connect(redis_url)

@@ -31,6 +31,10 @@ def connect(
 
     Without a URL, the environment variable ``STANCHION_URL`` names it. One client per process is enough; it may
     be shared by threads, and works on in a forked child.
+
+    Every call on the main thread notices Ctrl-C, and runs other signal handlers, within 0.2 s, also while the store
+    does not answer; what a handler raises ends the call. At the end of the program the main thread's leases are
+    released, which may take half a second.
     """
     return Client(dict(
         url=url, lock_prefix=lock_prefix, queue_prefix=queue_prefix, timeout=timeout, foreign_share=foreign_share,

@@ -15,9 +15,6 @@ _clients: weakref.WeakSet[Any] = weakref.WeakSet()
 
 def note(client: Any) -> None:
     """Let a client say farewell at the end."""
-    if not _clients:
-        atexit.unregister(_farewell)
-        atexit.register(_farewell)
     _clients.add(client)
 
 
@@ -30,3 +27,7 @@ def _farewell() -> None:
             lease._native.let_go()
     for client in clients:
         client._native.linger(max(0.0, until - time.monotonic()))
+
+
+# Registered before the program can register anything: so it runs after all of that.
+atexit.register(_farewell)
