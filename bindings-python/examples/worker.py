@@ -17,7 +17,8 @@ def send(claim):
     if claim.json["to"] == "nobody":
         claim.bury("there is no such address")
         return
-    print(f"sent to {claim.json['to']}, attempt {claim.attempt}", flush=True)
+    # Several threads print: a line and its end in one piece.
+    print(f"sent to {claim.json['to']}, attempt {claim.attempt}\n", end="", flush=True)
 
 
 def main(url, *arguments):
