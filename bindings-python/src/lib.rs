@@ -2,16 +2,19 @@
 //!
 //! Private: programs use the pure-Python package over it, which has the documentation.
 
+mod args;
 mod bridge;
 mod call;
 mod claim;
 mod client;
-mod convert;
 mod error;
+mod faces;
 mod lease;
 mod lock;
 mod queue;
+mod results;
 mod runtime;
+mod task;
 mod worker;
 
 use pyo3::prelude::*;
@@ -23,10 +26,20 @@ fn _panic(py: Python<'_>) -> PyResult<()> {
     call::call(py, || panic!("on purpose"))
 }
 
+/// The same on the runtime of the asyncio face.
+#[pyfunction]
+#[allow(clippy::panic, reason = "it is there to panic")]
+fn _panic_aio(bridge: &Bound<'_, bridge::Bridge>, future: Py<PyAny>) -> PyResult<u64> {
+    let panics = || -> Result<(), stanchion::Error> { panic!("on purpose") };
+    bridge.get().start(future, async move { panics() })
+}
+
 #[pymodule(gil_used = false)]
 fn _stanchion(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    module.add("MAX_PAYLOAD", stanchion::MAX_PAYLOAD)?;
     module.add_function(wrap_pyfunction!(_panic, module)?)?;
+    module.add_function(wrap_pyfunction!(_panic_aio, module)?)?;
     module.add_function(wrap_pyfunction!(client::connect, module)?)?;
     module.add_function(wrap_pyfunction!(client::connect_aio, module)?)?;
     module.add_class::<bridge::Bridge>()?;
@@ -39,8 +52,8 @@ fn _stanchion(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<lock::AioLock>()?;
     module.add_class::<lease::Lease>()?;
     module.add_class::<lease::AioLease>()?;
-    module.add_class::<queue::Task>()?;
-    module.add_class::<queue::ClaimOptions>()?;
+    module.add_class::<task::Task>()?;
+    module.add_class::<task::ClaimOptions>()?;
     module.add_class::<queue::Queue>()?;
     module.add_class::<queue::AioQueue>()?;
     module.add_class::<queue::Queues>()?;

@@ -129,13 +129,15 @@ impl Lease {
         Ok(self.held.detach())
     }
 
+    /// As dropping it, for a lease that several hold a reference to: released in the background, as far as the
+    /// store can be reached. Never waits.
+    pub fn let_go(&self) {
+        self.held.let_go();
+    }
+
     pub(crate) fn loss_error(&self, operation: &'static str) -> Error {
         let lost = self.held.check(operation).err();
         lost.unwrap_or_else(|| LossReason::Expired.error().during(operation, self.name()))
-    }
-
-    pub(crate) fn let_go(&self) {
-        self.held.let_go();
     }
 }
 

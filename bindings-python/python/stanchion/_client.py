@@ -7,9 +7,12 @@ from typing import Any, Dict, Iterable, Optional, Type
 
 from . import _stanchion
 from ._errors import Forked
-from ._lock import Held, Lease, Lock
+from ._exit import note
+from ._held import Held
+from ._lease import Lease
+from ._lock import Lock
 from ._queue import Queue, Queues
-from ._types import Duration, NamePage
+from ._types import Duration, NamePage, Path
 
 
 def connect(
@@ -20,9 +23,9 @@ def connect(
     timeout: Optional[Duration] = None,
     foreign_share: Optional[bool] = None,
     label: Optional[str] = None,
-    tls_ca: Optional[str] = None,
-    tls_cert: Optional[str] = None,
-    tls_key: Optional[str] = None,
+    tls_ca: Optional[Path] = None,
+    tls_cert: Optional[Path] = None,
+    tls_key: Optional[Path] = None,
 ) -> Client:
     """Open a store: ``redis://``, ``rediss://``, ``redis+unix://``, ``sqlite:PATH`` or ``memory:``.
 
@@ -41,6 +44,7 @@ class Client:
         self._settings = settings
         self._native = _stanchion.connect(_stanchion.Settings(**settings))
         self._held = Held()
+        note(self)
 
     def lock(
         self,
@@ -77,7 +81,8 @@ class Client:
 
     def release_all(self) -> int:
         """Release every lease of this client that is still held, and say how many were. For shutdown."""
-        return self._native.release_all()
+        count: int = self._native.release_all()
+        return count
 
     def locks(self, page: Optional[int] = None) -> NamePage:
         """Names of locks that are held now, a page at a time."""
@@ -103,8 +108,15 @@ class Client:
         self.close()
 
     def __reduce__(self) -> Any:
-        # Another process, or a copy: connects on its own.
+        # In another process it connects on its own.
         return Client, (self._settings,)
+
+    def __copy__(self) -> Client:
+        return self
+
+    def __deepcopy__(self, memo: Any) -> Client:
+        # Settings with a client in them are copied now and then; that is no reason to connect again.
+        return self
 
     def __repr__(self) -> str:
         return "<stanchion.Client>"

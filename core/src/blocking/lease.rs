@@ -135,6 +135,12 @@ impl Lease {
         self.extend(ttl).inspect_err(|_| self.held.let_go())?;
         Ok(self.held.detach())
     }
+
+    /// As dropping it, for a lease that several hold a reference to: released in the background, as far as the
+    /// store can be reached. Never waits.
+    pub fn let_go(&self) {
+        self.held.let_go();
+    }
 }
 
 impl Drop for Lease {

@@ -107,6 +107,14 @@ where
         Stopper(Arc::clone(&self.stop))
     }
 
+    /// Fails if an option is out of range, as running it would.
+    ///
+    /// # Errors
+    /// `InvalidArgument`.
+    pub fn check(&self) -> Result<(), Error> {
+        self.settings.check().map_err(|error| error.during("work", self.queue.name()))
+    }
+
     /// Works until it is stopped, or until the queue is empty if that was asked for.
     ///
     /// # Errors
@@ -121,7 +129,7 @@ where
     /// # Errors
     /// As [`Worker::run`].
     pub fn run_while(self, host_turn: &mut dyn FnMut() -> ControlFlow<()>) -> Result<WorkerReport, Error> {
-        self.settings.check().map_err(|error| error.during("work", self.queue.name()))?;
+        self.check()?;
         let shift = Shift {
             queue: &self.queue,
             handler: &self.handler,

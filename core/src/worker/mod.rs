@@ -95,6 +95,14 @@ where
         self
     }
 
+    /// Fails if an option is out of range, as running it would.
+    ///
+    /// # Errors
+    /// `InvalidArgument`.
+    pub fn check(&self) -> Result<(), Error> {
+        self.settings.check().map_err(|error| error.during("work", self.queue.name()))
+    }
+
     /// Works for ever, or until the queue is empty if that was asked for.
     ///
     /// # Errors
@@ -109,7 +117,7 @@ where
     /// # Errors
     /// As [`Worker::run`].
     pub async fn run_until(self, shutdown: impl Future<Output = ()>) -> Result<WorkerReport, Error> {
-        self.settings.check().map_err(|error| error.during("work", self.queue.name()))?;
+        self.check()?;
         let mut shift = Shift {
             queue: self.queue,
             handler: self.handler,
