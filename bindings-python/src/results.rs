@@ -134,24 +134,30 @@ impl IntoPython for Enqueued {
 /// Whether it was removed, and the version that it has instead.
 impl IntoPython for Removed {
     fn into_python(self, py: Python<'_>) -> PyResult<Py<PyAny>> {
-        object(py, match self {
-            Self::Removed => (true, None),
-            Self::OtherVersion(version) => (false, Some(version)),
-            _ => (false, None),
-        })
+        object(
+            py,
+            match self {
+                Self::Removed => (true, None),
+                Self::OtherVersion(version) => (false, Some(version)),
+                _ => (false, None),
+            },
+        )
     }
 }
 
 /// How it ended, and the new due time.
 impl IntoPython for Rescheduled {
     fn into_python(self, py: Python<'_>) -> PyResult<Py<PyAny>> {
-        object(py, match self {
-            Self::Moved(due) => ("moved", Some(wall(due))),
-            Self::Absent => ("absent", None),
-            Self::Claimed => ("claimed", None),
-            Self::Dead => ("dead", None),
-            _ => ("other", None),
-        })
+        object(
+            py,
+            match self {
+                Self::Moved(due) => ("moved", Some(wall(due))),
+                Self::Absent => ("absent", None),
+                Self::Claimed => ("claimed", None),
+                Self::Dead => ("dead", None),
+                _ => ("other", None),
+            },
+        )
     }
 }
 

@@ -76,14 +76,17 @@ impl AioWorker {
             }
         };
         let (events, send) = (self.events.clone(), self.send.clone());
-        let worker =
-            on_terms!(stanchion::Worker::new(self.queue.clone(), handler), self.terms).on_event(move |event| {
+        let worker = on_terms!(stanchion::Worker::new(self.queue.clone(), handler), self.terms).on_event(
+            move |event| {
                 if events.note(event) {
                     let _ = send.send(News::Events);
                 }
-            });
+            },
+        );
         let stop = Arc::clone(&self.stop);
-        bridge.get().start(future, async move { worker.run_until(async move { stop.notified().await }).await })
+        bridge
+            .get()
+            .start(future, async move { worker.run_until(async move { stop.notified().await }).await })
     }
 
     /// The next task, its number and claim; the number of one that was lost, without a claim; or 0 if there are
