@@ -1,7 +1,9 @@
 //! The worker on threads: Python's own are the hands of the core's worker, so that a task costs no switch
 //! between threads as long as there is another on the desk.
 
+use std::ops::ControlFlow;
 use std::sync::Mutex;
+use std::time::{Duration, Instant};
 
 use pyo3::prelude::*;
 use stanchion::blocking::{self, Direction, Hands, Stopper, Taken};
@@ -14,6 +16,9 @@ use crate::claim::Claim;
 use crate::error::{invalid, raise};
 use crate::queue::Queue;
 use crate::results::IntoPython;
+
+/// Turns for signal handlers come no closer than this; well below the 50 ms that the core waits at most.
+const TURN_APART: Duration = Duration::from_millis(25);
 
 /// A worker on threads. Runs once.
 #[pyclass(frozen)]
@@ -51,7 +56,15 @@ impl Worker {
         let direction = locked(&self.direction).take();
         let direction = direction.ok_or_else(|| invalid(py, "the worker has run already"))?;
         // Handlers that still run when a signal ends the worker are not waited for.
-        let mut turn = || turn().map_break(|()| self.hands.interrupt());
+        let mut last: Option<Instant> = None;
+        let mut turn = || {
+            // The core looks around after each call, and each turn waits for the GIL.
+            if last.is_some_and(|last| last.elapsed() < TURN_APART) {
+                return ControlFlow::Continue(());
+            }
+            last = Some(Instant::now());
+            turn().map_break(|()| self.hands.interrupt())
+        };
         call(py, || direction.run_while(&mut turn))?.into_python(py)
     }
 

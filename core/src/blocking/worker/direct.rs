@@ -3,7 +3,6 @@
 use std::ops::ControlFlow;
 use std::sync::atomic::Ordering;
 use std::thread;
-use std::time::Instant;
 
 use super::desk::Desk;
 use crate::blocking::Claim;
@@ -23,15 +22,11 @@ pub(super) fn direct(
     host_turn: &mut dyn FnMut() -> ControlFlow<()>,
 ) -> Result<WorkerReport, Error> {
     let mut failures = 0;
-    let mut turned: Option<Instant> = None;
     loop {
         let (verdicts, free, at_work) = desk.look(desk.stop.load(Ordering::Acquire), HOST_TURN);
         // After the look, which may wait: nothing is claimed once somebody has stopped the worker.
-        if turned.is_none_or(|turned| turned.elapsed() >= HOST_TURN) {
-            if host_turn().is_break() {
-                desk.stop.store(true, Ordering::Release);
-            }
-            turned = Some(Instant::now());
+        if host_turn().is_break() {
+            desk.stop.store(true, Ordering::Release);
         }
         let stopping = desk.stop.load(Ordering::Acquire);
         if stopping && !at_work && verdicts.is_empty() {
