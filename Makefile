@@ -23,7 +23,8 @@ lint: rust ## Check format, lints and documentation only
 fmt: rust ## Format the code
 	$(CARGO) fmt
 
-bench: rust deps ## Compare speed with that of bare clients
+bench: rust ## Compare speed with that of bare clients and of other packages
+	@bash tests/deps bench
 	$(CARGO) run --release --locked --package stanchion-tests --bin bench
 	$(PYTHON) bindings-python/tests/bench
 

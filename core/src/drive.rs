@@ -86,6 +86,9 @@ pub(crate) fn drive_blocking<M: Machine>(
                 match place.filter(|_| hints) {
                     Some(place) => match live.channel.wait(place, until, machine.is_exact(), &mut turn) {
                         Waited::Hinted => {
+                            // It has just spoken, so it will answer.
+                            let now = live.clock.now();
+                            live.pulse.answered(now, now);
                             machine.hint();
                             ControlFlow::Continue(())
                         }

@@ -1,30 +1,32 @@
-//! The worker on threads.
+//! The worker on threads: Python's own are the hands of the core's worker, so that a task costs no switch
+//! between threads as long as there is another on the desk.
 
-use std::collections::{HashMap, VecDeque};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, Mutex, PoisonError, mpsc};
+use std::ops::ControlFlow;
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
 
 use pyo3::prelude::*;
-use stanchion::blocking;
+use stanchion::blocking::{self, Direction, Hands, Stopper, Taken};
 
-use super::{EVENTS, EventFields, Events, Said, Terms, on_terms};
+use super::{EventFields, Events, Terms, on_terms};
 use crate::args::{Seconds, Whole};
 use crate::bridge::locked;
 use crate::call::{call, turn};
 use crate::claim::Claim;
-use crate::error::raise;
+use crate::error::{invalid, raise};
 use crate::queue::Queue;
 use crate::results::IntoPython;
 
-/// A worker on threads.
+/// Turns for signal handlers come no closer than this; well below the 50 ms that the core waits at most.
+const TURN_APART: Duration = Duration::from_millis(25);
+
+/// A worker on threads. Runs once.
 #[pyclass(frozen)]
 pub(crate) struct Worker {
-    queue: blocking::Queue,
-    terms: Terms,
-    counter: Arc<Counter>,
-    /// Stopped before it ran, it ends at once.
-    stopped: AtomicBool,
-    stopper: Mutex<Option<blocking::Stopper>>,
+    direction: Mutex<Option<Direction>>,
+    hands: Hands,
+    stopper: Stopper,
+    events: Events,
 }
 
 #[pymethods]
@@ -38,136 +40,71 @@ impl Worker {
         max_run: Option<Seconds>,
         burst: bool,
     ) -> PyResult<Self> {
-        let (queue, terms) = (queue.get().0.clone(), Terms { concurrency, lease, max_run, burst });
-        let idle = |_: &blocking::Claim| Said::Ok(());
-        let worker = on_terms!(blocking::Worker::new(queue.clone(), idle), terms);
-        worker.check().map_err(|error| raise(py, &error))?;
-        Ok(Self {
-            queue,
-            terms,
-            counter: Arc::default(),
-            stopped: AtomicBool::new(false),
-            stopper: Mutex::default(),
-        })
+        let (terms, events) = (Terms { concurrency, lease, max_run, burst }, Events::default());
+        let noted = events.clone();
+        let worker =
+            on_terms!(blocking::Worker::hosted(queue.get().0.clone()), terms).on_event(move |event| {
+                noted.note(event);
+            });
+        let (direction, hands) = worker.open().map_err(|error| raise(py, &error))?;
+        let stopper = direction.stopper();
+        Ok(Self { direction: Mutex::new(Some(direction)), hands, stopper, events })
     }
 
     /// Works until it is stopped. Runs signal handlers meanwhile; what they raise ends it.
     fn run(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
-        let (counter, numbers) = (Arc::clone(&self.counter), AtomicU64::new(EVENTS + 1));
-        let handler =
-            move |claim: &blocking::Claim| counter.pass(numbers.fetch_add(1, Ordering::Relaxed), claim);
-        let counter = Arc::clone(&self.counter);
-        let worker = on_terms!(blocking::Worker::new(self.queue.clone(), handler), self.terms)
-            .on_event(move |event| counter.tell(event));
-        let stopper = worker.stopper();
-        locked(&self.stopper).replace(stopper.clone());
-        if self.stopped.load(Ordering::SeqCst) {
-            stopper.stop();
-        }
-        let counter = Arc::clone(&self.counter);
-        let mut turn = move || {
-            // Handlers that still run when a signal ends the worker are not waited for.
-            turn().map_break(|()| counter.close())
+        let direction = locked(&self.direction).take();
+        let direction = direction.ok_or_else(|| invalid(py, "the worker has run already"))?;
+        // Handlers that still run when a signal ends the worker are not waited for.
+        let mut last: Option<Instant> = None;
+        let mut turn = || {
+            // The core looks around after each call, and each turn waits for the GIL.
+            if last.is_some_and(|last| last.elapsed() < TURN_APART) {
+                return ControlFlow::Continue(());
+            }
+            last = Some(Instant::now());
+            turn().map_break(|()| self.hands.interrupt())
         };
-        let result = call(py, || worker.run_while(&mut turn));
-        self.counter.close();
-        result?.into_python(py)
+        call(py, || direction.run_while(&mut turn))?.into_python(py)
     }
 
-    /// The next task for a thread of Python, its number and claim; no claim if there are events to fetch, and
-    /// nothing at all if there will be no more.
+    /// The next task for a thread of Python; no claim if there are events to fetch, and nothing at all if there
+    /// will be no more.
     fn fetch(&self, py: Python<'_>) -> Option<(u64, Option<Claim>)> {
-        py.detach(|| self.counter.fetch()).map(|(number, claim)| (number, claim.map(Claim)))
+        let mut waited = false;
+        loop {
+            if !self.events.is_empty() {
+                return Some((0, None));
+            }
+            // With the GIL: a thread that has it works on all tasks that are there before another gets it.
+            match self.hands.take(waited) {
+                Taken::Task(claim) => return Some((claim.receipt(), Some(Claim(claim)))),
+                Taken::Nothing => py.detach(|| self.hands.wait()),
+                Taken::Over => return None,
+            }
+            waited = true;
+        }
     }
 
     /// What a thread says of its task: `None`, or why it failed.
-    fn said(&self, number: u64, failure: Option<String>) {
-        let reply = locked(&self.counter.state).replies.remove(&number);
-        if let Some(reply) = reply {
-            let _ = reply.send(failure.map_or(Ok(()), Err));
+    fn said(&self, py: Python<'_>, number: u64, failure: Option<String>) {
+        if let Some(unsettled) = self.hands.done(number, failure.map_or(Ok(()), Err)) {
+            py.detach(|| self.hands.settle(unsettled));
         }
     }
 
     /// Take no more tasks.
     fn stop(&self) {
-        self.stopped.store(true, Ordering::SeqCst);
-        if let Some(stopper) = &*locked(&self.stopper) {
-            stopper.stop();
-        }
+        self.stopper.stop();
     }
 
     /// No more tasks for the threads of Python.
     fn close(&self) {
-        self.counter.close();
+        self.hands.interrupt();
     }
 
     /// What happened since the last call.
     fn events(&self) -> Vec<EventFields> {
-        self.counter.events.take()
-    }
-}
-
-/// Where the core's handlers put tasks, and Python's threads fetch them.
-#[derive(Default)]
-struct Counter {
-    state: Mutex<State>,
-    changed: Condvar,
-    events: Events,
-}
-
-#[derive(Default)]
-struct State {
-    tasks: VecDeque<(u64, blocking::Claim)>,
-    replies: HashMap<u64, mpsc::Sender<Said>>,
-    closed: bool,
-}
-
-impl Counter {
-    /// A handler's part: waits for the verdict of a thread of Python.
-    fn pass(&self, number: u64, claim: &blocking::Claim) -> Said {
-        let (reply, said) = mpsc::channel();
-        let mut state = locked(&self.state);
-        if state.closed {
-            return Err("the worker was interrupted".into());
-        }
-        state.tasks.push_back((number, claim.clone()));
-        state.replies.insert(number, reply);
-        drop(state);
-        self.changed.notify_one();
-        said.recv().unwrap_or_else(|_| Err("the worker was interrupted".into()))
-    }
-
-    fn tell(&self, event: stanchion::WorkerEvent<'_>) {
-        if self.events.note(event) {
-            // Under the lock, so that no thread is between looking and waiting.
-            let _state = locked(&self.state);
-            self.changed.notify_one();
-        }
-    }
-
-    /// A thread's part.
-    fn fetch(&self) -> Option<(u64, Option<blocking::Claim>)> {
-        let mut state = locked(&self.state);
-        loop {
-            if let Some((number, claim)) = state.tasks.pop_front() {
-                return Some((number, Some(claim)));
-            }
-            if state.closed {
-                return None;
-            }
-            if !self.events.is_empty() {
-                return Some((EVENTS, None));
-            }
-            state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
-        }
-    }
-
-    fn close(&self) {
-        let mut state = locked(&self.state);
-        state.closed = true;
-        state.tasks.clear();
-        state.replies.clear();
-        drop(state);
-        self.changed.notify_all();
+        self.events.take()
     }
 }
