@@ -157,6 +157,10 @@ struct Desk {
     /// Handlers at work.
     running: usize,
     hands: usize,
+    /// Verdicts that their threads settle.
+    settling: usize,
+    /// Something was done since `Drained` was told.
+    worked: bool,
     /// The calling thread waits for tasks: verdicts are settled by whoever made them.
     idle: bool,
     over: bool,
@@ -229,6 +233,7 @@ where
         free: usize,
         host_turn: &mut dyn FnMut() -> ControlFlow<()>,
     ) -> Result<(), Error> {
+        self.rest();
         {
             let mut desk = locked(&self.desk);
             if !desk.verdicts.is_empty() {
@@ -303,6 +308,7 @@ where
                 desk = self.changed.wait(desk).unwrap_or_else(PoisonError::into_inner);
             };
             desk.running += 1;
+            desk.worked = true;
             drop(desk);
             let finished = self.attend(&claim);
             let mut report = WorkerReport::default();
@@ -318,10 +324,12 @@ where
                     None
                 }
             });
+            desk.settling += usize::from(alone.is_some());
             drop(desk);
             self.changed.notify_all();
             if let Some(verdict) = alone {
                 self.settle_alone(verdict);
+                self.end_settling();
             }
         }
     }
@@ -335,6 +343,28 @@ where
             Err(panic) => Ending::Failed(panic_message(&*panic)),
         };
         Finished::of(claim.delivery(), &ending)
+    }
+
+    fn end_settling(&self) {
+        let mut desk = locked(&self.desk);
+        desk.settling -= 1;
+        let idle = desk.idle;
+        drop(desk);
+        if idle {
+            self.rest();
+        }
+    }
+
+    /// Tells, once, that there is nothing to do any more: the store had nothing, and all is settled.
+    fn rest(&self) {
+        let mut desk = locked(&self.desk);
+        let at_work = desk.running + desk.settling + desk.claims.len() + desk.verdicts.len();
+        if at_work > 0 || !desk.worked {
+            return;
+        }
+        desk.worked = false;
+        drop(desk);
+        self.settings.tell(&WorkerEvent::Drained);
     }
 
     /// Settles one verdict while the calling thread waits for tasks.

@@ -119,6 +119,7 @@ where
             claiming: None,
             verdicts: Vec::new(),
             idle: false,
+            rested: true,
             stopping: false,
             pause: None,
             failures: 0,
@@ -144,6 +145,8 @@ struct Shift<H> {
     verdicts: Vec<Verdict>,
     /// The last claim found nothing: the next one waits, and verdicts do not wait for it.
     idle: bool,
+    /// Nothing was done since `Drained` was told.
+    rested: bool,
     stopping: bool,
     /// Until when the store is left alone after a failure.
     pause: Option<tokio::time::Instant>,
@@ -161,6 +164,7 @@ where
     async fn run(&mut self, shutdown: impl Future<Output = ()>) -> Result<WorkerReport, Error> {
         tokio::pin!(shutdown);
         loop {
+            self.rest();
             self.begin_claim()?;
             self.begin_settle()?;
             if self.is_done() {
@@ -185,6 +189,15 @@ where
     fn is_done(&self) -> bool {
         let at_work = !self.running.is_empty() || !self.settling.is_empty() || self.claiming.is_some();
         self.stopping && !at_work && self.verdicts.is_empty()
+    }
+
+    /// Tells, once, that there is nothing to do any more.
+    fn rest(&mut self) {
+        let at_work = !self.running.is_empty() || !self.settling.is_empty() || !self.verdicts.is_empty();
+        if self.idle && !at_work && !self.rested {
+            self.rested = true;
+            self.settings.tell(&WorkerEvent::Drained);
+        }
     }
 
     fn stop(&mut self) {
@@ -268,6 +281,7 @@ where
 
     /// Has the handler work on a task.
     fn begin(&mut self, claim: Claim) {
+        self.rested = false;
         self.settings.tell(&WorkerEvent::Started { id: claim.id(), attempt: claim.attempt() });
         let handler = Arc::clone(&self.handler);
         let work = claim.clone();

@@ -1,0 +1,195 @@
+//! From futures of the core to promises.
+//!
+//! Threads of ours never call JavaScript one by one: they put a result down and ring. The event loop then collects
+//! all results at once, in one call of the facade, which settles the promises.
+
+use std::collections::HashMap;
+use std::future::{Future, poll_fn};
+use std::mem;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::Poll;
+
+use napi::bindgen_prelude::{Array, Function, ToNapiValue};
+use napi::threadsafe_function::{ThreadsafeFunction, ThreadsafeFunctionCallMode};
+use napi::{Env, Status, sys};
+use napi_derive::napi;
+use stanchion::Error;
+use tokio::task::AbortHandle;
+
+use crate::error::Failure;
+use crate::runtime::runtime;
+
+/// Rings in the event loop; by itself it does not keep the process alive.
+type Bell = ThreadsafeFunction<(), (), (), Status, false, true>;
+
+/// Makes the JavaScript value of a result, on the loop's thread.
+type Value = Box<dyn FnOnce(sys::napi_env) -> napi::Result<sys::napi_value> + Send>;
+
+/// What came of a call.
+enum Note {
+    Done(Value),
+    Failed(Failure),
+    /// Something happened; the call goes on.
+    News(Value),
+}
+
+/// How the facade tells them apart.
+const DONE: u32 = 0;
+const FAILED: u32 = 1;
+const NEWS: u32 = 2;
+
+/// What one event loop waits for. Made by the facade, one for each thread of JavaScript.
+#[napi]
+pub struct Bridge {
+    shared: Arc<Shared>,
+    waiting: Mutex<HashMap<u32, AbortHandle>>,
+}
+
+struct Shared {
+    notes: Mutex<Vec<(u32, Note)>>,
+    bell: Bell,
+}
+
+impl Shared {
+    fn put(&self, call: u32, note: Note) {
+        let mut notes = locked(&self.notes);
+        let was_empty = notes.is_empty();
+        notes.push((call, note));
+        drop(notes);
+        if was_empty {
+            // Once the loop has ended there is nobody to hear it.
+            let _ = self.bell.call((), ThreadsafeFunctionCallMode::NonBlocking);
+        }
+    }
+}
+
+/// Tells the facade of what happens while a call goes on.
+#[derive(Clone)]
+pub(crate) struct Messenger {
+    call: u32,
+    shared: Arc<Shared>,
+}
+
+impl Messenger {
+    pub(crate) fn tell<T: ToNapiValue + Send + 'static>(&self, news: T) {
+        self.shared.put(self.call, Note::News(value(news)));
+    }
+}
+
+impl Bridge {
+    /// Starts a future of the core. The facade gets the result with this number.
+    pub(crate) fn start<T: ToNapiValue + Send + 'static>(
+        &self,
+        call: u32,
+        work: impl Future<Output = Result<T, Error>> + Send + 'static,
+    ) -> napi::Result<()> {
+        let shared = Arc::clone(&self.shared);
+        let mut work = Box::pin(work);
+        let caught =
+            poll_fn(move |context| match catch_unwind(AssertUnwindSafe(|| work.as_mut().poll(context))) {
+                Ok(Poll::Pending) => Poll::Pending,
+                Ok(Poll::Ready(result)) => Poll::Ready(Ok(result)),
+                Err(panic) => Poll::Ready(Err(panic)),
+            });
+        let run = async move {
+            let note = match caught.await {
+                Ok(Ok(result)) => Note::Done(value(result)),
+                Ok(Err(error)) => Note::Failed(Failure::from(&error)),
+                Err(panic) => Note::Failed(Failure::panicked(&*panic)),
+            };
+            shared.put(call, note);
+        };
+        let runtime = runtime().map_err(|error| napi::Error::from_reason(format!("no thread: {error}")))?;
+        // Held until the task is noted: it may be over before that.
+        let mut waiting = locked(&self.waiting);
+        waiting.insert(call, runtime.spawn(run).abort_handle());
+        Ok(())
+    }
+
+    pub(crate) fn messenger(&self, call: u32) -> Messenger {
+        Messenger { call, shared: Arc::clone(&self.shared) }
+    }
+}
+
+#[napi]
+impl Bridge {
+    /// `ring` is called in the event loop when there is something to collect.
+    #[napi(constructor)]
+    pub fn new(ring: Function<'_, (), ()>) -> napi::Result<Self> {
+        let bell = ring.build_threadsafe_function().weak::<true>().callee_handled::<false>().build()?;
+        Ok(Self { shared: Arc::new(Shared { notes: Mutex::default(), bell }), waiting: Mutex::default() })
+    }
+
+    /// What there is: for each note its kind, the number of its call, and the value, one after the other.
+    #[napi(ts_return_type = "unknown[]")]
+    pub fn collect<'env>(&self, env: &'env Env) -> napi::Result<Array<'env>> {
+        let notes = mem::take(&mut *locked(&self.shared.notes));
+        let mut found = env.create_array(0)?;
+        for (call, note) in notes {
+            let is_waited_for = match note {
+                Note::News(_) => locked(&self.waiting).contains_key(&call),
+                _ => locked(&self.waiting).remove(&call).is_some(),
+            };
+            // What nobody waits for any more is dropped, and with it released.
+            if !is_waited_for {
+                continue;
+            }
+            let (kind, made) = match note {
+                Note::Done(value) => (DONE, value(env.raw())),
+                Note::News(value) => (NEWS, value(env.raw())),
+                Note::Failed(failure) => (FAILED, value(failure)(env.raw())),
+            };
+            found.insert(kind)?;
+            found.insert(call)?;
+            found.insert(made?)?;
+        }
+        Ok(found)
+    }
+
+    /// Gives up on a call. What it left behind is cleaned up.
+    #[napi]
+    pub fn cancel(&self, call: u32) {
+        let task = locked(&self.waiting).remove(&call);
+        if let Some(task) = task {
+            task.abort();
+        }
+    }
+
+    /// Whether the process is to stay alive for what is waited for.
+    #[napi]
+    pub fn keep_alive(&self, env: &Env, yes: bool) -> napi::Result<()> {
+        let bell = &self.shared.bell;
+        let status = bell.handle.with_read_aborted(|ended| {
+            if ended {
+                return sys::Status::napi_ok;
+            }
+            // SAFETY: the function was not released, and this is the thread of its environment.
+            unsafe {
+                match yes {
+                    true => sys::napi_ref_threadsafe_function(env.raw(), bell.raw()),
+                    false => sys::napi_unref_threadsafe_function(env.raw(), bell.raw()),
+                }
+            }
+        });
+        napi::check_status!(status)
+    }
+}
+
+/// The environment has ended.
+impl Drop for Bridge {
+    fn drop(&mut self) {
+        for task in mem::take(&mut *locked(&self.waiting)).into_values() {
+            task.abort();
+        }
+    }
+}
+
+fn value<T: ToNapiValue + Send + 'static>(result: T) -> Value {
+    // SAFETY: called with the environment of the loop that collects it.
+    Box::new(move |env| unsafe { T::to_napi_value(env, result) })
+}
+
+pub(crate) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
