@@ -52,6 +52,30 @@ export function follow<N, T>(start: Start, convert: (value: N) => T, news: (news
   return begin(start, { convert, news, counts: true })
 }
 
+/** What is to be told of each signal, through one listener: Node warns of more than ten. */
+const listening = new WeakMap<AbortSignal, Set<() => void>>()
+
+function onAbort(signal: AbortSignal, tell: () => void): void {
+  const told = listening.get(signal)
+  if (told !== undefined) {
+    told.add(tell)
+    return
+  }
+  listening.set(signal, new Set([tell]))
+  signal.addEventListener('abort', tellAll)
+}
+
+function offAbort(signal: AbortSignal, tell: () => void): void {
+  const told = listening.get(signal)
+  if (told === undefined || !told.delete(tell) || told.size > 0) return
+  listening.delete(signal)
+  signal.removeEventListener('abort', tellAll)
+}
+
+function tellAll(this: AbortSignal): void {
+  for (const tell of [...listening.get(this) ?? []]) tell()
+}
+
 /** Rejects if the signal is none, or aborted already. */
 export function checkSignal(signal: AbortSignal | null | undefined): void {
   if (signal === undefined || signal === null) return
@@ -92,12 +116,14 @@ function begin<N, T>(
     }
     if (signal !== undefined) {
       one.aborted = () => {
+        // Ended by what another one of them did.
+        if (waiting.get(number) !== one) return
         end(number, one)
         bridge.cancel(number)
         reject(signal.reason)
         if (counted === 0) keepAlive(bridge, false)
       }
-      signal.addEventListener('abort', one.aborted, { once: true })
+      onAbort(signal, one.aborted)
     }
   })
 }
@@ -106,7 +132,7 @@ function end(number: number, one: Waiting): void {
   waiting.delete(number)
   if (one.counts) counted -= 1
   if (one.signal !== undefined && one.aborted !== undefined) {
-    one.signal.removeEventListener('abort', one.aborted)
+    offAbort(one.signal, one.aborted)
   }
 }
 

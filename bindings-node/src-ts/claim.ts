@@ -8,7 +8,6 @@ declare const verdict: unique symbol
 
 /** How a claim ended, to be settled with others by `Queue.settle` or `Queue.settleAndClaim`. */
 export interface Verdict {
-  /** @internal */
   readonly [verdict]: never
 }
 
@@ -32,9 +31,13 @@ export class Claim<Json = any> {
   #settled = false
   #returned = false
 
-  /** @internal */
-  constructor(native: Native.Claim) {
+  private constructor(native: Native.Claim) {
     this.#native = native
+  }
+
+  /** @internal */
+  static of<Json>(native: Native.Claim): Claim<Json> {
+    return new Claim<Json>(native)
   }
 
   /** The task's id. */

@@ -1,7 +1,7 @@
 import { call } from './bridge.js'
 import { InvalidArgumentError } from './errors.js'
-import type { Lease } from './lease.js'
-import { lease, Lock, type LockOptions } from './lock.js'
+import { Lease } from './lease.js'
+import { Lock, type LockOptions } from './lock.js'
 import { native, type Native } from './native.js'
 import { Queue, Queues } from './queue.js'
 
@@ -55,31 +55,35 @@ export function open(url?: string, options: ConnectOptions = {}, clock?: Native.
       url, options.lockPrefix, options.queuePrefix, options.timeoutMs, options.foreignShare, options.label,
       options.tlsCa, options.tlsCert, options.tlsKey, clock)
     native().connect(bridge, number, settings)
-  }, (found: Native.Client) => new Client(found))
+  }, Client.of)
 }
 
 /** A connection to a store. Made by `connect`; `await using` closes it. */
 export class Client {
   readonly #native: Native.Client
 
-  /** @internal */
-  constructor(native: Native.Client) {
+  private constructor(native: Native.Client) {
     this.#native = native
+  }
+
+  /** @internal */
+  static of(native: Native.Client): Client {
+    return new Client(native)
   }
 
   /** The lock with this name, and how it is acquired unless a call says otherwise. No I/O. */
   lock(name: string, options?: LockOptions): Lock {
-    return new Lock(name, () => this.#native.lock(name), options)
+    return Lock.of(name, () => this.#native.lock(name), options)
   }
 
   /** The queue with this name. No I/O. */
   queue<Json = any>(name: string): Queue<Json> {
-    return new Queue<Json>(name, () => this.#native.queue(name))
+    return Queue.of<Json>(name, () => this.#native.queue(name))
   }
 
   /** Several queues, to claim from in this order. No I/O. */
   queues<Json = any>(names: readonly string[]): Queues<Json> {
-    return new Queues<Json>(names, () => this.#native.queues([...names]))
+    return Queues.of<Json>(names, () => this.#native.queues([...names]))
   }
 
   /**
@@ -88,7 +92,7 @@ export class Client {
    * @throws {LeaseLostError} or {@link LeaseExpiredError} if it is not to be had any more
    */
   resumeLease(handle: string): Promise<Lease> {
-    return call((bridge, number) => this.#native.resumeLease(bridge, number, handle), lease)
+    return call((bridge, number) => this.#native.resumeLease(bridge, number, handle), Lease.of)
   }
 
   /** Release every lease of this client that is still held, and say how many were. */

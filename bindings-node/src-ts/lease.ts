@@ -18,9 +18,13 @@ export class Lease {
   #signal: AbortSignal | undefined
   #over = false
 
-  /** @internal */
-  constructor(native: Native.Lease) {
+  private constructor(native: Native.Lease) {
     this.#native = native
+  }
+
+  /** @internal */
+  static of(native: Native.Lease): Lease {
+    return new Lease(native)
   }
 
   /** The lock's name. */

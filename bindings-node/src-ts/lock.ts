@@ -54,11 +54,15 @@ export class Lock {
   #native: Native.Lock | undefined
   #options: Native.LockOptions | undefined
 
-  /** @internal */
-  constructor(name: string, make: () => Native.Lock, options: LockOptions | undefined) {
+  private constructor(name: string, make: () => Native.Lock, options: LockOptions | undefined) {
     this.name = name
     this.#make = make
     this.#defaults = options
+  }
+
+  /** @internal */
+  static of(name: string, make: () => Native.Lock, options: LockOptions | undefined): Lock {
+    return new Lock(name, make, options)
   }
 
   /**
@@ -68,7 +72,7 @@ export class Lock {
    */
   acquire(options?: AcquireOptions): Promise<Lease> {
     return call(
-      (bridge, number) => this.#handle().acquire(bridge, number, this.#terms(options)), lease, options?.signal)
+      (bridge, number) => this.#handle().acquire(bridge, number, this.#terms(options)), Lease.of, options?.signal)
   }
 
   /** Acquire the lock if it is free; null if it is busy. */
@@ -147,12 +151,8 @@ function terms(options: LockOptions): Native.LockOptions {
     options.label)
 }
 
-export function lease(found: Native.Lease): Lease {
-  return new Lease(found)
-}
-
 function maybeLease(found: Native.Lease | null): Lease | null {
-  return found === null ? null : new Lease(found)
+  return found === null ? null : Lease.of(found)
 }
 
 function holder(found: Native.Holder | null): Holder | null {

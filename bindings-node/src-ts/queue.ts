@@ -83,10 +83,14 @@ export class Queue<Json = any> {
   readonly #make: () => Native.Queue
   #native: Native.Queue | undefined
 
-  /** @internal */
-  constructor(name: string, make: () => Native.Queue) {
+  private constructor(name: string, make: () => Native.Queue) {
     this.name = name
     this.#make = make
+  }
+
+  /** @internal */
+  static of<Json>(name: string, make: () => Native.Queue): Queue<Json> {
+    return new Queue<Json>(name, make)
   }
 
   /**
@@ -122,7 +126,7 @@ export class Queue<Json = any> {
 
   /** A worker that runs `handler` for each task; it begins at once. */
   worker(handler: Handler<Json>, options?: WorkerOptions): Worker<Json> {
-    return new Worker(this.name, () => this.#handle(), handler, options)
+    return Worker.of(this.name, () => this.#handle(), handler, options)
   }
 
   /** Settle claims together. Null, or the error, for each. */
@@ -235,10 +239,14 @@ export class Queues<Json = any> {
   readonly #make: () => Native.Queues
   #native: Native.Queues | undefined
 
-  /** @internal */
-  constructor(names: readonly string[], make: () => Native.Queues) {
+  private constructor(names: readonly string[], make: () => Native.Queues) {
     this.names = names
     this.#make = make
+  }
+
+  /** @internal */
+  static of<Json>(names: readonly string[], make: () => Native.Queues): Queues<Json> {
+    return new Queues<Json>(names, make)
   }
 
   /** Take tasks of the first queue that has some, as `Queue.claim`. */
@@ -272,7 +280,7 @@ function taken(verdicts: Iterable<Verdict>): Native.Verdict[] {
 }
 
 function claims<Json>(found: Native.Claim[]): Claim<Json>[] {
-  return found.map(one => new Claim<Json>(one))
+  return found.map(one => Claim.of<Json>(one))
 }
 
 function infos<Json>(found: Native.TaskInfo[]): TaskInfo<Json>[] {

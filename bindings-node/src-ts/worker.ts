@@ -89,7 +89,7 @@ export class Worker<Json = any> extends EventEmitter<WorkerEvents<Json>> {
   /** The queue's name. */
   readonly queue: string
   readonly #handler: Handler<Json>
-  readonly #signal: AbortSignal | undefined
+  #signal: AbortSignal | undefined
   readonly #finished: Promise<WorkerReport>
   readonly #runs = new Map<number, Run>()
   /** By id and attempt: runs whose end was not told yet, in the order in which they began. */
@@ -98,20 +98,25 @@ export class Worker<Json = any> extends EventEmitter<WorkerEvents<Json>> {
   #isWatched = false
   #failed: Run | undefined
 
-  /** @internal */
-  constructor(
+  private constructor(
     name: string, queue: () => Native.Queue, handler: Handler<Json>, options: WorkerOptions | undefined
   ) {
     super()
     this.queue = name
     this.#handler = handler
-    this.#signal = options?.signal
     this.#finished = this.#run(queue, options ?? {})
     this.#finished.then(() => this.#end(), (error: StanchionError) => {
       this.#end()
       if (this.#isWatched && this.listenerCount('error') === 0) return
       this.emit('error', error)
     })
+  }
+
+  /** @internal */
+  static of<Json>(
+    name: string, queue: () => Native.Queue, handler: Handler<Json>, options: WorkerOptions | undefined
+  ): Worker<Json> {
+    return new Worker<Json>(name, queue, handler, options)
   }
 
   /** Resolves when the worker has ended; rejects if the store or an argument ended it. */
@@ -135,6 +140,7 @@ export class Worker<Json = any> extends EventEmitter<WorkerEvents<Json>> {
     if (typeof this.#handler !== 'function') throw new InvalidArgumentError('the handler is no function')
     if (options.signal?.aborted === true) return { completed: 0, failed: 0, dead: 0, lost: 0 }
     checkSignal(options.signal)
+    this.#signal = options.signal
     this.#signal?.addEventListener('abort', this.#abort, { once: true })
     return await follow<WorkerReport, WorkerReport>((bridge, number) => {
       this.#native = new (native().Worker)(
@@ -155,7 +161,7 @@ export class Worker<Json = any> extends EventEmitter<WorkerEvents<Json>> {
   #hear(news: Native.News): void {
     switch (news.what) {
       case 'task':
-        this.#begin(news.run as number, new Claim<Json>(news.claim as Native.Claim))
+        this.#begin(news.run as number, Claim.of<Json>(news.claim as Native.Claim))
         break
       case 'gone':
         this.#lose(news.run as number)
