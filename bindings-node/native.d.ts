@@ -107,7 +107,7 @@ export interface Holder {
   waiters: number
 }
 
-/** A lease of a lock. When nothing refers to it any more, it is released. */
+/** A lease of a lock. When nothing refers to it any more, it is released: the facade refers to it until it ends. */
 export class Lease {
   get name(): string
   get fence(): bigint

@@ -28,7 +28,7 @@ def manifest(platform, main):
         "repository": main["repository"],
         "engines": main["engines"],
         "main": "stanchion.node",
-        "files": ["stanchion.node"],
+        "files": ["stanchion.node", "LICENSE-*"],
         "os": [system],
         "cpu": [cpu],
     }
@@ -54,7 +54,7 @@ def main(target, library, platform):
     with tempfile.TemporaryDirectory() as place:
         staged = Path(place) / "main"
         staged.mkdir()
-        for name in ("package.json", "README.md", "native.d.ts", *described["files"]):
+        for name in ("package.json", "README.md", "native.d.ts", "dist", "esm"):
             copy(PACKAGE / name, staged / name)
         native = Path(place) / platform
         native.mkdir()

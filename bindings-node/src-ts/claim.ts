@@ -116,26 +116,26 @@ export class Claim<Json = any> {
    * @throws {StaleReceiptError} if the lease had ended and the task was delivered again or settled meanwhile
    */
   ack(): Promise<void> {
-    return this.#settle((bridge, number) => this.#native.ack(bridge, number))
+    return call((bridge, number) => this.#native.ack(bridge, number), () => this.#settle())
   }
 
   /** Not done: the task is tried again, or is dead after its last attempt. Errors as of `ack`. */
   nack(options?: NackOptions): Promise<void> {
-    return this.#settle(
-      (bridge, number) => this.#native.nack(bridge, number, options?.delayMs, options?.reason))
+    return call(
+      (bridge, number) => this.#native.nack(bridge, number, options?.delayMs, options?.reason), () => this.#settle())
   }
 
   /** Not done, and not to be tried again: the task is dead. Errors as of `ack`. */
   bury(reason?: string): Promise<void> {
-    return this.#settle((bridge, number) => this.#native.bury(bridge, number, reason))
+    return call((bridge, number) => this.#native.bury(bridge, number, reason), () => this.#settle())
   }
 
   /** Not tried: the task goes back without counting an attempt. Errors as of `ack`. */
   putBack(): Promise<void> {
-    return this.#settle((bridge, number) => {
+    return call((bridge, number) => {
       this.#native.putBack(bridge, number)
       this.#returned = true
-    })
+    }, () => this.#settle())
   }
 
   /**
@@ -187,8 +187,8 @@ export class Claim<Json = any> {
     return claim.#returned
   }
 
-  #settle(start: (bridge: Native.Bridge, number: number) => void): Promise<void> {
-    return call(start, () => { this.#settled = true })
+  #settle(): void {
+    this.#settled = true
   }
 
   #verdict(make: () => Native.Verdict): Verdict {

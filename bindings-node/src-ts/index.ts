@@ -19,4 +19,6 @@ export {
 } from './queue.js'
 export type { Enqueued, OnDuplicate, Outcome, Task, TaskInfo, TaskState } from './task.js'
 export type { Headers, Payload, Time } from './values.js'
-export { Worker, type Handler, type TaskContext, type WorkerEvents, type WorkerOptions, type WorkerReport } from './worker.js'
+export {
+  Worker, type Handler, type TaskContext, type WorkerEvents, type WorkerOptions, type WorkerReport
+} from './worker.js'

@@ -8,10 +8,25 @@ export interface ReleaseOptions {
 }
 
 /**
+ * Leases that were neither released nor lost. Garbage collection must not end one: a program may well hold a lock, and
+ * not look at the lease any more. When the thread of JavaScript ends, so do they.
+ */
+const held = new Set<Native.Lease>()
+/** When to look again for those that were lost. */
+let many = 1_000
+
+function keep(lease: Native.Lease): void {
+  held.add(lease)
+  if (held.size < many) return
+  for (const one of held) if (!one.valid) held.delete(one)
+  many = Math.max(1_000, 2 * held.size)
+}
+
+/**
  * A lock that is ours until it is released, expires, or is lost. `await using` releases it.
  *
- * It is renewed by a thread of its own, also while the event loop is blocked. If the object is collected as garbage,
- * the lock is released some time later; do not rely on it.
+ * It is renewed by a thread of its own, also while the event loop is blocked, and whether or not anything refers to
+ * this object.
  */
 export class Lease {
   readonly #native: Native.Lease
@@ -24,6 +39,7 @@ export class Lease {
 
   /** @internal */
   static of(native: Native.Lease): Lease {
+    keep(native)
     return new Lease(native)
   }
 
@@ -77,7 +93,7 @@ export class Lease {
   release(options?: ReleaseOptions): Promise<void> {
     return call((bridge, number) => {
       this.#native.release(bridge, number, options?.cooldownMs)
-      this.#over = true
+      this.#end()
     }, nothing)
   }
 
@@ -89,11 +105,11 @@ export class Lease {
   intoHandle(ttlMs: number = 30_000): Promise<string> {
     return call((bridge, number) => {
       this.#native.intoHandle(bridge, number, ttlMs)
-      this.#over = true
+      this.#end()
     })
   }
 
-  /** Releases it, unless that was done. If the body of `await using` failed, too, both errors are in a `SuppressedError`. */
+  /** Releases it, unless that was done. If the body of `await using` failed, too, a `SuppressedError` has both errors. */
   async [Symbol.asyncDispose](): Promise<void> {
     if (!this.#over) await this.release()
   }
@@ -104,8 +120,14 @@ export class Lease {
     if (!this.#over) await this.release()
   }
 
+  #end(): void {
+    this.#over = true
+    held.delete(this.#native)
+  }
+
   [Symbol.for('nodejs.util.inspect.custom')](): string {
-    return `Lease { name: ${JSON.stringify(this.name)}, fence: ${this.fence}n, remainingMs: ${Math.round(this.remainingMs)} }`
+    const { name, fence, remainingMs } = this
+    return `Lease { name: ${JSON.stringify(name)}, fence: ${fence}n, remainingMs: ${Math.round(remainingMs)} }`
   }
 }
 

@@ -99,19 +99,22 @@ export class Queue<Json = any> {
    * @throws {QueueFullError} at the limit
    */
   enqueue(task: Task): Promise<Enqueued> {
-    return this.#call((queue, bridge, number) => queue.enqueue(bridge, number, nativeTask(task)), enqueued)
+    return ask(
+      () => this.#handle(), (queue, bridge, number) => queue.enqueue(bridge, number, nativeTask(task)), enqueued)
   }
 
   /** Put many tasks in. One result per task: what the enqueue did, or the error (such as QueueFullError). */
   enqueueMany(tasks: Iterable<Task>): Promise<(Enqueued | StanchionError)[]> {
-    return this.#call(
+    return ask(
+      () => this.#handle(),
       (queue, bridge, number) => queue.enqueueMany(bridge, number, all(tasks, 'tasks', nativeTask)),
       (found: Native.EnqueuedOrNot[]) => found.map(enqueuedOrNot))
   }
 
   /** Take up to `max` (1) tasks under a lease, waiting for some for up to `waitMs` (0). */
   claim(options?: ClaimOptions): Promise<Claim<Json>[]> {
-    return this.#call(
+    return ask(
+      () => this.#handle(),
       (queue, bridge, number) => queue.claim(bridge, number, terms(options)), claims<Json>, options?.signal)
   }
 
@@ -131,14 +134,15 @@ export class Queue<Json = any> {
 
   /** Settle claims together. Null, or the error, for each. */
   settle(verdicts: Iterable<Verdict>): Promise<(StanchionError | null)[]> {
-    return this.#call((queue, bridge, number) => queue.settle(bridge, number, taken(verdicts)), settled)
+    return ask(() => this.#handle(), (queue, bridge, number) => queue.settle(bridge, number, taken(verdicts)), settled)
   }
 
   /** Settle at most 256 claims and take new tasks, in one round trip if there are any. */
   settleAndClaim(
     verdicts: Iterable<Verdict>, options?: ClaimOptions
   ): Promise<{ settled: (StanchionError | null)[], claims: Claim<Json>[] }> {
-    return this.#call(
+    return ask(
+      () => this.#handle(),
       (queue, bridge, number) => queue.settleAndClaim(bridge, number, taken(verdicts), terms(options)),
       (found: Native.SettledAndClaimed) => ({ settled: settled(found.settled), claims: claims<Json>(found.claims) }),
       options?.signal)
@@ -146,17 +150,18 @@ export class Queue<Json = any> {
 
   /** Take up to `max` tasks for good, without a lease: if this process dies, they are lost. */
   pop(max: number = 1): Promise<TaskInfo<Json>[]> {
-    return this.#call((queue, bridge, number) => queue.pop(bridge, number, max), infos<Json>)
+    return ask(() => this.#handle(), (queue, bridge, number) => queue.pop(bridge, number, max), infos<Json>)
   }
 
   /** The tasks that would be claimed next. */
   peek(max: number = 1): Promise<TaskInfo<Json>[]> {
-    return this.#call((queue, bridge, number) => queue.peek(bridge, number, max), infos<Json>)
+    return ask(() => this.#handle(), (queue, bridge, number) => queue.peek(bridge, number, max), infos<Json>)
   }
 
   /** One task: the live one with this id, else the newest dead one. */
   get(id: string): Promise<TaskInfo<Json> | null> {
-    return this.#call(
+    return ask(
+      () => this.#handle(),
       (queue, bridge, number) => queue.get(bridge, number, id),
       (found: Native.TaskInfo | null) => found === null ? null : taskInfo<Json>(found))
   }
@@ -165,21 +170,24 @@ export class Queue<Json = any> {
   list(
     state: TaskState, options?: { page?: bigint | null | undefined, max?: number | undefined }
   ): Promise<TaskPage<Json>> {
-    return this.#call(
+    return ask(
+      () => this.#handle(),
       (queue, bridge, number) => queue.list(bridge, number, state, options?.page, options?.max ?? 100),
       (found: Native.TaskPage) => ({ tasks: infos<Json>(found.tasks), next: found.next ?? null }))
   }
 
   /** Drop a task, also while it is claimed. With a version, only if it is still the task's. */
   remove(id: string, options?: { version?: bigint | undefined }): Promise<Removed> {
-    return this.#call(
+    return ask(
+      () => this.#handle(),
       (queue, bridge, number) => queue.remove(bridge, number, id, options?.version),
       (found: Native.RemovedOrNot) => ({ removed: found.removed, otherVersion: found.otherVersion ?? null }))
   }
 
   /** Give a waiting task another due time. */
   reschedule(id: string, due: Time): Promise<Rescheduled> {
-    return this.#call(
+    return ask(
+      () => this.#handle(),
       (queue, bridge, number) => queue.reschedule(bridge, number, id, time(due) as number),
       (found: Native.RescheduledOrNot) =>
         ({ outcome: found.outcome as Rescheduled['outcome'], due: maybeDate(found.due) }))
@@ -187,7 +195,7 @@ export class Queue<Json = any> {
 
   /** Move dead tasks back to ready: this one, these, or so many of the oldest. How many were moved. */
   kick(which: string | readonly string[] | number): Promise<number> {
-    return this.#call((queue, bridge, number) => {
+    return ask(() => this.#handle(), (queue, bridge, number) => {
       if (typeof which === 'number') queue.kick(bridge, number, undefined, which)
       else queue.kick(bridge, number, typeof which === 'string' ? [which] : [...which])
     })
@@ -195,40 +203,33 @@ export class Queue<Json = any> {
 
   /** How many tasks there are, and the settings. */
   stats(): Promise<QueueStats> {
-    return this.#call((queue, bridge, number) => queue.stats(bridge, number), stats)
+    return ask(() => this.#handle(), (queue, bridge, number) => queue.stats(bridge, number), stats)
   }
 
   /** Stop giving out tasks. Claims that are out go on. */
   pause(): Promise<void> {
-    return this.#call((queue, bridge, number) => queue.pause(bridge, number), nothing)
+    return ask(() => this.#handle(), (queue, bridge, number) => queue.pause(bridge, number), nothing)
   }
 
   /** Go on giving out tasks. */
   resume(): Promise<void> {
-    return this.#call((queue, bridge, number) => queue.resume(bridge, number), nothing)
+    return ask(() => this.#handle(), (queue, bridge, number) => queue.resume(bridge, number), nothing)
   }
 
   /** Drop every task, live and dead; claims that are out are lost. Settings stay. How many there were. */
   purge(): Promise<number> {
-    return this.#call((queue, bridge, number) => queue.purge(bridge, number))
+    return ask(() => this.#handle(), (queue, bridge, number) => queue.purge(bridge, number))
   }
 
   /** Change settings; what is not given stays. */
   configure(settings: QueueSettings): Promise<void> {
-    return this.#call((queue, bridge, number) => queue.configure(
+    return ask(() => this.#handle(), (queue, bridge, number) => queue.configure(
       bridge, number, settings.maxLen !== undefined, settings.maxLen, settings.deadMax, settings.deadAgeMs,
       settings.deadBytes, settings.intake), nothing)
   }
 
   #handle(): Native.Queue {
     return (this.#native ??= this.#make())
-  }
-
-  #call<N, T = N>(
-    start: (queue: Native.Queue, ...to: Parameters<Start>) => void, convert?: (found: N) => T,
-    signal?: AbortSignal | null
-  ): Promise<T> {
-    return call((bridge, number) => start(this.#handle(), bridge, number), convert, signal)
   }
 }
 
@@ -260,6 +261,13 @@ export class Queues<Json = any> {
   consume(options?: ConsumeOptions): AsyncGenerator<Claim<Json>, void, undefined> {
     return consume(claiming => this.claim(claiming), options)
   }
+}
+
+function ask<N, T = N>(
+  queue: () => Native.Queue, start: (queue: Native.Queue, ...to: Parameters<Start>) => void, convert?: (found: N) => T,
+  signal?: AbortSignal | null
+): Promise<T> {
+  return call((bridge, number) => start(queue(), bridge, number), convert, signal)
 }
 
 function terms(options: ClaimOptions = {}): Native.ClaimOptions {

@@ -8,7 +8,7 @@ use crate::bridge::Bridge;
 use crate::convert::{Millis, millis, span};
 use crate::error::Failure;
 
-/// A lease of a lock. When nothing refers to it any more, it is released.
+/// A lease of a lock. When nothing refers to it any more, it is released: the facade refers to it until it ends.
 #[napi]
 pub struct Lease(Arc<stanchion::Lease>);
 

@@ -93,7 +93,8 @@ test('many calls on one signal give no warning', async () => {
   const hear = warning => warnings.push(warning.message)
   process.on('warning', hear)
   const controller = new AbortController()
-  const waiting = Array.from({ length: 50 }, () => client.queue('q').claim({ waitMs: 20_000, signal: controller.signal }))
+  const { signal } = controller
+  const waiting = Array.from({ length: 50 }, () => client.queue('q').claim({ waitMs: 20_000, signal }))
   controller.abort()
   assert.ok((await Promise.allSettled(waiting)).every(({ status }) => status === 'rejected'))
   await new Promise(resolve => setImmediate(resolve))

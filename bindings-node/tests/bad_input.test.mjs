@@ -3,14 +3,17 @@
 import assert from 'node:assert/strict'
 import { createRequire } from 'node:module'
 import { test } from 'node:test'
-import { InternalError, InvalidArgumentError, LeaseLostError, StaleReceiptError, StanchionError, connect } from 'stanchion'
+import {
+  InternalError, InvalidArgumentError, LeaseLostError, StaleReceiptError, StanchionError, connect
+} from 'stanchion'
 import { memoryClient } from 'stanchion/testing'
 import { onEveryStore } from './helpers/stores.mjs'
 
 const INVALID = { code: 'ERR_STANCHION_INVALID_ARGUMENT', name: 'InvalidArgumentError' }
 const NO_SPAN = [NaN, -1, 2 ** 64, Infinity, -Infinity, '10', true, 10n, {}, [], () => 5, Symbol('x'), new Date(0)]
 const NO_COUNT = [NaN, -1, 0.5, 2 ** 64, 2 ** 53, Infinity, '10', true, -1n, 2n ** 64n, {}, Symbol('x')]
-const NO_NAME = ['', '\0', 'a\nb', 'a\0b', '\ud800', 'a\udfff', 'x'.repeat(65_536), 5, null, undefined, {}, true, Symbol('x')]
+const NO_NAME = [
+  '', '\0', 'a\nb', 'a\0b', '\ud800', 'a\udfff', 'x'.repeat(65_536), 5, null, undefined, {}, true, Symbol('x')]
 
 /** The call gives a promise, which is rejected, whatever the argument. */
 async function refuses(call, expected = INVALID) {
@@ -156,9 +159,6 @@ onEveryStore('forged objects and receipts', async ({ client, url }) => {
     await refuses(() => queue.settleAndClaim([bad]))
   }
   await refuses(() => queue.settle())
-  const { Lease, Claim } = await import('stanchion')
-  await assert.rejects(Lease.prototype.release.call({}), TypeError)
-  await assert.rejects(Claim.prototype.ack.call({}), TypeError)
   // A verdict on another queue's task.
   await client.queue('other').enqueue({ id: 'a' })
   const [claim] = await client.queue('other').claim()
@@ -189,7 +189,8 @@ test('addresses', async () => {
   for (const bad of ['', 'x', 'http://a', 'redis://', '\0', 'redis://a:99999', 5, true, Symbol('x'), 'memory:\ud800']) {
     await refuses(() => connect(bad))
   }
-  for (const options of [{ timeoutMs: NaN }, { timeoutMs: -1 }, { lockPrefix: 5 }, { tlsCert: 'x' }, { foreignShare: 1 }]) {
+  const wrong = [{ timeoutMs: NaN }, { timeoutMs: -1 }, { lockPrefix: 5 }, { tlsCert: 'x' }, { foreignShare: 1 }]
+  for (const options of wrong) {
     await refuses(() => connect('memory:', options))
   }
   await refuses(() => connect('memory:', 5))
@@ -216,4 +217,12 @@ test('what a getter of the options throws is passed on', async () => {
   await assert.rejects(
     client.lock('a').acquire({ get ttlMs() { throw error } }), found => found === error)
   assert.ok(InvalidArgumentError.prototype instanceof StanchionError)
+})
+
+test('methods of other objects', async () => {
+  const { Client, Lease, Claim, Lock, Queue } = await import('stanchion')
+  const calls = [
+    [Lease, 'release'], [Lease, 'extend'], [Claim, 'ack'], [Claim, 'nack'], [Claim, 'putBack'], [Lock, 'acquire'],
+    [Lock, 'hold'], [Queue, 'stats'], [Queue, 'enqueue'], [Client, 'releaseAll'], [Client, 'close']]
+  for (const [kind, name] of calls) await assert.rejects(kind.prototype[name].call({}, {}), TypeError)
 })

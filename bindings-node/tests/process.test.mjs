@@ -35,11 +35,13 @@ onSharedStores('an idle client does not keep the process alive, also with a leas
 
 onSharedStores('a call that is waited for keeps it alive, a worker too', async ({ client, url }) => {
   const lease = await client.lock('a').acquire()
-  const waits = script(`${OPEN} const lease = await client.lock('a').acquire(); console.log('got'); await lease.release()`, url)
+  const waits = script(
+    `${OPEN} const lease = await client.lock('a').acquire(); console.log('got'); await lease.release()`, url)
   await eventually(async () => (await client.lock('a').holder()).waiters === 1)
   await lease.release()
   assert.deepEqual(await waits, { code: 0, stdout: 'got\n', stderr: '' })
-  const worked = script(`${OPEN} const worker = client.queue('q').worker(task => { console.log(task.id); worker.close() })`, url)
+  const worked = script(
+    `${OPEN} const worker = client.queue('q').worker(task => { console.log(task.id); worker.close() })`, url)
   await client.queue('q').enqueue({ id: 'task' })
   assert.deepEqual(await worked, { code: 0, stdout: 'task\n', stderr: '' })
 })
@@ -157,14 +159,34 @@ test('killed: its lock is free when the lease has ended, its task comes again', 
   const client = await connect(url)
   await client.queue('q').enqueue({ id: 'a' })
   const child = spawn(process.execPath, ['--input-type=module', '-e', `${OPEN}
-    await client.lock('a').acquire({ ttlMs: 500, renew: true })
-    await client.queue('q').claim({ leaseMs: 500, renew: true })
+    globalThis.kept = [await client.lock('a').acquire({ ttlMs: 500, renew: true }),
+      await client.queue('q').claim({ leaseMs: 500, renew: true })]
     console.log('ready'); setInterval(() => {}, 1_000)`, url], { cwd: HERE, stdio: ['ignore', 'pipe', 'inherit'] })
   await new Promise(resolve => child.stdout.once('data', resolve))
-  assert.equal(await client.lock('a').tryAcquire(), null)
+  const busy = await client.lock('a').isLocked()
   child.kill('SIGKILL')
+  assert.ok(busy)
   await (await client.lock('a').acquire()).release()
   const [claim] = await client.queue('q').claim({ waitMs: 10_000 })
   assert.deepEqual([claim.id, claim.attempt], ['a', 2])
   await claim.ack()
+})
+
+onSharedStores('garbage: a lease goes on, a claim counts as failed', async ({ client, url }) => {
+  await client.queue('q').enqueue({ id: 'a' })
+  const { stdout, stderr } = await script(`${OPEN}
+    import { setFlagsFromString } from 'node:v8'
+    import { runInNewContext } from 'node:vm'
+    setFlagsFromString('--expose-gc')
+    const gc = runInNewContext('gc')
+    await client.lock('a').acquire()
+    await client.queue('q').claim()
+    let state = 'claimed'
+    for (let n = 0; n < 500 && state === 'claimed'; n++) {
+      await new Promise(resolve => setTimeout(resolve, 10))
+      gc()
+      state = (await client.queue('q').get('a')).state
+    }
+    console.log(await client.lock('a').isLocked(), state)`, url)
+  assert.deepEqual([stdout, stderr], ['true scheduled\n', ''])
 })
