@@ -83,7 +83,11 @@ const THREAD = `
 
 function thread(data) {
   const made = new Thread(THREAD, { eval: true, workerData: data })
-  return { made, ready: new Promise((resolve, reject) => { made.once('message', resolve); made.once('error', reject) }) }
+  const ready = new Promise((resolve, reject) => {
+    made.once('message', resolve)
+    made.once('error', reject)
+  })
+  return { made, ready }
 }
 
 onSharedStores('many threads at once, which end by themselves', async ({ url }) => {
@@ -138,7 +142,11 @@ const copies = mkdtempSync(join(tmpdir(), 'stanchion-copies-'))
 after(() => rmSync(copies, { recursive: true, force: true }))
 
 test('loaded twice, from two places', async () => {
-  for (const name of ['one', 'two']) cpSync(join(HERE, '..', 'node_modules'), join(copies, name, 'node_modules'), { recursive: true })
+  for (const copy of ['one', 'two']) {
+    for (const name of ['stanchion', '@stanchion']) {
+      cpSync(join(HERE, '..', 'node_modules', name), join(copies, copy, 'node_modules', name), { recursive: true })
+    }
+  }
   const { code, stdout, stderr } = await script(`
     import { createRequire } from 'node:module'
     const [one, two] = ['one', 'two'].map(name => createRequire(process.argv[1] + '/' + name + '/x')('stanchion'))

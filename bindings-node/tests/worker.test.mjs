@@ -131,7 +131,8 @@ onEveryStore('an aborted worker tells its handlers; their tasks go back uncounte
 
 test('bad options end a worker with an error', async () => {
   const queue = (await connect('memory:')).queue('q')
-  for (const options of [{ concurrency: 0 }, { concurrency: NaN }, { concurrency: '5' }, { leaseMs: -1 }, { signal: 5 }]) {
+  const wrong = [{ concurrency: 0 }, { concurrency: NaN }, { concurrency: '5' }, { leaseMs: -1 }, { signal: 5 }]
+  for (const options of wrong) {
     await assert.rejects(queue.worker(() => {}, options).finished, { code: 'ERR_STANCHION_INVALID_ARGUMENT' })
     const [error] = await told(queue.worker(() => {}, options), 'error')
     assert.equal(error.code, 'ERR_STANCHION_INVALID_ARGUMENT')
