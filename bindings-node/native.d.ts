@@ -8,18 +8,8 @@ type Whole = number | bigint
 type Text = string
 type Flag = boolean
 type Delivered = Claim[]
-
-/** What one event loop waits for. Made by the facade, one for each thread of JavaScript. */
-export class Bridge {
-  /** `ring` is called in the event loop when there is something to collect. */
-  constructor(ring: () => void)
-  /** What there is: for each note its kind, the number of its call, and the value, one after the other. */
-  collect(): unknown[]
-  /** Gives up on a call. What it left behind is cleaned up. */
-  cancel(call: number): void
-  /** Whether the process is to stay alive for what is waited for. */
-  keepAlive(yes: boolean): void
-}
+/** The number of one. */
+export type Bridge = number
 
 /** A claim on a task. When nothing refers to it any more, it counts as failed. */
 export class Claim {
@@ -57,13 +47,17 @@ export class ClaimOptions {
 
 /** A client. */
 export class Client {
-  lock(name: Text): Lock
   queue(name: Text): Queue
   queues(names: Array<Text>): Queues
   resumeLease(bridge: Bridge, call: number, handle: Text): void
   releaseAll(bridge: Bridge, call: number): void
   locks(bridge: Bridge, call: number, page?: Whole | undefined | null): void
   queueNames(bridge: Bridge, call: number, page?: Whole | undefined | null): void
+  acquire(bridge: Bridge, call: number, name: Text, options?: LockOptions | undefined | null): void
+  tryAcquire(bridge: Bridge, call: number, name: Text, options?: LockOptions | undefined | null): void
+  holder(bridge: Bridge, call: number, name: Text): void
+  isLocked(bridge: Bridge, call: number, name: Text): void
+  breakLease(bridge: Bridge, call: number, name: Text): void
 }
 
 /** A clock that a test moves. */
@@ -121,15 +115,6 @@ export class Lease {
   intoHandle(bridge: Bridge, call: number, ttl: Millis): void
   /** Done when the lease is lost (then it says why) or released. */
   waitLost(bridge: Bridge, call: number): void
-}
-
-/** A lock. */
-export class Lock {
-  acquire(bridge: Bridge, call: number, options: LockOptions): void
-  tryAcquire(bridge: Bridge, call: number, options: LockOptions): void
-  holder(bridge: Bridge, call: number): void
-  isLocked(bridge: Bridge, call: number): void
-  breakLease(bridge: Bridge, call: number): void
 }
 
 /** How to acquire. */
@@ -281,8 +266,20 @@ export interface WorkerReport {
   lost: number
 }
 
+/** Gives up on a call. What it left behind is cleaned up. */
+export function cancel(bridge: Bridge, call: number): void
+
+/** What there is: for each note its kind, the number of its call, and the value, one after the other. */
+export function collect(bridge: Bridge): unknown[]
+
 /** Opens a store. */
 export function connect(bridge: Bridge, call: number, settings: Settings): void
+
+/** Whether the process is to stay alive for what is waited for. */
+export function keepAlive(bridge: Bridge, yes: boolean): void
+
+/** Opens a bridge. `ring` is called in the event loop when there is something to collect. */
+export function openBridge(ring: () => void): number
 
 /** For the test that a panic becomes a rejected promise. */
 export function panicOnPurpose(bridge: Bridge, call: number): void

@@ -119,7 +119,7 @@ function begin<N, T>(
         // Ended by what another one of them did.
         if (waiting.get(number) !== one) return
         end(number, one)
-        bridge.cancel(number)
+        native().cancel(bridge, number)
         reject(signal.reason)
         if (counted === 0) keepAlive(bridge, false)
       }
@@ -137,19 +137,19 @@ function end(number: number, one: Waiting): void {
 }
 
 function make(): Bridge {
-  return new (native().Bridge)(deliver)
+  return native().openBridge(deliver)
 }
 
 function keepAlive(bridge: Bridge, yes: boolean): void {
   keepsAlive = yes
-  bridge.keepAlive(yes)
+  native().keepAlive(bridge, yes)
 }
 
 /** Runs no code of others: that comes with the microtasks after it. */
 function deliver(): void {
   const bridge = made
   if (bridge === undefined) return
-  const notes = bridge.collect()
+  const notes = native().collect(bridge)
   for (let at = 0; at < notes.length; at += 3) {
     const number = notes[at + 1] as number
     const value = notes[at + 2]

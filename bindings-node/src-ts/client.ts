@@ -73,7 +73,7 @@ export class Client {
 
   /** The lock with this name, and how it is acquired unless a call says otherwise. No I/O. */
   lock(name: string, options?: LockOptions): Lock {
-    return Lock.of(name, () => this.#native.lock(name), options)
+    return Lock.of(name, this.#native, options)
   }
 
   /** The queue with this name. No I/O. */

@@ -49,20 +49,19 @@ export interface Holder {
 export class Lock {
   /** The lock's name. */
   readonly name: string
-  readonly #make: () => Native.Lock
+  readonly #client: Native.Client
   readonly #defaults: LockOptions | undefined
-  #native: Native.Lock | undefined
   #options: Native.LockOptions | undefined
 
-  private constructor(name: string, make: () => Native.Lock, options: LockOptions | undefined) {
+  private constructor(name: string, client: Native.Client, options: LockOptions | undefined) {
     this.name = name
-    this.#make = make
+    this.#client = client
     this.#defaults = options
   }
 
   /** @internal */
-  static of(name: string, make: () => Native.Lock, options: LockOptions | undefined): Lock {
-    return new Lock(name, make, options)
+  static of(name: string, client: Native.Client, options: LockOptions | undefined): Lock {
+    return new Lock(name, client, options)
   }
 
   /**
@@ -72,13 +71,13 @@ export class Lock {
    */
   acquire(options?: AcquireOptions): Promise<Lease> {
     return call(
-      (bridge, number) => this.#handle().acquire(bridge, number, this.#terms(options)), Lease.of, options?.signal)
+      (bridge, number) => this.#client.acquire(bridge, number, this.name, this.#terms(options)), Lease.of, options?.signal)
   }
 
   /** Acquire the lock if it is free; null if it is busy. */
   tryAcquire(options?: Omit<AcquireOptions, 'waitMs' | 'failFast'>): Promise<Lease | null> {
     return call(
-      (bridge, number) => this.#handle().tryAcquire(bridge, number, this.#terms(options)), maybeLease,
+      (bridge, number) => this.#client.tryAcquire(bridge, number, this.name, this.#terms(options)), maybeLease,
       options?.signal)
   }
 
@@ -106,29 +105,26 @@ export class Lock {
 
   /** Whether the lock is held, offered to a waiter, cooling down, or in foreign hands. */
   isLocked(): Promise<boolean> {
-    return call((bridge, number) => this.#handle().isLocked(bridge, number))
+    return call((bridge, number) => this.#client.isLocked(bridge, number, this.name))
   }
 
   /** Who holds the lock now, if anybody does. */
   holder(): Promise<Holder | null> {
-    return call((bridge, number) => this.#handle().holder(bridge, number), holder)
+    return call((bridge, number) => this.#client.holder(bridge, number, this.name), holder)
   }
 
   /** Take the lock from whoever has it; false if it was free. The holder is told that it was lost. */
   breakLease(): Promise<boolean> {
-    return call((bridge, number) => this.#handle().breakLease(bridge, number))
+    return call((bridge, number) => this.#client.breakLease(bridge, number, this.name))
   }
 
-  #handle(): Native.Lock {
-    return (this.#native ??= this.#make())
-  }
-
-  #terms(given: LockOptions | undefined): Native.LockOptions {
+  #terms(given: LockOptions | undefined): Native.LockOptions | undefined {
     if (given !== undefined && (typeof given !== 'object' || given === null)) {
       throw new InvalidArgumentError(`options are an object, not ${String(given)}`)
     }
     if (given === undefined || isPlain(given)) {
-      return (this.#options ??= terms(this.#defaults ?? {}))
+      if (this.#defaults === undefined) return undefined
+      return (this.#options ??= terms(this.#defaults))
     }
     return terms(this.#defaults === undefined ? given : { ...this.#defaults, ...defined(given) })
   }

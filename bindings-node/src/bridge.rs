@@ -3,21 +3,24 @@
 //! Threads of ours never call JavaScript one by one: they put a result down and ring. The event loop then collects
 //! all results at once, in one call of the facade, which settles the promises.
 
+use std::cell::RefCell;
 use std::collections::HashMap;
 use std::future::{Future, poll_fn};
 use std::mem;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::rc::Rc;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Poll;
 
-use napi::bindgen_prelude::{Array, Function, ToNapiValue};
+use napi::bindgen_prelude::{Array, FromNapiValue, Function, ToNapiValue};
 use napi::threadsafe_function::{ThreadsafeFunction, ThreadsafeFunctionCallMode};
-use napi::{Env, Status, sys};
+use napi::{Env, Status, ValueType, sys};
 use napi_derive::napi;
 use stanchion::Error;
 use tokio::task::AbortHandle;
 
-use crate::error::Failure;
+use crate::convert::converted;
+use crate::error::{Failure, invalid};
 use crate::runtime::runtime;
 
 /// Rings in the event loop; by itself it does not keep the process alive.
@@ -39,11 +42,28 @@ const DONE: u32 = 0;
 const FAILED: u32 = 1;
 const NEWS: u32 = 2;
 
-/// What one event loop waits for. Made by the facade, one for each thread of JavaScript.
-#[napi]
-pub struct Bridge {
+thread_local! {
+    /// The bridges of this thread, which are of one event loop. A number is passed sooner than an object.
+    static BRIDGES: RefCell<Vec<Option<Rc<Inner>>>> = const { RefCell::new(Vec::new()) };
+}
+
+/// What one event loop waits for. The facade opens one for each thread of JavaScript, and has its number.
+pub struct Bridge(Rc<Inner>);
+
+converted!(Bridge, ValueType::Number);
+
+impl FromNapiValue for Bridge {
+    unsafe fn from_napi_value(env: sys::napi_env, value: sys::napi_value) -> napi::Result<Self> {
+        // SAFETY: the caller vouches for both.
+        let number = unsafe { u32::from_napi_value(env, value)? };
+        let found = BRIDGES.with_borrow(|bridges| bridges.get(number as usize).cloned().flatten());
+        found.map(Self).ok_or_else(|| invalid("there is no such bridge"))
+    }
+}
+
+struct Inner {
     shared: Arc<Shared>,
-    waiting: Mutex<HashMap<u32, AbortHandle>>,
+    waiting: RefCell<HashMap<u32, AbortHandle>>,
 }
 
 struct Shared {
@@ -84,7 +104,7 @@ impl Bridge {
         call: u32,
         work: impl Future<Output = Result<T, Error>> + Send + 'static,
     ) -> napi::Result<()> {
-        let shared = Arc::clone(&self.shared);
+        let shared = Arc::clone(&self.0.shared);
         let mut work = Box::pin(work);
         let caught =
             poll_fn(move |context| match catch_unwind(AssertUnwindSafe(|| work.as_mut().poll(context))) {
@@ -101,88 +121,91 @@ impl Bridge {
             shared.put(call, note);
         };
         let runtime = runtime().map_err(|error| napi::Error::from_reason(format!("no thread: {error}")))?;
-        // Held until the task is noted: it may be over before that.
-        let mut waiting = locked(&self.waiting);
-        waiting.insert(call, runtime.spawn(run).abort_handle());
+        self.0.waiting.borrow_mut().insert(call, runtime.spawn(run).abort_handle());
         Ok(())
     }
 
     pub(crate) fn messenger(&self, call: u32) -> Messenger {
-        Messenger { call, shared: Arc::clone(&self.shared) }
+        Messenger { call, shared: Arc::clone(&self.0.shared) }
     }
 }
 
+/// Opens a bridge. `ring` is called in the event loop when there is something to collect.
 #[napi]
-impl Bridge {
-    /// `ring` is called in the event loop when there is something to collect.
-    #[napi(constructor)]
-    pub fn new(ring: Function<'_, (), ()>) -> napi::Result<Self> {
-        let bell = ring.build_threadsafe_function().weak::<true>().callee_handled::<false>().build()?;
-        Ok(Self { shared: Arc::new(Shared { notes: Mutex::default(), bell }), waiting: Mutex::default() })
-    }
+pub fn open_bridge(env: &Env, ring: Function<'_, (), ()>) -> napi::Result<u32> {
+    let bell = ring.build_threadsafe_function().weak::<true>().callee_handled::<false>().build()?;
+    let inner =
+        Inner { shared: Arc::new(Shared { notes: Mutex::default(), bell }), waiting: RefCell::default() };
+    let number = BRIDGES.with_borrow_mut(|bridges| {
+        bridges.push(Some(Rc::new(inner)));
+        bridges.len() - 1
+    });
+    env.add_env_cleanup_hook(number, close)?;
+    Ok(u32::try_from(number).unwrap_or(u32::MAX))
+}
 
-    /// What there is: for each note its kind, the number of its call, and the value, one after the other.
-    #[napi(ts_return_type = "unknown[]")]
-    pub fn collect<'env>(&self, env: &'env Env) -> napi::Result<Array<'env>> {
-        let notes = mem::take(&mut *locked(&self.shared.notes));
-        let mut found = env.create_array(0)?;
-        for (call, note) in notes {
-            let is_waited_for = match note {
-                Note::News(_) => locked(&self.waiting).contains_key(&call),
-                _ => locked(&self.waiting).remove(&call).is_some(),
-            };
-            // What nobody waits for any more is dropped, and with it released.
-            if !is_waited_for {
-                continue;
-            }
-            let (kind, made) = match note {
-                Note::Done(value) => (DONE, value(env.raw())),
-                Note::News(value) => (NEWS, value(env.raw())),
-                Note::Failed(failure) => (FAILED, value(failure)(env.raw())),
-            };
-            found.insert(kind)?;
-            found.insert(call)?;
-            found.insert(made?)?;
-        }
-        Ok(found)
-    }
-
-    /// Gives up on a call. What it left behind is cleaned up.
-    #[napi]
-    pub fn cancel(&self, call: u32) {
-        let task = locked(&self.waiting).remove(&call);
-        if let Some(task) = task {
-            task.abort();
-        }
-    }
-
-    /// Whether the process is to stay alive for what is waited for.
-    #[napi]
-    pub fn keep_alive(&self, env: &Env, yes: bool) -> napi::Result<()> {
-        let bell = &self.shared.bell;
-        let status = bell.handle.with_read_aborted(|ended| {
-            if ended {
-                return sys::Status::napi_ok;
-            }
-            // SAFETY: the function was not released, and this is the thread of its environment.
-            unsafe {
-                match yes {
-                    true => sys::napi_ref_threadsafe_function(env.raw(), bell.raw()),
-                    false => sys::napi_unref_threadsafe_function(env.raw(), bell.raw()),
-                }
-            }
-        });
-        napi::check_status!(status)
+/// The environment ends: nobody waits any more.
+fn close(number: usize) {
+    let inner = BRIDGES.with_borrow_mut(|bridges| bridges.get_mut(number).and_then(Option::take));
+    let Some(inner) = inner else { return };
+    for task in inner.waiting.take().into_values() {
+        task.abort();
     }
 }
 
-/// The environment has ended.
-impl Drop for Bridge {
-    fn drop(&mut self) {
-        for task in mem::take(&mut *locked(&self.waiting)).into_values() {
-            task.abort();
+/// What there is: for each note its kind, the number of its call, and the value, one after the other.
+#[napi(ts_return_type = "unknown[]")]
+pub fn collect<'env>(env: &'env Env, bridge: Bridge) -> napi::Result<Array<'env>> {
+    let Inner { shared, waiting } = &*bridge.0;
+    let notes = mem::take(&mut *locked(&shared.notes));
+    let mut found = env.create_array(0)?;
+    for (call, note) in notes {
+        let is_waited_for = match note {
+            Note::News(_) => waiting.borrow().contains_key(&call),
+            _ => waiting.borrow_mut().remove(&call).is_some(),
+        };
+        // What nobody waits for any more is dropped, and with it released.
+        if !is_waited_for {
+            continue;
         }
+        let (kind, made) = match note {
+            Note::Done(value) => (DONE, value(env.raw())),
+            Note::News(value) => (NEWS, value(env.raw())),
+            Note::Failed(failure) => (FAILED, value(failure)(env.raw())),
+        };
+        found.insert(kind)?;
+        found.insert(call)?;
+        found.insert(made?)?;
     }
+    Ok(found)
+}
+
+/// Gives up on a call. What it left behind is cleaned up.
+#[napi]
+pub fn cancel(bridge: Bridge, call: u32) {
+    let task = bridge.0.waiting.borrow_mut().remove(&call);
+    if let Some(task) = task {
+        task.abort();
+    }
+}
+
+/// Whether the process is to stay alive for what is waited for.
+#[napi]
+pub fn keep_alive(env: &Env, bridge: Bridge, yes: bool) -> napi::Result<()> {
+    let bell = &bridge.0.shared.bell;
+    let status = bell.handle.with_read_aborted(|ended| {
+        if ended {
+            return sys::Status::napi_ok;
+        }
+        // SAFETY: the function was not released, and this is the thread of its environment.
+        unsafe {
+            match yes {
+                true => sys::napi_ref_threadsafe_function(env.raw(), bell.raw()),
+                false => sys::napi_unref_threadsafe_function(env.raw(), bell.raw()),
+            }
+        }
+    });
+    napi::check_status!(status)
 }
 
 fn value<T: ToNapiValue + Send + 'static>(result: T) -> Value {

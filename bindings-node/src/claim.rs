@@ -118,7 +118,7 @@ impl Claim {
     }
 
     #[napi]
-    pub fn ack(&self, bridge: &Bridge, call: u32) -> napi::Result<()> {
+    pub fn ack(&self, bridge: Bridge, call: u32) -> napi::Result<()> {
         let claim = self.0.clone();
         bridge.start(call, async move { claim.ack().await })
     }
@@ -126,7 +126,7 @@ impl Claim {
     #[napi]
     pub fn nack(
         &self,
-        bridge: &Bridge,
+        bridge: Bridge,
         call: u32,
         delay: Option<Millis>,
         reason: Option<Text>,
@@ -136,26 +136,26 @@ impl Claim {
     }
 
     #[napi]
-    pub fn bury(&self, bridge: &Bridge, call: u32, reason: Option<Text>) -> napi::Result<()> {
+    pub fn bury(&self, bridge: Bridge, call: u32, reason: Option<Text>) -> napi::Result<()> {
         let (claim, reason) = (self.0.clone(), text(reason));
         bridge.start(call, async move { claim.bury(&reason).await })
     }
 
     #[napi]
-    pub fn put_back(&self, bridge: &Bridge, call: u32) -> napi::Result<()> {
+    pub fn put_back(&self, bridge: Bridge, call: u32) -> napi::Result<()> {
         let claim = self.0.clone();
         bridge.start(call, async move { claim.put_back().await })
     }
 
     #[napi]
-    pub fn extend(&self, bridge: &Bridge, call: u32, lease: Millis) -> napi::Result<()> {
+    pub fn extend(&self, bridge: Bridge, call: u32, lease: Millis) -> napi::Result<()> {
         let claim = self.0.clone();
         bridge.start(call, async move { claim.extend(lease.0).await })
     }
 
     /// Done when the claim is lost (then it says why) or settled.
     #[napi]
-    pub fn wait_lost(&self, bridge: &Bridge, call: u32) -> napi::Result<()> {
+    pub fn wait_lost(&self, bridge: Bridge, call: u32) -> napi::Result<()> {
         let claim = self.0.clone();
         bridge.start(call, async move {
             claim.lost().await;

@@ -7,7 +7,6 @@ use crate::bridge::Bridge;
 use crate::convert::{Flag, Millis, Text, Whole};
 use crate::error::{invalid, refused};
 use crate::lease::Lease;
-use crate::lock::Lock;
 use crate::queue::{Queue, Queues};
 
 /// A clock that a test moves.
@@ -91,22 +90,17 @@ pub struct Names {
 
 /// Opens a store.
 #[napi]
-pub fn connect(bridge: &Bridge, call: u32, settings: &Settings) -> napi::Result<()> {
+pub fn connect(bridge: Bridge, call: u32, settings: &Settings) -> napi::Result<()> {
     let opening = settings.0.clone().open();
     bridge.start(call, async move { opening.await.map(Client) })
 }
 
 /// A client.
 #[napi]
-pub struct Client(stanchion::Client);
+pub struct Client(pub(crate) stanchion::Client);
 
 #[napi]
 impl Client {
-    #[napi]
-    pub fn lock(&self, name: Text) -> Lock {
-        Lock(self.0.lock(&name.0))
-    }
-
     #[napi]
     pub fn queue(&self, name: Text) -> Queue {
         Queue(self.0.queue(&name.0))
@@ -119,20 +113,20 @@ impl Client {
     }
 
     #[napi]
-    pub fn resume_lease(&self, bridge: &Bridge, call: u32, handle: Text) -> napi::Result<()> {
+    pub fn resume_lease(&self, bridge: Bridge, call: u32, handle: Text) -> napi::Result<()> {
         let client = self.0.clone();
         let handle = handle.0.parse().map_err(|error| refused(&error))?;
         bridge.start(call, async move { client.resume_lease(&handle).await.map(Lease::of) })
     }
 
     #[napi]
-    pub fn release_all(&self, bridge: &Bridge, call: u32) -> napi::Result<()> {
+    pub fn release_all(&self, bridge: Bridge, call: u32) -> napi::Result<()> {
         let client = self.0.clone();
         bridge.start(call, async move { client.release_all().await.map(|count| count as f64) })
     }
 
     #[napi]
-    pub fn locks(&self, bridge: &Bridge, call: u32, page: Option<Whole>) -> napi::Result<()> {
+    pub fn locks(&self, bridge: Bridge, call: u32, page: Option<Whole>) -> napi::Result<()> {
         let client = self.0.clone();
         bridge.start(call, async move {
             let page = client.locks(page.map(|page| page.0)).await?;
@@ -141,7 +135,7 @@ impl Client {
     }
 
     #[napi]
-    pub fn queue_names(&self, bridge: &Bridge, call: u32, page: Option<Whole>) -> napi::Result<()> {
+    pub fn queue_names(&self, bridge: Bridge, call: u32, page: Option<Whole>) -> napi::Result<()> {
         let client = self.0.clone();
         bridge.start(call, async move {
             let page = client.queue_names(page.map(|page| page.0)).await?;

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use napi::bindgen_prelude::{BigInt, FromNapiValue, TypeName, Utf16String, ValidateNapiValue};
+use napi::bindgen_prelude::{BigInt, FromNapiValue, Utf16String};
 use napi::{ValueType, sys, type_of};
 
 use crate::error::invalid;
@@ -15,23 +15,28 @@ const MOST_EXACT: f64 = 9_007_199_254_740_991.0;
 /// Declares how a value is shown in the types, and that it checks itself while it is converted.
 macro_rules! converted {
     ($name:ident, $type:expr) => {
-        impl TypeName for $name {
+        impl napi::bindgen_prelude::TypeName for $name {
             fn type_name() -> &'static str {
                 stringify!($name)
             }
 
-            fn value_type() -> ValueType {
+            fn value_type() -> napi::ValueType {
                 $type
             }
         }
 
-        impl ValidateNapiValue for $name {
-            unsafe fn validate(_: sys::napi_env, _: sys::napi_value) -> napi::Result<sys::napi_value> {
+        impl napi::bindgen_prelude::ValidateNapiValue for $name {
+            unsafe fn validate(
+                _: napi::sys::napi_env,
+                _: napi::sys::napi_value,
+            ) -> napi::Result<napi::sys::napi_value> {
                 Ok(std::ptr::null_mut())
             }
         }
     };
 }
+
+pub(crate) use converted;
 
 /// A time span: milliseconds.
 #[derive(Clone, Copy)]
@@ -58,7 +63,8 @@ converted!(Wall, ValueType::Number);
 impl FromNapiValue for Wall {
     unsafe fn from_napi_value(env: sys::napi_env, value: sys::napi_value) -> napi::Result<Self> {
         // SAFETY: the caller vouches for both.
-        let number = unsafe { number(env, value, "a time is a Date or a number of milliseconds since 1970")? };
+        let number =
+            unsafe { number(env, value, "a time is a Date or a number of milliseconds since 1970")? };
         let wrong = || invalid(format!("{number} is no time in milliseconds since 1970"));
         if !number.is_finite() || number > MOST_MILLIS {
             return Err(wrong());

@@ -53,27 +53,27 @@ impl Lease {
     }
 
     #[napi]
-    pub fn extend(&self, bridge: &Bridge, call: u32, ttl: Millis) -> napi::Result<()> {
+    pub fn extend(&self, bridge: Bridge, call: u32, ttl: Millis) -> napi::Result<()> {
         let lease = Arc::clone(&self.0);
         bridge.start(call, async move { lease.extend(ttl.0).await })
     }
 
     #[napi]
-    pub fn release(&self, bridge: &Bridge, call: u32, cooldown: Option<Millis>) -> napi::Result<()> {
+    pub fn release(&self, bridge: Bridge, call: u32, cooldown: Option<Millis>) -> napi::Result<()> {
         let lease = Arc::clone(&self.0);
         bridge.start(call, async move { lease.release_shared(span(cooldown)).await })
     }
 
     #[allow(clippy::wrong_self_convention, reason = "a JavaScript object cannot be consumed")]
     #[napi]
-    pub fn into_handle(&self, bridge: &Bridge, call: u32, ttl: Millis) -> napi::Result<()> {
+    pub fn into_handle(&self, bridge: Bridge, call: u32, ttl: Millis) -> napi::Result<()> {
         let lease = Arc::clone(&self.0);
         bridge.start(call, async move { Ok(lease.into_handle_shared(ttl.0).await?.to_text()) })
     }
 
     /// Done when the lease is lost (then it says why) or released.
     #[napi]
-    pub fn wait_lost(&self, bridge: &Bridge, call: u32) -> napi::Result<()> {
+    pub fn wait_lost(&self, bridge: Bridge, call: u32) -> napi::Result<()> {
         let lease = Arc::clone(&self.0);
         bridge.start(call, async move {
             lease.lost().await;

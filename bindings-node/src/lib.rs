@@ -27,6 +27,6 @@ pub fn version() -> &'static str {
 /// For the test that a panic becomes a rejected promise.
 #[napi]
 #[allow(clippy::panic, reason = "it is there to panic")]
-pub fn panic_on_purpose(bridge: &Bridge, call: u32) -> napi::Result<()> {
+pub fn panic_on_purpose(bridge: Bridge, call: u32) -> napi::Result<()> {
     bridge.start::<()>(call, async { panic!("on purpose") })
 }

@@ -4,6 +4,7 @@ use napi_derive::napi;
 use stanchion::HeldAs;
 
 use crate::bridge::Bridge;
+use crate::client::Client;
 use crate::convert::{Flag, Millis, Text, millis};
 use crate::lease::Lease;
 
@@ -84,39 +85,52 @@ impl From<stanchion::Holder> for Holder {
     }
 }
 
-/// A lock.
+/// The methods of locks, by name: an object for each would cost more than the name.
 #[napi]
-pub struct Lock(pub(crate) stanchion::Lock);
-
-#[napi]
-impl Lock {
+impl Client {
     #[napi]
-    pub fn acquire(&self, bridge: &Bridge, call: u32, options: &LockOptions) -> napi::Result<()> {
-        let (lock, options) = (self.0.clone(), options.0.clone());
+    pub fn acquire(
+        &self,
+        bridge: Bridge,
+        call: u32,
+        name: Text,
+        options: Option<&LockOptions>,
+    ) -> napi::Result<()> {
+        let (lock, options) = (self.0.lock(&name.0), chosen(options));
         bridge.start(call, async move { lock.acquire(options).await.map(Lease::of) })
     }
 
     #[napi]
-    pub fn try_acquire(&self, bridge: &Bridge, call: u32, options: &LockOptions) -> napi::Result<()> {
-        let (lock, options) = (self.0.clone(), options.0.clone());
+    pub fn try_acquire(
+        &self,
+        bridge: Bridge,
+        call: u32,
+        name: Text,
+        options: Option<&LockOptions>,
+    ) -> napi::Result<()> {
+        let (lock, options) = (self.0.lock(&name.0), chosen(options));
         bridge.start(call, async move { Ok(lock.try_acquire(options).await?.map(Lease::of)) })
     }
 
     #[napi]
-    pub fn holder(&self, bridge: &Bridge, call: u32) -> napi::Result<()> {
-        let lock = self.0.clone();
+    pub fn holder(&self, bridge: Bridge, call: u32, name: Text) -> napi::Result<()> {
+        let lock = self.0.lock(&name.0);
         bridge.start(call, async move { Ok(lock.holder().await?.map(Holder::from)) })
     }
 
     #[napi]
-    pub fn is_locked(&self, bridge: &Bridge, call: u32) -> napi::Result<()> {
-        let lock = self.0.clone();
+    pub fn is_locked(&self, bridge: Bridge, call: u32, name: Text) -> napi::Result<()> {
+        let lock = self.0.lock(&name.0);
         bridge.start(call, async move { lock.is_locked().await })
     }
 
     #[napi]
-    pub fn break_lease(&self, bridge: &Bridge, call: u32) -> napi::Result<()> {
-        let lock = self.0.clone();
+    pub fn break_lease(&self, bridge: Bridge, call: u32, name: Text) -> napi::Result<()> {
+        let lock = self.0.lock(&name.0);
         bridge.start(call, async move { lock.break_lease().await })
     }
+}
+
+fn chosen(options: Option<&LockOptions>) -> stanchion::LockOptions {
+    options.map_or_else(stanchion::LockOptions::new, |options| options.0.clone())
 }

@@ -151,7 +151,7 @@ pub struct Queue(pub(crate) stanchion::Queue);
 #[napi]
 impl Queue {
     #[napi]
-    pub fn enqueue(&self, bridge: &Bridge, call: u32, task: &Task) -> napi::Result<()> {
+    pub fn enqueue(&self, bridge: Bridge, call: u32, task: &Task) -> napi::Result<()> {
         let (queue, task) = (self.0.clone(), task.0.clone());
         bridge.start(call, async move { queue.enqueue(task).await.map(Enqueued::from) })
     }
@@ -159,7 +159,7 @@ impl Queue {
     #[napi]
     pub fn enqueue_many(
         &self,
-        bridge: &Bridge,
+        bridge: Bridge,
         call: u32,
         tasks: Vec<ClassInstance<'_, Task>>,
     ) -> napi::Result<()> {
@@ -172,7 +172,7 @@ impl Queue {
     }
 
     #[napi]
-    pub fn claim(&self, bridge: &Bridge, call: u32, options: &ClaimOptions) -> napi::Result<()> {
+    pub fn claim(&self, bridge: Bridge, call: u32, options: &ClaimOptions) -> napi::Result<()> {
         let (queue, options) = (self.0.clone(), options.0.clone());
         bridge.start(call, async move { queue.claim(options).await.map(Delivered::new) })
     }
@@ -180,7 +180,7 @@ impl Queue {
     #[napi]
     pub fn settle(
         &self,
-        bridge: &Bridge,
+        bridge: Bridge,
         call: u32,
         verdicts: Vec<ClassInstance<'_, Verdict>>,
     ) -> napi::Result<()> {
@@ -191,7 +191,7 @@ impl Queue {
     #[napi]
     pub fn settle_and_claim(
         &self,
-        bridge: &Bridge,
+        bridge: Bridge,
         call: u32,
         verdicts: Vec<ClassInstance<'_, Verdict>>,
         options: &ClaimOptions,
@@ -204,19 +204,19 @@ impl Queue {
     }
 
     #[napi]
-    pub fn pop(&self, bridge: &Bridge, call: u32, max: Whole) -> napi::Result<()> {
+    pub fn pop(&self, bridge: Bridge, call: u32, max: Whole) -> napi::Result<()> {
         let queue = self.0.clone();
         bridge.start(call, async move { queue.pop(max.narrow(usize::MAX)).await.map(infos) })
     }
 
     #[napi]
-    pub fn peek(&self, bridge: &Bridge, call: u32, max: Whole) -> napi::Result<()> {
+    pub fn peek(&self, bridge: Bridge, call: u32, max: Whole) -> napi::Result<()> {
         let queue = self.0.clone();
         bridge.start(call, async move { queue.peek(max.narrow(usize::MAX)).await.map(infos) })
     }
 
     #[napi]
-    pub fn get(&self, bridge: &Bridge, call: u32, id: Text) -> napi::Result<()> {
+    pub fn get(&self, bridge: Bridge, call: u32, id: Text) -> napi::Result<()> {
         let queue = self.0.clone();
         bridge.start(call, async move { Ok(queue.get(&id.0).await?.map(TaskInfo::from)) })
     }
@@ -224,7 +224,7 @@ impl Queue {
     #[napi]
     pub fn list(
         &self,
-        bridge: &Bridge,
+        bridge: Bridge,
         call: u32,
         name: Text,
         page: Option<Whole>,
@@ -238,14 +238,14 @@ impl Queue {
     }
 
     #[napi]
-    pub fn remove(&self, bridge: &Bridge, call: u32, id: Text, version: Option<Whole>) -> napi::Result<()> {
+    pub fn remove(&self, bridge: Bridge, call: u32, id: Text, version: Option<Whole>) -> napi::Result<()> {
         let queue = self.0.clone();
         let version = version.map(|version| version.0);
         bridge.start(call, async move { queue.remove(&id.0, version).await.map(removed) })
     }
 
     #[napi]
-    pub fn reschedule(&self, bridge: &Bridge, call: u32, id: Text, due: Wall) -> napi::Result<()> {
+    pub fn reschedule(&self, bridge: Bridge, call: u32, id: Text, due: Wall) -> napi::Result<()> {
         let queue = self.0.clone();
         bridge.start(call, async move { queue.reschedule(&id.0, due.0).await.map(rescheduled) })
     }
@@ -254,7 +254,7 @@ impl Queue {
     #[napi]
     pub fn kick(
         &self,
-        bridge: &Bridge,
+        bridge: Bridge,
         call: u32,
         ids: Option<Vec<Text>>,
         count: Option<Whole>,
@@ -268,25 +268,25 @@ impl Queue {
     }
 
     #[napi]
-    pub fn stats(&self, bridge: &Bridge, call: u32) -> napi::Result<()> {
+    pub fn stats(&self, bridge: Bridge, call: u32) -> napi::Result<()> {
         let queue = self.0.clone();
         bridge.start(call, async move { queue.stats().await.map(QueueStats::from) })
     }
 
     #[napi]
-    pub fn pause(&self, bridge: &Bridge, call: u32) -> napi::Result<()> {
+    pub fn pause(&self, bridge: Bridge, call: u32) -> napi::Result<()> {
         let queue = self.0.clone();
         bridge.start(call, async move { queue.pause().await })
     }
 
     #[napi]
-    pub fn resume(&self, bridge: &Bridge, call: u32) -> napi::Result<()> {
+    pub fn resume(&self, bridge: Bridge, call: u32) -> napi::Result<()> {
         let queue = self.0.clone();
         bridge.start(call, async move { queue.resume().await })
     }
 
     #[napi]
-    pub fn purge(&self, bridge: &Bridge, call: u32) -> napi::Result<()> {
+    pub fn purge(&self, bridge: Bridge, call: u32) -> napi::Result<()> {
         let queue = self.0.clone();
         bridge.start(call, async move { queue.purge().await.map(|count| count as f64) })
     }
@@ -296,7 +296,7 @@ impl Queue {
     #[allow(clippy::too_many_arguments, reason = "one for each option")]
     pub fn configure(
         &self,
-        bridge: &Bridge,
+        bridge: Bridge,
         call: u32,
         limit: bool,
         max_len: Option<Whole>,
@@ -333,7 +333,7 @@ pub struct Queues(pub(crate) stanchion::Queues);
 #[napi]
 impl Queues {
     #[napi]
-    pub fn claim(&self, bridge: &Bridge, call: u32, options: &ClaimOptions) -> napi::Result<()> {
+    pub fn claim(&self, bridge: Bridge, call: u32, options: &ClaimOptions) -> napi::Result<()> {
         let (queues, options) = (self.0.clone(), options.0.clone());
         bridge.start(call, async move { queues.claim(options).await.map(Delivered::new) })
     }

@@ -15,8 +15,11 @@ pub(crate) fn runtime() -> std::io::Result<&'static Handle> {
     }
     let _making = MAKING.lock().unwrap_or_else(PoisonError::into_inner);
     if RUNTIME.get().is_none() {
-        let made =
-            Builder::new_multi_thread().worker_threads(1).thread_name("stanchion-node").enable_all().build()?;
+        let made = Builder::new_multi_thread()
+            .worker_threads(1)
+            .thread_name("stanchion-node")
+            .enable_all()
+            .build()?;
         return Ok(RUNTIME.get_or_init(|| made).handle());
     }
     RUNTIME.get().map(Runtime::handle).ok_or_else(|| std::io::Error::other("there is no runtime"))

@@ -101,14 +101,23 @@ impl Worker {
     ) -> Self {
         let until_empty = until_empty.is_some_and(|flag| flag.0);
         let queue = queue.0.clone();
-        Self { queue, concurrency, lease, max_run, until_empty, replies: Arc::default(), stop: Arc::default() }
+        Self {
+            queue,
+            concurrency,
+            lease,
+            max_run,
+            until_empty,
+            replies: Arc::default(),
+            stop: Arc::default(),
+        }
     }
 
     /// Works until it is stopped; its news come under the number of this call.
     #[napi]
-    pub fn run(&self, bridge: &Bridge, call: u32) -> napi::Result<()> {
+    pub fn run(&self, bridge: Bridge, call: u32) -> napi::Result<()> {
         let messenger = bridge.messenger(call);
-        let (tasks, replies, runs) = (messenger.clone(), Arc::clone(&self.replies), Arc::new(AtomicU32::new(1)));
+        let (tasks, replies, runs) =
+            (messenger.clone(), Arc::clone(&self.replies), Arc::new(AtomicU32::new(1)));
         let handler = move |claim: stanchion::Claim| {
             let run = runs.fetch_add(1, Ordering::Relaxed);
             pass_on(run, claim, Arc::clone(&replies), tasks.clone())

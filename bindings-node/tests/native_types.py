@@ -14,6 +14,8 @@ type Whole = number | bigint
 type Text = string
 type Flag = boolean
 type Delivered = Claim[]
+/** The number of one. */
+export type Bridge = number
 """
 
 
@@ -27,7 +29,7 @@ def native_types(folder):
         if item["kind"] != "impl":
             one["kind"] = item["kind"]
         one["js_doc"] = one["js_doc"] or item["js_doc"]
-        one["def"] += item["def"]
+        one["def"] = "\n".join(filter(None, [one["def"], item["def"]]))
     return HEAD + "".join("\n" + declared(name, **found[name]) for name in sorted(found))
 
 
