@@ -145,7 +145,7 @@ function keepAlive(bridge: Bridge, yes: boolean): void {
   native().keepAlive(bridge, yes)
 }
 
-/** Runs no code of others: that comes with the microtasks after it. */
+/** Runs no code of others: that comes with the ticks and microtasks after it. */
 function deliver(): void {
   const bridge = made
   if (bridge === undefined) return
@@ -156,7 +156,7 @@ function deliver(): void {
     const one = waiting.get(number)
     if (one === undefined) continue
     if (notes[at] === NEWS) {
-      queueMicrotask(() => one.news?.(value))
+      if (one.news !== undefined) process.nextTick(one.news, value)
       continue
     }
     end(number, one)

@@ -4,7 +4,6 @@
 //! all results at once, in one call of the facade, which settles the promises.
 
 use std::cell::RefCell;
-use std::collections::HashMap;
 use std::future::{Future, poll_fn};
 use std::mem;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -16,6 +15,7 @@ use napi::bindgen_prelude::{Array, FromNapiValue, Function, ToNapiValue};
 use napi::threadsafe_function::{ThreadsafeFunction, ThreadsafeFunctionCallMode};
 use napi::{Env, Status, ValueType, sys};
 use napi_derive::napi;
+use nohash_hasher::IntMap;
 use stanchion::Error;
 use tokio::task::AbortHandle;
 
@@ -63,7 +63,7 @@ impl FromNapiValue for Bridge {
 
 struct Inner {
     shared: Arc<Shared>,
-    waiting: RefCell<HashMap<u32, AbortHandle>>,
+    waiting: RefCell<IntMap<u32, AbortHandle>>,
 }
 
 struct Shared {

@@ -35,15 +35,15 @@ pub struct News {
 }
 
 fn news(event: WorkerEvent<'_>) -> Option<News> {
-    let of = |what, id: &str, attempt, reason: &str| {
-        let (id, attempt, reason) = (Some(id.to_owned()), Some(attempt), Some(reason.to_owned()));
+    let of = |what, id: &str, attempt, reason: Option<&str>| {
+        let (id, attempt, reason) = (Some(id.to_owned()), Some(attempt), reason.map(str::to_owned));
         Some(News { what, id, attempt, reason, ..News::default() })
     };
     match event {
-        WorkerEvent::Completed { id, attempt } => of("completed", id, attempt, ""),
-        WorkerEvent::Failed { id, attempt, reason } => of("failed", id, attempt, reason),
-        WorkerEvent::Dead { id, attempt, reason } => of("dead", id, attempt, reason),
-        WorkerEvent::Lost { id, attempt } => of("lost", id, attempt, ""),
+        WorkerEvent::Completed { id, attempt } => of("completed", id, attempt, None),
+        WorkerEvent::Failed { id, attempt, reason } => of("failed", id, attempt, Some(reason)),
+        WorkerEvent::Dead { id, attempt, reason } => of("dead", id, attempt, Some(reason)),
+        WorkerEvent::Lost { id, attempt } => of("lost", id, attempt, None),
         WorkerEvent::Drained => Some(News { what: "drained", ..News::default() }),
         WorkerEvent::StoreFailed { error } => {
             Some(News { what: "error", failure: Some(error.into()), ..News::default() })
