@@ -275,6 +275,9 @@ export function collect(bridge: Bridge): unknown[]
 /** Opens a store. */
 export function connect(bridge: Bridge, call: number, settings: Settings): void
 
+/** Starts the calls that were made since the last time. */
+export function flush(bridge: Bridge): void
+
 /** Whether the process is to stay alive for what is waited for. */
 export function keepAlive(bridge: Bridge, yes: boolean): void
 

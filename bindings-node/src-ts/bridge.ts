@@ -30,6 +30,10 @@ const waiting = new Map<number, Waiting>()
 let made: Bridge | undefined
 let last = 0
 let counted = 0
+/** Calls that wait for the end of this turn, to be started together: that saves most of what each would cost. */
+let fresh = 0
+/** So many are started at once in any case, so that the store works while this thread goes on. */
+const AT_ONCE = 16
 let keepsAlive = false
 
 /**
@@ -42,9 +46,11 @@ export function call<N, T = N>(
   return begin(start, { convert, signal: signal ?? undefined, counts: true })
 }
 
-/** As `call`, but the process does not stay alive for it. */
+/** As `call`, but the process does not stay alive for it; and it begins at once: this turn may last. */
 export function watch<N>(start: Start): Promise<N> {
-  return begin(start, { counts: false })
+  const watched = begin<N, N>(start, { counts: false })
+  flush()
+  return watched
 }
 
 /** As `call`, and tells what happens while the call goes on. */
@@ -108,6 +114,9 @@ function begin<N, T>(
       reject(refusalOf(thrown))
       return
     }
+    fresh += 1
+    if (fresh === 1) process.nextTick(flush)
+    if (fresh === AT_ONCE) flush()
     const one: Waiting = { resolve, reject, convert, news, signal, aborted: undefined, counts }
     waiting.set(number, one)
     if (counts) {
@@ -126,6 +135,20 @@ function begin<N, T>(
       onAbort(signal, one.aborted)
     }
   })
+}
+
+function flush(): void {
+  if (made === undefined || fresh === 0) return
+  fresh = 0
+  try {
+    native().flush(made)
+  } catch (thrown) {
+    const failure = refusalOf(thrown)
+    for (const [number, one] of waiting) {
+      end(number, one)
+      one.reject(failure)
+    }
+  }
 }
 
 function end(number: number, one: Waiting): void {

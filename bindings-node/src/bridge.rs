@@ -7,6 +7,7 @@ use std::cell::RefCell;
 use std::future::{Future, poll_fn};
 use std::mem;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Poll;
@@ -28,6 +29,9 @@ type Bell = ThreadsafeFunction<(), (), (), Status, false, true>;
 
 /// Makes the JavaScript value of a result, on the loop's thread.
 type Value = Box<dyn FnOnce(sys::napi_env) -> napi::Result<sys::napi_value> + Send>;
+
+/// A call, with what puts down its result.
+type Work = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 /// What came of a call.
 enum Note {
@@ -61,9 +65,14 @@ impl FromNapiValue for Bridge {
     }
 }
 
+/// The calls that are waited for; those that were started, with what ends them.
+type Waiting = Mutex<IntMap<u32, Option<AbortHandle>>>;
+
 struct Inner {
     shared: Arc<Shared>,
-    waiting: RefCell<IntMap<u32, AbortHandle>>,
+    /// Calls of this turn of the event loop, which are started together.
+    fresh: RefCell<Vec<(u32, Work)>>,
+    waiting: Arc<Waiting>,
 }
 
 struct Shared {
@@ -98,7 +107,7 @@ impl Messenger {
 }
 
 impl Bridge {
-    /// Starts a future of the core. The facade gets the result with this number.
+    /// Has a future of the core started at the next `flush`. The facade gets the result with this number.
     pub(crate) fn start<T: ToNapiValue + Send + 'static>(
         &self,
         call: u32,
@@ -120,8 +129,8 @@ impl Bridge {
             };
             shared.put(call, note);
         };
-        let runtime = runtime().map_err(|error| napi::Error::from_reason(format!("no thread: {error}")))?;
-        self.0.waiting.borrow_mut().insert(call, runtime.spawn(run).abort_handle());
+        locked(&self.0.waiting).insert(call, None);
+        self.0.fresh.borrow_mut().push((call, Box::pin(run)));
         Ok(())
     }
 
@@ -134,8 +143,11 @@ impl Bridge {
 #[napi]
 pub fn open_bridge(env: &Env, ring: Function<'_, (), ()>) -> napi::Result<u32> {
     let bell = ring.build_threadsafe_function().weak::<true>().callee_handled::<false>().build()?;
-    let inner =
-        Inner { shared: Arc::new(Shared { notes: Mutex::default(), bell }), waiting: RefCell::default() };
+    let inner = Inner {
+        shared: Arc::new(Shared { notes: Mutex::default(), bell }),
+        fresh: RefCell::default(),
+        waiting: Arc::default(),
+    };
     let number = BRIDGES.with_borrow_mut(|bridges| {
         bridges.push(Some(Rc::new(inner)));
         bridges.len() - 1
@@ -148,7 +160,7 @@ pub fn open_bridge(env: &Env, ring: Function<'_, (), ()>) -> napi::Result<u32> {
 fn close(number: usize) {
     let inner = BRIDGES.with_borrow_mut(|bridges| bridges.get_mut(number).and_then(Option::take));
     let Some(inner) = inner else { return };
-    for task in inner.waiting.take().into_values() {
+    for task in mem::take(&mut *locked(&inner.waiting)).into_values().flatten() {
         task.abort();
     }
 }
@@ -156,13 +168,13 @@ fn close(number: usize) {
 /// What there is: for each note its kind, the number of its call, and the value, one after the other.
 #[napi(ts_return_type = "unknown[]")]
 pub fn collect<'env>(env: &'env Env, bridge: Bridge) -> napi::Result<Array<'env>> {
-    let Inner { shared, waiting } = &*bridge.0;
+    let Inner { shared, waiting, .. } = &*bridge.0;
     let notes = mem::take(&mut *locked(&shared.notes));
     let mut found = env.create_array(0)?;
     for (call, note) in notes {
         let is_waited_for = match note {
-            Note::News(_) => waiting.borrow().contains_key(&call),
-            _ => waiting.borrow_mut().remove(&call).is_some(),
+            Note::News(_) => locked(waiting).contains_key(&call),
+            _ => locked(waiting).remove(&call).is_some(),
         };
         // What nobody waits for any more is dropped, and with it released.
         if !is_waited_for {
@@ -180,11 +192,29 @@ pub fn collect<'env>(env: &'env Env, bridge: Bridge) -> napi::Result<Array<'env>
     Ok(found)
 }
 
+/// Starts the calls that were made since the last time.
+#[napi]
+pub fn flush(bridge: Bridge) -> napi::Result<()> {
+    let runtime = runtime().map_err(|error| napi::Error::from_reason(format!("no thread: {error}")))?;
+    let (fresh, waiting) = (bridge.0.fresh.take(), Arc::clone(&bridge.0.waiting));
+    // Spawned there, since each spawning from here would wake the thread.
+    runtime.spawn(async move {
+        for (call, work) in fresh {
+            // It may have been given up since.
+            if let Some(place) = locked(&waiting).get_mut(&call) {
+                *place = Some(tokio::spawn(work).abort_handle());
+            }
+        }
+    });
+    Ok(())
+}
+
 /// Gives up on a call. What it left behind is cleaned up.
 #[napi]
 pub fn cancel(bridge: Bridge, call: u32) {
-    let task = bridge.0.waiting.borrow_mut().remove(&call);
-    if let Some(task) = task {
+    bridge.0.fresh.borrow_mut().retain(|(fresh, _)| *fresh != call);
+    let task = locked(&bridge.0.waiting).remove(&call);
+    if let Some(Some(task)) = task {
         task.abort();
     }
 }

@@ -16,6 +16,10 @@ mod worker;
 
 use napi_derive::napi;
 
+/// Half of all memory is given by one thread and taken by another, which is where it shines.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 use crate::bridge::Bridge;
 
 /// The version of the native half, to be compared with that of the facade.

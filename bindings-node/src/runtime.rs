@@ -1,26 +1,35 @@
 //! The tokio runtime: our own, so that no other addon's settings concern it, and none is there before it is used.
 
+use std::io;
 use std::sync::{Mutex, OnceLock, PoisonError};
+use std::thread;
 
-use tokio::runtime::{Builder, Handle, Runtime};
+use tokio::runtime::{Builder, Handle};
 
-static RUNTIME: OnceLock<Runtime> = OnceLock::new();
+static RUNTIME: OnceLock<Handle> = OnceLock::new();
 /// Held while the runtime is made.
 static MAKING: Mutex<()> = Mutex::new(());
 
 /// The process's runtime, made on first use. It is never dropped: it ends with the process.
-pub(crate) fn runtime() -> std::io::Result<&'static Handle> {
+pub(crate) fn runtime() -> io::Result<&'static Handle> {
     if let Some(runtime) = RUNTIME.get() {
-        return Ok(runtime.handle());
+        return Ok(runtime);
     }
     let _making = MAKING.lock().unwrap_or_else(PoisonError::into_inner);
-    if RUNTIME.get().is_none() {
-        let made = Builder::new_multi_thread()
-            .worker_threads(1)
-            .thread_name("stanchion-node")
-            .enable_all()
-            .build()?;
-        return Ok(RUNTIME.get_or_init(|| made).handle());
+    if let Some(runtime) = RUNTIME.get() {
+        return Ok(runtime);
     }
-    RUNTIME.get().map(Runtime::handle).ok_or_else(|| std::io::Error::other("there is no runtime"))
+    let started = start()?;
+    Ok(RUNTIME.get_or_init(|| started))
+}
+
+/// One thread. New calls come before everything else (the interval of one): so all calls of one turn of the event
+/// loop are made before the connection writes, once for all of them.
+fn start() -> io::Result<Handle> {
+    let runtime = Builder::new_current_thread().global_queue_interval(1).enable_all().build()?;
+    let handle = runtime.handle().clone();
+    thread::Builder::new()
+        .name("stanchion-node".into())
+        .spawn(move || runtime.block_on(std::future::pending::<()>()))?;
+    Ok(handle)
 }
