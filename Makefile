@@ -12,10 +12,7 @@ help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-6s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: rust ## A flash sale with and without the lock, and a queue whose worker is killed (no server needed)
-	$(CARGO) build --release --locked --package stanchion --package stanchion-cli --bins --examples
-	@target=$$($(CARGO) metadata --locked --no-deps --format-version 1 | \
-		sed 's/.*"target_directory":"\([^"]*\)".*/\1/'); \
-	"$$target/release/examples/flash_sale" && "$$target/release/examples/file_digests"
+	@CARGO="$(CARGO)" PYTHON="$(PYTHON)" demo/run
 
 test: rust deps ## Check format, lints and documentation, and run every test
 	$(PYTHON) tests/run
@@ -26,7 +23,8 @@ lint: rust ## Check format, lints and documentation only
 fmt: rust ## Format the code
 	$(CARGO) fmt
 
-bench: rust deps ## Compare speed with that of bare clients
+bench: rust ## Compare speed with that of bare clients and of other packages
+	@bash tests/deps bench
 	$(CARGO) run --release --locked --package stanchion-tests --bin bench
 	$(PYTHON) bindings-python/tests/bench
 

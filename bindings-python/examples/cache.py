@@ -1,38 +1,58 @@
-"""A cache whose values are computed by one caller at a time, however many ask at once.
+"""A cache that many processes share: a value that is missing is computed by one of them, and the others wait for it.
 
-    python cache.py sqlite:cache.db
+    python cache.py redis://localhost
+    python cache.py sqlite:locks.db    # without a server
 """
 
+import multiprocessing
 import sys
-import threading
+import tempfile
 import time
+from pathlib import Path
 
 import stanchion
 
-values = {}
-computed = 0
+PROCESSES, CALLS = 4, 5
 
 
-def price(client, key):
-    if key not in values:
+def cached(client, folder, key, compute):
+    """The value from the cache, which is a folder with a file for each key."""
+    path = Path(folder) / key
+    if not path.exists():
         with client.lock(f"cache:{key}").hold(wait=30):
-            if key not in values:  # Somebody may have computed it while this one waited.
-                values[key] = compute(key)
-    return values[key]
+            # Somebody may have computed it while this one waited.
+            if not path.exists():
+                new = path.with_suffix(".new")
+                new.write_text(compute(key))
+                new.rename(path)
+    return path.read_text()
 
 
-def compute(key):
-    global computed
-    computed += 1
-    time.sleep(0.1)
-    return len(key)
+def slow_price(key):
+    print(f"computing the price of {key}", flush=True)
+    time.sleep(0.2)
+    return str(len(key))
+
+
+def ask(url, folder):
+    with stanchion.connect(url) as client:
+        for _ in range(CALLS):
+            assert cached(client, folder, "apples", slow_price) == "6"
+
+
+def main(url):
+    with tempfile.TemporaryDirectory() as folder:
+        processes = [multiprocessing.Process(target=ask, args=(url, folder)) for _ in range(PROCESSES)]
+        for process in processes:
+            process.start()
+        for process in processes:
+            process.join()
+        if any(process.exitcode for process in processes):
+            sys.exit("a process failed")
+    print(f"{PROCESSES * CALLS} calls in {PROCESSES} processes")
 
 
 if __name__ == "__main__":
-    with stanchion.connect(sys.argv[1]) as client:
-        callers = [threading.Thread(target=price, args=(client, "apples")) for _ in range(20)]
-        for caller in callers:
-            caller.start()
-        for caller in callers:
-            caller.join()
-    print(f"20 callers, {computed} computation")
+    if len(sys.argv) != 2:
+        sys.exit(__doc__)
+    main(sys.argv[1])

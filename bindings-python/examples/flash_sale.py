@@ -1,9 +1,12 @@
 """Ten items, many buyers: a Flask application whose workers sell under one lock.
 
+    pip install flask gunicorn
+    echo 10 > stock.txt
     STANCHION_URL=redis://localhost STOCK=stock.txt gunicorn --preload --workers 4 flash_sale:app
     curl -X POST http://localhost:8000/buy
 
-The client is made before gunicorn forks its workers; each of them connects anew.
+The client is made before gunicorn forks its workers; each of them connects anew. Without a server:
+STANCHION_URL=sqlite:sale.db.
 """
 
 import os
@@ -26,5 +29,6 @@ def buy():
         if left == 0:
             return {"sold": False}, 409
         time.sleep(0.01)  # Without the lock, others would now sell the same item.
+        # A database would refuse a write whose fence is smaller than one that it has seen.
         stock.write_text(str(left - 1))
         return {"sold": True, "fence": lease.fence}

@@ -1,7 +1,10 @@
 """Sends e-mails, several at once. SIGTERM and Ctrl-C drain it; killed, it loses no task.
 
     python worker.py redis://localhost enqueue alice bob
-    python worker.py redis://localhost
+    python worker.py redis://localhost          # until SIGTERM or Ctrl-C
+    python worker.py redis://localhost burst    # until the queue is empty
+
+Without a server: sqlite:emails.db instead of redis://localhost.
 """
 
 import logging
@@ -14,7 +17,8 @@ def send(claim):
     if claim.json["to"] == "nobody":
         claim.bury("there is no such address")
         return
-    print(f"sent to {claim.json['to']}, attempt {claim.attempt}", flush=True)
+    # Several threads print: a line and its end in one piece.
+    print(f"sent to {claim.json['to']}, attempt {claim.attempt}\n", end="", flush=True)
 
 
 def main(url, *arguments):
@@ -27,5 +31,7 @@ def main(url, *arguments):
 
 
 if __name__ == "__main__":
+    if len(sys.argv) < 2:
+        sys.exit(__doc__)
     logging.basicConfig(level=logging.INFO)
     main(*sys.argv[1:])

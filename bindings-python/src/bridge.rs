@@ -20,6 +20,7 @@ use stanchion::Error;
 use tokio::task::AbortHandle;
 
 use crate::error::{panicked, raise};
+use crate::results::IntoPython;
 use crate::runtime::runtime;
 
 /// Makes the Python object of a result, on the loop's thread.
@@ -60,12 +61,10 @@ impl Shared {
 
 impl Bridge {
     /// Starts a future of the core; the asyncio future gets its result. Answers a number to cancel it with.
-    pub(crate) fn start<T: Send + 'static>(
+    pub(crate) fn start<T: IntoPython + Send + 'static>(
         &self,
-        py: Python<'_>,
         future: Py<PyAny>,
         work: impl Future<Output = Result<T, Error>> + Send + 'static,
-        convert: impl FnOnce(Python<'_>, T) -> PyResult<Py<PyAny>> + Send + 'static,
     ) -> PyResult<u64> {
         let id = self.next.fetch_add(1, Ordering::Relaxed);
         let shared = Arc::clone(&self.shared);
@@ -78,13 +77,12 @@ impl Bridge {
             });
         let run = async move {
             let outcome: Outcome = match caught.await {
-                Ok(Ok(value)) => Box::new(move |py| convert(py, value)),
+                Ok(Ok(value)) => Box::new(move |py| value.into_python(py)),
                 Ok(Err(error)) => Box::new(move |py| Err(raise(py, &error))),
                 Err(panic) => Box::new(move |py| Err(panicked(py, &*panic))),
             };
             shared.finish(id, outcome);
         };
-        let _ = py;
         let task = runtime()?.spawn(run).abort_handle();
         locked(&self.waiting).insert(id, Waiting { future, task });
         Ok(id)

@@ -33,6 +33,9 @@ pub(crate) fn call<T: Send>(py: Python<'_>, run: impl FnOnce() -> Result<T, Erro
 /// Lets Python run its signal handlers.
 #[allow(clippy::redundant_closure_for_method_calls, reason = "the method itself is not general enough")]
 pub(crate) fn turn() -> ControlFlow<()> {
+    if !runs_handlers() {
+        return ControlFlow::Continue(());
+    }
     match Python::try_attach(|py| py.check_signals()) {
         Some(Ok(())) => ControlFlow::Continue(()),
         Some(Err(raised)) => {

@@ -1,23 +1,137 @@
 //! Claims.
 
+use std::mem;
+use std::sync::{Mutex, PoisonError};
+
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use stanchion::{Retry, blocking};
 
+use crate::args::{Seconds, Text};
 use crate::bridge::Bridge;
-use crate::call::call;
-use crate::convert::{Seconds, Text, wall};
-use crate::error::raise;
+use crate::call::{call, turn};
+use crate::error::{invalid, raise};
+use crate::faces::faces;
+use crate::results::{IntoPython, object, wall};
 use crate::runtime::runtime;
 
-/// How a claim ended, to be settled with others.
-#[pyclass]
-pub(crate) struct Verdict(Option<stanchion::Verdict>);
+faces! {
+    /// A claim of a queue.
+    Claim(blocking::Claim), AioClaim(stanchion::Claim);
 
-impl Verdict {
-    /// A verdict can be settled once; the claim itself repeats.
-    pub(crate) fn take(&mut self, py: Python<'_>) -> PyResult<stanchion::Verdict> {
-        self.0.take().ok_or_else(|| crate::error::invalid(py, "the verdict was settled already"))
+    both {
+        #[getter]
+        fn id(&self) -> &str {
+            self.0.id()
+        }
+
+        #[getter]
+        fn queue(&self) -> &str {
+            self.0.queue()
+        }
+
+        #[getter]
+        fn payload<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
+            PyBytes::new(py, self.0.payload())
+        }
+
+        #[getter]
+        fn headers(&self) -> stanchion::Headers {
+            self.0.headers().clone()
+        }
+
+        #[getter]
+        fn attempt(&self) -> u32 {
+            self.0.attempt()
+        }
+
+        #[getter]
+        fn max_attempts(&self) -> u32 {
+            self.0.max_attempts()
+        }
+
+        #[getter]
+        fn receipt(&self) -> u64 {
+            self.0.receipt()
+        }
+
+        #[getter]
+        fn version(&self) -> u64 {
+            self.0.version()
+        }
+
+        #[getter]
+        fn priority(&self) -> u8 {
+            self.0.priority()
+        }
+
+        #[getter]
+        fn due(&self) -> f64 {
+            wall(self.0.due())
+        }
+
+        #[getter]
+        fn remaining(&self) -> f64 {
+            self.0.remaining().as_secs_f64()
+        }
+
+        #[getter]
+        fn valid(&self) -> bool {
+            self.0.is_valid()
+        }
+
+        #[getter]
+        fn loss(&self) -> Option<String> {
+            self.0.loss().map(|reason| format!("{reason:?}"))
+        }
+
+        fn acked(&self) -> Verdict {
+            Verdict::of(self.0.clone().acked())
+        }
+
+        fn nacked(&self, py: Python<'_>, delay: Option<Seconds>, reason: Text) -> PyResult<Verdict> {
+            let verdict = self.0.clone().nacked(retry(delay), &reason.0);
+            verdict.map(Verdict::of).map_err(|error| raise(py, &error))
+        }
+
+        fn buried(&self, reason: Text) -> Verdict {
+            Verdict::of(self.0.clone().buried(&reason.0))
+        }
+
+        fn returned(&self) -> Verdict {
+            Verdict::of(self.0.clone().returned())
+        }
+    }
+
+    verbs {
+        fn ack() |claim| claim.ack();
+        fn nack(delay: Option<Seconds>, reason: Text) |claim| claim.nack(retry(delay), &reason.0);
+        fn bury(reason: Text) |claim| claim.bury(&reason.0);
+        fn put_back() |claim| claim.put_back();
+        fn extend(lease: Seconds) |claim| claim.extend(lease.0);
+    }
+
+    blocking {
+        fn wait_lost(&self, py: Python<'_>, time: Seconds) -> PyResult<bool> {
+            call(py, || Ok(self.0.wait_lost_while(time.0, &mut turn)))
+        }
+    }
+
+    aio {
+        /// Done when the claim is lost or settled.
+        fn wait_lost(&self, bridge: &Bound<'_, Bridge>, future: Py<PyAny>) -> PyResult<u64> {
+            let claim = self.0.clone();
+            let work = async move {
+                claim.lost().await;
+                Ok(())
+            };
+            bridge.get().start(future, work)
+        }
+
+        /// Gives the task back in the background: nobody heard of the claim.
+        fn forget(&self) -> PyResult<()> {
+            give_back(vec![self.0.clone()])
+        }
     }
 }
 
@@ -26,199 +140,28 @@ fn retry(delay: Option<Seconds>) -> Retry {
     delay.map_or(Retry::Backoff, |delay| Retry::After(delay.0))
 }
 
-/// What both faces of a claim tell without I/O, and what only one can do.
-macro_rules! claim {
-    ($(#[$doc:meta])* $class:ident, $core:ty, { $($own:tt)* }) => {
-        $(#[$doc])*
-        #[pyclass(frozen, weakref)]
-        pub(crate) struct $class(pub(crate) $core);
-
-        #[pymethods]
-        impl $class {
-            #[getter]
-            fn id(&self) -> &str {
-                self.0.id()
-            }
-
-            #[getter]
-            fn queue(&self) -> &str {
-                self.0.queue()
-            }
-
-            #[getter]
-            fn payload<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
-                PyBytes::new(py, self.0.payload())
-            }
-
-            #[getter]
-            fn headers(&self) -> stanchion::Headers {
-                self.0.headers().clone()
-            }
-
-            #[getter]
-            fn attempt(&self) -> u32 {
-                self.0.attempt()
-            }
-
-            #[getter]
-            fn max_attempts(&self) -> u32 {
-                self.0.max_attempts()
-            }
-
-            #[getter]
-            fn receipt(&self) -> u64 {
-                self.0.receipt()
-            }
-
-            #[getter]
-            fn version(&self) -> u64 {
-                self.0.version()
-            }
-
-            #[getter]
-            fn priority(&self) -> u8 {
-                self.0.priority()
-            }
-
-            #[getter]
-            fn due(&self) -> f64 {
-                wall(self.0.due())
-            }
-
-            #[getter]
-            fn remaining(&self) -> f64 {
-                self.0.remaining().as_secs_f64()
-            }
-
-            #[getter]
-            fn valid(&self) -> bool {
-                self.0.is_valid()
-            }
-
-            #[getter]
-            fn loss(&self) -> Option<String> {
-                self.0.loss().map(|reason| format!("{reason:?}"))
-            }
-
-            fn acked(&self) -> Verdict {
-                Verdict(Some(self.0.clone().acked()))
-            }
-
-            fn nacked(&self, py: Python<'_>, delay: Option<Seconds>, reason: Text) -> PyResult<Verdict> {
-                let verdict = self.0.clone().nacked(retry(delay), &reason.0);
-                verdict.map(|verdict| Verdict(Some(verdict))).map_err(|error| raise(py, &error))
-            }
-
-            fn buried(&self, reason: Text) -> Verdict {
-                Verdict(Some(self.0.clone().buried(&reason.0)))
-            }
-
-            fn returned(&self) -> Verdict {
-                Verdict(Some(self.0.clone().returned()))
-            }
-
-            $($own)*
-        }
-    };
+impl IntoPython for blocking::Claim {
+    fn into_python(self, py: Python<'_>) -> PyResult<Py<PyAny>> {
+        object(py, Claim(self))
+    }
 }
 
-claim!(
-    /// A claim of a blocking queue.
-    Claim,
-    blocking::Claim,
-    {
-        fn ack(&self, py: Python<'_>) -> PyResult<()> {
-            call(py, || self.0.ack())
-        }
+/// Claims on their way to an event loop: if nobody takes them, the tasks go back.
+pub(crate) struct Delivered(pub(crate) Vec<stanchion::Claim>);
 
-        fn nack(&self, py: Python<'_>, delay: Option<Seconds>, reason: Text) -> PyResult<()> {
-            call(py, || self.0.nack(retry(delay), &reason.0))
-        }
+impl IntoPython for Delivered {
+    fn into_python(mut self, py: Python<'_>) -> PyResult<Py<PyAny>> {
+        object(py, mem::take(&mut self.0).into_iter().map(AioClaim).collect::<Vec<AioClaim>>())
+    }
+}
 
-        fn bury(&self, py: Python<'_>, reason: Text) -> PyResult<()> {
-            call(py, || self.0.bury(&reason.0))
-        }
-
-        fn put_back(&self, py: Python<'_>) -> PyResult<()> {
-            call(py, || self.0.put_back())
-        }
-
-        fn extend(&self, py: Python<'_>, lease: Seconds) -> PyResult<()> {
-            call(py, || self.0.extend(lease.0))
-        }
-
-        fn wait_lost(&self, py: Python<'_>, time: Seconds) -> PyResult<bool> {
-            call(py, || Ok(self.0.wait_lost_while(time.0, &mut crate::call::turn)))
+impl Drop for Delivered {
+    fn drop(&mut self) {
+        if !self.0.is_empty() {
+            let _ = give_back(mem::take(&mut self.0));
         }
     }
-);
-
-claim!(
-    /// A claim of a queue for asyncio.
-    AioClaim,
-    stanchion::Claim,
-    {
-        fn ack(&self, py: Python<'_>, bridge: &Bound<'_, Bridge>, future: Py<PyAny>) -> PyResult<u64> {
-            let claim = self.0.clone();
-            bridge.get().start(py, future, async move { claim.ack().await }, |py, ()| Ok(py.None()))
-        }
-
-        fn nack(
-            &self,
-            py: Python<'_>,
-            bridge: &Bound<'_, Bridge>,
-            future: Py<PyAny>,
-            delay: Option<Seconds>,
-            reason: Text,
-        ) -> PyResult<u64> {
-            let claim = self.0.clone();
-            let work = async move { claim.nack(retry(delay), &reason.0).await };
-            bridge.get().start(py, future, work, |py, ()| Ok(py.None()))
-        }
-
-        fn bury(
-            &self,
-            py: Python<'_>,
-            bridge: &Bound<'_, Bridge>,
-            future: Py<PyAny>,
-            reason: Text,
-        ) -> PyResult<u64> {
-            let claim = self.0.clone();
-            bridge.get().start(py, future, async move { claim.bury(&reason.0).await }, |py, ()| Ok(py.None()))
-        }
-
-        fn put_back(&self, py: Python<'_>, bridge: &Bound<'_, Bridge>, future: Py<PyAny>) -> PyResult<u64> {
-            let claim = self.0.clone();
-            bridge.get().start(py, future, async move { claim.put_back().await }, |py, ()| Ok(py.None()))
-        }
-
-        fn extend(
-            &self,
-            py: Python<'_>,
-            bridge: &Bound<'_, Bridge>,
-            future: Py<PyAny>,
-            lease: Seconds,
-        ) -> PyResult<u64> {
-            let claim = self.0.clone();
-            bridge.get().start(py, future, async move { claim.extend(lease.0).await }, |py, ()| Ok(py.None()))
-        }
-
-        /// Done when the claim is lost or settled.
-        fn wait_lost(&self, py: Python<'_>, bridge: &Bound<'_, Bridge>, future: Py<PyAny>) -> PyResult<u64> {
-            let claim = self.0.clone();
-            let work = async move {
-                claim.lost().await;
-                Ok(())
-            };
-            bridge.get().start(py, future, work, |py, ()| Ok(py.None()))
-        }
-
-        /// Gives the task back in the background: nobody heard of the claim.
-        fn forget(&self) -> PyResult<()> {
-            give_back(vec![self.0.clone()])
-        }
-    }
-);
+}
 
 /// Gives tasks back in the background, without counting an attempt.
 fn give_back(claims: Vec<stanchion::Claim>) -> PyResult<()> {
@@ -231,23 +174,30 @@ fn give_back(claims: Vec<stanchion::Claim>) -> PyResult<()> {
     Ok(())
 }
 
-/// Claims on their way to Python: if nobody takes them, the tasks go back.
-pub(crate) struct Delivered(Vec<stanchion::Claim>);
+/// How a claim ended, to be settled with others. It can be settled once; the claim itself repeats.
+#[pyclass(frozen)]
+pub(crate) struct Verdict(Mutex<Option<stanchion::Verdict>>);
 
-impl Delivered {
-    pub(crate) fn new(claims: Vec<stanchion::Claim>) -> Self {
-        Self(claims)
-    }
-
-    pub(crate) fn take(mut self) -> impl Iterator<Item = AioClaim> {
-        std::mem::take(&mut self.0).into_iter().map(AioClaim)
+impl Verdict {
+    fn of(verdict: stanchion::Verdict) -> Self {
+        Self(Mutex::new(Some(verdict)))
     }
 }
 
-impl Drop for Delivered {
-    fn drop(&mut self) {
-        if !self.0.is_empty() {
-            let _ = give_back(std::mem::take(&mut self.0));
-        }
+/// A verdict as an argument.
+pub(crate) struct Taken(pub(crate) stanchion::Verdict);
+
+impl<'a, 'py> FromPyObject<'a, 'py> for Taken {
+    type Error = PyErr;
+
+    fn extract(value: Borrowed<'a, 'py, PyAny>) -> PyResult<Self> {
+        let wrong = || invalid(value.py(), "a verdict is made by acked, nacked, buried or returned");
+        let verdict = value.cast::<Verdict>().map_err(|_| wrong())?;
+        let taken = verdict.get().0.lock().unwrap_or_else(PoisonError::into_inner).take();
+        taken.map(Self).ok_or_else(|| invalid(value.py(), "the verdict was settled already"))
     }
+}
+
+pub(crate) fn verdicts(taken: Vec<Taken>) -> Vec<stanchion::Verdict> {
+    taken.into_iter().map(|taken| taken.0).collect()
 }

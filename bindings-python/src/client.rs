@@ -3,13 +3,14 @@
 use pyo3::prelude::*;
 use stanchion::{ClientBuilder, ManualClock, blocking};
 
+use crate::args::{File, Flag, Handle, Seconds, Text, Whole};
 use crate::bridge::Bridge;
 use crate::call::call;
-use crate::convert::{Seconds, Text, Whole};
-use crate::error::raise;
-use crate::lease::{AioLease, Lease};
+use crate::faces::faces;
 use crate::lock::{AioLock, Lock};
 use crate::queue::{AioQueue, AioQueues, Queue, Queues};
+use crate::results::{IntoPython, object};
+use crate::runtime::runtime;
 
 /// A clock that a test moves.
 #[pyclass(frozen)]
@@ -42,11 +43,11 @@ impl Settings {
         lock_prefix: Option<Text>,
         queue_prefix: Option<Text>,
         timeout: Option<Seconds>,
-        foreign_share: Option<bool>,
+        foreign_share: Option<Flag>,
         label: Option<Text>,
-        tls_ca: Option<std::path::PathBuf>,
-        tls_cert: Option<std::path::PathBuf>,
-        tls_key: Option<std::path::PathBuf>,
+        tls_ca: Option<File>,
+        tls_cert: Option<File>,
+        tls_key: Option<File>,
         clock: Option<Bound<'_, Clock>>,
     ) -> PyResult<Self> {
         let mut builder = match url {
@@ -63,16 +64,16 @@ impl Settings {
             builder = builder.timeout(timeout.0);
         }
         if let Some(share) = foreign_share {
-            builder = builder.foreign_share(share);
+            builder = builder.foreign_share(share.0);
         }
         if let Some(label) = label {
             builder = builder.label(label.0);
         }
         if let Some(file) = tls_ca {
-            builder = builder.tls_ca(file);
+            builder = builder.tls_ca(file.0);
         }
         match (tls_cert, tls_key) {
-            (Some(cert), Some(key)) => builder = builder.tls_client(cert, key),
+            (Some(cert), Some(key)) => builder = builder.tls_client(cert.0, key.0),
             (None, None) => {}
             _ => return Err(crate::error::invalid(py, "tls_cert and tls_key belong together")),
         }
@@ -84,129 +85,85 @@ impl Settings {
 }
 
 #[pyfunction]
-pub(crate) fn connect(py: Python<'_>, settings: &Bound<'_, Settings>) -> PyResult<Client> {
+pub(crate) fn connect(py: Python<'_>, settings: &Bound<'_, Settings>) -> PyResult<Py<PyAny>> {
     let builder = settings.get().0.clone();
-    call(py, move || builder.open_blocking()).map(Client)
+    call(py, move || builder.open_blocking())?.into_python(py)
 }
 
 #[pyfunction]
 pub(crate) fn connect_aio(
-    py: Python<'_>,
     bridge: &Bound<'_, Bridge>,
     future: Py<PyAny>,
     settings: &Bound<'_, Settings>,
 ) -> PyResult<u64> {
-    let builder = settings.get().0.clone();
-    bridge.get().start(
-        py,
-        future,
-        builder.open(),
-        |py, client| Ok(Py::new(py, AioClient(client))?.into_any()),
-    )
+    bridge.get().start(future, settings.get().0.clone().open())
 }
 
-/// A blocking client.
-#[pyclass(frozen)]
-pub(crate) struct Client(blocking::Client);
+faces! {
+    /// A client.
+    Client(blocking::Client), AioClient(stanchion::Client);
 
-#[pymethods]
-impl Client {
-    fn lock(&self, name: Text) -> Lock {
-        Lock(self.0.lock(&name.0))
+    both {}
+
+    verbs {
+        fn resume_lease(handle: Handle) |client| client.resume_lease(&handle.0);
+        fn release_all() |client| client.release_all();
+        fn locks(page: Option<Whole>) |client| client.locks(page.map(|page| page.0));
+        fn queue_names(page: Option<Whole>) |client| client.queue_names(page.map(|page| page.0));
     }
 
-    fn queue(&self, name: Text) -> Queue {
-        Queue(self.0.queue(&name.0))
+    blocking {
+        /// Waits for what is done in the background; for the end of the program.
+        fn linger(&self, py: Python<'_>, time: Seconds) -> bool {
+            py.detach(|| self.0.linger(time.0))
+        }
+
+        fn lock(&self, name: Text) -> Lock {
+            Lock(self.0.lock(&name.0))
+        }
+
+        fn queue(&self, name: Text) -> Queue {
+            Queue(self.0.queue(&name.0))
+        }
+
+        fn queues(&self, names: Vec<Text>) -> Queues {
+            Queues(self.0.queues(&texts(&names)))
+        }
     }
 
-    fn queues(&self, names: Vec<Text>) -> Queues {
-        let names: Vec<&str> = names.iter().map(|name| &*name.0).collect();
-        Queues(self.0.queues(&names))
-    }
+    aio {
+        /// Waits for what is done in the background; for the end of the program, when no loop runs any more.
+        fn linger(&self, py: Python<'_>, time: Seconds) -> PyResult<bool> {
+            let (client, runtime) = (self.0.clone(), runtime()?);
+            Ok(py.detach(|| runtime.block_on(client.linger(time.0))))
+        }
 
-    fn resume_lease(&self, py: Python<'_>, handle: Text) -> PyResult<Lease> {
-        let lease = call(py, || self.0.resume_lease(&handle.0.parse()?))?;
-        Ok(Lease::of(lease))
-    }
+        fn lock(&self, name: Text) -> AioLock {
+            AioLock(self.0.lock(&name.0))
+        }
 
-    fn release_all(&self, py: Python<'_>) -> PyResult<usize> {
-        call(py, || self.0.release_all())
-    }
+        fn queue(&self, name: Text) -> AioQueue {
+            AioQueue(self.0.queue(&name.0))
+        }
 
-    fn locks(&self, py: Python<'_>, page: Option<Whole>) -> PyResult<(Vec<String>, Option<u64>)> {
-        let page = call(py, || self.0.locks(page.map(|page| page.0)))?;
-        Ok((page.names, page.next))
-    }
-
-    fn queue_names(&self, py: Python<'_>, page: Option<Whole>) -> PyResult<(Vec<String>, Option<u64>)> {
-        let page = call(py, || self.0.queue_names(page.map(|page| page.0)))?;
-        Ok((page.names, page.next))
+        fn queues(&self, names: Vec<Text>) -> AioQueues {
+            AioQueues(self.0.queues(&texts(&names)))
+        }
     }
 }
 
-/// A client for asyncio.
-#[pyclass(frozen)]
-pub(crate) struct AioClient(stanchion::Client);
+fn texts(names: &[Text]) -> Vec<&str> {
+    names.iter().map(|name| &*name.0).collect()
+}
 
-#[pymethods]
-impl AioClient {
-    fn lock(&self, name: Text) -> AioLock {
-        AioLock(self.0.lock(&name.0))
+impl IntoPython for blocking::Client {
+    fn into_python(self, py: Python<'_>) -> PyResult<Py<PyAny>> {
+        object(py, Client(self))
     }
+}
 
-    fn queue(&self, name: Text) -> AioQueue {
-        AioQueue(self.0.queue(&name.0))
-    }
-
-    fn queues(&self, names: Vec<Text>) -> AioQueues {
-        let names: Vec<&str> = names.iter().map(|name| &*name.0).collect();
-        AioQueues(self.0.queues(&names))
-    }
-
-    fn resume_lease(
-        &self,
-        py: Python<'_>,
-        bridge: &Bound<'_, Bridge>,
-        future: Py<PyAny>,
-        handle: Text,
-    ) -> PyResult<u64> {
-        let client = self.0.clone();
-        let handle = handle.0.parse().map_err(|error| raise(py, &error))?;
-        let work = async move { client.resume_lease(&handle).await };
-        bridge.get().start(py, future, work, AioLease::made)
-    }
-
-    fn release_all(&self, py: Python<'_>, bridge: &Bound<'_, Bridge>, future: Py<PyAny>) -> PyResult<u64> {
-        let client = self.0.clone();
-        let work = async move { client.release_all().await };
-        bridge.get().start(py, future, work, |py, count| Ok(count.into_pyobject(py)?.into_any().unbind()))
-    }
-
-    fn locks(
-        &self,
-        py: Python<'_>,
-        bridge: &Bound<'_, Bridge>,
-        future: Py<PyAny>,
-        page: Option<Whole>,
-    ) -> PyResult<u64> {
-        let client = self.0.clone();
-        let work = async move { client.locks(page.map(|page| page.0)).await };
-        bridge.get().start(py, future, work, |py, page| {
-            Ok((page.names, page.next).into_pyobject(py)?.into_any().unbind())
-        })
-    }
-
-    fn queue_names(
-        &self,
-        py: Python<'_>,
-        bridge: &Bound<'_, Bridge>,
-        future: Py<PyAny>,
-        page: Option<Whole>,
-    ) -> PyResult<u64> {
-        let client = self.0.clone();
-        let work = async move { client.queue_names(page.map(|page| page.0)).await };
-        bridge.get().start(py, future, work, |py, page| {
-            Ok((page.names, page.next).into_pyobject(py)?.into_any().unbind())
-        })
+impl IntoPython for stanchion::Client {
+    fn into_python(self, py: Python<'_>) -> PyResult<Py<PyAny>> {
+        object(py, AioClient(self))
     }
 }

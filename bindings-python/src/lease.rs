@@ -5,148 +5,92 @@ use std::sync::Arc;
 use pyo3::prelude::*;
 use stanchion::blocking;
 
+use crate::args::{Seconds, span};
 use crate::bridge::Bridge;
-use crate::call::call;
-use crate::convert::{Seconds, span};
+use crate::call::{call, turn};
 use crate::error::raise;
+use crate::faces::faces;
+use crate::results::{IntoPython, object};
 
-/// What both faces of a lease tell without I/O, and what only one can do.
-macro_rules! lease {
-    ($(#[$doc:meta])* $class:ident, $core:ty, { $($own:tt)* }) => {
-        $(#[$doc])*
-        #[pyclass(frozen, weakref)]
-        pub(crate) struct $class(Arc<$core>);
+faces! {
+    /// A lease of a lock.
+    Lease(Arc<blocking::Lease>), AioLease(Arc<stanchion::Lease>);
 
-        impl $class {
-            pub(crate) fn of(lease: $core) -> Self {
-                Self(Arc::new(lease))
-            }
+    both {
+        #[getter]
+        fn name(&self) -> &str {
+            self.0.name()
         }
 
-        #[pymethods]
-        impl $class {
-            #[getter]
-            fn name(&self) -> &str {
-                self.0.name()
-            }
-
-            #[getter]
-            fn fence(&self) -> u64 {
-                self.0.fence()
-            }
-
-            #[getter]
-            fn token(&self) -> &str {
-                self.0.token().as_str()
-            }
-
-            #[getter]
-            fn remaining(&self) -> f64 {
-                self.0.remaining().as_secs_f64()
-            }
-
-            #[getter]
-            fn valid(&self) -> bool {
-                self.0.is_valid()
-            }
-
-            /// Raises if the lease is known to be gone.
-            fn check(&self, py: Python<'_>) -> PyResult<()> {
-                self.0.check().map_err(|error| raise(py, &error))
-            }
-
-            #[getter]
-            fn loss(&self) -> Option<String> {
-                self.0.loss().map(|reason| format!("{reason:?}"))
-            }
-
-            $($own)*
-        }
-    };
-}
-
-lease!(
-    /// A lease of a blocking lock.
-    Lease,
-    blocking::Lease,
-    {
-        fn extend(&self, py: Python<'_>, ttl: Seconds) -> PyResult<()> {
-            call(py, || self.0.extend(ttl.0))
+        #[getter]
+        fn fence(&self) -> u64 {
+            self.0.fence()
         }
 
-        fn release(&self, py: Python<'_>, cooldown: Option<Seconds>) -> PyResult<()> {
-            call(py, || self.0.release_shared(span(cooldown)))
+        #[getter]
+        fn token(&self) -> &str {
+            self.0.token().as_str()
         }
 
-        #[allow(clippy::wrong_self_convention, reason = "a Python object cannot be consumed")]
-        fn into_handle(&self, py: Python<'_>, ttl: Seconds) -> PyResult<String> {
-            Ok(call(py, || self.0.into_handle_shared(ttl.0))?.to_text())
+        #[getter]
+        fn remaining(&self) -> f64 {
+            self.0.remaining().as_secs_f64()
         }
 
-        fn wait_lost(&self, py: Python<'_>, time: Seconds) -> PyResult<bool> {
-            call(py, || Ok(self.0.wait_lost_while(time.0, &mut crate::call::turn)))
+        #[getter]
+        fn valid(&self) -> bool {
+            self.0.is_valid()
+        }
+
+        #[getter]
+        fn loss(&self) -> Option<String> {
+            self.0.loss().map(|reason| format!("{reason:?}"))
+        }
+
+        /// Raises if the lease is known to be gone.
+        fn check(&self, py: Python<'_>) -> PyResult<()> {
+            self.0.check().map_err(|error| raise(py, &error))
+        }
+
+        /// Released in the background; does not wait.
+        fn let_go(&self, py: Python<'_>) {
+            py.detach(|| self.0.let_go());
         }
     }
-);
 
-lease!(
-    /// A lease of a lock for asyncio.
-    AioLease,
-    stanchion::Lease,
-    {
-        fn extend(
-            &self,
-            py: Python<'_>,
-            bridge: &Bound<'_, Bridge>,
-            future: Py<PyAny>,
-            ttl: Seconds,
-        ) -> PyResult<u64> {
-            let lease = Arc::clone(&self.0);
-            bridge.get().start(py, future, async move { lease.extend(ttl.0).await }, |py, ()| Ok(py.None()))
+    verbs {
+        fn extend(ttl: Seconds) |lease| lease.extend(ttl.0);
+        fn release(cooldown: Option<Seconds>) |lease| lease.release_shared(span(cooldown));
+        fn into_handle(ttl: Seconds) |lease| lease.into_handle_shared(ttl.0);
+    }
+
+    blocking {
+        fn wait_lost(&self, py: Python<'_>, time: Seconds) -> PyResult<bool> {
+            call(py, || Ok(self.0.wait_lost_while(time.0, &mut turn)))
         }
+    }
 
-        fn release(
-            &self,
-            py: Python<'_>,
-            bridge: &Bound<'_, Bridge>,
-            future: Py<PyAny>,
-            cooldown: Option<Seconds>,
-        ) -> PyResult<u64> {
-            let lease = Arc::clone(&self.0);
-            let work = async move { lease.release_shared(span(cooldown)).await };
-            bridge.get().start(py, future, work, |py, ()| Ok(py.None()))
-        }
-
-        #[allow(clippy::wrong_self_convention, reason = "a Python object cannot be consumed")]
-        fn into_handle(
-            &self,
-            py: Python<'_>,
-            bridge: &Bound<'_, Bridge>,
-            future: Py<PyAny>,
-            ttl: Seconds,
-        ) -> PyResult<u64> {
-            let lease = Arc::clone(&self.0);
-            let work = async move { lease.into_handle_shared(ttl.0).await };
-            bridge.get().start(py, future, work, |py, handle| {
-                Ok(handle.to_text().into_pyobject(py)?.into_any().unbind())
-            })
-        }
-
+    aio {
         /// Done when the lease is lost or released.
-        fn wait_lost(&self, py: Python<'_>, bridge: &Bound<'_, Bridge>, future: Py<PyAny>) -> PyResult<u64> {
+        fn wait_lost(&self, bridge: &Bound<'_, Bridge>, future: Py<PyAny>) -> PyResult<u64> {
             let lease = Arc::clone(&self.0);
             let work = async move {
                 lease.lost().await;
                 Ok(())
             };
-            bridge.get().start(py, future, work, |py, ()| Ok(py.None()))
+            bridge.get().start(future, work)
         }
     }
-);
+}
 
-impl AioLease {
-    /// As the result of an acquire.
-    pub(crate) fn made(py: Python<'_>, lease: stanchion::Lease) -> PyResult<Py<PyAny>> {
-        Ok(Py::new(py, Self::of(lease))?.into_any())
+impl IntoPython for blocking::Lease {
+    fn into_python(self, py: Python<'_>) -> PyResult<Py<PyAny>> {
+        object(py, Lease(Arc::new(self)))
+    }
+}
+
+impl IntoPython for stanchion::Lease {
+    fn into_python(self, py: Python<'_>) -> PyResult<Py<PyAny>> {
+        object(py, AioLease(Arc::new(self)))
     }
 }

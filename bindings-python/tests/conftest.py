@@ -1,5 +1,6 @@
 """The stores that the tests run on: memory, an SQLite file, and a redis-server of their own."""
 
+import itertools
 import shutil
 import socket
 import subprocess
@@ -10,6 +11,9 @@ import pytest
 
 import stanchion
 
+DATABASES = 4_000
+_databases = itertools.count(1)
+
 
 @pytest.fixture(scope="session")
 def redis_url(tmp_path_factory):
@@ -19,7 +23,7 @@ def redis_url(tmp_path_factory):
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     process = subprocess.Popen(
-        [server, "--port", str(port), "--bind", "127.0.0.1", "--save", "", "--dir",
+        [server, "--port", str(port), "--bind", "127.0.0.1", "--save", "", "--databases", str(DATABASES), "--dir",
          str(tmp_path_factory.mktemp("redis"))], stdout=subprocess.DEVNULL)
     try:
         for _ in range(500):
@@ -53,8 +57,8 @@ def shared_url(request, tmp_path):
 
 
 def _own(url):
-    mark = uuid.uuid4().hex[:8]
-    return f"{url}/?lock_prefix=L{mark}:&queue_prefix=Q{mark}:"
+    """A database that no other test uses: what is listed in it is the test's own."""
+    return f"{url}/{next(_databases)}"
 
 
 @pytest.fixture

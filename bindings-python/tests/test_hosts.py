@@ -1,77 +1,19 @@
-"""The examples, and programs that fork: gunicorn and celery."""
+"""Programs and libraries that it works with: celery, OpenTelemetry."""
 
 import json
 import os
 import signal
-import socket
 import subprocess
 import sys
 import time
-import urllib.error
-import urllib.request
-from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import pytest
 
 import stanchion
 
-EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
-
-
 def run(*arguments, **options):
     return subprocess.run(
         [sys.executable, *map(str, arguments)], capture_output=True, text=True, check=True, timeout=60, **options)
-
-
-def test_the_cache(shared_url):
-    assert run(EXAMPLES / "cache.py", shared_url).stdout == "20 callers, 1 computation\n"
-
-
-def test_the_worker(shared_url):
-    run(EXAMPLES / "worker.py", shared_url, "enqueue", "alice", "bob", "nobody")
-    out = run(EXAMPLES / "worker.py", shared_url, "burst").stdout
-    assert "sent to alice, attempt 1\n" in out and out.endswith("2 sent\n")
-    dead = stanchion.connect(shared_url).queue("emails").list("dead")
-    assert [task.id for task in dead] == ["welcome:nobody"]
-
-
-def buy(address):
-    try:
-        request = urllib.request.Request(address, method="POST")
-        with urllib.request.urlopen(request, timeout=60) as answer:
-            return json.load(answer)["fence"]
-    except urllib.error.HTTPError as error:
-        assert error.code == 409
-        return None
-
-
-def test_the_flash_sale_under_gunicorn_with_preload(shared_url, tmp_path):
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    stock = tmp_path / "stock.txt"
-    stock.write_text("10")
-    server = subprocess.Popen(
-        [sys.executable, "-m", "gunicorn", "--preload", "--workers", "4", "--threads", "2", "--bind",
-         f"127.0.0.1:{port}", "flash_sale:app"],
-        cwd=EXAMPLES, env={**os.environ, "STANCHION_URL": shared_url, "STOCK": str(stock)}, stderr=subprocess.PIPE,
-        text=True)
-    try:
-        for _ in range(600):
-            try:
-                socket.create_connection(("127.0.0.1", port), 1).close()
-                break
-            except OSError:
-                time.sleep(0.05)
-        with ThreadPoolExecutor(8) as buyers:
-            fences = list(buyers.map(buy, [f"http://127.0.0.1:{port}/buy"] * 60))
-    finally:
-        server.send_signal(signal.SIGTERM)
-        _, errors = server.communicate(timeout=60)
-    sold = [fence for fence in fences if fence is not None]
-    assert len(sold) == 10 == len(set(sold)) and stock.read_text() == "0", errors
-    assert server.returncode == 0 and "Traceback" not in errors
 
 
 CELERY = '''

@@ -1,6 +1,6 @@
 //! Reading the arguments; what is wrong with them is told in one line, as every other error.
 
-use std::env;
+use std::ffi::OsString;
 
 use clap::Parser;
 use clap::error::ErrorKind;
@@ -11,15 +11,16 @@ use crate::failure::Failure;
 use crate::report::Report;
 
 /// The arguments, or the exit code if there is nothing more to do.
-pub fn parse() -> Result<Arguments, u8> {
-    Arguments::try_parse().map_err(|error| match error.kind() {
+pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Arguments, u8> {
+    let arguments: Vec<OsString> = arguments.into_iter().collect();
+    Arguments::try_parse_from(&arguments).map_err(|error| match error.kind() {
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
             // A reader that has gone away is content.
             let _ = error.print();
             exit::DONE
         }
         _ => {
-            Report::bare(wants_json()).failure(&failure(&error));
+            Report::bare(wants_json(&arguments)).failure(&failure(&error));
             exit::USAGE
         }
     })
@@ -38,8 +39,8 @@ fn first_paragraph(text: &str) -> String {
 }
 
 /// Whether errors are wanted as JSON, as far as arguments that cannot be read say.
-fn wants_json() -> bool {
-    env::args_os().skip(1).take_while(|argument| argument != "--").any(|argument| argument == "--json")
+fn wants_json(arguments: &[OsString]) -> bool {
+    arguments.iter().skip(1).take_while(|argument| *argument != "--").any(|argument| argument == "--json")
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::builder::ClientBuilder;
 use crate::drive::drive;
@@ -102,6 +103,13 @@ impl Client {
             tally.count(answer.and_then(|answer| releasing.judge(&answer)));
         }
         tally.result()
+    }
+
+    /// Waits up to `time` for what this client does in the background, such as releasing leases that were
+    /// dropped; whether it is done. For a program that is about to exit.
+    pub async fn linger(&self, time: Duration) -> bool {
+        let session = Arc::clone(&self.session);
+        tokio::task::spawn_blocking(move || session.linger(time)).await.unwrap_or(false)
     }
 
     /// Names of locks that are held now, a page at a time: `None` first, then what the last page gave.

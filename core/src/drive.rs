@@ -11,7 +11,7 @@ use crate::error::{Error, ErrorKind};
 use crate::host_turn::{Unattended, around, attend};
 use crate::session::Live;
 use crate::store::{Failure, FailureKind};
-use crate::verbs::{QueueVerb, Reply, Request};
+use crate::verbs::Reply;
 use crate::wake::Place;
 
 /// How long an interrupted wait may take to leave the line: a person does not notice it.
@@ -71,7 +71,7 @@ pub(crate) fn drive_blocking<M: Machine>(
             Step::Send(call) => {
                 let number = call.number;
                 let result = match &mut host_turn {
-                    Some(host_turn) => attended(live, call, *host_turn),
+                    Some(host_turn) => attended(live, call, machine.may_repeat(), *host_turn),
                     None => ControlFlow::Continue(live.store.perform(&call.request, call.until)),
                 };
                 result.map_continue(|result| machine.reply(live.clock.now(), number, result))
@@ -86,6 +86,9 @@ pub(crate) fn drive_blocking<M: Machine>(
                 match place.filter(|_| hints) {
                     Some(place) => match live.channel.wait(place, until, machine.is_exact(), &mut turn) {
                         Waited::Hinted => {
+                            // It has just spoken, so it will answer.
+                            let now = live.clock.now();
+                            live.pulse.answered(now, now);
                             machine.hint();
                             ControlFlow::Continue(())
                         }
@@ -104,18 +107,19 @@ pub(crate) fn drive_blocking<M: Machine>(
     }
 }
 
-/// Performs a request while the host gets its turns.
+/// Performs a request while the host gets its turns. One that may be repeated is first sent on this thread, for
+/// a moment, if the store is awake.
 fn attended(
     live: &Live,
     call: Call,
+    may_be_repeated: bool,
     host_turn: &mut dyn FnMut() -> ControlFlow<()>,
 ) -> ControlFlow<(), Result<Reply, Failure>> {
-    let now = live.clock.now();
-    if let Some(briefly) = live.pulse.awake_until(now).filter(|_| may_be_repeated(&call.request)) {
+    let sent = live.clock.now();
+    if let Some(briefly) = live.pulse.awake_until(sent).filter(|_| may_be_repeated) {
         let result = live.store.perform(&call.request, call.until.min(briefly));
-        match &result {
-            Ok(_) => live.pulse.beat(live.clock.now()),
-            Err(_) => host_turn()?,
+        if result.is_ok() {
+            live.pulse.answered(sent, live.clock.now());
         }
         return ControlFlow::Continue(result);
     }
@@ -123,7 +127,7 @@ fn attended(
     let run = move || store.perform(&call.request, call.until);
     attend(host_turn, run).map_continue(|result| {
         if matches!(result, Ok(Ok(_))) {
-            live.pulse.beat(live.clock.now());
+            live.pulse.answered(sent, live.clock.now());
         }
         result.unwrap_or_else(|problem| {
             let kind = match problem {
@@ -133,18 +137,6 @@ fn attended(
             Err(Failure::new(kind, problem.message()))
         })
     })
-}
-
-/// Whether the machine sends a request again by itself if no answer comes.
-fn may_be_repeated(request: &Request) -> bool {
-    match request {
-        Request::BreakLease(_) | Request::Resume(_) => false,
-        Request::Queue(request) => !matches!(
-            request.verb,
-            QueueVerb::Pop(_) | QueueVerb::Remove(_) | QueueVerb::Kick(_) | QueueVerb::Purge
-        ),
-        _ => true,
-    }
 }
 
 /// A host that interrupts a wait may exit at once: what cleans up is sent now, if the store answers soon.
@@ -181,3 +173,6 @@ impl<M: Machine> Drop for Abandon<'_, M> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::clock::{Clock, Moment};
 use crate::engine::lease::Need;
@@ -25,6 +25,8 @@ pub(crate) struct Keeper {
     clock: Clock,
     state: Mutex<KeeperState>,
     changed: Condvar,
+    /// An errand has ended.
+    ran: Condvar,
 }
 
 #[derive(Debug, Default)]
@@ -34,6 +36,8 @@ struct KeeperState {
     /// When a lease needs something; the deadline at the latest.
     dues: BTreeSet<(Moment, u64)>,
     errands: VecDeque<Errand>,
+    /// Errands that are on their way.
+    running: usize,
     /// Until when the thread sleeps; earlier needs wake it. It keeps to this even if the lease that it was
     /// woken for has ended meanwhile: to sleep for ever would mean that each short lease wakes it again.
     sleeps_until: Option<Moment>,
@@ -77,7 +81,7 @@ struct Round {
 
 impl Keeper {
     pub(crate) fn new(store: Arc<dyn Store>, clock: Clock) -> Arc<Self> {
-        Arc::new(Self { store, clock, state: Mutex::default(), changed: Condvar::new() })
+        Arc::new(Self { store, clock, state: Mutex::default(), changed: Condvar::new(), ran: Condvar::new() })
     }
 
     /// Watches over a lease from now on.
@@ -113,6 +117,20 @@ impl Keeper {
         let mut state = locked(&self.state);
         state.errands.push_back(Errand::new(request, now));
         self.wake(state, now);
+    }
+
+    /// Waits up to `time` for the errands to be done; whether they are.
+    pub(crate) fn linger(&self, time: Duration) -> bool {
+        let until = Instant::now() + time;
+        let mut state = locked(&self.state);
+        while !state.errands.is_empty() || state.running > 0 {
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return false;
+            }
+            state = self.ran.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0;
+        }
+        true
     }
 
     /// All leases that are kept now.
@@ -212,18 +230,20 @@ impl Keeper {
 
     fn ran(&self, mut errand: Errand, result: Result<Reply, Failure>, dice: &mut Dice) {
         let now = self.clock.now();
+        let mut state = locked(&self.state);
+        state.running -= 1;
         if let Err(failure) = result
             && failure.is_retryable()
             && now < errand.until
+            // After the client was closed, each is tried once.
+            && !state.closed
         {
             errand.next_at = now + dice.backoff(errand.failures);
             errand.failures += 1;
-            let mut state = locked(&self.state);
-            // After the client was closed, each is tried once.
-            if !state.closed {
-                state.errands.push_back(errand);
-            }
+            state.errands.push_back(errand);
         }
+        drop(state);
+        self.ran.notify_all();
     }
 }
 
@@ -291,6 +311,7 @@ impl KeeperState {
             if errand.next_at <= now || self.closed {
                 round.requests.push(errand.request.clone());
                 round.errands.push(errand);
+                self.running += 1;
             } else {
                 self.errands.push_back(errand);
             }

@@ -122,20 +122,22 @@ impl Lease {
     /// As [`Lease::into_handle`], for a lease that several hold a reference to.
     ///
     /// # Errors
-    /// As [`Lease::into_handle`].
+    /// As [`Lease::extend`]; the lease goes on as it was.
     #[allow(clippy::wrong_self_convention, reason = "named after the call that it stands for")]
     pub async fn into_handle_shared(&self, ttl: Duration) -> Result<LeaseHandle, Error> {
-        self.extend(ttl).await.inspect_err(|_| self.held.let_go())?;
+        self.extend(ttl).await?;
         Ok(self.held.detach())
+    }
+
+    /// As dropping it, for a lease that several hold a reference to: released in the background, as far as the
+    /// store can be reached. Never waits.
+    pub fn let_go(&self) {
+        self.held.let_go();
     }
 
     pub(crate) fn loss_error(&self, operation: &'static str) -> Error {
         let lost = self.held.check(operation).err();
         lost.unwrap_or_else(|| LossReason::Expired.error().during(operation, self.name()))
-    }
-
-    pub(crate) fn let_go(&self) {
-        self.held.let_go();
     }
 }
 

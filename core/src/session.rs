@@ -2,6 +2,7 @@
 
 use std::mem;
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use crate::channel::Channel;
 use crate::clock::{Clock, Moment};
@@ -39,7 +40,7 @@ pub(crate) struct Config {
     pub(crate) clock: Clock,
     pub(crate) label: String,
     pub(crate) foreign_share: bool,
-    pub(crate) timeout: Option<std::time::Duration>,
+    pub(crate) timeout: Option<Duration>,
 }
 
 /// The lives of a client, one per process generation. A list that only grows needs no lock, and a lock
@@ -86,6 +87,19 @@ impl Session {
                 None => return Err(Error::new(ErrorKind::Internal, "the client could not be reopened")),
             }
         }
+    }
+
+    /// Waits up to `time` for what is done in the background; whether it is done. Opens nothing: a forked child
+    /// that never used the client has nothing to wait for.
+    pub(crate) fn linger(&self, time: Duration) -> bool {
+        let mut link = Some(&self.first);
+        while let Some(Link { live, next }) = link {
+            if !live.is_inherited() {
+                return live.keeper.linger(time);
+            }
+            link = next.get().map(|next| &**next);
+        }
+        true
     }
 
     /// A copy of a memory store would be a second world in which the parent's locks look held for ever.
@@ -152,6 +166,25 @@ impl Live {
             memory: Memory::default(),
             generation: fork::generation(),
         }))
+    }
+
+    /// A life on a store that a test has made.
+    #[cfg(test)]
+    pub(crate) fn on(store: Arc<dyn Store>, clock: &Clock) -> Arc<Self> {
+        let hub = Hub::new(ClientId(1));
+        Arc::new(Self {
+            channel: Channel::new(Arc::clone(&store), clock.clone(), Arc::clone(&hub)),
+            keeper: Keeper::new(Arc::clone(&store), clock.clone()),
+            store,
+            clock: clock.clone(),
+            slots: Slots::new(hub.client()),
+            hub,
+            settings: Settings::new(None, false, "").unwrap(),
+            prefixes: Prefixes::parse("Lock:", "Queue:").unwrap(),
+            pulse: Pulse::default(),
+            memory: Memory::default(),
+            generation: fork::generation(),
+        })
     }
 
     /// Fails in a process that was forked after this was made.

@@ -10,15 +10,17 @@
 """
 
 from . import _stanchion
-from ._client import Client, connect
 from ._errors import (
     Cancelled, Closed, Corrupt, Denied, Forked, Indeterminate, Internal, InvalidArgument, LeaseExpired, LeaseLost,
     LockTimeout, QueueFull, StaleReceipt, StanchionError, StoreUnavailable, Unsupported, WrongType)
-from ._lock import Hold, Lease, Lock, Lost
-from ._queue import Claim, Queue, Queues
+from ._claim import Claim
+from ._client import Client, connect
+from ._lease import Lease, Lost
+from ._lock import Hold, Lock
+from ._queue import Queue, Queues
 from ._types import (
     Debounce, Enqueued, Holder, Keep, NamePage, Outcome, QueueStats, Removed, Replace, Rescheduled, Task, TaskInfo,
-    TaskPage, TaskState, Throttle, WorkerReport)
+    TaskPage, TaskState, Throttle, WorkerEvent, WorkerReport)
 from ._worker import Worker
 
 __version__: str = _stanchion.__version__
@@ -28,7 +30,7 @@ __all__ = [
     "Holder", "Indeterminate", "Internal", "InvalidArgument", "Keep", "Lease", "LeaseExpired", "LeaseLost", "Lock",
     "LockTimeout", "Lost", "NamePage", "Outcome", "Queue", "QueueFull", "QueueStats", "Queues", "Removed", "Replace",
     "Rescheduled", "StaleReceipt", "StanchionError", "StoreUnavailable", "Task", "TaskInfo", "TaskPage", "TaskState",
-    "Throttle", "Unsupported", "Worker", "WorkerReport", "WrongType", "aio", "connect", "testing",
+    "Throttle", "Unsupported", "Worker", "WorkerEvent", "WorkerReport", "WrongType", "aio", "connect", "testing",
 ]
 
 

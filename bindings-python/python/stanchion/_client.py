@@ -7,9 +7,12 @@ from typing import Any, Dict, Iterable, Optional, Type
 
 from . import _stanchion
 from ._errors import Forked
-from ._lock import Held, Lease, Lock
+from ._exit import note
+from ._held import Held
+from ._lease import Lease
+from ._lock import Lock
 from ._queue import Queue, Queues
-from ._types import Duration, NamePage
+from ._types import Duration, NamePage, Path
 
 
 def connect(
@@ -20,14 +23,18 @@ def connect(
     timeout: Optional[Duration] = None,
     foreign_share: Optional[bool] = None,
     label: Optional[str] = None,
-    tls_ca: Optional[str] = None,
-    tls_cert: Optional[str] = None,
-    tls_key: Optional[str] = None,
+    tls_ca: Optional[Path] = None,
+    tls_cert: Optional[Path] = None,
+    tls_key: Optional[Path] = None,
 ) -> Client:
     """Open a store: ``redis://``, ``rediss://``, ``redis+unix://``, ``sqlite:PATH`` or ``memory:``.
 
     Without a URL, the environment variable ``STANCHION_URL`` names it. One client per process is enough; it may
     be shared by threads, and works on in a forked child.
+
+    Every call on the main thread notices Ctrl-C, and runs other signal handlers, within 0.2 s, also while the store
+    does not answer; what a handler raises ends the call. At the end of the program the main thread's leases are
+    released, which may take half a second.
     """
     return Client(dict(
         url=url, lock_prefix=lock_prefix, queue_prefix=queue_prefix, timeout=timeout, foreign_share=foreign_share,
@@ -41,6 +48,7 @@ class Client:
         self._settings = settings
         self._native = _stanchion.connect(_stanchion.Settings(**settings))
         self._held = Held()
+        note(self)
 
     def lock(
         self,
@@ -77,7 +85,8 @@ class Client:
 
     def release_all(self) -> int:
         """Release every lease of this client that is still held, and say how many were. For shutdown."""
-        return self._native.release_all()
+        count: int = self._native.release_all()
+        return count
 
     def locks(self, page: Optional[int] = None) -> NamePage:
         """Names of locks that are held now, a page at a time."""
@@ -103,8 +112,15 @@ class Client:
         self.close()
 
     def __reduce__(self) -> Any:
-        # Another process, or a copy: connects on its own.
+        # In another process it connects on its own.
         return Client, (self._settings,)
+
+    def __copy__(self) -> Client:
+        return self
+
+    def __deepcopy__(self, memo: Any) -> Client:
+        # Settings with a client in them are copied now and then; that is no reason to connect again.
+        return self
 
     def __repr__(self) -> str:
         return "<stanchion.Client>"

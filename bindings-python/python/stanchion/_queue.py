@@ -1,158 +1,25 @@
-"""Queues and claims, blocking."""
+"""Queues, blocking."""
 
 from __future__ import annotations
 
-import json as _json
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, List, Mapping, Optional, Tuple, Type, Union
+from typing import Any, Callable, Iterable, List, Mapping, Optional, Tuple, Union
 
 from . import _stanchion
-from ._errors import StaleReceipt, StanchionError
-from ._lock import Lost
-from ._log import log
+from ._claim import Claim
+from ._errors import StanchionError
 from ._types import (
     UNSET, Duration, Enqueued, OnDuplicate, QueueStats, Removed, Rescheduled, Task, TaskInfo, TaskPage, TaskState,
-    Time, _Unset, all_enqueued, enqueued, kick_arguments, maybe_wall, seconds_since_1970, task_info, task_infos,
-    tasks)
+    Time, WorkerEvent, _Unset, all_enqueued, enqueued, kick_arguments, maybe_wall, queue_names, seconds_since_1970,
+    several, state_name, task_info, task_infos, tasks)
 from ._worker import Worker
-
-if TYPE_CHECKING:
-    from ._client import Client
-
-
-class Facts:
-    """What a claim tells without asking the store."""
-
-    _native: Any
-
-    def __init__(self, native: Any) -> None:
-        self._native = native
-        self.id: str = native.id
-        self.queue: str = native.queue
-        self.payload: bytes = native.payload
-        self.headers: Dict[str, str] = native.headers
-        self.attempt: int = native.attempt
-        self.max_attempts: int = native.max_attempts
-        self.receipt: int = native.receipt
-        self.version: int = native.version
-        self.priority: int = native.priority
-
-    @property
-    def json(self) -> Any:
-        """The payload, read as JSON."""
-        return _json.loads(self.payload)
-
-    @property
-    def due(self) -> Any:
-        """When the task was due."""
-        return maybe_wall(self._native.due)
-
-    @property
-    def remaining(self) -> float:
-        """How many seconds the claim is surely ours from now on, without further renewal."""
-        left: float = self._native.remaining
-        return left
-
-    @property
-    def valid(self) -> bool:
-        """Whether the claim is ours now."""
-        valid: bool = self._native.valid
-        return valid
-
-    def acked(self) -> _stanchion.Verdict:
-        """The verdict "done", for `settle`."""
-        verdict: _stanchion.Verdict = self._native.acked()
-        return verdict
-
-    def nacked(self, delay: Optional[Duration] = None, reason: str = "") -> _stanchion.Verdict:
-        """The verdict "try again", for `settle`."""
-        verdict: _stanchion.Verdict = self._native.nacked(delay, reason)
-        return verdict
-
-    def buried(self, reason: str = "") -> _stanchion.Verdict:
-        """The verdict "dead", for `settle`."""
-        verdict: _stanchion.Verdict = self._native.buried(reason)
-        return verdict
-
-    def returned(self) -> _stanchion.Verdict:
-        """The verdict "not tried", for `settle`."""
-        verdict: _stanchion.Verdict = self._native.returned()
-        return verdict
-
-    def __repr__(self) -> str:
-        return f"<stanchion.Claim {self.queue!r} {self.id!r} attempt={self.attempt} receipt={self.receipt}>"
-
-
-class Claim(Facts):
-    """A task that is ours until it is settled, or its lease ends. A context manager: acks at the end of the
-    block, nacks with backoff if it raises, unless the block settled it itself.
-
-    A claim that is collected unsettled counts as failed.
-    """
-
-    def __init__(self, native: _stanchion.Claim) -> None:
-        super().__init__(native)
-        self._settled = False
-
-    @property
-    def lost(self) -> Lost:
-        """Whether the claim was lost; set at its deadline at the latest."""
-        return Lost(self._native)
-
-    def ack(self) -> None:
-        """Done: the task leaves the queue."""
-        self._native.ack()
-        self._settled = True
-
-    def nack(self, delay: Optional[Duration] = None, reason: str = "") -> None:
-        """Not done: try again after ``delay``, or by default after a pause that grows with every attempt."""
-        self._native.nack(delay, reason)
-        self._settled = True
-
-    def bury(self, reason: str = "") -> None:
-        """Not done, and not to be tried again: the task is dead."""
-        self._native.bury(reason)
-        self._settled = True
-
-    def put_back(self) -> None:
-        """Not tried: the task goes back without counting an attempt."""
-        self._native.put_back()
-        self._settled = True
-
-    def extend(self, lease: Duration) -> None:
-        """Prolong the lease to at least ``lease`` from now."""
-        self._native.extend(lease)
-
-    def __enter__(self) -> Claim:
-        return self
-
-    def __exit__(
-        self, kind: Optional[Type[BaseException]], error: Optional[BaseException], trace: Optional[TracebackType]
-    ) -> None:
-        if self._settled:
-            return
-        if error is None:
-            self.ack()
-            return
-        try:
-            self.nack(reason=describe(error))
-        except StanchionError as failure:
-            level = log.debug if isinstance(failure, StaleReceipt) else log.warning
-            level("task %r: could not be nacked: %s", self.id, failure)
-
-
-def describe(error: BaseException) -> str:
-    """The reason that is kept with a failed task."""
-    text = str(error).encode("utf-8", "backslashreplace").decode()
-    return f"{type(error).__name__}: {text}" if text else type(error).__name__
 
 
 class Queue:
     """A named queue of tasks. Made by `Client.queue`."""
 
-    def __init__(self, client: Client, name: str) -> None:
+    def __init__(self, client: Any, name: str) -> None:
         self._client = client
-        self._native = client._native.queue(name)
+        self._native: _stanchion.Queue = client._native.queue(name)
         self.name = name
 
     def enqueue(
@@ -199,7 +66,7 @@ class Queue:
 
     def settle(self, verdicts: Iterable[_stanchion.Verdict]) -> List[Optional[StanchionError]]:
         """Settle claims together: `Claim.acked` and the like. None, or the exception, for each."""
-        return self._native.settle(list(verdicts))
+        return self._native.settle(several(verdicts, "verdicts"))
 
     def settle_and_claim(
         self,
@@ -213,7 +80,7 @@ class Queue:
     ) -> Tuple[List[Optional[StanchionError]], List[Claim]]:
         """Settle claims and take new tasks, in one round trip if there are any."""
         options = _stanchion.ClaimOptions(max=max, lease=lease, wait=wait, renew=renew, max_run=max_run)
-        results, claims = self._native.settle_and_claim(list(verdicts), options)
+        results, claims = self._native.settle_and_claim(several(verdicts, "verdicts"), options)
         return results, [Claim(native) for native in claims]
 
     def pop(self, n: int = 1) -> List[TaskInfo]:
@@ -230,7 +97,7 @@ class Queue:
 
     def list(self, state: Union[str, TaskState], page: Optional[int] = None, max: int = 100) -> TaskPage:
         """The tasks of one state, a page at a time."""
-        found, following = self._native.list(TaskState(state).value, page, max)
+        found, following = self._native.list(state_name(state), page, max)
         return TaskPage(task_infos(found), following)
 
     def remove(self, id: str, version: Optional[int] = None) -> Removed:
@@ -285,11 +152,12 @@ class Queue:
         before: Optional[Callable[[Claim], Any]] = None,
         after: Optional[Callable[[Claim], Any]] = None,
         failed: Optional[Callable[[Claim, BaseException], Any]] = None,
+        on_event: Optional[Callable[[WorkerEvent], Any]] = None,
     ) -> Worker:
         """A worker that calls ``handler`` for each task, on threads. See `Worker`."""
         return Worker(
             self, handler, concurrency=concurrency, lease=lease, max_run=max_run, before=before, after=after,
-            failed=failed)
+            failed=failed, on_event=on_event)
 
     def __len__(self) -> int:
         return self.stats().live
@@ -308,10 +176,10 @@ class Queue:
 class Queues:
     """Several queues that are claimed from in the order given. Made by `Client.queues`."""
 
-    def __init__(self, client: Client, names: Iterable[str]) -> None:
+    def __init__(self, client: Any, names: Iterable[str]) -> None:
         self._client = client
-        self.names = tuple(names)
-        self._native = client._native.queues(list(self.names))
+        self.names = queue_names(names)
+        self._native: _stanchion.Queues = client._native.queues(list(self.names))
 
     def claim(
         self,

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import enum
 import json
+import os
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
-from typing import Any, Dict, Iterator, List, Mapping, Optional, Tuple, Union
+from typing import Any, Dict, Iterable, Iterator, List, Mapping, Optional, Tuple, Union
 
 from . import _stanchion
 from ._errors import InvalidArgument
@@ -16,6 +17,8 @@ Duration = Union[float, timedelta]
 """Seconds, or a timedelta."""
 Time = Union[float, datetime]
 """Seconds since 1970, or a datetime (a naive one is local time)."""
+Path = Union[str, "os.PathLike[str]"]
+"""Where a file is."""
 
 JSON = "application/json"
 
@@ -235,6 +238,17 @@ class WorkerReport:
     lost: int = 0
 
 
+@dataclass(frozen=True)
+class WorkerEvent:
+    """What happened beyond what handlers see: ``what`` is "dead" (the task failed for the last time, or was
+    buried), "lost" (the claim was) or "store_failed" (then ``reason`` alone says more)."""
+
+    what: str
+    id: str
+    attempt: int
+    reason: str
+
+
 class _Unset(enum.Enum):
     UNSET = enum.auto()
 
@@ -245,10 +259,15 @@ UNSET = _Unset.UNSET
 
 def encode(payload: Any, headers: Optional[Mapping[str, str]]) -> Tuple[bytes, Optional[Dict[str, str]]]:
     """The payload as bytes, with the header that says so if it was made JSON."""
-    plain = dict(headers) if headers is not None else None
-    if isinstance(payload, bytes):
-        return payload, plain
-    if isinstance(payload, (bytearray, memoryview)):
+    try:
+        plain = dict(headers) if headers is not None else None
+    except (TypeError, ValueError) as error:
+        raise InvalidArgument(f"headers are a mapping of texts: {error}") from error
+    if isinstance(payload, (bytes, bytearray, memoryview)):
+        size = memoryview(payload).nbytes
+        if size > _stanchion.MAX_PAYLOAD:
+            # Before it is copied: it may be most of the memory there is.
+            raise InvalidArgument(f"a payload of {size} bytes is over {_stanchion.MAX_PAYLOAD}")
         return bytes(payload), plain
     try:
         text = json.dumps(payload, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
@@ -259,7 +278,10 @@ def encode(payload: Any, headers: Optional[Mapping[str, str]]) -> Tuple[bytes, O
 
 def seconds_since_1970(time: Any) -> Any:
     """A datetime as a number; anything else as it is."""
-    return time.timestamp() if isinstance(time, datetime) else time
+    try:
+        return time.timestamp() if isinstance(time, datetime) else time
+    except (OverflowError, ValueError, OSError) as error:
+        raise InvalidArgument(f"{time!r} is no due time: {error}") from error
 
 
 def wall(seconds: float) -> datetime:
@@ -312,24 +334,44 @@ def kick_arguments(which: Any) -> Tuple[Optional[List[str]], Optional[int]]:
     """Ids, or a count."""
     if isinstance(which, int):
         return None, which
-    return ([which] if isinstance(which, str) else list(which)), None
+    return ([which] if isinstance(which, str) else several(which, "ids")), None
+
+
+def queue_names(names: Any) -> Tuple[str, ...]:
+    """Names of queues."""
+    return tuple(several(names, "names of queues"))
+
+
+def state_name(state: Any) -> Any:
+    """The name of a state, which may be given as such."""
+    return state.value if isinstance(state, TaskState) else state
+
+
+def several(items: Any, what: str) -> List[Any]:
+    """The items of an iterable. A text is one, but hardly ever meant as one."""
+    if isinstance(items, (str, bytes)) or not isinstance(items, Iterable):
+        raise InvalidArgument(f"{what} come in a list, not in {type(items).__name__}")
+    return list(items)
 
 
 def tasks(items: Any) -> List[_stanchion.Task]:
-    """Tasks, each given as a Task, an id, or an (id, payload) pair."""
-    made = []
-    for item in items:
+    """Tasks, each given as a Task, an id, an (id, payload) pair, or a mapping of a Task's fields."""
+    return [_task(item)._native() for item in several(items, "tasks")]
+
+
+def _task(item: Any) -> Task:
+    try:
         if isinstance(item, Task):
-            made.append(item._native())
-        elif isinstance(item, str):
-            made.append(Task(item)._native())
-        elif isinstance(item, tuple):
-            made.append(Task(*item)._native())
-        elif isinstance(item, Mapping):
-            made.append(Task(**item)._native())
-        else:
-            raise InvalidArgument(f"a task is a Task, an id, a tuple or a mapping, not {type(item).__name__}")
-    return made
+            return item
+        if isinstance(item, str):
+            return Task(item)
+        if isinstance(item, tuple):
+            return Task(*item)
+        if isinstance(item, Mapping):
+            return Task(**item)
+    except TypeError as error:
+        raise InvalidArgument(f"this makes no task: {error}") from error
+    raise InvalidArgument(f"a task is a Task, an id, a tuple or a mapping, not {type(item).__name__}")
 
 
 def _policy(policy: Any) -> Optional[Tuple[str, Any]]:

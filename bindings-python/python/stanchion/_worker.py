@@ -5,43 +5,95 @@ from __future__ import annotations
 import signal
 import threading
 from types import FrameType
-from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional
+from typing import Any, Callable, Dict, List, Optional
 
 from . import _stanchion
+from ._claim import Claim, describe
 from ._log import log
 from ._telemetry import around
-from ._types import Duration, WorkerReport
-
-if TYPE_CHECKING:
-    from ._queue import Claim, Queue
+from ._types import Duration, WorkerEvent, WorkerReport
 
 
-class Worker:
+class WorkerFacts:
+    """What both faces of a worker share: handler, options and hooks."""
+
+    def __init__(
+        self,
+        queue: Any,
+        handler: Callable[[Any], Any],
+        *,
+        concurrency: Optional[int] = None,
+        lease: Optional[Duration] = None,
+        max_run: Optional[Duration] = None,
+        before: Optional[Callable[[Any], Any]] = None,
+        after: Optional[Callable[[Any], Any]] = None,
+        failed: Optional[Callable[[Any, BaseException], Any]] = None,
+        on_event: Optional[Callable[[WorkerEvent], Any]] = None,
+    ) -> None:
+        self._queue, self._handler = queue, handler
+        self._terms = (concurrency, lease, max_run)
+        self._before, self._after, self._failed, self._on_event = before, after, failed, on_event
+        self._native: Any = None
+        self._stopped = False
+        self._make(False)  # Bad options are refused here, not when it runs.
+
+    def _make(self, burst: bool) -> Any:
+        raise NotImplementedError
+
+    def stop(self) -> None:
+        """Take no more tasks; `run` returns when those at hand are done. May be called from any thread, from a
+        signal handler, and before `run`."""
+        self._stopped = True
+        native = self._native
+        if native is not None:
+            native.stop()
+
+    def _succeeded(self, claim: Any) -> None:
+        if self._after is not None:
+            _guarded(self._after, claim)
+
+    def _failed_with(self, claim: Any, error: BaseException) -> str:
+        log.warning("task %r of queue %r failed", claim.id, claim.queue, exc_info=error)
+        if self._failed is not None:
+            _guarded(self._failed, claim, error)
+        return describe(error)
+
+    def _tell(self, native: Any) -> None:
+        """Log what happened to tasks beyond what their handlers raised, and tell the hook."""
+        for fields in native.events():
+            event = WorkerEvent(*fields)
+            if event.what == "dead":
+                log.error(
+                    "task %r of queue %r is dead after attempt %d: %s",
+                    event.id, self._queue.name, event.attempt, event.reason)
+            elif event.what == "lost":
+                log.warning("the claim on task %r of queue %r was lost", event.id, self._queue.name)
+            else:
+                log.warning("queue %r: %s", self._queue.name, event.reason)
+            if self._on_event is not None:
+                _guarded(self._on_event, event)
+
+
+def _guarded(hook: Callable[..., Any], *args: Any) -> None:
+    """Call a hook that must not change what becomes of a task."""
+    try:
+        hook(*args)
+    except Exception:
+        log.exception("a hook of the worker failed")
+
+
+class Worker(WorkerFacts):
     """Takes tasks of a queue and calls a handler with each claim, on threads.
 
     A handler that returns is acked; one that raises is nacked with backoff. What it settles itself is left
     alone. While it runs, its claim is renewed, for ``max_run`` at most; one that runs long should look at
-    ``claim.lost`` now and then. ``before`` and ``after`` are called with the claim around the handler, ``failed``
-    with the claim and the exception.
-    """
+    ``claim.lost`` now and then.
 
-    def __init__(
-        self,
-        queue: Queue,
-        handler: Callable[[Claim], Any],
-        *,
-        concurrency: Optional[int],
-        lease: Optional[Duration],
-        max_run: Optional[Duration],
-        before: Optional[Callable[[Claim], Any]],
-        after: Optional[Callable[[Claim], Any]],
-        failed: Optional[Callable[[Claim, BaseException], Any]],
-    ) -> None:
-        self._queue, self._handler = queue, handler
-        self._terms = (concurrency, lease, max_run)
-        self._before, self._after, self._failed = before, after, failed
-        self._native: Optional[_stanchion.Worker] = None
-        self._stopped = False
+    Hooks: ``before(claim)`` runs before the handler, and fails the task if it raises; ``after(claim)`` when the
+    handler has returned; ``failed(claim, exception)`` when it raised; ``on_event(event)`` for what handlers do
+    not see: a task that died, a claim that was lost, a store that does not answer. What the last three raise is
+    logged.
+    """
 
     def run(self, *, burst: bool = False, signals: bool = True) -> WorkerReport:
         """Work until `stop`; with ``burst``, until no task is ready or claimed any more.
@@ -49,8 +101,7 @@ class Worker:
         On the main thread, SIGTERM and SIGINT drain: no more tasks are taken, those at hand are finished, and
         ``run`` returns. A second SIGINT raises KeyboardInterrupt.
         """
-        native = _stanchion.Worker(self._queue._native, *self._terms, burst)
-        self._native = native
+        native = self._native = self._make(burst)
         if self._stopped:
             native.stop()
         threads = [
@@ -68,19 +119,15 @@ class Worker:
         finally:
             native.close()
             for number, handler in before.items():
-                signal.signal(number, handler)
+                signal.signal(number, signal.SIG_DFL if handler is None else handler)
             if done:
                 for thread in threads:
                     thread.join()
             self._tell(native)
             self._native = None
 
-    def stop(self) -> None:
-        """Take no more tasks; `run` returns when those at hand are done. May be called from any thread or from a
-        signal handler."""
-        self._stopped = True
-        if self._native is not None:
-            self._native.stop()
+    def _make(self, burst: bool) -> _stanchion.Worker:
+        return _stanchion.Worker(self._queue._native, *self._terms, burst)
 
     def _catch_signals(self) -> Dict[int, Any]:
         def drain(number: int, frame: Optional[FrameType]) -> None:
@@ -92,50 +139,27 @@ class Worker:
         return {number: signal.signal(number, drain) for number in (signal.SIGTERM, signal.SIGINT)}
 
     def _work(self, native: _stanchion.Worker) -> None:
-        from ._queue import Claim
-
-        while (task := native.fetch()) is not None:
-            number, found = task
+        while (fetched := native.fetch()) is not None:
+            number, found = fetched
+            if found is None:
+                self._tell(native)
+                continue
             failure: Optional[str] = "the handler's thread ended"
             try:
                 failure = self._attend(Claim(found))
             finally:
                 native.said(number, failure)
-            self._tell(native)
 
     def _attend(self, claim: Claim) -> Optional[str]:
-        from ._queue import describe
-
         try:
             if self._before is not None:
                 self._before(claim)
             with around(claim.headers):
                 self._handler(claim)
-            if self._after is not None:
-                self._after(claim)
-            return None
         except BaseException as error:
-            log.warning("task %r of queue %r failed", claim.id, claim.queue, exc_info=True)
-            if self._failed is not None:
-                try:
-                    self._failed(claim, error)
-                except Exception:
-                    log.exception("the hook for a failed task failed")
-            return describe(error)
-
-    def _tell(self, native: _stanchion.Worker) -> None:
-        tell(self._queue.name, native.events())
+            return self._failed_with(claim, error)
+        self._succeeded(claim)
+        return None
 
     def __repr__(self) -> str:
         return f"<stanchion.Worker {self._queue.name!r}>"
-
-
-def tell(queue: str, events: List[Any]) -> None:
-    """Log what happened to tasks, beyond what their handlers raised."""
-    for what, id, attempt, reason in events:
-        if what == "dead":
-            log.error("task %r of queue %r is dead after attempt %d: %s", id, queue, attempt, reason)
-        elif what == "lost":
-            log.warning("the claim on task %r of queue %r was lost", id, queue)
-        elif what == "store_failed":
-            log.warning("queue %r: %s", queue, reason)

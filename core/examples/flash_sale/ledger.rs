@@ -32,7 +32,7 @@ pub struct Visit {
     pub buyer: usize,
     /// The fence of the lease; `None` in the sale without the lock.
     pub fence: Option<u64>,
-    /// What was bought, 1 to 10; `None` if it was sold out.
+    /// The number of what was bought, counted from 1; `None` if it was sold out.
     pub item: Option<usize>,
 }
 

@@ -1,4 +1,4 @@
-//! One of the processes that serve buyers. It is this program, started again by the demo.
+//! One of the processes that serve buyers: this program, started again by the demo.
 
 use std::io;
 use std::path::Path;
@@ -10,7 +10,7 @@ use stanchion::LockOptions;
 use stanchion::blocking::{Client, Lock};
 
 use super::ledger::{Ledger, Visit};
-use crate::{AT_A_TIME, BUYERS, ITEMS, Outcome, PROCESSES};
+use crate::Outcome;
 
 /// The first argument of a process that serves.
 pub const COMMAND: &str = "serve";
@@ -24,25 +24,28 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 struct Shop {
     process: usize,
+    processes: usize,
+    buyers: usize,
     ledger: Ledger,
     lock: Option<Lock>,
 }
 
-/// Arguments: number of this process, folder of the ledger, name of the lock. Prints how long each buyer
-/// waited, in microseconds, a line for each.
+/// Arguments and output are the same for the buyers' programs in all languages.
 pub fn run(arguments: &[String]) -> Outcome<()> {
-    let [process, folder, lock] = arguments else { return Err("this command is for the demo itself".into()) };
+    let [folder, lock, numbers @ ..] = arguments else { return Err("this is for the demo itself".into()) };
+    let numbers: Result<Vec<usize>, _> = numbers.iter().map(|number| number.parse()).collect();
+    let [process, processes, buyers, at_a_time] = numbers?[..] else { return Err("four numbers".into()) };
     let lock =
         (lock != NO_LOCK).then(|| Ok::<_, stanchion::Error>(Client::from_env().open_blocking()?.lock(lock)));
-    let shop =
-        Shop { process: process.parse()?, ledger: Ledger::open(Path::new(folder))?, lock: lock.transpose()? };
+    let ledger = Ledger::open(Path::new(folder))?;
+    let shop = Shop { process, processes, buyers, ledger, lock: lock.transpose()? };
 
     println!("{READY}");
     io::stdin().read_line(&mut String::new())?;
 
     let next = AtomicUsize::new(0);
     thread::scope(|scope| {
-        let clerks: Vec<_> = (0..AT_A_TIME).map(|_| scope.spawn(|| shop.serve_all(&next))).collect();
+        let clerks: Vec<_> = (0..at_a_time).map(|_| scope.spawn(|| shop.serve_all(&next))).collect();
         let ends =
             clerks.into_iter().map(|clerk| clerk.join().unwrap_or_else(|_| Err("a thread panicked".into())));
         ends.collect()
@@ -53,8 +56,8 @@ impl Shop {
     /// Buyers are dealt to the processes like cards: the first to the first, the second to the second.
     fn serve_all(&self, next: &AtomicUsize) -> Outcome<()> {
         loop {
-            let buyer = next.fetch_add(1, Ordering::Relaxed) * PROCESSES + self.process;
-            if buyer > BUYERS {
+            let buyer = next.fetch_add(1, Ordering::Relaxed) * self.processes + self.process;
+            if buyer > self.buyers {
                 return Ok(());
             }
             let waited = self.serve(buyer)?;
@@ -82,8 +85,8 @@ impl Shop {
     /// Read, check, pay, write: right only if nobody else does the same meanwhile.
     fn sell(&self, buyer: usize, fence: Option<u64>) -> Outcome<()> {
         let left = self.ledger.stock(fence)?;
-        // Items are numbered in the order of their sale.
-        let item = (left > 0).then(|| ITEMS + 1 - left);
+        // Items are numbered; the last one is sold first.
+        let item = (left > 0).then_some(left);
         if item.is_some() {
             self.ledger.take_payment(buyer)?;
             self.ledger.set_stock(left - 1, fence)?;

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+use super::buyers::Buyers;
 use super::ledger::LedgerError;
 use super::sale::Sale;
 use super::store::DemoStore;
@@ -11,12 +12,13 @@ use crate::{AT_A_TIME, BUYERS, ITEMS, Outcome, PROCESSES};
 /// Fairness is judged over the first half of the grants. In the end every process has served its share.
 const JUDGED: usize = BUYERS / 2;
 
-pub fn opening(store: &DemoStore) {
+pub fn opening(store: &DemoStore, buyers: &Buyers) {
     println!(
-        "Flash sale: {ITEMS} items, {} buyers, {PROCESSES} processes, each with {AT_A_TIME} buyers at a time.\n\
+        "Flash sale: {ITEMS} items, {} buyers, {PROCESSES} processes ({}), each with {AT_A_TIME} buyers at a time.\n\
          Each buyer reads the stock from a file, pays if something is left, and writes the stock back.\n\
          Store of the lock: {}.",
         grouped(BUYERS),
+        buyers.count(1..=PROCESSES),
         store.describe(),
     );
 }
@@ -31,15 +33,25 @@ pub fn progress(elapsed: Duration, served: usize) {
 }
 
 /// Prints who got what; whether everything is as it must be.
-pub fn locked_sale(sale: &Sale) -> Outcome<bool> {
-    println!("\n   item   buyer   process   fence");
+pub fn locked_sale(sale: &Sale, languages: &Buyers) -> Outcome<bool> {
+    println!("\n   item   buyer   process       fence");
     for (visit, item) in sale.sales() {
-        println!("   {item:>4}   {:>5}   {:>7}   {}", visit.buyer, visit.process, visit.fence.unwrap_or(0));
+        let (process, language) = (visit.process, languages.language(visit.process));
+        println!(
+            "   {item:>4}   {:>5}   {process} {language:<10}  {}",
+            visit.buyer,
+            visit.fence.unwrap_or(0)
+        );
     }
     let buyers: BTreeSet<_> = sale.sales().map(|(visit, _)| visit.buyer).collect();
     let items: BTreeSet<_> = sale.sales().map(|(_, item)| item).collect();
     let sold = sale.sales().count();
-    println!("\n   sold {sold} of {ITEMS}, to {} different buyers", buyers.len());
+    println!(
+        "\n   buyers served: {}\n   sold {sold} of {ITEMS}, to {} different buyers: {}",
+        languages.count(sale.visits.iter().map(|visit| visit.process)),
+        buyers.len(),
+        languages.count(sale.sales().map(|(visit, _)| visit.process)),
+    );
 
     let served: BTreeSet<_> = sale.visits.iter().map(|visit| visit.buyer).collect();
     let everybody = served.len() == BUYERS && sale.visits.len() == BUYERS;
@@ -140,7 +152,7 @@ pub fn verdict(right: bool) {
 }
 
 /// 2000 as 2,000.
-fn grouped(number: usize) -> String {
+pub fn grouped(number: usize) -> String {
     let digits = number.to_string();
     let mut text = String::new();
     for (at, digit) in digits.chars().enumerate() {

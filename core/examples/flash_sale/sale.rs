@@ -1,14 +1,14 @@
 //! One sale: starts the processes, tells them to begin together, and collects what they did.
 
-use std::env;
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use super::buyers::Buyers;
 use super::ledger::{Ledger, Visit};
-use super::process::{COMMAND, NO_LOCK, READY};
+use super::process::{NO_LOCK, READY};
 use super::report;
 use super::store::DemoStore;
 use crate::{BUYERS, Outcome, PROCESSES};
@@ -28,7 +28,7 @@ pub struct Sale {
 }
 
 impl Sale {
-    pub fn hold(store: &DemoStore, with_lock: bool) -> Outcome<Self> {
+    pub fn hold(store: &DemoStore, buyers: &Buyers, with_lock: bool) -> Outcome<Self> {
         let folder = store.folder().join(if with_lock { "locked" } else { "unlocked" });
         let ledger = Ledger::create(&folder)?;
         let lock = if with_lock { store.lock_name() } else { NO_LOCK };
@@ -36,10 +36,7 @@ impl Sale {
         let (said, hear) = mpsc::channel();
         let mut children = Vec::new();
         for process in 1..=PROCESSES {
-            let mut command = Command::new(env::current_exe()?);
-            command.args([COMMAND, &process.to_string()]).arg(&folder).arg(lock);
-            // In the environment, not in the arguments: those are for everybody to see.
-            command.env(stanchion::URL_VARIABLE, store.url());
+            let command = buyers.command(store, &folder.display().to_string(), lock, process);
             children.push(Serving::start(command, said.clone())?);
         }
         drop(said);
@@ -60,10 +57,10 @@ impl Sale {
 }
 
 /// Starts all processes at once when all are ready, then counts buyers until the last one is served.
-fn count(hear: &Receiver<String>, children: &mut [Serving]) -> Outcome<(Vec<Duration>, Duration)> {
+fn count(hear: &Receiver<Said>, children: &mut [Serving]) -> Outcome<(Vec<Duration>, Duration)> {
     for _ in 0..PROCESSES {
         match hear.recv() {
-            Ok(line) if line == READY => {}
+            Ok(Some(line)) if line == READY => {}
             _ => return Err("a process could not start".into()),
         }
     }
@@ -75,7 +72,8 @@ fn count(hear: &Receiver<String>, children: &mut [Serving]) -> Outcome<(Vec<Dura
     let mut next_print = PROGRESS;
     loop {
         match hear.recv_timeout(PROGRESS) {
-            Ok(line) => waits.push(Duration::from_micros(line.parse()?)),
+            Ok(Some(line)) => waits.push(Duration::from_micros(line.parse()?)),
+            Ok(None) => {}
             Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => return Err("not every buyer was served".into()),
         }
@@ -91,6 +89,9 @@ fn count(hear: &Receiver<String>, children: &mut [Serving]) -> Outcome<(Vec<Dura
     }
 }
 
+/// A line that a process printed; `None` when it has ended.
+type Said = Option<String>;
+
 /// A process that was started, and the thread that hears what it prints.
 struct Serving {
     process: Child,
@@ -98,14 +99,15 @@ struct Serving {
 }
 
 impl Serving {
-    fn start(mut command: Command, said: Sender<String>) -> Outcome<Self> {
+    fn start(mut command: Command, said: Sender<Said>) -> Outcome<Self> {
         let mut process = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
         let output = process.stdout.take().ok_or("no pipe")?;
         let listener = thread::spawn(move || {
             for line in BufReader::new(output).lines().map_while(Result::ok) {
                 // Nobody listens any more only if the sale was given up.
-                let _ = said.send(line);
+                let _ = said.send(Some(line));
             }
+            let _ = said.send(None);
         });
         Ok(Self { process, listener })
     }

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::blocking::{Lease, Lock, Queue, Queues};
 use crate::builder::ClientBuilder;
@@ -82,6 +83,12 @@ impl Client {
             tally.count(answer.and_then(|answer| releasing.judge(&answer)));
         }
         tally.result()
+    }
+
+    /// Waits up to `time` for what this client does in the background, such as releasing leases that were
+    /// dropped; whether it is done. For a program that is about to exit.
+    pub fn linger(&self, time: Duration) -> bool {
+        self.session.linger(time)
     }
 
     /// Names of locks that are held now, a page at a time: `None` first, then what the last page gave.

@@ -129,11 +129,17 @@ impl Lease {
     /// As [`Lease::into_handle`], for a lease that several hold a reference to.
     ///
     /// # Errors
-    /// As [`Lease::into_handle`].
+    /// As [`Lease::extend`]; the lease goes on as it was.
     #[allow(clippy::wrong_self_convention, reason = "named after the call that it stands for")]
     pub fn into_handle_shared(&self, ttl: Duration) -> Result<LeaseHandle, Error> {
-        self.extend(ttl).inspect_err(|_| self.held.let_go())?;
+        self.extend(ttl)?;
         Ok(self.held.detach())
+    }
+
+    /// As dropping it, for a lease that several hold a reference to: released in the background, as far as the
+    /// store can be reached. Never waits.
+    pub fn let_go(&self) {
+        self.held.let_go();
     }
 }
 

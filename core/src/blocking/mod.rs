@@ -25,7 +25,7 @@ pub use client::Client;
 pub use lease::Lease;
 pub use lock::Lock;
 pub use queue::{Queue, Queues};
-pub use worker::{Stopper, Worker};
+pub use worker::{Direction, Hands, Hosted, Stopper, Taken, Unsettled, Worker};
 
 pub use crate::host_turn::with_host_turn;
 

@@ -149,6 +149,10 @@ impl Machine for CallMachine {
         }
     }
 
+    fn may_repeat(&self) -> bool {
+        self.repeatable
+    }
+
     fn abandon(&mut self) -> Option<Request> {
         self.cleanup.take()
     }

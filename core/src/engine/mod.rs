@@ -76,6 +76,11 @@ pub trait Machine {
         false
     }
 
+    /// Whether what may have been carried out is sent again if no answer comes: it does no more the second time.
+    fn may_repeat(&self) -> bool {
+        true
+    }
+
     /// The call ends here, with or without an outcome. Returns the requests that clean up after it, one at a
     /// time, which somebody else has to send.
     fn abandon(&mut self) -> Option<Request>;

@@ -3,9 +3,10 @@
 mod settings;
 
 use std::fmt;
-use std::future::Future;
+use std::future::{Future, poll_fn};
 use std::pin::Pin;
 use std::sync::Arc;
+use std::task::Poll;
 use std::time::Duration;
 
 use tokio::task::{JoinError, JoinSet};
@@ -95,6 +96,14 @@ where
         self
     }
 
+    /// Fails if an option is out of range, as running it would.
+    ///
+    /// # Errors
+    /// `InvalidArgument`.
+    pub fn check(&self) -> Result<(), Error> {
+        self.settings.check().map_err(|error| error.during("work", self.queue.name()))
+    }
+
     /// Works for ever, or until the queue is empty if that was asked for.
     ///
     /// # Errors
@@ -109,7 +118,7 @@ where
     /// # Errors
     /// As [`Worker::run`].
     pub async fn run_until(self, shutdown: impl Future<Output = ()>) -> Result<WorkerReport, Error> {
-        self.settings.check().map_err(|error| error.during("work", self.queue.name()))?;
+        self.check()?;
         let mut shift = Shift {
             queue: self.queue,
             handler: self.handler,
@@ -164,6 +173,10 @@ where
     async fn run(&mut self, shutdown: impl Future<Output = ()>) -> Result<WorkerReport, Error> {
         tokio::pin!(shutdown);
         loop {
+            // Whoever stops a worker and then lets a handler end does not see another task begin.
+            if !self.stopping && is_ready(shutdown.as_mut()).await {
+                self.stop();
+            }
             self.rest();
             self.begin_claim()?;
             self.begin_settle()?;
@@ -358,6 +371,11 @@ async fn wait_for(claiming: &mut Option<Claiming>) -> (Batch, Result<Vec<Claim>,
         Some(claiming) => claiming.await,
         None => std::future::pending().await,
     }
+}
+
+/// Whether a future is ready now.
+async fn is_ready(mut future: Pin<&mut impl Future<Output = ()>>) -> bool {
+    poll_fn(|context| Poll::Ready(future.as_mut().poll(context).is_ready())).await
 }
 
 async fn sleep_until(moment: Option<tokio::time::Instant>) {

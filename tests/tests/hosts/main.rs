@@ -4,6 +4,9 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests may panic")]
 
+mod shared;
+mod turns;
+
 use std::fs;
 use std::path::PathBuf;
 use std::time::Duration;

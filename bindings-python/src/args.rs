@@ -1,12 +1,13 @@
-//! Arguments and results.
+//! Arguments: what Python passes, checked and converted before anything is sent.
 
+use std::path::PathBuf;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDelta, PyFloat, PyInt, PyString};
-use stanchion::TaskInfo;
+use stanchion::{LeaseHandle, TaskState};
 
-use crate::error::invalid;
+use crate::error::{invalid, raise};
 
 /// Seconds beyond this do not fit anywhere; the core has narrower limits of its own.
 const MOST_SECONDS: f64 = 1e15;
@@ -86,36 +87,64 @@ impl<'a, 'py> FromPyObject<'a, 'py> for Text {
     }
 }
 
+/// A yes or no.
+#[derive(Clone, Copy)]
+pub(crate) struct Flag(pub(crate) bool);
+
+impl<'a, 'py> FromPyObject<'a, 'py> for Flag {
+    type Error = PyErr;
+
+    fn extract(value: Borrowed<'a, 'py, PyAny>) -> PyResult<Self> {
+        let flag = value.cast::<PyBool>().map(|flag| Self(flag.is_true()));
+        flag.map_err(|_| invalid(value.py(), &format!("{} is neither True nor False", shown(&value))))
+    }
+}
+
+/// Where a file is.
+pub(crate) struct File(pub(crate) PathBuf);
+
+impl<'a, 'py> FromPyObject<'a, 'py> for File {
+    type Error = PyErr;
+
+    fn extract(value: Borrowed<'a, 'py, PyAny>) -> PyResult<Self> {
+        let path = value.extract().map(Self);
+        path.map_err(|_| invalid(value.py(), &format!("{} is no path of a file", shown(&value))))
+    }
+}
+
 /// The time of an option that may be absent.
 pub(crate) fn span(seconds: Option<Seconds>) -> Option<Duration> {
     seconds.map(|Seconds(span)| span)
 }
 
-/// Seconds since 1970.
-pub(crate) fn wall(time: SystemTime) -> f64 {
-    time.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs_f64()
+/// A lease's handle in its text form.
+pub(crate) struct Handle(pub(crate) LeaseHandle);
+
+impl<'a, 'py> FromPyObject<'a, 'py> for Handle {
+    type Error = PyErr;
+
+    fn extract(value: Borrowed<'a, 'py, PyAny>) -> PyResult<Self> {
+        let Text(text) = value.extract()?;
+        text.parse().map(Self).map_err(|error| raise(value.py(), &error))
+    }
 }
 
-/// What a task is, as the arguments of the Python class.
-pub(crate) fn task_info(py: Python<'_>, info: TaskInfo) -> PyResult<Py<PyAny>> {
-    use pyo3::types::{PyBytes, PyDict};
-    let fields = PyDict::new(py);
-    fields.set_item("id", info.id)?;
-    fields.set_item("state", format!("{:?}", info.state).to_lowercase())?;
-    fields.set_item("payload", PyBytes::new(py, &info.payload))?;
-    fields.set_item("headers", info.headers)?;
-    fields.set_item("version", info.version)?;
-    fields.set_item("due", wall(info.due))?;
-    fields.set_item("priority", info.priority)?;
-    fields.set_item("attempts", info.attempts)?;
-    fields.set_item("max_attempts", info.max_attempts)?;
-    fields.set_item("expires", info.expires.map(wall))?;
-    fields.set_item("receipt", info.receipt)?;
-    fields.set_item("lease_left", info.lease_left.as_secs_f64())?;
-    fields.set_item("reason", info.reason)?;
-    fields.set_item("died", info.died.map(wall))?;
-    fields.set_item("successor_due", info.successor_due.map(wall))?;
-    Ok(fields.into_any().unbind())
+/// The name of a task's state.
+pub(crate) struct State(pub(crate) TaskState);
+
+impl<'a, 'py> FromPyObject<'a, 'py> for State {
+    type Error = PyErr;
+
+    fn extract(value: Borrowed<'a, 'py, PyAny>) -> PyResult<Self> {
+        let Text(name) = value.extract()?;
+        Ok(Self(match &*name {
+            "scheduled" => TaskState::Scheduled,
+            "ready" => TaskState::Ready,
+            "claimed" => TaskState::Claimed,
+            "dead" => TaskState::Dead,
+            _ => return Err(invalid(value.py(), "a state is scheduled, ready, claimed or dead")),
+        }))
+    }
 }
 
 /// A number that is not a bool.

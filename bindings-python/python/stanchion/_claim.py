@@ -1,0 +1,146 @@
+"""Claims, blocking."""
+
+from __future__ import annotations
+
+import json as _json
+from types import TracebackType
+from typing import Any, Dict, Optional, Type
+
+from . import _stanchion
+from ._errors import StaleReceipt, StanchionError
+from ._lease import Lost
+from ._log import log
+from ._types import Duration, maybe_wall
+
+
+class ClaimFacts:
+    """What a claim tells without asking the store."""
+
+    _native: Any
+    _shown = "stanchion.Claim"
+
+    def __init__(self, native: Any) -> None:
+        self._native = native
+        self._settled = False
+        self.id: str = native.id
+        self.queue: str = native.queue
+        self.payload: bytes = native.payload
+        self.headers: Dict[str, str] = native.headers
+        self.attempt: int = native.attempt
+        self.max_attempts: int = native.max_attempts
+        self.receipt: int = native.receipt
+        self.version: int = native.version
+        self.priority: int = native.priority
+
+    @property
+    def json(self) -> Any:
+        """The payload, read as JSON."""
+        return _json.loads(self.payload)
+
+    @property
+    def due(self) -> Any:
+        """When the task was due."""
+        return maybe_wall(self._native.due)
+
+    @property
+    def remaining(self) -> float:
+        """How many seconds the claim is surely ours from now on, without further renewal."""
+        left: float = self._native.remaining
+        return left
+
+    @property
+    def valid(self) -> bool:
+        """Whether the claim is ours now."""
+        valid: bool = self._native.valid
+        return valid
+
+    def acked(self) -> _stanchion.Verdict:
+        """The verdict "done", for `settle`."""
+        verdict: _stanchion.Verdict = self._native.acked()
+        return verdict
+
+    def nacked(self, delay: Optional[Duration] = None, reason: str = "") -> _stanchion.Verdict:
+        """The verdict "try again", for `settle`."""
+        verdict: _stanchion.Verdict = self._native.nacked(delay, reason)
+        return verdict
+
+    def buried(self, reason: str = "") -> _stanchion.Verdict:
+        """The verdict "dead", for `settle`."""
+        verdict: _stanchion.Verdict = self._native.buried(reason)
+        return verdict
+
+    def returned(self) -> _stanchion.Verdict:
+        """The verdict "not tried", for `settle`."""
+        verdict: _stanchion.Verdict = self._native.returned()
+        return verdict
+
+    def __reduce__(self) -> Any:
+        raise TypeError("a claim cannot be copied or pickled; it belongs to this process")
+
+    def __repr__(self) -> str:
+        return f"<{self._shown} {self.queue!r} {self.id!r} attempt={self.attempt} receipt={self.receipt}>"
+
+
+class Claim(ClaimFacts):
+    """A task that is ours until it is settled, or its lease ends. A context manager: acks at the end of the
+    block, nacks with backoff if it raises, unless the block settled it itself.
+
+    A claim that is collected unsettled counts as failed.
+    """
+
+    @property
+    def lost(self) -> Lost:
+        """Whether the claim was lost; set at its deadline at the latest."""
+        return Lost(self._native)
+
+    def ack(self) -> None:
+        """Done: the task leaves the queue."""
+        self._native.ack()
+        self._settled = True
+
+    def nack(self, delay: Optional[Duration] = None, reason: str = "") -> None:
+        """Not done: try again after ``delay``, or by default after a pause that grows with every attempt."""
+        self._native.nack(delay, reason)
+        self._settled = True
+
+    def bury(self, reason: str = "") -> None:
+        """Not done, and not to be tried again: the task is dead."""
+        self._native.bury(reason)
+        self._settled = True
+
+    def put_back(self) -> None:
+        """Not tried: the task goes back without counting an attempt."""
+        self._native.put_back()
+        self._settled = True
+
+    def extend(self, lease: Duration) -> None:
+        """Prolong the lease to at least ``lease`` from now."""
+        self._native.extend(lease)
+
+    def __enter__(self) -> Claim:
+        return self
+
+    def __exit__(
+        self, kind: Optional[Type[BaseException]], error: Optional[BaseException], trace: Optional[TracebackType]
+    ) -> None:
+        if self._settled:
+            return
+        if error is None:
+            self.ack()
+            return
+        try:
+            self.nack(reason=describe(error))
+        except StanchionError as failure:
+            log_unsettled(self, failure)
+
+
+def describe(error: BaseException) -> str:
+    """The reason that is kept with a failed task."""
+    text = str(error).encode("utf-8", "backslashreplace").decode()
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__
+
+
+def log_unsettled(claim: ClaimFacts, failure: StanchionError) -> None:
+    """A block that failed could not say so to the store either. The task comes back all the same."""
+    level = log.debug if isinstance(failure, StaleReceipt) else log.warning
+    level("task %r: could not be nacked: %s", claim.id, failure)

@@ -1,0 +1,154 @@
+"""Leases, blocking."""
+
+from __future__ import annotations
+
+from types import TracebackType
+from typing import Any, Optional, Type
+
+from . import _stanchion
+from ._errors import LeaseLost, StanchionError, chain_loss
+from ._held import Held
+from ._log import log
+from ._types import Duration
+
+
+class Loss:
+    """What both faces of `Lost` share."""
+
+    def __init__(self, native: Any) -> None:
+        self._native = native
+
+    def is_set(self) -> bool:
+        """Whether it is lost. Computed from the clock at the time of the call."""
+        return self._native.loss is not None
+
+    @property
+    def reason(self) -> Optional[str]:
+        """Why, such as "Expired" or "Taken"; None if it is not lost."""
+        reason: Optional[str] = self._native.loss
+        return reason
+
+
+class Lost(Loss):
+    """Whether a lease or a claim was lost, like a `threading.Event` that this library sets."""
+
+    def wait(self, timeout: Optional[Duration] = None) -> bool:
+        """Wait for the loss (or the regular end), up to ``timeout``; whether it is lost."""
+        slices = 3600.0 if timeout is None else timeout
+        while not self._native.wait_lost(slices) and timeout is None:
+            pass
+        return self.is_set()
+
+
+class LeaseFacts:
+    """What a lease tells without asking the store."""
+
+    _native: Any
+
+    def __init__(self, native: Any, held: Any) -> None:
+        self._native = native
+        self._held = held
+        self._over = False
+        self.name: str = native.name
+        self.fence: int = native.fence
+        held.leases.add(self)
+
+    @property
+    def token(self) -> str:
+        """The secret that proves the lease is ours."""
+        token: str = self._native.token
+        return token
+
+    @property
+    def remaining(self) -> float:
+        """How many seconds the lease is surely ours from now on, without further renewal."""
+        left: float = self._native.remaining
+        return left
+
+    @property
+    def valid(self) -> bool:
+        """Whether the lease is ours now."""
+        valid: bool = self._native.valid
+        return valid
+
+    def check(self) -> None:
+        """Raise LeaseLost or LeaseExpired if the lease is known to be gone. Does not ask the store."""
+        self._native.check()
+
+    def __reduce__(self) -> Any:
+        raise TypeError("a lease cannot be copied or pickled; into_handle() makes a text that another process can resume")
+
+
+class Lease(LeaseFacts):
+    """A lock that is ours until it is released, expires, or is lost. A context manager that releases it.
+
+    One that is never released ends with the thread that acquired it, or with the last reference to it.
+    """
+
+    @property
+    def lost(self) -> Lost:
+        """Whether it was lost; set at its deadline at the latest."""
+        return Lost(self._native)
+
+    def extend(self, ttl: Duration) -> None:
+        """Prolong the lease to at least ``ttl`` from now."""
+        self._native.extend(ttl)
+
+    def release(self, cooldown: Optional[Duration] = None) -> None:
+        """Give the lock back; with a cooldown, keep it closed for so long before anybody can get it.
+
+        Raises LeaseExpired or LeaseLost if it was not ours to the end. The lease is over in any case.
+        """
+        self._held.leases.forget(self)
+        self._native.release(cooldown)
+
+    def into_handle(self, ttl: Duration = 30.0) -> str:
+        """Detach the lease: a text with which another process can resume it, once, within ``ttl``. A secret."""
+        handle: str = self._native.into_handle(ttl)
+        self._held.leases.forget(self)
+        return handle
+
+    def __enter__(self) -> Lease:
+        return self
+
+    def __exit__(
+        self, kind: Optional[Type[BaseException]], error: Optional[BaseException], trace: Optional[TracebackType]
+    ) -> None:
+        end(self, error)
+
+    def __repr__(self) -> str:
+        return f"<stanchion.Lease {self.name!r} fence={self.fence} remaining={self.remaining:.3f}>"
+
+
+def end(lease: Lease, error: Optional[BaseException]) -> None:
+    """Release a lease at the end of a block. A loss is raised; an exception of the block's own goes first."""
+    if lease._over:
+        return  # The block did it.
+    try:
+        loss = announced(lease)
+        lease.release()
+        if loss is not None:
+            # Nobody took the lock meanwhile, but the block was told that it might.
+            raise loss
+    except LeaseLost as lost:
+        log.warning("lock %r: the lease was lost: %s", lease.name, lost)
+        if error is None:
+            raise
+        chain_loss(error, lost)
+    except Exception:
+        if error is None:
+            raise
+        log.warning("lock %r: could not be released", lease.name, exc_info=True)
+
+
+def announced(lease: Any) -> Optional[LeaseLost]:
+    """The loss that a lease's `lost` tells, if it does."""
+    if not lease.lost.is_set():
+        return None
+    try:
+        lease.check()
+    except LeaseLost as loss:
+        return loss
+    except StanchionError:
+        pass
+    return None

@@ -1,0 +1,15 @@
+"""The same nouns for asyncio: ``client = await stanchion.aio.connect(url)``.
+
+Cancelling a task that waits in one of these calls leaves nothing behind: no lock, no place in a line, no task
+that nobody works on. Any event loop with ``add_reader`` will do, uvloop among them; one client may be used under
+several loops in turn.
+"""
+
+from ._claim import Claim
+from ._client import Client, Connecting, connect
+from ._lease import Lease, Lost
+from ._lock import Hold, Lock
+from ._queue import Queue, Queues
+from ._worker import Worker
+
+__all__ = ["Claim", "Client", "Connecting", "Hold", "Lease", "Lock", "Lost", "Queue", "Queues", "Worker", "connect"]

@@ -1,0 +1,64 @@
+"""Claims for asyncio."""
+
+from __future__ import annotations
+
+from types import TracebackType
+from typing import Optional, Type
+
+from .._claim import ClaimFacts, describe, log_unsettled
+from .._errors import StanchionError
+from .._types import Duration
+from ._lease import Lost
+from ._loop import call
+
+
+class Claim(ClaimFacts):
+    """A task that is ours until it is settled, or its lease ends. An async context manager, as
+    `stanchion.Claim`."""
+
+    _shown = "stanchion.aio.Claim"
+
+    @property
+    def lost(self) -> Lost:
+        """Whether the claim was lost; set at its deadline at the latest."""
+        return Lost(self._native)
+
+    async def ack(self) -> None:
+        """Done: the task leaves the queue."""
+        await call(self._native.ack)
+        self._settled = True
+
+    async def nack(self, delay: Optional[Duration] = None, reason: str = "") -> None:
+        """Not done: try again after ``delay``, or by default after a pause that grows with every attempt."""
+        await call(self._native.nack, delay, reason)
+        self._settled = True
+
+    async def bury(self, reason: str = "") -> None:
+        """Not done, and not to be tried again: the task is dead."""
+        await call(self._native.bury, reason)
+        self._settled = True
+
+    async def put_back(self) -> None:
+        """Not tried: the task goes back without counting an attempt."""
+        await call(self._native.put_back)
+        self._settled = True
+
+    async def extend(self, lease: Duration) -> None:
+        """Prolong the lease to at least ``lease`` from now."""
+        await call(self._native.extend, lease)
+
+    async def __aenter__(self) -> Claim:
+        return self
+
+    async def __aexit__(
+        self, kind: Optional[Type[BaseException]], error: Optional[BaseException], trace: Optional[TracebackType]
+    ) -> None:
+        if self._settled:
+            return
+        if error is None:
+            await self.ack()
+            return
+        try:
+            await self.nack(reason=describe(error))
+        except StanchionError as failure:
+            log_unsettled(self, failure)

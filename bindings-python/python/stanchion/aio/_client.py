@@ -1,0 +1,127 @@
+"""The client for asyncio."""
+
+from __future__ import annotations
+
+from types import TracebackType
+from typing import Any, Dict, Generator, Iterable, Optional, Type
+
+from .. import _stanchion
+from .._errors import Forked
+from .._exit import note
+from .._types import Duration, NamePage, Path
+from ._lease import Lease
+from ._lock import Lock
+from ._loop import HeldByTask, call
+from ._queue import Queue, Queues
+
+
+def connect(
+    url: Optional[str] = None,
+    *,
+    lock_prefix: Optional[str] = None,
+    queue_prefix: Optional[str] = None,
+    timeout: Optional[Duration] = None,
+    foreign_share: Optional[bool] = None,
+    label: Optional[str] = None,
+    tls_ca: Optional[Path] = None,
+    tls_cert: Optional[Path] = None,
+    tls_key: Optional[Path] = None,
+) -> Connecting:
+    """Open a store, as `stanchion.connect`: to be awaited, or for ``async with``."""
+    return Connecting(dict(
+        url=url, lock_prefix=lock_prefix, queue_prefix=queue_prefix, timeout=timeout, foreign_share=foreign_share,
+        label=label, tls_ca=tls_ca, tls_cert=tls_cert, tls_key=tls_key, clock=None))
+
+
+class Connecting:
+    """A client that is being opened."""
+
+    def __init__(self, settings: Dict[str, Any]) -> None:
+        self._settings = settings
+        self._client: Optional[Client] = None
+
+    async def _open(self) -> Client:
+        native = await call(_stanchion.connect_aio, _stanchion.Settings(**self._settings))
+        return Client(native)
+
+    def __await__(self) -> Generator[Any, None, Client]:
+        return self._open().__await__()
+
+    async def __aenter__(self) -> Client:
+        self._client = await self._open()
+        return self._client
+
+    async def __aexit__(
+        self, kind: Optional[Type[BaseException]], error: Optional[BaseException], trace: Optional[TracebackType]
+    ) -> None:
+        if self._client is not None:
+            await self._client.close()
+
+
+class Client:
+    """A connection to a store. Made by `connect`; an async context manager."""
+
+    def __init__(self, native: _stanchion.AioClient) -> None:
+        self._native = native
+        self._held = HeldByTask()
+        note(self)
+
+    def lock(
+        self,
+        name: str,
+        *,
+        ttl: Optional[Duration] = None,
+        renew: Optional[bool] = None,
+        max_hold: Optional[Duration] = None,
+        wait: Optional[Duration] = None,
+        fail_fast: Optional[bool] = None,
+        adopt_unexpiring: Optional[Duration] = None,
+        label: Optional[str] = None,
+    ) -> Lock:
+        """The lock with this name, and how it is acquired unless a call says otherwise. No I/O."""
+        return Lock(self, name, dict(
+            ttl=ttl, renew=renew, max_hold=max_hold, wait=wait, fail_fast=fail_fast,
+            adopt_unexpiring=adopt_unexpiring, label=label))
+
+    def queue(self, name: str) -> Queue:
+        """The queue with this name. No I/O."""
+        return Queue(self, name)
+
+    def queues(self, names: Iterable[str]) -> Queues:
+        """Several queues, to claim from in this order."""
+        return Queues(self, names)
+
+    async def resume_lease(self, handle: str) -> Lease:
+        """Continue a lease that `Lease.into_handle` detached. A handle works once."""
+        return Lease(await call(self._native.resume_lease, handle), self._held)
+
+    async def release_all(self) -> int:
+        """Release every lease of this client that is still held, and say how many were."""
+        count: int = await call(self._native.release_all)
+        return count
+
+    async def locks(self, page: Optional[int] = None) -> NamePage:
+        """Names of locks that are held now, a page at a time."""
+        return NamePage(*await call(self._native.locks, page))
+
+    async def queue_names(self, page: Optional[int] = None) -> NamePage:
+        """Names of queues, a page at a time."""
+        return NamePage(*await call(self._native.queue_names, page))
+
+    async def close(self) -> None:
+        """Release all leases. In a forked child nothing is released: leases stay the parent's."""
+        try:
+            await self.release_all()
+        except Forked:
+            pass
+
+    async def __aenter__(self) -> Client:
+        return self
+
+    async def __aexit__(
+        self, kind: Optional[Type[BaseException]], error: Optional[BaseException], trace: Optional[TracebackType]
+    ) -> None:
+        await self.close()
+
+    def __repr__(self) -> str:
+        return "<stanchion.aio.Client>"

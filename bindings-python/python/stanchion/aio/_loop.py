@@ -1,0 +1,68 @@
+"""From calls of the native module to futures of the running event loop."""
+
+from __future__ import annotations
+
+import asyncio
+import weakref
+from typing import Any, Callable, Optional
+
+from .. import _stanchion
+from .._held import Leases
+
+_bridges: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, _stanchion.Bridge] = weakref.WeakKeyDictionary()
+
+
+def _bridge(loop: asyncio.AbstractEventLoop) -> _stanchion.Bridge:
+    """The loop's bridge: made on first use, gone with the loop."""
+    made = _bridges.get(loop)
+    if made is None:
+        made = _bridges[loop] = _stanchion.Bridge()
+        loop.add_reader(made.fileno(), made.collect)
+    return made
+
+
+class Pending:
+    """A call that has begun."""
+
+    def __init__(self, start: Callable[..., int], *args: Any) -> None:
+        loop = asyncio.get_running_loop()
+        self.future: asyncio.Future[Any] = loop.create_future()
+        self.given_up = False
+        self._bridge = _bridge(loop)
+        self._number = start(self._bridge, self.future, *args)
+
+    def give_up(self) -> None:
+        """Nobody waits for the answer any more. What the call leaves behind is cleaned up."""
+        self.given_up = True
+        self._bridge.cancel(self._number)
+
+
+async def call(start: Callable[..., int], *args: Any, discard: Optional[Callable[[Any], None]] = None) -> Any:
+    """Await a call of the native module. Cancelled, it gives up cleanly: what it had got already is discarded."""
+    pending = Pending(start, *args)
+    try:
+        return await pending.future
+    except asyncio.CancelledError:
+        pending.give_up()
+        future = pending.future
+        if discard is not None and future.done() and not future.cancelled() and future.exception() is None:
+            discard(future.result())
+        # The exception's traceback keeps this frame, and what is in it must not live on: it may be a lease.
+        del future, pending
+        raise
+
+
+class HeldByTask:
+    """The calling task's leases."""
+
+    def __init__(self) -> None:
+        self._tasks: weakref.WeakKeyDictionary[asyncio.Task[Any], Leases] = weakref.WeakKeyDictionary()
+
+    @property
+    def leases(self) -> Leases:
+        """Those of the running task. Without one, none are noted."""
+        try:
+            task = asyncio.current_task()
+        except RuntimeError:  # No loop runs.
+            task = None
+        return Leases() if task is None else self._tasks.setdefault(task, Leases())

@@ -1,0 +1,186 @@
+"""Queues for asyncio."""
+
+from __future__ import annotations
+
+from typing import Any, Awaitable, Callable, Iterable, List, Mapping, Optional, Tuple, Union
+
+from .. import _stanchion
+from .._errors import StanchionError
+from .._types import (
+    UNSET, Duration, Enqueued, OnDuplicate, QueueStats, Removed, Rescheduled, Task, TaskInfo, TaskPage, TaskState,
+    Time, WorkerEvent, _Unset, all_enqueued, enqueued, kick_arguments, maybe_wall, queue_names, seconds_since_1970,
+    several, state_name, task_info, task_infos, tasks)
+from ._claim import Claim
+from ._loop import call
+from ._worker import Worker
+
+
+def _forget(natives: List[_stanchion.AioClaim]) -> None:
+    for native in natives:
+        native.forget()
+
+
+class Queue:
+    """A named queue of tasks. Made by `Client.queue`; the methods are those of `stanchion.Queue`."""
+
+    def __init__(self, client: Any, name: str) -> None:
+        self._client = client
+        self._native: _stanchion.AioQueue = client._native.queue(name)
+        self.name = name
+
+    async def enqueue(
+        self,
+        id: Optional[str] = None,
+        payload: Any = b"",
+        *,
+        headers: Optional[Mapping[str, str]] = None,
+        delay: Optional[Duration] = None,
+        due: Optional[Time] = None,
+        priority: Optional[int] = None,
+        max_attempts: Optional[int] = None,
+        expires: Optional[Duration] = None,
+        on_duplicate: Optional[OnDuplicate] = None,
+    ) -> Enqueued:
+        """Put a task in. Raises QueueFull at the limit."""
+        task = Task(id, payload, headers, delay, due, priority, max_attempts, expires, on_duplicate)
+        return enqueued(await call(self._native.enqueue, task._native()))
+
+    async def enqueue_many(self, items: Iterable[Any]) -> List[Union[Enqueued, StanchionError]]:
+        """Put many tasks in. One result per task: what the enqueue did, or the exception (QueueFull)."""
+        return all_enqueued(await call(self._native.enqueue_many, tasks(items)))
+
+    async def claim(
+        self,
+        max: Optional[int] = None,
+        *,
+        lease: Optional[Duration] = None,
+        wait: Optional[Duration] = None,
+        renew: Optional[bool] = None,
+        max_run: Optional[Duration] = None,
+    ) -> List[Claim]:
+        """Take up to ``max`` (1) tasks under a lease, waiting for some for up to ``wait``."""
+        options = _stanchion.ClaimOptions(max=max, lease=lease, wait=wait, renew=renew, max_run=max_run)
+        return [Claim(native) for native in await call(self._native.claim, options, discard=_forget)]
+
+    async def settle(self, verdicts: Iterable[_stanchion.Verdict]) -> List[Optional[StanchionError]]:
+        """Settle claims together. None, or the exception, for each."""
+        results: List[Optional[StanchionError]] = await call(self._native.settle, several(verdicts, "verdicts"))
+        return results
+
+    async def settle_and_claim(
+        self,
+        verdicts: Iterable[_stanchion.Verdict],
+        max: Optional[int] = None,
+        *,
+        lease: Optional[Duration] = None,
+        wait: Optional[Duration] = None,
+        renew: Optional[bool] = None,
+        max_run: Optional[Duration] = None,
+    ) -> Tuple[List[Optional[StanchionError]], List[Claim]]:
+        """Settle claims and take new tasks, in one round trip if there are any."""
+        options = _stanchion.ClaimOptions(max=max, lease=lease, wait=wait, renew=renew, max_run=max_run)
+        results, claims = await call(
+            self._native.settle_and_claim, several(verdicts, "verdicts"), options, discard=lambda found: _forget(found[1]))
+        return results, [Claim(native) for native in claims]
+
+    async def pop(self, n: int = 1) -> List[TaskInfo]:
+        """Take up to ``n`` tasks for good, without a lease: if this process dies, they are lost."""
+        return task_infos(await call(self._native.pop, n))
+
+    async def peek(self, n: int = 1) -> List[TaskInfo]:
+        """The tasks that would be claimed next."""
+        return task_infos(await call(self._native.peek, n))
+
+    async def get(self, id: str) -> Optional[TaskInfo]:
+        """One task: the live one with this id, else the newest dead one."""
+        return task_info(await call(self._native.get, id))
+
+    async def list(self, state: Union[str, TaskState], page: Optional[int] = None, max: int = 100) -> TaskPage:
+        """The tasks of one state, a page at a time."""
+        found, following = await call(self._native.list, state_name(state), page, max)
+        return TaskPage(task_infos(found), following)
+
+    async def remove(self, id: str, version: Optional[int] = None) -> Removed:
+        """Drop a task, also while it is claimed. With a version, only if it is still the task's."""
+        return Removed(*await call(self._native.remove, id, version))
+
+    async def reschedule(self, id: str, due: Time) -> Rescheduled:
+        """Give a waiting task another due time."""
+        outcome, moved = await call(self._native.reschedule, id, seconds_since_1970(due))
+        return Rescheduled(outcome, maybe_wall(moved))
+
+    async def stats(self) -> QueueStats:
+        """How many tasks there are, and the settings."""
+        return QueueStats(**await call(self._native.stats))
+
+    async def pause(self) -> None:
+        """Stop giving out tasks. Claims that are out go on."""
+        await call(self._native.pause)
+
+    async def resume(self) -> None:
+        """Go on giving out tasks."""
+        await call(self._native.resume)
+
+    async def kick(self, which: Union[int, str, Iterable[str]]) -> int:
+        """Move dead tasks back to ready: these ids, or so many of the oldest. How many were moved."""
+        count: int = await call(self._native.kick, *kick_arguments(which))
+        return count
+
+    async def purge(self) -> int:
+        """Drop every task, live and dead; claims that are out are lost. Settings stay."""
+        count: int = await call(self._native.purge)
+        return count
+
+    async def configure(
+        self,
+        *,
+        max_len: Union[int, None, _Unset] = UNSET,
+        dead_max: Optional[int] = None,
+        dead_age: Optional[Duration] = None,
+        dead_bytes: Optional[int] = None,
+        intake: Optional[bool] = None,
+    ) -> None:
+        """Change settings; what is not given stays. ``max_len=None`` takes the limit away."""
+        limit = None if isinstance(max_len, _Unset) else (max_len,)
+        await call(self._native.configure, limit, dead_max, dead_age, dead_bytes, intake)
+
+    def worker(
+        self,
+        handler: Callable[[Claim], Awaitable[Any]],
+        *,
+        concurrency: Optional[int] = None,
+        lease: Optional[Duration] = None,
+        max_run: Optional[Duration] = None,
+        before: Optional[Callable[[Claim], Any]] = None,
+        after: Optional[Callable[[Claim], Any]] = None,
+        failed: Optional[Callable[[Claim, BaseException], Any]] = None,
+        on_event: Optional[Callable[[WorkerEvent], Any]] = None,
+    ) -> Worker:
+        """A worker that awaits ``handler(claim)`` for each task. See `Worker`."""
+        return Worker(
+            self, handler, concurrency=concurrency, lease=lease, max_run=max_run, before=before, after=after,
+            failed=failed, on_event=on_event)
+
+    def __repr__(self) -> str:
+        return f"<stanchion.aio.Queue {self.name!r}>"
+
+
+class Queues:
+    """Several queues that are claimed from in the order given. Made by `Client.queues`."""
+
+    def __init__(self, client: Any, names: Iterable[str]) -> None:
+        self.names = queue_names(names)
+        self._native: _stanchion.AioQueues = client._native.queues(list(self.names))
+
+    async def claim(
+        self,
+        max: Optional[int] = None,
+        *,
+        lease: Optional[Duration] = None,
+        wait: Optional[Duration] = None,
+        renew: Optional[bool] = None,
+        max_run: Optional[Duration] = None,
+    ) -> List[Claim]:
+        """Take tasks of the first queue that has some, as `Queue.claim`."""
+        options = _stanchion.ClaimOptions(max=max, lease=lease, wait=wait, renew=renew, max_run=max_run)
+        return [Claim(native) for native in await call(self._native.claim, options, discard=_forget)]

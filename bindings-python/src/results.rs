@@ -1,0 +1,213 @@
+//! Results of the core as Python sees them: plain objects, or the fields of a class of the Python package.
+
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict, PyList};
+use pyo3::{BoundObject, IntoPyObject};
+use stanchion::{
+    Enqueued, Error, HeldAs, Holder, LeaseHandle, LockPage, Outcome, QueuePage, QueueStats, Removed,
+    Rescheduled, TaskInfo, TaskPage,
+};
+
+use crate::error::raise;
+
+/// A result on its way to Python.
+pub(crate) trait IntoPython {
+    fn into_python(self, py: Python<'_>) -> PyResult<Py<PyAny>>;
+}
+
+/// What pyo3 can convert by itself.
+pub(crate) fn object<'py>(py: Python<'py>, value: impl IntoPyObject<'py>) -> PyResult<Py<PyAny>> {
+    Ok(value.into_pyobject(py).map_err(Into::into)?.into_any().unbind())
+}
+
+/// Seconds since 1970.
+pub(crate) fn wall(time: SystemTime) -> f64 {
+    time.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs_f64()
+}
+
+impl IntoPython for () {
+    fn into_python(self, py: Python<'_>) -> PyResult<Py<PyAny>> {
+        Ok(py.None())
+    }
+}
+
+impl IntoPython for bool {
+    fn into_python(self, py: Python<'_>) -> PyResult<Py<PyAny>> {
+        object(py, self)
+    }
+}
+
+impl IntoPython for u64 {
+    fn into_python(self, py: Python<'_>) -> PyResult<Py<PyAny>> {
+        object(py, self)
+    }
+}
+
+impl IntoPython for usize {
+    fn into_python(self, py: Python<'_>) -> PyResult<Py<PyAny>> {
+        object(py, self)
+    }
+}
+
+impl<T: IntoPython> IntoPython for Option<T> {
+    fn into_python(self, py: Python<'_>) -> PyResult<Py<PyAny>> {
+        self.map_or_else(|| Ok(py.None()), |value| value.into_python(py))
+    }
+}
+
+impl<T: IntoPython> IntoPython for Vec<T> {
+    fn into_python(self, py: Python<'_>) -> PyResult<Py<PyAny>> {
+        let list = PyList::empty(py);
+        for value in self {
+            list.append(value.into_python(py)?)?;
+        }
+        Ok(list.into_any().unbind())
+    }
+}
+
+impl<A: IntoPython, B: IntoPython> IntoPython for (A, B) {
+    fn into_python(self, py: Python<'_>) -> PyResult<Py<PyAny>> {
+        object(py, (self.0.into_python(py)?, self.1.into_python(py)?))
+    }
+}
+
+/// One of many results: the object, or the exception, which is not raised.
+impl<T: IntoPython> IntoPython for Result<T, Error> {
+    fn into_python(self, py: Python<'_>) -> PyResult<Py<PyAny>> {
+        match self {
+            Ok(value) => value.into_python(py),
+            Err(error) => Ok(raise(py, &error).into_value(py).into_any()),
+        }
+    }
+}
+
+impl IntoPython for LeaseHandle {
+    fn into_python(self, py: Python<'_>) -> PyResult<Py<PyAny>> {
+        object(py, self.to_text())
+    }
+}
+
+impl IntoPython for Holder {
+    fn into_python(self, py: Python<'_>) -> PyResult<Py<PyAny>> {
+        let held_as = match self.held_as {
+            HeldAs::Lease => "lease",
+            HeldAs::Offer => "offer",
+            HeldAs::Cooldown => "cooldown",
+            HeldAs::Foreign => "foreign",
+            _ => "other",
+        };
+        let since = (self.since_ms > 0).then(|| Duration::from_millis(self.since_ms).as_secs_f64());
+        let remaining = self.remaining.map(|time| time.as_secs_f64());
+        let whose = (held_as, self.label, self.host, self.pid);
+        object(py, (whose.0, whose.1, whose.2, whose.3, self.fence, since, remaining, self.waiters))
+    }
+}
+
+impl IntoPython for LockPage {
+    fn into_python(self, py: Python<'_>) -> PyResult<Py<PyAny>> {
+        object(py, (self.names, self.next))
+    }
+}
+
+impl IntoPython for QueuePage {
+    fn into_python(self, py: Python<'_>) -> PyResult<Py<PyAny>> {
+        object(py, (self.names, self.next))
+    }
+}
+
+impl IntoPython for Enqueued {
+    fn into_python(self, py: Python<'_>) -> PyResult<Py<PyAny>> {
+        let outcome = match self.outcome {
+            Outcome::Added => "added",
+            Outcome::Kept => "kept",
+            Outcome::Replaced => "replaced",
+            Outcome::Successor => "successor",
+            Outcome::Throttled => "throttled",
+            _ => "other",
+        };
+        object(py, (self.id, outcome, self.version, self.due.map(wall)))
+    }
+}
+
+/// Whether it was removed, and the version that it has instead.
+impl IntoPython for Removed {
+    fn into_python(self, py: Python<'_>) -> PyResult<Py<PyAny>> {
+        object(
+            py,
+            match self {
+                Self::Removed => (true, None),
+                Self::OtherVersion(version) => (false, Some(version)),
+                _ => (false, None),
+            },
+        )
+    }
+}
+
+/// How it ended, and the new due time.
+impl IntoPython for Rescheduled {
+    fn into_python(self, py: Python<'_>) -> PyResult<Py<PyAny>> {
+        object(
+            py,
+            match self {
+                Self::Moved(due) => ("moved", Some(wall(due))),
+                Self::Absent => ("absent", None),
+                Self::Claimed => ("claimed", None),
+                Self::Dead => ("dead", None),
+                _ => ("other", None),
+            },
+        )
+    }
+}
+
+impl IntoPython for TaskPage {
+    fn into_python(self, py: Python<'_>) -> PyResult<Py<PyAny>> {
+        object(py, (self.tasks.into_python(py)?, self.next))
+    }
+}
+
+impl IntoPython for TaskInfo {
+    fn into_python(self, py: Python<'_>) -> PyResult<Py<PyAny>> {
+        let fields = PyDict::new(py);
+        fields.set_item("id", self.id)?;
+        fields.set_item("state", format!("{:?}", self.state).to_lowercase())?;
+        fields.set_item("payload", PyBytes::new(py, &self.payload))?;
+        fields.set_item("headers", self.headers)?;
+        fields.set_item("version", self.version)?;
+        fields.set_item("due", wall(self.due))?;
+        fields.set_item("priority", self.priority)?;
+        fields.set_item("attempts", self.attempts)?;
+        fields.set_item("max_attempts", self.max_attempts)?;
+        fields.set_item("expires", self.expires.map(wall))?;
+        fields.set_item("receipt", self.receipt)?;
+        fields.set_item("lease_left", self.lease_left.as_secs_f64())?;
+        fields.set_item("reason", self.reason)?;
+        fields.set_item("died", self.died.map(wall))?;
+        fields.set_item("successor_due", self.successor_due.map(wall))?;
+        Ok(fields.into_any().unbind())
+    }
+}
+
+impl IntoPython for QueueStats {
+    fn into_python(self, py: Python<'_>) -> PyResult<Py<PyAny>> {
+        let fields = PyDict::new(py);
+        fields.set_item("scheduled", self.scheduled)?;
+        fields.set_item("ready", self.ready)?;
+        fields.set_item("claimed", self.claimed)?;
+        fields.set_item("dead", self.dead)?;
+        fields.set_item("successors", self.successors)?;
+        fields.set_item("paused", self.paused)?;
+        fields.set_item("next_due", self.next_due.map(|time| time.as_secs_f64()))?;
+        fields.set_item("enqueued", self.enqueued)?;
+        fields.set_item("acked", self.acked)?;
+        fields.set_item("retried", self.retried)?;
+        fields.set_item("died", self.died)?;
+        fields.set_item("max_len", self.settings.max_len)?;
+        fields.set_item("dead_max", self.settings.dead_max)?;
+        fields.set_item("dead_age", self.settings.dead_age.as_secs_f64())?;
+        fields.set_item("dead_bytes", self.settings.dead_bytes)?;
+        fields.set_item("intake", self.settings.intake)?;
+        Ok(fields.into_any().unbind())
+    }
+}

@@ -1,0 +1,106 @@
+//! Tasks to put in, and how to take them out.
+
+use std::collections::BTreeMap;
+
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+use stanchion::OnDuplicate;
+
+use crate::args::{Flag, Seconds, Text, Wall, Whole};
+use crate::error::invalid;
+
+/// A task to put in.
+#[pyclass(frozen, from_py_object)]
+#[derive(Clone)]
+pub(crate) struct Task(pub(crate) stanchion::Task);
+
+#[pymethods]
+impl Task {
+    #[new]
+    #[pyo3(signature = (id, payload, *, headers=None, delay=None, due=None, priority=None, max_attempts=None, expires=None, on_duplicate=None))]
+    #[allow(clippy::too_many_arguments, reason = "one for each option")]
+    fn new(
+        py: Python<'_>,
+        id: Option<Text>,
+        payload: &Bound<'_, PyBytes>,
+        headers: Option<BTreeMap<Text, Text>>,
+        delay: Option<Seconds>,
+        due: Option<Wall>,
+        priority: Option<Whole>,
+        max_attempts: Option<Whole>,
+        expires: Option<Seconds>,
+        on_duplicate: Option<(String, Option<Seconds>)>,
+    ) -> PyResult<Self> {
+        let mut task = id.map_or_else(stanchion::Task::auto, |id| stanchion::Task::new(id.0));
+        task = task.payload(payload.as_bytes());
+        for (name, value) in headers.unwrap_or_default() {
+            task = task.header(name.0, value.0);
+        }
+        if let Some(delay) = delay {
+            task = task.delay(delay.0);
+        }
+        if let Some(due) = due {
+            task = task.due(due.0);
+        }
+        if let Some(Whole(priority)) = priority {
+            let priority = u8::try_from(priority);
+            task = task.priority(priority.map_err(|_| invalid(py, "priority is not between 0 and 255"))?);
+        }
+        if let Some(max_attempts) = max_attempts {
+            task = task.max_attempts(max_attempts.narrow(u32::MAX));
+        }
+        if let Some(expires) = expires {
+            task = task.expires(expires.0);
+        }
+        if let Some((policy, time)) = on_duplicate {
+            task = task.on_duplicate(match (&*policy, time) {
+                ("keep", _) => OnDuplicate::Keep,
+                ("replace", _) => OnDuplicate::Replace,
+                ("debounce", Some(Seconds(max_wait))) => OnDuplicate::Debounce { max_wait },
+                ("throttle", Some(Seconds(window))) => OnDuplicate::Throttle { window },
+                _ => return Err(invalid(py, "on_duplicate is Keep, Replace, Debounce or Throttle")),
+            });
+        }
+        Ok(Self(task))
+    }
+}
+
+pub(crate) fn tasks(tasks: Vec<Task>) -> Vec<stanchion::Task> {
+    tasks.into_iter().map(|task| task.0).collect()
+}
+
+/// How to claim.
+#[pyclass(frozen, from_py_object)]
+#[derive(Clone)]
+pub(crate) struct ClaimOptions(pub(crate) stanchion::ClaimOptions);
+
+#[pymethods]
+impl ClaimOptions {
+    #[new]
+    #[pyo3(signature = (*, max=None, lease=None, renew=None, max_run=None, wait=None))]
+    fn new(
+        max: Option<Whole>,
+        lease: Option<Seconds>,
+        renew: Option<Flag>,
+        max_run: Option<Seconds>,
+        wait: Option<Seconds>,
+    ) -> Self {
+        let mut options = stanchion::ClaimOptions::new();
+        if let Some(max) = max {
+            options = options.max(max.narrow(usize::MAX));
+        }
+        if let Some(lease) = lease {
+            options = options.lease(lease.0);
+        }
+        if let Some(renew) = renew {
+            options = options.renew(renew.0);
+        }
+        if let Some(max_run) = max_run {
+            options = options.max_run(max_run.0);
+        }
+        if let Some(wait) = wait {
+            options = options.wait(wait.0);
+        }
+        Self(options)
+    }
+}

@@ -1,0 +1,148 @@
+//! The worker for asyncio.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+
+use pyo3::prelude::*;
+use tokio::sync::{Notify, mpsc, oneshot};
+
+use super::{EVENTS, EventFields, Events, Said, Terms, on_terms};
+use crate::args::{Seconds, Whole};
+use crate::bridge::{Bridge, locked};
+use crate::claim::AioClaim;
+use crate::error::raise;
+use crate::queue::AioQueue;
+use crate::results::{IntoPython, object};
+
+/// A worker for asyncio.
+#[pyclass(frozen)]
+pub(crate) struct AioWorker {
+    queue: stanchion::Queue,
+    terms: Terms,
+    send: mpsc::UnboundedSender<News>,
+    news: Arc<tokio::sync::Mutex<mpsc::UnboundedReceiver<News>>>,
+    replies: Arc<Mutex<HashMap<u64, oneshot::Sender<Said>>>>,
+    events: Events,
+    stop: Arc<Notify>,
+}
+
+/// What the worker tells the loop.
+enum News {
+    Task(u64, stanchion::Claim, oneshot::Sender<Said>),
+    /// The claim was lost: nobody waits for the verdict any more.
+    Gone(u64),
+    Events,
+}
+
+#[pymethods]
+impl AioWorker {
+    #[new]
+    fn new(
+        py: Python<'_>,
+        queue: &Bound<'_, AioQueue>,
+        concurrency: Option<Whole>,
+        lease: Option<Seconds>,
+        max_run: Option<Seconds>,
+        burst: bool,
+    ) -> PyResult<Self> {
+        let (queue, terms) = (queue.get().0.clone(), Terms { concurrency, lease, max_run, burst });
+        let idle = |_: stanchion::Claim| async { Said::Ok(()) };
+        let worker = on_terms!(stanchion::Worker::new(queue.clone(), idle), terms);
+        worker.check().map_err(|error| raise(py, &error))?;
+        let (send, news) = mpsc::unbounded_channel();
+        Ok(Self {
+            queue,
+            terms,
+            send,
+            news: Arc::new(tokio::sync::Mutex::new(news)),
+            replies: Arc::default(),
+            events: Events::default(),
+            stop: Arc::default(),
+        })
+    }
+
+    fn run(&self, bridge: &Bound<'_, Bridge>, future: Py<PyAny>) -> PyResult<u64> {
+        let (send, numbers) = (self.send.clone(), AtomicU64::new(EVENTS + 1));
+        let handler = move |claim: stanchion::Claim| {
+            let (send, number) = (send.clone(), numbers.fetch_add(1, Ordering::Relaxed));
+            async move {
+                let (reply, said) = oneshot::channel();
+                let mut waits = Waits(Some(number), send.clone());
+                let _ = send.send(News::Task(number, claim, reply));
+                let said = said.await;
+                waits.0 = None;
+                said.unwrap_or_else(|_| Err("the worker was interrupted".into()))
+            }
+        };
+        let (events, send) = (self.events.clone(), self.send.clone());
+        let worker = on_terms!(stanchion::Worker::new(self.queue.clone(), handler), self.terms).on_event(
+            move |event| {
+                if events.note(event) {
+                    let _ = send.send(News::Events);
+                }
+            },
+        );
+        let stop = Arc::clone(&self.stop);
+        bridge
+            .get()
+            .start(future, async move { worker.run_until(async move { stop.notified().await }).await })
+    }
+
+    /// The next task, its number and claim; the number of one that was lost, without a claim; or 0 if there are
+    /// events to fetch.
+    fn fetch(&self, bridge: &Bound<'_, Bridge>, future: Py<PyAny>) -> PyResult<u64> {
+        let (news, replies) = (Arc::clone(&self.news), Arc::clone(&self.replies));
+        bridge.get().start(future, async move {
+            Ok(Fetched(match news.lock().await.recv().await {
+                Some(News::Task(number, claim, reply)) => {
+                    locked(&replies).insert(number, reply);
+                    (number, Some(claim))
+                }
+                Some(News::Gone(number)) => {
+                    locked(&replies).remove(&number);
+                    (number, None)
+                }
+                // This worker holds a sender, so the channel never ends.
+                Some(News::Events) | None => (EVENTS, None),
+            }))
+        })
+    }
+
+    /// What a coroutine says of its task: `None`, or why it failed.
+    fn said(&self, number: u64, failure: Option<String>) {
+        if let Some(reply) = locked(&self.replies).remove(&number) {
+            let _ = reply.send(failure.map_or(Ok(()), Err));
+        }
+    }
+
+    /// Take no more tasks.
+    fn stop(&self) {
+        self.stop.notify_one();
+    }
+
+    /// What happened since the last call.
+    fn events(&self) -> Vec<EventFields> {
+        self.events.take()
+    }
+}
+
+/// Tells that a handler of the core was dropped before it had a verdict.
+struct Waits(Option<u64>, mpsc::UnboundedSender<News>);
+
+impl Drop for Waits {
+    fn drop(&mut self) {
+        if let Some(number) = self.0 {
+            let _ = self.1.send(News::Gone(number));
+        }
+    }
+}
+
+struct Fetched((u64, Option<stanchion::Claim>));
+
+impl IntoPython for Fetched {
+    fn into_python(self, py: Python<'_>) -> PyResult<Py<PyAny>> {
+        let (number, claim) = self.0;
+        object(py, (number, claim.map(AioClaim)))
+    }
+}

@@ -1,0 +1,50 @@
+"""The Python part of `make demo`: buyers in Python beside those in Rust, in one sale."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from wheelhouse import TARGET
+
+ROOT = Path(__file__).resolve().parents[2]
+BUYERS = ROOT / "bindings-python" / "demo" / "buyers.py"
+
+
+@pytest.fixture(scope="module")
+def flash_sale():
+    # Of the whole workspace, as the other tests: with other features everything would be built again.
+    subprocess.run(
+        ["cargo", "build", "--quiet", "--locked", "--workspace", "--example", "flash_sale", "--target-dir", TARGET],
+        cwd=ROOT, check=True, timeout=600)
+    return TARGET / "debug" / "examples" / "flash_sale"
+
+
+def hold(program, url, *words):
+    environment = {name: value for name, value in os.environ.items() if name != "STANCHION_URL"}
+    environment.update({"STANCHION_URL": url} if url else {})
+    return subprocess.run([program, "--buyers", "Python", *words], env=environment, capture_output=True, text=True, timeout=120)
+
+
+@pytest.mark.parametrize("store", ["embedded", "redis"])
+def test_buyers_in_python_and_rust_share_ten_items(flash_sale, store, request):
+    url = request.getfixturevalue("redis_url") if store == "redis" else None
+    done = hold(flash_sale, url, sys.executable, BUYERS)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "buyers served: 1,000 in Rust, 1,000 in Python\n" in done.stdout
+    assert "sold 10 of 10, to 10 different buyers" in done.stdout
+    assert "fences: 2,000, every one larger than the one before" in done.stdout
+
+
+def test_buyers_that_do_not_lock_break_the_promise(flash_sale, tmp_path):
+    program = BUYERS.read_text().replace("if lock == NO_LOCK", "if True")
+    (tmp_path / "buyers.py").write_text(program)
+    done = hold(flash_sale, None, sys.executable, tmp_path / "buyers.py")
+    assert done.returncode == 1 and "WRONG" in done.stdout
+
+
+def test_buyers_that_cannot_start_fail_the_demo(flash_sale):
+    done = hold(flash_sale, None, sys.executable, "-c", "raise SystemExit('no')")
+    assert done.returncode == 1 and "a process could not start" in done.stderr

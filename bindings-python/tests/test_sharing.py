@@ -1,0 +1,191 @@
+"""What is shared between threads, copied, pickled, or handed to another process."""
+
+import asyncio
+import copy
+import pickle
+import subprocess
+import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+import stanchion
+from stanchion import aio
+
+
+def in_another_process(program, *args):
+    done = subprocess.run([sys.executable, "-c", program, *args], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+RESUME = (
+    "import pickle, stanchion, sys\nclient = stanchion.connect(sys.argv[1])\n"
+    "lease = client.resume_lease(pickle.loads(bytes.fromhex(sys.argv[2])))\n"
+    "print(lease.fence, lease.name, lease.valid)\n")
+RESUME_AIO = (
+    "import asyncio, pickle, sys\nfrom stanchion import aio\nasync def main():\n"
+    "    client = await aio.connect(sys.argv[1])\n"
+    "    lease = await client.resume_lease(pickle.loads(bytes.fromhex(sys.argv[2])))\n"
+    "    print(lease.fence, lease.name, lease.valid)\n{end}\nasyncio.run(main())\n")
+
+
+@pytest.mark.parametrize("giver", ["blocking", "asyncio"])
+@pytest.mark.parametrize("taker", ["blocking", "asyncio"])
+def test_a_lease_travels_to_another_process(shared_url, giver, taker):
+    async def detach():
+        async with aio.connect(shared_url) as client:
+            lease = await client.lock("a").acquire()
+            return lease.fence, await lease.into_handle(60)
+
+    with stanchion.connect(shared_url) as client:
+        if giver == "asyncio":
+            fence, handle = asyncio.run(detach())
+        else:
+            lease = client.lock("a").acquire()
+            fence, handle = lease.fence, lease.into_handle(60)
+            assert not lease.valid
+        assert isinstance(handle, str) and client.lock("a").locked()
+        program = RESUME + "lease.release()\n" if taker == "blocking" else RESUME_AIO.format(end="    await lease.release()")
+        said = in_another_process(program, shared_url, pickle.dumps(handle).hex())
+        assert said == f"{fence} a True\n" and not client.lock("a").locked()
+        with pytest.raises(stanchion.LeaseLost):
+            client.resume_lease(handle)
+
+
+def test_the_lease_of_a_dead_taker_runs_out(shared_url):
+    with stanchion.connect(shared_url) as client:
+        handle = client.lock("a").acquire(ttl=1, renew=True).into_handle(1)
+        in_another_process(RESUME + "import os; sys.stdout.flush(); os._exit(0)\n", shared_url, pickle.dumps(handle).hex())
+        assert client.lock("a").locked()
+        client.lock("a").acquire(wait=30).release()
+
+
+@pytest.mark.parametrize("error", [
+    stanchion.LockTimeout, stanchion.LeaseLost, stanchion.LeaseExpired, stanchion.InvalidArgument, stanchion.StoreUnavailable,
+    stanchion.QueueFull, stanchion.Internal])
+def test_exceptions_are_picklable(error):
+    from stanchion._errors import make
+
+    made = make(error.__name__, error.code, "said so", "acquire", "a", True)
+    for copied in (pickle.loads(pickle.dumps(made)), copy.copy(made), copy.deepcopy(made)):
+        assert type(copied) is error and str(copied) == "said so" and copied.args == ("said so",)
+        assert (copied.code, copied.operation, copied.name, copied.retryable) == (error.code, "acquire", "a", True)
+
+
+def test_results_are_picklable(client):
+    queue = client.queue("q")
+    values = [
+        queue.enqueue("a", b"x"), queue.get("a"), queue.stats(), queue.list("ready"), client.queue_names(), queue.remove("a"),
+        queue.reschedule("a", 5), stanchion.WorkerReport(1), stanchion.Task("a", b"x", on_duplicate=stanchion.Throttle(5))]
+    with client.lock("a"):
+        values.append(client.lock("a").holder())
+    for value in values:
+        assert pickle.loads(pickle.dumps(value)) == value == copy.deepcopy(value)
+
+
+def test_what_may_be_copied_and_what_may_not(client):
+    lock, queue = client.lock("a", ttl=7), client.queue("q")
+    settings = copy.deepcopy({"client": client, "lock": lock, "queues": client.queues(["q"])})
+    assert settings["client"] is client and copy.copy(client) is client
+    with settings["lock"] as lease:
+        assert lock.locked() and lock.owned() and lease.remaining <= 7
+        for copying in (copy.copy, copy.deepcopy, pickle.dumps):
+            with pytest.raises(TypeError, match="into_handle"):
+                copying(lease)
+    queue.enqueue("a")
+    (claim,) = settings["queues"].claim()
+    with pytest.raises(TypeError, match="claim"):
+        pickle.dumps(claim)
+    claim.ack()
+
+
+def test_one_client_for_many_threads(client):
+    counter, lock, queue = [0], client.lock("a"), client.queue("q")
+
+    def work(number):
+        for _ in range(10):
+            with lock.hold(wait=60):
+                before = counter[0]
+                queue.enqueue(f"{number}:{before}")
+                counter[0] = before + 1
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(work, range(8)))
+    assert counter == [80] and len(queue) == 80 and not lock.locked()
+
+
+def test_a_lock_is_not_reentrant_but_blocks_nest(client):
+    lock = client.lock("a", wait=0.05)
+    with lock:
+        with pytest.raises(stanchion.LockTimeout):
+            with lock:
+                pass
+        assert lock.owned()
+        with client.lock("b"), client.lock("c") as inner:
+            assert inner.valid
+    assert not lock.locked()
+
+
+def test_a_generator_may_be_closed_by_another_thread(client):
+    lock = client.lock("a")
+
+    def resource():
+        with lock as lease:
+            yield lease
+
+    generator = resource()
+    assert next(generator).valid
+    thread = threading.Thread(target=generator.close)
+    thread.start()
+    thread.join()
+    assert not lock.locked()
+    generator = resource()
+    next(generator)
+    del generator  # Collected, it is closed.
+    assert not lock.locked()
+
+
+def test_hooks_that_fail(client, caplog):
+    queue = client.queue("q")
+
+    def fail(*args):
+        raise ZeroDivisionError
+
+    queue.enqueue("a")
+    assert queue.worker(lambda claim: None, after=fail).run(burst=True).completed == 1
+    queue.enqueue("b", max_attempts=1)
+    report = queue.worker(lambda claim: 1 / 0, failed=fail, on_event=fail).run(burst=True)
+    assert report.dead == 1 and "hook" in caplog.text
+    queue.enqueue("c", max_attempts=1)
+    assert queue.worker(lambda claim: None, before=fail).run(burst=True).dead == 1
+    queue.enqueue("d", max_attempts=1)
+    assert queue.worker(lambda claim: sys.exit(5)).run(burst=True).dead == 1
+    assert queue.get("d").reason == "SystemExit: 5"
+
+
+def test_expired_leases_are_forgotten(stanchion_client, stanchion_clock):
+    for number in range(1_000):
+        assert stanchion_client.lock(f"once{number}").try_acquire(ttl=1) is not None
+        stanchion_clock.advance(2)
+    assert len(stanchion_client._held.leases._names) <= 64
+
+
+def test_a_subinterpreter_is_refused_clearly():
+    interpreters = pytest.importorskip("_xxsubinterpreters", reason="this Python has no such module")
+    interpreter = interpreters.create()
+    try:
+        with pytest.raises(interpreters.RunFailedError, match="(?i)subinterpreter"):
+            interpreters.run_string(interpreter, f"import sys; sys.path[:] = {sys.path!r}; import stanchion")
+    finally:
+        interpreters.destroy(interpreter)
+
+
+def test_the_faces_have_the_same_names():
+    def public(thing):
+        return {name for name in dir(thing) if not name.startswith("_")}
+
+    for name in set(aio.__all__) - {"Connecting", "connect"}:
+        missing = public(getattr(stanchion, name)) ^ public(getattr(aio, name))
+        assert not missing, (name, missing)

@@ -1,0 +1,148 @@
+//! Workers whose hands are threads of a host language.
+
+use std::fmt;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use super::desk::{Desk, Taken};
+use super::direct::direct;
+use super::{Stopper, Worker};
+use crate::blocking::Queue;
+use crate::channel::HOST_TURN;
+use crate::claim_calls::Verdict;
+use crate::error::Error;
+use crate::verbs::Receipt;
+use crate::worker::{WorkerReport, WorkerSettings};
+
+/// In the place of a handler: the work is done by [`Hands`].
+#[derive(Clone, Copy, Debug)]
+pub struct Hosted;
+
+impl Worker<Hosted> {
+    /// A worker on this queue whose hands are threads of the host: for languages into which no other thread may
+    /// call, or whose threads take turns, so that each call from outside would cost two switches.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), stanchion::Error> {
+    /// use std::ops::ControlFlow;
+    /// use stanchion::Task;
+    /// use stanchion::blocking::{Client, Taken, Worker};
+    ///
+    /// let queue = Client::open("memory:")?.queue("emails");
+    /// queue.enqueue(Task::new("user:42"))?;
+    /// let (direction, hands) = Worker::hosted(queue).until_empty().open()?;
+    /// let hand = std::thread::spawn(move || {
+    ///     let mut waited = false;
+    ///     loop {
+    ///         match hands.take(waited) {
+    ///             Taken::Task(claim) => {
+    ///                 if let Some(unsettled) = hands.done(claim.receipt(), Ok(())) {
+    ///                     hands.settle(unsettled);
+    ///                 }
+    ///             }
+    ///             Taken::Nothing => hands.wait(),
+    ///             Taken::Over => return,
+    ///         }
+    ///         waited = true;
+    ///     }
+    /// });
+    /// let report = direction.run_while(&mut || ControlFlow::Continue(()))?;
+    /// assert_eq!(report.completed, 1);
+    /// # hand.join().unwrap();
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn hosted(queue: Queue) -> Self {
+        Self {
+            queue,
+            handler: Hosted,
+            settings: WorkerSettings::default(),
+            stop: Arc::new(AtomicBool::new(false)),
+        }
+    }
+
+    /// The two parts of the worker: one thread directs, up to `concurrency` others are its hands.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for a bad option.
+    pub fn open(self) -> Result<(Direction, Hands), Error> {
+        self.check()?;
+        let desk = Arc::new(Desk::new(self.queue, self.settings, self.stop));
+        Ok((Direction(Arc::clone(&desk)), Hands(desk)))
+    }
+}
+
+/// Claims tasks for [`Hands`], and settles what they finish.
+#[must_use = "hands get no tasks before it runs"]
+pub struct Direction(Arc<Desk>);
+
+impl Direction {
+    /// What stops this worker.
+    pub fn stopper(&self) -> Stopper {
+        Stopper(Arc::clone(&self.0.stop))
+    }
+
+    /// As [`Worker::run_while`].
+    ///
+    /// # Errors
+    /// As [`Worker::run`].
+    pub fn run_while(self, host_turn: &mut dyn FnMut() -> ControlFlow<()>) -> Result<WorkerReport, Error> {
+        let desk = self.0;
+        let result = direct(&desk, &mut |_| Ok(()), host_turn);
+        desk.dismiss();
+        // Only after an error: otherwise all have ended.
+        while desk.look(true, HOST_TURN).2 && host_turn().is_continue() {}
+        result
+    }
+}
+
+impl fmt::Debug for Direction {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Direction({:?}, {:?})", self.0.queue, self.0.settings)
+    }
+}
+
+/// What the threads of a host call, each in a loop, to work for a [`Direction`].
+#[derive(Clone)]
+pub struct Hands(Arc<Desk>);
+
+/// A verdict that nobody else settles.
+#[must_use = "the task comes back when its lease ends"]
+#[derive(Debug)]
+pub struct Unsettled(Verdict);
+
+impl Hands {
+    /// The next task, if one lies ready. Never waits and does no I/O. `waited`: whether this thread has called
+    /// [`Hands::wait`] since its last task.
+    pub fn take(&self, waited: bool) -> Taken {
+        self.0.take(waited)
+    }
+
+    /// Waits until it is worth while to look again: for a task, the end, or an event of interest.
+    pub fn wait(&self) {
+        self.0.wait();
+    }
+
+    /// What became of a task: done, or why it failed. Does no I/O: usually the verdict travels with the next
+    /// claim. While the director waits for tasks it cannot; then it is given back, for [`Hands::settle`].
+    pub fn done(&self, receipt: Receipt, said: Result<(), String>) -> Option<Unsettled> {
+        self.0.done(receipt, said).map(Unsettled)
+    }
+
+    /// Settles a verdict. Waits for the store.
+    pub fn settle(&self, unsettled: Unsettled) {
+        self.0.settle_alone(unsettled.0);
+    }
+
+    /// Ends the shift without waiting for the hands: what they work on counts as failed.
+    pub fn interrupt(&self) {
+        self.0.interrupt();
+    }
+}
+
+impl fmt::Debug for Hands {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Hands({:?})", self.0.queue)
+    }
+}
