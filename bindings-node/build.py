@@ -15,7 +15,6 @@ from pathlib import Path
 
 PACKAGE = Path(__file__).resolve().parent
 TARGET = Path(os.environ.get("CARGO_TARGET_DIR", PACKAGE.parent / "target")).resolve()
-TOOLS = TARGET / "node-tools"
 LICENSES = [PACKAGE.parent / "LICENSE-APACHE", PACKAGE.parent / "LICENSE-MIT"]
 LIBC = {"gnu": "glibc", "musl": "musl"}
 QUIET = ["--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"]
@@ -35,18 +34,23 @@ def library(profile, **env):
 
 
 def tools():
-    """node_modules with tsc and what the tests need; kept as long as the lock file does not change."""
-    kept = PACKAGE / "tools" / "package-lock.json"
-    mark = TOOLS / "package-lock.json"
+    """node_modules with tsc, and what the examples need."""
+    return kept_modules("node-tools", PACKAGE / "tools")
+
+
+def kept_modules(name, source):
+    """node_modules as the lock file says; kept as long as that does not change."""
+    place = TARGET / name
+    kept, mark = source / "package-lock.json", place / "package-lock.json"
     if not mark.exists() or mark.read_text() != kept.read_text():
-        shutil.rmtree(TOOLS, ignore_errors=True)
-        shutil.copytree(PACKAGE / "tools", TOOLS)
+        shutil.rmtree(place, ignore_errors=True)
+        shutil.copytree(source, place)
         try:
-            run("npm", "ci", *QUIET, cwd=TOOLS)
+            run("npm", "ci", *QUIET, cwd=place, stdout=sys.stderr)
         except subprocess.CalledProcessError:
             mark.unlink()
             raise
-    return TOOLS / "node_modules"
+    return place / "node_modules"
 
 
 def tsc(modules, *arguments, **options):
@@ -118,6 +122,17 @@ def packages(target, built, platform):
             for licence in LICENSES:
                 copy(licence, folder / licence.name)
         return [pack(staged, target), pack(native, target)]
+
+
+def app(name, packs):
+    """An empty project with the packages as a user gets them."""
+    place = TARGET / name
+    shutil.rmtree(place, ignore_errors=True)
+    place.mkdir(parents=True)
+    (place / "package.json").write_text('{ "private": true }\n')
+    # All that npm installs is here: nothing is looked up, least of all packages of the same names.
+    run("npm", "install", "--offline", *QUIET, *packs, cwd=place, stdout=sys.stderr)
+    return place
 
 
 def copy(source, target):
