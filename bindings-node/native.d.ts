@@ -51,6 +51,10 @@ export class Client {
   queues(names: Array<Text>): Queues
   resumeLease(bridge: Bridge, call: number, handle: Text): void
   releaseAll(bridge: Bridge, call: number): void
+  /** Waits for what is done in the background; whether it is done. */
+  linger(bridge: Bridge, call: number, time: Millis): void
+  /** The same, for the end of the process, when no event loop runs any more. */
+  lingerNow(time: Millis): void
   locks(bridge: Bridge, call: number, page?: Whole | undefined | null): void
   queueNames(bridge: Bridge, call: number, page?: Whole | undefined | null): void
   acquire(bridge: Bridge, call: number, name: Text, options?: LockOptions | undefined | null): void
@@ -110,6 +114,10 @@ export class Lease {
   get valid(): boolean
   /** Why it was lost, if it was. */
   get loss(): Failure | null
+  /** Why it is not ours any more, if it is not. */
+  check(): Failure | null
+  /** Released in the background. */
+  letGo(): void
   extend(bridge: Bridge, call: number, ttl: Millis): void
   release(bridge: Bridge, call: number, cooldown?: Millis | undefined | null): void
   intoHandle(bridge: Bridge, call: number, ttl: Millis): void

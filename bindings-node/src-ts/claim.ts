@@ -2,7 +2,7 @@ import { call, lossSignal } from './bridge.js'
 import { refusalOf } from './errors.js'
 import { nothing } from './lease.js'
 import type { Native } from './native.js'
-import { parse } from './values.js'
+import { checkOptions, parse } from './values.js'
 
 declare const verdict: unique symbol
 
@@ -18,6 +18,8 @@ export interface NackOptions {
   /** Kept with the task; 1 KiB at most, the rest is cut off. */
   reason?: string | undefined
 }
+
+const NACK_OPTIONS: ReadonlySet<string> = new Set<keyof NackOptions>(['delayMs', 'reason'])
 
 /**
  * A task that is ours until it is settled, or its lease ends. It is renewed by a thread of its own.
@@ -122,7 +124,10 @@ export class Claim<Json = any> {
   /** Not done: the task is tried again, or is dead after its last attempt. Errors as of `ack`. */
   nack(options?: NackOptions): Promise<void> {
     return call(
-      (bridge, number) => this.#native.nack(bridge, number, options?.delayMs, options?.reason), () => this.#settle())
+      (bridge, number) => {
+        checkOptions(options, NACK_OPTIONS)
+        this.#native.nack(bridge, number, options?.delayMs, options?.reason)
+      }, () => this.#settle())
   }
 
   /** Not done, and not to be tried again: the task is dead. Errors as of `ack`. */
@@ -154,7 +159,10 @@ export class Claim<Json = any> {
 
   /** The verdict "try again". @throws {InvalidArgumentError} for a delay over 365 days */
   nacked(options?: NackOptions): Verdict {
-    return this.#verdict(() => this.#native.nacked(options?.delayMs, options?.reason))
+    return this.#verdict(() => {
+      checkOptions(options, NACK_OPTIONS)
+      return this.#native.nacked(options?.delayMs, options?.reason)
+    })
   }
 
   /** The verdict "dead". */

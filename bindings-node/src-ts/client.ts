@@ -1,9 +1,10 @@
 import { call } from './bridge.js'
-import { InvalidArgumentError } from './errors.js'
+import { FAREWELL_MS, noteClient } from './exit.js'
 import { Lease } from './lease.js'
 import { Lock, type LockOptions } from './lock.js'
 import { native, type Native } from './native.js'
 import { Queue, Queues } from './queue.js'
+import { checkOptions } from './values.js'
 
 /** How to open a store. Each option wins over the URL's parameter of the same meaning. */
 export interface ConnectOptions {
@@ -24,6 +25,9 @@ export interface ConnectOptions {
   /** A PEM file of our key; with `tlsCert`. */
   tlsKey?: string | undefined
 }
+
+const OPTIONS: ReadonlySet<string> = new Set<keyof ConnectOptions>(
+  ['lockPrefix', 'queuePrefix', 'timeoutMs', 'foreignShare', 'label', 'tlsCa', 'tlsCert', 'tlsKey'])
 
 /** Some names. `next` gets the next page; null if this was the last. */
 export interface NamePage {
@@ -48,14 +52,17 @@ export function connect(url?: string | ConnectOptions, options?: ConnectOptions)
 /** @internal */
 export function open(url?: string, options: ConnectOptions = {}, clock?: Native.Clock): Promise<Client> {
   return call((bridge, number) => {
-    if (typeof options !== 'object' || options === null) {
-      throw new InvalidArgumentError(`options are an object, not ${String(options)}`)
-    }
+    checkOptions(options, OPTIONS)
     const settings = new (native().Settings)(
       url, options.lockPrefix, options.queuePrefix, options.timeoutMs, options.foreignShare, options.label,
       options.tlsCa, options.tlsCert, options.tlsKey, clock)
     native().connect(bridge, number, settings)
-  }, Client.of)
+  }, client)
+}
+
+function client(native: Native.Client): Client {
+  noteClient(native)
+  return Client.of(native)
 }
 
 /** A connection to a store. Made by `connect`; `await using` closes it. */
@@ -110,9 +117,14 @@ export class Client {
     return call((bridge, number) => this.#native.queueNames(bridge, number, page), namePage)
   }
 
-  /** Releases all leases. Connections end when the object is collected as garbage, or with the process. */
+  /**
+   * Releases all leases, and waits up to 500 ms for what this client still does in the background, such as taking an
+   * aborted call out of the line: then nothing is cut off if the process ends. Connections end when the object is
+   * collected as garbage, or with the process.
+   */
   async close(): Promise<void> {
     await this.releaseAll()
+    await call((bridge, number) => this.#native.linger(bridge, number, FAREWELL_MS))
   }
 
   /** As `close`. */

@@ -2,12 +2,16 @@ import { checkSignal, watch } from './bridge.js'
 import { Claim } from './claim.js'
 import { InvalidArgumentError } from './errors.js'
 import type { ClaimOptions } from './queue.js'
+import { checkOptions } from './values.js'
 
 /** How to consume. */
 export interface ConsumeOptions extends Pick<ClaimOptions, 'leaseMs' | 'renew' | 'maxRunMs' | 'signal'> {
   /** How many claims may be out at a time: neither settled nor lost. Default: 1. */
   concurrency?: number | undefined
 }
+
+const OPTIONS: ReadonlySet<string> = new Set<keyof ConsumeOptions>(
+  ['concurrency', 'leaseMs', 'renew', 'maxRunMs', 'signal'])
 
 /** How long one call waits for tasks; then the next one goes on waiting. */
 const WAIT_MS = 30_000
@@ -16,6 +20,7 @@ const WAIT_MS = 30_000
 export async function* consume<Json>(
   claim: (options: ClaimOptions) => Promise<Claim<Json>[]>, options: ConsumeOptions = {}
 ): AsyncGenerator<Claim<Json>, void, undefined> {
+  checkOptions(options, OPTIONS)
   const { concurrency = 1, signal, ...terms } = options
   if (!Number.isInteger(concurrency) || concurrency < 1) {
     throw new InvalidArgumentError(`concurrency is a whole number from 1 on, not ${String(concurrency)}`)

@@ -1,11 +1,15 @@
 import { call, lossSignal } from './bridge.js'
+import { errorOf } from './errors.js'
 import type { Native } from './native.js'
+import { checkOptions } from './values.js'
 
 /** How to release. */
 export interface ReleaseOptions {
   /** Keep the lock closed for so long, in milliseconds: at most one holder per time. */
   cooldownMs?: number | undefined
 }
+
+const RELEASE_OPTIONS: ReadonlySet<string> = new Set<keyof ReleaseOptions>(['cooldownMs'])
 
 /**
  * Leases that were neither released nor lost. Garbage collection must not end one: a program may well hold a lock, and
@@ -20,6 +24,12 @@ function keep(lease: Native.Lease): void {
   if (held.size < many) return
   for (const one of held) if (!one.valid) held.delete(one)
   many = Math.max(1_000, 2 * held.size)
+}
+
+/** Has all of them released in the background. */
+export function letGoOfAll(): void {
+  for (const lease of held) lease.letGo()
+  held.clear()
 }
 
 /**
@@ -77,6 +87,16 @@ export class Lease {
   }
 
   /**
+   * Does nothing while the lease is ours. Computed from the clock, also if the event loop was blocked until now.
+   *
+   * @throws {LeaseLostError} if it was lost or released; {@link LeaseExpiredError} if it ran out
+   */
+  check(): void {
+    const failure = this.#native.check()
+    if (failure !== null) throw errorOf(failure)
+  }
+
+  /**
    * Prolong the lease to at least `ttlMs` from now; never shortens it.
    *
    * @throws {LeaseLostError} if it was lost or released; {@link LeaseExpiredError} if it ran out
@@ -92,6 +112,7 @@ export class Lease {
    */
   release(options?: ReleaseOptions): Promise<void> {
     return call((bridge, number) => {
+      checkOptions(options, RELEASE_OPTIONS)
       this.#native.release(bridge, number, options?.cooldownMs)
       this.#end()
     }, nothing)

@@ -1,8 +1,8 @@
 import { call } from './bridge.js'
-import { attach, InvalidArgumentError } from './errors.js'
+import { attach } from './errors.js'
 import { Lease } from './lease.js'
 import { native, type Native } from './native.js'
-import { maybeDate } from './values.js'
+import { checkOptions, maybeDate } from './values.js'
 
 /** How a lock is acquired. Each option of `Client.lock` can be given to a single acquire, too. */
 export interface LockOptions {
@@ -27,6 +27,9 @@ export interface AcquireOptions extends LockOptions {
   /** Gives up: the promise rejects with the signal's reason, and nothing is left in the store. */
   signal?: AbortSignal | undefined
 }
+
+const OPTIONS: ReadonlySet<string> = new Set<keyof AcquireOptions>(
+  ['ttlMs', 'renew', 'maxHoldMs', 'waitMs', 'failFast', 'adoptUnexpiringMs', 'label', 'signal'])
 
 /** What somebody who has a lock has it as: `offer` is to a waiter, `foreign` another program's. */
 export type HeldAs = 'lease' | 'offer' | 'cooldown' | 'foreign' | 'other'
@@ -119,9 +122,7 @@ export class Lock {
   }
 
   #terms(given: LockOptions | undefined): Native.LockOptions | undefined {
-    if (given !== undefined && (typeof given !== 'object' || given === null)) {
-      throw new InvalidArgumentError(`options are an object, not ${String(given)}`)
-    }
+    checkOptions(given, OPTIONS)
     if (given === undefined || isPlain(given)) {
       if (this.#defaults === undefined) return undefined
       return (this.#options ??= terms(this.#defaults))
@@ -142,6 +143,7 @@ function defined(options: LockOptions): LockOptions {
 }
 
 function terms(options: LockOptions): Native.LockOptions {
+  checkOptions(options, OPTIONS)
   return new (native().LockOptions)(
     options.ttlMs, options.renew, options.maxHoldMs, options.waitMs, options.failFast, options.adoptUnexpiringMs,
     options.label)

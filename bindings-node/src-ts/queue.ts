@@ -7,7 +7,7 @@ import { native, type Native } from './native.js'
 import {
   enqueued, enqueuedOrNot, nativeTask, taskInfo, type Enqueued, type Task, type TaskInfo, type TaskState
 } from './task.js'
-import { maybeDate, time, type Time } from './values.js'
+import { checkOptions, maybeDate, time, type Time } from './values.js'
 import { Worker, type Handler, type WorkerOptions } from './worker.js'
 
 /** How to claim. */
@@ -25,6 +25,9 @@ export interface ClaimOptions {
   /** Gives up: the promise rejects with the signal's reason, and no task stays claimed. */
   signal?: AbortSignal | undefined
 }
+
+const CLAIM_OPTIONS: ReadonlySet<string> = new Set<keyof ClaimOptions>(
+  ['max', 'leaseMs', 'renew', 'maxRunMs', 'waitMs', 'signal'])
 
 /** Some of the tasks of one state. `next` gets the next page; null if this was the last. */
 export interface TaskPage<Json = any> {
@@ -57,6 +60,9 @@ export interface QueueSettings {
   /** Whether plain ZADDs to the queue's key are taken in (Redis only). */
   intake?: boolean | undefined
 }
+
+const SETTINGS: ReadonlySet<string> = new Set<keyof QueueSettings>(
+  ['maxLen', 'deadMax', 'deadAgeMs', 'deadBytes', 'intake'])
 
 /** How many tasks there are, what happened so far, and the settings. */
 export interface QueueStats {
@@ -223,9 +229,12 @@ export class Queue<Json = any> {
 
   /** Change settings; what is not given stays. */
   configure(settings: QueueSettings): Promise<void> {
-    return ask(() => this.#handle(), (queue, bridge, number) => queue.configure(
-      bridge, number, settings.maxLen !== undefined, settings.maxLen, settings.deadMax, settings.deadAgeMs,
-      settings.deadBytes, settings.intake), nothing)
+    return ask(() => this.#handle(), (queue, bridge, number) => {
+      checkOptions(settings, SETTINGS)
+      queue.configure(
+        bridge, number, settings.maxLen !== undefined, settings.maxLen, settings.deadMax, settings.deadAgeMs,
+        settings.deadBytes, settings.intake)
+    }, nothing)
   }
 
   #handle(): Native.Queue {
@@ -271,9 +280,7 @@ function ask<N, T = N>(
 }
 
 function terms(options: ClaimOptions = {}): Native.ClaimOptions {
-  if (typeof options !== 'object' || options === null) {
-    throw new InvalidArgumentError(`options are an object, not ${String(options)}`)
-  }
+  checkOptions(options, CLAIM_OPTIONS)
   return new (native().ClaimOptions)(
     options.max, options.leaseMs, options.renew, options.maxRunMs, options.waitMs)
 }

@@ -17,6 +17,19 @@ export type Time = Date | number
 const JSON_TYPE = 'application/json'
 const NO_BYTES = new Uint8Array(0)
 
+/** Refuses options that are no object, and unknown ones: a misspelt wait would go unnoticed, and last for its default. */
+export function checkOptions(options: unknown, known: ReadonlySet<string>): void {
+  if (options === undefined) return
+  if (typeof options !== 'object' || options === null) {
+    throw new InvalidArgumentError(`options are an object, not ${String(options)}`)
+  }
+  for (const name in options) {
+    if (!known.has(name)) {
+      throw new InvalidArgumentError(`there is no option ${name}; there are ${[...known].join(', ')}`)
+    }
+  }
+}
+
 /** The payload as bytes, and the headers as names and values in turn. */
 export function encode(payload: unknown, headers: Headers | null | undefined): [Uint8Array, string[] | undefined] {
   const given = headers === undefined || headers === null ? undefined : Object.entries(headers).flat()

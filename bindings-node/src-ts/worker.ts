@@ -3,6 +3,7 @@ import { checkSignal, follow } from './bridge.js'
 import { Claim } from './claim.js'
 import { errorOf, InvalidArgumentError, StanchionError } from './errors.js'
 import { native, type Native } from './native.js'
+import { checkOptions } from './values.js'
 
 /** How a worker works. */
 export interface WorkerOptions {
@@ -20,6 +21,9 @@ export interface WorkerOptions {
    */
   signal?: AbortSignal | undefined
 }
+
+const OPTIONS: ReadonlySet<string> = new Set<keyof WorkerOptions>(
+  ['concurrency', 'leaseMs', 'maxRunMs', 'untilEmpty', 'signal'])
 
 /** What a handler gets besides its task. */
 export interface TaskContext {
@@ -138,6 +142,7 @@ export class Worker<Json = any> extends EventEmitter<WorkerEvents<Json>> {
 
   async #run(queue: () => Native.Queue, options: WorkerOptions): Promise<WorkerReport> {
     if (typeof this.#handler !== 'function') throw new InvalidArgumentError('the handler is no function')
+    checkOptions(options, OPTIONS)
     if (options.signal?.aborted === true) return { completed: 0, failed: 0, dead: 0, lost: 0 }
     checkSignal(options.signal)
     this.#signal = options.signal

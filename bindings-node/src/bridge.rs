@@ -22,7 +22,7 @@ use tokio::task::AbortHandle;
 
 use crate::convert::converted;
 use crate::error::{Failure, invalid};
-use crate::runtime::runtime;
+use crate::runtime::{no_thread, runtime};
 
 /// Rings in the event loop; by itself it does not keep the process alive.
 type Bell = ThreadsafeFunction<(), (), (), Status, false, true>;
@@ -195,7 +195,7 @@ pub fn collect<'env>(env: &'env Env, bridge: Bridge) -> napi::Result<Array<'env>
 /// Starts the calls that were made since the last time.
 #[napi]
 pub fn flush(bridge: Bridge) -> napi::Result<()> {
-    let runtime = runtime().map_err(|error| napi::Error::from_reason(format!("no thread: {error}")))?;
+    let runtime = runtime().map_err(no_thread)?;
     let (fresh, waiting) = (bridge.0.fresh.take(), Arc::clone(&bridge.0.waiting));
     // Spawned there, since each spawning from here would wake the thread.
     runtime.spawn(async move {

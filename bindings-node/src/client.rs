@@ -1,5 +1,7 @@
 //! Clients.
 
+use std::sync::mpsc;
+
 use napi_derive::napi;
 use stanchion::{ClientBuilder, ManualClock};
 
@@ -8,6 +10,7 @@ use crate::convert::{Flag, Millis, Text, Whole};
 use crate::error::{invalid, refused};
 use crate::lease::Lease;
 use crate::queue::{Queue, Queues};
+use crate::runtime::{no_thread, runtime};
 
 /// A clock that a test moves.
 #[napi]
@@ -123,6 +126,24 @@ impl Client {
     pub fn release_all(&self, bridge: Bridge, call: u32) -> napi::Result<()> {
         let client = self.0.clone();
         bridge.start(call, async move { client.release_all().await.map(|count| count as f64) })
+    }
+
+    /// Waits for what is done in the background; whether it is done.
+    #[napi]
+    pub fn linger(&self, bridge: Bridge, call: u32, time: Millis) -> napi::Result<()> {
+        let client = self.0.clone();
+        bridge.start(call, async move { Ok(client.linger(time.0).await) })
+    }
+
+    /// The same, for the end of the process, when no event loop runs any more.
+    #[napi]
+    pub fn linger_now(&self, time: Millis) -> napi::Result<()> {
+        let (client, (done, wait)) = (self.0.clone(), mpsc::channel());
+        let runtime = runtime().map_err(no_thread)?;
+        // After what that thread has yet to begin.
+        runtime.spawn(async move { done.send(client.linger(time.0).await) });
+        let _ = wait.recv_timeout(time.0);
+        Ok(())
     }
 
     #[napi]

@@ -52,6 +52,18 @@ impl Lease {
         self.0.check().err().as_ref().map(Failure::from)
     }
 
+    /// Why it is not ours any more, if it is not.
+    #[napi]
+    pub fn check(&self) -> Option<Failure> {
+        self.0.check().err().as_ref().map(Failure::from)
+    }
+
+    /// Released in the background.
+    #[napi]
+    pub fn let_go(&self) {
+        self.0.let_go();
+    }
+
     #[napi]
     pub fn extend(&self, bridge: Bridge, call: u32, ttl: Millis) -> napi::Result<()> {
         let lease = Arc::clone(&self.0);

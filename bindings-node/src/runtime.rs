@@ -23,6 +23,10 @@ pub(crate) fn runtime() -> io::Result<&'static Handle> {
     Ok(RUNTIME.get_or_init(|| started))
 }
 
+pub(crate) fn no_thread(error: io::Error) -> napi::Error {
+    napi::Error::from_reason(format!("no thread: {error}"))
+}
+
 /// One thread. New calls come before everything else (the interval of one): so all calls of one turn of the event
 /// loop are made before the connection writes, once for all of them.
 fn start() -> io::Result<Handle> {

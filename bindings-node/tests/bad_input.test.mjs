@@ -149,6 +149,28 @@ onEveryStore('options that are none', async ({ client }) => {
   assert.equal(await client.lock('a').isLocked(), false)
 })
 
+onEveryStore('options that there are not: a misspelt one must not go unnoticed', async ({ client, url }) => {
+  const [lock, queue] = [client.lock('a'), client.queue('q')]
+  await assert.rejects(lock.acquire({ wait: 5 }), /there is no option wait; there are ttlMs, renew, maxHoldMs, waitMs/)
+  await refuses(() => lock.tryAcquire({ ttl: 5_000 }))
+  await refuses(() => lock.hold(() => assert.fail(), { TTLMs: 5_000 }))
+  await refuses(() => client.lock('a', { ttl: 5_000 }).acquire())
+  await refuses(() => connect(url, { prefix: 'x' }))
+  await refuses(() => queue.claim({ wait: 5 }))
+  await refuses(() => client.queues(['q']).claim({ count: 5 }))
+  await refuses(() => queue.configure({ maxLength: 5 }))
+  await refuses(() => queue.consume({ max: 5 }).next())
+  await refuses(() => queue.worker(() => {}, { workers: 5 }).finished)
+  await queue.enqueue({})
+  const [claim] = await queue.claim()
+  await refuses(() => claim.nack({ delay: 5 }))
+  assert.throws(() => claim.nacked({ delay: 5 }), INVALID)
+  await claim.ack()
+  const lease = await lock.acquire()
+  await refuses(() => lease.release({ cooldown: 5 }))
+  await lease.release()
+})
+
 onEveryStore('forged objects and receipts', async ({ client, url }) => {
   for (const bad of ['', 'x', '{}', '\0', 5, null, undefined, {}, 'a'.repeat(100_000)]) {
     await refuses(() => client.resumeLease(bad))

@@ -23,7 +23,9 @@ onEveryStore('a lock has one holder, and fences grow', async ({ client }) => {
   })
   await lease.release()
   assert.ok(!lease.valid)
+  assert.throws(() => lease.check(), LeaseLostError)
   const next = await lock.tryAcquire()
+  next.check()
   assert.ok(next.fence > lease.fence)
   await next.release()
   assert.equal(await lock.isLocked(), false)
@@ -122,6 +124,7 @@ test('a lease that runs out tells so, by the clock of the test', async () => {
   assert.ok(lease.valid)
   clock.advance(2_000)
   assert.ok(!lease.valid)
+  assert.throws(() => lease.check(), { code: 'ERR_STANCHION_LEASE_EXPIRED', operation: 'check', resource: 'a' })
   await eventually(() => signal.aborted)
   assert.ok(signal.reason instanceof LeaseExpiredError && signal.reason instanceof LeaseLostError)
   // One that is asked for only after the loss.

@@ -60,6 +60,38 @@ onSharedStores('process.exit in the middle of everything', async ({ url }) => {
   assert.ok(Date.now() - began < LIMIT_MS)
 })
 
+for (const [how, end] of [
+  ['by itself', ''], ['by process.exit', 'process.exit()'], ['by an error', "throw new Error('the end')"],
+]) {
+  onSharedStores(`a process that ends ${how} releases what it holds`, async ({ client, url }) => {
+    const { stdout } = await script(`${OPEN}
+      await client.lock('a').acquire()
+      globalThis.kept = await client.lock('b').acquire()
+      console.log('held')
+      ${end}`, url)
+    assert.equal(stdout, 'held\n')
+    assert.deepEqual((await client.locks()).names, [])
+  })
+}
+
+onSharedStores('a close waits until aborted calls have left the line', async ({ client, url }) => {
+  const lease = await client.lock('a').acquire()
+  const { code, stderr } = await script(`${OPEN}
+    const waits = Array.from({ length: 50 }, async () => {
+      const gives = new AbortController()
+      const call = client.lock('a').acquire({ signal: gives.signal })
+      while ((await client.lock('a').holder()).waiters === 0) ;
+      gives.abort()
+      await call.catch(() => {})
+    })
+    await Promise.all(waits)
+    await client.close()
+    process.kill(process.pid, 'SIGKILL')`, url)
+  assert.deepEqual([code, stderr], ['SIGKILL', ''])
+  assert.equal((await client.lock('a').holder()).waiters, 0)
+  await lease.release()
+})
+
 onSharedStores('an uncaught error ends the process as usual', async ({ url }) => {
   const { code, stderr } = await script(`${OPEN} client.lock('a').hold(() => { throw new Error('of the body') })`, url)
   assert.equal(code, 1)
