@@ -67,6 +67,7 @@ export class Client {
 /** A clock that a test moves. */
 export class Clock {
   constructor()
+  /** After the calls that were started before have begun, so that their waits begin at the old time. */
   advance(time: Millis): void
 }
 

@@ -137,7 +137,8 @@ function begin<N, T>(
   })
 }
 
-function flush(): void {
+/** Starts the calls of this turn now. */
+export function flush(): void {
   if (made === undefined || fresh === 0) return
   fresh = 0
   try {

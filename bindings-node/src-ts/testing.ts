@@ -10,6 +10,7 @@
  * ```
  */
 
+import { flush } from './bridge.js'
 import { open, type Client } from './client.js'
 import { refusalOf } from './errors.js'
 import { native, type Native } from './native.js'
@@ -22,8 +23,12 @@ export class Clock {
     natives.set(this, new (native().Clock)())
   }
 
-  /** Move the time forward, in milliseconds. */
+  /**
+   * Move the time forward, in milliseconds. The waits of calls that were made before go by it, too: one with
+   * `waitMs: 100` gives up when the clock has been moved that far.
+   */
   advance(ms: number): void {
+    flush()
     try {
       natives.get(this)?.advance(ms)
     } catch (thrown) {

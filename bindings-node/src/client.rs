@@ -24,9 +24,15 @@ impl Clock {
         Self(ManualClock::new())
     }
 
+    /// After the calls that were started before have begun, so that their waits begin at the old time.
     #[napi]
-    pub fn advance(&self, time: Millis) {
+    pub fn advance(&self, time: Millis) -> napi::Result<()> {
+        let (began, wait) = mpsc::channel();
+        // The first task comes after the one that starts the calls, the second one after the calls.
+        runtime().map_err(no_thread)?.spawn(async move { tokio::spawn(async move { began.send(()) }) });
+        let _ = wait.recv();
         self.0.advance(time.0);
+        Ok(())
     }
 }
 

@@ -134,6 +134,23 @@ test('a lease that runs out tells so, by the clock of the test', async () => {
   await assert.rejects(lease.release(), LeaseExpiredError)
 })
 
+test('waits go by the clock of the test, from when they began', async () => {
+  const clock = new Clock()
+  const client = await memoryClient({ clock })
+  await client.lock('a').acquire()
+  for (let round = 0; round < 200; round++) {
+    const waiting = assert.rejects(client.lock('a').acquire({ waitMs: 100 }), LockTimeoutError)
+    clock.advance(101)
+    await waiting
+    assert.equal((await client.lock('a').holder()).waiters, 0)
+  }
+  const claiming = client.queue('q').claim({ waitMs: 60_000 })
+  clock.advance(59_000)
+  await client.queue('q').enqueue({ id: 'task', delayMs: 500 })
+  clock.advance(500)
+  assert.deepEqual((await claiming).map(claim => claim.id), ['task'])
+})
+
 onEveryStore('hold runs the body and releases', async ({ client }) => {
   const lock = client.lock('a')
   const value = await lock.hold(async lease => {
