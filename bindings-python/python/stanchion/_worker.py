@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import signal
 import threading
 from types import FrameType
-from typing import Any, Callable, Dict, List, Optional
+from typing import Any, Callable, Dict, Iterator, Optional
 
 from . import _stanchion
 from ._claim import Claim, describe
+from ._errors import InvalidArgument
 from ._log import log
 from ._telemetry import around
 from ._types import Duration, WorkerEvent, WorkerReport
@@ -35,10 +37,22 @@ class WorkerFacts:
         self._before, self._after, self._failed, self._on_event = before, after, failed, on_event
         self._native: Any = None
         self._stopped = False
+        self._runs = threading.Lock()
         self._make(False)  # Bad options are refused here, not when it runs.
 
     def _make(self, burst: bool) -> Any:
         raise NotImplementedError
+
+    @contextlib.contextmanager
+    def _running(self) -> Iterator[None]:
+        """`stop` is for one run: another at the same time is refused."""
+        if not self._runs.acquire(blocking=False):
+            raise InvalidArgument("the worker runs already; for more tasks at once there is concurrency")
+        try:
+            yield
+        finally:
+            self._native = None
+            self._runs.release()
 
     def stop(self) -> None:
         """Take no more tasks; `run` returns when those at hand are done. May be called from any thread, from a
@@ -78,7 +92,10 @@ def _guarded(hook: Callable[..., Any], *args: Any) -> None:
     """Call a hook that must not change what becomes of a task."""
     try:
         hook(*args)
-    except Exception:
+    except BaseException as error:
+        # On the main thread, Ctrl-C and an exit are meant for the program.
+        if not isinstance(error, Exception) and threading.current_thread() is threading.main_thread():
+            raise
         log.exception("a hook of the worker failed")
 
 
@@ -101,6 +118,10 @@ class Worker(WorkerFacts):
         On the main thread, SIGTERM and SIGINT drain: no more tasks are taken, those at hand are finished, and
         ``run`` returns. A second SIGINT raises KeyboardInterrupt.
         """
+        with self._running():
+            return self._run(burst, signals)
+
+    def _run(self, burst: bool, signals: bool) -> WorkerReport:
         native = self._native = self._make(burst)
         if self._stopped:
             native.stop()
@@ -124,7 +145,6 @@ class Worker(WorkerFacts):
                 for thread in threads:
                     thread.join()
             self._tell(native)
-            self._native = None
 
     def _make(self, burst: bool) -> _stanchion.Worker:
         return _stanchion.Worker(self._queue._native, *self._terms, burst)
@@ -140,15 +160,22 @@ class Worker(WorkerFacts):
 
     def _work(self, native: _stanchion.Worker) -> None:
         while (fetched := native.fetch()) is not None:
-            number, found = fetched
-            if found is None:
-                self._tell(native)
-                continue
-            failure: Optional[str] = "the handler's thread ended"
             try:
-                failure = self._attend(Claim(found))
-            finally:
-                native.said(number, failure)
+                self._serve(native, *fetched)
+            except BaseException as error:
+                # Of a log handler, say. Without this thread, tasks would lie there and be renewed.
+                threading.excepthook(threading.ExceptHookArgs(
+                    (type(error), error, error.__traceback__, threading.current_thread())))
+
+    def _serve(self, native: _stanchion.Worker, number: int, found: Optional[_stanchion.Claim]) -> None:
+        if found is None:
+            self._tell(native)
+            return
+        failure: Optional[str] = "the worker could not say how the handler ended"
+        try:
+            failure = self._attend(Claim(found))
+        finally:
+            native.said(number, failure)
 
     def _attend(self, claim: Claim) -> Optional[str]:
         try:
