@@ -114,6 +114,7 @@ class Worker(WorkerFacts):
 
     def run(self, *, burst: bool = False, signals: bool = True) -> WorkerReport:
         """Work until `stop`; with ``burst``, until no task is ready or claimed any more.
+        Once at a time: InvalidArgument if it runs already.
 
         On the main thread, SIGTERM and SIGINT drain: no more tasks are taken, those at hand are finished, and
         ``run`` returns. A second SIGINT raises KeyboardInterrupt.
