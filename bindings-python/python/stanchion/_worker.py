@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import signal
 import threading
 from types import FrameType
@@ -9,6 +10,7 @@ from typing import Any, Callable, Dict, List, Optional
 
 from . import _stanchion
 from ._claim import Claim, describe
+from ._functions import check_awaited, check_blocking
 from ._log import log
 from ._telemetry import around
 from ._types import Duration, WorkerEvent, WorkerReport
@@ -30,6 +32,7 @@ class WorkerFacts:
         failed: Optional[Callable[[Any, BaseException], Any]] = None,
         on_event: Optional[Callable[[WorkerEvent], Any]] = None,
     ) -> None:
+        self._check(handler, "the handler")
         self._queue, self._handler = queue, handler
         self._terms = (concurrency, lease, max_run)
         self._before, self._after, self._failed, self._on_event = before, after, failed, on_event
@@ -39,6 +42,8 @@ class WorkerFacts:
 
     def _make(self, burst: bool) -> Any:
         raise NotImplementedError
+
+    _check = staticmethod(check_awaited)
 
     def stop(self) -> None:
         """Take no more tasks; `run` returns when those at hand are done. May be called from any thread, from a
@@ -80,6 +85,13 @@ def _guarded(hook: Callable[..., Any], *args: Any) -> None:
         hook(*args)
     except Exception:
         log.exception("a hook of the worker failed")
+
+
+def _refuse_coroutine(returned: Any) -> None:
+    """Fail the task of a handler that only looked like a plain function: acked, it would be lost."""
+    if inspect.iscoroutine(returned):
+        returned.close()
+        raise TypeError("the handler returned a coroutine, which nobody awaits; stanchion.aio has a worker for those")
 
 
 class Worker(WorkerFacts):
@@ -126,6 +138,8 @@ class Worker(WorkerFacts):
             self._tell(native)
             self._native = None
 
+    _check = staticmethod(check_blocking)
+
     def _make(self, burst: bool) -> _stanchion.Worker:
         return _stanchion.Worker(self._queue._native, *self._terms, burst)
 
@@ -155,7 +169,7 @@ class Worker(WorkerFacts):
             if self._before is not None:
                 self._before(claim)
             with around(claim.headers):
-                self._handler(claim)
+                _refuse_coroutine(self._handler(claim))
         except BaseException as error:
             return self._failed_with(claim, error)
         self._succeeded(claim)
