@@ -82,3 +82,7 @@ def test_the_readme_runs(example, tmp_path):
 def test_tracebacks_name_exceptions_as_programs_do():
     assert {kind.__module__ for kind in vars(stanchion).values() if isinstance(kind, type)
             and issubclass(kind, stanchion.StanchionError)} == {"stanchion"}
+
+
+def test_words_print_as_themselves():
+    assert f"{stanchion.Outcome.ADDED} {stanchion.TaskState.DEAD}" == "added dead"

@@ -53,6 +53,10 @@ class WorkerFacts:
         if native is not None:
             native.stop()
 
+    def _drain(self, number: int) -> None:
+        log.info("queue %r: draining after signal %d", self._queue.name, number)
+        self.stop()
+
     def _succeeded(self, claim: Any) -> None:
         if self._after is not None:
             _guarded(self._after, claim)
@@ -98,8 +102,9 @@ class Worker(WorkerFacts):
     """Takes tasks of a queue and calls a handler with each claim, on threads.
 
     A handler that returns is acked; one that raises is nacked with backoff. What it settles itself is left
-    alone. While it runs, its claim is renewed, for ``max_run`` at most; one that runs long should look at
-    ``claim.lost`` now and then.
+    alone. ``concurrency`` (1) of them run at a time. While one runs, its claim is renewed, for ``max_run`` (1 h) at
+    most; if the process dies, another worker gets the task when its ``lease`` (30 s) ends. A handler that runs
+    long should look at ``claim.lost`` now and then.
 
     Hooks: ``before(claim)`` runs before the handler, and fails the task if it raises; ``after(claim)`` when the
     handler has returned; ``failed(claim, exception)`` when it raised; ``on_event(event)`` for what handlers do
@@ -147,8 +152,7 @@ class Worker(WorkerFacts):
         def drain(number: int, frame: Optional[FrameType]) -> None:
             if self._stopped and number == signal.SIGINT:
                 raise KeyboardInterrupt
-            log.info("queue %r: draining after signal %d", self._queue.name, number)
-            self.stop()
+            self._drain(number)
 
         return {number: signal.signal(number, drain) for number in (signal.SIGTERM, signal.SIGINT)}
 
