@@ -27,6 +27,7 @@ bench: rust ## Compare speed with that of bare clients and of other packages
 	@bash tests/deps bench
 	$(CARGO) run --release --locked --package stanchion-tests --bin bench
 	$(PYTHON) bindings-python/tests/bench
+	$(PYTHON) bindings-node/tests/bench
 
 docs: rust ## Build the documentation into target/doc
 	$(CARGO) doc --locked --no-deps --package stanchion

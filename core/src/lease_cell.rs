@@ -1,5 +1,6 @@
 //! A live lease, shared by its owner and the keeper.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -13,19 +14,28 @@ use crate::wake::locked;
 pub(crate) struct LeaseCell {
     pub(crate) state: Mutex<LeaseState>,
     changed: Condvar,
+    /// Threads that wait for the loss: telling nobody is a system call, too.
+    sleepers: AtomicUsize,
     notify: Notify,
 }
 
 impl LeaseCell {
     pub(crate) fn new(state: LeaseState) -> Arc<Self> {
-        Arc::new(Self { state: Mutex::new(state), changed: Condvar::new(), notify: Notify::new() })
+        Arc::new(Self {
+            state: Mutex::new(state),
+            changed: Condvar::new(),
+            sleepers: AtomicUsize::new(0),
+            notify: Notify::new(),
+        })
     }
 
     /// Signals everybody who waits for the loss.
     pub(crate) fn announce(&self) {
         // Under the lock, so that nobody is between looking and waiting.
         let _state = locked(&self.state);
-        self.changed.notify_all();
+        if self.sleepers.load(Ordering::Relaxed) > 0 {
+            self.changed.notify_all();
+        }
         self.notify.notify_waiters();
     }
 
@@ -41,7 +51,10 @@ impl LeaseCell {
                 return false;
             }
             let nap = clock.nap(until.min(state.deadline())).min(slice);
+            // Counted under the lock, under which it is read.
+            self.sleepers.fetch_add(1, Ordering::Relaxed);
             state = self.changed.wait_timeout(state, nap).unwrap_or_else(PoisonError::into_inner).0;
+            self.sleepers.fetch_sub(1, Ordering::Relaxed);
         }
     }
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import inspect
 import signal
 import threading
 from types import FrameType
@@ -11,6 +12,7 @@ from typing import Any, Callable, Dict, Iterator, Optional
 from . import _stanchion
 from ._claim import Claim, describe
 from ._errors import InvalidArgument
+from ._functions import check_awaited, check_blocking
 from ._log import log
 from ._telemetry import around
 from ._types import Duration, WorkerEvent, WorkerReport
@@ -32,6 +34,7 @@ class WorkerFacts:
         failed: Optional[Callable[[Any, BaseException], Any]] = None,
         on_event: Optional[Callable[[WorkerEvent], Any]] = None,
     ) -> None:
+        self._check(handler, "the handler")
         self._queue, self._handler = queue, handler
         self._terms = (concurrency, lease, max_run)
         self._before, self._after, self._failed, self._on_event = before, after, failed, on_event
@@ -42,6 +45,8 @@ class WorkerFacts:
 
     def _make(self, burst: bool) -> Any:
         raise NotImplementedError
+
+    _check = staticmethod(check_awaited)
 
     @contextlib.contextmanager
     def _running(self) -> Iterator[None]:
@@ -61,6 +66,10 @@ class WorkerFacts:
         native = self._native
         if native is not None:
             native.stop()
+
+    def _drain(self, number: int) -> None:
+        log.info("queue %r: draining after signal %d", self._queue.name, number)
+        self.stop()
 
     def _succeeded(self, claim: Any) -> None:
         if self._after is not None:
@@ -99,12 +108,20 @@ def _guarded(hook: Callable[..., Any], *args: Any) -> None:
         log.exception("a hook of the worker failed")
 
 
+def _refuse_coroutine(returned: Any) -> None:
+    """Fail the task of a handler that only looked like a plain function: acked, it would be lost."""
+    if inspect.iscoroutine(returned):
+        returned.close()
+        raise TypeError("the handler returned a coroutine, which nobody awaits; stanchion.aio has a worker for those")
+
+
 class Worker(WorkerFacts):
     """Takes tasks of a queue and calls a handler with each claim, on threads.
 
     A handler that returns is acked; one that raises is nacked with backoff. What it settles itself is left
-    alone. While it runs, its claim is renewed, for ``max_run`` at most; one that runs long should look at
-    ``claim.lost`` now and then.
+    alone. ``concurrency`` (1) of them run at a time. While one runs, its claim is renewed, for ``max_run`` (1 h) at
+    most; if the process dies, another worker gets the task when its ``lease`` (30 s) ends. A handler that runs
+    long should look at ``claim.lost`` now and then.
 
     Hooks: ``before(claim)`` runs before the handler, and fails the task if it raises; ``after(claim)`` when the
     handler has returned; ``failed(claim, exception)`` when it raised; ``on_event(event)`` for what handlers do
@@ -147,6 +164,8 @@ class Worker(WorkerFacts):
                     thread.join()
             self._tell(native)
 
+    _check = staticmethod(check_blocking)
+
     def _make(self, burst: bool) -> _stanchion.Worker:
         return _stanchion.Worker(self._queue._native, *self._terms, burst)
 
@@ -154,8 +173,7 @@ class Worker(WorkerFacts):
         def drain(number: int, frame: Optional[FrameType]) -> None:
             if self._stopped and number == signal.SIGINT:
                 raise KeyboardInterrupt
-            log.info("queue %r: draining after signal %d", self._queue.name, number)
-            self.stop()
+            self._drain(number)
 
         return {number: signal.signal(number, drain) for number in (signal.SIGTERM, signal.SIGINT)}
 
@@ -183,7 +201,7 @@ class Worker(WorkerFacts):
             if self._before is not None:
                 self._before(claim)
             with around(claim.headers):
-                self._handler(claim)
+                _refuse_coroutine(self._handler(claim))
         except BaseException as error:
             return self._failed_with(claim, error)
         self._succeeded(claim)

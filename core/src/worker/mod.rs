@@ -128,6 +128,7 @@ where
             claiming: None,
             verdicts: Vec::new(),
             idle: false,
+            rested: true,
             stopping: false,
             pause: None,
             failures: 0,
@@ -153,6 +154,8 @@ struct Shift<H> {
     verdicts: Vec<Verdict>,
     /// The last claim found nothing: the next one waits, and verdicts do not wait for it.
     idle: bool,
+    /// Nothing was done since `Drained` was told.
+    rested: bool,
     stopping: bool,
     /// Until when the store is left alone after a failure.
     pause: Option<tokio::time::Instant>,
@@ -174,6 +177,7 @@ where
             if !self.stopping && is_ready(shutdown.as_mut()).await {
                 self.stop();
             }
+            self.rest();
             self.begin_claim()?;
             self.begin_settle()?;
             if self.is_done() {
@@ -198,6 +202,15 @@ where
     fn is_done(&self) -> bool {
         let at_work = !self.running.is_empty() || !self.settling.is_empty() || self.claiming.is_some();
         self.stopping && !at_work && self.verdicts.is_empty()
+    }
+
+    /// Tells, once, that there is nothing to do any more.
+    fn rest(&mut self) {
+        let at_work = !self.running.is_empty() || !self.settling.is_empty() || !self.verdicts.is_empty();
+        if self.idle && !at_work && !self.rested {
+            self.rested = true;
+            self.settings.tell(&WorkerEvent::Drained);
+        }
     }
 
     fn stop(&mut self) {
@@ -281,6 +294,7 @@ where
 
     /// Has the handler work on a task.
     fn begin(&mut self, claim: Claim) {
+        self.rested = false;
         self.settings.tell(&WorkerEvent::Started { id: claim.id(), attempt: claim.attempt() });
         let handler = Arc::clone(&self.handler);
         let work = claim.clone();

@@ -60,6 +60,8 @@ pub enum WorkerEvent<'a> {
         /// Counts deliveries from one.
         attempt: u32,
     },
+    /// All tasks that were taken are settled, and there are no more for now.
+    Drained,
     /// The store could not be reached, or refused something. The worker goes on if that can pass.
     StoreFailed {
         /// What happened.

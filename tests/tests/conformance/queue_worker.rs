@@ -37,6 +37,8 @@ fn lines(send: Sender<String>) -> impl Fn(&WorkerEvent<'_>) + Send + Sync {
             WorkerEvent::Failed { id, attempt, reason } => format!("failed {id} {attempt}: {reason}"),
             WorkerEvent::Dead { id, attempt, reason } => format!("dead {id} {attempt}: {reason}"),
             WorkerEvent::Lost { id, attempt } => format!("lost {id} {attempt}"),
+            // It has a test of its own: when there is nothing for a moment is up to the store's speed.
+            WorkerEvent::Drained => return,
             WorkerEvent::StoreFailed { error } => format!("store failed: {error}"),
             _ => "unknown".into(),
         };
@@ -99,6 +101,27 @@ on_every_store! {
         });
         assert_eq!(start(worker.concurrency(3).until_empty()).join_within(secs(30)), [9, 0, 0, 0]);
         assert_eq!(most.load(Ordering::SeqCst), 3);
+    }
+
+    fn a_worker_tells_when_there_is_nothing_left(bench) {
+        let queue = bench.client().queue("q");
+        queue.enqueue_many((0..7).map(|number| plain(&format!("t{number}")))).unwrap();
+        let (send, told) = mpsc::channel();
+        let (send, stop) = (Mutex::new(send), Stop::default());
+        let asked = queue.clone();
+        let worker = queue.worker(&stop, |_| Ok(())).on_event(move |event| {
+            if matches!(event, WorkerEvent::Drained) {
+                let _ = send.lock().unwrap().send(());
+            }
+        });
+        let working = start(worker.concurrency(3));
+        told.recv_timeout(SOON).unwrap();
+        assert_eq!(census(&asked), [0; 4], "told too early");
+        put(&asked, &["one more"]);
+        told.recv_timeout(SOON).unwrap();
+        stop.stop();
+        assert_eq!(working.join(), [8, 0, 0, 0]);
+        assert!(told.try_recv().is_err(), "told without any work in between");
     }
 
     fn a_failing_handler_is_tried_again_and_dead_in_the_end(bench) {

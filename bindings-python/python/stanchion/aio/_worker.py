@@ -52,7 +52,7 @@ class Worker(WorkerFacts):
         caught: List[int] = []
         for number in (signal.SIGTERM, signal.SIGINT):
             try:
-                asyncio.get_running_loop().add_signal_handler(number, self.stop)
+                asyncio.get_running_loop().add_signal_handler(number, self._drain, number)
             except (NotImplementedError, RuntimeError, ValueError):
                 continue  # Not the main thread.
             caught.append(number)

@@ -37,6 +37,8 @@ pub(super) struct State {
     pub(super) idle: bool,
     /// So many hands do that now.
     settling: usize,
+    /// Something was done since `Drained` was told.
+    worked: bool,
     pub(super) report: WorkerReport,
     over: bool,
     director_waits: bool,
@@ -116,6 +118,7 @@ impl Desk {
         }
         let Some(claim) = state.claims.pop_front() else { return Taken::Nothing };
         state.running.insert(claim.receipt(), claim.clone());
+        state.worked = true;
         self.call_hand(&mut state);
         drop(state);
         self.settings.tell(&WorkerEvent::Started { id: claim.id(), attempt: claim.attempt() });
@@ -166,6 +169,22 @@ impl Desk {
         let mut state = locked(&self.state);
         state.settling -= 1;
         self.call_director(&mut state);
+        let is_idle = state.idle && !state.over;
+        drop(state);
+        if is_idle {
+            self.rest();
+        }
+    }
+
+    /// Tells, once, that there is nothing to do any more: the store had nothing, and all is settled.
+    pub(super) fn rest(&self) {
+        let mut state = locked(&self.state);
+        if !state.worked || state.busy() + state.settling + state.verdicts.len() > 0 {
+            return;
+        }
+        state.worked = false;
+        drop(state);
+        self.settings.tell(&WorkerEvent::Drained);
     }
 
     /// Puts tasks on the desk.

@@ -68,6 +68,7 @@ fn idle(
     staff: Staff<'_>,
     host_turn: &mut dyn FnMut() -> ControlFlow<()>,
 ) -> Result<(), Error> {
+    desk.rest();
     let (settles, nothing_left) = desk.with(|state| (!state.verdicts.is_empty(), state.busy() == 0));
     if settles {
         return Ok(());

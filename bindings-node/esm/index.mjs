@@ -1,0 +1,9 @@
+// The same objects as for `require`: there is one copy of the classes.
+import stanchion from '../dist/index.js'
+
+export const {
+  CancelledError, Claim, Client, ClosedError, CorruptError, DeniedError, ForkedError, IndeterminateError,
+  InternalError, InvalidArgumentError, Lease, LeaseExpiredError, LeaseLostError, Lock, LockTimeoutError, Queue,
+  QueueFullError, Queues, StaleReceiptError, StanchionError, StoreUnavailableError, UnsupportedError, Worker,
+  WrongTypeError, connect
+} = stanchion

@@ -1,0 +1,3 @@
+import testing from '../dist/testing.js'
+
+export const { Clock, memoryClient } = testing

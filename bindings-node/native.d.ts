@@ -1,0 +1,291 @@
+// Made from bindings-node/src by tests/run --types: do not edit. Private: programs use the classes over it.
+
+/** Milliseconds. */
+type Millis = number
+/** Milliseconds since 1970. */
+type Wall = number
+type Whole = number | bigint
+type Text = string
+type Flag = boolean
+type Delivered = Claim[]
+/** The number of one. */
+export type Bridge = number
+
+/** A claim on a task. When nothing refers to it any more, it counts as failed. */
+export class Claim {
+  get id(): string
+  get queue(): string
+  get payload(): Buffer
+  get headers(): Record<string, string>
+  get attempt(): number
+  get maxAttempts(): number
+  get receipt(): bigint
+  get version(): bigint
+  get priority(): number
+  get due(): number
+  get remaining(): number
+  get valid(): boolean
+  /** Why it was lost, if it was. */
+  get loss(): Failure | null
+  ack(bridge: Bridge, call: number): void
+  nack(bridge: Bridge, call: number, delay?: Millis | undefined | null, reason?: Text | undefined | null): void
+  bury(bridge: Bridge, call: number, reason?: Text | undefined | null): void
+  putBack(bridge: Bridge, call: number): void
+  extend(bridge: Bridge, call: number, lease: Millis): void
+  /** Done when the claim is lost (then it says why) or settled. */
+  waitLost(bridge: Bridge, call: number): void
+  acked(): Verdict
+  nacked(delay?: Millis | undefined | null, reason?: Text | undefined | null): Verdict
+  buried(reason?: Text | undefined | null): Verdict
+  returned(): Verdict
+}
+
+/** How to claim. */
+export class ClaimOptions {
+  constructor(max?: Whole | undefined | null, lease?: Millis | undefined | null, renew?: Flag | undefined | null, maxRun?: Millis | undefined | null, wait?: Millis | undefined | null)
+}
+
+/** A client. */
+export class Client {
+  queue(name: Text): Queue
+  queues(names: Array<Text>): Queues
+  resumeLease(bridge: Bridge, call: number, handle: Text): void
+  releaseAll(bridge: Bridge, call: number): void
+  locks(bridge: Bridge, call: number, page?: Whole | undefined | null): void
+  queueNames(bridge: Bridge, call: number, page?: Whole | undefined | null): void
+  acquire(bridge: Bridge, call: number, name: Text, options?: LockOptions | undefined | null): void
+  tryAcquire(bridge: Bridge, call: number, name: Text, options?: LockOptions | undefined | null): void
+  holder(bridge: Bridge, call: number, name: Text): void
+  isLocked(bridge: Bridge, call: number, name: Text): void
+  breakLease(bridge: Bridge, call: number, name: Text): void
+}
+
+/** A clock that a test moves. */
+export class Clock {
+  constructor()
+  advance(time: Millis): void
+}
+
+/** What an enqueue did; `due` is in milliseconds since 1970. */
+export interface Enqueued {
+  id: string
+  outcome: string
+  version: bigint
+  due?: number
+}
+
+/** One task of many: what its enqueue did, or why it failed. */
+export interface EnqueuedOrNot {
+  enqueued?: Enqueued
+  failure?: Failure
+}
+
+/** What is known about an error. */
+export interface Failure {
+  kind: string
+  message: string
+  operation?: string
+  name?: string
+  retryable: boolean
+}
+
+/** Who holds a lock. Times are milliseconds, `since` from 1970 on. */
+export interface Holder {
+  heldAs: string
+  label: string
+  host: string
+  pid: number
+  fence: bigint
+  since?: number
+  remaining?: number
+  waiters: number
+}
+
+/** A lease of a lock. When nothing refers to it any more, it is released: the facade refers to it until it ends. */
+export class Lease {
+  get name(): string
+  get fence(): bigint
+  get token(): string
+  get remaining(): number
+  get valid(): boolean
+  /** Why it was lost, if it was. */
+  get loss(): Failure | null
+  extend(bridge: Bridge, call: number, ttl: Millis): void
+  release(bridge: Bridge, call: number, cooldown?: Millis | undefined | null): void
+  intoHandle(bridge: Bridge, call: number, ttl: Millis): void
+  /** Done when the lease is lost (then it says why) or released. */
+  waitLost(bridge: Bridge, call: number): void
+}
+
+/** How to acquire. */
+export class LockOptions {
+  constructor(ttl?: Millis | undefined | null, renew?: Flag | undefined | null, maxHold?: Millis | undefined | null, wait?: Millis | undefined | null, failFast?: Flag | undefined | null, adoptUnexpiring?: Millis | undefined | null, label?: Text | undefined | null)
+}
+
+/** Some names, and where the next ones begin. */
+export interface Names {
+  names: Array<string>
+  next?: bigint
+}
+
+/**
+ * What a worker tells: "task" (a run begins: its number and claim), "gone" (the claim of the run was lost), and of
+ * a task by id and attempt: "completed", "failed", "dead", "lost"; "drained"; "error".
+ */
+export interface News {
+  what: string
+  run?: number
+  claim?: Claim
+  id?: string
+  attempt?: number
+  reason?: string
+  failure?: Failure
+}
+
+/** A queue. */
+export class Queue {
+  enqueue(bridge: Bridge, call: number, task: Task): void
+  enqueueMany(bridge: Bridge, call: number, tasks: Array<Task>): void
+  claim(bridge: Bridge, call: number, options: ClaimOptions): void
+  settle(bridge: Bridge, call: number, verdicts: Array<Verdict>): void
+  settleAndClaim(bridge: Bridge, call: number, verdicts: Array<Verdict>, options: ClaimOptions): void
+  pop(bridge: Bridge, call: number, max: Whole): void
+  peek(bridge: Bridge, call: number, max: Whole): void
+  get(bridge: Bridge, call: number, id: Text): void
+  list(bridge: Bridge, call: number, name: Text, page: Whole | undefined | null, max: Whole): void
+  remove(bridge: Bridge, call: number, id: Text, version?: Whole | undefined | null): void
+  reschedule(bridge: Bridge, call: number, id: Text, due: Wall): void
+  /** Either ids, or a count. */
+  kick(bridge: Bridge, call: number, ids?: Array<Text> | undefined | null, count?: Whole | undefined | null): void
+  stats(bridge: Bridge, call: number): void
+  pause(bridge: Bridge, call: number): void
+  resume(bridge: Bridge, call: number): void
+  purge(bridge: Bridge, call: number): void
+  /** `limit` says whether `max_len` is to be changed, too: that it is absent is a value. */
+  configure(bridge: Bridge, call: number, limit: boolean, maxLen?: Whole | undefined | null, deadMax?: Whole | undefined | null, deadAge?: Millis | undefined | null, deadBytes?: Whole | undefined | null, intake?: Flag | undefined | null): void
+}
+
+/** How many tasks there are, what happened so far, and the settings. Times are milliseconds. */
+export interface QueueStats {
+  scheduled: number
+  ready: number
+  claimed: number
+  dead: number
+  successors: number
+  paused: boolean
+  nextDue?: number
+  enqueued: number
+  acked: number
+  retried: number
+  died: number
+  maxLen?: number
+  deadMax: number
+  deadAge: number
+  deadBytes: number
+  intake: boolean
+}
+
+/** Queues that are claimed from together. */
+export class Queues {
+  claim(bridge: Bridge, call: number, options: ClaimOptions): void
+}
+
+/** Whether it was removed, and the version that it has instead. */
+export interface RemovedOrNot {
+  removed: boolean
+  otherVersion?: bigint
+}
+
+/** How a reschedule ended, and the new due time in milliseconds since 1970. */
+export interface RescheduledOrNot {
+  outcome: string
+  due?: number
+}
+
+/** How to open a store. */
+export class Settings {
+  constructor(url?: Text | undefined | null, lockPrefix?: Text | undefined | null, queuePrefix?: Text | undefined | null, timeout?: Millis | undefined | null, foreignShare?: Flag | undefined | null, label?: Text | undefined | null, tlsCa?: Text | undefined | null, tlsCert?: Text | undefined | null, tlsKey?: Text | undefined | null, clock?: Clock | undefined | null)
+}
+
+/** What became of verdicts (nothing, or why it failed), and new claims. */
+export interface SettledAndClaimed {
+  settled: Array<Failure | undefined | null>
+  claims: Claim[]
+}
+
+/** A task to put in. */
+export class Task {
+  constructor(id?: Text | undefined | null, payload?: Uint8Array | undefined | null, headers?: Array<Text> | undefined | null, delay?: Millis | undefined | null, due?: Wall | undefined | null, priority?: Whole | undefined | null, maxAttempts?: Whole | undefined | null, expires?: Millis | undefined | null, policy?: Text | undefined | null, policyTime?: Millis | undefined | null)
+}
+
+/** A task as it is in a queue. Times are milliseconds, points in time from 1970 on. */
+export interface TaskInfo {
+  id: string
+  state: string
+  payload: Buffer
+  headers: Record<string, string>
+  version: bigint
+  due: number
+  priority: number
+  attempts: number
+  maxAttempts: number
+  expires?: number
+  receipt: bigint
+  leaseLeft: number
+  reason: string
+  died?: number
+  successorDue?: number
+}
+
+/** Some tasks, and where the next ones begin. */
+export interface TaskPage {
+  tasks: Array<TaskInfo>
+  next?: bigint
+}
+
+/** How a claim ended, to be settled with others. */
+export class Verdict {
+}
+
+/** A worker. */
+export class Worker {
+  constructor(queue: Queue, concurrency?: Whole | undefined | null, lease?: Millis | undefined | null, maxRun?: Millis | undefined | null, untilEmpty?: Flag | undefined | null)
+  /** Works until it is stopped; its news come under the number of this call. */
+  run(bridge: Bridge, call: number): void
+  /** What the facade's handler says of its run: nothing, or why it failed. */
+  said(run: number, failure?: Text | undefined | null): void
+  /** Take no more tasks. */
+  stop(): void
+}
+
+/** What a worker has done. */
+export interface WorkerReport {
+  completed: number
+  failed: number
+  dead: number
+  lost: number
+}
+
+/** Gives up on a call. What it left behind is cleaned up. */
+export function cancel(bridge: Bridge, call: number): void
+
+/** What there is: for each note its kind, the number of its call, and the value, one after the other. */
+export function collect(bridge: Bridge): unknown[]
+
+/** Opens a store. */
+export function connect(bridge: Bridge, call: number, settings: Settings): void
+
+/** Starts the calls that were made since the last time. */
+export function flush(bridge: Bridge): void
+
+/** Whether the process is to stay alive for what is waited for. */
+export function keepAlive(bridge: Bridge, yes: boolean): void
+
+/** Opens a bridge. `ring` is called in the event loop when there is something to collect. */
+export function openBridge(ring: () => void): number
+
+/** For the test that a panic becomes a rejected promise. */
+export function panicOnPurpose(bridge: Bridge, call: number): void
+
+/** The version of the native half, to be compared with that of the facade. */
+export function version(): string

@@ -1,0 +1,211 @@
+/**
+ * From calls of the native half to promises. Its threads put results down and ring; `deliver` collects all that
+ * there are and settles their promises at once.
+ */
+
+import { InvalidArgumentError, errorOf, refusalOf } from './errors.js'
+import { native, type Native } from './native.js'
+
+type Bridge = Native.Bridge
+
+/** Starts a call of the native half under a number. */
+export type Start = (bridge: Bridge, call: number) => void
+
+interface Waiting {
+  resolve(value: any): void
+  reject(reason: unknown): void
+  convert: ((value: any) => unknown) | undefined
+  news: ((news: any) => void) | undefined
+  signal: AbortSignal | undefined
+  aborted: (() => void) | undefined
+  /** Whether the process stays alive for it. */
+  counts: boolean
+}
+
+// What the kinds of notes are.
+const DONE = 0
+const NEWS = 2
+
+const waiting = new Map<number, Waiting>()
+let made: Bridge | undefined
+let last = 0
+let counted = 0
+/** Calls that wait for the end of this turn, to be started together: that saves most of what each would cost. */
+let fresh = 0
+/** So many are started at once in any case, so that the store works while this thread goes on. */
+const AT_ONCE = 16
+let keepsAlive = false
+
+/**
+ * Makes a call; whatever goes wrong, also with the arguments, rejects the promise. Aborted, it gives up cleanly and
+ * rejects with the signal's reason.
+ */
+export function call<N, T = N>(
+  start: Start, convert?: (value: N) => T, signal?: AbortSignal | null
+): Promise<T> {
+  return begin(start, { convert, signal: signal ?? undefined, counts: true })
+}
+
+/** As `call`, but the process does not stay alive for it; and it begins at once: this turn may last. */
+export function watch<N>(start: Start): Promise<N> {
+  const watched = begin<N, N>(start, { counts: false })
+  flush()
+  return watched
+}
+
+/** As `call`, and tells what happens while the call goes on. */
+export function follow<N, T>(start: Start, convert: (value: N) => T, news: (news: any) => void): Promise<T> {
+  return begin(start, { convert, news, counts: true })
+}
+
+/** What is to be told of each signal, through one listener: Node warns of more than ten. */
+const listening = new WeakMap<AbortSignal, Set<() => void>>()
+
+function onAbort(signal: AbortSignal, tell: () => void): void {
+  const told = listening.get(signal)
+  if (told !== undefined) {
+    told.add(tell)
+    return
+  }
+  listening.set(signal, new Set([tell]))
+  signal.addEventListener('abort', tellAll)
+}
+
+function offAbort(signal: AbortSignal, tell: () => void): void {
+  const told = listening.get(signal)
+  if (told === undefined || !told.delete(tell) || told.size > 0) return
+  listening.delete(signal)
+  signal.removeEventListener('abort', tellAll)
+}
+
+function tellAll(this: AbortSignal): void {
+  for (const tell of [...listening.get(this) ?? []]) tell()
+}
+
+/** Rejects if the signal is none, or aborted already. */
+export function checkSignal(signal: AbortSignal | null | undefined): void {
+  if (signal === undefined || signal === null) return
+  if (typeof signal.addEventListener !== 'function' || typeof signal.aborted !== 'boolean') {
+    throw new InvalidArgumentError('signal is no AbortSignal')
+  }
+  if (signal.aborted) throw signal.reason
+}
+
+function begin<N, T>(
+  start: Start,
+  how: {
+    convert?: ((value: N) => T) | undefined
+    news?: (news: any) => void
+    signal?: AbortSignal | undefined
+    counts: boolean
+  }
+): Promise<T> {
+  return new Promise<T>((resolve, reject) => {
+    const { convert, news, signal, counts } = how
+    let number: number
+    let bridge: Bridge
+    try {
+      checkSignal(signal)
+      bridge = made ??= make()
+      do last = (last + 1) >>> 0; while (waiting.has(last))
+      number = last
+      start(bridge, number)
+    } catch (thrown) {
+      reject(refusalOf(thrown))
+      return
+    }
+    fresh += 1
+    if (fresh === 1) process.nextTick(flush)
+    if (fresh === AT_ONCE) flush()
+    const one: Waiting = { resolve, reject, convert, news, signal, aborted: undefined, counts }
+    waiting.set(number, one)
+    if (counts) {
+      counted += 1
+      if (!keepsAlive) keepAlive(bridge, true)
+    }
+    if (signal !== undefined) {
+      one.aborted = () => {
+        // Ended by what another one of them did.
+        if (waiting.get(number) !== one) return
+        end(number, one)
+        native().cancel(bridge, number)
+        reject(signal.reason)
+        if (counted === 0) keepAlive(bridge, false)
+      }
+      onAbort(signal, one.aborted)
+    }
+  })
+}
+
+function flush(): void {
+  if (made === undefined || fresh === 0) return
+  fresh = 0
+  try {
+    native().flush(made)
+  } catch (thrown) {
+    const failure = refusalOf(thrown)
+    for (const [number, one] of waiting) {
+      end(number, one)
+      one.reject(failure)
+    }
+  }
+}
+
+function end(number: number, one: Waiting): void {
+  waiting.delete(number)
+  if (one.counts) counted -= 1
+  if (one.signal !== undefined && one.aborted !== undefined) {
+    offAbort(one.signal, one.aborted)
+  }
+}
+
+function make(): Bridge {
+  return native().openBridge(deliver)
+}
+
+function keepAlive(bridge: Bridge, yes: boolean): void {
+  keepsAlive = yes
+  native().keepAlive(bridge, yes)
+}
+
+/** Runs no code of others: that comes with the ticks and microtasks after it. */
+function deliver(): void {
+  const bridge = made
+  if (bridge === undefined) return
+  const notes = native().collect(bridge)
+  for (let at = 0; at < notes.length; at += 3) {
+    const number = notes[at + 1] as number
+    const value = notes[at + 2]
+    const one = waiting.get(number)
+    if (one === undefined) continue
+    if (notes[at] === NEWS) {
+      if (one.news !== undefined) process.nextTick(one.news, value)
+      continue
+    }
+    end(number, one)
+    if (notes[at] === DONE) {
+      one.resolve(one.convert === undefined ? value : one.convert(value))
+    } else {
+      one.reject(errorOf(value as Native.Failure))
+    }
+  }
+  if (counted === 0 && keepsAlive) keepAlive(bridge, false)
+}
+
+/** Something the native half can lose: a lease or a claim. */
+export interface Losable {
+  readonly loss: Native.Failure | null
+  waitLost(bridge: Bridge, call: number): void
+}
+
+/** Aborted when it is lost, with the error that says why. The process does not stay alive for it. */
+export function lossSignal(held: Losable): AbortSignal {
+  const controller = new AbortController()
+  const tell = (loss: Native.Failure | null) => { if (loss !== null) controller.abort(errorOf(loss)) }
+  if (held.loss !== null) {
+    tell(held.loss)
+  } else {
+    watch<Native.Failure | null>((bridge, number) => held.waitLost(bridge, number)).then(tell, () => {})
+  }
+  return controller.signal
+}

@@ -1,0 +1,203 @@
+import { call, lossSignal } from './bridge.js'
+import { refusalOf } from './errors.js'
+import { nothing } from './lease.js'
+import type { Native } from './native.js'
+import { parse } from './values.js'
+
+declare const verdict: unique symbol
+
+/** How a claim ended, to be settled with others by `Queue.settle` or `Queue.settleAndClaim`. */
+export interface Verdict {
+  readonly [verdict]: never
+}
+
+/** What is said of a task that was not done. */
+export interface NackOptions {
+  /** When it is tried again, in milliseconds. Default: after a pause that grows with every attempt. */
+  delayMs?: number | undefined
+  /** Kept with the task; 1 KiB at most, the rest is cut off. */
+  reason?: string | undefined
+}
+
+/**
+ * A task that is ours until it is settled, or its lease ends. It is renewed by a thread of its own.
+ *
+ * `await using` nacks it if it was not settled. So it ends, too, some time after the object was collected as garbage.
+ */
+export class Claim<Json = any> {
+  readonly #native: Native.Claim
+  #payload: Buffer | undefined
+  #signal: AbortSignal | undefined
+  #settled = false
+  #returned = false
+
+  private constructor(native: Native.Claim) {
+    this.#native = native
+  }
+
+  /** @internal */
+  static of<Json>(native: Native.Claim): Claim<Json> {
+    return new Claim<Json>(native)
+  }
+
+  /** The task's id. */
+  get id(): string {
+    return this.#native.id
+  }
+
+  /** The queue's name. */
+  get queue(): string {
+    return this.#native.queue
+  }
+
+  /** The payload's bytes. */
+  get payload(): Buffer {
+    return (this.#payload ??= this.#native.payload)
+  }
+
+  /** The payload, read as JSON each time. Throws a SyntaxError if it is none. */
+  get json(): Json {
+    return parse(this.payload) as Json
+  }
+
+  /** What was sent along. */
+  get headers(): Record<string, string> {
+    return this.#native.headers
+  }
+
+  /** Counts deliveries from one. */
+  get attempt(): number {
+    return this.#native.attempt
+  }
+
+  /** After so many without success the task is dead. */
+  get maxAttempts(): number {
+    return this.#native.maxAttempts
+  }
+
+  /** The number of this delivery. */
+  get receipt(): bigint {
+    return this.#native.receipt
+  }
+
+  /** Changes with every enqueue of the id. */
+  get version(): bigint {
+    return this.#native.version
+  }
+
+  /** 0 to 255, higher ones first. */
+  get priority(): number {
+    return this.#native.priority
+  }
+
+  /** When it was to be delivered. */
+  get due(): Date {
+    return new Date(this.#native.due)
+  }
+
+  /** For how many milliseconds the task is surely ours from now on, without further renewal. */
+  get remainingMs(): number {
+    return this.#native.remaining
+  }
+
+  /** Whether the task is ours now. Computed from the clock. */
+  get valid(): boolean {
+    return this.#native.valid
+  }
+
+  /** Aborted with a `LeaseLostError` when the claim is lost, as `Lease.signal`. */
+  get signal(): AbortSignal {
+    return (this.#signal ??= lossSignal(this.#native))
+  }
+
+  /**
+   * Done: the task leaves the queue. A second ack repeats the answer of the first.
+   *
+   * @throws {StaleReceiptError} if the lease had ended and the task was delivered again or settled meanwhile
+   */
+  ack(): Promise<void> {
+    return call((bridge, number) => this.#native.ack(bridge, number), () => this.#settle())
+  }
+
+  /** Not done: the task is tried again, or is dead after its last attempt. Errors as of `ack`. */
+  nack(options?: NackOptions): Promise<void> {
+    return call(
+      (bridge, number) => this.#native.nack(bridge, number, options?.delayMs, options?.reason), () => this.#settle())
+  }
+
+  /** Not done, and not to be tried again: the task is dead. Errors as of `ack`. */
+  bury(reason?: string): Promise<void> {
+    return call((bridge, number) => this.#native.bury(bridge, number, reason), () => this.#settle())
+  }
+
+  /** Not tried: the task goes back without counting an attempt. Errors as of `ack`. */
+  putBack(): Promise<void> {
+    return call((bridge, number) => {
+      this.#native.putBack(bridge, number)
+      this.#returned = true
+    }, () => this.#settle())
+  }
+
+  /**
+   * Prolong the lease to at least `leaseMs` from now; never shortens it.
+   *
+   * @throws {LeaseLostError} if it was lost or settled; {@link LeaseExpiredError} if it ran out
+   */
+  extend(leaseMs: number): Promise<void> {
+    return call((bridge, number) => this.#native.extend(bridge, number, leaseMs), nothing)
+  }
+
+  /** The verdict "done". */
+  acked(): Verdict {
+    return this.#verdict(() => this.#native.acked())
+  }
+
+  /** The verdict "try again". @throws {InvalidArgumentError} for a delay over 365 days */
+  nacked(options?: NackOptions): Verdict {
+    return this.#verdict(() => this.#native.nacked(options?.delayMs, options?.reason))
+  }
+
+  /** The verdict "dead". */
+  buried(reason?: string): Verdict {
+    return this.#verdict(() => this.#native.buried(reason))
+  }
+
+  /** The verdict "not tried". */
+  returned(): Verdict {
+    this.#returned = true
+    return this.#verdict(() => this.#native.returned())
+  }
+
+  /** Nacks the task if it was not settled. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    if (!this.#settled) await this.nack({ reason: 'not settled' })
+  }
+
+  [Symbol.for('nodejs.util.inspect.custom')](): string {
+    return `Claim { id: ${JSON.stringify(this.id)}, queue: ${JSON.stringify(this.queue)}, attempt: ${this.attempt} }`
+  }
+
+  /** @internal */
+  static nativeOf(claim: Claim): Native.Claim {
+    return claim.#native
+  }
+
+  /** @internal Whether it went back, of which a worker hears nothing. */
+  static isReturned(claim: Claim): boolean {
+    return claim.#returned
+  }
+
+  #settle(): void {
+    this.#settled = true
+  }
+
+  #verdict(make: () => Native.Verdict): Verdict {
+    try {
+      const made = make()
+      this.#settled = true
+      return made as unknown as Verdict
+    } catch (thrown) {
+      throw refusalOf(thrown)
+    }
+  }
+}

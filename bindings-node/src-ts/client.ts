@@ -1,0 +1,126 @@
+import { call } from './bridge.js'
+import { InvalidArgumentError } from './errors.js'
+import { Lease } from './lease.js'
+import { Lock, type LockOptions } from './lock.js'
+import { native, type Native } from './native.js'
+import { Queue, Queues } from './queue.js'
+
+/** How to open a store. Each option wins over the URL's parameter of the same meaning. */
+export interface ConnectOptions {
+  /** Put before a lock's name to make its key. Default: `Lock:`. */
+  lockPrefix?: string | undefined
+  /** Put before a queue's name to make its key. Default: `Queue:`. */
+  queuePrefix?: string | undefined
+  /** How long a call may take, beyond any wait for a lock or a task, in milliseconds. Default: 5,000. */
+  timeoutMs?: number | undefined
+  /** Give other programs' lockers on the same key a turn after 32 hand-offs in a row (Redis only). Default: false. */
+  foreignShare?: boolean | undefined
+  /** Shown to others as the holder. */
+  label?: string | undefined
+  /** A PEM file of authorities (`rediss:` only). Default: the system's. */
+  tlsCa?: string | undefined
+  /** A PEM file of our certificate; with `tlsKey`. */
+  tlsCert?: string | undefined
+  /** A PEM file of our key; with `tlsCert`. */
+  tlsKey?: string | undefined
+}
+
+/** Some names. `next` gets the next page; null if this was the last. */
+export interface NamePage {
+  names: string[]
+  next: bigint | null
+}
+
+/**
+ * Open a store: `redis://`, `rediss://`, `redis+unix:///SOCKET`, `sqlite:PATH` or `memory:`. Without a URL it is taken
+ * from the environment variable `STANCHION_URL`.
+ *
+ * An idle client does not keep the process alive; a call that is waited for does.
+ *
+ * @throws {InvalidArgumentError} for a URL that is none; {@link StoreUnavailableError} if the store does not answer
+ */
+export function connect(url?: string, options?: ConnectOptions): Promise<Client>
+export function connect(options: ConnectOptions): Promise<Client>
+export function connect(url?: string | ConnectOptions, options?: ConnectOptions): Promise<Client> {
+  return typeof url === 'object' && url !== null ? open(undefined, url) : open(url, options)
+}
+
+/** @internal */
+export function open(url?: string, options: ConnectOptions = {}, clock?: Native.Clock): Promise<Client> {
+  return call((bridge, number) => {
+    if (typeof options !== 'object' || options === null) {
+      throw new InvalidArgumentError(`options are an object, not ${String(options)}`)
+    }
+    const settings = new (native().Settings)(
+      url, options.lockPrefix, options.queuePrefix, options.timeoutMs, options.foreignShare, options.label,
+      options.tlsCa, options.tlsCert, options.tlsKey, clock)
+    native().connect(bridge, number, settings)
+  }, Client.of)
+}
+
+/** A connection to a store. Made by `connect`; `await using` closes it. */
+export class Client {
+  readonly #native: Native.Client
+
+  private constructor(native: Native.Client) {
+    this.#native = native
+  }
+
+  /** @internal */
+  static of(native: Native.Client): Client {
+    return new Client(native)
+  }
+
+  /** The lock with this name, and how it is acquired unless a call says otherwise. No I/O. */
+  lock(name: string, options?: LockOptions): Lock {
+    return Lock.of(name, this.#native, options)
+  }
+
+  /** The queue with this name. No I/O. */
+  queue<Json = any>(name: string): Queue<Json> {
+    return Queue.of<Json>(name, () => this.#native.queue(name))
+  }
+
+  /** Several queues, to claim from in this order. No I/O. */
+  queues<Json = any>(names: readonly string[]): Queues<Json> {
+    return Queues.of<Json>(names, () => this.#native.queues([...names]))
+  }
+
+  /**
+   * Continue a lease that `Lease.intoHandle` detached. A handle works once.
+   *
+   * @throws {LeaseLostError} or {@link LeaseExpiredError} if it is not to be had any more
+   */
+  resumeLease(handle: string): Promise<Lease> {
+    return call((bridge, number) => this.#native.resumeLease(bridge, number, handle), Lease.of)
+  }
+
+  /** Release every lease of this client that is still held, and say how many were. */
+  releaseAll(): Promise<number> {
+    return call((bridge, number) => this.#native.releaseAll(bridge, number))
+  }
+
+  /** Names of locks that are held now, a page at a time. */
+  locks(page?: bigint | null): Promise<NamePage> {
+    return call((bridge, number) => this.#native.locks(bridge, number, page), namePage)
+  }
+
+  /** Names of queues, a page at a time. */
+  queueNames(page?: bigint | null): Promise<NamePage> {
+    return call((bridge, number) => this.#native.queueNames(bridge, number, page), namePage)
+  }
+
+  /** Releases all leases. Connections end when the object is collected as garbage, or with the process. */
+  async close(): Promise<void> {
+    await this.releaseAll()
+  }
+
+  /** As `close`. */
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close()
+  }
+}
+
+function namePage(found: Native.Names): NamePage {
+  return { names: found.names, next: found.next ?? null }
+}

@@ -1,0 +1,79 @@
+import { checkSignal, watch } from './bridge.js'
+import { Claim } from './claim.js'
+import { InvalidArgumentError } from './errors.js'
+import type { ClaimOptions } from './queue.js'
+
+/** How to consume. */
+export interface ConsumeOptions extends Pick<ClaimOptions, 'leaseMs' | 'renew' | 'maxRunMs' | 'signal'> {
+  /** How many claims may be out at a time: neither settled nor lost. Default: 1. */
+  concurrency?: number | undefined
+}
+
+/** How long one call waits for tasks; then the next one goes on waiting. */
+const WAIT_MS = 30_000
+
+/** Claims one by one; not more at a time than may be out. What nobody took goes back at the end. */
+export async function* consume<Json>(
+  claim: (options: ClaimOptions) => Promise<Claim<Json>[]>, options: ConsumeOptions = {}
+): AsyncGenerator<Claim<Json>, void, undefined> {
+  const { concurrency = 1, signal, ...terms } = options
+  if (!Number.isInteger(concurrency) || concurrency < 1) {
+    throw new InvalidArgumentError(`concurrency is a whole number from 1 on, not ${String(concurrency)}`)
+  }
+  const out = new Outstanding(concurrency, signal)
+  let found: Claim<Json>[] = []
+  try {
+    for (;;) {
+      await out.roomForOne()
+      found = await claim({ ...terms, max: out.room(), waitMs: WAIT_MS, signal })
+      while (found.length > 0) {
+        const next = found.shift() as Claim<Json>
+        out.add(next)
+        yield next
+        checkSignal(signal)
+      }
+    }
+  } finally {
+    await Promise.allSettled(found.map(one => one.putBack()))
+  }
+}
+
+/** Counts the claims that are neither settled nor lost. */
+class Outstanding {
+  readonly #most: number
+  readonly #signal: AbortSignal | undefined
+  #count = 0
+  #wake = (): void => {}
+
+  constructor(most: number, signal: AbortSignal | undefined) {
+    this.#most = most
+    this.#signal = signal
+  }
+
+  room(): number {
+    return this.#most - this.#count
+  }
+
+  add(claim: Claim): void {
+    this.#count += 1
+    const over = (): void => {
+      this.#count -= 1
+      this.#wake()
+    }
+    watch((bridge, number) => Claim.nativeOf(claim).waitLost(bridge, number)).then(over, over)
+  }
+
+  async roomForOne(): Promise<void> {
+    const wake = (): void => this.#wake()
+    this.#signal?.addEventListener('abort', wake, { once: true })
+    try {
+      checkSignal(this.#signal)
+      while (this.room() < 1) {
+        await new Promise<void>(resolve => { this.#wake = resolve })
+        checkSignal(this.#signal)
+      }
+    } finally {
+      this.#signal?.removeEventListener('abort', wake)
+    }
+  }
+}

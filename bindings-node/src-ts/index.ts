@@ -1,0 +1,24 @@
+/**
+ * Fenced distributed locks, and a queue of tasks, on Redis or SQLite.
+ *
+ * @packageDocumentation
+ */
+
+export { Claim, type NackOptions, type Verdict } from './claim.js'
+export { Client, connect, type ConnectOptions, type NamePage } from './client.js'
+export type { ConsumeOptions } from './consume.js'
+export {
+  CancelledError, ClosedError, CorruptError, DeniedError, ForkedError, IndeterminateError, InternalError,
+  InvalidArgumentError, LeaseExpiredError, LeaseLostError, LockTimeoutError, QueueFullError, StaleReceiptError,
+  StanchionError, StoreUnavailableError, UnsupportedError, WrongTypeError, type ErrorDetails
+} from './errors.js'
+export { Lease, type ReleaseOptions } from './lease.js'
+export { Lock, type AcquireOptions, type HeldAs, type Holder, type LockOptions } from './lock.js'
+export {
+  Queue, Queues, type ClaimOptions, type QueueSettings, type QueueStats, type Removed, type Rescheduled, type TaskPage
+} from './queue.js'
+export type { Enqueued, OnDuplicate, Outcome, Task, TaskInfo, TaskState } from './task.js'
+export type { Headers, Payload, Time } from './values.js'
+export {
+  Worker, type Handler, type TaskContext, type WorkerEvents, type WorkerOptions, type WorkerReport
+} from './worker.js'

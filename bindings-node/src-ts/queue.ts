@@ -1,0 +1,309 @@
+import { call, type Start } from './bridge.js'
+import { Claim, type Verdict } from './claim.js'
+import { consume, type ConsumeOptions } from './consume.js'
+import { errorOf, InvalidArgumentError, type StanchionError } from './errors.js'
+import { nothing } from './lease.js'
+import { native, type Native } from './native.js'
+import {
+  enqueued, enqueuedOrNot, nativeTask, taskInfo, type Enqueued, type Task, type TaskInfo, type TaskState
+} from './task.js'
+import { maybeDate, time, type Time } from './values.js'
+import { Worker, type Handler, type WorkerOptions } from './worker.js'
+
+/** How to claim. */
+export interface ClaimOptions {
+  /** Tasks at most. Default: 1. */
+  max?: number | undefined
+  /** How long the store keeps each lease, in milliseconds. Without it: 30,000 and renewed; with it: not renewed. */
+  leaseMs?: number | undefined
+  /** Whether it is renewed in the background. Default: if no `leaseMs` is given. */
+  renew?: boolean | undefined
+  /** How long it is renewed at most, in milliseconds. Default: 3,600,000. */
+  maxRunMs?: number | undefined
+  /** How long to wait for the first task, in milliseconds. Default: 0. */
+  waitMs?: number | undefined
+  /** Gives up: the promise rejects with the signal's reason, and no task stays claimed. */
+  signal?: AbortSignal | undefined
+}
+
+/** Some of the tasks of one state. `next` gets the next page; null if this was the last. */
+export interface TaskPage<Json = any> {
+  tasks: TaskInfo<Json>[]
+  next: bigint | null
+}
+
+/** Whether a task was removed; if another version was in its place, which. */
+export interface Removed {
+  removed: boolean
+  otherVersion: bigint | null
+}
+
+/** How a reschedule ended, and the new due time if it was moved. */
+export interface Rescheduled {
+  outcome: 'moved' | 'absent' | 'claimed' | 'dead' | 'other'
+  due: Date | null
+}
+
+/** What can be configured; what is not given stays. */
+export interface QueueSettings {
+  /** Live tasks at most; new ids are refused beyond it. Null: no limit, as by default. */
+  maxLen?: number | null | undefined
+  /** Dead tasks at most; the oldest go first. */
+  deadMax?: number | undefined
+  /** Dead tasks are dropped after so many milliseconds. */
+  deadAgeMs?: number | undefined
+  /** Bytes of payloads of dead tasks at most; the oldest go first. */
+  deadBytes?: number | undefined
+  /** Whether plain ZADDs to the queue's key are taken in (Redis only). */
+  intake?: boolean | undefined
+}
+
+/** How many tasks there are, what happened so far, and the settings. */
+export interface QueueStats {
+  scheduled: number
+  ready: number
+  claimed: number
+  dead: number
+  /** Tasks that wait for the end of a run of the same id. */
+  successors: number
+  paused: boolean
+  /** Until the next task is due or lease ends, in milliseconds; 0 if something is due now. */
+  nextDueMs: number | null
+  enqueued: number
+  acked: number
+  retried: number
+  died: number
+  settings: { maxLen: number | null, deadMax: number, deadAgeMs: number, deadBytes: number, intake: boolean }
+}
+
+/** A named queue of tasks. Made by `Client.queue`. `Json` is what its payloads are, read as JSON. */
+export class Queue<Json = any> {
+  /** The queue's name. */
+  readonly name: string
+  readonly #make: () => Native.Queue
+  #native: Native.Queue | undefined
+
+  private constructor(name: string, make: () => Native.Queue) {
+    this.name = name
+    this.#make = make
+  }
+
+  /** @internal */
+  static of<Json>(name: string, make: () => Native.Queue): Queue<Json> {
+    return new Queue<Json>(name, make)
+  }
+
+  /**
+   * Put a task in.
+   *
+   * @throws {QueueFullError} at the limit
+   */
+  enqueue(task: Task): Promise<Enqueued> {
+    return ask(
+      () => this.#handle(), (queue, bridge, number) => queue.enqueue(bridge, number, nativeTask(task)), enqueued)
+  }
+
+  /** Put many tasks in. One result per task: what the enqueue did, or the error (such as QueueFullError). */
+  enqueueMany(tasks: Iterable<Task>): Promise<(Enqueued | StanchionError)[]> {
+    return ask(
+      () => this.#handle(),
+      (queue, bridge, number) => queue.enqueueMany(bridge, number, all(tasks, 'tasks', nativeTask)),
+      (found: Native.EnqueuedOrNot[]) => found.map(enqueuedOrNot))
+  }
+
+  /** Take up to `max` (1) tasks under a lease, waiting for some for up to `waitMs` (0). */
+  claim(options?: ClaimOptions): Promise<Claim<Json>[]> {
+    return ask(
+      () => this.#handle(),
+      (queue, bridge, number) => queue.claim(bridge, number, terms(options)), claims<Json>, options?.signal)
+  }
+
+  /**
+   * Take tasks one by one, for ever: `for await (const claim of queue.consume()) { ...; await claim.ack() }`.
+   *
+   * At most `concurrency` (1) are out at a time: the next one comes when one of them is settled or lost.
+   */
+  consume(options?: ConsumeOptions): AsyncGenerator<Claim<Json>, void, undefined> {
+    return consume(claiming => this.claim(claiming), options)
+  }
+
+  /** A worker that runs `handler` for each task; it begins at once. */
+  worker(handler: Handler<Json>, options?: WorkerOptions): Worker<Json> {
+    return Worker.of(this.name, () => this.#handle(), handler, options)
+  }
+
+  /** Settle claims together. Null, or the error, for each. */
+  settle(verdicts: Iterable<Verdict>): Promise<(StanchionError | null)[]> {
+    return ask(() => this.#handle(), (queue, bridge, number) => queue.settle(bridge, number, taken(verdicts)), settled)
+  }
+
+  /** Settle at most 256 claims and take new tasks, in one round trip if there are any. */
+  settleAndClaim(
+    verdicts: Iterable<Verdict>, options?: ClaimOptions
+  ): Promise<{ settled: (StanchionError | null)[], claims: Claim<Json>[] }> {
+    return ask(
+      () => this.#handle(),
+      (queue, bridge, number) => queue.settleAndClaim(bridge, number, taken(verdicts), terms(options)),
+      (found: Native.SettledAndClaimed) => ({ settled: settled(found.settled), claims: claims<Json>(found.claims) }),
+      options?.signal)
+  }
+
+  /** Take up to `max` tasks for good, without a lease: if this process dies, they are lost. */
+  pop(max: number = 1): Promise<TaskInfo<Json>[]> {
+    return ask(() => this.#handle(), (queue, bridge, number) => queue.pop(bridge, number, max), infos<Json>)
+  }
+
+  /** The tasks that would be claimed next. */
+  peek(max: number = 1): Promise<TaskInfo<Json>[]> {
+    return ask(() => this.#handle(), (queue, bridge, number) => queue.peek(bridge, number, max), infos<Json>)
+  }
+
+  /** One task: the live one with this id, else the newest dead one. */
+  get(id: string): Promise<TaskInfo<Json> | null> {
+    return ask(
+      () => this.#handle(),
+      (queue, bridge, number) => queue.get(bridge, number, id),
+      (found: Native.TaskInfo | null) => found === null ? null : taskInfo<Json>(found))
+  }
+
+  /** The tasks of one state, a page at a time: `max` (100) at most, `page` from the page before. */
+  list(
+    state: TaskState, options?: { page?: bigint | null | undefined, max?: number | undefined }
+  ): Promise<TaskPage<Json>> {
+    return ask(
+      () => this.#handle(),
+      (queue, bridge, number) => queue.list(bridge, number, state, options?.page, options?.max ?? 100),
+      (found: Native.TaskPage) => ({ tasks: infos<Json>(found.tasks), next: found.next ?? null }))
+  }
+
+  /** Drop a task, also while it is claimed. With a version, only if it is still the task's. */
+  remove(id: string, options?: { version?: bigint | undefined }): Promise<Removed> {
+    return ask(
+      () => this.#handle(),
+      (queue, bridge, number) => queue.remove(bridge, number, id, options?.version),
+      (found: Native.RemovedOrNot) => ({ removed: found.removed, otherVersion: found.otherVersion ?? null }))
+  }
+
+  /** Give a waiting task another due time. */
+  reschedule(id: string, due: Time): Promise<Rescheduled> {
+    return ask(
+      () => this.#handle(),
+      (queue, bridge, number) => queue.reschedule(bridge, number, id, time(due) as number),
+      (found: Native.RescheduledOrNot) =>
+        ({ outcome: found.outcome as Rescheduled['outcome'], due: maybeDate(found.due) }))
+  }
+
+  /** Move dead tasks back to ready: this one, these, or so many of the oldest. How many were moved. */
+  kick(which: string | readonly string[] | number): Promise<number> {
+    return ask(() => this.#handle(), (queue, bridge, number) => {
+      if (typeof which === 'number') queue.kick(bridge, number, undefined, which)
+      else queue.kick(bridge, number, typeof which === 'string' ? [which] : [...which])
+    })
+  }
+
+  /** How many tasks there are, and the settings. */
+  stats(): Promise<QueueStats> {
+    return ask(() => this.#handle(), (queue, bridge, number) => queue.stats(bridge, number), stats)
+  }
+
+  /** Stop giving out tasks. Claims that are out go on. */
+  pause(): Promise<void> {
+    return ask(() => this.#handle(), (queue, bridge, number) => queue.pause(bridge, number), nothing)
+  }
+
+  /** Go on giving out tasks. */
+  resume(): Promise<void> {
+    return ask(() => this.#handle(), (queue, bridge, number) => queue.resume(bridge, number), nothing)
+  }
+
+  /** Drop every task, live and dead; claims that are out are lost. Settings stay. How many there were. */
+  purge(): Promise<number> {
+    return ask(() => this.#handle(), (queue, bridge, number) => queue.purge(bridge, number))
+  }
+
+  /** Change settings; what is not given stays. */
+  configure(settings: QueueSettings): Promise<void> {
+    return ask(() => this.#handle(), (queue, bridge, number) => queue.configure(
+      bridge, number, settings.maxLen !== undefined, settings.maxLen, settings.deadMax, settings.deadAgeMs,
+      settings.deadBytes, settings.intake), nothing)
+  }
+
+  #handle(): Native.Queue {
+    return (this.#native ??= this.#make())
+  }
+}
+
+/** Several queues that are claimed from in the order given. Made by `Client.queues`. */
+export class Queues<Json = any> {
+  /** The queues' names. */
+  readonly names: readonly string[]
+  readonly #make: () => Native.Queues
+  #native: Native.Queues | undefined
+
+  private constructor(names: readonly string[], make: () => Native.Queues) {
+    this.names = names
+    this.#make = make
+  }
+
+  /** @internal */
+  static of<Json>(names: readonly string[], make: () => Native.Queues): Queues<Json> {
+    return new Queues<Json>(names, make)
+  }
+
+  /** Take tasks of the first queue that has some, as `Queue.claim`. */
+  claim(options?: ClaimOptions): Promise<Claim<Json>[]> {
+    return call(
+      (bridge, number) => (this.#native ??= this.#make()).claim(bridge, number, terms(options)), claims<Json>,
+      options?.signal)
+  }
+
+  /** As `Queue.consume`. */
+  consume(options?: ConsumeOptions): AsyncGenerator<Claim<Json>, void, undefined> {
+    return consume(claiming => this.claim(claiming), options)
+  }
+}
+
+function ask<N, T = N>(
+  queue: () => Native.Queue, start: (queue: Native.Queue, ...to: Parameters<Start>) => void, convert?: (found: N) => T,
+  signal?: AbortSignal | null
+): Promise<T> {
+  return call((bridge, number) => start(queue(), bridge, number), convert, signal)
+}
+
+function terms(options: ClaimOptions = {}): Native.ClaimOptions {
+  if (typeof options !== 'object' || options === null) {
+    throw new InvalidArgumentError(`options are an object, not ${String(options)}`)
+  }
+  return new (native().ClaimOptions)(
+    options.max, options.leaseMs, options.renew, options.maxRunMs, options.waitMs)
+}
+
+function all<A, B>(items: Iterable<A>, what: string, convert: (item: A) => B): B[] {
+  if (typeof items?.[Symbol.iterator] !== 'function') throw new InvalidArgumentError(`${what} are no list`)
+  return Array.from(items, convert)
+}
+
+function taken(verdicts: Iterable<Verdict>): Native.Verdict[] {
+  return all(verdicts, 'verdicts', verdict => verdict as unknown as Native.Verdict)
+}
+
+function claims<Json>(found: Native.Claim[]): Claim<Json>[] {
+  return found.map(one => Claim.of<Json>(one))
+}
+
+function infos<Json>(found: Native.TaskInfo[]): TaskInfo<Json>[] {
+  return found.map(one => taskInfo<Json>(one))
+}
+
+function settled(found: (Native.Failure | null | undefined)[]): (StanchionError | null)[] {
+  return found.map(failure => failure ? errorOf(failure) : null)
+}
+
+function stats(found: Native.QueueStats): QueueStats {
+  const { nextDue, maxLen, deadMax, deadAge, deadBytes, intake, ...counts } = found
+  return {
+    ...counts,
+    nextDueMs: nextDue ?? null,
+    settings: { maxLen: maxLen ?? null, deadMax, deadAgeMs: deadAge, deadBytes, intake },
+  }
+}

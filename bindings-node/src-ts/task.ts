@@ -1,0 +1,119 @@
+import { errorOf, InvalidArgumentError, type StanchionError } from './errors.js'
+import { native, type Native } from './native.js'
+import { encode, maybeDate, parse, time, type Headers, type Payload, type Time } from './values.js'
+
+/**
+ * What happens if the id is in the queue: it stays as it is; is replaced; is replaced, and its due time moves on until
+ * `maxWaitMs` after the first enqueue; or only one enqueue of the id is accepted per window.
+ */
+export type OnDuplicate =
+  | 'keep'
+  | 'replace'
+  | { debounce: { maxWaitMs: number } }
+  | { throttle: { windowMs: number } }
+
+/** A task to put into a queue. */
+export interface Task {
+  /** Is in the queue once. Default: a random one. */
+  id?: string | undefined
+  /** Bytes, or any JSON value; 16 MiB at most. Default: no bytes. */
+  payload?: Payload | undefined
+  /** Short texts that travel along. */
+  headers?: Headers | undefined
+  /** Not delivered earlier than so many milliseconds from now. */
+  delayMs?: number | undefined
+  /** Not delivered earlier. */
+  due?: Time | undefined
+  /** 0 to 255, higher ones first. Default: 0. */
+  priority?: number | undefined
+  /** Deliveries without success before it is dead. Default: 8. */
+  maxAttempts?: number | undefined
+  /** Not delivered later than so many milliseconds after it was accepted. Default: never expires. */
+  expiresMs?: number | undefined
+  /** What happens if the id is in the queue. Default: `keep`. */
+  onDuplicate?: OnDuplicate | undefined
+}
+
+/** How an enqueue ended. */
+export type Outcome = 'added' | 'kept' | 'replaced' | 'successor' | 'throttled' | 'other'
+
+/** What an enqueue did. If it was throttled, `due` is null and `version` 0n. */
+export interface Enqueued {
+  id: string
+  outcome: Outcome
+  version: bigint
+  due: Date | null
+}
+
+/** Where a task is. */
+export type TaskState = 'scheduled' | 'ready' | 'claimed' | 'dead'
+
+/** A task as it is in a queue. */
+export interface TaskInfo<Json = any> {
+  id: string
+  state: TaskState
+  payload: Buffer
+  /** The payload, read as JSON each time. Throws a SyntaxError if it is none. */
+  readonly json: Json
+  headers: Record<string, string>
+  version: bigint
+  due: Date
+  priority: number
+  attempts: number
+  maxAttempts: number
+  expires: Date | null
+  receipt: bigint
+  /** Of a claimed task, in milliseconds. */
+  leaseLeftMs: number
+  /** Why it failed last. */
+  reason: string
+  died: Date | null
+  /** When the task that waits for the end of this one is due. */
+  successorDue: Date | null
+}
+
+/** @internal */
+export function nativeTask(task: Task): Native.Task {
+  if (typeof task !== 'object' || task === null) {
+    throw new InvalidArgumentError(`a task is an object, not ${String(task)}`)
+  }
+  const [payload, headers] = encode(task.payload, task.headers)
+  const [policy, policyTime] = onDuplicate(task.onDuplicate)
+  return new (native().Task)(
+    task.id, payload, headers, task.delayMs, time(task.due), task.priority, task.maxAttempts, task.expiresMs, policy,
+    policyTime)
+}
+
+function onDuplicate(policy: OnDuplicate | undefined): [string | undefined, number | undefined] {
+  if (typeof policy !== 'object' || policy === null) return [policy, undefined]
+  if ('debounce' in policy) return ['debounce', policy.debounce?.maxWaitMs]
+  if ('throttle' in policy) return ['throttle', policy.throttle?.windowMs]
+  return ['', undefined]
+}
+
+/** @internal */
+export function enqueued(found: Native.Enqueued): Enqueued {
+  return { ...found, outcome: found.outcome as Outcome, due: maybeDate(found.due) }
+}
+
+/** @internal */
+export function enqueuedOrNot(found: Native.EnqueuedOrNot): Enqueued | StanchionError {
+  return found.failure ? errorOf(found.failure) : enqueued(found.enqueued as Native.Enqueued)
+}
+
+/** @internal */
+export function taskInfo<Json>(found: Native.TaskInfo): TaskInfo<Json> {
+  const { leaseLeft, ...rest } = found
+  return {
+    ...rest,
+    state: found.state as TaskState,
+    get json(): Json {
+      return parse(this.payload) as Json
+    },
+    due: new Date(found.due),
+    expires: maybeDate(found.expires),
+    died: maybeDate(found.died),
+    successorDue: maybeDate(found.successorDue),
+    leaseLeftMs: leaseLeft,
+  }
+}

@@ -1,0 +1,271 @@
+import { EventEmitter } from 'node:events'
+import { checkSignal, follow } from './bridge.js'
+import { Claim } from './claim.js'
+import { errorOf, InvalidArgumentError, StanchionError } from './errors.js'
+import { native, type Native } from './native.js'
+
+/** How a worker works. */
+export interface WorkerOptions {
+  /** Handlers at a time. Default: 1. */
+  concurrency?: number | undefined
+  /** How long the store keeps the lease of a task, which is renewed meanwhile, in milliseconds. Default: 30,000. */
+  leaseMs?: number | undefined
+  /** How long it is renewed at most, in milliseconds. Default: 3,600,000. */
+  maxRunMs?: number | undefined
+  /** End when no task is ready or claimed any more. Default: false. */
+  untilEmpty?: boolean | undefined
+  /**
+   * Aborted, the worker takes no more tasks and aborts the signals of its handlers; the tasks of those that then fail
+   * go back without counting an attempt.
+   */
+  signal?: AbortSignal | undefined
+}
+
+/** What a handler gets besides its task. */
+export interface TaskContext {
+  /** Aborted when the task is lost (with a LeaseLostError), or with the worker's own signal. */
+  readonly signal: AbortSignal
+}
+
+/** Done if it returns or resolves; tried again later if it throws or rejects. It may also settle the task itself. */
+export type Handler<Json = any> = (task: Claim<Json>, context: TaskContext) => unknown
+
+/** What a worker has done. */
+export interface WorkerReport {
+  completed: number
+  failed: number
+  dead: number
+  lost: number
+}
+
+/** The events of a worker, and what listeners get. */
+export interface WorkerEvents<Json = any> {
+  /** The task is done, and the store knows it. With what the handler returned. */
+  completed: [task: Claim<Json>, result: unknown]
+  /** The handler failed; the task is tried again, unless `dead` follows. */
+  failed: [task: Claim<Json>, error: unknown]
+  /** The task failed for the last time, or was buried. */
+  dead: [task: Claim<Json>, error: unknown]
+  /** The claim was lost, or its verdict came too late: another may work on the task now. */
+  stalled: [task: Claim<Json>]
+  /** All tasks that were taken are settled, and there are no more for now. */
+  drained: []
+  /** The store did not answer. The worker goes on if that can pass; otherwise `finished` rejects. */
+  error: [error: StanchionError]
+}
+
+interface Run {
+  readonly number: number
+  readonly claim: Claim
+  readonly context: Context
+  outcome: unknown
+}
+
+class Context implements TaskContext {
+  #controller: AbortController | undefined
+  #reason: { because: unknown } | undefined
+
+  get signal(): AbortSignal {
+    if (this.#controller === undefined) {
+      this.#controller = new AbortController()
+      if (this.#reason !== undefined) this.#controller.abort(this.#reason.because)
+    }
+    return this.#controller.signal
+  }
+
+  abort(because: unknown): void {
+    this.#reason ??= { because }
+    this.#controller?.abort(because)
+  }
+}
+
+/**
+ * Takes tasks of a queue and runs a handler for each, several at once. Made by `Queue.worker`.
+ *
+ * Errors of the store, which it survives, are `error` events if somebody listens; the one that ends it is one in any
+ * case, unless somebody has asked for `finished`.
+ */
+export class Worker<Json = any> extends EventEmitter<WorkerEvents<Json>> {
+  /** The queue's name. */
+  readonly queue: string
+  readonly #handler: Handler<Json>
+  #signal: AbortSignal | undefined
+  readonly #finished: Promise<WorkerReport>
+  readonly #runs = new Map<number, Run>()
+  /** By id and attempt: runs whose end was not told yet, in the order in which they began. */
+  readonly #untold = new Map<string, Run[]>()
+  #native: Native.Worker | undefined
+  #isWatched = false
+  #failed: Run | undefined
+
+  private constructor(
+    name: string, queue: () => Native.Queue, handler: Handler<Json>, options: WorkerOptions | undefined
+  ) {
+    super()
+    this.queue = name
+    this.#handler = handler
+    this.#finished = this.#run(queue, options ?? {})
+    this.#finished.then(() => this.#end(), (error: StanchionError) => {
+      this.#end()
+      if (this.#isWatched && this.listenerCount('error') === 0) return
+      this.emit('error', error)
+    })
+  }
+
+  /** @internal */
+  static of<Json>(
+    name: string, queue: () => Native.Queue, handler: Handler<Json>, options: WorkerOptions | undefined
+  ): Worker<Json> {
+    return new Worker<Json>(name, queue, handler, options)
+  }
+
+  /** Resolves when the worker has ended; rejects if the store or an argument ended it. */
+  get finished(): Promise<WorkerReport> {
+    this.#isWatched = true
+    return this.#finished
+  }
+
+  /** Takes no more tasks, and resolves when the handlers at work have ended and their tasks are settled. */
+  close(): Promise<WorkerReport> {
+    this.#native?.stop()
+    return this.finished
+  }
+
+  /** As `close`. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close()
+  }
+
+  async #run(queue: () => Native.Queue, options: WorkerOptions): Promise<WorkerReport> {
+    if (typeof this.#handler !== 'function') throw new InvalidArgumentError('the handler is no function')
+    if (options.signal?.aborted === true) return { completed: 0, failed: 0, dead: 0, lost: 0 }
+    checkSignal(options.signal)
+    this.#signal = options.signal
+    this.#signal?.addEventListener('abort', this.#abort, { once: true })
+    return await follow<WorkerReport, WorkerReport>((bridge, number) => {
+      this.#native = new (native().Worker)(
+        queue(), options.concurrency, options.leaseMs, options.maxRunMs, options.untilEmpty)
+      this.#native.run(bridge, number)
+    }, report => report, (news: Native.News) => this.#hear(news))
+  }
+
+  readonly #abort = (): void => {
+    this.#native?.stop()
+    for (const run of this.#runs.values()) run.context.abort(this.#signal?.reason)
+  }
+
+  #end(): void {
+    this.#signal?.removeEventListener('abort', this.#abort)
+  }
+
+  #hear(news: Native.News): void {
+    switch (news.what) {
+      case 'task':
+        this.#begin(news.run as number, Claim.of<Json>(news.claim as Native.Claim))
+        break
+      case 'gone':
+        this.#lose(news.run as number)
+        break
+      case 'completed': {
+        const run = this.#told(news)
+        if (run !== undefined) this.emit('completed', run.claim, run.outcome)
+        break
+      }
+      case 'failed':
+        this.#failed = this.#told(news)
+        if (this.#failed !== undefined) this.emit('failed', this.#failed.claim, errorOfRun(this.#failed, news))
+        break
+      case 'dead':
+        if (this.#failed !== undefined) this.emit('dead', this.#failed.claim, errorOfRun(this.#failed, news))
+        break
+      case 'lost': {
+        const run = this.#told(news)
+        if (run !== undefined) this.emit('stalled', run.claim)
+        break
+      }
+      case 'drained':
+        this.emit('drained')
+        break
+      case 'error':
+        if (this.listenerCount('error') > 0) this.emit('error', errorOf(news.failure as Native.Failure))
+    }
+  }
+
+  #begin(number: number, claim: Claim<Json>): void {
+    const run: Run = { number, claim, context: new Context(), outcome: undefined }
+    this.#runs.set(number, run)
+    const key = keyOf(claim.id, claim.attempt)
+    const earlier = this.#untold.get(key)
+    if (earlier === undefined) this.#untold.set(key, [run])
+    else earlier.push(run)
+    if (this.#signal?.aborted === true) run.context.abort(this.#signal.reason)
+    void this.#attend(run)
+  }
+
+  async #attend(run: Run): Promise<void> {
+    let failure: string | undefined
+    try {
+      run.outcome = await this.#handler(run.claim, run.context)
+    } catch (error) {
+      run.outcome = error
+      failure = describe(error)
+      if (this.#signal?.aborted === true && await goesBack(run.claim)) failure = undefined
+    }
+    this.#runs.delete(run.number)
+    // The core tells nothing of a task that went back.
+    if (Claim.isReturned(run.claim)) this.#forget(run)
+    this.#native?.said(run.number, failure)
+  }
+
+  #lose(number: number): void {
+    const run = this.#runs.get(number)
+    if (run === undefined) return
+    const loss = Claim.nativeOf(run.claim).loss
+    run.context.abort(loss === null ? new StanchionError('the worker has ended') : errorOf(loss))
+  }
+
+  /** The run that something was told of. */
+  #told(news: Native.News): Run | undefined {
+    const key = keyOf(news.id as string, news.attempt as number)
+    const runs = this.#untold.get(key)
+    const run = runs?.shift()
+    if (runs?.length === 0) this.#untold.delete(key)
+    return run
+  }
+
+  #forget(run: Run): void {
+    const key = keyOf(run.claim.id, run.claim.attempt)
+    const others = this.#untold.get(key)?.filter(other => other !== run) ?? []
+    if (others.length === 0) this.#untold.delete(key)
+    else this.#untold.set(key, others)
+  }
+}
+
+function keyOf(id: string, attempt: number): string {
+  return `${attempt} ${id}`
+}
+
+/** What the handler threw; or what the task was nacked or buried with. */
+function errorOfRun(run: Run, news: Native.News): unknown {
+  return run.outcome ?? new Error(news.reason ?? '')
+}
+
+/** Puts a task back; false if that failed. */
+async function goesBack(claim: Claim): Promise<boolean> {
+  try {
+    await claim.putBack()
+    return true
+  } catch {
+    return false
+  }
+}
+
+/** An error as the reason that is kept with the task. */
+function describe(error: unknown): string {
+  if (error instanceof Error) return `${error.name}: ${error.message}`
+  try {
+    return String(error)
+  } catch {
+    return 'the handler failed'
+  }
+}

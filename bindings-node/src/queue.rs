@@ -1,0 +1,340 @@
+//! Queues.
+
+use napi::bindgen_prelude::ClassInstance;
+use napi_derive::napi;
+use stanchion::{Error, Kick, QueueSettings, Removed, Rescheduled};
+
+use crate::bridge::Bridge;
+use crate::claim::{Delivered, Verdict};
+use crate::convert::{Flag, Millis, Text, Wall, Whole, millis, wall};
+use crate::error::Failure;
+use crate::task::{Enqueued, EnqueuedOrNot, Task, TaskInfo, infos, state};
+
+/// How to claim.
+#[napi]
+pub struct ClaimOptions(stanchion::ClaimOptions);
+
+#[napi]
+impl ClaimOptions {
+    #[napi(constructor)]
+    pub fn new(
+        max: Option<Whole>,
+        lease: Option<Millis>,
+        renew: Option<Flag>,
+        max_run: Option<Millis>,
+        wait: Option<Millis>,
+    ) -> Self {
+        let mut options = stanchion::ClaimOptions::new();
+        if let Some(max) = max {
+            options = options.max(max.narrow(usize::MAX));
+        }
+        if let Some(lease) = lease {
+            options = options.lease(lease.0);
+        }
+        if let Some(renew) = renew {
+            options = options.renew(renew.0);
+        }
+        if let Some(max_run) = max_run {
+            options = options.max_run(max_run.0);
+        }
+        if let Some(wait) = wait {
+            options = options.wait(wait.0);
+        }
+        Self(options)
+    }
+}
+
+/// Some tasks, and where the next ones begin.
+#[napi(object, object_from_js = false)]
+pub struct TaskPage {
+    pub tasks: Vec<TaskInfo>,
+    pub next: Option<u64>,
+}
+
+/// What became of verdicts (nothing, or why it failed), and new claims.
+#[napi(object, object_from_js = false)]
+pub struct SettledAndClaimed {
+    pub settled: Vec<Option<Failure>>,
+    #[napi(ts_type = "Claim[]")]
+    pub claims: Delivered,
+}
+
+/// Whether it was removed, and the version that it has instead.
+#[napi(object, object_from_js = false)]
+pub struct RemovedOrNot {
+    pub removed: bool,
+    pub other_version: Option<u64>,
+}
+
+/// How a reschedule ended, and the new due time in milliseconds since 1970.
+#[napi(object, object_from_js = false)]
+pub struct RescheduledOrNot {
+    pub outcome: &'static str,
+    pub due: Option<f64>,
+}
+
+/// How many tasks there are, what happened so far, and the settings. Times are milliseconds.
+#[napi(object, object_from_js = false)]
+pub struct QueueStats {
+    pub scheduled: f64,
+    pub ready: f64,
+    pub claimed: f64,
+    pub dead: f64,
+    pub successors: f64,
+    pub paused: bool,
+    pub next_due: Option<f64>,
+    pub enqueued: f64,
+    pub acked: f64,
+    pub retried: f64,
+    pub died: f64,
+    pub max_len: Option<f64>,
+    pub dead_max: f64,
+    pub dead_age: f64,
+    pub dead_bytes: f64,
+    pub intake: bool,
+}
+
+impl From<stanchion::QueueStats> for QueueStats {
+    fn from(stats: stanchion::QueueStats) -> Self {
+        Self {
+            scheduled: stats.scheduled as f64,
+            ready: stats.ready as f64,
+            claimed: stats.claimed as f64,
+            dead: stats.dead as f64,
+            successors: stats.successors as f64,
+            paused: stats.paused,
+            next_due: stats.next_due.map(millis),
+            enqueued: stats.enqueued as f64,
+            acked: stats.acked as f64,
+            retried: stats.retried as f64,
+            died: stats.died as f64,
+            max_len: stats.settings.max_len.map(|max_len| max_len as f64),
+            dead_max: stats.settings.dead_max as f64,
+            dead_age: millis(stats.settings.dead_age),
+            dead_bytes: stats.settings.dead_bytes as f64,
+            intake: stats.settings.intake,
+        }
+    }
+}
+
+fn removed(removed: Removed) -> RemovedOrNot {
+    match removed {
+        Removed::Removed => RemovedOrNot { removed: true, other_version: None },
+        Removed::OtherVersion(version) => RemovedOrNot { removed: false, other_version: Some(version) },
+        _ => RemovedOrNot { removed: false, other_version: None },
+    }
+}
+
+fn rescheduled(rescheduled: Rescheduled) -> RescheduledOrNot {
+    let (outcome, due) = match rescheduled {
+        Rescheduled::Moved(due) => ("moved", Some(wall(due))),
+        Rescheduled::Absent => ("absent", None),
+        Rescheduled::Claimed => ("claimed", None),
+        Rescheduled::Dead => ("dead", None),
+        _ => ("other", None),
+    };
+    RescheduledOrNot { outcome, due }
+}
+
+fn settled(results: Vec<Result<(), Error>>) -> Vec<Option<Failure>> {
+    results.into_iter().map(|result| result.err().as_ref().map(Failure::from)).collect()
+}
+
+fn taken(verdicts: &[ClassInstance<'_, Verdict>]) -> napi::Result<Vec<stanchion::Verdict>> {
+    verdicts.iter().map(|verdict| verdict.take()).collect()
+}
+
+/// A queue.
+#[napi]
+pub struct Queue(pub(crate) stanchion::Queue);
+
+#[napi]
+impl Queue {
+    #[napi]
+    pub fn enqueue(&self, bridge: Bridge, call: u32, task: &Task) -> napi::Result<()> {
+        let (queue, task) = (self.0.clone(), task.0.clone());
+        bridge.start(call, async move { queue.enqueue(task).await.map(Enqueued::from) })
+    }
+
+    #[napi]
+    pub fn enqueue_many(
+        &self,
+        bridge: Bridge,
+        call: u32,
+        tasks: Vec<ClassInstance<'_, Task>>,
+    ) -> napi::Result<()> {
+        let queue = self.0.clone();
+        let tasks: Vec<stanchion::Task> = tasks.iter().map(|task| task.0.clone()).collect();
+        bridge.start(call, async move {
+            let results = queue.enqueue_many(tasks).await?;
+            Ok(results.into_iter().map(EnqueuedOrNot::from).collect::<Vec<_>>())
+        })
+    }
+
+    #[napi]
+    pub fn claim(&self, bridge: Bridge, call: u32, options: &ClaimOptions) -> napi::Result<()> {
+        let (queue, options) = (self.0.clone(), options.0.clone());
+        bridge.start(call, async move { queue.claim(options).await.map(Delivered::new) })
+    }
+
+    #[napi]
+    pub fn settle(
+        &self,
+        bridge: Bridge,
+        call: u32,
+        verdicts: Vec<ClassInstance<'_, Verdict>>,
+    ) -> napi::Result<()> {
+        let (queue, verdicts) = (self.0.clone(), taken(&verdicts)?);
+        bridge.start(call, async move { queue.settle(verdicts).await.map(settled) })
+    }
+
+    #[napi]
+    pub fn settle_and_claim(
+        &self,
+        bridge: Bridge,
+        call: u32,
+        verdicts: Vec<ClassInstance<'_, Verdict>>,
+        options: &ClaimOptions,
+    ) -> napi::Result<()> {
+        let (queue, verdicts, options) = (self.0.clone(), taken(&verdicts)?, options.0.clone());
+        bridge.start(call, async move {
+            let (results, claims) = queue.settle_and_claim(verdicts, options).await?;
+            Ok(SettledAndClaimed { settled: settled(results), claims: Delivered::new(claims) })
+        })
+    }
+
+    #[napi]
+    pub fn pop(&self, bridge: Bridge, call: u32, max: Whole) -> napi::Result<()> {
+        let queue = self.0.clone();
+        bridge.start(call, async move { queue.pop(max.narrow(usize::MAX)).await.map(infos) })
+    }
+
+    #[napi]
+    pub fn peek(&self, bridge: Bridge, call: u32, max: Whole) -> napi::Result<()> {
+        let queue = self.0.clone();
+        bridge.start(call, async move { queue.peek(max.narrow(usize::MAX)).await.map(infos) })
+    }
+
+    #[napi]
+    pub fn get(&self, bridge: Bridge, call: u32, id: Text) -> napi::Result<()> {
+        let queue = self.0.clone();
+        bridge.start(call, async move { Ok(queue.get(&id.0).await?.map(TaskInfo::from)) })
+    }
+
+    #[napi]
+    pub fn list(
+        &self,
+        bridge: Bridge,
+        call: u32,
+        name: Text,
+        page: Option<Whole>,
+        max: Whole,
+    ) -> napi::Result<()> {
+        let (queue, state) = (self.0.clone(), state(&name.0)?);
+        bridge.start(call, async move {
+            let page = queue.list(state, page.map(|page| page.0), max.narrow(usize::MAX)).await?;
+            Ok(TaskPage { tasks: infos(page.tasks), next: page.next })
+        })
+    }
+
+    #[napi]
+    pub fn remove(&self, bridge: Bridge, call: u32, id: Text, version: Option<Whole>) -> napi::Result<()> {
+        let queue = self.0.clone();
+        let version = version.map(|version| version.0);
+        bridge.start(call, async move { queue.remove(&id.0, version).await.map(removed) })
+    }
+
+    #[napi]
+    pub fn reschedule(&self, bridge: Bridge, call: u32, id: Text, due: Wall) -> napi::Result<()> {
+        let queue = self.0.clone();
+        bridge.start(call, async move { queue.reschedule(&id.0, due.0).await.map(rescheduled) })
+    }
+
+    /// Either ids, or a count.
+    #[napi]
+    pub fn kick(
+        &self,
+        bridge: Bridge,
+        call: u32,
+        ids: Option<Vec<Text>>,
+        count: Option<Whole>,
+    ) -> napi::Result<()> {
+        let queue = self.0.clone();
+        let kick = match ids {
+            Some(ids) => Kick::Ids(ids.into_iter().map(|id| id.0).collect()),
+            None => Kick::Count(count.unwrap_or(Whole(0)).narrow(usize::MAX)),
+        };
+        bridge.start(call, async move { queue.kick(kick).await.map(|count| count as f64) })
+    }
+
+    #[napi]
+    pub fn stats(&self, bridge: Bridge, call: u32) -> napi::Result<()> {
+        let queue = self.0.clone();
+        bridge.start(call, async move { queue.stats().await.map(QueueStats::from) })
+    }
+
+    #[napi]
+    pub fn pause(&self, bridge: Bridge, call: u32) -> napi::Result<()> {
+        let queue = self.0.clone();
+        bridge.start(call, async move { queue.pause().await })
+    }
+
+    #[napi]
+    pub fn resume(&self, bridge: Bridge, call: u32) -> napi::Result<()> {
+        let queue = self.0.clone();
+        bridge.start(call, async move { queue.resume().await })
+    }
+
+    #[napi]
+    pub fn purge(&self, bridge: Bridge, call: u32) -> napi::Result<()> {
+        let queue = self.0.clone();
+        bridge.start(call, async move { queue.purge().await.map(|count| count as f64) })
+    }
+
+    /// `limit` says whether `max_len` is to be changed, too: that it is absent is a value.
+    #[napi]
+    #[allow(clippy::too_many_arguments, reason = "one for each option")]
+    pub fn configure(
+        &self,
+        bridge: Bridge,
+        call: u32,
+        limit: bool,
+        max_len: Option<Whole>,
+        dead_max: Option<Whole>,
+        dead_age: Option<Millis>,
+        dead_bytes: Option<Whole>,
+        intake: Option<Flag>,
+    ) -> napi::Result<()> {
+        let mut settings = QueueSettings::new();
+        if limit {
+            settings = settings.max_len(max_len.map(|max_len| max_len.0));
+        }
+        if let Some(Whole(count)) = dead_max {
+            settings = settings.dead_max(count);
+        }
+        if let Some(age) = dead_age {
+            settings = settings.dead_age(age.0);
+        }
+        if let Some(Whole(bytes)) = dead_bytes {
+            settings = settings.dead_bytes(bytes);
+        }
+        if let Some(intake) = intake {
+            settings = settings.intake(intake.0);
+        }
+        let queue = self.0.clone();
+        bridge.start(call, async move { queue.configure(settings).await })
+    }
+}
+
+/// Queues that are claimed from together.
+#[napi]
+pub struct Queues(pub(crate) stanchion::Queues);
+
+#[napi]
+impl Queues {
+    #[napi]
+    pub fn claim(&self, bridge: Bridge, call: u32, options: &ClaimOptions) -> napi::Result<()> {
+        let (queues, options) = (self.0.clone(), options.0.clone());
+        bridge.start(call, async move { queues.claim(options).await.map(Delivered::new) })
+    }
+}

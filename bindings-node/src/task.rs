@@ -1,0 +1,181 @@
+//! Tasks.
+
+use std::collections::HashMap;
+
+use napi::bindgen_prelude::{Buffer, Uint8Array};
+use napi_derive::napi;
+use stanchion::{OnDuplicate, Outcome, TaskState};
+
+use crate::claim::headers;
+use crate::convert::{Millis, Text, Wall, Whole, millis, wall};
+use crate::error::{Failure, invalid};
+
+/// A task to put in.
+#[napi]
+pub struct Task(pub(crate) stanchion::Task);
+
+#[napi]
+impl Task {
+    #[napi(constructor)]
+    #[allow(clippy::too_many_arguments, reason = "one for each option")]
+    pub fn new(
+        id: Option<Text>,
+        payload: Option<Uint8Array>,
+        headers: Option<Vec<Text>>,
+        delay: Option<Millis>,
+        due: Option<Wall>,
+        priority: Option<Whole>,
+        max_attempts: Option<Whole>,
+        expires: Option<Millis>,
+        policy: Option<Text>,
+        policy_time: Option<Millis>,
+    ) -> napi::Result<Self> {
+        let mut task = id.map_or_else(stanchion::Task::auto, |id| stanchion::Task::new(id.0));
+        if let Some(payload) = payload {
+            task = task.payload(&*payload);
+        }
+        // Names and values in turn.
+        let mut headers = headers.unwrap_or_default().into_iter();
+        while let (Some(name), Some(value)) = (headers.next(), headers.next()) {
+            task = task.header(name.0, value.0);
+        }
+        if let Some(delay) = delay {
+            task = task.delay(delay.0);
+        }
+        if let Some(due) = due {
+            task = task.due(due.0);
+        }
+        if let Some(Whole(priority)) = priority {
+            let priority = u8::try_from(priority);
+            task = task.priority(priority.map_err(|_| invalid("priority is not between 0 and 255"))?);
+        }
+        if let Some(max_attempts) = max_attempts {
+            task = task.max_attempts(max_attempts.narrow(u32::MAX));
+        }
+        if let Some(expires) = expires {
+            task = task.expires(expires.0);
+        }
+        if let Some(policy) = policy {
+            task = task.on_duplicate(on_duplicate(&policy.0, policy_time)?);
+        }
+        Ok(Self(task))
+    }
+}
+
+fn on_duplicate(policy: &str, time: Option<Millis>) -> napi::Result<OnDuplicate> {
+    match (policy, time) {
+        ("keep", _) => Ok(OnDuplicate::Keep),
+        ("replace", _) => Ok(OnDuplicate::Replace),
+        ("debounce", Some(Millis(max_wait))) => Ok(OnDuplicate::Debounce { max_wait }),
+        ("throttle", Some(Millis(window))) => Ok(OnDuplicate::Throttle { window }),
+        _ => Err(invalid(
+            "onDuplicate is 'keep', 'replace', { debounce: { maxWaitMs } } or { throttle: { windowMs } }",
+        )),
+    }
+}
+
+/// What an enqueue did; `due` is in milliseconds since 1970.
+#[napi(object, object_from_js = false)]
+pub struct Enqueued {
+    pub id: String,
+    pub outcome: &'static str,
+    pub version: u64,
+    pub due: Option<f64>,
+}
+
+impl From<stanchion::Enqueued> for Enqueued {
+    fn from(enqueued: stanchion::Enqueued) -> Self {
+        let outcome = match enqueued.outcome {
+            Outcome::Added => "added",
+            Outcome::Kept => "kept",
+            Outcome::Replaced => "replaced",
+            Outcome::Successor => "successor",
+            Outcome::Throttled => "throttled",
+            _ => "other",
+        };
+        Self { id: enqueued.id, outcome, version: enqueued.version, due: enqueued.due.map(wall) }
+    }
+}
+
+/// One task of many: what its enqueue did, or why it failed.
+#[napi(object, object_from_js = false)]
+pub struct EnqueuedOrNot {
+    pub enqueued: Option<Enqueued>,
+    pub failure: Option<Failure>,
+}
+
+impl From<Result<stanchion::Enqueued, stanchion::Error>> for EnqueuedOrNot {
+    fn from(result: Result<stanchion::Enqueued, stanchion::Error>) -> Self {
+        match result {
+            Ok(enqueued) => Self { enqueued: Some(enqueued.into()), failure: None },
+            Err(error) => Self { enqueued: None, failure: Some((&error).into()) },
+        }
+    }
+}
+
+/// A task as it is in a queue. Times are milliseconds, points in time from 1970 on.
+#[napi(object, object_from_js = false)]
+pub struct TaskInfo {
+    pub id: String,
+    pub state: &'static str,
+    pub payload: Buffer,
+    #[napi(ts_type = "Record<string, string>")]
+    pub headers: HashMap<String, String>,
+    pub version: u64,
+    pub due: f64,
+    pub priority: u32,
+    pub attempts: u32,
+    pub max_attempts: u32,
+    pub expires: Option<f64>,
+    pub receipt: u64,
+    pub lease_left: f64,
+    pub reason: String,
+    pub died: Option<f64>,
+    pub successor_due: Option<f64>,
+}
+
+impl From<stanchion::TaskInfo> for TaskInfo {
+    fn from(info: stanchion::TaskInfo) -> Self {
+        Self {
+            id: info.id,
+            state: state_name(info.state),
+            payload: info.payload.into(),
+            headers: headers(&info.headers),
+            version: info.version,
+            due: wall(info.due),
+            priority: u32::from(info.priority),
+            attempts: info.attempts,
+            max_attempts: info.max_attempts,
+            expires: info.expires.map(wall),
+            receipt: info.receipt,
+            lease_left: millis(info.lease_left),
+            reason: info.reason,
+            died: info.died.map(wall),
+            successor_due: info.successor_due.map(wall),
+        }
+    }
+}
+
+pub(crate) fn infos(tasks: Vec<stanchion::TaskInfo>) -> Vec<TaskInfo> {
+    tasks.into_iter().map(TaskInfo::from).collect()
+}
+
+fn state_name(state: TaskState) -> &'static str {
+    match state {
+        TaskState::Scheduled => "scheduled",
+        TaskState::Ready => "ready",
+        TaskState::Claimed => "claimed",
+        TaskState::Dead => "dead",
+        _ => "other",
+    }
+}
+
+pub(crate) fn state(name: &str) -> napi::Result<TaskState> {
+    match name {
+        "scheduled" => Ok(TaskState::Scheduled),
+        "ready" => Ok(TaskState::Ready),
+        "claimed" => Ok(TaskState::Claimed),
+        "dead" => Ok(TaskState::Dead),
+        _ => Err(invalid("a state is 'scheduled', 'ready', 'claimed' or 'dead'")),
+    }
+}

@@ -1,0 +1,177 @@
+//! Workers: the core's, whose handlers pass each task on to the event loop, and wait for its verdict.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex};
+
+use napi_derive::napi;
+use stanchion::WorkerEvent;
+use tokio::sync::{Notify, oneshot};
+
+use crate::bridge::{Bridge, Messenger, locked};
+use crate::claim::Claim;
+use crate::convert::{Flag, Millis, Text, Whole};
+use crate::error::Failure;
+use crate::queue::Queue;
+
+/// What a handler said: nothing, or why it failed.
+type Said = Result<(), String>;
+/// Where the handlers of the core wait for what those of the facade say, by the number of the run.
+type Replies = Arc<Mutex<HashMap<u32, oneshot::Sender<Said>>>>;
+
+/// What a worker tells: "task" (a run begins: its number and claim), "gone" (the claim of the run was lost), and of
+/// a task by id and attempt: "completed", "failed", "dead", "lost"; "drained"; "error".
+#[napi(object, object_from_js = false)]
+#[derive(Default)]
+pub struct News {
+    pub what: &'static str,
+    pub run: Option<u32>,
+    #[napi(ts_type = "Claim")]
+    pub claim: Option<Claim>,
+    pub id: Option<String>,
+    pub attempt: Option<u32>,
+    pub reason: Option<String>,
+    pub failure: Option<Failure>,
+}
+
+fn news(event: WorkerEvent<'_>) -> Option<News> {
+    let of = |what, id: &str, attempt, reason: Option<&str>| {
+        let (id, attempt, reason) = (Some(id.to_owned()), Some(attempt), reason.map(str::to_owned));
+        Some(News { what, id, attempt, reason, ..News::default() })
+    };
+    match event {
+        WorkerEvent::Completed { id, attempt } => of("completed", id, attempt, None),
+        WorkerEvent::Failed { id, attempt, reason } => of("failed", id, attempt, Some(reason)),
+        WorkerEvent::Dead { id, attempt, reason } => of("dead", id, attempt, Some(reason)),
+        WorkerEvent::Lost { id, attempt } => of("lost", id, attempt, None),
+        WorkerEvent::Drained => Some(News { what: "drained", ..News::default() }),
+        WorkerEvent::StoreFailed { error } => {
+            Some(News { what: "error", failure: Some(error.into()), ..News::default() })
+        }
+        _ => None,
+    }
+}
+
+/// What a worker has done.
+#[napi(object, object_from_js = false)]
+pub struct WorkerReport {
+    pub completed: f64,
+    pub failed: f64,
+    pub dead: f64,
+    pub lost: f64,
+}
+
+/// Tells that a handler of the core was dropped before it had a verdict.
+struct Waits {
+    run: u32,
+    replies: Replies,
+    messenger: Messenger,
+}
+
+impl Drop for Waits {
+    fn drop(&mut self) {
+        // Taken away already by what was said, in the common case.
+        if locked(&self.replies).remove(&self.run).is_some() {
+            self.messenger.tell(News { what: "gone", run: Some(self.run), ..News::default() });
+        }
+    }
+}
+
+/// A worker.
+#[napi]
+pub struct Worker {
+    queue: stanchion::Queue,
+    concurrency: Option<Whole>,
+    lease: Option<Millis>,
+    max_run: Option<Millis>,
+    until_empty: bool,
+    replies: Replies,
+    stop: Arc<Notify>,
+}
+
+#[napi]
+impl Worker {
+    #[napi(constructor)]
+    pub fn new(
+        queue: &Queue,
+        concurrency: Option<Whole>,
+        lease: Option<Millis>,
+        max_run: Option<Millis>,
+        until_empty: Option<Flag>,
+    ) -> Self {
+        let until_empty = until_empty.is_some_and(|flag| flag.0);
+        let queue = queue.0.clone();
+        Self {
+            queue,
+            concurrency,
+            lease,
+            max_run,
+            until_empty,
+            replies: Arc::default(),
+            stop: Arc::default(),
+        }
+    }
+
+    /// Works until it is stopped; its news come under the number of this call.
+    #[napi]
+    pub fn run(&self, bridge: Bridge, call: u32) -> napi::Result<()> {
+        let messenger = bridge.messenger(call);
+        let (tasks, replies, runs) =
+            (messenger.clone(), Arc::clone(&self.replies), Arc::new(AtomicU32::new(1)));
+        let handler = move |claim: stanchion::Claim| {
+            let run = runs.fetch_add(1, Ordering::Relaxed);
+            pass_on(run, claim, Arc::clone(&replies), tasks.clone())
+        };
+        let mut worker = stanchion::Worker::new(self.queue.clone(), handler).on_event(move |event| {
+            if let Some(news) = news(event) {
+                messenger.tell(news);
+            }
+        });
+        if let Some(concurrency) = self.concurrency {
+            worker = worker.concurrency(concurrency.narrow(usize::MAX));
+        }
+        if let Some(lease) = self.lease {
+            worker = worker.lease(lease.0);
+        }
+        if let Some(max_run) = self.max_run {
+            worker = worker.max_run(max_run.0);
+        }
+        if self.until_empty {
+            worker = worker.until_empty();
+        }
+        let stop = Arc::clone(&self.stop);
+        bridge.start(call, async move {
+            let report = worker.run_until(async move { stop.notified().await }).await?;
+            Ok(WorkerReport {
+                completed: report.completed as f64,
+                failed: report.failed as f64,
+                dead: report.dead as f64,
+                lost: report.lost as f64,
+            })
+        })
+    }
+
+    /// What the facade's handler says of its run: nothing, or why it failed.
+    #[napi]
+    pub fn said(&self, run: u32, failure: Option<Text>) {
+        let reply = locked(&self.replies).remove(&run);
+        if let Some(reply) = reply {
+            let _ = reply.send(failure.map_or(Ok(()), |failure| Err(failure.0)));
+        }
+    }
+
+    /// Take no more tasks.
+    #[napi]
+    pub fn stop(&self) {
+        self.stop.notify_one();
+    }
+}
+
+/// A handler's part: has the event loop work on the task, and waits for what it says.
+async fn pass_on(run: u32, claim: stanchion::Claim, replies: Replies, messenger: Messenger) -> Said {
+    let (reply, said) = oneshot::channel();
+    locked(&replies).insert(run, reply);
+    let _waits = Waits { run, replies, messenger: messenger.clone() };
+    messenger.tell(News { what: "task", run: Some(run), claim: Some(Claim(claim)), ..News::default() });
+    said.await.unwrap_or_else(|_| Err("the worker was interrupted".into()))
+}

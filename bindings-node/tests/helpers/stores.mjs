@@ -1,0 +1,104 @@
+/** The stores that the tests run on: memory, an SQLite file, and a redis-server of their own. */
+
+import { randomUUID } from 'node:crypto'
+import { spawn } from 'node:child_process'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { connect as dial, createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, test } from 'node:test'
+import { connect } from 'stanchion'
+
+// So that a hanging call fails its test, and not the whole run.
+const LIMIT = { timeout: 60_000 }
+const folder = mkdtempSync(join(tmpdir(), 'stanchion-'))
+let server
+
+after(() => {
+  server?.then(({ process }) => process.kill('SIGKILL'))
+  rmSync(folder, { recursive: true, force: true })
+})
+
+/** The URL of a redis-server that is this file's own. */
+export async function redisUrl() {
+  server ??= startRedis()
+  return (await server).url
+}
+
+async function startRedis() {
+  const port = await freePort()
+  const found = spawn(
+    'redis-server', ['--port', String(port), '--bind', '127.0.0.1', '--save', '', '--dir', folder], { stdio: 'ignore' })
+  const ended = new Promise((_, reject) => found.once('error', reject))
+  await Promise.race([ended, answers(port)])
+  return { process: found, url: `redis://127.0.0.1:${port}` }
+}
+
+function freePort() {
+  return new Promise(resolve => {
+    const free = createServer().listen(0, '127.0.0.1', () => {
+      const { port } = free.address()
+      free.close(() => resolve(port))
+    })
+  })
+}
+
+async function answers(port) {
+  const end = Date.now() + 10_000
+  for (;;) {
+    const answered = await new Promise(resolve => {
+      const socket = dial(port, '127.0.0.1', () => { socket.destroy(); resolve(true) })
+      socket.once('error', () => resolve(false))
+    })
+    if (answered) return
+    if (Date.now() > end) throw new Error('redis-server does not answer')
+    await new Promise(resolve => setTimeout(resolve, 20))
+  }
+}
+
+const URLS = {
+  memory: async () => `memory:${randomUUID()}`,
+  sqlite: async () => `sqlite:${join(folder, `${randomUUID()}.db`)}`,
+  redis: async () => {
+    const mark = randomUUID().slice(0, 8)
+    return `${await redisUrl()}/?lock_prefix=L${mark}:&queue_prefix=Q${mark}:`
+  },
+}
+
+/** A test on each store: `run({ client, url, t })`; names in it are this test's own. */
+export function onEveryStore(title, run) {
+  onStores(Object.keys(URLS), title, run)
+}
+
+/** A test on each store that other processes can open, too. */
+export function onSharedStores(title, run) {
+  onStores(['sqlite', 'redis'], title, run)
+}
+
+function onStores(names, title, run) {
+  for (const name of names) {
+    test(`${title} (${name})`, LIMIT, async t => {
+      const url = await URLS[name]()
+      const client = await connect(url)
+      try {
+        await run({ client, url, t })
+      } finally {
+        await client.close()
+      }
+    })
+  }
+}
+
+/** Waits until something holds, or fails. */
+export async function eventually(holds, what = String(holds)) {
+  const end = Date.now() + 20_000
+  while (!await holds()) {
+    if (Date.now() > end) throw new Error(`never: ${what}`)
+    await new Promise(resolve => setTimeout(resolve, 5))
+  }
+}
+
+/** An event of an emitter, once. */
+export function told(emitter, name) {
+  return new Promise(resolve => emitter.once(name, (...found) => resolve(found)))
+}

@@ -1,0 +1,80 @@
+/** The package as npm installs it. */
+
+import assert from 'node:assert/strict'
+import { execFile } from 'node:child_process'
+import { cpSync, existsSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { after, test } from 'node:test'
+import { fileURLToPath } from 'node:url'
+import * as stanchion from 'stanchion'
+import * as testing from 'stanchion/testing'
+
+const MODULES = join(dirname(fileURLToPath(import.meta.url)), '..', 'node_modules')
+const require = createRequire(import.meta.url)
+const place = mkdtempSync(join(tmpdir(), 'stanchion-package-'))
+after(() => rmSync(place, { recursive: true, force: true }))
+
+/** Runs a script in a project with a copy of the package, after it was changed. */
+function changed(name, change, code) {
+  const project = join(place, name)
+  cpSync(join(MODULES, 'stanchion'), join(project, 'node_modules', 'stanchion'), { recursive: true })
+  cpSync(join(MODULES, '@stanchion'), join(project, 'node_modules', '@stanchion'), { recursive: true })
+  change(join(project, 'node_modules'))
+  return new Promise((resolve, reject) => {
+    const done = (error, stdout) => error ? reject(error) : resolve(stdout)
+    execFile(process.execPath, ['-e', code], { cwd: project }, done)
+  })
+}
+
+test('import and require give the same objects, all of them', () => {
+  for (const [name, imported] of [['stanchion', stanchion], ['stanchion/testing', testing]]) {
+    const required = require(name)
+    assert.deepEqual(Object.keys(imported).sort(), Object.keys(required).sort())
+    for (const key of Object.keys(required)) assert.equal(imported[key], required[key])
+  }
+})
+
+test('nothing is run when it is installed, and only what is needed is in it', () => {
+  for (const name of ['stanchion', ...readdirSync(join(MODULES, '@stanchion')).map(one => `@stanchion/${one}`)]) {
+    const manifest = JSON.parse(readFileSync(join(MODULES, name, 'package.json')))
+    assert.deepEqual(
+      Object.keys(manifest.scripts ?? {}).filter(script => /install|prepare/.test(script)), [])
+    assert.equal(manifest.dependencies, undefined)
+    assert.ok(existsSync(join(MODULES, name, 'LICENSE-MIT')) && existsSync(join(MODULES, name, 'README.md')))
+    const expected = /^(dist|esm|native\.d\.ts|stanchion\.node|package\.json|[A-Z-]+(\.md)?)$/
+    assert.deepEqual(readdirSync(join(MODULES, name)).filter(file => !expected.test(file)), [])
+  }
+})
+
+test('all platform packages have the version of the package', () => {
+  const { version, optionalDependencies } = require('stanchion/package.json')
+  assert.equal(Object.keys(optionalDependencies).length, 7)
+  for (const wanted of Object.values(optionalDependencies)) assert.equal(wanted, version)
+})
+
+test('loading it does no work: the addon is loaded when it is used', async () => {
+  const out = await changed('lazy', modules => rmSync(join(modules, '@stanchion'), { recursive: true }), `
+    const { connect } = require('stanchion')
+    console.log(typeof connect)
+    connect('memory:').catch(error => console.log(error.code, error.message))`)
+  const [first, second] = out.split('\n')
+  assert.equal(first, 'function')
+  assert.match(second, /^ERR_STANCHION_UNSUPPORTED stanchion needs the package @stanchion\/.*Install stanchion again/)
+})
+
+test('a half of another version is refused', async () => {
+  const out = await changed('version', modules => {
+    const file = join(modules, 'stanchion', 'package.json')
+    writeFileSync(file, JSON.stringify({ ...JSON.parse(readFileSync(file)), version: '9.9.9' }))
+  }, "require('stanchion').connect('memory:').catch(error => console.log(error.code, error.message))")
+  assert.match(out, /^ERR_STANCHION_UNSUPPORTED stanchion 9\.9\.9 has found .*both need the same version/)
+})
+
+test('a platform without a build', async () => {
+  const out = await changed('platform', () => {}, `
+    Object.defineProperty(process, 'arch', { value: 'ppc' })
+    require('stanchion').connect('memory:').catch(error => console.log(error.code, error.message))`)
+  assert.match(out, /^ERR_STANCHION_UNSUPPORTED stanchion has no build for \w+ ppc; it has some for/)
+})

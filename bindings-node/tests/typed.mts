@@ -1,0 +1,94 @@
+// The types as an ES module sees them; compiled, never run.
+import {
+  Claim, Client, connect, InvalidArgumentError, Lease, LeaseExpiredError, LeaseLostError, StanchionError,
+  type Enqueued, type Holder, type OnDuplicate, type TaskState, type Worker
+} from 'stanchion'
+import { Clock, memoryClient } from 'stanchion/testing'
+
+type Same<A, B> = (<T>() => T extends A ? 1 : 2) extends (<T>() => T extends B ? 1 : 2) ? true : false
+function same<A, B>(_: Same<A, B>): void {}
+
+interface Email { to: string }
+
+export async function locks(client: Client, signal: AbortSignal): Promise<void> {
+  const lock = client.lock('a', { ttlMs: 1_000, renew: true })
+  await using lease = await lock.acquire({ waitMs: 5, signal })
+  same<typeof lease, Lease>(true)
+  same<typeof lease.fence, bigint>(true)
+  same<typeof lease.signal, AbortSignal>(true)
+  const maybe = await lock.tryAcquire({ signal })
+  same<typeof maybe, Lease | null>(true)
+  const value = await lock.hold(async held => held.remainingMs)
+  same<typeof value, number>(true)
+  const holder = await lock.holder()
+  same<typeof holder, Holder | null>(true)
+  same<Holder['heldAs'], 'lease' | 'offer' | 'cooldown' | 'foreign' | 'other'>(true)
+  // @ts-expect-error a number of milliseconds
+  await lock.acquire({ waitMs: '5' })
+  // @ts-expect-error tryAcquire does not wait
+  await lock.tryAcquire({ waitMs: 5 })
+  // @ts-expect-error no such option
+  await lock.acquire({ ttl: 5 })
+  // @ts-expect-error not to be made
+  new Lease()
+  // @ts-expect-error read only
+  lease.fence = 1n
+}
+
+export async function queues(client: Client): Promise<void> {
+  const queue = client.queue<Email>('emails')
+  const enqueued = await queue.enqueue({ id: 'a', payload: { to: 'x' }, onDuplicate: { debounce: { maxWaitMs: 5 } } })
+  same<typeof enqueued, Enqueued>(true)
+  same<typeof enqueued.due, Date | null>(true)
+  const many = await queue.enqueueMany([{ id: 'a' }])
+  same<typeof many, (Enqueued | StanchionError)[]>(true)
+  for await (const claim of queue.consume({ concurrency: 5 })) {
+    same<typeof claim, Claim<Email>>(true)
+    same<typeof claim.json, Email>(true)
+    same<typeof claim.receipt, bigint>(true)
+    await claim.nack({ delayMs: 5, reason: 'x' })
+  }
+  const policy: OnDuplicate = { throttle: { windowMs: 5 } }
+  const state: TaskState = 'dead'
+  await queue.list(state, { max: 5 })
+  // @ts-expect-error no such policy
+  await queue.enqueue({ onDuplicate: 'drop' })
+  // @ts-expect-error no such state
+  await queue.list('lost')
+  // @ts-expect-error versions are bigints
+  await queue.remove('a', { version: 5 })
+  // @ts-expect-error a verdict, not a claim
+  await queue.settle(await queue.claim())
+  // @ts-expect-error no JSON value
+  await queue.enqueue({ payload: 5n })
+  void policy
+}
+
+export async function workers(client: Client): Promise<void> {
+  const worker = client.queue<Email>('emails').worker(async (task, { signal }) => {
+    same<typeof task, Claim<Email>>(true)
+    same<typeof signal, AbortSignal>(true)
+  }, { concurrency: 5, signal: AbortSignal.timeout(5) })
+  same<typeof worker, Worker<Email>>(true)
+  worker.on('failed', (task, error) => {
+    same<typeof task, Claim<Email>>(true)
+    same<typeof error, unknown>(true)
+  })
+  worker.on('drained', () => {})
+  const report = await worker.close()
+  same<typeof report.completed, number>(true)
+}
+
+export async function others(): Promise<void> {
+  const client = await connect({ lockPrefix: 'a:' })
+  await connect('redis://localhost', { timeoutMs: 5 })
+  await memoryClient({ clock: new Clock() })
+  const page = await client.locks()
+  same<typeof page.next, bigint | null>(true)
+  const lost: LeaseLostError = new LeaseExpiredError('x')
+  same<typeof lost.code, `ERR_STANCHION_${string}`>(true)
+  const error: StanchionError = new InvalidArgumentError('x', { resource: 'a' })
+  void error
+  // @ts-expect-error no such option
+  await connect('redis://localhost', { prefix: 'a' })
+}
