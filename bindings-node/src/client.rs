@@ -29,7 +29,9 @@ impl Clock {
     pub fn advance(&self, time: Millis) -> napi::Result<()> {
         let (began, wait) = mpsc::channel();
         // The first task comes after the one that starts the calls, the second one after the calls.
-        runtime().map_err(no_thread)?.spawn(async move { tokio::spawn(async move { began.send(()) }) });
+        runtime().map_err(no_thread)?.spawn(async move {
+            tokio::spawn(async move { began.send(()) });
+        });
         let _ = wait.recv();
         self.0.advance(time.0);
         Ok(())

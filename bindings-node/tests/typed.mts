@@ -16,6 +16,7 @@ export async function locks(client: Client, signal: AbortSignal): Promise<void> 
   same<typeof lease, Lease>(true)
   same<typeof lease.fence, bigint>(true)
   same<typeof lease.signal, AbortSignal>(true)
+  same<ReturnType<typeof lease.check>, void>(true)
   const maybe = await lock.tryAcquire({ signal })
   same<typeof maybe, Lease | null>(true)
   const value = await lock.hold(async held => held.remainingMs)
