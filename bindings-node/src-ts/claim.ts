@@ -2,7 +2,7 @@ import { call, lossSignal } from './bridge.js'
 import { refusalOf } from './errors.js'
 import { nothing } from './lease.js'
 import type { Native } from './native.js'
-import { parse } from './values.js'
+import { checkOptions, parse } from './values.js'
 
 declare const verdict: unique symbol
 
@@ -121,8 +121,10 @@ export class Claim<Json = any> {
 
   /** Not done: the task is tried again, or is dead after its last attempt. Errors as of `ack`. */
   nack(options?: NackOptions): Promise<void> {
-    return call(
-      (bridge, number) => this.#native.nack(bridge, number, options?.delayMs, options?.reason), () => this.#settle())
+    return call((bridge, number) => {
+      checkOptions(options)
+      this.#native.nack(bridge, number, options?.delayMs, options?.reason)
+    }, () => this.#settle())
   }
 
   /** Not done, and not to be tried again: the task is dead. Errors as of `ack`. */
@@ -154,7 +156,10 @@ export class Claim<Json = any> {
 
   /** The verdict "try again". @throws {InvalidArgumentError} for a delay over 365 days */
   nacked(options?: NackOptions): Verdict {
-    return this.#verdict(() => this.#native.nacked(options?.delayMs, options?.reason))
+    return this.#verdict(() => {
+      checkOptions(options)
+      return this.#native.nacked(options?.delayMs, options?.reason)
+    })
   }
 
   /** The verdict "dead". */

@@ -1,5 +1,6 @@
 import { call, lossSignal } from './bridge.js'
 import type { Native } from './native.js'
+import { checkOptions } from './values.js'
 
 /** How to release. */
 export interface ReleaseOptions {
@@ -92,6 +93,7 @@ export class Lease {
    */
   release(options?: ReleaseOptions): Promise<void> {
     return call((bridge, number) => {
+      checkOptions(options)
       this.#native.release(bridge, number, options?.cooldownMs)
       this.#end()
     }, nothing)

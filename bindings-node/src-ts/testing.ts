@@ -11,8 +11,9 @@
  */
 
 import { open, type Client } from './client.js'
-import { refusalOf } from './errors.js'
+import { InvalidArgumentError, refusalOf } from './errors.js'
 import { native, type Native } from './native.js'
+import { checkOptions, shown } from './values.js'
 
 const natives = new WeakMap<Clock, Native.Clock>()
 
@@ -41,7 +42,11 @@ export interface MemoryOptions {
 }
 
 /** A client of a store in memory. */
-export function memoryClient(options: MemoryOptions = {}): Promise<Client> {
-  const clock = options.clock === undefined ? undefined : natives.get(options.clock)
-  return open(`memory:${options.name ?? ''}`, {}, clock)
+export async function memoryClient(options: MemoryOptions = {}): Promise<Client> {
+  checkOptions(options)
+  const { clock, name = '' } = options
+  const found = clock === undefined ? undefined : natives.get(clock)
+  if (clock !== undefined && found === undefined) throw new InvalidArgumentError('clock is no Clock')
+  if (typeof name !== 'string') throw new InvalidArgumentError(`the name is a text, not ${shown(name)}`)
+  return open(`memory:${name}`, {}, found)
 }
