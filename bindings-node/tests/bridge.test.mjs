@@ -96,3 +96,18 @@ test('what many calls need is given back', async () => {
   await held.release()
   assert.ok(process.getActiveResourcesInfo().length <= before + 1)
 })
+
+test('a payload far over the cap is refused before it is copied', async () => {
+  const { code, stdout, stderr } = await script(`
+    import { connect } from 'stanchion'
+    const queue = (await connect('memory:')).queue('q')
+    const before = process.resourceUsage().maxRSS
+    const large = Buffer.alloc(2 ** 30)
+    for (const payload of [large, large.buffer, new DataView(large.buffer)]) {
+      await queue.enqueue({ payload }).catch(error => console.log(error.code))
+    }
+    await queue.enqueueMany([{ id: 'a' }, { payload: large }]).catch(error => console.log(error.code))
+    console.log((process.resourceUsage().maxRSS - before) / 2 ** 20 < 0.25, (await queue.stats()).enqueued)`)
+  const refused = 'ERR_STANCHION_INVALID_ARGUMENT\n'.repeat(4)
+  assert.deepEqual([code, stdout, stderr], [0, `${refused}true 0\n`, ''])
+})
