@@ -2,6 +2,8 @@
 //!
 //! Private: programs use the TypeScript facade over it, which has the documentation.
 
+#![cfg_attr(test, allow(dead_code, reason = "the macros of napi register nothing in a test build"))]
+
 mod bridge;
 mod claim;
 mod client;

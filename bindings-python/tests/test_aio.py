@@ -195,7 +195,9 @@ def test_a_worker(run, url):
     run(main)
 
 
-def test_a_worker_drains_after_a_signal(run, url):
+def test_a_worker_drains_after_a_signal(run, url, caplog):
+    caplog.set_level("INFO", "stanchion")
+
     async def main():
         async with aio.connect(url) as client:
             queue = client.queue("q")
@@ -209,6 +211,7 @@ def test_a_worker_drains_after_a_signal(run, url):
             assert (await queue.stats()).live == 1
 
     run(main)
+    assert f"draining after signal {signal.SIGTERM:d}" in caplog.text
 
 
 def test_a_lost_claims_handler_is_cancelled(run, url):

@@ -71,6 +71,21 @@ async def cancelled_when_answered(coroutine):
     return raised.value
 
 
+def test_a_release_that_is_cancelled_before_it_began(run, url):
+    async def main():
+        client = await aio.connect(url)
+        lease = await client.lock("a").acquire()
+        release = asyncio.ensure_future(lease.release())
+        await asyncio.sleep(0)  # It has been handed over, and is given up in the same turn of the loop.
+        release.cancel()
+        kept = (await asyncio.gather(release, return_exceptions=True))[0]
+        assert isinstance(kept, (asyncio.CancelledError, type(None)))
+        await (await client.lock("a").acquire(wait=5)).release()
+        del kept
+
+    run(main)
+
+
 def test_an_answer_that_comes_together_with_the_cancelling(run, url):
     async def main():
         async with aio.connect(url) as client:

@@ -52,6 +52,41 @@ def calls(client, wait):
     return lease, claim, [(NO_TIMES, times), (NO_COUNTS, counts), (NO_FLAGS, flags)]
 
 
+async def later(claim=None):
+    """A function whose body has not run yet when its call returns."""
+
+
+def bit_by_bit(claim=None):
+    yield
+
+
+@pytest.mark.parametrize("bad", [5, None, later, bit_by_bit])
+def test_a_function_that_would_never_run_is_refused(bad):
+    client = stanchion.connect("memory:")
+    with pytest.raises(stanchion.InvalidArgument):
+        client.queue("q").worker(bad)
+    with pytest.raises(stanchion.InvalidArgument):
+        client.lock("a").hold()(bad)
+
+
+def test_a_function_that_cannot_be_awaited_is_refused():
+    async def main():
+        async with aio.connect("memory:") as client:
+            client.queue("q").worker(later)
+            for bad in [5, None, bit_by_bit]:
+                with pytest.raises(stanchion.InvalidArgument):
+                    client.queue("q").worker(bad)
+                with pytest.raises(stanchion.InvalidArgument):
+                    client.lock("a").hold()(bad)
+
+    asyncio.run(main())
+
+
+def test_a_client_that_is_not_open_yet_says_so():
+    with pytest.raises(AttributeError, match="await stanchion.aio.connect"):
+        aio.connect("memory:").lock("a")
+
+
 @pytest.fixture(params=["blocking", "asyncio"])
 def face(request):
     """A client with one task in the queue, and what waits for its calls."""

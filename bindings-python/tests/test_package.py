@@ -77,3 +77,12 @@ def test_the_readme_runs(example, tmp_path):
     program = example.replace("redis://localhost", f"sqlite:{tmp_path}/app.db")
     done = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stderr
+
+
+def test_tracebacks_name_exceptions_as_programs_do():
+    assert {kind.__module__ for kind in vars(stanchion).values() if isinstance(kind, type)
+            and issubclass(kind, stanchion.StanchionError)} == {"stanchion"}
+
+
+def test_words_print_as_themselves():
+    assert f"{stanchion.Outcome.ADDED} {stanchion.TaskState.DEAD}" == "added dead"

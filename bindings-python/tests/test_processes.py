@@ -46,12 +46,16 @@ def test_ctrl_c_ends_a_wait_and_leaves_nothing(client):
     lock.acquire(wait=5).release()
 
 
+def server_of(redis_url):
+    found = subprocess.check_output(["redis-cli", "-u", redis_url, "info", "server"], text=True)
+    return int(found.split("process_id:")[1].split()[0])
+
+
 def test_ctrl_c_ends_a_call_to_a_server_that_does_not_answer(redis_url):
     client = stanchion.connect(redis_url, timeout=60)
     lock, queue = client.lock("frozen"), client.queue("frozen")
     lease = lock.acquire(ttl=600)
-    pid = int(subprocess.check_output(["redis-cli", "-u", redis_url, "info", "server"], text=True)
-              .split("process_id:")[1].split()[0])
+    pid = server_of(redis_url)
     calls = [
         lambda: lease.extend(600), lambda: lock.acquire(wait=60), lock.holder, lambda: queue.enqueue("a"), queue.claim,
         queue.stats, queue.purge, lambda: stanchion.connect(redis_url, timeout=60), client.locks, lease.release]
@@ -85,6 +89,32 @@ def test_ctrl_c_twice_ends_a_worker_whose_handler_does_not(client):
     over.set()
     thread.join()
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_ctrl_c_twice_ends_a_worker_although_the_server_does_not_answer(redis_url):
+    queue, over = stanchion.connect(redis_url).queue("frozen"), threading.Event()
+    pid, told = server_of(redis_url), []
+    queue.enqueue("a")
+
+    def handler(claim):
+        os.kill(pid, signal.SIGSTOP)
+        os.kill(os.getpid(), signal.SIGINT)
+        over.wait(60)
+
+    def second():
+        told.append(time.monotonic())
+        os.kill(os.getpid(), signal.SIGINT)
+
+    timer = threading.Timer(0.6, second)
+    timer.start()
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            queue.worker(handler).run()
+        assert time.monotonic() - told[0] < NOTICED
+    finally:
+        os.kill(pid, signal.SIGCONT)
+        over.set()
+    queue.purge()
 
 
 def test_ctrl_c_ends_an_idle_worker(client):

@@ -136,7 +136,7 @@ def test_a_waiting_claim_is_woken(client):
     {"priority": -1}, {"priority": True}, {"max_attempts": 0}, {"max_attempts": 2**70}, {"delay": -1},
     {"delay": "5"}, {"due": float("nan")}, {"due": 1e15}, {"due": "tomorrow"}, {"on_duplicate": "replace"},
     {"on_duplicate": stanchion.Throttle(window=0)}, {"expires": 0}, {"id": ""}, {"id": "a\nb"}, {"id": "\ud800"},
-    {"headers": {"a": 1}}])
+    {"headers": {"a": 1}}, {"delay": 1, "due": 1e9}])
 def test_bad_tasks(options):
     queue = stanchion.connect("memory:").queue("q")
     with pytest.raises(stanchion.InvalidArgument):
@@ -149,6 +149,17 @@ def test_bad_tasks(options):
 def test_bad_claims(options):
     with pytest.raises(stanchion.InvalidArgument):
         stanchion.connect("memory:").queue("q").claim(**options)
+
+
+def test_a_handler_that_returns_a_coroutine_has_failed(client):
+    queue = client.queue("q")
+    queue.enqueue("a", max_attempts=1)
+
+    async def later():
+        pass
+
+    report = queue.worker(lambda claim: later()).run(burst=True)
+    assert report.dead == 1 and "nobody awaits" in queue.get("a").reason
 
 
 def test_a_worker_in_a_burst(client):

@@ -2,6 +2,7 @@
 
 import asyncio
 import copy
+import logging
 import pickle
 import subprocess
 import sys
@@ -163,6 +164,98 @@ def test_hooks_that_fail(client, caplog):
     queue.enqueue("d", max_attempts=1)
     assert queue.worker(lambda claim: sys.exit(5)).run(burst=True).dead == 1
     assert queue.get("d").reason == "SystemExit: 5"
+
+
+class Unprintable(Exception):
+    def __str__(self):
+        raise ZeroDivisionError
+
+
+def fails(error):
+    def hook(*args):
+        raise error
+
+    return hook
+
+
+class Broken(logging.Filter):
+    def filter(self, record):
+        raise SystemExit("the filter")
+
+
+@pytest.mark.parametrize("options", [
+    dict(handler=fails(Unprintable())),
+    dict(handler=fails(ValueError()), failed=fails(SystemExit())),
+    dict(handler=fails(ValueError()), on_event=fails(KeyboardInterrupt())),
+    dict(handler=fails(ValueError()), before=fails(GeneratorExit())),
+], ids=["unprintable", "failed", "on_event", "before"])
+@pytest.mark.parametrize("filtered", [False, True], ids=["log", "broken log"])
+def test_no_exception_costs_a_worker_its_threads(client, options, filtered, monkeypatch):
+    monkeypatch.setattr(threading, "excepthook", lambda details: None)
+    queue, log, broken = client.queue("q"), logging.getLogger("stanchion"), Broken()
+    queue.enqueue_many([stanchion.Task(str(number), max_attempts=1) for number in range(4)])
+    reports, worker = [], queue.worker(**options)
+    thread = threading.Thread(target=lambda: reports.append(worker.run(burst=True)), daemon=True)
+    if filtered:
+        log.addFilter(broken)
+    try:
+        thread.start()
+        thread.join(20)
+    finally:
+        log.removeFilter(broken)
+    # With a log that fails, the worker's own last words do, too.
+    assert not thread.is_alive() and queue.stats().dead == 4 and (filtered or reports[0].dead == 4)
+
+
+def test_a_hook_that_exits_does_not_fail_its_task(client):
+    queue, reports = client.queue("q"), []
+    queue.enqueue("a")
+    worker = queue.worker(lambda claim: None, after=fails(SystemExit()))
+    thread = threading.Thread(target=lambda: reports.append(worker.run(burst=True)), daemon=True)
+    thread.start()
+    thread.join(20)
+    assert reports and reports[0].completed == 1
+
+
+def test_a_worker_runs_once_at_a_time(client):
+    queue, begun, go = client.queue("q"), threading.Event(), threading.Event()
+
+    def handler(claim):
+        begun.set()
+        assert go.wait(20)
+
+    queue.enqueue("a")
+    worker = queue.worker(handler)
+    thread = threading.Thread(target=worker.run, daemon=True)
+    thread.start()
+    assert begun.wait(20)
+    with pytest.raises(stanchion.InvalidArgument, match="runs already"):
+        worker.run()
+    go.set()
+    worker.stop()
+    thread.join(20)
+    assert not thread.is_alive()
+    worker.run(burst=True)  # Again, but not at the same time.
+
+
+def test_a_worker_of_asyncio_runs_once_at_a_time(url):
+    async def main():
+        client = await aio.connect(url)
+        begun = asyncio.Event()
+
+        async def handler(claim):
+            begun.set()
+
+        await client.queue("q").enqueue("a")
+        worker = client.queue("q").worker(handler)
+        running = asyncio.ensure_future(worker.run())
+        await asyncio.wait_for(begun.wait(), 20)
+        with pytest.raises(stanchion.InvalidArgument, match="runs already"):
+            await worker.run()
+        worker.stop()
+        assert (await asyncio.wait_for(running, 20)).completed == 1
+
+    asyncio.run(main())
 
 
 def test_expired_leases_are_forgotten(stanchion_client, stanchion_clock):

@@ -136,7 +136,10 @@ class Claim(ClaimFacts):
 
 def describe(error: BaseException) -> str:
     """The reason that is kept with a failed task."""
-    text = str(error).encode("utf-8", "backslashreplace").decode()
+    try:
+        text = str(error).encode("utf-8", "backslashreplace").decode()
+    except Exception:  # Its own fault; the task is to be settled all the same.
+        text = ""
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
 
 

@@ -66,6 +66,9 @@ class Client:
 
         Without a ``ttl``, a lease is of 30 s and renewed until its release, for ``max_hold`` (1 h) at most; with
         one it is fixed, unless ``renew`` is asked for. ``wait``: how long to wait for the lock (10 s).
+        ``fail_fast``: do not wait at all if the holder's time is longer than the wait. ``adopt_unexpiring``: take over
+        another program's value that never expires, once it has not changed for so long. ``label`` is shown to others
+        as the holder (the client's). Times are seconds or timedeltas.
         """
         return Lock(self, name, dict(
             ttl=ttl, renew=renew, max_hold=max_hold, wait=wait, fail_fast=fail_fast,

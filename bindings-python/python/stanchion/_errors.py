@@ -120,6 +120,8 @@ _KINDS: Dict[str, Type[StanchionError]] = {
         LockTimeout, LeaseLost, LeaseExpired, StaleReceipt, QueueFull, InvalidArgument, Unsupported,
         StoreUnavailable, Indeterminate, WrongType, Denied, Corrupt, Cancelled, Closed, Forked, Internal)
 }
+for _kind in (StanchionError, *_KINDS.values()):
+    _kind.__module__ = "stanchion"  # Tracebacks name what a program imports and catches.
 
 
 def make(

@@ -100,7 +100,12 @@ class Lease(LeaseFacts):
         Raises LeaseExpired or LeaseLost if it was not ours to the end. The lease is over in any case.
         """
         self._held.leases.forget(self)
-        self._native.release(cooldown)
+        try:
+            self._native.release(cooldown)
+        except KeyboardInterrupt:
+            # It may not have begun, and whoever keeps the exception keeps the lease.
+            self._native.let_go()
+            raise
 
     def into_handle(self, ttl: Duration = 30.0) -> str:
         """Detach the lease: a text with which another process can resume it, once, within ``ttl``. A secret."""

@@ -9,6 +9,7 @@ from typing import Any, Callable, Dict, Optional, Type, TypeVar
 
 from . import _stanchion
 from ._errors import LeaseLost
+from ._functions import check_blocking
 from ._held import Entered
 from ._lease import Lease, end
 from ._types import Duration, Holder, holder
@@ -38,7 +39,7 @@ class LockFacts:
     def _mine(self, operation: str) -> Any:
         lease = self._client._held.leases.innermost(self.name)
         if lease is None:
-            error = LeaseLost(f"{operation} {self.name!r}: the caller holds no lease of the lock")
+            error = LeaseLost(f'{operation} "{self.name}": the caller holds no lease of the lock')
             error.operation, error.name = operation, self.name
             raise error
         return lease
@@ -63,6 +64,8 @@ class Hold:
         end(self._entered.pop(threading.get_ident()), error)
 
     def __call__(self, function: F) -> F:
+        check_blocking(function, "what is held")
+
         @functools.wraps(function)
         def held(*args: Any, **kwargs: Any) -> Any:
             with self:
@@ -92,7 +95,10 @@ class Lock(LockFacts):
         adopt_unexpiring: Optional[Duration] = None,
         label: Optional[str] = None,
     ) -> Lease:
-        """Acquire the lock, waiting in line for it. Raises LockTimeout if it stays busy."""
+        """Acquire the lock, waiting in line for it. Raises LockTimeout if it stays busy.
+
+        What is not given is as in `Client.lock`.
+        """
         return self._acquire(self._with(
             wait=wait, ttl=ttl, renew=renew, max_hold=max_hold, fail_fast=fail_fast,
             adopt_unexpiring=adopt_unexpiring, label=label))

@@ -37,7 +37,8 @@ class Queue:
     ) -> Enqueued:
         """Put a task in. Sent again if no answer comes, it is still put in once. Raises QueueFull at the limit.
 
-        ``payload`` is bytes, or any JSON value. Without an id the task gets a random one.
+        ``payload`` is bytes, or any JSON value. Without an id the task gets a random one. `Task` has the other options
+        and their defaults.
         """
         task = Task(id, payload, headers, delay, due, priority, max_attempts, expires, on_duplicate)
         return enqueued(self._native.enqueue(task._native()))

@@ -50,7 +50,14 @@ class Throttle:
 OnDuplicate = Union[Keep, Replace, Debounce, Throttle]
 
 
-class Outcome(str, enum.Enum):
+class _Word(str, enum.Enum):
+    """A word, which prints as itself in every version of Python."""
+
+    def __str__(self) -> str:
+        return str(self.value)
+
+
+class Outcome(_Word):
     """How an enqueue ended."""
 
     ADDED = "added"
@@ -61,7 +68,7 @@ class Outcome(str, enum.Enum):
     OTHER = "other"
 
 
-class TaskState(str, enum.Enum):
+class TaskState(_Word):
     """Where a task is."""
 
     SCHEDULED = "scheduled"
@@ -75,6 +82,9 @@ class Task:
     """A task to put into a queue; without an id it gets a random one.
 
     ``payload`` is bytes, or any JSON value, which is stored as JSON with a ``content-type`` header.
+    It may be delivered after ``delay``, or from ``due`` on (at once, if neither is given); not later than ``expires``
+    after now (never given up). Higher ``priority`` (0 to 255) goes first (0). After ``max_attempts`` (8) deliveries
+    without success it is dead. ``on_duplicate`` says what to do if the id is in the queue (`Keep`).
     """
 
     id: Optional[str] = None
@@ -88,6 +98,8 @@ class Task:
     on_duplicate: Optional[OnDuplicate] = None
 
     def _native(self) -> _stanchion.Task:
+        if self.delay is not None and self.due is not None:
+            raise InvalidArgument("a task takes a delay or a due time, not both")
         payload, headers = encode(self.payload, self.headers)
         return _stanchion.Task(
             self.id, payload, headers=inject(headers), delay=self.delay, due=seconds_since_1970(self.due),

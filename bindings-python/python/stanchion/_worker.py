@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
+import inspect
 import signal
 import threading
 from types import FrameType
-from typing import Any, Callable, Dict, List, Optional
+from typing import Any, Callable, Dict, Iterator, Optional
 
 from . import _stanchion
 from ._claim import Claim, describe
+from ._errors import InvalidArgument
+from ._functions import check_awaited, check_blocking
 from ._log import log
 from ._telemetry import around
 from ._types import Duration, WorkerEvent, WorkerReport
@@ -30,15 +34,30 @@ class WorkerFacts:
         failed: Optional[Callable[[Any, BaseException], Any]] = None,
         on_event: Optional[Callable[[WorkerEvent], Any]] = None,
     ) -> None:
+        self._check(handler, "the handler")
         self._queue, self._handler = queue, handler
         self._terms = (concurrency, lease, max_run)
         self._before, self._after, self._failed, self._on_event = before, after, failed, on_event
         self._native: Any = None
         self._stopped = False
+        self._runs = threading.Lock()
         self._make(False)  # Bad options are refused here, not when it runs.
 
     def _make(self, burst: bool) -> Any:
         raise NotImplementedError
+
+    _check = staticmethod(check_awaited)
+
+    @contextlib.contextmanager
+    def _running(self) -> Iterator[None]:
+        """`stop` is for one run: another at the same time is refused."""
+        if not self._runs.acquire(blocking=False):
+            raise InvalidArgument("the worker runs already; for more tasks at once there is concurrency")
+        try:
+            yield
+        finally:
+            self._native = None
+            self._runs.release()
 
     def stop(self) -> None:
         """Take no more tasks; `run` returns when those at hand are done. May be called from any thread, from a
@@ -47,6 +66,10 @@ class WorkerFacts:
         native = self._native
         if native is not None:
             native.stop()
+
+    def _drain(self, number: int) -> None:
+        log.info("queue %r: draining after signal %d", self._queue.name, number)
+        self.stop()
 
     def _succeeded(self, claim: Any) -> None:
         if self._after is not None:
@@ -78,16 +101,27 @@ def _guarded(hook: Callable[..., Any], *args: Any) -> None:
     """Call a hook that must not change what becomes of a task."""
     try:
         hook(*args)
-    except Exception:
+    except BaseException as error:
+        # On the main thread, Ctrl-C and an exit are meant for the program.
+        if not isinstance(error, Exception) and threading.current_thread() is threading.main_thread():
+            raise
         log.exception("a hook of the worker failed")
+
+
+def _refuse_coroutine(returned: Any) -> None:
+    """Fail the task of a handler that only looked like a plain function: acked, it would be lost."""
+    if inspect.iscoroutine(returned):
+        returned.close()
+        raise TypeError("the handler returned a coroutine, which nobody awaits; stanchion.aio has a worker for those")
 
 
 class Worker(WorkerFacts):
     """Takes tasks of a queue and calls a handler with each claim, on threads.
 
     A handler that returns is acked; one that raises is nacked with backoff. What it settles itself is left
-    alone. While it runs, its claim is renewed, for ``max_run`` at most; one that runs long should look at
-    ``claim.lost`` now and then.
+    alone. ``concurrency`` (1) of them run at a time. While one runs, its claim is renewed, for ``max_run`` (1 h) at
+    most; if the process dies, another worker gets the task when its ``lease`` (30 s) ends. A handler that runs
+    long should look at ``claim.lost`` now and then.
 
     Hooks: ``before(claim)`` runs before the handler, and fails the task if it raises; ``after(claim)`` when the
     handler has returned; ``failed(claim, exception)`` when it raised; ``on_event(event)`` for what handlers do
@@ -97,10 +131,15 @@ class Worker(WorkerFacts):
 
     def run(self, *, burst: bool = False, signals: bool = True) -> WorkerReport:
         """Work until `stop`; with ``burst``, until no task is ready or claimed any more.
+        Once at a time: InvalidArgument if it runs already.
 
         On the main thread, SIGTERM and SIGINT drain: no more tasks are taken, those at hand are finished, and
         ``run`` returns. A second SIGINT raises KeyboardInterrupt.
         """
+        with self._running():
+            return self._run(burst, signals)
+
+    def _run(self, burst: bool, signals: bool) -> WorkerReport:
         native = self._native = self._make(burst)
         if self._stopped:
             native.stop()
@@ -124,7 +163,8 @@ class Worker(WorkerFacts):
                 for thread in threads:
                     thread.join()
             self._tell(native)
-            self._native = None
+
+    _check = staticmethod(check_blocking)
 
     def _make(self, burst: bool) -> _stanchion.Worker:
         return _stanchion.Worker(self._queue._native, *self._terms, burst)
@@ -133,29 +173,35 @@ class Worker(WorkerFacts):
         def drain(number: int, frame: Optional[FrameType]) -> None:
             if self._stopped and number == signal.SIGINT:
                 raise KeyboardInterrupt
-            log.info("queue %r: draining after signal %d", self._queue.name, number)
-            self.stop()
+            self._drain(number)
 
         return {number: signal.signal(number, drain) for number in (signal.SIGTERM, signal.SIGINT)}
 
     def _work(self, native: _stanchion.Worker) -> None:
         while (fetched := native.fetch()) is not None:
-            number, found = fetched
-            if found is None:
-                self._tell(native)
-                continue
-            failure: Optional[str] = "the handler's thread ended"
             try:
-                failure = self._attend(Claim(found))
-            finally:
-                native.said(number, failure)
+                self._serve(native, *fetched)
+            except BaseException as error:
+                # Of a log handler, say. Without this thread, tasks would lie there and be renewed.
+                threading.excepthook(threading.ExceptHookArgs(
+                    (type(error), error, error.__traceback__, threading.current_thread())))
+
+    def _serve(self, native: _stanchion.Worker, number: int, found: Optional[_stanchion.Claim]) -> None:
+        if found is None:
+            self._tell(native)
+            return
+        failure: Optional[str] = "the worker could not say how the handler ended"
+        try:
+            failure = self._attend(Claim(found))
+        finally:
+            native.said(number, failure)
 
     def _attend(self, claim: Claim) -> Optional[str]:
         try:
             if self._before is not None:
                 self._before(claim)
             with around(claim.headers):
-                self._handler(claim)
+                _refuse_coroutine(self._handler(claim))
         except BaseException as error:
             return self._failed_with(claim, error)
         self._succeeded(claim)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from types import TracebackType
-from typing import Any, Dict, Generator, Iterable, Optional, Type
+from typing import TYPE_CHECKING, Any, Dict, Generator, Iterable, Optional, Type
 
 from .. import _stanchion
 from .._errors import Forked
@@ -56,6 +56,12 @@ class Connecting:
     ) -> None:
         if self._client is not None:
             await self._client.close()
+
+    if not TYPE_CHECKING:  # A type checker is to refuse unknown names.
+
+        def __getattr__(self, name: str) -> Any:
+            raise AttributeError(
+                f"{name!r}: the client is not open yet; use `client = await stanchion.aio.connect(...)` or `async with`")
 
 
 class Client:

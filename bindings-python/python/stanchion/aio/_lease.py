@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from types import TracebackType
 from typing import Optional, Type
 
@@ -36,7 +37,12 @@ class Lease(LeaseFacts):
     async def release(self, cooldown: Optional[Duration] = None) -> None:
         """Give the lock back; with a cooldown, keep it closed for so long. Raises LeaseExpired or LeaseLost if it was not ours to the end."""
         self._held.leases.forget(self)
-        await call(self._native.release, cooldown)
+        try:
+            await call(self._native.release, cooldown)
+        except asyncio.CancelledError:
+            # It may not have begun, and whoever keeps the exception keeps the lease.
+            self._native.let_go()
+            raise
 
     async def into_handle(self, ttl: Duration = 30.0) -> str:
         """Detach the lease: a text with which another process can resume it, once. A secret."""

@@ -8,6 +8,7 @@ from types import TracebackType
 from typing import Any, Awaitable, Callable, Dict, Optional, Type, TypeVar
 
 from .. import _stanchion
+from .._functions import check_awaited
 from .._held import Entered
 from .._lock import LockFacts
 from .._types import Duration, Holder, holder
@@ -73,6 +74,8 @@ class Hold:
             await end(lease, error)
 
     def __call__(self, function: F) -> F:
+        check_awaited(function, "what is held")
+
         @functools.wraps(function)
         async def held(*args: Any, **kwargs: Any) -> Any:
             async with self:

@@ -24,6 +24,10 @@ class Worker(WorkerFacts):
     async def run(self, *, burst: bool = False, signals: bool = True) -> WorkerReport:
         """Work until `stop`; with ``burst``, until no task is ready or claimed any more. SIGTERM and SIGINT drain
         if the loop runs on the main thread. Cancelled, it cancels the handlers and waits for their end."""
+        with self._running():
+            return await self._run(burst, signals)
+
+    async def _run(self, burst: bool, signals: bool) -> WorkerReport:
         native = self._native = self._make(burst)
         if self._stopped:
             native.stop()
@@ -40,7 +44,6 @@ class Worker(WorkerFacts):
                 asyncio.get_running_loop().remove_signal_handler(number)
             await asyncio.gather(fetching, *running.values(), return_exceptions=True)
             self._tell(native)
-            self._native = None
 
     def _make(self, burst: bool) -> _stanchion.AioWorker:
         return _stanchion.AioWorker(self._queue._native, *self._terms, burst)
@@ -49,7 +52,7 @@ class Worker(WorkerFacts):
         caught: List[int] = []
         for number in (signal.SIGTERM, signal.SIGINT):
             try:
-                asyncio.get_running_loop().add_signal_handler(number, self.stop)
+                asyncio.get_running_loop().add_signal_handler(number, self._drain, number)
             except (NotImplementedError, RuntimeError, ValueError):
                 continue  # Not the main thread.
             caught.append(number)

@@ -8,6 +8,7 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
+use super::direct::briefly;
 use crate::blocking::{Claim, Queue};
 use crate::claim_calls::Verdict;
 use crate::store::MAX_BATCH;
@@ -220,12 +221,13 @@ impl Desk {
     /// No more tasks come: whoever waits for one may go. Tasks nobody began go back.
     pub(super) fn dismiss(&self) {
         let mut state = locked(&self.state);
-        state.over = true;
+        let interrupted = mem::replace(&mut state.over, true);
         state.idle = true;
         let unbegun: Vec<Claim> = state.claims.drain(..).collect();
         drop(state);
         self.tasks.notify_all();
-        let _ = self.queue.settle(unbegun.into_iter().map(Claim::returned).collect());
+        let unbegun = unbegun.into_iter().map(Claim::returned).collect();
+        let _ = briefly(interrupted, || self.queue.settle(unbegun));
     }
 
     /// What hands work on counts as failed; what they say of it later is not heard.
@@ -244,6 +246,11 @@ impl Desk {
         self.call_director(&mut state);
         drop(state);
         self.tasks.notify_all();
+    }
+
+    /// Whether there will be no more tasks.
+    pub(super) fn is_over(&self) -> bool {
+        locked(&self.state).over
     }
 
     fn call_hand(&self, state: &mut State) {

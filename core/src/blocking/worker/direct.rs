@@ -10,6 +10,7 @@ use crate::channel::HOST_TURN;
 use crate::claim_calls::{Batch, Verdict};
 use crate::engine::Dice;
 use crate::error::{Error, ErrorKind};
+use crate::host_turn::with_host_turn;
 use crate::worker::{WorkerEvent, WorkerReport};
 
 /// Sees to it that there are this many hands.
@@ -35,9 +36,10 @@ pub(super) fn direct(
         let free = if stopping { 0 } else { free };
         let carried = !verdicts.is_empty();
         let mut batch = desk.queue.one_batch(verdicts)?;
+        let interrupted = desk.is_over();
         let claims = match (free, carried) {
             (0, false) => continue,
-            (0, true) => desk.queue.settle_batch(&mut batch).map(|()| None),
+            (0, true) => briefly(interrupted, || desk.queue.settle_batch(&mut batch)).map(|()| None),
             _ => desk.queue.settle_batch_and_claim(&mut batch, desk.settings.claim(free), None).map(Some),
         };
         let failed = claims.is_err();
@@ -46,10 +48,17 @@ pub(super) fn direct(
         match claims {
             Ok(Some(claims)) if claims.is_empty() => idle(desk, free, staff, host_turn)?,
             Ok(claims) => hand_out(desk, claims.unwrap_or_default(), staff)?,
+            // Nobody waits for another try: the tasks come back when their leases end.
+            Err(error) if interrupted => return Err(error),
             Err(error) => desk.trouble(&error, failures)?,
         }
         failures = if failed { failures + 1 } else { 0 };
     }
+}
+
+/// Whoever interrupted a worker does not wait for a store that may be asleep.
+pub(super) fn briefly<T>(interrupted: bool, call: impl FnOnce() -> T) -> T {
+    if interrupted { with_host_turn(|| ControlFlow::Break(()), call) } else { call() }
 }
 
 /// Waits for tasks. Meanwhile the hands settle for themselves.

@@ -307,7 +307,11 @@ impl AcquireMachine {
             Ending::Busy => Ok(Acquired::Busy),
             Ending::TimedOut => Err(Error::new(
                 ErrorKind::LockTimeout,
-                format!("the lock is held by another; waited {:?}", self.order.wait),
+                if self.order.fail_fast {
+                    format!("the lock is held by another; a wait of {:?} does not suffice", self.order.wait)
+                } else {
+                    format!("the lock is held by another; waited {:?}", self.order.wait)
+                },
             )),
             Ending::Failed(failure) => Err(failure.into()),
         };

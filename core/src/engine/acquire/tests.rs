@@ -329,7 +329,9 @@ fn fail_fast_gives_up_when_the_holder_stays_longer() {
     let (number, acquire) = acquire_sent(&mut machine, at(0));
     assert_eq!(acquire.patience, Some(Duration::from_secs(1)));
     machine.reply(at(1), number, busy(20_000));
-    assert_eq!(error_kind(&mut machine, at(1)), ErrorKind::LockTimeout);
+    let Step::Done(Err(error)) = machine.step(at(1)) else { panic!("it does not wait") };
+    assert_eq!(error.kind(), ErrorKind::LockTimeout);
+    assert!(error.to_string().ends_with("a wait of 1s does not suffice"), "{error}");
 }
 
 #[test]

@@ -1,0 +1,23 @@
+"""Functions that a caller hands over: one of the wrong kind would seem to work, and never run."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+from ._errors import InvalidArgument
+
+
+def check_blocking(function: Any, use: str) -> None:
+    """Refuse what cannot be called, and what has not run yet when its call returns."""
+    check_awaited(function, use)
+    if inspect.iscoroutinefunction(function):
+        raise InvalidArgument(f"{use} is an async function, whose body does not run when it is called; stanchion.aio is for those")
+
+
+def check_awaited(function: Any, use: str) -> None:
+    """Refuse what cannot be called, and generators, which have not run yet when their call returns."""
+    if not callable(function):
+        raise InvalidArgument(f"{use} is no function: {function!r}")
+    if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
+        raise InvalidArgument(f"{use} is a generator, whose body does not run when it is called")
