@@ -261,8 +261,11 @@ export class Worker {
   constructor(queue: Queue, concurrency?: Whole | undefined | null, lease?: Millis | undefined | null, maxRun?: Millis | undefined | null, untilEmpty?: Flag | undefined | null)
   /** Works until it is stopped; its news come under the number of this call. */
   run(bridge: Bridge, call: number): void
-  /** What the facade's handler says of its run: nothing, or why it failed. */
-  said(run: number, failure?: Text | undefined | null): void
+  /**
+  * What the facade's handler says of its run: nothing, or why it failed; also in a text with lone surrogates,
+  * which do not come along.
+  */
+  said(run: number, failure?: string | undefined | null): void
   /** Take no more tasks. */
   stop(): void
 }

@@ -36,14 +36,17 @@ let fresh = 0
 const AT_ONCE = 16
 let keepsAlive = false
 
+/** Where a call's signal is. Read by the call: what a getter throws rejects the promise, too. */
+export interface Signalled {
+  signal?: AbortSignal | null | undefined
+}
+
 /**
  * Makes a call; whatever goes wrong, also with the arguments, rejects the promise. Aborted, it gives up cleanly and
  * rejects with the signal's reason.
  */
-export function call<N, T = N>(
-  start: Start, convert?: (value: N) => T, signal?: AbortSignal | null
-): Promise<T> {
-  return begin(start, { convert, signal: signal ?? undefined, counts: true })
+export function call<N, T = N>(start: Start, convert?: (value: N) => T, options?: Signalled): Promise<T> {
+  return begin(start, { convert, options, counts: true })
 }
 
 /** As `call`, but the process does not stay alive for it; and it begins at once: this turn may last. */
@@ -61,7 +64,7 @@ export function follow<N, T>(start: Start, convert: (value: N) => T, news: (news
 /** What is to be told of each signal, through one listener: Node warns of more than ten. */
 const listening = new WeakMap<AbortSignal, Set<() => void>>()
 
-function onAbort(signal: AbortSignal, tell: () => void): void {
+export function onAbort(signal: AbortSignal, tell: () => void): void {
   const told = listening.get(signal)
   if (told !== undefined) {
     told.add(tell)
@@ -71,7 +74,7 @@ function onAbort(signal: AbortSignal, tell: () => void): void {
   signal.addEventListener('abort', tellAll)
 }
 
-function offAbort(signal: AbortSignal, tell: () => void): void {
+export function offAbort(signal: AbortSignal, tell: () => void): void {
   const told = listening.get(signal)
   if (told === undefined || !told.delete(tell) || told.size > 0) return
   listening.delete(signal)
@@ -96,16 +99,23 @@ function begin<N, T>(
   how: {
     convert?: ((value: N) => T) | undefined
     news?: (news: any) => void
-    signal?: AbortSignal | undefined
+    options?: Signalled | undefined
     counts: boolean
   }
 ): Promise<T> {
   return new Promise<T>((resolve, reject) => {
-    const { convert, news, signal, counts } = how
+    const { convert, news, options, counts } = how
+    let signal: AbortSignal | undefined
+    try {
+      signal = options?.signal ?? undefined
+      checkSignal(signal)
+    } catch (thrown) {
+      reject(thrown)
+      return
+    }
     let number: number
     let bridge: Bridge
     try {
-      checkSignal(signal)
       bridge = made ??= make()
       do last = (last + 1) >>> 0; while (waiting.has(last))
       number = last
@@ -114,9 +124,6 @@ function begin<N, T>(
       reject(refusalOf(thrown))
       return
     }
-    fresh += 1
-    if (fresh === 1) process.nextTick(flush)
-    if (fresh === AT_ONCE) flush()
     const one: Waiting = { resolve, reject, convert, news, signal, aborted: undefined, counts }
     waiting.set(number, one)
     if (counts) {
@@ -124,20 +131,27 @@ function begin<N, T>(
       if (!keepsAlive) keepAlive(bridge, true)
     }
     if (signal !== undefined) {
-      one.aborted = () => {
-        // Ended by what another one of them did.
-        if (waiting.get(number) !== one) return
-        end(number, one)
-        native().cancel(bridge, number)
-        reject(signal.reason)
-        if (counted === 0) keepAlive(bridge, false)
-      }
+      one.aborted = () => giveUp(bridge, number, one)
       onAbort(signal, one.aborted)
     }
+    fresh += 1
+    if (fresh === 1) process.nextTick(flush)
+    if (fresh === AT_ONCE) flush()
+    // By a getter of the options.
+    if (signal?.aborted === true) giveUp(bridge, number, one)
   })
 }
 
-/** Starts the calls of this turn now. */
+function giveUp(bridge: Bridge, number: number, one: Waiting): void {
+  // Ended by what another one of them did.
+  if (waiting.get(number) !== one) return
+  end(number, one)
+  native().cancel(bridge, number)
+  one.reject(one.signal?.reason)
+  letGo(bridge)
+}
+
+/** Starts the calls of this turn now. If that fails there is no thread to work on anything: then none of those that wait was started. */
 export function flush(): void {
   if (made === undefined || fresh === 0) return
   fresh = 0
@@ -146,9 +160,11 @@ export function flush(): void {
   } catch (thrown) {
     const failure = refusalOf(thrown)
     for (const [number, one] of waiting) {
+      native().cancel(made, number)
       end(number, one)
       one.reject(failure)
     }
+    letGo(made)
   }
 }
 
@@ -167,6 +183,11 @@ function make(): Bridge {
 function keepAlive(bridge: Bridge, yes: boolean): void {
   keepsAlive = yes
   native().keepAlive(bridge, yes)
+}
+
+/** The process may end if nothing is waited for. */
+function letGo(bridge: Bridge): void {
+  if (counted === 0 && keepsAlive) keepAlive(bridge, false)
 }
 
 /** Runs no code of others: that comes with the ticks and microtasks after it. */
@@ -190,7 +211,7 @@ function deliver(): void {
       one.reject(errorOf(value as Native.Failure))
     }
   }
-  if (counted === 0 && keepsAlive) keepAlive(bridge, false)
+  letGo(bridge)
 }
 
 /** Something the native half can lose: a lease or a claim. */

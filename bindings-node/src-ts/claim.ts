@@ -123,11 +123,10 @@ export class Claim<Json = any> {
 
   /** Not done: the task is tried again, or is dead after its last attempt. Errors as of `ack`. */
   nack(options?: NackOptions): Promise<void> {
-    return call(
-      (bridge, number) => {
-        checkOptions(options, NACK_OPTIONS)
-        this.#native.nack(bridge, number, options?.delayMs, options?.reason)
-      }, () => this.#settle())
+    return call((bridge, number) => {
+      checkOptions(options, NACK_OPTIONS)
+      this.#native.nack(bridge, number, options?.delayMs, options?.reason)
+    }, () => this.#settle())
   }
 
   /** Not done, and not to be tried again: the task is dead. Errors as of `ack`. */

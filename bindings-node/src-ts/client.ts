@@ -4,7 +4,7 @@ import { Lease } from './lease.js'
 import { Lock, type LockOptions } from './lock.js'
 import { native, type Native } from './native.js'
 import { Queue, Queues } from './queue.js'
-import { checkOptions } from './values.js'
+import { checkOptions, listOf } from './values.js'
 
 /** How to open a store. Each option wins over the URL's parameter of the same meaning. */
 export interface ConnectOptions {
@@ -46,12 +46,15 @@ export interface NamePage {
 export function connect(url?: string, options?: ConnectOptions): Promise<Client>
 export function connect(options: ConnectOptions): Promise<Client>
 export function connect(url?: string | ConnectOptions, options?: ConnectOptions): Promise<Client> {
-  return typeof url === 'object' && url !== null ? open(undefined, url) : open(url, options)
+  return open(url, options)
 }
 
 /** @internal */
-export function open(url?: string, options: ConnectOptions = {}, clock?: Native.Clock): Promise<Client> {
+export function open(first?: string | ConnectOptions, second?: ConnectOptions, clock?: Native.Clock): Promise<Client> {
   return call((bridge, number) => {
+    // An object of the class URL is no options: the native half refuses it as the URL.
+    const isOptions = typeof first === 'object' && first !== null && !('href' in first)
+    const [url, options = {}] = isOptions ? [undefined, first] : [first as string | undefined, second]
     checkOptions(options, OPTIONS)
     const settings = new (native().Settings)(
       url, options.lockPrefix, options.queuePrefix, options.timeoutMs, options.foreignShare, options.label,
@@ -78,19 +81,22 @@ export class Client {
     return new Client(native)
   }
 
-  /** The lock with this name, and how it is acquired unless a call says otherwise. No I/O. */
+  /**
+   * The lock with this name, and how it is acquired unless a call says otherwise. No I/O, and no check: a name or option
+   * that is not allowed rejects the calls of the lock.
+   */
   lock(name: string, options?: LockOptions): Lock {
     return Lock.of(name, this.#native, options)
   }
 
-  /** The queue with this name. No I/O. */
+  /** The queue with this name. No I/O, and no check, as of `lock`. */
   queue<Json = any>(name: string): Queue<Json> {
     return Queue.of<Json>(name, () => this.#native.queue(name))
   }
 
-  /** Several queues, to claim from in this order. No I/O. */
+  /** Several queues, to claim from in this order. No I/O, and no check, as of `lock`. */
   queues<Json = any>(names: readonly string[]): Queues<Json> {
-    return Queues.of<Json>(names, () => this.#native.queues([...names]))
+    return Queues.of<Json>(names, () => this.#native.queues(listOf(names, 'names', name => name)))
   }
 
   /**

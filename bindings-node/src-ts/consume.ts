@@ -1,8 +1,8 @@
-import { checkSignal, watch } from './bridge.js'
+import { checkSignal, offAbort, onAbort, watch } from './bridge.js'
 import { Claim } from './claim.js'
 import { InvalidArgumentError } from './errors.js'
 import type { ClaimOptions } from './queue.js'
-import { checkOptions } from './values.js'
+import { checkOptions, shown } from './values.js'
 
 /** How to consume. */
 export interface ConsumeOptions extends Pick<ClaimOptions, 'leaseMs' | 'renew' | 'maxRunMs' | 'signal'> {
@@ -21,16 +21,17 @@ export async function* consume<Json>(
   claim: (options: ClaimOptions) => Promise<Claim<Json>[]>, options: ConsumeOptions = {}
 ): AsyncGenerator<Claim<Json>, void, undefined> {
   checkOptions(options, OPTIONS)
-  const { concurrency = 1, signal, ...terms } = options
+  const { concurrency = 1, signal, leaseMs, renew, maxRunMs } = options
+  checkSignal(signal)
   if (!Number.isInteger(concurrency) || concurrency < 1) {
-    throw new InvalidArgumentError(`concurrency is a whole number from 1 on, not ${String(concurrency)}`)
+    throw new InvalidArgumentError(`concurrency is a whole number from 1 on, not ${shown(concurrency)}`)
   }
   const out = new Outstanding(concurrency, signal)
   let found: Claim<Json>[] = []
   try {
     for (;;) {
       await out.roomForOne()
-      found = await claim({ ...terms, max: out.room(), waitMs: WAIT_MS, signal })
+      found = await claim({ leaseMs, renew, maxRunMs, max: out.room(), waitMs: WAIT_MS, signal })
       while (found.length > 0) {
         const next = found.shift() as Claim<Json>
         out.add(next)
@@ -70,7 +71,7 @@ class Outstanding {
 
   async roomForOne(): Promise<void> {
     const wake = (): void => this.#wake()
-    this.#signal?.addEventListener('abort', wake, { once: true })
+    if (this.#signal) onAbort(this.#signal, wake)
     try {
       checkSignal(this.#signal)
       while (this.room() < 1) {
@@ -78,7 +79,7 @@ class Outstanding {
         checkSignal(this.#signal)
       }
     } finally {
-      this.#signal?.removeEventListener('abort', wake)
+      if (this.#signal) offAbort(this.#signal, wake)
     }
   }
 }

@@ -1,3 +1,4 @@
+import { types } from 'node:util'
 import type { Failure } from '../native'
 
 /** What is known about an error besides its message. */
@@ -151,18 +152,31 @@ export function errorOf(failure: Failure): StanchionError {
 
 /** What the native half throws when it cannot convert an argument. */
 export function refusalOf(thrown: unknown): unknown {
-  const code = thrown instanceof Error && !(thrown instanceof StanchionError) && (thrown as { code?: unknown }).code
+  if (!types.isNativeError(thrown) || thrown instanceof StanchionError) return thrown
+  const { code, message } = thrown as { code?: unknown, message: string }
   if (typeof code !== 'string') return thrown
-  const message = (thrown as Error).message
   if (code === 'GenericFailure') return new InternalError(message)
   return code === 'InvalidArg' || code.endsWith('Expected') ? new InvalidArgumentError(message) : thrown
 }
 
+/** An error, also of another realm, as of `node:vm` or a runner of tests. */
+export function isError(value: unknown): value is Error {
+  return types.isNativeError(value) || value instanceof Error
+}
+
 /** Hangs an error onto the end of another one's chain of causes, if there is a place for it. */
 export function attach(to: unknown, error: unknown): void {
+  try {
+    hang(to, error)
+  } catch {
+    // Properties of somebody's error throw: then it goes on as it is.
+  }
+}
+
+function hang(to: unknown, error: unknown): void {
   const seen = new Set<unknown>([error])
   let last = to
-  while (last instanceof Error && !seen.has(last)) {
+  while (isError(last) && !seen.has(last)) {
     seen.add(last)
     if (last.cause === undefined) {
       if (Object.isExtensible(last)) {

@@ -74,14 +74,14 @@ export class Lock {
    */
   acquire(options?: AcquireOptions): Promise<Lease> {
     return call(
-      (bridge, number) => this.#client.acquire(bridge, number, this.name, this.#terms(options)), Lease.of, options?.signal)
+      (bridge, number) => this.#client.acquire(bridge, number, this.name, this.#terms(options)), Lease.of, options)
   }
 
   /** Acquire the lock if it is free; null if it is busy. */
   tryAcquire(options?: Omit<AcquireOptions, 'waitMs' | 'failFast'>): Promise<Lease | null> {
     return call(
       (bridge, number) => this.#client.tryAcquire(bridge, number, this.name, this.#terms(options)), maybeLease,
-      options?.signal)
+      options)
   }
 
   /**
@@ -94,6 +94,7 @@ export class Lock {
    * was not ours to the end
    */
   async hold<T>(body: (lease: Lease) => T | PromiseLike<T>, options?: AcquireOptions): Promise<T> {
+    if (typeof body !== 'function') throw new InvalidArgumentError('the body is no function')
     const lease = await this.acquire(options)
     let value: T
     try {
@@ -123,30 +124,27 @@ export class Lock {
 
   #terms(given: LockOptions | undefined): Native.LockOptions | undefined {
     checkOptions(given, OPTIONS)
-    if (given === undefined || isPlain(given)) {
+    const chosen = given === undefined ? [] : values(given)
+    if (chosen.every(value => value === undefined)) {
       if (this.#defaults === undefined) return undefined
-      return (this.#options ??= terms(this.#defaults))
+      return (this.#options ??= made(values(this.#defaults)))
     }
-    return terms(this.#defaults === undefined ? given : { ...this.#defaults, ...defined(given) })
+    if (this.#defaults === undefined) return made(chosen as Values)
+    const defaults = values(this.#defaults)
+    return made(chosen.map((value, at) => value === undefined ? defaults[at] : value) as Values)
   }
 }
 
-/** Whether there is nothing in the options but a signal. */
-function isPlain(options: LockOptions): boolean {
-  for (const name in options) if (name !== 'signal') return false
-  return true
+type Values = ConstructorParameters<typeof Native.LockOptions>
+
+/** By name: so getters of a class, which are not enumerable, count, too. */
+function values(options: LockOptions): Values {
+  const { ttlMs, renew, maxHoldMs, waitMs, failFast, adoptUnexpiringMs, label } = options
+  return [ttlMs, renew, maxHoldMs, waitMs, failFast, adoptUnexpiringMs, label]
 }
 
-/** Without the options that are there but undefined: they are not given. */
-function defined(options: LockOptions): LockOptions {
-  return Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined))
-}
-
-function terms(options: LockOptions): Native.LockOptions {
-  checkOptions(options, OPTIONS)
-  return new (native().LockOptions)(
-    options.ttlMs, options.renew, options.maxHoldMs, options.waitMs, options.failFast, options.adoptUnexpiringMs,
-    options.label)
+function made(terms: Values): Native.LockOptions {
+  return new (native().LockOptions)(...terms)
 }
 
 function maybeLease(found: Native.Lease | null): Lease | null {

@@ -30,15 +30,24 @@ function load(): NativeModule {
       `stanchion has no build for ${platform}; it has some for ${Object.keys(PACKAGES).join(', ')}`)
   }
   const reasons: string[] = []
+  let isThere = false
   for (const name of packages) {
     try {
       // eslint-disable-next-line @typescript-eslint/no-require-imports
       return checked(name, require(name) as NativeModule)
     } catch (error) {
       if (error instanceof UnsupportedError) throw error
-      reasons.push(`${name}: ${(error as Error).message.split('\n', 1)[0]}`)
+      const { code, message } = error as { code?: string, message: string }
+      if (code === 'ERR_DLOPEN_DISABLED') {
+        throw new UnsupportedError(
+          `stanchion needs its addon ${name}, and Node was told to load none: give it --allow-addons with --permission, ` +
+          'and no --no-addons')
+      }
+      isThere ||= code !== 'MODULE_NOT_FOUND'
+      reasons.push(`${name}: ${message.split('\n', 1)[0]}`)
     }
   }
+  if (isThere) throw new UnsupportedError(`stanchion cannot load its addon: ${reasons.join('; ')}`)
   throw new UnsupportedError(
     `stanchion needs the package ${packages.join(' or ')}, which npm installs with it as an optional dependency. ` +
     'Was it left out (--omit=optional), or node_modules copied from another platform? ' +

@@ -1,13 +1,13 @@
-import { call, type Start } from './bridge.js'
+import { call, type Signalled, type Start } from './bridge.js'
 import { Claim, type Verdict } from './claim.js'
 import { consume, type ConsumeOptions } from './consume.js'
-import { errorOf, InvalidArgumentError, type StanchionError } from './errors.js'
+import { errorOf, type StanchionError } from './errors.js'
 import { nothing } from './lease.js'
 import { native, type Native } from './native.js'
 import {
   enqueued, enqueuedOrNot, nativeTask, taskInfo, type Enqueued, type Task, type TaskInfo, type TaskState
 } from './task.js'
-import { checkOptions, maybeDate, time, type Time } from './values.js'
+import { checkObject, checkOptions, listOf, maybeDate, time, type Time } from './values.js'
 import { Worker, type Handler, type WorkerOptions } from './worker.js'
 
 /** How to claim. */
@@ -26,6 +26,8 @@ export interface ClaimOptions {
   signal?: AbortSignal | undefined
 }
 
+const LIST_OPTIONS = new Set(['page', 'max'])
+const REMOVE_OPTIONS = new Set(['version'])
 const CLAIM_OPTIONS: ReadonlySet<string> = new Set<keyof ClaimOptions>(
   ['max', 'leaseMs', 'renew', 'maxRunMs', 'waitMs', 'signal'])
 
@@ -113,7 +115,7 @@ export class Queue<Json = any> {
   enqueueMany(tasks: Iterable<Task>): Promise<(Enqueued | StanchionError)[]> {
     return ask(
       () => this.#handle(),
-      (queue, bridge, number) => queue.enqueueMany(bridge, number, all(tasks, 'tasks', nativeTask)),
+      (queue, bridge, number) => queue.enqueueMany(bridge, number, listOf(tasks, 'tasks', nativeTask)),
       (found: Native.EnqueuedOrNot[]) => found.map(enqueuedOrNot))
   }
 
@@ -121,7 +123,7 @@ export class Queue<Json = any> {
   claim(options?: ClaimOptions): Promise<Claim<Json>[]> {
     return ask(
       () => this.#handle(),
-      (queue, bridge, number) => queue.claim(bridge, number, terms(options)), claims<Json>, options?.signal)
+      (queue, bridge, number) => queue.claim(bridge, number, terms(options)), claims<Json>, options)
   }
 
   /**
@@ -151,7 +153,7 @@ export class Queue<Json = any> {
       () => this.#handle(),
       (queue, bridge, number) => queue.settleAndClaim(bridge, number, taken(verdicts), terms(options)),
       (found: Native.SettledAndClaimed) => ({ settled: settled(found.settled), claims: claims<Json>(found.claims) }),
-      options?.signal)
+      options)
   }
 
   /** Take up to `max` tasks for good, without a lease: if this process dies, they are lost. */
@@ -178,7 +180,10 @@ export class Queue<Json = any> {
   ): Promise<TaskPage<Json>> {
     return ask(
       () => this.#handle(),
-      (queue, bridge, number) => queue.list(bridge, number, state, options?.page, options?.max ?? 100),
+      (queue, bridge, number) => {
+        checkOptions(options, LIST_OPTIONS)
+        queue.list(bridge, number, state, options?.page, options?.max ?? 100)
+      },
       (found: Native.TaskPage) => ({ tasks: infos<Json>(found.tasks), next: found.next ?? null }))
   }
 
@@ -186,7 +191,10 @@ export class Queue<Json = any> {
   remove(id: string, options?: { version?: bigint | undefined }): Promise<Removed> {
     return ask(
       () => this.#handle(),
-      (queue, bridge, number) => queue.remove(bridge, number, id, options?.version),
+      (queue, bridge, number) => {
+        checkOptions(options, REMOVE_OPTIONS)
+        queue.remove(bridge, number, id, options?.version)
+      },
       (found: Native.RemovedOrNot) => ({ removed: found.removed, otherVersion: found.otherVersion ?? null }))
   }
 
@@ -203,7 +211,7 @@ export class Queue<Json = any> {
   kick(which: string | readonly string[] | number): Promise<number> {
     return ask(() => this.#handle(), (queue, bridge, number) => {
       if (typeof which === 'number') queue.kick(bridge, number, undefined, which)
-      else queue.kick(bridge, number, typeof which === 'string' ? [which] : [...which])
+      else queue.kick(bridge, number, typeof which === 'string' ? [which] : listOf(which, 'ids', id => id))
     })
   }
 
@@ -230,10 +238,10 @@ export class Queue<Json = any> {
   /** Change settings; what is not given stays. */
   configure(settings: QueueSettings): Promise<void> {
     return ask(() => this.#handle(), (queue, bridge, number) => {
+      checkObject(settings, 'settings')
       checkOptions(settings, SETTINGS)
-      queue.configure(
-        bridge, number, settings.maxLen !== undefined, settings.maxLen, settings.deadMax, settings.deadAgeMs,
-        settings.deadBytes, settings.intake)
+      const { maxLen, deadMax, deadAgeMs, deadBytes, intake } = settings
+      queue.configure(bridge, number, maxLen !== undefined, maxLen, deadMax, deadAgeMs, deadBytes, intake)
     }, nothing)
   }
 
@@ -263,7 +271,7 @@ export class Queues<Json = any> {
   claim(options?: ClaimOptions): Promise<Claim<Json>[]> {
     return call(
       (bridge, number) => (this.#native ??= this.#make()).claim(bridge, number, terms(options)), claims<Json>,
-      options?.signal)
+      options)
   }
 
   /** As `Queue.consume`. */
@@ -274,9 +282,9 @@ export class Queues<Json = any> {
 
 function ask<N, T = N>(
   queue: () => Native.Queue, start: (queue: Native.Queue, ...to: Parameters<Start>) => void, convert?: (found: N) => T,
-  signal?: AbortSignal | null
+  options?: Signalled
 ): Promise<T> {
-  return call((bridge, number) => start(queue(), bridge, number), convert, signal)
+  return call((bridge, number) => start(queue(), bridge, number), convert, options)
 }
 
 function terms(options: ClaimOptions = {}): Native.ClaimOptions {
@@ -285,13 +293,8 @@ function terms(options: ClaimOptions = {}): Native.ClaimOptions {
     options.max, options.leaseMs, options.renew, options.maxRunMs, options.waitMs)
 }
 
-function all<A, B>(items: Iterable<A>, what: string, convert: (item: A) => B): B[] {
-  if (typeof items?.[Symbol.iterator] !== 'function') throw new InvalidArgumentError(`${what} are no list`)
-  return Array.from(items, convert)
-}
-
 function taken(verdicts: Iterable<Verdict>): Native.Verdict[] {
-  return all(verdicts, 'verdicts', verdict => verdict as unknown as Native.Verdict)
+  return listOf(verdicts, 'verdicts', verdict => verdict as unknown as Native.Verdict)
 }
 
 function claims<Json>(found: Native.Claim[]): Claim<Json>[] {

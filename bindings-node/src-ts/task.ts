@@ -1,6 +1,6 @@
 import { errorOf, InvalidArgumentError, type StanchionError } from './errors.js'
 import { native, type Native } from './native.js'
-import { encode, maybeDate, parse, time, type Headers, type Payload, type Time } from './values.js'
+import { encode, maybeDate, parse, shown, time, type Headers, type Payload, type Time } from './values.js'
 
 /**
  * What happens if the id is in the queue: it stays as it is; is replaced; is replaced, and its due time moves on until
@@ -75,7 +75,7 @@ export interface TaskInfo<Json = any> {
 /** @internal */
 export function nativeTask(task: Task): Native.Task {
   if (typeof task !== 'object' || task === null) {
-    throw new InvalidArgumentError(`a task is an object, not ${String(task)}`)
+    throw new InvalidArgumentError(`a task is an object, not ${shown(task)}`)
   }
   const [payload, headers] = encode(task.payload, task.headers)
   const [policy, policyTime] = onDuplicate(task.onDuplicate)

@@ -12,8 +12,9 @@
 
 import { flush } from './bridge.js'
 import { open, type Client } from './client.js'
-import { refusalOf } from './errors.js'
+import { InvalidArgumentError, refusalOf } from './errors.js'
 import { native, type Native } from './native.js'
+import { checkOptions, shown } from './values.js'
 
 const natives = new WeakMap<Clock, Native.Clock>()
 
@@ -45,8 +46,14 @@ export interface MemoryOptions {
   name?: string | undefined
 }
 
+const OPTIONS = new Set(['clock', 'name'])
+
 /** A client of a store in memory. */
-export function memoryClient(options: MemoryOptions = {}): Promise<Client> {
-  const clock = options.clock === undefined ? undefined : natives.get(options.clock)
-  return open(`memory:${options.name ?? ''}`, {}, clock)
+export async function memoryClient(options: MemoryOptions = {}): Promise<Client> {
+  checkOptions(options, OPTIONS)
+  const { clock, name = '' } = options
+  const found = clock === undefined ? undefined : natives.get(clock)
+  if (clock !== undefined && found === undefined) throw new InvalidArgumentError('clock is no Clock')
+  if (typeof name !== 'string') throw new InvalidArgumentError(`the name is a text, not ${shown(name)}`)
+  return open(`memory:${name}`, {}, found)
 }

@@ -1,12 +1,13 @@
 /** What goes in and comes out, besides the nouns. */
 
+import { types } from 'node:util'
 import { InvalidArgumentError } from './errors.js'
 
 /**
  * What a task carries: bytes, or any JSON value, which is stored as JSON with a `content-type` header.
  * 16 MiB at most.
  */
-export type Payload = ArrayBufferView | ArrayBuffer | string | number | boolean | null | object
+export type Payload = ArrayBufferView | ArrayBuffer | SharedArrayBuffer | string | number | boolean | null | object
 
 /** Short texts that travel along with a task. */
 export type Headers = Readonly<Record<string, string>>
@@ -17,30 +18,37 @@ export type Time = Date | number
 const JSON_TYPE = 'application/json'
 const NO_BYTES = new Uint8Array(0)
 
-/** Refuses options that are no object, and unknown ones: a misspelt wait would go unnoticed, and last for its default. */
-export function checkOptions(options: unknown, known: ReadonlySet<string>): void {
-  if (options === undefined) return
-  if (typeof options !== 'object' || options === null) {
-    throw new InvalidArgumentError(`options are an object, not ${String(options)}`)
-  }
-  for (const name in options) {
-    if (!known.has(name)) {
-      throw new InvalidArgumentError(`there is no option ${name}; there are ${[...known].join(', ')}`)
-    }
-  }
-}
-
 /** The payload as bytes, and the headers as names and values in turn. */
 export function encode(payload: unknown, headers: Headers | null | undefined): [Uint8Array, string[] | undefined] {
-  const given = headers === undefined || headers === null ? undefined : Object.entries(headers).flat()
+  const given = namesAndValues(headers)
   if (payload === undefined) return [NO_BYTES, given]
-  if (payload instanceof Uint8Array) return [payload, given]
-  if (ArrayBuffer.isView(payload)) {
-    return [new Uint8Array(payload.buffer, payload.byteOffset, payload.byteLength), given]
-  }
-  if (payload instanceof ArrayBuffer) return [new Uint8Array(payload), given]
+  if (ArrayBuffer.isView(payload) || types.isAnyArrayBuffer(payload)) return [bytes(payload), given]
   // One that is given counts: the later one of two wins.
   return [Buffer.from(json(payload)), ['content-type', JSON_TYPE, ...(given ?? [])]]
+}
+
+function namesAndValues(headers: Headers | null | undefined): string[] | undefined {
+  if (headers === undefined || headers === null) return undefined
+  // A Map has no entries that Object.entries would see.
+  if (typeof headers !== 'object' || Symbol.iterator in headers) {
+    throw new InvalidArgumentError('headers are an object of texts')
+  }
+  return Object.entries(headers).flat()
+}
+
+function bytes(payload: ArrayBufferView | ArrayBuffer | SharedArrayBuffer): Uint8Array {
+  if (payload instanceof Uint8Array && payload.byteLength > 0 && !types.isSharedArrayBuffer(payload.buffer)) {
+    return payload
+  }
+  try {
+    const view = ArrayBuffer.isView(payload)
+      ? new Uint8Array(payload.buffer, payload.byteOffset, payload.byteLength)
+      : new Uint8Array(payload)
+    // Other threads may write to shared memory while it is read: so it is copied first.
+    return types.isSharedArrayBuffer(view.buffer) ? new Uint8Array(view) : view
+  } catch {
+    throw new InvalidArgumentError('the payload is a detached buffer')
+  }
 }
 
 function json(payload: unknown): string {
@@ -72,10 +80,42 @@ export function parse(payload: Uint8Array): any {
 
 /** A Date as a number; anything else as it is: the native half checks it. */
 export function time(value: Time | undefined): number | undefined {
-  return value instanceof Date ? value.getTime() : value
+  return types.isDate(value) ? value.getTime() : value
 }
 
 /** A time of the core. */
 export function maybeDate(time: number | null | undefined): Date | null {
   return time === null || time === undefined ? null : new Date(time)
+}
+
+/** Options are an object, or not given, and none is unknown: a misspelt wait would go unnoticed, and last for its default. */
+export function checkOptions(given: unknown, known: ReadonlySet<string>): void {
+  if (given === undefined) return
+  checkObject(given, 'options')
+  for (const name in given as object) {
+    if (!known.has(name)) {
+      throw new InvalidArgumentError(`there is no option ${name}; there are ${[...known].join(', ')}`)
+    }
+  }
+}
+
+/** Anything else would be taken for an object without any of the properties. */
+export function checkObject(given: unknown, what: string): void {
+  if (typeof given !== 'object' || given === null) {
+    throw new InvalidArgumentError(`${what} are an object, not ${shown(given)}`)
+  }
+}
+
+/** What there is in a list. A text is none, though it could be taken for one of its letters. */
+export function listOf<A, B>(items: Iterable<A>, what: string, convert: (item: A) => B): B[] {
+  if (typeof items === 'string' || typeof items?.[Symbol.iterator] !== 'function') {
+    throw new InvalidArgumentError(`${what} are no list`)
+  }
+  return Array.from(items, convert)
+}
+
+/** For a message; runs no code of the value. */
+export function shown(value: unknown): string {
+  if (typeof value === 'function') return 'a function'
+  return typeof value === 'object' && value !== null ? 'an object' : String(value)
 }

@@ -1,7 +1,7 @@
 import { EventEmitter } from 'node:events'
-import { checkSignal, follow } from './bridge.js'
+import { checkSignal, follow, offAbort, onAbort } from './bridge.js'
 import { Claim } from './claim.js'
-import { errorOf, InvalidArgumentError, StanchionError } from './errors.js'
+import { errorOf, InvalidArgumentError, isError, StanchionError } from './errors.js'
 import { native, type Native } from './native.js'
 import { checkOptions } from './values.js'
 
@@ -63,6 +63,7 @@ interface Run {
   readonly claim: Claim
   readonly context: Context
   outcome: unknown
+  hasThrown: boolean
 }
 
 class Context implements TaskContext {
@@ -108,7 +109,7 @@ export class Worker<Json = any> extends EventEmitter<WorkerEvents<Json>> {
     super()
     this.queue = name
     this.#handler = handler
-    this.#finished = this.#run(queue, options ?? {})
+    this.#finished = this.#run(queue, options)
     this.#finished.then(() => this.#end(), (error: StanchionError) => {
       this.#end()
       if (this.#isWatched && this.listenerCount('error') === 0) return
@@ -130,7 +131,7 @@ export class Worker<Json = any> extends EventEmitter<WorkerEvents<Json>> {
   }
 
   /** Takes no more tasks, and resolves when the handlers at work have ended and their tasks are settled. */
-  close(): Promise<WorkerReport> {
+  async close(): Promise<WorkerReport> {
     this.#native?.stop()
     return this.finished
   }
@@ -140,17 +141,20 @@ export class Worker<Json = any> extends EventEmitter<WorkerEvents<Json>> {
     await this.close()
   }
 
-  async #run(queue: () => Native.Queue, options: WorkerOptions): Promise<WorkerReport> {
-    if (typeof this.#handler !== 'function') throw new InvalidArgumentError('the handler is no function')
+  async #run(queue: () => Native.Queue, options: WorkerOptions = {}): Promise<WorkerReport> {
     checkOptions(options, OPTIONS)
-    if (options.signal?.aborted === true) return { completed: 0, failed: 0, dead: 0, lost: 0 }
-    checkSignal(options.signal)
-    this.#signal = options.signal
-    this.#signal?.addEventListener('abort', this.#abort, { once: true })
+    if (typeof this.#handler !== 'function') throw new InvalidArgumentError('the handler is no function')
+    const { signal } = options
+    if (signal?.aborted === true) return { completed: 0, failed: 0, dead: 0, lost: 0 }
+    checkSignal(signal)
+    this.#signal = signal
+    if (signal) onAbort(signal, this.#abort)
     return await follow<WorkerReport, WorkerReport>((bridge, number) => {
       this.#native = new (native().Worker)(
         queue(), options.concurrency, options.leaseMs, options.maxRunMs, options.untilEmpty)
       this.#native.run(bridge, number)
+      // By a getter of the options.
+      if (signal?.aborted === true) this.#abort()
     }, report => report, (news: Native.News) => this.#hear(news))
   }
 
@@ -160,7 +164,7 @@ export class Worker<Json = any> extends EventEmitter<WorkerEvents<Json>> {
   }
 
   #end(): void {
-    this.#signal?.removeEventListener('abort', this.#abort)
+    if (this.#signal) offAbort(this.#signal, this.#abort)
   }
 
   #hear(news: Native.News): void {
@@ -197,7 +201,7 @@ export class Worker<Json = any> extends EventEmitter<WorkerEvents<Json>> {
   }
 
   #begin(number: number, claim: Claim<Json>): void {
-    const run: Run = { number, claim, context: new Context(), outcome: undefined }
+    const run: Run = { number, claim, context: new Context(), outcome: undefined, hasThrown: false }
     this.#runs.set(number, run)
     const key = keyOf(claim.id, claim.attempt)
     const earlier = this.#untold.get(key)
@@ -213,6 +217,7 @@ export class Worker<Json = any> extends EventEmitter<WorkerEvents<Json>> {
       run.outcome = await this.#handler(run.claim, run.context)
     } catch (error) {
       run.outcome = error
+      run.hasThrown = true
       failure = describe(error)
       if (this.#signal?.aborted === true && await goesBack(run.claim)) failure = undefined
     }
@@ -252,7 +257,7 @@ function keyOf(id: string, attempt: number): string {
 
 /** What the handler threw; or what the task was nacked or buried with. */
 function errorOfRun(run: Run, news: Native.News): unknown {
-  return run.outcome ?? new Error(news.reason ?? '')
+  return run.hasThrown ? run.outcome : new Error(news.reason ?? '')
 }
 
 /** Puts a task back; false if that failed. */
@@ -265,11 +270,10 @@ async function goesBack(claim: Claim): Promise<boolean> {
   }
 }
 
-/** An error as the reason that is kept with the task. */
+/** An error as the reason that is kept with the task, whatever was thrown. */
 function describe(error: unknown): string {
-  if (error instanceof Error) return `${error.name}: ${error.message}`
   try {
-    return String(error)
+    return isError(error) ? `${error.name}: ${error.message}` : String(error)
   } catch {
     return 'the handler failed'
   }

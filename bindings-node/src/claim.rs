@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::mem;
 use std::sync::Mutex;
 
-use napi::bindgen_prelude::{Buffer, ToNapiValue};
+use napi::bindgen_prelude::{Buffer, ClassInstance, ToNapiValue};
 use napi::sys;
 use napi_derive::napi;
 use stanchion::Retry;
@@ -23,9 +23,16 @@ impl Verdict {
         Self(Mutex::new(Some(verdict)))
     }
 
-    /// A verdict can be settled once; the claim itself repeats.
-    pub(crate) fn take(&self) -> napi::Result<stanchion::Verdict> {
-        locked(&self.0).take().ok_or_else(|| invalid("the verdict was settled already"))
+    /// All of them or none. A verdict can be settled once; the claim itself repeats.
+    pub(crate) fn take(verdicts: &[ClassInstance<'_, Self>]) -> napi::Result<Vec<stanchion::Verdict>> {
+        let found: Vec<_> = verdicts.iter().map_while(|verdict| locked(&verdict.0).take()).collect();
+        if found.len() == verdicts.len() {
+            return Ok(found);
+        }
+        for (verdict, taken) in verdicts.iter().zip(found) {
+            *locked(&verdict.0) = Some(taken);
+        }
+        Err(invalid("the verdict was settled already"))
     }
 }
 

@@ -161,6 +161,7 @@ unsafe fn number(env: sys::napi_env, value: sys::napi_value, otherwise: &str) ->
 fn shown(found: ValueType) -> String {
     match found {
         ValueType::Undefined | ValueType::Null => found.to_string().to_lowercase(),
+        ValueType::Object => "an object".into(),
         _ => format!("a {}", found.to_string().to_lowercase()),
     }
 }

@@ -140,10 +140,6 @@ fn settled(results: Vec<Result<(), Error>>) -> Vec<Option<Failure>> {
     results.into_iter().map(|result| result.err().as_ref().map(Failure::from)).collect()
 }
 
-fn taken(verdicts: &[ClassInstance<'_, Verdict>]) -> napi::Result<Vec<stanchion::Verdict>> {
-    verdicts.iter().map(|verdict| verdict.take()).collect()
-}
-
 /// A queue.
 #[napi]
 pub struct Queue(pub(crate) stanchion::Queue);
@@ -184,7 +180,7 @@ impl Queue {
         call: u32,
         verdicts: Vec<ClassInstance<'_, Verdict>>,
     ) -> napi::Result<()> {
-        let (queue, verdicts) = (self.0.clone(), taken(&verdicts)?);
+        let (queue, verdicts) = (self.0.clone(), Verdict::take(&verdicts)?);
         bridge.start(call, async move { queue.settle(verdicts).await.map(settled) })
     }
 
@@ -196,7 +192,7 @@ impl Queue {
         verdicts: Vec<ClassInstance<'_, Verdict>>,
         options: &ClaimOptions,
     ) -> napi::Result<()> {
-        let (queue, verdicts, options) = (self.0.clone(), taken(&verdicts)?, options.0.clone());
+        let (queue, verdicts, options) = (self.0.clone(), Verdict::take(&verdicts)?, options.0.clone());
         bridge.start(call, async move {
             let (results, claims) = queue.settle_and_claim(verdicts, options).await?;
             Ok(SettledAndClaimed { settled: settled(results), claims: Delivered::new(claims) })

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use napi::bindgen_prelude::{Buffer, Uint8Array};
 use napi_derive::napi;
-use stanchion::{OnDuplicate, Outcome, TaskState};
+use stanchion::{MAX_PAYLOAD, OnDuplicate, Outcome, TaskState};
 
 use crate::claim::headers;
 use crate::convert::{Millis, Text, Wall, Whole, millis, wall};
@@ -32,6 +32,11 @@ impl Task {
     ) -> napi::Result<Self> {
         let mut task = id.map_or_else(stanchion::Task::auto, |id| stanchion::Task::new(id.0));
         if let Some(payload) = payload {
+            // The core checks it, too; but by then there would be copies of it.
+            if payload.len() > MAX_PAYLOAD {
+                let length = payload.len();
+                return Err(invalid(format!("the payload has more than {MAX_PAYLOAD} bytes ({length})")));
+            }
             task = task.payload(&*payload);
         }
         // Names and values in turn.

@@ -10,7 +10,7 @@ use tokio::sync::{Notify, oneshot};
 
 use crate::bridge::{Bridge, Messenger, locked};
 use crate::claim::Claim;
-use crate::convert::{Flag, Millis, Text, Whole};
+use crate::convert::{Flag, Millis, Whole};
 use crate::error::Failure;
 use crate::queue::Queue;
 
@@ -151,12 +151,13 @@ impl Worker {
         })
     }
 
-    /// What the facade's handler says of its run: nothing, or why it failed.
+    /// What the facade's handler says of its run: nothing, or why it failed; also in a text with lone surrogates,
+    /// which do not come along.
     #[napi]
-    pub fn said(&self, run: u32, failure: Option<Text>) {
+    pub fn said(&self, run: u32, failure: Option<String>) {
         let reply = locked(&self.replies).remove(&run);
         if let Some(reply) = reply {
-            let _ = reply.send(failure.map_or(Ok(()), |failure| Err(failure.0)));
+            let _ = reply.send(failure.map_or(Ok(()), Err));
         }
     }
 

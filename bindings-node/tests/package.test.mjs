@@ -17,14 +17,14 @@ const place = mkdtempSync(join(tmpdir(), 'stanchion-package-'))
 after(() => rmSync(place, { recursive: true, force: true }))
 
 /** Runs a script in a project with a copy of the package, after it was changed. */
-function changed(name, change, code) {
+function changed(name, change, code, flags = []) {
   const project = join(place, name)
   cpSync(join(MODULES, 'stanchion'), join(project, 'node_modules', 'stanchion'), { recursive: true })
   cpSync(join(MODULES, '@stanchion'), join(project, 'node_modules', '@stanchion'), { recursive: true })
   change(join(project, 'node_modules'))
   return new Promise((resolve, reject) => {
     const done = (error, stdout) => error ? reject(error) : resolve(stdout)
-    execFile(process.execPath, ['-e', code], { cwd: project }, done)
+    execFile(process.execPath, [...flags, '-e', code], { cwd: project }, done)
   })
 }
 
@@ -77,4 +77,39 @@ test('a platform without a build', async () => {
     Object.defineProperty(process, 'arch', { value: 'ppc' })
     require('stanchion').connect('memory:').catch(error => console.log(error.code, error.message))`)
   assert.match(out, /^ERR_STANCHION_UNSUPPORTED stanchion has no build for \w+ ppc; it has some for/)
+})
+
+const TELLS = "require('stanchion').connect('memory:').catch(error => console.log(error.code, error.message))"
+
+test('a Node that loads no addons', async () => {
+  const flags = [['--no-addons']]
+  if (process.allowedNodeEnvironmentFlags.has('--permission')) flags.push(['--permission', '--allow-fs-read=*'])
+  for (const [n, given] of flags.entries()) {
+    const out = await changed(`addons${n}`, () => {}, TELLS, given)
+    assert.match(out, /^ERR_STANCHION_UNSUPPORTED stanchion needs its addon @stanchion\/.*--allow-addons/)
+  }
+})
+
+test('an addon that cannot be loaded', async () => {
+  const out = await changed('damaged', modules => {
+    for (const name of readdirSync(join(modules, '@stanchion'))) {
+      writeFileSync(join(modules, '@stanchion', name, 'stanchion.node'), 'no library')
+    }
+  }, TELLS)
+  assert.match(out, /^ERR_STANCHION_UNSUPPORTED stanchion cannot load its addon: @stanchion\/[^ ]+: .+/)
+})
+
+test('with flags that restrict programs', async () => {
+  const restricting = ['--frozen-intrinsics', '--disallow-code-generation-from-strings', '--disable-proto=throw']
+  for (const flag of restricting) {
+    const out = await changed(flag, () => {}, `
+      const { connect } = require('stanchion')
+      connect('memory:').then(async client => {
+        await client.lock('').acquire().catch(error => console.log(error.name))
+        await client.queue('q').enqueue({ payload: { a: 1 } })
+        const worker = client.queue('q').worker(task => task.json.a, { untilEmpty: true })
+        console.log((await worker.finished).completed)
+      })`, ['--no-warnings', flag])
+    assert.equal(out, 'InvalidArgumentError\n1\n')
+  }
 })

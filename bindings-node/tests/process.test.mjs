@@ -227,3 +227,16 @@ onSharedStores('garbage: a lease goes on, a claim counts as failed', async ({ cl
     console.log(await client.lock('a').isLocked(), state)`, url)
   assert.deepEqual([stdout, stderr], ['true scheduled\n', ''])
 })
+
+test('threads that are the only ones to load the addon, terminated while they begin', async () => {
+  const { code, stdout, stderr } = await script(`
+    import { Worker } from 'node:worker_threads'
+    const code = "require('stanchion').connect('memory:').then(client => client.lock('a').acquire())"
+    for (let round = 0; round < 60; round++) {
+      const threads = Array.from({ length: 3 }, () => new Worker(code, { eval: true, execArgv: [] }))
+      await new Promise(resolve => setTimeout(resolve, 20 + round % 20 * 3))
+      await Promise.all(threads.map(thread => thread.terminate()))
+    }
+    console.log('alive')`)
+  assert.deepEqual([code, stdout, stderr], [0, 'alive\n', ''])
+})
