@@ -1,5 +1,5 @@
 import { call } from './bridge.js'
-import { attach } from './errors.js'
+import { attach, InvalidArgumentError } from './errors.js'
 import { Lease } from './lease.js'
 import { native, type Native } from './native.js'
 import { checkOptions, maybeDate } from './values.js'
