@@ -1,5 +1,6 @@
 /** What is done when the process (or the thread) ends: leases are released, as far as that is a matter of a moment. */
 
+import { performance } from 'node:perf_hooks'
 import { letGoOfAll } from './lease.js'
 import type { Native } from './native.js'
 

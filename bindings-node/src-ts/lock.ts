@@ -123,7 +123,6 @@ export class Lock {
   }
 
   #terms(given: LockOptions | undefined): Native.LockOptions | undefined {
-    checkOptions(given, OPTIONS)
     const chosen = given === undefined ? [] : values(given)
     if (chosen.every(value => value === undefined)) {
       if (this.#defaults === undefined) return undefined
@@ -139,6 +138,7 @@ type Values = ConstructorParameters<typeof Native.LockOptions>
 
 /** By name: so getters of a class, which are not enumerable, count, too. */
 function values(options: LockOptions): Values {
+  checkOptions(options, OPTIONS)
   const { ttlMs, renew, maxHoldMs, waitMs, failFast, adoptUnexpiringMs, label } = options
   return [ttlMs, renew, maxHoldMs, waitMs, failFast, adoptUnexpiringMs, label]
 }
