@@ -7,6 +7,8 @@ TESTS = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(TESTS))
 import wheelhouse  # noqa: E402
 
+TARGET = wheelhouse.TARGET
+
 
 def environment():
     """The interpreter, and the wheel that it has."""
