@@ -151,7 +151,10 @@ function giveUp(bridge: Bridge, number: number, one: Waiting): void {
   letGo(bridge)
 }
 
-/** Starts the calls of this turn now. If that fails there is no thread to work on anything: then none of those that wait was started. */
+/**
+ * Starts the calls of this turn now. If that fails there is no thread to work on anything: then none of those that
+ * wait was started.
+ */
 export function flush(): void {
   if (made === undefined || fresh === 0) return
   fresh = 0

@@ -51,7 +51,8 @@ pub(crate) async fn drive<M: Machine>(
 /// What a host does while one of its threads waits; it may end the wait. `None` if it has nothing to do.
 pub(crate) type HostTurn<'a> = Option<&'a mut dyn FnMut() -> ControlFlow<()>>;
 
-/// Runs a machine on the calling thread. `host_turn`, or else the one of [`with_host_turn`](crate::blocking::with_host_turn), runs at least every 50 ms.
+/// Runs a machine on the calling thread. `host_turn`, or else the one of
+/// [`with_host_turn`](crate::blocking::with_host_turn), runs at least every 50 ms.
 pub(crate) fn drive_blocking<M: Machine>(
     live: &Live,
     machine: &mut M,

@@ -1,12 +1,9 @@
 //! Acquires that are given up: at every step, with requests and replies delayed or lost. Afterwards nothing
 //! of them is left, and the lock is as free as if they had never been.
 
-use std::future::Future;
 use std::ops::ControlFlow;
-use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::task::{Context, Poll};
 use std::time::Instant;
 
 use stanchion::{Client, ErrorKind, LockOptions, blocking};
@@ -16,39 +13,8 @@ use stanchion_tests::stores::{Bench, Kind};
 use stanchion_tests::wait::{SOON, eventually, task};
 use stanchion_tests::{shared, unique};
 
+use crate::giving_up::{Polls, faults};
 use crate::{RESEND, SLACK, assert_within, fixed, ms, open};
-
-/// What may happen to the acquire that is given up.
-fn faults() -> Vec<Option<Fault>> {
-    vec![
-        None,
-        Some(Fault::DelayRequest(ms(150))),
-        Some(Fault::DelayReply(ms(150))),
-        Some(Fault::SwallowReply),
-        Some(Fault::Drop),
-        Some(Fault::CutBefore),
-        Some(Fault::CutAfter),
-        Some(Fault::Duplicate),
-    ]
-}
-
-/// Polls a future a number of times, and gives it up then.
-struct Polls<F> {
-    future: Pin<Box<F>>,
-    left: usize,
-}
-
-impl<F: Future> Future for Polls<F> {
-    type Output = Option<F::Output>;
-
-    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        if let Poll::Ready(value) = self.future.as_mut().poll(context) {
-            return Poll::Ready(Some(value));
-        }
-        self.left -= 1;
-        if self.left == 0 { Poll::Ready(None) } else { Poll::Pending }
-    }
-}
 
 /// A lease so long that an orphan would be noticed.
 fn long() -> LockOptions {
@@ -100,7 +66,7 @@ fn cancelled_acquire_leaves_no_orphan_at_any_await() {
                 }
                 let acquire = client.lock(&name);
                 let given_up = async {
-                    let polls = Polls { future: Box::pin(acquire.acquire(long())), left };
+                    let polls = Polls::new(acquire.acquire(long()), left);
                     // One that waits for a hint is polled no more, and is given up where it is.
                     tokio::time::timeout(ms(40), polls).await.ok().flatten()
                 };

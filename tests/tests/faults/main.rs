@@ -53,6 +53,7 @@ macro_rules! on_shared_stores {
 
 mod cancelled;
 mod garbled;
+mod giving_up;
 mod holders;
 mod keys;
 mod queue_cancelled;

@@ -1,12 +1,9 @@
 //! Claims that are given up: at every step, with requests and replies delayed or lost. Afterwards every task
 //! is where it was, uncounted, and nobody is registered who is not there.
 
-use std::future::Future;
 use std::ops::ControlFlow;
-use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::task::{Context, Poll};
 
 use stanchion::{Client, ErrorKind, blocking};
 use stanchion_tests::faces::{AnyQueue, Face, runtime};
@@ -16,39 +13,9 @@ use stanchion_tests::stores::{Bench, Kind};
 use stanchion_tests::wait::{SOON, eventually, holds_within, task};
 use stanchion_tests::{shared, unique};
 
+use crate::giving_up::{Polls, faults};
 use crate::queue_support::{await_one, census, leased, put};
 use crate::{ms, open};
-
-fn faults() -> Vec<Option<Fault>> {
-    vec![
-        None,
-        Some(Fault::DelayRequest(ms(150))),
-        Some(Fault::DelayReply(ms(150))),
-        Some(Fault::SwallowReply),
-        Some(Fault::Drop),
-        Some(Fault::CutBefore),
-        Some(Fault::CutAfter),
-        Some(Fault::Duplicate),
-    ]
-}
-
-/// Polls a future a number of times, and gives it up then.
-struct Polls<F> {
-    future: Pin<Box<F>>,
-    left: usize,
-}
-
-impl<F: Future> Future for Polls<F> {
-    type Output = Option<F::Output>;
-
-    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        if let Poll::Ready(value) = self.future.as_mut().poll(context) {
-            return Poll::Ready(Some(value));
-        }
-        self.left -= 1;
-        if self.left == 0 { Poll::Ready(None) } else { Poll::Pending }
-    }
-}
 
 /// Fails unless everything is as if the claim had never been. Its request may still be on its way.
 #[track_caller]
@@ -89,8 +56,7 @@ fn cancelled_claim_leaves_nothing_at_any_await() {
                 let queue = client.queue(&name);
                 let forwarded = proxy.forwarded("claim");
                 let given_up = async {
-                    let polls =
-                        Polls { future: Box::pin(queue.claim(leased(60_000).max(5).wait(SOON))), left };
+                    let polls = Polls::new(queue.claim(leased(60_000).max(5).wait(SOON)), left);
                     // One that waits for a hint is polled no more, and is given up where it is.
                     let claims = tokio::time::timeout(ms(40), polls).await.ok().flatten();
                     for claim in claims.into_iter().flatten().flatten() {

@@ -1,0 +1,151 @@
+//! Verbs about tasks under a lease.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::name::TaskId;
+use crate::verbs::{CallId, Receipt, Version, Waiter, WallMillis};
+
+/// Take tasks under a lease, or wait for some.
+#[derive(Clone, Debug)]
+pub struct Claim {
+    /// Tells it from its repetition.
+    pub call: CallId,
+    /// At most so many.
+    pub max: u32,
+    /// How long the store keeps each claim.
+    pub lease: Duration,
+    /// Who to hint when there is something to claim. `None` does not wait.
+    pub waiter: Option<Waiter>,
+}
+
+/// The answer to [`Claim`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ClaimReply {
+    /// Tasks; never none.
+    Claimed(Vec<ClaimedTask>),
+    /// There is nothing to claim.
+    Empty {
+        /// How long until something becomes due or a lease ends, as far as known.
+        next_due: Option<Duration>,
+        /// How many waiting callers come before this one.
+        rank: u32,
+    },
+    /// The queue is paused.
+    Paused {
+        /// How many waiting callers come before this one.
+        rank: u32,
+    },
+}
+
+/// A task under a lease.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ClaimedTask {
+    /// The task's id.
+    pub id: TaskId,
+    /// Payload and headers.
+    pub body: Arc<[u8]>,
+    /// Proves that the delivery is the caller's.
+    pub receipt: Receipt,
+    /// Counts deliveries from one.
+    pub attempt: u32,
+    /// After so many it is dead.
+    pub max_attempts: u32,
+    /// Of the task.
+    pub version: Version,
+    /// When it was due.
+    pub due: WallMillis,
+    /// Of the task.
+    pub priority: u8,
+    /// What is left of the lease.
+    pub remaining: Duration,
+}
+
+/// Say how claims ended.
+#[derive(Clone, Debug)]
+pub struct Settle {
+    /// In this order.
+    pub items: Arc<[Settlement]>,
+}
+
+/// How one claim ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Settlement {
+    /// The task's id.
+    pub id: TaskId,
+    /// Of the claim.
+    pub receipt: Receipt,
+    /// How.
+    pub verdict: Verdict,
+}
+
+/// How a claim ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// Done.
+    Ack,
+    /// Not done; try again.
+    Nack {
+        /// Not before so long.
+        delay: Duration,
+        /// Why.
+        reason: Box<str>,
+    },
+    /// Not done, and not to be tried again.
+    Bury {
+        /// Why.
+        reason: Box<str>,
+    },
+    /// Not tried: the attempt does not count.
+    PutBack,
+}
+
+/// What became of one settlement.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Settled {
+    /// It was accepted, or had been before.
+    Done {
+        /// The lease had ended, but nobody had taken the task since.
+        late: bool,
+        /// The task is dead now.
+        dead: bool,
+    },
+    /// The receipt is not the task's last one, or was settled otherwise. Nothing was changed.
+    Stale,
+    /// There is no such task.
+    Gone,
+}
+
+/// Prolong the lease of a claim; never shortens it.
+#[derive(Clone, Debug)]
+pub struct ExtendClaim {
+    /// The task's id.
+    pub id: TaskId,
+    /// Of the claim.
+    pub receipt: Receipt,
+    /// At least this much from now.
+    pub lease: Duration,
+}
+
+/// The answer to [`ExtendClaim`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ExtendClaimReply {
+    /// What is left of the lease now.
+    Extended(Duration),
+    /// The lease has ended; the task waits for its next delivery.
+    Expired,
+    /// The receipt is not the task's last one, or was settled.
+    Stale,
+    /// There is no such task.
+    Gone,
+}
+
+/// End a claim call that nobody waits for: what it claimed goes back uncounted, a late copy of it claims
+/// nothing, and a hint it was given passes on to the next waiter.
+#[derive(Clone, Copy, Debug)]
+pub struct Abandon {
+    /// The call, if it may have been carried out unheard.
+    pub call: Option<CallId>,
+    /// The waiter, if it may have been registered.
+    pub waiter: Option<Waiter>,
+}

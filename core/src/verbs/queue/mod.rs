@@ -1,0 +1,159 @@
+//! The verbs of queues. All of them concern one queue; see docs/DESIGN.md for what each does to a task.
+
+mod claims;
+mod enqueue;
+mod settings;
+mod tasks;
+
+use crate::name::QueueName;
+use crate::verbs::ClientId;
+
+pub use claims::{
+    Abandon, Claim, ClaimReply, ClaimedTask, ExtendClaim, ExtendClaimReply, Settle, Settled, Settlement,
+    Verdict,
+};
+pub use enqueue::{Due, Enqueue, EnqueueOutcome, NewTask, OnDuplicate, Outcome};
+pub use settings::{Configure, Pause, QueueStats, Settings};
+pub use tasks::{
+    Get, Kick, List, ListReply, Peek, Pop, Remove, Removed, Reschedule, RescheduleReply, TaskRecord,
+    TaskState,
+};
+
+/// The number of one delivery of a task; every delivery has a larger one.
+pub type Receipt = u64;
+/// A number that grows with every accepted enqueue of a task.
+pub type Version = u64;
+/// Wall time in milliseconds since 1970.
+pub type WallMillis = u64;
+
+/// A request about one queue.
+#[derive(Clone, Debug)]
+pub struct QueueRequest {
+    /// Which queue.
+    pub queue: QueueName,
+    /// What about it.
+    pub verb: QueueVerb,
+}
+
+/// What a queue may be asked.
+#[derive(Clone, Debug)]
+pub enum QueueVerb {
+    /// Put tasks in.
+    Enqueue(Enqueue),
+    /// Take tasks under a lease, or wait for some.
+    Claim(Claim),
+    /// Say how claims ended.
+    Settle(Settle),
+    /// Both in one step: first the settlements, then the claim.
+    SettleAndClaim(Settle, Claim),
+    /// Prolong the lease of a claim.
+    ExtendClaim(ExtendClaim),
+    /// End a claim call that nobody waits for any more.
+    Abandon(Abandon),
+    /// Take tasks for good.
+    Pop(Pop),
+    /// The tasks that come next.
+    Peek(Peek),
+    /// One task.
+    Get(Get),
+    /// The tasks of one state.
+    List(List),
+    /// Drop a task.
+    Remove(Remove),
+    /// Give a waiting task another due time.
+    Reschedule(Reschedule),
+    /// Move dead tasks back to ready.
+    Kick(Kick),
+    /// How many tasks there are.
+    Stats,
+    /// Stop, or go on, giving out tasks.
+    Pause(Pause),
+    /// Drop every task; settings stay.
+    Purge,
+    /// Change settings.
+    Configure(Configure),
+}
+
+/// The answer to a [`QueueRequest`], of the same name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum QueueReply {
+    /// One outcome per task, in order.
+    Enqueue(Vec<EnqueueOutcome>),
+    /// What was claimed.
+    Claim(ClaimReply),
+    /// One outcome per settlement, in order.
+    Settle(Vec<Settled>),
+    /// Both.
+    SettleAndClaim(Vec<Settled>, ClaimReply),
+    /// What is left of the lease.
+    ExtendClaim(ExtendClaimReply),
+    /// Nobody is waited for any more.
+    Abandon,
+    /// What was taken; `None` if the queue is paused.
+    Pop(Option<Vec<TaskRecord>>),
+    /// What comes next.
+    Peek(Vec<TaskRecord>),
+    /// The task, if it is known.
+    Get(Option<Box<TaskRecord>>),
+    /// A page of tasks.
+    List(ListReply),
+    /// Whether it was dropped.
+    Remove(Removed),
+    /// Whether it was moved.
+    Reschedule(RescheduleReply),
+    /// How many were moved.
+    Kick(u64),
+    /// The counts.
+    Stats(Box<QueueStats>),
+    /// Done.
+    Pause,
+    /// How many were dropped: live ones, dead ones, and those of the intake.
+    Purge(u64),
+    /// Done.
+    Configure,
+    /// A later call with the same slot was carried out before: whether this one was is not known.
+    Superseded,
+}
+
+/// Tells one call of a client from its repetition. A slot has one call in flight; its calls are numbered,
+/// and the store keeps the reply to the last one, so that a repetition does nothing and hears the same.
+/// As the sessions of NFS 4.1 (RFC 8881, section 2.10.6).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct CallId {
+    /// Whose call it is.
+    pub client: ClientId,
+    /// Which of the client's slots.
+    pub slot: u32,
+    /// Counts the slot's calls from one.
+    pub number: u64,
+}
+
+impl QueueVerb {
+    /// The verb's name, as in the Lua file and the SQLite transaction.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Enqueue(_) => "enqueue",
+            Self::Claim(_) => "claim",
+            Self::Settle(_) => "settle",
+            Self::SettleAndClaim(..) => "settle_and_claim",
+            Self::ExtendClaim(_) => "extend_claim",
+            Self::Abandon(_) => "abandon",
+            Self::Pop(_) => "pop",
+            Self::Peek(_) => "peek",
+            Self::Get(_) => "get",
+            Self::List(_) => "list",
+            Self::Remove(_) => "remove",
+            Self::Reschedule(_) => "reschedule",
+            Self::Kick(_) => "kick",
+            Self::Stats => "stats",
+            Self::Pause(_) => "pause",
+            Self::Purge => "purge",
+            Self::Configure(_) => "configure",
+        }
+    }
+
+    /// Whether it only looks.
+    pub fn reads(&self) -> bool {
+        matches!(self, Self::Peek(_) | Self::Get(_) | Self::List(_) | Self::Stats)
+    }
+}

@@ -1,0 +1,82 @@
+//! Verbs about a queue as a whole.
+
+use std::time::Duration;
+
+/// How many tasks there are, and what happened so far.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct QueueStats {
+    /// Due later, those of the intake included.
+    pub scheduled: u64,
+    /// Due now, those of the intake included.
+    pub ready: u64,
+    /// Claimed, lease not ended.
+    pub claimed: u64,
+    /// Dead records.
+    pub dead: u64,
+    /// Tasks that wait for the end of a run of the same id.
+    pub successors: u64,
+    /// Whether it gives out no tasks.
+    pub paused: bool,
+    /// How long until the next task becomes due or lease ends; zero if something is due now.
+    pub next_due: Option<Duration>,
+    /// Since the queue was made or its record forgotten: enqueues accepted.
+    pub enqueued: u64,
+    /// Acks accepted, pops included.
+    pub acked: u64,
+    /// Deliveries that ended otherwise: nacks, ends of leases.
+    pub retried: u64,
+    /// Tasks that died.
+    pub died: u64,
+    /// The settings.
+    pub settings: Settings,
+}
+
+/// Stop, or go on, giving out tasks. Settling and extending work meanwhile.
+#[derive(Clone, Copy, Debug)]
+pub struct Pause {
+    /// Which of both.
+    pub paused: bool,
+}
+
+/// Settings that are in force.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Settings {
+    /// Live tasks at most; new ids are refused beyond it. `None`: no limit.
+    pub max_len: Option<u64>,
+    /// Dead records at most; the oldest go first.
+    pub dead_max: u64,
+    /// Dead records are dropped after so long.
+    pub dead_age: Duration,
+    /// Bytes of payloads in dead records at most; the oldest go first.
+    pub dead_bytes: u64,
+    /// Whether plain ZADDs to the queue's key are taken in (Redis only).
+    pub intake: bool,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            max_len: None,
+            dead_max: crate::store::DEAD_MAX,
+            dead_age: crate::store::DEAD_AGE,
+            dead_bytes: crate::store::DEAD_BYTES,
+            intake: true,
+        }
+    }
+}
+
+/// Settings to change; `None` leaves one as it is.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Configure {
+    /// See [`Settings::max_len`]; `Some(None)` takes the limit away.
+    pub max_len: Option<Option<u64>>,
+    /// See [`Settings::dead_max`].
+    pub dead_max: Option<u64>,
+    /// See [`Settings::dead_age`].
+    pub dead_age: Option<Duration>,
+    /// See [`Settings::dead_bytes`].
+    pub dead_bytes: Option<u64>,
+    /// See [`Settings::intake`].
+    pub intake: Option<bool>,
+}

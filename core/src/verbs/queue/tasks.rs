@@ -1,0 +1,148 @@
+//! Verbs that look at tasks, take them for good, or move them.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::name::TaskId;
+use crate::verbs::{Due, Receipt, Version, WallMillis};
+
+/// Take tasks for good.
+#[derive(Clone, Copy, Debug)]
+pub struct Pop {
+    /// At most so many.
+    pub max: u32,
+}
+
+/// The tasks that come next: what is due, in the order in which it would be claimed.
+#[derive(Clone, Copy, Debug)]
+pub struct Peek {
+    /// At most so many.
+    pub max: u32,
+}
+
+/// One task: the live one, else its newest dead record.
+#[derive(Clone, Debug)]
+pub struct Get {
+    /// Which.
+    pub id: TaskId,
+}
+
+/// The tasks of one state, a page at a time.
+#[derive(Clone, Copy, Debug)]
+pub struct List {
+    /// Which state.
+    pub state: TaskState,
+    /// Zero first, then what the last page gave.
+    pub cursor: u64,
+    /// At most so many.
+    pub max: u32,
+}
+
+/// A page of tasks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ListReply {
+    /// In the state's order: by due time, by turn, by end of lease, newest dead first.
+    pub tasks: Vec<TaskRecord>,
+    /// Where the next page begins, if there may be one.
+    pub next: Option<u64>,
+}
+
+/// Where a task is. A live task is in exactly one of the first three.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum TaskState {
+    /// Due later.
+    Scheduled,
+    /// Due now.
+    Ready,
+    /// Given to a worker.
+    Claimed,
+    /// Given up; kept for a while.
+    Dead,
+}
+
+/// A task as the store knows it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TaskRecord {
+    /// Its id.
+    pub id: TaskId,
+    /// Where it is.
+    pub state: TaskState,
+    /// Payload and headers.
+    pub body: Arc<[u8]>,
+    /// Of the last accepted enqueue; zero if it was never enqueued (it came by the intake and is still there).
+    pub version: Version,
+    /// When it is or was due.
+    pub due: WallMillis,
+    /// Higher ones first.
+    pub priority: u8,
+    /// Deliveries so far.
+    pub attempts: u32,
+    /// After so many it is dead.
+    pub max_attempts: u32,
+    /// Not delivered after this; zero if it does not expire.
+    pub expires: WallMillis,
+    /// Of the delivery that is not settled; of a dead task, its record's key. Zero if there is none.
+    pub receipt: Receipt,
+    /// What is left of the lease, if it is claimed.
+    pub remaining: Duration,
+    /// The reason of the last nack or bury, or why it is dead; empty if there was none.
+    pub reason: String,
+    /// When it died; zero if it lives.
+    pub died: WallMillis,
+    /// When the task that waits for the end of this run is due; `None` if there is none.
+    pub successor_due: Option<WallMillis>,
+}
+
+/// Drop a task: its run, its successor, its intake entry and its throttle window. Dead records stay.
+#[derive(Clone, Debug)]
+pub struct Remove {
+    /// Which.
+    pub id: TaskId,
+    /// Only if this is still its version (a successor's, if there is one).
+    pub version: Option<Version>,
+}
+
+/// The answer to [`Remove`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Removed {
+    /// It is gone.
+    Removed,
+    /// There was none.
+    Absent,
+    /// It has another version; nothing was changed.
+    OtherVersion(Version),
+}
+
+/// Give a waiting task another due time.
+#[derive(Clone, Debug)]
+pub struct Reschedule {
+    /// Which.
+    pub id: TaskId,
+    /// The new time.
+    pub due: Due,
+}
+
+/// The answer to [`Reschedule`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum RescheduleReply {
+    /// It is due then.
+    Moved(WallMillis),
+    /// There is no such task.
+    Absent,
+    /// It is claimed: nothing was changed.
+    Claimed,
+    /// It is dead: nothing was changed. Kick it instead.
+    Dead,
+}
+
+/// Which dead tasks go back to ready, with attempts starting again.
+#[derive(Clone, Debug)]
+pub enum Kick {
+    /// The newest dead record of each id, unless the id lives.
+    Ids(Arc<[TaskId]>),
+    /// So many of the oldest whose ids do not live.
+    Count(u32),
+}
