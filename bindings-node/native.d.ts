@@ -10,6 +10,9 @@ type Flag = boolean
 type Delivered = Claim[]
 /** The number of one. */
 export type Bridge = number
+/** The number of one. */
+export type Lease = number
+export type Granted = NewLease
 
 /** A claim on a task. When nothing refers to it any more, it counts as failed. */
 export class Claim {
@@ -106,26 +109,6 @@ export interface Holder {
   waiters: number
 }
 
-/** A lease of a lock. When nothing refers to it any more, it is released: the facade refers to it until it ends. */
-export class Lease {
-  get name(): string
-  get fence(): bigint
-  get token(): string
-  get remaining(): number
-  get valid(): boolean
-  /** Why it was lost, if it was. */
-  get loss(): Failure | null
-  /** Why it is not ours any more, if it is not. */
-  check(): Failure | null
-  /** Released in the background. */
-  letGo(): void
-  extend(bridge: Bridge, call: number, ttl: Millis): void
-  release(bridge: Bridge, call: number, cooldown?: Millis | undefined | null): void
-  intoHandle(bridge: Bridge, call: number, ttl: Millis): void
-  /** Done when the lease is lost (then it says why) or released. */
-  waitLost(bridge: Bridge, call: number): void
-}
-
 /** How to acquire. */
 export class LockOptions {
   constructor(ttl?: Millis | undefined | null, renew?: Flag | undefined | null, maxHold?: Millis | undefined | null, wait?: Millis | undefined | null, failFast?: Flag | undefined | null, adoptUnexpiring?: Millis | undefined | null, label?: Text | undefined | null)
@@ -135,6 +118,14 @@ export class LockOptions {
 export interface Names {
   names: Array<string>
   next?: bigint
+}
+
+/** What does not change about a lease. */
+export interface NewLease {
+  number: number
+  name: string
+  fence: bigint
+  token: string
 }
 
 /**
@@ -281,17 +272,32 @@ export interface WorkerReport {
 /** Gives up on a call. What it left behind is cleaned up. */
 export function cancel(bridge: Bridge, call: number): void
 
+/** Why it is not ours any more, if it is not. */
+export function checkLease(lease: Lease): Failure | null
+
 /** What there is: for each note its kind, the number of its call, and the value, one after the other. */
 export function collect(bridge: Bridge): unknown[]
 
 /** Opens a store. */
 export function connect(bridge: Bridge, call: number, settings: Settings): void
 
+export function extendLease(bridge: Bridge, call: number, lease: Lease, ttl: Millis): void
+
 /** Starts the calls that were made since the last time. */
 export function flush(bridge: Bridge): void
 
+/** The lease is not used any more. If it is ours, it is released in the background. */
+export function forgetLease(number: number): void
+
+export function isLeaseValid(lease: Lease): boolean
+
 /** Whether the process is to stay alive for what is waited for. */
 export function keepAlive(bridge: Bridge, yes: boolean): void
+
+export function leaseIntoHandle(bridge: Bridge, call: number, lease: Lease, ttl: Millis): void
+
+/** Why it was lost, if it was. */
+export function lossOfLease(lease: Lease): Failure | null
 
 /** Opens a bridge. `ring` is called in the event loop when there is something to collect. */
 export function openBridge(ring: () => void): number
@@ -299,5 +305,15 @@ export function openBridge(ring: () => void): number
 /** For the test that a panic becomes a rejected promise. */
 export function panicOnPurpose(bridge: Bridge, call: number): void
 
+export function releaseLease(bridge: Bridge, call: number, lease: Lease, cooldown?: Millis | undefined | null): void
+
+/** The error of a lease that is used after its end. */
+export function releasedLease(operation: Text, name: Text): Failure
+
+export function remainingOfLease(lease: Lease): number
+
 /** The version of the native half, to be compared with that of the facade. */
 export function version(): string
+
+/** Done when the lease is lost (then it says why) or released. */
+export function waitLostLease(bridge: Bridge, call: number, lease: Lease): void

@@ -3,6 +3,7 @@
  * there are and settles their promises at once.
  */
 
+import { Calls } from './calls.js'
 import { InvalidArgumentError, errorOf, refusalOf } from './errors.js'
 import { native, type Native } from './native.js'
 
@@ -12,6 +13,7 @@ type Bridge = Native.Bridge
 export type Start = (bridge: Bridge, call: number) => void
 
 interface Waiting {
+  readonly number: number
   resolve(value: any): void
   reject(reason: unknown): void
   convert: ((value: any) => unknown) | undefined
@@ -26,9 +28,8 @@ interface Waiting {
 const DONE = 0
 const NEWS = 2
 
-const waiting = new Map<number, Waiting>()
+const waiting = new Calls<Waiting>()
 let made: Bridge | undefined
-let last = 0
 let counted = 0
 /** Calls that wait for the end of this turn, to be started together: that saves most of what each would cost. */
 let fresh = 0
@@ -117,36 +118,35 @@ function begin<N, T>(
     let bridge: Bridge
     try {
       bridge = made ??= make()
-      do last = (last + 1) >>> 0; while (waiting.has(last))
-      number = last
+      number = waiting.next()
       start(bridge, number)
     } catch (thrown) {
       reject(refusalOf(thrown))
       return
     }
-    const one: Waiting = { resolve, reject, convert, news, signal, aborted: undefined, counts }
-    waiting.set(number, one)
+    const one: Waiting = { number, resolve, reject, convert, news, signal, aborted: undefined, counts }
+    waiting.add(one)
     if (counts) {
       counted += 1
       if (!keepsAlive) keepAlive(bridge, true)
     }
     if (signal !== undefined) {
-      one.aborted = () => giveUp(bridge, number, one)
+      one.aborted = () => giveUp(bridge, one)
       onAbort(signal, one.aborted)
     }
     fresh += 1
     if (fresh === 1) process.nextTick(flush)
     if (fresh === AT_ONCE) flush()
     // By a getter of the options.
-    if (signal?.aborted === true) giveUp(bridge, number, one)
+    if (signal?.aborted === true) giveUp(bridge, one)
   })
 }
 
-function giveUp(bridge: Bridge, number: number, one: Waiting): void {
+function giveUp(bridge: Bridge, one: Waiting): void {
   // Ended by what another one of them did.
-  if (waiting.get(number) !== one) return
-  end(number, one)
-  native().cancel(bridge, number)
+  if (waiting.get(one.number) !== one) return
+  end(one)
+  native().cancel(bridge, one.number)
   one.reject(one.signal?.reason)
   letGo(bridge)
 }
@@ -162,17 +162,17 @@ export function flush(): void {
     native().flush(made)
   } catch (thrown) {
     const failure = refusalOf(thrown)
-    for (const [number, one] of waiting) {
-      native().cancel(made, number)
-      end(number, one)
+    for (const one of waiting.all()) {
+      native().cancel(made, one.number)
+      end(one)
       one.reject(failure)
     }
     letGo(made)
   }
 }
 
-function end(number: number, one: Waiting): void {
-  waiting.delete(number)
+function end(one: Waiting): void {
+  waiting.delete(one)
   if (one.counts) counted -= 1
   if (one.signal !== undefined && one.aborted !== undefined) {
     offAbort(one.signal, one.aborted)
@@ -199,15 +199,14 @@ function deliver(): void {
   if (bridge === undefined) return
   const notes = native().collect(bridge)
   for (let at = 0; at < notes.length; at += 3) {
-    const number = notes[at + 1] as number
     const value = notes[at + 2]
-    const one = waiting.get(number)
+    const one = waiting.get(notes[at + 1] as number)
     if (one === undefined) continue
     if (notes[at] === NEWS) {
       if (one.news !== undefined) process.nextTick(one.news, value)
       continue
     }
-    end(number, one)
+    end(one)
     if (notes[at] === DONE) {
       one.resolve(one.convert === undefined ? value : one.convert(value))
     } else {
@@ -217,20 +216,14 @@ function deliver(): void {
   letGo(bridge)
 }
 
-/** Something the native half can lose: a lease or a claim. */
-export interface Losable {
-  readonly loss: Native.Failure | null
-  waitLost(bridge: Bridge, call: number): void
-}
-
-/** Aborted when it is lost, with the error that says why. The process does not stay alive for it. */
-export function lossSignal(held: Losable): AbortSignal {
+/**
+ * Aborted when something is lost, with the error that says why: now, or when the wait for its loss is over. The process
+ * does not stay alive for it.
+ */
+export function lossSignal(loss: Native.Failure | null, waitLost: Start): AbortSignal {
   const controller = new AbortController()
   const tell = (loss: Native.Failure | null) => { if (loss !== null) controller.abort(errorOf(loss)) }
-  if (held.loss !== null) {
-    tell(held.loss)
-  } else {
-    watch<Native.Failure | null>((bridge, number) => held.waitLost(bridge, number)).then(tell, () => {})
-  }
+  if (loss !== null) tell(loss)
+  else watch<Native.Failure | null>(waitLost).then(tell, () => {})
   return controller.signal
 }

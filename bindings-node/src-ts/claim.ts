@@ -109,7 +109,8 @@ export class Claim<Json = any> {
 
   /** Aborted with a `LeaseLostError` when the claim is lost, as `Lease.signal`. */
   get signal(): AbortSignal {
-    return (this.#signal ??= lossSignal(this.#native))
+    const claim = this.#native
+    return (this.#signal ??= lossSignal(claim.loss, (bridge, number) => claim.waitLost(bridge, number)))
   }
 
   /**

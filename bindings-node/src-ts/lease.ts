@@ -1,6 +1,6 @@
 import { call, lossSignal } from './bridge.js'
 import { errorOf } from './errors.js'
-import type { Native } from './native.js'
+import { native, type Native } from './native.js'
 import { checkOptions } from './values.js'
 
 /** How to release. */
@@ -13,23 +13,41 @@ const RELEASE_OPTIONS: ReadonlySet<string> = new Set<keyof ReleaseOptions>(['coo
 
 /**
  * Leases that were neither released nor lost. Garbage collection must not end one: a program may well hold a lock, and
- * not look at the lease any more. When the thread of JavaScript ends, so do they.
+ * not look at the lease any more. When the thread of JavaScript ends, so do they. By number: a map would leave tables
+ * behind, through which the garbage collector would take what was released long ago for alive.
  */
-const held = new Set<Native.Lease>()
-/** When to look again for those that were lost. */
+const held: (Lease | undefined)[] = []
+/** How many there are, and at how many to look for those that were lost. */
+let count = 0
 let many = 1_000
+/** Leases that were lost: the native half remembers why, as long as somebody may ask. */
+const lost = new FinalizationRegistry<Native.Lease>(number => native().forgetLease(number))
 
-function keep(lease: Native.Lease): void {
-  held.add(lease)
-  if (held.size < many) return
-  for (const one of held) if (!one.valid) held.delete(one)
-  many = Math.max(1_000, 2 * held.size)
+function keep(number: Native.Lease, lease: Lease): void {
+  held[number] = lease
+  count += 1
+  if (count >= many) letGoOfLost()
+}
+
+function letGo(number: Native.Lease): void {
+  if (held[number] === undefined) return
+  held[number] = undefined
+  count -= 1
+}
+
+function letGoOfLost(): void {
+  for (const [number, lease] of held.entries()) {
+    if (lease === undefined || lease.valid) continue
+    letGo(number)
+    lost.register(lease, number)
+  }
+  many = Math.max(1_000, 2 * count)
 }
 
 /** Has all of them released in the background. */
 export function letGoOfAll(): void {
-  for (const lease of held) lease.letGo()
-  held.clear()
+  for (const [number, lease] of held.entries()) if (lease !== undefined) native().forgetLease(number)
+  held.length = count = 0
 }
 
 /**
@@ -39,43 +57,46 @@ export function letGoOfAll(): void {
  * this object.
  */
 export class Lease {
-  readonly #native: Native.Lease
+  readonly #granted: Native.NewLease
+  /** Undefined when it is over, and the native half has forgotten it. */
+  #number: Native.Lease | undefined
   #signal: AbortSignal | undefined
   #over = false
 
-  private constructor(native: Native.Lease) {
-    this.#native = native
+  private constructor(granted: Native.NewLease) {
+    this.#granted = granted
+    this.#number = granted.number
+    keep(granted.number, this)
   }
 
   /** @internal */
-  static of(native: Native.Lease): Lease {
-    keep(native)
-    return new Lease(native)
+  static of(granted: Native.NewLease): Lease {
+    return new Lease(granted)
   }
 
   /** The lock's name. */
   get name(): string {
-    return this.#native.name
+    return this.#granted.name
   }
 
   /** Larger than that of every earlier grant: pass it along with each write, and refuse smaller ones. */
   get fence(): bigint {
-    return this.#native.fence
+    return this.#granted.fence
   }
 
   /** The secret that proves the lease is ours. */
   get token(): string {
-    return this.#native.token
+    return this.#granted.token
   }
 
   /** For how many milliseconds the lease is surely ours from now on, without further renewal. */
   get remainingMs(): number {
-    return this.#native.remaining
+    return this.#number === undefined ? 0 : native().remainingOfLease(this.#number)
   }
 
   /** Whether the lease is ours now. Computed from the clock. */
   get valid(): boolean {
-    return this.#native.valid
+    return this.#number !== undefined && native().isLeaseValid(this.#number)
   }
 
   /**
@@ -83,7 +104,7 @@ export class Lease {
    * blocked then, on its next turn. Not aborted by a release. The process does not stay alive for it.
    */
   get signal(): AbortSignal {
-    return (this.#signal ??= lossSignal(this.#native))
+    return (this.#signal ??= this.#lossSignal())
   }
 
   /**
@@ -92,7 +113,7 @@ export class Lease {
    * @throws {LeaseLostError} if it was lost or released; {@link LeaseExpiredError} if it ran out
    */
   check(): void {
-    const failure = this.#native.check()
+    const failure = native().checkLease(this.#alive('check'))
     if (failure !== null) throw errorOf(failure)
   }
 
@@ -102,7 +123,7 @@ export class Lease {
    * @throws {LeaseLostError} if it was lost or released; {@link LeaseExpiredError} if it ran out
    */
   extend(ttlMs: number): Promise<void> {
-    return call((bridge, number) => this.#native.extend(bridge, number, ttlMs), nothing)
+    return call((bridge, number) => native().extendLease(bridge, number, this.#alive('extend'), ttlMs), nothing)
   }
 
   /**
@@ -113,9 +134,9 @@ export class Lease {
   release(options?: ReleaseOptions): Promise<void> {
     return call((bridge, number) => {
       checkOptions(options, RELEASE_OPTIONS)
-      this.#native.release(bridge, number, options?.cooldownMs)
-      this.#end()
-    }, nothing)
+      native().releaseLease(bridge, number, this.#alive('release'), options?.cooldownMs)
+      this.#over = true
+    }, () => this.#forget())
   }
 
   /**
@@ -125,8 +146,11 @@ export class Lease {
    */
   intoHandle(ttlMs: number = 30_000): Promise<string> {
     return call((bridge, number) => {
-      this.#native.intoHandle(bridge, number, ttlMs)
-      this.#end()
+      native().leaseIntoHandle(bridge, number, this.#alive('extend'), ttlMs)
+      this.#over = true
+    }, (handle: string) => {
+      this.#forget()
+      return handle
     })
   }
 
@@ -141,9 +165,25 @@ export class Lease {
     if (!this.#over) await this.release()
   }
 
-  #end(): void {
-    this.#over = true
-    held.delete(this.#native)
+  #lossSignal(): AbortSignal {
+    const lease = this.#number
+    // Released: then it cannot be lost any more.
+    if (lease === undefined) return new AbortController().signal
+    return lossSignal(
+      native().lossOfLease(lease), (bridge, number) => native().waitLostLease(bridge, number, lease))
+  }
+
+  /** Its number; fails when it is over. */
+  #alive(operation: string): Native.Lease {
+    if (this.#number === undefined) throw errorOf(native().releasedLease(operation, this.name))
+    return this.#number
+  }
+
+  #forget(): void {
+    if (this.#number === undefined) return
+    letGo(this.#number)
+    native().forgetLease(this.#number)
+    this.#number = undefined
   }
 
   [Symbol.for('nodejs.util.inspect.custom')](): string {

@@ -147,7 +147,7 @@ function made(terms: Values): Native.LockOptions {
   return new (native().LockOptions)(...terms)
 }
 
-function maybeLease(found: Native.Lease | null): Lease | null {
+function maybeLease(found: Native.NewLease | null): Lease | null {
   return found === null ? null : Lease.of(found)
 }
 

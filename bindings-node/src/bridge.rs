@@ -22,6 +22,7 @@ use tokio::task::AbortHandle;
 
 use crate::convert::converted;
 use crate::error::{Failure, invalid};
+use crate::lease;
 use crate::runtime::{no_thread, runtime};
 
 /// Rings in the event loop; by itself it does not keep the process alive.
@@ -163,6 +164,7 @@ fn close(number: usize) {
     for task in mem::take(&mut *locked(&inner.waiting)).into_values().flatten() {
         task.abort();
     }
+    lease::forget_all();
 }
 
 /// What there is: for each note its kind, the number of its call, and the value, one after the other.

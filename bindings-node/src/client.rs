@@ -8,7 +8,7 @@ use stanchion::{ClientBuilder, ManualClock};
 use crate::bridge::Bridge;
 use crate::convert::{Flag, Millis, Text, Whole};
 use crate::error::{invalid, refused};
-use crate::lease::Lease;
+use crate::lease::Granted;
 use crate::queue::{Queue, Queues};
 use crate::runtime::{no_thread, runtime};
 
@@ -127,7 +127,7 @@ impl Client {
     pub fn resume_lease(&self, bridge: Bridge, call: u32, handle: Text) -> napi::Result<()> {
         let client = self.0.clone();
         let handle = handle.0.parse().map_err(|error| refused(&error))?;
-        bridge.start(call, async move { client.resume_lease(&handle).await.map(Lease::of) })
+        bridge.start(call, async move { client.resume_lease(&handle).await.map(Granted::of) })
     }
 
     #[napi]

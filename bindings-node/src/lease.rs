@@ -1,95 +1,130 @@
 //! Leases.
+//!
+//! The facade has numbers for them: an object of the native half for each would keep the garbage collector busy.
 
+use std::cell::RefCell;
 use std::sync::Arc;
 
+use napi::bindgen_prelude::{FromNapiValue, ToNapiValue};
+use napi::{ValueType, sys};
 use napi_derive::napi;
+use slab::Slab;
+use stanchion::internals::released;
 
 use crate::bridge::Bridge;
-use crate::convert::{Millis, millis, span};
-use crate::error::Failure;
+use crate::convert::{Millis, Text, converted, millis, span};
+use crate::error::{Failure, invalid};
 
-/// A lease of a lock. When nothing refers to it any more, it is released: the facade refers to it until it ends.
-#[napi]
+thread_local! {
+    /// The leases that the facade of this thread has numbers for.
+    static LEASES: RefCell<Slab<Arc<stanchion::Lease>>> = const { RefCell::new(Slab::new()) };
+}
+
+/// The environment ends: what nobody released is released in the background.
+pub(crate) fn forget_all() {
+    drop(LEASES.take());
+}
+
+/// A lease, by its number.
 pub struct Lease(Arc<stanchion::Lease>);
 
-impl Lease {
-    pub(crate) fn of(lease: stanchion::Lease) -> Self {
-        Self(Arc::new(lease))
+converted!(Lease, ValueType::Number);
+
+impl FromNapiValue for Lease {
+    unsafe fn from_napi_value(env: sys::napi_env, value: sys::napi_value) -> napi::Result<Self> {
+        // SAFETY: the caller vouches for both.
+        let number = unsafe { u32::from_napi_value(env, value)? };
+        let found = LEASES.with_borrow(|leases| leases.get(number as usize).cloned());
+        found.map(Self).ok_or_else(|| invalid("there is no such lease"))
     }
 }
 
+/// A lease on its way to the facade. If nobody takes it, it is released.
+pub struct Granted(stanchion::Lease);
+
+impl Granted {
+    pub(crate) fn of(lease: stanchion::Lease) -> Self {
+        Self(lease)
+    }
+}
+
+impl ToNapiValue for Granted {
+    unsafe fn to_napi_value(env: sys::napi_env, granted: Self) -> napi::Result<sys::napi_value> {
+        let lease = granted.0;
+        let (name, fence, token) = (lease.name().to_owned(), lease.fence(), lease.token().as_str().to_owned());
+        let number = LEASES.with_borrow_mut(|leases| leases.insert(Arc::new(lease)));
+        let number = u32::try_from(number).map_err(|_| invalid("there are too many leases"))?;
+        // SAFETY: the caller vouches for the environment.
+        unsafe { ToNapiValue::to_napi_value(env, NewLease { number, name, fence, token }) }
+    }
+}
+
+/// What does not change about a lease.
+#[napi(object, object_from_js = false)]
+pub struct NewLease {
+    pub number: u32,
+    pub name: String,
+    pub fence: u64,
+    pub token: String,
+}
+
+/// The lease is not used any more. If it is ours, it is released in the background.
 #[napi]
-impl Lease {
-    #[napi(getter)]
-    pub fn name(&self) -> &str {
-        self.0.name()
-    }
+pub fn forget_lease(number: u32) {
+    let lease = LEASES.with_borrow_mut(|leases| leases.try_remove(number as usize));
+    drop(lease);
+}
 
-    #[napi(getter)]
-    pub fn fence(&self) -> u64 {
-        self.0.fence()
-    }
+/// The error of a lease that is used after its end.
+#[napi]
+pub fn released_lease(operation: Text, name: Text) -> Failure {
+    let known = ["check", "extend", "release"].into_iter().find(|known| *known == operation.0);
+    (&released(known.unwrap_or("use"), &name.0)).into()
+}
 
-    #[napi(getter)]
-    pub fn token(&self) -> &str {
-        self.0.token().as_str()
-    }
+#[napi]
+pub fn remaining_of_lease(lease: Lease) -> f64 {
+    millis(lease.0.remaining())
+}
 
-    #[napi(getter)]
-    pub fn remaining(&self) -> f64 {
-        millis(self.0.remaining())
-    }
+#[napi]
+pub fn is_lease_valid(lease: Lease) -> bool {
+    lease.0.is_valid()
+}
 
-    #[napi(getter)]
-    pub fn valid(&self) -> bool {
-        self.0.is_valid()
-    }
+/// Why it was lost, if it was.
+#[napi]
+pub fn loss_of_lease(lease: Lease) -> Option<Failure> {
+    lease.0.loss()?;
+    lease.0.check().err().as_ref().map(Failure::from)
+}
 
-    /// Why it was lost, if it was.
-    #[napi(getter)]
-    pub fn loss(&self) -> Option<Failure> {
-        self.0.loss()?;
-        self.0.check().err().as_ref().map(Failure::from)
-    }
+/// Why it is not ours any more, if it is not.
+#[napi]
+pub fn check_lease(lease: Lease) -> Option<Failure> {
+    lease.0.check().err().as_ref().map(Failure::from)
+}
 
-    /// Why it is not ours any more, if it is not.
-    #[napi]
-    pub fn check(&self) -> Option<Failure> {
-        self.0.check().err().as_ref().map(Failure::from)
-    }
+#[napi]
+pub fn extend_lease(bridge: Bridge, call: u32, lease: Lease, ttl: Millis) -> napi::Result<()> {
+    bridge.start(call, async move { lease.0.extend(ttl.0).await })
+}
 
-    /// Released in the background.
-    #[napi]
-    pub fn let_go(&self) {
-        self.0.let_go();
-    }
+#[napi]
+pub fn release_lease(bridge: Bridge, call: u32, lease: Lease, cooldown: Option<Millis>) -> napi::Result<()> {
+    bridge.start(call, async move { lease.0.release_shared(span(cooldown)).await })
+}
 
-    #[napi]
-    pub fn extend(&self, bridge: Bridge, call: u32, ttl: Millis) -> napi::Result<()> {
-        let lease = Arc::clone(&self.0);
-        bridge.start(call, async move { lease.extend(ttl.0).await })
-    }
+#[napi]
+pub fn lease_into_handle(bridge: Bridge, call: u32, lease: Lease, ttl: Millis) -> napi::Result<()> {
+    bridge.start(call, async move { Ok(lease.0.into_handle_shared(ttl.0).await?.to_text()) })
+}
 
-    #[napi]
-    pub fn release(&self, bridge: Bridge, call: u32, cooldown: Option<Millis>) -> napi::Result<()> {
-        let lease = Arc::clone(&self.0);
-        bridge.start(call, async move { lease.release_shared(span(cooldown)).await })
-    }
-
-    #[allow(clippy::wrong_self_convention, reason = "a JavaScript object cannot be consumed")]
-    #[napi]
-    pub fn into_handle(&self, bridge: Bridge, call: u32, ttl: Millis) -> napi::Result<()> {
-        let lease = Arc::clone(&self.0);
-        bridge.start(call, async move { Ok(lease.into_handle_shared(ttl.0).await?.to_text()) })
-    }
-
-    /// Done when the lease is lost (then it says why) or released.
-    #[napi]
-    pub fn wait_lost(&self, bridge: Bridge, call: u32) -> napi::Result<()> {
-        let lease = Arc::clone(&self.0);
-        bridge.start(call, async move {
-            lease.lost().await;
-            Ok(lease.loss().and_then(|_| lease.check().err()).as_ref().map(Failure::from))
-        })
-    }
+/// Done when the lease is lost (then it says why) or released.
+#[napi]
+pub fn wait_lost_lease(bridge: Bridge, call: u32, lease: Lease) -> napi::Result<()> {
+    bridge.start(call, async move {
+        lease.0.lost().await;
+        Ok(lease.0.loss().and_then(|_| lease.0.check().err()).as_ref().map(Failure::from))
+    })
 }

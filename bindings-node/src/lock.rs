@@ -6,7 +6,7 @@ use stanchion::HeldAs;
 use crate::bridge::Bridge;
 use crate::client::Client;
 use crate::convert::{Flag, Millis, Text, millis};
-use crate::lease::Lease;
+use crate::lease::Granted;
 
 /// How to acquire.
 #[napi]
@@ -97,7 +97,7 @@ impl Client {
         options: Option<&LockOptions>,
     ) -> napi::Result<()> {
         let (lock, options) = (self.0.lock(&name.0), chosen(options));
-        bridge.start(call, async move { lock.acquire(options).await.map(Lease::of) })
+        bridge.start(call, async move { lock.acquire(options).await.map(Granted::of) })
     }
 
     #[napi]
@@ -109,7 +109,7 @@ impl Client {
         options: Option<&LockOptions>,
     ) -> napi::Result<()> {
         let (lock, options) = (self.0.lock(&name.0), chosen(options));
-        bridge.start(call, async move { Ok(lock.try_acquire(options).await?.map(Lease::of)) })
+        bridge.start(call, async move { Ok(lock.try_acquire(options).await?.map(Granted::of)) })
     }
 
     #[napi]

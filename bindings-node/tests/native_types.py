@@ -16,6 +16,9 @@ type Flag = boolean
 type Delivered = Claim[]
 /** The number of one. */
 export type Bridge = number
+/** The number of one. */
+export type Lease = number
+export type Granted = NewLease
 """
 
 

@@ -1,4 +1,4 @@
-//! What this project's own simulator and tests need beyond the public API. Not covered by semver.
+//! What this project's own bindings, simulator and tests need beyond the public API. Not covered by semver.
 
 pub use crate::clock::{Clock, ManualClock, Moment};
 pub use crate::slots::Slots;
@@ -28,6 +28,11 @@ pub fn task_id(id: &str) -> Result<TaskId, Error> {
 /// The token made of these bits.
 pub fn token(bits: u128) -> Token {
     Token::from_bits(bits)
+}
+
+/// The error of a lease that is used after its end, for a binding that does not keep it so long.
+pub fn released(operation: &'static str, name: &str) -> Error {
+    crate::kept::released().during(operation, name)
 }
 
 /// A store's configuration with the default prefixes.

@@ -145,6 +145,11 @@ pub(crate) fn check_status(status: Status) -> Result<(), Error> {
     match status {
         Status::Held => Ok(()),
         Status::Lost(reason) => Err(reason.error()),
-        Status::Ended => Err(Error::new(ErrorKind::LeaseLost, "the lease has been released already")),
+        Status::Ended => Err(released()),
     }
+}
+
+/// What is wrong with a lease that is used after its end.
+pub(crate) fn released() -> Error {
+    Error::new(ErrorKind::LeaseLost, "the lease has been released already")
 }
