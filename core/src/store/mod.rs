@@ -25,7 +25,7 @@ pub const WAITER_LIVE: Duration = Duration::from_millis(2_500);
 pub const ENDED_TTL: Duration = Duration::from_secs(60);
 /// How long a lock's record (fence, owner) outlives its last use.
 pub const META_TTL: Duration = Duration::from_secs(7 * 24 * 3600);
-/// How often the record's life is renewed; doing it at every grant would cost a call each.
+/// How often the record's life is renewed; doing it at every grant would cost a call each. So long a lock is calm.
 pub const META_REFRESH: Duration = Duration::from_secs(3600);
 /// How long the waiting line outlives its last poll.
 pub const LINE_TTL: Duration = Duration::from_secs(60);

@@ -183,7 +183,7 @@ fn check_names(words: &[Word], wrong: &mut Vec<String>) {
     }
 }
 
-/// Numbers become text by `%.0f` only.
+/// Numbers become text by `%.0f` only; the microseconds of a second by `%06d`.
 fn check_numbers(words: &[Word], wrong: &mut Vec<String>) {
     for (at, word) in words.iter().enumerate() {
         if word.is("..") {
@@ -199,7 +199,7 @@ fn check_numbers(words: &[Word], wrong: &mut Vec<String>) {
                 wrong.push("string.format without a literal pattern".into());
                 continue;
             };
-            let plain = pattern.replace("%.0f", "").replace("%s", "");
+            let plain = pattern.replace("%.0f", "").replace("%s%06d", "").replace("%s", "");
             if plain.contains('%') {
                 wrong.push(format!("string.format({pattern:?}): numbers are written by %.0f"));
             }

@@ -8,17 +8,33 @@ use crate::case::{TTL, acquire, given, wait};
 use crate::state::{LINE_TTL, WEEK, nothing};
 
 /// What an earlier grant left.
-const META: &str = "fence 100, born 50, owner x, since 1, fresh_until {then+1000000}";
+const META: &str = "fence 100, born 50, owner x, since 1, calm_until {then+1000000}";
 /// The same after another grant.
-const GRANTED: &str = "fence {fence}, born 50, owner o, since {sec}, fresh_until {then+1000000}";
+const GRANTED: &str = "fence {fence}, born 50, owner o, since {sec}, calm_until {then+1000000}";
+/// The same two of a lock that somebody waited for, or with a token that ended.
+const STIRRED: &str = "fence 100, born 50, owner x, since 1, calm_until 0";
+const STIRRED_GRANTED: &str = "fence {fence}, born 50, owner o, since {sec}, calm_until 0";
+/// Calm again after a grant.
+const CALMED: &str = "fence {fence}, born 50, owner o, since {sec}, calm_until {now+3600000}";
 
 #[test]
 fn a_free_lock_without_a_record_is_granted_and_gets_one() {
-    let record = "fence {fence}, born {fence}, owner o, since {sec}, fresh_until {now+3600000}";
+    let record = "fence {fence}, born {fence}, owner o, since {sec}, calm_until {now+3600000}";
     given(nothing())
         .call(acquire(1))
         .replies("granted {us} 5000")
         .leaves(nothing().lock("{T1}", TTL).meta(record, WEEK));
+}
+
+/// Calm says all that the others say: a waiter, and a token that ended, take it away.
+#[test]
+fn a_calm_lock_is_granted_without_a_look_at_anything_else() {
+    let before = nothing().meta(&format!("{META}, wait_until {{then+2000}}, hand_offs 7"), WEEK);
+    let after = format!("{GRANTED}, wait_until {{then+2000}}, hand_offs 7");
+    given(before)
+        .call(acquire(1))
+        .replies("granted {us} 5000")
+        .leaves(nothing().lock("{T1}", TTL).meta(&after, WEEK));
 }
 
 #[test]
@@ -27,7 +43,7 @@ fn a_record_is_kept_and_its_life_is_renewed_only_once_an_hour() {
         .call(acquire(1))
         .replies("granted {us} 5000")
         .leaves(nothing().lock("{T1}", TTL).meta(GRANTED, 500_000));
-    given(nothing().meta("fence 100, born 50, owner x, since 1, fresh_until {then}", 500_000))
+    given(nothing().meta("fence 100, born 50, owner x, since 1, calm_until {then}", 500_000))
         .call(acquire(1))
         .replies("granted {us} 5000")
         .leaves(nothing().lock("{T1}", TTL).meta(&GRANTED.replace("then+1000000", "now+3600000"), WEEK));
@@ -58,7 +74,7 @@ fn the_fence_is_the_largest_of_stored_plus_one_and_time_and_the_clients() {
 /// leases of before its own grant look forgotten.
 #[test]
 fn a_record_is_born_at_the_servers_time_at_the_latest() {
-    let record = "fence 9007199254740991, born {us}, owner o, since {sec}, fresh_until {now+3600000}";
+    let record = "fence 9007199254740991, born {us}, owner o, since {sec}, calm_until {now+3600000}";
     given(nothing())
         .call(Acquire { min_fence: 9_007_199_254_740_991, ..acquire(1) })
         .replies("granted 9007199254740991 5000")
@@ -67,10 +83,10 @@ fn a_record_is_born_at_the_servers_time_at_the_latest() {
 
 #[test]
 fn a_grant_ends_a_row_of_hand_offs() {
-    given(nothing().meta(&format!("{META}, hand_offs 7"), WEEK))
+    given(nothing().meta(&format!("{STIRRED}, hand_offs 7"), WEEK))
         .call(acquire(1))
         .replies("granted {us} 5000")
-        .leaves(nothing().lock("{T1}", TTL).meta(GRANTED, WEEK));
+        .leaves(nothing().lock("{T1}", TTL).meta(CALMED, WEEK));
 }
 
 #[test]
@@ -86,7 +102,7 @@ fn a_try_on_a_held_lock_changes_nothing() {
 fn a_try_behind_a_line_changes_nothing() {
     let line = nothing()
         .lock("{T2}", 3_000)
-        .meta(&format!("{META}, wait_until {{then+2000}}"), WEEK)
+        .meta(&format!("{STIRRED}, wait_until {{then+2000}}"), WEEK)
         .line(&[(3, "1000")])
         .waiters(&[(3, "{then-500} 0 {C} 7")]);
     given(line).call(acquire(1)).replies("busy {~3000}").changes_nothing();
@@ -119,7 +135,7 @@ fn a_waiter_joins_the_line() {
     given(nothing().lock("{T2}", 3_000).meta(META, WEEK)).call(wait(1, 7)).replies("waiting {~3000}").leaves(
         nothing()
             .lock("{T2}", 3_000)
-            .meta(&format!("{META}, wait_until {{now+2500}}"), WEEK)
+            .meta(&format!("{STIRRED}, wait_until {{now+2500}}"), WEEK)
             .line(&[(1, "{us}")])
             .waiters(&[(1, "{now} 0 {C} 7")]),
     );
@@ -131,7 +147,7 @@ fn a_waiter_without_a_record_makes_one_that_expires() {
     given(nothing().lock("stranger", 3_000)).call(wait(1, 7)).replies("waiting {~3000}").leaves(
         nothing()
             .lock("stranger", 3_000)
-            .meta("wait_until {now+2500}", WEEK)
+            .meta("calm_until 0, wait_until {now+2500}", WEEK)
             .line(&[(1, "{us}")])
             .waiters(&[(1, "{now} 0 {C} 7")]),
     );
@@ -144,11 +160,11 @@ fn a_poll_keeps_the_place_and_takes_back_an_unanswered_offer() {
     let state = |mine| {
         nothing()
             .lock("{T2}", 3_000)
-            .meta(&format!("{META}, wait_until {{now+2500}}"), WEEK)
+            .meta(&format!("{STIRRED}, wait_until {{now+2500}}"), WEEK)
             .line(&line)
             .waiters(&waiters(mine))
     };
-    let before = state("{then-2000} 1 {C} 7").meta(&format!("{META}, wait_until {{then+500}}"), WEEK);
+    let before = state("{then-2000} 1 {C} 7").meta(&format!("{STIRRED}, wait_until {{then+500}}"), WEEK);
     given(before).call(wait(1, 8)).replies("waiting {~3000}").leaves(state("{now} 0 {C} 8"));
 }
 
@@ -164,7 +180,7 @@ fn arrivals_grow_even_if_the_clock_went_back() {
     given(before).call(wait(1, 7)).replies("waiting {~3000}").leaves(
         nothing()
             .lock("{T2}", 3_000)
-            .meta(&format!("{META}, wait_until {{now+2500}}"), WEEK)
+            .meta(&format!("{STIRRED}, wait_until {{now+2500}}"), WEEK)
             .line(&[(3, future), (1, behind)])
             .waiters(&[(3, "{then-700} 0 {C} 5"), (1, "{now} 0 {C} 7")]),
     );
@@ -177,7 +193,7 @@ fn patience_decides_whether_to_join() {
     given(held()).call(patient(2_000)).replies("busy {~3000}").changes_nothing();
     given(held()).call(patient(3_000)).replies("waiting {~3000}").leaves(
         held()
-            .meta(&format!("{META}, wait_until {{now+2500}}"), WEEK)
+            .meta(&format!("{STIRRED}, wait_until {{now+2500}}"), WEEK)
             .line(&[(1, "{us}")])
             .waiters(&[(1, "{now} 0 {C} 7")]),
     );
@@ -187,7 +203,7 @@ fn patience_decides_whether_to_join() {
 
 #[test]
 fn an_ended_token_gets_nothing() {
-    let ended = |extra| nothing().meta(&format!("{META}, ended_until {{then+{extra}}}"), WEEK).ended(1);
+    let ended = |extra| nothing().meta(&format!("{STIRRED}, ended_until {{then+{extra}}}"), WEEK).ended(1);
     given(ended(60_000)).call(acquire(1)).replies("ended").changes_nothing();
     given(ended(60_000)).call(wait(1, 7)).replies("ended").changes_nothing();
     let held = ended(60_000).lock("{T2}", 3_000);
@@ -196,24 +212,24 @@ fn an_ended_token_gets_nothing() {
 
 #[test]
 fn another_tokens_end_is_its_own() {
-    given(nothing().meta(&format!("{META}, ended_until {{then+60000}}"), WEEK).ended(2))
+    given(nothing().meta(&format!("{STIRRED}, ended_until {{then+60000}}"), WEEK).ended(2))
         .call(acquire(1))
         .replies("granted {us} 5000")
         .leaves(
             nothing()
                 .lock("{T1}", TTL)
-                .meta(&format!("{GRANTED}, ended_until {{then+60000}}"), WEEK)
+                .meta(&format!("{STIRRED_GRANTED}, ended_until {{then+60000}}"), WEEK)
                 .ended(2),
         );
 }
 
 #[test]
 fn during_a_foreign_share_a_free_lock_counts_as_held() {
-    let shared = || nothing().meta(&format!("{META}, share_until {{then+200000}}"), WEEK);
+    let shared = || nothing().meta(&format!("{STIRRED}, share_until {{then+200000}}"), WEEK);
     given(shared()).call(acquire(1)).replies("busy {~200000}").changes_nothing();
     given(shared()).call(wait(1, 7)).replies("waiting {~200000}").leaves(
         nothing()
-            .meta(&format!("{META}, share_until {{then+200000}}, wait_until {{now+2500}}"), WEEK)
+            .meta(&format!("{STIRRED}, share_until {{then+200000}}, wait_until {{now+2500}}"), WEEK)
             .line(&[(1, "{us}")])
             .waiters(&[(1, "{now} 0 {C} 7")]),
     );
@@ -221,36 +237,36 @@ fn during_a_foreign_share_a_free_lock_counts_as_held() {
 
 #[test]
 fn after_a_foreign_share_a_free_lock_is_free() {
-    given(nothing().meta(&format!("{META}, share_until {{then-1}}"), WEEK))
+    given(nothing().meta(&format!("{STIRRED}, share_until {{then-1}}"), WEEK))
         .call(acquire(1))
         .replies("granted {us} 5000")
-        .leaves(nothing().lock("{T1}", TTL).meta(&format!("{GRANTED}, share_until {{then-1}}"), WEEK));
+        .leaves(nothing().lock("{T1}", TTL).meta(&format!("{CALMED}, share_until {{then-1}}"), WEEK));
 }
 
 /// A dead line is passed by on the fast path; it goes away by itself.
 #[test]
 fn nobody_polled_lately_so_nobody_is_looked_for() {
     let before = nothing()
-        .meta(&format!("{META}, wait_until {{then-1}}"), WEEK)
+        .meta(&format!("{STIRRED}, wait_until {{then-1}}"), WEEK)
         .line(&[(3, "900")])
         .waiters(&[(3, "{then-2600} 0 {C} 5")]);
     given(before.clone())
         .call(acquire(1))
         .replies("granted {us} 5000")
-        .leaves(before.lock("{T1}", TTL).meta(&format!("{GRANTED}, wait_until {{then-1}}"), WEEK));
+        .leaves(before.lock("{T1}", TTL).meta(&format!("{CALMED}, wait_until {{then-1}}"), WEEK));
     assert_eq!(LINE_TTL, 60_000);
 }
 
 #[test]
 fn a_waiter_silent_for_too_long_takes_its_own_entry_along() {
     let before = nothing()
-        .meta(&format!("{META}, wait_until {{then-1}}"), WEEK)
+        .meta(&format!("{STIRRED}, wait_until {{then-1}}"), WEEK)
         .line(&[(1, "900"), (3, "901")])
         .waiters(&[(1, "{then-2600} 0 {C} 7"), (3, "{then-2600} 0 {C} 5")]);
     given(before).call(wait(1, 7)).replies("granted {us} 5000").leaves(
         nothing()
             .lock("{T1}", TTL)
-            .meta(&format!("{GRANTED}, wait_until {{then-1}}"), WEEK)
+            .meta(&format!("{STIRRED_GRANTED}, wait_until {{then-1}}"), WEEK)
             .line(&[(3, "901")])
             .waiters(&[(3, "{then-2600} 0 {C} 5")]),
     );

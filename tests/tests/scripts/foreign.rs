@@ -7,8 +7,8 @@ use crate::state::{WEEK, WINDOW, nothing};
 
 /// SHA-1 of "stranger".
 const STRANGER: &str = "ed5acfe897a4c94a0dfe385ec1ab2087fdf23678";
-const META: &str = "fence 100, born 50, owner x, since 1, fresh_until {then+1000000}";
-const GRANTED: &str = "fence {fence}, born 50, owner o, since {sec}, fresh_until {then+1000000}";
+const META: &str = "fence 100, born 50, owner x, since 1, calm_until {then+1000000}";
+const GRANTED: &str = "fence {fence}, born 50, owner o, since {sec}, calm_until {then+1000000}";
 /// 365 days in milliseconds, and some.
 const OVER_A_YEAR: u64 = 31_536_000_000 + 60_000;
 
@@ -75,12 +75,13 @@ fn a_value_that_expires_after_all_is_not_taken_over() {
 
 #[test]
 fn an_adopted_lock_goes_to_the_head_of_the_line() {
+    let stirred = META.replace("{then+1000000}", "0");
     let before = nothing()
         .lock_for_ever("stranger")
-        .meta(&format!("{META}, wait_until {{then+2400}}"), WEEK)
+        .meta(&format!("{stirred}, wait_until {{then+2400}}"), WEEK)
         .line(&[(2, "900")])
         .waiters(&[(2, "{then-100} 0 {C} 6")]);
-    let offered = META.replace("fence 100", "fence {us}");
+    let offered = stirred.replace("fence 100", "fence {us}");
     given(before.clone())
         .call(adopting(wait(1, 5), STRANGER))
         .replies(&format!("waiting 1000 {STRANGER}"))
@@ -96,5 +97,5 @@ fn an_adopted_lock_goes_to_the_head_of_the_line() {
     given(before)
         .call(adopting(wait(2, 6), STRANGER))
         .replies("granted {us} 5000")
-        .leaves(nothing().lock("{T2}", TTL).meta(&format!("{GRANTED}, wait_until {{then+2400}}"), WEEK));
+        .leaves(nothing().lock("{T2}", TTL).meta(&format!("{}, wait_until {{then+2400}}", GRANTED.replace("{then+1000000}", "0")), WEEK));
 }

@@ -4,7 +4,7 @@ use crate::case::{given, leave};
 use crate::state::{WEEK, WINDOW, nothing};
 
 const META: &str = "fence 100, born 50, owner x, since 1";
-const LEFT: &str = "fence 100, born 50, owner x, since 1, ended_until {now+60000}";
+const LEFT: &str = "fence 100, born 50, owner x, since 1, calm_until 0, ended_until {now+60000}";
 
 #[test]
 fn a_waiter_leaves_the_line_and_its_token_is_ended() {
@@ -68,7 +68,7 @@ fn leaving_without_having_come_only_ends_the_token() {
     given(nothing())
         .call(leave(1))
         .replies("left")
-        .leaves(nothing().meta("ended_until {now+60000}", WEEK).ended(1));
+        .leaves(nothing().meta("calm_until 0, ended_until {now+60000}", WEEK).ended(1));
     for value in ["{T2}", "stranger"] {
         given(nothing().lock(value, 3_000).meta(META, WEEK))
             .call(leave(1))

@@ -8,7 +8,7 @@ use stanchion_tests::RedisServer;
 use crate::case::{Bench, acquire, break_lease, describe, extend, holder, leave, release, wait};
 use crate::state::{State, WEEK, WINDOW, nothing};
 
-const META: &str = "fence 100, born 50, owner x, since 1, fresh_until {then+1000000}, wait_until {then+2400}";
+const META: &str = "fence 100, born 50, owner x, since 1, calm_until 0, wait_until {then+2400}";
 const LINE: [(u128, &str); 1] = [(2, "900")];
 
 pub fn bench(server: &RedisServer, state: &State) -> Bench {
@@ -78,7 +78,7 @@ fn extend_release_leave_and_break_work_and_hand_over() {
             .line(&LINE)
             .waiters(&[(2, "{then-100} 1 {C} 6")])
     };
-    let ended = ", ended_until {now+60000}";
+    let ended = ", calm_until 0, ended_until {now+60000}";
     let resent = Release { acquire_resent: true, ..release(1) };
     let cases = [
         (Request::Release(release(1)), "released", offered("")),

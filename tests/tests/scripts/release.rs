@@ -31,7 +31,7 @@ fn after_a_repeated_acquire_the_token_is_remembered_as_ended() {
     given(nothing().lock("{T1}", 3_000).meta(META, 500_000))
         .call(Release { acquire_resent: true, ..release(1) })
         .replies("released")
-        .leaves(nothing().meta(&format!("{META}, ended_until {{now+60000}}"), WEEK).ended(1));
+        .leaves(nothing().meta(&format!("{META}, calm_until 0, ended_until {{now+60000}}"), WEEK).ended(1));
 }
 
 #[test]
@@ -66,7 +66,7 @@ fn a_cooldown_after_a_repeated_acquire_remembers_the_token_too() {
         .call(Release { acquire_resent: true, ..cooldown(1, 700) })
         .replies("released")
         .leaves(
-            nothing().lock(&marker(), 700).meta(&format!("{META}, ended_until {{now+60000}}"), WEEK).ended(1),
+            nothing().lock(&marker(), 700).meta(&format!("{META}, calm_until 0, ended_until {{now+60000}}"), WEEK).ended(1),
         );
 }
 

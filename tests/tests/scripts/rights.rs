@@ -11,7 +11,7 @@ use crate::case::{
 };
 use crate::state::{State, WEEK, WINDOW, nothing};
 
-const META: &str = "fence 100, born 50, owner x, since 1, fresh_until {then+1000000}, wait_until {then+2400}";
+const META: &str = "fence 100, born 50, owner x, since 1, calm_until 0, wait_until {then+2400}";
 
 fn waited_for() -> State {
     nothing().lock("{T1}", 30_000).meta(META, WEEK).line(&[(2, "900")]).waiters(&[(2, "{then-100} 0 {C} 6")])

@@ -10,7 +10,7 @@ use stanchion::verbs::{Release, Request};
 use crate::case::{Bench, acquire, break_lease, extend, holder, leave, release, resume, wait};
 use crate::state::{Content, State, WEEK, nothing};
 
-const META: &str = "fence 100, born 50, owner x, since 1, fresh_until {then+1000000}, wait_until {then+2400}";
+const META: &str = "fence 100, born 50, owner x, since 1, calm_until 0, wait_until {then+2400}";
 
 /// Every verb in every form.
 fn requests() -> Vec<(&'static str, Request)> {

@@ -24,7 +24,7 @@ pub fn bare_pair(connection: &mut redis::Connection, script: &Script, key: &str,
 /// The calls that a grant with a fence and a record cannot do without, and nothing else: how much of our
 /// time is theirs.
 pub fn same_calls() -> (Script, Script) {
-    let take = "local time = redis.call('TIME') local meta = redis.call('HMGET', KEYS[2], 'fence', 'fresh_until') \
+    let take = "local time = redis.call('TIME') local meta = redis.call('HMGET', KEYS[2], 'fence', 'calm_until') \
                 redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', 30000) \
                 redis.call('HSET', KEYS[2], 'fence', ARGV[2], 'owner', 'bench', 'since', time[1]) return 1";
     let give = "if redis.call('GET', KEYS[1]) == ARGV[1] and redis.call('EXISTS', KEYS[2]) == 0 then \

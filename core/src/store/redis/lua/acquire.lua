@@ -6,15 +6,25 @@
 --          {@WAITING or @BUSY, remaining ms or -1, digest or false} | {@ENDED}
 local token = ARGV[1]
 local time = redis.call('TIME')
-local now_us = time[1] * 1000000 + time[2]
-local now = math.floor(now_us / 1000)
-local meta = redis.call('HMGET', KEYS[2], 'fence', 'fresh_until', 'wait_until', 'ended_until', 'share_until',
-  'hand_offs')
-local fresh = meta[2] and tonumber(meta[2]) > now
-local crowded = meta[3] and tonumber(meta[3]) > now
-local share_left = (meta[5] and tonumber(meta[5]) or 0) - now
+local meta = redis.call('HMGET', KEYS[2], 'fence', 'calm_until')
 
-if meta[4] and tonumber(meta[4]) > now and redis.call('EXISTS', KEYS[5]) == 1 then
+-- The common case, in four calls. Texts of digits compare as their numbers do, also one in milliseconds with
+-- this one in microseconds; numbers would have to be made first.
+local now_text = string.format('%s%06d', time[1], time[2])
+local calm = meta[1] and meta[2] and meta[2] > now_text and not ARGV[5]
+if calm and meta[1] < now_text and ARGV[3] < now_text and redis.call('SET', KEYS[1], token, 'NX', 'PX', ARGV[2]) then
+  redis.call('HSET', KEYS[2], 'fence', now_text, 'owner', ARGV[4], 'since', time[1])
+  return tonumber(now_text)
+end
+
+local now_us = tonumber(now_text)
+local now = math.floor(now_us / 1000)
+local flux = redis.call('HMGET', KEYS[2], 'wait_until', 'ended_until', 'share_until', 'hand_offs')
+local crowded = flux[1] and tonumber(flux[1]) > now
+local may_have_ended = flux[2] and tonumber(flux[2]) > now
+local share_left = (flux[3] and tonumber(flux[3]) or 0) - now
+
+if may_have_ended and redis.call('EXISTS', KEYS[5]) == 1 then
   return { @ENDED }
 end
 
@@ -26,23 +36,15 @@ end
 
 local last_fence = tonumber(meta[1])
 local next_fence = math.max((last_fence or 0) + 1, now_us, ARGV[3])
-local taken = not crowded and share_left <= 0 and redis.call('SET', KEYS[1], token, 'NX', 'PX', ARGV[2])
-if taken and fresh and not meta[6] then
-  -- Nobody can be waiting, and nobody held it: the common case, in four calls and a short answer.
-  redis.call('HSET', KEYS[2], 'fence', string.format('%.0f', next_fence), 'owner', ARGV[4], 'since', time[1])
-  return next_fence
-end
-
 local ttl = tonumber(ARGV[2])
 
--- Writes what a grant leaves in meta. Its ttl is renewed once an hour, which saves a call.
+-- Writes what a grant leaves in meta. Its ttl is renewed as long as the lock is not calm.
 local function record(fence)
   redis.call('HSET', KEYS[2], 'fence', string.format('%.0f', fence), 'owner', ARGV[4], 'since', time[1])
-  if not fresh then
-    if not meta[1] then
-      redis.call('HSET', KEYS[2], 'born', string.format('%.0f', math.min(fence, now_us)))
-    end
-    redis.call('HSET', KEYS[2], 'fresh_until', string.format('%.0f', now + @META_REFRESH))
+  if not meta[1] then
+    redis.call('HSET', KEYS[2], 'born', string.format('%.0f', math.min(fence, now_us)))
+  end
+  if not calm then
     redis.call('PEXPIRE', KEYS[2], @META_TTL)
   end
 end
@@ -50,13 +52,17 @@ end
 -- Granted without an offer before: that ends a row of hand-offs.
 local function take(fence)
   record(fence)
-  if meta[6] then
+  if flux[4] then
     redis.call('HDEL', KEYS[2], 'hand_offs')
   end
   return { @GRANTED, fence, ttl }
 end
 
-if taken then
+if not crowded and share_left <= 0 and redis.call('SET', KEYS[1], token, 'NX', 'PX', ARGV[2]) then
+  -- Nobody waits: so it stays until somebody does, or a token ends.
+  if not calm and not may_have_ended then
+    redis.call('HSET', KEYS[2], 'calm_until', string.format('%.0f', now + @META_REFRESH))
+  end
   return take(next_fence)
 end
 
@@ -124,7 +130,7 @@ if registers then
     local arrival = math.max((tonumber(last[2]) or 0) + 1, now_us)
     redis.call('ZADD', KEYS[3], string.format('%.0f', arrival), token)
   end
-  redis.call('HSET', KEYS[2], 'wait_until', string.format('%.0f', now + @LIVE))
+  redis.call('HSET', KEYS[2], 'calm_until', '0', 'wait_until', string.format('%.0f', now + @LIVE))
   if not meta[1] then
     redis.call('PEXPIRE', KEYS[2], @META_TTL)
   end
