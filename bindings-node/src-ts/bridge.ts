@@ -34,7 +34,7 @@ let counted = 0
 /** Calls that wait for the end of this turn, to be started together: that saves most of what each would cost. */
 let fresh = 0
 /** So many are started at once in any case, so that the store works while this thread goes on. */
-const AT_ONCE = 16
+const AT_ONCE = 24
 let keepsAlive = false
 
 /** Where a call's signal is. Read by the call: what a getter throws rejects the promise, too. */

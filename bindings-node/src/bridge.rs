@@ -3,7 +3,7 @@
 //! Threads of ours never call JavaScript one by one: they put a result down and ring. The event loop then collects
 //! all results at once, in one call of the facade, which settles the promises.
 
-use std::cell::RefCell;
+use std::cell::{OnceCell, RefCell};
 use std::future::{Future, poll_fn};
 use std::mem;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -18,6 +18,7 @@ use napi::{Env, Status, ValueType, sys};
 use napi_derive::napi;
 use nohash_hasher::IntMap;
 use stanchion::Error;
+use tokio::sync::Notify;
 use tokio::task::AbortHandle;
 
 use crate::convert::converted;
@@ -71,6 +72,8 @@ type Waiting = Mutex<IntMap<u32, Option<AbortHandle>>>;
 
 struct Inner {
     shared: Arc<Shared>,
+    /// Rings, once something calls for it.
+    ringer: OnceCell<AbortHandle>,
     /// Calls of this turn of the event loop, which are started together.
     fresh: RefCell<Vec<(u32, Work)>>,
     waiting: Arc<Waiting>,
@@ -78,6 +81,8 @@ struct Inner {
 
 struct Shared {
     notes: Mutex<Vec<(u32, Note)>>,
+    /// There are notes to be collected.
+    call: Notify,
     bell: Bell,
 }
 
@@ -88,6 +93,15 @@ impl Shared {
         notes.push((call, note));
         drop(notes);
         if was_empty {
+            self.call.notify_one();
+        }
+    }
+
+    /// Rings as a task of its own: it comes after those that are ready to put down a result, too, and so the loop
+    /// wakes up once for all of them.
+    async fn ring(self: Arc<Self>) {
+        loop {
+            self.call.notified().await;
             // Once the loop has ended there is nobody to hear it.
             let _ = self.bell.call((), ThreadsafeFunctionCallMode::NonBlocking);
         }
@@ -145,7 +159,8 @@ impl Bridge {
 pub fn open_bridge(env: &Env, ring: Function<'_, (), ()>) -> napi::Result<u32> {
     let bell = ring.build_threadsafe_function().weak::<true>().callee_handled::<false>().build()?;
     let inner = Inner {
-        shared: Arc::new(Shared { notes: Mutex::default(), bell }),
+        shared: Arc::new(Shared { notes: Mutex::default(), call: Notify::new(), bell }),
+        ringer: OnceCell::new(),
         fresh: RefCell::default(),
         waiting: Arc::default(),
     };
@@ -163,6 +178,9 @@ fn close(number: usize) {
     let Some(inner) = inner else { return };
     for task in mem::take(&mut *locked(&inner.waiting)).into_values().flatten() {
         task.abort();
+    }
+    if let Some(ringer) = inner.ringer.get() {
+        ringer.abort();
     }
     lease::forget_all();
 }
@@ -198,7 +216,9 @@ pub fn collect<'env>(env: &'env Env, bridge: Bridge) -> napi::Result<Array<'env>
 #[napi]
 pub fn flush(bridge: Bridge) -> napi::Result<()> {
     let runtime = runtime().map_err(no_thread)?;
-    let (fresh, waiting) = (bridge.0.fresh.take(), Arc::clone(&bridge.0.waiting));
+    let Inner { shared, ringer, waiting, fresh } = &*bridge.0;
+    ringer.get_or_init(|| runtime.spawn(Arc::clone(shared).ring()).abort_handle());
+    let (fresh, waiting) = (fresh.take(), Arc::clone(waiting));
     // Spawned there, since each spawning from here would wake the thread.
     runtime.spawn(async move {
         for (call, work) in fresh {

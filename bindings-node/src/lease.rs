@@ -51,7 +51,8 @@ impl Granted {
 impl ToNapiValue for Granted {
     unsafe fn to_napi_value(env: sys::napi_env, granted: Self) -> napi::Result<sys::napi_value> {
         let lease = granted.0;
-        let (name, fence, token) = (lease.name().to_owned(), lease.fence(), lease.token().as_str().to_owned());
+        let (name, fence, token) =
+            (lease.name().to_owned(), lease.fence(), lease.token().as_str().to_owned());
         let number = LEASES.with_borrow_mut(|leases| leases.insert(Arc::new(lease)));
         let number = u32::try_from(number).map_err(|_| invalid("there are too many leases"))?;
         // SAFETY: the caller vouches for the environment.

@@ -7,11 +7,9 @@ use crate::state::{State, WEEK, WINDOW, nothing, secret};
 use stanchion::verbs::Request;
 
 const META: &str = "fence 100, born 50, owner x, since 1, calm_until 0, wait_until {then+2400}";
-const GRANTED: &str =
-    "fence {fence}, born 50, owner o, since {sec}, calm_until 0, wait_until {then+2400}";
+const GRANTED: &str = "fence {fence}, born 50, owner o, since {sec}, calm_until 0, wait_until {then+2400}";
 /// An offer raises the fence and writes no owner.
-const OFFERED: &str =
-    "fence {us}, born 50, owner x, since 1, calm_until 0, wait_until {then+2400}";
+const OFFERED: &str = "fence {us}, born 50, owner x, since 1, calm_until 0, wait_until {then+2400}";
 const LIVE: &str = "{then-100} 0 {C} 5";
 const DEAD: &str = "{then-2501} 0 {C} 5";
 const UNANSWERED: &str = "{then-100} 1 {C} 5";

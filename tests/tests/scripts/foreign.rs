@@ -94,8 +94,9 @@ fn an_adopted_lock_goes_to_the_head_of_the_line() {
                 .waiters(&[(2, "{then-100} 1 {C} 6"), (1, "{now} 0 {C} 5")]),
         );
     // The head itself just takes it.
-    given(before)
-        .call(adopting(wait(2, 6), STRANGER))
-        .replies("granted {us} 5000")
-        .leaves(nothing().lock("{T2}", TTL).meta(&format!("{}, wait_until {{then+2400}}", GRANTED.replace("{then+1000000}", "0")), WEEK));
+    given(before).call(adopting(wait(2, 6), STRANGER)).replies("granted {us} 5000").leaves(
+        nothing()
+            .lock("{T2}", TTL)
+            .meta(&format!("{}, wait_until {{then+2400}}", GRANTED.replace("{then+1000000}", "0")), WEEK),
+    );
 }

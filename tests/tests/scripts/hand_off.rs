@@ -23,7 +23,12 @@ struct Row {
 fn verbs() -> [Row; 3] {
     [
         Row { call: release(1).into(), reply: "released", adds: "", ends: false },
-        Row { call: leave(1).into(), reply: "left", adds: ", calm_until 0, ended_until {now+60000}", ends: true },
+        Row {
+            call: leave(1).into(),
+            reply: "left",
+            adds: ", calm_until 0, ended_until {now+60000}",
+            ends: true,
+        },
         Row { call: break_lease().into(), reply: "broken", adds: ", broken 100", ends: false },
     ]
 }
@@ -147,7 +152,12 @@ fn the_fence_of_an_offer_is_larger_than_a_stored_one_of_the_future() {
 fn after_32_hand_offs_in_a_row_a_client_that_shares_leaves_the_lock_free() {
     let shares: [(Call, &str, &str, bool); 2] = [
         (Release { foreign_share: true, ..release(1) }.into(), "released", "", false),
-        (Leave { foreign_share: true, ..leave(1) }.into(), "left", ", calm_until 0, ended_until {now+60000}", true),
+        (
+            Leave { foreign_share: true, ..leave(1) }.into(),
+            "left",
+            ", calm_until 0, ended_until {now+60000}",
+            true,
+        ),
     ];
     for (call, reply, adds, ends) in shares {
         let before = nothing()

@@ -66,7 +66,10 @@ fn a_cooldown_after_a_repeated_acquire_remembers_the_token_too() {
         .call(Release { acquire_resent: true, ..cooldown(1, 700) })
         .replies("released")
         .leaves(
-            nothing().lock(&marker(), 700).meta(&format!("{META}, calm_until 0, ended_until {{now+60000}}"), WEEK).ended(1),
+            nothing()
+                .lock(&marker(), 700)
+                .meta(&format!("{META}, calm_until 0, ended_until {{now+60000}}"), WEEK)
+                .ended(1),
         );
 }
 
