@@ -49,6 +49,15 @@ fn a_record_is_kept_and_its_life_is_renewed_only_once_an_hour() {
         .leaves(nothing().lock("{T1}", TTL).meta(&GRANTED.replace("then+1000000", "now+3600000"), WEEK));
 }
 
+#[test]
+fn the_record_outlives_a_lease_of_weeks() {
+    let ttl = Duration::from_millis(3 * WEEK);
+    given(nothing().meta(META, WEEK))
+        .call(Acquire { ttl, ..acquire(1) })
+        .replies("granted {us} 1814400000")
+        .leaves(nothing().lock("{T1}", 3 * WEEK).meta(CALMED, 6 * WEEK));
+}
+
 /// Fences above 10^14 must not lose digits on their way through Lua: 9007199254740991 is 2^53 - 1.
 #[test]
 fn the_fence_is_the_largest_of_stored_plus_one_and_time_and_the_clients() {

@@ -14,6 +14,14 @@ fn a_shorter_lease_is_prolonged_and_the_record_lives_on() {
 }
 
 #[test]
+fn the_record_outlives_a_lease_of_weeks() {
+    given(nothing().lock("{T1}", 2_000).meta(META, WEEK))
+        .call(extend(1, 3 * WEEK))
+        .replies("extended 1814400000")
+        .leaves(nothing().lock("{T1}", 3 * WEEK).meta(META, 6 * WEEK));
+}
+
+#[test]
 fn a_longer_lease_is_not_shortened() {
     given(nothing().lock("{T1}", 20_000).meta(META, 500_000))
         .call(extend(1, 9_000))

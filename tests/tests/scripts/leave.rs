@@ -28,6 +28,14 @@ fn a_waiter_leaves_the_line_and_its_token_is_ended() {
 }
 
 #[test]
+fn the_record_outlives_anothers_lease_of_weeks() {
+    given(nothing().lock("{T2}", 3 * WEEK).meta(META, 6 * WEEK))
+        .call(leave(1))
+        .replies("left")
+        .leaves(nothing().lock("{T2}", 3 * WEEK).meta(LEFT, 6 * WEEK).ended(1));
+}
+
+#[test]
 fn the_last_waiter_leaves_no_line() {
     given(
         nothing()

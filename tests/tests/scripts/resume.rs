@@ -15,6 +15,14 @@ fn the_token_is_swapped_and_fence_and_life_stay() {
 }
 
 #[test]
+fn the_record_outlives_a_lease_of_weeks() {
+    given(nothing().lock("{T1}", 3 * WEEK).meta(META, 500_000))
+        .call(resume(1, 2))
+        .replies("resumed 100 {~1814400000}")
+        .leaves(nothing().lock("{T2}", 3 * WEEK).meta(RESUMED, 6 * WEEK));
+}
+
+#[test]
 fn the_same_swap_again_changes_nothing() {
     given(nothing().lock("{T2}", 3_000).meta(RESUMED, 500_000))
         .call(resume(1, 2))

@@ -9,9 +9,9 @@ local time = redis.call('TIME')
 local meta = redis.call('HMGET', KEYS[2], 'fence', 'calm_until')
 
 -- The common case, in four calls. Texts of digits compare as their numbers do, also one in milliseconds with
--- this one in microseconds; numbers would have to be made first.
+-- this one in microseconds; numbers would have to be made first. A ttl of nine digits is more than a day.
 local now_text = string.format('%s%06d', time[1], time[2])
-local calm = meta[1] and meta[2] and meta[2] > now_text and not ARGV[5]
+local calm = meta[1] and meta[2] and meta[2] > now_text and not ARGV[5] and #ARGV[2] < 9
 if calm and meta[1] < now_text and ARGV[3] < now_text and redis.call('SET', KEYS[1], token, 'NX', 'PX', ARGV[2]) then
   redis.call('HSET', KEYS[2], 'fence', now_text, 'owner', ARGV[4], 'since', time[1])
   return tonumber(now_text)
@@ -38,14 +38,14 @@ local last_fence = tonumber(meta[1])
 local next_fence = math.max((last_fence or 0) + 1, now_us, ARGV[3])
 local ttl = tonumber(ARGV[2])
 
--- Writes what a grant leaves in meta. Its ttl is renewed as long as the lock is not calm.
+-- Writes what a grant leaves in meta, which must outlive the lease. Its ttl is renewed unless the lock is calm.
 local function record(fence)
   redis.call('HSET', KEYS[2], 'fence', string.format('%.0f', fence), 'owner', ARGV[4], 'since', time[1])
   if not meta[1] then
     redis.call('HSET', KEYS[2], 'born', string.format('%.0f', math.min(fence, now_us)))
   end
   if not calm then
-    redis.call('PEXPIRE', KEYS[2], @META_TTL)
+    redis.call('PEXPIRE', KEYS[2], math.max(@META_TTL, 2 * ttl))
   end
 end
 

@@ -14,5 +14,5 @@ if left < ttl then
   redis.call('PEXPIRE', KEYS[1], ttl)
   left = ttl
 end
-redis.call('PEXPIRE', KEYS[2], @META_TTL)
+redis.call('PEXPIRE', KEYS[2], math.max(@META_TTL, 2 * left))
 return { @EXTENDED, left }

@@ -14,6 +14,6 @@ local left = redis.call('PTTL', KEYS[1])
 if value == ARGV[1] then
   redis.call('SET', KEYS[1], ARGV[2], 'KEEPTTL')
   redis.call('HSET', KEYS[2], 'owner', ARGV[3])
-  redis.call('PEXPIRE', KEYS[2], @META_TTL)
+  redis.call('PEXPIRE', KEYS[2], math.max(@META_TTL, 2 * left))
 end
 return { @RESUMED, tonumber(fence), left }
