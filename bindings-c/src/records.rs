@@ -184,10 +184,10 @@ mod tests {
 
     #[test]
     fn an_older_program_gets_defaults_for_what_is_new() {
-        // SAFETY: all point to whole records.
+        // SAFETY: all are whole records, or NULL.
         unsafe {
-            assert_eq!(read(&raw const *&with_size(16)).unwrap(), Grown { struct_size: 16, old: 5, new: -2 });
-            assert_eq!(read(&raw const *&with_size(24)).unwrap(), with_size(24));
+            assert_eq!(read(&with_size(16)).unwrap(), Grown { struct_size: 16, old: 5, new: -2 });
+            assert_eq!(read(&with_size(24)).unwrap(), with_size(24));
             assert_eq!(read::<Grown>(ptr::null()).unwrap(), Grown::DEFAULT);
         }
     }
@@ -195,23 +195,41 @@ mod tests {
     #[test]
     fn other_sizes_are_refused() {
         for size in [0, 8, 15, 25, usize::MAX] {
-            // SAFETY: points to a whole record.
-            assert!(unsafe { read(&raw const *&with_size(size)) }.is_err(), "{size}");
-            // SAFETY: as above.
-            assert!(unsafe { write(&raw mut with_size(size), &Grown::DEFAULT) }.is_err(), "{size}");
+            let mut record = with_size(size);
+            // SAFETY: it is a whole record.
+            unsafe {
+                assert!(read(&record).is_err(), "{size}");
+                assert!(write(&mut record, &Grown::DEFAULT).is_err(), "{size}");
+                assert!(all("array", &record, 1).is_err(), "{size}");
+            }
         }
         // SAFETY: NULL is allowed.
-        assert!(unsafe { write(ptr::null_mut(), &Grown::DEFAULT) }.is_err());
+        unsafe {
+            assert!(write(ptr::null_mut(), &Grown::DEFAULT).is_err());
+            assert!(all::<Grown>("array", ptr::null(), 1).is_err());
+            assert!(all("array", &with_size(24), usize::MAX).is_err());
+        }
+    }
+
+    #[test]
+    fn an_array_is_as_far_apart_as_the_program_says() {
+        let old: [(usize, i64); 2] = [(16, 1), (16, 2)];
+        // SAFETY: both are whole records of the older size.
+        let read = unsafe { all("array", old.as_ptr().cast::<Grown>(), 2) }.unwrap();
+        assert_eq!(read.iter().map(|one| (one.old, one.new)).collect::<Vec<_>>(), [(1, -2), (2, -2)]);
+        let mixed = [with_size(24), with_size(16)];
+        // SAFETY: as above.
+        assert!(unsafe { all("array", mixed.as_ptr(), 2) }.is_err());
     }
 
     #[test]
     fn an_older_program_is_not_written_beyond_its_struct() {
         let mut record = with_size(16);
         // SAFETY: points to a whole record.
-        unsafe { write(&raw mut record, &Grown { struct_size: 24, old: 7, new: 8 }) }.unwrap();
+        unsafe { write(&mut record, &Grown { struct_size: 24, old: 7, new: 8 }) }.unwrap();
         assert_eq!(record, Grown { struct_size: 16, old: 7, new: 6 });
         // SAFETY: points to a whole record.
-        unsafe { init(&raw mut record, 16) };
+        unsafe { init(&mut record, 16) };
         assert_eq!(record, Grown { struct_size: 16, old: -1, new: 6 });
     }
 
