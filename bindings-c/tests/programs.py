@@ -42,13 +42,12 @@ def jobs(installed, stores):
     cpp = Build(installed, "c++", "g++", "gnu++17")
     static_c = Build(installed, "static-c", "clang", "gnu99", static=True)
     static_cpp = Build(installed, "static-c++", "clang++", "gnu++17", static=True)
-    asan = Build(installed, "asan", "gcc", "gnu99", flags=["-fsanitize=address,undefined", "-fno-sanitize-recover"])
+    asan = Build(installed, "asan", "gcc", "gnu11", flags=["-fsanitize=address,undefined", "-fno-sanitize-recover"])
     return [
         # The longest first.
         lambda: fuzz(asan, stores),
-        lambda: suite(c, ["memory:"], checker=VALGRIND),
-        lambda: suite(c, [stores.sqlite()], checker=VALGRIND, twin="valgrind-sqlite"),
-        lambda: suite(c, ["memory:", stores.sqlite(), stores.redis()], twin="plain"),
+        lambda: suite(c, ["memory:", stores.redis()], checker=VALGRIND),
+        lambda: suite(c, ["memory:", stores.sqlite(), stores.redis()]),
         lambda: suite(asan, ["memory:", stores.sqlite(), stores.redis()]),
         lambda: suite(static_cpp, ["memory:", stores.redis()]),
         lambda: suite(static_c, ["memory:"]),
@@ -78,19 +77,19 @@ def execute(build, *command, **options):
     return status, said, time.monotonic() - begin
 
 
-def suite(build, urls, checker=(), twin=""):
+def suite(build, urls, checker=()):
     """All tests on these stores."""
     title = f"tests {build.name}{' valgrind' if checker else ''}"
     # A forked child has lost the threads of its parent, and what only they knew: leaks, to valgrind. The locks of the
     # address sanitizer itself may be among it.
     checked = checker or build.name == "asan"
     sources = [source for source in SOURCES if not (checked and source.name == "forks.c")]
-    program = build.program(f"tests{twin or ('-checked' if checker else '')}", sources)
+    program = build.program(f"tests{'-checked' if checker else ''}", sources)
     if program is None:
         return check(f"{title} build", False)
     results = []
     for url in urls:
-        status, said, seconds = execute(build, *checker, program, url)
+        status, said, seconds = execute(build, *checker, program, url, *(["--here"] if checker else []))
         counts = re.search(r"^(\d+) passed; (\d+) failed; (\d+) ignored;$", said, re.M)
         passed, failed, ignored = map(int, counts.groups()) if counts else (0, 1, 0)
         failed = failed or int(status != 0)
