@@ -207,10 +207,12 @@ function deliver(): void {
       continue
     }
     end(one)
-    if (notes[at] === DONE) {
-      one.resolve(one.convert === undefined ? value : one.convert(value))
-    } else {
-      one.reject(errorOf(value as Native.Failure))
+    try {
+      if (notes[at] === DONE) one.resolve(one.convert === undefined ? value : one.convert(value))
+      else one.reject(errorOf(value as Native.Failure))
+    } catch (thrown) {
+      // Such as a Date that somebody has replaced: the others must not wait for ever.
+      one.reject(thrown)
     }
   }
   letGo(bridge)

@@ -43,6 +43,19 @@ test('no thread to be had: calls are rejected, the process may end, and later on
     "Set(1) { 'ERR_STANCHION_INTERNAL' }", 'ERR_STANCHION_INTERNAL', 'false', 'no thread', ''].join('\n'), ''])
 })
 
+test('a result that cannot be converted rejects its call, and no other waits for ever', async () => {
+  const { code, stdout, stderr } = await script(`
+    import { connect } from 'stanchion'
+    const queue = (await connect('memory:')).queue('q')
+    const calls = [queue.enqueue({ id: 'a' }), queue.stats(), queue.enqueue({ id: 'b' }), queue.stats()]
+    const { Date } = globalThis
+    globalThis.Date = class { constructor() { throw new Error('no dates') } }
+    const found = await Promise.allSettled(calls)
+    globalThis.Date = Date
+    console.log(found.map(one => one.reason?.message ?? one.status))`)
+  assert.deepEqual([code, stdout, stderr], [0, "[ 'no dates', 'fulfilled', 'no dates', 'fulfilled' ]\n", ''])
+})
+
 test('many workers and loops on one signal give no warning', async () => {
   const { code, stdout, stderr } = await script(`
     import { getEventListeners } from 'node:events'
