@@ -28,6 +28,7 @@ bench: rust ## Compare speed with that of bare clients and of other packages
 	$(CARGO) run --release --locked --package stanchion-tests --bin bench
 	$(PYTHON) bindings-python/tests/bench
 	$(PYTHON) bindings-node/tests/bench
+	$(PYTHON) bindings-c/tests/bench
 
 fuzz: rust deps ## Make hostile calls to the C library for SECONDS=300 on each store
 	$(PYTHON) bindings-c/tests/run --fuzz $(or $(SECONDS),300)

@@ -9,7 +9,7 @@ use cbindgen::{
 };
 
 /// In the order in which they are read.
-const FILES: [&str; 15] = [
+const FILES: [&str; 18] = [
     "version",
     "error",
     "arguments",
@@ -24,11 +24,13 @@ const FILES: [&str; 15] = [
     "queue",
     "tasks",
     "manage",
+    "settings",
+    "events",
     "worker",
+    "listing",
 ];
-const LAST_FILE: &str = "listing";
 /// Enums that no function names: all are passed as numbers of a fixed size.
-const ENUMS: [&str; 9] = [
+const ENUMS: [&str; 8] = [
     "stanchion_status",
     "stanchion_held_as",
     "stanchion_loss",
@@ -37,7 +39,6 @@ const ENUMS: [&str; 9] = [
     "stanchion_task_state",
     "stanchion_verdict_kind",
     "stanchion_event_kind",
-    "stanchion_worker_event",
 ];
 
 fn main() -> ExitCode {
@@ -70,7 +71,7 @@ fn main() -> ExitCode {
 fn header(package: &Path, config: Config) -> Result<String, String> {
     let flat = config.include_guard.is_none();
     let mut builder = Builder::new().with_config(config);
-    for file in FILES.iter().chain([&LAST_FILE]) {
+    for file in FILES {
         let source: PathBuf = package.join("src").join(file).with_extension("rs");
         builder = builder.with_src(source);
     }
