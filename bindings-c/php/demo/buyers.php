@@ -35,6 +35,9 @@ final class Ledger
         $this->stock = fopen("$folder/stock", 'r+b');
         $this->fence = fopen("$folder/fence", 'r+b');
         $this->journal = fopen("$folder/journal", 'ab');
+        // Others write, too: nothing is to be read from a buffer.
+        stream_set_read_buffer($this->stock, 0);
+        stream_set_read_buffer($this->fence, 0);
     }
 
     public function stock(int $fence): int
@@ -81,7 +84,6 @@ final class Ledger
     /** @param resource $file */
     private function read($file): int
     {
-        // Not what was read before.
         fseek($file, 0);
         return (int) fread($file, 20);
     }
