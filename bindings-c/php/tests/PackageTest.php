@@ -135,6 +135,21 @@ final class PackageTest extends TestCase
         return $this->php(self::CONNECT, ['STANCHION_LIB' => "$this->folder/other.so"]);
     }
 
+    public function testPreloading(): void
+    {
+        $code = 'echo FFI::scope("STANCHION")->stanchion_abi_version(), (int) class_exists("Stanchion\Client", false), '
+            . 'Stanchion\Client::connect("memory:")->lock("a")->hold(fn () => " held");';
+        $preload = ['-d', 'opcache.enable_cli=1', '-d', 'opcache.preload=' . realpath(self::PACKAGE . '/preload.php')];
+        // Root cannot preload without becoming somebody else.
+        $user = posix_geteuid() === 0 ? ['setpriv', '--reuid=nobody', '--regid=nogroup', '--clear-groups'] : [];
+        $command = [...$user, PHP_BINARY, ...$preload, '-r', $code];
+        self::assertSame('01 held', $this->output($command, ['TMPDIR' => '/tmp']));
+        if ($user !== []) {
+            $said = $this->output([PHP_BINARY, ...$preload, '-d', 'opcache.preload_user=nobody', '-r', $code]);
+            self::assertStringContainsString('set ffi.preload to that file', $said);
+        }
+    }
+
     public function testAPanicIsAnException(): void
     {
         // The function is there for this, and not declared.

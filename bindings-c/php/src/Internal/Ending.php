@@ -39,11 +39,6 @@ final class Ending
         self::$open[$handle] = $free;
     }
 
-    public static function forget(int $handle): void
-    {
-        unset(self::$open[$handle]);
-    }
-
     public static function free(int $handle, string $free): void
     {
         unset(self::$open[$handle]);
