@@ -146,7 +146,7 @@ final class PackageTest extends TestCase
         self::assertSame('01 held', $this->output($command, ['TMPDIR' => '/tmp']));
         if ($user !== []) {
             $said = $this->output([PHP_BINARY, ...$preload, '-d', 'opcache.preload_user=nobody', '-r', $code]);
-            self::assertStringContainsString('set ffi.preload to that file', $said);
+            self::assertStringContainsString('set ffi.preload to ', $said);
         }
     }
 
