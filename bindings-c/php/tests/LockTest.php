@@ -92,7 +92,7 @@ final class LockTest extends StoreCase
     /** @dataProvider stores */
     public function testALeaseExpires(string $kind): void
     {
-        $lock = $this->connect($kind)->lock('a', ttl: 0.05);
+        $lock = $this->connect($kind)->lock('a', ttl: 0.2);
         $lease = $lock->acquire();
         self::assertTrue($lease->waitLost(10));
         self::assertFalse($lease->isValid());

@@ -51,10 +51,10 @@ abstract class StoreCase extends TestCase
     protected static function until(callable $condition, string $what, float $seconds = 10.0): void
     {
         $deadline = microtime(true) + $seconds;
-        while (!$condition()) {
-            self::assertLessThan($deadline, microtime(true), "for $seconds s not: $what");
+        while (!($done = $condition()) && microtime(true) < $deadline) {
             usleep(5_000);
         }
+        self::assertTrue($done, "for $seconds s not: $what");
     }
 
     /** @param class-string<\Throwable> $class */

@@ -85,11 +85,9 @@ final class WorkerTest extends StoreCase
         $program = new Program('worker', $url);
         \Stanchion\Client::connect($url)->queue('q')->enqueue('first');
         $program->expect('first');
-        $begin = microtime(true);
         $program->signal(SIGINT);
         self::assertSame('done 1', $program->line());
         self::assertSame(0, $program->wait());
-        self::assertLessThan(5.0, microtime(true) - $begin);
     }
 
     /** @dataProvider sharedStores */

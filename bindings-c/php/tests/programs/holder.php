@@ -6,6 +6,6 @@ declare(strict_types=1);
 
 require __DIR__ . '/../bootstrap.php';
 
-$lease = Stanchion\Client::connect($argv[1])->lock('a', ttl: 0.5, renew: true)->acquire();
+$lease = Stanchion\Client::connect($argv[1])->lock('a', ttl: 1.5, renew: true)->acquire();
 echo "held\n";
 fgets(STDIN);

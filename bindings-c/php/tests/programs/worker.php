@@ -14,5 +14,5 @@ $report = $queue->work(function (Stanchion\Claim $task): void {
             // A signal came.
         }
     }
-}, lease: 0.5);
+}, lease: 2.0);
 echo "done $report->completed\n";
