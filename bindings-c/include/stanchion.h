@@ -1117,7 +1117,7 @@ int32_t stanchion_worker_poll(stanchion_worker worker,
                               struct stanchion_error **err);
 
 // The task is done: acked, usually together with the next claim, and the handle of the claim is freed. A claim that was
-// settled otherwise stays as it was. Whether the store took it is told by stanchion_worker_event. Any thread.
+// settled otherwise stays as it was. Whether the store took it is told by stanchion_worker_get_event. Any thread.
 //
 // Errors: INVALID_ARGUMENT if the claim is not this worker's; FORKED.
 int32_t stanchion_worker_complete(stanchion_worker worker,

@@ -227,7 +227,7 @@ fn settle(
 }
 
 /// The task is done: acked, usually together with the next claim, and the handle of the claim is freed. A claim that was
-/// settled otherwise stays as it was. Whether the store took it is told by stanchion_worker_event. Any thread.
+/// settled otherwise stays as it was. Whether the store took it is told by stanchion_worker_get_event. Any thread.
 ///
 /// Errors: INVALID_ARGUMENT if the claim is not this worker's; FORKED.
 #[unsafe(no_mangle)]
