@@ -23,6 +23,7 @@ mod options;
 mod queue;
 mod records;
 mod settings;
+mod shared;
 mod task;
 mod tasks;
 mod version;

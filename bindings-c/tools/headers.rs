@@ -9,12 +9,13 @@ use cbindgen::{
 };
 
 /// In the order in which they are read.
-const FILES: [&str; 18] = [
+const FILES: [&str; 19] = [
     "version",
     "error",
     "arguments",
     "clock",
     "client",
+    "shared",
     "options",
     "lock",
     "lease",

@@ -1,0 +1,71 @@
+<?php
+
+declare(strict_types=1);
+
+namespace Stanchion\Internal;
+
+/**
+ * What is done when the request or the program ends: leases and claims that are left are let go of.
+ *
+ * @internal
+ */
+final class Ending
+{
+    /** How long the end of a program may be delayed, in seconds. Under FPM the process lives on. */
+    private const FAREWELL = 0.5;
+
+    private static bool $registered = false;
+    /** @var array<int, string> Handles, and the functions that free them. */
+    private static array $open = [];
+    /** @var array<int, true> Handles of clients. */
+    private static array $clients = [];
+
+    public static function noteClient(int $client): void
+    {
+        self::$clients[$client] = true;
+        if (!self::$registered) {
+            self::$registered = true;
+            // Registered again at the end, so as to run after what the program registers.
+            register_shutdown_function(static fn () => register_shutdown_function(self::farewell(...)));
+        }
+    }
+
+    public static function note(int $handle, string $free): void
+    {
+        self::$open[$handle] = $free;
+    }
+
+    public static function free(int $handle, string $free): void
+    {
+        unset(self::$open[$handle]);
+        Native::get()->ffi->$free($handle);
+    }
+
+    /** Frees a client when what it does in the background is done. */
+    public static function freeClient(int $client): void
+    {
+        unset(self::$clients[$client]);
+        self::linger($client, self::FAREWELL);
+        Native::get()->ffi->stanchion_client_free($client);
+    }
+
+    private static function farewell(): void
+    {
+        foreach (self::$open as $handle => $free) {
+            self::free($handle, $free);
+        }
+        $until = microtime(true) + self::FAREWELL;
+        foreach (self::$clients as $client => $_) {
+            self::linger($client, max(0.0, $until - microtime(true)));
+        }
+    }
+
+    /** Under FPM the process lives on, and nobody need wait. */
+    private static function linger(int $client, float $time): void
+    {
+        if (PHP_SAPI === 'cli' || PHP_SAPI === 'phpdbg') {
+            // An error is one of a forked child, whose leases are the parent's.
+            Native::get()->ffi->stanchion_client_linger($client, Times::span('time', $time), null, null);
+        }
+    }
+}
