@@ -6,7 +6,7 @@ PYTHON ?= python3
 RUST_MINOR := 89
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint fmt bench docs clean deps rust
+.PHONY: help demo test lint fmt bench headers docs clean deps rust
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-6s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -28,6 +28,9 @@ bench: rust ## Compare speed with that of bare clients and of other packages
 	$(CARGO) run --release --locked --package stanchion-tests --bin bench
 	$(PYTHON) bindings-python/tests/bench
 	$(PYTHON) bindings-node/tests/bench
+
+headers: rust ## Write the headers of the C library anew
+	$(CARGO) run --quiet --locked --package stanchion-c --example headers
 
 docs: rust ## Build the documentation into target/doc
 	$(CARGO) doc --locked --no-deps --package stanchion

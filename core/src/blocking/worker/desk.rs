@@ -6,7 +6,7 @@ use std::mem;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::direct::briefly;
 use crate::blocking::{Claim, Queue};
@@ -89,7 +89,7 @@ impl Desk {
             let claim = match self.take(waited) {
                 Taken::Task(claim) => claim,
                 Taken::Nothing => {
-                    self.wait();
+                    self.wait(None);
                     waited = true;
                     continue;
                 }
@@ -125,12 +125,20 @@ impl Desk {
         Taken::Task(claim)
     }
 
-    /// Waits until there is something to see.
-    pub(super) fn wait(&self) {
+    /// Waits until there is something to see, for `time` at most if it is given.
+    pub(super) fn wait(&self, time: Option<Duration>) {
+        let until = time.and_then(|time| Instant::now().checked_add(time));
         let mut state = locked(&self.state);
         while state.claims.is_empty() && !state.over && !mem::take(&mut state.roused) {
+            let left = until.map(|until| until.saturating_duration_since(Instant::now()));
+            if left == Some(Duration::ZERO) {
+                return;
+            }
             state.waiting += 1;
-            state = self.tasks.wait(state).unwrap_or_else(PoisonError::into_inner);
+            state = match left {
+                Some(left) => self.tasks.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0,
+                None => self.tasks.wait(state).unwrap_or_else(PoisonError::into_inner),
+            };
             state.waiting -= 1;
             if state.claims.is_empty() {
                 // Called, but another was faster: the next task is another call.
@@ -271,7 +279,6 @@ impl Desk {
 mod tests {
     use std::sync::mpsc;
     use std::thread;
-    use std::time::Instant;
 
     use super::*;
     use crate::blocking::Client;
@@ -303,7 +310,7 @@ mod tests {
         let (send, woken) = mpsc::channel();
         let waits = Arc::clone(&desk);
         let hand = thread::spawn(move || {
-            waits.wait();
+            waits.wait(None);
             send.send(()).unwrap();
         });
         until(&desk, |state| state.waiting == 1);
@@ -316,6 +323,17 @@ mod tests {
         desk.put(claimed(&desk, "a"));
         woken.recv_timeout(SOON).unwrap();
         hand.join().unwrap();
+    }
+
+    #[test]
+    fn a_hand_waits_no_longer_than_it_wants_to() {
+        let desk = desk();
+        desk.wait(Some(Duration::from_millis(1)));
+        desk.wait(Some(Duration::ZERO));
+        assert!(matches!(desk.take(true), Taken::Nothing));
+        desk.put(claimed(&desk, "a"));
+        desk.wait(Some(Duration::MAX));
+        assert!(matches!(desk.take(true), Taken::Task(_)));
     }
 
     #[test]

@@ -4,14 +4,16 @@ use std::fmt;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 
 use super::desk::{Desk, Taken};
 use super::direct::direct;
-use super::{Stopper, Worker};
-use crate::blocking::Queue;
+use super::{Stopper, Worker, no_thread};
+use crate::blocking::{Queue, go_on};
 use crate::channel::HOST_TURN;
 use crate::claim_calls::Verdict;
 use crate::error::Error;
+use crate::signals::spawn_quietly;
 use crate::verbs::Receipt;
 use crate::worker::{WorkerReport, WorkerSettings};
 
@@ -95,6 +97,19 @@ impl Direction {
         while desk.look(true, HOST_TURN).2 && host_turn().is_continue() {}
         result
     }
+
+    /// Runs it on a thread of its own, with all signals blocked, which calls `ended` with the result: for hosts
+    /// that have no thread to spare.
+    ///
+    /// # Errors
+    /// `Internal` if no thread could be started.
+    pub fn start(
+        self,
+        ended: impl FnOnce(Result<WorkerReport, Error>) + Send + 'static,
+    ) -> Result<(), Error> {
+        let run = move || ended(self.run_while(&mut go_on));
+        spawn_quietly("stanchion-worker", run).map_err(no_thread)
+    }
 }
 
 impl fmt::Debug for Direction {
@@ -121,7 +136,17 @@ impl Hands {
 
     /// Waits until it is worth while to look again: for a task, the end, or an event of interest.
     pub fn wait(&self) {
-        self.0.wait();
+        self.0.wait(None);
+    }
+
+    /// As [`Hands::wait`], for `time` at most. Look again in any case.
+    pub fn wait_for(&self, time: Duration) {
+        self.0.wait(Some(time));
+    }
+
+    /// What the worker has done so far.
+    pub fn report(&self) -> WorkerReport {
+        self.0.with(|state| state.report)
     }
 
     /// What became of a task: done, or why it failed. Does no I/O: usually the verdict travels with the next

@@ -1,0 +1,1171 @@
+/*
+ * Stanchion for C and C++: distributed locks, and a queue of tasks. Made from the sources of the library: `make headers`.
+ *
+ * Handles are numbers. 0 is none. One that was freed, is of another kind, or was never given out is noticed, and answered
+ * with STANCHION_ERR_INVALID_HANDLE; also if another thread frees it in the middle of a call, which then goes on to its
+ * end. Each kind has a function to free it.
+ *
+ * Statuses: a function that can fail returns STANCHION_OK, which is 0; another outcome that is no error, which is
+ * positive; or an error, which is negative (see stanchion_status).
+ *
+ * Errors: the last argument of such a function is NULL, or the address of a pointer. If it fails, and only then, the
+ * pointer gets an error with an explanation, which is yours to free.
+ *
+ * Out-parameters are written only if the function does not fail, and only if the outcome has a value for them.
+ *
+ * Texts are UTF-8 with a length; a NUL at the end is neither needed nor counted. NULL with the length 0 is an empty text, or
+ * "not given" where a text may be missing. Payloads are any bytes. The library copies what it is passed. A text that it
+ * gives is a view, which lives as long as the handle that it came from.
+ *
+ * Structs begin with their size, so that they can grow. For those that are passed, call their init function with sizeof,
+ * and change what is to be changed; for those that are filled in, set struct_size to sizeof. NULL options are the default.
+ *
+ * Times are milliseconds: spans, or (named so) since 1970. -1 stands for "not given" where a number may be missing.
+ *
+ * Threads: any thread may call any function, at any time, on any handle. A call that waits holds nobody else up. No function
+ * may be called in a signal handler. The library calls no function of the program; its own threads have all signals
+ * blocked.
+ *
+ * Forks: a child may go on using a client. A lease, claim or worker stays the parent's: in the child calls on it answer
+ * STANCHION_ERR_FORKED, and freeing it there does not end it.
+ */
+
+#ifndef STANCHION_H
+#define STANCHION_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+// The number in the name of the shared library. A program that was built for another number cannot use it.
+#define STANCHION_ABI_VERSION 0
+
+// Bytes of an id and the NUL at its end.
+#define STANCHION_ID_SIZE 513
+
+// What functions return: zero; what happened, if it is no error; or an error, which is negative.
+typedef enum stanchion_status {
+  // Done.
+  STANCHION_OK = 0,
+  // Somebody else has the lock.
+  STANCHION_BUSY = 1,
+  // No task, no event, for now.
+  STANCHION_EMPTY = 2,
+  // The id was in the queue already; the outcome says what became of it.
+  STANCHION_DUPLICATE = 3,
+  // There is no such task or holder.
+  STANCHION_ABSENT = 4,
+  // The task has another version; nothing was changed.
+  STANCHION_OTHER_VERSION = 5,
+  // The task is claimed; nothing was changed.
+  STANCHION_CLAIMED = 6,
+  // The task is dead; nothing was changed.
+  STANCHION_DEAD = 7,
+  // The worker has ended: there will be no more tasks.
+  STANCHION_OVER = 8,
+  // The lease or claim is lost, or has ended.
+  STANCHION_LOST = 9,
+  // The lock stayed busy for the whole wait.
+  STANCHION_ERR_LOCK_TIMEOUT = -1,
+  // The lease is no longer yours: taken, broken, overwritten, or forgotten by the store.
+  STANCHION_ERR_LEASE_LOST = -2,
+  // The lease ran out; nobody is known to have taken the lock since.
+  STANCHION_ERR_LEASE_EXPIRED = -3,
+  // A newer delivery of the task exists, or it was settled otherwise.
+  STANCHION_ERR_STALE_RECEIPT = -4,
+  // The queue is at its limit.
+  STANCHION_ERR_QUEUE_FULL = -5,
+  // An argument is outside what is allowed; nothing was sent.
+  STANCHION_ERR_INVALID_ARGUMENT = -6,
+  // The store or its version cannot do this.
+  STANCHION_ERR_UNSUPPORTED = -7,
+  // The store could not be reached, or refused to work, within the time given.
+  STANCHION_ERR_STORE_UNAVAILABLE = -8,
+  // The request may or may not have been carried out.
+  STANCHION_ERR_INDETERMINATE = -9,
+  // The key holds a value of another kind.
+  STANCHION_ERR_WRONG_TYPE = -10,
+  // The store's user lacks a right.
+  STANCHION_ERR_DENIED = -11,
+  // The store answered something that makes no sense, or its file is damaged.
+  STANCHION_ERR_CORRUPT = -12,
+  // The caller gave up.
+  STANCHION_ERR_CANCELLED = -13,
+  // The client was closed.
+  STANCHION_ERR_CLOSED = -14,
+  // The object was made before a fork and belongs to the parent process.
+  STANCHION_ERR_FORKED = -15,
+  // A defect in the library.
+  STANCHION_ERR_INTERNAL = -16,
+  // Not a handle of this kind: zero, freed already, or never given out. Nothing was done.
+  STANCHION_ERR_INVALID_HANDLE = -100,
+} stanchion_status;
+
+// How a lock is held.
+typedef enum stanchion_held_as {
+  // In a way that this header does not know.
+  STANCHION_HELD_OTHERWISE = 0,
+  // By a lease of this library.
+  STANCHION_HELD_LEASE = 1,
+  // Offered to a waiter that has not confirmed yet.
+  STANCHION_HELD_OFFER = 2,
+  // By nobody: closed for a time after a release with cooldown.
+  STANCHION_HELD_COOLDOWN = 3,
+  // By a value that another program wrote.
+  STANCHION_HELD_FOREIGN = 4,
+} stanchion_held_as;
+
+// Why a lease or a claim was lost.
+typedef enum stanchion_loss {
+  // It is not lost.
+  STANCHION_LOSS_NONE = 0,
+  // It ran out: it was not renewed, or renewals did not get through in time.
+  STANCHION_LOSS_EXPIRED = 1,
+  // It was renewed for as long as max_hold_ms or max_run_ms allows.
+  STANCHION_LOSS_MAX_HOLD = 2,
+  // Another has the lock or the task, or the task was settled.
+  STANCHION_LOSS_TAKEN = 3,
+  // Somebody called stanchion_lock_break_lease.
+  STANCHION_LOSS_BROKEN = 4,
+  // The store has no record of it: it was flushed, or restarted without its data.
+  STANCHION_LOSS_FORGOTTEN = 5,
+  // Another program overwrote or deleted the lock's key.
+  STANCHION_LOSS_OVERWRITTEN = 6,
+  // The task was removed, or its queue purged.
+  STANCHION_LOSS_REMOVED = 7,
+  // The store refused the renewal for good.
+  STANCHION_LOSS_REFUSED = 8,
+  // For a reason that this header does not know.
+  STANCHION_LOSS_OTHERWISE = 9,
+} stanchion_loss;
+
+// What to do if the id is in the queue already.
+typedef enum stanchion_on_duplicate {
+  // The task that is there stays as it is.
+  STANCHION_KEEP = 0,
+  // The new task takes its place, attempts start again.
+  STANCHION_REPLACE = 1,
+  // As REPLACE, but the due time moves on with every enqueue, until `window_ms` after the first.
+  STANCHION_DEBOUNCE = 2,
+  // At most one enqueue of the id is accepted per `window_ms`, whatever became of the task; otherwise as KEEP.
+  STANCHION_THROTTLE = 3,
+} stanchion_on_duplicate;
+
+// What an enqueue did.
+typedef enum stanchion_outcome {
+  // In a way that this header does not know.
+  STANCHION_ENQUEUED_OTHERWISE = 0,
+  // A new task.
+  STANCHION_ADDED = 1,
+  // The id was pending and stays as it is.
+  STANCHION_KEPT = 2,
+  // The id was pending and has been replaced.
+  STANCHION_REPLACED = 3,
+  // The id is running: this task comes after it.
+  STANCHION_SUCCESSOR = 4,
+  // Within the throttle window: nothing was changed.
+  STANCHION_THROTTLED = 5,
+} stanchion_outcome;
+
+// Where a task is.
+typedef enum stanchion_task_state {
+  // Somewhere that this header does not know.
+  STANCHION_STATE_OTHERWISE = 0,
+  // Due later.
+  STANCHION_STATE_SCHEDULED = 1,
+  // Due now.
+  STANCHION_STATE_READY = 2,
+  // Given to a worker.
+  STANCHION_STATE_CLAIMED = 3,
+  // Given up; kept for a while.
+  STANCHION_STATE_DEAD = 4,
+} stanchion_task_state;
+
+// How a claim ended.
+typedef enum stanchion_verdict_kind {
+  // Done.
+  STANCHION_ACK = 1,
+  // To be tried again.
+  STANCHION_NACK = 2,
+  // Dead.
+  STANCHION_BURY = 3,
+  // Not tried.
+  STANCHION_PUT_BACK = 4,
+} stanchion_verdict_kind;
+
+// What happened to a task of a worker.
+typedef enum stanchion_event_kind {
+  // The task is done, and the store knows it.
+  STANCHION_EVENT_COMPLETED = 1,
+  // The task has failed; it will be tried again, unless DEAD follows.
+  STANCHION_EVENT_FAILED = 2,
+  // The task is dead: it failed for the last time, or was buried.
+  STANCHION_EVENT_DEAD = 3,
+  // The claim was lost, or its verdict came too late: another may work on the task now.
+  STANCHION_EVENT_LOST = 4,
+  // All tasks that were taken are settled, and there are no more for now.
+  STANCHION_EVENT_DRAINED = 5,
+  // The store could not be reached, or refused something; the reason says what. The worker goes on if that can pass.
+  STANCHION_EVENT_STORE_FAILED = 6,
+} stanchion_event_kind;
+
+// An error: its code and an explanation. Freed with stanchion_error_free.
+typedef struct stanchion_error stanchion_error;
+
+// A clock that a test moves, for memory: stores. 0 is none.
+typedef int64_t stanchion_clock;
+
+// Text or bytes that a program passes or gets. `data` need not end with a NUL.
+typedef struct stanchion_text {
+  // The bytes; may be NULL if there are none.
+  const char *data;
+  // How many.
+  size_t len;
+} stanchion_text;
+
+// How to open a store. Texts with NULL are not given. What is given wins over the same parameter in the URL.
+typedef struct stanchion_connect_options {
+  // sizeof, set by stanchion_connect_options_init.
+  size_t struct_size;
+  // Put before a lock's name to make its key (default "Lock:").
+  struct stanchion_text lock_prefix;
+  // Put before a queue's name to make its key (default "Queue:").
+  struct stanchion_text queue_prefix;
+  // Shown to others as the holder (default: none; at most 256 bytes).
+  struct stanchion_text label;
+  // PEM file with the certificate authorities to trust instead of the system's.
+  struct stanchion_text tls_ca;
+  // PEM file with the client's certificate chain; goes with tls_key.
+  struct stanchion_text tls_cert;
+  // PEM file with the client's key.
+  struct stanchion_text tls_key;
+  // How long a call may take, beyond any wait for a lock or a task. -1: 5000.
+  int64_t timeout_ms;
+  // A clock that a test moves, for memory: stores. 0: the system's.
+  stanchion_clock clock;
+  // 1: after 32 hand-offs in a row leave a lock free for a moment, for polling lockers of other programs (Redis only).
+  // -1: 0.
+  int32_t foreign_share;
+} stanchion_connect_options;
+
+// An opened store. 0 is none. One for each process is enough; all threads may share it. After a fork the child may go
+// on using it: it connects anew there (not with a memory: store, which stays the parent's).
+typedef int64_t stanchion_client;
+
+// How to acquire a lock. -1 stands for the default.
+typedef struct stanchion_lock_options {
+  // sizeof, set by stanchion_lock_options_init.
+  size_t struct_size;
+  // How long the store keeps the lease without renewal (50 ms to 365 days). A lease with a ttl given is not renewed,
+  // unless `renew` is 1. -1: 30000, renewed.
+  int64_t ttl_ms;
+  // For how long a lease is renewed at most; then it is lost. -1: 3600000.
+  int64_t max_hold_ms;
+  // How long to wait for the lock at most. 0: only try; STANCHION_BUSY is the answer if somebody else has it.
+  // -1: 10000.
+  int64_t wait_ms;
+  // Take over the value of another program that never expires, when it was seen unchanged for this long. Unsound if
+  // that program still runs. -1: never.
+  int64_t adopt_unexpiring_ms;
+  // Shown by stanchion_lock_holder (at most 256 bytes). NULL: the client's label.
+  struct stanchion_text label;
+  // Ends the wait when the number there is not 0, within 50 ms: the error is CANCELLED. It may be set by another thread
+  // or a signal handler, and must live until the call returns. NULL: nothing does.
+  const int32_t *cancel;
+  // Whether the lease is renewed until it is released. -1: 1 if no ttl is given, otherwise 0.
+  int32_t renew;
+  // 1: give up at once when the holder's remaining time is longer than the wait. -1: 0.
+  int32_t fail_fast;
+} stanchion_lock_options;
+
+// How to claim tasks. -1 stands for the default.
+typedef struct stanchion_claim_options {
+  // sizeof, set by stanchion_claim_options_init.
+  size_t struct_size;
+  // How long the store keeps a claim without renewal (50 ms to 365 days). A claim with a lease given is not renewed, unless
+  // `renew` is 1. -1: 30000, renewed.
+  int64_t lease_ms;
+  // For how long a claim is renewed at most; then it is lost. -1: 3600000.
+  int64_t max_run_ms;
+  // How long to wait for a task. -1: 0.
+  int64_t wait_ms;
+  // As in stanchion_lock_options. Tasks are not lost by it.
+  const int32_t *cancel;
+  // Whether claims are renewed until they are settled. -1: 1 if no lease is given, otherwise 0.
+  int32_t renew;
+} stanchion_claim_options;
+
+// Options of a worker. -1 stands for the default.
+typedef struct stanchion_worker_options {
+  // sizeof, set by stanchion_worker_options_init.
+  size_t struct_size;
+  // How many tasks are worked on at once: 1 to 1000. -1: 1.
+  int64_t concurrency;
+  // How long the store keeps a claim without renewal: so long after the worker died its tasks are given to another.
+  // -1: 30000.
+  int64_t lease_ms;
+  // How long a task may be worked on at most; then its claim is lost, and the attempt has failed. -1: 3600000.
+  int64_t max_run_ms;
+  // 1: end when no task is ready or claimed any more, by this worker or another; tasks due later stay. -1: 0.
+  int32_t until_empty;
+} stanchion_worker_options;
+
+// A lock that is yours until it is released, expires, or is lost. 0 is none. In a forked child it is the parent's: calls
+// answer STANCHION_ERR_FORKED, and to free it there does nothing to the parent.
+typedef int64_t stanchion_lease;
+
+// Who holds a lock, as the store tells it. Out of date as soon as it is read: for people and dashboards. Texts end with a
+// NUL; what does not fit is cut off.
+typedef struct stanchion_holder {
+  // sizeof, set by the caller.
+  size_t struct_size;
+  // The last fence granted or offered; 0 if there was none.
+  int64_t fence;
+  // When it was granted, in milliseconds since 1970; 0 if unknown.
+  int64_t since_ms;
+  // What is left of the holder's time; -1 if it never ends by itself.
+  int64_t remaining_ms;
+  // How many wait for the lock.
+  int64_t waiters;
+  // How it is held: a stanchion_held_as.
+  int32_t held_as;
+  // The holder's process id; 0 if unknown.
+  int32_t pid;
+  // The holder's label; empty if unknown.
+  char label[257];
+  // The holder's host; empty if unknown.
+  char host[257];
+} stanchion_holder;
+
+// What a lease is on. The texts live as long as the handle of the lease.
+typedef struct stanchion_lease_info {
+  // sizeof, set by the caller.
+  size_t struct_size;
+  // The lock's name.
+  struct stanchion_text name;
+  // The secret that proves the lease is yours. Keep it out of logs.
+  struct stanchion_text token;
+  // As stanchion_lease_fence.
+  int64_t fence;
+} stanchion_lease_info;
+
+// A header of a task: a name and a value, both UTF-8.
+typedef struct stanchion_header {
+  // Its name.
+  struct stanchion_text name;
+  // Its value.
+  struct stanchion_text value;
+} stanchion_header;
+
+// A task to put into a queue. -1 stands for the default.
+typedef struct stanchion_task {
+  // sizeof, set by stanchion_task_init. The same for all tasks of an array.
+  size_t struct_size;
+  // 1 to 512 bytes of UTF-8 without control characters. Two tasks of a queue with the same id are the same task. NULL: a
+  // random id.
+  struct stanchion_text id;
+  // What the worker gets: any bytes, 16 MiB at most.
+  const void *payload;
+  // How many bytes.
+  size_t payload_len;
+  // Texts that travel along.
+  const struct stanchion_header *headers;
+  // How many.
+  size_t header_count;
+  // Deliver it so long after the store accepted it. -1: at once.
+  int64_t delay_ms;
+  // Deliver it at this time, in milliseconds since 1970, by the store's clock. Not together with delay_ms. -1: at once.
+  int64_t due_ms;
+  // After so many deliveries without success it is dead. -1: 8.
+  int64_t max_attempts;
+  // Do not deliver it later than so long after it was accepted: then it is dead. -1: never.
+  int64_t expires_ms;
+  // For DEBOUNCE and THROTTLE.
+  int64_t window_ms;
+  // What to do if the id is in the queue already: a stanchion_on_duplicate. -1: STANCHION_KEEP.
+  int32_t on_duplicate;
+  // 0 to 255, higher ones first. -1: 0.
+  int32_t priority;
+} stanchion_task;
+
+// A list of answers, in the order of what was asked. 0 is none.
+typedef int64_t stanchion_answers;
+
+// What became of a task.
+typedef struct stanchion_enqueued {
+  // sizeof, set by the caller.
+  size_t struct_size;
+  // The task's version; 0 if throttled.
+  int64_t version;
+  // When it is due, in milliseconds since 1970; -1 if throttled.
+  int64_t due_ms;
+  // How it ended: a stanchion_outcome.
+  int32_t outcome;
+  // Bytes of the id.
+  int32_t id_len;
+  // The task's id, with a NUL at its end.
+  char id[513];
+} stanchion_enqueued;
+
+// A task that is yours until it is settled, or until its lease ends or is lost. 0 is none. In a forked child it is the
+// parent's, as a lease is.
+typedef int64_t stanchion_claim;
+
+// The task of a claim. Its texts, bytes and headers live as long as the handle of the claim.
+typedef struct stanchion_claim_info {
+  // sizeof, set by the caller.
+  size_t struct_size;
+  // The task's id.
+  struct stanchion_text id;
+  // The queue's name.
+  struct stanchion_text queue;
+  // The task's payload.
+  const void *payload;
+  // How many bytes.
+  size_t payload_len;
+  // What travels with it.
+  const struct stanchion_header *headers;
+  // How many.
+  size_t header_count;
+  // The number of this delivery: larger than that of every earlier one of the task. Pass it along with writes, as a
+  // lock's fence.
+  int64_t receipt;
+  // The task's version.
+  int64_t version;
+  // When it was due, in milliseconds since 1970.
+  int64_t due_ms;
+  // Counts deliveries from one.
+  int64_t attempt;
+  // After so many the task is dead.
+  int64_t max_attempts;
+  // The task's priority.
+  int32_t priority;
+} stanchion_claim_info;
+
+// How a claim ended, to be settled together with others.
+typedef struct stanchion_verdict {
+  // sizeof, set by stanchion_verdict_init. The same for all verdicts of an array.
+  size_t struct_size;
+  // On which claim.
+  stanchion_claim claim;
+  // For NACK: as in stanchion_claim_nack. -1: after a growing pause.
+  int64_t delay_ms;
+  // For NACK and BURY: as in stanchion_claim_nack.
+  struct stanchion_text reason;
+  // How it ended: a stanchion_verdict_kind. -1: STANCHION_ACK.
+  int32_t kind;
+} stanchion_verdict;
+
+// A list of tasks. 0 is none.
+typedef int64_t stanchion_tasks;
+
+// A task as it is in a queue. Its texts, bytes and headers live as long as the handle of the list.
+typedef struct stanchion_task_info {
+  // sizeof, set by the caller.
+  size_t struct_size;
+  // Its id.
+  struct stanchion_text id;
+  // Why the last attempt failed, or why it is dead; empty if nothing failed.
+  struct stanchion_text reason;
+  // What the worker gets.
+  const void *payload;
+  // How many bytes.
+  size_t payload_len;
+  // What travels with it.
+  const struct stanchion_header *headers;
+  // How many.
+  size_t header_count;
+  // Grows with every accepted enqueue of the id. 0: a plain ZADD, not taken in yet.
+  int64_t version;
+  // When it is or was due, in milliseconds since 1970.
+  int64_t due_ms;
+  // Not delivered after this, in milliseconds since 1970; -1 if it does not expire.
+  int64_t expires_ms;
+  // Of the last delivery that is not settled, or of the dead record; 0 if there is none.
+  int64_t receipt;
+  // What is left of the lease; 0 if it is not claimed.
+  int64_t lease_left_ms;
+  // When it died, in milliseconds since 1970; -1 if it lives.
+  int64_t died_ms;
+  // When the task that waits for the end of this one's run is due, in milliseconds since 1970; -1 if there is none.
+  int64_t successor_due_ms;
+  // Deliveries so far.
+  int64_t attempts;
+  // After so many it is dead.
+  int64_t max_attempts;
+  // Where it is: a stanchion_task_state.
+  int32_t state;
+  // Higher ones first.
+  int32_t priority;
+} stanchion_task_info;
+
+// How many tasks there are, what happened so far, and the settings.
+typedef struct stanchion_stats {
+  // sizeof, set by the caller.
+  size_t struct_size;
+  // Due later, those of the intake included.
+  int64_t scheduled;
+  // Due now, those of the intake included.
+  int64_t ready;
+  // Claimed, lease not ended.
+  int64_t claimed;
+  // Dead records.
+  int64_t dead;
+  // Tasks that wait for the end of a run of the same id.
+  int64_t successors;
+  // How long until the next task becomes due or a lease ends; 0 if something is due now; -1 if there is nothing.
+  int64_t next_due_ms;
+  // Since the queue was made or its record forgotten: enqueues accepted.
+  int64_t enqueued;
+  // Acks accepted, pops included.
+  int64_t acked;
+  // Deliveries that ended otherwise: nacks, ends of leases.
+  int64_t retried;
+  // Tasks that died.
+  int64_t died;
+  // The settings, as in stanchion_queue_settings. -1: no limit.
+  int64_t max_len;
+  // Dead tasks kept at most.
+  int64_t dead_max;
+  // For how long dead tasks are kept.
+  int64_t dead_age_ms;
+  // Bytes of dead tasks' payloads kept at most.
+  int64_t dead_bytes;
+  // 1 if plain ZADDs to the queue's key are taken in (Redis only).
+  int32_t intake;
+  // 1 if the queue gives out no tasks.
+  int32_t paused;
+} stanchion_stats;
+
+// Settings of a queue to change. -1: it stays as it is.
+typedef struct stanchion_queue_settings {
+  // sizeof, set by stanchion_queue_settings_init.
+  size_t struct_size;
+  // Refuse new ids when so many tasks are live. -2: no limit, as without settings.
+  int64_t max_len;
+  // Keep so many dead tasks at most; the oldest go first. Without settings 10000.
+  int64_t dead_max;
+  // Keep dead tasks for so long. Without settings 90 days.
+  int64_t dead_age_ms;
+  // Keep so many bytes of dead tasks' payloads at most; the oldest go first. Without settings 256 MiB.
+  int64_t dead_bytes;
+  // Whether plain ZADDs to the queue's key are taken in (Redis only). Without settings 1.
+  int32_t intake;
+} stanchion_queue_settings;
+
+// Takes tasks of a queue for the threads that poll it. 0 is none. In a forked child it is the parent's.
+typedef int64_t stanchion_worker;
+
+// What a worker has done so far.
+typedef struct stanchion_worker_report {
+  // sizeof, set by the caller.
+  size_t struct_size;
+  // Tasks acked.
+  int64_t completed;
+  // Attempts that failed, those that killed the task included.
+  int64_t failed;
+  // Tasks that died.
+  int64_t dead;
+  // Claims that were lost.
+  int64_t lost;
+} stanchion_worker_report;
+
+// Something that happened. Texts end with a NUL.
+typedef struct stanchion_worker_event {
+  // sizeof, set by the caller.
+  size_t struct_size;
+  // Counts deliveries of the task from one; 0 if it is about no task.
+  int64_t attempt;
+  // What happened: a stanchion_event_kind.
+  int32_t kind;
+  // Bytes of the id.
+  int32_t id_len;
+  // Bytes of the reason.
+  int32_t reason_len;
+  // The task; empty if it is about none.
+  char id[513];
+  // Why; what does not fit is cut off.
+  char reason[1025];
+} stanchion_worker_event;
+
+// A list of names. 0 is none.
+typedef int64_t stanchion_names;
+
+#ifdef __cplusplus
+extern "C" {
+#endif // __cplusplus
+
+// The version of the library, such as "0.1.0". Never NULL, and never freed. Any thread.
+const char *stanchion_version(void);
+
+// The STANCHION_ABI_VERSION of the library that is loaded, to be compared with that of the header. Any thread.
+int32_t stanchion_abi_version(void);
+
+// Of which kind it is: a negative stanchion_status. Zero for NULL. Any thread.
+int32_t stanchion_error_code(const struct stanchion_error *error);
+
+// What happened, in words: UTF-8 with a NUL at its end. It lives as long as the error, and holds no secret.
+// Empty for NULL. Any thread.
+const char *stanchion_error_message(const struct stanchion_error *error);
+
+// 1 if the same call may succeed later without any other change, otherwise 0. Any thread.
+int32_t stanchion_error_is_retryable(const struct stanchion_error *error);
+
+// Frees an error, once. NULL is harmless. Any thread.
+void stanchion_error_free(struct stanchion_error *error);
+
+// The name of a status, such as "LockTimeout" or "Busy"; "Unknown" for others. Never NULL, and never freed. Any
+// thread.
+const char *stanchion_status_name(int32_t status);
+
+// Makes a clock for stanchion_connect_options. It stands still until it is moved. Does no I/O. Any thread.
+int32_t stanchion_clock_new(stanchion_clock *out, struct stanchion_error **err);
+
+// Moves the time of all stores with this clock forward. Does no I/O. Any thread.
+int32_t stanchion_clock_advance(stanchion_clock clock, int64_t time_ms, struct stanchion_error **err);
+
+// Frees the handle; stores with this clock go on having it. 0 and freed handles are harmless. Any thread.
+void stanchion_clock_free(stanchion_clock clock);
+
+// Makes all options the default. `struct_size` is sizeof *options. Any thread.
+void stanchion_connect_options_init(struct stanchion_connect_options *options, size_t struct_size);
+
+// Opens a store: "redis://", "rediss://", "redis+unix://", "sqlite:PATH" or "memory:". A `url` of NULL is that of the
+// environment variable STANCHION_URL. `options` may be NULL. Connects once, and checks the server's version.
+//
+// Errors: INVALID_ARGUMENT for a bad URL or option; STORE_UNAVAILABLE, DENIED, UNSUPPORTED or CORRUPT if the store cannot
+// be used. Any thread.
+int32_t stanchion_connect(const char *url,
+                          size_t url_len,
+                          const struct stanchion_connect_options *options,
+                          stanchion_client *out,
+                          struct stanchion_error **err);
+
+// Frees the handle. Leases, claims and workers go on until they are freed themselves. 0 and freed handles are harmless.
+// Any thread.
+void stanchion_client_free(stanchion_client client);
+
+// Releases every lease of this client that is still held, and says how many were (`count` may be NULL). For shutdown.
+// The handles of the leases are to be freed as ever.
+//
+// Errors: the first one other than a lost lease; the others are released nevertheless. Any thread.
+int32_t stanchion_client_release_all(stanchion_client client,
+                                     size_t *count,
+                                     struct stanchion_error **err);
+
+// Waits up to `time_ms` for what this client does in the background, such as releasing leases that were freed; `done`
+// (may be NULL) gets 1 if nothing is left, otherwise 0. For a program that is about to exit. Any thread.
+int32_t stanchion_client_linger(stanchion_client client,
+                                int64_t time_ms,
+                                int32_t *done,
+                                struct stanchion_error **err);
+
+// Makes all options the default. `struct_size` is sizeof *options. Any thread.
+void stanchion_lock_options_init(struct stanchion_lock_options *options, size_t struct_size);
+
+// Makes all options the default. `struct_size` is sizeof *options. Any thread.
+void stanchion_claim_options_init(struct stanchion_claim_options *options, size_t struct_size);
+
+// Makes all options the default. `struct_size` is sizeof *options. Any thread.
+void stanchion_worker_options_init(struct stanchion_worker_options *options, size_t struct_size);
+
+// Acquires a lock, waiting in line for it. `options` may be NULL. With a `wait_ms` of 0 it does not wait, and answers
+// STANCHION_BUSY if somebody else has the lock.
+//
+// Errors: LOCK_TIMEOUT if it stayed busy; CANCELLED; INVALID_ARGUMENT for a bad name or option; STORE_UNAVAILABLE, DENIED
+// or WRONG_TYPE from the store. Any thread; others go on meanwhile, with the same client, too.
+int32_t stanchion_lock_acquire(stanchion_client client,
+                               const char *name,
+                               size_t name_len,
+                               const struct stanchion_lock_options *options,
+                               stanchion_lease *out,
+                               struct stanchion_error **err);
+
+// Who holds the lock now. STANCHION_ABSENT: nobody. Any thread.
+int32_t stanchion_lock_holder(stanchion_client client,
+                              const char *name,
+                              size_t name_len,
+                              struct stanchion_holder *out,
+                              struct stanchion_error **err);
+
+// Whether the lock is held, offered to a waiter, cooling down, or in foreign hands: STANCHION_BUSY if so, STANCHION_OK if
+// it is free. Any thread.
+int32_t stanchion_lock_is_locked(stanchion_client client,
+                                 const char *name,
+                                 size_t name_len,
+                                 struct stanchion_error **err);
+
+// Takes the lock from whoever has it and hands it to the next waiter. STANCHION_ABSENT: it was free. The old holder
+// learns of it at its next renewal, and may work on until then: its fence is smaller than the next holder's.
+//
+// Errors: INDETERMINATE if the store did not answer; it is not asked again. Any thread.
+int32_t stanchion_lock_break_lease(stanchion_client client,
+                                   const char *name,
+                                   size_t name_len,
+                                   struct stanchion_error **err);
+
+// What the lease is on. Does no I/O. Any thread.
+int32_t stanchion_lease_get(stanchion_lease lease,
+                            struct stanchion_lease_info *out,
+                            struct stanchion_error **err);
+
+// The number of this grant: larger than that of every earlier grant of the lock. Pass it along with writes, so that the
+// resource can refuse a holder that came too late. 0 if this is no handle of a lease. Does no I/O. Any thread.
+int64_t stanchion_lease_fence(stanchion_lease lease);
+
+// For how many milliseconds the lease is surely yours from now on, without further renewal; 0 if it is not, or if this is
+// no handle of a lease. Does no I/O. Any thread.
+int64_t stanchion_lease_remaining_ms(stanchion_lease lease);
+
+// 1 if the lease is yours now, otherwise 0. Computed from the clock at the time of the call. Does no I/O. Any thread.
+int32_t stanchion_lease_is_valid(stanchion_lease lease);
+
+// Why the lease was lost: a stanchion_loss. Does no I/O. Any thread.
+int32_t stanchion_lease_loss(stanchion_lease lease);
+
+// Fails if the lease is known to be gone, without asking the store: LEASE_LOST, LEASE_EXPIRED or FORKED. Any thread.
+int32_t stanchion_lease_check(stanchion_lease lease,
+                              struct stanchion_error **err);
+
+// Waits up to `time_ms` for the lease to be lost. STANCHION_LOST: it is, or it has been released. STANCHION_OK: it is
+// still yours. A loss is announced at the latest at the lease's deadline. Any thread.
+int32_t stanchion_lease_wait_lost(stanchion_lease lease,
+                                  int64_t time_ms,
+                                  struct stanchion_error **err);
+
+// Prolongs the lease to at least `ttl_ms` from now; never shortens it.
+//
+// Errors: LEASE_LOST or LEASE_EXPIRED if it has ended; STORE_UNAVAILABLE or INDETERMINATE if the store did not answer, and
+// then the lease goes on to its old deadline; FORKED. Any thread.
+int32_t stanchion_lease_extend(stanchion_lease lease,
+                               int64_t ttl_ms,
+                               struct stanchion_error **err);
+
+// Gives the lock back and hands it to the next waiter. The handle is to be freed nevertheless.
+//
+// Errors: LEASE_EXPIRED if the lease had run out, LEASE_LOST if another got the lock meanwhile, INDETERMINATE if that
+// cannot be known; FORKED. But for the last, the lease is over in any case. Any thread.
+int32_t stanchion_lease_release(stanchion_lease lease,
+                                struct stanchion_error **err);
+
+// As stanchion_lease_release, but the lock stays closed for `cooldown_ms` (50 ms to 365 days) before anybody can get it.
+// After an error there is no cooldown. Any thread.
+int32_t stanchion_lease_release_with_cooldown(stanchion_lease lease,
+                                              int64_t cooldown_ms,
+                                              struct stanchion_error **err);
+
+// Prolongs the lease to `ttl_ms`, stops renewing it, and gives a text with which another process can resume it within
+// that time, once. Whoever has the text can take the lease: treat it as a password. It lives as long as this handle, with
+// which nothing else can be done any more.
+//
+// Errors: as stanchion_lease_extend; the lease goes on as it was. Any thread.
+int32_t stanchion_lease_into_handle(stanchion_lease lease,
+                                    int64_t ttl_ms,
+                                    struct stanchion_text *out,
+                                    struct stanchion_error **err);
+
+// Continues a lease with the text of stanchion_lease_into_handle, here or in another process.
+//
+// Errors: LEASE_LOST if the text was used already or its lease has ended; LEASE_EXPIRED if it ran out meanwhile;
+// INVALID_ARGUMENT if it is no such text, or of another lock_prefix. Any thread.
+int32_t stanchion_client_resume_lease(stanchion_client client,
+                                      const char *text_of_handle,
+                                      size_t text_len,
+                                      stanchion_lease *out,
+                                      struct stanchion_error **err);
+
+// Frees the handle. A lease that was not released is released in the background, as far as the store can be reached; to
+// be sure, and to learn whether it was yours to the end, release it first. 0 and freed handles are harmless. Never waits.
+// Any thread.
+void stanchion_lease_free(stanchion_lease lease);
+
+// Makes a task with a random id, no payload, and defaults. `struct_size` is sizeof *task. Any thread.
+void stanchion_task_init(struct stanchion_task *task, size_t struct_size);
+
+// How many answers are in the list; 0 if this is no handle of one. Does no I/O. Any thread.
+size_t stanchion_answers_len(stanchion_answers answers);
+
+// One of the answers: what the call for this task or this claim alone would have returned. `out` is filled in if the task
+// was accepted; it may be NULL. Does no I/O. Any thread.
+int32_t stanchion_answers_at(stanchion_answers answers,
+                             size_t index,
+                             struct stanchion_enqueued *out,
+                             struct stanchion_error **err);
+
+// Frees the list. 0 and freed handles are harmless. Any thread.
+void stanchion_answers_free(stanchion_answers answers);
+
+// The task of a claim. Does no I/O. Any thread.
+int32_t stanchion_claim_get(stanchion_claim claim,
+                            struct stanchion_claim_info *out,
+                            struct stanchion_error **err);
+
+// For how many milliseconds the claim is surely yours from now on, without further renewal; 0 if it is not, or if this is
+// no handle of a claim. Does no I/O. Any thread.
+int64_t stanchion_claim_remaining_ms(stanchion_claim claim);
+
+// 1 if the claim is yours now, otherwise 0. Computed from the clock at the time of the call. Does no I/O. Any thread.
+int32_t stanchion_claim_is_valid(stanchion_claim claim);
+
+// Why the claim was lost: a stanchion_loss. Does no I/O. Any thread.
+int32_t stanchion_claim_loss(stanchion_claim claim);
+
+// Waits up to `time_ms` for the claim to be lost or settled: STANCHION_LOST if it is, STANCHION_OK if it is still yours. A
+// loss is announced at the latest at the deadline. Any thread.
+int32_t stanchion_claim_wait_lost(stanchion_claim claim,
+                                  int64_t time_ms,
+                                  struct stanchion_error **err);
+
+// Done: the task leaves the queue. A second ack repeats the answer of the first, without I/O. The handle is to be freed
+// nevertheless.
+//
+// Errors: STALE_RECEIPT if the lease had ended and the task was delivered again or settled meanwhile (an ack that is
+// merely late is accepted); STORE_UNAVAILABLE or INDETERMINATE if the store did not answer; FORKED. Any thread.
+int32_t stanchion_claim_ack(stanchion_claim claim,
+                            struct stanchion_error **err);
+
+// Not done: the task is tried again after `delay_ms`, or is dead after its last attempt. -1: after a pause that doubles
+// with every attempt, from 1 s to 1 h. The reason (1 KiB at most, the rest is cut off; may be NULL) is kept with it.
+//
+// Errors: as stanchion_claim_ack. Any thread.
+int32_t stanchion_claim_nack(stanchion_claim claim,
+                             int64_t delay_ms,
+                             const char *reason,
+                             size_t reason_len,
+                             struct stanchion_error **err);
+
+// Not done, and not to be tried again: the task is dead. The reason as in stanchion_claim_nack.
+//
+// Errors: as stanchion_claim_ack. Any thread.
+int32_t stanchion_claim_bury(stanchion_claim claim,
+                             const char *reason,
+                             size_t reason_len,
+                             struct stanchion_error **err);
+
+// Not tried: the task goes back without counting an attempt.
+//
+// Errors: as stanchion_claim_ack. Any thread.
+int32_t stanchion_claim_put_back(stanchion_claim claim, struct stanchion_error **err);
+
+// Prolongs the lease of the claim to at least `lease_ms` from now; never shortens it.
+//
+// Errors: as stanchion_lease_extend. Any thread.
+int32_t stanchion_claim_extend(stanchion_claim claim, int64_t lease_ms, struct stanchion_error **err);
+
+// Frees the handle. A claim that was not settled counts as failed: its task comes back after a pause. One that a worker
+// gave out and that was not settled waits for the store. 0 and freed handles are harmless. Any thread.
+void stanchion_claim_free(stanchion_claim claim);
+
+// Makes a verdict "done" on no claim. `struct_size` is sizeof *verdict. Any thread.
+void stanchion_verdict_init(struct stanchion_verdict *verdict, size_t struct_size);
+
+// Puts a task in. STANCHION_OK: it is new. STANCHION_DUPLICATE: the id was in the queue already; the outcome in `out` says
+// what became of it. `out` may be NULL. Sent again if no answer comes, it is still put in once.
+//
+// Errors: QUEUE_FULL; INVALID_ARGUMENT for a bad name, id or option; INDETERMINATE if no answer came in time;
+// STORE_UNAVAILABLE, DENIED or WRONG_TYPE from the store. Any thread.
+int32_t stanchion_queue_enqueue(stanchion_client client,
+                                const char *queue_name,
+                                size_t queue_len,
+                                const struct stanchion_task *task,
+                                struct stanchion_enqueued *out,
+                                struct stanchion_error **err);
+
+// Puts many tasks in, with as few requests as possible. `out` gets a list with an answer for each task, in order: a full
+// queue refuses some and takes others.
+//
+// Errors: INVALID_ARGUMENT if a task is bad; nothing is sent then. What the store says is in the answers. Any thread.
+int32_t stanchion_queue_enqueue_many(stanchion_client client,
+                                     const char *queue_name,
+                                     size_t queue_len,
+                                     const struct stanchion_task *tasks,
+                                     size_t task_count,
+                                     stanchion_answers *out,
+                                     struct stanchion_error **err);
+
+// Takes at most `max` tasks (1 to 1000) under a lease, and waits for some if the options say so; they may be NULL. `out`
+// has place for `max` handles; `count` gets how many there are. STANCHION_EMPTY: none.
+//
+// Errors: INVALID_ARGUMENT for a bad name or option; CANCELLED; STORE_UNAVAILABLE, DENIED or WRONG_TYPE from the store. Any
+// thread; others go on meanwhile, with the same client, too.
+int32_t stanchion_queue_claim(stanchion_client client,
+                              const char *queue_name,
+                              size_t queue_len,
+                              const struct stanchion_claim_options *options,
+                              stanchion_claim *out,
+                              size_t max,
+                              size_t *count,
+                              struct stanchion_error **err);
+
+// As stanchion_queue_claim, of the first of several queues that has tasks. One round trip per queue. Any thread.
+int32_t stanchion_queues_claim(stanchion_client client,
+                               const struct stanchion_text *queue_names,
+                               size_t queue_count,
+                               const struct stanchion_claim_options *options,
+                               stanchion_claim *out,
+                               size_t max,
+                               size_t *count,
+                               struct stanchion_error **err);
+
+// Settles claims of this queue together. `out` gets a list with an answer for each verdict, in order, as from
+// stanchion_claim_ack. The handles of the claims are to be freed nevertheless.
+//
+// Errors: INVALID_ARGUMENT if a verdict is bad or its claim of another queue, INVALID_HANDLE if it is on no claim; nothing
+// is sent then. What the store says is in the answers. Any thread.
+int32_t stanchion_queue_settle(stanchion_client client,
+                               const char *queue_name,
+                               size_t queue_len,
+                               const struct stanchion_verdict *verdict_array,
+                               size_t verdict_count,
+                               stanchion_answers *out,
+                               struct stanchion_error **err);
+
+// Settles claims (1000 at most) and takes new tasks, in one round trip if there are any: stanchion_queue_settle and
+// stanchion_queue_claim together. `answers` is written, too, if there are no tasks (STANCHION_EMPTY).
+//
+// Errors: as both; INDETERMINATE if the settlements may or may not have been carried out. `cancel` is not looked at. Any
+// thread.
+int32_t stanchion_queue_settle_and_claim(stanchion_client client,
+                                         const char *queue_name,
+                                         size_t queue_len,
+                                         const struct stanchion_verdict *verdict_array,
+                                         size_t verdict_count,
+                                         stanchion_answers *answers,
+                                         const struct stanchion_claim_options *options,
+                                         stanchion_claim *out,
+                                         size_t max,
+                                         size_t *count,
+                                         struct stanchion_error **err);
+
+// How many tasks are in the list; 0 if this is no handle of one. Does no I/O. Any thread.
+size_t stanchion_tasks_len(stanchion_tasks tasks);
+
+// One of the tasks. Does no I/O. Any thread.
+int32_t stanchion_tasks_at(stanchion_tasks tasks,
+                           size_t index,
+                           struct stanchion_task_info *out,
+                           struct stanchion_error **err);
+
+// Frees the list. 0 and freed handles are harmless. Any thread.
+void stanchion_tasks_free(stanchion_tasks tasks);
+
+// Takes at most `max` tasks (1 to 1000) for good, without a lease: if this process dies, they are lost. STANCHION_EMPTY:
+// none; `out` is not written. Sent once.
+//
+// Errors: INDETERMINATE if no answer came: the tasks may be gone. Otherwise as stanchion_queue_claim. Any thread.
+int32_t stanchion_queue_pop(stanchion_client client,
+                            const char *queue_name,
+                            size_t queue_len,
+                            size_t max,
+                            stanchion_tasks *out,
+                            struct stanchion_error **err);
+
+// The tasks that would be claimed next, at most `max` (1 to 1000). STANCHION_EMPTY: none; `out` is not written. Any thread.
+int32_t stanchion_queue_peek(stanchion_client client,
+                             const char *queue_name,
+                             size_t queue_len,
+                             size_t max,
+                             stanchion_tasks *out,
+                             struct stanchion_error **err);
+
+// One task, as a list of one: the live one with this id, else the newest dead one. STANCHION_ABSENT: none; `out` is not
+// written. Any thread.
+int32_t stanchion_queue_get(stanchion_client client,
+                            const char *queue_name,
+                            size_t queue_len,
+                            const char *id,
+                            size_t id_len,
+                            stanchion_tasks *out,
+                            struct stanchion_error **err);
+
+// The tasks of one state (a stanchion_task_state), a page of at most `max` (1 to 1000). `page` is 0 first, then what the
+// last page gave in `next_page`, which is 0 after the last one. STANCHION_EMPTY: none in this page; `out` is not written,
+// but `next_page` is. While tasks come and go, one may be in two pages or in none. Any thread.
+int32_t stanchion_queue_list(stanchion_client client,
+                             const char *queue_name,
+                             size_t queue_len,
+                             int32_t task_state,
+                             uint64_t page,
+                             size_t max,
+                             stanchion_tasks *out,
+                             uint64_t *next_page,
+                             struct stanchion_error **err);
+
+// Drops a task, also while it is claimed: its claim is lost then. With a version (-1: any), only if it is still the
+// task's. STANCHION_ABSENT: there was none. STANCHION_OTHER_VERSION: it has another version, which `found_version` (may be
+// NULL) gets. Sent once.
+//
+// Errors: as stanchion_queue_pop. Any thread.
+int32_t stanchion_queue_remove(stanchion_client client,
+                               const char *queue_name,
+                               size_t queue_len,
+                               const char *id,
+                               size_t id_len,
+                               int64_t if_version,
+                               int64_t *found_version,
+                               struct stanchion_error **err);
+
+// Gives a waiting task another due time, in milliseconds since 1970; `moved_ms` (may be NULL) gets it as the store keeps
+// it. STANCHION_ABSENT: no such task. STANCHION_CLAIMED, STANCHION_DEAD: it is, and nothing was changed. Any thread.
+int32_t stanchion_queue_reschedule(stanchion_client client,
+                                   const char *queue_name,
+                                   size_t queue_len,
+                                   const char *id,
+                                   size_t id_len,
+                                   int64_t due_ms,
+                                   int64_t *moved_ms,
+                                   struct stanchion_error **err);
+
+// Moves the newest dead record of each of these ids (1000 at most) back to ready, with all its attempts, unless the id
+// lives; `moved` (may be NULL) gets how many. Sent once.
+//
+// Errors: as stanchion_queue_pop. Any thread.
+int32_t stanchion_queue_kick_ids(stanchion_client client,
+                                 const char *queue_name,
+                                 size_t queue_len,
+                                 const struct stanchion_text *ids,
+                                 size_t id_count,
+                                 uint64_t *moved,
+                                 struct stanchion_error **err);
+
+// Moves so many of the oldest dead tasks (1 to 1000) back to ready, with all their attempts; `moved` (may be NULL) gets
+// how many there were. Sent once.
+//
+// Errors: as stanchion_queue_pop. Any thread.
+int32_t stanchion_queue_kick(stanchion_client client,
+                             const char *queue_name,
+                             size_t queue_len,
+                             size_t count,
+                             uint64_t *moved,
+                             struct stanchion_error **err);
+
+// How many tasks there are, what happened so far, and the settings. Any thread.
+int32_t stanchion_queue_stats(stanchion_client client,
+                              const char *queue_name,
+                              size_t queue_len,
+                              struct stanchion_stats *out,
+                              struct stanchion_error **err);
+
+// Stops giving out tasks. Claims that are out go on, can be settled and extended. Any thread.
+int32_t stanchion_queue_pause(stanchion_client client,
+                              const char *queue_name,
+                              size_t queue_len,
+                              struct stanchion_error **err);
+
+// Goes on giving out tasks. Any thread.
+int32_t stanchion_queue_resume(stanchion_client client,
+                               const char *queue_name,
+                               size_t queue_len,
+                               struct stanchion_error **err);
+
+// Drops every task, live and dead; claims that are out are lost. Settings stay. `dropped` (may be NULL) gets how many
+// there were. Sent once.
+//
+// Errors: as stanchion_queue_pop. Any thread.
+int32_t stanchion_queue_purge(stanchion_client client,
+                              const char *queue_name,
+                              size_t queue_len,
+                              uint64_t *dropped,
+                              struct stanchion_error **err);
+
+// Makes settings that change nothing. `struct_size` is sizeof *settings. Any thread.
+void stanchion_queue_settings_init(struct stanchion_queue_settings *settings, size_t struct_size);
+
+// Changes settings. Any thread.
+int32_t stanchion_queue_configure(stanchion_client client,
+                                  const char *queue_name,
+                                  size_t queue_len,
+                                  const struct stanchion_queue_settings *settings,
+                                  struct stanchion_error **err);
+
+// Starts a worker on a queue: a thread of the library takes tasks and settles them, and keeps their leases alive; the
+// threads of the program poll for them. `options` may be NULL.
+//
+// Errors: INVALID_ARGUMENT for a bad name or option; INTERNAL if no thread can be started. Any thread.
+int32_t stanchion_worker_open(stanchion_client client,
+                              const char *queue_name,
+                              size_t queue_len,
+                              const struct stanchion_worker_options *options,
+                              stanchion_worker *out,
+                              struct stanchion_error **err);
+
+// The next task to work on. STANCHION_EMPTY: there was none for `wait_ms`. STANCHION_OVER: there will be none, since the
+// worker was stopped and everything is settled. Up to `concurrency` tasks are out at once: settle one to get the next.
+//
+// Errors: what the store refuses for good, which ends the worker (a store that cannot be reached is asked again);
+// INVALID_ARGUMENT; FORKED. Any thread, also several at once.
+int32_t stanchion_worker_poll(stanchion_worker worker,
+                              int64_t wait_ms,
+                              stanchion_claim *out,
+                              struct stanchion_error **err);
+
+// The task is done: acked, usually together with the next claim, and the handle of the claim is freed. A claim that was
+// settled otherwise stays as it was. Whether the store took it is told by stanchion_worker_event. Any thread.
+//
+// Errors: INVALID_ARGUMENT if the claim is not this worker's; FORKED.
+int32_t stanchion_worker_complete(stanchion_worker worker,
+                                  stanchion_claim claim,
+                                  struct stanchion_error **err);
+
+// The task has failed: tried again after a growing pause, or dead after its last attempt; the handle of the claim is
+// freed. The reason as in stanchion_claim_nack. A claim that was settled otherwise stays as it was. Any thread.
+//
+// Errors: as stanchion_worker_complete.
+int32_t stanchion_worker_fail(stanchion_worker worker,
+                              stanchion_claim claim,
+                              const char *reason,
+                              size_t reason_len,
+                              struct stanchion_error **err);
+
+// Take no more tasks. Those that are out go on; when all are settled, stanchion_worker_poll answers STANCHION_OVER. Does
+// no I/O. Any thread, but no signal handler: set a flag there, and look at it between polls.
+int32_t stanchion_worker_stop(stanchion_worker worker,
+                              struct stanchion_error **err);
+
+// What the worker has done so far. Does no I/O. Any thread.
+int32_t stanchion_worker_get_report(stanchion_worker worker,
+                                    struct stanchion_worker_report *out,
+                                    struct stanchion_error **err);
+
+// The oldest thing that happened and was not fetched yet, of 1000 at most; STANCHION_EMPTY if there is none. Each is
+// told once. Does no I/O. Any thread.
+int32_t stanchion_worker_get_event(stanchion_worker worker,
+                                   struct stanchion_worker_event *out,
+                                   struct stanchion_error **err);
+
+// Frees the handle and ends the worker without waiting: what is still worked on counts as failed. To drain it, stop it and
+// poll until STANCHION_OVER first. 0 and freed handles are harmless. Any thread.
+void stanchion_worker_free(stanchion_worker worker);
+
+// Names of locks that are held now, in no order; a name may be in two pages. `page` is 0 first, then what the last page
+// gave in `next_page`, which is 0 after the last one. Any thread.
+int32_t stanchion_client_locks(stanchion_client client,
+                               uint64_t page,
+                               stanchion_names *out,
+                               uint64_t *next_page,
+                               struct stanchion_error **err);
+
+// Names of queues that have tasks or settings, or had some in the last 7 days; pages as in stanchion_client_locks. Any
+// thread.
+int32_t stanchion_client_queues(stanchion_client client,
+                                uint64_t page,
+                                stanchion_names *out,
+                                uint64_t *next_page,
+                                struct stanchion_error **err);
+
+// How many names are in the list; 0 if this is no handle of one. Does no I/O. Any thread.
+size_t stanchion_names_len(stanchion_names names);
+
+// One of the names, which lives as long as the handle of the list. Does no I/O. Any thread.
+int32_t stanchion_names_at(stanchion_names names,
+                           size_t index,
+                           struct stanchion_text *out,
+                           struct stanchion_error **err);
+
+// Frees the list. 0 and freed handles are harmless. Any thread.
+void stanchion_names_free(stanchion_names names);
+
+#ifdef __cplusplus
+}  // extern "C"
+#endif  // __cplusplus
+
+#endif  /* STANCHION_H */

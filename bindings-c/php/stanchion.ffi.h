@@ -1,0 +1,661 @@
+/* The declarations of stanchion.h for PHP's FFI. Made from the sources. */
+
+enum { STANCHION_ABI_VERSION = 0 };
+
+enum { STANCHION_ID_SIZE = 513 };
+
+typedef enum stanchion_status {
+  STANCHION_OK = 0,
+  STANCHION_BUSY = 1,
+  STANCHION_EMPTY = 2,
+  STANCHION_DUPLICATE = 3,
+  STANCHION_ABSENT = 4,
+  STANCHION_OTHER_VERSION = 5,
+  STANCHION_CLAIMED = 6,
+  STANCHION_DEAD = 7,
+  STANCHION_OVER = 8,
+  STANCHION_LOST = 9,
+  STANCHION_ERR_LOCK_TIMEOUT = -1,
+  STANCHION_ERR_LEASE_LOST = -2,
+  STANCHION_ERR_LEASE_EXPIRED = -3,
+  STANCHION_ERR_STALE_RECEIPT = -4,
+  STANCHION_ERR_QUEUE_FULL = -5,
+  STANCHION_ERR_INVALID_ARGUMENT = -6,
+  STANCHION_ERR_UNSUPPORTED = -7,
+  STANCHION_ERR_STORE_UNAVAILABLE = -8,
+  STANCHION_ERR_INDETERMINATE = -9,
+  STANCHION_ERR_WRONG_TYPE = -10,
+  STANCHION_ERR_DENIED = -11,
+  STANCHION_ERR_CORRUPT = -12,
+  STANCHION_ERR_CANCELLED = -13,
+  STANCHION_ERR_CLOSED = -14,
+  STANCHION_ERR_FORKED = -15,
+  STANCHION_ERR_INTERNAL = -16,
+  STANCHION_ERR_INVALID_HANDLE = -100,
+} stanchion_status;
+
+typedef enum stanchion_held_as {
+  STANCHION_HELD_OTHERWISE = 0,
+  STANCHION_HELD_LEASE = 1,
+  STANCHION_HELD_OFFER = 2,
+  STANCHION_HELD_COOLDOWN = 3,
+  STANCHION_HELD_FOREIGN = 4,
+} stanchion_held_as;
+
+typedef enum stanchion_loss {
+  STANCHION_LOSS_NONE = 0,
+  STANCHION_LOSS_EXPIRED = 1,
+  STANCHION_LOSS_MAX_HOLD = 2,
+  STANCHION_LOSS_TAKEN = 3,
+  STANCHION_LOSS_BROKEN = 4,
+  STANCHION_LOSS_FORGOTTEN = 5,
+  STANCHION_LOSS_OVERWRITTEN = 6,
+  STANCHION_LOSS_REMOVED = 7,
+  STANCHION_LOSS_REFUSED = 8,
+  STANCHION_LOSS_OTHERWISE = 9,
+} stanchion_loss;
+
+typedef enum stanchion_on_duplicate {
+  STANCHION_KEEP = 0,
+  STANCHION_REPLACE = 1,
+  STANCHION_DEBOUNCE = 2,
+  STANCHION_THROTTLE = 3,
+} stanchion_on_duplicate;
+
+typedef enum stanchion_outcome {
+  STANCHION_ENQUEUED_OTHERWISE = 0,
+  STANCHION_ADDED = 1,
+  STANCHION_KEPT = 2,
+  STANCHION_REPLACED = 3,
+  STANCHION_SUCCESSOR = 4,
+  STANCHION_THROTTLED = 5,
+} stanchion_outcome;
+
+typedef enum stanchion_task_state {
+  STANCHION_STATE_OTHERWISE = 0,
+  STANCHION_STATE_SCHEDULED = 1,
+  STANCHION_STATE_READY = 2,
+  STANCHION_STATE_CLAIMED = 3,
+  STANCHION_STATE_DEAD = 4,
+} stanchion_task_state;
+
+typedef enum stanchion_verdict_kind {
+  STANCHION_ACK = 1,
+  STANCHION_NACK = 2,
+  STANCHION_BURY = 3,
+  STANCHION_PUT_BACK = 4,
+} stanchion_verdict_kind;
+
+typedef enum stanchion_event_kind {
+  STANCHION_EVENT_COMPLETED = 1,
+  STANCHION_EVENT_FAILED = 2,
+  STANCHION_EVENT_DEAD = 3,
+  STANCHION_EVENT_LOST = 4,
+  STANCHION_EVENT_DRAINED = 5,
+  STANCHION_EVENT_STORE_FAILED = 6,
+} stanchion_event_kind;
+
+typedef struct stanchion_error stanchion_error;
+
+typedef int64_t stanchion_clock;
+
+typedef struct stanchion_text {
+  const char *data;
+  size_t len;
+} stanchion_text;
+
+typedef struct stanchion_connect_options {
+  size_t struct_size;
+  struct stanchion_text lock_prefix;
+  struct stanchion_text queue_prefix;
+  struct stanchion_text label;
+  struct stanchion_text tls_ca;
+  struct stanchion_text tls_cert;
+  struct stanchion_text tls_key;
+  int64_t timeout_ms;
+  stanchion_clock clock;
+  int32_t foreign_share;
+} stanchion_connect_options;
+
+typedef int64_t stanchion_client;
+
+typedef struct stanchion_lock_options {
+  size_t struct_size;
+  int64_t ttl_ms;
+  int64_t max_hold_ms;
+  int64_t wait_ms;
+  int64_t adopt_unexpiring_ms;
+  struct stanchion_text label;
+  const int32_t *cancel;
+  int32_t renew;
+  int32_t fail_fast;
+} stanchion_lock_options;
+
+typedef struct stanchion_claim_options {
+  size_t struct_size;
+  int64_t lease_ms;
+  int64_t max_run_ms;
+  int64_t wait_ms;
+  const int32_t *cancel;
+  int32_t renew;
+} stanchion_claim_options;
+
+typedef struct stanchion_worker_options {
+  size_t struct_size;
+  int64_t concurrency;
+  int64_t lease_ms;
+  int64_t max_run_ms;
+  int32_t until_empty;
+} stanchion_worker_options;
+
+typedef int64_t stanchion_lease;
+
+typedef struct stanchion_holder {
+  size_t struct_size;
+  int64_t fence;
+  int64_t since_ms;
+  int64_t remaining_ms;
+  int64_t waiters;
+  int32_t held_as;
+  int32_t pid;
+  char label[257];
+  char host[257];
+} stanchion_holder;
+
+typedef struct stanchion_lease_info {
+  size_t struct_size;
+  struct stanchion_text name;
+  struct stanchion_text token;
+  int64_t fence;
+} stanchion_lease_info;
+
+typedef struct stanchion_header {
+  struct stanchion_text name;
+  struct stanchion_text value;
+} stanchion_header;
+
+typedef struct stanchion_task {
+  size_t struct_size;
+  struct stanchion_text id;
+  const void *payload;
+  size_t payload_len;
+  const struct stanchion_header *headers;
+  size_t header_count;
+  int64_t delay_ms;
+  int64_t due_ms;
+  int64_t max_attempts;
+  int64_t expires_ms;
+  int64_t window_ms;
+  int32_t on_duplicate;
+  int32_t priority;
+} stanchion_task;
+
+typedef int64_t stanchion_answers;
+
+typedef struct stanchion_enqueued {
+  size_t struct_size;
+  int64_t version;
+  int64_t due_ms;
+  int32_t outcome;
+  int32_t id_len;
+  char id[513];
+} stanchion_enqueued;
+
+typedef int64_t stanchion_claim;
+
+typedef struct stanchion_claim_info {
+  size_t struct_size;
+  struct stanchion_text id;
+  struct stanchion_text queue;
+  const void *payload;
+  size_t payload_len;
+  const struct stanchion_header *headers;
+  size_t header_count;
+  int64_t receipt;
+  int64_t version;
+  int64_t due_ms;
+  int64_t attempt;
+  int64_t max_attempts;
+  int32_t priority;
+} stanchion_claim_info;
+
+typedef struct stanchion_verdict {
+  size_t struct_size;
+  stanchion_claim claim;
+  int64_t delay_ms;
+  struct stanchion_text reason;
+  int32_t kind;
+} stanchion_verdict;
+
+typedef int64_t stanchion_tasks;
+
+typedef struct stanchion_task_info {
+  size_t struct_size;
+  struct stanchion_text id;
+  struct stanchion_text reason;
+  const void *payload;
+  size_t payload_len;
+  const struct stanchion_header *headers;
+  size_t header_count;
+  int64_t version;
+  int64_t due_ms;
+  int64_t expires_ms;
+  int64_t receipt;
+  int64_t lease_left_ms;
+  int64_t died_ms;
+  int64_t successor_due_ms;
+  int64_t attempts;
+  int64_t max_attempts;
+  int32_t state;
+  int32_t priority;
+} stanchion_task_info;
+
+typedef struct stanchion_stats {
+  size_t struct_size;
+  int64_t scheduled;
+  int64_t ready;
+  int64_t claimed;
+  int64_t dead;
+  int64_t successors;
+  int64_t next_due_ms;
+  int64_t enqueued;
+  int64_t acked;
+  int64_t retried;
+  int64_t died;
+  int64_t max_len;
+  int64_t dead_max;
+  int64_t dead_age_ms;
+  int64_t dead_bytes;
+  int32_t intake;
+  int32_t paused;
+} stanchion_stats;
+
+typedef struct stanchion_queue_settings {
+  size_t struct_size;
+  int64_t max_len;
+  int64_t dead_max;
+  int64_t dead_age_ms;
+  int64_t dead_bytes;
+  int32_t intake;
+} stanchion_queue_settings;
+
+typedef int64_t stanchion_worker;
+
+typedef struct stanchion_worker_report {
+  size_t struct_size;
+  int64_t completed;
+  int64_t failed;
+  int64_t dead;
+  int64_t lost;
+} stanchion_worker_report;
+
+typedef struct stanchion_worker_event {
+  size_t struct_size;
+  int64_t attempt;
+  int32_t kind;
+  int32_t id_len;
+  int32_t reason_len;
+  char id[513];
+  char reason[1025];
+} stanchion_worker_event;
+
+typedef int64_t stanchion_names;
+
+const char *stanchion_version(void);
+
+int32_t stanchion_abi_version(void);
+
+int32_t stanchion_error_code(const struct stanchion_error *error);
+
+const char *stanchion_error_message(const struct stanchion_error *error);
+
+int32_t stanchion_error_is_retryable(const struct stanchion_error *error);
+
+void stanchion_error_free(struct stanchion_error *error);
+
+const char *stanchion_status_name(int32_t status);
+
+int32_t stanchion_clock_new(stanchion_clock *out, struct stanchion_error **err);
+
+int32_t stanchion_clock_advance(stanchion_clock clock, int64_t time_ms, struct stanchion_error **err);
+
+void stanchion_clock_free(stanchion_clock clock);
+
+void stanchion_connect_options_init(struct stanchion_connect_options *options, size_t struct_size);
+
+int32_t stanchion_connect(const char *url,
+                          size_t url_len,
+                          const struct stanchion_connect_options *options,
+                          stanchion_client *out,
+                          struct stanchion_error **err);
+
+void stanchion_client_free(stanchion_client client);
+
+int32_t stanchion_client_release_all(stanchion_client client, size_t *count, struct stanchion_error **err);
+
+int32_t stanchion_client_linger(stanchion_client client,
+                                int64_t time_ms,
+                                int32_t *done,
+                                struct stanchion_error **err);
+
+void stanchion_lock_options_init(struct stanchion_lock_options *options, size_t struct_size);
+
+void stanchion_claim_options_init(struct stanchion_claim_options *options, size_t struct_size);
+
+void stanchion_worker_options_init(struct stanchion_worker_options *options, size_t struct_size);
+
+int32_t stanchion_lock_acquire(stanchion_client client,
+                               const char *name,
+                               size_t name_len,
+                               const struct stanchion_lock_options *options,
+                               stanchion_lease *out,
+                               struct stanchion_error **err);
+
+int32_t stanchion_lock_holder(stanchion_client client,
+                              const char *name,
+                              size_t name_len,
+                              struct stanchion_holder *out,
+                              struct stanchion_error **err);
+
+int32_t stanchion_lock_is_locked(stanchion_client client,
+                                 const char *name,
+                                 size_t name_len,
+                                 struct stanchion_error **err);
+
+int32_t stanchion_lock_break_lease(stanchion_client client,
+                                   const char *name,
+                                   size_t name_len,
+                                   struct stanchion_error **err);
+
+int32_t stanchion_lease_get(stanchion_lease lease,
+                            struct stanchion_lease_info *out,
+                            struct stanchion_error **err);
+
+int64_t stanchion_lease_fence(stanchion_lease lease);
+
+int64_t stanchion_lease_remaining_ms(stanchion_lease lease);
+
+int32_t stanchion_lease_is_valid(stanchion_lease lease);
+
+int32_t stanchion_lease_loss(stanchion_lease lease);
+
+int32_t stanchion_lease_check(stanchion_lease lease, struct stanchion_error **err);
+
+int32_t stanchion_lease_wait_lost(stanchion_lease lease, int64_t time_ms, struct stanchion_error **err);
+
+int32_t stanchion_lease_extend(stanchion_lease lease, int64_t ttl_ms, struct stanchion_error **err);
+
+int32_t stanchion_lease_release(stanchion_lease lease, struct stanchion_error **err);
+
+int32_t stanchion_lease_release_with_cooldown(stanchion_lease lease,
+                                              int64_t cooldown_ms,
+                                              struct stanchion_error **err);
+
+int32_t stanchion_lease_into_handle(stanchion_lease lease,
+                                    int64_t ttl_ms,
+                                    struct stanchion_text *out,
+                                    struct stanchion_error **err);
+
+int32_t stanchion_client_resume_lease(stanchion_client client,
+                                      const char *text_of_handle,
+                                      size_t text_len,
+                                      stanchion_lease *out,
+                                      struct stanchion_error **err);
+
+void stanchion_lease_free(stanchion_lease lease);
+
+void stanchion_task_init(struct stanchion_task *task, size_t struct_size);
+
+size_t stanchion_answers_len(stanchion_answers answers);
+
+int32_t stanchion_answers_at(stanchion_answers answers,
+                             size_t index,
+                             struct stanchion_enqueued *out,
+                             struct stanchion_error **err);
+
+void stanchion_answers_free(stanchion_answers answers);
+
+int32_t stanchion_claim_get(stanchion_claim claim,
+                            struct stanchion_claim_info *out,
+                            struct stanchion_error **err);
+
+int64_t stanchion_claim_remaining_ms(stanchion_claim claim);
+
+int32_t stanchion_claim_is_valid(stanchion_claim claim);
+
+int32_t stanchion_claim_loss(stanchion_claim claim);
+
+int32_t stanchion_claim_wait_lost(stanchion_claim claim, int64_t time_ms, struct stanchion_error **err);
+
+int32_t stanchion_claim_ack(stanchion_claim claim, struct stanchion_error **err);
+
+int32_t stanchion_claim_nack(stanchion_claim claim,
+                             int64_t delay_ms,
+                             const char *reason,
+                             size_t reason_len,
+                             struct stanchion_error **err);
+
+int32_t stanchion_claim_bury(stanchion_claim claim,
+                             const char *reason,
+                             size_t reason_len,
+                             struct stanchion_error **err);
+
+int32_t stanchion_claim_put_back(stanchion_claim claim, struct stanchion_error **err);
+
+int32_t stanchion_claim_extend(stanchion_claim claim, int64_t lease_ms, struct stanchion_error **err);
+
+void stanchion_claim_free(stanchion_claim claim);
+
+void stanchion_verdict_init(struct stanchion_verdict *verdict, size_t struct_size);
+
+int32_t stanchion_queue_enqueue(stanchion_client client,
+                                const char *queue_name,
+                                size_t queue_len,
+                                const struct stanchion_task *task,
+                                struct stanchion_enqueued *out,
+                                struct stanchion_error **err);
+
+int32_t stanchion_queue_enqueue_many(stanchion_client client,
+                                     const char *queue_name,
+                                     size_t queue_len,
+                                     const struct stanchion_task *tasks,
+                                     size_t task_count,
+                                     stanchion_answers *out,
+                                     struct stanchion_error **err);
+
+int32_t stanchion_queue_claim(stanchion_client client,
+                              const char *queue_name,
+                              size_t queue_len,
+                              const struct stanchion_claim_options *options,
+                              stanchion_claim *out,
+                              size_t max,
+                              size_t *count,
+                              struct stanchion_error **err);
+
+int32_t stanchion_queues_claim(stanchion_client client,
+                               const struct stanchion_text *queue_names,
+                               size_t queue_count,
+                               const struct stanchion_claim_options *options,
+                               stanchion_claim *out,
+                               size_t max,
+                               size_t *count,
+                               struct stanchion_error **err);
+
+int32_t stanchion_queue_settle(stanchion_client client,
+                               const char *queue_name,
+                               size_t queue_len,
+                               const struct stanchion_verdict *verdict_array,
+                               size_t verdict_count,
+                               stanchion_answers *out,
+                               struct stanchion_error **err);
+
+int32_t stanchion_queue_settle_and_claim(stanchion_client client,
+                                         const char *queue_name,
+                                         size_t queue_len,
+                                         const struct stanchion_verdict *verdict_array,
+                                         size_t verdict_count,
+                                         stanchion_answers *answers,
+                                         const struct stanchion_claim_options *options,
+                                         stanchion_claim *out,
+                                         size_t max,
+                                         size_t *count,
+                                         struct stanchion_error **err);
+
+size_t stanchion_tasks_len(stanchion_tasks tasks);
+
+int32_t stanchion_tasks_at(stanchion_tasks tasks,
+                           size_t index,
+                           struct stanchion_task_info *out,
+                           struct stanchion_error **err);
+
+void stanchion_tasks_free(stanchion_tasks tasks);
+
+int32_t stanchion_queue_pop(stanchion_client client,
+                            const char *queue_name,
+                            size_t queue_len,
+                            size_t max,
+                            stanchion_tasks *out,
+                            struct stanchion_error **err);
+
+int32_t stanchion_queue_peek(stanchion_client client,
+                             const char *queue_name,
+                             size_t queue_len,
+                             size_t max,
+                             stanchion_tasks *out,
+                             struct stanchion_error **err);
+
+int32_t stanchion_queue_get(stanchion_client client,
+                            const char *queue_name,
+                            size_t queue_len,
+                            const char *id,
+                            size_t id_len,
+                            stanchion_tasks *out,
+                            struct stanchion_error **err);
+
+int32_t stanchion_queue_list(stanchion_client client,
+                             const char *queue_name,
+                             size_t queue_len,
+                             int32_t task_state,
+                             uint64_t page,
+                             size_t max,
+                             stanchion_tasks *out,
+                             uint64_t *next_page,
+                             struct stanchion_error **err);
+
+int32_t stanchion_queue_remove(stanchion_client client,
+                               const char *queue_name,
+                               size_t queue_len,
+                               const char *id,
+                               size_t id_len,
+                               int64_t if_version,
+                               int64_t *found_version,
+                               struct stanchion_error **err);
+
+int32_t stanchion_queue_reschedule(stanchion_client client,
+                                   const char *queue_name,
+                                   size_t queue_len,
+                                   const char *id,
+                                   size_t id_len,
+                                   int64_t due_ms,
+                                   int64_t *moved_ms,
+                                   struct stanchion_error **err);
+
+int32_t stanchion_queue_kick_ids(stanchion_client client,
+                                 const char *queue_name,
+                                 size_t queue_len,
+                                 const struct stanchion_text *ids,
+                                 size_t id_count,
+                                 uint64_t *moved,
+                                 struct stanchion_error **err);
+
+int32_t stanchion_queue_kick(stanchion_client client,
+                             const char *queue_name,
+                             size_t queue_len,
+                             size_t count,
+                             uint64_t *moved,
+                             struct stanchion_error **err);
+
+int32_t stanchion_queue_stats(stanchion_client client,
+                              const char *queue_name,
+                              size_t queue_len,
+                              struct stanchion_stats *out,
+                              struct stanchion_error **err);
+
+int32_t stanchion_queue_pause(stanchion_client client,
+                              const char *queue_name,
+                              size_t queue_len,
+                              struct stanchion_error **err);
+
+int32_t stanchion_queue_resume(stanchion_client client,
+                               const char *queue_name,
+                               size_t queue_len,
+                               struct stanchion_error **err);
+
+int32_t stanchion_queue_purge(stanchion_client client,
+                              const char *queue_name,
+                              size_t queue_len,
+                              uint64_t *dropped,
+                              struct stanchion_error **err);
+
+void stanchion_queue_settings_init(struct stanchion_queue_settings *settings, size_t struct_size);
+
+int32_t stanchion_queue_configure(stanchion_client client,
+                                  const char *queue_name,
+                                  size_t queue_len,
+                                  const struct stanchion_queue_settings *settings,
+                                  struct stanchion_error **err);
+
+int32_t stanchion_worker_open(stanchion_client client,
+                              const char *queue_name,
+                              size_t queue_len,
+                              const struct stanchion_worker_options *options,
+                              stanchion_worker *out,
+                              struct stanchion_error **err);
+
+int32_t stanchion_worker_poll(stanchion_worker worker,
+                              int64_t wait_ms,
+                              stanchion_claim *out,
+                              struct stanchion_error **err);
+
+int32_t stanchion_worker_complete(stanchion_worker worker,
+                                  stanchion_claim claim,
+                                  struct stanchion_error **err);
+
+int32_t stanchion_worker_fail(stanchion_worker worker,
+                              stanchion_claim claim,
+                              const char *reason,
+                              size_t reason_len,
+                              struct stanchion_error **err);
+
+int32_t stanchion_worker_stop(stanchion_worker worker, struct stanchion_error **err);
+
+int32_t stanchion_worker_get_report(stanchion_worker worker,
+                                    struct stanchion_worker_report *out,
+                                    struct stanchion_error **err);
+
+int32_t stanchion_worker_get_event(stanchion_worker worker,
+                                   struct stanchion_worker_event *out,
+                                   struct stanchion_error **err);
+
+void stanchion_worker_free(stanchion_worker worker);
+
+int32_t stanchion_client_locks(stanchion_client client,
+                               uint64_t page,
+                               stanchion_names *out,
+                               uint64_t *next_page,
+                               struct stanchion_error **err);
+
+int32_t stanchion_client_queues(stanchion_client client,
+                                uint64_t page,
+                                stanchion_names *out,
+                                uint64_t *next_page,
+                                struct stanchion_error **err);
+
+size_t stanchion_names_len(stanchion_names names);
+
+int32_t stanchion_names_at(stanchion_names names,
+                           size_t index,
+                           struct stanchion_text *out,
+                           struct stanchion_error **err);
+
+void stanchion_names_free(stanchion_names names);

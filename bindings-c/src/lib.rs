@@ -1,0 +1,27 @@
+//! The C library: it checks and converts what C programs pass, and lets the blocking face of the core do the rest.
+//!
+//! `include/stanchion.h` is made from this crate; its documentation is what stands here over each item.
+
+#![allow(non_camel_case_types, reason = "the names are those of the C header")]
+#![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests may panic"))]
+
+mod answers;
+mod arguments;
+mod boundary;
+mod claim;
+mod client;
+mod clock;
+mod error;
+mod fork;
+mod handle;
+mod lease;
+mod listing;
+mod lock;
+mod manage;
+mod options;
+mod queue;
+mod records;
+mod task;
+mod tasks;
+mod version;
+mod worker;

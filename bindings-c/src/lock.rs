@@ -1,0 +1,197 @@
+//! Locks: a lock is its name, so it has no handle.
+
+use std::ffi::c_char;
+use std::mem::size_of;
+
+use stanchion::{HeldAs, Holder, blocking};
+
+use crate::arguments::{NONE, millis, number, text};
+use crate::boundary;
+use crate::client::{Client, stanchion_client};
+use crate::error::{Failure, stanchion_error, stanchion_status};
+use crate::handle;
+use crate::lease::{Lease, stanchion_lease};
+use crate::options::{canceller, stanchion_lock_options};
+use crate::records::{self, Record, fill, needed, put};
+
+/// How a lock is held.
+#[repr(C)]
+#[allow(dead_code, reason = "for the header")]
+pub enum stanchion_held_as {
+    /// In a way that this header does not know.
+    STANCHION_HELD_OTHERWISE = 0,
+    /// By a lease of this library.
+    STANCHION_HELD_LEASE = 1,
+    /// Offered to a waiter that has not confirmed yet.
+    STANCHION_HELD_OFFER = 2,
+    /// By nobody: closed for a time after a release with cooldown.
+    STANCHION_HELD_COOLDOWN = 3,
+    /// By a value that another program wrote.
+    STANCHION_HELD_FOREIGN = 4,
+}
+
+/// Who holds a lock, as the store tells it. Out of date as soon as it is read: for people and dashboards. Texts end with a
+/// NUL; what does not fit is cut off.
+#[derive(Clone, Copy)]
+#[repr(C)]
+pub struct stanchion_holder {
+    /// sizeof, set by the caller.
+    pub struct_size: usize,
+    /// The last fence granted or offered; 0 if there was none.
+    pub fence: i64,
+    /// When it was granted, in milliseconds since 1970; 0 if unknown.
+    pub since_ms: i64,
+    /// What is left of the holder's time; -1 if it never ends by itself.
+    pub remaining_ms: i64,
+    /// How many wait for the lock.
+    pub waiters: i64,
+    /// How it is held: a stanchion_held_as.
+    pub held_as: i32,
+    /// The holder's process id; 0 if unknown.
+    pub pid: i32,
+    /// The holder's label; empty if unknown.
+    pub label: [c_char; 257],
+    /// The holder's host; empty if unknown.
+    pub host: [c_char; 257],
+}
+
+// SAFETY: numbers only.
+unsafe impl Record for stanchion_holder {
+    const NAME: &'static str = "stanchion_holder";
+    const DEFAULT: Self = Self {
+        struct_size: size_of::<Self>(),
+        fence: 0,
+        since_ms: 0,
+        remaining_ms: NONE,
+        waiters: 0,
+        held_as: 0,
+        pid: 0,
+        label: [0; 257],
+        host: [0; 257],
+    };
+}
+
+impl stanchion_holder {
+    fn of(holder: &Holder) -> Self {
+        let mut record = Self {
+            fence: number(holder.fence),
+            since_ms: number(holder.since_ms),
+            remaining_ms: holder.remaining.map_or(NONE, millis),
+            waiters: number(holder.waiters),
+            held_as: match holder.held_as {
+                HeldAs::Lease => stanchion_held_as::STANCHION_HELD_LEASE as i32,
+                HeldAs::Offer => stanchion_held_as::STANCHION_HELD_OFFER as i32,
+                HeldAs::Cooldown => stanchion_held_as::STANCHION_HELD_COOLDOWN as i32,
+                HeldAs::Foreign => stanchion_held_as::STANCHION_HELD_FOREIGN as i32,
+                _ => stanchion_held_as::STANCHION_HELD_OTHERWISE as i32,
+            },
+            pid: i32::try_from(holder.pid).unwrap_or(0),
+            ..Self::DEFAULT
+        };
+        fill(&mut record.label, &holder.label);
+        fill(&mut record.host, &holder.host);
+        record
+    }
+}
+
+/// # Safety
+/// The name is as its length says.
+unsafe fn lock(client: stanchion_client, name: *const c_char, len: usize) -> Result<blocking::Lock, Failure> {
+    let client = handle::get::<Client>(client)?;
+    // SAFETY: as the caller promises.
+    Ok(client.0.lock(unsafe { text("name", name, len) }?))
+}
+
+/// Acquires a lock, waiting in line for it. `options` may be NULL. With a `wait_ms` of 0 it does not wait, and answers
+/// STANCHION_BUSY if somebody else has the lock.
+///
+/// Errors: LOCK_TIMEOUT if it stayed busy; CANCELLED; INVALID_ARGUMENT for a bad name or option; STORE_UNAVAILABLE, DENIED
+/// or WRONG_TYPE from the store. Any thread; others go on meanwhile, with the same client, too.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn stanchion_lock_acquire(
+    client: stanchion_client,
+    name: *const c_char,
+    name_len: usize,
+    options: *const stanchion_lock_options,
+    out: *mut stanchion_lease,
+    err: *mut *mut stanchion_error,
+) -> i32 {
+    boundary::status(err, || {
+        needed(out, "the lease")?;
+        // SAFETY: the caller passes texts and structs as the header says.
+        let (lock, options, core, turn) = unsafe {
+            let options = records::read(options)?;
+            (lock(client, name, name_len)?, options, options.core()?, canceller(options.cancel))
+        };
+        let lease = if options.only_tries() {
+            match lock.try_acquire(core)? {
+                Some(lease) => lease,
+                None => return Ok(stanchion_status::STANCHION_BUSY as i32),
+            }
+        } else if let Some(mut turn) = turn {
+            lock.acquire_while(core, &mut turn)?
+        } else {
+            lock.acquire(core)?
+        };
+        let lease = handle::insert(Lease::new(lease))?;
+        // SAFETY: the caller passes a place for a handle.
+        unsafe { put(out, lease) };
+        Ok(0)
+    })
+}
+
+/// Who holds the lock now. STANCHION_ABSENT: nobody. Any thread.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn stanchion_lock_holder(
+    client: stanchion_client,
+    name: *const c_char,
+    name_len: usize,
+    out: *mut stanchion_holder,
+    err: *mut *mut stanchion_error,
+) -> i32 {
+    boundary::status(err, || {
+        // SAFETY: the caller passes texts and structs as the header says.
+        unsafe {
+            records::check(out)?;
+            let Some(holder) = lock(client, name, name_len)?.holder()? else {
+                return Ok(stanchion_status::STANCHION_ABSENT as i32);
+            };
+            records::write(out, &stanchion_holder::of(&holder))?;
+        }
+        Ok(0)
+    })
+}
+
+/// Whether the lock is held, offered to a waiter, cooling down, or in foreign hands: STANCHION_BUSY if so, STANCHION_OK if
+/// it is free. Any thread.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn stanchion_lock_is_locked(
+    client: stanchion_client,
+    name: *const c_char,
+    name_len: usize,
+    err: *mut *mut stanchion_error,
+) -> i32 {
+    boundary::status(err, || {
+        // SAFETY: the caller passes texts as the header says.
+        let locked = unsafe { lock(client, name, name_len) }?.is_locked()?;
+        Ok(if locked { stanchion_status::STANCHION_BUSY as i32 } else { 0 })
+    })
+}
+
+/// Takes the lock from whoever has it and hands it to the next waiter. STANCHION_ABSENT: it was free. The old holder
+/// learns of it at its next renewal, and may work on until then: its fence is smaller than the next holder's.
+///
+/// Errors: INDETERMINATE if the store did not answer; it is not asked again. Any thread.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn stanchion_lock_break_lease(
+    client: stanchion_client,
+    name: *const c_char,
+    name_len: usize,
+    err: *mut *mut stanchion_error,
+) -> i32 {
+    boundary::status(err, || {
+        // SAFETY: the caller passes texts as the header says.
+        let broken = unsafe { lock(client, name, name_len) }?.break_lease()?;
+        Ok(if broken { 0 } else { stanchion_status::STANCHION_ABSENT as i32 })
+    })
+}

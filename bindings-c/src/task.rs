@@ -1,0 +1,243 @@
+//! Tasks to put in, and what became of them.
+
+use std::ffi::{c_char, c_void};
+use std::mem::size_of;
+use std::ptr;
+
+use stanchion::{Enqueued, OnDuplicate, Outcome, Task};
+
+use crate::arguments::{
+    NONE, bytes, items, moment, number, optional_count, optional_span, span, stanchion_header,
+    stanchion_text, text, wall,
+};
+use crate::boundary;
+use crate::error::{Failure, stanchion_status};
+use crate::records::{self, Record, fill};
+
+/// Bytes of an id and the NUL at its end.
+pub const STANCHION_ID_SIZE: usize = 513;
+
+/// What to do if the id is in the queue already.
+#[repr(C)]
+#[derive(Clone, Copy)]
+#[allow(dead_code, reason = "for the header")]
+pub enum stanchion_on_duplicate {
+    /// The task that is there stays as it is.
+    STANCHION_KEEP = 0,
+    /// The new task takes its place, attempts start again.
+    STANCHION_REPLACE = 1,
+    /// As REPLACE, but the due time moves on with every enqueue, until `window_ms` after the first.
+    STANCHION_DEBOUNCE = 2,
+    /// At most one enqueue of the id is accepted per `window_ms`, whatever became of the task; otherwise as KEEP.
+    STANCHION_THROTTLE = 3,
+}
+
+/// What an enqueue did.
+#[repr(C)]
+#[derive(Clone, Copy)]
+#[allow(dead_code, reason = "for the header")]
+pub enum stanchion_outcome {
+    /// In a way that this header does not know.
+    STANCHION_ENQUEUED_OTHERWISE = 0,
+    /// A new task.
+    STANCHION_ADDED = 1,
+    /// The id was pending and stays as it is.
+    STANCHION_KEPT = 2,
+    /// The id was pending and has been replaced.
+    STANCHION_REPLACED = 3,
+    /// The id is running: this task comes after it.
+    STANCHION_SUCCESSOR = 4,
+    /// Within the throttle window: nothing was changed.
+    STANCHION_THROTTLED = 5,
+}
+
+/// A task to put into a queue. -1 stands for the default.
+#[derive(Clone, Copy)]
+#[repr(C)]
+pub struct stanchion_task {
+    /// sizeof, set by stanchion_task_init. The same for all tasks of an array.
+    pub struct_size: usize,
+    /// 1 to 512 bytes of UTF-8 without control characters. Two tasks of a queue with the same id are the same task. NULL: a
+    /// random id.
+    pub id: stanchion_text,
+    /// What the worker gets: any bytes, 16 MiB at most.
+    pub payload: *const c_void,
+    /// How many bytes.
+    pub payload_len: usize,
+    /// Texts that travel along.
+    pub headers: *const stanchion_header,
+    /// How many.
+    pub header_count: usize,
+    /// Deliver it so long after the store accepted it. -1: at once.
+    pub delay_ms: i64,
+    /// Deliver it at this time, in milliseconds since 1970, by the store's clock. Not together with delay_ms. -1: at once.
+    pub due_ms: i64,
+    /// After so many deliveries without success it is dead. -1: 8.
+    pub max_attempts: i64,
+    /// Do not deliver it later than so long after it was accepted: then it is dead. -1: never.
+    pub expires_ms: i64,
+    /// For DEBOUNCE and THROTTLE.
+    pub window_ms: i64,
+    /// What to do if the id is in the queue already: a stanchion_on_duplicate. -1: STANCHION_KEEP.
+    pub on_duplicate: i32,
+    /// 0 to 255, higher ones first. -1: 0.
+    pub priority: i32,
+}
+
+// SAFETY: numbers and pointers only.
+unsafe impl Record for stanchion_task {
+    const NAME: &'static str = "stanchion_task";
+    const DEFAULT: Self = Self {
+        struct_size: size_of::<Self>(),
+        id: stanchion_text::NONE,
+        payload: ptr::null(),
+        payload_len: 0,
+        headers: ptr::null(),
+        header_count: 0,
+        delay_ms: NONE,
+        due_ms: NONE,
+        max_attempts: NONE,
+        expires_ms: NONE,
+        window_ms: NONE,
+        on_duplicate: -1,
+        priority: -1,
+    };
+}
+
+/// Makes a task with a random id, no payload, and defaults. `struct_size` is sizeof *task. Any thread.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn stanchion_task_init(task: *mut stanchion_task, struct_size: usize) {
+    // SAFETY: the caller passes NULL or a struct of this size.
+    boundary::value((), || unsafe { records::init(task, struct_size) });
+}
+
+impl stanchion_task {
+    /// # Safety
+    /// Texts, bytes and headers are as their lengths say.
+    pub(crate) unsafe fn core(&self) -> Result<Task, Failure> {
+        let mut task = if self.id.data.is_null() && self.id.len == 0 {
+            Task::auto()
+        } else {
+            // SAFETY: as the caller promises.
+            Task::new(unsafe { text("id", self.id.data, self.id.len) }?)
+        };
+        // SAFETY: as the caller promises.
+        let (payload, headers) = unsafe {
+            (
+                bytes("payload", self.payload, self.payload_len)?,
+                items("headers", self.headers, self.header_count)?,
+            )
+        };
+        task = task.payload(payload).on_duplicate(self.policy()?);
+        for header in headers {
+            // SAFETY: as the caller promises.
+            let (name, value) = unsafe {
+                (
+                    text("a header's name", header.name.data, header.name.len)?,
+                    text("a header's value", header.value.data, header.value.len)?,
+                )
+            };
+            task = task.header(name, value);
+        }
+        match (optional_span("delay_ms", self.delay_ms)?, self.due_ms) {
+            (None, NONE) => {}
+            (Some(delay), NONE) => task = task.delay(delay),
+            (None, due) => task = task.due(moment("due_ms", due)?),
+            (Some(_), _) => return Err(Failure::invalid("delay_ms and due_ms exclude each other")),
+        }
+        if self.priority != -1 {
+            let priority = u8::try_from(self.priority);
+            let wrong = |_| Failure::invalid(format!("priority {} is not between 0 and 255", self.priority));
+            task = task.priority(priority.map_err(wrong)?);
+        }
+        if let Some(attempts) = optional_count("max_attempts", self.max_attempts, u32::MAX)? {
+            task = task.max_attempts(attempts);
+        }
+        if let Some(after) = optional_span("expires_ms", self.expires_ms)? {
+            task = task.expires(after);
+        }
+        Ok(task)
+    }
+
+    fn policy(&self) -> Result<OnDuplicate, Failure> {
+        use stanchion_on_duplicate::{
+            STANCHION_DEBOUNCE, STANCHION_KEEP, STANCHION_REPLACE, STANCHION_THROTTLE,
+        };
+        let policy = self.on_duplicate;
+        if policy == -1 || policy == STANCHION_KEEP as i32 {
+            Ok(OnDuplicate::Keep)
+        } else if policy == STANCHION_REPLACE as i32 {
+            Ok(OnDuplicate::Replace)
+        } else if policy == STANCHION_DEBOUNCE as i32 {
+            Ok(OnDuplicate::Debounce { max_wait: span("window_ms", self.window_ms)? })
+        } else if policy == STANCHION_THROTTLE as i32 {
+            Ok(OnDuplicate::Throttle { window: span("window_ms", self.window_ms)? })
+        } else {
+            Err(Failure::invalid(format!("on_duplicate {policy} is no stanchion_on_duplicate")))
+        }
+    }
+}
+
+/// What became of a task.
+#[derive(Clone, Copy)]
+#[repr(C)]
+pub struct stanchion_enqueued {
+    /// sizeof, set by the caller.
+    pub struct_size: usize,
+    /// The task's version; 0 if throttled.
+    pub version: i64,
+    /// When it is due, in milliseconds since 1970; -1 if throttled.
+    pub due_ms: i64,
+    /// How it ended: a stanchion_outcome.
+    pub outcome: i32,
+    /// Bytes of the id.
+    pub id_len: i32,
+    /// The task's id, with a NUL at its end.
+    pub id: [c_char; 513],
+}
+
+// SAFETY: numbers only.
+unsafe impl Record for stanchion_enqueued {
+    const NAME: &'static str = "stanchion_enqueued";
+    const DEFAULT: Self = Self {
+        struct_size: size_of::<Self>(),
+        version: 0,
+        due_ms: NONE,
+        outcome: 0,
+        id_len: 0,
+        id: [0; STANCHION_ID_SIZE],
+    };
+}
+
+impl stanchion_enqueued {
+    pub(crate) fn of(enqueued: &Enqueued) -> Self {
+        let mut record = Self {
+            version: number(enqueued.version),
+            due_ms: enqueued.due.map_or(NONE, wall),
+            outcome: outcome(enqueued.outcome) as i32,
+            ..Self::DEFAULT
+        };
+        record.id_len = i32::try_from(fill(&mut record.id, &enqueued.id)).unwrap_or(0);
+        record
+    }
+}
+
+fn outcome(outcome: Outcome) -> stanchion_outcome {
+    match outcome {
+        Outcome::Added => stanchion_outcome::STANCHION_ADDED,
+        Outcome::Kept => stanchion_outcome::STANCHION_KEPT,
+        Outcome::Replaced => stanchion_outcome::STANCHION_REPLACED,
+        Outcome::Successor => stanchion_outcome::STANCHION_SUCCESSOR,
+        Outcome::Throttled => stanchion_outcome::STANCHION_THROTTLED,
+        #[allow(unreachable_patterns, reason = "for outcomes to come")]
+        _ => stanchion_outcome::STANCHION_ENQUEUED_OTHERWISE,
+    }
+}
+
+/// The status of an accepted enqueue.
+pub(crate) fn status(enqueued: &Enqueued) -> i32 {
+    match enqueued.outcome {
+        Outcome::Added => 0,
+        _ => stanchion_status::STANCHION_DUPLICATE as i32,
+    }
+}

@@ -1,0 +1,217 @@
+//! Tasks as they are found in a queue.
+
+use std::ffi::c_void;
+use std::mem::size_of;
+use std::ptr;
+
+use stanchion::{Headers, TaskInfo, TaskState};
+
+use crate::arguments::{NONE, millis, number, stanchion_header, stanchion_text, wall};
+use crate::boundary;
+use crate::error::{Failure, stanchion_error};
+use crate::handle::{self, Kind};
+use crate::listing::beyond;
+use crate::records::{self, Record};
+
+/// Where a task is.
+#[repr(C)]
+#[derive(Clone, Copy)]
+#[allow(dead_code, reason = "for the header")]
+pub enum stanchion_task_state {
+    /// Somewhere that this header does not know.
+    STANCHION_STATE_OTHERWISE = 0,
+    /// Due later.
+    STANCHION_STATE_SCHEDULED = 1,
+    /// Due now.
+    STANCHION_STATE_READY = 2,
+    /// Given to a worker.
+    STANCHION_STATE_CLAIMED = 3,
+    /// Given up; kept for a while.
+    STANCHION_STATE_DEAD = 4,
+}
+
+/// The state of this number.
+pub(crate) fn state(state: i32) -> Result<TaskState, Failure> {
+    use stanchion_task_state as states;
+    [
+        (states::STANCHION_STATE_SCHEDULED, TaskState::Scheduled),
+        (states::STANCHION_STATE_READY, TaskState::Ready),
+        (states::STANCHION_STATE_CLAIMED, TaskState::Claimed),
+        (states::STANCHION_STATE_DEAD, TaskState::Dead),
+    ]
+    .into_iter()
+    .find_map(|(number, found)| (number as i32 == state).then_some(found))
+    .ok_or_else(|| Failure::invalid(format!("state {state} is no stanchion_task_state")))
+}
+
+fn state_number(state: TaskState) -> i32 {
+    let state = match state {
+        TaskState::Scheduled => stanchion_task_state::STANCHION_STATE_SCHEDULED,
+        TaskState::Ready => stanchion_task_state::STANCHION_STATE_READY,
+        TaskState::Claimed => stanchion_task_state::STANCHION_STATE_CLAIMED,
+        TaskState::Dead => stanchion_task_state::STANCHION_STATE_DEAD,
+        _ => stanchion_task_state::STANCHION_STATE_OTHERWISE,
+    };
+    state as i32
+}
+
+/// A task as it is in a queue. Its texts, bytes and headers live as long as the handle of the list.
+#[derive(Clone, Copy)]
+#[repr(C)]
+pub struct stanchion_task_info {
+    /// sizeof, set by the caller.
+    pub struct_size: usize,
+    /// Its id.
+    pub id: stanchion_text,
+    /// Why the last attempt failed, or why it is dead; empty if nothing failed.
+    pub reason: stanchion_text,
+    /// What the worker gets.
+    pub payload: *const c_void,
+    /// How many bytes.
+    pub payload_len: usize,
+    /// What travels with it.
+    pub headers: *const stanchion_header,
+    /// How many.
+    pub header_count: usize,
+    /// Grows with every accepted enqueue of the id. 0: a plain ZADD, not taken in yet.
+    pub version: i64,
+    /// When it is or was due, in milliseconds since 1970.
+    pub due_ms: i64,
+    /// Not delivered after this, in milliseconds since 1970; -1 if it does not expire.
+    pub expires_ms: i64,
+    /// Of the last delivery that is not settled, or of the dead record; 0 if there is none.
+    pub receipt: i64,
+    /// What is left of the lease; 0 if it is not claimed.
+    pub lease_left_ms: i64,
+    /// When it died, in milliseconds since 1970; -1 if it lives.
+    pub died_ms: i64,
+    /// When the task that waits for the end of this one's run is due, in milliseconds since 1970; -1 if there is none.
+    pub successor_due_ms: i64,
+    /// Deliveries so far.
+    pub attempts: i64,
+    /// After so many it is dead.
+    pub max_attempts: i64,
+    /// Where it is: a stanchion_task_state.
+    pub state: i32,
+    /// Higher ones first.
+    pub priority: i32,
+}
+
+// SAFETY: numbers and pointers only.
+unsafe impl Record for stanchion_task_info {
+    const NAME: &'static str = "stanchion_task_info";
+    const DEFAULT: Self = Self {
+        struct_size: size_of::<Self>(),
+        id: stanchion_text::NONE,
+        reason: stanchion_text::NONE,
+        payload: ptr::null(),
+        payload_len: 0,
+        headers: ptr::null(),
+        header_count: 0,
+        version: 0,
+        due_ms: NONE,
+        expires_ms: NONE,
+        receipt: 0,
+        lease_left_ms: 0,
+        died_ms: NONE,
+        successor_due_ms: NONE,
+        attempts: 0,
+        max_attempts: 0,
+        state: 0,
+        priority: 0,
+    };
+}
+
+/// Headers in the form in which programs see them; the texts are those of the map that it was made from.
+pub(crate) struct HeaderViews(Box<[stanchion_header]>);
+
+// SAFETY: the views point into maps that are kept beside them and never changed.
+unsafe impl Send for HeaderViews {}
+// SAFETY: as above.
+unsafe impl Sync for HeaderViews {}
+
+impl HeaderViews {
+    pub(crate) fn of(headers: &Headers) -> Self {
+        let view = |(name, value): (&String, &String)| stanchion_header {
+            name: stanchion_text::of(name),
+            value: stanchion_text::of(value),
+        };
+        Self(headers.iter().map(view).collect())
+    }
+
+    pub(crate) fn as_slice(&self) -> &[stanchion_header] {
+        &self.0
+    }
+}
+
+/// A list of tasks. 0 is none.
+pub type stanchion_tasks = i64;
+
+pub(crate) struct Tasks(Vec<(TaskInfo, HeaderViews)>);
+
+impl Kind for Tasks {
+    const NAME: &'static str = "list of tasks";
+}
+
+impl Tasks {
+    pub(crate) fn new(tasks: Vec<TaskInfo>) -> Self {
+        let with_views = |task: TaskInfo| {
+            // The texts of a map stay where they are when the map itself is moved.
+            let views = HeaderViews::of(&task.headers);
+            (task, views)
+        };
+        Self(tasks.into_iter().map(with_views).collect())
+    }
+}
+
+/// How many tasks are in the list; 0 if this is no handle of one. Does no I/O. Any thread.
+#[unsafe(no_mangle)]
+pub extern "C" fn stanchion_tasks_len(tasks: stanchion_tasks) -> usize {
+    boundary::value(0, || handle::get::<Tasks>(tasks).map_or(0, |tasks| tasks.0.len()))
+}
+
+/// One of the tasks. Does no I/O. Any thread.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn stanchion_tasks_at(
+    tasks: stanchion_tasks,
+    index: usize,
+    out: *mut stanchion_task_info,
+    err: *mut *mut stanchion_error,
+) -> i32 {
+    boundary::status(err, || {
+        let tasks = handle::get::<Tasks>(tasks)?;
+        let (task, headers) = tasks.0.get(index).ok_or_else(|| beyond(index, tasks.0.len()))?;
+        // SAFETY: the caller passes a struct as the header says.
+        unsafe { records::write(out, &info(task, headers)) }?;
+        Ok(0)
+    })
+}
+
+fn info(task: &TaskInfo, headers: &HeaderViews) -> stanchion_task_info {
+    stanchion_task_info {
+        id: stanchion_text::of(&task.id),
+        reason: stanchion_text::of(&task.reason),
+        payload: task.payload.as_ptr().cast(),
+        payload_len: task.payload.len(),
+        headers: headers.as_slice().as_ptr(),
+        header_count: headers.as_slice().len(),
+        version: number(task.version),
+        due_ms: wall(task.due),
+        expires_ms: task.expires.map_or(NONE, wall),
+        receipt: number(task.receipt),
+        lease_left_ms: millis(task.lease_left),
+        died_ms: task.died.map_or(NONE, wall),
+        successor_due_ms: task.successor_due.map_or(NONE, wall),
+        attempts: task.attempts.into(),
+        max_attempts: task.max_attempts.into(),
+        state: state_number(task.state),
+        priority: task.priority.into(),
+        ..Record::DEFAULT
+    }
+}
+
+/// Frees the list. 0 and freed handles are harmless. Any thread.
+#[unsafe(no_mangle)]
+pub extern "C" fn stanchion_tasks_free(tasks: stanchion_tasks) {
+    boundary::value((), || drop(handle::take::<Tasks>(tasks)));
+}

@@ -1,0 +1,447 @@
+//! Workers: the core's, whose hands are the threads of the program. They poll for a task, work on it, and settle.
+
+use std::collections::VecDeque;
+use std::ffi::c_char;
+use std::mem::{ManuallyDrop, size_of};
+use std::process;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use stanchion::blocking::{Hands, Stopper, Taken};
+use stanchion::{WorkerEvent, WorkerReport, blocking};
+
+use crate::arguments::{number, optional_count, optional_flag, optional_span, span, text};
+use crate::boundary;
+use crate::claim::{Claim, stanchion_claim};
+use crate::client::stanchion_client;
+use crate::error::{Failure, stanchion_error, stanchion_status};
+use crate::handle::{self, Kind};
+use crate::options::stanchion_worker_options;
+use crate::queue::queue;
+use crate::records::{self, Record, fill, needed, put};
+use crate::task::STANCHION_ID_SIZE;
+
+/// Takes tasks of a queue for the threads that poll it. 0 is none. In a forked child it is the parent's.
+pub type stanchion_worker = i64;
+
+/// Events that nobody fetches are dropped, the oldest first.
+const MOST_EVENTS: usize = 1_000;
+/// A wait without end is a wait of this time, again and again.
+const LONG: Duration = Duration::from_secs(3600);
+
+pub(crate) struct Worker {
+    /// Threads and locks of the parent's are not for a forked child to drop.
+    parts: ManuallyDrop<Parts>,
+    process: u32,
+}
+
+struct Parts {
+    hands: Hands,
+    stopper: Stopper,
+    news: Arc<News>,
+}
+
+struct Event {
+    kind: stanchion_event_kind,
+    id: Box<str>,
+    attempt: u32,
+    reason: Box<str>,
+}
+
+/// What the worker's own thread tells.
+#[derive(Default)]
+struct News {
+    events: Mutex<VecDeque<Event>>,
+    end: Mutex<Option<Result<(), Failure>>>,
+    ended: Condvar,
+}
+
+impl Kind for Worker {
+    const NAME: &'static str = "worker";
+}
+
+impl Drop for Worker {
+    fn drop(&mut self) {
+        if let Ok(parts) = self.parts() {
+            parts.stopper.stop();
+            parts.hands.interrupt();
+            // SAFETY: not used after this.
+            unsafe { ManuallyDrop::drop(&mut self.parts) };
+        }
+    }
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Worker {
+    fn open(queue: blocking::Queue, options: &stanchion_worker_options) -> Result<Self, Failure> {
+        let mut worker = blocking::Worker::hosted(queue);
+        if let Some(concurrency) = optional_count("concurrency", options.concurrency, usize::MAX)? {
+            worker = worker.concurrency(concurrency);
+        }
+        if let Some(lease) = optional_span("lease_ms", options.lease_ms)? {
+            worker = worker.lease(lease);
+        }
+        if let Some(max_run) = optional_span("max_run_ms", options.max_run_ms)? {
+            worker = worker.max_run(max_run);
+        }
+        if optional_flag("until_empty", options.until_empty)?.unwrap_or(false) {
+            worker = worker.until_empty();
+        }
+        let news = Arc::new(News::default());
+        let noted = Arc::clone(&news);
+        let (direction, hands) = worker.on_event(move |event| noted.note(&event)).open()?;
+        let (stopper, told) = (direction.stopper(), Arc::clone(&news));
+        direction.start(move |result| told.ends(result.map(drop).map_err(Failure::from)))?;
+        let parts = ManuallyDrop::new(Parts { hands, stopper, news });
+        Ok(Self { parts, process: process::id() })
+    }
+
+    fn parts(&self) -> Result<&Parts, Failure> {
+        if self.process == process::id() { Ok(&self.parts) } else { Err(Failure::forked("the worker")) }
+    }
+
+    /// The next task; `None` after this time.
+    fn poll(&self, time: Duration) -> Result<Polled, Failure> {
+        let Parts { hands, news, .. } = self.parts()?;
+        let until = Instant::now().checked_add(time);
+        let left = || until.map_or(LONG, |until| until.saturating_duration_since(Instant::now()));
+        let mut waited = false;
+        loop {
+            match hands.take(waited) {
+                Taken::Task(claim) => return Ok(Polled::Task(claim)),
+                // Its thread tells how it ended after it has told that there are no more tasks.
+                Taken::Over => return news.end(left()),
+                Taken::Nothing if left().is_zero() => return Ok(Polled::Nothing),
+                Taken::Nothing => hands.wait_for(left()),
+            }
+            waited = true;
+        }
+    }
+
+    /// What became of a task.
+    pub(crate) fn done(&self, receipt: u64, said: Result<(), String>) {
+        if let Ok(Parts { hands, .. }) = self.parts()
+            && let Some(unsettled) = hands.done(receipt, said)
+        {
+            hands.settle(unsettled);
+        }
+    }
+}
+
+enum Polled {
+    Task(blocking::Claim),
+    Nothing,
+    Over,
+}
+
+impl News {
+    fn note(&self, event: &WorkerEvent<'_>) {
+        let Some(event) = Event::of(event) else { return };
+        let mut events = locked(&self.events);
+        if events.len() >= MOST_EVENTS {
+            events.pop_front();
+        }
+        events.push_back(event);
+    }
+
+    fn ends(&self, result: Result<(), Failure>) {
+        *locked(&self.end) = Some(result);
+        self.ended.notify_all();
+    }
+
+    fn end(&self, time: Duration) -> Result<Polled, Failure> {
+        let waits = |end: &mut Option<Result<(), Failure>>| end.is_none();
+        let end = self.ended.wait_timeout_while(locked(&self.end), time, waits);
+        match &*end.unwrap_or_else(PoisonError::into_inner).0 {
+            Some(Ok(())) => Ok(Polled::Over),
+            Some(Err(failure)) => Err(failure.clone()),
+            None => Ok(Polled::Nothing),
+        }
+    }
+}
+
+/// Starts a worker on a queue: a thread of the library takes tasks and settles them, and keeps their leases alive; the
+/// threads of the program poll for them. `options` may be NULL.
+///
+/// Errors: INVALID_ARGUMENT for a bad name or option; INTERNAL if no thread can be started. Any thread.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn stanchion_worker_open(
+    client: stanchion_client,
+    queue_name: *const c_char,
+    queue_len: usize,
+    options: *const stanchion_worker_options,
+    out: *mut stanchion_worker,
+    err: *mut *mut stanchion_error,
+) -> i32 {
+    boundary::status(err, || {
+        needed(out, "the worker")?;
+        // SAFETY: the caller passes texts and structs as the header says.
+        let (queue, options) = unsafe { (queue(client, queue_name, queue_len)?, records::read(options)?) };
+        let worker = handle::insert(Worker::open(queue, &options)?)?;
+        // SAFETY: the caller passes a place for a handle.
+        unsafe { put(out, worker) };
+        Ok(0)
+    })
+}
+
+/// The next task to work on. STANCHION_EMPTY: there was none for `wait_ms`. STANCHION_OVER: there will be none, since the
+/// worker was stopped and everything is settled. Up to `concurrency` tasks are out at once: settle one to get the next.
+///
+/// Errors: what the store refuses for good, which ends the worker (a store that cannot be reached is asked again);
+/// INVALID_ARGUMENT; FORKED. Any thread, also several at once.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn stanchion_worker_poll(
+    worker: stanchion_worker,
+    wait_ms: i64,
+    out: *mut stanchion_claim,
+    err: *mut *mut stanchion_error,
+) -> i32 {
+    boundary::status(err, || {
+        needed(out, "the claim")?;
+        let worker = handle::get::<Worker>(worker)?;
+        let claim = match worker.poll(span("wait_ms", wait_ms)?)? {
+            Polled::Task(claim) => claim,
+            Polled::Nothing => return Ok(stanchion_status::STANCHION_EMPTY as i32),
+            Polled::Over => return Ok(stanchion_status::STANCHION_OVER as i32),
+        };
+        let claim = handle::insert(Claim::new(claim, Some(worker)))?;
+        // SAFETY: the caller passes a place for a handle.
+        unsafe { put(out, claim) };
+        Ok(0)
+    })
+}
+
+/// # Errors
+/// If it is no claim of this worker's.
+fn settle(
+    worker: stanchion_worker,
+    claim: stanchion_claim,
+    said: Result<(), String>,
+) -> Result<i32, Failure> {
+    let worker = handle::get::<Worker>(worker)?;
+    worker.parts()?;
+    let is_its = |claim: &Claim| claim.worker.as_ref().is_some_and(|its| Arc::ptr_eq(its, &worker));
+    if !is_its(&*handle::get::<Claim>(claim)?) {
+        return Err(Failure::invalid("the claim was not given out by this worker"));
+    }
+    // Only one of those who say so at once is heard.
+    let claim = handle::take::<Claim>(claim)?;
+    worker.done(claim.claim.receipt(), said);
+    Ok(0)
+}
+
+/// The task is done: acked, usually together with the next claim, and the handle of the claim is freed. A claim that was
+/// settled otherwise stays as it was. Whether the store took it is told by stanchion_worker_event. Any thread.
+///
+/// Errors: INVALID_ARGUMENT if the claim is not this worker's; FORKED.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn stanchion_worker_complete(
+    worker: stanchion_worker,
+    claim: stanchion_claim,
+    err: *mut *mut stanchion_error,
+) -> i32 {
+    boundary::status(err, || settle(worker, claim, Ok(())))
+}
+
+/// The task has failed: tried again after a growing pause, or dead after its last attempt; the handle of the claim is
+/// freed. The reason as in stanchion_claim_nack. A claim that was settled otherwise stays as it was. Any thread.
+///
+/// Errors: as stanchion_worker_complete.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn stanchion_worker_fail(
+    worker: stanchion_worker,
+    claim: stanchion_claim,
+    reason: *const c_char,
+    reason_len: usize,
+    err: *mut *mut stanchion_error,
+) -> i32 {
+    boundary::status(err, || {
+        // SAFETY: the caller passes texts as the header says.
+        let reason = unsafe { text("reason", reason, reason_len) }?;
+        settle(worker, claim, Err(reason.to_owned()))
+    })
+}
+
+/// Take no more tasks. Those that are out go on; when all are settled, stanchion_worker_poll answers STANCHION_OVER. Does
+/// no I/O. Any thread, but no signal handler: set a flag there, and look at it between polls.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn stanchion_worker_stop(
+    worker: stanchion_worker,
+    err: *mut *mut stanchion_error,
+) -> i32 {
+    boundary::status(err, || {
+        handle::get::<Worker>(worker)?.parts()?.stopper.stop();
+        Ok(0)
+    })
+}
+
+/// What a worker has done so far.
+#[derive(Clone, Copy)]
+#[repr(C)]
+pub struct stanchion_worker_report {
+    /// sizeof, set by the caller.
+    pub struct_size: usize,
+    /// Tasks acked.
+    pub completed: i64,
+    /// Attempts that failed, those that killed the task included.
+    pub failed: i64,
+    /// Tasks that died.
+    pub dead: i64,
+    /// Claims that were lost.
+    pub lost: i64,
+}
+
+// SAFETY: numbers only.
+unsafe impl Record for stanchion_worker_report {
+    const NAME: &'static str = "stanchion_worker_report";
+    const DEFAULT: Self = Self { struct_size: size_of::<Self>(), completed: 0, failed: 0, dead: 0, lost: 0 };
+}
+
+/// What the worker has done so far. Does no I/O. Any thread.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn stanchion_worker_get_report(
+    worker: stanchion_worker,
+    out: *mut stanchion_worker_report,
+    err: *mut *mut stanchion_error,
+) -> i32 {
+    boundary::status(err, || {
+        let WorkerReport { completed, failed, dead, lost, .. } =
+            handle::get::<Worker>(worker)?.parts()?.hands.report();
+        let report = stanchion_worker_report {
+            completed: number(completed),
+            failed: number(failed),
+            dead: number(dead),
+            lost: number(lost),
+            ..Record::DEFAULT
+        };
+        // SAFETY: the caller passes a struct as the header says.
+        unsafe { records::write(out, &report) }?;
+        Ok(0)
+    })
+}
+
+/// What happened to a task of a worker.
+#[repr(C)]
+#[derive(Clone, Copy)]
+#[allow(dead_code, reason = "for the header")]
+pub enum stanchion_event_kind {
+    /// The task is done, and the store knows it.
+    STANCHION_EVENT_COMPLETED = 1,
+    /// The task has failed; it will be tried again, unless DEAD follows.
+    STANCHION_EVENT_FAILED = 2,
+    /// The task is dead: it failed for the last time, or was buried.
+    STANCHION_EVENT_DEAD = 3,
+    /// The claim was lost, or its verdict came too late: another may work on the task now.
+    STANCHION_EVENT_LOST = 4,
+    /// All tasks that were taken are settled, and there are no more for now.
+    STANCHION_EVENT_DRAINED = 5,
+    /// The store could not be reached, or refused something; the reason says what. The worker goes on if that can pass.
+    STANCHION_EVENT_STORE_FAILED = 6,
+}
+
+/// Something that happened. Texts end with a NUL.
+#[derive(Clone, Copy)]
+#[repr(C)]
+pub struct stanchion_worker_event {
+    /// sizeof, set by the caller.
+    pub struct_size: usize,
+    /// Counts deliveries of the task from one; 0 if it is about no task.
+    pub attempt: i64,
+    /// What happened: a stanchion_event_kind.
+    pub kind: i32,
+    /// Bytes of the id.
+    pub id_len: i32,
+    /// Bytes of the reason.
+    pub reason_len: i32,
+    /// The task; empty if it is about none.
+    pub id: [c_char; 513],
+    /// Why; what does not fit is cut off.
+    pub reason: [c_char; 1025],
+}
+
+// SAFETY: numbers only.
+unsafe impl Record for stanchion_worker_event {
+    const NAME: &'static str = "stanchion_worker_event";
+    const DEFAULT: Self = Self {
+        struct_size: size_of::<Self>(),
+        attempt: 0,
+        kind: 0,
+        id_len: 0,
+        reason_len: 0,
+        id: [0; STANCHION_ID_SIZE],
+        reason: [0; 1025],
+    };
+}
+
+impl Event {
+    fn of(event: &WorkerEvent<'_>) -> Option<Self> {
+        use stanchion_event_kind as kinds;
+        let text: String;
+        let (kind, id, attempt, reason) = match *event {
+            WorkerEvent::Completed { id, attempt } => (kinds::STANCHION_EVENT_COMPLETED, id, attempt, ""),
+            WorkerEvent::Failed { id, attempt, reason } => {
+                (kinds::STANCHION_EVENT_FAILED, id, attempt, reason)
+            }
+            WorkerEvent::Dead { id, attempt, reason } => (kinds::STANCHION_EVENT_DEAD, id, attempt, reason),
+            WorkerEvent::Lost { id, attempt } => (kinds::STANCHION_EVENT_LOST, id, attempt, ""),
+            WorkerEvent::Drained => (kinds::STANCHION_EVENT_DRAINED, "", 0, ""),
+            WorkerEvent::StoreFailed { error } => {
+                text = error.to_string();
+                (kinds::STANCHION_EVENT_STORE_FAILED, "", 0, &*text)
+            }
+            // A hand knows what it has begun.
+            _ => return None,
+        };
+        Some(Self { kind, id: id.into(), attempt, reason: reason.into() })
+    }
+
+    fn record(&self) -> stanchion_worker_event {
+        let mut record = stanchion_worker_event {
+            attempt: self.attempt.into(),
+            kind: self.kind as i32,
+            ..Record::DEFAULT
+        };
+        record.id_len = i32::try_from(fill(&mut record.id, &self.id)).unwrap_or(0);
+        record.reason_len = i32::try_from(fill(&mut record.reason, &self.reason)).unwrap_or(0);
+        record
+    }
+}
+
+/// The oldest thing that happened and was not fetched yet, of 1000 at most; STANCHION_EMPTY if there is none. Each is
+/// told once. Does no I/O. Any thread.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn stanchion_worker_get_event(
+    worker: stanchion_worker,
+    out: *mut stanchion_worker_event,
+    err: *mut *mut stanchion_error,
+) -> i32 {
+    boundary::status(err, || {
+        // SAFETY: the caller passes a struct as the header says.
+        unsafe { records::check(out) }?;
+        let worker = handle::get::<Worker>(worker)?;
+        let Some(event) = locked(&worker.parts()?.news.events).pop_front() else {
+            return Ok(stanchion_status::STANCHION_EMPTY as i32);
+        };
+        // SAFETY: as above.
+        unsafe { records::write(out, &event.record()) }?;
+        Ok(0)
+    })
+}
+
+/// Frees the handle and ends the worker without waiting: what is still worked on counts as failed. To drain it, stop it and
+/// poll until STANCHION_OVER first. 0 and freed handles are harmless. Any thread.
+#[unsafe(no_mangle)]
+pub extern "C" fn stanchion_worker_free(worker: stanchion_worker) {
+    boundary::value((), || {
+        if let Ok(worker) = handle::take::<Worker>(worker)
+            && let Ok(parts) = worker.parts()
+        {
+            // Now, even if claims of it are still about.
+            parts.stopper.stop();
+            parts.hands.interrupt();
+        }
+    });
+}
