@@ -4,7 +4,6 @@ declare(strict_types=1);
 
 namespace Stanchion\Tests\Compat;
 
-use PHPUnit\Framework\TestCase;
 use Stanchion\Client;
 use Stanchion\Compat\HashLock;
 use Stanchion\Compat\LostLock;
@@ -15,29 +14,17 @@ use Stanchion\Exception\LockTimeout;
 require_once __DIR__ . '/autoload.php';
 
 /** HashLock, and the faults of the classes that it replaces. */
-final class HashLockTest extends TestCase
+final class HashLockTest extends CompatCase
 {
-    private Server $server;
-    private \Redis $redis;
-
     protected function setUp(): void
     {
-        $this->server = Server::fresh();
-        $this->redis = $this->server->redis();
-        if (class_exists(HashLock::class)) {
-            HashLock::setClient($this->server->url());
-        }
+        parent::setUp();
+        HashLock::setClient($this->server->url());
     }
 
     protected function tearDown(): void
     {
         Old\HashLock::$clock = null;
-    }
-
-    private function runOut(string $key): void
-    {
-        $this->redis->pexpire("Lock:$key", 1);
-        Wait::until('the key ran out', fn () => !$this->redis->exists("Lock:$key"));
     }
 
     private function assertTimeout(\Closure $get): void
@@ -104,6 +91,7 @@ final class HashLockTest extends TestCase
     {
         Client::connect($this->server->url())->lock('report', ttl: 0.3)->acquire()->intoHandle(0.3);
         HashLock::getLock('report', 5, 60);
+        self::assertEqualsWithDelta(60_000, $this->redis->pttl('Lock:report'), 5000);
         HashLock::releaseLock('report');
     }
 

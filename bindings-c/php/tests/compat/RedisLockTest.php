@@ -4,24 +4,14 @@ declare(strict_types=1);
 
 namespace Stanchion\Tests\Compat;
 
-use PHPUnit\Framework\TestCase;
 use Stanchion\Compat\RedisLock;
 
 require_once __DIR__ . '/autoload.php';
 
 /** RedisLock, and the faults of the classes that it replaces. */
-final class RedisLockTest extends TestCase
+final class RedisLockTest extends CompatCase
 {
     private const YEAR_MS = 365 * 86_400_000;
-
-    private Server $server;
-    private \Redis $redis;
-
-    protected function setUp(): void
-    {
-        $this->server = Server::fresh();
-        $this->redis = $this->server->redis();
-    }
 
     private function lock(float ...$options): RedisLock
     {
@@ -32,12 +22,6 @@ final class RedisLockTest extends TestCase
     private function older(?\Closure $at = null): Old\RedisLock
     {
         return new Old\RedisLock($this->server->redis(), $at);
-    }
-
-    private function runOut(string $name): void
-    {
-        $this->redis->pexpire("Lock:$name", 1);
-        Wait::until('the key ran out', fn () => !$this->redis->exists("Lock:$name"));
     }
 
     public function testOlderKilledHolderBlocksForDecades(): void
@@ -79,7 +63,7 @@ final class RedisLockTest extends TestCase
     {
         // Every command that the server is sent while the lock is taken, the script's own ones included.
         $lock = $this->lock();
-        $this->redis->config('RESETSTAT');
+        $this->redis->rawCommand('CONFIG', 'RESETSTAT');
         self::assertTrue($lock->lock('report', 0, 7));
 
         $calls = $this->redis->info('commandstats');

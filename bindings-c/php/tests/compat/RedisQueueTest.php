@@ -4,26 +4,16 @@ declare(strict_types=1);
 
 namespace Stanchion\Tests\Compat;
 
-use PHPUnit\Framework\TestCase;
 use Stanchion\Client;
 use Stanchion\Compat\RedisQueue;
 
 require_once __DIR__ . '/autoload.php';
 
 /** RedisQueue, and the faults of the classes that it replaces. */
-final class RedisQueueTest extends TestCase
+final class RedisQueueTest extends CompatCase
 {
     private const JOBS = 3000;
     private const WORKERS = 4;
-
-    private Server $server;
-    private \Redis $redis;
-
-    protected function setUp(): void
-    {
-        $this->server = Server::fresh();
-        $this->redis = $this->server->redis();
-    }
 
     private function queue(): RedisQueue
     {

@@ -4,24 +4,14 @@ declare(strict_types=1);
 
 namespace Stanchion\Tests\Compat;
 
-use PHPUnit\Framework\TestCase;
 use Stanchion\Client;
 use Stanchion\Compat\RedisLock;
 
 require_once __DIR__ . '/autoload.php';
 
 /** Older code, played by phpredis, beside ours on the same keys. */
-final class RollingMoveTest extends TestCase
+final class RollingMoveTest extends CompatCase
 {
-    private Server $server;
-    private \Redis $redis;
-
-    protected function setUp(): void
-    {
-        $this->server = Server::fresh();
-        $this->redis = $this->server->redis();
-    }
-
     public function testNeitherGetsTheLockWhileTheOtherHasIt(): void
     {
         $older = new Old\RedisLock($this->redis);

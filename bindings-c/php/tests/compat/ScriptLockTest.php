@@ -4,23 +4,13 @@ declare(strict_types=1);
 
 namespace Stanchion\Tests\Compat;
 
-use PHPUnit\Framework\TestCase;
 use Stanchion\Compat\ScriptLock;
 
 require_once __DIR__ . '/autoload.php';
 
 /** ScriptLock, and the fault of the classes that it replaces. */
-final class ScriptLockTest extends TestCase
+final class ScriptLockTest extends CompatCase
 {
-    private Server $server;
-    private \Redis $redis;
-
-    protected function setUp(): void
-    {
-        $this->server = Server::fresh();
-        $this->redis = $this->server->redis();
-    }
-
     public function testOlderSleepsOfLessThanASecondAreNone(): void
     {
         // For three retries with half a second between them, a lock that is free after that long is in time.
