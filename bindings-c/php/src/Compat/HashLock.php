@@ -7,6 +7,7 @@ namespace Stanchion\Compat;
 use Stanchion\Client;
 use Stanchion\Exception\LeaseLost;
 use Stanchion\Internal\Errors;
+use Stanchion\Internal\Hold;
 
 /**
  * For code written against a class with these static methods, on keys `Lock:` + key. New code uses Client::lock().

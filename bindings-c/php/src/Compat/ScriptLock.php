@@ -6,6 +6,7 @@ namespace Stanchion\Compat;
 
 use Stanchion\Client;
 use Stanchion\Exception\LeaseLost;
+use Stanchion\Internal\Hold;
 
 /**
  * For code written against a class with these methods, which lets a script run once at a time. New code uses

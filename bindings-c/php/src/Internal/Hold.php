@@ -2,7 +2,7 @@
 
 declare(strict_types=1);
 
-namespace Stanchion\Compat;
+namespace Stanchion\Internal;
 
 use Stanchion\Client;
 use Stanchion\Exception\LeaseLost;
@@ -13,8 +13,8 @@ use Stanchion\Lease;
 use Stanchion\Lock;
 
 /**
- * A lock that is held by one of these classes. As with the older ones, it stays until it is unlocked or expires, also
- * when the object is gone or the script has ended: some lock for an hour, and never unlock, to do a thing once an hour.
+ * A lock that stays until it is released or expires, also when the object is gone or the script has ended, as users of
+ * other lockers know it: some lock for an hour, and never unlock, to do a thing once an hour.
  *
  * @internal
  */
@@ -41,7 +41,7 @@ final class Hold
         string $name,
         int|float $wait,
         int|float $ttl,
-        int|float|null $adoptUnexpiring,
+        int|float|null $adoptUnexpiring = null,
         bool $failFast = false,
     ): ?self {
         $lock = $client->lock($name, ttl: $ttl, adoptUnexpiring: $adoptUnexpiring, failFast: $failFast);
@@ -61,6 +61,12 @@ final class Hold
         }
         $holder = $this->lock->holder();
         return $holder?->heldAs === HeldAs::Lease && $holder->fence === $this->lease->fence();
+    }
+
+    /** For how many seconds it is surely ours. */
+    public function remaining(): float
+    {
+        return $this->lease->remaining();
     }
 
     /** @throws LeaseLost */
