@@ -57,6 +57,11 @@ impl Queue {
         &self.calls.name
     }
 
+    /// Fails for a bad name.
+    pub(crate) fn check(&self) -> Result<(), Error> {
+        self.calls.checked().map(drop)
+    }
+
     /// Puts a task in. Sent again if no answer comes, it is still put in once.
     ///
     /// ```

@@ -226,11 +226,11 @@ TEST(a_claim_is_lost_when_its_lease_ends) {
     const char *queue = unique("lost");
     enqueued(client, queue, "a");
     stanchion_claim_options options = claim_options();
-    options.lease_ms = 100;
+    options.lease_ms = 1500;
     stanchion_claim claim = 0;
     size_t count = 0;
     OK(stanchion_queue_claim(client, T(queue), &options, &claim, 1, &count, &err));
-    OK(stanchion_claim_extend(claim, 200, &err));
+    OK(stanchion_claim_extend(claim, 2000, &err));
     EXPECT(STANCHION_LOST, stanchion_claim_wait_lost(claim, 10000, &err));
     CHECK(stanchion_claim_loss(claim) == STANCHION_LOSS_EXPIRED);
     EXPECT(STANCHION_ERR_LEASE_EXPIRED, stanchion_claim_extend(claim, 1000, &err));

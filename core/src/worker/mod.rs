@@ -96,11 +96,12 @@ where
         self
     }
 
-    /// Fails if an option is out of range, as running it would.
+    /// Fails if the queue's name or an option is wrong, as running it would.
     ///
     /// # Errors
     /// `InvalidArgument`.
     pub fn check(&self) -> Result<(), Error> {
+        self.queue.check()?;
         self.settings.check().map_err(|error| error.during("work", self.queue.name()))
     }
 

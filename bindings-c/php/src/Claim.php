@@ -1,0 +1,263 @@
+<?php
+
+declare(strict_types=1);
+
+namespace Stanchion;
+
+use FFI;
+use Stanchion\Exception\StaleReceipt;
+use Stanchion\Internal\Ending;
+use Stanchion\Internal\Native;
+use Stanchion\Internal\Payload;
+use Stanchion\Internal\Times;
+
+/**
+ * A task that is ours until it is settled, or its lease ends.
+ *
+ * One that is never settled counts as failed when the last reference to it is gone, and at the end of the request at the
+ * latest. In a forked child it is the parent's: calls throw Forked there.
+ */
+final class Claim
+{
+    private const FREE = 'stanchion_claim_free';
+    private const ACK = 1;
+    private const NACK = 2;
+    private const BURY = 3;
+    private const PUT_BACK = 4;
+
+    private readonly string $id;
+    private readonly string $queue;
+    private readonly string $payload;
+    /** @var array<string, string> */
+    private readonly array $headers;
+    private readonly int $attempt;
+    private readonly int $maxAttempts;
+    private readonly int $receipt;
+    private readonly int $version;
+    private readonly int $priority;
+    private readonly int $dueMillis;
+
+    /** @internal */
+    public function __construct(private readonly int $handle)
+    {
+        Ending::note($handle, self::FREE);
+        $native = Native::get();
+        $info = $native->record('stanchion_claim_info');
+        $native->call('stanchion_claim_get', $handle, FFI::addr($info));
+        $this->id = $native->text($info->id);
+        $this->queue = $native->text($info->queue);
+        $this->payload = $native->bytes($info->payload, $info->payload_len);
+        $this->headers = $native->headers($info);
+        $this->attempt = $info->attempt;
+        $this->maxAttempts = $info->max_attempts;
+        $this->receipt = $info->receipt;
+        $this->version = $info->version;
+        $this->priority = $info->priority;
+        $this->dueMillis = $info->due_ms;
+    }
+
+    public function __destruct()
+    {
+        Ending::free($this->handle, self::FREE);
+    }
+
+    /** The task's id. */
+    public function id(): string
+    {
+        return $this->id;
+    }
+
+    /** The queue's name. */
+    public function queue(): string
+    {
+        return $this->queue;
+    }
+
+    /** The payload's bytes. */
+    public function payload(): string
+    {
+        return $this->payload;
+    }
+
+    /**
+     * The payload, read as JSON; objects become arrays.
+     *
+     * @throws \JsonException
+     */
+    public function json(): mixed
+    {
+        return Payload::decode($this->payload);
+    }
+
+    /**
+     * What travels with the task.
+     *
+     * @return array<string, string>
+     */
+    public function headers(): array
+    {
+        return $this->headers;
+    }
+
+    /** Counts deliveries from one. */
+    public function attempt(): int
+    {
+        return $this->attempt;
+    }
+
+    /** After so many attempts the task is dead. */
+    public function maxAttempts(): int
+    {
+        return $this->maxAttempts;
+    }
+
+    /** The number of this delivery: larger than that of every earlier one of the task. */
+    public function receipt(): int
+    {
+        return $this->receipt;
+    }
+
+    /** The task's version. */
+    public function version(): int
+    {
+        return $this->version;
+    }
+
+    /** 0 to 255, higher ones first. */
+    public function priority(): int
+    {
+        return $this->priority;
+    }
+
+    /** When the task was due, in seconds since 1970. */
+    public function due(): float
+    {
+        return Times::seconds($this->dueMillis);
+    }
+
+    /** For how many seconds the claim is surely ours from now on, without further renewal. */
+    public function remaining(): float
+    {
+        return Times::seconds(Native::get()->ffi->stanchion_claim_remaining_ms($this->handle));
+    }
+
+    /** Whether the claim is ours now. */
+    public function isValid(): bool
+    {
+        return Native::get()->ffi->stanchion_claim_is_valid($this->handle) === 1;
+    }
+
+    /** Why the claim was lost; null if it is not. */
+    public function loss(): ?Loss
+    {
+        return Loss::fromNative(Native::get()->ffi->stanchion_claim_loss($this->handle));
+    }
+
+    /**
+     * Waits for the claim to be lost or settled: whether it is. It is at its deadline at the latest.
+     *
+     * @param int|float $time at most, in seconds
+     */
+    public function waitLost(mixed $time): bool
+    {
+        return Native::get()->call('stanchion_claim_wait_lost', $this->handle, Times::needed('time', $time)) !== 0;
+    }
+
+    /**
+     * Done: the task leaves the queue. A second ack repeats the answer of the first.
+     *
+     * @throws StaleReceipt the task was delivered again or settled meanwhile
+     */
+    public function ack(): void
+    {
+        Native::get()->call('stanchion_claim_ack', $this->handle);
+    }
+
+    /**
+     * Not done: the task is tried again, or is dead after its last attempt.
+     *
+     * @param int|float|null $delay in seconds (a pause that doubles with every attempt, from 1 s to 1 h)
+     * @param string $reason kept with the task; 1 KiB at most, the rest is cut off
+     * @throws StaleReceipt
+     */
+    public function nack(mixed $delay = null, string $reason = ''): void
+    {
+        $millis = Times::span('delay', $delay);
+        Native::get()->call('stanchion_claim_nack', $this->handle, $millis, $reason, strlen($reason));
+    }
+
+    /**
+     * Not done, and not to be tried again: the task is dead.
+     *
+     * @param string $reason as in nack()
+     * @throws StaleReceipt
+     */
+    public function bury(string $reason = ''): void
+    {
+        Native::get()->call('stanchion_claim_bury', $this->handle, $reason, strlen($reason));
+    }
+
+    /**
+     * Not tried: the task goes back without counting an attempt.
+     *
+     * @throws StaleReceipt
+     */
+    public function putBack(): void
+    {
+        Native::get()->call('stanchion_claim_put_back', $this->handle);
+    }
+
+    /**
+     * Prolongs the lease to at least `$lease` from now; never shortens it.
+     *
+     * @param int|float $lease in seconds
+     */
+    public function extend(mixed $lease): void
+    {
+        Native::get()->call('stanchion_claim_extend', $this->handle, Times::needed('lease', $lease));
+    }
+
+    /** The verdict "done", for Queue::settle(). */
+    public function acked(): Verdict
+    {
+        return new Verdict($this, self::ACK);
+    }
+
+    /**
+     * The verdict "try again", for Queue::settle().
+     *
+     * @param int|float|null $delay as in nack()
+     */
+    public function nacked(mixed $delay = null, string $reason = ''): Verdict
+    {
+        return new Verdict($this, self::NACK, Times::span('delay', $delay), $reason);
+    }
+
+    /** The verdict "dead", for Queue::settle(). */
+    public function buried(string $reason = ''): Verdict
+    {
+        return new Verdict($this, self::BURY, Times::NONE, $reason);
+    }
+
+    /** The verdict "not tried", for Queue::settle(). */
+    public function returned(): Verdict
+    {
+        return new Verdict($this, self::PUT_BACK);
+    }
+
+    /** @internal */
+    public function handle(): int
+    {
+        return $this->handle;
+    }
+
+    public function __clone()
+    {
+        throw Internal\Errors::invalid('a claim cannot be cloned');
+    }
+
+    public function __serialize(): array
+    {
+        throw Internal\Errors::invalid('a claim cannot be serialized; it belongs to this process');
+    }
+}

@@ -1,0 +1,192 @@
+<?php
+
+declare(strict_types=1);
+
+namespace Stanchion;
+
+use FFI;
+use Stanchion\Exception\StanchionException;
+use Stanchion\Exception\StoreUnavailable;
+use Stanchion\Internal\Arguments;
+use Stanchion\Internal\Ending;
+use Stanchion\Internal\LockOptions;
+use Stanchion\Internal\Memory;
+use Stanchion\Internal\Names;
+use Stanchion\Internal\Native;
+use Stanchion\Internal\Times;
+use Stanchion\Testing\Clock;
+
+/** An opened store. A forked child may go on using it: it connects anew there. */
+final class Client
+{
+    private const FREE = 'stanchion_client_free';
+
+    private function __construct(private readonly int $handle)
+    {
+        Ending::noteClient($this);
+    }
+
+    /**
+     * Opens a store: redis://, rediss://, redis+unix://, sqlite:PATH or memory:.
+     *
+     * The connection stays with the process: the same URL and options give it again, also in later requests of an FPM
+     * process. Every memory: store is a new one.
+     *
+     * @param ?string $url without one, the environment variable STANCHION_URL names it
+     * @param ?string $lockPrefix put before a lock's name to make its key ("Lock:")
+     * @param ?string $queuePrefix put before a queue's name to make its key ("Queue:")
+     * @param int|float|null $timeout how many seconds a call may take, beyond any wait for a lock or a task (5)
+     * @param ?bool $foreignShare after 32 hand-offs in a row leave a lock free for a moment, for polling lockers of other
+     *     programs; Redis only (false)
+     * @param ?string $label shown to others as the holder; 256 bytes at most (none)
+     * @param ?string $tlsCa PEM file with the certificate authorities to trust instead of the system's
+     * @param ?string $tlsCert PEM file with the client's certificate chain; goes with $tlsKey
+     * @param ?string $tlsKey PEM file with the client's key
+     * @param ?Clock $clock for tests on memory: stores
+     * @throws StoreUnavailable
+     * @throws StanchionException
+     */
+    public static function connect(
+        ?string $url = null,
+        ?string $lockPrefix = null,
+        ?string $queuePrefix = null,
+        mixed $timeout = null,
+        ?bool $foreignShare = null,
+        ?string $label = null,
+        ?string $tlsCa = null,
+        ?string $tlsCert = null,
+        ?string $tlsKey = null,
+        ?Clock $clock = null,
+    ): self {
+        $millis = Times::span('timeout', $timeout);
+        $native = Native::get();
+        $memory = new Memory($native);
+        $options = $native->defaults('stanchion_connect_options', 'stanchion_connect_options_init');
+        $memory->setText($options->lock_prefix, $lockPrefix);
+        $memory->setText($options->queue_prefix, $queuePrefix);
+        $memory->setText($options->label, $label);
+        $memory->setText($options->tls_ca, $tlsCa);
+        $memory->setText($options->tls_cert, $tlsCert);
+        $memory->setText($options->tls_key, $tlsKey);
+        $options->timeout_ms = $millis;
+        $options->foreign_share = Arguments::flag($foreignShare);
+        $options->clock = $clock?->handle() ?? 0;
+        $client = $native->make('int64_t');
+        $native->call('stanchion_connect', $url, strlen($url ?? ''), FFI::addr($options), FFI::addr($client));
+        return new self($client->cdata);
+    }
+
+    public function __destruct()
+    {
+        Native::get()->ffi->{self::FREE}($this->handle);
+    }
+
+    /** The version of the native library, such as "0.1.0". */
+    public static function version(): string
+    {
+        return Native::get()->ffi->stanchion_version();
+    }
+
+    /**
+     * The lock with this name, and how it is acquired unless a call says otherwise. No I/O.
+     *
+     * @param int|float|null $ttl for how many seconds the store keeps the lease without renewal: 0.05 s to 365 days; with a
+     *     ttl given, the lease is not renewed, unless $renew is true (30, renewed until it is released)
+     * @param ?bool $renew whether the lease is renewed until it is released
+     * @param int|float|null $maxHold for how many seconds a lease is renewed at most; then it is lost (3600)
+     * @param int|float|null $wait how many seconds to wait for the lock (10)
+     * @param ?bool $failFast do not wait at all if the holder's time is longer than the wait (false)
+     * @param int|float|null $adoptUnexpiring take over another program's value that never expires, once it has not changed
+     *     for so many seconds; unsound if that program still runs (never)
+     * @param ?string $label shown to others as the holder; 256 bytes at most (the client's)
+     */
+    public function lock(
+        string $name,
+        mixed $ttl = null,
+        ?bool $renew = null,
+        mixed $maxHold = null,
+        mixed $wait = null,
+        ?bool $failFast = null,
+        mixed $adoptUnexpiring = null,
+        ?string $label = null,
+    ): Lock {
+        $options = LockOptions::of($ttl, $renew, $maxHold, $wait, $failFast, $adoptUnexpiring, $label);
+        return new Lock($this, $name, $options);
+    }
+
+    /** The queue with this name. No I/O. */
+    public function queue(string $name): Queue
+    {
+        return new Queue($this, $name);
+    }
+
+    /**
+     * Several queues, to claim from in this order. No I/O.
+     *
+     * @param array<string> $names
+     */
+    public function queues(array $names): Queues
+    {
+        return new Queues($this, Arguments::texts('names of queues', $names));
+    }
+
+    /** Continues a lease that Lease::intoHandle() detached, here or in another process. A handle works once. */
+    public function resumeLease(string $handle): Lease
+    {
+        $native = Native::get();
+        $lease = $native->make('int64_t');
+        $native->call('stanchion_client_resume_lease', $this->handle, $handle, strlen($handle), FFI::addr($lease));
+        return new Lease($lease->cdata);
+    }
+
+    /** Releases every lease that this process holds through this connection, and says how many were. For shutdown. */
+    public function releaseAll(): int
+    {
+        $native = Native::get();
+        $count = $native->make('size_t');
+        $native->call('stanchion_client_release_all', $this->handle, FFI::addr($count));
+        return $count->cdata;
+    }
+
+    /**
+     * Waits for what this client does in the background, such as releasing leases that were let go of: whether nothing is
+     * left. Done at the end of a program, too, for half a second.
+     *
+     * @param int|float $time at most, in seconds
+     */
+    public function linger(mixed $time): bool
+    {
+        $native = Native::get();
+        $done = $native->make('int32_t');
+        $native->call('stanchion_client_linger', $this->handle, Times::needed('time', $time), FFI::addr($done));
+        return $done->cdata === 1;
+    }
+
+    /** Names of locks that are held now, a page at a time. */
+    public function locks(?int $page = null): NamePage
+    {
+        return Names::page('stanchion_client_locks', $this->handle, $page);
+    }
+
+    /** Names of queues that have tasks or settings, or had some in the last 7 days, a page at a time. */
+    public function queueNames(?int $page = null): NamePage
+    {
+        return Names::page('stanchion_client_queues', $this->handle, $page);
+    }
+
+    /** @internal */
+    public function handle(): int
+    {
+        return $this->handle;
+    }
+
+    public function __clone()
+    {
+        throw Internal\Errors::invalid('a client cannot be cloned; connect() gives the same connection again');
+    }
+
+    public function __serialize(): array
+    {
+        throw Internal\Errors::invalid('a client cannot be serialized');
+    }
+}

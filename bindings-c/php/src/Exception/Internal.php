@@ -1,0 +1,11 @@
+<?php
+
+declare(strict_types=1);
+
+namespace Stanchion\Exception;
+
+/** A defect in the library. */
+class Internal extends \RuntimeException implements StanchionException
+{
+    use Retryable;
+}

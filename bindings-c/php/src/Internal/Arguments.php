@@ -1,0 +1,56 @@
+<?php
+
+declare(strict_types=1);
+
+namespace Stanchion\Internal;
+
+/**
+ * Checks of arguments that C could not tell from "not given", or that are costly before it sees them.
+ *
+ * @internal
+ */
+final class Arguments
+{
+    /** What one call may ask for at most. */
+    private const MOST = 1000;
+
+    /** Null is "not given". */
+    public static function flag(?bool $flag): int
+    {
+        return $flag === null ? -1 : (int) $flag;
+    }
+
+    /** Null is "not given"; negative numbers would be, too. */
+    public static function number(string $what, ?int $number, int $least, int $most = PHP_INT_MAX): int
+    {
+        if ($number === null) {
+            return -1;
+        }
+        if ($number < $least || $number > $most) {
+            $range = $most === PHP_INT_MAX ? "at least $least" : "$least to $most";
+            throw Errors::invalid("$what is $number; it is $range");
+        }
+        return $number;
+    }
+
+    public static function max(string $what, int $count): int
+    {
+        return self::number($what, $count, 1, self::MOST);
+    }
+
+    /**
+     * A list of texts, such as names of queues.
+     *
+     * @param array<mixed> $texts
+     * @return list<string>
+     */
+    public static function texts(string $what, array $texts): array
+    {
+        foreach ($texts as $text) {
+            if (!is_string($text)) {
+                throw Errors::invalid("$what are strings, not " . get_debug_type($text));
+            }
+        }
+        return array_values($texts);
+    }
+}

@@ -1,0 +1,62 @@
+<?php
+
+declare(strict_types=1);
+
+namespace Stanchion\Internal;
+
+use Stanchion\Exception;
+use Stanchion\Exception\StanchionException;
+
+/**
+ * Makes exceptions.
+ *
+ * @internal
+ */
+final class Errors
+{
+    private const INVALID_ARGUMENT = -6;
+    private const INTERNAL = -16;
+
+    /** By the numbers of stanchion_status. */
+    private const CLASSES = [
+        -1 => Exception\LockTimeout::class,
+        -2 => Exception\LeaseLost::class,
+        -3 => Exception\LeaseExpired::class,
+        -4 => Exception\StaleReceipt::class,
+        -5 => Exception\QueueFull::class,
+        self::INVALID_ARGUMENT => Exception\InvalidArgument::class,
+        -7 => Exception\Unsupported::class,
+        -8 => Exception\StoreUnavailable::class,
+        -9 => Exception\Indeterminate::class,
+        -10 => Exception\WrongType::class,
+        -11 => Exception\Denied::class,
+        -12 => Exception\Corrupt::class,
+        -13 => Exception\Cancelled::class,
+        -14 => Exception\Closed::class,
+        -15 => Exception\Forked::class,
+        self::INTERNAL => Exception\Internal::class,
+        // A handle that this package has freed.
+        -100 => Exception\Closed::class,
+    ];
+
+    public static function of(int $status, string $message, bool $retryable = false): StanchionException
+    {
+        $class = self::CLASSES[$status] ?? Exception\Internal::class;
+        return $class::of($status, $message, $retryable);
+    }
+
+    public static function invalid(string $message): Exception\InvalidArgument
+    {
+        return Exception\InvalidArgument::of(self::INVALID_ARGUMENT, $message, false);
+    }
+
+    public static function timeout(string $name): Exception\LockTimeout
+    {
+        return Exception\LockTimeout::of(-1, "acquire \"$name\": the lock is busy", true);
+    }
+
+    public static function library(string $message, ?\Throwable $cause = null): Exception\LibraryUnavailable
+    {
+        return new Exception\LibraryUnavailable($message, self::INTERNAL, $cause);
+    }
+}

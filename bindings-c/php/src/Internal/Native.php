@@ -1,0 +1,113 @@
+<?php
+
+declare(strict_types=1);
+
+namespace Stanchion\Internal;
+
+use FFI;
+use FFI\CData;
+use FFI\CType;
+use Stanchion\Exception\StanchionException;
+
+/**
+ * The loaded library, and what every call of it needs. There is one for each request.
+ *
+ * Out-parameters are made anew for each call, since a signal handler may call the library in between.
+ *
+ * @internal
+ */
+final class Native
+{
+    private static ?self $instance = null;
+
+    /** @var array<string, CType> */
+    private array $types = [];
+
+    private function __construct(public readonly FFI $ffi)
+    {
+    }
+
+    public static function get(): self
+    {
+        return self::$instance ??= new self(Library::load());
+    }
+
+    /** A new zeroed value of a C type. */
+    public function make(string $type): CData
+    {
+        return $this->ffi->new($this->types[$type] ??= $this->ffi->type($type));
+    }
+
+    /** A new array of a C type; of one item at least, since FFI has no empty ones. */
+    public function makeMany(string $type, int $count): CData
+    {
+        return $this->ffi->new(FFI::arrayType($this->types[$type] ??= $this->ffi->type($type), [max(1, $count)]));
+    }
+
+    /** A new struct for the library to fill in. */
+    public function record(string $type): CData
+    {
+        $record = $this->make($type);
+        $record->struct_size = FFI::sizeof($record);
+        return $record;
+    }
+
+    /** A new struct with the library's defaults; `$init` is the function for that. */
+    public function defaults(string $type, string $init): CData
+    {
+        $record = $this->make($type);
+        $this->ffi->$init(FFI::addr($record), FFI::sizeof($record));
+        return $record;
+    }
+
+    /**
+     * Calls a function whose last parameter is for an error; its status, if it is none.
+     *
+     * @throws StanchionException
+     */
+    public function call(string $function, mixed ...$arguments): int
+    {
+        $error = $this->make('stanchion_error *');
+        $arguments[] = FFI::addr($error);
+        $status = $this->ffi->$function(...$arguments);
+        if ($status < 0) {
+            throw $this->taken($status, $error);
+        }
+        return $status;
+    }
+
+    /** The exception for an error of the library, which is freed. */
+    private function taken(int $status, CData $error): StanchionException
+    {
+        $message = $this->ffi->stanchion_error_message($error);
+        $retryable = $this->ffi->stanchion_error_is_retryable($error) === 1;
+        $this->ffi->stanchion_error_free($error);
+        return Errors::of($status, $message, $retryable);
+    }
+
+    /** What a stanchion_text shows, copied. */
+    public function text(CData $text): string
+    {
+        return $text->len === 0 ? '' : FFI::string($text->data, $text->len);
+    }
+
+    /** Bytes that a struct of the library points to, copied. */
+    public function bytes(?CData $data, int $length): string
+    {
+        return $length === 0 || $data === null ? '' : FFI::string($this->ffi->cast('char *', $data), $length);
+    }
+
+    /**
+     * The headers of a task, copied.
+     *
+     * @return array<string, string>
+     */
+    public function headers(CData $record): array
+    {
+        $headers = [];
+        for ($i = 0; $i < $record->header_count; $i++) {
+            $headers[$this->text($record->headers[$i]->name)] = $this->text($record->headers[$i]->value);
+        }
+        return $headers;
+    }
+}

@@ -1,0 +1,184 @@
+<?php
+
+declare(strict_types=1);
+
+namespace Stanchion;
+
+use FFI;
+use Stanchion\Exception\LeaseExpired;
+use Stanchion\Exception\LeaseLost;
+use Stanchion\Exception\StanchionException;
+use Stanchion\Internal\Ending;
+use Stanchion\Internal\Native;
+use Stanchion\Internal\Times;
+
+/**
+ * A lock that is ours until it is released, expires, or is lost.
+ *
+ * One that is never released ends with the last reference to it, and with the request at the latest. In a forked child
+ * it is the parent's: calls throw Forked there.
+ */
+final class Lease
+{
+    private const FREE = 'stanchion_lease_free';
+
+    /** Whether it was released or detached, or that was tried. */
+    private bool $over = false;
+
+    /** @internal */
+    public function __construct(private readonly int $handle, private readonly ?string $lockName = null)
+    {
+        Ending::note($handle, self::FREE);
+    }
+
+    public function __destruct()
+    {
+        Ending::free($this->handle, self::FREE);
+    }
+
+    /** The lock's name. */
+    public function name(): string
+    {
+        return $this->lockName ?? $this->info('name');
+    }
+
+    /** The secret that proves the lease is ours. Keep it out of logs. */
+    public function token(): string
+    {
+        return $this->info('token');
+    }
+
+    /** The number of this grant: larger than that of every earlier grant of the lock. */
+    public function fence(): int
+    {
+        return Native::get()->ffi->stanchion_lease_fence($this->handle);
+    }
+
+    /** For how many seconds the lease is surely ours from now on, without further renewal. */
+    public function remaining(): float
+    {
+        return Times::seconds(Native::get()->ffi->stanchion_lease_remaining_ms($this->handle));
+    }
+
+    /** Whether the lease is ours now. */
+    public function isValid(): bool
+    {
+        return Native::get()->ffi->stanchion_lease_is_valid($this->handle) === 1;
+    }
+
+    /** Why the lease was lost; null if it is not. */
+    public function loss(): ?Loss
+    {
+        return Loss::fromNative(Native::get()->ffi->stanchion_lease_loss($this->handle));
+    }
+
+    /**
+     * Throws if the lease is known to be gone. Does not ask the store.
+     *
+     * @throws LeaseLost
+     * @throws LeaseExpired
+     */
+    public function check(): void
+    {
+        Native::get()->call('stanchion_lease_check', $this->handle);
+    }
+
+    /**
+     * Waits for the lease to be lost or released: whether it is. It is at its deadline at the latest.
+     *
+     * @param int|float $time at most, in seconds
+     */
+    public function waitLost(mixed $time): bool
+    {
+        return Native::get()->call('stanchion_lease_wait_lost', $this->handle, Times::needed('time', $time)) !== 0;
+    }
+
+    /**
+     * Prolongs the lease to at least `$ttl` from now; never shortens it.
+     *
+     * @param int|float $ttl in seconds
+     * @throws LeaseLost
+     * @throws LeaseExpired
+     */
+    public function extend(mixed $ttl): void
+    {
+        Native::get()->call('stanchion_lease_extend', $this->handle, Times::needed('ttl', $ttl));
+    }
+
+    /**
+     * Gives the lock back; with a cooldown, keeps it closed for so long before anybody can get it.
+     *
+     * @param int|float|null $cooldown in seconds (none)
+     * @throws LeaseLost another got the lock meanwhile; the lease is over in any case
+     * @throws LeaseExpired it had run out
+     */
+    public function release(mixed $cooldown = null): void
+    {
+        $millis = Times::span('cooldown', $cooldown);
+        $this->over = true;
+        if ($millis === Times::NONE) {
+            Native::get()->call('stanchion_lease_release', $this->handle);
+        } else {
+            Native::get()->call('stanchion_lease_release_with_cooldown', $this->handle, $millis);
+        }
+    }
+
+    /**
+     * Detaches the lease: a text with which another process can resume it, once. A secret.
+     *
+     * @param int|float $ttl for how many seconds the lease then lives
+     * @throws LeaseLost
+     * @throws LeaseExpired
+     */
+    public function intoHandle(mixed $ttl = 30.0): string
+    {
+        $native = Native::get();
+        $text = $native->make('stanchion_text');
+        $native->call(
+            'stanchion_lease_into_handle',
+            $this->handle,
+            Times::needed('ttl', $ttl),
+            FFI::addr($text),
+        );
+        $this->over = true;
+        return $native->text($text);
+    }
+
+    /**
+     * Releases the lease at the end of what was held, unless that released it itself.
+     *
+     * @internal
+     */
+    public function finish(bool $quietly): void
+    {
+        if ($this->over) {
+            return;
+        }
+        try {
+            $this->release();
+        } catch (StanchionException $error) {
+            if (!$quietly) {
+                throw $error;
+            }
+        }
+    }
+
+    private function info(string $field): string
+    {
+        $native = Native::get();
+        // Kept to the end: what is read from it points into it.
+        $info = $native->record('stanchion_lease_info');
+        $native->call('stanchion_lease_get', $this->handle, FFI::addr($info));
+        return $native->text($info->$field);
+    }
+
+    public function __clone()
+    {
+        throw Internal\Errors::invalid('a lease cannot be cloned');
+    }
+
+    public function __serialize(): array
+    {
+        throw Internal\Errors::invalid('a lease cannot be serialized; intoHandle() makes a text that another process can resume');
+    }
+}

@@ -1,0 +1,372 @@
+<?php
+
+declare(strict_types=1);
+
+namespace Stanchion;
+
+use FFI;
+use Stanchion\Exception\Indeterminate;
+use Stanchion\Exception\QueueFull;
+use Stanchion\Exception\StanchionException;
+use Stanchion\Internal\Answers;
+use Stanchion\Internal\Arguments;
+use Stanchion\Internal\Claiming;
+use Stanchion\Internal\Errors;
+use Stanchion\Internal\Memory;
+use Stanchion\Internal\Native;
+use Stanchion\Internal\TaskRecords;
+use Stanchion\Internal\Times;
+use Stanchion\Internal\Verdicts;
+
+/** A named queue of tasks. Made by Client::queue(). count() is the number of tasks that are not dead. */
+final class Queue implements \Countable
+{
+    /** Statuses of the library. */
+    private const OK = 0;
+    private const OTHER_VERSION = 5;
+    private const CLAIMED = 6;
+    private const DEAD = 7;
+    /** Stands for "no limit" in the settings. */
+    private const NO_LIMIT = -2;
+
+    /** @internal */
+    public function __construct(private readonly Client $client, private readonly string $name)
+    {
+    }
+
+    /** The queue's name. */
+    public function name(): string
+    {
+        return $this->name;
+    }
+
+    /**
+     * Puts a task in. Sent again if no answer comes, it is still put in once. Arguments and defaults are those of Task.
+     *
+     * @param int|float|null $delay in seconds
+     * @param int|float|\DateTimeInterface|null $due in seconds since 1970
+     * @param int|float|null $expires in seconds
+     * @param array<string, string> $headers
+     * @throws QueueFull the queue is at its limit
+     * @throws Indeterminate no answer came in time
+     */
+    public function enqueue(
+        ?string $id = null,
+        mixed $payload = '',
+        mixed $delay = null,
+        mixed $due = null,
+        ?int $priority = null,
+        ?int $maxAttempts = null,
+        mixed $expires = null,
+        ?OnDuplicate $onDuplicate = null,
+        array $headers = [],
+    ): Enqueued {
+        $native = Native::get();
+        $task = new Task($id, $payload, $delay, $due, $priority, $maxAttempts, $expires, $onDuplicate, $headers);
+        $records = new TaskRecords($native, [$task]);
+        $record = $native->record('stanchion_enqueued');
+        $this->call('stanchion_queue_enqueue', FFI::addr($records->array[0]), FFI::addr($record));
+        return Enqueued::fromNative($record);
+    }
+
+    /**
+     * Puts many tasks in: each a Task, an id, or an array of a Task's fields, in order or by name.
+     *
+     * @param iterable<Task|string|array<mixed>> $items
+     * @return list<Enqueued|StanchionException> for each what enqueue() would have returned or thrown (QueueFull)
+     */
+    public function enqueueMany(iterable $items): array
+    {
+        $tasks = [];
+        foreach ($items as $item) {
+            $tasks[] = TaskRecords::from($item);
+        }
+        $native = Native::get();
+        $records = new TaskRecords($native, $tasks);
+        $answers = $native->make('int64_t');
+        $this->call('stanchion_queue_enqueue_many', $records->array, count($tasks), FFI::addr($answers));
+        return Answers::ofTasks($native, $answers->cdata);
+    }
+
+    /**
+     * Takes tasks under a lease, waiting for some.
+     *
+     * @param int $max 1 to 1000
+     * @param int|float|null $lease for how many seconds the store keeps a claim without renewal; with a lease given, it is
+     *     not renewed, unless $renew is true (30, renewed until the claim is settled)
+     * @param int|float|null $wait how many seconds to wait for a task (0)
+     * @param int|float|null $maxRun for how many seconds a claim is renewed at most; then it is lost (3600)
+     * @return list<Claim>
+     */
+    public function claim(
+        int $max = 1,
+        mixed $lease = null,
+        mixed $wait = null,
+        ?bool $renew = null,
+        mixed $maxRun = null,
+    ): array {
+        $claiming = new Claiming(Native::get(), $max, $lease, $wait, $renew, $maxRun);
+        $this->call('stanchion_queue_claim', ...$claiming->arguments());
+        return $claiming->claims();
+    }
+
+    /**
+     * Settles claims together: Claim::acked() and the like.
+     *
+     * @param iterable<Verdict> $verdicts
+     * @return list<?StanchionException> null, or the exception, for each
+     */
+    public function settle(iterable $verdicts): array
+    {
+        $native = Native::get();
+        $records = new Verdicts($native, $verdicts);
+        $answers = $native->make('int64_t');
+        $this->call('stanchion_queue_settle', $records->array, $records->count, FFI::addr($answers));
+        return Answers::ofVerdicts($native, $answers->cdata);
+    }
+
+    /**
+     * Settles claims and takes new tasks, in one round trip if there are any.
+     *
+     * @param iterable<Verdict> $verdicts
+     * @param int|float|null $lease as in claim()
+     * @param int|float|null $wait as in claim()
+     * @param int|float|null $maxRun as in claim()
+     * @return array{list<?StanchionException>, list<Claim>}
+     */
+    public function settleAndClaim(
+        iterable $verdicts,
+        int $max = 1,
+        mixed $lease = null,
+        mixed $wait = null,
+        ?bool $renew = null,
+        mixed $maxRun = null,
+    ): array {
+        $native = Native::get();
+        $claiming = new Claiming($native, $max, $lease, $wait, $renew, $maxRun);
+        $records = new Verdicts($native, $verdicts);
+        $answers = $native->make('int64_t');
+        $this->call(
+            'stanchion_queue_settle_and_claim',
+            $records->array,
+            $records->count,
+            FFI::addr($answers),
+            ...$claiming->arguments(),
+        );
+        return [Answers::ofVerdicts($native, $answers->cdata), $claiming->claims()];
+    }
+
+    /**
+     * Takes up to `$n` tasks for good, without a lease: if this process dies, they are lost.
+     *
+     * @param int $n 1 to 1000
+     * @return list<TaskInfo>
+     * @throws Indeterminate no answer came: the tasks may be gone
+     */
+    public function pop(int $n = 1): array
+    {
+        return $this->tasks('stanchion_queue_pop', Arguments::max('n', $n));
+    }
+
+    /**
+     * The tasks that would be claimed next.
+     *
+     * @param int $n 1 to 1000
+     * @return list<TaskInfo>
+     */
+    public function peek(int $n = 1): array
+    {
+        return $this->tasks('stanchion_queue_peek', Arguments::max('n', $n));
+    }
+
+    /** One task: the live one with this id, else the newest dead one. */
+    public function get(string $id): ?TaskInfo
+    {
+        return $this->tasks('stanchion_queue_get', $id, strlen($id))[0] ?? null;
+    }
+
+    /**
+     * The tasks of one state, a page at a time.
+     *
+     * @param ?int $page what the last page had in `next` (the first)
+     * @param int $max 1 to 1000
+     */
+    public function list(TaskState $state, ?int $page = null, int $max = 100): TaskPage
+    {
+        Arguments::max('max', $max);
+        $native = Native::get();
+        $tasks = $native->make('int64_t');
+        $next = $native->make('uint64_t');
+        $number = array_search($state, TaskState::cases(), true);
+        $status = $this->call('stanchion_queue_list', $number, $page ?? 0, $max, FFI::addr($tasks), FFI::addr($next));
+        $found = $status === self::OK ? TaskInfo::allFromNative($tasks->cdata) : [];
+        return new TaskPage($found, $next->cdata ?: null);
+    }
+
+    /**
+     * Drops a task, also while it is claimed: whether there was one.
+     *
+     * @param ?int $version remove it only if this is still the task's version (any)
+     * @param ?int $otherVersion gets the version that the task has instead; null otherwise
+     */
+    public function remove(string $id, ?int $version = null, ?int &$otherVersion = null): bool
+    {
+        $found = Native::get()->make('int64_t');
+        $version = Arguments::number('version', $version, 0);
+        $status = $this->call('stanchion_queue_remove', $id, strlen($id), $version, FFI::addr($found));
+        $otherVersion = $status === self::OTHER_VERSION ? $found->cdata : null;
+        return $status === self::OK;
+    }
+
+    /**
+     * Gives a waiting task another due time: whether it was moved.
+     *
+     * @param int|float|\DateTimeInterface $due in seconds since 1970
+     * @param ?TaskState $otherState gets the state in which it cannot be moved: Claimed or Dead; null otherwise
+     */
+    public function reschedule(string $id, mixed $due, ?TaskState &$otherState = null): bool
+    {
+        if ($due === null) {
+            throw Errors::invalid('due is a time, not null');
+        }
+        $status = $this->call('stanchion_queue_reschedule', $id, strlen($id), Times::since1970('due', $due), null);
+        $otherState = match ($status) {
+            self::CLAIMED => TaskState::Claimed,
+            self::DEAD => TaskState::Dead,
+            default => null,
+        };
+        return $status === self::OK;
+    }
+
+    /** How many tasks there are, what happened so far, and the settings. */
+    public function stats(): QueueStats
+    {
+        $record = Native::get()->record('stanchion_stats');
+        $this->call('stanchion_queue_stats', FFI::addr($record));
+        return QueueStats::fromNative($record);
+    }
+
+    public function count(): int
+    {
+        return $this->stats()->live();
+    }
+
+    /** Stops giving out tasks. Claims that are out go on. */
+    public function pause(): void
+    {
+        $this->call('stanchion_queue_pause');
+    }
+
+    /** Goes on giving out tasks. */
+    public function resume(): void
+    {
+        $this->call('stanchion_queue_resume');
+    }
+
+    /**
+     * Moves dead tasks back to ready, with all their attempts: these ids, or so many of the oldest. How many were moved.
+     *
+     * @param int|string|array<string> $which at most 1000
+     */
+    public function kick(int|string|array $which): int
+    {
+        $native = Native::get();
+        $moved = $native->make('uint64_t');
+        if (is_int($which)) {
+            $this->call('stanchion_queue_kick', Arguments::max('which', $which), FFI::addr($moved));
+        } else {
+            $ids = Arguments::texts('ids', (array) $which);
+            $memory = new Memory($native);
+            $this->call('stanchion_queue_kick_ids', $memory->texts($ids), count($ids), FFI::addr($moved));
+        }
+        return $moved->cdata;
+    }
+
+    /** Drops every task, live and dead; claims that are out are lost. Settings stay. How many there were. */
+    public function purge(): int
+    {
+        $dropped = Native::get()->make('uint64_t');
+        $this->call('stanchion_queue_purge', FFI::addr($dropped));
+        return $dropped->cdata;
+    }
+
+    /**
+     * Changes settings; what is not given stays.
+     *
+     * @param int|false|null $maxLen refuse new ids when so many tasks are live; false: no limit (no limit)
+     * @param ?int $deadMax keep so many dead tasks at most; the oldest go first (10000)
+     * @param int|float|null $deadAge keep dead tasks for so many seconds (90 days)
+     * @param ?int $deadBytes keep so many bytes of dead tasks' payloads at most (256 MiB)
+     * @param ?bool $intake whether plain ZADDs to the queue's key are taken in; Redis only (true)
+     */
+    public function configure(
+        int|false|null $maxLen = null,
+        ?int $deadMax = null,
+        mixed $deadAge = null,
+        ?int $deadBytes = null,
+        ?bool $intake = null,
+    ): void {
+        $native = Native::get();
+        $settings = $native->defaults('stanchion_queue_settings', 'stanchion_queue_settings_init');
+        $settings->max_len = $maxLen === false ? self::NO_LIMIT : Arguments::number('maxLen', $maxLen, 0);
+        $settings->dead_max = Arguments::number('deadMax', $deadMax, 0);
+        $settings->dead_age_ms = Times::span('deadAge', $deadAge);
+        $settings->dead_bytes = Arguments::number('deadBytes', $deadBytes, 0);
+        $settings->intake = Arguments::flag($intake);
+        $this->call('stanchion_queue_configure', FFI::addr($settings));
+    }
+
+    /**
+     * A worker that calls a function for each task. See Worker.
+     *
+     * @param callable(Claim): mixed $handler
+     * @param int|float|null $lease so many seconds after the worker died its tasks are given to another (30)
+     * @param int|float|null $maxRun for how many seconds a task may be worked on at most (3600)
+     * @param ?callable(WorkerEvent): mixed $onEvent is told what happens; without it, failures go to the error log
+     */
+    public function worker(
+        callable $handler,
+        mixed $lease = null,
+        mixed $maxRun = null,
+        ?callable $onEvent = null,
+    ): Worker {
+        return new Worker($this, $handler, $lease, $maxRun, $onEvent);
+    }
+
+    /**
+     * Works until SIGTERM or SIGINT, with pcntl; see Worker::run().
+     *
+     * @param callable(Claim): mixed $handler
+     * @param bool $burst end when no task is ready or claimed any more
+     * @param int|float|null $lease as in worker()
+     * @param int|float|null $maxRun as in worker()
+     * @param ?callable(WorkerEvent): mixed $onEvent as in worker()
+     */
+    public function work(
+        callable $handler,
+        bool $burst = false,
+        mixed $lease = null,
+        mixed $maxRun = null,
+        ?callable $onEvent = null,
+    ): WorkerReport {
+        return $this->worker($handler, $lease, $maxRun, $onEvent)->run($burst);
+    }
+
+    /**
+     * Calls a function of the library on this queue.
+     *
+     * @internal
+     */
+    public function call(string $function, mixed ...$arguments): int
+    {
+        return Native::get()->call($function, $this->client->handle(), $this->name, strlen($this->name), ...$arguments);
+    }
+
+    /** @return list<TaskInfo> */
+    private function tasks(string $function, mixed ...$arguments): array
+    {
+        $tasks = Native::get()->make('int64_t');
+        $arguments[] = FFI::addr($tasks);
+        return $this->call($function, ...$arguments) === self::OK ? TaskInfo::allFromNative($tasks->cdata) : [];
+    }
+}

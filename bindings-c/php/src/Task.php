@@ -1,0 +1,33 @@
+<?php
+
+declare(strict_types=1);
+
+namespace Stanchion;
+
+/** A task to put into a queue with Queue::enqueueMany(). */
+final class Task
+{
+    /**
+     * @param ?string $id 1 to 512 bytes of UTF-8 without control characters; without one it gets a random id
+     * @param mixed $payload a string is stored as it is, anything else as JSON; 16 MiB at most
+     * @param int|float|null $delay deliver it so many seconds after the store accepted it (at once)
+     * @param int|float|\DateTimeInterface|null $due deliver it from this time on, in seconds since 1970 (at once)
+     * @param ?int $priority 0 to 255, higher ones first (0)
+     * @param ?int $maxAttempts after so many deliveries without success it is dead (8)
+     * @param int|float|null $expires do not deliver it later than so many seconds after now (never)
+     * @param ?OnDuplicate $onDuplicate what to do if the id is in the queue already (keep)
+     * @param array<string, string> $headers texts that travel along
+     */
+    public function __construct(
+        public readonly ?string $id = null,
+        public readonly mixed $payload = '',
+        public readonly mixed $delay = null,
+        public readonly mixed $due = null,
+        public readonly ?int $priority = null,
+        public readonly ?int $maxAttempts = null,
+        public readonly mixed $expires = null,
+        public readonly ?OnDuplicate $onDuplicate = null,
+        public readonly array $headers = [],
+    ) {
+    }
+}

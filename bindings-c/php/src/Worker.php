@@ -1,0 +1,171 @@
+<?php
+
+declare(strict_types=1);
+
+namespace Stanchion;
+
+use FFI;
+use Stanchion\Internal\Errors;
+use Stanchion\Internal\Native;
+use Stanchion\Internal\Signals;
+use Stanchion\Internal\Times;
+
+/**
+ * Takes tasks of a queue and calls a function with each claim, one at a time. Made by Queue::worker().
+ *
+ * A function that returns is acked; one that throws is nacked, with a pause that grows with every attempt. What it settles
+ * itself is left alone. While it runs, its claim is renewed in the background; if the process dies, another worker gets
+ * the task when its lease ends.
+ */
+final class Worker
+{
+    /** How long a signal or stop() may go unnoticed while there are no tasks, in milliseconds. */
+    private const SLICE = 50;
+    private const OK = 0;
+    private const OVER = 8;
+
+    /** @var callable(Claim): mixed */
+    private $handler;
+    /** @var ?callable(WorkerEvent): mixed */
+    private $onEvent;
+    private readonly int $leaseMillis;
+    private readonly int $maxRunMillis;
+    private bool $stopped = false;
+    private bool $running = false;
+
+    /** @internal */
+    public function __construct(
+        private readonly Queue $queue,
+        callable $handler,
+        mixed $lease,
+        mixed $maxRun,
+        ?callable $onEvent,
+    ) {
+        $this->handler = $handler;
+        $this->onEvent = $onEvent;
+        $this->leaseMillis = Times::span('lease', $lease);
+        $this->maxRunMillis = Times::span('maxRun', $maxRun);
+    }
+
+    /**
+     * Works until stop(). With the extension pcntl, SIGTERM and SIGINT stop it in order: no more tasks are taken, the one
+     * at hand is finished, and run() returns; a second signal does what it did before.
+     *
+     * @param bool $burst end when no task is ready or claimed any more
+     * @param bool $signals whether signals are caught
+     */
+    public function run(bool $burst = false, bool $signals = true): WorkerReport
+    {
+        if ($this->running) {
+            throw Errors::invalid('the worker runs already');
+        }
+        $native = Native::get();
+        $worker = $this->open($native, $burst);
+        $caught = $signals ? Signals::catch($this->stop(...)) : null;
+        $this->running = true;
+        try {
+            $this->serve($native, $worker);
+            $this->tell($native, $worker);
+            $report = $native->record('stanchion_worker_report');
+            $native->call('stanchion_worker_get_report', $worker, FFI::addr($report));
+            return WorkerReport::fromNative($report);
+        } finally {
+            $this->running = false;
+            $caught?->restore();
+            $native->ffi->stanchion_worker_free($worker);
+        }
+    }
+
+    /**
+     * Take no more tasks; run() returns when the one at hand is done. May be called by the handler, by a signal handler, and
+     * before run(), which then takes no task.
+     */
+    public function stop(): void
+    {
+        $this->stopped = true;
+    }
+
+    private function open(Native $native, bool $burst): int
+    {
+        $options = $native->defaults('stanchion_worker_options', 'stanchion_worker_options_init');
+        $options->lease_ms = $this->leaseMillis;
+        $options->max_run_ms = $this->maxRunMillis;
+        $options->until_empty = (int) $burst;
+        $worker = $native->make('int64_t');
+        $this->queue->call('stanchion_worker_open', FFI::addr($options), FFI::addr($worker));
+        return $worker->cdata;
+    }
+
+    private function serve(Native $native, int $worker): void
+    {
+        $told = false;
+        do {
+            if ($this->stopped && !$told) {
+                $native->call('stanchion_worker_stop', $worker);
+                $told = true;
+            }
+            $claim = $native->make('int64_t');
+            $status = $native->call('stanchion_worker_poll', $worker, self::SLICE, FFI::addr($claim));
+            if ($status === self::OK) {
+                $this->attend($native, $worker, new Claim($claim->cdata));
+            }
+            $this->tell($native, $worker);
+        } while ($status !== self::OVER);
+    }
+
+    private function attend(Native $native, int $worker, Claim $claim): void
+    {
+        try {
+            $this->refuseGenerator(($this->handler)($claim));
+        } catch (\Throwable $thrown) {
+            $reason = self::describe($thrown);
+            $native->call('stanchion_worker_fail', $worker, $claim->handle(), $reason, strlen($reason));
+            return;
+        }
+        $native->call('stanchion_worker_complete', $worker, $claim->handle());
+    }
+
+    /** Fails the task of a handler that only looked like a plain function: its body has not run. */
+    private function refuseGenerator(mixed $returned): void
+    {
+        if ($returned instanceof \Generator) {
+            throw new \TypeError('the handler is a generator, whose body does not run when it is called');
+        }
+    }
+
+    private static function describe(\Throwable $thrown): string
+    {
+        $text = $thrown::class . ($thrown->getMessage() === '' ? '' : ": {$thrown->getMessage()}");
+        // The library takes only UTF-8; without mbstring this is what replaces other bytes.
+        return htmlspecialchars_decode(htmlspecialchars($text, ENT_NOQUOTES | ENT_SUBSTITUTE, 'UTF-8'), ENT_NOQUOTES);
+    }
+
+    private function tell(Native $native, int $worker): void
+    {
+        do {
+            $record = $native->record('stanchion_worker_event');
+            $more = $native->call('stanchion_worker_get_event', $worker, FFI::addr($record)) === self::OK;
+            if ($more) {
+                $this->tellOne(WorkerEvent::fromNative($record));
+            }
+        } while ($more);
+    }
+
+    private function tellOne(WorkerEvent $event): void
+    {
+        if ($this->onEvent !== null) {
+            ($this->onEvent)($event);
+            return;
+        }
+        $what = match ($event->kind) {
+            WorkerEventKind::Failed => "task \"$event->id\" failed (attempt $event->attempt): $event->reason",
+            WorkerEventKind::Dead => "task \"$event->id\" is dead after attempt $event->attempt: $event->reason",
+            WorkerEventKind::Lost => "the claim on task \"$event->id\" was lost",
+            WorkerEventKind::StoreFailed => $event->reason,
+            default => null,
+        };
+        if ($what !== null) {
+            error_log("stanchion: queue \"{$this->queue->name()}\": $what");
+        }
+    }
+}

@@ -1,0 +1,30 @@
+<?php
+
+declare(strict_types=1);
+
+namespace Stanchion;
+
+/** What happened to a task of a worker. */
+enum WorkerEventKind: string
+{
+    /** The task is done, and the store knows it. */
+    case Completed = 'completed';
+    /** The task has failed; it will be tried again, unless Dead follows. */
+    case Failed = 'failed';
+    /** The task is dead: it failed for the last time, or was buried. */
+    case Dead = 'dead';
+    /** The claim was lost, or its verdict came too late: another may work on the task now. */
+    case Lost = 'lost';
+    /** All tasks that were taken are settled, and there are no more for now. */
+    case Drained = 'drained';
+    /** The store could not be reached, or refused something; the reason says what. */
+    case StoreFailed = 'store_failed';
+    /** Something that this package does not know. */
+    case Other = 'other';
+
+    /** @internal */
+    public static function fromNative(int $number): self
+    {
+        return self::cases()[$number - 1] ?? self::Other;
+    }
+}

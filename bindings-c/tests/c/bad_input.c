@@ -1,0 +1,289 @@
+/* What is wrong is told before anything is sent, and nothing is lost. */
+#include "check.h"
+
+#ifdef __cplusplus
+extern "C"
+#endif
+int32_t stanchion_private_panic(stanchion_error **err);
+
+#define INVALID(call) EXPECT(STANCHION_ERR_INVALID_ARGUMENT, call)
+
+TEST(a_panic_ends_in_the_library) {
+    EXPECT(STANCHION_ERR_INTERNAL, stanchion_private_panic(&err));
+    CHECK(stanchion_private_panic(NULL) == STANCHION_ERR_INTERNAL);
+    stanchion_client_free(opened());
+}
+
+TEST(versions_and_names) {
+    CHECK(stanchion_abi_version() == STANCHION_ABI_VERSION);
+    CHECK(strcmp(stanchion_version(), "0.1.0") == 0);
+    CHECK(strcmp(stanchion_status_name(STANCHION_ERR_STALE_RECEIPT), "StaleReceipt") == 0);
+    CHECK(strcmp(stanchion_status_name(STANCHION_BUSY), "Busy") == 0);
+    CHECK(strcmp(stanchion_status_name(INT32_MIN), "Unknown") == 0);
+}
+
+TEST(an_error_may_be_none) {
+    CHECK(stanchion_error_code(NULL) == 0 && strcmp(stanchion_error_message(NULL), "") == 0);
+    CHECK(stanchion_error_is_retryable(NULL) == 0);
+    stanchion_error_free(NULL);
+}
+
+TEST(bad_urls_and_options_of_clients) {
+    stanchion_client client = 7;
+    INVALID(stanchion_connect(T("carrier-pigeon://home"), NULL, &client, &err));
+    INVALID(stanchion_connect(T(""), NULL, &client, &err));
+    INVALID(stanchion_connect(NULL, 5, NULL, &client, &err));
+    INVALID(stanchion_connect("redis://\xff", 9, NULL, &client, &err));
+    INVALID(stanchion_connect("memory:", SIZE_MAX, NULL, &client, &err));
+    INVALID(stanchion_connect(T("memory:"), NULL, NULL, &err));
+    unsetenv("STANCHION_URL");
+    INVALID(stanchion_connect(NULL, 0, NULL, &client, &err));
+    setenv("STANCHION_URL", store, 1);
+    OK(stanchion_connect(NULL, 0, NULL, &client, &err));
+    stanchion_client_free(client);
+    client = 7;
+
+    stanchion_connect_options options;
+    for (int wrong = 0; wrong < 9; wrong++) {
+        stanchion_connect_options_init(&options, sizeof options);
+        const stanchion_text lone = {"\xed\xa0\x80", 3}, cert = {"cert.pem", 8};
+        if (wrong == 0) options.struct_size = 0;
+        if (wrong == 1) options.struct_size = sizeof options + 1;
+        if (wrong == 2) options.timeout_ms = 0;
+        if (wrong == 3) options.timeout_ms = -2;
+        if (wrong == 4) options.timeout_ms = INT64_MAX;
+        if (wrong == 5) options.foreign_share = 2;
+        if (wrong == 6) options.label = lone;
+        if (wrong == 7) options.tls_cert = cert;
+        if (wrong == 8) options.label.len = 3;
+        INVALID(stanchion_connect(T(store), &options, &client, &err));
+    }
+    stanchion_connect_options_init(&options, sizeof options);
+    options.clock = 12345;
+    EXPECT(STANCHION_ERR_INVALID_HANDLE, stanchion_connect(T(store), &options, &client, &err));
+    CHECK(client == 7);
+}
+
+TEST(an_unreachable_store_says_so) {
+    stanchion_client client = 7;
+    stanchion_error *error = NULL;
+    const char *url = "redis://user:hunter2@127.0.0.1:1/?timeout=0.2";
+    CHECK(stanchion_connect(T(url), NULL, &client, &error) == STANCHION_ERR_STORE_UNAVAILABLE);
+    CHECK(client == 7 && stanchion_error_is_retryable(error) == 1);
+    CHECK(strstr(stanchion_error_message(error), "hunter2") == NULL);
+    stanchion_error_free(error);
+}
+
+TEST(times_out_of_range) {
+    stanchion_client client = opened();
+    const char *name = unique("times");
+    static const int64_t bad[] = {-2, 0, 1, 49, INT64_MIN, INT64_MAX, 366LL * 24 * 3600 * 1000};
+    stanchion_lease lease = 7;
+    for (size_t index = 0; index < sizeof bad / sizeof *bad; index++) {
+        stanchion_lock_options options = lock_options();
+        options.ttl_ms = bad[index];
+        INVALID(stanchion_lock_acquire(client, T(name), &options, &lease, &err));
+    }
+    for (int wrong = 0; wrong < 6; wrong++) {
+        stanchion_lock_options options = lock_options();
+        if (wrong == 0) options.wait_ms = INT64_MAX;
+        if (wrong == 1) options.wait_ms = -5;
+        if (wrong == 2) options.max_hold_ms = 100;
+        if (wrong == 3) options.renew = 7;
+        if (wrong == 4) options.fail_fast = -2;
+        if (wrong == 5) options.adopt_unexpiring_ms = -3;
+        INVALID(stanchion_lock_acquire(client, T(name), &options, &lease, &err));
+    }
+    CHECK(lease == 7);
+    OK(stanchion_lock_is_locked(client, T(name), &err));
+    lease = acquired(client, name);
+    for (size_t index = 0; index < sizeof bad / sizeof *bad; index++) {
+        INVALID(stanchion_lease_extend(lease, bad[index], &err));
+        INVALID(stanchion_lease_release_with_cooldown(lease, bad[index], &err));
+        stanchion_text text;
+        INVALID(stanchion_lease_into_handle(lease, bad[index], &text, &err));
+    }
+    INVALID(stanchion_lease_wait_lost(lease, -1, &err));
+    INVALID(stanchion_client_linger(client, -1, NULL, &err));
+    /* The lease is what it was. */
+    OK(stanchion_lease_release(lease, &err));
+    stanchion_lease_free(lease);
+    stanchion_client_free(client);
+}
+
+TEST(names_that_are_no_names) {
+    stanchion_client client = opened();
+    static char large[65536];
+    memset(large, 'x', sizeof large);
+    stanchion_lease lease = 7;
+    stanchion_task one = task("a");
+    const stanchion_text bad[] = {{NULL, 0},        {"", 0},           {"a\0b", 3},       {"a\nb", 3},       {"\xff", 1},
+                                  {"\xc3", 1},      {"\xed\xa0\x80", 3}, {large, sizeof large}, {NULL, 1},   {"a", SIZE_MAX},
+                                  {"a", SIZE_MAX / 2},
+                                  {"{", 1},         {"}", 1},          {"{}", 2},         {"a}{b", 4}};
+    for (size_t index = 0; index < sizeof bad / sizeof *bad; index++) {
+        const char *data = bad[index].data;
+        size_t len = bad[index].len;
+        INVALID(stanchion_lock_acquire(client, data, len, NULL, &lease, &err));
+        INVALID(stanchion_lock_is_locked(client, data, len, &err));
+        INVALID(stanchion_lock_break_lease(client, data, len, &err));
+        INVALID(stanchion_queue_enqueue(client, data, len, &one, NULL, &err));
+        INVALID(stanchion_queue_pause(client, data, len, &err));
+    }
+    CHECK(lease == 7);
+    /* Strange, but names. */
+    static const char *const good[] = {"{tag}x", "x:meta", "\xc3\xa9 \xf0\x9f\x94\x92", " "};
+    stanchion_lease leases[4];
+    for (int index = 0; index < 4; index++) leases[index] = acquired(client, good[index]);
+    for (int index = 0; index < 4; index++) {
+        OK(stanchion_lease_release(leases[index], &err));
+        stanchion_lease_free(leases[index]);
+    }
+    stanchion_client_free(client);
+}
+
+TEST(tasks_that_are_no_tasks) {
+    stanchion_client client = opened();
+    const char *queue = unique("bad-tasks");
+    static const char large[20 << 20] = {0};
+    const stanchion_text empty = {"", 0}, wrong_text = {"\xff", 1};
+    const stanchion_header header = {{"name", 4}, {"\xff", 1}};
+    for (int wrong = 0; wrong < 22; wrong++) {
+        stanchion_task one = task("a");
+        if (wrong == 0) one.id = empty;
+        if (wrong == 1) one.id = wrong_text;
+        if (wrong == 2) one.id.len = SIZE_MAX;
+        if (wrong == 3) one.payload_len = 1;
+        if (wrong == 4) one.payload = large, one.payload_len = sizeof large;
+        if (wrong == 5) one.payload = large, one.payload_len = (size_t)1 << 40;
+        if (wrong == 6) one.payload = large, one.payload_len = 16 << 20;
+        if (wrong == 7) one.header_count = 1;
+        if (wrong == 8) one.headers = &header, one.header_count = 1;
+        if (wrong == 9) one.headers = &header, one.header_count = SIZE_MAX;
+        if (wrong == 10) one.delay_ms = -2;
+        if (wrong == 11) one.delay_ms = INT64_MAX;
+        if (wrong == 12) one.due_ms = INT64_MAX;
+        if (wrong == 13) one.delay_ms = 5, one.due_ms = 5;
+        if (wrong == 14) one.priority = 256;
+        if (wrong == 15) one.max_attempts = 0;
+        if (wrong == 16) one.max_attempts = INT64_MAX;
+        if (wrong == 17) one.expires_ms = 0;
+        if (wrong == 18) one.on_duplicate = 4;
+        if (wrong == 19) one.on_duplicate = STANCHION_DEBOUNCE;
+        if (wrong == 20) one.on_duplicate = STANCHION_THROTTLE, one.window_ms = 0;
+        if (wrong == 21) one.struct_size = 8;
+        INVALID(stanchion_queue_enqueue(client, T(queue), &one, NULL, &err));
+        stanchion_answers answers = 7;
+        stanchion_task pair[2] = {task("good"), one};
+        INVALID(stanchion_queue_enqueue_many(client, T(queue), pair, 2, &answers, &err));
+        CHECK(answers == 7);
+    }
+    INVALID(stanchion_queue_enqueue(client, T(queue), NULL, NULL, &err));
+    stanchion_answers answers = 7;
+    INVALID(stanchion_queue_enqueue_many(client, T(queue), NULL, 1, &answers, &err));
+    OK(stanchion_queue_enqueue_many(client, T(queue), NULL, 0, &answers, &err));
+    CHECK(stanchion_answers_len(answers) == 0);
+    stanchion_answers_free(answers);
+    CHECK(stats(client, queue).ready == 0);
+    /* No byte, and nearly the most. */
+    stanchion_task one = task("none");
+    OK(stanchion_queue_enqueue(client, T(queue), &one, NULL, &err));
+    one = task("most");
+    one.payload = large;
+    one.payload_len = (16 << 20) - 1;
+    OK(stanchion_queue_enqueue(client, T(queue), &one, NULL, &err));
+    stanchion_client_free(client);
+}
+
+TEST(counts_states_and_places) {
+    stanchion_client client = opened();
+    const char *queue = unique("places");
+    enqueued(client, queue, "a");
+    stanchion_claim claims[2] = {7, 7};
+    stanchion_tasks tasks = 7;
+    size_t count = 7;
+    uint64_t page = 7, moved = 7;
+    INVALID(stanchion_queue_claim(client, T(queue), NULL, claims, 0, &count, &err));
+    INVALID(stanchion_queue_claim(client, T(queue), NULL, claims, 1001, &count, &err));
+    INVALID(stanchion_queue_claim(client, T(queue), NULL, claims, SIZE_MAX, &count, &err));
+    INVALID(stanchion_queue_claim(client, T(queue), NULL, NULL, 1, &count, &err));
+    INVALID(stanchion_queue_claim(client, T(queue), NULL, claims, 1, NULL, &err));
+    INVALID(stanchion_queues_claim(client, NULL, 1, NULL, claims, 1, &count, &err));
+    INVALID(stanchion_queue_pop(client, T(queue), 0, &tasks, &err));
+    INVALID(stanchion_queue_pop(client, T(queue), 1, NULL, &err));
+    INVALID(stanchion_queue_peek(client, T(queue), 1001, &tasks, &err));
+    INVALID(stanchion_queue_list(client, T(queue), 5, 0, 1, &tasks, &page, &err));
+    INVALID(stanchion_queue_list(client, T(queue), STANCHION_STATE_READY, 0, 0, &tasks, &page, &err));
+    INVALID(stanchion_queue_get(client, T(queue), NULL, 0, &tasks, &err));
+    INVALID(stanchion_queue_remove(client, T(queue), T("a"), -2, NULL, &err));
+    INVALID(stanchion_queue_reschedule(client, T(queue), T("a"), -1, NULL, &err));
+    INVALID(stanchion_queue_reschedule(client, T(queue), T("a"), INT64_MAX, NULL, &err));
+    INVALID(stanchion_queue_kick(client, T(queue), 0, &moved, &err));
+    INVALID(stanchion_queue_kick_ids(client, T(queue), NULL, 2, &moved, &err));
+    INVALID(stanchion_queue_stats(client, T(queue), NULL, &err));
+    INVALID(stanchion_lock_acquire(client, T(queue), NULL, NULL, &err));
+    INVALID(stanchion_lock_holder(client, T(queue), NULL, &err));
+    INVALID(stanchion_client_locks(client, 0, NULL, &page, &err));
+    INVALID(stanchion_client_queues(client, 0, &tasks, NULL, &err));
+    INVALID(stanchion_clock_new(NULL, &err));
+    stanchion_stats small;
+    small.struct_size = 16;
+    INVALID(stanchion_queue_stats(client, T(queue), &small, &err));
+    CHECK(claims[0] == 7 && tasks == 7 && count == 7 && page == 7 && moved == 7);
+    CHECK(stats(client, queue).ready == 1);
+    stanchion_client_free(client);
+}
+
+TEST(settings_and_workers_out_of_range) {
+    stanchion_client client = opened();
+    const char *queue = unique("settings");
+    for (int wrong = 0; wrong < 6; wrong++) {
+        stanchion_queue_settings settings;
+        stanchion_queue_settings_init(&settings, sizeof settings);
+        if (wrong == 0) settings.max_len = 0;
+        if (wrong == 1) settings.max_len = INT64_MAX;
+        if (wrong == 2) settings.dead_max = -2;
+        if (wrong == 3) settings.dead_age_ms = INT64_MAX;
+        if (wrong == 4) settings.dead_bytes = INT64_MAX;
+        if (wrong == 5) settings.intake = 2;
+        INVALID(stanchion_queue_configure(client, T(queue), &settings, &err));
+    }
+    INVALID(stanchion_queue_configure(client, T(queue), NULL, &err));
+    stanchion_worker worker = 7;
+    for (int wrong = 0; wrong < 5; wrong++) {
+        stanchion_worker_options options;
+        stanchion_worker_options_init(&options, sizeof options);
+        if (wrong == 0) options.concurrency = 0;
+        if (wrong == 1) options.concurrency = 1001;
+        if (wrong == 2) options.lease_ms = 1;
+        if (wrong == 3) options.max_run_ms = 1;
+        if (wrong == 4) options.until_empty = 3;
+        INVALID(stanchion_worker_open(client, T(queue), &options, &worker, &err));
+    }
+    INVALID(stanchion_worker_open(client, NULL, 0, NULL, &worker, &err));
+    INVALID(stanchion_worker_open(client, T(queue), NULL, NULL, &err));
+    CHECK(worker == 7);
+    stanchion_client_free(client);
+}
+
+TEST(init_never_writes_beyond_the_struct) {
+    unsigned char place[16];
+    memset(place, 170, sizeof place);
+    stanchion_lock_options_init((stanchion_lock_options *)place, 9);
+    CHECK(place[0] == 9 && place[9] == 170);
+    memset(place, 170, sizeof place);
+    stanchion_lock_options_init((stanchion_lock_options *)place, 7);
+    CHECK(place[0] == 170);
+    stanchion_lock_options_init(NULL, sizeof(stanchion_lock_options));
+    struct {
+        stanchion_lock_options options;
+        unsigned char more[8];
+    } larger;
+    memset(&larger, 170, sizeof larger);
+    stanchion_lock_options_init(&larger.options, sizeof larger);
+    CHECK(larger.more[0] == 170 && larger.options.struct_size == sizeof larger && larger.options.ttl_ms == -1);
+    stanchion_client client = opened();
+    stanchion_lease lease = 7;
+    INVALID(stanchion_lock_acquire(client, T("a"), &larger.options, &lease, &err));
+    stanchion_client_free(client);
+}

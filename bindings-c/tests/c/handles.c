@@ -1,0 +1,239 @@
+/* Handles that are stale, forged, of another kind, freed twice, or freed by another thread. */
+#include <pthread.h>
+
+#include "check.h"
+
+#define GONE(call) EXPECT(STANCHION_ERR_INVALID_HANDLE, call)
+
+/* Everything that takes a handle of its kind. */
+static void refused(int64_t handle) {
+    stanchion_lease lease = 7;
+    stanchion_claim claim = 7;
+    stanchion_tasks tasks = 7;
+    stanchion_names names = 7;
+    stanchion_answers answers = 7;
+    stanchion_worker worker = 7;
+    stanchion_text text = {NULL, 0};
+    stanchion_task one = task("a");
+    stanchion_stats stats;
+    stanchion_holder holder;
+    stanchion_lease_info on;
+    stanchion_claim_info about;
+    stanchion_task_info found;
+    stanchion_worker_report report;
+    stanchion_worker_event event;
+    stanchion_verdict verdict;
+    stanchion_queue_settings settings;
+    size_t count = 7;
+    uint64_t page = 7;
+    stats.struct_size = sizeof stats;
+    holder.struct_size = sizeof holder;
+    on.struct_size = sizeof on;
+    about.struct_size = sizeof about;
+    found.struct_size = sizeof found;
+    report.struct_size = sizeof report;
+    event.struct_size = sizeof event;
+    stanchion_verdict_init(&verdict, sizeof verdict);
+    stanchion_queue_settings_init(&settings, sizeof settings);
+
+    GONE(stanchion_clock_advance(handle, 1, &err));
+    GONE(stanchion_client_release_all(handle, &count, &err));
+    GONE(stanchion_client_linger(handle, 1, NULL, &err));
+    GONE(stanchion_client_locks(handle, 0, &names, &page, &err));
+    GONE(stanchion_client_queues(handle, 0, &names, &page, &err));
+    GONE(stanchion_client_resume_lease(handle, T("{}"), &lease, &err));
+    GONE(stanchion_lock_acquire(handle, T("a"), NULL, &lease, &err));
+    GONE(stanchion_lock_holder(handle, T("a"), &holder, &err));
+    GONE(stanchion_lock_is_locked(handle, T("a"), &err));
+    GONE(stanchion_lock_break_lease(handle, T("a"), &err));
+    GONE(stanchion_lease_get(handle, &on, &err));
+    GONE(stanchion_lease_check(handle, &err));
+    GONE(stanchion_lease_wait_lost(handle, 1, &err));
+    GONE(stanchion_lease_extend(handle, 1000, &err));
+    GONE(stanchion_lease_release(handle, &err));
+    GONE(stanchion_lease_release_with_cooldown(handle, 1000, &err));
+    GONE(stanchion_lease_into_handle(handle, 1000, &text, &err));
+    CHECK(stanchion_lease_fence(handle) == 0 && stanchion_lease_remaining_ms(handle) == 0);
+    CHECK(stanchion_lease_is_valid(handle) == 0 && stanchion_lease_loss(handle) == 0);
+    GONE(stanchion_queue_enqueue(handle, T("q"), &one, NULL, &err));
+    GONE(stanchion_queue_enqueue_many(handle, T("q"), &one, 1, &answers, &err));
+    GONE(stanchion_queue_claim(handle, T("q"), NULL, &claim, 1, &count, &err));
+    GONE(stanchion_queues_claim(handle, NULL, 0, NULL, &claim, 1, &count, &err));
+    GONE(stanchion_queue_settle(handle, T("q"), &verdict, 1, &answers, &err));
+    GONE(stanchion_queue_settle_and_claim(handle, T("q"), &verdict, 1, &answers, NULL, &claim, 1, &count, &err));
+    GONE(stanchion_queue_pop(handle, T("q"), 1, &tasks, &err));
+    GONE(stanchion_queue_peek(handle, T("q"), 1, &tasks, &err));
+    GONE(stanchion_queue_get(handle, T("q"), T("a"), &tasks, &err));
+    GONE(stanchion_queue_list(handle, T("q"), STANCHION_STATE_READY, 0, 1, &tasks, &page, &err));
+    GONE(stanchion_queue_remove(handle, T("q"), T("a"), -1, NULL, &err));
+    GONE(stanchion_queue_reschedule(handle, T("q"), T("a"), 0, NULL, &err));
+    GONE(stanchion_queue_kick(handle, T("q"), 1, &page, &err));
+    GONE(stanchion_queue_kick_ids(handle, T("q"), &text, 0, &page, &err));
+    GONE(stanchion_queue_stats(handle, T("q"), &stats, &err));
+    GONE(stanchion_queue_pause(handle, T("q"), &err));
+    GONE(stanchion_queue_resume(handle, T("q"), &err));
+    GONE(stanchion_queue_purge(handle, T("q"), &page, &err));
+    GONE(stanchion_queue_configure(handle, T("q"), &settings, &err));
+    GONE(stanchion_claim_get(handle, &about, &err));
+    GONE(stanchion_claim_ack(handle, &err));
+    GONE(stanchion_claim_nack(handle, 0, T("x"), &err));
+    GONE(stanchion_claim_bury(handle, T("x"), &err));
+    GONE(stanchion_claim_put_back(handle, &err));
+    GONE(stanchion_claim_extend(handle, 1000, &err));
+    GONE(stanchion_claim_wait_lost(handle, 1, &err));
+    CHECK(stanchion_claim_remaining_ms(handle) == 0 && stanchion_claim_is_valid(handle) == 0);
+    CHECK(stanchion_claim_loss(handle) == 0);
+    GONE(stanchion_tasks_at(handle, 0, &found, &err));
+    GONE(stanchion_names_at(handle, 0, &text, &err));
+    GONE(stanchion_answers_at(handle, 0, NULL, &err));
+    CHECK(stanchion_tasks_len(handle) == 0 && stanchion_names_len(handle) == 0 && stanchion_answers_len(handle) == 0);
+    GONE(stanchion_worker_open(handle, T("q"), NULL, &worker, &err));
+    GONE(stanchion_worker_poll(handle, 1, &claim, &err));
+    GONE(stanchion_worker_complete(handle, 1, &err));
+    GONE(stanchion_worker_fail(handle, 1, T("x"), &err));
+    GONE(stanchion_worker_stop(handle, &err));
+    GONE(stanchion_worker_get_report(handle, &report, &err));
+    GONE(stanchion_worker_get_event(handle, &event, &err));
+    stanchion_clock_free(handle);
+    stanchion_client_free(handle);
+    stanchion_lease_free(handle);
+    stanchion_claim_free(handle);
+    stanchion_tasks_free(handle);
+    stanchion_names_free(handle);
+    stanchion_answers_free(handle);
+    stanchion_worker_free(handle);
+    CHECK(lease == 7 && claim == 7 && tasks == 7 && names == 7 && answers == 7 && worker == 7 && count == 7 && page == 7);
+}
+
+TEST(forged_handles_are_refused_everywhere) {
+    static const int64_t forged[] = {0, 1, -1, 2, INT64_MAX, INT64_MIN, 0x41414141, 1LL << 24, (1LL << 24) - 1};
+    for (size_t index = 0; index < sizeof forged / sizeof *forged; index++) refused(forged[index]);
+}
+
+TEST(stale_handles_are_refused_everywhere) {
+    stanchion_client client = opened();
+    stanchion_lease lease = acquired(client, unique("stale"));
+    stanchion_lease_free(lease);
+    stanchion_client_free(client);
+    refused(lease);
+    refused(client);
+    refused(-client);
+}
+
+TEST(a_handle_of_another_kind_is_refused_and_stays) {
+    stanchion_client client = opened();
+    const char *name = unique("kinds");
+    stanchion_lease lease = acquired(client, name);
+    GONE(stanchion_lease_release(client, &err));
+    GONE(stanchion_claim_ack(lease, &err));
+    GONE(stanchion_worker_stop(lease, &err));
+    stanchion_client_free(lease);
+    stanchion_claim_free(lease);
+    stanchion_lease_free(client);
+    OK(stanchion_lease_release(lease, &err));
+    stanchion_lease_free(lease);
+    stanchion_client_free(client);
+}
+
+TEST(the_next_handle_is_another_number) {
+    stanchion_clock first = 0, second = 0;
+    OK(stanchion_clock_new(&first, &err));
+    stanchion_clock_free(first);
+    OK(stanchion_clock_new(&second, &err));
+    CHECK(first != second);
+    stanchion_clock_free(first);
+    OK(stanchion_clock_advance(second, 1, &err));
+    stanchion_clock_free(second);
+}
+
+static stanchion_lease contended;
+
+static void *free_later(void *nothing) {
+    pause_ms(50);
+    stanchion_lease_free(contended);
+    return nothing;
+}
+
+TEST(a_handle_that_is_freed_in_the_middle_of_a_call) {
+    stanchion_client client = opened();
+    contended = acquired(client, unique("middle"));
+    pthread_t thread;
+    CHECK(pthread_create(&thread, NULL, free_later, NULL) == 0);
+    EXPECT(STANCHION_LOST, stanchion_lease_wait_lost(contended, 60000, &err));
+    GONE(stanchion_lease_check(contended, &err));
+    CHECK(pthread_join(thread, NULL) == 0);
+    stanchion_client_free(client);
+}
+
+static stanchion_client client_of_all;
+static char name_of_all[128];
+static int64_t shared[8];
+static int stop;
+
+/* Uses handles that others free at any moment. */
+static void *use(void *seed) {
+    unsigned state = *(unsigned *)seed;
+    while (!__atomic_load_n(&stop, __ATOMIC_RELAXED)) {
+        state = state * 1103515245u + 12345u;
+        int64_t *place = &shared[(state >> 16) % 8];
+        int64_t handle = __atomic_load_n(place, __ATOMIC_RELAXED);
+        switch ((state >> 20) % 6) {
+        case 0: {
+            stanchion_lease fresh = 0;
+            stanchion_lock_options options = lock_options();
+            options.wait_ms = 0;
+            if (stanchion_lock_acquire(client_of_all, T(name_of_all), &options, &fresh, NULL) == STANCHION_OK) {
+                stanchion_lease_free(__atomic_exchange_n(place, fresh, __ATOMIC_SEQ_CST));
+            }
+            break;
+        }
+        case 1: stanchion_lease_release(handle, NULL); break;
+        case 2: stanchion_lease_free(handle); break;
+        case 3: stanchion_lease_extend(handle, 1000, NULL); break;
+        case 4: stanchion_lease_fence(handle); break;
+        default: stanchion_lease_check(handle, NULL); break;
+        }
+    }
+    return NULL;
+}
+
+TEST(threads_that_free_what_others_use) {
+    client_of_all = opened();
+    snprintf(name_of_all, sizeof name_of_all, "%s", unique("wild"));
+    pthread_t threads[4];
+    unsigned seeds[4] = {1, 2, 3, 4};
+    for (int index = 0; index < 4; index++) CHECK(pthread_create(&threads[index], NULL, use, &seeds[index]) == 0);
+    pause_ms(500);
+    __atomic_store_n(&stop, 1, __ATOMIC_SEQ_CST);
+    for (int index = 0; index < 4; index++) CHECK(pthread_join(threads[index], NULL) == 0);
+    for (int index = 0; index < 8; index++) stanchion_lease_free(shared[index]);
+    /* Nothing is held any more. */
+    stanchion_lease last = acquired(client_of_all, name_of_all);
+    OK(stanchion_lease_release(last, &err));
+    stanchion_lease_free(last);
+    stanchion_client_free(client_of_all);
+}
+
+static int counter;
+
+static void *add(void *nothing) {
+    for (int turn = 0; turn < 50; turn++) {
+        stanchion_lease lease = acquired(client_of_all, name_of_all);
+        int before = counter;
+        if (turn % 10 == 0) pause_ms(1);
+        counter = before + 1;
+        OK(stanchion_lease_release(lease, &err));
+        stanchion_lease_free(lease);
+    }
+    return nothing;
+}
+
+TEST(threads_of_one_client_exclude_each_other) {
+    client_of_all = opened();
+    snprintf(name_of_all, sizeof name_of_all, "%s", unique("count"));
+    pthread_t threads[8];
+    for (int index = 0; index < 8; index++) CHECK(pthread_create(&threads[index], NULL, add, NULL) == 0);
+    for (int index = 0; index < 8; index++) CHECK(pthread_join(threads[index], NULL) == 0);
+    CHECK(counter == 400);
+    stanchion_client_free(client_of_all);
+}

@@ -1,0 +1,403 @@
+/* Calls in any order with hostile arguments: NULL, wrong sizes and lengths, text that is no UTF-8, huge numbers, handles
+ * that are stale, forged or of another kind; by two threads at once. Whatever is asked, the library answers.
+ *
+ * Arguments: the store, a seed, seconds. */
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <stanchion.h>
+
+#define THREADS 2
+#define HANDLES 64
+#define CLOCKS 4
+
+/* Of all kinds, used and freed by all threads. */
+static int64_t handles[HANDLES];
+/* These are moved all the time: whoever waits on a clock that stands still waits for ever. */
+static int64_t clocks[CLOCKS];
+static uint64_t kept;
+static const char *store;
+static double seconds;
+
+static _Thread_local uint64_t state;
+static _Thread_local stanchion_error *last_error;
+
+static uint64_t any(void) {
+    state ^= state << 13;
+    state ^= state >> 7;
+    state ^= state << 17;
+    return state * 0x2545F4914F6CDD1D;
+}
+
+static bool one_in(unsigned chances) { return (any() >> 33) % chances == 0; }
+static size_t below(size_t limit) { return (size_t)((any() >> 33) % limit); }
+
+static int64_t handle(void) {
+    if (one_in(20)) return (int64_t)any();
+    if (one_in(40)) return (int64_t)(any() % 100);
+    int64_t kept = __atomic_load_n(&handles[below(HANDLES)], __ATOMIC_RELAXED);
+    return one_in(40) ? kept ^ (int64_t)((uint64_t)1 << below(64)) : kept;
+}
+
+/* Handles that are pushed out are not freed: they live on as the program's leaks would. */
+static void keep(int64_t fresh) {
+    __atomic_fetch_add(&kept, 1, __ATOMIC_RELAXED);
+    __atomic_store_n(&handles[below(HANDLES)], fresh, __ATOMIC_RELAXED);
+}
+
+static int64_t number(void) {
+    static const int64_t numbers[] = {-1, -1, -1, 0, 1, 5, 20, 50, 100, 1000, -2, INT64_MAX, INT64_MIN, 1LL << 53, 255, 256};
+    return one_in(10) ? (int64_t)any() : numbers[below(sizeof numbers / sizeof *numbers)];
+}
+
+/* For what is waited: no run is to wait for ever. */
+static int64_t wait(void) {
+    static const int64_t waits[] = {-2, 0, 0, 1, 2, 5, INT64_MIN};
+    return waits[below(sizeof waits / sizeof *waits)];
+}
+
+static int32_t small(void) { return (int32_t)below(8) - 2; }
+
+static stanchion_text text(void) {
+    static const char *const texts[] = {"a", "b", "q", "lock", "{x}", "}{", "", "\n", "\xff", "\xed\xa0\x80", "\xc3\xa9", "{}"};
+    static const char large[70000] = {'x'};
+    stanchion_text text = {texts[below(sizeof texts / sizeof *texts)], 0};
+    text.len = strlen(text.data);
+    if (one_in(20)) text.len = below(text.len + 1);
+    if (one_in(30)) text.data = NULL;
+    if (one_in(40)) text = (stanchion_text){large, sizeof large};
+    if (one_in(40)) text.len = (size_t)INT64_MAX + below(3);
+    return text;
+}
+
+static size_t size_of(size_t right) {
+    static const size_t wrong[] = {0, 1, 8, 9, 16, 1 << 20, SIZE_MAX};
+    return one_in(15) ? wrong[below(sizeof wrong / sizeof *wrong)] : right;
+}
+
+static stanchion_error **err(void) {
+    stanchion_error_free(last_error);
+    last_error = NULL;
+    return one_in(10) ? NULL : &last_error;
+}
+
+/* What is wrong in a place is put there after init, which must not write beyond the struct. */
+#define MADE(type, name, init) \
+    type name; \
+    init(&name, sizeof name); \
+    name.struct_size = size_of(sizeof name)
+#define PLACE(type, name) \
+    type name; \
+    memset(&name, 0, sizeof name); \
+    name.struct_size = size_of(sizeof name)
+#define OR_NULL(pointer) (one_in(15) ? NULL : (pointer))
+
+static stanchion_task some_task(const stanchion_header *headers) {
+    MADE(stanchion_task, task, stanchion_task_init);
+    if (!one_in(4)) task.id = text();
+    stanchion_text payload = text();
+    task.payload = payload.data;
+    task.payload_len = payload.len;
+    if (one_in(3)) task.headers = headers;
+    if (one_in(3)) task.header_count = one_in(5) ? (size_t)any() | (1 << 21) : task.headers ? below(3) : 1;
+    if (one_in(4)) task.delay_ms = number();
+    if (one_in(6)) task.due_ms = number();
+    if (one_in(4)) task.max_attempts = number();
+    if (one_in(6)) task.expires_ms = number();
+    if (one_in(3)) task.window_ms = number();
+    if (one_in(2)) task.on_duplicate = small();
+    if (one_in(4)) task.priority = (int32_t)number();
+    return task;
+}
+
+static stanchion_verdict some_verdict(void) {
+    MADE(stanchion_verdict, verdict, stanchion_verdict_init);
+    verdict.claim = handle();
+    verdict.delay_ms = number();
+    verdict.reason = text();
+    verdict.kind = small();
+    return verdict;
+}
+
+static stanchion_claim_options some_claiming(void) {
+    MADE(stanchion_claim_options, options, stanchion_claim_options_init);
+    static const int32_t yes = 1;
+    options.wait_ms = wait();
+    if (one_in(3)) options.lease_ms = number();
+    if (one_in(5)) options.max_run_ms = number();
+    if (one_in(5)) options.renew = small();
+    if (one_in(8)) options.cancel = &yes;
+    return options;
+}
+
+/* The right length of a text that is checked when it is read. */
+#define GIVEN(text) (text).data, (text).len
+
+static void check_view(stanchion_text view) {
+    volatile char last = 0;
+    for (size_t index = 0; index < view.len; index++) last = view.data[index];
+    (void)last;
+}
+
+static void locks(stanchion_text name) {
+    int64_t out = 0;
+    MADE(stanchion_lock_options, options, stanchion_lock_options_init);
+    options.wait_ms = wait();
+    if (one_in(2)) options.ttl_ms = number();
+    if (one_in(4)) options.max_hold_ms = number();
+    if (one_in(4)) options.adopt_unexpiring_ms = number();
+    if (one_in(3)) options.label = text();
+    if (one_in(4)) options.renew = small();
+    if (one_in(4)) options.fail_fast = small();
+    PLACE(stanchion_holder, holder);
+    PLACE(stanchion_lease_info, lease_info);
+    stanchion_text view = {NULL, 0};
+    switch (below(14)) {
+    case 0: case 1: case 2:
+        if (stanchion_lock_acquire(handle(), GIVEN(name), &options, OR_NULL(&out), err()) == 0) keep(out);
+        break;
+    case 3: stanchion_lock_holder(handle(), GIVEN(name), OR_NULL(&holder), err()); break;
+    case 4: stanchion_lock_is_locked(handle(), GIVEN(name), err()); break;
+    case 5: stanchion_lock_break_lease(handle(), GIVEN(name), err()); break;
+    case 6: stanchion_lease_get(handle(), OR_NULL(&lease_info), err()); break;
+    case 7: stanchion_lease_extend(handle(), number(), err()); break;
+    case 8: stanchion_lease_release(handle(), err()); break;
+    case 9: stanchion_lease_release_with_cooldown(handle(), number() % 1000, err()); break;
+    case 10: stanchion_lease_wait_lost(handle(), wait(), err()); break;
+    case 11: stanchion_lease_into_handle(handle(), number(), OR_NULL(&view), err()); break;
+    case 12: if (stanchion_client_resume_lease(handle(), GIVEN(name), OR_NULL(&out), err()) == 0) keep(out); break;
+    default: {
+        int64_t lease = handle();
+        stanchion_lease_check(lease, err());
+        stanchion_lease_fence(lease);
+        stanchion_lease_remaining_ms(lease);
+        stanchion_lease_loss(lease);
+    }
+    }
+}
+
+static void tasks(stanchion_text queue) {
+    int64_t out[4] = {0, 0, 0, 0}, answers = 0;
+    size_t found = 0;
+    const stanchion_header headers[2] = {{text(), text()}, {text(), text()}};
+    const stanchion_task some[2] = {some_task(headers), some_task(headers)};
+    const stanchion_verdict verdicts[2] = {some_verdict(), some_verdict()};
+    const stanchion_claim_options options = some_claiming();
+    const stanchion_text names[2] = {queue, text()};
+    size_t count = one_in(20) ? (size_t)any() | (1 << 21) : below(3);
+    size_t max = one_in(20) ? 1001 + below(1u << 30) : 1 + below(4);
+    PLACE(stanchion_enqueued, enqueued);
+    int64_t client = handle();
+    int32_t status = 0;
+    switch (below(12)) {
+    case 0: case 1: case 2: case 3:
+        stanchion_queue_enqueue(client, GIVEN(queue), OR_NULL(some), OR_NULL(&enqueued), err());
+        break;
+    case 4: if (stanchion_queue_enqueue_many(client, GIVEN(queue), OR_NULL(some), count, OR_NULL(out), err()) == 0) keep(out[0]); break;
+    case 5: case 6: case 7: case 8:
+        status = stanchion_queue_claim(client, GIVEN(queue), OR_NULL(&options), OR_NULL(out), max, OR_NULL(&found), err());
+        break;
+    case 9: status = stanchion_queues_claim(client, OR_NULL(names), count, &options, out, max, &found, err()); break;
+    case 10: if (stanchion_queue_settle(client, GIVEN(queue), OR_NULL(verdicts), count, OR_NULL(&answers), err()) == 0) keep(answers); break;
+    default:
+        status = stanchion_queue_settle_and_claim(client, GIVEN(queue), OR_NULL(verdicts), count, OR_NULL(&answers),
+                                                  &options, out, max, &found, err());
+        if (status >= 0) keep(answers);
+    }
+    for (size_t index = 0; status == 0 && index < found; index++) keep(out[index]);
+}
+
+static void claims(void) {
+    int64_t claim = handle();
+    stanchion_text reason = text();
+    PLACE(stanchion_claim_info, info);
+    switch (below(9)) {
+    case 0: stanchion_claim_get(claim, OR_NULL(&info), err()); break;
+    case 1: stanchion_claim_ack(claim, err()); break;
+    case 2: stanchion_claim_nack(claim, number(), GIVEN(reason), err()); break;
+    case 3: stanchion_claim_bury(claim, GIVEN(reason), err()); break;
+    case 4: stanchion_claim_put_back(claim, err()); break;
+    case 5: stanchion_claim_extend(claim, number(), err()); break;
+    case 6: stanchion_claim_wait_lost(claim, wait(), err()); break;
+    case 7: stanchion_claim_remaining_ms(claim); stanchion_claim_is_valid(claim); stanchion_claim_loss(claim); break;
+    default: stanchion_claim_free(claim);
+    }
+}
+
+static void manage(stanchion_text queue, stanchion_text id) {
+    int64_t out = 0, client = handle(), when = 0;
+    uint64_t page = one_in(3) ? any() : 0, moved = 0;
+    const stanchion_text ids[2] = {id, text()};
+    PLACE(stanchion_stats, stats);
+    MADE(stanchion_queue_settings, settings, stanchion_queue_settings_init);
+    if (one_in(2)) settings.max_len = number();
+    if (one_in(4)) settings.dead_max = number();
+    if (one_in(4)) settings.dead_age_ms = number();
+    if (one_in(4)) settings.dead_bytes = number();
+    if (one_in(4)) settings.intake = small();
+    size_t max = one_in(5) ? (size_t)any() : below(10);
+    int32_t status = 1;
+    switch (below(14)) {
+    case 0: status = stanchion_queue_pop(client, GIVEN(queue), max, OR_NULL(&out), err()); break;
+    case 1: status = stanchion_queue_peek(client, GIVEN(queue), max, OR_NULL(&out), err()); break;
+    case 2: status = stanchion_queue_get(client, GIVEN(queue), GIVEN(id), OR_NULL(&out), err()); break;
+    case 3: status = stanchion_queue_list(client, GIVEN(queue), small(), page, max, OR_NULL(&out), OR_NULL(&page), err()); break;
+    case 4: stanchion_queue_remove(client, GIVEN(queue), GIVEN(id), number(), OR_NULL(&when), err()); break;
+    case 5: stanchion_queue_reschedule(client, GIVEN(queue), GIVEN(id), number(), OR_NULL(&when), err()); break;
+    case 6: stanchion_queue_kick(client, GIVEN(queue), max, OR_NULL(&moved), err()); break;
+    case 7: stanchion_queue_kick_ids(client, GIVEN(queue), OR_NULL(ids), one_in(8) ? (size_t)any() | (1 << 21) : below(3), OR_NULL(&moved), err()); break;
+    case 8: stanchion_queue_stats(client, GIVEN(queue), OR_NULL(&stats), err()); break;
+    case 9: if (one_in(5)) stanchion_queue_pause(client, GIVEN(queue), err()); break;
+    case 10: stanchion_queue_resume(client, GIVEN(queue), err()); break;
+    case 11: if (one_in(10)) stanchion_queue_purge(client, GIVEN(queue), OR_NULL(&moved), err()); break;
+    case 12: stanchion_queue_configure(client, GIVEN(queue), OR_NULL(&settings), err()); break;
+    default: status = stanchion_client_locks(client, page, OR_NULL(&out), OR_NULL(&page), err());
+    }
+    if (status == 0) keep(out);
+}
+
+static void lists(void) {
+    int64_t list = handle();
+    stanchion_text view = {NULL, 0};
+    PLACE(stanchion_task_info, task);
+    PLACE(stanchion_enqueued, enqueued);
+    size_t index = one_in(4) ? (size_t)any() : below(4);
+    switch (below(6)) {
+    case 0: stanchion_names_at(list, index, OR_NULL(&view), err()); break;
+    case 1: stanchion_answers_at(list, index, OR_NULL(&enqueued), err()); break;
+    case 2: stanchion_tasks_at(list, index, OR_NULL(&task), err()); break;
+    case 3: stanchion_names_len(list); stanchion_answers_len(list); stanchion_tasks_len(list); break;
+    case 4: stanchion_tasks_free(list); stanchion_names_free(list); break;
+    default: stanchion_answers_free(list);
+    }
+}
+
+static void workers(stanchion_text queue) {
+    int64_t out = 0, worker = handle();
+    stanchion_text reason = text();
+    MADE(stanchion_worker_options, options, stanchion_worker_options_init);
+    if (one_in(2)) options.concurrency = number();
+    if (one_in(4)) options.lease_ms = number();
+    if (one_in(4)) options.max_run_ms = number();
+    options.until_empty = one_in(3) ? small() : 1;
+    PLACE(stanchion_worker_report, report);
+    PLACE(stanchion_worker_event, event);
+    switch (below(12)) {
+    case 0: if (one_in(4) && stanchion_worker_open(handle(), GIVEN(queue), OR_NULL(&options), OR_NULL(&out), err()) == 0) keep(out); break;
+    case 1: case 2: case 3: if (stanchion_worker_poll(worker, wait(), OR_NULL(&out), err()) == 0) keep(out); break;
+    case 4: case 5: stanchion_worker_complete(worker, handle(), err()); break;
+    case 6: stanchion_worker_fail(worker, handle(), GIVEN(reason), err()); break;
+    case 7: stanchion_worker_stop(worker, err()); break;
+    case 8: stanchion_worker_get_report(worker, OR_NULL(&report), err()); break;
+    case 9: stanchion_worker_get_event(worker, OR_NULL(&event), err()); break;
+    default: stanchion_worker_free(worker);
+    }
+}
+
+static void clients(stanchion_text name) {
+    int64_t out = 0;
+    size_t count = 0;
+    MADE(stanchion_connect_options, options, stanchion_connect_options_init);
+    if (one_in(3)) options.lock_prefix = text();
+    if (one_in(3)) options.queue_prefix = text();
+    if (one_in(3)) options.label = text();
+    if (one_in(9)) options.tls_ca = text();
+    if (one_in(3)) options.timeout_ms = number();
+    if (one_in(3)) options.clock = one_in(4) ? handle() : clocks[below(CLOCKS)];
+    if (one_in(3)) options.foreign_share = small();
+    stanchion_text url = one_in(3) ? name : (stanchion_text){store, strlen(store)};
+    switch (below(8)) {
+    case 0: case 1: if (stanchion_connect(GIVEN(url), OR_NULL(&options), OR_NULL(&out), err()) == 0) keep(out); break;
+    case 2: if (one_in(4)) stanchion_client_free(handle()); break;
+    case 3: if (one_in(10)) stanchion_client_release_all(handle(), OR_NULL(&count), err()); break;
+    case 4: stanchion_client_linger(handle(), wait(), NULL, err()); break;
+    case 5: if (stanchion_clock_new(OR_NULL(&out), err()) == 0) stanchion_clock_free(out); break;
+    case 6: stanchion_clock_advance(handle(), number(), err()); break;
+    default: stanchion_lease_free(handle());
+    }
+}
+
+static void *run(void *seed) {
+    state = *(uint64_t *)seed;
+    struct timespec start, now;
+    clock_gettime(CLOCK_MONOTONIC, &start);
+    uint64_t calls = 0;
+    do {
+        for (int burst = 0; burst < 64; burst++, calls++) {
+            stanchion_text name = text();
+            switch (below(16)) {
+            case 0: clients(name); break;
+            case 1: case 2: case 3: case 4: locks(name); break;
+            case 5: case 6: case 7: case 8: tasks(name); break;
+            case 9: case 10: claims(); break;
+            case 11: case 12: manage(name, text()); break;
+            case 13: workers(name); break;
+            default: lists();
+            }
+            if (last_error != NULL) {
+                check_view((stanchion_text){stanchion_error_message(last_error), strlen(stanchion_error_message(last_error))});
+                if (stanchion_error_code(last_error) == STANCHION_ERR_INTERNAL) {
+                    printf("%s\n", stanchion_error_message(last_error));
+                    exit(1);
+                }
+            }
+        }
+        clock_gettime(CLOCK_MONOTONIC, &now);
+    } while ((double)(now.tv_sec - start.tv_sec) + (double)(now.tv_nsec - start.tv_nsec) / 1e9 < seconds);
+    stanchion_error_free(last_error);
+    *(uint64_t *)seed = calls;
+    return NULL;
+}
+
+static int over;
+
+static void *move_time(void *nothing) {
+    struct timespec pause = {0, 1000000};
+    while (!__atomic_load_n(&over, __ATOMIC_RELAXED)) {
+        for (int index = 0; index < CLOCKS; index++) stanchion_clock_advance(clocks[index], 10, NULL);
+        nanosleep(&pause, NULL);
+    }
+    return nothing;
+}
+
+int main(int argc, char **argv) {
+    if (argc != 4) return 2;
+    store = argv[1];
+    seconds = atof(argv[3]);
+    uint64_t numbers[THREADS], calls = 0;
+    pthread_t threads[THREADS], time;
+    int64_t client = 0;
+    for (int index = 0; index < CLOCKS; index++) {
+        if (stanchion_clock_new(&clocks[index], NULL) != STANCHION_OK) return 2;
+    }
+    if (pthread_create(&time, NULL, move_time, NULL) != 0) return 2;
+    for (int index = 0; index < 8; index++) {
+        if (stanchion_connect(store, strlen(store), NULL, &client, NULL) != STANCHION_OK) return 2;
+        handles[index] = client;
+    }
+    for (int index = 0; index < THREADS; index++) {
+        numbers[index] = strtoull(argv[2], NULL, 10) * 1000003 + (uint64_t)index + 1;
+        if (pthread_create(&threads[index], NULL, run, &numbers[index]) != 0) return 2;
+    }
+    for (int index = 0; index < THREADS; index++) {
+        pthread_join(threads[index], NULL);
+        calls += numbers[index];
+    }
+    __atomic_store_n(&over, 1, __ATOMIC_RELAXED);
+    pthread_join(time, NULL);
+    /* A client of its own still works. */
+    int64_t lease = 0;
+    if (stanchion_connect(store, strlen(store), NULL, &client, NULL) != STANCHION_OK ||
+        stanchion_lock_acquire(client, "after all that", 14, NULL, &lease, NULL) != STANCHION_OK ||
+        stanchion_lease_release(lease, NULL) != STANCHION_OK) {
+        printf("nothing works any more\n");
+        return 1;
+    }
+    printf("%" PRIu64 " calls, which gave %" PRIu64 " handles\n", calls, kept);
+    /* Otherwise it has tried nothing. */
+    return kept < calls / 200;
+}
