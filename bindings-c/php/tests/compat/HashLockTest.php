@@ -76,7 +76,7 @@ final class HashLockTest extends CompatCase
         HashLock::releaseLock('report');
     }
 
-    public function testOlderDeadLockIsTakenOver(): void
+    public function testTakesOverADeadOlderLock(): void
     {
         $this->redis->set('Lock:report', (string) (time() - 300));
         $this->assertTimeout(fn () => HashLock::getLock('report'));

@@ -224,4 +224,11 @@ final class RedisLockTest extends CompatCase
         self::assertFalse($this->lock()->lock('hourly'));
         self::assertEqualsWithDelta(60_000, $this->redis->pttl('Lock:hourly'), 5000);
     }
+
+    public function testChildThatEndsLeavesTheLockOfItsParent(): void
+    {
+        $parent = new Player('fork', $this->server->socket(), 'report');
+        self::assertSame(['held', 'held', 'unlocked'], [$parent->hear(), $parent->hear(), $parent->hear()]);
+        self::assertSame(0, $this->redis->exists('Lock:report'));
+    }
 }

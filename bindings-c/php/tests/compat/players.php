@@ -40,6 +40,19 @@ function hold_for_a_waiter(Compat\RedisLock $lock, string $url, string $name, in
     $lock->unlock($name);
 }
 
+/** Holds a lock while a child comes and goes. */
+function fork(Compat\RedisLock $lock, string $name): void
+{
+    say($lock->lock($name, 0, 60) ? 'held' : 'busy');
+    $child = pcntl_fork();
+    if ($child === 0) {
+        exit(0);
+    }
+    pcntl_waitpid($child, $status);
+    say($lock->isLocking($name) ? 'held' : 'lost');
+    say($lock->unlock($name) ? 'unlocked' : 'lost');
+}
+
 /** Pops one by one until nothing is left. */
 function pop(Old\RedisQueue|Compat\RedisQueue $queue, string $name): void
 {
@@ -78,6 +91,7 @@ match ($part) {
     'older hold' => hold(new Old\RedisLock($redis), $argv[3], (int) $argv[4]),
     'hold' => hold(new Compat\RedisLock($url), $argv[3], (int) $argv[4]),
     'hold for a waiter' => hold_for_a_waiter(new Compat\RedisLock($url), $url, $argv[3], (int) $argv[4]),
+    'fork' => fork(new Compat\RedisLock($url), $argv[3]),
     'older pop' => pop(new Old\RedisQueue($redis, slow(...)), $argv[3]),
     'pop' => pop(new Compat\RedisQueue($url), $argv[3]),
     'setnx count' => count_up(
