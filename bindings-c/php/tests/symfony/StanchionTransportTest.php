@@ -65,10 +65,12 @@ final class StanchionTransportTest extends CompatCase
 
     public function testDelayAndPriority(): void
     {
-        $this->transport->send(self::message('later', new DelayStamp(3_600_000)));
+        $later = $this->transport->send(self::message('later', new DelayStamp(3_600_000)));
         $this->transport->send(self::message('second'));
         $this->transport->send(self::message('first', new TaskStamp(priority: 9)));
         self::assertSame(3, $this->transport->getMessageCount());
+        $due = $this->queue->get($later->last(TransportMessageIdStamp::class)->getId())?->due;
+        self::assertEqualsWithDelta(microtime(true) + 3600, $due, 5.0);
 
         self::assertSame('first', $this->transport->get()[0]->getMessage()->text);
         self::assertSame('second', $this->transport->get()[0]->getMessage()->text);
