@@ -659,6 +659,18 @@ int32_t stanchion_client_linger(stanchion_client client,
                                 int32_t *done,
                                 struct stanchion_error **err);
 
+// Opens a store as stanchion_connect, or gives a client again that this process opened so with the same `url` and options.
+// The library keeps it when its handles are freed: for hosts such as PHP-FPM, whose requests forget everything.
+// Each call gives a handle of its own, to be freed as ever. A memory: store without a name, and one with a clock,
+// is a new one each time.
+//
+// Errors: as stanchion_connect. Any thread.
+int32_t stanchion_connect_shared(const char *url,
+                                 size_t url_len,
+                                 const struct stanchion_connect_options *options,
+                                 stanchion_client *out,
+                                 struct stanchion_error **err);
+
 // Makes all options the default. `struct_size` is sizeof *options. Any thread.
 void stanchion_lock_options_init(struct stanchion_lock_options *options, size_t struct_size);
 

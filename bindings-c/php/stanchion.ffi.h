@@ -338,6 +338,12 @@ int32_t stanchion_client_linger(stanchion_client client,
                                 int32_t *done,
                                 struct stanchion_error **err);
 
+int32_t stanchion_connect_shared(const char *url,
+                                 size_t url_len,
+                                 const struct stanchion_connect_options *options,
+                                 stanchion_client *out,
+                                 struct stanchion_error **err);
+
 void stanchion_lock_options_init(struct stanchion_lock_options *options, size_t struct_size);
 
 void stanchion_claim_options_init(struct stanchion_claim_options *options, size_t struct_size);

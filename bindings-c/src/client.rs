@@ -79,7 +79,7 @@ pub unsafe extern "C" fn stanchion_connect_options_init(
 impl stanchion_connect_options {
     /// # Safety
     /// The texts are as their lengths say.
-    unsafe fn apply(
+    pub(crate) unsafe fn apply(
         &self,
         mut builder: stanchion::ClientBuilder,
     ) -> Result<stanchion::ClientBuilder, Failure> {

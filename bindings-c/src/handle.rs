@@ -32,10 +32,12 @@ struct Slot {
 struct Table {
     slots: Vec<Slot>,
     free: Vec<usize>,
+    /// Objects that stay when their handles are freed, in the order in which they came.
+    shared: Vec<(String, Object)>,
 }
 
 /// No call of the core is made, and no object dropped, while it is locked.
-static TABLE: Mutex<Table> = Mutex::new(Table { slots: Vec::new(), free: Vec::new() });
+static TABLE: Mutex<Table> = Mutex::new(Table { slots: Vec::new(), free: Vec::new(), shared: Vec::new() });
 
 /// The table, held still.
 pub(crate) struct Held(#[allow(dead_code, reason = "dropped to let go")] MutexGuard<'static, Table>);
@@ -95,6 +97,28 @@ pub(crate) fn insert<K: Kind>(object: K) -> Result<i64, Failure> {
     let kept = Arc::clone(&object);
     let handle = table().insert(kept);
     handle.ok_or_else(|| Failure::internal("too many handles"))
+}
+
+/// A new handle of the object that is shared under this key, if there is one.
+pub(crate) fn shared(key: &str) -> Option<Result<i64, Failure>> {
+    let mut table = table();
+    let object = table.shared.iter().find(|(other, _)| other == key).map(|(_, object)| Arc::clone(object))?;
+    Some(table.insert(object).ok_or_else(|| Failure::internal("too many handles")))
+}
+
+/// A new handle; its object stays under this key, with at most `most` others, when the handle is freed.
+pub(crate) fn share<K: Kind>(key: String, object: K, most: usize) -> Result<i64, Failure> {
+    fork::install();
+    let object: Object = Arc::new(object);
+    let kept = Arc::clone(&object);
+    let mut table = table();
+    let handle = table.insert(kept).ok_or_else(|| Failure::internal("too many handles"));
+    let gone = (table.shared.len() >= most).then(|| table.shared.remove(0));
+    table.shared.push((key, object));
+    drop(table);
+    // Not while the table is locked.
+    drop(gone);
+    handle
 }
 
 /// The object of a handle. It lives on until the call is over, even if another thread frees the handle meanwhile.
@@ -157,8 +181,24 @@ mod tests {
     }
 
     #[test]
+    fn what_is_shared_outlives_its_handles() {
+        let first = share("apple".into(), Apple, 2).unwrap();
+        let object = get::<Apple>(first).unwrap();
+        assert!(take::<Apple>(first).is_ok());
+        let second = shared("apple").unwrap().unwrap();
+        assert!(second != first && Arc::ptr_eq(&object, &get::<Apple>(second).unwrap()));
+        assert!(shared("pear").is_none());
+        for key in ["pear", "quince"] {
+            assert!(share(key.into(), Pear, 2).is_ok());
+        }
+        assert!(shared("apple").is_none() && shared("quince").is_some());
+        assert!(get::<Apple>(second).is_ok());
+    }
+
+    #[test]
     fn a_place_that_is_used_up_is_left_alone() {
-        let mut table = Table { slots: vec![Slot { turn: LAST_TURN, object: None }], free: vec![0] };
+        let mut table =
+            Table { slots: vec![Slot { turn: LAST_TURN, object: None }], free: vec![0], shared: vec![] };
         let last = table.insert(Arc::new(Apple)).unwrap();
         assert!(last > 0);
         assert!(table.take::<Apple>(last).is_some());

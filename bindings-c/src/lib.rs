@@ -21,6 +21,7 @@ mod manage;
 mod options;
 mod queue;
 mod records;
+mod shared;
 mod task;
 mod tasks;
 mod version;

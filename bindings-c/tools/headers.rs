@@ -9,12 +9,13 @@ use cbindgen::{
 };
 
 /// In the order in which they are read.
-const FILES: [&str; 15] = [
+const FILES: [&str; 16] = [
     "version",
     "error",
     "arguments",
     "clock",
     "client",
+    "shared",
     "options",
     "lock",
     "lease",

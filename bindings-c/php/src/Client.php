@@ -30,7 +30,7 @@ final class Client
      * Opens a store: redis://, rediss://, redis+unix://, sqlite:PATH or memory:.
      *
      * The connection stays with the process: the same URL and options give it again, also in later requests of an FPM
-     * process. Every memory: store is a new one.
+     * process. A memory: store without a name is a new one each time.
      *
      * @param ?string $url without one, the environment variable STANCHION_URL names it
      * @param ?string $lockPrefix put before a lock's name to make its key ("Lock:")
@@ -72,7 +72,7 @@ final class Client
         $options->foreign_share = Arguments::flag($foreignShare);
         $options->clock = $clock?->handle() ?? 0;
         $client = $native->make('int64_t');
-        $native->call('stanchion_connect', $url, strlen($url ?? ''), FFI::addr($options), FFI::addr($client));
+        $native->call('stanchion_connect_shared', $url, strlen($url ?? ''), FFI::addr($options), FFI::addr($client));
         return new self($client->cdata);
     }
 

@@ -1,0 +1,79 @@
+"""Tests of the package under php-fpm and nginx: what a request leaves behind, and what a process keeps."""
+
+from fpm import CHILDREN, Site
+from stores import HERE, until
+
+PROGRAMS = HERE / "programs"
+
+
+class Hosts:
+    def __init__(self, stores, library):
+        self.stores, self.library = stores, library
+
+    def site(self, name, database, **options):
+        return Site(self.stores.folder / name, self.library, PROGRAMS, self.stores.redis(database), **options)
+
+    def held(self, database):
+        return self.stores.ask("EXISTS", "Lock:site", database=database) == "1"
+
+    def test_requests_under_load(self):
+        """No request fails, no child dies or grows, and each child has as many connections as it ever needs."""
+        with self.site("load", 1) as site:
+            assert site.load("site.php?do=pair&name=warm", 400, 8) == 400, site.log()
+            pids, before = site.pids(), site.memory()
+            connections = self.connections()
+            assert site.load("site.php?do=pair", 3000, 16) == 3000, site.log()
+            assert site.load("site.php?do=task", 1000, 16) == 1000, site.log()
+            assert site.pids() == pids and len(pids) == CHILDREN, site.log()
+            grown = {pid: kib - before[pid] for pid, kib in site.memory().items()}
+            assert max(grown.values()) < 4096, grown
+            after = self.connections()
+            # One for calls, one more while others wait in line, one that is told of hand-overs.
+            assert CHILDREN <= after <= 3 * CHILDREN, (connections, after)
+            assert not self.held(1)
+
+    def connections(self):
+        lines = self.stores.ask("CLIENT", "LIST").splitlines()
+        return sum("db=1 " in line or "cmd=subscribe" in line for line in lines)
+
+    def test_what_a_request_leaves(self):
+        """Leases and claims end with the request that has them, however it ends; a killed one's by itself."""
+        with self.site("left", 2) as site:
+            for how in ("leave", "exit", "fatal"):
+                status, body = site.get(f"site.php?do={how}")
+                assert body.startswith("ok ") or how == "fatal", (how, status, body, site.log())
+                until(lambda: not self.held(2), f"free after {how}", 5)
+            assert site.get("site.php?do=kill")[0] == 502
+            until(lambda: not self.held(2), "free after a kill", 5)
+            assert site.get("site.php?do=pair")[0] == 200
+
+    def test_claims_come_back(self):
+        with self.site("claims", 3) as site:
+            assert self.stores.ask("ZADD", "Queue:site", "1", "task", database=3) == "1"
+            assert site.get("site.php?do=leave")[0] == 200, site.log()
+            # Failed, and due again after a pause: no longer claimed for 60 s.
+            until(lambda: site.get("site.php?do=task")[0] == 200 and
+                  self.stores.ask("HLEN", "{Queue:site}:state", database=3) == "0", "the task is done", 20)
+
+    def test_a_process_keeps_its_connection(self):
+        with self.site("kept", 4, children=1) as site:
+            assert site.get("site.php?do=pair")[0] == 200, site.log()
+            self.stores.ask("CONFIG", "RESETSTAT")
+            for _ in range(20):
+                assert site.get("site.php?do=pair")[0] == 200, site.log()
+            received = self.stores.ask("INFO", "stats")
+            opened = int(received.split("total_connections_received:")[1].split()[0])
+            # That of redis-cli itself.
+            assert opened <= 1, opened
+
+    def test_without_preload(self):
+        """FFI is disabled in FPM unless something is preloaded or the setting changed, and the error says so."""
+        with self.site("restricted", 5, preload=False) as site:
+            assert site.get("site.php?do=pair")[0] == 500
+            assert "LibraryUnavailable: PHP's FFI is disabled here (ffi.enable = preload)" in site.log(), site.log()
+        with self.site("enabled", 5, preload=False, settings=["ffi.enable=1"]) as site:
+            assert site.load("site.php?do=pair", 200, 8) == 200, site.log()
+            assert len(site.pids()) == CHILDREN
+
+    def all(self):
+        return {name: getattr(self, name) for name in dir(self) if name.startswith("test_")}

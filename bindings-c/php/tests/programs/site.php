@@ -1,0 +1,47 @@
+<?php
+
+// What php-fpm serves in the tests: ?do= says what.
+
+declare(strict_types=1);
+
+use Stanchion\Client;
+
+if (!class_exists(Client::class, false)) {
+    require __DIR__ . '/../bootstrap.php';
+}
+
+/** Kept to the end of the request. */
+$client = Client::connect(getenv('STANCHION_TEST_URL') ?: null);
+$name = $_GET['name'] ?? 'site';
+switch ($_GET['do'] ?? '') {
+    case 'pair':
+        $client->lock($name)->hold(static fn () => null, wait: 30);
+        break;
+    case 'leave':
+        // Neither is released: the end of the request does that.
+        $lease = $client->lock($name)->acquire(wait: 30, ttl: 60);
+        $claims = $client->queue($name)->claim(lease: 60);
+        break;
+    case 'exit':
+        $lease = $client->lock($name)->acquire(wait: 30, ttl: 60);
+        echo 'ok ', getmypid();
+        exit(1);
+    case 'fatal':
+        $GLOBALS['kept'] = $client->lock($name)->acquire(wait: 30, ttl: 60);
+        http_response_code(200);
+        echo 'ok ', getmypid();
+        flush();
+        no_such_function();
+        break;
+    case 'kill':
+        $GLOBALS['kept'] = $client->lock($name)->acquire(wait: 30, ttl: 0.5);
+        posix_kill(getmypid(), SIGKILL);
+        break;
+    case 'task':
+        $client->queue($name)->enqueue(null, ['made' => getmypid()]);
+        foreach ($client->queue($name)->claim(max: 2) as $claim) {
+            $claim->ack();
+        }
+        break;
+}
+echo 'ok ', getmypid();
