@@ -82,6 +82,17 @@ final class Hold
         $this->lease->release($cooldown);
     }
 
+    /**
+     * Lets it be continued with Client::resumeLease(): a text for that, which is a secret.
+     *
+     * @throws LeaseLost
+     */
+    public function detach(): string
+    {
+        unset(self::$all[$this]);
+        return $this->lease->intoHandle(self::UNCHANGED);
+    }
+
     public function __destruct()
     {
         $this->leave();
@@ -93,9 +104,8 @@ final class Hold
         if (!isset(self::$all[$this])) {
             return;
         }
-        unset(self::$all[$this]);
         try {
-            $this->lease->intoHandle(self::UNCHANGED);
+            $this->detach();
         } catch (StanchionException) {
             // It is over already, or the parent's; or the store is not there, and nobody is left to be told.
         }

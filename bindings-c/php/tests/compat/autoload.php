@@ -7,7 +7,12 @@ declare(strict_types=1);
 error_reporting(E_ALL);
 
 spl_autoload_register(function (string $class): void {
-    foreach (['Stanchion\\Tests\\Compat\\' => __DIR__, 'Stanchion\\' => __DIR__ . '/../../src'] as $space => $folder) {
+    $folders = [
+        'Stanchion\\Tests\\Compat\\' => __DIR__,
+        'Stanchion\\Tests\\Laravel\\' => __DIR__ . '/../laravel',
+        'Stanchion\\' => __DIR__ . '/../../src',
+    ];
+    foreach ($folders as $space => $folder) {
         $file = $folder . '/' . strtr(substr($class, strlen($space)), '\\', '/') . '.php';
         if (str_starts_with($class, $space) && is_file($file)) {
             require $file;
