@@ -6,6 +6,7 @@ namespace Stanchion\Tests\Laravel;
 
 use Illuminate\Container\Container;
 use Illuminate\Contracts\Bus\Dispatcher as Bus;
+use Illuminate\Contracts\Container\Container as ContainerContract;
 use Illuminate\Contracts\Debug\ExceptionHandler;
 use Illuminate\Contracts\Events\Dispatcher;
 use Illuminate\Queue\QueueManager;
@@ -36,6 +37,7 @@ final class StanchionQueueTest extends CompatCase
         $connection = ['driver' => 'stanchion', 'url' => $this->server->url(), 'queue' => 'emails'];
         $this->container = new Container();
         $this->container['config'] = ['queue.default' => 'stanchion', 'queue.connections.stanchion' => $connection];
+        $this->container->instance(ContainerContract::class, $this->container);
         $this->container->instance(Dispatcher::class, $this->createStub(Dispatcher::class));
         $this->manager = new QueueManager($this->container);
         $this->manager->addConnector('stanchion', fn () => new StanchionConnector());

@@ -8,10 +8,12 @@ use Stanchion\Client;
 use Stanchion\Symfony\StanchionStore;
 use Stanchion\Tests\Compat\CompatCase;
 use Stanchion\Tests\Compat\Wait;
+use Symfony\Component\Lock\Exception\LockAcquiringException;
 use Symfony\Component\Lock\Exception\LockConflictedException;
 use Symfony\Component\Lock\Exception\LockReleasingException;
 use Symfony\Component\Lock\Key;
 use Symfony\Component\Lock\LockFactory;
+use Symfony\Component\Lock\Store\RedisStore;
 
 require_once __DIR__ . '/../compat/autoload.php';
 @include_once 'Symfony/Component/Lock/autoload.php';
@@ -117,11 +119,25 @@ final class StanchionStoreTest extends CompatCase
         serialize($key);
     }
 
-    public function testStoreThatCannotBeReachedOnRelease(): void
+    /** Symfony keeps a sorted set at the name itself. */
+    public function testRedisStoreOfSymfonyIsExcludedOnTheSameKey(): void
+    {
+        $theirs = (new LockFactory(new RedisStore($this->redis)))->createLock('report', 60);
+        $client = Client::connect($this->server->url('?lock_prefix='));
+        $ours = (new LockFactory(new StanchionStore($client)))->createLock('report', 60);
+        self::assertTrue($ours->acquire());
+        self::assertFalse($theirs->acquire());
+        $ours->release();
+
+        self::assertTrue($theirs->acquire());
+        $this->expectException(LockAcquiringException::class);
+        $ours->acquire();
+    }
+
+    public function testKeyOfAnotherKindIsAnErrorOnRelease(): void
     {
         $lock = $this->factory->createLock('report', 60);
         self::assertTrue($lock->acquire());
-        $this->redis->set('Lock:report', 'x');
         $this->redis->del('Lock:report');
         $this->redis->rPush('Lock:report', 'a list');
         $this->expectException(LockReleasingException::class);
