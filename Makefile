@@ -6,10 +6,10 @@ PYTHON ?= python3
 RUST_MINOR := 89
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint fmt bench headers docs clean deps rust
+.PHONY: help demo test lint fmt bench fuzz headers docs clean deps rust
 
 help: ## Show this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-6s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-7s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: rust ## A flash sale with and without the lock, and a queue whose worker is killed (no server needed)
 	@CARGO="$(CARGO)" PYTHON="$(PYTHON)" demo/run
@@ -28,6 +28,10 @@ bench: rust ## Compare speed with that of bare clients and of other packages
 	$(CARGO) run --release --locked --package stanchion-tests --bin bench
 	$(PYTHON) bindings-python/tests/bench
 	$(PYTHON) bindings-node/tests/bench
+	$(PYTHON) bindings-c/tests/bench
+
+fuzz: rust deps ## Make hostile calls to the C library for SECONDS=300 on each store
+	$(PYTHON) bindings-c/tests/run --fuzz $(or $(SECONDS),300)
 
 headers: rust ## Write the headers of the C library anew
 	$(CARGO) run --quiet --locked --package stanchion-c --example headers

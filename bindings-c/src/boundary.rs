@@ -23,7 +23,7 @@ pub(crate) fn value<T>(otherwise: T, body: impl FnOnce() -> T) -> T {
 
 fn caught<T>(body: impl FnOnce() -> T) -> Result<T, Failure> {
     // What a panic left half done is behind mutexes whose poison is ignored on purpose: no call may be the last.
-    catch_unwind(AssertUnwindSafe(body)).map_err(|panic| Failure::panicked(message(&*panic)))
+    catch_unwind(AssertUnwindSafe(body)).map_err(|panic| Failure::internal(message(&*panic)))
 }
 
 fn message(panic: &(dyn Any + Send)) -> &str {

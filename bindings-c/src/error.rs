@@ -104,10 +104,6 @@ impl Failure {
     pub(crate) fn internal(message: &str) -> Self {
         Self::new(ErrorKind::Internal.code(), format!("a defect in stanchion: {message}"))
     }
-
-    pub(crate) fn panicked(message: &str) -> Self {
-        Self::internal(message)
-    }
 }
 
 impl From<Error> for Failure {

@@ -15,11 +15,11 @@ use crate::boundary;
 use crate::claim::{Claim, stanchion_claim};
 use crate::client::stanchion_client;
 use crate::error::{Failure, stanchion_error, stanchion_status};
+use crate::events::{Event, stanchion_worker_event};
 use crate::handle::{self, Kind};
 use crate::options::stanchion_worker_options;
 use crate::queue::queue;
-use crate::records::{self, Record, fill, needed, put};
-use crate::task::STANCHION_ID_SIZE;
+use crate::records::{self, Record, needed, put};
 
 /// Takes tasks of a queue for the threads that poll it. 0 is none. In a forked child it is the parent's.
 pub type stanchion_worker = i64;
@@ -39,13 +39,6 @@ struct Parts {
     hands: Hands,
     stopper: Stopper,
     news: Arc<News>,
-}
-
-struct Event {
-    kind: stanchion_event_kind,
-    id: Box<str>,
-    attempt: u32,
-    reason: Box<str>,
 }
 
 /// What the worker's own thread tells.
@@ -321,93 +314,6 @@ pub unsafe extern "C" fn stanchion_worker_get_report(
         unsafe { records::write(out, &report) }?;
         Ok(0)
     })
-}
-
-/// What happened to a task of a worker.
-#[repr(C)]
-#[derive(Clone, Copy)]
-#[allow(dead_code, reason = "for the header")]
-pub enum stanchion_event_kind {
-    /// The task is done, and the store knows it.
-    STANCHION_EVENT_COMPLETED = 1,
-    /// The task has failed; it will be tried again, unless DEAD follows.
-    STANCHION_EVENT_FAILED = 2,
-    /// The task is dead: it failed for the last time, or was buried.
-    STANCHION_EVENT_DEAD = 3,
-    /// The claim was lost, or its verdict came too late: another may work on the task now.
-    STANCHION_EVENT_LOST = 4,
-    /// All tasks that were taken are settled, and there are no more for now.
-    STANCHION_EVENT_DRAINED = 5,
-    /// The store could not be reached, or refused something; the reason says what. The worker goes on if that can pass.
-    STANCHION_EVENT_STORE_FAILED = 6,
-}
-
-/// Something that happened. Texts end with a NUL.
-#[derive(Clone, Copy)]
-#[repr(C)]
-pub struct stanchion_worker_event {
-    /// sizeof, set by the caller.
-    pub struct_size: usize,
-    /// Counts deliveries of the task from one; 0 if it is about no task.
-    pub attempt: i64,
-    /// What happened: a stanchion_event_kind.
-    pub kind: i32,
-    /// Bytes of the id.
-    pub id_len: i32,
-    /// Bytes of the reason.
-    pub reason_len: i32,
-    /// The task; empty if it is about none.
-    pub id: [c_char; 513],
-    /// Why; what does not fit is cut off.
-    pub reason: [c_char; 1025],
-}
-
-// SAFETY: numbers only.
-unsafe impl Record for stanchion_worker_event {
-    const NAME: &'static str = "stanchion_worker_event";
-    const DEFAULT: Self = Self {
-        struct_size: size_of::<Self>(),
-        attempt: 0,
-        kind: 0,
-        id_len: 0,
-        reason_len: 0,
-        id: [0; STANCHION_ID_SIZE],
-        reason: [0; 1025],
-    };
-}
-
-impl Event {
-    fn of(event: &WorkerEvent<'_>) -> Option<Self> {
-        use stanchion_event_kind as kinds;
-        let text: String;
-        let (kind, id, attempt, reason) = match *event {
-            WorkerEvent::Completed { id, attempt } => (kinds::STANCHION_EVENT_COMPLETED, id, attempt, ""),
-            WorkerEvent::Failed { id, attempt, reason } => {
-                (kinds::STANCHION_EVENT_FAILED, id, attempt, reason)
-            }
-            WorkerEvent::Dead { id, attempt, reason } => (kinds::STANCHION_EVENT_DEAD, id, attempt, reason),
-            WorkerEvent::Lost { id, attempt } => (kinds::STANCHION_EVENT_LOST, id, attempt, ""),
-            WorkerEvent::Drained => (kinds::STANCHION_EVENT_DRAINED, "", 0, ""),
-            WorkerEvent::StoreFailed { error } => {
-                text = error.to_string();
-                (kinds::STANCHION_EVENT_STORE_FAILED, "", 0, &*text)
-            }
-            // A hand knows what it has begun.
-            _ => return None,
-        };
-        Some(Self { kind, id: id.into(), attempt, reason: reason.into() })
-    }
-
-    fn record(&self) -> stanchion_worker_event {
-        let mut record = stanchion_worker_event {
-            attempt: self.attempt.into(),
-            kind: self.kind as i32,
-            ..Record::DEFAULT
-        };
-        record.id_len = i32::try_from(fill(&mut record.id, &self.id)).unwrap_or(0);
-        record.reason_len = i32::try_from(fill(&mut record.reason, &self.reason)).unwrap_or(0);
-        record
-    }
 }
 
 /// The oldest thing that happened and was not fetched yet, of 1000 at most; STANCHION_EMPTY if there is none. Each is

@@ -71,7 +71,8 @@ def names_of_the_library(installed):
 def no_panic_in_sources(_):
     """Every exported function goes through the one place where panics end."""
     bare = []
-    for source in sorted((PACKAGE / "src").glob("*.rs")):
+    sources = [source for source in (PACKAGE / "src").glob("*.rs") if source.stem != "boundary"]
+    for source in sources:
         for name, body in re.findall(r'extern "C" fn (stanchion_\w+)(.*?\n\})', source.read_text(), re.S):
             if "boundary::" not in body and not re.search(r"\b(on|look)\(", body):
                 bare.append(name)

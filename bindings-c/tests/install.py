@@ -22,11 +22,14 @@ class Installed:
     """Where it is: once with both libraries, once with the static one only."""
 
     def __init__(self, alone=False):
-        packages = ["--package", "stanchion-c"] if alone else ["--workspace"]
+        packages = ["--package", "stanchion-c", "--package", "stanchion"] if alone else ["--workspace"]
         # Of the profile, and with the features, that the other tests have built already.
-        run("cargo", "build", "--quiet", "--locked", *packages, "--example", "headers", cwd=PACKAGE,
+        examples = ["--example", "headers", "--example", "flash_sale"]
+        run("cargo", "build", "--quiet", "--locked", *packages, *examples, cwd=PACKAGE,
             env={**os.environ, "CARGO_TARGET_DIR": str(TARGET)})
         self.headers = TARGET / "debug" / "examples" / "headers"
+        # The program of the demo that the buyers serve in.
+        self.flash_sale = TARGET / "debug" / "examples" / "flash_sale"
         self.prefix = TARGET / "c-prefix"
         self.static_prefix = TARGET / "c-prefix-static"
         # Programs are built here: not in the source tree.

@@ -9,7 +9,7 @@ use cbindgen::{
 };
 
 /// In the order in which they are read.
-const FILES: [&str; 16] = [
+const FILES: [&str; 19] = [
     "version",
     "error",
     "arguments",
@@ -25,11 +25,13 @@ const FILES: [&str; 16] = [
     "queue",
     "tasks",
     "manage",
+    "settings",
+    "events",
     "worker",
+    "listing",
 ];
-const LAST_FILE: &str = "listing";
 /// Enums that no function names: all are passed as numbers of a fixed size.
-const ENUMS: [&str; 9] = [
+const ENUMS: [&str; 8] = [
     "stanchion_status",
     "stanchion_held_as",
     "stanchion_loss",
@@ -38,7 +40,6 @@ const ENUMS: [&str; 9] = [
     "stanchion_task_state",
     "stanchion_verdict_kind",
     "stanchion_event_kind",
-    "stanchion_worker_event",
 ];
 
 fn main() -> ExitCode {
@@ -71,7 +72,7 @@ fn main() -> ExitCode {
 fn header(package: &Path, config: Config) -> Result<String, String> {
     let flat = config.include_guard.is_none();
     let mut builder = Builder::new().with_config(config);
-    for file in FILES.iter().chain([&LAST_FILE]) {
+    for file in FILES {
         let source: PathBuf = package.join("src").join(file).with_extension("rs");
         builder = builder.with_src(source);
     }

@@ -251,9 +251,8 @@ final class Claim
         return $this->handle;
     }
 
-    public function __clone()
+    private function __clone()
     {
-        throw Internal\Errors::invalid('a claim cannot be cloned');
     }
 
     public function __serialize(): array

@@ -180,9 +180,8 @@ final class Client
         return $this->handle;
     }
 
-    public function __clone()
+    private function __clone()
     {
-        throw Internal\Errors::invalid('a client cannot be cloned; connect() gives the same connection again');
     }
 
     public function __serialize(): array

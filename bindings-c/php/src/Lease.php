@@ -172,9 +172,8 @@ final class Lease
         return $native->text($info->$field);
     }
 
-    public function __clone()
+    private function __clone()
     {
-        throw Internal\Errors::invalid('a lease cannot be cloned');
     }
 
     public function __serialize(): array

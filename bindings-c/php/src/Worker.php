@@ -98,12 +98,8 @@ final class Worker
 
     private function serve(Native $native, int $worker): void
     {
-        $told = false;
         do {
-            if ($this->stopped && !$told) {
-                $native->call('stanchion_worker_stop', $worker);
-                $told = true;
-            }
+            $this->passStopOn($native, $worker);
             $claim = $native->make('int64_t');
             $status = $native->call('stanchion_worker_poll', $worker, self::SLICE, FFI::addr($claim));
             if ($status === self::OK) {
@@ -115,14 +111,26 @@ final class Worker
 
     private function attend(Native $native, int $worker, Claim $claim): void
     {
+        $reason = null;
         try {
             $this->refuseGenerator(($this->handler)($claim));
         } catch (\Throwable $thrown) {
             $reason = self::describe($thrown);
-            $native->call('stanchion_worker_fail', $worker, $claim->handle(), $reason, strlen($reason));
-            return;
         }
-        $native->call('stanchion_worker_complete', $worker, $claim->handle());
+        // Before the task is settled: the next one is taken together with that.
+        $this->passStopOn($native, $worker);
+        if ($reason === null) {
+            $native->call('stanchion_worker_complete', $worker, $claim->handle());
+        } else {
+            $native->call('stanchion_worker_fail', $worker, $claim->handle(), $reason, strlen($reason));
+        }
+    }
+
+    private function passStopOn(Native $native, int $worker): void
+    {
+        if ($this->stopped) {
+            $native->call('stanchion_worker_stop', $worker);
+        }
     }
 
     /** Fails the task of a handler that only looked like a plain function: its body has not run. */

@@ -43,7 +43,8 @@ class Hosts:
                 status, body = site.get(f"site.php?do={how}")
                 assert body.startswith("ok ") or how == "fatal", (how, status, body, site.log())
                 until(lambda: not self.held(2), f"free after {how}", 5)
-            assert site.get("site.php?do=kill")[0] == 502
+            status, body = site.get("site.php?do=kill")
+            assert status == 502, (status, body, site.log())
             until(lambda: not self.held(2), "free after a kill", 5)
             assert site.get("site.php?do=pair")[0] == 200
 
@@ -53,7 +54,7 @@ class Hosts:
             assert site.get("site.php?do=leave")[0] == 200, site.log()
             # Failed, and due again after a pause: no longer claimed for 60 s.
             until(lambda: site.get("site.php?do=task")[0] == 200 and
-                  self.stores.ask("HLEN", "{Queue:site}:state", database=3) == "0", "the task is done", 20)
+                  self.stores.ask("HLEN", "stanchion:state:{Queue:site}", database=3) == "0", "the task is done", 20)
 
     def test_a_process_keeps_its_connection(self):
         with self.site("kept", 4, children=1) as site:

@@ -19,7 +19,7 @@ extern const char *store;
 void add_test(const char *name, void (*body)(void));
 /* Ends the test: it has failed. */
 void fail(const char *file, int line, const char *what);
-/* Ends the test, with a line that says why it was not run. */
+/* Notes that the test is not run, and why. */
 void skip(const char *why);
 void expected(const char *file, int line, const char *call, int32_t wanted, int32_t got, stanchion_error *err);
 /* A client of the store. */
@@ -63,6 +63,11 @@ stanchion_claim_info info(stanchion_claim claim);
         expected(__FILE__, __LINE__, #call, (status), got, err); \
     } while (0)
 #define OK(call) EXPECT(STANCHION_OK, call)
+#define SKIP(why) \
+    do { \
+        skip(why); \
+        return; \
+    } while (0)
 #define SAME(text, wanted) same(__FILE__, __LINE__, (text), (wanted))
 
 #endif

@@ -262,7 +262,7 @@ TEST(names_of_locks_are_listed) {
 }
 
 TEST(a_test_moves_the_time) {
-    if (!is_memory()) skip("only memory: stores have a clock that moves");
+    if (!is_memory()) SKIP("only memory: stores have a clock that moves");
     stanchion_clock clock = 0;
     OK(stanchion_clock_new(&clock, &err));
     stanchion_connect_options connect;

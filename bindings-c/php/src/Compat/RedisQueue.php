@@ -46,8 +46,8 @@ final class RedisQueue
         }
         $queue = $this->client->queue($name);
         $delay = max(0, $afterInterval);
-        $accepted = $queue->enqueueMany(array_map(fn ($id) => new Task((string) $id, delay: $delay), (array) $id));
-        foreach ($accepted as $enqueued) {
+        $tasks = array_map(fn ($id) => new Task((string) $id, delay: $delay), array_values((array) $id));
+        foreach ($queue->enqueueMany($tasks) as $enqueued) {
             if ($enqueued instanceof QueueFull) {
                 return false;
             }

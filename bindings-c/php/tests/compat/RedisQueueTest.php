@@ -160,6 +160,15 @@ final class RedisQueueTest extends CompatCase
         self::assertSame(['a', 'b', '7'], array_column($this->queue()->pop('jobs', 5), 'id'));
     }
 
+    public function testFullQueueIsToldByFalse(): void
+    {
+        Client::connect($this->server->url())->queue('jobs')->configure(maxLen: 1);
+        self::assertTrue($this->queue()->enqueue('jobs', 'a'));
+        self::assertFalse($this->queue()->enqueue('jobs', 'b'));
+        self::assertFalse($this->queue()->enqueue('jobs', ['first' => 'a', 'second' => 'c']));
+        self::assertSame(['a'], array_column($this->queue()->top('jobs', 5), 'id'));
+    }
+
     public function testAfterIntervalDelays(): void
     {
         $queue = $this->queue();

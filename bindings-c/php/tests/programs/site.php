@@ -35,7 +35,7 @@ switch ($_GET['do'] ?? '') {
         break;
     case 'kill':
         $GLOBALS['kept'] = $client->lock($name)->acquire(wait: 30, ttl: 0.5);
-        posix_kill(getmypid(), SIGKILL);
+        posix_kill(getmypid(), 9);
         break;
     case 'task':
         $client->queue($name)->enqueue(null, ['made' => getmypid()]);

@@ -1,0 +1,172 @@
+<?php
+
+declare(strict_types=1);
+
+namespace Stanchion\Tests;
+
+use Stanchion\Client;
+use Stanchion\Exception\InvalidArgument;
+use Stanchion\Exception\LeaseLost;
+use Stanchion\Exception\StoreUnavailable;
+use Stanchion\OnDuplicate;
+use Stanchion\TaskState;
+
+/** Bad arguments are refused before anything is sent, and nothing else suffers. */
+final class BadInputTest extends StoreCase
+{
+    private const SPANS = [-1, -0.001, NAN, INF, -INF, 2 ** 64, PHP_INT_MAX, '10', true, [], '', 1e300];
+
+    public function testTimes(): void
+    {
+        $client = $this->connect('memory:');
+        $lock = $client->lock('a');
+        $queue = $client->queue('q');
+        $lease = $lock->acquire();
+        $queue->enqueue('kept');
+        [$claim] = $queue->claim();
+        $calls = [
+            fn ($time) => $client->lock('b', ttl: $time)->acquire(),
+            fn ($time) => $lock->acquire(wait: $time),
+            fn ($time) => $client->lock('b')->acquire(maxHold: $time),
+            fn ($time) => $client->lock('b')->tryAcquire(ttl: $time),
+            fn ($time) => $client->lock('b')->acquire(adoptUnexpiring: $time),
+            fn ($time) => $lease->extend($time),
+            fn ($time) => $lease->release($time),
+            fn ($time) => $lease->intoHandle($time),
+            fn ($time) => $claim->extend($time),
+            fn ($time) => $claim->nack($time),
+            fn ($time) => $queue->enqueue('t', delay: $time),
+            fn ($time) => $queue->enqueue('t', due: $time),
+            fn ($time) => $queue->enqueue('t', expires: $time),
+            fn ($time) => $queue->claim(lease: $time),
+            fn ($time) => $queue->claim(wait: $time),
+            fn ($time) => $queue->enqueue('t', onDuplicate: OnDuplicate::debounce($time)),
+            fn ($time) => $queue->enqueue('t', onDuplicate: OnDuplicate::throttle($time)),
+            fn ($time) => $queue->work(fn () => null, lease: $time),
+            fn ($time) => $queue->configure(deadAge: $time),
+            fn ($time) => Client::connect('memory:', timeout: $time),
+        ];
+        foreach ($calls as $index => $call) {
+            foreach (self::SPANS as $time) {
+                $shown = "call $index with " . var_export($time, true);
+                try {
+                    $call($time);
+                    self::fail("$shown: nothing thrown");
+                } catch (InvalidArgument $error) {
+                    self::assertInstanceOf(\InvalidArgumentException::class, $error, $shown);
+                }
+            }
+        }
+        self::assertThrows(InvalidArgument::class, fn () => $client->lock('b', ttl: 0)->acquire());
+        self::assertThrows(InvalidArgument::class, fn () => $client->lock('b', ttl: 0.01)->acquire());
+        self::assertTrue($lease->isValid() && $claim->isValid());
+        self::assertSame(['a'], $client->locks()->names);
+        self::assertSame(1, $queue->count());
+    }
+
+    public function testNumbers(): void
+    {
+        $queue = $this->connect('memory:')->queue('q');
+        foreach ([-1, 256, 1 << 40, PHP_INT_MIN, PHP_INT_MAX] as $number) {
+            self::assertThrows(InvalidArgument::class, fn () => $queue->enqueue('t', priority: $number));
+        }
+        foreach ([0, -1, PHP_INT_MAX] as $number) {
+            self::assertThrows(InvalidArgument::class, fn () => $queue->enqueue('t', maxAttempts: $number));
+            self::assertThrows(InvalidArgument::class, fn () => $queue->claim($number));
+            self::assertThrows(InvalidArgument::class, fn () => $queue->pop($number));
+            self::assertThrows(InvalidArgument::class, fn () => $queue->peek($number));
+            self::assertThrows(InvalidArgument::class, fn () => $queue->kick($number));
+            self::assertThrows(InvalidArgument::class, fn () => $queue->list(TaskState::Ready, max: $number));
+        }
+        self::assertThrows(InvalidArgument::class, fn () => $queue->configure(maxLen: -1));
+        self::assertThrows(InvalidArgument::class, fn () => $queue->remove('t', -1));
+        self::assertThrows(InvalidArgument::class, fn () => $queue->list(TaskState::Other));
+        self::assertThrows(\TypeError::class, fn () => $queue->claim('10'));
+        self::assertSame(0, $queue->count());
+    }
+
+    /** @dataProvider stores */
+    public function testNames(string $kind): void
+    {
+        $client = $this->connect($kind);
+        foreach (['', "a\xff", "\xed\xa0\x80", "a\0b", "a\nb", str_repeat('x', 65536)] as $name) {
+            self::assertThrows(InvalidArgument::class, fn () => $client->queue('q')->enqueue($name));
+            self::assertThrows(InvalidArgument::class, fn () => $client->queue('q')->get($name));
+        }
+        foreach (['', "a\xff", "\xed\xa0\x80", "a\0b", "a\nb", '{', '}', '{}', 'a}{b', str_repeat('x', 65536)] as $name) {
+            self::assertThrows(InvalidArgument::class, fn () => $client->lock($name)->acquire());
+            self::assertThrows(InvalidArgument::class, fn () => $client->lock($name)->holder());
+            self::assertThrows(InvalidArgument::class, fn () => $client->queue($name)->enqueue());
+            self::assertThrows(InvalidArgument::class, fn () => $client->queues([$name])->claim());
+        }
+        $odd = ['a{b}', '{b}', 'a', 'b', 'x:meta', 'ä ö', 'meta', 'x'];
+        $leases = array_map(fn (string $name) => $client->lock($name)->tryAcquire(), $odd);
+        self::assertNotContains(null, $leases);
+        foreach ($odd as $name) {
+            $client->queue($name)->enqueue($name, $name);
+        }
+        foreach ($odd as $name) {
+            self::assertSame($name, $client->queue($name)->pop(5)[0]->payload);
+        }
+    }
+
+    /** @dataProvider stores */
+    public function testPayloads(string $kind): void
+    {
+        $queue = $this->connect($kind)->queue('q');
+        self::assertThrows(InvalidArgument::class, fn () => $queue->enqueue('t', str_repeat('x', (16 << 20) + 1)), 'over');
+        foreach ([NAN, "\xff" => ["\xff"], [fopen('php://memory', 'r')]] as $payload) {
+            self::assertThrows(InvalidArgument::class, fn () => $queue->enqueue('t', $payload), 'JSON');
+        }
+        foreach ([['a' => 5], ['a' => "\xff"], ["\xff" => 'a'], ['a' => null]] as $headers) {
+            self::assertThrows(InvalidArgument::class, fn () => $queue->enqueue('t', headers: $headers));
+        }
+        $big = str_repeat('x', (16 << 20) - 1000);
+        $queue->enqueue('big', $big);
+        self::assertTrue($queue->pop()[0]->payload === $big);
+    }
+
+    public function testThingsThatAreNoTasks(): void
+    {
+        $queue = $this->connect('memory:')->queue('q');
+        foreach ([5, null, 1.5, new \stdClass(), ['no' => 'such'], ['id', '', 1, 2, 3, 4, 5, 6, 7], [[]]] as $item) {
+            self::assertThrows(InvalidArgument::class, fn () => $queue->enqueueMany(['good', $item]));
+        }
+        self::assertThrows(InvalidArgument::class, fn () => $queue->enqueueMany([['id' => 'a', 'delay' => 1, 'due' => 2]]));
+        self::assertThrows(InvalidArgument::class, fn () => $queue->settle(['ack']));
+        self::assertThrows(InvalidArgument::class, fn () => $queue->kick([5]));
+        self::assertThrows(InvalidArgument::class, fn () => $queue->reschedule('a', null));
+        self::assertSame(0, $queue->count());
+    }
+
+    public function testUrls(): void
+    {
+        foreach (['', 'nonsense', 'http://localhost', "redis://\xff", 'redis://localhost:99999'] as $url) {
+            self::assertThrows(InvalidArgument::class, fn () => Client::connect($url));
+        }
+        putenv('STANCHION_URL');
+        self::assertThrows(InvalidArgument::class, fn () => Client::connect());
+        putenv('STANCHION_URL=memory:');
+        self::assertSame(0, Client::connect()->releaseAll());
+        putenv('STANCHION_URL');
+        $error = self::assertThrows(StoreUnavailable::class, fn () => Client::connect('redis://:geheim@127.0.0.1:1', timeout: 0.5));
+        self::assertTrue($error->isRetryable());
+        self::assertStringNotContainsString('geheim', $error->getMessage() . print_r($error, true));
+    }
+
+    /** @dataProvider stores */
+    public function testOthersLeases(string $kind): void
+    {
+        $client = $this->connect($kind);
+        $lease = $client->lock('a')->acquire();
+        $handle = $client->lock('b')->acquire()->intoHandle();
+        foreach (['', '{}', "\xff", str_replace($lease->token(), 'x', $handle) . 'x'] as $forged) {
+            self::assertThrows(InvalidArgument::class, fn () => $client->resumeLease($forged));
+        }
+        $other = $client->lock('a');
+        $other->breakLease();
+        $next = $other->acquire();
+        self::assertThrows(LeaseLost::class, $lease->release(...));
+        self::assertTrue($next->isValid() && $other->isLocked());
+    }
+}

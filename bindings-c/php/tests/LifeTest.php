@@ -1,0 +1,83 @@
+<?php
+
+declare(strict_types=1);
+
+namespace Stanchion\Tests;
+
+use Stanchion\Client;
+use Stanchion\TaskState;
+
+/** How leases and claims end with their process, and what a fork does. */
+final class LifeTest extends StoreCase
+{
+    /** @return array<string, array{string, string, int}> */
+    public static function ends(): array
+    {
+        $ends = [];
+        foreach (self::sharedStores() as $name => [$kind]) {
+            foreach (['return' => 3, 'throw' => 255, 'memory' => 255] as $how => $code) {
+                $ends["$name $how"] = [$kind, $how, $code];
+            }
+        }
+        return $ends;
+    }
+
+    /** @dataProvider ends */
+    public function testTheEndOfAProgramReleases(string $kind, string $how, int $code): void
+    {
+        $url = $this->url($kind);
+        $client = Client::connect($url);
+        $client->queue('q')->enqueue('task');
+        $program = new Program('ends', $url);
+        $program->expect('held');
+        self::assertTrue($client->lock('a')->isLocked());
+        $program->tell($how);
+        self::assertSame($code, $program->wait(), $program->rest());
+        self::assertFalse($client->lock('a')->isLocked());
+        self::assertSame(TaskState::Scheduled, $client->queue('q')->get('task')->state);
+    }
+
+    public function testShutdownFunctionsStillHaveTheirLeases(): void
+    {
+        $program = new Program('ends', $this->url('sqlite:'));
+        $program->expect('held');
+        $program->tell('late');
+        self::assertSame('valid', $program->line());
+        self::assertSame(0, $program->wait());
+    }
+
+    /** @dataProvider sharedStores */
+    public function testAKilledHoldersLeaseExpires(string $kind): void
+    {
+        $url = $this->url($kind);
+        $program = new Program('holder', $url);
+        $program->expect('held');
+        $lock = Client::connect($url)->lock('a');
+        self::assertNull($lock->tryAcquire());
+        $program->signal(SIGKILL);
+        self::assertSame(-SIGKILL, $program->wait());
+        self::assertGreaterThan(0, $lock->acquire(wait: 20)->fence());
+    }
+
+    /** @dataProvider sharedStores */
+    public function testAForkedChild(string $kind): void
+    {
+        $program = new Program('fork', $this->url($kind));
+        self::assertSame("Forked Forked Forked Forked Forked\nbusy\nworks\nworks\n0\nstill held\nreleased\n", $program->rest());
+        self::assertSame(0, $program->wait());
+    }
+
+    /** @dataProvider sharedStores */
+    public function testManyProcessesCount(string $kind): void
+    {
+        $url = $this->url($kind);
+        $file = tempnam(sys_get_temp_dir(), 'count');
+        file_put_contents($file, '0');
+        $programs = array_map(fn () => new Program('count', $url, [], $file, '50'), range(1, 4));
+        foreach ($programs as $program) {
+            self::assertSame(0, $program->wait(), $program->rest());
+        }
+        self::assertSame('200', file_get_contents($file));
+        unlink($file);
+    }
+}

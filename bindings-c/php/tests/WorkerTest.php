@@ -1,0 +1,109 @@
+<?php
+
+declare(strict_types=1);
+
+namespace Stanchion\Tests;
+
+use Stanchion\Claim;
+use Stanchion\Exception\InvalidArgument;
+use Stanchion\TaskState;
+use Stanchion\Worker;
+use Stanchion\WorkerEvent;
+use Stanchion\WorkerEventKind;
+
+final class WorkerTest extends StoreCase
+{
+    /** @dataProvider stores */
+    public function testABurst(string $kind): void
+    {
+        $queue = $this->connect($kind)->queue('q');
+        $queue->enqueueMany(array_map(fn (int $number) => "t$number", range(1, 20)));
+        $queue->enqueueMany([['id' => 'bad', 'maxAttempts' => 1], 'buried', ['id' => 'later', 'delay' => 500]]);
+        $events = $done = [];
+        $report = $queue->work(function (Claim $task) use (&$done): void {
+            match ($task->id()) {
+                'bad' => throw new \DomainException("no\xff"),
+                'buried' => $task->bury('by itself'),
+                default => $done[] = $task->id(),
+            };
+        }, burst: true, onEvent: function (WorkerEvent $event) use (&$events): void {
+            $events[$event->id][] = [$event->kind, $event->reason];
+        });
+        self::assertCount(20, $done);
+        self::assertSame([20, 2, 2], [$report->completed, $report->failed, $report->dead]);
+        self::assertContains([WorkerEventKind::Dead, "DomainException: no\u{fffd}"], $events['bad']);
+        self::assertSame([[WorkerEventKind::Completed, '']], $events['t7']);
+        self::assertSame("DomainException: no\u{fffd}", $queue->get('bad')->reason);
+        self::assertSame('by itself', $queue->get('buried')->reason);
+        self::assertSame(TaskState::Scheduled, $queue->get('later')->state);
+    }
+
+    /** @dataProvider stores */
+    public function testItStopsWhenTold(string $kind): void
+    {
+        $queue = $this->connect($kind)->queue('q');
+        $queue->enqueueMany(['a', 'b', 'c']);
+        $worker = null;
+        $worker = $queue->worker(function (Claim $task) use (&$worker): void {
+            self::assertInstanceOf(Worker::class, $worker);
+            self::assertThrows(InvalidArgument::class, $worker->run(...), 'runs already');
+            $worker->stop();
+        });
+        self::assertSame(1, $worker->run()->completed);
+        self::assertSame(2, $queue->stats()->ready);
+    }
+
+    public function testAGeneratorIsRefused(): void
+    {
+        $queue = $this->connect('memory:')->queue('q');
+        $queue->enqueue('a', maxAttempts: 1);
+        $report = $queue->work(function (Claim $task) {
+            yield $task;
+        }, burst: true, onEvent: fn () => null);
+        self::assertSame([0, 1], [$report->completed, $report->dead]);
+        self::assertStringContainsString('generator', $queue->get('a')->reason);
+    }
+
+    /** @dataProvider sharedStores */
+    public function testASignalDrains(string $kind): void
+    {
+        $url = $this->url($kind);
+        $program = new Program('worker', $url);
+        $queue = \Stanchion\Client::connect($url)->queue('q');
+        $queue->enqueueMany(['slow', 'next']);
+        $program->expect('slow');
+        $program->signal(SIGTERM);
+        $program->tell('go on');
+        self::assertSame('done 1', $program->line());
+        self::assertSame(0, $program->wait());
+        self::assertSame([1, 0], [$queue->stats()->ready, $queue->stats()->claimed]);
+    }
+
+    public function testASignalEndsAWaitForTasks(): void
+    {
+        $url = $this->url('redis:');
+        $program = new Program('worker', $url);
+        \Stanchion\Client::connect($url)->queue('q')->enqueue('first');
+        $program->expect('first');
+        $begin = microtime(true);
+        $program->signal(SIGINT);
+        self::assertSame('done 1', $program->line());
+        self::assertSame(0, $program->wait());
+        self::assertLessThan(5.0, microtime(true) - $begin);
+    }
+
+    /** @dataProvider sharedStores */
+    public function testATaskOfAKilledWorkerComesBack(string $kind): void
+    {
+        $url = $this->url($kind);
+        $queue = \Stanchion\Client::connect($url)->queue('q');
+        $queue->enqueue('slow');
+        $program = new Program('worker', $url);
+        $program->expect('slow');
+        $program->signal(SIGKILL);
+        self::assertSame(-SIGKILL, $program->wait());
+        [$claim] = $queue->claim(wait: 20);
+        self::assertSame(2, $claim->attempt());
+        $claim->ack();
+    }
+}

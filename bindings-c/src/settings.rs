@@ -1,0 +1,255 @@
+//! Queues as a whole: counts and settings.
+
+use std::ffi::c_char;
+use std::mem::size_of;
+
+use stanchion::{QueueSettings, QueueStats};
+
+use crate::arguments::{NONE, millis, number, optional_count, optional_flag, optional_span};
+use crate::boundary;
+use crate::client::stanchion_client;
+use crate::error::{Failure, stanchion_error};
+use crate::queue::queue;
+use crate::records::{self, Record, needed, put};
+
+/// How many tasks there are, what happened so far, and the settings.
+#[derive(Clone, Copy)]
+#[repr(C)]
+pub struct stanchion_stats {
+    /// sizeof, set by the caller.
+    pub struct_size: usize,
+    /// Due later, those of the intake included.
+    pub scheduled: i64,
+    /// Due now, those of the intake included.
+    pub ready: i64,
+    /// Claimed, lease not ended.
+    pub claimed: i64,
+    /// Dead records.
+    pub dead: i64,
+    /// Tasks that wait for the end of a run of the same id.
+    pub successors: i64,
+    /// How long until the next task becomes due or a lease ends; 0 if something is due now; -1 if there is nothing.
+    pub next_due_ms: i64,
+    /// Since the queue was made or its record forgotten: enqueues accepted.
+    pub enqueued: i64,
+    /// Acks accepted, pops included.
+    pub acked: i64,
+    /// Deliveries that ended otherwise: nacks, ends of leases.
+    pub retried: i64,
+    /// Tasks that died.
+    pub died: i64,
+    /// The settings, as in stanchion_queue_settings. -1: no limit.
+    pub max_len: i64,
+    /// Dead tasks kept at most.
+    pub dead_max: i64,
+    /// For how long dead tasks are kept.
+    pub dead_age_ms: i64,
+    /// Bytes of dead tasks' payloads kept at most.
+    pub dead_bytes: i64,
+    /// 1 if plain ZADDs to the queue's key are taken in (Redis only).
+    pub intake: i32,
+    /// 1 if the queue gives out no tasks.
+    pub paused: i32,
+}
+
+// SAFETY: numbers only.
+unsafe impl Record for stanchion_stats {
+    const NAME: &'static str = "stanchion_stats";
+    const DEFAULT: Self = Self {
+        struct_size: size_of::<Self>(),
+        scheduled: 0,
+        ready: 0,
+        claimed: 0,
+        dead: 0,
+        successors: 0,
+        next_due_ms: NONE,
+        enqueued: 0,
+        acked: 0,
+        retried: 0,
+        died: 0,
+        max_len: NONE,
+        dead_max: 0,
+        dead_age_ms: 0,
+        dead_bytes: 0,
+        intake: 0,
+        paused: 0,
+    };
+}
+
+impl stanchion_stats {
+    fn of(stats: &QueueStats) -> Self {
+        Self {
+            scheduled: number(stats.scheduled),
+            ready: number(stats.ready),
+            claimed: number(stats.claimed),
+            dead: number(stats.dead),
+            successors: number(stats.successors),
+            next_due_ms: stats.next_due.map_or(NONE, millis),
+            enqueued: number(stats.enqueued),
+            acked: number(stats.acked),
+            retried: number(stats.retried),
+            died: number(stats.died),
+            max_len: stats.settings.max_len.map_or(NONE, number),
+            dead_max: number(stats.settings.dead_max),
+            dead_age_ms: millis(stats.settings.dead_age),
+            dead_bytes: number(stats.settings.dead_bytes),
+            intake: stats.settings.intake.into(),
+            paused: stats.paused.into(),
+            ..Self::DEFAULT
+        }
+    }
+}
+
+/// How many tasks there are, what happened so far, and the settings. Any thread.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn stanchion_queue_stats(
+    client: stanchion_client,
+    queue_name: *const c_char,
+    queue_len: usize,
+    out: *mut stanchion_stats,
+    err: *mut *mut stanchion_error,
+) -> i32 {
+    boundary::status(err, || {
+        // SAFETY: the caller passes texts and structs as the header says.
+        unsafe {
+            records::check(out)?;
+            let stats = queue(client, queue_name, queue_len)?.stats()?;
+            records::write(out, &stanchion_stats::of(&stats))?;
+        }
+        Ok(0)
+    })
+}
+
+/// Stops giving out tasks. Claims that are out go on, can be settled and extended. Any thread.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn stanchion_queue_pause(
+    client: stanchion_client,
+    queue_name: *const c_char,
+    queue_len: usize,
+    err: *mut *mut stanchion_error,
+) -> i32 {
+    boundary::status(err, || {
+        // SAFETY: the caller passes texts as the header says.
+        unsafe { queue(client, queue_name, queue_len) }?.pause()?;
+        Ok(0)
+    })
+}
+
+/// Goes on giving out tasks. Any thread.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn stanchion_queue_resume(
+    client: stanchion_client,
+    queue_name: *const c_char,
+    queue_len: usize,
+    err: *mut *mut stanchion_error,
+) -> i32 {
+    boundary::status(err, || {
+        // SAFETY: the caller passes texts as the header says.
+        unsafe { queue(client, queue_name, queue_len) }?.resume()?;
+        Ok(0)
+    })
+}
+
+/// Drops every task, live and dead; claims that are out are lost. Settings stay. `dropped` (may be NULL) gets how many
+/// there were. Sent once.
+///
+/// Errors: as stanchion_queue_pop. Any thread.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn stanchion_queue_purge(
+    client: stanchion_client,
+    queue_name: *const c_char,
+    queue_len: usize,
+    dropped: *mut u64,
+    err: *mut *mut stanchion_error,
+) -> i32 {
+    boundary::status(err, || {
+        // SAFETY: the caller passes texts and places as the header says.
+        unsafe { put(dropped, queue(client, queue_name, queue_len)?.purge()?) };
+        Ok(0)
+    })
+}
+
+/// Settings of a queue to change. -1: it stays as it is.
+#[derive(Clone, Copy)]
+#[repr(C)]
+pub struct stanchion_queue_settings {
+    /// sizeof, set by stanchion_queue_settings_init.
+    pub struct_size: usize,
+    /// Refuse new ids when so many tasks are live. -2: no limit, as without settings.
+    pub max_len: i64,
+    /// Keep so many dead tasks at most; the oldest go first. Without settings 10000.
+    pub dead_max: i64,
+    /// Keep dead tasks for so long. Without settings 90 days.
+    pub dead_age_ms: i64,
+    /// Keep so many bytes of dead tasks' payloads at most; the oldest go first. Without settings 256 MiB.
+    pub dead_bytes: i64,
+    /// Whether plain ZADDs to the queue's key are taken in (Redis only). Without settings 1.
+    pub intake: i32,
+}
+
+// SAFETY: numbers only.
+unsafe impl Record for stanchion_queue_settings {
+    const NAME: &'static str = "stanchion_queue_settings";
+    const DEFAULT: Self = Self {
+        struct_size: size_of::<Self>(),
+        max_len: NONE,
+        dead_max: NONE,
+        dead_age_ms: NONE,
+        dead_bytes: NONE,
+        intake: -1,
+    };
+}
+
+/// `max_len` of settings: no limit.
+const NO_LIMIT: i64 = -2;
+
+impl stanchion_queue_settings {
+    fn core(&self) -> Result<QueueSettings, Failure> {
+        let mut settings = QueueSettings::new();
+        if self.max_len == NO_LIMIT {
+            settings = settings.max_len(None);
+        } else if let Some(count) = optional_count("max_len", self.max_len, u64::MAX)? {
+            settings = settings.max_len(Some(count));
+        }
+        if let Some(count) = optional_count("dead_max", self.dead_max, u64::MAX)? {
+            settings = settings.dead_max(count);
+        }
+        if let Some(age) = optional_span("dead_age_ms", self.dead_age_ms)? {
+            settings = settings.dead_age(age);
+        }
+        if let Some(bytes) = optional_count("dead_bytes", self.dead_bytes, u64::MAX)? {
+            settings = settings.dead_bytes(bytes);
+        }
+        if let Some(intake) = optional_flag("intake", self.intake)? {
+            settings = settings.intake(intake);
+        }
+        Ok(settings)
+    }
+}
+
+/// Makes settings that change nothing. `struct_size` is sizeof *settings. Any thread.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn stanchion_queue_settings_init(
+    settings: *mut stanchion_queue_settings,
+    struct_size: usize,
+) {
+    // SAFETY: the caller passes NULL or a struct of this size.
+    boundary::value((), || unsafe { records::init(settings, struct_size) });
+}
+
+/// Changes settings. Any thread.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn stanchion_queue_configure(
+    client: stanchion_client,
+    queue_name: *const c_char,
+    queue_len: usize,
+    settings: *const stanchion_queue_settings,
+    err: *mut *mut stanchion_error,
+) -> i32 {
+    boundary::status(err, || {
+        needed(settings, "settings")?;
+        // SAFETY: the caller passes texts and structs as the header says.
+        unsafe { queue(client, queue_name, queue_len)?.configure(records::read(settings)?.core()?)? };
+        Ok(0)
+    })
+}
