@@ -98,6 +98,14 @@ final class StanchionQueueTest extends CompatCase
         self::assertSame('other', $this->queue->pop('other')?->getQueue());
     }
 
+    public function testReleasedJobComesBackAfterItsDelay(): void
+    {
+        $id = $this->queue->pushRaw('{}');
+        $this->queue->pop()->release(3600);
+        $due = Client::connect($this->server->url())->queue('emails')->get($id)?->due;
+        self::assertEqualsWithDelta(microtime(true) + 3600, $due, 5.0);
+    }
+
     public function testJobOfAnotherWorkerIsNotDeleted(): void
     {
         $id = $this->queue->pushRaw('{}');
