@@ -39,7 +39,7 @@ final class StanchionLock extends Lock
      */
     public function block($seconds, $callback = null): mixed
     {
-        if (!$this->take($seconds)) {
+        if (!$this->take((int) $seconds)) {
             throw new LockTimeoutException("the lock \"$this->name\" stayed busy");
         }
         if (!is_callable($callback)) {

@@ -26,7 +26,7 @@ final class StanchionStore implements Store, LockProvider
      */
     public function lock($name, $seconds = 0, $owner = null): StanchionLock
     {
-        return new StanchionLock($this->client, $name, $seconds, $owner);
+        return new StanchionLock($this->client, (string) $name, (int) $seconds, $owner);
     }
 
     /**

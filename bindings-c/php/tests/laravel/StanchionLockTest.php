@@ -93,6 +93,14 @@ final class StanchionLockTest extends CompatCase
         self::assertSame(0, $this->redis->exists('Lock:report'));
     }
 
+    public function testSecondsMayComeFromAConfigurationFile(): void
+    {
+        $lock = $this->cache->lock('report', '60');
+        self::assertTrue($lock->block('5'));
+        self::assertEqualsWithDelta(60_000, $this->redis->pttl('Lock:report'), 5000);
+        self::assertTrue($lock->release());
+    }
+
     public function testLockForEverEnds(): void
     {
         self::assertTrue($this->cache->lock('report')->get());
