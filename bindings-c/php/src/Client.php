@@ -36,7 +36,8 @@ final class Client
      * @param ?string $lockPrefix put before a lock's name to make its key ("Lock:")
      * @param ?string $queuePrefix put before a queue's name to make its key ("Queue:")
      * @param int|float|null $timeout how many seconds a call may take, beyond any wait for a lock or a task (5)
-     * @param ?bool $foreignShare after 32 hand-offs in a row leave a lock free for a moment, for polling lockers of other
+     * @param ?bool $foreignShare after 32 hand-offs in a row leave a lock free for a moment, for polling lockers of
+     *     other
      *     programs; Redis only (false)
      * @param ?string $label shown to others as the holder; 256 bytes at most (none)
      * @param ?string $tlsCa PEM file with the certificate authorities to trust instead of the system's
@@ -90,13 +91,15 @@ final class Client
     /**
      * The lock with this name, and how it is acquired unless a call says otherwise. No I/O.
      *
-     * @param int|float|null $ttl for how many seconds the store keeps the lease without renewal: 0.05 s to 365 days; with a
+     * @param int|float|null $ttl for how many seconds the store keeps the lease without renewal: 0.05 s to 365 days;
+     *     with a
      *     ttl given, the lease is not renewed, unless $renew is true (30, renewed until it is released)
      * @param ?bool $renew whether the lease is renewed until it is released
      * @param int|float|null $maxHold for how many seconds a lease is renewed at most; then it is lost (3600)
      * @param int|float|null $wait how many seconds to wait for the lock (10)
      * @param ?bool $failFast do not wait at all if the holder's time is longer than the wait (false)
-     * @param int|float|null $adoptUnexpiring take over another program's value that never expires, once it has not changed
+     * @param int|float|null $adoptUnexpiring take over another program's value that never expires, once it has not
+     *     changed
      *     for so many seconds; unsound if that program still runs (never)
      * @param ?string $label shown to others as the holder; 256 bytes at most (the client's)
      */
@@ -149,7 +152,8 @@ final class Client
     }
 
     /**
-     * Waits for what this client does in the background, such as releasing leases that were let go of: whether nothing is
+     * Waits for what this client does in the background, such as releasing leases that were let go of: whether
+     * nothing is
      * left. Done at the end of a program, too, for half a second.
      *
      * @param int|float $time at most, in seconds

@@ -178,6 +178,8 @@ final class Lease
 
     public function __serialize(): array
     {
-        throw Internal\Errors::invalid('a lease cannot be serialized; intoHandle() makes a text that another process can resume');
+        throw Internal\Errors::invalid(
+            'a lease cannot be serialized; intoHandle() makes a text that another process can resume'
+        );
     }
 }

@@ -118,7 +118,8 @@ final class Lock
     /**
      * Takes the lock from whoever has it, and hands it to the next waiter; false if it was free.
      *
-     * The old holder learns of it at its next renewal, and may work on until then: its fence is smaller than the next one.
+     * The old holder learns of it at its next renewal, and may work on until then: its fence is smaller than the next
+     * one.
      */
     public function breakLease(): bool
     {

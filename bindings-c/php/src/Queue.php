@@ -92,7 +92,8 @@ final class Queue implements \Countable
      * Takes tasks under a lease, waiting for some.
      *
      * @param int $max 1 to 1000
-     * @param int|float|null $lease for how many seconds the store keeps a claim without renewal; with a lease given, it is
+     * @param int|float|null $lease for how many seconds the store keeps a claim without renewal; with a lease given,
+     *     it is
      *     not renewed, unless $renew is true (30, renewed until the claim is settled)
      * @param int|float|null $wait how many seconds to wait for a task (0)
      * @param int|float|null $maxRun for how many seconds a claim is renewed at most; then it is lost (3600)
@@ -264,7 +265,8 @@ final class Queue implements \Countable
     }
 
     /**
-     * Moves dead tasks back to ready, with all their attempts: these ids, or so many of the oldest. How many were moved.
+     * Moves dead tasks back to ready, with all their attempts: these ids, or so many of the oldest. How many were
+     * moved.
      *
      * @param int|string|array<string> $which at most 1000
      */

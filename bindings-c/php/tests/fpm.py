@@ -28,9 +28,10 @@ PATH = f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin"
 class Site:
     """A folder of PHP files, served."""
 
-    def __init__(self, folder, library, root, url, preload=True, children=CHILDREN, settings=()):
-        self.folder, self.library, self.root, self.url = folder, library, root, url
+    def __init__(self, folder, library, root, url, preload=True, children=CHILDREN, settings=(), variables=None):
+        self.folder, self.library, self.root = folder, library, root
         self.preload, self.children, self.settings = preload, children, settings
+        self.variables = {"STANCHION_LIB": library, "STANCHION_TEST_URL": url, **(variables or {})}
         folder.mkdir()
         folder.chmod(0o777)
         self.fpm_port, self.port = free_port(), free_port()
@@ -76,6 +77,7 @@ class Site:
 
     def write_pool(self):
         path = self.folder / "fpm.conf"
+        variables = "\n".join(f"env[{name}] = {value}" for name, value in self.variables.items())
         owner = f"user = {USER}\ngroup = {USER}\n" if ROOT else ""
         path.write_text(f"""[global]
 error_log = {self.folder}/fpm.log
@@ -85,8 +87,7 @@ pm = static
 pm.max_children = {self.children}
 clear_env = no
 catch_workers_output = yes
-env[STANCHION_LIB] = {self.library}
-env[STANCHION_TEST_URL] = {self.url}
+{variables}
 """)
         return path
 
@@ -131,9 +132,9 @@ http {{
         except urllib.error.HTTPError as error:
             return error.code, error.read().decode()
 
-    def load(self, path, requests, at_a_time):
+    def load(self, path, requests, at_a_time, method="GET"):
         """How many requests of ab went well."""
-        done = run("ab", "-q", "-l", "-n", requests, "-c", at_a_time, self.address(path), stdout=subprocess.PIPE, check=True)
+        done = run("ab", "-q", "-l", "-m", method, "-n", requests, "-c", at_a_time, self.address(path), stdout=subprocess.PIPE, check=True)
         count = {name: int(number) for name, number in re.findall(r"^(.+?) (?:requests|responses):\s+(\d+)", done.stdout, re.M)}
         return count["Complete"] - count["Failed"] - count.get("Non-2xx", 0)
 

@@ -1,7 +1,7 @@
 """Tests of the package under php-fpm and nginx: what a request leaves behind, and what a process keeps."""
 
 from fpm import CHILDREN, Site
-from stores import HERE, until
+from stores import HERE, PACKAGE, until
 
 PROGRAMS = HERE / "programs"
 
@@ -75,6 +75,20 @@ class Hosts:
         with self.site("enabled", 5, preload=False, settings=["ffi.enable=1"]) as site:
             assert site.load("site.php?do=pair", 200, 8) == 200, site.log()
             assert len(site.pids()) == CHILDREN
+
+    def test_a_flash_sale(self):
+        """The example: many more customers than items, and each item is sold once."""
+        stock = self.stores.folder / "stock"
+        stock.write_text("100")
+        stock.chmod(0o666)
+        url = self.stores.redis(6)
+        with Site(self.stores.folder / "sale", self.library, PACKAGE / "examples" / "flash_sale", url,
+                  variables={"STANCHION_URL": url, "SHOP_STOCK": stock}) as site:
+            assert site.load("shop.php", 1000, 32, method="POST") == 100, site.log()
+            assert site.get("shop.php") == (200, "0\n")
+            assert site.memory()
+        queue = {word for word in self.stores.ask("HKEYS", "stanchion:state:{Queue:orders}", database=6).split()}
+        assert queue == {f"item:{number}" for number in range(1, 101)}, sorted(queue)
 
     def all(self):
         return {name: getattr(self, name) for name in dir(self) if name.startswith("test_")}

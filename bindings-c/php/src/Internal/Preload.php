@@ -24,8 +24,8 @@ final class Preload
             FFI::load($file);
         } catch (FFI\Exception $error) {
             throw Errors::library(
-                "the library cannot be preloaded: {$error->getMessage()}. With opcache.preload_user set, or if it is not "
-                . 'found: php bin/stanchion-ffi > stanchion.h, and set ffi.preload to that file',
+                "the library cannot be preloaded: {$error->getMessage()}. With opcache.preload_user set, or if it is "
+                . 'not found: php bin/stanchion-ffi > stanchion.h, and set ffi.preload to that file',
                 $error
             );
         } finally {
