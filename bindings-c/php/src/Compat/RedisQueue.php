@@ -11,8 +11,8 @@ use Stanchion\TaskInfo;
 use Stanchion\TaskState;
 
 /**
- * For code written against a class with these methods, which keeps ids in a sorted set at `Queue:` + name. New code uses
- * Client::queue(), and there claim() instead of pop(): a task that was popped is lost if its worker dies.
+ * For code written against a class with these methods, which keeps ids in a sorted set at `Queue:` + name. New code
+ * uses Client::queue(), and there claim() instead of pop(): a task that was popped is lost if its worker dies.
  *
  * No call needs a lock. What older producers put into the sorted set is worked on; consumers of the older kind see
  * nothing of what is enqueued here, so they have to be replaced before the producers. A score is when a task is due, in
@@ -39,8 +39,12 @@ final class RedisQueue
      * @param int|float $timeout in older classes, how long to wait for the lock of the queue; 0 or less puts in nothing
      * @param int|float $afterInterval in so many seconds it is due
      */
-    public function enqueue(string $name, string|int|array $id, int|float $timeout = 10, int|float $afterInterval = 0): bool
-    {
+    public function enqueue(
+        string $name,
+        string|int|array $id,
+        int|float $timeout = 10,
+        int|float $afterInterval = 0,
+    ): bool {
         if ($name === '' || $id === '' || $id === [] || $timeout <= 0) {
             return false;
         }
@@ -56,8 +60,8 @@ final class RedisQueue
     }
 
     /**
-     * Takes an id out, if it is still due at the score that was seen: whether it was. One that is being worked on is not
-     * in the queue any more.
+     * Takes an id out, if it is still due at the score that was seen: whether it was. One that is being worked on is
+     * not in the queue any more.
      *
      * @param int|float|null $score of pop() or top(); null takes it out in any case
      */

@@ -24,7 +24,7 @@ final class ScriptLock
      * @param string $name the lock's name; its key is `Lock:` + name
      * @param int|float $validity after so many seconds the lock is free again, if it is not unlocked
      * @param int $retries how often older classes tried again
-     * @param int|float $sleep how many seconds they slept before each retry: this one waits for all of that time, in line
+     * @param int|float $sleep how many seconds they slept before each retry: this one waits that long in all, in line
      * @param int|float|null $adoptUnexpiring as in RedisLock
      */
     public function __construct(

@@ -12,7 +12,7 @@ use Stanchion\Client;
  * Makes queues of the configuration: `url` (STANCHION_URL), `queue` (default), `block_for` in seconds (0),
  * `after_commit` (false).
  *
- * `Queue::addConnector('stanchion', fn () => new StanchionConnector());`
+ *     Queue::addConnector('stanchion', fn () => new StanchionConnector());
  */
 final class StanchionConnector implements ConnectorInterface
 {

@@ -12,8 +12,12 @@ use Stanchion\Claim;
 /** A job of StanchionQueue. */
 final class StanchionJob extends Job implements JobContract
 {
-    public function __construct(Container $container, private readonly Claim $claim, ?string $connectionName, string $queue)
-    {
+    public function __construct(
+        Container $container,
+        private readonly Claim $claim,
+        ?string $connectionName,
+        string $queue,
+    ) {
         $this->container = $container;
         $this->connectionName = $connectionName;
         $this->queue = $queue;

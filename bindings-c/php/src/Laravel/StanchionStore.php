@@ -11,7 +11,9 @@ use Stanchion\Client;
 /**
  * A cache store whose locks are Stanchion's; everything else is done by another store.
  *
- * `Cache::extend('stanchion', fn () => Cache::repository(new StanchionStore(Cache::store('redis')->getStore(), $client)));`
+ *     Cache::extend('stanchion', fn () => Cache::repository(
+ *         new StanchionStore(Cache::store('redis')->getStore(), $client),
+ *     ));
  */
 final class StanchionStore implements Store, LockProvider
 {

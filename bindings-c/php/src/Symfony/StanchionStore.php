@@ -19,9 +19,9 @@ use Symfony\Component\Lock\Key;
 /**
  * A store for symfony/lock. A blocking acquire waits in line instead of polling.
  *
- * Symfony first saves a key for the initial ttl, and then refreshes it for the lock's own, which here never shortens it:
- * a lock lasts for the longer of the two, if it is not released. A key that is held cannot be serialized; hand over a
- * lease with Lease::intoHandle() instead.
+ * Symfony first saves a key for the initial ttl, and then refreshes it for the lock's own, which here never shortens
+ * it: a lock lasts for the longer of the two, if it is not released. A key that is held cannot be serialized; hand over
+ * a lease with Lease::intoHandle() instead.
  */
 final class StanchionStore implements BlockingStoreInterface
 {

@@ -22,14 +22,14 @@ use Symfony\Component\Messenger\Transport\TransportInterface;
  * A transport for symfony/messenger: a message is a task.
  *
  * Messages are claimed one at a time, under a lease that is renewed while they are handled; if the worker dies, another
- * one gets them. Retries are Messenger's: it sends a copy with a delay, and rejects the message. A message whose workers
- * die again and again, or that cannot be decoded, is dead, and can be kicked.
+ * one gets them. Retries are Messenger's: it sends a copy with a delay, and rejects the message. One that ends its
+ * workers again and again, or that cannot be decoded, is dead, and can be kicked.
  */
 final class StanchionTransport implements TransportInterface, MessageCountAwareInterface
 {
     private readonly SerializerInterface $serializer;
 
-    /** @param int|float $wait how long get() waits for a message, in seconds; 0 if there are other transports to look at */
+    /** @param int|float $wait how many seconds get() waits for a message; 0 if there are other transports to look at */
     public function __construct(
         private readonly Queue $queue,
         ?SerializerInterface $serializer = null,
