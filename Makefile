@@ -29,6 +29,7 @@ bench: rust ## Compare speed with that of bare clients and of other packages
 	$(PYTHON) bindings-python/tests/bench
 	$(PYTHON) bindings-node/tests/bench
 	$(PYTHON) bindings-c/tests/bench
+	$(PYTHON) bindings-c/php/tests/bench
 
 fuzz: rust deps ## Make hostile calls to the C library for SECONDS=300 on each store
 	$(PYTHON) bindings-c/tests/run --fuzz $(or $(SECONDS),300)

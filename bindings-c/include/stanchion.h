@@ -607,6 +607,12 @@ int32_t stanchion_error_code(const struct stanchion_error *error);
 // Empty for NULL. Any thread.
 const char *stanchion_error_message(const struct stanchion_error *error);
 
+// The operation that failed, such as "acquire"; empty if it failed before it began. As stanchion_error_message. Any thread.
+const char *stanchion_error_operation(const struct stanchion_error *error);
+
+// The name of the lock or queue that it concerns; empty if it concerns none. As stanchion_error_message. Any thread.
+const char *stanchion_error_name(const struct stanchion_error *error);
+
 // 1 if the same call may succeed later without any other change, otherwise 0. Any thread.
 int32_t stanchion_error_is_retryable(const struct stanchion_error *error);
 

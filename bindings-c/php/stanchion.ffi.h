@@ -309,6 +309,10 @@ int32_t stanchion_error_code(const struct stanchion_error *error);
 
 const char *stanchion_error_message(const struct stanchion_error *error);
 
+const char *stanchion_error_operation(const struct stanchion_error *error);
+
+const char *stanchion_error_name(const struct stanchion_error *error);
+
 int32_t stanchion_error_is_retryable(const struct stanchion_error *error);
 
 void stanchion_error_free(struct stanchion_error *error);

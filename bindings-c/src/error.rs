@@ -71,8 +71,11 @@ pub enum stanchion_status {
 
 /// An error: its code and an explanation. Freed with stanchion_error_free.
 pub struct stanchion_error {
-    failure: Failure,
+    code: i32,
+    retryable: bool,
     message: CString,
+    operation: CString,
+    name: CString,
 }
 
 /// An error on its way to the program.
@@ -81,11 +84,13 @@ pub(crate) struct Failure {
     code: i32,
     message: String,
     retryable: bool,
+    operation: &'static str,
+    name: String,
 }
 
 impl Failure {
     fn new(code: i32, message: impl Into<String>) -> Self {
-        Self { code, message: message.into(), retryable: false }
+        Self { code, message: message.into(), retryable: false, operation: "", name: String::new() }
     }
 
     pub(crate) fn invalid(message: impl Into<String>) -> Self {
@@ -108,44 +113,78 @@ impl Failure {
 
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
-        Self { code: error.kind().code(), message: error.to_string(), retryable: error.is_retryable() }
+        Self {
+            code: error.kind().code(),
+            message: error.to_string(),
+            retryable: error.is_retryable(),
+            operation: error.operation().unwrap_or_default(),
+            name: error.name().unwrap_or_default().to_owned(),
+        }
     }
 }
 
 /// Gives the error to the program, if it wants it; its code.
 pub(crate) fn report(failure: Failure, err: *mut *mut stanchion_error) -> i32 {
-    let code = failure.code;
+    let Failure { code, message, retryable, operation, name } = failure;
     if !err.is_null() {
-        let message = CString::new(failure.message.replace('\0', "\u{fffd}")).unwrap_or_default();
-        let error = Box::into_raw(Box::new(stanchion_error { failure, message }));
+        let [message, operation, name] = [&*message, operation, &*name].map(ended);
+        let error = Box::into_raw(Box::new(stanchion_error { code, retryable, message, operation, name }));
         // SAFETY: the caller passes NULL or a place for a pointer; not necessarily an aligned one.
         unsafe { err.write_unaligned(error) };
     }
     code
 }
 
+/// Text with a NUL at its end, and none before.
+fn ended(text: &str) -> CString {
+    CString::new(text.replace('\0', "\u{fffd}")).unwrap_or_default()
+}
+
+/// A text of an error; empty if there is none.
+///
+/// # Safety
+/// `error` is NULL or an error that was not freed.
+unsafe fn text(error: *const stanchion_error, which: fn(&stanchion_error) -> &CString) -> *const c_char {
+    boundary::value(c"".as_ptr(), || {
+        // SAFETY: as the caller promises.
+        unsafe { error.as_ref() }.map_or(c"".as_ptr(), |error| which(error).as_ptr())
+    })
+}
+
 /// Of which kind it is: a negative stanchion_status. Zero for NULL. Any thread.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn stanchion_error_code(error: *const stanchion_error) -> i32 {
     // SAFETY: the caller passes NULL or an error that was not freed.
-    boundary::value(0, || unsafe { error.as_ref() }.map_or(0, |error| error.failure.code))
+    boundary::value(0, || unsafe { error.as_ref() }.map_or(0, |error| error.code))
 }
 
 /// What happened, in words: UTF-8 with a NUL at its end. It lives as long as the error, and holds no secret.
 /// Empty for NULL. Any thread.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn stanchion_error_message(error: *const stanchion_error) -> *const c_char {
-    boundary::value(c"".as_ptr(), || {
-        // SAFETY: the caller passes NULL or an error that was not freed.
-        unsafe { error.as_ref() }.map_or(c"".as_ptr(), |error| error.message.as_ptr())
-    })
+    // SAFETY: the caller passes NULL or an error that was not freed.
+    unsafe { text(error, |error| &error.message) }
+}
+
+/// The operation that failed, such as "acquire"; empty if it failed before it began. As stanchion_error_message. Any thread.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn stanchion_error_operation(error: *const stanchion_error) -> *const c_char {
+    // SAFETY: the caller passes NULL or an error that was not freed.
+    unsafe { text(error, |error| &error.operation) }
+}
+
+/// The name of the lock or queue that it concerns; empty if it concerns none. As stanchion_error_message. Any thread.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn stanchion_error_name(error: *const stanchion_error) -> *const c_char {
+    // SAFETY: the caller passes NULL or an error that was not freed.
+    unsafe { text(error, |error| &error.name) }
 }
 
 /// 1 if the same call may succeed later without any other change, otherwise 0. Any thread.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn stanchion_error_is_retryable(error: *const stanchion_error) -> i32 {
     // SAFETY: the caller passes NULL or an error that was not freed.
-    boundary::value(0, || unsafe { error.as_ref() }.map_or(0, |error| error.failure.retryable.into()))
+    boundary::value(0, || unsafe { error.as_ref() }.map_or(0, |error| error.retryable.into()))
 }
 
 /// Frees an error, once. NULL is harmless. Any thread.

@@ -39,8 +39,11 @@ final class Claim
     private readonly int $dueMillis;
 
     /** @internal */
-    public function __construct(private readonly int $handle)
-    {
+    public function __construct(
+        /** Kept, so that it goes after the claim. */
+        private readonly Client $client,
+        private readonly int $handle,
+    ) {
         Ending::note($handle, self::FREE);
         $native = Native::get();
         $info = $native->record('stanchion_claim_info');

@@ -19,11 +19,9 @@ use Stanchion\Testing\Clock;
 /** An opened store. A forked child may go on using it: it connects anew there. */
 final class Client
 {
-    private const FREE = 'stanchion_client_free';
-
     private function __construct(private readonly int $handle)
     {
-        Ending::noteClient($this);
+        Ending::noteClient($handle);
     }
 
     /**
@@ -79,7 +77,7 @@ final class Client
 
     public function __destruct()
     {
-        Native::get()->ffi->{self::FREE}($this->handle);
+        Ending::freeClient($this->handle);
     }
 
     /** The version of the native library, such as "0.1.0". */
@@ -139,7 +137,7 @@ final class Client
         $native = Native::get();
         $lease = $native->make('int64_t');
         $native->call('stanchion_client_resume_lease', $this->handle, $handle, strlen($handle), FFI::addr($lease));
-        return new Lease($lease->cdata);
+        return new Lease($this, $lease->cdata);
     }
 
     /** Releases every lease that this process holds through this connection, and says how many were. For shutdown. */

@@ -26,8 +26,12 @@ final class Lease
     private bool $over = false;
 
     /** @internal */
-    public function __construct(private readonly int $handle, private readonly ?string $lockName = null)
-    {
+    public function __construct(
+        /** Kept, so that it goes after the lease. */
+        private readonly Client $client,
+        private readonly int $handle,
+        private readonly ?string $lockName = null,
+    ) {
         Ending::note($handle, self::FREE);
     }
 

@@ -132,7 +132,7 @@ final class Lock
         $record = $options->record();
         $lease = $native->make('int64_t');
         $status = $this->call('stanchion_lock_acquire', FFI::addr($record), FFI::addr($lease));
-        return $status === 0 ? new Lease($lease->cdata, $this->name) : null;
+        return $status === 0 ? new Lease($this->client, $lease->cdata, $this->name) : null;
     }
 
     private function call(string $function, mixed ...$arguments): int

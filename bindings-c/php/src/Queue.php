@@ -106,7 +106,7 @@ final class Queue implements \Countable
         ?bool $renew = null,
         mixed $maxRun = null,
     ): array {
-        $claiming = new Claiming(Native::get(), $max, $lease, $wait, $renew, $maxRun);
+        $claiming = new Claiming(Native::get(), $this->client, $max, $lease, $wait, $renew, $maxRun);
         $this->call('stanchion_queue_claim', ...$claiming->arguments());
         return $claiming->claims();
     }
@@ -144,7 +144,7 @@ final class Queue implements \Countable
         mixed $maxRun = null,
     ): array {
         $native = Native::get();
-        $claiming = new Claiming($native, $max, $lease, $wait, $renew, $maxRun);
+        $claiming = new Claiming($native, $this->client, $max, $lease, $wait, $renew, $maxRun);
         $records = new Verdicts($native, $verdicts);
         $answers = $native->make('int64_t');
         $this->call(
@@ -332,7 +332,7 @@ final class Queue implements \Countable
         mixed $maxRun = null,
         ?callable $onEvent = null,
     ): Worker {
-        return new Worker($this, $handler, $lease, $maxRun, $onEvent);
+        return new Worker($this->client, $this, $handler, $lease, $maxRun, $onEvent);
     }
 
     /**

@@ -35,7 +35,7 @@ final class Queues
         mixed $maxRun = null,
     ): array {
         $native = Native::get();
-        $claiming = new Claiming($native, $max, $lease, $wait, $renew, $maxRun);
+        $claiming = new Claiming($native, $this->client, $max, $lease, $wait, $renew, $maxRun);
         $memory = new Memory($native);
         $native->call(
             'stanchion_queues_claim',

@@ -36,6 +36,7 @@ final class Worker
 
     /** @internal */
     public function __construct(
+        private readonly Client $client,
         private readonly Queue $queue,
         callable $handler,
         mixed $lease,
@@ -106,7 +107,7 @@ final class Worker
             $claim = $native->make('int64_t');
             $status = $native->call('stanchion_worker_poll', $worker, self::SLICE, FFI::addr($claim));
             if ($status === self::OK) {
-                $this->attend($native, $worker, new Claim($claim->cdata));
+                $this->attend($native, $worker, new Claim($this->client, $claim->cdata));
             }
             $this->tell($native, $worker);
         } while ($status !== self::OVER);

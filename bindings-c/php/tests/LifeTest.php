@@ -37,6 +37,17 @@ final class LifeTest extends StoreCase
         self::assertSame(TaskState::Scheduled, $client->queue('q')->get('task')->state);
     }
 
+    /** @dataProvider sharedStores */
+    public function testTheEndOfAFunctionReleases(string $kind): void
+    {
+        $url = $this->url($kind);
+        $client = Client::connect($url);
+        $client->queue('q')->enqueue('task');
+        self::assertSame(-SIGKILL, (new Program('local', $url))->wait());
+        self::assertFalse($client->lock('a')->isLocked());
+        self::assertSame(TaskState::Scheduled, $client->queue('q')->get('task')->state);
+    }
+
     public function testShutdownFunctionsStillHaveTheirLeases(): void
     {
         $program = new Program('ends', $this->url('sqlite:'));

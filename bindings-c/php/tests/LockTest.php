@@ -25,8 +25,12 @@ final class LockTest extends StoreCase
         self::assertTrue($lease->isValid() && $lock->isLocked());
         self::assertNull($lock->tryAcquire());
         $error = self::assertThrows(LockTimeout::class, fn () => $lock->acquire(wait: 0));
-        self::assertSame(-1, $error->getCode());
-        self::assertThrows(LockTimeout::class, fn () => $lock->acquire(wait: 0.06), 'invoice:42');
+        $other = self::assertThrows(LockTimeout::class, fn () => $lock->acquire(wait: 0.06), 'invoice:42');
+        foreach ([$error, $other] as $timeout) {
+            self::assertSame([-1, true, 'acquire', 'invoice:42'], [
+                $timeout->getCode(), $timeout->isRetryable(), $timeout->operation(), $timeout->name(),
+            ]);
+        }
         $lease->release();
         self::assertFalse($lease->isValid() || $lock->isLocked());
         $next = $lock->tryAcquire();
@@ -59,8 +63,10 @@ final class LockTest extends StoreCase
         self::assertNull($lock->holder());
         $lease = $lock->acquire(ttl: 20);
         $holder = $lock->holder();
-        self::assertSame([HeldAs::Lease, 'importer', getmypid(), $lease->fence(), 0],
-            [$holder->heldAs, $holder->label, $holder->pid, $holder->fence, $holder->waiters]);
+        self::assertSame(
+            [HeldAs::Lease, 'importer', getmypid(), $lease->fence(), 0],
+            [$holder->heldAs, $holder->label, $holder->pid, $holder->fence, $holder->waiters]
+        );
         self::assertEqualsWithDelta(20.0, $holder->remaining, 10.0);
         self::assertEqualsWithDelta(microtime(true), $holder->since, 20.0);
         self::assertSame(['a'], $client->locks()->names);

@@ -35,8 +35,13 @@ final class PackageTest extends TestCase
     /** @param list<string> $command @param array<string, string> $environment */
     private function output(array $command, array $environment = []): string
     {
-        $process = proc_open($command, [1 => ['pipe', 'w'], 2 => ['redirect', 1]], $pipes, $this->folder,
-            $environment + getenv());
+        $process = proc_open(
+            $command,
+            [1 => ['pipe', 'w'], 2 => ['redirect', 1]],
+            $pipes,
+            $this->folder,
+            $environment + getenv()
+        );
         $output = stream_get_contents($pipes[1]);
         proc_close($process);
         return $output;
@@ -115,7 +120,9 @@ final class PackageTest extends TestCase
         $source = 'const char *stanchion_version(void) { return "9.9.9"; } int stanchion_abi_version(void) { return 9; }'
             . implode('', array_map(fn (string $name) => "int $name(void) { return 0; }", $functions));
         self::assertStringContainsString(
-            'libstanchion 9.9.9 has the interface 9, but this package needs 0', $this->withLibrary($source));
+            'libstanchion 9.9.9 has the interface 9, but this package needs 0',
+            $this->withLibrary($source)
+        );
         $said = $this->withLibrary('int stanchion_abi_version(void) { return 0; }');
         self::assertStringContainsString('is of another version than this package', $said);
     }
@@ -126,6 +133,30 @@ final class PackageTest extends TestCase
         $said = $this->output(['cc', '-shared', '-fPIC', '-w', '-o', 'other.so', 'other.c']);
         self::assertFileExists("$this->folder/other.so", $said);
         return $this->php(self::CONNECT, ['STANCHION_LIB' => "$this->folder/other.so"]);
+    }
+
+    public function testPreloading(): void
+    {
+        $code = 'echo FFI::scope("STANCHION")->stanchion_abi_version(), (int) class_exists("Stanchion\Client", false), '
+            . 'Stanchion\Client::connect("memory:")->lock("a")->hold(fn () => " held");';
+        $preload = ['-d', 'opcache.enable_cli=1', '-d', 'opcache.preload=' . realpath(self::PACKAGE . '/preload.php')];
+        // Root cannot preload without becoming somebody else.
+        $user = posix_geteuid() === 0 ? ['setpriv', '--reuid=nobody', '--regid=nogroup', '--clear-groups'] : [];
+        $command = [...$user, PHP_BINARY, ...$preload, '-r', $code];
+        self::assertSame('01 held', $this->output($command, ['TMPDIR' => '/tmp']));
+        if ($user !== []) {
+            $said = $this->output([PHP_BINARY, ...$preload, '-d', 'opcache.preload_user=nobody', '-r', $code]);
+            self::assertStringContainsString('set ffi.preload to ', $said);
+        }
+    }
+
+    public function testAPanicIsAnException(): void
+    {
+        // The function is there for this, and not declared.
+        $declared = 'typedef struct stanchion_error stanchion_error; int32_t stanchion_private_panic(stanchion_error **);';
+        $library = \FFI::cdef($declared, getenv('STANCHION_LIB'));
+        self::assertSame(-16, $library->stanchion_private_panic(null));
+        self::assertTrue(\Stanchion\Client::connect('memory:')->lock('a')->hold(fn () => true));
     }
 
     public function testTheWorkerExample(): void

@@ -51,7 +51,7 @@ final class ReadmeTest extends TestCase
     {
         preg_match_all('/^\| `(\w+)` \|[^|]*\| `(\w+)` \|$/m', file_get_contents(self::PACKAGE . '/README.md'), $rows);
         $files = array_map(fn (string $file) => basename($file, '.php'), glob(self::PACKAGE . '/src/Exception/*.php'));
-        self::assertEqualsCanonicalizing(array_diff($files, ['StanchionException', 'Retryable']), $rows[1]);
+        self::assertEqualsCanonicalizing(array_diff($files, ['StanchionException', 'Facts']), $rows[1]);
         foreach ($rows[1] as $index => $name) {
             $class = "Stanchion\\Exception\\$name";
             $parent = $rows[2][$index];

@@ -25,7 +25,23 @@ TEST(versions_and_names) {
 TEST(an_error_may_be_none) {
     CHECK(stanchion_error_code(NULL) == 0 && strcmp(stanchion_error_message(NULL), "") == 0);
     CHECK(stanchion_error_is_retryable(NULL) == 0);
+    CHECK(strcmp(stanchion_error_operation(NULL), "") == 0 && strcmp(stanchion_error_name(NULL), "") == 0);
     stanchion_error_free(NULL);
+}
+
+TEST(an_error_says_what_failed) {
+    stanchion_client client = opened();
+    const char *name = unique("told");
+    stanchion_lock_options options = lock_options();
+    options.wait_ms = 1;
+    stanchion_lease lease = acquired(client, name), second = 7;
+    stanchion_error *error = NULL;
+    CHECK(stanchion_lock_acquire(client, T(name), &options, &second, &error) == STANCHION_ERR_LOCK_TIMEOUT);
+    CHECK(strcmp(stanchion_error_operation(error), "acquire") == 0 && strcmp(stanchion_error_name(error), name) == 0);
+    CHECK(strstr(stanchion_error_message(error), name) != NULL && stanchion_error_is_retryable(error) == 1);
+    stanchion_error_free(error);
+    stanchion_lease_free(lease);
+    stanchion_client_free(client);
 }
 
 TEST(bad_urls_and_options_of_clients) {

@@ -7,5 +7,5 @@ namespace Stanchion\Exception;
 /** The caller gave up. */
 class Cancelled extends \RuntimeException implements StanchionException
 {
-    use Retryable;
+    use Facts;
 }

@@ -7,5 +7,5 @@ namespace Stanchion\Exception;
 /** The client, lease, claim or worker was closed, or the request has ended. */
 class Closed extends \RuntimeException implements StanchionException
 {
-    use Retryable;
+    use Facts;
 }

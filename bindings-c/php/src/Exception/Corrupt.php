@@ -7,5 +7,5 @@ namespace Stanchion\Exception;
 /** The store answered something that makes no sense, or its file is damaged. */
 class Corrupt extends \RuntimeException implements StanchionException
 {
-    use Retryable;
+    use Facts;
 }

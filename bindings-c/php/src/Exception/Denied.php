@@ -7,5 +7,5 @@ namespace Stanchion\Exception;
 /** The store's user lacks a right. */
 class Denied extends \RuntimeException implements StanchionException
 {
-    use Retryable;
+    use Facts;
 }

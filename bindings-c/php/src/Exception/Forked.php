@@ -7,5 +7,5 @@ namespace Stanchion\Exception;
 /** The object was made before a fork and belongs to the parent process. */
 class Forked extends \RuntimeException implements StanchionException
 {
-    use Retryable;
+    use Facts;
 }

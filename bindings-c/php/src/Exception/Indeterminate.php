@@ -7,5 +7,5 @@ namespace Stanchion\Exception;
 /** The request may or may not have been carried out. */
 class Indeterminate extends \RuntimeException implements StanchionException
 {
-    use Retryable;
+    use Facts;
 }

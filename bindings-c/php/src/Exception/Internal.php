@@ -7,5 +7,5 @@ namespace Stanchion\Exception;
 /** A defect in the library. */
 class Internal extends \RuntimeException implements StanchionException
 {
-    use Retryable;
+    use Facts;
 }

@@ -7,5 +7,5 @@ namespace Stanchion\Exception;
 /** An argument is outside what is allowed; nothing was sent. */
 class InvalidArgument extends \InvalidArgumentException implements StanchionException
 {
-    use Retryable;
+    use Facts;
 }

@@ -7,5 +7,5 @@ namespace Stanchion\Exception;
 /** The lock stayed busy for the whole wait. */
 class LockTimeout extends \RuntimeException implements StanchionException
 {
-    use Retryable;
+    use Facts;
 }

@@ -7,5 +7,5 @@ namespace Stanchion\Exception;
 /** The queue is at its limit. */
 class QueueFull extends \RuntimeException implements StanchionException
 {
-    use Retryable;
+    use Facts;
 }

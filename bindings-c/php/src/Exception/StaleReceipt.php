@@ -7,5 +7,5 @@ namespace Stanchion\Exception;
 /** A newer delivery of the task exists, or it was settled otherwise. */
 class StaleReceipt extends \RuntimeException implements StanchionException
 {
-    use Retryable;
+    use Facts;
 }

@@ -7,5 +7,5 @@ namespace Stanchion\Exception;
 /** The store could not be reached, or refused to work, within the time given. */
 class StoreUnavailable extends \RuntimeException implements StanchionException
 {
-    use Retryable;
+    use Facts;
 }

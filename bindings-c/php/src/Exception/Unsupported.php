@@ -7,5 +7,5 @@ namespace Stanchion\Exception;
 /** The store or its version cannot do this. */
 class Unsupported extends \RuntimeException implements StanchionException
 {
-    use Retryable;
+    use Facts;
 }

@@ -7,5 +7,5 @@ namespace Stanchion\Exception;
 /** The key holds a value of another kind. */
 class WrongType extends \RuntimeException implements StanchionException
 {
-    use Retryable;
+    use Facts;
 }

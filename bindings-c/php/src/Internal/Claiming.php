@@ -7,6 +7,7 @@ namespace Stanchion\Internal;
 use FFI;
 use FFI\CData;
 use Stanchion\Claim;
+use Stanchion\Client;
 
 /**
  * One call that claims: its options and the places for what it gives.
@@ -21,6 +22,7 @@ final class Claiming
 
     public function __construct(
         Native $native,
+        private readonly Client $client,
         private readonly int $max,
         mixed $lease,
         mixed $wait,
@@ -56,7 +58,7 @@ final class Claiming
     {
         $claims = [];
         for ($i = 0; $i < $this->count->cdata; $i++) {
-            $claims[] = new Claim($this->claims[$i]);
+            $claims[] = new Claim($this->client, $this->claims[$i]);
         }
         return $claims;
     }

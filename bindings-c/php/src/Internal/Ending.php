@@ -4,9 +4,6 @@ declare(strict_types=1);
 
 namespace Stanchion\Internal;
 
-use Stanchion\Client;
-use Stanchion\Exception\StanchionException;
-
 /**
  * What is done when the request or the program ends: leases and claims that are left are let go of.
  *
@@ -20,12 +17,11 @@ final class Ending
     private static bool $registered = false;
     /** @var array<int, string> Handles, and the functions that free them. */
     private static array $open = [];
-    /** @var ?\WeakMap<Client, true> */
-    private static ?\WeakMap $clients = null;
+    /** @var array<int, true> Handles of clients. */
+    private static array $clients = [];
 
-    public static function noteClient(Client $client): void
+    public static function noteClient(int $client): void
     {
-        self::$clients ??= new \WeakMap();
         self::$clients[$client] = true;
         if (!self::$registered) {
             self::$registered = true;
@@ -39,15 +35,18 @@ final class Ending
         self::$open[$handle] = $free;
     }
 
-    public static function forget(int $handle): void
-    {
-        unset(self::$open[$handle]);
-    }
-
     public static function free(int $handle, string $free): void
     {
         unset(self::$open[$handle]);
         Native::get()->ffi->$free($handle);
+    }
+
+    /** Frees a client when what it does in the background is done. */
+    public static function freeClient(int $client): void
+    {
+        unset(self::$clients[$client]);
+        self::linger($client, self::FAREWELL);
+        Native::get()->ffi->stanchion_client_free($client);
     }
 
     private static function farewell(): void
@@ -55,16 +54,18 @@ final class Ending
         foreach (self::$open as $handle => $free) {
             self::free($handle, $free);
         }
-        if (PHP_SAPI !== 'cli' && PHP_SAPI !== 'phpdbg') {
-            return;
-        }
         $until = microtime(true) + self::FAREWELL;
-        foreach (self::$clients ?? [] as $client => $_) {
-            try {
-                $client->linger(max(0.0, $until - microtime(true)));
-            } catch (StanchionException) {
-                // In a forked child they are the parent's.
-            }
+        foreach (self::$clients as $client => $_) {
+            self::linger($client, max(0.0, $until - microtime(true)));
+        }
+    }
+
+    /** Under FPM the process lives on, and nobody need wait. */
+    private static function linger(int $client, float $time): void
+    {
+        if (PHP_SAPI === 'cli' || PHP_SAPI === 'phpdbg') {
+            // An error is one of a forked child, whose leases are the parent's.
+            Native::get()->ffi->stanchion_client_linger($client, Times::span('time', $time), null, null);
         }
     }
 }

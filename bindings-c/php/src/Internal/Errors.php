@@ -39,20 +39,25 @@ final class Errors
         -100 => Exception\Closed::class,
     ];
 
-    public static function of(int $status, string $message, bool $retryable = false): StanchionException
-    {
+    public static function of(
+        int $status,
+        string $message,
+        bool $retryable,
+        ?string $operation,
+        ?string $name,
+    ): StanchionException {
         $class = self::CLASSES[$status] ?? Exception\Internal::class;
-        return $class::of($status, $message, $retryable);
+        return $class::of($status, $message, $retryable, $operation, $name);
     }
 
     public static function invalid(string $message): Exception\InvalidArgument
     {
-        return Exception\InvalidArgument::of(self::INVALID_ARGUMENT, $message, false);
+        return Exception\InvalidArgument::of(self::INVALID_ARGUMENT, $message);
     }
 
     public static function timeout(string $name): Exception\LockTimeout
     {
-        return Exception\LockTimeout::of(-1, "acquire \"$name\": the lock is busy", true);
+        return Exception\LockTimeout::of(-1, "acquire \"$name\": the lock is busy", true, 'acquire', $name);
     }
 
     public static function library(string $message, ?\Throwable $cause = null): Exception\LibraryUnavailable

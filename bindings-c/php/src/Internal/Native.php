@@ -79,10 +79,15 @@ final class Native
     /** The exception for an error of the library, which is freed. */
     private function taken(int $status, CData $error): StanchionException
     {
-        $message = $this->ffi->stanchion_error_message($error);
-        $retryable = $this->ffi->stanchion_error_is_retryable($error) === 1;
+        $exception = Errors::of(
+            $status,
+            $this->ffi->stanchion_error_message($error),
+            $this->ffi->stanchion_error_is_retryable($error) === 1,
+            $this->ffi->stanchion_error_operation($error) ?: null,
+            $this->ffi->stanchion_error_name($error) ?: null,
+        );
         $this->ffi->stanchion_error_free($error);
-        return Errors::of($status, $message, $retryable);
+        return $exception;
     }
 
     /** What a stanchion_text shows, copied. */
