@@ -15,13 +15,30 @@ final class Server
     private function __construct(private string $folder)
     {
         $command = ['redis-server', '--port', '0', '--unixsocket', $this->socket(), '--save', '', '--appendonly', 'no'];
-        $quiet = [['file', '/dev/null', 'r'], ['file', '/dev/null', 'w'], ['file', '/dev/null', 'w']];
-        $process = proc_open($command, $quiet, $pipes, $folder);
+        $output = ['file', $this->log(), 'w'];
+        $process = proc_open($command, [['file', '/dev/null', 'r'], $output, $output], $pipes, $folder);
         if ($process === false) {
             throw new \RuntimeException('redis-server does not start');
         }
         $this->process = $process;
-        Wait::until('redis-server answers', fn () => file_exists($this->socket()));
+        Wait::until('redis-server answers', $this->answers(...));
+    }
+
+    private function answers(): bool
+    {
+        if (!proc_get_status($this->process)['running']) {
+            throw new \RuntimeException('redis-server has ended: ' . file_get_contents($this->log()));
+        }
+        try {
+            return file_exists($this->socket()) && $this->redis()->ping();
+        } catch (\RedisException) {
+            return false;
+        }
+    }
+
+    private function log(): string
+    {
+        return $this->folder . '/log';
     }
 
     /** The same for all tests, empty. */
