@@ -14,9 +14,11 @@ declare(strict_types=1);
             require_once __DIR__ . '/src/' . strtr(substr($class, 10), '\\', '/') . '.php';
         }
     });
+    // What extends classes of frameworks is left to those who have them.
+    $adapters = '~^' . preg_quote(__DIR__, '~') . '/src/(Laravel|Symfony)/~';
     $files = new RecursiveIteratorIterator(new RecursiveDirectoryIterator(__DIR__ . '/src'));
     foreach ($files as $file) {
-        if ($file->getExtension() === 'php') {
+        if ($file->getExtension() === 'php' && !preg_match($adapters, $file->getPathname())) {
             require_once $file->getPathname();
         }
     }

@@ -1,0 +1,120 @@
+<?php
+
+declare(strict_types=1);
+
+namespace Stanchion\Internal;
+
+use Stanchion\Client;
+use Stanchion\Exception\LeaseLost;
+use Stanchion\Exception\LockTimeout;
+use Stanchion\Exception\StanchionException;
+use Stanchion\HeldAs;
+use Stanchion\Lease;
+use Stanchion\Lock;
+
+/**
+ * A lock that stays until it is released or expires, also when the object is gone or the script has ended, as users of
+ * other lockers know it: some lock for an hour, and never unlock, to do a thing once an hour.
+ *
+ * @internal
+ */
+final class Hold
+{
+    /** The least that can be asked for. A lease is never shortened, so nothing changes. */
+    private const UNCHANGED = 0.05;
+
+    /** @var ?\WeakMap<self, true> */
+    private static ?\WeakMap $all = null;
+
+    private function __construct(private readonly Lock $lock, private readonly Lease $lease)
+    {
+        if (self::$all === null) {
+            self::$all = new \WeakMap();
+            register_shutdown_function(self::leaveAll(...));
+        }
+        self::$all[$this] = true;
+    }
+
+    /** Waits for the lock, in seconds; null if it stayed busy. */
+    public static function take(
+        Client $client,
+        string $name,
+        int|float $wait,
+        int|float $ttl,
+        int|float|null $adoptUnexpiring = null,
+        bool $failFast = false,
+    ): ?self {
+        $lock = $client->lock($name, ttl: $ttl, adoptUnexpiring: $adoptUnexpiring, failFast: $failFast);
+        try {
+            $lease = $wait > 0 ? $lock->acquire(wait: $wait) : $lock->tryAcquire();
+        } catch (LockTimeout) {
+            return null;
+        }
+        return $lease === null ? null : new self($lock, $lease);
+    }
+
+    /** Whether the store says that the lock is held by this one. */
+    public function isOurs(): bool
+    {
+        if (!$this->lease->isValid()) {
+            return false;
+        }
+        $holder = $this->lock->holder();
+        return $holder?->heldAs === HeldAs::Lease && $holder->fence === $this->lease->fence();
+    }
+
+    /** For how many seconds it is surely ours. */
+    public function remaining(): float
+    {
+        return $this->lease->remaining();
+    }
+
+    /** @throws LeaseLost */
+    public function extend(int|float $ttl): void
+    {
+        $this->lease->extend($ttl);
+    }
+
+    /** @throws LeaseLost */
+    public function release(int|float|null $cooldown = null): void
+    {
+        unset(self::$all[$this]);
+        $this->lease->release($cooldown);
+    }
+
+    /**
+     * Lets it be continued with Client::resumeLease(): a text for that, which is a secret.
+     *
+     * @throws LeaseLost
+     */
+    public function detach(): string
+    {
+        unset(self::$all[$this]);
+        return $this->lease->intoHandle(self::UNCHANGED);
+    }
+
+    public function __destruct()
+    {
+        $this->leave();
+    }
+
+    /** Has the lock stay until it expires. */
+    private function leave(): void
+    {
+        if (!isset(self::$all[$this])) {
+            return;
+        }
+        try {
+            $this->detach();
+        } catch (StanchionException) {
+            // It is over already, or the parent's; or the store is not there, and nobody is left to be told.
+        }
+    }
+
+    private static function leaveAll(): void
+    {
+        foreach (self::$all ?? [] as $hold => $_) {
+            $hold->leave();
+        }
+    }
+}

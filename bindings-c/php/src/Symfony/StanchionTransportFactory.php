@@ -1,0 +1,31 @@
+<?php
+
+declare(strict_types=1);
+
+namespace Stanchion\Symfony;
+
+use Stanchion\Client;
+use Symfony\Component\Messenger\Transport\Serialization\SerializerInterface;
+use Symfony\Component\Messenger\Transport\TransportFactoryInterface;
+use Symfony\Component\Messenger\Transport\TransportInterface;
+
+/**
+ * Makes transports of DSNs: `stanchion+` and a URL, such as `stanchion+redis://localhost`.
+ *
+ * Options: `queue`, its name (messages), and `wait`, for how many seconds to wait for a message (0).
+ */
+final class StanchionTransportFactory implements TransportFactoryInterface
+{
+    private const SCHEME = 'stanchion+';
+
+    public function createTransport(string $dsn, array $options, SerializerInterface $serializer): TransportInterface
+    {
+        $queue = Client::connect(substr($dsn, strlen(self::SCHEME)))->queue($options['queue'] ?? 'messages');
+        return new StanchionTransport($queue, $serializer, (float) ($options['wait'] ?? 0));
+    }
+
+    public function supports(string $dsn, array $options): bool
+    {
+        return str_starts_with($dsn, self::SCHEME);
+    }
+}
