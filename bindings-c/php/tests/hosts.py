@@ -41,7 +41,7 @@ class Hosts:
         with self.site("left", 2) as site:
             for how in ("leave", "exit", "fatal"):
                 status, body = site.get(f"site.php?do={how}")
-                assert body.startswith("ok ") or how == "fatal", (how, status, body, site.log())
+                assert status == 500 if how == "fatal" else body.startswith("ok "), (how, status, body, site.log())
                 until(lambda: not self.held(2), f"free after {how}", 5)
             status, body = site.get("site.php?do=kill")
             assert status == 502, (status, body, site.log())

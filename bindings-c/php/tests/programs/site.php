@@ -28,10 +28,9 @@ switch ($_GET['do'] ?? '') {
         exit(1);
     case 'fatal':
         $GLOBALS['kept'] = $client->lock($name)->acquire(wait: 30, ttl: 60);
-        http_response_code(200);
-        echo 'ok ', getmypid();
-        flush();
-        no_such_function();
+        // No destructor runs after this one.
+        ini_set('memory_limit', '4M');
+        str_repeat('x', 100_000_000);
         break;
     case 'kill':
         $GLOBALS['kept'] = $client->lock($name)->acquire(wait: 30, ttl: 0.5);
