@@ -50,6 +50,7 @@ final class Server
             self::$shared = $server = new self($folder);
             register_shutdown_function(fn () => $server->stop());
         }
+        Wait::until('redis-server still answers', self::$shared->answers(...));
         self::$shared->redis()->flushAll();
         return self::$shared;
     }
