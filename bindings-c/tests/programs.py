@@ -100,6 +100,9 @@ def suite(build, urls, checker=()):
         failed = failed or int(status != 0)
         store = url.partition(":")[0]
         print(f"{title} on {store}: {passed} passed, {failed} failed, {seconds:.1f} s", flush=True)
+        for why in re.findall(r"^skipped: (.*)$", said, re.M):
+            # As the project's tests/run reads them.
+            print(f"test {title} on {store} ... ignored, {why}", flush=True)
         said = re.sub(r"^.*(panicked at|on purpose|RUST_BACKTRACE).*\n", "", said, flags=re.M)
         if failed:
             print(said, flush=True)
