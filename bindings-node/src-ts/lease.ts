@@ -39,15 +39,14 @@ function letGoOfLost(): void {
   for (const [number, lease] of held.entries()) {
     if (lease === undefined || lease.valid) continue
     letGo(number)
-    lost.register(lease, number)
+    lost.register(lease, number, lease)
   }
   many = Math.max(1_000, 2 * count)
 }
 
 /** Has all of them released in the background. */
 export function letGoOfAll(): void {
-  for (const [number, lease] of held.entries()) if (lease !== undefined) native().forgetLease(number)
-  held.length = count = 0
+  for (const lease of held) if (lease !== undefined) Lease.forget(lease)
 }
 
 /**
@@ -72,6 +71,11 @@ export class Lease {
   /** @internal */
   static of(granted: Native.NewLease): Lease {
     return new Lease(granted)
+  }
+
+  /** @internal It is over; if it is ours still, it is released in the background. */
+  static forget(lease: Lease): void {
+    lease.#forget()
   }
 
   /** The lock's name. */
@@ -182,6 +186,8 @@ export class Lease {
   #forget(): void {
     if (this.#number === undefined) return
     letGo(this.#number)
+    // Its number is another lease's from now on.
+    lost.unregister(this)
     native().forgetLease(this.#number)
     this.#number = undefined
   }

@@ -56,6 +56,37 @@ test('a result that cannot be converted rejects its call, and no other waits for
   assert.deepEqual([code, stdout, stderr], [0, "[ 'no dates', 'fulfilled', 'no dates', 'fulfilled' ]\n", ''])
 })
 
+test('a lease that was looked over while it was being released takes no other one along', async () => {
+  const { code, stdout, stderr } = await script(`
+    import { setTimeout as sleep } from 'node:timers/promises'
+    import { connect } from 'stanchion'
+    const client = await connect('memory:')
+    const acquired = names => Promise.all(names.map(name => client.lock(name).acquire()))
+    const names = (kind, count) => Array.from({ length: count }, (_, n) => kind + n)
+    let old = await acquired(names('old', 999))
+    // Its arrival is when those that were lost are looked for; the others are on their way out then.
+    await Promise.all([client.lock('last').acquire(), ...old.slice(0, 20).map(lease => lease.release())])
+    old = old.slice(20)
+    const fresh = await acquired(names('fresh', 20))
+    for (let n = 0; n < 20; n++) {
+      globalThis.gc()
+      await sleep(1)
+    }
+    console.log(fresh.filter(lease => lease.valid).length, old.filter(lease => lease.valid).length)`, '--expose-gc')
+  assert.deepEqual([code, stdout, stderr], [0, '20 979\n', ''])
+})
+
+test('at the end of the process a lease says that it is over', async () => {
+  const { code, stdout, stderr } = await script(`
+    import { connect } from 'stanchion'
+    const lease = await (await connect('memory:')).lock('a').acquire()
+    process.on('exit', () => {
+      console.log(lease.valid, lease.remainingMs, lease.name)
+      try { lease.check() } catch (error) { console.log(error.code) }
+    })`)
+  assert.deepEqual([code, stdout, stderr], [0, 'false 0 a\nERR_STANCHION_LEASE_LOST\n', ''])
+})
+
 test('many workers and loops on one signal give no warning', async () => {
   const { code, stdout, stderr } = await script(`
     import { getEventListeners } from 'node:events'
