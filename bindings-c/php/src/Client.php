@@ -151,8 +151,7 @@ final class Client
 
     /**
      * Waits for what this client does in the background, such as releasing leases that were let go of: whether
-     * nothing is
-     * left. Done at the end of a program, too, for half a second.
+     * nothing is left. Done at the end of a program, too, for half a second.
      *
      * @param int|float $time at most, in seconds
      */

@@ -14,9 +14,8 @@ use Stanchion\Internal\Times;
  * Takes tasks of a queue and calls a function with each claim, one at a time. Made by Queue::worker().
  *
  * A function that returns is acked; one that throws is nacked, with a pause that grows with every attempt. What it
- * settles
- * itself is left alone. While it runs, its claim is renewed in the background; if the process dies, another worker gets
- * the task when its lease ends.
+ * settles itself is left alone. While it runs, its claim is renewed in the background; if the process dies, another
+ * worker gets the task when its lease ends.
  */
 final class Worker
 {
@@ -51,8 +50,7 @@ final class Worker
 
     /**
      * Works until stop(). With the extension pcntl, SIGTERM and SIGINT stop it in order: no more tasks are taken, the
-     * one
-     * at hand is finished, and run() returns; a second signal does what it did before.
+     * one at hand is finished, and run() returns; a second signal does what it did before.
      *
      * @param bool $burst end when no task is ready or claimed any more
      * @param bool $signals whether signals are caught
@@ -81,8 +79,7 @@ final class Worker
 
     /**
      * Take no more tasks; run() returns when the one at hand is done. May be called by the handler, by a signal
-     * handler, and
-     * before run(), which then takes no task.
+     * handler, and before run(), which then takes no task.
      */
     public function stop(): void
     {
