@@ -22,7 +22,9 @@ thread_local! {
 
 /// The environment ends: what nobody released is released in the background.
 pub(crate) fn forget_all() {
-    drop(LEASES.take());
+    for (_, lease) in LEASES.take() {
+        lease.let_go();
+    }
 }
 
 /// A lease, by its number.
@@ -73,7 +75,10 @@ pub struct NewLease {
 #[napi]
 pub fn forget_lease(number: u32) {
     let lease = LEASES.with_borrow_mut(|leases| leases.try_remove(number as usize));
-    drop(lease);
+    // Whoever waits for its loss has it, too.
+    if let Some(lease) = lease {
+        lease.let_go();
+    }
 }
 
 /// The error of a lease that is used after its end.

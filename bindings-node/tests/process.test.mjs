@@ -67,6 +67,7 @@ for (const [how, end] of [
     const { stdout } = await script(`${OPEN}
       await client.lock('a').acquire()
       globalThis.kept = await client.lock('b').acquire()
+      globalThis.told = kept.signal
       console.log('held')
       ${end}`, url)
     assert.equal(stdout, 'held\n')
