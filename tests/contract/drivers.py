@@ -1,0 +1,126 @@
+"""Processes that carry out steps in one language each, and speak JSON lines: a request each way.
+
+    {"id": 1, "actor": "one", "op": "lock.acquire", "lock": "a", "ttl_ms": 30000, "as": "lease"}
+    {"id": 1, "ok": {"name": "a", "fence": 17, "token": "..."}}
+    {"id": 2, "error": {"kind": "LockTimeout", "code": -1, "message": "...", "retryable": false}}
+    {"id": 3, "cannot": "a Duration is never negative"}
+
+Calls of one actor are made in their order; calls of several actors go on at the same time.
+"""
+
+import json
+import os
+import subprocess
+import threading
+from pathlib import Path
+
+# No call of a scenario takes so long.
+ANSWER_S = 30
+
+
+class Driver:
+    """One process of a driver."""
+
+    def __init__(self, command, env):
+        inherited = {name: value for name, value in os.environ.items() if name != "STANCHION_URL"}
+        self.process = subprocess.Popen(
+            [str(part) for part in command], env={**inherited, **env}, text=True, encoding="utf-8",
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        self.lock = threading.Lock()
+        self.calls = {}
+        self.last = 0
+        threading.Thread(target=self.read, daemon=True).start()
+
+    def read(self):
+        for line in self.process.stdout:
+            answer = json.loads(line)
+            with self.lock:
+                call = self.calls.pop(answer["id"])
+            call.end(answer)
+        with self.lock:
+            calls, self.calls = self.calls, None
+        for call in calls.values():
+            call.end({"error": {"kind": "the driver has ended", "message": "see above"}})
+
+    def begin(self, actor, op, **arguments):
+        """Sends a request; the answer comes later."""
+        call = Call()
+        with self.lock:
+            if self.calls is None:
+                raise RuntimeError("the driver has ended")
+            self.last += 1
+            self.calls[self.last] = call
+            line = json.dumps({"id": self.last, "actor": actor, "op": op, **arguments})
+            self.process.stdin.write(line + "\n")
+            self.process.stdin.flush()
+        return call
+
+    def ask(self, actor, op, **arguments):
+        return self.begin(actor, op, **arguments).answer()
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait()
+
+    def end(self):
+        """Ends it as its language would have it; how it ended."""
+        self.process.stdin.close()
+        try:
+            return self.process.wait(ANSWER_S)
+        except subprocess.TimeoutExpired:
+            self.kill()
+            return "it did not end"
+
+
+class Call:
+    """A request that was sent."""
+
+    def __init__(self):
+        self.done = threading.Event()
+        self.found = None
+
+    def end(self, answer):
+        self.found = answer
+        self.done.set()
+
+    def answer(self, within=ANSWER_S):
+        if not self.done.wait(within):
+            raise TimeoutError(f"no answer within {within} s")
+        return self.found
+
+
+class Language:
+    """How to start a driver, and what it can do."""
+
+    def __init__(self, name, command, env=None, threads=True):
+        self.name, self.command, self.env = name, command, env or {}
+        # Whether one process can make several calls at the same time.
+        self.threads = threads
+
+    def start(self):
+        return Driver(self.command, self.env)
+
+
+class Crew:
+    """The actors of one language on one store: a process for all if the store is in memory, else one for each."""
+
+    def __init__(self, language, shared):
+        self.language, self.shared = language, shared
+        self.drivers = {}
+
+    def of(self, actor):
+        key = actor if self.shared else ""
+        if key not in self.drivers:
+            self.drivers[key] = self.language.start()
+        return self.drivers[key]
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        for driver in self.drivers.values():
+            driver.end()
+
+
+def folder(language):
+    return Path(__file__).resolve().parent.parent / "drivers" / language

@@ -1,0 +1,177 @@
+"""Scenarios: what they say, and how they are played. docs in scenarios/README.md."""
+
+import json
+import time
+from pathlib import Path
+
+from matching import Mismatch, fill, match
+
+FOLDER = Path(__file__).resolve().parent.parent / "scenarios"
+# How long something that is sure to happen may take.
+SOON_S = 20
+PAUSE_S = 0.005
+# What a step says besides the arguments of its operation.
+WORDS = {"do", "by", "as", "expect", "error", "start", "await", "pass", "eventually", "each", "typed", "kill", "why"}
+
+
+class Scenario:
+    def __init__(self, topic, told):
+        unknown = set(told) - {"title", "steps", "stores", "why"}
+        if unknown:
+            raise SystemExit(f"{topic}: {told.get('title')}: what is {', '.join(unknown)}?")
+        self.title = f"{topic}: {told['title']}"
+        self.steps = [one for step in told["steps"] for one in expanded(step)]
+        self.stores = told.get("stores")
+        self.why = told.get("why")
+        # Two calls at once, in one process if the store is in memory.
+        self.needs_threads = any("start" in step for step in self.steps)
+        self.kills = any("kill" in step for step in self.steps)
+
+    def skipped(self, language, store, shared):
+        """Why it is not played there, if it is not."""
+        if self.stores is not None and store not in self.stores:
+            return self.why
+        if self.kills and not shared:
+            return "a store in memory ends with its process"
+        if self.needs_threads and not shared and not language.threads:
+            return f"{language.name} makes one call at a time, and a store in memory is seen by one process"
+        return None
+
+    def operations(self):
+        return {step["do"] for step in self.steps if "do" in step}
+
+
+def load():
+    return [Scenario(path.stem, told) for path in sorted(FOLDER.glob("*.json")) for told in json.loads(path.read_text())]
+
+
+def expanded(step):
+    """A step with "each" is a step for each of the values."""
+    if "each" not in step:
+        return [step]
+    (argument, values), = step["each"].items()
+    rest = {key: value for key, value in step.items() if key != "each"}
+    return [{**rest, argument: value} for value in values]
+
+
+class Play:
+    """One scenario on one store, in one language."""
+
+    def __init__(self, scenario, crew, url, moves_clock):
+        self.scenario, self.crew, self.url, self.moves_clock = scenario, crew, url, moves_clock
+        self.names = {}
+        self.running = {}
+        self.opened = set()
+        # Steps that a language's types do not allow, with the reason.
+        self.refused = []
+
+    def run(self):
+        for number, step in enumerate(self.scenario.steps, 1):
+            try:
+                self.step(step)
+            except (Mismatch, TimeoutError) as problem:
+                raise Mismatch(f"step {number}, {json.dumps(step)}: {problem}") from None
+        if self.running:
+            raise Mismatch(f"never awaited: {', '.join(self.running)}")
+
+    def close(self):
+        """Whatever happened, nothing is left in the drivers."""
+        for actor in self.opened:
+            self.crew.of(actor).begin(actor, "client.close").answer()
+
+    def step(self, step):
+        if "pass" in step:
+            self.pass_time(step["pass"])
+        elif "kill" in step:
+            self.kill(step["kill"])
+        elif "await" in step:
+            self.judge(step, self.running.pop(step["await"]).answer())
+        elif "start" in step:
+            self.running[step["start"]] = self.begin(step)
+        elif step.get("eventually"):
+            self.until(step)
+        else:
+            self.judge(step, self.begin(step).answer())
+
+    def begin(self, step):
+        actor = step.get("by", "one")
+        driver = self.crew.of(actor)
+        arguments = {
+            key: sent(key, fill(value, self.names)) for key, value in step.items() if key not in WORDS}
+        if "as" in step:
+            arguments["as"] = step["as"]
+        if step["do"] == "client.open":
+            self.opened.add(actor)
+            arguments.setdefault("url", self.url)
+        elif actor not in self.opened:
+            self.opened.add(actor)
+            self.judge({}, driver.ask(actor, "client.open", url=self.url))
+        return driver.begin(actor, step["do"], **arguments)
+
+    def judge(self, step, answer):
+        if "cannot" in answer:
+            if not step.get("typed"):
+                raise Mismatch(f"the driver cannot: {answer['cannot']}")
+            self.refused.append(answer["cannot"])
+        elif "error" in step:
+            if "error" not in answer:
+                raise Mismatch(f"expected the error {step['error']}, found {answer['ok']!r}")
+            expected = step["error"] if isinstance(step["error"], dict) else {"kind": step["error"]}
+            match(expected, answer["error"], self.names, "the error")
+        elif "error" in answer:
+            raise Mismatch(f"found the error {answer['error']}")
+        elif "expect" in step:
+            match(received(step["expect"]), answer["ok"], self.names)
+
+    def until(self, step):
+        end = time.monotonic() + SOON_S
+        while True:
+            kept = dict(self.names)
+            try:
+                return self.judge(step, self.begin(step).answer())
+            except Mismatch:
+                if time.monotonic() > end:
+                    raise
+            self.names = kept
+            time.sleep(PAUSE_S)
+
+    def pass_time(self, milliseconds):
+        if self.moves_clock:
+            self.judge({}, self.crew.of("one").ask("one", "time.pass", ms=milliseconds))
+        else:
+            # Nothing is waited for here: what the steps after it say is about this time.
+            time.sleep(milliseconds / 1000)
+
+    def kill(self, actor):
+        self.crew.drivers.pop(actor).kill()
+        self.opened.discard(actor)
+
+
+def sent(key, value):
+    """As a driver gets it: payloads in hex, long texts written out."""
+    if isinstance(value, dict):
+        if set(value) == {"$repeat"}:
+            text, times = value["$repeat"]
+            return sent(key, text * times)
+        return {name: sent(name, one) for name, one in value.items()}
+    if isinstance(value, list):
+        return [sent(key, one) for one in value]
+    if key == "payload" and isinstance(value, str):
+        return {"$hex": value.encode().hex()}
+    return value
+
+
+def received(expected, key=None):
+    """What a driver says of payloads is in hex."""
+    if isinstance(expected, dict):
+        if key == "payload" and set(expected) == {"$hex"}:
+            return expected["$hex"]
+        if set(expected) == {"$repeat"}:
+            text, times = expected["$repeat"]
+            return received(text * times, key)
+        return {name: received(one, name) for name, one in expected.items()}
+    if isinstance(expected, list):
+        return [received(one, key) for one in expected]
+    if key == "payload" and isinstance(expected, str) and not expected.startswith("$"):
+        return expected.encode().hex()
+    return expected

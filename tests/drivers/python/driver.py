@@ -1,0 +1,379 @@
+"""Carries out the steps of scenarios with the Python package. What it speaks: contract/drivers.py."""
+
+import json
+import math
+import queue
+import sys
+import threading
+from datetime import datetime
+
+import stanchion
+from stanchion import testing
+
+CLOCK = testing.Clock()
+SPECIAL = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
+
+
+def special(value):
+    """A value that JSON cannot say."""
+    if isinstance(value, dict) and len(value) == 1:
+        (kind, told), = value.items()
+        if kind == "$number":
+            return SPECIAL[told]
+        if kind == "$text":
+            # What Python makes of bytes that are no UTF-8.
+            return bytes.fromhex(told).decode("utf-8", "surrogateescape")
+        if kind == "$hex":
+            return bytes.fromhex(told)
+    return value
+
+
+def seconds(value):
+    value = special(value)
+    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    return value / 1000 if is_number else value
+
+
+def milliseconds(value):
+    if isinstance(value, datetime):
+        return round(value.timestamp() * 1000)
+    return None if value is None else value * 1000
+
+
+class Arguments(dict):
+    """A request's arguments, under the names and in the units of the package."""
+
+    NAMES = {"ttl_ms": "ttl", "max_hold_ms": "max_hold", "wait_ms": "wait", "adopt_unexpiring_ms": "adopt_unexpiring",
+             "cooldown_ms": "cooldown", "delay_ms": "delay", "due_ms": "due", "expires_ms": "expires",
+             "lease_ms": "lease", "max_run_ms": "max_run", "dead_age_ms": "dead_age", "timeout_ms": "timeout"}
+
+    def __init__(self, request, *names):
+        for name in names or request:
+            if name not in request:
+                continue
+            value = request[name]
+            if name == "on_duplicate":
+                value = policy(value)
+            self[self.NAMES.get(name, name)] = seconds(value) if name in self.NAMES else special(value)
+
+
+def policy(told):
+    if told == "keep":
+        return stanchion.Keep()
+    if told == "replace":
+        return stanchion.Replace()
+    if isinstance(told, dict) and "debounce_ms" in told:
+        return stanchion.Debounce(seconds(told["debounce_ms"]))
+    if isinstance(told, dict) and "throttle_ms" in told:
+        return stanchion.Throttle(seconds(told["throttle_ms"]))
+    return told
+
+
+def failure(error):
+    kind = type(error).__name__
+    return {"kind": kind, "code": error.code, "message": str(error), "retryable": error.retryable,
+            "operation": error.operation, "name": error.name}
+
+
+def shown_lease(lease):
+    return {"name": lease.name, "fence": lease.fence, "token": lease.token}
+
+
+def shown_task(task):
+    return {
+        "id": task.id, "state": str(task.state), "payload": task.payload.hex(), "headers": dict(task.headers),
+        "version": task.version, "due_ms": milliseconds(task.due), "priority": task.priority,
+        "attempts": task.attempts, "max_attempts": task.max_attempts, "expires_ms": milliseconds(task.expires),
+        "receipt": task.receipt, "reason": task.reason, "died_ms": milliseconds(task.died),
+        "successor_due_ms": milliseconds(task.successor_due)}
+
+
+def shown_claim(claim):
+    return {
+        "id": claim.id, "queue": claim.queue, "payload": claim.payload.hex(), "headers": dict(claim.headers),
+        "attempt": claim.attempt, "max_attempts": claim.max_attempts, "receipt": claim.receipt,
+        "version": claim.version, "priority": claim.priority, "due_ms": milliseconds(claim.due)}
+
+
+def shown_enqueued(done):
+    if isinstance(done, stanchion.StanchionError):
+        return {"error": failure(done)}
+    return {"id": done.id, "outcome": str(done.outcome), "version": done.version, "due_ms": milliseconds(done.due)}
+
+
+def shown_error(error):
+    return None if error is None else {"error": failure(error)}
+
+
+def shown_page(page, items):
+    return {"items": items, "next": page.next}
+
+
+LOCK = ("ttl_ms", "renew", "max_hold_ms", "wait_ms", "fail_fast", "adopt_unexpiring_ms", "label")
+CLAIM = ("max", "lease_ms", "renew", "max_run_ms", "wait_ms")
+TASK = ("id", "payload", "headers", "delay_ms", "due_ms", "priority", "max_attempts", "expires_ms", "on_duplicate")
+
+
+class Actor:
+    """One client, with what it has in its hands; its calls are made one after the other."""
+
+    def __init__(self):
+        self.client = None
+        self.leases, self.claims = {}, {}
+        self.requests = queue.Queue()
+        threading.Thread(target=self.work, daemon=True).start()
+
+    def work(self):
+        while True:
+            request = self.requests.get()
+            try:
+                answer = {"ok": OPERATIONS[request["op"]](self, request)}
+            except stanchion.StanchionError as error:
+                answer = {"error": failure(error)}
+            except BaseException as error:
+                answer = {"error": {"kind": f"{type(error).__name__} of Python", "message": str(error)}}
+            say({"id": request["id"], **answer})
+
+    # Clients.
+
+    def open(self, request):
+        options = Arguments(request, "lock_prefix", "queue_prefix", "timeout_ms", "foreign_share", "label")
+        url = special(request["url"])
+        if isinstance(url, str) and url.startswith("memory:"):
+            settings = dict.fromkeys((
+                "lock_prefix", "queue_prefix", "timeout", "foreign_share", "label", "tls_ca", "tls_cert", "tls_key"))
+            settings |= {"url": url, "clock": CLOCK._native, **options}
+            self.client = stanchion.Client(settings)
+        else:
+            self.client = stanchion.connect(url, **options)
+
+    def close(self, request):
+        if self.client is not None:
+            self.client.close()
+        self.client = None
+        self.leases.clear()
+        self.claims.clear()
+
+    def resume_lease(self, request):
+        return self.keep(request, self.client.resume_lease(special(request["handle"])))
+
+    def names(self, request):
+        kind = {"client.locks": self.client.locks, "client.queue_names": self.client.queue_names}[request["op"]]
+        page = kind(request.get("page"))
+        return shown_page(page, list(page))
+
+    # Locks and leases.
+
+    def lock(self, request):
+        return self.client.lock(special(request["lock"]))
+
+    def keep(self, request, lease):
+        if lease is None:
+            return None
+        self.leases[request.get("as", "lease")] = lease
+        return shown_lease(lease)
+
+    def acquire(self, request):
+        return self.keep(request, self.lock(request).acquire(**Arguments(request, *LOCK)))
+
+    def try_acquire(self, request):
+        return self.keep(request, self.lock(request).try_acquire(**Arguments(request, *LOCK)))
+
+    def hold(self, request):
+        with self.lock(request).hold(**Arguments(request, *LOCK)) as lease:
+            if request.get("body") == "release":
+                lease.release()
+            elif request.get("body") == "break":
+                self.lock(request).break_lease()
+            return shown_lease(lease)
+
+    def holder(self, request):
+        found = self.lock(request).holder()
+        return found and {
+            "held_as": found.held_as, "label": found.label, "host": found.host, "pid": found.pid,
+            "fence": found.fence, "since_ms": milliseconds(found.since),
+            "remaining_ms": milliseconds(found.remaining), "waiters": found.waiters}
+
+    def lease(self, request):
+        return self.leases[request.get("lease", "lease")]
+
+    def look_at_lease(self, request):
+        lease = self.lease(request)
+        return {**shown_lease(lease), "remaining_ms": lease.remaining * 1000, "valid": lease.valid,
+                "loss": lease.lost.reason}
+
+    def into_handle(self, request):
+        return self.lease(request).into_handle(*Arguments(request, "ttl_ms").values())
+
+    # Queues and claims.
+
+    def queue(self, request):
+        return self.client.queue(special(request["queue"]))
+
+    def enqueue_many(self, request):
+        tasks = [stanchion.Task(**Arguments(task, *TASK)) for task in request["tasks"]]
+        return [shown_enqueued(done) for done in self.queue(request).enqueue_many(tasks)]
+
+    def keep_claims(self, request, claims):
+        for number, claim in enumerate(claims):
+            self.claims[f"{request.get('as', 'claim')}.{number}"] = claim
+        return [shown_claim(claim) for claim in claims]
+
+    def claim_any(self, request):
+        queues = self.client.queues([special(name) for name in request["queues"]])
+        return self.keep_claims(request, queues.claim(**Arguments(request, *CLAIM)))
+
+    def claim(self, request):
+        return self.claims[request.get("claim", "claim.0")]
+
+    def look_at_claim(self, request):
+        claim = self.claim(request)
+        return {**shown_claim(claim), "remaining_ms": claim.remaining * 1000, "valid": claim.valid,
+                "loss": claim.lost.reason}
+
+    def verdicts(self, request):
+        for told in request["verdicts"]:
+            claim = self.claims[told.get("claim", "claim.0")]
+            verb = {"ack": claim.acked, "nack": claim.nacked, "bury": claim.buried, "put_back": claim.returned}
+            yield verb[told["verdict"]](**Arguments(told, "delay_ms", "reason"))
+
+    def settle_and_claim(self, request):
+        errors, claims = self.queue(request).settle_and_claim(
+            list(self.verdicts(request)), **Arguments(request, *CLAIM))
+        return {"settled": [shown_error(error) for error in errors], "claims": self.keep_claims(request, claims)}
+
+    def remove(self, request):
+        done = self.queue(request).remove(**Arguments(request, "id", "version"))
+        return {"removed": done.removed, "other_version": done.other_version}
+
+    def reschedule(self, request):
+        done = self.queue(request).reschedule(special(request["id"]), seconds(request["due_ms"]))
+        return {"outcome": done.outcome, "due_ms": milliseconds(done.due)}
+
+    def kick(self, request):
+        return self.queue(request).kick(request["ids"] if "ids" in request else special(request["count"]))
+
+    def list(self, request):
+        page = self.queue(request).list(special(request["state"]), **Arguments(request, "page", "max"))
+        return shown_page(page, [shown_task(task) for task in page])
+
+    def stats(self, request):
+        found = self.queue(request).stats()
+        return {
+            "scheduled": found.scheduled, "ready": found.ready, "claimed": found.claimed, "dead": found.dead,
+            "successors": found.successors, "paused": found.paused, "next_due_ms": milliseconds(found.next_due),
+            "enqueued": found.enqueued, "acked": found.acked, "retried": found.retried, "died": found.died,
+            "max_len": found.max_len, "dead_max": found.dead_max, "dead_age_ms": milliseconds(found.dead_age),
+            "dead_bytes": found.dead_bytes, "intake": found.intake}
+
+    def work_until_empty(self, request):
+        """A worker whose handler does what the request says for each delivery of a task, and then the last again."""
+        seen = []
+
+        def handle(claim):
+            plan = request.get("handler", {}).get(claim.id, ["ok"])
+            seen.append({"id": claim.id, "attempt": claim.attempt})
+            act = plan[min(claim.attempt, len(plan)) - 1]
+            if act == "fail":
+                raise ValueError("as planned")
+            if act != "ok":
+                {"ack": claim.ack, "nack": claim.nack, "bury": claim.bury, "put_back": claim.put_back}[act]()
+
+        events = []
+        worker = self.queue(request).worker(
+            handle, on_event=events.append, **Arguments(request, "concurrency", "lease_ms", "max_run_ms"))
+        report = worker.run(burst=True, signals=False)
+        return {
+            "completed": report.completed, "failed": report.failed, "dead": report.dead, "lost": report.lost,
+            "seen": seen, "events": [{"what": event.what, "id": event.id} for event in events]}
+
+
+def of_queue(verb, names=(), show=lambda found: found):
+    return lambda actor, request: show(getattr(actor.queue(request), verb)(**Arguments(request, *names or ("",))))
+
+
+def of_lease(verb, *names):
+    return lambda actor, request: getattr(actor.lease(request), verb)(**Arguments(request, *names or ("",)))
+
+
+def of_claim(verb, *names):
+    return lambda actor, request: getattr(actor.claim(request), verb)(**Arguments(request, *names or ("",)))
+
+
+def tasks(found):
+    return [shown_task(task) for task in found]
+
+
+def advance(actor, request):
+    CLOCK.advance(request["ms"] / 1000)
+
+
+OPERATIONS = {
+    "time.pass": advance,
+    "client.open": Actor.open,
+    "client.close": Actor.close,
+    "client.resume_lease": Actor.resume_lease,
+    "client.release_all": lambda actor, request: actor.client.release_all(),
+    "client.locks": Actor.names,
+    "client.queue_names": Actor.names,
+    "lock.acquire": Actor.acquire,
+    "lock.try_acquire": Actor.try_acquire,
+    "lock.hold": Actor.hold,
+    "lock.holder": Actor.holder,
+    "lock.is_locked": lambda actor, request: actor.lock(request).locked(),
+    "lock.break_lease": lambda actor, request: actor.lock(request).break_lease(),
+    "lease.look": Actor.look_at_lease,
+    "lease.check": of_lease("check"),
+    "lease.wait_lost": lambda actor, request: actor.lease(request).lost.wait(seconds(request["time_ms"])),
+    "lease.extend": of_lease("extend", "ttl_ms"),
+    "lease.release": of_lease("release", "cooldown_ms"),
+    "lease.into_handle": Actor.into_handle,
+    "queue.enqueue": of_queue("enqueue", TASK, shown_enqueued),
+    "queue.enqueue_many": Actor.enqueue_many,
+    "queue.claim": lambda actor, request: actor.keep_claims(
+        request, actor.queue(request).claim(**Arguments(request, *CLAIM))),
+    "queues.claim": Actor.claim_any,
+    "queue.settle": lambda actor, request: [
+        shown_error(error) for error in actor.queue(request).settle(list(actor.verdicts(request)))],
+    "queue.settle_and_claim": Actor.settle_and_claim,
+    "queue.pop": of_queue("pop", ("n",), tasks),
+    "queue.peek": of_queue("peek", ("n",), tasks),
+    "queue.get": of_queue("get", ("id",), lambda found: found and shown_task(found)),
+    "queue.list": Actor.list,
+    "queue.remove": Actor.remove,
+    "queue.reschedule": Actor.reschedule,
+    "queue.stats": Actor.stats,
+    "queue.pause": of_queue("pause"),
+    "queue.resume": of_queue("resume"),
+    "queue.kick": Actor.kick,
+    "queue.purge": of_queue("purge"),
+    "queue.configure": of_queue("configure", ("max_len", "dead_max", "dead_age_ms", "dead_bytes", "intake")),
+    "claim.look": Actor.look_at_claim,
+    "claim.ack": of_claim("ack"),
+    "claim.nack": of_claim("nack", "delay_ms", "reason"),
+    "claim.bury": of_claim("bury", "reason"),
+    "claim.put_back": of_claim("put_back"),
+    "claim.extend": of_claim("extend", "lease_ms"),
+    "claim.wait_lost": lambda actor, request: actor.claim(request).lost.wait(seconds(request["time_ms"])),
+    "worker.run": Actor.work_until_empty,
+}
+
+said = threading.Lock()
+
+
+def say(answer):
+    with said:
+        print(json.dumps(answer), flush=True)
+
+
+def main():
+    actors = {}
+    for line in sys.stdin:
+        request = json.loads(line)
+        if request["op"] == "operations":
+            say({"id": request["id"], "ok": sorted(OPERATIONS)})
+            continue
+        actors.setdefault(request["actor"], Actor()).requests.put(request)
+
+
+main()
