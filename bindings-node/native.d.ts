@@ -29,6 +29,7 @@ export class Claim {
   get remaining(): number
   get valid(): boolean
   /** Why it was lost, if it was. */
+  get lossName(): string | null
   get loss(): Failure | null
   ack(bridge: Bridge, call: number): void
   nack(bridge: Bridge, call: number, delay?: Millis | undefined | null, reason?: Text | undefined | null): void
@@ -295,6 +296,9 @@ export function isLeaseValid(lease: Lease): boolean
 export function keepAlive(bridge: Bridge, yes: boolean): void
 
 export function leaseIntoHandle(bridge: Bridge, call: number, lease: Lease, ttl: Millis): void
+
+/** The name of that reason. */
+export function lossNameOfLease(lease: Lease): string | null
 
 /** Why it was lost, if it was. */
 export function lossOfLease(lease: Lease): Failure | null

@@ -5,7 +5,7 @@ use std::mem::size_of;
 
 use stanchion::{HeldAs, Holder, blocking};
 
-use crate::arguments::{NONE, millis, number, text};
+use crate::arguments::{NONE, millis, number, text, wall};
 use crate::boundary;
 use crate::client::{Client, stanchion_client};
 use crate::error::{Failure, stanchion_error, stanchion_status};
@@ -75,7 +75,7 @@ impl stanchion_holder {
     fn of(holder: &Holder) -> Self {
         let mut record = Self {
             fence: number(holder.fence),
-            since_ms: number(holder.since_ms),
+            since_ms: holder.since.map_or(0, wall),
             remaining_ms: holder.remaining.map_or(NONE, millis),
             waiters: number(holder.waiters),
             held_as: match holder.held_as {

@@ -139,11 +139,11 @@ impl stanchion_task {
             };
             task = task.header(name, value);
         }
-        match (optional_span("delay_ms", self.delay_ms)?, self.due_ms) {
-            (None, NONE) => {}
-            (Some(delay), NONE) => task = task.delay(delay),
-            (None, due) => task = task.due(moment("due_ms", due)?),
-            (Some(_), _) => return Err(Failure::invalid("delay_ms and due_ms exclude each other")),
+        if let Some(delay) = optional_span("delay_ms", self.delay_ms)? {
+            task = task.delay(delay);
+        }
+        if self.due_ms != NONE {
+            task = task.due(moment("due_ms", self.due_ms)?);
         }
         if self.priority != -1 {
             let priority = u8::try_from(self.priority);

@@ -1,6 +1,6 @@
 import { call, lossSignal } from './bridge.js'
 import { refusalOf } from './errors.js'
-import { nothing } from './lease.js'
+import { nothing, type Loss } from './lease.js'
 import type { Native } from './native.js'
 import { checkOptions, parse } from './values.js'
 
@@ -105,6 +105,11 @@ export class Claim<Json = any> {
   /** Whether the task is ours now. Computed from the clock. */
   get valid(): boolean {
     return this.#native.valid
+  }
+
+  /** Why it was lost, if it was. To settle it is no loss. */
+  get loss(): Loss | null {
+    return this.#native.lossName as Loss | null
   }
 
   /** Aborted with a `LeaseLostError` when the claim is lost, as `Lease.signal`. */

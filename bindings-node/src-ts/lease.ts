@@ -3,6 +3,14 @@ import { errorOf } from './errors.js'
 import { native, type Native } from './native.js'
 import { checkOptions } from './values.js'
 
+/**
+ * Why a lease or a claim was lost: it ran out; it was renewed for as long as `maxHoldMs` or `maxRunMs` allows; it was
+ * given to another (a task: or settled); `breakLease` was called; the store has no record of it any more; another
+ * program overwrote or deleted the lock's key; the task was removed; the store refused the renewal for good.
+ */
+export type Loss =
+  | 'expired' | 'max_hold' | 'taken' | 'broken' | 'forgotten' | 'overwritten' | 'removed' | 'refused'
+
 /** How to release. */
 export interface ReleaseOptions {
   /** Keep the lock closed for so long, in milliseconds: at most one holder per time. */
@@ -101,6 +109,11 @@ export class Lease {
   /** Whether the lease is ours now. Computed from the clock. */
   get valid(): boolean {
     return this.#number !== undefined && native().isLeaseValid(this.#number)
+  }
+
+  /** Why it was lost, if it was. A release is no loss. */
+  get loss(): Loss | null {
+    return this.#number === undefined ? null : native().lossNameOfLease(this.#number) as Loss | null
   }
 
   /**

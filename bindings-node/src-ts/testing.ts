@@ -11,7 +11,7 @@
  */
 
 import { flush } from './bridge.js'
-import { open, type Client } from './client.js'
+import { open, type Client, type ConnectOptions } from './client.js'
 import { InvalidArgumentError, refusalOf } from './errors.js'
 import { native, type Native } from './native.js'
 import { checkOptions, shown } from './values.js'
@@ -38,22 +38,22 @@ export class Clock {
   }
 }
 
-/** What the store in memory is like. */
-export interface MemoryOptions {
+/** What the store in memory is like, and its client. */
+export interface MemoryOptions extends Pick<ConnectOptions, 'lockPrefix' | 'queuePrefix' | 'timeoutMs' | 'label'> {
   /** The clock that leases and tasks go by. Default: the real time. */
   clock?: Clock | undefined
   /** Clients with the same name, in this process, share a store. Default: a store of its own. */
   name?: string | undefined
 }
 
-const OPTIONS = new Set(['clock', 'name'])
+const OPTIONS = new Set(['clock', 'name', 'lockPrefix', 'queuePrefix', 'timeoutMs', 'label'])
 
 /** A client of a store in memory. */
 export async function memoryClient(options: MemoryOptions = {}): Promise<Client> {
   checkOptions(options, OPTIONS)
-  const { clock, name = '' } = options
+  const { clock, name = '', ...settings } = options
   const found = clock === undefined ? undefined : natives.get(clock)
   if (clock !== undefined && found === undefined) throw new InvalidArgumentError('clock is no Clock')
   if (typeof name !== 'string') throw new InvalidArgumentError(`the name is a text, not ${shown(name)}`)
-  return open(`memory:${name}`, {}, found)
+  return open(`memory:${name}`, settings, found)
 }

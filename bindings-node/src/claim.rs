@@ -7,7 +7,7 @@ use std::sync::Mutex;
 use napi::bindgen_prelude::{Buffer, ClassInstance, ToNapiValue};
 use napi::sys;
 use napi_derive::napi;
-use stanchion::Retry;
+use stanchion::{LossReason, Retry};
 
 use crate::bridge::{Bridge, locked};
 use crate::convert::{Millis, Text, millis, wall};
@@ -119,6 +119,11 @@ impl Claim {
     }
 
     /// Why it was lost, if it was.
+    #[napi(getter)]
+    pub fn loss_name(&self) -> Option<&'static str> {
+        self.0.loss().map(LossReason::name)
+    }
+
     #[napi(getter)]
     pub fn loss(&self) -> Option<Failure> {
         loss(&self.0)

@@ -9,6 +9,7 @@ use napi::bindgen_prelude::{FromNapiValue, ToNapiValue};
 use napi::{ValueType, sys};
 use napi_derive::napi;
 use slab::Slab;
+use stanchion::LossReason;
 use stanchion::internals::released;
 
 use crate::bridge::Bridge;
@@ -103,6 +104,12 @@ pub fn is_lease_valid(lease: Lease) -> bool {
 pub fn loss_of_lease(lease: Lease) -> Option<Failure> {
     lease.0.loss()?;
     lease.0.check().err().as_ref().map(Failure::from)
+}
+
+/// The name of that reason.
+#[napi]
+pub fn loss_name_of_lease(lease: Lease) -> Option<&'static str> {
+    lease.0.loss().map(LossReason::name)
 }
 
 /// Why it is not ours any more, if it is not.

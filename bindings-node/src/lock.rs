@@ -5,7 +5,7 @@ use stanchion::HeldAs;
 
 use crate::bridge::Bridge;
 use crate::client::Client;
-use crate::convert::{Flag, Millis, Text, millis};
+use crate::convert::{Flag, Millis, Text, millis, wall};
 use crate::lease::Granted;
 
 /// How to acquire.
@@ -78,7 +78,7 @@ impl From<stanchion::Holder> for Holder {
             host: holder.host,
             pid: holder.pid,
             fence: holder.fence,
-            since: (holder.since_ms > 0).then_some(holder.since_ms as f64),
+            since: holder.since.map(wall),
             remaining: holder.remaining.map(millis),
             waiters: holder.waiters as f64,
         }

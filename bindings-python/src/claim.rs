@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
-use stanchion::{Retry, blocking};
+use stanchion::{LossReason, Retry, blocking};
 
 use crate::args::{Seconds, Text};
 use crate::bridge::Bridge;
@@ -81,8 +81,8 @@ faces! {
         }
 
         #[getter]
-        fn loss(&self) -> Option<String> {
-            self.0.loss().map(|reason| format!("{reason:?}"))
+        fn loss(&self) -> Option<&'static str> {
+            self.0.loss().map(LossReason::name)
         }
 
         fn acked(&self) -> Verdict {

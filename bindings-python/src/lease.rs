@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use pyo3::prelude::*;
-use stanchion::blocking;
+use stanchion::{LossReason, blocking};
 
 use crate::args::{Seconds, span};
 use crate::bridge::Bridge;
@@ -43,8 +43,8 @@ faces! {
         }
 
         #[getter]
-        fn loss(&self) -> Option<String> {
-            self.0.loss().map(|reason| format!("{reason:?}"))
+        fn loss(&self) -> Option<&'static str> {
+            self.0.loss().map(LossReason::name)
         }
 
         /// Raises if the lease is known to be gone.

@@ -1,6 +1,6 @@
 //! Results of the core as Python sees them: plain objects, or the fields of a class of the Python package.
 
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList};
@@ -98,7 +98,7 @@ impl IntoPython for Holder {
             HeldAs::Foreign => "foreign",
             _ => "other",
         };
-        let since = (self.since_ms > 0).then(|| Duration::from_millis(self.since_ms).as_secs_f64());
+        let since = self.since.map(wall);
         let remaining = self.remaining.map(|time| time.as_secs_f64());
         let whose = (held_as, self.label, self.host, self.pid);
         object(py, (whose.0, whose.1, whose.2, whose.3, self.fence, since, remaining, self.waiters))

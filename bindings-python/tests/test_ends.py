@@ -139,7 +139,7 @@ def test_a_held_gil_loses_no_lease(client):
         with pytest.raises(stanchion.LeaseExpired):
             with client.lock("b").hold(ttl=0.4, renew=True, max_hold=0.6) as lease:
                 hold_the_gil(1.2)
-                assert lease.lost.is_set() and lease.lost.reason == "MaxHold"
+                assert lease.lost.is_set() and lease.lost.reason == "max_hold"
         assert kept.valid and not kept.lost.is_set()
         kept.release()
     finally:

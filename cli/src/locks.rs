@@ -7,6 +7,7 @@ use stanchion::blocking::Client;
 use stanchion::{HeldAs, Holder};
 
 use crate::arguments::{Globals, LocksVerb};
+use crate::enqueue::millis;
 use crate::exit;
 use crate::failure::Failure;
 use crate::output::print;
@@ -110,7 +111,7 @@ fn as_json(name: &str, holder: Option<&Holder>) -> Value {
         "host": known(&holder.host),
         "pid": (holder.pid != 0).then_some(holder.pid),
         "fence": (holder.fence != 0).then_some(holder.fence),
-        "since_ms": (holder.since_ms != 0).then_some(holder.since_ms),
+        "since_ms": holder.since.map(millis),
         "remaining_ms": holder.remaining.map(|time| u64::try_from(time.as_millis()).unwrap_or(u64::MAX)),
         "waiters": holder.waiters,
     })

@@ -1,6 +1,6 @@
 //! Who holds a lock.
 
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use crate::options::Owner;
 use crate::verbs::{Fence, HeldAs, HolderReply, Reply};
@@ -20,8 +20,8 @@ pub struct Holder {
     pub pid: u32,
     /// The last fence granted or offered; zero if there was none.
     pub fence: Fence,
-    /// Wall time of the grant, in milliseconds since 1970; zero if unknown.
-    pub since_ms: u64,
+    /// When it was granted, by the store's wall clock; `None` if unknown.
+    pub since: Option<SystemTime>,
     /// What is left of the holder's time; `None` if it never ends by itself.
     pub remaining: Option<Duration>,
     /// How many wait for the lock.
@@ -37,6 +37,7 @@ impl Holder {
         let known = held_as == HeldAs::Lease && !owner.is_empty();
         let owner = Owner::parse(if known { &owner } else { "" });
         let Owner { pid, host, label } = owner;
-        Some(Self { held_as, label, host, pid, fence, since_ms, remaining, waiters })
+        let since = (since_ms > 0).then(|| SystemTime::UNIX_EPOCH + Duration::from_millis(since_ms));
+        Some(Self { held_as, label, host, pid, fence, since, remaining, waiters })
     }
 }

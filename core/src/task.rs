@@ -49,6 +49,8 @@ enum TaskDue {
     Now,
     In(Duration),
     At(SystemTime),
+    /// A delay and a time: which one is meant is not known.
+    Both,
 }
 
 impl Task {
@@ -84,15 +86,21 @@ impl Task {
         self
     }
 
-    /// Deliver it so long after the store accepted it (default: at once).
+    /// Deliver it so long after the store accepted it (default: at once). Not together with [`Task::due`].
     pub fn delay(mut self, delay: Duration) -> Self {
-        self.due = TaskDue::In(delay);
+        self.due = match self.due {
+            TaskDue::At(_) | TaskDue::Both => TaskDue::Both,
+            TaskDue::Now | TaskDue::In(_) => TaskDue::In(delay),
+        };
         self
     }
 
-    /// Deliver it at this time, by the store's clock.
+    /// Deliver it at this time, by the store's clock. Not together with [`Task::delay`].
     pub fn due(mut self, due: SystemTime) -> Self {
-        self.due = TaskDue::At(due);
+        self.due = match self.due {
+            TaskDue::In(_) | TaskDue::Both => TaskDue::Both,
+            TaskDue::Now | TaskDue::At(_) => TaskDue::At(due),
+        };
         self
     }
 
@@ -176,6 +184,7 @@ impl TaskDue {
             Self::In(delay) if delay <= MAX_DELAY => Ok(Due::In(delay)),
             Self::In(delay) => Err(format!("delay {delay:?} reaches beyond the year 9999")),
             Self::At(time) => checked_due(time).map(Due::At),
+            Self::Both => Err("it takes a delay or a due time, not both".into()),
         }
     }
 }

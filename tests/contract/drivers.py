@@ -1,9 +1,9 @@
 """Processes that carry out steps in one language each, and speak JSON lines: a request each way.
 
-    {"id": 1, "actor": "one", "op": "lock.acquire", "lock": "a", "ttl_ms": 30000, "as": "lease"}
-    {"id": 1, "ok": {"name": "a", "fence": 17, "token": "..."}}
-    {"id": 2, "error": {"kind": "LockTimeout", "code": -1, "message": "...", "retryable": false}}
-    {"id": 3, "cannot": "a Duration is never negative"}
+    {"call": 1, "actor": "one", "op": "lock.acquire", "lock": "a", "ttl_ms": 30000, "as": "lease"}
+    {"call": 1, "ok": {"name": "a", "fence": 17, "token": "..."}}
+    {"call": 2, "error": {"kind": "LockTimeout", "code": -1, "message": "...", "retryable": false}}
+    {"call": 3, "cannot": "a Duration is never negative"}
 
 Calls of one actor are made in their order; calls of several actors go on at the same time.
 """
@@ -14,6 +14,7 @@ import subprocess
 import threading
 from pathlib import Path
 
+ACTORS = ["one", "two", "three", "four", "five"]
 # No call of a scenario takes so long.
 ANSWER_S = 30
 
@@ -35,7 +36,7 @@ class Driver:
         for line in self.process.stdout:
             answer = json.loads(line)
             with self.lock:
-                call = self.calls.pop(answer["id"])
+                call = self.calls.pop(answer["call"])
             call.end(answer)
         with self.lock:
             calls, self.calls = self.calls, None
@@ -50,7 +51,7 @@ class Driver:
                 raise RuntimeError("the driver has ended")
             self.last += 1
             self.calls[self.last] = call
-            line = json.dumps({"id": self.last, "actor": actor, "op": op, **arguments})
+            line = json.dumps({"call": self.last, "actor": actor, "op": op, **arguments})
             self.process.stdin.write(line + "\n")
             self.process.stdin.flush()
         return call
@@ -102,17 +103,38 @@ class Language:
 
 
 class Crew:
-    """The actors of one language on one store: a process for all if the store is in memory, else one for each."""
+    """The actors on one store: a process for all if the store is in memory, else one for each."""
 
-    def __init__(self, language, shared):
-        self.language, self.shared = language, shared
+    def __init__(self, languages, shared):
+        self.languages, self.shared = languages, shared
+        self.turn = 0
         self.drivers = {}
 
+    def shuffle(self):
+        """Gives the actors other languages, if there are several: in time each meets each, in every part."""
+        self.turn += 1
+
+    def language(self, actor):
+        number = ACTORS.index(actor)
+        count = len(self.languages)
+        first, step = self.turn % count, 1 + self.turn // count % max(1, count - 1)
+        return self.languages[(first + number * step) % count]
+
     def of(self, actor):
-        key = actor if self.shared else ""
+        language = self.language(actor)
+        key = (actor if self.shared else "", language.name)
         if key not in self.drivers:
-            self.drivers[key] = self.language.start()
+            self.drivers[key] = language.start()
         return self.drivers[key]
+
+    def kill(self, actor):
+        self.drivers.pop((actor, self.language(actor).name)).kill()
+
+    def dismiss(self):
+        """Ends all of them, one of which hangs or has ended; others come when they are needed."""
+        for driver in self.drivers.values():
+            driver.kill()
+        self.drivers.clear()
 
     def __enter__(self):
         return self

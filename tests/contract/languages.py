@@ -1,6 +1,7 @@
 """The drivers: how each is built and started."""
 
 import os
+import subprocess
 import sys
 from pathlib import Path
 
@@ -10,6 +11,15 @@ TESTS = Path(__file__).resolve().parent.parent
 ROOT = TESTS.parent
 TARGET = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")).resolve()
 DRIVERS = TESTS / "drivers"
+
+
+def rust(face="blocking"):
+    program = built("driver", "--workspace")
+    return Language("rust" if face == "blocking" else f"rust-{face}", [program, face])
+
+
+def rust_async():
+    return rust("async")
 
 
 def python():
@@ -22,6 +32,30 @@ def node():
     return Language("node", ["node", DRIVERS / "node" / "driver.cjs"], {"NODE_PATH": str(modules)})
 
 
+def c():
+    built("libstanchion.so", "--workspace")
+    program = TARGET / "c-driver"
+    subprocess.run(
+        ["cc", "-std=gnu11", "-O1", "-Wall", "-Wextra", "-Werror", "-pthread", f"-I{ROOT / 'bindings-c' / 'include'}",
+         *sorted((DRIVERS / "c").glob("*.c")), f"-L{TARGET / 'debug'}", f"-Wl,-rpath,{TARGET / 'debug'}", "-lstanchion",
+         "-ljansson", "-o", program], check=True)
+    return Language("c", [program])
+
+
+def php():
+    library = built("libstanchion.so", "--workspace")
+    return Language(
+        "php", ["php", "-d", "ffi.enable=1", DRIVERS / "php" / "driver.php"], {"STANCHION_LIB": str(library)},
+        threads=False)
+
+
+def built(name, *what):
+    """What cargo builds, of the profile that the other tests have built already."""
+    subprocess.run(
+        ["cargo", "build", "--quiet", "--locked", *what, "--target-dir", str(TARGET)], cwd=ROOT, check=True)
+    return TARGET / "debug" / name
+
+
 def needed(path, made_by):
     """What the tests of a package have left there."""
     if not path.exists():
@@ -29,4 +63,6 @@ def needed(path, made_by):
     return path
 
 
-LANGUAGES = {"python": python}
+LANGUAGES = {
+    "rust": rust, "rust-async": rust_async, "python": python, "node": node, "c": c, "php": php,
+}

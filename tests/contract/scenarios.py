@@ -7,11 +7,14 @@ from pathlib import Path
 from matching import Mismatch, fill, match
 
 FOLDER = Path(__file__).resolve().parent.parent / "scenarios"
+# The kinds of errors with their stable numbers.
+ERRORS = json.loads((FOLDER.parent / "vectors" / "errors.json").read_text())
 # How long something that is sure to happen may take.
 SOON_S = 20
 PAUSE_S = 0.005
 # What a step says besides the arguments of its operation.
-WORDS = {"do", "by", "as", "expect", "error", "start", "await", "pass", "eventually", "each", "typed", "kill", "why"}
+WORDS = {"do", "by", "as", "expect", "error", "start", "await", "pass", "eventually", "each", "typed", "kill", "passing",
+         "why"}
 
 
 class Scenario:
@@ -26,6 +29,7 @@ class Scenario:
         # Two calls at once, in one process if the store is in memory.
         self.needs_threads = any("start" in step for step in self.steps)
         self.kills = any("kill" in step for step in self.steps)
+        self.is_together = topic == "together"
 
     def skipped(self, language, store, shared):
         """Why it is not played there, if it is not."""
@@ -74,10 +78,19 @@ class Play:
         if self.running:
             raise Mismatch(f"never awaited: {', '.join(self.running)}")
 
+    def cast(self):
+        """Who is of which language, if they are of several."""
+        if len(self.crew.languages) == 1:
+            return ""
+        return ", ".join(f"{actor} in {self.crew.language(actor).name}" for actor in sorted(self.opened)) + ": "
+
     def close(self):
         """Whatever happened, nothing is left in the drivers."""
         for actor in self.opened:
-            self.crew.of(actor).begin(actor, "client.close").answer()
+            try:
+                self.crew.of(actor).ask(actor, "client.close")
+            except (TimeoutError, RuntimeError):
+                return self.crew.dismiss()
 
     def step(self, step):
         if "pass" in step:
@@ -85,7 +98,7 @@ class Play:
         elif "kill" in step:
             self.kill(step["kill"])
         elif "await" in step:
-            self.judge(step, self.running.pop(step["await"]).answer())
+            self.judge(step, self.awaited(self.running.pop(step["await"]), step.get("passing")))
         elif "start" in step:
             self.running[step["start"]] = self.begin(step)
         elif step.get("eventually"):
@@ -114,6 +127,7 @@ class Play:
                 raise Mismatch(f"the driver cannot: {answer['cannot']}")
             self.refused.append(answer["cannot"])
         elif "error" in step:
+            check_code(answer.get("error"))
             if "error" not in answer:
                 raise Mismatch(f"expected the error {step['error']}, found {answer['ok']!r}")
             expected = step["error"] if isinstance(step["error"], dict) else {"kind": step["error"]}
@@ -122,6 +136,14 @@ class Play:
             raise Mismatch(f"found the error {answer['error']}")
         elif "expect" in step:
             match(received(step["expect"]), answer["ok"], self.names)
+
+    def awaited(self, call, passing):
+        """The answer of a call; time that does not pass by itself passes in steps meanwhile, if the step says so."""
+        if passing is not None and self.moves_clock:
+            end = time.monotonic() + SOON_S
+            while not call.done.wait(PAUSE_S) and time.monotonic() < end:
+                self.pass_time(passing)
+        return call.answer()
 
     def until(self, step):
         end = time.monotonic() + SOON_S
@@ -143,8 +165,14 @@ class Play:
             time.sleep(milliseconds / 1000)
 
     def kill(self, actor):
-        self.crew.drivers.pop(actor).kill()
+        self.crew.kill(actor)
         self.opened.discard(actor)
+
+
+def check_code(error):
+    """Whether an error's number, in languages that have one, is that of its kind."""
+    if error is not None and error.get("code") is not None and ERRORS.get(error["kind"]) != error["code"]:
+        raise Mismatch(f"the number of {error['kind']} is not {error['code']}")
 
 
 def sent(key, value):

@@ -8,7 +8,7 @@ use std::time::Duration;
 use stanchion::blocking;
 use stanchion::{
     Client, ClientBuilder, Error, Fence, Holder, Lease, LeaseHandle, Lock, LockOptions, LockPage, LossReason,
-    Token,
+    QueuePage, Token,
 };
 use tokio::runtime::{Builder, Runtime};
 
@@ -136,6 +136,16 @@ impl AnyClient {
         either!(Self, self, client => client.locks(page))
     }
 
+    /// As `Client::queue_names`.
+    pub fn queue_names(&self, page: Option<u64>) -> Result<QueuePage, Error> {
+        either!(Self, self, client => client.queue_names(page))
+    }
+
+    /// As `Client::linger`.
+    pub fn linger(&self, time: Duration) -> bool {
+        either!(Self, self, client => client.linger(time))
+    }
+
     /// All pages of `Client::locks`, sorted and without repetitions.
     pub fn all_locks(&self) -> Vec<String> {
         let mut names = Vec::new();
@@ -260,6 +270,21 @@ impl AnyLease {
     /// As `Lease::release_with_cooldown`.
     pub fn release_with_cooldown(self, cooldown: Duration) -> Result<(), Error> {
         either!(Self, self, lease => lease.release_with_cooldown(cooldown))
+    }
+
+    /// As `Lease::check`.
+    pub fn check(&self) -> Result<(), Error> {
+        plain!(Self, self, lease => lease.check())
+    }
+
+    /// As `Lease::release_shared`.
+    pub fn release_shared(&self, cooldown: Option<Duration>) -> Result<(), Error> {
+        either!(Self, self, lease => lease.release_shared(cooldown))
+    }
+
+    /// As `Lease::into_handle_shared`.
+    pub fn into_handle_shared(&self, ttl: Duration) -> Result<LeaseHandle, Error> {
+        either!(Self, self, lease => lease.into_handle_shared(ttl))
     }
 
     /// As `Lease::into_handle`.

@@ -24,7 +24,7 @@ class Loss:
 
     @property
     def reason(self) -> Optional[str]:
-        """Why, such as "Expired" or "Taken"; None if it is not lost."""
+        """Why, such as "expired" or "taken"; None if it is not lost."""
         reason: Optional[str] = self._native.loss
         return reason
 

@@ -98,8 +98,6 @@ class Task:
     on_duplicate: Optional[OnDuplicate] = None
 
     def _native(self) -> _stanchion.Task:
-        if self.delay is not None and self.due is not None:
-            raise InvalidArgument("a task takes a delay or a due time, not both")
         payload, headers = encode(self.payload, self.headers)
         return _stanchion.Task(
             self.id, payload, headers=inject(headers), delay=self.delay, due=seconds_since_1970(self.due),

@@ -35,6 +35,20 @@ pub enum LossReason {
 }
 
 impl LossReason {
+    /// The stable name of this reason, the same in every language.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Expired => "expired",
+            Self::MaxHold => "max_hold",
+            Self::Taken => "taken",
+            Self::Broken => "broken",
+            Self::Forgotten => "forgotten",
+            Self::Overwritten => "overwritten",
+            Self::Removed => "removed",
+            Self::Refused => "refused",
+        }
+    }
+
     /// The error that a lease lost for this reason gives.
     pub fn error(self) -> Error {
         let (kind, message) = match self {

@@ -132,7 +132,7 @@ class Actor:
                 answer = {"error": failure(error)}
             except BaseException as error:
                 answer = {"error": {"kind": f"{type(error).__name__} of Python", "message": str(error)}}
-            say({"id": request["id"], **answer})
+            say({"call": request["call"], **answer})
 
     # Clients.
 
@@ -248,7 +248,7 @@ class Actor:
 
     def reschedule(self, request):
         done = self.queue(request).reschedule(special(request["id"]), seconds(request["due_ms"]))
-        return {"outcome": done.outcome, "due_ms": milliseconds(done.due)}
+        return {"outcome": done.outcome}
 
     def kick(self, request):
         return self.queue(request).kick(request["ids"] if "ids" in request else special(request["count"]))
@@ -277,7 +277,7 @@ class Actor:
             if act == "fail":
                 raise ValueError("as planned")
             if act != "ok":
-                {"ack": claim.ack, "nack": claim.nack, "bury": claim.bury, "put_back": claim.put_back}[act]()
+                {"ack": claim.ack, "bury": claim.bury}[act]()
 
         events = []
         worker = self.queue(request).worker(
@@ -371,7 +371,7 @@ def main():
     for line in sys.stdin:
         request = json.loads(line)
         if request["op"] == "operations":
-            say({"id": request["id"], "ok": sorted(OPERATIONS)})
+            say({"call": request["call"], "ok": sorted(OPERATIONS)})
             continue
         actors.setdefault(request["actor"], Actor()).requests.put(request)
 

@@ -30,7 +30,8 @@ on_every_store! {
         assert_eq!(holder.pid, std::process::id());
         assert_eq!(holder.fence, lease.fence());
         // A store may keep whole seconds.
-        assert!((before - 1_000..=wall_ms() + 1).contains(&holder.since_ms), "{} {before}", holder.since_ms);
+        let since = holder.since.unwrap().duration_since(UNIX_EPOCH).unwrap().as_millis() as u64;
+        assert!((before - 1_000..=wall_ms() + 1).contains(&since), "{since} {before}");
         let remaining = holder.remaining.unwrap();
         assert!(remaining <= secs(20) && remaining > secs(15), "{remaining:?}");
         assert_eq!(holder.waiters, 0);

@@ -49,9 +49,6 @@ final class TaskRecords
 
     private function fill(CData $record, Task $task): void
     {
-        if ($task->delay !== null && $task->due !== null) {
-            throw Errors::invalid('a task takes a delay or a due time, not both');
-        }
         [$payload, $headers] = Payload::encode($task->payload, $task->headers);
         $this->native->ffi->stanchion_task_init(FFI::addr($record), FFI::sizeof($record));
         $this->memory->setText($record->id, $task->id);

@@ -1,0 +1,151 @@
+/* The arguments of a request, in the types of the library. */
+
+#include "driver.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Doubles hold every whole number up to this. */
+#define LARGEST 9007199254740992.0
+
+static unsigned char nibble(char digit) {
+  return (unsigned char)(digit <= '9' ? digit - '0' : digit - 'a' + 10);
+}
+
+/* Bytes that a request tells in hex. Kept until the process ends: a driver is short-lived. */
+static stanchion_text unhex(const char *hex) {
+  size_t length = strlen(hex) / 2;
+  char *bytes = malloc(length + 1);
+  if (bytes == NULL) abort();
+  for (size_t i = 0; i < length; i++) bytes[i] = (char)(nibble(hex[2 * i]) << 4 | nibble(hex[2 * i + 1]));
+  return (stanchion_text){bytes, length};
+}
+
+stanchion_text text_of(actor *self, const json_t *value) {
+  const char *hex = json_string_value(json_object_get(value, "$text"));
+  if (hex != NULL) return unhex(hex);
+  if (!json_is_string(value)) refuse(self, "it is no text");
+  return (stanchion_text){json_string_value(value), json_string_length(value)};
+}
+
+stanchion_text text(actor *self, const json_t *request, const char *key) {
+  return text_of(self, json_object_get(request, key));
+}
+
+stanchion_text maybe_text(actor *self, const json_t *request, const char *key) {
+  const json_t *value = json_object_get(request, key);
+  return value == NULL ? (stanchion_text){NULL, 0} : text_of(self, value);
+}
+
+int64_t whole(actor *self, const json_t *request, const char *key, int64_t missing) {
+  const json_t *value = json_object_get(request, key);
+  if (value == NULL) return missing;
+  double number = json_number_value(value);
+  if (!json_is_number(value) || number != floor(number) || fabs(number) > LARGEST) refuse(self, "it is no int64_t");
+  if (number == NOT_GIVEN) refuse(self, "-1 stands for the default");
+  return (int64_t)number;
+}
+
+int32_t flag(actor *self, const json_t *request, const char *key) {
+  const json_t *value = json_object_get(request, key);
+  if (value == NULL) return NOT_GIVEN;
+  if (!json_is_boolean(value)) refuse(self, "it is not 0 or 1");
+  return json_is_true(value);
+}
+
+size_t size(actor *self, const json_t *request, const char *key, size_t missing) {
+  int64_t number = whole(self, request, key, (int64_t)missing);
+  if (number < 0) refuse(self, "it is no size_t");
+  return (size_t)number;
+}
+
+const char *label(const json_t *request, const char *key, const char *missing) {
+  const char *name = json_string_value(json_object_get(request, key));
+  return name == NULL ? missing : name;
+}
+
+stanchion_lock_options lock_options(actor *self, const json_t *request) {
+  stanchion_lock_options options;
+  stanchion_lock_options_init(&options, sizeof options);
+  options.ttl_ms = whole(self, request, "ttl_ms", NOT_GIVEN);
+  options.max_hold_ms = whole(self, request, "max_hold_ms", NOT_GIVEN);
+  options.wait_ms = whole(self, request, "wait_ms", NOT_GIVEN);
+  options.adopt_unexpiring_ms = whole(self, request, "adopt_unexpiring_ms", NOT_GIVEN);
+  options.label = maybe_text(self, request, "label");
+  options.renew = flag(self, request, "renew");
+  options.fail_fast = flag(self, request, "fail_fast");
+  return options;
+}
+
+stanchion_claim_options claim_options(actor *self, const json_t *request) {
+  stanchion_claim_options options;
+  stanchion_claim_options_init(&options, sizeof options);
+  options.lease_ms = whole(self, request, "lease_ms", NOT_GIVEN);
+  options.max_run_ms = whole(self, request, "max_run_ms", NOT_GIVEN);
+  options.wait_ms = whole(self, request, "wait_ms", NOT_GIVEN);
+  options.renew = flag(self, request, "renew");
+  return options;
+}
+
+static void policy(actor *self, const json_t *told, stanchion_task *task) {
+  const char *word = json_string_value(told);
+  if (json_object_get(told, "debounce_ms") != NULL) {
+    task->on_duplicate = STANCHION_DEBOUNCE;
+    task->window_ms = whole(self, told, "debounce_ms", NOT_GIVEN);
+  } else if (json_object_get(told, "throttle_ms") != NULL) {
+    task->on_duplicate = STANCHION_THROTTLE;
+    task->window_ms = whole(self, told, "throttle_ms", NOT_GIVEN);
+  } else if (word != NULL && strcmp(word, "keep") == 0) {
+    task->on_duplicate = STANCHION_KEEP;
+  } else if (word != NULL && strcmp(word, "replace") == 0) {
+    task->on_duplicate = STANCHION_REPLACE;
+  } else if (told != NULL) {
+    refuse(self, "it is no stanchion_on_duplicate");
+  }
+}
+
+static void headers(actor *self, const json_t *told, stanchion_task *task) {
+  if (told == NULL) return;
+  if (!json_is_object(told)) refuse(self, "they are no headers");
+  stanchion_header *list = calloc(json_object_size(told) + 1, sizeof *list);
+  const char *name;
+  json_t *value;
+  if (list == NULL) abort();
+  json_object_foreach((json_t *)told, name, value) {
+    list[task->header_count].name = (stanchion_text){name, strlen(name)};
+    list[task->header_count++].value = text_of(self, value);
+  }
+  task->headers = list;
+}
+
+stanchion_task task(actor *self, const json_t *request) {
+  stanchion_task task;
+  stanchion_task_init(&task, sizeof task);
+  task.id = maybe_text(self, request, "id");
+  const json_t *payload = json_object_get(request, "payload");
+  if (payload != NULL) {
+    stanchion_text bytes = unhex(json_string_value(json_object_get(payload, "$hex")));
+    task.payload = (const uint8_t *)bytes.data;
+    task.payload_len = bytes.len;
+  }
+  headers(self, json_object_get(request, "headers"), &task);
+  task.delay_ms = whole(self, request, "delay_ms", NOT_GIVEN);
+  task.due_ms = whole(self, request, "due_ms", NOT_GIVEN);
+  task.max_attempts = whole(self, request, "max_attempts", NOT_GIVEN);
+  task.expires_ms = whole(self, request, "expires_ms", NOT_GIVEN);
+  task.priority = (int32_t)whole(self, request, "priority", NOT_GIVEN);
+  policy(self, json_object_get(request, "on_duplicate"), &task);
+  return task;
+}
+
+stanchion_queue_settings settings(actor *self, const json_t *request) {
+  stanchion_queue_settings settings;
+  stanchion_queue_settings_init(&settings, sizeof settings);
+  settings.max_len = json_is_null(json_object_get(request, "max_len")) ? -2 : whole(self, request, "max_len", NOT_GIVEN);
+  settings.dead_max = whole(self, request, "dead_max", NOT_GIVEN);
+  settings.dead_age_ms = whole(self, request, "dead_age_ms", NOT_GIVEN);
+  settings.dead_bytes = whole(self, request, "dead_bytes", NOT_GIVEN);
+  settings.intake = flag(self, request, "intake");
+  return settings;
+}

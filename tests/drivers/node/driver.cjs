@@ -1,0 +1,313 @@
+/** Carries out the steps of scenarios with the Node package. What it speaks: contract/drivers.py. */
+
+'use strict'
+
+const { createInterface } = require('node:readline')
+const { connect, StanchionError } = require('stanchion')
+const { Clock, memoryClient } = require('stanchion/testing')
+
+const clock = new Clock()
+const SPECIAL = { nan: NaN, inf: Infinity, '-inf': -Infinity }
+
+/** What JSON cannot say. */
+class Cannot extends Error {}
+
+/** A value, also one that JSON cannot say. */
+function special(value) {
+  if (value === null || typeof value !== 'object' || Array.isArray(value)) return value
+  const [[kind, told] = [], ...more] = Object.entries(value)
+  if (more.length > 0) return value
+  if (kind === '$number') return SPECIAL[told]
+  if (kind === '$hex') return Buffer.from(told, 'hex')
+  if (kind === '$text') {
+    // A text of JavaScript has lone surrogates, but no other bytes that are no UTF-8.
+    if (told === 'eda080') return '\ud800'
+    throw new Cannot('a text of JavaScript is not made of bytes')
+  }
+  return value
+}
+
+const NAMES = {
+  ttl_ms: 'ttlMs', max_hold_ms: 'maxHoldMs', wait_ms: 'waitMs', fail_fast: 'failFast',
+  adopt_unexpiring_ms: 'adoptUnexpiringMs', cooldown_ms: 'cooldownMs', delay_ms: 'delayMs', due_ms: 'due',
+  expires_ms: 'expiresMs', lease_ms: 'leaseMs', max_run_ms: 'maxRunMs', max_attempts: 'maxAttempts',
+  on_duplicate: 'onDuplicate', max_len: 'maxLen', dead_max: 'deadMax', dead_age_ms: 'deadAgeMs',
+  dead_bytes: 'deadBytes', lock_prefix: 'lockPrefix', queue_prefix: 'queuePrefix', timeout_ms: 'timeoutMs',
+  foreign_share: 'foreignShare'
+}
+const LOCK = ['ttl_ms', 'renew', 'max_hold_ms', 'wait_ms', 'fail_fast', 'adopt_unexpiring_ms', 'label']
+const CLAIM = ['max', 'lease_ms', 'renew', 'max_run_ms', 'wait_ms']
+const TASK = [
+  'id', 'payload', 'headers', 'delay_ms', 'due_ms', 'priority', 'max_attempts', 'expires_ms', 'on_duplicate']
+const CONNECT = ['lock_prefix', 'queue_prefix', 'timeout_ms', 'foreign_share', 'label']
+const SETTINGS = ['max_len', 'dead_max', 'dead_age_ms', 'dead_bytes', 'intake']
+
+/** A request's arguments, under the names of the package. */
+function options(request, names) {
+  const found = {}
+  for (const name of names) {
+    if (!(name in request)) continue
+    found[NAMES[name] ?? name] = name === 'on_duplicate' ? policy(request[name]) : special(request[name])
+  }
+  return found
+}
+
+function policy(told) {
+  if (told?.debounce_ms !== undefined) return { debounce: { maxWaitMs: special(told.debounce_ms) } }
+  if (told?.throttle_ms !== undefined) return { throttle: { windowMs: special(told.throttle_ms) } }
+  return told
+}
+
+// Versions, receipts and fences fit into a number here; the package has them as bigints.
+const whole = value => value === null || value === undefined ? null : Number(value)
+const big = value => typeof value === 'number' ? BigInt(value) : value
+const millis = date => date === null ? null : date.getTime()
+const hex = bytes => bytes.toString('hex')
+
+const failure = ({ code, message, retryable, operation, resource }) =>
+  ({ kind: kindOf(code), message, retryable, operation: operation ?? null, name: resource ?? null })
+
+/** ERR_STANCHION_LOCK_TIMEOUT is LockTimeout. */
+function kindOf(code) {
+  const words = code.replace(/^ERR_STANCHION_/, '').toLowerCase().split('_')
+  return words.map(word => word[0].toUpperCase() + word.slice(1)).join('')
+}
+
+const shownLease = ({ name, fence, token }) => ({ name, fence: whole(fence), token })
+
+const shownTask = task => ({
+  id: task.id, state: task.state, payload: hex(task.payload), headers: task.headers, version: whole(task.version),
+  due_ms: millis(task.due), priority: task.priority, attempts: task.attempts, max_attempts: task.maxAttempts,
+  expires_ms: millis(task.expires), receipt: whole(task.receipt), reason: task.reason, died_ms: millis(task.died),
+  successor_due_ms: millis(task.successorDue)
+})
+
+const shownClaim = claim => ({
+  id: claim.id, queue: claim.queue, payload: hex(claim.payload), headers: claim.headers, attempt: claim.attempt,
+  max_attempts: claim.maxAttempts, receipt: whole(claim.receipt), version: whole(claim.version),
+  priority: claim.priority, due_ms: millis(claim.due)
+})
+
+const shownError = error => error === null ? null : { error: failure(error) }
+
+const shownEnqueued = done => done instanceof StanchionError
+  ? shownError(done)
+  : { id: done.id, outcome: done.outcome, version: whole(done.version), due_ms: millis(done.due) }
+
+const shownPage = (items, next) => ({ items, next: whole(next) })
+
+/** Waits for a signal, up to so many milliseconds; whether it was aborted. */
+function aborted(signal, ms) {
+  return new Promise(resolve => {
+    if (signal.aborted) return resolve(true)
+    const timer = setTimeout(() => resolve(signal.aborted), ms)
+    signal.addEventListener('abort', () => { clearTimeout(timer); resolve(true) })
+  })
+}
+
+/** One client, with what it has in its hands. */
+class Actor {
+  constructor() {
+    this.leases = new Map()
+    this.claims = new Map()
+    /** Calls are made one after the other. */
+    this.last = Promise.resolve()
+  }
+
+  lock(request) { return this.client.lock(special(request.lock)) }
+  queue(request) { return this.client.queue(special(request.queue)) }
+  lease({ lease = 'lease' }) { return this.leases.get(lease) }
+  claim({ claim = 'claim.0' }) { return this.claims.get(claim) }
+
+  keep({ as = 'lease' }, lease) {
+    if (lease === null) return null
+    this.leases.set(as, lease)
+    return shownLease(lease)
+  }
+
+  keepClaims({ as = 'claim' }, claims) {
+    claims.forEach((claim, number) => this.claims.set(`${as}.${number}`, claim))
+    return claims.map(shownClaim)
+  }
+
+  verdicts({ verdicts }) {
+    return verdicts.map(told => {
+      const claim = this.claim(told)
+      switch (told.verdict) {
+        case 'ack': return claim.acked()
+        case 'nack': return claim.nacked(options(told, ['delay_ms', 'reason']))
+        case 'bury': return claim.buried(told.reason)
+        case 'put_back': return claim.returned()
+      }
+    })
+  }
+
+  /** A worker whose handler does what the request says for each delivery of a task, and then the last again. */
+  async work(request) {
+    const seen = []
+    const events = []
+    const handle = async task => {
+      const plan = request.handler?.[task.id] ?? ['ok']
+      seen.push({ id: task.id, attempt: task.attempt })
+      const act = plan[Math.min(task.attempt, plan.length) - 1]
+      if (act === 'fail') throw new Error('as planned')
+      if (act === 'ack') await task.ack()
+      if (act === 'bury') await task.bury()
+    }
+    const worker = this.queue(request).worker(
+      handle, { untilEmpty: true, ...options(request, ['concurrency', 'lease_ms', 'max_run_ms']) })
+    worker.on('dead', task => events.push({ what: 'dead', id: task.id }))
+    worker.on('stalled', task => events.push({ what: 'lost', id: task.id }))
+    worker.on('failed', () => {})
+    worker.on('error', () => {})
+    const { completed, failed, dead, lost } = await worker.finished
+    return { completed, failed, dead, lost, seen, events }
+  }
+}
+
+const tasks = found => found.map(shownTask)
+
+const OPERATIONS = {
+  'time.pass': (_, { ms }) => clock.advance(ms),
+
+  'client.open': async (actor, request) => {
+    const url = special(request.url)
+    const given = options(request, CONNECT)
+    const memory = /^memory:(.*)/.exec(url)
+    actor.client = memory
+      ? await memoryClient({ clock, name: memory[1], ...given })
+      : await connect(url, given)
+  },
+  'client.close': async actor => {
+    actor.leases.clear()
+    actor.claims.clear()
+    await actor.client?.close()
+    actor.client = undefined
+  },
+  'client.resume_lease': async (actor, request) =>
+    actor.keep(request, await actor.client.resumeLease(special(request.handle))),
+  'client.release_all': actor => actor.client.releaseAll(),
+  'client.locks': async (actor, { page }) => {
+    const { names, next } = await actor.client.locks(big(page))
+    return shownPage(names, next)
+  },
+  'client.queue_names': async (actor, { page }) => {
+    const { names, next } = await actor.client.queueNames(big(page))
+    return shownPage(names, next)
+  },
+
+  'lock.acquire': async (actor, request) =>
+    actor.keep(request, await actor.lock(request).acquire(options(request, LOCK))),
+  'lock.try_acquire': async (actor, request) =>
+    actor.keep(request, await actor.lock(request).tryAcquire(options(request, LOCK))),
+  'lock.hold': (actor, request) => actor.lock(request).hold(async lease => {
+    const shown = shownLease(lease)
+    if (request.body === 'release') await lease.release()
+    if (request.body === 'break') await actor.lock(request).breakLease()
+    return shown
+  }, options(request, LOCK)),
+  'lock.holder': async (actor, request) => {
+    const found = await actor.lock(request).holder()
+    return found && {
+      held_as: found.heldAs, label: found.label, host: found.host, pid: found.pid, fence: whole(found.fence),
+      since_ms: millis(found.since), remaining_ms: found.remainingMs, waiters: found.waiters
+    }
+  },
+  'lock.is_locked': (actor, request) => actor.lock(request).isLocked(),
+  'lock.break_lease': (actor, request) => actor.lock(request).breakLease(),
+
+  'lease.look': (actor, request) => {
+    const lease = actor.lease(request)
+    return { ...shownLease(lease), remaining_ms: lease.remainingMs, valid: lease.valid, loss: lease.loss }
+  },
+  'lease.check': (actor, request) => actor.lease(request).check(),
+  'lease.wait_lost': (actor, request) => aborted(actor.lease(request).signal, special(request.time_ms)),
+  'lease.extend': (actor, request) => actor.lease(request).extend(special(request.ttl_ms)),
+  'lease.release': (actor, request) => actor.lease(request).release(options(request, ['cooldown_ms'])),
+  'lease.into_handle': (actor, request) => actor.lease(request).intoHandle(special(request.ttl_ms)),
+
+  'queue.enqueue': async (actor, request) => shownEnqueued(await actor.queue(request).enqueue(options(request, TASK))),
+  'queue.enqueue_many': async (actor, request) =>
+    (await actor.queue(request).enqueueMany(request.tasks.map(task => options(task, TASK)))).map(shownEnqueued),
+  'queue.claim': async (actor, request) =>
+    actor.keepClaims(request, await actor.queue(request).claim(options(request, CLAIM))),
+  'queues.claim': async (actor, request) =>
+    actor.keepClaims(request, await actor.client.queues(request.queues).claim(options(request, CLAIM))),
+  'queue.settle': async (actor, request) =>
+    (await actor.queue(request).settle(actor.verdicts(request))).map(shownError),
+  'queue.settle_and_claim': async (actor, request) => {
+    const { settled, claims } = await actor.queue(request).settleAndClaim(
+      actor.verdicts(request), options(request, CLAIM))
+    return { settled: settled.map(shownError), claims: actor.keepClaims(request, claims) }
+  },
+  'queue.pop': async (actor, request) => tasks(await actor.queue(request).pop(special(request.n))),
+  'queue.peek': async (actor, request) => tasks(await actor.queue(request).peek(special(request.n))),
+  'queue.get': async (actor, request) => {
+    const found = await actor.queue(request).get(special(request.id))
+    return found && shownTask(found)
+  },
+  'queue.list': async (actor, request) => {
+    const page = { ...options(request, ['max']), ...'page' in request ? { page: big(request.page) } : {} }
+    const found = await actor.queue(request).list(special(request.state), page)
+    return shownPage(tasks(found.tasks), found.next)
+  },
+  'queue.remove': async (actor, request) => {
+    const given = 'version' in request ? { version: big(request.version) } : undefined
+    const { removed, otherVersion } = await actor.queue(request).remove(special(request.id), given)
+    return { removed, other_version: whole(otherVersion) }
+  },
+  'queue.reschedule': async (actor, request) => {
+    const { outcome } = await actor.queue(request).reschedule(special(request.id), special(request.due_ms))
+    return { outcome }
+  },
+  'queue.stats': async (actor, request) => {
+    const found = await actor.queue(request).stats()
+    const { settings } = found
+    return {
+      scheduled: found.scheduled, ready: found.ready, claimed: found.claimed, dead: found.dead,
+      successors: found.successors, paused: found.paused, next_due_ms: found.nextDueMs, enqueued: found.enqueued,
+      acked: found.acked, retried: found.retried, died: found.died, max_len: settings.maxLen,
+      dead_max: settings.deadMax, dead_age_ms: settings.deadAgeMs, dead_bytes: settings.deadBytes,
+      intake: settings.intake
+    }
+  },
+  'queue.pause': (actor, request) => actor.queue(request).pause(),
+  'queue.resume': (actor, request) => actor.queue(request).resume(),
+  'queue.kick': (actor, request) => actor.queue(request).kick(request.ids ?? special(request.count)),
+  'queue.purge': (actor, request) => actor.queue(request).purge(),
+  'queue.configure': (actor, request) => actor.queue(request).configure(options(request, SETTINGS)),
+
+  'claim.look': (actor, request) => {
+    const claim = actor.claim(request)
+    return { ...shownClaim(claim), remaining_ms: claim.remainingMs, valid: claim.valid, loss: claim.loss }
+  },
+  'claim.ack': (actor, request) => actor.claim(request).ack(),
+  'claim.nack': (actor, request) => actor.claim(request).nack(options(request, ['delay_ms', 'reason'])),
+  'claim.bury': (actor, request) => actor.claim(request).bury(special(request.reason)),
+  'claim.put_back': (actor, request) => actor.claim(request).putBack(),
+  'claim.extend': (actor, request) => actor.claim(request).extend(special(request.lease_ms)),
+  'claim.wait_lost': (actor, request) => aborted(actor.claim(request).signal, special(request.time_ms)),
+
+  'worker.run': (actor, request) => actor.work(request)
+}
+
+async function answer(actor, request) {
+  try {
+    return { ok: await OPERATIONS[request.op](actor, request) ?? null }
+  } catch (error) {
+    if (error instanceof Cannot) return { cannot: error.message }
+    if (error instanceof StanchionError) return { error: failure(error) }
+    return { error: { kind: `${error?.name} of JavaScript`, message: String(error?.stack) } }
+  }
+}
+
+const actors = new Map()
+
+createInterface({ input: process.stdin }).on('line', line => {
+  const request = JSON.parse(line)
+  const say = found => process.stdout.write(`${JSON.stringify({ call: request.call, ...found })}\n`)
+  if (request.op === 'operations') return say({ ok: Object.keys(OPERATIONS) })
+  if (!actors.has(request.actor)) actors.set(request.actor, new Actor())
+  const actor = actors.get(request.actor)
+  actor.last = actor.last.then(() => answer(actor, request)).then(say)
+})

@@ -1,0 +1,150 @@
+//! One client, with what it has in its hands.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use stanchion::{Client, ManualClock, Verdict, WorkerEvent};
+use stanchion_tests::faces::{AnyClaim, AnyClient, AnyLease, AnyLock, AnyQueue, Face, Stop};
+
+use crate::arguments::Arguments;
+use crate::{Answer, Refusal, shown};
+
+/// How long a close waits for what is done in the background.
+const FAREWELL: Duration = Duration::from_millis(500);
+
+pub(crate) struct Actor {
+    face: Face,
+    pub(crate) clock: ManualClock,
+    client: Option<AnyClient>,
+    leases: HashMap<String, AnyLease>,
+    claims: HashMap<String, AnyClaim>,
+}
+
+impl Actor {
+    pub(crate) fn new(face: Face, clock: ManualClock) -> Self {
+        Self { face, clock, client: None, leases: HashMap::new(), claims: HashMap::new() }
+    }
+
+    pub(crate) fn open(&mut self, request: &Arguments) -> Answer {
+        let url = request.text("url")?;
+        let mut builder = Client::builder(url);
+        if url.starts_with("memory:") {
+            builder = builder.clock(&self.clock);
+        }
+        if request.0.contains_key("lock_prefix") {
+            builder = builder.lock_prefix(request.text("lock_prefix")?);
+        }
+        if request.0.contains_key("queue_prefix") {
+            builder = builder.queue_prefix(request.text("queue_prefix")?);
+        }
+        if let Some(timeout) = request.time("timeout_ms")? {
+            builder = builder.timeout(timeout);
+        }
+        if request.0.contains_key("label") {
+            builder = builder.label(request.text("label")?);
+        }
+        self.client = Some(AnyClient::open(self.face, builder)?);
+        Ok(Value::Null)
+    }
+
+    /// What was held is released in the background, which is waited for.
+    pub(crate) fn close(&mut self) -> Answer {
+        self.leases.clear();
+        self.claims.clear();
+        if let Some(client) = self.client.take() {
+            client.linger(FAREWELL);
+        }
+        Ok(Value::Null)
+    }
+
+    pub(crate) fn client(&self) -> Result<&AnyClient, Refusal> {
+        self.client.as_ref().ok_or(Refusal::Cannot("there is no client"))
+    }
+
+    pub(crate) fn lock(&self, request: &Arguments) -> Result<AnyLock, Refusal> {
+        Ok(self.client()?.lock(request.text("lock")?))
+    }
+
+    pub(crate) fn queue(&self, request: &Arguments) -> Result<AnyQueue, Refusal> {
+        Ok(self.client()?.queue(request.text("queue")?))
+    }
+
+    pub(crate) fn keep(&mut self, request: &Arguments, lease: AnyLease) -> Answer {
+        let shown = shown::lease(&lease);
+        self.leases.insert(request.text_or("as", "lease")?.to_owned(), lease);
+        Ok(shown)
+    }
+
+    pub(crate) fn lease(&self, request: &Arguments) -> Result<&AnyLease, Refusal> {
+        self.leases.get(request.text_or("lease", "lease")?).ok_or(Refusal::Cannot("there is no such lease"))
+    }
+
+    pub(crate) fn keep_claims(&mut self, request: &Arguments, claims: Vec<AnyClaim>) -> Answer {
+        let label = request.text_or("as", "claim")?;
+        let shown = claims.iter().map(shown::claim).collect();
+        for (number, claim) in claims.into_iter().enumerate() {
+            self.claims.insert(format!("{label}.{number}"), claim);
+        }
+        Ok(shown)
+    }
+
+    pub(crate) fn claim(&self, request: &Arguments) -> Result<&AnyClaim, Refusal> {
+        self.claims.get(request.text_or("claim", "claim.0")?).ok_or(Refusal::Cannot("there is no such claim"))
+    }
+
+    pub(crate) fn verdicts(&self, request: &Arguments) -> Result<Vec<Verdict>, Refusal> {
+        let verdict = |told: &Arguments| {
+            let claim = self.claim(told)?.clone();
+            Ok(match told.text("verdict")? {
+                "ack" => claim.acked(),
+                "nack" => claim.nacked(told.retry()?, told.text_or("reason", "")?)?,
+                "bury" => claim.buried(told.text_or("reason", "")?),
+                _ => claim.returned(),
+            })
+        };
+        request.objects("verdicts")?.iter().map(verdict).collect()
+    }
+
+    /// A worker whose handler does what the request says for each delivery of a task, and then the last again.
+    pub(crate) fn work(&self, request: &Arguments) -> Answer {
+        let plans = request.0.get("handler").cloned().unwrap_or_default();
+        let (seen, events) = (Arc::new(Mutex::new(Vec::new())), Arc::new(Mutex::new(Vec::new())));
+        let (noted, told) = (Arc::clone(&seen), Arc::clone(&events));
+        let mut worker = self
+            .queue(request)?
+            .worker(&Stop::default(), move |claim| {
+                note(&noted, json!({ "id": claim.id(), "attempt": claim.attempt() }));
+                carry_out(&plans[claim.id()], &claim)
+            })
+            .until_empty()
+            .on_event(move |event| match event {
+                WorkerEvent::Dead { id, .. } => note(&told, json!({ "what": "dead", "id": id })),
+                WorkerEvent::Lost { id, .. } => note(&told, json!({ "what": "lost", "id": id })),
+                _ => {}
+            });
+        if request.0.contains_key("concurrency") {
+            worker = worker.concurrency(request.size("concurrency", 1)?);
+        }
+        let mut shown = shown::report(&worker.run()?);
+        shown["seen"] = Value::Array(seen.lock().unwrap_or_else(PoisonError::into_inner).clone());
+        shown["events"] = Value::Array(events.lock().unwrap_or_else(PoisonError::into_inner).clone());
+        Ok(shown)
+    }
+}
+
+fn note(list: &Mutex<Vec<Value>>, one: Value) {
+    list.lock().unwrap_or_else(PoisonError::into_inner).push(one);
+}
+
+fn carry_out(plan: &Value, claim: &AnyClaim) -> Result<(), String> {
+    let acts = plan.as_array().map_or(&[][..], Vec::as_slice);
+    let at = (claim.attempt() as usize).min(acts.len()).saturating_sub(1);
+    match acts.get(at).and_then(Value::as_str).unwrap_or("ok") {
+        "fail" => Err("as planned".to_owned()),
+        "ack" => claim.ack().map_err(|error| error.to_string()),
+        "bury" => claim.bury("").map_err(|error| error.to_string()),
+        _ => Ok(()),
+    }
+}

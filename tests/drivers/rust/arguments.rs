@@ -1,0 +1,195 @@
+//! The arguments of a request, in the types of the library.
+
+use std::time::{Duration, SystemTime};
+
+use serde_json::{Map, Value};
+use stanchion::{ClaimOptions, LockOptions, OnDuplicate, QueueSettings, Retry, Task};
+
+use crate::Refusal;
+
+pub(crate) struct Arguments(pub(crate) Map<String, Value>);
+
+impl Arguments {
+    pub(crate) fn of(value: &Value) -> Self {
+        Self(value.as_object().cloned().unwrap_or_default())
+    }
+
+    fn get<'a, T>(
+        &'a self,
+        name: &str,
+        convert: impl FnOnce(&'a Value) -> Result<T, Refusal>,
+    ) -> Result<Option<T>, Refusal> {
+        self.0.get(name).map(convert).transpose()
+    }
+
+    /// A text that must be there.
+    pub(crate) fn text(&self, name: &str) -> Result<&str, Refusal> {
+        self.0.get(name).map_or(Err(Refusal::Cannot("an argument is missing")), text)
+    }
+
+    pub(crate) fn text_or<'a>(&'a self, name: &str, default: &'a str) -> Result<&'a str, Refusal> {
+        Ok(self.get(name, text)?.unwrap_or(default))
+    }
+
+    pub(crate) fn texts(&self, name: &str) -> Result<Vec<&str>, Refusal> {
+        list(&self.0[name])?.iter().map(text).collect()
+    }
+
+    pub(crate) fn objects(&self, name: &str) -> Result<Vec<Self>, Refusal> {
+        Ok(list(&self.0[name])?.iter().map(Self::of).collect())
+    }
+
+    pub(crate) fn whole(&self, name: &str) -> Result<Option<u64>, Refusal> {
+        self.get(name, whole)
+    }
+
+    pub(crate) fn time(&self, name: &str) -> Result<Option<Duration>, Refusal> {
+        self.get(name, time)
+    }
+
+    pub(crate) fn moment(&self, name: &str) -> Result<Option<SystemTime>, Refusal> {
+        let since = self.get(name, time)?;
+        Ok(since.map(|since| SystemTime::UNIX_EPOCH + since))
+    }
+
+    pub(crate) fn size(&self, name: &str, default: usize) -> Result<usize, Refusal> {
+        let found = self.whole(name)?.map(usize::try_from);
+        found.unwrap_or(Ok(default)).map_err(|_| Refusal::Cannot("it is no usize"))
+    }
+
+    pub(crate) fn lock_options(&self) -> Result<LockOptions, Refusal> {
+        let mut options = LockOptions::new();
+        if let Some(ttl) = self.time("ttl_ms")? {
+            options = options.ttl(ttl);
+        }
+        if let Some(renew) = self.get("renew", yes)? {
+            options = options.renew(renew);
+        }
+        if let Some(max_hold) = self.time("max_hold_ms")? {
+            options = options.max_hold(max_hold);
+        }
+        if let Some(wait) = self.time("wait_ms")? {
+            options = options.wait(wait);
+        }
+        if let Some(fail_fast) = self.get("fail_fast", yes)? {
+            options = options.fail_fast(fail_fast);
+        }
+        if let Some(grace) = self.time("adopt_unexpiring_ms")? {
+            options = options.adopt_unexpiring(grace);
+        }
+        if let Some(label) = self.get("label", text)? {
+            options = options.label(label);
+        }
+        Ok(options)
+    }
+
+    pub(crate) fn claim_options(&self) -> Result<ClaimOptions, Refusal> {
+        let mut options = ClaimOptions::new().max(self.size("max", 1)?);
+        if let Some(lease) = self.time("lease_ms")? {
+            options = options.lease(lease);
+        }
+        if let Some(renew) = self.get("renew", yes)? {
+            options = options.renew(renew);
+        }
+        if let Some(max_run) = self.time("max_run_ms")? {
+            options = options.max_run(max_run);
+        }
+        if let Some(wait) = self.time("wait_ms")? {
+            options = options.wait(wait);
+        }
+        Ok(options)
+    }
+
+    pub(crate) fn task(&self) -> Result<Task, Refusal> {
+        let mut task = self.get("id", text)?.map_or_else(Task::auto, Task::new);
+        if let Some(payload) = self.get("payload", bytes)? {
+            task = task.payload(payload);
+        }
+        for (name, value) in self.get("headers", object)?.into_iter().flatten() {
+            task = task.header(name, text(value)?);
+        }
+        if let Some(delay) = self.time("delay_ms")? {
+            task = task.delay(delay);
+        }
+        if let Some(due) = self.moment("due_ms")? {
+            task = task.due(due);
+        }
+        if let Some(priority) = self.whole("priority")? {
+            task = task.priority(u8::try_from(priority).map_err(|_| Refusal::Cannot("it is no u8"))?);
+        }
+        if let Some(attempts) = self.whole("max_attempts")? {
+            task = task.max_attempts(u32::try_from(attempts).map_err(|_| Refusal::Cannot("it is no u32"))?);
+        }
+        if let Some(expires) = self.time("expires_ms")? {
+            task = task.expires(expires);
+        }
+        if let Some(policy) = self.get("on_duplicate", policy)? {
+            task = task.on_duplicate(policy);
+        }
+        Ok(task)
+    }
+
+    pub(crate) fn settings(&self) -> Result<QueueSettings, Refusal> {
+        let mut settings = QueueSettings::new();
+        if let Some(max_len) = self.0.get("max_len") {
+            settings = settings.max_len(if max_len.is_null() { None } else { Some(whole(max_len)?) });
+        }
+        if let Some(count) = self.whole("dead_max")? {
+            settings = settings.dead_max(count);
+        }
+        if let Some(age) = self.time("dead_age_ms")? {
+            settings = settings.dead_age(age);
+        }
+        if let Some(bytes) = self.whole("dead_bytes")? {
+            settings = settings.dead_bytes(bytes);
+        }
+        if let Some(intake) = self.get("intake", yes)? {
+            settings = settings.intake(intake);
+        }
+        Ok(settings)
+    }
+
+    pub(crate) fn retry(&self) -> Result<Retry, Refusal> {
+        Ok(self.time("delay_ms")?.map_or(Retry::Backoff, Retry::After))
+    }
+}
+
+fn text(value: &Value) -> Result<&str, Refusal> {
+    value.as_str().ok_or(Refusal::Cannot("it is no str"))
+}
+
+fn yes(value: &Value) -> Result<bool, Refusal> {
+    value.as_bool().ok_or(Refusal::Cannot("it is no bool"))
+}
+
+fn whole(value: &Value) -> Result<u64, Refusal> {
+    value.as_u64().ok_or(Refusal::Cannot("it is no unsigned number"))
+}
+
+fn time(value: &Value) -> Result<Duration, Refusal> {
+    value.as_u64().map(Duration::from_millis).ok_or(Refusal::Cannot("it is no Duration"))
+}
+
+fn object(value: &Value) -> Result<&Map<String, Value>, Refusal> {
+    value.as_object().ok_or(Refusal::Cannot("it is no map"))
+}
+
+fn list(value: &Value) -> Result<&Vec<Value>, Refusal> {
+    value.as_array().ok_or(Refusal::Cannot("it is no list"))
+}
+
+fn bytes(value: &Value) -> Result<Vec<u8>, Refusal> {
+    let hex = value["$hex"].as_str().ok_or(Refusal::Cannot("it is not made of bytes"))?;
+    let byte = |at| u8::from_str_radix(&hex[at..at + 2], 16).map_err(|_| Refusal::Cannot("it is no hex"));
+    (0..hex.len()).step_by(2).map(byte).collect()
+}
+
+fn policy(value: &Value) -> Result<OnDuplicate, Refusal> {
+    match (value.as_str(), value.get("debounce_ms"), value.get("throttle_ms")) {
+        (Some("keep"), ..) => Ok(OnDuplicate::Keep),
+        (Some("replace"), ..) => Ok(OnDuplicate::Replace),
+        (_, Some(max_wait), _) => Ok(OnDuplicate::Debounce { max_wait: time(max_wait)? }),
+        (_, _, Some(window)) => Ok(OnDuplicate::Throttle { window: time(window)? }),
+        _ => Err(Refusal::Cannot("it is no OnDuplicate")),
+    }
+}

@@ -1,0 +1,173 @@
+//! The operations of scenarios, each a call of the library.
+
+use std::thread;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use stanchion::{Kick, LeaseHandle, TaskState};
+
+use crate::actor::Actor;
+use crate::arguments::Arguments;
+use crate::{Answer, Refusal, shown};
+
+type Operation = fn(&mut Actor, &Arguments) -> Answer;
+
+/// How long a handle works, unless the request says it: the packages' default.
+const HANDLE_TTL: Duration = Duration::from_secs(30);
+
+pub(crate) const OPERATIONS: &[(&str, Operation)] = &[
+    ("time.pass", |actor, request| {
+        actor.clock.advance(request.time("ms")?.unwrap_or_default());
+        Ok(Value::Null)
+    }),
+    ("client.open", Actor::open),
+    ("client.close", |actor, _| actor.close()),
+    ("client.resume_lease", |actor, request| {
+        let handle: LeaseHandle = request.text("handle")?.parse()?;
+        let lease = actor.client()?.resume_lease(&handle)?;
+        actor.keep(request, lease)
+    }),
+    ("client.release_all", |actor, _| Ok(json!(actor.client()?.release_all()?))),
+    ("client.locks", |actor, request| {
+        let page = actor.client()?.locks(request.whole("page")?)?;
+        Ok(json!({ "items": page.names, "next": page.next }))
+    }),
+    ("client.queue_names", |actor, request| {
+        let page = actor.client()?.queue_names(request.whole("page")?)?;
+        Ok(json!({ "items": page.names, "next": page.next }))
+    }),
+    ("lock.acquire", |actor, request| {
+        let lease = actor.lock(request)?.acquire(request.lock_options()?)?;
+        actor.keep(request, lease)
+    }),
+    ("lock.try_acquire", |actor, request| {
+        match actor.lock(request)?.try_acquire(request.lock_options()?)? {
+            Some(lease) => actor.keep(request, lease),
+            None => Ok(Value::Null),
+        }
+    }),
+    ("lock.hold", hold),
+    ("lock.holder", |actor, request| {
+        Ok(actor.lock(request)?.holder()?.as_ref().map_or(Value::Null, shown::holder))
+    }),
+    ("lock.is_locked", |actor, request| Ok(json!(actor.lock(request)?.is_locked()?))),
+    ("lock.break_lease", |actor, request| Ok(json!(actor.lock(request)?.break_lease()?))),
+    ("lease.look", |actor, request| Ok(shown::look_at_lease(actor.lease(request)?))),
+    ("lease.check", |actor, request| done(actor.lease(request)?.check())),
+    ("lease.wait_lost", |actor, request| {
+        Ok(json!(actor.lease(request)?.wait_lost(request.time("time_ms")?.unwrap_or_default())))
+    }),
+    ("lease.extend", |actor, request| done(actor.lease(request)?.extend(needed(request, "ttl_ms")?))),
+    ("lease.release", |actor, request| {
+        done(actor.lease(request)?.release_shared(request.time("cooldown_ms")?))
+    }),
+    ("lease.into_handle", |actor, request| {
+        let ttl = request.time("ttl_ms")?.unwrap_or(HANDLE_TTL);
+        Ok(json!(actor.lease(request)?.into_handle_shared(ttl)?.to_text()))
+    }),
+    ("queue.enqueue", |actor, request| {
+        Ok(shown::enqueued(&Ok(actor.queue(request)?.enqueue(request.task()?)?)))
+    }),
+    ("queue.enqueue_many", |actor, request| {
+        let tasks = request.objects("tasks")?.iter().map(Arguments::task).collect::<Result<Vec<_>, _>>()?;
+        Ok(actor.queue(request)?.enqueue_many(tasks)?.iter().map(shown::enqueued).collect())
+    }),
+    ("queue.claim", |actor, request| {
+        let claims = actor.queue(request)?.claim(request.claim_options()?)?;
+        actor.keep_claims(request, claims)
+    }),
+    ("queues.claim", |actor, request| {
+        let claims = actor.client()?.queues(&request.texts("queues")?).claim(request.claim_options()?)?;
+        actor.keep_claims(request, claims)
+    }),
+    ("queue.settle", |actor, request| {
+        Ok(shown::settled(&actor.queue(request)?.settle(actor.verdicts(request)?)?))
+    }),
+    ("queue.settle_and_claim", |actor, request| {
+        let verdicts = actor.verdicts(request)?;
+        let (settled, claims) =
+            actor.queue(request)?.settle_and_claim(verdicts, request.claim_options()?)?;
+        Ok(json!({ "settled": shown::settled(&settled), "claims": actor.keep_claims(request, claims)? }))
+    }),
+    ("queue.pop", |actor, request| Ok(shown::tasks(&actor.queue(request)?.pop(request.size("n", 1)?)?))),
+    ("queue.peek", |actor, request| Ok(shown::tasks(&actor.queue(request)?.peek(request.size("n", 1)?)?))),
+    ("queue.get", |actor, request| {
+        let found = actor.queue(request)?.get(request.text("id")?)?;
+        Ok(found.as_ref().map_or(Value::Null, shown::task))
+    }),
+    ("queue.list", |actor, request| {
+        let page = actor.queue(request)?.list(
+            state(request.text("state")?)?,
+            request.whole("page")?,
+            request.size("max", 100)?,
+        )?;
+        Ok(json!({ "items": shown::tasks(&page.tasks), "next": page.next }))
+    }),
+    ("queue.remove", |actor, request| {
+        let version = request.whole("version")?;
+        Ok(shown::removed(actor.queue(request)?.remove(request.text("id")?, version)?))
+    }),
+    ("queue.reschedule", |actor, request| {
+        let due = request.moment("due_ms")?.ok_or(Refusal::Cannot("an argument is missing"))?;
+        Ok(shown::rescheduled(&actor.queue(request)?.reschedule(request.text("id")?, due)?))
+    }),
+    ("queue.stats", |actor, request| Ok(shown::stats(&actor.queue(request)?.stats()?))),
+    ("queue.pause", |actor, request| done(actor.queue(request)?.pause())),
+    ("queue.resume", |actor, request| done(actor.queue(request)?.resume())),
+    ("queue.kick", |actor, request| {
+        let kick = match request.whole("count")? {
+            Some(_) => Kick::Count(request.size("count", 0)?),
+            None => Kick::Ids(request.texts("ids")?.into_iter().map(str::to_owned).collect()),
+        };
+        Ok(json!(actor.queue(request)?.kick(kick)?))
+    }),
+    ("queue.purge", |actor, request| Ok(json!(actor.queue(request)?.purge()?))),
+    ("queue.configure", |actor, request| done(actor.queue(request)?.configure(request.settings()?))),
+    ("claim.look", |actor, request| Ok(shown::look_at_claim(actor.claim(request)?))),
+    ("claim.ack", |actor, request| done(actor.claim(request)?.ack())),
+    ("claim.nack", |actor, request| {
+        done(actor.claim(request)?.nack(request.retry()?, request.text_or("reason", "")?))
+    }),
+    ("claim.bury", |actor, request| done(actor.claim(request)?.bury(request.text_or("reason", "")?))),
+    ("claim.put_back", |actor, request| done(actor.claim(request)?.put_back())),
+    ("claim.extend", |actor, request| done(actor.claim(request)?.extend(needed(request, "lease_ms")?))),
+    ("claim.wait_lost", |actor, request| {
+        Ok(json!(actor.claim(request)?.wait_lost(request.time("time_ms")?.unwrap_or_default())))
+    }),
+    ("worker.run", |actor, request| actor.work(request)),
+];
+
+fn done(result: Result<(), stanchion::Error>) -> Answer {
+    result.map(|()| Value::Null).map_err(Refusal::Error)
+}
+
+fn needed(request: &Arguments, name: &str) -> Result<Duration, Refusal> {
+    request.time(name)?.ok_or(Refusal::Cannot("an argument is missing"))
+}
+
+fn hold(actor: &mut Actor, request: &Arguments) -> Answer {
+    let lock = actor.lock(request)?;
+    let body = request.text_or("body", "")?;
+    if body == "release" {
+        return Err(Refusal::Cannot("the body of hold cannot consume the lease"));
+    }
+    let fence = lock.hold(request.lock_options()?, |fence| {
+        if body == "break" {
+            // By somebody else, who has a thread of his own.
+            let broken = thread::scope(|scope| scope.spawn(|| lock.break_lease()).join());
+            assert!(matches!(broken, Ok(Ok(true))), "it is there to be broken");
+        }
+        fence
+    })?;
+    Ok(json!({ "name": lock.name(), "fence": fence }))
+}
+
+fn state(name: &str) -> Result<TaskState, Refusal> {
+    Ok(match name {
+        "scheduled" => TaskState::Scheduled,
+        "ready" => TaskState::Ready,
+        "claimed" => TaskState::Claimed,
+        "dead" => TaskState::Dead,
+        _ => return Err(Refusal::Cannot("it is no TaskState")),
+    })
+}

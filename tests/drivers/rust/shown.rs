@@ -1,0 +1,169 @@
+//! What the library answers, as JSON.
+
+use std::fmt::Write;
+use std::time::{Duration, SystemTime};
+
+use serde_json::{Value, json};
+use stanchion::{
+    Enqueued, Error, HeldAs, Headers, Holder, Outcome, QueueStats, Removed, Rescheduled, TaskInfo, TaskState,
+    WorkerReport,
+};
+use stanchion_tests::faces::{AnyClaim, AnyLease};
+
+pub(crate) fn error(error: &Error) -> Value {
+    json!({
+        "kind": error.kind().name(), "code": error.kind().code(), "message": error.to_string(),
+        "retryable": error.is_retryable(), "operation": error.operation(), "name": error.name(),
+    })
+}
+
+pub(crate) fn lease(lease: &AnyLease) -> Value {
+    json!({ "name": lease.name(), "fence": lease.fence(), "token": lease.token().as_str() })
+}
+
+pub(crate) fn look_at_lease(of: &AnyLease) -> Value {
+    let mut shown = lease(of);
+    shown["remaining_ms"] = json!(millis(of.remaining()));
+    shown["valid"] = json!(of.is_valid());
+    shown["loss"] = json!(of.loss().map(|reason| reason.name()));
+    shown
+}
+
+pub(crate) fn holder(holder: &Holder) -> Value {
+    let held_as = match holder.held_as {
+        HeldAs::Lease => "lease",
+        HeldAs::Offer => "offer",
+        HeldAs::Cooldown => "cooldown",
+        HeldAs::Foreign => "foreign",
+        _ => "other",
+    };
+    json!({
+        "held_as": held_as, "label": holder.label, "host": holder.host, "pid": holder.pid, "fence": holder.fence,
+        "since_ms": holder.since.map(wall), "remaining_ms": holder.remaining.map(millis),
+        "waiters": holder.waiters,
+    })
+}
+
+pub(crate) fn claim(claim: &AnyClaim) -> Value {
+    json!({
+        "id": claim.id(), "queue": claim.queue(), "payload": hex(claim.payload()),
+        "headers": headers(claim.headers()), "attempt": claim.attempt(), "max_attempts": claim.max_attempts(),
+        "receipt": claim.receipt(), "version": claim.version(), "priority": claim.priority(),
+        "due_ms": wall(claim.due()),
+    })
+}
+
+pub(crate) fn look_at_claim(of: &AnyClaim) -> Value {
+    let mut shown = claim(of);
+    shown["remaining_ms"] = json!(millis(of.remaining()));
+    shown["valid"] = json!(of.is_valid());
+    shown["loss"] = json!(of.loss().map(|reason| reason.name()));
+    shown
+}
+
+pub(crate) fn task(task: &TaskInfo) -> Value {
+    json!({
+        "id": task.id, "state": state(task.state), "payload": hex(&task.payload), "headers": headers(&task.headers),
+        "version": task.version, "due_ms": wall(task.due), "priority": task.priority, "attempts": task.attempts,
+        "max_attempts": task.max_attempts, "expires_ms": task.expires.map(wall), "receipt": task.receipt,
+        "reason": task.reason, "died_ms": task.died.map(wall), "successor_due_ms": task.successor_due.map(wall),
+    })
+}
+
+pub(crate) fn tasks(tasks: &[TaskInfo]) -> Value {
+    tasks.iter().map(task).collect()
+}
+
+pub(crate) fn enqueued(done: &Result<Enqueued, Error>) -> Value {
+    match done {
+        Ok(done) => json!({
+            "id": done.id, "outcome": outcome(done.outcome), "version": done.version,
+            "due_ms": done.due.map(wall),
+        }),
+        Err(failed) => json!({ "error": error(failed) }),
+    }
+}
+
+pub(crate) fn settled(done: &[Result<(), Error>]) -> Value {
+    let one = |done: &Result<(), Error>| match done {
+        Ok(()) => Value::Null,
+        Err(failed) => json!({ "error": error(failed) }),
+    };
+    done.iter().map(one).collect()
+}
+
+pub(crate) fn removed(done: Removed) -> Value {
+    match done {
+        Removed::Removed => json!({ "removed": true, "other_version": null }),
+        Removed::OtherVersion(version) => json!({ "removed": false, "other_version": version }),
+        _ => json!({ "removed": false, "other_version": null }),
+    }
+}
+
+pub(crate) fn rescheduled(done: &Rescheduled) -> Value {
+    let outcome = match done {
+        Rescheduled::Moved(_) => "moved",
+        Rescheduled::Absent => "absent",
+        Rescheduled::Claimed => "claimed",
+        Rescheduled::Dead => "dead",
+        _ => "other",
+    };
+    json!({ "outcome": outcome })
+}
+
+pub(crate) fn stats(stats: &QueueStats) -> Value {
+    let settings = &stats.settings;
+    json!({
+        "scheduled": stats.scheduled, "ready": stats.ready, "claimed": stats.claimed, "dead": stats.dead,
+        "successors": stats.successors, "paused": stats.paused, "next_due_ms": stats.next_due.map(millis),
+        "enqueued": stats.enqueued, "acked": stats.acked, "retried": stats.retried, "died": stats.died,
+        "max_len": settings.max_len, "dead_max": settings.dead_max, "dead_age_ms": millis(settings.dead_age),
+        "dead_bytes": settings.dead_bytes, "intake": settings.intake,
+    })
+}
+
+pub(crate) fn report(report: &WorkerReport) -> Value {
+    json!({
+        "completed": report.completed, "failed": report.failed, "dead": report.dead, "lost": report.lost,
+    })
+}
+
+fn state(state: TaskState) -> &'static str {
+    match state {
+        TaskState::Scheduled => "scheduled",
+        TaskState::Ready => "ready",
+        TaskState::Claimed => "claimed",
+        TaskState::Dead => "dead",
+        _ => "other",
+    }
+}
+
+fn outcome(outcome: Outcome) -> &'static str {
+    match outcome {
+        Outcome::Added => "added",
+        Outcome::Kept => "kept",
+        Outcome::Replaced => "replaced",
+        Outcome::Successor => "successor",
+        Outcome::Throttled => "throttled",
+        _ => "other",
+    }
+}
+
+fn headers(headers: &Headers) -> Value {
+    headers.iter().map(|(name, value)| (name.to_owned(), json!(value))).collect()
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::with_capacity(2 * bytes.len()), |mut text, byte| {
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
+}
+
+fn millis(time: Duration) -> u128 {
+    time.as_millis()
+}
+
+fn wall(time: SystemTime) -> u128 {
+    time.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_millis()
+}
