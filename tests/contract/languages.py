@@ -1,6 +1,7 @@
 """The drivers: how each is built and started."""
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -33,12 +34,15 @@ def node():
 
 
 def c():
-    built("libstanchion.so", "--workspace")
-    program = TARGET / "c-driver"
+    library = built("libstanchion.so", "--workspace")
+    folder = TARGET / "c-driver"
+    folder.mkdir(exist_ok=True)
+    program = folder / "driver"
+    shutil.copy(library, folder / "libstanchion.so.0")
     subprocess.run(
         ["cc", "-std=gnu11", "-O1", "-Wall", "-Wextra", "-Werror", "-pthread", f"-I{ROOT / 'bindings-c' / 'include'}",
-         *sorted((DRIVERS / "c").glob("*.c")), f"-L{TARGET / 'debug'}", f"-Wl,-rpath,{TARGET / 'debug'}", "-lstanchion",
-         "-ljansson", "-o", program], check=True)
+         *sorted((DRIVERS / "c").glob("*.c")), folder / "libstanchion.so.0", "-Wl,-rpath,$ORIGIN", "-ljansson",
+         "-o", program], check=True)
     return Language("c", [program])
 
 

@@ -46,9 +46,9 @@ json_t *shown_error(stanchion_error *error) {
   return shown;
 }
 
-int32_t check(actor *self, int32_t status, stanchion_error *error) {
+int32_t check(actor *self, int32_t status, stanchion_error **error) {
   if (status >= 0) return status;
-  self->refusal = json_pack("{s:o}", "error", shown_error(error));
+  self->refusal = json_pack("{s:o}", "error", shown_error(*error));
   longjmp(self->refused, 1);
 }
 

@@ -44,7 +44,7 @@ extern stanchion_clock driver_clock;
 /* Ends the request: the language does not allow it. */
 void refuse(actor *self, const char *why);
 /* Ends the request with its error, if the status is one; else gives the status back. */
-int32_t check(actor *self, int32_t status, stanchion_error *error);
+int32_t check(actor *self, int32_t status, stanchion_error **error);
 json_t *shown_error(stanchion_error *error);
 
 /* Arguments, in the types of the library. */

@@ -12,7 +12,8 @@
 
 /* A function of a lock or a queue takes the client and a name. */
 #define NAMED(name) self->client, (name).data, (name).len
-#define CHECK(call) check(self, call, error)
+/* Its error is looked at after the call. */
+#define CHECK(call) check(self, (call), &error)
 
 static int64_t *slot(held *list, const char *name, int is_new) {
   for (size_t i = 0; i < MOST_HELD; i++) {

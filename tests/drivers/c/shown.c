@@ -48,7 +48,7 @@ json_t *shown_loss(int32_t loss) {
 json_t *shown_lease(actor *self, stanchion_lease lease) {
   stanchion_lease_info info = {.struct_size = sizeof info};
   stanchion_error *error = NULL;
-  check(self, stanchion_lease_get(lease, &info, &error), error);
+  check(self, stanchion_lease_get(lease, &info, &error), &error);
   return json_pack("{s:o, s:I, s:o}", "name", shown_text(info.name), "fence", (json_int_t)info.fence, "token",
                    shown_text(info.token));
 }
@@ -64,7 +64,7 @@ json_t *shown_holder(const stanchion_holder *holder) {
 json_t *shown_claim(actor *self, stanchion_claim claim) {
   stanchion_claim_info info = {.struct_size = sizeof info};
   stanchion_error *error = NULL;
-  check(self, stanchion_claim_get(claim, &info, &error), error);
+  check(self, stanchion_claim_get(claim, &info, &error), &error);
   return json_pack("{s:o, s:o, s:o, s:o, s:I, s:I, s:I, s:I, s:i, s:I}", "id", shown_text(info.id), "queue",
                    shown_text(info.queue), "payload", shown_bytes(info.payload, info.payload_len), "headers",
                    shown_headers(info.headers, info.header_count), "attempt", (json_int_t)info.attempt, "max_attempts",
@@ -97,7 +97,7 @@ json_t *shown_tasks(actor *self, stanchion_tasks tasks) {
   for (size_t i = 0; i < stanchion_tasks_len(tasks); i++) {
     stanchion_task_info info = {.struct_size = sizeof info};
     stanchion_error *error = NULL;
-    check(self, stanchion_tasks_at(tasks, i, &info, &error), error);
+    check(self, stanchion_tasks_at(tasks, i, &info, &error), &error);
     json_array_append_new(shown, shown_task(&info));
   }
   stanchion_tasks_free(tasks);
