@@ -26,7 +26,9 @@ def run(*command, cwd=PACKAGE, **options):
 
 def library(profile, **env):
     """The library of this machine, built anew if need be."""
-    run("cargo", "build", "--locked", "--profile", profile, "--package", "stanchion-node",
+    # With the whole workspace, as the other tests: with other features everything would be built again.
+    what = ["--workspace"] if profile == "dev" else ["--package", "stanchion-node"]
+    run("cargo", "build", "--locked", "--profile", profile, *what,
         env={**os.environ, "CARGO_TARGET_DIR": str(TARGET), **env})
     folder = TARGET / ("debug" if profile == "dev" else profile)
     names = ("libstanchion_node.so", "libstanchion_node.dylib")
