@@ -124,5 +124,7 @@ int main(void) {
     pthread_cond_signal(&found->requests->filled);
     pthread_mutex_unlock(&found->requests->mutex);
   }
+  /* Not in the middle of a line: the end of the process would write it again. */
+  pthread_mutex_lock(&speaking);
   return 0;
 }
