@@ -5,7 +5,7 @@ use std::time::Instant;
 use stanchion::{Client, ErrorKind, LossReason};
 use stanchion_tests::faces::Face;
 use stanchion_tests::stores::{Bench, Kind};
-use stanchion_tests::wait::{SOON, eventually, task};
+use stanchion_tests::wait::{SOON, eventually, ran_since, task};
 use stanchion_tests::{shared, unique};
 
 use crate::{POLL, actor, assert_within, fixed, ms, open, renewed};
@@ -91,9 +91,9 @@ fn runtime_blocked_for_three_ttl() {
     let bench = Bench::new(Kind::Redis, Face::Async);
     runtime.block_on(async {
         let client = Client::open(bench.url()).await.unwrap();
-        let lease = client.lock("job").acquire(renewed(300, 0)).await.unwrap();
+        let lease = client.lock("job").acquire(renewed(1_000, 0)).await.unwrap();
         let begun = Instant::now();
-        while begun.elapsed() < ms(900) {
+        while begun.elapsed() < ms(3_000) {
             assert!(lease.is_valid(), "{:?} after {:?}", lease.loss(), begun.elapsed());
         }
         lease.release().await.unwrap();
@@ -108,12 +108,12 @@ fn lease_broken_while_the_runtime_is_blocked() {
     let other = open(Face::Blocking, bench.url()).lock("job");
     runtime.block_on(async {
         let client = Client::open(bench.url()).await.unwrap();
-        let lease = client.lock("job").acquire(renewed(300, 0)).await.unwrap();
+        let lease = client.lock("job").acquire(renewed(1_500, 0)).await.unwrap();
         assert!(other.break_lease().unwrap());
         let broken = Instant::now();
         while lease.is_valid() {}
         // At its next renewal: a third of the ttl.
-        assert_within(ms(100), broken);
+        assert_within(ms(500), broken);
         assert_eq!(lease.loss(), Some(LossReason::Broken));
         lease.lost().await;
         assert_eq!(lease.release().await.unwrap_err().kind(), ErrorKind::LeaseLost);
@@ -126,11 +126,9 @@ fn loss_is_announced_at_the_deadline() {
     for face in [Face::Blocking, Face::Async] {
         let client = open(face, &shared().url());
         let lease = client.lock(&unique("deadline")).acquire(fixed(400, 0)).unwrap();
-        let remaining = lease.remaining();
-        let begun = Instant::now();
+        let deadline = Instant::now() + lease.remaining();
         assert!(lease.wait_lost(SOON));
-        let took = begun.elapsed();
-        assert!(took <= remaining + ms(50), "{face:?}: announced after {took:?}, {remaining:?} were left");
+        assert!(ran_since(deadline) <= ms(50), "{face:?}: announced {:?} late", ran_since(deadline));
         assert!(!lease.is_valid());
         assert_eq!(lease.loss(), Some(LossReason::Expired));
     }

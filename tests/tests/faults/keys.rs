@@ -12,7 +12,7 @@ use stanchion_tests::faces::{AnyClient, Face};
 use stanchion_tests::stores::{Bench, Kind};
 use stanchion_tests::wait::{SOON, eventually, task};
 
-use crate::{SLACK, assert_within, fixed, ms, open, renewed};
+use crate::{assert_within, fixed, ms, open, renewed};
 
 const KEY: &str = "Lock:job";
 const SIDECARS: [&str; 3] = ["meta", "line", "waiters"];
@@ -231,7 +231,7 @@ fn assert_wrong_type_in_line(client: &AnyClient, raw: &mut Connection, kind: &st
     let before = contents(raw);
     let begun = Instant::now();
     let error = client.lock("job").acquire(fixed(500, 5_000)).unwrap_err();
-    assert!(begun.elapsed() < ms(2_000) + SLACK, "{kind}");
+    assert_within(ms(2_000), begun);
     assert_eq!((error.kind(), error.name()), (ErrorKind::WrongType, Some("job")), "{kind}: {error}");
     assert_eq!(contents(raw), before, "{kind}");
 }
