@@ -172,7 +172,7 @@ test('cluster: a lock among processes', async () => {
       cluster.on('message', (_, fences) => { sum += new Set(fences).size })
       cluster.on('exit', (_, code) => { if (code !== 0) process.exit(2) })
       // Not when the last one has gone: what it said may be heard after its end.
-      process.on('beforeExit', () => console.log(sum))
+      process.once('beforeExit', () => console.log(sum))
     } else {
       const fences = []
       for (let n = 0; n < 10; n++) await client.lock('a').hold(lease => { fences.push(String(lease.fence)) })
