@@ -13,7 +13,7 @@ use stanchion_tests::{shared, unique};
 use crate::{POLL, actor, assert_within, fixed, ms, open, renewed};
 
 /// Its ttl, in milliseconds.
-const TTL: u64 = 600;
+const TTL: u64 = 2_000;
 
 on_shared_stores! {
     /// The next owner gets the lock when the dead one's remaining ttl is over, one poll later at most.
