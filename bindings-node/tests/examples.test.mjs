@@ -4,13 +4,12 @@ import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { Agent, request } from 'node:http'
-import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { after } from 'node:test'
 import { fileURLToPath } from 'node:url'
-import { onSharedStores } from './helpers/stores.mjs'
+import { freePort, onSharedStores } from './helpers/stores.mjs'
 
 const EXAMPLES = join(dirname(fileURLToPath(import.meta.url)), '..', 'examples')
 const place = mkdtempSync(join(tmpdir(), 'stanchion-examples-'))
@@ -71,15 +70,6 @@ onSharedStores('the flash sale: four processes, sixty-four buyers at once', asyn
   assert.equal(readFileSync(stock, 'utf8'), '0')
   assert.equal((await sale.ended).code, 0)
 })
-
-function freePort() {
-  return new Promise(resolve => {
-    const free = createServer().listen(0, '127.0.0.1', () => {
-      const { port } = free.address()
-      free.close(() => resolve(port))
-    })
-  })
-}
 
 function buy(port, agent) {
   return new Promise((resolve, reject) => {

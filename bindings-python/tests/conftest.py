@@ -12,6 +12,9 @@ import pytest
 import stanchion
 
 DATABASES = 4_000
+# How long a server may take to start, and how often another port is tried.
+START_S = 20
+PORT_ATTEMPTS = 8
 _databases = itertools.count(1)
 
 
@@ -19,23 +22,36 @@ _databases = itertools.count(1)
 def redis_url(tmp_path_factory):
     server = shutil.which("redis-server") or shutil.which("valkey-server")
     assert server, "redis-server is missing: make deps"
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    process = subprocess.Popen(
-        [server, "--port", str(port), "--bind", "127.0.0.1", "--save", "", "--databases", str(DATABASES), "--dir",
-         str(tmp_path_factory.mktemp("redis"))], stdout=subprocess.DEVNULL)
-    try:
-        for _ in range(500):
-            try:
-                socket.create_connection(("127.0.0.1", port), 1).close()
-                break
-            except OSError:
-                time.sleep(0.02)
-        yield f"redis://127.0.0.1:{port}"
-    finally:
-        process.kill()
-        process.wait()
+    for _ in range(PORT_ATTEMPTS):
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            port = free.getsockname()[1]
+        folder = tmp_path_factory.mktemp("redis")
+        process = subprocess.Popen(
+            [server, "--port", str(port), "--bind", "127.0.0.1", "--save", "", "--databases", str(DATABASES), "--dir",
+             str(folder), "--logfile", str(folder / "log")])
+        if _is_ready(process, folder / "log"):
+            break
+    else:
+        raise RuntimeError((folder / "log").read_text())
+    yield f"redis://127.0.0.1:{port}"
+    process.kill()
+    process.wait()
+
+
+def _is_ready(process, log):
+    """Whether the server has the port; if somebody else has taken it meanwhile, the server ends. It is asked by its log:
+    on the port it may be the other one that answers."""
+    deadline = time.monotonic() + START_S
+    while process.poll() is None:
+        if log.exists() and "Ready to accept connections" in log.read_text(errors="replace"):
+            return True
+        if time.monotonic() > deadline:
+            process.kill()
+            process.wait()
+            raise RuntimeError(f"redis-server is not ready after {START_S} s: {log.read_text()}")
+        time.sleep(0.01)
+    return False
 
 
 @pytest.fixture(params=["memory", "sqlite", "redis"])

@@ -97,8 +97,9 @@ def test_a_cancelled_acquire_leaves_nothing(run, url):
             for waiter in waiters:
                 waiter.cancel()
             await asyncio.gather(*waiters, return_exceptions=True)
-            await asyncio.sleep(0.2)
-            assert (await lock.holder()).waiters == 0
+            # Those who gave up leave the line in the background.
+            while (await lock.holder()).waiters > 0:
+                await asyncio.sleep(0.005)
             await lease.release()
             for delay in range(20):
                 task = asyncio.ensure_future(lock.acquire())

@@ -1,5 +1,6 @@
 """Signals, forks, and processes that die."""
 
+import logging
 import multiprocessing
 import os
 import signal
@@ -69,48 +70,61 @@ def test_ctrl_c_ends_a_call_to_a_server_that_does_not_answer(redis_url):
     queue.purge()
 
 
-def test_ctrl_c_twice_ends_a_worker_whose_handler_does_not(client):
-    queue, begun, over = client.queue("q"), threading.Event(), threading.Event()
-    queue.enqueue("a")
-    worker = queue.worker(lambda claim: (begun.set(), over.wait(60)))
+class Twice(logging.Handler):
+    """Sends SIGINT when told to, and once more when the worker has taken the first one for a request to drain: two at
+    once would be one."""
 
-    def first():
-        begun.wait(60)
+    def __init__(self):
+        super().__init__(logging.INFO)
+        self.sent, self.drains = None, threading.Event()
+        # Not by whoever logs: that is still the handler of the first one.
+        threading.Thread(target=lambda: self.drains.wait(60) and self.send(), daemon=True).start()
+
+    def send(self):
+        self.sent = time.monotonic()
         os.kill(os.getpid(), signal.SIGINT)
 
-    thread = threading.Thread(target=first)
-    thread.start()
-    interrupts = threading.Timer(0.6, os.kill, (os.getpid(), signal.SIGINT))
-    interrupts.start()
-    begin = time.monotonic()
+    def emit(self, record):
+        if "draining" in record.getMessage():
+            self.drains.set()
+
+
+@pytest.fixture
+def twice():
+    log, interrupts = logging.getLogger("stanchion"), Twice()
+    level = log.level
+    log.setLevel(logging.INFO)
+    log.addHandler(interrupts)
+    yield interrupts
+    log.removeHandler(interrupts)
+    log.setLevel(level)
+
+
+def test_ctrl_c_twice_ends_a_worker_whose_handler_does_not(client, twice):
+    queue, over = client.queue("q"), threading.Event()
+    queue.enqueue("a")
+    worker = queue.worker(lambda claim: (twice.send(), over.wait(60)))
     with pytest.raises(KeyboardInterrupt):
         worker.run()
-    assert time.monotonic() - begin < 0.6 + NOTICED
+    assert time.monotonic() - twice.sent < NOTICED
     over.set()
-    thread.join()
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
-def test_ctrl_c_twice_ends_a_worker_although_the_server_does_not_answer(redis_url):
+def test_ctrl_c_twice_ends_a_worker_although_the_server_does_not_answer(redis_url, twice):
     queue, over = stanchion.connect(redis_url).queue("frozen"), threading.Event()
-    pid, told = server_of(redis_url), []
+    pid = server_of(redis_url)
     queue.enqueue("a")
 
     def handler(claim):
         os.kill(pid, signal.SIGSTOP)
-        os.kill(os.getpid(), signal.SIGINT)
+        twice.send()
         over.wait(60)
 
-    def second():
-        told.append(time.monotonic())
-        os.kill(os.getpid(), signal.SIGINT)
-
-    timer = threading.Timer(0.6, second)
-    timer.start()
     try:
         with pytest.raises(KeyboardInterrupt):
             queue.worker(handler).run()
-        assert time.monotonic() - told[0] < NOTICED
+        assert time.monotonic() - twice.sent < NOTICED
     finally:
         os.kill(pid, signal.SIGCONT)
         over.set()
@@ -118,12 +132,20 @@ def test_ctrl_c_twice_ends_a_worker_although_the_server_does_not_answer(redis_ur
 
 
 def test_ctrl_c_ends_an_idle_worker(client):
-    # The first one drains it.
-    timer = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT))
-    timer.start()
-    begin = time.monotonic()
+    # The first one drains it, as soon as it catches signals.
+    sent = []
+
+    def interrupt():
+        while signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+            time.sleep(0.005)
+        sent.append(time.monotonic())
+        os.kill(os.getpid(), signal.SIGINT)
+
+    thread = threading.Thread(target=interrupt)
+    thread.start()
     assert client.queue("q").worker(print).run().completed == 0
-    assert time.monotonic() - begin < 0.3 + NOTICED
+    assert time.monotonic() - sent[0] < NOTICED
+    thread.join()
 
 
 def test_an_exception_of_any_signal_handler_ends_a_wait(client):

@@ -57,9 +57,11 @@ def test_a_lease_travels_to_another_process(shared_url, giver, taker):
 
 def test_the_lease_of_a_dead_taker_runs_out(shared_url):
     with stanchion.connect(shared_url) as client:
-        handle = client.lock("a").acquire(ttl=1, renew=True).into_handle(1)
-        in_another_process(RESUME + "import os; sys.stdout.flush(); os._exit(0)\n", shared_url, pickle.dumps(handle).hex())
-        assert client.lock("a").locked()
+        # Long enough for the start of a process, on whatever machine.
+        handle = client.lock("a").acquire(ttl=5, renew=True).into_handle(5)
+        in_another_process(
+            RESUME + "assert client.lock('a').locked()\nimport os; sys.stdout.flush(); os._exit(0)\n", shared_url,
+            pickle.dumps(handle).hex())
         client.lock("a").acquire(wait=30).release()
 
 

@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
-use crate::wait::{SOON, eventually};
+use crate::wait::{SOON, eventually, feel_the_pulse};
 
 /// How long a server may take to answer its first PING.
 const START_WITHIN: Duration = Duration::from_secs(15);
@@ -314,6 +314,7 @@ impl RedisServerBuilder {
 
     /// Starts the server and waits until it answers.
     pub fn start(self) -> RedisServer {
+        feel_the_pulse();
         sweep();
         let dir = fresh_dir();
         let mut args = self.args;

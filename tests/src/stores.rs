@@ -5,6 +5,7 @@ use tempfile::TempDir;
 
 use crate::faces::{AnyClient, Face};
 use crate::probe::Probe;
+use crate::wait::feel_the_pulse;
 use crate::{redis_server, unique};
 
 /// A kind of store.
@@ -39,6 +40,7 @@ pub struct Bench {
 impl Bench {
     /// A fresh store of this kind.
     pub fn new(kind: Kind, face: Face) -> Self {
+        feel_the_pulse();
         let (url, dir) = match kind {
             Kind::Memory => (format!("memory:{}", unique("bench")), None),
             Kind::Redis => (redis_server::shared().fresh_db(), None),

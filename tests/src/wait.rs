@@ -2,6 +2,7 @@
 
 use std::future::Future;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -9,6 +10,10 @@ use std::time::{Duration, Instant};
 pub const SOON: Duration = Duration::from_secs(10);
 /// How often a condition is looked at.
 const LOOK_EVERY: Duration = Duration::from_millis(1);
+/// How often the pulse beats.
+const BEAT: Duration = Duration::from_millis(5);
+/// A beat that is later than this was held up: the machine stood still, or had no turn for this process.
+const HELD_UP: Duration = Duration::from_millis(10);
 
 /// Waits until `condition` holds; panics if it does not within `deadline`.
 #[track_caller]
@@ -61,6 +66,82 @@ pub async fn within<T>(deadline: Duration, future: impl Future<Output = T>) -> T
         Ok(value) => value,
         Err(_) => panic!("the future was not ready within {deadline:?}"),
     }
+}
+
+/// How long ago this was, without the time during which nothing of this process could run: a bound on how long the
+/// library may take says nothing about how long a virtual machine may stand still. For upper bounds only, since
+/// deadlines go on meanwhile. Counted from [`feel_the_pulse`] on.
+pub fn ran_since(begun: Instant) -> Duration {
+    feel_the_pulse();
+    let (now, pulse) = (Instant::now(), pulse());
+    let current = (pulse.last, now.saturating_duration_since(pulse.last + BEAT));
+    let standstills = pulse.standstills.iter().copied().chain([current]);
+    let stood: Duration = standstills
+        .filter(|(_, late)| *late > HELD_UP)
+        .map(|(from, late)| (from + BEAT + late).saturating_duration_since(begun).min(late))
+        .sum();
+    now.saturating_duration_since(begun).saturating_sub(stood)
+}
+
+/// How long something took.
+#[derive(Clone, Copy, Debug)]
+pub struct Took {
+    /// By the clock.
+    pub wall: Duration,
+    /// See [`ran_since`].
+    pub ran: Duration,
+}
+
+impl Took {
+    /// Whether it took less, as far as it could run.
+    pub fn less_than(self, bound: Duration) -> bool {
+        self.ran < bound
+    }
+
+    /// Whether so much time has passed.
+    pub fn at_least(self, bound: Duration) -> bool {
+        self.wall >= bound
+    }
+}
+
+/// The value, and how long it took to get it.
+pub fn timed<T>(work: impl FnOnce() -> T) -> (T, Took) {
+    feel_the_pulse();
+    let begun = Instant::now();
+    let value = work();
+    (value, Took { wall: begun.elapsed(), ran: ran_since(begun) })
+}
+
+/// Begins to take note of when this process cannot run.
+pub fn feel_the_pulse() {
+    static FELT: OnceLock<()> = OnceLock::new();
+    FELT.get_or_init(|| {
+        pulse().last = Instant::now();
+        thread::spawn(|| {
+            loop {
+                thread::sleep(BEAT);
+                let mut pulse = pulse();
+                let (last, now) = (pulse.last, Instant::now());
+                let late = now.saturating_duration_since(last + BEAT);
+                if late > HELD_UP {
+                    pulse.standstills.push((last, late));
+                }
+                pulse.last = now;
+            }
+        });
+    });
+}
+
+/// When the pulse beat last, and after which beats the next one came how late.
+struct Pulse {
+    last: Instant,
+    standstills: Vec<(Instant, Duration)>,
+}
+
+fn pulse() -> MutexGuard<'static, Pulse> {
+    static PULSE: OnceLock<Mutex<Pulse>> = OnceLock::new();
+    let pulse = PULSE.get_or_init(|| Mutex::new(Pulse { last: Instant::now(), standstills: Vec::new() }));
+    pulse.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// A thread whose end can be waited for with a deadline.
@@ -121,6 +202,21 @@ mod tests {
     #[should_panic(expected = "did not become true")]
     fn a_condition_that_never_holds_panics() {
         eventually(Duration::from_millis(5), || false);
+    }
+
+    #[test]
+    fn time_without_a_standstill_counts_and_a_standstill_does_not() {
+        feel_the_pulse();
+        let begun = Instant::now();
+        eventually(SOON, || ran_since(begun) >= Duration::from_millis(30));
+        // As when the machine stands still: no beat comes.
+        let (held, ran) = (pulse(), begun.elapsed());
+        thread::sleep(Duration::from_millis(300));
+        drop(held);
+        let counted = ran_since(begun);
+        assert!(begun.elapsed() >= ran + Duration::from_millis(300));
+        assert!(counted < ran + Duration::from_millis(150), "{counted:?} after {ran:?} and a standstill");
+        eventually(SOON, || ran_since(begun) > counted);
     }
 
     #[test]

@@ -1,13 +1,14 @@
-"""php-fpm behind nginx, on ports of their own."""
+"""php-fpm behind nginx, on a socket and a port of their own."""
 
 import os
 import re
 import shutil
+import socket
 import subprocess
 import urllib.error
 import urllib.request
 
-from stores import HERE, PACKAGE, free_port, listens, run, until
+from stores import PACKAGE, on_free_port, run, until
 
 CHILDREN = 4
 # As root, servers run as somebody else; otherwise as whoever runs the tests.
@@ -34,26 +35,34 @@ class Site:
         self.variables = {"STANCHION_LIB": library, "STANCHION_TEST_URL": url, **(variables or {})}
         folder.mkdir()
         folder.chmod(0o777)
-        self.fpm_port, self.port = free_port(), free_port()
+        self.socket = folder / "fpm.sock"
 
     def __enter__(self):
         self.fpm = subprocess.Popen(
             [program(), "--nodaemonize", "--fpm-config", str(self.write_pool()), *self.php_settings()],
             stdout=subprocess.DEVNULL, stderr=open(self.folder / "fpm.err", "w"), env=self.environment())
-        self.nginx = subprocess.Popen(
-            ["nginx", "-e", str(self.folder / "nginx.err"), "-c", str(self.write_nginx())], env=self.environment(),
-            stderr=subprocess.DEVNULL)
+        self.nginx = None
         try:
-            until(lambda: listens(self.fpm_port), "php-fpm answers")
-            until(lambda: listens(self.port), "nginx answers")
+            until(self.fpm_listens, "php-fpm answers")
+            # It writes its pid once it has the port.
+            self.nginx, self.port = on_free_port(self.start_nginx, (self.folder / "nginx.pid").exists)
         except AssertionError:
             print(self.log())
             self.__exit__()
             raise
         return self
 
+    def fpm_listens(self):
+        with socket.socket(socket.AF_UNIX) as caller:
+            return self.fpm.poll() is None and caller.connect_ex(str(self.socket)) == 0
+
+    def start_nginx(self, port):
+        return subprocess.Popen(
+            ["nginx", "-e", str(self.folder / "nginx.err"), "-c", str(self.write_nginx(port))], env=self.environment(),
+            stderr=subprocess.DEVNULL)
+
     def __exit__(self, *_):
-        for server in (self.nginx, self.fpm):
+        for server in filter(None, (self.nginx, self.fpm)):
             server.terminate()
             try:
                 server.wait(10)
@@ -78,11 +87,11 @@ class Site:
     def write_pool(self):
         path = self.folder / "fpm.conf"
         variables = "\n".join(f"env[{name}] = {value}" for name, value in self.variables.items())
-        owner = f"user = {USER}\ngroup = {USER}\n" if ROOT else ""
+        owner = f"user = {USER}\ngroup = {USER}\nlisten.owner = {USER}\n" if ROOT else ""
         path.write_text(f"""[global]
 error_log = {self.folder}/fpm.log
 [www]
-{owner}listen = 127.0.0.1:{self.fpm_port}
+{owner}listen = {self.socket}
 pm = static
 pm.max_children = {self.children}
 clear_env = no
@@ -91,7 +100,7 @@ catch_workers_output = yes
 """)
         return path
 
-    def write_nginx(self):
+    def write_nginx(self, port):
         path = self.folder / "nginx.conf"
         owner = f"user {USER};\n" if ROOT else ""
         path.write_text(f"""{owner}daemon off;
@@ -106,9 +115,9 @@ http {{
     scgi_temp_path {self.folder}/scgi;
     uwsgi_temp_path {self.folder}/uwsgi;
     server {{
-        listen 127.0.0.1:{self.port} backlog=256;
+        listen 127.0.0.1:{port} backlog=256;
         location / {{
-            fastcgi_pass 127.0.0.1:{self.fpm_port};
+            fastcgi_pass unix:{self.socket};
             fastcgi_param SCRIPT_FILENAME {self.root}$uri;
             fastcgi_param QUERY_STRING $query_string;
             fastcgi_param REQUEST_METHOD $request_method;

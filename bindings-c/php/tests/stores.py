@@ -13,6 +13,8 @@ PACKAGE = HERE.parent
 PROJECT = PACKAGE.parent.parent
 TARGET = Path(os.environ.get("CARGO_TARGET_DIR", PROJECT / "target")).resolve()
 START_S = 20
+# How often another port is tried when somebody else took it first.
+PORT_ATTEMPTS = 8
 
 
 def run(*command, **options):
@@ -35,12 +37,20 @@ def until(condition, what, seconds=START_S):
     return found
 
 
-def listens(port):
-    try:
-        with socket.create_connection(("127.0.0.1", port), 1):
-            return True
-    except OSError:
-        return False
+def on_free_port(start, is_ready):
+    """Starts a server on a port that nobody else has: the server, and its port. Whether it is ready is for the server to
+    say: on the port it may be somebody else that answers, who has taken it meanwhile. The server ends then."""
+    for _ in range(PORT_ATTEMPTS):
+        port = free_port()
+        server = start(port)
+        try:
+            until(lambda: server.poll() is not None or is_ready(), f"{server.args[0]} is ready")
+        except AssertionError:
+            server.kill()
+            raise
+        if server.poll() is None:
+            return server, port
+    raise AssertionError(f"{server.args[0]} ended {PORT_ATTEMPTS} times: {server.returncode}")
 
 
 def build(folder, alone=False, profile="dev"):
@@ -57,11 +67,11 @@ class Stores:
         self.folder = Path(tempfile.mkdtemp(prefix="stanchion-php-"))
         # Servers that are not root have files here.
         self.folder.chmod(0o755)
-        self.port = free_port()
-        self.server = subprocess.Popen(
-            ["redis-server", "--port", str(self.port), "--bind", "127.0.0.1", "--save", "", "--databases", "1000"],
-            cwd=self.folder, stdout=subprocess.DEVNULL)
-        until(lambda: listens(self.port), "redis-server answers")
+        log = self.folder / "redis.log"
+        self.server, self.port = on_free_port(lambda port: subprocess.Popen(
+            ["redis-server", "--port", str(port), "--bind", "127.0.0.1", "--save", "", "--databases", "1000", "--logfile",
+             str(log)], cwd=self.folder),
+            lambda: log.exists() and "Ready to accept connections" in log.read_text(errors="replace"))
         return self
 
     def __exit__(self, *_):

@@ -2,8 +2,8 @@
 
 import { randomUUID } from 'node:crypto'
 import { spawn } from 'node:child_process'
-import { mkdtempSync, rmSync } from 'node:fs'
-import { connect as dial, createServer } from 'node:net'
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
@@ -11,6 +11,8 @@ import { connect } from 'stanchion'
 
 // So that a hanging call fails its test, and not the whole run.
 const LIMIT = { timeout: 60_000 }
+/** How often another port is tried when somebody else took it first. */
+const PORT_ATTEMPTS = 8
 const folder = mkdtempSync(join(tmpdir(), 'stanchion-'))
 let server
 
@@ -26,15 +28,21 @@ export async function redisUrl() {
 }
 
 async function startRedis() {
-  const port = await freePort()
-  const found = spawn(
-    'redis-server', ['--port', String(port), '--bind', '127.0.0.1', '--save', '', '--dir', folder], { stdio: 'ignore' })
-  const ended = new Promise((_, reject) => found.once('error', reject))
-  await Promise.race([ended, answers(port)])
-  return { process: found, url: `redis://127.0.0.1:${port}` }
+  const log = join(folder, 'redis.log')
+  for (let attempt = 0; attempt < PORT_ATTEMPTS; attempt++) {
+    rmSync(log, { force: true })
+    const port = await freePort()
+    const found = spawn(
+      'redis-server',
+      ['--port', String(port), '--bind', '127.0.0.1', '--save', '', '--dir', folder, '--logfile', log], { stdio: 'ignore' })
+    const failed = new Promise((_, reject) => found.once('error', reject))
+    if (await Promise.race([failed, isReady(found, log)])) return { process: found, url: `redis://127.0.0.1:${port}` }
+  }
+  throw new Error(`redis-server ended: ${readFileSync(log, 'utf8')}`)
 }
 
-function freePort() {
+/** A port that is free now; somebody else may take it before it is used. */
+export function freePort() {
   return new Promise(resolve => {
     const free = createServer().listen(0, '127.0.0.1', () => {
       const { port } = free.address()
@@ -43,17 +51,18 @@ function freePort() {
   })
 }
 
-async function answers(port) {
-  const end = Date.now() + 10_000
-  for (;;) {
-    const answered = await new Promise(resolve => {
-      const socket = dial(port, '127.0.0.1', () => { socket.destroy(); resolve(true) })
-      socket.once('error', () => resolve(false))
-    })
-    if (answered) return
-    if (Date.now() > end) throw new Error('redis-server does not answer')
-    await new Promise(resolve => setTimeout(resolve, 20))
+/**
+ * Whether the server has the port; if somebody else has taken it meanwhile, the server ends. It is asked by its log: on
+ * the port it may be the other one that answers.
+ */
+async function isReady(server, log) {
+  const end = Date.now() + 20_000
+  while (server.exitCode === null) {
+    if (existsSync(log) && readFileSync(log, 'utf8').includes('Ready to accept connections')) return true
+    if (Date.now() > end) throw new Error('redis-server is not ready')
+    await new Promise(resolve => setTimeout(resolve, 10))
   }
+  return false
 }
 
 const URLS = {

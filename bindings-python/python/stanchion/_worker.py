@@ -68,8 +68,9 @@ class WorkerFacts:
             native.stop()
 
     def _drain(self, number: int) -> None:
-        log.info("queue %r: draining after signal %d", self._queue.name, number)
+        # First: a second signal may come while this is logged.
         self.stop()
+        log.info("queue %r: draining after signal %d", self._queue.name, number)
 
     def _succeeded(self, claim: Any) -> None:
         if self._after is not None:

@@ -11,6 +11,8 @@ use crate::verbs::{Reply, Request};
 pub struct Answer {
     /// What the store said.
     pub reply: Reply,
+    /// When the request was sent first.
+    pub first_sent: Moment,
     /// When the sending it answers was sent.
     pub sent: Moment,
     /// When it came.
@@ -134,7 +136,10 @@ impl Machine for CallMachine {
             self.in_flight = false;
         }
         match result {
-            Ok(reply) => self.outcome = Some(Ok(Answer { reply, sent, received: now, sendings })),
+            Ok(reply) => {
+                let first_sent = self.sent.first().copied().unwrap_or(sent);
+                self.outcome = Some(Ok(Answer { reply, first_sent, sent, received: now, sendings }));
+            }
             Err(failure) => {
                 self.maybe_done |= failure.kind == FailureKind::Lost;
                 let ends = !failure.is_retryable();

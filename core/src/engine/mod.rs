@@ -25,6 +25,9 @@ const BACKOFF_FIRST: Duration = Duration::from_millis(20);
 /// Longest such pause.
 const BACKOFF_MOST: Duration = Duration::from_millis(500);
 
+/// An answer that took longer was perhaps given long before it came.
+const SLOW_ANSWER: Duration = Duration::from_millis(10);
+
 /// What a machine wants done next.
 #[derive(Debug)]
 pub enum Step<T> {
@@ -118,6 +121,13 @@ impl Dice {
 pub(crate) fn deadline(sent: Moment, ttl: Duration) -> Moment {
     let margin = ttl / 100 + Duration::from_millis(2);
     sent + ttl.saturating_sub(margin)
+}
+
+/// From when on the times count that an answer tells: from when it came, or, if that took long, from when it was
+/// asked for. Asking again too early costs a request; too late costs time, and a clock that a test moves may
+/// stand still by then.
+pub(crate) fn told_at(sent: Moment, received: Moment) -> Moment {
+    if received.since(sent) > SLOW_ANSWER { sent } else { received }
 }
 
 #[cfg(test)]

@@ -26,7 +26,7 @@ fn judge_absence(answer: &Answer, absence: &Absence, fence: Fence, deadline: Mom
         // Nobody else can have ended it so early: an earlier copy of this release did.
         return Ok(());
     }
-    if answer.sent < deadline || answer.sendings > 1 {
+    if answer.first_sent < deadline {
         return Err(Error::new(
             ErrorKind::Indeterminate,
             "the lease ended about when it was released; it may have been lost before",
@@ -86,9 +86,10 @@ mod tests {
     }
 
     /// Judged with a deadline of 10 s.
-    fn judged(absence: Absence, sent: u64, received: u64, sendings: u32) -> Option<ErrorKind> {
+    fn judged(absence: Absence, first_sent: u64, received: u64, sendings: u32) -> Option<ErrorKind> {
         let reply = Reply::Release(ReleaseReply::Gone(absence));
-        let answer = Answer { reply, sent: at(sent), received: at(received), sendings };
+        let (first_sent, sent) = (at(first_sent), at(received - 1));
+        let answer = Answer { reply, first_sent, sent, received: at(received), sendings };
         judge_release(&answer, FENCE, at(10)).err().map(|error| error.kind())
     }
 
@@ -135,9 +136,11 @@ mod tests {
             ("overwritten by a stranger", absence(FENCE, 1, 0, true), 1, 2, 1, Some(ErrorKind::LeaseLost)),
             ("a stranger after our own copy", absence(FENCE, 1, 0, true), 1, 2, 2, None),
             ("sent before, answered after", plain(), 9, 11, 1, Some(ErrorKind::Indeterminate)),
-            ("sent again after", plain(), 11, 12, 2, Some(ErrorKind::Indeterminate)),
+            ("sent before, sent again after", plain(), 9, 12, 2, Some(ErrorKind::Indeterminate)),
             ("expired", plain(), 11, 12, 1, Some(ErrorKind::LeaseExpired)),
             ("taken", later(), 11, 12, 1, Some(ErrorKind::LeaseLost)),
+            ("expired, asked twice", plain(), 11, 13, 2, Some(ErrorKind::LeaseExpired)),
+            ("taken, asked twice", later(), 11, 13, 2, Some(ErrorKind::LeaseLost)),
         ];
         for (what, absence, sent, received, sendings, expected) in rows {
             assert_eq!(judged(absence, sent, received, sendings), expected, "{what}");
@@ -147,7 +150,7 @@ mod tests {
     #[test]
     fn released_is_released() {
         let reply = Reply::Release(ReleaseReply::Released);
-        let answer = Answer { reply, sent: at(20), received: at(21), sendings: 4 };
+        let answer = Answer { reply, first_sent: at(20), sent: at(20), received: at(21), sendings: 4 };
         assert!(judge_release(&answer, FENCE, at(10)).is_ok());
     }
 }

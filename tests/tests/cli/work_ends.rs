@@ -94,9 +94,9 @@ on_both_stores! {
     }
 
     fn a_killed_workers_tasks_come_back_when_the_lease_ends(place) {
-        let lease = Duration::from_secs(2);
+        let lease = Duration::from_secs(4);
         place.finish(&["enqueue", "q", "a", "b"]).succeeded();
-        let mut worker = start(place, &["-j", "2", "--lease", "2"]);
+        let mut worker = start(place, &["-j", "2", "--lease", "4"]);
         let commands = ["a", "b"].map(|file| place.pid(file));
         let killed = Instant::now();
         worker.signal(Signal::SIGKILL);
@@ -116,7 +116,7 @@ on_both_stores! {
         place.finish(&["enqueue", "q", "a", "b"]).succeeded();
         let wait = script("(sleep 600 & echo $! > orphan-{}); sleep 600 & echo $! > child-{}; \
             until [ -e go ]; do sleep 0.01; done; kill $! $(cat orphan-{})");
-        let worker = place.start(&["work", "q", "-j", "2", "--drain", "--lease", "0.9", "--", "sh", "-c", &wait]);
+        let worker = place.start(&["work", "q", "-j", "2", "--drain", "--lease", "1.5", "--", "sh", "-c", &wait]);
         let pids = |id: &str| [id.to_owned(), format!("orphan-{id}"), format!("child-{id}")].map(|file| place.pid(&file));
         let (lost, others) = (pids("a"), pids("b"));
         place.finish(&["queues", "remove", "q", "a"]).succeeded();
@@ -142,7 +142,7 @@ on_both_stores! {
 
     fn a_worker_that_was_stopped_for_too_long_stops_its_command(place) {
         place.finish(&["enqueue", "q", "a"]).succeeded();
-        let worker = start(place, &["--drain", "--lease", "0.5"]);
+        let worker = start(place, &["--drain", "--lease", "1.5"]);
         let command = place.pid("a");
         worker.signal(Signal::SIGSTOP);
         // Once the next one has the task, the claim is surely lost.
@@ -184,7 +184,7 @@ fn what_others_have_started_is_left_alone() {
     place.finish(&["enqueue", "q", "a"]).succeeded();
     let program = place.stanchion(&["x"]).get_program().to_owned();
     let script = "sleep 600 >/dev/null 2>&1 & echo $! > stranger; \
-                  exec \"$0\" work q --drain --lease 0.6 -- sh -c 'echo $$ > started; exec sleep 600'";
+                  exec \"$0\" work q --drain --lease 1.5 -- sh -c 'echo $$ > started; exec sleep 600'";
     let mut shell = std::process::Command::new("sh");
     shell.args(["-c", script]).arg(program).current_dir(place.path("."));
     shell.env("STANCHION_URL", format!("sqlite:{}", place.path("locks.db").display()));

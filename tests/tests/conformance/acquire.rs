@@ -40,8 +40,8 @@ on_every_store! {
         assert_eq!(error.kind(), ErrorKind::LockTimeout);
         assert_eq!((error.operation(), error.name()), (Some("acquire"), Some("a")));
         assert!(error.is_retryable());
-        assert!(took >= ms(150), "gave up after {took:?}");
-        assert!(took < ms(650), "waited {took:?}");
+        assert!(took.at_least(ms(150)), "gave up after {took:?}");
+        assert!(took.less_than(ms(650)), "waited {took:?}");
         assert_eq!(client.lock("a").waiters(), 0, "it left the line");
     }
 
@@ -50,7 +50,7 @@ on_every_store! {
         let _lease = client.lock("a").acquire(LockOptions::new()).unwrap();
         let (result, took) = timed(|| client.lock("a").acquire(LockOptions::new().wait(ms(0))));
         assert_eq!(result.unwrap_err().kind(), ErrorKind::LockTimeout);
-        assert!(took < ms(400), "took {took:?}");
+        assert!(took.less_than(ms(400)), "took {took:?}");
     }
 
     fn fences_grow_with_every_grant_in_every_client(bench) {
@@ -138,7 +138,7 @@ on_every_store! {
         let (result, took) =
             timed(|| bench.client().lock("a").acquire(LockOptions::new().wait(secs(5)).fail_fast(true)));
         assert_eq!(result.unwrap_err().kind(), ErrorKind::LockTimeout);
-        assert!(took < secs(1), "took {took:?}");
+        assert!(took.less_than(secs(1)), "took {took:?}");
         assert_eq!(client.lock("a").waiters(), 0);
         drop(lease);
     }
@@ -161,7 +161,7 @@ on_every_store! {
         lease.extend(secs(60)).unwrap();
         let (result, took) = waiting.join();
         assert_eq!(result.unwrap_err().kind(), ErrorKind::LockTimeout);
-        assert!(took < secs(3), "gave up only after {took:?}");
+        assert!(took.less_than(secs(3)), "gave up only after {took:?}");
         assert_eq!(client.lock("a").waiters(), 0);
         assert!(lease.is_valid());
     }

@@ -7,7 +7,7 @@ use stanchion::{ErrorKind, LockOptions, blocking};
 use stanchion_tests::async_on_every_store;
 use stanchion_tests::faces::Face;
 use stanchion_tests::stores::{Bench, Kind};
-use stanchion_tests::wait::{SOON, eventually, eventually_async, task, within};
+use stanchion_tests::wait::{SOON, eventually, eventually_async, ran_since, task, within};
 
 use crate::{ms, secs, timed, waiter};
 
@@ -29,7 +29,7 @@ async_on_every_store! {
         let started = std::time::Instant::now();
         lease.release().await.unwrap();
         let lease = within(SOON, next).await.unwrap().unwrap();
-        assert!(started.elapsed() < ms(350), "the hand-over took {:?}", started.elapsed());
+        assert!(ran_since(started) < ms(350), "the hand-over took {:?}", ran_since(started));
         lease.release().await.unwrap();
     }
 
@@ -53,7 +53,7 @@ async_on_every_store! {
         let started = std::time::Instant::now();
         drop(offered);
         eventually_async(SOON, || async { !lock.is_locked().await.unwrap() }).await;
-        assert!(started.elapsed() < ms(500), "took {:?}", started.elapsed());
+        assert!(ran_since(started) < ms(500), "took {:?}", ran_since(started));
     }
 
     async fn an_acquire_dropped_at_any_time_leaves_the_lock_free(bench) {
@@ -90,13 +90,13 @@ fn a_blocking_wait_ends_when_its_host_says_so(kind: Kind) {
     ends.store(true, Ordering::SeqCst);
     let (result, took) = timed(|| cancelled.join());
     assert_eq!(result.unwrap_err().kind(), ErrorKind::Cancelled);
-    assert!(took < ms(500), "the host was asked only after {took:?}");
+    assert!(took.less_than(ms(500)), "the host was asked only after {took:?}");
     eventually(SOON, || client.lock("a").waiters() == 1);
     let (lease, took) = timed(|| {
         lease.release().unwrap();
         next.join()
     });
-    assert!(took < ms(350), "the hand-over took {took:?}");
+    assert!(took.less_than(ms(350)), "the hand-over took {took:?}");
     lease.release().unwrap();
 }
 

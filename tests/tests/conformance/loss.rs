@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use stanchion::{ErrorKind, LockOptions, LossReason};
-use stanchion_tests::wait::{SOON, eventually};
+use stanchion_tests::wait::{SOON, eventually, ran_since};
 use stanchion_tests::{async_on_every_store, on_every_store, on_stores_with_foreign_lockers};
 
 use crate::{fixed, ms, renewed, secs, timed};
@@ -11,8 +11,8 @@ use crate::{fixed, ms, renewed, secs, timed};
 on_every_store! {
     fn renewal_keeps_a_lease_past_its_ttl(bench) {
         let client = bench.client();
-        let lease = client.lock("a").acquire(renewed(ms(300))).unwrap();
-        assert!(!lease.wait_lost(ms(900)), "lost: {:?}", lease.loss());
+        let lease = client.lock("a").acquire(renewed(secs(1))).unwrap();
+        assert!(!lease.wait_lost(ms(2_500)), "lost: {:?}", lease.loss());
         assert!(lease.is_valid());
         assert!(client.lock("a").try_acquire(LockOptions::new()).unwrap().is_none());
         lease.release().unwrap();
@@ -21,9 +21,9 @@ on_every_store! {
     fn many_leases_of_one_client_are_renewed(bench) {
         let client = bench.client();
         let leases: Vec<_> = (0..20)
-            .map(|number| client.lock(&format!("a{number}")).acquire(renewed(ms(500))).unwrap())
+            .map(|number| client.lock(&format!("a{number}")).acquire(renewed(secs(1))).unwrap())
             .collect();
-        assert!(!leases[0].wait_lost(ms(1_000)));
+        assert!(!leases[0].wait_lost(ms(2_500)));
         assert!(leases.iter().all(stanchion_tests::faces::AnyLease::is_valid));
     }
 
@@ -36,29 +36,36 @@ on_every_store! {
     fn max_hold_ends_a_renewed_lease_with_its_own_reason(bench) {
         let client = bench.client();
         let started = Instant::now();
-        let lease = client.lock("a").acquire(renewed(ms(200)).max_hold(ms(600))).unwrap();
+        let lease = client.lock("a").acquire(renewed(secs(1)).max_hold(ms(2_500))).unwrap();
         assert!(lease.wait_lost(SOON));
-        let took = started.elapsed();
-        assert!(took > ms(500), "it ended after {took:?}");
-        assert!(took < ms(1_000), "it ended only after {took:?}");
+        assert!(started.elapsed() > ms(2_400), "it ended after {:?}", started.elapsed());
+        assert!(ran_since(started) < ms(2_900), "it ended only after {:?}", ran_since(started));
         assert_eq!(lease.loss(), Some(LossReason::MaxHold));
         assert_eq!(lease.extend(secs(5)).unwrap_err().kind(), ErrorKind::LeaseExpired);
-        eventually(secs(2), || !client.lock("a").is_locked().unwrap());
+        eventually(SOON, || !client.lock("a").is_locked().unwrap());
         assert_eq!(lease.release().unwrap_err().kind(), ErrorKind::LeaseExpired);
     }
 
     fn a_fixed_lease_is_lost_at_its_deadline(bench) {
         let client = bench.client();
-        let lease = client.lock("a").acquire(fixed(ms(300))).unwrap();
-        let left = lease.remaining();
-        assert!(left > ms(200) && left < ms(300), "{left:?}");
-        let (lost, took) = timed(|| lease.wait_lost(SOON));
-        assert!(lost);
-        assert!(took + ms(3) >= left, "announced {:?} early", left - took);
-        assert!(took < left + ms(60), "announced {:?} late", took - left);
-        assert!(!lease.is_valid());
-        assert_eq!(lease.remaining(), ms(0));
-        assert_eq!(lease.loss(), Some(LossReason::Expired));
+        // A machine that is busy with others may be late once; a library that is late is so each time.
+        let late = |_| {
+            let begun = Instant::now();
+            let lease = client.lock("a").acquire(fixed(ms(300))).unwrap();
+            let left = lease.remaining();
+            let deadline = Instant::now() + left;
+            assert!(left < ms(300) && left + begun.elapsed() > ms(290), "{left:?}");
+            let (lost, took) = timed(|| lease.wait_lost(SOON));
+            let late = ran_since(deadline);
+            assert!(lost);
+            assert!(took.at_least(left.saturating_sub(ms(3))), "announced after {took:?}, {left:?} were left");
+            assert!(!lease.is_valid());
+            assert_eq!(lease.remaining(), ms(0));
+            assert_eq!(lease.loss(), Some(LossReason::Expired));
+            late
+        };
+        let late: Vec<_> = (0..3).map(late).collect();
+        assert!(late.iter().any(|late| *late < ms(60)), "announced so late: {late:?}");
     }
 
     /// The holder stops believing before anybody else can get the lock.
@@ -83,7 +90,7 @@ on_every_store! {
         let lease = bench.client().lock("a").acquire(LockOptions::new()).unwrap();
         let (lost, took) = timed(|| lease.wait_lost(ms(80)));
         assert!(!lost);
-        assert!(took >= ms(80));
+        assert!(took.at_least(ms(80)));
         assert_eq!(lease.loss(), None);
     }
 }
@@ -99,7 +106,7 @@ async_on_every_store! {
             })
             .collect();
         for told in told {
-            stanchion_tests::wait::within(secs(2), told).await.unwrap();
+            stanchion_tests::wait::within(SOON, told).await.unwrap();
         }
         assert!(!lease.is_valid());
     }
@@ -107,11 +114,8 @@ async_on_every_store! {
     /// A task that never yields does not keep the keeper from renewing.
     async fn a_blocked_runtime_thread_does_not_stop_renewal(bench) {
         let client = stanchion::Client::open(bench.url()).await.unwrap();
-        let lease = client.lock("a").acquire(renewed(ms(200))).await.unwrap();
-        let until = Instant::now() + ms(700);
-        while Instant::now() < until {
-            std::thread::yield_now();
-        }
+        let lease = client.lock("a").acquire(renewed(secs(1))).await.unwrap();
+        std::thread::sleep(ms(2_500));
         assert!(lease.is_valid(), "lost: {:?}", lease.loss());
         lease.release().await.unwrap();
     }
@@ -119,9 +123,9 @@ async_on_every_store! {
 
 on_stores_with_foreign_lockers! {
     fn a_foreign_delete_is_noticed_at_renewal(bench) {
-        let lease = bench.client().lock("a").acquire(renewed(ms(300))).unwrap();
+        let lease = bench.client().lock("a").acquire(renewed(ms(1_500))).unwrap();
         redis::cmd("DEL").arg("Lock:a").exec(&mut bench.raw()).unwrap();
-        assert!(lease.wait_lost(secs(2)));
+        assert!(lease.wait_lost(SOON));
         assert_eq!(lease.loss(), Some(LossReason::Overwritten));
     }
 
@@ -133,10 +137,10 @@ on_stores_with_foreign_lockers! {
     }
 
     fn a_foreign_overwrite_is_noticed_at_renewal_and_left_alone(bench) {
-        let lease = bench.client().lock("a").acquire(renewed(ms(300))).unwrap();
+        let lease = bench.client().lock("a").acquire(renewed(ms(1_500))).unwrap();
         let mut raw = bench.raw();
         redis::cmd("SET").arg("Lock:a").arg("mine").exec(&mut raw).unwrap();
-        assert!(lease.wait_lost(secs(2)));
+        assert!(lease.wait_lost(SOON));
         assert_eq!(lease.loss(), Some(LossReason::Overwritten));
         assert_eq!(lease.release().unwrap_err().kind(), ErrorKind::LeaseLost);
         assert_eq!(redis::cmd("GET").arg("Lock:a").query::<String>(&mut raw).unwrap(), "mine");
@@ -144,9 +148,9 @@ on_stores_with_foreign_lockers! {
 
     fn a_flushed_store_is_noticed_at_renewal_and_the_next_fence_is_larger(bench) {
         let client = bench.client();
-        let lease = client.lock("a").acquire(renewed(ms(300))).unwrap();
+        let lease = client.lock("a").acquire(renewed(ms(1_500))).unwrap();
         redis::cmd("FLUSHDB").exec(&mut bench.raw()).unwrap();
-        assert!(lease.wait_lost(secs(2)));
+        assert!(lease.wait_lost(SOON));
         assert_eq!(lease.loss(), Some(LossReason::Forgotten));
         let next = bench.client().lock("a").acquire(LockOptions::new()).unwrap();
         assert!(next.fence() > lease.fence());

@@ -36,11 +36,11 @@ mod release;
 mod resume;
 mod waiting;
 
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use stanchion::LockOptions;
 use stanchion_tests::faces::{AnyClient, AnyLease};
-use stanchion_tests::wait::{Task, task};
+use stanchion_tests::wait::{Task, task, timed};
 
 const fn ms(millis: u64) -> Duration {
     Duration::from_millis(millis)
@@ -64,13 +64,6 @@ fn renewed(ttl: Duration) -> LockOptions {
 fn wall() -> SystemTime {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).expect("a clock that is right");
     UNIX_EPOCH + Duration::from_millis(now.as_millis() as u64)
-}
-
-/// The value, and how long it took to get it.
-fn timed<T>(work: impl FnOnce() -> T) -> (T, Duration) {
-    let start = Instant::now();
-    let value = work();
-    (value, start.elapsed())
 }
 
 /// A thread that waits for the lock.

@@ -112,7 +112,11 @@ on_both_faces! {
         eventually(SOON, || fixture.one.lock("a").waiters() == 1);
         fixture.clock.advance(ms(4_999));
         assert!(!waiting.has_ended());
-        fixture.clock.advance(ms(1));
+        // It asks again no earlier than 5 ms after it has asked in the last moment.
+        eventually(SOON, || {
+            fixture.clock.advance(ms(1));
+            fixture.one.lock("a").holder().unwrap().is_some_and(|holder| holder.fence > first.fence())
+        });
         assert!(waiting.join().fence() > first.fence());
     }
 }

@@ -63,8 +63,8 @@ on_every_store! {
             assert!(client.lock("a").try_acquire(LockOptions::new()).unwrap().is_none());
             bench.client().lock("a").acquire(LockOptions::new()).unwrap()
         });
-        assert!(took >= ms(395), "it was open after {took:?}");
-        assert!(took < ms(1_300), "it was closed for {took:?}");
+        assert!(took.at_least(ms(395)), "it was open after {took:?}");
+        assert!(took.less_than(ms(1_300)), "it was closed for {took:?}");
         assert!(next.fence() > fence);
     }
 
@@ -77,7 +77,7 @@ on_every_store! {
             lease.release_with_cooldown(ms(300)).unwrap();
             waiting.join()
         });
-        assert!(took >= ms(295), "the waiter got it after {took:?}");
+        assert!(took.at_least(ms(295)), "the waiter got it after {took:?}");
     }
 
     fn an_expired_release_brings_no_cooldown(bench) {
@@ -121,7 +121,7 @@ on_every_store! {
             drop(lease);
             waiting.join()
         });
-        assert!(took < ms(400), "took {took:?}");
+        assert!(took.less_than(ms(400)), "took {took:?}");
     }
 
     fn release_all_releases_what_this_client_holds(bench) {

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use stanchion::{ErrorKind, HeldAs, LockOptions};
-use stanchion_tests::wait::{SOON, eventually, task};
+use stanchion_tests::wait::{SOON, eventually, ran_since, task};
 use stanchion_tests::{async_on_every_store, on_every_store};
 
 use crate::{fixed, ms, renewed, secs, timed, waiter};
@@ -54,7 +54,7 @@ on_every_store! {
             lease.release().unwrap();
             waiting.join()
         });
-        assert!(took < ms(350), "the hand-over took {took:?}");
+        assert!(took.less_than(ms(350)), "the hand-over took {took:?}");
         assert!(lease.is_valid());
     }
 
@@ -67,14 +67,14 @@ on_every_store! {
             assert!(bench.client().lock("a").break_lease().unwrap());
             waiting.join()
         });
-        assert!(took < ms(350), "the hand-over took {took:?}");
+        assert!(took.less_than(ms(350)), "the hand-over took {took:?}");
         assert!(new.fence() > old.fence());
     }
 
     fn a_waiter_gets_the_lock_of_a_holder_that_ran_out(bench) {
         let lease = bench.client().lock("a").acquire(fixed(ms(200))).unwrap();
         let (next, took) = timed(|| bench.client().lock("a").acquire(LockOptions::new()).unwrap());
-        assert!(took < secs(1), "took {took:?}");
+        assert!(took.less_than(secs(1)), "took {took:?}");
         assert!(!lease.is_valid() && next.is_valid());
         assert!(next.fence() > lease.fence());
     }
@@ -93,7 +93,7 @@ on_every_store! {
             lease.release().unwrap();
             patient.join()
         });
-        assert!(took < ms(350), "the hand-over took {took:?}");
+        assert!(took.less_than(ms(350)), "the hand-over took {took:?}");
     }
 
     fn nobody_barges_in_while_others_wait(bench) {
@@ -108,8 +108,8 @@ on_every_store! {
     }
 
     fn a_waiter_waits_through_renewals(bench) {
-        let lease = bench.client().lock("a").acquire(renewed(ms(150))).unwrap();
-        let result = bench.client().lock("a").acquire(LockOptions::new().wait(ms(500)));
+        let lease = bench.client().lock("a").acquire(renewed(secs(1))).unwrap();
+        let result = bench.client().lock("a").acquire(LockOptions::new().wait(ms(2_500)));
         assert_eq!(result.unwrap_err().kind(), ErrorKind::LockTimeout);
         assert!(lease.is_valid());
     }
@@ -140,7 +140,7 @@ async_on_every_store! {
         assert!(lock.try_acquire(LockOptions::new()).await.unwrap().is_none());
         let started = std::time::Instant::now();
         let lease = lock.acquire(LockOptions::new()).await.unwrap();
-        assert!(started.elapsed() < ms(2_200), "took {:?}", started.elapsed());
+        assert!(ran_since(started) < ms(2_200), "took {:?}", ran_since(started));
         lease.release().await.unwrap();
         // It kept its place, and gets the lock as soon as it asks.
         let late = stanchion_tests::wait::within(SOON, frozen).await.unwrap();

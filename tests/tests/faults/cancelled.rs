@@ -10,7 +10,7 @@ use stanchion::{Client, ErrorKind, LockOptions, blocking};
 use stanchion_tests::faces::{AnyLease, AnyLock, Face, runtime};
 use stanchion_tests::proxy::{Fault, Flow, Proxy};
 use stanchion_tests::stores::{Bench, Kind};
-use stanchion_tests::wait::{SOON, eventually, task};
+use stanchion_tests::wait::{SOON, eventually, ran_since, task};
 use stanchion_tests::{shared, unique};
 
 use crate::giving_up::{Polls, faults};
@@ -32,7 +32,7 @@ fn assert_no_orphan(truth: &AnyLock, holder: Option<AnyLease>, what: &str) {
     }
     eventually(SOON, || !truth.is_locked().unwrap());
     // A clean-up that was swallowed with its connection is sent again.
-    assert!(ended.elapsed() < RESEND + SLACK, "{what}: something was left for {:?}", ended.elapsed());
+    assert!(ran_since(ended) < RESEND + SLACK, "{what}: something was left for {:?}", ran_since(ended));
     let next = truth.try_acquire(fixed(1_000, 0)).unwrap();
     next.unwrap_or_else(|| panic!("{what}: the lock is not free")).release().unwrap();
 }

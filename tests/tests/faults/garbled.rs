@@ -9,7 +9,7 @@ use std::time::Instant;
 use stanchion_tests::actor::Actor;
 use stanchion_tests::faces::Face;
 use stanchion_tests::proxy::{Fault, Proxy};
-use stanchion_tests::wait::{SOON, eventually, holds_within, task};
+use stanchion_tests::wait::{SOON, eventually, holds_within, ran_since, task};
 use stanchion_tests::{shared, unique};
 
 use crate::{POLL, RESEND, assert_within, fixed, ms, open};
@@ -172,7 +172,7 @@ on_both_faces! {
             holder.release().unwrap();
             let released = Instant::now();
             let lease = waiting.join();
-            let took = released.elapsed();
+            let took = ran_since(released);
             assert!(took < POLL + crate::SLACK, "{what}: {took:?}");
             lease.release().unwrap();
         }

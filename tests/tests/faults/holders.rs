@@ -3,15 +3,17 @@
 use std::time::Instant;
 
 use stanchion::{Client, ErrorKind, LossReason};
+use stanchion_tests::RedisServer;
+use stanchion_tests::actor::Actor;
 use stanchion_tests::faces::Face;
 use stanchion_tests::stores::{Bench, Kind};
-use stanchion_tests::wait::{SOON, eventually, task};
+use stanchion_tests::wait::{SOON, eventually, ran_since, task};
 use stanchion_tests::{shared, unique};
 
 use crate::{POLL, actor, assert_within, fixed, ms, open, renewed};
 
 /// Its ttl, in milliseconds.
-const TTL: u64 = 600;
+const TTL: u64 = 2_000;
 
 on_shared_stores! {
     /// The next owner gets the lock when the dead one's remaining ttl is over, one poll later at most.
@@ -84,6 +86,25 @@ on_shared_stores! {
     }
 }
 
+/// Ctrl-Z and fg cut system calls short; whoever connects or asks meanwhile hears nothing of it.
+#[test]
+fn stopped_again_and_again_while_the_server_is_slow() {
+    for face in ["blocking", "async"] {
+        let server = RedisServer::start();
+        server.cli(&["CLIENT", "PAUSE", "500", "ALL"]);
+        let mut actor = Actor::start(env!("CARGO_BIN_EXE_actor"));
+        actor.order(&format!("connect {} {face}", server.url()));
+        let begun = Instant::now();
+        while begun.elapsed() < ms(400) {
+            actor.freeze();
+            actor.thaw();
+        }
+        let reply = actor.reply();
+        assert!(reply["error"].is_null(), "{face}: {reply}");
+        actor.ok("acquire job 30000 0 fixed");
+    }
+}
+
 /// The keeper is a thread of its own: a runtime whose only thread is busy for three ttl keeps its lease...
 #[test]
 fn runtime_blocked_for_three_ttl() {
@@ -91,9 +112,9 @@ fn runtime_blocked_for_three_ttl() {
     let bench = Bench::new(Kind::Redis, Face::Async);
     runtime.block_on(async {
         let client = Client::open(bench.url()).await.unwrap();
-        let lease = client.lock("job").acquire(renewed(300, 0)).await.unwrap();
+        let lease = client.lock("job").acquire(renewed(1_000, 0)).await.unwrap();
         let begun = Instant::now();
-        while begun.elapsed() < ms(900) {
+        while begun.elapsed() < ms(3_000) {
             assert!(lease.is_valid(), "{:?} after {:?}", lease.loss(), begun.elapsed());
         }
         lease.release().await.unwrap();
@@ -108,12 +129,12 @@ fn lease_broken_while_the_runtime_is_blocked() {
     let other = open(Face::Blocking, bench.url()).lock("job");
     runtime.block_on(async {
         let client = Client::open(bench.url()).await.unwrap();
-        let lease = client.lock("job").acquire(renewed(300, 0)).await.unwrap();
+        let lease = client.lock("job").acquire(renewed(1_500, 0)).await.unwrap();
         assert!(other.break_lease().unwrap());
         let broken = Instant::now();
         while lease.is_valid() {}
         // At its next renewal: a third of the ttl.
-        assert_within(ms(100), broken);
+        assert_within(ms(500), broken);
         assert_eq!(lease.loss(), Some(LossReason::Broken));
         lease.lost().await;
         assert_eq!(lease.release().await.unwrap_err().kind(), ErrorKind::LeaseLost);
@@ -125,13 +146,17 @@ fn lease_broken_while_the_runtime_is_blocked() {
 fn loss_is_announced_at_the_deadline() {
     for face in [Face::Blocking, Face::Async] {
         let client = open(face, &shared().url());
-        let lease = client.lock(&unique("deadline")).acquire(fixed(400, 0)).unwrap();
-        let remaining = lease.remaining();
-        let begun = Instant::now();
-        assert!(lease.wait_lost(SOON));
-        let took = begun.elapsed();
-        assert!(took <= remaining + ms(50), "{face:?}: announced after {took:?}, {remaining:?} were left");
-        assert!(!lease.is_valid());
-        assert_eq!(lease.loss(), Some(LossReason::Expired));
+        // A machine that is busy with others may be late once; a library that is late is so each time.
+        let late = |_| {
+            let lease = client.lock(&unique("deadline")).acquire(fixed(400, 0)).unwrap();
+            let deadline = Instant::now() + lease.remaining();
+            assert!(lease.wait_lost(SOON));
+            let late = ran_since(deadline);
+            assert!(!lease.is_valid());
+            assert_eq!(lease.loss(), Some(LossReason::Expired));
+            late
+        };
+        let late: Vec<_> = (0..3).map(late).collect();
+        assert!(late.iter().any(|late| *late <= ms(50)), "{face:?}: announced so late: {late:?}");
     }
 }

@@ -144,7 +144,7 @@ on_both_faces! {
     fn renewal_reply_lost_after_commit(face) {
         for fault in lost_replies() {
             let stage = Stage::new(face);
-            let lease = stage.lock().acquire(renewed(1_800, 0)).unwrap();
+            let lease = stage.lock().acquire(renewed(3_000, 0)).unwrap();
             stage.proxy.fault("extend", 1, fault);
             eventually(SOON, || {
                 assert!(lease.is_valid(), "{:?}", lease.loss());
@@ -286,8 +286,8 @@ on_both_faces! {
     /// The reply comes so late that the lease it grants has run out: the acquire asks again.
     fn grant_that_comes_after_its_own_deadline(face) {
         let stage = Stage::new(face);
-        stage.proxy.fault("acquire", 1, Fault::DelayReply(ms(400)));
-        let lease = stage.lock().acquire(fixed(300, 5_000)).unwrap();
+        stage.proxy.fault("acquire", 1, Fault::DelayReply(ms(900)));
+        let lease = stage.lock().acquire(fixed(700, 5_000)).unwrap();
         assert!(lease.is_valid(), "a lease was returned that has run out");
         stage.assert_faults_used();
         lease.release().unwrap();

@@ -9,7 +9,7 @@ use stanchion::{Client, ErrorKind, LossReason};
 use stanchion_tests::RedisServer;
 use stanchion_tests::faces::{AnyClient, Face};
 use stanchion_tests::proxy::{Fault, Proxy};
-use stanchion_tests::wait::{SOON, eventually, eventually_some, task};
+use stanchion_tests::wait::{SOON, eventually, eventually_some, ran_since, task};
 
 use crate::replies::Resource;
 use crate::{RESEND, SLACK, assert_within, fixed, ms, open, renewed, wait_for_renewal};
@@ -130,7 +130,7 @@ on_both_faces! {
         let begun = Instant::now();
         proxy.fault("extend", 2, Fault::DelayReply(ms(2_500)));
         assert!(lease.wait_lost(SOON));
-        assert!(begun.elapsed() < ms(1_500) + ms(50), "announced after {:?}", begun.elapsed());
+        assert!(ran_since(begun) < ms(1_500) + ms(50), "announced after {:?}", ran_since(begun));
         assert_eq!(lease.loss(), Some(LossReason::Expired));
         // The server has prolonged it, to two seconds at least; nobody waits for that.
         assert!(proxy.performed("extend") > 0);
@@ -165,7 +165,7 @@ on_both_faces! {
         let mut time = |what: &'static str, bound: Duration, call: &mut dyn FnMut()| {
             let begun = Instant::now();
             call();
-            took.push((what, bound, begun.elapsed()));
+            took.push((what, bound, ran_since(begun)));
         };
         time("try_acquire", ms(300), &mut || assert!(lock.try_acquire(fixed(500, 0)).is_err()));
         time("holder", ms(300), &mut || assert!(lock.holder().is_err()));
@@ -428,7 +428,7 @@ fn frozen_server_behind_many_idle_connections() {
     server.stop_signal();
     let begun = Instant::now();
     client.lock("job").try_acquire(fixed(500, 0)).unwrap_err();
-    let took = begun.elapsed();
+    let took = ran_since(begun);
     server.cont_signal();
     assert!(took <= RESEND + SLACK, "a call with a timeout of 500 ms took {took:?}");
 }
@@ -444,7 +444,7 @@ fn host_turn_while_the_server_is_frozen() {
     let begun = Instant::now();
     let mut is_frozen = false;
     let result = lock.acquire_while(fixed(500, 60_000), &mut || {
-        longest = longest.max(last.elapsed());
+        longest = longest.max(ran_since(last));
         if !is_frozen && begun.elapsed() > ms(100) {
             server.stop_signal();
             is_frozen = true;

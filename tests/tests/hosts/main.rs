@@ -166,7 +166,7 @@ on_shared_stores! {
     fn fork_while_others_wait(bench) {
         let counter = Counter::new();
         let mut parent = actor(bench.url(), bench.face);
-        parent.ok("acquire kept 300 0 renew");
+        parent.ok("acquire kept 1000 0 renew");
         parent.ok("busy job 4");
         let mut rounds = || loop {
             let rounds = parent.ok("rounds")["rounds"].as_u64().unwrap();
@@ -292,7 +292,7 @@ fn sockets_of_the_parent() {
             let ids = list.lines().filter(|line| !line.contains("cmd=client|list"));
             ids.map(|line| line.split_whitespace().next().unwrap().to_owned()).collect::<Vec<_>>()
         };
-        parent.ok("acquire kept 600 0 renew");
+        parent.ok("acquire kept 1000 0 renew");
         parent.ok("busy job 3");
         eventually(SOON, || !clients("pubsub").is_empty());
         let before = clients("pubsub");

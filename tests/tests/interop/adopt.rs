@@ -22,8 +22,8 @@ on_stores_with_foreign_lockers! {
         set(&mut bench.raw(), "crashed");
         let client = bench.client();
         let (lease, took) = timed(|| client.lock("a").acquire(adopting(400)).unwrap());
-        assert!(took >= ms(400), "taken over after {took:?}");
-        assert!(took < ms(1_300), "taken over only after {took:?}");
+        assert!(took.at_least(ms(400)), "taken over after {took:?}");
+        assert!(took.less_than(ms(1_300)), "taken over only after {took:?}");
         assert!(lease.is_valid());
         let mut old = PlainLocker::new(bench, "crashed");
         assert!(!old.unlock(), "its owner, back again, cannot delete ours");
@@ -47,7 +47,7 @@ on_stores_with_foreign_lockers! {
         set(&mut raw, "crashed");
         redis::cmd("EXPIRE").arg("Lock:a").arg(1_700_000_000u64).exec(&mut raw).unwrap();
         let (lease, took) = timed(|| bench.client().lock("a").acquire(adopting(300)).unwrap());
-        assert!(took >= ms(300) && lease.is_valid(), "taken over after {took:?}");
+        assert!(took.at_least(ms(300)) && lease.is_valid(), "taken over after {took:?}");
     }
 
     fn a_ttl_under_a_year_is_waited_for(bench) {

@@ -7,9 +7,10 @@ mod plain_lockers;
 mod plain_producers;
 mod share;
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use redis::Connection;
+use stanchion_tests::wait::timed;
 
 const fn ms(millis: u64) -> Duration {
     Duration::from_millis(millis)
@@ -17,13 +18,6 @@ const fn ms(millis: u64) -> Duration {
 
 const fn secs(seconds: u64) -> Duration {
     Duration::from_secs(seconds)
-}
-
-/// The value, and how long it took to get it.
-fn timed<T>(work: impl FnOnce() -> T) -> (T, Duration) {
-    let start = Instant::now();
-    let value = work();
-    (value, start.elapsed())
 }
 
 /// What redis-py, Laravel, redlock and many others do: set only if absent; delete and extend only their own.

@@ -27,7 +27,7 @@ on_stores_with_foreign_lockers! {
             waiting.join()
         });
         // It sends no hints: we find out by our own poll.
-        assert!(took < ms(1_200), "took {took:?}");
+        assert!(took.less_than(ms(1_200)), "took {took:?}");
         assert!(lease.is_valid());
         assert!(!plain.lock(30_000));
     }
@@ -37,7 +37,7 @@ on_stores_with_foreign_lockers! {
         assert!(PlainLocker::new(bench, "worker-1").lock(250));
         let (lease, took) = timed(|| client.lock("a").acquire(LockOptions::new()).unwrap());
         assert!(lease.is_valid());
-        assert!(took > ms(200) && took < ms(900), "took {took:?}");
+        assert!(took.at_least(ms(200)) && took.less_than(ms(900)), "took {took:?}");
     }
 
     fn we_keep_a_plain_locker_out_until_we_release(bench) {
@@ -81,7 +81,7 @@ on_stores_with_foreign_lockers! {
             assert!(!plain.lock(30_000));
             assert!(holds_within(SOON, || plain.lock(30_000)));
         });
-        assert!(took >= ms(295), "it got in after {took:?}");
+        assert!(took.at_least(ms(295)), "it got in after {took:?}");
     }
 
     fn fences_grow_across_a_plain_lockers_turn(bench) {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::clock::Moment;
-use crate::engine::{Call, Dice, LEAST_PATIENCE, Machine, RESEND_AFTER, Step, deadline};
+use crate::engine::{Call, Dice, LEAST_PATIENCE, Machine, RESEND_AFTER, Step, deadline, told_at};
 use crate::error::{Error, ErrorKind};
 use crate::store::{Failure, FailureKind};
 use crate::verbs::{Acquire, AcquireReply, Fence, Leave, Obstacle, Reply, Request};
@@ -191,14 +191,14 @@ impl AcquireMachine {
         }
     }
 
-    fn obstructed(&mut self, now: Moment, obstacle: Obstacle, registered: bool) {
+    fn obstructed(&mut self, now: Moment, sent: Moment, obstacle: Obstacle, registered: bool) {
         self.note_sighting(now, &obstacle);
         if self.only_tries() {
             self.end_with(Ending::Busy);
         } else if registered {
             let pause = self.dice.between(POLL_LEAST, POLL_MOST);
-            let pause = obstacle.remaining.map_or(pause, |remaining| remaining.min(pause));
-            self.next_at = now + pause.max(POLL_FLOOR);
+            let free_at = obstacle.remaining.map(|left| told_at(sent, now) + left.max(POLL_FLOOR));
+            self.next_at = free_at.map_or(now + pause, |free_at| free_at.min(now + pause));
             if let (Some(sighting), Some(grace)) = (&self.sighting, self.order.adopt_after) {
                 self.next_at = self.next_at.min((sighting.since + grace).max(now + POLL_FLOOR));
             }
@@ -357,12 +357,12 @@ impl Machine for AcquireMachine {
         }
         match result {
             Ok(Reply::Acquire(AcquireReply::Granted { fence, ttl })) => self.granted(now, sent, fence, ttl),
-            Ok(Reply::Acquire(AcquireReply::Waiting(obstacle))) => self.obstructed(now, obstacle, true),
+            Ok(Reply::Acquire(AcquireReply::Waiting(obstacle))) => self.obstructed(now, sent, obstacle, true),
             Ok(Reply::Acquire(AcquireReply::Busy(obstacle))) => {
                 if self.has_traces && self.order.fail_fast && self.can_register {
                     self.end_with(Ending::TimedOut);
                 } else {
-                    self.obstructed(now, obstacle, false);
+                    self.obstructed(now, sent, obstacle, false);
                 }
             }
             Ok(_) => self.end_with(Ending::Failed(Failure::new(

@@ -209,6 +209,20 @@ fn polls_come_with_jitter_but_not_after_the_holders_end() {
 }
 
 #[test]
+fn the_holders_end_counts_from_the_question_if_the_answer_took_long() {
+    for (took, expected) in [(10, 210), (11, 200), (400, 200)] {
+        let mut machine = machine(10_000);
+        let (number, _) = acquire_sent(&mut machine, at(0));
+        machine.reply(at(took), number, waiting(200));
+        match machine.step(at(took)) {
+            Step::Wait { until, .. } => assert_eq!(until, at(expected)),
+            Step::Send(_) => assert!(at(took) >= at(expected), "asked after {took} ms"),
+            other => panic!("expected a wait or a request, got {other:?}"),
+        }
+    }
+}
+
+#[test]
 fn a_wait_that_ends_leaves_the_line() {
     let mut machine = machine(300);
     let (number, _) = acquire_sent(&mut machine, at(0));

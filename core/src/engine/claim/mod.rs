@@ -7,7 +7,7 @@
 use std::time::Duration;
 
 use crate::clock::Moment;
-use crate::engine::{Call, Dice, LEAST_PATIENCE, Machine, RESEND_AFTER, Step, deadline};
+use crate::engine::{Call, Dice, LEAST_PATIENCE, Machine, RESEND_AFTER, Step, deadline, told_at};
 use crate::error::{Error, ErrorKind};
 use crate::store::{Failure, FailureKind};
 use crate::verbs::{
@@ -222,7 +222,8 @@ impl ClaimMachine {
         match reply {
             ClaimReply::Claimed(tasks) => self.claimed(now, sent, queue, tasks),
             ClaimReply::Empty { next_due, rank } => {
-                let next_due = next_due.map(|due| now + due.max(POLL_FLOOR) + RANK_STEP * rank);
+                let told = told_at(sent, now);
+                let next_due = next_due.map(|due| told + due.max(POLL_FLOOR) + RANK_STEP * rank);
                 self.found_nothing(now, next_due, rank);
             }
             ClaimReply::Paused { rank } => {

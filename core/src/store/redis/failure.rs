@@ -1,5 +1,9 @@
 //! What an error of the Redis client means for the request.
 
+use std::error::Error;
+use std::io;
+use std::sync::Arc;
+
 use redis::{ErrorKind as RedisKind, RedisError, ServerErrorKind};
 
 use crate::error::ErrorKind;
@@ -100,6 +104,14 @@ fn is_auth(error: &RedisError) -> bool {
 /// Whether the script must be loaded first.
 pub(crate) fn is_no_script(error: &RedisError) -> bool {
     error.kind() == RedisKind::Server(ServerErrorKind::NoScript)
+}
+
+/// Whether a system call was cut short: by a signal, or because the process was stopped and goes on.
+pub(crate) fn is_interruption(error: &RedisError) -> bool {
+    type Shared = Arc<dyn Error + Send + Sync>;
+    let cause = Error::source(error).and_then(|cause| cause.downcast_ref::<Shared>());
+    let cause = cause.and_then(|cause| cause.downcast_ref::<io::Error>());
+    cause.is_some_and(|cause| cause.kind() == io::ErrorKind::Interrupted)
 }
 
 /// The error's text in one short line.

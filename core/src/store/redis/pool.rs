@@ -51,13 +51,17 @@ impl Pool {
         result.map_err(|error| failure::performing(&error, &self.connector.place))
     }
 
-    /// Performs a plain command.
+    /// Performs a plain command that only reads; again, if a signal cut it short.
     pub(crate) fn call(&self, command: &Cmd, left: Duration) -> Result<Value, Failure> {
         let give_up = Instant::now() + left;
-        let mut connection = self.take(give_up)?;
-        let result = exchange(&mut connection, command, rest(give_up));
-        self.put_back(connection, result.as_ref().err());
-        result.map_err(|error| failure::performing(&error, &self.connector.place))
+        loop {
+            let mut connection = self.take(give_up)?;
+            let result = exchange(&mut connection, command, rest(give_up));
+            self.put_back(connection, result.as_ref().err());
+            if !result.as_ref().is_err_and(failure::is_interruption) {
+                return result.map_err(|error| failure::performing(&error, &self.connector.place));
+            }
+        }
     }
 
     /// Performs many requests' scripts in one round trip.
@@ -117,9 +121,13 @@ impl Pool {
             // What became of one has most likely become of all.
             locked(&self.idle).clear();
         }
-        let connection = self.connector.client.get_connection_with_timeout(in_time()?);
-        let connection = connection.map_err(|error| failure::connecting(&error, &self.connector.place))?;
-        Ok(Timed { connection, timeout: Duration::MAX })
+        loop {
+            match self.connector.client.get_connection_with_timeout(in_time()?) {
+                Ok(connection) => return Ok(Timed { connection, timeout: Duration::MAX }),
+                Err(error) if failure::is_interruption(&error) => {}
+                Err(error) => return Err(failure::connecting(&error, &self.connector.place)),
+            }
+        }
     }
 
     /// A connection whose call failed is closed: its reply might still come and be taken for another's.

@@ -25,6 +25,20 @@ fn it_asks_again_when_a_task_is_due_one_waiter_after_the_other() {
 }
 
 #[test]
+fn a_due_time_counts_from_the_question_if_the_answer_took_long() {
+    for (took, expected) in [(10, at(210)), (11, at(200))] {
+        let mut machine = machine(10_000);
+        let (first, _) = claim_sent(&mut machine, at(0));
+        machine.reply(at(took), first, empty(Some(200), 0));
+        assert_eq!(waits_until(&mut machine, at(took)), expected);
+    }
+    let mut machine = machine(10_000);
+    let (first, _) = claim_sent(&mut machine, at(0));
+    machine.reply(at(400), first, empty(Some(200), 0));
+    claim_sent(&mut machine, at(400));
+}
+
+#[test]
 fn a_queue_that_says_at_once_and_has_nothing_is_not_asked_in_a_tight_loop() {
     let mut machine = machine(10_000);
     let (first, _) = claim_sent(&mut machine, at(0));
