@@ -9,6 +9,7 @@ use Stanchion\Exception\StanchionException;
 use Stanchion\Exception\StoreUnavailable;
 use Stanchion\Internal\Arguments;
 use Stanchion\Internal\Ending;
+use Stanchion\Internal\Handles;
 use Stanchion\Internal\LockOptions;
 use Stanchion\Internal\Memory;
 use Stanchion\Internal\Names;
@@ -135,9 +136,9 @@ final class Client
     public function resumeLease(string $handle): Lease
     {
         $native = Native::get();
-        $lease = $native->make('int64_t');
-        $native->call('stanchion_client_resume_lease', $this->handle, $handle, strlen($handle), FFI::addr($lease));
-        return new Lease($this, $lease->cdata);
+        $lease = new Handles($native, 1, Lease::FREE);
+        $native->call('stanchion_client_resume_lease', $this->handle, $handle, strlen($handle), $lease->places);
+        return new Lease($this, $lease->places[0]);
     }
 
     /** Releases every lease that this process holds through this connection, and says how many were. For shutdown. */

@@ -20,7 +20,8 @@ use Stanchion\Internal\Times;
  */
 final class Lease
 {
-    private const FREE = 'stanchion_lease_free';
+    /** @internal */
+    public const FREE = 'stanchion_lease_free';
 
     /** Whether it was released or detached, or that was tried. */
     private bool $over = false;
