@@ -264,4 +264,9 @@ final class Claim
     {
         throw Internal\Errors::invalid('a claim cannot be serialized; it belongs to this process');
     }
+    /** @param array<mixed> $data */
+    public function __unserialize(array $data): void
+    {
+        throw Internal\Errors::invalid('a claim cannot be unserialized');
+    }
 }

@@ -47,7 +47,7 @@ final class Client
      * @throws StanchionException
      */
     public static function connect(
-        ?string $url = null,
+        #[\SensitiveParameter] ?string $url = null,
         ?string $lockPrefix = null,
         ?string $queuePrefix = null,
         mixed $timeout = null,
@@ -133,7 +133,7 @@ final class Client
     }
 
     /** Continues a lease that Lease::intoHandle() detached, here or in another process. A handle works once. */
-    public function resumeLease(string $handle): Lease
+    public function resumeLease(#[\SensitiveParameter] string $handle): Lease
     {
         $native = Native::get();
         $lease = new Handles($native, 1, Lease::FREE);
@@ -189,5 +189,10 @@ final class Client
     public function __serialize(): array
     {
         throw Internal\Errors::invalid('a client cannot be serialized');
+    }
+    /** @param array<mixed> $data */
+    public function __unserialize(array $data): void
+    {
+        throw Internal\Errors::invalid('a client cannot be unserialized');
     }
 }

@@ -187,4 +187,9 @@ final class Lease
             'a lease cannot be serialized; intoHandle() makes a text that another process can resume'
         );
     }
+    /** @param array<mixed> $data */
+    public function __unserialize(array $data): void
+    {
+        throw Internal\Errors::invalid('a lease cannot be unserialized');
+    }
 }
