@@ -19,7 +19,8 @@ use Stanchion\Internal\Times;
  */
 final class Claim
 {
-    private const FREE = 'stanchion_claim_free';
+    /** @internal */
+    public const FREE = 'stanchion_claim_free';
     private const ACK = 1;
     private const NACK = 2;
     private const BURY = 3;
@@ -43,7 +44,6 @@ final class Claim
         private readonly Client $client,
         private readonly int $handle,
     ) {
-        Ending::note($handle, self::FREE);
         $native = Native::get();
         $info = $native->record('stanchion_claim_info');
         $native->call('stanchion_claim_get', $handle, FFI::addr($info));
@@ -57,6 +57,8 @@ final class Claim
         $this->version = $info->version;
         $this->priority = $info->priority;
         $this->dueMillis = $info->due_ms;
+        // Last: a constructor that throws leaves no object whose end would free it.
+        Ending::note($handle, self::FREE);
     }
 
     public function __destruct()
@@ -261,5 +263,10 @@ final class Claim
     public function __serialize(): array
     {
         throw Internal\Errors::invalid('a claim cannot be serialized; it belongs to this process');
+    }
+    /** @param array<mixed> $data */
+    public function __unserialize(array $data): void
+    {
+        throw Internal\Errors::invalid('a claim cannot be unserialized');
     }
 }

@@ -9,6 +9,7 @@ use Stanchion\Exception\StanchionException;
 use Stanchion\Exception\StoreUnavailable;
 use Stanchion\Internal\Arguments;
 use Stanchion\Internal\Ending;
+use Stanchion\Internal\Handles;
 use Stanchion\Internal\LockOptions;
 use Stanchion\Internal\Memory;
 use Stanchion\Internal\Names;
@@ -46,7 +47,7 @@ final class Client
      * @throws StanchionException
      */
     public static function connect(
-        ?string $url = null,
+        #[\SensitiveParameter] ?string $url = null,
         ?string $lockPrefix = null,
         ?string $queuePrefix = null,
         mixed $timeout = null,
@@ -132,12 +133,12 @@ final class Client
     }
 
     /** Continues a lease that Lease::intoHandle() detached, here or in another process. A handle works once. */
-    public function resumeLease(string $handle): Lease
+    public function resumeLease(#[\SensitiveParameter] string $handle): Lease
     {
         $native = Native::get();
-        $lease = $native->make('int64_t');
-        $native->call('stanchion_client_resume_lease', $this->handle, $handle, strlen($handle), FFI::addr($lease));
-        return new Lease($this, $lease->cdata);
+        $lease = new Handles($native, 1, Lease::FREE);
+        $native->call('stanchion_client_resume_lease', $this->handle, $handle, strlen($handle), $lease->places);
+        return new Lease($this, $lease->places[0]);
     }
 
     /** Releases every lease that this process holds through this connection, and says how many were. For shutdown. */
@@ -188,5 +189,10 @@ final class Client
     public function __serialize(): array
     {
         throw Internal\Errors::invalid('a client cannot be serialized');
+    }
+    /** @param array<mixed> $data */
+    public function __unserialize(array $data): void
+    {
+        throw Internal\Errors::invalid('a client cannot be unserialized');
     }
 }

@@ -20,7 +20,8 @@ use Stanchion\Internal\Times;
  */
 final class Lease
 {
-    private const FREE = 'stanchion_lease_free';
+    /** @internal */
+    public const FREE = 'stanchion_lease_free';
 
     /** Whether it was released or detached, or that was tried. */
     private bool $over = false;
@@ -185,5 +186,10 @@ final class Lease
         throw Internal\Errors::invalid(
             'a lease cannot be serialized; intoHandle() makes a text that another process can resume'
         );
+    }
+    /** @param array<mixed> $data */
+    public function __unserialize(array $data): void
+    {
+        throw Internal\Errors::invalid('a lease cannot be unserialized');
     }
 }

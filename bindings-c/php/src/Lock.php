@@ -7,6 +7,7 @@ namespace Stanchion;
 use FFI;
 use Stanchion\Exception\LockTimeout;
 use Stanchion\Internal\Errors;
+use Stanchion\Internal\Handles;
 use Stanchion\Internal\LockOptions;
 use Stanchion\Internal\Native;
 
@@ -130,9 +131,9 @@ final class Lock
     {
         $native = Native::get();
         $record = $options->record();
-        $lease = $native->make('int64_t');
-        $status = $this->call('stanchion_lock_acquire', FFI::addr($record), FFI::addr($lease));
-        return $status === 0 ? new Lease($this->client, $lease->cdata, $this->name) : null;
+        $lease = new Handles($native, 1, Lease::FREE);
+        $status = $this->call('stanchion_lock_acquire', FFI::addr($record), $lease->places);
+        return $status === 0 ? new Lease($this->client, $lease->places[0], $this->name) : null;
     }
 
     private function call(string $function, mixed ...$arguments): int

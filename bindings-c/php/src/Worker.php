@@ -6,6 +6,7 @@ namespace Stanchion;
 
 use FFI;
 use Stanchion\Internal\Errors;
+use Stanchion\Internal\Handles;
 use Stanchion\Internal\Native;
 use Stanchion\Internal\Signals;
 use Stanchion\Internal\Times;
@@ -61,7 +62,9 @@ final class Worker
             throw Errors::invalid('the worker runs already');
         }
         $native = Native::get();
-        $worker = $this->open($native, $burst);
+        // Its end ends the worker, also if a signal handler throws before the worker runs.
+        $places = new Handles($native, 1, 'stanchion_worker_free');
+        $worker = $this->open($native, $burst, $places);
         $caught = $signals ? Signals::catch($this->stop(...)) : null;
         $this->running = true;
         try {
@@ -86,25 +89,24 @@ final class Worker
         $this->stopped = true;
     }
 
-    private function open(Native $native, bool $burst): int
+    private function open(Native $native, bool $burst, Handles $places): int
     {
         $options = $native->defaults('stanchion_worker_options', 'stanchion_worker_options_init');
         $options->lease_ms = $this->leaseMillis;
         $options->max_run_ms = $this->maxRunMillis;
         $options->until_empty = (int) $burst;
-        $worker = $native->make('int64_t');
-        $this->queue->call('stanchion_worker_open', FFI::addr($options), FFI::addr($worker));
-        return $worker->cdata;
+        $this->queue->call('stanchion_worker_open', FFI::addr($options), $places->places);
+        return $places->places[0];
     }
 
     private function serve(Native $native, int $worker): void
     {
         do {
             $this->passStopOn($native, $worker);
-            $claim = $native->make('int64_t');
-            $status = $native->call('stanchion_worker_poll', $worker, self::SLICE, FFI::addr($claim));
+            $claim = new Handles($native, 1, Claim::FREE);
+            $status = $native->call('stanchion_worker_poll', $worker, self::SLICE, $claim->places);
             if ($status === self::OK) {
-                $this->attend($native, $worker, new Claim($this->client, $claim->cdata));
+                $this->attend($native, $worker, new Claim($this->client, $claim->places[0]));
             }
             $this->tell($native, $worker);
         } while ($status !== self::OVER);

@@ -4,12 +4,20 @@ declare(strict_types=1);
 
 namespace Stanchion\Tests;
 
+use Stanchion\Claim;
 use Stanchion\Client;
+use Stanchion\Compat\HashLock;
+use Stanchion\Compat\RedisLock;
+use Stanchion\Compat\RedisQueue;
+use Stanchion\Compat\ScriptLock;
 use Stanchion\Exception\InvalidArgument;
 use Stanchion\Exception\LeaseLost;
+use Stanchion\Exception\StanchionException;
 use Stanchion\Exception\StoreUnavailable;
+use Stanchion\Lease;
 use Stanchion\OnDuplicate;
 use Stanchion\TaskState;
+use Stanchion\Testing\Clock;
 
 /** Bad arguments are refused before anything is sent, and nothing else suffers. */
 final class BadInputTest extends StoreCase
@@ -151,7 +159,47 @@ final class BadInputTest extends StoreCase
         putenv('STANCHION_URL');
         $error = self::assertThrows(StoreUnavailable::class, fn () => Client::connect('redis://:geheim@127.0.0.1:1', timeout: 0.5));
         self::assertTrue($error->isRetryable());
-        self::assertStringNotContainsString('geheim', $error->getMessage() . print_r($error, true));
+    }
+
+    /** Not in messages, and not in traces either, as PHP makes them without a php.ini. */
+    public function testSecretsAreNotShown(): void
+    {
+        $url = 'redis://:geheim@127.0.0.1:1/?timeout=0.5';
+        $client = $this->connect('memory:');
+        $handle = json_encode(['stanchion' => 1, 'token' => 'geheim', 'key' => 'Lock:a']);
+        $calls = [
+            fn () => Client::connect($url),
+            fn () => Client::connect('redis://:geheim@localhost:99999'),
+            fn () => new RedisLock($url),
+            fn () => new RedisQueue($url),
+            fn () => new ScriptLock($url, 'a'),
+            fn () => HashLock::setClient($url),
+            fn () => $client->resumeLease($handle),
+        ];
+        $before = ini_set('zend.exception_ignore_args', '0');
+        try {
+            foreach ($calls as $call) {
+                $error = self::assertThrows(StanchionException::class, $call);
+                self::assertStringNotContainsString('geheim', $error->getMessage());
+                if (PHP_VERSION_ID >= 80200) {
+                    $ours = array_filter($error->getTrace(), fn ($frame) => preg_match('~^Stanchion.(?!Tests)~', $frame['class'] ?? ''));
+                    self::assertStringNotContainsString('geheim', print_r(array_column($ours, 'args'), true));
+                    self::assertNotEmpty($ours);
+                }
+            }
+        } finally {
+            ini_set('zend.exception_ignore_args', $before);
+        }
+    }
+
+    public function testNothingIsMadeOfText(): void
+    {
+        foreach ([Client::class, Lease::class, Claim::class, Clock::class] as $class) {
+            $text = sprintf('O:%d:"%s":1:{s:6:"handle";i:1;}', strlen($class), $class);
+            self::assertThrows(InvalidArgument::class, fn () => unserialize($text));
+        }
+        self::assertThrows(InvalidArgument::class, fn () => serialize(new Clock()));
+        self::assertThrows(\Error::class, fn () => clone new Clock());
     }
 
     /** @dataProvider stores */

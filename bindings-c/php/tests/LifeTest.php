@@ -70,6 +70,41 @@ final class LifeTest extends StoreCase
         self::assertGreaterThan(0, $lock->acquire(wait: 20)->fence());
     }
 
+    /** @return array<string, array{string, string, string}> */
+    public static function interruptions(): array
+    {
+        $all = [];
+        foreach (self::sharedStores() as $name => [$kind]) {
+            foreach (['lock', 'claim', 'claims'] as $what) {
+                foreach (['throw', 'exit'] as $how) {
+                    $all["$name $what $how"] = [$kind, $what, $how];
+                }
+            }
+        }
+        return $all;
+    }
+
+    /**
+     * A handler that throws or exits runs when the call has returned: with a lease or claim that nobody has got yet.
+     *
+     * @dataProvider interruptions
+     */
+    public function testWhatASignalHandlerCutsOffIsLetGoOf(string $kind, string $what, string $how): void
+    {
+        $url = $this->url($kind);
+        $client = Client::connect($url);
+        $client->lock('a')->acquire()->release(cooldown: 2.0);
+        $client->queue('q')->enqueue('task', delay: 2.0);
+        $program = new Program('interrupted', $url, [], $what, $how);
+        $how === 'throw' ? self::assertSame('too long', $program->line()) : self::assertSame(7, $program->wait());
+        if ($what === 'lock') {
+            self::until(fn () => !$client->lock('a')->isLocked(), 'free', 5);
+        } else {
+            self::until(fn () => $client->queue('q')->get('task')->state === TaskState::Scheduled, 'let go of', 5);
+            self::assertSame(1, $client->queue('q')->get('task')->attempts);
+        }
+    }
+
     /** @dataProvider sharedStores */
     public function testAForkedChild(string $kind): void
     {

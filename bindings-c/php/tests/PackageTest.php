@@ -103,6 +103,10 @@ final class PackageTest extends TestCase
         self::assertStringContainsString('make -C bindings-c install', $said);
         file_put_contents("$this->folder/text.so", 'no library');
         self::assertStringContainsString('text.so', $this->php(self::CONNECT, ['STANCHION_LIB' => "$this->folder/text.so"]));
+        // PHP would not start with a header that names such a file.
+        $said = $this->output([PHP_BINARY, self::PACKAGE . '/bin/stanchion-ffi'], ['STANCHION_LIB' => '/no/such/file.so']);
+        self::assertStringStartsWith('stanchion-ffi: the library libstanchion was not found', $said);
+        self::assertStringNotContainsString('FFI_LIB', $said);
     }
 
     public function testWhatItSaysWithoutFfi(): void

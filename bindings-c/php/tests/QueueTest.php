@@ -213,8 +213,8 @@ final class QueueTest extends StoreCase
         }
         $redis = new \Redis();
         $redis->connect(parse_url($url, PHP_URL_HOST), parse_url($url, PHP_URL_PORT));
-        $redis->select((int) substr(parse_url($url, PHP_URL_PATH), 1));
-        $redis->zAdd('Queue:old', microtime(true) - 1, 'from outside');
+        parse_str(parse_url($url, PHP_URL_QUERY), $parameters);
+        $redis->zAdd("$parameters[queue_prefix]old", microtime(true) - 1, 'from outside');
         self::assertSame('from outside', Client::connect($url)->queue('old')->claim()[0]->id());
     }
 }

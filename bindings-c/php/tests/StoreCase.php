@@ -36,8 +36,9 @@ abstract class StoreCase extends TestCase
         }
         if ($kind === 'redis:') {
             $server = getenv('STANCHION_TEST_REDIS') ?: self::fail('STANCHION_TEST_REDIS is not set; run tests/run');
-            // Databases below 100 belong to other tests.
-            return preg_replace('~/\d+$~', '', $server) . '/' . (100 + $number);
+            // The server may have the keys of an earlier run, or of another one.
+            $mark = bin2hex(random_bytes(6));
+            return "$server?lock_prefix=L$mark:&queue_prefix=Q$mark:";
         }
         return $kind;
     }

@@ -42,8 +42,10 @@ final class HashLock
      * @param Client|string|null $client a client or a URL
      * @param int|float|null $adoptUnexpiring as in RedisLock
      */
-    public static function setClient(Client|string|null $client, int|float|null $adoptUnexpiring = null): void
-    {
+    public static function setClient(
+        #[\SensitiveParameter] Client|string|null $client,
+        int|float|null $adoptUnexpiring = null,
+    ): void {
         self::$client = $client instanceof Client ? $client : Client::connect($client);
         self::$adoptUnexpiring = $adoptUnexpiring;
     }

@@ -27,7 +27,7 @@ final class RedisLock
      *   if it stays the same for so many seconds (never); unsound if its owner still runs
      */
     public function __construct(
-        Client|string|null $client = null,
+        #[\SensitiveParameter] Client|string|null $client = null,
         private readonly int|float|null $adoptUnexpiring = null,
     ) {
         $this->client = $client instanceof Client ? $client : Client::connect($client);

@@ -26,7 +26,7 @@ final class RedisQueue
     private readonly Client $client;
 
     /** @param Client|string|null $client a client or a URL (STANCHION_URL) */
-    public function __construct(Client|string|null $client = null)
+    public function __construct(#[\SensitiveParameter] Client|string|null $client = null)
     {
         $this->client = $client instanceof Client ? $client : Client::connect($client);
     }

@@ -28,7 +28,7 @@ final class ScriptLock
      * @param int|float|null $adoptUnexpiring as in RedisLock
      */
     public function __construct(
-        Client|string|null $client,
+        #[\SensitiveParameter] Client|string|null $client,
         private readonly string $name,
         private readonly int|float $validity = 60,
         private readonly int $retries = 3,

@@ -17,7 +17,7 @@ use Stanchion\Client;
 final class Claiming
 {
     private readonly CData $options;
-    private readonly CData $claims;
+    private readonly Handles $claims;
     private readonly CData $count;
 
     public function __construct(
@@ -35,7 +35,7 @@ final class Claiming
         $this->options->wait_ms = Times::span('wait', $wait);
         $this->options->renew = Arguments::flag($renew);
         $this->options->max_run_ms = Times::span('maxRun', $maxRun);
-        $this->claims = $native->makeMany('stanchion_claim', $max);
+        $this->claims = new Handles($native, $max, Claim::FREE);
         $this->count = $native->make('size_t');
     }
 
@@ -46,7 +46,7 @@ final class Claiming
      */
     public function arguments(): array
     {
-        return [FFI::addr($this->options), $this->claims, $this->max, FFI::addr($this->count)];
+        return [FFI::addr($this->options), $this->claims->places, $this->max, FFI::addr($this->count)];
     }
 
     /**
@@ -58,7 +58,7 @@ final class Claiming
     {
         $claims = [];
         for ($i = 0; $i < $this->count->cdata; $i++) {
-            $claims[] = new Claim($this->client, $this->claims[$i]);
+            $claims[] = new Claim($this->client, $this->claims->places[$i]);
         }
         return $claims;
     }

@@ -41,6 +41,14 @@ final class Ending
         Native::get()->ffi->$free($handle);
     }
 
+    /** Frees a handle unless an object has it. */
+    public static function freeUnnoted(int $handle, string $free): void
+    {
+        if (!isset(self::$open[$handle])) {
+            Native::get()->ffi->$free($handle);
+        }
+    }
+
     /** Frees a client when what it does in the background is done. */
     public static function freeClient(int $client): void
     {
@@ -51,6 +59,7 @@ final class Ending
 
     private static function farewell(): void
     {
+        Handles::freeAll();
         foreach (self::$open as $handle => $free) {
             self::free($handle, $free);
         }

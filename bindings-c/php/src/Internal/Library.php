@@ -29,6 +29,12 @@ final class Library
         return $ffi;
     }
 
+    /** Throws if the library that is found now cannot be used. */
+    public static function check(): void
+    {
+        self::checkVersion(self::open());
+    }
+
     /**
      * Where to look for the library, best first: the environment, else what is bundled, else the system.
      *

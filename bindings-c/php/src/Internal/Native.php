@@ -65,7 +65,7 @@ final class Native
      *
      * @throws StanchionException
      */
-    public function call(string $function, mixed ...$arguments): int
+    public function call(string $function, #[\SensitiveParameter] mixed ...$arguments): int
     {
         $error = $this->make('stanchion_error *');
         $arguments[] = FFI::addr($error);

@@ -16,7 +16,7 @@ use Stanchion\Client;
  */
 final class StanchionConnector implements ConnectorInterface
 {
-    public function connect(array $config): Queue
+    public function connect(#[\SensitiveParameter] array $config): Queue
     {
         return new StanchionQueue(
             Client::connect($config['url'] ?? null),

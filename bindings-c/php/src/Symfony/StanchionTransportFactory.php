@@ -18,8 +18,11 @@ final class StanchionTransportFactory implements TransportFactoryInterface
 {
     private const SCHEME = 'stanchion+';
 
-    public function createTransport(string $dsn, array $options, SerializerInterface $serializer): TransportInterface
-    {
+    public function createTransport(
+        #[\SensitiveParameter] string $dsn,
+        array $options,
+        SerializerInterface $serializer,
+    ): TransportInterface {
         $queue = Client::connect(substr($dsn, strlen(self::SCHEME)))->queue($options['queue'] ?? 'messages');
         return new StanchionTransport($queue, $serializer, (float) ($options['wait'] ?? 0));
     }

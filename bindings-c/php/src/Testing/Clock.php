@@ -5,6 +5,7 @@ declare(strict_types=1);
 namespace Stanchion\Testing;
 
 use FFI;
+use Stanchion\Internal\Errors;
 use Stanchion\Internal\Native;
 use Stanchion\Internal\Times;
 
@@ -40,5 +41,19 @@ final class Clock
     public function handle(): int
     {
         return $this->handle;
+    }
+    private function __clone()
+    {
+    }
+
+    public function __serialize(): array
+    {
+        throw Errors::invalid('a clock cannot be serialized');
+    }
+
+    /** @param array<mixed> $data */
+    public function __unserialize(array $data): void
+    {
+        throw Errors::invalid('a clock cannot be unserialized');
     }
 }

@@ -6,6 +6,7 @@ namespace Stanchion\Tests\Compat;
 
 use Stanchion\Client;
 use Stanchion\Compat\RedisQueue;
+use Stanchion\OnDuplicate;
 
 require_once __DIR__ . '/autoload.php';
 
@@ -193,6 +194,29 @@ final class RedisQueueTest extends CompatCase
         self::assertFalse($queue->dequeue('jobs', 'a', $score));
         self::assertFalse($queue->dequeue('jobs', 'a'));
         self::assertFalse($queue->top('jobs'));
+    }
+
+    public function testDequeueLeavesATaskThatWasPutOffMeanwhile(): void
+    {
+        $queue = $this->queue();
+        self::assertTrue($queue->enqueue('jobs', 'a'));
+        $score = $queue->top('jobs')['score'];
+        $other = Client::connect($this->server->url(), label: 'other')->queue('jobs');
+        $putOff = static fn () => $other->enqueue('a', delay: 3600, onDuplicate: OnDuplicate::replace());
+
+        // The handler runs when the first call has returned, which looks whether the task is there with this score.
+        $async = pcntl_async_signals(true);
+        $before = pcntl_signal_get_handler(SIGALRM);
+        pcntl_signal(SIGALRM, $putOff);
+        $this->redis->rawCommand('CLIENT', 'PAUSE', '1500', 'ALL');
+        pcntl_alarm(1);
+        try {
+            self::assertFalse($queue->dequeue('jobs', 'a', $score));
+        } finally {
+            pcntl_signal(SIGALRM, $before);
+            pcntl_async_signals($async);
+        }
+        self::assertSame(1, $other->stats()->scheduled);
     }
 
     public function testDequeueLeavesATaskThatIsBeingWorkedOn(): void
