@@ -26,5 +26,21 @@ function rate(int $begin, int $count, int $done): float
     return $done === $count ? $count / $taken * 1e9 : throw new RuntimeException("$done of $count tasks were done");
 }
 
-[, $kind, $port, $count] = $argv;
-echo $kind($port, (int) $count), "\n";
+/** Whether the package that a kind needs is there. */
+function is_there(string $kind): bool
+{
+    return match ($kind) {
+        'laravel' => class_exists(Illuminate\Redis\RedisManager::class) && class_exists(Illuminate\Events\Dispatcher::class),
+        'laravel_stanchion' => class_exists(Illuminate\Queue\Worker::class) && class_exists(Illuminate\Events\Dispatcher::class),
+        'messenger' => class_exists(Symfony\Component\Messenger\Bridge\Redis\Transport\RedisTransportFactory::class),
+        'messenger_stanchion' => class_exists(Symfony\Component\Messenger\Worker::class),
+        default => true,
+    };
+}
+
+[, $kind, $count, $port] = $argv;
+echo match (true) {
+    !is_there($kind) => 'missing',
+    $count === '0' => 'there',
+    default => $kind($port, (int) $count),
+}, "\n";

@@ -19,6 +19,7 @@ function lock(string $kind, string $port): array
         return [$lock->acquire(...), static fn ($lease) => $lease->release()];
     }
     $redis = bare($port);
+    $redis->setnx('bench:made', '1') && $redis->rPush('bench:blpop', 'token');
     return [fn () => $redis->blPop('bench:blpop', 60), fn () => $redis->rPush('bench:blpop', 'token')];
 }
 
