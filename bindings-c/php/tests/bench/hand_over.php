@@ -9,7 +9,7 @@ require __DIR__ . '/turns.php';
 
 const HOLD = 5_000;
 const THINK = 10_000;
-const LASTS = 4.0;
+const LASTS = 3.0;
 
 /** @return array{callable(): mixed, callable(mixed): mixed} acquires; releases what that gave */
 function lock(string $kind, string $port): array

@@ -32,10 +32,15 @@ final class NoOpJob
     }
 }
 
-function laravel_stanchion(string $port, int $count): float
+function laravel_stanchion(string $port, int $count, int $prefetch = 1): float
 {
-    $connection = ['driver' => 'stanchion', 'url' => "redis://127.0.0.1:$port", 'queue' => 'bench'];
+    $connection = ['driver' => 'stanchion', 'url' => "redis://127.0.0.1:$port", 'queue' => 'bench', 'prefetch' => $prefetch];
     return worked($connection, static fn () => new StanchionConnector(), $count);
+}
+
+function laravel_ahead(string $port, int $count): float
+{
+    return laravel_stanchion($port, $count, PREFETCH);
 }
 
 function laravel(string $port, int $count): float

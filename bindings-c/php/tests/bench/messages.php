@@ -24,10 +24,16 @@ final class NoOpMessage
     }
 }
 
-function messenger_stanchion(string $port, int $count): float
+function messenger_stanchion(string $port, int $count, int $prefetch = 1): float
 {
     $dsn = "stanchion+redis://127.0.0.1:$port";
-    return handled((new StanchionTransportFactory())->createTransport($dsn, [], new PhpSerializer()), $count);
+    $options = ['prefetch' => $prefetch];
+    return handled((new StanchionTransportFactory())->createTransport($dsn, $options, new PhpSerializer()), $count);
+}
+
+function messenger_ahead(string $port, int $count): float
+{
+    return messenger_stanchion($port, $count, PREFETCH);
 }
 
 function messenger(string $port, int $count): float
