@@ -5,6 +5,7 @@ declare(strict_types=1);
 namespace Stanchion;
 
 use FFI;
+use Stanchion\Internal\Arguments;
 use Stanchion\Internal\Errors;
 use Stanchion\Internal\Handles;
 use Stanchion\Internal\Native;
@@ -31,6 +32,7 @@ final class Worker
     private $onEvent;
     private readonly int $leaseMillis;
     private readonly int $maxRunMillis;
+    private readonly int $prefetch;
     private bool $stopped = false;
     private bool $running = false;
 
@@ -42,11 +44,13 @@ final class Worker
         mixed $lease,
         mixed $maxRun,
         ?callable $onEvent,
+        ?int $prefetch,
     ) {
         $this->handler = $handler;
         $this->onEvent = $onEvent;
         $this->leaseMillis = Times::span('lease', $lease);
         $this->maxRunMillis = Times::span('maxRun', $maxRun);
+        $this->prefetch = Arguments::number('prefetch', $prefetch, 1, Arguments::MOST);
     }
 
     /**
@@ -94,6 +98,7 @@ final class Worker
         $options = $native->defaults('stanchion_worker_options', 'stanchion_worker_options_init');
         $options->lease_ms = $this->leaseMillis;
         $options->max_run_ms = $this->maxRunMillis;
+        $options->concurrency = $this->prefetch;
         $options->until_empty = (int) $burst;
         $this->queue->call('stanchion_worker_open', FFI::addr($options), $places->places);
         return $places->places[0];

@@ -53,6 +53,34 @@ final class WorkerTest extends StoreCase
         self::assertSame(2, $queue->stats()->ready);
     }
 
+    /** @dataProvider stores */
+    public function testTasksTakenAheadGoBackWhenItStops(string $kind): void
+    {
+        $queue = $this->connect($kind)->queue('q');
+        $queue->enqueueMany(array_map(fn (int $number) => "t$number", range(0, 19)));
+        $worker = null;
+        $seen = 0;
+        $worker = $queue->worker(function () use (&$worker, &$seen, $queue): void {
+            // Before and after the first acks.
+            self::assertSame(min(8, 20 - $seen), $queue->stats()->claimed);
+            if (++$seen === 3) {
+                $worker->stop();
+            }
+        }, prefetch: 8);
+        self::assertSame(3, $worker->run()->completed);
+        self::assertSame([17, 0], [$queue->stats()->ready, $queue->stats()->claimed]);
+        self::assertSame(0, $queue->get('t4')->attempts);
+        self::assertSame(17, $queue->work(fn () => null, burst: true, prefetch: 1000)->completed);
+    }
+
+    public function testPrefetchHasBounds(): void
+    {
+        $queue = $this->connect('memory:')->queue('q');
+        foreach ([0, -1, 1001] as $prefetch) {
+            self::assertThrows(InvalidArgument::class, fn () => $queue->work(fn () => null, prefetch: $prefetch), 'prefetch');
+        }
+    }
+
     public function testAGeneratorIsRefused(): void
     {
         $queue = $this->connect('memory:')->queue('q');

@@ -23,7 +23,7 @@ def measure(wheel, wanted):
     else:
         print(f"redis-server runs on core {cores[0]}, all clients on core {cores[1]}")
     print("load average of the machine: " + ", ".join(f"{load:.1f}" for load in os.getloadavg()))
-    report = Report()
+    report = Report("bench-python.json")
     with Server(cores) as server:
         for name in SECTIONS:
             if not wanted or name in wanted:

@@ -4,13 +4,14 @@ import json
 import os
 from pathlib import Path
 
-FILE = Path(os.environ.get("CARGO_TARGET_DIR", Path(__file__).resolve().parents[3] / "target")) / "bench-python.json"
+TARGET = Path(os.environ.get("CARGO_TARGET_DIR", Path(__file__).resolve().parents[3] / "target"))
 
 
 class Report:
-    """All figures so far."""
+    """All figures so far, which end up in a file of the target directory."""
 
-    def __init__(self):
+    def __init__(self, file):
+        self._file = TARGET / file
         self._rows = []
 
     def section(self, title):
@@ -38,9 +39,9 @@ class Report:
             name=name, ours=ours, baseline=baseline, unit=unit, ratio=ratio, target=target, met=met))
 
     def finish(self):
-        FILE.write_text(json.dumps(self._rows, indent=2) + "\n")
+        self._file.write_text(json.dumps(self._rows, indent=2) + "\n")
         missed = sum(row["met"] is False for row in self._rows)
-        print(f"\n{missed} of {sum(row['met'] is not None for row in self._rows)} targets missed; written to {FILE}")
+        print(f"\n{missed} of {sum(row['met'] is not None for row in self._rows)} targets missed; written to {self._file}")
 
 
 def percentile(samples, part):

@@ -12,7 +12,7 @@ namespace Stanchion\Internal;
 final class Arguments
 {
     /** What one call may ask for at most. */
-    private const MOST = 1000;
+    public const MOST = 1000;
 
     /** Null is "not given". */
     public static function flag(?bool $flag): int

@@ -10,7 +10,7 @@ use Stanchion\Client;
 
 /**
  * Makes queues of the configuration: `url` (STANCHION_URL), `queue` (default), `block_for` in seconds (0),
- * `after_commit` (false).
+ * `after_commit` (false), `prefetch`, how many jobs are taken at once (1).
  *
  *     Queue::addConnector('stanchion', fn () => new StanchionConnector());
  */
@@ -23,6 +23,7 @@ final class StanchionConnector implements ConnectorInterface
             $config['queue'] ?? 'default',
             $config['block_for'] ?? 0,
             $config['after_commit'] ?? false,
+            $config['prefetch'] ?? 1,
         );
     }
 }

@@ -8,6 +8,7 @@ use Illuminate\Container\Container;
 use Illuminate\Contracts\Queue\Job as JobContract;
 use Illuminate\Queue\Jobs\Job;
 use Stanchion\Claim;
+use Stanchion\Internal\Ahead;
 
 /** A job of StanchionQueue. */
 final class StanchionJob extends Job implements JobContract
@@ -15,6 +16,7 @@ final class StanchionJob extends Job implements JobContract
     public function __construct(
         Container $container,
         private readonly Claim $claim,
+        private readonly Ahead $ahead,
         ?string $connectionName,
         string $queue,
     ) {
@@ -33,7 +35,7 @@ final class StanchionJob extends Job implements JobContract
     public function delete(): void
     {
         parent::delete();
-        $this->claim->ack();
+        $this->ahead->done($this->claim);
     }
 
     public function attempts(): int

@@ -7,6 +7,7 @@ namespace Stanchion\Laravel;
 use Illuminate\Contracts\Queue\Queue as QueueContract;
 use Illuminate\Queue\Queue;
 use Stanchion\Client;
+use Stanchion\Internal\Ahead;
 
 /**
  * A queue for Laravel: a job is a task. It is claimed under a lease that is renewed while it runs; if its worker dies,
@@ -17,15 +18,21 @@ final class StanchionQueue extends Queue implements QueueContract
     /** How often a job is tried is Laravel's affair. */
     private const MAX_ATTEMPTS = 1_000_000;
 
+    /** @var array<string, Ahead> by name of the queue */
+    private array $ahead = [];
+
     /**
      * @param string $default the queue that is meant if none is named
      * @param int|float $blockFor how long pop() waits for a job, in seconds
+     * @param int $prefetch how many jobs are taken at once, 1 to 1000. With more than one, deleted jobs are deleted
+     *     together, when the next ones are taken: if the process dies before, they are done again
      */
     public function __construct(
         private readonly Client $client,
         private readonly string $default = 'default',
         private readonly int|float $blockFor = 0,
         bool $dispatchAfterCommit = false,
+        private readonly int $prefetch = 1,
     ) {
         $this->dispatchAfterCommit = $dispatchAfterCommit;
     }
@@ -60,10 +67,9 @@ final class StanchionQueue extends Queue implements QueueContract
     public function pop($queue = null): ?StanchionJob
     {
         $name = $this->name($queue);
-        foreach ($this->client->queue($name)->claim(wait: $this->blockFor) as $claim) {
-            return new StanchionJob($this->container, $claim, $this->connectionName, $name);
-        }
-        return null;
+        $ahead = $this->ahead[$name] ??= new Ahead($this->client->queue($name), $this->prefetch);
+        $claim = $ahead->next($this->blockFor);
+        return $claim === null ? null : new StanchionJob($this->container, $claim, $ahead, $this->connectionName, $name);
     }
 
     private function send(mixed $job, mixed $data, ?string $queue, mixed $delay): mixed

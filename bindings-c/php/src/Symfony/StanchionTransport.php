@@ -6,6 +6,7 @@ namespace Stanchion\Symfony;
 
 use Stanchion\Claim;
 use Stanchion\Exception\StanchionException;
+use Stanchion\Internal\Ahead;
 use Stanchion\Queue;
 use Symfony\Component\Messenger\Envelope;
 use Symfony\Component\Messenger\Exception\LogicException;
@@ -21,21 +22,28 @@ use Symfony\Component\Messenger\Transport\TransportInterface;
 /**
  * A transport for symfony/messenger: a message is a task.
  *
- * Messages are claimed one at a time, under a lease that is renewed while they are handled; if the worker dies, another
- * one gets them. Retries are Messenger's: it sends a copy with a delay, and rejects the message. One that ends its
- * workers again and again, or that cannot be decoded, is dead, and can be kicked.
+ * Messages are claimed one at a time, unless told otherwise, under a lease that is renewed while they are handled; if the
+ * worker dies, another one gets them. Retries are Messenger's: it sends a copy with a delay, and rejects the message. One
+ * that ends its workers again and again, or that cannot be decoded, is dead, and can be kicked.
  */
 final class StanchionTransport implements TransportInterface, MessageCountAwareInterface
 {
     private readonly SerializerInterface $serializer;
+    private readonly Ahead $ahead;
 
-    /** @param int|float $wait how many seconds get() waits for a message; 0 if there are other transports to look at */
+    /**
+     * @param int|float $wait how many seconds get() waits for a message; 0 if there are other transports to look at
+     * @param int $prefetch how many messages are taken at once, 1 to 1000. With more than one, they are acked together,
+     *     when the next ones are taken: if the process dies before, they are handled again
+     */
     public function __construct(
         private readonly Queue $queue,
         ?SerializerInterface $serializer = null,
         private readonly int|float $wait = 0,
+        int $prefetch = 1,
     ) {
         $this->serializer = $serializer ?? new PhpSerializer();
+        $this->ahead = new Ahead($queue, $prefetch);
     }
 
     public function send(Envelope $envelope): Envelope
@@ -56,18 +64,19 @@ final class StanchionTransport implements TransportInterface, MessageCountAwareI
 
     public function get(): iterable
     {
-        return array_map($this->open(...), self::call(fn () => $this->queue->claim(wait: $this->wait)));
+        $claim = self::call(fn () => $this->ahead->next($this->wait));
+        return $claim === null ? [] : [$this->open($claim)];
     }
 
     public function ack(Envelope $envelope): void
     {
-        self::call(fn () => self::claim($envelope)->ack());
+        self::call(fn () => $this->ahead->done(self::claim($envelope)));
     }
 
     /** As ack(): Messenger has sent what is to be done about the failure before. */
     public function reject(Envelope $envelope): void
     {
-        self::call(fn () => self::claim($envelope)->ack());
+        $this->ack($envelope);
     }
 
     public function getMessageCount(): int

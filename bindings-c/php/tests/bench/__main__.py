@@ -1,11 +1,10 @@
-"""Speed of the PHP package: a pair of acquire and release beside bare calls of the extension redis, interleaved in one run,
-and how long a lock lies idle between two of eight processes.
+"""Speed of the PHP package, as ratios: ours and a baseline interleaved in one run, since machines are noisy.
 
 Builds the release library, starts a redis-server of its own, prints a table, and writes bench-php.json into the target
-directory. With --alone, the library of the profile dev.
+directory. The server is pinned to one core and all clients to another, as in the other benchmarks. Names of sections as
+arguments run only those: `python3 bindings-c/php/tests/bench pair drain`. With --alone, the library of the profile dev.
 """
 
-import json
 import os
 import subprocess
 import sys
@@ -14,14 +13,15 @@ from pathlib import Path
 sys.dont_write_bytecode = True
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
-from stores import TARGET, Stores, build  # noqa: E402
+from stores import PROJECT, Stores, build  # noqa: E402
 
-PROCESSES = 8
-PAIR_RATIO, GAP_MS, SHARE = 1.20, 0.25, 0.95
+# The table is that of the Python package's benchmark.
+sys.path.append(str(PROJECT / "bindings-python" / "tests" / "bench"))
+import sections  # noqa: E402
+from report import Report  # noqa: E402
 
-
-def percentile(samples, part):
-    return sorted(samples)[round((len(samples) - 1) * part)]
+SECTIONS = [sections.pair, sections.queue, sections.contend, sections.hand_over, sections.drain]
+ALONE = "--alone"
 
 
 def pin(server):
@@ -34,56 +34,26 @@ def pin(server):
     print(f"redis-server runs on core {cores[0]}, all clients on core {cores[1]}")
 
 
-def pairs(port, env):
-    """Medians of both sides, in microseconds."""
-    done = subprocess.run(["php", HERE / "pair.php", str(port)], env=env, check=True, stdout=subprocess.PIPE, text=True)
-    samples = {"ours": [], "bare": []}
-    for line in done.stdout.splitlines():
-        name, nanos = line.split()
-        samples[name].append(int(nanos) / 1e3)
-    return percentile(samples["ours"], 0.5), percentile(samples["bare"], 0.5)
-
-
-def hand_over(port, env):
-    """The median gap in milliseconds, and the share of the time for which the lock was held."""
-    children = [
-        subprocess.Popen(["php", HERE / "hand_over.php", str(port)], env=env, stdin=subprocess.PIPE,
-                         stdout=subprocess.PIPE, text=True) for _ in range(PROCESSES)]
-    for child in children:
-        child.stdout.readline()
-    for child in children:
-        child.stdin.write("begin\n")
-        child.stdin.flush()
-    holds = sorted(tuple(map(int, line.split())) for child in children for line in child.stdout)
-    if any(child.wait() for child in children):
-        raise RuntimeError("a process failed")
-    # Only while all take part.
-    cut = len(holds) // 10
-    holds = holds[cut:-cut]
-    gaps = [(after[0] - before[1]) / 1e6 for before, after in zip(holds, holds[1:])]
-    assert min(gaps) >= 0, "two held the lock at once"
-    held = sum(end - begin for begin, end in holds)
-    return percentile(gaps, 0.5), held / (holds[-1][1] - holds[0][0])
+def load():
+    print("load average of the machine: " + ", ".join(f"{load:.1f}" for load in os.getloadavg()), flush=True)
 
 
 def main():
-    alone = "--alone" in sys.argv
+    wanted = [argument for argument in sys.argv[1:] if argument != ALONE]
+    names = [section.__name__ for section in SECTIONS]
+    if unknown := [name for name in wanted if name not in names]:
+        sys.exit(f"no section {unknown[0]!r}; there are: {', '.join(names)}")
+    report = Report("bench-php.json")
     with Stores() as stores:
-        library = build(stores.folder, alone=True, profile="dev" if alone else "release")
-        env = {**os.environ, "STANCHION_LIB": str(library)}
-        gap, share = hand_over(stores.port, env)
+        library = build(stores.folder, alone=True, profile="dev" if ALONE in sys.argv else "release")
         pin(stores.server.pid)
-        ours, bare = pairs(stores.port, env)
-    rows = [
-        ("acquire + release, p50, against bare calls", f"{ours:.1f} us / {bare:.1f} us", ours / bare, f"<= {PAIR_RATIO}",
-         ours / bare <= PAIR_RATIO),
-        (f"idle gap p50, {PROCESSES} processes, ms", "", gap, f"<= {GAP_MS}", gap <= GAP_MS),
-        ("share of the time that it is held", "", share, f">= {SHARE}", share >= SHARE),
-    ]
-    for name, figures, value, target, met in rows:
-        print(f"{name:<46} {figures:>22} {value:>8.3f}  {target}  {'met' if met else 'MISSED'}")
-    (TARGET / "bench-php.json").write_text(json.dumps(
-        [dict(name=name, value=value, target=target, met=met) for name, _, value, target, met in rows], indent=1))
+        load()
+        php = sections.Php(stores, library)
+        for section, name in zip(SECTIONS, names):
+            if not wanted or name in wanted:
+                section(php, report)
+    load()
+    report.finish()
 
 
 if __name__ == "__main__":

@@ -1,22 +1,21 @@
 <?php
 
-// Acquire and release of a free lock, beside the bare calls of the extension redis, in turns. Prints nanoseconds:
-// "ours" or "bare", then a number, a line each.
+// Acquire and release of a free lock, beside the bare calls of the extension redis and symfony/lock on it.
 
 declare(strict_types=1);
 
-require __DIR__ . '/../bootstrap.php';
+require __DIR__ . '/turns.php';
+@include_once 'Symfony/Component/Lock/autoload.php';
 
-const TURNS = 60;
-const PAIRS = 200;
+use Symfony\Component\Lock\LockFactory;
+use Symfony\Component\Lock\Store\RedisStore;
+
 const RELEASE = "if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('del', KEYS[1]) end return 0";
 
 [, $port] = $argv;
 $lock = Stanchion\Client::connect("redis://127.0.0.1:$port")->lock('bench:pair');
-$redis = new Redis();
-$redis->connect('127.0.0.1', (int) $port);
+$redis = bare($port);
 $script = $redis->script('load', RELEASE);
-
 $pairs = [
     'ours' => static function () use ($lock): void {
         $lock->acquire()->release();
@@ -28,12 +27,13 @@ $pairs = [
         }
     },
 ];
-for ($turn = 0; $turn < TURNS; $turn++) {
-    foreach ($pairs as $name => $pair) {
-        for ($i = 0; $i < PAIRS; $i++) {
-            $begin = hrtime(true);
-            $pair();
-            echo $name, ' ', hrtime(true) - $begin, "\n";
+if (class_exists(RedisStore::class)) {
+    $symfony = (new LockFactory(new RedisStore($redis, 30)))->createLock('bench:symfony', 30);
+    $pairs['symfony'] = static function () use ($symfony): void {
+        if (!$symfony->acquire()) {
+            throw new RuntimeException('the lock of Symfony is busy');
         }
-    }
+        $symfony->release();
+    };
 }
+turns($pairs, 60, 200);

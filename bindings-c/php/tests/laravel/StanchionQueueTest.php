@@ -106,6 +106,27 @@ final class StanchionQueueTest extends CompatCase
         self::assertEqualsWithDelta(microtime(true) + 3600, $due, 5.0);
     }
 
+    public function testJobsTakenAheadAreDeletedTogetherOrGoBack(): void
+    {
+        $url = $this->server->url();
+        $queue = (new StanchionConnector())->connect(['url' => $url, 'queue' => 'emails', 'prefetch' => 3]);
+        $queue->setContainer($this->container);
+        $tasks = Client::connect($url)->queue('emails');
+        $tasks->enqueueMany(['a', 'b', 'c', 'd', 'e']);
+        foreach (['a', 'b', 'c'] as $id) {
+            $job = $queue->pop();
+            self::assertSame($id, $job->getJobId());
+            $job->delete();
+        }
+        self::assertSame([3, 2], [$tasks->stats()->claimed, $tasks->stats()->ready]);
+        $job = $queue->pop();
+        self::assertSame([2, 0], [$tasks->stats()->claimed, $tasks->stats()->ready]);
+        $job->delete();
+        unset($job, $queue);
+        self::assertSame(['e'], array_map(fn ($task) => $task->id, $tasks->peek(9)));
+        self::assertSame([0, 1], [$tasks->get('e')->attempts, $tasks->count()]);
+    }
+
     public function testJobOfAnotherWorkerIsNotDeleted(): void
     {
         $id = $this->queue->pushRaw('{}');

@@ -119,11 +119,16 @@ final class StanchionTransportTest extends CompatCase
         }
     }
 
-    public function testWorkerOfMessenger(): void
+    /**
+     * @testWith [1]
+     *           [2]
+     *           [9]
+     */
+    public function testWorkerOfMessenger(int $prefetch): void
     {
         $transport = (new StanchionTransportFactory())->createTransport(
             'stanchion+' . $this->server->url(),
-            ['queue' => 'emails', 'wait' => 5],
+            ['queue' => 'emails', 'wait' => 5, 'prefetch' => $prefetch],
             new PhpSerializer(),
         );
         $handled = [];
@@ -138,9 +143,30 @@ final class StanchionTransportTest extends CompatCase
         }
         $worker = new Worker(['emails' => $transport], new MessageBus([new HandleMessageMiddleware($locator)]));
         $worker->run();
+        // What is left is settled when the transport is gone, or the program ends.
+        $transport = $worker = null;
 
         self::assertSame(['a', 'b', 'c'], $handled);
         self::assertSame(0, Client::connect($this->server->url())->queue('emails')->count());
+    }
+
+    public function testMessagesTakenAhead(): void
+    {
+        $transport = new StanchionTransport($this->queue, prefetch: 3);
+        foreach (['a', 'b', 'c', 'd', 'e'] as $text) {
+            $transport->send(self::message($text));
+        }
+        foreach (['a', 'b', 'c'] as $text) {
+            [$received] = $transport->get();
+            self::assertSame($text, $received->getMessage()->text);
+            $transport->ack($received);
+        }
+        self::assertSame([3, 2], [$this->queue->stats()->claimed, $this->queue->stats()->ready]);
+        [$received] = $transport->get();
+        self::assertSame('d', $received->getMessage()->text);
+        self::assertSame([2, 0], [$this->queue->stats()->claimed, $this->queue->stats()->ready]);
+        unset($transport);
+        self::assertSame(1, $this->queue->stats()->ready, 'the one that was not begun');
     }
 
     public function testFactoryKnowsItsDsns(): void

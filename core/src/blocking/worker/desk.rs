@@ -4,7 +4,7 @@ use std::collections::{HashMap, VecDeque};
 use std::fmt;
 use std::mem;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -116,7 +116,10 @@ impl Desk {
         if state.over {
             return Taken::Over;
         }
-        let Some(claim) = state.claims.pop_front() else { return Taken::Nothing };
+        if self.stop.load(Ordering::Acquire) {
+            return Taken::Nothing;
+        }
+        let Some(claim) = self.next_claim(&mut state) else { return Taken::Nothing };
         state.running.insert(claim.receipt(), claim.clone());
         state.worked = true;
         self.call_hand(&mut state);
@@ -129,7 +132,10 @@ impl Desk {
     pub(super) fn wait(&self, time: Option<Duration>) {
         let until = time.and_then(|time| Instant::now().checked_add(time));
         let mut state = locked(&self.state);
-        while state.claims.is_empty() && !state.over && !mem::take(&mut state.roused) {
+        while (state.claims.is_empty() || self.stop.load(Ordering::Acquire))
+            && !state.over
+            && !mem::take(&mut state.roused)
+        {
             let left = until.map(|until| until.saturating_duration_since(Instant::now()));
             if left == Some(Duration::ZERO) {
                 return;
@@ -226,6 +232,13 @@ impl Desk {
         (verdicts, concurrency.saturating_sub(state.busy()), state.at_work())
     }
 
+    /// Tasks that nobody began go back with the next verdicts.
+    pub(super) fn return_unbegun(&self) {
+        let mut state = locked(&self.state);
+        let unbegun = mem::take(&mut state.claims);
+        state.verdicts.extend(unbegun.into_iter().map(Claim::returned));
+    }
+
     /// No more tasks come: whoever waits for one may go. Tasks nobody began go back.
     pub(super) fn dismiss(&self) {
         let mut state = locked(&self.state);
@@ -261,6 +274,19 @@ impl Desk {
         locked(&self.state).over
     }
 
+    /// The next claim that is still ours: it may have lain here for long.
+    fn next_claim(&self, state: &mut State) -> Option<Claim> {
+        loop {
+            let claim = state.claims.pop_front()?;
+            if claim.loss().is_none() {
+                return Some(claim);
+            }
+            let lost = Finished::of(claim.delivery(), &Ending::Lost);
+            let _nothing_to_settle = self.settings.finish(&mut state.report, lost);
+            self.call_director(state);
+        }
+    }
+
     fn call_hand(&self, state: &mut State) {
         if !state.claims.is_empty() && state.waiting > 0 && !state.called {
             state.called = true;
@@ -281,8 +307,10 @@ mod tests {
     use std::thread;
 
     use super::*;
-    use crate::blocking::Client;
+    use crate::blocking::worker::direct::direct;
+    use crate::blocking::{Client, go_on};
     use crate::task::Task;
+    use crate::verbs::TaskState;
 
     const SOON: Duration = Duration::from_secs(10);
 
@@ -334,6 +362,38 @@ mod tests {
         desk.put(claimed(&desk, "a"));
         desk.wait(Some(Duration::MAX));
         assert!(matches!(desk.take(true), Taken::Task(_)));
+    }
+
+    #[test]
+    fn tasks_that_nobody_began_go_back_when_the_worker_is_stopped() {
+        let desk = desk();
+        desk.put(claimed(&desk, "a"));
+        desk.put(claimed(&desk, "b"));
+        let Taken::Task(begun) = desk.take(false) else { panic!("no task") };
+        desk.stop.store(true, Ordering::Release);
+        assert!(matches!(desk.take(false), Taken::Nothing));
+        let hand = Arc::clone(&desk);
+        let hand = thread::spawn(move || {
+            until(&hand, |state| state.claims.is_empty());
+            assert!(hand.done(begun.receipt(), Ok(())).is_none());
+        });
+        let report = direct(&desk, &mut |_| Ok(()), &mut go_on).unwrap();
+        hand.join().unwrap();
+        assert_eq!(report.completed, 1);
+        let left = desk.queue.get("b").unwrap().unwrap();
+        assert_eq!((left.state, left.attempts), (TaskState::Ready, 0));
+    }
+
+    #[test]
+    fn a_claim_that_was_lost_while_it_lay_ready_is_not_begun() {
+        let desk = desk();
+        desk.queue.enqueue(Task::new("a")).unwrap();
+        let short = desk.settings.claim(1).lease(Duration::from_millis(50)).renew(false);
+        let claims = desk.queue.claim(short).unwrap();
+        assert!(claims[0].wait_lost(SOON));
+        desk.put(claims);
+        assert!(matches!(desk.take(false), Taken::Nothing));
+        assert_eq!(desk.with(|state| state.report.lost), 1);
     }
 
     #[test]

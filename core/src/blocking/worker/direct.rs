@@ -24,7 +24,11 @@ pub(super) fn direct(
 ) -> Result<WorkerReport, Error> {
     let mut failures = 0;
     loop {
-        let (verdicts, free, at_work) = desk.look(desk.stop.load(Ordering::Acquire), HOST_TURN);
+        let stopping = desk.stop.load(Ordering::Acquire);
+        if stopping {
+            desk.return_unbegun();
+        }
+        let (verdicts, free, at_work) = desk.look(stopping, HOST_TURN);
         // After the look, which may wait: nothing is claimed once somebody has stopped the worker.
         if host_turn().is_break() {
             desk.stop.store(true, Ordering::Release);

@@ -1,0 +1,54 @@
+<?php
+
+// Tasks that do nothing, drained by one process: what a worker costs. Prints tasks per second.
+
+declare(strict_types=1);
+
+require __DIR__ . '/turns.php';
+require __DIR__ . '/messages.php';
+require __DIR__ . '/jobs.php';
+
+/** How many tasks are taken at once where tasks are taken ahead. */
+const PREFETCH = 16;
+
+function stanchion(string $port, int $count, int $prefetch = 1): float
+{
+    $queue = Stanchion\Client::connect("redis://127.0.0.1:$port")->queue('bench:drain');
+    foreach (array_chunk(range(1, $count), 1000) as $ids) {
+        $queue->enqueueMany(array_map(strval(...), $ids));
+    }
+    $begin = hrtime(true);
+    $done = $queue->work(static fn () => null, burst: true, prefetch: $prefetch)->completed;
+    return rate($begin, $count, $done);
+}
+
+function stanchion_ahead(string $port, int $count): float
+{
+    return stanchion($port, $count, PREFETCH);
+}
+
+/** @param int $begin in nanoseconds */
+function rate(int $begin, int $count, int $done): float
+{
+    $taken = hrtime(true) - $begin;
+    return $done === $count ? $count / $taken * 1e9 : throw new RuntimeException("$done of $count tasks were done");
+}
+
+/** Whether the package that a kind needs is there. */
+function is_there(string $kind): bool
+{
+    return match ($kind) {
+        'laravel' => class_exists(Illuminate\Redis\RedisManager::class) && class_exists(Illuminate\Events\Dispatcher::class),
+        'laravel_stanchion', 'laravel_ahead' => class_exists(Illuminate\Queue\Worker::class) && class_exists(Illuminate\Events\Dispatcher::class),
+        'messenger' => class_exists(Symfony\Component\Messenger\Bridge\Redis\Transport\RedisTransportFactory::class),
+        'messenger_stanchion', 'messenger_ahead' => class_exists(Symfony\Component\Messenger\Worker::class),
+        default => true,
+    };
+}
+
+[, $kind, $count, $port] = $argv;
+echo match (true) {
+    !is_there($kind) => 'missing',
+    $count === '0' => 'there',
+    default => $kind($port, (int) $count),
+}, "\n";
