@@ -14,7 +14,7 @@ SOON_S = 20
 PAUSE_S = 0.005
 # What a step says besides the arguments of its operation.
 WORDS = {"do", "by", "as", "expect", "error", "start", "await", "pass", "eventually", "each", "typed", "kill", "passing",
-         "why"}
+         "redis", "why"}
 
 
 class Scenario:
@@ -61,8 +61,9 @@ def expanded(step):
 class Play:
     """One scenario on one store, in one language."""
 
-    def __init__(self, scenario, crew, url, moves_clock):
-        self.scenario, self.crew, self.url, self.moves_clock = scenario, crew, url, moves_clock
+    def __init__(self, scenario, crew, place):
+        self.scenario, self.crew, self.place = scenario, crew, place
+        self.url = place.fresh()
         self.names = {}
         self.running = {}
         self.opened = set()
@@ -97,6 +98,8 @@ class Play:
             self.pass_time(step["pass"])
         elif "kill" in step:
             self.kill(step["kill"])
+        elif "redis" in step:
+            match(step.get("expect", "+OK"), self.place.command(step["redis"]), self.names)
         elif "await" in step:
             self.judge(step, self.awaited(self.running.pop(step["await"]), step.get("passing")))
         elif "start" in step:
@@ -115,11 +118,15 @@ class Play:
             arguments["as"] = step["as"]
         if step["do"] == "client.open":
             self.opened.add(actor)
-            arguments.setdefault("url", self.url)
+            arguments.setdefault("url", self.where(arguments.pop("user", None), arguments.pop("query", "")))
         elif actor not in self.opened:
             self.opened.add(actor)
             self.judge({}, driver.ask(actor, "client.open", url=self.url))
         return driver.begin(actor, step["do"], **arguments)
+
+    def where(self, user, query):
+        """The store's URL, with what a step adds to it."""
+        return (self.url if user is None else self.url.replace("://", f"://{user}@")) + query
 
     def judge(self, step, answer):
         if "cannot" in answer:
@@ -139,7 +146,7 @@ class Play:
 
     def awaited(self, call, passing):
         """The answer of a call; time that does not pass by itself passes in steps meanwhile, if the step says so."""
-        if passing is not None and self.moves_clock:
+        if passing is not None and self.place.moves_clock:
             end = time.monotonic() + SOON_S
             while not call.done.wait(PAUSE_S) and time.monotonic() < end:
                 self.pass_time(passing)
@@ -158,7 +165,7 @@ class Play:
             time.sleep(PAUSE_S)
 
     def pass_time(self, milliseconds):
-        if self.moves_clock:
+        if self.place.moves_clock:
             self.judge({}, self.crew.of("one").ask("one", "time.pass", ms=milliseconds))
         else:
             # Nothing is waited for here: what the steps after it say is about this time.

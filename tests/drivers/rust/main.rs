@@ -2,6 +2,12 @@
 //!
 //! `driver blocking` and `driver async` go through one face each.
 
+#![expect(
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a broken request ends the driver, and with it the scenario"
+)]
+
 use std::collections::HashMap;
 use std::io::{BufRead, stdin};
 use std::sync::mpsc::{Sender, channel};

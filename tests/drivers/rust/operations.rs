@@ -85,8 +85,7 @@ pub(crate) const OPERATIONS: &[(&str, Operation)] = &[
     }),
     ("queue.settle_and_claim", |actor, request| {
         let verdicts = actor.verdicts(request)?;
-        let (settled, claims) =
-            actor.queue(request)?.settle_and_claim(verdicts, request.claim_options()?)?;
+        let (settled, claims) = actor.queue(request)?.settle_and_claim(verdicts, request.claim_options()?)?;
         Ok(json!({ "settled": shown::settled(&settled), "claims": actor.keep_claims(request, claims)? }))
     }),
     ("queue.pop", |actor, request| Ok(shown::tasks(&actor.queue(request)?.pop(request.size("n", 1)?)?))),

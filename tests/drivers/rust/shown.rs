@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime};
 
 use serde_json::{Value, json};
 use stanchion::{
-    Enqueued, Error, HeldAs, Headers, Holder, Outcome, QueueStats, Removed, Rescheduled, TaskInfo, TaskState,
+    Enqueued, Error, Headers, HeldAs, Holder, Outcome, QueueStats, Removed, Rescheduled, TaskInfo, TaskState,
     WorkerReport,
 };
 use stanchion_tests::faces::{AnyClaim, AnyLease};
