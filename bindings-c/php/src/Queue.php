@@ -325,9 +325,9 @@ final class Queue implements \Countable
      * @param int|float|null $lease so many seconds after the worker died its tasks are given to another (30)
      * @param int|float|null $maxRun for how many seconds a task may be worked on at most (3600)
      * @param ?callable(WorkerEvent): mixed $onEvent is told what happens; without it, failures go to the error log
-     * @param ?int $prefetch how many tasks it holds at once, 1 to 1000. Many short ones are done several times as fast with
-     *     16; but those that wait for their turn are not given to other workers meanwhile, and `$maxRun` counts for them,
-     *     too (1)
+     * @param ?int $prefetch how many tasks it holds at once, 1 to 1000. Many short ones are done several times as
+     *     fast with 16; but those that wait for their turn are not given to other workers meanwhile, and `$maxRun`
+     *     counts for them, too (1)
      */
     public function worker(
         callable $handler,

@@ -69,7 +69,9 @@ final class StanchionQueue extends Queue implements QueueContract
         $name = $this->name($queue);
         $ahead = $this->ahead[$name] ??= new Ahead($this->client->queue($name), $this->prefetch);
         $claim = $ahead->next($this->blockFor);
-        return $claim === null ? null : new StanchionJob($this->container, $claim, $ahead, $this->connectionName, $name);
+        return $claim === null
+            ? null
+            : new StanchionJob($this->container, $claim, $ahead, $this->connectionName, $name);
     }
 
     private function send(mixed $job, mixed $data, ?string $queue, mixed $delay): mixed

@@ -12,8 +12,8 @@ use Symfony\Component\Messenger\Transport\TransportInterface;
 /**
  * Makes transports of DSNs: `stanchion+` and a URL, such as `stanchion+redis://localhost`.
  *
- * Options: `queue`, its name (messages), `wait`, for how many seconds to wait for a message (0), and `prefetch`, how many
- * messages are taken at once (1).
+ * Options: `queue`, its name (messages), `wait`, for how many seconds to wait for a message (0), and `prefetch`, how
+ * many messages are taken at once (1).
  */
 final class StanchionTransportFactory implements TransportFactoryInterface
 {
@@ -25,7 +25,8 @@ final class StanchionTransportFactory implements TransportFactoryInterface
         SerializerInterface $serializer,
     ): TransportInterface {
         $queue = Client::connect(substr($dsn, strlen(self::SCHEME)))->queue($options['queue'] ?? 'messages');
-        return new StanchionTransport($queue, $serializer, (float) ($options['wait'] ?? 0), (int) ($options['prefetch'] ?? 1));
+        $wait = (float) ($options['wait'] ?? 0);
+        return new StanchionTransport($queue, $serializer, $wait, (int) ($options['prefetch'] ?? 1));
     }
 
     public function supports(string $dsn, array $options): bool

@@ -4,6 +4,9 @@
 
 declare(strict_types=1);
 
+use Illuminate\Redis\RedisManager;
+use Symfony\Component\Messenger\Bridge\Redis\Transport\RedisTransportFactory;
+
 require __DIR__ . '/turns.php';
 require __DIR__ . '/messages.php';
 require __DIR__ . '/jobs.php';
@@ -37,13 +40,14 @@ function rate(int $begin, int $count, int $done): float
 /** Whether the package that a kind needs is there. */
 function is_there(string $kind): bool
 {
-    return match ($kind) {
-        'laravel' => class_exists(Illuminate\Redis\RedisManager::class) && class_exists(Illuminate\Events\Dispatcher::class),
-        'laravel_stanchion', 'laravel_ahead' => class_exists(Illuminate\Queue\Worker::class) && class_exists(Illuminate\Events\Dispatcher::class),
-        'messenger' => class_exists(Symfony\Component\Messenger\Bridge\Redis\Transport\RedisTransportFactory::class),
-        'messenger_stanchion', 'messenger_ahead' => class_exists(Symfony\Component\Messenger\Worker::class),
-        default => true,
+    $classes = match ($kind) {
+        'stanchion', 'stanchion_ahead' => [],
+        'laravel' => [Illuminate\Queue\Worker::class, Illuminate\Events\Dispatcher::class, RedisManager::class],
+        'laravel_stanchion', 'laravel_ahead' => [Illuminate\Queue\Worker::class, Illuminate\Events\Dispatcher::class],
+        'messenger' => [RedisTransportFactory::class],
+        'messenger_stanchion', 'messenger_ahead' => [Symfony\Component\Messenger\Worker::class],
     };
+    return $classes === array_filter($classes, class_exists(...));
 }
 
 [, $kind, $count, $port] = $argv;

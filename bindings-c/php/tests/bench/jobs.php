@@ -34,7 +34,8 @@ final class NoOpJob
 
 function laravel_stanchion(string $port, int $count, int $prefetch = 1): float
 {
-    $connection = ['driver' => 'stanchion', 'url' => "redis://127.0.0.1:$port", 'queue' => 'bench', 'prefetch' => $prefetch];
+    $url = "redis://127.0.0.1:$port";
+    $connection = ['driver' => 'stanchion', 'url' => $url, 'queue' => 'bench', 'prefetch' => $prefetch];
     return worked($connection, static fn () => new StanchionConnector(), $count);
 }
 

@@ -26,7 +26,8 @@ function queues(string $port): array
             $queue->claim()[0]->ack();
         },
         'compat' => static function (string $id) use ($compat): void {
-            $compat->enqueue('bench:compat', $id) && $compat->pop('bench:compat') ?: throw new RuntimeException('nothing');
+            $compat->enqueue('bench:compat', $id);
+            $compat->pop('bench:compat') ?: throw new RuntimeException('there was nothing');
         },
         'old' => static function (string $id) use ($old): void {
             // What others take twice is missed by somebody: it has that fault.
