@@ -74,7 +74,8 @@ final class Ending
     {
         if (PHP_SAPI === 'cli' || PHP_SAPI === 'phpdbg') {
             // An error is one of a forked child, whose leases are the parent's.
-            Native::get()->ffi->stanchion_client_linger($client, Times::span('time', $time), null, null);
+            $millis = Times::span('time', $time);
+            Native::get()->ffi->stanchion_client_linger($client, $millis, null, null);
         }
     }
 }

@@ -12,7 +12,8 @@ use Stanchion\Exception\StanchionException;
 /**
  * The loaded library, and what every call of it needs. There is one for each request.
  *
- * Out-parameters are made anew for each call, since a signal handler may call the library in between.
+ * Out-parameters are made anew for each call, since a signal handler may call the library in between. No call stands
+ * among the arguments of one of FFI: PHP (8.2, at least) crashes if a handler throws just there.
  *
  * @internal
  */
@@ -35,13 +36,16 @@ final class Native
     /** A new zeroed value of a C type. */
     public function make(string $type): CData
     {
-        return $this->ffi->new($this->types[$type] ??= $this->ffi->type($type));
+        $this->types[$type] ??= $this->ffi->type($type);
+        return $this->ffi->new($this->types[$type]);
     }
 
     /** A new array of a C type; of one item at least, since FFI has no empty ones. */
     public function makeMany(string $type, int $count): CData
     {
-        return $this->ffi->new(FFI::arrayType($this->types[$type] ??= $this->ffi->type($type), [max(1, $count)]));
+        $this->types[$type] ??= $this->ffi->type($type);
+        $many = FFI::arrayType($this->types[$type], [max(1, $count)]);
+        return $this->ffi->new($many);
     }
 
     /** A new struct for the library to fill in. */
@@ -56,8 +60,16 @@ final class Native
     public function defaults(string $type, string $init): CData
     {
         $record = $this->make($type);
-        $this->ffi->$init(FFI::addr($record), FFI::sizeof($record));
+        $this->init($record, $init);
         return $record;
+    }
+
+    /** Has a struct be filled with the library's defaults. */
+    public function init(CData $record, string $init): void
+    {
+        $address = FFI::addr($record);
+        $size = FFI::sizeof($record);
+        $this->ffi->$init($address, $size);
     }
 
     /**
@@ -99,7 +111,11 @@ final class Native
     /** Bytes that a struct of the library points to, copied. */
     public function bytes(?CData $data, int $length): string
     {
-        return $length === 0 || $data === null ? '' : FFI::string($this->ffi->cast('char *', $data), $length);
+        if ($length === 0 || $data === null) {
+            return '';
+        }
+        $chars = $this->ffi->cast('char *', $data);
+        return FFI::string($chars, $length);
     }
 
     /**
