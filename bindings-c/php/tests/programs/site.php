@@ -32,6 +32,35 @@ switch ($_GET['do'] ?? '') {
         ini_set('memory_limit', '4M');
         str_repeat('x', 100_000_000);
         break;
+    case 'claims':
+        // Memory ends between the claims that one call gives.
+        $queue = $client->queue($name);
+        for ($i = 0; $i < 6; $i++) {
+            $queue->enqueue("big:$i", str_repeat('x', 1_000_000));
+        }
+        gc_collect_cycles();
+        ini_set('memory_limit', (string) (memory_get_usage(true) + 3_000_000));
+        $GLOBALS['kept'] = $queue->claim(max: 6, wait: 5, lease: 60);
+        break;
+    case 'late':
+        // Taken when the request has ended, after a fatal error.
+        register_shutdown_function(static function () use ($client, $name): void {
+            $GLOBALS['kept'] = new Stanchion\Compat\RedisLock($client);
+            $GLOBALS['kept']->lock($name, 0, 60);
+        });
+        ini_set('memory_limit', '4M');
+        str_repeat('x', 100_000_000);
+        break;
+    case 'drop-in':
+        // Not unlocked: it stays until it expires.
+        $kept = new Stanchion\Compat\RedisLock($client);
+        echo $kept->lock($name, 0, 60) ? 'locked ' : 'busy ';
+        if (isset($_GET['fatal'])) {
+            $GLOBALS['kept'] = $kept;
+            ini_set('memory_limit', '4M');
+            str_repeat('x', 100_000_000);
+        }
+        break;
     case 'kill':
         $GLOBALS['kept'] = $client->lock($name)->acquire(wait: 30, ttl: 0.5);
         posix_kill(getmypid(), 9);
