@@ -68,6 +68,19 @@ class Hosts:
             until(lambda: self.stores.ask("ZCARD", "stanchion:claimed:{Queue:site}", database=8) == "0", "claims end", 10)
             assert self.stores.ask("HLEN", "stanchion:state:{Queue:site}", database=8) == "6"
 
+    def test_what_a_request_cannot_let_go_of(self):
+        """If it has no memory for its end, or is not let to it, the next request of the process frees what it has."""
+        with self.site("next", 9, children=1) as site:
+            for how in ("deep", "cut"):
+                assert self.stores.ask("ZADD", f"Queue:{how}", "1", "task", database=9) == "1"
+                assert site.get(f"site.php?do={how}&name={how}")[0] == 500, site.log()
+                pids = site.pids()
+                assert site.get("site.php")[0] == 200 and site.pids() == pids, site.log()
+                until(lambda: self.stores.ask("EXISTS", f"Lock:{how}", database=9) == "0", f"free after {how}", 5)
+                claimed = f"stanchion:claimed:{{Queue:{how}}}"
+                until(lambda: self.stores.ask("ZCARD", claimed, database=9) == "0", f"no claim after {how}", 5)
+                assert self.stores.ask("HLEN", f"stanchion:state:{{Queue:{how}}}", database=9) == "1"
+
     def test_claims_come_back(self):
         with self.site("claims", 3) as site:
             assert self.stores.ask("ZADD", "Queue:site", "1", "task", database=3) == "1"

@@ -30,7 +30,16 @@ final class Native
 
     public static function get(): self
     {
-        return self::$instance ??= new self(Library::load());
+        return self::$instance ??= self::begin(new self(Library::load()));
+    }
+
+    /** A request under FPM finds what the one before left, if that had no memory for its end, or was not let to it. */
+    private static function begin(self $native): self
+    {
+        if (PHP_SAPI === 'fpm-fcgi') {
+            $native->ffi->stanchion_free_all();
+        }
+        return $native;
     }
 
     /** A new zeroed value of a C type. */

@@ -10,6 +10,9 @@ if (!class_exists(Client::class, false)) {
     require __DIR__ . '/../bootstrap.php';
 }
 
+if (($_GET['do'] ?? '') === 'cut') {
+    register_shutdown_function(static fn () => exit(1));
+}
 /** Kept to the end of the request. */
 $client = Client::connect(getenv('STANCHION_TEST_URL') ?: null);
 $name = $_GET['name'] ?? 'site';
@@ -60,6 +63,20 @@ switch ($_GET['do'] ?? '') {
             ini_set('memory_limit', '4M');
             str_repeat('x', 100_000_000);
         }
+        break;
+    case 'deep':
+        // Nothing is left, not even for the end of the request.
+        $GLOBALS['kept'] = [$client->lock($name, ttl: 60, renew: true)->acquire(), $client->queue($name)->claim()];
+        ini_set('memory_limit', '16M');
+        $deeper = static function (array $kept) use (&$deeper): void {
+            $deeper([$kept]);
+        };
+        $deeper([]);
+        break;
+    case 'cut':
+        // Somebody else's end of the request is the end of all.
+        $GLOBALS['kept'] = [$client->lock($name, ttl: 60, renew: true)->acquire(), $client->queue($name)->claim()];
+        str_repeat('x', PHP_INT_MAX >> 1);
         break;
     case 'kill':
         $GLOBALS['kept'] = $client->lock($name)->acquire(wait: 30, ttl: 0.5);
