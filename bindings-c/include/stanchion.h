@@ -677,6 +677,11 @@ int32_t stanchion_connect_shared(const char *url,
                                  stanchion_client *out,
                                  struct stanchion_error **err);
 
+// Frees every handle of this process, as the functions of their kinds do, those of other threads, too. Clients that are
+// shared stay open. For the beginning of a request in hosts such as PHP-FPM, if the one before could not free its own.
+// Any thread.
+void stanchion_free_all(void);
+
 // Makes all options the default. `struct_size` is sizeof *options. Any thread.
 void stanchion_lock_options_init(struct stanchion_lock_options *options, size_t struct_size);
 

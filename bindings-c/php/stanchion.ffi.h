@@ -348,6 +348,8 @@ int32_t stanchion_connect_shared(const char *url,
                                  stanchion_client *out,
                                  struct stanchion_error **err);
 
+void stanchion_free_all(void);
+
 void stanchion_lock_options_init(struct stanchion_lock_options *options, size_t struct_size);
 
 void stanchion_claim_options_init(struct stanchion_claim_options *options, size_t struct_size);

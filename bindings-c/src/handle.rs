@@ -80,12 +80,21 @@ impl Table {
     fn take<K: Kind>(&mut self, handle: i64) -> Option<Object> {
         let (place, slot) = self.slot(handle)?;
         slot.object.as_ref().filter(|object| object.is::<K>())?;
-        let object = slot.object.take();
+        self.empty(place)
+    }
+
+    fn take_all(&mut self) -> Vec<Object> {
+        (0..self.slots.len()).filter_map(|place| self.empty(place)).collect()
+    }
+
+    fn empty(&mut self, place: usize) -> Option<Object> {
+        let slot = self.slots.get_mut(place)?;
+        let object = slot.object.take()?;
         slot.turn += 1;
         if slot.turn <= LAST_TURN {
             self.free.push(place);
         }
-        object
+        Some(object)
     }
 }
 
@@ -131,6 +140,13 @@ pub(crate) fn get<K: Kind>(handle: i64) -> Result<Arc<K>, Failure> {
 pub(crate) fn take<K: Kind>(handle: i64) -> Result<Arc<K>, Failure> {
     let object = table().take::<K>(handle);
     object.and_then(|object| object.downcast().ok()).ok_or_else(|| Failure::handle(K::NAME))
+}
+
+/// Takes all handles out of use. What is shared stays.
+pub(crate) fn free_all() {
+    let objects = table().take_all();
+    // Not while the table is locked.
+    drop(objects);
 }
 
 #[cfg(test)]
@@ -193,6 +209,17 @@ mod tests {
         }
         assert!(shared("apple").is_none() && shared("quince").is_some());
         assert!(get::<Apple>(second).is_ok());
+    }
+
+    #[test]
+    fn all_are_taken_at_once() {
+        let mut table = Table { slots: vec![], free: vec![], shared: vec![("a".into(), Arc::new(Apple))] };
+        let apple = table.insert(Arc::new(Apple)).unwrap();
+        let pear = table.insert(Arc::new(Pear)).unwrap();
+        assert!(table.take::<Apple>(apple).is_some());
+        assert_eq!(table.take_all().len(), 1);
+        assert!(table.get::<Pear>(pear).is_none() && table.take_all().is_empty());
+        assert_eq!((table.free.len(), table.shared.len()), (2, 1));
     }
 
     #[test]

@@ -46,6 +46,14 @@ pub unsafe extern "C" fn stanchion_connect_shared(
     })
 }
 
+/// Frees every handle of this process, as the functions of their kinds do, those of other threads, too. Clients that are
+/// shared stay open. For the beginning of a request in hosts such as PHP-FPM, if the one before could not free its own.
+/// Any thread.
+#[unsafe(no_mangle)]
+pub extern "C" fn stanchion_free_all() {
+    boundary::value((), handle::free_all);
+}
+
 /// # Safety
 /// The texts are as their lengths say.
 unsafe fn open(

@@ -48,6 +48,39 @@ class Hosts:
             until(lambda: not self.held(2), "free after a kill", 5)
             assert site.get("site.php?do=pair")[0] == 200
 
+    def test_a_drop_in_s_lock_outlives_its_request(self):
+        """Whoever does not unlock it has locked it until it expires, however the request ends, and for no longer."""
+        with self.site("drop-in", 7, children=1) as site:
+            for number, how in enumerate(("drop-in", "drop-in&fatal=1", "late")):
+                name = f"kept{number}"
+                site.get(f"site.php?do={how}&name={name}")
+                left = int(self.stores.ask("PTTL", f"Lock:{name}", database=7))
+                assert 30_000 < left <= 60_000, (how, left, site.log())
+                assert "busy" in site.get(f"site.php?do=drop-in&name={name}")[1]
+                # Nothing of it is left in the process that would renew it.
+                assert self.stores.ask("PEXPIRE", f"Lock:{name}", "1", database=7) == "1"
+                until(lambda: "locked" in site.get(f"site.php?do=drop-in&name={name}")[1], f"free after {how}")
+
+    def test_claims_that_memory_does_not_hold(self):
+        with self.site("memory", 8) as site:
+            status, body = site.get("site.php?do=claims")
+            assert status == 500 and "Allowed memory size" in site.log(), (status, body, site.log())
+            until(lambda: self.stores.ask("ZCARD", "stanchion:claimed:{Queue:site}", database=8) == "0", "claims end", 10)
+            assert self.stores.ask("HLEN", "stanchion:state:{Queue:site}", database=8) == "6"
+
+    def test_what_a_request_cannot_let_go_of(self):
+        """If it has no memory for its end, or is not let to it, the next request of the process frees what it has."""
+        with self.site("next", 9, children=1) as site:
+            for how in ("deep", "cut"):
+                assert self.stores.ask("ZADD", f"Queue:{how}", "1", "task", database=9) == "1"
+                assert site.get(f"site.php?do={how}&name={how}")[0] == 500, site.log()
+                pids = site.pids()
+                assert site.get("site.php")[0] == 200 and site.pids() == pids, site.log()
+                until(lambda: self.stores.ask("EXISTS", f"Lock:{how}", database=9) == "0", f"free after {how}", 5)
+                claimed = f"stanchion:claimed:{{Queue:{how}}}"
+                until(lambda: self.stores.ask("ZCARD", claimed, database=9) == "0", f"no claim after {how}", 5)
+                assert self.stores.ask("HLEN", f"stanchion:state:{{Queue:{how}}}", database=9) == "1"
+
     def test_claims_come_back(self):
         with self.site("claims", 3) as site:
             assert self.stores.ask("ZADD", "Queue:site", "1", "task", database=3) == "1"

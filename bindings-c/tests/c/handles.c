@@ -237,3 +237,21 @@ TEST(threads_of_one_client_exclude_each_other) {
     CHECK(counter == 400);
     stanchion_client_free(client_of_all);
 }
+
+TEST(all_handles_are_freed_at_once) {
+    stanchion_client client = opened();
+    const char *queue = unique("all");
+    enqueued(client, queue, "a");
+    stanchion_lease lease = acquired(client, unique("all"));
+    stanchion_claim claim = claimed(client, queue);
+    stanchion_free_all();
+    EXPECT(STANCHION_ERR_INVALID_HANDLE, stanchion_lease_release(lease, &err));
+    EXPECT(STANCHION_ERR_INVALID_HANDLE, stanchion_claim_ack(claim, &err));
+    EXPECT(STANCHION_ERR_INVALID_HANDLE, stanchion_lock_is_locked(client, T("all"), &err));
+    stanchion_free_all();
+    if (is_memory()) return; /* It went with its client. */
+    client = opened();
+    for (int turns = 0; stats(client, queue).claimed == 1 && turns < 5000; turns++) pause_ms(1);
+    CHECK(stats(client, queue).scheduled == 1);
+    stanchion_client_free(client);
+}

@@ -172,6 +172,19 @@ TEST(a_freed_worker_lets_its_tasks_go) {
     stanchion_client_free(client);
 }
 
+TEST(a_freed_worker_gives_back_what_nobody_polled) {
+    stanchion_client client = opened();
+    const char *queue = unique("unpolled");
+    enqueued(client, queue, "a");
+    stanchion_worker worker = started(client, queue, 1, 0);
+    for (int turns = 0; stats(client, queue).claimed == 0 && turns < 10000; turns++) pause_ms(1);
+    CHECK(stats(client, queue).claimed == 1);
+    stanchion_worker_free(worker);
+    for (int turns = 0; stats(client, queue).ready == 0 && turns < 10000; turns++) pause_ms(1);
+    CHECK(stats(client, queue).ready == 1);
+    stanchion_client_free(client);
+}
+
 TEST(claims_of_others_are_refused) {
     stanchion_client client = opened();
     const char *queue = unique("others");

@@ -15,6 +15,8 @@ final class Ending
     private const FAREWELL = 0.5;
 
     private static bool $registered = false;
+    /** @var list<\Closure(): void> */
+    private static array $before = [];
     /** @var array<int, string> Handles, and the functions that free them. */
     private static array $open = [];
     /** @var array<int, true> Handles of clients. */
@@ -57,8 +59,17 @@ final class Ending
         Native::get()->ffi->stanchion_client_free($client);
     }
 
+    /** Has a function be called before anything is let go of. */
+    public static function precede(\Closure $function): void
+    {
+        self::$before[] = $function;
+    }
+
     private static function farewell(): void
     {
+        foreach (self::$before as $function) {
+            $function();
+        }
         Handles::freeAll();
         foreach (self::$open as $handle => $free) {
             self::free($handle, $free);
@@ -74,7 +85,8 @@ final class Ending
     {
         if (PHP_SAPI === 'cli' || PHP_SAPI === 'phpdbg') {
             // An error is one of a forked child, whose leases are the parent's.
-            Native::get()->ffi->stanchion_client_linger($client, Times::span('time', $time), null, null);
+            $millis = Times::span('time', $time);
+            Native::get()->ffi->stanchion_client_linger($client, $millis, null, null);
         }
     }
 }

@@ -30,7 +30,7 @@ final class Hold
     {
         if (self::$all === null) {
             self::$all = new \WeakMap();
-            register_shutdown_function(self::leaveAll(...));
+            Ending::precede(self::leaveAll(...));
         }
         self::$all[$this] = true;
     }

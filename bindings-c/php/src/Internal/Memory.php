@@ -25,7 +25,8 @@ final class Memory
     public function setText(CData $place, ?string $text): void
     {
         if ($text !== null) {
-            $place->data = $this->native->ffi->cast('char *', $this->copy($text));
+            $copy = $this->copy($text);
+            $place->data = $this->native->ffi->cast('char *', $copy);
             $place->len = strlen($text);
         }
     }
@@ -33,7 +34,8 @@ final class Memory
     /** Sets the payload of a task. */
     public function setPayload(CData $task, string $payload): void
     {
-        $task->payload = $this->native->ffi->cast('char *', $this->copy($payload));
+        $copy = $this->copy($payload);
+        $task->payload = $this->native->ffi->cast('char *', $copy);
         $task->payload_len = strlen($payload);
     }
 

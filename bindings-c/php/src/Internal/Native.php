@@ -12,7 +12,8 @@ use Stanchion\Exception\StanchionException;
 /**
  * The loaded library, and what every call of it needs. There is one for each request.
  *
- * Out-parameters are made anew for each call, since a signal handler may call the library in between.
+ * Out-parameters are made anew for each call, since a signal handler may call the library in between. No call stands
+ * among the arguments of one of FFI: PHP (8.2, at least) crashes if a handler throws just there.
  *
  * @internal
  */
@@ -29,19 +30,31 @@ final class Native
 
     public static function get(): self
     {
-        return self::$instance ??= new self(Library::load());
+        return self::$instance ??= self::begin(new self(Library::load()));
+    }
+
+    /** A request under FPM finds what the one before left, if that had no memory for its end, or was not let to it. */
+    private static function begin(self $native): self
+    {
+        if (PHP_SAPI === 'fpm-fcgi') {
+            $native->ffi->stanchion_free_all();
+        }
+        return $native;
     }
 
     /** A new zeroed value of a C type. */
     public function make(string $type): CData
     {
-        return $this->ffi->new($this->types[$type] ??= $this->ffi->type($type));
+        $this->types[$type] ??= $this->ffi->type($type);
+        return $this->ffi->new($this->types[$type]);
     }
 
     /** A new array of a C type; of one item at least, since FFI has no empty ones. */
     public function makeMany(string $type, int $count): CData
     {
-        return $this->ffi->new(FFI::arrayType($this->types[$type] ??= $this->ffi->type($type), [max(1, $count)]));
+        $this->types[$type] ??= $this->ffi->type($type);
+        $many = FFI::arrayType($this->types[$type], [max(1, $count)]);
+        return $this->ffi->new($many);
     }
 
     /** A new struct for the library to fill in. */
@@ -56,8 +69,16 @@ final class Native
     public function defaults(string $type, string $init): CData
     {
         $record = $this->make($type);
-        $this->ffi->$init(FFI::addr($record), FFI::sizeof($record));
+        $this->init($record, $init);
         return $record;
+    }
+
+    /** Has a struct be filled with the library's defaults. */
+    public function init(CData $record, string $init): void
+    {
+        $address = FFI::addr($record);
+        $size = FFI::sizeof($record);
+        $this->ffi->$init($address, $size);
     }
 
     /**
@@ -99,7 +120,11 @@ final class Native
     /** Bytes that a struct of the library points to, copied. */
     public function bytes(?CData $data, int $length): string
     {
-        return $length === 0 || $data === null ? '' : FFI::string($this->ffi->cast('char *', $data), $length);
+        if ($length === 0 || $data === null) {
+            return '';
+        }
+        $chars = $this->ffi->cast('char *', $data);
+        return FFI::string($chars, $length);
     }
 
     /**

@@ -4,7 +4,6 @@ declare(strict_types=1);
 
 namespace Stanchion\Internal;
 
-use FFI;
 use FFI\CData;
 use Stanchion\Task;
 
@@ -50,7 +49,7 @@ final class TaskRecords
     private function fill(CData $record, Task $task): void
     {
         [$payload, $headers] = Payload::encode($task->payload, $task->headers);
-        $this->native->ffi->stanchion_task_init(FFI::addr($record), FFI::sizeof($record));
+        $this->native->init($record, 'stanchion_task_init');
         $this->memory->setText($record->id, $task->id);
         $this->memory->setPayload($record, $payload);
         $this->memory->setHeaders($record, $headers);

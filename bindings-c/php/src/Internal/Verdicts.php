@@ -4,7 +4,6 @@ declare(strict_types=1);
 
 namespace Stanchion\Internal;
 
-use FFI;
 use FFI\CData;
 use Stanchion\Verdict;
 
@@ -31,7 +30,7 @@ final class Verdicts
                 throw Errors::invalid('a verdict is what acked() and the like return, not ' . get_debug_type($verdict));
             }
             $record = $this->array[$index];
-            $native->ffi->stanchion_verdict_init(FFI::addr($record), FFI::sizeof($record));
+            $native->init($record, 'stanchion_verdict_init');
             $record->claim = $verdict->claim->handle();
             $record->kind = $verdict->kind;
             $record->delay_ms = $verdict->delayMillis;

@@ -10,6 +10,9 @@ if (!class_exists(Client::class, false)) {
     require __DIR__ . '/../bootstrap.php';
 }
 
+if (($_GET['do'] ?? '') === 'cut') {
+    register_shutdown_function(static fn () => exit(1));
+}
 /** Kept to the end of the request. */
 $client = Client::connect(getenv('STANCHION_TEST_URL') ?: null);
 $name = $_GET['name'] ?? 'site';
@@ -31,6 +34,49 @@ switch ($_GET['do'] ?? '') {
         // No destructor runs after this one.
         ini_set('memory_limit', '4M');
         str_repeat('x', 100_000_000);
+        break;
+    case 'claims':
+        // Memory ends between the claims that one call gives.
+        $queue = $client->queue($name);
+        for ($i = 0; $i < 6; $i++) {
+            $queue->enqueue("big:$i", str_repeat('x', 1_000_000));
+        }
+        gc_collect_cycles();
+        ini_set('memory_limit', (string) (memory_get_usage(true) + 3_000_000));
+        $GLOBALS['kept'] = $queue->claim(max: 6, wait: 5, lease: 60);
+        break;
+    case 'late':
+        // Taken when the request has ended, after a fatal error.
+        register_shutdown_function(static function () use ($client, $name): void {
+            $GLOBALS['kept'] = new Stanchion\Compat\RedisLock($client);
+            $GLOBALS['kept']->lock($name, 0, 60);
+        });
+        ini_set('memory_limit', '4M');
+        str_repeat('x', 100_000_000);
+        break;
+    case 'drop-in':
+        // Not unlocked: it stays until it expires.
+        $kept = new Stanchion\Compat\RedisLock($client);
+        echo $kept->lock($name, 0, 60) ? 'locked ' : 'busy ';
+        if (isset($_GET['fatal'])) {
+            $GLOBALS['kept'] = $kept;
+            ini_set('memory_limit', '4M');
+            str_repeat('x', 100_000_000);
+        }
+        break;
+    case 'deep':
+        // Nothing is left, not even for the end of the request.
+        $GLOBALS['kept'] = [$client->lock($name, ttl: 60, renew: true)->acquire(), $client->queue($name)->claim()];
+        ini_set('memory_limit', '16M');
+        $deeper = static function (array $kept) use (&$deeper): void {
+            $deeper([$kept]);
+        };
+        $deeper([]);
+        break;
+    case 'cut':
+        // Somebody else's end of the request is the end of all.
+        $GLOBALS['kept'] = [$client->lock($name, ttl: 60, renew: true)->acquire(), $client->queue($name)->claim()];
+        str_repeat('x', PHP_INT_MAX >> 1);
         break;
     case 'kill':
         $GLOBALS['kept'] = $client->lock($name)->acquire(wait: 30, ttl: 0.5);

@@ -71,6 +71,12 @@ impl State {
     fn at_work(&self) -> bool {
         self.busy() > 0 || (self.settling > 0 && !self.over)
     }
+
+    /// There is no hand that would take these tasks: they go back.
+    fn return_unbegun(&mut self) {
+        let unbegun = mem::take(&mut self.claims);
+        self.verdicts.extend(unbegun.into_iter().map(Claim::returned));
+    }
 }
 
 impl Desk {
@@ -205,6 +211,9 @@ impl Desk {
     pub(super) fn put(&self, claims: Vec<Claim>) {
         let mut state = locked(&self.state);
         state.claims.extend(claims);
+        if state.over {
+            state.return_unbegun();
+        }
         self.call_hand(&mut state);
     }
 
@@ -234,9 +243,7 @@ impl Desk {
 
     /// Tasks that nobody began go back with the next verdicts.
     pub(super) fn return_unbegun(&self) {
-        let mut state = locked(&self.state);
-        let unbegun = mem::take(&mut state.claims);
-        state.verdicts.extend(unbegun.into_iter().map(Claim::returned));
+        locked(&self.state).return_unbegun();
     }
 
     /// No more tasks come: whoever waits for one may go. Tasks nobody began go back.
@@ -251,10 +258,11 @@ impl Desk {
         let _ = briefly(interrupted, || self.queue.settle(unbegun));
     }
 
-    /// What hands work on counts as failed; what they say of it later is not heard.
+    /// What hands work on counts as failed; what they say of it later is not heard. What none has begun goes back.
     pub(super) fn interrupt(&self) {
         let mut state = locked(&self.state);
         state.over = true;
+        state.return_unbegun();
         let running = mem::take(&mut state.running);
         for claim in running.values() {
             let finished =
@@ -310,7 +318,7 @@ mod tests {
     use crate::blocking::worker::direct::direct;
     use crate::blocking::{Client, go_on};
     use crate::task::Task;
-    use crate::verbs::TaskState;
+    use crate::verbs::{self, TaskState};
 
     const SOON: Duration = Duration::from_secs(10);
 
@@ -406,5 +414,17 @@ mod tests {
         let (verdicts, _, at_work) = desk.look(true, Duration::ZERO);
         assert_eq!((verdicts.len(), at_work), (1, false));
         assert!(matches!(desk.take(false), Taken::Over));
+    }
+
+    #[test]
+    fn an_interruption_gives_back_what_nobody_has_begun() {
+        let desk = desk();
+        desk.put(claimed(&desk, "a"));
+        desk.interrupt();
+        // As if the director had asked for it before.
+        desk.put(claimed(&desk, "b"));
+        let (verdicts, _, at_work) = desk.look(true, Duration::ZERO);
+        assert!(verdicts.iter().all(|verdict| matches!(verdict.verdict(), verbs::Verdict::PutBack)));
+        assert_eq!((verdicts.len(), at_work), (2, false));
     }
 }
