@@ -1,0 +1,187 @@
+/* Time, clients, locks and leases. */
+
+#include "operations.h"
+
+#include <string.h>
+
+/* How long a close waits for what is done in the background. */
+#define FAREWELL_MS 500
+#define HANDLE_TTL_MS 30000
+
+json_t *pass_time(actor *self, json_t *request) {
+  stanchion_error *error = NULL;
+  CHECK(stanchion_clock_advance(driver_clock, whole(self, request, "ms", 0), &error));
+  return json_null();
+}
+
+json_t *client_open(actor *self, json_t *request) {
+  stanchion_connect_options options;
+  stanchion_error *error = NULL;
+  stanchion_connect_options_init(&options, sizeof options);
+  stanchion_text url = text(self, request, "url");
+  options.lock_prefix = maybe_text(self, request, "lock_prefix");
+  options.queue_prefix = maybe_text(self, request, "queue_prefix");
+  options.label = maybe_text(self, request, "label");
+  options.timeout_ms = whole(self, request, "timeout_ms", NOT_GIVEN);
+  if (url.len >= 7 && memcmp(url.data, "memory:", 7) == 0) options.clock = driver_clock;
+  CHECK(stanchion_connect(url.data, url.len, &options, &self->client, &error));
+  return json_null();
+}
+
+json_t *client_close(actor *self, json_t *request) {
+  (void)request;
+  for (size_t i = 0; i < MOST_HELD; i++) {
+    stanchion_lease_free(self->leases[i].handle);
+    stanchion_claim_free(self->claims[i].handle);
+  }
+  memset(self->leases, 0, sizeof self->leases);
+  memset(self->claims, 0, sizeof self->claims);
+  if (self->client != 0) stanchion_client_linger(self->client, FAREWELL_MS, NULL, NULL);
+  stanchion_client_free(self->client);
+  self->client = 0;
+  return json_null();
+}
+
+json_t *resume_lease(actor *self, json_t *request) {
+  stanchion_lease lease;
+  stanchion_error *error = NULL;
+  stanchion_text handle = text(self, request, "handle");
+  CHECK(stanchion_client_resume_lease(NAMED(handle), &lease, &error));
+  return keep(self, request, lease);
+}
+
+json_t *release_all(actor *self, json_t *request) {
+  size_t count = 0;
+  stanchion_error *error = NULL;
+  (void)request;
+  CHECK(stanchion_client_release_all(self->client, &count, &error));
+  return json_integer((json_int_t)count);
+}
+
+static json_t *shown_names(actor *self, stanchion_names names, uint64_t next) {
+  json_t *items = json_array();
+  for (size_t i = 0; i < stanchion_names_len(names); i++) {
+    stanchion_text name;
+    stanchion_error *error = NULL;
+    CHECK(stanchion_names_at(names, i, &name, &error));
+    json_array_append_new(items, shown_text(name));
+  }
+  stanchion_names_free(names);
+  return json_pack("{s:o, s:o}", "items", items, "next", maybe_number((int64_t)next, 0));
+}
+
+json_t *locks(actor *self, json_t *request) {
+  stanchion_names names;
+  uint64_t next = 0;
+  stanchion_error *error = NULL;
+  CHECK(stanchion_client_locks(self->client, size(self, request, "page", 0), &names, &next, &error));
+  return shown_names(self, names, next);
+}
+
+json_t *queue_names(actor *self, json_t *request) {
+  stanchion_names names;
+  uint64_t next = 0;
+  stanchion_error *error = NULL;
+  CHECK(stanchion_client_queues(self->client, size(self, request, "page", 0), &names, &next, &error));
+  return shown_names(self, names, next);
+}
+
+/* Locks and leases. */
+
+static int32_t acquire_lock(actor *self, json_t *request, stanchion_lock_options options, json_t **shown) {
+  stanchion_lease lease;
+  stanchion_error *error = NULL;
+  stanchion_text name = text(self, request, "lock");
+  int32_t status = CHECK(stanchion_lock_acquire(NAMED(name), &options, &lease, &error));
+  *shown = status == STANCHION_BUSY ? json_null() : keep(self, request, lease);
+  return status;
+}
+
+json_t *acquire(actor *self, json_t *request) {
+  json_t *shown;
+  int32_t status = acquire_lock(self, request, lock_options(self, request), &shown);
+  if (status == STANCHION_BUSY) refuse(self, "an acquire that may not wait is a try");
+  return shown;
+}
+
+json_t *try_acquire(actor *self, json_t *request) {
+  json_t *shown;
+  stanchion_lock_options options = lock_options(self, request);
+  options.wait_ms = 0;
+  acquire_lock(self, request, options, &shown);
+  return shown;
+}
+
+json_t *hold(actor *self, json_t *request) {
+  (void)request;
+  refuse(self, "C has no scopes that end by themselves");
+  return NULL;
+}
+
+json_t *holder(actor *self, json_t *request) {
+  stanchion_holder found = {.struct_size = sizeof found};
+  stanchion_error *error = NULL;
+  stanchion_text name = text(self, request, "lock");
+  int32_t status = CHECK(stanchion_lock_holder(NAMED(name), &found, &error));
+  return status == STANCHION_ABSENT ? json_null() : shown_holder(&found);
+}
+
+json_t *is_locked(actor *self, json_t *request) {
+  stanchion_error *error = NULL;
+  stanchion_text name = text(self, request, "lock");
+  return json_boolean(CHECK(stanchion_lock_is_locked(NAMED(name), &error)) == STANCHION_BUSY);
+}
+
+json_t *break_lease(actor *self, json_t *request) {
+  stanchion_error *error = NULL;
+  stanchion_text name = text(self, request, "lock");
+  return json_boolean(CHECK(stanchion_lock_break_lease(NAMED(name), &error)) != STANCHION_ABSENT);
+}
+
+json_t *look_at_lease(actor *self, json_t *request) {
+  stanchion_lease lease = lease_of(self, request);
+  json_t *shown = shown_lease(self, lease);
+  json_object_set_new(shown, "remaining_ms", json_integer(stanchion_lease_remaining_ms(lease)));
+  json_object_set_new(shown, "valid", json_boolean(stanchion_lease_is_valid(lease)));
+  json_object_set_new(shown, "loss", shown_loss(stanchion_lease_loss(lease)));
+  return shown;
+}
+
+json_t *check_lease(actor *self, json_t *request) {
+  stanchion_error *error = NULL;
+  CHECK(stanchion_lease_check(lease_of(self, request), &error));
+  return json_null();
+}
+
+json_t *wait_lost_lease(actor *self, json_t *request) {
+  stanchion_error *error = NULL;
+  int64_t time = whole(self, request, "time_ms", 0);
+  return json_boolean(CHECK(stanchion_lease_wait_lost(lease_of(self, request), time, &error)) == STANCHION_LOST);
+}
+
+json_t *extend_lease(actor *self, json_t *request) {
+  stanchion_error *error = NULL;
+  int64_t ttl = whole(self, request, "ttl_ms", NOT_GIVEN);
+  if (ttl == NOT_GIVEN) refuse(self, "it is no int64_t");
+  CHECK(stanchion_lease_extend(lease_of(self, request), ttl, &error));
+  return json_null();
+}
+
+json_t *release(actor *self, json_t *request) {
+  stanchion_error *error = NULL;
+  int64_t cooldown = whole(self, request, "cooldown_ms", NOT_GIVEN);
+  if (cooldown == NOT_GIVEN) {
+    CHECK(stanchion_lease_release(lease_of(self, request), &error));
+  } else {
+    CHECK(stanchion_lease_release_with_cooldown(lease_of(self, request), cooldown, &error));
+  }
+  return json_null();
+}
+
+json_t *into_handle(actor *self, json_t *request) {
+  stanchion_text handle;
+  stanchion_error *error = NULL;
+  int64_t ttl = whole(self, request, "ttl_ms", HANDLE_TTL_MS);
+  CHECK(stanchion_lease_into_handle(lease_of(self, request), ttl, &handle, &error));
+  return shown_text(handle);
+}

@@ -1,0 +1,64 @@
+/* The operations of scenarios, each a call of the library, and what they share. */
+
+#ifndef OPERATIONS_H
+#define OPERATIONS_H
+
+#include "driver.h"
+
+/* A function of a lock or a queue takes the client and a name. */
+#define NAMED(name) self->client, (name).data, (name).len
+/* Its error is looked at after the call. */
+#define CHECK(call) check(self, (call), &error)
+
+stanchion_lease lease_of(actor *self, const json_t *request);
+stanchion_claim claim_of(actor *self, const json_t *request);
+json_t *keep(actor *self, json_t *request, stanchion_lease lease);
+json_t *keep_claims(actor *self, json_t *request, const stanchion_claim *claims, size_t count);
+
+json_t *pass_time(actor *self, json_t *request);
+json_t *client_open(actor *self, json_t *request);
+json_t *client_close(actor *self, json_t *request);
+json_t *resume_lease(actor *self, json_t *request);
+json_t *release_all(actor *self, json_t *request);
+json_t *locks(actor *self, json_t *request);
+json_t *queue_names(actor *self, json_t *request);
+json_t *acquire(actor *self, json_t *request);
+json_t *try_acquire(actor *self, json_t *request);
+json_t *hold(actor *self, json_t *request);
+json_t *holder(actor *self, json_t *request);
+json_t *is_locked(actor *self, json_t *request);
+json_t *break_lease(actor *self, json_t *request);
+json_t *look_at_lease(actor *self, json_t *request);
+json_t *check_lease(actor *self, json_t *request);
+json_t *wait_lost_lease(actor *self, json_t *request);
+json_t *extend_lease(actor *self, json_t *request);
+json_t *release(actor *self, json_t *request);
+json_t *into_handle(actor *self, json_t *request);
+json_t *enqueue(actor *self, json_t *request);
+json_t *enqueue_many(actor *self, json_t *request);
+json_t *claim(actor *self, json_t *request);
+json_t *claim_any(actor *self, json_t *request);
+json_t *settle(actor *self, json_t *request);
+json_t *settle_and_claim(actor *self, json_t *request);
+json_t *pop(actor *self, json_t *request);
+json_t *peek(actor *self, json_t *request);
+json_t *get(actor *self, json_t *request);
+json_t *list(actor *self, json_t *request);
+json_t *remove_task(actor *self, json_t *request);
+json_t *reschedule(actor *self, json_t *request);
+json_t *stats(actor *self, json_t *request);
+json_t *pause_queue(actor *self, json_t *request);
+json_t *resume(actor *self, json_t *request);
+json_t *kick(actor *self, json_t *request);
+json_t *purge(actor *self, json_t *request);
+json_t *configure(actor *self, json_t *request);
+json_t *look_at_claim(actor *self, json_t *request);
+json_t *ack(actor *self, json_t *request);
+json_t *nack(actor *self, json_t *request);
+json_t *bury(actor *self, json_t *request);
+json_t *put_back(actor *self, json_t *request);
+json_t *extend_claim(actor *self, json_t *request);
+json_t *wait_lost_claim(actor *self, json_t *request);
+json_t *work(actor *self, json_t *request);
+
+#endif

@@ -1,0 +1,141 @@
+<?php
+
+/** What an actor has, and its calls that take more than a line. */
+
+declare(strict_types=1);
+
+use Stanchion\Claim;
+use Stanchion\Client;
+use Stanchion\Lease;
+use Stanchion\Lock;
+use Stanchion\Queue;
+use Stanchion\Testing\Clock;
+use Stanchion\Verdict;
+use Stanchion\WorkerEvent;
+use Stanchion\WorkerEventKind;
+
+/** One client, with what it has in its hands. */
+final class Actor
+{
+    private ?Client $client = null;
+    /** @var array<string, Lease> */
+    private array $leases = [];
+    /** @var array<string, Claim> */
+    private array $claims = [];
+
+    public function open(array $request, Clock $clock): void
+    {
+        $given = arguments(
+            $request, ['lock_prefix', 'queue_prefix', 'timeout_ms', 'foreign_share', 'label']);
+        $url = special($request['url']);
+        if (is_string($url) && str_starts_with($url, 'memory:')) {
+            $given['clock'] = $clock;
+        }
+        $this->client = Client::connect($url, ...$given);
+    }
+
+    public function close(): void
+    {
+        $this->client?->releaseAll();
+        $this->leases = $this->claims = [];
+        $this->client = null;
+    }
+
+    public function client(): Client
+    {
+        return $this->client ?? throw new LogicException('no client');
+    }
+
+    public function lock(array $request): Lock
+    {
+        return $this->client()->lock(special($request['lock']));
+    }
+
+    public function queue(array $request): Queue
+    {
+        return $this->client()->queue(special($request['queue']));
+    }
+
+    public function lease(array $request): Lease
+    {
+        return $this->leases[$request['lease'] ?? 'lease'];
+    }
+
+    public function claim(array $request): Claim
+    {
+        return $this->claims[$request['claim'] ?? 'claim.0'];
+    }
+
+    public function keep(array $request, ?Lease $lease): ?array
+    {
+        if ($lease === null) {
+            return null;
+        }
+        $this->leases[$request['as'] ?? 'lease'] = $lease;
+        return shownLease($lease);
+    }
+
+    /** @param list<Claim> $claims */
+    public function keepClaims(array $request, array $claims): array
+    {
+        foreach ($claims as $number => $claim) {
+            $this->claims[($request['as'] ?? 'claim') . ".$number"] = $claim;
+        }
+        return array_map(shownClaim(...), $claims);
+    }
+
+    /** @return list<Verdict> */
+    public function verdicts(array $request): array
+    {
+        return array_map(function (array $told): Verdict {
+            $claim = $this->claim($told);
+            return match ($told['verdict']) {
+                'ack' => $claim->acked(),
+                'nack' => $claim->nacked(...arguments($told, ['delay_ms', 'reason'])),
+                'bury' => $claim->buried(...arguments($told, ['reason'])),
+                'put_back' => $claim->returned(),
+            };
+        }, $request['verdicts']);
+    }
+
+    public function hold(array $request): array
+    {
+        $lock = $this->lock($request);
+        return $lock->hold(function (Lease $lease) use ($request, $lock): array {
+            $shown = shownLease($lease);
+            match ($request['body'] ?? null) {
+                'release' => $lease->release(),
+                'break' => $lock->breakLease(),
+                default => null,
+            };
+            return $shown;
+        }, ...arguments($request, LOCK));
+    }
+
+    /** A worker whose handler does what the request says for each delivery of a task, and then the last again. */
+    public function work(array $request): array
+    {
+        $seen = $events = [];
+        $handle = static function (Claim $task) use ($request, &$seen): void {
+            $plan = $request['handler'][$task->id()] ?? ['ok'];
+            $seen[] = ['id' => $task->id(), 'attempt' => $task->attempt()];
+            match ($plan[min($task->attempt(), count($plan)) - 1]) {
+                'ok' => null,
+                'fail' => throw new DomainException('as planned'),
+                'ack' => $task->ack(),
+                'bury' => $task->bury(),
+            };
+        };
+        $note = static function (WorkerEvent $event) use (&$events): void {
+            if ($event->kind === WorkerEventKind::Dead || $event->kind === WorkerEventKind::Lost) {
+                $events[] = ['what' => $event->kind->value, 'id' => $event->id];
+            }
+        };
+        $options = arguments($request, ['lease_ms', 'max_run_ms']) + ['burst' => true, 'onEvent' => $note];
+        $report = $this->queue($request)->work($handle, ...$options);
+        return [
+            'completed' => $report->completed, 'failed' => $report->failed, 'dead' => $report->dead,
+            'lost' => $report->lost, 'seen' => $seen, 'events' => $events,
+        ];
+    }
+}

@@ -1,0 +1,82 @@
+<?php
+
+/** The arguments of a request, under the names and in the units of the package. */
+
+declare(strict_types=1);
+
+use Stanchion\OnDuplicate;
+
+/** What PHP's own types do not allow. */
+final class Cannot extends Exception
+{
+}
+
+/** A value, also one that JSON cannot say. */
+function special(mixed $value): mixed
+{
+    if (!is_array($value) || count($value) !== 1) {
+        return $value;
+    }
+    return match (array_key_first($value)) {
+        '$number' => ['nan' => NAN, 'inf' => INF, '-inf' => -INF][$value['$number']],
+        '$text' => hex2bin($value['$text']),
+        '$hex' => hex2bin($value['$hex']),
+        default => $value,
+    };
+}
+
+function seconds(mixed $value): mixed
+{
+    $value = special($value);
+    return is_int($value) || is_float($value) ? $value / 1000 : $value;
+}
+
+function millis(?float $seconds): int|float|null
+{
+    return $seconds === null ? null : round($seconds * 1000);
+}
+
+function policy(mixed $told): mixed
+{
+    return match (true) {
+        $told === 'keep' => OnDuplicate::keep(),
+        $told === 'replace' => OnDuplicate::replace(),
+        isset($told['debounce_ms']) => OnDuplicate::debounce(seconds($told['debounce_ms'])),
+        isset($told['throttle_ms']) => OnDuplicate::throttle(seconds($told['throttle_ms'])),
+        default => $told,
+    };
+}
+
+const NAMES = [
+    'max_attempts' => 'maxAttempts', 'fail_fast' => 'failFast', 'dead_max' => 'deadMax', 'dead_bytes' => 'deadBytes',
+    'lock_prefix' => 'lockPrefix', 'queue_prefix' => 'queuePrefix', 'foreign_share' => 'foreignShare',
+];
+const TIMES = [
+    'ttl_ms' => 'ttl', 'max_hold_ms' => 'maxHold', 'wait_ms' => 'wait', 'adopt_unexpiring_ms' => 'adoptUnexpiring',
+    'cooldown_ms' => 'cooldown', 'delay_ms' => 'delay', 'due_ms' => 'due', 'expires_ms' => 'expires',
+    'lease_ms' => 'lease', 'max_run_ms' => 'maxRun', 'dead_age_ms' => 'deadAge', 'timeout_ms' => 'timeout',
+];
+const LOCK = ['ttl_ms', 'renew', 'max_hold_ms', 'wait_ms', 'fail_fast', 'adopt_unexpiring_ms', 'label'];
+const CLAIM = ['max', 'lease_ms', 'renew', 'max_run_ms', 'wait_ms'];
+const TASK = [
+    'id', 'payload', 'headers', 'delay_ms', 'due_ms', 'priority', 'max_attempts', 'expires_ms', 'on_duplicate',
+];
+
+/** A request's arguments, under the names and in the units of the package. */
+function arguments(array $request, array $names): array
+{
+    $found = [];
+    foreach ($names as $name) {
+        if (!array_key_exists($name, $request)) {
+            continue;
+        }
+        match (true) {
+            $name === 'on_duplicate' => $found['onDuplicate'] = policy($request[$name]),
+            // In PHP null stands for "not given" and false for "no limit".
+            $name === 'max_len' => $found['maxLen'] = $request[$name] ?? false,
+            isset(TIMES[$name]) => $found[TIMES[$name]] = seconds($request[$name]),
+            default => $found[NAMES[$name] ?? $name] = special($request[$name]),
+        };
+    }
+    return $found;
+}

@@ -1,0 +1,125 @@
+<?php
+
+/** What the package answers, as JSON. */
+
+declare(strict_types=1);
+
+use Stanchion\Claim;
+use Stanchion\Enqueued;
+use Stanchion\Exception\StanchionException;
+use Stanchion\Lease;
+use Stanchion\Lock;
+use Stanchion\Queue;
+use Stanchion\TaskInfo;
+use Stanchion\TaskState;
+
+function failure(StanchionException $error): array
+{
+    return [
+        'kind' => (new ReflectionClass($error))->getShortName(), 'code' => $error->getCode(),
+        'message' => $error->getMessage(), 'retryable' => $error->isRetryable(), 'operation' => $error->operation(),
+        'name' => $error->name(),
+    ];
+}
+
+function shownError(?StanchionException $error): ?array
+{
+    return $error === null ? null : ['error' => failure($error)];
+}
+
+function shownLease(Lease $lease): array
+{
+    return ['name' => $lease->name(), 'fence' => $lease->fence(), 'token' => $lease->token()];
+}
+
+function shownTask(TaskInfo $task): array
+{
+    return [
+        'id' => $task->id, 'state' => $task->state->value, 'payload' => bin2hex($task->payload),
+        'headers' => (object) $task->headers, 'version' => $task->version, 'due_ms' => millis($task->due),
+        'priority' => $task->priority, 'attempts' => $task->attempts, 'max_attempts' => $task->maxAttempts,
+        'expires_ms' => millis($task->expires), 'receipt' => $task->receipt, 'reason' => $task->reason,
+        'died_ms' => millis($task->died), 'successor_due_ms' => millis($task->successorDue),
+    ];
+}
+
+function shownClaim(Claim $claim): array
+{
+    return [
+        'id' => $claim->id(), 'queue' => $claim->queue(), 'payload' => bin2hex($claim->payload()),
+        'headers' => (object) $claim->headers(), 'attempt' => $claim->attempt(),
+        'max_attempts' => $claim->maxAttempts(), 'receipt' => $claim->receipt(), 'version' => $claim->version(),
+        'priority' => $claim->priority(), 'due_ms' => millis($claim->due()),
+    ];
+}
+
+function shownEnqueued(Enqueued|StanchionException $done): array
+{
+    if ($done instanceof StanchionException) {
+        return shownError($done);
+    }
+    return [
+        'id' => $done->id, 'outcome' => $done->outcome->value, 'version' => $done->version,
+        'due_ms' => millis($done->due),
+    ];
+}
+
+function holder(Lock $lock): ?array
+{
+    $found = $lock->holder();
+    return $found === null ? null : [
+        'held_as' => $found->heldAs->value, 'label' => $found->label, 'host' => $found->host, 'pid' => $found->pid,
+        'fence' => $found->fence, 'since_ms' => millis($found->since), 'remaining_ms' => millis($found->remaining),
+        'waiters' => $found->waiters,
+    ];
+}
+
+function stats(Queue $queue): array
+{
+    $found = $queue->stats();
+    return [
+        'scheduled' => $found->scheduled, 'ready' => $found->ready, 'claimed' => $found->claimed,
+        'dead' => $found->dead, 'successors' => $found->successors, 'paused' => $found->paused,
+        'next_due_ms' => millis($found->nextDue), 'enqueued' => $found->enqueued, 'acked' => $found->acked,
+        'retried' => $found->retried, 'died' => $found->died, 'max_len' => $found->maxLen,
+        'dead_max' => $found->deadMax, 'dead_age_ms' => millis($found->deadAge), 'dead_bytes' => $found->deadBytes,
+        'intake' => $found->intake,
+    ];
+}
+
+function listed(Queue $queue, array $request): array
+{
+    $state = is_string($request['state']) ? TaskState::tryFrom($request['state']) : null;
+    if ($state === null) {
+        throw new Cannot('a state is of an enum');
+    }
+    $page = $queue->list($state, ...arguments($request, ['page', 'max']));
+    return ['items' => array_map(shownTask(...), $page->tasks), 'next' => $page->next];
+}
+
+function removed(Queue $queue, array $request): array
+{
+    $other = null;
+    $removed = $queue->remove(special($request['id']), $request['version'] ?? null, $other);
+    return ['removed' => $removed, 'other_version' => $other];
+}
+
+/** It was moved, or in which state it is, if it is in one. */
+function rescheduled(Queue $queue, array $request): array
+{
+    $state = null;
+    $moved = $queue->reschedule(special($request['id']), seconds($request['due_ms']), $state);
+    return ['outcome' => $moved ? 'moved' : $state?->value ?? 'absent'];
+}
+
+/** @param array{0: list<?StanchionException>, 1: list<Claim>} $found */
+function settledAndClaimed(Actor $actor, array $request, array $found): array
+{
+    [$settled, $claims] = $found;
+    return ['settled' => array_map(shownError(...), $settled), 'claims' => $actor->keepClaims($request, $claims)];
+}
+
+function tasks(array $found): array
+{
+    return array_map(shownTask(...), $found);
+}
