@@ -82,7 +82,8 @@ final class Native
     }
 
     /**
-     * Calls a function whose last parameter is for an error; its status, if it is none.
+     * Calls a function whose last parameter is for an error; its status, if it is none. Its arguments stay out of traces:
+     * there are secrets among them, and what is gone when a trace is printed.
      *
      * @throws StanchionException
      */
@@ -98,7 +99,7 @@ final class Native
     }
 
     /** The exception for an error of the library, which is freed. */
-    private function taken(int $status, CData $error): StanchionException
+    private function taken(int $status, #[\SensitiveParameter] CData $error): StanchionException
     {
         $exception = Errors::of(
             $status,

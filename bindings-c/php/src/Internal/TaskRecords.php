@@ -46,7 +46,7 @@ final class TaskRecords
         }
     }
 
-    private function fill(CData $record, Task $task): void
+    private function fill(#[\SensitiveParameter] CData $record, Task $task): void
     {
         if ($task->delay !== null && $task->due !== null) {
             throw Errors::invalid('a task takes a delay or a due time, not both');
