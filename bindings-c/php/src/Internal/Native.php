@@ -82,8 +82,9 @@ final class Native
     }
 
     /**
-     * Calls a function whose last parameter is for an error; its status, if it is none. Its arguments stay out of traces:
-     * there are secrets among them, and what is gone when a trace is printed.
+     * Calls a function whose last parameter is for an error; its status, if it is none.
+     *
+     * The arguments stay out of traces: there are secrets among them, and what is gone when a trace is printed.
      *
      * @throws StanchionException
      */
