@@ -162,7 +162,10 @@ impl Task {
         }
         let body = body::encode(&self.payload, &self.headers).filter(|body| body.len() <= MAX_PAYLOAD);
         let body = body.ok_or_else(|| {
-            wrong(format!("payload and headers have more than {MAX_PAYLOAD} bytes ({})", self.payload.len()))
+            let len = self.payload.len();
+            wrong(format!(
+                "as stored, payload and headers have more than {MAX_PAYLOAD} bytes (payload: {len})"
+            ))
         })?;
         Ok(NewTask {
             id,

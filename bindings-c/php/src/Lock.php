@@ -136,7 +136,7 @@ final class Lock
         return $status === 0 ? new Lease($this->client, $lease->places[0], $this->name) : null;
     }
 
-    private function call(string $function, mixed ...$arguments): int
+    private function call(string $function, #[\SensitiveParameter] mixed ...$arguments): int
     {
         return Native::get()->call($function, $this->client->handle(), $this->name, strlen($this->name), ...$arguments);
     }

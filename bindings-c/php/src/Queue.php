@@ -365,13 +365,13 @@ final class Queue implements \Countable
      *
      * @internal
      */
-    public function call(string $function, mixed ...$arguments): int
+    public function call(string $function, #[\SensitiveParameter] mixed ...$arguments): int
     {
         return Native::get()->call($function, $this->client->handle(), $this->name, strlen($this->name), ...$arguments);
     }
 
     /** @return list<TaskInfo> */
-    private function tasks(string $function, mixed ...$arguments): array
+    private function tasks(string $function, #[\SensitiveParameter] mixed ...$arguments): array
     {
         $tasks = Native::get()->make('int64_t');
         $arguments[] = FFI::addr($tasks);

@@ -192,6 +192,36 @@ final class BadInputTest extends StoreCase
         }
     }
 
+    /** Whoever prints them, as reporters of errors do, would have PHP read memory that was freed. */
+    public function testTracesHoldNothingOfC(): void
+    {
+        if (PHP_VERSION_ID < 80200) {
+            self::markTestSkipped('PHP 8.1 cannot leave arguments out of traces');
+        }
+        $client = $this->connect('memory:');
+        $before = ini_set('zend.exception_ignore_args', '0');
+        $calls = [
+            fn () => $client->queue('')->purge(),
+            fn () => $client->queue('')->pop(),
+            fn () => $client->queue('')->claim(),
+            fn () => $client->queue('a')->enqueue('a', delay: 1, due: 1),
+            fn () => $client->queue('a')->enqueue('a', priority: 300),
+            fn () => $client->queues([''])->claim(),
+            fn () => $client->lock('')->acquire(),
+            fn () => $client->lock('')->holder(),
+        ];
+        try {
+            foreach ($calls as $call) {
+                foreach (self::assertThrows(InvalidArgument::class, $call)->getTrace() as $frame) {
+                    $ofC = array_filter($frame['args'] ?? [], fn ($argument) => $argument instanceof \FFI\CData);
+                    self::assertSame([], $ofC, $frame['function']);
+                }
+            }
+        } finally {
+            ini_set('zend.exception_ignore_args', $before);
+        }
+    }
+
     public function testNothingIsMadeOfText(): void
     {
         foreach ([Client::class, Lease::class, Claim::class, Clock::class] as $class) {

@@ -7,9 +7,9 @@ namespace Stanchion\Internal;
 use FFI\CData;
 
 /**
- * Places for handles that a call of the library gives. Those that no object has noted are freed when this one is gone,
- * and at the end of the request: a signal handler may throw or exit, or memory may end, when the call has just
- * returned.
+ * Places for handles that a call of the library gives. Those that no object has noted are freed when this one is
+ * gone, and at the end of the request: a signal handler may throw or end the program, or memory may end, when the call
+ * has just returned.
  *
  * @internal
  */

@@ -84,6 +84,8 @@ final class Native
     /**
      * Calls a function whose last parameter is for an error; its status, if it is none.
      *
+     * The arguments stay out of traces: there are secrets among them, and what is gone when a trace is printed.
+     *
      * @throws StanchionException
      */
     public function call(string $function, #[\SensitiveParameter] mixed ...$arguments): int
@@ -98,7 +100,7 @@ final class Native
     }
 
     /** The exception for an error of the library, which is freed. */
-    private function taken(int $status, CData $error): StanchionException
+    private function taken(int $status, #[\SensitiveParameter] CData $error): StanchionException
     {
         $exception = Errors::of(
             $status,

@@ -46,7 +46,7 @@ final class TaskRecords
         }
     }
 
-    private function fill(CData $record, Task $task): void
+    private function fill(#[\SensitiveParameter] CData $record, Task $task): void
     {
         [$payload, $headers] = Payload::encode($task->payload, $task->headers);
         $this->native->init($record, 'stanchion_task_init');
