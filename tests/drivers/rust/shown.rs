@@ -25,7 +25,7 @@ pub(crate) fn look_at_lease(of: &AnyLease) -> Value {
     let mut shown = lease(of);
     shown["remaining_ms"] = json!(millis(of.remaining()));
     shown["valid"] = json!(of.is_valid());
-    shown["loss"] = json!(of.loss().map(|reason| reason.name()));
+    shown["loss"] = json!(of.loss().map(LossReason::name));
     shown
 }
 
@@ -57,7 +57,7 @@ pub(crate) fn look_at_claim(of: &AnyClaim) -> Value {
     let mut shown = claim(of);
     shown["remaining_ms"] = json!(millis(of.remaining()));
     shown["valid"] = json!(of.is_valid());
-    shown["loss"] = json!(of.loss().map(|reason| reason.name()));
+    shown["loss"] = json!(of.loss().map(LossReason::name));
     shown
 }
 
