@@ -5,8 +5,8 @@ use std::time::{Duration, SystemTime};
 
 use serde_json::{Value, json};
 use stanchion::{
-    Enqueued, Error, Headers, HeldAs, Holder, Outcome, QueueStats, Removed, Rescheduled, TaskInfo, TaskState,
-    WorkerReport,
+    Enqueued, Error, Headers, HeldAs, Holder, LossReason, Outcome, QueueStats, Removed, Rescheduled,
+    TaskInfo, TaskState, WorkerReport,
 };
 use stanchion_tests::faces::{AnyClaim, AnyLease};
 
