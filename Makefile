@@ -6,7 +6,7 @@ PYTHON ?= python3
 RUST_MINOR := 89
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint fmt bench fuzz headers docs clean deps rust
+.PHONY: help demo test lint fmt bench fuzz torture headers docs clean deps rust
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-7s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -33,6 +33,9 @@ bench: rust ## Compare speed with that of bare clients and of other packages
 
 fuzz: rust deps ## Make hostile calls to the C library for SECONDS=300 on each store
 	$(PYTHON) bindings-c/tests/run --fuzz $(or $(SECONDS),300)
+
+torture: rust deps ## Workers in all languages under faults for MINUTES=1, with SEED=n; then what was kept of the promises
+	$(PYTHON) tests/torture/run $(or $(MINUTES),1) $(SEED)
 
 headers: rust ## Write the headers of the C library anew
 	$(CARGO) run --quiet --locked --package stanchion-c --example headers

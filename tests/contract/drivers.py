@@ -63,6 +63,12 @@ class Driver:
         self.process.kill()
         self.process.wait()
 
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.end()
+
     def end(self):
         """Ends it as its language would have it; how it ended."""
         self.process.stdin.close()
