@@ -66,7 +66,8 @@ def main():
     wrong += [f"{letter} is not broken here" for letter in sorted(names - set(BREAKS))]
     for problem in wrong:
         print(f"FAILED {problem}")
-    print(f"test result: {'FAILED' if wrong else 'ok'}. {len(BREAKS) + 2 - len(wrong)} passed; {len(wrong)} failed; 0 ignored;")
+    passed, verdict = len(BREAKS) + 2 - len(wrong), "FAILED" if wrong else "ok"
+    print(f"test result: {verdict}. {passed} passed; {len(wrong)} failed; 0 ignored;")
     return 1 if wrong else 0
 
 

@@ -9,8 +9,6 @@ from history import FAILED, OK, UNKNOWN, now
 LOCKS = 3
 # Errors after which it is not known whether the request was carried out.
 DOUBTFUL = {"Indeterminate", "StoreUnavailable", "the driver has ended"}
-# Errors that mean: not now.
-REFUSED = {"LockTimeout", "QueueFull"}
 # No call takes longer than its wait and the client's timeout.
 ANSWER_S = 60
 
