@@ -34,23 +34,28 @@ def node():
 
 
 def c():
-    library = built("libstanchion.so", "--workspace")
-    folder = TARGET / "c-driver"
-    folder.mkdir(exist_ok=True)
+    library = kept("c-driver", "libstanchion.so.0")
+    folder = library.parent
     program = folder / "driver"
-    shutil.copy(library, folder / "libstanchion.so.0")
     subprocess.run(
         ["cc", "-std=gnu11", "-O1", "-Wall", "-Wextra", "-Werror", "-pthread", f"-I{ROOT / 'bindings-c' / 'include'}",
-         *sorted((DRIVERS / "c").glob("*.c")), folder / "libstanchion.so.0", "-Wl,-rpath,$ORIGIN", "-ljansson",
+         *sorted((DRIVERS / "c").glob("*.c")), library, "-Wl,-rpath,$ORIGIN", "-ljansson",
          "-o", program], check=True)
     return Language("c", [program])
 
 
 def php():
-    library = built("libstanchion.so", "--workspace")
+    library = kept("php-driver", "libstanchion.so")
     return Language(
         "php", ["php", "-d", "ffi.enable=1", DRIVERS / "php" / "driver.php"], {"STANCHION_LIB": str(library)},
         threads=False)
+
+
+def kept(folder, name):
+    """A copy of the C library, since others may build it again meanwhile."""
+    library = built("libstanchion.so", "--workspace")
+    (TARGET / folder).mkdir(exist_ok=True)
+    return Path(shutil.copy(library, TARGET / folder / name))
 
 
 def built(name, *what):
