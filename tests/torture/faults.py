@@ -49,7 +49,8 @@ class Faults:
         """What it has acknowledged is in its log."""
         self.storm.server.kill()
         self.pause(0, 0.5)
-        self.storm.server.start()
+        if not self.storm.server.start():
+            raise SystemExit("somebody else has taken the server's port")
 
     def flush_scripts(self):
         for _ in range(20):

@@ -1,0 +1,77 @@
+"""A redis-server on a port of its own."""
+
+import shutil
+import socket
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+
+START_S = 20
+# How often another port is tried when somebody else took it first.
+PORT_ATTEMPTS = 8
+
+
+class Server:
+    """With `--appendonly yes --appendfsync always` it loses nothing that it has acknowledged, also when it is killed."""
+
+    def __init__(self, *options):
+        self.options = options
+
+    def __enter__(self):
+        self.folder = Path(tempfile.mkdtemp(prefix="stanchion-redis-"))
+        self.log = self.folder / "log"
+        for _ in range(PORT_ATTEMPTS):
+            with socket.socket() as free:
+                free.bind(("127.0.0.1", 0))
+                self.port = free.getsockname()[1]
+            if self.start():
+                return self
+        raise SystemExit(f"redis-server ended: {self.log.read_text()}")
+
+    def __exit__(self, *_):
+        self.kill()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    @property
+    def url(self):
+        return f"redis://127.0.0.1:{self.port}"
+
+    def start(self):
+        """Whether it has got its port. It is asked by its log: on the port it may be somebody else that answers."""
+        self.log.unlink(missing_ok=True)
+        self.process = subprocess.Popen(
+            ["redis-server", "--port", str(self.port), "--bind", "127.0.0.1", "--save", "", "--logfile", str(self.log),
+             *self.options], cwd=self.folder)
+        end = time.monotonic() + START_S
+        while self.process.poll() is None:
+            if self.log.exists() and "Ready to accept connections" in self.log.read_text(errors="replace"):
+                return True
+            if time.monotonic() > end:
+                self.kill()
+                raise SystemExit(f"redis-server is not ready after {START_S} s: {self.log.read_text()}")
+            time.sleep(0.01)
+        return False
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait()
+
+    def command(self, text):
+        """The first line of the answer."""
+        with self.connection() as connection:
+            connection.sendall(f"{text}\r\n".encode())
+            return connection.makefile().readline().strip()
+
+    def keys(self):
+        with self.connection() as connection:
+            connection.sendall(b"KEYS *\r\n")
+            lines = connection.makefile()
+            count = int(lines.readline()[1:])
+            return sorted(lines.readline() and lines.readline().strip() for _ in range(count))
+
+    def expires(self, key):
+        return int(self.command(f"PTTL {key}")[1:]) > 0
+
+    def connection(self):
+        return socket.create_connection(("127.0.0.1", self.port), START_S)
