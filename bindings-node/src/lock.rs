@@ -1,7 +1,6 @@
 //! Locks.
 
 use napi_derive::napi;
-use stanchion::HeldAs;
 
 use crate::bridge::Bridge;
 use crate::client::Client;
@@ -65,15 +64,8 @@ pub struct Holder {
 
 impl From<stanchion::Holder> for Holder {
     fn from(holder: stanchion::Holder) -> Self {
-        let held_as = match holder.held_as {
-            HeldAs::Lease => "lease",
-            HeldAs::Offer => "offer",
-            HeldAs::Cooldown => "cooldown",
-            HeldAs::Foreign => "foreign",
-            _ => "other",
-        };
         Self {
-            held_as,
+            held_as: holder.held_as.name(),
             label: holder.label,
             host: holder.host,
             pid: holder.pid,

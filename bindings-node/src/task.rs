@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use napi::bindgen_prelude::{Buffer, Uint8Array};
 use napi_derive::napi;
-use stanchion::{MAX_PAYLOAD, OnDuplicate, Outcome, TaskState};
+use stanchion::{MAX_PAYLOAD, OnDuplicate, TaskState};
 
 use crate::claim::headers;
 use crate::convert::{Millis, Text, Wall, Whole, millis, wall};
@@ -90,14 +90,7 @@ pub struct Enqueued {
 
 impl From<stanchion::Enqueued> for Enqueued {
     fn from(enqueued: stanchion::Enqueued) -> Self {
-        let outcome = match enqueued.outcome {
-            Outcome::Added => "added",
-            Outcome::Kept => "kept",
-            Outcome::Replaced => "replaced",
-            Outcome::Successor => "successor",
-            Outcome::Throttled => "throttled",
-            _ => "other",
-        };
+        let outcome = enqueued.outcome.name();
         Self { id: enqueued.id, outcome, version: enqueued.version, due: enqueued.due.map(wall) }
     }
 }
@@ -143,7 +136,7 @@ impl From<stanchion::TaskInfo> for TaskInfo {
     fn from(info: stanchion::TaskInfo) -> Self {
         Self {
             id: info.id,
-            state: state_name(info.state),
+            state: info.state.name(),
             payload: info.payload.into(),
             headers: headers(&info.headers),
             version: info.version,
@@ -163,16 +156,6 @@ impl From<stanchion::TaskInfo> for TaskInfo {
 
 pub(crate) fn infos(tasks: Vec<stanchion::TaskInfo>) -> Vec<TaskInfo> {
     tasks.into_iter().map(TaskInfo::from).collect()
-}
-
-fn state_name(state: TaskState) -> &'static str {
-    match state {
-        TaskState::Scheduled => "scheduled",
-        TaskState::Ready => "ready",
-        TaskState::Claimed => "claimed",
-        TaskState::Dead => "dead",
-        _ => "other",
-    }
 }
 
 pub(crate) fn state(name: &str) -> napi::Result<TaskState> {

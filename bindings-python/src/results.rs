@@ -6,8 +6,8 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList};
 use pyo3::{BoundObject, IntoPyObject};
 use stanchion::{
-    Enqueued, Error, HeldAs, Holder, LeaseHandle, LockPage, Outcome, QueuePage, QueueStats, Removed,
-    Rescheduled, TaskInfo, TaskPage,
+    Enqueued, Error, Holder, LeaseHandle, LockPage, QueuePage, QueueStats, Removed, Rescheduled, TaskInfo,
+    TaskPage,
 };
 
 use crate::error::raise;
@@ -91,13 +91,7 @@ impl IntoPython for LeaseHandle {
 
 impl IntoPython for Holder {
     fn into_python(self, py: Python<'_>) -> PyResult<Py<PyAny>> {
-        let held_as = match self.held_as {
-            HeldAs::Lease => "lease",
-            HeldAs::Offer => "offer",
-            HeldAs::Cooldown => "cooldown",
-            HeldAs::Foreign => "foreign",
-            _ => "other",
-        };
+        let held_as = self.held_as.name();
         let since = self.since.map(wall);
         let remaining = self.remaining.map(|time| time.as_secs_f64());
         let whose = (held_as, self.label, self.host, self.pid);
@@ -119,15 +113,7 @@ impl IntoPython for QueuePage {
 
 impl IntoPython for Enqueued {
     fn into_python(self, py: Python<'_>) -> PyResult<Py<PyAny>> {
-        let outcome = match self.outcome {
-            Outcome::Added => "added",
-            Outcome::Kept => "kept",
-            Outcome::Replaced => "replaced",
-            Outcome::Successor => "successor",
-            Outcome::Throttled => "throttled",
-            _ => "other",
-        };
-        object(py, (self.id, outcome, self.version, self.due.map(wall)))
+        object(py, (self.id, self.outcome.name(), self.version, self.due.map(wall)))
     }
 }
 

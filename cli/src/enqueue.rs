@@ -31,7 +31,7 @@ pub fn enqueue(order: &EnqueueOrder, globals: &Globals, report: &Report) -> Resu
         tally.count(&result);
         match result {
             Ok(task) if globals.json => text.push_str(&format!("{}\n", as_json(&task))),
-            Ok(task) => text.push_str(&format!("{} {}\n", word(task.outcome), plain(&task.id))),
+            Ok(task) => text.push_str(&format!("{} {}\n", task.outcome.name(), plain(&task.id))),
             // An error that is not a full queue is worth more.
             Err(new) if error.as_ref().is_none_or(is_full) => error = Some(new),
             Err(_) => {}
@@ -116,7 +116,7 @@ impl Tally {
     }
 
     fn rows(&self) -> impl Iterator<Item = (&'static str, u64)> {
-        let rows = OUTCOMES.map(word).into_iter().zip(self.outcomes);
+        let rows = OUTCOMES.map(Outcome::name).into_iter().zip(self.outcomes);
         rows.chain([("full", self.full)])
     }
 
@@ -155,7 +155,7 @@ fn is_full(error: &Error) -> bool {
 fn as_json(task: &Enqueued) -> Value {
     json!({
         "id": task.id,
-        "outcome": word(task.outcome),
+        "outcome": task.outcome.name(),
         "version": task.version,
         "due_ms": task.due.map(millis),
     })
@@ -165,15 +165,4 @@ fn as_json(task: &Enqueued) -> Value {
 pub fn millis(time: SystemTime) -> u64 {
     let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
     u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
-}
-
-fn word(outcome: Outcome) -> &'static str {
-    match outcome {
-        Outcome::Added => "added",
-        Outcome::Kept => "kept",
-        Outcome::Replaced => "replaced",
-        Outcome::Successor => "successor",
-        Outcome::Throttled => "throttled",
-        _ => "other",
-    }
 }

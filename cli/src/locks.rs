@@ -106,7 +106,7 @@ fn as_json(name: &str, holder: Option<&Holder>) -> Value {
     json!({
         "name": name,
         "held": true,
-        "held_as": word(holder.held_as),
+        "held_as": holder.held_as.name(),
         "label": known(&holder.label),
         "host": known(&holder.host),
         "pid": (holder.pid != 0).then_some(holder.pid),
@@ -122,7 +122,7 @@ fn row(name: &str, holder: &Holder) -> [String; 8] {
     let number = |number: u64| if number == 0 { "-".to_owned() } else { number.to_string() };
     [
         plain(name),
-        word(holder.held_as).to_owned(),
+        holder.held_as.name().to_owned(),
         text(&holder.label),
         text(&holder.host),
         number(holder.pid.into()),
@@ -130,14 +130,4 @@ fn row(name: &str, holder: &Holder) -> [String; 8] {
         holder.remaining.map_or("never ends".into(), left),
         holder.waiters.to_string(),
     ]
-}
-
-fn word(held_as: HeldAs) -> &'static str {
-    match held_as {
-        HeldAs::Lease => "lease",
-        HeldAs::Offer => "offer",
-        HeldAs::Cooldown => "cooldown",
-        HeldAs::Foreign => "foreign",
-        _ => "other",
-    }
 }

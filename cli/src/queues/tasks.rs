@@ -74,7 +74,7 @@ pub fn described(task: &TaskInfo, json: bool) -> String {
     }
     let mut rows = vec![
         ("ID", plain(&task.id)),
-        ("STATE", word(task.state).into()),
+        ("STATE", task.state.name().into()),
         ("VERSION", task.version.to_string()),
         ("DUE", when(task.due)),
         ("PRIORITY", task.priority.to_string()),
@@ -94,7 +94,7 @@ pub fn described(task: &TaskInfo, json: bool) -> String {
 fn row(task: &TaskInfo) -> [String; 7] {
     [
         shortened(&plain(&task.id), CELL),
-        word(task.state).into(),
+        task.state.name().into(),
         when(task.due),
         format!("{}/{}", task.attempts, task.max_attempts),
         task.priority.to_string(),
@@ -117,7 +117,7 @@ fn as_json(task: &TaskInfo) -> Value {
     let lease_left_ms = u64::try_from(task.lease_left.as_millis()).unwrap_or(u64::MAX);
     json!({
         "id": task.id,
-        "state": word(task.state),
+        "state": task.state.name(),
         "version": task.version,
         "due_ms": millis(task.due),
         "priority": task.priority,
@@ -140,15 +140,5 @@ fn when(time: SystemTime) -> String {
     match time.duration_since(SystemTime::now()) {
         Ok(until) => format!("in {}", left(until)),
         Err(since) => format!("{} ago", left(since.duration())),
-    }
-}
-
-fn word(state: TaskState) -> &'static str {
-    match state {
-        TaskState::Scheduled => "scheduled",
-        TaskState::Ready => "ready",
-        TaskState::Claimed => "claimed",
-        TaskState::Dead => "dead",
-        _ => "other",
     }
 }

@@ -181,6 +181,18 @@ pub enum HeldAs {
     Foreign,
 }
 
+impl HeldAs {
+    /// The stable name, the same in every language.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Lease => "lease",
+            Self::Offer => "offer",
+            Self::Cooldown => "cooldown",
+            Self::Foreign => "foreign",
+        }
+    }
+}
+
 /// The answer to [`Holder`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HolderReply {

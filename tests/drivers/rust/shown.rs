@@ -5,8 +5,7 @@ use std::time::{Duration, SystemTime};
 
 use serde_json::{Value, json};
 use stanchion::{
-    Enqueued, Error, Headers, HeldAs, Holder, LossReason, Outcome, QueueStats, Removed, Rescheduled,
-    TaskInfo, TaskState, WorkerReport,
+    Enqueued, Error, Headers, Holder, LossReason, QueueStats, Removed, Rescheduled, TaskInfo, WorkerReport,
 };
 use stanchion_tests::faces::{AnyClaim, AnyLease};
 
@@ -30,15 +29,8 @@ pub(crate) fn look_at_lease(of: &AnyLease) -> Value {
 }
 
 pub(crate) fn holder(holder: &Holder) -> Value {
-    let held_as = match holder.held_as {
-        HeldAs::Lease => "lease",
-        HeldAs::Offer => "offer",
-        HeldAs::Cooldown => "cooldown",
-        HeldAs::Foreign => "foreign",
-        _ => "other",
-    };
     json!({
-        "held_as": held_as, "label": holder.label, "host": holder.host, "pid": holder.pid, "fence": holder.fence,
+        "held_as": holder.held_as.name(), "label": holder.label, "host": holder.host, "pid": holder.pid, "fence": holder.fence,
         "since_ms": holder.since.map(wall), "remaining_ms": holder.remaining.map(millis),
         "waiters": holder.waiters,
     })
@@ -63,7 +55,7 @@ pub(crate) fn look_at_claim(of: &AnyClaim) -> Value {
 
 pub(crate) fn task(task: &TaskInfo) -> Value {
     json!({
-        "id": task.id, "state": state(task.state), "payload": hex(&task.payload), "headers": headers(&task.headers),
+        "id": task.id, "state": task.state.name(), "payload": hex(&task.payload), "headers": headers(&task.headers),
         "version": task.version, "due_ms": wall(task.due), "priority": task.priority, "attempts": task.attempts,
         "max_attempts": task.max_attempts, "expires_ms": task.expires.map(wall), "receipt": task.receipt,
         "reason": task.reason, "died_ms": task.died.map(wall), "successor_due_ms": task.successor_due.map(wall),
@@ -77,7 +69,7 @@ pub(crate) fn tasks(tasks: &[TaskInfo]) -> Value {
 pub(crate) fn enqueued(done: &Result<Enqueued, Error>) -> Value {
     match done {
         Ok(done) => json!({
-            "id": done.id, "outcome": outcome(done.outcome), "version": done.version,
+            "id": done.id, "outcome": done.outcome.name(), "version": done.version,
             "due_ms": done.due.map(wall),
         }),
         Err(failed) => json!({ "error": error(failed) }),
@@ -126,27 +118,6 @@ pub(crate) fn report(report: &WorkerReport) -> Value {
     json!({
         "completed": report.completed, "failed": report.failed, "dead": report.dead, "lost": report.lost,
     })
-}
-
-fn state(state: TaskState) -> &'static str {
-    match state {
-        TaskState::Scheduled => "scheduled",
-        TaskState::Ready => "ready",
-        TaskState::Claimed => "claimed",
-        TaskState::Dead => "dead",
-        _ => "other",
-    }
-}
-
-fn outcome(outcome: Outcome) -> &'static str {
-    match outcome {
-        Outcome::Added => "added",
-        Outcome::Kept => "kept",
-        Outcome::Replaced => "replaced",
-        Outcome::Successor => "successor",
-        Outcome::Throttled => "throttled",
-        _ => "other",
-    }
 }
 
 fn headers(headers: &Headers) -> Value {

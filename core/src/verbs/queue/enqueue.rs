@@ -97,3 +97,16 @@ pub enum Outcome {
     /// Within the throttle window: nothing was changed.
     Throttled,
 }
+
+impl Outcome {
+    /// The stable name, the same in every language.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Added => "added",
+            Self::Kept => "kept",
+            Self::Replaced => "replaced",
+            Self::Successor => "successor",
+            Self::Throttled => "throttled",
+        }
+    }
+}

@@ -61,6 +61,18 @@ pub enum TaskState {
     Dead,
 }
 
+impl TaskState {
+    /// The stable name, the same in every language.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Scheduled => "scheduled",
+            Self::Ready => "ready",
+            Self::Claimed => "claimed",
+            Self::Dead => "dead",
+        }
+    }
+}
+
 /// A task as the store knows it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TaskRecord {
