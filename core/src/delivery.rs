@@ -175,13 +175,13 @@ impl Delivery {
         // As far as renewals have brought it.
         let deadline = locked(&self.kept.cell.state).deadline();
         let judged = judge_settled(settled, resent, self.kept.live.clock.now(), deadline);
-        if judged.is_ok() {
-            *progress = Progress::Settled(verdict.clone());
-        } else if !matches!(&*progress, Progress::Settled(_)) {
-            *progress = Progress::Refused;
+        match &judged {
+            Ok(()) => *progress = Progress::Settled(verdict.clone()),
+            Err(error) if error.kind() == ErrorKind::Indeterminate => {}
+            Err(_) if matches!(&*progress, Progress::Settled(_)) => {}
+            Err(_) => *progress = Progress::Refused,
         }
-        judged
-            .map_err(|message| self.during(operation(verdict), Error::new(ErrorKind::StaleReceipt, message)))
+        judged.map_err(|error| self.during(operation(verdict), error))
     }
 
     /// What happens to a claim that is dropped unsettled: it counts as failed. One inherited by a forked

@@ -54,13 +54,10 @@ class Worker(threading.Thread):
             self.replace()
         return answer
 
-    def did(self, op, answer, invoked, deadline=None, **told):
-        """Notes an operation; how it ended. `deadline` is that of the claim which it settles, if it does."""
+    def did(self, op, answer, invoked, **told):
+        """Notes an operation; how it ended."""
         kind = answer.get("error", {}).get("kind")
         end = OK if kind is None else UNKNOWN if kind in DOUBTFUL else FAILED
-        if kind == "StaleReceipt" and invoked < deadline < now():
-            # Sent again after the deadline, it cannot tell that the first copy has settled the task.
-            end = UNKNOWN
         self.storm.history.note(
             op=op, actor=self.name, language=self.language.name, invoked=invoked, completed=now(), end=end, error=kind,
             **told)
@@ -139,8 +136,7 @@ class Consumer(Worker):
             return
         arguments = {"delay_ms": self.dice.choice([0, 100])} if verdict == "nack" else {}
         self.did(
-            verdict, self.ask(f"claim.{verdict}", **arguments), left, deadline, id=claim["id"],
-            receipt=claim["receipt"])
+            verdict, self.ask(f"claim.{verdict}", **arguments), left, id=claim["id"], receipt=claim["receipt"])
 
 
 class Registers:

@@ -222,6 +222,19 @@ on_both_faces! {
         assert_eq!(census(&stage.truth), [0, 0, 0, 10]);
     }
 
+    /// The first copy was carried out, and the second is answered when others may have had the task.
+    fn settled_but_heard_after_the_lease(face) {
+        let stage = Stage::new(face);
+        put(&stage.truth, &["a"]);
+        let claim = stage.queue.claim(leased(200)).unwrap().remove(0);
+        stage.proxy.fault("settle", 1, Fault::SwallowReply);
+        let error = claim.ack().unwrap_err();
+        stage.assert_faults_used();
+        assert_eq!(error.kind(), ErrorKind::Indeterminate, "{error}");
+        assert_eq!(claim.ack().unwrap_err().kind(), ErrorKind::Indeterminate, "still nobody knows");
+        assert_eq!((stage.truth.stats().unwrap().acked, census(&stage.truth)), (1, [0; 4]));
+    }
+
     /// One byte at a time: everything works, only slower.
     fn slow_sliced_link(face) {
         let stage = Stage::new(face);

@@ -156,7 +156,7 @@ impl World<'_> {
         let now = self.scene.now;
         let judged = judge_settled(settled, resent, now, held.state.deadline());
         self.tally.stale += u64::from(judged.is_err());
-        self.ledger.judged(now, held.queue, held.task.receipt, verdict, judged.is_ok(), resent)
+        self.ledger.judged(now, held.queue, held.task.receipt, verdict, &judged, resent)
     }
 
     /// No answer came: the worker tries again, mostly, and sometimes says something else.

@@ -69,27 +69,31 @@ impl Ledger {
         queue: usize,
         receipt: Receipt,
         verdict: &Verdict,
-        accepted: bool,
+        judged: &Result<(), Error>,
         resent: bool,
     ) -> Played {
         let delivery = &self.deliveries[&(queue, receipt)];
         let same = |settled: &Verdict| std::mem::discriminant(settled) == std::mem::discriminant(verdict);
         let is_removed = self.removals.since(delivery.at, queue, &delivery.id);
         let deadline = delivery.heard.map_or(now, |(deadline, _)| deadline);
-        match (accepted, &delivery.settled) {
-            (true, Some(settled)) if same(settled) => Ok(()),
-            (true, None) if is_removed => Ok(()),
-            (true, settled) => {
+        match (judged, &delivery.settled) {
+            (Ok(()), Some(settled)) if same(settled) => Ok(()),
+            (Ok(()), None) if is_removed => Ok(()),
+            (Ok(()), settled) => {
                 Err(format!("Q4: {verdict:?} of {:?} was accepted, not {settled:?}", delivery.id))
             }
+            (Err(error), _) if error.kind() == ErrorKind::Indeterminate && (now < deadline || !resent) => {
+                Err(format!("Q4: {verdict:?} of {:?} was doubted without a reason", delivery.id))
+            }
+            (Err(error), _) if error.kind() == ErrorKind::Indeterminate => Ok(()),
             // A copy that the network made may have settled it: that one cannot know.
-            (false, None) if now < deadline && !is_removed => {
+            (Err(_), None) if now < deadline && !is_removed => {
                 Err(format!("Q4: {verdict:?} of {:?} was refused, in time", delivery.id))
             }
-            (false, Some(settled)) if now < deadline && resent && same(settled) => {
+            (Err(_), Some(settled)) if resent && same(settled) => {
                 Err(format!("Q4: {verdict:?} of {:?} was refused, though it was carried out", delivery.id))
             }
-            (false, _) => Ok(()),
+            (Err(_), _) => Ok(()),
         }
     }
 
