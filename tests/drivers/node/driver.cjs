@@ -2,6 +2,7 @@
 
 'use strict'
 
+const { createRequire } = require('node:module')
 const { createInterface } = require('node:readline')
 const { connect, StanchionError } = require('stanchion')
 const { Clock, memoryClient } = require('stanchion/testing')
@@ -153,6 +154,7 @@ class Actor {
       if (act === 'fail') throw new Error('as planned')
       if (act === 'ack') await task.ack()
       if (act === 'bury') await task.bury()
+      if (act === 'outlive') await aborted(task.signal, 10_000)
     }
     const worker = this.queue(request).worker(
       handle, { untilEmpty: true, ...options(request, ['concurrency', 'lease_ms', 'max_run_ms']) })
@@ -165,10 +167,21 @@ class Actor {
   }
 }
 
+/** A panic in the native half, by an entry that is there for tests. */
+function panicked() {
+  const inside = createRequire(require.resolve('stanchion'))
+  const { call } = inside('./bridge.js')
+  const { native } = inside('./native.js')
+  return call((bridge, number) => native().panicOnPurpose(bridge, number))
+}
+
 const tasks = found => found.map(shownTask)
 
 const OPERATIONS = {
   'time.pass': (_, { ms }) => clock.advance(ms),
+
+  'process.fork': () => { throw new Cannot('Node does not fork') },
+  'process.panic': panicked,
 
   'client.open': async (actor, request) => {
     const url = special(request.url)
@@ -196,8 +209,10 @@ const OPERATIONS = {
     return shownPage(names, next)
   },
 
-  'lock.acquire': async (actor, request) =>
-    actor.keep(request, await actor.lock(request).acquire(options(request, LOCK))),
+  'lock.acquire': async (actor, request) => {
+    if ('cancel' in request) throw new Cannot("a signal's own reason is what is thrown")
+    return actor.keep(request, await actor.lock(request).acquire(options(request, LOCK)))
+  },
   'lock.try_acquire': async (actor, request) =>
     actor.keep(request, await actor.lock(request).tryAcquire(options(request, LOCK))),
   'lock.hold': (actor, request) => actor.lock(request).hold(async lease => {

@@ -124,6 +124,7 @@ final class Actor
                 'fail' => throw new DomainException('as planned'),
                 'ack' => $task->ack(),
                 'bury' => $task->bury(),
+                'outlive' => $task->waitLost(10),
             };
         };
         $note = static function (WorkerEvent $event) use (&$events): void {
@@ -131,7 +132,7 @@ final class Actor
                 $events[] = ['what' => $event->kind->value, 'id' => $event->id];
             }
         };
-        $options = arguments($request, ['lease_ms', 'max_run_ms']) + ['burst' => true, 'onEvent' => $note];
+        $options = arguments($request, ['concurrency', 'lease_ms', 'max_run_ms']) + ['burst' => true, 'onEvent' => $note];
         $report = $this->queue($request)->work($handle, ...$options);
         return [
             'completed' => $report->completed, 'failed' => $report->failed, 'dead' => $report->dead,

@@ -22,6 +22,10 @@ $operations = [
     'time.pass' => function (Actor $actor, array $request) use (&$clock): void {
         $clock->advance($request['ms'] / 1000);
     },
+    'process.fork' => function (Actor $actor, array $request) use (&$operations): never {
+        throw new ChildSays(inChild(fn () => answer($operations[$request['then']['op']], $actor, $request['then'])));
+    },
+    'process.panic' => fn () => throw new Cannot('FFI calls only what the header declares'),
     'client.open' => function (Actor $actor, array $request) use (&$clock): void {
         $actor->open($request, $clock ??= new Clock());
     },
@@ -37,8 +41,9 @@ $operations = [
         $page = $actor->client()->queueNames($request['page'] ?? null);
         return ['items' => $page->names, 'next' => $page->next];
     },
-    'lock.acquire' => fn (Actor $actor, array $request) =>
-        $actor->keep($request, $actor->lock($request)->acquire(...arguments($request, LOCK))),
+    'lock.acquire' => fn (Actor $actor, array $request) => isset($request['cancel'])
+        ? throw new Cannot('a wait ends by a signal')
+        : $actor->keep($request, $actor->lock($request)->acquire(...arguments($request, LOCK))),
     'lock.try_acquire' => fn (Actor $actor, array $request) =>
         $actor->keep($request, $actor->lock($request)->tryAcquire(...arguments($request, LOCK))),
     'lock.hold' => fn (Actor $actor, array $request) => $actor->hold($request),
@@ -115,6 +120,8 @@ function answer(callable $operation, Actor $actor, array $request): array
 {
     try {
         return ['ok' => $operation($actor, $request)];
+    } catch (ChildSays $child) {
+        return $child->answer;
     } catch (StanchionException $error) {
         return ['error' => failure($error)];
     } catch (TypeError) {
@@ -124,6 +131,22 @@ function answer(callable $operation, Actor $actor, array $request): array
     } catch (Throwable $error) {
         return ['error' => ['kind' => $error::class . ' of PHP', 'message' => (string) $error]];
     }
+}
+
+/** What a forked child answers. */
+function inChild(callable $what): array
+{
+    [$mine, $its] = stream_socket_pair(STREAM_PF_UNIX, STREAM_SOCK_STREAM, 0);
+    $child = pcntl_fork();
+    if ($child === 0) {
+        fwrite($its, json_encode($what()) . "\n");
+        // Without the ends of PHP's own, as after a crash.
+        posix_kill(posix_getpid(), SIGKILL);
+    }
+    fclose($its);
+    $told = fgets($mine);
+    pcntl_waitpid($child, $status);
+    return json_decode($told, true);
 }
 
 $actors = [];

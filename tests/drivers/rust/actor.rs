@@ -13,6 +13,8 @@ use crate::{Answer, Refusal, shown};
 
 /// How long a close waits for what is done in the background.
 const FAREWELL: Duration = Duration::from_millis(500);
+/// How long a handler waits that is to work longer than its claim lasts.
+const OUTLIVES: Duration = Duration::from_secs(10);
 
 pub(crate) struct Actor {
     face: Face,
@@ -41,6 +43,9 @@ impl Actor {
         }
         if let Some(timeout) = request.time("timeout_ms")? {
             builder = builder.timeout(timeout);
+        }
+        if let Some(share) = request.yes("foreign_share")? {
+            builder = builder.foreign_share(share);
         }
         if request.0.contains_key("label") {
             builder = builder.label(request.text("label")?);
@@ -127,6 +132,12 @@ impl Actor {
         if request.0.contains_key("concurrency") {
             worker = worker.concurrency(request.size("concurrency", 1)?);
         }
+        if let Some(lease) = request.time("lease_ms")? {
+            worker = worker.lease(lease);
+        }
+        if let Some(max_run) = request.time("max_run_ms")? {
+            worker = worker.max_run(max_run);
+        }
         let mut shown = shown::report(&worker.run()?);
         shown["seen"] = Value::Array(seen.lock().unwrap_or_else(PoisonError::into_inner).clone());
         shown["events"] = Value::Array(events.lock().unwrap_or_else(PoisonError::into_inner).clone());
@@ -145,6 +156,10 @@ fn carry_out(plan: &Value, claim: &AnyClaim) -> Result<(), String> {
         "fail" => Err("as planned".to_owned()),
         "ack" => claim.ack().map_err(|error| error.to_string()),
         "bury" => claim.bury("").map_err(|error| error.to_string()),
+        "outlive" => {
+            claim.wait_lost(OUTLIVES);
+            Ok(())
+        }
         _ => Ok(()),
     }
 }
