@@ -10,6 +10,12 @@
 /* For the tests of the library itself; in no header. */
 int32_t stanchion_private_panic(stanchion_error **err);
 
+json_t *show_nothing(actor *self, json_t *request) {
+  (void)request;
+  refuse(self, "handles are numbers");
+  return NULL;
+}
+
 json_t *panic_inside(actor *self, json_t *request) {
   stanchion_error *error = NULL;
   (void)request;

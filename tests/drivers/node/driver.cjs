@@ -4,6 +4,7 @@
 
 const { createRequire } = require('node:module')
 const { createInterface } = require('node:readline')
+const { inspect } = require('node:util')
 const { connect, StanchionError } = require('stanchion')
 const { Clock, memoryClient } = require('stanchion/testing')
 
@@ -111,6 +112,8 @@ class Actor {
   constructor() {
     this.leases = new Map()
     this.claims = new Map()
+    /** What an error that nobody catches would print. */
+    this.told = []
     /** Calls are made one after the other. */
     this.last = Promise.resolve()
   }
@@ -141,6 +144,16 @@ class Actor {
         case 'put_back': return claim.returned()
       }
     })
+  }
+
+  /** Everything, as a developer would print it. */
+  show() {
+    const { client } = this
+    const things = [...this.leases.values(), ...this.claims.values(), client]
+    if (client) things.push(client.lock('a'), client.queue('q'), client.queues(['q']))
+    const json = thing => JSON.stringify(thing, (_, value) => typeof value === 'bigint' ? `${value}` : value) ?? ''
+    return [...this.told, ...things.flatMap(thing => [
+      inspect(thing), inspect(thing, { depth: 10, showHidden: true, getters: true }), String(thing), json(thing)])]
   }
 
   /** A worker whose handler does what the request says for each delivery of a task, and then the last again. */
@@ -182,6 +195,7 @@ const OPERATIONS = {
 
   'process.fork': () => { throw new Cannot('Node does not fork') },
   'process.panic': panicked,
+  'process.show': actor => actor.show(),
 
   'client.open': async (actor, request) => {
     const url = special(request.url)
@@ -311,7 +325,10 @@ async function answer(actor, request) {
     return { ok: await OPERATIONS[request.op](actor, request) ?? null }
   } catch (error) {
     if (error instanceof Cannot) return { cannot: error.message }
-    if (error instanceof StanchionError) return { error: failure(error) }
+    if (error instanceof StanchionError) {
+      actor.told.push(String(error.stack), inspect(error, { depth: 10, showHidden: true }), JSON.stringify(error))
+      return { error: failure(error) }
+    }
     return { error: { kind: `${error?.name} of JavaScript`, message: String(error?.stack) } }
   }
 }

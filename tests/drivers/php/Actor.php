@@ -22,6 +22,8 @@ final class Actor
     private array $leases = [];
     /** @var array<string, Claim> */
     private array $claims = [];
+    /** @var list<string> What errors that nobody catches would print. */
+    public array $told = [];
 
     public function open(array $request, Clock $clock): void
     {
@@ -96,6 +98,21 @@ final class Actor
                 'put_back' => $claim->returned(),
             };
         }, $request['verdicts']);
+    }
+
+    /** Everything, as a developer would print it. */
+    public function show(): array
+    {
+        $things = [...$this->leases, ...$this->claims];
+        if ($this->client !== null) {
+            array_push($things, $this->client, $this->client->lock('a'), $this->client->queue('q'));
+        }
+        ob_start();
+        foreach ($things as $thing) {
+            var_dump($thing);
+            print_r($thing);
+        }
+        return [...$this->told, (string) ob_get_clean()];
     }
 
     public function hold(array $request): array

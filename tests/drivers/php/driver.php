@@ -25,6 +25,7 @@ $operations = [
     'process.fork' => function (Actor $actor, array $request) use (&$operations): never {
         throw new ChildSays(inChild(fn () => answer($operations[$request['then']['op']], $actor, $request['then'])));
     },
+    'process.show' => fn (Actor $actor) => $actor->show(),
     'process.panic' => fn () => throw new Cannot('FFI calls only what the header declares'),
     'client.open' => function (Actor $actor, array $request) use (&$clock): void {
         $actor->open($request, $clock ??= new Clock());
@@ -123,6 +124,7 @@ function answer(callable $operation, Actor $actor, array $request): array
     } catch (ChildSays $child) {
         return $child->answer;
     } catch (StanchionException $error) {
+        $actor->told[] = (string) $error;
         return ['error' => failure($error)];
     } catch (TypeError) {
         return ['cannot' => "PHP's own types refuse it"];

@@ -3,9 +3,11 @@
 import json
 import math
 import os
+import pprint
 import queue
 import sys
 import threading
+import traceback
 from datetime import datetime
 
 import stanchion
@@ -132,6 +134,8 @@ class Actor:
     def __init__(self):
         self.client = None
         self.leases, self.claims = {}, {}
+        # What an error that nobody catches would print.
+        self.told = []
         self.requests = queue.Queue()
         threading.Thread(target=self.work, daemon=True).start()
 
@@ -148,9 +152,19 @@ class Actor:
         except Cannot as refusal:
             return {"cannot": str(refusal)}
         except stanchion.StanchionError as error:
+            self.told += [repr(error), *traceback.format_exception(type(error), error, error.__traceback__)]
             return {"error": failure(error)}
         except BaseException as error:
             return {"error": {"kind": f"{type(error).__name__} of Python", "message": str(error)}}
+
+    def show(self, request):
+        """Everything, as a developer would print it."""
+        things = [*self.leases.values(), *self.claims.values()]
+        if self.client is not None:
+            things += [self.client, self.client.lock("a"), self.client.queue("q"), self.client.queues(["q"]),
+                       self.client.queue("q").worker(print)]
+        return [*self.told, *(form(thing) for thing in things for form in (repr, str, pprint.pformat)),
+                *(repr(getattr(lease, "lost", None)) for lease in things)]
 
     def fork(self, request):
         """A child makes the call of the request, and says what came of it."""
@@ -344,6 +358,7 @@ def advance(actor, request):
 OPERATIONS = {
     "time.pass": advance,
     "process.fork": Actor.fork,
+    "process.show": Actor.show,
     "process.panic": lambda actor, request: stanchion._stanchion._panic(),
     "client.open": Actor.open,
     "client.close": Actor.close,

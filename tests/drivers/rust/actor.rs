@@ -1,6 +1,7 @@
 //! One client, with what it has in its hands.
 
 use std::collections::HashMap;
+use std::error::Error as _;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -22,11 +23,13 @@ pub(crate) struct Actor {
     client: Option<AnyClient>,
     leases: HashMap<String, AnyLease>,
     claims: HashMap<String, AnyClaim>,
+    /// What errors that nobody handles would print.
+    told: Vec<String>,
 }
 
 impl Actor {
     pub(crate) fn new(face: Face, clock: ManualClock) -> Self {
-        Self { face, clock, client: None, leases: HashMap::new(), claims: HashMap::new() }
+        Self { face, clock, client: None, leases: HashMap::new(), claims: HashMap::new(), told: Vec::new() }
     }
 
     pub(crate) fn open(&mut self, request: &Arguments) -> Answer {
@@ -62,6 +65,26 @@ impl Actor {
             client.linger(FAREWELL);
         }
         Ok(Value::Null)
+    }
+
+    /// Remembers an error as it is printed.
+    pub(crate) fn note(&mut self, error: &stanchion::Error) {
+        self.told.push(format!("{error} {error:?} {error:#?}"));
+        let mut cause = error.source();
+        while let Some(one) = cause {
+            self.told.push(format!("{one} {one:?}"));
+            cause = one.source();
+        }
+    }
+
+    /// Everything, as a developer would print it.
+    pub(crate) fn show(&self) -> Value {
+        let mut told = self.told.clone();
+        told.push(format!("{:#?} {:#?}", self.leases, self.claims));
+        if let Some(client) = &self.client {
+            told.push(format!("{client:?} {:?} {:?}", client.lock("a"), client.queue("q")));
+        }
+        json!(told)
     }
 
     pub(crate) fn client(&self) -> Result<&AnyClient, Refusal> {

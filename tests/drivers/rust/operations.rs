@@ -21,6 +21,7 @@ pub(crate) const OPERATIONS: &[(&str, Operation)] = &[
         Ok(Value::Null)
     }),
     ("process.fork", |_, _| Err(Refusal::Cannot("Rust forks in unsafe code only"))),
+    ("process.show", |actor, _| Ok(actor.show())),
     ("process.panic", |_, _| Err(Refusal::Cannot("a panic of the library goes on in Rust"))),
     ("client.open", Actor::open),
     ("client.close", |actor, _| actor.close()),
