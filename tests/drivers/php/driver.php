@@ -130,6 +130,10 @@ function answer(callable $operation, Actor $actor, array $request): array
         return ['cannot' => "PHP's own types refuse it"];
     } catch (Cannot $refusal) {
         return ['cannot' => $refusal->getMessage()];
+    } catch (Error $error) {
+        return str_starts_with($error->getMessage(), 'Unknown named parameter')
+            ? ['cannot' => 'there is no such parameter']
+            : ['error' => ['kind' => $error::class . ' of PHP', 'message' => (string) $error]];
     } catch (Throwable $error) {
         return ['error' => ['kind' => $error::class . ' of PHP', 'message' => (string) $error]];
     }

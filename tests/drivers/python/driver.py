@@ -155,6 +155,8 @@ class Actor:
             self.told += [repr(error), *traceback.format_exception(type(error), error, error.__traceback__)]
             return {"error": failure(error)}
         except BaseException as error:
+            if "unexpected keyword argument" in str(error):
+                return {"cannot": "there is no such parameter"}
             return {"error": {"kind": f"{type(error).__name__} of Python", "message": str(error)}}
 
     def show(self, request):

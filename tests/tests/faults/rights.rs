@@ -155,10 +155,11 @@ on_both_faces! {
 
 /// What each call says, made by a user and ended by a stranger, so that a missing right shows everywhere.
 fn errors_of(face: Face, server: &RedisServer) -> Vec<Option<stanchion::Error>> {
-    let (client, admin) = match AnyClient::open(face, Client::builder(&server.url_as("app", "c4n4ry-pa55w0rd"))) {
-        Ok(client) => (client, open(Face::Blocking, &server.url())),
-        Err(error) => return vec![Some(error)],
-    };
+    let (client, admin) =
+        match AnyClient::open(face, Client::builder(&server.url_as("app", "c4n4ry-pa55w0rd"))) {
+            Ok(client) => (client, open(Face::Blocking, &server.url())),
+            Err(error) => return vec![Some(error)],
+        };
     let lock = client.lock("job");
     let mut errors = vec![lock.holder().err(), lock.try_acquire(fixed(500, 0)).err()];
     admin.lock("job").break_lease().unwrap();

@@ -72,7 +72,6 @@ const PIECES: &[&str] = &[
     "nope",
     "{",
     "}",
-    SECRET,
 ];
 
 const SCHEMES: &[&str] =
