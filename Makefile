@@ -6,10 +6,10 @@ PYTHON ?= python3
 RUST_MINOR := 89
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint fmt bench fuzz deny torture headers docs clean deps rust
+.PHONY: help demo test lint fmt bench fuzz sanitize deny torture headers docs clean deps rust
 
 help: ## Show this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-7s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: rust ## A flash sale with and without the lock, and a queue whose worker is killed (no server needed)
 	@CARGO="$(CARGO)" PYTHON="$(PYTHON)" demo/run
@@ -35,6 +35,9 @@ fuzz: rust deps ## Hostile calls to the C library, hostile replies and URLs to t
 	STANCHION_FUZZ_SECONDS=$(or $(SECONDS),300) STANCHION_FUZZ_SEED=$(or $(SEED),$$(date +%s)) \
 		$(CARGO) test --locked --workspace --test faults fuzz -- --nocapture
 	$(PYTHON) bindings-c/tests/run --fuzz $(or $(SECONDS),300)
+
+sanitize: rust deps ## Play the scenarios in Python, Node and PHP under AddressSanitizer; make test first
+	$(PYTHON) tests/sanitize
 
 deny: rust ## Check licences, bans, sources and (with cargo-deny) advisories of what is linked
 	$(PYTHON) tests/deny
