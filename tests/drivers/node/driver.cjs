@@ -35,13 +35,14 @@ const NAMES = {
   expires_ms: 'expiresMs', lease_ms: 'leaseMs', max_run_ms: 'maxRunMs', max_attempts: 'maxAttempts',
   on_duplicate: 'onDuplicate', max_len: 'maxLen', dead_max: 'deadMax', dead_age_ms: 'deadAgeMs',
   dead_bytes: 'deadBytes', lock_prefix: 'lockPrefix', queue_prefix: 'queuePrefix', timeout_ms: 'timeoutMs',
-  foreign_share: 'foreignShare'
+  foreign_share: 'foreignShare', tls_ca: 'tlsCa', tls_cert: 'tlsCert', tls_key: 'tlsKey'
 }
 const LOCK = ['ttl_ms', 'renew', 'max_hold_ms', 'wait_ms', 'fail_fast', 'adopt_unexpiring_ms', 'label']
 const CLAIM = ['max', 'lease_ms', 'renew', 'max_run_ms', 'wait_ms']
 const TASK = [
   'id', 'payload', 'headers', 'delay_ms', 'due_ms', 'priority', 'max_attempts', 'expires_ms', 'on_duplicate']
-const CONNECT = ['lock_prefix', 'queue_prefix', 'timeout_ms', 'foreign_share', 'label']
+const CONNECT = [
+  'lock_prefix', 'queue_prefix', 'timeout_ms', 'foreign_share', 'label', 'tls_ca', 'tls_cert', 'tls_key']
 const SETTINGS = ['max_len', 'dead_max', 'dead_age_ms', 'dead_bytes', 'intake']
 
 /** A request's arguments, under the names of the package. */

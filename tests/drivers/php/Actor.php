@@ -28,7 +28,8 @@ final class Actor
     public function open(array $request, Clock $clock): void
     {
         $given = arguments(
-            $request, ['lock_prefix', 'queue_prefix', 'timeout_ms', 'foreign_share', 'label']);
+            $request,
+            ['lock_prefix', 'queue_prefix', 'timeout_ms', 'foreign_share', 'label', 'tls_ca', 'tls_cert', 'tls_key']);
         $url = special($request['url']);
         if (is_string($url) && str_starts_with($url, 'memory:')) {
             $given['clock'] = $clock;

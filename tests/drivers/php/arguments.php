@@ -59,6 +59,7 @@ function policy(mixed $told): mixed
 const NAMES = [
     'max_attempts' => 'maxAttempts', 'fail_fast' => 'failFast', 'dead_max' => 'deadMax', 'dead_bytes' => 'deadBytes',
     'concurrency' => 'prefetch', 'lock_prefix' => 'lockPrefix', 'queue_prefix' => 'queuePrefix', 'foreign_share' => 'foreignShare',
+    'tls_ca' => 'tlsCa', 'tls_cert' => 'tlsCert', 'tls_key' => 'tlsKey',
 ];
 const TIMES = [
     'ttl_ms' => 'ttl', 'max_hold_ms' => 'maxHold', 'wait_ms' => 'wait', 'adopt_unexpiring_ms' => 'adoptUnexpiring',

@@ -184,7 +184,8 @@ class Actor:
     # Clients.
 
     def open(self, request):
-        options = Arguments(request, "lock_prefix", "queue_prefix", "timeout_ms", "foreign_share", "label")
+        options = Arguments(request, "lock_prefix", "queue_prefix", "timeout_ms", "foreign_share", "label", "tls_ca", "tls_cert",
+                            "tls_key")
         url = special(request["url"])
         if isinstance(url, str) and url.startswith("memory:"):
             settings = dict.fromkeys((

@@ -53,6 +53,14 @@ impl Actor {
         if request.0.contains_key("label") {
             builder = builder.label(request.text("label")?);
         }
+        if request.0.contains_key("tls_ca") {
+            builder = builder.tls_ca(request.text("tls_ca")?);
+        }
+        match (request.0.contains_key("tls_cert"), request.0.contains_key("tls_key")) {
+            (true, true) => builder = builder.tls_client(request.text("tls_cert")?, request.text("tls_key")?),
+            (false, false) => {}
+            _ => return Err(Refusal::Cannot("tls_client takes both")),
+        }
         self.client = Some(AnyClient::open(self.face, builder)?);
         Ok(Value::Null)
     }
