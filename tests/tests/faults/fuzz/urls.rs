@@ -118,7 +118,7 @@ fn urls_that_nobody_wrote() {
 }
 
 fn time(rng: &mut Rng) -> Duration {
-    match rng.u8(..7) {
+    match rng.u8(..24) {
         0 => Duration::ZERO,
         1 => Duration::MAX,
         2 => Duration::from_millis(rng.u64(..100)),
@@ -129,7 +129,14 @@ fn time(rng: &mut Rng) -> Duration {
     }
 }
 
+fn number(rng: &mut Rng) -> u64 {
+    if rng.u8(..6) > 0 { rng.u64(1..1_000) } else { rng.u64(..) }
+}
+
 fn text(rng: &mut Rng) -> String {
+    if rng.u8(..4) > 0 {
+        return format!("name {}", rng.u8(..20));
+    }
     let length = [0, 1, 5, 256, 257, 512, 513, 70_000][rng.usize(..8)];
     let letters = ['a', '{', '}', '\0', '\n', '☃', ':', 'x'];
     let plain = rng.bool();
@@ -147,19 +154,19 @@ fn call(rng: &mut Rng, client: &blocking::Client) -> Result<(), stanchion::Error
             client.lock(&text(rng)).try_acquire(options).map(drop)
         }
         1 => {
-            let options = ClaimOptions::new().max(rng.usize(..)).lease(time(rng)).renew(rng.bool());
+            let options = ClaimOptions::new().max(number(rng) as usize).lease(time(rng)).renew(rng.bool());
             queue.claim(options.max_run(time(rng)).wait(Duration::ZERO)).map(drop)
         }
         2 => {
             let policies =
                 [OnDuplicate::Debounce { max_wait: time(rng) }, OnDuplicate::Throttle { window: time(rng) }];
             let task = Task::new(text(rng)).delay(time(rng)).expires(time(rng)).priority(rng.u8(..));
-            let task = task.max_attempts(rng.u32(..)).on_duplicate(policies[rng.usize(..2)]);
+            let task = task.max_attempts(number(rng) as u32).on_duplicate(policies[rng.usize(..2)]);
             queue.enqueue(task.header(text(rng), text(rng))).map(drop)
         }
         3 => {
-            let settings = QueueSettings::new().max_len(Some(rng.u64(..))).dead_max(rng.u64(..));
-            client.queue(&text(rng)).configure(settings.dead_age(time(rng)).dead_bytes(rng.u64(..)))
+            let settings = QueueSettings::new().max_len(Some(number(rng))).dead_max(number(rng));
+            client.queue(&text(rng)).configure(settings.dead_age(time(rng)).dead_bytes(number(rng)))
         }
         _ => {
             let builder =
@@ -172,7 +179,7 @@ fn call(rng: &mut Rng, client: &blocking::Client) -> Result<(), stanchion::Error
 #[test]
 fn options_that_nobody_wrote() {
     let mut budget = Budget::new(2);
-    let mut client = blocking::Client::open("memory:").unwrap();
+    let client = blocking::Client::open("memory:").unwrap();
     let (mut accepted, mut refused) = (0, 0);
     while budget.goes_on(MANY / 4) {
         match call(&mut budget.rng, &client) {
@@ -183,10 +190,7 @@ fn options_that_nobody_wrote() {
                 assert!(error.to_string().len() < 1_000, "{error}");
             }
         }
-        if accepted % 1_000 == 999 {
-            client = blocking::Client::open("memory:").unwrap();
-        }
     }
     println!("{accepted} calls were accepted, {refused} refused");
-    assert!(accepted > 0 && refused > 0, "the generator makes both: {accepted}, {refused}");
+    assert!(accepted > 100 && refused > 100, "the generator makes both: {accepted}, {refused}");
 }
