@@ -6,10 +6,10 @@ PYTHON ?= python3
 RUST_MINOR := 89
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint fmt bench fuzz torture headers docs clean deps rust
+.PHONY: help demo test lint fmt bench fuzz sanitize deny torture headers docs clean deps rust
 
 help: ## Show this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-7s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: rust ## A flash sale with and without the lock, and a queue whose worker is killed (no server needed)
 	@CARGO="$(CARGO)" PYTHON="$(PYTHON)" demo/run
@@ -31,8 +31,16 @@ bench: rust ## Compare speed with that of bare clients and of other packages
 	$(PYTHON) bindings-c/tests/bench
 	$(PYTHON) bindings-c/php/tests/bench
 
-fuzz: rust deps ## Make hostile calls to the C library for SECONDS=300 on each store
+fuzz: rust deps ## Hostile calls to the C library, hostile replies and URLs to the core, for SECONDS=300 each
+	STANCHION_FUZZ_SECONDS=$(or $(SECONDS),300) STANCHION_FUZZ_SEED=$(or $(SEED),$$(date +%s)) \
+		$(CARGO) test --locked --workspace --test faults fuzz -- --nocapture
 	$(PYTHON) bindings-c/tests/run --fuzz $(or $(SECONDS),300)
+
+sanitize: rust deps ## Play the scenarios in Python, Node and PHP under AddressSanitizer; make test first
+	$(PYTHON) tests/sanitize
+
+deny: rust ## Check licences, bans, sources and (with cargo-deny) advisories of what is linked
+	$(PYTHON) tests/deny
 
 torture: rust deps ## Workers in all languages under faults for MINUTES=1, with SEED=n; then what was kept of the promises
 	$(PYTHON) tests/torture/run $(or $(MINUTES),1) $(SEED)

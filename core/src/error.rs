@@ -3,6 +3,8 @@
 use std::error::Error as StdError;
 use std::fmt;
 
+use crate::name::told;
+
 /// What went wrong, in the words every binding uses. More kinds may be added.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
@@ -122,7 +124,7 @@ impl Error {
     /// Says which operation on which name failed; the first to say it is the closest to the cause.
     pub(crate) fn during(mut self, operation: &'static str, name: &str) -> Self {
         self.0.operation.get_or_insert(operation);
-        self.0.name.get_or_insert_with(|| name.to_owned());
+        self.0.name.get_or_insert_with(|| told(name));
         self
     }
 

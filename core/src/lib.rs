@@ -57,6 +57,8 @@ mod signals;
 mod slots;
 mod task;
 mod token;
+#[cfg(test)]
+mod vectors;
 mod worker;
 
 // Open to this project's own simulator and tests. Not part of the API, not covered by semver.

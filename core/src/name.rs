@@ -186,6 +186,11 @@ fn check(name: &str) -> Result<(), String> {
     }
 }
 
+/// A name as errors tell it, or its beginning if it is too long to be one; a claim is told by two of them.
+pub(crate) fn told(name: &str) -> String {
+    if name.len() > 2 * MAX_NAME_BYTES + 1 { shown(name) } else { name.to_owned() }
+}
+
 /// The beginning of a name that may be very long or contain anything.
 fn shown(name: &str) -> String {
     let mut text: String = name.chars().take(64).collect();

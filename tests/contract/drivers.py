@@ -11,12 +11,17 @@ Calls of one actor are made in their order; calls of several actors go on at the
 import json
 import os
 import subprocess
+import sys
 import threading
 from pathlib import Path
 
 ACTORS = ["one", "two", "three", "four", "five"]
 # No call of a scenario takes so long.
 ANSWER_S = 30
+# Every password of the tests. Whoever says it, even in a log, has told a secret.
+CANARY = "c4n4ry-pa55w0rd"
+# What the drivers have said about it besides their answers.
+LEAKS = []
 
 
 class Driver:
@@ -26,15 +31,19 @@ class Driver:
         inherited = {name: value for name, value in os.environ.items() if name != "STANCHION_URL"}
         self.process = subprocess.Popen(
             [str(part) for part in command], env={**inherited, **env}, text=True, encoding="utf-8",
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, errors="replace")
         self.lock = threading.Lock()
         self.calls = {}
         self.last = 0
         threading.Thread(target=self.read, daemon=True).start()
+        threading.Thread(target=self.overhear, daemon=True).start()
 
     def read(self):
         for line in self.process.stdout:
             answer = json.loads(line)
+            if CANARY in line:
+                hidden = line.replace(CANARY, "(the password)")
+                answer = {"call": answer["call"], "error": {"kind": "a password was told", "message": hidden}}
             with self.lock:
                 call = self.calls.pop(answer["call"])
             call.end(answer)
@@ -42,6 +51,13 @@ class Driver:
             calls, self.calls = self.calls, None
         for call in calls.values():
             call.end({"error": {"kind": "the driver has ended", "message": "see above"}})
+
+    def overhear(self):
+        """What it says without being asked."""
+        for line in self.process.stderr:
+            if CANARY in line:
+                LEAKS.append(line.replace(CANARY, "(the password)").strip())
+            sys.stderr.write(line.replace(CANARY, "(the password)"))
 
     def begin(self, actor, op, **arguments):
         """Sends a request; the answer comes later."""

@@ -5,11 +5,18 @@ a value: the first time it takes it, later it must be the same. An object with o
 
     {"$more": 5} {"$least": 5} {"$most": 5} {"$between": [5, 9]}    numbers
     {"$has": "text"}                                                a text that contains another
+    {"$like": "[0-9]+"}                                             a text that is like the pattern from end to end
+    {"$json": ...}                                                  a text that is JSON, and what it says
+    {"$after": ["$time", 5, 9]}                                     a number so much larger than another
     {"$not": ...}                                                   anything else
     {"$any": true}                                                  anything, but not null
     {"$only": {...}}                                                an object with these fields and no others
     {"$set": [...]}                                                 a list with these elements in any order
 """
+
+
+import json
+import re
 
 
 class Mismatch(Exception):
@@ -71,6 +78,19 @@ def has(operand, found, names, where):
     want(isinstance(found, str) and operand in found, where, f"a text with {operand!r}", found)
 
 
+def like(operand, found, names, where):
+    want(isinstance(found, str) and re.fullmatch(operand, found), where, f"a text like {operand}", found)
+
+
+def as_json(operand, found, names, where):
+    match(operand, json.loads(found), names, where)
+
+
+def after(operand, found, names, where):
+    start, least, most = fill(operand, names)
+    want(start + least <= found <= start + most, where, f"{start} and {least} to {most} more", found)
+
+
 def anything(operand, found, names, where):
     want(found is not None, where, "anything", found)
 
@@ -111,6 +131,9 @@ TESTS = {
     "$most": number(lambda bound, found: found <= bound, "at most"),
     "$between": number(lambda bounds, found: bounds[0] <= found <= bounds[1], "between"),
     "$has": has,
+    "$like": like,
+    "$json": as_json,
+    "$after": after,
     "$any": anything,
     "$only": only,
     "$not": nothing_like,

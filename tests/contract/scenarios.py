@@ -9,12 +9,17 @@ from matching import Mismatch, fill, match
 FOLDER = Path(__file__).resolve().parent.parent / "scenarios"
 # The kinds of errors with their stable numbers.
 ERRORS = json.loads((FOLDER.parent / "vectors" / "errors.json").read_text())
+# `$default.lock.ttl_ms` is what vectors/defaults.json says.
+DEFAULTS = {
+    f"default.{noun}.{name}": value
+    for noun, values in json.loads((FOLDER.parent / "vectors" / "defaults.json").read_text()).items()
+    if isinstance(values, dict) for name, value in values.items()}
 # How long something that is sure to happen may take.
 SOON_S = 20
 PAUSE_S = 0.005
 # What a step says besides the arguments of its operation.
 WORDS = {"do", "by", "as", "expect", "error", "start", "await", "pass", "eventually", "each", "typed", "kill", "passing",
-         "redis", "why"}
+         "redis", "hex", "keys", "file", "why"}
 
 
 class Scenario:
@@ -64,7 +69,7 @@ class Play:
     def __init__(self, scenario, crew, place):
         self.scenario, self.crew, self.place = scenario, crew, place
         self.url = place.fresh()
-        self.names = {}
+        self.names = dict(DEFAULTS)
         self.running = {}
         self.opened = set()
         # Steps that a language's types do not allow, with the reason.
@@ -99,7 +104,11 @@ class Play:
         elif "kill" in step:
             self.kill(step["kill"])
         elif "redis" in step:
-            match(step.get("expect", "+OK"), self.place.command(step["redis"]), self.names)
+            self.redis(step)
+        elif "keys" in step:
+            self.keys(step)
+        elif "file" in step:
+            self.place.file.write_text(received(step["file"]))
         elif "await" in step:
             self.judge(step, self.awaited(self.running.pop(step["await"]), step.get("passing")))
         elif "start" in step:
@@ -144,6 +153,23 @@ class Play:
         elif "expect" in step:
             match(received(step["expect"]), answer["ok"], self.names)
 
+    def redis(self, step):
+        """What is said to the server without the library, and what it answers."""
+        told = step["redis"]
+        words = told if isinstance(told, str) else [bytes.fromhex(word["$hex"]) if isinstance(word, dict) else word for word in told]
+        if "hex" in step:
+            match(step["hex"], self.place.value(words).hex(), self.names)
+        else:
+            match(step.get("expect", "+OK"), self.place.command(words), self.names)
+
+    def keys(self, step):
+        """Whether the server has these keys and no others; one with a star has something else at its end."""
+        end = time.monotonic() + (SOON_S if step.get("eventually") else 0)
+        while not fit(step["keys"], found := self.place.keys()):
+            if time.monotonic() > end:
+                raise Mismatch(f"expected the keys {sorted(step['keys'])}, found {found}")
+            time.sleep(PAUSE_S)
+
     def awaited(self, call, passing):
         """The answer of a call; time that does not pass by itself passes in steps meanwhile, if the step says so."""
         if passing is not None and self.place.moves_clock:
@@ -174,6 +200,15 @@ class Play:
     def kill(self, actor):
         self.crew.kill(actor)
         self.opened.discard(actor)
+
+
+def fit(expected, found):
+    """Whether each key is one that is expected, and each of these is there."""
+    def is_like(key, one):
+        return key.startswith(one[:-1]) if one.endswith(":*") else key == one
+
+    return all(any(is_like(key, one) for one in expected) for key in found) and all(
+        any(is_like(key, one) for key in found) for one in expected)
 
 
 def check_code(error):

@@ -57,11 +57,18 @@ class Server:
         self.process.kill()
         self.process.wait()
 
-    def command(self, text):
+    def command(self, words):
         """The first line of the answer."""
         with self.connection() as connection:
-            connection.sendall(f"{text}\r\n".encode())
+            connection.sendall(encoded(words))
             return connection.makefile().readline().strip()
+
+    def value(self, words):
+        """The text that is the answer."""
+        with self.connection() as connection:
+            connection.sendall(encoded(words))
+            answer = connection.makefile("rb")
+            return answer.read(int(answer.readline()[1:]))
 
     def keys(self):
         with self.connection() as connection:
@@ -75,3 +82,11 @@ class Server:
 
     def connection(self):
         return socket.create_connection(("127.0.0.1", self.port), START_S)
+
+
+def encoded(words):
+    """A command in one line as a person writes it, or word by word, whatever is in them."""
+    if isinstance(words, str):
+        return f"{words}\r\n".encode()
+    parts = [word if isinstance(word, bytes) else word.encode() for word in words]
+    return b"*%d\r\n" % len(parts) + b"".join(b"$%d\r\n%s\r\n" % (len(part), part) for part in parts)

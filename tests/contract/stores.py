@@ -36,7 +36,8 @@ class Sqlite:
 
     def fresh(self):
         self.count += 1
-        return f"sqlite:{self.folder}/{self.count}.db"
+        self.file = self.folder / f"{self.count}.db"
+        return f"sqlite:{self.file}"
 
 
 class Redis(Server):

@@ -305,7 +305,7 @@ impl RedisServerBuilder {
         self
     }
 
-    /// A user with an ACL rule, such as `("app", "on >secret ~Lock:* +get")`. Once there is any, the default
+    /// A user with an ACL rule, such as `("app", "on >c4n4ry-pa55w0rd ~Lock:* +get")`. Once there is any, the default
     /// user keeps all rights and no password, unless it is given here too.
     pub fn user(mut self, name: &str, rule: &str) -> Self {
         self.users.push(format!("user {name} {rule}\n"));
@@ -498,8 +498,8 @@ mod tests {
 
     #[test]
     fn users_have_the_rights_they_were_given() {
-        let server = RedisServer::builder().user("app", "on >secret ~a* +get +ping").start();
-        let client = redis::Client::open(server.url_as("app", "secret")).unwrap();
+        let server = RedisServer::builder().user("app", "on >c4n4ry-pa55w0rd ~a* +get +ping").start();
+        let client = redis::Client::open(server.url_as("app", "c4n4ry-pa55w0rd")).unwrap();
         let mut raw = client.get_connection().unwrap();
         assert_eq!(redis::cmd("GET").arg("a").query::<Option<String>>(&mut raw).unwrap(), None);
         let error = redis::cmd("GET").arg("b").query::<Option<String>>(&mut raw).unwrap_err();

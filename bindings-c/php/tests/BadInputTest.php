@@ -157,19 +157,19 @@ final class BadInputTest extends StoreCase
         putenv('STANCHION_URL=memory:');
         self::assertSame(0, Client::connect()->releaseAll());
         putenv('STANCHION_URL');
-        $error = self::assertThrows(StoreUnavailable::class, fn () => Client::connect('redis://:geheim@127.0.0.1:1', timeout: 0.5));
+        $error = self::assertThrows(StoreUnavailable::class, fn () => Client::connect('redis://:c4n4ry-pa55w0rd@127.0.0.1:1', timeout: 0.5));
         self::assertTrue($error->isRetryable());
     }
 
     /** Not in messages, and not in traces either, as PHP makes them without a php.ini. */
     public function testSecretsAreNotShown(): void
     {
-        $url = 'redis://:geheim@127.0.0.1:1/?timeout=0.5';
+        $url = 'redis://:c4n4ry-pa55w0rd@127.0.0.1:1/?timeout=0.5';
         $client = $this->connect('memory:');
-        $handle = json_encode(['stanchion' => 1, 'token' => 'geheim', 'key' => 'Lock:a']);
+        $handle = json_encode(['stanchion' => 1, 'token' => 'c4n4ry-pa55w0rd', 'key' => 'Lock:a']);
         $calls = [
             fn () => Client::connect($url),
-            fn () => Client::connect('redis://:geheim@localhost:99999'),
+            fn () => Client::connect('redis://:c4n4ry-pa55w0rd@localhost:99999'),
             fn () => new RedisLock($url),
             fn () => new RedisQueue($url),
             fn () => new ScriptLock($url, 'a'),
@@ -180,10 +180,10 @@ final class BadInputTest extends StoreCase
         try {
             foreach ($calls as $call) {
                 $error = self::assertThrows(StanchionException::class, $call);
-                self::assertStringNotContainsString('geheim', $error->getMessage());
+                self::assertStringNotContainsString('c4n4ry-pa55w0rd', $error->getMessage());
                 if (PHP_VERSION_ID >= 80200) {
                     $ours = array_filter($error->getTrace(), fn ($frame) => preg_match('~^Stanchion.(?!Tests)~', $frame['class'] ?? ''));
-                    self::assertStringNotContainsString('geheim', print_r(array_column($ours, 'args'), true));
+                    self::assertStringNotContainsString('c4n4ry-pa55w0rd', print_r(array_column($ours, 'args'), true));
                     self::assertNotEmpty($ours);
                 }
             }

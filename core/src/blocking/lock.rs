@@ -89,7 +89,7 @@ impl Lock {
         let mut attempt = live.acquire(&name, &plan)?;
         let result = drive_blocking(live, &mut attempt.machine, Some(&attempt.place), host_turn);
         live.note(&name, &plan, &attempt.machine);
-        match result? {
+        match result.map_err(|error| error.during("acquire", &self.name))? {
             Acquired::Granted(grant) => {
                 Ok(Some(Lease::new(Held::granted(live, &name, &plan, attempt.token, &grant))))
             }

@@ -313,6 +313,8 @@ fn claim(
     options: &ClaimOptions,
     host_turn: HostTurn<'_>,
 ) -> Result<Vec<Claim>, Error> {
-    let (deliveries, _) = Claiming::new(queues, options, None)?.run_blocking(host_turn)?;
+    let found = Claiming::new(queues, options, None)?.run_blocking(host_turn);
+    let name = if let [one] = queues { &*one.name } else { "" };
+    let (deliveries, _) = found.map_err(|error| error.during("claim", name))?;
     Ok(deliveries.into_iter().map(Claim::new).collect())
 }

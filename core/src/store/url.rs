@@ -144,7 +144,7 @@ fn finish_redis(url: &Url, mut address: RedisAddress) -> Result<StoreUrl, Error>
     if url.fragment().is_some() {
         return Err(Error::invalid("the URL has a fragment (#...); no such switch exists"));
     }
-    let mut common = Common::default();
+    let mut common = Common::of(url.query().unwrap_or_default());
     let unix = matches!(address.place, RedisPlace::Unix(_));
     let tls = matches!(address.place, RedisPlace::Tcp { tls: true, .. });
     for (key, value) in url.query_pairs() {
@@ -168,7 +168,7 @@ fn parse_sqlite(scheme: &str, rest: &str) -> Result<StoreUrl, Error> {
     let (place, query) = rest.split_once('?').unwrap_or((rest, ""));
     let place = decoded(place, "path")?;
     let mut mode = DEFAULT_FILE_MODE;
-    let mut common = Common::default();
+    let mut common = Common::of(query);
     for (key, value) in url::form_urlencoded::parse(query.as_bytes()) {
         match &*key {
             "mode" if scheme == "sqlite" => {
@@ -196,6 +196,8 @@ fn parse_sqlite(scheme: &str, rest: &str) -> Result<StoreUrl, Error> {
 /// The query parameters that every store takes.
 #[derive(Default)]
 struct Common {
+    /// Whether all of the query may be the rest of a password with a question mark in it.
+    hides: bool,
     lock_prefix: Option<String>,
     queue_prefix: Option<String>,
     timeout: Option<Duration>,
@@ -204,6 +206,10 @@ struct Common {
 }
 
 impl Common {
+    fn of(query: &str) -> Self {
+        Self { hides: query.contains('@'), ..Self::default() }
+    }
+
     fn take(&mut self, key: &str, value: &str) -> Result<(), Error> {
         match key {
             "lock_prefix" => self.lock_prefix = Some(value.to_owned()),
@@ -221,10 +227,10 @@ impl Common {
                     Some(share.ok_or_else(|| Error::invalid("foreign_share is true or false"))?);
             }
             _ => {
-                // Anything else may be the rest of a password with a question mark in it.
+                // Only what looks like a parameter is repeated.
                 let is_word =
                     key.len() < 32 && key.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_');
-                let shown = if is_word { format!(" {key:?}") } else { String::new() };
+                let shown = if is_word && !self.hides { format!(" {key:?}") } else { String::new() };
                 return Err(Error::invalid(format!("unknown parameter{shown} in the store's URL")));
             }
         }
@@ -232,7 +238,7 @@ impl Common {
     }
 
     fn with(self, address: Address) -> StoreUrl {
-        let Self { lock_prefix, queue_prefix, timeout, foreign_share, label } = self;
+        let Self { hides: _, lock_prefix, queue_prefix, timeout, foreign_share, label } = self;
         StoreUrl { address, lock_prefix, queue_prefix, timeout, foreign_share, label }
     }
 }
@@ -313,21 +319,23 @@ mod tests {
             "redis://",
             "redis://h/x",
             "redis://h?nope=1",
-            "rediss://u:hunter2@h/#insecure",
-            "redis://u:hunter2@h:99999",
+            "rediss://u:c4n4ry-pa55w0rd@h/#insecure",
+            "redis://u:c4n4ry-pa55w0rd@h:99999",
             "sqlite:",
             "sqlite:a?mode=9",
             "redis://h?timeout=-1",
             "redis+unix://h/x",
             "redis://h/?tls_ca=x",
-            "redis://u:1?hunter2@h",
-            "hunter2",
-            "hunter2@h",
-            "hunter2:x@h",
+            "redis://u:1?c4n4ry-pa55w0rd@h",
+            "redis://u:1?canary=c4n4ry-pa55w0rd@h",
+            "c4n4ry-pa55w0rd",
+            "c4n4ry-pa55w0rd@h",
+            "c4n4ry-pa55w0rd:x@h",
         ] {
             let error = StoreUrl::parse(text).err().unwrap_or_else(|| panic!("{text} parsed"));
             assert_eq!(error.kind(), ErrorKind::InvalidArgument, "{text}");
-            assert!(!error.to_string().contains("hunter2"), "{error}");
+            assert!(!error.to_string().contains("c4n4ry-pa55w0rd"), "{error}");
+            assert!(!error.to_string().contains("canary"), "{error}");
         }
     }
 }

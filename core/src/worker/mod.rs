@@ -129,6 +129,7 @@ where
             claiming: None,
             verdicts: Vec::new(),
             idle: false,
+            beside_work: false,
             rested: true,
             stopping: false,
             pause: None,
@@ -155,6 +156,8 @@ struct Shift<H> {
     verdicts: Vec<Verdict>,
     /// The last claim found nothing: the next one waits, and verdicts do not wait for it.
     idle: bool,
+    /// That claim began while there was work: when this is done, there may be nothing to wait for any more.
+    beside_work: bool,
     /// Nothing was done since `Drained` was told.
     rested: bool,
     stopping: bool,
@@ -179,6 +182,7 @@ where
                 self.stop();
             }
             self.rest();
+            self.look_again();
             self.begin_claim()?;
             self.begin_settle()?;
             if self.is_done() {
@@ -201,14 +205,25 @@ where
     }
 
     fn is_done(&self) -> bool {
-        let at_work = !self.running.is_empty() || !self.settling.is_empty() || self.claiming.is_some();
-        self.stopping && !at_work && self.verdicts.is_empty()
+        self.stopping && !self.at_work() && self.claiming.is_none()
+    }
+
+    fn at_work(&self) -> bool {
+        !self.running.is_empty() || !self.settling.is_empty() || !self.verdicts.is_empty()
+    }
+
+    /// One that ends when the queue is empty sees at once that its own work was the last.
+    fn look_again(&mut self) {
+        if self.settings.until_empty && self.beside_work && self.claiming.is_some() && !self.at_work() {
+            // As in `stop`.
+            self.claiming = None;
+            self.idle = false;
+        }
     }
 
     /// Tells, once, that there is nothing to do any more.
     fn rest(&mut self) {
-        let at_work = !self.running.is_empty() || !self.settling.is_empty() || !self.verdicts.is_empty();
-        if self.idle && !at_work && !self.rested {
+        if self.idle && !self.at_work() && !self.rested {
             self.rested = true;
             self.settings.tell(&WorkerEvent::Drained);
         }
@@ -231,6 +246,7 @@ where
         let carried = if self.idle { Vec::new() } else { self.some_verdicts() };
         let mut batch = self.queue.one_batch(carried)?;
         let wait = if self.idle { self.settings.idle_wait() } else { Duration::ZERO };
+        self.beside_work = self.idle && self.at_work();
         let options = self.settings.claim(free).wait(wait);
         let queue = self.queue.clone();
         self.claiming = Some(Box::pin(async move {
@@ -289,8 +305,7 @@ where
 
     /// Whether nothing is left to wait for.
     async fn is_empty(&mut self) -> bool {
-        let nothing_of_ours = self.running.is_empty() && self.settling.is_empty() && self.verdicts.is_empty();
-        nothing_of_ours && self.queue.stats().await.is_ok_and(|stats| stats.ready == 0 && stats.claimed == 0)
+        !self.at_work() && self.queue.stats().await.is_ok_and(|stats| stats.ready == 0 && stats.claimed == 0)
     }
 
     /// Has the handler work on a task.

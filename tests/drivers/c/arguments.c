@@ -9,6 +9,9 @@
 /* Doubles hold every whole number up to this. */
 #define LARGEST 9007199254740992.0
 
+/* A wait that was cancelled before it began. */
+static const int32_t CANCELLED = 1;
+
 static unsigned char nibble(char digit) {
   return (unsigned char)(digit <= '9' ? digit - '0' : digit - 'a' + 10);
 }
@@ -73,6 +76,7 @@ stanchion_lock_options lock_options(actor *self, const json_t *request) {
   options.wait_ms = whole(self, request, "wait_ms", NOT_GIVEN);
   options.adopt_unexpiring_ms = whole(self, request, "adopt_unexpiring_ms", NOT_GIVEN);
   options.label = maybe_text(self, request, "label");
+  if (json_is_true(json_object_get(request, "cancel"))) options.cancel = &CANCELLED;
   options.renew = flag(self, request, "renew");
   options.fail_fast = flag(self, request, "fail_fast");
   return options;

@@ -65,6 +65,7 @@ static void carry_out(actor *self, stanchion_worker worker, stanchion_claim clai
   const char *act = acts == 0 ? "ok" : json_string_value(json_array_get(plan, at - 1));
   json_array_append_new(seen, json_pack("{s:o, s:I}", "id", id, "attempt", (json_int_t)info.attempt));
   if (strcmp(act, "ack") == 0) CHECK(stanchion_claim_ack(claim, &error));
+  if (strcmp(act, "outlive") == 0) CHECK(stanchion_claim_wait_lost(claim, 10000, &error));
   if (strcmp(act, "bury") == 0) CHECK(stanchion_claim_bury(claim, NULL, 0, &error));
   if (strcmp(act, "fail") == 0) {
     CHECK(stanchion_worker_fail(worker, claim, "as planned", 10, &error));

@@ -29,10 +29,12 @@ static void say(json_t *answer, const json_t *request) {
   json_decref(answer);
 }
 
-void refuse(actor *self, const char *why) {
-  self->refusal = json_pack("{s:s}", "cannot", why);
+void conclude(actor *self, json_t *answer) {
+  self->refusal = answer;
   longjmp(self->refused, 1);
 }
+
+void refuse(actor *self, const char *why) { conclude(self, json_pack("{s:s}", "cannot", why)); }
 
 json_t *shown_error(stanchion_error *error) {
   int32_t code = stanchion_error_code(error);
@@ -48,8 +50,8 @@ json_t *shown_error(stanchion_error *error) {
 
 int32_t check(actor *self, int32_t status, stanchion_error **error) {
   if (status >= 0) return status;
-  self->refusal = json_pack("{s:o}", "error", shown_error(*error));
-  longjmp(self->refused, 1);
+  conclude(self, json_pack("{s:o}", "error", shown_error(*error)));
+  return status;
 }
 
 static const operation *find(const char *name) {
@@ -59,7 +61,7 @@ static const operation *find(const char *name) {
   abort();
 }
 
-static json_t *answer(actor *self, json_t *request) {
+json_t *answer(actor *self, json_t *request) {
   const operation *found = find(json_string_value(json_object_get(request, "op")));
   if (setjmp(self->refused) != 0) return self->refusal;
   return json_pack("{s:o}", "ok", found->run(self, request));

@@ -8,7 +8,6 @@
 #include <stanchion.h>
 
 #define MOST_HELD 64
-#define MOST_CLAIMS 1000
 #define NOT_GIVEN (-1)
 
 /* A handle under the name that a request gave it. */
@@ -21,7 +20,7 @@ typedef struct held {
 typedef struct actor {
   stanchion_client client;
   held leases[MOST_HELD];
-  held claims[MOST_CLAIMS];
+  held claims[MOST_HELD];
   /* Where a request that has no "ok" goes, with its answer. */
   jmp_buf refused;
   json_t *refusal;
@@ -41,6 +40,10 @@ extern const size_t OPERATION_COUNT;
 /* Moved by scenarios; all stores in memory go by it. */
 extern stanchion_clock driver_clock;
 
+/* Carries out a request: {"ok": ...}, {"error": ...} or {"cannot": ...}. */
+json_t *answer(actor *self, json_t *request);
+/* Ends the request with this answer. */
+void conclude(actor *self, json_t *answer);
 /* Ends the request: the language does not allow it. */
 void refuse(actor *self, const char *why);
 /* Ends the request with its error, if the status is one; else gives the status back. */

@@ -22,6 +22,10 @@ json_t *client_open(actor *self, json_t *request) {
   options.lock_prefix = maybe_text(self, request, "lock_prefix");
   options.queue_prefix = maybe_text(self, request, "queue_prefix");
   options.label = maybe_text(self, request, "label");
+  options.tls_ca = maybe_text(self, request, "tls_ca");
+  options.tls_cert = maybe_text(self, request, "tls_cert");
+  options.tls_key = maybe_text(self, request, "tls_key");
+  options.foreign_share = flag(self, request, "foreign_share");
   options.timeout_ms = whole(self, request, "timeout_ms", NOT_GIVEN);
   if (url.len >= 7 && memcmp(url.data, "memory:", 7) == 0) options.clock = driver_clock;
   CHECK(stanchion_connect(url.data, url.len, &options, &self->client, &error));

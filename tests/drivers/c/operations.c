@@ -4,6 +4,9 @@
 
 const operation OPERATIONS[] = {
     {"time.pass", pass_time},
+    {"process.fork", fork_child},
+    {"process.panic", panic_inside},
+    {"process.show", show_nothing},
     {"client.open", client_open},
     {"client.close", client_close},
     {"client.resume_lease", resume_lease},

@@ -16,6 +16,9 @@ json_t *keep(actor *self, json_t *request, stanchion_lease lease);
 json_t *keep_claims(actor *self, json_t *request, const stanchion_claim *claims, size_t count);
 
 json_t *pass_time(actor *self, json_t *request);
+json_t *fork_child(actor *self, json_t *request);
+json_t *show_nothing(actor *self, json_t *request);
+json_t *panic_inside(actor *self, json_t *request);
 json_t *client_open(actor *self, json_t *request);
 json_t *client_close(actor *self, json_t *request);
 json_t *resume_lease(actor *self, json_t *request);

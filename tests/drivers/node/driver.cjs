@@ -2,7 +2,9 @@
 
 'use strict'
 
+const { createRequire } = require('node:module')
 const { createInterface } = require('node:readline')
+const { inspect } = require('node:util')
 const { connect, StanchionError } = require('stanchion')
 const { Clock, memoryClient } = require('stanchion/testing')
 
@@ -33,13 +35,14 @@ const NAMES = {
   expires_ms: 'expiresMs', lease_ms: 'leaseMs', max_run_ms: 'maxRunMs', max_attempts: 'maxAttempts',
   on_duplicate: 'onDuplicate', max_len: 'maxLen', dead_max: 'deadMax', dead_age_ms: 'deadAgeMs',
   dead_bytes: 'deadBytes', lock_prefix: 'lockPrefix', queue_prefix: 'queuePrefix', timeout_ms: 'timeoutMs',
-  foreign_share: 'foreignShare'
+  foreign_share: 'foreignShare', tls_ca: 'tlsCa', tls_cert: 'tlsCert', tls_key: 'tlsKey'
 }
 const LOCK = ['ttl_ms', 'renew', 'max_hold_ms', 'wait_ms', 'fail_fast', 'adopt_unexpiring_ms', 'label']
 const CLAIM = ['max', 'lease_ms', 'renew', 'max_run_ms', 'wait_ms']
 const TASK = [
   'id', 'payload', 'headers', 'delay_ms', 'due_ms', 'priority', 'max_attempts', 'expires_ms', 'on_duplicate']
-const CONNECT = ['lock_prefix', 'queue_prefix', 'timeout_ms', 'foreign_share', 'label']
+const CONNECT = [
+  'lock_prefix', 'queue_prefix', 'timeout_ms', 'foreign_share', 'label', 'tls_ca', 'tls_cert', 'tls_key']
 const SETTINGS = ['max_len', 'dead_max', 'dead_age_ms', 'dead_bytes', 'intake']
 
 /** A request's arguments, under the names of the package. */
@@ -110,6 +113,8 @@ class Actor {
   constructor() {
     this.leases = new Map()
     this.claims = new Map()
+    /** What an error that nobody catches would print. */
+    this.told = []
     /** Calls are made one after the other. */
     this.last = Promise.resolve()
   }
@@ -142,6 +147,16 @@ class Actor {
     })
   }
 
+  /** Everything, as a developer would print it. */
+  show() {
+    const { client } = this
+    const things = [...this.leases.values(), ...this.claims.values(), client]
+    if (client) things.push(client.lock('a'), client.queue('q'), client.queues(['q']))
+    const json = thing => JSON.stringify(thing, (_, value) => typeof value === 'bigint' ? `${value}` : value) ?? ''
+    return [...this.told, ...things.flatMap(thing => [
+      inspect(thing), inspect(thing, { depth: 10, showHidden: true, getters: true }), String(thing), json(thing)])]
+  }
+
   /** A worker whose handler does what the request says for each delivery of a task, and then the last again. */
   async work(request) {
     const seen = []
@@ -153,6 +168,7 @@ class Actor {
       if (act === 'fail') throw new Error('as planned')
       if (act === 'ack') await task.ack()
       if (act === 'bury') await task.bury()
+      if (act === 'outlive') await aborted(task.signal, 10_000)
     }
     const worker = this.queue(request).worker(
       handle, { untilEmpty: true, ...options(request, ['concurrency', 'lease_ms', 'max_run_ms']) })
@@ -165,10 +181,22 @@ class Actor {
   }
 }
 
+/** A panic in the native half, by an entry that is there for tests. */
+function panicked() {
+  const inside = createRequire(require.resolve('stanchion'))
+  const { call } = inside('./bridge.js')
+  const { native } = inside('./native.js')
+  return call((bridge, number) => native().panicOnPurpose(bridge, number))
+}
+
 const tasks = found => found.map(shownTask)
 
 const OPERATIONS = {
   'time.pass': (_, { ms }) => clock.advance(ms),
+
+  'process.fork': () => { throw new Cannot('Node does not fork') },
+  'process.panic': panicked,
+  'process.show': actor => actor.show(),
 
   'client.open': async (actor, request) => {
     const url = special(request.url)
@@ -196,8 +224,10 @@ const OPERATIONS = {
     return shownPage(names, next)
   },
 
-  'lock.acquire': async (actor, request) =>
-    actor.keep(request, await actor.lock(request).acquire(options(request, LOCK))),
+  'lock.acquire': async (actor, request) => {
+    if ('cancel' in request) throw new Cannot("a signal's own reason is what is thrown")
+    return actor.keep(request, await actor.lock(request).acquire(options(request, LOCK)))
+  },
   'lock.try_acquire': async (actor, request) =>
     actor.keep(request, await actor.lock(request).tryAcquire(options(request, LOCK))),
   'lock.hold': (actor, request) => actor.lock(request).hold(async lease => {
@@ -296,7 +326,10 @@ async function answer(actor, request) {
     return { ok: await OPERATIONS[request.op](actor, request) ?? null }
   } catch (error) {
     if (error instanceof Cannot) return { cannot: error.message }
-    if (error instanceof StanchionError) return { error: failure(error) }
+    if (error instanceof StanchionError) {
+      actor.told.push(String(error.stack), inspect(error, { depth: 10, showHidden: true }), JSON.stringify(error))
+      return { error: failure(error) }
+    }
     return { error: { kind: `${error?.name} of JavaScript`, message: String(error?.stack) } }
   }
 }

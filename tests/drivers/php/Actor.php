@@ -22,11 +22,14 @@ final class Actor
     private array $leases = [];
     /** @var array<string, Claim> */
     private array $claims = [];
+    /** @var list<string> What errors that nobody catches would print. */
+    public array $told = [];
 
     public function open(array $request, Clock $clock): void
     {
         $given = arguments(
-            $request, ['lock_prefix', 'queue_prefix', 'timeout_ms', 'foreign_share', 'label']);
+            $request,
+            ['lock_prefix', 'queue_prefix', 'timeout_ms', 'foreign_share', 'label', 'tls_ca', 'tls_cert', 'tls_key']);
         $url = special($request['url']);
         if (is_string($url) && str_starts_with($url, 'memory:')) {
             $given['clock'] = $clock;
@@ -98,6 +101,21 @@ final class Actor
         }, $request['verdicts']);
     }
 
+    /** Everything, as a developer would print it. */
+    public function show(): array
+    {
+        $things = [...$this->leases, ...$this->claims];
+        if ($this->client !== null) {
+            array_push($things, $this->client, $this->client->lock('a'), $this->client->queue('q'));
+        }
+        ob_start();
+        foreach ($things as $thing) {
+            var_dump($thing);
+            print_r($thing);
+        }
+        return [...$this->told, (string) ob_get_clean()];
+    }
+
     public function hold(array $request): array
     {
         $lock = $this->lock($request);
@@ -124,6 +142,7 @@ final class Actor
                 'fail' => throw new DomainException('as planned'),
                 'ack' => $task->ack(),
                 'bury' => $task->bury(),
+                'outlive' => $task->waitLost(10),
             };
         };
         $note = static function (WorkerEvent $event) use (&$events): void {
@@ -131,7 +150,7 @@ final class Actor
                 $events[] = ['what' => $event->kind->value, 'id' => $event->id];
             }
         };
-        $options = arguments($request, ['lease_ms', 'max_run_ms']) + ['burst' => true, 'onEvent' => $note];
+        $options = arguments($request, ['concurrency', 'lease_ms', 'max_run_ms']) + ['burst' => true, 'onEvent' => $note];
         $report = $this->queue($request)->work($handle, ...$options);
         return [
             'completed' => $report->completed, 'failed' => $report->failed, 'dead' => $report->dead,

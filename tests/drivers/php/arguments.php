@@ -11,6 +11,15 @@ final class Cannot extends Exception
 {
 }
 
+/** The answer of a forked child. */
+final class ChildSays extends Exception
+{
+    public function __construct(public readonly array $answer)
+    {
+        parent::__construct('a child has answered');
+    }
+}
+
 /** A value, also one that JSON cannot say. */
 function special(mixed $value): mixed
 {
@@ -49,7 +58,8 @@ function policy(mixed $told): mixed
 
 const NAMES = [
     'max_attempts' => 'maxAttempts', 'fail_fast' => 'failFast', 'dead_max' => 'deadMax', 'dead_bytes' => 'deadBytes',
-    'lock_prefix' => 'lockPrefix', 'queue_prefix' => 'queuePrefix', 'foreign_share' => 'foreignShare',
+    'concurrency' => 'prefetch', 'lock_prefix' => 'lockPrefix', 'queue_prefix' => 'queuePrefix', 'foreign_share' => 'foreignShare',
+    'tls_ca' => 'tlsCa', 'tls_cert' => 'tlsCert', 'tls_key' => 'tlsKey',
 ];
 const TIMES = [
     'ttl_ms' => 'ttl', 'max_hold_ms' => 'maxHold', 'wait_ms' => 'wait', 'adopt_unexpiring_ms' => 'adoptUnexpiring',

@@ -22,6 +22,11 @@ $operations = [
     'time.pass' => function (Actor $actor, array $request) use (&$clock): void {
         $clock->advance($request['ms'] / 1000);
     },
+    'process.fork' => function (Actor $actor, array $request) use (&$operations): never {
+        throw new ChildSays(inChild(fn () => answer($operations[$request['then']['op']], $actor, $request['then'])));
+    },
+    'process.show' => fn (Actor $actor) => $actor->show(),
+    'process.panic' => fn () => throw new Cannot('FFI calls only what the header declares'),
     'client.open' => function (Actor $actor, array $request) use (&$clock): void {
         $actor->open($request, $clock ??= new Clock());
     },
@@ -37,8 +42,9 @@ $operations = [
         $page = $actor->client()->queueNames($request['page'] ?? null);
         return ['items' => $page->names, 'next' => $page->next];
     },
-    'lock.acquire' => fn (Actor $actor, array $request) =>
-        $actor->keep($request, $actor->lock($request)->acquire(...arguments($request, LOCK))),
+    'lock.acquire' => fn (Actor $actor, array $request) => isset($request['cancel'])
+        ? throw new Cannot('a wait ends by a signal')
+        : $actor->keep($request, $actor->lock($request)->acquire(...arguments($request, LOCK))),
     'lock.try_acquire' => fn (Actor $actor, array $request) =>
         $actor->keep($request, $actor->lock($request)->tryAcquire(...arguments($request, LOCK))),
     'lock.hold' => fn (Actor $actor, array $request) => $actor->hold($request),
@@ -115,15 +121,38 @@ function answer(callable $operation, Actor $actor, array $request): array
 {
     try {
         return ['ok' => $operation($actor, $request)];
+    } catch (ChildSays $child) {
+        return $child->answer;
     } catch (StanchionException $error) {
+        $actor->told[] = (string) $error;
         return ['error' => failure($error)];
     } catch (TypeError) {
         return ['cannot' => "PHP's own types refuse it"];
     } catch (Cannot $refusal) {
         return ['cannot' => $refusal->getMessage()];
+    } catch (Error $error) {
+        return str_starts_with($error->getMessage(), 'Unknown named parameter')
+            ? ['cannot' => 'there is no such parameter']
+            : ['error' => ['kind' => $error::class . ' of PHP', 'message' => (string) $error]];
     } catch (Throwable $error) {
         return ['error' => ['kind' => $error::class . ' of PHP', 'message' => (string) $error]];
     }
+}
+
+/** What a forked child answers. */
+function inChild(callable $what): array
+{
+    [$mine, $its] = stream_socket_pair(STREAM_PF_UNIX, STREAM_SOCK_STREAM, 0);
+    $child = pcntl_fork();
+    if ($child === 0) {
+        fwrite($its, json_encode($what()) . "\n");
+        // Without the ends of PHP's own, as after a crash.
+        posix_kill(posix_getpid(), SIGKILL);
+    }
+    fclose($its);
+    $told = fgets($mine);
+    pcntl_waitpid($child, $status);
+    return json_decode($told, true);
 }
 
 $actors = [];

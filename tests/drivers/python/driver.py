@@ -2,9 +2,12 @@
 
 import json
 import math
+import os
+import pprint
 import queue
 import sys
 import threading
+import traceback
 from datetime import datetime
 
 import stanchion
@@ -38,6 +41,17 @@ def milliseconds(value):
     if isinstance(value, datetime):
         return round(value.timestamp() * 1000)
     return None if value is None else value * 1000
+
+
+class Cannot(Exception):
+    """What Python's own types do not allow."""
+
+
+class ChildSays(Exception):
+    """The answer of a forked child."""
+
+    def __init__(self, answer):
+        self.answer = answer
 
 
 class Arguments(dict):
@@ -120,24 +134,58 @@ class Actor:
     def __init__(self):
         self.client = None
         self.leases, self.claims = {}, {}
+        # What an error that nobody catches would print.
+        self.told = []
         self.requests = queue.Queue()
         threading.Thread(target=self.work, daemon=True).start()
 
     def work(self):
         while True:
             request = self.requests.get()
-            try:
-                answer = {"ok": OPERATIONS[request["op"]](self, request)}
-            except stanchion.StanchionError as error:
-                answer = {"error": failure(error)}
-            except BaseException as error:
-                answer = {"error": {"kind": f"{type(error).__name__} of Python", "message": str(error)}}
-            say({"call": request["call"], **answer})
+            say({"call": request["call"], **self.answer(request)})
+
+    def answer(self, request):
+        try:
+            return {"ok": OPERATIONS[request["op"]](self, request)}
+        except ChildSays as child:
+            return child.answer
+        except Cannot as refusal:
+            return {"cannot": str(refusal)}
+        except stanchion.StanchionError as error:
+            self.told += [repr(error), *traceback.format_exception(type(error), error, error.__traceback__)]
+            return {"error": failure(error)}
+        except BaseException as error:
+            if "unexpected keyword argument" in str(error):
+                return {"cannot": "there is no such parameter"}
+            return {"error": {"kind": f"{type(error).__name__} of Python", "message": str(error)}}
+
+    def show(self, request):
+        """Everything, as a developer would print it."""
+        things = [*self.leases.values(), *self.claims.values()]
+        if self.client is not None:
+            things += [self.client, self.client.lock("a"), self.client.queue("q"), self.client.queues(["q"]),
+                       self.client.queue("q").worker(print)]
+        return [*self.told, *(form(thing) for thing in things for form in (repr, str, pprint.pformat)),
+                *(repr(getattr(lease, "lost", None)) for lease in things)]
+
+    def fork(self, request):
+        """A child makes the call of the request, and says what came of it."""
+        reader, writer = os.pipe()
+        child = os.fork()
+        if child == 0:
+            os.write(writer, json.dumps(self.answer(request["then"])).encode())
+            os._exit(0)
+        os.close(writer)
+        with open(reader) as told:
+            answer = json.load(told)
+        os.waitpid(child, 0)
+        raise ChildSays(answer)
 
     # Clients.
 
     def open(self, request):
-        options = Arguments(request, "lock_prefix", "queue_prefix", "timeout_ms", "foreign_share", "label")
+        options = Arguments(request, "lock_prefix", "queue_prefix", "timeout_ms", "foreign_share", "label", "tls_ca", "tls_cert",
+                            "tls_key")
         url = special(request["url"])
         if isinstance(url, str) and url.startswith("memory:"):
             settings = dict.fromkeys((
@@ -174,6 +222,8 @@ class Actor:
         return shown_lease(lease)
 
     def acquire(self, request):
+        if "cancel" in request:
+            raise Cannot("a wait ends by a signal")
         return self.keep(request, self.lock(request).acquire(**Arguments(request, *LOCK)))
 
     def try_acquire(self, request):
@@ -277,7 +327,7 @@ class Actor:
             if act == "fail":
                 raise ValueError("as planned")
             if act != "ok":
-                {"ack": claim.ack, "bury": claim.bury}[act]()
+                {"ack": claim.ack, "bury": claim.bury, "outlive": lambda: claim.lost.wait(10)}[act]()
 
         events = []
         worker = self.queue(request).worker(
@@ -310,6 +360,9 @@ def advance(actor, request):
 
 OPERATIONS = {
     "time.pass": advance,
+    "process.fork": Actor.fork,
+    "process.show": Actor.show,
+    "process.panic": lambda actor, request: stanchion._stanchion._panic(),
     "client.open": Actor.open,
     "client.close": Actor.close,
     "client.resume_lease": Actor.resume_lease,

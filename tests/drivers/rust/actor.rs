@@ -1,6 +1,7 @@
 //! One client, with what it has in its hands.
 
 use std::collections::HashMap;
+use std::error::Error as _;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -13,6 +14,8 @@ use crate::{Answer, Refusal, shown};
 
 /// How long a close waits for what is done in the background.
 const FAREWELL: Duration = Duration::from_millis(500);
+/// How long a handler waits that is to work longer than its claim lasts.
+const OUTLIVES: Duration = Duration::from_secs(10);
 
 pub(crate) struct Actor {
     face: Face,
@@ -20,11 +23,13 @@ pub(crate) struct Actor {
     client: Option<AnyClient>,
     leases: HashMap<String, AnyLease>,
     claims: HashMap<String, AnyClaim>,
+    /// What errors that nobody handles would print.
+    told: Vec<String>,
 }
 
 impl Actor {
     pub(crate) fn new(face: Face, clock: ManualClock) -> Self {
-        Self { face, clock, client: None, leases: HashMap::new(), claims: HashMap::new() }
+        Self { face, clock, client: None, leases: HashMap::new(), claims: HashMap::new(), told: Vec::new() }
     }
 
     pub(crate) fn open(&mut self, request: &Arguments) -> Answer {
@@ -42,8 +47,19 @@ impl Actor {
         if let Some(timeout) = request.time("timeout_ms")? {
             builder = builder.timeout(timeout);
         }
+        if let Some(share) = request.yes("foreign_share")? {
+            builder = builder.foreign_share(share);
+        }
         if request.0.contains_key("label") {
             builder = builder.label(request.text("label")?);
+        }
+        if request.0.contains_key("tls_ca") {
+            builder = builder.tls_ca(request.text("tls_ca")?);
+        }
+        match (request.0.contains_key("tls_cert"), request.0.contains_key("tls_key")) {
+            (true, true) => builder = builder.tls_client(request.text("tls_cert")?, request.text("tls_key")?),
+            (false, false) => {}
+            _ => return Err(Refusal::Cannot("tls_client takes both")),
         }
         self.client = Some(AnyClient::open(self.face, builder)?);
         Ok(Value::Null)
@@ -57,6 +73,26 @@ impl Actor {
             client.linger(FAREWELL);
         }
         Ok(Value::Null)
+    }
+
+    /// Remembers an error as it is printed.
+    pub(crate) fn note(&mut self, error: &stanchion::Error) {
+        self.told.push(format!("{error} {error:?} {error:#?}"));
+        let mut cause = error.source();
+        while let Some(one) = cause {
+            self.told.push(format!("{one} {one:?}"));
+            cause = one.source();
+        }
+    }
+
+    /// Everything, as a developer would print it.
+    pub(crate) fn show(&self) -> Value {
+        let mut told = self.told.clone();
+        told.push(format!("{:#?} {:#?}", self.leases, self.claims));
+        if let Some(client) = &self.client {
+            told.push(format!("{client:?} {:?} {:?}", client.lock("a"), client.queue("q")));
+        }
+        json!(told)
     }
 
     pub(crate) fn client(&self) -> Result<&AnyClient, Refusal> {
@@ -127,6 +163,12 @@ impl Actor {
         if request.0.contains_key("concurrency") {
             worker = worker.concurrency(request.size("concurrency", 1)?);
         }
+        if let Some(lease) = request.time("lease_ms")? {
+            worker = worker.lease(lease);
+        }
+        if let Some(max_run) = request.time("max_run_ms")? {
+            worker = worker.max_run(max_run);
+        }
         let mut shown = shown::report(&worker.run()?);
         shown["seen"] = Value::Array(seen.lock().unwrap_or_else(PoisonError::into_inner).clone());
         shown["events"] = Value::Array(events.lock().unwrap_or_else(PoisonError::into_inner).clone());
@@ -145,6 +187,10 @@ fn carry_out(plan: &Value, claim: &AnyClaim) -> Result<(), String> {
         "fail" => Err("as planned".to_owned()),
         "ack" => claim.ack().map_err(|error| error.to_string()),
         "bury" => claim.bury("").map_err(|error| error.to_string()),
+        "outlive" => {
+            claim.wait_lost(OUTLIVES);
+            Ok(())
+        }
         _ => Ok(()),
     }
 }

@@ -39,6 +39,10 @@ impl Arguments {
         Ok(list(&self.0[name])?.iter().map(Self::of).collect())
     }
 
+    pub(crate) fn yes(&self, name: &str) -> Result<Option<bool>, Refusal> {
+        self.get(name, yes)
+    }
+
     pub(crate) fn whole(&self, name: &str) -> Result<Option<u64>, Refusal> {
         self.get(name, whole)
     }
@@ -58,11 +62,14 @@ impl Arguments {
     }
 
     pub(crate) fn lock_options(&self) -> Result<LockOptions, Refusal> {
+        if self.0.contains_key("cancel") {
+            return Err(Refusal::Cannot("a wait ends when its future is dropped"));
+        }
         let mut options = LockOptions::new();
         if let Some(ttl) = self.time("ttl_ms")? {
             options = options.ttl(ttl);
         }
-        if let Some(renew) = self.get("renew", yes)? {
+        if let Some(renew) = self.yes("renew")? {
             options = options.renew(renew);
         }
         if let Some(max_hold) = self.time("max_hold_ms")? {
@@ -71,7 +78,7 @@ impl Arguments {
         if let Some(wait) = self.time("wait_ms")? {
             options = options.wait(wait);
         }
-        if let Some(fail_fast) = self.get("fail_fast", yes)? {
+        if let Some(fail_fast) = self.yes("fail_fast")? {
             options = options.fail_fast(fail_fast);
         }
         if let Some(grace) = self.time("adopt_unexpiring_ms")? {
@@ -88,7 +95,7 @@ impl Arguments {
         if let Some(lease) = self.time("lease_ms")? {
             options = options.lease(lease);
         }
-        if let Some(renew) = self.get("renew", yes)? {
+        if let Some(renew) = self.yes("renew")? {
             options = options.renew(renew);
         }
         if let Some(max_run) = self.time("max_run_ms")? {
@@ -143,7 +150,7 @@ impl Arguments {
         if let Some(bytes) = self.whole("dead_bytes")? {
             settings = settings.dead_bytes(bytes);
         }
-        if let Some(intake) = self.get("intake", yes)? {
+        if let Some(intake) = self.yes("intake")? {
             settings = settings.intake(intake);
         }
         Ok(settings)

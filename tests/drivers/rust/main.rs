@@ -80,7 +80,10 @@ fn answer(actor: &mut Actor, request: Map<String, Value>) -> Value {
     let (_, operation) = found.unwrap_or_else(|| panic!("there is no operation {op}"));
     match operation(actor, &request) {
         Ok(found) => json!({ "call": call, "ok": found }),
-        Err(Refusal::Error(error)) => json!({ "call": call, "error": shown::error(&error) }),
+        Err(Refusal::Error(error)) => {
+            actor.note(&error);
+            json!({ "call": call, "error": shown::error(&error) })
+        }
         Err(Refusal::Cannot(reason)) => json!({ "call": call, "cannot": reason }),
     }
 }

@@ -20,6 +20,9 @@ pub(crate) const OPERATIONS: &[(&str, Operation)] = &[
         actor.clock.advance(request.time("ms")?.unwrap_or_default());
         Ok(Value::Null)
     }),
+    ("process.fork", |_, _| Err(Refusal::Cannot("Rust forks in unsafe code only"))),
+    ("process.show", |actor, _| Ok(actor.show())),
+    ("process.panic", |_, _| Err(Refusal::Cannot("a panic of the library goes on in Rust"))),
     ("client.open", Actor::open),
     ("client.close", |actor, _| actor.close()),
     ("client.resume_lease", |actor, request| {

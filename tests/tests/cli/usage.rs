@@ -65,22 +65,22 @@ fn a_url_is_never_repeated_with_its_password() {
     let place = Place::new();
     let port = closed_port();
     let rows = [
-        ("redis://me:hunter2@h:99999/".to_owned(), 2),
-        ("rediss://me:hunter2@h/#insecure".to_owned(), 2),
-        ("http://me:hunter2@h/".to_owned(), 2),
-        (format!("redis://me:hunter2@127.0.0.1:{port}/"), 4),
+        ("redis://me:c4n4ry-pa55w0rd@h:99999/".to_owned(), 2),
+        ("rediss://me:c4n4ry-pa55w0rd@h/#insecure".to_owned(), 2),
+        ("http://me:c4n4ry-pa55w0rd@h/".to_owned(), 2),
+        (format!("redis://me:c4n4ry-pa55w0rd@127.0.0.1:{port}/"), 4),
     ];
     for (url, code) in rows {
         let mut by_variable = place.stanchion(&["locks", "ls"]);
         by_variable.env("STANCHION_URL", &url);
         for outcome in [Running::start(by_variable).finish(), place.finish(&["--url", &url, "locks", "ls"])] {
-            assert!(!outcome.failed(code).contains("hunter2"), "{outcome:?}");
+            assert!(!outcome.failed(code).contains("c4n4ry-pa55w0rd"), "{outcome:?}");
         }
         // In the wrong place, too.
-        assert!(!place.finish(&[&url]).failed(2).contains("hunter2"));
+        assert!(!place.finish(&[&url]).failed(2).contains("c4n4ry-pa55w0rd"));
         let mut help = place.stanchion(&["--help"]);
         help.env("STANCHION_URL", &url);
-        assert!(!Running::start(help).finish().succeeded().contains("hunter2"));
+        assert!(!Running::start(help).finish().succeeded().contains("c4n4ry-pa55w0rd"));
     }
 }
 

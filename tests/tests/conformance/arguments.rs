@@ -127,12 +127,17 @@ fn bad_arguments_are_refused_without_a_server_blocking() {
 #[test]
 fn bad_urls_are_invalid_arguments_and_never_repeated() {
     for face in [Face::Async, Face::Blocking] {
-        for url in
-            ["", "nonsense", "http://u:hunter2@h/", "redis://", "sqlite:", "redis://u:hunter2@h/notadb"]
-        {
+        for url in [
+            "",
+            "nonsense",
+            "http://u:c4n4ry-pa55w0rd@h/",
+            "redis://",
+            "sqlite:",
+            "redis://u:c4n4ry-pa55w0rd@h/notadb",
+        ] {
             let error = AnyClient::open(face, Client::builder(url)).unwrap_err();
             assert_eq!(error.kind(), ErrorKind::InvalidArgument, "{url}");
-            assert!(!format!("{error} {error:?}").contains("hunter2"));
+            assert!(!format!("{error} {error:?}").contains("c4n4ry-pa55w0rd"));
         }
     }
 }

@@ -1,9 +1,9 @@
 //! `memory:` with a clock that the test moves: what users' own tests do.
 
-use stanchion::{ErrorKind, HeldAs, LockOptions, ManualClock};
-use stanchion_tests::faces::{AnyClient, Face};
+use stanchion::{ErrorKind, HeldAs, LockOptions, ManualClock, Task};
+use stanchion_tests::faces::{AnyClient, Face, Stop};
 use stanchion_tests::stores::{Bench, Kind};
-use stanchion_tests::wait::{SOON, eventually};
+use stanchion_tests::wait::{SOON, eventually, task};
 
 use crate::{fixed, ms, secs};
 
@@ -104,6 +104,18 @@ on_both_faces! {
         let lease = fixture.one.lock("a").acquire(fixed(secs(30))).unwrap();
         fixture.clock.advance(secs(31));
         assert!(lease.wait_lost(secs(1)));
+    }
+
+    fn a_worker_until_empty_sees_that_its_own_work_was_the_last(fixture) {
+        let queue = fixture.one.queue("q");
+        queue.enqueue(Task::new("a")).unwrap();
+        // The work takes so long that the worker looks for more meanwhile, and time stands still.
+        let work = |_| {
+            std::thread::sleep(ms(100));
+            Ok(())
+        };
+        let worker = queue.worker(&Stop::default(), work).concurrency(2).until_empty();
+        assert_eq!(task(move || worker.run().unwrap()).join().completed, 1);
     }
 
     fn a_waiter_gets_the_lock_when_the_clock_ends_the_holder(fixture) {

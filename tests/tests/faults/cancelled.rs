@@ -23,7 +23,7 @@ fn long() -> LockOptions {
 
 /// Fails unless the lock is free of the one that was given up, at once or as soon as the fault allows.
 #[track_caller]
-fn assert_no_orphan(truth: &AnyLock, holder: Option<AnyLease>, what: &str) {
+pub(crate) fn assert_no_orphan(truth: &AnyLock, holder: Option<AnyLease>, what: &str) {
     let ended = Instant::now();
     eventually(SOON, || truth.waiters() == 0);
     if let Some(holder) = holder {

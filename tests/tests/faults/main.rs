@@ -52,8 +52,10 @@ macro_rules! on_shared_stores {
 }
 
 mod cancelled;
+mod fuzz;
 mod garbled;
 mod giving_up;
+mod grid;
 mod holders;
 mod keys;
 mod queue_cancelled;

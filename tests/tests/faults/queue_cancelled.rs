@@ -19,7 +19,7 @@ use crate::{ms, open};
 
 /// Fails unless everything is as if the claim had never been. Its request may still be on its way.
 #[track_caller]
-fn assert_untouched(queue: &AnyQueue, probe: &Probe, tasks: &[&str], what: &str) {
+pub(crate) fn assert_untouched(queue: &AnyQueue, probe: &Probe, tasks: &[&str], what: &str) {
     let mut popped = Vec::new();
     let all_came = holds_within(SOON, || {
         popped.extend(queue.pop(10).unwrap());

@@ -109,8 +109,8 @@ on_both_faces! {
 
     /// The documented rule is enough for everything, exactly as it is printed.
     fn acl_rule_is_sufficient(face) {
-        let server = RedisServer::builder().user("app", &format!("on >secret {ACL_RULE}")).start();
-        let url = server.url_as("app", "secret");
+        let server = RedisServer::builder().user("app", &format!("on >c4n4ry-pa55w0rd {ACL_RULE}")).start();
+        let url = server.url_as("app", "c4n4ry-pa55w0rd");
         let queue = open(face, &url).queue("q");
         for (verb, error) in errors_of(&queue) {
             assert!(error.is_none(), "{verb}: {error:?}");
@@ -140,8 +140,8 @@ on_both_faces! {
     /// Without rights on channels everything works by polling; what makes a task ready succeeds.
     fn no_channel_rights(face) {
         let rights = ACL_RULE.replace("&stanchion:wake:* ", "resetchannels ");
-        let server = RedisServer::builder().user("app", &format!("on >secret {rights}")).start();
-        let url = server.url_as("app", "secret");
+        let server = RedisServer::builder().user("app", &format!("on >c4n4ry-pa55w0rd {rights}")).start();
+        let url = server.url_as("app", "c4n4ry-pa55w0rd");
         let (producer, consumer) = (open(face, &url).queue("q"), open(face, &url).queue("q"));
         let waiting = claimer(&consumer);
         let probe = stanchion_tests::probe::Probe::open(&server.url());
@@ -159,13 +159,13 @@ on_both_faces! {
     fn missing_command_rights(face) {
         let rights = ACL_RULE.split_whitespace().filter_map(|word| word.strip_prefix('+'));
         let rights: Vec<&str> = rights.filter(|right| !right.starts_with('@')).collect();
-        let server = RedisServer::builder().user("app", &format!("on >secret {ACL_RULE}")).start();
+        let server = RedisServer::builder().user("app", &format!("on >c4n4ry-pa55w0rd {ACL_RULE}")).start();
         let admin = open(Face::Blocking, &server.url()).queue("q");
         for right in rights {
             put(&admin, &["x", "y"]);
             take(&admin).bury("dead").unwrap();
             server.cli(&["ACL", "SETUSER", "app", &format!("-{right}")]);
-            let errors = match AnyClient::open(face, Client::builder(&server.url_as("app", "secret"))) {
+            let errors = match AnyClient::open(face, Client::builder(&server.url_as("app", "c4n4ry-pa55w0rd"))) {
                 Ok(client) => errors_of(&client.queue("q")),
                 Err(error) => vec![("open", Some(error))],
             };

@@ -10,7 +10,7 @@ use std::time::Instant;
 use crate::{POLL, assert_within, fixed, ms, open, renewed};
 
 fn server(rights: &str) -> RedisServer {
-    RedisServer::builder().user("app", &format!("on >secret {rights}")).start()
+    RedisServer::builder().user("app", &format!("on >c4n4ry-pa55w0rd {rights}")).start()
 }
 
 /// Everything the library can do with one client, as `app`.
@@ -51,7 +51,7 @@ on_both_faces! {
     /// The documented rule is enough for everything, exactly as it is printed.
     fn acl_rule_is_sufficient(face) {
         let server = server(ACL_RULE);
-        let url = server.url_as("app", "secret");
+        let url = server.url_as("app", "c4n4ry-pa55w0rd");
         tour(face, &url);
         let shared = Client::builder(&url).foreign_share(true);
         let lock = AnyClient::open(face, shared).unwrap().lock("shared");
@@ -68,7 +68,7 @@ on_both_faces! {
     /// Without rights on channels everything works by polling; a release with a waiter succeeds.
     fn no_channel_rights(face) {
         let server = server(&ACL_RULE.replace("&stanchion:wake:* ", "resetchannels "));
-        let client = open(face, &server.url_as("app", "secret"));
+        let client = open(face, &server.url_as("app", "c4n4ry-pa55w0rd"));
         let lock = client.lock("job");
         let holder = lock.acquire(fixed(60_000, 0)).unwrap();
         let waiting = hand_off_to(&client, "job");
@@ -103,7 +103,7 @@ on_both_faces! {
         for right in ["hset", "hmget", "set", "time", "pexpire", "exists"] {
             server.cli(&["ACL", "SETUSER", "app", &format!("-{right}")]);
             let name = format!("without-{right}");
-            let client = open(face, &server.url_as("app", "secret"));
+            let client = open(face, &server.url_as("app", "c4n4ry-pa55w0rd"));
             let result = client.lock(&name).try_acquire(fixed(60_000, 0));
             if let Err(error) = result {
                 assert_eq!(error.kind(), ErrorKind::Denied, "without {right}: {error}");
@@ -122,7 +122,7 @@ on_both_faces! {
     /// Keys outside of the user's: denied before anything is written.
     fn denied_keys(face) {
         let server = server(ACL_RULE);
-        let builder = Client::builder(&server.url_as("app", "secret")).lock_prefix("Other:");
+        let builder = Client::builder(&server.url_as("app", "c4n4ry-pa55w0rd")).lock_prefix("Other:");
         let lock = AnyClient::open(face, builder).unwrap().lock("job");
         let error = lock.acquire(fixed(500, 1_000)).unwrap_err();
         assert_eq!((error.kind(), error.name()), (ErrorKind::Denied, Some("job")), "{error}");
@@ -138,16 +138,16 @@ on_both_faces! {
     /// Refused when the client is opened, and the password is not in what is shown.
     fn wrong_password(face) {
         let server = server(ACL_RULE);
-        for url in [server.url_as("app", "hunter2"), server.url_as("nobody", "hunter2")] {
+        for url in [server.url_as("app", "c4n4ry-pa55w0rd"), server.url_as("nobody", "c4n4ry-pa55w0rd")] {
             let error = AnyClient::open(face, Client::builder(&url)).expect_err("a wrong password opened the store");
             assert_eq!(error.kind(), ErrorKind::Denied, "{error}");
-            assert!(!format!("{error} {error:?}").contains("hunter2"), "{error}");
+            assert!(!format!("{error} {error:?}").contains("c4n4ry-pa55w0rd"), "{error}");
         }
     }
 
     /// A password is wanted and none was given.
     fn no_password(face) {
-        let server = RedisServer::builder().user("default", "on >secret ~* &* +@all").start();
+        let server = RedisServer::builder().user("default", "on >c4n4ry-pa55w0rd ~* &* +@all").start();
         let error = AnyClient::open(face, Client::builder(&server.url())).expect_err("no password was needed");
         assert_eq!(error.kind(), ErrorKind::Denied, "{error}");
     }
@@ -155,10 +155,11 @@ on_both_faces! {
 
 /// What each call says, made by a user and ended by a stranger, so that a missing right shows everywhere.
 fn errors_of(face: Face, server: &RedisServer) -> Vec<Option<stanchion::Error>> {
-    let (client, admin) = match AnyClient::open(face, Client::builder(&server.url_as("app", "secret"))) {
-        Ok(client) => (client, open(Face::Blocking, &server.url())),
-        Err(error) => return vec![Some(error)],
-    };
+    let (client, admin) =
+        match AnyClient::open(face, Client::builder(&server.url_as("app", "c4n4ry-pa55w0rd"))) {
+            Ok(client) => (client, open(Face::Blocking, &server.url())),
+            Err(error) => return vec![Some(error)],
+        };
     let lock = client.lock("job");
     let mut errors = vec![lock.holder().err(), lock.try_acquire(fixed(500, 0)).err()];
     admin.lock("job").break_lease().unwrap();

@@ -181,9 +181,9 @@ fn with_memory_full_ready_tasks_are_given() {
 /// The documented rule is enough for every path, as far as two situations show them.
 #[test]
 fn the_documented_rule_is_enough() {
-    let server = RedisServer::builder().user("app", &format!("on >secret {ACL_RULE}")).start();
+    let server = RedisServer::builder().user("app", &format!("on >c4n4ry-pa55w0rd {ACL_RULE}")).start();
     let mut bench = Bench::at(&server.url());
-    bench.store = store(&server.url_as("app", "secret"), bench.context.client);
+    bench.store = store(&server.url_as("app", "c4n4ry-pa55w0rd"), bench.context.client);
     for state in [busy(), calm(), nothing()] {
         for (verb, call) in verbs() {
             flush(&mut bench);
@@ -201,9 +201,9 @@ fn a_missing_right_is_told() {
     for missing in rights {
         let rule = ACL_RULE.replace(&format!(" +{missing} "), " ");
         assert_ne!(rule, ACL_RULE, "{missing} is in the rule");
-        let server = RedisServer::builder().user("app", &format!("on >secret {rule}")).start();
+        let server = RedisServer::builder().user("app", &format!("on >c4n4ry-pa55w0rd {rule}")).start();
         let mut bench = Bench::at(&server.url());
-        bench.store = store(&server.url_as("app", "secret"), bench.context.client);
+        bench.store = store(&server.url_as("app", "c4n4ry-pa55w0rd"), bench.context.client);
         let mut denied = 0;
         for (verb, call) in verbs() {
             flush(&mut bench);
@@ -221,9 +221,9 @@ fn a_missing_right_is_told() {
 #[test]
 fn without_channel_rights_a_task_is_put_in() {
     let rule = ACL_RULE.replace("&stanchion:wake:*", "resetchannels");
-    let server = RedisServer::builder().user("app", &format!("on >secret {rule}")).start();
+    let server = RedisServer::builder().user("app", &format!("on >c4n4ry-pa55w0rd {rule}")).start();
     let mut bench = Bench::at(&server.url());
-    bench.store = store(&server.url_as("app", "secret"), bench.context.client);
+    bench.store = store(&server.url_as("app", "c4n4ry-pa55w0rd"), bench.context.client);
     let before = || nothing().ready("a", 1, "").ready("b", 2, "").idle(6, LIVE).counts(COUNTS);
     bench.set_up(&before());
     let reply = describe(&bench.call(request(claim(1))).unwrap());

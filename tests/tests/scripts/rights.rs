@@ -20,10 +20,10 @@ fn waited_for() -> State {
 /// The rule in the documentation is enough for every path of every script.
 #[test]
 fn the_documented_rule_is_enough() {
-    let server = RedisServer::builder().user("app", &format!("on >secret {ACL_RULE}")).start();
+    let server = RedisServer::builder().user("app", &format!("on >c4n4ry-pa55w0rd {ACL_RULE}")).start();
     let mut bench = Bench::at(&server.url());
     bench.set_up(&waited_for());
-    bench.store = store(&server.url_as("app", "secret"), bench.context.client);
+    bench.store = store(&server.url_as("app", "c4n4ry-pa55w0rd"), bench.context.client);
     let until = Clock::System.now() + std::time::Duration::from_secs(5);
     bench.store.check(until).unwrap();
     assert!(bench.store.listen(until).unwrap().is_some());
@@ -58,10 +58,10 @@ fn the_documented_rule_is_enough() {
 #[test]
 fn without_channel_rights_a_release_still_hands_over() {
     let rule = ACL_RULE.replace("&stanchion:wake:*", "resetchannels");
-    let server = RedisServer::builder().user("app", &format!("on >secret {rule}")).start();
+    let server = RedisServer::builder().user("app", &format!("on >c4n4ry-pa55w0rd {rule}")).start();
     let mut bench = Bench::at(&server.url());
     bench.set_up(&waited_for());
-    bench.store = store(&server.url_as("app", "secret"), bench.context.client);
+    bench.store = store(&server.url_as("app", "c4n4ry-pa55w0rd"), bench.context.client);
     assert_eq!(describe(&bench.call(Request::Release(release(1))).unwrap()), "released");
     let real = bench.state();
     bench.context.after = bench.time();
@@ -80,10 +80,10 @@ fn without_a_right_a_verb_is_denied_and_changes_nothing() {
     for missing in ["get", "set", "del", "pexpire", "time", "hmget", "zrange", "evalsha"] {
         let rule = ACL_RULE.replace(&format!(" +{missing} "), " ");
         assert_ne!(rule, ACL_RULE, "{missing} is in the rule");
-        let server = RedisServer::builder().user("app", &format!("on >secret {rule}")).start();
+        let server = RedisServer::builder().user("app", &format!("on >c4n4ry-pa55w0rd {rule}")).start();
         let mut bench = Bench::at(&server.url());
         bench.set_up(&waited_for());
-        let app = store(&server.url_as("app", "secret"), bench.context.client);
+        let app = store(&server.url_as("app", "c4n4ry-pa55w0rd"), bench.context.client);
         let failure = perform(&app, &Request::Release(release(1))).err();
         let real = bench.state();
         bench.context.after = bench.time();
@@ -102,8 +102,8 @@ fn without_a_right_a_verb_is_denied_and_changes_nothing() {
 #[test]
 fn a_foreign_prefix_is_denied_and_named() {
     let rule = ACL_RULE.replace("~Lock:*", "~Other:*");
-    let server = RedisServer::builder().user("app", &format!("on >secret {rule}")).start();
-    let app = store(&server.url_as("app", "secret"), 1);
+    let server = RedisServer::builder().user("app", &format!("on >c4n4ry-pa55w0rd {rule}")).start();
+    let app = store(&server.url_as("app", "c4n4ry-pa55w0rd"), 1);
     let failure = perform(&app, &Request::Acquire(acquire(1))).unwrap_err();
     assert_eq!(failure.kind, FailureKind::Final(ErrorKind::Denied));
     assert_eq!(server.cli(&["DBSIZE"]), "0");

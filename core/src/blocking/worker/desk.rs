@@ -68,7 +68,7 @@ impl State {
     }
 
     /// Whether there is a hand to wait for.
-    fn at_work(&self) -> bool {
+    pub(super) fn at_work(&self) -> bool {
         self.busy() > 0 || (self.settling > 0 && !self.over)
     }
 

@@ -84,16 +84,27 @@ fn idle(
         desk.stop.store(true, Ordering::Release);
         return Ok(());
     }
-    desk.with(|state| state.idle = true);
+    // With one look: what a hand has finished since would wait as long as the claim does.
+    let (settles, beside_work) = desk.with(|state| {
+        state.idle = state.verdicts.is_empty();
+        (!state.idle, desk.settings.until_empty && state.at_work())
+    });
+    if settles {
+        return Ok(());
+    }
+    // One that ends when the queue is empty sees soon that its own work was the last.
+    let looks_again = || beside_work && !desk.with(|state| state.at_work());
     let mut turn = || {
         host_turn()?;
-        if desk.stop.load(Ordering::Acquire) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        let ends = desk.stop.load(Ordering::Acquire) || looks_again();
+        if ends { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     };
     let options = desk.settings.claim(free).wait(desk.settings.idle_wait());
     let claims = desk.queue.claim_while(options, &mut turn);
     desk.with(|state| state.idle = false);
     match claims {
         Ok(claims) => hand_out(desk, claims, staff),
+        Err(error) if error.kind() == ErrorKind::Cancelled && looks_again() => Ok(()),
         Err(error) if error.kind() == ErrorKind::Cancelled => {
             desk.stop.store(true, Ordering::Release);
             Ok(())

@@ -90,6 +90,13 @@ fn by_code(error: &RedisError, place: &str) -> (FailureKind, String) {
             FailureKind::Final(ErrorKind::Unsupported),
             format!("{place} is too old; Redis 6.2 or newer is needed"),
         )
+    } else if ["attempt to ", "Bad data format", "Missing bytes"]
+        .into_iter()
+        .any(|text| detail.contains(text))
+    {
+        // A script met a record of another shape.
+        let message = format!("{place} holds a record of the lock or queue that this library did not write");
+        (FailureKind::Final(ErrorKind::Corrupt), message)
     } else if detail.contains("max number of clients") {
         (FailureKind::NotSent, format!("{place} has no free connection; raise maxclients"))
     } else {

@@ -18,7 +18,7 @@ pub mod code;
 mod codec;
 mod failure;
 mod hints;
-mod keys;
+pub(crate) mod keys;
 mod multiplexed;
 pub mod packed;
 mod pool;
