@@ -13,9 +13,11 @@ SUITES = {path.name: path for path in TESTS.iterdir() if path.is_dir()} | {"core
 # Both packages, also where one would do: with other features the dependencies would be built once more.
 PACKAGES = ["-p", "stanchion", "-p", "stanchion-tests"]
 # So many schedules are played: a mutant shows itself in the first hundreds.
-ENVIRONMENT = {"STANCHION_SCHEDULES": "20000", "RUST_TEST_THREADS": "8"}
-# What a macro makes of one test: for each store, face or clock.
-VARIANT = re.compile(r"(memory|sqlite|redis)_(async|blocking)|through_(async|blocking)|asynchronous|blocking|sqlite|redis")
+ENVIRONMENT = {"STANCHION_SCHEDULES": "5000", "RUST_TEST_THREADS": "8"}
+
+MACRO = re.compile(r"^macro_rules! (\w+) \{\n(.*?)^\}", re.M | re.S)
+# What a macro makes of one function: a test for each store, face or clock.
+MADE = re.compile(r"#\[test\]\s+fn (\w+)\(\)|face_tests!\((\w+), (\w+),")
 
 
 def target(suite):
@@ -23,46 +25,48 @@ def target(suite):
 
 
 def has_test(suite, test):
-    """Whether cargo would find a test of this path: modules, a function, and perhaps the variant a macro makes."""
-    *modules, last = test.split("::")
-    if VARIANT.fullmatch(last) and modules:
-        *modules, last = modules
-    return last in functions(suite, tuple(modules))
+    """Whether cargo would find a test of this path."""
+    return tuple(test.split("::")) in tests(suite)
 
 
 def names(suite, name):
-    """Whether the suite has a test, or a module of tests, of this name. Modules before it may be left out."""
-    *modules, last = name.split("::")
-    if any(last in functions(suite, path) for path in paths(suite) if path[len(path) - len(modules):] == tuple(modules)):
-        return True
-    return module(suite, tuple(name.split("::"))) is not None
+    """Whether tests of the suite have this name, or the end of their modules': `turns`, `turns::server_frozen`."""
+    wanted = f"::{name}::"
+    return any(wanted in f"::{'::'.join(test)}::" for test in tests(suite))
 
 
 @cache
-def paths(suite):
-    """The paths of all modules with a file."""
-    found = [path.relative_to(SUITES[suite]).with_suffix("").parts for path in SUITES[suite].rglob("*.rs")]
-    return [tuple(part for part in parts if part not in ("mod", "main", "lib")) for parts in found]
+def tests(suite):
+    """The paths of all tests: modules, a function, and perhaps the variant that a macro makes."""
+    texts = {path: path.read_text() for path in sorted(SUITES[suite].rglob("*.rs"))}
+    made = {}
+    # Those of the suite itself count.
+    for text in [*(path.read_text() for path in sorted((ROOT / "tests" / "src").rglob("*.rs"))), *texts.values()]:
+        for macro, body in MACRO.findall(text):
+            made[macro] = [word for words in MADE.findall(body) for word in words if word]
+    found = set()
+    for path, text in texts.items():
+        parts = path.relative_to(SUITES[suite]).with_suffix("").parts
+        modules = tuple(part for part in parts if part not in ("mod", "main", "lib"))
+        if suite == "core" and modules[-1:] != ("tests",) and "tests" not in modules:
+            # At the end of the file that they test.
+            modules += ("tests",)
+        found |= {modules + test for test in tests_in(text, made)}
+    return found
 
 
-@cache
-def functions(suite, modules):
-    """The functions in the file of a module."""
-    path = module(suite, modules)
-    if path is None or not path.is_file():
-        return frozenset()
-    return frozenset(re.findall(r"^\s*(?:pub(?:\([a-z]+\))? )?(?:async )?fn (\w+)", path.read_text(), re.M))
-
-
-def module(suite, modules):
-    """The file of a module; the folder, if that is all there is. Unit tests are at the end of the file they test."""
-    place = SUITES[suite].joinpath(*modules)
-    files = [place / name for name in ("mod.rs", "main.rs", "lib.rs")]
-    if modules:
-        files.insert(0, place.with_suffix(".rs"))
-    for path in files:
-        if path.is_file():
-            return path
-    if modules and modules[-1] == "tests":
-        return module(suite, modules[:-1])
-    return place if modules and place.is_dir() else None
+def tests_in(text, made):
+    macro, is_test = None, False
+    for line in text.splitlines():
+        if begun := re.match(r"(\w+)! ?\{$", line):
+            macro = begun[1]
+        elif line.startswith("}"):
+            macro = None
+        elif re.match(r"\s*#\[(?:tokio::)?test\b", line):
+            is_test = True
+        elif function := re.match(r"( *)(?:pub )?(?:async )?fn (\w+)", line):
+            if is_test:
+                yield (function[2],)
+            elif made.get(macro) and len(function[1]) == 4:
+                yield from ((function[2], variant) for variant in made[macro])
+            is_test = False
