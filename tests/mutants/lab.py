@@ -1,10 +1,12 @@
 """A copy of the sources, with a target folder of its own: the working tree is never touched."""
 
+import fcntl
 import os
 import re
 import shutil
 import signal
 import subprocess
+import sys
 import time
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -25,6 +27,8 @@ ENVIRONMENT = {
 # The first build compiles every dependency.
 BUILD_LIMIT_S = 1800
 RESULT = re.compile(r"^test (\S+) \.\.\. (ok|FAILED|ignored)", re.M)
+# What a server says of a script that is no Lua, or comes to nothing when it runs: no mutant, as what does not compile.
+NO_SCRIPT = re.compile(r"Error compiling script|attempt to \w+ (?:a|two|local|global|field|upvalue)|nonexistent global variable")
 LINES_SHOWN = 40
 RUNNING = set()
 
@@ -55,6 +59,12 @@ class Outcome:
 
 class Lab:
     def __init__(self):
+        HOME.mkdir(parents=True, exist_ok=True)
+        self.lock = open(HOME / "lock", "w")
+        try:
+            fcntl.flock(self.lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            sys.exit(f"another run uses {HOME}")
         copy()
 
     def passes(self, suite, tests, limit):
@@ -76,6 +86,8 @@ class Lab:
         survived = [test for test in mutant.caught_by if results.get(test) != "FAILED"]
         if status is None:
             return Outcome(build, took, "no verdict in time", f"still running after {limit} s:\n{end_of(output)}")
+        if not_lua := NO_SCRIPT.search(output):
+            return Outcome(build, took, "does not run", f"it does not run: {not_lua[0]}")
         if survived:
             return Outcome(build, took, "NOT CAUGHT", f"not caught by {', '.join(survived)}")
         return Outcome(build, took, f"{mutant.suite} {', '.join(mutant.caught_by)}")
