@@ -6,7 +6,7 @@ PYTHON ?= python3
 RUST_MINOR := 89
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint fmt bench fuzz sanitize deny torture headers docs clean deps rust
+.PHONY: help demo test lint fmt bench fuzz sanitize deny torture mutants headers docs clean deps rust
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -44,6 +44,9 @@ deny: rust ## Check licences, bans, sources and (with cargo-deny) advisories of 
 
 torture: rust deps ## Workers in all languages under faults for MINUTES=1, with SEED=n; then what was kept of the promises
 	$(PYTHON) tests/torture/run $(or $(MINUTES),1) $(SEED)
+
+mutants: rust deps ## Put deliberate bugs into a copy of the sources; the tests named for each must fail (NAMES="one other")
+	$(PYTHON) tests/mutants/run $(NAMES)
 
 headers: rust ## Write the headers of the C library anew
 	$(CARGO) run --quiet --locked --package stanchion-c --example headers

@@ -46,6 +46,18 @@ on_every_store! {
         assert_eq!(lease.release().unwrap_err().kind(), ErrorKind::LeaseExpired);
     }
 
+    /// Whoever waits for the loss is told when the store says so, two thirds of the ttl before the deadline.
+    fn a_refused_renewal_is_told_before_the_deadline(bench) {
+        let client = bench.client();
+        let started = Instant::now();
+        let lease = client.lock("a").acquire(renewed(secs(6))).unwrap();
+        assert!(client.lock("a").break_lease().unwrap());
+        assert!(lease.wait_lost(SOON));
+        let told = ran_since(started);
+        assert!(told < secs(5), "told only after {told:?}");
+        assert_eq!(lease.loss(), Some(LossReason::Broken));
+    }
+
     fn a_fixed_lease_is_lost_at_its_deadline(bench) {
         let client = bench.client();
         // A machine that is busy with others may be late once; a library that is late is so each time.

@@ -172,6 +172,17 @@ on_both_faces! {
         }
     }
 
+    /// The time that a reply to a resume took is not the new owner's.
+    fn resume_answered_late(face) {
+        let stage = Stage::new(face);
+        let handle = stage.lock().acquire(fixed(5_000, 0)).unwrap().into_handle(ms(5_000)).unwrap();
+        stage.proxy.fault("resume", 1, Fault::DelayReply(ms(600)));
+        let lease = stage.client.resume_lease(&handle).unwrap();
+        stage.assert_faults_used();
+        assert!(lease.remaining() < ms(5_000 - 600), "{:?}", lease.remaining());
+        lease.release().unwrap();
+    }
+
     /// A wait that ends leaves the line, whatever becomes of the reply, and does not wait for it long.
     fn leave_reply_lost_after_commit(face) {
         for fault in lost_replies() {

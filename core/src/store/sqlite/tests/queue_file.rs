@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use super::queue::*;
 use super::{CLIENT, SECOND, Scratch, Stranger, memory, open_file, prefixes, soon};
+use crate::fork::testing::alone;
 use crate::store::sqlite::SqliteStore;
 use crate::store::{FailureKind, Store};
 use crate::verbs::*;
@@ -224,6 +225,10 @@ fn a_full_disk_refuses_and_changes_nothing() {
 
 #[test]
 fn tasks_wait_for_the_disk_and_locks_do_not() {
+    // A test that forks would have the connection opened anew, with the settings of a new one.
+    if !alone("store::sqlite::tests::queue_file::tasks_wait_for_the_disk_and_locks_do_not") {
+        return;
+    }
     let scratch = Scratch::new();
     let store = open_file(&scratch.file());
     let synchronous = || store.count("SELECT synchronous FROM pragma_synchronous");

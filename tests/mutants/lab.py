@@ -1,0 +1,194 @@
+"""A copy of the sources, with a target folder of its own: the working tree is never touched."""
+
+import fcntl
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import mutants
+import suites
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+HOME = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")).resolve() / "mutants"
+SOURCES, BUILD = HOME / "sources", HOME / "build"
+# What cargo reads. The benchmarks would be built with every test program.
+COPIED = ["Cargo.toml", "Cargo.lock", "README.md", "core", "cli", "tests", "bindings-python", "bindings-node", "bindings-c"]
+LEFT_OUT = {"target", "node_modules", "vendor", "dist", "__pycache__", "bench", "packs"}
+# Debug information makes up half of the time to link.
+ENVIRONMENT = {
+    "CARGO_TARGET_DIR": str(BUILD), "CARGO_PROFILE_DEV_DEBUG": "0", "CARGO_TERM_COLOR": "never", **suites.ENVIRONMENT}
+# The first build compiles every dependency.
+BUILD_LIMIT_S = 1800
+RESULT = re.compile(r"^test (\S+) \.\.\. (ok|FAILED|ignored)", re.M)
+# What a server says of a script that is no Lua, or comes to nothing when it runs: no mutant, as what does not compile.
+NO_SCRIPT = re.compile(r"Error compiling script|attempt to \w+ (?:a|two|local|global|field|upvalue)|nonexistent global variable")
+LINES_SHOWN = 40
+RUNNING = set()
+
+# The copy reads its scripts when it starts: a mutant of a script then needs no build.
+READ = 'std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/src/store/redis/lua/", $path)).unwrap_or_default()'
+# What else differs in the copy: file, text, and what takes its place.
+DIFFERENCES = [
+    ("core/src/store/redis/script.rs",
+     'const SOURCES: &[(&str, &str)] = &[$(($name, include_str!(concat!("lua/", $path))),)+];',
+     f'static SOURCES: LazyLock<Vec<(&str, String)>> = LazyLock::new(|| vec![$(($name, {READ}),)+]);'),
+    ("core/src/store/redis/script.rs",
+     """const SHARED: &[(&str, &str)] =
+            &[$((concat!("-- include ", $name, ".lua"), include_str!(concat!("lua/", $path))),)+];""",
+     f"""static SHARED: LazyLock<Vec<(&str, String)>> =
+            LazyLock::new(|| vec![$((concat!("-- include ", $name, ".lua"), {READ}),)+]);"""),
+    # It would be built with every program of tests.
+    ("tests/Cargo.toml", '[[bin]]\nname = "driver"\npath = "drivers/rust/main.rs"\n', ""),
+]
+
+
+@dataclass
+class Outcome:
+    build: float
+    test: float
+    verdict: str
+    problem: str = ""
+
+
+class Lab:
+    def __init__(self):
+        HOME.mkdir(parents=True, exist_ok=True)
+        self.lock = open(HOME / "lock", "w")
+        try:
+            fcntl.flock(self.lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            sys.exit(f"another run uses {HOME}")
+        copy()
+
+    def passes(self, suite, tests, limit):
+        """Why these tests do not all pass without a mutant, each in a line."""
+        build, status, output = built(suite)
+        if status != 0:
+            return [f"{suite} does not compile:\n{end_of(output)}"]
+        took, status, results, output = run(suite, tests, limit)
+        print(f"    {suite}: {len(tests)} tests, built in {build:.1f} s, run in {took:.1f} s", flush=True)
+        wrong = [f"{suite}: {test} does not pass without a mutant" for test in tests if results.get(test) != "ok"]
+        return wrong and [*wrong, f"the output ends:\n{end_of(output)}"]
+
+    def fails(self, mutant, limit):
+        """Whether all tests that are named for the mutant fail in time."""
+        build, status, output = built(mutant.suite)
+        if status != 0:
+            return Outcome(build, 0, "does not compile", f"it does not compile:\n{end_of(output)}")
+        took, status, results, output = run(mutant.suite, mutant.caught_by, limit)
+        survived = [test for test in mutant.caught_by if results.get(test) != "FAILED"]
+        if status is None:
+            return Outcome(build, took, "no verdict in time", f"still running after {limit} s:\n{end_of(output)}")
+        if not_lua := NO_SCRIPT.search(output):
+            return Outcome(build, took, "does not run", f"it does not run: {not_lua[0]}")
+        if survived:
+            return Outcome(build, took, "NOT CAUGHT", f"not caught by {', '.join(survived)}")
+        return Outcome(build, took, f"{mutant.suite} {', '.join(mutant.caught_by)}")
+
+    @contextmanager
+    def mutated(self, mutant):
+        path = SOURCES / mutant.file
+        whole = path.read_text()
+        path.write_text(mutants.mutated(mutant, whole))
+        try:
+            yield
+        finally:
+            path.write_text(whole)
+
+
+def built(suite):
+    command = ["cargo", "test", "--locked", *suites.PACKAGES, *suites.target(suite), "--no-run"]
+    return execute(command, BUILD_LIMIT_S)
+
+
+def run(suite, tests, limit):
+    """The time it took, the exit code (None: too long), and each test's result."""
+    command = ["cargo", "test", "--locked", "--no-fail-fast", *suites.PACKAGES, *suites.target(suite), "--", "--exact", *tests]
+    took, status, output = execute(command, limit)
+    return took, status, dict(RESULT.findall(output)), output
+
+
+def execute(command, limit):
+    """Runs a command in a process group of its own, and ends what is left of it."""
+    inherited = {name: value for name, value in os.environ.items() if name != "STANCHION_URL"}
+    began = time.monotonic()
+    process = subprocess.Popen(
+        command, cwd=SOURCES, env={**inherited, **ENVIRONMENT}, text=True, errors="replace", stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True)
+    RUNNING.add(process)
+    try:
+        output, status = process.communicate(timeout=limit)[0], process.returncode
+    except subprocess.TimeoutExpired:
+        end(process)
+        output, status = process.communicate()[0], None
+    end(process)
+    return time.monotonic() - began, status, output
+
+
+def end(process):
+    RUNNING.discard(process)
+    try:
+        os.killpg(process.pid, signal.SIGKILL)
+    except (ProcessLookupError, PermissionError):
+        pass
+
+
+def end_all():
+    for process in list(RUNNING):
+        end(process)
+
+
+def end_of(output):
+    return "\n".join(f"    | {line}" for line in output.rstrip().splitlines()[-LINES_SHOWN:])
+
+
+def problems():
+    """Which differences do not fit the sources any more."""
+    for name, before, _ in DIFFERENCES:
+        found = (ROOT / name).read_text().count(before)
+        if found != 1:
+            yield f"{Path(__file__).name}: what the copy has otherwise occurs {found} times in {name}"
+
+
+def copy():
+    """Brings the copy up to date. What has not changed keeps its time: cargo builds it no second time."""
+    wanted = set()
+    for top in COPIED:
+        paths = [ROOT / top] if (ROOT / top).is_file() else files(ROOT / top)
+        for path in paths:
+            copied = SOURCES / path.relative_to(ROOT)
+            wanted.add(copied)
+            content = in_copy(path)
+            if not copied.is_file() or copied.read_bytes() != content:
+                copied.parent.mkdir(parents=True, exist_ok=True)
+                # With the time of now: cargo must see that it has changed, however old it is.
+                copied.write_bytes(content)
+                shutil.copymode(path, copied)
+    for path in list(SOURCES.rglob("*")):
+        if path.is_file() and path not in wanted:
+            path.unlink()
+
+
+def in_copy(path):
+    content = path.read_bytes()
+    for name, before, after in DIFFERENCES:
+        if path == ROOT / name:
+            content = content.replace(before.encode(), after.encode())
+    return content
+
+
+def files(folder):
+    for path in sorted(folder.iterdir()):
+        if path.name in LEFT_OUT or path.is_symlink():
+            continue
+        if path.is_dir():
+            yield from files(path)
+        elif path.suffix != ".so":
+            yield path

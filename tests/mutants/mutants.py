@@ -1,0 +1,70 @@
+"""The mutants: data, in the files beside this one."""
+
+import json
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+
+import suites
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+KEYS = {"name", "promise", "file", "from", "to", "suite", "caught_by"}
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """`caught_by`: tests of the suite, all of which must fail when `before`, in the file, is `after`."""
+
+    name: str
+    promise: str
+    file: str
+    before: str
+    after: str
+    suite: str
+    caught_by: tuple
+
+
+def load():
+    return [read(path, one) for path in sorted(Path(__file__).parent.glob("*.json")) for one in json.loads(path.read_text())]
+
+
+def read(path, one):
+    if set(one) != KEYS:
+        raise SystemExit(f"{path.name}: {one.get('name', one)}: it has to have {', '.join(sorted(KEYS))}")
+    return Mutant(one["name"], one["promise"], one["file"], text(one["from"]), text(one["to"]), one["suite"],
+                  tuple(one["caught_by"]))
+
+
+def text(lines):
+    """A text of several lines is a list."""
+    return lines if isinstance(lines, str) else "\n".join(lines)
+
+
+def mutated(mutant, source):
+    return source.replace(mutant.before, mutant.after)
+
+
+def problems(mutant):
+    """What is wrong with it, each in a line."""
+    path = ROOT / mutant.file
+    if not path.is_file():
+        yield f"{mutant.name}: there is no {mutant.file}"
+    else:
+        found = path.read_text().count(mutant.before)
+        if found != 1:
+            yield f"{mutant.name}: what it changes occurs {found} times in {mutant.file}"
+    if mutant.before == mutant.after:
+        yield f"{mutant.name}: it changes nothing"
+    if mutant.suite not in suites.SUITES:
+        yield f"{mutant.name}: there is no suite {mutant.suite}"
+        return
+    if not mutant.caught_by:
+        yield f"{mutant.name}: nothing catches it"
+    for test in mutant.caught_by:
+        if not suites.has_test(mutant.suite, test):
+            yield f"{mutant.name}: there is no test {test} in {mutant.suite}"
+
+
+def doubles(every):
+    counts = Counter(mutant.name for mutant in every)
+    return [f"{name}: there are {count} of this name" for name, count in counts.items() if count > 1]

@@ -1,0 +1,72 @@
+"""Where the tests are, and what cargo calls them."""
+
+import re
+from functools import cache
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+TESTS = ROOT / "tests" / "tests"
+CORE = ROOT / "core" / "src"
+
+# The programs of tests; "core" stands for the unit tests of the library.
+SUITES = {path.name: path for path in TESTS.iterdir() if path.is_dir()} | {"core": CORE}
+# Both packages, also where one would do: with other features the dependencies would be built once more.
+PACKAGES = ["-p", "stanchion", "-p", "stanchion-tests"]
+# So many schedules are played: a mutant shows itself in the first hundreds.
+ENVIRONMENT = {"STANCHION_SCHEDULES": "5000", "RUST_TEST_THREADS": "8"}
+
+MACRO = re.compile(r"^macro_rules! (\w+) \{\n(.*?)^\}", re.M | re.S)
+# What a macro makes of one function: a test for each store, face or clock.
+MADE = re.compile(r"#\[test\]\s+fn (\w+)\(\)|face_tests!\((\w+), (\w+),")
+
+
+def target(suite):
+    return ["--lib"] if suite == "core" else ["--test", suite]
+
+
+def has_test(suite, test):
+    """Whether cargo would find a test of this path."""
+    return tuple(test.split("::")) in tests(suite)
+
+
+def names(suite, name):
+    """Whether tests of the suite have this name, or the end of their modules': `turns`, `turns::server_frozen`."""
+    wanted = f"::{name}::"
+    return any(wanted in f"::{'::'.join(test)}::" for test in tests(suite))
+
+
+@cache
+def tests(suite):
+    """The paths of all tests: modules, a function, and perhaps the variant that a macro makes."""
+    texts = {path: path.read_text() for path in sorted(SUITES[suite].rglob("*.rs"))}
+    made = {}
+    # Those of the suite itself count.
+    for text in [*(path.read_text() for path in sorted((ROOT / "tests" / "src").rglob("*.rs"))), *texts.values()]:
+        for macro, body in MACRO.findall(text):
+            made[macro] = [word for words in MADE.findall(body) for word in words if word]
+    found = set()
+    for path, text in texts.items():
+        parts = path.relative_to(SUITES[suite]).with_suffix("").parts
+        modules = tuple(part for part in parts if part not in ("mod", "main", "lib"))
+        if suite == "core" and modules[-1:] != ("tests",) and "tests" not in modules:
+            # At the end of the file that they test.
+            modules += ("tests",)
+        found |= {modules + test for test in tests_in(text, made)}
+    return found
+
+
+def tests_in(text, made):
+    macro, is_test = None, False
+    for line in text.splitlines():
+        if begun := re.match(r"(\w+)! ?\{$", line):
+            macro = begun[1]
+        elif line.startswith("}"):
+            macro = None
+        elif re.match(r"\s*#\[(?:tokio::)?test\b", line):
+            is_test = True
+        elif function := re.match(r"( *)(?:pub )?(?:async )?fn (\w+)", line):
+            if is_test:
+                yield (function[2],)
+            elif made.get(macro) and len(function[1]) == 4:
+                yield from ((function[2], variant) for variant in made[macro])
+            is_test = False
