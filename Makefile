@@ -34,8 +34,8 @@ bench: rust ## Compare speed with that of bare clients and of other packages
 fuzz: rust deps ## Make hostile calls to the C library for SECONDS=300 on each store
 	$(PYTHON) bindings-c/tests/run --fuzz $(or $(SECONDS),300)
 
-torture: rust deps ## Workers in all languages under faults for MINUTES=1, with SEED=n; then what was kept of the promises
-	$(PYTHON) tests/torture/run $(or $(MINUTES),1) $(SEED)
+torture: rust deps ## Workers in all languages under faults for MINUTES=1, with SEED=n, on a server of its own or on URL=; then what was kept of the promises
+	$(PYTHON) tests/torture/run $(if $(URL),--url "$(URL)") $(or $(MINUTES),1) $(SEED)
 
 headers: rust ## Write the headers of the C library anew
 	$(CARGO) run --quiet --locked --package stanchion-c --example headers

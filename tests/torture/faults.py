@@ -5,7 +5,6 @@ Which rows of a catalogue of faults they stand for is told in README.md.
 
 import random
 import time
-from collections import Counter
 from contextlib import contextmanager
 
 import on_keys
@@ -21,7 +20,6 @@ class Faults:
     def __init__(self, storm, seed):
         self.storm = storm
         self.dice = random.Random(f"{seed} faults")
-        self.done = Counter()
         kinds = on_processes.FAULTS + on_links.FAULTS + on_keys.FAULTS
         # Those that need the server for themselves.
         self.kinds = kinds + on_server.FAULTS if storm.place.is_ours else kinds
@@ -36,8 +34,7 @@ class Faults:
 
     def strike(self):
         name, fault = self.dice.choice(self.kinds)
-        self.done[name] += 1
-        with self.noted(name):
+        with self.noted(name, struck=True):
             fault(self)
 
     @contextmanager

@@ -7,7 +7,7 @@ from history import OK, UNKNOWN, now
 from workers import Worker
 
 # Of each thing that is not used up.
-COUNT = 2
+COUNT = 3
 # What a sale has to sell.
 STOCK = 10
 TTLS_MS = [800, 1500, 3000]
@@ -75,13 +75,19 @@ class Locker(Worker):
             self.visit(name, fence)
         left = now()
         self.note(**line, left=left, op="acquire")
+        self.give_up(name, fence, ttl, renew, left)
+
+    def give_up(self, name, fence, ttl, renew, left):
+        """Mostly by a release; sometimes it is left to its end."""
         chance = self.dice.random()
-        if chance < 0.1 and not renew:
-            self.wait_for_the_end(name, fence, ttl)
-        elif chance < 0.3 and not self.extended(name, fence):
+        if chance < 0.03 and not renew:
+            # One that is renewed would be kept until the garbage is collected.
             return
-        elif chance < 0.95:
-            self.did("release", self.ask("lease.release"), left, name=name, fence=fence)
+        if chance < 0.1 and not renew and ttl == min(TTLS_MS):
+            return self.wait_for_the_end(name, fence, ttl)
+        if chance < 0.3 and not self.extended(name, fence):
+            return
+        self.did("release", self.ask("lease.release"), left, name=name, fence=fence)
 
     def visit(self, name, fence):
         things = self.storm.things
@@ -96,13 +102,10 @@ class Locker(Worker):
         things.replace(self, name, fence, [*found, self.storm.number()])
 
     def extended(self, name, fence):
-        """It was given up for the others' sake, but is the store's still: an extension and a release are harmless."""
+        """It is given up for the others' sake already; whether it is the store's still."""
         invoked = now()
-        if self.did("extend", self.ask("lease.extend", ttl_ms=LONGEST_MS), invoked, name=name, fence=fence) != OK:
-            return False
-        invoked = now()
-        self.did("release", self.ask("lease.release"), invoked, name=name, fence=fence)
-        return True
+        answer = self.ask("lease.extend", ttl_ms=LONGEST_MS)
+        return self.did("extend", answer, invoked, name=name, fence=fence) == OK
 
     def wait_for_the_end(self, name, fence, ttl):
         """It is told no later than the deadline."""

@@ -7,6 +7,8 @@ from workers import Worker
 
 # Tasks that are put in once each; tasks of which there is one of an id at a time.
 QUEUE, DOUBLES = "q", "d"
+# Between two tasks.
+REST_S = 0.02
 IDS = 5
 LEASE_MS = 2000
 # Tasks that fail until they are dead.
@@ -33,6 +35,7 @@ class Producer(Worker):
         answer = self.ask("queue.enqueue", queue=QUEUE, id=task, payload={"$hex": payload}, **told)
         if self.did("enqueue", answer, invoked, queue=QUEUE, id=task, payload=payload, **told) == UNKNOWN:
             self.give_up_time()
+        time.sleep(REST_S)
 
 
 class Doubler(Worker):
