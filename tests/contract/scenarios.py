@@ -14,7 +14,7 @@ SOON_S = 20
 PAUSE_S = 0.005
 # What a step says besides the arguments of its operation.
 WORDS = {"do", "by", "as", "expect", "error", "start", "await", "pass", "eventually", "each", "typed", "kill", "passing",
-         "redis", "proxy", "direct", "why"}
+         "redis", "proxy", "direct", "server", "why"}
 
 
 class Scenario:
@@ -113,6 +113,8 @@ class Play:
             self.kill(step["kill"])
         elif "redis" in step:
             match(step.get("expect", "+OK"), self.place.command(step["redis"]), self.names)
+        elif "server" in step:
+            {"kill": self.place.kill, "start": self.place.start}[step["server"]]()
         elif "proxy" in step:
             match(step.get("expect"), self.order(step), self.names)
         elif "await" in step:

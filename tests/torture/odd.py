@@ -1,5 +1,6 @@
 """Workers that fork with a lease in their hands, and that cancel what they have asked for."""
 
+import time
 from pathlib import Path
 
 from drivers import Language
@@ -10,6 +11,8 @@ from taskers import QUEUE
 from workers import Worker
 
 FORKED = "forked"
+# Between two calls that are cancelled.
+REST_S = 0.2
 
 
 def odd_python(languages):
@@ -53,6 +56,7 @@ class Canceller(Odd):
         invoked = now()
         answer = self.ask(
             "odd.cancel", url=self.storm.behind, after_ms=self.dice.choice([0, 1, 3, 10, 100, 600]), **what, **PREFIXES)
+        time.sleep(REST_S)
         self.did("cancel", answer, invoked, what=next(iter(what)), found=(answer.get("ok") or {}).get("found"))
         if "queue" in what:
             # Nobody knows whether something was claimed: it comes again.
