@@ -79,10 +79,17 @@ class Faults:
         """Our keys that will not go away by themselves soon, besides records, which have their time."""
         keys = [key for key in self.place.console.keys() if MARK in key]
         lives = self.place.console.lives(keys)
-        return [key for key in keys if not (key.startswith(KEPT) and lives[key] > 0) and lives[key] != GONE]
+        return [key for key in keys if lives[key] != GONE and not 0 < lives[key] <= longest_life(key)]
 
 
-# What outlives the leases and the tasks, for a while: records, ended tokens, and the last answers to clients.
-KEPT = ("stanchion:meta:", "stanchion:queue:", "stanchion:ended:", "stanchion:call:")
+def longest_life(key):
+    return RECORD_MS if key.startswith(RECORDS) else RUN_OUT_MS
+
+
+# What outlives the leases and the tasks: records, ended tokens, and the last answers to clients.
+RECORDS = ("stanchion:meta:", "stanchion:queue:", "stanchion:ended:", "stanchion:call:")
+RECORD_MS = 8 * 24 * 3_600_000
+# Leases of the workers live for seconds, the line of those who waited for a minute.
+RUN_OUT_MS = 61_000
 # What a server says of the life of a key that is not there.
 GONE = -2

@@ -19,8 +19,6 @@ PAUSE_S = (0.1, 1)
 RAGE_S, CALM_S = 30, 12
 # How long draining may take: the longest lease, backoffs, and what is left to do.
 DRAIN_S = 90
-# Leases of the workers live for seconds, the line of those who waited for a minute.
-RUN_OUT_S = 65
 STATES = ("scheduled", "ready", "claimed", "dead")
 
 
@@ -91,10 +89,7 @@ class Storm:
             for queue in (QUEUE, DOUBLES):
                 driver.ask("one", "queue.purge", queue=queue)
             driver.ask("one", "client.close")
-        end = time.monotonic() + RUN_OUT_S
-        while (keys := faults.leftovers()) and time.monotonic() < end:
-            time.sleep(0.2)
-        self.history.note(op="keys", keys=keys)
+        self.history.note(op="keys", keys=faults.leftovers())
 
 
 def is_empty(driver, queue):
