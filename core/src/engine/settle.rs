@@ -21,13 +21,12 @@ pub fn judge_settled(
         // The earlier copy settled it, since nobody else could before the deadline.
         Settled::Gone | Settled::Stale if resent && received < deadline => return Ok(()),
         Settled::Gone | Settled::Stale if resent => {
-            let message = "the lease ended before the store answered: an earlier copy may or may not have settled it";
+            let message =
+                "the lease ended before the store answered: an earlier copy may or may not have settled it";
             return Err(Error::new(ErrorKind::Indeterminate, message));
         }
         Settled::Gone => "the task is gone: it was settled, removed, or its queue purged",
-        Settled::Stale => {
-            "the lease ended, and the task was delivered again, replaced, or settled otherwise"
-        }
+        Settled::Stale => "the lease ended, and the task was delivered again, replaced, or settled otherwise",
     };
     Err(Error::new(ErrorKind::StaleReceipt, message))
 }
