@@ -6,6 +6,7 @@ from itertools import pairwise
 
 from causes import Causes
 from history import OK
+from scenarios import ERRORS
 
 # How much later than the deadline a process of a loaded machine may come to say that it was told.
 TOLD_LATE_MS = 3000
@@ -15,6 +16,8 @@ HAND_OVER_MS = 5000
 SETTLING_MS = 6000
 # What a lease's deadline is earlier than its ttl, and rounding.
 MARGIN, ROUNDING_MS = 0.01, 5
+# Of an answer, of a driver that was killed, and of the library.
+KINDS = {None, "the driver has ended", *ERRORS}
 LOSSES = {"LeaseLost", "LeaseExpired"}
 
 
@@ -38,6 +41,7 @@ class Locks:
             "L7 hand-over is bounded while all is calm": self.hand_over(),
             "L1, L2 nothing written under a lock is overwritten": self.shelves(),
             "an inherited lease is the parent's": self.forked(),
+            "each error is of a kind that there is": self.errors(),
             "a process that ends while busy ends as usual": self.exits(),
         }
 
@@ -159,6 +163,11 @@ class Locks:
         for line in self.lines:
             if line["op"] == "fork" and line["end"] == OK and (line["inherited"], line["status"]) != ("Forked", 0):
                 yield f"{line['actor']}: the child was told {line['inherited']}, and ended with {line['status']}"
+
+    def errors(self):
+        strange = Counter((line["op"], line["error"]) for line in self.lines if line.get("error") not in KINDS)
+        for (op, error), count in strange.items():
+            yield f"{op}: {error}, {count} times"
 
     def exits(self):
         for line in self.lines:

@@ -8,6 +8,8 @@ from history import OK, UNKNOWN
 
 # How many of the findings of a check are shown.
 SHOWN = 10
+OPERATIONS = [("grants", "acquire"), ("tasks put in", "enqueue"), ("claims", "claim"), ("acks", "ack"), ("forks", "fork"),
+              ("calls cancelled", "cancel")]
 
 
 class Verdict:
@@ -36,7 +38,7 @@ class Verdict:
         yield "hours", f"{(max(times) - min(times)) / 3_600_000:.2f}"
         faults = Counter(line["name"] for line in self.lines if line["op"] == "fault" and line.get("struck"))
         yield "faults", f"{sum(faults.values())}: " + counted(faults)
-        for title, op in (("grants", "acquire"), ("tasks put in", "enqueue"), ("claims", "claim"), ("acks", "ack")):
+        for title, op in OPERATIONS:
             yield title, f"{ends[op, OK]} ({ends[op, UNKNOWN]} more without an answer)"
         refused = sum(line["op"] == "write" and not line["taken"] for line in self.lines)
         stale = self.findings["L1 a thing takes no smaller fence, and takes the holder's"]
