@@ -51,6 +51,11 @@ def php():
         threads=False)
 
 
+def proxy():
+    """The program of contract/proxy.py."""
+    return built("proxy", "--workspace")
+
+
 def kept(folder, name):
     """A copy of the C library, since others may build it again meanwhile."""
     library = built("libstanchion.so", "--workspace")

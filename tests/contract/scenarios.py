@@ -19,16 +19,19 @@ SOON_S = 20
 PAUSE_S = 0.005
 # What a step says besides the arguments of its operation.
 WORDS = {"do", "by", "as", "expect", "error", "start", "await", "pass", "eventually", "each", "typed", "kill", "passing",
-         "redis", "hex", "keys", "file", "why"}
+         "redis", "hex", "keys", "file", "proxy", "direct", "server", "why"}
 
 
 class Scenario:
     def __init__(self, topic, told):
-        unknown = set(told) - {"title", "steps", "stores", "why"}
+        unknown = set(told) - {"title", "steps", "stores", "why", "given"}
         if unknown:
             raise SystemExit(f"{topic}: {told.get('title')}: what is {', '.join(unknown)}?")
         self.title = f"{topic}: {told['title']}"
         self.steps = [one for step in told["steps"] for one in expanded(step)]
+        self.given = told.get("given", {})
+        # It is behind a proxy, which stands before a server.
+        self.proxied = any("proxy" in step for step in self.steps)
         self.stores = told.get("stores")
         self.why = told.get("why")
         # Two calls at once, in one process if the store is in memory.
@@ -51,7 +54,17 @@ class Scenario:
 
 
 def load():
-    return [Scenario(path.stem, told) for path in sorted(FOLDER.glob("*.json")) for told in json.loads(path.read_text())]
+    return [Scenario(path.stem, one) for path in sorted(FOLDER.glob("*.json")) for told in json.loads(path.read_text())
+            for one in versions(told)]
+
+
+def versions(told):
+    """A scenario with "each" is one for each of the values, which a name stands for."""
+    if "each" not in told:
+        return [told]
+    (name, values), = told["each"].items()
+    rest = {key: value for key, value in told.items() if key != "each"}
+    return [{**rest, "title": f"{told['title']} ({value})", "given": {name: value}} for value in values]
 
 
 def expanded(step):
@@ -68,8 +81,8 @@ class Play:
 
     def __init__(self, scenario, crew, place):
         self.scenario, self.crew, self.place = scenario, crew, place
-        self.url = place.fresh()
-        self.names = dict(DEFAULTS)
+        self.url = place.behind_proxy() if scenario.proxied else place.fresh()
+        self.names = {**DEFAULTS, **scenario.given}
         self.running = {}
         self.opened = set()
         # Steps that a language's types do not allow, with the reason.
@@ -109,6 +122,10 @@ class Play:
             self.keys(step)
         elif "file" in step:
             self.place.file.write_text(received(step["file"]))
+        elif "server" in step:
+            {"kill": self.place.kill, "start": self.place.start}[step["server"]]()
+        elif "proxy" in step:
+            match(step.get("expect"), self.order(step), self.names)
         elif "await" in step:
             self.judge(step, self.awaited(self.running.pop(step["await"]), step.get("passing")))
         elif "start" in step:
@@ -127,11 +144,17 @@ class Play:
             arguments["as"] = step["as"]
         if step["do"] == "client.open":
             self.opened.add(actor)
+            if step.get("direct"):
+                arguments["url"] = self.place.url
             arguments.setdefault("url", self.where(arguments.pop("user", None), arguments.pop("query", "")))
         elif actor not in self.opened:
             self.opened.add(actor)
             self.judge({}, driver.ask(actor, "client.open", url=self.url))
         return driver.begin(actor, step["do"], **arguments)
+
+    def order(self, step):
+        arguments = {key: fill(value, self.names) for key, value in step.items() if key not in WORDS}
+        return self.place.proxy.order(step["proxy"], **arguments)
 
     def where(self, user, query):
         """The store's URL, with what a step adds to it."""

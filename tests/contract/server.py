@@ -19,7 +19,8 @@ class Server:
         self.options = options
 
     def __enter__(self):
-        self.folder = Path(tempfile.mkdtemp(prefix="stanchion-redis-"))
+        # Not as the Rust tests call theirs: these sweep away what a killed server has left.
+        self.folder = Path(tempfile.mkdtemp(prefix="stanchion-server-"))
         self.log = self.folder / "log"
         for _ in range(PORT_ATTEMPTS):
             with socket.socket() as free:

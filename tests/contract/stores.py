@@ -4,6 +4,8 @@ import shutil
 import tempfile
 from pathlib import Path
 
+import languages
+from proxy import Proxy
 from server import Server
 
 
@@ -42,11 +44,26 @@ class Sqlite:
 
 class Redis(Server):
     name, shared, moves_clock = "redis", True, False
+    proxy = None
 
     def fresh(self):
         if self.command("FLUSHALL") != "+OK":
             raise RuntimeError("redis-server was not emptied")
         return self.url
+
+    def behind_proxy(self):
+        """The URL of the empty store behind a proxy that does nothing unusual yet."""
+        self.fresh()
+        if self.proxy is None:
+            self.proxy = Proxy(languages.proxy(), f"127.0.0.1:{self.port}")
+        self.proxy.order("behave")
+        self.proxy.order("scripts")
+        return self.proxy.url
+
+    def __exit__(self, *problem):
+        if self.proxy is not None:
+            self.proxy.end()
+        super().__exit__(*problem)
 
 
 STORES = {store.name: store for store in (Memory, Sqlite, Redis)}

@@ -1,135 +1,64 @@
-"""Whether a history keeps the promises. Each check takes O(n log n); what it finds is a list of sentences.
+"""What a history says: a verdict on each promise, and the table. The letters are those of docs/GUARANTEES.md."""
 
-The letters are those of docs/GUARANTEES.md: locks L1 to L8, queues Q1 to Q10.
-"""
+from collections import Counter
 
-from collections import Counter, defaultdict
-from itertools import pairwise
-
+from check_locks import Locks
+from check_queues import Queues
 from history import OK, UNKNOWN
 
-
-def verdicts(lines):
-    """The findings of each check, by its name."""
-    grants = [line for line in lines if line["op"] == "acquire" and line["end"] == OK and line["fence"] is not None]
-    claims = [line for line in lines if line["op"] == "claim" and line["end"] == OK]
-    return {
-        "L1 a fenced register takes no smaller fence": register(lines),
-        "L2 one holder at a time": overlaps(grants, "name"),
-        "L3 fences grow": fences(grants),
-        "L5 a lease is valid when it is returned": stillborn(grants),
-        "Q1 nothing acknowledged is lost": lost(lines, claims),
-        "Q2 payloads are as they were": payloads(lines, claims),
-        "Q3 one claim of a task at a time": overlaps(claims, "id"),
-        "Q4 a settled task does not come again": again(lines, claims),
-        "Q6 never before it is due": early(claims),
-        "Q8 attempts are counted": attempts(lines, claims),
-    }
+# How many of the findings of a check are shown.
+SHOWN = 10
+OPERATIONS = [("grants", "acquire"), ("tasks put in", "enqueue"), ("claims", "claim"), ("acks", "ack"), ("forks", "fork"),
+              ("calls cancelled", "cancel")]
 
 
-def register(lines):
-    """Writes in the order in which the register took them."""
-    last = defaultdict(int)
-    for line in lines:
-        if line["op"] != "write" or not line["taken"]:
-            continue
-        if line["fence"] < last[line["name"]]:
-            yield f"{line['name']}: fence {line['fence']} after {last[line['name']]}"
-        last[line["name"]] = max(last[line["name"]], line["fence"])
+class Verdict:
+    def __init__(self, lines):
+        self.lines, self.locks, self.queues = lines, Locks(lines), Queues(lines)
+        keys = [f"{key} is left" for line in lines if line["op"] == "keys" for key in line["keys"]]
+        checks = {**self.locks.checks(), **self.queues.checks(), "L8, Q10 nothing but records is left": keys}
+        self.findings = {name: list(found) for name, found in checks.items()}
+
+    def is_kept(self):
+        return not any(self.findings.values())
+
+    def show(self):
+        for title, told in self.table():
+            print(f"{title:28} {told}")
+        for name, found in self.findings.items():
+            print(f"{'FAILED' if found else 'ok':6} {name}")
+            for sentence in found[:SHOWN]:
+                print(f"       {sentence}")
+            if found[SHOWN:]:
+                print(f"       and {len(found) - SHOWN} more")
+
+    def table(self):
+        ends = Counter((line["op"], line["end"]) for line in self.lines if "end" in line)
+        times = [line["completed"] for line in self.lines if "completed" in line] or [0]
+        yield "hours", f"{(max(times) - min(times)) / 3_600_000:.2f}"
+        faults = Counter(line["name"] for line in self.lines if line["op"] == "fault" and line.get("struck"))
+        yield "faults", f"{sum(faults.values())}: " + counted(faults)
+        for title, op in OPERATIONS:
+            yield title, f"{ends[op, OK]} ({ends[op, UNKNOWN]} more without an answer)"
+        refused = sum(line["op"] == "write" and not line["taken"] for line in self.lines)
+        stale = self.findings["L1 a thing takes no smaller fence, and takes the holder's"]
+        yield "stale writes accepted", f"{len(stale)} ({refused} refused)"
+        yield "tasks lost", len(self.findings["Q1 nothing acknowledged is lost"])
+        yield "tasks forgotten, by cause", counted(self.queues.lost_to)
+        yield "delivered again", self.queues.duplicates()
+        yield "overlaps of leases, by cause", counted(self.locks.excused)
+        yield "overlaps of claims, by cause", counted(self.queues.excused)
+        yield "hand-over, 99 of 100", self.hand_over()
+
+    def hand_over(self):
+        every = list(self.locks.hand_overs())
+        calm = [took for _, took, at in every if self.locks.is_calm(at, at + took)]
+        return f"{percentile(calm)} while calm, {percentile([took for _, took, _ in every])} in all"
 
 
-def overlaps(held, key):
-    """From when it was surely given until it was surely given up: by its end, or its deadline."""
-    spans = defaultdict(list)
-    for one in held:
-        spans[one[key]].append((one["completed"], min(one["deadline"], one["left"] or one["deadline"]), one))
-    for name, of_name in spans.items():
-        of_name.sort(key=lambda span: span[:2])
-        until, holder = 0, None
-        for begin, end, one in of_name:
-            if begin < until:
-                yield f"{name}: {told(holder)} until {until:.0f}, {told(one)} from {begin:.0f}"
-            if end > until:
-                until, holder = end, one
+def counted(counter):
+    return ", ".join(f"{count} {name}" for name, count in sorted(counter.items())) or "none"
 
 
-def told(one):
-    return f"{one['actor']} ({one['language']}, {one.get('fence') or one.get('receipt')})"
-
-
-def fences(grants):
-    """A grant that was asked for after another one had come has a larger fence."""
-    by_name = defaultdict(list)
-    for grant in grants:
-        by_name[grant["name"]].append(grant)
-    for name, of_name in by_name.items():
-        done = sorted(of_name, key=lambda grant: grant["completed"])
-        largest, at = 0, 0
-        for grant in sorted(of_name, key=lambda grant: grant["invoked"]):
-            while at < len(done) and done[at]["completed"] < grant["invoked"]:
-                largest = max(largest, done[at]["fence"])
-                at += 1
-            if grant["fence"] <= largest:
-                yield f"{name}: {told(grant)} after fence {largest}"
-        for fence, count in Counter(grant["fence"] for grant in of_name).items():
-            if count > 1:
-                yield f"{name}: fence {fence} was given {count} times"
-
-
-def stillborn(grants):
-    """The driver looked at once: a lease that was over by then came from a process that had stood still."""
-    for grant in grants:
-        if not grant["valid"] and grant["completed"] < grant["deadline"]:
-            yield f"{grant['name']}: {told(grant)} was over {grant['deadline'] - grant['completed']:.0f} ms early"
-
-
-def lost(lines, claims):
-    """What was put in for sure, or dead at the end."""
-    acked = {line["id"] for line in lines if line["op"] == "ack" and line["end"] in (OK, UNKNOWN)}
-    left = {task for line in lines if line["op"] == "left" for task in line["ids"]}
-    for line in lines:
-        if line["op"] == "enqueue" and line["end"] == OK and line["id"] not in acked and line["id"] not in left:
-            yield f"{line['id']}: put in by {line['actor']} ({line['language']})"
-
-
-def payloads(lines, claims):
-    sent = {line["id"]: line["payload"] for line in lines if line["op"] == "enqueue"}
-    for claim in claims:
-        if claim["id"] not in sent:
-            yield f"{claim['id']}: nobody has put it in"
-        elif claim["payload"] != sent[claim["id"]]:
-            yield f"{claim['id']}: {told(claim)} got another payload"
-
-
-def again(lines, claims):
-    """A claim that was asked for after the task was acked."""
-    acked = {line["id"]: line["completed"] for line in lines if line["op"] == "ack" and line["end"] == OK}
-    for claim in claims:
-        if claim["invoked"] > acked.get(claim["id"], float("inf")):
-            yield f"{claim['id']}: {told(claim)} after its ack"
-
-
-def early(claims):
-    """By the wall clock, which the store goes by on the same machine."""
-    for claim in claims:
-        if claim["wall"] + 1 < claim["due"]:
-            yield f"{claim['id']}: {claim['due'] - claim['wall']:.0f} ms early"
-
-
-def attempts(lines, claims):
-    """No number twice, and none missing but those of claims whose answer nobody heard, or that were put back."""
-    unheard = sum(line["op"] == "claim" and line["end"] == UNKNOWN for line in lines)
-    by_id = defaultdict(list)
-    for claim in claims:
-        by_id[claim["id"]].append(claim)
-    missing = 0
-    for task, of_task in by_id.items():
-        in_order = sorted(of_task, key=lambda claim: claim["receipt"])
-        missing += in_order[0]["attempt"] - 1
-        for one, other in pairwise(in_order):
-            step = other["attempt"] - one["attempt"]
-            if step < (0 if one["put_back"] else 1):
-                yield f"{task}: attempt {other['attempt']} after {one['attempt']}"
-            missing += max(0, step - 1)
-    if missing > unheard:
-        yield f"{missing} attempts that nobody made, {unheard} claims without an answer"
+def percentile(times):
+    return f"{sorted(times)[len(times) * 99 // 100]:.1f} ms" if times else "none"

@@ -1,76 +1,95 @@
-"""What goes wrong, by a seed."""
+"""What goes wrong, by a seed: one thing after the other, each done for a while and undone.
+
+Which rows of a catalogue of faults they stand for is told in README.md.
+"""
 
 import random
-import signal
 import time
-from collections import Counter
+from contextlib import contextmanager
+
+import on_keys
+import on_links
+import on_processes
+import on_server
+from history import now
+from lockers import LONGEST_MS, lasting
+from place import MARK, PREFIXES
 
 
 class Faults:
-    """Each is done for a while and undone; a process that was killed is followed by another."""
-
     def __init__(self, storm, seed):
         self.storm = storm
         self.dice = random.Random(f"{seed} faults")
-        self.done = Counter()
+        kinds = on_processes.FAULTS + on_links.FAULTS + on_keys.FAULTS
+        # Those that need the server for themselves.
+        self.kinds = kinds + on_server.FAULTS if storm.place.is_ours else kinds
+
+    @property
+    def place(self):
+        return self.storm.place
+
+    @property
+    def proxy(self):
+        return self.storm.proxy
 
     def strike(self):
-        name, fault = self.dice.choice(FAULTS)
-        self.done[name] += 1
-        self.storm.history.note(op="fault", name=name)
-        fault(self)
+        name, fault = self.dice.choice(self.kinds)
+        with self.noted(name, struck=True):
+            fault(self)
+
+    @contextmanager
+    def noted(self, name, **told):
+        """What happens meanwhile has this cause."""
+        begin = now()
+        try:
+            yield
+        finally:
+            self.storm.history.note(op="fault", name=name, at=begin, until=now(), **told)
 
     def pause(self, least, most):
         time.sleep(self.dice.uniform(least, most))
 
-    def victim(self):
-        return self.dice.choice([worker for worker in self.storm.workers if worker.driver is not None])
+    def command(self, *words):
+        return self.place.console.ask(*words)
 
-    def kill_worker(self):
-        driver = self.victim().driver
-        if driver is not None:
-            driver.process.kill()
+    def lock(self):
+        """The name of some lock, and its key."""
+        name = self.dice.choice(lasting())
+        return name, PREFIXES["lock_prefix"] + name
 
-    def stop_worker(self):
-        """For longer than most leases."""
-        driver = self.victim().driver
-        if driver is None:
-            return
-        driver.process.send_signal(signal.SIGSTOP)
-        self.pause(0.1, 3)
-        driver.process.send_signal(signal.SIGCONT)
+    def heal(self):
+        """Everything works again, whatever was done and not undone."""
+        self.proxy.order("behave")
+        for worker in self.storm.workers:
+            on_processes.wake(worker.driver)
+        if self.place.is_ours:
+            on_server.heal(self)
+        for name in lasting():
+            key = PREFIXES["lock_prefix"] + name
+            if self.command("TYPE", key) not in ("string", "none"):
+                self.command("DEL", key)
+            self.give_time(key)
 
-    def stop_server(self):
-        self.storm.server.process.send_signal(signal.SIGSTOP)
-        self.pause(0.1, 2)
-        self.storm.server.process.send_signal(signal.SIGCONT)
+    def give_time(self, key):
+        """Somebody took its time away, and its holder may have died since."""
+        if self.command("PTTL", key) == -1:
+            self.command("PEXPIRE", key, LONGEST_MS + 1000)
 
-    def kill_server(self):
-        """What it has acknowledged is in its log."""
-        self.storm.server.kill()
-        self.pause(0, 0.5)
-        if not self.storm.server.start():
-            raise SystemExit("somebody else has taken the server's port")
-
-    def flush_scripts(self):
-        for _ in range(20):
-            self.storm.server.command("SCRIPT FLUSH")
-            time.sleep(0.01)
-
-    def cut_connections(self):
-        for kind in ("normal", "pubsub"):
-            self.storm.server.command(f"CLIENT KILL TYPE {kind}")
-
-    def pause_clients(self):
-        self.storm.server.command(f"CLIENT PAUSE {self.dice.randrange(50, 800)}")
+    def leftovers(self):
+        """Our keys that will not go away by themselves soon, besides records, which have their time."""
+        keys = [key for key in self.place.console.keys() if MARK in key]
+        lives = self.place.console.lives(keys)
+        return [key for key in keys if lives[key] != GONE and not 0 < lives[key] <= longest_life(key)]
 
 
-FAULTS = [
-    ("worker killed", Faults.kill_worker),
-    ("worker stopped", Faults.stop_worker),
-    ("server stopped", Faults.stop_server),
-    ("server killed", Faults.kill_server),
-    ("scripts flushed", Faults.flush_scripts),
-    ("connections cut", Faults.cut_connections),
-    ("clients paused", Faults.pause_clients),
-]
+def longest_life(key):
+    return RECORD_MS if key.startswith(RECORDS) else RUN_OUT_MS
+
+
+# What outlives the leases and the tasks: records, ended tokens, and the last answers to clients.
+RECORDS = ("stanchion:meta:", "stanchion:queue:", "stanchion:ended:", "stanchion:call:")
+RECORD_MS = 8 * 24 * 3_600_000
+# Leases of the workers live for seconds, the line of those who waited for a minute.
+RUN_OUT_MS = 61_000
+# What a server says of the life of a key that is not there.
+GONE = -2

@@ -6,6 +6,8 @@ import time
 
 # How an operation ended: with an answer, with an error that says that nothing was done, or so that nobody knows.
 OK, FAILED, UNKNOWN = "ok", "failed", "unknown"
+# Errors after which it is not known whether the request was carried out.
+DOUBTFUL = {"Indeterminate", "StoreUnavailable", "the driver has ended"}
 
 
 class History:
@@ -21,6 +23,11 @@ class History:
 
     def close(self):
         self.file.close()
+
+
+def end_of(answer):
+    kind = answer.get("error", {}).get("kind")
+    return OK if kind is None else UNKNOWN if kind in DOUBTFUL else FAILED
 
 
 def now():

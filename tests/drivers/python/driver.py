@@ -426,7 +426,10 @@ def main():
         if request["op"] == "operations":
             say({"call": request["call"], "ok": sorted(OPERATIONS)})
             continue
-        actors.setdefault(request["actor"], Actor()).requests.put(request)
+        if request["actor"] not in actors:
+            actors[request["actor"]] = Actor()
+        actors[request["actor"]].requests.put(request)
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,204 @@
+"""Whether a history keeps the promises about locks. Each check takes O(n log n); what it finds is a list of sentences."""
+
+from bisect import bisect_right
+from collections import Counter, defaultdict
+from itertools import pairwise
+
+from causes import Causes
+from history import OK
+from scenarios import ERRORS
+
+# How much later than the deadline a process of a loaded machine may come to say that it was told.
+TOLD_LATE_MS = 3000
+# How long a hand-over may take while all is calm: a grant window for one who is gone, a poll, and a loaded machine.
+HAND_OVER_MS = 5000
+# How long the faults go on having consequences: leases of the dead, and their places in the line.
+SETTLING_MS = 6000
+# What a lease's deadline is earlier than its ttl, and rounding.
+MARGIN, ROUNDING_MS = 0.01, 5
+# Of an answer, of a driver that was killed, and of the library.
+KINDS = {None, "the driver has ended", *ERRORS}
+LOSSES = {"LeaseLost", "LeaseExpired"}
+
+
+class Locks:
+    def __init__(self, lines):
+        self.lines, self.causes = lines, Causes(lines)
+        self.grants = [line for line in lines if line["op"] == "acquire" and line["end"] == OK]
+        self.by_name = grouped(self.grants, "name")
+        # The overlaps that have a documented cause.
+        self.excused = Counter()
+        self.calms_known = self.calms()
+
+    def checks(self):
+        return {
+            "L1 a thing takes no smaller fence, and takes the holder's": self.fenced(),
+            "L2 one holder at a time": self.overlaps(),
+            "L3 fences grow": self.fences(),
+            "L4 nobody's call ends another's lease": self.ended(),
+            "L5 a lease is valid when it is returned": self.stillborn(),
+            "L6 a loss is told by the deadline": self.told(),
+            "L7 hand-over is bounded while all is calm": self.hand_over(),
+            "L1, L2 nothing written under a lock is overwritten": self.shelves(),
+            "an inherited lease is the parent's": self.forked(),
+            "each error is of a kind that there is": self.errors(),
+            "a process that ends while busy ends as usual": self.exits(),
+        }
+
+    def fenced(self):
+        """Writes in the order in which the thing took them."""
+        last, holders = defaultdict(int), {(grant["name"], grant["fence"]): grant for grant in self.grants}
+        for line in self.lines:
+            if line["op"] != "write":
+                continue
+            name, fence = line["name"], line["fence"]
+            if line["taken"] and fence < last[name]:
+                yield f"{name}: fence {fence} after {last[name]}"
+            grant = holders.get((name, fence))
+            if not line["taken"] and grant is not None and line["at"] < grant["deadline"]:
+                if not self.causes.of(name, grant["invoked"], line["at"]):
+                    yield f"{name}: fence {fence} was refused, though it was the holder's"
+            last[name] = max(last[name], fence)
+
+    def overlaps(self):
+        for name, of_name in self.by_name.items():
+            for one, other in overlapping(of_name):
+                cause = self.causes.of(name, one["invoked"], other["completed"])
+                if cause is None:
+                    yield f"{name}: {told(one)} until {until(one):.0f}, {told(other)} from {other['completed']:.0f}"
+                else:
+                    self.excused[cause["name"]] += 1
+
+    def fences(self):
+        """A grant that was asked for after another one had come has a larger fence."""
+        for name, of_name in self.by_name.items():
+            done = sorted(of_name, key=lambda grant: grant["completed"])
+            largest, at = 0, 0
+            for grant in sorted(of_name, key=lambda grant: grant["invoked"]):
+                while at < len(done) and done[at]["completed"] < grant["invoked"]:
+                    largest = max(largest, done[at]["fence"])
+                    at += 1
+                if grant["fence"] <= largest:
+                    yield f"{name}: {told(grant)} after fence {largest}"
+            for fence, count in Counter(grant["fence"] for grant in of_name).items():
+                if count > 1:
+                    yield f"{name}: fence {fence} was given {count} times"
+
+    def ended(self):
+        """A lease that was over before its time, though nobody had done anything to its key."""
+        ends = {(line["name"], line["fence"]): line for line in self.lines
+                if line["op"] in ("release", "extend") and line["error"] in LOSSES}
+        for grant in self.grants:
+            line = ends.get((grant["name"], grant["fence"]))
+            if line is not None and line["completed"] < grant["deadline"]:
+                if not self.causes.of(grant["name"], grant["invoked"], line["completed"]):
+                    yield f"{grant['name']}: {told(grant)} was {line['error']} {spare(grant, line):.0f} ms early"
+
+    def stillborn(self):
+        """It was looked at before its ttl can have passed."""
+        for grant in self.grants:
+            least = grant["invoked"] + grant["ttl"] * (1 - MARGIN) - ROUNDING_MS
+            if grant["seen"] and not grant["valid"] and grant["looked"] < least:
+                if not self.causes.of(grant["name"], grant["invoked"], grant["looked"]):
+                    yield f"{grant['name']}: {told(grant)} was over {least - grant['looked']:.0f} ms early"
+
+    def told(self):
+        for line in self.lines:
+            if line["op"] != "told":
+                continue
+            if not line["was_told"] or line["valid"] or line["loss"] is None:
+                yield f"{line['name']}: {line['actor']} was not told of the end of {line['fence']}"
+            late = line["at"] - line["latest"] - TOLD_LATE_MS
+            if late > 0 and not self.causes.stopped(line["actor"], line["latest"], line["at"]):
+                yield f"{line['name']}: {line['actor']} was told {late + TOLD_LATE_MS:.0f} ms late"
+
+    def hand_over(self):
+        """From a release to the next grant, to one who was in line; and that there are grants at all."""
+        for name, took, at in self.hand_overs():
+            if took > HAND_OVER_MS and self.is_calm(at, at + took):
+                yield f"{name}: {took:.0f} ms"
+        granted = {(name, self.calm_at(grant["completed"])) for name, of_name in self.by_name.items() for grant in of_name}
+        for number, calm in enumerate(self.calms_known):
+            for name in calm["locks"]:
+                if (name, number) not in granted:
+                    yield f"{name}: nobody got it in a calm time"
+
+    def calms(self):
+        """Without the time in which faults of before have consequences."""
+        calms = [{**line, "at": line["at"] + SETTLING_MS} for line in self.lines if line["op"] == "calm"]
+        return [line for line in calms if line["until"] > line["at"]]
+
+    def calm_at(self, moment):
+        calms = self.calms_known
+        at = bisect_right(calms, moment, key=lambda calm: calm["at"]) - 1
+        return at if at >= 0 and moment < calms[at]["until"] else None
+
+    def is_calm(self, begin, end):
+        return self.calm_at(begin) is not None and self.calm_at(begin) == self.calm_at(end)
+
+    def hand_overs(self):
+        """Name, how long it took, and when it began."""
+        released = {(line["name"], line["fence"]): line for line in self.lines
+                    if line["op"] == "release" and line["end"] == OK}
+        for name, of_name in self.by_name.items():
+            for one, other in pairwise(sorted(of_name, key=lambda grant: grant["fence"])):
+                release = released.get((name, one["fence"]))
+                if release is not None and other["invoked"] < release["invoked"]:
+                    yield name, max(0, other["completed"] - release["completed"]), release["completed"]
+
+    def shelves(self):
+        written = defaultdict(list)
+        for line in self.lines:
+            if line["op"] == "write" and line["taken"] and "item" in line:
+                written[line["name"]].append(line["item"])
+        for line in self.lines:
+            if line["op"] == "shelf":
+                name, items = line["name"], line["items"]
+                if items != written[name]:
+                    yield f"{name}: {len(written[name])} were put there, {len(set(items))} are there"
+                if name.startswith("sale") and len(items) > 10:
+                    yield f"{name}: {len(items)} of 10 were sold"
+
+    def forked(self):
+        for line in self.lines:
+            if line["op"] == "fork" and line["end"] == OK and (line["inherited"], line["status"]) != ("Forked", 0):
+                yield f"{line['actor']}: the child was told {line['inherited']}, and ended with {line['status']}"
+
+    def errors(self):
+        strange = Counter((line["op"], line["error"]) for line in self.lines if line.get("error") not in KINDS)
+        for (op, error), count in strange.items():
+            yield f"{op}: {error}, {count} times"
+
+    def exits(self):
+        for line in self.lines:
+            if line["op"] == "exit" and line["code"] != 0:
+                yield f"{line['actor']} ({line['language']}): {line['code']}"
+
+
+def grouped(lines, key):
+    groups = defaultdict(list)
+    for line in lines:
+        groups[line[key]].append(line)
+    return groups
+
+
+def overlapping(held):
+    """Two that were held at the same time: from when one was surely given until it was surely given up."""
+    latest = None
+    for one in sorted(held, key=lambda one: one["completed"]):
+        if latest is not None and one["completed"] < until(latest):
+            yield latest, one
+        if latest is None or until(one) > until(latest):
+            latest = one
+
+
+def until(one):
+    return min(one["deadline"], one["left"])
+
+
+def told(one):
+    return f"{one['actor']} ({one['language']}, {one.get('fence') or one.get('receipt')})"
+
+
+def spare(grant, line):
+    return grant["deadline"] - line["completed"]

@@ -1,0 +1,205 @@
+"""Whether a history keeps the promises about queues. Each check takes O(n log n); what it finds is a list of sentences.
+
+Each enqueue has a payload of its own: what it put in is known by that.
+"""
+
+from bisect import bisect_left
+from collections import Counter, defaultdict
+from itertools import pairwise
+
+from causes import Causes
+from check_locks import grouped, overlapping, told
+from history import FAILED, OK, UNKNOWN
+from order import out_of_order
+from taskers import DOUBLES, LEASE_MS, POISON, WINDOW_MS
+
+# How late a copy of a request may come that was held up on its way.
+HELD_MS = 15_000
+# Policies whose payload takes the place of what waits.
+REPLACING = {"replace", "debounce_ms"}
+# What an enqueue is that puts its payload in.
+PUT_IN = {"added", "successor", "replaced"}
+# What may fail for want of memory.
+ADDING = {"acquire", "enqueue", "cancel", "fork"}
+
+
+class Queues:
+    def __init__(self, lines):
+        self.lines, self.causes = lines, Causes(lines)
+        self.claims = [line for line in lines if line["op"] == "claim" and line["end"] == OK]
+        self.enqueues = {line["payload"]: line for line in lines if line["op"] == "enqueue"}
+        self.left = {task["payload"]: task for line in lines if line["op"] == "left" for task in line["tasks"]}
+        self.by_payload = grouped(self.claims, "payload")
+        self.doubles = grouped([line for line in self.enqueues.values() if line["queue"] == DOUBLES], "id")
+        # What had a documented cause.
+        self.excused, self.lost_to = Counter(), Counter()
+
+    def checks(self):
+        return {
+            "Q1 nothing acknowledged is lost": self.lost(),
+            "Q2 payloads are as they were": self.payloads(),
+            "Q3 one claim of a task at a time": self.overlaps(),
+            "Q4 a settled task does not come again": self.again(),
+            "Q5 de-duplication is exact": self.doubled(),
+            "Q6 never before it is due": self.early(),
+            "Q7 by priority, then as they became ready": out_of_order(self.enqueues, self.by_payload, self.lines),
+            "Q8 attempts are counted": self.attempts(),
+            "Q9 dead after exactly so many attempts": self.dead(),
+            "with memory full, what gives back works": self.memory(),
+        }
+
+    def lost(self):
+        """What was put in for sure is acked, or there at the end, or replaced by a later one."""
+        acked = {line["payload"] for line in self.lines if line["op"] == "ack" and line["end"] != FAILED}
+        replaced = {task: max((line["completed"] for line in of_id if replaces(line)), default=0)
+                    for task, of_id in self.doubles.items()}
+        for payload, line in self.enqueues.items():
+            if line["end"] != OK or payload in acked or payload in self.left:
+                continue
+            if line["queue"] == DOUBLES and (
+                    line["outcome"] not in PUT_IN or self.is_replaced(line, replaced[line["id"]])):
+                continue
+            cause = self.causes.wiped(line["invoked"], float("inf"))
+            if cause is None:
+                yield f"{line['id']}: put in by {line['actor']} ({line['language']}), {line.get('outcome') or 'added'}"
+            else:
+                self.lost_to[cause["name"]] += 1
+
+    def is_replaced(self, line, last):
+        return last > line["completed"] or replaces(line) and last > line["invoked"] and last != line["completed"]
+
+    def payloads(self):
+        for claim in self.claims:
+            sent = self.enqueues.get(claim["payload"])
+            if sent is None:
+                yield f"{claim['id']}: {told(claim)} got a payload that nobody has sent"
+            elif sent["id"] != claim["id"]:
+                yield f"{claim['id']}: {told(claim)} got the payload of {sent['id']}"
+
+    def overlaps(self):
+        for (queue, task), of_task in both(self.claims, "queue", "id").items():
+            for one, other in overlapping(of_task):
+                cause = self.causes.wiped(one["invoked"], other["completed"])
+                if cause is None:
+                    yield f"{queue} {task}: {told(one)}, and {told(other)} at {other['completed']:.0f}"
+                else:
+                    self.excused[cause["name"]] += 1
+
+    def again(self):
+        """A claim that was asked for after the task was acked."""
+        acked = {line["payload"]: line["completed"] for line in self.lines if line["op"] == "ack" and line["end"] == OK}
+        for claim in self.claims:
+            if claim["invoked"] > acked.get(claim["payload"], float("inf")) and not self.is_put_in_anew(claim):
+                yield f"{claim['id']}: {told(claim)} after its ack"
+
+    def is_put_in_anew(self, claim):
+        """By a copy of its enqueue that came after the store had lost its memory."""
+        sent = self.enqueues.get(claim["payload"])
+        return sent is not None and self.causes.wiped(sent["invoked"], sent["completed"] + HELD_MS)
+
+    def doubled(self):
+        for payload, of_payload in self.by_payload.items():
+            line = self.enqueues.get(payload)
+            if line is not None and line["end"] == OK and line.get("outcome") in ("kept", "throttled"):
+                yield f"{line['id']}: {told(of_payload[0])} got what was {line['outcome']}"
+        claims = grouped([claim for claim in self.claims if claim["queue"] == DOUBLES], "id")
+        for task, of_id in self.doubles.items():
+            accepted = [line for line in of_id if line["end"] == OK and line["outcome"] != "throttled"]
+            yield from versions(task, accepted)
+            yield from outdated(task, accepted, claims[task])
+            yield from self.throttled(task, accepted)
+
+    def throttled(self, task, accepted):
+        """One in a window, whatever became of the task."""
+        of_policy = sorted((line for line in accepted if line["policy"] == "throttle_ms"), key=lambda one: one["invoked"])
+        for one, other in pairwise(of_policy):
+            if other["completed"] - one["invoked"] < WINDOW_MS:
+                if not self.causes.wiped(one["invoked"], other["completed"]):
+                    yield f"{task}: {other['actor']} was not throttled after {one['actor']}"
+
+    def early(self):
+        """By the wall clock, which the store goes by on the same machine."""
+        for claim in self.claims:
+            if claim["wall"] + 1 < claim["due"]:
+                yield f"{claim['id']}: {claim['due'] - claim['wall']:.0f} ms early"
+
+    def attempts(self):
+        """No number twice, and none missing but those of claims whose answer nobody heard, or not in time."""
+        unheard = sum(line["op"] == "claim" and is_unheard(line) for line in self.lines)
+        missing = 0
+        for of_payload in self.by_payload.values():
+            in_order = sorted(of_payload, key=lambda claim: claim["receipt"])
+            if self.is_put_in_anew(in_order[0]):
+                continue
+            missing += in_order[0]["attempt"] - 1
+            for one, other in pairwise(in_order):
+                step = other["attempt"] - one["attempt"]
+                if step < (0 if one["put_back"] else 1):
+                    yield f"{one['id']}: attempt {other['attempt']} after {one['attempt']}"
+                missing += max(0, step - 1)
+        if missing > unheard:
+            yield f"{missing} attempts that nobody made, {unheard} claims without an answer"
+
+    def dead(self):
+        for claim in self.claims:
+            most = self.enqueues.get(claim["payload"], {}).get("max_attempts", claim["attempt"])
+            if claim["attempt"] > most:
+                yield f"{claim['id']}: attempt {claim['attempt']} of {most}"
+        for task in self.left.values():
+            is_poison = task["id"].startswith(POISON)
+            if is_poison != (task["state"] == "dead"):
+                yield f"{task['id']}: it is {task['state']}"
+            elif is_poison and task["attempts"] != task["max_attempts"]:
+                yield f"{task['id']}: dead after {task['attempts']} of {task['max_attempts']}"
+
+    def memory(self):
+        for line in self.lines:
+            if line.get("no_memory") and line["op"] not in ADDING:
+                yield f"{line['op']} by {line['actor']} ({line['language']})"
+
+    def duplicates(self):
+        """Deliveries after one that was neither given back nor failed."""
+        given_up = {(line["payload"], line["receipt"]) for line in self.lines
+                    if line["op"] in ("nack", "put_back") and line["end"] == OK}
+        return sum((one["payload"], one["receipt"]) not in given_up for of_payload in self.by_payload.values()
+                   for one in sorted(of_payload, key=lambda claim: claim["receipt"])[:-1])
+
+
+def both(lines, one, other):
+    groups = defaultdict(list)
+    for line in lines:
+        groups[line[one], line[other]].append(line)
+    return groups
+
+
+def replaces(line):
+    return line["policy"] in REPLACING and line["end"] != FAILED
+
+
+def is_unheard(line):
+    return line["end"] == UNKNOWN or line["end"] == OK and line["completed"] - line["invoked"] > LEASE_MS / 2
+
+
+def versions(task, accepted):
+    """Each accepted enqueue raises the version."""
+    done = sorted(accepted, key=lambda line: line["completed"])
+    largest, at = 0, 0
+    for line in sorted(accepted, key=lambda line: line["invoked"]):
+        while at < len(done) and done[at]["completed"] < line["invoked"]:
+            largest = max(largest, done[at]["version"])
+            at += 1
+        if line["version"] <= largest:
+            yield f"{task}: version {line['version']} after {largest}"
+
+
+def outdated(task, accepted, claims):
+    """What was replaced before it was claimed does not come any more."""
+    effective = sorted((line for line in accepted if line["outcome"] == "added" or line["outcome"] in PUT_IN
+                        and line["policy"] in REPLACING), key=lambda line: line["completed"])
+    times, largest = [line["completed"] for line in effective], [0]
+    for line in effective:
+        largest.append(max(largest[-1], line["version"]))
+    for claim in claims:
+        least = largest[bisect_left(times, claim["invoked"])]
+        if claim["version"] < least:
+            yield f"{task}: {told(claim)} got version {claim['version']} after {least}"

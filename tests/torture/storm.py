@@ -1,0 +1,109 @@
+"""The workers, their server, and how far it has gone."""
+
+import threading
+import time
+from collections import Counter
+
+from history import now
+from lockers import Locker, Things, lasting
+from odd import Canceller, Forker, odd_python
+from place import PREFIXES
+from taskers import DOUBLES, QUEUE, Consumer, Doubler, DoublesConsumer, Producer
+
+# How many of each kind.
+CREW = [(Locker, 5), (Producer, 2), (Consumer, 4), (Doubler, 1), (DoublesConsumer, 2)]
+ODD_CREW = [(Forker, 1), (Canceller, 1)]
+# Between two faults.
+PAUSE_S = (0.1, 1)
+# How long the faults go on until it is calm for a while: long enough to see that everybody gets on.
+RAGE_S, CALM_S = 30, 12
+# How long draining may take: the longest lease, backoffs, and what is left to do.
+DRAIN_S = 90
+STATES = ("scheduled", "ready", "claimed", "dead")
+
+
+class Storm:
+    def __init__(self, languages, place, proxy, history, seed, pace):
+        self.languages, self.place, self.proxy, self.history = languages, place, proxy, history
+        # How long each worker rests between two turns.
+        self.pace = pace
+        self.behind = place.behind(proxy.port)
+        self.things = Things(history)
+        self.draining, self.over = threading.Event(), threading.Event()
+        self.count, self.counting = 0, threading.Lock()
+        self.surprises = Counter()
+        self.odd = odd_python(languages)
+        crew = CREW + (ODD_CREW if self.odd else [])
+        self.workers = [kind(f"{kind.__name__.lower()} {number}", self, seed) for kind, count in crew
+                        for number in range(count)]
+
+    def is_draining(self):
+        return self.draining.is_set()
+
+    def is_over(self):
+        return self.over.is_set()
+
+    def number(self):
+        with self.counting:
+            self.count += 1
+            return self.count
+
+    def surprised(self, name, problem):
+        self.surprises[str(problem)] += 1
+
+    def begin(self):
+        self.history.note(op="clocks", offset=time.time() * 1000 - now())
+        for worker in self.workers:
+            worker.start()
+
+    def rage(self, seconds, faults):
+        """Faults, and times of calm in between."""
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            pause = min(end, time.monotonic() + RAGE_S)
+            while time.monotonic() < pause:
+                faults.pause(*PAUSE_S)
+                faults.strike()
+            self.rest(faults)
+
+    def rest(self, faults):
+        faults.heal()
+        begin = now()
+        time.sleep(CALM_S)
+        self.history.note(op="calm", at=begin, until=now(), locks=lasting())
+
+    def drain(self, faults):
+        """Until the queues are empty; what is left of them, if that takes too long."""
+        self.draining.set()
+        end = time.monotonic() + DRAIN_S
+        with self.languages[0].start() as driver:
+            driver.ask("one", "client.open", url=self.place.url, **PREFIXES)
+            while time.monotonic() < end and not all(is_empty(driver, queue) for queue in (QUEUE, DOUBLES)):
+                time.sleep(0.1)
+            self.over.set()
+            for worker in self.workers:
+                worker.join(DRAIN_S)
+            tasks = [task for queue in (QUEUE, DOUBLES) for state in STATES for task in listed(driver, queue, state)]
+            self.history.note(op="left", tasks=tasks)
+            self.things.tell()
+            for queue in (QUEUE, DOUBLES):
+                driver.ask("one", "queue.purge", queue=queue)
+            driver.ask("one", "client.close")
+        self.history.note(op="keys", keys=faults.leftovers())
+
+
+def is_empty(driver, queue):
+    found = driver.ask("one", "queue.stats", queue=queue).get("ok")
+    return found and not any(found[state] for state in ("scheduled", "ready", "claimed", "successors"))
+
+
+def listed(driver, queue, state):
+    page = None
+    while True:
+        more = {} if page is None else {"page": page}
+        found = driver.ask("one", "queue.list", queue=queue, state=state, max=1000, **more)["ok"]
+        for task in found["items"]:
+            yield {"queue": queue, **{key: task[key] for key in ("id", "state", "payload", "attempts", "max_attempts")}}
+        page = found["next"]
+        if page is None:
+            return

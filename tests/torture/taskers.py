@@ -1,0 +1,97 @@
+"""Workers that use queues: some put tasks in, some work on them."""
+
+import time
+
+from history import UNKNOWN, now
+from workers import Worker
+
+# Tasks that are put in once each; tasks of which there is one of an id at a time.
+QUEUE, DOUBLES = "q", "d"
+# Between two tasks.
+REST_S = 0.02
+IDS = 5
+LEASE_MS = 2000
+# Tasks that fail until they are dead.
+POISON = "poison"
+POISON_ATTEMPTS = 3
+POISONED = 0.01
+WINDOW_MS = 1500
+POLICIES = ["keep", "replace", {"debounce_ms": 3000}, {"throttle_ms": WINDOW_MS}]
+
+
+class Producer(Worker):
+    """Puts tasks in, each once; some for later."""
+
+    def turn(self):
+        if self.storm.is_draining():
+            return time.sleep(0.05)
+        number = self.storm.number()
+        poisoned = self.dice.random() < POISONED
+        task = f"{POISON if poisoned else 'task'}:{number}"
+        payload = f"{number} {self.dice.random()}".encode().hex()
+        told = {"delay_ms": self.dice.choice([0, 0, 0, 300, 1500]), "priority": self.dice.randrange(3),
+                "max_attempts": POISON_ATTEMPTS if poisoned else 1000}
+        invoked = now()
+        answer = self.ask("queue.enqueue", queue=QUEUE, id=task, payload={"$hex": payload}, **told)
+        if self.did("enqueue", answer, invoked, queue=QUEUE, id=task, payload=payload, **told) == UNKNOWN:
+            self.give_up_time()
+        time.sleep(REST_S)
+
+
+class Doubler(Worker):
+    """Puts the same few ids in, again and again: what becomes of it is told by its outcome."""
+
+    def turn(self):
+        if self.storm.is_draining():
+            return time.sleep(0.05)
+        task, policy = f"id:{self.dice.randrange(IDS)}", self.dice.choice(POLICIES)
+        payload = f"{self.storm.number()} of {task}".encode().hex()
+        invoked = now()
+        answer = self.ask(
+            "queue.enqueue", queue=DOUBLES, id=task, payload={"$hex": payload}, max_attempts=1000,
+            delay_ms=self.dice.choice([0, 200]), on_duplicate=policy)
+        done = answer.get("ok") or {}
+        end = self.did(
+            "enqueue", answer, invoked, queue=DOUBLES, id=task, payload=payload, outcome=done.get("outcome"),
+            version=done.get("version"), policy=policy if isinstance(policy, str) else next(iter(policy)))
+        if end == UNKNOWN:
+            self.give_up_time()
+
+
+class Consumer(Worker):
+    """Works on tasks; some fail, some are given back, some are dropped with their process."""
+
+    queue = QUEUE
+
+    def turn(self):
+        invoked = now()
+        renew = self.dice.random() < 0.5
+        answer = self.ask("queue.claim", queue=self.queue, lease_ms=LEASE_MS, renew=renew, wait_ms=500)
+        completed, wall = now(), time.time() * 1000
+        claims = answer.get("ok")
+        if not claims:
+            if claims is None:
+                self.did("claim", answer, invoked, queue=self.queue, id=None)
+                self.give_up_time()
+            return
+        (claim,) = claims
+        line = self.held(
+            "claim", self.ask("claim.look"), invoked, completed, queue=self.queue, wall=wall, due=claim["due_ms"],
+            ttl=LEASE_MS, **{key: claim[key] for key in ("id", "payload", "attempt", "receipt", "version", "priority")})
+        verdict = self.verdict(claim)
+        left = now()
+        self.note(**line, left=left, op="claim", put_back=verdict == "put_back")
+        arguments = {"delay_ms": self.dice.choice([0, 100])} if verdict == "nack" else {}
+        self.did(verdict, self.ask(f"claim.{verdict}", **arguments), left, queue=self.queue, id=claim["id"],
+                 payload=claim["payload"], receipt=claim["receipt"])
+
+    def verdict(self, claim):
+        if claim["id"].startswith(POISON):
+            return "nack"
+        if self.storm.is_draining():
+            return "ack"
+        return self.dice.choices(["ack", "nack", "put_back"], [8, 1, 1])[0]
+
+
+class DoublesConsumer(Consumer):
+    queue = DOUBLES
