@@ -4,6 +4,7 @@ use std::collections::HashSet;
 
 use stanchion::internals::Moment;
 use stanchion::verbs::{ClaimedTask, Receipt, TaskRecord, Verdict};
+use stanchion::{Error, ErrorKind};
 
 use super::{Delivery, LONG_LEASE, Ledger};
 use crate::queues::Body;
