@@ -10,7 +10,7 @@ use crate::name::Prefixes;
 use crate::options::{DEFAULT_LOCK_PREFIX, DEFAULT_QUEUE_PREFIX};
 use crate::session::{Config, Session};
 use crate::store::sqlite::SqliteTarget;
-use crate::store::url::{Address, StoreUrl};
+use crate::store::url::{Address, RedisPlace, StoreUrl};
 
 /// The environment variable with the store's URL.
 pub const URL_VARIABLE: &str = "STANCHION_URL";
@@ -124,8 +124,10 @@ impl ClientBuilder {
         if self.tls_ca.is_none() && self.tls_client.is_none() {
             return Ok(url);
         }
-        let Address::Redis(address) = &mut url.address else {
-            return Err(Error::invalid("TLS files are for rediss:// stores only"));
+        let address = match &mut url.address {
+            Address::Redis(address) if matches!(address.place, RedisPlace::Tcp { tls: true, .. }) => address,
+            // Whoever names them believes that the connection is encrypted.
+            _ => return Err(Error::invalid("TLS files are for rediss:// stores only")),
         };
         if let Some(ca) = &self.tls_ca {
             address.tls.ca = Some(ca.clone());

@@ -226,12 +226,14 @@ class Play:
 
 
 def fit(expected, found):
-    """Whether each key is one that is expected, and each of these is there."""
+    """Whether each key is one that is expected, and each of these is there, but for those after a question mark."""
     def is_like(key, one):
         return key.startswith(one[:-1]) if one.endswith(":*") else key == one
 
-    return all(any(is_like(key, one) for one in expected) for key in found) and all(
-        any(is_like(key, one) for key in found) for one in expected)
+    allowed = [one.removeprefix("?") for one in expected]
+    needed = [one for one in expected if not one.startswith("?")]
+    return all(any(is_like(key, one) for one in allowed) for key in found) and all(
+        any(is_like(key, one) for key in found) for one in needed)
 
 
 def check_code(error):

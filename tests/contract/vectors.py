@@ -73,7 +73,7 @@ def lock_keys(row):
         {"do": "lease.release"},
         {"await": "waiting", "expect": name and {"name": row["lock"]}},
         {"do": "lock.acquire", **name, "wait_ms": 20, "error": "LockTimeout"},
-        {"keys": [lock, meta, row["ended"] + "*"], "eventually": True},
+        {"keys": [lock, meta, "?" + row["ended"] + "*"], "eventually": True, "why": "on a busy machine it was never in the line"},
     ]}
 
 

@@ -324,6 +324,8 @@ where
                     Ending::Lost
                 }
             };
+            // Whoever returns because the claim is lost has lost it.
+            let ending = if claim.loss().is_some() { Ending::Lost } else { ending };
             Finished::of(claim.delivery(), &ending)
         });
     }
