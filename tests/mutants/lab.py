@@ -18,9 +18,11 @@ import suites
 ROOT = Path(__file__).resolve().parent.parent.parent
 HOME = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")).resolve() / "mutants"
 SOURCES, BUILD = HOME / "sources", HOME / "build"
-# What cargo reads. The benchmarks would be built with every test program.
+# Is there while something is built.
+BUILDING = HOME / "building"
+# What cargo reads.
 COPIED = ["Cargo.toml", "Cargo.lock", "README.md", "core", "cli", "tests", "bindings-python", "bindings-node", "bindings-c"]
-LEFT_OUT = {"target", "node_modules", "vendor", "dist", "__pycache__", "bench", "packs"}
+LEFT_OUT = {"target", "node_modules", "vendor", "dist", "__pycache__", "packs"}
 # Debug information makes up half of the time to link.
 ENVIRONMENT = {
     "CARGO_TARGET_DIR": str(BUILD), "CARGO_PROFILE_DEV_DEBUG": "0", "CARGO_TERM_COLOR": "never", **suites.ENVIRONMENT}
@@ -45,7 +47,7 @@ DIFFERENCES = [
      f"""static SHARED: LazyLock<Vec<(&str, String)>> =
             LazyLock::new(|| vec![$((concat!("-- include ", $name, ".lua"), {READ}),)+]);"""),
     # It would be built with every program of tests.
-    ("tests/Cargo.toml", '[[bin]]\nname = "driver"\npath = "drivers/rust/main.rs"\n', ""),
+    ("tests/Cargo.toml", '[[bin]]\nname = "driver"\npath = "drivers/rust/main.rs"\ntest = false\n', ""),
 ]
 
 
@@ -65,6 +67,9 @@ class Lab:
             fcntl.flock(self.lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             sys.exit(f"another run uses {HOME}")
+        if BUILDING.exists():
+            # A compiler that was ended in the middle leaves pieces that do not fit together.
+            shutil.rmtree(BUILD / "debug" / "incremental", ignore_errors=True)
         copy()
 
     def passes(self, suite, tests, limit):
@@ -105,7 +110,10 @@ class Lab:
 
 def built(suite):
     command = ["cargo", "test", "--locked", *suites.PACKAGES, *suites.target(suite), "--no-run"]
-    return execute(command, BUILD_LIMIT_S)
+    BUILDING.touch()
+    outcome = execute(command, BUILD_LIMIT_S)
+    BUILDING.unlink()
+    return outcome
 
 
 def run(suite, tests, limit):
