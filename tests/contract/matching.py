@@ -9,6 +9,7 @@ a value: the first time it takes it, later it must be the same. An object with o
     {"$json": ...}                                                  a text that is JSON, and what it says
     {"$after": ["$time", 5, 9]}                                     a number so much larger than another
     {"$not": ...}                                                   anything else
+    {"$either": [...]}                                              one of these
     {"$any": true}                                                  anything, but not null
     {"$only": {...}}                                                an object with these fields and no others
     {"$set": [...]}                                                 a list with these elements in any order
@@ -108,6 +109,18 @@ def nothing_like(operand, found, names, where):
     raise Mismatch(f"{where}: found {found!r}")
 
 
+def one_of(operand, found, names, where):
+    for expected in operand:
+        trial = dict(names)
+        try:
+            match(expected, found, trial, where)
+        except Mismatch:
+            continue
+        names.update(trial)
+        return
+    want(False, where, f"one of {operand!r}", found)
+
+
 def in_any_order(operand, found, names, where):
     want(isinstance(found, list) and len(found) == len(operand), where, operand, found)
     left = list(found)
@@ -137,5 +150,6 @@ TESTS = {
     "$any": anything,
     "$only": only,
     "$not": nothing_like,
+    "$either": one_of,
     "$set": in_any_order,
 }

@@ -38,7 +38,8 @@ def fault(name, at, until, **more):
 
 def enqueue(task, completed=1, priority=0, most=1000, payload=None):
     return {**WHO, "op": "enqueue", "end": OK, "error": None, "queue": "q", "id": task, "invoked": 0,
-            "payload": payload or f"of {task}", "completed": completed, "priority": priority, "max_attempts": most, "delay_ms": 0}
+            "payload": payload or f"of {task}", "completed": completed, "priority": priority, "max_attempts": most,
+            "delay_ms": 0}
 
 
 def double(payload, version, invoked, completed, outcome="added", policy="keep"):

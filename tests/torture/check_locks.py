@@ -55,7 +55,7 @@ class Locks:
             if line["taken"] and fence < last[name]:
                 yield f"{name}: fence {fence} after {last[name]}"
             grant = holders.get((name, fence))
-            if not line["taken"] and grant is not None and line["at"] < grant["deadline"]:
+            if not line["taken"] and grant is not None and line["at"] < until(grant):
                 if not self.causes.of(name, grant["invoked"], line["at"]):
                     yield f"{name}: fence {fence} was refused, though it was the holder's"
             last[name] = max(last[name], fence)

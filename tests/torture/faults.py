@@ -19,10 +19,12 @@ from place import MARK, PREFIXES
 class Faults:
     def __init__(self, storm, seed):
         self.storm = storm
-        self.dice = random.Random(f"{seed} faults")
+        # What happens within a fault does not change which one comes next.
+        self.dice, self.order = random.Random(f"{seed} faults"), random.Random(f"{seed} order")
         kinds = on_processes.FAULTS + on_links.FAULTS + on_keys.FAULTS
         # Those that need the server for themselves.
         self.kinds = kinds + on_server.FAULTS if storm.place.is_ours else kinds
+        self.next = []
 
     @property
     def place(self):
@@ -33,7 +35,9 @@ class Faults:
         return self.storm.proxy
 
     def strike(self):
-        name, fault = self.dice.choice(self.kinds)
+        """Each kind comes once before one comes again."""
+        self.next = self.next or self.order.sample(self.kinds, len(self.kinds))
+        name, fault = self.next.pop()
         with self.noted(name, struck=True):
             fault(self)
 

@@ -75,7 +75,7 @@ class Locker(Worker):
                          renewed=renew)
         if line["valid"]:
             self.visit(name, fence)
-        left = now()
+        left = self.moment()
         self.note(**line, left=left, op="acquire")
         self.give_up(name, fence, ttl, renew, left)
 

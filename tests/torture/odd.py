@@ -15,21 +15,22 @@ FORKED = "forked"
 REST_S = 0.2
 
 
-def odd_python(languages):
-    """The driver with more operations, if Python is there."""
-    for language in languages:
-        if language.name == "python":
-            return Language("python", [language.command[0], Path(__file__).resolve().parent / "odd_driver.py"])
-    return None
+def odd(languages, name, driver):
+    """The driver of a language with more operations."""
+    (language,) = (language for language in languages if language.name == name)
+    return Language(name, [language.command[0], Path(__file__).resolve().parent / driver], language.env)
 
 
-class Odd(Worker):
-    def languages(self):
-        return [self.storm.odd]
+class Odds:
+    def __init__(self, languages):
+        self.python, self.node = odd(languages, "python", "odd_driver.py"), odd(languages, "node", "odd_driver.cjs")
 
 
-class Forker(Odd):
+class Forker(Worker):
     """The child works with a connection of its own; what it has inherited is the parent's, and stays so."""
+
+    def languages(self):
+        return [self.storm.odds.python]
 
     def turn(self):
         invoked, other = now(), self.dice.choice(lasting())
@@ -48,8 +49,11 @@ class Forker(Odd):
             self.note("acquire", **own, end=OK, error=None, looked=own["left"], latest=own["deadline"])
 
 
-class Canceller(Odd):
+class Canceller(Worker):
     """What was cancelled leaves nothing behind: the others get on, and in the end there are no keys."""
+
+    def languages(self):
+        return [self.storm.odds.python, self.storm.odds.node]
 
     def turn(self):
         what = {"lock": self.dice.choice(lasting())} if self.dice.random() < 0.6 else {"queue": QUEUE}

@@ -3,6 +3,8 @@
 import signal
 import subprocess
 
+from history import now
+
 # A call that is under way may take its wait and its timeout.
 END_S = 20
 
@@ -40,7 +42,7 @@ def ended_while_busy(faults):
     worker, driver = victim(faults)
     if driver is None:
         return
-    worker.told_to_end = driver
+    worker.told_to_end, worker.told_at = driver, now()
     driver.process.stdin.close()
     try:
         code = driver.process.wait(END_S)

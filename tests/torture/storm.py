@@ -6,13 +6,13 @@ from collections import Counter
 
 from history import now
 from lockers import Locker, Things, lasting
-from odd import Canceller, Forker, odd_python
+from odd import Canceller, Forker, Odds
 from place import PREFIXES
 from taskers import DOUBLES, QUEUE, Consumer, Doubler, DoublesConsumer, Producer
 
 # How many of each kind.
-CREW = [(Locker, 5), (Producer, 2), (Consumer, 4), (Doubler, 1), (DoublesConsumer, 2)]
-ODD_CREW = [(Forker, 1), (Canceller, 1)]
+CREW = [(Locker, 5), (Producer, 2), (Consumer, 4), (Doubler, 1), (DoublesConsumer, 2),
+        (Forker, 1), (Canceller, 2)]
 # Between two faults.
 PAUSE_S = (0.1, 1)
 # How long the faults go on until it is calm for a while: long enough to see that everybody gets on.
@@ -32,9 +32,8 @@ class Storm:
         self.draining, self.over = threading.Event(), threading.Event()
         self.count, self.counting = 0, threading.Lock()
         self.surprises = Counter()
-        self.odd = odd_python(languages)
-        crew = CREW + (ODD_CREW if self.odd else [])
-        self.workers = [kind(f"{kind.__name__.lower()} {number}", self, seed) for kind, count in crew
+        self.odds = Odds(languages)
+        self.workers = [kind(f"{kind.__name__.lower()} {number}", self, seed) for kind, count in CREW
                         for number in range(count)]
 
     def is_draining(self):

@@ -79,7 +79,7 @@ class Consumer(Worker):
             "claim", self.ask("claim.look"), invoked, completed, queue=self.queue, wall=wall, due=claim["due_ms"],
             ttl=LEASE_MS, **{key: claim[key] for key in ("id", "payload", "attempt", "receipt", "version", "priority")})
         verdict = self.verdict(claim)
-        left = now()
+        left = self.moment()
         self.note(**line, left=left, op="claim", put_back=verdict == "put_back")
         arguments = {"delay_ms": self.dice.choice([0, 100])} if verdict == "nack" else {}
         self.did(verdict, self.ask(f"claim.{verdict}", **arguments), left, queue=self.queue, id=claim["id"],

@@ -23,14 +23,16 @@ class Worker(threading.Thread):
         self.dice = random.Random(f"{seed} {name}")
         self.language = self.driver = None
         self.open = False
-        # It was told to end, by the end of its orders.
-        self.told_to_end = None
+        # The process that was told to end, by the end of its orders, and when.
+        self.told_to_end, self.told_at = None, None
 
     def run(self):
         while not self.storm.is_over():
             try:
-                self.prepare()
-                self.turn()
+                if self.is_prepared():
+                    self.turn()
+                else:
+                    self.give_up_time()
             except (RuntimeError, TimeoutError, BrokenPipeError, ValueError) as problem:
                 self.storm.surprised(self.name, problem)
                 self.replace()
@@ -41,7 +43,7 @@ class Worker(threading.Thread):
     def languages(self):
         return self.storm.languages
 
-    def prepare(self):
+    def is_prepared(self):
         if self.driver is None:
             self.language = self.dice.choice(self.languages())
             self.driver = self.language.start()
@@ -49,6 +51,7 @@ class Worker(threading.Thread):
         if not self.open:
             url = self.storm.behind if self.dice.random() < BEHIND else self.storm.place.url
             self.open = "ok" in self.ask("client.open", url=url, **PREFIXES)
+        return self.open and self.driver is not None
 
     def replace(self):
         """The process was killed, or hangs."""
@@ -84,6 +87,10 @@ class Worker(threading.Thread):
         line = {**told, **seen, "invoked": invoked, "completed": completed, "end": OK, "error": None,
                 "deadline": completed + remaining if valid else completed, "latest": looked + remaining}
         return line
+
+    def moment(self):
+        """Until now it had what it had; unless its process was told to end, which gives back everything."""
+        return self.told_at if self.driver is not None and self.driver is self.told_to_end else now()
 
     def give_up_time(self):
         time.sleep(0.05)

@@ -344,3 +344,5 @@ createInterface({ input: process.stdin }).on('line', line => {
   const actor = actors.get(request.actor)
   actor.last = actor.last.then(() => answer(actor, request)).then(say)
 })
+
+module.exports = { OPERATIONS }

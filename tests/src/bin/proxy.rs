@@ -1,5 +1,5 @@
-//! The proxy for programs in other languages: `proxy HOST:PORT` stands before that server, says `{"port": N}`, and obeys
-//! JSON lines, each of which it answers by a line.
+//! The proxy for programs in other languages: `proxy HOST:PORT` stands before that server, says `{"port": N}`, and
+//! obeys JSON lines, each of which it answers by a line.
 //!
 //! ```text
 //! {"do": "fault", "verb": "acquire", "times": 1, "kind": "swallow_reply"}    `ms` for delays, `says` for refusals

@@ -98,27 +98,37 @@ impl Shared {
                 _ => {}
             }
             self.wait_while_held(Half::Requests);
-            let is_duplicated = fault == Some(Fault::Duplicate);
-            let is_refused = matches!(fault, Some(Fault::Refuse(_)));
-            let verb = incoming.verb;
-            // A confirmed subscription is answered by a push, which no fate waits for.
-            if verb != "SUBSCRIBE" {
-                let mut fates = locked(&link.fates);
-                fates.push_back((verb.clone(), Fate::of(fault)));
-                if is_duplicated {
-                    fates.push_back((verb.clone(), Fate::SwallowOne));
-                }
-            }
-            if is_refused {
-                // Something harmless, whose answer keeps the place of the refusal.
-                self.send(&mut server, b"*1\r\n$4\r\nPING\r\n")?;
-                continue;
-            }
-            for _ in 0..=usize::from(is_duplicated) {
-                self.send(&mut server, &raw)?;
-                *locked(&self.forwarded).entry(verb.clone()).or_default() += 1;
+            self.pass_on(link, &mut server, incoming.verb, fault, &raw)?;
+        }
+    }
+
+    fn pass_on(
+        &self,
+        link: &Link,
+        server: &mut TcpStream,
+        verb: String,
+        fault: Option<Fault>,
+        raw: &[u8],
+    ) -> io::Result<()> {
+        let is_duplicated = fault == Some(Fault::Duplicate);
+        let is_refused = matches!(fault, Some(Fault::Refuse(_)));
+        // A confirmed subscription is answered by a push, which no fate waits for.
+        if verb != "SUBSCRIBE" {
+            let mut fates = locked(&link.fates);
+            fates.push_back((verb.clone(), Fate::of(fault)));
+            if is_duplicated {
+                fates.push_back((verb.clone(), Fate::SwallowOne));
             }
         }
+        if is_refused {
+            // Something harmless, whose answer keeps the place of the refusal.
+            return self.send(server, b"*1\r\n$4\r\nPING\r\n");
+        }
+        for _ in 0..=usize::from(is_duplicated) {
+            self.send(server, raw)?;
+            *locked(&self.forwarded).entry(verb.clone()).or_default() += 1;
+        }
+        Ok(())
     }
 
     fn carry_replies(&self, link: &Link) -> io::Result<()> {
