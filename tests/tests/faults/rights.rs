@@ -138,7 +138,7 @@ on_both_faces! {
     /// Refused when the client is opened, and the password is not in what is shown.
     fn wrong_password(face) {
         let server = server(ACL_RULE);
-        for url in [server.url_as("app", "c4n4ry-pa55w0rd"), server.url_as("nobody", "c4n4ry-pa55w0rd")] {
+        for url in [server.url_as("app", "c4n4ry-pa55w0rd-not"), server.url_as("nobody", "c4n4ry-pa55w0rd-not")] {
             let error = AnyClient::open(face, Client::builder(&url)).expect_err("a wrong password opened the store");
             assert_eq!(error.kind(), ErrorKind::Denied, "{error}");
             assert!(!format!("{error} {error:?}").contains("c4n4ry-pa55w0rd"), "{error}");
