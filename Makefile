@@ -25,7 +25,7 @@ fmt: rust ## Format the code
 
 bench: rust ## Compare speed with that of bare clients and of other packages
 	@bash tests/deps bench
-	$(CARGO) run --release --locked --package stanchion-tests --bin bench
+	$(CARGO) run --release --locked --package stanchion-tests --example bench
 	$(PYTHON) bindings-python/tests/bench
 	$(PYTHON) bindings-node/tests/bench
 	$(PYTHON) bindings-c/tests/bench
