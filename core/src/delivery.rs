@@ -8,7 +8,7 @@ use crate::body::{self, Headers};
 use crate::engine::Dice;
 use crate::engine::call::{Answer, CallMachine};
 use crate::engine::claim::ClaimedOne;
-use crate::engine::lease::LeaseTerms;
+use crate::engine::lease::{LeaseTerms, LossReason};
 use crate::engine::leased::{Leased, TaskLease};
 use crate::engine::settle::judge_settled;
 use crate::error::{Error, ErrorKind};
@@ -66,7 +66,7 @@ pub(crate) enum Earlier {
     Nothing,
     /// The same verdict.
     Same,
-    /// Another verdict, or one that was refused.
+    /// Another verdict, or one that was refused, or cannot be carried out.
     Other,
 }
 
@@ -115,6 +115,10 @@ impl Delivery {
             Progress::Settled(before) => {
                 let message = format!("the claim was settled already, by {}", operation(before));
                 return Err(self.during(operation(verdict), Error::new(ErrorKind::StaleReceipt, message)));
+            }
+            // The store has said that it is not ours: no copy of this verdict can be carried out.
+            Progress::Open if matches!(self.kept.loss(), Some(LossReason::Taken | LossReason::Removed)) => {
+                Earlier::Other
             }
             Progress::Open => Earlier::Nothing,
             Progress::Refused => Earlier::Other,

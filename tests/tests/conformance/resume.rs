@@ -46,7 +46,7 @@ on_every_store! {
 
     fn a_detached_lease_is_not_renewed(bench) {
         let client = bench.client();
-        let handle = client.lock("a").acquire(renewed(ms(100))).unwrap().into_handle(ms(150)).unwrap();
+        let handle = client.lock("a").acquire(renewed(secs(1))).unwrap().into_handle(secs(1)).unwrap();
         eventually(SOON, || !client.lock("a").is_locked().unwrap());
         assert!(client.resume_lease(&handle).unwrap_err().is_lost());
         assert!(client.lock("a").try_acquire(LockOptions::new()).unwrap().is_some());
@@ -62,7 +62,7 @@ on_every_store! {
 
     fn a_resumed_lease_is_fixed_if_the_first_was(bench) {
         let client = bench.client();
-        let handle = client.lock("a").acquire(fixed(ms(200))).unwrap().into_handle(ms(200)).unwrap();
+        let handle = client.lock("a").acquire(fixed(secs(1))).unwrap().into_handle(secs(1)).unwrap();
         let lease = bench.client().resume_lease(&handle).unwrap();
         assert!(lease.wait_lost(SOON));
     }

@@ -222,6 +222,18 @@ on_both_faces! {
         assert_eq!(census(&stage.truth), [0, 0, 0, 10]);
     }
 
+    /// The store has said that the task is gone, before its verdict was sent, and sent again.
+    fn settle_reply_lost_of_a_removed_task(face) {
+        let stage = Stage::new(face);
+        put(&stage.truth, &["a"]);
+        let claim = take(&stage.queue);
+        stage.truth.purge().unwrap();
+        assert_eq!(claim.extend(ms(20_000)).unwrap_err().kind(), ErrorKind::LeaseLost);
+        stage.proxy.fault("settle", 1, Fault::SwallowReply);
+        assert_eq!(claim.ack().unwrap_err().kind(), ErrorKind::StaleReceipt);
+        stage.assert_faults_used();
+    }
+
     /// The first copy was carried out, and the second is answered when others may have had the task.
     fn settled_but_heard_after_the_lease(face) {
         let stage = Stage::new(face);

@@ -85,7 +85,6 @@ shared! {
     "end_lease" "queue/end_lease.lua",
     "enqueue_task" "queue/enqueue_task.lua",
     "intake" "queue/intake.lua",
-    "end_lease" "queue/end_lease.lua",
     "promote" "queue/promote.lua",
     "record" "queue/record.lua",
     "settings" "queue/settings.lua",
