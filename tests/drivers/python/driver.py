@@ -1,46 +1,20 @@
 """Carries out the steps of scenarios with the Python package. What it speaks: contract/drivers.py."""
 
 import json
-import math
 import os
 import pprint
 import queue
 import sys
 import threading
 import traceback
-from datetime import datetime
 
 import stanchion
 from stanchion import testing
 
+from arguments import CLAIM, LOCK, TASK, Arguments, seconds, special
+from shown import failure, milliseconds, shown_claim, shown_enqueued, shown_error, shown_lease, shown_page, shown_task
+
 CLOCK = testing.Clock()
-SPECIAL = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
-
-
-def special(value):
-    """A value that JSON cannot say."""
-    if isinstance(value, dict) and len(value) == 1:
-        (kind, told), = value.items()
-        if kind == "$number":
-            return SPECIAL[told]
-        if kind == "$text":
-            # What Python makes of bytes that are no UTF-8.
-            return bytes.fromhex(told).decode("utf-8", "surrogateescape")
-        if kind == "$hex":
-            return bytes.fromhex(told)
-    return value
-
-
-def seconds(value):
-    value = special(value)
-    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
-    return value / 1000 if is_number else value
-
-
-def milliseconds(value):
-    if isinstance(value, datetime):
-        return round(value.timestamp() * 1000)
-    return None if value is None else value * 1000
 
 
 class Cannot(Exception):
@@ -52,80 +26,6 @@ class ChildSays(Exception):
 
     def __init__(self, answer):
         self.answer = answer
-
-
-class Arguments(dict):
-    """A request's arguments, under the names and in the units of the package."""
-
-    NAMES = {"ttl_ms": "ttl", "max_hold_ms": "max_hold", "wait_ms": "wait", "adopt_unexpiring_ms": "adopt_unexpiring",
-             "cooldown_ms": "cooldown", "delay_ms": "delay", "due_ms": "due", "expires_ms": "expires",
-             "lease_ms": "lease", "max_run_ms": "max_run", "dead_age_ms": "dead_age", "timeout_ms": "timeout"}
-
-    def __init__(self, request, *names):
-        for name in names or request:
-            if name not in request:
-                continue
-            value = request[name]
-            if name == "on_duplicate":
-                value = policy(value)
-            self[self.NAMES.get(name, name)] = seconds(value) if name in self.NAMES else special(value)
-
-
-def policy(told):
-    if told == "keep":
-        return stanchion.Keep()
-    if told == "replace":
-        return stanchion.Replace()
-    if isinstance(told, dict) and "debounce_ms" in told:
-        return stanchion.Debounce(seconds(told["debounce_ms"]))
-    if isinstance(told, dict) and "throttle_ms" in told:
-        return stanchion.Throttle(seconds(told["throttle_ms"]))
-    return told
-
-
-def failure(error):
-    kind = type(error).__name__
-    return {"kind": kind, "code": error.code, "message": str(error), "retryable": error.retryable,
-            "operation": error.operation, "name": error.name}
-
-
-def shown_lease(lease):
-    return {"name": lease.name, "fence": lease.fence, "token": lease.token}
-
-
-def shown_task(task):
-    return {
-        "id": task.id, "state": str(task.state), "payload": task.payload.hex(), "headers": dict(task.headers),
-        "version": task.version, "due_ms": milliseconds(task.due), "priority": task.priority,
-        "attempts": task.attempts, "max_attempts": task.max_attempts, "expires_ms": milliseconds(task.expires),
-        "receipt": task.receipt, "reason": task.reason, "died_ms": milliseconds(task.died),
-        "successor_due_ms": milliseconds(task.successor_due)}
-
-
-def shown_claim(claim):
-    return {
-        "id": claim.id, "queue": claim.queue, "payload": claim.payload.hex(), "headers": dict(claim.headers),
-        "attempt": claim.attempt, "max_attempts": claim.max_attempts, "receipt": claim.receipt,
-        "version": claim.version, "priority": claim.priority, "due_ms": milliseconds(claim.due)}
-
-
-def shown_enqueued(done):
-    if isinstance(done, stanchion.StanchionError):
-        return {"error": failure(done)}
-    return {"id": done.id, "outcome": str(done.outcome), "version": done.version, "due_ms": milliseconds(done.due)}
-
-
-def shown_error(error):
-    return None if error is None else {"error": failure(error)}
-
-
-def shown_page(page, items):
-    return {"items": items, "next": page.next}
-
-
-LOCK = ("ttl_ms", "renew", "max_hold_ms", "wait_ms", "fail_fast", "adopt_unexpiring_ms", "label")
-CLAIM = ("max", "lease_ms", "renew", "max_run_ms", "wait_ms")
-TASK = ("id", "payload", "headers", "delay_ms", "due_ms", "priority", "max_attempts", "expires_ms", "on_duplicate")
 
 
 class Actor:

@@ -1,0 +1,59 @@
+"""What the steps of scenarios say, as the package takes it."""
+
+import math
+
+import stanchion
+
+LOCK = ("ttl_ms", "renew", "max_hold_ms", "wait_ms", "fail_fast", "adopt_unexpiring_ms", "label")
+CLAIM = ("max", "lease_ms", "renew", "max_run_ms", "wait_ms")
+TASK = ("id", "payload", "headers", "delay_ms", "due_ms", "priority", "max_attempts", "expires_ms", "on_duplicate")
+SPECIAL = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
+
+
+def special(value):
+    """A value that JSON cannot say."""
+    if isinstance(value, dict) and len(value) == 1:
+        (kind, told), = value.items()
+        if kind == "$number":
+            return SPECIAL[told]
+        if kind == "$text":
+            # What Python makes of bytes that are no UTF-8.
+            return bytes.fromhex(told).decode("utf-8", "surrogateescape")
+        if kind == "$hex":
+            return bytes.fromhex(told)
+    return value
+
+
+def seconds(value):
+    value = special(value)
+    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    return value / 1000 if is_number else value
+
+
+class Arguments(dict):
+    """A request's arguments, under the names and in the units of the package."""
+
+    NAMES = {"ttl_ms": "ttl", "max_hold_ms": "max_hold", "wait_ms": "wait", "adopt_unexpiring_ms": "adopt_unexpiring",
+             "cooldown_ms": "cooldown", "delay_ms": "delay", "due_ms": "due", "expires_ms": "expires",
+             "lease_ms": "lease", "max_run_ms": "max_run", "dead_age_ms": "dead_age", "timeout_ms": "timeout"}
+
+    def __init__(self, request, *names):
+        for name in names or request:
+            if name not in request:
+                continue
+            value = request[name]
+            if name == "on_duplicate":
+                value = policy(value)
+            self[self.NAMES.get(name, name)] = seconds(value) if name in self.NAMES else special(value)
+
+
+def policy(told):
+    if told == "keep":
+        return stanchion.Keep()
+    if told == "replace":
+        return stanchion.Replace()
+    if isinstance(told, dict) and "debounce_ms" in told:
+        return stanchion.Debounce(seconds(told["debounce_ms"]))
+    if isinstance(told, dict) and "throttle_ms" in told:
+        return stanchion.Throttle(seconds(told["throttle_ms"]))
+    return told

@@ -1,0 +1,51 @@
+"""What the package answers, as JSON says it."""
+
+from datetime import datetime
+
+import stanchion
+
+
+def milliseconds(value):
+    if isinstance(value, datetime):
+        return round(value.timestamp() * 1000)
+    return None if value is None else value * 1000
+
+
+def failure(error):
+    kind = type(error).__name__
+    return {"kind": kind, "code": error.code, "message": str(error), "retryable": error.retryable,
+            "operation": error.operation, "name": error.name}
+
+
+def shown_lease(lease):
+    return {"name": lease.name, "fence": lease.fence, "token": lease.token}
+
+
+def shown_task(task):
+    return {
+        "id": task.id, "state": str(task.state), "payload": task.payload.hex(), "headers": dict(task.headers),
+        "version": task.version, "due_ms": milliseconds(task.due), "priority": task.priority,
+        "attempts": task.attempts, "max_attempts": task.max_attempts, "expires_ms": milliseconds(task.expires),
+        "receipt": task.receipt, "reason": task.reason, "died_ms": milliseconds(task.died),
+        "successor_due_ms": milliseconds(task.successor_due)}
+
+
+def shown_claim(claim):
+    return {
+        "id": claim.id, "queue": claim.queue, "payload": claim.payload.hex(), "headers": dict(claim.headers),
+        "attempt": claim.attempt, "max_attempts": claim.max_attempts, "receipt": claim.receipt,
+        "version": claim.version, "priority": claim.priority, "due_ms": milliseconds(claim.due)}
+
+
+def shown_enqueued(done):
+    if isinstance(done, stanchion.StanchionError):
+        return {"error": failure(done)}
+    return {"id": done.id, "outcome": str(done.outcome), "version": done.version, "due_ms": milliseconds(done.due)}
+
+
+def shown_error(error):
+    return None if error is None else {"error": failure(error)}
+
+
+def shown_page(page, items):
+    return {"items": items, "next": page.next}
