@@ -113,14 +113,15 @@ fn enqueue(stage: &Stage) -> bool {
     let queue = stage.client.queue(&stage.name);
     let found = stage.give_up(queue.enqueue(plain("a")));
     let truth = stage.truth.queue(&stage.name);
-    let there = truth.get("a").unwrap().is_some();
-    assert!(there || !matches!(found, Some(Ok(_))), "{}: it was acknowledged and is lost", stage.what());
     let again = truth.enqueue(plain("a")).unwrap().outcome;
-    assert_eq!(again, if there { Outcome::Kept } else { Outcome::Added }, "{}", stage.what());
+    let was_there = again == Outcome::Kept;
+    assert!(was_there || again == Outcome::Added, "{}: {again:?}", stage.what());
+    assert!(was_there || !matches!(found, Some(Ok(_))), "{}: it was acknowledged and is lost", stage.what());
     let popped = truth.pop(10).unwrap();
     assert_eq!(popped.len(), 1, "{}: {popped:?}", stage.what());
-    // Nor does a copy come later.
-    assert_eq!((census(&truth), truth.get("a").unwrap()), ([0; 4], None), "{}", stage.what());
+    // What was still on its way may come now, once.
+    let late = truth.pop(10).unwrap().len();
+    assert!(late <= usize::from(!was_there), "{}: it was put in {} times", stage.what(), late + 1);
     found.is_none()
 }
 
