@@ -43,7 +43,7 @@ deny: rust ## Check licences, bans, sources and (with cargo-deny) advisories of 
 	$(PYTHON) tests/deny
 
 torture: rust deps ## Workers in all languages under faults for MINUTES=1, with SEED=n, on a server of its own or on URL=; then what was kept of the promises
-	$(PYTHON) tests/torture/run $(if $(URL),--url "$(URL)") $(or $(MINUTES),1) $(SEED)
+	@$(PYTHON) tests/torture/run $(if $(URL),--url "$(URL)") $(or $(MINUTES),1) $(SEED)
 
 mutants: rust deps ## Put deliberate bugs into a copy of the sources; the tests named for each must fail (NAMES="one other")
 	$(PYTHON) tests/mutants/run $(NAMES)

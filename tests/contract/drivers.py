@@ -44,6 +44,7 @@ class Driver:
             answer = json.loads(line)
             if CANARY in line:
                 hidden = line.replace(CANARY, "(the password)")
+                LEAKS.append(hidden.strip())
                 answer = {"call": answer["call"], "error": {"kind": "a password was told", "message": hidden}}
             with self.lock:
                 call = self.calls.pop(answer["call"])
