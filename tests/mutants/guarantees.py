@@ -21,31 +21,53 @@ def simulated():
 
 def problems(every):
     """How many promises there are, and what is wrong with them, each in a line."""
-    known = {mutant.name for mutant in every} | simulated()
+    mutants = {mutant.name: mutant for mutant in every}
+    known = set(mutants) | simulated()
     promises = re.findall(r"^- (.*)$", PAGE.read_text(), re.M)
     named, wrong = set(), []
     for promise in promises:
         short = f"{PAGE.name}: “{promise[:60]}...”"
         if not promise.endswith(")*"):
             wrong.append(f"{short} does not end with its proofs")
-        for part in (part.strip() for proofs in PROOFS.findall(promise) for part in proofs.split(";")):
-            names = NAME.findall(part)
-            if is_about_mutants(part):
-                named |= set(names)
-                wrong += [f"{short} there is no mutant {name}" for name in names if name not in known]
-            else:
-                wrong += [f"{short} {problem}" for problem in of_tests(part, names)]
+        bugs, tests = proofs_of(promise)
+        named |= set(bugs)
+        wrong += [f"{short} there is no mutant {name}" for name in bugs if name not in known]
+        wrong += [f"{short} {problem}" for part, names in tests for problem in of_tests(part, names)]
+        wrong += [f"{short} names no test that catches {name}" for name in bugs
+                  if name in mutants and not is_caught(mutants[name], tests)]
     wrong += [f"{PAGE.name}: no promise names the mutant {name}" for name in sorted(known - named)]
     return len(promises), wrong
+
+
+def proofs_of(promise):
+    """The mutants that a promise names, and its references to tests, each with the names in it."""
+    bugs, tests = [], []
+    for part in (part.strip() for proofs in PROOFS.findall(promise) for part in proofs.split(";")):
+        names = NAME.findall(part)
+        if is_about_mutants(part):
+            bugs += names
+        else:
+            tests.append((part, names))
+    return bugs, tests
+
+
+def is_caught(mutant, tests):
+    """Whether one of these references is to a test that catches the mutant."""
+    named = [name for part, names in tests if suite_of(part) == mutant.suite for name in names]
+    return any(f"::{name}::" in f"::{test}::" for name in named for test in mutant.caught_by)
 
 
 def is_about_mutants(part):
     return part.startswith(("mutant ", "mutants "))
 
 
+def suite_of(part):
+    return re.match(r"(?:queue )?(\w*)", part)[1]
+
+
 def of_tests(part, names):
     """What is wrong with a reference to tests: a suite and its tests, a command of make, or a file."""
-    suite = re.match(r"(?:queue )?(\w*)", part)[1]
+    suite = suite_of(part)
     if suite in suites.SUITES:
         return [f"there is no test {name} in {suite}" for name in names if not suites.names(suite, name)]
     if suite:
