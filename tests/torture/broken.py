@@ -100,7 +100,7 @@ BREAKS = {
                 *[write(2, 14, name="sale:0", item=item) for item in range(11)]]],
     "an inherited": [[{**WHO, "op": "fork", "end": OK, "invoked": 1, "completed": 2, "inherited": None, "status": 0}],
                      [{**WHO, "op": "fork", "end": OK, "invoked": 1, "completed": 2, "inherited": "Forked", "status": 6}]],
-    "each error": [[{**end("release", 1, 20, 21), "error": "panic", "end": "failed"}]],
+    "each error": [[{**end("release", 1, 20, 21), "error": kind, "end": "failed"}] for kind in ("panic", "Internal")],
     "a process": [[{**WHO, "op": "exit", "code": -11}]],
     "L8": [[{"op": "keys", "keys": ["Lock:l"]}]],
     "Q1": [[enqueue("lost")], [double("v", 40, 9000, 9001)]],

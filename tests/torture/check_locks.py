@@ -6,7 +6,6 @@ from itertools import pairwise
 
 from causes import Causes
 from history import OK
-from scenarios import ERRORS
 
 # How much later than the deadline a process of a loaded machine may come to say that it was told.
 TOLD_LATE_MS = 3000
@@ -16,8 +15,9 @@ HAND_OVER_MS = 5000
 SETTLING_MS = 6000
 # What a lease's deadline is earlier than its ttl, and rounding.
 MARGIN, ROUNDING_MS = 0.01, 5
-# Of an answer, of a driver that was killed, and of the library.
-KINDS = {None, "the driver has ended", *ERRORS}
+# Of an answer, of a driver that was killed, and what the faults can cause.
+KINDS = {None, "the driver has ended", "StoreUnavailable", "Indeterminate", "LockTimeout", "LeaseLost", "LeaseExpired",
+         "StaleReceipt", "WrongType", "Corrupt"}
 LOSSES = {"LeaseLost", "LeaseExpired"}
 
 
@@ -41,8 +41,8 @@ class Locks:
             "L7 hand-over is bounded while all is calm": self.hand_over(),
             "L1, L2 nothing written under a lock is overwritten": self.shelves(),
             "an inherited lease is the parent's": self.forked(),
-            "each error is of a kind that there is": self.errors(),
-            "a process that ends while busy ends as usual": self.exits(),
+            "each error is of a kind that the faults can cause": self.errors(),
+            "a process ends as it is told, and answers until then": self.exits(),
         }
 
     def fenced(self):

@@ -1,6 +1,7 @@
 """Those who use the library: each a process of some language, which is killed and stopped now and then."""
 
 import random
+import signal
 import threading
 import time
 
@@ -33,12 +34,16 @@ class Worker(threading.Thread):
                     self.turn()
                 else:
                     self.give_up_time()
-            except (RuntimeError, TimeoutError, BrokenPipeError, ValueError) as problem:
+            except TimeoutError as problem:
+                self.note("exit", code=str(problem))
+                self.replace()
+            except (RuntimeError, BrokenPipeError, ValueError) as problem:
+                # It was killed, or told to end, before it could be asked.
                 self.storm.surprised(self.name, problem)
                 self.replace()
             time.sleep(self.storm.pace)
-        if self.driver is not None:
-            self.driver.end()
+        if self.driver is not None and (code := self.driver.end()) != 0:
+            self.note("exit", code=code)
 
     def languages(self):
         return self.storm.languages
@@ -54,10 +59,14 @@ class Worker(threading.Thread):
         return self.open and self.driver is not None
 
     def replace(self):
-        """The process was killed, or hangs."""
+        """The process was killed, or hangs. Another end that nobody ordered is a crash."""
         driver, self.driver = self.driver, None
-        if driver is not None and driver is not self.told_to_end:
-            driver.kill()
+        if driver is None or driver is self.told_to_end:
+            return
+        driver.kill()
+        code = driver.process.returncode
+        if code != -signal.SIGKILL:
+            self.note("exit", code=f"{code}, and nobody told it to end")
 
     def ask(self, op, **arguments):
         if self.driver is None:
