@@ -36,7 +36,7 @@ fuzz: rust deps ## Hostile calls to the C library, hostile replies and URLs to t
 		$(CARGO) test --locked --workspace --test faults fuzz -- --nocapture
 	$(PYTHON) bindings-c/tests/run --fuzz $(or $(SECONDS),300)
 
-sanitize: rust deps ## Play the scenarios in Python, Node and PHP under AddressSanitizer; make test first
+sanitize: rust deps ## Play the scenarios in Python and Node under AddressSanitizer; make test first
 	$(PYTHON) tests/sanitize
 
 deny: rust ## Check licences, bans, sources and (with cargo-deny) advisories of what is linked
