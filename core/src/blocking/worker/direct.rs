@@ -93,10 +93,11 @@ fn idle(
         return Ok(());
     }
     // One that ends when the queue is empty sees soon that its own work was the last.
-    let looks_again = || beside_work && !desk.with(|state| state.at_work());
+    let mut looks_again = false;
     let mut turn = || {
         host_turn()?;
-        let ends = desk.stop.load(Ordering::Acquire) || looks_again();
+        looks_again = beside_work && !desk.with(|state| state.at_work());
+        let ends = looks_again || desk.stop.load(Ordering::Acquire);
         if ends { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     };
     let options = desk.settings.claim(free).wait(desk.settings.idle_wait());
@@ -104,7 +105,7 @@ fn idle(
     desk.with(|state| state.idle = false);
     match claims {
         Ok(claims) => hand_out(desk, claims, staff),
-        Err(error) if error.kind() == ErrorKind::Cancelled && looks_again() => Ok(()),
+        Err(error) if error.kind() == ErrorKind::Cancelled && looks_again => Ok(()),
         Err(error) if error.kind() == ErrorKind::Cancelled => {
             desk.stop.store(true, Ordering::Release);
             Ok(())

@@ -180,6 +180,7 @@ mod tests {
     use std::time::Instant;
 
     use super::*;
+    use crate::ClaimOptions;
     use crate::Task;
     use crate::blocking::Client;
 
@@ -215,5 +216,38 @@ mod tests {
             ControlFlow::Continue(())
         };
         assert_eq!(worker.run_while(&mut turn).unwrap().completed, 1);
+    }
+
+    #[test]
+    fn a_host_that_ends_the_worker_when_its_last_task_is_settled_is_heard() {
+        let queue = Client::open("memory:").unwrap().queue("q");
+        queue.enqueue(Task::new("a")).unwrap();
+        queue.enqueue(Task::new("b")).unwrap();
+        let _another_works_on = queue.claim(ClaimOptions::new().max(1)).unwrap();
+        let (turns, drained) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+        let (waits, seen) = (Arc::clone(&turns), Arc::clone(&drained));
+        // The handler ends while the worker waits for tasks.
+        let worker = Worker::new(queue, move |_: &Claim| {
+            until(|| waits.load(Ordering::SeqCst) > 3);
+            Ok::<(), String>(())
+        });
+        let worker = worker.concurrency(2).until_empty().on_event(move |event| {
+            if matches!(event, WorkerEvent::Drained) {
+                seen.fetch_add(1, Ordering::SeqCst);
+            }
+        });
+        let (mut said, mut unheard) = (false, 0);
+        let mut turn = || {
+            unheard += usize::from(said);
+            if turns.fetch_add(1, Ordering::SeqCst) > 3 && !said {
+                until(|| drained.load(Ordering::SeqCst) > 0);
+                said = true;
+                return ControlFlow::Break(());
+            }
+            // Said again only so that the test ends.
+            if unheard > 20 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        };
+        assert_eq!(worker.run_while(&mut turn).unwrap().completed, 1);
+        assert!(unheard <= 20, "it went on");
     }
 }
