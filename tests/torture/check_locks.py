@@ -72,14 +72,8 @@ class Locks:
     def fences(self):
         """A grant that was asked for after another one had come has a larger fence."""
         for name, of_name in self.by_name.items():
-            done = sorted(of_name, key=lambda grant: grant["completed"])
-            largest, at = 0, 0
-            for grant in sorted(of_name, key=lambda grant: grant["invoked"]):
-                while at < len(done) and done[at]["completed"] < grant["invoked"]:
-                    largest = max(largest, done[at]["fence"])
-                    at += 1
-                if grant["fence"] <= largest:
-                    yield f"{name}: {told(grant)} after fence {largest}"
+            for grant, largest in not_grown(of_name, "fence"):
+                yield f"{name}: {told(grant)} after fence {largest}"
             for fence, count in Counter(grant["fence"] for grant in of_name).items():
                 if count > 1:
                     yield f"{name}: fence {fence} was given {count} times"
@@ -173,6 +167,18 @@ class Locks:
         for line in self.lines:
             if line["op"] == "exit" and line["code"] != 0:
                 yield f"{line['actor']} ({line['language']}): {line['code']}"
+
+
+def not_grown(lines, number):
+    """Those whose number is no larger than one that had been given before they were asked for, with the largest of these."""
+    done = sorted(lines, key=lambda line: line["completed"])
+    largest, at = 0, 0
+    for line in sorted(lines, key=lambda line: line["invoked"]):
+        while at < len(done) and done[at]["completed"] < line["invoked"]:
+            largest = max(largest, done[at][number])
+            at += 1
+        if line[number] <= largest:
+            yield line, largest
 
 
 def grouped(lines, key):

@@ -8,7 +8,7 @@ from collections import Counter, defaultdict
 from itertools import pairwise
 
 from causes import Causes
-from check_locks import grouped, overlapping, told
+from check_locks import grouped, not_grown, overlapping, told
 from history import FAILED, OK, UNKNOWN
 from order import out_of_order
 from taskers import DOUBLES, LEASE_MS, POISON, WINDOW_MS
@@ -182,14 +182,8 @@ def is_unheard(line):
 
 def versions(task, accepted):
     """Each accepted enqueue raises the version."""
-    done = sorted(accepted, key=lambda line: line["completed"])
-    largest, at = 0, 0
-    for line in sorted(accepted, key=lambda line: line["invoked"]):
-        while at < len(done) and done[at]["completed"] < line["invoked"]:
-            largest = max(largest, done[at]["version"])
-            at += 1
-        if line["version"] <= largest:
-            yield f"{task}: version {line['version']} after {largest}"
+    for line, largest in not_grown(accepted, "version"):
+        yield f"{task}: version {line['version']} after {largest}"
 
 
 def outdated(task, accepted, claims):
