@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
-use crate::name::{LockName, Prefixes};
+use crate::name::{LockKind, LockName, Prefixes};
 use crate::token::Token;
 
 /// A detached lease in serialisable form. It works once: resuming it swaps the secret inside.
@@ -15,6 +15,7 @@ use crate::token::Token;
 /// [`LeaseHandle::to_text`] and `parse` turn it into text and back; the text is a secret. `Debug` hides it.
 #[derive(Clone, PartialEq, Eq)]
 pub struct LeaseHandle {
+    kind: LockKind,
     key: String,
     token: Token,
     ttl: Duration,
@@ -24,6 +25,9 @@ pub struct LeaseHandle {
 #[derive(Serialize, Deserialize)]
 struct Text {
     stanchion: u32,
+    /// Absent if the lock is exclusive.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    kind: Option<String>,
     key: String,
     token: String,
     ttl_ms: u64,
@@ -33,16 +37,20 @@ struct Text {
 
 /// The form's version; a later one that older readers must not accept has a larger number.
 const VERSION: u32 = 1;
+/// Of handles with a kind.
+const VERSION_WITH_KIND: u32 = 2;
 
 impl LeaseHandle {
     pub(crate) fn new(name: &LockName, token: Token, ttl: Duration, max_hold: Option<Duration>) -> Self {
-        Self { key: name.key().to_owned(), token, ttl, max_hold }
+        Self { kind: name.kind(), key: name.key().to_owned(), token, ttl, max_hold }
     }
 
     /// The text form. Whoever has it can take the lease: treat it as a password.
     pub fn to_text(&self) -> String {
+        let kind = (self.kind != LockKind::Exclusive).then(|| self.kind.name());
         let text = Text {
-            stanchion: VERSION,
+            stanchion: if kind.is_some() { VERSION_WITH_KIND } else { VERSION },
+            kind: kind.map(str::to_owned),
             key: self.key.clone(),
             token: self.token.as_str().to_owned(),
             ttl_ms: millis(self.ttl),
@@ -53,7 +61,7 @@ impl LeaseHandle {
 
     /// The lock's name under this client's prefix.
     pub(crate) fn name(&self, prefixes: &Prefixes) -> Result<LockName, Error> {
-        prefixes.lock_of_key(&self.key).ok_or_else(|| {
+        prefixes.kind_of_key(self.kind, &self.key).ok_or_else(|| {
             Error::invalid("the handle's lock has another prefix than this client's lock_prefix")
         })
     }
@@ -77,11 +85,15 @@ impl FromStr for LeaseHandle {
     fn from_str(text: &str) -> Result<Self, Error> {
         let malformed = || Error::invalid("this is not the text of a lease handle");
         let text: Text = serde_json::from_str(text).map_err(|_| malformed())?;
-        if text.stanchion != VERSION {
+        let version = if text.kind.is_some() { VERSION_WITH_KIND } else { VERSION };
+        if text.stanchion != version {
             return Err(Error::invalid("the lease handle is of a newer version of this library"));
         }
+        let kind = text.kind.as_deref().unwrap_or(LockKind::Exclusive.name());
+        let kind = LockKind::ALL.into_iter().find(|known| known.name() == kind).ok_or_else(malformed)?;
         let ttl = crate::options::checked_ttl("the handle's ttl", Duration::from_millis(text.ttl_ms))?;
         Ok(Self {
+            kind,
             key: text.key,
             token: Token::parse(&text.token).ok_or_else(malformed)?,
             ttl,

@@ -8,16 +8,16 @@ use crate::engine::acquire::Grant;
 use crate::engine::call::{Answer, CallMachine};
 use crate::engine::deadline;
 use crate::engine::lease::{LeaseTerms, LossReason, Status};
-use crate::engine::leased::{Leased, LockLease};
-use crate::engine::release::judge_release;
+use crate::engine::leased::{Leased, LockLease, Share};
+use crate::engine::release::{Company, judge_release};
 use crate::error::{Error, ErrorKind};
 use crate::handle::LeaseHandle;
 use crate::kept::{Kept, check_status};
-use crate::name::LockName;
+use crate::name::{LockKind, LockName};
 use crate::options::{LockPlan, checked_ttl};
 use crate::session::Live;
 use crate::token::Token;
-use crate::verbs::{Fence, Release, Reply, Request, ResumeReply};
+use crate::verbs::{Downgrade, DowngradeReply, Fence, Release, Reply, Request, ResumeReply};
 use crate::wake::locked;
 
 #[derive(Clone)]
@@ -30,6 +30,7 @@ pub(crate) struct Held {
 pub(crate) struct Releasing {
     pub(crate) machine: CallMachine,
     fence: Fence,
+    company: Company,
     deadline: Moment,
     name: LockName,
 }
@@ -50,6 +51,7 @@ impl Held {
             fence: grant.fence,
             acquire_resent: grant.resent,
             foreign_share: live.settings.foreign_share,
+            share: plan.permits.map(Share::new),
         };
         let hold_until = plan.max_hold.map(|max_hold| live.clock.now() + max_hold);
         Self::start(live, lock, plan.ttl, grant.deadline, hold_until)
@@ -65,7 +67,7 @@ impl Held {
         let name = handle.name(&live.prefixes)?;
         let failed = |error: Error| Err(error.during("resume", name.as_str()));
         match &answer.reply {
-            Reply::Resume(ResumeReply::Resumed { fence, ttl }) => {
+            Reply::Resume(ResumeReply::Resumed { fence, ttl, permits }) => {
                 live.saw_fence(&name, *fence);
                 let now = live.clock.now();
                 let deadline = deadline(answer.sent, *ttl);
@@ -81,6 +83,7 @@ impl Held {
                     fence: *fence,
                     acquire_resent: answer.sendings > 1,
                     foreign_share: live.settings.foreign_share,
+                    share: permits.map(Share::new),
                 };
                 let hold_until = handle.max_hold().map(|max_hold| now + max_hold);
                 Ok(Self::start(live, lock, handle.ttl(), deadline, hold_until))
@@ -124,7 +127,7 @@ impl Held {
     /// only the store knows whether it was taken.
     pub(crate) fn release(&self, cooldown: Option<Duration>) -> Result<Releasing, Error> {
         if let Some(cooldown) = cooldown {
-            checked_ttl("cooldown", cooldown).map_err(|error| self.during("release", error))?;
+            self.check_cooldown(cooldown).map_err(|error| self.during("release", error))?;
         }
         let Self { kept, lock } = self;
         // First of all: in a forked child the mutex of the state may have been inherited locked.
@@ -151,7 +154,39 @@ impl Held {
         if let Some(farewell) = self.farewell() {
             machine = machine.or_else(farewell);
         }
-        Ok(Releasing { machine, fence: lock.fence, deadline, name: lock.name.clone() })
+        let company = lock.company();
+        Ok(Releasing { machine, fence: lock.fence, company, deadline, name: lock.name.clone() })
+    }
+
+    fn check_cooldown(&self, cooldown: Duration) -> Result<(), Error> {
+        if self.lock.share.is_some() {
+            return Err(Error::invalid("only an exclusive lock can be released with a cooldown"));
+        }
+        checked_ttl("cooldown", cooldown).map(drop)
+    }
+
+    /// Asks the store to take back all permits but one.
+    pub(crate) fn downgrade(&self) -> Result<CallMachine, Error> {
+        self.check("downgrade")?;
+        let LockLease { name, token, .. } = &self.lock;
+        if name.kind() != LockKind::ReadWrite {
+            return Err(self.during("downgrade", Error::invalid("only a lease of a read-write lock can be downgraded")));
+        }
+        let request = Request::Downgrade(Downgrade { name: name.clone(), token: token.clone(), weight: 1 });
+        Ok(self.kept.live.call(request))
+    }
+
+    /// Takes in the answer to a downgrade.
+    pub(crate) fn downgraded(&self, answer: &Answer) -> Result<(), Error> {
+        match &answer.reply {
+            Reply::Downgrade(DowngradeReply::Downgraded) => {
+                if let Some(share) = &self.lock.share {
+                    share.keep(1);
+                }
+                Ok(())
+            }
+            _ => Err(self.during("downgrade", Error::new(ErrorKind::LeaseLost, "the lease has ended"))),
+        }
     }
 
     /// Asks the store to prolong the lease.
@@ -201,7 +236,7 @@ impl Held {
 impl Releasing {
     /// Whether the lease was ours until it was released.
     pub(crate) fn judge(&self, answer: &Answer) -> Result<(), Error> {
-        judge_release(answer, self.fence, self.deadline)
+        judge_release(answer, self.fence, self.company, self.deadline)
             .map_err(|error| error.during("release", self.name.as_str()))
     }
 }

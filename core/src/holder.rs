@@ -18,7 +18,7 @@ pub struct Holder {
     pub host: String,
     /// The holder's process id; zero if unknown.
     pub pid: u32,
-    /// The last fence granted or offered; zero if there was none.
+    /// The last fence granted or offered; zero if there was none. Of a lock with several holders: this holder's.
     pub fence: Fence,
     /// When it was granted, by the store's wall clock; `None` if unknown.
     pub since: Option<SystemTime>,
@@ -26,18 +26,24 @@ pub struct Holder {
     pub remaining: Option<Duration>,
     /// How many wait for the lock.
     pub waiters: u64,
+    /// How many permits it has: 1 if the lock is exclusive; of a read-write lock all of them if it writes.
+    pub weight: u32,
 }
 
 impl Holder {
-    pub(crate) fn from_reply(reply: Reply) -> Option<Self> {
-        let Reply::Holder(Some(HolderReply { held_as, fence, remaining, since_ms, owner, waiters })) = reply
-        else {
-            return None;
-        };
+    pub(crate) fn from_reply(reply: Reply) -> Vec<Self> {
+        match reply {
+            Reply::Holder(holders) => holders.into_iter().map(Self::new).collect(),
+            _ => Vec::new(),
+        }
+    }
+
+    fn new(reply: HolderReply) -> Self {
+        let HolderReply { held_as, fence, remaining, since_ms, owner, waiters, weight } = reply;
         let known = held_as == HeldAs::Lease && !owner.is_empty();
         let owner = Owner::parse(if known { &owner } else { "" });
         let Owner { pid, host, label } = owner;
         let since = (since_ms > 0).then(|| SystemTime::UNIX_EPOCH + Duration::from_millis(since_ms));
-        Some(Self { held_as, label, host, pid, fence, since, remaining, waiters })
+        Self { held_as, label, host, pid, fence, since, remaining, waiters, weight }
     }
 }

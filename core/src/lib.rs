@@ -48,6 +48,7 @@ mod lease;
 mod lease_cell;
 mod lock;
 mod memory;
+mod named;
 mod options;
 mod queue;
 mod queue_calls;
@@ -87,7 +88,8 @@ pub use error::{Error, ErrorKind};
 pub use handle::LeaseHandle;
 pub use holder::Holder;
 pub use lease::Lease;
-pub use lock::Lock;
+pub use lock::{Lock, RwLock};
+pub use named::MAX_PERMITS;
 pub use options::{
     DEFAULT_LOCK_PREFIX, DEFAULT_MAX_HOLD, DEFAULT_QUEUE_PREFIX, DEFAULT_TIMEOUT, DEFAULT_TTL, DEFAULT_WAIT,
     LockOptions, MAX_TTL, MIN_TTL,

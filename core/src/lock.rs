@@ -10,38 +10,25 @@ use crate::error::Error;
 use crate::held::Held;
 use crate::holder::Holder;
 use crate::lease::Lease;
-use crate::name::LockName;
+use crate::named::Named;
 use crate::options::LockOptions;
-use crate::session::Session;
 use crate::verbs::{self, Reply, Request};
 
 /// A named lock that one holder at a time may hold. Made by [`Client::lock`](crate::Client::lock); cheap to
 /// clone; holding the handle does not mean holding the lock.
 #[derive(Clone)]
 pub struct Lock {
-    session: Arc<Session>,
-    name: Arc<str>,
-    /// Checked once, not in every call; `None` if the name is bad.
-    checked: Option<LockName>,
+    named: Named,
 }
 
 impl Lock {
-    pub(crate) fn new(session: Arc<Session>, name: &str) -> Self {
-        let checked = session.lock_name(name).ok();
-        Self { session, name: name.into(), checked }
-    }
-
-    fn checked(&self) -> Result<LockName, Error> {
-        match &self.checked {
-            Some(name) => Ok(name.clone()),
-            // Says what is wrong with it.
-            None => self.session.lock_name(&self.name),
-        }
+    pub(crate) fn new(named: Named) -> Self {
+        Self { named }
     }
 
     /// The name.
     pub fn name(&self) -> &str {
-        &self.name
+        self.named.name()
     }
 
     /// Acquires the lock, waiting in line for it. Dropping the future leaves the line.
@@ -68,7 +55,7 @@ impl Lock {
         match self.attempt(options).await? {
             Some(lease) => Ok(lease),
             // Only a wait of zero ends here.
-            None => Err(busy().during("acquire", &self.name)),
+            None => Err(busy().during("acquire", self.name())),
         }
     }
 
@@ -81,9 +68,9 @@ impl Lock {
     }
 
     async fn attempt(&self, options: LockOptions) -> Result<Option<Lease>, Error> {
-        let name = self.checked()?;
-        let live = self.session.live()?;
-        let plan = options.plan(&live.settings).map_err(|error| error.during("acquire", &self.name))?;
+        let name = self.named.checked()?;
+        let live = self.named.session.live()?;
+        let plan = self.named.plan(&options, &live.settings)?;
         let mut attempt = live.acquire(&name, &plan)?;
         let result = drive(live, &mut attempt.machine, Some(&attempt.place)).await;
         live.note(&name, &plan, &attempt.machine);
@@ -127,9 +114,14 @@ impl Lock {
         Ok(value)
     }
 
-    /// Who holds the lock now, if anybody does.
+    /// Who holds the lock now, if anybody does; of several holders the one whose lease ends first.
     pub async fn holder(&self) -> Result<Option<Holder>, Error> {
-        let name = self.checked()?;
+        Ok(self.holders().await?.into_iter().next())
+    }
+
+    /// Who holds the lock now: one at most if it is exclusive, else up to 100, those whose leases end first.
+    pub async fn holders(&self) -> Result<Vec<Holder>, Error> {
+        let name = self.named.checked()?;
         let reply = self.ask(Request::Holder(verbs::Holder { name })).await?;
         Ok(Holder::from_reply(reply))
     }
@@ -148,23 +140,47 @@ impl Lock {
     /// `Indeterminate` if the store did not answer; the request is not repeated, since a repetition could
     /// break the next lease.
     pub async fn break_lease(&self) -> Result<bool, Error> {
-        let name = self.checked()?;
-        let live = self.session.live()?;
+        let name = self.named.checked()?;
+        let live = self.named.session.live()?;
         let mut machine = live.call(Request::BreakLease(verbs::BreakLease { name })).once();
         let answer = drive(live, &mut machine, None).await?;
         Ok(answer.reply == Reply::BreakLease(true))
     }
 
     async fn ask(&self, request: Request) -> Result<Reply, Error> {
-        let live = self.session.live()?;
+        let live = self.named.session.live()?;
         let mut machine = live.call(request);
         Ok(drive(live, &mut machine, None).await?.reply)
     }
 }
 
+/// The two sides of a read-write lock. Made by [`Client::rw_lock`](crate::Client::rw_lock); cheap to clone.
+#[derive(Clone, Debug)]
+pub struct RwLock {
+    pub(crate) read: Lock,
+    pub(crate) write: Lock,
+}
+
+impl RwLock {
+    /// The name.
+    pub fn name(&self) -> &str {
+        self.read.name()
+    }
+
+    /// What readers acquire: any number of them may hold it, unless a writer does.
+    pub fn read(&self) -> &Lock {
+        &self.read
+    }
+
+    /// What a writer acquires: nobody else holds anything then. [`Lease::downgrade`] makes the writer a reader.
+    pub fn write(&self) -> &Lock {
+        &self.write
+    }
+}
+
 impl fmt::Debug for Lock {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Lock({:?})", self.name)
+        write!(f, "Lock({:?})", self.name())
     }
 }
 

@@ -35,8 +35,13 @@ impl Prefixes {
         Ok(Self { lock: lock.into(), queue: queue.into() })
     }
 
-    /// The lock called `name`. No two names of any kind share a key.
+    /// The exclusive lock called `name`. No two names of any kind share a key.
     pub(crate) fn lock_name(&self, name: &str) -> Result<LockName, Error> {
+        self.name_of_kind(LockKind::Exclusive, name)
+    }
+
+    /// The lock of this kind called `name`. No two names of any kind share a key.
+    pub(crate) fn name_of_kind(&self, kind: LockKind, name: &str) -> Result<LockName, Error> {
         check(name).map_err(|problem| Error::invalid(problem).during("lock", &shown(name)))?;
         let key: Arc<str> = format!("{}{name}", self.lock).into();
         if key.starts_with(RESERVED) {
@@ -47,12 +52,17 @@ impl Prefixes {
             return Err(Error::invalid(format!("with this prefix the name would be a queue's ({key})"))
                 .during("lock", name));
         }
-        Ok(LockName { key, prefix: self.lock.len() })
+        Ok(LockName { key, prefix: self.lock.len(), kind })
     }
 
-    /// The lock that a stored key belongs to, if it is one of ours.
+    /// The exclusive lock that a stored key belongs to, if it is one of ours.
     pub(crate) fn lock_of_key(&self, key: &str) -> Option<LockName> {
-        self.lock_name(key.strip_prefix(&*self.lock)?).ok()
+        self.kind_of_key(LockKind::Exclusive, key)
+    }
+
+    /// The lock of this kind whose prefix and name are `key`, if it is one of ours.
+    pub(crate) fn kind_of_key(&self, kind: LockKind, key: &str) -> Option<LockName> {
+        self.name_of_kind(kind, key.strip_prefix(&*self.lock)?).ok()
     }
 
     pub(crate) fn lock_prefix(&self) -> &str {
@@ -84,20 +94,54 @@ impl Prefixes {
     }
 }
 
-/// A checked lock name with its key. Cheap to clone.
+/// What kind of lock a name stands for. Each kind has names of its own: a semaphore and a lock of the same name
+/// have nothing to do with each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum LockKind {
+    /// One holder.
+    Exclusive,
+    /// Many readers, or one writer.
+    ReadWrite,
+    /// As many holders as it has permits.
+    Semaphore,
+}
+
+impl LockKind {
+    /// Every kind.
+    pub const ALL: [Self; 3] = [Self::Exclusive, Self::ReadWrite, Self::Semaphore];
+
+    /// The stable name, the same in every language.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Exclusive => "lock",
+            Self::ReadWrite => "rw_lock",
+            Self::Semaphore => "semaphore",
+        }
+    }
+}
+
+/// A checked lock name with its kind and its key. Cheap to clone.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct LockName {
     key: Arc<str>,
     prefix: usize,
+    kind: LockKind,
 }
 
 impl LockName {
+    /// What it is the name of.
+    pub fn kind(&self) -> LockKind {
+        self.kind
+    }
+
     /// The name as the user gave it.
     pub fn as_str(&self) -> &str {
         &self.key[self.prefix..]
     }
 
-    /// Prefix and name: the key in the store.
+    /// Prefix and name: the key in the store of an exclusive lock, and what the keys of the other kinds are made
+    /// from.
     pub fn key(&self) -> &str {
         &self.key
     }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::error::Error;
+use crate::verbs::Permits;
 
 /// Lease time when none is given: long enough to survive a garbage collection or a failover, short enough
 /// that a crash does not block others for long.
@@ -45,6 +46,7 @@ pub struct LockOptions {
     fail_fast: bool,
     adopt_unexpiring: Option<Duration>,
     label: Option<String>,
+    weight: Option<u32>,
 }
 
 impl LockOptions {
@@ -98,6 +100,16 @@ impl LockOptions {
         self
     }
 
+    /// How many permits of a semaphore to acquire (default 1). Invalid for other locks.
+    pub fn weight(mut self, weight: u32) -> Self {
+        self.weight = Some(weight);
+        self
+    }
+
+    pub(crate) fn given_weight(&self) -> Option<u32> {
+        self.weight
+    }
+
     /// Checks everything and fills in the defaults.
     pub(crate) fn plan(&self, settings: &Settings) -> Result<LockPlan, Error> {
         let ttl = checked_ttl("ttl", self.ttl.unwrap_or(DEFAULT_TTL))?;
@@ -125,6 +137,7 @@ impl LockOptions {
             fail_fast: self.fail_fast,
             adopt_after: self.adopt_unexpiring,
             owner,
+            permits: None,
         })
     }
 }
@@ -139,6 +152,8 @@ pub(crate) struct LockPlan {
     pub(crate) fail_fast: bool,
     pub(crate) adopt_after: Option<Duration>,
     pub(crate) owner: Arc<str>,
+    /// What is taken of a lock that is not exclusive.
+    pub(crate) permits: Option<Permits>,
 }
 
 /// Checked options of a client.

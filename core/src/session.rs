@@ -15,7 +15,7 @@ use crate::handle::LeaseHandle;
 use crate::host_turn::Pulse;
 use crate::keeper::Keeper;
 use crate::memory::Memory;
-use crate::name::{LockName, Prefixes, QueueName};
+use crate::name::{LockKind, LockName, Prefixes, QueueName};
 use crate::options::{LockPlan, Settings};
 use crate::slots::Slots;
 use crate::store::redis::RedisStore;
@@ -58,8 +58,8 @@ impl Session {
     }
 
     /// Checks a name. No I/O.
-    pub(crate) fn lock_name(&self, name: &str) -> Result<LockName, Error> {
-        self.config.prefixes.lock_name(name)
+    pub(crate) fn lock_name(&self, kind: LockKind, name: &str) -> Result<LockName, Error> {
+        self.config.prefixes.name_of_kind(kind, name)
     }
 
     /// Checks a name. No I/O.
@@ -227,6 +227,7 @@ impl Live {
         let token = Token::random()?;
         let order = AcquireOrder {
             name: name.clone(),
+            permits: plan.permits,
             token: token.clone(),
             ttl: plan.ttl,
             wait: plan.wait,

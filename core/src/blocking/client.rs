@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::blocking::{Lease, Lock, Queue, Queues};
+use crate::blocking::{Lease, Lock, Queue, Queues, RwLock};
 use crate::builder::ClientBuilder;
 use crate::client::{LockPage, QueuePage, Tally, list, list_queues};
 use crate::drive::drive_blocking;
@@ -12,6 +12,7 @@ use crate::error::Error;
 use crate::handle::LeaseHandle;
 use crate::held::Held;
 use crate::host_turn::attend_call;
+use crate::named::{Named, Part};
 use crate::session::Session;
 
 /// A connection to a store, for programs without async. Cheap to clone; one per process is enough.
@@ -45,7 +46,24 @@ impl Client {
 
     /// The lock with this name. No I/O; a bad name is reported when the lock is used.
     pub fn lock(&self, name: &str) -> Lock {
-        Lock::new(Arc::clone(&self.session), name)
+        self.part(name, Part::Exclusive)
+    }
+
+    /// The read-write lock with this name: many readers, or one writer. Those who wait are served in the order in
+    /// which they came, so that neither readers nor writers starve. No I/O.
+    pub fn rw_lock(&self, name: &str) -> RwLock {
+        RwLock { read: self.part(name, Part::Read), write: self.part(name, Part::Write) }
+    }
+
+    /// The semaphore with this name and so many permits (1 to 1,000,000). An acquire takes one, or
+    /// [`LockOptions::weight`](crate::LockOptions::weight). While anybody holds or waits for permits, all must
+    /// agree on their number; another one is `InvalidArgument`. No I/O.
+    pub fn semaphore(&self, name: &str, permits: u32) -> Lock {
+        self.part(name, Part::Permits(permits))
+    }
+
+    fn part(&self, name: &str, part: Part) -> Lock {
+        Lock::new(Named::new(Arc::clone(&self.session), name, part))
     }
 
     /// The queue with this name. No I/O; a bad name is reported when the queue is used.

@@ -89,6 +89,19 @@ impl Lease {
         self.held.extended(answer)
     }
 
+    /// Turns the lease of a writer into that of a reader, with the same fence: other readers may come in. A reader's
+    /// lease stays as it is. There is no way up: two readers that both wait to become the writer would wait for
+    /// each other for ever; release the lease and acquire the writer's.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for a lease of another kind of lock; `LeaseLost` or `LeaseExpired` if it has ended;
+    /// `StoreUnavailable` or `Indeterminate` if the store did not answer.
+    pub fn downgrade(&self) -> Result<(), Error> {
+        let mut machine = self.held.downgrade()?;
+        let answer = drive_blocking(&self.held.kept.live, &mut machine, None, None)?;
+        self.held.downgraded(&answer)
+    }
+
     /// Gives the lock back and hands it to the next waiter.
     ///
     /// # Errors

@@ -2,7 +2,6 @@
 
 use std::fmt;
 use std::ops::ControlFlow;
-use std::sync::Arc;
 use std::time::Duration;
 
 use crate::blocking::Lease;
@@ -12,38 +11,25 @@ use crate::error::Error;
 use crate::held::Held;
 use crate::holder::Holder;
 use crate::lock::busy;
-use crate::name::LockName;
+use crate::named::Named;
 use crate::options::LockOptions;
-use crate::session::Session;
 use crate::verbs::{self, Reply, Request};
 
 /// A named lock that one holder at a time may hold. Made by [`Client::lock`](super::Client::lock); cheap to
 /// clone; holding the handle does not mean holding the lock.
 #[derive(Clone)]
 pub struct Lock {
-    session: Arc<Session>,
-    name: Arc<str>,
-    /// Checked once, not in every call; `None` if the name is bad.
-    checked: Option<LockName>,
+    named: Named,
 }
 
 impl Lock {
-    pub(crate) fn new(session: Arc<Session>, name: &str) -> Self {
-        let checked = session.lock_name(name).ok();
-        Self { session, name: name.into(), checked }
-    }
-
-    fn checked(&self) -> Result<LockName, Error> {
-        match &self.checked {
-            Some(name) => Ok(name.clone()),
-            // Says what is wrong with it.
-            None => self.session.lock_name(&self.name),
-        }
+    pub(crate) fn new(named: Named) -> Self {
+        Self { named }
     }
 
     /// The name.
     pub fn name(&self) -> &str {
-        &self.name
+        self.named.name()
     }
 
     /// Acquires the lock, waiting in line for it.
@@ -71,7 +57,7 @@ impl Lock {
     fn acquire_with(&self, options: LockOptions, host_turn: HostTurn<'_>) -> Result<Lease, Error> {
         let lease = self.attempt(options, host_turn)?;
         // Only a wait of zero finds nothing.
-        lease.ok_or_else(|| busy().during("acquire", &self.name))
+        lease.ok_or_else(|| busy().during("acquire", self.name()))
     }
 
     /// Acquires the lock if it is free; `None` if it is busy. Never waits for another holder.
@@ -83,13 +69,13 @@ impl Lock {
     }
 
     fn attempt(&self, options: LockOptions, host_turn: HostTurn<'_>) -> Result<Option<Lease>, Error> {
-        let name = self.checked()?;
-        let live = self.session.live()?;
-        let plan = options.plan(&live.settings).map_err(|error| error.during("acquire", &self.name))?;
+        let name = self.named.checked()?;
+        let live = self.named.session.live()?;
+        let plan = self.named.plan(&options, &live.settings)?;
         let mut attempt = live.acquire(&name, &plan)?;
         let result = drive_blocking(live, &mut attempt.machine, Some(&attempt.place), host_turn);
         live.note(&name, &plan, &attempt.machine);
-        match result.map_err(|error| error.during("acquire", &self.name))? {
+        match result.map_err(|error| error.during("acquire", self.name()))? {
             Acquired::Granted(grant) => {
                 Ok(Some(Lease::new(Held::granted(live, &name, &plan, attempt.token, &grant))))
             }
@@ -110,10 +96,15 @@ impl Lock {
         Ok(value)
     }
 
-    /// Who holds the lock now, if anybody does.
+    /// Who holds the lock now, if anybody does; of several holders the one whose lease ends first.
     pub fn holder(&self) -> Result<Option<Holder>, Error> {
-        let name = self.checked()?;
-        let live = self.session.live()?;
+        Ok(self.holders()?.into_iter().next())
+    }
+
+    /// Who holds the lock now: one at most if it is exclusive, else up to 100, those whose leases end first.
+    pub fn holders(&self) -> Result<Vec<Holder>, Error> {
+        let name = self.named.checked()?;
+        let live = self.named.session.live()?;
         let mut machine = live.call(Request::Holder(verbs::Holder { name }));
         let answer = drive_blocking(live, &mut machine, None, None)?;
         Ok(Holder::from_reply(answer.reply))
@@ -133,16 +124,40 @@ impl Lock {
     /// `Indeterminate` if the store did not answer; the request is not repeated, since a repetition could
     /// break the next lease.
     pub fn break_lease(&self) -> Result<bool, Error> {
-        let name = self.checked()?;
-        let live = self.session.live()?;
+        let name = self.named.checked()?;
+        let live = self.named.session.live()?;
         let mut machine = live.call(Request::BreakLease(verbs::BreakLease { name })).once();
         let answer = drive_blocking(live, &mut machine, None, None)?;
         Ok(answer.reply == Reply::BreakLease(true))
     }
 }
 
+/// The two sides of a read-write lock. Made by [`Client::rw_lock`](super::Client::rw_lock); cheap to clone.
+#[derive(Clone, Debug)]
+pub struct RwLock {
+    pub(crate) read: Lock,
+    pub(crate) write: Lock,
+}
+
+impl RwLock {
+    /// The name.
+    pub fn name(&self) -> &str {
+        self.read.name()
+    }
+
+    /// What readers acquire: any number of them may hold it, unless a writer does.
+    pub fn read(&self) -> &Lock {
+        &self.read
+    }
+
+    /// What a writer acquires: nobody else holds anything then. [`Lease::downgrade`] makes the writer a reader.
+    pub fn write(&self) -> &Lock {
+        &self.write
+    }
+}
+
 impl fmt::Debug for Lock {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Lock({:?})", self.name)
+        write!(f, "Lock({:?})", self.name())
     }
 }

@@ -23,7 +23,7 @@ mod worker;
 pub use claim::Claim;
 pub use client::Client;
 pub use lease::Lease;
-pub use lock::Lock;
+pub use lock::{Lock, RwLock};
 pub use queue::{Queue, Queues};
 pub use worker::{Direction, Hands, Hosted, Stopper, Taken, Unsettled, Worker};
 

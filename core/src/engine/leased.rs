@@ -1,13 +1,15 @@
 //! What a lease is on: a lock, or a task.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use crate::engine::release::{is_forgotten, known_loss};
+use crate::engine::release::{Company, is_forgotten, known_loss};
 use crate::name::{LockName, QueueName, TaskId};
 use crate::token::Token;
 use crate::verbs::{
-    Absence, Extend, ExtendClaim, ExtendClaimReply, ExtendReply, Fence, Leave, QueueReply, QueueRequest,
-    QueueVerb, Receipt, Reply, Request,
+    Absence, Extend, ExtendClaim, ExtendClaimReply, ExtendReply, Fence, Leave, Permits, QueueReply,
+    QueueRequest, QueueVerb, Receipt, Reply, Request,
 };
 
 use super::lease::LossReason;
@@ -34,6 +36,43 @@ pub struct LockLease {
     pub acquire_resent: bool,
     /// As in [`Leave`].
     pub foreign_share: bool,
+    /// What it has of a lock that is not exclusive.
+    pub share: Option<Share>,
+}
+
+/// A lease's part of a read-write lock or a semaphore.
+#[derive(Clone, Debug)]
+pub struct Share {
+    /// Shared by all copies of the lease: a downgrade changes it.
+    weight: Arc<AtomicU32>,
+    limit: u32,
+}
+
+impl Share {
+    /// What was granted.
+    pub fn new(permits: Permits) -> Self {
+        Self { weight: Arc::new(AtomicU32::new(permits.weight)), limit: permits.limit }
+    }
+
+    /// What the lease has now.
+    pub fn permits(&self) -> Permits {
+        Permits { weight: self.weight.load(Ordering::Relaxed), limit: self.limit }
+    }
+
+    /// Notes that the rest was given back.
+    pub fn keep(&self, weight: u32) {
+        self.weight.store(weight, Ordering::Relaxed);
+    }
+}
+
+impl LockLease {
+    /// Who else may hold the lock at the same time.
+    pub fn company(&self) -> Company {
+        match &self.share {
+            Some(share) if !share.permits().excludes_all() => Company::Shared,
+            _ => Company::Alone,
+        }
+    }
 }
 
 /// A claimed task.
@@ -98,7 +137,7 @@ impl Leased {
         match (self, reply) {
             (Self::Lock(_), Reply::Extend(ExtendReply::Extended(left))) => Extension::Extended(*left),
             (Self::Lock(lock), Reply::Extend(ExtendReply::Gone(absence))) => {
-                Extension::Ended(reason(absence, lock.fence))
+                Extension::Ended(reason(absence, lock))
             }
             (Self::Task(_), Reply::Queue(QueueReply::ExtendClaim(reply))) => match reply {
                 ExtendClaimReply::Extended(left) => Extension::Extended(*left),
@@ -112,12 +151,12 @@ impl Leased {
 }
 
 /// Why a lock is no longer ours.
-fn reason(absence: &Absence, fence: Fence) -> LossReason {
-    match known_loss(absence, fence) {
-        Some(_) if is_forgotten(absence, fence) => LossReason::Forgotten,
-        Some(_) => LossReason::Broken,
-        None if absence.fence > fence => LossReason::Taken,
-        None => LossReason::Overwritten,
+fn reason(absence: &Absence, lock: &LockLease) -> LossReason {
+    match (known_loss(absence, lock.fence, lock.company()), lock.company()) {
+        (Some(_), _) if is_forgotten(absence, lock.fence) => LossReason::Forgotten,
+        (Some(_), _) => LossReason::Broken,
+        (None, Company::Alone) if absence.fence > lock.fence => LossReason::Taken,
+        (None, _) => LossReason::Overwritten,
     }
 }
 

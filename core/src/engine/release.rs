@@ -5,22 +5,49 @@ use crate::engine::call::Answer;
 use crate::error::{Error, ErrorKind};
 use crate::verbs::{Absence, Fence, ReleaseReply, Reply};
 
+/// Who may hold a lock beside a lease of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Company {
+    /// Nobody: a later grant proves that the lease had ended.
+    Alone,
+    /// Other readers, or other users of a semaphore: a later grant proves nothing.
+    Shared,
+}
+
 /// Judges the answer to a release: `Ok` if the lease was ours until then, the truth otherwise.
-pub fn judge_release(answer: &Answer, fence: Fence, deadline: Moment) -> Result<(), Error> {
+pub fn judge_release(
+    answer: &Answer,
+    fence: Fence,
+    company: Company,
+    deadline: Moment,
+) -> Result<(), Error> {
     match &answer.reply {
         Reply::Release(ReleaseReply::Released) => Ok(()),
-        Reply::Release(ReleaseReply::Gone(absence)) => judge_absence(answer, absence, fence, deadline),
+        Reply::Release(ReleaseReply::Gone(absence)) => {
+            judge_absence(answer, absence, fence, company, deadline)
+        }
         _ => Err(Error::new(ErrorKind::Corrupt, "the store answered another question")),
     }
 }
 
-fn judge_absence(answer: &Answer, absence: &Absence, fence: Fence, deadline: Moment) -> Result<(), Error> {
-    if let Some(error) = known_loss(absence, fence) {
-        return Err(error);
+fn judge_absence(
+    answer: &Answer,
+    absence: &Absence,
+    fence: Fence,
+    company: Company,
+    deadline: Moment,
+) -> Result<(), Error> {
+    let broken_in_time = answer.received < deadline && answer.sendings == 1;
+    match known_loss(absence, fence, company) {
+        Some(_) if company == Company::Shared && absence.broken >= fence && !broken_in_time => {
+            return Err(ended_before_a_break());
+        }
+        Some(error) => return Err(error),
+        None => {}
     }
     if answer.received < deadline && answer.sendings == 1 {
         // Sent once and gone already: something else ended it before us.
-        return Err(taken_away(absence, fence));
+        return Err(taken_away(absence, fence, company));
     }
     if answer.received < deadline {
         // Nobody else can have ended it so early: an earlier copy of this release did.
@@ -32,7 +59,7 @@ fn judge_absence(answer: &Answer, absence: &Absence, fence: Fence, deadline: Mom
             "the lease ended about when it was released; it may have been lost before",
         ));
     }
-    Err(if absence.fence > fence {
+    Err(if company == Company::Alone && absence.fence > fence {
         Error::new(ErrorKind::LeaseLost, "the lease ran out and the lock was given to another")
     } else {
         Error::new(ErrorKind::LeaseExpired, "the lease ran out before it was released")
@@ -40,22 +67,22 @@ fn judge_absence(answer: &Answer, absence: &Absence, fence: Fence, deadline: Mom
 }
 
 /// A loss that the store's record proves, whenever it is asked.
-pub(crate) fn known_loss(absence: &Absence, fence: Fence) -> Option<Error> {
+pub(crate) fn known_loss(absence: &Absence, fence: Fence, company: Company) -> Option<Error> {
     if is_forgotten(absence, fence) {
         return Some(Error::new(
             ErrorKind::LeaseLost,
             "the store has forgotten the lease (flushed or restarted)",
         ));
     }
-    if absence.broken == fence {
+    // Of several holders, `break_lease` ends all, and notes the last fence of all.
+    if absence.broken == fence || company == Company::Shared && absence.broken > fence {
         return Some(Error::new(ErrorKind::LeaseLost, "the lease was broken by break_lease"));
     }
-    (absence.broken > fence).then(|| {
-        Error::new(
-            ErrorKind::Indeterminate,
-            "the lease ended before a later one was broken; how is not known",
-        )
-    })
+    (absence.broken > fence).then(ended_before_a_break)
+}
+
+fn ended_before_a_break() -> Error {
+    Error::new(ErrorKind::Indeterminate, "the lease ended before a later one was broken; how is not known")
 }
 
 /// Whether the store's record is not the one that this fence was granted from: it was lost, or is older.
@@ -64,8 +91,8 @@ pub(crate) fn is_forgotten(absence: &Absence, fence: Fence) -> bool {
 }
 
 /// The error for a key that was no longer ours although our time was not over.
-fn taken_away(absence: &Absence, fence: Fence) -> Error {
-    let message = if absence.fence > fence {
+fn taken_away(absence: &Absence, fence: Fence, company: Company) -> Error {
+    let message = if company == Company::Alone && absence.fence > fence {
         "the lease ended early and the lock was given to another; did the server's clock jump?"
     } else {
         "another program overwrote or deleted the lock's key"
@@ -90,7 +117,7 @@ mod tests {
         let reply = Reply::Release(ReleaseReply::Gone(absence));
         let (first_sent, sent) = (at(first_sent), at(received - 1));
         let answer = Answer { reply, first_sent, sent, received: at(received), sendings };
-        judge_release(&answer, FENCE, at(10)).err().map(|error| error.kind())
+        judge_release(&answer, FENCE, Company::Alone, at(10)).err().map(|error| error.kind())
     }
 
     fn absence(fence: Fence, born: Fence, broken: Fence, foreign: bool) -> Absence {
@@ -151,6 +178,6 @@ mod tests {
     fn released_is_released() {
         let reply = Reply::Release(ReleaseReply::Released);
         let answer = Answer { reply, first_sent: at(20), sent: at(20), received: at(21), sendings: 4 };
-        assert!(judge_release(&answer, FENCE, at(10)).is_ok());
+        assert!(judge_release(&answer, FENCE, Company::Alone, at(10)).is_ok());
     }
 }

@@ -37,6 +37,12 @@ pub const SHARE_WINDOW: Duration = Duration::from_millis(200);
 pub const YEAR: Duration = Duration::from_secs(365 * 24 * 3600);
 /// How many waiters one hand-off looks at.
 pub const LINE_SCAN: usize = 64;
+/// How many waiters are offered permits at once; each that confirms makes the store look for more.
+pub const OFFERS_MAX: usize = 16;
+/// How many leases that have ended one script forgets.
+pub const ENDED_SCAN: usize = 64;
+/// How many holders of one lock are told.
+pub const HOLDERS_MAX: usize = 100;
 
 /// How long the reply to a client's last call in a slot is kept: longer than any copy of it can be on its way.
 pub const CALL_TTL: Duration = Duration::from_secs(600);

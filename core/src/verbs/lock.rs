@@ -10,11 +10,29 @@ use crate::verbs::Waiter;
 /// A number that grows with every grant of a lock.
 pub type Fence = u64;
 
+/// How much of a read-write lock or a semaphore a lease takes. A reader has one permit, a writer all of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Permits {
+    /// How many permits the lease has.
+    pub weight: u32,
+    /// How many there are.
+    pub limit: u32,
+}
+
+impl Permits {
+    /// Whether nobody else can hold anything beside it.
+    pub fn excludes_all(self) -> bool {
+        self.weight == self.limit
+    }
+}
+
 /// Take the lock, confirm an offer, or wait for it.
 #[derive(Clone, Debug)]
 pub struct Acquire {
     /// Which lock.
     pub name: LockName,
+    /// What is taken of it; `None` if it is exclusive.
+    pub permits: Option<Permits>,
     /// The same for every attempt of one call of the user.
     pub token: Token,
     /// How long the store keeps the lease.
@@ -51,6 +69,8 @@ pub enum AcquireReply {
     Busy(Obstacle),
     /// This token's wait or lease has ended; nothing was changed.
     Ended,
+    /// The semaphore is in use with so many permits in all, not with the number asked for; nothing was changed.
+    OtherLimit(u32),
 }
 
 /// What stands in the way of an acquire.
@@ -155,8 +175,30 @@ pub enum ResumeReply {
         fence: Fence,
         /// What is left of the lease.
         ttl: Duration,
+        /// What it has of a lock that is not exclusive.
+        permits: Option<Permits>,
     },
     /// The key held neither token.
+    Gone(Absence),
+}
+
+/// Give back all permits of a lease but some: a writer becomes a reader.
+#[derive(Clone, Debug)]
+pub struct Downgrade {
+    /// Which lock.
+    pub name: LockName,
+    /// Whose lease.
+    pub token: Token,
+    /// How many permits it keeps.
+    pub weight: u32,
+}
+
+/// The answer to [`Downgrade`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum DowngradeReply {
+    /// The lease has no more than the permits it asked to keep.
+    Downgraded,
+    /// The lease has ended.
     Gone(Absence),
 }
 
@@ -193,7 +235,7 @@ impl HeldAs {
     }
 }
 
-/// The answer to [`Holder`].
+/// One holder in the answer to [`Holder`]: an exclusive lock has one at most.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HolderReply {
     /// How it is held.
@@ -208,6 +250,8 @@ pub struct HolderReply {
     pub owner: String,
     /// How many wait.
     pub waiters: u64,
+    /// How many permits this holder has: one if the lock is exclusive.
+    pub weight: u32,
 }
 
 /// Take the lock from whoever has it.

@@ -34,6 +34,8 @@ pub enum Request {
     Leave(Leave),
     /// Swap the token of a lease that was handed over.
     Resume(Resume),
+    /// Give back all permits but some.
+    Downgrade(Downgrade),
     /// Who holds the lock?
     Holder(Holder),
     /// Take the lock from whoever has it.
@@ -55,8 +57,10 @@ pub enum Reply {
     Leave,
     /// To [`Request::Resume`].
     Resume(ResumeReply),
-    /// To [`Request::Holder`].
-    Holder(Option<HolderReply>),
+    /// To [`Request::Downgrade`].
+    Downgrade(DowngradeReply),
+    /// To [`Request::Holder`]: the one whose lease ends first comes first.
+    Holder(Vec<HolderReply>),
     /// To [`Request::BreakLease`]: whether there was anything to break.
     BreakLease(bool),
     /// To [`Request::Queue`].
@@ -72,6 +76,7 @@ impl Request {
             Self::Release(_) => "release",
             Self::Leave(_) => "leave",
             Self::Resume(_) => "resume",
+            Self::Downgrade(_) => "downgrade",
             Self::Holder(_) => "holder",
             Self::BreakLease(_) => "break_lease",
             Self::Queue(request) => request.verb.name(),
@@ -86,6 +91,7 @@ impl Request {
             | Self::Release(Release { name, .. })
             | Self::Leave(Leave { name, .. })
             | Self::Resume(Resume { name, .. })
+            | Self::Downgrade(Downgrade { name, .. })
             | Self::Holder(Holder { name })
             | Self::BreakLease(BreakLease { name }) => name.as_str(),
             Self::Queue(request) => request.queue.as_str(),

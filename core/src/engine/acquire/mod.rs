@@ -155,6 +155,7 @@ impl AcquireMachine {
         let order = &self.order;
         let request = Request::Acquire(Acquire {
             name: order.name.clone(),
+            permits: order.permits,
             token: order.token.clone(),
             ttl: order.ttl,
             min_fence: order.min_fence,
@@ -364,6 +365,12 @@ impl Machine for AcquireMachine {
                 } else {
                     self.obstructed(now, sent, obstacle, false);
                 }
+            }
+            Ok(Reply::Acquire(AcquireReply::OtherLimit(limit))) => {
+                self.end_with(Ending::Failed(Failure::new(
+                    FailureKind::Final(ErrorKind::InvalidArgument),
+                    format!("the semaphore is in use with {limit} permits; all its users must agree"),
+                )));
             }
             Ok(_) => self.end_with(Ending::Failed(Failure::new(
                 FailureKind::Final(ErrorKind::Corrupt),

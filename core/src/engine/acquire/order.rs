@@ -6,13 +6,15 @@ use std::time::Duration;
 use crate::clock::Moment;
 use crate::name::LockName;
 use crate::token::Token;
-use crate::verbs::{Digest, Fence, Waiter};
+use crate::verbs::{Digest, Fence, Permits, Waiter};
 
 /// What is asked for.
 #[derive(Clone, Debug)]
 pub struct AcquireOrder {
     /// Which lock.
     pub name: LockName,
+    /// What is taken of it; `None` if it is exclusive.
+    pub permits: Option<Permits>,
     /// Fresh for every call.
     pub token: Token,
     /// Life of the lease.

@@ -96,6 +96,10 @@ codes! {
     Counts = 38 "COUNTS",
     /// pause, configure
     Set = 39 "SET",
+    /// permits_acquire: the semaphore has another number of permits
+    OtherLimit = 40 "OTHER_LIMIT",
+    /// permits_downgrade
+    Downgraded = 41 "DOWNGRADED",
 }
 
 impl Code {

@@ -5,26 +5,31 @@ use std::time::Duration;
 use redis::{Cmd, Value};
 
 use crate::error::ErrorKind;
+use crate::name::LockKind;
 use crate::store::redis::code::{Code, HELD_AS};
 use crate::store::redis::keys::LockKeys;
 use crate::store::redis::script::{SCRIPTS, Script, Verb};
 use crate::store::{Failure, FailureKind};
 use crate::verbs::{
-    Absence, Acquire, AcquireReply, BreakLease, Digest, Extend, ExtendReply, Holder, HolderReply, Leave,
-    Obstacle, Release, ReleaseReply, Reply, Request, Resume, ResumeReply,
+    Absence, Acquire, AcquireReply, BreakLease, Digest, Downgrade, DowngradeReply, Extend, ExtendReply, HeldAs,
+    Holder, HolderReply, Leave, Obstacle, Release, ReleaseReply, Reply, Request, Resume, ResumeReply,
 };
 
+mod permits;
 mod queue;
 
 /// Room that a command has from the start: growing in steps costs more than everything else in encoding.
 /// One that needs more grows.
 const MOST_ARGUMENTS: usize = 16;
-const MOST_KEYS: usize = 5;
+const MOST_KEYS: usize = 6;
 /// What a command has besides its script and the lock's name.
 const ROOM_BESIDES: usize = 512;
 
 /// The script of a request's verb.
 pub(crate) fn script(request: &Request) -> &'static Script {
+    if let Some(script) = permits::script(request) {
+        return script;
+    }
     match request {
         Request::Acquire(_) => &SCRIPTS[Verb::Acquire],
         Request::Extend(_) => &SCRIPTS[Verb::Extend],
@@ -32,6 +37,7 @@ pub(crate) fn script(request: &Request) -> &'static Script {
         Request::Leave(_) => &SCRIPTS[Verb::Leave],
         Request::Resume(_) => &SCRIPTS[Verb::Resume],
         Request::Holder(_) => &SCRIPTS[Verb::Holder],
+        Request::Downgrade(_) => &SCRIPTS[Verb::PermitsDowngrade],
         Request::BreakLease(_) => &SCRIPTS[Verb::BreakLease],
         Request::Queue(request) => queue::script(&request.verb),
     }
@@ -64,8 +70,12 @@ fn encode_arguments(command: &mut Cmd, request: &Request) {
         | Request::Release(Release { name, .. })
         | Request::Leave(Leave { name, .. })
         | Request::Resume(Resume { name, .. })
+        | Request::Downgrade(Downgrade { name, .. })
         | Request::Holder(Holder { name })
-        | Request::BreakLease(BreakLease { name }) => encode_lock(command, &LockKeys::new(name), request),
+        | Request::BreakLease(BreakLease { name }) => match name.kind() {
+            LockKind::Exclusive => encode_lock(command, &LockKeys::new(name), request),
+            _ => permits::encode_arguments(command, &LockKeys::new(name), request),
+        },
     }
 }
 
@@ -73,32 +83,33 @@ fn encode_lock(command: &mut Cmd, keys: &LockKeys<'_>, request: &Request) {
     match request {
         Request::Acquire(acquire) => encode_acquire(command, keys, acquire),
         Request::Extend(extend) => {
-            command.arg(2).arg(keys.lock).arg(&keys.meta);
+            command.arg(2).arg(&*keys.lock).arg(&keys.meta);
             command.arg(extend.token.as_str()).arg(millis(extend.ttl));
         }
         Request::Release(release) => encode_release(command, keys, release),
         Request::Leave(leave) => {
             let ended = keys.ended(&leave.token);
-            command.arg(5).arg(keys.lock).arg(&keys.meta).arg(&keys.line).arg(&keys.waiters).arg(ended);
+            command.arg(5).arg(&*keys.lock).arg(&keys.meta).arg(&keys.line).arg(&keys.waiters).arg(ended);
             command.arg(leave.token.as_str()).arg(u8::from(leave.foreign_share));
         }
         Request::Resume(resume) => {
-            command.arg(2).arg(keys.lock).arg(&keys.meta);
+            command.arg(2).arg(&*keys.lock).arg(&keys.meta);
             command.arg(resume.old.as_str()).arg(resume.new.as_str()).arg(&*resume.owner);
         }
         Request::Holder(_) => {
-            command.arg(3).arg(keys.lock).arg(&keys.meta).arg(&keys.line);
+            command.arg(3).arg(&*keys.lock).arg(&keys.meta).arg(&keys.line);
         }
         Request::BreakLease(_) => {
-            command.arg(4).arg(keys.lock).arg(&keys.meta).arg(&keys.line).arg(&keys.waiters);
+            command.arg(4).arg(&*keys.lock).arg(&keys.meta).arg(&keys.line).arg(&keys.waiters);
         }
-        Request::Queue(_) => {}
+        // Of permits, and of queues.
+        Request::Downgrade(_) | Request::Queue(_) => {}
     }
 }
 
 fn encode_acquire(command: &mut Cmd, keys: &LockKeys<'_>, acquire: &Acquire) {
     let ended = keys.ended(&acquire.token);
-    command.arg(5).arg(keys.lock).arg(&keys.meta).arg(&keys.line).arg(&keys.waiters).arg(ended);
+    command.arg(5).arg(&*keys.lock).arg(&keys.meta).arg(&keys.line).arg(&keys.waiters).arg(ended);
     command.arg(acquire.token.as_str()).arg(millis(acquire.ttl)).arg(acquire.min_fence).arg(&*acquire.owner);
     if acquire.waiter.is_none() && acquire.patience.is_none() && acquire.adopt.is_none() {
         return;
@@ -113,7 +124,7 @@ fn encode_release(command: &mut Cmd, keys: &LockKeys<'_>, release: &Release) {
     let Release { cooldown, acquire_resent, own_fence, foreign_share, .. } = release;
     // Each key and argument costs the server time; the common case has none of the optional ones.
     command.arg(4 + u8::from(*acquire_resent));
-    command.arg(keys.lock).arg(&keys.meta).arg(&keys.line).arg(&keys.waiters);
+    command.arg(&*keys.lock).arg(&keys.meta).arg(&keys.line).arg(&keys.waiters);
     if *acquire_resent {
         command.arg(keys.ended(&release.token));
     }
@@ -179,22 +190,35 @@ fn decode_known(request: &Request, value: &Value) -> Option<Reply> {
         (Request::Release(_), Code::Gone) => Reply::Release(ReleaseReply::Gone(absence()?)),
         (Request::Leave(_), Code::Left) => Reply::Leave,
         (Request::Resume(_), Code::Resumed) => {
-            Reply::Resume(ResumeReply::Resumed { fence: fence(1)?, ttl: time(2)? })
+            Reply::Resume(ResumeReply::Resumed { fence: fence(1)?, ttl: time(2)?, permits: permits::of(items) })
         }
         (Request::Resume(_), Code::Gone) => Reply::Resume(ResumeReply::Gone(absence()?)),
-        (Request::Holder(_), Code::Free) => Reply::Holder(None),
-        (Request::Holder(_), Code::Held) => Reply::Holder(Some(HolderReply {
-            held_as: HELD_AS.iter().find(|row| Some(row.1) == number(1)).map(|row| row.2)?,
+        (Request::Acquire(_), Code::OtherLimit) => {
+            Reply::Acquire(AcquireReply::OtherLimit(u32::try_from(number(1)?).ok()?))
+        }
+        (Request::Downgrade(_), Code::Downgraded) => Reply::Downgrade(DowngradeReply::Downgraded),
+        (Request::Downgrade(_), Code::Gone) => Reply::Downgrade(DowngradeReply::Gone(absence()?)),
+        (Request::Holder(_), Code::Free) => Reply::Holder(Vec::new()),
+        (Request::Holder(holder), Code::Held) if holder.name.kind() != LockKind::Exclusive => {
+            Reply::Holder(permits::holders(items)?)
+        }
+        (Request::Holder(_), Code::Held) => Reply::Holder(vec![HolderReply {
+            held_as: held_as(number(1)?)?,
             fence: fence(2)?,
             remaining: lifetime(number(3)?),
             since_ms: fence(4)?.checked_mul(1000)?,
             owner: text(items.get(5)?)?,
             waiters: fence(6)?,
-        })),
+            weight: 1,
+        }]),
         (Request::BreakLease(_), Code::Broken) => Reply::BreakLease(true),
         (Request::BreakLease(_), Code::Free) => Reply::BreakLease(false),
         _ => return None,
     })
+}
+
+fn held_as(number: i64) -> Option<HeldAs> {
+    HELD_AS.iter().find(|row| row.1 == number).map(|row| row.2)
 }
 
 /// PTTL's answer: negative if the key never expires.

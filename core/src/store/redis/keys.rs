@@ -1,38 +1,83 @@
 //! The keys of a lock, and of a queue. All of one are in one cluster slot.
 
+use std::borrow::Cow;
 use std::fmt::Write;
 
-use crate::name::{LockName, QueueName};
+use crate::name::{LockKind, LockName, QueueName};
 use crate::token::Token;
 use crate::verbs::{CallId, ClientId};
 
-/// The lock's own key and its sidecars.
+/// The keys of a lock of any kind. Those of an exclusive one are its own key and its sidecars; the other kinds have
+/// no key of their own, since no program but this library's clients can share them.
 #[derive(Debug)]
 pub(crate) struct LockKeys<'a> {
-    /// STRING: the holder's token.
-    pub(crate) lock: &'a str,
+    /// STRING: the holder's token. Of other kinds a ZSET: token -> end of its lease.
+    pub(crate) lock: Cow<'a, str>,
+    /// Of other kinds than exclusive, HASH: token -> weight, fence, since, owner.
+    pub(crate) records: String,
     /// HASH: fence, born, broken, owner, since...
     pub(crate) meta: String,
     /// ZSET: waiting tokens in order of arrival.
     pub(crate) line: String,
     /// HASH: token -> last poll, offered, client, seq.
     pub(crate) waiters: String,
+    name: &'a str,
+    words: &'static Words,
 }
+
+/// What the keys of a kind of lock are called.
+#[derive(Debug)]
+struct Words {
+    holders: &'static str,
+    records: &'static str,
+    meta: &'static str,
+    line: &'static str,
+    waiters: &'static str,
+    ended: &'static str,
+}
+
+const EXCLUSIVE: Words =
+    Words { holders: "", records: "", meta: "meta", line: "line", waiters: "waiters", ended: "ended" };
+const READ_WRITE: Words = Words {
+    holders: "rw",
+    records: "rw-records",
+    meta: "rw-meta",
+    line: "rw-line",
+    waiters: "rw-waiters",
+    ended: "rw-ended",
+};
+const SEMAPHORE: Words = Words {
+    holders: "semaphore",
+    records: "semaphore-records",
+    meta: "semaphore-meta",
+    line: "semaphore-line",
+    waiters: "semaphore-waiters",
+    ended: "semaphore-ended",
+};
 
 impl<'a> LockKeys<'a> {
     pub(crate) fn new(name: &'a LockName) -> Self {
-        let lock = name.key();
+        let key = name.key();
+        let words = match name.kind() {
+            LockKind::Exclusive => &EXCLUSIVE,
+            LockKind::ReadWrite => &READ_WRITE,
+            LockKind::Semaphore => &SEMAPHORE,
+        };
+        let exclusive = name.kind() == LockKind::Exclusive;
         Self {
-            lock,
-            meta: sidecar("meta", lock),
-            line: sidecar("line", lock),
-            waiters: sidecar("waiters", lock),
+            lock: if exclusive { Cow::Borrowed(key) } else { Cow::Owned(sidecar(words.holders, key)) },
+            records: if exclusive { String::new() } else { sidecar(words.records, key) },
+            meta: sidecar(words.meta, key),
+            line: sidecar(words.line, key),
+            waiters: sidecar(words.waiters, key),
+            name: key,
+            words,
         }
     }
 
     /// STRING: exists while this token counts as ended.
     pub(crate) fn ended(&self, token: &Token) -> String {
-        with_suffix("ended", self.lock, &[":", token.as_str()])
+        with_suffix(self.words.ended, self.name, &[":", token.as_str()])
     }
 }
 

@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 pub use crate::store::redis::code::Code;
 use crate::store::redis::code::{HELD_AS, STATES, TASK_FIELDS, VERDICTS};
 use crate::store::{
-    CALL_TTL, DEAD_AGE, DEAD_BYTES, DEAD_MAX, DEAD_TRIM, ENDED_TTL, GRANT_WINDOW, IDLE_LIVE,
+    CALL_TTL, DEAD_AGE, DEAD_BYTES, DEAD_MAX, DEAD_TRIM, ENDED_SCAN, ENDED_TTL, HOLDERS_MAX, OFFERS_MAX, GRANT_WINDOW, IDLE_LIVE,
     INTAKE_MAX_ATTEMPTS, INTAKE_SCORE_MAX, LINE_TTL, MAX_REPLY_BYTES, META_REFRESH, META_TTL, PROMOTE_MAX,
     SHARE_AFTER, SHARE_WINDOW, WAITER_LIVE, YEAR,
 };
@@ -45,6 +45,14 @@ verbs! {
     Resume "resume" "resume.lua",
     Holder "holder" "holder.lua",
     BreakLease "break_lease" "break_lease.lua",
+    PermitsAcquire "permits_acquire" "permits/permits_acquire.lua",
+    PermitsExtend "permits_extend" "permits/permits_extend.lua",
+    PermitsRelease "permits_release" "permits/permits_release.lua",
+    PermitsLeave "permits_leave" "permits/permits_leave.lua",
+    PermitsResume "permits_resume" "permits/permits_resume.lua",
+    PermitsDowngrade "permits_downgrade" "permits/permits_downgrade.lua",
+    PermitsHolder "permits_holder" "permits/permits_holder.lua",
+    PermitsBreakLease "permits_break_lease" "permits/permits_break_lease.lua",
     Enqueue "enqueue" "queue/enqueue.lua",
     Claim "claim" "queue/claim.lua",
     Settle "settle" "queue/settle.lua",
@@ -75,6 +83,9 @@ shared! {
     "hand_off" "hand_off.lua",
     "absence" "absence.lua",
     "end_token" "end_token.lua",
+    "permits_offer" "permits/permits_offer.lua",
+    "permits_absence" "permits/permits_absence.lua",
+    "permits_end" "permits/permits_end.lua",
     "call" "queue/call.lua",
     "check" "queue/check.lua",
     "claim_tasks" "queue/claim_tasks.lua",
@@ -165,7 +176,14 @@ fn values() -> Vec<(&'static str, String)> {
         ("DEAD_AGE", DEAD_AGE),
     ];
     let counts =
-        [("MAX_REPLY_BYTES", MAX_REPLY_BYTES), ("PROMOTE_MAX", PROMOTE_MAX), ("DEAD_TRIM", DEAD_TRIM)];
+[
+            ("MAX_REPLY_BYTES", MAX_REPLY_BYTES),
+            ("PROMOTE_MAX", PROMOTE_MAX),
+            ("DEAD_TRIM", DEAD_TRIM),
+            ("OFFERS_MAX", OFFERS_MAX),
+            ("ENDED_SCAN", ENDED_SCAN),
+            ("HOLDERS_MAX", HOLDERS_MAX),
+        ];
     let mut values: Vec<_> =
         millis.iter().map(|(name, time)| (*name, time.as_millis().to_string())).collect();
     values.extend(counts.map(|(name, count)| (name, count.to_string())));

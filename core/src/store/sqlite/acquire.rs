@@ -20,13 +20,13 @@ pub(super) fn acquire(step: &Step<'_>, request: &Acquire) -> rusqlite::Result<Ou
         return confirm(step, &row, request);
     }
     let mut remaining = row.expires;
-    let mut wake = None;
+    let mut wake = Vec::new();
     if value.is_none() {
         let next = if row.crowded { next_waiter(step, row.id, Some(token))? } else { Next::default() };
         drop_dead(step, row.id, &next)?;
         match &next.entry {
             Some(head) if *head.token != *token => {
-                wake = Some(offer(step, &row, head, step.next_fence(&row, request.min_fence))?);
+                wake.push(offer(step, &row, head, step.next_fence(&row, request.min_fence))?);
                 remaining = step.now.saturating_add(micros(GRANT_WINDOW));
             }
             _ => return take(step, &row, request),

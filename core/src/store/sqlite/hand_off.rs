@@ -70,11 +70,11 @@ pub(super) fn offer(step: &Step<'_>, row: &LockRow, entry: &Entry, fence: i64) -
 
 /// Takes the lock from its present value and offers it to the next waiter. A turn for lockers of other
 /// kinds (`foreign_share`) would help nobody: there are none here.
-pub(super) fn hand_off(step: &Step<'_>, row: &LockRow) -> rusqlite::Result<Option<Waiter>> {
+pub(super) fn hand_off(step: &Step<'_>, row: &LockRow) -> rusqlite::Result<Vec<Waiter>> {
     let next = if row.crowded { next_waiter(step, row.id, None)? } else { Next::default() };
     drop_dead(step, row.id, &next)?;
     match &next.entry {
-        Some(entry) => offer(step, row, entry, step.next_fence(row, 0)).map(Some),
-        None => step.clear(row).map(|()| None),
+        Some(entry) => offer(step, row, entry, step.next_fence(row, 0)).map(|waiter| vec![waiter]),
+        None => step.clear(row).map(|()| Vec::new()),
     }
 }

@@ -34,10 +34,11 @@ pub(super) fn holder(connection: &Connection, request: &Holder, view: &View<'_>)
                 since_ms: if leased { fence(row.get(3)?) } else { 0 },
                 owner: if leased { row.get(4)? } else { String::new() },
                 waiters: fence(row.get(5)?),
+                weight: 1,
             })
         })
         .optional()?;
-    Ok(Reply::Holder(held))
+    Ok(Reply::Holder(held.into_iter().collect()))
 }
 
 /// One page of the names of held locks, and where the next begins; zero after the last.

@@ -14,7 +14,7 @@ pub(super) fn leave(step: &Step<'_>, request: &Leave) -> rusqlite::Result<Outcom
     if row.crowded {
         step.leave_line(row.id, token)?;
     }
-    let wake = if step.value(&row) == Some(token) { hand_off(step, &row)? } else { None };
+    let wake = if step.value(&row) == Some(token) { hand_off(step, &row)? } else { Vec::new() };
     step.end_token(&row, token)?;
     Ok(Outcome { reply: Reply::Leave, wake })
 }

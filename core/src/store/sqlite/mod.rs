@@ -13,6 +13,7 @@ mod hand_off;
 mod hints;
 mod holder;
 mod leave;
+mod permits;
 mod queue;
 mod release;
 mod resume;
@@ -31,14 +32,14 @@ use rusqlite::Connection;
 
 use crate::clock::{Clock, Moment};
 use crate::error::ErrorKind;
-use crate::name::{LockName, QueueName};
+use crate::name::{LockKind, LockName, QueueName};
 use crate::store::sqlite::connection::transact;
 use crate::store::sqlite::database::{Bell, Database, Handle, Open};
 use crate::store::sqlite::failure::{Trouble, busy, locked, sqlite};
 use crate::store::sqlite::hints::FileHints;
 use crate::store::sqlite::step::{Outcome, Step, View};
 use crate::store::{Failure, FailureKind, Hints, Pending, Store, StoreConfig};
-use crate::verbs::{Abandon, QueueVerb, Reply, Request};
+use crate::verbs::{Abandon, Absence, DowngradeReply, QueueVerb, Reply, Request};
 
 /// The first pause when another process writes: about as long as one transaction takes.
 const FIRST_PAUSE: Duration = Duration::from_micros(50);
@@ -119,13 +120,14 @@ impl SqliteStore {
     }
 
     fn write(&self, request: &Request, until: Moment) -> Result<Reply, Failure> {
-        let (reply, call) = self.patiently(until, true, |database, open| {
+        let (reply, calls) = self.patiently(until, true, |database, open| {
             let durable = !database.is_memory() && self.must_last(&open.connection, request)?;
             open.set_durable(durable)?;
             let outcome = self.transaction(&open.connection, request, durable)?;
-            Ok((outcome.reply, outcome.wake.and_then(|waiter| database.call(waiter))))
+            let calls: Vec<_> = outcome.wake.into_iter().filter_map(|waiter| database.call(waiter)).collect();
+            Ok((outcome.reply, calls))
         })?;
-        if let Some(call) = call {
+        for call in calls {
             call.deliver();
         }
         Ok(reply)
@@ -162,6 +164,9 @@ impl SqliteStore {
             }
             let view = self.view();
             let step = Step { connection, now: view.now, wall: view.wall };
+            if permits::concerns(request) {
+                return permits::perform(&step, request, &view);
+            }
             match request {
                 Request::Acquire(request) => acquire::acquire(&step, request),
                 Request::Extend(request) => extend::extend(&step, request),
@@ -170,6 +175,8 @@ impl SqliteStore {
                 Request::Resume(request) => resume::resume(&step, request),
                 Request::BreakLease(request) => break_lease::break_lease(&step, request),
                 Request::Holder(request) => holder::holder(connection, request, &view).map(Outcome::from),
+                // Permits have it; see above.
+                Request::Downgrade(_) => Ok(Reply::Downgrade(DowngradeReply::Gone(Absence::default())).into()),
                 Request::Queue(request) => {
                     let outcome = queue::perform(&step, request, &view)?;
                     let lasting = durable || self.database.is_memory() || !queue::has_taken(&outcome.reply);
@@ -184,9 +191,10 @@ impl SqliteStore {
 impl Store for SqliteStore {
     fn perform(&self, request: &Request, until: Moment) -> Result<Reply, Failure> {
         match request {
-            Request::Holder(request) => {
-                self.read(until, |connection, view| holder::holder(connection, request, view))
-            }
+            Request::Holder(request) => self.read(until, |connection, view| match request.name.kind() {
+                LockKind::Exclusive => holder::holder(connection, request, view),
+                _ => permits::holder(connection, request, view),
+            }),
             Request::Queue(request) if request.verb.reads() => {
                 self.read(until, |connection, view| queue::read(connection, request, view)).map(Reply::Queue)
             }

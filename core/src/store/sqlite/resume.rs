@@ -16,7 +16,11 @@ pub(super) fn resume(step: &Step<'_>, request: &Resume) -> rusqlite::Result<Outc
         step.touch(row)?;
     }
     let reply = match holds(old).or_else(|| holds(new)) {
-        Some(row) => ResumeReply::Resumed { fence: fence(row.fence), ttl: between(step.now, row.expires) },
+        Some(row) => ResumeReply::Resumed {
+            fence: fence(row.fence),
+            ttl: between(step.now, row.expires),
+            permits: None,
+        },
         None => ResumeReply::Gone(absence(row.as_ref())),
     };
     Ok(Reply::Resume(reply).into())

@@ -9,7 +9,7 @@ use crate::store::{Failure, FailureKind};
 /// Marks a SQLite file as this library's: "Stnc" in ASCII.
 const APPLICATION_ID: i32 = 0x5374_6e63;
 /// The version of schema.sql.
-const VERSION: i32 = 2;
+const VERSION: i32 = 3;
 const TABLES: &str = include_str!("schema.sql");
 
 /// Makes the tables, or finds that this library may use the ones that are there.
@@ -78,6 +78,8 @@ fn create(connection: &Connection) -> rusqlite::Result<()> {
             return Ok(());
         }
         connection.execute_batch(TABLES)?;
+        add_column(connection, "waiter", "weight")?;
+        add_column(connection, "lock", "permits")?;
         connection.execute(
             "INSERT INTO store (id, boot, least_version, least_library) VALUES (1, '', 1, '0.1.0')
              ON CONFLICT DO NOTHING",
@@ -87,4 +89,15 @@ fn create(connection: &Connection) -> rusqlite::Result<()> {
         connection.pragma_update(None, "application_id", APPLICATION_ID)?;
         connection.pragma_update(None, "user_version", VERSION)
     })
+}
+
+/// Adds a number that a table of an earlier version does not have.
+fn add_column(connection: &Connection, table: &str, column: &str) -> rusqlite::Result<()> {
+    let known = connection
+        .prepare("SELECT 1 FROM pragma_table_info(?1) WHERE name = ?2")?
+        .exists([table, column])?;
+    if known {
+        return Ok(());
+    }
+    connection.execute_batch(&format!("ALTER TABLE {table} ADD COLUMN {column} INTEGER NOT NULL DEFAULT 0"))
 }

@@ -1,4 +1,4 @@
--- Version 2 (the first had no queues). Later versions only add (tables, indexes, columns with a default), so that an older library
+-- Version 3 (the first had no queues, the second no permits). Later versions only add (tables, indexes, columns with a default), so that an older library
 -- works on a newer file. Times of leases and waiters are microseconds of the boot clock.
 
 -- One row: which boot the times belong to, and which libraries may use the file.
@@ -25,6 +25,28 @@ CREATE TABLE IF NOT EXISTS lock (
   used        INTEGER NOT NULL            -- wall time in milliseconds, renewed once an hour
 );
 CREATE INDEX IF NOT EXISTS lock_by_use ON lock (used);
+-- Version 3 adds to it: permits, how many a semaphore in use has.
+
+-- Who has permits of a read-write lock or a semaphore.
+CREATE TABLE IF NOT EXISTS permit (
+  lock    INTEGER NOT NULL,
+  token   TEXT    NOT NULL,
+  weight  INTEGER NOT NULL,
+  fence   INTEGER NOT NULL,
+  expires INTEGER NOT NULL,
+  since   INTEGER NOT NULL, -- wall time of the grant in milliseconds; 0: offered
+  owner   TEXT    NOT NULL,
+  PRIMARY KEY (lock, token)
+) WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS permit_by_end ON permit (lock, expires);
+-- A library of an earlier version, which knows no permits, may be the one that forgets a lock, or the first
+-- after a reboot.
+CREATE TRIGGER IF NOT EXISTS forget_permits AFTER DELETE ON lock BEGIN
+  DELETE FROM permit WHERE lock = old.id;
+END;
+CREATE TRIGGER IF NOT EXISTS end_permits AFTER UPDATE OF boot ON store BEGIN
+  DELETE FROM permit;
+END;
 
 -- The waiting lines, in order of arrival.
 CREATE TABLE IF NOT EXISTS waiter (
@@ -40,6 +62,7 @@ CREATE TABLE IF NOT EXISTS waiter (
 CREATE UNIQUE INDEX IF NOT EXISTS waiter_by_token ON waiter (lock, token);
 CREATE INDEX IF NOT EXISTS waiter_by_poll ON waiter (polled);
 CREATE INDEX IF NOT EXISTS waiter_by_offer ON waiter (client) WHERE offered = 1;
+-- Version 3 adds to it: weight, how many permits are waited for.
 
 -- Tokens whose wait or lease has ended, so that a late copy of their acquire changes nothing.
 CREATE TABLE IF NOT EXISTS ended (

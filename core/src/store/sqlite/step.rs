@@ -10,15 +10,15 @@ use crate::verbs::{Absence, Fence, Reply, Waiter};
 /// How many leftovers of each kind one verb clears away: more than it can add.
 pub(super) const CLEAN_UP: i64 = 4;
 
-/// A verb's outcome: the reply, and the waiter to hint once it is committed.
+/// A verb's outcome: the reply, and the waiters to hint once it is committed.
 pub(super) struct Outcome {
     pub(super) reply: Reply,
-    pub(super) wake: Option<Waiter>,
+    pub(super) wake: Vec<Waiter>,
 }
 
 impl From<Reply> for Outcome {
     fn from(reply: Reply) -> Self {
-        Self { reply, wake: None }
+        Self { reply, wake: Vec::new() }
     }
 }
 
@@ -53,6 +53,8 @@ pub(super) struct LockRow {
     used: i64,
     /// Whether anybody is in line.
     pub(super) crowded: bool,
+    /// Of a semaphore in use: how many permits it has.
+    pub(super) permits: i64,
 }
 
 impl LockRow {
@@ -67,6 +69,7 @@ impl LockRow {
             ended_until: row.get(6)?,
             used: row.get(7)?,
             crowded: row.get(8)?,
+            permits: row.get(9)?,
         })
     }
 }
@@ -77,7 +80,7 @@ impl Step<'_> {
         self.connection
             .prepare_cached(
                 "SELECT id, token, expires, fence, born, broken, ended_until, used,
-                   EXISTS (SELECT 1 FROM waiter WHERE waiter.lock = lock.id)
+                   EXISTS (SELECT 1 FROM waiter WHERE waiter.lock = lock.id), permits
                  FROM lock WHERE key = ?1",
             )?
             .query_row([key], LockRow::read)
@@ -145,6 +148,7 @@ impl Step<'_> {
             ended_until: 0,
             used,
             crowded: false,
+            permits: 0,
         })
     }
 
@@ -204,8 +208,9 @@ impl Step<'_> {
         let unused_since = self.wall / 1_000 - millis(META_TTL);
         let dead_before = self.now.saturating_sub(micros(WAITER_LIVE));
         let stale: Vec<i64> = self.few(
-            "SELECT id FROM lock WHERE used <= ?1 AND expires <= ?2 AND NOT EXISTS
-               (SELECT 1 FROM waiter WHERE waiter.lock = lock.id AND polled > ?3)
+            "SELECT id FROM lock WHERE used <= ?1 AND expires <= ?2
+               AND NOT EXISTS (SELECT 1 FROM waiter WHERE waiter.lock = lock.id AND polled > ?3)
+               AND NOT EXISTS (SELECT 1 FROM permit WHERE permit.lock = lock.id AND permit.expires > ?2)
              ORDER BY used LIMIT ?4",
             &[&unused_since, &self.now, &dead_before, &CLEAN_UP],
             |row| row.get(0),

@@ -65,7 +65,7 @@ pub(super) fn perform(step: &Step<'_>, request: &QueueRequest, view: &View<'_>) 
         }
     };
     let wake = work.finish()?;
-    Ok(Outcome { reply: Reply::Queue(reply), wake })
+    Ok(Outcome { reply: Reply::Queue(reply), wake: wake.into_iter().collect() })
 }
 
 /// Performs a verb that only looks. It sees one moment, though it asks more than once.

@@ -1,0 +1,118 @@
+//! The verbs of read-write locks and semaphores: requests to arguments, and what only they answer.
+
+use std::time::Duration;
+
+use redis::{Cmd, Value};
+
+use super::{held_as, millis, text};
+use crate::name::LockKind;
+use crate::store::redis::keys::LockKeys;
+use crate::store::redis::script::{SCRIPTS, Script, Verb};
+use crate::verbs::{
+    Acquire, BreakLease, Downgrade, Extend, Holder, HolderReply, Leave, Permits, Release, Request, Resume,
+};
+
+/// The script of a request's verb, if it is about permits.
+pub(super) fn script(request: &Request) -> Option<&'static Script> {
+    let (name, verb) = match request {
+        Request::Acquire(Acquire { name, .. }) => (name, Verb::PermitsAcquire),
+        Request::Extend(Extend { name, .. }) => (name, Verb::PermitsExtend),
+        Request::Release(Release { name, .. }) => (name, Verb::PermitsRelease),
+        Request::Leave(Leave { name, .. }) => (name, Verb::PermitsLeave),
+        Request::Resume(Resume { name, .. }) => (name, Verb::PermitsResume),
+        Request::Downgrade(Downgrade { name, .. }) => (name, Verb::PermitsDowngrade),
+        Request::Holder(Holder { name }) => (name, Verb::PermitsHolder),
+        Request::BreakLease(BreakLease { name }) => (name, Verb::PermitsBreakLease),
+        Request::Queue(_) => return None,
+    };
+    (name.kind() != LockKind::Exclusive).then(|| &SCRIPTS[verb])
+}
+
+pub(super) fn encode_arguments(command: &mut Cmd, keys: &LockKeys<'_>, request: &Request) {
+    match request {
+        Request::Acquire(acquire) => encode_acquire(command, keys, acquire),
+        Request::Extend(extend) => {
+            command.arg(3).arg(&*keys.lock).arg(&keys.records).arg(&keys.meta);
+            command.arg(extend.token.as_str()).arg(millis(extend.ttl));
+        }
+        Request::Release(release) => {
+            command.arg(5 + u8::from(release.acquire_resent));
+            push_keys(command, keys);
+            if release.acquire_resent {
+                command.arg(keys.ended(&release.token));
+            }
+            command.arg(release.token.as_str()).arg(u8::from(release.acquire_resent));
+            command.arg(release.own_fence.map_or_else(String::new, |fence| fence.to_string()));
+        }
+        Request::Leave(leave) => {
+            command.arg(6);
+            push_keys(command, keys);
+            command.arg(keys.ended(&leave.token)).arg(leave.token.as_str());
+        }
+        Request::Resume(resume) => {
+            command.arg(3).arg(&*keys.lock).arg(&keys.records).arg(&keys.meta);
+            command.arg(resume.old.as_str()).arg(resume.new.as_str()).arg(&*resume.owner);
+        }
+        Request::Downgrade(downgrade) => {
+            command.arg(5);
+            push_keys(command, keys);
+            command.arg(downgrade.token.as_str()).arg(downgrade.weight);
+        }
+        Request::Holder(_) => {
+            command.arg(3).arg(&*keys.lock).arg(&keys.records).arg(&keys.line);
+        }
+        Request::BreakLease(_) => {
+            command.arg(5);
+            push_keys(command, keys);
+        }
+        Request::Queue(_) => {}
+    }
+}
+
+fn push_keys(command: &mut Cmd, keys: &LockKeys<'_>) {
+    command.arg(&*keys.lock).arg(&keys.records).arg(&keys.meta).arg(&keys.line).arg(&keys.waiters);
+}
+
+fn encode_acquire(command: &mut Cmd, keys: &LockKeys<'_>, acquire: &Acquire) {
+    command.arg(6);
+    push_keys(command, keys);
+    command.arg(keys.ended(&acquire.token));
+    command.arg(acquire.token.as_str()).arg(millis(acquire.ttl)).arg(acquire.min_fence).arg(&*acquire.owner);
+    let Permits { weight, limit } = acquire.permits.unwrap_or(Permits { weight: 1, limit: 1 });
+    command.arg(weight).arg(limit);
+    let waiter = acquire.waiter.map(|waiter| format!("{:x} {}", waiter.client.0, waiter.seq));
+    command.arg(waiter.unwrap_or_default());
+    command.arg(acquire.patience.map_or_else(String::new, |patience| millis(patience).to_string()));
+}
+
+/// What a resumed lease has.
+pub(super) fn of(items: &[Value]) -> Option<Permits> {
+    let number = |index: usize| match items.get(index) {
+        Some(Value::Int(number)) => u32::try_from(*number).ok(),
+        _ => None,
+    };
+    Some(Permits { weight: number(3)?, limit: number(4)? })
+}
+
+/// The holders in the answer to `holder`.
+pub(super) fn holders(items: &[Value]) -> Option<Vec<HolderReply>> {
+    let [_, Value::Int(waiters), holders @ ..] = items else { return None };
+    let waiters = u64::try_from(*waiters).ok()?;
+    let holder = |item: &Value| {
+        let Value::Array(fields) = item else { return None };
+        let number = |index: usize| match fields.get(index) {
+            Some(Value::Int(number)) => u64::try_from(*number).ok(),
+            _ => None,
+        };
+        Some(HolderReply {
+            held_as: held_as(number(0)?.cast_signed())?,
+            fence: number(1)?,
+            remaining: Some(Duration::from_millis(number(2)?)),
+            since_ms: number(3)?.checked_mul(1000)?,
+            owner: text(fields.get(4)?)?,
+            waiters,
+            weight: u32::try_from(number(5)?).ok()?,
+        })
+    };
+    holders.iter().map(holder).collect()
+}

@@ -1,0 +1,124 @@
+-- Take permits of a read-write lock or a semaphore, confirm an offer, or wait for them.
+-- keys:    1 holders, 2 records, 3 meta, 4 line, 5 waiters, 6 ended
+-- args:    1 token, 2 ttl ms, 3 least fence, 4 owner, 5 weight, 6 limit, 7 "client seq" to register or "",
+--          8 patience ms or ""
+-- returns: {@GRANTED, fence, ttl ms} | {@WAITING or @BUSY, remaining ms, false} | {@ENDED} |
+--          {@OTHER_LIMIT, limit}
+local token, ttl, weight, limit = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[5]), tonumber(ARGV[6])
+local time = redis.call('TIME')
+local now_us = time[1] * 1000000 + time[2]
+local now = math.floor(now_us / 1000)
+local meta = redis.call('HMGET', KEYS[3], 'fence', 'used', 'limit', 'wait_until', 'ended_until', 'kept_until')
+if meta[5] and tonumber(meta[5]) > now and redis.call('EXISTS', KEYS[6]) == 1 then
+  return { @ENDED }
+end
+
+-- include permits_offer.lua
+
+local last_fence = tonumber(meta[1])
+local ended, ended_weight = ended_leases(now)
+local used = ended_weight and (tonumber(meta[2]) or 0) - ended_weight or 0
+
+-- Writes the lease of this token. The holders come last: their type is known.
+local function hold(fence, held_weight, expiry)
+  redis.call('HSET', KEYS[2], token, string.format('%.0f %.0f %s %s', held_weight, fence, time[1], ARGV[4]))
+  redis.call('ZADD', KEYS[1], expiry, token)
+end
+
+-- Offers to those who are next, tidies up, and writes what all this leaves in meta. `fence` is the last one
+-- given before; zero if none was.
+local function settle(fence, chosen, dead)
+  local newest = offer_all(chosen, now, fence)
+  for _, next in ipairs(chosen) do
+    used = used + next[3]
+  end
+  redis.call('HSET', KEYS[3], 'fence', string.format('%.0f', newest), 'used', used, 'limit', limit)
+  if not last_fence then
+    redis.call('HSET', KEYS[3], 'born', string.format('%.0f', math.min(newest, now_us)))
+  end
+  if not meta[6] or tonumber(meta[6]) < now + 2 * ttl then
+    local kept = math.max(@META_TTL, 4 * ttl)
+    redis.call('HSET', KEYS[3], 'kept_until', string.format('%.0f', now + kept - @META_REFRESH))
+    redis.call('PEXPIRE', KEYS[3], kept)
+  end
+  keep_holders(math.max(ttl, #chosen > 0 and @GRANT_WINDOW or 0), ended_weight)
+  drop_holders(ended)
+  drop_waiters(dead)
+end
+
+local expiry = ended_weight and tonumber(redis.call('ZSCORE', KEYS[1], token) or 0) or 0
+if expiry > now then
+  -- Ours already: by an offer, or by an earlier copy of this request.
+  local held_weight, fence = string.match(redis.call('HGET', KEYS[2], token) or '', '^(%d+) (%d+) ')
+  fence = math.max(tonumber(fence or now_us), ARGV[3])
+  limit = tonumber(meta[3]) or limit
+  local place = redis.call('ZSCORE', KEYS[4], token)
+  local chosen, dead = {}, {}
+  if place then
+    expiry = now + ttl
+    chosen, dead = next_waiters(now, limit - used, nil, 0)
+  end
+  expiry = math.max(expiry, now + ttl)
+  hold(fence, held_weight or weight, expiry)
+  if place then
+    redis.call('ZREM', KEYS[4], token)
+    redis.call('HDEL', KEYS[5], token)
+  end
+  settle(math.max(fence, last_fence or 0), chosen, dead)
+  wake_all(chosen)
+  return { @GRANTED, fence, expiry - now }
+end
+
+local registers = ARGV[7] ~= ''
+local crowded = meta[4] and tonumber(meta[4]) > now or registers and redis.call('ZSCORE', KEYS[4], token)
+local stored_limit = tonumber(meta[3])
+if stored_limit and stored_limit ~= limit and (used > 0 or redis.call('EXISTS', KEYS[4]) == 1) then
+  return { @OTHER_LIMIT, stored_limit }
+end
+
+local chosen, dead, mine = {}, {}, weight <= limit - used
+if crowded then
+  chosen, dead, mine = next_waiters(now, limit - used, token, weight)
+end
+local next_fence = math.max((last_fence or 0) + 1, now_us)
+if mine then
+  local fence = math.max(next_fence, ARGV[3])
+  hold(fence, weight, now + ttl)
+  used = used + weight
+  if crowded then
+    redis.call('ZREM', KEYS[4], token)
+    redis.call('HDEL', KEYS[5], token)
+  end
+  settle(fence, chosen, dead)
+  wake_all(chosen)
+  return { @GRANTED, fence, ttl }
+end
+
+local after_now = string.format('(%.0f', now)
+local next_end = redis.call('ZRANGE', KEYS[1], after_now, '+inf', 'BYSCORE', 'LIMIT', 0, 1, 'WITHSCORES')
+local remaining = #ended < @ENDED_SCAN and next_end[2] and next_end[2] - now or 0
+if #chosen > 0 then
+  remaining = math.min(next_end[2] and remaining or @GRANT_WINDOW, @GRANT_WINDOW)
+  settle(next_fence - 1, chosen, dead)
+elseif #ended > 0 or #dead > 0 then
+  settle(last_fence or next_fence, chosen, dead)
+end
+if registers and ARGV[8] ~= '' then
+  registers = remaining <= tonumber(ARGV[8])
+end
+if registers then
+  local place = redis.call('ZSCORE', KEYS[4], token)
+  redis.call('HSET', KEYS[5], token, string.format('%.0f 0 %.0f %s', now, weight, ARGV[7]))
+  if not place then
+    local last = redis.call('ZREVRANGE', KEYS[4], 0, 0, 'WITHSCORES')
+    redis.call('ZADD', KEYS[4], string.format('%.0f', math.max((tonumber(last[2]) or 0) + 1, now_us)), token)
+  end
+  redis.call('HSET', KEYS[3], 'wait_until', string.format('%.0f', now + @LIVE))
+  if not last_fence then
+    redis.call('PEXPIRE', KEYS[3], @META_TTL)
+  end
+  redis.call('PEXPIRE', KEYS[4], @LINE_TTL)
+  redis.call('PEXPIRE', KEYS[5], @LINE_TTL)
+end
+wake_all(chosen)
+return { registers and @WAITING or @BUSY, remaining, false }

@@ -1,0 +1,21 @@
+-- Take the permits from all who have some, and offer them to those who are next.
+-- keys:    1 holders, 2 records, 3 meta, 4 line, 5 waiters
+-- args:    none
+-- returns: {@BROKEN} | {@FREE}
+local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+local meta = redis.call('HMGET', KEYS[3], 'fence', 'used', 'limit')
+if redis.call('ZCOUNT', KEYS[1], string.format('(%.0f', now), '+inf') == 0 then
+  return { @FREE }
+end
+
+-- include permits_offer.lua
+
+redis.call('HLEN', KEYS[2])
+redis.call('DEL', KEYS[1])
+redis.call('DEL', KEYS[2])
+local chosen = hand_on(time, meta, 0)
+redis.call('HSET', KEYS[3], 'broken', meta[1] or '0')
+redis.call('PEXPIRE', KEYS[3], @META_TTL)
+wake_all(chosen)
+return { @BROKEN }

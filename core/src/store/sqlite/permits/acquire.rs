@@ -1,0 +1,126 @@
+//! Take permits, confirm an offer, or wait for them.
+
+use crate::store::GRANT_WINDOW;
+use crate::store::sqlite::permits::hand_on::{Caller, Next, forget_ended, next_waiters, offer_all};
+use crate::store::sqlite::permits::{Held, held, row_key, used};
+use crate::store::sqlite::step::{LockRow, Outcome, Step, between, fence, micros, stored_fence};
+use crate::verbs::{Acquire, AcquireReply, Obstacle, Permits, Reply, Waiter};
+
+/// Like permits_acquire.lua.
+pub(super) fn acquire(step: &Step<'_>, request: &Acquire, permits: Permits) -> rusqlite::Result<Outcome> {
+    let key = row_key(&request.name);
+    let row = match step.lock(&key)? {
+        Some(row) => row,
+        None => step.create(&key)?,
+    };
+    let token = request.token.as_str();
+    if step.has_ended(&row, token)? {
+        return Ok(Reply::Acquire(AcquireReply::Ended).into());
+    }
+    if let Some(held) = held(step, &row, token)? {
+        return confirm(step, &row, request, &held);
+    }
+    forget_ended(step, &row)?;
+    let used = used(step, &row)?;
+    let (weight, limit) = (i64::from(permits.weight), i64::from(permits.limit));
+    if row.permits != limit && (used > 0 || row.crowded) {
+        let other = u32::try_from(row.permits).unwrap_or(u32::MAX);
+        return Ok(Reply::Acquire(AcquireReply::OtherLimit(other)).into());
+    }
+    step.change("UPDATE lock SET permits = ?2 WHERE id = ?1", &[&row.id, &limit])?;
+    let caller = Caller { token, weight };
+    let next = match row.crowded {
+        true => next_waiters(step, row.id, limit - used, Some(&caller))?,
+        false => Next { mine: weight <= limit - used, ..Next::default() },
+    };
+    if next.mine {
+        step.leave_line(row.id, token)?;
+        let fence = step.next_fence(&row, request.min_fence);
+        return grant(step, &row, request, weight, fence, step.now.saturating_add(micros(request.ttl)), &next);
+    }
+    let wake = offer_all(step, &row, &next, step.next_fence(&row, 0) - 1)?;
+    wait(step, &row, request, weight, wake)
+}
+
+/// The token has permits already: by an offer, or by an earlier copy of this request. The first confirmation sets the
+/// ttl exactly, later ones never shorten it.
+fn confirm(step: &Step<'_>, row: &LockRow, request: &Acquire, held: &Held) -> rusqlite::Result<Outcome> {
+    let offered = row.crowded && step.leave_line(row.id, request.token.as_str())?;
+    let expires = step.now.saturating_add(micros(request.ttl));
+    let expires = if offered { expires } else { expires.max(held.expires) };
+    // More may fit than were offered some at once.
+    let next = match offered {
+        true => next_waiters(step, row.id, row.permits - used(step, row)?, None)?,
+        false => Next::default(),
+    };
+    let fence = held.fence.max(stored_fence(request.min_fence));
+    grant(step, row, request, held.weight, fence, expires, &next)
+}
+
+/// Writes the lease, and offers what is left to those who are next.
+fn grant(
+    step: &Step<'_>,
+    row: &LockRow,
+    request: &Acquire,
+    weight: i64,
+    granted: i64,
+    expires: i64,
+    next: &Next,
+) -> rusqlite::Result<Outcome> {
+    step.change(
+        "INSERT OR REPLACE INTO permit (lock, token, weight, fence, expires, since, owner)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+        &[
+            &row.id,
+            &request.token.as_str(),
+            &weight,
+            &granted,
+            &expires,
+            &(step.wall / 1_000),
+            &&*request.owner,
+        ],
+    )?;
+    let born = if row.fence > 0 { row.born } else { granted.min(step.wall) };
+    let newest = granted.max(row.fence);
+    step.change("UPDATE lock SET fence = ?2, born = ?3 WHERE id = ?1", &[&row.id, &newest, &born])?;
+    step.touch(row)?;
+    let wake = offer_all(step, row, next, newest)?;
+    let reply = AcquireReply::Granted { fence: fence(granted), ttl: between(step.now, expires) };
+    Ok(Outcome { reply: Reply::Acquire(reply), wake })
+}
+
+/// Puts the token at the end of the line, or notes that it polled again, if it is to wait.
+fn wait(
+    step: &Step<'_>,
+    row: &LockRow,
+    request: &Acquire,
+    weight: i64,
+    wake: Vec<Waiter>,
+) -> rusqlite::Result<Outcome> {
+    let first_end: Option<i64> = step
+        .connection
+        .prepare_cached("SELECT min(expires) FROM permit WHERE lock = ?1")?
+        .query_row([row.id], |row| row.get(0))?;
+    let remaining = first_end.map_or(GRANT_WINDOW, |end| between(step.now, end));
+    let registrant = request.waiter.filter(|_| request.patience.is_none_or(|patience| remaining <= patience));
+    let obstacle = Obstacle { remaining: Some(remaining), unexpiring: None };
+    let reply = match registrant {
+        Some(waiter) => {
+            register(step, row.id, request.token.as_str(), weight, waiter)?;
+            AcquireReply::Waiting(obstacle)
+        }
+        None => AcquireReply::Busy(obstacle),
+    };
+    Ok(Outcome { reply: Reply::Acquire(reply), wake })
+}
+
+fn register(step: &Step<'_>, lock: i64, token: &str, weight: i64, waiter: Waiter) -> rusqlite::Result<()> {
+    step.change(
+        "INSERT INTO waiter (lock, arrival, token, polled, offered, client, seq, weight)
+           SELECT ?1, coalesce(max(arrival), 0) + 1, ?2, ?3, 0, ?4, ?5, ?6 FROM waiter WHERE lock = ?1
+         ON CONFLICT (lock, token) DO UPDATE
+           SET polled = excluded.polled, offered = 0, client = excluded.client, seq = excluded.seq",
+        &[&lock, &token, &step.now, &waiter.client.0.cast_signed(), &waiter.seq.cast_signed(), &weight],
+    )?;
+    Ok(())
+}

@@ -1,0 +1,134 @@
+//! What changes or ends a lease of permits.
+
+use crate::store::sqlite::permits::hand_on::hand_on;
+use crate::store::sqlite::permits::{held, row_key, used};
+use crate::store::sqlite::step::{LockRow, Outcome, Step, absence, between, fence, micros};
+use crate::verbs::{
+    BreakLease, Downgrade, DowngradeReply, Extend, ExtendReply, Leave, Permits, Release, ReleaseReply, Reply,
+    Resume, ResumeReply,
+};
+
+/// Like permits_extend.lua.
+pub(super) fn extend(step: &Step<'_>, request: &Extend) -> rusqlite::Result<Outcome> {
+    let row = step.lock(&row_key(&request.name))?;
+    let token = request.token.as_str();
+    let Some((row, held)) = holding(step, row.as_ref(), token)? else {
+        return Ok(Reply::Extend(ExtendReply::Gone(absence(row.as_ref()))).into());
+    };
+    let expires = step.now.saturating_add(micros(request.ttl)).max(held.expires);
+    step.change(
+        "UPDATE permit SET expires = ?3 WHERE lock = ?1 AND token = ?2",
+        &[&row.id, &token, &expires],
+    )?;
+    step.touch(row)?;
+    Ok(Reply::Extend(ExtendReply::Extended(between(step.now, expires))).into())
+}
+
+/// Like permits_release.lua.
+pub(super) fn release(step: &Step<'_>, request: &Release) -> rusqlite::Result<Outcome> {
+    let row = step.lock(&row_key(&request.name))?;
+    let token = request.token.as_str();
+    let Some((row, held)) = holding(step, row.as_ref(), token)? else {
+        return Ok(Reply::Release(ReleaseReply::Gone(absence(row.as_ref()))).into());
+    };
+    // The lease has ended before, and permits were offered to its token anew, for a late copy of its acquire.
+    let gone = request.own_fence.is_some_and(|own| i64::try_from(own) != Ok(held.fence));
+    let reply = if gone { ReleaseReply::Gone(absence(Some(row))) } else { ReleaseReply::Released };
+    let wake = give_back(step, row, token)?;
+    if request.acquire_resent {
+        step.end_token(row, token)?;
+    }
+    Ok(Outcome { reply: Reply::Release(reply), wake })
+}
+
+/// Like permits_leave.lua.
+pub(super) fn leave(step: &Step<'_>, request: &Leave) -> rusqlite::Result<Outcome> {
+    let key = row_key(&request.name);
+    let row = match step.lock(&key)? {
+        Some(row) => row,
+        None => step.create(&key)?,
+    };
+    let token = request.token.as_str();
+    if row.crowded {
+        step.leave_line(row.id, token)?;
+    }
+    // Its entry may have held up lighter ones behind it.
+    let wake = give_back(step, &row, token)?;
+    step.end_token(&row, token)?;
+    Ok(Outcome { reply: Reply::Leave, wake })
+}
+
+/// Like permits_resume.lua.
+pub(super) fn resume(step: &Step<'_>, request: &Resume) -> rusqlite::Result<Outcome> {
+    let row = step.lock(&row_key(&request.name))?;
+    let (old, new) = (request.old.as_str(), request.new.as_str());
+    if let Some((row, _)) = holding(step, row.as_ref(), old)? {
+        step.change(
+            "UPDATE permit SET token = ?3, owner = ?4 WHERE lock = ?1 AND token = ?2",
+            &[&row.id, &old, &new, &&*request.owner],
+        )?;
+        step.touch(row)?;
+    }
+    let reply = match holding(step, row.as_ref(), new)? {
+        Some((row, held)) => ResumeReply::Resumed {
+            fence: fence(held.fence),
+            ttl: between(step.now, held.expires),
+            permits: Some(Permits { weight: permits(held.weight), limit: permits(row.permits) }),
+        },
+        None => ResumeReply::Gone(absence(row.as_ref())),
+    };
+    Ok(Reply::Resume(reply).into())
+}
+
+/// Like permits_downgrade.lua.
+pub(super) fn downgrade(step: &Step<'_>, request: &Downgrade) -> rusqlite::Result<Outcome> {
+    let row = step.lock(&row_key(&request.name))?;
+    let token = request.token.as_str();
+    let Some((row, held)) = holding(step, row.as_ref(), token)? else {
+        return Ok(Reply::Downgrade(DowngradeReply::Gone(absence(row.as_ref()))).into());
+    };
+    let keep = i64::from(request.weight);
+    if held.weight <= keep {
+        return Ok(Reply::Downgrade(DowngradeReply::Downgraded).into());
+    }
+    step.change(
+        "UPDATE permit SET weight = ?3 WHERE lock = ?1 AND token = ?2",
+        &[&row.id, &token, &keep],
+    )?;
+    let wake = hand_on(step, row)?;
+    Ok(Outcome { reply: Reply::Downgrade(DowngradeReply::Downgraded), wake })
+}
+
+/// Like permits_break_lease.lua.
+pub(super) fn break_lease(step: &Step<'_>, request: &BreakLease) -> rusqlite::Result<Outcome> {
+    let Some(row) = step.lock(&row_key(&request.name))? else {
+        return Ok(Reply::BreakLease(false).into());
+    };
+    if used(step, &row)? == 0 {
+        return Ok(Reply::BreakLease(false).into());
+    }
+    step.change("DELETE FROM permit WHERE lock = ?1", &[&row.id])?;
+    step.change("UPDATE lock SET broken = fence WHERE id = ?1", &[&row.id])?;
+    let wake = hand_on(step, &row)?;
+    step.touch(&row)?;
+    Ok(Outcome { reply: Reply::BreakLease(true), wake })
+}
+
+/// The lock's row and what this token has of it, if it has anything.
+fn holding<'row>(
+    step: &Step<'_>,
+    row: Option<&'row LockRow>,
+    token: &str,
+) -> rusqlite::Result<Option<(&'row LockRow, super::Held)>> {
+    let Some(row) = row else { return Ok(None) };
+    Ok(held(step, row, token)?.map(|held| (row, held)))
+}
+
+fn give_back(step: &Step<'_>, row: &LockRow, token: &str) -> rusqlite::Result<Vec<crate::verbs::Waiter>> {
+    step.change("DELETE FROM permit WHERE lock = ?1 AND token = ?2", &[&row.id, &token])?;
+    hand_on(step, row)
+}
+
+fn permits(stored: i64) -> u32 {
+    u32::try_from(stored).unwrap_or(u32::MAX)
+}

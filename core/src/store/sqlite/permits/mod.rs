@@ -1,0 +1,87 @@
+//! Read-write locks and semaphores: several holders, each with some of a lock's permits.
+//!
+//! Every verb does what the Lua script of the same name, with `permits_` before it, does on Redis.
+
+mod acquire;
+mod end;
+mod hand_on;
+mod holder;
+
+use std::borrow::Cow;
+
+use rusqlite::OptionalExtension;
+
+use crate::name::{LockKind, LockName};
+use crate::store::sqlite::step::{LockRow, Outcome, Step, View};
+use crate::verbs::{
+    Acquire, BreakLease, Downgrade, Extend, Holder, Leave, Permits, Release, Request, Resume,
+};
+
+pub(super) use holder::holder;
+
+/// Whether a request is about permits.
+pub(super) fn concerns(request: &Request) -> bool {
+    match request {
+        Request::Acquire(Acquire { name, .. })
+        | Request::Extend(Extend { name, .. })
+        | Request::Release(Release { name, .. })
+        | Request::Leave(Leave { name, .. })
+        | Request::Resume(Resume { name, .. })
+        | Request::Downgrade(Downgrade { name, .. })
+        | Request::Holder(Holder { name })
+        | Request::BreakLease(BreakLease { name }) => name.kind() != LockKind::Exclusive,
+        Request::Queue(_) => false,
+    }
+}
+
+/// One verb within its transaction.
+pub(super) fn perform(step: &Step<'_>, request: &Request, view: &View<'_>) -> rusqlite::Result<Outcome> {
+    match request {
+        Request::Acquire(request) => {
+            let permits = request.permits.unwrap_or(Permits { weight: 1, limit: 1 });
+            acquire::acquire(step, request, permits)
+        }
+        Request::Extend(request) => end::extend(step, request),
+        Request::Release(request) => end::release(step, request),
+        Request::Leave(request) => end::leave(step, request),
+        Request::Resume(request) => end::resume(step, request),
+        Request::Downgrade(request) => end::downgrade(step, request),
+        Request::BreakLease(request) => end::break_lease(step, request),
+        Request::Holder(request) => holder(step.connection, request, view).map(Outcome::from),
+        Request::Queue(_) => Err(rusqlite::Error::InvalidQuery),
+    }
+}
+
+/// The key under which a lock's row is kept. No exclusive lock's key begins so.
+fn row_key(name: &LockName) -> Cow<'_, str> {
+    match name.kind() {
+        LockKind::Exclusive => Cow::Borrowed(name.key()),
+        kind => Cow::Owned(format!("stanchion:{}:{}", kind.name(), name.key())),
+    }
+}
+
+/// What a token has of a lock.
+struct Held {
+    weight: i64,
+    fence: i64,
+    expires: i64,
+}
+
+/// What this token has now; `None` if its lease has ended.
+fn held(step: &Step<'_>, row: &LockRow, token: &str) -> rusqlite::Result<Option<Held>> {
+    step.connection
+        .prepare_cached(
+            "SELECT weight, fence, expires FROM permit WHERE lock = ?1 AND token = ?2 AND expires > ?3",
+        )?
+        .query_row((row.id, token, step.now), |row| {
+            Ok(Held { weight: row.get(0)?, fence: row.get(1)?, expires: row.get(2)? })
+        })
+        .optional()
+}
+
+/// How many permits are held now.
+fn used(step: &Step<'_>, row: &LockRow) -> rusqlite::Result<i64> {
+    step.connection
+        .prepare_cached("SELECT coalesce(sum(weight), 0) FROM permit WHERE lock = ?1 AND expires > ?2")?
+        .query_row((row.id, step.now), |row| row.get(0))
+}
