@@ -133,7 +133,7 @@ mod tests {
 
     #[test]
     fn anything_else_is_invalid() {
-        let newer = handle().to_text().replace("\"stanchion\":1", "\"stanchion\":2");
+        let newer = handle().to_text().replace("\"stanchion\":1", "\"stanchion\":3");
         for text in ["", "{}", "null", &newer, &handle().to_text().replace("9999", "")] {
             assert_eq!(
                 text.parse::<LeaseHandle>().unwrap_err().kind(),

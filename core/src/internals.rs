@@ -5,7 +5,7 @@ pub use crate::slots::Slots;
 pub use crate::token::Token;
 
 use crate::error::Error;
-use crate::name::{LockName, Prefixes, QueueName, TaskId};
+use crate::name::{LockKind, LockName, Prefixes, QueueName, TaskId};
 use crate::store::StoreConfig;
 use crate::verbs::ClientId;
 use crate::wake::Hub;
@@ -13,6 +13,11 @@ use crate::wake::Hub;
 /// The lock called `name` under the default prefixes.
 pub fn lock_name(name: &str) -> Result<LockName, Error> {
     prefixes()?.lock_name(name)
+}
+
+/// The lock of this kind called `name` under the default prefixes.
+pub fn name_of_kind(kind: LockKind, name: &str) -> Result<LockName, Error> {
+    prefixes()?.name_of_kind(kind, name)
 }
 
 /// The queue called `name` under the default prefixes.

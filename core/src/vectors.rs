@@ -65,7 +65,7 @@ fn keys_of_names() {
         if row.get("lock").is_some() {
             let name = lock(&row).unwrap();
             let keys = LockKeys::new(&name);
-            assert_eq!([keys.lock, &keys.meta, &keys.line, &keys.waiters], *expected);
+            assert_eq!([&*keys.lock, &*keys.meta, &*keys.line, &*keys.waiters], *expected);
             assert!(keys.ended(&Token::from_bits(1)).starts_with(text(&row, "ended")));
         } else {
             assert_eq!(queue_keys(&queue(&row).unwrap()).collect::<Vec<_>>(), expected);

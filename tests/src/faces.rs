@@ -118,6 +118,30 @@ impl AnyClient {
         }
     }
 
+    /// The reader's side of `Client::rw_lock`.
+    pub fn reader(&self, name: &str) -> AnyLock {
+        match self {
+            Self::Async(client) => AnyLock::Async(client.rw_lock(name).read().clone()),
+            Self::Blocking(client) => AnyLock::Blocking(client.rw_lock(name).read().clone()),
+        }
+    }
+
+    /// The writer's side of `Client::rw_lock`.
+    pub fn writer(&self, name: &str) -> AnyLock {
+        match self {
+            Self::Async(client) => AnyLock::Async(client.rw_lock(name).write().clone()),
+            Self::Blocking(client) => AnyLock::Blocking(client.rw_lock(name).write().clone()),
+        }
+    }
+
+    /// As `Client::semaphore`.
+    pub fn semaphore(&self, name: &str, permits: u32) -> AnyLock {
+        match self {
+            Self::Async(client) => AnyLock::Async(client.semaphore(name, permits)),
+            Self::Blocking(client) => AnyLock::Blocking(client.semaphore(name, permits)),
+        }
+    }
+
     /// As `Client::resume_lease`.
     pub fn resume_lease(&self, handle: &LeaseHandle) -> Result<AnyLease, Error> {
         match self {
@@ -200,6 +224,11 @@ impl AnyLock {
         either!(Self, self, lock => lock.holder())
     }
 
+    /// As `Lock::holders`.
+    pub fn holders(&self) -> Result<Vec<Holder>, Error> {
+        either!(Self, self, lock => lock.holders())
+    }
+
     /// As `Lock::is_locked`.
     pub fn is_locked(&self) -> Result<bool, Error> {
         either!(Self, self, lock => lock.is_locked())
@@ -260,6 +289,11 @@ impl AnyLease {
     /// As `Lease::extend`.
     pub fn extend(&self, ttl: Duration) -> Result<(), Error> {
         either!(Self, self, lease => lease.extend(ttl))
+    }
+
+    /// As `Lease::downgrade`.
+    pub fn downgrade(&self) -> Result<(), Error> {
+        either!(Self, self, lease => lease.downgrade())
     }
 
     /// As `Lease::release`.

@@ -296,6 +296,7 @@ mod tests {
             fence: 100,
             acquire_resent: false,
             foreign_share: false,
+            share: None,
         });
         LeaseState::new(LeaseTerms { leased, ttl: TTL, deadline: deadline(at(0), TTL), hold_until }, at(0))
     }

@@ -10,7 +10,7 @@ use crate::lexer::words;
 use crate::rules::{is_lock_verb, used_arguments, used_keys};
 
 /// Files with what several verbs share.
-const SHARED: [&str; 24] = [
+const SHARED: [&str; 27] = [
     "absence",
     "call",
     "check",
@@ -24,6 +24,9 @@ const SHARED: [&str; 24] = [
     "enqueue_task",
     "hand_off",
     "intake",
+    "permits_absence",
+    "permits_end",
+    "permits_offer",
     "promote",
     "record",
     "settings",
@@ -39,7 +42,8 @@ const SHARED: [&str; 24] = [
 
 fn sources() -> BTreeMap<String, String> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../core/src/store/redis/lua");
-    let entries = fs::read_dir(&folder).unwrap().chain(fs::read_dir(folder.join("queue")).unwrap());
+    let folders = [folder.clone(), folder.join("permits"), folder.join("queue")];
+    let entries = folders.into_iter().flat_map(|folder| fs::read_dir(folder).unwrap());
     let paths = entries.map(|entry| entry.unwrap().path()).filter(|path| path.is_file());
     let read = |path: PathBuf| {
         (path.file_stem().unwrap().to_str().unwrap().to_owned(), fs::read_to_string(&path).unwrap())

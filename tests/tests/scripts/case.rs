@@ -10,7 +10,7 @@ use stanchion::store::redis::RedisStore;
 use stanchion::store::url::{Address, StoreUrl};
 use stanchion::store::{Failure, Store};
 use stanchion::verbs::{
-    Absence, Acquire, AcquireReply, BreakLease, ClientId, Digest, Extend, ExtendReply, Holder, Leave,
+    Absence, Acquire, AcquireReply, BreakLease, ClientId, Digest, DowngradeReply, Extend, ExtendReply, Holder, HolderReply, Leave,
     Obstacle, QueueVerb, Release, ReleaseReply, Reply, Request, Resume, ResumeReply, Waiter,
 };
 use stanchion_tests::shared;
@@ -218,6 +218,7 @@ impl From<QueueVerb> for Call {
 pub fn acquire(number: u128) -> Acquire {
     Acquire {
         name: lock_name("a").unwrap(),
+        permits: None,
         token: token(number),
         ttl: Duration::from_millis(TTL),
         min_fence: 0,
@@ -286,24 +287,35 @@ pub fn describe(reply: &Reply) -> String {
         Reply::Extend(ExtendReply::Extended(left)) => format!("extended {}", left.as_millis()),
         Reply::Extend(ExtendReply::Gone(absence))
         | Reply::Release(ReleaseReply::Gone(absence))
-        | Reply::Resume(ResumeReply::Gone(absence)) => gone(absence),
+        | Reply::Resume(ResumeReply::Gone(absence))
+        | Reply::Downgrade(DowngradeReply::Gone(absence)) => gone(absence),
+        Reply::Acquire(AcquireReply::OtherLimit(limit)) => format!("other limit {limit}"),
         Reply::Release(ReleaseReply::Released) => "released".into(),
         Reply::Leave => "left".into(),
-        Reply::Resume(ResumeReply::Resumed { fence, ttl }) => format!("resumed {fence} {}", ttl.as_millis()),
-        Reply::Holder(None) => "free".into(),
-        Reply::Holder(Some(holder)) => format!(
-            "{:?} fence {} left {} since {} owner {:?} waiters {}",
-            holder.held_as,
-            holder.fence,
-            lifetime(holder.remaining),
-            holder.since_ms,
-            holder.owner,
-            holder.waiters
-        ),
+        Reply::Resume(ResumeReply::Resumed { fence, ttl, permits }) => {
+            let of = permits.map_or_else(String::new, |of| format!(" {} of {}", of.weight, of.limit));
+            format!("resumed {fence} {}{of}", ttl.as_millis())
+        }
+        Reply::Holder(held) if held.is_empty() => "free".into(),
+        Reply::Holder(held) => held.iter().map(held_by).collect::<Vec<_>>().join("; "),
+        Reply::Downgrade(DowngradeReply::Downgraded) => "downgraded".into(),
         Reply::BreakLease(true) => "broken".into(),
         Reply::BreakLease(false) => "free".into(),
         Reply::Queue(reply) => queue_case::describe(reply),
     }
+}
+
+fn held_by(holder: &HolderReply) -> String {
+    let weight = if holder.weight == 1 { String::new() } else { format!(" weight {}", holder.weight) };
+    format!(
+        "{:?} fence {} left {} since {} owner {:?} waiters {}{weight}",
+        holder.held_as,
+        holder.fence,
+        lifetime(holder.remaining),
+        holder.since_ms,
+        holder.owner,
+        holder.waiters
+    )
 }
 
 fn in_the_way(obstacle: &Obstacle) -> String {

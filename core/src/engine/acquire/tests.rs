@@ -14,6 +14,7 @@ fn at(millis: u64) -> Moment {
 fn order(wait_ms: u64) -> AcquireOrder {
     AcquireOrder {
         name: Prefixes::parse("Lock:", "Queue:").unwrap().lock_name("a").unwrap(),
+        permits: None,
         token: Token::from_bits(7),
         ttl: TTL,
         wait: Duration::from_millis(wait_ms),

@@ -28,6 +28,17 @@ impl World<'_> {
         self.clients[client].op = Some(Op { id, kind, awaited: Vec::new() });
     }
 
+    /// What a call takes of a semaphore: mostly one permit, sometimes all.
+    fn wanted_permits(&mut self) -> Option<Permits> {
+        let limit = self.limit?;
+        let weight = match self.scene.rng.u32(0..6) {
+            0 => limit,
+            1 => limit - 1,
+            _ => 1,
+        };
+        Some(Permits { weight, limit })
+    }
+
     pub(super) fn begin_acquire(&mut self, client: usize) {
         let ttl_ms = if self.scene.calm { 500 } else { self.scene.rng.u64(50..=LONGEST_MS) };
         let wait = match self.scene.rng.u32(0..5) {
@@ -38,8 +49,10 @@ impl World<'_> {
         };
         let token = self.next_token();
         let place = self.stores.enter(client);
+        let permits = self.wanted_permits();
         let order = AcquireOrder {
             name: self.name.clone(),
+            permits,
             token: token.clone(),
             ttl: Duration::from_millis(ttl_ms),
             wait,
@@ -54,12 +67,13 @@ impl World<'_> {
         let listening = self.scene.calm || self.scene.rng.bool();
         let machine = AcquireMachine::new(order, self.scene.now, listening, None, self.scene.dice());
         let renews = self.scene.rng.bool() && !self.scene.calm;
-        self.begin(client, OpKind::Acquire { machine, place, token, renews, ttl_ms });
+        self.begin(client, OpKind::Acquire { machine, place, token, permits, renews, ttl_ms });
     }
 
     pub(super) fn acquire_request(&self, token: stanchion::Token) -> Request {
         Request::Acquire(Acquire {
             name: self.name.clone(),
+            permits: self.limit.map(|limit| Permits { weight: limit, limit }),
             token,
             ttl: Duration::from_millis(LONGEST_MS),
             min_fence: 0,
@@ -135,13 +149,15 @@ impl World<'_> {
         }
         match (op.kind, outcome) {
             (
-                OpKind::Acquire { token, renews, ttl_ms, .. },
+                OpKind::Acquire { token, permits, renews, ttl_ms, .. },
                 Outcome::Acquired(Ok(Acquired::Granted(grant))),
             ) => {
-                return self.granted(client, token, renews, ttl_ms, &grant);
+                return self.granted(client, token, permits, renews, ttl_ms, &grant);
             }
-            (OpKind::Release { token, fence, deadline, first_sent, .. }, Outcome::Answered(Ok(answer)))
-                if judge_release(&answer, fence, deadline).is_ok() =>
+            (
+                OpKind::Release { token, fence, company, deadline, first_sent, .. },
+                Outcome::Answered(Ok(answer)),
+            ) if judge_release(&answer, fence, company, deadline).is_ok() =>
             {
                 self.checker.released(&token, first_sent)?;
             }
@@ -156,6 +172,7 @@ impl World<'_> {
         &mut self,
         client: usize,
         token: stanchion::Token,
+        permits: Option<Permits>,
         renews: bool,
         ttl_ms: u64,
         grant: &Grant,
@@ -168,7 +185,7 @@ impl World<'_> {
         if self.mutant == Some(Mutant::IgnoresDeadline) {
             deadline = deadline + ttl * 4;
         }
-        self.checker.began(self.scene.now, &token, grant.fence, deadline)?;
+        self.checker.began(self.scene.now, &token, grant.fence, permits.unwrap_or(ONE), deadline)?;
         if self.scene.calm {
             self.grants.push(client);
         }
@@ -180,6 +197,7 @@ impl World<'_> {
             fence: grant.fence,
             acquire_resent: grant.resent,
             foreign_share: false,
+            share: permits.map(Share::new),
         };
         let hold_until = renews.then(|| self.scene.now + Duration::from_millis(LONGEST_MS * 2));
         let terms = LeaseTerms { leased: Leased::Lock(lock.clone()), ttl, deadline, hold_until };
@@ -299,11 +317,11 @@ impl World<'_> {
         let Some(running) = self.clients[client].op.as_mut().filter(|running| running.id == op) else {
             return Ok(());
         };
-        let OpKind::Acquire { machine, token, .. } = &mut running.kind else { return Ok(()) };
+        let OpKind::Acquire { machine, token, permits, .. } = &mut running.kind else { return Ok(()) };
         if self.mutant == Some(Mutant::HintIsGrant) {
-            let token = token.clone();
+            let (token, permits) = (token.clone(), *permits);
             let fence = self.lease_or_offer(client);
-            return self.checker.began(now, &token, fence, now + Duration::from_secs(1));
+            return self.checker.began(now, &token, fence, permits.unwrap_or(ONE), now + Duration::from_secs(1));
         }
         machine.hint();
         if running.awaited.is_empty() || !self.scene.processes[client].drops_late_replies {
@@ -314,7 +332,7 @@ impl World<'_> {
 
     pub(super) fn lease_or_offer(&mut self, client: usize) -> Fence {
         match self.store(client, &Request::Holder(Holder { name: self.name.clone() })) {
-            Reply::Holder(Some(holder)) => holder.fence,
+            Reply::Holder(held) => held.first().map_or(0, |holder| holder.fence),
             _ => 0,
         }
     }

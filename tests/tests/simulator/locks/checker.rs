@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use stanchion::internals::{Moment, Token};
-use stanchion::verbs::{AcquireReply, Fence, Reply, Request};
+use stanchion::verbs::{AcquireReply, Fence, Permits, Reply, Request};
 
 /// What happened so far on one lock.
 #[derive(Default)]
@@ -15,8 +15,9 @@ pub struct Checker {
     ended: HashSet<String>,
     /// Tokens whose owners were told that the lease is gone.
     refused: HashSet<String>,
-    /// The highest fence the protected resource has seen.
+    /// The highest fence the protected resource has seen, of anybody and of those that had the lock for themselves.
     resource: Fence,
+    resource_alone: Fence,
     /// When each token was first granted the lock at the store.
     granted_at: HashMap<String, Moment>,
     /// Moments at which somebody broke the lease at the store.
@@ -25,6 +26,8 @@ pub struct Checker {
 
 struct Lease {
     fence: Fence,
+    /// Of an exclusive lock: one of one.
+    permits: Permits,
     /// When the store granted it: earlier than it began.
     granted: Moment,
     began: Moment,
@@ -38,19 +41,31 @@ impl Lease {
     fn until(&self) -> Moment {
         self.stopped.map_or(self.deadline, |stopped| stopped.min(self.deadline))
     }
+
+    /// Whether the two cannot be held at the same time.
+    fn bars(&self, other: &Self) -> bool {
+        self.permits.weight + other.permits.weight > self.permits.limit
+    }
 }
 
 type Checked = Result<(), String>;
 
 impl Checker {
     /// A lease began at its owner.
-    pub fn began(&mut self, now: Moment, token: &Token, fence: Fence, deadline: Moment) -> Checked {
+    pub fn began(
+        &mut self,
+        now: Moment,
+        token: &Token,
+        fence: Fence,
+        permits: Permits,
+        deadline: Moment,
+    ) -> Checked {
         if now >= deadline {
             return Err(format!("L5: a lease was returned with its deadline passed (fence {fence})"));
         }
         // The answer to an acquire may come when its lease has been broken already: nobody can tell its owner.
         let granted = self.granted_at.get(token.as_str()).copied().unwrap_or(now);
-        let lease = Lease { fence, granted, began: now, deadline, stopped: None };
+        let lease = Lease { fence, permits, granted, began: now, deadline, stopped: None };
         if !self.is_broken(&lease) {
             self.check_against_others(now, &lease)?;
         }
@@ -60,15 +75,20 @@ impl Checker {
     }
 
     fn check_against_others(&self, now: Moment, lease: &Lease) -> Checked {
+        let mut taken = lease.permits.weight;
         for other in self.leases.iter().filter(|other| !self.is_broken(other)) {
-            if other.fence >= lease.fence {
+            let bars = lease.bars(other);
+            if other.fence == lease.fence || bars && other.fence > lease.fence {
                 return Err(format!("L3: fence {} follows fence {}", lease.fence, other.fence));
             }
             if now < other.until() {
-                return Err(format!(
-                    "L2: fence {} began while fence {} was still valid",
-                    lease.fence, other.fence
-                ));
+                taken += other.permits.weight;
+                if taken > lease.permits.limit {
+                    return Err(format!(
+                        "L2: fence {} began while fence {} was still valid",
+                        lease.fence, other.fence
+                    ));
+                }
             }
         }
         Ok(())
@@ -83,11 +103,12 @@ impl Checker {
     /// A lease's deadline moved.
     pub fn prolonged(&mut self, now: Moment, token: &Token, deadline: Moment) -> Checked {
         let Some(&index) = self.by_token.get(token.as_str()) else { return Ok(()) };
+        let lease = &self.leases[index];
         let valid = |other: &&Lease| !self.is_broken(other) && now < other.until();
-        let later = self.leases[index + 1..].iter().find(valid);
-        if let Some(later) = later.filter(|_| !self.is_broken(&self.leases[index])) {
-            let fence = self.leases[index].fence;
-            return Err(format!("L2: fence {fence} was prolonged while fence {} was valid", later.fence));
+        let later = self.leases[index + 1..].iter().filter(valid);
+        let taken: u32 = later.map(|other| other.permits.weight).sum();
+        if lease.permits.weight + taken > lease.permits.limit && !self.is_broken(lease) {
+            return Err(format!("L2: fence {} was prolonged while others were valid", lease.fence));
         }
         self.leases[index].deadline = deadline;
         Ok(())
@@ -110,17 +131,24 @@ impl Checker {
         if self.refused.contains(token.as_str()) {
             return Err(format!("L6: the owner of fence {fence} wrote after it was told of its loss"));
         }
-        if fence < self.resource && self.breaks.is_empty() {
-            return Err(format!("L1: a valid holder's fence {fence} came after {}", self.resource));
+        let alone = self.by_token.get(token.as_str()).is_none_or(|index| self.leases[*index].permits.excludes_all());
+        let seen = if alone { self.resource } else { self.resource_alone };
+        if fence < seen && self.breaks.is_empty() {
+            return Err(format!("L1: a valid holder's fence {fence} came after {seen}"));
         }
         self.resource = self.resource.max(fence);
+        if alone {
+            self.resource_alone = self.resource_alone.max(fence);
+        }
         Ok(())
     }
 
     /// A release was said to have succeeded: then nobody else's lease may have begun before it was sent.
     pub fn released(&self, token: &Token, first_sent: Moment) -> Checked {
         let Some(&index) = self.by_token.get(token.as_str()) else { return Ok(()) };
-        match self.leases[index + 1..].iter().find(|other| other.began < first_sent) {
+        let lease = &self.leases[index];
+        let mut barred = self.leases[index + 1..].iter().filter(|other| lease.bars(other));
+        match barred.find(|other| other.began < first_sent) {
             Some(other) if self.breaks.is_empty() => {
                 Err(format!("a release succeeded although fence {} had begun", other.fence))
             }

@@ -4,8 +4,9 @@ use stanchion::engine::acquire::AcquireMachine;
 use stanchion::engine::call::CallMachine;
 use stanchion::engine::lease::LeaseState;
 use stanchion::engine::leased::LockLease;
+use stanchion::engine::release::Company;
 use stanchion::internals::{Moment, Token};
-use stanchion::verbs::Fence;
+use stanchion::verbs::{Fence, Permits};
 use stanchion::wake::Place;
 
 /// What a client does at the moment.
@@ -24,8 +25,22 @@ pub struct Op {
 }
 
 pub enum OpKind {
-    Acquire { machine: AcquireMachine, place: Place, token: Token, renews: bool, ttl_ms: u64 },
-    Release { machine: CallMachine, token: Token, fence: Fence, deadline: Moment, first_sent: Moment },
+    Acquire {
+        machine: AcquireMachine,
+        place: Place,
+        token: Token,
+        permits: Option<Permits>,
+        renews: bool,
+        ttl_ms: u64,
+    },
+    Release {
+        machine: CallMachine,
+        token: Token,
+        fence: Fence,
+        company: Company,
+        deadline: Moment,
+        first_sent: Moment,
+    },
     Break { machine: CallMachine },
 }
 

@@ -80,6 +80,7 @@ impl World<'_> {
         }
         let cooldown =
             (!self.scene.calm && self.scene.rng.u32(0..8) == 0).then(|| self.scene.between(50, LONGEST_MS));
+        let cooldown = cooldown.filter(|_| self.limit.is_none());
         let request = Request::Release(Release {
             name: self.name.clone(),
             token: lease.lock.token.clone(),
@@ -97,8 +98,9 @@ impl World<'_> {
         if let Some(farewell) = lease.state.leased().farewell() {
             machine = machine.or_else(farewell);
         }
-        let kind =
-            OpKind::Release { machine, token: lease.lock.token, fence, deadline, first_sent: Moment::FAR };
+        let company = lease.lock.company();
+        let token = lease.lock.token;
+        let kind = OpKind::Release { machine, token, fence, company, deadline, first_sent: Moment::FAR };
         self.begin(client, kind);
         self.step(client)
     }

@@ -14,15 +14,15 @@ use std::time::Duration;
 use stanchion::engine::acquire::{AcquireMachine, AcquireOrder, Acquired, Grant};
 use stanchion::engine::call::CallMachine;
 use stanchion::engine::lease::{LeaseState, LeaseTerms, Need};
-use stanchion::engine::leased::{Leased, LockLease};
+use stanchion::engine::leased::{Leased, LockLease, Share};
 use stanchion::engine::release::judge_release;
 use stanchion::engine::{Machine, Step};
-use stanchion::internals::{Moment, lock_name, token};
-use stanchion::name::LockName;
+use stanchion::internals::{Moment, name_of_kind, token};
+use stanchion::name::{LockKind, LockName};
 use stanchion::store::{Failure, FailureKind};
 use stanchion::verbs::{
-    Acquire, AcquireReply, BreakLease, ExtendReply, Fence, HeldAs, Holder, Leave, Release, ReleaseReply,
-    Reply, Request,
+    Acquire, AcquireReply, BreakLease, ExtendReply, Fence, HeldAs, Holder, Leave, Permits, Release,
+    ReleaseReply, Reply, Request,
 };
 
 pub use mutant::Mutant;
@@ -38,6 +38,9 @@ const LONGEST_MS: u64 = 3_000;
 /// In calm weather, how long everybody may take until all have had the lock: what is left of old leases
 /// and cooldowns, a dead waiter's life, a grant window for each dead head, and the holds themselves.
 const CALM_BOUND: Duration = Duration::from_millis(LONGEST_MS + 2_500 + 2_000 + 3_000);
+
+/// What a lease has of an exclusive lock.
+const ONE: Permits = Permits { weight: 1, limit: 1 };
 
 /// What happened in schedules.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -80,6 +83,8 @@ struct World<'f> {
     stores: &'f Stores,
     scene: Scene,
     name: LockName,
+    /// How many permits there are, if it is a semaphore.
+    limit: Option<u32>,
     clients: Vec<SimClient>,
     checker: Checker,
     breaks: bool,
@@ -103,13 +108,21 @@ impl<'f> World<'f> {
             let process = Process::new(scene.rng.bool(), scene.rng.u32(1..=3));
             scene.processes.push(process);
         }
+        // One that is the same in every schedule would hide what depends on it.
+        let is_semaphore = match mutant {
+            None => scene.once_in(2),
+            Some(mutant) => mutant == Mutant::IgnoresWeight,
+        };
+        let limit = is_semaphore.then(|| scene.rng.u32(2..=4));
+        let kind = if is_semaphore { LockKind::Semaphore } else { LockKind::Exclusive };
         Self {
             stores,
-            name: lock_name(&format!("s{seed}")).unwrap(),
+            name: name_of_kind(kind, &format!("s{seed}")).unwrap(),
+            limit,
             clients: (0..count).map(|_| SimClient::default()).collect(),
             checker: Checker::default(),
             breaks: scene.once_in(8),
-            watches_grants: scene.once_in(4),
+            watches_grants: scene.once_in(4) && limit.is_none(),
             mutant,
             tokens: u128::from(seed) << 64,
             granted_to: HashMap::new(),
@@ -152,7 +165,8 @@ impl<'f> World<'f> {
         if took > CALM_BOUND {
             return Err(format!("L7: it took {took:?} until everybody had the lock once"));
         }
-        if self.grants != self.arrivals {
+        // Of a semaphore, several are granted at once, and hear of it in any order.
+        if self.limit.is_none() && self.grants != self.arrivals {
             return Err("FIFO: the lock was not granted in the order of arrival".into());
         }
         Ok(())
@@ -168,7 +182,8 @@ impl<'f> World<'f> {
             other => return Err(format!("L8: something was left behind: {other:?}")),
         }
         let holder = self.store(0, &Request::Holder(Holder { name: self.name.clone() }));
-        let Reply::Holder(Some(holder)) = holder else { return Err("L8: no holder".into()) };
+        let Reply::Holder(held) = holder else { return Err("L8: no answer".into()) };
+        let Some(holder) = held.first() else { return Err("L8: no holder".into()) };
         if holder.waiters > 0 {
             return Err(format!("L8: {} waiters were left behind", holder.waiters));
         }

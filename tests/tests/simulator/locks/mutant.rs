@@ -23,10 +23,12 @@ pub enum Mutant {
     PollLosesPlace,
     /// The owner goes on although a renewal was refused.
     IgnoresRefusal,
+    /// The store counts every holder of a semaphore as one.
+    IgnoresWeight,
 }
 
 impl Mutant {
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::DeadlineFromReply,
         Self::HintIsGrant,
         Self::BlindRelease,
@@ -37,5 +39,6 @@ impl Mutant {
         Self::NeverPolls,
         Self::PollLosesPlace,
         Self::IgnoresRefusal,
+        Self::IgnoresWeight,
     ];
 }

@@ -32,6 +32,10 @@ impl World<'_> {
 
     pub(super) fn mutated_store(&mut self, client: usize, request: &Request) -> Reply {
         let reply = match (self.mutant, request) {
+            (Some(Mutant::IgnoresWeight), Request::Acquire(acquire)) => {
+                let permits = acquire.permits.map(|permits| Permits { weight: 1, ..permits });
+                self.store(client, &Request::Acquire(Acquire { permits, ..acquire.clone() }))
+            }
             (Some(Mutant::NoTombstone), Request::Leave(Leave { name, token, foreign_share })) => {
                 let release = Release {
                     name: name.clone(),
@@ -67,7 +71,7 @@ impl World<'_> {
             Request::Extend(extend) => &extend.token,
             Request::Release(release) => &release.token,
             Request::Leave(leave) => &leave.token,
-            Request::Resume(_) | Request::Holder(_) | Request::BreakLease(_) | Request::Queue(_) => {
+            Request::Resume(_) | Request::Downgrade(_) | Request::Holder(_) | Request::BreakLease(_) | Request::Queue(_) => {
                 return None;
             }
         };
@@ -77,7 +81,7 @@ impl World<'_> {
 
     pub(super) fn lease_at_store(&mut self, client: usize) -> Option<Fence> {
         match self.store(client, &Request::Holder(Holder { name: self.name.clone() })) {
-            Reply::Holder(Some(holder)) if holder.held_as == HeldAs::Lease => Some(holder.fence),
+            Reply::Holder(held) => held.first().filter(|holder| holder.held_as == HeldAs::Lease).map(|holder| holder.fence),
             _ => None,
         }
     }

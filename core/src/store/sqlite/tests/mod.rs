@@ -84,6 +84,7 @@ fn token(number: u64) -> Token {
 fn acquire_of(lock: &str, number: u64) -> Acquire {
     Acquire {
         name: name(lock),
+        permits: None,
         token: token(number),
         ttl: 30 * SECOND,
         min_fence: 0,

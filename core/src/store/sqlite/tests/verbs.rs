@@ -124,7 +124,7 @@ fn leave() {
 #[rustfmt::skip] // a table
 fn resume() {
     let ask = || Request::Resume(Resume { name: name("a"), old: token(1), new: token(2), owner: "you".into() });
-    let resumed = |left| Reply::Resume(ResumeReply::Resumed { fence: 5, ttl: millis(left) });
+    let resumed = |left| Reply::Resume(ResumeReply::Resumed { fence: 5, ttl: millis(left), permits: None });
     let gone = |fence| Reply::Resume(ResumeReply::Gone(absence(fence, 0, 0)));
     check(vec![
         Case("swaps", "key=1/500 fence=5", ask(), resumed(500), "key=2/500 fence=5 owner=you"),
@@ -140,7 +140,7 @@ fn holder() {
     let ask = || Request::Holder(Holder { name: name("a") });
     let held = |held_as, remaining, owner: &str, since_ms, waiters| {
         let (remaining, owner) = (Some(millis(remaining)), owner.to_owned());
-        Reply::Holder(Some(HolderReply { held_as, fence: 5, remaining, since_ms, owner, waiters }))
+        Reply::Holder(vec![HolderReply { held_as, fence: 5, remaining, since_ms, owner, waiters, weight: 1 }])
     };
     let lease = "key=1/500 fence=5 line=2,3 owner=me";
     let offer = "key=2/500 fence=5 line=2*,3 owner=me";
@@ -148,8 +148,8 @@ fn holder() {
         Case("lease", lease, ask(), held(HeldAs::Lease, 500, "me", 77, 2), lease),
         Case("offer", offer, ask(), held(HeldAs::Offer, 500, "", 0, 2), offer),
         Case("cooldown", "key=cooldown/9 fence=5", ask(), held(HeldAs::Cooldown, 9, "", 0, 0), "key=cooldown/9 fence=5"),
-        Case("expired", "key=1/0 fence=5", ask(), Reply::Holder(None), "fence=5"),
-        Case("unknown", "", ask(), Reply::Holder(None), ""),
+        Case("expired", "key=1/0 fence=5", ask(), Reply::Holder(Vec::new()), "fence=5"),
+        Case("unknown", "", ask(), Reply::Holder(Vec::new()), ""),
     ]);
 }
 
@@ -207,7 +207,7 @@ fn write_state(store: &SqliteStore, words: &str) {
                 let number = entry.trim_end_matches(['*', '!']);
                 let polled = if entry.ends_with('!') { DEAD } else { NOW };
                 store.sql(&format!(
-                    "INSERT INTO waiter SELECT 1, count(*), '{}', {polled}, {}, {}, {number} FROM waiter",
+                    "INSERT INTO waiter SELECT 1, count(*), '{}', {polled}, {}, {}, {number}, 1 FROM waiter",
                     text_of(number),
                     entry.ends_with('*'),
                     CLIENT.0

@@ -3,16 +3,18 @@
 -- A waiter's entry is "last poll ms, offered 0 or 1, weight, client, seq". Those who are next are a list of
 -- { token, entry, weight }.
 
--- Tokens whose leases have ended, a bounded number, and the permits they had; a later call goes on from there.
+-- Tokens whose leases have ended, a bounded number, and the permits they had, or nil if nobody has any; a later
+-- call goes on from there.
 local function ended_leases(now)
+  local tokens = {}
   local first = redis.call('ZRANGE', KEYS[1], 0, 0, 'WITHSCORES')
   if not first[1] then
-    return {}, nil
+    return tokens, nil
   end
   if tonumber(first[2]) > now then
-    return {}, 0
+    return tokens, 0
   end
-  local tokens = redis.call('ZRANGE', KEYS[1], '-inf', now, 'BYSCORE', 'LIMIT', 0, @ENDED_SCAN)
+  tokens = redis.call('ZRANGE', KEYS[1], '-inf', now, 'BYSCORE', 'LIMIT', 0, @ENDED_SCAN)
   local weight = 0
   for _, record in ipairs(redis.call('HMGET', KEYS[2], unpack(tokens))) do
     weight = weight + (tonumber(string.match(record or '', '^%d+')) or 0)

@@ -1,0 +1,73 @@
+//! The line before a read-write lock or a semaphore.
+
+use stanchion::{ErrorKind, HeldAs, LockOptions};
+use stanchion_tests::on_every_store;
+use stanchion_tests::wait::{SOON, eventually, task};
+
+use crate::{fixed, ms, secs};
+
+on_every_store! {
+    fn a_heavy_head_holds_up_lighter_ones_until_it_leaves(bench) {
+        let client = bench.client();
+        let semaphore = client.semaphore("a", 3);
+        let held = semaphore.acquire(LockOptions::new()).unwrap();
+        let heavy = client.semaphore("a", 3);
+        let heavy = task(move || heavy.acquire(LockOptions::new().weight(3).wait(secs(1))));
+        eventually(SOON, || semaphore.waiters() == 1);
+        let light = client.semaphore("a", 3);
+        let light = task(move || light.acquire(LockOptions::new().wait(secs(30))).unwrap());
+        eventually(SOON, || semaphore.waiters() == 2);
+        assert_eq!(semaphore.holders().unwrap().len(), 1, "the light one does not pass the heavy one");
+        assert_eq!(heavy.join().unwrap_err().kind(), ErrorKind::LockTimeout);
+        let light = light.join();
+        assert!(held.is_valid());
+        assert_eq!(semaphore.holders().unwrap().len(), 2);
+        light.release().unwrap();
+    }
+
+    fn a_waiter_gets_the_permits_of_one_that_ran_out(bench) {
+        let client = bench.client();
+        let _dies = client.semaphore("a", 1).acquire(fixed(ms(300))).unwrap();
+        let next = bench.client().semaphore("a", 1).acquire(LockOptions::new().wait(secs(20))).unwrap();
+        assert!(next.is_valid());
+    }
+
+    fn offers_are_shown_as_offers(bench) {
+        let client = bench.client();
+        let semaphore = client.semaphore("a", 2);
+        let lease = semaphore.acquire(LockOptions::new().label("first")).unwrap();
+        let holders = semaphore.holders().unwrap();
+        assert_eq!(holders.len(), 1);
+        let holder = &holders[0];
+        assert_eq!((holder.held_as, &*holder.label, holder.weight), (HeldAs::Lease, "first", 1));
+        assert_eq!(holder.fence, lease.fence());
+        assert_eq!(holder.pid, std::process::id());
+        assert!(holder.since.is_some());
+        lease.release().unwrap();
+    }
+
+    fn a_try_does_not_wait_and_leaves_nothing(bench) {
+        let client = bench.client();
+        let writer = client.writer("a").acquire(LockOptions::new()).unwrap();
+        assert!(client.reader("a").try_acquire(LockOptions::new()).unwrap().is_none());
+        assert_eq!(client.writer("a").waiters(), 0);
+        writer.release().unwrap();
+        assert!(client.reader("a").holders().unwrap().is_empty());
+    }
+
+    fn fail_fast_gives_up_on_a_long_lease(bench) {
+        let client = bench.client();
+        let _writer = client.writer("a").acquire(fixed(secs(30))).unwrap();
+        let error = client.reader("a").acquire(LockOptions::new().wait(secs(5)).fail_fast(true)).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::LockTimeout);
+        assert_eq!(client.writer("a").waiters(), 0);
+    }
+
+    fn a_lost_lease_is_announced(bench) {
+        let client = bench.client();
+        let permit = client.semaphore("a", 1).acquire(LockOptions::new().ttl(ms(300)).renew(true)).unwrap();
+        bench.client().semaphore("a", 1).break_lease().unwrap();
+        assert!(permit.wait_lost(SOON));
+        assert_eq!(permit.loss().unwrap().name(), "broken");
+    }
+}
