@@ -11,8 +11,8 @@ use crate::handle::LeaseHandle;
 use crate::held::Held;
 use crate::lease::Lease;
 use crate::lock::{Lock, RwLock};
-use crate::queue::{Queue, Queues};
 use crate::named::{Named, Part};
+use crate::queue::{Queue, Queues};
 use crate::session::{Live, Session};
 
 /// A connection to a store, for async programs on tokio. Cheap to clone; one per process is enough.

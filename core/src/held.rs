@@ -170,7 +170,8 @@ impl Held {
         self.check("downgrade")?;
         let LockLease { name, token, .. } = &self.lock;
         if name.kind() != LockKind::ReadWrite {
-            return Err(self.during("downgrade", Error::invalid("only a lease of a read-write lock can be downgraded")));
+            return Err(self
+                .during("downgrade", Error::invalid("only a lease of a read-write lock can be downgraded")));
         }
         let request = Request::Downgrade(Downgrade { name: name.clone(), token: token.clone(), weight: 1 });
         Ok(self.kept.live.call(request))

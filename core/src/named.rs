@@ -50,11 +50,15 @@ impl Part {
         match (self, weight) {
             (Self::Permits(limit), weight) => {
                 if !(1..=MAX_PERMITS).contains(&limit) {
-                    return Err(Error::invalid(format!("a semaphore has 1 to {MAX_PERMITS} permits, not {limit}")));
+                    return Err(Error::invalid(format!(
+                        "a semaphore has 1 to {MAX_PERMITS} permits, not {limit}"
+                    )));
                 }
                 let weight = weight.unwrap_or(1);
                 if !(1..=limit).contains(&weight) {
-                    return Err(Error::invalid(format!("a weight is 1 to {limit}, the semaphore's permits, not {weight}")));
+                    return Err(Error::invalid(format!(
+                        "a weight is 1 to {limit}, the semaphore's permits, not {weight}"
+                    )));
                 }
                 Ok(Some(Permits { weight, limit }))
             }

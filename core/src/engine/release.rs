@@ -15,12 +15,7 @@ pub enum Company {
 }
 
 /// Judges the answer to a release: `Ok` if the lease was ours until then, the truth otherwise.
-pub fn judge_release(
-    answer: &Answer,
-    fence: Fence,
-    company: Company,
-    deadline: Moment,
-) -> Result<(), Error> {
+pub fn judge_release(answer: &Answer, fence: Fence, company: Company, deadline: Moment) -> Result<(), Error> {
     match &answer.reply {
         Reply::Release(ReleaseReply::Released) => Ok(()),
         Reply::Release(ReleaseReply::Gone(absence)) => {

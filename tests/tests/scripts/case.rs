@@ -10,8 +10,9 @@ use stanchion::store::redis::RedisStore;
 use stanchion::store::url::{Address, StoreUrl};
 use stanchion::store::{Failure, Store};
 use stanchion::verbs::{
-    Absence, Acquire, AcquireReply, BreakLease, ClientId, Digest, DowngradeReply, Extend, ExtendReply, Holder, HolderReply, Leave,
-    Obstacle, QueueVerb, Release, ReleaseReply, Reply, Request, Resume, ResumeReply, Waiter,
+    Absence, Acquire, AcquireReply, BreakLease, ClientId, Digest, DowngradeReply, Extend, ExtendReply,
+    Holder, HolderReply, Leave, Obstacle, QueueVerb, Release, ReleaseReply, Reply, Request, Resume,
+    ResumeReply, Waiter,
 };
 use stanchion_tests::shared;
 
@@ -270,7 +271,7 @@ fn fence_of(reply: &Reply) -> Option<u64> {
     match reply {
         Reply::Acquire(AcquireReply::Granted { fence, .. })
         | Reply::Resume(ResumeReply::Resumed { fence, .. }) => Some(*fence),
-        Reply::Holder(holder) => holder.as_ref().map(|holder| holder.fence),
+        Reply::Holder(held) => held.first().map(|holder| holder.fence),
         _ => None,
     }
 }

@@ -13,6 +13,7 @@ mod holder;
 mod leave;
 mod memory_full;
 mod packed;
+mod permits;
 mod queue_abandon;
 mod queue_case;
 mod queue_claim;

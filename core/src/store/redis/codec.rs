@@ -11,8 +11,8 @@ use crate::store::redis::keys::LockKeys;
 use crate::store::redis::script::{SCRIPTS, Script, Verb};
 use crate::store::{Failure, FailureKind};
 use crate::verbs::{
-    Absence, Acquire, AcquireReply, BreakLease, Digest, Downgrade, DowngradeReply, Extend, ExtendReply, HeldAs,
-    Holder, HolderReply, Leave, Obstacle, Release, ReleaseReply, Reply, Request, Resume, ResumeReply,
+    Absence, Acquire, AcquireReply, BreakLease, Digest, Downgrade, DowngradeReply, Extend, ExtendReply,
+    HeldAs, Holder, HolderReply, Leave, Obstacle, Release, ReleaseReply, Reply, Request, Resume, ResumeReply,
 };
 
 mod permits;
@@ -189,9 +189,11 @@ fn decode_known(request: &Request, value: &Value) -> Option<Reply> {
         (Request::Release(_), Code::Released) => Reply::Release(ReleaseReply::Released),
         (Request::Release(_), Code::Gone) => Reply::Release(ReleaseReply::Gone(absence()?)),
         (Request::Leave(_), Code::Left) => Reply::Leave,
-        (Request::Resume(_), Code::Resumed) => {
-            Reply::Resume(ResumeReply::Resumed { fence: fence(1)?, ttl: time(2)?, permits: permits::of(items) })
-        }
+        (Request::Resume(_), Code::Resumed) => Reply::Resume(ResumeReply::Resumed {
+            fence: fence(1)?,
+            ttl: time(2)?,
+            permits: permits::of(items),
+        }),
         (Request::Resume(_), Code::Gone) => Reply::Resume(ResumeReply::Gone(absence()?)),
         (Request::Acquire(_), Code::OtherLimit) => {
             Reply::Acquire(AcquireReply::OtherLimit(u32::try_from(number(1)?).ok()?))

@@ -6,9 +6,9 @@ use std::sync::LazyLock;
 pub use crate::store::redis::code::Code;
 use crate::store::redis::code::{HELD_AS, STATES, TASK_FIELDS, VERDICTS};
 use crate::store::{
-    CALL_TTL, DEAD_AGE, DEAD_BYTES, DEAD_MAX, DEAD_TRIM, ENDED_SCAN, ENDED_TTL, HOLDERS_MAX, OFFERS_MAX, GRANT_WINDOW, IDLE_LIVE,
-    INTAKE_MAX_ATTEMPTS, INTAKE_SCORE_MAX, LINE_TTL, MAX_REPLY_BYTES, META_REFRESH, META_TTL, PROMOTE_MAX,
-    SHARE_AFTER, SHARE_WINDOW, WAITER_LIVE, YEAR,
+    CALL_TTL, DEAD_AGE, DEAD_BYTES, DEAD_MAX, DEAD_TRIM, ENDED_SCAN, ENDED_TTL, GRANT_WINDOW, HOLDERS_MAX,
+    IDLE_LIVE, INTAKE_MAX_ATTEMPTS, INTAKE_SCORE_MAX, LINE_TTL, MAX_REPLY_BYTES, META_REFRESH, META_TTL,
+    OFFERS_MAX, PROMOTE_MAX, SHARE_AFTER, SHARE_WINDOW, WAITER_LIVE, YEAR,
 };
 use crate::token::COOLDOWN_MARKER;
 
@@ -175,15 +175,14 @@ fn values() -> Vec<(&'static str, String)> {
         ("IDLE_LIVE", IDLE_LIVE),
         ("DEAD_AGE", DEAD_AGE),
     ];
-    let counts =
-[
-            ("MAX_REPLY_BYTES", MAX_REPLY_BYTES),
-            ("PROMOTE_MAX", PROMOTE_MAX),
-            ("DEAD_TRIM", DEAD_TRIM),
-            ("OFFERS_MAX", OFFERS_MAX),
-            ("ENDED_SCAN", ENDED_SCAN),
-            ("HOLDERS_MAX", HOLDERS_MAX),
-        ];
+    let counts = [
+        ("MAX_REPLY_BYTES", MAX_REPLY_BYTES),
+        ("PROMOTE_MAX", PROMOTE_MAX),
+        ("DEAD_TRIM", DEAD_TRIM),
+        ("OFFERS_MAX", OFFERS_MAX),
+        ("ENDED_SCAN", ENDED_SCAN),
+        ("HOLDERS_MAX", HOLDERS_MAX),
+    ];
     let mut values: Vec<_> =
         millis.iter().map(|(name, time)| (*name, time.as_millis().to_string())).collect();
     values.extend(counts.map(|(name, count)| (name, count.to_string())));

@@ -176,7 +176,9 @@ impl SqliteStore {
                 Request::BreakLease(request) => break_lease::break_lease(&step, request),
                 Request::Holder(request) => holder::holder(connection, request, &view).map(Outcome::from),
                 // Permits have it; see above.
-                Request::Downgrade(_) => Ok(Reply::Downgrade(DowngradeReply::Gone(Absence::default())).into()),
+                Request::Downgrade(_) => {
+                    Ok(Reply::Downgrade(DowngradeReply::Gone(Absence::default())).into())
+                }
                 Request::Queue(request) => {
                     let outcome = queue::perform(&step, request, &view)?;
                     let lasting = durable || self.database.is_memory() || !queue::has_taken(&outcome.reply);

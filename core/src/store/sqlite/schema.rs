@@ -93,9 +93,8 @@ fn create(connection: &Connection) -> rusqlite::Result<()> {
 
 /// Adds a number that a table of an earlier version does not have.
 fn add_column(connection: &Connection, table: &str, column: &str) -> rusqlite::Result<()> {
-    let known = connection
-        .prepare("SELECT 1 FROM pragma_table_info(?1) WHERE name = ?2")?
-        .exists([table, column])?;
+    let known =
+        connection.prepare("SELECT 1 FROM pragma_table_info(?1) WHERE name = ?2")?.exists([table, column])?;
     if known {
         return Ok(());
     }

@@ -157,8 +157,7 @@ impl World<'_> {
             (
                 OpKind::Release { token, fence, company, deadline, first_sent, .. },
                 Outcome::Answered(Ok(answer)),
-            ) if judge_release(&answer, fence, company, deadline).is_ok() =>
-            {
+            ) if judge_release(&answer, fence, company, deadline).is_ok() => {
                 self.checker.released(&token, first_sent)?;
             }
             _ => {}
@@ -321,7 +320,13 @@ impl World<'_> {
         if self.mutant == Some(Mutant::HintIsGrant) {
             let (token, permits) = (token.clone(), *permits);
             let fence = self.lease_or_offer(client);
-            return self.checker.began(now, &token, fence, permits.unwrap_or(ONE), now + Duration::from_secs(1));
+            return self.checker.began(
+                now,
+                &token,
+                fence,
+                permits.unwrap_or(ONE),
+                now + Duration::from_secs(1),
+            );
         }
         machine.hint();
         if running.awaited.is_empty() || !self.scene.processes[client].drops_late_replies {

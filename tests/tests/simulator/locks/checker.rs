@@ -131,7 +131,8 @@ impl Checker {
         if self.refused.contains(token.as_str()) {
             return Err(format!("L6: the owner of fence {fence} wrote after it was told of its loss"));
         }
-        let alone = self.by_token.get(token.as_str()).is_none_or(|index| self.leases[*index].permits.excludes_all());
+        let alone =
+            self.by_token.get(token.as_str()).is_none_or(|index| self.leases[*index].permits.excludes_all());
         let seen = if alone { self.resource } else { self.resource_alone };
         if fence < seen && self.breaks.is_empty() {
             return Err(format!("L1: a valid holder's fence {fence} came after {seen}"));

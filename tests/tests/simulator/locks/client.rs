@@ -41,7 +41,9 @@ pub enum OpKind {
         deadline: Moment,
         first_sent: Moment,
     },
-    Break { machine: CallMachine },
+    Break {
+        machine: CallMachine,
+    },
 }
 
 /// A lease in use.

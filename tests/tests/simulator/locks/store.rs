@@ -71,7 +71,11 @@ impl World<'_> {
             Request::Extend(extend) => &extend.token,
             Request::Release(release) => &release.token,
             Request::Leave(leave) => &leave.token,
-            Request::Resume(_) | Request::Downgrade(_) | Request::Holder(_) | Request::BreakLease(_) | Request::Queue(_) => {
+            Request::Resume(_)
+            | Request::Downgrade(_)
+            | Request::Holder(_)
+            | Request::BreakLease(_)
+            | Request::Queue(_) => {
                 return None;
             }
         };
@@ -81,7 +85,9 @@ impl World<'_> {
 
     pub(super) fn lease_at_store(&mut self, client: usize) -> Option<Fence> {
         match self.store(client, &Request::Holder(Holder { name: self.name.clone() })) {
-            Reply::Holder(held) => held.first().filter(|holder| holder.held_as == HeldAs::Lease).map(|holder| holder.fence),
+            Reply::Holder(held) => {
+                held.first().filter(|holder| holder.held_as == HeldAs::Lease).map(|holder| holder.fence)
+            }
             _ => None,
         }
     }

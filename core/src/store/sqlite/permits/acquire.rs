@@ -36,7 +36,15 @@ pub(super) fn acquire(step: &Step<'_>, request: &Acquire, permits: Permits) -> r
     if next.mine {
         step.leave_line(row.id, token)?;
         let fence = step.next_fence(&row, request.min_fence);
-        return grant(step, &row, request, weight, fence, step.now.saturating_add(micros(request.ttl)), &next);
+        return grant(
+            step,
+            &row,
+            request,
+            weight,
+            fence,
+            step.now.saturating_add(micros(request.ttl)),
+            &next,
+        );
     }
     let wake = offer_all(step, &row, &next, step.next_fence(&row, 0) - 1)?;
     wait(step, &row, request, weight, wake)
@@ -119,7 +127,8 @@ fn register(step: &Step<'_>, lock: i64, token: &str, weight: i64, waiter: Waiter
         "INSERT INTO waiter (lock, arrival, token, polled, offered, client, seq, weight)
            SELECT ?1, coalesce(max(arrival), 0) + 1, ?2, ?3, 0, ?4, ?5, ?6 FROM waiter WHERE lock = ?1
          ON CONFLICT (lock, token) DO UPDATE
-           SET polled = excluded.polled, offered = 0, client = excluded.client, seq = excluded.seq",
+           SET polled = excluded.polled, offered = 0, client = excluded.client, seq = excluded.seq,
+             weight = excluded.weight",
         &[&lock, &token, &step.now, &waiter.client.0.cast_signed(), &waiter.seq.cast_signed(), &weight],
     )?;
     Ok(())

@@ -91,10 +91,7 @@ pub(super) fn downgrade(step: &Step<'_>, request: &Downgrade) -> rusqlite::Resul
     if held.weight <= keep {
         return Ok(Reply::Downgrade(DowngradeReply::Downgraded).into());
     }
-    step.change(
-        "UPDATE permit SET weight = ?3 WHERE lock = ?1 AND token = ?2",
-        &[&row.id, &token, &keep],
-    )?;
+    step.change("UPDATE permit SET weight = ?3 WHERE lock = ?1 AND token = ?2", &[&row.id, &token, &keep])?;
     let wake = hand_on(step, row)?;
     Ok(Outcome { reply: Reply::Downgrade(DowngradeReply::Downgraded), wake })
 }

@@ -176,7 +176,9 @@ fn reading_does_not_wait_for_a_writer() {
     let writer = Stranger::open(&scratch.file());
     writer.sql("BEGIN IMMEDIATE");
     let holder = Request::Holder(Holder { name: name("a") });
-    assert!(matches!(store.perform(&holder, Clock::System.now()), Ok(Reply::Holder(held)) if held.len() == 1));
+    assert!(
+        matches!(store.perform(&holder, Clock::System.now()), Ok(Reply::Holder(held)) if held.len() == 1)
+    );
     writer.sql("COMMIT");
 }
 

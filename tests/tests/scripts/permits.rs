@@ -1,0 +1,163 @@
+//! The scripts of read-write locks and semaphores against the transactions of the same name: random sequences of
+//! verbs must be answered alike, and leave the same holders. What depends on time is in the conformance suite.
+
+use std::time::Duration;
+
+use stanchion::internals::{Clock, name_of_kind, store_config, token};
+use stanchion::name::{LockKind, LockName};
+use stanchion::store::Store;
+use stanchion::store::sqlite::{SqliteStore, SqliteTarget};
+use stanchion::verbs::{
+    Acquire, AcquireReply, BreakLease, ClientId, Downgrade, DowngradeReply, Extend, ExtendReply, Holder,
+    Leave, Permits, Release, ReleaseReply, Reply, Request, Resume, ResumeReply, Waiter,
+};
+
+use crate::case::Bench;
+
+const SEQUENCES: u64 = 400;
+/// An offer lasts for a second; a sequence has to be shorter than that.
+const LENGTH: usize = 40;
+const TOKENS: u128 = 6;
+const LIMIT: u32 = 4;
+const TTL: Duration = Duration::from_secs(60);
+
+/// What a reply says, without times and fences: those differ between two stores.
+fn told(reply: &Reply) -> String {
+    match reply {
+        Reply::Acquire(AcquireReply::Granted { ttl, .. }) => {
+            format!("granted for {} s", ttl.as_secs_f64().round())
+        }
+        Reply::Acquire(AcquireReply::Waiting(_)) => "waiting".into(),
+        Reply::Acquire(AcquireReply::Busy(_)) => "busy".into(),
+        Reply::Acquire(AcquireReply::Ended) => "ended".into(),
+        Reply::Acquire(AcquireReply::OtherLimit(limit)) => format!("other limit {limit}"),
+        Reply::Extend(ExtendReply::Extended(left)) => format!("extended to {} s", left.as_secs_f64().round()),
+        Reply::Release(ReleaseReply::Released) => "released".into(),
+        Reply::Resume(ResumeReply::Resumed { permits, .. }) => format!("resumed {permits:?}"),
+        Reply::Downgrade(DowngradeReply::Downgraded) => "downgraded".into(),
+        Reply::Extend(ExtendReply::Gone(absence))
+        | Reply::Release(ReleaseReply::Gone(absence))
+        | Reply::Resume(ResumeReply::Gone(absence))
+        | Reply::Downgrade(DowngradeReply::Gone(absence)) => {
+            format!("gone, known {}, broken {}", absence.fence > 0, absence.broken == absence.fence)
+        }
+        Reply::Holder(holders) => {
+            let mut held: Vec<_> =
+                holders.iter().map(|holder| (holder.held_as.name(), holder.weight)).collect();
+            held.sort_unstable();
+            format!("{held:?}, {} wait", holders.first().map_or(0, |holder| holder.waiters))
+        }
+        other => format!("{other:?}"),
+    }
+}
+
+/// Those who use the lock: a token that is handed over is replaced by a new one.
+struct Users {
+    tokens: Vec<u128>,
+    last: u128,
+}
+
+impl Users {
+    fn new() -> Self {
+        Self { tokens: (1..=TOKENS).collect(), last: TOKENS }
+    }
+}
+
+fn any_request(dice: &mut fastrand::Rng, name: &LockName, users: &mut Users) -> Request {
+    let name = name.clone();
+    let user = dice.usize(0..users.tokens.len());
+    let mine = token(users.tokens[user]);
+    let acquire = |dice: &mut fastrand::Rng, limit| {
+        let weight = [1, 1, 2, LIMIT][dice.usize(0..4)];
+        let waiter = Waiter { client: ClientId(7), seq: dice.u64(1..100) };
+        Request::Acquire(Acquire {
+            name: name.clone(),
+            permits: Some(Permits { weight, limit }),
+            token: mine.clone(),
+            ttl: TTL,
+            min_fence: 0,
+            waiter: dice.bool().then_some(waiter),
+            patience: None,
+            owner: "1 host label".into(),
+            adopt: None,
+        })
+    };
+    match dice.u32(0..20) {
+        0..=9 => acquire(dice, LIMIT),
+        10 => acquire(dice, LIMIT + 1),
+        11 => Request::Extend(Extend { name, token: mine, ttl: TTL * 2 }),
+        12..=14 => Request::Release(Release {
+            name,
+            token: mine,
+            cooldown: None,
+            acquire_resent: dice.u8(0..4) == 0,
+            own_fence: None,
+            foreign_share: false,
+        }),
+        15 | 16 => Request::Leave(Leave { name, token: mine, foreign_share: false }),
+        17 => {
+            users.last += 1;
+            users.tokens[user] = users.last;
+            let new = token(users.last);
+            Request::Resume(Resume { name, old: mine, new, owner: "2 host other".into() })
+        }
+        18 => Request::Downgrade(Downgrade { name, token: mine, weight: 1 }),
+        _ => Request::BreakLease(BreakLease { name }),
+    }
+}
+
+#[test]
+fn both_stores_answer_alike() {
+    let bench = Bench::new();
+    let clock = Clock::System;
+    let memory =
+        SqliteStore::open(SqliteTarget::Memory { name: None }, store_config(clock.clone(), 7).unwrap())
+            .unwrap();
+    for seed in 0..SEQUENCES {
+        let kind = if seed % 2 == 0 { LockKind::Semaphore } else { LockKind::ReadWrite };
+        let name = name_of_kind(kind, &format!("s{seed}")).unwrap();
+        let mut dice = fastrand::Rng::with_seed(seed);
+        let mut users = Users::new();
+        let mut story = Vec::new();
+        for _ in 0..LENGTH {
+            let request = any_request(&mut dice, &name, &mut users);
+            let look = Request::Holder(Holder { name: name.clone() });
+            let until = || clock.now() + Duration::from_secs(5);
+            let ask = |store: &dyn Store| {
+                let reply = told(&store.perform(&request, until()).unwrap());
+                format!("{reply}; {}", told(&store.perform(&look, until()).unwrap()))
+            };
+            let (redis, sqlite) = (ask(&bench.store), ask(&memory));
+            story.push(format!("{request:?}\n    {redis}"));
+            assert_eq!(redis, sqlite, "seed {seed}:\n{}", story.join("\n"));
+        }
+    }
+}
+
+/// So many holders at most, however they come: counted anew after each request.
+#[test]
+fn never_more_than_the_limit_and_nothing_is_left_behind() {
+    let mut bench = Bench::new();
+    let name = name_of_kind(LockKind::Semaphore, "a").unwrap();
+    let mut dice = fastrand::Rng::with_seed(1);
+    let until = || Clock::System.now() + Duration::from_secs(5);
+    let mut users = Users::new();
+    for _ in 0..2_000 {
+        bench.store.perform(&any_request(&mut dice, &name, &mut users), until()).unwrap();
+        let Reply::Holder(holders) =
+            bench.store.perform(&Request::Holder(Holder { name: name.clone() }), until()).unwrap()
+        else {
+            panic!("no holders");
+        };
+        assert!(holders.iter().map(|holder| holder.weight).sum::<u32>() <= LIMIT + 1);
+    }
+    for number in 1..=users.last {
+        let leave = Leave { name: name.clone(), token: token(number), foreign_share: false };
+        bench.store.perform(&Request::Leave(leave), until()).unwrap();
+    }
+    let mut keys: Vec<String> = redis::cmd("KEYS").arg("*").query(&mut bench.raw).unwrap();
+    keys.retain(|key| !key.contains("ended"));
+    assert_eq!(keys, ["stanchion:semaphore-meta:{Lock:a}"]);
+    let used: u32 = redis::cmd("HGET").arg(&keys[0]).arg("used").query(&mut bench.raw).unwrap();
+    assert_eq!(used, 0);
+}
