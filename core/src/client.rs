@@ -7,6 +7,7 @@ use std::time::Duration;
 use crate::builder::ClientBuilder;
 use crate::drive::drive;
 use crate::error::{Error, ErrorKind};
+use crate::grip::Grip;
 use crate::handle::LeaseHandle;
 use crate::held::Held;
 use crate::lease::Lease;
@@ -81,6 +82,18 @@ impl Client {
         self.part(name, Part::Permits(permits))
     }
 
+    /// Several locks that are acquired together, all or none: one after another in the order of their names, so
+    /// that two callers never wait for each other. Names that come twice count once; without any name an acquire is
+    /// `InvalidArgument`. No I/O.
+    pub fn multi_lock(&self, names: &[&str]) -> Lock {
+        let mut names = names.to_vec();
+        names.sort_unstable();
+        names.dedup();
+        let named = |name: &&str| Named::new(Arc::clone(&self.session), name, Part::Exclusive);
+        let first = named(names.first().unwrap_or(&""));
+        Lock::of_several(first, names.iter().skip(1).map(named).collect())
+    }
+
     fn part(&self, name: &str, part: Part) -> Lock {
         Lock::new(Named::new(Arc::clone(&self.session), name, part))
     }
@@ -105,7 +118,7 @@ impl Client {
         let live = self.session.live()?;
         let (mut machine, token) = live.resume(handle)?;
         let answer = drive(live, &mut machine, None).await?;
-        Held::resumed(live, handle, token, &answer).map(Lease::new)
+        Held::resumed(live, handle, token, &answer).map(|held| Lease::new(Grip::new(held, None)))
     }
 
     /// Releases every lease of this client that is still held, and says how many were. For shutdown.

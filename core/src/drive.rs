@@ -51,6 +51,14 @@ pub(crate) async fn drive<M: Machine>(
 /// What a host does while one of its threads waits; it may end the wait. `None` if it has nothing to do.
 pub(crate) type HostTurn<'a> = Option<&'a mut dyn FnMut() -> ControlFlow<()>>;
 
+/// The same host's turn, for one of several calls.
+pub(crate) fn again<'a>(host_turn: &'a mut HostTurn<'_>) -> HostTurn<'a> {
+    match host_turn {
+        Some(turn) => Some(&mut **turn),
+        None => None,
+    }
+}
+
 /// Runs a machine on the calling thread. `host_turn`, or else the one of
 /// [`with_host_turn`](crate::blocking::with_host_turn), runs at least every 50 ms.
 pub(crate) fn drive_blocking<M: Machine>(

@@ -6,12 +6,16 @@ use std::sync::Arc;
 
 use crate::drive::drive;
 use crate::engine::acquire::Acquired;
+use crate::entries::Entry;
 use crate::error::Error;
+use crate::grip::Grip;
 use crate::held::Held;
 use crate::holder::Holder;
 use crate::lease::Lease;
+use crate::name::LockName;
 use crate::named::Named;
-use crate::options::LockOptions;
+use crate::options::{LockOptions, LockPlan};
+use crate::session::Live;
 use crate::verbs::{self, Reply, Request};
 
 /// A named lock that one holder at a time may hold. Made by [`Client::lock`](crate::Client::lock); cheap to
@@ -19,16 +23,33 @@ use crate::verbs::{self, Reply, Request};
 #[derive(Clone)]
 pub struct Lock {
     named: Named,
+    /// The rest of a multi-lock, in the order of their names.
+    others: Vec<Named>,
+    owner: Option<Arc<str>>,
 }
 
 impl Lock {
     pub(crate) fn new(named: Named) -> Self {
-        Self { named }
+        Self { named, others: Vec::new(), owner: None }
+    }
+
+    pub(crate) fn of_several(named: Named, others: Vec<Named>) -> Self {
+        Self { named, others, owner: None }
     }
 
     /// The name.
     pub fn name(&self) -> &str {
         self.named.name()
+    }
+
+    /// The same lock for an owner that may come in again: an acquire by an owner that is inside returns at once, with
+    /// the same fence, and the lock is given back when the owner has released as often as it acquired. What it
+    /// asked for when it first came in stays (ttl, renewal). Owners are known to this client only.
+    ///
+    /// # Errors
+    /// An acquire gives `InvalidArgument` if the owner wants more than it has: a reader does not become a writer.
+    pub fn reentrant(&self, owner: &str) -> Self {
+        Self { owner: Some(owner.into()), ..self.clone() }
     }
 
     /// Acquires the lock, waiting in line for it. Dropping the future leaves the line.
@@ -68,18 +89,37 @@ impl Lock {
     }
 
     async fn attempt(&self, options: LockOptions) -> Result<Option<Lease>, Error> {
-        let name = self.named.checked()?;
         let live = self.named.session.live()?;
-        let plan = self.named.plan(&options, &live.settings)?;
-        let mut attempt = live.acquire(&name, &plan)?;
-        let result = drive(live, &mut attempt.machine, Some(&attempt.place)).await;
-        live.note(&name, &plan, &attempt.machine);
-        match result? {
-            Acquired::Granted(grant) => {
-                Ok(Some(Lease::new(Held::granted(live, &name, &plan, attempt.token, &grant))))
-            }
-            Acquired::Busy => Ok(None),
+        let plans = Named::plans(&self.named, &self.others, &options, &live.settings)?;
+        let key = Named::key(&self.named, &self.others, self.owner.as_deref())?;
+        if let Some(key) = &key
+            && let Some((held, entry)) = self.named.enter_again(live, key, &plans[0].1)?
+        {
+            return Ok(Some(Lease::new(Grip::new(held, Some(entry)))));
         }
+        let give_up = live.clock.now() + plans[0].1.wait;
+        let mut all: Option<Lease> = None;
+        // In the order of their names, so that nobody waits for one who waits for him.
+        for (name, plan) in &plans {
+            let plan = plan.within(give_up.since(live.clock.now()));
+            let held = match take(live, name, &plan).await {
+                Ok(Some(held)) => held,
+                other => {
+                    if let Some(all) = all {
+                        // Whatever is wrong with them, they are given back.
+                        let _ = all.release().await;
+                    }
+                    return other.map(|_| None);
+                }
+            };
+            let entry = key.clone().map(|key| Entry::first(live, key, &held));
+            let lease = Lease::new(Grip::new(held, entry));
+            match &mut all {
+                Some(all) => all.join(lease),
+                None => all = Some(lease),
+            }
+        }
+        Ok(all)
     }
 
     /// Acquires, runs `body`, and releases. When the lease is lost, `body` is dropped at once.
@@ -175,6 +215,17 @@ impl RwLock {
     /// What a writer acquires: nobody else holds anything then. [`Lease::downgrade`] makes the writer a reader.
     pub fn write(&self) -> &Lock {
         &self.write
+    }
+}
+
+/// Takes one lock; `None` if it is busy and the plan is not to wait.
+async fn take(live: &Arc<Live>, name: &LockName, plan: &LockPlan) -> Result<Option<Held>, Error> {
+    let mut attempt = live.acquire(name, plan)?;
+    let result = drive(live, &mut attempt.machine, Some(&attempt.place)).await;
+    live.note(name, plan, &attempt.machine);
+    match result? {
+        Acquired::Granted(grant) => Ok(Some(Held::granted(live, name, plan, attempt.token, &grant))),
+        Acquired::Busy => Ok(None),
     }
 }
 

@@ -206,6 +206,11 @@ impl fmt::Debug for TaskId {
     }
 }
 
+/// Checks the name of an owner: 1 to 512 bytes, no control characters.
+pub(crate) fn checked_owner(owner: &str) -> Result<(), Error> {
+    check_text("an owner", owner).map_err(Error::invalid)
+}
+
 fn check_text(what: &str, text: &str) -> Result<(), String> {
     if text.is_empty() {
         return Err(format!("{what} must not be empty"));

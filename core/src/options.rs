@@ -156,6 +156,14 @@ pub(crate) struct LockPlan {
     pub(crate) permits: Option<Permits>,
 }
 
+impl LockPlan {
+    /// The same with less time to wait. One that waits never becomes one that only tries.
+    pub(crate) fn within(&self, left: Duration) -> Self {
+        let least = if self.wait.is_zero() { Duration::ZERO } else { Duration::from_millis(1) };
+        Self { wait: left.max(least).min(self.wait), ..self.clone() }
+    }
+}
+
 /// Checked options of a client.
 #[derive(Clone, Debug)]
 pub(crate) struct Settings {

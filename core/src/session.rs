@@ -9,6 +9,7 @@ use crate::clock::{Clock, Moment};
 use crate::engine::Dice;
 use crate::engine::acquire::{AcquireMachine, AcquireOrder};
 use crate::engine::call::CallMachine;
+use crate::entries::Entries;
 use crate::error::{Error, ErrorKind};
 use crate::fork::{self, Generation};
 use crate::handle::LeaseHandle;
@@ -138,6 +139,7 @@ pub(crate) struct Live {
     pub(crate) settings: Settings,
     pub(crate) prefixes: Prefixes,
     pub(crate) pulse: Pulse,
+    pub(crate) entries: Entries,
     memory: Memory,
     generation: Generation,
 }
@@ -163,6 +165,7 @@ impl Live {
             settings,
             prefixes: config.prefixes.clone(),
             pulse: Pulse::default(),
+            entries: Entries::default(),
             memory: Memory::default(),
             generation: fork::generation(),
         }))
@@ -182,6 +185,7 @@ impl Live {
             settings: Settings::new(None, false, "").unwrap(),
             prefixes: Prefixes::parse("Lock:", "Queue:").unwrap(),
             pulse: Pulse::default(),
+            entries: Entries::default(),
             memory: Memory::default(),
             generation: fork::generation(),
         })

@@ -142,6 +142,14 @@ impl AnyClient {
         }
     }
 
+    /// As `Client::multi_lock`.
+    pub fn multi_lock(&self, names: &[&str]) -> AnyLock {
+        match self {
+            Self::Async(client) => AnyLock::Async(client.multi_lock(names)),
+            Self::Blocking(client) => AnyLock::Blocking(client.multi_lock(names)),
+        }
+    }
+
     /// As `Client::resume_lease`.
     pub fn resume_lease(&self, handle: &LeaseHandle) -> Result<AnyLease, Error> {
         match self {
@@ -188,6 +196,14 @@ impl AnyClient {
 }
 
 impl AnyLock {
+    /// As `Lock::reentrant`.
+    pub fn reentrant(&self, owner: &str) -> Self {
+        match self {
+            Self::Async(lock) => Self::Async(lock.reentrant(owner)),
+            Self::Blocking(lock) => Self::Blocking(lock.reentrant(owner)),
+        }
+    }
+
     /// As `Lock::acquire`.
     pub fn acquire(&self, options: LockOptions) -> Result<AnyLease, Error> {
         match self {
@@ -254,6 +270,11 @@ impl AnyLease {
     /// As `Lease::fence`.
     pub fn fence(&self) -> Fence {
         plain!(Self, self, lease => lease.fence())
+    }
+
+    /// As `Lease::fences`.
+    pub fn fences(&self) -> Vec<(String, Fence)> {
+        plain!(Self, self, lease => lease.fences())
     }
 
     /// As `Lease::token`.

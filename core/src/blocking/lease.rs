@@ -8,8 +8,8 @@ use crate::blocking::go_on;
 use crate::drive::drive_blocking;
 use crate::engine::lease::LossReason;
 use crate::error::Error;
+use crate::grip::Grip;
 use crate::handle::LeaseHandle;
-use crate::held::Held;
 use crate::token::Token;
 use crate::verbs::Fence;
 
@@ -19,38 +19,49 @@ use crate::verbs::Fence;
 /// learn whether it was ours to the end, call [`Lease::release`].
 #[must_use = "dropping a lease releases the lock"]
 pub struct Lease {
-    held: Held,
+    grip: Grip,
 }
 
 impl Lease {
-    pub(crate) fn new(held: Held) -> Self {
-        Self { held }
+    pub(crate) fn new(grip: Grip) -> Self {
+        Self { grip }
+    }
+
+    /// Holds what another lease does, too.
+    pub(crate) fn join(&mut self, other: Self) {
+        self.grip.join(&other.grip);
     }
 
     /// The lock's name.
     pub fn name(&self) -> &str {
-        self.held.lock.name.as_str()
+        self.grip.name()
     }
 
     /// The number of this grant: larger than that of every earlier grant of the lock. Pass it along with
     /// writes, so that the resource can refuse a holder that came too late.
     pub fn fence(&self) -> Fence {
-        self.held.lock.fence
+        self.grip.fence()
+    }
+
+    /// The fence of each lock: of [`Client::multi_lock`](super::Client::multi_lock) there are several, in the order of
+    /// their names.
+    pub fn fences(&self) -> Vec<(String, Fence)> {
+        self.grip.fences()
     }
 
     /// The secret that proves the lease is ours.
     pub fn token(&self) -> &Token {
-        &self.held.lock.token
+        &self.grip.first().lock.token
     }
 
     /// How long the lease is surely ours from now on, without further renewal; zero if it is not.
     pub fn remaining(&self) -> Duration {
-        self.held.kept.remaining()
+        self.grip.remaining()
     }
 
     /// Whether the lease is ours now. Computed from the clock at the time of the call.
     pub fn is_valid(&self) -> bool {
-        self.held.kept.is_valid()
+        self.grip.is_valid()
     }
 
     /// Fails if the lease is known to be gone, without asking the store.
@@ -58,12 +69,12 @@ impl Lease {
     /// # Errors
     /// As [`Lease::extend`] for a lease that has ended.
     pub fn check(&self) -> Result<(), Error> {
-        self.held.check("check")
+        self.grip.check("check")
     }
 
     /// Why the lease was lost, if it was.
     pub fn loss(&self) -> Option<LossReason> {
-        self.held.kept.loss()
+        self.grip.loss()
     }
 
     /// Waits up to `time` for the lease to be lost; true if it was. The loss is announced at the latest at
@@ -75,7 +86,7 @@ impl Lease {
     /// As [`Lease::wait_lost`]; while waiting, `host_turn` runs at least every 50 ms on this thread and may
     /// end the wait.
     pub fn wait_lost_while(&self, time: Duration, host_turn: &mut dyn FnMut() -> ControlFlow<()>) -> bool {
-        self.held.kept.wait_lost(time, host_turn)
+        self.grip.wait_lost(time, host_turn)
     }
 
     /// Prolongs the lease to at least `ttl` from now; never shortens it.
@@ -84,9 +95,13 @@ impl Lease {
     /// `LeaseLost` or `LeaseExpired` if it has ended; `StoreUnavailable` or `Indeterminate` if the store did
     /// not answer, and then the lease goes on to its old deadline.
     pub fn extend(&self, ttl: Duration) -> Result<(), Error> {
-        let mut machine = self.held.extend(ttl)?;
-        let answer = drive_blocking(&self.held.kept.live, &mut machine, None, None)?;
-        self.held.extended(answer)
+        self.grip.check("extend")?;
+        for held in self.grip.all() {
+            let mut machine = held.extend(ttl)?;
+            let answer = drive_blocking(&held.kept.live, &mut machine, None, None)?;
+            held.extended(answer)?;
+        }
+        Ok(())
     }
 
     /// Turns the lease of a writer into that of a reader, with the same fence: other readers may come in. A reader's
@@ -97,9 +112,11 @@ impl Lease {
     /// `InvalidArgument` for a lease of another kind of lock; `LeaseLost` or `LeaseExpired` if it has ended;
     /// `StoreUnavailable` or `Indeterminate` if the store did not answer.
     pub fn downgrade(&self) -> Result<(), Error> {
-        let mut machine = self.held.downgrade()?;
-        let answer = drive_blocking(&self.held.kept.live, &mut machine, None, None)?;
-        self.held.downgraded(&answer)
+        self.grip.check("downgrade")?;
+        let held = self.grip.only("downgrade")?;
+        let mut machine = held.downgrade()?;
+        let answer = drive_blocking(&held.kept.live, &mut machine, None, None)?;
+        held.downgraded(&answer)
     }
 
     /// Gives the lock back and hands it to the next waiter.
@@ -125,9 +142,15 @@ impl Lease {
     /// # Errors
     /// As [`Lease::release`].
     pub fn release_shared(&self, cooldown: Option<Duration>) -> Result<(), Error> {
-        let mut releasing = self.held.release(cooldown)?;
-        let answer = drive_blocking(&self.held.kept.live, &mut releasing.machine, None, None)?;
-        releasing.judge(&answer)
+        let live = &self.grip.first().kept.live;
+        let mut told = Ok(());
+        for mut releasing in self.grip.release(cooldown)? {
+            let answer = drive_blocking(live, &mut releasing.machine, None, None);
+            let judged = answer.and_then(|answer| releasing.judge(&answer));
+            // All are given back; the first that was not ours to the end is told.
+            told = told.and(judged);
+        }
+        told
     }
 
     /// Prolongs the lease to `ttl`, stops renewing it, and returns a form of it that another process can
@@ -145,20 +168,21 @@ impl Lease {
     /// As [`Lease::extend`]; the lease goes on as it was.
     #[allow(clippy::wrong_self_convention, reason = "named after the call that it stands for")]
     pub fn into_handle_shared(&self, ttl: Duration) -> Result<LeaseHandle, Error> {
+        self.grip.only("into_handle")?;
         self.extend(ttl)?;
-        Ok(self.held.detach())
+        Ok(self.grip.detach())
     }
 
     /// As dropping it, for a lease that several hold a reference to: released in the background, as far as the
     /// store can be reached. Never waits.
     pub fn let_go(&self) {
-        self.held.let_go();
+        self.grip.let_go();
     }
 }
 
 impl Drop for Lease {
     fn drop(&mut self) {
-        self.held.let_go();
+        self.grip.let_go();
     }
 }
 

@@ -1,0 +1,153 @@
+//! What a `Lease` of either face has in its hand: one lock, or several that are held together, entered once or
+//! again by the same owner.
+
+use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use crate::engine::lease::LossReason;
+use crate::entries::Entry;
+use crate::error::Error;
+use crate::handle::LeaseHandle;
+use crate::held::{Held, Releasing};
+use crate::kept::released;
+use crate::verbs::Fence;
+
+/// How often a thread that waits for the loss of any of several locks looks at all of them.
+const LOOK_AROUND: Duration = Duration::from_millis(10);
+
+pub(crate) struct Grip {
+    /// Never empty: a lease begins with a grant. In the order of their names.
+    first: Held,
+    others: Vec<Held>,
+    entry: Option<Entry>,
+    /// Whether it was given back: an owner that entered again may still be inside.
+    left: AtomicBool,
+}
+
+impl Grip {
+    pub(crate) fn new(held: Held, entry: Option<Entry>) -> Self {
+        Self { first: held, others: Vec::new(), entry, left: AtomicBool::new(false) }
+    }
+
+    /// Holds another lock, too.
+    pub(crate) fn join(&mut self, other: &Self) {
+        self.others.extend(other.all().cloned());
+        // What it held is in the hand of this one.
+        other.left.store(true, Ordering::Relaxed);
+    }
+
+    pub(crate) fn all(&self) -> impl Iterator<Item = &Held> {
+        std::iter::once(&self.first).chain(&self.others)
+    }
+
+    /// The lock, if it is one.
+    pub(crate) fn only(&self, operation: &'static str) -> Result<&Held, Error> {
+        if self.others.is_empty() {
+            return Ok(&self.first);
+        }
+        let error = Error::invalid("the lease of several locks cannot do that");
+        Err(error.during(operation, self.name()))
+    }
+
+    pub(crate) fn first(&self) -> &Held {
+        &self.first
+    }
+
+    pub(crate) fn name(&self) -> &str {
+        self.first.lock.name.as_str()
+    }
+
+    pub(crate) fn fence(&self) -> Fence {
+        self.first.lock.fence
+    }
+
+    pub(crate) fn fences(&self) -> Vec<(String, Fence)> {
+        self.all().map(|held| (held.lock.name.as_str().to_owned(), held.lock.fence)).collect()
+    }
+
+    pub(crate) fn remaining(&self) -> Duration {
+        if self.has_left() {
+            return Duration::ZERO;
+        }
+        self.all().map(|held| held.kept.remaining()).min().unwrap_or_default()
+    }
+
+    pub(crate) fn is_valid(&self) -> bool {
+        !self.has_left() && self.all().all(|held| held.kept.is_valid())
+    }
+
+    pub(crate) fn check(&self, operation: &'static str) -> Result<(), Error> {
+        if self.has_left() {
+            return Err(released().during(operation, self.name()));
+        }
+        self.all().try_for_each(|held| held.check(operation))
+    }
+
+    pub(crate) fn loss(&self) -> Option<LossReason> {
+        self.all().find_map(|held| held.kept.loss())
+    }
+
+    /// Waits as a thread for the loss of any of them; see [`Kept::wait_lost`](crate::kept::Kept::wait_lost).
+    pub(crate) fn wait_lost(&self, time: Duration, host_turn: &mut dyn FnMut() -> ControlFlow<()>) -> bool {
+        let kept = &self.first.kept;
+        if self.others.is_empty() || !kept.can_be_lost() {
+            return kept.wait_lost(time, host_turn);
+        }
+        let until = kept.live.clock.now() + time;
+        loop {
+            if self.loss().is_some() || self.has_left() {
+                return true;
+            }
+            let now = kept.live.clock.now();
+            if now >= until {
+                return false;
+            }
+            kept.wait_lost(LOOK_AROUND.min(until.since(now)), &mut || ControlFlow::Continue(()));
+            if host_turn().is_break() {
+                return false;
+            }
+        }
+    }
+
+    /// Ends it on our side; what the store is to be told. Nothing, if its owner is still inside.
+    pub(crate) fn release(&self, cooldown: Option<Duration>) -> Result<Vec<Releasing>, Error> {
+        if self.entry.is_none() && self.others.is_empty() {
+            return Ok(vec![self.first.release(cooldown)?]);
+        }
+        if self.left.swap(true, Ordering::Relaxed) {
+            return Err(released().during("release", self.name()));
+        }
+        if self.entry.as_ref().is_some_and(|entry| !entry.leave(&self.first)) {
+            self.first.check("release")?;
+            return Ok(Vec::new());
+        }
+        let releasing: Vec<_> = self.all().map(|held| held.release(cooldown)).collect();
+        match releasing.iter().all(Result::is_err) {
+            true => releasing.into_iter().collect(),
+            // One that is lost is told by its answer; the others are given back.
+            false => Ok(releasing.into_iter().filter_map(Result::ok).collect()),
+        }
+    }
+
+    pub(crate) fn detach(&self) -> LeaseHandle {
+        if let Some(entry) = &self.entry {
+            entry.leave(&self.first);
+        }
+        self.first.detach()
+    }
+
+    /// What happens to a lease that is dropped unreleased.
+    pub(crate) fn let_go(&self) {
+        if self.left.swap(true, Ordering::Relaxed) {
+            return;
+        }
+        if self.entry.as_ref().is_none_or(|entry| entry.leave(&self.first)) {
+            self.all().for_each(Held::let_go);
+        }
+    }
+
+    fn has_left(&self) -> bool {
+        self.left.load(Ordering::Relaxed)
+    }
+}

@@ -1,0 +1,97 @@
+//! Several locks at once.
+
+use stanchion::{ErrorKind, LockOptions};
+use stanchion_tests::on_every_store;
+use stanchion_tests::wait::{SOON, eventually, task};
+
+use crate::{fixed, ms, secs};
+
+on_every_store! {
+    fn all_are_held_and_all_are_released(bench) {
+        let (one, other) = (bench.client(), bench.client());
+        let lease = one.multi_lock(&["b", "a", "c", "a"]).acquire(LockOptions::new()).unwrap();
+        let names: Vec<_> = lease.fences().into_iter().map(|(name, _)| name).collect();
+        assert_eq!(names, ["a", "b", "c"]);
+        assert!(lease.fences().iter().all(|(_, fence)| *fence > 0));
+        for name in ["a", "b", "c"] {
+            assert!(other.lock(name).try_acquire(LockOptions::new()).unwrap().is_none());
+        }
+        assert!(lease.is_valid() && lease.remaining() > secs(25));
+        lease.extend(secs(60)).unwrap();
+        assert!(lease.remaining() > secs(55));
+        lease.release().unwrap();
+        for name in ["a", "b", "c"] {
+            assert!(!other.lock(name).is_locked().unwrap());
+        }
+    }
+
+    fn none_is_kept_if_one_is_busy(bench) {
+        let (one, other) = (bench.client(), bench.client());
+        let busy = other.lock("b").acquire(LockOptions::new()).unwrap();
+        let all = one.multi_lock(&["a", "b", "c"]);
+        assert!(all.try_acquire(LockOptions::new()).unwrap().is_none());
+        assert!(!other.lock("a").is_locked().unwrap() && !other.lock("c").is_locked().unwrap());
+        let error = all.acquire(LockOptions::new().wait(ms(30))).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::LockTimeout);
+        assert!(!other.lock("a").is_locked().unwrap() && !other.lock("c").is_locked().unwrap());
+        busy.release().unwrap();
+        all.try_acquire(LockOptions::new()).unwrap().unwrap().release().unwrap();
+    }
+
+    fn two_that_want_the_same_in_any_order_both_get_it(bench) {
+        let orders: [&'static [&'static str]; 2] = [&["a", "b", "c"], &["c", "b", "a"]];
+        let callers: Vec<_> = orders.into_iter().map(|names| {
+            let lock = bench.client().multi_lock(names);
+            task(move || {
+                for _ in 0..10 {
+                    lock.acquire(LockOptions::new().wait(secs(30))).unwrap().release().unwrap();
+                }
+            })
+        }).collect();
+        callers.into_iter().for_each(|caller| caller.join());
+    }
+
+    fn a_waiting_one_goes_on_when_the_last_is_free(bench) {
+        let client = bench.client();
+        let held = client.lock("b").acquire(LockOptions::new()).unwrap();
+        let all = bench.client().multi_lock(&["a", "b"]);
+        let waiting = task(move || all.acquire(LockOptions::new().wait(secs(30))).unwrap());
+        eventually(SOON, || client.lock("b").waiters() == 1);
+        held.release().unwrap();
+        waiting.join().release().unwrap();
+    }
+
+    fn the_loss_of_one_is_the_loss_of_all(bench) {
+        let client = bench.client();
+        let lease = client.multi_lock(&["a", "b"]).acquire(LockOptions::new().ttl(ms(600)).renew(true)).unwrap();
+        bench.client().lock("b").break_lease().unwrap();
+        assert!(lease.wait_lost(SOON));
+        assert!(!lease.is_valid());
+        assert_eq!(lease.loss().unwrap().name(), "broken");
+        assert_eq!(lease.release().unwrap_err().kind(), ErrorKind::LeaseLost);
+        assert!(!client.lock("a").is_locked().unwrap(), "the other is given back");
+    }
+
+    fn what_one_lock_can_several_cannot(bench) {
+        let client = bench.client();
+        let lease = client.multi_lock(&["a", "b"]).acquire(fixed(secs(20))).unwrap();
+        let error = lease.into_handle_shared(secs(20)).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::InvalidArgument);
+        assert!(lease.is_valid());
+        lease.release().unwrap();
+        for (names, options) in [(&[][..], LockOptions::new()), (&["a", "b"], LockOptions::new().weight(1)), (&["a", ""], LockOptions::new())] {
+            let error = client.multi_lock(names).acquire(options).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::InvalidArgument);
+        }
+        let error = client.multi_lock(&["a", "b"]).reentrant("me").acquire(LockOptions::new()).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::InvalidArgument);
+        assert!(!client.lock("a").is_locked().unwrap());
+    }
+
+    fn a_dropped_lease_gives_all_back(bench) {
+        let client = bench.client();
+        drop(client.multi_lock(&["a", "b"]).acquire(LockOptions::new()).unwrap());
+        let other = bench.client();
+        eventually(SOON, || !other.lock("a").is_locked().unwrap() && !other.lock("b").is_locked().unwrap());
+    }
+}
