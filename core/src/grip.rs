@@ -110,24 +110,19 @@ impl Grip {
         }
     }
 
-    /// Ends it on our side; what the store is to be told. Nothing, if its owner is still inside.
-    pub(crate) fn release(&self, cooldown: Option<Duration>) -> Result<Vec<Releasing>, Error> {
+    /// Ends it on our side; what the store is to be told of each lock, or what is wrong with it. Nothing, if its
+    /// owner is still inside.
+    pub(crate) fn release(&self, cooldown: Option<Duration>) -> Result<Vec<Result<Releasing, Error>>, Error> {
         if self.entry.is_none() && self.others.is_empty() {
-            return Ok(vec![self.first.release(cooldown)?]);
+            return Ok(vec![self.first.release(cooldown)]);
         }
         if self.left.swap(true, Ordering::Relaxed) {
             return Err(released().during("release", self.name()));
         }
         if self.entry.as_ref().is_some_and(|entry| !entry.leave(&self.first)) {
-            self.first.check("release")?;
-            return Ok(Vec::new());
+            return self.first.check("release").map(|()| Vec::new());
         }
-        let releasing: Vec<_> = self.all().map(|held| held.release(cooldown)).collect();
-        match releasing.iter().all(Result::is_err) {
-            true => releasing.into_iter().collect(),
-            // One that is lost is told by its answer; the others are given back.
-            false => Ok(releasing.into_iter().filter_map(Result::ok).collect()),
-        }
+        Ok(self.all().map(|held| held.release(cooldown)).collect())
     }
 
     pub(crate) fn detach(&self) -> LeaseHandle {

@@ -144,11 +144,16 @@ impl Lease {
     pub fn release_shared(&self, cooldown: Option<Duration>) -> Result<(), Error> {
         let live = &self.grip.first().kept.live;
         let mut told = Ok(());
-        for mut releasing in self.grip.release(cooldown)? {
-            let answer = drive_blocking(live, &mut releasing.machine, None, None);
-            let judged = answer.and_then(|answer| releasing.judge(&answer));
+        for releasing in self.grip.release(cooldown)? {
+            let released = match releasing {
+                Ok(mut releasing) => {
+                    let answer = drive_blocking(live, &mut releasing.machine, None, None);
+                    answer.and_then(|answer| releasing.judge(&answer))
+                }
+                Err(error) => Err(error),
+            };
             // All are given back; the first that was not ours to the end is told.
-            told = told.and(judged);
+            told = told.and(released);
         }
         told
     }
