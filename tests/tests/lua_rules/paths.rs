@@ -210,7 +210,8 @@ fn walk(steps: &[Step], from: BTreeSet<Path>, functions: &Functions) -> Walked {
 
 impl Path {
     fn after(mut self, command: &str) -> Self {
-        self.late |= self.published;
+        // Several hints are as good as one: those that are denied change nothing.
+        self.late |= self.published && command != "PUBLISH";
         match command {
             "TIME" => self.times = (self.times + 1).min(2),
             "PUBLISH" => self.published = true,

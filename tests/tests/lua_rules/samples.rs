@@ -78,7 +78,6 @@ fn bad_samples_are_caught() {
         ("release", "redis.pcall('PUB", "redis.call('PUB", "PUBLISH by call"),
         ("release", "redis.call('DEL'", "redis.pcall('DEL'", "DEL by pcall"),
         ("release", "wake('a', 'b')", "wake('a', 'b')\nredis.call('GET', KEYS[1])", "after PUBLISH"),
-        ("release", "wake('a', 'b')\nreturn", "wake('a', 'b')\nwake('a', 'b')\nreturn", "after PUBLISH"),
         ("release", "redis.call('DEL', KEYS[1])\n", "", "begins with a write that is Adding"),
         (
             "release",

@@ -36,10 +36,10 @@ local function settle(fence, chosen, dead)
   if not last_fence then
     redis.call('HSET', KEYS[3], 'born', string.format('%.0f', math.min(newest, now_us)))
   end
-  if not meta[6] or tonumber(meta[6]) < now + 2 * ttl then
-    local kept = math.max(@META_TTL, 4 * ttl)
-    redis.call('HSET', KEYS[3], 'kept_until', string.format('%.0f', now + kept - @META_REFRESH))
-    redis.call('PEXPIRE', KEYS[3], kept)
+  -- Once an hour is enough, unless the lease could outlive it.
+  if not meta[6] or tonumber(meta[6]) < now or 2 * ttl > @META_TTL then
+    redis.call('HSET', KEYS[3], 'kept_until', string.format('%.0f', now + @META_REFRESH))
+    redis.call('PEXPIRE', KEYS[3], math.max(@META_TTL, 2 * ttl))
   end
   keep_holders(math.max(ttl, #chosen > 0 and @GRANT_WINDOW or 0), ended_weight)
   drop_holders(ended)
@@ -49,8 +49,9 @@ end
 local expiry = ended_weight and tonumber(redis.call('ZSCORE', KEYS[1], token) or 0) or 0
 if expiry > now then
   -- Ours already: by an offer, or by an earlier copy of this request.
-  local held_weight, fence = string.match(redis.call('HGET', KEYS[2], token) or '', '^(%d+) (%d+) ')
-  fence = math.max(tonumber(fence or now_us), ARGV[3])
+  local held_weight, held_fence = string.match(redis.call('HGET', KEYS[2], token) or '', '^(%d+) (%d+) ')
+  local new_fence = math.max(last_fence and last_fence + 1 or 0, now_us)
+  local fence = math.max(held_fence or new_fence, ARGV[3])
   limit = tonumber(meta[3]) or limit
   local place = redis.call('ZSCORE', KEYS[4], token)
   local chosen, dead = {}, {}

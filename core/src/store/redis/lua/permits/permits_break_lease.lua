@@ -3,7 +3,8 @@
 -- args:    none
 -- returns: {@BROKEN} | {@FREE}
 local time = redis.call('TIME')
-local now = time[1] * 1000 + math.floor(time[2] / 1000)
+local now_us = time[1] * 1000000 + time[2]
+local now = math.floor(now_us / 1000)
 local meta = redis.call('HMGET', KEYS[3], 'fence', 'used', 'limit')
 if redis.call('ZCOUNT', KEYS[1], string.format('(%.0f', now), '+inf') == 0 then
   return { @FREE }
@@ -11,10 +12,10 @@ end
 
 -- include permits_offer.lua
 
-redis.call('HLEN', KEYS[2])
+local chosen, dead = successors(now, meta, 0, nil)
 redis.call('DEL', KEYS[1])
 redis.call('DEL', KEYS[2])
-local chosen = hand_on(time, meta, 0)
+hand_on(now_us, meta, 0, chosen, dead)
 redis.call('HSET', KEYS[3], 'broken', meta[1] or '0')
 redis.call('PEXPIRE', KEYS[3], @META_TTL)
 wake_all(chosen)

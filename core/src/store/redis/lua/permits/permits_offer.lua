@@ -102,27 +102,28 @@ local function wake_all(chosen)
   end
 end
 
--- After permits were given back: offers them to those who are next. All reads but those of the line come before
--- the first write of the caller. Returns whom to wake.
-local function hand_on(time, meta, used)
-  local now_us = time[1] * 1000000 + time[2]
-  local now = math.floor(now_us / 1000)
-  local limit, last_fence = tonumber(meta[3]), tonumber(meta[1])
+-- Who is to be offered what is free when so many are used, before anything is written; `me` leaves the line.
+local function successors(now, meta, used, me)
+  local limit = tonumber(meta[3])
   local chosen, dead = {}, {}
   if limit then
-    chosen, dead = next_waiters(now, limit - used, nil, 0)
+    chosen, dead = next_waiters(now, limit - used, me, 0)
   end
-  local fence = last_fence
+  return chosen, dead
+end
+
+-- After permits were given back, which left so many used: makes the offers.
+local function hand_on(now_us, meta, used, chosen, dead)
+  local fence = tonumber(meta[1])
   if #chosen > 0 then
-    fence = offer_all(chosen, now, math.max(last_fence or 0, now_us - 1))
+    fence = offer_all(chosen, math.floor(now_us / 1000), math.max(fence or 0, now_us - 1))
     keep_holders(@GRANT_WINDOW, true)
   end
   for _, next in ipairs(chosen) do
     used = used + next[3]
   end
-  if limit then
-    redis.call('HSET', KEYS[3], 'used', used, 'fence', string.format('%.0f', fence or now_us))
+  if fence then
+    redis.call('HSET', KEYS[3], 'used', used, 'fence', string.format('%.0f', fence))
   end
   drop_waiters(dead)
-  return chosen
 end
