@@ -15,12 +15,36 @@ PACKAGES = ["-p", "stanchion", "-p", "stanchion-tests"]
 # So many schedules are played: a mutant shows itself in the first hundreds.
 ENVIRONMENT = {"STANCHION_SCHEDULES": "5000", "RUST_TEST_THREADS": "8"}
 
+RESULT = re.compile(r"^test (\S+) \.\.\. (ok|FAILED|ignored)", re.M)
 MACRO = re.compile(r"^macro_rules! (\w+) \{\n(.*?)^\}", re.M | re.S)
 # What a macro makes of one function: a test for each store, face or clock.
 MADE = re.compile(r"#\[test\]\s+fn (\w+)\(\)|face_tests!\((\w+), (\w+),")
 
 
-def target(suite):
+def build(suite, target):
+    """The commands that build it."""
+    commands = [["cargo", "test", "--locked", *PACKAGES, *chosen(suite), "--no-run"]]
+    if suite == "cli":
+        # Its tests run the program.
+        commands.append(["cargo", "build", "--locked", *PACKAGES, "-p", "stanchion-cli", "--lib", "--bin", "stanchion"])
+    return commands
+
+
+def play(suite, tests, target):
+    """The command that runs these tests."""
+    return ["cargo", "test", "--locked", "--no-fail-fast", *PACKAGES, *chosen(suite), "--", "--exact", *tests]
+
+
+def environment(suite):
+    return {}
+
+
+def results(suite, tests, output):
+    """Each test's result, as cargo says it."""
+    return dict(RESULT.findall(output))
+
+
+def chosen(suite):
     return ["--lib"] if suite == "core" else ["--test", suite]
 
 
