@@ -233,7 +233,8 @@ class Play:
 
     def pass_time(self, milliseconds):
         if self.place.moves_clock:
-            self.judge({}, self.crew.of("one").ask("one", "time.pass", ms=milliseconds))
+            passing = {"do": "time.pass", "ms": milliseconds}
+            self.judge(passing, self.crew.of("one").ask("one", "time.pass", ms=milliseconds))
         else:
             # Nothing is waited for here: what the steps after it say is about this time.
             time.sleep(milliseconds / 1000)

@@ -139,16 +139,16 @@ def built(suite):
 
 def run(suite, tests, limit):
     """The time it took, the exit code (None: too long), each test's result, and what was said."""
-    took, status, output = execute(suites.play(suite, tests, BUILD), limit, suites.environment(suite))
+    took, status, output = execute(suites.play(suite, tests, BUILD), limit)
     return took, status, suites.results(suite, tests, output), output
 
 
-def execute(command, limit, environment=None):
+def execute(command, limit):
     """Runs a command in a process group of its own, and ends what is left of it."""
     inherited = {name: value for name, value in os.environ.items() if name != "STANCHION_URL"}
     began = time.monotonic()
     process = subprocess.Popen(
-        command, cwd=SOURCES, env={**inherited, **ENVIRONMENT, **(environment or {})}, text=True, errors="replace", stdin=subprocess.DEVNULL,
+        command, cwd=SOURCES, env={**inherited, **ENVIRONMENT}, text=True, errors="replace", stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True)
     RUNNING.add(process)
     try:
