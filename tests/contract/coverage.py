@@ -8,11 +8,13 @@ there any more, fails, too. A step counts when it was carried out and its answer
 import json
 import re
 
-from languages import TESTS
+from languages import DRIVERS, TESTS
 from scenarios import WORDS
 from surface import TOLD, rust
 
 OPERATIONS = json.loads((TESTS / "vectors" / "operations.json").read_text())
+# What drivers are told in other words: `scenarios.py` makes a URL of them.
+NOT_SENT = {"user", "query"}
 VOCABULARY = json.loads((TESTS / "vectors" / "words.json").read_text())
 
 
@@ -22,7 +24,7 @@ def missing(done, known):
         yield f"not both in vectors/operations.json and in a driver: {operation}"
     for language in known:
         steps = [step for one, step in done if one == language]
-        for problem in (*options(steps, language), *words(steps, language)):
+        for problem in (*options(steps, language), *words(steps, language), *unheard(language)):
             yield f"{language}: {problem}"
 
 
@@ -50,8 +52,7 @@ def options(steps, language):
                 yield f"{operation} was {'played, though it is said that it cannot be' if cannot else 'not played'}"
             continue
         there, seen = arguments(operation), used.get(operation, set())
-        unseen = told.get("unseen", {}) | told.get("unseen in", {}).get(language, {})
-        yield from compared(f"{operation} with", there, seen, unseen)
+        yield from compared(f"{operation} with", there, seen, unseen(told, language))
         for strange in sorted(seen - there):
             yield f"{operation} takes no {strange}"
 
@@ -64,8 +65,24 @@ def words(steps, language):
             places = [step.get("expect"), {"kind": step["error"]} if isinstance(step.get("error"), str) else step.get("error")]
             for place in places if "answers" in told else [step]:
                 found |= said(place, told.get("answers") or told["arguments"])
-        unseen = told.get("unseen", {}) | told.get("unseen in", {}).get(language, {})
-        yield from compared(f"{kind}:", there, found, unseen)
+        yield from compared(f"{kind}:", there, found, unseen(told, language))
+
+
+def unseen(told, language):
+    """What need not be played, with the reasons: anywhere, or in this language."""
+    return told.get("unseen", {}) | told.get("unseen in", {}).get(language, {})
+
+
+def unheard(language):
+    """What was played may have been ignored: an argument that a driver does not even name."""
+    folder = DRIVERS / language.removesuffix("-async")
+    text = "\n".join(path.read_text() for path in sorted(folder.iterdir()) if path.is_file())
+    for operation, told in OPERATIONS.items():
+        if language in told.get("cannot", {}):
+            continue
+        for name in sorted(arguments(operation) - NOT_SENT - set(unseen(told, language))):
+            if not re.search(rf"\b{name}(_ms)?\b", text):
+                yield f"the driver never names {name} of {operation}"
 
 
 def core_words(noun):
