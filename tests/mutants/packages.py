@@ -1,4 +1,4 @@
-"""The suites that are no programs of cargo: the tests of the packages in C and in Python.
+"""The suites that are no programs of cargo: the tests of the packages in C, Python and Node.
 
 Each has `tests`, the paths of all tests; `build` and `play`, commands; and `results`, by the test.
 """
@@ -66,4 +66,35 @@ class Python:
         return {test: result(test) for test in tests}
 
 
-ALL = {"c": C(), "python": Python()}
+class Node:
+    """The facade in TypeScript over the addon that bindings-node/tests/run has installed: that is not built anew."""
+
+    def tests(self):
+        return {(path.name, name) for path in (ROOT / "bindings-node" / "tests").glob("*.test.mjs")
+                for name in re.findall(r"^(?:test|onEveryStore)\('(.*?)',", path.read_text(), re.M)}
+
+    def build(self, packages, target):
+        app, place, tools = TARGET / "node-app", target / "node-app", TARGET / "node-tools" / "node_modules"
+        return [["sh", "-c", f"ls {app}/package.json >/dev/null 2>&1 || {{ echo run first: bindings-node/tests/run; exit 1; }}; "
+                 f"rm -rf {place} && cp -a {app} {place} && rm -rf {place}/tests && cp -r bindings-node/tests {place}/tests && "
+                 f"{tools}/.bin/tsc --typeRoots {tools}/@types -p bindings-node/tsconfig.json "
+                 f"--outDir {place}/node_modules/stanchion/dist"]]
+
+    def play(self, tests, target):
+        files = sorted({test.split("::")[0] for test in tests})
+        names = "|".join(re.escape(test.split("::")[1]) for test in tests)
+        return ["env", "-C", str(target / "node-app"), "node", "--test", "--test-concurrency=1", "--test-reporter=tap",
+                f"--test-name-pattern=^({names})", *(f"tests/{file}" for file in files)]
+
+    def results(self, tests, output):
+        told = re.findall(r"^ *(ok|not ok) \d+ - (.*?)(?: # .*)?$", output, re.M)
+
+        def result(test):
+            # On each store.
+            words = {word for word, name in told if name.startswith(test.split("::")[1])}
+            return "FAILED" if "not ok" in words else "ok" if words else None
+
+        return {test: result(test) for test in tests}
+
+
+ALL = {"c": C(), "python": Python(), "node": Node()}

@@ -10,7 +10,7 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 TESTS = ROOT / "tests" / "tests"
 CORE = ROOT / "core" / "src"
 
-# The programs of tests; "core" stands for the unit tests of the library, "c" and "python" for those of the packages.
+# The programs of tests; "core" stands for the unit tests of the library, "c", "python" and "node" for those of the packages.
 PROGRAMS = {path.name: path for path in TESTS.iterdir() if path.is_dir()} | {"core": CORE}
 SUITES = {*PROGRAMS, *packages.ALL}
 # Both packages, also where one would do: with other features the dependencies would be built once more.
