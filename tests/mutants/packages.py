@@ -81,10 +81,10 @@ class Node:
                  f"--outDir {place}/node_modules/stanchion/dist"]]
 
     def play(self, tests, target):
+        # Whole files: what Node leaves out takes those with it that it waits for.
         files = sorted({test.split("::")[0] for test in tests})
-        names = "|".join(re.escape(test.split("::")[1]) for test in tests)
         return ["env", "-C", str(target / "node-app"), "node", "--test", "--test-concurrency=1", "--test-reporter=tap",
-                f"--test-name-pattern=^({names})", *(f"tests/{file}" for file in files)]
+                *(f"tests/{file}" for file in files)]
 
     def results(self, tests, output):
         told = re.findall(r"^ *(ok|not ok) \d+ - (.*?)(?: # .*)?$", output, re.M)
