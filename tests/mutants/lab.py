@@ -25,8 +25,7 @@ COPIED = ["Cargo.toml", "Cargo.lock", "README.md", "core", "cli", "tests", "bind
 LEFT_OUT = {"target", "node_modules", "vendor", "dist", "__pycache__", "packs"}
 # Debug information makes up half of the time to link.
 ENVIRONMENT = {
-    "CARGO_TARGET_DIR": str(BUILD), "CARGO_PROFILE_DEV_DEBUG": "0", "CARGO_TERM_COLOR": "never",
-    **suites.ENVIRONMENT}
+    "CARGO_TARGET_DIR": str(BUILD), "CARGO_PROFILE_DEV_DEBUG": "0", "CARGO_TERM_COLOR": "never", **suites.ENVIRONMENT}
 # The first build compiles every dependency.
 BUILD_LIMIT_S = 1800
 # What is said of a script that is no Lua, of SQL that is none, and of code that comes to nothing when it runs: no mutant, as

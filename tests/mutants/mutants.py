@@ -85,3 +85,14 @@ def problems(mutant):
 def doubles(every):
     counts = Counter(mutant.name for mutant in every)
     return [f"{name}: there are {count} of this name" for name, count in counts.items() if count > 1]
+
+
+def idle_controls(every):
+    """What controls.json has that no mutant asks for, such as a place that was renamed."""
+    for suite, places in json.loads(CONTROLS.read_text()).items():
+        asked = [tuple(mutant.control) for mutant in every if mutant.suite == suite]
+        for place, tests in places.items():
+            if not (ROOT / place).exists():
+                yield f"{CONTROLS.name}: there is no {place}"
+            elif tuple(tests) not in asked:
+                yield f"{CONTROLS.name}: no mutant asks for what {suite} has for {place}"
