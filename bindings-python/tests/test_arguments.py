@@ -1,8 +1,10 @@
 """Bad input is refused with a typed exception, before anything is sent."""
 
 import asyncio
+import logging
 import subprocess
 import sys
+import traceback
 from datetime import timedelta
 from decimal import Decimal
 
@@ -210,6 +212,16 @@ def test_bad_options_of_a_client(options):
     if options != {"lock_prefix": ""}:  # Without a prefix, names are keys.
         with pytest.raises(stanchion.InvalidArgument):
             stanchion.connect("memory:", **options)
+
+
+def test_passwords_are_not_told(caplog):
+    caplog.set_level(logging.DEBUG)
+    url = "redis://user:c4n4ry-pa55w0rd@127.0.0.1:1/"
+    for options in ({"timeout": 0.2}, {"timeout": -1}, {"tls_ca": "/nowhere"}):
+        with pytest.raises(stanchion.StanchionError) as raised:
+            stanchion.connect(url, **options)
+        told = "".join(traceback.format_exception(type(raised.value), raised.value, None))
+        assert "c4n4ry-pa55w0rd" not in f"{told} {raised.value!r} {raised.value.__dict__} {caplog.text}"
 
 
 def test_payloads_of_every_size(client):

@@ -1,7 +1,8 @@
-"""Whether the scenarios have everything: each option of each operation, each word that an answer can say.
+"""Whether everything was played, in each language: each option of each operation, each word that an answer can say.
 
 What there is, the core tells (surface.py) and vectors/operations.json and vectors/words.json; what no scenario needs to
-have, these tell with a reason. A reason for something that a scenario has, or that is not there any more, fails, too.
+have, or what a language cannot have, these tell with a reason. A reason for something that was played, or that is not
+there any more, fails, too. A step counts when it was carried out and its answer was as expected.
 """
 
 import json
@@ -9,18 +10,22 @@ import re
 
 from languages import DRIVERS, TESTS
 from scenarios import WORDS
-from surface import TOLD, rust, snake
+from surface import TOLD, rust
 
 OPERATIONS = json.loads((TESTS / "vectors" / "operations.json").read_text())
-VOCABULARY = json.loads((TESTS / "vectors" / "words.json").read_text())
 # What drivers are told in other words: `scenarios.py` makes a URL of them.
 NOT_SENT = {"user", "query"}
+VOCABULARY = json.loads((TESTS / "vectors" / "words.json").read_text())
 
 
-def missing(played):
-    """What is wrong, each in a line."""
-    steps = [step for scenario in played for step in scenario.steps if "do" in step]
-    return [*options(steps), *words(steps), *unheard()]
+def missing(done, known):
+    """What is wrong, each in a line. `known` are the operations that each driver has."""
+    for operation in sorted(set.union(*known.values()) ^ set(OPERATIONS)):
+        yield f"not both in vectors/operations.json and in a driver: {operation}"
+    for language in known:
+        steps = [step for one, step in done if one == language]
+        for problem in (*options(steps, language), *words(steps, language), *unheard(language)):
+            yield f"{language}: {problem}"
 
 
 def arguments(operation):
@@ -35,21 +40,24 @@ def plain(name):
     return re.sub(r"_ms$", "", name)
 
 
-def options(steps):
+def options(steps, language):
     used = {}
     for step in steps:
         used.setdefault(step["do"], set()).update(
             plain(name) for name in step if name not in WORDS or name == "as")
-    for operation in sorted(set(used) - set(OPERATIONS)):
-        yield f"vectors/operations.json lacks {operation}"
     for operation, told in OPERATIONS.items():
+        cannot = language in told.get("cannot", {})
+        if cannot or operation not in used:
+            if cannot == (operation in used):
+                yield f"{operation} was {'played, though it is said that it cannot be' if cannot else 'not played'}"
+            continue
         there, seen = arguments(operation), used.get(operation, set())
-        yield from compared(f"{operation} with", there, seen, told.get("unseen", {}))
+        yield from compared(f"{operation} with", there, seen, unseen(told, language))
         for strange in sorted(seen - there):
             yield f"{operation} takes no {strange}"
 
 
-def words(steps):
+def words(steps, language):
     for kind, told in VOCABULARY.items():
         there = set(told["words"]) if "words" in told else core_words(TOLD[kind])
         found = set()
@@ -57,7 +65,24 @@ def words(steps):
             places = [step.get("expect"), {"kind": step["error"]} if isinstance(step.get("error"), str) else step.get("error")]
             for place in places if "answers" in told else [step]:
                 found |= said(place, told.get("answers") or told["arguments"])
-        yield from compared(f"{kind}:", there, found, told.get("unseen", {}))
+        yield from compared(f"{kind}:", there, found, unseen(told, language))
+
+
+def unseen(told, language):
+    """What need not be played, with the reasons: anywhere, or in this language."""
+    return told.get("unseen", {}) | told.get("unseen in", {}).get(language, {})
+
+
+def unheard(language):
+    """What was played may have been ignored: an argument that a driver does not even name."""
+    folder = DRIVERS / language.removesuffix("-async")
+    text = "\n".join(path.read_text() for path in sorted(folder.iterdir()) if path.is_file())
+    for operation, told in OPERATIONS.items():
+        if language in told.get("cannot", {}):
+            continue
+        for name in sorted(arguments(operation) - NOT_SENT - set(unseen(told, language))):
+            if not re.search(rf"\b{name}(_ms)?\b", text):
+                yield f"the driver never names {name} of {operation}"
 
 
 def core_words(noun):
@@ -73,9 +98,9 @@ def source(noun):
 
 def compared(what, there, seen, unseen):
     for word in sorted(there - seen - set(unseen)):
-        yield f"no scenario has {what} {word}"
+        yield f"not played: {what} {word}"
     for word in sorted(set(unseen) & seen):
-        yield f"a scenario has {what} {word}, which is said to be unseen"
+        yield f"played, though it is said to be unseen: {what} {word}"
     for word in sorted(set(unseen) - there):
         yield f"{what} {word} is said to be unseen, and is not there"
 
@@ -89,15 +114,3 @@ def said(place, key):
     found = set().union(*(said(one, key) for one in place.values()))
     value = place.get(key)
     return found | ({value} if isinstance(value, str) else set(value) if isinstance(value, dict) else set())
-
-
-def unheard():
-    """An argument that a driver never names is one that it ignores."""
-    for folder in sorted(path for path in DRIVERS.iterdir() if path.is_dir()):
-        text = "\n".join(path.read_text() for path in sorted(folder.iterdir()) if path.is_file())
-        for operation in OPERATIONS:
-            told = OPERATIONS[operation]
-            known = NOT_SENT | set(told.get("unseen", {})) | set(told.get("ignored", {}).get(folder.name, {}))
-            for name in sorted(arguments(operation) - known):
-                if not re.search(rf"\b{name}(_ms)?\b", text):
-                    yield f"the driver in {folder.name} never looks at {name} of {operation}"

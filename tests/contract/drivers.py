@@ -94,7 +94,7 @@ class Driver:
             return self.process.wait(ANSWER_S)
         except subprocess.TimeoutExpired:
             self.kill()
-            return "it did not end"
+            return "did not end"
 
 
 class Call:
@@ -133,6 +133,8 @@ class Crew:
         self.languages, self.shared = languages, shared
         self.turn = 0
         self.drivers = {}
+        # Those that did not end as they should.
+        self.crashed = []
 
     def shuffle(self):
         """Gives the actors other languages, if there are several: in time each meets each, in every part."""
@@ -164,8 +166,16 @@ class Crew:
         return self
 
     def __exit__(self, *_):
-        for driver in self.drivers.values():
-            driver.end()
+        for (_, language), driver in self.drivers.items():
+            if (how := ending(driver.end())) is not None:
+                self.crashed.append(f"the driver in {language} {how}")
+
+
+def ending(status):
+    """What is wrong with how a process has ended: nothing with 0."""
+    if isinstance(status, str):
+        return status
+    return None if status == 0 else f"ended by signal {-status}" if status < 0 else f"ended with exit code {status}"
 
 
 def folder(language):

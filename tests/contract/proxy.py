@@ -25,4 +25,5 @@ class Proxy:
 
     def end(self):
         self.process.stdin.close()
-        self.process.wait()
+        if (status := self.process.wait()) != 0:
+            raise RuntimeError(f"the proxy ended with {status}")

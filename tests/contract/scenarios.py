@@ -49,9 +49,6 @@ class Scenario:
             return f"{language.name} makes one call at a time, and a store in memory is seen by one process"
         return None
 
-    def operations(self):
-        return {step["do"] for step in self.steps if "do" in step}
-
 
 def load():
     return [Scenario(path.stem, one) for path in sorted(FOLDER.glob("*.json")) for told in json.loads(path.read_text())
@@ -87,6 +84,18 @@ class Play:
         self.opened = set()
         # Steps that a language's types do not allow, with the reason.
         self.refused = []
+        # Steps that were carried out as they should, with the language.
+        self.done = []
+
+    def perform(self):
+        """Plays it, and leaves nothing; what was wrong, each in a line."""
+        problems = []
+        try:
+            self.run()
+        except (Mismatch, TimeoutError, RuntimeError) as problem:
+            problems.append(str(problem))
+        problems += self.close()
+        return problems
 
     def run(self):
         for number, step in enumerate(self.scenario.steps, 1):
@@ -104,12 +113,17 @@ class Play:
         return ", ".join(f"{actor} in {self.crew.language(actor).name}" for actor in sorted(self.opened)) + ": "
 
     def close(self):
-        """Whatever happened, nothing is left in the drivers."""
-        for actor in self.opened:
+        """Whatever happened, nothing is left in the drivers; what went wrong with that."""
+        for actor in sorted(self.opened):
             try:
-                self.crew.of(actor).ask(actor, "client.close")
-            except (TimeoutError, RuntimeError):
-                return self.crew.dismiss()
+                answer = self.crew.of(actor).ask(actor, "client.close")
+                problem = None if "ok" in answer else f"found {answer}"
+            except (TimeoutError, RuntimeError) as trouble:
+                problem = str(trouble)
+            if problem is not None:
+                self.crew.dismiss()
+                return [f"the close at the end: {problem}"]
+        return []
 
     def step(self, step):
         if "pass" in step:
@@ -127,9 +141,10 @@ class Play:
         elif "proxy" in step:
             match(step.get("expect"), self.order(step), self.names)
         elif "await" in step:
-            self.judge(step, self.awaited(self.running.pop(step["await"]), step.get("passing")))
+            begun, call = self.running.pop(step["await"])
+            self.judge({**begun, **step}, self.awaited(call, step.get("passing")))
         elif "start" in step:
-            self.running[step["start"]] = self.begin(step)
+            self.running[step["start"]] = step, self.begin(step)
         elif step.get("eventually"):
             self.until(step)
         else:
@@ -165,7 +180,8 @@ class Play:
             if not step.get("typed"):
                 raise Mismatch(f"the driver cannot: {answer['cannot']}")
             self.refused.append(answer["cannot"])
-        elif "error" in step:
+            return
+        if "error" in step:
             check_code(answer.get("error"))
             if "error" not in answer:
                 raise Mismatch(f"expected the error {step['error']}, found {answer['ok']!r}")
@@ -175,6 +191,8 @@ class Play:
             raise Mismatch(f"found the error {answer['error']}")
         elif "expect" in step:
             match(received(step["expect"]), answer["ok"], self.names)
+        if "do" in step:
+            self.done.append((self.crew.language(step.get("by", "one")).name, step))
 
     def redis(self, step):
         """What is said to the server without the library, and what it answers."""
@@ -215,7 +233,8 @@ class Play:
 
     def pass_time(self, milliseconds):
         if self.place.moves_clock:
-            self.judge({}, self.crew.of("one").ask("one", "time.pass", ms=milliseconds))
+            passing = {"do": "time.pass", "ms": milliseconds}
+            self.judge(passing, self.crew.of("one").ask("one", "time.pass", ms=milliseconds))
         else:
             # Nothing is waited for here: what the steps after it say is about this time.
             time.sleep(milliseconds / 1000)

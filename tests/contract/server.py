@@ -17,6 +17,8 @@ class Server:
 
     def __init__(self, *options):
         self.options = options
+        # One for all commands: also a server that takes no more connections can be talked to.
+        self.connection = None
 
     def __enter__(self):
         # Not as the Rust tests call theirs: these sweep away what a killed server has left.
@@ -55,34 +57,52 @@ class Server:
         return False
 
     def kill(self):
+        self.hang_up()
         self.process.kill()
         self.process.wait()
 
     def command(self, words):
         """The first line of the answer."""
-        with self.connection() as connection:
-            connection.sendall(encoded(words))
-            return connection.makefile().readline().strip()
+        return self.ask(words)[0]
 
     def value(self, words):
         """The text that is the answer."""
-        with self.connection() as connection:
-            connection.sendall(encoded(words))
-            answer = connection.makefile("rb")
-            return answer.read(int(answer.readline()[1:]))
+        return self.ask(words)[1]
 
     def keys(self):
-        with self.connection() as connection:
-            connection.sendall(b"KEYS *\r\n")
-            lines = connection.makefile()
-            count = int(lines.readline()[1:])
-            return sorted(lines.readline() and lines.readline().strip() for _ in range(count))
+        return sorted(key.decode(errors="replace") for _, key in self.ask("KEYS *")[1])
 
     def expires(self, key):
         return int(self.command(f"PTTL {key}")[1:]) > 0
 
-    def connection(self):
-        return socket.create_connection(("127.0.0.1", self.port), START_S)
+    def ask(self, words):
+        """The answer: its first line, and what comes after it."""
+        for _ in range(2):
+            if self.connection is None:
+                self.connection = socket.create_connection(("127.0.0.1", self.port), START_S)
+            try:
+                self.connection.sendall(encoded(words))
+                with self.connection.makefile("rb") as answer:
+                    return read(answer)
+            except ConnectionError:
+                # The server has closed it since.
+                self.hang_up()
+        raise RuntimeError("redis-server hangs up")
+
+    def hang_up(self):
+        if self.connection is not None:
+            self.connection.close()
+        self.connection = None
+
+
+def read(answer):
+    line = answer.readline().decode(errors="replace").strip()
+    if not line:
+        raise ConnectionResetError
+    count = int(line[1:]) if line[0] in "$*" else 0
+    if line[0] == "*":
+        return line, [read(answer) for _ in range(count)]
+    return line, answer.read(count + 2)[:-2] if line[0] == "$" and count >= 0 else None
 
 
 def encoded(words):

@@ -28,9 +28,19 @@ ENVIRONMENT = {
     "CARGO_TARGET_DIR": str(BUILD), "CARGO_PROFILE_DEV_DEBUG": "0", "CARGO_TERM_COLOR": "never", **suites.ENVIRONMENT}
 # The first build compiles every dependency.
 BUILD_LIMIT_S = 1800
-RESULT = re.compile(r"^test (\S+) \.\.\. (ok|FAILED|ignored)", re.M)
-# What a server says of a script that is no Lua, or comes to nothing when it runs: no mutant, as what does not compile.
-NO_SCRIPT = re.compile(r"Error compiling script|attempt to \w+ (?:a|two|local|global|field|upvalue)|nonexistent global variable")
+# What is said of a script that is no Lua, of SQL that is none, and of code that comes to nothing when it runs: no mutant, as
+# what does not compile.
+BROKEN = re.compile("|".join([
+    r"Error compiling script", r"(?i:attempt to (?:call|index|compare|concatenate|get length|perform arithmetic|modify))",
+    r"nonexistent global variable", r"bad argument #", r"Wrong number of args", r"(?i:unknown (?:Redis )?command)",
+    r"(?i:wrong number of arguments)", r"command arguments must be strings or integers", r"at least one argument for this",
+    r"'for' \w+ must be a number", r"table index is n", r"invalid value \(\w+\) at index", r"stack overflow",
+    # What a store says of a request that it did not understand.
+    r"answered with an unexpected error", r"a record of the lock or queue that this library did not write",
+    r"syntax error", r"no such (?:column|table|function)", r"was used in a way that SQLite refuses",
+    # Python.
+    r"^E? *(?:NameError|SyntaxError|IndentationError|ImportError|ModuleNotFoundError|UnboundLocalError)\b",
+]), re.M)
 LINES_SHOWN = 40
 RUNNING = set()
 
@@ -84,18 +94,21 @@ class Lab:
         return wrong and [*wrong, f"the output ends:\n{end_of(output)}"]
 
     def fails(self, mutant, limit):
-        """Whether all tests that are named for the mutant fail in time."""
+        """Whether all tests that are named for the mutant fail in time, and those that it does not touch pass."""
         build, status, output = built(mutant.suite)
         if status != 0:
             return Outcome(build, 0, "does not compile", f"it does not compile:\n{end_of(output)}")
-        took, status, results, output = run(mutant.suite, mutant.caught_by, limit)
+        took, status, results, output = run(mutant.suite, [*mutant.caught_by, *mutant.control], limit)
         survived = [test for test in mutant.caught_by if results.get(test) != "FAILED"]
+        harmed = [test for test in mutant.control if results.get(test) != "ok"]
         if status is None:
             return Outcome(build, took, "no verdict in time", f"still running after {limit} s:\n{end_of(output)}")
-        if not_lua := NO_SCRIPT.search(output):
-            return Outcome(build, took, "does not run", f"it does not run: {not_lua[0]}")
+        if broken := BROKEN.search(output):
+            return Outcome(build, took, "does not run", f"it does not run: {line_of(output, broken)}")
         if survived:
             return Outcome(build, took, "NOT CAUGHT", f"not caught by {', '.join(survived)}")
+        if harmed:
+            return Outcome(build, took, "BREAKS MORE", f"what it should leave alone fails, too: {', '.join(harmed)}")
         return Outcome(build, took, f"{mutant.suite} {', '.join(mutant.caught_by)}")
 
     @contextmanager
@@ -110,19 +123,23 @@ class Lab:
 
 
 def built(suite):
-    command = ["cargo", "test", "--locked", *suites.PACKAGES, *suites.target(suite), "--no-run"]
+    """The time it took, the exit code (None: too long), and what was said."""
+    took, said = 0, ""
     BUILDING.touch()
-    outcome = execute(command, BUILD_LIMIT_S)
-    if outcome[1] is not None:
+    for command in suites.build(suite, BUILD):
+        seconds, status, output = execute(command, BUILD_LIMIT_S)
+        took, said = took + seconds, said + output
+        if status != 0:
+            break
+    if status is not None:
         BUILDING.unlink()
-    return outcome
+    return took, status, said
 
 
 def run(suite, tests, limit):
-    """The time it took, the exit code (None: too long), and each test's result."""
-    command = ["cargo", "test", "--locked", "--no-fail-fast", *suites.PACKAGES, *suites.target(suite), "--", "--exact", *tests]
-    took, status, output = execute(command, limit)
-    return took, status, dict(RESULT.findall(output)), output
+    """The time it took, the exit code (None: too long), each test's result, and what was said."""
+    took, status, output = execute(suites.play(suite, tests, BUILD), limit)
+    return took, status, suites.results(suite, tests, output), output
 
 
 def execute(command, limit):
@@ -153,6 +170,10 @@ def end(process):
 def end_all():
     for process in list(RUNNING):
         end(process)
+
+
+def line_of(output, found):
+    return output[output.rfind("\n", 0, found.start()) + 1:].split("\n", 1)[0].strip()[:300]
 
 
 def end_of(output):

@@ -1,26 +1,55 @@
-"""Where the tests are, and what cargo calls them."""
+"""Where the tests are, what they are called, and how they are built and run."""
 
 import re
 from functools import cache
 from pathlib import Path
 
+import packages
+
 ROOT = Path(__file__).resolve().parent.parent.parent
 TESTS = ROOT / "tests" / "tests"
 CORE = ROOT / "core" / "src"
 
-# The programs of tests; "core" stands for the unit tests of the library.
-SUITES = {path.name: path for path in TESTS.iterdir() if path.is_dir()} | {"core": CORE}
+# The programs of tests; "core" stands for the unit tests of the library, "c", "python" and "node" for those of the packages.
+PROGRAMS = {path.name: path for path in TESTS.iterdir() if path.is_dir()} | {"core": CORE}
+SUITES = {*PROGRAMS, *packages.ALL}
 # Both packages, also where one would do: with other features the dependencies would be built once more.
 PACKAGES = ["-p", "stanchion", "-p", "stanchion-tests"]
 # So many schedules are played: a mutant shows itself in the first hundreds.
 ENVIRONMENT = {"STANCHION_SCHEDULES": "5000", "RUST_TEST_THREADS": "8"}
 
+RESULT = re.compile(r"^test (\S+) \.\.\. (ok|FAILED|ignored)", re.M)
 MACRO = re.compile(r"^macro_rules! (\w+) \{\n(.*?)^\}", re.M | re.S)
 # What a macro makes of one function: a test for each store, face or clock.
 MADE = re.compile(r"#\[test\]\s+fn (\w+)\(\)|face_tests!\((\w+), (\w+),")
 
 
-def target(suite):
+def build(suite, target):
+    """The commands that build it."""
+    if suite in packages.ALL:
+        return packages.ALL[suite].build(PACKAGES, target)
+    commands = [["cargo", "test", "--locked", *PACKAGES, *chosen(suite), "--no-run"]]
+    if suite == "cli":
+        # Its tests run the program.
+        commands.append(["cargo", "build", "--locked", *PACKAGES, "-p", "stanchion-cli", "--lib", "--bin", "stanchion"])
+    return commands
+
+
+def play(suite, tests, target):
+    """The command that runs these tests."""
+    if suite in packages.ALL:
+        return packages.ALL[suite].play(tests, target)
+    return ["cargo", "test", "--locked", "--no-fail-fast", *PACKAGES, *chosen(suite), "--", "--exact", *tests]
+
+
+def results(suite, tests, output):
+    """Each test's result: "ok", "FAILED", or another word."""
+    if suite in packages.ALL:
+        return packages.ALL[suite].results(tests, output)
+    return dict(RESULT.findall(output))
+
+
+def chosen(suite):
     return ["--lib"] if suite == "core" else ["--test", suite]
 
 
@@ -38,7 +67,9 @@ def names(suite, name):
 @cache
 def tests(suite):
     """The paths of all tests: modules, a function, and perhaps the variant that a macro makes."""
-    texts = {path: path.read_text() for path in sorted(SUITES[suite].rglob("*.rs"))}
+    if suite in packages.ALL:
+        return packages.ALL[suite].tests()
+    texts = {path: path.read_text() for path in sorted(PROGRAMS[suite].rglob("*.rs"))}
     made = {}
     # Those of the suite itself count.
     for text in [*(path.read_text() for path in sorted((ROOT / "tests" / "src").rglob("*.rs"))), *texts.values()]:
@@ -46,7 +77,7 @@ def tests(suite):
             made[macro] = [word for words in MADE.findall(body) for word in words if word]
     found = set()
     for path, text in texts.items():
-        parts = path.relative_to(SUITES[suite]).with_suffix("").parts
+        parts = path.relative_to(PROGRAMS[suite]).with_suffix("").parts
         modules = tuple(part for part in parts if part not in ("mod", "main", "lib"))
         if suite == "core" and modules[-1:] != ("tests",) and "tests" not in modules:
             # At the end of the file that they test.

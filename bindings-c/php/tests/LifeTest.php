@@ -5,6 +5,7 @@ declare(strict_types=1);
 namespace Stanchion\Tests;
 
 use Stanchion\Client;
+use Stanchion\Exception\Closed;
 use Stanchion\TaskState;
 
 /** How leases and claims end with their process, and what a fork does. */
@@ -44,6 +45,19 @@ final class LifeTest extends StoreCase
         $client = Client::connect($url);
         $client->queue('q')->enqueue('task');
         self::assertSame(-SIGKILL, (new Program('local', $url))->wait());
+        self::assertFalse($client->lock('a')->isLocked());
+        self::assertSame(TaskState::Scheduled, $client->queue('q')->get('task')->state);
+    }
+
+    /** @dataProvider sharedStores */
+    public function testWhatIsUsedAfterTheEndIsClosed(string $kind): void
+    {
+        $url = $this->url($kind);
+        $client = Client::connect($url);
+        $client->queue('q')->enqueue('task');
+        $program = new Program('late', $url);
+        self::assertSame(0, $program->wait());
+        self::assertSame(str_repeat(Closed::class . " final\n", 4), $program->rest());
         self::assertFalse($client->lock('a')->isLocked());
         self::assertSame(TaskState::Scheduled, $client->queue('q')->get('task')->state);
     }

@@ -62,9 +62,6 @@ impl Arguments {
     }
 
     pub(crate) fn lock_options(&self) -> Result<LockOptions, Refusal> {
-        if self.0.contains_key("cancel") {
-            return Err(Refusal::Cannot("a wait ends when its future is dropped"));
-        }
         let mut options = LockOptions::new();
         if let Some(ttl) = self.time("ttl_ms")? {
             options = options.ttl(ttl);

@@ -1,10 +1,12 @@
 //! The operations of scenarios, each a call of the library.
 
+use std::ops::ControlFlow;
 use std::thread;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use stanchion::{Kick, LeaseHandle, TaskState};
+use stanchion::{Kick, LeaseHandle, LockOptions, TaskState};
+use stanchion_tests::faces::{AnyLease, AnyLock};
 
 use crate::actor::Actor;
 use crate::arguments::Arguments;
@@ -40,7 +42,12 @@ pub(crate) const OPERATIONS: &[(&str, Operation)] = &[
         Ok(json!({ "items": page.names, "next": page.next }))
     }),
     ("lock.acquire", |actor, request| {
-        let lease = actor.lock(request)?.acquire(request.lock_options()?)?;
+        let (lock, options) = (actor.lock(request)?, request.lock_options()?);
+        let lease = if request.yes("cancel")? == Some(true) {
+            given_up(&lock, options)?
+        } else {
+            lock.acquire(options)?
+        };
         actor.keep(request, lease)
     }),
     ("lock.try_acquire", |actor, request| {
@@ -145,6 +152,16 @@ fn done(result: Result<(), stanchion::Error>) -> Answer {
 
 fn needed(request: &Arguments, name: &str) -> Result<Duration, Refusal> {
     request.time(name)?.ok_or(Refusal::Cannot("an argument is missing"))
+}
+
+/// An acquire whose caller wants no more of it at the first turn that it gets.
+fn given_up(lock: &AnyLock, options: LockOptions) -> Result<AnyLease, Refusal> {
+    match lock {
+        AnyLock::Blocking(lock) => {
+            Ok(AnyLease::Blocking(lock.acquire_while(options, &mut || ControlFlow::Break(()))?))
+        }
+        AnyLock::Async(_) => Err(Refusal::Cannot("a wait ends when its future is dropped")),
+    }
 }
 
 fn hold(actor: &mut Actor, request: &Arguments) -> Answer {
