@@ -117,7 +117,8 @@ LOCKS = [
 QUEUES = [
     {"op": "clocks", "offset": 0},
     enqueue("t"), claim("t", 1, 1, 2, 3, 10), claim("t", 2, 2, 11, 12, 20),
-    ack("t", 21, receipt=2, verb="put_back"), claim("t", 3, 2, 21, 22, 30), ack("t", 31, receipt=3), enqueue("poison", most=3), claim("poison", 5, 1, 40, 41, 50), claim("poison", 6, 2, 50, 51, 60),
+    ack("t", 21, receipt=2, verb="put_back"), claim("t", 3, 2, 21, 22, 30), ack("t", 31, receipt=3),
+    enqueue("poison", most=3), claim("poison", 5, 1, 40, 41, 50), claim("poison", 6, 2, 50, 51, 60),
     claim("poison", 7, 3, 60, 61, 70), left("poison"),
     double("x", 11, 100, 101), double("y", 12, 110, 111, "kept"), double("z", 13, 120, 121, "replaced", "replace"),
     claim("i", 21, 1, 130, 131, 140, payload="z", queue="d", version=13), ack("i", 141, payload="z", queue="d"),
