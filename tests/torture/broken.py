@@ -187,8 +187,13 @@ BREAKS = {
            [enqueue("later"), claim("later", 40, 1, 200, 201, 210),
             ack("later", 211, receipt=40, verb="nack", delay_ms=90), claim("later", 41, 2, 220, 250, 260),
             ack("later", 261)]],
-    "Q7": [[enqueue("urgent", priority=2), enqueue("idle"), claim("idle", 30, 1, 300, 301, 310),
+    "Q7": [[enqueue("urgent", 100, 2), enqueue("idle"), claim("idle", 30, 1, 300, 301, 310),
             claim("urgent", 31, 1, 320, 321, 330), ack("idle", 311), ack("urgent", 331)],
+           # A claim that nobody heard of, of another queue, or when that was over.
+           [enqueue("urgent", 100, 2), enqueue("idle"), claim("idle", 30, 1, 300, 301, 310),
+            claim("urgent", 31, 1, 320, 321, 330), ack("idle", 311), ack("urgent", 331), unheard(290, 295, queue="d")],
+           [enqueue("urgent", 100, 2), enqueue("idle"), claim("idle", 30, 1, 9300, 9301, 9310),
+            claim("urgent", 31, 1, 9320, 9321, 9330), ack("idle", 9311), ack("urgent", 9331), unheard(290, 295)],
            [enqueue("first", completed=100), {**enqueue("second", completed=120), "invoked": 110},
             claim("second", 30, 1, 300, 301, 310), claim("first", 31, 1, 320, 321, 330), ack("first", 331),
             ack("second", 311)]],
@@ -240,6 +245,9 @@ EXCUSED = {
     "one who waited when it was not calm": [timeout(CALM - 10_000, CALM + 2000), timeout(CALM + 56_000, CALM + 66_000)],
     "one told late in a stopped process": [told(9000), fault("stopped", 40, 60, actor="a")],
     "a claim that nobody heard of": [claim("t", 9, 4, 25, 200, 210), unheard(26, 27)],
+    "one that it had for a while": [
+        enqueue("urgent", 100, 2), enqueue("idle"), claim("idle", 30, 1, 300, 301, 310),
+        claim("urgent", 31, 1, 320, 321, 330), ack("idle", 311), ack("urgent", 331), unheard(290, 295)],
     "two of them": [
         claim("t", 9, 4, 25, 200, 210), unheard(100, 150), enqueue("u"), claim("u", 40, 2, 201, 202, 210),
         ack("u", 211), unheard(5, 6)],

@@ -43,7 +43,7 @@ def out_of_order(enqueues, by_payload, lines):
         before += [line.longest(claim["invoked"]) for priority, line in due.items() if priority > task.priority]
         for other in before:
             if other is not None and other.first["invoked"] > claim["completed"]:
-                if not hidden.between(other.due - HIDDEN_MS, claim["completed"]):
+                if not hidden.between(max(other.due, claim["invoked"] - HIDDEN_MS), claim["completed"]):
                     yield f"{claim['id']}: {told(claim)} before {other.first['id']}"
 
 
