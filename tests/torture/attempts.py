@@ -5,8 +5,11 @@ from collections import defaultdict
 from itertools import pairwise
 
 from check_locks import until
-from history import FAILED, HELD_MS, OK, UNKNOWN
+from history import FAILED, OK, UNKNOWN
 from taskers import LEASE_MS
+
+# How late a claim can be carried out whose process was killed: the longest that a fault holds it up, and a moment.
+LATE_MS = 4000
 
 
 class Attempts:
@@ -51,7 +54,7 @@ def unexplained(gaps, calls):
     for end, since, claim in sorted(gaps, key=lambda one: one[:2]):
         while at < len(calls) and calls[at]["invoked"] <= end:
             for _ in range(most_lost(calls[at])):
-                insort(ends, calls[at]["completed"] + HELD_MS)
+                insort(ends, calls[at]["completed"] + LATE_MS)
             at += 1
         place = bisect_left(ends, since)
         if place == len(ends):

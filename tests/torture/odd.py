@@ -7,7 +7,7 @@ from drivers import Language
 from history import OK, UNKNOWN, end_of_kind, now
 from lockers import lasting
 from place import PREFIXES
-from taskers import DOUBLES
+from taskers import CANCELLED, Producer
 from workers import Worker
 
 FORKED = "forked"
@@ -62,15 +62,19 @@ class Forker(Worker):
                   error=own["released"], end=end_of_kind(own["released"]))
 
 
-class Canceller(Worker):
+class Canceller(Producer):
     """What was cancelled leaves nothing behind: the others get on, and in the end there are no keys."""
+
+    # Nobody knows what it has had for a while, which would excuse too much in the queue of others.
+    queue = CANCELLED
 
     def languages(self):
         return [self.storm.odds.python, self.storm.odds.node]
 
     def turn(self):
-        # Not of the queue whose order is judged: what it has had for a while comes late.
-        what = {"lock": self.dice.choice(lasting())} if self.dice.random() < 0.6 else {"queue": DOUBLES}
+        what = {"lock": self.dice.choice(lasting())} if self.dice.random() < 0.6 else {"queue": self.queue}
+        if "queue" in what and not self.storm.is_draining() and self.dice.random() < 0.7:
+            self.put_in()
         invoked = now()
         answer = self.ask(
             "odd.cancel", url=self.storm.behind, after_ms=self.dice.choice([0, 1, 3, 10, 100, 600]), **what, **PREFIXES)
@@ -78,4 +82,4 @@ class Canceller(Worker):
         self.did("cancel", answer, invoked, what=next(iter(what)), found=(answer.get("ok") or {}).get("found"))
         if "queue" in what:
             # Nobody knows whether something was claimed: it comes again.
-            self.did("claim", {"error": {"kind": "Indeterminate"}}, invoked, queue=DOUBLES, id=None)
+            self.did("claim", {"error": {"kind": "Indeterminate"}}, invoked, queue=self.queue, id=None)

@@ -5,7 +5,7 @@ import threading
 import time
 
 from place import Console, queue_key
-from taskers import DOUBLES, QUEUE
+from taskers import QUEUES
 
 ANY = "*"
 # It is killed long before.
@@ -42,7 +42,7 @@ def flushed(faults):
 
 def last_tasks(faults, before=None, after=None):
     """The payloads of all tasks, living and dead, in the moment of this command."""
-    reads = [["HVALS", queue_key(kind, queue)] for queue in (QUEUE, DOUBLES) for kind in ("body", "grave")]
+    reads = [["HVALS", queue_key(kind, queue)] for queue in QUEUES for kind in ("body", "grave")]
     *_, answers = faults.place.console.all_of([["MULTI"], *filter(None, [before, *reads, after]), ["EXEC"]])
     if not isinstance(answers, list) or any(isinstance(one, str) and one.startswith("-") for one in answers):
         raise SystemExit(f"the server does not tell what it has: {answers}")

@@ -9,11 +9,11 @@ from history import now
 from lockers import Locker, Things, lasting
 from odd import Canceller, Forker, Odds
 from place import PREFIXES
-from taskers import DOUBLES, QUEUE, Consumer, Doubler, DoublesConsumer, Producer
+from taskers import QUEUES, CancelledConsumer, Consumer, Doubler, DoublesConsumer, Producer
 
 # How many of each kind.
 CREW = [(Locker, 5), (Producer, 2), (Consumer, 5), (Doubler, 1), (DoublesConsumer, 2),
-        (Forker, 1), (Canceller, 2)]
+        (CancelledConsumer, 1), (Forker, 1), (Canceller, 2)]
 # Between two faults.
 PAUSE_S = (0.1, 1)
 # How long the faults go on until it is calm for a while: long enough to see that everybody gets on.
@@ -85,17 +85,17 @@ class Storm:
         end = time.monotonic() + DRAIN_S
         with self.languages[0].start() as driver:
             driver.ask("one", "client.open", url=self.place.url, **PREFIXES)
-            while time.monotonic() < end and not all(is_empty(driver, queue) for queue in (QUEUE, DOUBLES)):
+            while time.monotonic() < end and not all(is_empty(driver, queue) for queue in QUEUES):
                 time.sleep(0.1)
             self.over.set()
             for worker in self.workers:
                 worker.join(DRAIN_S)
-            tasks = [task for queue in (QUEUE, DOUBLES) for state in STATES for task in listed(driver, queue, state)]
+            tasks = [task for queue in QUEUES for state in STATES for task in listed(driver, queue, state)]
             self.history.note(op="left", tasks=tasks)
             self.things.tell()
             # What a drained queue leaves would be purged, too.
             self.history.note(op="keys", keys=faults.leftovers({task["queue"] for task in tasks if is_dead(task)}))
-            for queue in (QUEUE, DOUBLES):
+            for queue in QUEUES:
                 driver.ask("one", "queue.purge", queue=queue)
             driver.ask("one", "client.close")
         self.history.note(op="keys", keys=faults.leftovers())

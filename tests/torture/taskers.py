@@ -5,8 +5,8 @@ import time
 from history import UNKNOWN, now
 from workers import Worker
 
-# Tasks that are put in once each; tasks of which there is one of an id at a time.
-QUEUE, DOUBLES = "q", "d"
+# Tasks that are put in once each; tasks of which there is one of an id at a time; tasks whose claims are cancelled.
+QUEUES = QUEUE, DOUBLES, CANCELLED = "q", "d", "c"
 # Between two tasks.
 REST_S = 0.02
 IDS = 5
@@ -24,9 +24,15 @@ POLICIES = ["keep", "replace", {"debounce_ms": 3000}, {"throttle_ms": WINDOW_MS}
 class Producer(Worker):
     """Puts tasks in, each once; some for later."""
 
+    queue = QUEUE
+
     def turn(self):
         if self.storm.is_draining():
             return time.sleep(0.05)
+        self.put_in()
+        time.sleep(REST_S)
+
+    def put_in(self):
         number = self.storm.number()
         poisoned = self.dice.random() < POISONED
         task = f"{POISON if poisoned else 'task'}:{number}"
@@ -34,10 +40,9 @@ class Producer(Worker):
         told = {"delay_ms": self.dice.choice([0, 0, 0, 300, 1500]), "priority": self.dice.randrange(3),
                 "max_attempts": POISON_ATTEMPTS if poisoned else 1000}
         invoked = now()
-        answer = self.ask("queue.enqueue", queue=QUEUE, id=task, payload={"$hex": payload}, **told)
-        if self.did("enqueue", answer, invoked, queue=QUEUE, id=task, payload=payload, **told) == UNKNOWN:
+        answer = self.ask("queue.enqueue", queue=self.queue, id=task, payload={"$hex": payload}, **told)
+        if self.did("enqueue", answer, invoked, queue=self.queue, id=task, payload=payload, **told) == UNKNOWN:
             self.give_up_time()
-        time.sleep(REST_S)
 
 
 class Doubler(Worker):
@@ -104,3 +109,7 @@ class Consumer(Worker):
 
 class DoublesConsumer(Consumer):
     queue = DOUBLES
+
+
+class CancelledConsumer(Consumer):
+    queue = CANCELLED
