@@ -35,7 +35,7 @@ class Forker(Worker):
         return [self.storm.odds.python]
 
     def turn(self):
-        invoked, other = now(), self.dice.choice(lasting())
+        invoked, driver, other = now(), self.driver, self.dice.choice(lasting())
         # Its own, so that nothing but the library can take it.
         answer = self.ask("odd.fork", lock=FORKED, other=other)
         done = answer.get("ok")
@@ -46,7 +46,9 @@ class Forker(Worker):
         child = done["child"] or {"extended": "the child has said nothing", "released": None, "own": None}
         self.note("fork", invoked=invoked, completed=now(), end=OK, error=None, status=done["status"],
                   extended=child["extended"], released=child["released"])
-        self.had(FORKED, done["own"])
+        if not self.is_told_to_end(driver):
+            # Such a process gives back what it has, in the middle of this.
+            self.had(FORKED, done["own"])
         if child["own"] is not None:
             self.had(other, child["own"])
 
