@@ -189,10 +189,10 @@ BREAKS = {
             ack("later", 261)]],
     "Q7": [[enqueue("urgent", 100, 2), enqueue("idle"), claim("idle", 30, 1, 300, 301, 310),
             claim("urgent", 31, 1, 320, 321, 330), ack("idle", 311), ack("urgent", 331)],
-           # A claim that nobody heard of, of another queue, or when that was over.
+           # A claim that nobody heard of, but of another queue, or long before.
            [enqueue("urgent", 100, 2), enqueue("idle"), claim("idle", 30, 1, 300, 301, 310),
             claim("urgent", 31, 1, 320, 321, 330), ack("idle", 311), ack("urgent", 331), unheard(290, 295, queue="d")],
-           [enqueue("urgent", 100, 2), enqueue("idle"), claim("idle", 30, 1, 9300, 9301, 9310),
+           [enqueue("urgent", 9000, 2), enqueue("idle"), claim("idle", 30, 1, 9300, 9301, 9310),
             claim("urgent", 31, 1, 9320, 9321, 9330), ack("idle", 9311), ack("urgent", 9331), unheard(290, 295)],
            [enqueue("first", completed=100), {**enqueue("second", completed=120), "invoked": 110},
             claim("second", 30, 1, 300, 301, 310), claim("first", 31, 1, 320, 321, 330), ack("first", 331),

@@ -43,7 +43,7 @@ def out_of_order(enqueues, by_payload, lines):
         before += [line.longest(claim["invoked"]) for priority, line in due.items() if priority > task.priority]
         for other in before:
             if other is not None and other.first["invoked"] > claim["completed"]:
-                if not hidden.between(max(other.due, claim["invoked"] - HIDDEN_MS), claim["completed"]):
+                if not hidden.between(other.due - HIDDEN_MS, claim["completed"]):
                     yield f"{claim['id']}: {told(claim)} before {other.first['id']}"
 
 
@@ -91,7 +91,8 @@ def asked(task):
 
 
 class Hidden:
-    """Claims that nobody heard of, and calls that were given up: they may have had a task for a while."""
+    """Claims that nobody heard of, and calls that were given up: they may have had a task for a while, also some time
+    after they were given up, and what they give back goes to the end of the line."""
 
     def __init__(self, lines):
         spans = sorted((line["invoked"], line["completed"]) for line in lines
