@@ -124,7 +124,10 @@ QUEUES = [
     claim("i", 21, 1, 130, 131, 140, payload="z", queue="d", version=13), ack("i", 141, payload="z", queue="d"),
     double("w", 31, 5000, 5001, "added", "throttle_ms"), ack("i", 5010, payload="w", queue="d"),
 ]
-KEPT = LOCKS + QUEUES
+# Otherwise it would look as if the machine stood still.
+OTHERS = [{**WHO, "op": "cancel", "end": OK, "error": None, "invoked": at, "completed": at}
+          for at in range(CALM - 10_000, CALM + 70_000, 200)]
+KEPT = LOCKS + QUEUES + OTHERS
 
 # What breaks each of them: more lines.
 BREAKS = {
@@ -242,6 +245,9 @@ EXCUSED = {
     "a lease that was renewed and then released": [
         grant(3, 200, 201, 900, 700, "r"), grant(4, 300, 701, 800, 750, "r")],
     "one who waited while others held it": [held_on(AT_EASE + 100, 9000), timeout(AT_EASE + 200, AT_EASE + 10_200)],
+    "one who waited while the machine stood still": [
+        timeout(3 * CALM, 3 * CALM + 10_000), grant(60, 3 * CALM, 3 * CALM + 11_000, 3 * CALM + 12_000, 3 * CALM + 11_500),
+        {"op": "calm", "at": 3 * CALM - 10_000, "until": 4 * CALM, "locks": ["l"]}],
     "one who waited when it was not calm": [timeout(CALM - 10_000, CALM + 2000), timeout(CALM + 56_000, CALM + 66_000)],
     "one told late in a stopped process": [told(9000), fault("stopped", 40, 60, actor="a")],
     "a claim that nobody heard of": [claim("t", 9, 4, 25, 200, 210), unheard(26, 27)],

@@ -6,7 +6,7 @@ from itertools import pairwise
 
 from causes import Causes
 from history import OK
-from waits import HAND_OVER_MS, waits_of
+from waits import HAND_OVER_MS, Stillness, waits_of
 
 # How much later than the deadline a process of a loaded machine may come to say that it was told.
 TOLD_LATE_MS = 3000
@@ -144,6 +144,10 @@ class Locks:
 
     def is_calm(self, begin, end):
         return self.calm_at(begin) is not None and self.calm_at(begin) == self.calm_at(end)
+
+    def stood_still(self):
+        stillness = Stillness(self.lines)
+        return sum(stillness.within(calm["at"], calm["until"]) for calm in self.calms_known)
 
     def hand_overs(self):
         """Name, how long it took, and when it began."""

@@ -58,6 +58,7 @@ class Verdict:
         yield "overlaps of leases, by cause", counted(self.locks.excused)
         yield "overlaps of claims, by cause", counted(self.queues.excused)
         yield "hand-over, 99 of 100", self.hand_over()
+        yield "stood still while calm", f"{self.locks.stood_still():.0f} ms"
 
     def hand_over(self):
         every = list(self.locks.hand_overs())
