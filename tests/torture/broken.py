@@ -126,7 +126,7 @@ QUEUES = [
 ]
 # Otherwise it would look as if the machine stood still.
 OTHERS = [{**WHO, "op": "cancel", "end": OK, "error": None, "invoked": at, "completed": at}
-          for at in range(CALM - 10_000, CALM + 70_000, 200)]
+          for at in range(0, CALM + 70_000, 200)]
 KEPT = LOCKS + QUEUES + OTHERS
 
 # What breaks each of them: more lines.
@@ -250,6 +250,8 @@ EXCUSED = {
         {"op": "calm", "at": 3 * CALM - 10_000, "until": 4 * CALM, "locks": ["l"]}],
     "one who waited when it was not calm": [timeout(CALM - 10_000, CALM + 2000), timeout(CALM + 56_000, CALM + 66_000)],
     "one told late in a stopped process": [told(9000), fault("stopped", 40, 60, actor="a")],
+    "one told late by a machine that stood still": [
+        {**told(2 * CALM + 9000), "latest": 2 * CALM}, grant(60, 3 * CALM, 3 * CALM + 1, 3 * CALM + 50, 3 * CALM + 10)],
     "a claim that nobody heard of": [claim("t", 9, 4, 25, 200, 210), unheard(26, 27)],
     "one that it had for a while": [
         enqueue("urgent", 100, 2), enqueue("idle"), claim("idle", 30, 1, 300, 301, 310),

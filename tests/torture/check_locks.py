@@ -10,6 +10,8 @@ from waits import HAND_OVER_MS, Stillness, waits_of
 
 # How much later than the deadline a process of a loaded machine may come to say that it was told.
 TOLD_LATE_MS = 3000
+# No fault silences everybody for longer: then the machine itself stands still.
+LONGEST_SILENCE_MS = 4000
 # How long the faults go on having consequences: leases of the dead, and their places in the line.
 SETTLING_MS = 6000
 # What a lease's deadline is earlier than its ttl, and rounding.
@@ -22,7 +24,7 @@ LOSSES = {"LeaseLost", "LeaseExpired"}
 
 class Locks:
     def __init__(self, lines):
-        self.lines, self.causes = lines, Causes(lines)
+        self.lines, self.causes, self.stillness = lines, Causes(lines), Stillness(lines)
         self.grants = [line for line in lines if line["op"] == "acquire" and line["end"] == OK]
         self.by_name = grouped(self.grants, "name")
         # The overlaps that have a documented cause.
@@ -117,12 +119,14 @@ class Locks:
             if not line["was_told"] or line["valid"] or line["loss"] is None:
                 yield f"{line['name']}: {line['actor']} was not told of the end of {line['fence']}"
             late = line["at"] - line["latest"] - TOLD_LATE_MS
-            if late > 0 and not self.causes.stopped(line["actor"], line["latest"], line["at"]):
+            if late <= 0 or self.stillness.within(line["latest"], line["at"]) > LONGEST_SILENCE_MS:
+                continue
+            if not self.causes.stopped(line["actor"], line["latest"], line["at"]):
                 yield f"{line['name']}: {line['actor']} was told {late + TOLD_LATE_MS:.0f} ms late"
 
     def hand_over(self):
         """While somebody waits, whether he gets it or not; and that there are grants at all."""
-        for name, waits in waits_of(self.lines).items():
+        for name, waits in waits_of(self.lines, self.stillness).items():
             for calm in self.calms_known:
                 for wait in waits.between(calm["at"], calm["until"]):
                     yield from unserved(name, waits, wait, calm)
@@ -146,8 +150,7 @@ class Locks:
         return self.calm_at(begin) is not None and self.calm_at(begin) == self.calm_at(end)
 
     def stood_still(self):
-        stillness = Stillness(self.lines)
-        return sum(stillness.within(calm["at"], calm["until"]) for calm in self.calms_known)
+        return sum(self.stillness.within(calm["at"], calm["until"]) for calm in self.calms_known)
 
     def hand_overs(self):
         """Name, how long it took, and when it began."""

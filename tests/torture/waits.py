@@ -82,7 +82,7 @@ def over(grant, ends):
     return max([grant["latest"], grant["left"], *(line["completed"] + LONGEST_MS for line in ends)])
 
 
-def waits_of(lines):
+def waits_of(lines, stillness):
     """Name -> its waits."""
     acquires, ends = defaultdict(list), defaultdict(list)
     for line in lines:
@@ -90,5 +90,4 @@ def waits_of(lines):
             acquires[line["name"]].append(line)
         elif line["op"] in ("release", "extend"):
             ends[line["name"], line["fence"]].append(line)
-    stillness = Stillness(lines)
     return {name: Waits(of_name, ends, stillness) for name, of_name in acquires.items()}
