@@ -6,24 +6,25 @@ from itertools import pairwise
 
 from causes import Causes
 from history import OK
+from waits import HAND_OVER_MS, Stillness, waits_of
 
 # How much later than the deadline a process of a loaded machine may come to say that it was told.
 TOLD_LATE_MS = 3000
-# How long a hand-over may take while all is calm: a grant window for one who is gone, a poll, and a loaded machine.
-HAND_OVER_MS = 5000
+# No fault silences everybody for longer: then the machine itself stands still.
+LONGEST_SILENCE_MS = 4000
 # How long the faults go on having consequences: leases of the dead, and their places in the line.
 SETTLING_MS = 6000
 # What a lease's deadline is earlier than its ttl, and rounding.
 MARGIN, ROUNDING_MS = 0.01, 5
 # Of an answer, of a driver that was killed, and what the faults can cause.
-KINDS = {None, "the driver has ended", "StoreUnavailable", "Indeterminate", "LockTimeout", "LeaseLost", "LeaseExpired",
-         "StaleReceipt", "WrongType", "Corrupt"}
+KINDS = {None, "the driver has ended", "the driver had ended before", "StoreUnavailable", "Indeterminate", "LockTimeout",
+         "LeaseLost", "LeaseExpired", "StaleReceipt", "WrongType", "Corrupt"}
 LOSSES = {"LeaseLost", "LeaseExpired"}
 
 
 class Locks:
     def __init__(self, lines):
-        self.lines, self.causes = lines, Causes(lines)
+        self.lines, self.causes, self.stillness = lines, Causes(lines), Stillness(lines)
         self.grants = [line for line in lines if line["op"] == "acquire" and line["end"] == OK]
         self.by_name = grouped(self.grants, "name")
         # The overlaps that have a documented cause.
@@ -33,6 +34,7 @@ class Locks:
     def checks(self):
         return {
             "L1 a thing takes no smaller fence, and takes the holder's": self.fenced(),
+            "L1 nobody writes after one whose lease came later": self.stale_writes(),
             "L2 one holder at a time": self.overlaps(),
             "L3 fences grow": self.fences(),
             "L4 nobody's call ends another's lease": self.ended(),
@@ -59,6 +61,20 @@ class Locks:
                 if not self.causes.of(name, grant["invoked"], line["at"]):
                     yield f"{name}: fence {fence} was refused, though it was the holder's"
             last[name] = max(last[name], fence)
+
+    def stale_writes(self):
+        """Of those that were taken: by the times of the leases, whatever their fences are."""
+        holders = {(grant["name"], grant["fence"], grant["actor"]): grant for grant in self.grants}
+        latest = {}
+        for line in self.lines:
+            grant = holders.get((line["name"], line["fence"], line["actor"])) if line["op"] == "write" else None
+            if grant is None or not line["taken"]:
+                continue
+            before = latest.setdefault(line["name"], grant)
+            if grant["completed"] < before["invoked"]:
+                yield f"{line['name']}: {told(grant)} at {line['at']:.0f}, after {told(before)}"
+            if grant["invoked"] > before["invoked"]:
+                latest[line["name"]] = grant
 
     def overlaps(self):
         for name, of_name in self.by_name.items():
@@ -103,14 +119,17 @@ class Locks:
             if not line["was_told"] or line["valid"] or line["loss"] is None:
                 yield f"{line['name']}: {line['actor']} was not told of the end of {line['fence']}"
             late = line["at"] - line["latest"] - TOLD_LATE_MS
-            if late > 0 and not self.causes.stopped(line["actor"], line["latest"], line["at"]):
+            if late <= 0 or self.stillness.within(line["latest"], line["at"]) > LONGEST_SILENCE_MS:
+                continue
+            if not self.causes.stopped(line["actor"], line["latest"], line["at"]):
                 yield f"{line['name']}: {line['actor']} was told {late + TOLD_LATE_MS:.0f} ms late"
 
     def hand_over(self):
-        """From a release to the next grant, to one who was in line; and that there are grants at all."""
-        for name, took, at in self.hand_overs():
-            if took > HAND_OVER_MS and self.is_calm(at, at + took):
-                yield f"{name}: {took:.0f} ms"
+        """While somebody waits, whether he gets it or not; and that there are grants at all."""
+        for name, waits in waits_of(self.lines, self.stillness).items():
+            for calm in self.calms_known:
+                for wait in waits.between(calm["at"], calm["until"]):
+                    yield from unserved(name, waits, wait, calm)
         granted = {(name, self.calm_at(grant["completed"])) for name, of_name in self.by_name.items() for grant in of_name}
         for number, calm in enumerate(self.calms_known):
             for name in calm["locks"]:
@@ -129,6 +148,9 @@ class Locks:
 
     def is_calm(self, begin, end):
         return self.calm_at(begin) is not None and self.calm_at(begin) == self.calm_at(end)
+
+    def stood_still(self):
+        return sum(self.stillness.within(calm["at"], calm["until"]) for calm in self.calms_known)
 
     def hand_overs(self):
         """Name, how long it took, and when it began."""
@@ -155,8 +177,11 @@ class Locks:
 
     def forked(self):
         for line in self.lines:
-            if line["op"] == "fork" and line["end"] == OK and (line["inherited"], line["status"]) != ("Forked", 0):
-                yield f"{line['actor']}: the child was told {line['inherited']}, and ended with {line['status']}"
+            if line["op"] != "fork" or line["end"] != OK:
+                continue
+            if (line["extended"], line["released"], line["status"]) != ("Forked", "Forked", 0):
+                yield (f"{line['actor']}: the child's extend was {line['extended']}, its release {line['released']}, and it "
+                       f"ended with {line['status']}")
 
     def errors(self):
         strange = Counter((line["op"], line["error"]) for line in self.lines if line.get("error") not in KINDS)
@@ -167,6 +192,16 @@ class Locks:
         for line in self.lines:
             if line["op"] == "exit" and line["code"] != 0:
                 yield f"{line['actor']} ({line['language']}): {line['code']}"
+
+
+def unserved(name, waits, wait, calm):
+    """As far as all is calm."""
+    idle = waits.idle(max(wait["invoked"], calm["at"]), min(wait["completed"], calm["until"]))
+    if idle > HAND_OVER_MS:
+        yield f"{name}: nobody had it for {idle:.0f} ms while {wait['actor']} ({wait['language']}) waited"
+    other = waits.passed(wait, calm["until"]) if wait["invoked"] >= calm["at"] else None
+    if other is not None:
+        yield f"{name}: {told(other)} got it before {wait['actor']} ({wait['language']}), who asked much earlier"
 
 
 def not_grown(lines, number):

@@ -7,18 +7,15 @@ from bisect import bisect_left
 from collections import Counter, defaultdict
 from itertools import pairwise
 
+from attempts import Attempts
 from causes import Causes
-from check_locks import grouped, not_grown, overlapping, told
-from history import FAILED, OK, UNKNOWN
-from order import out_of_order
-from taskers import DOUBLES, LEASE_MS, POISON, WINDOW_MS
+from check_locks import LOSSES, grouped, not_grown, overlapping, told
+from history import HELD_MS, OK
+from losses import PUT_IN, REPLACING, Losses
+from order import TICK_MS, out_of_order
+from taskers import DOUBLES, POISON, WINDOW_MS
 
-# How late a copy of a request may come that was held up on its way.
-HELD_MS = 15_000
-# Policies whose payload takes the place of what waits.
-REPLACING = {"replace", "debounce_ms"}
-# What an enqueue is that puts its payload in.
-PUT_IN = {"added", "successor", "replaced"}
+VERDICTS = {"ack", "nack", "put_back"}
 # What may fail for want of memory.
 ADDING = {"acquire", "enqueue", "cancel", "fork"}
 
@@ -31,42 +28,24 @@ class Queues:
         self.left = {task["payload"]: task for line in lines if line["op"] == "left" for task in line["tasks"]}
         self.by_payload = grouped(self.claims, "payload")
         self.doubles = grouped([line for line in self.enqueues.values() if line["queue"] == DOUBLES], "id")
+        self.losses = Losses(lines, self.enqueues, self.by_payload, self.doubles, self.left)
         # What had a documented cause.
-        self.excused, self.lost_to = Counter(), Counter()
+        self.excused, self.lost_to = Counter(), self.losses.excused
 
     def checks(self):
         return {
-            "Q1 nothing acknowledged is lost": self.lost(),
+            "Q1 nothing acknowledged is lost": self.losses.findings(),
             "Q2 payloads are as they were": self.payloads(),
             "Q3 one claim of a task at a time": self.overlaps(),
+            "Q3, Q4 nobody's call ends another's claim": self.ended(),
             "Q4 a settled task does not come again": self.again(),
             "Q5 de-duplication is exact": self.doubled(),
             "Q6 never before it is due": self.early(),
             "Q7 by priority, then as they became ready": out_of_order(self.enqueues, self.by_payload, self.lines),
-            "Q8 attempts are counted": self.attempts(),
+            "Q8 attempts are counted": Attempts(self.lines, self.enqueues, self.deliveries()).findings(),
             "Q9 dead after exactly so many attempts": self.dead(),
             "with memory full, what gives back works": self.memory(),
         }
-
-    def lost(self):
-        """What was put in for sure is acked, or there at the end, or replaced by a later one."""
-        acked = {line["payload"] for line in self.lines if line["op"] == "ack" and line["end"] != FAILED}
-        replaced = {task: max((line["completed"] for line in of_id if replaces(line)), default=0)
-                    for task, of_id in self.doubles.items()}
-        for payload, line in self.enqueues.items():
-            if line["end"] != OK or payload in acked or payload in self.left:
-                continue
-            if line["queue"] == DOUBLES and (
-                    line["outcome"] not in PUT_IN or self.is_replaced(line, replaced[line["id"]])):
-                continue
-            cause = self.causes.wiped(line["invoked"], float("inf"))
-            if cause is None:
-                yield f"{line['id']}: put in by {line['actor']} ({line['language']}), {line.get('outcome') or 'added'}"
-            else:
-                self.lost_to[cause["name"]] += 1
-
-    def is_replaced(self, line, last):
-        return last > line["completed"] or replaces(line) and last > line["invoked"] and last != line["completed"]
 
     def payloads(self):
         for claim in self.claims:
@@ -84,6 +63,17 @@ class Queues:
                     yield f"{queue} {task}: {told(one)}, and {told(other)} at {other['completed']:.0f}"
                 else:
                     self.excused[cause["name"]] += 1
+
+    def ended(self):
+        """A claim that was over before its time, though nobody had emptied the server, or ended its process."""
+        claims = {(claim["payload"], claim["receipt"]): claim for claim in self.claims if not claim["given_back"]}
+        for line in self.lines:
+            claim = claims.get((line["payload"], line["receipt"])) if line["op"] in VERDICTS else None
+            if claim is None or line["error"] not in LOSSES | {"StaleReceipt"}:
+                continue
+            early = claim["deadline"] - line["completed"]
+            if early > 0 and not self.causes.wiped(claim["invoked"], line["completed"]):
+                yield f"{claim['id']}: {told(claim)} was {line['error']} {early:.0f} ms early"
 
     def again(self):
         """A claim that was asked for after the task was acked."""
@@ -118,27 +108,27 @@ class Queues:
                     yield f"{task}: {other['actor']} was not throttled after {one['actor']}"
 
     def early(self):
-        """By the wall clock, which the store goes by on the same machine."""
+        """By what the claim says of the wall clock, which the store goes by on the same machine; and by what was asked
+        for when it was put in, and when it was given back."""
+        delayed = grouped([line for line in self.lines if line["op"] == "nack" and line["end"] == OK], "payload")
         for claim in self.claims:
             if claim["wall"] + 1 < claim["due"]:
                 yield f"{claim['id']}: {claim['due'] - claim['wall']:.0f} ms early"
+            sent = self.enqueues.get(claim["payload"])
+            # A debounced one may have come before, and be due by that.
+            asked = [sent] if sent is not None and sent.get("policy") != "debounce_ms" else []
+            asked += [nack for nack in delayed[claim["payload"]] if nack["receipt"] < claim["receipt"]]
+            for line in asked:
+                early = line["invoked"] + line["delay_ms"] - claim["completed"]
+                if early > TICK_MS and not self.is_put_in_anew(claim):
+                    yield f"{claim['id']}: {told(claim)} {early:.0f} ms early after its {line['op']}"
 
-    def attempts(self):
-        """No number twice, and none missing but those of claims whose answer nobody heard, or not in time."""
-        unheard = sum(line["op"] == "claim" and is_unheard(line) for line in self.lines)
-        missing = 0
+    def deliveries(self):
+        """The claims of each task in their order."""
         for of_payload in self.by_payload.values():
             in_order = sorted(of_payload, key=lambda claim: claim["receipt"])
-            if self.is_put_in_anew(in_order[0]):
-                continue
-            missing += in_order[0]["attempt"] - 1
-            for one, other in pairwise(in_order):
-                step = other["attempt"] - one["attempt"]
-                if step < (0 if one["put_back"] else 1):
-                    yield f"{one['id']}: attempt {other['attempt']} after {one['attempt']}"
-                missing += max(0, step - 1)
-        if missing > unheard:
-            yield f"{missing} attempts that nobody made, {unheard} claims without an answer"
+            if not self.is_put_in_anew(in_order[0]):
+                yield in_order
 
     def dead(self):
         for claim in self.claims:
@@ -170,14 +160,6 @@ def both(lines, one, other):
     for line in lines:
         groups[line[one], line[other]].append(line)
     return groups
-
-
-def replaces(line):
-    return line["policy"] in REPLACING and line["end"] != FAILED
-
-
-def is_unheard(line):
-    return line["end"] == UNKNOWN or line["end"] == OK and line["completed"] - line["invoked"] > LEASE_MS / 2
 
 
 def versions(task, accepted):

@@ -16,8 +16,17 @@ class Verdict:
     def __init__(self, lines):
         self.lines, self.locks, self.queues = lines, Locks(lines), Queues(lines)
         keys = [f"{key} is left" for line in lines if line["op"] == "keys" for key in line["keys"]]
-        checks = {**self.locks.checks(), **self.queues.checks(), "L8, Q10 nothing but records is left": keys}
+        checks = {**self.locks.checks(), **self.queues.checks(), "L8, Q10 nothing but records is left": keys,
+                  "each language took part": self.absent()}
         self.findings = {name: list(found) for name, found in checks.items()}
+
+    def absent(self):
+        """Each was given a lock and a task, at the least."""
+        did = {(line["op"], line["language"]) for line in self.lines if line.get("end") == OK}
+        for line in self.lines:
+            if line["op"] == "languages":
+                yield from (f"{name}: no {op}" for name in line["names"] for op in ("acquire", "claim")
+                            if (op, name) not in did)
 
     def is_kept(self):
         return not any(self.findings.values())
@@ -41,7 +50,7 @@ class Verdict:
         for title, op in OPERATIONS:
             yield title, f"{ends[op, OK]} ({ends[op, UNKNOWN]} more without an answer)"
         refused = sum(line["op"] == "write" and not line["taken"] for line in self.lines)
-        stale = self.findings["L1 a thing takes no smaller fence, and takes the holder's"]
+        stale = self.findings["L1 nobody writes after one whose lease came later"]
         yield "stale writes accepted", f"{len(stale)} ({refused} refused)"
         yield "tasks lost", len(self.findings["Q1 nothing acknowledged is lost"])
         yield "tasks forgotten, by cause", counted(self.queues.lost_to)
@@ -49,6 +58,7 @@ class Verdict:
         yield "overlaps of leases, by cause", counted(self.locks.excused)
         yield "overlaps of claims, by cause", counted(self.queues.excused)
         yield "hand-over, 99 of 100", self.hand_over()
+        yield "stood still while calm", f"{self.locks.stood_still():.0f} ms"
 
     def hand_over(self):
         every = list(self.locks.hand_overs())

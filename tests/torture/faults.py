@@ -13,7 +13,7 @@ import on_processes
 import on_server
 from history import now
 from lockers import LONGEST_MS, lasting
-from place import MARK, PREFIXES
+from place import MARK, PREFIXES, queue_key
 
 
 class Faults:
@@ -46,7 +46,7 @@ class Faults:
         """What happens meanwhile has this cause."""
         begin = now()
         try:
-            yield
+            yield told
         finally:
             self.storm.history.note(op="fault", name=name, at=begin, until=now(), **told)
 
@@ -79,20 +79,22 @@ class Faults:
         if self.command("PTTL", key) == -1:
             self.command("PEXPIRE", key, LONGEST_MS + 1000)
 
-    def leftovers(self):
-        """Our keys that will not go away by themselves soon, besides records, which have their time."""
-        keys = [key for key in self.place.console.keys() if MARK in key]
+    def leftovers(self, graves=()):
+        """Our keys that will not go away by themselves soon, besides records, which have their time, and besides what
+        the dead of these queues are in."""
+        theirs = {queue_key(kind, queue) for kind in ("dead", "grave") for queue in graves}
+        keys = [key for key in self.place.console.keys() if MARK in key and key not in theirs]
         lives = self.place.console.lives(keys)
         return [key for key in keys if lives[key] != GONE and not 0 < lives[key] <= longest_life(key)]
 
 
 def longest_life(key):
-    return RECORD_MS if key.startswith(RECORDS) else RUN_OUT_MS
+    return next((life for kind, life in RECORDS.items() if key.startswith(kind)), RUN_OUT_MS)
 
 
-# What outlives the leases and the tasks: records, ended tokens, and the last answers to clients.
-RECORDS = ("stanchion:meta:", "stanchion:queue:", "stanchion:ended:", "stanchion:call:")
-RECORD_MS = 8 * 24 * 3_600_000
+# What outlives the leases and the tasks: records for seven days, the last answers to clients for ten minutes.
+WEEK_MS, MINUTE_MS = 7 * 24 * 3_600_000, 60_000
+RECORDS = {"stanchion:meta:": WEEK_MS, "stanchion:queue:": WEEK_MS, "stanchion:call:": 10 * MINUTE_MS}
 # Leases of the workers live for seconds, the line of those who waited for a minute.
 RUN_OUT_MS = 61_000
 # What a server says of the life of a key that is not there.

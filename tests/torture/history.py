@@ -8,6 +8,8 @@ import time
 OK, FAILED, UNKNOWN = "ok", "failed", "unknown"
 # Errors after which it is not known whether the request was carried out.
 DOUBTFUL = {"Indeterminate", "StoreUnavailable", "the driver has ended"}
+# How late a copy of a request may come that was held up on its way.
+HELD_MS = 15_000
 
 
 class History:
@@ -26,7 +28,10 @@ class History:
 
 
 def end_of(answer):
-    kind = answer.get("error", {}).get("kind")
+    return end_of_kind(answer.get("error", {}).get("kind"))
+
+
+def end_of_kind(kind):
     return OK if kind is None else UNKNOWN if kind in DOUBTFUL else FAILED
 
 

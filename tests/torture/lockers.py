@@ -11,7 +11,10 @@ COUNT = 3
 # What a sale has to sell.
 STOCK = 10
 TTLS_MS = [800, 1500, 3000]
-# How many writers come back to it when their leases may be over.
+WAITS_MS = [200, 2000]
+# While all is calm they wait for longer than a hand-over may take.
+CALM_WAIT_MS = 10_000
+# How many writers come back to it when their leases may be over, or have been renewed.
 LINGERING = 0.02
 # The longest of them.
 LONGEST_MS = max(TTLS_MS)
@@ -64,8 +67,9 @@ class Locker(Worker):
         self.guarded(name, self.dice.choice(TTLS_MS), self.dice.random() < 0.5)
 
     def guarded(self, name, ttl, renew):
-        invoked = now()
-        answer = self.ask("lock.acquire", lock=name, ttl_ms=ttl, renew=renew, wait_ms=self.dice.choice([200, 2000]))
+        wait = CALM_WAIT_MS if self.storm.is_calm() else self.dice.choice(WAITS_MS)
+        invoked, driver = now(), self.driver
+        answer = self.ask("lock.acquire", lock=name, ttl_ms=ttl, renew=renew, wait_ms=wait)
         if "ok" not in answer:
             if self.did("acquire", answer, invoked, name=name, fence=None) == UNKNOWN:
                 self.give_up_time()
@@ -74,8 +78,8 @@ class Locker(Worker):
         line = self.held("acquire", self.ask("lease.look"), invoked, completed, name=name, fence=fence, ttl=ttl,
                          renewed=renew)
         if line["valid"]:
-            self.visit(name, fence)
-        left = self.moment()
+            self.visit(name, fence, line)
+        left = self.moment(driver)
         self.note(**line, left=left, op="acquire")
         self.give_up(name, fence, ttl, renew, left)
 
@@ -91,13 +95,13 @@ class Locker(Worker):
             return
         self.did("release", self.ask("lease.release"), left, name=name, fence=fence)
 
-    def visit(self, name, fence):
+    def visit(self, name, fence, line):
         things = self.storm.things
         if name.startswith("register"):
             things.write(self, name, fence)
             if self.dice.random() < LINGERING:
-                # It does not look whether it is the holder still: the register does.
-                time.sleep(self.dice.uniform(0, 2 * LONGEST_MS / 1000))
+                # It does not care whether it is the holder still: the register does.
+                self.linger("lease.look", line, self.dice.uniform(0, 2 * LONGEST_MS / 1000))
                 things.write(self, name, fence)
             return
         found = things.read(self, name, fence)

@@ -31,29 +31,50 @@ def attempt(call):
     return None
 
 
-def grant(lock, **options):
-    """Acquires and releases; what is to be known about the lease."""
+def grant(lock, meanwhile=lambda lease: None, **options):
+    """Acquires and releases; what is to be known about the lease, and what was done meanwhile."""
     invoked = now()
-    try:
-        lease = lock.acquire(**options)
-    except stanchion.StanchionError as error:
-        return {"error": type(error).__name__, "invoked": invoked}
+    lease = lock.acquire(**options)
     completed = now()
+    valid, remaining = lease.valid, lease.remaining * 1000
+    known = {"fence": lease.fence, "invoked": invoked, "completed": completed, "valid": valid, "looked": now(),
+             "deadline": completed + remaining, "error": None, "renewed": options.get("renew", False)}
+    done = meanwhile(lease)
+    asked, valid = now(), lease.valid
     remaining = lease.remaining * 1000
+    if valid and remaining > 0:
+        known["deadline"] = max(known["deadline"], asked + remaining)
     left = now()
-    return {"fence": lease.fence, "invoked": invoked, "completed": completed, "deadline": completed + remaining,
-            "left": left, "released": attempt(lease.release)}
+    released = attempt(lease.release)
+    return {**known, "latest": left + remaining, "left": left, "loss": lease.lost.reason, "released": released,
+            "over": now()}, done
 
 
 def fork(actor, request):
     """A child with a fresh use of the inherited client, and an inherited lease that is not its own."""
-    lease = actor.client.lock(request["lock"]).acquire(ttl=3, renew=True, wait=2)
+    lock = actor.client.lock(request["lock"])
+    own, done = grant(lock, lambda lease: child_of(actor, request, lease), ttl=3, renew=True, wait=2)
+    return {"own": own, **done}
+
+
+def own_grant(lock):
+    """Of a child, which also tells why it got none."""
+    invoked = now()
+    try:
+        known, _ = grant(lock, ttl=3, wait=2)
+        return known
+    except stanchion.StanchionError as error:
+        return {"error": type(error).__name__, "invoked": invoked, "completed": now()}
+
+
+def child_of(actor, request, lease):
+    """What it says, and how it ends."""
     out, into = os.pipe()
     child = os.fork()
     if child == 0:
         try:
-            told = {"inherited": attempt(lambda: lease.extend(1)),
-                    "own": grant(actor.client.lock(request["other"]), ttl=3, wait=2)}
+            told = {"extended": attempt(lambda: lease.extend(1)), "released": attempt(lease.release),
+                    "own": own_grant(actor.client.lock(request["other"]))}
             del lease
             os.write(into, json.dumps(told).encode())
         finally:
@@ -63,8 +84,7 @@ def fork(actor, request):
     told = os.read(out, 10_000) if ready else b""
     os.close(out)
     _, status = os.waitpid(child, 0) if told else (child, "the child hangs")
-    return {"child": json.loads(told) if told else None, "status": status, "valid": lease.valid,
-            "loss": lease.lost.reason, "released": attempt(lease.release)}
+    return {"child": json.loads(told) if told else None, "status": status}
 
 
 def cancel(actor, request):

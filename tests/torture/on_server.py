@@ -4,9 +4,12 @@ import signal
 import threading
 import time
 
-from place import Console
+from place import Console, queue_key
+from taskers import QUEUES
 
 ANY = "*"
+# It is killed long before.
+PAUSE_MS = 60_000
 
 
 def stopped(faults):
@@ -24,15 +27,28 @@ def killed(faults):
 
 def killed_and_empty(faults):
     """All that it has known is lost; but no fence falls."""
-    with faults.noted("server back empty", lock=ANY, wiped=True):
+    with faults.noted("server back empty", lock=ANY, wiped=True) as told:
+        # What it is asked from here on, it does not come to.
+        told["live"] = last_tasks(faults, before=["CLIENT", "PAUSE", PAUSE_MS, "ALL"])
         faults.place.kill()
         faults.pause(0, 0.5)
         faults.place.start_again(empty=True)
 
 
 def flushed(faults):
-    with faults.noted("server flushed", lock=ANY, wiped=True):
-        faults.command("FLUSHALL")
+    with faults.noted("server flushed", lock=ANY, wiped=True) as told:
+        told["live"] = last_tasks(faults, after=["FLUSHALL"])
+
+
+def last_tasks(faults, before=None, after=None):
+    """The payloads of all tasks, living and dead, in the moment of this command."""
+    reads = [["HVALS", queue_key(kind, queue)] for queue in QUEUES for kind in ("body", "grave")]
+    *_, answers = faults.place.console.all_of([["MULTI"], *filter(None, [before, *reads, after]), ["EXEC"]])
+    if not isinstance(answers, list) or any(isinstance(one, str) and one.startswith("-") for one in answers):
+        raise SystemExit(f"the server does not tell what it has: {answers}")
+    # A body without headers is a zero byte and the payload; the rest are the records of the dead.
+    values = [value for found in answers if isinstance(found, list) for value in found]
+    return sorted(value[1:].encode().hex() for value in values if value.startswith("\0"))
 
 
 def scripts_flushed(faults):

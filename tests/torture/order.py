@@ -91,7 +91,8 @@ def asked(task):
 
 
 class Hidden:
-    """Claims that nobody heard of, and calls that were given up: they may have had a task for a while."""
+    """Claims that nobody heard of, and calls that were given up: they may have had a task for a while, also some time
+    after they were given up, and what they give back goes to the end of the line."""
 
     def __init__(self, lines):
         spans = sorted((line["invoked"], line["completed"]) for line in lines

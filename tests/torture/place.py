@@ -12,6 +12,11 @@ PREFIXES = {"lock_prefix": f"{MARK}lock:", "queue_prefix": f"{MARK}queue:"}
 ANSWER_S = 20
 
 
+def queue_key(kind, queue):
+    """Of what the library keeps of a queue besides its intake."""
+    return f"stanchion:{kind}:{{{PREFIXES['queue_prefix']}{queue}}}"
+
+
 class Console:
     """Commands past the library."""
 

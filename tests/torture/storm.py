@@ -4,19 +4,20 @@ import threading
 import time
 from collections import Counter
 
+from check_locks import SETTLING_MS
 from history import now
 from lockers import Locker, Things, lasting
 from odd import Canceller, Forker, Odds
 from place import PREFIXES
-from taskers import DOUBLES, QUEUE, Consumer, Doubler, DoublesConsumer, Producer
+from taskers import QUEUES, CancelledConsumer, Consumer, Doubler, DoublesConsumer, Producer
 
 # How many of each kind.
-CREW = [(Locker, 5), (Producer, 2), (Consumer, 4), (Doubler, 1), (DoublesConsumer, 2),
-        (Forker, 1), (Canceller, 2)]
+CREW = [(Locker, 5), (Producer, 2), (Consumer, 5), (Doubler, 1), (DoublesConsumer, 2),
+        (CancelledConsumer, 1), (Forker, 1), (Canceller, 2)]
 # Between two faults.
 PAUSE_S = (0.1, 1)
 # How long the faults go on until it is calm for a while: long enough to see that everybody gets on.
-RAGE_S, CALM_S = 30, 12
+RAGE_S, CALM_S = 30, 18
 # How long draining may take: the longest lease, backoffs, and what is left to do.
 DRAIN_S = 90
 STATES = ("scheduled", "ready", "claimed", "dead")
@@ -29,12 +30,15 @@ class Storm:
         self.pace = pace
         self.behind = place.behind(proxy.port)
         self.things = Things(history)
-        self.draining, self.over = threading.Event(), threading.Event()
+        self.calm, self.draining, self.over = threading.Event(), threading.Event(), threading.Event()
         self.count, self.counting = 0, threading.Lock()
         self.surprises = Counter()
         self.odds = Odds(languages)
-        self.workers = [kind(f"{kind.__name__.lower()} {number}", self, seed) for kind, count in CREW
+        self.workers = [kind(f"{kind.__name__.lower()} {number}", self, seed, number) for kind, count in CREW
                         for number in range(count)]
+
+    def is_calm(self):
+        return self.calm.is_set()
 
     def is_draining(self):
         return self.draining.is_set()
@@ -52,6 +56,7 @@ class Storm:
 
     def begin(self):
         self.history.note(op="clocks", offset=time.time() * 1000 - now())
+        self.history.note(op="languages", names=[language.name for language in self.languages])
         for worker in self.workers:
             worker.start()
 
@@ -68,7 +73,10 @@ class Storm:
     def rest(self, faults):
         faults.heal()
         begin = now()
-        time.sleep(CALM_S)
+        time.sleep(SETTLING_MS / 1000)
+        self.calm.set()
+        time.sleep(CALM_S - SETTLING_MS / 1000)
+        self.calm.clear()
         self.history.note(op="calm", at=begin, until=now(), locks=lasting())
 
     def drain(self, faults):
@@ -77,18 +85,24 @@ class Storm:
         end = time.monotonic() + DRAIN_S
         with self.languages[0].start() as driver:
             driver.ask("one", "client.open", url=self.place.url, **PREFIXES)
-            while time.monotonic() < end and not all(is_empty(driver, queue) for queue in (QUEUE, DOUBLES)):
+            while time.monotonic() < end and not all(is_empty(driver, queue) for queue in QUEUES):
                 time.sleep(0.1)
             self.over.set()
             for worker in self.workers:
                 worker.join(DRAIN_S)
-            tasks = [task for queue in (QUEUE, DOUBLES) for state in STATES for task in listed(driver, queue, state)]
+            tasks = [task for queue in QUEUES for state in STATES for task in listed(driver, queue, state)]
             self.history.note(op="left", tasks=tasks)
             self.things.tell()
-            for queue in (QUEUE, DOUBLES):
+            # What a drained queue leaves would be purged, too.
+            self.history.note(op="keys", keys=faults.leftovers({task["queue"] for task in tasks if is_dead(task)}))
+            for queue in QUEUES:
                 driver.ask("one", "queue.purge", queue=queue)
             driver.ask("one", "client.close")
         self.history.note(op="keys", keys=faults.leftovers())
+
+
+def is_dead(task):
+    return task["state"] == "dead"
 
 
 def is_empty(driver, queue):

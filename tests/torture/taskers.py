@@ -5,12 +5,14 @@ import time
 from history import UNKNOWN, now
 from workers import Worker
 
-# Tasks that are put in once each; tasks of which there is one of an id at a time.
-QUEUE, DOUBLES = "q", "d"
+# Tasks that are put in once each; tasks of which there is one of an id at a time; tasks whose claims are cancelled.
+QUEUES = QUEUE, DOUBLES, CANCELLED = "q", "d", "c"
 # Between two tasks.
 REST_S = 0.02
 IDS = 5
 LEASE_MS = 2000
+# How many claims are kept for longer than a lease.
+LINGERING = 0.005
 # Tasks that fail until they are dead.
 POISON = "poison"
 POISON_ATTEMPTS = 3
@@ -22,9 +24,15 @@ POLICIES = ["keep", "replace", {"debounce_ms": 3000}, {"throttle_ms": WINDOW_MS}
 class Producer(Worker):
     """Puts tasks in, each once; some for later."""
 
+    queue = QUEUE
+
     def turn(self):
         if self.storm.is_draining():
             return time.sleep(0.05)
+        self.put_in()
+        time.sleep(REST_S)
+
+    def put_in(self):
         number = self.storm.number()
         poisoned = self.dice.random() < POISONED
         task = f"{POISON if poisoned else 'task'}:{number}"
@@ -32,10 +40,9 @@ class Producer(Worker):
         told = {"delay_ms": self.dice.choice([0, 0, 0, 300, 1500]), "priority": self.dice.randrange(3),
                 "max_attempts": POISON_ATTEMPTS if poisoned else 1000}
         invoked = now()
-        answer = self.ask("queue.enqueue", queue=QUEUE, id=task, payload={"$hex": payload}, **told)
-        if self.did("enqueue", answer, invoked, queue=QUEUE, id=task, payload=payload, **told) == UNKNOWN:
+        answer = self.ask("queue.enqueue", queue=self.queue, id=task, payload={"$hex": payload}, **told)
+        if self.did("enqueue", answer, invoked, queue=self.queue, id=task, payload=payload, **told) == UNKNOWN:
             self.give_up_time()
-        time.sleep(REST_S)
 
 
 class Doubler(Worker):
@@ -46,14 +53,14 @@ class Doubler(Worker):
             return time.sleep(0.05)
         task, policy = f"id:{self.dice.randrange(IDS)}", self.dice.choice(POLICIES)
         payload = f"{self.storm.number()} of {task}".encode().hex()
-        invoked = now()
+        invoked, delay = now(), self.dice.choice([0, 200])
         answer = self.ask(
-            "queue.enqueue", queue=DOUBLES, id=task, payload={"$hex": payload}, max_attempts=1000,
-            delay_ms=self.dice.choice([0, 200]), on_duplicate=policy)
+            "queue.enqueue", queue=DOUBLES, id=task, payload={"$hex": payload}, max_attempts=1000, delay_ms=delay,
+            on_duplicate=policy)
         done = answer.get("ok") or {}
         end = self.did(
             "enqueue", answer, invoked, queue=DOUBLES, id=task, payload=payload, outcome=done.get("outcome"),
-            version=done.get("version"), policy=policy if isinstance(policy, str) else next(iter(policy)))
+            version=done.get("version"), delay_ms=delay, policy=policy if isinstance(policy, str) else next(iter(policy)))
         if end == UNKNOWN:
             self.give_up_time()
 
@@ -64,7 +71,7 @@ class Consumer(Worker):
     queue = QUEUE
 
     def turn(self):
-        invoked = now()
+        invoked, driver = now(), self.driver
         renew = self.dice.random() < 0.5
         answer = self.ask("queue.claim", queue=self.queue, lease_ms=LEASE_MS, renew=renew, wait_ms=500)
         completed, wall = now(), time.time() * 1000
@@ -73,17 +80,24 @@ class Consumer(Worker):
             if claims is None:
                 self.did("claim", answer, invoked, queue=self.queue, id=None)
                 self.give_up_time()
+            elif completed - invoked > LEASE_MS / 2:
+                # What it was given may have come too late.
+                self.note("claim", invoked=invoked, completed=completed, end=UNKNOWN, error=None, queue=self.queue, id=None)
             return
         (claim,) = claims
         line = self.held(
             "claim", self.ask("claim.look"), invoked, completed, queue=self.queue, wall=wall, due=claim["due_ms"],
             ttl=LEASE_MS, **{key: claim[key] for key in ("id", "payload", "attempt", "receipt", "version", "priority")})
+        if line["valid"] and not self.storm.is_draining() and self.dice.random() < LINGERING:
+            prolong = None if renew else lambda: self.ask("claim.extend", lease_ms=LEASE_MS)
+            self.linger("claim.look", line, self.dice.uniform(1, 2) * LEASE_MS / 1000, prolong)
         verdict = self.verdict(claim)
-        left = self.moment()
-        self.note(**line, left=left, op="claim", put_back=verdict == "put_back")
+        left = self.moment(driver)
         arguments = {"delay_ms": self.dice.choice([0, 100])} if verdict == "nack" else {}
-        self.did(verdict, self.ask(f"claim.{verdict}", **arguments), left, queue=self.queue, id=claim["id"],
-                 payload=claim["payload"], receipt=claim["receipt"])
+        answer = self.ask(f"claim.{verdict}", **arguments)
+        self.note(**line, left=left, op="claim", given_back=self.is_told_to_end(driver))
+        self.did(verdict, answer, left, queue=self.queue, id=claim["id"], payload=claim["payload"],
+                 receipt=claim["receipt"], **arguments)
 
     def verdict(self, claim):
         if claim["id"].startswith(POISON):
@@ -95,3 +109,7 @@ class Consumer(Worker):
 
 class DoublesConsumer(Consumer):
     queue = DOUBLES
+
+
+class CancelledConsumer(Consumer):
+    queue = CANCELLED

@@ -11,6 +11,10 @@ from place import PREFIXES
 # No call takes longer than its wait and the client's timeout.
 ANSWER_S = 60
 ENDED = "the driver has ended"
+# So it could not even be asked: nothing was done.
+NOT_ASKED = "the driver had ended before"
+# How often one who lingers with a lease looks whether it is valid still.
+LOOK_S = 0.3
 # How many of the workers are behind the proxy; the others see the server itself.
 BEHIND = 0.8
 
@@ -18,9 +22,11 @@ BEHIND = 0.8
 class Worker(threading.Thread):
     """Drives one process, and starts another when it has ended."""
 
-    def __init__(self, name, storm, seed):
+    def __init__(self, name, storm, seed, number):
         super().__init__(name=name, daemon=True)
         self.storm = storm
+        # Of the language of its next process: of five workers, each begins with another one.
+        self.number = number
         self.dice = random.Random(f"{seed} {name}")
         self.language = self.driver = None
         self.open = False
@@ -37,10 +43,6 @@ class Worker(threading.Thread):
             except TimeoutError as problem:
                 self.note("exit", code=str(problem))
                 self.replace()
-            except (RuntimeError, BrokenPipeError, ValueError) as problem:
-                # It was killed, or told to end, before it could be asked.
-                self.storm.surprised(self.name, problem)
-                self.replace()
             time.sleep(self.storm.pace)
         if self.driver is not None and (code := self.driver.end()) != 0:
             self.note("exit", code=code)
@@ -50,7 +52,8 @@ class Worker(threading.Thread):
 
     def is_prepared(self):
         if self.driver is None:
-            self.language = self.dice.choice(self.languages())
+            self.language = self.languages()[self.number % len(self.languages())]
+            self.number += 1
             self.driver = self.language.start()
             self.open = False
         if not self.open:
@@ -70,9 +73,14 @@ class Worker(threading.Thread):
 
     def ask(self, op, **arguments):
         if self.driver is None:
-            return {"error": {"kind": ENDED}}
-        answer = self.driver.begin(self.name, op, **arguments).answer(ANSWER_S)
-        if answer.get("error", {}).get("kind") == ENDED:
+            return {"error": {"kind": NOT_ASKED}}
+        try:
+            answer = self.driver.begin(self.name, op, **arguments).answer(ANSWER_S)
+        except (RuntimeError, BrokenPipeError, ValueError) as problem:
+            # It was killed, or told to end, meanwhile.
+            self.storm.surprised(self.name, problem)
+            answer = {"error": {"kind": NOT_ASKED}}
+        if answer.get("error", {}).get("kind") in (ENDED, NOT_ASKED):
             self.replace()
         return answer
 
@@ -97,9 +105,25 @@ class Worker(threading.Thread):
                 "deadline": completed + remaining if valid else completed, "latest": looked + remaining}
         return line
 
-    def moment(self):
-        """Until now it had what it had; unless its process was told to end, which gives back everything."""
-        return self.told_at if self.driver is not None and self.driver is self.told_to_end else now()
+    def linger(self, look, line, seconds, prolong=None):
+        """Keeps what it has for so long; the last deadline that it knows of is told. It may be prolonged meanwhile."""
+        end = now() + 1000 * seconds
+        while now() < end and self.driver is not None:
+            time.sleep(LOOK_S)
+            if prolong is not None:
+                prolong()
+            asked, found = now(), self.ask(look).get("ok")
+            if found and found["valid"]:
+                line["deadline"] = max(line["deadline"], asked + found["remaining_ms"])
+                line["latest"] = max(line["latest"], now() + found["remaining_ms"])
+
+    def is_told_to_end(self, driver):
+        """A process that ends gives back what it has."""
+        return driver is self.told_to_end
+
+    def moment(self, driver):
+        """Until now what this process has was its own; unless it was told to end."""
+        return self.told_at if self.is_told_to_end(driver) else now()
 
     def give_up_time(self):
         time.sleep(0.05)
