@@ -353,7 +353,7 @@ const INSTALL: &str =
 
 /// Starts a process from a thread that lives as long as this process: the kernel kills the child when the
 /// *thread* that started it ends, and a test's thread ends with its test.
-fn spawn(command: Command) -> Child {
+pub(crate) fn spawn(command: Command) -> Child {
     type Order = (Command, Sender<std::io::Result<Child>>);
     static SPAWNER: OnceLock<Mutex<Sender<Order>>> = OnceLock::new();
     let spawner = SPAWNER.get_or_init(|| {
@@ -391,12 +391,12 @@ fn send(pid: u32, signal: Signal) {
 }
 
 /// A port that is free now. Somebody else may take it before the server does.
-fn free_port() -> u16 {
+pub(crate) fn free_port() -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
     listener.local_addr().expect("a bound listener").port()
 }
 
-fn fresh_dir() -> PathBuf {
+pub(crate) fn fresh_dir() -> PathBuf {
     static NUMBER: AtomicU32 = AtomicU32::new(0);
     let number = NUMBER.fetch_add(1, Ordering::Relaxed);
     // Short: a socket's path has at most 107 bytes.

@@ -31,10 +31,10 @@ pub(crate) fn servers(address: &RedisAddress) -> Result<Servers, Error> {
         RedisPlace::Unix(path) => {
             let target = ConnectionAddr::Unix(path.clone());
             let client = client(info(target, login(address))?, &address.tls)?;
-            Ok(Servers::one(Connector::Fixed(Server { client, place: path.display().to_string() })))
+            Ok(Servers::one(Connector::fixed(Server { client, place: path.display().to_string() })))
         }
         RedisPlace::Tcp { server: endpoint, tls } => {
-            Ok(Servers::one(Connector::Fixed(server(endpoint, *tls, login(address), &address.tls)?)))
+            Ok(Servers::one(Connector::fixed(server(endpoint, *tls, login(address), &address.tls)?)))
         }
         RedisPlace::Sentinel(place) => {
             let template = nowhere();

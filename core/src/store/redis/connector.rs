@@ -13,7 +13,7 @@ use crate::store::{Failure, FailureKind};
 #[derive(Clone, Debug)]
 pub(crate) enum Connector {
     /// To this server.
-    Fixed(Server),
+    Fixed(Box<Server>),
     /// To the master that Sentinels name.
     Master(Arc<Sentinels>),
 }
@@ -23,6 +23,10 @@ pub(crate) enum Connector {
 pub(crate) struct Era(pub(crate) u64);
 
 impl Connector {
+    pub(crate) fn fixed(server: Server) -> Self {
+        Self::Fixed(Box::new(server))
+    }
+
     /// A connection to the present server.
     pub(crate) fn connect(&self, give_up: Instant) -> Result<(Connection, Era), Failure> {
         match self {
@@ -37,7 +41,7 @@ impl Connector {
     /// The present server.
     pub(crate) fn server(&self, give_up: Instant) -> Result<(Server, Era), Failure> {
         match self {
-            Self::Fixed(server) => Ok((server.clone(), Era::default())),
+            Self::Fixed(server) => Ok((Server::clone(server), Era::default())),
             Self::Master(sentinels) => {
                 let master = sentinels.master(give_up)?;
                 Ok((master.server, master.era))

@@ -32,8 +32,6 @@ pub(crate) enum Next {
     LookAgain,
     /// The slot is served there. The host may be empty: that of the server that answered.
     Moved(Endpoint),
-    /// This one request is served there: the slot is on its way.
-    Ask(Endpoint),
 }
 
 impl Miss {
@@ -45,13 +43,12 @@ impl Miss {
     /// A request that was sent.
     pub(crate) fn performing(error: &RedisError, place: &str) -> Self {
         let next = match error.kind() {
-            RedisKind::Io | RedisKind::Parse => Next::LookAgain,
-            RedisKind::Server(kind @ (ServerErrorKind::Moved | ServerErrorKind::Ask)) => {
-                match error.redirect_node().and_then(|(address, _)| endpoint(address)) {
-                    Some(there) if kind == ServerErrorKind::Ask => Next::Ask(there),
-                    Some(there) => Next::Moved(there),
-                    None => Next::LookAgain,
-                }
+            RedisKind::Io | RedisKind::Parse | RedisKind::Server(ServerErrorKind::ClusterDown) => {
+                Next::LookAgain
+            }
+            RedisKind::Server(ServerErrorKind::Moved) => {
+                let there = error.redirect_node().and_then(|(address, _)| endpoint(address));
+                there.map_or(Next::LookAgain, Next::Moved)
             }
             _ if is_of_a_former_master(error) => Next::LookAgain,
             _ => Next::Nowhere,
@@ -63,8 +60,7 @@ impl Miss {
 /// Whether the server speaks as one does that is no master any more, or not yet: the connection is closed, so that
 /// the next one goes to whoever is master then.
 pub(crate) fn is_of_a_former_master(error: &RedisError) -> bool {
-    let codes = ["READONLY", "LOADING", "MASTERDOWN", "CLUSTERDOWN"];
-    error.code().is_some_and(|code| codes.contains(&code))
+    error.code().is_some_and(|code| ["READONLY", "LOADING", "MASTERDOWN"].contains(&code))
 }
 
 /// `HOST:PORT`, as nodes of a cluster tell it: a host of IPv6 has no brackets.
@@ -114,7 +110,11 @@ pub(crate) fn performing(error: &RedisError, place: &str) -> Failure {
             FailureKind::Final(ErrorKind::Denied),
             format!("the user lacks a right on {place}; the rule it needs is: {ACL_RULE}"),
         ),
-        RedisKind::Server(ServerErrorKind::Moved | ServerErrorKind::Ask | ServerErrorKind::CrossSlot) => (
+        // The other node would not perform it either: see `Sending::to_a_cluster`.
+        RedisKind::Server(ServerErrorKind::Ask) => {
+            (FailureKind::Refused, format!("the slot is on its way from {place} to another node"))
+        }
+        RedisKind::Server(ServerErrorKind::Moved | ServerErrorKind::CrossSlot) => (
             FailureKind::Final(ErrorKind::Unsupported),
             format!("{place} is a node of a cluster; write redis-cluster:// instead of redis:// in the URL"),
         ),

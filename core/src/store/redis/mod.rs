@@ -10,7 +10,7 @@ use crate::clock::{Clock, Moment};
 use crate::error::{Error, ErrorKind};
 use crate::name::{LockName, Prefixes, QueueName};
 use crate::store::url::RedisAddress;
-use crate::store::{Failure, FailureKind, Hints, Pending, Store, StoreConfig};
+use crate::store::{Failure, FailureKind, Hear, Hints, Pending, Store, StoreConfig};
 use crate::verbs::{ClientId, Reply, Request};
 
 mod address;
@@ -98,10 +98,10 @@ impl Store for RedisStore {
         })
     }
 
-    fn perform_all(&self, requests: &[Request], until: Moment) -> Vec<Result<Reply, Failure>> {
-        let values = self.servers.run_all(requests, self.give_up(until));
-        let decoded = |(value, request): (Result<Value, Failure>, _)| codec::decode(request, &value?);
-        values.into_iter().zip(requests).map(decoded).collect()
+    fn perform_all(&self, requests: &[Request], until: Moment, hear: Hear<'_, Reply>) {
+        self.servers.run_all(requests, self.give_up(until), &mut |number, value| {
+            hear(number, value.and_then(|value| codec::decode(&requests[number], &value)));
+        });
     }
 
     fn listen(&self, until: Moment) -> Result<Option<Box<dyn Hints>>, Failure> {

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use redis::aio::MultiplexedConnection;
-use redis::{AsyncConnectionConfig, Cmd, RedisError, RedisResult, Value};
+use redis::{AsyncConnectionConfig, Cmd, RedisError, Value};
 use tokio::time::timeout;
 
 use crate::store::redis::connector::{Connector, Era};
@@ -52,9 +52,9 @@ impl Multiplexed {
     /// Performs a request's script.
     pub(crate) async fn run(&self, sending: &Sending<'_>, give_up: Instant) -> Result<Value, Miss> {
         let mut current = self.connection(give_up).await.map_err(Miss::unsent)?;
-        let mut answer = self.call(&mut current, sending, sending.command(), give_up).await?;
+        let mut answer = self.call(&mut current, sending.command(), give_up).await?;
         if answer.as_ref().is_err_and(failure::is_no_script) {
-            answer = self.call(&mut current, sending, &sending.with_text(), give_up).await?;
+            answer = self.call(&mut current, &sending.with_text(), give_up).await?;
         }
         answer.map_err(|error| Miss::performing(&error, self.connector.place()))
     }
@@ -63,7 +63,6 @@ impl Multiplexed {
     async fn call(
         &self,
         current: &mut Numbered,
-        sending: &Sending<'_>,
         command: &Cmd,
         give_up: Instant,
     ) -> Result<Result<Value, RedisError>, Miss> {
@@ -74,7 +73,7 @@ impl Multiplexed {
             let message = format!("no time was left to ask {place}");
             return Err(Miss::unsent(Failure::new(FailureKind::NotSent, message)));
         }
-        match timeout(left, exchange(&mut current.connection, sending, command)).await {
+        match timeout(left, current.connection.send_packed_command(command)).await {
             Ok(answer) => {
                 let answer = answer.and_then(Value::extract_error);
                 if answer.as_ref().is_err_and(|error| !pool::is_answer(error)) {
@@ -144,22 +143,6 @@ impl Multiplexed {
             *current = None;
         }
     }
-}
-
-/// Sends a request's command, with leave to be served by a node that does not own the slot yet, if so told.
-async fn exchange(
-    connection: &mut MultiplexedConnection,
-    sending: &Sending<'_>,
-    command: &Cmd,
-) -> RedisResult<Value> {
-    if !sending.asking() {
-        return connection.send_packed_command(command).await;
-    }
-    // Nothing of another task may come between the two.
-    let mut both = redis::Pipeline::with_capacity(2);
-    both.cmd("ASKING").add_command(command.clone());
-    let mut values = connection.send_packed_commands(&both, 0, 2).await?;
-    Ok(values.pop().unwrap_or(Value::Nil))
 }
 
 /// That the server has closed a connection meanwhile shows only when it is used.

@@ -1,6 +1,6 @@
 //! A server with its connections, for threads and for tasks.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use redis::Value;
@@ -12,6 +12,9 @@ use crate::store::redis::pool::Pool;
 use crate::store::redis::sending::Sending;
 use crate::store::url::Endpoint;
 
+/// Which part of the time one that ails gets, and how seldom it gets all.
+const BRIEF: u32 = 4;
+
 #[derive(Debug)]
 pub(crate) struct Node {
     pub(crate) connector: Connector,
@@ -19,8 +22,8 @@ pub(crate) struct Node {
     multiplexed: Multiplexed,
     /// Where it listens, if it is one of a cluster.
     pub(crate) endpoint: Option<Endpoint>,
-    /// Its last call failed, for a reason that lies with the node.
-    is_ailing: AtomicBool,
+    /// How many calls in a row have failed for a reason that lies with the node.
+    failures: AtomicU32,
 }
 
 impl Node {
@@ -30,7 +33,7 @@ impl Node {
             multiplexed: Multiplexed::new(connector.clone()),
             connector,
             endpoint,
-            is_ailing: AtomicBool::new(false),
+            failures: AtomicU32::new(0),
         }
     }
 
@@ -55,18 +58,22 @@ impl Node {
     }
 
     pub(crate) fn is_ailing(&self) -> bool {
-        self.is_ailing.load(Ordering::Relaxed)
+        self.failures.load(Ordering::Relaxed) > 0
     }
 
     fn note(&self, result: &Result<Value, Miss>) {
-        let ails = matches!(result, Err(Miss { next: Next::LookAgain, .. }));
-        if self.is_ailing() != ails {
-            self.is_ailing.store(ails, Ordering::Relaxed);
+        match result {
+            Err(Miss { next: Next::LookAgain, .. }) => {
+                self.failures.fetch_add(1, Ordering::Relaxed);
+            }
+            _ if self.is_ailing() => self.failures.store(0, Ordering::Relaxed),
+            _ => {}
         }
     }
 
-    /// How long a node that ails may hold up what concerns others too.
+    /// How long it may hold up what concerns others too. One that ails gets little, but now and then all: it may
+    /// just be slow.
     pub(crate) fn patience(&self, left: Duration) -> Duration {
-        if self.is_ailing() { left / 4 } else { left }
+        if self.failures.load(Ordering::Relaxed).is_multiple_of(BRIEF) { left } else { left / BRIEF }
     }
 }

@@ -44,9 +44,9 @@ impl Pool {
     /// Performs a request's script.
     pub(crate) fn run(&self, sending: &Sending<'_>, give_up: Instant) -> Result<Value, Miss> {
         let mut connection = self.take(give_up).map_err(Miss::unsent)?;
-        let mut result = exchange(&mut connection, sending, sending.command(), give_up);
+        let mut result = exchange(&mut connection, sending.command(), rest(give_up));
         if result.as_ref().is_err_and(failure::is_no_script) {
-            result = exchange(&mut connection, sending, &sending.with_text(), give_up);
+            result = exchange(&mut connection, &sending.with_text(), rest(give_up));
         }
         self.put_back(connection, result.as_ref().err());
         result.map_err(|error| Miss::performing(&error, self.connector.place()))
@@ -56,7 +56,7 @@ impl Pool {
     pub(crate) fn call(&self, command: &Cmd, give_up: Instant) -> Result<Value, Failure> {
         loop {
             let mut connection = self.take(give_up)?;
-            let result = request(&mut connection, command, rest(give_up));
+            let result = exchange(&mut connection, command, rest(give_up));
             self.put_back(connection, result.as_ref().err());
             if !result.as_ref().is_err_and(failure::is_interruption) {
                 return result.map_err(|error| failure::performing(&error, self.connector.place()));
@@ -147,29 +147,12 @@ pub(crate) fn rest(give_up: Instant) -> Duration {
 }
 
 fn is_alive(connection: &mut Timed, left: Duration) -> bool {
-    request(connection, &redis::cmd("PING"), left).is_ok()
+    exchange(connection, &redis::cmd("PING"), left).is_ok()
 }
 
-fn request(connection: &mut Timed, command: &Cmd, left: Duration) -> RedisResult<Value> {
+fn exchange(connection: &mut Timed, command: &Cmd, left: Duration) -> RedisResult<Value> {
     connection.limit(left)?;
     connection.connection.req_command(command)?.extract_error()
-}
-
-/// Sends a request's command, with leave to be served by a node that does not own the slot yet, if so told.
-fn exchange(
-    connection: &mut Timed,
-    sending: &Sending<'_>,
-    command: &Cmd,
-    give_up: Instant,
-) -> RedisResult<Value> {
-    if !sending.asking() {
-        return request(connection, command, rest(give_up));
-    }
-    connection.limit(rest(give_up))?;
-    let mut bytes = redis::cmd("ASKING").get_packed_command();
-    bytes.extend_from_slice(&command.get_packed_command());
-    let mut values = connection.connection.req_packed_commands(&bytes, 0, 2)?;
-    values.pop().unwrap_or(Value::Nil).extract_error()
 }
 
 impl Timed {

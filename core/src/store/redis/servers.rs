@@ -10,7 +10,7 @@ use crate::store::redis::connector::Connector;
 use crate::store::redis::hints::RedisHints;
 use crate::store::redis::node::Node;
 use crate::store::redis::sending::Sending;
-use crate::store::{Failure, FailureKind};
+use crate::store::{Failure, FailureKind, Hear};
 use crate::verbs::Request;
 
 pub(crate) enum Servers {
@@ -33,31 +33,35 @@ impl Servers {
 
     /// Performs a request's script.
     pub(crate) fn run(&self, request: &Request, give_up: Instant) -> Result<Value, Failure> {
-        let mut sending = Sending::new(request);
         match self {
-            Self::One(node) => node.run(&sending, give_up).map_err(|miss| miss.failure),
-            Self::Cluster(cluster) => cluster.run(&mut sending, give_up),
+            Self::One(node) => node.run(&Sending::new(request), give_up).map_err(|miss| miss.failure),
+            Self::Cluster(cluster) => cluster.run(&Sending::to_a_cluster(request), give_up),
         }
     }
 
     /// As [`Servers::run`], for a task.
     pub(crate) async fn run_async(&self, request: &Request, give_up: Instant) -> Result<Value, Failure> {
-        let mut sending = Sending::new(request);
         match self {
-            Self::One(node) => node.run_async(&sending, give_up).await.map_err(|miss| miss.failure),
-            Self::Cluster(cluster) => cluster.run_async(&mut sending, give_up).await,
+            Self::One(node) => {
+                node.run_async(&Sending::new(request), give_up).await.map_err(|miss| miss.failure)
+            }
+            Self::Cluster(cluster) => cluster.run_async(&Sending::to_a_cluster(request), give_up).await,
         }
     }
 
     /// Performs many requests' scripts in one round trip to each server.
-    pub(crate) fn run_all(&self, requests: &[Request], give_up: Instant) -> Vec<Result<Value, Failure>> {
-        let mut sendings: Vec<_> = requests.iter().map(Sending::new).collect();
+    pub(crate) fn run_all(&self, requests: &[Request], give_up: Instant, hear: Hear<'_, Value>) {
         match self {
             Self::One(node) => {
+                let sendings: Vec<_> = requests.iter().map(Sending::new).collect();
                 let results = node.run_all(&sendings.iter().collect::<Vec<_>>(), give_up);
-                results.into_iter().map(|result| result.map_err(|miss| miss.failure)).collect()
+                let told = results.into_iter().map(|result| result.map_err(|miss| miss.failure));
+                told.enumerate().for_each(|(number, result)| hear(number, result));
             }
-            Self::Cluster(cluster) => cluster.run_all(&mut sendings, give_up),
+            Self::Cluster(cluster) => {
+                let sendings: Vec<_> = requests.iter().map(Sending::to_a_cluster).collect();
+                cluster.run_all(&sendings, give_up, hear);
+            }
         }
     }
 

@@ -50,11 +50,6 @@ impl Map {
         masters
     }
 
-    /// The node that listens there.
-    pub(super) fn at(&mut self, endpoint: &Endpoint, template: &Server) -> Result<Arc<Node>, Failure> {
-        self.index(endpoint, template).map(|index| Arc::clone(&self.nodes[usize::from(index)]))
-    }
-
     /// Notes that a slot is served there.
     pub(super) fn moved(
         &mut self,
@@ -102,5 +97,5 @@ impl Map {
 }
 
 pub(super) fn node(endpoint: &Endpoint, template: &Server) -> Result<Node, Failure> {
-    Ok(Node::new(Connector::Fixed(template.at(endpoint)?), Some(endpoint.clone())))
+    Ok(Node::new(Connector::fixed(template.at(endpoint)?), Some(endpoint.clone())))
 }

@@ -1,12 +1,14 @@
 //! A Redis cluster: each request goes to the node that serves its slot, and follows the slot when it moves.
 
 use std::collections::BTreeMap;
+use std::sync::mpsc::{self, Sender};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use redis::{Cmd, Value};
 
+use crate::error::ErrorKind;
 use crate::store::redis::connector::aside;
 use crate::store::redis::failure::{Miss, Next};
 use crate::store::redis::hints::RedisHints;
@@ -15,7 +17,7 @@ use crate::store::redis::pool::rest;
 use crate::store::redis::sending::Sending;
 use crate::store::redis::server::Server;
 use crate::store::url::Endpoint;
-use crate::store::{Failure, FailureKind};
+use crate::store::{Failure, FailureKind, Hear};
 use crate::wake::locked;
 
 mod layout;
@@ -25,6 +27,8 @@ pub(super) mod slot;
 use layout::Layout;
 use map::Map;
 
+/// What a user needs in a cluster besides the rule for one server.
+const CLUSTER_RIGHT: &str = "+cluster|slots";
 /// How often a request is sent on by nodes before it is refused: they disagree about where it belongs.
 const HOPS: usize = 5;
 /// How long a map that may be out of date is used before the nodes are asked again: while slots move, each that
@@ -65,13 +69,13 @@ impl Cluster {
         &self.place
     }
 
-    pub(crate) fn run(&self, sending: &mut Sending<'_>, give_up: Instant) -> Result<Value, Failure> {
+    pub(crate) fn run(&self, sending: &Sending<'_>, give_up: Instant) -> Result<Value, Failure> {
         let slot = sending.slot();
         let mut node = self.route(slot, give_up)?;
         for _ in 0..HOPS {
             match node.run(sending, give_up) {
                 Ok(value) => return Ok(value),
-                Err(miss) => node = self.follow(&node, slot, sending, miss)?,
+                Err(miss) => node = self.follow(&node, slot, miss)?,
             }
         }
         Err(self.circles(slot))
@@ -79,7 +83,7 @@ impl Cluster {
 
     pub(crate) async fn run_async(
         self: &Arc<Self>,
-        sending: &mut Sending<'_>,
+        sending: &Sending<'_>,
         give_up: Instant,
     ) -> Result<Value, Failure> {
         let slot = sending.slot();
@@ -87,7 +91,7 @@ impl Cluster {
         for _ in 0..HOPS {
             match node.run_async(sending, give_up).await {
                 Ok(value) => return Ok(value),
-                Err(miss) => node = self.follow(&node, slot, sending, miss)?,
+                Err(miss) => node = self.follow(&node, slot, miss)?,
             }
         }
         Err(self.circles(slot))
@@ -95,41 +99,34 @@ impl Cluster {
 
     /// One round trip to each node, to all at the same time: one that is silent must not keep others' leases from
     /// being renewed.
-    pub(crate) fn run_all(
-        &self,
-        sendings: &mut [Sending<'_>],
-        give_up: Instant,
-    ) -> Vec<Result<Value, Failure>> {
-        let mut results: Vec<Option<Result<Value, Miss>>> = sendings.iter().map(|_| None).collect();
-        let mut nodes = BTreeMap::new();
-        for (index, sending) in sendings.iter().enumerate() {
+    pub(crate) fn run_all(&self, sendings: &[Sending<'_>], give_up: Instant, hear: Hear<'_, Value>) {
+        let mut parts = BTreeMap::new();
+        for (number, sending) in sendings.iter().enumerate() {
             match self.route(sending.slot(), give_up) {
                 Ok(node) => {
-                    let (_, indexes) = nodes.entry(Arc::as_ptr(&node)).or_insert((node, Vec::new()));
-                    indexes.push(index);
+                    let (_, numbers) = parts.entry(Arc::as_ptr(&node)).or_insert((node, Vec::new()));
+                    numbers.push(number);
                 }
-                Err(failure) => results[index] = Some(Err(Miss { failure, next: Next::Nowhere })),
+                Err(failure) => hear(number, Err(failure)),
             }
         }
-        for (index, result) in at_once(nodes.into_values().collect(), sendings, give_up) {
-            results[index] = Some(result);
-        }
-        let finish = |(result, sending): (Option<Result<Value, Miss>>, &mut Sending<'_>)| match result
-            .unwrap_or_else(|| Err(Miss::unsent(self.unanswered())))
-        {
-            Ok(value) => Ok(value),
-            Err(Miss { next: Next::Moved(_) | Next::Ask(_), .. }) => {
-                self.doubt();
-                self.run(sending, give_up)
-            }
+        let mut moved = Vec::new();
+        at_once(parts.into_values().collect(), sendings, give_up, &mut |number, result| match result {
+            Ok(value) => hear(number, Ok(value)),
+            Err(Miss { next: Next::Moved(_), .. }) => moved.push(number),
             Err(Miss { failure, next }) => {
                 if next == Next::LookAgain {
                     self.doubt();
                 }
-                Err(failure)
+                hear(number, Err(failure));
             }
-        };
-        results.into_iter().zip(sendings).map(finish).collect()
+        });
+        if !moved.is_empty() {
+            self.doubt();
+        }
+        for number in moved {
+            hear(number, self.run(&sendings[number], give_up));
+        }
     }
 
     /// What any node answers: for what is the same on all.
@@ -213,13 +210,7 @@ impl Cluster {
     }
 
     /// Who is asked after a miss, if anybody.
-    fn follow(
-        &self,
-        node: &Node,
-        slot: u16,
-        sending: &mut Sending<'_>,
-        miss: Miss,
-    ) -> Result<Arc<Node>, Failure> {
+    fn follow(&self, node: &Node, slot: u16, miss: Miss) -> Result<Arc<Node>, Failure> {
         let Miss { failure, next } = miss;
         let complete = |there: Endpoint| match &node.endpoint {
             Some(here) if there.host.is_empty() => Endpoint { host: here.host.clone(), ..there },
@@ -232,14 +223,9 @@ impl Cluster {
                 Err(failure)
             }
             Next::Moved(there) => {
-                sending.ask(false);
                 let mut state = locked(&self.state);
                 state.is_doubtful = true;
                 state.map.moved(slot, &complete(there), &self.template)
-            }
-            Next::Ask(there) => {
-                sending.ask(true);
-                locked(&self.state).map.at(&complete(there), &self.template)
             }
         }
     }
@@ -281,7 +267,14 @@ impl Cluster {
     }
 
     fn look(&self, give_up: Instant) -> Result<Layout, Failure> {
-        let (answer, teller) = self.ask_any(redis::cmd("CLUSTER").arg("SLOTS"), give_up)?;
+        let question = redis::cmd("CLUSTER").arg("SLOTS").clone();
+        let (answer, teller) = self.ask_any(&question, give_up).map_err(|failure| match failure.kind {
+            FailureKind::Final(ErrorKind::Denied) => {
+                let message = format!("{}; in a cluster also: {CLUSTER_RIGHT}", failure.message);
+                Failure { message, ..failure }
+            }
+            _ => failure,
+        })?;
         Layout::parse(&answer, &teller).ok_or_else(|| {
             let message = format!("the answer of {teller} to CLUSTER SLOTS makes no sense");
             Failure::new(FailureKind::NotSent, message)
@@ -342,32 +335,43 @@ fn no_listing() -> Failure {
     Failure::new(FailureKind::Lost, "the server's answer to SCAN makes no sense")
 }
 
+/// A node, and the numbers of the requests that it is to perform.
+type Part = (Arc<Node>, Vec<usize>);
+
 /// Asks each node for its part; without a thread to spare, one after the other.
 fn at_once(
-    parts: Vec<(Arc<Node>, Vec<usize>)>,
+    parts: Vec<Part>,
     sendings: &[Sending<'_>],
     give_up: Instant,
-) -> Vec<(usize, Result<Value, Miss>)> {
-    let is_alone = parts.len() == 1;
-    let part = |(node, indexes): &(Arc<Node>, Vec<usize>)| {
-        let until = if is_alone { give_up } else { Instant::now() + node.patience(rest(give_up)) };
-        let part: Vec<_> = indexes.iter().map(|index| &sendings[*index]).collect();
-        indexes.iter().copied().zip(node.run_all(&part, until)).collect::<Vec<_>>()
+    hear: &mut dyn FnMut(usize, Result<Value, Miss>),
+) {
+    let perform = |(node, numbers): &Part, results: &Sender<(usize, Result<Value, Miss>)>| {
+        let part: Vec<_> = numbers.iter().map(|number| &sendings[*number]).collect();
+        let until = Instant::now() + node.patience(rest(give_up));
+        for result in numbers.iter().copied().zip(node.run_all(&part, until)) {
+            // Who listens does so to the end.
+            let _ = results.send(result);
+        }
     };
-    let Some((first, others)) = parts.split_first() else { return Vec::new() };
+    let perform = &perform;
+    let (send, results) = mpsc::channel();
+    if let [part] = &*parts {
+        // As mostly: no thread is needed.
+        perform(part, &send);
+        drop(send);
+        results.iter().for_each(|(number, result)| hear(number, result));
+        return;
+    }
     thread::scope(|scope| {
-        let started: Vec<_> = others
-            .iter()
-            .map(|other| (thread::Builder::new().spawn_scoped(scope, || part(other)), other))
-            .collect();
-        let mut results = part(first);
-        for (thread, other) in started {
-            match thread {
-                // A panic in it leaves its part unanswered.
-                Ok(thread) => results.extend(thread.join().unwrap_or_default()),
-                Err(_) => results.extend(part(other)),
+        for part in &parts {
+            let own = send.clone();
+            let started = thread::Builder::new().spawn_scoped(scope, move || perform(part, &own));
+            if started.is_err() {
+                perform(part, &send);
             }
         }
-        results
-    })
+        // The last thread to end closes the channel.
+        drop(send);
+        results.iter().for_each(|(number, result)| hear(number, result));
+    });
 }
