@@ -10,7 +10,7 @@ use crate::name::Prefixes;
 use crate::options::{DEFAULT_LOCK_PREFIX, DEFAULT_QUEUE_PREFIX};
 use crate::session::{Config, Session};
 use crate::store::sqlite::SqliteTarget;
-use crate::store::url::{Address, RedisPlace, StoreUrl};
+use crate::store::url::{Address, StoreUrl};
 
 /// The environment variable with the store's URL.
 pub const URL_VARIABLE: &str = "STANCHION_URL";
@@ -125,9 +125,13 @@ impl ClientBuilder {
             return Ok(url);
         }
         let address = match &mut url.address {
-            Address::Redis(address) if matches!(address.place, RedisPlace::Tcp { tls: true, .. }) => address,
+            Address::Redis(address) if address.place.is_encrypted() => address,
             // Whoever names them believes that the connection is encrypted.
-            _ => return Err(Error::invalid("TLS files are for rediss:// stores only")),
+            _ => {
+                return Err(Error::invalid(
+                    "TLS files are for stores with TLS only: rediss://, rediss-sentinel:// or rediss-cluster://",
+                ));
+            }
         };
         if let Some(ca) = &self.tls_ca {
             address.tls.ca = Some(ca.clone());

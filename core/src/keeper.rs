@@ -71,12 +71,12 @@ impl Errand {
     }
 }
 
-/// What is to be sent in one go.
+/// What is to be sent in one go: the requests of the renewals, then those of the errands.
 #[derive(Default)]
 struct Round {
+    requests: Vec<Request>,
     renewals: Vec<(u64, Arc<LeaseCell>)>,
     errands: Vec<Errand>,
-    requests: Vec<Request>,
 }
 
 impl Keeper {
@@ -196,15 +196,24 @@ impl Keeper {
         let sent = self.clock.now();
         // Whoever waits for a loss looks at the clock itself: a silent store delays no announcement.
         let until = sent + RESEND_AFTER;
-        let mut results = self.store.perform_all(&round.requests, until).into_iter();
-        for (id, lease) in round.renewals {
-            let result = results.next().unwrap_or_else(no_answer);
-            self.renewed(id, &lease, sent, &result);
-        }
-        for errand in round.errands {
-            let result = results.next().unwrap_or_else(no_answer);
-            self.ran(errand, result, dice);
-        }
+        let Round { requests, renewals, errands } = round;
+        let renewed = renewals.len();
+        let mut renewals: Vec<_> = renewals.into_iter().map(Some).collect();
+        let mut errands: Vec<_> = errands.into_iter().map(Some).collect();
+        let mut hear = |number: usize, result: Result<Reply, Failure>| match number.checked_sub(renewed) {
+            None => {
+                if let Some((id, lease)) = renewals[number].take() {
+                    self.renewed(id, &lease, sent, &result);
+                }
+            }
+            Some(number) => {
+                if let Some(errand) = errands[number].take() {
+                    self.ran(errand, result, dice);
+                }
+            }
+        };
+        self.store.perform_all(&requests, until, &mut hear);
+        (0..requests.len()).for_each(|number| hear(number, no_answer()));
     }
 
     fn renewed(&self, id: u64, lease: &LeaseCell, sent: Moment, result: &Result<Reply, Failure>) {

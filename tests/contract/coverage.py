@@ -14,7 +14,7 @@ from surface import TOLD, rust
 
 OPERATIONS = json.loads((TESTS / "vectors" / "operations.json").read_text())
 # What drivers are told in other words: `scenarios.py` makes a URL of them.
-NOT_SENT = {"user", "query"}
+NOT_SENT = {"scheme", "user", "query"}
 VOCABULARY = json.loads((TESTS / "vectors" / "words.json").read_text())
 
 

@@ -161,7 +161,8 @@ class Play:
             self.opened.add(actor)
             if step.get("direct"):
                 arguments["url"] = self.place.url
-            arguments.setdefault("url", self.where(arguments.pop("user", None), arguments.pop("query", "")))
+            where = self.where(*(arguments.pop(part, None) for part in ("scheme", "user", "query")))
+            arguments.setdefault("url", where)
         elif actor not in self.opened:
             self.opened.add(actor)
             self.judge({}, driver.ask(actor, "client.open", url=self.url))
@@ -171,9 +172,10 @@ class Play:
         arguments = {key: fill(value, self.names) for key, value in step.items() if key not in WORDS}
         return self.place.proxy.order(step["proxy"], **arguments)
 
-    def where(self, user, query):
+    def where(self, scheme, user, query):
         """The store's URL, with what a step adds to it."""
-        return (self.url if user is None else self.url.replace("://", f"://{user}@")) + query
+        url = self.url if user is None else self.url.replace("://", f"://{user}@")
+        return (url if scheme is None else scheme + url[url.index(":"):]) + (query or "")
 
     def judge(self, step, answer):
         if "cannot" in answer:

@@ -5,10 +5,12 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 pub mod actor;
+pub mod cluster;
 pub mod faces;
 pub mod probe;
 pub mod proxy;
 pub mod redis_server;
+pub mod sentinel;
 pub mod stores;
 pub mod wait;
 

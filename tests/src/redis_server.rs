@@ -1,10 +1,10 @@
 //! A real Redis server for tests: in a directory and on a port of its own, gone when it is dropped, and
 //! killed by the kernel when the test process ends in whatever way.
 
-mod builder;
+pub(crate) mod builder;
 mod certificates;
-mod folder;
-mod process;
+pub(crate) mod folder;
+pub(crate) mod process;
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -6,7 +6,7 @@ use tempfile::TempDir;
 use crate::faces::{AnyClient, Face};
 use crate::probe::Probe;
 use crate::wait::feel_the_pulse;
-use crate::{redis_server, unique};
+use crate::{cluster, redis_server, sentinel, unique};
 
 /// A kind of store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,10 +17,14 @@ pub enum Kind {
     Sqlite,
     /// A real Redis server.
     Redis,
+    /// A real Redis server, found by a Sentinel.
+    Sentinel,
+    /// A real Redis cluster.
+    Cluster,
 }
 
 impl Kind {
-    /// Whether programs other than this library can lock there too.
+    /// Whether programs other than this library can lock there too, as a test sees.
     pub fn has_foreign_lockers(self) -> bool {
         self == Self::Redis
     }
@@ -44,6 +48,8 @@ impl Bench {
         let (url, dir) = match kind {
             Kind::Memory => (format!("memory:{}", unique("bench")), None),
             Kind::Redis => (redis_server::shared().fresh_db(), None),
+            Kind::Sentinel => (sentinel::shared().fresh_db(), None),
+            Kind::Cluster => (cluster::shared().fresh_prefix(), None),
             Kind::Sqlite => {
                 let dir = tempfile::tempdir().expect("a temporary directory");
                 (format!("sqlite:{}", dir.path().join("locks.db").display()), Some(dir))
@@ -95,6 +101,23 @@ macro_rules! on_every_store {
             $crate::face_tests!(memory_async, memory_blocking, Memory);
             $crate::face_tests!(sqlite_async, sqlite_blocking, Sqlite);
             $crate::face_tests!(redis_async, redis_blocking, Redis);
+        }
+    )+};
+}
+
+/// As [`on_every_store`], also on Redis behind a Sentinel and on a Redis cluster: ten tests.
+#[macro_export]
+macro_rules! on_every_topology {
+    ($($(#[doc = $doc:literal])* fn $name:ident($bench:ident) $body:block)+) => {$(
+        $(#[doc = $doc])*
+        mod $name {
+            use super::*;
+            fn run($bench: &$crate::stores::Bench) $body
+            $crate::face_tests!(memory_async, memory_blocking, Memory);
+            $crate::face_tests!(sqlite_async, sqlite_blocking, Sqlite);
+            $crate::face_tests!(redis_async, redis_blocking, Redis);
+            $crate::face_tests!(sentinel_async, sentinel_blocking, Sentinel);
+            $crate::face_tests!(cluster_async, cluster_blocking, Cluster);
         }
     )+};
 }

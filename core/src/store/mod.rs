@@ -70,6 +70,9 @@ pub const INTAKE_MAX_ATTEMPTS: u32 = 8;
 /// A reply that will come.
 pub type Pending<'a> = Pin<Box<dyn Future<Output = Result<Reply, Failure>> + Send + 'a>>;
 
+/// Who is told the replies to many requests: the number of a request, and what came of it.
+pub type Hear<'a, T> = &'a mut dyn FnMut(usize, Result<T, Failure>);
+
 /// A place where locks live.
 pub trait Store: Send + Sync + fmt::Debug {
     /// Performs one verb on the calling thread; gives up at `until`.
@@ -78,9 +81,10 @@ pub trait Store: Send + Sync + fmt::Debug {
     /// Performs one verb on the running tokio runtime; gives up at `until`.
     fn perform_async<'a>(&'a self, request: &'a Request, until: Moment) -> Pending<'a>;
 
-    /// Performs many verbs, in one round trip if the store has such a thing.
-    fn perform_all(&self, requests: &[Request], until: Moment) -> Vec<Result<Reply, Failure>> {
-        requests.iter().map(|request| self.perform(request, until)).collect()
+    /// Performs many verbs, in one round trip to each server if the store has such a thing. Calls `hear` with the
+    /// number of each request and its reply, as they come.
+    fn perform_all(&self, requests: &[Request], until: Moment, hear: Hear<'_, Reply>) {
+        requests.iter().enumerate().for_each(|(number, request)| hear(number, self.perform(request, until)));
     }
 
     /// Opens the channel through which hints for this client's waiters come. `None` if none is needed,

@@ -1,5 +1,6 @@
 //! The URL registry: which store an address means. A new store is a folder and a line here.
 
+use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -9,6 +10,10 @@ use url::Url;
 use crate::error::Error;
 use crate::store::sqlite::SqliteTarget;
 
+/// Where a Redis server listens unless the URL tells otherwise.
+const SERVER_PORT: u16 = 6379;
+/// Where a Sentinel listens unless the URL tells otherwise.
+const SENTINEL_PORT: u16 = 26379;
 /// File mode of a new SQLite store: its owner only.
 const DEFAULT_FILE_MODE: u32 = 0o600;
 
@@ -32,7 +37,7 @@ pub struct StoreUrl {
 /// Which store, and where.
 #[derive(Clone)]
 pub enum Address {
-    /// One Redis or Valkey server.
+    /// One Redis or Valkey server, or several that belong together.
     Redis(Box<RedisAddress>),
     /// A file, or memory.
     Sqlite(SqliteTarget),
@@ -58,15 +63,64 @@ pub struct RedisAddress {
 pub enum RedisPlace {
     /// `redis://`, or `rediss://` if `tls`.
     Tcp {
-        /// Host name or address.
-        host: String,
-        /// Port.
-        port: u16,
+        /// Where the server listens.
+        server: Endpoint,
         /// Whether the connection is encrypted.
         tls: bool,
     },
     /// `redis+unix://`
     Unix(PathBuf),
+    /// `redis-sentinel://`, or `rediss-sentinel://` if `tls`.
+    Sentinel(SentinelPlace),
+    /// `redis-cluster://`, or `rediss-cluster://` if `tls`.
+    Cluster {
+        /// Nodes that are asked for the others.
+        seeds: Vec<Endpoint>,
+        /// Whether connections are encrypted.
+        tls: bool,
+    },
+}
+
+/// Sentinels, and the master that they watch.
+#[derive(Clone)]
+pub struct SentinelPlace {
+    /// Where they listen.
+    pub sentinels: Vec<Endpoint>,
+    /// The master's name.
+    pub master: String,
+    /// ACL user at the Sentinels; the address has that of the server.
+    pub username: Option<String>,
+    /// Password at the Sentinels.
+    pub password: Option<String>,
+    /// Whether connections are encrypted, to Sentinels and to servers.
+    pub tls: bool,
+}
+
+/// Where a server listens.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Endpoint {
+    /// Host name or address.
+    pub host: String,
+    /// Port.
+    pub port: u16,
+}
+
+impl fmt::Display for Endpoint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { host, port } = self;
+        if host.contains(':') { write!(f, "[{host}]:{port}") } else { write!(f, "{host}:{port}") }
+    }
+}
+
+impl RedisPlace {
+    /// Whether connections are encrypted.
+    pub(crate) fn is_encrypted(&self) -> bool {
+        match self {
+            Self::Tcp { tls, .. } | Self::Cluster { tls, .. } => *tls,
+            Self::Sentinel(place) => place.tls,
+            Self::Unix(_) => false,
+        }
+    }
 }
 
 /// PEM files for TLS; the system's certificate authorities apply where `ca` is not given.
@@ -86,15 +140,14 @@ impl StoreUrl {
     pub fn parse(text: &str) -> Result<Self, Error> {
         let (scheme, rest) = text.split_once(':').ok_or_else(|| unknown_scheme(""))?;
         match scheme {
-            "redis" | "rediss" | "valkey" | "valkeys" => {
-                parse_redis(text, matches!(scheme, "rediss" | "valkeys"))
-            }
+            "redis" | "valkey" => parse_redis(text, false),
+            "rediss" | "valkeys" => parse_redis(text, true),
             "redis+unix" | "valkey+unix" | "unix" => parse_unix(text),
             "sqlite" | "memory" => parse_sqlite(scheme, rest),
-            "redis-sentinel" | "redis-cluster" => Err(Error::new(
-                crate::error::ErrorKind::Unsupported,
-                format!("{scheme} is not supported yet; use redis:// with the address of one server"),
-            )),
+            "redis-sentinel" | "valkey-sentinel" => parse_sentinel(rest, false),
+            "rediss-sentinel" | "valkeys-sentinel" => parse_sentinel(rest, true),
+            "redis-cluster" | "valkey-cluster" => parse_cluster(rest, false),
+            "rediss-cluster" | "valkeys-cluster" => parse_cluster(rest, true),
             _ if text.contains('@') => Err(unknown_scheme("")),
             _ => Err(unknown_scheme(scheme)),
         }
@@ -105,25 +158,75 @@ fn unknown_scheme(scheme: &str) -> Error {
     let shown: String =
         scheme.chars().take_while(|c| c.is_ascii_alphanumeric() || "+-.".contains(*c)).collect();
     Error::invalid(format!(
-        "unknown store {shown:?}; use redis://HOST, rediss://HOST, redis+unix:///SOCKET, sqlite:PATH or memory:"
+        "unknown store {shown:?}; use redis://HOST, rediss://HOST, redis+unix:///SOCKET, \
+         redis-sentinel://HOST/MASTER, redis-cluster://HOST, sqlite:PATH or memory:"
     ))
 }
 
 fn parse_redis(text: &str, tls: bool) -> Result<StoreUrl, Error> {
     let url = parsed(text)?;
+    let place = RedisPlace::Tcp { server: endpoint(&url, SERVER_PORT)?, tls };
+    let db = database(url.path().trim_matches('/'))?;
+    finish_redis(&url, with_login(&url, place, db)?)
+}
+
+/// `HOST:PORT,HOST:PORT/MASTER/DB`. The credentials are for the servers; a Sentinel's own are parameters.
+fn parse_sentinel(rest: &str, tls: bool) -> Result<StoreUrl, Error> {
+    let (url, sentinels) = listed(rest, SENTINEL_PORT)?;
+    let path = url.path().trim_matches('/');
+    let (master, db) = path.split_once('/').unwrap_or((path, ""));
+    let master = decoded(master, "master name")?;
+    if master.is_empty() {
+        return Err(Error::invalid(
+            "the URL lacks the name of the master that the Sentinels watch: redis-sentinel://HOST:26379/mymaster",
+        ));
+    }
+    let place = SentinelPlace { sentinels, master, username: None, password: None, tls };
+    finish_redis(&url, with_login(&url, RedisPlace::Sentinel(place), database(db)?)?)
+}
+
+fn parse_cluster(rest: &str, tls: bool) -> Result<StoreUrl, Error> {
+    let (url, seeds) = listed(rest, SERVER_PORT)?;
+    if database(url.path().trim_matches('/'))? != 0 {
+        return Err(Error::invalid("a cluster has no database but 0; separate programs by prefixes instead"));
+    }
+    finish_redis(&url, with_login(&url, RedisPlace::Cluster { seeds, tls }, 0)?)
+}
+
+/// What is common to all of a list of hosts, as the URL of the first one; and where they are.
+fn listed(rest: &str, default_port: u16) -> Result<(Url, Vec<Endpoint>), Error> {
+    let rest = rest.strip_prefix("//").ok_or_else(|| Error::invalid("the URL lacks its two slashes"))?;
+    let (authority, tail) = rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));
+    let (login, hosts) = authority.rsplit_once('@').unwrap_or(("", authority));
+    let mut urls = Vec::new();
+    for host in hosts.split(',') {
+        let at = if login.is_empty() { "" } else { "@" };
+        urls.push(parsed(&format!("redis://{login}{at}{host}{tail}"))?);
+    }
+    let endpoints = urls.iter().map(|url| endpoint(url, default_port)).collect::<Result<_, _>>()?;
+    Ok((urls.swap_remove(0), endpoints))
+}
+
+fn endpoint(url: &Url, default_port: u16) -> Result<Endpoint, Error> {
     let host = match url.host() {
         Some(url::Host::Ipv6(address)) => address.to_string(),
         Some(host) if !host.to_string().is_empty() => decoded(&host.to_string(), "host")?,
         _ => return Err(Error::invalid("the URL has no host")),
     };
-    let db = match url.path().trim_matches('/') {
-        "" => 0,
-        path => path.parse().map_err(|_| Error::invalid("the URL's path is not a database number"))?,
-    };
+    Ok(Endpoint { host, port: url.port().unwrap_or(default_port) })
+}
+
+fn database(path: &str) -> Result<i64, Error> {
+    match path {
+        "" => Ok(0),
+        path => path.parse().map_err(|_| Error::invalid("the URL's path is not a database number")),
+    }
+}
+
+fn with_login(url: &Url, place: RedisPlace, db: i64) -> Result<RedisAddress, Error> {
     let username = (!url.username().is_empty()).then(|| decoded(url.username(), "user name")).transpose()?;
     let password = url.password().map(|password| decoded(password, "password")).transpose()?;
-    let place = RedisPlace::Tcp { host, port: url.port().unwrap_or(6379), tls };
-    finish_redis(&url, RedisAddress { place, username, password, db, tls: TlsFiles::default() })
+    Ok(RedisAddress { place, username, password, db, tls: TlsFiles::default() })
 }
 
 fn parse_unix(text: &str) -> Result<StoreUrl, Error> {
@@ -146,18 +249,24 @@ fn finish_redis(url: &Url, mut address: RedisAddress) -> Result<StoreUrl, Error>
     }
     let mut common = Common::of(url.query().unwrap_or_default());
     let unix = matches!(address.place, RedisPlace::Unix(_));
-    let tls = matches!(address.place, RedisPlace::Tcp { tls: true, .. });
+    let tls = address.place.is_encrypted();
     for (key, value) in url.query_pairs() {
-        match &*key {
-            "db" if unix => {
+        let sentinel = match &mut address.place {
+            RedisPlace::Sentinel(place) => Some(place),
+            _ => None,
+        };
+        match (&*key, sentinel) {
+            ("db", _) if unix => {
                 address.db = value.parse().map_err(|_| Error::invalid("db is not a number"))?;
             }
-            "user" if unix => address.username = Some(value.into_owned()),
-            "pass" if unix => address.password = Some(value.into_owned()),
-            "tls_ca" if tls => address.tls.ca = Some(value.into_owned().into()),
-            "tls_cert" if tls => address.tls.cert = Some(value.into_owned().into()),
-            "tls_key" if tls => address.tls.key = Some(value.into_owned().into()),
-            key => common.take(key, &value)?,
+            ("user", _) if unix => address.username = Some(value.into_owned()),
+            ("pass", _) if unix => address.password = Some(value.into_owned()),
+            ("sentinel_user", Some(place)) => place.username = Some(value.into_owned()),
+            ("sentinel_pass", Some(place)) => place.password = Some(value.into_owned()),
+            ("tls_ca", _) if tls => address.tls.ca = Some(value.into_owned().into()),
+            ("tls_cert", _) if tls => address.tls.cert = Some(value.into_owned().into()),
+            ("tls_key", _) if tls => address.tls.key = Some(value.into_owned().into()),
+            (key, _) => common.take(key, &value)?,
         }
     }
     Ok(common.with(Address::Redis(Box::new(address))))
@@ -274,9 +383,36 @@ mod tests {
         assert_eq!(address.username.as_deref(), Some("me"));
         assert_eq!(address.password.as_deref(), Some("s@crt"));
         assert_eq!(address.db, 3);
-        assert!(matches!(address.place, RedisPlace::Tcp { port: 7000, tls: false, .. }));
-        assert!(matches!(redis("rediss://h").place, RedisPlace::Tcp { port: 6379, tls: true, .. }));
-        assert!(matches!(redis("redis://[::1]").place, RedisPlace::Tcp { host, .. } if host == "::1"));
+        let place = |text| match redis(text).place {
+            RedisPlace::Tcp { server, tls } => (server.to_string(), tls),
+            _ => panic!("not TCP"),
+        };
+        assert_eq!(place("redis://me:s%40crt@example.org:7000/3"), ("example.org:7000".into(), false));
+        assert_eq!(place("rediss://h"), ("h:6379".into(), true));
+        assert_eq!(place("redis://[::1]"), ("[::1]:6379".into(), false));
+    }
+
+    #[test]
+    fn sentinels_are_listed_before_their_master() {
+        let address = redis("rediss-sentinel://me:a,%40b@s1,s2:7000,[::1]/my%20master/3?sentinel_pass=x");
+        assert_eq!((address.username.as_deref(), address.password.as_deref()), (Some("me"), Some("a,@b")));
+        assert_eq!(address.db, 3);
+        let RedisPlace::Sentinel(place) = address.place else { panic!("no Sentinels") };
+        let sentinels: Vec<_> = place.sentinels.iter().map(ToString::to_string).collect();
+        assert_eq!(sentinels, ["s1:26379", "s2:7000", "[::1]:26379"]);
+        assert_eq!((&*place.master, place.password.as_deref(), place.tls), ("my master", Some("x"), true));
+        let RedisPlace::Sentinel(place) = redis("redis-sentinel://s/m").place else { panic!("no Sentinels") };
+        assert!(!place.tls && place.username.is_none() && place.password.is_none());
+    }
+
+    #[test]
+    fn a_cluster_has_seeds() {
+        let address = redis("redis-cluster://:pw@a:7000,b/0");
+        assert_eq!(address.password.as_deref(), Some("pw"));
+        let RedisPlace::Cluster { seeds, tls: false } = address.place else { panic!("no cluster") };
+        let seeds: Vec<_> = seeds.iter().map(ToString::to_string).collect();
+        assert_eq!(seeds, ["a:7000", "b:6379"]);
+        assert!(redis("rediss-cluster://h").place.is_encrypted());
     }
 
     #[test]
@@ -331,6 +467,19 @@ mod tests {
             "c4n4ry-pa55w0rd",
             "c4n4ry-pa55w0rd@h",
             "c4n4ry-pa55w0rd:x@h",
+            "redis-sentinel://h",
+            "redis-sentinel:h/m",
+            "redis-sentinel:///m",
+            "redis-sentinel://h,/m",
+            "redis-sentinel://h/m/x",
+            "redis-sentinel://h/m/0/1",
+            "redis-sentinel://u:c4n4ry-pa55w0rd@h:99999/m",
+            "redis-sentinel://u:c4n4ry-pa55w0rd/x@h/m",
+            "redis-sentinel://h/m?tls_ca=x",
+            "redis-cluster://",
+            "redis-cluster://h/1",
+            "redis-cluster://h,u:c4n4ry-pa55w0rd@h,h:x",
+            "redis-cluster://h?sentinel_pass=c4n4ry-pa55w0rd",
         ] {
             let error = StoreUrl::parse(text).err().unwrap_or_else(|| panic!("{text} parsed"));
             assert_eq!(error.kind(), ErrorKind::InvalidArgument, "{text}");

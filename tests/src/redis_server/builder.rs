@@ -83,7 +83,7 @@ impl RedisServerBuilder {
 }
 
 /// A port that is free now. Somebody else may take it before the server does.
-fn free_port() -> u16 {
+pub(crate) fn free_port() -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
     listener.local_addr().expect("a bound listener").port()
 }

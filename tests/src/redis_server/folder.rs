@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 /// Directories of servers: this, the test process, a number.
 const DIR_PREFIX: &str = "stanchion-redis-";
 
-pub(super) fn fresh() -> PathBuf {
+pub(crate) fn fresh() -> PathBuf {
     static NUMBER: AtomicU32 = AtomicU32::new(0);
     let number = NUMBER.fetch_add(1, Ordering::Relaxed);
     // Short: a socket's path has at most 107 bytes.

@@ -15,7 +15,7 @@ pub(super) const INSTALL: &str =
 
 /// Starts a process from a thread that lives as long as this process: the kernel kills the child when the
 /// *thread* that started it ends, and a test's thread ends with its test.
-pub(super) fn spawn(command: Command) -> Child {
+pub(crate) fn spawn(command: Command) -> Child {
     type Order = (Command, Sender<std::io::Result<Child>>);
     static SPAWNER: OnceLock<Mutex<Sender<Order>>> = OnceLock::new();
     let spawner = SPAWNER.get_or_init(|| {

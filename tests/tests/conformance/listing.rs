@@ -1,12 +1,12 @@
 //! locks(): which locks are held.
 
 use stanchion::LockOptions;
-use stanchion_tests::on_every_store;
+use stanchion_tests::on_every_topology;
 use stanchion_tests::wait::{SOON, eventually};
 
 use crate::{fixed, ms, secs};
 
-on_every_store! {
+on_every_topology! {
     fn held_locks_are_listed_by_any_client(bench) {
         let client = bench.client();
         assert_eq!(client.all_locks(), Vec::<String>::new());

@@ -4,13 +4,13 @@ use std::collections::BTreeSet;
 use std::time::Instant;
 
 use stanchion::{ClaimOptions, Task, TaskState};
-use stanchion_tests::on_every_store;
+use stanchion_tests::on_every_topology;
 use stanchion_tests::wait::{ran_since, task};
 
 use crate::queue_support::{assert_nothing, census, claimed_ids, ids, leased, plain, put, take, up_to};
 use crate::{ms, secs};
 
-on_every_store! {
+on_every_topology! {
     fn an_empty_queue_gives_nothing_at_once(bench) {
         let queue = bench.client().queue("q");
         let begun = Instant::now();

@@ -3,13 +3,13 @@
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use stanchion::{ErrorKind, MAX_PAYLOAD, Outcome, QueueSettings, Task, TaskState};
-use stanchion_tests::on_every_store;
+use stanchion_tests::on_every_topology;
 use stanchion_tests::wait::{SOON, eventually};
 
 use crate::queue_support::{assert_nothing, census, claimed_ids, ids, kind, plain, put, take, up_to};
 use crate::{ms, secs, wall};
 
-on_every_store! {
+on_every_topology! {
     fn a_new_task_is_added_and_delivered(bench) {
         let queue = bench.client().queue("q");
         let before = wall();

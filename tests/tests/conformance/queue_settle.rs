@@ -4,12 +4,12 @@ use std::time::{Duration, SystemTime};
 
 use stanchion::{ErrorKind, Retry, TaskState, Verdict};
 use stanchion_tests::faces::AnyClaim;
-use stanchion_tests::on_every_store;
+use stanchion_tests::on_every_topology;
 
 use crate::queue_support::{assert_nothing, census, claimed_ids, kind, plain, put, take, up_to};
 use crate::{ms, secs, wall};
 
-on_every_store! {
+on_every_topology! {
     fn ack_takes_the_task_away(bench) {
         let queue = bench.client().queue("q");
         put(&queue, &["a", "b"]);

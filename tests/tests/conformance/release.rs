@@ -1,12 +1,12 @@
 //! release, cooldown, and leases that are dropped.
 
 use stanchion::{ErrorKind, HeldAs, LockOptions};
-use stanchion_tests::on_every_store;
+use stanchion_tests::on_every_topology;
 use stanchion_tests::wait::{SOON, eventually};
 
 use crate::{fixed, ms, secs, timed, waiter};
 
-on_every_store! {
+on_every_topology! {
     fn release_tells_released(bench) {
         let client = bench.client();
         let lease = client.lock("a").acquire(LockOptions::new()).unwrap();

@@ -4,11 +4,11 @@ use std::sync::{Arc, Mutex};
 
 use stanchion::{ErrorKind, HeldAs, LockOptions};
 use stanchion_tests::wait::{SOON, eventually, ran_since, task};
-use stanchion_tests::{async_on_every_store, on_every_store};
+use stanchion_tests::{async_on_every_store, on_every_topology};
 
 use crate::{fixed, ms, renewed, secs, timed, waiter};
 
-on_every_store! {
+on_every_topology! {
     fn waiters_in_different_clients_are_served_in_order(bench) {
         let client = bench.client();
         let lease = client.lock("a").acquire(LockOptions::new()).unwrap();

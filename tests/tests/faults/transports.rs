@@ -4,9 +4,10 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Instant;
 
-use stanchion::{Client, ClientBuilder, Error, ErrorKind};
+use stanchion::{ClaimOptions, Client, ClientBuilder, Error, ErrorKind, Task};
 use stanchion_tests::RedisServer;
 use stanchion_tests::faces::{AnyClient, Face};
+use stanchion_tests::probe::Probe;
 use stanchion_tests::wait::{SOON, eventually, task};
 
 use crate::{POLL, assert_within, fixed, ms, renewed, wait_for_renewal};
@@ -118,6 +119,24 @@ on_both_faces! {
             let error = refused(face, Client::builder(&format!("{}{switch}", server.tls_url())));
             assert_eq!(error.kind(), ErrorKind::InvalidArgument, "{error}");
         }
+    }
+
+    /// A server that knows only RESP2. Hints are heard in RESP3 alone: waiters poll, and all else is as usual.
+    fn only_resp2(face) {
+        let dir = tempfile::tempdir().unwrap();
+        let config = dir.path().join("redis.conf");
+        std::fs::write(&config, "rename-command HELLO \"\"\n").unwrap();
+        let server = RedisServer::builder().arg("--include", &config.display().to_string()).start();
+        let hello = redis::cmd("HELLO").arg(3).exec(&mut server.raw()).unwrap_err();
+        assert!(hello.to_string().contains("unknown command"), "{hello}");
+        let url = server.url();
+        use_it(face, &Client::builder(&url));
+        let queue = AnyClient::open(face, Client::builder(&url)).unwrap().queue("q");
+        let waiter = queue.clone();
+        let waiting = task(move || waiter.claim(ClaimOptions::new().wait(SOON)).unwrap().remove(0));
+        Probe::open(&url).wait_for_idle("q", 1);
+        queue.enqueue(Task::new("a")).unwrap();
+        waiting.join().ack().unwrap();
     }
 
     fn unix_socket(face) {

@@ -18,7 +18,7 @@ use stanchion_tests::faces::Face;
 use stanchion_tests::stores::{Bench, Kind};
 use stanchion_tests::wait::{SOON, eventually};
 
-/// Makes a test per face, and per store that processes can share.
+/// Makes a test per face, and per store that processes can share, a cluster too.
 macro_rules! on_shared_stores {
     ($($(#[doc = $doc:literal])* fn $name:ident($bench:ident) $body:block)+) => {$(
         $(#[doc = $doc])*
@@ -32,6 +32,14 @@ macro_rules! on_shared_stores {
             #[test]
             fn redis_async() {
                 run(&Bench::new(Kind::Redis, Face::Async));
+            }
+            #[test]
+            fn cluster_blocking() {
+                run(&Bench::new(Kind::Cluster, Face::Blocking));
+            }
+            #[test]
+            fn cluster_async() {
+                run(&Bench::new(Kind::Cluster, Face::Async));
             }
             #[test]
             fn sqlite_blocking() {

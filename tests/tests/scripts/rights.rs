@@ -125,7 +125,8 @@ fn scripts_are_taught_again_after_script_flush_in_every_way_of_calling() {
         Request::Release(release(1)),
         Request::Holder(holder()),
     ];
-    let replies = bench.store.perform_all(&requests, until());
+    let mut replies = Vec::new();
+    bench.store.perform_all(&requests, until(), &mut |_, reply| replies.push(reply));
     let replies: Vec<_> = replies.iter().map(|reply| describe(reply.as_ref().unwrap())).collect();
     assert_eq!(replies[0], "extended 9000");
     assert!(replies[1].starts_with("Lease") && replies[2].starts_with("gone"), "{replies:?}");

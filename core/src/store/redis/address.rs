@@ -1,6 +1,7 @@
 //! From a parsed URL to what the client crate connects with.
 
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use redis::io::tcp::{TcpSettings, socket2::TcpKeepalive};
@@ -10,8 +11,12 @@ use redis::{
 };
 
 use crate::error::{Error, ErrorKind};
-use crate::store::redis::Connector;
-use crate::store::url::{RedisAddress, RedisPlace, TlsFiles};
+use crate::store::redis::Servers;
+use crate::store::redis::cluster::Cluster;
+use crate::store::redis::connector::Connector;
+use crate::store::redis::sentinel::Sentinels;
+use crate::store::redis::server::Server;
+use crate::store::url::{Endpoint, RedisAddress, RedisPlace, TlsFiles};
 
 /// An idle connection is probed after this long, so that a dead peer is noticed.
 const KEEPALIVE_AFTER: Duration = Duration::from_secs(15);
@@ -20,35 +25,86 @@ const KEEPALIVE_PROBES: u32 = 3;
 /// Data unacknowledged for this long closes the connection.
 const USER_TIMEOUT: Duration = Duration::from_secs(30);
 
-pub(crate) fn connector(address: &RedisAddress) -> Result<Connector, Error> {
-    // Naming the library to the server would cost each connection two more commands, each with the whole
-    // timeout on a server that does not answer.
-    let mut login = RedisConnectionInfo::default().set_db(address.db).set_skip_set_lib_name();
+/// The servers of an address.
+pub(crate) fn servers(address: &RedisAddress) -> Result<Servers, Error> {
+    match &address.place {
+        RedisPlace::Unix(path) => {
+            let target = ConnectionAddr::Unix(path.clone());
+            let client = client(info(target, login(address))?, &address.tls)?;
+            Ok(Servers::one(Connector::fixed(Server { client, place: path.display().to_string() })))
+        }
+        RedisPlace::Tcp { server: endpoint, tls } => {
+            Ok(Servers::one(Connector::fixed(server(endpoint, *tls, login(address), &address.tls)?)))
+        }
+        RedisPlace::Sentinel(place) => {
+            let template = nowhere();
+            let group = server(&template, place.tls, login(address), &address.tls)?;
+            let mut own = unnamed();
+            if let Some(username) = &place.username {
+                own = own.set_username(username);
+            }
+            if let Some(password) = &place.password {
+                own = own.set_password(password);
+            }
+            let mut sentinels = Vec::new();
+            for sentinel in &place.sentinels {
+                sentinels.push(server(sentinel, place.tls, own.clone(), &address.tls)?);
+            }
+            let sentinels = Sentinels::new(place.master.clone(), group, sentinels);
+            Ok(Servers::one(Connector::Master(Arc::new(sentinels))))
+        }
+        RedisPlace::Cluster { seeds, tls } => {
+            let template = server(&nowhere(), *tls, login(address), &address.tls)?;
+            Ok(Servers::Cluster(Arc::new(Cluster::new(template, seeds.clone()))))
+        }
+    }
+}
+
+/// The address of a server that only lends its credentials to others.
+fn nowhere() -> Endpoint {
+    Endpoint { host: String::new(), port: 0 }
+}
+
+/// Naming the library to the server would cost each connection two more commands, each with the whole timeout on a
+/// server that does not answer.
+fn unnamed() -> RedisConnectionInfo {
+    RedisConnectionInfo::default().set_skip_set_lib_name()
+}
+
+fn login(address: &RedisAddress) -> RedisConnectionInfo {
+    let mut login = unnamed().set_db(address.db);
     if let Some(username) = &address.username {
         login = login.set_username(username);
     }
     if let Some(password) = &address.password {
         login = login.set_password(password);
     }
-    let (target, place) = match &address.place {
-        RedisPlace::Unix(path) => (ConnectionAddr::Unix(path.clone()), path.display().to_string()),
-        RedisPlace::Tcp { host, port, tls: false } => {
-            (ConnectionAddr::Tcp(host.clone(), *port), format!("{host}:{port}"))
-        }
-        RedisPlace::Tcp { host, port, tls: true } => {
-            let target =
-                ConnectionAddr::TcpTls { host: host.clone(), port: *port, insecure: false, tls_params: None };
-            (target, format!("{host}:{port} (TLS)"))
-        }
-    };
-    let info = target.into_connection_info().map_err(|error| malformed(&error))?;
-    let info = info.set_redis_settings(login).set_tcp_settings(tcp_settings());
-    let client = client(info, &address.place, &address.tls)?;
-    Ok(Connector { client, place })
+    login
 }
 
-fn client(info: ConnectionInfo, place: &RedisPlace, tls: &TlsFiles) -> Result<redis::Client, Error> {
-    if !matches!(place, RedisPlace::Tcp { tls: true, .. }) {
+fn server(
+    endpoint: &Endpoint,
+    tls: bool,
+    login: RedisConnectionInfo,
+    files: &TlsFiles,
+) -> Result<Server, Error> {
+    let (host, port) = (endpoint.host.clone(), endpoint.port);
+    let (target, place) = if tls {
+        let target = ConnectionAddr::TcpTls { host, port, insecure: false, tls_params: None };
+        (target, format!("{endpoint} (TLS)"))
+    } else {
+        (ConnectionAddr::Tcp(host, port), endpoint.to_string())
+    };
+    Ok(Server { client: client(info(target, login)?, files)?, place })
+}
+
+fn info(target: ConnectionAddr, login: RedisConnectionInfo) -> Result<ConnectionInfo, Error> {
+    let info = target.into_connection_info().map_err(|error| malformed(&error))?;
+    Ok(info.set_redis_settings(login).set_tcp_settings(tcp_settings()))
+}
+
+fn client(info: ConnectionInfo, tls: &TlsFiles) -> Result<redis::Client, Error> {
+    if !matches!(info.addr(), ConnectionAddr::TcpTls { .. }) {
         return redis::Client::open(info).map_err(|error| malformed(&error));
     }
     // The application may have chosen a provider already; then that one stays.

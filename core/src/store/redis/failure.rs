@@ -7,6 +7,7 @@ use std::sync::Arc;
 use redis::{ErrorKind as RedisKind, RedisError, ServerErrorKind};
 
 use crate::error::ErrorKind;
+use crate::store::url::Endpoint;
 use crate::store::{Failure, FailureKind};
 
 /// The rights a user needs, as they are written in an ACL rule.
@@ -14,6 +15,59 @@ pub const ACL_RULE: &str = "~Lock:* ~Queue:* ~stanchion:* &stanchion:wake:* +@co
      +script|load +info +scan +subscribe +publish +get +set +del +unlink +exists +pexpire +persist +pttl +time \
      +hget +hset +hmget +hdel +hlen +hexists +zadd +zrem +zremrangebyscore +zrange +zrevrange +zrank \
      +zscore +zmscore +zcard +zcount";
+
+/// Why a server did not carry out a request, and where to ask next.
+#[derive(Clone, Debug)]
+pub(crate) struct Miss {
+    pub(crate) failure: Failure,
+    pub(crate) next: Next,
+}
+
+/// Where to ask after a miss.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Next {
+    /// Asking elsewhere would not help.
+    Nowhere,
+    /// Other servers may have taken over: look again who serves what.
+    LookAgain,
+    /// The slot is served there. The host may be empty: that of the server that answered.
+    Moved(Endpoint),
+}
+
+impl Miss {
+    /// Nothing was sent.
+    pub(crate) fn unsent(failure: Failure) -> Self {
+        Self { failure, next: Next::LookAgain }
+    }
+
+    /// A request that was sent.
+    pub(crate) fn performing(error: &RedisError, place: &str) -> Self {
+        let next = match error.kind() {
+            RedisKind::Io | RedisKind::Parse | RedisKind::Server(ServerErrorKind::ClusterDown) => {
+                Next::LookAgain
+            }
+            RedisKind::Server(ServerErrorKind::Moved) => {
+                let there = error.redirect_node().and_then(|(address, _)| endpoint(address));
+                there.map_or(Next::LookAgain, Next::Moved)
+            }
+            _ if is_of_a_former_master(error) => Next::LookAgain,
+            _ => Next::Nowhere,
+        };
+        Self { failure: performing(error, place), next }
+    }
+}
+
+/// Whether the server speaks as one does that is no master any more, or not yet: the connection is closed, so that
+/// the next one goes to whoever is master then.
+pub(crate) fn is_of_a_former_master(error: &RedisError) -> bool {
+    error.code().is_some_and(|code| ["READONLY", "LOADING", "MASTERDOWN"].contains(&code))
+}
+
+/// `HOST:PORT`, as nodes of a cluster tell it: a host of IPv6 has no brackets.
+fn endpoint(text: &str) -> Option<Endpoint> {
+    let (host, port) = text.rsplit_once(':')?;
+    Some(Endpoint { host: host.trim_matches(['[', ']']).to_owned(), port: port.parse().ok()? })
+}
 
 /// An error while connecting: nothing was sent.
 pub(crate) fn connecting(error: &RedisError, place: &str) -> Failure {
@@ -56,9 +110,13 @@ pub(crate) fn performing(error: &RedisError, place: &str) -> Failure {
             FailureKind::Final(ErrorKind::Denied),
             format!("the user lacks a right on {place}; the rule it needs is: {ACL_RULE}"),
         ),
-        RedisKind::Server(ServerErrorKind::Moved | ServerErrorKind::Ask | ServerErrorKind::CrossSlot) => (
+        // The other node would not perform it either: see `Sending::to_a_cluster`.
+        RedisKind::Server(ServerErrorKind::Ask) => {
+            (FailureKind::Refused, format!("the slot is on its way from {place} to another node"))
+        }
+        RedisKind::Server(ServerErrorKind::Moved | ServerErrorKind::CrossSlot) => (
             FailureKind::Final(ErrorKind::Unsupported),
-            format!("{place} is a node of a cluster, which is not supported yet; use a single server"),
+            format!("{place} is a node of a cluster; write redis-cluster:// instead of redis:// in the URL"),
         ),
         _ => by_code(error, place),
     };
@@ -85,6 +143,10 @@ fn by_code(error: &RedisError, place: &str) -> (FailureKind, String) {
         (FailureKind::Final(ErrorKind::Denied), message)
     } else if ["BUSY", "MISCONF", "NOREPLICAS", "LOADING", "READONLY", "UNKILLABLE"].into_iter().any(has) {
         (FailureKind::Refused, format!("{place} does not accept writes now"))
+    } else if detail.contains("cluster support disabled") {
+        let message =
+            format!("{place} is no node of a cluster; write redis:// instead of redis-cluster:// in the URL");
+        (FailureKind::Final(ErrorKind::Unsupported), message)
     } else if detail.contains("unknown command") || detail.contains("Unknown Redis command") {
         (
             FailureKind::Final(ErrorKind::Unsupported),

@@ -5,10 +5,11 @@
 
 use std::time::{Duration, Instant};
 
-use redis::{Connection, PushKind, RedisError, Value};
+use redis::{Connection, PushKind, Value};
 
 use crate::error::ErrorKind;
-use crate::store::redis::{Connector, failure};
+use crate::store::redis::connector::{Connector, Era};
+use crate::store::redis::failure;
 use crate::store::{Failure, FailureKind, Hints};
 
 /// Keeps the connection alive through proxies and lets TCP notice a dead peer.
@@ -16,25 +17,28 @@ const PING_EVERY: Duration = Duration::from_secs(15);
 
 pub(crate) struct RedisHints {
     connection: Connection,
+    connector: Connector,
+    era: Era,
     place: String,
     patience: Duration,
     pinged: Instant,
+    heard: Instant,
 }
 
 impl RedisHints {
     /// Subscribes, and returns when the server has confirmed it.
-    pub(crate) fn open(connector: &Connector, channel: &str, left: Duration) -> Result<Self, Failure> {
-        let give_up = Instant::now() + left;
-        let info = connector.client.get_connection_info().clone();
-        let login = info.redis_settings().clone().set_protocol(redis::ProtocolVersion::RESP3);
-        let connecting = |error: RedisError| failure::connecting(&error, &connector.place);
-        let client = redis::Client::open(info.set_redis_settings(login)).map_err(connecting)?;
-        let connection = client.get_connection_with_timeout(left).map_err(connecting)?;
+    pub(crate) fn open(connector: &Connector, channel: &str, give_up: Instant) -> Result<Self, Failure> {
+        let (server, era) = connector.server(give_up)?;
+        let connection = server.in_resp3()?.connect(give_up)?;
+        let now = Instant::now();
         let mut hints = Self {
             connection,
-            place: connector.place.clone(),
+            connector: connector.clone(),
+            era,
+            place: server.place,
             patience: Duration::ZERO,
-            pinged: Instant::now(),
+            pinged: now,
+            heard: now,
         };
         let mut subscribe = redis::cmd("SUBSCRIBE");
         hints.send(subscribe.arg(channel))?;
@@ -72,7 +76,10 @@ impl RedisHints {
             self.patience = patience;
         }
         match self.connection.recv_response() {
-            Ok(value) => Ok(Some(value)),
+            Ok(value) => {
+                self.heard = Instant::now();
+                Ok(Some(value))
+            }
             Err(error) if error.is_timeout() => Ok(None),
             Err(error) => Err(failure::performing(&error, &self.place)),
         }
@@ -81,7 +88,16 @@ impl RedisHints {
 
 impl Hints for RedisHints {
     fn read(&mut self, patience: Duration, deliver: &mut dyn FnMut(u64)) -> Result<(), Failure> {
+        if self.connector.era() != self.era {
+            return Err(Failure::new(
+                FailureKind::Lost,
+                format!("{} is not the master any more", self.place),
+            ));
+        }
         if self.pinged.elapsed() > PING_EVERY {
+            if self.heard < self.pinged {
+                return Err(Failure::new(FailureKind::Lost, format!("{} did not answer a PING", self.place)));
+            }
             self.pinged = Instant::now();
             self.send(&redis::cmd("PING"))?;
         }

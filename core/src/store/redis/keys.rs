@@ -123,6 +123,11 @@ pub(crate) fn queue_of_record(key: &str) -> Option<&str> {
     plain.or_else(|| key.strip_prefix("stanchion:tag-queue:"))
 }
 
+/// A key in the slot of this one that never exists.
+pub(crate) fn missing(key: &str) -> String {
+    sidecar("none", key)
+}
+
 /// The channel on which a client hears hints.
 pub(crate) fn channel(client: ClientId) -> String {
     format!("stanchion:wake:{:x}", client.0)

@@ -1,8 +1,8 @@
-//! Locks on a Redis or Valkey server: each verb is one Lua script.
+//! Locks on Redis or Valkey, one server or several: each verb is one Lua script.
 
 use std::fmt;
 use std::sync::LazyLock;
-use std::time::Duration;
+use std::time::Instant;
 
 use redis::Value;
 
@@ -10,22 +10,28 @@ use crate::clock::{Clock, Moment};
 use crate::error::{Error, ErrorKind};
 use crate::name::{LockName, Prefixes, QueueName};
 use crate::store::url::RedisAddress;
-use crate::store::{Failure, FailureKind, Hints, Pending, Store, StoreConfig};
+use crate::store::{Failure, FailureKind, Hear, Hints, Pending, Store, StoreConfig};
 use crate::verbs::{ClientId, Reply, Request};
 
 mod address;
+mod cluster;
 pub mod code;
 mod codec;
+mod connector;
 mod failure;
 mod hints;
 pub(crate) mod keys;
 mod multiplexed;
+mod node;
 pub mod packed;
 mod pool;
 pub mod script;
+mod sending;
+mod sentinel;
+mod server;
+mod servers;
 
-use multiplexed::Multiplexed;
-use pool::Pool;
+use servers::Servers;
 
 pub use failure::ACL_RULE;
 
@@ -34,90 +40,79 @@ const MIN_VERSION: (u32, u32) = (6, 2);
 /// Keys looked at per step of a listing.
 const SCAN_COUNT: u32 = 500;
 
-/// A Redis or Valkey server.
+/// A Redis or Valkey server, the master that Sentinels name, or a cluster.
 pub struct RedisStore {
     prefixes: Prefixes,
     clock: Clock,
     client: ClientId,
-    connector: Connector,
-    pool: Pool,
-    multiplexed: Multiplexed,
-}
-
-/// Makes connections to one server.
-#[derive(Clone)]
-pub(crate) struct Connector {
-    pub(crate) client: redis::Client,
-    /// The address without credentials, for messages.
-    pub(crate) place: String,
+    servers: Servers,
 }
 
 impl RedisStore {
     /// A store that connects on first use.
     pub fn new(address: &RedisAddress, config: &StoreConfig) -> Result<Self, Error> {
-        let connector = address::connector(address)?;
+        let servers = address::servers(address)?;
         // Completed now: a fork while another thread does it would leave the child waiting for ever.
         LazyLock::force(&script::SCRIPTS);
         Ok(Self {
             prefixes: config.prefixes.clone(),
             clock: config.clock.clone(),
             client: config.hub.client(),
-            pool: Pool::new(connector.clone()),
-            multiplexed: Multiplexed::new(connector.clone()),
-            connector,
+            servers,
         })
     }
 
-    fn left(&self, until: Moment) -> Duration {
-        until.since(self.clock.now())
+    fn give_up(&self, until: Moment) -> Instant {
+        Instant::now() + until.since(self.clock.now())
     }
 
     /// One step over the keys of one type; those that are no text are not ours.
     fn scan(
         &self,
-        cursor: u64,
+        page: u64,
         pattern: &str,
         kind: &str,
         until: Moment,
     ) -> Result<(u64, Vec<String>), Failure> {
-        let mut scan = redis::cmd("SCAN");
-        scan.arg(cursor).arg("MATCH").arg(pattern).arg("COUNT").arg(SCAN_COUNT).arg("TYPE").arg(kind);
-        let value = self.pool.call(&scan, self.left(until))?;
-        let (next, keys): (u64, Vec<Vec<u8>>) = redis::from_redis_value(value)
-            .map_err(|_| Failure::new(FailureKind::Lost, "the server's answer to SCAN makes no sense"))?;
+        let command = |cursor: u64| {
+            let mut scan = redis::cmd("SCAN");
+            scan.arg(cursor).arg("MATCH").arg(pattern).arg("COUNT").arg(SCAN_COUNT).arg("TYPE").arg(kind);
+            scan
+        };
+        let (next, keys) = self.servers.scan(page, command, self.give_up(until))?;
         Ok((next, keys.into_iter().filter_map(|key| String::from_utf8(key).ok()).collect()))
     }
 }
 
 impl Store for RedisStore {
     fn perform(&self, request: &Request, until: Moment) -> Result<Reply, Failure> {
-        let value = self.pool.run(request, self.left(until))?;
+        let value = self.servers.run(request, self.give_up(until))?;
         codec::decode(request, &value)
     }
 
     fn perform_async<'a>(&'a self, request: &'a Request, until: Moment) -> Pending<'a> {
-        let left = self.left(until);
+        let give_up = self.give_up(until);
         Box::pin(async move {
-            let value = self.multiplexed.run(request, left).await?;
+            let value = self.servers.run_async(request, give_up).await?;
             codec::decode(request, &value)
         })
     }
 
-    fn perform_all(&self, requests: &[Request], until: Moment) -> Vec<Result<Reply, Failure>> {
-        let values = self.pool.run_all(requests, self.left(until));
-        let decoded = |(value, request): (Result<Value, Failure>, _)| codec::decode(request, &value?);
-        values.into_iter().zip(requests).map(decoded).collect()
+    fn perform_all(&self, requests: &[Request], until: Moment, hear: Hear<'_, Reply>) {
+        self.servers.run_all(requests, self.give_up(until), &mut |number, value| {
+            hear(number, value.and_then(|value| codec::decode(&requests[number], &value)));
+        });
     }
 
     fn listen(&self, until: Moment) -> Result<Option<Box<dyn Hints>>, Failure> {
         let channel = keys::channel(self.client);
-        Ok(Some(Box::new(hints::RedisHints::open(&self.connector, &channel, self.left(until))?)))
+        Ok(Some(Box::new(self.servers.hints(&channel, self.give_up(until))?)))
     }
 
     fn check(&self, until: Moment) -> Result<(), Failure> {
         let mut info = redis::cmd("INFO");
         info.arg("server");
-        let text = match self.pool.call(&info, self.left(until)) {
+        let text = match self.servers.call(&info, self.give_up(until)) {
             Ok(Value::BulkString(text)) => String::from_utf8_lossy(&text).into_owned(),
             Ok(_) => {
                 let message = "the server's answer to INFO makes no sense; is it really Redis or Valkey?";
@@ -125,7 +120,7 @@ impl Store for RedisStore {
             }
             // A user who may not ask for the version may still use locks; one who may not log in may not.
             Err(failure) if failure.kind == FailureKind::Final(ErrorKind::Denied) => {
-                return self.pool.call(&redis::cmd("PING"), self.left(until)).map(drop);
+                return self.servers.call(&redis::cmd("PING"), self.give_up(until)).map(drop);
             }
             Err(failure) => return Err(failure),
         };
@@ -134,7 +129,19 @@ impl Store for RedisStore {
                 FailureKind::Final(ErrorKind::Unsupported),
                 format!(
                     "{} runs Redis {}.{}; {}.{} or newer is needed",
-                    self.connector.place, found.0, found.1, MIN_VERSION.0, MIN_VERSION.1
+                    self.servers.place(),
+                    found.0,
+                    found.1,
+                    MIN_VERSION.0,
+                    MIN_VERSION.1
+                ),
+            )),
+            _ if text.contains("redis_mode:sentinel") => Err(Failure::new(
+                FailureKind::Final(ErrorKind::Unsupported),
+                format!(
+                    "{} is a Sentinel; write redis-sentinel:// instead of redis:// in the URL, and the name of the \
+                     master after the host",
+                    self.servers.place()
                 ),
             )),
             _ => Ok(()),
@@ -142,7 +149,7 @@ impl Store for RedisStore {
     }
 
     fn close_inherited(&self) {
-        self.pool.close_inherited();
+        self.servers.close_inherited();
     }
 
     fn list(&self, cursor: u64, until: Moment) -> Result<(u64, Vec<LockName>), Failure> {
@@ -161,7 +168,7 @@ impl Store for RedisStore {
 
 impl fmt::Debug for RedisStore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "RedisStore({})", self.connector.place)
+        write!(f, "RedisStore({})", self.servers.place())
     }
 }
 

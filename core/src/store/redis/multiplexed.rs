@@ -8,9 +8,11 @@ use redis::aio::MultiplexedConnection;
 use redis::{AsyncConnectionConfig, Cmd, RedisError, Value};
 use tokio::time::timeout;
 
-use crate::store::redis::{Connector, codec, failure, pool};
+use crate::store::redis::connector::{Connector, Era};
+use crate::store::redis::failure::{self, Miss, Next};
+use crate::store::redis::pool;
+use crate::store::redis::sending::Sending;
 use crate::store::{Failure, FailureKind};
-use crate::verbs::Request;
 use crate::wake::locked;
 
 /// A reply missing for so long means a dead connection, not a short deadline.
@@ -34,6 +36,7 @@ struct Numbered {
     number: u64,
     connection: MultiplexedConnection,
     used: Instant,
+    era: Era,
 }
 
 impl Multiplexed {
@@ -47,17 +50,13 @@ impl Multiplexed {
     }
 
     /// Performs a request's script.
-    pub(crate) async fn run(&self, request: &Request, left: Duration) -> Result<Value, Failure> {
-        let give_up = Instant::now() + left;
-        let mut current = self.connection(left).await?;
-        match self.call(&mut current, &codec::encode(request), give_up).await? {
-            Ok(value) => Ok(value),
-            Err(error) if failure::is_no_script(&error) => self
-                .call(&mut current, &codec::encode_with_text(request), give_up)
-                .await?
-                .map_err(|error| failure::performing(&error, &self.connector.place)),
-            Err(error) => Err(failure::performing(&error, &self.connector.place)),
+    pub(crate) async fn run(&self, sending: &Sending<'_>, give_up: Instant) -> Result<Value, Miss> {
+        let mut current = self.connection(give_up).await.map_err(Miss::unsent)?;
+        let mut answer = self.call(&mut current, sending.command(), give_up).await?;
+        if answer.as_ref().is_err_and(failure::is_no_script) {
+            answer = self.call(&mut current, &sending.with_text(), give_up).await?;
         }
+        answer.map_err(|error| Miss::performing(&error, self.connector.place()))
     }
 
     /// The server's answer, or the failure to get one.
@@ -66,12 +65,13 @@ impl Multiplexed {
         current: &mut Numbered,
         command: &Cmd,
         give_up: Instant,
-    ) -> Result<Result<Value, RedisError>, Failure> {
+    ) -> Result<Result<Value, RedisError>, Miss> {
         let sent = Instant::now();
         let left = give_up.saturating_duration_since(sent);
-        let place = &self.connector.place;
+        let place = self.connector.place();
         if left.is_zero() {
-            return Err(Failure::new(FailureKind::NotSent, format!("no time was left to ask {place}")));
+            let message = format!("no time was left to ask {place}");
+            return Err(Miss::unsent(Failure::new(FailureKind::NotSent, message)));
         }
         match timeout(left, current.connection.send_packed_command(command)).await {
             Ok(answer) => {
@@ -85,13 +85,15 @@ impl Multiplexed {
                 if sent.elapsed() >= DEAD_AFTER {
                     self.discard(current.number);
                 }
-                Err(Failure::new(FailureKind::Lost, format!("{place} did not answer in time")))
+                let failure = Failure::new(FailureKind::Lost, format!("{place} did not answer in time"));
+                Err(Miss { failure, next: Next::LookAgain })
             }
         }
     }
 
-    async fn connection(&self, left: Duration) -> Result<Numbered, Failure> {
+    async fn connection(&self, give_up: Instant) -> Result<Numbered, Failure> {
         if let Some(mut current) = self.usable() {
+            let left = pool::rest(give_up);
             if current.used.elapsed() < CHECK_AFTER_IDLE
                 || is_alive(&mut current, left / pool::CHECK_SHARE).await
             {
@@ -100,27 +102,27 @@ impl Multiplexed {
             self.discard(current.number);
         }
         let late =
-            || Failure::new(FailureKind::NotSent, format!("{} cannot be reached", self.connector.place));
-        timeout(left, self.connect(left)).await.map_err(|_| late())?
+            || Failure::new(FailureKind::NotSent, format!("{} cannot be reached", self.connector.place()));
+        timeout(pool::rest(give_up), self.connect(give_up)).await.map_err(|_| late())?
     }
 
-    async fn connect(&self, left: Duration) -> Result<Numbered, Failure> {
+    async fn connect(&self, give_up: Instant) -> Result<Numbered, Failure> {
         let _turn = self.connecting.lock().await;
         if let Some(current) = self.usable() {
             return Ok(current);
         }
+        let (server, era) = self.connector.server_async(give_up).await?;
         let config = AsyncConnectionConfig::new()
-            .set_connection_timeout(Some(left))
+            .set_connection_timeout(Some(pool::rest(give_up)))
             .set_response_timeout(None)
             .set_pipeline_buffer_size(BUFFER);
-        let connection = self
-            .connector
+        let connection = server
             .client
             .get_multiplexed_async_connection_with_config(&config)
             .await
-            .map_err(|error| failure::connecting(&error, &self.connector.place))?;
+            .map_err(|error| failure::connecting(&error, &server.place))?;
         let number = self.next_number.fetch_add(1, Ordering::Relaxed);
-        let current = Numbered { number, connection, used: Instant::now() };
+        let current = Numbered { number, connection, used: Instant::now(), era };
         *locked(&self.current) = Some(current.clone());
         Ok(current)
     }
@@ -128,7 +130,7 @@ impl Multiplexed {
     /// The present connection, with the time of its last use.
     fn usable(&self) -> Option<Numbered> {
         let mut current = locked(&self.current);
-        let current = current.as_mut()?;
+        let current = current.as_mut().filter(|current| current.era == self.connector.era())?;
         let before = current.clone();
         current.used = Instant::now();
         Some(before)

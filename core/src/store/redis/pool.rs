@@ -5,9 +5,10 @@ use std::time::{Duration, Instant};
 
 use redis::{Cmd, Connection, ConnectionLike, RedisError, RedisResult, Value};
 
-use crate::store::redis::{Connector, codec, failure};
+use crate::store::redis::connector::{Connector, Era};
+use crate::store::redis::failure::{self, Miss};
+use crate::store::redis::sending::Sending;
 use crate::store::{Failure, FailureKind};
-use crate::verbs::Request;
 use crate::wake::locked;
 
 /// A connection idle for longer is asked whether it still works before it is used.
@@ -32,6 +33,7 @@ struct Idle {
 struct Timed {
     connection: Connection,
     timeout: Duration,
+    era: Era,
 }
 
 impl Pool {
@@ -40,61 +42,58 @@ impl Pool {
     }
 
     /// Performs a request's script.
-    pub(crate) fn run(&self, request: &Request, left: Duration) -> Result<Value, Failure> {
-        let give_up = Instant::now() + left;
-        let mut connection = self.take(give_up)?;
-        let mut result = exchange(&mut connection, &codec::encode(request), rest(give_up));
+    pub(crate) fn run(&self, sending: &Sending<'_>, give_up: Instant) -> Result<Value, Miss> {
+        let mut connection = self.take(give_up).map_err(Miss::unsent)?;
+        let mut result = exchange(&mut connection, sending.command(), rest(give_up));
         if result.as_ref().is_err_and(failure::is_no_script) {
-            result = exchange(&mut connection, &codec::encode_with_text(request), rest(give_up));
+            result = exchange(&mut connection, &sending.with_text(), rest(give_up));
         }
         self.put_back(connection, result.as_ref().err());
-        result.map_err(|error| failure::performing(&error, &self.connector.place))
+        result.map_err(|error| Miss::performing(&error, self.connector.place()))
     }
 
     /// Performs a plain command that only reads; again, if a signal cut it short.
-    pub(crate) fn call(&self, command: &Cmd, left: Duration) -> Result<Value, Failure> {
-        let give_up = Instant::now() + left;
+    pub(crate) fn call(&self, command: &Cmd, give_up: Instant) -> Result<Value, Failure> {
         loop {
             let mut connection = self.take(give_up)?;
             let result = exchange(&mut connection, command, rest(give_up));
             self.put_back(connection, result.as_ref().err());
             if !result.as_ref().is_err_and(failure::is_interruption) {
-                return result.map_err(|error| failure::performing(&error, &self.connector.place));
+                return result.map_err(|error| failure::performing(&error, self.connector.place()));
             }
         }
     }
 
     /// Performs many requests' scripts in one round trip.
-    pub(crate) fn run_all(&self, requests: &[Request], left: Duration) -> Vec<Result<Value, Failure>> {
-        let give_up = Instant::now() + left;
-        match self.run_pipeline(requests, give_up) {
+    pub(crate) fn run_all(&self, sendings: &[&Sending<'_>], give_up: Instant) -> Vec<Result<Value, Miss>> {
+        match self.run_pipeline(sendings, give_up) {
             Ok(values) => values
                 .into_iter()
-                .zip(requests)
-                .map(|(value, request)| self.settle(value, request, rest(give_up)))
+                .zip(sendings)
+                .map(|(value, sending)| self.settle(value, sending, give_up))
                 .collect(),
-            Err(failure) => requests.iter().map(|_| Err(failure.clone())).collect(),
+            Err(miss) => sendings.iter().map(|_| Err(miss.clone())).collect(),
         }
     }
 
-    fn run_pipeline(&self, requests: &[Request], give_up: Instant) -> Result<Vec<Value>, Failure> {
-        let mut connection = self.take(give_up)?;
+    fn run_pipeline(&self, sendings: &[&Sending<'_>], give_up: Instant) -> Result<Vec<Value>, Miss> {
+        let mut connection = self.take(give_up).map_err(Miss::unsent)?;
         let mut bytes = Vec::new();
-        for request in requests {
-            bytes.extend_from_slice(&codec::encode(request).get_packed_command());
+        for sending in sendings {
+            bytes.extend_from_slice(&sending.command().get_packed_command());
         }
         let result = connection
             .limit(rest(give_up))
-            .and_then(|()| connection.connection.req_packed_commands(&bytes, 0, requests.len()));
+            .and_then(|()| connection.connection.req_packed_commands(&bytes, 0, sendings.len()));
         self.put_back(connection, result.as_ref().err());
-        result.map_err(|error| failure::performing(&error, &self.connector.place))
+        result.map_err(|error| Miss::performing(&error, self.connector.place()))
     }
 
     /// One reply of a pipeline: an error in it concerns only its own request.
-    fn settle(&self, value: Value, request: &Request, left: Duration) -> Result<Value, Failure> {
+    fn settle(&self, value: Value, sending: &Sending<'_>, give_up: Instant) -> Result<Value, Miss> {
         match value.extract_error() {
-            Err(error) if failure::is_no_script(&error) => self.run(request, left),
-            other => other.map_err(|error| failure::performing(&error, &self.connector.place)),
+            Err(error) if failure::is_no_script(&error) => self.run(sending, give_up),
+            other => other.map_err(|error| Miss::performing(&error, self.connector.place())),
         }
     }
 
@@ -107,27 +106,23 @@ impl Pool {
 
     /// A connection that works. Checking idle ones and making a new one share the time there is.
     fn take(&self, give_up: Instant) -> Result<Timed, Failure> {
-        let in_time = || match rest(give_up) {
-            Duration::ZERO => Err(Failure::new(FailureKind::NotSent, "no time was left to ask the store")),
-            left => Ok(left),
-        };
+        let era = self.connector.era();
         loop {
-            let left = in_time()?;
+            let left = rest(give_up);
+            if left.is_zero() {
+                return Err(Failure::new(FailureKind::NotSent, "no time was left to ask the store"));
+            }
             let idle = locked(&self.idle).pop();
             let Some(Idle { mut connection, since }) = idle else { break };
-            if since.elapsed() < CHECK_AFTER_IDLE || is_alive(&mut connection, left / CHECK_SHARE) {
+            let fresh = since.elapsed() < CHECK_AFTER_IDLE;
+            if connection.era == era && (fresh || is_alive(&mut connection, left / CHECK_SHARE)) {
                 return Ok(connection);
             }
             // What became of one has most likely become of all.
             locked(&self.idle).clear();
         }
-        loop {
-            match self.connector.client.get_connection_with_timeout(in_time()?) {
-                Ok(connection) => return Ok(Timed { connection, timeout: Duration::MAX }),
-                Err(error) if failure::is_interruption(&error) => {}
-                Err(error) => return Err(failure::connecting(&error, &self.connector.place)),
-            }
-        }
+        let (connection, era) = self.connector.connect(give_up)?;
+        Ok(Timed { connection, timeout: Duration::MAX, era })
     }
 
     /// A connection whose call failed is closed: its reply might still come and be taken for another's.
@@ -142,12 +137,12 @@ impl Pool {
     }
 }
 
-/// Whether the server answered in full; it refuses a script now and then on a healthy connection.
+/// Whether a server that still serves answered in full; it refuses a script now and then on a healthy connection.
 pub(crate) fn is_answer(error: &RedisError) -> bool {
-    error.code().is_some_and(|code| code != "READONLY")
+    error.code().is_some() && !failure::is_of_a_former_master(error)
 }
 
-fn rest(give_up: Instant) -> Duration {
+pub(crate) fn rest(give_up: Instant) -> Duration {
     give_up.saturating_duration_since(Instant::now())
 }
 
@@ -177,11 +172,5 @@ impl Timed {
 impl std::fmt::Debug for Idle {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Idle").field("since", &self.since).finish_non_exhaustive()
-    }
-}
-
-impl std::fmt::Debug for Connector {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&self.place)
     }
 }

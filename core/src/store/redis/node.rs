@@ -1,0 +1,79 @@
+//! A server with its connections, for threads and for tasks.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+use redis::Value;
+
+use crate::store::redis::connector::Connector;
+use crate::store::redis::failure::{Miss, Next};
+use crate::store::redis::multiplexed::Multiplexed;
+use crate::store::redis::pool::Pool;
+use crate::store::redis::sending::Sending;
+use crate::store::url::Endpoint;
+
+/// Which part of the time one that ails gets, and how seldom it gets all.
+const BRIEF: u32 = 4;
+
+#[derive(Debug)]
+pub(crate) struct Node {
+    pub(crate) connector: Connector,
+    pub(crate) pool: Pool,
+    multiplexed: Multiplexed,
+    /// Where it listens, if it is one of a cluster.
+    pub(crate) endpoint: Option<Endpoint>,
+    /// How many calls in a row have failed for a reason that lies with the node.
+    failures: AtomicU32,
+}
+
+impl Node {
+    pub(crate) fn new(connector: Connector, endpoint: Option<Endpoint>) -> Self {
+        Self {
+            pool: Pool::new(connector.clone()),
+            multiplexed: Multiplexed::new(connector.clone()),
+            connector,
+            endpoint,
+            failures: AtomicU32::new(0),
+        }
+    }
+
+    pub(crate) fn run(&self, sending: &Sending<'_>, give_up: Instant) -> Result<Value, Miss> {
+        let result = self.pool.run(sending, give_up);
+        self.note(&result);
+        result
+    }
+
+    pub(crate) async fn run_async(&self, sending: &Sending<'_>, give_up: Instant) -> Result<Value, Miss> {
+        let result = self.multiplexed.run(sending, give_up).await;
+        self.note(&result);
+        result
+    }
+
+    pub(crate) fn run_all(&self, sendings: &[&Sending<'_>], give_up: Instant) -> Vec<Result<Value, Miss>> {
+        let results = self.pool.run_all(sendings, give_up);
+        if let Some(result) = results.first() {
+            self.note(result);
+        }
+        results
+    }
+
+    pub(crate) fn is_ailing(&self) -> bool {
+        self.failures.load(Ordering::Relaxed) > 0
+    }
+
+    fn note(&self, result: &Result<Value, Miss>) {
+        match result {
+            Err(Miss { next: Next::LookAgain, .. }) => {
+                self.failures.fetch_add(1, Ordering::Relaxed);
+            }
+            _ if self.is_ailing() => self.failures.store(0, Ordering::Relaxed),
+            _ => {}
+        }
+    }
+
+    /// How long it may hold up what concerns others too. One that ails gets little, but now and then all: it may
+    /// just be slow.
+    pub(crate) fn patience(&self, left: Duration) -> Duration {
+        if self.failures.load(Ordering::Relaxed).is_multiple_of(BRIEF) { left } else { left / BRIEF }
+    }
+}

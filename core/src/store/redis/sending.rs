@@ -1,0 +1,103 @@
+//! A request on its way: encoded once, whichever servers it is sent to.
+
+use redis::{Arg, Cmd};
+
+use crate::store::redis::cluster::slot;
+use crate::store::redis::{codec, keys};
+use crate::verbs::Request;
+
+/// Where a script's number of keys is: after the command's name and the script.
+const COUNT: usize = 2;
+
+pub(crate) struct Sending<'a> {
+    request: &'a Request,
+    command: Cmd,
+    in_a_cluster: bool,
+}
+
+impl<'a> Sending<'a> {
+    pub(crate) fn new(request: &'a Request) -> Self {
+        Self { request, command: codec::encode(request), in_a_cluster: false }
+    }
+
+    /// For a cluster, with one key more, that never exists. While the slot is on its way to another node, a
+    /// script whose keys are all still there would be carried out, and would fail half-way when it touches a key
+    /// that it has removed: it would count as moved. With a missing key the node answers TRYAGAIN instead, or ASK if it has no key at all,
+    /// and the other node, if asked, TRYAGAIN.
+    pub(crate) fn to_a_cluster(request: &'a Request) -> Self {
+        let command = guarded(&codec::encode(request));
+        Self { request, command, in_a_cluster: true }
+    }
+
+    /// For a server that knows the script.
+    pub(crate) fn command(&self) -> &Cmd {
+        &self.command
+    }
+
+    /// For a server that does not.
+    pub(crate) fn with_text(&self) -> Cmd {
+        let command = codec::encode_with_text(self.request);
+        if self.in_a_cluster { guarded(&command) } else { command }
+    }
+
+    /// The cluster slot of its keys: all of a request are in one.
+    pub(crate) fn slot(&self) -> u16 {
+        self.command.args_iter().nth(COUNT + 1).map_or(0, |key| slot::of(bytes(&key)))
+    }
+}
+
+/// The same command with a missing key after its keys.
+fn guarded(command: &Cmd) -> Cmd {
+    let arguments: Vec<_> = command.args_iter().collect();
+    let text =
+        |index: usize| arguments.get(index).and_then(|argument| std::str::from_utf8(bytes(argument)).ok());
+    let (Some(Ok(count)), Some(key)) = (text(COUNT).map(str::parse::<usize>), text(COUNT + 1)) else {
+        return command.clone();
+    };
+    let missing = keys::missing(key);
+    let mut guarded = Cmd::with_capacity(arguments.len() + 1, command.get_packed_command().len() + 64);
+    for (index, argument) in arguments.iter().enumerate() {
+        match index {
+            COUNT => guarded.arg(count + 1),
+            _ => guarded.arg(bytes(argument)),
+        };
+        if index == COUNT + count {
+            guarded.arg(&missing);
+        }
+    }
+    guarded
+}
+
+fn bytes<'a>(argument: &Arg<&'a [u8]>) -> &'a [u8] {
+    match argument {
+        Arg::Simple(bytes) => bytes,
+        _ => &[],
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::name::Prefixes;
+    use crate::verbs::Holder;
+
+    #[test]
+    fn in_a_cluster_there_is_one_key_more() {
+        let name = Prefixes::parse("Lock:", "Queue:").unwrap().lock_name("a").unwrap();
+        let request = Request::Holder(Holder { name });
+        let words = |command: &Cmd| -> Vec<String> {
+            command
+                .args_iter()
+                .skip(2)
+                .map(|word| String::from_utf8(bytes(&word).to_vec()).unwrap())
+                .collect()
+        };
+        let sending = Sending::to_a_cluster(&request);
+        let keys =
+            ["4", "Lock:a", "stanchion:meta:{Lock:a}", "stanchion:line:{Lock:a}", "stanchion:none:{Lock:a}"];
+        assert_eq!(words(sending.command()), keys);
+        assert_eq!(words(&sending.with_text()), keys);
+        assert_eq!(sending.slot(), slot::of(b"Lock:a"));
+        assert_eq!(words(Sending::new(&request).command()).len(), 4);
+    }
+}

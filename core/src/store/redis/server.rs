@@ -1,0 +1,87 @@
+//! One server, or one of several that share credentials and TLS files.
+
+use std::fmt;
+use std::time::Instant;
+
+use redis::{Cmd, Connection, ConnectionAddr, ConnectionInfo, ConnectionLike, Value};
+
+use crate::store::redis::failure;
+use crate::store::redis::pool::rest;
+use crate::store::url::Endpoint;
+use crate::store::{Failure, FailureKind};
+
+/// Makes connections to one server.
+#[derive(Clone)]
+pub(crate) struct Server {
+    pub(crate) client: redis::Client,
+    /// The address without credentials, for messages.
+    pub(crate) place: String,
+}
+
+impl Server {
+    /// Another server with the same credentials and TLS files.
+    pub(crate) fn at(&self, endpoint: &Endpoint) -> Result<Self, Failure> {
+        let info = self.client.get_connection_info().clone();
+        let (host, port) = (endpoint.host.clone(), endpoint.port);
+        let (address, place) = match info.addr() {
+            ConnectionAddr::TcpTls { tls_params, .. } => {
+                let tls_params = tls_params.clone();
+                let address = ConnectionAddr::TcpTls { host, port, insecure: false, tls_params };
+                (address, format!("{endpoint} (TLS)"))
+            }
+            _ => (ConnectionAddr::Tcp(host, port), endpoint.to_string()),
+        };
+        Self::new(info.set_addr(address), place)
+    }
+
+    /// The same server, spoken to in RESP3.
+    pub(crate) fn in_resp3(&self) -> Result<Self, Failure> {
+        let info = self.client.get_connection_info().clone();
+        let login = info.redis_settings().clone().set_protocol(redis::ProtocolVersion::RESP3);
+        Self::new(info.set_redis_settings(login), self.place.clone())
+    }
+
+    fn new(info: ConnectionInfo, place: String) -> Result<Self, Failure> {
+        let client = redis::Client::open(info).map_err(|error| failure::connecting(&error, &place))?;
+        Ok(Self { client, place })
+    }
+
+    /// A new connection, also if signals cut short the making of it.
+    pub(crate) fn connect(&self, give_up: Instant) -> Result<Connection, Failure> {
+        loop {
+            let left = rest(give_up);
+            if left.is_zero() {
+                return Err(Failure::new(
+                    FailureKind::NotSent,
+                    format!("no time was left to ask {}", self.place),
+                ));
+            }
+            match self.client.get_connection_with_timeout(left) {
+                Ok(connection) => return Ok(connection),
+                Err(error) if failure::is_interruption(&error) => {}
+                Err(error) => return Err(failure::connecting(&error, &self.place)),
+            }
+        }
+    }
+
+    /// What the server answers on this connection.
+    pub(crate) fn ask(
+        &self,
+        connection: &mut Connection,
+        command: &Cmd,
+        give_up: Instant,
+    ) -> Result<Value, Failure> {
+        let left = Some(rest(give_up).max(std::time::Duration::from_millis(1)));
+        connection
+            .set_read_timeout(left)
+            .and_then(|()| connection.set_write_timeout(left))
+            .and_then(|()| connection.req_command(command)?.extract_error())
+            .map_err(|error| failure::performing(&error, &self.place))
+    }
+}
+
+impl fmt::Debug for Server {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.place)
+    }
+}
