@@ -36,7 +36,11 @@ pub const TABLE: [(&str, &str); 13] = [
     ("2", "wrong usage, or an argument or URL that is not allowed; nothing was done"),
     ("3", "the lease was lost: CMD was stopped, or exited with 0 after the loss"),
     ("4", "the store could not be reached, or did not answer in time"),
-    ("5", "the store refused: a right is missing, or it cannot do this, or its data make no sense"),
+    (
+        "5",
+        "the store refused: a right is missing, or it cannot do this, or its data make no sense; `doctor`: a promise \
+          does not hold on it",
+    ),
     ("6", "the store's answer was lost: whether it was done is not known"),
     ("7", "an error of the operating system, or a defect in stanchion"),
     ("8", "`enqueue`: the queue is at its limit: some tasks were not accepted"),

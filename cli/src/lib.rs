@@ -7,6 +7,7 @@
 #![deny(unsafe_code)]
 
 mod arguments;
+mod doctor;
 mod enqueue;
 mod exit;
 mod failure;
@@ -54,6 +55,7 @@ fn perform(verb: &Verb, globals: &Globals, report: &Report) -> Result<u8, Failur
         Verb::Enqueue(order) => enqueue::enqueue(order, globals, report),
         Verb::Work(order) => work::work(order, globals, report),
         Verb::Queues(verb) => queues::perform(verb, globals, report),
+        Verb::Doctor => doctor::doctor(globals, report),
         Verb::Completions { shell } => pages::completions(*shell),
         Verb::Man => pages::man(),
     }

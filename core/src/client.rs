@@ -7,6 +7,7 @@ use std::time::Duration;
 use crate::builder::ClientBuilder;
 use crate::drive::drive;
 use crate::error::{Error, ErrorKind};
+use crate::examine::{Finding, examine};
 use crate::grip::Grip;
 use crate::handle::LeaseHandle;
 use crate::held::Held;
@@ -142,6 +143,17 @@ impl Client {
     pub async fn linger(&self, time: Duration) -> bool {
         let session = Arc::clone(&self.session);
         tokio::task::spawn_blocking(move || session.linger(time)).await.unwrap_or(false)
+    }
+
+    /// What the store is like, and which promises hold on it. Takes and releases a lock named `stanchion-doctor`, some
+    /// times.
+    ///
+    /// # Errors
+    /// As [`Client::open`], if the store does not answer.
+    pub async fn examine(&self) -> Result<Vec<Finding>, Error> {
+        let live = Arc::clone(self.session.live()?);
+        let examining = tokio::task::spawn_blocking(move || examine(&live));
+        examining.await.map_err(|_| Error::new(ErrorKind::Internal, "the examination was interrupted"))?
     }
 
     /// Names of locks that are held now, a page at a time: `None` first, then what the last page gave.

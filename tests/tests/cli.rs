@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests may panic")]
 
+#[path = "cli/doctor.rs"]
+mod doctor;
 #[path = "cli/enqueue.rs"]
 mod enqueue;
 #[path = "cli/harness.rs"]

@@ -112,6 +112,13 @@ pub enum Verb {
     /// Look at queues, and look after them
     #[command(subcommand)]
     Queues(QueuesVerb),
+    /// Examine the store: what it is like, and which promises hold on it
+    ///
+    /// Looks at the server's version, role, replication, persistence, memory policy and clock, or at the file, its
+    /// content and the disk; then takes and releases a lock named stanchion-doctor, some times. Says for each
+    /// promise that depends on it whether it holds here, and what to do. Ends with 5 if one does not hold.
+    #[command(after_long_help = exit::help())]
+    Doctor,
     /// Print a completion script for a shell
     Completions {
         /// Which shell

@@ -9,6 +9,7 @@ use crate::builder::ClientBuilder;
 use crate::client::{LockPage, QueuePage, Tally, list, list_queues};
 use crate::drive::drive_blocking;
 use crate::error::Error;
+use crate::examine::{Finding, examine};
 use crate::grip::Grip;
 use crate::handle::LeaseHandle;
 use crate::held::Held;
@@ -121,6 +122,16 @@ impl Client {
     /// dropped; whether it is done. For a program that is about to exit.
     pub fn linger(&self, time: Duration) -> bool {
         self.session.linger(time)
+    }
+
+    /// What the store is like, and which promises hold on it. Takes and releases a lock named `stanchion-doctor`, some
+    /// times.
+    ///
+    /// # Errors
+    /// As [`Client::open`], if the store does not answer.
+    pub fn examine(&self) -> Result<Vec<Finding>, Error> {
+        let live = Arc::clone(self.session.live()?);
+        attend_call(move || examine(&live))
     }
 
     /// Names of locks that are held now, a page at a time: `None` first, then what the last page gave.

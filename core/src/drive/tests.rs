@@ -69,6 +69,10 @@ impl Store for FakeStore {
         Ok(())
     }
 
+    fn examine(&self, _: Moment) -> Result<Vec<crate::Finding>, Failure> {
+        Ok(Vec::new())
+    }
+
     fn list(&self, _: u64, _: Moment) -> Result<(u64, Vec<LockName>), Failure> {
         Ok((0, Vec::new()))
     }

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use crate::clock::{Clock, Moment};
 use crate::error::{Error, ErrorKind};
+use crate::examine::Finding;
 use crate::name::{LockName, Prefixes, QueueName};
 use crate::verbs::{Reply, Request};
 use crate::wake::Hub;
@@ -93,6 +94,9 @@ pub trait Store: Send + Sync + fmt::Debug {
 
     /// Makes sure, once, that the store can be used.
     fn check(&self, until: Moment) -> Result<(), Failure>;
+
+    /// What the store is like, and what follows for the promises.
+    fn examine(&self, until: Moment) -> Result<Vec<Finding>, Failure>;
 
     /// In a forked child: closes what was inherited, as far as that is safe.
     fn close_inherited(&self) {}

@@ -8,6 +8,7 @@ use redis::Value;
 
 use crate::clock::{Clock, Moment};
 use crate::error::{Error, ErrorKind};
+use crate::examine::Finding;
 use crate::name::{LockName, Prefixes, QueueName};
 use crate::store::url::RedisAddress;
 use crate::store::{Failure, FailureKind, Hear, Hints, Pending, Store, StoreConfig};
@@ -18,6 +19,7 @@ mod cluster;
 pub mod code;
 mod codec;
 mod connector;
+mod examine;
 mod failure;
 mod hints;
 pub(crate) mod keys;
@@ -31,6 +33,7 @@ mod sentinel;
 mod server;
 mod servers;
 
+use examine::Told;
 use servers::Servers;
 
 pub use failure::ACL_RULE;
@@ -146,6 +149,27 @@ impl Store for RedisStore {
             )),
             _ => Ok(()),
         }
+    }
+
+    fn examine(&self, until: Moment) -> Result<Vec<Finding>, Failure> {
+        let give_up = self.give_up(until);
+        let Value::BulkString(info) = self.servers.call(&redis::cmd("INFO"), give_up)? else {
+            return Err(Failure::new(
+                FailureKind::Final(ErrorKind::Corrupt),
+                "the answer to INFO makes no sense",
+            ));
+        };
+        let mut ask = redis::cmd("CONFIG");
+        ask.arg("GET").arg("appendfsync").arg("save");
+        // Most users may not ask that.
+        let settings =
+            self.servers.call(&ask, give_up).ok().and_then(|value| redis::from_redis_value(value).ok());
+        let mut findings =
+            Told::new(&String::from_utf8_lossy(&info), settings.unwrap_or_default()).findings();
+        let (sent, ours) = (Instant::now(), self.clock.wall_micros());
+        let time = self.servers.call(&redis::cmd("TIME"), give_up)?;
+        findings.push(examine::clock(&time, ours, sent));
+        Ok(findings)
     }
 
     fn close_inherited(&self) {

@@ -7,6 +7,7 @@ mod acquire;
 mod break_lease;
 mod connection;
 mod database;
+mod examine;
 mod extend;
 mod failure;
 mod hand_off;
@@ -32,6 +33,7 @@ use rusqlite::Connection;
 
 use crate::clock::{Clock, Moment};
 use crate::error::ErrorKind;
+use crate::examine::{Finding, Health};
 use crate::name::{LockKind, LockName, QueueName};
 use crate::store::sqlite::connection::transact;
 use crate::store::sqlite::database::{Bell, Database, Handle, Open};
@@ -233,6 +235,15 @@ impl Store for SqliteStore {
 
     fn check(&self, until: Moment) -> Result<(), Failure> {
         self.patiently(until, true, |_, _| Ok(()))
+    }
+
+    fn examine(&self, until: Moment) -> Result<Vec<Finding>, Failure> {
+        if self.database.is_memory() {
+            let finding =
+                Finding::good("place", "an acknowledged task outlives a crash", "the memory of this process");
+            return Ok(vec![finding.but(Health::Bad, "use sqlite:PATH or a server, unless this is a test")]);
+        }
+        self.read(until, |connection, _| examine::examine(connection, self.database.label()))
     }
 
     fn list(&self, cursor: u64, until: Moment) -> Result<(u64, Vec<LockName>), Failure> {
