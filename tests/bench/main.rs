@@ -15,6 +15,7 @@
 mod baseline;
 mod crowd;
 mod hand_over;
+mod kinds;
 mod pair;
 mod queue;
 mod report;
@@ -56,9 +57,11 @@ fn main() {
     let file = format!("sqlite:{}", directory.path().join("bench.db").display());
 
     let redis = server.url();
-    let sections: [(&str, Section<'_>); 18] = [
+    let sections: [(&str, Section<'_>); 20] = [
         ("pair", &|report| pair::blocking_redis(&server, report)),
         ("async", &|report| pair::async_redis(&server, report)),
+        ("kinds", &|report| kinds::pairs(&redis, "redis", report)),
+        ("sqlite-kinds", &|report| kinds::pairs(&file, "sqlite", report)),
         ("sqlite-pair", &|report| pair::blocking_sqlite(&file, report)),
         ("hand-over", &|report| hand_over::redis(&server, report)),
         ("sqlite-hand-over", &|report| hand_over::sqlite(&file, report)),

@@ -10,7 +10,7 @@ use crate::baseline::{bare_pair, compare_and_delete, connect, same_calls, same_c
 use crate::report::{Report, percentile};
 
 /// Turns of each side; the sides alternate.
-const TURNS: usize = 60;
+pub const TURNS: usize = 60;
 /// Pairs in one turn.
 const PAIRS: usize = 150;
 /// Tasks that acquire and release at once.
@@ -128,7 +128,7 @@ async fn bare_turn(connection: &redis::aio::MultiplexedConnection) -> Duration {
     started.elapsed()
 }
 
-fn timed(samples: &mut Vec<Duration>, mut pair: impl FnMut()) {
+pub fn timed(samples: &mut Vec<Duration>, mut pair: impl FnMut()) {
     for _ in 0..PAIRS {
         let started = Instant::now();
         pair();
@@ -136,7 +136,12 @@ fn timed(samples: &mut Vec<Duration>, mut pair: impl FnMut()) {
     }
 }
 
-fn compare_percentiles(report: &mut Report, name: &str, mut ours: Vec<Duration>, mut bare: Vec<Duration>) {
+pub fn compare_percentiles(
+    report: &mut Report,
+    name: &str,
+    mut ours: Vec<Duration>,
+    mut bare: Vec<Duration>,
+) {
     for (label, part) in [("p50", 0.5), ("p99", 0.99)] {
         let micros = |samples: &mut Vec<Duration>| percentile(samples, part).as_secs_f64() * 1e6;
         report.compare(&format!("{name}, {label}"), micros(&mut ours), micros(&mut bare), "us");
