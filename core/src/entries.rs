@@ -72,6 +72,10 @@ impl Entry {
 
     /// Leaves once; whether that was the last time, and the lock is to be given back.
     pub(crate) fn leave(&self, held: &Held) -> bool {
+        // In a forked child the mutex may have been inherited locked, and the owners are the parent's.
+        if self.live.is_inherited() {
+            return true;
+        }
         let mut inside = locked(&self.live.entries.0);
         let Some(owner) = inside.get_mut(&self.key) else { return true };
         if owner.held.lock.token != held.lock.token {
@@ -84,5 +88,30 @@ impl Entry {
             return true;
         }
         false
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::blocking::Lock;
+    use crate::builder::ClientBuilder;
+    use crate::error::ErrorKind;
+    use crate::fork::testing::in_child;
+    use crate::named::{Named, Part};
+    use crate::options::LockOptions;
+
+    /// A thread of the parent may have been among the owners when the process forked.
+    #[test]
+    fn a_child_does_not_wait_for_a_thread_that_it_lacks() {
+        let session = Arc::new(ClientBuilder::new(Some("memory:".into())).session().unwrap());
+        let lock = Lock::new(Named::new(Arc::clone(&session), "a", Part::Exclusive)).reentrant("me");
+        let lease = lock.acquire(LockOptions::new()).unwrap();
+        let busy = locked(&session.live().unwrap().entries.0);
+        assert!(in_child(|| lease.release_shared(None).is_err_and(|error| error.kind() == ErrorKind::Forked)));
+        drop(busy);
+        lease.release().unwrap();
     }
 }

@@ -116,6 +116,8 @@ impl Grip {
         if self.entry.is_none() && self.others.is_empty() {
             return Ok(vec![self.first.release(cooldown)]);
         }
+        let live = &self.first.kept.live;
+        live.check_generation().map_err(|error| error.during("release", self.name()))?;
         if self.left.swap(true, Ordering::Relaxed) {
             return Err(released().during("release", self.name()));
         }
