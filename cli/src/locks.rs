@@ -3,10 +3,10 @@
 use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
-use stanchion::blocking::Client;
-use stanchion::{HeldAs, Holder};
+use stanchion::blocking::{Client, Lock};
+use stanchion::{HeldAs, Holder, LockKind};
 
-use crate::arguments::{Globals, LocksVerb};
+use crate::arguments::{Globals, Kind, LocksVerb};
 use crate::enqueue::millis;
 use crate::exit;
 use crate::failure::Failure;
@@ -15,42 +15,61 @@ use crate::report::Report;
 use crate::store;
 use crate::text::{left, plain, table};
 
-const HEADINGS: [&str; 8] = ["NAME", "HELD AS", "LABEL", "HOST", "PID", "FENCE", "REMAINING", "WAITERS"];
+const HEADINGS: [&str; 9] =
+    ["NAME", "KIND", "HELD AS", "LABEL", "HOST", "PID", "FENCE", "REMAINING", "WAITERS"];
 
 /// Carries out one of the verbs.
 pub fn perform(verb: &LocksVerb, globals: &Globals, report: &Report) -> Result<u8, Failure> {
     let client = store::open(globals, report)?;
     let text = match verb {
         LocksVerb::Ls => list(&client, globals.json)?,
-        LocksVerb::Show { name } => show(&client, name, globals.json)?,
-        LocksVerb::Break { name } => break_lease(&client, name, globals.json)?,
+        LocksVerb::Show { name, kind } => show(&client, name, of(*kind), globals.json)?,
+        LocksVerb::Break { name, kind } => break_lease(&client, name, of(*kind), globals.json)?,
     };
     print(text.as_bytes())?;
     Ok(exit::DONE)
 }
 
+fn of(kind: Kind) -> LockKind {
+    match kind {
+        Kind::Lock => LockKind::Exclusive,
+        Kind::RwLock => LockKind::ReadWrite,
+        Kind::Semaphore => LockKind::Semaphore,
+    }
+}
+
+/// A handle to look at it or to break it, not to acquire it.
+fn handle(client: &Client, kind: LockKind, name: &str) -> Lock {
+    match kind {
+        LockKind::ReadWrite => client.rw_lock(name).read().clone(),
+        LockKind::Semaphore => client.semaphore(name, 1),
+        _ => client.lock(name),
+    }
+}
+
 fn list(client: &Client, json: bool) -> Result<String, Failure> {
     let mut held = Vec::new();
-    for name in names(client)? {
-        // One that was released since is left out.
-        if let Some(holder) = client.lock(&name).holder()? {
-            held.push((name, holder));
+    for kind in LockKind::ALL {
+        for name in names(client, kind)? {
+            // One that was released since is left out.
+            let holders = handle(client, kind, &name).holders()?;
+            held.extend(holders.into_iter().map(|holder| (name.clone(), kind, holder)));
         }
     }
     if json {
-        let locks: Vec<Value> = held.iter().map(|(name, holder)| as_json(name, Some(holder))).collect();
-        return Ok(format!("{}\n", Value::from(locks)));
+        let lock = |(name, kind, holder): &(String, LockKind, Holder)| as_json(name, *kind, Some(holder));
+        return Ok(format!("{}\n", Value::from(held.iter().map(lock).collect::<Vec<_>>())));
     }
-    let rows = held.iter().map(|(name, holder)| row(name, holder));
+    let rows = held.iter().map(|(name, kind, holder)| row(name, *kind, holder));
     Ok(table(HEADINGS, rows))
 }
 
-/// All names, sorted; pages may repeat some.
-fn names(client: &Client) -> Result<BTreeSet<String>, Failure> {
+/// All names of a kind, sorted; pages may repeat some.
+fn names(client: &Client, kind: LockKind) -> Result<BTreeSet<String>, Failure> {
     let mut names = BTreeSet::new();
     let mut page = None;
     loop {
-        let listed = client.locks(page)?;
+        let listed = client.locks_of(kind, page)?;
         names.extend(listed.names);
         page = listed.next;
         if page.is_none() {
@@ -59,32 +78,50 @@ fn names(client: &Client) -> Result<BTreeSet<String>, Failure> {
     }
 }
 
-fn show(client: &Client, name: &str, json: bool) -> Result<String, Failure> {
-    let holder = client.lock(name).holder()?;
-    Ok(match holder {
-        holder if json => format!("{}\n", as_json(name, holder.as_ref())),
-        None => format!("{} is free\n", plain(name)),
-        Some(holder) => {
-            let lines = HEADINGS.iter().zip(row(name, &holder));
-            lines.map(|(heading, value)| format!("{:<11}{value}\n", format!("{heading}:"))).collect()
-        }
-    })
+fn show(client: &Client, name: &str, kind: LockKind, json: bool) -> Result<String, Failure> {
+    let holders = handle(client, kind, name).holders()?;
+    if json {
+        return Ok(match kind {
+            LockKind::Exclusive => format!("{}\n", as_json(name, kind, holders.first())),
+            _ => format!(
+                "{}\n",
+                Value::from(holders.iter().map(|one| as_json(name, kind, Some(one))).collect::<Vec<_>>())
+            ),
+        });
+    }
+    if holders.is_empty() {
+        return Ok(format!("{} is free\n", plain(name)));
+    }
+    let shown = holders.iter().map(|holder| {
+        let lines = HEADINGS.iter().zip(row(name, kind, holder));
+        lines.map(|(heading, value)| format!("{:<11}{value}\n", format!("{heading}:"))).collect::<String>()
+    });
+    Ok(shown.collect::<Vec<_>>().join("\n"))
 }
 
-fn break_lease(client: &Client, name: &str, json: bool) -> Result<String, Failure> {
-    let lock = client.lock(name);
+fn break_lease(client: &Client, name: &str, kind: LockKind, json: bool) -> Result<String, Failure> {
+    let lock = handle(client, kind, name);
     // Whoever held it just before; another may have come in between.
     let holder = lock.holder()?;
     let broken = lock.break_lease()?;
     Ok(match holder {
         holder if json => {
-            let holder = holder.map_or(Value::Null, |holder| as_json(name, Some(&holder)));
+            let holder = holder.map_or(Value::Null, |holder| as_json(name, kind, Some(&holder)));
             format!("{}\n", json!({ "name": name, "broken": broken, "holder": holder }))
         }
         _ if !broken => format!("{} was free: nothing to break\n", plain(name)),
         Some(holder) => format!("{} broken; it was {}\n", plain(name), described(&holder)),
         None => format!("{} broken\n", plain(name)),
     })
+}
+
+/// Of a read-write lock: on which side.
+fn side(kind: LockKind, holder: &Holder) -> &'static str {
+    match kind {
+        LockKind::ReadWrite if holder.weight == 1 => "reader",
+        LockKind::ReadWrite => "writer",
+        kind => kind.name(),
+    }
 }
 
 fn described(holder: &Holder) -> String {
@@ -100,11 +137,13 @@ fn described(holder: &Holder) -> String {
     }
 }
 
-fn as_json(name: &str, holder: Option<&Holder>) -> Value {
-    let Some(holder) = holder else { return json!({ "name": name, "held": false }) };
+fn as_json(name: &str, kind: LockKind, holder: Option<&Holder>) -> Value {
+    let Some(holder) = holder else { return json!({ "name": name, "kind": kind.name(), "held": false }) };
     let known = |text: &str| (!text.is_empty()).then(|| text.to_owned());
     json!({
         "name": name,
+        "kind": side(kind, holder),
+        "permits": (kind == LockKind::Semaphore).then_some(holder.weight),
         "held": true,
         "held_as": holder.held_as.name(),
         "label": known(&holder.label),
@@ -117,11 +156,15 @@ fn as_json(name: &str, holder: Option<&Holder>) -> Value {
     })
 }
 
-fn row(name: &str, holder: &Holder) -> [String; 8] {
+fn row(name: &str, kind: LockKind, holder: &Holder) -> [String; 9] {
     let text = |text: &str| if text.is_empty() { "-".to_owned() } else { plain(text) };
     let number = |number: u64| if number == 0 { "-".to_owned() } else { number.to_string() };
     [
         plain(name),
+        match kind {
+            LockKind::Semaphore if holder.weight > 1 => format!("semaphore ({} permits)", holder.weight),
+            kind => side(kind, holder).to_owned(),
+        },
         holder.held_as.name().to_owned(),
         text(&holder.label),
         text(&holder.host),

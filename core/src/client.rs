@@ -13,6 +13,7 @@ use crate::handle::LeaseHandle;
 use crate::held::Held;
 use crate::lease::Lease;
 use crate::lock::{Lock, RwLock};
+use crate::name::LockKind;
 use crate::named::{Named, Part};
 use crate::queue::{Queue, Queues};
 use crate::session::{Live, Session};
@@ -156,10 +157,15 @@ impl Client {
         examining.await.map_err(|_| Error::new(ErrorKind::Internal, "the examination was interrupted"))?
     }
 
-    /// Names of locks that are held now, a page at a time: `None` first, then what the last page gave.
+    /// Names of exclusive locks that are held now, a page at a time: `None` first, then what the last page gave.
     pub async fn locks(&self, page: Option<u64>) -> Result<LockPage, Error> {
+        self.locks_of(LockKind::Exclusive, page).await
+    }
+
+    /// As [`Client::locks`], of another kind.
+    pub async fn locks_of(&self, kind: LockKind, page: Option<u64>) -> Result<LockPage, Error> {
         let live = Arc::clone(self.session.live()?);
-        let listing = tokio::task::spawn_blocking(move || list(&live, page));
+        let listing = tokio::task::spawn_blocking(move || list(&live, kind, page));
         listing.await.map_err(|_| Error::new(ErrorKind::Internal, "the listing was interrupted"))?
     }
 
@@ -195,10 +201,10 @@ impl ClientBuilder {
 }
 
 /// One page of a listing.
-pub(crate) fn list(live: &Live, page: Option<u64>) -> Result<LockPage, Error> {
+pub(crate) fn list(live: &Live, kind: LockKind, page: Option<u64>) -> Result<LockPage, Error> {
     let (next, names) = live
         .store
-        .list(page.unwrap_or(0), live.give_up())
+        .list(kind, page.unwrap_or(0), live.give_up())
         .map_err(|failure| Error::from(failure).during("locks", ""))?;
     let names = names.iter().map(|name| name.as_str().to_owned()).collect();
     Ok(LockPage { names, next: (next != 0).then_some(next) })

@@ -61,7 +61,7 @@ impl LeaseHandle {
 
     /// The lock's name under this client's prefix.
     pub(crate) fn name(&self, prefixes: &Prefixes) -> Result<LockName, Error> {
-        prefixes.kind_of_key(self.kind, &self.key).ok_or_else(|| {
+        prefixes.lock_of_key(self.kind, &self.key).ok_or_else(|| {
             Error::invalid("the handle's lock has another prefix than this client's lock_prefix")
         })
     }

@@ -93,6 +93,7 @@ pub use handle::LeaseHandle;
 pub use holder::Holder;
 pub use lease::Lease;
 pub use lock::{Lock, RwLock};
+pub use name::LockKind;
 pub use named::MAX_PERMITS;
 pub use options::{
     DEFAULT_LOCK_PREFIX, DEFAULT_MAX_HOLD, DEFAULT_QUEUE_PREFIX, DEFAULT_TIMEOUT, DEFAULT_TTL, DEFAULT_WAIT,

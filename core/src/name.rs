@@ -55,13 +55,8 @@ impl Prefixes {
         Ok(LockName { key, prefix: self.lock.len(), kind })
     }
 
-    /// The exclusive lock that a stored key belongs to, if it is one of ours.
-    pub(crate) fn lock_of_key(&self, key: &str) -> Option<LockName> {
-        self.kind_of_key(LockKind::Exclusive, key)
-    }
-
     /// The lock of this kind whose prefix and name are `key`, if it is one of ours.
-    pub(crate) fn kind_of_key(&self, kind: LockKind, key: &str) -> Option<LockName> {
+    pub(crate) fn lock_of_key(&self, kind: LockKind, key: &str) -> Option<LockName> {
         self.name_of_kind(kind, key.strip_prefix(&*self.lock)?).ok()
     }
 
@@ -297,7 +292,7 @@ mod tests {
     #[test]
     fn a_key_leads_back_to_its_name() {
         let names = prefixes("Lock:", "Queue:");
-        assert_eq!(names.lock_of_key("Lock:a").unwrap().as_str(), "a");
-        assert!(names.lock_of_key("Queue:a").is_none());
+        assert_eq!(names.lock_of_key(LockKind::Exclusive, "Lock:a").unwrap().as_str(), "a");
+        assert!(names.lock_of_key(LockKind::Exclusive, "Queue:a").is_none());
     }
 }

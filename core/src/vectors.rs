@@ -9,7 +9,7 @@ use crate::backoff::backoff;
 use crate::body::{self, Headers};
 use crate::engine::Dice;
 use crate::handle::LeaseHandle;
-use crate::name::{LockName, Prefixes, QueueName};
+use crate::name::{LockKind, LockName, Prefixes, QueueName};
 use crate::options::{self, LockOptions, Settings};
 use crate::queue_options::ClaimOptions;
 use crate::store::redis::keys::{LockKeys, queue_keys};
@@ -105,7 +105,7 @@ fn tokens_and_handles() {
     assert!(no_tokens.iter().all(|text| Token::parse(text).is_none()));
     let usual = Prefixes::parse(options::DEFAULT_LOCK_PREFIX, options::DEFAULT_QUEUE_PREFIX).unwrap();
     for row in rows(&vectors, "handles") {
-        let name = usual.lock_of_key(text(&row, "key")).unwrap();
+        let name = usual.lock_of_key(LockKind::Exclusive, text(&row, "key")).unwrap();
         let token = Token::parse(text(&row, "token")).unwrap();
         let ttl = Duration::from_millis(row["ttl_ms"].as_u64().unwrap());
         let max_hold = row["max_hold_ms"].as_u64().map(Duration::from_millis);

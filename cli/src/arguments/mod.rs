@@ -162,12 +162,15 @@ pub struct RunOrder {
 /// Look at locks, or break one
 #[derive(Subcommand)]
 pub enum LocksVerb {
-    /// List the locks that are held now
+    /// List the locks of every kind that are held now, with a line for each holder
     Ls,
     /// Show who holds a lock
     Show {
         /// The lock's name
         name: String,
+        /// What kind of lock it is
+        #[arg(long, value_enum, default_value_t = Kind::Lock)]
+        kind: Kind,
     },
     /// Take a lock from whoever holds it, at once and without asking
     ///
@@ -176,7 +179,22 @@ pub enum LocksVerb {
     Break {
         /// The lock's name
         name: String,
+        /// What kind of lock it is; all its holders lose it
+        #[arg(long, value_enum, default_value_t = Kind::Lock)]
+        kind: Kind,
     },
+}
+
+/// The kinds of locks. Each has names of its own.
+#[derive(Clone, Copy, ValueEnum)]
+#[value(rename_all = "snake_case")]
+pub enum Kind {
+    /// One holder
+    Lock,
+    /// Many readers, or one writer
+    RwLock,
+    /// As many holders as it has permits
+    Semaphore,
 }
 
 /// A shell that completions are made for.

@@ -14,6 +14,7 @@ use crate::grip::Grip;
 use crate::handle::LeaseHandle;
 use crate::held::Held;
 use crate::host_turn::attend_call;
+use crate::name::LockKind;
 use crate::named::{Named, Part};
 use crate::session::Session;
 
@@ -134,10 +135,15 @@ impl Client {
         attend_call(move || examine(&live))
     }
 
-    /// Names of locks that are held now, a page at a time: `None` first, then what the last page gave.
+    /// Names of exclusive locks that are held now, a page at a time: `None` first, then what the last page gave.
     pub fn locks(&self, page: Option<u64>) -> Result<LockPage, Error> {
+        self.locks_of(LockKind::Exclusive, page)
+    }
+
+    /// As [`Client::locks`], of another kind.
+    pub fn locks_of(&self, kind: LockKind, page: Option<u64>) -> Result<LockPage, Error> {
         let live = Arc::clone(self.session.live()?);
-        attend_call(move || list(&live, page))
+        attend_call(move || list(&live, kind, page))
     }
 
     /// Names of queues that have tasks or settings, or had some in the last 7 days, a page at a time: `None`

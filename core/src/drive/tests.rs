@@ -10,7 +10,7 @@ use crate::blocking::with_host_turn;
 use crate::clock::{Clock, ManualClock};
 use crate::engine::Dice;
 use crate::engine::call::{Answer, CallMachine};
-use crate::name::{LockName, Prefixes, QueueName};
+use crate::name::{LockKind, LockName, Prefixes, QueueName};
 use crate::store::{Hints, Pending, Store};
 use crate::token::Token;
 use crate::verbs::{Extend, ExtendReply, Release, Request};
@@ -73,7 +73,7 @@ impl Store for FakeStore {
         Ok(Vec::new())
     }
 
-    fn list(&self, _: u64, _: Moment) -> Result<(u64, Vec<LockName>), Failure> {
+    fn list(&self, _: LockKind, _: u64, _: Moment) -> Result<(u64, Vec<LockName>), Failure> {
         Ok((0, Vec::new()))
     }
 

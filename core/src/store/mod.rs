@@ -9,7 +9,7 @@ use std::time::Duration;
 use crate::clock::{Clock, Moment};
 use crate::error::{Error, ErrorKind};
 use crate::examine::Finding;
-use crate::name::{LockName, Prefixes, QueueName};
+use crate::name::{LockKind, LockName, Prefixes, QueueName};
 use crate::verbs::{Reply, Request};
 use crate::wake::Hub;
 
@@ -101,9 +101,9 @@ pub trait Store: Send + Sync + fmt::Debug {
     /// In a forked child: closes what was inherited, as far as that is safe.
     fn close_inherited(&self) {}
 
-    /// Names of locks whose key exists, a page at a time: pass zero first, then what was returned,
+    /// Names of locks of this kind that are held, a page at a time: pass zero first, then what was returned,
     /// until it is zero again.
-    fn list(&self, cursor: u64, until: Moment) -> Result<(u64, Vec<LockName>), Failure>;
+    fn list(&self, kind: LockKind, cursor: u64, until: Moment) -> Result<(u64, Vec<LockName>), Failure>;
 
     /// Names of queues that have a record, a page at a time, as [`Store::list`].
     fn list_queues(&self, cursor: u64, until: Moment) -> Result<(u64, Vec<QueueName>), Failure>;

@@ -55,6 +55,11 @@ impl Place {
         Self::with_url(&stanchion_tests::shared().fresh_db())
     }
 
+    /// Where the store is.
+    pub fn url(&self) -> &str {
+        &self.url
+    }
+
     /// With a store elsewhere.
     pub fn with_url(url: &str) -> Self {
         Self { dir: TempDir::new().unwrap(), url: url.to_owned() }

@@ -13,7 +13,7 @@ fn a_held_lock_is_listed_and_shown() {
     let listed = place.finish(&["locks", "ls"]);
     let lines: Vec<&str> = listed.succeeded().lines().collect();
     let headings: Vec<&str> = lines[0].split_whitespace().collect();
-    assert_eq!(headings.join(" "), "NAME HELD AS LABEL HOST PID FENCE REMAINING WAITERS");
+    assert_eq!(headings.join(" "), "NAME KIND HELD AS LABEL HOST PID FENCE REMAINING WAITERS");
     assert_eq!(lines.len(), 2, "{lines:?}");
     assert!(lines[1].starts_with("a ") && lines[1].contains("two words"), "{lines:?}");
     assert!(lines[1].contains(&holder.pid().to_string()), "{lines:?}");
@@ -69,4 +69,31 @@ fn break_says_what_it_broke() {
     let broken: Value = serde_json::from_str(broken.succeeded()).unwrap();
     assert_eq!((&broken["broken"], &broken["holder"]["held_as"]), (&true.into(), &"cooldown".into()));
     place.finish(&["run", "-n", "b", "--", "true"]).succeeded();
+}
+
+#[test]
+fn every_kind_is_listed_with_all_its_holders() {
+    let place = Place::new();
+    let client = stanchion::blocking::Client::open(place.url()).unwrap();
+    let options = stanchion::LockOptions::new;
+    let index = client.rw_lock("index");
+    let _readers = [index.read().acquire(options()).unwrap(), index.read().acquire(options()).unwrap()];
+    let _writer = client.rw_lock("other").write().acquire(options()).unwrap();
+    let _permits = client.semaphore("jobs", 5).acquire(options().weight(3)).unwrap();
+    let _lock = client.lock("index").acquire(options()).unwrap();
+    let listed = place.finish(&["locks", "ls"]);
+    let kinds: Vec<_> =
+        listed.succeeded().lines().skip(1).map(|line| &line[..line.find(" lease").unwrap()]).collect();
+    let kinds: Vec<String> =
+        kinds.iter().map(|kind| kind.split_whitespace().collect::<Vec<_>>().join(" ")).collect();
+    assert_eq!(
+        kinds,
+        ["index lock", "index reader", "index reader", "other writer", "jobs semaphore (3 permits)"]
+    );
+    let shown = place.finish(&["locks", "show", "jobs", "--kind", "semaphore", "--json"]);
+    let shown: Value = serde_json::from_str(shown.succeeded()).unwrap();
+    assert_eq!((&shown[0]["kind"], &shown[0]["permits"]), (&"semaphore".into(), &3.into()));
+    place.finish(&["locks", "break", "index", "--kind", "rw_lock"]).succeeded();
+    assert_eq!(place.finish(&["locks", "show", "index", "--kind", "rw_lock"]).succeeded(), "index is free\n");
+    assert!(place.finish(&["locks", "show", "index"]).succeeded().contains("lease"));
 }

@@ -50,7 +50,7 @@ fn the_documented_rule_is_enough() {
         let reply = describe(&bench.call(request.clone()).unwrap());
         assert!(reply.starts_with(expected), "{}: {reply}", request.verb());
     }
-    let (_, names) = bench.store.list(0, until).unwrap();
+    let (_, names) = bench.store.list(stanchion::LockKind::Exclusive, 0, until).unwrap();
     assert_eq!(names.len(), 1, "the cooldown is listed");
 }
 

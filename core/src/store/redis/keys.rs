@@ -55,14 +55,33 @@ const SEMAPHORE: Words = Words {
     ended: "semaphore-ended",
 };
 
+fn words(kind: LockKind) -> &'static Words {
+    match kind {
+        LockKind::Exclusive => &EXCLUSIVE,
+        LockKind::ReadWrite => &READ_WRITE,
+        LockKind::Semaphore => &SEMAPHORE,
+    }
+}
+
+/// What the key of the holders of a kind is called; `None` if it is the lock's own key.
+pub(crate) fn holders_word(kind: LockKind) -> Option<&'static str> {
+    Some(words(kind).holders).filter(|word| !word.is_empty())
+}
+
+/// Prefix and name of the lock whose holders have this key.
+pub(crate) fn lock_of_holders(kind: LockKind, key: &str) -> Option<&str> {
+    let Some(word) = holders_word(kind) else { return Some(key) };
+    let rest = key.strip_prefix("stanchion:")?;
+    match rest.strip_prefix("tag-") {
+        Some(tagged) => tagged.strip_prefix(word)?.strip_prefix(':'),
+        None => rest.strip_prefix(word)?.strip_prefix(":{")?.strip_suffix('}'),
+    }
+}
+
 impl<'a> LockKeys<'a> {
     pub(crate) fn new(name: &'a LockName) -> Self {
         let key = name.key();
-        let words = match name.kind() {
-            LockKind::Exclusive => &EXCLUSIVE,
-            LockKind::ReadWrite => &READ_WRITE,
-            LockKind::Semaphore => &SEMAPHORE,
-        };
+        let words = words(name.kind());
         let exclusive = name.kind() == LockKind::Exclusive;
         Self {
             lock: if exclusive { Cow::Borrowed(key) } else { Cow::Owned(sidecar(words.holders, key)) },
@@ -145,6 +164,19 @@ mod tests {
         let tagged = prefixes.lock_name("{a}").unwrap();
         assert_eq!(LockKeys::new(&plain).meta, "stanchion:meta:{a}");
         assert_eq!(LockKeys::new(&tagged).meta, "stanchion:tag-meta:{a}");
+    }
+
+    #[test]
+    fn holders_lead_back_to_their_lock() {
+        let prefixes = Prefixes::parse("Lock:", "Queue:").unwrap();
+        for kind in LockKind::ALL {
+            for name in ["a", "mail:{7}"] {
+                let lock = prefixes.name_of_kind(kind, name).unwrap();
+                let keys = LockKeys::new(&lock);
+                assert_eq!(lock_of_holders(kind, &keys.lock), Some(lock.key()));
+                assert_eq!(holders_word(kind).and(lock_of_holders(kind, &keys.meta)), None);
+            }
+        }
     }
 
     #[test]

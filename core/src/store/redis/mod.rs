@@ -9,7 +9,7 @@ use redis::Value;
 use crate::clock::{Clock, Moment};
 use crate::error::{Error, ErrorKind};
 use crate::examine::Finding;
-use crate::name::{LockName, Prefixes, QueueName};
+use crate::name::{LockKind, LockName, Prefixes, QueueName};
 use crate::store::url::RedisAddress;
 use crate::store::{Failure, FailureKind, Hear, Hints, Pending, Store, StoreConfig};
 use crate::verbs::{ClientId, Reply, Request};
@@ -176,10 +176,15 @@ impl Store for RedisStore {
         self.servers.close_inherited();
     }
 
-    fn list(&self, cursor: u64, until: Moment) -> Result<(u64, Vec<LockName>), Failure> {
-        let pattern = format!("{}*", escaped(self.prefixes.lock_prefix()));
-        let (next, keys) = self.scan(cursor, &pattern, "string", until)?;
-        Ok((next, keys.iter().filter_map(|key| self.prefixes.lock_of_key(key)).collect()))
+    fn list(&self, kind: LockKind, cursor: u64, until: Moment) -> Result<(u64, Vec<LockName>), Failure> {
+        let prefix = escaped(self.prefixes.lock_prefix());
+        let (pattern, type_name) = match keys::holders_word(kind) {
+            None => (format!("{prefix}*"), "string"),
+            Some(word) => (format!("stanchion:*{word}:*{prefix}*"), "zset"),
+        };
+        let (next, keys) = self.scan(cursor, &pattern, type_name, until)?;
+        let lock = |key: &String| self.prefixes.lock_of_key(kind, keys::lock_of_holders(kind, key)?);
+        Ok((next, keys.iter().filter_map(lock).collect()))
     }
 
     fn list_queues(&self, cursor: u64, until: Moment) -> Result<(u64, Vec<QueueName>), Failure> {

@@ -2,7 +2,8 @@
 
 use rusqlite::{Connection, OptionalExtension};
 
-use crate::name::{LockName, Prefixes};
+use crate::name::{LockKind, LockName, Prefixes};
+use crate::store::sqlite::permits;
 use crate::store::sqlite::step::{View, between, fence};
 use crate::token::COOLDOWN_MARKER;
 use crate::verbs::{HeldAs, Holder, HolderReply, Reply};
@@ -45,11 +46,13 @@ pub(super) fn holder(connection: &Connection, request: &Holder, view: &View<'_>)
 pub(super) fn list(
     connection: &Connection,
     prefixes: &Prefixes,
+    kind: LockKind,
     cursor: u64,
     view: &View<'_>,
 ) -> rusqlite::Result<(u64, Vec<LockName>)> {
     let mut statement = connection.prepare_cached(
-        "SELECT id, key, token IS NOT NULL AND expires > ?2 AND (SELECT boot FROM store) = ?3
+        "SELECT id, key, (SELECT boot FROM store) = ?3 AND (token IS NOT NULL AND expires > ?2
+           OR EXISTS (SELECT 1 FROM permit WHERE permit.lock = lock.id AND permit.expires > ?2))
          FROM lock WHERE id > ?1 ORDER BY id LIMIT ?4",
     )?;
     let page = i64::try_from(PAGE).unwrap_or(i64::MAX);
@@ -59,7 +62,8 @@ pub(super) fn list(
         seen += 1;
         last = row.get::<_, i64>(0)?.cast_unsigned();
         if row.get(2)? {
-            names.extend(prefixes.lock_of_key(row.get_ref(1)?.as_str()?));
+            let key = permits::key_of_row(kind, row.get_ref(1)?.as_str()?);
+            names.extend(key.and_then(|key| prefixes.lock_of_key(kind, key)));
         }
     }
     Ok((if seen < PAGE { 0 } else { last }, names))

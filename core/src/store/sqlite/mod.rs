@@ -246,8 +246,10 @@ impl Store for SqliteStore {
         self.read(until, |connection, _| examine::examine(connection, self.database.label()))
     }
 
-    fn list(&self, cursor: u64, until: Moment) -> Result<(u64, Vec<LockName>), Failure> {
-        self.read(until, |connection, view| holder::list(connection, &self.config.prefixes, cursor, view))
+    fn list(&self, kind: LockKind, cursor: u64, until: Moment) -> Result<(u64, Vec<LockName>), Failure> {
+        self.read(until, |connection, view| {
+            holder::list(connection, &self.config.prefixes, kind, cursor, view)
+        })
     }
 
     fn list_queues(&self, cursor: u64, until: Moment) -> Result<(u64, Vec<QueueName>), Failure> {

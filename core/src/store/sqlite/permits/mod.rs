@@ -60,6 +60,14 @@ fn row_key(name: &LockName) -> Cow<'_, str> {
     }
 }
 
+/// Prefix and name of the lock of this kind whose row has this key.
+pub(super) fn key_of_row(kind: LockKind, key: &str) -> Option<&str> {
+    match kind {
+        LockKind::Exclusive => Some(key),
+        kind => key.strip_prefix("stanchion:")?.strip_prefix(kind.name())?.strip_prefix(':'),
+    }
+}
+
 /// What a token has of a lock.
 struct Held {
     weight: i64,

@@ -12,6 +12,7 @@ use super::{
 };
 use crate::clock::Clock;
 use crate::error::ErrorKind;
+use crate::name::LockKind;
 use crate::store::sqlite::database::is_connected;
 use crate::store::{FailureKind, Store};
 use crate::verbs::{Acquire, ClientId, Extend, ExtendReply, Holder, Reply, Request};
@@ -88,7 +89,7 @@ fn a_reboot_ends_leases_and_waits_and_keeps_fences() {
     store.sql(&format!("UPDATE lock SET fence = {ahead}; UPDATE store SET boot = 'an earlier one'"));
     let holder = Request::Holder(Holder { name: name("a") });
     assert_eq!(store.ask(holder.clone()), Reply::Holder(Vec::new()));
-    assert_eq!(store.list(0, soon()).unwrap().1, vec![]);
+    assert_eq!(store.list(LockKind::Exclusive, 0, soon()).unwrap().1, vec![]);
     assert_eq!(store.try_acquire("a", 4), Some(ahead + 1));
     assert_eq!(store.count("SELECT count(*) FROM waiter"), 0);
     assert_eq!(store.count("SELECT count(*) FROM ended"), 0);

@@ -23,7 +23,7 @@ use rusqlite::Connection;
 use super::{SqliteStore, SqliteTarget};
 use crate::clock::{Clock, ManualClock, Moment};
 use crate::fork::gate;
-use crate::name::{LockName, Prefixes};
+use crate::name::{LockKind, LockName, Prefixes};
 use crate::store::{Failure, Store, StoreConfig};
 use crate::token::Token;
 use crate::verbs::{Acquire, AcquireReply, ClientId, Leave, Release, Reply, Request, Waiter};
@@ -257,12 +257,12 @@ fn names_of_held_locks_are_listed_page_by_page() {
         store.try_acquire(&format!("n{number}"), 1);
     }
     store.release("n7", 1);
-    let (next, first) = store.list(0, soon()).unwrap();
-    let (end, rest) = store.list(next, soon()).unwrap();
+    let (next, first) = store.list(LockKind::Exclusive, 0, soon()).unwrap();
+    let (end, rest) = store.list(LockKind::Exclusive, next, soon()).unwrap();
     assert_eq!((end, first.len() + rest.len()), (0, 1_499));
     assert!(!first.iter().any(|name| name.as_str() == "n7"));
     clock.advance(31 * SECOND);
-    assert_eq!(store.list(0, soon()).unwrap().1, vec![]);
+    assert_eq!(store.list(LockKind::Exclusive, 0, soon()).unwrap().1, vec![]);
 }
 
 #[test]
