@@ -1,12 +1,12 @@
 //! Several locks at once.
 
 use stanchion::{ErrorKind, LockOptions};
-use stanchion_tests::on_every_store;
+use stanchion_tests::on_every_topology;
 use stanchion_tests::wait::{SOON, eventually, task};
 
 use crate::{fixed, ms, secs};
 
-on_every_store! {
+on_every_topology! {
     fn all_are_held_and_all_are_released(bench) {
         let (one, other) = (bench.client(), bench.client());
         let lease = one.multi_lock(&["b", "a", "c", "a"]).acquire(LockOptions::new()).unwrap();

@@ -1,12 +1,12 @@
 //! The line before a read-write lock or a semaphore.
 
 use stanchion::{ErrorKind, HeldAs, LockOptions};
-use stanchion_tests::on_every_store;
+use stanchion_tests::on_every_topology;
 use stanchion_tests::wait::{SOON, eventually, task};
 
 use crate::{fixed, ms, secs};
 
-on_every_store! {
+on_every_topology! {
     fn a_heavy_head_holds_up_lighter_ones_until_it_leaves(bench) {
         let client = bench.client();
         let semaphore = client.semaphore("a", 3);

@@ -1,12 +1,12 @@
 //! Read-write locks.
 
 use stanchion::{ErrorKind, HeldAs, LockOptions};
-use stanchion_tests::on_every_store;
+use stanchion_tests::on_every_topology;
 use stanchion_tests::wait::{SOON, eventually, task};
 
 use crate::{fixed, ms, renewed, secs};
 
-on_every_store! {
+on_every_topology! {
     fn readers_share_and_keep_the_writer_out(bench) {
         let (one, other) = (bench.client(), bench.client());
         let first = one.reader("a").acquire(fixed(secs(20))).unwrap();

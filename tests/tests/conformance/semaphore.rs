@@ -3,12 +3,12 @@
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use stanchion::{ErrorKind, LockOptions};
-use stanchion_tests::on_every_store;
+use stanchion_tests::on_every_topology;
 use stanchion_tests::wait::{SOON, eventually, task};
 
 use crate::{fixed, ms, secs};
 
-on_every_store! {
+on_every_topology! {
     fn there_are_as_many_holders_as_permits(bench) {
         let client = bench.client();
         let semaphore = client.semaphore("a", 3);

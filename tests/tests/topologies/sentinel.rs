@@ -3,9 +3,9 @@
 use std::time::Instant;
 
 use stanchion::{Client, ErrorKind};
-use stanchion_tests::faces::Face;
+use stanchion_tests::faces::{AnyLease, Face};
 use stanchion_tests::sentinel::{self, Sentinels};
-use stanchion_tests::wait::{SOON, eventually, task};
+use stanchion_tests::wait::{SOON, eventually, eventually_some, task};
 
 use crate::load::{GETS_ON, Load, Trouble};
 use crate::{fixed, ms, open, renewed, use_it};
@@ -30,7 +30,6 @@ on_both_faces! {
         eventually(SOON, || client.lock("held").waiters() == 1);
 
         group.fail_over();
-        eventually(GETS_ON, || group.master().is_some_and(|master| master != 0));
         load.wait_for_progress();
         // Who was master soon writes no more, and nobody asks it.
         let refuses = || {
@@ -101,6 +100,29 @@ fn a_frozen_master_that_comes_back() {
         .collect();
     assert!(others.into_iter().all(wait_for), "the lock was given twice");
     lease.release().unwrap();
+}
+
+/// A connection that was idle all the while: the former master would renew a lease that the new one lets end.
+#[test]
+fn a_lease_is_renewed_by_the_new_master() {
+    let group = Sentinels::start();
+    let client = open(Face::Async, Client::builder(&group.url()));
+    let lease = client.lock("job").acquire(renewed(15_000, 0)).unwrap();
+    // Its own connection has the thread that renews.
+    wait_for_renewal(&lease);
+    group.servers[0].stop_signal();
+    client.lock("other").acquire(fixed(60_000, 60_000)).unwrap().release().unwrap();
+    let master = eventually_some(GETS_ON, || group.master());
+    group.servers[0].cont_signal();
+    wait_for_renewal(&lease);
+    let life: u64 = group.servers[master].cli(&["PTTL", "Lock:job"]).parse().unwrap();
+    assert!(life > 12_000, "the new master keeps the lock for {life} ms");
+    lease.release().unwrap();
+}
+
+fn wait_for_renewal(lease: &AnyLease) {
+    let mut last = lease.remaining();
+    eventually(SOON, || lease.remaining() > std::mem::replace(&mut last, lease.remaining()));
 }
 
 fn wait_for<T>(task: stanchion_tests::wait::Task<T>) -> T {

@@ -1,9 +1,7 @@
 //! A Redis cluster: each request goes to the node that serves its slot, and follows the slot when it moves.
 
 use std::collections::BTreeMap;
-use std::sync::mpsc::{self, Sender};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
-use std::thread;
 use std::time::{Duration, Instant};
 
 use redis::{Cmd, Value};
@@ -22,10 +20,12 @@ use crate::wake::locked;
 
 mod layout;
 mod map;
+mod parts;
 pub(super) mod slot;
 
 use layout::Layout;
 use map::Map;
+use parts::at_once;
 
 /// What a user needs in a cluster besides the rule for one server.
 const CLUSTER_RIGHT: &str = "+cluster|slots";
@@ -333,45 +333,4 @@ fn share(give_up: Instant, count: usize) -> Duration {
 
 fn no_listing() -> Failure {
     Failure::new(FailureKind::Lost, "the server's answer to SCAN makes no sense")
-}
-
-/// A node, and the numbers of the requests that it is to perform.
-type Part = (Arc<Node>, Vec<usize>);
-
-/// Asks each node for its part; without a thread to spare, one after the other.
-fn at_once(
-    parts: Vec<Part>,
-    sendings: &[Sending<'_>],
-    give_up: Instant,
-    hear: &mut dyn FnMut(usize, Result<Value, Miss>),
-) {
-    let perform = |(node, numbers): &Part, results: &Sender<(usize, Result<Value, Miss>)>| {
-        let part: Vec<_> = numbers.iter().map(|number| &sendings[*number]).collect();
-        let until = Instant::now() + node.patience(rest(give_up));
-        for result in numbers.iter().copied().zip(node.run_all(&part, until)) {
-            // Who listens does so to the end.
-            let _ = results.send(result);
-        }
-    };
-    let perform = &perform;
-    let (send, results) = mpsc::channel();
-    if let [part] = &*parts {
-        // As mostly: no thread is needed.
-        perform(part, &send);
-        drop(send);
-        results.iter().for_each(|(number, result)| hear(number, result));
-        return;
-    }
-    thread::scope(|scope| {
-        for part in &parts {
-            let own = send.clone();
-            let started = thread::Builder::new().spawn_scoped(scope, move || perform(part, &own));
-            if started.is_err() {
-                perform(part, &send);
-            }
-        }
-        // The last thread to end closes the channel.
-        drop(send);
-        results.iter().for_each(|(number, result)| hear(number, result));
-    });
 }
