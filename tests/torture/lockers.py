@@ -91,7 +91,7 @@ class Locker(Worker):
             return
         if chance < 0.1 and not renew and ttl == min(TTLS_MS):
             return self.wait_for_the_end(name, fence, ttl)
-        if chance < 0.3 and not self.extended(name, fence):
+        if chance < 0.3 and not self.extended(name, fence) and not renew:
             return
         self.did("release", self.ask("lease.release"), left, name=name, fence=fence)
 
