@@ -4,7 +4,7 @@ use std::ffi::c_char;
 
 use stanchion::blocking;
 
-use crate::arguments::{optional_count, stanchion_text, text};
+use crate::arguments::{stanchion_text, text};
 use crate::boundary;
 use crate::client::{Client, stanchion_client};
 use crate::error::{Failure, stanchion_error};
@@ -38,8 +38,10 @@ unsafe fn semaphore(
     let client = handle::get::<Client>(client)?;
     // SAFETY: as the caller promises.
     let name = unsafe { text("name", name, len) }?;
-    // The core refuses 0, with what is allowed instead.
-    Ok(client.0.semaphore(name, optional_count("permits", permits, u32::MAX)?.unwrap_or(0)))
+    // One that is too large the core refuses.
+    let count = u32::try_from(permits.min(u32::MAX.into()));
+    let count = count.map_err(|_| Failure::invalid(format!("permits {permits} is no count")))?;
+    Ok(client.0.semaphore(name, count))
 }
 
 /// To look at a semaphore, nobody needs to know how many permits it has.
