@@ -222,7 +222,9 @@ TEST(several_locks_are_held_together) {
 
 TEST(several_that_are_no_names) {
     stanchion_client client = opened();
-    const stanchion_text bad[] = {{"a", 1}, {"\xff", 1}}, empty[] = {{"", 0}, {"a", 1}}, good[] = {{"a", 1}, {"b", 1}};
+    const char *name = unique("none");
+    const stanchion_text one = {name, strlen(name)}, bad[] = {one, {"\xff", 1}}, empty[] = {{"", 0}, one};
+    const stanchion_text good[] = {one, {"b", 1}};
     stanchion_lock_options options = trying();
     stanchion_lease lease = 7;
     INVALID(stanchion_multi_lock_acquire(client, NULL, 0, &options, &lease, &err));
@@ -234,7 +236,7 @@ TEST(several_that_are_no_names) {
     options.owner = bad[0];
     INVALID(stanchion_multi_lock_acquire(client, good, 2, &options, &lease, &err));
     CHECK(lease == 7);
-    OK(stanchion_lock_is_locked(client, T("a"), &err));
+    OK(stanchion_lock_is_locked(client, T(name), &err));
     stanchion_client_free(client);
 }
 
