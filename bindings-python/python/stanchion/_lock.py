@@ -35,7 +35,8 @@ class LockFacts:
             self._native = self._native.reentrant(*owner)
         self.name: str = self._native.name
         # Kinds of one name are locks of their own.
-        self._key: Hashable = self.name if kind == "lock" else (kind, tuple(sorted(what)) if kind == "multi_lock" else what)
+        one = tuple(sorted(set(what))) if kind == "multi_lock" else what
+        self._key: Hashable = self.name if kind == "lock" else (kind, one)
 
     def owned(self) -> bool:
         """Whether the calling thread (asyncio: task) holds a valid lease of this lock."""
