@@ -13,6 +13,8 @@ export type Bridge = number
 /** The number of one. */
 export type Lease = number
 export type Granted = NewLease
+/** The name of an exclusive lock, or a lock of any kind. */
+export type Named = Text | Lock
 
 /** A claim on a task. When nothing refers to it any more, it counts as failed. */
 export class Claim {
@@ -61,11 +63,17 @@ export class Client {
   lingerNow(time: Millis): void
   locks(bridge: Bridge, call: number, page?: Whole | undefined | null): void
   queueNames(bridge: Bridge, call: number, page?: Whole | undefined | null): void
-  acquire(bridge: Bridge, call: number, name: Text, options?: LockOptions | undefined | null): void
-  tryAcquire(bridge: Bridge, call: number, name: Text, options?: LockOptions | undefined | null): void
-  holder(bridge: Bridge, call: number, name: Text): void
-  isLocked(bridge: Bridge, call: number, name: Text): void
-  breakLease(bridge: Bridge, call: number, name: Text): void
+  lock(name: Text): Lock
+  reader(name: Text): Lock
+  writer(name: Text): Lock
+  semaphore(name: Text, permits: Whole): Lock
+  multiLock(names: Array<Text>): Lock
+  acquire(bridge: Bridge, call: number, lock: Named, options?: LockOptions | undefined | null): void
+  tryAcquire(bridge: Bridge, call: number, lock: Named, options?: LockOptions | undefined | null): void
+  holder(bridge: Bridge, call: number, lock: Named): void
+  holders(bridge: Bridge, call: number, lock: Named): void
+  isLocked(bridge: Bridge, call: number, lock: Named): void
+  breakLease(bridge: Bridge, call: number, lock: Named): void
 }
 
 /** A clock that a test moves. */
@@ -108,11 +116,24 @@ export interface Holder {
   since?: number
   remaining?: number
   waiters: number
+  weight: number
+}
+
+/** A lock that is more than the name of an exclusive one. */
+export class Lock {
+  get name(): string
+  reentrant(owner: Text): Lock
 }
 
 /** How to acquire. */
 export class LockOptions {
-  constructor(ttl?: Millis | undefined | null, renew?: Flag | undefined | null, maxHold?: Millis | undefined | null, wait?: Millis | undefined | null, failFast?: Flag | undefined | null, adoptUnexpiring?: Millis | undefined | null, label?: Text | undefined | null)
+  constructor(ttl?: Millis | undefined | null, renew?: Flag | undefined | null, maxHold?: Millis | undefined | null, wait?: Millis | undefined | null, failFast?: Flag | undefined | null, adoptUnexpiring?: Millis | undefined | null, label?: Text | undefined | null, weight?: Whole | undefined | null)
+}
+
+/** The fence of one of the locks of a lease. */
+export interface NamedFence {
+  name: string
+  fence: bigint
 }
 
 /** Some names, and where the next ones begin. */
@@ -127,6 +148,8 @@ export interface NewLease {
   name: string
   fence: bigint
   token: string
+  /** If it is of several locks. */
+  fences?: Array<NamedFence>
 }
 
 /**
@@ -281,6 +304,8 @@ export function collect(bridge: Bridge): unknown[]
 
 /** Opens a store. */
 export function connect(bridge: Bridge, call: number, settings: Settings): void
+
+export function downgradeLease(bridge: Bridge, call: number, lease: Lease): void
 
 export function extendLease(bridge: Bridge, call: number, lease: Lease, ttl: Millis): void
 

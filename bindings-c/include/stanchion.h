@@ -275,6 +275,13 @@ typedef struct stanchion_lock_options {
   int32_t renew;
   // 1: give up at once when the holder's remaining time is longer than the wait. -1: 0.
   int32_t fail_fast;
+  // How many permits of a semaphore to acquire, at most as many as it has; invalid for other locks. -1: 1.
+  int64_t weight;
+  // An owner that may come in again (text as a name is): while it has the lock, acquires with the same owner and client
+  // succeed at once, with the same fence, and the lock is given back when it was released as often. What the first one
+  // asked for stays. An owner that wants more than it has gets INVALID_ARGUMENT: a reader does not become a writer. Not
+  // for several locks at once. NULL: nobody comes in again.
+  struct stanchion_text owner;
 } stanchion_lock_options;
 
 // How to claim tasks. -1 stands for the default.
@@ -309,16 +316,15 @@ typedef struct stanchion_worker_options {
   int32_t until_empty;
 } stanchion_worker_options;
 
-// A lock that is yours until it is released, expires, or is lost. 0 is none. In a forked child it is the parent's: calls
-// answer STANCHION_ERR_FORKED, and to free it there does nothing to the parent.
-typedef int64_t stanchion_lease;
+// A list of holders. 0 is none.
+typedef int64_t stanchion_holders;
 
 // Who holds a lock, as the store tells it. Out of date as soon as it is read: for people and dashboards. Texts end with a
 // NUL; what does not fit is cut off.
 typedef struct stanchion_holder {
   // sizeof, set by the caller.
   size_t struct_size;
-  // The last fence granted or offered; 0 if there was none.
+  // The last fence granted or offered; 0 if there was none. Of a lock with several holders: this holder's.
   int64_t fence;
   // When it was granted, in milliseconds since 1970; 0 if unknown.
   int64_t since_ms;
@@ -330,17 +336,23 @@ typedef struct stanchion_holder {
   int32_t held_as;
   // The holder's process id; 0 if unknown.
   int32_t pid;
+  // How many permits it has: 1 if the lock is exclusive; of a read-write lock all of them if it writes.
+  int32_t weight;
   // The holder's label; empty if unknown.
   char label[257];
   // The holder's host; empty if unknown.
   char host[257];
 } stanchion_holder;
 
+// A lock that is yours until it is released, expires, or is lost. 0 is none. In a forked child it is the parent's: calls
+// answer STANCHION_ERR_FORKED, and to free it there does nothing to the parent.
+typedef int64_t stanchion_lease;
+
 // What a lease is on. The texts live as long as the handle of the lease.
 typedef struct stanchion_lease_info {
   // sizeof, set by the caller.
   size_t struct_size;
-  // The lock's name.
+  // The lock's name; of several locks the first.
   struct stanchion_text name;
   // The secret that proves the lease is yours. Keep it out of logs.
   struct stanchion_text token;
@@ -692,6 +704,18 @@ void stanchion_claim_options_init(struct stanchion_claim_options *options, size_
 // Makes all options the default. `struct_size` is sizeof *options. Any thread.
 void stanchion_worker_options_init(struct stanchion_worker_options *options, size_t struct_size);
 
+// How many holders are in the list; 0 if this is no handle of one. Does no I/O. Any thread.
+size_t stanchion_holders_len(stanchion_holders holders);
+
+// One of the holders. Does no I/O. Any thread.
+int32_t stanchion_holders_at(stanchion_holders holders,
+                             size_t index,
+                             struct stanchion_holder *out,
+                             struct stanchion_error **err);
+
+// Frees the list. 0 and freed handles are harmless. Any thread.
+void stanchion_holders_free(stanchion_holders holders);
+
 // Acquires a lock, waiting in line for it. `options` may be NULL. With a `wait_ms` of 0 it does not wait, and answers
 // STANCHION_BUSY if somebody else has the lock.
 //
@@ -711,6 +735,13 @@ int32_t stanchion_lock_holder(stanchion_client client,
                               struct stanchion_holder *out,
                               struct stanchion_error **err);
 
+// Who holds the lock now, as a list: one at most. Any thread.
+int32_t stanchion_lock_holders(stanchion_client client,
+                               const char *name,
+                               size_t name_len,
+                               stanchion_holders *out,
+                               struct stanchion_error **err);
+
 // Whether the lock is held, offered to a waiter, cooling down, or in foreign hands: STANCHION_BUSY if so, STANCHION_OK if
 // it is free. Any thread.
 int32_t stanchion_lock_is_locked(stanchion_client client,
@@ -726,6 +757,85 @@ int32_t stanchion_lock_break_lease(stanchion_client client,
                                    const char *name,
                                    size_t name_len,
                                    struct stanchion_error **err);
+
+// Becomes a reader of a read-write lock: any number of them may hold it, unless a writer does. Those who wait are served in
+// the order in which they came, so that neither readers nor writers starve. Otherwise as stanchion_lock_acquire.
+// Any thread.
+int32_t stanchion_read_lock_acquire(stanchion_client client,
+                                    const char *name,
+                                    size_t name_len,
+                                    const struct stanchion_lock_options *options,
+                                    stanchion_lease *out,
+                                    struct stanchion_error **err);
+
+// Becomes the writer of a read-write lock: nobody else holds anything then. stanchion_lease_downgrade makes it a reader.
+// Otherwise as stanchion_lock_acquire. Any thread.
+int32_t stanchion_write_lock_acquire(stanchion_client client,
+                                     const char *name,
+                                     size_t name_len,
+                                     const struct stanchion_lock_options *options,
+                                     stanchion_lease *out,
+                                     struct stanchion_error **err);
+
+// Who holds the read-write lock now: at most 100, those whose leases end first. Any thread.
+int32_t stanchion_rw_lock_holders(stanchion_client client,
+                                  const char *name,
+                                  size_t name_len,
+                                  stanchion_holders *out,
+                                  struct stanchion_error **err);
+
+// As stanchion_lock_is_locked, of a read-write lock. Any thread.
+int32_t stanchion_rw_lock_is_locked(stanchion_client client,
+                                    const char *name,
+                                    size_t name_len,
+                                    struct stanchion_error **err);
+
+// As stanchion_lock_break_lease, of a read-write lock: from all who hold it. Any thread.
+int32_t stanchion_rw_lock_break_lease(stanchion_client client,
+                                      const char *name,
+                                      size_t name_len,
+                                      struct stanchion_error **err);
+
+// Acquires permits of a semaphore that has `permits` of them (1 to 1000000): one, or `weight` in the options. While anybody
+// holds or waits for permits, all must agree on their number; another one is INVALID_ARGUMENT. Otherwise as
+// stanchion_lock_acquire. Any thread.
+int32_t stanchion_semaphore_acquire(stanchion_client client,
+                                    const char *name,
+                                    size_t name_len,
+                                    int64_t permits,
+                                    const struct stanchion_lock_options *options,
+                                    stanchion_lease *out,
+                                    struct stanchion_error **err);
+
+// Who holds permits of the semaphore now: at most 100, those whose leases end first. Any thread.
+int32_t stanchion_semaphore_holders(stanchion_client client,
+                                    const char *name,
+                                    size_t name_len,
+                                    stanchion_holders *out,
+                                    struct stanchion_error **err);
+
+// As stanchion_lock_is_locked, of a semaphore: whether anybody has permits. Any thread.
+int32_t stanchion_semaphore_is_locked(stanchion_client client,
+                                      const char *name,
+                                      size_t name_len,
+                                      struct stanchion_error **err);
+
+// As stanchion_lock_break_lease, of a semaphore: from all who have permits. Any thread.
+int32_t stanchion_semaphore_break_lease(stanchion_client client,
+                                        const char *name,
+                                        size_t name_len,
+                                        struct stanchion_error **err);
+
+// Acquires several exclusive locks, all or none: one after another in the order of their names, so that two callers never
+// wait for each other. Names that come twice count once; without any it is INVALID_ARGUMENT. One lease is on all of them:
+// it is lost when one of them is, and stanchion_lease_fences_at tells the fence of each. It is neither downgraded nor made
+// a text of. Otherwise as stanchion_lock_acquire. Any thread.
+int32_t stanchion_multi_lock_acquire(stanchion_client client,
+                                     const struct stanchion_text *names,
+                                     size_t name_count,
+                                     const struct stanchion_lock_options *options,
+                                     stanchion_lease *out,
+                                     struct stanchion_error **err);
 
 // What the lease is on. Does no I/O. Any thread.
 int32_t stanchion_lease_get(stanchion_lease lease,
@@ -746,6 +856,18 @@ int32_t stanchion_lease_is_valid(stanchion_lease lease);
 // Why the lease was lost: a stanchion_loss. Does no I/O. Any thread.
 int32_t stanchion_lease_loss(stanchion_lease lease);
 
+// How many locks the lease is on: one, or as many as stanchion_multi_lock_acquire was asked for; 0 if this is no handle of
+// a lease. Does no I/O. Any thread.
+size_t stanchion_lease_fences_len(stanchion_lease lease);
+
+// The name of one of the locks that the lease is on, and its fence, in the order of their names; each place may be NULL.
+// The name lives as long as the handle. Does no I/O. Any thread.
+int32_t stanchion_lease_fences_at(stanchion_lease lease,
+                                  size_t index,
+                                  struct stanchion_text *name,
+                                  int64_t *fence,
+                                  struct stanchion_error **err);
+
 // Fails if the lease is known to be gone, without asking the store: LEASE_LOST, LEASE_EXPIRED or FORKED. Any thread.
 int32_t stanchion_lease_check(stanchion_lease lease,
                               struct stanchion_error **err);
@@ -763,6 +885,15 @@ int32_t stanchion_lease_wait_lost(stanchion_lease lease,
 int32_t stanchion_lease_extend(stanchion_lease lease,
                                int64_t ttl_ms,
                                struct stanchion_error **err);
+
+// Turns the lease of a writer into that of a reader, with the same fence: other readers may come in. A reader's lease stays
+// as it is. There is no way up: two readers that both wait to become the writer would wait for each other for ever;
+// release the lease and acquire the writer's.
+//
+// Errors: INVALID_ARGUMENT for a lease of another kind of lock; LEASE_LOST or LEASE_EXPIRED if it has ended;
+// STORE_UNAVAILABLE or INDETERMINATE if the store did not answer; FORKED. Any thread.
+int32_t stanchion_lease_downgrade(stanchion_lease lease,
+                                  struct stanchion_error **err);
 
 // Gives the lock back and hands it to the next waiter. The handle is to be freed nevertheless.
 //

@@ -129,6 +129,8 @@ typedef struct stanchion_lock_options {
   const int32_t *cancel;
   int32_t renew;
   int32_t fail_fast;
+  int64_t weight;
+  struct stanchion_text owner;
 } stanchion_lock_options;
 
 typedef struct stanchion_claim_options {
@@ -148,7 +150,7 @@ typedef struct stanchion_worker_options {
   int32_t until_empty;
 } stanchion_worker_options;
 
-typedef int64_t stanchion_lease;
+typedef int64_t stanchion_holders;
 
 typedef struct stanchion_holder {
   size_t struct_size;
@@ -158,9 +160,12 @@ typedef struct stanchion_holder {
   int64_t waiters;
   int32_t held_as;
   int32_t pid;
+  int32_t weight;
   char label[257];
   char host[257];
 } stanchion_holder;
+
+typedef int64_t stanchion_lease;
 
 typedef struct stanchion_lease_info {
   size_t struct_size;
@@ -356,6 +361,15 @@ void stanchion_claim_options_init(struct stanchion_claim_options *options, size_
 
 void stanchion_worker_options_init(struct stanchion_worker_options *options, size_t struct_size);
 
+size_t stanchion_holders_len(stanchion_holders holders);
+
+int32_t stanchion_holders_at(stanchion_holders holders,
+                             size_t index,
+                             struct stanchion_holder *out,
+                             struct stanchion_error **err);
+
+void stanchion_holders_free(stanchion_holders holders);
+
 int32_t stanchion_lock_acquire(stanchion_client client,
                                const char *name,
                                size_t name_len,
@@ -369,6 +383,12 @@ int32_t stanchion_lock_holder(stanchion_client client,
                               struct stanchion_holder *out,
                               struct stanchion_error **err);
 
+int32_t stanchion_lock_holders(stanchion_client client,
+                               const char *name,
+                               size_t name_len,
+                               stanchion_holders *out,
+                               struct stanchion_error **err);
+
 int32_t stanchion_lock_is_locked(stanchion_client client,
                                  const char *name,
                                  size_t name_len,
@@ -378,6 +398,67 @@ int32_t stanchion_lock_break_lease(stanchion_client client,
                                    const char *name,
                                    size_t name_len,
                                    struct stanchion_error **err);
+
+int32_t stanchion_read_lock_acquire(stanchion_client client,
+                                    const char *name,
+                                    size_t name_len,
+                                    const struct stanchion_lock_options *options,
+                                    stanchion_lease *out,
+                                    struct stanchion_error **err);
+
+int32_t stanchion_write_lock_acquire(stanchion_client client,
+                                     const char *name,
+                                     size_t name_len,
+                                     const struct stanchion_lock_options *options,
+                                     stanchion_lease *out,
+                                     struct stanchion_error **err);
+
+int32_t stanchion_rw_lock_holders(stanchion_client client,
+                                  const char *name,
+                                  size_t name_len,
+                                  stanchion_holders *out,
+                                  struct stanchion_error **err);
+
+int32_t stanchion_rw_lock_is_locked(stanchion_client client,
+                                    const char *name,
+                                    size_t name_len,
+                                    struct stanchion_error **err);
+
+int32_t stanchion_rw_lock_break_lease(stanchion_client client,
+                                      const char *name,
+                                      size_t name_len,
+                                      struct stanchion_error **err);
+
+int32_t stanchion_semaphore_acquire(stanchion_client client,
+                                    const char *name,
+                                    size_t name_len,
+                                    int64_t permits,
+                                    const struct stanchion_lock_options *options,
+                                    stanchion_lease *out,
+                                    struct stanchion_error **err);
+
+int32_t stanchion_semaphore_holders(stanchion_client client,
+                                    const char *name,
+                                    size_t name_len,
+                                    stanchion_holders *out,
+                                    struct stanchion_error **err);
+
+int32_t stanchion_semaphore_is_locked(stanchion_client client,
+                                      const char *name,
+                                      size_t name_len,
+                                      struct stanchion_error **err);
+
+int32_t stanchion_semaphore_break_lease(stanchion_client client,
+                                        const char *name,
+                                        size_t name_len,
+                                        struct stanchion_error **err);
+
+int32_t stanchion_multi_lock_acquire(stanchion_client client,
+                                     const struct stanchion_text *names,
+                                     size_t name_count,
+                                     const struct stanchion_lock_options *options,
+                                     stanchion_lease *out,
+                                     struct stanchion_error **err);
 
 int32_t stanchion_lease_get(stanchion_lease lease,
                             struct stanchion_lease_info *out,
@@ -391,11 +472,21 @@ int32_t stanchion_lease_is_valid(stanchion_lease lease);
 
 int32_t stanchion_lease_loss(stanchion_lease lease);
 
+size_t stanchion_lease_fences_len(stanchion_lease lease);
+
+int32_t stanchion_lease_fences_at(stanchion_lease lease,
+                                  size_t index,
+                                  struct stanchion_text *name,
+                                  int64_t *fence,
+                                  struct stanchion_error **err);
+
 int32_t stanchion_lease_check(stanchion_lease lease, struct stanchion_error **err);
 
 int32_t stanchion_lease_wait_lost(stanchion_lease lease, int64_t time_ms, struct stanchion_error **err);
 
 int32_t stanchion_lease_extend(stanchion_lease lease, int64_t ttl_ms, struct stanchion_error **err);
+
+int32_t stanchion_lease_downgrade(stanchion_lease lease, struct stanchion_error **err);
 
 int32_t stanchion_lease_release(stanchion_lease lease, struct stanchion_error **err);
 

@@ -11,6 +11,7 @@ use crate::boundary;
 use crate::client::{Client, stanchion_client};
 use crate::error::{Failure, stanchion_error, stanchion_status};
 use crate::handle::{self, Kind};
+use crate::listing::beyond;
 use crate::records::{self, Record, needed, put};
 
 /// A lock that is yours until it is released, expires, or is lost. 0 is none. In a forked child it is the parent's: calls
@@ -19,13 +20,16 @@ pub type stanchion_lease = i64;
 
 pub(crate) struct Lease {
     lease: blocking::Lease,
+    /// Never changed: views of the names are with the program.
+    fences: Vec<(String, u64)>,
     /// What [`stanchion_lease_into_handle`] gave out; views of it are with the program, so it is never changed.
     detached: Mutex<Vec<Box<str>>>,
 }
 
 impl Lease {
     pub(crate) fn new(lease: blocking::Lease) -> Self {
-        Self { lease, detached: Mutex::default() }
+        let fences = lease.fences();
+        Self { lease, fences, detached: Mutex::default() }
     }
 }
 
@@ -82,7 +86,7 @@ pub(crate) fn loss(reason: Option<LossReason>) -> i32 {
 pub struct stanchion_lease_info {
     /// sizeof, set by the caller.
     pub struct_size: usize,
-    /// The lock's name.
+    /// The lock's name; of several locks the first.
     pub name: stanchion_text,
     /// The secret that proves the lease is yours. Keep it out of logs.
     pub token: stanchion_text,
@@ -156,6 +160,34 @@ pub extern "C" fn stanchion_lease_loss(lease: stanchion_lease) -> i32 {
     look(lease, 0, |lease| loss(lease.loss()))
 }
 
+/// How many locks the lease is on: one, or as many as stanchion_multi_lock_acquire was asked for; 0 if this is no handle of
+/// a lease. Does no I/O. Any thread.
+#[unsafe(no_mangle)]
+pub extern "C" fn stanchion_lease_fences_len(lease: stanchion_lease) -> usize {
+    boundary::value(0, || handle::get::<Lease>(lease).map_or(0, |lease| lease.fences.len()))
+}
+
+/// The name of one of the locks that the lease is on, and its fence, in the order of their names; each place may be NULL.
+/// The name lives as long as the handle. Does no I/O. Any thread.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn stanchion_lease_fences_at(
+    lease: stanchion_lease,
+    index: usize,
+    name: *mut stanchion_text,
+    fence: *mut i64,
+    err: *mut *mut stanchion_error,
+) -> i32 {
+    on(lease, err, |lease| {
+        let found = lease.fences.get(index).ok_or_else(|| beyond(index, lease.fences.len()))?;
+        // SAFETY: the caller passes NULL or places for a text and a number.
+        unsafe {
+            put(name, stanchion_text::of(&found.0));
+            put(fence, number(found.1));
+        }
+        Ok(())
+    })
+}
+
 /// Runs a call on a lease.
 fn on(
     lease: stanchion_lease,
@@ -203,6 +235,20 @@ pub unsafe extern "C" fn stanchion_lease_extend(
     err: *mut *mut stanchion_error,
 ) -> i32 {
     on(lease, err, |lease| Ok(lease.lease.extend(span("ttl_ms", ttl_ms)?)?))
+}
+
+/// Turns the lease of a writer into that of a reader, with the same fence: other readers may come in. A reader's lease stays
+/// as it is. There is no way up: two readers that both wait to become the writer would wait for each other for ever;
+/// release the lease and acquire the writer's.
+///
+/// Errors: INVALID_ARGUMENT for a lease of another kind of lock; LEASE_LOST or LEASE_EXPIRED if it has ended;
+/// STORE_UNAVAILABLE or INDETERMINATE if the store did not answer; FORKED. Any thread.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn stanchion_lease_downgrade(
+    lease: stanchion_lease,
+    err: *mut *mut stanchion_error,
+) -> i32 {
+    on(lease, err, |lease| Ok(lease.lease.downgrade()?))
 }
 
 /// Gives the lock back and hands it to the next waiter. The handle is to be freed nevertheless.

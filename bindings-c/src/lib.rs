@@ -15,6 +15,8 @@ mod error;
 mod events;
 mod fork;
 mod handle;
+mod holders;
+mod kinds;
 mod lease;
 mod listing;
 mod lock;

@@ -6,10 +6,11 @@ use std::mem::size_of;
 use stanchion::{HeldAs, Holder, blocking};
 
 use crate::arguments::{NONE, millis, number, text, wall};
-use crate::boundary;
+use crate::boundary::{self, Answer};
 use crate::client::{Client, stanchion_client};
 use crate::error::{Failure, stanchion_error, stanchion_status};
 use crate::handle;
+use crate::holders::{give, stanchion_holders};
 use crate::lease::{Lease, stanchion_lease};
 use crate::options::{canceller, stanchion_lock_options};
 use crate::records::{self, Record, fill, needed, put};
@@ -37,7 +38,7 @@ pub enum stanchion_held_as {
 pub struct stanchion_holder {
     /// sizeof, set by the caller.
     pub struct_size: usize,
-    /// The last fence granted or offered; 0 if there was none.
+    /// The last fence granted or offered; 0 if there was none. Of a lock with several holders: this holder's.
     pub fence: i64,
     /// When it was granted, in milliseconds since 1970; 0 if unknown.
     pub since_ms: i64,
@@ -49,6 +50,8 @@ pub struct stanchion_holder {
     pub held_as: i32,
     /// The holder's process id; 0 if unknown.
     pub pid: i32,
+    /// How many permits it has: 1 if the lock is exclusive; of a read-write lock all of them if it writes.
+    pub weight: i32,
     /// The holder's label; empty if unknown.
     pub label: [c_char; 257],
     /// The holder's host; empty if unknown.
@@ -66,13 +69,14 @@ unsafe impl Record for stanchion_holder {
         waiters: 0,
         held_as: 0,
         pid: 0,
+        weight: 0,
         label: [0; 257],
         host: [0; 257],
     };
 }
 
 impl stanchion_holder {
-    fn of(holder: &Holder) -> Self {
+    pub(crate) fn of(holder: &Holder) -> Self {
         let mut record = Self {
             fence: number(holder.fence),
             since_ms: holder.since.map_or(0, wall),
@@ -86,6 +90,7 @@ impl stanchion_holder {
                 _ => stanchion_held_as::STANCHION_HELD_OTHERWISE as i32,
             },
             pid: i32::try_from(holder.pid).unwrap_or(0),
+            weight: i32::try_from(holder.weight).unwrap_or(i32::MAX),
             ..Self::DEFAULT
         };
         fill(&mut record.label, &holder.label);
@@ -117,27 +122,40 @@ pub unsafe extern "C" fn stanchion_lock_acquire(
     err: *mut *mut stanchion_error,
 ) -> i32 {
     boundary::status(err, || {
-        needed(out, "the lease")?;
         // SAFETY: the caller passes texts and structs as the header says.
-        let (lock, options, core, turn) = unsafe {
-            let options = records::read(options)?;
-            (lock(client, name, name_len)?, options, options.core()?, canceller(options.cancel))
-        };
-        let lease = if options.only_tries() {
-            match lock.try_acquire(core)? {
-                Some(lease) => lease,
-                None => return Ok(stanchion_status::STANCHION_BUSY as i32),
-            }
-        } else if let Some(mut turn) = turn {
-            lock.acquire_while(core, &mut turn)?
-        } else {
-            lock.acquire(core)?
-        };
-        let lease = handle::insert(Lease::new(lease))?;
-        // SAFETY: the caller passes a place for a handle.
-        unsafe { put(out, lease) };
-        Ok(0)
+        unsafe { acquire(options, out, || lock(client, name, name_len)) }
     })
+}
+
+/// Acquires a lock of any kind.
+///
+/// # Safety
+/// The options and the place are as the header says.
+pub(crate) unsafe fn acquire(
+    options: *const stanchion_lock_options,
+    out: *mut stanchion_lease,
+    lock: impl FnOnce() -> Result<blocking::Lock, Failure>,
+) -> Answer {
+    needed(out, "the lease")?;
+    // SAFETY: as the caller promises.
+    let (options, lock, core, turn) = unsafe {
+        let options = records::read(options)?;
+        (options, options.owned(lock()?)?, options.core()?, canceller(options.cancel))
+    };
+    let lease = if options.only_tries() {
+        match lock.try_acquire(core)? {
+            Some(lease) => lease,
+            None => return Ok(stanchion_status::STANCHION_BUSY as i32),
+        }
+    } else if let Some(mut turn) = turn {
+        lock.acquire_while(core, &mut turn)?
+    } else {
+        lock.acquire(core)?
+    };
+    let lease = handle::insert(Lease::new(lease))?;
+    // SAFETY: as the caller promises.
+    unsafe { put(out, lease) };
+    Ok(0)
 }
 
 /// Who holds the lock now. STANCHION_ABSENT: nobody. Any thread.
@@ -162,6 +180,21 @@ pub unsafe extern "C" fn stanchion_lock_holder(
     })
 }
 
+/// Who holds the lock now, as a list: one at most. Any thread.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn stanchion_lock_holders(
+    client: stanchion_client,
+    name: *const c_char,
+    name_len: usize,
+    out: *mut stanchion_holders,
+    err: *mut *mut stanchion_error,
+) -> i32 {
+    boundary::status(err, || {
+        // SAFETY: the caller passes texts and places as the header says.
+        unsafe { give(out, || lock(client, name, name_len)) }
+    })
+}
+
 /// Whether the lock is held, offered to a waiter, cooling down, or in foreign hands: STANCHION_BUSY if so, STANCHION_OK if
 /// it is free. Any thread.
 #[unsafe(no_mangle)]
@@ -173,8 +206,7 @@ pub unsafe extern "C" fn stanchion_lock_is_locked(
 ) -> i32 {
     boundary::status(err, || {
         // SAFETY: the caller passes texts as the header says.
-        let locked = unsafe { lock(client, name, name_len) }?.is_locked()?;
-        Ok(if locked { stanchion_status::STANCHION_BUSY as i32 } else { 0 })
+        is_locked(&unsafe { lock(client, name, name_len) }?)
     })
 }
 
@@ -191,7 +223,14 @@ pub unsafe extern "C" fn stanchion_lock_break_lease(
 ) -> i32 {
     boundary::status(err, || {
         // SAFETY: the caller passes texts as the header says.
-        let broken = unsafe { lock(client, name, name_len) }?.break_lease()?;
-        Ok(if broken { 0 } else { stanchion_status::STANCHION_ABSENT as i32 })
+        break_lease(&unsafe { lock(client, name, name_len) }?)
     })
+}
+
+pub(crate) fn is_locked(lock: &blocking::Lock) -> Answer {
+    Ok(if lock.is_locked()? { stanchion_status::STANCHION_BUSY as i32 } else { 0 })
+}
+
+pub(crate) fn break_lease(lock: &blocking::Lock) -> Answer {
+    Ok(if lock.break_lease()? { 0 } else { stanchion_status::STANCHION_ABSENT as i32 })
 }

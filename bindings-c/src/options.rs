@@ -5,7 +5,9 @@ use std::ops::ControlFlow;
 use std::ptr;
 use std::time::Duration;
 
-use crate::arguments::{NONE, option, optional_flag, optional_span, stanchion_text};
+use stanchion::blocking;
+
+use crate::arguments::{NONE, option, optional_count, optional_flag, optional_span, stanchion_text};
 use crate::boundary;
 use crate::error::Failure;
 use crate::records::{self, Record};
@@ -36,6 +38,13 @@ pub struct stanchion_lock_options {
     pub renew: i32,
     /// 1: give up at once when the holder's remaining time is longer than the wait. -1: 0.
     pub fail_fast: i32,
+    /// How many permits of a semaphore to acquire, at most as many as it has; invalid for other locks. -1: 1.
+    pub weight: i64,
+    /// An owner that may come in again (text as a name is): while it has the lock, acquires with the same owner and client
+    /// succeed at once, with the same fence, and the lock is given back when it was released as often. What the first one
+    /// asked for stays. An owner that wants more than it has gets INVALID_ARGUMENT: a reader does not become a writer. Not
+    /// for several locks at once. NULL: nobody comes in again.
+    pub owner: stanchion_text,
 }
 
 // SAFETY: numbers and pointers only.
@@ -51,6 +60,8 @@ unsafe impl Record for stanchion_lock_options {
         cancel: ptr::null(),
         renew: -1,
         fail_fast: -1,
+        weight: NONE,
+        owner: stanchion_text::NONE,
     };
 }
 
@@ -88,7 +99,20 @@ impl stanchion_lock_options {
         if let Some(renew) = optional_flag("renew", self.renew)? {
             options = options.renew(renew);
         }
+        if let Some(weight) = optional_count("weight", self.weight, u32::MAX)? {
+            options = options.weight(weight);
+        }
         Ok(options.fail_fast(optional_flag("fail_fast", self.fail_fast)?.unwrap_or(false)))
+    }
+
+    /// The lock as these options want it.
+    ///
+    /// # Safety
+    /// The owner is as its length says.
+    pub(crate) unsafe fn owned(&self, lock: blocking::Lock) -> Result<blocking::Lock, Failure> {
+        // SAFETY: as the caller promises.
+        let owner = unsafe { option("owner", self.owner.data, self.owner.len) }?;
+        Ok(owner.map(|owner| lock.reentrant(owner)).unwrap_or(lock))
     }
 
     pub(crate) fn only_tries(&self) -> bool {

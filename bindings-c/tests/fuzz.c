@@ -51,6 +51,7 @@ static void free_all_kinds(int64_t old) {
     stanchion_tasks_free(old);
     stanchion_names_free(old);
     stanchion_answers_free(old);
+    stanchion_holders_free(old);
 }
 
 /* In the place of another, which may be in use by another thread. */
@@ -163,10 +164,15 @@ static void locks(stanchion_text name) {
     if (one_in(3)) options.label = text();
     if (one_in(4)) options.renew = small();
     if (one_in(4)) options.fail_fast = small();
+    if (one_in(6)) options.weight = number();
+    if (one_in(4)) options.owner = text();
+    const stanchion_text names[2] = {name, text()};
+    size_t count = one_in(20) ? (size_t)any() | (1 << 21) : below(3);
+    int64_t client = handle(), permits = one_in(3) ? number() : 3;
     PLACE(stanchion_holder, holder);
     PLACE(stanchion_lease_info, lease_info);
     stanchion_text view = {NULL, 0};
-    switch (below(14)) {
+    switch (below(28)) {
     case 0: case 1: case 2:
         if (stanchion_lock_acquire(handle(), GIVEN(name), &options, OR_NULL(&out), err()) == 0) keep(out);
         break;
@@ -180,8 +186,30 @@ static void locks(stanchion_text name) {
     case 10: stanchion_lease_wait_lost(handle(), wait(), err()); break;
     case 11: stanchion_lease_into_handle(handle(), number(), OR_NULL(&view), err()); break;
     case 12: if (stanchion_client_resume_lease(handle(), GIVEN(name), OR_NULL(&out), err()) == 0) keep(out); break;
+    case 13: if (stanchion_read_lock_acquire(client, GIVEN(name), &options, OR_NULL(&out), err()) == 0) keep(out); break;
+    case 14: if (stanchion_write_lock_acquire(client, GIVEN(name), &options, OR_NULL(&out), err()) == 0) keep(out); break;
+    case 15: case 16:
+        if (stanchion_semaphore_acquire(client, GIVEN(name), permits, &options, OR_NULL(&out), err()) == 0) keep(out);
+        break;
+    case 17: if (stanchion_multi_lock_acquire(client, OR_NULL(names), count, &options, OR_NULL(&out), err()) == 0) keep(out); break;
+    case 18: if (stanchion_lock_holders(client, GIVEN(name), OR_NULL(&out), err()) == 0) keep(out); break;
+    case 19: if (stanchion_rw_lock_holders(client, GIVEN(name), OR_NULL(&out), err()) == 0) keep(out); break;
+    case 20: if (stanchion_semaphore_holders(client, GIVEN(name), OR_NULL(&out), err()) == 0) keep(out); break;
+    case 21: stanchion_rw_lock_is_locked(client, GIVEN(name), err()); break;
+    case 22: stanchion_semaphore_is_locked(client, GIVEN(name), err()); break;
+    case 23: stanchion_rw_lock_break_lease(client, GIVEN(name), err()); break;
+    case 24: stanchion_semaphore_break_lease(client, GIVEN(name), err()); break;
+    case 25: stanchion_lease_downgrade(handle(), err()); break;
+    case 26: {
+        int64_t fence = 0;
+        if (stanchion_lease_fences_at(handle(), one_in(4) ? (size_t)any() : below(3), OR_NULL(&view), OR_NULL(&fence), err()) == 0) {
+            check_view(view);
+        }
+        break;
+    }
     default: {
         int64_t lease = handle();
+        stanchion_lease_fences_len(lease);
         stanchion_lease_check(lease, err());
         stanchion_lease_fence(lease);
         stanchion_lease_remaining_ms(lease);
@@ -275,13 +303,15 @@ static void lists(void) {
     stanchion_text view = {NULL, 0};
     PLACE(stanchion_task_info, task);
     PLACE(stanchion_enqueued, enqueued);
+    PLACE(stanchion_holder, holder);
     size_t index = one_in(4) ? (size_t)any() : below(4);
-    switch (below(6)) {
+    switch (below(7)) {
     case 0: stanchion_names_at(list, index, OR_NULL(&view), err()); break;
     case 1: stanchion_answers_at(list, index, OR_NULL(&enqueued), err()); break;
     case 2: stanchion_tasks_at(list, index, OR_NULL(&task), err()); break;
-    case 3: stanchion_names_len(list); stanchion_answers_len(list); stanchion_tasks_len(list); break;
-    case 4: stanchion_tasks_free(list); stanchion_names_free(list); break;
+    case 3: stanchion_names_len(list); stanchion_answers_len(list); stanchion_tasks_len(list); stanchion_holders_len(list); break;
+    case 4: stanchion_tasks_free(list); stanchion_names_free(list); stanchion_holders_free(list); break;
+    case 5: stanchion_holders_at(list, index, OR_NULL(&holder), err()); break;
     default: stanchion_answers_free(list);
     }
 }

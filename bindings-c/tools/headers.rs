@@ -9,7 +9,7 @@ use cbindgen::{
 };
 
 /// In the order in which they are read.
-const FILES: [&str; 19] = [
+const FILES: [&str; 21] = [
     "version",
     "error",
     "arguments",
@@ -17,7 +17,9 @@ const FILES: [&str; 19] = [
     "client",
     "shared",
     "options",
+    "holders",
     "lock",
+    "kinds",
     "lease",
     "task",
     "answers",

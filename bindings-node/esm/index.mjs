@@ -4,6 +4,6 @@ import stanchion from '../dist/index.js'
 export const {
   CancelledError, Claim, Client, ClosedError, CorruptError, DeniedError, ForkedError, IndeterminateError,
   InternalError, InvalidArgumentError, Lease, LeaseExpiredError, LeaseLostError, Lock, LockTimeoutError, Queue,
-  QueueFullError, Queues, StaleReceiptError, StanchionError, StoreUnavailableError, UnsupportedError, Worker,
+  QueueFullError, Queues, RwLock, StaleReceiptError, StanchionError, StoreUnavailableError, UnsupportedError, Worker,
   WrongTypeError, connect
 } = stanchion

@@ -1,7 +1,7 @@
 import { call } from './bridge.js'
 import { FAREWELL_MS, noteClient } from './exit.js'
 import { Lease } from './lease.js'
-import { Lock, type LockOptions } from './lock.js'
+import { Lock, RwLock, type LockOptions } from './lock.js'
 import { native, type Native } from './native.js'
 import { Queue, Queues } from './queue.js'
 import { checkOptions, listOf } from './values.js'
@@ -89,6 +89,35 @@ export class Client {
     return Lock.of(name, this.#native, options)
   }
 
+  /**
+   * The read-write lock with this name: many readers, or one writer. Those who wait are served in the order in which
+   * they came, so that neither readers nor writers starve. No I/O, and no check, as of `lock`.
+   */
+  rwLock(name: string, options?: LockOptions): RwLock {
+    return RwLock.of(name, this.#native, options)
+  }
+
+  /**
+   * The semaphore with this name and so many permits (1 to 1,000,000). An acquire takes one, or `weight`. While anybody
+   * holds or waits for permits, all must agree on their number; another one rejects with an `InvalidArgumentError`. No
+   * I/O, and no check, as of `lock`.
+   */
+  semaphore(name: string, permits: number, options?: LockOptions): Lock {
+    return Lock.of(name, this.#native, options, () => this.#native.semaphore(name, permits))
+  }
+
+  /**
+   * Several locks that are acquired together, all or none: one after another in the order of their names, so that two
+   * callers never wait for each other. Names that come twice count once; without any name an acquire rejects with an
+   * `InvalidArgumentError`. No I/O, and no check, as of `lock`.
+   */
+  multiLock(names: readonly string[], options?: LockOptions): Lock {
+    // What the list is now: it may change until the first acquire.
+    const list = Array.isArray(names) ? [...names as string[]] : names
+    return Lock.of(firstOf(list), this.#native, options, () =>
+      this.#native.multiLock(listOf(list, 'names of locks', name => name)))
+  }
+
   /** The queue with this name. No I/O, and no check, as of `lock`. */
   queue<Json = any>(name: string): Queue<Json> {
     return Queue.of<Json>(name, () => this.#native.queue(name))
@@ -137,6 +166,12 @@ export class Client {
   [Symbol.asyncDispose](): Promise<void> {
     return this.close()
   }
+}
+
+/** The one that is acquired first, in the order of the core. */
+function firstOf(names: unknown): string {
+  const texts = Array.isArray(names) ? names.filter((name): name is string => typeof name === 'string') : []
+  return texts.sort((one, other) => Buffer.compare(Buffer.from(one), Buffer.from(other)))[0] ?? ''
 }
 
 function namePage(found: Native.Names): NamePage {

@@ -96,6 +96,12 @@ export class Lease {
     return this.#granted.fence
   }
 
+  /** The fence of each lock, by name: of `Client.multiLock` there are several. */
+  get fences(): Record<string, bigint> {
+    const { name, fence, fences } = this.#granted
+    return Object.fromEntries((fences ?? [{ name, fence }]).map(one => [one.name, one.fence]))
+  }
+
   /** The secret that proves the lease is ours. */
   get token(): string {
     return this.#granted.token
@@ -144,6 +150,17 @@ export class Lease {
   }
 
   /**
+   * Turn the lease of a writer into that of a reader, with the same fence: other readers may come in. A reader's lease
+   * stays as it is. There is no way up: release it, and acquire the writer's.
+   *
+   * @throws {InvalidArgumentError} for a lease of another kind of lock; {@link LeaseLostError} if it was lost or
+   * released; {@link LeaseExpiredError} if it ran out
+   */
+  downgrade(): Promise<void> {
+    return call((bridge, number) => native().downgradeLease(bridge, number, this.#alive('downgrade')), nothing)
+  }
+
+  /**
    * Give the lock back.
    *
    * @throws {LeaseLostError} or {@link LeaseExpiredError} if it was not ours to the end, or was released before
@@ -162,12 +179,17 @@ export class Lease {
    * @throws {LeaseLostError} if it was lost or released
    */
   intoHandle(ttlMs: number = 30_000): Promise<string> {
+    const wasOver = this.#over
     return call((bridge, number) => {
       native().leaseIntoHandle(bridge, number, this.#alive('extend'), ttlMs)
       this.#over = true
     }, (handle: string) => {
       this.#forget()
       return handle
+    }).catch((error: unknown) => {
+      // It goes on as it was, and is released at the end of a scope.
+      this.#over = wasOver
+      throw error
     })
   }
 

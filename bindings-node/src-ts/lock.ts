@@ -20,6 +20,8 @@ export interface LockOptions {
   adoptUnexpiringMs?: number | undefined
   /** Shown to others as the holder. Default: the client's. */
   label?: string | undefined
+  /** How many permits of a semaphore to acquire; not for other locks. Default: 1. */
+  weight?: number | undefined
 }
 
 /** Options of one acquire. */
@@ -29,7 +31,7 @@ export interface AcquireOptions extends LockOptions {
 }
 
 const OPTIONS: ReadonlySet<string> = new Set<keyof AcquireOptions>(
-  ['ttlMs', 'renew', 'maxHoldMs', 'waitMs', 'failFast', 'adoptUnexpiringMs', 'label', 'signal'])
+  ['ttlMs', 'renew', 'maxHoldMs', 'waitMs', 'failFast', 'adoptUnexpiringMs', 'label', 'weight', 'signal'])
 
 /** What somebody who has a lock has it as: `offer` is to a waiter, `foreign` another program's. */
 export type HeldAs = 'lease' | 'offer' | 'cooldown' | 'foreign' | 'other'
@@ -46,25 +48,49 @@ export interface Holder {
   remainingMs: number | null
   /** How many wait in line. */
   waiters: number
+  /** How many permits it has: 1 if the lock is exclusive, all if it writes. */
+  weight: number
 }
 
-/** A named lock that one holder at a time may hold. Made by `Client.lock`. */
+/**
+ * A named lock that one holder at a time may hold. Made by `Client.lock`. So are the sides of a read-write lock, a
+ * semaphore and several locks at once, each with holders of its own.
+ */
 export class Lock {
-  /** The lock's name. */
+  /** The lock's name; of several locks the first of them. */
   readonly name: string
   readonly #client: Native.Client
   readonly #defaults: LockOptions | undefined
+  /** Makes the lock of the native half, unless the name of an exclusive one will do. */
+  readonly #make: (() => Native.Lock) | undefined
+  #made: Native.Lock | undefined
   #options: Native.LockOptions | undefined
 
-  private constructor(name: string, client: Native.Client, options: LockOptions | undefined) {
+  private constructor(
+    name: string, client: Native.Client, options: LockOptions | undefined, make: (() => Native.Lock) | undefined) {
     this.name = name
     this.#client = client
     this.#defaults = options
+    this.#make = make
   }
 
   /** @internal */
-  static of(name: string, client: Native.Client, options: LockOptions | undefined): Lock {
-    return new Lock(name, client, options)
+  static of(
+    name: string, client: Native.Client, options: LockOptions | undefined, make?: () => Native.Lock): Lock {
+    return new Lock(name, client, options, make)
+  }
+
+  /**
+   * The same lock for an owner that may come in again: an acquire by an owner that is inside resolves at once, with the
+   * same fence, and the lock is given back when the owner has released as often as it acquired. Owners are known to this
+   * client only. No I/O, and no check, as of `Client.lock`.
+   *
+   * An acquire rejects with an `InvalidArgumentError` if the owner wants more than it has: a reader does not become a
+   * writer.
+   */
+  reentrant(owner: string): Lock {
+    const make = this.#make ?? (() => this.#client.lock(this.name))
+    return Lock.of(this.name, this.#client, this.#defaults, () => make().reentrant(owner))
   }
 
   /**
@@ -74,13 +100,13 @@ export class Lock {
    */
   acquire(options?: AcquireOptions): Promise<Lease> {
     return call(
-      (bridge, number) => this.#client.acquire(bridge, number, this.name, this.#terms(options)), Lease.of, options)
+      (bridge, number) => this.#client.acquire(bridge, number, this.#named(), this.#terms(options)), Lease.of, options)
   }
 
   /** Acquire the lock if it is free; null if it is busy. */
   tryAcquire(options?: Omit<AcquireOptions, 'waitMs' | 'failFast'>): Promise<Lease | null> {
     return call(
-      (bridge, number) => this.#client.tryAcquire(bridge, number, this.name, this.#terms(options)), maybeLease,
+      (bridge, number) => this.#client.tryAcquire(bridge, number, this.#named(), this.#terms(options)), maybeLease,
       options)
   }
 
@@ -109,17 +135,28 @@ export class Lock {
 
   /** Whether the lock is held, offered to a waiter, cooling down, or in foreign hands. */
   isLocked(): Promise<boolean> {
-    return call((bridge, number) => this.#client.isLocked(bridge, number, this.name))
+    return call((bridge, number) => this.#client.isLocked(bridge, number, this.#named()))
   }
 
-  /** Who holds the lock now, if anybody does. */
+  /** Who holds the lock now, if anybody does; of several the one whose lease ends first. */
   holder(): Promise<Holder | null> {
-    return call((bridge, number) => this.#client.holder(bridge, number, this.name), holder)
+    return call((bridge, number) => this.#client.holder(bridge, number, this.#named()), maybeHolder)
+  }
+
+  /** Who holds the lock now: one at most if it is exclusive, else up to 100, those whose leases end first. */
+  holders(): Promise<Holder[]> {
+    return call(
+      (bridge, number) => this.#client.holders(bridge, number, this.#named()),
+      (found: Native.Holder[]) => found.map(holder))
   }
 
   /** Take the lock from whoever has it; false if it was free. The holder is told that it was lost. */
   breakLease(): Promise<boolean> {
-    return call((bridge, number) => this.#client.breakLease(bridge, number, this.name))
+    return call((bridge, number) => this.#client.breakLease(bridge, number, this.#named()))
+  }
+
+  #named(): Native.Named {
+    return this.#make === undefined ? this.name : (this.#made ??= this.#make())
   }
 
   #terms(given: LockOptions | undefined): Native.LockOptions | undefined {
@@ -134,13 +171,42 @@ export class Lock {
   }
 }
 
+/** The two sides of a read-write lock. Made by `Client.rwLock`. */
+export class RwLock {
+  /** The lock's name. */
+  readonly name: string
+  readonly #read: Lock
+  readonly #write: Lock
+
+  private constructor(name: string, client: Native.Client, options: LockOptions | undefined) {
+    this.name = name
+    this.#read = Lock.of(name, client, options, () => client.reader(name))
+    this.#write = Lock.of(name, client, options, () => client.writer(name))
+  }
+
+  /** @internal */
+  static of(name: string, client: Native.Client, options: LockOptions | undefined): RwLock {
+    return new RwLock(name, client, options)
+  }
+
+  /** What readers acquire: any number of them may hold it, unless a writer does. */
+  read(): Lock {
+    return this.#read
+  }
+
+  /** What a writer acquires: nobody else holds anything then. `Lease.downgrade` makes the writer a reader. */
+  write(): Lock {
+    return this.#write
+  }
+}
+
 type Values = ConstructorParameters<typeof Native.LockOptions>
 
 /** By name: so getters of a class, which are not enumerable, count, too. */
 function values(options: LockOptions): Values {
   checkOptions(options, OPTIONS)
-  const { ttlMs, renew, maxHoldMs, waitMs, failFast, adoptUnexpiringMs, label } = options
-  return [ttlMs, renew, maxHoldMs, waitMs, failFast, adoptUnexpiringMs, label]
+  const { ttlMs, renew, maxHoldMs, waitMs, failFast, adoptUnexpiringMs, label, weight } = options
+  return [ttlMs, renew, maxHoldMs, waitMs, failFast, adoptUnexpiringMs, label, weight]
 }
 
 function made(terms: Values): Native.LockOptions {
@@ -151,8 +217,11 @@ function maybeLease(found: Native.NewLease | null): Lease | null {
   return found === null ? null : Lease.of(found)
 }
 
-function holder(found: Native.Holder | null): Holder | null {
-  if (found === null) return null
+function maybeHolder(found: Native.Holder | null): Holder | null {
+  return found === null ? null : holder(found)
+}
+
+function holder(found: Native.Holder): Holder {
   const { since, remaining, heldAs, ...rest } = found
   return { ...rest, heldAs: heldAs as HeldAs, since: maybeDate(since), remainingMs: remaining ?? null }
 }

@@ -56,10 +56,13 @@ impl ToNapiValue for Granted {
         let lease = granted.0;
         let (name, fence, token) =
             (lease.name().to_owned(), lease.fence(), lease.token().as_str().to_owned());
+        let fences = lease.fences().into_iter().map(|(name, fence)| NamedFence { name, fence });
+        // Of one lock, its name and fence say it.
+        let fences = (fences.len() > 1).then(|| fences.collect());
         let number = LEASES.with_borrow_mut(|leases| leases.insert(Arc::new(lease)));
         let number = u32::try_from(number).map_err(|_| invalid("there are too many leases"))?;
         // SAFETY: the caller vouches for the environment.
-        unsafe { ToNapiValue::to_napi_value(env, NewLease { number, name, fence, token }) }
+        unsafe { ToNapiValue::to_napi_value(env, NewLease { number, name, fence, token, fences }) }
     }
 }
 
@@ -70,6 +73,15 @@ pub struct NewLease {
     pub name: String,
     pub fence: u64,
     pub token: String,
+    /// If it is of several locks.
+    pub fences: Option<Vec<NamedFence>>,
+}
+
+/// The fence of one of the locks of a lease.
+#[napi(object, object_from_js = false)]
+pub struct NamedFence {
+    pub name: String,
+    pub fence: u64,
 }
 
 /// The lease is not used any more. If it is ours, it is released in the background.
@@ -85,7 +97,7 @@ pub fn forget_lease(number: u32) {
 /// The error of a lease that is used after its end.
 #[napi]
 pub fn released_lease(operation: Text, name: Text) -> Failure {
-    let known = ["check", "extend", "release"].into_iter().find(|known| *known == operation.0);
+    let known = ["check", "extend", "downgrade", "release"].into_iter().find(|known| *known == operation.0);
     (&released(known.unwrap_or("use"), &name.0)).into()
 }
 
@@ -121,6 +133,11 @@ pub fn check_lease(lease: Lease) -> Option<Failure> {
 #[napi]
 pub fn extend_lease(bridge: Bridge, call: u32, lease: Lease, ttl: Millis) -> napi::Result<()> {
     bridge.start(call, async move { lease.0.extend(ttl.0).await })
+}
+
+#[napi]
+pub fn downgrade_lease(bridge: Bridge, call: u32, lease: Lease) -> napi::Result<()> {
+    bridge.start(call, async move { lease.0.downgrade().await })
 }
 
 #[napi]

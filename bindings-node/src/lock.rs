@@ -1,10 +1,13 @@
 //! Locks.
 
+use napi::bindgen_prelude::{FromNapiRef, FromNapiValue, ValidateNapiValue};
+use napi::{ValueType, sys, type_of};
 use napi_derive::napi;
 
 use crate::bridge::Bridge;
 use crate::client::Client;
-use crate::convert::{Flag, Millis, Text, millis, wall};
+use crate::convert::{Flag, Millis, Text, Whole, converted, millis, wall};
+use crate::error::invalid;
 use crate::lease::Granted;
 
 /// How to acquire.
@@ -13,6 +16,7 @@ pub struct LockOptions(stanchion::LockOptions);
 
 #[napi]
 impl LockOptions {
+    #[allow(clippy::too_many_arguments, reason = "one for each option")]
     #[napi(constructor)]
     pub fn new(
         ttl: Option<Millis>,
@@ -22,6 +26,7 @@ impl LockOptions {
         fail_fast: Option<Flag>,
         adopt_unexpiring: Option<Millis>,
         label: Option<Text>,
+        weight: Option<Whole>,
     ) -> Self {
         let mut options = stanchion::LockOptions::new();
         if let Some(ttl) = ttl {
@@ -45,6 +50,9 @@ impl LockOptions {
         if let Some(label) = label {
             options = options.label(label.0);
         }
+        if let Some(weight) = weight {
+            options = options.weight(weight.narrow(u32::MAX));
+        }
         Self(options)
     }
 }
@@ -60,6 +68,7 @@ pub struct Holder {
     pub since: Option<f64>,
     pub remaining: Option<f64>,
     pub waiters: f64,
+    pub weight: u32,
 }
 
 impl From<stanchion::Holder> for Holder {
@@ -73,11 +82,91 @@ impl From<stanchion::Holder> for Holder {
             since: holder.since.map(wall),
             remaining: holder.remaining.map(millis),
             waiters: holder.waiters as f64,
+            weight: holder.weight,
         }
     }
 }
 
-/// The methods of locks, by name: an object for each would cost more than the name.
+/// A lock that is more than the name of an exclusive one.
+#[napi]
+pub struct Lock(stanchion::Lock);
+
+#[napi]
+impl Lock {
+    #[napi(getter)]
+    pub fn name(&self) -> &str {
+        self.0.name()
+    }
+
+    #[napi]
+    pub fn reentrant(&self, owner: Text) -> Lock {
+        Lock(self.0.reentrant(&owner.0))
+    }
+}
+
+/// The name of an exclusive lock, or a lock of any kind.
+pub enum Named {
+    Name(Text),
+    Made(stanchion::Lock),
+}
+
+converted!(Named, ValueType::Object);
+
+impl FromNapiValue for Named {
+    unsafe fn from_napi_value(env: sys::napi_env, value: sys::napi_value) -> napi::Result<Self> {
+        if type_of!(env, value)? != ValueType::Object {
+            // SAFETY: the caller vouches for both.
+            return unsafe { Text::from_napi_value(env, value) }.map(Self::Name);
+        }
+        // SAFETY: as above.
+        if unsafe { <&Lock>::validate(env, value) }.is_err() {
+            return Err(invalid("a text is expected, not an object"));
+        }
+        // SAFETY: as above, and it is an object of the class.
+        let lock = unsafe { Lock::from_napi_ref(env, value)? };
+        Ok(Self::Made(lock.0.clone()))
+    }
+}
+
+impl Named {
+    fn of(self, client: &Client) -> stanchion::Lock {
+        match self {
+            Self::Name(name) => client.0.lock(&name.0),
+            Self::Made(lock) => lock,
+        }
+    }
+}
+
+#[napi]
+impl Client {
+    #[napi]
+    pub fn lock(&self, name: Text) -> Lock {
+        Lock(self.0.lock(&name.0))
+    }
+
+    #[napi]
+    pub fn reader(&self, name: Text) -> Lock {
+        Lock(self.0.rw_lock(&name.0).read().clone())
+    }
+
+    #[napi]
+    pub fn writer(&self, name: Text) -> Lock {
+        Lock(self.0.rw_lock(&name.0).write().clone())
+    }
+
+    #[napi]
+    pub fn semaphore(&self, name: Text, permits: Whole) -> Lock {
+        Lock(self.0.semaphore(&name.0, permits.narrow(u32::MAX)))
+    }
+
+    #[napi]
+    pub fn multi_lock(&self, names: Vec<Text>) -> Lock {
+        let names: Vec<&str> = names.iter().map(|name| &*name.0).collect();
+        Lock(self.0.multi_lock(&names))
+    }
+}
+
+/// The methods of locks, by name where it will do: an object for each would cost more than the name.
 #[napi]
 impl Client {
     #[napi]
@@ -85,10 +174,10 @@ impl Client {
         &self,
         bridge: Bridge,
         call: u32,
-        name: Text,
+        lock: Named,
         options: Option<&LockOptions>,
     ) -> napi::Result<()> {
-        let (lock, options) = (self.0.lock(&name.0), chosen(options));
+        let (lock, options) = (lock.of(self), chosen(options));
         bridge.start(call, async move { lock.acquire(options).await.map(Granted::of) })
     }
 
@@ -97,28 +186,36 @@ impl Client {
         &self,
         bridge: Bridge,
         call: u32,
-        name: Text,
+        lock: Named,
         options: Option<&LockOptions>,
     ) -> napi::Result<()> {
-        let (lock, options) = (self.0.lock(&name.0), chosen(options));
+        let (lock, options) = (lock.of(self), chosen(options));
         bridge.start(call, async move { Ok(lock.try_acquire(options).await?.map(Granted::of)) })
     }
 
     #[napi]
-    pub fn holder(&self, bridge: Bridge, call: u32, name: Text) -> napi::Result<()> {
-        let lock = self.0.lock(&name.0);
+    pub fn holder(&self, bridge: Bridge, call: u32, lock: Named) -> napi::Result<()> {
+        let lock = lock.of(self);
         bridge.start(call, async move { Ok(lock.holder().await?.map(Holder::from)) })
     }
 
     #[napi]
-    pub fn is_locked(&self, bridge: Bridge, call: u32, name: Text) -> napi::Result<()> {
-        let lock = self.0.lock(&name.0);
+    pub fn holders(&self, bridge: Bridge, call: u32, lock: Named) -> napi::Result<()> {
+        let lock = lock.of(self);
+        bridge.start(call, async move {
+            Ok(lock.holders().await?.into_iter().map(Holder::from).collect::<Vec<_>>())
+        })
+    }
+
+    #[napi]
+    pub fn is_locked(&self, bridge: Bridge, call: u32, lock: Named) -> napi::Result<()> {
+        let lock = lock.of(self);
         bridge.start(call, async move { lock.is_locked().await })
     }
 
     #[napi]
-    pub fn break_lease(&self, bridge: Bridge, call: u32, name: Text) -> napi::Result<()> {
-        let lock = self.0.lock(&name.0);
+    pub fn break_lease(&self, bridge: Bridge, call: u32, lock: Named) -> napi::Result<()> {
+        let lock = lock.of(self);
         bridge.start(call, async move { lock.break_lease().await })
     }
 }

@@ -19,6 +19,8 @@ export type Bridge = number
 /** The number of one. */
 export type Lease = number
 export type Granted = NewLease
+/** The name of an exclusive lock, or a lock of any kind. */
+export type Named = Text | Lock
 """
 
 

@@ -1,6 +1,6 @@
 // The types as an ES module sees them; compiled, never run.
 import {
-  Claim, Client, connect, InvalidArgumentError, Lease, LeaseExpiredError, LeaseLostError, StanchionError,
+  Claim, Client, connect, InvalidArgumentError, Lease, LeaseExpiredError, LeaseLostError, Lock, StanchionError,
   type Enqueued, type Holder, type OnDuplicate, type TaskState, type Worker
 } from 'stanchion'
 import { Clock, memoryClient } from 'stanchion/testing'
@@ -24,6 +24,16 @@ export async function locks(client: Client, signal: AbortSignal): Promise<void> 
   const holder = await lock.holder()
   same<typeof holder, Holder | null>(true)
   same<Holder['heldAs'], 'lease' | 'offer' | 'cooldown' | 'foreign' | 'other'>(true)
+  same<typeof lease.fences, Record<string, bigint>>(true)
+  const index = client.rwLock('a', { waitMs: 5 })
+  const writer = await index.write().acquire()
+  same<ReturnType<typeof writer.downgrade>, Promise<void>>(true)
+  same<ReturnType<typeof index.read>, Lock>(true)
+  await client.semaphore('a', 5).reentrant('me').acquire({ weight: 2 })
+  const holders = await client.multiLock(['a', 'b'] as const).holders()
+  same<typeof holders, Holder[]>(true)
+  // @ts-expect-error a semaphore has a number of permits
+  client.semaphore('a')
   // @ts-expect-error a number of milliseconds
   await lock.acquire({ waitMs: '5' })
   // @ts-expect-error tryAcquire does not wait

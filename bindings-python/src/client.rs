@@ -122,6 +122,22 @@ faces! {
             Lock(self.0.lock(&name.0))
         }
 
+        fn reader(&self, name: Text) -> Lock {
+            Lock(self.0.rw_lock(&name.0).read().clone())
+        }
+
+        fn writer(&self, name: Text) -> Lock {
+            Lock(self.0.rw_lock(&name.0).write().clone())
+        }
+
+        fn semaphore(&self, name: Text, permits: Whole) -> Lock {
+            Lock(self.0.semaphore(&name.0, permits.narrow(u32::MAX)))
+        }
+
+        fn multi_lock(&self, names: Vec<Text>) -> Lock {
+            Lock(self.0.multi_lock(&texts(&names)))
+        }
+
         fn queue(&self, name: Text) -> Queue {
             Queue(self.0.queue(&name.0))
         }
@@ -140,6 +156,22 @@ faces! {
 
         fn lock(&self, name: Text) -> AioLock {
             AioLock(self.0.lock(&name.0))
+        }
+
+        fn reader(&self, name: Text) -> AioLock {
+            AioLock(self.0.rw_lock(&name.0).read().clone())
+        }
+
+        fn writer(&self, name: Text) -> AioLock {
+            AioLock(self.0.rw_lock(&name.0).write().clone())
+        }
+
+        fn semaphore(&self, name: Text, permits: Whole) -> AioLock {
+            AioLock(self.0.semaphore(&name.0, permits.narrow(u32::MAX)))
+        }
+
+        fn multi_lock(&self, names: Vec<Text>) -> AioLock {
+            AioLock(self.0.multi_lock(&texts(&names)))
         }
 
         fn queue(&self, name: Text) -> AioQueue {

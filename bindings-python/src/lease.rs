@@ -28,6 +28,11 @@ faces! {
         }
 
         #[getter]
+        fn fences(&self) -> Vec<(String, u64)> {
+            self.0.fences()
+        }
+
+        #[getter]
         fn token(&self) -> &str {
             self.0.token().as_str()
         }
@@ -60,6 +65,7 @@ faces! {
 
     verbs {
         fn extend(ttl: Seconds) |lease| lease.extend(ttl.0);
+        fn downgrade() |lease| lease.downgrade();
         fn release(cooldown: Option<Seconds>) |lease| lease.release_shared(span(cooldown));
         fn into_handle(ttl: Seconds) |lease| lease.into_handle_shared(ttl.0);
     }

@@ -3,7 +3,7 @@
 use pyo3::prelude::*;
 use stanchion::blocking;
 
-use crate::args::{Flag, Seconds, Text};
+use crate::args::{Flag, Seconds, Text, Whole};
 use crate::faces::faces;
 
 /// How to acquire.
@@ -14,7 +14,8 @@ pub(crate) struct LockOptions(stanchion::LockOptions);
 #[pymethods]
 impl LockOptions {
     #[new]
-    #[pyo3(signature = (*, ttl=None, renew=None, max_hold=None, wait=None, fail_fast=None, adopt_unexpiring=None, label=None))]
+    #[pyo3(signature = (*, ttl=None, renew=None, max_hold=None, wait=None, fail_fast=None, adopt_unexpiring=None, label=None, weight=None))]
+    #[allow(clippy::too_many_arguments, reason = "one for each option")]
     fn new(
         ttl: Option<Seconds>,
         renew: Option<Flag>,
@@ -23,6 +24,7 @@ impl LockOptions {
         fail_fast: Option<Flag>,
         adopt_unexpiring: Option<Seconds>,
         label: Option<Text>,
+        weight: Option<Whole>,
     ) -> Self {
         let mut options = stanchion::LockOptions::new();
         if let Some(ttl) = ttl {
@@ -46,6 +48,9 @@ impl LockOptions {
         if let Some(label) = label {
             options = options.label(label.0);
         }
+        if let Some(weight) = weight {
+            options = options.weight(weight.narrow(u32::MAX));
+        }
         Self(options)
     }
 }
@@ -54,16 +59,31 @@ faces! {
     /// A lock.
     Lock(blocking::Lock), AioLock(stanchion::Lock);
 
-    both {}
+    both {
+        #[getter]
+        fn name(&self) -> &str {
+            self.0.name()
+        }
+    }
 
     verbs {
         fn acquire(options: LockOptions) |lock| lock.acquire(options.0);
         fn try_acquire(options: LockOptions) |lock| lock.try_acquire(options.0);
         fn holder() |lock| lock.holder();
+        fn holders() |lock| lock.holders();
         fn is_locked() |lock| lock.is_locked();
         fn break_lease() |lock| lock.break_lease();
     }
 
-    blocking {}
-    aio {}
+    blocking {
+        fn reentrant(&self, owner: Text) -> Self {
+            Self(self.0.reentrant(&owner.0))
+        }
+    }
+
+    aio {
+        fn reentrant(&self, owner: Text) -> Self {
+            Self(self.0.reentrant(&owner.0))
+        }
+    }
 }

@@ -94,8 +94,8 @@ impl IntoPython for Holder {
         let held_as = self.held_as.name();
         let since = self.since.map(wall);
         let remaining = self.remaining.map(|time| time.as_secs_f64());
-        let whose = (held_as, self.label, self.host, self.pid);
-        object(py, (whose.0, whose.1, whose.2, whose.3, self.fence, since, remaining, self.waiters))
+        let whose = (held_as, self.label, self.host, self.pid, self.fence);
+        object(py, (whose.0, whose.1, whose.2, whose.3, whose.4, since, remaining, self.waiters, self.weight))
     }
 }
 

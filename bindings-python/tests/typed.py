@@ -2,7 +2,7 @@
 
 import asyncio
 from datetime import timedelta
-from typing import List, Optional
+from typing import Dict, List, Optional
 
 import stanchion
 import stanchion.aio
@@ -20,6 +20,13 @@ def blocking(client: stanchion.Client) -> int:
     def held(number: int) -> str:
         return str(number)
 
+    index: stanchion.RwLock = client.rw_lock("a", wait=5)
+    with index.write() as lease:
+        lease.downgrade()
+        fences: Dict[str, int] = lease.fences
+    holders: List[stanchion.Holder] = client.semaphore("a", 5).reentrant("me").holders()
+    with client.semaphore("a", 5).hold(weight=2), client.multi_lock(["a", "b"]):
+        print(fences, [holder.weight for holder in holders])
     text: str = held(1)
     queue = client.queue("q")
     done: stanchion.Enqueued = queue.enqueue(text, {"a": 1}, on_duplicate=stanchion.Throttle(window=60))
@@ -35,6 +42,10 @@ async def asynchronous() -> None:
     async with stanchion.aio.connect("memory:") as client:
         async with client.lock("a").hold(wait=5) as lease:
             print(lease.fence, await client.lock("a").locked())
+
+        async with client.rw_lock("a").write() as writer:
+            await writer.downgrade()
+            print(writer.fences, await client.semaphore("a", 5).holders())
 
         @client.lock("b").hold()
         async def held(number: int) -> str:

@@ -136,8 +136,9 @@ class Crew:
         # Those that did not end as they should.
         self.crashed = []
 
-    def shuffle(self):
+    def shuffle(self, languages):
         """Gives the actors other languages, if there are several: in time each meets each, in every part."""
+        self.languages = languages
         self.turn += 1
 
     def language(self, actor):

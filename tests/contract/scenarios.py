@@ -14,6 +14,8 @@ DEFAULTS = {
     f"default.{noun}.{name}": value
     for noun, values in json.loads((FOLDER.parent / "vectors" / "defaults.json").read_text()).items()
     if isinstance(values, dict) for name, value in values.items()}
+# What a lock can be called besides its name, and languages that do not know it yet.
+KINDS = json.loads((FOLDER.parent / "vectors" / "words.json").read_text())["kinds of locks"]
 # How long something that is sure to happen may take.
 SOON_S = 20
 PAUSE_S = 0.005
@@ -38,11 +40,19 @@ class Scenario:
         self.needs_threads = any("start" in step for step in self.steps)
         self.kills = any("kill" in step for step in self.steps)
         self.is_together = topic == "together"
+        locks = [*(step.get("lock") for step in self.steps), *self.given.values()]
+        self.has_kinds = any(isinstance(lock, dict) and set(KINDS["words"]) & set(lock) for lock in locks)
+
+    def able(self, languages):
+        """Those that know all that it is about."""
+        return [one for one in languages if not self.has_kinds or one.name not in KINDS.get("unseen in", {})]
 
     def skipped(self, language, store, shared):
         """Why it is not played there, if it is not."""
         if self.stores is not None and store not in self.stores:
             return self.why
+        if not self.able([language]):
+            return KINDS["unseen in"][language.name]["*"]
         if self.kills and not shared:
             return "a store in memory ends with its process"
         if self.needs_threads and not shared and not language.threads:

@@ -12,6 +12,7 @@ use Stanchion\Internal\Ending;
 use Stanchion\Internal\Handles;
 use Stanchion\Internal\LockOptions;
 use Stanchion\Internal\Memory;
+use Stanchion\Internal\Named;
 use Stanchion\Internal\Names;
 use Stanchion\Internal\Native;
 use Stanchion\Internal\Times;
@@ -114,7 +115,77 @@ final class Client
         ?string $label = null,
     ): Lock {
         $options = LockOptions::of($ttl, $renew, $maxHold, $wait, $failFast, $adoptUnexpiring, $label);
-        return new Lock($this, $name, $options);
+        return new Lock($this, Named::exclusive($name), $options);
+    }
+
+    /**
+     * The read-write lock with this name: many readers, or one writer. Those who wait are served in the order in which
+     * they came, so that neither readers nor writers starve. Options as in lock(). No I/O.
+     *
+     * @param int|float|null $ttl in seconds
+     * @param int|float|null $maxHold in seconds
+     * @param int|float|null $wait in seconds
+     */
+    public function rwLock(
+        string $name,
+        mixed $ttl = null,
+        ?bool $renew = null,
+        mixed $maxHold = null,
+        mixed $wait = null,
+        ?bool $failFast = null,
+        ?string $label = null,
+    ): RwLock {
+        $options = LockOptions::of($ttl, $renew, $maxHold, $wait, $failFast, null, $label);
+        return new RwLock($this, $name, $options);
+    }
+
+    /**
+     * The semaphore with this name and so many permits. An acquire takes one, or acquire(weight: ...). While anybody
+     * holds or waits for permits, all must agree on their number; another one is InvalidArgument. Options as in lock().
+     * No I/O.
+     *
+     * @param int $permits 1 to 1,000,000
+     * @param int|float|null $ttl in seconds
+     * @param int|float|null $maxHold in seconds
+     * @param int|float|null $wait in seconds
+     */
+    public function semaphore(
+        string $name,
+        int $permits,
+        mixed $ttl = null,
+        ?bool $renew = null,
+        mixed $maxHold = null,
+        mixed $wait = null,
+        ?bool $failFast = null,
+        ?string $label = null,
+    ): Lock {
+        $options = LockOptions::of($ttl, $renew, $maxHold, $wait, $failFast, null, $label);
+        return new Lock($this, Named::semaphore($name, $permits), $options);
+    }
+
+    /**
+     * Several locks that are acquired together, all or none: one after another in the order of their names, so that two
+     * callers never wait for each other. Names that come twice count once; without any name an acquire is
+     * InvalidArgument. Asked who holds it, it answers for the first. Options as in lock(). No I/O.
+     *
+     * @param array<string> $names
+     * @param int|float|null $ttl in seconds
+     * @param int|float|null $maxHold in seconds
+     * @param int|float|null $wait in seconds
+     * @param int|float|null $adoptUnexpiring in seconds
+     */
+    public function multiLock(
+        array $names,
+        mixed $ttl = null,
+        ?bool $renew = null,
+        mixed $maxHold = null,
+        mixed $wait = null,
+        ?bool $failFast = null,
+        mixed $adoptUnexpiring = null,
+        ?string $label = null,
+    ): Lock {
+        $options = LockOptions::of($ttl, $renew, $maxHold, $wait, $failFast, $adoptUnexpiring, $label);
+        return new Lock($this, Named::several(Arguments::texts('names of locks', $names)), $options);
     }
 
     /** The queue with this name. No I/O. */

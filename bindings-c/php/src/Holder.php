@@ -18,7 +18,7 @@ final class Holder
         public readonly string $host,
         /** The holder's process id; 0 if unknown. */
         public readonly int $pid,
-        /** The last fence granted or offered; 0 if there was none. */
+        /** The last fence granted or offered; 0 if there was none. Of a lock with several holders: this holder's. */
         public readonly int $fence,
         /** When it was granted, in seconds since 1970; null if unknown. */
         public readonly ?float $since,
@@ -26,6 +26,8 @@ final class Holder
         public readonly ?float $remaining,
         /** How many wait for the lock. */
         public readonly int $waiters,
+        /** How many permits it has: 1 if the lock is exclusive; of a read-write lock all of them if it writes. */
+        public readonly int $weight,
     ) {
     }
 
@@ -41,6 +43,7 @@ final class Holder
             $record->since_ms === 0 ? null : Times::seconds($record->since_ms),
             Times::maybeSeconds($record->remaining_ms),
             $record->waiters,
+            $record->weight,
         );
     }
 }

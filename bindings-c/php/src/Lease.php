@@ -41,7 +41,7 @@ final class Lease
         Ending::free($this->handle, self::FREE);
     }
 
-    /** The lock's name. */
+    /** The lock's name; of several locks the first. */
     public function name(): string
     {
         return $this->lockName ?? $this->info('name');
@@ -57,6 +57,24 @@ final class Lease
     public function fence(): int
     {
         return Native::get()->ffi->stanchion_lease_fence($this->handle);
+    }
+
+    /**
+     * The fence of each lock, by its name: of Client::multiLock() there are several, in the order of their names.
+     *
+     * @return array<string, int> as always in PHP, a name that is a whole number is a key that is one
+     */
+    public function fences(): array
+    {
+        $native = Native::get();
+        $fences = [];
+        for ($i = 0, $count = $native->ffi->stanchion_lease_fences_len($this->handle); $i < $count; $i++) {
+            $name = $native->make('stanchion_text');
+            $fence = $native->make('int64_t');
+            $native->call('stanchion_lease_fences_at', $this->handle, $i, FFI::addr($name), FFI::addr($fence));
+            $fences[$native->text($name)] = $fence->cdata;
+        }
+        return $fences;
     }
 
     /** For how many seconds the lease is surely ours from now on, without further renewal. */
@@ -108,6 +126,19 @@ final class Lease
     public function extend(mixed $ttl): void
     {
         Native::get()->call('stanchion_lease_extend', $this->handle, Times::needed('ttl', $ttl));
+    }
+
+    /**
+     * Turns the lease of a writer into that of a reader, with the same fence: other readers may come in. A reader's
+     * lease stays as it is. There is no way up: two readers that both wait to become the writer would wait for each
+     * other for ever; release the lease and acquire the writer's. Of another kind of lock it throws InvalidArgument.
+     *
+     * @throws LeaseLost
+     * @throws LeaseExpired
+     */
+    public function downgrade(): void
+    {
+        Native::get()->call('stanchion_lease_downgrade', $this->handle);
     }
 
     /**

@@ -9,23 +9,38 @@ use Stanchion\Exception\LockTimeout;
 use Stanchion\Internal\Errors;
 use Stanchion\Internal\Handles;
 use Stanchion\Internal\LockOptions;
+use Stanchion\Internal\Named;
 use Stanchion\Internal\Native;
 
-/** A named lock that one holder at a time may hold. Made by Client::lock(); having it does not mean holding it. */
+/**
+ * A named lock. Made by Client::lock(), of which one holder at a time may hold it, and by rwLock(), semaphore() and
+ * multiLock(). Having it does not mean holding it.
+ */
 final class Lock
 {
     /** @internal */
     public function __construct(
         private readonly Client $client,
-        private readonly string $name,
+        private readonly Named $named,
         private readonly LockOptions $options,
     ) {
     }
 
-    /** The lock's name. */
+    /** The lock's name; of several locks the first. */
     public function name(): string
     {
-        return $this->name;
+        return $this->named->name;
+    }
+
+    /**
+     * The same lock for an owner that may come in again: an acquire by an owner that is inside returns at once, with
+     * the same fence, and the lock is given back when the owner has released as often as it acquired. What it asked for
+     * when it first came in stays. Owners are known to this connection only. An owner that wants more than it has gets
+     * InvalidArgument: a reader does not become a writer.
+     */
+    public function reentrant(string $owner): self
+    {
+        return new self($this->client, $this->named, $this->options->ownedBy($owner));
     }
 
     /**
@@ -35,6 +50,7 @@ final class Lock
      * @param int|float|null $ttl in seconds
      * @param int|float|null $maxHold in seconds
      * @param int|float|null $adoptUnexpiring in seconds
+     * @param ?int $weight how many permits of a semaphore (1); invalid for other locks
      * @throws LockTimeout the lock stayed busy
      */
     public function acquire(
@@ -45,9 +61,10 @@ final class Lock
         ?bool $failFast = null,
         mixed $adoptUnexpiring = null,
         ?string $label = null,
+        ?int $weight = null,
     ): Lease {
-        $options = $this->options->with($ttl, $renew, $maxHold, $wait, $failFast, $adoptUnexpiring, $label);
-        return $this->take($options) ?? throw Errors::timeout($this->name);
+        $options = $this->options->with($ttl, $renew, $maxHold, $wait, $failFast, $adoptUnexpiring, $label, $weight);
+        return $this->take($options) ?? throw Errors::timeout($this->name());
     }
 
     /**
@@ -56,6 +73,7 @@ final class Lock
      * @param int|float|null $ttl in seconds
      * @param int|float|null $maxHold in seconds
      * @param int|float|null $adoptUnexpiring in seconds
+     * @param ?int $weight how many permits of a semaphore (1); invalid for other locks
      */
     public function tryAcquire(
         mixed $ttl = null,
@@ -63,8 +81,9 @@ final class Lock
         mixed $maxHold = null,
         mixed $adoptUnexpiring = null,
         ?string $label = null,
+        ?int $weight = null,
     ): ?Lease {
-        return $this->take($this->options->with($ttl, $renew, $maxHold, 0, null, $adoptUnexpiring, $label));
+        return $this->take($this->options->with($ttl, $renew, $maxHold, 0, null, $adoptUnexpiring, $label, $weight));
     }
 
     /**
@@ -79,6 +98,7 @@ final class Lock
      * @param int|float|null $ttl in seconds
      * @param int|float|null $maxHold in seconds
      * @param int|float|null $adoptUnexpiring in seconds
+     * @param ?int $weight how many permits of a semaphore (1); invalid for other locks
      * @return T
      * @throws LockTimeout the lock stayed busy
      */
@@ -91,8 +111,9 @@ final class Lock
         ?bool $failFast = null,
         mixed $adoptUnexpiring = null,
         ?string $label = null,
+        ?int $weight = null,
     ): mixed {
-        $lease = $this->acquire($wait, $ttl, $renew, $maxHold, $failFast, $adoptUnexpiring, $label);
+        $lease = $this->acquire($wait, $ttl, $renew, $maxHold, $failFast, $adoptUnexpiring, $label, $weight);
         try {
             $result = $body($lease);
         } catch (\Throwable $thrown) {
@@ -106,14 +127,36 @@ final class Lock
     /** Whether the lock is held, offered to a waiter, cooling down, or in foreign hands. */
     public function isLocked(): bool
     {
-        return $this->call('stanchion_lock_is_locked') !== 0;
+        return $this->named->call('is_locked', $this->client) !== 0;
     }
 
-    /** Who holds the lock now, if anybody does. */
+    /** Who holds the lock now, if anybody does; of several holders the one whose lease ends first. */
     public function holder(): ?Holder
     {
-        $record = Native::get()->record('stanchion_holder');
-        return $this->call('stanchion_lock_holder', FFI::addr($record)) === 0 ? Holder::fromNative($record) : null;
+        return $this->holders()[0] ?? null;
+    }
+
+    /**
+     * Who holds the lock now: one at most if it is exclusive, else up to 100, those whose leases end first.
+     *
+     * @return list<Holder>
+     */
+    public function holders(): array
+    {
+        $native = Native::get();
+        $list = $native->make('int64_t');
+        $this->named->call('holders', $this->client, FFI::addr($list));
+        try {
+            $found = [];
+            for ($i = 0, $count = $native->ffi->stanchion_holders_len($list->cdata); $i < $count; $i++) {
+                $record = $native->record('stanchion_holder');
+                $native->call('stanchion_holders_at', $list->cdata, $i, FFI::addr($record));
+                $found[] = Holder::fromNative($record);
+            }
+            return $found;
+        } finally {
+            $native->ffi->stanchion_holders_free($list->cdata);
+        }
     }
 
     /**
@@ -124,7 +167,7 @@ final class Lock
      */
     public function breakLease(): bool
     {
-        return $this->call('stanchion_lock_break_lease') === 0;
+        return $this->named->call('break_lease', $this->client) === 0;
     }
 
     private function take(LockOptions $options): ?Lease
@@ -132,12 +175,7 @@ final class Lock
         $native = Native::get();
         $record = $options->record();
         $lease = new Handles($native, 1, Lease::FREE);
-        $status = $this->call('stanchion_lock_acquire', FFI::addr($record), $lease->places);
-        return $status === 0 ? new Lease($this->client, $lease->places[0], $this->name) : null;
-    }
-
-    private function call(string $function, #[\SensitiveParameter] mixed ...$arguments): int
-    {
-        return Native::get()->call($function, $this->client->handle(), $this->name, strlen($this->name), ...$arguments);
+        $status = $this->named->acquire($this->client, $record, $lease->places);
+        return $status === 0 ? new Lease($this->client, $lease->places[0], $this->name()) : null;
     }
 }

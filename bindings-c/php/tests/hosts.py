@@ -48,6 +48,17 @@ class Hosts:
             until(lambda: not self.held(2), "free after a kill", 5)
             assert site.get("site.php?do=pair")[0] == 200
 
+    def test_an_owner_leaves_with_its_request(self):
+        """Under the name that it had, the next request of the process does not find itself inside."""
+        with self.site("kinds", 10, children=1) as site:
+            for how in ("", "&fatal=1"):
+                pids = site.pids()
+                status, body = site.get(f"site.php?do=kinds{how}")
+                assert status == 500 if how else body.startswith("ok "), (how, status, body, site.log())
+                until(lambda: not self.held(10), f"free after{how}", 5)
+                assert site.get("site.php?do=pair")[0] == 200 and site.pids() == pids, site.log()
+            assert site.load("site.php?do=kinds", 200, 8) == 200, site.log()
+
     def test_a_drop_in_s_lock_outlives_its_request(self):
         """Whoever does not unlock it has locked it until it expires, however the request ends, and for no longer."""
         with self.site("drop-in", 7, children=1) as site:

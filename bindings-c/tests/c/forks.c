@@ -113,3 +113,29 @@ TEST(a_child_that_exits_releases_nothing) {
     stanchion_lease_free(lease);
     stanchion_client_free(client);
 }
+
+static void child_of_an_owner(void) {
+    stanchion_lock_options options = lock_options();
+    options.owner.data = "me";
+    options.owner.len = 2;
+    options.wait_ms = 0;
+    stanchion_lease own = 7;
+    EXPECT(is_memory() ? STANCHION_ERR_FORKED : STANCHION_BUSY, stanchion_lock_acquire(client, T(name), &options, &own, &err));
+    FORKED(stanchion_lease_release(lease, &err));
+    stanchion_lease_free(lease);
+    CHECK(own == 7);
+}
+
+TEST(an_owner_is_not_inside_in_a_child) {
+    client = opened();
+    snprintf(name, sizeof name, "%s", unique("owner"));
+    stanchion_lock_options options = lock_options();
+    options.owner.data = "me";
+    options.owner.len = 2;
+    OK(stanchion_lock_acquire(client, T(name), &options, &lease, &err));
+    CHECK(in_child(child_of_an_owner));
+    OK(stanchion_lease_check(lease, &err));
+    OK(stanchion_lease_release(lease, &err));
+    stanchion_lease_free(lease);
+    stanchion_client_free(client);
+}

@@ -11,6 +11,7 @@ static void refused(int64_t handle) {
     stanchion_claim claim = 7;
     stanchion_tasks tasks = 7;
     stanchion_names names = 7;
+    stanchion_holders holders = 7;
     stanchion_answers answers = 7;
     stanchion_worker worker = 7;
     stanchion_text text = {NULL, 0};
@@ -46,6 +47,21 @@ static void refused(int64_t handle) {
     GONE(stanchion_lock_holder(handle, T("a"), &holder, &err));
     GONE(stanchion_lock_is_locked(handle, T("a"), &err));
     GONE(stanchion_lock_break_lease(handle, T("a"), &err));
+    GONE(stanchion_lock_holders(handle, T("a"), &holders, &err));
+    GONE(stanchion_read_lock_acquire(handle, T("a"), NULL, &lease, &err));
+    GONE(stanchion_write_lock_acquire(handle, T("a"), NULL, &lease, &err));
+    GONE(stanchion_rw_lock_holders(handle, T("a"), &holders, &err));
+    GONE(stanchion_rw_lock_is_locked(handle, T("a"), &err));
+    GONE(stanchion_rw_lock_break_lease(handle, T("a"), &err));
+    GONE(stanchion_semaphore_acquire(handle, T("a"), 3, NULL, &lease, &err));
+    GONE(stanchion_semaphore_holders(handle, T("a"), &holders, &err));
+    GONE(stanchion_semaphore_is_locked(handle, T("a"), &err));
+    GONE(stanchion_semaphore_break_lease(handle, T("a"), &err));
+    GONE(stanchion_multi_lock_acquire(handle, &text, 0, NULL, &lease, &err));
+    GONE(stanchion_holders_at(handle, 0, &holder, &err));
+    CHECK(stanchion_holders_len(handle) == 0 && stanchion_lease_fences_len(handle) == 0);
+    GONE(stanchion_lease_fences_at(handle, 0, &text, NULL, &err));
+    GONE(stanchion_lease_downgrade(handle, &err));
     GONE(stanchion_lease_get(handle, &on, &err));
     GONE(stanchion_lease_check(handle, &err));
     GONE(stanchion_lease_wait_lost(handle, 1, &err));
@@ -101,8 +117,9 @@ static void refused(int64_t handle) {
     stanchion_tasks_free(handle);
     stanchion_names_free(handle);
     stanchion_answers_free(handle);
+    stanchion_holders_free(handle);
     stanchion_worker_free(handle);
-    CHECK(lease == 7 && claim == 7 && tasks == 7 && names == 7 && answers == 7 && worker == 7 && count == 7 && page == 7);
+    CHECK(holders == 7 && lease == 7 && claim == 7 && tasks == 7 && names == 7 && answers == 7 && worker == 7 && count == 7 && page == 7);
 }
 
 TEST(forged_handles_are_refused_everywhere) {

@@ -16,7 +16,7 @@ from ._errors import (
 from ._claim import Claim
 from ._client import Client, connect
 from ._lease import Lease, Lost
-from ._lock import Hold, Lock
+from ._lock import Hold, Lock, RwLock
 from ._queue import Queue, Queues
 from ._types import (
     Debounce, Enqueued, Holder, Keep, NamePage, Outcome, QueueStats, Removed, Replace, Rescheduled, Task, TaskInfo,
@@ -29,7 +29,7 @@ __all__ = [
     "Cancelled", "Claim", "Client", "Closed", "Corrupt", "Debounce", "Denied", "Enqueued", "Forked", "Hold",
     "Holder", "Indeterminate", "Internal", "InvalidArgument", "Keep", "Lease", "LeaseExpired", "LeaseLost", "Lock",
     "LockTimeout", "Lost", "NamePage", "Outcome", "Queue", "QueueFull", "QueueStats", "Queues", "Removed", "Replace",
-    "Rescheduled", "StaleReceipt", "StanchionError", "StoreUnavailable", "Task", "TaskInfo", "TaskPage", "TaskState",
+    "Rescheduled", "RwLock", "StaleReceipt", "StanchionError", "StoreUnavailable", "Task", "TaskInfo", "TaskPage", "TaskState",
     "Throttle", "Unsupported", "Worker", "WorkerEvent", "WorkerReport", "WrongType", "aio", "connect", "testing",
 ]
 

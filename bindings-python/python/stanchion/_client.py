@@ -10,9 +10,9 @@ from ._errors import Forked
 from ._exit import note
 from ._held import Held
 from ._lease import Lease
-from ._lock import Lock
+from ._lock import Lock, RwLock
 from ._queue import Queue, Queues
-from ._types import Duration, NamePage, Path
+from ._types import Duration, NamePage, Path, several
 
 
 def connect(
@@ -71,7 +71,67 @@ class Client:
         another program's value that never expires, once it has not changed for so long. ``label`` is shown to others
         as the holder (the client's). Times are seconds or timedeltas.
         """
-        return Lock(self, name, dict(
+        return Lock(self, ("lock", name), dict(
+            ttl=ttl, renew=renew, max_hold=max_hold, wait=wait, fail_fast=fail_fast,
+            adopt_unexpiring=adopt_unexpiring, label=label))
+
+    def rw_lock(
+        self,
+        name: str,
+        *,
+        ttl: Optional[Duration] = None,
+        renew: Optional[bool] = None,
+        max_hold: Optional[Duration] = None,
+        wait: Optional[Duration] = None,
+        fail_fast: Optional[bool] = None,
+        label: Optional[str] = None,
+    ) -> RwLock:
+        """The read-write lock with this name: many readers, or one writer. No I/O.
+
+        Those who wait are served in the order in which they came, so that neither readers nor writers starve. Options
+        as of `lock`; its leases have no cooldown.
+        """
+        return RwLock(self, name, dict(
+            ttl=ttl, renew=renew, max_hold=max_hold, wait=wait, fail_fast=fail_fast, label=label))
+
+    def semaphore(
+        self,
+        name: str,
+        permits: int,
+        *,
+        ttl: Optional[Duration] = None,
+        renew: Optional[bool] = None,
+        max_hold: Optional[Duration] = None,
+        wait: Optional[Duration] = None,
+        fail_fast: Optional[bool] = None,
+        label: Optional[str] = None,
+    ) -> Lock:
+        """The semaphore with this name and so many permits (1 to 1,000,000). No I/O.
+
+        An acquire takes one, or ``weight``. While anybody holds or waits for permits, all must agree on their number;
+        another one raises InvalidArgument. Options as of `lock`.
+        """
+        return Lock(self, ("semaphore", name, permits), dict(
+            ttl=ttl, renew=renew, max_hold=max_hold, wait=wait, fail_fast=fail_fast, label=label))
+
+    def multi_lock(
+        self,
+        names: Iterable[str],
+        *,
+        ttl: Optional[Duration] = None,
+        renew: Optional[bool] = None,
+        max_hold: Optional[Duration] = None,
+        wait: Optional[Duration] = None,
+        fail_fast: Optional[bool] = None,
+        adopt_unexpiring: Optional[Duration] = None,
+        label: Optional[str] = None,
+    ) -> Lock:
+        """Several locks that are acquired together, all or none. No I/O.
+
+        One after another in the order of their names, so that two callers never wait for each other. Names that come
+        twice count once; without any name an acquire raises InvalidArgument. Options as of `lock`.
+        """
+        return Lock(self, ("multi_lock", several(names, "names of locks")), dict(
             ttl=ttl, renew=renew, max_hold=max_hold, wait=wait, fail_fast=fail_fast,
             adopt_unexpiring=adopt_unexpiring, label=label))
 

@@ -9,33 +9,33 @@ _SWEEP_FIRST = 64
 
 
 class Leases:
-    """The leases of one thread or task, by name, the innermost last. They live as long as it does, unless they
+    """The leases of one thread or task, by what was acquired, the innermost last. They live as long as it does, unless they
     are released: a lease whose result nobody kept must not be collected, and so released, in the middle of the
     work. Those that ran out are forgotten in time.
     """
 
     def __init__(self) -> None:
-        self._names: Dict[str, List[Any]] = {}
+        self._names: Dict[Hashable, List[Any]] = {}
         self._sweep_at = _SWEEP_FIRST
 
     def add(self, lease: Any) -> None:
         """Note a lease."""
         if len(self._names) >= self._sweep_at:
             self._sweep()
-        self._names[lease.name] = [*filter(_counts, self._names.get(lease.name, ())), lease]
+        self._names[lease._key] = [*filter(_counts, self._names.get(lease._key, ())), lease]
 
     def forget(self, lease: Any) -> None:
         """Forget a lease that is over. One that another thread or task noted stays there, but does not count."""
         lease._over = True
-        left = [one for one in self._names.get(lease.name, ()) if not one._over]
+        left = [one for one in self._names.get(lease._key, ()) if not one._over]
         if left:
-            self._names[lease.name] = left
+            self._names[lease._key] = left
         else:
-            self._names.pop(lease.name, None)
+            self._names.pop(lease._key, None)
 
-    def innermost(self, name: str) -> Any:
+    def innermost(self, key: Hashable) -> Any:
         """The last one that nobody released; None if there is none."""
-        return next((one for one in reversed(self._names.get(name, ())) if not one._over), None)
+        return next((one for one in reversed(self._names.get(key, ())) if not one._over), None)
 
     def all(self) -> List[Any]:
         """All that nobody released."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from types import TracebackType
-from typing import Any, Optional, Type
+from typing import Any, Dict, Hashable, Optional, Type
 
 from . import _stanchion
 from ._errors import LeaseLost, StanchionError, chain_loss
@@ -45,13 +45,20 @@ class LeaseFacts:
 
     _native: Any
 
-    def __init__(self, native: Any, held: Any) -> None:
+    def __init__(self, native: Any, held: Any, key: Optional[Hashable] = None) -> None:
         self._native = native
         self._held = held
         self._over = False
         self.name: str = native.name
         self.fence: int = native.fence
+        # What was acquired: of an exclusive lock, its name.
+        self._key: Hashable = native.name if key is None else key
         held.leases.add(self)
+
+    @property
+    def fences(self) -> Dict[str, int]:
+        """The fence of each lock, by name: of `Client.multi_lock` there are several."""
+        return dict(self._native.fences)
 
     @property
     def token(self) -> str:
@@ -93,6 +100,14 @@ class Lease(LeaseFacts):
     def extend(self, ttl: Duration) -> None:
         """Prolong the lease to at least ``ttl`` from now."""
         self._native.extend(ttl)
+
+    def downgrade(self) -> None:
+        """Turn the lease of a writer into that of a reader, with the same fence: other readers may come in.
+
+        A reader's lease stays as it is. There is no way up: release it, and acquire the writer's. Raises InvalidArgument
+        for a lease of another kind of lock, LeaseLost or LeaseExpired if it has ended.
+        """
+        self._native.downgrade()
 
     def release(self, cooldown: Optional[Duration] = None) -> None:
         """Give the lock back; with a cooldown, keep it closed for so long before anybody can get it.

@@ -5,14 +5,14 @@ from __future__ import annotations
 import functools
 import threading
 from types import TracebackType
-from typing import Any, Callable, Dict, Optional, Type, TypeVar
+from typing import Any, Callable, Dict, Hashable, List, Optional, Tuple, Type, TypeVar
 
 from . import _stanchion
 from ._errors import LeaseLost
 from ._functions import check_blocking
 from ._held import Entered
 from ._lease import Lease, end
-from ._types import Duration, Holder, holder
+from ._types import Duration, Holder, holder, holders
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -20,16 +20,27 @@ F = TypeVar("F", bound=Callable[..., Any])
 class LockFacts:
     """What both faces of a lock share: its options, and which leases of it the caller holds."""
 
-    def __init__(self, client: Any, name: str, options: Dict[str, Any]) -> None:
+    def __init__(
+        self, client: Any, made: Tuple[Any, ...], options: Dict[str, Any], owner: Optional[Tuple[str]] = None
+    ) -> None:
+        """`made` is the native client's function that makes it, and its arguments."""
+        kind, what, *_ = made
         self._client = client
         self._defaults = options
         self._options = _stanchion.LockOptions(**options)
-        self._native = client._native.lock(name)
-        self.name = name
+        self._made = made
+        self._owner = owner
+        self._native = getattr(client._native, kind)(*made[1:])
+        if owner is not None:
+            self._native = self._native.reentrant(*owner)
+        self.name: str = self._native.name
+        # Kinds of one name are locks of their own.
+        one = tuple(sorted(set(what))) if kind == "multi_lock" else what
+        self._key: Hashable = self.name if kind == "lock" else (kind, one)
 
     def owned(self) -> bool:
         """Whether the calling thread (asyncio: task) holds a valid lease of this lock."""
-        lease = self._client._held.leases.innermost(self.name)
+        lease = self._client._held.leases.innermost(self._key)
         return lease is not None and bool(lease.valid)
 
     def _with(self, **given: Any) -> _stanchion.LockOptions:
@@ -37,7 +48,7 @@ class LockFacts:
         return _stanchion.LockOptions(**{**self._defaults, **changed}) if changed else self._options
 
     def _mine(self, operation: str) -> Any:
-        lease = self._client._held.leases.innermost(self.name)
+        lease = self._client._held.leases.innermost(self._key)
         if lease is None:
             error = LeaseLost(f'{operation} "{self.name}": the caller holds no lease of the lock')
             error.operation, error.name = operation, self.name
@@ -77,11 +88,14 @@ class Hold:
 class Lock(LockFacts):
     """A named lock that one holder at a time may hold. A context manager: acquires, and releases at the end.
 
-    Made by `Client.lock`; having it does not mean holding it.
+    Made by `Client.lock`; having it does not mean holding it. So are the sides of a read-write lock, a semaphore and
+    several locks at once, each with holders of its own.
     """
 
-    def __init__(self, client: Any, name: str, options: Dict[str, Any]) -> None:
-        super().__init__(client, name, options)
+    def __init__(
+        self, client: Any, made: Tuple[Any, ...], options: Dict[str, Any], owner: Optional[Tuple[str]] = None
+    ) -> None:
+        super().__init__(client, made, options, owner)
         self._hold = Hold(self, self._options)
 
     def acquire(
@@ -94,14 +108,15 @@ class Lock(LockFacts):
         fail_fast: Optional[bool] = None,
         adopt_unexpiring: Optional[Duration] = None,
         label: Optional[str] = None,
+        weight: Optional[int] = None,
     ) -> Lease:
         """Acquire the lock, waiting in line for it. Raises LockTimeout if it stays busy.
 
-        What is not given is as in `Client.lock`.
+        What is not given is as in `Client.lock`. ``weight``: how many permits of a semaphore (1).
         """
         return self._acquire(self._with(
             wait=wait, ttl=ttl, renew=renew, max_hold=max_hold, fail_fast=fail_fast,
-            adopt_unexpiring=adopt_unexpiring, label=label))
+            adopt_unexpiring=adopt_unexpiring, label=label, weight=weight))
 
     def try_acquire(
         self,
@@ -111,12 +126,14 @@ class Lock(LockFacts):
         max_hold: Optional[Duration] = None,
         adopt_unexpiring: Optional[Duration] = None,
         label: Optional[str] = None,
+        weight: Optional[int] = None,
     ) -> Optional[Lease]:
         """Acquire the lock if it is free; None if it is busy."""
         options = self._with(
-            ttl=ttl, renew=renew, max_hold=max_hold, adopt_unexpiring=adopt_unexpiring, label=label)
+            ttl=ttl, renew=renew, max_hold=max_hold, adopt_unexpiring=adopt_unexpiring, label=label,
+            weight=weight)
         native = self._native.try_acquire(options)
-        return None if native is None else Lease(native, self._client._held)
+        return None if native is None else Lease(native, self._client._held, self._key)
 
     def hold(
         self,
@@ -128,11 +145,12 @@ class Lock(LockFacts):
         fail_fast: Optional[bool] = None,
         adopt_unexpiring: Optional[Duration] = None,
         label: Optional[str] = None,
+        weight: Optional[int] = None,
     ) -> Hold:
         """Acquire for a ``with`` block, or, as a decorator, for every call of a function."""
         return Hold(self, self._with(
             wait=wait, ttl=ttl, renew=renew, max_hold=max_hold, fail_fast=fail_fast,
-            adopt_unexpiring=adopt_unexpiring, label=label))
+            adopt_unexpiring=adopt_unexpiring, label=label, weight=weight))
 
     def release(self, cooldown: Optional[Duration] = None) -> None:
         """Release the innermost lease of the calling thread."""
@@ -148,8 +166,21 @@ class Lock(LockFacts):
         return locked
 
     def holder(self) -> Optional[Holder]:
-        """Who holds the lock now, if anybody does."""
+        """Who holds the lock now, if anybody does; of several the one whose lease ends first."""
         return holder(self._native.holder())
+
+    def holders(self) -> List[Holder]:
+        """Who holds the lock now: one at most if it is exclusive, else up to 100, those whose leases end first."""
+        return holders(self._native.holders())
+
+    def reentrant(self, owner: str) -> Lock:
+        """The same lock for an owner that may come in again.
+
+        An acquire by an owner that is inside returns at once, with the same fence, and the lock is given back when the
+        owner has released as often as it acquired. Owners are known to this client only. An acquire raises
+        InvalidArgument if the owner wants more than it has: a reader does not become a writer.
+        """
+        return Lock(self._client, self._made, self._defaults, (owner,))
 
     def break_lease(self) -> bool:
         """Take the lock from whoever has it; False if it was free. The old holder may work on for a while."""
@@ -157,7 +188,7 @@ class Lock(LockFacts):
         return broken
 
     def _acquire(self, options: _stanchion.LockOptions) -> Lease:
-        return Lease(self._native.acquire(options), self._client._held)
+        return Lease(self._native.acquire(options), self._client._held, self._key)
 
     def __enter__(self) -> Lease:
         return self._hold.__enter__()
@@ -168,7 +199,27 @@ class Lock(LockFacts):
         self._hold.__exit__(kind, error, trace)
 
     def __reduce__(self) -> Any:
-        return Lock, (self._client, self.name, self._defaults)
+        return Lock, (self._client, self._made, self._defaults, self._owner)
 
     def __repr__(self) -> str:
         return f"<stanchion.Lock {self.name!r}>"
+
+
+class RwLock:
+    """The two sides of a read-write lock. Made by `Client.rw_lock`."""
+
+    def __init__(self, client: Any, name: str, options: Dict[str, Any]) -> None:
+        self._read = Lock(client, ("reader", name), options)
+        self._write = Lock(client, ("writer", name), options)
+        self.name = self._read.name
+
+    def read(self) -> Lock:
+        """What readers acquire: any number of them may hold it, unless a writer does."""
+        return self._read
+
+    def write(self) -> Lock:
+        """What a writer acquires: nobody else holds anything then. `Lease.downgrade` makes the writer a reader."""
+        return self._write
+
+    def __repr__(self) -> str:
+        return f"<stanchion.RwLock {self.name!r}>"

@@ -119,7 +119,8 @@ class Enqueued:
 class Holder:
     """Who holds a lock, for people and dashboards: out of date as soon as it is read.
 
-    ``held_as`` is "lease", "offer" (to a waiter), "cooldown" or "foreign" (another program's).
+    ``held_as`` is "lease", "offer" (to a waiter), "cooldown" or "foreign" (another program's). ``weight`` is how many
+    permits it has: 1 if the lock is exclusive, all if it writes.
     """
 
     held_as: str
@@ -130,6 +131,7 @@ class Holder:
     since: Optional[datetime]
     remaining: Optional[float]
     waiters: int
+    weight: int
 
 
 @dataclass(frozen=True)
@@ -336,8 +338,13 @@ def holder(fields: Optional[Tuple[Any, ...]]) -> Optional[Holder]:
     """A holder, from what the native module says."""
     if fields is None:
         return None
-    held_as, label, host, pid, fence, since, remaining, waiters = fields
-    return Holder(held_as, label, host, pid, fence, maybe_wall(since), remaining, waiters)
+    held_as, label, host, pid, fence, since, remaining, waiters, weight = fields
+    return Holder(held_as, label, host, pid, fence, maybe_wall(since), remaining, waiters, weight)
+
+
+def holders(found: List[Tuple[Any, ...]]) -> List[Holder]:
+    """Several of them."""
+    return [one for one in map(holder, found) if one is not None]
 
 
 def kick_arguments(which: Any) -> Tuple[Optional[List[str]], Optional[int]]:

@@ -77,6 +77,7 @@ stanchion_lock_options lock_options(actor *self, const json_t *request) {
   options.adopt_unexpiring_ms = whole(self, request, "adopt_unexpiring_ms", NOT_GIVEN);
   options.label = maybe_text(self, request, "label");
   if (json_is_true(json_object_get(request, "cancel"))) options.cancel = &CANCELLED;
+  options.weight = whole(self, request, "weight", NOT_GIVEN);
   options.renew = flag(self, request, "renew");
   options.fail_fast = flag(self, request, "fail_fast");
   return options;

@@ -95,8 +95,9 @@ json_t *queue_names(actor *self, json_t *request) {
 static int32_t acquire_lock(actor *self, json_t *request, stanchion_lock_options options, json_t **shown) {
   stanchion_lease lease;
   stanchion_error *error = NULL;
-  stanchion_text name = text(self, request, "lock");
-  int32_t status = CHECK(stanchion_lock_acquire(NAMED(name), &options, &lease, &error));
+  const some_lock lock = lock_of(self, request);
+  options.owner = lock.owner;
+  int32_t status = CHECK(acquire_some(self, &lock, &options, &lease, &error));
   *shown = status == STANCHION_BUSY ? json_null() : keep(self, request, lease);
   return status;
 }
@@ -123,28 +124,63 @@ json_t *hold(actor *self, json_t *request) {
 }
 
 json_t *holder(actor *self, json_t *request) {
-  stanchion_holder found = {.struct_size = sizeof found};
   stanchion_error *error = NULL;
-  stanchion_text name = text(self, request, "lock");
-  int32_t status = CHECK(stanchion_lock_holder(NAMED(name), &found, &error));
-  return status == STANCHION_ABSENT ? json_null() : shown_holder(&found);
+  const some_lock lock = lock_of(self, request);
+  if (lock.kind == EXCLUSIVE) {
+    stanchion_holder found = {.struct_size = sizeof found};
+    int32_t status = CHECK(stanchion_lock_holder(NAMED(lock.name), &found, &error));
+    return status == STANCHION_ABSENT ? json_null() : shown_holder(&found);
+  }
+  json_t *all = holders(self, request), *first = json_incref(json_array_get(all, 0));
+  json_decref(all);
+  return first == NULL ? json_null() : first;
+}
+
+json_t *holders(actor *self, json_t *request) {
+  stanchion_holders found;
+  stanchion_error *error = NULL;
+  const some_lock lock = lock_of(self, request);
+  json_t *shown = json_array();
+  CHECK(holders_of_some(self, &lock, &found, &error));
+  for (size_t i = 0; i < stanchion_holders_len(found); i++) {
+    stanchion_holder one = {.struct_size = sizeof one};
+    CHECK(stanchion_holders_at(found, i, &one, &error));
+    json_array_append_new(shown, shown_holder(&one));
+  }
+  stanchion_holders_free(found);
+  return shown;
 }
 
 json_t *is_locked(actor *self, json_t *request) {
   stanchion_error *error = NULL;
-  stanchion_text name = text(self, request, "lock");
-  return json_boolean(CHECK(stanchion_lock_is_locked(NAMED(name), &error)) == STANCHION_BUSY);
+  const some_lock lock = lock_of(self, request);
+  return json_boolean(CHECK(some_is_locked(self, &lock, &error)) == STANCHION_BUSY);
 }
 
 json_t *break_lease(actor *self, json_t *request) {
   stanchion_error *error = NULL;
-  stanchion_text name = text(self, request, "lock");
-  return json_boolean(CHECK(stanchion_lock_break_lease(NAMED(name), &error)) != STANCHION_ABSENT);
+  const some_lock lock = lock_of(self, request);
+  return json_boolean(CHECK(break_some(self, &lock, &error)) != STANCHION_ABSENT);
+}
+
+static json_t *shown_fences(actor *self, stanchion_lease lease) {
+  json_t *shown = json_object();
+  for (size_t i = 0; i < stanchion_lease_fences_len(lease); i++) {
+    stanchion_text name;
+    int64_t fence;
+    stanchion_error *error = NULL;
+    CHECK(stanchion_lease_fences_at(lease, i, &name, &fence, &error));
+    json_t *key = shown_text(name);
+    json_object_set_new(shown, json_string_value(key), json_integer(fence));
+    json_decref(key);
+  }
+  return shown;
 }
 
 json_t *look_at_lease(actor *self, json_t *request) {
   stanchion_lease lease = lease_of(self, request);
   json_t *shown = shown_lease(self, lease);
+  json_object_set_new(shown, "fences", shown_fences(self, lease));
   json_object_set_new(shown, "remaining_ms", json_integer(stanchion_lease_remaining_ms(lease)));
   json_object_set_new(shown, "valid", json_boolean(stanchion_lease_is_valid(lease)));
   json_object_set_new(shown, "loss", shown_loss(stanchion_lease_loss(lease)));
@@ -168,6 +204,12 @@ json_t *extend_lease(actor *self, json_t *request) {
   int64_t ttl = whole(self, request, "ttl_ms", NOT_GIVEN);
   if (ttl == NOT_GIVEN) refuse(self, "it is no int64_t");
   CHECK(stanchion_lease_extend(lease_of(self, request), ttl, &error));
+  return json_null();
+}
+
+json_t *downgrade(actor *self, json_t *request) {
+  stanchion_error *error = NULL;
+  CHECK(stanchion_lease_downgrade(lease_of(self, request), &error));
   return json_null();
 }
 

@@ -5,10 +5,28 @@
 
 #include "driver.h"
 
+#define MOST_SEVERAL 16
 /* A function of a lock or a queue takes the client and a name. */
 #define NAMED(name) self->client, (name).data, (name).len
 /* Its error is looked at after the call. */
 #define CHECK(call) check(self, (call), &error)
+
+/* A lock of any kind, as a request tells it. */
+typedef struct some_lock {
+  enum { EXCLUSIVE, READ, WRITE, SEMAPHORE, SEVERAL } kind;
+  stanchion_text name;
+  int64_t permits;
+  stanchion_text several[MOST_SEVERAL];
+  size_t count;
+  stanchion_text owner;
+} some_lock;
+
+some_lock lock_of(actor *self, const json_t *request);
+int32_t acquire_some(actor *self, const some_lock *lock, const stanchion_lock_options *options, stanchion_lease *out,
+                     stanchion_error **error);
+int32_t holders_of_some(actor *self, const some_lock *lock, stanchion_holders *out, stanchion_error **error);
+int32_t some_is_locked(actor *self, const some_lock *lock, stanchion_error **error);
+int32_t break_some(actor *self, const some_lock *lock, stanchion_error **error);
 
 stanchion_lease lease_of(actor *self, const json_t *request);
 stanchion_claim claim_of(actor *self, const json_t *request);
@@ -29,12 +47,14 @@ json_t *acquire(actor *self, json_t *request);
 json_t *try_acquire(actor *self, json_t *request);
 json_t *hold(actor *self, json_t *request);
 json_t *holder(actor *self, json_t *request);
+json_t *holders(actor *self, json_t *request);
 json_t *is_locked(actor *self, json_t *request);
 json_t *break_lease(actor *self, json_t *request);
 json_t *look_at_lease(actor *self, json_t *request);
 json_t *check_lease(actor *self, json_t *request);
 json_t *wait_lost_lease(actor *self, json_t *request);
 json_t *extend_lease(actor *self, json_t *request);
+json_t *downgrade(actor *self, json_t *request);
 json_t *release(actor *self, json_t *request);
 json_t *into_handle(actor *self, json_t *request);
 json_t *enqueue(actor *self, json_t *request);

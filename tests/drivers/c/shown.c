@@ -55,10 +55,11 @@ json_t *shown_lease(actor *self, stanchion_lease lease) {
 
 json_t *shown_holder(const stanchion_holder *holder) {
   static const char *const WORDS[] = {NULL, "lease", "offer", "cooldown", "foreign"};
-  return json_pack("{s:s, s:s, s:s, s:i, s:I, s:o, s:o, s:I}", "held_as", WORD(WORDS, holder->held_as), "label",
+  return json_pack("{s:s, s:s, s:s, s:i, s:I, s:o, s:o, s:I, s:i}", "held_as", WORD(WORDS, holder->held_as), "label",
                    holder->label, "host", holder->host, "pid", holder->pid, "fence", (json_int_t)holder->fence,
                    "since_ms", maybe_number(holder->since_ms, 0), "remaining_ms",
-                   maybe_number(holder->remaining_ms, NOT_GIVEN), "waiters", (json_int_t)holder->waiters);
+                   maybe_number(holder->remaining_ms, NOT_GIVEN), "waiters", (json_int_t)holder->waiters,
+                   "weight", (int)holder->weight);
 }
 
 json_t *shown_claim(actor *self, stanchion_claim claim) {

@@ -37,7 +37,7 @@ const NAMES = {
   dead_bytes: 'deadBytes', lock_prefix: 'lockPrefix', queue_prefix: 'queuePrefix', timeout_ms: 'timeoutMs',
   foreign_share: 'foreignShare', tls_ca: 'tlsCa', tls_cert: 'tlsCert', tls_key: 'tlsKey'
 }
-const LOCK = ['ttl_ms', 'renew', 'max_hold_ms', 'wait_ms', 'fail_fast', 'adopt_unexpiring_ms', 'label']
+const LOCK = ['ttl_ms', 'renew', 'max_hold_ms', 'wait_ms', 'fail_fast', 'adopt_unexpiring_ms', 'label', 'weight']
 const CLAIM = ['max', 'lease_ms', 'renew', 'max_run_ms', 'wait_ms']
 const TASK = [
   'id', 'payload', 'headers', 'delay_ms', 'due_ms', 'priority', 'max_attempts', 'expires_ms', 'on_duplicate']
@@ -77,6 +77,11 @@ function kindOf(code) {
 }
 
 const shownLease = ({ name, fence, token }) => ({ name, fence: whole(fence), token })
+
+const shownHolder = found => ({
+  held_as: found.heldAs, label: found.label, host: found.host, pid: found.pid, fence: whole(found.fence),
+  since_ms: millis(found.since), remaining_ms: found.remainingMs, waiters: found.waiters, weight: found.weight
+})
 
 const shownTask = task => ({
   id: task.id, state: task.state, payload: hex(task.payload), headers: task.headers, version: whole(task.version),
@@ -119,7 +124,16 @@ class Actor {
     this.last = Promise.resolve()
   }
 
-  lock(request) { return this.client.lock(special(request.lock)) }
+  lock({ lock }) {
+    const told = typeof lock === 'object' && lock !== null ? lock : {}
+    const found = 'read' in told ? this.client.rwLock(special(told.read)).read()
+      : 'write' in told ? this.client.rwLock(special(told.write)).write()
+      : 'semaphore' in told ? this.client.semaphore(special(told.semaphore), told.permits)
+      : 'several' in told ? this.client.multiLock(told.several)
+      : this.client.lock(special('exclusive' in told ? told.exclusive : lock))
+    return 'owner' in told ? found.reentrant(special(told.owner)) : found
+  }
+
   queue(request) { return this.client.queue(special(request.queue)) }
   lease({ lease = 'lease' }) { return this.leases.get(lease) }
   claim({ claim = 'claim.0' }) { return this.claims.get(claim) }
@@ -238,21 +252,21 @@ const OPERATIONS = {
   }, options(request, LOCK)),
   'lock.holder': async (actor, request) => {
     const found = await actor.lock(request).holder()
-    return found && {
-      held_as: found.heldAs, label: found.label, host: found.host, pid: found.pid, fence: whole(found.fence),
-      since_ms: millis(found.since), remaining_ms: found.remainingMs, waiters: found.waiters
-    }
+    return found && shownHolder(found)
   },
+  'lock.holders': async (actor, request) => (await actor.lock(request).holders()).map(shownHolder),
   'lock.is_locked': (actor, request) => actor.lock(request).isLocked(),
   'lock.break_lease': (actor, request) => actor.lock(request).breakLease(),
 
   'lease.look': (actor, request) => {
     const lease = actor.lease(request)
-    return { ...shownLease(lease), remaining_ms: lease.remainingMs, valid: lease.valid, loss: lease.loss }
+    const fences = Object.fromEntries(Object.entries(lease.fences).map(([name, fence]) => [name, whole(fence)]))
+    return { ...shownLease(lease), remaining_ms: lease.remainingMs, valid: lease.valid, loss: lease.loss, fences }
   },
   'lease.check': (actor, request) => actor.lease(request).check(),
   'lease.wait_lost': (actor, request) => aborted(actor.lease(request).signal, special(request.time_ms)),
   'lease.extend': (actor, request) => actor.lease(request).extend(special(request.ttl_ms)),
+  'lease.downgrade': (actor, request) => actor.lease(request).downgrade(),
   'lease.release': (actor, request) => actor.lease(request).release(options(request, ['cooldown_ms'])),
   'lease.into_handle': (actor, request) => actor.lease(request).intoHandle(special(request.ttl_ms)),
 

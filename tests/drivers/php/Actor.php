@@ -51,7 +51,17 @@ final class Actor
 
     public function lock(array $request): Lock
     {
-        return $this->client()->lock(special($request['lock']));
+        $told = $request['lock'];
+        $name = static fn (string $kind): mixed => special($told[$kind]);
+        $lock = match (is_array($told) ? key($told) : null) {
+            'read' => $this->client()->rwLock($name('read'))->read(),
+            'write' => $this->client()->rwLock($name('write'))->write(),
+            'semaphore' => $this->client()->semaphore($name('semaphore'), $told['permits']),
+            'several' => $this->client()->multiLock($told['several']),
+            'exclusive' => $this->client()->lock($name('exclusive')),
+            default => $this->client()->lock(special($told)),
+        };
+        return is_array($told) && array_key_exists('owner', $told) ? $lock->reentrant(special($told['owner'])) : $lock;
     }
 
     public function queue(array $request): Queue

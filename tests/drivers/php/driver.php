@@ -48,19 +48,25 @@ $operations = [
     'lock.try_acquire' => fn (Actor $actor, array $request) =>
         $actor->keep($request, $actor->lock($request)->tryAcquire(...arguments($request, LOCK))),
     'lock.hold' => fn (Actor $actor, array $request) => $actor->hold($request),
-    'lock.holder' => fn (Actor $actor, array $request) => holder($actor->lock($request)),
+    'lock.holder' => function (Actor $actor, array $request): ?array {
+        $found = $actor->lock($request)->holder();
+        return $found === null ? null : shownHolder($found);
+    },
+    'lock.holders' => fn (Actor $actor, array $request) => array_map(shownHolder(...), $actor->lock($request)->holders()),
     'lock.is_locked' => fn (Actor $actor, array $request) => $actor->lock($request)->isLocked(),
     'lock.break_lease' => fn (Actor $actor, array $request) => $actor->lock($request)->breakLease(),
     'lease.look' => function (Actor $actor, array $request): array {
         $lease = $actor->lease($request);
         return shownLease($lease) + [
             'remaining_ms' => millis($lease->remaining()), 'valid' => $lease->isValid(), 'loss' => $lease->loss()?->value,
+            'fences' => (object) $lease->fences(),
         ];
     },
     'lease.check' => fn (Actor $actor, array $request) => $actor->lease($request)->check(),
     'lease.wait_lost' => fn (Actor $actor, array $request) =>
         $actor->lease($request)->waitLost(seconds($request['time_ms'])),
     'lease.extend' => fn (Actor $actor, array $request) => $actor->lease($request)->extend(seconds($request['ttl_ms'])),
+    'lease.downgrade' => fn (Actor $actor, array $request) => $actor->lease($request)->downgrade(),
     'lease.release' => fn (Actor $actor, array $request) =>
         $actor->lease($request)->release(...arguments($request, ['cooldown_ms'])),
     'lease.into_handle' => fn (Actor $actor, array $request) =>

@@ -7,8 +7,8 @@ declare(strict_types=1);
 use Stanchion\Claim;
 use Stanchion\Enqueued;
 use Stanchion\Exception\StanchionException;
+use Stanchion\Holder;
 use Stanchion\Lease;
-use Stanchion\Lock;
 use Stanchion\Queue;
 use Stanchion\TaskInfo;
 use Stanchion\TaskState;
@@ -64,13 +64,12 @@ function shownEnqueued(Enqueued|StanchionException $done): array
     ];
 }
 
-function holder(Lock $lock): ?array
+function shownHolder(Holder $found): array
 {
-    $found = $lock->holder();
-    return $found === null ? null : [
+    return [
         'held_as' => $found->heldAs->value, 'label' => $found->label, 'host' => $found->host, 'pid' => $found->pid,
         'fence' => $found->fence, 'since_ms' => millis($found->since), 'remaining_ms' => millis($found->remaining),
-        'waiters' => $found->waiters,
+        'waiters' => $found->waiters, 'weight' => $found->weight,
     ];
 }
 

@@ -4,7 +4,7 @@ import math
 
 import stanchion
 
-LOCK = ("ttl_ms", "renew", "max_hold_ms", "wait_ms", "fail_fast", "adopt_unexpiring_ms", "label")
+LOCK = ("ttl_ms", "renew", "max_hold_ms", "wait_ms", "fail_fast", "adopt_unexpiring_ms", "label", "weight")
 CLAIM = ("max", "lease_ms", "renew", "max_run_ms", "wait_ms")
 TASK = ("id", "payload", "headers", "delay_ms", "due_ms", "priority", "max_attempts", "expires_ms", "on_duplicate")
 SPECIAL = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}

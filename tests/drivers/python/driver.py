@@ -12,7 +12,8 @@ import stanchion
 from stanchion import testing
 
 from arguments import CLAIM, LOCK, TASK, Arguments, seconds, special
-from shown import failure, milliseconds, shown_claim, shown_enqueued, shown_error, shown_lease, shown_page, shown_task
+from shown import (
+    failure, milliseconds, shown_claim, shown_enqueued, shown_error, shown_holder, shown_lease, shown_page, shown_task)
 
 CLOCK = testing.Clock()
 
@@ -113,7 +114,18 @@ class Actor:
     # Locks and leases.
 
     def lock(self, request):
-        return self.client.lock(special(request["lock"]))
+        told = request["lock"] if isinstance(request["lock"], dict) else {}
+        if "read" in told:
+            lock = self.client.rw_lock(special(told["read"])).read()
+        elif "write" in told:
+            lock = self.client.rw_lock(special(told["write"])).write()
+        elif "semaphore" in told:
+            lock = self.client.semaphore(special(told["semaphore"]), told["permits"])
+        elif "several" in told:
+            lock = self.client.multi_lock(told["several"])
+        else:
+            lock = self.client.lock(special(told.get("exclusive", request["lock"])))
+        return lock.reentrant(special(told["owner"])) if "owner" in told else lock
 
     def keep(self, request, lease):
         if lease is None:
@@ -139,10 +151,7 @@ class Actor:
 
     def holder(self, request):
         found = self.lock(request).holder()
-        return found and {
-            "held_as": found.held_as, "label": found.label, "host": found.host, "pid": found.pid,
-            "fence": found.fence, "since_ms": milliseconds(found.since),
-            "remaining_ms": milliseconds(found.remaining), "waiters": found.waiters}
+        return found and shown_holder(found)
 
     def lease(self, request):
         return self.leases[request.get("lease", "lease")]
@@ -150,7 +159,7 @@ class Actor:
     def look_at_lease(self, request):
         lease = self.lease(request)
         return {**shown_lease(lease), "remaining_ms": lease.remaining * 1000, "valid": lease.valid,
-                "loss": lease.lost.reason}
+                "loss": lease.lost.reason, "fences": lease.fences}
 
     def into_handle(self, request):
         return self.lease(request).into_handle(*Arguments(request, "ttl_ms").values())
@@ -273,12 +282,14 @@ OPERATIONS = {
     "lock.try_acquire": Actor.try_acquire,
     "lock.hold": Actor.hold,
     "lock.holder": Actor.holder,
+    "lock.holders": lambda actor, request: [shown_holder(one) for one in actor.lock(request).holders()],
     "lock.is_locked": lambda actor, request: actor.lock(request).locked(),
     "lock.break_lease": lambda actor, request: actor.lock(request).break_lease(),
     "lease.look": Actor.look_at_lease,
     "lease.check": of_lease("check"),
     "lease.wait_lost": lambda actor, request: actor.lease(request).lost.wait(seconds(request["time_ms"])),
     "lease.extend": of_lease("extend", "ttl_ms"),
+    "lease.downgrade": of_lease("downgrade"),
     "lease.release": of_lease("release", "cooldown_ms"),
     "lease.into_handle": Actor.into_handle,
     "queue.enqueue": of_queue("enqueue", TASK, shown_enqueued),

@@ -21,6 +21,13 @@ def shown_lease(lease):
     return {"name": lease.name, "fence": lease.fence, "token": lease.token}
 
 
+def shown_holder(found):
+    return {
+        "held_as": found.held_as, "label": found.label, "host": found.host, "pid": found.pid, "fence": found.fence,
+        "since_ms": milliseconds(found.since), "remaining_ms": milliseconds(found.remaining),
+        "waiters": found.waiters, "weight": found.weight}
+
+
 def shown_task(task):
     return {
         "id": task.id, "state": str(task.state), "payload": task.payload.hex(), "headers": dict(task.headers),

@@ -17,6 +17,9 @@ const FAREWELL: Duration = Duration::from_millis(500);
 /// How long a handler waits that is to work longer than its claim lasts.
 const OUTLIVES: Duration = Duration::from_secs(10);
 
+/// What a lock is called that is more than a name.
+const KINDS: &[&str] = &["exclusive", "read", "write", "semaphore", "several"];
+
 pub(crate) struct Actor {
     face: Face,
     pub(crate) clock: ManualClock,
@@ -100,7 +103,17 @@ impl Actor {
     }
 
     pub(crate) fn lock(&self, request: &Arguments) -> Result<AnyLock, Refusal> {
-        Ok(self.client()?.lock(request.text("lock")?))
+        let client = self.client()?;
+        let told = request.0.get("lock").map(Arguments::of).unwrap_or_default();
+        let lock = match told.0.keys().find(|key| KINDS.contains(&key.as_str())).map(String::as_str) {
+            Some("read") => client.reader(told.text("read")?),
+            Some("write") => client.writer(told.text("write")?),
+            Some("semaphore") => client.semaphore(told.text("semaphore")?, told.number("permits")?),
+            Some("several") => client.multi_lock(&told.texts("several")?),
+            Some(_) => client.lock(told.text("exclusive")?),
+            None => client.lock(request.text("lock")?),
+        };
+        Ok(if told.0.contains_key("owner") { lock.reentrant(told.text("owner")?) } else { lock })
     }
 
     pub(crate) fn queue(&self, request: &Arguments) -> Result<AnyQueue, Refusal> {

@@ -7,6 +7,7 @@ use stanchion::{ClaimOptions, LockOptions, OnDuplicate, QueueSettings, Retry, Ta
 
 use crate::Refusal;
 
+#[derive(Default)]
 pub(crate) struct Arguments(pub(crate) Map<String, Value>);
 
 impl Arguments {
@@ -47,6 +48,12 @@ impl Arguments {
         self.get(name, whole)
     }
 
+    /// A small number that must be there.
+    pub(crate) fn number(&self, name: &str) -> Result<u32, Refusal> {
+        let found = self.whole(name)?.ok_or(Refusal::Cannot("an argument is missing"))?;
+        u32::try_from(found).map_err(|_| Refusal::Cannot("it is no u32"))
+    }
+
     pub(crate) fn time(&self, name: &str) -> Result<Option<Duration>, Refusal> {
         self.get(name, time)
     }
@@ -83,6 +90,9 @@ impl Arguments {
         }
         if let Some(label) = self.get("label", text)? {
             options = options.label(label);
+        }
+        if self.0.contains_key("weight") {
+            options = options.weight(self.number("weight")?);
         }
         Ok(options)
     }

@@ -60,6 +60,9 @@ pub(crate) const OPERATIONS: &[(&str, Operation)] = &[
     ("lock.holder", |actor, request| {
         Ok(actor.lock(request)?.holder()?.as_ref().map_or(Value::Null, shown::holder))
     }),
+    ("lock.holders", |actor, request| {
+        Ok(actor.lock(request)?.holders()?.iter().map(shown::holder).collect())
+    }),
     ("lock.is_locked", |actor, request| Ok(json!(actor.lock(request)?.is_locked()?))),
     ("lock.break_lease", |actor, request| Ok(json!(actor.lock(request)?.break_lease()?))),
     ("lease.look", |actor, request| Ok(shown::look_at_lease(actor.lease(request)?))),
@@ -68,6 +71,7 @@ pub(crate) const OPERATIONS: &[(&str, Operation)] = &[
         Ok(json!(actor.lease(request)?.wait_lost(request.time("time_ms")?.unwrap_or_default())))
     }),
     ("lease.extend", |actor, request| done(actor.lease(request)?.extend(needed(request, "ttl_ms")?))),
+    ("lease.downgrade", |actor, request| done(actor.lease(request)?.downgrade())),
     ("lease.release", |actor, request| {
         done(actor.lease(request)?.release_shared(request.time("cooldown_ms")?))
     }),

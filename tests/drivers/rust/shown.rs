@@ -25,6 +25,7 @@ pub(crate) fn look_at_lease(of: &AnyLease) -> Value {
     shown["remaining_ms"] = json!(millis(of.remaining()));
     shown["valid"] = json!(of.is_valid());
     shown["loss"] = json!(of.loss().map(LossReason::name));
+    shown["fences"] = of.fences().into_iter().map(|(name, fence)| (name, json!(fence))).collect();
     shown
 }
 
@@ -32,7 +33,7 @@ pub(crate) fn holder(holder: &Holder) -> Value {
     json!({
         "held_as": holder.held_as.name(), "label": holder.label, "host": holder.host, "pid": holder.pid, "fence": holder.fence,
         "since_ms": holder.since.map(wall), "remaining_ms": holder.remaining.map(millis),
-        "waiters": holder.waiters,
+        "waiters": holder.waiters, "weight": holder.weight,
     })
 }
 

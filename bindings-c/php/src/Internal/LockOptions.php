@@ -24,6 +24,8 @@ final class LockOptions
         private readonly int $failFast,
         private readonly int $adoptUnexpiring,
         private readonly ?string $label,
+        private readonly int $weight = -1,
+        private ?string $owner = null,
     ) {
     }
 
@@ -56,8 +58,9 @@ final class LockOptions
         ?bool $failFast,
         mixed $adoptUnexpiring,
         ?string $label,
+        ?int $weight,
     ): self {
-        if (($ttl ?? $renew ?? $maxHold ?? $wait ?? $failFast ?? $adoptUnexpiring ?? $label) === null) {
+        if (($ttl ?? $renew ?? $maxHold ?? $wait ?? $failFast ?? $adoptUnexpiring ?? $label ?? $weight) === null) {
             return $this;
         }
         return new self(
@@ -68,7 +71,18 @@ final class LockOptions
             $failFast === null ? $this->failFast : (int) $failFast,
             $adoptUnexpiring === null ? $this->adoptUnexpiring : Times::span('adoptUnexpiring', $adoptUnexpiring),
             $label ?? $this->label,
+            $weight === null ? $this->weight : Arguments::number('weight', $weight, 0),
+            $this->owner,
         );
+    }
+
+    /** These options, for an owner that may come in again. */
+    public function ownedBy(string $owner): self
+    {
+        $owned = clone $this;
+        $owned->owner = $owner;
+        $owned->record = $owned->memory = null;
+        return $owned;
     }
 
     /** The same as C has them; it lives as long as this object. */
@@ -88,7 +102,9 @@ final class LockOptions
         $record->wait_ms = $this->wait;
         $record->fail_fast = $this->failFast;
         $record->adopt_unexpiring_ms = $this->adoptUnexpiring;
+        $record->weight = $this->weight;
         $this->memory->setText($record->label, $this->label);
+        $this->memory->setText($record->owner, $this->owner);
         return $record;
     }
 }

@@ -25,6 +25,15 @@ switch ($_GET['do'] ?? '') {
         $lease = $client->lock($name)->acquire(wait: 30, ttl: 60);
         $claims = $client->queue($name)->claim(lease: 60);
         break;
+    case 'kinds':
+        $owned = $client->lock($name)->reentrant('one owner of all requests');
+        $leases = [$owned->acquire(wait: 30), $owned->acquire(), $client->semaphore("$name:jobs", 1)->acquire(wait: 30)];
+        if (isset($_GET['fatal'])) {
+            $GLOBALS['kept'] = $leases;
+            ini_set('memory_limit', '4M');
+            str_repeat('x', 100_000_000);
+        }
+        break;
     case 'exit':
         $lease = $client->lock($name)->acquire(wait: 30, ttl: 60);
         echo 'ok ', getmypid();

@@ -8,8 +8,8 @@ several loops in turn.
 from ._claim import Claim
 from ._client import Client, Connecting, connect
 from ._lease import Lease, Lost
-from ._lock import Hold, Lock
+from ._lock import Hold, Lock, RwLock
 from ._queue import Queue, Queues
 from ._worker import Worker
 
-__all__ = ["Claim", "Client", "Connecting", "Hold", "Lease", "Lock", "Lost", "Queue", "Queues", "Worker", "connect"]
+__all__ = ["Claim", "Client", "Connecting", "Hold", "Lease", "Lock", "Lost", "Queue", "Queues", "RwLock", "Worker", "connect"]

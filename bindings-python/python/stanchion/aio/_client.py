@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, Dict, Generator, Iterable, Optional, Type
 from .. import _stanchion
 from .._errors import Forked
 from .._exit import note
-from .._types import Duration, NamePage, Path
+from .._types import Duration, NamePage, Path, several
 from ._lease import Lease
-from ._lock import Lock
+from ._lock import Lock, RwLock
 from ._loop import HeldByTask, call
 from ._queue import Queue, Queues
 
@@ -85,7 +85,55 @@ class Client:
         label: Optional[str] = None,
     ) -> Lock:
         """The lock with this name, and how it is acquired unless a call says otherwise. No I/O."""
-        return Lock(self, name, dict(
+        return Lock(self, ("lock", name), dict(
+            ttl=ttl, renew=renew, max_hold=max_hold, wait=wait, fail_fast=fail_fast,
+            adopt_unexpiring=adopt_unexpiring, label=label))
+
+    def rw_lock(
+        self,
+        name: str,
+        *,
+        ttl: Optional[Duration] = None,
+        renew: Optional[bool] = None,
+        max_hold: Optional[Duration] = None,
+        wait: Optional[Duration] = None,
+        fail_fast: Optional[bool] = None,
+        label: Optional[str] = None,
+    ) -> RwLock:
+        """The read-write lock with this name, as `stanchion.Client.rw_lock`. No I/O."""
+        return RwLock(self, name, dict(
+            ttl=ttl, renew=renew, max_hold=max_hold, wait=wait, fail_fast=fail_fast, label=label))
+
+    def semaphore(
+        self,
+        name: str,
+        permits: int,
+        *,
+        ttl: Optional[Duration] = None,
+        renew: Optional[bool] = None,
+        max_hold: Optional[Duration] = None,
+        wait: Optional[Duration] = None,
+        fail_fast: Optional[bool] = None,
+        label: Optional[str] = None,
+    ) -> Lock:
+        """The semaphore with this name and so many permits, as `stanchion.Client.semaphore`. No I/O."""
+        return Lock(self, ("semaphore", name, permits), dict(
+            ttl=ttl, renew=renew, max_hold=max_hold, wait=wait, fail_fast=fail_fast, label=label))
+
+    def multi_lock(
+        self,
+        names: Iterable[str],
+        *,
+        ttl: Optional[Duration] = None,
+        renew: Optional[bool] = None,
+        max_hold: Optional[Duration] = None,
+        wait: Optional[Duration] = None,
+        fail_fast: Optional[bool] = None,
+        adopt_unexpiring: Optional[Duration] = None,
+        label: Optional[str] = None,
+    ) -> Lock:
+        """Several locks that are acquired together, as `stanchion.Client.multi_lock`. No I/O."""
+        return Lock(self, ("multi_lock", several(names, "names of locks")), dict(
             ttl=ttl, renew=renew, max_hold=max_hold, wait=wait, fail_fast=fail_fast,
             adopt_unexpiring=adopt_unexpiring, label=label))
 

@@ -34,6 +34,10 @@ class Lease(LeaseFacts):
         """Prolong the lease to at least ``ttl`` from now."""
         await call(self._native.extend, ttl)
 
+    async def downgrade(self) -> None:
+        """Turn the lease of a writer into that of a reader, with the same fence: other readers may come in."""
+        await call(self._native.downgrade)
+
     async def release(self, cooldown: Optional[Duration] = None) -> None:
         """Give the lock back; with a cooldown, keep it closed for so long. Raises LeaseExpired or LeaseLost if it was not ours to the end."""
         self._held.leases.forget(self)

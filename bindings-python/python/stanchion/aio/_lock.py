@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 import functools
 from types import TracebackType
-from typing import Any, Awaitable, Callable, Dict, Optional, Type, TypeVar
+from typing import Any, Awaitable, Callable, Dict, List, Optional, Tuple, Type, TypeVar
 
 from .. import _stanchion
 from .._functions import check_awaited
 from .._held import Entered
 from .._lock import LockFacts
-from .._types import Duration, Holder, holder
+from .._types import Duration, Holder, holder, holders
 from ._lease import Lease, end
 from ._loop import Pending, call
 
@@ -87,8 +87,10 @@ class Hold:
 class Lock(LockFacts):
     """A named lock that one holder at a time may hold. An async context manager. Made by `Client.lock`."""
 
-    def __init__(self, client: Any, name: str, options: Dict[str, Any]) -> None:
-        super().__init__(client, name, options)
+    def __init__(
+        self, client: Any, made: Tuple[Any, ...], options: Dict[str, Any], owner: Optional[Tuple[str]] = None
+    ) -> None:
+        super().__init__(client, made, options, owner)
         self._hold = Hold(self, self._options, True)
 
     async def acquire(
@@ -101,11 +103,12 @@ class Lock(LockFacts):
         fail_fast: Optional[bool] = None,
         adopt_unexpiring: Optional[Duration] = None,
         label: Optional[str] = None,
+        weight: Optional[int] = None,
     ) -> Lease:
         """Acquire the lock, waiting in line for it. Raises LockTimeout if it stays busy."""
         return await self._acquire(self._with(
             wait=wait, ttl=ttl, renew=renew, max_hold=max_hold, fail_fast=fail_fast,
-            adopt_unexpiring=adopt_unexpiring, label=label))
+            adopt_unexpiring=adopt_unexpiring, label=label, weight=weight))
 
     async def try_acquire(
         self,
@@ -115,12 +118,14 @@ class Lock(LockFacts):
         max_hold: Optional[Duration] = None,
         adopt_unexpiring: Optional[Duration] = None,
         label: Optional[str] = None,
+        weight: Optional[int] = None,
     ) -> Optional[Lease]:
         """Acquire the lock if it is free; None if it is busy."""
         options = self._with(
-            ttl=ttl, renew=renew, max_hold=max_hold, adopt_unexpiring=adopt_unexpiring, label=label)
+            ttl=ttl, renew=renew, max_hold=max_hold, adopt_unexpiring=adopt_unexpiring, label=label,
+            weight=weight)
         native = await call(self._native.try_acquire, options)
-        return None if native is None else Lease(native, self._client._held)
+        return None if native is None else Lease(native, self._client._held, self._key)
 
     def hold(
         self,
@@ -132,6 +137,7 @@ class Lock(LockFacts):
         fail_fast: Optional[bool] = None,
         adopt_unexpiring: Optional[Duration] = None,
         label: Optional[str] = None,
+        weight: Optional[int] = None,
         cancel_on_loss: bool = True,
     ) -> Hold:
         """Acquire for an ``async with`` block, or, as a decorator, for every call of a coroutine function.
@@ -140,7 +146,7 @@ class Lock(LockFacts):
         """
         options = self._with(
             wait=wait, ttl=ttl, renew=renew, max_hold=max_hold, fail_fast=fail_fast,
-            adopt_unexpiring=adopt_unexpiring, label=label)
+            adopt_unexpiring=adopt_unexpiring, label=label, weight=weight)
         return Hold(self, options, cancel_on_loss)
 
     async def release(self, cooldown: Optional[Duration] = None) -> None:
@@ -160,13 +166,21 @@ class Lock(LockFacts):
         """Who holds the lock now, if anybody does."""
         return holder(await call(self._native.holder))
 
+    async def holders(self) -> List[Holder]:
+        """Who holds the lock now: one at most if it is exclusive, else up to 100, those whose leases end first."""
+        return holders(await call(self._native.holders))
+
+    def reentrant(self, owner: str) -> Lock:
+        """The same lock for an owner that may come in again, as `stanchion.Lock.reentrant`. No I/O."""
+        return Lock(self._client, self._made, self._defaults, (owner,))
+
     async def break_lease(self) -> bool:
         """Take the lock from whoever has it; False if it was free."""
         broken: bool = await call(self._native.break_lease)
         return broken
 
     async def _acquire(self, options: _stanchion.LockOptions) -> Lease:
-        return Lease(await call(self._native.acquire, options), self._client._held)
+        return Lease(await call(self._native.acquire, options), self._client._held, self._key)
 
     async def __aenter__(self) -> Lease:
         return await self._hold.__aenter__()
@@ -178,3 +192,23 @@ class Lock(LockFacts):
 
     def __repr__(self) -> str:
         return f"<stanchion.aio.Lock {self.name!r}>"
+
+
+class RwLock:
+    """The two sides of a read-write lock. Made by `Client.rw_lock`."""
+
+    def __init__(self, client: Any, name: str, options: Dict[str, Any]) -> None:
+        self._read = Lock(client, ("reader", name), options)
+        self._write = Lock(client, ("writer", name), options)
+        self.name = self._read.name
+
+    def read(self) -> Lock:
+        """What readers acquire: any number of them may hold it, unless a writer does."""
+        return self._read
+
+    def write(self) -> Lock:
+        """What a writer acquires: nobody else holds anything then. `Lease.downgrade` makes the writer a reader."""
+        return self._write
+
+    def __repr__(self) -> str:
+        return f"<stanchion.aio.RwLock {self.name!r}>"
