@@ -1,5 +1,5 @@
 import { call, lossSignal } from './bridge.js'
-import { errorOf } from './errors.js'
+import { errorOf, InvalidArgumentError } from './errors.js'
 import { native, type Native } from './native.js'
 import { checkOptions } from './values.js'
 
@@ -166,11 +166,16 @@ export class Lease {
    * @throws {LeaseLostError} or {@link LeaseExpiredError} if it was not ours to the end, or was released before
    */
   release(options?: ReleaseOptions): Promise<void> {
+    const wasOver = this.#over
     return call((bridge, number) => {
       checkOptions(options, RELEASE_OPTIONS)
       native().releaseLease(bridge, number, this.#alive('release'), options?.cooldownMs)
       this.#over = true
-    }, () => this.#forget())
+    }, () => this.#forget()).catch((error: unknown) => {
+      // Nothing was done: it is to be released at the end of a scope.
+      if (error instanceof InvalidArgumentError) this.#over = wasOver
+      throw error
+    })
   }
 
   /**
