@@ -1,5 +1,5 @@
 import { call, lossSignal } from './bridge.js'
-import { errorOf } from './errors.js'
+import { errorOf, InvalidArgumentError } from './errors.js'
 import { native, type Native } from './native.js'
 import { checkOptions } from './values.js'
 
@@ -166,11 +166,17 @@ export class Lease {
    * @throws {LeaseLostError} or {@link LeaseExpiredError} if it was not ours to the end, or was released before
    */
   release(options?: ReleaseOptions): Promise<void> {
+    let began = false
     return call((bridge, number) => {
       checkOptions(options, RELEASE_OPTIONS)
       native().releaseLease(bridge, number, this.#alive('release'), options?.cooldownMs)
+      began = !this.#over
       this.#over = true
-    }, () => this.#forget())
+    }, () => this.#forget()).catch((error: unknown) => {
+      // Nothing was done: it is to be released at the end of a scope.
+      if (began && error instanceof InvalidArgumentError) this.#over = false
+      throw error
+    })
   }
 
   /**
@@ -179,16 +185,17 @@ export class Lease {
    * @throws {LeaseLostError} if it was lost or released
    */
   intoHandle(ttlMs: number = 30_000): Promise<string> {
-    const wasOver = this.#over
+    let began = false
     return call((bridge, number) => {
       native().leaseIntoHandle(bridge, number, this.#alive('extend'), ttlMs)
+      began = !this.#over
       this.#over = true
     }, (handle: string) => {
       this.#forget()
       return handle
     }).catch((error: unknown) => {
       // It goes on as it was, and is released at the end of a scope.
-      this.#over = wasOver
+      if (began) this.#over = false
       throw error
     })
   }

@@ -75,10 +75,13 @@ onEveryStore('fences of several', async ({ client }) => {
   await client.lock('a').hold(one => assert.deepEqual(one.fences, { a: one.fence }))
 })
 
-onEveryStore('a lease whose detachment failed is released at the end of its scope', async ({ client }) => {
+onEveryStore('a lease whose detachment or release was refused is released at the end of its scope', async ({ client }) => {
   await client.multiLock(['a', 'b']).hold(lease => assert.rejects(lease.intoHandle(), InvalidArgumentError))
   await client.lock('c').hold(lease => assert.rejects(lease.intoHandle(1), InvalidArgumentError))
-  for (const name of ['a', 'b', 'c']) assert.equal(await client.lock(name).isLocked(), false)
+  await client.lock('d').hold(lease => assert.rejects(lease.release({ cooldownMs: 1 }), InvalidArgumentError))
+  await client.rwLock('e').read().hold(lease => assert.rejects(lease.release({ cooldownMs: 1_000 }), InvalidArgumentError))
+  assert.equal(await client.rwLock('e').write().isLocked(), false)
+  for (const name of ['a', 'b', 'c', 'd']) assert.equal(await client.lock(name).isLocked(), false)
 })
 
 onEveryStore('an owner comes in again', async ({ client }) => {

@@ -108,6 +108,15 @@ def test_an_owner_comes_in_again(client):
     assert not lock.locked()
 
 
+def test_a_release_that_is_refused_leaves_the_lease_to_its_block(client):
+    for lock in (client.lock("a"), client.rw_lock("a").read(), client.multi_lock(["a", "b"])):
+        with lock as lease:
+            with pytest.raises(stanchion.InvalidArgument):
+                lock.release(cooldown=0.001)
+            assert lease.valid and lock.owned()
+        assert not lock.locked() and not lock.owned()
+
+
 def test_bad_arguments(client):
     for make in (lambda: client.multi_lock("ab"), lambda: client.multi_lock(None), lambda: client.multi_lock([b"a"]),
                  lambda: client.semaphore("a", 1.0), lambda: client.semaphore("a", True), lambda: client.rw_lock(1),

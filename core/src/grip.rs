@@ -113,6 +113,10 @@ impl Grip {
     /// Ends it on our side; what the store is to be told of each lock, or what is wrong with it. Nothing, if its
     /// owner is still inside.
     pub(crate) fn release(&self, cooldown: Option<Duration>) -> Result<Vec<Result<Releasing, Error>>, Error> {
+        if let Some(cooldown) = cooldown {
+            // Before anything ends.
+            self.all().try_for_each(|held| held.check_cooldown(cooldown))?;
+        }
         if self.entry.is_none() && self.others.is_empty() {
             return Ok(vec![self.first.release(cooldown)]);
         }

@@ -126,9 +126,6 @@ impl Held {
     /// Ends the lease on our side and asks the store to release it. A lease that merely ran out asks too:
     /// only the store knows whether it was taken.
     pub(crate) fn release(&self, cooldown: Option<Duration>) -> Result<Releasing, Error> {
-        if let Some(cooldown) = cooldown {
-            self.check_cooldown(cooldown).map_err(|error| self.during("release", error))?;
-        }
         let Self { kept, lock } = self;
         // First of all: in a forked child the mutex of the state may have been inherited locked.
         kept.live.check_generation().map_err(|error| self.during("release", error))?;
@@ -158,11 +155,13 @@ impl Held {
         Ok(Releasing { machine, fence: lock.fence, company, deadline, name: lock.name.clone() })
     }
 
-    fn check_cooldown(&self, cooldown: Duration) -> Result<(), Error> {
-        if self.lock.share.is_some() {
-            return Err(Error::invalid("only an exclusive lock can be released with a cooldown"));
-        }
-        checked_ttl("cooldown", cooldown).map(drop)
+    /// Fails if it cannot be released with this cooldown.
+    pub(crate) fn check_cooldown(&self, cooldown: Duration) -> Result<(), Error> {
+        let checked = match self.lock.share {
+            Some(_) => Err(Error::invalid("only an exclusive lock can be released with a cooldown")),
+            None => checked_ttl("cooldown", cooldown).map(drop),
+        };
+        checked.map_err(|error| self.during("release", error))
     }
 
     /// Asks the store to take back all permits but one.

@@ -33,6 +33,11 @@ class Leases:
         else:
             self._names.pop(lease._key, None)
 
+    def restore(self, lease: Any) -> None:
+        """Note a lease again that is not over after all."""
+        lease._over = False
+        self.add(lease)
+
     def innermost(self, key: Hashable) -> Any:
         """The last one that nobody released; None if there is none."""
         return next((one for one in reversed(self._names.get(key, ())) if not one._over), None)

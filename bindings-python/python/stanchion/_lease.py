@@ -6,7 +6,7 @@ from types import TracebackType
 from typing import Any, Dict, Hashable, Optional, Type
 
 from . import _stanchion
-from ._errors import LeaseLost, StanchionError, chain_loss
+from ._errors import InvalidArgument, LeaseLost, StanchionError, chain_loss
 from ._held import Held
 from ._log import log
 from ._types import Duration
@@ -117,6 +117,10 @@ class Lease(LeaseFacts):
         self._held.leases.forget(self)
         try:
             self._native.release(cooldown)
+        except InvalidArgument:
+            # Nothing was done: it is to be released at the end of a block.
+            self._held.leases.restore(self)
+            raise
         except KeyboardInterrupt:
             # It may not have begun, and whoever keeps the exception keeps the lease.
             self._native.let_go()

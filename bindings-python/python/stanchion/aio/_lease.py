@@ -6,7 +6,7 @@ import asyncio
 from types import TracebackType
 from typing import Optional, Type
 
-from .._errors import LeaseLost, chain_loss
+from .._errors import InvalidArgument, LeaseLost, chain_loss
 from .._lease import LeaseFacts, Loss, announced
 from .._log import log
 from .._types import Duration
@@ -43,6 +43,10 @@ class Lease(LeaseFacts):
         self._held.leases.forget(self)
         try:
             await call(self._native.release, cooldown)
+        except InvalidArgument:
+            # Nothing was done: it is to be released at the end of a block.
+            self._held.leases.restore(self)
+            raise
         except asyncio.CancelledError:
             # It may not have begun, and whoever keeps the exception keeps the lease.
             self._native.let_go()
