@@ -139,6 +139,8 @@ fn a_terminal_sees_a_counter() {
     let lines: String = (1..=3_000).map(|number| format!("{number}\n")).collect();
     std::fs::write(place.path("lines"), lines).unwrap();
     let mut command = place.stanchion(&["enqueue", "q", "--lines"]);
+    // Without it, or on a dumb one, there is no counter, and the tests may run without any terminal.
+    command.env("TERM", "xterm");
     command.stdin(File::open(place.path("lines")).unwrap()).stderr(terminal.slave);
     // Until the last line: other tests' processes may have inherited the terminal, so that it never ends.
     let mut master = File::from(terminal.master);
