@@ -12,6 +12,8 @@ use stanchion::verbs::{
     Leave, Permits, Release, ReleaseReply, Reply, Request, Resume, ResumeReply, Waiter,
 };
 
+use stanchion_tests::wait::{SOON, eventually};
+
 use crate::case::Bench;
 
 const SEQUENCES: u64 = 400;
@@ -160,4 +162,43 @@ fn never_more_than_the_limit_and_nothing_is_left_behind() {
     assert_eq!(keys, ["stanchion:semaphore-meta:{Lock:a}"]);
     let used: u32 = redis::cmd("HGET").arg(&keys[0]).arg("used").query(&mut bench.raw).unwrap();
     assert_eq!(used, 0);
+}
+
+/// A copy of an acquire may come when the lease that an earlier one began has ended.
+#[test]
+fn a_token_whose_lease_has_ended_is_granted_anew() {
+    let mut bench = Bench::new();
+    let name = name_of_kind(LockKind::Semaphore, "a").unwrap();
+    let acquire = |number: u128, ttl: Duration| {
+        Request::Acquire(Acquire {
+            name: name.clone(),
+            permits: Some(Permits { weight: 1, limit: LIMIT }),
+            token: token(number),
+            ttl,
+            min_fence: 0,
+            waiter: None,
+            patience: None,
+            owner: "1 host label".into(),
+            adopt: None,
+        })
+    };
+    let until = || Clock::System.now() + Duration::from_secs(5);
+    let holders =
+        |bench: &Bench| match bench.store.perform(&Request::Holder(Holder { name: name.clone() }), until()) {
+            Ok(Reply::Holder(holders)) => holders.len(),
+            other => panic!("{other:?}"),
+        };
+    // Another holder keeps the keys alive.
+    bench.store.perform(&acquire(2, TTL), until()).unwrap();
+    bench.store.perform(&acquire(1, Duration::from_millis(50)), until()).unwrap();
+    eventually(SOON, || holders(&bench) == 1);
+    let again = bench.store.perform(&acquire(1, TTL), until()).unwrap();
+    assert!(matches!(again, Reply::Acquire(AcquireReply::Granted { .. })), "{again:?}");
+    assert_eq!(holders(&bench), 2);
+    let used: u32 = redis::cmd("HGET")
+        .arg("stanchion:semaphore-meta:{Lock:a}")
+        .arg("used")
+        .query(&mut bench.raw)
+        .unwrap();
+    assert_eq!(used, 2);
 }

@@ -19,6 +19,16 @@ local last_fence = tonumber(meta[1])
 local ended, ended_weight = ended_leases(now)
 local used = ended_weight and (tonumber(meta[2]) or 0) - ended_weight or 0
 
+local function without(tokens, one)
+  local rest = {}
+  for _, other in ipairs(tokens) do
+    if other ~= one then
+      rest[#rest + 1] = other
+    end
+  end
+  return rest
+end
+
 -- Writes the lease of this token. The holders come last: their type is known.
 local function hold(fence, held_weight, expiry)
   redis.call('HSET', KEYS[2], token, string.format('%.0f %.0f %s %s', held_weight, fence, time[1], ARGV[4]))
@@ -85,6 +95,8 @@ local next_fence = math.max((last_fence or 0) + 1, now_us)
 if mine then
   local fence = math.max(next_fence, ARGV[3])
   hold(fence, weight, now + ttl)
+  -- A lease of this very token may have ended: what it left is written over, and must not be dropped.
+  ended = without(ended, token)
   used = used + weight
   if crowded then
     redis.call('ZREM', KEYS[4], token)
