@@ -22,6 +22,9 @@ const LENGTH: usize = 40;
 const TOKENS: u128 = 6;
 const LIMIT: u32 = 4;
 const TTL: Duration = Duration::from_secs(60);
+/// Longer than half a sequence takes, and shorter than an offer.
+const SHORT: Duration = Duration::from_millis(400);
+const SHORT_SEQUENCES: u64 = 25;
 
 /// What a reply says, without times and fences: those differ between two stores.
 fn told(reply: &Reply) -> String {
@@ -65,7 +68,7 @@ impl Users {
     }
 }
 
-fn any_request(dice: &mut fastrand::Rng, name: &LockName, users: &mut Users) -> Request {
+fn any_request(dice: &mut fastrand::Rng, name: &LockName, users: &mut Users, ttls: &[Duration]) -> Request {
     let name = name.clone();
     let user = dice.usize(0..users.tokens.len());
     let mine = token(users.tokens[user]);
@@ -76,7 +79,7 @@ fn any_request(dice: &mut fastrand::Rng, name: &LockName, users: &mut Users) -> 
             name: name.clone(),
             permits: Some(Permits { weight, limit }),
             token: mine.clone(),
-            ttl: TTL,
+            ttl: ttls[dice.usize(0..ttls.len())],
             min_fence: 0,
             waiter: dice.bool().then_some(waiter),
             patience: None,
@@ -122,7 +125,7 @@ fn both_stores_answer_alike() {
         let mut users = Users::new();
         let mut story = Vec::new();
         for _ in 0..LENGTH {
-            let request = any_request(&mut dice, &name, &mut users);
+            let request = any_request(&mut dice, &name, &mut users, &[TTL]);
             let look = Request::Holder(Holder { name: name.clone() });
             let until = || clock.now() + Duration::from_secs(5);
             let ask = |store: &dyn Store| {
@@ -136,6 +139,40 @@ fn both_stores_answer_alike() {
     }
 }
 
+/// The same, with leases that end in the middle of the sequence: all that are short, at a moment between two requests.
+#[test]
+fn both_stores_forget_ended_leases_alike() {
+    let bench = Bench::new();
+    let clock = Clock::System;
+    let target = SqliteTarget::Memory { name: None };
+    let memory = SqliteStore::open(target, store_config(clock.clone(), 7).unwrap()).unwrap();
+    for seed in 0..SHORT_SEQUENCES {
+        let name = name_of_kind(LockKind::Semaphore, &format!("short{seed}")).unwrap();
+        let look = Request::Holder(Holder { name: name.clone() });
+        let until = || clock.now() + Duration::from_secs(5);
+        let looked = |store: &dyn Store| told(&store.perform(&look, until()).unwrap());
+        let mut dice = fastrand::Rng::with_seed(seed);
+        let mut users = Users::new();
+        for half in 0..2 {
+            for _ in 0..LENGTH / 2 {
+                let request = any_request(&mut dice, &name, &mut users, &[TTL, SHORT]);
+                let ask = |store: &dyn Store| {
+                    let reply = told(&store.perform(&request, until()).unwrap());
+                    format!("{reply}; {}", looked(store))
+                };
+                let (redis, sqlite) = (ask(&bench.store), ask(&memory));
+                assert_eq!(redis, sqlite, "seed {seed}, half {half}: {request:?}");
+            }
+            if half == 0 {
+                let began = clock.now();
+                eventually(SOON, || {
+                    clock.now().since(began) > SHORT && looked(&bench.store) == looked(&memory)
+                });
+            }
+        }
+    }
+}
+
 /// So many holders at most, however they come: counted anew after each request.
 #[test]
 fn never_more_than_the_limit_and_nothing_is_left_behind() {
@@ -145,7 +182,7 @@ fn never_more_than_the_limit_and_nothing_is_left_behind() {
     let until = || Clock::System.now() + Duration::from_secs(5);
     let mut users = Users::new();
     for _ in 0..2_000 {
-        bench.store.perform(&any_request(&mut dice, &name, &mut users), until()).unwrap();
+        bench.store.perform(&any_request(&mut dice, &name, &mut users, &[TTL]), until()).unwrap();
         let Reply::Holder(holders) =
             bench.store.perform(&Request::Holder(Holder { name: name.clone() }), until()).unwrap()
         else {
