@@ -41,6 +41,7 @@ local function settle(fence, chosen, dead)
   local newest = offer_all(chosen, now, fence)
   for _, next in ipairs(chosen) do
     used = used + next[3]
+    ended = without(ended, next[1])
   end
   redis.call('HSET', KEYS[3], 'fence', string.format('%.0f', newest), 'used', used, 'limit', limit)
   if not last_fence then

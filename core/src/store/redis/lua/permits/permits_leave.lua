@@ -24,8 +24,11 @@ end
 local chosen, dead = successors(now, meta, used, token)
 redis.call('ZREM', KEYS[4], token)
 redis.call('HDEL', KEYS[5], token)
-redis.call('ZREM', KEYS[1], token)
-redis.call('HDEL', KEYS[2], token)
+-- What has ended is dropped with its like: those are counted.
+if expiry > now then
+  redis.call('ZREM', KEYS[1], token)
+  redis.call('HDEL', KEYS[2], token)
+end
 drop_holders(ended)
 hand_on(now_us, meta, used, chosen, dead)
 permits_end(now)
