@@ -1,11 +1,14 @@
 //! The two drivers: they do what a machine asks, and nothing else.
 
+use std::future::{Future, poll_fn};
 use std::ops::ControlFlow;
 use std::sync::Arc;
+use std::task::Poll;
 use std::time::Duration;
 
 use crate::channel::{HOST_TURN, Waited};
 use crate::clock::Moment;
+use crate::engine::call::{Answer, CallMachine};
 use crate::engine::{Call, Machine, Step};
 use crate::error::{Error, ErrorKind};
 use crate::host_turn::{Unattended, around, attend};
@@ -46,6 +49,29 @@ pub(crate) async fn drive<M: Machine>(
             Step::Done(outcome) => return outcome,
         }
     }
+}
+
+/// Drives several calls at the same time; the results in their order. Dropping the future abandons all cleanly.
+pub(crate) async fn drive_all<'a, M: Machine + 'a>(
+    live: &Live,
+    machines: impl Iterator<Item = &'a mut M>,
+) -> Vec<Result<M::Output, Error>> {
+    let mut calls: Vec<_> = machines.map(|machine| Box::pin(drive(live, machine, None))).collect();
+    let mut results: Vec<_> = calls.iter().map(|_| None).collect();
+    poll_fn(|context| {
+        let mut is_done = true;
+        for (call, result) in calls.iter_mut().zip(&mut results) {
+            if result.is_none() {
+                match call.as_mut().poll(context) {
+                    Poll::Ready(outcome) => *result = Some(outcome),
+                    Poll::Pending => is_done = false,
+                }
+            }
+        }
+        if is_done { Poll::Ready(()) } else { Poll::Pending }
+    })
+    .await;
+    results.into_iter().flatten().collect()
 }
 
 /// What a host does while one of its threads waits; it may end the wait. `None` if it has nothing to do.
@@ -114,6 +140,37 @@ pub(crate) fn drive_blocking<M: Machine>(
             return Err(Error::new(ErrorKind::Cancelled, "the wait was interrupted"));
         }
     }
+}
+
+/// Drives several calls on the calling thread, and sends them together; the results in their order.
+pub(crate) fn drive_all_blocking<'a>(
+    live: &Live,
+    machines: impl Iterator<Item = &'a mut CallMachine>,
+) -> Vec<Result<Answer, Error>> {
+    let mut machines: Vec<_> = machines.collect();
+    if machines.len() > 1 {
+        send_together(live, &mut machines);
+    }
+    machines.into_iter().map(|machine| drive_blocking(live, machine, None, None)).collect()
+}
+
+/// The first sending of each call, in one round trip. Not with a host that wants its turns, unless the store is awake
+/// and will answer at once: then each call by itself gives the host its turns.
+fn send_together(live: &Live, machines: &mut [&mut CallMachine]) {
+    let now = live.clock.now();
+    let until = match around() {
+        Some(_) => match live.pulse.awake_until(now) {
+            Some(briefly) => briefly,
+            None => return,
+        },
+        None => Moment::FAR,
+    };
+    let calls: Vec<_> = machines.iter_mut().filter_map(|machine| machine.first(now)).collect();
+    let Some(patience) = calls.iter().map(|call| call.until).max() else { return };
+    let requests: Vec<_> = calls.into_iter().map(|call| call.request).collect();
+    live.store.perform_all(&requests, until.min(patience), &mut |number, result| {
+        machines[number].reply(live.clock.now(), 1, result);
+    });
 }
 
 /// Performs a request while the host gets its turns. One that may be repeated is first sent on this thread, for

@@ -2,15 +2,18 @@
 //! again by the same owner.
 
 use std::ops::ControlFlow;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use crate::engine::call::{Answer, CallMachine};
 use crate::engine::lease::LossReason;
 use crate::entries::Entry;
 use crate::error::Error;
 use crate::handle::LeaseHandle;
 use crate::held::{Held, Releasing};
 use crate::kept::released;
+use crate::session::Live;
 use crate::verbs::Fence;
 
 /// How often a thread that waits for the loss of any of several locks looks at all of them.
@@ -52,6 +55,10 @@ impl Grip {
 
     pub(crate) fn first(&self) -> &Held {
         &self.first
+    }
+
+    pub(crate) fn live(&self) -> &Arc<Live> {
+        &self.first.kept.live
     }
 
     pub(crate) fn name(&self) -> &str {
@@ -110,25 +117,36 @@ impl Grip {
         }
     }
 
-    /// Ends it on our side; what the store is to be told of each lock, or what is wrong with it. Nothing, if its
-    /// owner is still inside.
-    pub(crate) fn release(&self, cooldown: Option<Duration>) -> Result<Vec<Result<Releasing, Error>>, Error> {
+    /// Asks the store to prolong all leases; none, if one of them is known to be gone.
+    pub(crate) fn extend(&self, ttl: Duration) -> Result<Vec<CallMachine>, Error> {
+        self.all().map(|held| held.extend(ttl)).collect()
+    }
+
+    /// Takes in the answers to an extension; the first error is told.
+    pub(crate) fn extended(&self, answers: Vec<Result<Answer, Error>>) -> Result<(), Error> {
+        let extended = |(held, answer): (&Held, Result<Answer, Error>)| held.extended(answer?);
+        self.all().zip(answers).map(extended).fold(Ok(()), Result::and)
+    }
+
+    /// Ends it on our side, and asks the store to release all locks; none, if its owner is still inside.
+    pub(crate) fn release(&self, cooldown: Option<Duration>) -> Result<Releases, Error> {
         if let Some(cooldown) = cooldown {
             // Before anything ends.
             self.all().try_for_each(|held| held.check_cooldown(cooldown))?;
         }
         if self.entry.is_none() && self.others.is_empty() {
-            return Ok(vec![self.first.release(cooldown)]);
+            return self.first.release(cooldown).map(Releases::of_one);
         }
-        let live = &self.first.kept.live;
-        live.check_generation().map_err(|error| error.during("release", self.name()))?;
+        self.live().check_generation().map_err(|error| error.during("release", self.name()))?;
         if self.left.swap(true, Ordering::Relaxed) {
             return Err(released().during("release", self.name()));
         }
         if self.entry.as_ref().is_some_and(|entry| !entry.leave(&self.first)) {
-            return self.first.check("release").map(|()| Vec::new());
+            return self.first.check("release").map(|()| Releases::default());
         }
-        Ok(self.all().map(|held| held.release(cooldown)).collect())
+        let mut releases = Releases::default();
+        self.all().for_each(|held| releases.add(held.release(cooldown)));
+        Ok(releases)
     }
 
     pub(crate) fn detach(&self) -> LeaseHandle {
@@ -150,5 +168,41 @@ impl Grip {
 
     fn has_left(&self) -> bool {
         self.left.load(Ordering::Relaxed)
+    }
+}
+
+/// The releases of all locks of a lease, on their way.
+pub(crate) struct Releases {
+    sent: Vec<Releasing>,
+    /// What was wrong with a lease before anything was sent: the first is told.
+    told: Result<(), Error>,
+}
+
+impl Default for Releases {
+    fn default() -> Self {
+        Self { sent: Vec::new(), told: Ok(()) }
+    }
+}
+
+impl Releases {
+    fn of_one(releasing: Releasing) -> Self {
+        Self { sent: vec![releasing], told: Ok(()) }
+    }
+
+    fn add(&mut self, releasing: Result<Releasing, Error>) {
+        match releasing {
+            Ok(releasing) => self.sent.push(releasing),
+            Err(error) => self.told = std::mem::replace(&mut self.told, Ok(())).and(Err(error)),
+        }
+    }
+
+    pub(crate) fn machines(&mut self) -> impl Iterator<Item = &mut CallMachine> {
+        self.sent.iter_mut().map(|releasing| &mut releasing.machine)
+    }
+
+    /// All are given back; the first that was not ours to the end is told.
+    pub(crate) fn judge(self, answers: Vec<Result<Answer, Error>>) -> Result<(), Error> {
+        let judge = |(releasing, answer): (&Releasing, Result<Answer, Error>)| releasing.judge(&answer?);
+        self.told.and(self.sent.iter().zip(answers).map(judge).fold(Ok(()), Result::and))
     }
 }

@@ -5,7 +5,7 @@ use std::future::{Future, poll_fn};
 use std::task::Poll;
 use std::time::Duration;
 
-use crate::drive::drive;
+use crate::drive::{drive, drive_all};
 use crate::engine::lease::LossReason;
 use crate::error::Error;
 use crate::grip::Grip;
@@ -98,12 +98,9 @@ impl Lease {
     /// not answer, and then the lease goes on to its old deadline.
     pub async fn extend(&self, ttl: Duration) -> Result<(), Error> {
         self.grip.check("extend")?;
-        for held in self.grip.all() {
-            let mut machine = held.extend(ttl)?;
-            let answer = drive(&held.kept.live, &mut machine, None).await?;
-            held.extended(answer)?;
-        }
-        Ok(())
+        let mut machines = self.grip.extend(ttl)?;
+        let answers = drive_all(self.grip.live(), machines.iter_mut()).await;
+        self.grip.extended(answers)
     }
 
     /// Turns the lease of a writer into that of a reader, with the same fence: other readers may come in. A reader's
@@ -144,20 +141,9 @@ impl Lease {
     /// # Errors
     /// As [`Lease::release`].
     pub async fn release_shared(&self, cooldown: Option<Duration>) -> Result<(), Error> {
-        let live = &self.grip.first().kept.live;
-        let mut told = Ok(());
-        for releasing in self.grip.release(cooldown)? {
-            let released = match releasing {
-                Ok(mut releasing) => {
-                    let answer = drive(live, &mut releasing.machine, None).await;
-                    answer.and_then(|answer| releasing.judge(&answer))
-                }
-                Err(error) => Err(error),
-            };
-            // All are given back; the first that was not ours to the end is told.
-            told = told.and(released);
-        }
-        told
+        let mut releases = self.grip.release(cooldown)?;
+        let answers = drive_all(self.grip.live(), releases.machines()).await;
+        releases.judge(answers)
     }
 
     /// Prolongs the lease to `ttl`, stops renewing it, and returns a form of it that another process can

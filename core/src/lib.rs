@@ -78,6 +78,7 @@ pub mod store;
 pub mod verbs;
 #[doc(hidden)]
 pub mod wake;
+mod wanted;
 
 pub use body::Headers;
 pub use builder::{ClientBuilder, URL_VARIABLE};

@@ -6,9 +6,7 @@ use std::sync::Arc;
 
 use crate::drive::drive;
 use crate::engine::acquire::Acquired;
-use crate::entries::Entry;
-use crate::error::Error;
-use crate::grip::Grip;
+use crate::error::{Error, ErrorKind};
 use crate::held::Held;
 use crate::holder::Holder;
 use crate::lease::Lease;
@@ -17,6 +15,7 @@ use crate::named::Named;
 use crate::options::{LockOptions, LockPlan};
 use crate::session::Live;
 use crate::verbs::{self, Reply, Request};
+use crate::wanted::Wanted;
 
 /// A named lock that one holder at a time may hold. Made by [`Client::lock`](crate::Client::lock); cheap to
 /// clone; holding the handle does not mean holding the lock.
@@ -90,36 +89,17 @@ impl Lock {
 
     async fn attempt(&self, options: LockOptions) -> Result<Option<Lease>, Error> {
         let live = self.named.session.live()?;
-        let plans = Named::plans(&self.named, &self.others, &options, &live.settings)?;
-        let key = Named::key(&self.named, &self.others, self.owner.as_deref())?;
-        if let Some(key) = &key
-            && let Some((held, entry)) = self.named.enter_again(live, key, &plans[0].1)?
-        {
-            return Ok(Some(Lease::new(Grip::new(held, Some(entry)))));
+        let wanted = Wanted::new(live, &self.named, &self.others, self.owner.as_deref(), &options)?;
+        if let Some(grip) = wanted.again(live)? {
+            return Ok(Some(Lease::new(grip)));
         }
-        let give_up = live.clock.now() + plans[0].1.wait;
-        let mut all: Option<Lease> = None;
-        // In the order of their names, so that nobody waits for one who waits for him.
-        for (name, plan) in &plans {
-            let plan = plan.within(give_up.since(live.clock.now()));
-            let held = match take(live, name, &plan).await {
-                Ok(Some(held)) => held,
-                other => {
-                    if let Some(all) = all {
-                        // Whatever is wrong with them, they are given back.
-                        let _ = all.release().await;
-                    }
-                    return other.map(|_| None);
-                }
-            };
-            let entry = key.clone().map(|key| Entry::first(live, key, &held));
-            let lease = Lease::new(Grip::new(held, entry));
-            match &mut all {
-                Some(all) => all.join(lease),
-                None => all = Some(lease),
+        if let Some(mut together) = wanted.together(live)? {
+            let answer = drive(live, &mut together.machine, None).await?;
+            if let Some(grip) = together.taken(live, &answer)? {
+                return Ok(Some(Lease::new(grip)));
             }
         }
-        Ok(all)
+        in_turn(live, &wanted).await
     }
 
     /// Acquires, runs `body`, and releases. When the lease is lost, `body` is dropped at once.
@@ -218,6 +198,30 @@ impl RwLock {
     }
 }
 
+/// Takes one lock after the other, and all of them or none.
+async fn in_turn(live: &Arc<Live>, wanted: &Wanted) -> Result<Option<Lease>, Error> {
+    let mut all: Option<Lease> = None;
+    for number in 0..wanted.count() {
+        let (name, plan) = wanted.turn(live, number);
+        let held = match take(live, name, &plan).await {
+            Ok(Some(held)) => held,
+            other => {
+                if let Some(all) = all.filter(|_| !is_silent(&other)) {
+                    // Whatever is wrong with them, they are given back.
+                    let _ = all.release().await;
+                }
+                return other.map(|_| None);
+            }
+        };
+        let lease = Lease::new(wanted.grip(live, held));
+        match &mut all {
+            Some(all) => all.join(lease),
+            None => all = Some(lease),
+        }
+    }
+    Ok(all)
+}
+
 /// Takes one lock; `None` if it is busy and the plan is not to wait.
 async fn take(live: &Arc<Live>, name: &LockName, plan: &LockPlan) -> Result<Option<Held>, Error> {
     let mut attempt = live.acquire(name, plan)?;
@@ -244,7 +248,13 @@ impl Drop for LetGo<'_> {
     }
 }
 
+/// Whether the store did not answer an acquire: it would not answer a release either, and that is left to the
+/// background.
+pub(crate) fn is_silent<T>(taken: &Result<T, Error>) -> bool {
+    taken.as_ref().is_err_and(|error| error.kind() == ErrorKind::StoreUnavailable)
+}
+
 /// The error of an `acquire` that was told not to wait.
 pub(crate) fn busy() -> Error {
-    Error::new(crate::error::ErrorKind::LockTimeout, "the lock is held by another; did not wait")
+    Error::new(ErrorKind::LockTimeout, "the lock is held by another; did not wait")
 }

@@ -2,12 +2,10 @@
 
 use std::sync::Arc;
 
-use crate::entries::{Entry, Key};
 use crate::error::Error;
-use crate::held::Held;
 use crate::name::{LockKind, LockName};
 use crate::options::{LockOptions, LockPlan, Settings};
-use crate::session::{Live, Session};
+use crate::session::Session;
 use crate::verbs::Permits;
 
 /// Permits of a semaphore at most.
@@ -102,39 +100,6 @@ impl Named {
             Ok(LockPlan { permits, ..plan })
         });
         plan.map_err(|error| error.during("acquire", &self.name))
-    }
-
-    /// What is to be acquired, and how.
-    pub(crate) fn plans(
-        first: &Self,
-        others: &[Self],
-        options: &LockOptions,
-        settings: &Settings,
-    ) -> Result<Vec<(LockName, LockPlan)>, Error> {
-        let plan = |named: &Self| Ok((named.checked()?, named.plan(options, settings)?));
-        std::iter::once(first).chain(others).map(plan).collect()
-    }
-
-    /// Whose place inside to look for, if the lock is acquired by an owner.
-    pub(crate) fn key(first: &Self, others: &[Self], owner: Option<&str>) -> Result<Option<Key>, Error> {
-        let Some(owner) = owner else { return Ok(None) };
-        if !others.is_empty() {
-            let error = Error::invalid("several locks cannot be acquired again by an owner that has them");
-            return Err(error.during("acquire", first.name()));
-        }
-        let key =
-            Entry::key(&first.checked()?, owner).map_err(|error| error.during("acquire", first.name()))?;
-        Ok(Some(key))
-    }
-
-    /// Enters once more, if the owner is inside.
-    pub(crate) fn enter_again(
-        &self,
-        live: &Arc<Live>,
-        key: &Key,
-        plan: &LockPlan,
-    ) -> Result<Option<(Held, Entry)>, Error> {
-        Entry::again(live, key, plan.permits).map_err(|error| error.during("acquire", &self.name))
     }
 }
 

@@ -239,7 +239,7 @@ impl Live {
             fail_fast: plan.fail_fast,
             adopt_after: plan.adopt_after,
             owner: Arc::clone(&plan.owner),
-            min_fence: self.memory.min_fence(name),
+            min_fence: self.min_fence(name),
             waiter: place.waiter(),
             foreign_share: self.settings.foreign_share,
         };
@@ -247,6 +247,11 @@ impl Live {
         let machine =
             AcquireMachine::new(order, self.clock.now(), self.channel.is_open(), sighting, Dice::random());
         Ok(Attempt { machine, place, token })
+    }
+
+    /// One more than the highest fence that this client has seen of the lock.
+    pub(crate) fn min_fence(&self, name: &LockName) -> Fence {
+        self.memory.min_fence(name)
     }
 
     /// Remembers the fence of a grant.

@@ -8,17 +8,16 @@ use std::time::Duration;
 use crate::blocking::Lease;
 use crate::drive::{HostTurn, again, drive_blocking};
 use crate::engine::acquire::Acquired;
-use crate::entries::Entry;
 use crate::error::Error;
-use crate::grip::Grip;
 use crate::held::Held;
 use crate::holder::Holder;
-use crate::lock::busy;
+use crate::lock::{busy, is_silent};
 use crate::name::LockName;
 use crate::named::Named;
 use crate::options::{LockOptions, LockPlan};
 use crate::session::Live;
 use crate::verbs::{self, Reply, Request};
+use crate::wanted::Wanted;
 
 /// A named lock that one holder at a time may hold. Made by [`Client::lock`](super::Client::lock); cheap to
 /// clone; holding the handle does not mean holding the lock.
@@ -92,36 +91,17 @@ impl Lock {
 
     fn attempt(&self, options: LockOptions, mut host_turn: HostTurn<'_>) -> Result<Option<Lease>, Error> {
         let live = self.named.session.live()?;
-        let plans = Named::plans(&self.named, &self.others, &options, &live.settings)?;
-        let key = Named::key(&self.named, &self.others, self.owner.as_deref())?;
-        if let Some(key) = &key
-            && let Some((held, entry)) = self.named.enter_again(live, key, &plans[0].1)?
-        {
-            return Ok(Some(Lease::new(Grip::new(held, Some(entry)))));
+        let wanted = Wanted::new(live, &self.named, &self.others, self.owner.as_deref(), &options)?;
+        if let Some(grip) = wanted.again(live)? {
+            return Ok(Some(Lease::new(grip)));
         }
-        let give_up = live.clock.now() + plans[0].1.wait;
-        let mut all: Option<Lease> = None;
-        // In the order of their names, so that nobody waits for one who waits for him.
-        for (name, plan) in &plans {
-            let plan = plan.within(give_up.since(live.clock.now()));
-            let held = match take(live, name, &plan, again(&mut host_turn)) {
-                Ok(Some(held)) => held,
-                other => {
-                    if let Some(all) = all {
-                        // Whatever is wrong with them, they are given back.
-                        let _ = all.release();
-                    }
-                    return other.map(|_| None);
-                }
-            };
-            let entry = key.clone().map(|key| Entry::first(live, key, &held));
-            let lease = Lease::new(Grip::new(held, entry));
-            match &mut all {
-                Some(all) => all.join(lease),
-                None => all = Some(lease),
+        if let Some(mut together) = wanted.together(live)? {
+            let answer = drive_blocking(live, &mut together.machine, None, again(&mut host_turn))?;
+            if let Some(grip) = together.taken(live, &answer)? {
+                return Ok(Some(Lease::new(grip)));
             }
         }
-        Ok(all)
+        in_turn(live, &wanted, host_turn)
     }
 
     /// Acquires, runs `body`, and releases. `body` should look at [`Lease::is_valid`] now and then: a thread
@@ -195,6 +175,30 @@ impl RwLock {
     pub fn write(&self) -> &Lock {
         &self.write
     }
+}
+
+/// Takes one lock after the other, and all of them or none.
+fn in_turn(live: &Arc<Live>, wanted: &Wanted, mut host_turn: HostTurn<'_>) -> Result<Option<Lease>, Error> {
+    let mut all: Option<Lease> = None;
+    for number in 0..wanted.count() {
+        let (name, plan) = wanted.turn(live, number);
+        let held = match take(live, name, &plan, again(&mut host_turn)) {
+            Ok(Some(held)) => held,
+            other => {
+                if let Some(all) = all.filter(|_| !is_silent(&other)) {
+                    // Whatever is wrong with them, they are given back.
+                    let _ = all.release();
+                }
+                return other.map(|_| None);
+            }
+        };
+        let lease = Lease::new(wanted.grip(live, held));
+        match &mut all {
+            Some(all) => all.join(lease),
+            None => all = Some(lease),
+        }
+    }
+    Ok(all)
 }
 
 /// Takes one lock; `None` if it is busy and the plan is not to wait.

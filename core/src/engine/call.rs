@@ -37,7 +37,7 @@ pub struct CallMachine {
     last_failure: Option<Failure>,
     outcome: Option<Result<Answer, Error>>,
     /// What to send if nobody waits for the answer any more.
-    cleanup: Option<Request>,
+    cleanup: Vec<Request>,
 }
 
 impl CallMachine {
@@ -55,7 +55,7 @@ impl CallMachine {
             maybe_done: false,
             last_failure: None,
             outcome: None,
-            cleanup: None,
+            cleanup: Vec::new(),
         }
     }
 
@@ -65,10 +65,21 @@ impl CallMachine {
         self
     }
 
-    /// Sends this instead if the call is abandoned before it was answered.
+    /// Sends this, too, if the call is abandoned before it was answered.
     pub fn or_else(mut self, cleanup: Request) -> Self {
-        self.cleanup = Some(cleanup);
+        self.cleanup.push(cleanup);
         self
+    }
+
+    /// The first sending, of a call that has sent nothing yet.
+    pub(crate) fn first(&mut self, now: Moment) -> Option<Call> {
+        if !self.sent.is_empty() {
+            return None;
+        }
+        match self.step(now) {
+            Step::Send(call) => Some(call),
+            _ => None,
+        }
     }
 
     /// Until when the answer to a sending is awaited.
@@ -81,7 +92,8 @@ impl CallMachine {
             .last_failure
             .take()
             .unwrap_or_else(|| Failure::new(FailureKind::Lost, "the store did not answer"));
-        let error = if failure.is_retryable() && self.maybe_done && !self.request.reads() {
+        let leaves_no_doubt = self.request.reads() || self.request.is_taken_back();
+        let error = if failure.is_retryable() && self.maybe_done && !leaves_no_doubt {
             let message = format!("it may or may not have been carried out: {}", failure.message);
             Error::new(ErrorKind::Indeterminate, message)
         } else {
@@ -112,7 +124,9 @@ impl Machine for CallMachine {
             self.fail();
         }
         if let Some(outcome) = self.outcome.take() {
-            self.cleanup = self.cleanup.take().filter(|_| outcome.is_err());
+            if outcome.is_ok() {
+                self.cleanup.clear();
+            }
             return Step::Done(outcome);
         }
         if now < self.next_at {
@@ -159,7 +173,7 @@ impl Machine for CallMachine {
     }
 
     fn abandon(&mut self) -> Option<Request> {
-        self.cleanup.take()
+        self.cleanup.pop()
     }
 }
 

@@ -38,6 +38,8 @@ pub const SHARE_WINDOW: Duration = Duration::from_millis(200);
 pub const YEAR: Duration = Duration::from_secs(365 * 24 * 3600);
 /// How many waiters one hand-off looks at.
 pub const LINE_SCAN: usize = 64;
+/// How many locks are taken in one step.
+pub const ACQUIRE_ALL_MAX: usize = 64;
 /// How many waiters are offered permits at once; each that confirms makes the store look for more.
 pub const OFFERS_MAX: usize = 16;
 /// How many leases that have ended one script forgets.
@@ -86,6 +88,11 @@ pub trait Store: Send + Sync + fmt::Debug {
     /// number of each request and its reply, as they come.
     fn perform_all(&self, requests: &[Request], until: Moment, hear: Hear<'_, Reply>) {
         requests.iter().enumerate().for_each(|(number, request)| hear(number, self.perform(request, until)));
+    }
+
+    /// Whether these locks can be taken by one [`AcquireAll`](crate::verbs::AcquireAll).
+    fn can_acquire_all(&self, _names: &mut dyn Iterator<Item = &LockName>) -> bool {
+        false
     }
 
     /// Opens the channel through which hints for this client's waiters come. `None` if none is needed,

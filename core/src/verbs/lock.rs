@@ -82,6 +82,31 @@ pub struct Obstacle {
     pub unexpiring: Option<Digest>,
 }
 
+/// Take several exclusive locks, all or none. Whoever finds one of them busy waits for each in turn, by
+/// [`Acquire`].
+#[derive(Clone, Debug)]
+pub struct AcquireAll {
+    /// Which locks, and the least fence of each.
+    pub locks: Vec<(LockName, Fence)>,
+    /// The same for all of them, and for every attempt of one call of the user.
+    pub token: Token,
+    /// How long the store keeps the leases.
+    pub ttl: Duration,
+    /// Shown by `holder`.
+    pub owner: Arc<str>,
+}
+
+/// The answer to [`AcquireAll`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum AcquireAllReply {
+    /// All of them are this token's, for the whole ttl.
+    Granted(Vec<Fence>),
+    /// One of them is held, or somebody waits for it or did a moment ago; nothing was changed.
+    Busy,
+    /// This token's wait or lease has ended; nothing was changed.
+    Ended,
+}
+
 /// Prolong a lease; never shortens it.
 #[derive(Clone, Debug)]
 pub struct Extend {

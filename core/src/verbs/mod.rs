@@ -26,6 +26,8 @@ pub struct Waiter {
 pub enum Request {
     /// Take the lock, confirm an offer, or wait for it.
     Acquire(Acquire),
+    /// Take several locks, all or none.
+    AcquireAll(AcquireAll),
     /// Prolong a lease.
     Extend(Extend),
     /// Give the lock back and hand it to the next waiter.
@@ -49,6 +51,8 @@ pub enum Request {
 pub enum Reply {
     /// To [`Request::Acquire`].
     Acquire(AcquireReply),
+    /// To [`Request::AcquireAll`].
+    AcquireAll(AcquireAllReply),
     /// To [`Request::Extend`].
     Extend(ExtendReply),
     /// To [`Request::Release`].
@@ -72,6 +76,7 @@ impl Request {
     pub fn verb(&self) -> &'static str {
         match self {
             Self::Acquire(_) => "acquire",
+            Self::AcquireAll(_) => "acquire_all",
             Self::Extend(_) => "extend",
             Self::Release(_) => "release",
             Self::Leave(_) => "leave",
@@ -94,8 +99,14 @@ impl Request {
             | Self::Downgrade(Downgrade { name, .. })
             | Self::Holder(Holder { name })
             | Self::BreakLease(BreakLease { name }) => name.as_str(),
+            Self::AcquireAll(AcquireAll { locks, .. }) => locks.first().map_or("", |(name, _)| name.as_str()),
             Self::Queue(request) => request.queue.as_str(),
         }
+    }
+
+    /// Whether what came of it is undone if its caller hears no answer, so that it is as if it had never been sent.
+    pub fn is_taken_back(&self) -> bool {
+        matches!(self, Self::AcquireAll(_))
     }
 
     /// Whether it only looks: asked twice, it has done nothing.

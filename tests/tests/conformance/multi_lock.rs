@@ -25,6 +25,19 @@ on_every_topology! {
         }
     }
 
+    /// In a cluster these are in one slot.
+    fn names_with_a_hash_tag_are_taken_too(bench) {
+        let (one, other) = (bench.client(), bench.client());
+        let all = one.multi_lock(&["{order}:a", "{order}:b"]);
+        let lease = all.acquire(LockOptions::new()).unwrap();
+        assert!(other.lock("{order}:b").try_acquire(LockOptions::new()).unwrap().is_none());
+        lease.release().unwrap();
+        let busy = other.lock("{order}:b").acquire(LockOptions::new()).unwrap();
+        assert!(all.try_acquire(LockOptions::new()).unwrap().is_none());
+        assert!(!other.lock("{order}:a").is_locked().unwrap());
+        busy.release().unwrap();
+    }
+
     fn none_is_kept_if_one_is_busy(bench) {
         let (one, other) = (bench.client(), bench.client());
         let busy = other.lock("b").acquire(LockOptions::new()).unwrap();
@@ -36,6 +49,44 @@ on_every_topology! {
         assert!(!other.lock("a").is_locked().unwrap() && !other.lock("c").is_locked().unwrap());
         busy.release().unwrap();
         all.try_acquire(LockOptions::new()).unwrap().unwrap().release().unwrap();
+    }
+
+    /// A lock that was given up a moment ago is free, though the store may not know whether anybody waits.
+    fn those_that_others_waited_for_are_free_when_nobody_does(bench) {
+        let (one, other) = (bench.client(), bench.client());
+        let held = one.lock("b").acquire(LockOptions::new()).unwrap();
+        let error = other.lock("b").acquire(LockOptions::new().wait(ms(30))).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::LockTimeout);
+        held.release().unwrap();
+        let all = other.multi_lock(&["a", "b"]).try_acquire(LockOptions::new()).unwrap();
+        all.expect("both are free").release().unwrap();
+    }
+
+    /// Who was in line first is served first, also by one that takes several.
+    fn nobody_in_line_is_passed(bench) {
+        let (one, other) = (bench.client(), bench.client());
+        let held = one.lock("b").acquire(LockOptions::new()).unwrap();
+        let first = other.lock("b");
+        let first = task(move || first.acquire(LockOptions::new().wait(secs(30))).unwrap());
+        eventually(SOON, || one.lock("b").waiters() == 1);
+        let all = bench.client().multi_lock(&["a", "b"]);
+        let second = task(move || all.acquire(LockOptions::new().wait(secs(30))).unwrap());
+        eventually(SOON, || one.lock("b").waiters() == 2);
+        held.release().unwrap();
+        let first = first.join();
+        assert!(one.multi_lock(&["b", "c"]).try_acquire(LockOptions::new()).unwrap().is_none());
+        let fence = first.fence();
+        first.release().unwrap();
+        let second = second.join();
+        assert!(second.fences().iter().any(|(name, later)| name == "b" && *later > fence));
+        second.release().unwrap();
+    }
+
+    fn a_name_that_may_be_none_spoils_all_before_anything_is_taken(bench) {
+        let client = bench.client();
+        let error = client.multi_lock(&["a", "b{}"]).acquire(LockOptions::new()).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::InvalidArgument);
+        assert!(!client.lock("a").is_locked().unwrap());
     }
 
     fn two_that_want_the_same_in_any_order_both_get_it(bench) {

@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use stanchion::{Client, ErrorKind, LockOptions, blocking};
 use stanchion_tests::faces::{AnyLease, AnyLock, Face, runtime};
-use stanchion_tests::proxy::{Fault, Flow, Proxy};
+use stanchion_tests::proxy::{Fault, Flow, Half, Proxy};
 use stanchion_tests::stores::{Bench, Kind};
 use stanchion_tests::wait::{SOON, eventually, ran_since, task};
 use stanchion_tests::{shared, unique};
@@ -84,7 +84,54 @@ fn cancelled_acquire_leaves_no_orphan_at_any_await() {
     }
 }
 
+/// A release of several locks that is dropped at each of its await points: what was not sent yet is sent in the
+/// background.
+#[test]
+fn cancelled_release_of_several_locks_leaves_none_behind() {
+    let truth = open(Face::Blocking, &shared().url());
+    for left in 1..=4 {
+        let proxy = Proxy::start(shared());
+        proxy.fault("release", usize::MAX, Fault::DelayReply(ms(5)));
+        let client = runtime().block_on(Client::open(&proxy.url())).unwrap();
+        let names = ["a", "b", "c"].map(|name| unique(&format!("several-{name}")));
+        let several = client.multi_lock(&names.each_ref().map(String::as_str));
+        let given_up = async {
+            let lease = several.acquire(long()).await.unwrap();
+            let polls = Polls::new(lease.release_shared(None), left);
+            assert!(polls.await.is_none() || left > 1, "the release ended before it could be given up");
+        };
+        runtime().block_on(given_up);
+        for name in &names {
+            eventually(SOON, || !truth.lock(name).is_locked().unwrap());
+        }
+    }
+}
+
 on_both_faces! {
+    /// Those that were taken already are given back in the background: each release would wait for its own timeout.
+    fn several_locks_end_their_wait_in_time_when_the_server_falls_silent(face) {
+        let proxy = Proxy::start(shared());
+        let names = ["a", "b", "c", "d"].map(|name| unique(&format!("several-{name}")));
+        let truth = open(Face::Blocking, &shared().url());
+        let held = truth.lock(&names[3]).acquire(long()).unwrap();
+        let several = open(face, &proxy.url()).multi_lock(&names.each_ref().map(String::as_str));
+        let waiting = task(move || {
+            let error = several.acquire(fixed(60_000, 1_500)).unwrap_err();
+            (error.kind(), Instant::now())
+        });
+        eventually(SOON, || truth.lock(&names[3]).waiters() == 1);
+        let silent = Instant::now();
+        proxy.flow(Flow { held: Some(Half::Both), ..Flow::default() });
+        let (kind, ended) = waiting.join();
+        assert_eq!(kind, ErrorKind::StoreUnavailable);
+        assert!(ended - silent < ms(1_500) + RESEND + SLACK, "waited for {:?}", ended - silent);
+        proxy.behave();
+        held.release().unwrap();
+        for name in &names {
+            eventually(SOON, || !truth.lock(name).is_locked().unwrap());
+        }
+    }
+
     /// Given up as soon as the request has arrived, and while it waits in line.
     fn cancelled_acquire_leaves_no_orphan(face) {
         for fault in faults() {

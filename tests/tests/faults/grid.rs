@@ -25,8 +25,9 @@ const POLLS: [usize; 5] = [1, 2, 3, 4, 1_000];
 
 type Play = fn(&Stage) -> bool;
 
-const VERBS: [(&str, Play); 6] = [
+const VERBS: [(&str, Play); 7] = [
     ("acquire", acquire),
+    ("acquire_all", acquire_all),
     ("extend", extend),
     ("release", release),
     ("enqueue", enqueue),
@@ -83,6 +84,18 @@ fn acquire(stage: &Stage) -> bool {
     let was_given_up = found.is_none();
     drop(found);
     assert_no_orphan(&stage.truth.lock(&stage.name), None, &stage.what());
+    was_given_up
+}
+
+fn acquire_all(stage: &Stage) -> bool {
+    let names = ["a", "b"].map(|name| format!("{}-{name}", stage.name));
+    let lock = stage.client.multi_lock(&names.each_ref().map(String::as_str));
+    let found = stage.give_up(lock.acquire(fixed(60_000, 60_000)));
+    let was_given_up = found.is_none();
+    drop(found);
+    for name in &names {
+        assert_no_orphan(&stage.truth.lock(name), None, &stage.what());
+    }
     was_given_up
 }
 

@@ -33,8 +33,9 @@ const FIELDS: [&str; 16] = [
 /// What enqueue_task.lua makes of a task's options.
 const OPTIONS: [&str; 6] = ["due", "priority", "max_attempts", "expires", "policy", "span"];
 /// The others are the queue's. Those all get the same keys, and may have a list of arguments at the end.
-const LOCK_VERBS: [&str; 15] = [
+const LOCK_VERBS: [&str; 16] = [
     "acquire",
+    "acquire_all",
     "extend",
     "release",
     "leave",
@@ -50,6 +51,8 @@ const LOCK_VERBS: [&str; 15] = [
     "permits_holder",
     "permits_break_lease",
 ];
+/// Those that are about several locks: their keys are those of each lock, one after the other.
+const OF_SEVERAL: [&str; 1] = ["acquire_all"];
 /// The keys of a queue, with that of a call.
 const QUEUE_KEYS: usize = 12;
 
@@ -98,9 +101,9 @@ fn check_commands(words: &[Word], wrong: &mut Vec<String>) {
         if !ACL_RULE.contains(&format!("+{}", command.to_lowercase())) {
             wrong.push(format!("{command} is not in the documented ACL rule"));
         }
-        let key = matches!(arguments, [_, comma, keys, open, Word::Number(_), close, ..]
-            if comma.is(",") && keys.is("KEYS") && open.is("[") && close.is("]"))
-            && arguments.get(6).is_none_or(|word| word.is(","));
+        let key = matches!(arguments, [_, comma, keys, ..] if comma.is(",") && keys.is("KEYS"))
+            && index(arguments, 2)
+                .is_some_and(|(_, length)| arguments.get(3 + length).is_none_or(|word| word.is(",")));
         if key {
             keys_seen += 1;
         } else if !["TIME", "PUBLISH"].contains(&&**command) {
@@ -112,7 +115,7 @@ fn check_commands(words: &[Word], wrong: &mut Vec<String>) {
     }
 }
 
-/// Indexes are literals, and none is left out.
+/// Indexes are literals, or those of one of several locks, and none is left out.
 fn check_keys(verb: &str, words: &[Word], wrong: &mut Vec<String>) {
     let Some(used) = used_keys(words) else {
         wrong.push("KEYS has an index that is not a literal".into());
@@ -126,18 +129,20 @@ fn check_keys(verb: &str, words: &[Word], wrong: &mut Vec<String>) {
     }
 }
 
-/// Literal indexes have no gaps. After them the queue's verbs may have a list, gone through by `i`.
+/// Literal indexes have no gaps. After them the queue's verbs, and those of several locks, may have a list, gone
+/// through by `i`.
 fn check_arguments(verb: &str, words: &[Word], wrong: &mut Vec<String>) {
     let used = used_arguments(words);
     if used.iter().copied().ne(1..=used.len()) {
         wrong.push(format!("ARGV has gaps: {used:?}"));
     }
+    let has_list = !LOCK_VERBS.contains(&verb) || OF_SEVERAL.contains(&verb);
     let others = positions(words, "ARGV").filter(|at| literal_index(words, *at).is_none());
     for at in others {
         let is_count = at > 0 && words[at - 1].is("#");
         let is_listed = words.get(at + 1).is_some_and(|word| word.is("["))
             && words.get(at + 2).is_some_and(|word| word.is("i"));
-        if LOCK_VERBS.contains(&verb) || !(is_count || is_listed) {
+        if !has_list || !(is_count || is_listed) {
             wrong.push("ARGV has an index that is not a literal".into());
         }
     }
@@ -150,9 +155,29 @@ fn literal_index(words: &[Word], at: usize) -> Option<usize> {
     }
 }
 
-/// The indexes of KEYS; `None` if one is no literal.
+/// The index after the word at `at`, and how many words it has with its brackets. It is a literal, or that of one of
+/// several locks, `3 * i - 2` to `3 * i`; of those it is the first lock's.
+fn index(words: &[Word], at: usize) -> Option<(usize, usize)> {
+    let (inner, _) = words.get(at + 1).filter(|word| word.is("[")).map(|_| bracketed(words, at + 1))?;
+    let number = |word: &Word| match word {
+        Word::Number(number) => number.parse::<usize>().ok(),
+        _ => None,
+    };
+    let first = match inner {
+        [literal] => number(literal)?,
+        [each, times, i, ..] if times.is("*") && i.is("i") && number(each) == Some(3) => match &inner[3..] {
+            [] => 3,
+            [minus, less] if minus.is("-") => 3_usize.checked_sub(number(less)?)?,
+            _ => return None,
+        },
+        _ => return None,
+    };
+    Some((first, inner.len() + 2))
+}
+
+/// The indexes of KEYS; `None` if one is neither a literal nor that of one of several locks.
 pub fn used_keys(words: &[Word]) -> Option<BTreeSet<usize>> {
-    positions(words, "KEYS").map(|at| literal_index(words, at)).collect()
+    positions(words, "KEYS").map(|at| index(words, at).map(|(first, _)| first)).collect()
 }
 
 /// The literal indexes of ARGV.
@@ -258,7 +283,7 @@ fn check_codes(verb: &str, words: &[Word], wrong: &mut Vec<String>) {
 /// server.
 fn check_paths(verb: &str, words: &[Word], wrong: &mut Vec<String>) {
     let allowed = match verb.strip_prefix("permits_").unwrap_or(verb) {
-        "acquire" | "resume" | "downgrade" | "enqueue" | "kick" => Some(Write::Adding),
+        "acquire" | "acquire_all" | "resume" | "downgrade" | "enqueue" | "kick" => Some(Write::Adding),
         "release" | "leave" | "extend" | "break_lease" | "claim" | "settle" | "settle_and_claim"
         | "extend_claim" | "abandon" | "pop" | "remove" | "reschedule" | "purge" => Some(Write::Removing),
         _ => None,
@@ -287,7 +312,7 @@ fn positions<'a>(words: &'a [Word], name: &'a str) -> impl Iterator<Item = usize
 
 #[test]
 fn every_script_keeps_every_rule() {
-    assert_eq!(SCRIPTS.all().len(), 32);
+    assert_eq!(SCRIPTS.all().len(), 33);
     for (verb, script) in SCRIPTS.all() {
         let wrong = check(verb, &script.text);
         assert!(wrong.is_empty(), "{verb}: {wrong:#?}");

@@ -35,6 +35,10 @@ fn bad_samples_are_caught() {
         ("acquire", "'SET', KEYS[1]", "'SET', ARGV[1]", "not a literal KEYS[n]"),
         ("acquire", "'SET', KEYS[1]", "'SET', KEYS[1] .. ':x'", "not a literal KEYS[n]"),
         ("acquire", "'SET', KEYS[1]", "'SET', KEYS[ARGV[1]]", "not a literal"),
+        ("acquire", "'SET', KEYS[1]", "'SET', KEYS[2 * i]", "not a literal"),
+        ("acquire", "'SET', KEYS[1]", "'SET', KEYS[3 * i - 3]", "KEYS has gaps"),
+        ("acquire", "'SET', KEYS[1]", "'SET', KEYS[3 * j]", "not a literal"),
+        ("acquire", "ARGV[2]", "ARGV[i + 1]", "ARGV has an index"),
         ("acquire", "local time", "local key = KEYS[1]\nlocal time", "KEYS is used other than"),
         (
             "acquire",

@@ -10,9 +10,9 @@ use stanchion::store::redis::RedisStore;
 use stanchion::store::url::{Address, StoreUrl};
 use stanchion::store::{Failure, Store};
 use stanchion::verbs::{
-    Absence, Acquire, AcquireReply, BreakLease, ClientId, Digest, DowngradeReply, Extend, ExtendReply,
-    Holder, HolderReply, Leave, Obstacle, QueueVerb, Release, ReleaseReply, Reply, Request, Resume,
-    ResumeReply, Waiter,
+    Absence, Acquire, AcquireAll, AcquireAllReply, AcquireReply, BreakLease, ClientId, Digest,
+    DowngradeReply, Extend, ExtendReply, Holder, HolderReply, Leave, Obstacle, QueueVerb, Release,
+    ReleaseReply, Reply, Request, Resume, ResumeReply, Waiter,
 };
 use stanchion_tests::shared;
 
@@ -207,7 +207,7 @@ macro_rules! calls {
     )+};
 }
 
-calls!(Acquire Extend Release Leave Resume Holder BreakLease);
+calls!(Acquire AcquireAll Extend Release Leave Resume Holder BreakLease);
 
 impl From<QueueVerb> for Call {
     fn from(verb: QueueVerb) -> Self {
@@ -271,6 +271,7 @@ fn fence_of(reply: &Reply) -> Option<u64> {
     match reply {
         Reply::Acquire(AcquireReply::Granted { fence, .. })
         | Reply::Resume(ResumeReply::Resumed { fence, .. }) => Some(*fence),
+        Reply::AcquireAll(AcquireAllReply::Granted(fences)) => fences.first().copied(),
         Reply::Holder(held) => held.first().map(|holder| holder.fence),
         _ => None,
     }
@@ -285,6 +286,12 @@ pub fn describe(reply: &Reply) -> String {
         Reply::Acquire(AcquireReply::Waiting(obstacle)) => format!("waiting {}", in_the_way(obstacle)),
         Reply::Acquire(AcquireReply::Busy(obstacle)) => format!("busy {}", in_the_way(obstacle)),
         Reply::Acquire(AcquireReply::Ended) => "ended".into(),
+        Reply::AcquireAll(AcquireAllReply::Granted(fences)) => {
+            let fences: Vec<_> = fences.iter().map(ToString::to_string).collect();
+            format!("all granted {}", fences.join(" "))
+        }
+        Reply::AcquireAll(AcquireAllReply::Busy) => "not all".into(),
+        Reply::AcquireAll(AcquireAllReply::Ended) => "all ended".into(),
         Reply::Extend(ExtendReply::Extended(left)) => format!("extended {}", left.as_millis()),
         Reply::Extend(ExtendReply::Gone(absence))
         | Reply::Release(ReleaseReply::Gone(absence))

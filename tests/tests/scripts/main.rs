@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests may panic")]
 
 mod acquire;
+mod acquire_all;
 mod acquire_in_line;
 mod break_lease;
 mod case;

@@ -5,6 +5,7 @@ use stanchion::store::FailureKind;
 use stanchion::verbs::{Release, Request};
 use stanchion_tests::RedisServer;
 
+use crate::acquire_all::all;
 use crate::case::{Bench, acquire, break_lease, describe, extend, holder, leave, release, wait};
 use crate::state::{State, WEEK, WINDOW, nothing};
 
@@ -41,6 +42,7 @@ fn an_acquire_fails_whole_in_every_situation() {
     let line = |state: State, entry| state.meta(META, WEEK).line(&LINE).waiters(&[(2, entry)]);
     let cases = [
         ("free", nothing(), Request::Acquire(acquire(1))),
+        ("free, and another", nothing(), Request::AcquireAll(all(&["a", "b"]))),
         ("free with a record", nothing().meta(META, WEEK), Request::Acquire(acquire(1))),
         ("free, to be offered", line(nothing(), "{then-100} 0 {C} 6"), Request::Acquire(acquire(1))),
         ("free, at the head", line(nothing(), "{then-100} 0 {C} 6"), Request::Acquire(wait(2, 6))),

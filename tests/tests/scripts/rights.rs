@@ -6,6 +6,7 @@ use stanchion::verbs::Request;
 use stanchion::{ACL_RULE, ErrorKind};
 use stanchion_tests::RedisServer;
 
+use crate::acquire_all::all;
 use crate::case::{
     Bench, acquire, break_lease, describe, extend, holder, leave, perform, release, resume, store, wait,
 };
@@ -34,6 +35,7 @@ fn the_documented_rule_is_enough() {
         ..release(9)
     };
     let calls = [
+        (Request::AcquireAll(all(&["b", "c"])), "all granted"),
         (Request::Holder(holder()), "Lease"),
         (Request::Extend(extend(1, 60_000)), "extended"),
         (Request::Acquire(wait(4, 9)), "waiting"),
@@ -51,7 +53,7 @@ fn the_documented_rule_is_enough() {
         assert!(reply.starts_with(expected), "{}: {reply}", request.verb());
     }
     let (_, names) = bench.store.list(stanchion::LockKind::Exclusive, 0, until).unwrap();
-    assert_eq!(names.len(), 1, "the cooldown is listed");
+    assert_eq!(names.len(), 3, "the cooldown is listed, too");
 }
 
 /// The hint fails, and nothing else: the waiter finds the offer when it polls.

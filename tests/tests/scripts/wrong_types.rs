@@ -7,6 +7,7 @@ use stanchion::ErrorKind;
 use stanchion::store::FailureKind;
 use stanchion::verbs::{Release, Request};
 
+use crate::acquire_all::all;
 use crate::case::{Bench, acquire, break_lease, extend, holder, leave, release, resume, wait};
 use crate::state::{Content, State, WEEK, nothing};
 
@@ -22,6 +23,7 @@ fn requests() -> Vec<(&'static str, Request)> {
     vec![
         ("try", Request::Acquire(acquire(1))),
         ("acquire", Request::Acquire(wait(1, 5))),
+        ("acquire_all", Request::AcquireAll(all(&["b", "a"]))),
         ("extend", Request::Extend(extend(1, 9_000))),
         ("release", Request::Release(release(1))),
         ("release with cooldown", Request::Release(cooldown)),

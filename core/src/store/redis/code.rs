@@ -18,13 +18,13 @@ macro_rules! codes {
 }
 
 codes! {
-    /// acquire
+    /// acquire, acquire_all
     Granted = 1 "GRANTED",
     /// acquire
     Waiting = 2 "WAITING",
-    /// acquire
+    /// acquire, acquire_all
     Busy = 3 "BUSY",
-    /// acquire
+    /// acquire, acquire_all
     Ended = 4 "ENDED",
     /// extend, extend_claim
     Extended = 5 "EXTENDED",

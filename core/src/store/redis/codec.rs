@@ -11,8 +11,9 @@ use crate::store::redis::keys::LockKeys;
 use crate::store::redis::script::{SCRIPTS, Script, Verb};
 use crate::store::{Failure, FailureKind};
 use crate::verbs::{
-    Absence, Acquire, AcquireReply, BreakLease, Digest, Downgrade, DowngradeReply, Extend, ExtendReply,
-    HeldAs, Holder, HolderReply, Leave, Obstacle, Release, ReleaseReply, Reply, Request, Resume, ResumeReply,
+    Absence, Acquire, AcquireAll, AcquireAllReply, AcquireReply, BreakLease, Digest, Downgrade,
+    DowngradeReply, Extend, ExtendReply, HeldAs, Holder, HolderReply, Leave, Obstacle, Release, ReleaseReply,
+    Reply, Request, Resume, ResumeReply,
 };
 
 mod permits;
@@ -32,6 +33,7 @@ pub(crate) fn script(request: &Request) -> &'static Script {
     }
     match request {
         Request::Acquire(_) => &SCRIPTS[Verb::Acquire],
+        Request::AcquireAll(_) => &SCRIPTS[Verb::AcquireAll],
         Request::Extend(_) => &SCRIPTS[Verb::Extend],
         Request::Release(_) => &SCRIPTS[Verb::Release],
         Request::Leave(_) => &SCRIPTS[Verb::Leave],
@@ -65,6 +67,7 @@ fn evaluation(verb: &str, script: &str, request: &Request) -> Cmd {
 fn encode_arguments(command: &mut Cmd, request: &Request) {
     match request {
         Request::Queue(request) => queue::encode_arguments(command, request),
+        Request::AcquireAll(acquire) => encode_acquire_all(command, acquire),
         Request::Acquire(Acquire { name, .. })
         | Request::Extend(Extend { name, .. })
         | Request::Release(Release { name, .. })
@@ -102,8 +105,8 @@ fn encode_lock(command: &mut Cmd, keys: &LockKeys<'_>, request: &Request) {
         Request::BreakLease(_) => {
             command.arg(4).arg(&*keys.lock).arg(&keys.meta).arg(&keys.line).arg(&keys.waiters);
         }
-        // Of permits, and of queues.
-        Request::Downgrade(_) | Request::Queue(_) => {}
+        // Of permits, of several locks, and of queues.
+        Request::Downgrade(_) | Request::AcquireAll(_) | Request::Queue(_) => {}
     }
 }
 
@@ -118,6 +121,18 @@ fn encode_acquire(command: &mut Cmd, keys: &LockKeys<'_>, acquire: &Acquire) {
     command.arg(waiter.unwrap_or_default());
     command.arg(acquire.patience.map_or_else(String::new, |patience| millis(patience).to_string()));
     command.arg(acquire.adopt.as_ref().map_or("", |digest| &*digest.0));
+}
+
+fn encode_acquire_all(command: &mut Cmd, acquire: &AcquireAll) {
+    command.arg(3 * acquire.locks.len());
+    for (name, _) in &acquire.locks {
+        let keys = LockKeys::new(name);
+        command.arg(&*keys.lock).arg(&keys.meta).arg(keys.ended(&acquire.token));
+    }
+    command.arg(acquire.token.as_str()).arg(millis(acquire.ttl)).arg(&*acquire.owner);
+    for (_, min_fence) in &acquire.locks {
+        command.arg(*min_fence);
+    }
 }
 
 fn encode_release(command: &mut Cmd, keys: &LockKeys<'_>, release: &Release) {
@@ -184,6 +199,12 @@ fn decode_known(request: &Request, value: &Value) -> Option<Reply> {
         (Request::Acquire(_), Code::Waiting) => Reply::Acquire(AcquireReply::Waiting(obstacle()?)),
         (Request::Acquire(_), Code::Busy) => Reply::Acquire(AcquireReply::Busy(obstacle()?)),
         (Request::Acquire(_), Code::Ended) => Reply::Acquire(AcquireReply::Ended),
+        (Request::AcquireAll(_), Code::Granted) => {
+            let fences = (1..items.len()).map(fence).collect::<Option<_>>()?;
+            Reply::AcquireAll(AcquireAllReply::Granted(fences))
+        }
+        (Request::AcquireAll(_), Code::Busy) => Reply::AcquireAll(AcquireAllReply::Busy),
+        (Request::AcquireAll(_), Code::Ended) => Reply::AcquireAll(AcquireAllReply::Ended),
         (Request::Extend(_), Code::Extended) => Reply::Extend(ExtendReply::Extended(time(1)?)),
         (Request::Extend(_), Code::Gone) => Reply::Extend(ExtendReply::Gone(absence()?)),
         (Request::Release(_), Code::Released) => Reply::Release(ReleaseReply::Released),

@@ -11,7 +11,7 @@ use crate::error::{Error, ErrorKind};
 use crate::examine::Finding;
 use crate::name::{LockKind, LockName, Prefixes, QueueName};
 use crate::store::url::RedisAddress;
-use crate::store::{Failure, FailureKind, Hear, Hints, Pending, Store, StoreConfig};
+use crate::store::{ACQUIRE_ALL_MAX, Failure, FailureKind, Hear, Hints, Pending, Store, StoreConfig};
 use crate::verbs::{ClientId, Reply, Request};
 
 mod address;
@@ -105,6 +105,11 @@ impl Store for RedisStore {
         self.servers.run_all(requests, self.give_up(until), &mut |number, value| {
             hear(number, value.and_then(|value| codec::decode(&requests[number], &value)));
         });
+    }
+
+    fn can_acquire_all(&self, names: &mut dyn Iterator<Item = &LockName>) -> bool {
+        let keys: Vec<_> = names.map(LockName::key).collect();
+        keys.len() <= ACQUIRE_ALL_MAX && self.servers.are_together(&keys)
     }
 
     fn listen(&self, until: Moment) -> Result<Option<Box<dyn Hints>>, Failure> {

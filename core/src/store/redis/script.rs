@@ -39,6 +39,7 @@ macro_rules! verbs {
 // In the order of the enum: a verb is the index of its script.
 verbs! {
     Acquire "acquire" "acquire.lua",
+    AcquireAll "acquire_all" "acquire_all.lua",
     Extend "extend" "extend.lua",
     Release "release" "release.lua",
     Leave "leave" "leave.lua",

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use redis::{Cmd, Value};
 
-use crate::store::redis::cluster::Cluster;
+use crate::store::redis::cluster::{Cluster, slot};
 use crate::store::redis::connector::Connector;
 use crate::store::redis::hints::RedisHints;
 use crate::store::redis::node::Node;
@@ -28,6 +28,18 @@ impl Servers {
         match self {
             Self::One(node) => node.connector.place(),
             Self::Cluster(cluster) => cluster.place(),
+        }
+    }
+
+    /// Whether one script may use all of these keys.
+    pub(crate) fn are_together(&self, keys: &[&str]) -> bool {
+        match self {
+            Self::One(_) => true,
+            Self::Cluster(_) => {
+                let mut slots = keys.iter().map(|key| slot::of(key.as_bytes()));
+                let first = slots.next();
+                slots.all(|slot| Some(slot) == first)
+            }
         }
     }
 

@@ -72,22 +72,34 @@ fn grant(
     granted: i64,
     expires: i64,
 ) -> rusqlite::Result<Outcome> {
+    record(step, row, request.token.as_str(), &request.owner, granted, expires)?;
+    let reply = AcquireReply::Granted { fence: fence(granted), ttl: between(step.now, expires) };
+    Ok(Reply::Acquire(reply).into())
+}
+
+/// Gives the lock to a token.
+pub(super) fn record(
+    step: &Step<'_>,
+    row: &LockRow,
+    token: &str,
+    owner: &str,
+    granted: i64,
+    expires: i64,
+) -> rusqlite::Result<()> {
     let born = if row.fence > 0 { row.born } else { granted.min(step.wall) };
     step.change(
         "UPDATE lock SET token = ?2, expires = ?3, fence = ?4, born = ?5, since = ?6, owner = ?7 WHERE id = ?1",
         &[
             &row.id,
-            &request.token.as_str(),
+            &token,
             &expires,
             &granted,
             &born,
             &(step.wall / 1_000),
-            &&*request.owner,
+            &owner,
         ],
     )?;
-    step.touch(row)?;
-    let reply = AcquireReply::Granted { fence: fence(granted), ttl: between(step.now, expires) };
-    Ok(Reply::Acquire(reply).into())
+    step.touch(row)
 }
 
 /// Puts the token at the end of the line, or notes that it polled again and may be offered the lock again.

@@ -4,6 +4,7 @@
 //! end on the boot clock, so they outlive no reboot; fences do.
 
 mod acquire;
+mod acquire_all;
 mod break_lease;
 mod connection;
 mod database;
@@ -40,7 +41,7 @@ use crate::store::sqlite::database::{Bell, Database, Handle, Open};
 use crate::store::sqlite::failure::{Trouble, busy, locked, sqlite};
 use crate::store::sqlite::hints::FileHints;
 use crate::store::sqlite::step::{Outcome, Step, View};
-use crate::store::{Failure, FailureKind, Hints, Pending, Store, StoreConfig};
+use crate::store::{ACQUIRE_ALL_MAX, Failure, FailureKind, Hints, Pending, Store, StoreConfig};
 use crate::verbs::{Abandon, Absence, DowngradeReply, QueueVerb, Reply, Request};
 
 /// The first pause when another process writes: about as long as one transaction takes.
@@ -171,6 +172,7 @@ impl SqliteStore {
             }
             match request {
                 Request::Acquire(request) => acquire::acquire(&step, request),
+                Request::AcquireAll(request) => acquire_all::acquire_all(&step, request),
                 Request::Extend(request) => extend::extend(&step, request),
                 Request::Release(request) => release::release(&step, request),
                 Request::Leave(request) => leave::leave(&step, request),
@@ -223,6 +225,10 @@ impl Store for SqliteStore {
                 Err(Failure::new(kind, "the thread that works on the database ended early"))
             })
         })
+    }
+
+    fn can_acquire_all(&self, names: &mut dyn Iterator<Item = &LockName>) -> bool {
+        names.count() <= ACQUIRE_ALL_MAX
     }
 
     fn listen(&self, _until: Moment) -> Result<Option<Box<dyn Hints>>, Failure> {

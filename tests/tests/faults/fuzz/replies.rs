@@ -36,6 +36,7 @@ const CLAIM: &[&str] =
 
 const ROWS: &[Row] = &[
     ("acquire", &[], r#"{"op":"lock.acquire","lock":"NAME","wait_ms":50}"#),
+    ("acquire_all", &[], r#"{"op":"lock.acquire","lock":{"several":["NAME","NAME-b"]},"wait_ms":50}"#),
     ("extend", LEASE, r#"{"op":"lease.extend","ttl_ms":60000}"#),
     ("release", LEASE, r#"{"op":"lease.release"}"#),
     ("resume", LEASE, r#"{"op":"lease.into_handle"}"#),

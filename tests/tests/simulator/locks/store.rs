@@ -71,7 +71,8 @@ impl World<'_> {
             Request::Extend(extend) => &extend.token,
             Request::Release(release) => &release.token,
             Request::Leave(leave) => &leave.token,
-            Request::Resume(_)
+            Request::AcquireAll(_)
+            | Request::Resume(_)
             | Request::Downgrade(_)
             | Request::Holder(_)
             | Request::BreakLease(_)

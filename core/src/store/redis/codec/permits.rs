@@ -23,7 +23,7 @@ pub(super) fn script(request: &Request) -> Option<&'static Script> {
         Request::Downgrade(Downgrade { name, .. }) => (name, Verb::PermitsDowngrade),
         Request::Holder(Holder { name }) => (name, Verb::PermitsHolder),
         Request::BreakLease(BreakLease { name }) => (name, Verb::PermitsBreakLease),
-        Request::Queue(_) => return None,
+        Request::AcquireAll(_) | Request::Queue(_) => return None,
     };
     (name.kind() != LockKind::Exclusive).then(|| &SCRIPTS[verb])
 }
@@ -65,7 +65,7 @@ pub(super) fn encode_arguments(command: &mut Cmd, keys: &LockKeys<'_>, request: 
             command.arg(5);
             push_keys(command, keys);
         }
-        Request::Queue(_) => {}
+        Request::AcquireAll(_) | Request::Queue(_) => {}
     }
 }
 

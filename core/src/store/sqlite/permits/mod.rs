@@ -30,7 +30,7 @@ pub(super) fn concerns(request: &Request) -> bool {
         | Request::Downgrade(Downgrade { name, .. })
         | Request::Holder(Holder { name })
         | Request::BreakLease(BreakLease { name }) => name.kind() != LockKind::Exclusive,
-        Request::Queue(_) => false,
+        Request::AcquireAll(_) | Request::Queue(_) => false,
     }
 }
 
@@ -48,7 +48,7 @@ pub(super) fn perform(step: &Step<'_>, request: &Request, view: &View<'_>) -> ru
         Request::Downgrade(request) => end::downgrade(step, request),
         Request::BreakLease(request) => end::break_lease(step, request),
         Request::Holder(request) => holder(step.connection, request, view).map(Outcome::from),
-        Request::Queue(_) => Err(rusqlite::Error::InvalidQuery),
+        Request::AcquireAll(_) | Request::Queue(_) => Err(rusqlite::Error::InvalidQuery),
     }
 }
 

@@ -1,0 +1,56 @@
+-- Take several locks, all or none. Where one is held, or somebody waits for it or did a moment ago, acquire
+-- knows whose turn it is.
+-- keys:    of each lock 1 lock, 2 meta, 3 ended
+-- args:    1 token, 2 ttl ms, 3 owner, then the least fence of each lock
+-- returns: {@GRANTED, fence of each lock} | {@BUSY} | {@ENDED}
+local token, ttl = ARGV[1], tonumber(ARGV[2])
+local time = redis.call('TIME')
+local now_us = time[1] * 1000000 + time[2]
+local now = math.floor(now_us / 1000)
+
+local function later(moment)
+  return moment and tonumber(moment) > now
+end
+
+-- What is to be written about each lock. All is read before the first write.
+local fences, borns, ours, calms, hand_offs = {}, {}, {}, {}, {}
+for i = 1, #ARGV - 3 do
+  local value = redis.call('GET', KEYS[3 * i - 2])
+  local left = redis.call('PTTL', KEYS[3 * i - 2])
+  local meta = redis.call('HMGET', KEYS[3 * i - 1], 'fence', 'calm_until', 'wait_until', 'ended_until', 'share_until', 'hand_offs')
+  if later(meta[4]) and redis.call('EXISTS', KEYS[3 * i]) == 1 then
+    return { @ENDED }
+  end
+  if value ~= token and (value or later(meta[3]) or later(meta[5])) then
+    return { @BUSY }
+  end
+  local last_fence = tonumber(meta[1])
+  if value then
+    -- An earlier copy of this request took it.
+    fences[i] = math.max(last_fence or now_us, ARGV[i + 3])
+  else
+    fences[i] = math.max((last_fence or 0) + 1, now_us, ARGV[i + 3])
+  end
+  ours[i] = value and left >= ttl
+  borns[i] = not meta[1] and math.min(fences[i], now_us)
+  calms[i] = later(meta[2]) and #ARGV[2] < 9 or later(meta[4])
+  hand_offs[i] = meta[6]
+end
+
+for i = 1, #ARGV - 3 do
+  if not ours[i] then
+    redis.call('SET', KEYS[3 * i - 2], token, 'PX', ttl)
+  end
+  redis.call('HSET', KEYS[3 * i - 1], 'fence', string.format('%.0f', fences[i]), 'owner', ARGV[3], 'since', time[1])
+  if borns[i] then
+    redis.call('HSET', KEYS[3 * i - 1], 'born', string.format('%.0f', borns[i]))
+  end
+  if not calms[i] then
+    redis.call('HSET', KEYS[3 * i - 1], 'calm_until', string.format('%.0f', now + @META_REFRESH))
+    redis.call('PEXPIRE', KEYS[3 * i - 1], math.max(@META_TTL, 2 * ttl))
+  end
+  if hand_offs[i] then
+    redis.call('HDEL', KEYS[3 * i - 1], 'hand_offs')
+  end
+end
+return { @GRANTED, unpack(fences) }
