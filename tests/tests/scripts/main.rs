@@ -15,6 +15,7 @@ mod leave;
 mod memory_full;
 mod packed;
 mod permits;
+mod permits_faults;
 mod queue_abandon;
 mod queue_case;
 mod queue_claim;

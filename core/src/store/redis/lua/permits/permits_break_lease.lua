@@ -13,6 +13,8 @@ end
 -- include permits_offer.lua
 
 local chosen, dead = successors(now, meta, 0, nil)
+-- Read only so that records of another type fail before anything is written.
+redis.call('HGET', KEYS[2], '')
 redis.call('DEL', KEYS[1])
 redis.call('DEL', KEYS[2])
 hand_on(now_us, meta, 0, chosen, dead)
