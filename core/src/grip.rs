@@ -13,6 +13,7 @@ use crate::error::Error;
 use crate::handle::LeaseHandle;
 use crate::held::{Held, Releasing};
 use crate::kept::released;
+use crate::options::checked_ttl;
 use crate::session::Live;
 use crate::verbs::Fence;
 
@@ -119,6 +120,8 @@ impl Grip {
 
     /// Asks the store to prolong all leases; none, if one of them is known to be gone.
     pub(crate) fn extend(&self, ttl: Duration) -> Result<Vec<CallMachine>, Error> {
+        checked_ttl("ttl", ttl).map_err(|error| error.during("extend", self.name()))?;
+        self.check("extend")?;
         self.all().map(|held| held.extend(ttl)).collect()
     }
 

@@ -95,7 +95,6 @@ impl Lease {
     /// `LeaseLost` or `LeaseExpired` if it has ended; `StoreUnavailable` or `Indeterminate` if the store did
     /// not answer, and then the lease goes on to its old deadline.
     pub fn extend(&self, ttl: Duration) -> Result<(), Error> {
-        self.grip.check("extend")?;
         let mut machines = self.grip.extend(ttl)?;
         let answers = drive_all_blocking(self.grip.live(), machines.iter_mut());
         self.grip.extended(answers)

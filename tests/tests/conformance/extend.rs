@@ -74,4 +74,12 @@ on_every_store! {
         assert!(lease.is_valid());
         assert!(lease.remaining() <= secs(30));
     }
+
+    /// What is wrong with a call is told whatever has become of the lease.
+    fn extend_by_a_bad_time_is_told_of_a_dead_lease_too(bench) {
+        let lease = bench.client().lock("a").acquire(fixed(secs(5))).unwrap();
+        lease.release_shared(None).unwrap();
+        assert_eq!(lease.extend(ms(1)).unwrap_err().kind(), ErrorKind::InvalidArgument);
+        assert!(lease.extend(secs(5)).is_err_and(|error| error.kind() != ErrorKind::InvalidArgument));
+    }
 }
