@@ -114,7 +114,7 @@ on_every_topology! {
 
     fn the_loss_of_one_is_the_loss_of_all(bench) {
         let client = bench.client();
-        let lease = client.multi_lock(&["a", "b"]).acquire(LockOptions::new().ttl(ms(600)).renew(true)).unwrap();
+        let lease = client.multi_lock(&["a", "b"]).acquire(LockOptions::new().ttl(secs(3)).renew(true)).unwrap();
         bench.client().lock("b").break_lease().unwrap();
         assert!(lease.wait_lost(SOON));
         assert!(!lease.is_valid());

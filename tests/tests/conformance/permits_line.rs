@@ -65,7 +65,7 @@ on_every_topology! {
 
     fn a_lost_lease_is_announced(bench) {
         let client = bench.client();
-        let permit = client.semaphore("a", 1).acquire(LockOptions::new().ttl(ms(300)).renew(true)).unwrap();
+        let permit = client.semaphore("a", 1).acquire(LockOptions::new().ttl(secs(3)).renew(true)).unwrap();
         bench.client().semaphore("a", 1).break_lease().unwrap();
         assert!(permit.wait_lost(SOON));
         assert_eq!(permit.loss().unwrap().name(), "broken");

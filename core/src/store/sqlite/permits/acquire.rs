@@ -2,7 +2,7 @@
 
 use crate::store::GRANT_WINDOW;
 use crate::store::sqlite::permits::hand_on::{Caller, Next, forget_ended, next_waiters, offer_all};
-use crate::store::sqlite::permits::{Held, held, row_key, used};
+use crate::store::sqlite::permits::{Held, Sum, held, row_key, sum, used};
 use crate::store::sqlite::step::{LockRow, Outcome, Step, between, fence, micros, stored_fence};
 use crate::verbs::{Acquire, AcquireReply, Obstacle, Permits, Reply, Waiter};
 
@@ -17,24 +17,30 @@ pub(super) fn acquire(step: &Step<'_>, request: &Acquire, permits: Permits) -> r
     if step.has_ended(&row, token)? {
         return Ok(Reply::Acquire(AcquireReply::Ended).into());
     }
-    if let Some(held) = held(step, &row, token)? {
+    let Sum { used, mine, stale } = sum(step, &row, token)?;
+    if mine && let Some(held) = held(step, &row, token)? {
         return confirm(step, &row, request, &held);
     }
-    forget_ended(step, &row)?;
-    let used = used(step, &row)?;
+    if stale {
+        forget_ended(step, &row)?;
+    }
     let (weight, limit) = (i64::from(permits.weight), i64::from(permits.limit));
     if row.permits != limit && (used > 0 || row.crowded) {
         let other = u32::try_from(row.permits).unwrap_or(u32::MAX);
         return Ok(Reply::Acquire(AcquireReply::OtherLimit(other)).into());
     }
-    step.change("UPDATE lock SET permits = ?2 WHERE id = ?1", &[&row.id, &limit])?;
+    if row.permits != limit {
+        step.change("UPDATE lock SET permits = ?2 WHERE id = ?1", &[&row.id, &limit])?;
+    }
     let caller = Caller { token, weight };
     let next = match row.crowded {
         true => next_waiters(step, row.id, limit - used, Some(&caller))?,
         false => Next { mine: weight <= limit - used, ..Next::default() },
     };
     if next.mine {
-        step.leave_line(row.id, token)?;
+        if row.crowded {
+            step.leave_line(row.id, token)?;
+        }
         let fence = step.next_fence(&row, request.min_fence);
         return grant(
             step,

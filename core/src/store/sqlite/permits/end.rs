@@ -1,6 +1,6 @@
 //! What changes or ends a lease of permits.
 
-use crate::store::sqlite::permits::hand_on::hand_on;
+use crate::store::sqlite::permits::hand_on::{hand_on, offer_what_is_free};
 use crate::store::sqlite::permits::{held, row_key, used};
 use crate::store::sqlite::step::{LockRow, Outcome, Step, absence, between, fence, micros};
 use crate::verbs::{
@@ -122,8 +122,12 @@ fn holding<'row>(
 }
 
 fn give_back(step: &Step<'_>, row: &LockRow, token: &str) -> rusqlite::Result<Vec<crate::verbs::Waiter>> {
-    step.change("DELETE FROM permit WHERE lock = ?1 AND token = ?2", &[&row.id, &token])?;
-    hand_on(step, row)
+    // Together with what has ended.
+    step.change(
+        "DELETE FROM permit WHERE lock = ?1 AND (token = ?2 OR expires <= ?3)",
+        &[&row.id, &token, &step.now],
+    )?;
+    offer_what_is_free(step, row)
 }
 
 fn permits(stored: i64) -> u32 {

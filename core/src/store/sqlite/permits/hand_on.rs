@@ -111,6 +111,11 @@ pub(super) fn offer_all(
 /// After permits were given back: forgets leases that have ended, and offers what is free.
 pub(super) fn hand_on(step: &Step<'_>, row: &LockRow) -> rusqlite::Result<Vec<Waiter>> {
     forget_ended(step, row)?;
+    offer_what_is_free(step, row)
+}
+
+/// As [`hand_on`], when what has ended is forgotten already.
+pub(super) fn offer_what_is_free(step: &Step<'_>, row: &LockRow) -> rusqlite::Result<Vec<Waiter>> {
     if !row.crowded {
         return Ok(Vec::new());
     }

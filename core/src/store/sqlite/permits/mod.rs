@@ -87,6 +87,30 @@ fn held(step: &Step<'_>, row: &LockRow, token: &str) -> rusqlite::Result<Option<
         .optional()
 }
 
+/// What all leases of a lock come to.
+struct Sum {
+    /// Permits that are held.
+    used: i64,
+    /// Whether one of them is the caller's.
+    mine: bool,
+    /// Whether there are leases that have ended.
+    stale: bool,
+}
+
+/// One look at all leases of a lock.
+fn sum(step: &Step<'_>, row: &LockRow, token: &str) -> rusqlite::Result<Sum> {
+    step.connection
+        .prepare_cached(
+            "SELECT coalesce(sum(weight) FILTER (WHERE expires > ?2), 0),
+               count(*) FILTER (WHERE expires > ?2 AND token = ?3) > 0,
+               count(*) FILTER (WHERE expires <= ?2) > 0
+             FROM permit WHERE lock = ?1",
+        )?
+        .query_row((row.id, step.now, token), |row| {
+            Ok(Sum { used: row.get(0)?, mine: row.get(1)?, stale: row.get(2)? })
+        })
+}
+
 /// How many permits are held now.
 fn used(step: &Step<'_>, row: &LockRow) -> rusqlite::Result<i64> {
     step.connection
