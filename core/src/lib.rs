@@ -63,6 +63,7 @@ mod task;
 mod token;
 #[cfg(test)]
 mod vectors;
+mod waiter;
 mod worker;
 
 // Open to this project's own simulator and tests. Not part of the API, not covered by semver.
@@ -108,6 +109,7 @@ pub use token::Token;
 pub use verbs::{
     Fence, HeldAs, OnDuplicate, Outcome, QueueStats, Receipt, Removed, Settings, TaskState, Version,
 };
+pub use waiter::Waiter;
 pub use worker::{Worker, WorkerEvent, WorkerReport};
 
 /// The README's examples are tests.

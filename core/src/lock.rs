@@ -17,6 +17,7 @@ use crate::named::Named;
 use crate::options::{LockOptions, LockPlan};
 use crate::session::Live;
 use crate::verbs::{self, Reply, Request};
+use crate::waiter::Waiter;
 
 /// A named lock that one holder at a time may hold. Made by [`Client::lock`](crate::Client::lock); cheap to
 /// clone; holding the handle does not mean holding the lock.
@@ -164,6 +165,14 @@ impl Lock {
         let name = self.named.checked()?;
         let reply = self.ask(Request::Holder(verbs::Holder { name })).await?;
         Ok(Holder::from_reply(reply))
+    }
+
+    /// Who waits for the lock now, in the order of the line: up to 100. One that was not heard of for 2.5 s counts as
+    /// dead and is left out.
+    pub async fn waiters(&self) -> Result<Vec<Waiter>, Error> {
+        let name = self.named.checked()?;
+        let reply = self.ask(Request::Waiters(verbs::Waiters { name })).await?;
+        Ok(Waiter::from_reply(reply))
     }
 
     /// Whether the lock is held, offered to a waiter, cooling down, or in foreign hands.

@@ -8,7 +8,7 @@ use std::time::Duration;
 use stanchion::blocking;
 use stanchion::{
     Client, ClientBuilder, Error, Fence, Holder, Lease, LeaseHandle, Lock, LockOptions, LockPage, LossReason,
-    QueuePage, Token,
+    QueuePage, Token, Waiter,
 };
 use tokio::runtime::{Builder, Runtime};
 
@@ -243,6 +243,11 @@ impl AnyLock {
     /// As `Lock::holders`.
     pub fn holders(&self) -> Result<Vec<Holder>, Error> {
         either!(Self, self, lock => lock.holders())
+    }
+
+    /// As `Lock::waiters`.
+    pub fn who_waits(&self) -> Result<Vec<Waiter>, Error> {
+        either!(Self, self, lock => lock.waiters())
     }
 
     /// As `Lock::is_locked`.

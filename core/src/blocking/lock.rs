@@ -19,6 +19,7 @@ use crate::named::Named;
 use crate::options::{LockOptions, LockPlan};
 use crate::session::Live;
 use crate::verbs::{self, Reply, Request};
+use crate::waiter::Waiter;
 
 /// A named lock that one holder at a time may hold. Made by [`Client::lock`](super::Client::lock); cheap to
 /// clone; holding the handle does not mean holding the lock.
@@ -149,6 +150,16 @@ impl Lock {
         let mut machine = live.call(Request::Holder(verbs::Holder { name }));
         let answer = drive_blocking(live, &mut machine, None, None)?;
         Ok(Holder::from_reply(answer.reply))
+    }
+
+    /// Who waits for the lock now, in the order of the line: up to 100. One that was not heard of for 2.5 s counts as
+    /// dead and is left out.
+    pub fn waiters(&self) -> Result<Vec<Waiter>, Error> {
+        let name = self.named.checked()?;
+        let live = self.named.session.live()?;
+        let mut machine = live.call(Request::Waiters(verbs::Waiters { name }));
+        let answer = drive_blocking(live, &mut machine, None, None)?;
+        Ok(Waiter::from_reply(answer.reply))
     }
 
     /// Whether the lock is held, offered to a waiter, cooling down, or in foreign hands.

@@ -38,6 +38,8 @@ pub enum Request {
     Downgrade(Downgrade),
     /// Who holds the lock?
     Holder(Holder),
+    /// Who waits for the lock?
+    Waiters(Waiters),
     /// Take the lock from whoever has it.
     BreakLease(BreakLease),
     /// Any verb of a queue.
@@ -61,6 +63,8 @@ pub enum Reply {
     Downgrade(DowngradeReply),
     /// To [`Request::Holder`]: the one whose lease ends first comes first.
     Holder(Vec<HolderReply>),
+    /// To [`Request::Waiters`]: in the order of the line.
+    Waiters(Vec<WaiterReply>),
     /// To [`Request::BreakLease`]: whether there was anything to break.
     BreakLease(bool),
     /// To [`Request::Queue`].
@@ -78,6 +82,7 @@ impl Request {
             Self::Resume(_) => "resume",
             Self::Downgrade(_) => "downgrade",
             Self::Holder(_) => "holder",
+            Self::Waiters(_) => "waiters",
             Self::BreakLease(_) => "break_lease",
             Self::Queue(request) => request.verb.name(),
         }
@@ -93,6 +98,7 @@ impl Request {
             | Self::Resume(Resume { name, .. })
             | Self::Downgrade(Downgrade { name, .. })
             | Self::Holder(Holder { name })
+            | Self::Waiters(Waiters { name })
             | Self::BreakLease(BreakLease { name }) => name.as_str(),
             Self::Queue(request) => request.queue.as_str(),
         }
@@ -101,7 +107,7 @@ impl Request {
     /// Whether it only looks: asked twice, it has done nothing.
     pub fn reads(&self) -> bool {
         match self {
-            Self::Holder(_) => true,
+            Self::Holder(_) | Self::Waiters(_) => true,
             Self::Queue(request) => request.verb.reads(),
             _ => false,
         }

@@ -30,4 +30,5 @@ mod release;
 mod resume;
 mod rights;
 mod state;
+mod waiters;
 mod wrong_types;
