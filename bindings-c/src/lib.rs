@@ -29,4 +29,5 @@ mod shared;
 mod task;
 mod tasks;
 mod version;
+mod waiters;
 mod worker;

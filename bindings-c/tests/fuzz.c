@@ -172,7 +172,7 @@ static void locks(stanchion_text name) {
     PLACE(stanchion_holder, holder);
     PLACE(stanchion_lease_info, lease_info);
     stanchion_text view = {NULL, 0};
-    switch (below(28)) {
+    switch (below(30)) {
     case 0: case 1: case 2:
         if (stanchion_lock_acquire(handle(), GIVEN(name), &options, OR_NULL(&out), err()) == 0) keep(out);
         break;
@@ -195,6 +195,8 @@ static void locks(stanchion_text name) {
     case 18: if (stanchion_lock_holders(client, GIVEN(name), OR_NULL(&out), err()) == 0) keep(out); break;
     case 19: if (stanchion_rw_lock_holders(client, GIVEN(name), OR_NULL(&out), err()) == 0) keep(out); break;
     case 20: if (stanchion_semaphore_holders(client, GIVEN(name), OR_NULL(&out), err()) == 0) keep(out); break;
+    case 27: if (stanchion_lock_waiters(client, GIVEN(name), OR_NULL(&out), err()) == 0) keep(out); break;
+    case 28: if (stanchion_semaphore_waiters(client, GIVEN(name), OR_NULL(&out), err()) == 0) keep(out); break;
     case 21: stanchion_rw_lock_is_locked(client, GIVEN(name), err()); break;
     case 22: stanchion_semaphore_is_locked(client, GIVEN(name), err()); break;
     case 23: stanchion_rw_lock_break_lease(client, GIVEN(name), err()); break;

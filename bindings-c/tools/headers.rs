@@ -9,7 +9,7 @@ use cbindgen::{
 };
 
 /// In the order in which they are read.
-const FILES: [&str; 21] = [
+const FILES: [&str; 22] = [
     "version",
     "error",
     "arguments",
@@ -18,6 +18,7 @@ const FILES: [&str; 21] = [
     "shared",
     "options",
     "holders",
+    "waiters",
     "lock",
     "kinds",
     "lease",

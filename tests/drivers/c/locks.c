@@ -151,6 +151,21 @@ json_t *holders(actor *self, json_t *request) {
   return shown;
 }
 
+json_t *waiters(actor *self, json_t *request) {
+  stanchion_waiters found;
+  stanchion_error *error = NULL;
+  const some_lock lock = lock_of(self, request);
+  json_t *shown = json_array();
+  CHECK(waiters_of_some(self, &lock, &found, &error));
+  for (size_t i = 0; i < stanchion_waiters_len(found); i++) {
+    stanchion_waiter one = {.struct_size = sizeof one};
+    CHECK(stanchion_waiters_at(found, i, &one, &error));
+    json_array_append_new(shown, shown_waiter(&one));
+  }
+  stanchion_waiters_free(found);
+  return shown;
+}
+
 json_t *is_locked(actor *self, json_t *request) {
   stanchion_error *error = NULL;
   const some_lock lock = lock_of(self, request);

@@ -18,6 +18,7 @@ const operation OPERATIONS[] = {
     {"lock.hold", hold},
     {"lock.holder", holder},
     {"lock.holders", holders},
+    {"lock.waiters", waiters},
     {"lock.is_locked", is_locked},
     {"lock.break_lease", break_lease},
     {"lease.look", look_at_lease},

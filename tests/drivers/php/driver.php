@@ -52,6 +52,7 @@ $operations = [
         $found = $actor->lock($request)->holder();
         return $found === null ? null : shownHolder($found);
     },
+    'lock.waiters' => fn (Actor $actor, array $request) => array_map(shownWaiter(...), $actor->lock($request)->waiters()),
     'lock.holders' => fn (Actor $actor, array $request) => array_map(shownHolder(...), $actor->lock($request)->holders()),
     'lock.is_locked' => fn (Actor $actor, array $request) => $actor->lock($request)->isLocked(),
     'lock.break_lease' => fn (Actor $actor, array $request) => $actor->lock($request)->breakLease(),

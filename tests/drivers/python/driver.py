@@ -13,7 +13,8 @@ from stanchion import testing
 
 from arguments import CLAIM, LOCK, TASK, Arguments, seconds, special
 from shown import (
-    failure, milliseconds, shown_claim, shown_enqueued, shown_error, shown_holder, shown_lease, shown_page, shown_task)
+    failure, milliseconds, shown_claim, shown_enqueued, shown_error, shown_holder, shown_lease, shown_page, shown_task,
+    shown_waiter)
 
 CLOCK = testing.Clock()
 
@@ -282,6 +283,7 @@ OPERATIONS = {
     "lock.try_acquire": Actor.try_acquire,
     "lock.hold": Actor.hold,
     "lock.holder": Actor.holder,
+    "lock.waiters": lambda actor, request: [shown_waiter(one) for one in actor.lock(request).waiters()],
     "lock.holders": lambda actor, request: [shown_holder(one) for one in actor.lock(request).holders()],
     "lock.is_locked": lambda actor, request: actor.lock(request).locked(),
     "lock.break_lease": lambda actor, request: actor.lock(request).break_lease(),

@@ -60,6 +60,9 @@ pub(crate) const OPERATIONS: &[(&str, Operation)] = &[
     ("lock.holder", |actor, request| {
         Ok(actor.lock(request)?.holder()?.as_ref().map_or(Value::Null, shown::holder))
     }),
+    ("lock.waiters", |actor, request| {
+        Ok(actor.lock(request)?.who_waits()?.iter().map(shown::waiter).collect())
+    }),
     ("lock.holders", |actor, request| {
         Ok(actor.lock(request)?.holders()?.iter().map(shown::holder).collect())
     }),
