@@ -25,11 +25,14 @@ pub(crate) async fn drive<M: Machine>(
 ) -> Result<M::Output, Error> {
     let guard = Abandon { live, machine };
     let machine = &mut *guard.machine;
+    let mut traffic = Traffic::new(live);
     loop {
-        match machine.step(live.clock.now()) {
+        let now = live.clock.now();
+        match machine.step(now) {
             Step::Send(call) => {
+                traffic.sends(now);
                 let result = live.store.perform_async(&call.request, call.until).await;
-                machine.reply(live.clock.now(), call.number, result);
+                machine.reply(traffic.heard(&result), call.number, result);
             }
             Step::Listen => {
                 live.channel.open_async().await;
@@ -45,6 +48,34 @@ pub(crate) async fn drive<M: Machine>(
             },
             Step::Done(outcome) => return outcome,
         }
+    }
+}
+
+/// Counts and times the requests of a call.
+struct Traffic<'a> {
+    live: &'a Live,
+    sent: Moment,
+    failed: bool,
+}
+
+impl<'a> Traffic<'a> {
+    fn new(live: &'a Live) -> Self {
+        Self { live, sent: Moment::FAR, failed: false }
+    }
+
+    fn sends(&mut self, now: Moment) {
+        self.sent = now;
+        if self.failed {
+            self.live.meters.retried();
+        }
+    }
+
+    /// Says when it was.
+    fn heard(&mut self, result: &Result<Reply, Failure>) -> Moment {
+        let now = self.live.clock.now();
+        self.failed = result.is_err();
+        self.live.meters.asked(result.as_ref().err(), now.since(self.sent));
+        now
     }
 }
 
@@ -75,15 +106,18 @@ pub(crate) fn drive_blocking<M: Machine>(
     };
     let guard = Abandon { live, machine };
     let machine = &mut *guard.machine;
+    let mut traffic = Traffic::new(live);
     loop {
-        let went_on = match machine.step(live.clock.now()) {
+        let now = live.clock.now();
+        let went_on = match machine.step(now) {
             Step::Send(call) => {
+                traffic.sends(now);
                 let number = call.number;
                 let result = match &mut host_turn {
                     Some(host_turn) => attended(live, call, machine.may_repeat(), *host_turn),
                     None => ControlFlow::Continue(live.store.perform(&call.request, call.until)),
                 };
-                result.map_continue(|result| machine.reply(live.clock.now(), number, result))
+                result.map_continue(|result| machine.reply(traffic.heard(&result), number, result))
             }
             Step::Listen => {
                 live.channel.open();

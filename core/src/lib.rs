@@ -51,6 +51,7 @@ mod lease;
 mod lease_cell;
 mod lock;
 mod memory;
+mod metrics;
 mod named;
 mod options;
 mod queue;
@@ -94,6 +95,7 @@ pub use handle::LeaseHandle;
 pub use holder::Holder;
 pub use lease::Lease;
 pub use lock::{Lock, RwLock};
+pub use metrics::Metrics;
 pub use name::LockKind;
 pub use named::MAX_PERMITS;
 pub use options::{

@@ -4,6 +4,7 @@ use std::fmt;
 use std::future::Future;
 use std::sync::Arc;
 
+use crate::clock::Moment;
 use crate::drive::drive;
 use crate::engine::acquire::Acquired;
 use crate::entries::Entry;
@@ -227,10 +228,38 @@ impl RwLock {
     }
 }
 
+/// Counts an acquire, also one whose future is dropped.
+pub(crate) struct Timing<'a> {
+    live: &'a Live,
+    began: Moment,
+    ended: bool,
+}
+
+impl<'a> Timing<'a> {
+    pub(crate) fn begin(live: &'a Live) -> Self {
+        Self { live, began: live.clock.now(), ended: false }
+    }
+
+    pub(crate) fn end(mut self, result: &Result<Acquired, Error>) {
+        self.ended = true;
+        self.live.meters.acquired(result.as_ref(), self.live.clock.now().since(self.began));
+    }
+}
+
+impl Drop for Timing<'_> {
+    fn drop(&mut self) {
+        if !self.ended {
+            self.live.meters.acquire_dropped();
+        }
+    }
+}
+
 /// Takes one lock; `None` if it is busy and the plan is not to wait.
 async fn take(live: &Arc<Live>, name: &LockName, plan: &LockPlan) -> Result<Option<Held>, Error> {
+    let timing = Timing::begin(live);
     let mut attempt = live.acquire(name, plan)?;
     let result = drive(live, &mut attempt.machine, Some(&attempt.place)).await;
+    timing.end(&result);
     live.note(name, plan, &attempt.machine);
     match result? {
         Acquired::Granted(grant) => Ok(Some(Held::granted(live, name, plan, attempt.token, &grant))),

@@ -13,7 +13,7 @@ use crate::error::Error;
 use crate::grip::Grip;
 use crate::held::Held;
 use crate::holder::Holder;
-use crate::lock::busy;
+use crate::lock::{Timing, busy};
 use crate::name::LockName;
 use crate::named::Named;
 use crate::options::{LockOptions, LockPlan};
@@ -215,8 +215,10 @@ fn take(
     plan: &LockPlan,
     host_turn: HostTurn<'_>,
 ) -> Result<Option<Held>, Error> {
+    let timing = Timing::begin(live);
     let mut attempt = live.acquire(name, plan)?;
     let result = drive_blocking(live, &mut attempt.machine, Some(&attempt.place), host_turn);
+    timing.end(&result);
     live.note(name, plan, &attempt.machine);
     match result.map_err(|error| error.during("acquire", name.as_str()))? {
         Acquired::Granted(grant) => Ok(Some(Held::granted(live, name, plan, attempt.token, &grant))),
