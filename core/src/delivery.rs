@@ -20,7 +20,8 @@ use crate::options::MAX_TTL;
 use crate::queue_options::ClaimPlan;
 use crate::session::Live;
 use crate::verbs::{
-    ClaimedTask, QueueReply, QueueRequest, QueueVerb, Reply, Request, Settle, Settled, Settlement, Verdict, WallMillis,
+    ClaimedTask, QueueReply, QueueRequest, QueueVerb, Reply, Request, Settle, Settled, Settlement, Verdict,
+    WallMillis,
 };
 use crate::wake::locked;
 

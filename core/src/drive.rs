@@ -4,6 +4,8 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Duration;
 
+use tracing::Instrument;
+
 use crate::channel::{HOST_TURN, Waited};
 use crate::clock::Moment;
 use crate::engine::{Call, Machine, Step};
@@ -11,6 +13,7 @@ use crate::error::{Error, ErrorKind};
 use crate::host_turn::{Unattended, around, attend};
 use crate::session::Live;
 use crate::store::{Failure, FailureKind};
+use crate::trace;
 use crate::verbs::Reply;
 use crate::wake::Place;
 
@@ -23,6 +26,13 @@ pub(crate) async fn drive<M: Machine>(
     machine: &mut M,
     place: Option<&Place>,
 ) -> Result<M::Output, Error> {
+    let span = trace::operation(&machine.subject());
+    let outcome = run(live, machine, place).instrument(span.clone()).await;
+    trace::ended(&span, outcome.as_ref().map(M::told));
+    outcome
+}
+
+async fn run<M: Machine>(live: &Live, machine: &mut M, place: Option<&Place>) -> Result<M::Output, Error> {
     let guard = Abandon { live, machine };
     let machine = &mut *guard.machine;
     let mut traffic = Traffic::new(live);
@@ -67,6 +77,7 @@ impl<'a> Traffic<'a> {
         self.sent = now;
         if self.failed {
             self.live.meters.retried();
+            trace::sent_again();
         }
     }
 
@@ -93,6 +104,18 @@ pub(crate) fn again<'a>(host_turn: &'a mut HostTurn<'_>) -> HostTurn<'a> {
 /// Runs a machine on the calling thread. `host_turn`, or else the one of
 /// [`with_host_turn`](crate::blocking::with_host_turn), runs at least every 50 ms.
 pub(crate) fn drive_blocking<M: Machine>(
+    live: &Live,
+    machine: &mut M,
+    place: Option<&Place>,
+    host_turn: HostTurn<'_>,
+) -> Result<M::Output, Error> {
+    let span = trace::operation(&machine.subject());
+    let outcome = span.in_scope(|| run_blocking(live, machine, place, host_turn));
+    trace::ended(&span, outcome.as_ref().map(M::told));
+    outcome
+}
+
+fn run_blocking<M: Machine>(
     live: &Live,
     machine: &mut M,
     place: Option<&Place>,

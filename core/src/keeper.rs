@@ -83,7 +83,14 @@ struct Round {
 
 impl Keeper {
     pub(crate) fn new(store: Arc<dyn Store>, clock: Clock, meters: Arc<Meters>) -> Arc<Self> {
-        Arc::new(Self { store, clock, meters, state: Mutex::default(), changed: Condvar::new(), ran: Condvar::new() })
+        Arc::new(Self {
+            store,
+            clock,
+            meters,
+            state: Mutex::default(),
+            changed: Condvar::new(),
+            ran: Condvar::new(),
+        })
     }
 
     /// Watches over a lease from now on.

@@ -9,6 +9,7 @@ use tokio::sync::Notify;
 use crate::clock::{Clock, Moment};
 use crate::engine::lease::{LeaseState, Status};
 use crate::metrics::{Ended, Meters, QueueMeters};
+use crate::trace;
 use crate::wake::locked;
 
 #[derive(Debug)]
@@ -48,16 +49,17 @@ impl LeaseCell {
         })
     }
 
-    /// Counts how it ended and for how long it was held; the first who knows counts.
-    pub(crate) fn count(&self, ended: Ended, at: Moment) {
+    /// Counts how it ended and for how long it was held; the first who knows counts. Whether this was the first.
+    pub(crate) fn count(&self, ended: Ended, at: Moment) -> bool {
         if self.counted.swap(true, Ordering::Relaxed) {
-            return;
+            return false;
         }
         let held = at.since(self.account.began);
         match &self.account.of {
             AccountOf::Lock(meters) => meters.lease_ended(ended, held),
             AccountOf::Task(queue) => queue.claim_ended(ended, held),
         }
+        true
     }
 
     /// Signals everybody who waits for the loss.
@@ -65,7 +67,10 @@ impl LeaseCell {
         // Under the lock, so that nobody is between looking and waiting.
         let state = locked(&self.state);
         if let Some(reason) = state.loss() {
-            self.count(Ended::Lost(reason), now.min(state.deadline()));
+            let ended = Ended::Lost(reason);
+            if self.count(ended, now.min(state.deadline())) {
+                trace::lost(state.leased(), ended);
+            }
         }
         if self.sleepers.load(Ordering::Relaxed) > 0 {
             self.changed.notify_all();

@@ -62,6 +62,7 @@ mod signals;
 mod slots;
 mod task;
 mod token;
+mod trace;
 #[cfg(test)]
 mod vectors;
 mod waiter;

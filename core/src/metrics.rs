@@ -18,8 +18,8 @@ use crate::wake::locked;
 
 /// Upper bounds of all histograms, in seconds: from what a request to a near store takes to the default `max_hold`.
 const BUCKETS: [f64; 21] = [
-    0.0001, 0.000_25, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0,
-    60.0, 300.0, 900.0, 3600.0,
+    0.0001, 0.000_25, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0,
+    30.0, 60.0, 300.0, 900.0, 3600.0,
 ];
 /// Queues with numbers of their own; more are counted together. A program may make up names without end.
 const QUEUES_MAX: usize = 100;
@@ -126,7 +126,7 @@ impl Ended {
         }
     }
 
-    fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Released => "released",
             Self::Unconfirmed => "unconfirmed",
@@ -140,8 +140,19 @@ impl Ended {
 }
 
 const ENDS: [&str; 13] = [
-    "released", "unconfirmed", "gone", "dropped", "detached", "expired", "max_hold", "taken", "broken", "forgotten",
-    "overwritten", "removed", "refused",
+    "released",
+    "unconfirmed",
+    "gone",
+    "dropped",
+    "detached",
+    "expired",
+    "max_hold",
+    "taken",
+    "broken",
+    "forgotten",
+    "overwritten",
+    "removed",
+    "refused",
 ];
 
 impl Meters {
@@ -212,8 +223,11 @@ impl Meters {
                 &["outcome"],
                 &["ok", "failed"],
             )?,
-            requests: make.histogram("store_request_seconds", "Requests that the store answered: how long.")?,
-            retries: make.counters("store_retries_total", "Requests that were sent again.", &[], &[])?.with_label_values::<&str>(&[]),
+            requests: make
+                .histogram("store_request_seconds", "Requests that the store answered: how long.")?,
+            retries: make
+                .counters("store_retries_total", "Requests that were sent again.", &[], &[])?
+                .with_label_values::<&str>(&[]),
             failures: make.counters(
                 "store_failures_total",
                 "Requests without an answer, and those that were refused.",

@@ -8,7 +8,7 @@ use std::time::Duration;
 use stanchion::blocking;
 use stanchion::{
     Client, ClientBuilder, Error, Fence, Holder, Lease, LeaseHandle, Lock, LockOptions, LockPage, LossReason,
-    QueuePage, Token, Waiter,
+    Metrics, QueuePage, Token, Waiter,
 };
 use tokio::runtime::{Builder, Runtime};
 
@@ -176,6 +176,16 @@ impl AnyClient {
     /// As `Client::linger`.
     pub fn linger(&self, time: Duration) -> bool {
         either!(Self, self, client => client.linger(time))
+    }
+
+    /// As `Client::metrics`.
+    pub fn metrics(&self) -> Metrics {
+        plain!(Self, self, client => client.metrics()).expect("metrics")
+    }
+
+    /// As `Client::metrics_text`.
+    pub fn metrics_text(&self) -> String {
+        plain!(Self, self, client => client.metrics_text()).expect("metrics")
     }
 
     /// All pages of `Client::locks`, sorted and without repetitions.

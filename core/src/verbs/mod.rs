@@ -104,6 +104,22 @@ impl Request {
         }
     }
 
+    /// The kind of lock it is about, or "queue".
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::Acquire(Acquire { name, .. })
+            | Self::Extend(Extend { name, .. })
+            | Self::Release(Release { name, .. })
+            | Self::Leave(Leave { name, .. })
+            | Self::Resume(Resume { name, .. })
+            | Self::Downgrade(Downgrade { name, .. })
+            | Self::Holder(Holder { name })
+            | Self::Waiters(Waiters { name })
+            | Self::BreakLease(BreakLease { name }) => name.kind().name(),
+            Self::Queue(_) => "queue",
+        }
+    }
+
     /// Whether it only looks: asked twice, it has done nothing.
     pub fn reads(&self) -> bool {
         match self {
