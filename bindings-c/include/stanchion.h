@@ -624,6 +624,9 @@ typedef struct stanchion_worker_event {
 // A list of names. 0 is none.
 typedef int64_t stanchion_names;
 
+// What a client had counted at one moment. 0 is none.
+typedef int64_t stanchion_metrics;
+
 #ifdef __cplusplus
 extern "C" {
 #endif // __cplusplus
@@ -1374,6 +1377,39 @@ int32_t stanchion_names_at(stanchion_names names,
 
 // Frees the list. 0 and freed handles are harmless. Any thread.
 void stanchion_names_free(stanchion_names names);
+
+// What the client has counted since it was opened in this process, one number for each sample of its Prometheus text. The
+// project's README has the list. Does no I/O. Any thread.
+int32_t stanchion_client_metrics(stanchion_client client,
+                                 stanchion_metrics *out,
+                                 struct stanchion_error **err);
+
+// All of it in Prometheus' text format, to be served as "text/plain; version=0.0.4". The text lives as long as the handle.
+// Does no I/O. Any thread.
+int32_t stanchion_metrics_text(stanchion_metrics metrics,
+                               struct stanchion_text *out,
+                               struct stanchion_error **err);
+
+// The value of a sample, named as in the text with its labels: stanchion_lock_acquires_total{outcome="granted"}.
+// STANCHION_ABSENT: there is none of this name. Does no I/O. Any thread.
+int32_t stanchion_metrics_get(stanchion_metrics metrics,
+                              const char *name,
+                              size_t name_len,
+                              double *out,
+                              struct stanchion_error **err);
+
+// How many samples there are; 0 if this is no handle of metrics. Does no I/O. Any thread.
+size_t stanchion_metrics_len(stanchion_metrics metrics);
+
+// One of the samples; its name lives as long as the handle. Does no I/O. Any thread.
+int32_t stanchion_metrics_at(stanchion_metrics metrics,
+                             size_t index,
+                             struct stanchion_text *name,
+                             double *value,
+                             struct stanchion_error **err);
+
+// Frees the metrics. 0 and freed handles are harmless. Any thread.
+void stanchion_metrics_free(stanchion_metrics metrics);
 
 #ifdef __cplusplus
 }  // extern "C"

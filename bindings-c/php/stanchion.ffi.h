@@ -318,6 +318,8 @@ typedef struct stanchion_worker_event {
 
 typedef int64_t stanchion_names;
 
+typedef int64_t stanchion_metrics;
+
 const char *stanchion_version(void);
 
 int32_t stanchion_abi_version(void);
@@ -801,3 +803,27 @@ int32_t stanchion_names_at(stanchion_names names,
                            struct stanchion_error **err);
 
 void stanchion_names_free(stanchion_names names);
+
+int32_t stanchion_client_metrics(stanchion_client client,
+                                 stanchion_metrics *out,
+                                 struct stanchion_error **err);
+
+int32_t stanchion_metrics_text(stanchion_metrics metrics,
+                               struct stanchion_text *out,
+                               struct stanchion_error **err);
+
+int32_t stanchion_metrics_get(stanchion_metrics metrics,
+                              const char *name,
+                              size_t name_len,
+                              double *out,
+                              struct stanchion_error **err);
+
+size_t stanchion_metrics_len(stanchion_metrics metrics);
+
+int32_t stanchion_metrics_at(stanchion_metrics metrics,
+                             size_t index,
+                             struct stanchion_text *name,
+                             double *value,
+                             struct stanchion_error **err);
+
+void stanchion_metrics_free(stanchion_metrics metrics);

@@ -21,6 +21,7 @@ mod lease;
 mod listing;
 mod lock;
 mod manage;
+mod metrics;
 mod options;
 mod queue;
 mod records;

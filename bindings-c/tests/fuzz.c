@@ -52,6 +52,8 @@ static void free_all_kinds(int64_t old) {
     stanchion_names_free(old);
     stanchion_answers_free(old);
     stanchion_holders_free(old);
+    stanchion_waiters_free(old);
+    stanchion_metrics_free(old);
 }
 
 /* In the place of another, which may be in use by another thread. */
@@ -307,10 +309,21 @@ static void lists(void) {
     PLACE(stanchion_enqueued, enqueued);
     PLACE(stanchion_holder, holder);
     size_t index = one_in(4) ? (size_t)any() : below(4);
-    switch (below(7)) {
+    switch (below(8)) {
     case 0: stanchion_names_at(list, index, OR_NULL(&view), err()); break;
     case 1: stanchion_answers_at(list, index, OR_NULL(&enqueued), err()); break;
     case 2: stanchion_tasks_at(list, index, OR_NULL(&task), err()); break;
+    case 6: {
+        double value = 0;
+        int64_t made = 0;
+        stanchion_text name = text();
+        if (stanchion_client_metrics(list, OR_NULL(&made), err()) == 0) keep(made);
+        stanchion_metrics_at(list, index, OR_NULL(&view), OR_NULL(&value), err());
+        stanchion_metrics_get(list, GIVEN(name), OR_NULL(&value), err());
+        stanchion_metrics_text(list, OR_NULL(&view), err());
+        stanchion_metrics_len(list);
+        break;
+    }
     case 3: stanchion_names_len(list); stanchion_answers_len(list); stanchion_tasks_len(list); stanchion_holders_len(list); break;
     case 4: stanchion_tasks_free(list); stanchion_names_free(list); stanchion_holders_free(list); break;
     case 5: stanchion_holders_at(list, index, OR_NULL(&holder), err()); break;

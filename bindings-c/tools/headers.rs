@@ -9,7 +9,7 @@ use cbindgen::{
 };
 
 /// In the order in which they are read.
-const FILES: [&str; 22] = [
+const FILES: [&str; 23] = [
     "version",
     "error",
     "arguments",
@@ -32,6 +32,7 @@ const FILES: [&str; 22] = [
     "events",
     "worker",
     "listing",
+    "metrics",
 ];
 /// Enums that no function names: all are passed as numbers of a fixed size.
 const ENUMS: [&str; 8] = [

@@ -41,7 +41,7 @@ fn of(kind: Kind) -> LockKind {
 }
 
 /// A handle to look at it or to break it, not to acquire it.
-fn handle(client: &Client, kind: LockKind, name: &str) -> Lock {
+pub fn handle(client: &Client, kind: LockKind, name: &str) -> Lock {
     match kind {
         LockKind::ReadWrite => client.rw_lock(name).read().clone(),
         LockKind::Semaphore => client.semaphore(name, 1),
@@ -67,7 +67,7 @@ fn list(client: &Client, json: bool) -> Result<String, Failure> {
 }
 
 /// All names of a kind, sorted; pages may repeat some.
-fn names(client: &Client, kind: LockKind) -> Result<BTreeSet<String>, Failure> {
+pub fn names(client: &Client, kind: LockKind) -> Result<BTreeSet<String>, Failure> {
     let mut names = BTreeSet::new();
     let mut page = None;
     loop {

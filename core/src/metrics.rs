@@ -33,21 +33,27 @@ const OTHER_QUEUES: &str = "{}";
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Metrics {
     samples: Vec<(String, f64)>,
+    text: String,
 }
 
 impl Metrics {
-    fn of_text(text: &str) -> Self {
+    fn of_text(text: String) -> Self {
         let sample = |line: &str| {
             let (name, value) = line.rsplit_once(' ')?;
             Some((name.to_owned(), value.parse().ok()?))
         };
         let lines = text.lines().filter(|line| !line.starts_with('#'));
-        Self { samples: lines.filter_map(sample).collect() }
+        Self { samples: lines.filter_map(sample).collect(), text }
     }
 
     /// The value of a sample; `None` if there is none of this name.
     pub fn get(&self, name: &str) -> Option<f64> {
         self.samples.iter().find(|(known, _)| known == name).map(|(_, value)| *value)
+    }
+
+    /// The same in Prometheus' text format 0.0.4.
+    pub fn text(&self) -> &str {
+        &self.text
     }
 
     /// All samples with their values, in the order of the text.
@@ -248,7 +254,7 @@ impl Meters {
     }
 
     pub(crate) fn snapshot(&self) -> Result<Metrics, Error> {
-        self.text().map(|text| Metrics::of_text(&text))
+        self.text().map(Metrics::of_text)
     }
 
     /// An acquire has ended; `took` is how long it took.

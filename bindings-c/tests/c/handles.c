@@ -106,6 +106,12 @@ static void refused(int64_t handle) {
     GONE(stanchion_tasks_at(handle, 0, &found, &err));
     GONE(stanchion_names_at(handle, 0, &text, &err));
     GONE(stanchion_answers_at(handle, 0, NULL, &err));
+    double number = 7;
+    GONE(stanchion_client_metrics(handle, &page, &err));
+    GONE(stanchion_metrics_at(handle, 0, &text, &number, &err));
+    GONE(stanchion_metrics_get(handle, T("x"), &number, &err));
+    GONE(stanchion_metrics_text(handle, &text, &err));
+    CHECK(number == 7 && stanchion_metrics_len(handle) == 0 && stanchion_waiters_len(handle) == 0);
     CHECK(stanchion_tasks_len(handle) == 0 && stanchion_names_len(handle) == 0 && stanchion_answers_len(handle) == 0);
     GONE(stanchion_worker_open(handle, T("q"), NULL, &worker, &err));
     GONE(stanchion_worker_poll(handle, 1, &claim, &err));
@@ -122,6 +128,8 @@ static void refused(int64_t handle) {
     stanchion_names_free(handle);
     stanchion_answers_free(handle);
     stanchion_holders_free(handle);
+    stanchion_waiters_free(handle);
+    stanchion_metrics_free(handle);
     stanchion_worker_free(handle);
     CHECK(holders == 7 && waiters == 7 && lease == 7 && claim == 7 && tasks == 7 && names == 7 && answers == 7 && worker == 7 && count == 7 && page == 7);
 }

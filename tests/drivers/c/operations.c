@@ -12,6 +12,7 @@ const operation OPERATIONS[] = {
     {"client.resume_lease", resume_lease},
     {"client.release_all", release_all},
     {"client.locks", locks},
+    {"client.metrics", metrics},
     {"client.queue_names", queue_names},
     {"lock.acquire", acquire},
     {"lock.try_acquire", try_acquire},

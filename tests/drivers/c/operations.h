@@ -48,6 +48,7 @@ json_t *acquire(actor *self, json_t *request);
 json_t *try_acquire(actor *self, json_t *request);
 json_t *hold(actor *self, json_t *request);
 json_t *holder(actor *self, json_t *request);
+json_t *metrics(actor *self, json_t *request);
 json_t *waiters(actor *self, json_t *request);
 json_t *holders(actor *self, json_t *request);
 json_t *is_locked(actor *self, json_t *request);

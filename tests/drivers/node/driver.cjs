@@ -234,6 +234,7 @@ const OPERATIONS = {
   'client.resume_lease': async (actor, request) =>
     actor.keep(request, await actor.client.resumeLease(special(request.handle))),
   'client.release_all': actor => actor.client.releaseAll(),
+  'client.metrics': actor => ({ samples: actor.client.metrics(), text: actor.client.metricsText() }),
   'client.locks': async (actor, { page }) => {
     const { names, next } = await actor.client.locks(big(page))
     return shownPage(names, next)

@@ -34,6 +34,7 @@ $operations = [
     'client.resume_lease' => fn (Actor $actor, array $request) =>
         $actor->keep($request, $actor->client()->resumeLease(special($request['handle']))),
     'client.release_all' => fn (Actor $actor) => $actor->client()->releaseAll(),
+    'client.metrics' => fn (Actor $actor) => ['samples' => $actor->client()->metrics(), 'text' => $actor->client()->metricsText()],
     'client.locks' => function (Actor $actor, array $request): array {
         $page = $actor->client()->locks($request['page'] ?? null);
         return ['items' => $page->names, 'next' => $page->next];

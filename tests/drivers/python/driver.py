@@ -277,6 +277,7 @@ OPERATIONS = {
     "client.close": Actor.close,
     "client.resume_lease": Actor.resume_lease,
     "client.release_all": lambda actor, request: actor.client.release_all(),
+    "client.metrics": lambda actor, request: {"samples": actor.client.metrics(), "text": actor.client.metrics_text()},
     "client.locks": Actor.names,
     "client.queue_names": Actor.names,
     "lock.acquire": Actor.acquire,
