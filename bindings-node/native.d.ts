@@ -61,6 +61,8 @@ export class Client {
   linger(bridge: Bridge, call: number, time: Millis): void
   /** The same, for the end of the process, when no event loop runs any more. */
   lingerNow(time: Millis): void
+  metrics(): Array<Sample>
+  metricsText(): string
   locks(bridge: Bridge, call: number, page?: Whole | undefined | null): void
   queueNames(bridge: Bridge, call: number, page?: Whole | undefined | null): void
   lock(name: Text): Lock
@@ -72,6 +74,7 @@ export class Client {
   tryAcquire(bridge: Bridge, call: number, lock: Named, options?: LockOptions | undefined | null): void
   holder(bridge: Bridge, call: number, lock: Named): void
   holders(bridge: Bridge, call: number, lock: Named): void
+  waiters(bridge: Bridge, call: number, lock: Named): void
   isLocked(bridge: Bridge, call: number, lock: Named): void
   breakLease(bridge: Bridge, call: number, lock: Named): void
 }
@@ -226,6 +229,12 @@ export interface RescheduledOrNot {
   due?: number
 }
 
+/** One number of the metrics. */
+export interface Sample {
+  name: string
+  value: number
+}
+
 /** How to open a store. */
 export class Settings {
   constructor(url?: Text | undefined | null, lockPrefix?: Text | undefined | null, queuePrefix?: Text | undefined | null, timeout?: Millis | undefined | null, foreignShare?: Flag | undefined | null, label?: Text | undefined | null, tlsCa?: Text | undefined | null, tlsCert?: Text | undefined | null, tlsKey?: Text | undefined | null, clock?: Clock | undefined | null)
@@ -269,6 +278,16 @@ export interface TaskPage {
 
 /** How a claim ended, to be settled with others. */
 export class Verdict {
+}
+
+/** One of those who wait for a lock. Times are milliseconds, `since` from 1970 on. */
+export interface Waiter {
+  label: string
+  host: string
+  pid: number
+  since?: number
+  waiting?: number
+  weight: number
 }
 
 /** A worker. */

@@ -344,6 +344,28 @@ typedef struct stanchion_holder {
   char host[257];
 } stanchion_holder;
 
+// A list of those who wait, in the order of the line. 0 is none.
+typedef int64_t stanchion_waiters;
+
+// One of those who wait for a lock, as the store tells it. Out of date as soon as it is read: for people and dashboards.
+// Texts end with a NUL; what does not fit is cut off.
+typedef struct stanchion_waiter {
+  // sizeof, set by the caller.
+  size_t struct_size;
+  // When it got in line, by the store's clock, in milliseconds since 1970; 0 if unknown.
+  int64_t since_ms;
+  // For how long it has waited, by the store's clock; -1 if unknown.
+  int64_t waiting_ms;
+  // The waiter's process id; 0 if unknown.
+  int32_t pid;
+  // How many permits it waits for: 1 if the lock is exclusive; of a read-write lock all of them if it wants to write.
+  int32_t weight;
+  // The waiter's label; empty if unknown.
+  char label[257];
+  // The waiter's host; empty if unknown.
+  char host[257];
+} stanchion_waiter;
+
 // A lock that is yours until it is released, expires, or is lost. 0 is none. In a forked child it is the parent's: calls
 // answer STANCHION_ERR_FORKED, and to free it there does nothing to the parent.
 typedef int64_t stanchion_lease;
@@ -602,6 +624,9 @@ typedef struct stanchion_worker_event {
 // A list of names. 0 is none.
 typedef int64_t stanchion_names;
 
+// What a client had counted at one moment. 0 is none.
+typedef int64_t stanchion_metrics;
+
 #ifdef __cplusplus
 extern "C" {
 #endif // __cplusplus
@@ -716,6 +741,18 @@ int32_t stanchion_holders_at(stanchion_holders holders,
 // Frees the list. 0 and freed handles are harmless. Any thread.
 void stanchion_holders_free(stanchion_holders holders);
 
+// How many waiters are in the list; 0 if this is no handle of one. Does no I/O. Any thread.
+size_t stanchion_waiters_len(stanchion_waiters waiters);
+
+// One of the waiters. Does no I/O. Any thread.
+int32_t stanchion_waiters_at(stanchion_waiters waiters,
+                             size_t index,
+                             struct stanchion_waiter *out,
+                             struct stanchion_error **err);
+
+// Frees the list. 0 and freed handles are harmless. Any thread.
+void stanchion_waiters_free(stanchion_waiters waiters);
+
 // Acquires a lock, waiting in line for it. `options` may be NULL. With a `wait_ms` of 0 it does not wait, and answers
 // STANCHION_BUSY if somebody else has the lock.
 //
@@ -740,6 +777,14 @@ int32_t stanchion_lock_holders(stanchion_client client,
                                const char *name,
                                size_t name_len,
                                stanchion_holders *out,
+                               struct stanchion_error **err);
+
+// Who waits for the lock now, as a list in the order of the line: at most 100. One that was not heard of for 2.5 s counts as
+// dead and is left out. Any thread.
+int32_t stanchion_lock_waiters(stanchion_client client,
+                               const char *name,
+                               size_t name_len,
+                               stanchion_waiters *out,
                                struct stanchion_error **err);
 
 // Whether the lock is held, offered to a waiter, cooling down, or in foreign hands: STANCHION_BUSY if so, STANCHION_OK if
@@ -784,6 +829,13 @@ int32_t stanchion_rw_lock_holders(stanchion_client client,
                                   stanchion_holders *out,
                                   struct stanchion_error **err);
 
+// As stanchion_lock_waiters, of a read-write lock. Any thread.
+int32_t stanchion_rw_lock_waiters(stanchion_client client,
+                                  const char *name,
+                                  size_t name_len,
+                                  stanchion_waiters *out,
+                                  struct stanchion_error **err);
+
 // As stanchion_lock_is_locked, of a read-write lock. Any thread.
 int32_t stanchion_rw_lock_is_locked(stanchion_client client,
                                     const char *name,
@@ -812,6 +864,13 @@ int32_t stanchion_semaphore_holders(stanchion_client client,
                                     const char *name,
                                     size_t name_len,
                                     stanchion_holders *out,
+                                    struct stanchion_error **err);
+
+// As stanchion_lock_waiters, of a semaphore. Any thread.
+int32_t stanchion_semaphore_waiters(stanchion_client client,
+                                    const char *name,
+                                    size_t name_len,
+                                    stanchion_waiters *out,
                                     struct stanchion_error **err);
 
 // As stanchion_lock_is_locked, of a semaphore: whether anybody has permits. Any thread.
@@ -1318,6 +1377,39 @@ int32_t stanchion_names_at(stanchion_names names,
 
 // Frees the list. 0 and freed handles are harmless. Any thread.
 void stanchion_names_free(stanchion_names names);
+
+// What the client has counted since it was opened in this process, one number for each sample of its Prometheus text. The
+// project's README has the list. Does no I/O. Any thread.
+int32_t stanchion_client_metrics(stanchion_client client,
+                                 stanchion_metrics *out,
+                                 struct stanchion_error **err);
+
+// All of it in Prometheus' text format, to be served as "text/plain; version=0.0.4". The text lives as long as the handle.
+// Does no I/O. Any thread.
+int32_t stanchion_metrics_text(stanchion_metrics metrics,
+                               struct stanchion_text *out,
+                               struct stanchion_error **err);
+
+// The value of a sample, named as in the text with its labels: stanchion_lock_acquires_total{outcome="granted"}.
+// STANCHION_ABSENT: there is none of this name. Does no I/O. Any thread.
+int32_t stanchion_metrics_get(stanchion_metrics metrics,
+                              const char *name,
+                              size_t name_len,
+                              double *out,
+                              struct stanchion_error **err);
+
+// How many samples there are; 0 if this is no handle of metrics. Does no I/O. Any thread.
+size_t stanchion_metrics_len(stanchion_metrics metrics);
+
+// One of the samples; its name lives as long as the handle. Does no I/O. Any thread.
+int32_t stanchion_metrics_at(stanchion_metrics metrics,
+                             size_t index,
+                             struct stanchion_text *name,
+                             double *value,
+                             struct stanchion_error **err);
+
+// Frees the metrics. 0 and freed handles are harmless. Any thread.
+void stanchion_metrics_free(stanchion_metrics metrics);
 
 #ifdef __cplusplus
 }  // extern "C"

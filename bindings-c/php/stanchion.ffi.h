@@ -165,6 +165,18 @@ typedef struct stanchion_holder {
   char host[257];
 } stanchion_holder;
 
+typedef int64_t stanchion_waiters;
+
+typedef struct stanchion_waiter {
+  size_t struct_size;
+  int64_t since_ms;
+  int64_t waiting_ms;
+  int32_t pid;
+  int32_t weight;
+  char label[257];
+  char host[257];
+} stanchion_waiter;
+
 typedef int64_t stanchion_lease;
 
 typedef struct stanchion_lease_info {
@@ -306,6 +318,8 @@ typedef struct stanchion_worker_event {
 
 typedef int64_t stanchion_names;
 
+typedef int64_t stanchion_metrics;
+
 const char *stanchion_version(void);
 
 int32_t stanchion_abi_version(void);
@@ -370,6 +384,15 @@ int32_t stanchion_holders_at(stanchion_holders holders,
 
 void stanchion_holders_free(stanchion_holders holders);
 
+size_t stanchion_waiters_len(stanchion_waiters waiters);
+
+int32_t stanchion_waiters_at(stanchion_waiters waiters,
+                             size_t index,
+                             struct stanchion_waiter *out,
+                             struct stanchion_error **err);
+
+void stanchion_waiters_free(stanchion_waiters waiters);
+
 int32_t stanchion_lock_acquire(stanchion_client client,
                                const char *name,
                                size_t name_len,
@@ -387,6 +410,12 @@ int32_t stanchion_lock_holders(stanchion_client client,
                                const char *name,
                                size_t name_len,
                                stanchion_holders *out,
+                               struct stanchion_error **err);
+
+int32_t stanchion_lock_waiters(stanchion_client client,
+                               const char *name,
+                               size_t name_len,
+                               stanchion_waiters *out,
                                struct stanchion_error **err);
 
 int32_t stanchion_lock_is_locked(stanchion_client client,
@@ -419,6 +448,12 @@ int32_t stanchion_rw_lock_holders(stanchion_client client,
                                   stanchion_holders *out,
                                   struct stanchion_error **err);
 
+int32_t stanchion_rw_lock_waiters(stanchion_client client,
+                                  const char *name,
+                                  size_t name_len,
+                                  stanchion_waiters *out,
+                                  struct stanchion_error **err);
+
 int32_t stanchion_rw_lock_is_locked(stanchion_client client,
                                     const char *name,
                                     size_t name_len,
@@ -441,6 +476,12 @@ int32_t stanchion_semaphore_holders(stanchion_client client,
                                     const char *name,
                                     size_t name_len,
                                     stanchion_holders *out,
+                                    struct stanchion_error **err);
+
+int32_t stanchion_semaphore_waiters(stanchion_client client,
+                                    const char *name,
+                                    size_t name_len,
+                                    stanchion_waiters *out,
                                     struct stanchion_error **err);
 
 int32_t stanchion_semaphore_is_locked(stanchion_client client,
@@ -762,3 +803,27 @@ int32_t stanchion_names_at(stanchion_names names,
                            struct stanchion_error **err);
 
 void stanchion_names_free(stanchion_names names);
+
+int32_t stanchion_client_metrics(stanchion_client client,
+                                 stanchion_metrics *out,
+                                 struct stanchion_error **err);
+
+int32_t stanchion_metrics_text(stanchion_metrics metrics,
+                               struct stanchion_text *out,
+                               struct stanchion_error **err);
+
+int32_t stanchion_metrics_get(stanchion_metrics metrics,
+                              const char *name,
+                              size_t name_len,
+                              double *out,
+                              struct stanchion_error **err);
+
+size_t stanchion_metrics_len(stanchion_metrics metrics);
+
+int32_t stanchion_metrics_at(stanchion_metrics metrics,
+                             size_t index,
+                             struct stanchion_text *name,
+                             double *value,
+                             struct stanchion_error **err);
+
+void stanchion_metrics_free(stanchion_metrics metrics);

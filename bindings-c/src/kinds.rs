@@ -14,6 +14,7 @@ use crate::lease::stanchion_lease;
 use crate::lock::{acquire, break_lease, is_locked};
 use crate::options::stanchion_lock_options;
 use crate::queue::texts;
+use crate::waiters::{self, stanchion_waiters};
 
 /// # Safety
 /// The name is as its length says.
@@ -97,6 +98,21 @@ pub unsafe extern "C" fn stanchion_rw_lock_holders(
     })
 }
 
+/// As stanchion_lock_waiters, of a read-write lock. Any thread.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn stanchion_rw_lock_waiters(
+    client: stanchion_client,
+    name: *const c_char,
+    name_len: usize,
+    out: *mut stanchion_waiters,
+    err: *mut *mut stanchion_error,
+) -> i32 {
+    boundary::status(err, || {
+        // SAFETY: the caller passes texts and places as the header says.
+        unsafe { waiters::give(out, || Ok(rw_lock(client, name, name_len)?.read().clone())) }
+    })
+}
+
 /// As stanchion_lock_is_locked, of a read-write lock. Any thread.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn stanchion_rw_lock_is_locked(
@@ -156,6 +172,21 @@ pub unsafe extern "C" fn stanchion_semaphore_holders(
     boundary::status(err, || {
         // SAFETY: the caller passes texts and places as the header says.
         unsafe { give(out, || semaphore(client, name, name_len, NO_PERMITS)) }
+    })
+}
+
+/// As stanchion_lock_waiters, of a semaphore. Any thread.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn stanchion_semaphore_waiters(
+    client: stanchion_client,
+    name: *const c_char,
+    name_len: usize,
+    out: *mut stanchion_waiters,
+    err: *mut *mut stanchion_error,
+) -> i32 {
+    boundary::status(err, || {
+        // SAFETY: the caller passes texts and places as the header says.
+        unsafe { waiters::give(out, || semaphore(client, name, name_len, NO_PERMITS)) }
     })
 }
 

@@ -14,6 +14,7 @@ use crate::holders::{give, stanchion_holders};
 use crate::lease::{Lease, stanchion_lease};
 use crate::options::{canceller, stanchion_lock_options};
 use crate::records::{self, Record, fill, needed, put};
+use crate::waiters::{self, stanchion_waiters};
 
 /// How a lock is held.
 #[repr(C)]
@@ -192,6 +193,22 @@ pub unsafe extern "C" fn stanchion_lock_holders(
     boundary::status(err, || {
         // SAFETY: the caller passes texts and places as the header says.
         unsafe { give(out, || lock(client, name, name_len)) }
+    })
+}
+
+/// Who waits for the lock now, as a list in the order of the line: at most 100. One that was not heard of for 2.5 s counts as
+/// dead and is left out. Any thread.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn stanchion_lock_waiters(
+    client: stanchion_client,
+    name: *const c_char,
+    name_len: usize,
+    out: *mut stanchion_waiters,
+    err: *mut *mut stanchion_error,
+) -> i32 {
+    boundary::status(err, || {
+        // SAFETY: the caller passes texts and places as the header says.
+        unsafe { waiters::give(out, || lock(client, name, name_len)) }
     })
 }
 

@@ -52,6 +52,8 @@ static void free_all_kinds(int64_t old) {
     stanchion_names_free(old);
     stanchion_answers_free(old);
     stanchion_holders_free(old);
+    stanchion_waiters_free(old);
+    stanchion_metrics_free(old);
 }
 
 /* In the place of another, which may be in use by another thread. */
@@ -172,7 +174,7 @@ static void locks(stanchion_text name) {
     PLACE(stanchion_holder, holder);
     PLACE(stanchion_lease_info, lease_info);
     stanchion_text view = {NULL, 0};
-    switch (below(28)) {
+    switch (below(30)) {
     case 0: case 1: case 2:
         if (stanchion_lock_acquire(handle(), GIVEN(name), &options, OR_NULL(&out), err()) == 0) keep(out);
         break;
@@ -195,6 +197,8 @@ static void locks(stanchion_text name) {
     case 18: if (stanchion_lock_holders(client, GIVEN(name), OR_NULL(&out), err()) == 0) keep(out); break;
     case 19: if (stanchion_rw_lock_holders(client, GIVEN(name), OR_NULL(&out), err()) == 0) keep(out); break;
     case 20: if (stanchion_semaphore_holders(client, GIVEN(name), OR_NULL(&out), err()) == 0) keep(out); break;
+    case 27: if (stanchion_lock_waiters(client, GIVEN(name), OR_NULL(&out), err()) == 0) keep(out); break;
+    case 28: if (stanchion_semaphore_waiters(client, GIVEN(name), OR_NULL(&out), err()) == 0) keep(out); break;
     case 21: stanchion_rw_lock_is_locked(client, GIVEN(name), err()); break;
     case 22: stanchion_semaphore_is_locked(client, GIVEN(name), err()); break;
     case 23: stanchion_rw_lock_break_lease(client, GIVEN(name), err()); break;
@@ -305,10 +309,21 @@ static void lists(void) {
     PLACE(stanchion_enqueued, enqueued);
     PLACE(stanchion_holder, holder);
     size_t index = one_in(4) ? (size_t)any() : below(4);
-    switch (below(7)) {
+    switch (below(8)) {
     case 0: stanchion_names_at(list, index, OR_NULL(&view), err()); break;
     case 1: stanchion_answers_at(list, index, OR_NULL(&enqueued), err()); break;
     case 2: stanchion_tasks_at(list, index, OR_NULL(&task), err()); break;
+    case 6: {
+        double value = 0;
+        int64_t made = 0;
+        stanchion_text name = text();
+        if (stanchion_client_metrics(list, OR_NULL(&made), err()) == 0) keep(made);
+        stanchion_metrics_at(list, index, OR_NULL(&view), OR_NULL(&value), err());
+        stanchion_metrics_get(list, GIVEN(name), OR_NULL(&value), err());
+        stanchion_metrics_text(list, OR_NULL(&view), err());
+        stanchion_metrics_len(list);
+        break;
+    }
     case 3: stanchion_names_len(list); stanchion_answers_len(list); stanchion_tasks_len(list); stanchion_holders_len(list); break;
     case 4: stanchion_tasks_free(list); stanchion_names_free(list); stanchion_holders_free(list); break;
     case 5: stanchion_holders_at(list, index, OR_NULL(&holder), err()); break;

@@ -9,7 +9,7 @@ use cbindgen::{
 };
 
 /// In the order in which they are read.
-const FILES: [&str; 21] = [
+const FILES: [&str; 23] = [
     "version",
     "error",
     "arguments",
@@ -18,6 +18,7 @@ const FILES: [&str; 21] = [
     "shared",
     "options",
     "holders",
+    "waiters",
     "lock",
     "kinds",
     "lease",
@@ -31,6 +32,7 @@ const FILES: [&str; 21] = [
     "events",
     "worker",
     "listing",
+    "metrics",
 ];
 /// Enums that no function names: all are passed as numbers of a fixed size.
 const ENUMS: [&str; 8] = [

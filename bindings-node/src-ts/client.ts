@@ -1,4 +1,5 @@
 import { call } from './bridge.js'
+import { refusalOf } from './errors.js'
 import { FAREWELL_MS, noteClient } from './exit.js'
 import { Lease } from './lease.js'
 import { Lock, RwLock, type LockOptions } from './lock.js'
@@ -142,6 +143,20 @@ export class Client {
     return call((bridge, number) => this.#native.releaseAll(bridge, number))
   }
 
+  /**
+   * What this client has counted since it was opened, by the names of the Prometheus samples, such as
+   * `stanchion_lock_acquires_total{outcome="granted"}`. No I/O. The README has the list.
+   */
+  metrics(): Record<string, number> {
+    const samples = checked(() => this.#native.metrics())
+    return Object.fromEntries(samples.map(({ name, value }) => [name, value]))
+  }
+
+  /** The same in Prometheus' text format, to be served as `text/plain; version=0.0.4`. No I/O. */
+  metricsText(): string {
+    return checked(() => this.#native.metricsText())
+  }
+
   /** Names of locks that are held now, a page at a time. */
   locks(page?: bigint | null): Promise<NamePage> {
     return call((bridge, number) => this.#native.locks(bridge, number, page), namePage)
@@ -176,4 +191,12 @@ function firstOf(names: unknown): string {
 
 function namePage(found: Native.Names): NamePage {
   return { names: found.names, next: found.next ?? null }
+}
+
+function checked<T>(get: () => T): T {
+  try {
+    return get()
+  } catch (thrown) {
+    throw refusalOf(thrown)
+  }
 }

@@ -13,7 +13,7 @@ export {
   StanchionError, StoreUnavailableError, UnsupportedError, WrongTypeError, type ErrorDetails
 } from './errors.js'
 export { Lease, type Loss, type ReleaseOptions } from './lease.js'
-export { Lock, RwLock, type AcquireOptions, type HeldAs, type Holder, type LockOptions } from './lock.js'
+export { Lock, RwLock, type AcquireOptions, type HeldAs, type Holder, type LockOptions, type Waiter } from './lock.js'
 export {
   Queue, Queues, type ClaimOptions, type QueueSettings, type QueueStats, type Removed, type Rescheduled, type TaskPage
 } from './queue.js'

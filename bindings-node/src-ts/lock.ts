@@ -52,6 +52,19 @@ export interface Holder {
   weight: number
 }
 
+/** One of those who wait for a lock, for people and dashboards: out of date as soon as it is read. */
+export interface Waiter {
+  label: string
+  host: string
+  pid: number
+  /** When it got in line, by the store's clock; null if unknown. */
+  since: Date | null
+  /** For how long it has waited, by the store's clock, in milliseconds; null if unknown. */
+  waitingMs: number | null
+  /** How many permits it waits for: 1 if the lock is exclusive, all if it wants to write. */
+  weight: number
+}
+
 /**
  * A named lock that one holder at a time may hold. Made by `Client.lock`. So are the sides of a read-write lock, a
  * semaphore and several locks at once, each with holders of its own.
@@ -150,6 +163,16 @@ export class Lock {
       (found: Native.Holder[]) => found.map(holder))
   }
 
+  /**
+   * Who waits for the lock now, in the order of the line: up to 100. One that was not heard of for 2.5 s counts as dead
+   * and is left out.
+   */
+  waiters(): Promise<Waiter[]> {
+    return call(
+      (bridge, number) => this.#client.waiters(bridge, number, this.#named()),
+      (found: Native.Waiter[]) => found.map(waiter))
+  }
+
   /** Take the lock from whoever has it; false if it was free. The holder is told that it was lost. */
   breakLease(): Promise<boolean> {
     return call((bridge, number) => this.#client.breakLease(bridge, number, this.#named()))
@@ -224,4 +247,9 @@ function maybeHolder(found: Native.Holder | null): Holder | null {
 function holder(found: Native.Holder): Holder {
   const { since, remaining, heldAs, ...rest } = found
   return { ...rest, heldAs: heldAs as HeldAs, since: maybeDate(since), remainingMs: remaining ?? null }
+}
+
+function waiter(found: Native.Waiter): Waiter {
+  const { since, waiting, ...rest } = found
+  return { ...rest, since: maybeDate(since), waitingMs: waiting ?? null }
 }

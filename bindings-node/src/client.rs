@@ -12,6 +12,13 @@ use crate::lease::Granted;
 use crate::queue::{Queue, Queues};
 use crate::runtime::{no_thread, runtime};
 
+/// One number of the metrics.
+#[napi(object, object_from_js = false)]
+pub struct Sample {
+    pub name: String,
+    pub value: f64,
+}
+
 /// A clock that a test moves.
 #[napi]
 pub struct Clock(ManualClock);
@@ -152,6 +159,17 @@ impl Client {
         runtime.spawn(async move { done.send(client.linger(time.0).await) });
         let _ = wait.recv_timeout(time.0);
         Ok(())
+    }
+
+    #[napi]
+    pub fn metrics(&self) -> napi::Result<Vec<Sample>> {
+        let metrics = self.0.metrics().map_err(|error| refused(&error))?;
+        Ok(metrics.iter().map(|(name, value)| Sample { name: name.to_owned(), value }).collect())
+    }
+
+    #[napi]
+    pub fn metrics_text(&self) -> napi::Result<String> {
+        self.0.metrics_text().map_err(|error| refused(&error))
     }
 
     #[napi]

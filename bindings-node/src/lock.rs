@@ -87,6 +87,30 @@ impl From<stanchion::Holder> for Holder {
     }
 }
 
+/// One of those who wait for a lock. Times are milliseconds, `since` from 1970 on.
+#[napi(object, object_from_js = false)]
+pub struct Waiter {
+    pub label: String,
+    pub host: String,
+    pub pid: u32,
+    pub since: Option<f64>,
+    pub waiting: Option<f64>,
+    pub weight: u32,
+}
+
+impl From<stanchion::Waiter> for Waiter {
+    fn from(waiter: stanchion::Waiter) -> Self {
+        Self {
+            label: waiter.label,
+            host: waiter.host,
+            pid: waiter.pid,
+            since: waiter.since.map(wall),
+            waiting: waiter.waiting.map(millis),
+            weight: waiter.weight,
+        }
+    }
+}
+
 /// A lock that is more than the name of an exclusive one.
 #[napi]
 pub struct Lock(stanchion::Lock);
@@ -204,6 +228,14 @@ impl Client {
         let lock = lock.of(self);
         bridge.start(call, async move {
             Ok(lock.holders().await?.into_iter().map(Holder::from).collect::<Vec<_>>())
+        })
+    }
+
+    #[napi]
+    pub fn waiters(&self, bridge: Bridge, call: u32, lock: Named) -> napi::Result<()> {
+        let lock = lock.of(self);
+        bridge.start(call, async move {
+            Ok(lock.waiters().await?.into_iter().map(Waiter::from).collect::<Vec<_>>())
         })
     }
 

@@ -6,6 +6,7 @@ use stanchion::{ClientBuilder, ManualClock, blocking};
 use crate::args::{File, Flag, Handle, Seconds, Text, Whole};
 use crate::bridge::Bridge;
 use crate::call::call;
+use crate::error::raise;
 use crate::faces::faces;
 use crate::lock::{AioLock, Lock};
 use crate::queue::{AioQueue, AioQueues, Queue, Queues};
@@ -103,7 +104,17 @@ faces! {
     /// A client.
     Client(blocking::Client), AioClient(stanchion::Client);
 
-    both {}
+    both {
+        /// Samples with their values.
+        fn metrics(&self, py: Python<'_>) -> PyResult<Vec<(String, f64)>> {
+            let metrics = self.0.metrics().map_err(|error| raise(py, &error))?;
+            Ok(metrics.iter().map(|(name, value)| (name.to_owned(), value)).collect())
+        }
+
+        fn metrics_text(&self, py: Python<'_>) -> PyResult<String> {
+            self.0.metrics_text().map_err(|error| raise(py, &error))
+        }
+    }
 
     verbs {
         fn resume_lease(handle: Handle) |client| client.resume_lease(&handle.0);

@@ -71,6 +71,7 @@ faces! {
         fn try_acquire(options: LockOptions) |lock| lock.try_acquire(options.0);
         fn holder() |lock| lock.holder();
         fn holders() |lock| lock.holders();
+        fn waiters() |lock| lock.waiters();
         fn is_locked() |lock| lock.is_locked();
         fn break_lease() |lock| lock.break_lease();
     }

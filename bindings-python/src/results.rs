@@ -7,7 +7,7 @@ use pyo3::types::{PyBytes, PyDict, PyList};
 use pyo3::{BoundObject, IntoPyObject};
 use stanchion::{
     Enqueued, Error, Holder, LeaseHandle, LockPage, QueuePage, QueueStats, Removed, Rescheduled, TaskInfo,
-    TaskPage,
+    TaskPage, Waiter,
 };
 
 use crate::error::raise;
@@ -96,6 +96,13 @@ impl IntoPython for Holder {
         let remaining = self.remaining.map(|time| time.as_secs_f64());
         let whose = (held_as, self.label, self.host, self.pid, self.fence);
         object(py, (whose.0, whose.1, whose.2, whose.3, whose.4, since, remaining, self.waiters, self.weight))
+    }
+}
+
+impl IntoPython for Waiter {
+    fn into_python(self, py: Python<'_>) -> PyResult<Py<PyAny>> {
+        let waiting = self.waiting.map(|time| time.as_secs_f64());
+        object(py, (self.label, self.host, self.pid, self.since.map(wall), waiting, self.weight))
     }
 }
 

@@ -188,6 +188,8 @@ def test_asyncio(url):
                 cancelled = asyncio.ensure_future(index.write().acquire(wait=60))
                 while (await index.read().holder()).waiters == 0:
                     await asyncio.sleep(0.01)
+                (waiter,) = await index.read().waiters()
+                assert waiter.weight > 1 and waiter.pid > 0 and 0 <= waiter.waiting < 60
                 cancelled.cancel()
                 with pytest.raises(asyncio.CancelledError):
                     await cancelled

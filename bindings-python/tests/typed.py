@@ -25,6 +25,8 @@ def blocking(client: stanchion.Client) -> int:
         lease.downgrade()
         fences: Dict[str, int] = lease.fences
     holders: List[stanchion.Holder] = client.semaphore("a", 5).reentrant("me").holders()
+    waiters: List[stanchion.Waiter] = client.rw_lock("a").read().waiters()
+    print([waiter.waiting for waiter in waiters])
     with client.semaphore("a", 5).hold(weight=2), client.multi_lock(["a", "b"]):
         print(fences, [holder.weight for holder in holders])
     text: str = held(1)

@@ -13,6 +13,7 @@ mod exit;
 mod failure;
 mod lines;
 mod locks;
+mod metrics;
 mod output;
 mod pages;
 mod parse;
@@ -55,6 +56,7 @@ fn perform(verb: &Verb, globals: &Globals, report: &Report) -> Result<u8, Failur
         Verb::Enqueue(order) => enqueue::enqueue(order, globals, report),
         Verb::Work(order) => work::work(order, globals, report),
         Verb::Queues(verb) => queues::perform(verb, globals, report),
+        Verb::Metrics { queues } => metrics::metrics(queues, globals, report),
         Verb::Doctor => doctor::doctor(globals, report),
         Verb::Completions { shell } => pages::completions(*shell),
         Verb::Man => pages::man(),

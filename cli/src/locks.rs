@@ -1,10 +1,11 @@
 //! `stanchion locks`: who holds what.
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 use serde_json::{Value, json};
 use stanchion::blocking::{Client, Lock};
-use stanchion::{HeldAs, Holder, LockKind};
+use stanchion::{HeldAs, Holder, LockKind, Waiter};
 
 use crate::arguments::{Globals, Kind, LocksVerb};
 use crate::enqueue::millis;
@@ -17,6 +18,7 @@ use crate::text::{left, plain, table};
 
 const HEADINGS: [&str; 9] =
     ["NAME", "KIND", "HELD AS", "LABEL", "HOST", "PID", "FENCE", "REMAINING", "WAITERS"];
+const LINE_HEADINGS: [&str; 6] = ["WAITER", "KIND", "LABEL", "HOST", "PID", "WAITING"];
 
 /// Carries out one of the verbs.
 pub fn perform(verb: &LocksVerb, globals: &Globals, report: &Report) -> Result<u8, Failure> {
@@ -39,7 +41,7 @@ fn of(kind: Kind) -> LockKind {
 }
 
 /// A handle to look at it or to break it, not to acquire it.
-fn handle(client: &Client, kind: LockKind, name: &str) -> Lock {
+pub fn handle(client: &Client, kind: LockKind, name: &str) -> Lock {
     match kind {
         LockKind::ReadWrite => client.rw_lock(name).read().clone(),
         LockKind::Semaphore => client.semaphore(name, 1),
@@ -65,7 +67,7 @@ fn list(client: &Client, json: bool) -> Result<String, Failure> {
 }
 
 /// All names of a kind, sorted; pages may repeat some.
-fn names(client: &Client, kind: LockKind) -> Result<BTreeSet<String>, Failure> {
+pub fn names(client: &Client, kind: LockKind) -> Result<BTreeSet<String>, Failure> {
     let mut names = BTreeSet::new();
     let mut page = None;
     loop {
@@ -79,24 +81,37 @@ fn names(client: &Client, kind: LockKind) -> Result<BTreeSet<String>, Failure> {
 }
 
 fn show(client: &Client, name: &str, kind: LockKind, json: bool) -> Result<String, Failure> {
-    let holders = handle(client, kind, name).holders()?;
+    let lock = handle(client, kind, name);
+    let (holders, waiters) = (lock.holders()?, lock.waiters()?);
     if json {
-        return Ok(match kind {
-            LockKind::Exclusive => format!("{}\n", as_json(name, kind, holders.first())),
-            _ => format!(
-                "{}\n",
-                Value::from(holders.iter().map(|one| as_json(name, kind, Some(one))).collect::<Vec<_>>())
-            ),
-        });
+        let line: Vec<_> = waiters.iter().map(|waiter| waiter_as_json(kind, waiter)).collect();
+        let mut shown = match kind {
+            LockKind::Exclusive => as_json(name, kind, holders.first()),
+            _ => json!({
+                "name": name,
+                "kind": kind.name(),
+                "held": !holders.is_empty(),
+                "holders": holders.iter().map(|one| as_json(name, kind, Some(one))).collect::<Vec<_>>(),
+            }),
+        };
+        shown["line"] = line.into();
+        return Ok(format!("{shown}\n"));
     }
+    let line = match waiters.is_empty() {
+        true => String::new(),
+        false => format!(
+            "\n{}",
+            table(LINE_HEADINGS, (1..).zip(&waiters).map(|(place, one)| in_line(kind, place, one)))
+        ),
+    };
     if holders.is_empty() {
-        return Ok(format!("{} is free\n", plain(name)));
+        return Ok(format!("{} is free\n{line}", plain(name)));
     }
     let shown = holders.iter().map(|holder| {
         let lines = HEADINGS.iter().zip(row(name, kind, holder));
         lines.map(|(heading, value)| format!("{:<11}{value}\n", format!("{heading}:"))).collect::<String>()
     });
-    Ok(shown.collect::<Vec<_>>().join("\n"))
+    Ok(shown.collect::<Vec<_>>().join("\n") + &line)
 }
 
 fn break_lease(client: &Client, name: &str, kind: LockKind, json: bool) -> Result<String, Failure> {
@@ -116,11 +131,18 @@ fn break_lease(client: &Client, name: &str, kind: LockKind, json: bool) -> Resul
 }
 
 /// Of a read-write lock: on which side.
-fn side(kind: LockKind, holder: &Holder) -> &'static str {
+fn side(kind: LockKind, weight: u32) -> &'static str {
     match kind {
-        LockKind::ReadWrite if holder.weight == 1 => "reader",
+        LockKind::ReadWrite if weight == 1 => "reader",
         LockKind::ReadWrite => "writer",
         kind => kind.name(),
+    }
+}
+
+fn side_with_permits(kind: LockKind, weight: u32) -> String {
+    match kind {
+        LockKind::Semaphore if weight > 1 => format!("semaphore ({weight} permits)"),
+        kind => side(kind, weight).to_owned(),
     }
 }
 
@@ -139,10 +161,9 @@ fn described(holder: &Holder) -> String {
 
 fn as_json(name: &str, kind: LockKind, holder: Option<&Holder>) -> Value {
     let Some(holder) = holder else { return json!({ "name": name, "kind": kind.name(), "held": false }) };
-    let known = |text: &str| (!text.is_empty()).then(|| text.to_owned());
     json!({
         "name": name,
-        "kind": side(kind, holder),
+        "kind": side(kind, holder.weight),
         "permits": (kind == LockKind::Semaphore).then_some(holder.weight),
         "held": true,
         "held_as": holder.held_as.name(),
@@ -151,20 +172,35 @@ fn as_json(name: &str, kind: LockKind, holder: Option<&Holder>) -> Value {
         "pid": (holder.pid != 0).then_some(holder.pid),
         "fence": (holder.fence != 0).then_some(holder.fence),
         "since_ms": holder.since.map(millis),
-        "remaining_ms": holder.remaining.map(|time| u64::try_from(time.as_millis()).unwrap_or(u64::MAX)),
+        "remaining_ms": holder.remaining.map(whole_millis),
         "waiters": holder.waiters,
     })
 }
 
+fn waiter_as_json(kind: LockKind, waiter: &Waiter) -> Value {
+    json!({
+        "kind": side(kind, waiter.weight),
+        "permits": (kind == LockKind::Semaphore).then_some(waiter.weight),
+        "label": known(&waiter.label),
+        "host": known(&waiter.host),
+        "pid": (waiter.pid != 0).then_some(waiter.pid),
+        "since_ms": waiter.since.map(millis),
+        "waiting_ms": waiter.waiting.map(whole_millis),
+    })
+}
+
+fn known(text: &str) -> Option<String> {
+    (!text.is_empty()).then(|| text.to_owned())
+}
+
+fn whole_millis(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}
+
 fn row(name: &str, kind: LockKind, holder: &Holder) -> [String; 9] {
-    let text = |text: &str| if text.is_empty() { "-".to_owned() } else { plain(text) };
-    let number = |number: u64| if number == 0 { "-".to_owned() } else { number.to_string() };
     [
         plain(name),
-        match kind {
-            LockKind::Semaphore if holder.weight > 1 => format!("semaphore ({} permits)", holder.weight),
-            kind => side(kind, holder).to_owned(),
-        },
+        side_with_permits(kind, holder.weight),
         holder.held_as.name().to_owned(),
         text(&holder.label),
         text(&holder.host),
@@ -173,4 +209,23 @@ fn row(name: &str, kind: LockKind, holder: &Holder) -> [String; 9] {
         holder.remaining.map_or("never ends".into(), left),
         holder.waiters.to_string(),
     ]
+}
+
+fn in_line(kind: LockKind, place: usize, waiter: &Waiter) -> [String; 6] {
+    [
+        place.to_string(),
+        side_with_permits(kind, waiter.weight),
+        text(&waiter.label),
+        text(&waiter.host),
+        number(waiter.pid.into()),
+        waiter.waiting.map_or("-".into(), left),
+    ]
+}
+
+fn text(text: &str) -> String {
+    if text.is_empty() { "-".to_owned() } else { plain(text) }
+}
+
+fn number(number: u64) -> String {
+    if number == 0 { "-".to_owned() } else { number.to_string() }
 }

@@ -13,6 +13,7 @@ use crate::handle::LeaseHandle;
 use crate::held::Held;
 use crate::lease::Lease;
 use crate::lock::{Lock, RwLock};
+use crate::metrics::Metrics;
 use crate::name::LockKind;
 use crate::named::{Named, Part};
 use crate::queue::{Queue, Queues};
@@ -155,6 +156,23 @@ impl Client {
         let live = Arc::clone(self.session.live()?);
         let examining = tokio::task::spawn_blocking(move || examine(&live));
         examining.await.map_err(|_| Error::new(ErrorKind::Internal, "the examination was interrupted"))?
+    }
+
+    /// What this client has counted since it was opened in this process: acquires, leases, tasks, and how long things
+    /// took. No I/O. The README has the list.
+    ///
+    /// # Errors
+    /// `Forked` for a `memory:` store in a child process.
+    pub fn metrics(&self) -> Result<Metrics, Error> {
+        self.session.live()?.meters.snapshot()
+    }
+
+    /// The same in Prometheus' text format 0.0.4, to be served as `text/plain; version=0.0.4`.
+    ///
+    /// # Errors
+    /// As [`Client::metrics`].
+    pub fn metrics_text(&self) -> Result<String, Error> {
+        self.session.live()?.meters.text()
     }
 
     /// Names of exclusive locks that are held now, a page at a time: `None` first, then what the last page gave.

@@ -13,12 +13,15 @@ use crate::engine::leased::{Leased, TaskLease};
 use crate::engine::settle::judge_settled;
 use crate::error::{Error, ErrorKind};
 use crate::kept::Kept;
+use crate::lease_cell::AccountOf;
+use crate::metrics::{Ended, QueueMeters};
 use crate::name::QueueName;
 use crate::options::MAX_TTL;
 use crate::queue_options::ClaimPlan;
 use crate::session::Live;
 use crate::verbs::{
     ClaimedTask, QueueReply, QueueRequest, QueueVerb, Reply, Request, Settle, Settled, Settlement, Verdict,
+    WallMillis,
 };
 use crate::wake::locked;
 
@@ -44,6 +47,7 @@ pub(crate) struct Delivery {
     pub(crate) headers: Headers,
     payload_start: usize,
     verdict: Mutex<Progress>,
+    meters: Arc<QueueMeters>,
 }
 
 /// How far the settling of a claim has come.
@@ -73,6 +77,9 @@ pub(crate) enum Earlier {
 impl Delivery {
     /// Puts a claim into the keeper's care.
     pub(crate) fn start(live: &Arc<Live>, plan: &ClaimPlan, one: ClaimedOne) -> Self {
+        let meters = live.meters.queue(one.queue.as_str());
+        meters.claimed.inc();
+        meters.late(lateness(live.clock.wall_micros(), one.task.due));
         let ClaimedOne { queue, task, deadline } = one;
         let lease = TaskLease { queue: queue.clone(), id: task.id.clone(), receipt: task.receipt };
         let terms = LeaseTerms {
@@ -82,8 +89,8 @@ impl Delivery {
             hold_until: plan.max_run.map(|max_run| live.clock.now() + max_run),
         };
         let (payload_start, headers) = body::decode(&task.body);
-        let kept = Kept::start(live, terms);
-        Self { kept, queue, task, headers, payload_start, verdict: Mutex::default() }
+        let kept = Kept::start(live, terms, AccountOf::Task(Arc::clone(&meters)));
+        Self { kept, queue, task, headers, payload_start, verdict: Mutex::default(), meters }
     }
 
     pub(crate) fn payload(&self) -> &[u8] {
@@ -130,7 +137,7 @@ impl Delivery {
         *progress = Progress::Sent(operation(verdict), earlier);
         drop(progress);
         // From now on the verdict counts, not the lease.
-        self.kept.end();
+        self.kept.end(Ended::Settled);
         let (id, receipt) = (self.task.id.clone(), self.task.receipt);
         Ok(Some((Settlement { id, receipt, verdict: verdict.clone() }, earlier)))
     }
@@ -180,10 +187,18 @@ impl Delivery {
         let deadline = locked(&self.kept.cell.state).deadline();
         let judged = judge_settled(settled, resent, self.kept.live.clock.now(), deadline);
         match &judged {
-            Ok(()) => *progress = Progress::Settled(verdict.clone()),
+            Ok(()) => {
+                self.meters.settled(verdict);
+                *progress = Progress::Settled(verdict.clone());
+            }
             Err(error) if error.kind() == ErrorKind::Indeterminate => {}
             Err(_) if matches!(&*progress, Progress::Settled(_)) => {}
-            Err(_) => *progress = Progress::Refused,
+            Err(error) => {
+                if error.kind() == ErrorKind::StaleReceipt {
+                    self.meters.stale.inc();
+                }
+                *progress = Progress::Refused;
+            }
         }
         judged.map_err(|error| self.during(operation(verdict), error))
     }
@@ -196,7 +211,7 @@ impl Delivery {
             return live.leave_to_parent();
         }
         let was_open = matches!(*locked(&self.verdict), Progress::Open);
-        if self.kept.end()
+        if self.kept.end(Ended::Dropped)
             && was_open
             && let Ok(verdict) = self.nack(Retry::Backoff, DROPPED)
         {
@@ -223,6 +238,11 @@ impl Drop for Delivery {
     fn drop(&mut self) {
         self.let_go();
     }
+}
+
+/// By how much a task that is claimed now is late; zero if its due time is ahead of this process's clock.
+fn lateness(now_micros: u64, due: WallMillis) -> Duration {
+    Duration::from_micros(now_micros).saturating_sub(Duration::from_millis(due))
 }
 
 /// What a verdict is called.

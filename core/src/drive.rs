@@ -6,6 +6,8 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
+use tracing::Instrument;
+
 use crate::channel::{HOST_TURN, Waited};
 use crate::clock::Moment;
 use crate::engine::call::{Answer, CallMachine};
@@ -14,6 +16,7 @@ use crate::error::{Error, ErrorKind};
 use crate::host_turn::{Unattended, around, attend};
 use crate::session::Live;
 use crate::store::{Failure, FailureKind};
+use crate::trace;
 use crate::verbs::Reply;
 use crate::wake::Place;
 
@@ -26,13 +29,23 @@ pub(crate) async fn drive<M: Machine>(
     machine: &mut M,
     place: Option<&Place>,
 ) -> Result<M::Output, Error> {
+    let span = trace::operation(&machine.subject());
+    let outcome = run(live, machine, place).instrument(span.clone()).await;
+    trace::ended(&span, outcome.as_ref().map(M::told));
+    outcome
+}
+
+async fn run<M: Machine>(live: &Live, machine: &mut M, place: Option<&Place>) -> Result<M::Output, Error> {
     let guard = Abandon { live, machine };
     let machine = &mut *guard.machine;
+    let mut traffic = Traffic::new(live);
     loop {
-        match machine.step(live.clock.now()) {
+        let now = live.clock.now();
+        match machine.step(now) {
             Step::Send(call) => {
+                traffic.sends(now);
                 let result = live.store.perform_async(&call.request, call.until).await;
-                machine.reply(live.clock.now(), call.number, result);
+                machine.reply(traffic.heard(&result), call.number, result);
             }
             Step::Listen => {
                 live.channel.open_async().await;
@@ -74,6 +87,35 @@ pub(crate) async fn drive_all<'a, M: Machine + 'a>(
     results.into_iter().flatten().collect()
 }
 
+/// Counts and times the requests of a call.
+struct Traffic<'a> {
+    live: &'a Live,
+    sent: Moment,
+    failed: bool,
+}
+
+impl<'a> Traffic<'a> {
+    fn new(live: &'a Live) -> Self {
+        Self { live, sent: Moment::FAR, failed: false }
+    }
+
+    fn sends(&mut self, now: Moment) {
+        self.sent = now;
+        if self.failed {
+            self.live.meters.retried();
+            trace::sent_again();
+        }
+    }
+
+    /// Says when it was.
+    fn heard(&mut self, result: &Result<Reply, Failure>) -> Moment {
+        let now = self.live.clock.now();
+        self.failed = result.is_err();
+        self.live.meters.asked(result.as_ref().err(), now.since(self.sent));
+        now
+    }
+}
+
 /// What a host does while one of its threads waits; it may end the wait. `None` if it has nothing to do.
 pub(crate) type HostTurn<'a> = Option<&'a mut dyn FnMut() -> ControlFlow<()>>;
 
@@ -93,6 +135,18 @@ pub(crate) fn drive_blocking<M: Machine>(
     place: Option<&Place>,
     host_turn: HostTurn<'_>,
 ) -> Result<M::Output, Error> {
+    let span = trace::operation(&machine.subject());
+    let outcome = span.in_scope(|| run_blocking(live, machine, place, host_turn));
+    trace::ended(&span, outcome.as_ref().map(M::told));
+    outcome
+}
+
+fn run_blocking<M: Machine>(
+    live: &Live,
+    machine: &mut M,
+    place: Option<&Place>,
+    host_turn: HostTurn<'_>,
+) -> Result<M::Output, Error> {
     let mut around = around();
     let mut host_turn: HostTurn<'_> = match (host_turn, &mut around) {
         (Some(turn), _) => Some(turn),
@@ -101,15 +155,18 @@ pub(crate) fn drive_blocking<M: Machine>(
     };
     let guard = Abandon { live, machine };
     let machine = &mut *guard.machine;
+    let mut traffic = Traffic::new(live);
     loop {
-        let went_on = match machine.step(live.clock.now()) {
+        let now = live.clock.now();
+        let went_on = match machine.step(now) {
             Step::Send(call) => {
+                traffic.sends(now);
                 let number = call.number;
                 let result = match &mut host_turn {
                     Some(host_turn) => attended(live, call, machine.may_repeat(), *host_turn),
                     None => ControlFlow::Continue(live.store.perform(&call.request, call.until)),
                 };
-                result.map_continue(|result| machine.reply(live.clock.now(), number, result))
+                result.map_continue(|result| machine.reply(traffic.heard(&result), number, result))
             }
             Step::Listen => {
                 live.channel.open();
@@ -169,7 +226,9 @@ fn send_together(live: &Live, machines: &mut [&mut CallMachine]) {
     let Some(patience) = calls.iter().map(|call| call.until).max() else { return };
     let requests: Vec<_> = calls.into_iter().map(|call| call.request).collect();
     live.store.perform_all(&requests, until.min(patience), &mut |number, result| {
-        machines[number].reply(live.clock.now(), 1, result);
+        let heard = live.clock.now();
+        live.meters.asked(result.as_ref().err(), heard.since(now));
+        machines[number].reply(heard, 1, result);
     });
 }
 

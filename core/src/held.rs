@@ -13,6 +13,8 @@ use crate::engine::release::{Company, judge_release};
 use crate::error::{Error, ErrorKind};
 use crate::handle::LeaseHandle;
 use crate::kept::{Kept, check_status};
+use crate::lease_cell::{AccountOf, LeaseCell};
+use crate::metrics::Ended;
 use crate::name::{LockKind, LockName};
 use crate::options::{LockPlan, checked_ttl};
 use crate::session::Live;
@@ -33,6 +35,13 @@ pub(crate) struct Releasing {
     company: Company,
     deadline: Moment,
     name: LockName,
+    leaving: Leaving,
+}
+
+/// Counts how the lease ended, also if no answer comes.
+struct Leaving {
+    cell: Arc<LeaseCell>,
+    at: Moment,
 }
 
 impl Held {
@@ -103,7 +112,8 @@ impl Held {
         hold_until: Option<Moment>,
     ) -> Self {
         let terms = LeaseTerms { leased: Leased::Lock(lock.clone()), ttl, deadline, hold_until };
-        Self { kept: Kept::start(live, terms), lock }
+        let of = AccountOf::Lock(Arc::clone(&live.meters));
+        Self { kept: Kept::start(live, terms, of), lock }
     }
 
     /// All locks of a client that are in the keeper's care.
@@ -152,7 +162,8 @@ impl Held {
             machine = machine.or_else(farewell);
         }
         let company = lock.company();
-        Ok(Releasing { machine, fence: lock.fence, company, deadline, name: lock.name.clone() })
+        let leaving = Leaving { cell: Arc::clone(&kept.cell), at: now };
+        Ok(Releasing { machine, fence: lock.fence, company, deadline, name: lock.name.clone(), leaving })
     }
 
     /// Fails if it cannot be released with this cooldown.
@@ -206,7 +217,7 @@ impl Held {
         let max_hold = state.hold_until().map(|limit| limit.since(now).max(state.ttl()));
         let handle = LeaseHandle::new(&self.lock.name, self.lock.token.clone(), state.ttl(), max_hold);
         drop(state);
-        self.kept.end();
+        self.kept.end(Ended::Detached);
         handle
     }
 
@@ -217,7 +228,7 @@ impl Held {
         if live.is_inherited() {
             return live.leave_to_parent();
         }
-        if self.kept.end()
+        if self.kept.end(Ended::Dropped)
             && let Some(farewell) = self.farewell()
         {
             live.keeper.errand(farewell);
@@ -236,7 +247,14 @@ impl Held {
 impl Releasing {
     /// Whether the lease was ours until it was released.
     pub(crate) fn judge(&self, answer: &Answer) -> Result<(), Error> {
-        judge_release(answer, self.fence, self.company, self.deadline)
-            .map_err(|error| error.during("release", self.name.as_str()))
+        let judged = judge_release(answer, self.fence, self.company, self.deadline);
+        self.leaving.cell.count(Ended::by_release(&judged), self.leaving.at);
+        judged.map_err(|error| error.during("release", self.name.as_str()))
+    }
+}
+
+impl Drop for Leaving {
+    fn drop(&mut self) {
+        self.cell.count(Ended::Unconfirmed, self.at);
     }
 }

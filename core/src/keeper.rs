@@ -9,6 +9,7 @@ use crate::clock::{Clock, Moment};
 use crate::engine::lease::Need;
 use crate::engine::{Dice, RESEND_AFTER};
 use crate::lease_cell::LeaseCell;
+use crate::metrics::Meters;
 use crate::signals::spawn_quietly;
 use crate::store::{Failure, Store};
 use crate::verbs::{Reply, Request};
@@ -23,6 +24,7 @@ const ERRAND_FOR: Duration = Duration::from_secs(60);
 pub(crate) struct Keeper {
     store: Arc<dyn Store>,
     clock: Clock,
+    meters: Arc<Meters>,
     state: Mutex<KeeperState>,
     changed: Condvar,
     /// An errand has ended.
@@ -80,8 +82,15 @@ struct Round {
 }
 
 impl Keeper {
-    pub(crate) fn new(store: Arc<dyn Store>, clock: Clock) -> Arc<Self> {
-        Arc::new(Self { store, clock, state: Mutex::default(), changed: Condvar::new(), ran: Condvar::new() })
+    pub(crate) fn new(store: Arc<dyn Store>, clock: Clock, meters: Arc<Meters>) -> Arc<Self> {
+        Arc::new(Self {
+            store,
+            clock,
+            meters,
+            state: Mutex::default(),
+            changed: Condvar::new(),
+            ran: Condvar::new(),
+        })
     }
 
     /// Watches over a lease from now on.
@@ -203,11 +212,13 @@ impl Keeper {
         let mut hear = |number: usize, result: Result<Reply, Failure>| match number.checked_sub(renewed) {
             None => {
                 if let Some((id, lease)) = renewals[number].take() {
+                    self.heard(sent, &result);
                     self.renewed(id, &lease, sent, &result);
                 }
             }
             Some(number) => {
                 if let Some(errand) = errands[number].take() {
+                    self.heard(sent, &result);
                     self.ran(errand, result, dice);
                 }
             }
@@ -216,8 +227,14 @@ impl Keeper {
         (0..requests.len()).for_each(|number| hear(number, no_answer()));
     }
 
+    fn heard(&self, sent: Moment, result: &Result<Reply, Failure>) {
+        self.meters.asked(result.as_ref().err(), self.clock.now().since(sent));
+    }
+
     fn renewed(&self, id: u64, lease: &LeaseCell, sent: Moment, result: &Result<Reply, Failure>) {
-        let need = locked(&lease.state).extended(self.clock.now(), sent, result);
+        let now = self.clock.now();
+        let need = locked(&lease.state).extended(now, sent, result);
+        self.meters.renewed(result.is_ok() && matches!(need, Need::Nothing(_)));
         let mut state = locked(&self.state);
         match need {
             Need::Nothing(_) => {
@@ -227,11 +244,10 @@ impl Keeper {
             }
             Need::Announce(farewell) => {
                 state.forget(id);
-                let now = self.clock.now();
                 let errand = |request| Errand { request, next_at: now, until: now + ERRAND_FOR, failures: 0 };
                 state.errands.extend(farewell.map(errand));
                 drop(state);
-                lease.announce();
+                lease.announce(now);
             }
             Need::Renew(_) | Need::Forget => state.forget(id),
         }
@@ -310,7 +326,7 @@ impl KeeperState {
                 Need::Announce(farewell) => {
                     self.forget(id);
                     self.errands.extend(farewell.map(|request| Errand::new(request, now)));
-                    lease.announce();
+                    lease.announce(now);
                 }
                 Need::Forget => self.forget(id),
             }

@@ -9,7 +9,8 @@ use crate::engine::Dice;
 use crate::engine::call::{Answer, CallMachine};
 use crate::engine::lease::{LeaseState, LeaseTerms, LossReason, Need, Status};
 use crate::error::{Error, ErrorKind};
-use crate::lease_cell::LeaseCell;
+use crate::lease_cell::{Account, AccountOf, LeaseCell};
+use crate::metrics::Ended;
 use crate::options::checked_ttl;
 use crate::session::Live;
 use crate::wake::locked;
@@ -23,8 +24,9 @@ pub(crate) struct Kept {
 
 impl Kept {
     /// Puts a lease into the keeper's care.
-    pub(crate) fn start(live: &Arc<Live>, terms: LeaseTerms) -> Self {
-        let cell = LeaseCell::new(LeaseState::new(terms, live.clock.now()));
+    pub(crate) fn start(live: &Arc<Live>, terms: LeaseTerms, of: AccountOf) -> Self {
+        let began = live.clock.now();
+        let cell = LeaseCell::new(LeaseState::new(terms, began), Account { began, of });
         let id = live.keeper.keep(&cell);
         Self { live: Arc::clone(live), cell, id }
     }
@@ -120,15 +122,17 @@ impl Kept {
         }
     }
 
-    /// Ends it on our side; whether it had not ended before.
-    pub(crate) fn end(&self) -> bool {
+    /// Ends it on our side, in this way; whether it had not ended before.
+    pub(crate) fn end(&self, how: Ended) -> bool {
         let mut state = locked(&self.cell.state);
-        if state.status(self.live.clock.now()) == Status::Ended {
+        let now = self.live.clock.now();
+        if state.status(now) == Status::Ended {
             // Everything was done then.
             return false;
         }
         state.end();
         drop(state);
+        self.cell.count(how, now);
         self.ended();
         true
     }
@@ -136,7 +140,7 @@ impl Kept {
     /// The keeper forgets it, and whoever waits for its end is told.
     pub(crate) fn ended(&self) {
         self.live.keeper.forget(self.id);
-        self.cell.announce();
+        self.cell.announce(self.live.clock.now());
     }
 }
 

@@ -1,6 +1,6 @@
 //! A live lease, shared by its owner and the keeper.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -8,6 +8,8 @@ use tokio::sync::Notify;
 
 use crate::clock::{Clock, Moment};
 use crate::engine::lease::{LeaseState, Status};
+use crate::metrics::{Ended, Meters, QueueMeters};
+use crate::trace;
 use crate::wake::locked;
 
 #[derive(Debug)]
@@ -17,22 +19,59 @@ pub(crate) struct LeaseCell {
     /// Threads that wait for the loss: telling nobody is a system call, too.
     sleepers: AtomicUsize,
     notify: Notify,
+    account: Account,
+    /// It was counted how it ended.
+    counted: AtomicBool,
+}
+
+/// Where a lease is counted, and from when on.
+#[derive(Debug)]
+pub(crate) struct Account {
+    pub(crate) began: Moment,
+    pub(crate) of: AccountOf,
+}
+
+#[derive(Debug)]
+pub(crate) enum AccountOf {
+    Lock(Arc<Meters>),
+    Task(Arc<QueueMeters>),
 }
 
 impl LeaseCell {
-    pub(crate) fn new(state: LeaseState) -> Arc<Self> {
+    pub(crate) fn new(state: LeaseState, account: Account) -> Arc<Self> {
         Arc::new(Self {
             state: Mutex::new(state),
             changed: Condvar::new(),
             sleepers: AtomicUsize::new(0),
             notify: Notify::new(),
+            account,
+            counted: AtomicBool::new(false),
         })
     }
 
+    /// Counts how it ended and for how long it was held; the first who knows counts. Whether this was the first.
+    pub(crate) fn count(&self, ended: Ended, at: Moment) -> bool {
+        if self.counted.swap(true, Ordering::Relaxed) {
+            return false;
+        }
+        let held = at.since(self.account.began);
+        match &self.account.of {
+            AccountOf::Lock(meters) => meters.lease_ended(ended, held),
+            AccountOf::Task(queue) => queue.claim_ended(ended, held),
+        }
+        true
+    }
+
     /// Signals everybody who waits for the loss.
-    pub(crate) fn announce(&self) {
+    pub(crate) fn announce(&self, now: Moment) {
         // Under the lock, so that nobody is between looking and waiting.
-        let _state = locked(&self.state);
+        let state = locked(&self.state);
+        if let Some(reason) = state.loss() {
+            let ended = Ended::Lost(reason);
+            if self.count(ended, now.min(state.deadline())) {
+                trace::lost(state.leased(), ended);
+            }
+        }
         if self.sleepers.load(Ordering::Relaxed) > 0 {
             self.changed.notify_all();
         }

@@ -51,6 +51,7 @@ mod lease;
 mod lease_cell;
 mod lock;
 mod memory;
+mod metrics;
 mod named;
 mod options;
 mod queue;
@@ -61,8 +62,10 @@ mod signals;
 mod slots;
 mod task;
 mod token;
+mod trace;
 #[cfg(test)]
 mod vectors;
+mod waiter;
 mod worker;
 
 // Open to this project's own simulator and tests. Not part of the API, not covered by semver.
@@ -94,6 +97,7 @@ pub use handle::LeaseHandle;
 pub use holder::Holder;
 pub use lease::Lease;
 pub use lock::{Lock, RwLock};
+pub use metrics::Metrics;
 pub use name::LockKind;
 pub use named::MAX_PERMITS;
 pub use options::{
@@ -109,6 +113,7 @@ pub use token::Token;
 pub use verbs::{
     Fence, HeldAs, OnDuplicate, Outcome, QueueStats, Receipt, Removed, Settings, TaskState, Version,
 };
+pub use waiter::Waiter;
 pub use worker::{Worker, WorkerEvent, WorkerReport};
 
 /// The README's examples are tests.

@@ -4,6 +4,7 @@ use std::fmt;
 use std::future::Future;
 use std::sync::Arc;
 
+use crate::clock::Moment;
 use crate::drive::drive;
 use crate::engine::acquire::Acquired;
 use crate::error::{Error, ErrorKind};
@@ -15,6 +16,7 @@ use crate::named::Named;
 use crate::options::{LockOptions, LockPlan};
 use crate::session::Live;
 use crate::verbs::{self, Reply, Request};
+use crate::waiter::Waiter;
 use crate::wanted::Wanted;
 
 /// A named lock that one holder at a time may hold. Made by [`Client::lock`](crate::Client::lock); cheap to
@@ -146,6 +148,14 @@ impl Lock {
         Ok(Holder::from_reply(reply))
     }
 
+    /// Who waits for the lock now, in the order of the line: up to 100. One that was not heard of for 2.5 s counts as
+    /// dead and is left out.
+    pub async fn waiters(&self) -> Result<Vec<Waiter>, Error> {
+        let name = self.named.checked()?;
+        let reply = self.ask(Request::Waiters(verbs::Waiters { name })).await?;
+        Ok(Waiter::from_reply(reply))
+    }
+
     /// Whether the lock is held, offered to a waiter, cooling down, or in foreign hands.
     pub async fn is_locked(&self) -> Result<bool, Error> {
         Ok(self.holder().await?.is_some())
@@ -222,10 +232,38 @@ async fn in_turn(live: &Arc<Live>, wanted: &Wanted) -> Result<Option<Lease>, Err
     Ok(all)
 }
 
+/// Counts an acquire, also one whose future is dropped.
+pub(crate) struct Timing<'a> {
+    live: &'a Live,
+    began: Moment,
+    ended: bool,
+}
+
+impl<'a> Timing<'a> {
+    pub(crate) fn begin(live: &'a Live) -> Self {
+        Self { live, began: live.clock.now(), ended: false }
+    }
+
+    pub(crate) fn end(mut self, result: &Result<Acquired, Error>) {
+        self.ended = true;
+        self.live.meters.acquired(result.as_ref(), self.live.clock.now().since(self.began));
+    }
+}
+
+impl Drop for Timing<'_> {
+    fn drop(&mut self) {
+        if !self.ended {
+            self.live.meters.acquire_dropped();
+        }
+    }
+}
+
 /// Takes one lock; `None` if it is busy and the plan is not to wait.
 async fn take(live: &Arc<Live>, name: &LockName, plan: &LockPlan) -> Result<Option<Held>, Error> {
+    let timing = Timing::begin(live);
     let mut attempt = live.acquire(name, plan)?;
     let result = drive(live, &mut attempt.machine, Some(&attempt.place)).await;
+    timing.end(&result);
     live.note(name, plan, &attempt.machine);
     match result? {
         Acquired::Granted(grant) => Ok(Some(Held::granted(live, name, plan, attempt.token, &grant))),

@@ -82,12 +82,18 @@ impl QueueCalls {
     /// One part of a batch.
     pub(crate) fn enqueue(&self, tasks: Arc<[NewTask]>) -> Result<Ask<Vec<Result<Enqueued, Error>>>, Error> {
         let name = Arc::clone(&self.name);
-        let call = self.session.live()?.slots.take_next();
+        let live = self.session.live()?;
+        let (call, meters) = (live.slots.take_next(), live.meters.queue(&self.name));
         let verb = QueueVerb::Enqueue(Enqueue { call, tasks: Arc::clone(&tasks) });
         let mut ask = self.ask(verb, move |reply| match reply {
-            QueueReply::Enqueue(outcomes) if outcomes.len() == tasks.len() => Some(
-                tasks.iter().zip(outcomes).map(|(task, outcome)| enqueued(&name, task, outcome)).collect(),
-            ),
+            QueueReply::Enqueue(outcomes) if outcomes.len() == tasks.len() => {
+                let told = |(task, outcome)| {
+                    let enqueued = enqueued(&name, task, outcome);
+                    meters.enqueued(enqueued.as_ref().ok().map(|done| done.outcome));
+                    enqueued
+                };
+                Some(tasks.iter().zip(outcomes).map(told).collect())
+            }
             _ => None,
         })?;
         ask.slot = Some(call);
@@ -96,8 +102,13 @@ impl QueueCalls {
 
     pub(crate) fn pop(&self, max: usize) -> Result<Ask<Vec<TaskInfo>>, Error> {
         let max = checked_count("max", max).map_err(|error| self.during("pop", error))?;
-        let ask = self.ask(QueueVerb::Pop(Pop { max }), |reply| match reply {
-            QueueReply::Pop(tasks) => Some(infos(tasks.unwrap_or_default())),
+        let meters = self.session.live()?.meters.queue(&self.name);
+        let ask = self.ask(QueueVerb::Pop(Pop { max }), move |reply| match reply {
+            QueueReply::Pop(tasks) => {
+                let tasks = infos(tasks.unwrap_or_default());
+                meters.popped.inc_by(tasks.len() as u64);
+                Some(tasks)
+            }
             _ => None,
         })?;
         Ok(ask.once())

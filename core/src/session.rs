@@ -16,6 +16,7 @@ use crate::handle::LeaseHandle;
 use crate::host_turn::Pulse;
 use crate::keeper::Keeper;
 use crate::memory::Memory;
+use crate::metrics::Meters;
 use crate::name::{LockKind, LockName, Prefixes, QueueName};
 use crate::options::{LockPlan, Settings};
 use crate::slots::Slots;
@@ -140,6 +141,7 @@ pub(crate) struct Live {
     pub(crate) prefixes: Prefixes,
     pub(crate) pulse: Pulse,
     pub(crate) entries: Entries,
+    pub(crate) meters: Arc<Meters>,
     memory: Memory,
     generation: Generation,
 }
@@ -155,9 +157,10 @@ impl Live {
             Address::Redis(address) => Arc::new(RedisStore::new(address, &store_config)?),
             Address::Sqlite(target) => Arc::new(SqliteStore::open(target.clone(), store_config)?),
         };
+        let meters = Arc::new(Meters::new()?);
         Ok(Arc::new(Self {
             channel: Channel::new(Arc::clone(&store), clock.clone(), Arc::clone(&hub)),
-            keeper: Keeper::new(Arc::clone(&store), clock.clone()),
+            keeper: Keeper::new(Arc::clone(&store), clock.clone(), Arc::clone(&meters)),
             store,
             clock,
             slots: Slots::new(hub.client()),
@@ -166,6 +169,7 @@ impl Live {
             prefixes: config.prefixes.clone(),
             pulse: Pulse::default(),
             entries: Entries::default(),
+            meters,
             memory: Memory::default(),
             generation: fork::generation(),
         }))
@@ -175,9 +179,10 @@ impl Live {
     #[cfg(test)]
     pub(crate) fn on(store: Arc<dyn Store>, clock: &Clock) -> Arc<Self> {
         let hub = Hub::new(ClientId(1));
+        let meters = Arc::new(Meters::new().unwrap());
         Arc::new(Self {
             channel: Channel::new(Arc::clone(&store), clock.clone(), Arc::clone(&hub)),
-            keeper: Keeper::new(Arc::clone(&store), clock.clone()),
+            keeper: Keeper::new(Arc::clone(&store), clock.clone(), Arc::clone(&meters)),
             store,
             clock: clock.clone(),
             slots: Slots::new(hub.client()),
@@ -186,6 +191,7 @@ impl Live {
             prefixes: Prefixes::parse("Lock:", "Queue:").unwrap(),
             pulse: Pulse::default(),
             entries: Entries::default(),
+            meters,
             memory: Memory::default(),
             generation: fork::generation(),
         })

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use crate::clock::Moment;
-use crate::engine::acquire::Grant;
+use crate::engine::acquire::{Acquired, Grant};
 use crate::engine::call::{Answer, CallMachine};
 use crate::engine::{Dice, deadline};
 use crate::entries::{Entry, Key};
@@ -146,6 +146,7 @@ impl Together<'_> {
         for ((name, plan), fence) in self.wanted.locks.iter().zip(fences) {
             let grant = Grant { fence: *fence, deadline, resent };
             let grip = Grip::new(Held::granted(live, name, plan, self.token.clone(), &grant), None);
+            live.meters.acquired(Ok(&Acquired::Granted(grant)), answer.received.since(answer.first_sent));
             match &mut all {
                 Some(all) => all.join(&grip),
                 None => all = Some(grip),

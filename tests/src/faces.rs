@@ -8,7 +8,7 @@ use std::time::Duration;
 use stanchion::blocking;
 use stanchion::{
     Client, ClientBuilder, Error, Fence, Holder, Lease, LeaseHandle, Lock, LockOptions, LockPage, LossReason,
-    QueuePage, Token,
+    Metrics, QueuePage, Token, Waiter,
 };
 use tokio::runtime::{Builder, Runtime};
 
@@ -178,6 +178,16 @@ impl AnyClient {
         either!(Self, self, client => client.linger(time))
     }
 
+    /// As `Client::metrics`.
+    pub fn metrics(&self) -> Metrics {
+        plain!(Self, self, client => client.metrics()).expect("metrics")
+    }
+
+    /// As `Client::metrics_text`.
+    pub fn metrics_text(&self) -> String {
+        plain!(Self, self, client => client.metrics_text()).expect("metrics")
+    }
+
     /// All pages of `Client::locks`, sorted and without repetitions.
     pub fn all_locks(&self) -> Vec<String> {
         let mut names = Vec::new();
@@ -243,6 +253,11 @@ impl AnyLock {
     /// As `Lock::holders`.
     pub fn holders(&self) -> Result<Vec<Holder>, Error> {
         either!(Self, self, lock => lock.holders())
+    }
+
+    /// As `Lock::waiters`.
+    pub fn who_waits(&self) -> Result<Vec<Waiter>, Error> {
+        either!(Self, self, lock => lock.waiters())
     }
 
     /// As `Lock::is_locked`.

@@ -12,6 +12,8 @@ mod harness;
 mod locks;
 #[path = "cli/loss.rs"]
 mod loss;
+#[path = "cli/metrics.rs"]
+mod metrics;
 #[path = "cli/queues.rs"]
 mod queues;
 #[path = "cli/run.rs"]

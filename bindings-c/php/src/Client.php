@@ -236,6 +236,36 @@ final class Client
         return $done->cdata === 1;
     }
 
+    /**
+     * What this client has counted since it was opened in this process, by the names of the Prometheus samples, such as
+     * `stanchion_lock_acquires_total{outcome="granted"}`. No I/O. The README has the list.
+     *
+     * @return array<string, float>
+     */
+    public function metrics(): array
+    {
+        return $this->counted(function (Native $native, int $metrics): array {
+            $samples = [];
+            for ($i = 0, $count = $native->ffi->stanchion_metrics_len($metrics); $i < $count; $i++) {
+                $name = $native->make('stanchion_text');
+                $value = $native->make('double');
+                $native->call('stanchion_metrics_at', $metrics, $i, FFI::addr($name), FFI::addr($value));
+                $samples[$native->text($name)] = $value->cdata;
+            }
+            return $samples;
+        });
+    }
+
+    /** The same in Prometheus' text format, to be served as `text/plain; version=0.0.4`. No I/O. */
+    public function metricsText(): string
+    {
+        return $this->counted(function (Native $native, int $metrics): string {
+            $text = $native->make('stanchion_text');
+            $native->call('stanchion_metrics_text', $metrics, FFI::addr($text));
+            return $native->text($text);
+        });
+    }
+
     /** Names of locks that are held now, a page at a time. */
     public function locks(?int $page = null): NamePage
     {
@@ -266,5 +296,22 @@ final class Client
     public function __unserialize(array $data): void
     {
         throw Internal\Errors::invalid('a client cannot be unserialized');
+    }
+
+    /**
+     * @template T
+     * @param callable(Native, int): T $read
+     * @return T
+     */
+    private function counted(callable $read): mixed
+    {
+        $native = Native::get();
+        $metrics = $native->make('int64_t');
+        $native->call('stanchion_client_metrics', $this->handle, FFI::addr($metrics));
+        try {
+            return $read($native, $metrics->cdata);
+        } finally {
+            $native->ffi->stanchion_metrics_free($metrics->cdata);
+        }
     }
 }

@@ -37,6 +37,7 @@ final class KindsTest extends StoreCase
         }));
         self::assertNull($index->read()->holder());
         self::assertSame([], $index->read()->holders());
+        self::assertSame([], $index->read()->waiters());
     }
 
     /** @dataProvider stores */

@@ -133,6 +133,7 @@ TEST(names_that_are_no_names) {
     memset(large, 'x', sizeof large);
     stanchion_lease lease = 7;
     stanchion_holders holders = 7;
+    stanchion_waiters waiters = 7;
     stanchion_task one = task("a");
     const stanchion_text bad[] = {{NULL, 0},        {"", 0},           {"a\0b", 3},       {"a\nb", 3},       {"\xff", 1},
                                   {"\xc3", 1},      {"\xed\xa0\x80", 3}, {large, sizeof large}, {NULL, 1},   {"a", SIZE_MAX},
@@ -145,19 +146,22 @@ TEST(names_that_are_no_names) {
         INVALID(stanchion_lock_is_locked(client, data, len, &err));
         INVALID(stanchion_lock_break_lease(client, data, len, &err));
         INVALID(stanchion_lock_holders(client, data, len, &holders, &err));
+        INVALID(stanchion_lock_waiters(client, data, len, &waiters, &err));
         INVALID(stanchion_read_lock_acquire(client, data, len, NULL, &lease, &err));
         INVALID(stanchion_write_lock_acquire(client, data, len, NULL, &lease, &err));
         INVALID(stanchion_rw_lock_holders(client, data, len, &holders, &err));
+        INVALID(stanchion_rw_lock_waiters(client, data, len, &waiters, &err));
         INVALID(stanchion_rw_lock_is_locked(client, data, len, &err));
         INVALID(stanchion_rw_lock_break_lease(client, data, len, &err));
         INVALID(stanchion_semaphore_acquire(client, data, len, 3, NULL, &lease, &err));
         INVALID(stanchion_semaphore_holders(client, data, len, &holders, &err));
+        INVALID(stanchion_semaphore_waiters(client, data, len, &waiters, &err));
         INVALID(stanchion_semaphore_is_locked(client, data, len, &err));
         INVALID(stanchion_semaphore_break_lease(client, data, len, &err));
         INVALID(stanchion_queue_enqueue(client, data, len, &one, NULL, &err));
         INVALID(stanchion_queue_pause(client, data, len, &err));
     }
-    CHECK(lease == 7 && holders == 7);
+    CHECK(lease == 7 && holders == 7 && waiters == 7);
     /* Strange, but names. */
     static const char *const good[] = {"{tag}x", "x:meta", "\xc3\xa9 \xf0\x9f\x94\x92", " "};
     stanchion_lease leases[4];

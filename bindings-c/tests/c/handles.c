@@ -12,6 +12,7 @@ static void refused(int64_t handle) {
     stanchion_tasks tasks = 7;
     stanchion_names names = 7;
     stanchion_holders holders = 7;
+    stanchion_waiters waiters = 7;
     stanchion_answers answers = 7;
     stanchion_worker worker = 7;
     stanchion_text text = {NULL, 0};
@@ -48,13 +49,16 @@ static void refused(int64_t handle) {
     GONE(stanchion_lock_is_locked(handle, T("a"), &err));
     GONE(stanchion_lock_break_lease(handle, T("a"), &err));
     GONE(stanchion_lock_holders(handle, T("a"), &holders, &err));
+    GONE(stanchion_lock_waiters(handle, T("a"), &waiters, &err));
     GONE(stanchion_read_lock_acquire(handle, T("a"), NULL, &lease, &err));
     GONE(stanchion_write_lock_acquire(handle, T("a"), NULL, &lease, &err));
     GONE(stanchion_rw_lock_holders(handle, T("a"), &holders, &err));
+    GONE(stanchion_rw_lock_waiters(handle, T("a"), &waiters, &err));
     GONE(stanchion_rw_lock_is_locked(handle, T("a"), &err));
     GONE(stanchion_rw_lock_break_lease(handle, T("a"), &err));
     GONE(stanchion_semaphore_acquire(handle, T("a"), 3, NULL, &lease, &err));
     GONE(stanchion_semaphore_holders(handle, T("a"), &holders, &err));
+    GONE(stanchion_semaphore_waiters(handle, T("a"), &waiters, &err));
     GONE(stanchion_semaphore_is_locked(handle, T("a"), &err));
     GONE(stanchion_semaphore_break_lease(handle, T("a"), &err));
     GONE(stanchion_multi_lock_acquire(handle, &text, 0, NULL, &lease, &err));
@@ -102,6 +106,12 @@ static void refused(int64_t handle) {
     GONE(stanchion_tasks_at(handle, 0, &found, &err));
     GONE(stanchion_names_at(handle, 0, &text, &err));
     GONE(stanchion_answers_at(handle, 0, NULL, &err));
+    double number = 7;
+    GONE(stanchion_client_metrics(handle, &page, &err));
+    GONE(stanchion_metrics_at(handle, 0, &text, &number, &err));
+    GONE(stanchion_metrics_get(handle, T("x"), &number, &err));
+    GONE(stanchion_metrics_text(handle, &text, &err));
+    CHECK(number == 7 && stanchion_metrics_len(handle) == 0 && stanchion_waiters_len(handle) == 0);
     CHECK(stanchion_tasks_len(handle) == 0 && stanchion_names_len(handle) == 0 && stanchion_answers_len(handle) == 0);
     GONE(stanchion_worker_open(handle, T("q"), NULL, &worker, &err));
     GONE(stanchion_worker_poll(handle, 1, &claim, &err));
@@ -118,8 +128,10 @@ static void refused(int64_t handle) {
     stanchion_names_free(handle);
     stanchion_answers_free(handle);
     stanchion_holders_free(handle);
+    stanchion_waiters_free(handle);
+    stanchion_metrics_free(handle);
     stanchion_worker_free(handle);
-    CHECK(holders == 7 && lease == 7 && claim == 7 && tasks == 7 && names == 7 && answers == 7 && worker == 7 && count == 7 && page == 7);
+    CHECK(holders == 7 && waiters == 7 && lease == 7 && claim == 7 && tasks == 7 && names == 7 && answers == 7 && worker == 7 && count == 7 && page == 7);
 }
 
 TEST(forged_handles_are_refused_everywhere) {

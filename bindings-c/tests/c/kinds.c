@@ -187,6 +187,25 @@ TEST(holders_are_told_with_their_weights) {
     stanchion_client_free(client);
 }
 
+TEST(nobody_waits) {
+    stanchion_client client = opened();
+    const char *name = unique("waiters");
+    stanchion_waiters waiters = 7;
+    stanchion_waiter waiter;
+    waiter.struct_size = sizeof waiter;
+    stanchion_lease lease = acquired(client, name);
+    OK(stanchion_lock_waiters(client, T(name), &waiters, &err));
+    CHECK(stanchion_waiters_len(waiters) == 0);
+    INVALID(stanchion_waiters_at(waiters, 0, &waiter, &err));
+    stanchion_waiters_free(waiters);
+    INVALID(stanchion_waiters_at(waiters, 0, &waiter, &err));
+    CHECK(stanchion_waiters_len(waiters) == 0);
+    stanchion_waiters_free(waiters);
+    INVALID(stanchion_lock_waiters(client, T(name), NULL, &err));
+    release(lease);
+    stanchion_client_free(client);
+}
+
 TEST(several_locks_are_held_together) {
     stanchion_client client = opened();
     char second[128];

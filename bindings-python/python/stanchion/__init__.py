@@ -20,7 +20,7 @@ from ._lock import Hold, Lock, RwLock
 from ._queue import Queue, Queues
 from ._types import (
     Debounce, Enqueued, Holder, Keep, NamePage, Outcome, QueueStats, Removed, Replace, Rescheduled, Task, TaskInfo,
-    TaskPage, TaskState, Throttle, WorkerEvent, WorkerReport)
+    TaskPage, TaskState, Throttle, Waiter, WorkerEvent, WorkerReport)
 from ._worker import Worker
 
 __version__: str = _stanchion.__version__
@@ -30,7 +30,7 @@ __all__ = [
     "Holder", "Indeterminate", "Internal", "InvalidArgument", "Keep", "Lease", "LeaseExpired", "LeaseLost", "Lock",
     "LockTimeout", "Lost", "NamePage", "Outcome", "Queue", "QueueFull", "QueueStats", "Queues", "Removed", "Replace",
     "Rescheduled", "RwLock", "StaleReceipt", "StanchionError", "StoreUnavailable", "Task", "TaskInfo", "TaskPage", "TaskState",
-    "Throttle", "Unsupported", "Worker", "WorkerEvent", "WorkerReport", "WrongType", "aio", "connect", "testing",
+    "Throttle", "Unsupported", "Waiter", "Worker", "WorkerEvent", "WorkerReport", "WrongType", "aio", "connect", "testing",
 ]
 
 

@@ -12,7 +12,7 @@ from ._errors import LeaseLost
 from ._functions import check_blocking
 from ._held import Entered
 from ._lease import Lease, end
-from ._types import Duration, Holder, holder, holders
+from ._types import Duration, Holder, Waiter, holder, holders, waiters
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -172,6 +172,13 @@ class Lock(LockFacts):
     def holders(self) -> List[Holder]:
         """Who holds the lock now: one at most if it is exclusive, else up to 100, those whose leases end first."""
         return holders(self._native.holders())
+
+    def waiters(self) -> List[Waiter]:
+        """Who waits for the lock now, in the order of the line: up to 100.
+
+        One that was not heard of for 2.5 s counts as dead and is left out.
+        """
+        return waiters(self._native.waiters())
 
     def reentrant(self, owner: str) -> Lock:
         """The same lock for an owner that may come in again.

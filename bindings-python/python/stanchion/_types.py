@@ -135,6 +135,22 @@ class Holder:
 
 
 @dataclass(frozen=True)
+class Waiter:
+    """One of those who wait for a lock, for people and dashboards: out of date as soon as it is read.
+
+    ``since`` and ``waiting``, in seconds, are by the store's clock; None if unknown. ``weight`` is how many permits it
+    waits for: 1 if the lock is exclusive, all if it wants to write.
+    """
+
+    label: str
+    host: str
+    pid: int
+    since: Optional[datetime]
+    waiting: Optional[float]
+    weight: int
+
+
+@dataclass(frozen=True)
 class TaskInfo:
     """A task as it is in a queue."""
 
@@ -345,6 +361,12 @@ def holder(fields: Optional[Tuple[Any, ...]]) -> Optional[Holder]:
 def holders(found: List[Tuple[Any, ...]]) -> List[Holder]:
     """Several of them."""
     return [one for one in map(holder, found) if one is not None]
+
+
+def waiters(found: List[Tuple[Any, ...]]) -> List[Waiter]:
+    """Those who wait, from what the native module says."""
+    return [
+        Waiter(label, host, pid, maybe_wall(since), waiting, weight) for label, host, pid, since, waiting, weight in found]
 
 
 def kick_arguments(which: Any) -> Tuple[Optional[List[str]], Optional[int]]:

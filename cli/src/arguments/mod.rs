@@ -112,6 +112,17 @@ pub enum Verb {
     /// Look at queues, and look after them
     #[command(subcommand)]
     Queues(QueuesVerb),
+    /// Print what the store knows as Prometheus text: for node_exporter's textfile collector, or cron
+    ///
+    /// Of each QUEUE (default: all) how many tasks it has in each state, how late the next one is, and what
+    /// happened so far; how many locks of each kind are held, and how many wait for them. With --json an object:
+    /// each sample with its value.
+    #[command(after_long_help = exit::help())]
+    Metrics {
+        /// The queues' names
+        #[arg(value_name = "QUEUE")]
+        queues: Vec<String>,
+    },
     /// Examine the store: what it is like, and which promises hold on it
     ///
     /// Looks at the server's version, role, replication, persistence, memory policy and clock, or at the file, its

@@ -1,6 +1,7 @@
 //! The arguments of the verbs that concern queues.
 
 use std::ffi::OsString;
+use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
 use clap::{ArgGroup, Args, Subcommand, ValueEnum};
@@ -73,6 +74,9 @@ pub struct WorkOrder {
     /// When CMD is stopped, how long it may take to end by itself after SIGTERM
     #[arg(long, value_name = "SECS", default_value = "2", value_parser = wait, allow_negative_numbers = true)]
     pub kill_after: Duration,
+    /// Write what this process has counted to FILE as Prometheus text, every 5 s and at the end
+    #[arg(long, value_name = "FILE")]
+    pub metrics_file: Option<PathBuf>,
     /// The queues' names
     #[arg(required = true, value_name = "QUEUE")]
     pub queues: Vec<String>,

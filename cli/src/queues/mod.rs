@@ -88,18 +88,21 @@ fn no_task(queue: &str, id: &str, what: &str) -> Failure {
 }
 
 fn list_queues(client: &Client, json: bool) -> Result<String, Failure> {
-    // Pages may repeat some.
+    let stats = names(client)?.into_iter().map(|name| Ok((client.queue(&name).stats()?, name)));
+    Ok(counts::overview(&stats.collect::<Result<Vec<_>, Failure>>()?, json))
+}
+
+/// All names, sorted; pages may repeat some.
+pub fn names(client: &Client) -> Result<BTreeSet<String>, Failure> {
     let (mut names, mut page) = (BTreeSet::new(), None);
     loop {
         let listed = client.queue_names(page)?;
         names.extend(listed.names);
         page = listed.next;
         if page.is_none() {
-            break;
+            return Ok(names);
         }
     }
-    let stats = names.into_iter().map(|name| Ok((client.queue(&name).stats()?, name)));
-    Ok(counts::overview(&stats.collect::<Result<Vec<_>, Failure>>()?, json))
 }
 
 fn kick(queue: &Queue, order: &KickOrder, json: bool) -> Result<u8, Failure> {

@@ -18,6 +18,7 @@ use stanchion::{DEFAULT_MAX_HOLD, DEFAULT_TTL, Error, MAX_TTL};
 use crate::arguments::{Globals, WorkOrder};
 use crate::exit;
 use crate::failure::Failure;
+use crate::metrics::MetricsFile;
 use crate::process::{ENDING, End, Nursery, Signals};
 use crate::report::Report;
 use crate::store;
@@ -52,6 +53,8 @@ pub fn work(order: &WorkOrder, globals: &Globals, report: &Report) -> Result<u8,
     let client = store::open(globals, report)?;
     let queues: Vec<Queue> = order.queues.iter().map(|name| client.queue(name)).collect();
     tell_if_paused(order, &queues, report)?;
+    let file = order.metrics_file.as_deref();
+    let mut file = file.map(|path| MetricsFile::begin(&client, path)).transpose()?;
     // From here on a signal is ours to handle; until here it simply ended this process.
     let signals = Signals::catch(&ENDING)?;
     let crew = Crew {
@@ -62,13 +65,14 @@ pub fn work(order: &WorkOrder, globals: &Globals, report: &Report) -> Result<u8,
         fault: Mutex::default(),
         tally: Arc::new(Tally::new(queues.len())),
     };
-    let mut killed_by = crew.work_on_all(&queues, &signals);
+    let mut killed_by = crew.work_on_all(&queues, &signals, &mut file);
     // One queue's tasks may have put new ones into another that was empty already.
     while order.drain && queues.len() > 1 && crew.is_at_work() && !all_empty(&queues)? {
-        killed_by = crew.work_on_all(&queues, &signals);
+        killed_by = crew.work_on_all(&queues, &signals, &mut file);
     }
     report.end_count();
     crew.tally.summary(&queues, report);
+    file.map(|file| file.write()).transpose()?;
     end(crew, client, killed_by)
 }
 
@@ -106,7 +110,12 @@ fn all_empty(queues: &[Queue]) -> Result<bool, Error> {
 impl Crew<'_> {
     /// A worker for each queue; this thread looks after signals and processes. The signal that came a second
     /// time, if one did.
-    fn work_on_all(&self, queues: &[Queue], signals: &Signals) -> Option<Signal> {
+    fn work_on_all(
+        &self,
+        queues: &[Queue],
+        signals: &Signals,
+        file: &mut Option<MetricsFile<'_>>,
+    ) -> Option<Signal> {
         let mut killed_by = None;
         thread::scope(|scope| {
             let work = |(place, queue): (usize, &Queue)| {
@@ -124,6 +133,9 @@ impl Crew<'_> {
                         self.nursery.wake();
                     }
                     None => {}
+                }
+                if let Some(file) = file {
+                    file.write_if_due(self.report);
                 }
             }
         });

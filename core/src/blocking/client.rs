@@ -14,6 +14,7 @@ use crate::grip::Grip;
 use crate::handle::LeaseHandle;
 use crate::held::Held;
 use crate::host_turn::attend_call;
+use crate::metrics::Metrics;
 use crate::name::LockKind;
 use crate::named::{Named, Part};
 use crate::session::Session;
@@ -133,6 +134,23 @@ impl Client {
     pub fn examine(&self) -> Result<Vec<Finding>, Error> {
         let live = Arc::clone(self.session.live()?);
         attend_call(move || examine(&live))
+    }
+
+    /// What this client has counted since it was opened in this process: acquires, leases, tasks, and how long things
+    /// took. No I/O. The README has the list.
+    ///
+    /// # Errors
+    /// `Forked` for a `memory:` store in a child process.
+    pub fn metrics(&self) -> Result<Metrics, Error> {
+        self.session.live()?.meters.snapshot()
+    }
+
+    /// The same in Prometheus' text format 0.0.4, to be served as `text/plain; version=0.0.4`.
+    ///
+    /// # Errors
+    /// As [`Client::metrics`].
+    pub fn metrics_text(&self) -> Result<String, Error> {
+        self.session.live()?.meters.text()
     }
 
     /// Names of exclusive locks that are held now, a page at a time: `None` first, then what the last page gave.

@@ -11,12 +11,13 @@ use crate::engine::acquire::Acquired;
 use crate::error::Error;
 use crate::held::Held;
 use crate::holder::Holder;
-use crate::lock::{busy, is_silent};
+use crate::lock::{Timing, busy, is_silent};
 use crate::name::LockName;
 use crate::named::Named;
 use crate::options::{LockOptions, LockPlan};
 use crate::session::Live;
 use crate::verbs::{self, Reply, Request};
+use crate::waiter::Waiter;
 use crate::wanted::Wanted;
 
 /// A named lock that one holder at a time may hold. Made by [`Client::lock`](super::Client::lock); cheap to
@@ -131,6 +132,16 @@ impl Lock {
         Ok(Holder::from_reply(answer.reply))
     }
 
+    /// Who waits for the lock now, in the order of the line: up to 100. One that was not heard of for 2.5 s counts as
+    /// dead and is left out.
+    pub fn waiters(&self) -> Result<Vec<Waiter>, Error> {
+        let name = self.named.checked()?;
+        let live = self.named.session.live()?;
+        let mut machine = live.call(Request::Waiters(verbs::Waiters { name }));
+        let answer = drive_blocking(live, &mut machine, None, None)?;
+        Ok(Waiter::from_reply(answer.reply))
+    }
+
     /// Whether the lock is held, offered to a waiter, cooling down, or in foreign hands.
     pub fn is_locked(&self) -> Result<bool, Error> {
         Ok(self.holder()?.is_some())
@@ -208,8 +219,10 @@ fn take(
     plan: &LockPlan,
     host_turn: HostTurn<'_>,
 ) -> Result<Option<Held>, Error> {
+    let timing = Timing::begin(live);
     let mut attempt = live.acquire(name, plan)?;
     let result = drive_blocking(live, &mut attempt.machine, Some(&attempt.place), host_turn);
+    timing.end(&result);
     live.note(name, plan, &attempt.machine);
     match result.map_err(|error| error.during("acquire", name.as_str()))? {
         Acquired::Granted(grant) => Ok(Some(Held::granted(live, name, plan, attempt.token, &grant))),

@@ -1,7 +1,7 @@
 //! One request, sent until it is answered.
 
 use crate::clock::Moment;
-use crate::engine::{Call, Dice, LEAST_PATIENCE, Machine, RESEND_AFTER, Step};
+use crate::engine::{Call, Dice, LEAST_PATIENCE, Machine, RESEND_AFTER, Step, Subject};
 use crate::error::{Error, ErrorKind};
 use crate::store::{Failure, FailureKind};
 use crate::verbs::{Reply, Request};
@@ -105,6 +105,10 @@ impl CallMachine {
 
 impl Machine for CallMachine {
     type Output = Answer;
+
+    fn subject(&self) -> Subject<'_> {
+        Subject { verb: self.request.verb(), name: self.request.name(), kind: self.request.kind() }
+    }
 
     fn step(&mut self, now: Moment) -> Step<Answer> {
         if self.outcome.is_none()

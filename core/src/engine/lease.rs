@@ -264,6 +264,14 @@ impl LeaseState {
         Need::Announce(None)
     }
 
+    /// Why it was lost, if that was noticed already.
+    pub fn loss(&self) -> Option<LossReason> {
+        match self.status {
+            Status::Lost(reason) => Some(reason),
+            Status::Held | Status::Ended => None,
+        }
+    }
+
     /// Ends it on our side: it was released, or handed over.
     pub fn end(&mut self) {
         self.status = Status::Ended;

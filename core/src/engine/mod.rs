@@ -62,6 +62,14 @@ pub trait Machine {
     /// What the call results in.
     type Output;
 
+    /// What it is about.
+    fn subject(&self) -> Subject<'_>;
+
+    /// What an outcome that is no error is called.
+    fn told(_outcome: &Self::Output) -> &'static str {
+        "ok"
+    }
+
     /// What to do now.
     fn step(&mut self, now: Moment) -> Step<Self::Output>;
 
@@ -87,6 +95,17 @@ pub trait Machine {
     /// The call ends here, with or without an outcome. Returns the requests that clean up after it, one at a
     /// time, which somebody else has to send.
     fn abandon(&mut self) -> Option<Request>;
+}
+
+/// What a call is about.
+#[derive(Clone, Copy, Debug)]
+pub struct Subject<'a> {
+    /// What is done.
+    pub verb: &'static str,
+    /// The lock's or queue's name.
+    pub name: &'a str,
+    /// The kind of lock, or "queue".
+    pub kind: &'static str,
 }
 
 /// A source of jitter. Seeded, so that simulations repeat.

@@ -46,6 +46,8 @@ pub const OFFERS_MAX: usize = 16;
 pub const ENDED_SCAN: usize = 64;
 /// How many holders of one lock are told.
 pub const HOLDERS_MAX: usize = 100;
+/// How many of those who wait for one lock are told.
+pub const WAITERS_MAX: usize = 100;
 
 /// How long the reply to a client's last call in a slot is kept: longer than any copy of it can be on its way.
 pub const CALL_TTL: Duration = Duration::from_secs(600);

@@ -279,6 +279,26 @@ pub struct HolderReply {
     pub weight: u32,
 }
 
+/// Who waits for the lock?
+#[derive(Clone, Debug)]
+pub struct Waiters {
+    /// Which lock.
+    pub name: LockName,
+}
+
+/// One of those in line, in the answer to [`Waiters`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WaiterReply {
+    /// The owner's text, as its acquire gave it; empty if an older library got in line.
+    pub owner: String,
+    /// When it got in line, by the store's wall clock, in milliseconds since 1970; zero if unknown.
+    pub since_ms: u64,
+    /// For how long it has waited; `None` if unknown.
+    pub waiting: Option<Duration>,
+    /// How many permits it waits for: one if the lock is exclusive.
+    pub weight: u32,
+}
+
 /// Take the lock from whoever has it.
 #[derive(Clone, Debug)]
 pub struct BreakLease {

@@ -8,6 +8,8 @@ mod queue;
 pub use lock::*;
 pub use queue::*;
 
+use crate::name::LockKind;
+
 /// Identifies a client to the waker: hints for its waiters are sent to it. Not a secret.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct ClientId(pub u64);
@@ -40,6 +42,8 @@ pub enum Request {
     Downgrade(Downgrade),
     /// Who holds the lock?
     Holder(Holder),
+    /// Who waits for the lock?
+    Waiters(Waiters),
     /// Take the lock from whoever has it.
     BreakLease(BreakLease),
     /// Any verb of a queue.
@@ -65,6 +69,8 @@ pub enum Reply {
     Downgrade(DowngradeReply),
     /// To [`Request::Holder`]: the one whose lease ends first comes first.
     Holder(Vec<HolderReply>),
+    /// To [`Request::Waiters`]: in the order of the line.
+    Waiters(Vec<WaiterReply>),
     /// To [`Request::BreakLease`]: whether there was anything to break.
     BreakLease(bool),
     /// To [`Request::Queue`].
@@ -83,6 +89,7 @@ impl Request {
             Self::Resume(_) => "resume",
             Self::Downgrade(_) => "downgrade",
             Self::Holder(_) => "holder",
+            Self::Waiters(_) => "waiters",
             Self::BreakLease(_) => "break_lease",
             Self::Queue(request) => request.verb.name(),
         }
@@ -98,6 +105,7 @@ impl Request {
             | Self::Resume(Resume { name, .. })
             | Self::Downgrade(Downgrade { name, .. })
             | Self::Holder(Holder { name })
+            | Self::Waiters(Waiters { name })
             | Self::BreakLease(BreakLease { name }) => name.as_str(),
             Self::AcquireAll(AcquireAll { locks, .. }) => locks.first().map_or("", |(name, _)| name.as_str()),
             Self::Queue(request) => request.queue.as_str(),
@@ -109,10 +117,27 @@ impl Request {
         matches!(self, Self::AcquireAll(_))
     }
 
+    /// The kind of lock it is about, or "queue".
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::Acquire(Acquire { name, .. })
+            | Self::Extend(Extend { name, .. })
+            | Self::Release(Release { name, .. })
+            | Self::Leave(Leave { name, .. })
+            | Self::Resume(Resume { name, .. })
+            | Self::Downgrade(Downgrade { name, .. })
+            | Self::Holder(Holder { name })
+            | Self::Waiters(Waiters { name })
+            | Self::BreakLease(BreakLease { name }) => name.kind().name(),
+            Self::AcquireAll(_) => LockKind::Exclusive.name(),
+            Self::Queue(_) => "queue",
+        }
+    }
+
     /// Whether it only looks: asked twice, it has done nothing.
     pub fn reads(&self) -> bool {
         match self {
-            Self::Holder(_) => true,
+            Self::Holder(_) | Self::Waiters(_) => true,
             Self::Queue(request) => request.verb.reads(),
             _ => false,
         }

@@ -10,12 +10,14 @@ use std::task::Poll;
 use std::time::Duration;
 
 use tokio::task::{JoinError, JoinSet};
+use tracing::Instrument;
 
 use crate::claim::Claim;
 use crate::claim_calls::{Batch, Verdict};
 use crate::engine::Dice;
 use crate::error::Error;
 use crate::queue::Queue;
+use crate::trace;
 
 pub(crate) use settings::{Ending, Finished, WorkerSettings, panic_message};
 pub use settings::{WorkerEvent, WorkerReport};
@@ -314,7 +316,8 @@ where
         self.settings.tell(&WorkerEvent::Started { id: claim.id(), attempt: claim.attempt() });
         let handler = Arc::clone(&self.handler);
         let work = claim.clone();
-        let mut work = tokio::spawn(async move { handler(work).await });
+        let span = trace::work(claim.queue(), claim.id(), claim.attempt());
+        let mut work = tokio::spawn(async move { handler(work).await }.instrument(span.clone()));
         self.running.spawn(async move {
             let ending = tokio::select! {
                 biased;
@@ -326,6 +329,7 @@ where
             };
             // Whoever returns because the claim is lost has lost it.
             let ending = if claim.loss().is_some() { Ending::Lost } else { ending };
+            span.record("outcome", ending.name());
             Finished::of(claim.delivery(), &ending)
         });
     }

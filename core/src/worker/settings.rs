@@ -201,6 +201,17 @@ pub(crate) enum Ending {
     Interrupted,
 }
 
+impl Ending {
+    pub(crate) fn name(&self) -> &'static str {
+        match self {
+            Self::Returned => "returned",
+            Self::Failed(_) => "failed",
+            Self::Lost => "lost",
+            Self::Interrupted => "interrupted",
+        }
+    }
+}
+
 /// What a handler's end means for its claim.
 pub(crate) enum Finished {
     /// To be settled.

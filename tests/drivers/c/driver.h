@@ -70,6 +70,7 @@ json_t *maybe_number(int64_t number, int64_t none);
 json_t *shown_lease(actor *self, stanchion_lease lease);
 json_t *shown_loss(int32_t loss);
 json_t *shown_holder(const stanchion_holder *holder);
+json_t *shown_waiter(const stanchion_waiter *waiter);
 json_t *shown_claim(actor *self, stanchion_claim claim);
 json_t *shown_enqueued(const stanchion_enqueued *done);
 json_t *shown_tasks(actor *self, stanchion_tasks tasks);

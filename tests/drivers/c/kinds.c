@@ -54,6 +54,16 @@ int32_t holders_of_some(actor *self, const some_lock *lock, stanchion_holders *o
   }
 }
 
+int32_t waiters_of_some(actor *self, const some_lock *lock, stanchion_waiters *out, stanchion_error **error) {
+  switch (lock->kind) {
+  case READ:
+  case WRITE: return stanchion_rw_lock_waiters(NAMED(lock->name), out, error);
+  case SEMAPHORE: return stanchion_semaphore_waiters(NAMED(lock->name), out, error);
+  case SEVERAL: refuse(self, "each of several locks is asked for itself"); return 0;
+  default: return stanchion_lock_waiters(NAMED(lock->name), out, error);
+  }
+}
+
 int32_t some_is_locked(actor *self, const some_lock *lock, stanchion_error **error) {
   switch (lock->kind) {
   case READ:

@@ -82,6 +82,25 @@ json_t *locks(actor *self, json_t *request) {
   return shown_names(self, names, next);
 }
 
+json_t *metrics(actor *self, json_t *request) {
+  stanchion_metrics counted;
+  stanchion_error *error = NULL;
+  stanchion_text name = {NULL, 0}, text = {NULL, 0};
+  double value = 0, again = 0;
+  (void)request;
+  CHECK(stanchion_client_metrics(self->client, &counted, &error));
+  json_t *samples = json_object();
+  for (size_t i = 0; i < stanchion_metrics_len(counted); i++) {
+    CHECK(stanchion_metrics_at(counted, i, &name, &value, &error));
+    CHECK(stanchion_metrics_get(counted, name.data, name.len, &again, &error));
+    json_object_setn_new(samples, name.data, name.len, value == again ? json_real(value) : json_null());
+  }
+  CHECK(stanchion_metrics_text(counted, &text, &error));
+  json_t *shown = json_pack("{s:o, s:o}", "samples", samples, "text", shown_text(text));
+  stanchion_metrics_free(counted);
+  return shown;
+}
+
 json_t *queue_names(actor *self, json_t *request) {
   stanchion_names names;
   uint64_t next = 0;
@@ -148,6 +167,21 @@ json_t *holders(actor *self, json_t *request) {
     json_array_append_new(shown, shown_holder(&one));
   }
   stanchion_holders_free(found);
+  return shown;
+}
+
+json_t *waiters(actor *self, json_t *request) {
+  stanchion_waiters found;
+  stanchion_error *error = NULL;
+  const some_lock lock = lock_of(self, request);
+  json_t *shown = json_array();
+  CHECK(waiters_of_some(self, &lock, &found, &error));
+  for (size_t i = 0; i < stanchion_waiters_len(found); i++) {
+    stanchion_waiter one = {.struct_size = sizeof one};
+    CHECK(stanchion_waiters_at(found, i, &one, &error));
+    json_array_append_new(shown, shown_waiter(&one));
+  }
+  stanchion_waiters_free(found);
   return shown;
 }
 

@@ -24,6 +24,7 @@ typedef struct some_lock {
 some_lock lock_of(actor *self, const json_t *request);
 int32_t acquire_some(actor *self, const some_lock *lock, const stanchion_lock_options *options, stanchion_lease *out,
                      stanchion_error **error);
+int32_t waiters_of_some(actor *self, const some_lock *lock, stanchion_waiters *out, stanchion_error **error);
 int32_t holders_of_some(actor *self, const some_lock *lock, stanchion_holders *out, stanchion_error **error);
 int32_t some_is_locked(actor *self, const some_lock *lock, stanchion_error **error);
 int32_t break_some(actor *self, const some_lock *lock, stanchion_error **error);
@@ -47,6 +48,8 @@ json_t *acquire(actor *self, json_t *request);
 json_t *try_acquire(actor *self, json_t *request);
 json_t *hold(actor *self, json_t *request);
 json_t *holder(actor *self, json_t *request);
+json_t *metrics(actor *self, json_t *request);
+json_t *waiters(actor *self, json_t *request);
 json_t *holders(actor *self, json_t *request);
 json_t *is_locked(actor *self, json_t *request);
 json_t *break_lease(actor *self, json_t *request);

@@ -62,6 +62,12 @@ json_t *shown_holder(const stanchion_holder *holder) {
                    "weight", (int)holder->weight);
 }
 
+json_t *shown_waiter(const stanchion_waiter *waiter) {
+  return json_pack("{s:s, s:s, s:i, s:o, s:o, s:i}", "label", waiter->label, "host", waiter->host, "pid", waiter->pid,
+                   "since_ms", maybe_number(waiter->since_ms, 0), "waiting_ms",
+                   maybe_number(waiter->waiting_ms, NOT_GIVEN), "weight", (int)waiter->weight);
+}
+
 json_t *shown_claim(actor *self, stanchion_claim claim) {
   stanchion_claim_info info = {.struct_size = sizeof info};
   stanchion_error *error = NULL;

@@ -83,6 +83,11 @@ const shownHolder = found => ({
   since_ms: millis(found.since), remaining_ms: found.remainingMs, waiters: found.waiters, weight: found.weight
 })
 
+const shownWaiter = found => ({
+  label: found.label, host: found.host, pid: found.pid, since_ms: millis(found.since), waiting_ms: found.waitingMs,
+  weight: found.weight
+})
+
 const shownTask = task => ({
   id: task.id, state: task.state, payload: hex(task.payload), headers: task.headers, version: whole(task.version),
   due_ms: millis(task.due), priority: task.priority, attempts: task.attempts, max_attempts: task.maxAttempts,
@@ -229,6 +234,7 @@ const OPERATIONS = {
   'client.resume_lease': async (actor, request) =>
     actor.keep(request, await actor.client.resumeLease(special(request.handle))),
   'client.release_all': actor => actor.client.releaseAll(),
+  'client.metrics': actor => ({ samples: actor.client.metrics(), text: actor.client.metricsText() }),
   'client.locks': async (actor, { page }) => {
     const { names, next } = await actor.client.locks(big(page))
     return shownPage(names, next)
@@ -254,6 +260,7 @@ const OPERATIONS = {
     const found = await actor.lock(request).holder()
     return found && shownHolder(found)
   },
+  'lock.waiters': async (actor, request) => (await actor.lock(request).waiters()).map(shownWaiter),
   'lock.holders': async (actor, request) => (await actor.lock(request).holders()).map(shownHolder),
   'lock.is_locked': (actor, request) => actor.lock(request).isLocked(),
   'lock.break_lease': (actor, request) => actor.lock(request).breakLease(),

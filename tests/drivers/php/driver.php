@@ -34,6 +34,7 @@ $operations = [
     'client.resume_lease' => fn (Actor $actor, array $request) =>
         $actor->keep($request, $actor->client()->resumeLease(special($request['handle']))),
     'client.release_all' => fn (Actor $actor) => $actor->client()->releaseAll(),
+    'client.metrics' => fn (Actor $actor) => ['samples' => $actor->client()->metrics(), 'text' => $actor->client()->metricsText()],
     'client.locks' => function (Actor $actor, array $request): array {
         $page = $actor->client()->locks($request['page'] ?? null);
         return ['items' => $page->names, 'next' => $page->next];
@@ -52,6 +53,7 @@ $operations = [
         $found = $actor->lock($request)->holder();
         return $found === null ? null : shownHolder($found);
     },
+    'lock.waiters' => fn (Actor $actor, array $request) => array_map(shownWaiter(...), $actor->lock($request)->waiters()),
     'lock.holders' => fn (Actor $actor, array $request) => array_map(shownHolder(...), $actor->lock($request)->holders()),
     'lock.is_locked' => fn (Actor $actor, array $request) => $actor->lock($request)->isLocked(),
     'lock.break_lease' => fn (Actor $actor, array $request) => $actor->lock($request)->breakLease(),

@@ -12,6 +12,7 @@ use Stanchion\Lease;
 use Stanchion\Queue;
 use Stanchion\TaskInfo;
 use Stanchion\TaskState;
+use Stanchion\Waiter;
 
 function failure(StanchionException $error): array
 {
@@ -70,6 +71,14 @@ function shownHolder(Holder $found): array
         'held_as' => $found->heldAs->value, 'label' => $found->label, 'host' => $found->host, 'pid' => $found->pid,
         'fence' => $found->fence, 'since_ms' => millis($found->since), 'remaining_ms' => millis($found->remaining),
         'waiters' => $found->waiters, 'weight' => $found->weight,
+    ];
+}
+
+function shownWaiter(Waiter $found): array
+{
+    return [
+        'label' => $found->label, 'host' => $found->host, 'pid' => $found->pid, 'since_ms' => millis($found->since),
+        'waiting_ms' => millis($found->waiting), 'weight' => $found->weight,
     ];
 }
 

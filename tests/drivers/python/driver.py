@@ -13,7 +13,8 @@ from stanchion import testing
 
 from arguments import CLAIM, LOCK, TASK, Arguments, seconds, special
 from shown import (
-    failure, milliseconds, shown_claim, shown_enqueued, shown_error, shown_holder, shown_lease, shown_page, shown_task)
+    failure, milliseconds, shown_claim, shown_enqueued, shown_error, shown_holder, shown_lease, shown_page, shown_task,
+    shown_waiter)
 
 CLOCK = testing.Clock()
 
@@ -276,12 +277,14 @@ OPERATIONS = {
     "client.close": Actor.close,
     "client.resume_lease": Actor.resume_lease,
     "client.release_all": lambda actor, request: actor.client.release_all(),
+    "client.metrics": lambda actor, request: {"samples": actor.client.metrics(), "text": actor.client.metrics_text()},
     "client.locks": Actor.names,
     "client.queue_names": Actor.names,
     "lock.acquire": Actor.acquire,
     "lock.try_acquire": Actor.try_acquire,
     "lock.hold": Actor.hold,
     "lock.holder": Actor.holder,
+    "lock.waiters": lambda actor, request: [shown_waiter(one) for one in actor.lock(request).waiters()],
     "lock.holders": lambda actor, request: [shown_holder(one) for one in actor.lock(request).holders()],
     "lock.is_locked": lambda actor, request: actor.lock(request).locked(),
     "lock.break_lease": lambda actor, request: actor.lock(request).break_lease(),

@@ -28,6 +28,12 @@ def shown_holder(found):
         "waiters": found.waiters, "weight": found.weight}
 
 
+def shown_waiter(found):
+    return {
+        "label": found.label, "host": found.host, "pid": found.pid, "since_ms": milliseconds(found.since),
+        "waiting_ms": milliseconds(found.waiting), "weight": found.weight}
+
+
 def shown_task(task):
     return {
         "id": task.id, "state": str(task.state), "payload": task.payload.hex(), "headers": dict(task.headers),

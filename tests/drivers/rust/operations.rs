@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 use std::thread;
 use std::time::Duration;
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use stanchion::{Kick, LeaseHandle, LockOptions, TaskState};
 use stanchion_tests::faces::{AnyLease, AnyLock};
 
@@ -33,6 +33,12 @@ pub(crate) const OPERATIONS: &[(&str, Operation)] = &[
         actor.keep(request, lease)
     }),
     ("client.release_all", |actor, _| Ok(json!(actor.client()?.release_all()?))),
+    ("client.metrics", |actor, _| {
+        let client = actor.client()?;
+        let samples: Map<String, Value> =
+            client.metrics().iter().map(|(name, value)| (name.to_owned(), json!(value))).collect();
+        Ok(json!({ "samples": samples, "text": client.metrics_text() }))
+    }),
     ("client.locks", |actor, request| {
         let page = actor.client()?.locks(request.whole("page")?)?;
         Ok(json!({ "items": page.names, "next": page.next }))
@@ -59,6 +65,9 @@ pub(crate) const OPERATIONS: &[(&str, Operation)] = &[
     ("lock.hold", hold),
     ("lock.holder", |actor, request| {
         Ok(actor.lock(request)?.holder()?.as_ref().map_or(Value::Null, shown::holder))
+    }),
+    ("lock.waiters", |actor, request| {
+        Ok(actor.lock(request)?.who_waits()?.iter().map(shown::waiter).collect())
     }),
     ("lock.holders", |actor, request| {
         Ok(actor.lock(request)?.holders()?.iter().map(shown::holder).collect())

@@ -5,7 +5,8 @@ use std::time::{Duration, SystemTime};
 
 use serde_json::{Value, json};
 use stanchion::{
-    Enqueued, Error, Headers, Holder, LossReason, QueueStats, Removed, Rescheduled, TaskInfo, WorkerReport,
+    Enqueued, Error, Headers, Holder, LossReason, QueueStats, Removed, Rescheduled, TaskInfo, Waiter,
+    WorkerReport,
 };
 use stanchion_tests::faces::{AnyClaim, AnyLease};
 
@@ -34,6 +35,13 @@ pub(crate) fn holder(holder: &Holder) -> Value {
         "held_as": holder.held_as.name(), "label": holder.label, "host": holder.host, "pid": holder.pid, "fence": holder.fence,
         "since_ms": holder.since.map(wall), "remaining_ms": holder.remaining.map(millis),
         "waiters": holder.waiters, "weight": holder.weight,
+    })
+}
+
+pub(crate) fn waiter(waiter: &Waiter) -> Value {
+    json!({
+        "label": waiter.label, "host": waiter.host, "pid": waiter.pid, "since_ms": waiter.since.map(wall),
+        "waiting_ms": waiter.waiting.map(millis), "weight": waiter.weight,
     })
 }
 

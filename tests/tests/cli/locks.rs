@@ -46,6 +46,33 @@ fn json_has_every_field() {
 }
 
 #[test]
+fn who_waits_is_shown_in_the_order_of_the_line() {
+    let place = Place::new();
+    let holder = place.hold(&["--label", "till"], "exec sleep 600");
+    let first = place.start(&["run", "-w", "50", "--label", "first in", "a", "--", "true"]);
+    eventually(LONG, || place.shown()["waiters"] == 1);
+    let second = place.start(&["run", "-w", "50", "a", "--", "true"]);
+    eventually(LONG, || place.shown()["line"].as_array().unwrap().len() == 2);
+    let shown = place.shown();
+    let line = shown["line"].as_array().unwrap();
+    assert_eq!((&line[0]["label"], &line[0]["pid"]), (&"first in".into(), &first.pid().into()), "{shown}");
+    assert_eq!((&line[1]["label"], &line[1]["pid"]), (&Value::Null, &second.pid().into()), "{shown}");
+    assert_eq!((&line[0]["kind"], &line[0]["permits"]), (&"lock".into(), &Value::Null));
+    assert!(line[0]["since_ms"].as_u64().unwrap() <= line[1]["since_ms"].as_u64().unwrap(), "{shown}");
+    assert!(line[0]["waiting_ms"].as_u64().unwrap() < 60_000, "{shown}");
+    let text = place.finish(&["locks", "show", "a"]);
+    let rows: Vec<_> = text.succeeded().lines().skip_while(|row| !row.starts_with("WAITER ")).collect();
+    assert_eq!(
+        rows[0].split_whitespace().collect::<Vec<_>>().join(" "),
+        "WAITER KIND LABEL HOST PID WAITING"
+    );
+    assert!(rows[1].starts_with("1 ") && rows[1].contains("first in"), "{rows:?}");
+    assert!(rows[2].starts_with("2 ") && rows[2].contains(&second.pid().to_string()), "{rows:?}");
+    assert_eq!(rows.len(), 3);
+    drop((holder, first, second));
+}
+
+#[test]
 fn a_free_lock_is_said_to_be_free() {
     let place = Place::new();
     assert_eq!(place.finish(&["locks", "show", "a"]).succeeded(), "a is free\n");
@@ -92,7 +119,10 @@ fn every_kind_is_listed_with_all_its_holders() {
     );
     let shown = place.finish(&["locks", "show", "jobs", "--kind", "semaphore", "--json"]);
     let shown: Value = serde_json::from_str(shown.succeeded()).unwrap();
-    assert_eq!((&shown[0]["kind"], &shown[0]["permits"]), (&"semaphore".into(), &3.into()));
+    assert_eq!(
+        (&shown["holders"][0]["kind"], &shown["holders"][0]["permits"]),
+        (&"semaphore".into(), &3.into())
+    );
     place.finish(&["locks", "break", "index", "--kind", "rw_lock"]).succeeded();
     assert_eq!(place.finish(&["locks", "show", "index", "--kind", "rw_lock"]).succeeded(), "index is free\n");
     assert!(place.finish(&["locks", "show", "index"]).succeeded().contains("lease"));

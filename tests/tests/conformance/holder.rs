@@ -6,7 +6,7 @@ use stanchion::{HeldAs, LockOptions};
 use stanchion_tests::wait::{SOON, eventually};
 use stanchion_tests::{on_every_store, on_stores_with_foreign_lockers};
 
-use crate::{fixed, secs, waiter};
+use crate::{fixed, ms, secs, waiter};
 
 fn wall_ms() -> u64 {
     u64::try_from(SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_millis()).unwrap()
@@ -61,6 +61,47 @@ on_every_store! {
             lease.release().unwrap();
         }
         assert_eq!(client.lock("a").holder().unwrap(), None);
+    }
+
+    fn waiters_are_shown_in_their_order(bench) {
+        let client = bench.client();
+        assert_eq!(client.lock("a").who_waits().unwrap(), []);
+        let lease = client.lock("a").acquire(LockOptions::new()).unwrap();
+        assert_eq!(client.lock("a").who_waits().unwrap(), []);
+        let before = wall_ms();
+        let mut waiting = Vec::new();
+        for (number, label) in (1..).zip(["one 1", "", "3"]) {
+            waiting.push(waiter(&bench.open(bench.builder().label(label)), "a"));
+            eventually(SOON, || client.lock("a").waiters() == number);
+        }
+        let line = client.lock("a").who_waits().unwrap();
+        assert_eq!(line.iter().map(|one| &*one.label).collect::<Vec<_>>(), ["one 1", "", "3"]);
+        for one in &line {
+            assert_eq!(one.host, nix::unistd::gethostname().unwrap().into_string().unwrap());
+            assert_eq!((one.pid, one.weight), (std::process::id(), 1));
+            let since = one.since.unwrap().duration_since(UNIX_EPOCH).unwrap().as_millis() as u64;
+            // A manual clock has a wall time of its own, and a server's may differ a little.
+            let waited = one.waiting.unwrap();
+            assert!(waited < SOON, "{waited:?}");
+            assert!((before - 1_000..=wall_ms() + 1_000).contains(&since), "{since} {before}");
+        }
+        assert!(line[0].since <= line[1].since && line[1].since <= line[2].since, "{line:?}");
+        assert!(line[0].waiting >= line[2].waiting, "{line:?}");
+        lease.release().unwrap();
+        for (waiting, behind) in waiting.into_iter().zip([2, 1, 0]) {
+            let lease = waiting.join();
+            assert_eq!(client.lock("a").who_waits().unwrap().len(), behind);
+            lease.release().unwrap();
+        }
+    }
+
+    fn a_try_is_no_waiter_and_one_that_leaves_is_none_any_more(bench) {
+        let client = bench.client();
+        let _lease = client.lock("a").acquire(LockOptions::new()).unwrap();
+        assert!(client.lock("a").try_acquire(LockOptions::new()).unwrap().is_none());
+        assert_eq!(client.lock("a").who_waits().unwrap(), []);
+        assert!(client.lock("a").acquire(LockOptions::new().wait(ms(60))).is_err());
+        assert_eq!(client.lock("a").who_waits().unwrap(), []);
     }
 
     fn holder_follows_the_lock_to_its_next_owner(bench) {

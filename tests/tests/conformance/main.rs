@@ -15,6 +15,7 @@ mod hold;
 mod holder;
 mod listing;
 mod loss;
+mod metrics;
 mod multi_lock;
 mod permits_line;
 mod queue_arguments;
@@ -39,6 +40,7 @@ mod reentrant;
 mod release;
 mod resume;
 mod semaphore;
+mod traces;
 mod waiting;
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};

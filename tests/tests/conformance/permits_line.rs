@@ -25,6 +25,37 @@ on_every_topology! {
         light.release().unwrap();
     }
 
+    fn the_line_shows_who_waits_for_how_many(bench) {
+        let client = bench.client();
+        let held = client.semaphore("a", 3).acquire(LockOptions::new().weight(3)).unwrap();
+        let wait = |weight, label| {
+            let semaphore = client.semaphore("a", 3);
+            task(move || semaphore.acquire(LockOptions::new().weight(weight).label(label).wait(secs(30))).unwrap())
+        };
+        let line = || {
+            let line = client.semaphore("a", 3).who_waits().unwrap();
+            line.into_iter().map(|one| (one.label, one.weight, one.pid)).collect::<Vec<_>>()
+        };
+        assert_eq!(line(), []);
+        let heavy = wait(2, "heavy");
+        eventually(SOON, || line().len() == 1);
+        let light = wait(1, "light");
+        let pid = std::process::id();
+        eventually(SOON, || line() == [("heavy".into(), 2, pid), ("light".into(), 1, pid)]);
+        held.release().unwrap();
+        for lease in [heavy.join(), light.join()] {
+            lease.release().unwrap();
+        }
+        assert_eq!(line(), []);
+        let reader = client.reader("a").acquire(LockOptions::new()).unwrap();
+        let writer = client.writer("a");
+        let writer = task(move || writer.acquire(LockOptions::new().wait(secs(30))).unwrap());
+        eventually(SOON, || client.reader("a").who_waits().unwrap().len() == 1);
+        assert!(client.writer("a").who_waits().unwrap()[0].weight > 1);
+        reader.release().unwrap();
+        writer.join().release().unwrap();
+    }
+
     fn a_waiter_gets_the_permits_of_one_that_ran_out(bench) {
         let client = bench.client();
         let _dies = client.semaphore("a", 1).acquire(fixed(ms(300))).unwrap();

@@ -51,9 +51,13 @@ on_shared_stores! {
         let second = lock.clone();
         let waiting = task(move || second.acquire(fixed(5_000, 60_000)).unwrap());
         eventually(SOON, || lock.waiters() == 2);
+        // It does not poll, so it counts as dead.
+        let pids = || lock.who_waits().unwrap().iter().map(|one| one.pid).collect::<Vec<_>>();
+        eventually(SOON, || pids() == [std::process::id()]);
         holder.release().unwrap();
         let lease = waiting.join();
         first.thaw();
+        eventually(SOON, || matches!(pids()[..], [pid] if pid != std::process::id()));
         // It still waits, and is next.
         assert!(first.is_silent());
         let released = Instant::now();

@@ -33,7 +33,7 @@ const FIELDS: [&str; 16] = [
 /// What enqueue_task.lua makes of a task's options.
 const OPTIONS: [&str; 6] = ["due", "priority", "max_attempts", "expires", "policy", "span"];
 /// The others are the queue's. Those all get the same keys, and may have a list of arguments at the end.
-const LOCK_VERBS: [&str; 16] = [
+const LOCK_VERBS: [&str; 18] = [
     "acquire",
     "acquire_all",
     "extend",
@@ -41,6 +41,7 @@ const LOCK_VERBS: [&str; 16] = [
     "leave",
     "resume",
     "holder",
+    "waiters",
     "break_lease",
     "permits_acquire",
     "permits_extend",
@@ -49,6 +50,7 @@ const LOCK_VERBS: [&str; 16] = [
     "permits_resume",
     "permits_downgrade",
     "permits_holder",
+    "permits_waiters",
     "permits_break_lease",
 ];
 /// Those that are about several locks: their keys are those of each lock, one after the other.
@@ -312,7 +314,7 @@ fn positions<'a>(words: &'a [Word], name: &'a str) -> impl Iterator<Item = usize
 
 #[test]
 fn every_script_keeps_every_rule() {
-    assert_eq!(SCRIPTS.all().len(), 33);
+    assert_eq!(SCRIPTS.all().len(), 35);
     for (verb, script) in SCRIPTS.all() {
         let wrong = check(verb, &script.text);
         assert!(wrong.is_empty(), "{verb}: {wrong:#?}");

@@ -10,7 +10,7 @@ use crate::lexer::words;
 use crate::rules::{is_lock_verb, used_arguments, used_keys};
 
 /// Files with what several verbs share.
-const SHARED: [&str; 27] = [
+const SHARED: [&str; 28] = [
     "absence",
     "call",
     "check",
@@ -24,6 +24,7 @@ const SHARED: [&str; 27] = [
     "enqueue_task",
     "hand_off",
     "intake",
+    "live_waiters",
     "permits_absence",
     "permits_end",
     "permits_offer",

@@ -146,7 +146,7 @@ fn a_waiter_joins_the_line() {
             .lock("{T2}", 3_000)
             .meta(&format!("{STIRRED}, wait_until {{now+2500}}"), WEEK)
             .line(&[(1, "{us}")])
-            .waiters(&[(1, "{now} 0 {C} 7")]),
+            .waiters(&[(1, "{now} 0 o {C} 7")]),
     );
 }
 
@@ -158,7 +158,7 @@ fn a_waiter_without_a_record_makes_one_that_expires() {
             .lock("stranger", 3_000)
             .meta("calm_until 0, wait_until {now+2500}", WEEK)
             .line(&[(1, "{us}")])
-            .waiters(&[(1, "{now} 0 {C} 7")]),
+            .waiters(&[(1, "{now} 0 o {C} 7")]),
     );
 }
 
@@ -174,7 +174,7 @@ fn a_poll_keeps_the_place_and_takes_back_an_unanswered_offer() {
             .waiters(&waiters(mine))
     };
     let before = state("{then-2000} 1 {C} 7").meta(&format!("{STIRRED}, wait_until {{then+500}}"), WEEK);
-    given(before).call(wait(1, 8)).replies("waiting {~3000}").leaves(state("{now} 0 {C} 8"));
+    given(before).call(wait(1, 8)).replies("waiting {~3000}").leaves(state("{now} 0 o {C} 8"));
 }
 
 #[test]
@@ -191,7 +191,7 @@ fn arrivals_grow_even_if_the_clock_went_back() {
             .lock("{T2}", 3_000)
             .meta(&format!("{STIRRED}, wait_until {{now+2500}}"), WEEK)
             .line(&[(3, future), (1, behind)])
-            .waiters(&[(3, "{then-700} 0 {C} 5"), (1, "{now} 0 {C} 7")]),
+            .waiters(&[(3, "{then-700} 0 {C} 5"), (1, "{now} 0 o {C} 7")]),
     );
 }
 
@@ -204,7 +204,7 @@ fn patience_decides_whether_to_join() {
         held()
             .meta(&format!("{STIRRED}, wait_until {{now+2500}}"), WEEK)
             .line(&[(1, "{us}")])
-            .waiters(&[(1, "{now} 0 {C} 7")]),
+            .waiters(&[(1, "{now} 0 o {C} 7")]),
     );
     let for_ever = nothing().lock_for_ever("{T2}").meta(META, WEEK);
     given(for_ever).call(patient(9_999_999)).replies("busy for ever").changes_nothing();
@@ -240,7 +240,7 @@ fn during_a_foreign_share_a_free_lock_counts_as_held() {
         nothing()
             .meta(&format!("{STIRRED}, share_until {{then+200000}}, wait_until {{now+2500}}"), WEEK)
             .line(&[(1, "{us}")])
-            .waiters(&[(1, "{now} 0 {C} 7")]),
+            .waiters(&[(1, "{now} 0 o {C} 7")]),
     );
 }
 

@@ -84,7 +84,7 @@ fn an_offer_to_another_is_waited_for() {
     given(before(&[], META).line(&[(2, "900")]))
         .call(wait(1, 8))
         .replies("waiting {~800}")
-        .leaves(before(&[(1, "{now} 0 {C} 8")], &waiting_meta(META)).line(&[(2, "900"), (1, "{us}")]));
+        .leaves(before(&[(1, "{now} 0 o {C} 8")], &waiting_meta(META)).line(&[(2, "900"), (1, "{us}")]));
 }
 
 #[test]
@@ -104,7 +104,7 @@ fn whoever_finds_a_free_lock_offers_it_to_the_head_and_waits() {
             .lock("{T2}", WINDOW)
             .meta(&waiting_meta(OFFERED), WEEK)
             .line(&[(2, "901"), (1, "{us}")])
-            .waiters(&[(2, "{then-100} 1 {C} 6"), (1, "{now} 0 {C} 5")]),
+            .waiters(&[(2, "{then-100} 1 {C} 6"), (1, "{now} 0 o {C} 5")]),
     );
 }
 

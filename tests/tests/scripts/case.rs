@@ -12,7 +12,7 @@ use stanchion::store::{Failure, Store};
 use stanchion::verbs::{
     Absence, Acquire, AcquireAll, AcquireAllReply, AcquireReply, BreakLease, ClientId, Digest,
     DowngradeReply, Extend, ExtendReply, Holder, HolderReply, Leave, Obstacle, QueueVerb, Release,
-    ReleaseReply, Reply, Request, Resume, ResumeReply, Waiter,
+    ReleaseReply, Reply, Request, Resume, ResumeReply, Waiter, WaiterReply, Waiters,
 };
 use stanchion_tests::shared;
 
@@ -207,7 +207,7 @@ macro_rules! calls {
     )+};
 }
 
-calls!(Acquire AcquireAll Extend Release Leave Resume Holder BreakLease);
+calls!(Acquire AcquireAll Extend Release Leave Resume Holder Waiters BreakLease);
 
 impl From<QueueVerb> for Call {
     fn from(verb: QueueVerb) -> Self {
@@ -263,6 +263,10 @@ pub fn holder() -> Holder {
     Holder { name: lock_name("a").unwrap() }
 }
 
+pub fn waiters() -> Waiters {
+    Waiters { name: lock_name("a").unwrap() }
+}
+
 pub fn break_lease() -> BreakLease {
     BreakLease { name: lock_name("a").unwrap() }
 }
@@ -306,11 +310,19 @@ pub fn describe(reply: &Reply) -> String {
         }
         Reply::Holder(held) if held.is_empty() => "free".into(),
         Reply::Holder(held) => held.iter().map(held_by).collect::<Vec<_>>().join("; "),
+        Reply::Waiters(waiters) => waiters.iter().map(in_line).collect::<Vec<_>>().join("; "),
         Reply::Downgrade(DowngradeReply::Downgraded) => "downgraded".into(),
         Reply::BreakLease(true) => "broken".into(),
         Reply::BreakLease(false) => "free".into(),
         Reply::Queue(reply) => queue_case::describe(reply),
     }
+}
+
+/// For how long it has waited is told as until when: that is the time of the call.
+fn in_line(waiter: &WaiterReply) -> String {
+    let waiting = u64::try_from(waiter.waiting.expect("always known").as_millis()).unwrap();
+    let until = waiter.since_ms + waiting;
+    format!("{:?} since {} until {until} weight {}", waiter.owner, waiter.since_ms, waiter.weight)
 }
 
 fn held_by(holder: &HolderReply) -> String {

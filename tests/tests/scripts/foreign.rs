@@ -91,7 +91,7 @@ fn an_adopted_lock_goes_to_the_head_of_the_line() {
                 .lock("{T2}", WINDOW)
                 .meta(&format!("{offered}, wait_until {{now+2500}}"), WEEK)
                 .line(&[(2, "900"), (1, "{us}")])
-                .waiters(&[(2, "{then-100} 1 {C} 6"), (1, "{now} 0 {C} 5")]),
+                .waiters(&[(2, "{then-100} 1 {C} 6"), (1, "{now} 0 o {C} 5")]),
         );
     // The head itself just takes it.
     given(before).call(adopting(wait(2, 6), STRANGER)).replies("granted {us} 5000").leaves(

@@ -32,4 +32,5 @@ mod release;
 mod resume;
 mod rights;
 mod state;
+mod waiters;
 mod wrong_types;

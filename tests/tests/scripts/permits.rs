@@ -9,7 +9,7 @@ use stanchion::store::sqlite::{SqliteStore, SqliteTarget};
 use stanchion::store::{GRANT_WINDOW, Store};
 use stanchion::verbs::{
     Acquire, AcquireReply, BreakLease, ClientId, Downgrade, DowngradeReply, Extend, ExtendReply, Holder,
-    Leave, Permits, Release, ReleaseReply, Reply, Request, Resume, ResumeReply, Waiter,
+    Leave, Permits, Release, ReleaseReply, Reply, Request, Resume, ResumeReply, Waiter, WaiterReply, Waiters,
 };
 
 use stanchion_tests::wait::{SOON, eventually};
@@ -52,6 +52,10 @@ fn told(reply: &Reply) -> String {
             held.sort_unstable();
             format!("{held:?}, {} wait", holders.first().map_or(0, |holder| holder.waiters))
         }
+        Reply::Waiters(waiters) => {
+            let shown = |waiter: &WaiterReply| format!("{} for {}", waiter.owner, waiter.weight);
+            format!("{:?}", waiters.iter().map(shown).collect::<Vec<_>>())
+        }
         other => format!("{other:?}"),
     }
 }
@@ -83,7 +87,7 @@ fn any_request(dice: &mut fastrand::Rng, name: &LockName, users: &mut Users, ttl
             min_fence: 0,
             waiter: dice.bool().then_some(waiter),
             patience: None,
-            owner: "1 host label".into(),
+            owner: format!("1 host {user}").into(),
             adopt: None,
         })
     };
@@ -126,11 +130,12 @@ fn both_stores_answer_alike() {
         let mut story = Vec::new();
         for _ in 0..LENGTH {
             let request = any_request(&mut dice, &name, &mut users, &[TTL]);
-            let look = Request::Holder(Holder { name: name.clone() });
+            let look_at_holders = Request::Holder(Holder { name: name.clone() });
             let until = || clock.now() + Duration::from_secs(5);
+            let line = Request::Waiters(Waiters { name: name.clone() });
             let ask = |store: &dyn Store| {
-                let reply = told(&store.perform(&request, until()).unwrap());
-                format!("{reply}; {}", told(&store.perform(&look, until()).unwrap()))
+                let look = |request| told(&store.perform(request, until()).unwrap());
+                format!("{}; {}; {}", look(&request), look(&look_at_holders), look(&line))
             };
             let (redis, sqlite) = (ask(&bench.store), ask(&memory));
             story.push(format!("{request:?}\n    {redis}"));

@@ -295,6 +295,8 @@ impl Context {
         let shifted = |time: u64| time.checked_add_signed(shift).expect(holder);
         match name {
             "then" => Some((shifted(self.then / 1_000), shifted(self.then / 1_000))),
+            // The same millisecond.
+            "then_us" => Some((shifted(self.then / 1_000 * 1_000), shifted(self.then / 1_000 * 1_000))),
             "now" => Some((shifted(self.before / 1_000), shifted(self.after / 1_000))),
             "us" => Some((shifted(self.before), shifted(self.after))),
             "sec" => Some((shifted(self.before / 1_000_000), shifted(self.after / 1_000_000))),

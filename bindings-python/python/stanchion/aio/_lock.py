@@ -11,7 +11,7 @@ from .. import _stanchion
 from .._functions import check_awaited
 from .._held import Entered
 from .._lock import LockFacts
-from .._types import Duration, Holder, holder, holders
+from .._types import Duration, Holder, Waiter, holder, holders, waiters
 from ._lease import Lease, end
 from ._loop import Pending, call
 
@@ -169,6 +169,13 @@ class Lock(LockFacts):
     async def holders(self) -> List[Holder]:
         """Who holds the lock now: one at most if it is exclusive, else up to 100, those whose leases end first."""
         return holders(await call(self._native.holders))
+
+    async def waiters(self) -> List[Waiter]:
+        """Who waits for the lock now, in the order of the line: up to 100.
+
+        One that was not heard of for 2.5 s counts as dead and is left out.
+        """
+        return waiters(await call(self._native.waiters))
 
     def reentrant(self, owner: str) -> Lock:
         """The same lock for an owner that may come in again, as `stanchion.Lock.reentrant`. No I/O."""

@@ -12,6 +12,7 @@ use super::direct::briefly;
 use crate::blocking::{Claim, Queue};
 use crate::claim_calls::Verdict;
 use crate::store::MAX_BATCH;
+use crate::trace;
 use crate::verbs::Receipt;
 use crate::wake::locked;
 use crate::worker::{Ending, Finished, WorkerEvent, WorkerReport, WorkerSettings, panic_message};
@@ -102,11 +103,23 @@ impl Desk {
                 Taken::Over => return,
             };
             waited = false;
-            let said = match catch_unwind(AssertUnwindSafe(|| handler(&claim))) {
+            let span = trace::work(claim.queue(), claim.id(), claim.attempt());
+            let said = match catch_unwind(AssertUnwindSafe(|| span.in_scope(|| handler(&claim)))) {
                 Ok(Ok(())) => Ok(()),
                 Ok(Err(error)) => Err(error.to_string()),
                 Err(panic) => Err(panic_message(&*panic)),
             };
+            let lost = claim.loss().is_some();
+            span.record(
+                "outcome",
+                if lost {
+                    "lost"
+                } else if said.is_ok() {
+                    "returned"
+                } else {
+                    "failed"
+                },
+            );
             if let Some(verdict) = self.done(claim.receipt(), said) {
                 self.settle_alone(verdict);
             }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::clock::Moment;
-use crate::engine::{Call, Dice, LEAST_PATIENCE, Machine, RESEND_AFTER, Step, deadline, told_at};
+use crate::engine::{Call, Dice, LEAST_PATIENCE, Machine, RESEND_AFTER, Step, Subject, deadline, told_at};
 use crate::error::{Error, ErrorKind};
 use crate::store::{Failure, FailureKind};
 use crate::verbs::{Acquire, AcquireReply, Fence, Leave, Obstacle, Reply, Request};
@@ -322,6 +322,18 @@ impl AcquireMachine {
 
 impl Machine for AcquireMachine {
     type Output = Acquired;
+
+    fn subject(&self) -> Subject<'_> {
+        let name = &self.order.name;
+        Subject { verb: "acquire", name: name.as_str(), kind: name.kind().name() }
+    }
+
+    fn told(outcome: &Acquired) -> &'static str {
+        match outcome {
+            Acquired::Granted(_) => "granted",
+            Acquired::Busy => "busy",
+        }
+    }
 
     fn step(&mut self, now: Moment) -> Step<Acquired> {
         match &mut self.phase {

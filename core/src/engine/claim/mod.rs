@@ -7,7 +7,7 @@
 use std::time::Duration;
 
 use crate::clock::Moment;
-use crate::engine::{Call, Dice, LEAST_PATIENCE, Machine, RESEND_AFTER, Step, deadline, told_at};
+use crate::engine::{Call, Dice, LEAST_PATIENCE, Machine, RESEND_AFTER, Step, Subject, deadline, told_at};
 use crate::error::{Error, ErrorKind};
 use crate::store::{Failure, FailureKind};
 use crate::verbs::{
@@ -293,6 +293,15 @@ impl ClaimMachine {
 
 impl Machine for ClaimMachine {
     type Output = Claimed;
+
+    fn subject(&self) -> Subject<'_> {
+        let verb = if self.order.settle.is_some() { "settle_and_claim" } else { "claim" };
+        Subject { verb, name: self.order.queues.first().map_or("", |queue| queue.as_str()), kind: "queue" }
+    }
+
+    fn told(outcome: &Claimed) -> &'static str {
+        if outcome.tasks.is_empty() { "empty" } else { "claimed" }
+    }
 
     fn step(&mut self, now: Moment) -> Step<Claimed> {
         match &mut self.phase {

@@ -100,6 +100,8 @@ codes! {
     OtherLimit = 40 "OTHER_LIMIT",
     /// permits_downgrade
     Downgraded = 41 "DOWNGRADED",
+    /// waiters
+    InLine = 42 "IN_LINE",
 }
 
 impl Code {

@@ -13,7 +13,7 @@ use crate::store::{Failure, FailureKind};
 use crate::verbs::{
     Absence, Acquire, AcquireAll, AcquireAllReply, AcquireReply, BreakLease, Digest, Downgrade,
     DowngradeReply, Extend, ExtendReply, HeldAs, Holder, HolderReply, Leave, Obstacle, Release, ReleaseReply,
-    Reply, Request, Resume, ResumeReply,
+    Reply, Request, Resume, ResumeReply, WaiterReply, Waiters,
 };
 
 mod permits;
@@ -39,6 +39,7 @@ pub(crate) fn script(request: &Request) -> &'static Script {
         Request::Leave(_) => &SCRIPTS[Verb::Leave],
         Request::Resume(_) => &SCRIPTS[Verb::Resume],
         Request::Holder(_) => &SCRIPTS[Verb::Holder],
+        Request::Waiters(_) => &SCRIPTS[Verb::Waiters],
         Request::Downgrade(_) => &SCRIPTS[Verb::PermitsDowngrade],
         Request::BreakLease(_) => &SCRIPTS[Verb::BreakLease],
         Request::Queue(request) => queue::script(&request.verb),
@@ -75,6 +76,7 @@ fn encode_arguments(command: &mut Cmd, request: &Request) {
         | Request::Resume(Resume { name, .. })
         | Request::Downgrade(Downgrade { name, .. })
         | Request::Holder(Holder { name })
+        | Request::Waiters(Waiters { name })
         | Request::BreakLease(BreakLease { name }) => match name.kind() {
             LockKind::Exclusive => encode_lock(command, &LockKeys::new(name), request),
             _ => permits::encode_arguments(command, &LockKeys::new(name), request),
@@ -101,6 +103,9 @@ fn encode_lock(command: &mut Cmd, keys: &LockKeys<'_>, request: &Request) {
         }
         Request::Holder(_) => {
             command.arg(3).arg(&*keys.lock).arg(&keys.meta).arg(&keys.line);
+        }
+        Request::Waiters(_) => {
+            command.arg(2).arg(&keys.line).arg(&keys.waiters);
         }
         Request::BreakLease(_) => {
             command.arg(4).arg(&*keys.lock).arg(&keys.meta).arg(&keys.line).arg(&keys.waiters);
@@ -234,9 +239,27 @@ fn decode_known(request: &Request, value: &Value) -> Option<Reply> {
             waiters: fence(6)?,
             weight: 1,
         }]),
+        (Request::Waiters(_), Code::InLine) => {
+            Reply::Waiters(items[1..].iter().map(waiter).collect::<Option<_>>()?)
+        }
         (Request::BreakLease(_), Code::Broken) => Reply::BreakLease(true),
         (Request::BreakLease(_), Code::Free) => Reply::BreakLease(false),
         _ => return None,
+    })
+}
+
+/// One entry of the answer to `waiters`.
+fn waiter(item: &Value) -> Option<WaiterReply> {
+    let Value::Array(fields) = item else { return None };
+    let number = |index: usize| match fields.get(index) {
+        Some(Value::Int(number)) => u64::try_from(*number).ok(),
+        _ => None,
+    };
+    Some(WaiterReply {
+        since_ms: number(0)? / 1_000,
+        waiting: Some(Duration::from_micros(number(1)?)),
+        owner: text(fields.get(2)?)?,
+        weight: u32::try_from(number(3)?).ok()?,
     })
 }
 

@@ -19,7 +19,7 @@ pub(crate) struct LockKeys<'a> {
     pub(crate) meta: String,
     /// ZSET: waiting tokens in order of arrival.
     pub(crate) line: String,
-    /// HASH: token -> last poll, offered, client, seq.
+    /// HASH: token -> last poll, offered, owner, client, seq; of other kinds the weight comes before the owner.
     pub(crate) waiters: String,
     name: &'a str,
     words: &'static Words,

@@ -8,7 +8,7 @@ use crate::store::redis::code::{HELD_AS, STATES, TASK_FIELDS, VERDICTS};
 use crate::store::{
     CALL_TTL, DEAD_AGE, DEAD_BYTES, DEAD_MAX, DEAD_TRIM, ENDED_SCAN, ENDED_TTL, GRANT_WINDOW, HOLDERS_MAX,
     IDLE_LIVE, INTAKE_MAX_ATTEMPTS, INTAKE_SCORE_MAX, LINE_TTL, MAX_REPLY_BYTES, META_REFRESH, META_TTL,
-    OFFERS_MAX, PROMOTE_MAX, SHARE_AFTER, SHARE_WINDOW, WAITER_LIVE, YEAR,
+    OFFERS_MAX, PROMOTE_MAX, SHARE_AFTER, SHARE_WINDOW, WAITER_LIVE, WAITERS_MAX, YEAR,
 };
 use crate::token::COOLDOWN_MARKER;
 
@@ -45,6 +45,7 @@ verbs! {
     Leave "leave" "leave.lua",
     Resume "resume" "resume.lua",
     Holder "holder" "holder.lua",
+    Waiters "waiters" "waiters.lua",
     BreakLease "break_lease" "break_lease.lua",
     PermitsAcquire "permits_acquire" "permits/permits_acquire.lua",
     PermitsExtend "permits_extend" "permits/permits_extend.lua",
@@ -53,6 +54,7 @@ verbs! {
     PermitsResume "permits_resume" "permits/permits_resume.lua",
     PermitsDowngrade "permits_downgrade" "permits/permits_downgrade.lua",
     PermitsHolder "permits_holder" "permits/permits_holder.lua",
+    PermitsWaiters "permits_waiters" "permits/permits_waiters.lua",
     PermitsBreakLease "permits_break_lease" "permits/permits_break_lease.lua",
     Enqueue "enqueue" "queue/enqueue.lua",
     Claim "claim" "queue/claim.lua",
@@ -84,6 +86,7 @@ shared! {
     "hand_off" "hand_off.lua",
     "absence" "absence.lua",
     "end_token" "end_token.lua",
+    "live_waiters" "live_waiters.lua",
     "permits_offer" "permits/permits_offer.lua",
     "permits_absence" "permits/permits_absence.lua",
     "permits_end" "permits/permits_end.lua",
@@ -183,6 +186,7 @@ fn values() -> Vec<(&'static str, String)> {
         ("OFFERS_MAX", OFFERS_MAX),
         ("ENDED_SCAN", ENDED_SCAN),
         ("HOLDERS_MAX", HOLDERS_MAX),
+        ("WAITERS_MAX", WAITERS_MAX),
     ];
     let mut values: Vec<_> =
         millis.iter().map(|(name, time)| (*name, time.as_millis().to_string())).collect();

@@ -37,7 +37,7 @@ pub(super) fn acquire(step: &Step<'_>, request: &Acquire) -> rusqlite::Result<Ou
     let obstacle = Obstacle { remaining: Some(remaining), unexpiring: None };
     let reply = match registrant {
         Some(waiter) => {
-            register(step, row.id, token, waiter)?;
+            register(step, row.id, request, 0, waiter)?;
             AcquireReply::Waiting(obstacle)
         }
         None => AcquireReply::Busy(obstacle),
@@ -102,14 +102,30 @@ pub(super) fn record(
     step.touch(row)
 }
 
-/// Puts the token at the end of the line, or notes that it polled again and may be offered the lock again.
-fn register(step: &Step<'_>, lock: i64, token: &str, waiter: Waiter) -> rusqlite::Result<()> {
+/// Puts the token at the end of the line, or notes that it polled again and may be offered the lock again. The
+/// weight of an exclusive lock's waiter is zero.
+pub(super) fn register(
+    step: &Step<'_>,
+    lock: i64,
+    request: &Acquire,
+    weight: i64,
+    waiter: Waiter,
+) -> rusqlite::Result<()> {
     step.change(
-        "INSERT INTO waiter (lock, arrival, token, polled, offered, client, seq)
-           SELECT ?1, coalesce(max(arrival), 0) + 1, ?2, ?3, 0, ?4, ?5 FROM waiter WHERE lock = ?1
+        "INSERT INTO waiter (lock, arrival, token, polled, offered, client, seq, weight, came, owner)
+           SELECT ?1, coalesce(max(arrival), 0) + 1, ?2, ?3, 0, ?4, ?5, ?6, ?3, ?7 FROM waiter WHERE lock = ?1
          ON CONFLICT (lock, token) DO UPDATE
-           SET polled = excluded.polled, offered = 0, client = excluded.client, seq = excluded.seq",
-        &[&lock, &token, &step.now, &waiter.client.0.cast_signed(), &waiter.seq.cast_signed()],
+           SET polled = excluded.polled, offered = 0, client = excluded.client, seq = excluded.seq,
+             weight = excluded.weight, owner = excluded.owner",
+        &[
+            &lock,
+            &request.token.as_str(),
+            &step.now,
+            &waiter.client.0.cast_signed(),
+            &waiter.seq.cast_signed(),
+            &weight,
+            &&*request.owner,
+        ],
     )?;
     Ok(())
 }

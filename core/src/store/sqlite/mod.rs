@@ -23,6 +23,7 @@ mod schema;
 mod step;
 #[cfg(test)]
 mod tests;
+mod waiters;
 
 use std::fmt;
 use std::path::PathBuf;
@@ -179,6 +180,7 @@ impl SqliteStore {
                 Request::Resume(request) => resume::resume(&step, request),
                 Request::BreakLease(request) => break_lease::break_lease(&step, request),
                 Request::Holder(request) => holder::holder(connection, request, &view).map(Outcome::from),
+                Request::Waiters(request) => waiters::waiters(connection, request, &view).map(Outcome::from),
                 // Permits have it; see above.
                 Request::Downgrade(_) => {
                     Ok(Reply::Downgrade(DowngradeReply::Gone(Absence::default())).into())
@@ -201,6 +203,9 @@ impl Store for SqliteStore {
                 LockKind::Exclusive => holder::holder(connection, request, view),
                 _ => permits::holder(connection, request, view),
             }),
+            Request::Waiters(request) => {
+                self.read(until, |connection, view| waiters::waiters(connection, request, view))
+            }
             Request::Queue(request) if request.verb.reads() => {
                 self.read(until, |connection, view| queue::read(connection, request, view)).map(Reply::Queue)
             }

@@ -9,7 +9,10 @@ use crate::store::{Failure, FailureKind};
 /// Marks a SQLite file as this library's: "Stnc" in ASCII.
 const APPLICATION_ID: i32 = 0x5374_6e63;
 /// The version of schema.sql.
-const VERSION: i32 = 3;
+const VERSION: i32 = 4;
+/// Kinds of columns that later versions add.
+const NUMBER: &str = "INTEGER NOT NULL DEFAULT 0";
+const TEXT: &str = "TEXT NOT NULL DEFAULT ''";
 const TABLES: &str = include_str!("schema.sql");
 
 /// Makes the tables, or finds that this library may use the ones that are there.
@@ -78,8 +81,10 @@ fn create(connection: &Connection) -> rusqlite::Result<()> {
             return Ok(());
         }
         connection.execute_batch(TABLES)?;
-        add_column(connection, "waiter", "weight")?;
-        add_column(connection, "lock", "permits")?;
+        add_column(connection, "waiter", "weight", NUMBER)?;
+        add_column(connection, "lock", "permits", NUMBER)?;
+        add_column(connection, "waiter", "came", NUMBER)?;
+        add_column(connection, "waiter", "owner", TEXT)?;
         connection.execute(
             "INSERT INTO store (id, boot, least_version, least_library) VALUES (1, '', 1, '0.1.0')
              ON CONFLICT DO NOTHING",
@@ -91,12 +96,12 @@ fn create(connection: &Connection) -> rusqlite::Result<()> {
     })
 }
 
-/// Adds a number that a table of an earlier version does not have.
-fn add_column(connection: &Connection, table: &str, column: &str) -> rusqlite::Result<()> {
+/// Adds a column that a table of an earlier version does not have.
+fn add_column(connection: &Connection, table: &str, column: &str, kind: &str) -> rusqlite::Result<()> {
     let known =
         connection.prepare("SELECT 1 FROM pragma_table_info(?1) WHERE name = ?2")?.exists([table, column])?;
     if known {
         return Ok(());
     }
-    connection.execute_batch(&format!("ALTER TABLE {table} ADD COLUMN {column} INTEGER NOT NULL DEFAULT 0"))
+    connection.execute_batch(&format!("ALTER TABLE {table} ADD COLUMN {column} {kind}"))
 }

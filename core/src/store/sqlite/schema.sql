@@ -1,4 +1,4 @@
--- Version 3 (the first had no queues, the second no permits). Later versions only add (tables, indexes, columns with a default), so that an older library
+-- Version 4 (the first had no queues, the second no permits, the third no owners of waiters). Later versions only add (tables, indexes, columns with a default), so that an older library
 -- works on a newer file. Times of leases and waiters are microseconds of the boot clock.
 
 -- One row: which boot the times belong to, and which libraries may use the file.
@@ -62,7 +62,8 @@ CREATE TABLE IF NOT EXISTS waiter (
 CREATE UNIQUE INDEX IF NOT EXISTS waiter_by_token ON waiter (lock, token);
 CREATE INDEX IF NOT EXISTS waiter_by_poll ON waiter (polled);
 CREATE INDEX IF NOT EXISTS waiter_by_offer ON waiter (client) WHERE offered = 1;
--- Version 3 adds to it: weight, how many permits are waited for.
+-- Version 3 adds to it: weight, how many permits are waited for. Version 4: came, when it got in line (0: an older
+-- library did not say), and owner.
 
 -- Tokens whose wait or lease has ended, so that a late copy of their acquire changes nothing.
 CREATE TABLE IF NOT EXISTS ended (

@@ -75,6 +75,7 @@ impl World<'_> {
             | Request::Resume(_)
             | Request::Downgrade(_)
             | Request::Holder(_)
+            | Request::Waiters(_)
             | Request::BreakLease(_)
             | Request::Queue(_) => {
                 return None;

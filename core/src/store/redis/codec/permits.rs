@@ -10,6 +10,7 @@ use crate::store::redis::keys::LockKeys;
 use crate::store::redis::script::{SCRIPTS, Script, Verb};
 use crate::verbs::{
     Acquire, BreakLease, Downgrade, Extend, Holder, HolderReply, Leave, Permits, Release, Request, Resume,
+    Waiters,
 };
 
 /// The script of a request's verb, if it is about permits.
@@ -22,6 +23,7 @@ pub(super) fn script(request: &Request) -> Option<&'static Script> {
         Request::Resume(Resume { name, .. }) => (name, Verb::PermitsResume),
         Request::Downgrade(Downgrade { name, .. }) => (name, Verb::PermitsDowngrade),
         Request::Holder(Holder { name }) => (name, Verb::PermitsHolder),
+        Request::Waiters(Waiters { name }) => (name, Verb::PermitsWaiters),
         Request::BreakLease(BreakLease { name }) => (name, Verb::PermitsBreakLease),
         Request::AcquireAll(_) | Request::Queue(_) => return None,
     };
@@ -60,6 +62,9 @@ pub(super) fn encode_arguments(command: &mut Cmd, keys: &LockKeys<'_>, request: 
         }
         Request::Holder(_) => {
             command.arg(3).arg(&*keys.lock).arg(&keys.records).arg(&keys.line);
+        }
+        Request::Waiters(_) => {
+            command.arg(2).arg(&keys.line).arg(&keys.waiters);
         }
         Request::BreakLease(_) => {
             command.arg(5);

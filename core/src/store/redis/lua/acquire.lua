@@ -124,7 +124,7 @@ if registers and ARGV[6] ~= '' then
 end
 if registers then
   local place = redis.call('ZSCORE', KEYS[3], token)
-  redis.call('HSET', KEYS[4], token, string.format('%.0f 0 %s', now, ARGV[5]))
+  redis.call('HSET', KEYS[4], token, string.format('%.0f 0 %s %s', now, ARGV[4], ARGV[5]))
   if not place then
     local last = redis.call('ZREVRANGE', KEYS[3], 0, 0, 'WITHSCORES')
     local arrival = math.max((tonumber(last[2]) or 0) + 1, now_us)

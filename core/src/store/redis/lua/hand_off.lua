@@ -1,5 +1,5 @@
 -- Shared by the scripts that pass the lock on: which waiter is next, and the offer to it.
--- A waiter's entry is "last poll ms, offered 0 or 1, client, seq".
+-- A waiter's entry is "last poll ms, offered 0 or 1, owner, client, seq"; an older library writes no owner.
 
 -- Whether this library wrote the value: sixteen nines and 39 more digits.
 local function ours(value)

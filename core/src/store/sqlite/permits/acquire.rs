@@ -1,6 +1,7 @@
 //! Take permits, confirm an offer, or wait for them.
 
 use crate::store::GRANT_WINDOW;
+use crate::store::sqlite::acquire::register;
 use crate::store::sqlite::permits::hand_on::{Caller, Next, forget_ended, next_waiters, offer_all};
 use crate::store::sqlite::permits::{Held, Sum, held, row_key, sum, used};
 use crate::store::sqlite::step::{LockRow, Outcome, Step, between, fence, micros, stored_fence};
@@ -120,22 +121,10 @@ fn wait(
     let obstacle = Obstacle { remaining: Some(remaining), unexpiring: None };
     let reply = match registrant {
         Some(waiter) => {
-            register(step, row.id, request.token.as_str(), weight, waiter)?;
+            register(step, row.id, request, weight, waiter)?;
             AcquireReply::Waiting(obstacle)
         }
         None => AcquireReply::Busy(obstacle),
     };
     Ok(Outcome { reply: Reply::Acquire(reply), wake })
-}
-
-fn register(step: &Step<'_>, lock: i64, token: &str, weight: i64, waiter: Waiter) -> rusqlite::Result<()> {
-    step.change(
-        "INSERT INTO waiter (lock, arrival, token, polled, offered, client, seq, weight)
-           SELECT ?1, coalesce(max(arrival), 0) + 1, ?2, ?3, 0, ?4, ?5, ?6 FROM waiter WHERE lock = ?1
-         ON CONFLICT (lock, token) DO UPDATE
-           SET polled = excluded.polled, offered = 0, client = excluded.client, seq = excluded.seq,
-             weight = excluded.weight",
-        &[&lock, &token, &step.now, &waiter.client.0.cast_signed(), &waiter.seq.cast_signed(), &weight],
-    )?;
-    Ok(())
 }

@@ -13,8 +13,9 @@ use rusqlite::OptionalExtension;
 
 use crate::name::{LockKind, LockName};
 use crate::store::sqlite::step::{LockRow, Outcome, Step, View};
+use crate::store::sqlite::waiters::waiters;
 use crate::verbs::{
-    Acquire, BreakLease, Downgrade, Extend, Holder, Leave, Permits, Release, Request, Resume,
+    Acquire, BreakLease, Downgrade, Extend, Holder, Leave, Permits, Release, Request, Resume, Waiters,
 };
 
 pub(super) use holder::holder;
@@ -29,6 +30,7 @@ pub(super) fn concerns(request: &Request) -> bool {
         | Request::Resume(Resume { name, .. })
         | Request::Downgrade(Downgrade { name, .. })
         | Request::Holder(Holder { name })
+        | Request::Waiters(Waiters { name })
         | Request::BreakLease(BreakLease { name }) => name.kind() != LockKind::Exclusive,
         Request::AcquireAll(_) | Request::Queue(_) => false,
     }
@@ -48,12 +50,13 @@ pub(super) fn perform(step: &Step<'_>, request: &Request, view: &View<'_>) -> ru
         Request::Downgrade(request) => end::downgrade(step, request),
         Request::BreakLease(request) => end::break_lease(step, request),
         Request::Holder(request) => holder(step.connection, request, view).map(Outcome::from),
+        Request::Waiters(request) => waiters(step.connection, request, view).map(Outcome::from),
         Request::AcquireAll(_) | Request::Queue(_) => Err(rusqlite::Error::InvalidQuery),
     }
 }
 
 /// The key under which a lock's row is kept. No exclusive lock's key begins so.
-fn row_key(name: &LockName) -> Cow<'_, str> {
+pub(super) fn row_key(name: &LockName) -> Cow<'_, str> {
     match name.kind() {
         LockKind::Exclusive => Cow::Borrowed(name.key()),
         kind => Cow::Owned(format!("stanchion:{}:{}", kind.name(), name.key())),

@@ -15,7 +15,7 @@ use crate::error::ErrorKind;
 use crate::name::LockKind;
 use crate::store::sqlite::database::is_connected;
 use crate::store::{FailureKind, Store};
-use crate::verbs::{Acquire, ClientId, Extend, ExtendReply, Holder, Reply, Request};
+use crate::verbs::{Acquire, ClientId, Extend, ExtendReply, Holder, Reply, Request, WaiterReply, Waiters};
 use crate::wake::Hub;
 
 /// Tells the test binary, when it runs itself, to be one of several processes.
@@ -87,6 +87,8 @@ fn a_reboot_ends_leases_and_waits_and_keeps_fences() {
     store.leave("a", 3);
     let ahead = first + 1_000_000_000_000;
     store.sql(&format!("UPDATE lock SET fence = {ahead}; UPDATE store SET boot = 'an earlier one'"));
+    let waiters = Request::Waiters(Waiters { name: name("a") });
+    assert_eq!(store.ask(waiters), Reply::Waiters(Vec::new()));
     let holder = Request::Holder(Holder { name: name("a") });
     assert_eq!(store.ask(holder.clone()), Reply::Holder(Vec::new()));
     assert_eq!(store.list(LockKind::Exclusive, 0, soon()).unwrap().1, vec![]);
@@ -94,6 +96,24 @@ fn a_reboot_ends_leases_and_waits_and_keeps_fences() {
     assert_eq!(store.count("SELECT count(*) FROM waiter"), 0);
     assert_eq!(store.count("SELECT count(*) FROM ended"), 0);
     assert!(matches!(store.ask(holder), Reply::Holder(held) if held.len() == 1));
+}
+
+#[test]
+fn a_waiter_of_an_older_library_is_unknown_but_shown() {
+    let scratch = Scratch::new();
+    let store = open_file(&scratch.file());
+    store.try_acquire("a", 1).unwrap();
+    store.wait_for("a", 2);
+    // As version 3 did it.
+    store.sql(
+        "INSERT INTO waiter (lock, arrival, token, polled, offered, client, seq, weight)
+         SELECT lock, arrival + 1, 'older', polled, 0, 7, 1, 2 FROM waiter",
+    );
+    let Reply::Waiters(waiters) = store.ask(Request::Waiters(Waiters { name: name("a") })) else { panic!() };
+    assert_eq!(waiters.len(), 2);
+    assert!(!waiters[0].owner.is_empty() && waiters[0].waiting.is_some() && waiters[0].since_ms > 0);
+    let unknown = WaiterReply { owner: String::new(), since_ms: 0, waiting: None, weight: 2 };
+    assert_eq!(waiters[1], unknown);
 }
 
 #[test]

@@ -207,7 +207,7 @@ fn write_state(store: &SqliteStore, words: &str) {
                 let number = entry.trim_end_matches(['*', '!']);
                 let polled = if entry.ends_with('!') { DEAD } else { NOW };
                 store.sql(&format!(
-                    "INSERT INTO waiter SELECT 1, count(*), '{}', {polled}, {}, {}, {number}, 1 FROM waiter",
+                    "INSERT INTO waiter SELECT 1, count(*), '{}', {polled}, {}, {}, {number}, 1, 0, '' FROM waiter",
                     text_of(number),
                     entry.ends_with('*'),
                     CLIENT.0

@@ -122,7 +122,7 @@ if registers and ARGV[8] ~= '' then
 end
 if registers then
   local place = redis.call('ZSCORE', KEYS[4], token)
-  redis.call('HSET', KEYS[5], token, string.format('%.0f 0 %.0f %s', now, weight, ARGV[7]))
+  redis.call('HSET', KEYS[5], token, string.format('%.0f 0 %.0f %s %s', now, weight, ARGV[4], ARGV[7]))
   if not place then
     local last = redis.call('ZREVRANGE', KEYS[4], 0, 0, 'WITHSCORES')
     redis.call('ZADD', KEYS[4], string.format('%.0f', math.max((tonumber(last[2]) or 0) + 1, now_us)), token)

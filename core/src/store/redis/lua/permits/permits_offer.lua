@@ -1,7 +1,7 @@
 -- Shared by the scripts of read-write locks and semaphores: who holds permits, and who is offered some.
 -- A holder is in KEYS[1] with the time its lease ends, and in KEYS[2] as "weight fence since owner".
--- A waiter's entry is "last poll ms, offered 0 or 1, weight, client, seq". Those who are next are a list of
--- { token, entry, weight }.
+-- A waiter's entry is "last poll ms, offered 0 or 1, weight, owner, client, seq"; an older library writes no owner.
+-- Those who are next are a list of { token, entry, weight }.
 
 -- Tokens whose leases have ended, a bounded number, and the permits they had, or nil if nobody has any; a later
 -- call goes on from there.

@@ -1,0 +1,8 @@
+-- Who waits for permits? In the order of the line, a bounded number. Reads only.
+-- keys:    1 line, 2 waiters
+-- args:    none
+-- returns: {@IN_LINE, then of each: since us, waiting us, owner or "", weight}
+
+-- include live_waiters.lua
+
+return live_waiters('^%d+ %d %d+ (.*) %x+ %d+$', '^%d+ %d (%d+) ')
