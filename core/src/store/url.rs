@@ -14,6 +14,13 @@ use crate::store::sqlite::SqliteTarget;
 const SERVER_PORT: u16 = 6379;
 /// Where a Sentinel listens unless the URL tells otherwise.
 const SENTINEL_PORT: u16 = 26379;
+/// Servers of a quorum at most: each call asks all of them.
+const QUORUM_MOST: usize = 9;
+/// How long an answer of one server of a quorum is waited for: a call may need three of them within the second after
+/// which it is sent again.
+const NODE_TIMEOUT: Duration = Duration::from_millis(250);
+/// How long a server that restarted stays out of its quorum: twice the usual ttl.
+const REJOIN_AFTER: Duration = Duration::from_secs(60);
 /// File mode of a new SQLite store: its owner only.
 const DEFAULT_FILE_MODE: u32 = 0o600;
 
@@ -72,6 +79,17 @@ pub enum RedisPlace {
     Unix(PathBuf),
     /// `redis-sentinel://`, or `rediss-sentinel://` if `tls`.
     Sentinel(SentinelPlace),
+    /// `redis-quorum://`, or `rediss-quorum://` if `tls`.
+    Quorum(QuorumPlace),
+    /// One server of a quorum.
+    Member {
+        /// Where the server listens.
+        server: Endpoint,
+        /// Whether the connection is encrypted.
+        tls: bool,
+        /// As in [`QuorumPlace`].
+        rejoin_after: Duration,
+    },
     /// `redis-cluster://`, or `rediss-cluster://` if `tls`.
     Cluster {
         /// Nodes that are asked for the others.
@@ -96,6 +114,19 @@ pub struct SentinelPlace {
     pub tls: bool,
 }
 
+/// Independent servers, of which a majority must agree.
+#[derive(Clone)]
+pub struct QuorumPlace {
+    /// Where they listen.
+    pub servers: Vec<Endpoint>,
+    /// Whether connections are encrypted.
+    pub tls: bool,
+    /// `node_timeout=`: how long an answer of one of them is waited for.
+    pub node_timeout: Duration,
+    /// `rejoin_after=`: how long one that restarted stays out. A lease lasts no longer. Zero: it takes part at once.
+    pub rejoin_after: Duration,
+}
+
 /// Where a server listens.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Endpoint {
@@ -116,7 +147,8 @@ impl RedisPlace {
     /// Whether connections are encrypted.
     pub(crate) fn is_encrypted(&self) -> bool {
         match self {
-            Self::Tcp { tls, .. } | Self::Cluster { tls, .. } => *tls,
+            Self::Tcp { tls, .. } | Self::Cluster { tls, .. } | Self::Member { tls, .. } => *tls,
+            Self::Quorum(place) => place.tls,
             Self::Sentinel(place) => place.tls,
             Self::Unix(_) => false,
         }
@@ -148,6 +180,8 @@ impl StoreUrl {
             "rediss-sentinel" | "valkeys-sentinel" => parse_sentinel(rest, true),
             "redis-cluster" | "valkey-cluster" => parse_cluster(rest, false),
             "rediss-cluster" | "valkeys-cluster" => parse_cluster(rest, true),
+            "redis-quorum" | "valkey-quorum" => parse_quorum(rest, false),
+            "rediss-quorum" | "valkeys-quorum" => parse_quorum(rest, true),
             _ if text.contains('@') => Err(unknown_scheme("")),
             _ => Err(unknown_scheme(scheme)),
         }
@@ -159,7 +193,7 @@ fn unknown_scheme(scheme: &str) -> Error {
         scheme.chars().take_while(|c| c.is_ascii_alphanumeric() || "+-.".contains(*c)).collect();
     Error::invalid(format!(
         "unknown store {shown:?}; use redis://HOST, rediss://HOST, redis+unix:///SOCKET, \
-         redis-sentinel://HOST/MASTER, redis-cluster://HOST, sqlite:PATH or memory:"
+         redis-sentinel://HOST/MASTER, redis-cluster://HOST, redis-quorum://HOST,HOST,HOST, sqlite:PATH or memory:"
     ))
 }
 
@@ -191,6 +225,24 @@ fn parse_cluster(rest: &str, tls: bool) -> Result<StoreUrl, Error> {
         return Err(Error::invalid("a cluster has no database but 0; separate programs by prefixes instead"));
     }
     finish_redis(&url, with_login(&url, RedisPlace::Cluster { seeds, tls }, 0)?)
+}
+
+fn parse_quorum(rest: &str, tls: bool) -> Result<StoreUrl, Error> {
+    let (url, servers) = listed(rest, SERVER_PORT)?;
+    let mut different = servers.clone();
+    different.sort();
+    different.dedup();
+    if different.len() < servers.len() {
+        return Err(Error::invalid("a server is twice in the quorum: it would vote twice"));
+    }
+    if !(3..=QUORUM_MOST).contains(&servers.len()) {
+        return Err(Error::invalid(format!(
+            "a quorum has 3 to {QUORUM_MOST} servers: redis-quorum://HOST,HOST,HOST; one server alone is redis://HOST"
+        )));
+    }
+    let db = database(url.path().trim_matches('/'))?;
+    let place = QuorumPlace { servers, tls, node_timeout: NODE_TIMEOUT, rejoin_after: REJOIN_AFTER };
+    finish_redis(&url, with_login(&url, RedisPlace::Quorum(place), db)?)
 }
 
 /// What is common to all of a list of hosts, as the URL of the first one; and where they are.
@@ -251,6 +303,22 @@ fn finish_redis(url: &Url, mut address: RedisAddress) -> Result<StoreUrl, Error>
     let unix = matches!(address.place, RedisPlace::Unix(_));
     let tls = address.place.is_encrypted();
     for (key, value) in url.query_pairs() {
+        if let RedisPlace::Quorum(place) = &mut address.place {
+            match &*key {
+                "node_timeout" => {
+                    place.node_timeout = seconds("node_timeout", &value)?;
+                    if place.node_timeout.is_zero() {
+                        return Err(Error::invalid("node_timeout is over zero"));
+                    }
+                    continue;
+                }
+                "rejoin_after" => {
+                    place.rejoin_after = seconds("rejoin_after", &value)?;
+                    continue;
+                }
+                _ => {}
+            }
+        }
         let sentinel = match &mut address.place {
             RedisPlace::Sentinel(place) => Some(place),
             _ => None,
@@ -325,9 +393,7 @@ impl Common {
             "queue_prefix" => self.queue_prefix = Some(value.to_owned()),
             "label" => self.label = Some(value.to_owned()),
             "timeout" => {
-                let seconds =
-                    value.parse().ok().and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
-                self.timeout = Some(seconds.ok_or_else(|| Error::invalid("timeout is a number of seconds"))?);
+                self.timeout = Some(seconds("timeout", value)?);
             }
             "foreign_share" => {
                 let share = matches!(value, "true" | "1").then_some(true);
@@ -350,6 +416,11 @@ impl Common {
         let Self { hides: _, lock_prefix, queue_prefix, timeout, foreign_share, label } = self;
         StoreUrl { address, lock_prefix, queue_prefix, timeout, foreign_share, label }
     }
+}
+
+fn seconds(what: &str, value: &str) -> Result<Duration, Error> {
+    let seconds = value.parse().ok().and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+    seconds.ok_or_else(|| Error::invalid(format!("{what} is a number of seconds")))
 }
 
 fn parsed(text: &str) -> Result<Url, Error> {

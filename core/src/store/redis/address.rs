@@ -36,6 +36,12 @@ pub(crate) fn servers(address: &RedisAddress) -> Result<Servers, Error> {
         RedisPlace::Tcp { server: endpoint, tls } => {
             Ok(Servers::one(Connector::fixed(server(endpoint, *tls, login(address), &address.tls)?)))
         }
+        RedisPlace::Member { server: endpoint, tls, rejoin_after } => {
+            let server = server(endpoint, *tls, login(address), &address.tls)?;
+            Ok(Servers::one(Connector::Member(Box::new(server), *rejoin_after)))
+        }
+        // Each member is a store of its own.
+        RedisPlace::Quorum(_) => Err(Error::new(ErrorKind::Unsupported, "a quorum is not one server")),
         RedisPlace::Sentinel(place) => {
             let template = nowhere();
             let group = server(&template, place.tls, login(address), &address.tls)?;

@@ -11,7 +11,7 @@ use crate::error::{Error, ErrorKind};
 use crate::examine::Finding;
 use crate::name::{LockKind, LockName, Prefixes, QueueName};
 use crate::store::url::RedisAddress;
-use crate::store::{Failure, FailureKind, Hear, Hints, Pending, Store, StoreConfig};
+use crate::store::{Begun, Failure, FailureKind, Hear, Hints, Pending, Store, StoreConfig};
 use crate::verbs::{ClientId, Reply, Request};
 
 mod address;
@@ -91,6 +91,11 @@ impl Store for RedisStore {
     fn perform(&self, request: &Request, until: Moment) -> Result<Reply, Failure> {
         let value = self.servers.run(request, self.give_up(until))?;
         codec::decode(request, &value)
+    }
+
+    fn begin<'a>(&'a self, request: &'a Request, until: Moment) -> Option<Begun<'a>> {
+        let exchange = self.servers.begin(request, self.give_up(until))?;
+        Some(Box::new(move || codec::decode(request, &exchange.finish()?)))
     }
 
     fn perform_async<'a>(&'a self, request: &'a Request, until: Moment) -> Pending<'a> {

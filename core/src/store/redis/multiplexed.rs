@@ -116,11 +116,12 @@ impl Multiplexed {
             .set_connection_timeout(Some(pool::rest(give_up)))
             .set_response_timeout(None)
             .set_pipeline_buffer_size(BUFFER);
-        let connection = server
+        let mut connection = server
             .client
             .get_multiplexed_async_connection_with_config(&config)
             .await
             .map_err(|error| failure::connecting(&error, &server.place))?;
+        self.connector.vet(&mut connection).await?;
         let number = self.next_number.fetch_add(1, Ordering::Relaxed);
         let current = Numbered { number, connection, used: Instant::now(), era };
         *locked(&self.current) = Some(current.clone());

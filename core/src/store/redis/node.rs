@@ -8,8 +8,9 @@ use redis::Value;
 use crate::store::redis::connector::Connector;
 use crate::store::redis::failure::{Miss, Next};
 use crate::store::redis::multiplexed::Multiplexed;
-use crate::store::redis::pool::Pool;
+use crate::store::redis::pool::{Pool, Sent};
 use crate::store::redis::sending::Sending;
+use crate::store::Failure;
 use crate::store::url::Endpoint;
 
 /// Which part of the time one that ails gets, and how seldom it gets all.
@@ -24,6 +25,24 @@ pub(crate) struct Node {
     pub(crate) endpoint: Option<Endpoint>,
     /// How many calls in a row have failed for a reason that lies with the node.
     failures: AtomicU32,
+}
+
+/// A request on its way.
+pub(crate) struct Exchange<'a> {
+    node: &'a Node,
+    sending: Sending<'a>,
+    sent: Sent,
+    give_up: Instant,
+}
+
+impl Exchange<'_> {
+    /// Waits for the answer.
+    pub(crate) fn finish(self) -> Result<Value, Failure> {
+        let Self { node, sending, sent, give_up } = self;
+        let result = node.pool.finish(sent, &sending, give_up);
+        node.note(&result);
+        result.map_err(|miss| miss.failure)
+    }
 }
 
 impl Node {
@@ -41,6 +60,12 @@ impl Node {
         let result = self.pool.run(sending, give_up);
         self.note(&result);
         result
+    }
+
+    /// Sends a request on a connection that is at hand; `None` if there is none.
+    pub(crate) fn begin<'a>(&'a self, sending: Sending<'a>, give_up: Instant) -> Option<Exchange<'a>> {
+        let sent = self.pool.begin(&sending, give_up)?;
+        Some(Exchange { node: self, sending, sent, give_up })
     }
 
     pub(crate) async fn run_async(&self, sending: &Sending<'_>, give_up: Instant) -> Result<Value, Miss> {

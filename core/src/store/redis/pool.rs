@@ -36,6 +36,12 @@ struct Timed {
     era: Era,
 }
 
+/// A request that was sent on this connection, or what became of it at once.
+pub(crate) struct Sent {
+    connection: Timed,
+    result: RedisResult<()>,
+}
+
 impl Pool {
     pub(crate) fn new(connector: Connector) -> Self {
         Self { connector, idle: Mutex::default() }
@@ -45,6 +51,32 @@ impl Pool {
     pub(crate) fn run(&self, sending: &Sending<'_>, give_up: Instant) -> Result<Value, Miss> {
         let mut connection = self.take(give_up).map_err(Miss::unsent)?;
         let mut result = exchange(&mut connection, sending.command(), rest(give_up));
+        if result.as_ref().is_err_and(failure::is_no_script) {
+            result = exchange(&mut connection, &sending.with_text(), rest(give_up));
+        }
+        self.put_back(connection, result.as_ref().err());
+        result.map_err(|error| Miss::performing(&error, self.connector.place()))
+    }
+
+    /// Sends a request on an idle connection, if there is one that needs no check.
+    pub(crate) fn begin(&self, sending: &Sending<'_>, give_up: Instant) -> Option<Sent> {
+        let idle = locked(&self.idle).pop_if(|idle| idle.since.elapsed() < CHECK_AFTER_IDLE)?;
+        let mut connection = idle.connection;
+        if connection.era != self.connector.era() {
+            return None;
+        }
+        let packed = sending.command().get_packed_command();
+        let limited = connection.limit(rest(give_up));
+        let result = limited.and_then(|()| connection.connection.send_packed_command(&packed));
+        Some(Sent { connection, result })
+    }
+
+    /// Waits for the answer to a request that was sent.
+    pub(crate) fn finish(&self, sent: Sent, sending: &Sending<'_>, give_up: Instant) -> Result<Value, Miss> {
+        let Sent { mut connection, result } = sent;
+        let mut result = result
+            .and_then(|()| connection.limit(rest(give_up)))
+            .and_then(|()| connection.connection.recv_response()?.extract_error());
         if result.as_ref().is_err_and(failure::is_no_script) {
             result = exchange(&mut connection, &sending.with_text(), rest(give_up));
         }
