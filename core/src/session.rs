@@ -159,7 +159,8 @@ impl Live {
             Address::Sqlite(target) => Arc::new(SqliteStore::open(target.clone(), store_config)?),
         };
         let channel = Channel::new(Arc::clone(&store), clock.clone(), Arc::clone(&hub));
-        if matches!(&config.url.address, Address::Redis(address) if matches!(address.place, RedisPlace::Quorum(_))) {
+        if matches!(&config.url.address, Address::Redis(address) if matches!(address.place, RedisPlace::Quorum(_)))
+        {
             // Without I/O. From the first request on it is told whether a call only tries.
             channel.open();
         }

@@ -25,7 +25,7 @@ const START_WITHIN: Duration = Duration::from_secs(15);
 /// How long a raw command may take.
 const RAW_TIMEOUT: Duration = Duration::from_secs(10);
 /// How many databases the shared server has: one for each test that wants an empty one.
-const DATABASES: u32 = 4_000;
+pub(crate) const DATABASES: u32 = 4_000;
 
 /// A running Redis server. See [`RedisServer::start`].
 #[derive(Debug)]

@@ -256,7 +256,9 @@ impl LeaseState {
                 Need::Nothing(self.due())
             }
             // The wish is wrong, the lease is as it was.
-            Err(Failure { kind: FailureKind::Final(ErrorKind::InvalidArgument), .. }) => Need::Nothing(self.due()),
+            Err(Failure { kind: FailureKind::Final(ErrorKind::InvalidArgument), .. }) => {
+                Need::Nothing(self.due())
+            }
             Err(_) => self.lose(LossReason::Refused),
         }
     }

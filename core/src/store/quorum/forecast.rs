@@ -33,9 +33,8 @@ impl Forecast {
     pub(super) fn propose(&self, clock: &Clock) -> Fence {
         let now = clock.now();
         let seen = *locked(&self.0);
-        seen.filter(|seen| now.since(seen.first) < GOOD_FOR).map_or(0, |seen| {
-            seen.fence + u64::try_from(now.since(seen.asked).as_micros()).unwrap_or(0)
-        })
+        seen.filter(|seen| now.since(seen.first) < GOOD_FOR)
+            .map_or(0, |seen| seen.fence + u64::try_from(now.since(seen.asked).as_micros()).unwrap_or(0))
     }
 
     /// Takes in the fence of a grant that was asked for with this proposal.

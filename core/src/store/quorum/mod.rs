@@ -49,7 +49,11 @@ impl QuorumStore {
     ) -> Result<Self, Error> {
         let mut stores: Vec<(Arc<dyn Store>, String)> = Vec::new();
         for server in &place.servers {
-            let place = RedisPlace::Member { server: server.clone(), tls: place.tls, rejoin_after: place.rejoin_after };
+            let place = RedisPlace::Member {
+                server: server.clone(),
+                tls: place.tls,
+                rejoin_after: place.rejoin_after,
+            };
             let member = RedisStore::new(&RedisAddress { place, ..address.clone() }, config)?;
             stores.push((Arc::new(member), server.to_string()));
         }
@@ -322,10 +326,14 @@ impl Store for QuorumStore {
         let found = format!("{answered} of {count} servers answer, {} must", quorum(count));
         let finding = Finding::good("quorum", promise, found);
         let mut findings = vec![match answered {
-            _ if answered == count && count.is_multiple_of(2) => finding
-                .but(Health::Warning, "an even number bears no more failures than one server less; use 3 or 5"),
+            _ if answered == count && count.is_multiple_of(2) => finding.but(
+                Health::Warning,
+                "an even number bears no more failures than one server less; use 3 or 5",
+            ),
             _ if answered == count => finding,
-            _ if answered < quorum(count) => finding.but(Health::Bad, "too few for any lock; start the others"),
+            _ if answered < quorum(count) => {
+                finding.but(Health::Bad, "too few for any lock; start the others")
+            }
             _ => finding.but(Health::Warning, "start the others before one more fails"),
         }];
         findings.push(self.rejoining());

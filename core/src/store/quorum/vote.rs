@@ -130,7 +130,9 @@ impl Vote {
         let mut refusals = Vec::new();
         for (server, answer) in &answers {
             match answer {
-                Ok(Reply::Acquire(AcquireReply::Granted { fence, ttl })) => grants.push((*server, *fence, *ttl)),
+                Ok(Reply::Acquire(AcquireReply::Granted { fence, ttl })) => {
+                    grants.push((*server, *fence, *ttl))
+                }
                 Ok(Reply::Acquire(AcquireReply::Waiting(obstacle) | AcquireReply::Busy(obstacle))) => {
                     refusals.push(obstacle.clone());
                 }
@@ -260,19 +262,17 @@ impl Vote {
         if acquire.waiter.is_some() || reply.is_err() {
             // A release that comes late would end what a later try of this token is granted: so it has no later try.
             let reply = match lost {
-                Some(failure) => {
-                    Err(Failure::new(FailureKind::Final(ErrorKind::StoreUnavailable), failure.message.clone()))
-                }
+                Some(failure) => Err(Failure::new(
+                    FailureKind::Final(ErrorKind::StoreUnavailable),
+                    failure.message.clone(),
+                )),
                 None => reply.map(Reply::Acquire),
             };
             return reply.into();
         }
         unsure.extend(answers.iter().filter(|(_, answer)| answer.is_err()).map(|(server, _)| *server));
-        let farewell = leave(Leave {
-            name: acquire.name.clone(),
-            token: acquire.token.clone(),
-            foreign_share: false,
-        });
+        let farewell =
+            leave(Leave { name: acquire.name.clone(), token: acquire.token.clone(), foreign_share: false });
         let debts = unsure.into_iter().map(|server| (server, farewell.clone())).collect();
         Verdict { reply: reply.map(Reply::Acquire), debts }
     }
@@ -346,7 +346,8 @@ impl Vote {
             // It is sent again: as long as a majority is silent, the lock cannot be another's.
             return Err(self.shortage(&answers)).into();
         } else if released > 0 && !self.blocks(absences.len()) {
-            let message = "it was given back, but too few servers answer to tell whether a majority still had it";
+            let message =
+                "it was given back, but too few servers answer to tell whether a majority still had it";
             Err(Failure::new(FailureKind::Final(ErrorKind::Indeterminate), message))
         } else {
             Ok(Reply::Release(ReleaseReply::Gone(self.majority_says(absences))))

@@ -135,7 +135,8 @@ fn has_run_for(info: &Value, least: Duration, place: &str) -> Result<(), Failure
             Err(Failure::new(FailureKind::NotSent, message))
         }
         None => {
-            let message = format!("{place} does not tell how long it has run, which a quorum needs (INFO server)");
+            let message =
+                format!("{place} does not tell how long it has run, which a quorum needs (INFO server)");
             Err(Failure::new(FailureKind::Final(ErrorKind::Unsupported), message))
         }
     }

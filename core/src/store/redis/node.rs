@@ -5,12 +5,12 @@ use std::time::{Duration, Instant};
 
 use redis::Value;
 
+use crate::store::Failure;
 use crate::store::redis::connector::Connector;
 use crate::store::redis::failure::{Miss, Next};
 use crate::store::redis::multiplexed::Multiplexed;
 use crate::store::redis::pool::{Pool, Sent};
 use crate::store::redis::sending::Sending;
-use crate::store::Failure;
 use crate::store::url::Endpoint;
 
 /// Which part of the time one that ails gets, and how seldom it gets all.
