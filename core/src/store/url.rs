@@ -1,6 +1,7 @@
 //! The URL registry: which store an address means. A new store is a folder and a line here.
 
 use std::fmt;
+use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -8,6 +9,7 @@ use percent_encoding::percent_decode_str;
 use url::Url;
 
 use crate::error::Error;
+use crate::store::redis::confirm::Confirm;
 use crate::store::sqlite::SqliteTarget;
 
 /// Where a Redis server listens unless the URL tells otherwise.
@@ -21,6 +23,9 @@ const QUORUM_MOST: usize = 9;
 const NODE_TIMEOUT: Duration = Duration::from_millis(250);
 /// How long a server that restarted stays out of its quorum: twice the usual ttl.
 const REJOIN_AFTER: Duration = Duration::from_secs(60);
+/// How long replicas may take to confirm a lease: well within the second after which its request is sent again.
+const REPLICA_TIMEOUT: Duration = Duration::from_millis(100);
+const REPLICA_TIMEOUTS: RangeInclusive<Duration> = Duration::from_millis(1)..=Duration::from_millis(500);
 /// File mode of a new SQLite store: its owner only.
 const DEFAULT_FILE_MODE: u32 = 0o600;
 
@@ -63,6 +68,8 @@ pub struct RedisAddress {
     pub db: i64,
     /// PEM files for TLS.
     pub tls: TlsFiles,
+    /// `min_replicas=`, `replica_timeout=`: which replicas must have a lease before it counts.
+    pub confirm: Option<Confirm>,
 }
 
 /// How a Redis server is reached.
@@ -278,7 +285,7 @@ fn database(path: &str) -> Result<i64, Error> {
 fn with_login(url: &Url, place: RedisPlace, db: i64) -> Result<RedisAddress, Error> {
     let username = (!url.username().is_empty()).then(|| decoded(url.username(), "user name")).transpose()?;
     let password = url.password().map(|password| decoded(password, "password")).transpose()?;
-    Ok(RedisAddress { place, username, password, db, tls: TlsFiles::default() })
+    Ok(RedisAddress { place, username, password, db, tls: TlsFiles::default(), confirm: None })
 }
 
 fn parse_unix(text: &str) -> Result<StoreUrl, Error> {
@@ -290,7 +297,14 @@ fn parse_unix(text: &str) -> Result<StoreUrl, Error> {
     let place = RedisPlace::Unix(path);
     finish_redis(
         &url,
-        RedisAddress { place, username: None, password: None, db: 0, tls: TlsFiles::default() },
+        RedisAddress {
+            place,
+            username: None,
+            password: None,
+            db: 0,
+            tls: TlsFiles::default(),
+            confirm: None,
+        },
     )
 }
 
@@ -302,7 +316,25 @@ fn finish_redis(url: &Url, mut address: RedisAddress) -> Result<StoreUrl, Error>
     let mut common = Common::of(url.query().unwrap_or_default());
     let unix = matches!(address.place, RedisPlace::Unix(_));
     let tls = address.place.is_encrypted();
+    let (mut min_replicas, mut replica_timeout) = (0, None);
     for (key, value) in url.query_pairs() {
+        match &*key {
+            // Servers of a quorum are each other's replicas.
+            "min_replicas" if !matches!(address.place, RedisPlace::Quorum(_)) => {
+                min_replicas =
+                    value.parse().map_err(|_| Error::invalid("min_replicas is a number of replicas"))?;
+                continue;
+            }
+            "replica_timeout" if !matches!(address.place, RedisPlace::Quorum(_)) => {
+                let within = seconds("replica_timeout", &value)?;
+                if !REPLICA_TIMEOUTS.contains(&within) {
+                    return Err(Error::invalid("replica_timeout is 0.001 to 0.5 seconds"));
+                }
+                replica_timeout = Some(within);
+                continue;
+            }
+            _ => {}
+        }
         if let RedisPlace::Quorum(place) = &mut address.place {
             match &*key {
                 "node_timeout" => {
@@ -337,6 +369,11 @@ fn finish_redis(url: &Url, mut address: RedisAddress) -> Result<StoreUrl, Error>
             (key, _) => common.take(key, &value)?,
         }
     }
+    if min_replicas == 0 && replica_timeout.is_some() {
+        return Err(Error::invalid("replica_timeout is for min_replicas, which the URL lacks"));
+    }
+    let within = replica_timeout.unwrap_or(REPLICA_TIMEOUT);
+    address.confirm = (min_replicas > 0).then_some(Confirm { replicas: min_replicas, within });
     Ok(common.with(Address::Redis(Box::new(address))))
 }
 

@@ -7,6 +7,7 @@ use redis::aio::MultiplexedConnection;
 use redis::{Connection, Value};
 
 use crate::error::ErrorKind;
+use crate::store::redis::confirm::Confirm;
 use crate::store::redis::failure;
 use crate::store::redis::sentinel::Sentinels;
 use crate::store::redis::server::Server;
@@ -91,6 +92,15 @@ impl Connector {
         match self {
             Self::Fixed(_) | Self::Member(..) => Era::default(),
             Self::Master(sentinels) => sentinels.era(),
+        }
+    }
+
+    /// What grants need besides.
+    pub(crate) fn confirm(&self) -> Option<Confirm> {
+        match self {
+            Self::Fixed(server) => server.confirm,
+            Self::Member(..) => None,
+            Self::Master(sentinels) => sentinels.confirm(),
         }
     }
 

@@ -18,6 +18,7 @@ mod address;
 mod cluster;
 pub mod code;
 mod codec;
+pub mod confirm;
 mod connector;
 mod examine;
 mod failure;
@@ -33,6 +34,7 @@ mod sentinel;
 mod server;
 mod servers;
 
+use confirm::Confirm;
 use examine::Told;
 use servers::Servers;
 
@@ -49,6 +51,7 @@ pub struct RedisStore {
     clock: Clock,
     client: ClientId,
     servers: Servers,
+    confirm: Option<Confirm>,
 }
 
 impl RedisStore {
@@ -62,6 +65,7 @@ impl RedisStore {
             clock: config.clock.clone(),
             client: config.hub.client(),
             servers,
+            confirm: address.confirm,
         })
     }
 
@@ -169,8 +173,9 @@ impl Store for RedisStore {
         // Most users may not ask that.
         let settings =
             self.servers.call(&ask, give_up).ok().and_then(|value| redis::from_redis_value(value).ok());
-        let mut findings =
-            Told::new(&String::from_utf8_lossy(&info), settings.unwrap_or_default()).findings();
+        let told = Told::new(&String::from_utf8_lossy(&info), settings.unwrap_or_default());
+        let mut findings = told.findings();
+        findings.extend(self.confirm.map(|confirm| told.confirmation(confirm)));
         let (sent, ours) = (Instant::now(), self.clock.wall_micros());
         let time = self.servers.call(&redis::cmd("TIME"), give_up)?;
         findings.push(examine::clock(&time, ours, sent));

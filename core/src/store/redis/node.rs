@@ -1,12 +1,14 @@
 //! A server with its connections, for threads and for tasks.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use redis::Value;
 
 use crate::store::Failure;
-use crate::store::redis::connector::Connector;
+use crate::store::redis::confirm::Confirm;
+use crate::store::redis::connector::{Connector, aside};
 use crate::store::redis::failure::{Miss, Next};
 use crate::store::redis::multiplexed::Multiplexed;
 use crate::store::redis::pool::{Pool, Sent};
@@ -19,7 +21,7 @@ const BRIEF: u32 = 4;
 #[derive(Debug)]
 pub(crate) struct Node {
     pub(crate) connector: Connector,
-    pub(crate) pool: Pool,
+    pub(crate) pool: Arc<Pool>,
     multiplexed: Multiplexed,
     /// Where it listens, if it is one of a cluster.
     pub(crate) endpoint: Option<Endpoint>,
@@ -48,7 +50,7 @@ impl Exchange<'_> {
 impl Node {
     pub(crate) fn new(connector: Connector, endpoint: Option<Endpoint>) -> Self {
         Self {
-            pool: Pool::new(connector.clone()),
+            pool: Arc::new(Pool::new(connector.clone())),
             multiplexed: Multiplexed::new(connector.clone()),
             connector,
             endpoint,
@@ -69,9 +71,19 @@ impl Node {
     }
 
     pub(crate) async fn run_async(&self, sending: &Sending<'_>, give_up: Instant) -> Result<Value, Miss> {
-        let result = self.multiplexed.run(sending, give_up).await;
+        let result = match self.connector.confirm() {
+            // WAIT holds up all that comes after it on its connection: so it gets one of its own.
+            Some(_) if Confirm::may_concern(sending.request()) => self.run_aside(sending, give_up).await,
+            _ => self.multiplexed.run(sending, give_up).await,
+        };
         self.note(&result);
         result
+    }
+
+    async fn run_aside(&self, sending: &Sending<'_>, give_up: Instant) -> Result<Value, Miss> {
+        let (pool, own) = (Arc::clone(&self.pool), sending.to_own());
+        let run = move || Ok(pool.run(&own.sending(), give_up));
+        aside(run).await.map_err(Miss::unsent)?
     }
 
     pub(crate) fn run_all(&self, sendings: &[&Sending<'_>], give_up: Instant) -> Vec<Result<Value, Miss>> {

@@ -150,3 +150,20 @@ fn a_quorum_has_servers_that_vote_once_each() {
         assert_eq!(refused, Some(ErrorKind::InvalidArgument), "{url}");
     }
 }
+
+#[test]
+fn replicas_confirm_leases_if_the_url_says_so() {
+    let confirm = |text| redis(text).confirm.map(|it| (it.replicas, it.within.as_millis()));
+    assert_eq!(confirm("redis://a"), None);
+    assert_eq!(confirm("redis://a/?min_replicas=0"), None);
+    assert_eq!(confirm("rediss-sentinel://a/m?min_replicas=1"), Some((1, 100)));
+    assert_eq!(confirm("redis+unix:///a?min_replicas=2&replica_timeout=0.25"), Some((2, 250)));
+    assert_eq!(confirm("redis-cluster://a?min_replicas=1"), Some((1, 100)));
+    for query in
+        ["min_replicas=-1", "min_replicas=x", "replica_timeout=1", "min_replicas=1&replica_timeout=0.9"]
+    {
+        let refused = StoreUrl::parse(&format!("redis://a/?{query}")).err().map(|error| error.kind());
+        assert_eq!(refused, Some(ErrorKind::InvalidArgument), "{query}");
+    }
+    assert!(StoreUrl::parse("redis-quorum://a,b,c/?min_replicas=1").is_err());
+}
