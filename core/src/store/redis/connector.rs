@@ -95,6 +95,11 @@ impl Connector {
         }
     }
 
+    /// Whether it leads to one server of a quorum.
+    pub(crate) fn is_member(&self) -> bool {
+        matches!(self, Self::Member(..))
+    }
+
     /// What grants need besides.
     pub(crate) fn confirm(&self) -> Option<Confirm> {
         match self {

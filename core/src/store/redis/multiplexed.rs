@@ -82,7 +82,8 @@ impl Multiplexed {
                 Ok(answer)
             }
             Err(_) => {
-                if sent.elapsed() >= DEAD_AFTER {
+                // Of a quorum's server no more is heard anyway: others have answered, or too few.
+                if self.connector.is_member() || sent.elapsed() >= DEAD_AFTER {
                     self.discard(current.number);
                 }
                 let failure = Failure::new(FailureKind::Lost, format!("{place} did not answer in time"));
