@@ -189,7 +189,7 @@ impl Sentinel {
         );
         fs::write(&file, text).expect("the directory is writable");
         let mut command = Command::new("setpriv");
-        command.args(["--pdeathsig", "KILL", "redis-server"]).arg(&file).arg("--sentinel");
+        command.args(["--pdeathsig", "KILL"]).arg(program()).arg(&file).arg("--sentinel");
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
         let sentinel = Self { dir, port, tls_port, child: spawn(command) };
         eventually(AGREE_WITHIN, || match sentinel.ask::<String>(&["PING"]) {

@@ -12,9 +12,11 @@ local meta = redis.call('HMGET', KEYS[2], 'fence', 'calm_until')
 -- this one in microseconds; numbers would have to be made first. A ttl of nine digits is more than a day.
 local now_text = string.format('%s%06d', time[1], time[2])
 local calm = meta[1] and meta[2] and meta[2] > now_text and not ARGV[5] and #ARGV[2] < 9
-if calm and meta[1] < now_text and ARGV[3] < now_text and redis.call('SET', KEYS[1], token, 'NX', 'PX', ARGV[2]) then
-  redis.call('HSET', KEYS[2], 'fence', now_text, 'owner', ARGV[4], 'since', time[1])
-  return tonumber(now_text)
+local fence_text = #ARGV[3] == #now_text and ARGV[3] > now_text and ARGV[3] or now_text
+calm = calm and #ARGV[3] <= #now_text
+if calm and meta[1] < fence_text and redis.call('SET', KEYS[1], token, 'NX', 'PX', ARGV[2]) then
+  redis.call('HSET', KEYS[2], 'fence', fence_text, 'owner', ARGV[4], 'since', time[1])
+  return tonumber(fence_text)
 end
 
 local now_us = tonumber(now_text)
