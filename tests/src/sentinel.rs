@@ -11,7 +11,7 @@ use nix::unistd::Pid;
 use redis::{FromRedisValue, RedisResult};
 
 use crate::redis_server::builder::free_port;
-use crate::redis_server::process::spawn;
+use crate::redis_server::process::{program, spawn};
 use crate::redis_server::{RedisServer, RedisServerBuilder, folder};
 use crate::wait::{eventually, eventually_some, holds_within, task};
 
