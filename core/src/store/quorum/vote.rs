@@ -131,7 +131,7 @@ impl Vote {
         for (server, answer) in &answers {
             match answer {
                 Ok(Reply::Acquire(AcquireReply::Granted { fence, ttl })) => {
-                    grants.push((*server, *fence, *ttl))
+                    grants.push((*server, *fence, *ttl));
                 }
                 Ok(Reply::Acquire(AcquireReply::Waiting(obstacle) | AcquireReply::Busy(obstacle))) => {
                     refusals.push(obstacle.clone());
