@@ -131,6 +131,9 @@ fn queues(live: &Live) -> Result<Finding, Error> {
     let request = Request::Queue(QueueRequest { queue, verb: QueueVerb::Stats });
     Ok(match live.store.perform(&request, live.give_up()) {
         Ok(_) => Finding::good("queues", promise, "a queue could be looked at"),
+        Err(Failure { kind: FailureKind::Final(ErrorKind::Unsupported), message }) => {
+            Finding::good("queues", promise, "there are none on this store").but(Health::Warning, message)
+        }
         Err(failure) => refused("queues", promise, failure),
     })
 }

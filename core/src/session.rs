@@ -22,8 +22,8 @@ use crate::options::{LockPlan, Settings};
 use crate::slots::Slots;
 use crate::store::redis::RedisStore;
 use crate::store::sqlite::{SqliteStore, SqliteTarget};
-use crate::store::url::{Address, StoreUrl};
-use crate::store::{Store, StoreConfig};
+use crate::store::url::{Address, RedisPlace, StoreUrl};
+use crate::store::{QuorumStore, Store, StoreConfig};
 use crate::token::Token;
 use crate::verbs::{ClientId, Fence, Request, Resume};
 use crate::wake::{Hub, Place};
@@ -154,12 +154,21 @@ impl Live {
         let store_config =
             StoreConfig { prefixes: config.prefixes.clone(), clock: clock.clone(), hub: Arc::clone(&hub) };
         let store: Arc<dyn Store> = match &config.url.address {
-            Address::Redis(address) => Arc::new(RedisStore::new(address, &store_config)?),
+            Address::Redis(address) => match &address.place {
+                RedisPlace::Quorum(place) => Arc::new(QuorumStore::new(address, place, &store_config)?),
+                _ => Arc::new(RedisStore::new(address, &store_config)?),
+            },
             Address::Sqlite(target) => Arc::new(SqliteStore::open(target.clone(), store_config)?),
         };
         let meters = Arc::new(Meters::new()?);
+        let channel = Channel::new(Arc::clone(&store), clock.clone(), Arc::clone(&hub));
+        if matches!(&config.url.address, Address::Redis(address) if matches!(address.place, RedisPlace::Quorum(_)))
+        {
+            // Without I/O. From the first request on it is told whether a call only tries.
+            channel.open();
+        }
         Ok(Arc::new(Self {
-            channel: Channel::new(Arc::clone(&store), clock.clone(), Arc::clone(&hub)),
+            channel,
             keeper: Keeper::new(Arc::clone(&store), clock.clone(), Arc::clone(&meters)),
             store,
             clock,

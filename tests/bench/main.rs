@@ -19,6 +19,7 @@ mod kinds;
 mod pair;
 mod queue;
 mod report;
+mod several;
 
 use std::env;
 use std::os::unix::process::CommandExt;
@@ -48,7 +49,7 @@ fn main() {
     let pinned = pin_clients();
     let server = RedisServer::start();
     if pinned {
-        pin_server(&server);
+        pin_server(&server, SERVER_CORE);
         println!("redis-server runs on core {SERVER_CORE}, all clients on core {CLIENT_CORE}");
     } else {
         println!("not pinned (one core, or no taskset): the figures include the scheduler's moods");
@@ -57,10 +58,19 @@ fn main() {
     let file = format!("sqlite:{}", directory.path().join("bench.db").display());
 
     let redis = server.url();
-    let sections: [(&str, Section<'_>); 20] = [
+    let pin = |server: &RedisServer, core: usize| {
+        let core = [SERVER_CORE, CLIENT_CORE][core % 2];
+        if pinned {
+            pin_server(server, core);
+        }
+    };
+    let sections: [(&str, Section<'_>); 23] = [
         ("pair", &|report| pair::blocking_redis(&server, report)),
         ("async", &|report| pair::async_redis(&server, report)),
         ("kinds", &|report| kinds::pairs(&redis, "redis", report)),
+        ("quorum", &|report| several::quorum(&server, &pin, report)),
+        ("cluster", &|report| several::cluster(&server, &pin, report)),
+        ("failover", &|report| several::failover(report)),
         ("sqlite-kinds", &|report| kinds::pairs(&file, "sqlite", report)),
         ("sqlite-pair", &|report| pair::blocking_sqlite(&file, report)),
         ("hand-over", &|report| hand_over::redis(&server, report)),
@@ -107,8 +117,8 @@ fn pin_clients() -> bool {
     false
 }
 
-fn pin_server(server: &RedisServer) {
+fn pin_server(server: &RedisServer, core: &str) {
     let pid = server.pid().to_string();
-    let status = Command::new("taskset").args(["-a", "-c", "-p", SERVER_CORE, &pid]).output().unwrap().status;
+    let status = Command::new("taskset").args(["-a", "-c", "-p", core, &pid]).output().unwrap().status;
     assert!(status.success(), "taskset could not pin the server");
 }

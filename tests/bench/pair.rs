@@ -83,7 +83,12 @@ pub fn async_redis(server: &RedisServer, report: &mut Report) {
     report.compare("redis pairs, 64 async tasks", ours, bare, "pairs/s");
 }
 
-async fn our_turn(client: &stanchion::Client) -> Duration {
+/// Pairs in one turn of [`our_turn`].
+pub fn turn_pairs() -> f64 {
+    (TASKS * TASK_PAIRS) as f64
+}
+
+pub async fn our_turn(client: &stanchion::Client) -> Duration {
     let started = Instant::now();
     let tasks: Vec<_> = (0..TASKS)
         .map(|task| {

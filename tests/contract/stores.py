@@ -66,4 +66,35 @@ class Redis(Server):
         super().__exit__(*problem)
 
 
-STORES = {store.name: store for store in (Memory, Sqlite, Redis)}
+class Quorum:
+    """Three servers that vote. It has not everything, so only scenarios that name it are played there."""
+
+    name, shared, moves_clock, only_if_named = "quorum", True, False, True
+
+    def __enter__(self):
+        self.servers = []
+        for _ in range(3):
+            self.servers.append(Server().__enter__())
+        return self
+
+    def __exit__(self, *problem):
+        for server in self.servers:
+            server.__exit__(*problem)
+
+    def fresh(self):
+        for server in self.servers:
+            if server.command("FLUSHALL") != "+OK":
+                raise RuntimeError("redis-server was not emptied")
+        hosts = ",".join(f"127.0.0.1:{server.port}" for server in self.servers)
+        return f"redis-quorum://{hosts}/?rejoin_after=0"
+
+
+STORES = {store.name: store for store in (Memory, Sqlite, Redis, Quorum)}
+
+
+def has(store, scenario):
+    """Whether a scenario is for such a store at all."""
+    named = getattr(scenario, "stores", None) or []
+    if getattr(store, "only_if_named", False):
+        return store.name in named
+    return named != [Quorum.name]

@@ -9,6 +9,7 @@ pub mod cluster;
 pub mod faces;
 pub mod probe;
 pub mod proxy;
+pub mod quorum;
 pub mod redis_server;
 pub mod sentinel;
 pub mod stores;

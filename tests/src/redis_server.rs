@@ -18,14 +18,14 @@ use nix::sys::signal::Signal;
 
 use crate::wait::{SOON, eventually};
 pub use builder::RedisServerBuilder;
-use process::{INSTALL, send, spawn};
+use process::{INSTALL, program, send, spawn};
 
 /// How long a server may take to answer its first PING.
 const START_WITHIN: Duration = Duration::from_secs(15);
 /// How long a raw command may take.
 const RAW_TIMEOUT: Duration = Duration::from_secs(10);
 /// How many databases the shared server has: one for each test that wants an empty one.
-const DATABASES: u32 = 4_000;
+pub(crate) const DATABASES: u32 = 4_000;
 
 /// A running Redis server. See [`RedisServer::start`].
 #[derive(Debug)]
@@ -251,7 +251,7 @@ impl RedisServer {
         // Removed first, so that its presence shows that this very process listens.
         let _ = fs::remove_file(self.socket());
         let mut command = Command::new("setpriv");
-        command.args(["--pdeathsig", "KILL", "redis-server"]);
+        command.args(["--pdeathsig", "KILL"]).arg(program());
         command.args(["--port", &self.port.to_string(), "--bind", "127.0.0.1"]);
         command.arg("--unixsocket").arg(self.socket());
         command.arg("--dir").arg(&self.dir).arg("--logfile").arg(self.dir.join("log"));

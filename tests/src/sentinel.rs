@@ -11,7 +11,7 @@ use nix::unistd::Pid;
 use redis::{FromRedisValue, RedisResult};
 
 use crate::redis_server::builder::free_port;
-use crate::redis_server::process::spawn;
+use crate::redis_server::process::{program, spawn};
 use crate::redis_server::{RedisServer, RedisServerBuilder, folder};
 use crate::wait::{eventually, eventually_some, holds_within, task};
 
@@ -189,7 +189,7 @@ impl Sentinel {
         );
         fs::write(&file, text).expect("the directory is writable");
         let mut command = Command::new("setpriv");
-        command.args(["--pdeathsig", "KILL", "redis-server"]).arg(&file).arg("--sentinel");
+        command.args(["--pdeathsig", "KILL"]).arg(program()).arg(&file).arg("--sentinel");
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
         let sentinel = Self { dir, port, tls_port, child: spawn(command) };
         eventually(AGREE_WITHIN, || match sentinel.ask::<String>(&["PING"]) {

@@ -6,7 +6,7 @@ use tempfile::TempDir;
 use crate::faces::{AnyClient, Face};
 use crate::probe::Probe;
 use crate::wait::feel_the_pulse;
-use crate::{cluster, redis_server, sentinel, unique};
+use crate::{cluster, quorum, redis_server, sentinel, unique};
 
 /// A kind of store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,6 +21,8 @@ pub enum Kind {
     Sentinel,
     /// A real Redis cluster.
     Cluster,
+    /// Three real Redis servers that vote. Nobody is in line there, and it has no queues.
+    Quorum,
 }
 
 impl Kind {
@@ -50,6 +52,7 @@ impl Bench {
             Kind::Redis => (redis_server::shared().fresh_db(), None),
             Kind::Sentinel => (sentinel::shared().fresh_db(), None),
             Kind::Cluster => (cluster::shared().fresh_prefix(), None),
+            Kind::Quorum => (quorum::shared().fresh_db(), None),
             Kind::Sqlite => {
                 let dir = tempfile::tempdir().expect("a temporary directory");
                 (format!("sqlite:{}", dir.path().join("locks.db").display()), Some(dir))
@@ -118,6 +121,40 @@ macro_rules! on_every_topology {
             $crate::face_tests!(redis_async, redis_blocking, Redis);
             $crate::face_tests!(sentinel_async, sentinel_blocking, Sentinel);
             $crate::face_tests!(cluster_async, cluster_blocking, Cluster);
+        }
+    )+};
+}
+
+/// As [`on_every_store`], also on a quorum: what is said of exclusive locks but not of those who wait.
+#[macro_export]
+macro_rules! on_every_store_of_locks {
+    ($($(#[doc = $doc:literal])* fn $name:ident($bench:ident) $body:block)+) => {$(
+        $(#[doc = $doc])*
+        mod $name {
+            use super::*;
+            fn run($bench: &$crate::stores::Bench) $body
+            $crate::face_tests!(memory_async, memory_blocking, Memory);
+            $crate::face_tests!(sqlite_async, sqlite_blocking, Sqlite);
+            $crate::face_tests!(redis_async, redis_blocking, Redis);
+            $crate::face_tests!(quorum_async, quorum_blocking, Quorum);
+        }
+    )+};
+}
+
+/// As [`on_every_topology`], also on a quorum.
+#[macro_export]
+macro_rules! on_every_topology_of_locks {
+    ($($(#[doc = $doc:literal])* fn $name:ident($bench:ident) $body:block)+) => {$(
+        $(#[doc = $doc])*
+        mod $name {
+            use super::*;
+            fn run($bench: &$crate::stores::Bench) $body
+            $crate::face_tests!(memory_async, memory_blocking, Memory);
+            $crate::face_tests!(sqlite_async, sqlite_blocking, Sqlite);
+            $crate::face_tests!(redis_async, redis_blocking, Redis);
+            $crate::face_tests!(sentinel_async, sentinel_blocking, Sentinel);
+            $crate::face_tests!(cluster_async, cluster_blocking, Cluster);
+            $crate::face_tests!(quorum_async, quorum_blocking, Quorum);
         }
     )+};
 }

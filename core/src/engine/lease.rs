@@ -255,6 +255,10 @@ impl LeaseState {
                 self.next_renewal = now + self.ttl / 10;
                 Need::Nothing(self.due())
             }
+            // The wish is wrong, the lease is as it was.
+            Err(Failure { kind: FailureKind::Final(ErrorKind::InvalidArgument), .. }) => {
+                Need::Nothing(self.due())
+            }
             Err(_) => self.lose(LossReason::Refused),
         }
     }

@@ -13,9 +13,12 @@ use crate::name::{LockKind, LockName, Prefixes, QueueName};
 use crate::verbs::{Reply, Request};
 use crate::wake::Hub;
 
+mod quorum;
 pub mod redis;
 pub mod sqlite;
 pub mod url;
+
+pub(crate) use quorum::QuorumStore;
 
 /// How long an offered lock waits for its waiter's confirmation. Long enough for a busy process, short
 /// enough that a dead waiter costs the next one little.
@@ -75,6 +78,9 @@ pub const INTAKE_MAX_ATTEMPTS: u32 = 8;
 /// A reply that will come.
 pub type Pending<'a> = Pin<Box<dyn Future<Output = Result<Reply, Failure>> + Send + 'a>>;
 
+/// A request that was sent: hears the answer.
+pub type Begun<'a> = Box<dyn FnOnce() -> Result<Reply, Failure> + 'a>;
+
 /// Who is told the replies to many requests: the number of a request, and what came of it.
 pub type Hear<'a, T> = &'a mut dyn FnMut(usize, Result<T, Failure>);
 
@@ -82,6 +88,11 @@ pub type Hear<'a, T> = &'a mut dyn FnMut(usize, Result<T, Failure>);
 pub trait Store: Send + Sync + fmt::Debug {
     /// Performs one verb on the calling thread; gives up at `until`.
     fn perform(&self, request: &Request, until: Moment) -> Result<Reply, Failure>;
+
+    /// Sends a request now and hears the answer later, if nothing has to be waited for before it can be sent.
+    fn begin<'a>(&'a self, _request: &'a Request, _until: Moment) -> Option<Begun<'a>> {
+        None
+    }
 
     /// Performs one verb on the running tokio runtime; gives up at `until`.
     fn perform_async<'a>(&'a self, request: &'a Request, until: Moment) -> Pending<'a>;

@@ -1,6 +1,7 @@
 //! The URL registry: which store an address means. A new store is a folder and a line here.
 
 use std::fmt;
+use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -8,12 +9,23 @@ use percent_encoding::percent_decode_str;
 use url::Url;
 
 use crate::error::Error;
+use crate::store::redis::confirm::Confirm;
 use crate::store::sqlite::SqliteTarget;
 
 /// Where a Redis server listens unless the URL tells otherwise.
 const SERVER_PORT: u16 = 6379;
 /// Where a Sentinel listens unless the URL tells otherwise.
 const SENTINEL_PORT: u16 = 26379;
+/// Servers of a quorum at most: each call asks all of them.
+const QUORUM_MOST: usize = 9;
+/// How long an answer of one server of a quorum is waited for: a call may need three of them within the second after
+/// which it is sent again.
+const NODE_TIMEOUT: Duration = Duration::from_millis(250);
+/// How long a server that restarted stays out of its quorum: twice the usual ttl.
+const REJOIN_AFTER: Duration = Duration::from_secs(60);
+/// How long replicas may take to confirm a lease: well within the second after which its request is sent again.
+const REPLICA_TIMEOUT: Duration = Duration::from_millis(100);
+const REPLICA_TIMEOUTS: RangeInclusive<Duration> = Duration::from_millis(1)..=Duration::from_millis(500);
 /// File mode of a new SQLite store: its owner only.
 const DEFAULT_FILE_MODE: u32 = 0o600;
 
@@ -56,6 +68,8 @@ pub struct RedisAddress {
     pub db: i64,
     /// PEM files for TLS.
     pub tls: TlsFiles,
+    /// `min_replicas=`, `replica_timeout=`: which replicas must have a lease before it counts.
+    pub confirm: Option<Confirm>,
 }
 
 /// How a Redis server is reached.
@@ -72,6 +86,17 @@ pub enum RedisPlace {
     Unix(PathBuf),
     /// `redis-sentinel://`, or `rediss-sentinel://` if `tls`.
     Sentinel(SentinelPlace),
+    /// `redis-quorum://`, or `rediss-quorum://` if `tls`.
+    Quorum(QuorumPlace),
+    /// One server of a quorum.
+    Member {
+        /// Where the server listens.
+        server: Endpoint,
+        /// Whether the connection is encrypted.
+        tls: bool,
+        /// As in [`QuorumPlace`].
+        rejoin_after: Duration,
+    },
     /// `redis-cluster://`, or `rediss-cluster://` if `tls`.
     Cluster {
         /// Nodes that are asked for the others.
@@ -96,6 +121,19 @@ pub struct SentinelPlace {
     pub tls: bool,
 }
 
+/// Independent servers, of which a majority must agree.
+#[derive(Clone)]
+pub struct QuorumPlace {
+    /// Where they listen.
+    pub servers: Vec<Endpoint>,
+    /// Whether connections are encrypted.
+    pub tls: bool,
+    /// `node_timeout=`: how long an answer of one of them is waited for.
+    pub node_timeout: Duration,
+    /// `rejoin_after=`: how long one that restarted stays out. A lease lasts no longer. Zero: it takes part at once.
+    pub rejoin_after: Duration,
+}
+
 /// Where a server listens.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Endpoint {
@@ -116,7 +154,8 @@ impl RedisPlace {
     /// Whether connections are encrypted.
     pub(crate) fn is_encrypted(&self) -> bool {
         match self {
-            Self::Tcp { tls, .. } | Self::Cluster { tls, .. } => *tls,
+            Self::Tcp { tls, .. } | Self::Cluster { tls, .. } | Self::Member { tls, .. } => *tls,
+            Self::Quorum(place) => place.tls,
             Self::Sentinel(place) => place.tls,
             Self::Unix(_) => false,
         }
@@ -148,6 +187,8 @@ impl StoreUrl {
             "rediss-sentinel" | "valkeys-sentinel" => parse_sentinel(rest, true),
             "redis-cluster" | "valkey-cluster" => parse_cluster(rest, false),
             "rediss-cluster" | "valkeys-cluster" => parse_cluster(rest, true),
+            "redis-quorum" | "valkey-quorum" => parse_quorum(rest, false),
+            "rediss-quorum" | "valkeys-quorum" => parse_quorum(rest, true),
             _ if text.contains('@') => Err(unknown_scheme("")),
             _ => Err(unknown_scheme(scheme)),
         }
@@ -159,7 +200,7 @@ fn unknown_scheme(scheme: &str) -> Error {
         scheme.chars().take_while(|c| c.is_ascii_alphanumeric() || "+-.".contains(*c)).collect();
     Error::invalid(format!(
         "unknown store {shown:?}; use redis://HOST, rediss://HOST, redis+unix:///SOCKET, \
-         redis-sentinel://HOST/MASTER, redis-cluster://HOST, sqlite:PATH or memory:"
+         redis-sentinel://HOST/MASTER, redis-cluster://HOST, redis-quorum://HOST,HOST,HOST, sqlite:PATH or memory:"
     ))
 }
 
@@ -191,6 +232,24 @@ fn parse_cluster(rest: &str, tls: bool) -> Result<StoreUrl, Error> {
         return Err(Error::invalid("a cluster has no database but 0; separate programs by prefixes instead"));
     }
     finish_redis(&url, with_login(&url, RedisPlace::Cluster { seeds, tls }, 0)?)
+}
+
+fn parse_quorum(rest: &str, tls: bool) -> Result<StoreUrl, Error> {
+    let (url, servers) = listed(rest, SERVER_PORT)?;
+    let mut different = servers.clone();
+    different.sort();
+    different.dedup();
+    if different.len() < servers.len() {
+        return Err(Error::invalid("a server is twice in the quorum: it would vote twice"));
+    }
+    if !(3..=QUORUM_MOST).contains(&servers.len()) {
+        return Err(Error::invalid(format!(
+            "a quorum has 3 to {QUORUM_MOST} servers: redis-quorum://HOST,HOST,HOST; one server alone is redis://HOST"
+        )));
+    }
+    let db = database(url.path().trim_matches('/'))?;
+    let place = QuorumPlace { servers, tls, node_timeout: NODE_TIMEOUT, rejoin_after: REJOIN_AFTER };
+    finish_redis(&url, with_login(&url, RedisPlace::Quorum(place), db)?)
 }
 
 /// What is common to all of a list of hosts, as the URL of the first one; and where they are.
@@ -226,7 +285,7 @@ fn database(path: &str) -> Result<i64, Error> {
 fn with_login(url: &Url, place: RedisPlace, db: i64) -> Result<RedisAddress, Error> {
     let username = (!url.username().is_empty()).then(|| decoded(url.username(), "user name")).transpose()?;
     let password = url.password().map(|password| decoded(password, "password")).transpose()?;
-    Ok(RedisAddress { place, username, password, db, tls: TlsFiles::default() })
+    Ok(RedisAddress { place, username, password, db, tls: TlsFiles::default(), confirm: None })
 }
 
 fn parse_unix(text: &str) -> Result<StoreUrl, Error> {
@@ -238,7 +297,14 @@ fn parse_unix(text: &str) -> Result<StoreUrl, Error> {
     let place = RedisPlace::Unix(path);
     finish_redis(
         &url,
-        RedisAddress { place, username: None, password: None, db: 0, tls: TlsFiles::default() },
+        RedisAddress {
+            place,
+            username: None,
+            password: None,
+            db: 0,
+            tls: TlsFiles::default(),
+            confirm: None,
+        },
     )
 }
 
@@ -250,7 +316,41 @@ fn finish_redis(url: &Url, mut address: RedisAddress) -> Result<StoreUrl, Error>
     let mut common = Common::of(url.query().unwrap_or_default());
     let unix = matches!(address.place, RedisPlace::Unix(_));
     let tls = address.place.is_encrypted();
+    let (mut min_replicas, mut replica_timeout) = (0, None);
     for (key, value) in url.query_pairs() {
+        match &*key {
+            // Servers of a quorum are each other's replicas.
+            "min_replicas" if !matches!(address.place, RedisPlace::Quorum(_)) => {
+                min_replicas =
+                    value.parse().map_err(|_| Error::invalid("min_replicas is a number of replicas"))?;
+                continue;
+            }
+            "replica_timeout" if !matches!(address.place, RedisPlace::Quorum(_)) => {
+                let within = seconds("replica_timeout", &value)?;
+                if !REPLICA_TIMEOUTS.contains(&within) {
+                    return Err(Error::invalid("replica_timeout is 0.001 to 0.5 seconds"));
+                }
+                replica_timeout = Some(within);
+                continue;
+            }
+            _ => {}
+        }
+        if let RedisPlace::Quorum(place) = &mut address.place {
+            match &*key {
+                "node_timeout" => {
+                    place.node_timeout = seconds("node_timeout", &value)?;
+                    if place.node_timeout.is_zero() {
+                        return Err(Error::invalid("node_timeout is over zero"));
+                    }
+                    continue;
+                }
+                "rejoin_after" => {
+                    place.rejoin_after = seconds("rejoin_after", &value)?;
+                    continue;
+                }
+                _ => {}
+            }
+        }
         let sentinel = match &mut address.place {
             RedisPlace::Sentinel(place) => Some(place),
             _ => None,
@@ -269,6 +369,11 @@ fn finish_redis(url: &Url, mut address: RedisAddress) -> Result<StoreUrl, Error>
             (key, _) => common.take(key, &value)?,
         }
     }
+    if min_replicas == 0 && replica_timeout.is_some() {
+        return Err(Error::invalid("replica_timeout is for min_replicas, which the URL lacks"));
+    }
+    let within = replica_timeout.unwrap_or(REPLICA_TIMEOUT);
+    address.confirm = (min_replicas > 0).then_some(Confirm { replicas: min_replicas, within });
     Ok(common.with(Address::Redis(Box::new(address))))
 }
 
@@ -325,9 +430,7 @@ impl Common {
             "queue_prefix" => self.queue_prefix = Some(value.to_owned()),
             "label" => self.label = Some(value.to_owned()),
             "timeout" => {
-                let seconds =
-                    value.parse().ok().and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
-                self.timeout = Some(seconds.ok_or_else(|| Error::invalid("timeout is a number of seconds"))?);
+                self.timeout = Some(seconds("timeout", value)?);
             }
             "foreign_share" => {
                 let share = matches!(value, "true" | "1").then_some(true);
@@ -350,6 +453,11 @@ impl Common {
         let Self { hides: _, lock_prefix, queue_prefix, timeout, foreign_share, label } = self;
         StoreUrl { address, lock_prefix, queue_prefix, timeout, foreign_share, label }
     }
+}
+
+fn seconds(what: &str, value: &str) -> Result<Duration, Error> {
+    let seconds = value.parse().ok().and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+    seconds.ok_or_else(|| Error::invalid(format!("{what} is a number of seconds")))
 }
 
 fn parsed(text: &str) -> Result<Url, Error> {

@@ -1,5 +1,7 @@
 //! The process of a server: started so that it never outlives the tests, and told what to do by signals.
 
+use std::env;
+use std::ffi::OsString;
 use std::io::ErrorKind as IoErrorKind;
 use std::process::{Child, Command};
 use std::sync::mpsc::{self, Sender};
@@ -12,6 +14,11 @@ use nix::unistd::Pid;
 /// What to do if a program is missing.
 pub(super) const INSTALL: &str =
     "run `make deps`, or apt-get install redis-server (with redis-tools, openssl, util-linux)";
+
+/// The server to start: another one than the system's, if the environment says so.
+pub(crate) fn program() -> OsString {
+    env::var_os("STANCHION_TEST_SERVER").unwrap_or_else(|| "redis-server".into())
+}
 
 /// Starts a process from a thread that lives as long as this process: the kernel kills the child when the
 /// *thread* that started it ends, and a test's thread ends with its test.
@@ -37,7 +44,7 @@ pub(crate) fn spawn(command: Command) -> Child {
 /// Without this, a missing server would show only as a setpriv that ends at once.
 fn check_installed() {
     static CHECKED: OnceLock<()> = OnceLock::new();
-    CHECKED.get_or_init(|| match Command::new("redis-server").arg("--version").output() {
+    CHECKED.get_or_init(|| match Command::new(program()).arg("--version").output() {
         Ok(_) => {}
         Err(error) if error.kind() == IoErrorKind::NotFound => {
             panic!("redis-server is not installed; {INSTALL}")

@@ -1,11 +1,11 @@
 //! acquire and try_acquire.
 
 use stanchion::{ErrorKind, LockOptions};
-use stanchion_tests::{on_every_store, on_stores_with_foreign_lockers};
+use stanchion_tests::{on_every_store, on_every_store_of_locks, on_stores_with_foreign_lockers};
 
 use crate::{fixed, ms, secs, timed};
 
-on_every_store! {
+on_every_store_of_locks! {
     fn one_holder_at_a_time(bench) {
         let (one, two) = (bench.client(), bench.client());
         let lease = one.lock("a").acquire(LockOptions::new()).unwrap();
@@ -85,20 +85,6 @@ on_every_store! {
         assert_eq!(one.name(), "a");
     }
 
-    fn names_that_differ_by_a_tag_share_nothing(bench) {
-        let client = bench.client();
-        let plain = client.lock("a").acquire(LockOptions::new()).unwrap();
-        let tagged = client.lock("{a}").acquire(LockOptions::new().wait(ms(0))).unwrap();
-        let waiting = crate::waiter(&bench.client(), "{a}");
-        stanchion_tests::wait::eventually(secs(5), || client.lock("{a}").waiters() == 1);
-        assert_eq!(client.lock("a").waiters(), 0);
-        plain.release().unwrap();
-        assert!(client.lock("{a}").is_locked().unwrap());
-        assert!(!client.lock("a").is_locked().unwrap(), "the waiter of {{a}} got a");
-        tagged.release().unwrap();
-        waiting.join().release().unwrap();
-    }
-
     fn strange_names_are_different_locks(bench) {
         let client = bench.client();
         let names = ["a:meta", "a b", "A", "größe", "x*", "x?", "%", "\\", "'", "\"", "stanchion:meta", "a{b}c"];
@@ -123,15 +109,6 @@ on_every_store! {
         assert!(by_url.lock("a").try_acquire(LockOptions::new()).unwrap().is_some());
     }
 
-    fn the_builder_wins_over_the_url(bench) {
-        let url = format!("{}?lock_prefix=url:", bench.url());
-        let client = bench.open(stanchion::Client::builder(&url).lock_prefix("builder:"));
-        let _lease = client.lock("a").acquire(LockOptions::new()).unwrap();
-        let other = bench.open(bench.builder().lock_prefix("builder:"));
-        assert!(other.lock("a").is_locked().unwrap());
-        assert!(!bench.open(bench.builder().lock_prefix("url:")).lock("a").is_locked().unwrap());
-    }
-
     fn fail_fast_gives_up_at_once_when_the_holder_outlasts_the_wait(bench) {
         let client = bench.client();
         let lease = client.lock("a").acquire(fixed(secs(30))).unwrap();
@@ -149,7 +126,10 @@ on_every_store! {
         let lease = bench.client().lock("a").acquire(LockOptions::new().wait(secs(5)).fail_fast(true)).unwrap();
         assert!(lease.is_valid());
     }
+}
 
+// Those who wait in line, and how a URL ends.
+on_every_store! {
     fn fail_fast_gives_up_when_the_holder_prolongs_its_lease_meanwhile(bench) {
         let client = bench.client();
         let lease = client.lock("a").acquire(fixed(secs(3))).unwrap();
@@ -164,6 +144,29 @@ on_every_store! {
         assert!(took.less_than(secs(3)), "gave up only after {took:?}");
         assert_eq!(client.lock("a").waiters(), 0);
         assert!(lease.is_valid());
+    }
+
+    fn names_that_differ_by_a_tag_share_nothing(bench) {
+        let client = bench.client();
+        let plain = client.lock("a").acquire(LockOptions::new()).unwrap();
+        let tagged = client.lock("{a}").acquire(LockOptions::new().wait(ms(0))).unwrap();
+        let waiting = crate::waiter(&bench.client(), "{a}");
+        stanchion_tests::wait::eventually(secs(5), || client.lock("{a}").waiters() == 1);
+        assert_eq!(client.lock("a").waiters(), 0);
+        plain.release().unwrap();
+        assert!(client.lock("{a}").is_locked().unwrap());
+        assert!(!client.lock("a").is_locked().unwrap(), "the waiter of {{a}} got a");
+        tagged.release().unwrap();
+        waiting.join().release().unwrap();
+    }
+
+    fn the_builder_wins_over_the_url(bench) {
+        let url = format!("{}?lock_prefix=url:", bench.url());
+        let client = bench.open(stanchion::Client::builder(&url).lock_prefix("builder:"));
+        let _lease = client.lock("a").acquire(LockOptions::new()).unwrap();
+        let other = bench.open(bench.builder().lock_prefix("builder:"));
+        assert!(other.lock("a").is_locked().unwrap());
+        assert!(!bench.open(bench.builder().lock_prefix("url:")).lock("a").is_locked().unwrap());
     }
 
     fn without_fail_fast_a_long_holder_is_waited_for(bench) {

@@ -2,11 +2,11 @@
 
 use stanchion::{ErrorKind, LockOptions, LossReason};
 use stanchion_tests::wait::{SOON, eventually};
-use stanchion_tests::{on_every_store, on_stores_with_foreign_lockers};
+use stanchion_tests::{on_every_store, on_every_store_of_locks, on_stores_with_foreign_lockers};
 
 use crate::{fixed, ms, renewed, secs, waiter};
 
-on_every_store! {
+on_every_store_of_locks! {
     fn breaking_a_free_lock_does_nothing(bench) {
         let lock = bench.client().lock("a");
         assert!(!lock.break_lease().unwrap());
@@ -38,7 +38,9 @@ on_every_store! {
         assert!(client.lock("a").break_lease().unwrap());
         assert!(client.lock("a").try_acquire(LockOptions::new()).unwrap().is_some());
     }
+}
 
+on_every_store! {
     fn breaking_twice_goes_along_the_line(bench) {
         let client = bench.client();
         let first = client.lock("a").acquire(fixed(secs(30))).unwrap();

@@ -1,12 +1,12 @@
 //! extend.
 
 use stanchion::{ErrorKind, LockOptions, LossReason};
-use stanchion_tests::on_every_store;
+use stanchion_tests::on_every_store_of_locks;
 use stanchion_tests::wait::SOON;
 
 use crate::{fixed, ms, secs};
 
-on_every_store! {
+on_every_store_of_locks! {
     fn extend_prolongs_here_and_in_the_store(bench) {
         let client = bench.client();
         let lease = client.lock("a").acquire(fixed(ms(300))).unwrap();

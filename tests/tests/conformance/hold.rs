@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use stanchion::{ErrorKind, LockOptions};
 use stanchion_tests::wait::{SOON, eventually_async, within};
-use stanchion_tests::{async_on_every_store, on_every_store};
+use stanchion_tests::{async_on_every_store, on_every_store_of_locks};
 
 use crate::{fixed, ms, secs};
 
@@ -18,7 +18,7 @@ impl Drop for Flag {
     }
 }
 
-on_every_store! {
+on_every_store_of_locks! {
     fn hold_gives_the_bodys_value_and_releases(bench) {
         let client = bench.client();
         let other = bench.client();

@@ -4,7 +4,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use stanchion::{HeldAs, LockOptions};
 use stanchion_tests::wait::{SOON, eventually};
-use stanchion_tests::{on_every_store, on_stores_with_foreign_lockers};
+use stanchion_tests::{on_every_store, on_every_store_of_locks, on_stores_with_foreign_lockers};
 
 use crate::{fixed, ms, secs, waiter};
 
@@ -12,7 +12,7 @@ fn wall_ms() -> u64 {
     u64::try_from(SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_millis()).unwrap()
 }
 
-on_every_store! {
+on_every_store_of_locks! {
     fn a_free_lock_has_no_holder(bench) {
         let lock = bench.client().lock("a");
         assert_eq!(lock.holder().unwrap(), None);
@@ -45,7 +45,9 @@ on_every_store! {
         let _lease = client.lock("a").acquire(LockOptions::new()).unwrap();
         assert_eq!(client.lock("a").holder().unwrap().unwrap().label, "client");
     }
+}
 
+on_every_store! {
     fn holder_counts_waiters(bench) {
         let client = bench.client();
         let lease = client.lock("a").acquire(LockOptions::new()).unwrap();

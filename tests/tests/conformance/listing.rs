@@ -1,12 +1,12 @@
 //! locks(): which locks are held.
 
 use stanchion::LockOptions;
-use stanchion_tests::on_every_topology;
 use stanchion_tests::wait::{SOON, eventually};
+use stanchion_tests::{on_every_topology, on_every_topology_of_locks};
 
 use crate::{fixed, ms, secs};
 
-on_every_topology! {
+on_every_topology_of_locks! {
     fn held_locks_are_listed_by_any_client(bench) {
         let client = bench.client();
         assert_eq!(client.all_locks(), Vec::<String>::new());
@@ -42,7 +42,9 @@ on_every_topology! {
         assert_eq!(one.all_locks(), ["a"], "a prefix is no pattern");
         assert_eq!(two.all_locks(), ["b"]);
     }
+}
 
+on_every_topology! {
     fn many_locks_come_in_pages(bench) {
         let client = bench.client();
         let mut leases = Vec::new();

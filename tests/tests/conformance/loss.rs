@@ -4,11 +4,11 @@ use std::time::Instant;
 
 use stanchion::{ErrorKind, LockOptions, LossReason};
 use stanchion_tests::wait::{SOON, eventually, ran_since};
-use stanchion_tests::{async_on_every_store, on_every_store, on_stores_with_foreign_lockers};
+use stanchion_tests::{async_on_every_store, on_every_store_of_locks, on_stores_with_foreign_lockers};
 
 use crate::{fixed, ms, renewed, secs, timed};
 
-on_every_store! {
+on_every_store_of_locks! {
     fn renewal_keeps_a_lease_past_its_ttl(bench) {
         let client = bench.client();
         let lease = client.lock("a").acquire(renewed(secs(1))).unwrap();

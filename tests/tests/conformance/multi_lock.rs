@@ -1,12 +1,12 @@
 //! Several locks at once.
 
 use stanchion::{ErrorKind, LockOptions};
-use stanchion_tests::on_every_topology;
 use stanchion_tests::wait::{SOON, eventually, task};
+use stanchion_tests::{on_every_topology, on_every_topology_of_locks};
 
 use crate::{fixed, ms, secs};
 
-on_every_topology! {
+on_every_topology_of_locks! {
     fn all_are_held_and_all_are_released(bench) {
         let (one, other) = (bench.client(), bench.client());
         let lease = one.multi_lock(&["b", "a", "c", "a"]).acquire(LockOptions::new()).unwrap();
@@ -102,16 +102,6 @@ on_every_topology! {
         callers.into_iter().for_each(|caller| caller.join());
     }
 
-    fn a_waiting_one_goes_on_when_the_last_is_free(bench) {
-        let client = bench.client();
-        let held = client.lock("b").acquire(LockOptions::new()).unwrap();
-        let all = bench.client().multi_lock(&["a", "b"]);
-        let waiting = task(move || all.acquire(LockOptions::new().wait(secs(30))).unwrap());
-        eventually(SOON, || client.lock("b").waiters() == 1);
-        held.release().unwrap();
-        waiting.join().release().unwrap();
-    }
-
     fn the_loss_of_one_is_the_loss_of_all(bench) {
         let client = bench.client();
         let lease = client.multi_lock(&["a", "b"]).acquire(LockOptions::new().ttl(secs(3)).renew(true)).unwrap();
@@ -144,5 +134,17 @@ on_every_topology! {
         drop(client.multi_lock(&["a", "b"]).acquire(LockOptions::new()).unwrap());
         let other = bench.client();
         eventually(SOON, || !other.lock("a").is_locked().unwrap() && !other.lock("b").is_locked().unwrap());
+    }
+}
+
+on_every_topology! {
+    fn a_waiting_one_goes_on_when_the_last_is_free(bench) {
+        let client = bench.client();
+        let held = client.lock("b").acquire(LockOptions::new()).unwrap();
+        let all = bench.client().multi_lock(&["a", "b"]);
+        let waiting = task(move || all.acquire(LockOptions::new().wait(secs(30))).unwrap());
+        eventually(SOON, || client.lock("b").waiters() == 1);
+        held.release().unwrap();
+        waiting.join().release().unwrap();
     }
 }

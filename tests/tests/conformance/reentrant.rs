@@ -1,12 +1,12 @@
 //! Owners that come in again.
 
 use stanchion::{ErrorKind, LockOptions};
-use stanchion_tests::on_every_store;
 use stanchion_tests::wait::{SOON, eventually};
+use stanchion_tests::{on_every_store, on_every_store_of_locks};
 
 use crate::{fixed, ms};
 
-on_every_store! {
+on_every_store_of_locks! {
     fn an_owner_comes_in_again_with_the_same_fence(bench) {
         let (one, other) = (bench.client(), bench.client());
         let lock = one.lock("a").reentrant("order 7");
@@ -81,6 +81,17 @@ on_every_store! {
         next.release().unwrap();
     }
 
+    fn a_bad_owner_is_invalid(bench) {
+        let client = bench.client();
+        for owner in ["", "a\nb", &"x".repeat(513)] {
+            let error = client.lock("a").reentrant(owner).acquire(LockOptions::new()).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::InvalidArgument);
+        }
+        assert!(!client.lock("a").is_locked().unwrap());
+    }
+}
+
+on_every_store! {
     fn a_reader_does_not_become_a_writer_but_a_writer_reads(bench) {
         let client = bench.client();
         let (reader, writer) = (client.reader("a").reentrant("me"), client.writer("a").reentrant("me"));
@@ -92,14 +103,5 @@ on_every_store! {
         assert_eq!(reads.fence(), writes.fence());
         reads.release().unwrap();
         writes.release().unwrap();
-    }
-
-    fn a_bad_owner_is_invalid(bench) {
-        let client = bench.client();
-        for owner in ["", "a\nb", &"x".repeat(513)] {
-            let error = client.lock("a").reentrant(owner).acquire(LockOptions::new()).unwrap_err();
-            assert_eq!(error.kind(), ErrorKind::InvalidArgument);
-        }
-        assert!(!client.lock("a").is_locked().unwrap());
     }
 }

@@ -1,12 +1,12 @@
 //! release, cooldown, and leases that are dropped.
 
 use stanchion::{ErrorKind, HeldAs, LockOptions};
-use stanchion_tests::on_every_topology;
 use stanchion_tests::wait::{SOON, eventually};
+use stanchion_tests::{on_every_topology, on_every_topology_of_locks};
 
 use crate::{fixed, ms, secs, timed, waiter};
 
-on_every_topology! {
+on_every_topology_of_locks! {
     fn release_tells_released(bench) {
         let client = bench.client();
         let lease = client.lock("a").acquire(LockOptions::new()).unwrap();
@@ -68,18 +68,6 @@ on_every_topology! {
         assert!(next.fence() > fence);
     }
 
-    fn a_cooldown_holds_for_waiters_too(bench) {
-        let client = bench.client();
-        let lease = client.lock("a").acquire(LockOptions::new()).unwrap();
-        let waiting = waiter(&bench.client(), "a");
-        eventually(SOON, || client.lock("a").waiters() == 1);
-        let (_lease, took) = timed(|| {
-            lease.release_with_cooldown(ms(300)).unwrap();
-            waiting.join()
-        });
-        assert!(took.at_least(ms(295)), "the waiter got it after {took:?}");
-    }
-
     fn an_expired_release_brings_no_cooldown(bench) {
         let client = bench.client();
         let lease = client.lock("a").acquire(fixed(ms(60))).unwrap();
@@ -112,18 +100,6 @@ on_every_topology! {
         eventually(SOON, || !client.lock("a").is_locked().unwrap());
     }
 
-    fn a_dropped_lease_is_handed_over(bench) {
-        let client = bench.client();
-        let lease = client.lock("a").acquire(LockOptions::new()).unwrap();
-        let waiting = waiter(&bench.client(), "a");
-        eventually(SOON, || client.lock("a").waiters() == 1);
-        let (_lease, took) = timed(|| {
-            drop(lease);
-            waiting.join()
-        });
-        assert!(took.less_than(ms(400)), "took {took:?}");
-    }
-
     fn release_all_releases_what_this_client_holds(bench) {
         let (mine, theirs) = (bench.client(), bench.client());
         let leases: Vec<_> =
@@ -143,5 +119,31 @@ on_every_topology! {
         let handle = client.lock("a").acquire(LockOptions::new()).unwrap().into_handle(secs(30)).unwrap();
         assert_eq!(client.release_all().unwrap(), 0);
         assert!(client.resume_lease(&handle).unwrap().is_valid());
+    }
+}
+
+on_every_topology! {
+    fn a_cooldown_holds_for_waiters_too(bench) {
+        let client = bench.client();
+        let lease = client.lock("a").acquire(LockOptions::new()).unwrap();
+        let waiting = waiter(&bench.client(), "a");
+        eventually(SOON, || client.lock("a").waiters() == 1);
+        let (_lease, took) = timed(|| {
+            lease.release_with_cooldown(ms(300)).unwrap();
+            waiting.join()
+        });
+        assert!(took.at_least(ms(295)), "the waiter got it after {took:?}");
+    }
+
+    fn a_dropped_lease_is_handed_over(bench) {
+        let client = bench.client();
+        let lease = client.lock("a").acquire(LockOptions::new()).unwrap();
+        let waiting = waiter(&bench.client(), "a");
+        eventually(SOON, || client.lock("a").waiters() == 1);
+        let (_lease, took) = timed(|| {
+            drop(lease);
+            waiting.join()
+        });
+        assert!(took.less_than(ms(400)), "took {took:?}");
     }
 }

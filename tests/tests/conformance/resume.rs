@@ -1,12 +1,12 @@
 //! into_handle and resume_lease.
 
 use stanchion::{ErrorKind, LeaseHandle, LockOptions};
-use stanchion_tests::on_every_store;
+use stanchion_tests::on_every_store_of_locks;
 use stanchion_tests::wait::{SOON, eventually};
 
 use crate::{fixed, ms, renewed, secs};
 
-on_every_store! {
+on_every_store_of_locks! {
     fn a_handle_carries_the_lease_to_another_client(bench) {
         let (giver, client) = (bench.client(), bench.client());
         let lease = giver.lock("a").acquire(LockOptions::new()).unwrap();

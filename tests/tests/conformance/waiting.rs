@@ -83,7 +83,7 @@ on_every_topology! {
         let client = bench.client();
         let lease = client.lock("a").acquire(LockOptions::new()).unwrap();
         let lock = bench.client().lock("a");
-        let impatient = task(move || lock.acquire(LockOptions::new().wait(ms(300))).map(drop));
+        let impatient = task(move || lock.acquire(LockOptions::new().wait(ms(1_000))).map(drop));
         eventually(SOON, || client.lock("a").waiters() == 1);
         let patient = waiter(&bench.client(), "a");
         eventually(SOON, || client.lock("a").waiters() == 2);

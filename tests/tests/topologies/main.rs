@@ -24,6 +24,8 @@ macro_rules! on_both_faces {
 mod addresses;
 mod cluster;
 mod load;
+mod quorum;
+mod replicas;
 mod resharding;
 mod sentinel;
 

@@ -31,14 +31,26 @@ pub(crate) fn servers(address: &RedisAddress) -> Result<Servers, Error> {
         RedisPlace::Unix(path) => {
             let target = ConnectionAddr::Unix(path.clone());
             let client = client(info(target, login(address))?, &address.tls)?;
-            Ok(Servers::one(Connector::fixed(Server { client, place: path.display().to_string() })))
+            Ok(Servers::one(Connector::fixed(Server {
+                client,
+                place: path.display().to_string(),
+                confirm: address.confirm,
+            })))
         }
         RedisPlace::Tcp { server: endpoint, tls } => {
-            Ok(Servers::one(Connector::fixed(server(endpoint, *tls, login(address), &address.tls)?)))
+            let server = server(endpoint, *tls, login(address), &address.tls)?;
+            Ok(Servers::one(Connector::fixed(Server { confirm: address.confirm, ..server })))
         }
+        RedisPlace::Member { server: endpoint, tls, rejoin_after } => {
+            let server = server(endpoint, *tls, login(address), &address.tls)?;
+            Ok(Servers::one(Connector::Member(Box::new(server), *rejoin_after)))
+        }
+        // Each member is a store of its own.
+        RedisPlace::Quorum(_) => Err(Error::new(ErrorKind::Unsupported, "a quorum is not one server")),
         RedisPlace::Sentinel(place) => {
             let template = nowhere();
             let group = server(&template, place.tls, login(address), &address.tls)?;
+            let group = Server { confirm: address.confirm, ..group };
             let mut own = unnamed();
             if let Some(username) = &place.username {
                 own = own.set_username(username);
@@ -55,6 +67,7 @@ pub(crate) fn servers(address: &RedisAddress) -> Result<Servers, Error> {
         }
         RedisPlace::Cluster { seeds, tls } => {
             let template = server(&nowhere(), *tls, login(address), &address.tls)?;
+            let template = Server { confirm: address.confirm, ..template };
             Ok(Servers::Cluster(Arc::new(Cluster::new(template, seeds.clone()))))
         }
     }
@@ -95,7 +108,7 @@ fn server(
     } else {
         (ConnectionAddr::Tcp(host, port), endpoint.to_string())
     };
-    Ok(Server { client: client(info(target, login)?, files)?, place })
+    Ok(Server { client: client(info(target, login)?, files)?, place, confirm: None })
 }
 
 fn info(target: ConnectionAddr, login: RedisConnectionInfo) -> Result<ConnectionInfo, Error> {

@@ -1,11 +1,13 @@
 //! What a server says of itself, and what follows for the promises.
 
+use std::cmp::Ordering;
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
 use redis::Value;
 
 use crate::examine::{Finding, Health};
+use crate::store::redis::confirm::Confirm;
 
 /// A server's clock may differ so much from ours: due times that are given as times of day are off by it.
 const CLOCKS_AGREE: Duration = Duration::from_secs(1);
@@ -65,6 +67,22 @@ impl Told {
                 Health::Warning,
                 "a failover to a replica that has not seen a grant can give the lock to another; fences protect",
             ),
+        }
+    }
+
+    /// Whether there are the replicas that must confirm a lease.
+    pub(super) fn confirmation(&self, confirm: Confirm) -> Finding {
+        let promise = "a lease counts only when replicas have it";
+        let Confirm { replicas, within } = confirm;
+        let here: u32 = self.field("connected_slaves").parse().unwrap_or(0);
+        let found = format!("{replicas} must confirm within {within:?}, and there are {here}");
+        let finding = Finding::good("min_replicas", promise, found);
+        match here.cmp(&replicas) {
+            Ordering::Less => {
+                finding.but(Health::Bad, "no lease is given; add replicas, or lower min_replicas in the URL")
+            }
+            Ordering::Equal => finding.but(Health::Warning, "if one of them fails, no lease is given"),
+            Ordering::Greater => finding,
         }
     }
 
@@ -178,6 +196,16 @@ mod tests {
         }
         assert_eq!(found(CALM, &[("appendfsync", "everysec")])["persistence"], Health::Warning);
         assert_eq!(found(CALM, &[])["persistence"], Health::Warning);
+    }
+
+    #[test]
+    fn replicas_that_must_confirm_are_counted() {
+        let confirm = Confirm { replicas: 1, within: Duration::from_millis(100) };
+        let health = |count: u32| {
+            let info = CALM.replace("connected_slaves:0", &format!("connected_slaves:{count}"));
+            Told::new(&info, Vec::new()).confirmation(confirm).health
+        };
+        assert_eq!((health(0), health(1), health(2)), (Health::Bad, Health::Warning, Health::Good));
     }
 
     #[test]

@@ -11,7 +11,7 @@ use crate::store::url::Endpoint;
 use crate::store::{Failure, FailureKind};
 
 /// The rights a user needs, as they are written in an ACL rule.
-pub const ACL_RULE: &str = "~Lock:* ~Queue:* ~stanchion:* &stanchion:wake:* +@connection +eval +evalsha \
+pub const ACL_RULE: &str = "~Lock:* ~Queue:* ~stanchion:* resetchannels &stanchion:wake:* +@connection +eval +evalsha \
      +script|load +info +scan +subscribe +publish +get +set +del +unlink +exists +pexpire +persist +pttl +time \
      +hget +hset +hmget +hdel +hlen +hexists +zadd +zrem +zremrangebyscore +zrange +zrevrange +zrank \
      +zscore +zmscore +zcard +zcount";

@@ -11,13 +11,14 @@ use crate::error::{Error, ErrorKind};
 use crate::examine::Finding;
 use crate::name::{LockKind, LockName, Prefixes, QueueName};
 use crate::store::url::RedisAddress;
-use crate::store::{ACQUIRE_ALL_MAX, Failure, FailureKind, Hear, Hints, Pending, Store, StoreConfig};
+use crate::store::{ACQUIRE_ALL_MAX, Begun, Failure, FailureKind, Hear, Hints, Pending, Store, StoreConfig};
 use crate::verbs::{ClientId, Reply, Request};
 
 mod address;
 mod cluster;
 pub mod code;
 mod codec;
+pub mod confirm;
 mod connector;
 mod examine;
 mod failure;
@@ -33,6 +34,7 @@ mod sentinel;
 mod server;
 mod servers;
 
+use confirm::Confirm;
 use examine::Told;
 use servers::Servers;
 
@@ -49,6 +51,7 @@ pub struct RedisStore {
     clock: Clock,
     client: ClientId,
     servers: Servers,
+    confirm: Option<Confirm>,
 }
 
 impl RedisStore {
@@ -62,6 +65,7 @@ impl RedisStore {
             clock: config.clock.clone(),
             client: config.hub.client(),
             servers,
+            confirm: address.confirm,
         })
     }
 
@@ -93,6 +97,11 @@ impl Store for RedisStore {
         codec::decode(request, &value)
     }
 
+    fn begin<'a>(&'a self, request: &'a Request, until: Moment) -> Option<Begun<'a>> {
+        let exchange = self.servers.begin(request, self.give_up(until))?;
+        Some(Box::new(move || codec::decode(request, &exchange.finish()?)))
+    }
+
     fn perform_async<'a>(&'a self, request: &'a Request, until: Moment) -> Pending<'a> {
         let give_up = self.give_up(until);
         Box::pin(async move {
@@ -109,7 +118,8 @@ impl Store for RedisStore {
 
     fn can_acquire_all(&self, names: &mut dyn Iterator<Item = &LockName>) -> bool {
         let keys: Vec<_> = names.map(LockName::key).collect();
-        keys.len() <= ACQUIRE_ALL_MAX && self.servers.are_together(&keys)
+        // Replicas confirm a lease, not several at once.
+        self.confirm.is_none() && keys.len() <= ACQUIRE_ALL_MAX && self.servers.are_together(&keys)
     }
 
     fn listen(&self, until: Moment) -> Result<Option<Box<dyn Hints>>, Failure> {
@@ -169,8 +179,9 @@ impl Store for RedisStore {
         // Most users may not ask that.
         let settings =
             self.servers.call(&ask, give_up).ok().and_then(|value| redis::from_redis_value(value).ok());
-        let mut findings =
-            Told::new(&String::from_utf8_lossy(&info), settings.unwrap_or_default()).findings();
+        let told = Told::new(&String::from_utf8_lossy(&info), settings.unwrap_or_default());
+        let mut findings = told.findings();
+        findings.extend(self.confirm.map(|confirm| told.confirmation(confirm)));
         let (sent, ours) = (Instant::now(), self.clock.wall_micros());
         let time = self.servers.call(&redis::cmd("TIME"), give_up)?;
         findings.push(examine::clock(&time, ours, sent));

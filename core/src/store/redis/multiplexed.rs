@@ -82,7 +82,8 @@ impl Multiplexed {
                 Ok(answer)
             }
             Err(_) => {
-                if sent.elapsed() >= DEAD_AFTER {
+                // Of a quorum's server no more is heard anyway: others have answered, or too few.
+                if self.connector.is_member() || sent.elapsed() >= DEAD_AFTER {
                     self.discard(current.number);
                 }
                 let failure = Failure::new(FailureKind::Lost, format!("{place} did not answer in time"));
@@ -116,11 +117,12 @@ impl Multiplexed {
             .set_connection_timeout(Some(pool::rest(give_up)))
             .set_response_timeout(None)
             .set_pipeline_buffer_size(BUFFER);
-        let connection = server
+        let mut connection = server
             .client
             .get_multiplexed_async_connection_with_config(&config)
             .await
             .map_err(|error| failure::connecting(&error, &server.place))?;
+        self.connector.vet(&mut connection).await?;
         let number = self.next_number.fetch_add(1, Ordering::Relaxed);
         let current = Numbered { number, connection, used: Instant::now(), era };
         *locked(&self.current) = Some(current.clone());

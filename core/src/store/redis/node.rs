@@ -1,14 +1,17 @@
 //! A server with its connections, for threads and for tasks.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use redis::Value;
 
-use crate::store::redis::connector::Connector;
+use crate::store::Failure;
+use crate::store::redis::confirm::Confirm;
+use crate::store::redis::connector::{Connector, aside};
 use crate::store::redis::failure::{Miss, Next};
 use crate::store::redis::multiplexed::Multiplexed;
-use crate::store::redis::pool::Pool;
+use crate::store::redis::pool::{Pool, Sent};
 use crate::store::redis::sending::Sending;
 use crate::store::url::Endpoint;
 
@@ -18,7 +21,7 @@ const BRIEF: u32 = 4;
 #[derive(Debug)]
 pub(crate) struct Node {
     pub(crate) connector: Connector,
-    pub(crate) pool: Pool,
+    pub(crate) pool: Arc<Pool>,
     multiplexed: Multiplexed,
     /// Where it listens, if it is one of a cluster.
     pub(crate) endpoint: Option<Endpoint>,
@@ -26,10 +29,28 @@ pub(crate) struct Node {
     failures: AtomicU32,
 }
 
+/// A request on its way.
+pub(crate) struct Exchange<'a> {
+    node: &'a Node,
+    sending: Sending<'a>,
+    sent: Sent,
+    give_up: Instant,
+}
+
+impl Exchange<'_> {
+    /// Waits for the answer.
+    pub(crate) fn finish(self) -> Result<Value, Failure> {
+        let Self { node, sending, sent, give_up } = self;
+        let result = node.pool.finish(sent, &sending, give_up);
+        node.note(&result);
+        result.map_err(|miss| miss.failure)
+    }
+}
+
 impl Node {
     pub(crate) fn new(connector: Connector, endpoint: Option<Endpoint>) -> Self {
         Self {
-            pool: Pool::new(connector.clone()),
+            pool: Arc::new(Pool::new(connector.clone())),
             multiplexed: Multiplexed::new(connector.clone()),
             connector,
             endpoint,
@@ -43,10 +64,26 @@ impl Node {
         result
     }
 
+    /// Sends a request on a connection that is at hand; `None` if there is none.
+    pub(crate) fn begin<'a>(&'a self, sending: Sending<'a>, give_up: Instant) -> Option<Exchange<'a>> {
+        let sent = self.pool.begin(&sending, give_up)?;
+        Some(Exchange { node: self, sending, sent, give_up })
+    }
+
     pub(crate) async fn run_async(&self, sending: &Sending<'_>, give_up: Instant) -> Result<Value, Miss> {
-        let result = self.multiplexed.run(sending, give_up).await;
+        let result = match self.connector.confirm() {
+            // WAIT holds up all that comes after it on its connection: so it gets one of its own.
+            Some(_) if Confirm::may_concern(sending.request()) => self.run_aside(sending, give_up).await,
+            _ => self.multiplexed.run(sending, give_up).await,
+        };
         self.note(&result);
         result
+    }
+
+    async fn run_aside(&self, sending: &Sending<'_>, give_up: Instant) -> Result<Value, Miss> {
+        let (pool, own) = (Arc::clone(&self.pool), sending.to_own());
+        let run = move || Ok(pool.run(&own.sending(), give_up));
+        aside(run).await.map_err(Miss::unsent)?
     }
 
     pub(crate) fn run_all(&self, sendings: &[&Sending<'_>], give_up: Instant) -> Vec<Result<Value, Miss>> {

@@ -5,8 +5,9 @@ use std::time::{Duration, Instant};
 
 use redis::{Cmd, Connection, ConnectionLike, RedisError, RedisResult, Value};
 
+use crate::store::redis::confirm::Confirm;
 use crate::store::redis::connector::{Connector, Era};
-use crate::store::redis::failure::{self, Miss};
+use crate::store::redis::failure::{self, Miss, Next};
 use crate::store::redis::sending::Sending;
 use crate::store::{Failure, FailureKind};
 use crate::wake::locked;
@@ -36,6 +37,15 @@ struct Timed {
     era: Era,
 }
 
+/// A miss, and the error of the connection if there is one.
+type Trouble = (Miss, Option<RedisError>);
+
+/// A request that was sent on this connection, or what became of it at once.
+pub(crate) struct Sent {
+    connection: Timed,
+    result: RedisResult<()>,
+}
+
 impl Pool {
     pub(crate) fn new(connector: Connector) -> Self {
         Self { connector, idle: Mutex::default() }
@@ -45,6 +55,64 @@ impl Pool {
     pub(crate) fn run(&self, sending: &Sending<'_>, give_up: Instant) -> Result<Value, Miss> {
         let mut connection = self.take(give_up).map_err(Miss::unsent)?;
         let mut result = exchange(&mut connection, sending.command(), rest(give_up));
+        if result.as_ref().is_err_and(failure::is_no_script) {
+            result = exchange(&mut connection, &sending.with_text(), rest(give_up));
+        }
+        let outcome = match result {
+            Ok(value) => self.confirmed(&mut connection, sending, value, give_up),
+            Err(error) => Err(self.broken(error)),
+        };
+        self.put_back(connection, outcome.as_ref().err().and_then(|(_, error)| error.as_ref()));
+        outcome.map_err(|(miss, _)| miss)
+    }
+
+    /// The answer, if as many replicas have what it grants as must.
+    fn confirmed(
+        &self,
+        connection: &mut Timed,
+        sending: &Sending<'_>,
+        value: Value,
+        give_up: Instant,
+    ) -> Result<Value, Trouble> {
+        let concerns = || Confirm::concerns(sending.request(), &value);
+        let Some(confirm) = self.connector.confirm().filter(|_| concerns()) else { return Ok(value) };
+        let left = rest(give_up);
+        let answer =
+            exchange(connection, &confirm.question(left), left).map_err(|error| self.broken(error))?;
+        let Err(failure) = confirm.judge(Some(sending.request()), &answer, self.connector.place()) else {
+            return Ok(value);
+        };
+        if let Some(undo) = Confirm::undo(sending.request()) {
+            let undoing = sending.like(&undo);
+            // With its text: this is rare.
+            exchange(connection, &undoing.with_text(), rest(give_up)).map_err(|error| self.broken(error))?;
+        }
+        Err((Miss { failure, next: Next::Nowhere }, None))
+    }
+
+    fn broken(&self, error: RedisError) -> Trouble {
+        (Miss::performing(&error, self.connector.place()), Some(error))
+    }
+
+    /// Sends a request on an idle connection, if there is one that needs no check.
+    pub(crate) fn begin(&self, sending: &Sending<'_>, give_up: Instant) -> Option<Sent> {
+        let idle = locked(&self.idle).pop_if(|idle| idle.since.elapsed() < CHECK_AFTER_IDLE)?;
+        let mut connection = idle.connection;
+        if connection.era != self.connector.era() {
+            return None;
+        }
+        let packed = sending.command().get_packed_command();
+        let limited = connection.limit(rest(give_up));
+        let result = limited.and_then(|()| connection.connection.send_packed_command(&packed));
+        Some(Sent { connection, result })
+    }
+
+    /// Waits for the answer to a request that was sent.
+    pub(crate) fn finish(&self, sent: Sent, sending: &Sending<'_>, give_up: Instant) -> Result<Value, Miss> {
+        let Sent { mut connection, result } = sent;
+        let mut result = result
+            .and_then(|()| connection.limit(rest(give_up)))
+            .and_then(|()| connection.connection.recv_response()?.extract_error());
         if result.as_ref().is_err_and(failure::is_no_script) {
             result = exchange(&mut connection, &sending.with_text(), rest(give_up));
         }
@@ -70,13 +138,17 @@ impl Pool {
             Ok(values) => values
                 .into_iter()
                 .zip(sendings)
-                .map(|(value, sending)| self.settle(value, sending, give_up))
+                .map(|(value, sending)| self.settle(value?, sending, give_up))
                 .collect(),
             Err(miss) => sendings.iter().map(|_| Err(miss.clone())).collect(),
         }
     }
 
-    fn run_pipeline(&self, sendings: &[&Sending<'_>], give_up: Instant) -> Result<Vec<Value>, Miss> {
+    fn run_pipeline(
+        &self,
+        sendings: &[&Sending<'_>],
+        give_up: Instant,
+    ) -> Result<Vec<Result<Value, Miss>>, Miss> {
         let mut connection = self.take(give_up).map_err(Miss::unsent)?;
         let mut bytes = Vec::new();
         for sending in sendings {
@@ -85,8 +157,34 @@ impl Pool {
         let result = connection
             .limit(rest(give_up))
             .and_then(|()| connection.connection.req_packed_commands(&bytes, 0, sendings.len()));
-        self.put_back(connection, result.as_ref().err());
-        result.map_err(|error| Miss::performing(&error, self.connector.place()))
+        let confirm = self.connector.confirm().filter(|_| {
+            let concerns = |values: &Vec<Value>| {
+                sendings
+                    .iter()
+                    .zip(values)
+                    .any(|(sending, value)| Confirm::concerns(sending.request(), value))
+            };
+            result.as_ref().is_ok_and(concerns)
+        });
+        let left = rest(give_up);
+        let answer =
+            confirm.map(|confirm| (confirm, exchange(&mut connection, &confirm.question(left), left)));
+        let error = answer.as_ref().and_then(|(_, answer)| answer.as_ref().err());
+        self.put_back(connection, result.as_ref().err().or(error));
+        let values = result.map_err(|error| Miss::performing(&error, self.connector.place()))?;
+        let verdict = match answer {
+            None => Ok(()),
+            Some((_, Err(error))) => Err(Miss::performing(&error, self.connector.place()).failure),
+            // Renewals are sent so, and no acquires.
+            Some((confirm, Ok(answer))) => confirm.judge(None, &answer, self.connector.place()),
+        };
+        let judged = |(sending, value): (&&Sending<'_>, Value)| match &verdict {
+            Err(failure) if Confirm::concerns(sending.request(), &value) => {
+                Err(Miss { failure: failure.clone(), next: Next::Nowhere })
+            }
+            _ => Ok(value),
+        };
+        Ok(sendings.iter().zip(values).map(judged).collect())
     }
 
     /// One reply of a pipeline: an error in it concerns only its own request.

@@ -29,6 +29,21 @@ impl<'a> Sending<'a> {
         Self { request, command, in_a_cluster: true }
     }
 
+    /// What it asks for.
+    pub(crate) fn request(&self) -> &'a Request {
+        self.request
+    }
+
+    /// What another thread needs to send it.
+    pub(crate) fn to_own(&self) -> Own {
+        Own { request: self.request.clone(), in_a_cluster: self.in_a_cluster }
+    }
+
+    /// The same for another request to the same server.
+    pub(crate) fn like<'b>(&self, request: &'b Request) -> Sending<'b> {
+        if self.in_a_cluster { Sending::to_a_cluster(request) } else { Sending::new(request) }
+    }
+
     /// For a server that knows the script.
     pub(crate) fn command(&self) -> &Cmd {
         &self.command
@@ -43,6 +58,18 @@ impl<'a> Sending<'a> {
     /// The cluster slot of its keys: all of a request are in one.
     pub(crate) fn slot(&self) -> u16 {
         self.command.args_iter().nth(COUNT + 1).map_or(0, |key| slot::of(bytes(&key)))
+    }
+}
+
+/// A request to be sent by another thread.
+pub(crate) struct Own {
+    request: Request,
+    in_a_cluster: bool,
+}
+
+impl Own {
+    pub(crate) fn sending(&self) -> Sending<'_> {
+        if self.in_a_cluster { Sending::to_a_cluster(&self.request) } else { Sending::new(&self.request) }
     }
 }
 

@@ -7,6 +7,7 @@ use std::time::Instant;
 use redis::{Connection, Value};
 
 use crate::error::ErrorKind;
+use crate::store::redis::confirm::Confirm;
 use crate::store::redis::connector::Era;
 use crate::store::redis::pool::rest;
 use crate::store::redis::server::Server;
@@ -62,6 +63,10 @@ impl Sentinels {
 
     pub(crate) fn place(&self) -> &str {
         &self.place
+    }
+
+    pub(crate) fn confirm(&self) -> Option<Confirm> {
+        self.group.confirm
     }
 
     pub(crate) fn era(&self) -> Era {

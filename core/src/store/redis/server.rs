@@ -5,6 +5,7 @@ use std::time::Instant;
 
 use redis::{Cmd, Connection, ConnectionAddr, ConnectionInfo, ConnectionLike, Value};
 
+use crate::store::redis::confirm::Confirm;
 use crate::store::redis::failure;
 use crate::store::redis::pool::rest;
 use crate::store::url::Endpoint;
@@ -16,6 +17,8 @@ pub(crate) struct Server {
     pub(crate) client: redis::Client,
     /// The address without credentials, for messages.
     pub(crate) place: String,
+    /// What grants need besides.
+    pub(crate) confirm: Option<Confirm>,
 }
 
 impl Server {
@@ -31,19 +34,19 @@ impl Server {
             }
             _ => (ConnectionAddr::Tcp(host, port), endpoint.to_string()),
         };
-        Self::new(info.set_addr(address), place)
+        Self::new(info.set_addr(address), place, self.confirm)
     }
 
     /// The same server, spoken to in RESP3.
     pub(crate) fn in_resp3(&self) -> Result<Self, Failure> {
         let info = self.client.get_connection_info().clone();
         let login = info.redis_settings().clone().set_protocol(redis::ProtocolVersion::RESP3);
-        Self::new(info.set_redis_settings(login), self.place.clone())
+        Self::new(info.set_redis_settings(login), self.place.clone(), self.confirm)
     }
 
-    fn new(info: ConnectionInfo, place: String) -> Result<Self, Failure> {
+    fn new(info: ConnectionInfo, place: String, confirm: Option<Confirm>) -> Result<Self, Failure> {
         let client = redis::Client::open(info).map_err(|error| failure::connecting(&error, &place))?;
-        Ok(Self { client, place })
+        Ok(Self { client, place, confirm })
     }
 
     /// A new connection, also if signals cut short the making of it.

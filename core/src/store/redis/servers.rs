@@ -8,7 +8,7 @@ use redis::{Cmd, Value};
 use crate::store::redis::cluster::{Cluster, slot};
 use crate::store::redis::connector::Connector;
 use crate::store::redis::hints::RedisHints;
-use crate::store::redis::node::Node;
+use crate::store::redis::node::{Exchange, Node};
 use crate::store::redis::sending::Sending;
 use crate::store::{Failure, FailureKind, Hear};
 use crate::verbs::Request;
@@ -48,6 +48,14 @@ impl Servers {
         match self {
             Self::One(node) => node.run(&Sending::new(request), give_up).map_err(|miss| miss.failure),
             Self::Cluster(cluster) => cluster.run(&Sending::to_a_cluster(request), give_up),
+        }
+    }
+
+    /// Sends a request to the one server, if a connection is at hand.
+    pub(crate) fn begin<'a>(&'a self, request: &'a Request, give_up: Instant) -> Option<Exchange<'a>> {
+        match self {
+            Self::One(node) => node.begin(Sending::new(request), give_up),
+            Self::Cluster(_) => None,
         }
     }
 

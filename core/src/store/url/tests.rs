@@ -120,3 +120,50 @@ fn bad_urls_are_invalid_and_never_repeated() {
         assert!(!error.to_string().contains("canary"), "{error}");
     }
 }
+
+#[test]
+fn a_quorum_has_servers_that_vote_once_each() {
+    let address = redis("rediss-quorum://me:pw@a,b:7000,[::1]/2?node_timeout=0.1&rejoin_after=5");
+    assert_eq!((address.username.as_deref(), address.db), (Some("me"), 2));
+    let RedisPlace::Quorum(place) = address.place else { panic!("no quorum") };
+    let servers: Vec<_> = place.servers.iter().map(ToString::to_string).collect();
+    assert_eq!(servers, ["a:6379", "b:7000", "[::1]:6379"]);
+    assert!(place.tls && place.node_timeout == Duration::from_millis(100));
+    assert_eq!(place.rejoin_after, Duration::from_secs(5));
+    let usual = |text| match redis(text).place {
+        RedisPlace::Quorum(place) => {
+            (place.node_timeout.as_millis(), place.rejoin_after.as_secs(), place.tls)
+        }
+        _ => panic!("no quorum"),
+    };
+    assert_eq!(usual("valkey-quorum://a,b,c"), (250, 60, false));
+    for url in [
+        "redis-quorum://a",
+        "redis-quorum://a,b",
+        "redis-quorum://a,b,a:6379",
+        "redis-quorum://a,b,c,d,e,f,g,h,i,j",
+        "redis-quorum://a,b,c/?node_timeout=0",
+        "redis-quorum://a,b,c/?rejoin_after=-1",
+        "redis://a/?rejoin_after=1",
+    ] {
+        let refused = StoreUrl::parse(url).err().map(|error| error.kind());
+        assert_eq!(refused, Some(ErrorKind::InvalidArgument), "{url}");
+    }
+}
+
+#[test]
+fn replicas_confirm_leases_if_the_url_says_so() {
+    let confirm = |text| redis(text).confirm.map(|it| (it.replicas, it.within.as_millis()));
+    assert_eq!(confirm("redis://a"), None);
+    assert_eq!(confirm("redis://a/?min_replicas=0"), None);
+    assert_eq!(confirm("rediss-sentinel://a/m?min_replicas=1"), Some((1, 100)));
+    assert_eq!(confirm("redis+unix:///a?min_replicas=2&replica_timeout=0.25"), Some((2, 250)));
+    assert_eq!(confirm("redis-cluster://a?min_replicas=1"), Some((1, 100)));
+    for query in
+        ["min_replicas=-1", "min_replicas=x", "replica_timeout=1", "min_replicas=1&replica_timeout=0.9"]
+    {
+        let refused = StoreUrl::parse(&format!("redis://a/?{query}")).err().map(|error| error.kind());
+        assert_eq!(refused, Some(ErrorKind::InvalidArgument), "{query}");
+    }
+    assert!(StoreUrl::parse("redis-quorum://a,b,c/?min_replicas=1").is_err());
+}

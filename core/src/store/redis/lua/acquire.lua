@@ -8,13 +8,13 @@ local token = ARGV[1]
 local time = redis.call('TIME')
 local meta = redis.call('HMGET', KEYS[2], 'fence', 'calm_until')
 
--- The common case, in four calls. Texts of digits compare as their numbers do, also one in milliseconds with
--- this one in microseconds; numbers would have to be made first. A ttl of nine digits is more than a day.
+-- The common case, in four calls. Texts of digits compare as their numbers do. Nine digits of ttl are over a day.
 local now_text = string.format('%s%06d', time[1], time[2])
-local calm = meta[1] and meta[2] and meta[2] > now_text and not ARGV[5] and #ARGV[2] < 9
-if calm and meta[1] < now_text and ARGV[3] < now_text and redis.call('SET', KEYS[1], token, 'NX', 'PX', ARGV[2]) then
-  redis.call('HSET', KEYS[2], 'fence', now_text, 'owner', ARGV[4], 'since', time[1])
-  return tonumber(now_text)
+local calm = meta[1] and meta[2] and meta[2] > now_text and not ARGV[5] and #ARGV[2] < 9 and #ARGV[3] <= #now_text
+local fence_text = #ARGV[3] == #now_text and ARGV[3] > now_text and ARGV[3] or now_text
+if calm and meta[1] < fence_text and redis.call('SET', KEYS[1], token, 'NX', 'PX', ARGV[2]) then
+  redis.call('HSET', KEYS[2], 'fence', fence_text, 'owner', ARGV[4], 'since', time[1])
+  return tonumber(fence_text)
 end
 
 local now_us = tonumber(now_text)
@@ -37,7 +37,6 @@ end
 local last_fence = tonumber(meta[1])
 local next_fence = math.max((last_fence or 0) + 1, now_us, ARGV[3])
 local ttl = tonumber(ARGV[2])
-
 -- Writes what a grant leaves in meta, which must outlive the lease. Its ttl is renewed unless the lock is calm.
 local function record(fence)
   redis.call('HSET', KEYS[2], 'fence', string.format('%.0f', fence), 'owner', ARGV[4], 'since', time[1])

@@ -1,0 +1,133 @@
+//! One of the servers: whether it answers, and what it is still to be told.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use crate::clock::{Clock, Moment};
+use crate::signals::spawn_quietly;
+use crate::store::{Failure, FailureKind, Store};
+use crate::verbs::Request;
+use crate::wake::locked;
+
+/// How long a server that did not answer may take to answer when it is asked whether it is back.
+const CHECK_WITHIN: Duration = Duration::from_secs(1);
+/// Pauses between such questions.
+const FIRST_PAUSE: Duration = Duration::from_millis(20);
+const LONGEST_PAUSE: Duration = Duration::from_millis(500);
+/// How long a farewell is kept for a server that does not answer, and how many of them.
+const DEBT_FOR: Duration = Duration::from_secs(600);
+const DEBTS_MOST: usize = 1_024;
+
+/// A server, as it is known to one client.
+#[derive(Debug)]
+pub(super) struct Member {
+    pub(super) store: Arc<dyn Store>,
+    /// Which server, for messages.
+    pub(super) place: String,
+    clock: Clock,
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// Why it is left out: it did not answer. A thread of its own asks it until it does.
+    absent: Option<Failure>,
+    debts: VecDeque<(Request, Instant)>,
+    closed: bool,
+}
+
+impl Member {
+    pub(super) fn new(store: Arc<dyn Store>, place: String, clock: Clock) -> Arc<Self> {
+        Arc::new(Self { store, place, clock, state: Mutex::default(), changed: Condvar::new() })
+    }
+
+    /// Why it is not asked now, if it is not.
+    pub(super) fn absence(&self) -> Option<Failure> {
+        locked(&self.state).absent.clone()
+    }
+
+    /// Takes in what became of a request.
+    pub(super) fn note<T>(self: &Arc<Self>, result: &Result<T, Failure>) {
+        if let Err(failure @ Failure { kind: FailureKind::NotSent | FailureKind::Lost, .. }) = result {
+            self.leave_out(locked(&self.state), failure);
+        }
+    }
+
+    /// Tells it later.
+    pub(super) fn owe(self: &Arc<Self>, request: Request) {
+        let mut state = locked(&self.state);
+        if state.debts.len() == DEBTS_MOST {
+            state.debts.pop_front();
+        }
+        state.debts.push_back((request, Instant::now() + DEBT_FOR));
+        let failure = Failure::new(FailureKind::NotSent, format!("{} did not answer", self.place));
+        self.leave_out(state, &failure);
+    }
+
+    fn leave_out(self: &Arc<Self>, mut state: MutexGuard<'_, State>, failure: &Failure) {
+        if state.absent.is_some() || state.closed {
+            return;
+        }
+        // It is not asked at all from now on.
+        state.absent = Some(Failure { kind: FailureKind::NotSent, ..failure.clone() });
+        drop(state);
+        let member = Arc::clone(self);
+        if spawn_quietly("stanchion-quorum", move || member.look_after()).is_err() {
+            // Out of threads: it is asked as before.
+            locked(&self.state).absent = None;
+        }
+    }
+
+    /// Asks it until it answers, and tells it what it has missed.
+    fn look_after(&self) {
+        let mut pause = FIRST_PAUSE;
+        loop {
+            let answer = self.store.check(self.until()).and_then(|()| self.settle());
+            let mut state = locked(&self.state);
+            match answer {
+                _ if state.closed => return,
+                Ok(()) if state.debts.is_empty() => {
+                    state.absent = None;
+                    return;
+                }
+                Ok(()) => continue,
+                Err(failure) => state.absent = Some(Failure { kind: FailureKind::NotSent, ..failure }),
+            }
+            drop(self.changed.wait_timeout(state, pause).unwrap_or_else(PoisonError::into_inner));
+            pause = (pause * 2).min(LONGEST_PAUSE);
+        }
+    }
+
+    fn until(&self) -> Moment {
+        self.clock.now() + CHECK_WITHIN
+    }
+
+    fn settle(&self) -> Result<(), Failure> {
+        let now = Instant::now();
+        let debts: Vec<_> = locked(&self.state).debts.drain(..).filter(|(_, until)| now < *until).collect();
+        let requests: Vec<_> = debts.iter().map(|(request, _)| request.clone()).collect();
+        let mut unpaid = Vec::new();
+        let mut last = Ok(());
+        self.store.perform_all(&requests, self.until(), &mut |number, result| {
+            if let Err(failure) = result
+                && failure.is_retryable()
+            {
+                unpaid.push(number);
+                last = Err(failure);
+            }
+        });
+        let mut state = locked(&self.state);
+        for number in unpaid.into_iter().rev() {
+            state.debts.push_front(debts[number].clone());
+        }
+        last
+    }
+
+    /// Ends its thread.
+    pub(super) fn close(&self) {
+        locked(&self.state).closed = true;
+        self.changed.notify_all();
+    }
+}

@@ -1,0 +1,421 @@
+//! Clients and servers in virtual time: servers go away, freeze, come back empty; messages are lost and come late.
+
+use std::sync::Arc;
+
+use super::*;
+use crate::clock::{Clock, ManualClock, Moment};
+use crate::engine::deadline;
+use crate::name::{LockName, Prefixes};
+use crate::store::sqlite::{SqliteStore, SqliteTarget};
+use crate::store::{Store, StoreConfig};
+use crate::token::Token;
+use crate::verbs::{BreakLease, ClientId, Extend, Holder, Waiter};
+use crate::wake::Hub;
+
+const TTL: Duration = Duration::from_millis(1_000);
+/// How long an emptied server stays out: no lease is longer, by its own clock.
+const REJOIN: Duration = Duration::from_millis(1_000);
+
+fn prefixes() -> Prefixes {
+    Prefixes::parse("Lock:", "Queue:").unwrap()
+}
+
+fn name() -> LockName {
+    prefixes().lock_name("a").unwrap()
+}
+
+struct Server {
+    store: SqliteStore,
+    clock: ManualClock,
+    away_until: Option<Moment>,
+    /// What is on its way to it without anybody who waits for the answer.
+    late: Vec<Request>,
+}
+
+impl Server {
+    /// A server whose clock is ahead by so much.
+    fn new(ahead: Duration) -> Self {
+        let clock = ManualClock::new();
+        clock.advance(ahead);
+        Self { store: empty(&clock), clock, away_until: None, late: Vec::new() }
+    }
+
+    fn perform(&self, request: &Request) -> Result<Reply, Failure> {
+        self.store.perform(request, Moment::FAR)
+    }
+}
+
+fn empty(clock: &ManualClock) -> SqliteStore {
+    let config =
+        StoreConfig { prefixes: prefixes(), clock: Clock::Manual(clock.clone()), hub: Hub::new(ClientId(1)) };
+    SqliteStore::open(SqliteTarget::Memory { name: None }, config).unwrap()
+}
+
+/// A vote on its way.
+struct Call {
+    vote: Vote,
+    round: Request,
+    left: Vec<usize>,
+    answers: Answers,
+    asked: Moment,
+}
+
+#[derive(Clone)]
+struct Lease {
+    token: Token,
+    fence: Fence,
+    deadline: Moment,
+}
+
+#[derive(Default)]
+struct Client {
+    call: Option<Call>,
+    lease: Option<Lease>,
+    /// The token of a call that waits, and asks again with it.
+    waits: Option<Token>,
+}
+
+struct World {
+    dice: fastrand::Rng,
+    now: Moment,
+    servers: Vec<Server>,
+    clients: Vec<Client>,
+    debts: Vec<(usize, Request)>,
+    tokens: u128,
+    last_fence: Fence,
+    grants: usize,
+}
+
+impl World {
+    fn new(seed: u64, count: usize) -> Self {
+        let mut dice = fastrand::Rng::with_seed(seed);
+        let servers = (0..count).map(|_| Server::new(Duration::from_millis(dice.u64(0..400)))).collect();
+        let clients = (0..3).map(|_| Client::default()).collect();
+        let now = Moment::from_nanos(0);
+        Self { dice, now, servers, clients, debts: Vec::new(), tokens: 0, last_fence: 0, grants: 0 }
+    }
+
+    fn step(&mut self) {
+        match self.dice.u32(0..100) {
+            0..=7 => {
+                let time = Duration::from_millis(self.dice.u64(1..250));
+                self.pass(time);
+            }
+            8 => self.trouble(),
+            9..=10 => self.deliver_late(),
+            11 if !self.debts.is_empty() => {
+                let (server, request) = self.debts.swap_remove(self.dice.usize(0..self.debts.len()));
+                self.servers[server].late.push(request);
+            }
+            _ => {
+                let client = self.dice.usize(0..self.clients.len());
+                match self.clients[client].call.take() {
+                    Some(call) => self.go_on(client, call),
+                    None => self.begin(client),
+                }
+            }
+        }
+    }
+
+    fn pass(&mut self, time: Duration) {
+        self.now = self.now + time;
+        for server in &mut self.servers {
+            // Clocks go a little differently.
+            server.clock.advance(time + time.mul_f64(0.004 * self.dice.f64()));
+            if server.away_until.is_some_and(|until| until <= self.now) {
+                server.away_until = None;
+            }
+        }
+    }
+
+    fn trouble(&mut self) {
+        let least = self.servers.len() / 2 + 1;
+        let up = self.servers.iter().filter(|server| server.away_until.is_none()).count();
+        let number = self.dice.usize(0..self.servers.len());
+        let empties = self.dice.bool();
+        let away = Duration::from_millis(self.dice.u64(50..3_000));
+        let server = &mut self.servers[number];
+        if server.away_until.is_some() {
+            return;
+        }
+        if empties && up > least {
+            server.store = empty(&server.clock);
+            server.away_until = Some(self.now + away.max(REJOIN));
+        } else {
+            server.away_until = Some(self.now + away);
+        }
+    }
+
+    fn deliver_late(&mut self) {
+        let number = self.dice.usize(0..self.servers.len());
+        let server = &mut self.servers[number];
+        if server.away_until.is_none() && !server.late.is_empty() {
+            let request = server.late.swap_remove(self.dice.usize(0..server.late.len()));
+            let _ = server.perform(&request);
+        }
+    }
+
+    fn begin(&mut self, client: usize) {
+        let lease = self.clients[client].lease.clone();
+        let request = match lease {
+            Some(lease) if self.dice.u32(0..4) > 0 || self.now >= lease.deadline => self.end(&lease),
+            Some(lease) => Request::Extend(Extend { name: name(), token: lease.token, ttl: TTL }),
+            None => {
+                let token = match self.clients[client].waits.clone() {
+                    Some(token) => token,
+                    None => {
+                        self.tokens += 1;
+                        Token::from_bits(self.tokens)
+                    }
+                };
+                let waits = self.dice.bool() || self.clients[client].waits.is_some();
+                self.clients[client].waits = waits.then(|| token.clone());
+                Request::Acquire(Acquire {
+                    name: name(),
+                    permits: None,
+                    token,
+                    ttl: TTL,
+                    min_fence: 0,
+                    waiter: waits.then_some(Waiter { client: ClientId(1), seq: 1 }),
+                    patience: None,
+                    owner: Arc::from("x"),
+                    adopt: None,
+                })
+            }
+        };
+        self.send(client, request);
+    }
+
+    /// A lease that ends: by a release, or by a holder that says nothing.
+    fn end(&mut self, lease: &Lease) -> Request {
+        let token = lease.token.clone();
+        match self.dice.u32(0..4) {
+            0 => Request::Leave(Leave { name: name(), token, foreign_share: false }),
+            _ => Request::Release(Release {
+                name: name(),
+                token,
+                cooldown: None,
+                acquire_resent: false,
+                own_fence: None,
+                foreign_share: false,
+            }),
+        }
+    }
+
+    fn send(&mut self, client: usize, request: Request) {
+        let (vote, mut round) = Vote::new(request, self.servers.len());
+        if let Request::Acquire(acquire) = &mut round.request {
+            acquire.waiter = None;
+        }
+        let asked = self.now;
+        let call = Call { vote, round: round.request, left: round.to, answers: Vec::new(), asked };
+        self.clients[client].call = Some(call);
+    }
+
+    /// One server's part of a round, with the fate of request and reply.
+    fn go_on(&mut self, client: usize, mut call: Call) {
+        if call.left.is_empty() {
+            match call.vote.next(std::mem::take(&mut call.answers)) {
+                Next::Ask(round) => {
+                    (call.round, call.left) = (round.request, round.to);
+                    self.clients[client].call = Some(call);
+                }
+                Next::Done(verdict) => self.done(client, call, verdict),
+            }
+            return;
+        }
+        let number = call.left.swap_remove(self.dice.usize(0..call.left.len()));
+        let server = &mut self.servers[number];
+        let lost = || Err(Failure::new(FailureKind::Lost, "lost"));
+        let answer = match (server.away_until, self.dice.u32(0..40)) {
+            (Some(_), 0..=19) => Err(Failure::new(FailureKind::NotSent, "down")),
+            (Some(_), _) | (None, 0) => {
+                server.late.push(call.round.clone());
+                lost()
+            }
+            (None, 1) => {
+                let _ = server.perform(&call.round);
+                lost()
+            }
+            (None, 2) => {
+                server.late.push(call.round.clone());
+                server.perform(&call.round)
+            }
+            (None, _) => server.perform(&call.round),
+        };
+        call.answers.push((number, answer));
+        self.clients[client].call = Some(call);
+    }
+
+    fn done(&mut self, client: usize, call: Call, verdict: Verdict) {
+        self.debts.extend(verdict.debts);
+        match (&call.vote.request, verdict.reply) {
+            (Request::Acquire(acquire), Ok(Reply::Acquire(AcquireReply::Granted { fence, ttl }))) => {
+                let lease =
+                    Lease { token: acquire.token.clone(), fence, deadline: deadline(call.asked, ttl) };
+                self.clients[client].waits = None;
+                self.granted(client, lease);
+            }
+            (Request::Acquire(acquire), reply) => {
+                // What the engine does: a try, a failure, and now and then a wait end; others ask again.
+                let again = matches!(reply, Ok(Reply::Acquire(AcquireReply::Waiting(_)))) && self.dice.bool();
+                if !again && (self.clients[client].waits.take().is_some() || reply.is_err()) {
+                    let token = acquire.token.clone();
+                    self.send(client, Request::Leave(Leave { name: name(), token, foreign_share: false }));
+                }
+            }
+            (Request::Extend(_), Ok(Reply::Extend(ExtendReply::Extended(left)))) => {
+                let now = self.now;
+                let lease = self.clients[client].lease.as_mut().unwrap();
+                // A late answer revives nothing.
+                if now < lease.deadline {
+                    lease.deadline = lease.deadline.max(deadline(call.asked, left));
+                }
+                self.check_alone();
+            }
+            (Request::Extend(_), Err(_)) => {}
+            _ => self.clients[client].lease = None,
+        }
+    }
+
+    fn granted(&mut self, client: usize, lease: Lease) {
+        if self.now >= lease.deadline {
+            let token = lease.token;
+            return self.send(client, Request::Leave(Leave { name: name(), token, foreign_share: false }));
+        }
+        assert!(
+            lease.fence > self.last_fence,
+            "the fence {} was given after {}",
+            lease.fence,
+            self.last_fence
+        );
+        self.last_fence = lease.fence;
+        self.grants += 1;
+        self.clients[client].lease = Some(lease);
+        self.check_alone();
+    }
+
+    /// Those who are giving it back do not count themselves as holders any more.
+    fn check_alone(&self) {
+        let holds = |client: &&Client| {
+            let ends =
+                client.call.as_ref().is_some_and(|call| !matches!(call.vote.request, Request::Extend(_)));
+            !ends && client.lease.as_ref().is_some_and(|lease| self.now < lease.deadline)
+        };
+        assert!(self.clients.iter().filter(holds).count() <= 1, "two hold the lock");
+    }
+}
+
+/// Never two holders, and fences that rise, whatever becomes of a minority and of any message.
+#[test]
+fn schedules_of_a_quorum() {
+    let mut grants = 0;
+    for seed in 0..300 {
+        let mut world = World::new(seed, if seed % 2 == 0 { 3 } else { 5 });
+        let run = std::panic::AssertUnwindSafe(|| (0..1_500).for_each(|_| world.step()));
+        assert!(std::panic::catch_unwind(run).is_ok(), "seed {seed}");
+        grants += world.grants;
+    }
+    assert!(grants > 5_000, "{grants} grants in all");
+}
+
+fn answered(replies: Vec<Result<Reply, FailureKind>>) -> Answers {
+    let answer = |reply: Result<Reply, FailureKind>| reply.map_err(|kind| Failure::new(kind, "it is away"));
+    replies.into_iter().map(answer).enumerate().collect()
+}
+
+/// What becomes of a request when these answer.
+fn judged(
+    request: &Request,
+    replies: Vec<Result<Reply, FailureKind>>,
+) -> (Result<Reply, FailureKind>, usize) {
+    let (mut vote, _) = Vote::new(request.clone(), replies.len());
+    match vote.next(answered(replies)) {
+        Next::Done(verdict) => (verdict.reply.map_err(|failure| failure.kind), verdict.debts.len()),
+        Next::Ask(round) => panic!("{} is asked of {:?}", round.request.verb(), round.to),
+    }
+}
+
+fn absence(fence: Fence) -> Absence {
+    Absence { fence, born: 1, broken: 0, foreign: false }
+}
+
+#[test]
+fn a_release_tells_what_a_majority_knows() {
+    let token = Token::from_bits(1);
+    let request = Request::Release(Release {
+        name: name(),
+        token,
+        cooldown: None,
+        acquire_resent: false,
+        own_fence: None,
+        foreign_share: false,
+    });
+    let released = || Ok(Reply::Release(ReleaseReply::Released));
+    let gone = |fence| Ok(Reply::Release(ReleaseReply::Gone(absence(fence))));
+    let away = || Err(FailureKind::NotSent);
+    let rows = [
+        (vec![released(), released(), gone(0)], released(), 0),
+        (vec![released(), released(), away()], released(), 1),
+        (vec![released(), away(), away()], Err(FailureKind::NotSent), 0),
+        (vec![released(), gone(0), away()], Err(FailureKind::Final(ErrorKind::Indeterminate)), 1),
+        (vec![released(), gone(0), gone(0)], gone(0), 0),
+        // One that tried in vain has left a larger fence on one of them.
+        (vec![gone(7), gone(9), gone(7)], gone(7), 0),
+        (vec![gone(9), gone(9), gone(7)], gone(9), 0),
+        (vec![gone(9), gone(7), away()], gone(7), 1),
+    ];
+    for (replies, expected, debts) in rows {
+        let told = format!("{replies:?}");
+        let (reply, owed) = judged(&request, replies);
+        assert_eq!((reply, owed), (expected, debts), "{told}");
+    }
+}
+
+#[test]
+fn an_extension_needs_a_majority_and_lasts_as_long_as_it() {
+    let token = Token::from_bits(1);
+    let request = Request::Extend(Extend { name: name(), token, ttl: TTL });
+    let left = |millis| Ok(Reply::Extend(ExtendReply::Extended(Duration::from_millis(millis))));
+    let gone = || Ok(Reply::Extend(ExtendReply::Gone(absence(9))));
+    let away = || Err(FailureKind::Lost);
+    assert_eq!(judged(&request, vec![left(900), left(30), left(1_000)]), (left(900), 0));
+    assert_eq!(judged(&request, vec![left(900), left(1_000), away()]), (left(900), 0));
+    assert_eq!(judged(&request, vec![left(900), gone(), away()]), (Err(FailureKind::Lost), 0));
+    // Lost: what a minority still has of it is in others' way.
+    assert_eq!(judged(&request, vec![left(900), gone(), gone()]), (gone(), 1));
+}
+
+#[test]
+fn a_holder_is_who_has_or_may_have_a_majority() {
+    let holder = |fence, millis| HolderReply {
+        held_as: HeldAs::Lease,
+        fence,
+        remaining: Some(Duration::from_millis(millis)),
+        since_ms: 0,
+        owner: String::new(),
+        waiters: 0,
+        weight: 1,
+    };
+    let request = Request::Holder(Holder { name: name() });
+    let held = |fence, millis| Ok(Reply::Holder(vec![holder(fence, millis)]));
+    let free = || Ok(Reply::Holder(Vec::new()));
+    let away = || Err(FailureKind::NotSent);
+    assert_eq!(judged(&request, vec![held(7, 50), held(7, 40), held(7, 60)]).0, held(7, 50));
+    assert_eq!(judged(&request, vec![held(7, 50), held(7, 40), free()]).0, held(7, 40));
+    assert_eq!(judged(&request, vec![held(7, 50), held(8, 40), free()]).0, free());
+    assert_eq!(judged(&request, vec![held(7, 50), away(), free()]).0, held(7, 50));
+    assert_eq!(judged(&request, vec![held(7, 50), away(), away()]).0, Err(FailureKind::NotSent));
+    let request = Request::BreakLease(BreakLease { name: name() });
+    let broken = |was| Ok(Reply::BreakLease(was));
+    assert_eq!(judged(&request, vec![broken(false), broken(true), away()]).0, broken(true));
+    assert_eq!(judged(&request, vec![broken(true), away(), away()]).0, Err(FailureKind::NotSent));
+}
+
+#[test]
+fn a_refusal_of_too_many_is_told_as_it_is() {
+    let request = Request::Holder(Holder { name: name() });
+    let denied = || Err(FailureKind::Final(ErrorKind::Denied));
+    let told = judged(&request, vec![denied(), denied(), Ok(Reply::Holder(Vec::new()))]).0;
+    assert_eq!(told, Err(FailureKind::Final(ErrorKind::Denied)));
+}
