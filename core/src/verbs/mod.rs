@@ -36,6 +36,10 @@ pub enum Request {
     Resume(Resume),
     /// Give back all permits but some.
     Downgrade(Downgrade),
+    /// Write a computed value and give its lock back.
+    StoreValue(StoreValue),
+    /// Forget a cached value.
+    Invalidate(Invalidate),
     /// Who holds the lock?
     Holder(Holder),
     /// Take the lock from whoever has it.
@@ -59,6 +63,10 @@ pub enum Reply {
     Resume(ResumeReply),
     /// To [`Request::Downgrade`].
     Downgrade(DowngradeReply),
+    /// To [`Request::StoreValue`].
+    StoreValue(StoreValueReply),
+    /// To [`Request::Invalidate`].
+    Invalidate,
     /// To [`Request::Holder`]: the one whose lease ends first comes first.
     Holder(Vec<HolderReply>),
     /// To [`Request::BreakLease`]: whether there was anything to break.
@@ -77,6 +85,8 @@ impl Request {
             Self::Leave(_) => "leave",
             Self::Resume(_) => "resume",
             Self::Downgrade(_) => "downgrade",
+            Self::StoreValue(_) => "store_value",
+            Self::Invalidate(_) => "invalidate",
             Self::Holder(_) => "holder",
             Self::BreakLease(_) => "break_lease",
             Self::Queue(request) => request.verb.name(),
@@ -92,6 +102,8 @@ impl Request {
             | Self::Leave(Leave { name, .. })
             | Self::Resume(Resume { name, .. })
             | Self::Downgrade(Downgrade { name, .. })
+            | Self::StoreValue(StoreValue { name, .. })
+            | Self::Invalidate(Invalidate { name })
             | Self::Holder(Holder { name })
             | Self::BreakLease(BreakLease { name }) => name.as_str(),
             Self::Queue(request) => request.queue.as_str(),

@@ -227,6 +227,7 @@ pub fn acquire(number: u128) -> Acquire {
         patience: None,
         owner: Arc::from("o"),
         adopt: None,
+        early: 0.0,
     }
 }
 

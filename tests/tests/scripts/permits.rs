@@ -85,6 +85,7 @@ fn any_request(dice: &mut fastrand::Rng, name: &LockName, users: &mut Users, ttl
             patience: None,
             owner: "1 host label".into(),
             adopt: None,
+            early: 0.0,
         })
     };
     match dice.u32(0..20) {
@@ -219,6 +220,7 @@ fn a_token_whose_lease_has_ended_is_granted_anew() {
             patience: None,
             owner: "1 host label".into(),
             adopt: None,
+            early: 0.0,
         })
     };
     let until = || Clock::System.now() + Duration::from_secs(5);

@@ -25,6 +25,7 @@ fn order(wait_ms: u64) -> AcquireOrder {
         min_fence: 0,
         waiter: Waiter { client: ClientId(1), seq: 9 },
         foreign_share: false,
+        early: 0.0,
     }
 }
 

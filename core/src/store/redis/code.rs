@@ -100,6 +100,12 @@ codes! {
     OtherLimit = 40 "OTHER_LIMIT",
     /// permits_downgrade
     Downgraded = 41 "DOWNGRADED",
+    /// cached_acquire: the value
+    Cached = 42 "CACHED",
+    /// store_value
+    Stored = 43 "STORED",
+    /// invalidate
+    Invalidated = 44 "INVALIDATED",
 }
 
 impl Code {

@@ -9,7 +9,7 @@ use crate::store::{Failure, FailureKind};
 /// Marks a SQLite file as this library's: "Stnc" in ASCII.
 const APPLICATION_ID: i32 = 0x5374_6e63;
 /// The version of schema.sql.
-const VERSION: i32 = 3;
+const VERSION: i32 = 4;
 const TABLES: &str = include_str!("schema.sql");
 
 /// Makes the tables, or finds that this library may use the ones that are there.

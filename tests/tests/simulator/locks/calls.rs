@@ -81,6 +81,7 @@ impl World<'_> {
             patience: None,
             owner: "".into(),
             adopt: None,
+            early: 0.0,
         })
     }
 

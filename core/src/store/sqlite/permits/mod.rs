@@ -29,8 +29,8 @@ pub(super) fn concerns(request: &Request) -> bool {
         | Request::Resume(Resume { name, .. })
         | Request::Downgrade(Downgrade { name, .. })
         | Request::Holder(Holder { name })
-        | Request::BreakLease(BreakLease { name }) => name.kind() != LockKind::Exclusive,
-        Request::Queue(_) => false,
+        | Request::BreakLease(BreakLease { name }) => name.kind().has_permits(),
+        Request::StoreValue(_) | Request::Invalidate(_) | Request::Queue(_) => false,
     }
 }
 
@@ -48,12 +48,14 @@ pub(super) fn perform(step: &Step<'_>, request: &Request, view: &View<'_>) -> ru
         Request::Downgrade(request) => end::downgrade(step, request),
         Request::BreakLease(request) => end::break_lease(step, request),
         Request::Holder(request) => holder(step.connection, request, view).map(Outcome::from),
-        Request::Queue(_) => Err(rusqlite::Error::InvalidQuery),
+        Request::StoreValue(_) | Request::Invalidate(_) | Request::Queue(_) => {
+            Err(rusqlite::Error::InvalidQuery)
+        }
     }
 }
 
 /// The key under which a lock's row is kept. No exclusive lock's key begins so.
-fn row_key(name: &LockName) -> Cow<'_, str> {
+pub(super) fn row_key(name: &LockName) -> Cow<'_, str> {
     match name.kind() {
         LockKind::Exclusive => Cow::Borrowed(name.key()),
         kind => Cow::Owned(format!("stanchion:{}:{}", kind.name(), name.key())),
