@@ -9,6 +9,7 @@ use crate::client::Client;
 use crate::computing::{Computing, Outcome, stored};
 use crate::drive::drive;
 use crate::error::Error;
+use crate::lock::Lock;
 use crate::named::{Named, Part};
 use crate::verbs::{Invalidate, Request};
 
@@ -102,6 +103,12 @@ impl Client {
         let live = self.session.live()?;
         let mut machine = live.call(Request::Invalidate(Invalidate { name }));
         drive(live, &mut machine, None).await.map(drop)
+    }
+
+    /// The lock of a value's computation: to look who computes, or to break it, not to acquire it.
+    #[doc(hidden)]
+    pub fn computation(&self, name: &str) -> Lock {
+        Lock::new(Named::new(Arc::clone(&self.session), name, Part::Cached))
     }
 }
 

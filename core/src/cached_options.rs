@@ -104,7 +104,9 @@ impl CachedOptions {
         }
         let lease = checked_ttl("lease", self.lease)?;
         if max_run < lease {
-            return Err(Error::invalid(format!("max_run ({max_run:?}) is shorter than the lease ({lease:?})")));
+            return Err(Error::invalid(format!(
+                "max_run ({max_run:?}) is shorter than the lease ({lease:?})"
+            )));
         }
         if !(0.0..=MAX_BETA).contains(&beta) {
             return Err(Error::invalid(format!("beta {beta} is not between 0 and {MAX_BETA}")));

@@ -73,7 +73,9 @@ pub(crate) fn stored(storing: &Releasing, answer: Result<Answer, Error>) -> Resu
     match answer.and_then(|answer| storing.judge(&answer)) {
         Ok(()) => Ok(true),
         Err(error) if error.is_lost() => Ok(false),
-        Err(error) if matches!(error.kind(), ErrorKind::StoreUnavailable | ErrorKind::Indeterminate) => Ok(false),
+        Err(error) if matches!(error.kind(), ErrorKind::StoreUnavailable | ErrorKind::Indeterminate) => {
+            Ok(false)
+        }
         Err(error) => Err(error),
     }
 }

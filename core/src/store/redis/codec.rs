@@ -33,9 +33,7 @@ pub(crate) fn script(request: &Request) -> &'static Script {
         return script;
     }
     match request {
-        Request::Acquire(acquire) if acquire.name.kind() == LockKind::Cached => {
-            &SCRIPTS[Verb::CachedAcquire]
-        }
+        Request::Acquire(acquire) if acquire.name.kind() == LockKind::Cached => &SCRIPTS[Verb::CachedAcquire],
         Request::Acquire(_) => &SCRIPTS[Verb::Acquire],
         Request::Extend(_) => &SCRIPTS[Verb::Extend],
         Request::Release(_) => &SCRIPTS[Verb::Release],

@@ -8,9 +8,7 @@ use crate::store::sqlite::acquire;
 use crate::store::sqlite::hand_off::hand_off;
 use crate::store::sqlite::permits::row_key;
 use crate::store::sqlite::step::{CLEAN_UP, Outcome, Step, View, absence, micros, stored_fence};
-use crate::verbs::{
-    Acquire, AcquireReply, ClientId, Invalidate, Reply, StoreValue, StoreValueReply, Waiter,
-};
+use crate::verbs::{Acquire, AcquireReply, ClientId, Invalidate, Reply, StoreValue, StoreValueReply, Waiter};
 
 struct Cached {
     value: Vec<u8>,
@@ -25,7 +23,11 @@ impl Cached {
 
     /// Whether it is stale, or so nearly that it is to be computed anew already.
     fn is_stale(&self, now: i64, early: f64) -> bool {
-        #[expect(clippy::cast_precision_loss, clippy::cast_possible_truncation, reason = "some time, drawn by lot")]
+        #[expect(
+            clippy::cast_precision_loss,
+            clippy::cast_possible_truncation,
+            reason = "some time, drawn by lot"
+        )]
         let ahead = (self.took as f64 * early) as i64;
         now.saturating_add(ahead) >= self.fresh_until
     }
@@ -79,7 +81,8 @@ pub(super) fn store_value(step: &Step<'_>, request: &StoreValue) -> rusqlite::Re
     let row = step.lock(&row_key(&request.name))?;
     let token = request.token.as_str();
     // The lease may have ended, and the lock been offered to its token anew, for a late copy of its acquire.
-    let own = row.as_ref().filter(|row| step.value(row) == Some(token) && row.fence == stored_fence(request.fence));
+    let own =
+        row.as_ref().filter(|row| step.value(row) == Some(token) && row.fence == stored_fence(request.fence));
     let Some(row) = own else {
         return Ok(Reply::StoreValue(StoreValueReply::Gone(absence(row.as_ref()))).into());
     };
@@ -129,9 +132,7 @@ fn forget_ended(step: &Step<'_>) -> rusqlite::Result<()> {
 }
 
 fn anybody_waits(step: &Step<'_>, lock: i64) -> rusqlite::Result<bool> {
-    step.connection
-        .prepare_cached("SELECT 1 FROM waiter WHERE lock = ?1 AND offered = 0")?
-        .exists([lock])
+    step.connection.prepare_cached("SELECT 1 FROM waiter WHERE lock = ?1 AND offered = 0")?.exists([lock])
 }
 
 /// Tells the first of the line to ask again, a bounded number; those who do wake the next. Until then they keep
