@@ -11,8 +11,8 @@ use stanchion::store::url::{Address, StoreUrl};
 use stanchion::store::{Failure, Store};
 use stanchion::verbs::{
     Absence, Acquire, AcquireReply, BreakLease, ClientId, Digest, DowngradeReply, Extend, ExtendReply,
-    Holder, HolderReply, Leave, Obstacle, QueueVerb, Release, ReleaseReply, Reply, Request, Resume,
-    ResumeReply, Waiter,
+    Holder, HolderReply, Invalidate, Leave, Obstacle, QueueVerb, Release, ReleaseReply, Reply, Request,
+    Resume, ResumeReply, StoreValue, StoreValueReply, Waiter,
 };
 use stanchion_tests::shared;
 
@@ -207,7 +207,7 @@ macro_rules! calls {
     )+};
 }
 
-calls!(Acquire Extend Release Leave Resume Holder BreakLease);
+calls!(Acquire Extend Release Leave Resume Holder BreakLease StoreValue Invalidate);
 
 impl From<QueueVerb> for Call {
     fn from(verb: QueueVerb) -> Self {
@@ -286,10 +286,14 @@ pub fn describe(reply: &Reply) -> String {
         Reply::Acquire(AcquireReply::Waiting(obstacle)) => format!("waiting {}", in_the_way(obstacle)),
         Reply::Acquire(AcquireReply::Busy(obstacle)) => format!("busy {}", in_the_way(obstacle)),
         Reply::Acquire(AcquireReply::Ended) => "ended".into(),
+        Reply::Acquire(AcquireReply::Cached(value)) => format!("cached {}", value.escape_ascii()),
+        Reply::StoreValue(StoreValueReply::Stored) => "stored".into(),
+        Reply::Invalidate => "invalidated".into(),
         Reply::Extend(ExtendReply::Extended(left)) => format!("extended {}", left.as_millis()),
         Reply::Extend(ExtendReply::Gone(absence))
         | Reply::Release(ReleaseReply::Gone(absence))
         | Reply::Resume(ResumeReply::Gone(absence))
+        | Reply::StoreValue(StoreValueReply::Gone(absence))
         | Reply::Downgrade(DowngradeReply::Gone(absence)) => gone(absence),
         Reply::Acquire(AcquireReply::OtherLimit(limit)) => format!("other limit {limit}"),
         Reply::Release(ReleaseReply::Released) => "released".into(),

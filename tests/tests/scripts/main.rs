@@ -5,6 +5,7 @@
 mod acquire;
 mod acquire_in_line;
 mod break_lease;
+mod cached;
 mod case;
 mod extend;
 mod foreign;

@@ -75,6 +75,8 @@ impl World<'_> {
             | Request::Downgrade(_)
             | Request::Holder(_)
             | Request::BreakLease(_)
+            | Request::StoreValue(_)
+            | Request::Invalidate(_)
             | Request::Queue(_) => {
                 return None;
             }
