@@ -129,9 +129,21 @@ impl Ticket {
     /// # Errors
     /// `InvalidArgument` if it has more than 16 MiB; `Denied`, `WrongType` or `Forked`. The next caller computes.
     pub async fn store(self, value: impl Into<Vec<u8>>) -> Result<bool, Error> {
+        self.store_shared(value).await
+    }
+
+    /// As [`Ticket::store`], for a ticket that several references share: it stores once.
+    #[doc(hidden)]
+    pub async fn store_shared(&self, value: impl Into<Vec<u8>>) -> Result<bool, Error> {
         let Some(mut storing) = self.computing.store(value.into())? else { return Ok(false) };
         let answer = drive(&self.computing.held.kept.live, &mut storing.machine, None).await;
         stored(&storing, answer)
+    }
+
+    /// What dropping it does, for a ticket that several references share.
+    #[doc(hidden)]
+    pub fn let_go(&self) {
+        self.computing.held.let_go();
     }
 
     /// Leaves the computation to the next caller, at once.
