@@ -4,7 +4,7 @@ import { call, type Signalled } from './bridge.js'
 import { InvalidArgumentError, WrongTypeError } from './errors.js'
 import { nothing } from './lease.js'
 import { native, type Native } from './native.js'
-import { checkOptions, finite } from './values.js'
+import { checkOptions } from './values.js'
 
 /** How a value is cached, and computed by one caller at a time. */
 export interface CachedOptions extends Signalled {
@@ -64,7 +64,13 @@ function encoded(name: string, value: unknown): string {
     problem = (error as Error).message
   }
   throw new InvalidArgumentError(
-    `cached ${JSON.stringify(name)}: the computed value is no JSON value: ${problem}`, { operation: 'cached', name })
+    `cached ${JSON.stringify(name)}: the computed value is no JSON value: ${problem}`, { operation: 'cached', resource: name })
+}
+
+/** JSON has no such numbers; `JSON.stringify` would make them null. */
+function finite(_: string, value: unknown): unknown {
+  if (typeof value === 'number' && !Number.isFinite(value)) throw new RangeError(`${value} is in it`)
+  return value
 }
 
 /** The value as everybody gets it, the one who computed it included. */
@@ -74,6 +80,6 @@ function decoded<T>(name: string, stored: string): T {
   } catch {
     throw new WrongTypeError(
       `cached ${JSON.stringify(name)}: what is stored is no JSON value; another program stores bytes there`,
-      { operation: 'cached', name })
+      { operation: 'cached', resource: name })
   }
 }

@@ -66,7 +66,7 @@ function json(payload: unknown): string {
 }
 
 /** JSON has no such numbers; `JSON.stringify` would make them null. */
-export function finite(_: string, value: unknown): unknown {
+function finite(_: string, value: unknown): unknown {
   if (typeof value === 'number' && !Number.isFinite(value)) {
     throw new InvalidArgumentError(`the payload is neither bytes nor a JSON value: ${value} is in it`)
   }
