@@ -169,6 +169,20 @@ typedef struct stanchion_holder {
 
 typedef int64_t stanchion_lease;
 
+typedef struct stanchion_cached_options {
+  size_t struct_size;
+  int64_t ttl_ms;
+  int64_t stale_ms;
+  int64_t wait_ms;
+  int64_t lease_ms;
+  int64_t max_run_ms;
+  double beta;
+  struct stanchion_text label;
+  const int32_t *cancel;
+} stanchion_cached_options;
+
+typedef int64_t stanchion_cached;
+
 typedef struct stanchion_lease_info {
   size_t struct_size;
   struct stanchion_text name;
@@ -461,6 +475,34 @@ int32_t stanchion_multi_lock_acquire(stanchion_client client,
                                      const struct stanchion_lock_options *options,
                                      stanchion_lease *out,
                                      struct stanchion_error **err);
+
+void stanchion_cached_options_init(struct stanchion_cached_options *options, size_t struct_size);
+
+int32_t stanchion_cached_begin(stanchion_client client,
+                               const char *name,
+                               size_t name_len,
+                               const struct stanchion_cached_options *options,
+                               stanchion_cached *out,
+                               struct stanchion_error **err);
+
+int32_t stanchion_cached_get(stanchion_cached cached,
+                             const void **value,
+                             size_t *value_len,
+                             struct stanchion_error **err);
+
+int32_t stanchion_cached_store(stanchion_cached cached,
+                               const void *value,
+                               size_t value_len,
+                               struct stanchion_error **err);
+
+int32_t stanchion_cached_is_valid(stanchion_cached cached);
+
+void stanchion_cached_free(stanchion_cached cached);
+
+int32_t stanchion_invalidate(stanchion_client client,
+                             const char *name,
+                             size_t name_len,
+                             struct stanchion_error **err);
 
 int32_t stanchion_lease_get(stanchion_lease lease,
                             struct stanchion_lease_info *out,

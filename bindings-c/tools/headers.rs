@@ -9,7 +9,7 @@ use cbindgen::{
 };
 
 /// In the order in which they are read.
-const FILES: [&str; 21] = [
+const FILES: [&str; 22] = [
     "version",
     "error",
     "arguments",
@@ -20,6 +20,7 @@ const FILES: [&str; 21] = [
     "holders",
     "lock",
     "kinds",
+    "cached",
     "lease",
     "task",
     "answers",
