@@ -13,6 +13,7 @@
 )]
 
 mod baseline;
+mod cached;
 mod crowd;
 mod hand_over;
 mod kinds;
@@ -57,11 +58,13 @@ fn main() {
     let file = format!("sqlite:{}", directory.path().join("bench.db").display());
 
     let redis = server.url();
-    let sections: [(&str, Section<'_>); 20] = [
+    let sections: [(&str, Section<'_>); 22] = [
         ("pair", &|report| pair::blocking_redis(&server, report)),
         ("async", &|report| pair::async_redis(&server, report)),
         ("kinds", &|report| kinds::pairs(&redis, "redis", report)),
         ("sqlite-kinds", &|report| kinds::pairs(&file, "sqlite", report)),
+        ("cached-hit", &|report| cached::hits(&server, report)),
+        ("cached", &|report| cached::stampede(&server, report)),
         ("sqlite-pair", &|report| pair::blocking_sqlite(&file, report)),
         ("hand-over", &|report| hand_over::redis(&server, report)),
         ("sqlite-hand-over", &|report| hand_over::sqlite(&file, report)),

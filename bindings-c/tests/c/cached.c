@@ -71,18 +71,17 @@ TEST(what_is_not_stored_is_left_to_the_next) {
 struct waiter {
     stanchion_client client;
     const char *name;
-    int32_t cancel;
 };
 
 static void *wait_for_value(void *it) {
-    struct waiter *waiter = it;
+    struct waiter *waiter = (struct waiter *)it;
     holds(waiter->client, waiter->name, "value", 5);
     return NULL;
 }
 
 TEST(who_waits_gets_the_value) {
     stanchion_client client = opened();
-    struct waiter waiter = {client, unique("waited"), 0};
+    struct waiter waiter = {client, unique("waited")};
     stanchion_cached cached = begun(client, waiter.name, STANCHION_COMPUTE);
     pthread_t threads[4];
     for (int index = 0; index < 4; index++) pthread_create(&threads[index], NULL, wait_for_value, &waiter);
