@@ -2,6 +2,8 @@
 
 /** Milliseconds. */
 type Millis = number
+/** Any number. */
+type Real = number
 /** Milliseconds since 1970. */
 type Wall = number
 type Whole = number | bigint
@@ -15,6 +17,11 @@ export type Lease = number
 export type Granted = NewLease
 /** The name of an exclusive lock, or a lock of any kind. */
 export type Named = Text | Lock
+
+/** How a value is cached and computed. */
+export class CachedOptions {
+  constructor(ttl: Millis, stale?: Millis | undefined | null, beta?: Real | undefined | null, wait?: Millis | undefined | null, lease?: Millis | undefined | null, maxRun?: Millis | undefined | null, label?: Text | undefined | null)
+}
 
 /** A claim on a task. When nothing refers to it any more, it counts as failed. */
 export class Claim {
@@ -53,6 +60,8 @@ export class ClaimOptions {
 
 /** A client. */
 export class Client {
+  beginCached(bridge: Bridge, call: number, name: Text, options: CachedOptions): void
+  invalidate(bridge: Bridge, call: number, name: Text): void
   queue(name: Text): Queue
   queues(names: Array<Text>): Queues
   resumeLease(bridge: Bridge, call: number, handle: Text): void
@@ -274,6 +283,13 @@ export interface TaskInfo {
 export interface TaskPage {
   tasks: Array<TaskInfo>
   next?: bigint
+}
+
+/** The right to compute a value. When nothing refers to it any more, it is left to the next caller. */
+export class Ticket {
+  store(bridge: Bridge, call: number, value: Text): void
+  /** Left to the next caller in the background. */
+  letGo(): void
 }
 
 /** How a claim ended, to be settled with others. */

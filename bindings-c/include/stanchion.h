@@ -64,6 +64,10 @@ typedef enum stanchion_status {
   STANCHION_OVER = 8,
   // The lease or claim is lost, or has ended.
   STANCHION_LOST = 9,
+  // There is no value: this caller is to compute it.
+  STANCHION_COMPUTE = 10,
+  // The value was not stored: the lease was lost, or the store did not answer. The next caller computes.
+  STANCHION_NOT_STORED = 11,
   // The lock stayed busy for the whole wait.
   STANCHION_ERR_LOCK_TIMEOUT = -1,
   // The lease is no longer yours: taken, broken, overwritten, or forgotten by the store.
@@ -369,6 +373,33 @@ typedef struct stanchion_waiter {
 // A lock that is yours until it is released, expires, or is lost. 0 is none. In a forked child it is the parent's: calls
 // answer STANCHION_ERR_FORKED, and to free it there does nothing to the parent.
 typedef int64_t stanchion_lease;
+
+// How a value is cached, and computed by one caller at a time. -1 stands for the default.
+typedef struct stanchion_cached_options {
+  // sizeof, set by stanchion_cached_options_init.
+  size_t struct_size;
+  // How long the value is fresh (1 ms to 365 days). There is no default.
+  int64_t ttl_ms;
+  // For how long after that the old value is still answered, while somebody computes a new one. -1: 0, then all wait.
+  int64_t stale_ms;
+  // How long to wait at most for the value that another computes. -1: 10000.
+  int64_t wait_ms;
+  // How long the others wait for a computing caller that died; renewed while it lives. -1: 30000.
+  int64_t lease_ms;
+  // How long a computation may take at most before another caller computes. -1: 3600000.
+  int64_t max_run_ms;
+  // Before the value's time is over one caller, drawn by lot, computes it anew while the others still get the old one: the
+  // earlier, the longer that takes and the larger beta is (0 to 1000). 0: never. -1: 1.
+  double beta;
+  // Shown as who computes (at most 256 bytes). NULL: the client's label.
+  struct stanchion_text label;
+  // As in stanchion_lock_options.
+  const int32_t *cancel;
+} stanchion_cached_options;
+
+// What stanchion_cached_begin gave: a value, or the right to compute it, for one caller at a time. 0 is none. In a forked
+// child the right to compute is the parent's, as a lease is.
+typedef int64_t stanchion_cached;
 
 // What a lease is on. The texts live as long as the handle of the lease.
 typedef struct stanchion_lease_info {
@@ -895,6 +926,57 @@ int32_t stanchion_multi_lock_acquire(stanchion_client client,
                                      const struct stanchion_lock_options *options,
                                      stanchion_lease *out,
                                      struct stanchion_error **err);
+
+// Makes all options the default. `struct_size` is sizeof *options. Any thread.
+void stanchion_cached_options_init(struct stanchion_cached_options *options, size_t struct_size);
+
+// Looks for the cached value with this name. STANCHION_OK: it is there, and stanchion_cached_get tells it.
+// STANCHION_COMPUTE: it is this caller who computes it, while the others wait; stanchion_cached_store stores what it has
+// computed. Either gives a handle, to be freed: one that stored nothing leaves the computation to the next caller.
+//
+// Errors: LOCK_TIMEOUT if another computed for the whole wait; CANCELLED; INVALID_ARGUMENT for a bad name or option;
+// STORE_UNAVAILABLE, DENIED or WRONG_TYPE from the store. Any thread; others go on meanwhile, with the same client, too.
+int32_t stanchion_cached_begin(stanchion_client client,
+                               const char *name,
+                               size_t name_len,
+                               const struct stanchion_cached_options *options,
+                               stanchion_cached *out,
+                               struct stanchion_error **err);
+
+// The value. It lives as long as the handle. Does no I/O.
+//
+// Errors: INVALID_ARGUMENT if it is still to be computed. Any thread.
+int32_t stanchion_cached_get(stanchion_cached cached,
+                             const void **value,
+                             size_t *value_len,
+                             struct stanchion_error **err);
+
+// Stores the value that was computed (any bytes, 16 MiB at most) and wakes all who wait for it. STANCHION_NOT_STORED: the
+// lease was lost, or the store did not answer; the value is as good as ever, and the next caller computes. So it does after
+// an error. The handle is to be freed nevertheless.
+//
+// Errors: INVALID_ARGUMENT if the value is too large, or was there already; DENIED, WRONG_TYPE or FORKED. Any thread.
+int32_t stanchion_cached_store(stanchion_cached cached,
+                               const void *value,
+                               size_t value_len,
+                               struct stanchion_error **err);
+
+// 1 if it is still this caller who computes, otherwise 0: then another may. Computed from the clock at the time of the call.
+// Does no I/O. Any thread.
+int32_t stanchion_cached_is_valid(stanchion_cached cached);
+
+// Frees the handle. A computation that was not stored is left to the next caller, in the background. 0 and stale handles are
+// harmless. Any thread.
+void stanchion_cached_free(stanchion_cached cached);
+
+// Forgets the cached value with this name. A computation that has begun does not count either: it is not stored, and the next
+// caller computes anew.
+//
+// Errors: INVALID_ARGUMENT for a bad name; STORE_UNAVAILABLE, INDETERMINATE, DENIED or WRONG_TYPE from the store. Any thread.
+int32_t stanchion_invalidate(stanchion_client client,
+                             const char *name,
+                             size_t name_len,
+                             struct stanchion_error **err);
 
 // What the lease is on. Does no I/O. Any thread.
 int32_t stanchion_lease_get(stanchion_lease lease,

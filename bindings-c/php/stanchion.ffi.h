@@ -15,6 +15,8 @@ typedef enum stanchion_status {
   STANCHION_DEAD = 7,
   STANCHION_OVER = 8,
   STANCHION_LOST = 9,
+  STANCHION_COMPUTE = 10,
+  STANCHION_NOT_STORED = 11,
   STANCHION_ERR_LOCK_TIMEOUT = -1,
   STANCHION_ERR_LEASE_LOST = -2,
   STANCHION_ERR_LEASE_EXPIRED = -3,
@@ -178,6 +180,20 @@ typedef struct stanchion_waiter {
 } stanchion_waiter;
 
 typedef int64_t stanchion_lease;
+
+typedef struct stanchion_cached_options {
+  size_t struct_size;
+  int64_t ttl_ms;
+  int64_t stale_ms;
+  int64_t wait_ms;
+  int64_t lease_ms;
+  int64_t max_run_ms;
+  double beta;
+  struct stanchion_text label;
+  const int32_t *cancel;
+} stanchion_cached_options;
+
+typedef int64_t stanchion_cached;
 
 typedef struct stanchion_lease_info {
   size_t struct_size;
@@ -500,6 +516,34 @@ int32_t stanchion_multi_lock_acquire(stanchion_client client,
                                      const struct stanchion_lock_options *options,
                                      stanchion_lease *out,
                                      struct stanchion_error **err);
+
+void stanchion_cached_options_init(struct stanchion_cached_options *options, size_t struct_size);
+
+int32_t stanchion_cached_begin(stanchion_client client,
+                               const char *name,
+                               size_t name_len,
+                               const struct stanchion_cached_options *options,
+                               stanchion_cached *out,
+                               struct stanchion_error **err);
+
+int32_t stanchion_cached_get(stanchion_cached cached,
+                             const void **value,
+                             size_t *value_len,
+                             struct stanchion_error **err);
+
+int32_t stanchion_cached_store(stanchion_cached cached,
+                               const void *value,
+                               size_t value_len,
+                               struct stanchion_error **err);
+
+int32_t stanchion_cached_is_valid(stanchion_cached cached);
+
+void stanchion_cached_free(stanchion_cached cached);
+
+int32_t stanchion_invalidate(stanchion_client client,
+                             const char *name,
+                             size_t name_len,
+                             struct stanchion_error **err);
 
 int32_t stanchion_lease_get(stanchion_lease lease,
                             struct stanchion_lease_info *out,

@@ -32,6 +32,10 @@ pub enum stanchion_status {
     STANCHION_OVER = 8,
     /// The lease or claim is lost, or has ended.
     STANCHION_LOST = 9,
+    /// There is no value: this caller is to compute it.
+    STANCHION_COMPUTE = 10,
+    /// The value was not stored: the lease was lost, or the store did not answer. The next caller computes.
+    STANCHION_NOT_STORED = 11,
 
     /// The lock stayed busy for the whole wait.
     STANCHION_ERR_LOCK_TIMEOUT = -1,

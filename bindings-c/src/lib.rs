@@ -8,6 +8,7 @@
 mod answers;
 mod arguments;
 mod boundary;
+mod cached;
 mod claim;
 mod client;
 mod clock;

@@ -9,7 +9,7 @@ use cbindgen::{
 };
 
 /// In the order in which they are read.
-const FILES: [&str; 23] = [
+const FILES: [&str; 24] = [
     "version",
     "error",
     "arguments",
@@ -21,6 +21,7 @@ const FILES: [&str; 23] = [
     "waiters",
     "lock",
     "kinds",
+    "cached",
     "lease",
     "task",
     "answers",

@@ -1,7 +1,8 @@
 import { call } from './bridge.js'
+import { cached, type CachedOptions } from './cached.js'
 import { refusalOf } from './errors.js'
 import { FAREWELL_MS, noteClient } from './exit.js'
-import { Lease } from './lease.js'
+import { Lease, nothing } from './lease.js'
 import { Lock, RwLock, type LockOptions } from './lock.js'
 import { native, type Native } from './native.js'
 import { Queue, Queues } from './queue.js'
@@ -117,6 +118,31 @@ export class Client {
     const list = Array.isArray(names) ? [...names as string[]] : names
     return Lock.of(firstOf(list), this.#native, options, () =>
       this.#native.multiLock(listOf(list, 'names of locks', name => name)))
+  }
+
+  /**
+   * The cached value with this name, fresh for `ttlMs`; if there is none, `compute` makes it, for one caller at a time.
+   * The others wait, and get what it made: any JSON value, as JSON gives it back, of at most 16 MiB. If `compute` throws,
+   * its error goes on, and the next caller computes.
+   *
+   * A value that could not be stored, because the lease was lost or the store did not answer, is still returned. The
+   * signal ends the wait for the value, not a computation that has begun.
+   *
+   * @throws {LockTimeoutError} if another computed for all of `waitMs`; {@link InvalidArgumentError} if the value is not
+   * one of JSON, or too large
+   */
+  cached<T>(
+    name: string, ttlMs: number, compute: () => T | PromiseLike<T>, options?: CachedOptions
+  ): Promise<T> {
+    return cached(this.#native, name, ttlMs, compute, options)
+  }
+
+  /**
+   * Forget the cached value with this name. A computation that has begun does not count either: its caller gets its
+   * value, but the next one computes anew.
+   */
+  invalidate(name: string): Promise<void> {
+    return call((bridge, number) => this.#native.invalidate(bridge, number, name), nothing)
   }
 
   /** The queue with this name. No I/O, and no check, as of `lock`. */

@@ -75,6 +75,19 @@ impl FromNapiValue for Wall {
     }
 }
 
+/// Any number.
+#[derive(Clone, Copy)]
+pub struct Real(pub(crate) f64);
+
+converted!(Real, ValueType::Number);
+
+impl FromNapiValue for Real {
+    unsafe fn from_napi_value(env: sys::napi_env, value: sys::napi_value) -> napi::Result<Self> {
+        // SAFETY: the caller vouches for both.
+        unsafe { number(env, value, "a number is expected") }.map(Self)
+    }
+}
+
 /// A whole number from zero on: a number that counts exactly, or a bigint.
 #[derive(Clone, Copy)]
 pub struct Whole(pub(crate) u64);

@@ -5,6 +5,7 @@
 #![cfg_attr(test, allow(dead_code, reason = "the macros of napi register nothing in a test build"))]
 
 mod bridge;
+mod cached;
 mod claim;
 mod client;
 mod convert;

@@ -8,6 +8,8 @@ HEAD = """\
 
 /** Milliseconds. */
 type Millis = number
+/** Any number. */
+type Real = number
 /** Milliseconds since 1970. */
 type Wall = number
 type Whole = number | bigint

@@ -46,6 +46,16 @@ export async function locks(client: Client, signal: AbortSignal): Promise<void> 
   lease.fence = 1n
 }
 
+export async function values(client: Client, signal: AbortSignal): Promise<void> {
+  const price = await client.cached('price:7', 60_000, async () => ({ euros: 9.99 }), { staleMs: 5, beta: 0, signal })
+  same<typeof price, { euros: number }>(true)
+  same<ReturnType<typeof client.invalidate>, Promise<void>>(true)
+  // @ts-expect-error a number of milliseconds
+  await client.cached('price:7', '60', () => 1)
+  // @ts-expect-error no such option
+  await client.cached('price:7', 60, () => 1, { stale: 5 })
+}
+
 export async function queues(client: Client): Promise<void> {
   const queue = client.queue<Email>('emails')
   const enqueued = await queue.enqueue({ id: 'a', payload: { to: 'x' }, onDuplicate: { debounce: { maxWaitMs: 5 } } })

@@ -51,6 +51,18 @@ impl<'a, 'py> FromPyObject<'a, 'py> for Wall {
     }
 }
 
+/// Any number.
+#[derive(Clone, Copy)]
+pub(crate) struct Real(pub(crate) f64);
+
+impl<'a, 'py> FromPyObject<'a, 'py> for Real {
+    type Error = PyErr;
+
+    fn extract(value: Borrowed<'a, 'py, PyAny>) -> PyResult<Self> {
+        number(&value, "a number is wanted").map(Self)
+    }
+}
+
 /// A whole number from zero on.
 #[derive(Clone, Copy)]
 pub(crate) struct Whole(pub(crate) u64);

@@ -5,6 +5,7 @@ use stanchion::{ClientBuilder, ManualClock, blocking};
 
 use crate::args::{File, Flag, Handle, Seconds, Text, Whole};
 use crate::bridge::Bridge;
+use crate::cached::CachedOptions;
 use crate::call::call;
 use crate::error::raise;
 use crate::faces::faces;
@@ -119,6 +120,8 @@ faces! {
     verbs {
         fn resume_lease(handle: Handle) |client| client.resume_lease(&handle.0);
         fn release_all() |client| client.release_all();
+        fn begin_cached(name: Text, options: CachedOptions) |client| client.begin_cached(&name.0, options.0);
+        fn invalidate(name: Text) |client| client.invalidate(&name.0);
         fn locks(page: Option<Whole>) |client| client.locks(page.map(|page| page.0));
         fn queue_names(page: Option<Whole>) |client| client.queue_names(page.map(|page| page.0));
     }

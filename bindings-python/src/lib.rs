@@ -4,6 +4,7 @@
 
 mod args;
 mod bridge;
+mod cached;
 mod call;
 mod claim;
 mod client;
@@ -77,6 +78,9 @@ fn _stanchion(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<lock::LockOptions>()?;
     module.add_class::<lock::Lock>()?;
     module.add_class::<lock::AioLock>()?;
+    module.add_class::<cached::CachedOptions>()?;
+    module.add_class::<cached::Ticket>()?;
+    module.add_class::<cached::AioTicket>()?;
     module.add_class::<lease::Lease>()?;
     module.add_class::<lease::AioLease>()?;
     module.add_class::<task::Task>()?;

@@ -37,6 +37,7 @@ fn of(kind: Kind) -> LockKind {
         Kind::Lock => LockKind::Exclusive,
         Kind::RwLock => LockKind::ReadWrite,
         Kind::Semaphore => LockKind::Semaphore,
+        Kind::Cached => LockKind::Cached,
     }
 }
 
@@ -45,6 +46,7 @@ pub fn handle(client: &Client, kind: LockKind, name: &str) -> Lock {
     match kind {
         LockKind::ReadWrite => client.rw_lock(name).read().clone(),
         LockKind::Semaphore => client.semaphore(name, 1),
+        LockKind::Cached => client.computation(name),
         _ => client.lock(name),
     }
 }

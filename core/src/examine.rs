@@ -97,6 +97,7 @@ fn locks(live: &Live) -> Result<Finding, Error> {
             patience: None,
             owner: live.settings.owner.clone(),
             adopt: None,
+            early: 0.0,
         };
         let release = Release {
             name: name.clone(),

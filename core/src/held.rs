@@ -19,7 +19,7 @@ use crate::name::{LockKind, LockName};
 use crate::options::{LockPlan, checked_ttl};
 use crate::session::Live;
 use crate::token::Token;
-use crate::verbs::{Downgrade, DowngradeReply, Fence, Release, Reply, Request, ResumeReply};
+use crate::verbs::{Downgrade, DowngradeReply, Fence, Release, Reply, Request, ResumeReply, StoreValue};
 use crate::wake::locked;
 
 #[derive(Clone)]
@@ -42,6 +42,14 @@ pub(crate) struct Releasing {
 struct Leaving {
     cell: Arc<LeaseCell>,
     at: Moment,
+}
+
+/// What was computed under a lease.
+pub(crate) struct Computed {
+    pub(crate) value: Arc<[u8]>,
+    pub(crate) ttl: Duration,
+    pub(crate) stale: Duration,
+    pub(crate) took: Duration,
 }
 
 impl Held {
@@ -158,6 +166,36 @@ impl Held {
             foreign_share: lock.foreign_share,
         });
         let mut machine = kept.live.call(request);
+        if let Some(farewell) = self.farewell() {
+            machine = machine.or_else(farewell);
+        }
+        let company = lock.company();
+        let leaving = Leaving { cell: Arc::clone(&kept.cell), at: now };
+        Ok(Releasing { machine, fence: lock.fence, company, deadline, name: lock.name.clone(), leaving })
+    }
+
+    /// Ends the lease on our side, and asks the store to write what was computed under it and to give the lock back.
+    pub(crate) fn store_value(&self, computed: Computed) -> Result<Releasing, Error> {
+        let Self { kept, lock } = self;
+        self.check("store_value")?;
+        let now = kept.live.clock.now();
+        let mut state = locked(&kept.cell.state);
+        let deadline = state.deadline();
+        state.end();
+        drop(state);
+        kept.ended();
+        let request = Request::StoreValue(StoreValue {
+            name: lock.name.clone(),
+            token: lock.token.clone(),
+            fence: lock.fence,
+            value: computed.value,
+            ttl: computed.ttl,
+            stale: computed.stale,
+            took: computed.took,
+            acquire_resent: lock.acquire_resent,
+        });
+        let mut machine = kept.live.call(request);
+        // A value that cannot be stored leaves the computation to the next.
         if let Some(farewell) = self.farewell() {
             machine = machine.or_else(farewell);
         }

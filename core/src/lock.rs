@@ -267,7 +267,8 @@ async fn take(live: &Arc<Live>, name: &LockName, plan: &LockPlan) -> Result<Opti
     live.note(name, plan, &attempt.machine);
     match result? {
         Acquired::Granted(grant) => Ok(Some(Held::granted(live, name, plan, attempt.token, &grant))),
-        Acquired::Busy => Ok(None),
+        // Only the lock of a cached value answers with the value.
+        Acquired::Busy | Acquired::Cached(_) => Ok(None),
     }
 }
 

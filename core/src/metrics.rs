@@ -175,7 +175,7 @@ impl Meters {
             "lock_acquires_total",
             "Acquires of locks by how they ended.",
             &["outcome"],
-            &["granted", "busy", "timeout", "cancelled", "failed"],
+            &["granted", "cached", "busy", "timeout", "cancelled", "failed"],
         )?;
         let ended = make.counters(
             "lock_leases_ended_total",
@@ -264,6 +264,7 @@ impl Meters {
                 self.granted.inc();
                 return self.wait.observe(took.as_secs_f64());
             }
+            Ok(Acquired::Cached(_)) => "cached",
             Ok(Acquired::Busy) => "busy",
             Err(ErrorKind::LockTimeout) => "timeout",
             Err(ErrorKind::Cancelled) => "cancelled",

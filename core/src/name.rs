@@ -100,11 +100,13 @@ pub enum LockKind {
     ReadWrite,
     /// As many holders as it has permits.
     Semaphore,
+    /// One who computes a cached value.
+    Cached,
 }
 
 impl LockKind {
     /// Every kind.
-    pub const ALL: [Self; 3] = [Self::Exclusive, Self::ReadWrite, Self::Semaphore];
+    pub const ALL: [Self; 4] = [Self::Exclusive, Self::ReadWrite, Self::Semaphore, Self::Cached];
 
     /// The stable name, the same in every language.
     pub const fn name(self) -> &'static str {
@@ -112,7 +114,13 @@ impl LockKind {
             Self::Exclusive => "lock",
             Self::ReadWrite => "rw_lock",
             Self::Semaphore => "semaphore",
+            Self::Cached => "cached",
         }
+    }
+
+    /// Whether several may hold parts of it.
+    pub(crate) const fn has_permits(self) -> bool {
+        matches!(self, Self::ReadWrite | Self::Semaphore)
     }
 }
 

@@ -34,6 +34,8 @@ pub(crate) enum Part {
     Write,
     /// Some permits of a semaphore that has so many.
     Permits(u32),
+    /// The computation of a cached value.
+    Cached,
 }
 
 impl Part {
@@ -42,6 +44,7 @@ impl Part {
             Self::Exclusive => LockKind::Exclusive,
             Self::Read | Self::Write => LockKind::ReadWrite,
             Self::Permits(_) => LockKind::Semaphore,
+            Self::Cached => LockKind::Cached,
         }
     }
 
@@ -62,6 +65,7 @@ impl Part {
                 }
                 Ok(Some(Permits { weight, limit }))
             }
+            (Self::Cached, _) => Err(Error::invalid("a cached value is computed by `cached`, not acquired")),
             (_, Some(_)) => Err(Error::invalid("only a semaphore is acquired with a weight")),
             (Self::Exclusive, None) => Ok(None),
             (Self::Read, None) => Ok(Some(Permits { weight: 1, limit: READERS })),

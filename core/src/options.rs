@@ -138,6 +138,7 @@ impl LockOptions {
             adopt_after: self.adopt_unexpiring,
             owner,
             permits: None,
+            early: 0.0,
         })
     }
 }
@@ -154,6 +155,8 @@ pub(crate) struct LockPlan {
     pub(crate) owner: Arc<str>,
     /// What is taken of a lock that is not exclusive.
     pub(crate) permits: Option<Permits>,
+    /// As in [`Acquire`](crate::verbs::Acquire).
+    pub(crate) early: f64,
 }
 
 impl LockPlan {
@@ -200,7 +203,7 @@ pub(crate) struct Owner {
 }
 
 impl Owner {
-    fn new(label: &str) -> Result<Self, Error> {
+    pub(crate) fn new(label: &str) -> Result<Self, Error> {
         if label.len() > MAX_LABEL_BYTES || label.contains(char::is_control) {
             return Err(Error::invalid("a label has at most 256 bytes and no control characters"));
         }
@@ -209,7 +212,7 @@ impl Owner {
         Ok(Self { pid: std::process::id(), host, label: label.to_owned() })
     }
 
-    fn text(&self) -> Arc<str> {
+    pub(crate) fn text(&self) -> Arc<str> {
         format!("{} {} {}", self.pid, self.host, self.label).into()
     }
 

@@ -257,6 +257,7 @@ impl Live {
             min_fence: self.min_fence(name),
             waiter: place.waiter(),
             foreign_share: self.settings.foreign_share,
+            early: plan.early,
         };
         let sighting = plan.adopt_after.and_then(|_| self.memory.sighting(name));
         let machine =

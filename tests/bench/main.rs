@@ -13,6 +13,7 @@
 )]
 
 mod baseline;
+mod cached;
 mod crowd;
 mod hand_over;
 mod kinds;
@@ -64,7 +65,7 @@ fn main() {
             pin_server(server, core);
         }
     };
-    let sections: [(&str, Section<'_>); 23] = [
+    let sections: [(&str, Section<'_>); 25] = [
         ("pair", &|report| pair::blocking_redis(&server, report)),
         ("async", &|report| pair::async_redis(&server, report)),
         ("kinds", &|report| kinds::pairs(&redis, "redis", report)),
@@ -72,6 +73,8 @@ fn main() {
         ("cluster", &|report| several::cluster(&server, &pin, report)),
         ("failover", &|report| several::failover(report)),
         ("sqlite-kinds", &|report| kinds::pairs(&file, "sqlite", report)),
+        ("cached-hit", &|report| cached::hits(&server, report)),
+        ("cached", &|report| cached::stampede(&server, report)),
         ("sqlite-pair", &|report| pair::blocking_sqlite(&file, report)),
         ("hand-over", &|report| hand_over::redis(&server, report)),
         ("sqlite-hand-over", &|report| hand_over::sqlite(&file, report)),

@@ -49,8 +49,10 @@ macro_rules! plain {
     };
 }
 
+mod cached;
 mod queue;
 
+pub use cached::{AnyBegun, AnyTicket};
 pub use queue::{AnyClaim, AnyQueue, AnyQueues, AnyWorker, Stop};
 
 /// A client of either face.

@@ -5,9 +5,11 @@ declare(strict_types=1);
 namespace Stanchion;
 
 use FFI;
+use Stanchion\Exception\LockTimeout;
 use Stanchion\Exception\StanchionException;
 use Stanchion\Exception\StoreUnavailable;
 use Stanchion\Internal\Arguments;
+use Stanchion\Internal\Computation;
 use Stanchion\Internal\Ending;
 use Stanchion\Internal\Handles;
 use Stanchion\Internal\LockOptions;
@@ -186,6 +188,61 @@ final class Client
     ): Lock {
         $options = LockOptions::of($ttl, $renew, $maxHold, $wait, $failFast, $adoptUnexpiring, $label);
         return new Lock($this, Named::several(Arguments::texts('names of locks', $names)), $options);
+    }
+
+    /**
+     * The cached value with this name; if there is none, the function makes it, for one caller at a time. The others
+     * wait, and get what it made: any JSON value, as JSON gives it back (objects as arrays), of at most 16 MiB. If the
+     * function throws, that goes on, and the next caller computes.
+     *
+     * A value that could not be stored, because the lease was lost or the store did not answer, is still returned.
+     *
+     * @param int|float $ttl for how many seconds the value is fresh
+     * @param callable(): mixed $compute
+     * @param int|float|null $stale for how many seconds after that the old value is still answered while somebody
+     *     computes a new one (0)
+     * @param int|float|null $beta before its time is over one caller, drawn by lot, computes the value anew: the earlier,
+     *     the longer that takes and the larger beta is; 0 turns it off (1)
+     * @param int|float|null $wait how many seconds to wait for the value that another computes (10)
+     * @param int|float|null $lease for how many seconds the others wait for a computing caller that died (30, renewed
+     *     while it lives)
+     * @param int|float|null $maxRun how many seconds a computation may take (3600)
+     * @param ?string $label shown to others as who computes; 256 bytes at most (the client's)
+     * @throws LockTimeout another computed for the whole wait
+     * @throws StanchionException
+     */
+    public function cached(
+        string $name,
+        mixed $ttl,
+        callable $compute,
+        mixed $stale = null,
+        mixed $beta = null,
+        mixed $wait = null,
+        mixed $lease = null,
+        mixed $maxRun = null,
+        ?string $label = null,
+    ): mixed {
+        return Computation::cached(
+            $this->handle,
+            $name,
+            $compute,
+            Times::needed('ttl', $ttl),
+            Times::span('stale', $stale),
+            $beta,
+            Times::span('wait', $wait),
+            Times::span('lease', $lease),
+            Times::span('maxRun', $maxRun),
+            $label,
+        );
+    }
+
+    /**
+     * Forgets the cached value with this name. A computation that has begun does not count either: its caller gets its
+     * value, but the next one computes anew.
+     */
+    public function invalidate(string $name): void
+    {
+        Native::get()->call('stanchion_invalidate', $this->handle, $name, strlen($name));
     }
 
     /** The queue with this name. No I/O. */

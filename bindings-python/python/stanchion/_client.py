@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from types import TracebackType
-from typing import Any, Dict, Iterable, Optional, Type
+from typing import Any, Callable, Dict, Iterable, Optional, Type
 
 from . import _stanchion
+from ._cached import decoded, encoded
 from ._errors import Forked
 from ._exit import note
+from ._functions import check_blocking
 from ._held import Held
 from ._lease import Lease
 from ._lock import Lock, RwLock
@@ -134,6 +136,51 @@ class Client:
         return Lock(self, ("multi_lock", several(names, "names of locks")), dict(
             ttl=ttl, renew=renew, max_hold=max_hold, wait=wait, fail_fast=fail_fast,
             adopt_unexpiring=adopt_unexpiring, label=label))
+
+    def cached(
+        self,
+        name: str,
+        ttl: Duration,
+        compute: Callable[[], Any],
+        *,
+        stale: Optional[Duration] = None,
+        beta: Optional[float] = None,
+        wait: Optional[Duration] = None,
+        lease: Optional[Duration] = None,
+        max_run: Optional[Duration] = None,
+        label: Optional[str] = None,
+    ) -> Any:
+        """The cached value with this name; if there is none, ``compute()`` makes it, for one caller at a time.
+
+        The others wait, and get what it made: any JSON value, as JSON gives it back, of at most 16 MiB. If ``compute``
+        raises, its exception goes on, and the next caller computes.
+
+        ``ttl``: how long the value is fresh. ``stale``: for how long after that the old one is still answered while
+        somebody computes (not at all). ``beta``: before the ``ttl`` is over one caller, drawn by lot, computes anew, the
+        earlier the longer that takes and the larger beta is (1; 0 turns it off). ``wait``: how long to wait for another's
+        computation (10 s), then LockTimeout. ``lease``: how long the others wait for a computing caller that died (30 s;
+        renewed while it lives). ``max_run``: how long a computation may take (1 h). ``label`` is shown as who computes.
+
+        A value that could not be stored, because the lease was lost or the store did not answer, is still returned.
+        """
+        check_blocking(compute, "compute")
+        options = _stanchion.CachedOptions(
+            ttl, stale=stale, beta=beta, wait=wait, lease=lease, max_run=max_run, label=label)
+        found = self._native.begin_cached(name, options)
+        if isinstance(found, bytes):
+            return decoded(name, found)
+        try:
+            value = encoded(name, compute())
+            found.store(value)
+        except BaseException:
+            found.let_go()
+            raise
+        return decoded(name, value)
+
+    def invalidate(self, name: str) -> None:
+        """Forget the cached value with this name. A computation that has begun does not count either: its caller gets its
+        value, but the next one computes anew."""
+        self._native.invalidate(name)
 
     def queue(self, name: str) -> Queue:
         """The queue with this name. No I/O."""

@@ -206,6 +206,8 @@ pub enum Kind {
     RwLock,
     /// As many holders as it has permits
     Semaphore,
+    /// One who computes a cached value
+    Cached,
 }
 
 /// A shell that completions are made for.

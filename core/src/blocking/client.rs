@@ -24,7 +24,7 @@ use crate::session::Session;
 /// After a fork the child may go on using it: it connects anew there.
 #[derive(Clone)]
 pub struct Client {
-    session: Arc<Session>,
+    pub(crate) session: Arc<Session>,
 }
 
 impl Client {

@@ -226,7 +226,8 @@ fn take(
     live.note(name, plan, &attempt.machine);
     match result.map_err(|error| error.during("acquire", name.as_str()))? {
         Acquired::Granted(grant) => Ok(Some(Held::granted(live, name, plan, attempt.token, &grant))),
-        Acquired::Busy => Ok(None),
+        // Only the lock of a cached value answers with the value.
+        Acquired::Busy | Acquired::Cached(_) => Ok(None),
     }
 }
 

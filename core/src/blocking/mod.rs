@@ -13,6 +13,7 @@
 //! # }
 //! ```
 
+mod cached;
 mod claim;
 mod client;
 mod lease;
@@ -20,6 +21,7 @@ mod lock;
 mod queue;
 mod worker;
 
+pub use cached::{Begun, Ticket};
 pub use claim::Claim;
 pub use client::Client;
 pub use lease::Lease;

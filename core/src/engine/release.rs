@@ -3,7 +3,7 @@
 use crate::clock::Moment;
 use crate::engine::call::Answer;
 use crate::error::{Error, ErrorKind};
-use crate::verbs::{Absence, Fence, ReleaseReply, Reply};
+use crate::verbs::{Absence, Fence, ReleaseReply, Reply, StoreValueReply};
 
 /// Who may hold a lock beside a lease of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,11 +14,15 @@ pub enum Company {
     Shared,
 }
 
-/// Judges the answer to a release: `Ok` if the lease was ours until then, the truth otherwise.
+/// Judges the answer to a release, or to a value that was stored with it: `Ok` if the lease was ours until then, the truth otherwise.
 pub fn judge_release(answer: &Answer, fence: Fence, company: Company, deadline: Moment) -> Result<(), Error> {
     match &answer.reply {
         Reply::Release(ReleaseReply::Released) => Ok(()),
         Reply::Release(ReleaseReply::Gone(absence)) => {
+            judge_absence(answer, absence, fence, company, deadline)
+        }
+        Reply::StoreValue(StoreValueReply::Stored) => Ok(()),
+        Reply::StoreValue(StoreValueReply::Gone(absence)) => {
             judge_absence(answer, absence, fence, company, deadline)
         }
         _ => Err(Error::new(ErrorKind::Corrupt, "the store answered another question")),

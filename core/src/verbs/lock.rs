@@ -47,6 +47,8 @@ pub struct Acquire {
     pub owner: Arc<str>,
     /// Take over this very foreign value if it still never expires.
     pub adopt: Option<Digest>,
+    /// Of a cached value: compute it anew so many computation times before it is stale.
+    pub early: f64,
 }
 
 /// SHA-1 of a foreign value, in hexadecimal.
@@ -71,6 +73,8 @@ pub enum AcquireReply {
     Ended,
     /// The semaphore is in use with so many permits in all, not with the number asked for; nothing was changed.
     OtherLimit(u32),
+    /// The cached value. This token does not wait any more.
+    Cached(Vec<u8>),
 }
 
 /// What stands in the way of an acquire.
@@ -225,6 +229,43 @@ pub enum DowngradeReply {
     Downgraded,
     /// The lease has ended.
     Gone(Absence),
+}
+
+/// Write a computed value, give its lock back, and wake those who wait for the value.
+#[derive(Clone, Debug)]
+pub struct StoreValue {
+    /// Which value.
+    pub name: LockName,
+    /// Who has computed it.
+    pub token: Token,
+    /// The lease's fence: a lease that ended and was granted anew to a late copy of the acquire has another.
+    pub fence: Fence,
+    /// The value.
+    pub value: Arc<[u8]>,
+    /// How long it is fresh.
+    pub ttl: Duration,
+    /// For how long after that it is still answered while somebody computes a new one.
+    pub stale: Duration,
+    /// How long the computation took.
+    pub took: Duration,
+    /// As in [`Release`].
+    pub acquire_resent: bool,
+}
+
+/// The answer to [`StoreValue`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum StoreValueReply {
+    /// The value is there, and the lock is free.
+    Stored,
+    /// The lock was not this token's any more; nothing was changed.
+    Gone(Absence),
+}
+
+/// Forget a cached value, and let nobody store one whose computation has begun.
+#[derive(Clone, Debug)]
+pub struct Invalidate {
+    /// Which value.
+    pub name: LockName,
 }
 
 /// Who holds the lock?

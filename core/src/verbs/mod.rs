@@ -40,6 +40,10 @@ pub enum Request {
     Resume(Resume),
     /// Give back all permits but some.
     Downgrade(Downgrade),
+    /// Write a computed value and give its lock back.
+    StoreValue(StoreValue),
+    /// Forget a cached value.
+    Invalidate(Invalidate),
     /// Who holds the lock?
     Holder(Holder),
     /// Who waits for the lock?
@@ -67,6 +71,10 @@ pub enum Reply {
     Resume(ResumeReply),
     /// To [`Request::Downgrade`].
     Downgrade(DowngradeReply),
+    /// To [`Request::StoreValue`].
+    StoreValue(StoreValueReply),
+    /// To [`Request::Invalidate`].
+    Invalidate,
     /// To [`Request::Holder`]: the one whose lease ends first comes first.
     Holder(Vec<HolderReply>),
     /// To [`Request::Waiters`]: in the order of the line.
@@ -88,6 +96,8 @@ impl Request {
             Self::Leave(_) => "leave",
             Self::Resume(_) => "resume",
             Self::Downgrade(_) => "downgrade",
+            Self::StoreValue(_) => "store_value",
+            Self::Invalidate(_) => "invalidate",
             Self::Holder(_) => "holder",
             Self::Waiters(_) => "waiters",
             Self::BreakLease(_) => "break_lease",
@@ -104,6 +114,8 @@ impl Request {
             | Self::Leave(Leave { name, .. })
             | Self::Resume(Resume { name, .. })
             | Self::Downgrade(Downgrade { name, .. })
+            | Self::StoreValue(StoreValue { name, .. })
+            | Self::Invalidate(Invalidate { name })
             | Self::Holder(Holder { name })
             | Self::Waiters(Waiters { name })
             | Self::BreakLease(BreakLease { name }) => name.as_str(),
@@ -126,6 +138,8 @@ impl Request {
             | Self::Leave(Leave { name, .. })
             | Self::Resume(Resume { name, .. })
             | Self::Downgrade(Downgrade { name, .. })
+            | Self::StoreValue(StoreValue { name, .. })
+            | Self::Invalidate(Invalidate { name })
             | Self::Holder(Holder { name })
             | Self::Waiters(Waiters { name })
             | Self::BreakLease(BreakLease { name }) => name.kind().name(),

@@ -9,6 +9,7 @@ mod manual_clock;
 mod acquire;
 mod arguments;
 mod break_lease;
+mod cached;
 mod cancel;
 mod extend;
 mod hold;

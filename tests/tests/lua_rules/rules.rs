@@ -33,7 +33,7 @@ const FIELDS: [&str; 16] = [
 /// What enqueue_task.lua makes of a task's options.
 const OPTIONS: [&str; 6] = ["due", "priority", "max_attempts", "expires", "policy", "span"];
 /// The others are the queue's. Those all get the same keys, and may have a list of arguments at the end.
-const LOCK_VERBS: [&str; 18] = [
+const LOCK_VERBS: [&str; 21] = [
     "acquire",
     "acquire_all",
     "extend",
@@ -52,6 +52,9 @@ const LOCK_VERBS: [&str; 18] = [
     "permits_holder",
     "permits_waiters",
     "permits_break_lease",
+    "cached_acquire",
+    "store_value",
+    "invalidate",
 ];
 /// Those that are about several locks: their keys are those of each lock, one after the other.
 const OF_SEVERAL: [&str; 1] = ["acquire_all"];
@@ -285,13 +288,18 @@ fn check_codes(verb: &str, words: &[Word], wrong: &mut Vec<String>) {
 /// server.
 fn check_paths(verb: &str, words: &[Word], wrong: &mut Vec<String>) {
     let allowed = match verb.strip_prefix("permits_").unwrap_or(verb) {
-        "acquire" | "acquire_all" | "resume" | "downgrade" | "enqueue" | "kick" => Some(Write::Adding),
-        "release" | "leave" | "extend" | "break_lease" | "claim" | "settle" | "settle_and_claim"
-        | "extend_claim" | "abandon" | "pop" | "remove" | "reschedule" | "purge" => Some(Write::Removing),
+        "acquire" | "acquire_all" | "resume" | "downgrade" | "store_value" | "enqueue" | "kick" => {
+            Some(Write::Adding)
+        }
+        "release" | "leave" | "extend" | "break_lease" | "invalidate" | "claim" | "settle"
+        | "settle_and_claim" | "extend_claim" | "abandon" | "pop" | "remove" | "reschedule" | "purge" => {
+            Some(Write::Removing)
+        }
         _ => None,
     };
-    // They set what is asked for, and take away what is not.
-    let either = matches!(verb, "pause" | "configure");
+    // They set what is asked for, and take away what is not; or take the lock, and take out of the line who gets
+    // the value.
+    let either = matches!(verb, "pause" | "configure" | "cached_acquire");
     for path in paths(words) {
         if path.times > 1 {
             wrong.push("TIME twice on one path: the two may differ".into());
@@ -314,7 +322,7 @@ fn positions<'a>(words: &'a [Word], name: &'a str) -> impl Iterator<Item = usize
 
 #[test]
 fn every_script_keeps_every_rule() {
-    assert_eq!(SCRIPTS.all().len(), 35);
+    assert_eq!(SCRIPTS.all().len(), 38);
     for (verb, script) in SCRIPTS.all() {
         let wrong = check(verb, &script.text);
         assert!(wrong.is_empty(), "{verb}: {wrong:#?}");

@@ -10,8 +10,9 @@ use crate::lexer::words;
 use crate::rules::{is_lock_verb, used_arguments, used_keys};
 
 /// Files with what several verbs share.
-const SHARED: [&str; 28] = [
+const SHARED: [&str; 29] = [
     "absence",
+    "cached_waiters",
     "call",
     "check",
     "claim_tasks",
@@ -43,7 +44,7 @@ const SHARED: [&str; 28] = [
 
 fn sources() -> BTreeMap<String, String> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../core/src/store/redis/lua");
-    let folders = [folder.clone(), folder.join("permits"), folder.join("queue")];
+    let folders = [folder.clone(), folder.join("cached"), folder.join("permits"), folder.join("queue")];
     let entries = folders.into_iter().flat_map(|folder| fs::read_dir(folder).unwrap());
     let paths = entries.map(|entry| entry.unwrap().path()).filter(|path| path.is_file());
     let read = |path: PathBuf| {

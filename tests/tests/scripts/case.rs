@@ -11,8 +11,9 @@ use stanchion::store::url::{Address, StoreUrl};
 use stanchion::store::{Failure, Store};
 use stanchion::verbs::{
     Absence, Acquire, AcquireAll, AcquireAllReply, AcquireReply, BreakLease, ClientId, Digest,
-    DowngradeReply, Extend, ExtendReply, Holder, HolderReply, Leave, Obstacle, QueueVerb, Release,
-    ReleaseReply, Reply, Request, Resume, ResumeReply, Waiter, WaiterReply, Waiters,
+    DowngradeReply, Extend, ExtendReply, Holder, HolderReply, Invalidate, Leave, Obstacle, QueueVerb,
+    Release, ReleaseReply, Reply, Request, Resume, ResumeReply, StoreValue, StoreValueReply, Waiter,
+    WaiterReply, Waiters,
 };
 use stanchion_tests::shared;
 
@@ -207,7 +208,7 @@ macro_rules! calls {
     )+};
 }
 
-calls!(Acquire AcquireAll Extend Release Leave Resume Holder Waiters BreakLease);
+calls!(Acquire AcquireAll Extend Release Leave Resume Holder Waiters BreakLease StoreValue Invalidate);
 
 impl From<QueueVerb> for Call {
     fn from(verb: QueueVerb) -> Self {
@@ -227,6 +228,7 @@ pub fn acquire(number: u128) -> Acquire {
         patience: None,
         owner: Arc::from("o"),
         adopt: None,
+        early: 0.0,
     }
 }
 
@@ -296,10 +298,14 @@ pub fn describe(reply: &Reply) -> String {
         }
         Reply::AcquireAll(AcquireAllReply::Busy) => "not all".into(),
         Reply::AcquireAll(AcquireAllReply::Ended) => "all ended".into(),
+        Reply::Acquire(AcquireReply::Cached(value)) => format!("cached {}", value.escape_ascii()),
+        Reply::StoreValue(StoreValueReply::Stored) => "stored".into(),
+        Reply::Invalidate => "invalidated".into(),
         Reply::Extend(ExtendReply::Extended(left)) => format!("extended {}", left.as_millis()),
         Reply::Extend(ExtendReply::Gone(absence))
         | Reply::Release(ReleaseReply::Gone(absence))
         | Reply::Resume(ResumeReply::Gone(absence))
+        | Reply::StoreValue(StoreValueReply::Gone(absence))
         | Reply::Downgrade(DowngradeReply::Gone(absence)) => gone(absence),
         Reply::Acquire(AcquireReply::OtherLimit(limit)) => format!("other limit {limit}"),
         Reply::Release(ReleaseReply::Released) => "released".into(),

@@ -6,6 +6,7 @@ mod acquire;
 mod acquire_all;
 mod acquire_in_line;
 mod break_lease;
+mod cached;
 mod case;
 mod extend;
 mod foreign;

@@ -89,6 +89,7 @@ fn any_request(dice: &mut fastrand::Rng, name: &LockName, users: &mut Users, ttl
             patience: None,
             owner: format!("1 host {user}").into(),
             adopt: None,
+            early: 0.0,
         })
     };
     match dice.u32(0..20) {
@@ -224,6 +225,7 @@ fn a_token_whose_lease_has_ended_is_granted_anew() {
             patience: None,
             owner: "1 host label".into(),
             adopt: None,
+            early: 0.0,
         })
     };
     let until = || Clock::System.now() + Duration::from_secs(5);

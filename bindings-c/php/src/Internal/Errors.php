@@ -60,6 +60,11 @@ final class Errors
         return Exception\LockTimeout::of(-1, "acquire \"$name\": the lock is busy", true, 'acquire', $name);
     }
 
+    public static function noJson(string $message, string $name): Exception\WrongType
+    {
+        return Exception\WrongType::of(-10, $message, false, 'cached', $name);
+    }
+
     public static function library(string $message, ?\Throwable $cause = null): Exception\LibraryUnavailable
     {
         return new Exception\LibraryUnavailable($message, self::INTERNAL, $cause);

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import inspect
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Dict, Generator, Iterable, Optional, Type
+from typing import TYPE_CHECKING, Any, Callable, Dict, Generator, Iterable, Optional, Type, Union
 
 from .. import _stanchion
+from .._cached import decoded, encoded
 from .._errors import Forked
 from .._exit import note
+from .._functions import check_awaited
 from .._types import Duration, NamePage, Path, several
 from ._lease import Lease
 from ._lock import Lock, RwLock
@@ -137,6 +140,42 @@ class Client:
             ttl=ttl, renew=renew, max_hold=max_hold, wait=wait, fail_fast=fail_fast,
             adopt_unexpiring=adopt_unexpiring, label=label))
 
+    async def cached(
+        self,
+        name: str,
+        ttl: Duration,
+        compute: Callable[[], Any],
+        *,
+        stale: Optional[Duration] = None,
+        beta: Optional[float] = None,
+        wait: Optional[Duration] = None,
+        lease: Optional[Duration] = None,
+        max_run: Optional[Duration] = None,
+        label: Optional[str] = None,
+    ) -> Any:
+        """The cached value with this name, as `stanchion.Client.cached`; ``compute`` may be async or not.
+
+        Cancelled while it computes, it leaves the computation to the next caller.
+        """
+        check_awaited(compute, "compute")
+        options = _stanchion.CachedOptions(
+            ttl, stale=stale, beta=beta, wait=wait, lease=lease, max_run=max_run, label=label)
+        found = await call(self._native.begin_cached, name, options, discard=_let_go)
+        if isinstance(found, bytes):
+            return decoded(name, found)
+        try:
+            computed = compute()
+            value = encoded(name, await computed if inspect.isawaitable(computed) else computed)
+            await call(found.store, value)
+        except BaseException:
+            found.let_go()
+            raise
+        return decoded(name, value)
+
+    async def invalidate(self, name: str) -> None:
+        """Forget the cached value with this name, as `stanchion.Client.invalidate`."""
+        await call(self._native.invalidate, name)
+
     def queue(self, name: str) -> Queue:
         """The queue with this name. No I/O."""
         return Queue(self, name)
@@ -190,3 +229,9 @@ class Client:
 
     def __repr__(self) -> str:
         return "<stanchion.aio.Client>"
+
+
+def _let_go(found: Union[bytes, _stanchion.AioTicket]) -> None:
+    """Nobody waits for it any more."""
+    if not isinstance(found, bytes):
+        found.let_go()

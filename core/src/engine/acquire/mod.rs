@@ -9,6 +9,7 @@ use std::time::Duration;
 use crate::clock::Moment;
 use crate::engine::{Call, Dice, LEAST_PATIENCE, Machine, RESEND_AFTER, Step, Subject, deadline, told_at};
 use crate::error::{Error, ErrorKind};
+use crate::name::LockKind;
 use crate::store::{Failure, FailureKind};
 use crate::verbs::{Acquire, AcquireReply, Fence, Leave, Obstacle, Reply, Request};
 
@@ -69,6 +70,7 @@ enum Phase {
 enum Ending {
     Granted(Grant),
     Busy,
+    Cached(Vec<u8>),
     TimedOut,
     Failed(Failure),
 }
@@ -163,6 +165,7 @@ impl AcquireMachine {
             patience: order.fail_fast.then(|| self.give_up.since(now)),
             owner: Arc::clone(&order.owner),
             adopt: self.ripe(now).map(|sighting| sighting.digest.clone()),
+            early: order.early,
         });
         Step::Send(Call { number: self.sendings, request, until: self.patience(now) })
     }
@@ -306,9 +309,12 @@ impl AcquireMachine {
                 Ok(Acquired::Granted(grant))
             }
             Ending::Busy => Ok(Acquired::Busy),
+            Ending::Cached(value) => Ok(Acquired::Cached(value)),
             Ending::TimedOut => Err(Error::new(
                 ErrorKind::LockTimeout,
-                if self.order.fail_fast {
+                if self.order.name.kind() == LockKind::Cached {
+                    format!("the value is being computed by another; waited {:?}", self.order.wait)
+                } else if self.order.fail_fast {
                     format!("the lock is held by another; a wait of {:?} does not suffice", self.order.wait)
                 } else {
                     format!("the lock is held by another; waited {:?}", self.order.wait)
@@ -331,6 +337,7 @@ impl Machine for AcquireMachine {
     fn told(outcome: &Acquired) -> &'static str {
         match outcome {
             Acquired::Granted(_) => "granted",
+            Acquired::Cached(_) => "cached",
             Acquired::Busy => "busy",
         }
     }
@@ -377,6 +384,11 @@ impl Machine for AcquireMachine {
                 } else {
                     self.obstructed(now, sent, obstacle, false);
                 }
+            }
+            Ok(Reply::Acquire(AcquireReply::Cached(value))) => {
+                // It left the line. What earlier copies may still bring is cleaned up afterwards: see `abandon`.
+                self.has_traces = false;
+                self.phase = Phase::Done(Some(Ending::Cached(value)));
             }
             Ok(Reply::Acquire(AcquireReply::OtherLimit(limit))) => {
                 self.end_with(Ending::Failed(Failure::new(

@@ -35,6 +35,8 @@ pub struct AcquireOrder {
     pub waiter: Waiter,
     /// As in [`Leave`](crate::verbs::Leave).
     pub foreign_share: bool,
+    /// As in [`Acquire`](crate::verbs::Acquire).
+    pub early: f64,
 }
 
 /// A lock that was granted.
@@ -55,6 +57,8 @@ pub enum Acquired {
     Granted(Grant),
     /// A try found it busy.
     Busy,
+    /// The value is cached.
+    Cached(Vec<u8>),
 }
 
 /// A foreign value that never expires: since when it has been seen unchanged.

@@ -25,6 +25,7 @@ fn order(wait_ms: u64) -> AcquireOrder {
         min_fence: 0,
         waiter: Waiter { client: ClientId(1), seq: 9 },
         foreign_share: false,
+        early: 0.0,
     }
 }
 
@@ -382,4 +383,33 @@ fn a_foreign_value_is_adopted_only_after_it_stood_still_for_the_whole_grace() {
     let adopted_at = adopted_at.unwrap();
     assert!(adopted_at >= at(3_000), "{adopted_at:?}");
     assert!(adopted_at <= at(4_500), "{adopted_at:?}");
+}
+
+fn cached() -> Result<Reply, Failure> {
+    Ok(Reply::Acquire(AcquireReply::Cached(b"v".to_vec())))
+}
+
+#[test]
+fn who_waits_and_finds_the_value_is_done_and_has_left_the_line() {
+    let mut machine = machine(10_000);
+    let (number, _) = acquire_sent(&mut machine, at(0));
+    machine.reply(at(1), number, waiting(30_000));
+    machine.hint();
+    let (number, _) = acquire_sent(&mut machine, at(50));
+    machine.reply(at(51), number, cached());
+    assert!(matches!(machine.step(at(51)), Step::Done(Ok(Acquired::Cached(value))) if value == b"v"));
+    assert!(machine.abandon().is_none(), "the store has taken it out of the line");
+}
+
+/// The first copy may still register, or be granted the lock when the value is over.
+#[test]
+fn a_value_is_answered_at_once_and_what_an_earlier_copy_may_bring_is_cleaned_up() {
+    let mut machine = machine(10_000);
+    let (first, _) = acquire_sent(&mut machine, at(0));
+    machine.reply(at(1_000), first, lost());
+    let now = waits_until(&mut machine, at(1_000));
+    let (number, _) = acquire_sent(&mut machine, now);
+    machine.reply(now, number, cached());
+    assert!(matches!(machine.step(now), Step::Done(Ok(Acquired::Cached(_)))));
+    assert!(matches!(machine.abandon(), Some(Request::Leave(_))));
 }

@@ -15,7 +15,7 @@ use crate::name::{LockKind, LockName, QueueName};
 use crate::store::redis::RedisStore;
 use crate::store::url::{QuorumPlace, RedisAddress, RedisPlace};
 use crate::store::{Begun, Failure, FailureKind, Hear, Hints, Pending, Store, StoreConfig};
-use crate::verbs::{Acquire, AcquireReply, Extend, Fence, Reply, Request};
+use crate::verbs::{AcquireReply, Extend, Fence, Reply, Request};
 use crate::wake::locked;
 
 mod forecast;
@@ -74,19 +74,19 @@ impl QuorumStore {
 
     /// The vote on a request, if it is one that can be voted on. Nothing is sent before.
     fn vote(&self, request: &Request) -> Result<(Vote, Round, Fence), Failure> {
+        if request.kind() != LockKind::Exclusive.name() || matches!(request, Request::AcquireAll(_)) {
+            return Err(unsupported());
+        }
         let mut proposed = 0;
         let mut request = request.clone();
         match &mut request {
-            Request::Queue(_) | Request::Downgrade(_) | Request::AcquireAll(_) => return Err(unsupported()),
-            Request::Acquire(Acquire { permits: Some(_), .. }) => return Err(unsupported()),
             Request::Acquire(acquire) => {
                 self.check_ttl(acquire.ttl)?;
                 proposed = self.forecast.propose(&self.clock).max(acquire.min_fence);
                 acquire.min_fence = proposed;
             }
             Request::Extend(Extend { ttl, .. }) => self.check_ttl(*ttl)?,
-            Request::Resume(_) | Request::Release(_) | Request::Leave(_) => {}
-            Request::Holder(_) | Request::Waiters(_) | Request::BreakLease(_) => {}
+            _ => {}
         }
         let (vote, mut round) = Vote::new(request, self.members.len());
         if let Request::Acquire(acquire) = &mut round.request {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::*;
 use crate::name::Prefixes;
 use crate::token::Token;
-use crate::verbs::{Permits, QueueRequest, QueueVerb};
+use crate::verbs::{Acquire, Permits, QueueRequest, QueueVerb};
 
 /// A quorum that nobody could reach.
 fn nowhere(rejoin_after: Duration) -> QuorumStore {
@@ -25,6 +25,7 @@ fn acquire(ttl: Duration, permits: Option<Permits>) -> Request {
         patience: None,
         owner: Arc::from(""),
         adopt: None,
+        early: 0.0,
     })
 }
 

@@ -114,9 +114,11 @@ impl Vote {
             Request::BreakLease(_) => Next::Done(self.break_lease(&answers).into()),
             // No server keeps a line.
             Request::Waiters(_) => Next::Done(Ok(Reply::Waiters(Vec::new())).into()),
-            Request::Downgrade(_) | Request::AcquireAll(_) | Request::Queue(_) => {
-                Next::Done(Err(unsupported()).into())
-            }
+            Request::Downgrade(_)
+            | Request::AcquireAll(_)
+            | Request::StoreValue(_)
+            | Request::Invalidate(_)
+            | Request::Queue(_) => Next::Done(Err(unsupported()).into()),
         }
     }
 
@@ -188,6 +190,7 @@ impl Vote {
                 patience: None,
                 owner: owner.clone(),
                 adopt: None,
+                early: 0.0,
             }),
             Request::Acquire(acquire) => {
                 Request::Acquire(Acquire { min_fence: fence, waiter: None, adopt: None, ..acquire.clone() })

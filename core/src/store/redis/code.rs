@@ -102,6 +102,12 @@ codes! {
     Downgraded = 41 "DOWNGRADED",
     /// waiters
     InLine = 42 "IN_LINE",
+    /// cached_acquire: the value
+    Cached = 43 "CACHED",
+    /// store_value
+    Stored = 44 "STORED",
+    /// invalidate
+    Invalidated = 45 "INVALIDATED",
 }
 
 impl Code {

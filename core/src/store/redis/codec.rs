@@ -12,10 +12,11 @@ use crate::store::redis::script::{SCRIPTS, Script, Verb};
 use crate::store::{Failure, FailureKind};
 use crate::verbs::{
     Absence, Acquire, AcquireAll, AcquireAllReply, AcquireReply, BreakLease, Digest, Downgrade,
-    DowngradeReply, Extend, ExtendReply, HeldAs, Holder, HolderReply, Leave, Obstacle, Release, ReleaseReply,
-    Reply, Request, Resume, ResumeReply, WaiterReply, Waiters,
+    DowngradeReply, Extend, ExtendReply, HeldAs, Holder, HolderReply, Invalidate, Leave, Obstacle, Release,
+    ReleaseReply, Reply, Request, Resume, ResumeReply, StoreValue, StoreValueReply, WaiterReply, Waiters,
 };
 
+mod cached;
 mod permits;
 mod queue;
 
@@ -32,6 +33,7 @@ pub(crate) fn script(request: &Request) -> &'static Script {
         return script;
     }
     match request {
+        Request::Acquire(acquire) if acquire.name.kind() == LockKind::Cached => &SCRIPTS[Verb::CachedAcquire],
         Request::Acquire(_) => &SCRIPTS[Verb::Acquire],
         Request::AcquireAll(_) => &SCRIPTS[Verb::AcquireAll],
         Request::Extend(_) => &SCRIPTS[Verb::Extend],
@@ -42,6 +44,8 @@ pub(crate) fn script(request: &Request) -> &'static Script {
         Request::Waiters(_) => &SCRIPTS[Verb::Waiters],
         Request::Downgrade(_) => &SCRIPTS[Verb::PermitsDowngrade],
         Request::BreakLease(_) => &SCRIPTS[Verb::BreakLease],
+        Request::StoreValue(_) => &SCRIPTS[Verb::StoreValue],
+        Request::Invalidate(_) => &SCRIPTS[Verb::Invalidate],
         Request::Queue(request) => queue::script(&request.verb),
     }
 }
@@ -75,17 +79,26 @@ fn encode_arguments(command: &mut Cmd, request: &Request) {
         | Request::Leave(Leave { name, .. })
         | Request::Resume(Resume { name, .. })
         | Request::Downgrade(Downgrade { name, .. })
+        | Request::StoreValue(StoreValue { name, .. })
+        | Request::Invalidate(Invalidate { name })
         | Request::Holder(Holder { name })
         | Request::Waiters(Waiters { name })
         | Request::BreakLease(BreakLease { name }) => match name.kind() {
-            LockKind::Exclusive => encode_lock(command, &LockKeys::new(name), request),
-            _ => permits::encode_arguments(command, &LockKeys::new(name), request),
+            kind if kind.has_permits() => {
+                permits::encode_arguments(command, &LockKeys::new(name), request);
+            }
+            _ => encode_lock(command, &LockKeys::new(name), request),
         },
     }
 }
 
 fn encode_lock(command: &mut Cmd, keys: &LockKeys<'_>, request: &Request) {
     match request {
+        Request::Acquire(acquire) if acquire.name.kind() == LockKind::Cached => {
+            cached::encode_acquire(command, keys, acquire);
+        }
+        Request::StoreValue(store) => cached::encode_store_value(command, keys, store),
+        Request::Invalidate(_) => cached::encode_invalidate(command, keys),
         Request::Acquire(acquire) => encode_acquire(command, keys, acquire),
         Request::Extend(extend) => {
             command.arg(2).arg(&*keys.lock).arg(&keys.meta);
@@ -203,6 +216,10 @@ fn decode_known(request: &Request, value: &Value) -> Option<Reply> {
         }
         (Request::Acquire(_), Code::Waiting) => Reply::Acquire(AcquireReply::Waiting(obstacle()?)),
         (Request::Acquire(_), Code::Busy) => Reply::Acquire(AcquireReply::Busy(obstacle()?)),
+        (Request::Acquire(_), Code::Cached) => Reply::Acquire(AcquireReply::Cached(cached::value(items)?)),
+        (Request::StoreValue(_), Code::Stored) => Reply::StoreValue(StoreValueReply::Stored),
+        (Request::StoreValue(_), Code::Gone) => Reply::StoreValue(StoreValueReply::Gone(absence()?)),
+        (Request::Invalidate(_), Code::Invalidated) => Reply::Invalidate,
         (Request::Acquire(_), Code::Ended) => Reply::Acquire(AcquireReply::Ended),
         (Request::AcquireAll(_), Code::Granted) => {
             let fences = (1..items.len()).map(fence).collect::<Option<_>>()?;
@@ -227,7 +244,7 @@ fn decode_known(request: &Request, value: &Value) -> Option<Reply> {
         (Request::Downgrade(_), Code::Downgraded) => Reply::Downgrade(DowngradeReply::Downgraded),
         (Request::Downgrade(_), Code::Gone) => Reply::Downgrade(DowngradeReply::Gone(absence()?)),
         (Request::Holder(_), Code::Free) => Reply::Holder(Vec::new()),
-        (Request::Holder(holder), Code::Held) if holder.name.kind() != LockKind::Exclusive => {
+        (Request::Holder(holder), Code::Held) if holder.name.kind().has_permits() => {
             Reply::Holder(permits::holders(items)?)
         }
         (Request::Holder(_), Code::Held) => Reply::Holder(vec![HolderReply {

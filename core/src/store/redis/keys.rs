@@ -11,9 +11,9 @@ use crate::verbs::{CallId, ClientId};
 /// no key of their own, since no program but this library's clients can share them.
 #[derive(Debug)]
 pub(crate) struct LockKeys<'a> {
-    /// STRING: the holder's token. Of other kinds a ZSET: token -> end of its lease.
+    /// STRING: the holder's token. Of kinds with permits a ZSET: token -> end of its lease.
     pub(crate) lock: Cow<'a, str>,
-    /// Of other kinds than exclusive, HASH: token -> weight, fence, since, owner.
+    /// Of kinds with permits, HASH: token -> weight, fence, since, owner.
     pub(crate) records: String,
     /// HASH: fence, born, broken, owner, since...
     pub(crate) meta: String,
@@ -55,11 +55,23 @@ const SEMAPHORE: Words = Words {
     ended: "semaphore-ended",
 };
 
+const CACHED: Words = Words {
+    holders: "cached",
+    records: "",
+    meta: "cached-meta",
+    line: "cached-line",
+    waiters: "cached-waiters",
+    ended: "cached-ended",
+};
+/// What the key of a cached value is called.
+const CACHED_VALUE: &str = "cached-value";
+
 fn words(kind: LockKind) -> &'static Words {
     match kind {
         LockKind::Exclusive => &EXCLUSIVE,
         LockKind::ReadWrite => &READ_WRITE,
         LockKind::Semaphore => &SEMAPHORE,
+        LockKind::Cached => &CACHED,
     }
 }
 
@@ -85,13 +97,18 @@ impl<'a> LockKeys<'a> {
         let exclusive = name.kind() == LockKind::Exclusive;
         Self {
             lock: if exclusive { Cow::Borrowed(key) } else { Cow::Owned(sidecar(words.holders, key)) },
-            records: if exclusive { String::new() } else { sidecar(words.records, key) },
+            records: if words.records.is_empty() { String::new() } else { sidecar(words.records, key) },
             meta: sidecar(words.meta, key),
             line: sidecar(words.line, key),
             waiters: sidecar(words.waiters, key),
             name: key,
             words,
         }
+    }
+
+    /// HASH: a cached value, until when it is fresh, and how long it took to compute.
+    pub(crate) fn value(&self) -> String {
+        sidecar(CACHED_VALUE, self.name)
     }
 
     /// STRING: exists while this token counts as ended.

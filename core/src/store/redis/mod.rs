@@ -196,7 +196,10 @@ impl Store for RedisStore {
         let prefix = escaped(self.prefixes.lock_prefix());
         let (pattern, type_name) = match keys::holders_word(kind) {
             None => (format!("{prefix}*"), "string"),
-            Some(word) => (format!("stanchion:*{word}:*{prefix}*"), "zset"),
+            Some(word) => {
+                let type_name = if kind.has_permits() { "zset" } else { "string" };
+                (format!("stanchion:*{word}:*{prefix}*"), type_name)
+            }
         };
         let (next, keys) = self.scan(cursor, &pattern, type_name, until)?;
         let lock = |key: &String| self.prefixes.lock_of_key(kind, keys::lock_of_holders(kind, key)?);

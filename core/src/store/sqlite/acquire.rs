@@ -2,15 +2,17 @@
 
 use crate::store::GRANT_WINDOW;
 use crate::store::sqlite::hand_off::{Next, drop_dead, next_waiter, offer};
+use crate::store::sqlite::permits::row_key;
 use crate::store::sqlite::step::{LockRow, Outcome, Step, between, fence, micros, stored_fence};
 use crate::verbs::{Acquire, AcquireReply, Obstacle, Reply, Waiter};
 
 /// Like acquire.lua. There are no foreign lockers here, so `adopt` is ignored.
 pub(super) fn acquire(step: &Step<'_>, request: &Acquire) -> rusqlite::Result<Outcome> {
     let token = request.token.as_str();
-    let row = match step.lock(request.name.key())? {
+    let key = row_key(&request.name);
+    let row = match step.lock(&key)? {
         Some(row) => row,
-        None => step.create(request.name.key())?,
+        None => step.create(&key)?,
     };
     if step.has_ended(&row, token)? {
         return Ok(Reply::Acquire(AcquireReply::Ended).into());

@@ -1,13 +1,14 @@
 //! Take the lock from whoever has it, cooldowns included, and offer it to the next waiter.
 
 use crate::store::sqlite::hand_off::hand_off;
+use crate::store::sqlite::permits::row_key;
 use crate::store::sqlite::step::{Outcome, Step};
 use crate::token::COOLDOWN_MARKER;
 use crate::verbs::{BreakLease, Reply};
 
 /// Like break_lease.lua.
 pub(super) fn break_lease(step: &Step<'_>, request: &BreakLease) -> rusqlite::Result<Outcome> {
-    let row = step.lock(request.name.key())?;
+    let row = step.lock(&row_key(&request.name))?;
     let held = row.as_ref().and_then(|row| step.value(row).map(|value| (row, value)));
     let Some((row, value)) = held else {
         return Ok(Reply::BreakLease(false).into());

@@ -21,7 +21,7 @@ pub(super) fn holder(connection: &Connection, request: &Holder, view: &View<'_>)
              FROM lock WHERE key = ?1 AND token IS NOT NULL AND expires > ?2
                AND (SELECT boot FROM store) = ?3",
         )?
-        .query_row((request.name.key(), view.now, view.boot), |row| {
+        .query_row((permits::row_key(&request.name), view.now, view.boot), |row| {
             let held_as = match (row.get_ref(0)?.as_str()?, row.get(6)?) {
                 (COOLDOWN_MARKER, _) => HeldAs::Cooldown,
                 (_, true) => HeldAs::Offer,

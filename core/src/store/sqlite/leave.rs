@@ -1,15 +1,17 @@
 //! End a wait: remove the entry, and the grant if one was made meanwhile.
 
 use crate::store::sqlite::hand_off::hand_off;
+use crate::store::sqlite::permits::row_key;
 use crate::store::sqlite::step::{Outcome, Step};
 use crate::verbs::{Leave, Reply};
 
 /// Like leave.lua.
 pub(super) fn leave(step: &Step<'_>, request: &Leave) -> rusqlite::Result<Outcome> {
     let token = request.token.as_str();
-    let row = match step.lock(request.name.key())? {
+    let key = row_key(&request.name);
+    let row = match step.lock(&key)? {
         Some(row) => row,
-        None => step.create(request.name.key())?,
+        None => step.create(&key)?,
     };
     if row.crowded {
         step.leave_line(row.id, token)?;

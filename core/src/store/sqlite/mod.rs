@@ -6,6 +6,7 @@
 mod acquire;
 mod acquire_all;
 mod break_lease;
+mod cached;
 mod connection;
 mod database;
 mod examine;
@@ -172,6 +173,11 @@ impl SqliteStore {
                 return permits::perform(&step, request, &view);
             }
             match request {
+                Request::Acquire(request) if request.name.kind() == LockKind::Cached => {
+                    cached::acquire(&step, request)
+                }
+                Request::StoreValue(request) => cached::store_value(&step, request),
+                Request::Invalidate(request) => cached::invalidate(&step, request),
                 Request::Acquire(request) => acquire::acquire(&step, request),
                 Request::AcquireAll(request) => acquire_all::acquire_all(&step, request),
                 Request::Extend(request) => extend::extend(&step, request),
@@ -200,11 +206,18 @@ impl Store for SqliteStore {
     fn perform(&self, request: &Request, until: Moment) -> Result<Reply, Failure> {
         match request {
             Request::Holder(request) => self.read(until, |connection, view| match request.name.kind() {
-                LockKind::Exclusive => holder::holder(connection, request, view),
-                _ => permits::holder(connection, request, view),
+                kind if kind.has_permits() => permits::holder(connection, request, view),
+                _ => holder::holder(connection, request, view),
             }),
             Request::Waiters(request) => {
                 self.read(until, |connection, view| waiters::waiters(connection, request, view))
+            }
+            // A fresh value waits for no writer.
+            Request::Acquire(acquire) if acquire.name.kind() == LockKind::Cached => {
+                match self.read(until, |connection, view| cached::peek(connection, acquire, view))? {
+                    Some(reply) => Ok(reply),
+                    None => self.write(request, until),
+                }
             }
             Request::Queue(request) if request.verb.reads() => {
                 self.read(until, |connection, view| queue::read(connection, request, view)).map(Reply::Queue)

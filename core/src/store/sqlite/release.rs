@@ -3,13 +3,14 @@
 use std::time::Duration;
 
 use crate::store::sqlite::hand_off::hand_off;
+use crate::store::sqlite::permits::row_key;
 use crate::store::sqlite::step::{Outcome, Step, absence, micros};
 use crate::token::COOLDOWN_MARKER;
 use crate::verbs::{Release, ReleaseReply, Reply};
 
 /// Like release.lua.
 pub(super) fn release(step: &Step<'_>, request: &Release) -> rusqlite::Result<Outcome> {
-    let row = step.lock(request.name.key())?;
+    let row = step.lock(&row_key(&request.name))?;
     let token = request.token.as_str();
     let Some(row) = row.as_ref().filter(|row| step.value(row) == Some(token)) else {
         return Ok(Reply::Release(ReleaseReply::Gone(absence(row.as_ref()))).into());

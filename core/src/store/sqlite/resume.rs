@@ -1,11 +1,12 @@
 //! Swap the token of a lease that was handed over. A handle works once: the old token is gone then.
 
+use crate::store::sqlite::permits::row_key;
 use crate::store::sqlite::step::{Outcome, Step, absence, between, fence};
 use crate::verbs::{Reply, Resume, ResumeReply};
 
 /// Like resume.lua.
 pub(super) fn resume(step: &Step<'_>, request: &Resume) -> rusqlite::Result<Outcome> {
-    let row = step.lock(request.name.key())?;
+    let row = step.lock(&row_key(&request.name))?;
     let (old, new) = (request.old.as_str(), request.new.as_str());
     let holds = |token| row.as_ref().filter(|row| step.value(row) == Some(token));
     if let Some(row) = holds(old) {

@@ -1,4 +1,4 @@
--- Version 4 (the first had no queues, the second no permits, the third no owners of waiters). Later versions only add (tables, indexes, columns with a default), so that an older library
+-- Version 4 (the first had no queues, the second no permits, the third no owners of waiters and no cached values). Later versions only add (tables, indexes, columns with a default), so that an older library
 -- works on a newer file. Times of leases and waiters are microseconds of the boot clock.
 
 -- One row: which boot the times belong to, and which libraries may use the file.
@@ -46,6 +46,22 @@ CREATE TRIGGER IF NOT EXISTS forget_permits AFTER DELETE ON lock BEGIN
 END;
 CREATE TRIGGER IF NOT EXISTS end_permits AFTER UPDATE OF boot ON store BEGIN
   DELETE FROM permit;
+END;
+
+-- Values that were computed by the holders of locks. Their times end with the boot, as those of leases.
+CREATE TABLE IF NOT EXISTS cached (
+  lock        INTEGER PRIMARY KEY,
+  value       BLOB    NOT NULL,
+  fresh_until INTEGER NOT NULL,
+  ends        INTEGER NOT NULL, -- later than fresh_until if it may be stale
+  took        INTEGER NOT NULL  -- microseconds
+);
+CREATE INDEX IF NOT EXISTS cached_by_end ON cached (ends);
+CREATE TRIGGER IF NOT EXISTS forget_cached AFTER DELETE ON lock BEGIN
+  DELETE FROM cached WHERE lock = old.id;
+END;
+CREATE TRIGGER IF NOT EXISTS end_cached AFTER UPDATE OF boot ON store BEGIN
+  DELETE FROM cached;
 END;
 
 -- The waiting lines, in order of arrival.

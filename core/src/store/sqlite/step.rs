@@ -211,6 +211,7 @@ impl Step<'_> {
             "SELECT id FROM lock WHERE used <= ?1 AND expires <= ?2
                AND NOT EXISTS (SELECT 1 FROM waiter WHERE waiter.lock = lock.id AND polled > ?3)
                AND NOT EXISTS (SELECT 1 FROM permit WHERE permit.lock = lock.id AND permit.expires > ?2)
+               AND NOT EXISTS (SELECT 1 FROM cached WHERE cached.lock = lock.id AND cached.ends > ?2)
              ORDER BY used LIMIT ?4",
             &[&unused_since, &self.now, &dead_before, &CLEAN_UP],
             |row| row.get(0),

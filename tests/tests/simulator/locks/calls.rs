@@ -63,6 +63,7 @@ impl World<'_> {
             min_fence: 0,
             waiter: place.waiter(),
             foreign_share: false,
+            early: 0.0,
         };
         let listening = self.scene.calm || self.scene.rng.bool();
         let machine = AcquireMachine::new(order, self.scene.now, listening, None, self.scene.dice());
@@ -81,6 +82,7 @@ impl World<'_> {
             patience: None,
             owner: "".into(),
             adopt: None,
+            early: 0.0,
         })
     }
 

@@ -77,6 +77,8 @@ impl World<'_> {
             | Request::Holder(_)
             | Request::Waiters(_)
             | Request::BreakLease(_)
+            | Request::StoreValue(_)
+            | Request::Invalidate(_)
             | Request::Queue(_) => {
                 return None;
             }

@@ -180,6 +180,7 @@ impl World {
                     patience: None,
                     owner: Arc::from("x"),
                     adopt: None,
+                    early: 0.0,
                 })
             }
         };

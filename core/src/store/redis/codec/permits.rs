@@ -5,7 +5,6 @@ use std::time::Duration;
 use redis::{Cmd, Value};
 
 use super::{held_as, millis, text};
-use crate::name::LockKind;
 use crate::store::redis::keys::LockKeys;
 use crate::store::redis::script::{SCRIPTS, Script, Verb};
 use crate::verbs::{
@@ -25,9 +24,11 @@ pub(super) fn script(request: &Request) -> Option<&'static Script> {
         Request::Holder(Holder { name }) => (name, Verb::PermitsHolder),
         Request::Waiters(Waiters { name }) => (name, Verb::PermitsWaiters),
         Request::BreakLease(BreakLease { name }) => (name, Verb::PermitsBreakLease),
-        Request::AcquireAll(_) | Request::Queue(_) => return None,
+        Request::AcquireAll(_) | Request::StoreValue(_) | Request::Invalidate(_) | Request::Queue(_) => {
+            return None;
+        }
     };
-    (name.kind() != LockKind::Exclusive).then(|| &SCRIPTS[verb])
+    name.kind().has_permits().then(|| &SCRIPTS[verb])
 }
 
 pub(super) fn encode_arguments(command: &mut Cmd, keys: &LockKeys<'_>, request: &Request) {
@@ -70,7 +71,7 @@ pub(super) fn encode_arguments(command: &mut Cmd, keys: &LockKeys<'_>, request: 
             command.arg(5);
             push_keys(command, keys);
         }
-        Request::AcquireAll(_) | Request::Queue(_) => {}
+        Request::AcquireAll(_) | Request::StoreValue(_) | Request::Invalidate(_) | Request::Queue(_) => {}
     }
 }
 

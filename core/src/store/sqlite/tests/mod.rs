@@ -92,6 +92,7 @@ fn acquire_of(lock: &str, number: u64) -> Acquire {
         patience: None,
         owner: "me".into(),
         adopt: None,
+        early: 0.0,
     }
 }
 

@@ -158,6 +158,7 @@ fn a_file_of_version_1_is_upgraded_and_keeps_its_locks() {
     stranger.sql(
         "DROP TABLE queue; DROP TABLE task; DROP TABLE dead; DROP TABLE throttle; DROP TABLE idle;
          DROP TABLE call; DROP TABLE queue_boot; DROP TRIGGER forget_permits; DROP TRIGGER end_permits;
+         DROP TRIGGER forget_cached; DROP TRIGGER end_cached; DROP TABLE cached;
          DROP TABLE permit; ALTER TABLE waiter DROP COLUMN weight;
          ALTER TABLE waiter DROP COLUMN came; ALTER TABLE waiter DROP COLUMN owner; ALTER TABLE lock DROP COLUMN permits;
          PRAGMA user_version = 1",

@@ -1,0 +1,85 @@
+/** Cached values: JSON on both sides of the store. */
+
+import { call, type Signalled } from './bridge.js'
+import { InvalidArgumentError, WrongTypeError } from './errors.js'
+import { nothing } from './lease.js'
+import { native, type Native } from './native.js'
+import { checkOptions } from './values.js'
+
+/** How a value is cached, and computed by one caller at a time. */
+export interface CachedOptions extends Signalled {
+  /**
+   * For how many milliseconds after its `ttlMs` the old value is still answered while somebody computes a new one.
+   * Default: 0, then all wait.
+   */
+  staleMs?: number | undefined
+  /**
+   * Before the `ttlMs` is over one caller, drawn by lot, computes the value anew while the others still get the old one:
+   * the earlier, the longer that takes and the larger beta is. Default: 1; 0 turns it off.
+   */
+  beta?: number | undefined
+  /** How long to wait for the value that another computes, in milliseconds. Default: 10,000. */
+  waitMs?: number | undefined
+  /** How long the others wait for a computing caller that died, in milliseconds. Default: 30,000, renewed while it lives. */
+  leaseMs?: number | undefined
+  /** How long a computation may take, in milliseconds. Default: 3,600,000. */
+  maxRunMs?: number | undefined
+  /** Shown to others as who computes. */
+  label?: string | undefined
+}
+
+const OPTIONS: ReadonlySet<string> = new Set<keyof CachedOptions>(
+  ['staleMs', 'beta', 'waitMs', 'leaseMs', 'maxRunMs', 'label', 'signal'])
+
+/** @internal See `Client.cached`. */
+export async function cached<T>(
+  client: Native.Client, name: string, ttlMs: number, compute: () => T | PromiseLike<T>, options?: CachedOptions
+): Promise<T> {
+  if (typeof compute !== 'function') throw new InvalidArgumentError('compute is no function')
+  const found = await call<Uint8Array | Native.Ticket>((bridge, number) => {
+    checkOptions(options, OPTIONS)
+    const { staleMs, beta, waitMs, leaseMs, maxRunMs, label } = options ?? {}
+    const terms = new (native().CachedOptions)(ttlMs, staleMs, beta, waitMs, leaseMs, maxRunMs, label)
+    client.beginCached(bridge, number, name, terms)
+  }, undefined, options)
+  if (found instanceof Uint8Array) return decoded(name, Buffer.from(found).toString())
+  let value: string
+  try {
+    value = encoded(name, await compute())
+  } catch (error) {
+    found.letGo()
+    throw error
+  }
+  await call((bridge, number) => found.store(bridge, number, value), nothing)
+  return decoded(name, value)
+}
+
+function encoded(name: string, value: unknown): string {
+  let problem: string
+  try {
+    const text = JSON.stringify(value, finite) as string | undefined
+    if (text !== undefined) return text
+    problem = `a ${typeof value}`
+  } catch (error) {
+    problem = (error as Error).message
+  }
+  throw new InvalidArgumentError(
+    `cached ${JSON.stringify(name)}: the computed value is no JSON value: ${problem}`, { operation: 'cached', resource: name })
+}
+
+/** JSON has no such numbers; `JSON.stringify` would make them null. */
+function finite(_: string, value: unknown): unknown {
+  if (typeof value === 'number' && !Number.isFinite(value)) throw new RangeError(`${value} is in it`)
+  return value
+}
+
+/** The value as everybody gets it, the one who computed it included. */
+function decoded<T>(name: string, stored: string): T {
+  try {
+    return JSON.parse(stored) as T
+  } catch {
+    throw new WrongTypeError(
+      `cached ${JSON.stringify(name)}: what is stored is no JSON value; another program stores bytes there`,
+      { operation: 'cached', resource: name })
+  }
+}

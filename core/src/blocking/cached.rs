@@ -1,0 +1,169 @@
+//! Cached values of the blocking client.
+
+use std::fmt;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use crate::blocking::{Client, Lock};
+use crate::cached_options::CachedOptions;
+use crate::computing::{Computing, Outcome, stored};
+use crate::drive::{HostTurn, drive_blocking};
+use crate::error::Error;
+use crate::lock::Timing;
+use crate::named::{Named, Part};
+use crate::verbs::{Invalidate, Request};
+
+/// What [`Client::begin_cached`] answers.
+#[derive(Debug)]
+#[must_use = "dropping a ticket leaves the computation to the next caller"]
+pub enum Begun {
+    /// The value is there.
+    Value(Vec<u8>),
+    /// It is this caller who computes it, while the others wait.
+    Compute(Ticket),
+}
+
+/// The right to compute a cached value, for one caller at a time. Dropping it leaves the computation to the next
+/// caller. The lease behind it is renewed meanwhile.
+#[must_use = "dropping a ticket leaves the computation to the next caller"]
+pub struct Ticket {
+    computing: Computing,
+}
+
+impl Client {
+    /// The cached value with this name (bytes, at most 16 MiB); if there is none, `compute` makes it, for one
+    /// caller at a time: the others wait, and get what it made. Instead of options a `Duration` says how long the
+    /// value is fresh. If `compute` fails or its caller dies, the next caller computes.
+    ///
+    /// The caller that computed gets its value also if it could not be stored, because its lease was lost or the
+    /// store did not answer; then the next caller computes again.
+    ///
+    /// # Errors
+    /// Those of `compute`; `LockTimeout` if another computed for the whole wait; `InvalidArgument` for a bad name,
+    /// a bad option or a value that is too large; `StoreUnavailable`, `Denied` or `WrongType` from the store.
+    pub fn cached<V, E>(
+        &self,
+        name: &str,
+        options: impl Into<CachedOptions>,
+        compute: impl FnOnce() -> Result<V, E>,
+    ) -> Result<Vec<u8>, E>
+    where
+        V: Into<Vec<u8>>,
+        E: From<Error>,
+    {
+        let ticket = match self.begin_cached(name, options)? {
+            Begun::Value(value) => return Ok(value),
+            Begun::Compute(ticket) => ticket,
+        };
+        let value: Vec<u8> = compute()?.into();
+        ticket.store(value.clone())?;
+        Ok(value)
+    }
+
+    /// The two halves of [`Client::cached`], for a computation that is not one function.
+    ///
+    /// # Errors
+    /// As [`Client::cached`].
+    pub fn begin_cached(&self, name: &str, options: impl Into<CachedOptions>) -> Result<Begun, Error> {
+        self.begin(name, &options.into(), None)
+    }
+
+    /// As [`Client::begin_cached`]; `host_turn` as in [`Lock::acquire_while`].
+    ///
+    /// # Errors
+    /// As [`Client::cached`], and `Cancelled` if `host_turn` ended the wait.
+    pub fn begin_cached_while(
+        &self,
+        name: &str,
+        options: &CachedOptions,
+        host_turn: &mut dyn FnMut() -> ControlFlow<()>,
+    ) -> Result<Begun, Error> {
+        self.begin(name, options, Some(host_turn))
+    }
+
+    fn begin(&self, name: &str, options: &CachedOptions, host_turn: HostTurn<'_>) -> Result<Begun, Error> {
+        let begin = || {
+            let named = Named::new(Arc::clone(&self.session), name, Part::Cached);
+            let (live, name) = (self.session.live()?, named.checked()?);
+            let plan = options.plan(&live.settings)?;
+            let timing = Timing::begin(live);
+            let mut attempt = live.acquire(&name, &plan.lock)?;
+            let acquired = drive_blocking(live, &mut attempt.machine, Some(&attempt.place), host_turn);
+            timing.end(&acquired);
+            Computing::begin(live, &name, &plan, attempt.token, acquired?)
+        };
+        match begin().map_err(|error: Error| error.during("cached", name))? {
+            Outcome::Value(value) => Ok(Begun::Value(value)),
+            Outcome::Computing(computing) => Ok(Begun::Compute(Ticket { computing })),
+        }
+    }
+
+    /// Forgets the cached value with this name. A computation that has begun does not count either: its caller gets
+    /// its value, but the next waiter computes anew.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for a bad name; `StoreUnavailable`, `Indeterminate`, `Denied` or `WrongType` from the store.
+    pub fn invalidate(&self, name: &str) -> Result<(), Error> {
+        let name = Named::new(Arc::clone(&self.session), name, Part::Cached).checked()?;
+        let live = self.session.live()?;
+        let mut machine = live.call(Request::Invalidate(Invalidate { name }));
+        drive_blocking(live, &mut machine, None, None).map(drop)
+    }
+
+    /// The lock of a value's computation: to look who computes, or to break it, not to acquire it.
+    #[doc(hidden)]
+    pub fn computation(&self, name: &str) -> Lock {
+        Lock::new(Named::new(Arc::clone(&self.session), name, Part::Cached))
+    }
+}
+
+impl Ticket {
+    /// The name of the value.
+    pub fn name(&self) -> &str {
+        self.computing.name()
+    }
+
+    /// Whether the lease is ours now: if not, another may compute.
+    pub fn is_valid(&self) -> bool {
+        self.computing.held.kept.is_valid()
+    }
+
+    /// Stores the value and wakes all who wait for it. False if it was not stored, because the lease was lost or
+    /// the store did not answer: then the next caller computes.
+    ///
+    /// # Errors
+    /// `InvalidArgument` if it has more than 16 MiB; `Denied`, `WrongType` or `Forked`. The next caller computes.
+    pub fn store(self, value: impl Into<Vec<u8>>) -> Result<bool, Error> {
+        self.store_shared(value)
+    }
+
+    /// As [`Ticket::store`], for a ticket that several references share: it stores once.
+    #[doc(hidden)]
+    pub fn store_shared(&self, value: impl Into<Vec<u8>>) -> Result<bool, Error> {
+        let Some(mut storing) = self.computing.store(value.into())? else { return Ok(false) };
+        let answer = drive_blocking(&self.computing.held.kept.live, &mut storing.machine, None, None);
+        stored(&storing, answer)
+    }
+
+    /// What dropping it does, for a ticket that several references share.
+    #[doc(hidden)]
+    pub fn let_go(&self) {
+        self.computing.held.let_go();
+    }
+
+    /// Leaves the computation to the next caller, at once.
+    ///
+    /// # Errors
+    /// As [`Lease::release`](super::Lease::release).
+    pub fn release(self) -> Result<(), Error> {
+        let mut releasing = self.computing.held.release(None)?;
+        let answer = drive_blocking(&self.computing.held.kept.live, &mut releasing.machine, None, None)?;
+        releasing.judge(&answer)
+    }
+}
+
+impl fmt::Debug for Ticket {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Ticket({:?})", self.name())
+    }
+}

@@ -1,0 +1,17 @@
+-- Shared by the scripts of cached values: those who wait for one leave the line and are told to ask again.
+
+-- The first of the line with their entries, a bounded number. Those who ask again wake the next.
+local function first_waiters()
+  local tokens = redis.call('ZRANGE', KEYS[3], 0, 63)
+  if #tokens == 0 then
+    return tokens, {}
+  end
+  return tokens, redis.call('HMGET', KEYS[4], unpack(tokens))
+end
+
+-- Last of all: see wake().
+local function wake_all(entries)
+  for _, entry in ipairs(entries) do
+    wake(entry or '')
+  end
+end
