@@ -40,7 +40,7 @@ def test_the_text_is_that_of_prometheus(client):
 
 def test_asyncio(url):
     async def main():
-        async with await stanchion.aio.connect(url) as client:
+        async with stanchion.aio.connect(url) as client:
             assert client.metrics()[GRANTED] == 0.0
             async with client.lock("a"):
                 assert client.metrics()[GRANTED] == 1.0

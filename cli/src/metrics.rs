@@ -84,7 +84,10 @@ impl Gauges {
                 &["queue", "state"],
             )?,
             paused: gauge("queue_paused", "1 if the queue is paused.", &["queue"])?,
-            next_due: seconds("next_due", "Until the first scheduled task is due; absent if there is none.")?,
+            next_due: seconds(
+                "next_due",
+                "Until the next task can be claimed: 0 if one is ready; absent if there is none.",
+            )?,
             lateness: seconds(
                 "head_lateness",
                 "For how long the task that would be claimed next has been due; 0 if none is.",
