@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use stanchion::{Client, ErrorKind, LockOptions, Task};
+use stanchion_tests::RedisServer;
 use stanchion_tests::faces::{AnyClient, AnyLock, Face};
 use stanchion_tests::proxy::{Fault, Proxy};
 use stanchion_tests::quorum::{Quorum, url_of};
@@ -209,7 +210,7 @@ on_both_faces! {
     fn other_kinds_are_refused(face) {
         let quorum = Quorum::start(3);
         let client = open(face, Client::builder(&quorum.url()));
-        quorum.servers.iter().for_each(|server| server.kill9());
+        quorum.servers.iter().for_each(RedisServer::kill9);
         let kinds = [
             client.semaphore("a", 3).try_acquire(LockOptions::new()).map(drop),
             client.reader("a").try_acquire(LockOptions::new()).map(drop),
