@@ -11,6 +11,7 @@ use crate::engine::acquire::{AcquireMachine, AcquireOrder};
 use crate::engine::call::CallMachine;
 use crate::entries::Entries;
 use crate::error::{Error, ErrorKind};
+use crate::flights::Flights;
 use crate::fork::{self, Generation};
 use crate::handle::LeaseHandle;
 use crate::host_turn::Pulse;
@@ -140,6 +141,7 @@ pub(crate) struct Live {
     pub(crate) prefixes: Prefixes,
     pub(crate) pulse: Pulse,
     pub(crate) entries: Entries,
+    pub(crate) flights: Flights,
     memory: Memory,
     generation: Generation,
 }
@@ -166,6 +168,7 @@ impl Live {
             prefixes: config.prefixes.clone(),
             pulse: Pulse::default(),
             entries: Entries::default(),
+            flights: Flights::default(),
             memory: Memory::default(),
             generation: fork::generation(),
         }))
@@ -186,6 +189,7 @@ impl Live {
             prefixes: Prefixes::parse("Lock:", "Queue:").unwrap(),
             pulse: Pulse::default(),
             entries: Entries::default(),
+            flights: Flights::default(),
             memory: Memory::default(),
             generation: fork::generation(),
         })

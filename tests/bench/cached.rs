@@ -31,8 +31,12 @@ pub fn hits(server: &RedisServer, report: &mut Report) {
     redis::cmd("SET").arg("bench:bare").arg(vec![b'x'; 100]).exec(&mut bare).unwrap();
     let (mut ours, mut baseline) = (Vec::new(), Vec::new());
     for _ in 0..TURNS {
-        timed(&mut baseline, || drop(redis::cmd("GET").arg("bench:bare").query::<Vec<u8>>(&mut bare).unwrap()));
-        timed(&mut ours, || drop(client.cached("bench:hit", TTL, || Ok::<Vec<u8>, Error>(Vec::new())).unwrap()));
+        timed(&mut baseline, || {
+            drop(redis::cmd("GET").arg("bench:bare").query::<Vec<u8>>(&mut bare).unwrap())
+        });
+        timed(&mut ours, || {
+            drop(client.cached("bench:hit", TTL, || Ok::<Vec<u8>, Error>(Vec::new())).unwrap())
+        });
     }
     compare_percentiles(report, "redis hit", ours, baseline);
 }
@@ -54,8 +58,10 @@ pub fn stampede(server: &RedisServer, report: &mut Report) {
             }
             for round in 0..ROUNDS {
                 let key = format!("bench:stampede:{clients}:{round}");
-                crowd(&mut ours, |number| call(open[number % clients].clone(), key.clone(), Arc::clone(&computed)))
-                    .await;
+                crowd(&mut ours, |number| {
+                    call(open[number % clients].clone(), key.clone(), Arc::clone(&computed))
+                })
+                .await;
                 crowd(&mut baseline, |number| {
                     polling(bare[number % clients].clone(), key.clone(), Arc::clone(&computed_bare))
                 })
