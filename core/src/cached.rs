@@ -4,13 +4,16 @@ use std::fmt;
 use std::future::Future;
 use std::sync::Arc;
 
-use crate::cached_options::CachedOptions;
+use crate::cached_options::{CachedOptions, CachedPlan};
 use crate::client::Client;
 use crate::computing::{Computing, Outcome, stored};
 use crate::drive::drive;
 use crate::error::Error;
-use crate::lock::{Lock, Timing};
+use crate::flights::{Seat, Told};
+use crate::lock::{Lock, Timing, busy};
+use crate::name::LockName;
 use crate::named::{Named, Part};
+use crate::session::Live;
 use crate::verbs::{Invalidate, Request};
 
 /// What [`Client::begin_cached`] answers.
@@ -83,11 +86,22 @@ impl Client {
             let named = Named::new(Arc::clone(&self.session), name, Part::Cached);
             let (live, name) = (self.session.live()?, named.checked()?);
             let plan = options.into().plan(&live.settings)?;
-            let timing = Timing::begin(live);
-            let mut attempt = live.acquire(&name, &plan.lock)?;
-            let acquired = drive(live, &mut attempt.machine, Some(&attempt.place)).await;
-            timing.end(&acquired);
-            Computing::begin(live, &name, &plan, attempt.token, acquired?)
+            let give_up = live.clock.now() + plan.lock.wait;
+            let tried = ask(live, &name, &plan.without_waiting()).await;
+            if !plan.is_to_wait(&tried) {
+                return tried?.ok_or_else(busy);
+            }
+            let mut seat = Seat::take(live, &name);
+            if !seat.asks()
+                && let Some(Told::Value(value)) = seat.wait(give_up).await
+            {
+                return Ok(Outcome::Value(value.to_vec()));
+            }
+            let found = ask(live, &name, &plan.within(give_up.since(live.clock.now()))).await?;
+            if let Some(Outcome::Value(value)) = &found {
+                seat.answer(value);
+            }
+            found.ok_or_else(busy)
         };
         match begun.await.map_err(|error| error.during("cached", name))? {
             Outcome::Value(value) => Ok(Begun::Value(value)),
@@ -112,6 +126,15 @@ impl Client {
     pub fn computation(&self, name: &str) -> Lock {
         Lock::new(Named::new(Arc::clone(&self.session), name, Part::Cached))
     }
+}
+
+/// Asks the store; `None` if it is computed by another, and the plan is not to wait.
+async fn ask(live: &Arc<Live>, name: &LockName, plan: &CachedPlan) -> Result<Option<Outcome>, Error> {
+    let timing = Timing::begin(live);
+    let mut attempt = live.acquire(name, &plan.lock)?;
+    let acquired = drive(live, &mut attempt.machine, Some(&attempt.place)).await;
+    timing.end(&acquired);
+    Ok(Computing::begin(live, name, plan, attempt.token, acquired?))
 }
 
 impl Ticket {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::error::Error;
+use crate::error::{Error, ErrorKind};
 use crate::options::{
     DEFAULT_MAX_HOLD, DEFAULT_TTL, DEFAULT_WAIT, LockPlan, MAX_TTL, Owner, Settings, checked_ttl,
 };
@@ -144,10 +144,29 @@ pub(crate) struct CachedPlan {
     pub(crate) stale: Duration,
 }
 
+impl CachedPlan {
+    /// The same with so much time to wait.
+    pub(crate) fn within(&self, left: Duration) -> Self {
+        Self { lock: self.lock.within(left), ..self.clone() }
+    }
+
+    pub(crate) fn without_waiting(&self) -> Self {
+        Self { lock: LockPlan { wait: Duration::ZERO, ..self.lock.clone() }, ..self.clone() }
+    }
+
+    /// Whether to go on after a try that found this.
+    pub(crate) fn is_to_wait<T>(&self, tried: &Result<Option<T>, Error>) -> bool {
+        let may_become_better = match tried {
+            Ok(found) => found.is_none(),
+            Err(error) => error.kind() == ErrorKind::StoreUnavailable,
+        };
+        may_become_better && !self.lock.wait.is_zero()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::error::ErrorKind;
 
     fn secs(seconds: u64) -> Duration {
         Duration::from_secs(seconds)

@@ -9,7 +9,6 @@ use crate::engine::acquire::Acquired;
 use crate::engine::call::Answer;
 use crate::error::{Error, ErrorKind};
 use crate::held::{Computed, Held, Releasing};
-use crate::lock::busy;
 use crate::name::LockName;
 use crate::session::Live;
 use crate::task::MAX_PAYLOAD;
@@ -35,16 +34,15 @@ impl Computing {
         plan: &CachedPlan,
         token: Token,
         acquired: Acquired,
-    ) -> Result<Outcome, Error> {
+    ) -> Option<Outcome> {
         match acquired {
-            Acquired::Cached(value) => Ok(Outcome::Value(value)),
+            Acquired::Cached(value) => Some(Outcome::Value(value)),
             Acquired::Granted(grant) => {
                 let held = Held::granted(live, name, &plan.lock, token, &grant);
                 let begun = live.clock.now();
-                Ok(Outcome::Computing(Self { held, ttl: plan.ttl, stale: plan.stale, begun }))
+                Some(Outcome::Computing(Self { held, ttl: plan.ttl, stale: plan.stale, begun }))
             }
-            // Only a wait of zero ends here.
-            Acquired::Busy => Err(busy().during("cached", name.as_str())),
+            Acquired::Busy => None,
         }
     }
 

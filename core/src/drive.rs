@@ -232,6 +232,23 @@ fn send_together(live: &Live, machines: &mut [&mut CallMachine]) {
     });
 }
 
+/// Waits on the calling thread for a hint from within this process; others read the channel. The host has its turns.
+pub(crate) fn rest(live: &Live, place: &Place, until: Moment, host_turn: HostTurn<'_>) -> Result<(), Error> {
+    let mut around = around();
+    let mut host_turn: HostTurn<'_> = match (host_turn, &mut around) {
+        (Some(turn), _) => Some(turn),
+        (None, Some(turn)) => Some(turn),
+        (None, None) => None,
+    };
+    while !place.take_hint() && live.clock.now() < until {
+        if host_turn.as_mut().is_some_and(|turn| turn().is_break()) {
+            return Err(Error::new(ErrorKind::Cancelled, "the wait was interrupted"));
+        }
+        place.sleep(live.clock.nap(until).min(HOST_TURN));
+    }
+    Ok(())
+}
+
 /// Performs a request while the host gets its turns. One that may be repeated is first sent on this thread, for
 /// a moment, if the store is awake.
 fn attended(

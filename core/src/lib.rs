@@ -42,6 +42,7 @@ mod drive;
 mod entries;
 mod error;
 mod examine;
+mod flights;
 mod fork;
 mod grip;
 mod handle;

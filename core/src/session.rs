@@ -11,6 +11,7 @@ use crate::engine::acquire::{AcquireMachine, AcquireOrder};
 use crate::engine::call::CallMachine;
 use crate::entries::Entries;
 use crate::error::{Error, ErrorKind};
+use crate::flights::Flights;
 use crate::fork::{self, Generation};
 use crate::handle::LeaseHandle;
 use crate::host_turn::Pulse;
@@ -142,6 +143,7 @@ pub(crate) struct Live {
     pub(crate) pulse: Pulse,
     pub(crate) entries: Entries,
     pub(crate) meters: Arc<Meters>,
+    pub(crate) flights: Flights,
     memory: Memory,
     generation: Generation,
 }
@@ -179,6 +181,7 @@ impl Live {
             pulse: Pulse::default(),
             entries: Entries::default(),
             meters,
+            flights: Flights::default(),
             memory: Memory::default(),
             generation: fork::generation(),
         }))
@@ -201,6 +204,7 @@ impl Live {
             pulse: Pulse::default(),
             entries: Entries::default(),
             meters,
+            flights: Flights::default(),
             memory: Memory::default(),
             generation: fork::generation(),
         })

@@ -5,12 +5,15 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use crate::blocking::{Client, Lock};
-use crate::cached_options::CachedOptions;
+use crate::cached_options::{CachedOptions, CachedPlan};
 use crate::computing::{Computing, Outcome, stored};
-use crate::drive::{HostTurn, drive_blocking};
+use crate::drive::{HostTurn, again, drive_blocking, rest};
 use crate::error::Error;
-use crate::lock::Timing;
+use crate::flights::{Seat, Told};
+use crate::lock::{Timing, busy};
+use crate::name::LockName;
 use crate::named::{Named, Part};
+use crate::session::Live;
 use crate::verbs::{Invalidate, Request};
 
 /// What [`Client::begin_cached`] answers.
@@ -81,16 +84,33 @@ impl Client {
         self.begin(name, options, Some(host_turn))
     }
 
-    fn begin(&self, name: &str, options: &CachedOptions, host_turn: HostTurn<'_>) -> Result<Begun, Error> {
+    fn begin(
+        &self,
+        name: &str,
+        options: &CachedOptions,
+        mut host_turn: HostTurn<'_>,
+    ) -> Result<Begun, Error> {
         let begin = || {
             let named = Named::new(Arc::clone(&self.session), name, Part::Cached);
             let (live, name) = (self.session.live()?, named.checked()?);
             let plan = options.plan(&live.settings)?;
-            let timing = Timing::begin(live);
-            let mut attempt = live.acquire(&name, &plan.lock)?;
-            let acquired = drive_blocking(live, &mut attempt.machine, Some(&attempt.place), host_turn);
-            timing.end(&acquired);
-            Computing::begin(live, &name, &plan, attempt.token, acquired?)
+            let give_up = live.clock.now() + plan.lock.wait;
+            let tried = ask(live, &name, &plan.without_waiting(), again(&mut host_turn));
+            if !plan.is_to_wait(&tried) {
+                return tried?.ok_or_else(busy);
+            }
+            let mut seat = Seat::take(live, &name);
+            if !seat.asks() {
+                rest(live, &seat.place, give_up, again(&mut host_turn))?;
+                if let Some(Told::Value(value)) = seat.told() {
+                    return Ok(Outcome::Value(value.to_vec()));
+                }
+            }
+            let found = ask(live, &name, &plan.within(give_up.since(live.clock.now())), host_turn)?;
+            if let Some(Outcome::Value(value)) = &found {
+                seat.answer(value);
+            }
+            found.ok_or_else(busy)
         };
         match begin().map_err(|error: Error| error.during("cached", name))? {
             Outcome::Value(value) => Ok(Begun::Value(value)),
@@ -115,6 +135,20 @@ impl Client {
     pub fn computation(&self, name: &str) -> Lock {
         Lock::new(Named::new(Arc::clone(&self.session), name, Part::Cached))
     }
+}
+
+/// Asks the store; `None` if it is computed by another, and the plan is not to wait.
+fn ask(
+    live: &Arc<Live>,
+    name: &LockName,
+    plan: &CachedPlan,
+    host_turn: HostTurn<'_>,
+) -> Result<Option<Outcome>, Error> {
+    let timing = Timing::begin(live);
+    let mut attempt = live.acquire(name, &plan.lock)?;
+    let acquired = drive_blocking(live, &mut attempt.machine, Some(&attempt.place), host_turn);
+    timing.end(&acquired);
+    Ok(Computing::begin(live, name, plan, attempt.token, acquired?))
 }
 
 impl Ticket {

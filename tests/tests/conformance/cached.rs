@@ -189,13 +189,42 @@ on_every_store! {
     fn a_crowd_is_woken_without_waiting_for_its_polls(bench) {
         let client = bench.client();
         let ticket = client.begin_cached("a", fresh()).unwrap().ticket();
-        let waiters: Vec<_> = (0..150).map(|_| asks(&client, "own")).collect();
-        wait_for(&client, 150);
+        let clients: Vec<_> = (0..70).map(|_| bench.client()).collect();
+        let waiters: Vec<_> = clients.iter().map(|client| asks(client, "own")).collect();
+        wait_for(&client, 70);
         let begun = std::time::Instant::now();
         assert!(ticket.store(VALUE).unwrap());
         assert!(waiters.into_iter().map(Task::join).all(|value| value == VALUE));
         assert!(ran_since(begun) < ms(400), "they got it after {:?}", ran_since(begun));
         eventually(SOON, || client.computation("a").waiters() == 0);
+    }
+
+    /// The others of its client have the value from the one that waits in line.
+    fn of_each_client_one_waits_in_line(bench) {
+        let (one, two) = (bench.client(), bench.client());
+        let ticket = one.begin_cached("a", fresh()).unwrap().ticket();
+        let impatient = || two.begin_cached("a", fresh().wait(ms(200)));
+        let first = task({
+            let two = two.clone();
+            move || two.begin_cached("a", fresh().wait(ms(200))).unwrap_err().kind()
+        });
+        wait_for(&one, 1);
+        let waiters: Vec<_> = (0..30).map(|_| asks(&two, "own")).collect();
+        assert_eq!(impatient().unwrap_err().kind(), ErrorKind::LockTimeout);
+        assert_eq!(first.join(), ErrorKind::LockTimeout, "and another waits in its place");
+        wait_for(&one, 1);
+        assert!(waiters.iter().all(|waiter| !waiter.has_ended()));
+        assert!(ticket.store(VALUE).unwrap());
+        assert!(waiters.into_iter().map(Task::join).all(|value| value == VALUE));
+    }
+
+    fn the_next_of_its_client_computes_if_the_first_fails(bench) {
+        let client = bench.client();
+        let ticket = client.begin_cached("a", fresh()).unwrap().ticket();
+        let waiters: Vec<_> = (0..10).map(|_| asks(&client, "own")).collect();
+        wait_for(&client, 1);
+        drop(ticket);
+        assert!(waiters.into_iter().map(Task::join).all(|value| value == b"own"));
     }
 
     fn two_hundred_callers_compute_once(bench) {
