@@ -102,7 +102,7 @@ impl QueueCalls {
 
     pub(crate) fn pop(&self, max: usize) -> Result<Ask<Vec<TaskInfo>>, Error> {
         let max = checked_count("max", max).map_err(|error| self.during("pop", error))?;
-        let meters = self.session.live()?.meters.queue(&self.name);
+        let meters = self.session.live()?.meters.queue(self.checked()?.as_str());
         let ask = self.ask(QueueVerb::Pop(Pop { max }), move |reply| match reply {
             QueueReply::Pop(tasks) => {
                 let tasks = infos(tasks.unwrap_or_default());

@@ -107,11 +107,12 @@ static void refused(int64_t handle) {
     GONE(stanchion_names_at(handle, 0, &text, &err));
     GONE(stanchion_answers_at(handle, 0, NULL, &err));
     double number = 7;
-    GONE(stanchion_client_metrics(handle, &page, &err));
+    stanchion_metrics counted = 7;
+    GONE(stanchion_client_metrics(handle, &counted, &err));
     GONE(stanchion_metrics_at(handle, 0, &text, &number, &err));
     GONE(stanchion_metrics_get(handle, T("x"), &number, &err));
     GONE(stanchion_metrics_text(handle, &text, &err));
-    CHECK(number == 7 && stanchion_metrics_len(handle) == 0 && stanchion_waiters_len(handle) == 0);
+    CHECK(number == 7 && counted == 7 && stanchion_metrics_len(handle) == 0 && stanchion_waiters_len(handle) == 0);
     CHECK(stanchion_tasks_len(handle) == 0 && stanchion_names_len(handle) == 0 && stanchion_answers_len(handle) == 0);
     GONE(stanchion_worker_open(handle, T("q"), NULL, &worker, &err));
     GONE(stanchion_worker_poll(handle, 1, &claim, &err));

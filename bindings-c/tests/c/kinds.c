@@ -187,6 +187,32 @@ TEST(holders_are_told_with_their_weights) {
     stanchion_client_free(client);
 }
 
+TEST(metrics_are_read_by_name_and_in_order) {
+    stanchion_client client = opened();
+    const char *granted = "stanchion_lock_acquires_total{outcome=\"granted\"}";
+    stanchion_metrics metrics = 7;
+    double value = 7;
+    stanchion_text name, text;
+    release(acquired(client, unique("counted")));
+    OK(stanchion_client_metrics(client, &metrics, &err));
+    OK(stanchion_metrics_get(metrics, T(granted), &value, &err));
+    CHECK(value == 1);
+    CHECK(stanchion_metrics_get(metrics, T("stanchion_nonsense"), &value, NULL) == STANCHION_ABSENT && value == 1);
+    INVALID(stanchion_metrics_get(metrics, T(granted), NULL, &err));
+    INVALID(stanchion_metrics_get(metrics, NULL, 3, &value, &err));
+    CHECK(stanchion_metrics_len(metrics) > 50);
+    OK(stanchion_metrics_at(metrics, 0, &name, &value, &err));
+    CHECK(name.len > 10 && memcmp(name.data, "stanchion_", 10) == 0);
+    OK(stanchion_metrics_at(metrics, 0, NULL, NULL, &err));
+    INVALID(stanchion_metrics_at(metrics, stanchion_metrics_len(metrics), &name, &value, &err));
+    OK(stanchion_metrics_text(metrics, &text, &err));
+    CHECK(text.len > 1000 && text.data[text.len - 1] == '\n');
+    INVALID(stanchion_client_metrics(client, NULL, &err));
+    stanchion_metrics_free(metrics);
+    stanchion_metrics_free(metrics);
+    stanchion_client_free(client);
+}
+
 TEST(nobody_waits) {
     stanchion_client client = opened();
     const char *name = unique("waiters");
@@ -198,7 +224,6 @@ TEST(nobody_waits) {
     CHECK(stanchion_waiters_len(waiters) == 0);
     INVALID(stanchion_waiters_at(waiters, 0, &waiter, &err));
     stanchion_waiters_free(waiters);
-    INVALID(stanchion_waiters_at(waiters, 0, &waiter, &err));
     CHECK(stanchion_waiters_len(waiters) == 0);
     stanchion_waiters_free(waiters);
     INVALID(stanchion_lock_waiters(client, T(name), NULL, &err));

@@ -60,8 +60,8 @@ fn heard(work: impl FnOnce()) -> Vec<(&'static str, Fields)> {
     let collector = Collector::default();
     let subscriber = tracing_subscriber::registry().with(collector.clone());
     tracing::subscriber::with_default(subscriber, work);
-    let heard = std::mem::take(&mut *collector.0.lock().unwrap());
-    heard
+    let mut heard = collector.0.lock().unwrap();
+    std::mem::take(&mut *heard)
 }
 
 /// Operation, name, kind and outcome of each span.
