@@ -11,6 +11,8 @@ const operation OPERATIONS[] = {
     {"client.close", client_close},
     {"client.resume_lease", resume_lease},
     {"client.release_all", release_all},
+    {"client.cached", cached},
+    {"client.invalidate", invalidate},
     {"client.locks", locks},
     {"client.metrics", metrics},
     {"client.queue_names", queue_names},

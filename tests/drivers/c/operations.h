@@ -42,6 +42,8 @@ json_t *client_open(actor *self, json_t *request);
 json_t *client_close(actor *self, json_t *request);
 json_t *resume_lease(actor *self, json_t *request);
 json_t *release_all(actor *self, json_t *request);
+json_t *cached(actor *self, json_t *request);
+json_t *invalidate(actor *self, json_t *request);
 json_t *locks(actor *self, json_t *request);
 json_t *queue_names(actor *self, json_t *request);
 json_t *acquire(actor *self, json_t *request);

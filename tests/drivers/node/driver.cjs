@@ -35,9 +35,10 @@ const NAMES = {
   expires_ms: 'expiresMs', lease_ms: 'leaseMs', max_run_ms: 'maxRunMs', max_attempts: 'maxAttempts',
   on_duplicate: 'onDuplicate', max_len: 'maxLen', dead_max: 'deadMax', dead_age_ms: 'deadAgeMs',
   dead_bytes: 'deadBytes', lock_prefix: 'lockPrefix', queue_prefix: 'queuePrefix', timeout_ms: 'timeoutMs',
-  foreign_share: 'foreignShare', tls_ca: 'tlsCa', tls_cert: 'tlsCert', tls_key: 'tlsKey'
+  stale_ms: 'staleMs', foreign_share: 'foreignShare', tls_ca: 'tlsCa', tls_cert: 'tlsCert', tls_key: 'tlsKey'
 }
 const LOCK = ['ttl_ms', 'renew', 'max_hold_ms', 'wait_ms', 'fail_fast', 'adopt_unexpiring_ms', 'label', 'weight']
+const CACHED = ['stale_ms', 'beta', 'wait_ms', 'lease_ms', 'max_run_ms', 'label']
 const CLAIM = ['max', 'lease_ms', 'renew', 'max_run_ms', 'wait_ms']
 const TASK = [
   'id', 'payload', 'headers', 'delay_ms', 'due_ms', 'priority', 'max_attempts', 'expires_ms', 'on_duplicate']
@@ -235,6 +236,30 @@ const OPERATIONS = {
     actor.keep(request, await actor.client.resumeLease(special(request.handle))),
   'client.release_all': actor => actor.client.releaseAll(),
   'client.metrics': actor => ({ samples: actor.client.metrics(), text: actor.client.metricsText() }),
+  'client.cached': async (actor, request) => {
+    const name = special(request.name)
+    const given = options(request, CACHED)
+    const shown = { computed: false }
+    const failed = new Error('as planned')
+    const compute = async () => {
+      shown.computed = true
+      if (request.body === 'fail') throw failed
+      if (request.body === 'invalidate') await actor.client.invalidate(name)
+      if (request.body === 'again') {
+        const again = actor.client.cached(name, special(request.ttl_ms), () => 'twice', { ...given, waitMs: 0 })
+        shown.meanwhile = await again.catch(error => kindOf(error.code))
+      }
+      return special(request.value)
+    }
+    try {
+      shown.value = await actor.client.cached(name, special(request.ttl_ms), compute, given)
+    } catch (error) {
+      if (error !== failed) throw error
+      shown.failed = true
+    }
+    return shown
+  },
+  'client.invalidate': (actor, request) => actor.client.invalidate(special(request.name)),
   'client.locks': async (actor, { page }) => {
     const { names, next } = await actor.client.locks(big(page))
     return shownPage(names, next)

@@ -6,6 +6,7 @@ declare(strict_types=1);
 
 use Stanchion\Claim;
 use Stanchion\Client;
+use Stanchion\Exception\StanchionException;
 use Stanchion\Lease;
 use Stanchion\Lock;
 use Stanchion\Queue;
@@ -124,6 +125,38 @@ final class Actor
             print_r($thing);
         }
         return [...$this->told, (string) ob_get_clean()];
+    }
+
+    public function cached(array $request): array
+    {
+        [$name, $shown] = [special($request['name']), ['computed' => false]];
+        $failed = new DomainException('as planned');
+        $compute = function () use ($request, $name, $failed, &$shown): mixed {
+            $shown['computed'] = true;
+            match ($request['body'] ?? null) {
+                'fail' => throw $failed,
+                'invalidate' => $this->client()->invalidate($name),
+                'again' => $shown['meanwhile'] = $this->meanwhile($name, $request),
+                default => null,
+            };
+            return special($request['value'] ?? null);
+        };
+        try {
+            $shown['value'] = $this->client()->cached(...['name' => $name, 'compute' => $compute] + arguments($request, CACHED));
+        } catch (DomainException $thrown) {
+            $shown['failed'] = $thrown === $failed;
+        }
+        return $shown;
+    }
+
+    private function meanwhile(string $name, array $request): mixed
+    {
+        $again = arguments(['wait_ms' => 0] + $request, CACHED);
+        try {
+            return $this->client()->cached(...['name' => $name, 'compute' => fn () => 'twice'] + $again);
+        } catch (StanchionException $error) {
+            return (new ReflectionClass($error))->getShortName();
+        }
     }
 
     public function hold(array $request): array

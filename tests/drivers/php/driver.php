@@ -35,6 +35,8 @@ $operations = [
         $actor->keep($request, $actor->client()->resumeLease(special($request['handle']))),
     'client.release_all' => fn (Actor $actor) => $actor->client()->releaseAll(),
     'client.metrics' => fn (Actor $actor) => ['samples' => $actor->client()->metrics(), 'text' => $actor->client()->metricsText()],
+    'client.cached' => fn (Actor $actor, array $request) => $actor->cached($request),
+    'client.invalidate' => fn (Actor $actor, array $request) => $actor->client()->invalidate(special($request['name'])),
     'client.locks' => function (Actor $actor, array $request): array {
         $page = $actor->client()->locks($request['page'] ?? null);
         return ['items' => $page->names, 'next' => $page->next];

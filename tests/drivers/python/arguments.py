@@ -6,6 +6,7 @@ import stanchion
 
 LOCK = ("ttl_ms", "renew", "max_hold_ms", "wait_ms", "fail_fast", "adopt_unexpiring_ms", "label", "weight")
 CLAIM = ("max", "lease_ms", "renew", "max_run_ms", "wait_ms")
+CACHED = ("ttl_ms", "stale_ms", "beta", "wait_ms", "lease_ms", "max_run_ms", "label")
 TASK = ("id", "payload", "headers", "delay_ms", "due_ms", "priority", "max_attempts", "expires_ms", "on_duplicate")
 SPECIAL = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
 
@@ -35,7 +36,7 @@ class Arguments(dict):
 
     NAMES = {"ttl_ms": "ttl", "max_hold_ms": "max_hold", "wait_ms": "wait", "adopt_unexpiring_ms": "adopt_unexpiring",
              "cooldown_ms": "cooldown", "delay_ms": "delay", "due_ms": "due", "expires_ms": "expires",
-             "lease_ms": "lease", "max_run_ms": "max_run", "dead_age_ms": "dead_age", "timeout_ms": "timeout"}
+             "lease_ms": "lease", "stale_ms": "stale", "max_run_ms": "max_run", "dead_age_ms": "dead_age", "timeout_ms": "timeout"}
 
     def __init__(self, request, *names):
         for name in names or request:

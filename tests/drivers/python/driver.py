@@ -11,7 +11,7 @@ import traceback
 import stanchion
 from stanchion import testing
 
-from arguments import CLAIM, LOCK, TASK, Arguments, seconds, special
+from arguments import CACHED, CLAIM, LOCK, TASK, Arguments, seconds, special
 from shown import (
     failure, milliseconds, shown_claim, shown_enqueued, shown_error, shown_holder, shown_lease, shown_page, shown_task,
     shown_waiter)
@@ -21,6 +21,10 @@ CLOCK = testing.Clock()
 
 class Cannot(Exception):
     """What Python's own types do not allow."""
+
+
+class Failed(Exception):
+    """Of a computation that is to fail."""
 
 
 class ChildSays(Exception):
@@ -111,6 +115,29 @@ class Actor:
         kind = {"client.locks": self.client.locks, "client.queue_names": self.client.queue_names}[request["op"]]
         page = kind(request.get("page"))
         return shown_page(page, list(page))
+
+    def cached(self, request):
+        name, shown = special(request["name"]), {"computed": False}
+
+        def compute():
+            shown["computed"] = True
+            if request.get("body") == "fail":
+                raise Failed
+            if request.get("body") == "invalidate":
+                self.client.invalidate(name)
+            if request.get("body") == "again":
+                try:
+                    again = Arguments({**request, "wait_ms": 0}, *CACHED)
+                    shown["meanwhile"] = self.client.cached(name, compute=lambda: "twice", **again)
+                except stanchion.StanchionError as error:
+                    shown["meanwhile"] = type(error).__name__
+            return special(request.get("value"))
+
+        try:
+            shown["value"] = self.client.cached(name, compute=compute, **Arguments(request, *CACHED))
+        except Failed:
+            shown["failed"] = True
+        return shown
 
     # Locks and leases.
 
@@ -278,6 +305,8 @@ OPERATIONS = {
     "client.resume_lease": Actor.resume_lease,
     "client.release_all": lambda actor, request: actor.client.release_all(),
     "client.metrics": lambda actor, request: {"samples": actor.client.metrics(), "text": actor.client.metrics_text()},
+    "client.cached": Actor.cached,
+    "client.invalidate": lambda actor, request: actor.client.invalidate(special(request["name"])),
     "client.locks": Actor.names,
     "client.queue_names": Actor.names,
     "lock.acquire": Actor.acquire,

@@ -3,7 +3,7 @@
 use std::time::{Duration, SystemTime};
 
 use serde_json::{Map, Value};
-use stanchion::{ClaimOptions, LockOptions, OnDuplicate, QueueSettings, Retry, Task};
+use stanchion::{CachedOptions, ClaimOptions, LockOptions, OnDuplicate, QueueSettings, Retry, Task};
 
 use crate::Refusal;
 
@@ -97,6 +97,29 @@ impl Arguments {
         Ok(options)
     }
 
+    pub(crate) fn cached_options(&self) -> Result<CachedOptions, Refusal> {
+        let mut options = CachedOptions::new(self.time("ttl_ms")?.unwrap_or_default());
+        if let Some(stale) = self.time("stale_ms")? {
+            options = options.stale(stale);
+        }
+        if let Some(beta) = self.get("beta", real)? {
+            options = options.beta(beta);
+        }
+        if let Some(wait) = self.time("wait_ms")? {
+            options = options.wait(wait);
+        }
+        if let Some(lease) = self.time("lease_ms")? {
+            options = options.lease(lease);
+        }
+        if let Some(max_run) = self.time("max_run_ms")? {
+            options = options.max_run(max_run);
+        }
+        if let Some(label) = self.get("label", text)? {
+            options = options.label(label);
+        }
+        Ok(options)
+    }
+
     pub(crate) fn claim_options(&self) -> Result<ClaimOptions, Refusal> {
         let mut options = ClaimOptions::new().max(self.size("max", 1)?);
         if let Some(lease) = self.time("lease_ms")? {
@@ -166,6 +189,10 @@ impl Arguments {
     pub(crate) fn retry(&self) -> Result<Retry, Refusal> {
         Ok(self.time("delay_ms")?.map_or(Retry::Backoff, Retry::After))
     }
+}
+
+fn real(value: &Value) -> Result<f64, Refusal> {
+    value.as_f64().ok_or(Refusal::Cannot("it is no f64"))
 }
 
 fn text(value: &Value) -> Result<&str, Refusal> {

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 use stanchion::{Kick, LeaseHandle, LockOptions, TaskState};
-use stanchion_tests::faces::{AnyLease, AnyLock};
+use stanchion_tests::faces::{AnyBegun, AnyLease, AnyLock};
 
 use crate::actor::Actor;
 use crate::arguments::Arguments;
@@ -39,6 +39,8 @@ pub(crate) const OPERATIONS: &[(&str, Operation)] = &[
             client.metrics().iter().map(|(name, value)| (name.to_owned(), json!(value))).collect();
         Ok(json!({ "samples": samples, "text": client.metrics_text() }))
     }),
+    ("client.cached", cached),
+    ("client.invalidate", |actor, request| done(actor.client()?.invalidate(request.text("name")?))),
     ("client.locks", |actor, request| {
         let page = actor.client()?.locks(request.whole("page")?)?;
         Ok(json!({ "items": page.names, "next": page.next }))
@@ -175,6 +177,35 @@ fn given_up(lock: &AnyLock, options: LockOptions) -> Result<AnyLease, Refusal> {
         }
         AnyLock::Async(_) => Err(Refusal::Cannot("a wait ends when its future is dropped")),
     }
+}
+
+/// In bytes: here the driver is what makes them JSON.
+fn cached(actor: &mut Actor, request: &Arguments) -> Answer {
+    let (client, name, options) = (actor.client()?, request.text("name")?, request.cached_options()?);
+    let json = |bytes: &[u8]| serde_json::from_slice::<Value>(bytes).unwrap_or_default();
+    let ticket = match client.begin_cached(name, options.clone())? {
+        AnyBegun::Value(value) => return Ok(json!({ "computed": false, "value": json(&value) })),
+        AnyBegun::Compute(ticket) => ticket,
+    };
+    let mut shown = json!({ "computed": true });
+    match request.text_or("body", "")? {
+        "fail" => {
+            shown["failed"] = true.into();
+            return Ok(shown);
+        }
+        "invalidate" => client.invalidate(name)?,
+        "again" => {
+            shown["meanwhile"] = match client.begin_cached(name, options.wait(Duration::ZERO)) {
+                Ok(AnyBegun::Value(value)) => json(&value),
+                Ok(AnyBegun::Compute(_)) => "twice".into(),
+                Err(error) => error.kind().name().into(),
+            };
+        }
+        _ => {}
+    }
+    shown["value"] = request.0.get("value").cloned().unwrap_or_default();
+    ticket.store(shown["value"].to_string())?;
+    Ok(shown)
 }
 
 fn hold(actor: &mut Actor, request: &Arguments) -> Answer {

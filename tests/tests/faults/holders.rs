@@ -2,10 +2,10 @@
 
 use std::time::Instant;
 
-use stanchion::{Client, ErrorKind, LossReason};
+use stanchion::{CachedOptions, Client, ErrorKind, LossReason};
 use stanchion_tests::RedisServer;
 use stanchion_tests::actor::Actor;
-use stanchion_tests::faces::Face;
+use stanchion_tests::faces::{AnyClient, Face};
 use stanchion_tests::stores::{Bench, Kind};
 use stanchion_tests::wait::{SOON, eventually, ran_since, task};
 use stanchion_tests::{shared, unique};
@@ -31,6 +31,26 @@ on_shared_stores! {
         assert_within(ms(TTL) + POLL, killed);
         assert!(lease.fence() > dead, "{} after {dead}", lease.fence());
         lease.release().unwrap();
+    }
+
+    /// Who waits for a value computes it when the dead one's lease is over, one poll later at most.
+    fn computer_sigkilled(bench) {
+        let client = bench.client();
+        let mut computer = actor(bench);
+        computer.ok(&format!("begin_cached price {TTL}"));
+        let (one, two) = (client.clone(), bench.client());
+        let asks = |client: AnyClient, own: &'static str| {
+            let options = CachedOptions::new(ms(60_000)).wait(ms(30_000));
+            task(move || client.cached("price", options, || Ok(own.into())).unwrap())
+        };
+        let waiting = [asks(one, "one"), asks(two, "two")];
+        eventually(SOON, || client.computation("price").waiters() == 2);
+
+        computer.kill9();
+        let killed = Instant::now();
+        let [first, second] = waiting.map(stanchion_tests::wait::Task::join);
+        assert_within(ms(TTL) + 2 * POLL, killed);
+        assert!(first == second && (first == b"one" || first == b"two"), "{first:?} and {second:?}");
     }
 
     /// The same for a process that ends by itself without releasing; it ends at once, with its own code.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use stanchion::{ErrorKind, LossReason};
+use stanchion::{Client, ErrorKind, LossReason};
 use stanchion_tests::faces::{AnyClient, AnyLock, Face};
 use stanchion_tests::proxy::{Fault, Flow, Proxy};
 use stanchion_tests::wait::{SOON, eventually, task};
@@ -57,6 +57,34 @@ impl Stage {
 }
 
 on_both_faces! {
+    /// The repetition finds the lock free, and knows why: the value is stored, once.
+    fn store_value_reply_lost_after_commit(face) {
+        for fault in lost_replies() {
+            let stage = Stage::new(face);
+            let begin = || stage.client.begin_cached(&stage.name, ms(60_000)).unwrap();
+            let ticket = begin().ticket();
+            stage.proxy.fault("store_value", 1, fault.clone());
+            assert!(ticket.store("value").unwrap(), "{fault:?}");
+            stage.assert_faults_used();
+            assert_eq!(stage.proxy.count("store_value"), 2, "{fault:?}");
+            let found = stage.truth.begin_cached(&stage.name, ms(60_000)).unwrap();
+            assert_eq!(found.value(), b"value");
+            assert_eq!(begin().value(), b"value");
+        }
+    }
+
+    /// A value that cannot be stored is not lost to who computed it; the next one computes.
+    fn store_value_without_an_answer(face) {
+        let proxy = Proxy::start(shared());
+        let client = AnyClient::open(face, Client::builder(&proxy.url()).timeout(ms(300))).unwrap();
+        let (truth, name) = (open(Face::Blocking, &shared().url()), unique("unstored"));
+        let ticket = client.begin_cached(&name, ms(60_000)).unwrap().ticket();
+        proxy.fault("store_value", 10, Fault::CutBefore);
+        assert!(!ticket.store("value").unwrap());
+        let next = truth.begin_cached(&name, ms(60_000)).unwrap().ticket();
+        assert!(next.store("next").unwrap());
+    }
+
     /// The same lease is granted to the repetition: one token, one fence.
     fn acquire_reply_lost_after_commit(face) {
         for fault in lost_replies() {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::*;
 use crate::name::Prefixes;
 use crate::token::Token;
-use crate::verbs::{Acquire, Permits, QueueRequest, QueueVerb};
+use crate::verbs::{Acquire, QueueRequest, QueueVerb};
 
 /// A quorum that nobody could reach.
 fn nowhere(rejoin_after: Duration) -> QuorumStore {
@@ -14,10 +14,10 @@ fn nowhere(rejoin_after: Duration) -> QuorumStore {
     QuorumStore::of(Vec::new(), &place, Clock::System)
 }
 
-fn acquire(ttl: Duration, permits: Option<Permits>) -> Request {
+fn acquire(kind: LockKind, ttl: Duration) -> Request {
     Request::Acquire(Acquire {
-        name: Prefixes::parse("Lock:", "Queue:").unwrap().lock_name("a").unwrap(),
-        permits,
+        name: Prefixes::parse("Lock:", "Queue:").unwrap().name_of_kind(kind, "a").unwrap(),
+        permits: None,
         token: Token::from_bits(1),
         ttl,
         min_fence: 0,
@@ -40,16 +40,20 @@ fn only_exclusive_locks_are_voted_on() {
     let unsupported = Some(FailureKind::Final(ErrorKind::Unsupported));
     let look = Request::Queue(QueueRequest { queue, verb: QueueVerb::Stats });
     assert_eq!(refusal(&store, &look), unsupported);
-    let permits = Some(Permits { weight: 1, limit: 3 });
-    assert_eq!(refusal(&store, &acquire(Duration::from_secs(1), permits)), unsupported);
-    assert_eq!(refusal(&store, &acquire(Duration::from_secs(1), None)), None);
+    for kind in LockKind::ALL {
+        let refused = (kind != LockKind::Exclusive).then_some(unsupported).flatten();
+        assert_eq!(refusal(&store, &acquire(kind, Duration::from_secs(1))), refused, "{kind:?}");
+    }
 }
 
 #[test]
 fn a_lease_ends_before_a_server_that_forgot_it_votes_again() {
     let store = nowhere(Duration::from_secs(60));
-    assert_eq!(refusal(&store, &acquire(Duration::from_secs(60), None)), None);
+    assert_eq!(refusal(&store, &acquire(LockKind::Exclusive, Duration::from_secs(60))), None);
     let invalid = Some(FailureKind::Final(ErrorKind::InvalidArgument));
-    assert_eq!(refusal(&store, &acquire(Duration::from_millis(60_001), None)), invalid);
-    assert_eq!(refusal(&nowhere(Duration::ZERO), &acquire(Duration::from_secs(9_999), None)), None);
+    assert_eq!(refusal(&store, &acquire(LockKind::Exclusive, Duration::from_millis(60_001))), invalid);
+    assert_eq!(
+        refusal(&nowhere(Duration::ZERO), &acquire(LockKind::Exclusive, Duration::from_secs(9_999))),
+        None
+    );
 }

@@ -3,7 +3,7 @@
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use stanchion::{Error, Fence, Holder, LeaseHandle, LockOptions, LossReason, blocking};
+use stanchion::{Begun, CachedOptions, Error, Fence, Holder, LeaseHandle, LockOptions, LossReason, blocking};
 use tokio::runtime::{Builder, Runtime};
 
 /// Which face.
@@ -31,6 +31,16 @@ pub(crate) enum Lease {
     Blocking(blocking::Lease),
     /// `stanchion::Lease`
     Async(stanchion::Lease),
+}
+
+/// A ticket of either face, to have and to hold.
+#[derive(Debug)]
+#[allow(dead_code, reason = "it is dropped, or not")]
+pub(crate) enum Ticket {
+    /// `stanchion::blocking::Ticket`
+    Blocking(blocking::Ticket),
+    /// `stanchion::Ticket`
+    Async(stanchion::Ticket),
 }
 
 /// The runtime of this process: a forked child gets one of its own, since threads are not inherited.
@@ -64,6 +74,20 @@ impl Client {
         match self {
             Self::Blocking(client) => client.lock(name).acquire(options).map(Lease::Blocking),
             Self::Async(client) => runtime().block_on(client.lock(name).acquire(options)).map(Lease::Async),
+        }
+    }
+
+    /// See `Client::begin_cached`.
+    pub(crate) fn begin_cached(&self, name: &str, options: CachedOptions) -> Result<Ticket, Error> {
+        match self {
+            Self::Blocking(client) => match client.begin_cached(name, options)? {
+                blocking::Begun::Compute(ticket) => Ok(Ticket::Blocking(ticket)),
+                blocking::Begun::Value(value) => panic!("it is there: {value:?}"),
+            },
+            Self::Async(client) => match runtime().block_on(client.begin_cached(name, options))? {
+                Begun::Compute(ticket) => Ok(Ticket::Async(ticket)),
+                Begun::Value(value) => panic!("it is there: {value:?}"),
+            },
         }
     }
 

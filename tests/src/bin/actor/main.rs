@@ -15,12 +15,12 @@ use std::time::{Duration, Instant};
 use nix::sys::wait::{WaitStatus, waitpid};
 use nix::unistd::{ForkResult, Pid, alarm, fork};
 use serde_json::{Value, json};
-use stanchion::{ClaimOptions, Error, LockOptions, Task, blocking};
+use stanchion::{CachedOptions, ClaimOptions, Error, LockOptions, Task, blocking};
 
 mod face;
 mod queue;
 
-use face::{Client, Face, Lease, runtime};
+use face::{Client, Face, Lease, Ticket, runtime};
 use queue::Claim;
 
 /// How long an actor waits for a lock it needs itself.
@@ -34,6 +34,7 @@ fn main() {
         client: None,
         leases: Vec::new(),
         claims: Vec::new(),
+        tickets: Vec::new(),
         busy: Arc::default(),
         started: 0,
     };
@@ -47,6 +48,7 @@ struct Actor {
     client: Option<Client>,
     leases: Vec<Lease>,
     claims: Vec<Claim>,
+    tickets: Vec<Ticket>,
     busy: Arc<Busy>,
     started: u64,
 }
@@ -93,6 +95,11 @@ impl Actor {
                 self.leases.push(held);
             }
             ["release"] => self.leases.pop().unwrap().release()?,
+            // begin_cached NAME LEASE_MS: the right to compute it, which must be free
+            ["begin_cached", name, lease] => {
+                let options = CachedOptions::new(PATIENCE).lease(millis(lease));
+                self.tickets.push(self.client().begin_cached(name, options)?);
+            }
             ["release_all"] => reply["released"] = self.client().release_all()?.into(),
             ["extend", ttl] => self.leases.last().unwrap().extend(millis(ttl))?,
             ["into_handle", ttl] => {
