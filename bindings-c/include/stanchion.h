@@ -703,8 +703,8 @@ void stanchion_clock_free(stanchion_clock clock);
 // Makes all options the default. `struct_size` is sizeof *options. Any thread.
 void stanchion_connect_options_init(struct stanchion_connect_options *options, size_t struct_size);
 
-// Opens a store: "redis://", "redis+unix://", "redis-sentinel://", "redis-cluster://", with TLS "rediss://" and so on,
-// "sqlite:PATH" or "memory:". A `url` of NULL is that of the environment variable STANCHION_URL. `options` may be NULL.
+// Opens a store: "redis://", "redis+unix://", "redis-sentinel://", "redis-cluster://", "redis-quorum://", with TLS
+// "rediss://" and so on, "sqlite:PATH" or "memory:". A `url` of NULL is that of the environment variable STANCHION_URL. `options` may be NULL.
 // Connects once, and checks the server's version.
 //
 // Errors: INVALID_ARGUMENT for a bad URL or option; STORE_UNAVAILABLE, DENIED, UNSUPPORTED or CORRUPT if the store cannot

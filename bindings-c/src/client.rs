@@ -115,8 +115,8 @@ impl stanchion_connect_options {
     }
 }
 
-/// Opens a store: "redis://", "redis+unix://", "redis-sentinel://", "redis-cluster://", with TLS "rediss://" and so on,
-/// "sqlite:PATH" or "memory:". A `url` of NULL is that of the environment variable STANCHION_URL. `options` may be NULL.
+/// Opens a store: "redis://", "redis+unix://", "redis-sentinel://", "redis-cluster://", "redis-quorum://", with TLS
+/// "rediss://" and so on, "sqlite:PATH" or "memory:". A `url` of NULL is that of the environment variable STANCHION_URL. `options` may be NULL.
 /// Connects once, and checks the server's version.
 ///
 /// Errors: INVALID_ARGUMENT for a bad URL or option; STORE_UNAVAILABLE, DENIED, UNSUPPORTED or CORRUPT if the store cannot

@@ -38,8 +38,8 @@ export interface NamePage {
 }
 
 /**
- * Open a store: `redis://`, `redis+unix:///SOCKET`, `redis-sentinel://`, `redis-cluster://`, with TLS `rediss://` and so
- * on, `sqlite:PATH` or `memory:`. Without a URL it is taken from the environment variable `STANCHION_URL`.
+ * Open a store: `redis://`, `redis+unix:///SOCKET`, `redis-sentinel://`, `redis-cluster://`, `redis-quorum://`, with
+ * TLS `rediss://` and so on, `sqlite:PATH` or `memory:`. Without a URL it is taken from the environment variable `STANCHION_URL`.
  *
  * An idle client does not keep the process alive; a call that is waited for does.
  *

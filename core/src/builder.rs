@@ -129,7 +129,7 @@ impl ClientBuilder {
             // Whoever names them believes that the connection is encrypted.
             _ => {
                 return Err(Error::invalid(
-                    "TLS files are for stores with TLS only: rediss://, rediss-sentinel:// or rediss-cluster://",
+                    "TLS files are for stores with TLS only: rediss://, rediss-sentinel://, rediss-cluster:// or rediss-quorum://",
                 ));
             }
         };

@@ -29,8 +29,8 @@ final class Client
     }
 
     /**
-     * Opens a store: redis://, redis+unix://, redis-sentinel://, redis-cluster://, with TLS rediss:// and so on,
-     * sqlite:PATH or memory:.
+     * Opens a store: redis://, redis+unix://, redis-sentinel://, redis-cluster://, redis-quorum://, with TLS
+     * rediss:// and so on, sqlite:PATH or memory:.
      *
      * The connection stays with the process: the same URL and options give it again, also in later requests of an FPM
      * process. A memory: store without a name is a new one each time.

@@ -29,8 +29,8 @@ def connect(
     tls_cert: Optional[Path] = None,
     tls_key: Optional[Path] = None,
 ) -> Client:
-    """Open a store: ``redis://``, ``redis+unix://``, ``redis-sentinel://``, ``redis-cluster://``, with TLS ``rediss://``
-    and so on, ``sqlite:PATH`` or ``memory:``.
+    """Open a store: ``redis://``, ``redis+unix://``, ``redis-sentinel://``, ``redis-cluster://``, ``redis-quorum://``,
+    with TLS ``rediss://`` and so on, ``sqlite:PATH`` or ``memory:``.
 
     Without a URL, the environment variable ``STANCHION_URL`` names it. One client per process is enough; it may
     be shared by threads, and works on in a forked child.

@@ -34,8 +34,8 @@ pub struct Arguments {
 pub struct Globals {
     /// Where locks and queues are: redis://HOST, rediss://HOST, redis+unix:///SOCKET or sqlite:PATH
     ///
-    /// Also redis-sentinel://HOST,HOST/MASTER and redis-cluster://HOST,HOST, with TLS rediss-sentinel:// and
-    /// rediss-cluster://.
+    /// Also redis-sentinel://HOST,HOST/MASTER, redis-cluster://HOST,HOST and redis-quorum://HOST,HOST,HOST, with TLS
+    /// rediss-sentinel:// and so on.
     ///
     /// Without a URL the embedded store $XDG_STATE_HOME/stanchion/stanchion.db of this user and machine is
     /// used (default ~/.local/state). A URL with a password belongs in the variable: arguments are visible

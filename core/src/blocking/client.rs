@@ -28,8 +28,8 @@ pub struct Client {
 }
 
 impl Client {
-    /// Opens a store: `redis://`, `redis+unix://`, `redis-sentinel://`, `redis-cluster://`, with TLS `rediss://` and
-    /// so on, `sqlite:PATH` or `memory:`.
+    /// Opens a store: `redis://`, `redis+unix://`, `redis-sentinel://`, `redis-cluster://`, `redis-quorum://`,
+    /// with TLS `rediss://` and so on, `sqlite:PATH` or `memory:`.
     ///
     /// # Errors
     /// `InvalidArgument` for a bad URL; `StoreUnavailable`, `Denied`, `Unsupported` or `Corrupt` if the store
