@@ -32,10 +32,10 @@ pub fn hits(server: &RedisServer, report: &mut Report) {
     let (mut ours, mut baseline) = (Vec::new(), Vec::new());
     for _ in 0..TURNS {
         timed(&mut baseline, || {
-            drop(redis::cmd("GET").arg("bench:bare").query::<Vec<u8>>(&mut bare).unwrap())
+            drop(redis::cmd("GET").arg("bench:bare").query::<Vec<u8>>(&mut bare).unwrap());
         });
         timed(&mut ours, || {
-            drop(client.cached("bench:hit", TTL, || Ok::<Vec<u8>, Error>(Vec::new())).unwrap())
+            drop(client.cached("bench:hit", TTL, || Ok::<Vec<u8>, Error>(Vec::new())).unwrap());
         });
     }
     compare_percentiles(report, "redis hit", ours, baseline);
