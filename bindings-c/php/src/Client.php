@@ -201,8 +201,8 @@ final class Client
      * @param callable(): mixed $compute
      * @param int|float|null $stale for how many seconds after that the old value is still answered while somebody
      *     computes a new one (0)
-     * @param int|float|null $beta before its time is over one caller, drawn by lot, computes the value anew: the earlier,
-     *     the longer that takes and the larger beta is; 0 turns it off (1)
+     * @param int|float|null $beta before its time is over one caller, drawn by lot, computes the value anew: the
+     *     earlier, the longer that takes and the larger beta is; 0 turns it off (1)
      * @param int|float|null $wait how many seconds to wait for the value that another computes (10)
      * @param int|float|null $lease for how many seconds the others wait for a computing caller that died (30, renewed
      *     while it lives)

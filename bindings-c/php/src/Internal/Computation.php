@@ -92,7 +92,8 @@ final class Computation
         try {
             return json_decode($stored, true, 512, JSON_THROW_ON_ERROR);
         } catch (\JsonException) {
-            throw Errors::noJson("cached \"$name\": what is stored is no JSON value; another program stores bytes there", $name);
+            $message = "cached \"$name\": what is stored is no JSON value; another program stores bytes there";
+            throw Errors::noJson($message, $name);
         }
     }
 }
