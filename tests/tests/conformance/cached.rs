@@ -65,6 +65,8 @@ on_every_topology! {
         let ticket = client.begin_cached("a", fresh()).unwrap().ticket();
         let (one, two) = (asks(&bench.client(), "one"), asks(&bench.client(), "two"));
         wait_for(&client, 2);
+        let line = client.computation("a").who_waits().unwrap();
+        assert!(line.iter().all(|waiter| waiter.pid == std::process::id()), "{line:?}");
         let ((one, two), took) = timed(|| {
             drop(ticket);
             (one.join(), two.join())

@@ -107,7 +107,7 @@ fn without_a_value_the_first_caller_computes() {
     given(nothing().held(2, 3_000))
         .call(join(1, 5))
         .replies("waiting {~3000}")
-        .leaves(nothing().held(2, 3_000).waiting(&[(1, "{us}", "{now} 0 {C} 5")]));
+        .leaves(nothing().held(2, 3_000).waiting(&[(1, "{us}", "{now} 0 o {C} 5")]));
 }
 
 #[test]

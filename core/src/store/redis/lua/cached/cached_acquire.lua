@@ -77,7 +77,7 @@ else
 end
 
 if registers then
-  redis.call('HSET', KEYS[4], token, string.format('%.0f 0 %s', now, ARGV[6]))
+  redis.call('HSET', KEYS[4], token, string.format('%.0f 0 %s %s', now, ARGV[4], ARGV[6]))
   if not place then
     local last = redis.call('ZREVRANGE', KEYS[3], 0, 0, 'WITHSCORES')
     redis.call('ZADD', KEYS[3], string.format('%.0f', math.max((tonumber(last[2]) or 0) + 1, now_us)), token)
