@@ -441,8 +441,8 @@ impl From<Result<Reply, Failure>> for Verdict {
 
 /// Why a lock is not exclusive, or a queue, is refused before anything is sent.
 pub(super) fn unsupported() -> Failure {
-    let message = "a quorum of servers has exclusive locks only: a semaphore or a queue that is counted by majorities \
-                   would not be safe; use one server, Sentinel or a cluster";
+    let message = "a quorum of servers has exclusive locks only: a semaphore, a cached value or a queue that is \
+                   counted by majorities would not be safe; use one server, Sentinel or a cluster";
     Failure::new(FailureKind::Final(ErrorKind::Unsupported), message)
 }
 
