@@ -62,26 +62,6 @@ on_every_topology_of_locks! {
         all.expect("both are free").release().unwrap();
     }
 
-    /// Who was in line first is served first, also by one that takes several.
-    fn nobody_in_line_is_passed(bench) {
-        let (one, other) = (bench.client(), bench.client());
-        let held = one.lock("b").acquire(LockOptions::new()).unwrap();
-        let first = other.lock("b");
-        let first = task(move || first.acquire(LockOptions::new().wait(secs(30))).unwrap());
-        eventually(SOON, || one.lock("b").waiters() == 1);
-        let all = bench.client().multi_lock(&["a", "b"]);
-        let second = task(move || all.acquire(LockOptions::new().wait(secs(30))).unwrap());
-        eventually(SOON, || one.lock("b").waiters() == 2);
-        held.release().unwrap();
-        let first = first.join();
-        assert!(one.multi_lock(&["b", "c"]).try_acquire(LockOptions::new()).unwrap().is_none());
-        let fence = first.fence();
-        first.release().unwrap();
-        let second = second.join();
-        assert!(second.fences().iter().any(|(name, later)| name == "b" && *later > fence));
-        second.release().unwrap();
-    }
-
     fn a_name_that_may_be_none_spoils_all_before_anything_is_taken(bench) {
         let client = bench.client();
         let error = client.multi_lock(&["a", "b{}"]).acquire(LockOptions::new()).unwrap_err();
@@ -138,6 +118,26 @@ on_every_topology_of_locks! {
 }
 
 on_every_topology! {
+    /// Who was in line first is served first, also by one that takes several.
+    fn nobody_in_line_is_passed(bench) {
+        let (one, other) = (bench.client(), bench.client());
+        let held = one.lock("b").acquire(LockOptions::new()).unwrap();
+        let first = other.lock("b");
+        let first = task(move || first.acquire(LockOptions::new().wait(secs(30))).unwrap());
+        eventually(SOON, || one.lock("b").waiters() == 1);
+        let all = bench.client().multi_lock(&["a", "b"]);
+        let second = task(move || all.acquire(LockOptions::new().wait(secs(30))).unwrap());
+        eventually(SOON, || one.lock("b").waiters() == 2);
+        held.release().unwrap();
+        let first = first.join();
+        assert!(one.multi_lock(&["b", "c"]).try_acquire(LockOptions::new()).unwrap().is_none());
+        let fence = first.fence();
+        first.release().unwrap();
+        let second = second.join();
+        assert!(second.fences().iter().any(|(name, later)| name == "b" && *later > fence));
+        second.release().unwrap();
+    }
+
     fn a_waiting_one_goes_on_when_the_last_is_free(bench) {
         let client = bench.client();
         let held = client.lock("b").acquire(LockOptions::new()).unwrap();
