@@ -9,8 +9,8 @@ use std::time::{Duration, Instant, SystemTime};
 
 use prometheus::{GaugeVec, IntCounterVec, IntGaugeVec, Opts, Registry, TextEncoder};
 use serde_json::{Map, Value};
-use stanchion::LockKind;
 use stanchion::blocking::Client;
+use stanchion::{ErrorKind, LockKind};
 
 use crate::arguments::Globals;
 use crate::exit;
@@ -29,7 +29,7 @@ const FILE_MODE: u32 = 0o644;
 /// Prints what the store knows of these queues, or of all, and of the locks that are held.
 pub fn metrics(names: &[String], globals: &Globals, report: &Report) -> Result<u8, Failure> {
     let client = store::open(globals, report)?;
-    let names = if names.is_empty() { queues::names(&client)?.into_iter().collect() } else { names.to_vec() };
+    let names = if names.is_empty() { all_queues(&client)? } else { names.to_vec() };
     let gauges = Gauges::new().map_err(|error| internal(&error))?;
     for name in &names {
         gauges.look_at_queue(&client, name)?;
@@ -41,6 +41,14 @@ pub fn metrics(names: &[String], globals: &Globals, report: &Report) -> Result<u
         TextEncoder::new().encode_to_string(&gauges.registry.gather()).map_err(|error| internal(&error))?;
     print(if globals.json { as_json(&text) } else { text }.as_bytes())?;
     Ok(exit::DONE)
+}
+
+/// A quorum has none.
+fn all_queues(client: &Client) -> Result<Vec<String>, Failure> {
+    match client.queue_names(None) {
+        Err(error) if error.kind() == ErrorKind::Unsupported => Ok(Vec::new()),
+        _ => Ok(queues::names(client)?.into_iter().collect()),
+    }
 }
 
 struct Gauges {

@@ -146,8 +146,9 @@ pub(crate) struct CachedPlan {
 
 impl CachedPlan {
     /// The same with so much time to wait.
+    /// For one that has waited: what is new by then is not refreshed early.
     pub(crate) fn within(&self, left: Duration) -> Self {
-        Self { lock: self.lock.within(left), ..self.clone() }
+        Self { lock: LockPlan { early: 0.0, ..self.lock.within(left) }, ..self.clone() }
     }
 
     pub(crate) fn without_waiting(&self) -> Self {

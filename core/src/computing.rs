@@ -53,6 +53,8 @@ impl Computing {
     /// What the store is to be told; `None` if the lease is known to be lost.
     pub(crate) fn store(&self, value: Vec<u8>) -> Result<Option<Releasing>, Error> {
         if value.len() > MAX_PAYLOAD {
+            // The next caller computes.
+            self.held.let_go();
             let message = format!("a value has at most {MAX_PAYLOAD} bytes, this one {}", value.len());
             return Err(Error::invalid(message).during("cached", self.name()));
         }

@@ -61,6 +61,9 @@ impl<'a> Seat<'a> {
 
     /// What it was told meanwhile.
     pub(crate) fn told(&mut self) -> Option<Told> {
+        if self.live.is_inherited() {
+            return None;
+        }
         let told = locked(&self.live.flights.0).told.remove(&self.place.waiter().seq)?;
         self.asks = matches!(told, Told::Ask);
         Some(told)
@@ -79,6 +82,9 @@ impl<'a> Seat<'a> {
 
     /// The value is there: all who wait have it.
     pub(crate) fn answer(mut self, value: &[u8]) {
+        if self.live.is_inherited() {
+            return;
+        }
         let mut board = locked(&self.live.flights.0);
         let waiting = board.waiting.remove(self.name).unwrap_or_default();
         let value: Arc<[u8]> = value.into();
@@ -92,6 +98,10 @@ impl<'a> Seat<'a> {
 impl Drop for Seat<'_> {
     /// Whoever asked without finding a value leaves the turn to the next.
     fn drop(&mut self) {
+        // In a forked child the mutex may have been inherited locked.
+        if self.live.is_inherited() {
+            return;
+        }
         let seq = self.place.waiter().seq;
         let mut board = locked(&self.live.flights.0);
         let board = &mut *board;

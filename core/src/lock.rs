@@ -96,7 +96,9 @@ impl Lock {
             return Ok(Some(Lease::new(grip)));
         }
         if let Some(mut together) = wanted.together(live)? {
-            let answer = drive(live, &mut together.machine, None).await?;
+            let began = live.clock.now();
+            let answer = drive(live, &mut together.machine, None).await;
+            let answer = answer.inspect_err(|error| count_failed(live, began, error))?;
             if let Some(grip) = together.taken(live, &answer)? {
                 return Ok(Some(Lease::new(grip)));
             }
@@ -230,6 +232,11 @@ async fn in_turn(live: &Arc<Live>, wanted: &Wanted) -> Result<Option<Lease>, Err
         }
     }
     Ok(all)
+}
+
+/// Counts an acquire of several locks that came to nothing.
+pub(crate) fn count_failed(live: &Live, began: Moment, error: &Error) {
+    live.meters.acquired(Err(error), live.clock.now().since(began));
 }
 
 /// Counts an acquire, also one whose future is dropped.

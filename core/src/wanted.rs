@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::clock::Moment;
 use crate::engine::acquire::{Acquired, Grant};
 use crate::engine::call::{Answer, CallMachine};
-use crate::engine::{Dice, deadline};
+use crate::engine::{Dice, RESEND_AFTER, deadline};
 use crate::entries::{Entry, Key};
 use crate::error::{Error, ErrorKind};
 use crate::grip::Grip;
@@ -68,8 +68,8 @@ impl Wanted {
     /// One of them, with what is left of the wait.
     pub(crate) fn turn(&self, live: &Live, number: usize) -> (&LockName, LockPlan) {
         let (name, plan) = &self.locks[number];
-        let is_first = number == 0;
-        (name, if is_first { plan.clone() } else { plan.within(self.give_up.since(live.clock.now())) })
+        let is_alone = self.locks.len() == 1;
+        (name, if is_alone { plan.clone() } else { plan.within(self.give_up.since(live.clock.now())) })
     }
 
     /// What holds a lock of it that was granted.
@@ -93,7 +93,8 @@ impl Wanted {
             owner: Arc::clone(&plan.owner),
         });
         let now = live.clock.now();
-        let patience = if plan.wait.is_zero() { live.settings.timeout } else { plan.wait };
+        // A wait that ends meanwhile still hears the answer.
+        let patience = if plan.wait.is_zero() { live.settings.timeout } else { plan.wait.max(RESEND_AFTER) };
         let machine = CallMachine::new(request, now, now + patience, Dice::random());
         let mut together = Together { machine, wanted: self, token };
         for farewell in together.farewells(live) {

@@ -11,7 +11,7 @@ use crate::engine::acquire::Acquired;
 use crate::error::Error;
 use crate::held::Held;
 use crate::holder::Holder;
-use crate::lock::{Timing, busy, is_silent};
+use crate::lock::{Timing, busy, count_failed, is_silent};
 use crate::name::LockName;
 use crate::named::Named;
 use crate::options::{LockOptions, LockPlan};
@@ -97,7 +97,9 @@ impl Lock {
             return Ok(Some(Lease::new(grip)));
         }
         if let Some(mut together) = wanted.together(live)? {
-            let answer = drive_blocking(live, &mut together.machine, None, again(&mut host_turn))?;
+            let began = live.clock.now();
+            let answer = drive_blocking(live, &mut together.machine, None, again(&mut host_turn));
+            let answer = answer.inspect_err(|error| count_failed(live, began, error))?;
             if let Some(grip) = together.taken(live, &answer)? {
                 return Ok(Some(Lease::new(grip)));
             }

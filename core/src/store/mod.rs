@@ -175,11 +175,13 @@ impl Failure {
     }
 
     /// Whether the request may have been carried out, in full or in part: a script ends where a right is
-    /// missing, and an answer that makes no sense is an answer.
+    /// missing, an answer that makes no sense is an answer, and what was undone may not be undone everywhere.
     pub fn may_be_done(&self) -> bool {
         let in_part = matches!(
             self.kind,
-            FailureKind::Final(ErrorKind::Denied | ErrorKind::Corrupt | ErrorKind::Internal)
+            FailureKind::Final(
+                ErrorKind::Denied | ErrorKind::Corrupt | ErrorKind::Internal | ErrorKind::StoreUnavailable
+            )
         );
         in_part || self.kind == FailureKind::Lost
     }

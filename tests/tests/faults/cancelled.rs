@@ -108,6 +108,15 @@ fn cancelled_release_of_several_locks_leaves_none_behind() {
 }
 
 on_both_faces! {
+    /// As for one lock: what was asked for in time is waited for.
+    fn several_free_locks_are_got_by_a_wait_that_is_shorter_than_a_round_trip(face) {
+        let proxy = Proxy::start(shared());
+        let names = ["a", "b"].map(|name| unique(&format!("several-{name}")));
+        let several = open(face, &proxy.url()).multi_lock(&names.each_ref().map(String::as_str));
+        proxy.fault("acquire_all", 1, Fault::DelayReply(ms(100)));
+        several.acquire(fixed(60_000, 20)).unwrap().release().unwrap();
+    }
+
     /// Those that were taken already are given back in the background: each release would wait for its own timeout.
     fn several_locks_end_their_wait_in_time_when_the_server_falls_silent(face) {
         let proxy = Proxy::start(shared());

@@ -65,6 +65,22 @@ fn the_record_outlives_a_lease_of_weeks() {
 }
 
 #[test]
+fn so_does_that_of_a_lock_with_a_token_that_ended() {
+    let ttl = Duration::from_millis(3 * WEEK);
+    let ended = ", calm_until 0, ended_until {then+9000}";
+    let meta = "fence 100, born 50, owner x, since 1";
+    given(nothing().meta(&format!("{meta}{ended}"), WEEK).ended(2))
+        .call(AcquireAll { ttl, ..all(&["a"]) })
+        .replies("all granted {us}")
+        .leaves(
+            nothing()
+                .lock("{T1}", 3 * WEEK)
+                .meta(&format!("fence {{fence}}, born 50, owner o, since {{sec}}{ended}"), 6 * WEEK)
+                .ended(2),
+        );
+}
+
+#[test]
 fn the_fence_is_the_largest_of_stored_plus_one_and_time_and_the_clients() {
     for (stored, least, expected) in [
         ("9007199254740989", 0, "9007199254740990"),

@@ -38,6 +38,14 @@ struct State {
     closed: bool,
 }
 
+impl State {
+    /// Forgets the oldest debts, if there are too many.
+    fn trim(&mut self) {
+        let too_many = self.debts.len().saturating_sub(DEBTS_MOST);
+        self.debts.drain(..too_many);
+    }
+}
+
 impl Member {
     pub(super) fn new(store: Arc<dyn Store>, place: String, clock: Clock) -> Arc<Self> {
         Arc::new(Self { store, place, clock, state: Mutex::default(), changed: Condvar::new() })
@@ -58,10 +66,8 @@ impl Member {
     /// Tells it later.
     pub(super) fn owe(self: &Arc<Self>, request: Request) {
         let mut state = locked(&self.state);
-        if state.debts.len() == DEBTS_MOST {
-            state.debts.pop_front();
-        }
         state.debts.push_back((request, Instant::now() + DEBT_FOR));
+        state.trim();
         let failure = Failure::new(FailureKind::NotSent, format!("{} did not answer", self.place));
         self.leave_out(state, &failure);
     }
@@ -122,6 +128,7 @@ impl Member {
         for number in unpaid.into_iter().rev() {
             state.debts.push_front(debts[number].clone());
         }
+        state.trim();
         last
     }
 

@@ -119,10 +119,11 @@ impl QuorumStore {
         let mut answers = Vec::with_capacity(self.members.len());
         let mut begun = Vec::with_capacity(self.members.len());
         let mut cold = Vec::new();
+        let mut absent = Vec::new();
         for &number in &round.to {
             let member = &self.members[number];
             match member.absence() {
-                Some(failure) => answers.push((number, Err(failure))),
+                Some(failure) => absent.push((number, Err(failure))),
                 None => match member.store.begin(&round.request, until) {
                     Some(answer) => begun.push((number, answer)),
                     None => cold.push(number),
@@ -143,6 +144,8 @@ impl QuorumStore {
             answers.extend(cold.into_iter().zip(results));
         }
         answers.iter().for_each(|(number, answer)| self.members[*number].note(answer));
+        // Not noted: meanwhile it may be back.
+        answers.extend(absent);
         answers
     }
 

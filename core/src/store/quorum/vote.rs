@@ -413,6 +413,10 @@ impl Vote {
         absences.into_iter().nth(place).unwrap_or_default()
     }
 
+    fn breaks(&self) -> bool {
+        matches!(self.request, Request::BreakLease(_))
+    }
+
     /// Too few answers to tell anything.
     fn shortage(&self, answers: &Answers) -> Failure {
         let failures: Vec<_> = answers.iter().filter_map(|(_, answer)| answer.as_ref().err()).collect();
@@ -420,6 +424,8 @@ impl Vote {
         let kind = match finals.first() {
             Some(failure) if self.blocks(finals.len()) => failure.kind,
             _ if failures.iter().any(|failure| failure.may_be_done()) => FailureKind::Lost,
+            // A few have carried it out. Said again, it would break the next lease.
+            _ if self.breaks() && answers.iter().any(|(_, answer)| answer.is_ok()) => FailureKind::Lost,
             _ => FailureKind::NotSent,
         };
         let cause = finals.first().copied().or(failures.first()).map_or("", |failure| &*failure.message);

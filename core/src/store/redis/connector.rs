@@ -132,6 +132,9 @@ fn unsent(failure: Failure) -> Failure {
     }
 }
 
+/// How exact a server's uptime is.
+const UPTIME_STEP: Duration = Duration::from_secs(1);
+
 /// A server that restarted may have forgotten leases. When it has run for as long as any lease lasts, they are over.
 /// A restart ends all connections, so that it is enough to look at the beginning of each.
 fn has_run_for(info: &Value, least: Duration, place: &str) -> Result<(), Failure> {
@@ -141,7 +144,8 @@ fn has_run_for(info: &Value, least: Duration, place: &str) -> Result<(), Failure
     };
     let uptime = text.lines().find_map(|line| line.strip_prefix("uptime_in_seconds:")?.trim().parse().ok());
     match uptime.map(Duration::from_secs) {
-        Some(uptime) if uptime >= least => Ok(()),
+        // Of two times in whole seconds: it may be up to a second more than it has been.
+        Some(uptime) if uptime >= least + UPTIME_STEP || least.is_zero() => Ok(()),
         Some(uptime) => {
             let message = format!(
                 "{place} started {uptime:?} ago and takes part when it has run for {least:?}: it may have forgotten \

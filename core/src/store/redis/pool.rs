@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use redis::{Cmd, Connection, ConnectionLike, RedisError, RedisResult, Value};
 
+use crate::error::ErrorKind;
 use crate::store::redis::confirm::Confirm;
 use crate::store::redis::connector::{Connector, Era};
 use crate::store::redis::failure::{self, Miss, Next};
@@ -85,7 +86,14 @@ impl Pool {
         if let Some(undo) = Confirm::undo(sending.request()) {
             let undoing = sending.like(&undo);
             // With its text: this is rare.
-            exchange(connection, &undoing.with_text(), rest(give_up)).map_err(|error| self.broken(error))?;
+            exchange(connection, &undoing.with_text(), rest(give_up)).map_err(|error| {
+                let (mut miss, error) = self.broken(error);
+                if miss.failure.may_be_done() {
+                    // It may come late, and would end what a later copy of the acquire is granted: there is none.
+                    miss.failure.kind = FailureKind::Final(ErrorKind::StoreUnavailable);
+                }
+                (miss, error)
+            })?;
         }
         Err((Miss { failure, next: Next::Nowhere }, None))
     }

@@ -410,7 +410,9 @@ fn a_holder_is_who_has_or_may_have_a_majority() {
     let request = Request::BreakLease(BreakLease { name: name() });
     let broken = |was| Ok(Reply::BreakLease(was));
     assert_eq!(judged(&request, vec![broken(false), broken(true), away()]).0, broken(true));
-    assert_eq!(judged(&request, vec![broken(true), away(), away()]).0, Err(FailureKind::NotSent));
+    // It must not be asked again, as if nobody had done it.
+    assert_eq!(judged(&request, vec![broken(true), away(), away()]).0, Err(FailureKind::Lost));
+    assert_eq!(judged(&request, vec![away(), away(), away()]).0, Err(FailureKind::NotSent));
 }
 
 #[test]

@@ -13,7 +13,7 @@ local function later(moment)
 end
 
 -- What is to be written about each lock. All is read before the first write.
-local fences, borns, ours, calms, hand_offs = {}, {}, {}, {}, {}
+local fences, borns, ours, calms, unsettled, hand_offs = {}, {}, {}, {}, {}, {}
 for i = 1, #ARGV - 3 do
   local value = redis.call('GET', KEYS[3 * i - 2])
   local left = redis.call('PTTL', KEYS[3 * i - 2])
@@ -33,7 +33,8 @@ for i = 1, #ARGV - 3 do
   end
   ours[i] = value and left >= ttl
   borns[i] = not meta[1] and math.min(fences[i], now_us)
-  calms[i] = later(meta[2]) and #ARGV[2] < 9 or later(meta[4])
+  calms[i] = later(meta[2]) and #ARGV[2] < 9
+  unsettled[i] = later(meta[4])
   hand_offs[i] = meta[6]
 end
 
@@ -46,7 +47,9 @@ for i = 1, #ARGV - 3 do
     redis.call('HSET', KEYS[3 * i - 1], 'born', string.format('%.0f', borns[i]))
   end
   if not calms[i] then
-    redis.call('HSET', KEYS[3 * i - 1], 'calm_until', string.format('%.0f', now + @META_REFRESH))
+    if not unsettled[i] then
+      redis.call('HSET', KEYS[3 * i - 1], 'calm_until', string.format('%.0f', now + @META_REFRESH))
+    end
     redis.call('PEXPIRE', KEYS[3 * i - 1], math.max(@META_TTL, 2 * ttl))
   end
   if hand_offs[i] then
