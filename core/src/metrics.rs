@@ -299,7 +299,7 @@ impl Meters {
         let Some(failure) = failure else { return self.requests.observe(took.as_secs_f64()) };
         let kind = match failure.kind {
             FailureKind::NotSent => "not_sent",
-            FailureKind::Lost => "lost",
+            FailureKind::Lost | FailureKind::Spent => "lost",
             FailureKind::Refused => "refused",
             FailureKind::Final(_) => "final",
         };

@@ -164,6 +164,9 @@ pub enum FailureKind {
     Lost,
     /// The store refused it for now and changed nothing.
     Refused,
+    /// It may have been carried out, and must not be sent again: what takes it back may come late, and would end what
+    /// a later sending is granted.
+    Spent,
     /// The store refuses it for good, with this kind of error.
     Final(ErrorKind),
 }
@@ -175,20 +178,18 @@ impl Failure {
     }
 
     /// Whether the request may have been carried out, in full or in part: a script ends where a right is
-    /// missing, an answer that makes no sense is an answer, and what was undone may not be undone everywhere.
+    /// missing, and an answer that makes no sense is an answer.
     pub fn may_be_done(&self) -> bool {
         let in_part = matches!(
             self.kind,
-            FailureKind::Final(
-                ErrorKind::Denied | ErrorKind::Corrupt | ErrorKind::Internal | ErrorKind::StoreUnavailable
-            )
+            FailureKind::Final(ErrorKind::Denied | ErrorKind::Corrupt | ErrorKind::Internal)
         );
-        in_part || self.kind == FailureKind::Lost
+        in_part || matches!(self.kind, FailureKind::Lost | FailureKind::Spent)
     }
 
     /// Whether the same request may be sent again.
     pub fn is_retryable(&self) -> bool {
-        !matches!(self.kind, FailureKind::Final(_))
+        !matches!(self.kind, FailureKind::Final(_) | FailureKind::Spent)
     }
 }
 
@@ -196,7 +197,9 @@ impl From<Failure> for Error {
     fn from(failure: Failure) -> Self {
         let kind = match failure.kind {
             FailureKind::Final(kind) => kind,
-            FailureKind::NotSent | FailureKind::Lost | FailureKind::Refused => ErrorKind::StoreUnavailable,
+            FailureKind::NotSent | FailureKind::Lost | FailureKind::Refused | FailureKind::Spent => {
+                ErrorKind::StoreUnavailable
+            }
         };
         Self::new(kind, failure.message)
     }

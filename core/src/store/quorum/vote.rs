@@ -269,10 +269,7 @@ impl Vote {
         if acquire.waiter.is_some() || reply.is_err() {
             // A release that comes late would end what a later try of this token is granted: so it has no later try.
             let reply = match lost {
-                Some(failure) => Err(Failure::new(
-                    FailureKind::Final(ErrorKind::StoreUnavailable),
-                    failure.message.clone(),
-                )),
+                Some(failure) => Err(Failure::new(FailureKind::Spent, failure.message.clone())),
                 None => reply.map(Reply::Acquire),
             };
             return reply.into();

@@ -5,7 +5,6 @@ use std::time::{Duration, Instant};
 
 use redis::{Cmd, Connection, ConnectionLike, RedisError, RedisResult, Value};
 
-use crate::error::ErrorKind;
 use crate::store::redis::confirm::Confirm;
 use crate::store::redis::connector::{Connector, Era};
 use crate::store::redis::failure::{self, Miss, Next};
@@ -90,7 +89,7 @@ impl Pool {
                 let (mut miss, error) = self.broken(error);
                 if miss.failure.may_be_done() {
                     // It may come late, and would end what a later copy of the acquire is granted: there is none.
-                    miss.failure.kind = FailureKind::Final(ErrorKind::StoreUnavailable);
+                    miss.failure.kind = FailureKind::Spent;
                 }
                 (miss, error)
             })?;
