@@ -1,5 +1,6 @@
 """Carries out the steps of scenarios with the Python package. What it speaks: contract/drivers.py."""
 
+import gc
 import json
 import os
 import pprint
@@ -102,11 +103,15 @@ class Actor:
             self.client = stanchion.connect(url, **options)
 
     def close(self, request):
-        if self.client is not None:
-            self.client.close()
-        self.client = None
+        client, self.client = self.client, None
+        if client is not None:
+            client.close()
         self.leases.clear()
         self.claims.clear()
+        # What is dropped only with its cycle, and what is done in the background, would come in the next scenario.
+        gc.collect()
+        if client is not None:
+            client._native.linger(2.0)
 
     def resume_lease(self, request):
         return self.keep(request, self.client.resume_lease(special(request["handle"])))
