@@ -23,7 +23,8 @@ pub(crate) struct Computing {
 
 /// What an acquire has come to.
 pub(crate) enum Outcome {
-    Value(Vec<u8>),
+    /// The value, and when the request was sent that found it.
+    Value(Vec<u8>, Moment),
     Computing(Computing),
 }
 
@@ -36,7 +37,7 @@ impl Computing {
         acquired: Acquired,
     ) -> Option<Outcome> {
         match acquired {
-            Acquired::Cached(value) => Some(Outcome::Value(value)),
+            Acquired::Cached { value, asked } => Some(Outcome::Value(value, asked)),
             Acquired::Granted(grant) => {
                 let held = Held::granted(live, name, &plan.lock, token, &grant);
                 let begun = live.clock.now();

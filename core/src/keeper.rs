@@ -73,9 +73,11 @@ impl Errand {
     }
 }
 
-/// What is to be sent in one go: the requests of the renewals, then those of the errands.
+/// What is to be done in one go: losses to announce, and what to send: the requests of the renewals, then those of the
+/// errands.
 #[derive(Default)]
 struct Round {
+    lost: Vec<Arc<LeaseCell>>,
     requests: Vec<Request>,
     renewals: Vec<(u64, Arc<LeaseCell>)>,
     errands: Vec<Errand>,
@@ -173,20 +175,23 @@ impl Keeper {
         let mut dice = Dice::random();
         loop {
             let (round, closed) = self.next_round();
-            if round.requests.is_empty() && closed {
+            // Not under the mutex: subscribers of the trace hear of it.
+            round.lost.iter().for_each(|lease| lease.announce(self.clock.now()));
+            if !round.requests.is_empty() {
+                self.perform(round, &mut dice);
+            } else if closed {
                 return;
             }
-            self.perform(round, &mut dice);
         }
     }
 
-    /// Sleeps until something is due, announces losses, and collects what is to be sent.
+    /// Sleeps until something is due, and collects it.
     fn next_round(&self) -> (Round, bool) {
         let mut state = locked(&self.state);
         loop {
             let now = self.clock.now();
             let round = state.collect(now);
-            if !round.requests.is_empty() || state.closed {
+            if !round.requests.is_empty() || !round.lost.is_empty() || state.closed {
                 state.sleeps_until = None;
                 return (round, state.closed);
             }
@@ -205,7 +210,7 @@ impl Keeper {
         let sent = self.clock.now();
         // Whoever waits for a loss looks at the clock itself: a silent store delays no announcement.
         let until = sent + RESEND_AFTER;
-        let Round { requests, renewals, errands } = round;
+        let Round { requests, renewals, errands, .. } = round;
         let renewed = renewals.len();
         let mut renewals: Vec<_> = renewals.into_iter().map(Some).collect();
         let mut errands: Vec<_> = errands.into_iter().map(Some).collect();
@@ -307,7 +312,7 @@ impl KeeperState {
         self.next_due().min(asked.unwrap_or(Moment::FAR))
     }
 
-    /// What is due now. Leases found lost are announced on the way.
+    /// What is due now.
     fn collect(&mut self, now: Moment) -> Round {
         let mut round = Round::default();
         while round.requests.len() < BATCH
@@ -326,7 +331,7 @@ impl KeeperState {
                 Need::Announce(farewell) => {
                     self.forget(id);
                     self.errands.extend(farewell.map(|request| Errand::new(request, now)));
-                    lease.announce(now);
+                    round.lost.push(lease);
                 }
                 Need::Forget => self.forget(id),
             }

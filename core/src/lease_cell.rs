@@ -8,6 +8,7 @@ use tokio::sync::Notify;
 
 use crate::clock::{Clock, Moment};
 use crate::engine::lease::{LeaseState, Status};
+use crate::engine::leased::Leased;
 use crate::metrics::{Ended, Meters, QueueMeters};
 use crate::trace;
 use crate::wake::locked;
@@ -64,18 +65,23 @@ impl LeaseCell {
 
     /// Signals everybody who waits for the loss.
     pub(crate) fn announce(&self, now: Moment) {
+        let told = self.signal(now);
+        // A subscriber is code of the user's: it may ask this lease.
+        if let Some((leased, ended)) = told {
+            trace::lost(&leased, ended);
+        }
+    }
+
+    /// What is to be traced, if this was the first to know of the loss.
+    fn signal(&self, now: Moment) -> Option<(Leased, Ended)> {
         // Under the lock, so that nobody is between looking and waiting.
         let state = locked(&self.state);
-        if let Some(reason) = state.loss() {
-            let ended = Ended::Lost(reason);
-            if self.count(ended, now.min(state.deadline())) {
-                trace::lost(state.leased(), ended);
-            }
-        }
         if self.sleepers.load(Ordering::Relaxed) > 0 {
             self.changed.notify_all();
         }
         self.notify.notify_waiters();
+        let ended = Ended::Lost(state.loss()?);
+        self.count(ended, now.min(state.deadline())).then(|| (state.leased().clone(), ended))
     }
 
     /// Waits for the loss, as a thread; true if it came.

@@ -275,7 +275,7 @@ async fn take(live: &Arc<Live>, name: &LockName, plan: &LockPlan) -> Result<Opti
     match result? {
         Acquired::Granted(grant) => Ok(Some(Held::granted(live, name, plan, attempt.token, &grant))),
         // Only the lock of a cached value answers with the value.
-        Acquired::Busy | Acquired::Cached(_) => Ok(None),
+        Acquired::Busy | Acquired::Cached { .. } => Ok(None),
     }
 }
 

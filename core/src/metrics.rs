@@ -264,7 +264,7 @@ impl Meters {
                 self.granted.inc();
                 return self.wait.observe(took.as_secs_f64());
             }
-            Ok(Acquired::Cached(_)) => "cached",
+            Ok(Acquired::Cached { .. }) => "cached",
             Ok(Acquired::Busy) => "busy",
             Err(ErrorKind::LockTimeout) => "timeout",
             Err(ErrorKind::Cancelled) => "cancelled",

@@ -9,7 +9,7 @@ use crate::cached_options::{CachedOptions, CachedPlan};
 use crate::computing::{Computing, Outcome, stored};
 use crate::drive::{HostTurn, again, drive_blocking, rest};
 use crate::error::Error;
-use crate::flights::{Seat, Told};
+use crate::flights::{Seat, Turn};
 use crate::lock::{Timing, busy};
 use crate::name::LockName;
 use crate::named::{Named, Part};
@@ -24,6 +24,15 @@ pub enum Begun {
     Value(Vec<u8>),
     /// It is this caller who computes it, while the others wait.
     Compute(Ticket),
+}
+
+impl From<Outcome> for Begun {
+    fn from(outcome: Outcome) -> Self {
+        match outcome {
+            Outcome::Value(value, _) => Self::Value(value),
+            Outcome::Computing(computing) => Self::Compute(Ticket { computing }),
+        }
+    }
 }
 
 /// The right to compute a cached value, for one caller at a time. Dropping it leaves the computation to the next
@@ -94,28 +103,27 @@ impl Client {
             let named = Named::new(Arc::clone(&self.session), name, Part::Cached);
             let (live, name) = (self.session.live()?, named.checked()?);
             let plan = options.plan(&live.settings)?;
-            let give_up = live.clock.now() + plan.lock.wait;
+            let came = live.clock.now();
+            let give_up = came + plan.lock.wait;
             let tried = ask(live, &name, &plan.without_waiting(), again(&mut host_turn));
             if !plan.is_to_wait(&tried) {
-                return tried?.ok_or_else(busy);
+                return tried?.map(Begun::from).ok_or_else(busy);
             }
-            let mut seat = Seat::take(live, &name);
-            if !seat.asks() {
-                rest(live, &seat.place, give_up, again(&mut host_turn))?;
-                if let Some(Told::Value(value)) = seat.told() {
-                    return Ok(Outcome::Value(value.to_vec()));
+            let seat = Seat::take(live, &name, came);
+            loop {
+                match seat.turn(give_up) {
+                    Turn::Value(value) => return Ok(Begun::Value(value.to_vec())),
+                    Turn::Ask => break,
+                    Turn::Wait(until) => rest(live, &seat.place, until, again(&mut host_turn))?,
                 }
             }
             let found = ask(live, &name, &plan.within(give_up.since(live.clock.now())), host_turn)?;
-            if let Some(Outcome::Value(value)) = &found {
-                seat.answer(value);
+            if let Some(Outcome::Value(value, asked)) = &found {
+                seat.answer(value, *asked);
             }
-            found.ok_or_else(busy)
+            found.map(Begun::from).ok_or_else(busy)
         };
-        match begin().map_err(|error: Error| error.during("cached", name))? {
-            Outcome::Value(value) => Ok(Begun::Value(value)),
-            Outcome::Computing(computing) => Ok(Begun::Compute(Ticket { computing })),
-        }
+        begin().map_err(|error: Error| error.during("cached", name))
     }
 
     /// Forgets the cached value with this name. A computation that has begun does not count either: its caller gets

@@ -229,7 +229,7 @@ fn take(
     match result.map_err(|error| error.during("acquire", name.as_str()))? {
         Acquired::Granted(grant) => Ok(Some(Held::granted(live, name, plan, attempt.token, &grant))),
         // Only the lock of a cached value answers with the value.
-        Acquired::Busy | Acquired::Cached(_) => Ok(None),
+        Acquired::Busy | Acquired::Cached { .. } => Ok(None),
     }
 }
 

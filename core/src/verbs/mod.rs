@@ -8,7 +8,7 @@ mod queue;
 pub use lock::*;
 pub use queue::*;
 
-use crate::name::LockKind;
+use crate::name::{LockKind, LockName};
 
 /// Identifies a client to the waker: hints for its waiters are sent to it. Not a secret.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -105,8 +105,8 @@ impl Request {
         }
     }
 
-    /// The name of the lock or queue it is about, as the user gave it.
-    pub fn name(&self) -> &str {
+    /// The lock it is about; of several the first.
+    fn lock(&self) -> Option<&LockName> {
         match self {
             Self::Acquire(Acquire { name, .. })
             | Self::Extend(Extend { name, .. })
@@ -118,34 +118,31 @@ impl Request {
             | Self::Invalidate(Invalidate { name })
             | Self::Holder(Holder { name })
             | Self::Waiters(Waiters { name })
-            | Self::BreakLease(BreakLease { name }) => name.as_str(),
-            Self::AcquireAll(AcquireAll { locks, .. }) => locks.first().map_or("", |(name, _)| name.as_str()),
+            | Self::BreakLease(BreakLease { name }) => Some(name),
+            Self::AcquireAll(AcquireAll { locks, .. }) => locks.first().map(|(name, _)| name),
+            Self::Queue(_) => None,
+        }
+    }
+
+    /// The name of the lock or queue it is about, as the user gave it.
+    pub fn name(&self) -> &str {
+        match self {
             Self::Queue(request) => request.queue.as_str(),
+            _ => self.lock().map_or("", LockName::as_str),
+        }
+    }
+
+    /// The kind of lock it is about, or "queue".
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::Queue(_) => "queue",
+            _ => self.lock().map_or(LockKind::Exclusive, LockName::kind).name(),
         }
     }
 
     /// Whether what came of it is undone if its caller hears no answer, so that it is as if it had never been sent.
     pub fn is_taken_back(&self) -> bool {
         matches!(self, Self::AcquireAll(_))
-    }
-
-    /// The kind of lock it is about, or "queue".
-    pub fn kind(&self) -> &'static str {
-        match self {
-            Self::Acquire(Acquire { name, .. })
-            | Self::Extend(Extend { name, .. })
-            | Self::Release(Release { name, .. })
-            | Self::Leave(Leave { name, .. })
-            | Self::Resume(Resume { name, .. })
-            | Self::Downgrade(Downgrade { name, .. })
-            | Self::StoreValue(StoreValue { name, .. })
-            | Self::Invalidate(Invalidate { name })
-            | Self::Holder(Holder { name })
-            | Self::Waiters(Waiters { name })
-            | Self::BreakLease(BreakLease { name }) => name.kind().name(),
-            Self::AcquireAll(_) => LockKind::Exclusive.name(),
-            Self::Queue(_) => "queue",
-        }
     }
 
     /// Whether it only looks: asked twice, it has done nothing.

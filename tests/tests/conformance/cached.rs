@@ -334,3 +334,24 @@ fn a_value_that_is_too_large_leaves_the_computation_to_the_next() {
     eventually(SOON, || !client.computation("a").is_locked().unwrap());
     drop(ticket);
 }
+
+/// A future that is held but not polled must not hold up the others of its client.
+#[test]
+fn a_caller_that_is_not_run_holds_up_nobody() {
+    stanchion_tests::faces::runtime().block_on(async {
+        let name = format!("memory:{}", stanchion_tests::unique("held"));
+        let one = stanchion::Client::open(&name).await.unwrap();
+        let other = stanchion::Client::open(&name).await.unwrap();
+        let stanchion::Begun::Compute(ticket) = other.begin_cached("a", secs(60)).await.unwrap() else {
+            panic!("there was a value")
+        };
+        let options = || CachedOptions::new(secs(60)).wait(secs(60));
+        let mut held = Box::pin(one.begin_cached("a", options()));
+        assert!(tokio::time::timeout(ms(50), &mut held).await.is_err(), "it waits in line");
+        let follower = tokio::spawn(async move { one.begin_cached("a", options()).await });
+        tokio::time::timeout(ms(50), async { ticket.store("v").await.unwrap() }).await.unwrap();
+        let begun = tokio::time::timeout(SOON, follower).await.expect("it had the value in time").unwrap();
+        assert!(matches!(begun.unwrap(), stanchion::Begun::Value(value) if value == b"v"));
+        drop(held);
+    });
+}

@@ -5,7 +5,9 @@ use std::fmt;
 use std::sync::{Arc, Mutex};
 
 use stanchion::{ClaimOptions, LockOptions, Task};
+use stanchion_tests::faces::AnyLease;
 use stanchion_tests::on_every_store;
+use stanchion_tests::wait::task;
 use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
 use tracing::{Event, Subscriber};
@@ -55,6 +57,17 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for Collector {
     }
 }
 
+/// Asks the lease when its loss is told, as a subscriber may that shows what else is held.
+struct Asks(Arc<AnyLease>);
+
+impl<S: Subscriber> Layer<S> for Asks {
+    fn on_event(&self, event: &Event<'_>, _context: Context<'_, S>) {
+        if *event.metadata().level() == tracing::Level::WARN {
+            assert!(!self.0.is_valid() && self.0.remaining().is_zero());
+        }
+    }
+}
+
 /// What was heard while `work` ran on this thread.
 fn heard(work: impl FnOnce()) -> Vec<(&'static str, Fields)> {
     let collector = Collector::default();
@@ -101,6 +114,17 @@ on_every_store! {
         secrets.push("c4n4ry-payload".into());
         assert!(secrets.iter().all(|secret| !text.contains(secret)), "{text}");
         drop(other);
+    }
+
+    fn a_subscriber_that_asks_the_lease_does_not_wait_for_itself(bench) {
+        let lease = Arc::new(bench.client().lock("a").acquire(LockOptions::new()).unwrap());
+        bench.client().lock("a").break_lease().unwrap();
+        let asks = Asks(Arc::clone(&lease));
+        let extending = task(move || {
+            let subscriber = tracing_subscriber::registry().with(asks);
+            tracing::subscriber::with_default(subscriber, || lease.extend(secs(60)).unwrap_err());
+        });
+        extending.join();
     }
 
     fn a_loss_is_an_event(bench) {

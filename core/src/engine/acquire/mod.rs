@@ -70,7 +70,7 @@ enum Phase {
 enum Ending {
     Granted(Grant),
     Busy,
-    Cached(Vec<u8>),
+    Cached { value: Vec<u8>, asked: Moment },
     TimedOut,
     Failed(Failure),
 }
@@ -309,7 +309,7 @@ impl AcquireMachine {
                 Ok(Acquired::Granted(grant))
             }
             Ending::Busy => Ok(Acquired::Busy),
-            Ending::Cached(value) => Ok(Acquired::Cached(value)),
+            Ending::Cached { value, asked } => Ok(Acquired::Cached { value, asked }),
             Ending::TimedOut => Err(Error::new(
                 ErrorKind::LockTimeout,
                 if self.order.name.kind() == LockKind::Cached {
@@ -337,7 +337,7 @@ impl Machine for AcquireMachine {
     fn told(outcome: &Acquired) -> &'static str {
         match outcome {
             Acquired::Granted(_) => "granted",
-            Acquired::Cached(_) => "cached",
+            Acquired::Cached { .. } => "cached",
             Acquired::Busy => "busy",
         }
     }
@@ -388,7 +388,7 @@ impl Machine for AcquireMachine {
             Ok(Reply::Acquire(AcquireReply::Cached(value))) => {
                 // It left the line. What earlier copies may still bring is cleaned up afterwards: see `abandon`.
                 self.has_traces = false;
-                self.phase = Phase::Done(Some(Ending::Cached(value)));
+                self.phase = Phase::Done(Some(Ending::Cached { value, asked: sent }));
             }
             Ok(Reply::Acquire(AcquireReply::OtherLimit(limit))) => {
                 self.end_with(Ending::Failed(Failure::new(

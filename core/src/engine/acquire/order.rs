@@ -58,7 +58,12 @@ pub enum Acquired {
     /// A try found it busy.
     Busy,
     /// The value is cached.
-    Cached(Vec<u8>),
+    Cached {
+        /// Its bytes.
+        value: Vec<u8>,
+        /// When the request was sent that found it.
+        asked: Moment,
+    },
 }
 
 /// A foreign value that never expires: since when it has been seen unchanged.

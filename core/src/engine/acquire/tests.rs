@@ -397,7 +397,9 @@ fn who_waits_and_finds_the_value_is_done_and_has_left_the_line() {
     machine.hint();
     let (number, _) = acquire_sent(&mut machine, at(50));
     machine.reply(at(51), number, cached());
-    assert!(matches!(machine.step(at(51)), Step::Done(Ok(Acquired::Cached(value))) if value == b"v"));
+    assert!(
+        matches!(machine.step(at(51)), Step::Done(Ok(Acquired::Cached { value, asked })) if value == b"v" && asked == at(50))
+    );
     assert!(machine.abandon().is_none(), "the store has taken it out of the line");
 }
 
@@ -410,6 +412,6 @@ fn a_value_is_answered_at_once_and_what_an_earlier_copy_may_bring_is_cleaned_up(
     let now = waits_until(&mut machine, at(1_000));
     let (number, _) = acquire_sent(&mut machine, now);
     machine.reply(now, number, cached());
-    assert!(matches!(machine.step(now), Step::Done(Ok(Acquired::Cached(_)))));
+    assert!(matches!(machine.step(now), Step::Done(Ok(Acquired::Cached { .. }))));
     assert!(matches!(machine.abandon(), Some(Request::Leave(_))));
 }

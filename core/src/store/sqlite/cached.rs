@@ -33,7 +33,8 @@ impl Cached {
     }
 }
 
-/// The answer to an acquire that finds a fresh value and nobody in line: it changes nothing.
+/// The answer to an acquire that finds a fresh value, if it has nothing to change: its caller is not in line, and
+/// nobody is to be woken.
 pub(super) fn peek(
     connection: &Connection,
     request: &Acquire,
@@ -43,9 +44,10 @@ pub(super) fn peek(
         .prepare_cached(
             "SELECT value, fresh_until, took FROM lock JOIN cached ON cached.lock = lock.id
              WHERE key = ?1 AND ends > ?2 AND (SELECT boot FROM store) = ?3
-               AND NOT EXISTS (SELECT 1 FROM waiter WHERE waiter.lock = lock.id)",
+               AND NOT EXISTS (
+                 SELECT 1 FROM waiter WHERE waiter.lock = lock.id AND (offered = 0 OR waiter.token = ?4))",
         )?
-        .query_row((row_key(&request.name), view.now, view.boot), Cached::read)
+        .query_row((row_key(&request.name), view.now, view.boot, request.token.as_str()), Cached::read)
         .optional()?;
     let fresh = found.filter(|cached| !cached.is_stale(view.now, request.early));
     Ok(fresh.map(|cached| Reply::Acquire(AcquireReply::Cached(cached.value))))

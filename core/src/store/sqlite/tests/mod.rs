@@ -1,5 +1,6 @@
 //! Tests of what is SQLite's own; what all stores have in common is tested by the conformance suite.
 
+mod cached;
 mod file;
 mod fork;
 mod queue;
