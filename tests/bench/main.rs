@@ -15,6 +15,7 @@
 mod baseline;
 mod cached;
 mod crowd;
+mod failover;
 mod hand_over;
 mod kinds;
 mod pair;
@@ -71,7 +72,7 @@ fn main() {
         ("kinds", &|report| kinds::pairs(&redis, "redis", report)),
         ("quorum", &|report| several::quorum(&server, &pin, report)),
         ("cluster", &|report| several::cluster(&server, &pin, report)),
-        ("failover", &|report| several::failover(report)),
+        ("failover", &|report| failover::failover(report)),
         ("sqlite-kinds", &|report| kinds::pairs(&file, "sqlite", report)),
         ("cached-hit", &|report| cached::hits(&server, report)),
         ("cached", &|report| cached::stampede(&server, report)),

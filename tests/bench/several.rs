@@ -1,19 +1,15 @@
-//! Several servers, against one: a quorum, a cluster, and what a failover of Sentinels costs.
+//! Several servers, against one: a quorum and a cluster.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use stanchion::LockOptions;
 use stanchion::blocking::Client;
 use stanchion_tests::cluster::Cluster;
 use stanchion_tests::quorum::Quorum;
 use stanchion_tests::redis_server::RedisServer;
-use stanchion_tests::sentinel::Sentinels;
 
 use crate::pair::{self, TURNS, compare_percentiles, timed};
 use crate::report::Report;
-
-/// Failovers whose length is measured.
-const FAILOVERS: usize = 3;
 
 /// Puts a server onto one of the cores.
 type Pin<'a> = &'a dyn Fn(&RedisServer, usize);
@@ -61,20 +57,4 @@ pub fn cluster(server: &RedisServer, pin: Pin<'_>, report: &mut Report) {
         (pairs / our_time.as_secs_f64(), pairs / one_time.as_secs_f64())
     });
     report.compare("pairs on a cluster, 64 async tasks", ours, one, "pairs/s");
-}
-
-/// How long nobody gets a lock when the master is killed.
-pub fn failover(report: &mut Report) {
-    report.section("time without a grant when the master is killed");
-    for number in 0..FAILOVERS {
-        let group = Sentinels::start();
-        let lock = Client::open(&group.url()).unwrap().lock("bench:failover");
-        let pair = |wait| lock.acquire(LockOptions::new().ttl(Duration::from_secs(5)).wait(wait));
-        pair(Duration::from_secs(5)).unwrap().release().unwrap();
-        let master = group.master().unwrap();
-        group.servers[master].kill9();
-        let killed = Instant::now();
-        pair(Duration::from_secs(60)).unwrap().release().unwrap();
-        report.note(&format!("failover {}", number + 1), killed.elapsed().as_secs_f64(), "s");
-    }
 }

@@ -11,6 +11,7 @@ pub mod probe;
 pub mod proxy;
 pub mod quorum;
 pub mod redis_server;
+pub mod resource;
 pub mod sentinel;
 pub mod stores;
 pub mod wait;

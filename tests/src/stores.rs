@@ -96,86 +96,57 @@ impl Bench {
 /// Makes six tests of each function: on every store, through either face. The function gets a [`Bench`].
 #[macro_export]
 macro_rules! on_every_store {
-    ($($(#[doc = $doc:literal])* fn $name:ident($bench:ident) $body:block)+) => {$(
-        $(#[doc = $doc])*
-        mod $name {
-            use super::*;
-            fn run($bench: &$crate::stores::Bench) $body
-            $crate::face_tests!(memory_async, memory_blocking, Memory);
-            $crate::face_tests!(sqlite_async, sqlite_blocking, Sqlite);
-            $crate::face_tests!(redis_async, redis_blocking, Redis);
-        }
-    )+};
+    ($($tests:tt)+) => { $crate::on_stores! { [memory sqlite redis] $($tests)+ } };
 }
 
 /// As [`on_every_store`], also on Redis behind a Sentinel and on a Redis cluster: ten tests.
 #[macro_export]
 macro_rules! on_every_topology {
-    ($($(#[doc = $doc:literal])* fn $name:ident($bench:ident) $body:block)+) => {$(
-        $(#[doc = $doc])*
-        mod $name {
-            use super::*;
-            fn run($bench: &$crate::stores::Bench) $body
-            $crate::face_tests!(memory_async, memory_blocking, Memory);
-            $crate::face_tests!(sqlite_async, sqlite_blocking, Sqlite);
-            $crate::face_tests!(redis_async, redis_blocking, Redis);
-            $crate::face_tests!(sentinel_async, sentinel_blocking, Sentinel);
-            $crate::face_tests!(cluster_async, cluster_blocking, Cluster);
-        }
-    )+};
+    ($($tests:tt)+) => { $crate::on_stores! { [memory sqlite redis sentinel cluster] $($tests)+ } };
 }
 
 /// As [`on_every_store`], also on a quorum: what is said of exclusive locks but not of those who wait.
 #[macro_export]
 macro_rules! on_every_store_of_locks {
-    ($($(#[doc = $doc:literal])* fn $name:ident($bench:ident) $body:block)+) => {$(
-        $(#[doc = $doc])*
-        mod $name {
-            use super::*;
-            fn run($bench: &$crate::stores::Bench) $body
-            $crate::face_tests!(memory_async, memory_blocking, Memory);
-            $crate::face_tests!(sqlite_async, sqlite_blocking, Sqlite);
-            $crate::face_tests!(redis_async, redis_blocking, Redis);
-            $crate::face_tests!(quorum_async, quorum_blocking, Quorum);
-        }
-    )+};
+    ($($tests:tt)+) => { $crate::on_stores! { [memory sqlite redis quorum] $($tests)+ } };
 }
 
 /// As [`on_every_topology`], also on a quorum.
 #[macro_export]
 macro_rules! on_every_topology_of_locks {
-    ($($(#[doc = $doc:literal])* fn $name:ident($bench:ident) $body:block)+) => {$(
-        $(#[doc = $doc])*
-        mod $name {
-            use super::*;
-            fn run($bench: &$crate::stores::Bench) $body
-            $crate::face_tests!(memory_async, memory_blocking, Memory);
-            $crate::face_tests!(sqlite_async, sqlite_blocking, Sqlite);
-            $crate::face_tests!(redis_async, redis_blocking, Redis);
-            $crate::face_tests!(sentinel_async, sentinel_blocking, Sentinel);
-            $crate::face_tests!(cluster_async, cluster_blocking, Cluster);
-            $crate::face_tests!(quorum_async, quorum_blocking, Quorum);
-        }
-    )+};
+    ($($tests:tt)+) => { $crate::on_stores! { [memory sqlite redis sentinel cluster quorum] $($tests)+ } };
 }
 
 /// As [`on_every_store`], for what needs the capability `has_foreign_lockers`.
 #[macro_export]
 macro_rules! on_stores_with_foreign_lockers {
-    ($($(#[doc = $doc:literal])* fn $name:ident($bench:ident) $body:block)+) => {$(
+    ($($tests:tt)+) => { $crate::on_stores! { [redis] $($tests)+ } };
+}
+
+/// Makes two tests of each function for each of these stores.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! on_stores {
+    ($stores:tt $($(#[doc = $doc:literal])* fn $name:ident($bench:ident) $body:block)+) => {$(
         $(#[doc = $doc])*
         mod $name {
             use super::*;
             fn run($bench: &$crate::stores::Bench) $body
-            $crate::face_tests!(redis_async, redis_blocking, Redis);
+            $crate::face_tests!($stores);
         }
     )+};
 }
 
-/// The two tests of one store.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! face_tests {
+    ([$($store:ident)+]) => { $($crate::face_tests!($store);)+ };
+    (memory) => { $crate::face_tests!(memory_async, memory_blocking, Memory); };
+    (sqlite) => { $crate::face_tests!(sqlite_async, sqlite_blocking, Sqlite); };
+    (redis) => { $crate::face_tests!(redis_async, redis_blocking, Redis); };
+    (sentinel) => { $crate::face_tests!(sentinel_async, sentinel_blocking, Sentinel); };
+    (cluster) => { $crate::face_tests!(cluster_async, cluster_blocking, Cluster); };
+    (quorum) => { $crate::face_tests!(quorum_async, quorum_blocking, Quorum); };
     ($async_name:ident, $blocking_name:ident, $kind:ident) => {
         #[test]
         fn $async_name() {

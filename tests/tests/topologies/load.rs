@@ -1,42 +1,19 @@
 //! Work that goes on while servers come and go, and what must be true of it whatever happens.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
-use stanchion::{ClaimOptions, Error, ErrorKind, Fence, Task};
+use stanchion::{ClaimOptions, Error, ErrorKind, Task};
 use stanchion_tests::faces::{AnyClient, AnyLock};
+use stanchion_tests::resource::Resource;
 use stanchion_tests::wait::{self, eventually, task};
 
 use crate::{fixed, ms};
 
 /// How long work may take to get on after a failover: longer than it takes.
 pub(crate) const GETS_ON: Duration = Duration::from_secs(40);
-
-/// A resource that refuses smaller fences than it has seen.
-#[derive(Debug, Default)]
-struct Resource {
-    highest: Mutex<Fence>,
-    writes: AtomicU64,
-}
-
-impl Resource {
-    fn highest(&self) -> Fence {
-        *self.highest.lock().unwrap()
-    }
-
-    /// Whether the write was accepted.
-    fn write(&self, fence: Fence) -> bool {
-        let mut highest = self.highest.lock().unwrap();
-        let accepted = fence > *highest;
-        if accepted {
-            *highest = fence;
-            self.writes.fetch_add(1, Ordering::SeqCst);
-        }
-        accepted
-    }
-}
 
 /// What may go wrong while the work goes on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -110,7 +87,7 @@ impl Load {
     /// Waits until each lock was taken, and a task was done, several times from now on.
     #[track_caller]
     pub(crate) fn wait_for_progress(&self) {
-        let writes = |resource: &Arc<Resource>| resource.writes.load(Ordering::SeqCst);
+        let writes = |resource: &Arc<Resource>| resource.log().accepted.len();
         let before: Vec<_> = self.resources.iter().map(writes).collect();
         let done = self.tasks.done.load(Ordering::SeqCst);
         eventually(GETS_ON, || {
