@@ -86,8 +86,9 @@ on_every_topology! {
 
     fn a_stale_value_is_answered_while_one_computes(bench) {
         let (one, two) = (bench.client(), bench.client());
-        let stale = || CachedOptions::new(ms(40)).stale(secs(60));
-        one.cached("a", stale(), || Ok(b"old".into())).unwrap();
+        one.cached("a", CachedOptions::new(ms(40)).stale(secs(60)), || Ok(b"old".into())).unwrap();
+        // How long a value is fresh comes with the value.
+        let stale = || CachedOptions::new(secs(60)).stale(secs(60)).beta(0.0);
         let ticket = eventually_some(SOON, || match one.begin_cached("a", stale()).unwrap() {
             AnyBegun::Compute(ticket) => Some(ticket),
             AnyBegun::Value(value) => {
@@ -97,7 +98,7 @@ on_every_topology! {
         });
         assert_eq!(two.begin_cached("a", stale()).unwrap().value(), b"old");
         assert!(ticket.store("new").unwrap());
-        assert_eq!(two.begin_cached("a", fresh()).unwrap().value(), b"new");
+        assert_eq!(two.begin_cached("a", fresh().beta(0.0)).unwrap().value(), b"new");
     }
 
     fn a_stale_value_stays_when_its_computation_fails(bench) {
@@ -208,7 +209,7 @@ on_every_store! {
         let impatient = || two.begin_cached("a", fresh().wait(ms(200)));
         let first = task({
             let two = two.clone();
-            move || two.begin_cached("a", fresh().wait(ms(200))).unwrap_err().kind()
+            move || two.begin_cached("a", fresh().wait(ms(1_500))).unwrap_err().kind()
         });
         wait_for(&one, 1);
         let waiters: Vec<_> = (0..30).map(|_| asks(&two, "own")).collect();
@@ -350,7 +351,7 @@ fn a_caller_that_is_not_run_holds_up_nobody() {
         assert!(tokio::time::timeout(ms(50), &mut held).await.is_err(), "it waits in line");
         let same = one.clone();
         let follower = tokio::spawn(async move { same.begin_cached("a", options()).await });
-        tokio::time::timeout(ms(50), async { ticket.store("v").await.unwrap() }).await.unwrap();
+        tokio::time::timeout(SOON, async { ticket.store("v").await.unwrap() }).await.unwrap();
         let begun = tokio::time::timeout(SOON, follower).await.expect("it had the value in time").unwrap();
         assert!(matches!(begun.unwrap(), stanchion::Begun::Value(value) if value == b"v"));
         drop(held);

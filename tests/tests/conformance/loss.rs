@@ -11,8 +11,8 @@ use crate::{fixed, ms, renewed, secs, timed};
 on_every_store_of_locks! {
     fn renewal_keeps_a_lease_past_its_ttl(bench) {
         let client = bench.client();
-        let lease = client.lock("a").acquire(renewed(secs(1))).unwrap();
-        assert!(!lease.wait_lost(ms(2_500)), "lost: {:?}", lease.loss());
+        let lease = client.lock("a").acquire(renewed(ms(2_400))).unwrap();
+        assert!(!lease.wait_lost(ms(3_400)), "lost: {:?}", lease.loss());
         assert!(lease.is_valid());
         assert!(client.lock("a").try_acquire(LockOptions::new()).unwrap().is_none());
         lease.release().unwrap();
@@ -21,9 +21,9 @@ on_every_store_of_locks! {
     fn many_leases_of_one_client_are_renewed(bench) {
         let client = bench.client();
         let leases: Vec<_> = (0..20)
-            .map(|number| client.lock(&format!("a{number}")).acquire(renewed(secs(1))).unwrap())
+            .map(|number| client.lock(&format!("a{number}")).acquire(renewed(ms(2_400))).unwrap())
             .collect();
-        assert!(!leases[0].wait_lost(ms(2_500)));
+        assert!(!leases[0].wait_lost(ms(3_400)));
         assert!(leases.iter().all(stanchion_tests::faces::AnyLease::is_valid));
     }
 
@@ -36,7 +36,7 @@ on_every_store_of_locks! {
     fn max_hold_ends_a_renewed_lease_with_its_own_reason(bench) {
         let client = bench.client();
         let started = Instant::now();
-        let lease = client.lock("a").acquire(renewed(secs(1)).max_hold(ms(2_500))).unwrap();
+        let lease = client.lock("a").acquire(renewed(secs(2)).max_hold(ms(2_500))).unwrap();
         assert!(lease.wait_lost(SOON));
         assert!(started.elapsed() > ms(2_400), "it ended after {:?}", started.elapsed());
         assert!(ran_since(started) < ms(2_900), "it ended only after {:?}", ran_since(started));
@@ -126,8 +126,8 @@ async_on_every_store! {
     /// A task that never yields does not keep the keeper from renewing.
     async fn a_blocked_runtime_thread_does_not_stop_renewal(bench) {
         let client = stanchion::Client::open(bench.url()).await.unwrap();
-        let lease = client.lock("a").acquire(renewed(secs(1))).await.unwrap();
-        std::thread::sleep(ms(2_500));
+        let lease = client.lock("a").acquire(renewed(ms(2_400))).await.unwrap();
+        std::thread::sleep(ms(3_400));
         assert!(lease.is_valid(), "lost: {:?}", lease.loss());
         lease.release().await.unwrap();
     }
@@ -135,7 +135,7 @@ async_on_every_store! {
 
 on_stores_with_foreign_lockers! {
     fn a_foreign_delete_is_noticed_at_renewal(bench) {
-        let lease = bench.client().lock("a").acquire(renewed(ms(1_500))).unwrap();
+        let lease = bench.client().lock("a").acquire(renewed(ms(4_500))).unwrap();
         redis::cmd("DEL").arg("Lock:a").exec(&mut bench.raw()).unwrap();
         assert!(lease.wait_lost(SOON));
         assert_eq!(lease.loss(), Some(LossReason::Overwritten));
@@ -149,7 +149,7 @@ on_stores_with_foreign_lockers! {
     }
 
     fn a_foreign_overwrite_is_noticed_at_renewal_and_left_alone(bench) {
-        let lease = bench.client().lock("a").acquire(renewed(ms(1_500))).unwrap();
+        let lease = bench.client().lock("a").acquire(renewed(ms(4_500))).unwrap();
         let mut raw = bench.raw();
         redis::cmd("SET").arg("Lock:a").arg("mine").exec(&mut raw).unwrap();
         assert!(lease.wait_lost(SOON));
@@ -160,7 +160,7 @@ on_stores_with_foreign_lockers! {
 
     fn a_flushed_store_is_noticed_at_renewal_and_the_next_fence_is_larger(bench) {
         let client = bench.client();
-        let lease = client.lock("a").acquire(renewed(ms(1_500))).unwrap();
+        let lease = client.lock("a").acquire(renewed(ms(4_500))).unwrap();
         redis::cmd("FLUSHDB").exec(&mut bench.raw()).unwrap();
         assert!(lease.wait_lost(SOON));
         assert_eq!(lease.loss(), Some(LossReason::Forgotten));

@@ -44,7 +44,7 @@ mod semaphore;
 mod traces;
 mod waiting;
 
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use stanchion::LockOptions;
 use stanchion_tests::faces::{AnyClient, AnyLease};
@@ -72,6 +72,11 @@ fn renewed(ttl: Duration) -> LockOptions {
 fn wall() -> SystemTime {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).expect("a clock that is right");
     UNIX_EPOCH + Duration::from_millis(now.as_millis() as u64)
+}
+
+/// Offers last for a second: whether those that were made by then, or a little later, may be over.
+fn offers_of_then_may_be_over(then: Instant) -> bool {
+    then.elapsed() > ms(900)
 }
 
 /// A thread that waits for the lock.

@@ -64,7 +64,7 @@ on_every_store! {
 
     fn renewals_are_counted(bench) {
         let client = bench.client();
-        let lease = client.lock("a").acquire(LockOptions::new().ttl(ms(300)).renew(true)).unwrap();
+        let lease = client.lock("a").acquire(LockOptions::new().ttl(secs(2)).renew(true)).unwrap();
         eventually(SOON, || counted(&client, "renewals_total{outcome=\"ok\"}") >= 2.0);
         bench.client().lock("a").break_lease().unwrap();
         assert!(lease.wait_lost(SOON));

@@ -79,7 +79,7 @@ on_every_topology_of_locks! {
                 }
             })
         }).collect();
-        callers.into_iter().for_each(|caller| caller.join());
+        callers.into_iter().for_each(|caller| caller.join_within(secs(60)));
     }
 
     fn the_loss_of_one_is_the_loss_of_all(bench) {

@@ -12,7 +12,7 @@ on_every_topology! {
         let semaphore = client.semaphore("a", 3);
         let held = semaphore.acquire(LockOptions::new()).unwrap();
         let heavy = client.semaphore("a", 3);
-        let heavy = task(move || heavy.acquire(LockOptions::new().weight(3).wait(secs(1))));
+        let heavy = task(move || heavy.acquire(LockOptions::new().weight(3).wait(ms(2_500))));
         eventually(SOON, || semaphore.waiters() == 1);
         let light = client.semaphore("a", 3);
         let light = task(move || light.acquire(LockOptions::new().wait(secs(30))).unwrap());

@@ -47,7 +47,7 @@ on_every_store! {
         put(&queue, &["a"]);
         let claim = take_for(&queue, ms(300));
         let deadline = claim.deadline();
-        assert!(!claim.wait_lost(ms(20)), "announced at once");
+        assert!(!claim.wait_lost(ms(20)) || Instant::now() >= deadline, "announced at once");
         assert!(claim.wait_lost(SOON));
         assert!(ran_since(deadline) < ms(200), "{:?} late", ran_since(deadline));
         assert_eq!(claim.loss(), Some(LossReason::Expired));
@@ -72,7 +72,7 @@ on_every_store! {
     fn an_extended_claim_is_kept_past_its_first_lease(bench) {
         let queue = bench.client().queue("q");
         put(&queue, &["a"]);
-        let claim = take_for(&queue, ms(250));
+        let claim = take_for(&queue, secs(2));
         let first = claim.deadline();
         claim.extend(secs(30)).unwrap();
         stanchion_tests::wait::eventually(SOON, || Instant::now() > first + ms(20));

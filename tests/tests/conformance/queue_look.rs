@@ -162,8 +162,7 @@ on_every_store! {
     fn a_ready_list_spans_line_due_tasks_and_ended_leases(bench) {
         let queue = bench.client().queue("q");
         put(&queue, &["x1", "x2"]);
-        let _first = take_for(&queue, ms(50));
-        let _second = take_for(&queue, ms(50));
+        let _both = queue.claim(leased(ms(50)).max(2)).unwrap();
         queue.enqueue_many(["d1", "d2", "d3"].map(|id| plain(id).delay(ms(50)))).unwrap();
         put(&queue, &["l1", "l2"]);
         eventually(SOON, || queue.stats().unwrap().ready == 7);

@@ -134,7 +134,7 @@ on_every_store! {
     fn the_claim_of_a_purged_task_is_stale_and_its_loss_is_announced(bench) {
         let queue = bench.client().queue("q");
         put(&queue, &["a"]);
-        let options = stanchion::ClaimOptions::new().lease(ms(600)).renew(true);
+        let options = stanchion::ClaimOptions::new().lease(secs(3)).renew(true);
         let claim = queue.claim(options).unwrap().remove(0);
         assert_eq!(queue.purge().unwrap(), 1);
         assert!(claim.wait_lost(SOON));

@@ -1,10 +1,12 @@
 //! An enqueue of an id that is running: its successor, and when that takes over.
 
 use stanchion::{ErrorKind, OnDuplicate, Outcome, Retry, Task, TaskState};
-use stanchion_tests::faces::AnyQueue;
+use stanchion_tests::faces::{AnyClaim, AnyQueue};
 use stanchion_tests::on_every_store;
+use stanchion_tests::stores::Bench;
+use stanchion_tests::wait::{SOON, eventually, eventually_some};
 
-use crate::queue_support::{assert_nothing, census, kind, lapse, plain, put, take, take_for};
+use crate::queue_support::{assert_nothing, census, kind, lapse, leased, plain, put, take, take_for};
 use crate::{ms, secs};
 
 const KEEP: OnDuplicate = OnDuplicate::Keep;
@@ -14,6 +16,19 @@ const THROTTLE: OnDuplicate = OnDuplicate::Throttle { window: secs(3_600) };
 
 fn next(payload: &str, policy: OnDuplicate) -> Task {
     Task::new("a").payload(payload).on_duplicate(policy)
+}
+
+/// A queue, and the claim of its one task, whose lease ends soon and which has a successor: tried again in another
+/// queue if the lease ended before the successor came.
+#[track_caller]
+fn ending_soon(bench: &Bench, task: impl Fn() -> Task, policy: OnDuplicate) -> (AnyQueue, AnyClaim) {
+    eventually_some(SOON, || {
+        let queue = bench.client().queue(&stanchion_tests::unique("ending-soon"));
+        queue.enqueue(task()).unwrap();
+        let claim = queue.claim(leased(ms(50))).unwrap().pop()?;
+        let outcome = queue.enqueue(next("next", policy)).unwrap().outcome;
+        (outcome == Outcome::Successor).then_some((queue, claim))
+    })
 }
 
 #[track_caller]
@@ -82,10 +97,7 @@ on_every_store! {
     }
 
     fn a_keep_successor_follows_a_death_by_lease_end(bench) {
-        let queue = bench.client().queue("q");
-        queue.enqueue(plain("a").max_attempts(1)).unwrap();
-        let claim = take_for(&queue, ms(50));
-        queue.enqueue(next("next", KEEP)).unwrap();
+        let (queue, claim) = ending_soon(bench, || plain("a").max_attempts(1), KEEP);
         lapse(&queue, "a");
         let successor = take(&queue);
         assert_eq!(successor.payload(), b"next");
@@ -99,10 +111,16 @@ on_every_store! {
     fn a_replacing_successor_takes_the_retrys_place(bench) {
         for policy in [REPLACE, DEBOUNCE] {
             for ending in ["nack", "put_back", "lease end"] {
-                let queue = bench.client().queue(&format!("{ending}-{}", policy == REPLACE).replace(' ', "-"));
-                put(&queue, &["a"]);
-                let claim = take_for(&queue, if ending == "lease end" { ms(50) } else { secs(30) });
-                assert_eq!(queue.enqueue(next("next", policy)).unwrap().outcome, Outcome::Successor);
+                let (queue, claim) = match ending {
+                    "lease end" => ending_soon(bench, || plain("a"), policy),
+                    _ => {
+                        let queue = bench.client().queue(&format!("{ending}-{}", policy == REPLACE));
+                        put(&queue, &["a"]);
+                        let claim = take(&queue);
+                        assert_eq!(queue.enqueue(next("next", policy)).unwrap().outcome, Outcome::Successor);
+                        (queue, claim)
+                    }
+                };
                 match ending {
                     "nack" => claim.nack(Retry::After(secs(600)), "no").unwrap(),
                     "put_back" => claim.put_back().unwrap(),
@@ -143,15 +161,18 @@ on_every_store! {
 
     fn a_successor_that_is_replaced_while_the_retry_waits_takes_over_at_once(bench) {
         for lapsed in [false, true] {
-            let queue = bench.client().queue(&format!("{lapsed}"));
-            put(&queue, &["a"]);
-            let claim = take_for(&queue, if lapsed { ms(50) } else { secs(30) });
-            queue.enqueue(next("kept", KEEP)).unwrap();
-            if lapsed {
+            let (queue, claim) = if lapsed {
+                let (queue, claim) = ending_soon(bench, || plain("a"), KEEP);
                 lapse(&queue, "a");
+                (queue, claim)
             } else {
+                let queue = bench.client().queue("q");
+                put(&queue, &["a"]);
+                let claim = take(&queue);
+                queue.enqueue(next("kept", KEEP)).unwrap();
                 claim.nack(Retry::After(secs(600)), "no").unwrap();
-            }
+                (queue, claim)
+            };
             assert_eq!(queue.stats().unwrap().successors, 1);
             assert_eq!(queue.enqueue(next("new", REPLACE)).unwrap().outcome, Outcome::Replaced);
             assert_eq!(queue.task("a").payload, b"new", "lapsed: {lapsed}");
@@ -175,12 +196,9 @@ on_every_store! {
     }
 
     fn a_successor_of_one_that_expired_is_given_out_by_the_next_claim(bench) {
-        let queue = bench.client().queue("q");
-        queue.enqueue(plain("a").expires(ms(100))).unwrap();
+        let (queue, claim) = ending_soon(bench, || plain("a").expires(ms(100)), KEEP);
         let expiry = queue.task("a").expires.unwrap();
-        let claim = take_for(&queue, ms(50));
-        queue.enqueue(next("next", KEEP)).unwrap();
-        stanchion_tests::wait::eventually(stanchion_tests::wait::SOON, || std::time::SystemTime::now() > expiry);
+        eventually(SOON, || std::time::SystemTime::now() > expiry);
         lapse(&queue, "a");
         put(&queue, &["b"]);
         let claims = queue.claim(crate::queue_support::up_to(5)).unwrap();
@@ -192,10 +210,7 @@ on_every_store! {
     }
 
     fn a_successor_of_one_that_was_popped_is_given_out_by_the_next_call(bench) {
-        let queue = bench.client().queue("q");
-        put(&queue, &["a"]);
-        let claim = take_for(&queue, ms(50));
-        queue.enqueue(next("next", KEEP)).unwrap();
+        let (queue, claim) = ending_soon(bench, || plain("a"), KEEP);
         lapse(&queue, "a");
         assert_eq!(queue.pop(5).unwrap().len(), 1);
         assert_eq!(queue.pop(5).unwrap()[0].payload, b"next");

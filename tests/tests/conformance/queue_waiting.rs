@@ -14,6 +14,11 @@ use crate::{ms, secs, timed};
 /// Less than any poll of a lone waiter (875 ms at least): only a hint, or the clock, comes so soon.
 const AT_ONCE: std::time::Duration = ms(500);
 
+/// When that is, or now if it is over.
+fn instant(time: SystemTime) -> Instant {
+    Instant::now() + time.duration_since(SystemTime::now()).unwrap_or_default()
+}
+
 on_every_store! {
     fn a_wait_for_nothing_ends_in_time(bench) {
         let queue = bench.client().queue("q");
@@ -79,10 +84,11 @@ on_every_store! {
     fn a_delayed_task_comes_when_it_is_due_and_not_before(bench) {
         let queue = bench.client().queue("q");
         let due = queue.enqueue(plain("a").delay(ms(300))).unwrap().due.unwrap();
+        let due_at = instant(due);
         let claim = await_one(&queue);
         let now = SystemTime::now();
         assert!(now >= due, "{:?} too early", due.duration_since(now));
-        assert!(now < due + AT_ONCE, "{:?} late", now.duration_since(due));
+        assert!(ran_since(due_at) < AT_ONCE, "{:?} late", ran_since(due_at));
         assert_eq!(claim.due(), due);
         claim.ack().unwrap();
     }
@@ -94,9 +100,10 @@ on_every_store! {
         let probe = bench.probe();
         probe.wait_for_idle("q", 1);
         let due = queue.enqueue(plain("early").delay(ms(100))).unwrap().due.unwrap();
+        let due_at = instant(due);
         let claim = waiting.join();
         assert_eq!(claim.id(), "early");
-        assert!(SystemTime::now() >= due && SystemTime::now() < due + AT_ONCE);
+        assert!(SystemTime::now() >= due && ran_since(due_at) < AT_ONCE);
         claim.ack().unwrap();
     }
 
@@ -243,7 +250,7 @@ on_every_store! {
     fn a_renewed_claim_stays_with_its_owner(bench) {
         let queue = bench.client().queue("q");
         put(&queue, &["a"]);
-        let options = ClaimOptions::new().lease(secs(1)).renew(true);
+        let options = ClaimOptions::new().lease(ms(2_400)).renew(true);
         let claims = queue.claim(options).unwrap();
         let mut renewals = 0;
         let mut last = claims[0].remaining();
@@ -251,7 +258,7 @@ on_every_store! {
             let now = claims[0].remaining();
             renewals += u32::from(now > last);
             last = now;
-            renewals == 8
+            renewals == 4
         });
         assert!(claims[0].is_valid());
         assert_nothing(&queue);
@@ -261,7 +268,7 @@ on_every_store! {
     fn max_run_ends_a_renewed_claim(bench) {
         let queue = bench.client().queue("q");
         put(&queue, &["a"]);
-        let options = ClaimOptions::new().lease(secs(1)).renew(true).max_run(ms(2_500));
+        let options = ClaimOptions::new().lease(secs(2)).renew(true).max_run(ms(2_500));
         let (claims, begun) = (queue.claim(options).unwrap(), Instant::now());
         assert!(claims[0].wait_lost(SOON));
         assert!(begun.elapsed() > ms(2_400), "after {:?}", begun.elapsed());

@@ -191,10 +191,10 @@ on_every_store! {
         let worker = queue.worker(&Stop::default(), move |claim| {
             count.fetch_add(1, Ordering::SeqCst);
             let begun = Instant::now();
-            eventually(SOON, || begun.elapsed() > ms(2_500) && claim.is_valid());
+            eventually(SOON, || begun.elapsed() > ms(3_400) && claim.is_valid());
             Ok(())
         });
-        let working = start(worker.lease(secs(1)).until_empty());
+        let working = start(worker.lease(ms(2_400)).until_empty());
         eventually(SOON, || runs.load(Ordering::SeqCst) == 1);
         assert_nothing(&queue);
         assert_eq!(working.join(), [1, 0, 0, 0]);
@@ -233,7 +233,7 @@ on_every_store! {
             eventually(SOON, || claim.loss().is_some());
             Ok(())
         });
-        let working = start(worker.lease(ms(300)).on_event(lines(send)));
+        let working = start(worker.lease(secs(3)).on_event(lines(send)));
         assert_eq!(told.recv_timeout(SOON).unwrap(), "started a 1");
         queue.remove("a", None).unwrap();
         assert_eq!(told.recv_timeout(SOON).unwrap(), "lost a 1");

@@ -129,8 +129,8 @@ on_every_topology! {
 
     fn renewal_keeps_a_reader_past_its_ttl(bench) {
         let client = bench.client();
-        let reader = client.reader("a").acquire(renewed(ms(200))).unwrap();
-        let short = bench.client().writer("a").acquire(LockOptions::new().wait(ms(600)));
+        let reader = client.reader("a").acquire(renewed(secs(2))).unwrap();
+        let short = bench.client().writer("a").acquire(LockOptions::new().wait(ms(2_500)));
         assert_eq!(short.unwrap_err().kind(), ErrorKind::LockTimeout);
         assert!(reader.is_valid());
         reader.release().unwrap();

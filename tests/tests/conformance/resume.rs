@@ -37,7 +37,7 @@ on_every_store_of_locks! {
 
     fn a_handle_keeps_the_lock_held_when_nobody_has_it_in_hands(bench) {
         let client = bench.client();
-        let handle = bench.client().lock("a").acquire(fixed(ms(100))).unwrap().into_handle(secs(30)).unwrap();
+        let handle = bench.client().lock("a").acquire(fixed(secs(5))).unwrap().into_handle(secs(30)).unwrap();
         let holder = client.lock("a").holder().unwrap().unwrap();
         assert!(holder.remaining.unwrap() > secs(25), "extended to the ttl given");
         assert!(client.lock("a").try_acquire(LockOptions::new()).unwrap().is_none());
@@ -46,7 +46,7 @@ on_every_store_of_locks! {
 
     fn a_detached_lease_is_not_renewed(bench) {
         let client = bench.client();
-        let handle = client.lock("a").acquire(renewed(secs(1))).unwrap().into_handle(secs(1)).unwrap();
+        let handle = client.lock("a").acquire(renewed(secs(2))).unwrap().into_handle(secs(2)).unwrap();
         eventually(SOON, || !client.lock("a").is_locked().unwrap());
         assert!(client.resume_lease(&handle).unwrap_err().is_lost());
         assert!(client.lock("a").try_acquire(LockOptions::new()).unwrap().is_some());
@@ -54,15 +54,15 @@ on_every_store_of_locks! {
 
     fn a_resumed_lease_is_renewed_if_the_first_was(bench) {
         let client = bench.client();
-        let handle = client.lock("a").acquire(renewed(secs(1))).unwrap().into_handle(secs(1)).unwrap();
+        let handle = client.lock("a").acquire(renewed(ms(2_400))).unwrap().into_handle(ms(2_400)).unwrap();
         let lease = bench.client().resume_lease(&handle).unwrap();
-        assert!(!lease.wait_lost(ms(2_500)), "lost: {:?}", lease.loss());
+        assert!(!lease.wait_lost(ms(3_400)), "lost: {:?}", lease.loss());
         lease.release().unwrap();
     }
 
     fn a_resumed_lease_is_fixed_if_the_first_was(bench) {
         let client = bench.client();
-        let handle = client.lock("a").acquire(fixed(secs(1))).unwrap().into_handle(secs(1)).unwrap();
+        let handle = client.lock("a").acquire(fixed(secs(2))).unwrap().into_handle(secs(2)).unwrap();
         let lease = bench.client().resume_lease(&handle).unwrap();
         assert!(lease.wait_lost(SOON));
     }
