@@ -6,12 +6,13 @@
 
 use std::future::Future;
 use std::thread;
+use std::time::Instant;
 
 use stanchion::{Client, Outcome};
 use stanchion_tests::faces::{AnyClient, Face, runtime};
 use stanchion_tests::probe::Probe;
 use stanchion_tests::proxy::{Fault, Proxy};
-use stanchion_tests::wait::{SOON, eventually, holds_within};
+use stanchion_tests::wait::{SOON, eventually, holds_within, ran_since};
 use stanchion_tests::{shared, unique};
 
 use crate::cancelled::assert_no_orphan;
@@ -116,8 +117,10 @@ fn release(stage: &Stage) -> bool {
     let lease = runtime().block_on(lock.acquire(fixed(60_000, 0))).unwrap();
     let found = stage.give_up(lease.release());
     let truth = stage.truth.lock(&stage.name);
-    let is_free = holds_within(RESEND + SLACK, || !truth.is_locked().unwrap());
-    assert!(is_free, "{}: the lock is held on", stage.what());
+    let ended = Instant::now();
+    let is_free = holds_within(SOON, || !truth.is_locked().unwrap());
+    let took = ran_since(ended);
+    assert!(is_free && took < RESEND + SLACK, "{}: the lock is held on for {took:?}", stage.what());
     assert_no_orphan(&truth, None, &stage.what());
     found.is_none()
 }

@@ -10,7 +10,7 @@ use stanchion_tests::faces::{AnyQueue, Face, runtime};
 use stanchion_tests::probe::Probe;
 use stanchion_tests::proxy::{Fault, Proxy};
 use stanchion_tests::stores::{Bench, Kind};
-use stanchion_tests::wait::{SOON, eventually, holds_within, task};
+use stanchion_tests::wait::{SOON, eventually, holds_within, ran_since, task};
 use stanchion_tests::{shared, unique};
 
 use crate::giving_up::{Polls, faults};
@@ -157,12 +157,12 @@ impl Cancel {
         Self { stop, wake, ended }
     }
 
-    /// Gives the claim up; how long it took to return.
+    /// Gives the claim up; how long it took to return, as far as it could run.
     pub(crate) fn finish(self) -> std::time::Duration {
         let begun = std::time::Instant::now();
         self.stop.store(true, Ordering::SeqCst);
         self.wake.notify_one();
         self.ended.join();
-        begun.elapsed()
+        ran_since(begun)
     }
 }

@@ -238,7 +238,7 @@ on_both_faces! {
     fn settled_but_heard_after_the_lease(face) {
         let stage = Stage::new(face);
         put(&stage.truth, &["a"]);
-        let claim = stage.queue.claim(leased(200)).unwrap().remove(0);
+        let claim = stage.queue.claim(leased(800)).unwrap().remove(0);
         stage.proxy.fault("settle", 1, Fault::SwallowReply);
         let error = claim.ack().unwrap_err();
         stage.assert_faults_used();
@@ -253,23 +253,33 @@ on_both_faces! {
         stage.proxy.flow(Flow { sliced: Some(std::time::Duration::from_micros(100)), ..Flow::default() });
         put(&stage.queue, &["a"]);
         let begun = Instant::now();
-        let claim = stage.queue.claim(leased(5_000)).unwrap().remove(0);
+        let claim = stage.queue.claim(leased(20_000)).unwrap().remove(0);
         let (took, remaining) = (begun.elapsed(), claim.remaining());
-        assert!(remaining + took / 2 < ms(5_000), "{remaining:?} left of 5 s after {took:?}");
+        // Without the margin for clocks, 1 % and 2 ms.
+        assert!(remaining + took / 2 < ms(20_000 - 202), "{remaining:?} left of 20 s after {took:?}");
         claim.ack().unwrap();
         assert_eq!(census(&stage.truth), [0; 4]);
     }
 
     /// The reply that brings the tasks comes after their lease: they are not given out as if they were ours.
     fn claim_reply_after_its_own_lease(face) {
-        let stage = Stage::new(face);
-        put(&stage.truth, &["a"]);
-        stage.proxy.fault("claim", 1, Fault::DelayReply(ms(400)));
-        let claims = stage.queue.claim(leased(200).wait(SOON)).unwrap();
-        assert!(claims[0].is_valid(), "a claim was returned that has run out");
-        stage.assert_faults_used();
-        claims[0].ack().unwrap();
-        assert_eq!(census(&stage.truth), [0; 4]);
+        eventually(SOON, || {
+            let stage = Stage::new(face);
+            put(&stage.truth, &["a"]);
+            stage.proxy.fault("claim", 1, Fault::DelayReply(ms(800)));
+            let begun = Instant::now();
+            let claims = stage.queue.claim(leased(600).wait(SOON)).unwrap();
+            let is_valid = claims[0].is_valid();
+            stage.assert_faults_used();
+            // It may have run out here: then this says nothing.
+            if begun.elapsed() > ms(1_300) {
+                return false;
+            }
+            assert!(is_valid, "a claim was returned that has run out");
+            claims[0].ack().unwrap();
+            assert_eq!(census(&stage.truth), [0; 4]);
+            true
+        });
     }
 
     /// Hints are lost: the task is found by polling.

@@ -13,7 +13,7 @@ use crate::queue_support::{Stage, await_one, census, claimer, lapse, plain, put,
 use crate::{POLL, actor, assert_within, ms};
 
 /// Of a worker's claims, in milliseconds.
-const LEASE: u64 = 600;
+const LEASE: u64 = 3_000;
 
 /// A worker in a process of its own that has begun a task.
 fn working(bench: &Bench, id: &str, attempt: u64) -> Actor {
@@ -88,7 +88,7 @@ on_shared_stores! {
         queue.enqueue(plain("deadly").max_attempts(3)).unwrap();
         for attempt in 1..=3 {
             let mut worker = actor(bench);
-            worker.order(&format!("work q {LEASE}"));
+            worker.order("work q 600");
             let line = loop {
                 let line = worker.reply();
                 if line["who"] == "worker" {
