@@ -118,6 +118,18 @@ impl Counter {
     }
 }
 
+/// Waits for the next renewal of the lease on a lock.
+#[track_caller]
+fn assert_is_renewed(bench: &Bench, name: &str) {
+    let lock = bench.client().lock(name);
+    let left = || lock.holder().unwrap().expect("the lock's holder").remaining;
+    let mut last = left();
+    eventually(SOON, || {
+        let now = left();
+        now > std::mem::replace(&mut last, now)
+    });
+}
+
 on_shared_stores! {
     /// Parent and child both go on with the same client; no update is lost.
     fn fork_after_use(bench) {
@@ -147,11 +159,11 @@ on_shared_stores! {
     fn inherited_lease(bench) {
         let mut parent = actor(bench.url(), bench.face);
         for name in ["a", "b", "c", "d"] {
-            parent.ok(&format!("acquire {name} 900 0 renew"));
+            parent.ok(&format!("acquire {name} 6000 0 renew"));
         }
         let replies = replies_of_child(
             &mut parent,
-            "status; extend 900; release; into_handle 900; drop; release_all; acquire a 500 0 fixed; \
+            "status; extend 6000; release; into_handle 6000; drop; release_all; acquire a 500 0 fixed; \
              acquire own 5000 0 fixed; release; drop; drop_client",
         );
         let kinds: Vec<&str> = replies.iter().map(|reply| reply["error"].as_str().unwrap_or("")).collect();
@@ -165,7 +177,7 @@ on_shared_stores! {
         }
         assert_eq!(parent.ok("status")["valid"], true);
         for _ in 0..4 {
-            parent.ok("extend 900");
+            parent.ok("extend 6000");
             parent.ok("release");
         }
     }
@@ -174,7 +186,7 @@ on_shared_stores! {
     fn fork_while_others_wait(bench) {
         let counter = Counter::new();
         let mut parent = actor(bench.url(), bench.face);
-        parent.ok("acquire kept 1000 0 renew");
+        parent.ok("acquire kept 6000 0 renew");
         parent.ok("busy job 4");
         let mut rounds = || loop {
             let rounds = parent.ok("rounds")["rounds"].as_u64().unwrap();
@@ -193,6 +205,7 @@ on_shared_stores! {
         let end = parent.ok("idle");
         assert_eq!(end["failures"], 0, "{end}");
         assert!(end["rounds"].as_u64().unwrap() > before);
+        assert_is_renewed(bench, "kept");
         assert_eq!(parent.ok("status")["valid"], true);
         parent.ok("release");
         assert!(!bench.client().lock("job").is_locked().unwrap());
@@ -217,10 +230,10 @@ on_shared_stores! {
         let mut parent = actor(bench.url(), bench.face);
         parent.ok("enqueue q a");
         parent.ok("enqueue q b");
-        parent.ok("claim q 1 900 0 renew");
+        parent.ok("claim q 1 3000 0 renew");
         let replies = replies_of_child(
             &mut parent,
-            "claim_status; ack; nack 0; extend_claim 900; drop_claim; claim q 5 5000 0 fixed; ack; drop_client",
+            "claim_status; ack; nack 0; extend_claim 3000; drop_claim; claim q 5 5000 0 fixed; ack; drop_client",
         );
         let kinds: Vec<&str> = replies.iter().map(|reply| reply["error"].as_str().unwrap_or("")).collect();
         let forked = "Forked";
@@ -234,7 +247,7 @@ on_shared_stores! {
         let first = queue.task("a").lease_left;
         eventually(SOON, || queue.task("a").lease_left > first);
         assert_eq!(parent.ok("claim_status")["valid"], true);
-        parent.ok("extend_claim 900");
+        parent.ok("extend_claim 3000");
         parent.ok("ack");
         assert_eq!(parent.ok("stats q")["counts"], serde_json::json!([0, 0, 0, 0]));
     }
@@ -263,7 +276,7 @@ on_shared_stores! {
     fn fork_with_a_worker(bench) {
         let mut parent = actor(bench.url(), bench.face);
         parent.ok("enqueue q endless");
-        parent.order("work q 900");
+        parent.order("work q 3000");
         let first = [parent.reply(), parent.reply()];
         assert!(first.iter().any(|line| line["id"] == "endless"), "{first:?}");
         for _ in 0..3 {
@@ -280,10 +293,11 @@ on_shared_stores! {
     /// A child that inherited a client of the parent, and never uses it, ends like any other.
     fn child_that_does_nothing(bench) {
         let mut parent = actor(bench.url(), bench.face);
-        parent.ok("acquire a 900 0 renew");
+        parent.ok("acquire a 6000 0 renew");
         for orders in ["status", "drop", "drop_client", "drop; drop_client"] {
             assert_fine(&replies_of_child(&mut parent, orders));
         }
+        assert_is_renewed(bench, "a");
         assert_eq!(parent.ok("status")["valid"], true);
         parent.ok("release");
     }
@@ -300,7 +314,7 @@ fn sockets_of_the_parent() {
             let ids = list.lines().filter(|line| !line.contains("cmd=client|list"));
             ids.map(|line| line.split_whitespace().next().unwrap().to_owned()).collect::<Vec<_>>()
         };
-        parent.ok("acquire kept 1000 0 renew");
+        parent.ok("acquire kept 6000 0 renew");
         parent.ok("busy job 3");
         eventually(SOON, || !clients("pubsub").is_empty());
         let before = clients("pubsub");

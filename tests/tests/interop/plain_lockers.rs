@@ -34,10 +34,13 @@ on_stores_with_foreign_lockers! {
 
     fn a_plain_lockers_expiry_lets_us_in(bench) {
         let client = bench.client();
-        assert!(PlainLocker::new(bench, "worker-1").lock(250));
-        let (lease, took) = timed(|| client.lock("a").acquire(LockOptions::new()).unwrap());
+        let mut plain = PlainLocker::new(bench, "worker-1");
+        let (lease, took) = timed(|| {
+            assert!(plain.lock(250));
+            client.lock("a").acquire(LockOptions::new()).unwrap()
+        });
         assert!(lease.is_valid());
-        assert!(took.at_least(ms(200)) && took.less_than(ms(900)), "took {took:?}");
+        assert!(took.at_least(ms(249)) && took.less_than(ms(900)), "took {took:?}");
     }
 
     fn we_keep_a_plain_locker_out_until_we_release(bench) {
@@ -77,11 +80,11 @@ on_stores_with_foreign_lockers! {
         let lease = bench.client().lock("a").acquire(LockOptions::new()).unwrap();
         let mut plain = PlainLocker::new(bench, "worker-1");
         let (_, took) = timed(|| {
-            lease.release_with_cooldown(ms(300)).unwrap();
+            lease.release_with_cooldown(ms(2_000)).unwrap();
             assert!(!plain.lock(30_000));
             assert!(holds_within(SOON, || plain.lock(30_000)));
         });
-        assert!(took.at_least(ms(295)), "it got in after {took:?}");
+        assert!(took.at_least(ms(1_995)), "it got in after {took:?}");
     }
 
     fn fences_grow_across_a_plain_lockers_turn(bench) {

@@ -1,19 +1,20 @@
 //! cached_acquire.lua, store_value.lua and invalidate.lua.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use stanchion::ErrorKind;
 use stanchion::internals::{Clock, name_of_kind, store_config, token};
 use stanchion::name::{LockKind, LockName};
 use stanchion::store::sqlite::{SqliteStore, SqliteTarget};
-use stanchion::store::{FailureKind, Store};
+use stanchion::store::{FailureKind, GRANT_WINDOW, Store};
 use stanchion::verbs::{
     Acquire, AcquireReply, ClientId, Extend, ExtendReply, Invalidate, Leave, Release, ReleaseReply, Reply,
     Request, StoreValue, StoreValueReply, Waiter,
 };
 
 use crate::case::{Bench, TTL, acquire, given, leave, release};
+use crate::in_time::{Difference, in_time};
 use crate::memory_full;
 use crate::state::{Content, LINE_TTL, State, nothing, secret};
 
@@ -331,8 +332,9 @@ fn both_stores_answer_alike() {
         SqliteStore::open(SqliteTarget::Memory { name: None }, store_config(clock.clone(), 7).unwrap())
             .unwrap();
     let stores = [&bench.store as &dyn Store, &memory];
-    for seed in 0..400u64 {
-        let name = named(&format!("both{seed}"));
+    let play = |seed: u64, round: &str| {
+        let began = Instant::now();
+        let name = named(&format!("both{seed} {round}"));
         let mut dice = fastrand::Rng::with_seed(seed);
         let mut fences = [[0; 4]; 2];
         for _ in 0..30 {
@@ -367,7 +369,14 @@ fn both_stores_answer_alike() {
                 (told(&reply), request)
             });
             let answers: Vec<_> = answers.collect();
-            assert_eq!(answers[0].0, answers[1].0, "seed {seed}: {:?}", answers[0].1);
+            if answers[0].0 != answers[1].0 {
+                let story = format!("seed {seed}: {:?} and {:?} to {:?}", answers[0].0, answers[1].0, answers[0].1);
+                return Err(Difference { after: began.elapsed(), story });
+            }
         }
+        Ok(())
+    };
+    for seed in 0..400 {
+        in_time(GRANT_WINDOW, |round| play(seed, round));
     }
 }

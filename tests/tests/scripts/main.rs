@@ -12,6 +12,7 @@ mod extend;
 mod foreign;
 mod hand_off;
 mod holder;
+mod in_time;
 mod leave;
 mod memory_full;
 mod packed;

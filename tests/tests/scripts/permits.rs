@@ -16,6 +16,7 @@ use stanchion::verbs::{
 use stanchion_tests::wait::{SOON, eventually};
 
 use crate::case::Bench;
+use crate::in_time::{Difference, in_time};
 
 const SEQUENCES: u64 = 400;
 /// An offer lasts for a second; a sequence has to be shorter than that.
@@ -128,12 +129,6 @@ struct Both {
     memory: SqliteStore,
 }
 
-/// They differed after so long: if leases or offers may have ended by then, that says nothing.
-struct Difference {
-    after: Duration,
-    story: String,
-}
-
 impl Both {
     fn new() -> Self {
         let target = SqliteTarget::Memory { name: None };
@@ -181,19 +176,6 @@ fn holder(name: &LockName) -> Request {
 
 fn waiters(name: &LockName) -> Request {
     Request::Waiters(Waiters { name: name.clone() })
-}
-
-/// Plays a sequence, and again under another name if it took too long.
-fn in_time(limit: Duration, mut play: impl FnMut(&str) -> Result<Duration, Difference>) {
-    let mut round = 0;
-    eventually(SOON, || {
-        round += 1;
-        match play(&format!("round{round}")) {
-            Ok(_) => true,
-            Err(difference) if difference.after < limit => panic!("{}", difference.story),
-            Err(_) => false,
-        }
-    });
 }
 
 #[test]
