@@ -129,6 +129,21 @@ impl Place {
         self.json(&["queues", "get", "q", id]).remove(0)
     }
 
+    /// Works on a task that fails, and removes it; its id, what the worker left, and what was said about the task then.
+    /// Again with another task if the pause after the failure was over before the worker found nothing more to do.
+    pub fn fails_once(&self, work: &[&str]) -> (String, Outcome, Value) {
+        let mut round = 0;
+        eventually_some(LONG, || {
+            round += 1;
+            let id = format!("fails-{round}");
+            self.finish(&["enqueue", "q", &id]).succeeded();
+            let outcome = self.finish(work);
+            let task = self.task(&id);
+            self.finish(&["queues", "remove", "q", &id]).succeeded();
+            (task["attempts"] == 1).then_some((id, outcome, task))
+        })
+    }
+
     /// Starts `run` with options on the lock `a`, with a script that writes its pid to `started` and then
     /// goes on; returns when it has.
     pub fn hold(&self, options: &[&str], script: &str) -> Running {

@@ -14,7 +14,7 @@ use super::harness::{LONG, Place, Running, goes_away, is_gone};
 #[test]
 fn a_broken_lease_stops_the_command() {
     let place = Place::new();
-    let running = place.hold(&["--ttl", "1.5"], "exec sleep 600");
+    let running = place.hold(&["--ttl", "4.5"], "exec sleep 600");
     place.finish(&["locks", "break", "a"]).succeeded();
     let outcome = running.finish();
     assert!(outcome.failed(3).contains("broken"), "{outcome:?}");
@@ -24,7 +24,7 @@ fn a_broken_lease_stops_the_command() {
 #[test]
 fn the_loss_is_told_as_json() {
     let place = Place::new();
-    let running = place.hold(&["--ttl", "1.5", "--json"], "exec sleep 600");
+    let running = place.hold(&["--ttl", "4.5", "--json"], "exec sleep 600");
     place.finish(&["locks", "break", "a"]).succeeded();
     let outcome = running.finish();
     let error: Value = serde_json::from_str(&outcome.err).unwrap();
@@ -36,7 +36,7 @@ fn what_the_command_has_started_is_stopped_too() {
     let place = Place::new();
     // A shell that is told to end leaves its children; one of these has lost its parent already.
     let script = "(sleep 600 & echo $! > orphan); sleep 600 & echo $! > background; sleep 600";
-    let running = place.hold(&["--ttl", "1.5"], script);
+    let running = place.hold(&["--ttl", "4.5"], script);
     let (orphan, background) = (place.pid("orphan"), place.pid("background"));
     place.finish(&["locks", "break", "a"]).succeeded();
     running.finish().failed(3);
@@ -50,7 +50,7 @@ fn what_others_have_started_is_left_alone() {
     let place = Place::new();
     let program = place.stanchion(&["run"]).get_program().to_owned();
     let script = "sleep 600 >/dev/null 2>&1 & echo $! > stranger; \
-                  exec \"$0\" run --ttl 1.5 a -- sh -c 'echo $$ > started; exec sleep 600'";
+                  exec \"$0\" run --ttl 4.5 a -- sh -c 'echo $$ > started; exec sleep 600'";
     let mut shell = Command::new("sh");
     shell.args(["-c", script]).arg(program).current_dir(place.path("."));
     shell.env("STANCHION_URL", format!("sqlite:{}", place.path("locks.db").display()));
@@ -66,7 +66,7 @@ fn what_others_have_started_is_left_alone() {
 fn a_command_may_clean_up_when_its_lease_is_lost() {
     let place = Place::new();
     let script = "exec 2>/dev/null; trap 'echo cleaned > cleaned; exit 0' TERM; echo > ready; while :; do sleep 0.01; done";
-    let running = place.hold(&["--ttl", "1.5", "--kill-after", "50"], script);
+    let running = place.hold(&["--ttl", "4.5", "--kill-after", "50"], script);
     place.line("ready");
     place.finish(&["locks", "break", "a"]).succeeded();
     running.finish().failed(3);
@@ -77,7 +77,7 @@ fn a_command_may_clean_up_when_its_lease_is_lost() {
 fn a_command_that_ignores_sigterm_is_killed() {
     let place = Place::new();
     let script = "exec 2>/dev/null; trap '' TERM; echo > ready; while :; do sleep 0.01; done";
-    let running = place.hold(&["--ttl", "1.5", "--kill-after", "0.2"], script);
+    let running = place.hold(&["--ttl", "4.5", "--kill-after", "0.2"], script);
     place.line("ready");
     place.finish(&["locks", "break", "a"]).succeeded();
     running.finish().failed(3);
@@ -89,7 +89,7 @@ fn a_child_that_ignores_sigterm_is_killed_although_the_command_has_ended() {
     let place = Place::new();
     let child = "exec >/dev/null 2>&1; trap '' TERM; echo > ready; while :; do sleep 0.01; done";
     let script = format!("({child}) & echo $! > background; wait");
-    let running = place.hold(&["--ttl", "1.5", "--kill-after", "0.5"], &script);
+    let running = place.hold(&["--ttl", "4.5", "--kill-after", "0.5"], &script);
     place.line("ready");
     let background = place.pid("background");
     place.finish(&["locks", "break", "a"]).succeeded();
@@ -150,7 +150,7 @@ fn a_store_that_comes_back_in_time_does_no_harm() {
 fn a_store_that_is_gone_at_the_end_costs_only_a_warning() {
     let server = RedisServer::start();
     let place = Place::with_url(&server.url());
-    let running = place.hold(&["--timeout", "0.5"], "until [ -e go ]; do sleep 0.01; done");
+    let running = place.hold(&["--timeout", "3"], "until [ -e go ]; do sleep 0.01; done");
     server.kill9();
     place.touch("go");
     assert!(running.finish().failed(0).contains("comes free"));
@@ -159,7 +159,7 @@ fn a_store_that_is_gone_at_the_end_costs_only_a_warning() {
 #[test]
 fn a_stopped_command_is_stopped_for_good() {
     let place = Place::new();
-    let running = place.hold(&["--ttl", "1.5"], "exec sleep 600");
+    let running = place.hold(&["--ttl", "4.5"], "exec sleep 600");
     let command = place.pid("started");
     kill(Pid::from_raw(command), Signal::SIGSTOP).unwrap();
     place.finish(&["locks", "break", "a"]).succeeded();

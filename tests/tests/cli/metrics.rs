@@ -68,16 +68,20 @@ fn an_empty_store_has_metrics_and_one_that_is_away_has_none() {
 
 #[test]
 fn a_worker_writes_what_it_has_counted() {
-    let place = Place::new();
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("stanchion.prom");
     let path = path.to_str().unwrap();
-    for id in ["a", "b", "c"] {
-        place.finish(&["enqueue", "q", id]).succeeded();
-    }
-    let told =
-        place.finish(&["work", "--drain", "--metrics-file", path, "q", "--", "sh", "-c", "test {} != c"]);
-    assert_eq!(told.code, 0, "{told:?}");
+    // Until the pause after the failure is not over before the worker ends.
+    eventually(LONG, || {
+        let place = Place::new();
+        for id in ["a", "b", "c"] {
+            place.finish(&["enqueue", "q", id]).succeeded();
+        }
+        let told =
+            place.finish(&["work", "--drain", "--metrics-file", path, "q", "--", "sh", "-c", "test {} != c"]);
+        assert_eq!(told.code, 0, "{told:?}");
+        place.task("c")["attempts"] == 1
+    });
     let text = fs::read_to_string(path).unwrap();
     assert!(text.contains("\nstanchion_queue_settled_total{queue=\"q\",verdict=\"ack\"} 2\n"), "{text}");
     assert!(text.contains("\nstanchion_queue_settled_total{queue=\"q\",verdict=\"nack\"} 1\n"), "{text}");

@@ -117,10 +117,10 @@ fn runs_exclude_each_other() {
 #[test]
 fn a_short_lease_is_renewed_while_the_command_runs() {
     let place = Place::new();
-    let holder = place.hold(&["--ttl", "1.5"], "until [ -e go ]; do sleep 0.01; done");
+    let holder = place.hold(&["--ttl", "2.4"], "until [ -e go ]; do sleep 0.01; done");
     let fence = place.shown()["fence"].clone();
-    // Three times the ttl.
-    let until = Instant::now() + Duration::from_millis(4_500);
+    // Twice the ttl.
+    let until = Instant::now() + Duration::from_millis(4_800);
     while Instant::now() < until {
         assert_eq!(place.shown()["fence"], fence);
     }

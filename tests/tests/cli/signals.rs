@@ -82,7 +82,7 @@ fn a_killed_run_takes_its_command_along_and_the_lock_comes_free() {
 #[test]
 fn a_run_that_was_stopped_for_too_long_stops_its_command() {
     let place = Place::new();
-    let running = place.hold(&["--ttl", "1.5"], "exec sleep 600");
+    let running = place.hold(&["--ttl", "4.5"], "exec sleep 600");
     let command = place.pid("started");
     running.signal(Signal::SIGSTOP);
     // Once the next one has the lock, the lease is surely over.

@@ -28,13 +28,17 @@ on_both_stores! {
         place.finish(&["enqueue", "q", "a"]).succeeded();
         let script = "echo $STANCHION_ATTEMPT $STANCHION_RECEIPT; [ $STANCHION_ATTEMPT = 2 ]";
         let first = place.finish(&["work", "q", "-q", "--drain", "--", "sh", "-c", script]);
-        // The pause after the first failure is at least half a second; then it is ready.
-        eventually(LONG, || place.stats()["ready"] == 1);
-        let second = place.finish(&["work", "q", "-q", "--drain", "--", "sh", "-c", script]);
-        let numbers = |text: &str| -> Vec<u64> { text.split_whitespace().map(|word| word.parse().unwrap()).collect() };
-        let (first, second) = (numbers(first.succeeded()), numbers(second.succeeded()));
-        assert_eq!((first[0], second[0]), (1, 2));
-        assert!(second[1] > first[1], "{first:?} {second:?}");
+        let mut printed = first.succeeded().to_owned();
+        // The pause after the first failure is at least half a second; then it is ready. On a slow machine it was over
+        // before the first worker ended.
+        if place.stats()["acked"] == 0 {
+            eventually(LONG, || place.stats()["ready"] == 1);
+            let second = place.finish(&["work", "q", "-q", "--drain", "--", "sh", "-c", script]);
+            printed.push_str(second.succeeded());
+        }
+        let numbers: Vec<u64> = printed.split_whitespace().map(|word| word.parse().unwrap()).collect();
+        assert_eq!((numbers.len(), numbers[0], numbers[2]), (4, 1, 2), "{printed}");
+        assert!(numbers[3] > numbers[1], "{printed}");
         assert_eq!(place.stats()["acked"], 1);
     }
 
@@ -46,15 +50,11 @@ on_both_stores! {
             ("kill -KILL $$", "signal 9"),
             ("printf '\\033[31mred' >&2; kill -TERM $$", "signal 15: \u{fffd}[31mred"),
         ];
-        for (number, (script, reason)) in rows.into_iter().enumerate() {
-            let id = number.to_string();
-            place.finish(&["enqueue", "q", &id]).succeeded();
-            let outcome = place.finish(&["work", "q", "--drain", "--", "sh", "-c", script]);
+        for (script, reason) in rows {
+            let (id, outcome, task) = place.fails_once(&["work", "q", "--drain", "--", "sh", "-c", script]);
             assert_eq!(outcome.code, 0, "{outcome:?}");
             assert!(outcome.err.contains(&format!("task \"{id}\", attempt 1: {reason}\n")), "{outcome:?}");
-            let task = place.task(&id);
             assert_eq!((&task["reason"], &task["attempts"]), (&json!(reason), &json!(1)), "{task}");
-            place.finish(&["queues", "remove", "q", &id]).succeeded();
         }
     }
 

@@ -116,7 +116,7 @@ on_both_stores! {
         place.finish(&["enqueue", "q", "a", "b"]).succeeded();
         let wait = script("(sleep 600 & echo $! > orphan-{}); sleep 600 & echo $! > child-{}; \
             until [ -e go ]; do sleep 0.01; done; kill $! $(cat orphan-{})");
-        let worker = place.start(&["work", "q", "-j", "2", "--drain", "--lease", "1.5", "--", "sh", "-c", &wait]);
+        let worker = place.start(&["work", "q", "-j", "2", "--drain", "--lease", "6", "--", "sh", "-c", &wait]);
         let pids = |id: &str| [id.to_owned(), format!("orphan-{id}"), format!("child-{id}")].map(|file| place.pid(&file));
         let (lost, others) = (pids("a"), pids("b"));
         place.finish(&["queues", "remove", "q", "a"]).succeeded();
@@ -130,19 +130,17 @@ on_both_stores! {
     }
 
     fn a_command_that_runs_for_too_long_is_stopped(place) {
-        place.finish(&["enqueue", "q", "a"]).succeeded();
         let wait = script("trap '' TERM; while :; do sleep 0.01; done");
-        let args = ["work", "q", "--drain", "--max-run", "0.3", "--kill-after", "0.2", "--lease", "60", "--", "sh", "-c", &wait];
-        let outcome = place.finish(&args);
-        assert!(is_gone(place.pid("a")));
+        let args = ["work", "q", "--drain", "--max-run", "2", "--kill-after", "0.2", "--lease", "60", "--", "sh", "-c", &wait];
+        let (id, outcome, task) = place.fails_once(&args);
+        assert!(is_gone(place.pid(&id)));
         assert!(outcome.code == 0 && outcome.err.ends_with("0 done, 1 failed, 1 left\n"), "{outcome:?}");
-        let task = place.task("a");
         assert_eq!((&task["reason"], &task["attempts"]), (&json!("stopped: it has run for too long"), &json!(1)));
     }
 
     fn a_worker_that_was_stopped_for_too_long_stops_its_command(place) {
         place.finish(&["enqueue", "q", "a"]).succeeded();
-        let worker = start(place, &["--drain", "--lease", "1.5"]);
+        let worker = start(place, &["--drain", "--lease", "3"]);
         let command = place.pid("a");
         worker.signal(Signal::SIGSTOP);
         // Once the next one has the task, the claim is surely lost.
@@ -184,7 +182,7 @@ fn what_others_have_started_is_left_alone() {
     place.finish(&["enqueue", "q", "a"]).succeeded();
     let program = place.stanchion(&["x"]).get_program().to_owned();
     let script = "sleep 600 >/dev/null 2>&1 & echo $! > stranger; \
-                  exec \"$0\" work q --drain --lease 1.5 -- sh -c 'echo $$ > started; exec sleep 600'";
+                  exec \"$0\" work q --drain --lease 6 -- sh -c 'echo $$ > started; exec sleep 600'";
     let mut shell = std::process::Command::new("sh");
     shell.args(["-c", script]).arg(program).current_dir(place.path("."));
     shell.env("STANCHION_URL", format!("sqlite:{}", place.path("locks.db").display()));
