@@ -36,10 +36,11 @@ impl Quorum {
         url_of(self.servers.iter().map(RedisServer::port), parameters)
     }
 
-    /// The URL of a database that no other test uses.
+    /// The URL of a database that no other test uses. All servers answer there, so that they are waited for, however
+    /// slow the machine is.
     pub fn fresh_db(&self) -> String {
         static NEXT: AtomicU32 = AtomicU32::new(1);
-        self.url().replace("/?", &format!("/{}?", NEXT.fetch_add(1, Ordering::Relaxed)))
+        self.url_with("rejoin_after=0&node_timeout=2").replace("/?", &format!("/{}?", NEXT.fetch_add(1, Ordering::Relaxed)))
     }
 
     /// How many servers hold the key of a lock.

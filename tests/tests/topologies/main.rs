@@ -68,7 +68,7 @@ fn use_it(client: &AnyClient, name: &str) {
     let lock = client.lock(name);
     let lease = lock.acquire(fixed(30_000, 0)).unwrap();
     let waiter = lock.clone();
-    let waiting = task(move || waiter.acquire(renewed(1_500, 30_000)).unwrap());
+    let waiting = task(move || waiter.acquire(renewed(10_000, 30_000)).unwrap());
     eventually(SOON, || lock.waiters() == 1);
     lease.extend(ms(40_000)).unwrap();
     lease.release().unwrap();

@@ -24,7 +24,7 @@ fn use_it(client: &AnyClient, other: &AnyClient, name: &str) {
     assert!(other.lock(name).try_acquire(LockOptions::new()).unwrap().is_none());
     assert_eq!(lock.holder().unwrap().unwrap().fence, first);
     let waiter = other.lock(name);
-    let waiting = task(move || waiter.acquire(renewed(1_500, 30_000)).unwrap());
+    let waiting = task(move || waiter.acquire(renewed(10_000, 30_000)).unwrap());
     lease.extend(ms(40_000)).unwrap();
     assert!(lease.remaining() > ms(35_000));
     lease.release().unwrap();
@@ -181,7 +181,7 @@ on_both_faces! {
     fn replies_are_lost(face) {
         let quorum = Quorum::start(3);
         let proxies: Vec<_> = quorum.servers.iter().map(Proxy::start).collect();
-        let url = url_of(proxies.iter().map(Proxy::port), "rejoin_after=0&node_timeout=0.1");
+        let url = url_of(proxies.iter().map(Proxy::port), "rejoin_after=0&node_timeout=1");
         let client = open(face, Client::builder(&url));
         let lock = client.lock("job");
         let mut last = 0;

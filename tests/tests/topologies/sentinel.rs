@@ -59,14 +59,15 @@ on_both_faces! {
 #[test]
 fn no_master_for_a_while() {
     let group = Sentinels::start_with(0, 1, |server| server, "");
-    let client = open(Face::Blocking, Client::builder(&group.url()).timeout(ms(700)));
-    let lock = client.lock("job");
-    let lease = lock.acquire(fixed(60_000, 0)).unwrap();
+    // What must succeed has more time than what must not.
+    let patient = open(Face::Blocking, Client::builder(&group.url())).lock("job");
+    let lock = open(Face::Blocking, Client::builder(&group.url()).timeout(ms(700))).lock("job");
+    let lease = patient.acquire(fixed(60_000, 0)).unwrap();
     group.servers[0].kill9();
     let error = lock.holder().unwrap_err();
     assert_eq!(error.kind(), ErrorKind::StoreUnavailable, "{error}");
     assert!(error.is_retryable());
-    let waiting = task(move || lock.acquire(fixed(500, 60_000)).unwrap().release().unwrap());
+    let waiting = task(move || patient.acquire(fixed(5_000, 60_000)).unwrap().release().unwrap());
     group.servers[0].start_again();
     // It has come back empty.
     waiting.join();
