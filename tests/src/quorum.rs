@@ -40,7 +40,8 @@ impl Quorum {
     /// slow the machine is.
     pub fn fresh_db(&self) -> String {
         static NEXT: AtomicU32 = AtomicU32::new(1);
-        self.url_with("rejoin_after=0&node_timeout=2").replace("/?", &format!("/{}?", NEXT.fetch_add(1, Ordering::Relaxed)))
+        self.url_with("rejoin_after=0&node_timeout=2")
+            .replace("/?", &format!("/{}?", NEXT.fetch_add(1, Ordering::Relaxed)))
     }
 
     /// How many servers hold the key of a lock.

@@ -370,7 +370,8 @@ fn both_stores_answer_alike() {
             });
             let answers: Vec<_> = answers.collect();
             if answers[0].0 != answers[1].0 {
-                let story = format!("seed {seed}: {:?} and {:?} to {:?}", answers[0].0, answers[1].0, answers[0].1);
+                let story =
+                    format!("seed {seed}: {:?} and {:?} to {:?}", answers[0].0, answers[1].0, answers[0].1);
                 return Err(Difference { after: began.elapsed(), story });
             }
         }
