@@ -40,7 +40,7 @@ impl Quorum {
     /// slow the machine is.
     pub fn fresh_db(&self) -> String {
         static NEXT: AtomicU32 = AtomicU32::new(1);
-        self.url_with("rejoin_after=0&node_timeout=2")
+        self.url_with("rejoin_after=0&node_timeout=0.5")
             .replace("/?", &format!("/{}?", NEXT.fetch_add(1, Ordering::Relaxed)))
     }
 

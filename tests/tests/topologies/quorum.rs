@@ -181,7 +181,7 @@ on_both_faces! {
     fn replies_are_lost(face) {
         let quorum = Quorum::start(3);
         let proxies: Vec<_> = quorum.servers.iter().map(Proxy::start).collect();
-        let url = url_of(proxies.iter().map(Proxy::port), "rejoin_after=0&node_timeout=1");
+        let url = url_of(proxies.iter().map(Proxy::port), "rejoin_after=0&node_timeout=0.5");
         let client = open(face, Client::builder(&url));
         let lock = client.lock("job");
         let mut last = 0;
