@@ -107,14 +107,14 @@ final class LifeTest extends StoreCase
     {
         $url = $this->url($kind);
         $client = Client::connect($url);
-        $client->lock('a')->acquire()->release(cooldown: 2.0);
-        $client->queue('q')->enqueue('task', delay: 2.0);
+        $client->lock('a')->acquire()->release(cooldown: 3.0);
+        $client->queue('q')->enqueue('task', delay: 3.0);
         $program = new Program('interrupted', $url, [], $what, $how);
         $how === 'throw' ? self::assertSame('too long', $program->line()) : self::assertSame(7, $program->wait());
         if ($what === 'lock') {
-            self::until(fn () => !$client->lock('a')->isLocked(), 'free', 5);
+            self::until(fn () => !$client->lock('a')->isLocked(), 'free', 20);
         } else {
-            self::until(fn () => $client->queue('q')->get('task')->state === TaskState::Scheduled, 'let go of', 5);
+            self::until(fn () => $client->queue('q')->get('task')->state === TaskState::Scheduled, 'let go of', 20);
             self::assertSame(1, $client->queue('q')->get('task')->attempts);
         }
     }
