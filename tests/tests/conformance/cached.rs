@@ -348,7 +348,8 @@ fn a_caller_that_is_not_run_holds_up_nobody() {
         let options = || CachedOptions::new(secs(60)).wait(secs(60));
         let mut held = Box::pin(one.begin_cached("a", options()));
         assert!(tokio::time::timeout(ms(50), &mut held).await.is_err(), "it waits in line");
-        let follower = tokio::spawn(async move { one.begin_cached("a", options()).await });
+        let same = one.clone();
+        let follower = tokio::spawn(async move { same.begin_cached("a", options()).await });
         tokio::time::timeout(ms(50), async { ticket.store("v").await.unwrap() }).await.unwrap();
         let begun = tokio::time::timeout(SOON, follower).await.expect("it had the value in time").unwrap();
         assert!(matches!(begun.unwrap(), stanchion::Begun::Value(value) if value == b"v"));
