@@ -24,6 +24,21 @@ fn name() -> LockName {
     prefixes().lock_name("a").unwrap()
 }
 
+fn acquisition(token: Token, waiter: Option<Waiter>) -> Request {
+    Request::Acquire(Acquire {
+        name: name(),
+        permits: None,
+        token,
+        ttl: TTL,
+        min_fence: 0,
+        waiter,
+        patience: None,
+        owner: Arc::from("x"),
+        adopt: None,
+        early: 0.0,
+    })
+}
+
 struct Server {
     store: SqliteStore,
     clock: ManualClock,
@@ -170,18 +185,7 @@ impl World {
                 };
                 let waits = self.dice.bool() || self.clients[client].waits.is_some();
                 self.clients[client].waits = waits.then(|| token.clone());
-                Request::Acquire(Acquire {
-                    name: name(),
-                    permits: None,
-                    token,
-                    ttl: TTL,
-                    min_fence: 0,
-                    waiter: waits.then_some(Waiter { client: ClientId(1), seq: 1 }),
-                    patience: None,
-                    owner: Arc::from("x"),
-                    adopt: None,
-                    early: 0.0,
-                })
+                acquisition(token, waits.then_some(Waiter { client: ClientId(1), seq: 1 }))
             }
         };
         self.send(client, request);
@@ -448,7 +452,7 @@ fn what_may_be_given_back_late_ends_the_call() {
     assert!(waits(given_back(waiter(), Err(FailureKind::NotSent)).0));
     assert_eq!(given_back(waiter(), Err(FailureKind::Lost)), (Err(FailureKind::Spent), 0));
     // A try has no later sending, and is told the truth; who was silent is told again.
-    let (reply, debts) = given_back(attempt(1), Err(FailureKind::Lost));
+    let (reply, debts) = given_back(acquisition(Token::from_bits(1), None), Err(FailureKind::Lost));
     assert!(matches!(reply, Ok(Reply::Acquire(AcquireReply::Busy(_)))), "{reply:?}");
     assert_eq!(debts, 1);
 }
