@@ -91,7 +91,7 @@ onEveryStore('release_all and close release, asyncDispose too', async ({ client,
 })
 
 onEveryStore('a broken lease is lost: signal, release, and the next holder is untouched', async ({ client }) => {
-  const lease = await client.lock('a').acquire({ ttlMs: 600, renew: true })
+  const lease = await client.lock('a').acquire({ ttlMs: 3_000, renew: true })
   const { signal } = lease
   assert.equal(signal, lease.signal)
   assert.ok(!signal.aborted)
@@ -189,8 +189,8 @@ onEveryStore('hold never masks the error of the body', async ({ client }) => {
 })
 
 onSharedStores('leases are renewed while the event loop is blocked', async ({ client, url }) => {
-  const lease = await client.lock('a').acquire({ ttlMs: 1_000, renew: true })
-  const end = Date.now() + 2_500
+  const lease = await client.lock('a').acquire({ ttlMs: 2_000, renew: true })
+  const end = Date.now() + 3_500
   while (Date.now() < end);
   assert.ok(lease.valid)
   assert.equal(await (await connect(url)).lock('a').tryAcquire(), null)

@@ -210,8 +210,8 @@ test('killed: its lock is free when the lease has ended, its task comes again', 
   const client = await connect(url)
   await client.queue('q').enqueue({ id: 'a' })
   const child = spawn(process.execPath, ['--input-type=module', '-e', `${OPEN}
-    globalThis.kept = [await client.lock('a').acquire({ ttlMs: 1_500, renew: true }),
-      await client.queue('q').claim({ leaseMs: 1_500, renew: true })]
+    globalThis.kept = [await client.lock('a').acquire({ ttlMs: 3_000, renew: true }),
+      await client.queue('q').claim({ leaseMs: 3_000, renew: true })]
     console.log('ready'); setInterval(() => {}, 1_000)`, url], { cwd: HERE, stdio: ['ignore', 'pipe', 'inherit'] })
   await new Promise(resolve => child.stdout.once('data', resolve))
   const busy = await client.lock('a').isLocked()

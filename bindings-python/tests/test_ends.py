@@ -135,10 +135,10 @@ def test_a_held_gil_loses_no_lease(client):
     switch = sys.getswitchinterval()
     sys.setswitchinterval(60)  # No thread of Python gets a turn meanwhile.
     try:
-        kept = client.lock("a").acquire(ttl=1, renew=True)
+        kept = client.lock("a").acquire(ttl=2, renew=True)
         with pytest.raises(stanchion.LeaseExpired):
-            with client.lock("b").hold(ttl=1, renew=True, max_hold=1.5) as lease:
-                hold_the_gil(3)
+            with client.lock("b").hold(ttl=2, renew=True, max_hold=2.5) as lease:
+                hold_the_gil(4)
                 assert lease.lost.is_set() and lease.lost.reason == "max_hold"
         assert kept.valid and not kept.lost.is_set()
         kept.release()
@@ -151,16 +151,16 @@ def test_a_blocked_event_loop_loses_no_lease(url):
         async with aio.connect(url) as client:
             queue = client.queue("q")
             await queue.enqueue("a")
-            async with client.lock("a").hold(ttl=1, renew=True) as kept:
+            async with client.lock("a").hold(ttl=2, renew=True) as kept:
                 with pytest.raises(stanchion.LeaseExpired):
-                    loose = client.lock("b").hold(ttl=1, renew=True, max_hold=1.5, cancel_on_loss=False)
+                    loose = client.lock("b").hold(ttl=2, renew=True, max_hold=2.5, cancel_on_loss=False)
                     async with loose as lease:
 
                         async def handler(claim):
-                            time.sleep(3)
+                            time.sleep(4)
                             assert claim.valid and kept.valid and lease.lost.is_set()
 
-                        assert (await queue.worker(handler, lease=1).run(burst=True)).completed == 1
+                        assert (await queue.worker(handler, lease=2).run(burst=True)).completed == 1
 
     asyncio.run(main())
 

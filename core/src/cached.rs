@@ -139,8 +139,8 @@ impl Client {
 
 /// Asks the store; `None` if it is computed by another, and the plan is not to wait.
 async fn ask(live: &Arc<Live>, name: &LockName, plan: &CachedPlan) -> Result<Option<Outcome>, Error> {
-    let timing = Timing::begin(live);
     let mut attempt = live.acquire(name, &plan.lock)?;
+    let timing = Timing::begin(live);
     let acquired = drive(live, &mut attempt.machine, Some(&attempt.place)).await;
     timing.end(&acquired);
     Ok(Computing::begin(live, name, plan, attempt.token, acquired?))

@@ -127,6 +127,35 @@ pub(crate) fn again<'a>(host_turn: &'a mut HostTurn<'_>) -> HostTurn<'a> {
     }
 }
 
+/// The turn given, or else the one around. It ends the wait also if it has forked this process: the child's copy of the
+/// wait would ask in the parent's name, and read what the parent is to hear.
+fn its_turn<'a>(
+    live: &'a Live,
+    host_turn: HostTurn<'a>,
+    around: &'a mut Option<fn() -> ControlFlow<()>>,
+) -> Option<impl FnMut() -> ControlFlow<()> + use<'a>> {
+    let turn: &'a mut dyn FnMut() -> ControlFlow<()> = match (host_turn, around) {
+        (Some(turn), _) => turn,
+        (None, Some(turn)) => turn,
+        (None, None) => return None,
+    };
+    Some(move || {
+        turn()?;
+        if live.is_inherited() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    })
+}
+
+/// Fails in the child of a fork that happened in a host's turn.
+fn not_forked(live: &Live) -> Result<(), Error> {
+    if live.is_inherited() {
+        return Err(Error::new(
+            ErrorKind::Forked,
+            "this process was forked in the middle of the wait, which goes on in the parent process alone",
+        ));
+    }
+    Ok(())
+}
+
 /// Runs a machine on the calling thread. `host_turn`, or else the one of
 /// [`with_host_turn`](crate::blocking::with_host_turn), runs at least every 50 ms.
 pub(crate) fn drive_blocking<M: Machine>(
@@ -145,14 +174,11 @@ fn run_blocking<M: Machine>(
     live: &Live,
     machine: &mut M,
     place: Option<&Place>,
-    host_turn: HostTurn<'_>,
+    mut host_turn: HostTurn<'_>,
 ) -> Result<M::Output, Error> {
     let mut around = around();
-    let mut host_turn: HostTurn<'_> = match (host_turn, &mut around) {
-        (Some(turn), _) => Some(turn),
-        (None, Some(turn)) => Some(turn),
-        (None, None) => None,
-    };
+    let mut host_turn = its_turn(live, again(&mut host_turn), &mut around);
+    let mut host_turn: HostTurn<'_> = host_turn.as_mut().map(|turn| turn as _);
     let guard = Abandon { live, machine };
     let machine = &mut *guard.machine;
     let mut traffic = Traffic::new(live);
@@ -193,6 +219,7 @@ fn run_blocking<M: Machine>(
             Step::Done(outcome) => return outcome,
         };
         if went_on.is_break() {
+            not_forked(live)?;
             say_goodbye(live, machine);
             return Err(Error::new(ErrorKind::Cancelled, "the wait was interrupted"));
         }
@@ -233,15 +260,17 @@ fn send_together(live: &Live, machines: &mut [&mut CallMachine]) {
 }
 
 /// Waits on the calling thread for a hint from within this process; others read the channel. The host has its turns.
-pub(crate) fn rest(live: &Live, place: &Place, until: Moment, host_turn: HostTurn<'_>) -> Result<(), Error> {
+pub(crate) fn rest(
+    live: &Live,
+    place: &Place,
+    until: Moment,
+    mut host_turn: HostTurn<'_>,
+) -> Result<(), Error> {
     let mut around = around();
-    let mut host_turn: HostTurn<'_> = match (host_turn, &mut around) {
-        (Some(turn), _) => Some(turn),
-        (None, Some(turn)) => Some(turn),
-        (None, None) => None,
-    };
+    let mut host_turn = its_turn(live, again(&mut host_turn), &mut around);
     while !place.take_hint() && live.clock.now() < until {
         if host_turn.as_mut().is_some_and(|turn| turn().is_break()) {
+            not_forked(live)?;
             return Err(Error::new(ErrorKind::Cancelled, "the wait was interrupted"));
         }
         place.sleep(live.clock.nap(until).min(HOST_TURN));

@@ -67,7 +67,7 @@ impl Held {
             token,
             fence: grant.fence,
             acquire_resent: grant.resent,
-            foreign_share: live.settings.foreign_share,
+            foreign_share: live.gives_turns(name),
             share: plan.permits.map(Share::new),
         };
         let hold_until = plan.max_hold.map(|max_hold| live.clock.now() + max_hold);
@@ -99,7 +99,7 @@ impl Held {
                     token,
                     fence: *fence,
                     acquire_resent: answer.sendings > 1,
-                    foreign_share: live.settings.foreign_share,
+                    foreign_share: live.gives_turns(&name),
                     share: permits.map(Share::new),
                 };
                 let hold_until = handle.max_hold().map(|max_hold| now + max_hold);

@@ -156,7 +156,12 @@ pub(crate) fn attend<T: Send + 'static>(
                 return ControlFlow::Continue(Ok(result));
             }
             // Dropped while at work, the helper ends after it.
-            Err(RecvTimeoutError::Timeout) => host_turn()?,
+            Err(RecvTimeoutError::Timeout) => {
+                if host_turn().is_break() {
+                    drop(own(helper));
+                    return ControlFlow::Break(());
+                }
+            }
             Err(RecvTimeoutError::Disconnected) => return ControlFlow::Continue(Err(Unattended::CutShort)),
         }
     }

@@ -96,10 +96,11 @@ impl Lock {
             return Ok(Some(Lease::new(grip)));
         }
         if let Some(mut together) = wanted.together(live)? {
-            let began = live.clock.now();
+            let timing = Timing::begin(live);
             let answer = drive(live, &mut together.machine, None).await;
-            let answer = answer.inspect_err(|error| count_failed(live, began, error))?;
-            if let Some(grip) = together.taken(live, &answer)? {
+            let taken = answer.and_then(|answer| together.taken(live, &answer));
+            timing.end_together(&taken);
+            if let Some(grip) = taken? {
                 return Ok(Some(Lease::new(grip)));
             }
         }
@@ -234,11 +235,6 @@ async fn in_turn(live: &Arc<Live>, wanted: &Wanted) -> Result<Option<Lease>, Err
     Ok(all)
 }
 
-/// Counts an acquire of several locks that came to nothing.
-pub(crate) fn count_failed(live: &Live, began: Moment, error: &Error) {
-    live.meters.acquired(Err(error), live.clock.now().since(began));
-}
-
 /// Counts an acquire, also one whose future is dropped.
 pub(crate) struct Timing<'a> {
     live: &'a Live,
@@ -255,6 +251,15 @@ impl<'a> Timing<'a> {
         self.ended = true;
         self.live.meters.acquired(result.as_ref(), self.live.clock.now().since(self.began));
     }
+
+    /// Of several locks in one step. Those that were granted are counted one by one; if one was busy, the acquire goes
+    /// on.
+    pub(crate) fn end_together<T>(mut self, taken: &Result<T, Error>) {
+        self.ended = true;
+        if let Err(error) = taken {
+            self.live.meters.acquired(Err(error), self.live.clock.now().since(self.began));
+        }
+    }
 }
 
 impl Drop for Timing<'_> {
@@ -267,8 +272,8 @@ impl Drop for Timing<'_> {
 
 /// Takes one lock; `None` if it is busy and the plan is not to wait.
 async fn take(live: &Arc<Live>, name: &LockName, plan: &LockPlan) -> Result<Option<Held>, Error> {
-    let timing = Timing::begin(live);
     let mut attempt = live.acquire(name, plan)?;
+    let timing = Timing::begin(live);
     let result = drive(live, &mut attempt.machine, Some(&attempt.place)).await;
     timing.end(&result);
     live.note(name, plan, &attempt.machine);

@@ -339,6 +339,12 @@ impl QueueMeters {
         self.enqueued.with_label_values(&[&*self.name, outcome.map_or("full", Outcome::name)]).inc();
     }
 
+    /// The enqueue of so many tasks ended without an answer that tells what it did.
+    pub(crate) fn not_enqueued(&self, error: ErrorKind, tasks: u64) {
+        let outcome = if error == ErrorKind::Cancelled { "cancelled" } else { "failed" };
+        self.enqueued.with_label_values(&[&*self.name, outcome]).inc_by(tasks);
+    }
+
     pub(crate) fn late(&self, by: Duration) {
         self.lateness.observe(by.as_secs_f64());
     }

@@ -6,6 +6,7 @@ use std::time::SystemTime;
 use crate::drive::{drive, drive_blocking};
 use crate::engine::call::CallMachine;
 use crate::error::{Error, ErrorKind};
+use crate::metrics::QueueMeters;
 use crate::name::{QueueName, TaskId};
 use crate::queue_options::{QueueSettings, checked_count};
 use crate::session::{Live, Session};
@@ -55,7 +56,7 @@ impl QueueCalls {
         let queue = self.checked()?;
         let live = Arc::clone(self.session.live()?);
         let machine = live.call(Request::Queue(QueueRequest { queue, verb }));
-        Ok(Ask { live, machine, slot: None, read: Box::new(read) })
+        Ok(Ask { live, machine, enqueue: None, read: Box::new(read) })
     }
 
     /// The parts of a batch that are sent one after the other. Everything is checked before the first.
@@ -84,6 +85,7 @@ impl QueueCalls {
         let name = Arc::clone(&self.name);
         let live = self.session.live()?;
         let (call, meters) = (live.slots.take_next(), live.meters.queue(&self.name));
+        let unheard = Unheard { meters: Arc::clone(&meters), tasks: tasks.len() as u64 };
         let verb = QueueVerb::Enqueue(Enqueue { call, tasks: Arc::clone(&tasks) });
         let mut ask = self.ask(verb, move |reply| match reply {
             QueueReply::Enqueue(outcomes) if outcomes.len() == tasks.len() => {
@@ -96,7 +98,7 @@ impl QueueCalls {
             }
             _ => None,
         })?;
-        ask.slot = Some(call);
+        ask.enqueue = Some((call, unheard));
         Ok(ask)
     }
 
@@ -243,11 +245,36 @@ fn enqueued(queue: &str, task: &NewTask, outcome: EnqueueOutcome) -> Result<Enqu
     }
 }
 
+/// Counts the tasks of an enqueue that failed, also one whose future is dropped. Of one that was answered, the answer
+/// is counted.
+struct Unheard {
+    meters: Arc<QueueMeters>,
+    tasks: u64,
+}
+
+impl Unheard {
+    fn end(mut self, error: Option<&Error>) {
+        let tasks = std::mem::take(&mut self.tasks);
+        if let Some(error) = error {
+            self.meters.not_enqueued(error.kind(), tasks);
+        }
+    }
+}
+
+impl Drop for Unheard {
+    fn drop(&mut self) {
+        if self.tasks > 0 {
+            self.meters.not_enqueued(ErrorKind::Cancelled, self.tasks);
+        }
+    }
+}
+
 /// One request, and how to read its reply.
 pub(crate) struct Ask<T> {
     live: Arc<Live>,
     machine: CallMachine,
-    slot: Option<CallId>,
+    /// Of an enqueue: its slot, and how it is counted.
+    enqueue: Option<(CallId, Unheard)>,
     read: Box<dyn FnOnce(QueueReply) -> Option<T> + Send>,
 }
 
@@ -270,11 +297,20 @@ impl<T> Ask<T> {
         self.finish(answer.map(|answer| answer.reply))
     }
 
-    fn finish(self, reply: Result<Reply, Error>) -> Result<T, Error> {
-        if let Some(slot) = self.slot {
+    fn finish(mut self, reply: Result<Reply, Error>) -> Result<T, Error> {
+        let enqueue = self.enqueue.take();
+        if let Some((slot, _)) = &enqueue {
             // If no answer came: the slot's next number makes a late copy of this call void.
-            self.live.slots.give_back(slot);
+            self.live.slots.give_back(*slot);
         }
+        let result = self.read(reply);
+        if let Some((_, unheard)) = enqueue {
+            unheard.end(result.as_ref().err());
+        }
+        result
+    }
+
+    fn read(self, reply: Result<Reply, Error>) -> Result<T, Error> {
         let read = match reply? {
             Reply::Queue(QueueReply::Superseded) => {
                 return Err(Error::new(

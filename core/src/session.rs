@@ -260,13 +260,18 @@ impl Live {
             owner: Arc::clone(&plan.owner),
             min_fence: self.min_fence(name),
             waiter: place.waiter(),
-            foreign_share: self.settings.foreign_share,
+            foreign_share: self.gives_turns(name),
             early: plan.early,
         };
         let sighting = plan.adopt_after.and_then(|_| self.memory.sighting(name));
         let machine =
             AcquireMachine::new(order, self.clock.now(), self.channel.is_open(), sighting, Dice::random());
         Ok(Attempt { machine, place, token })
+    }
+
+    /// Whether lockers of other programs get a turn now and then. Only an exclusive lock can be theirs.
+    pub(crate) fn gives_turns(&self, name: &LockName) -> bool {
+        self.settings.foreign_share && name.kind() == LockKind::Exclusive
     }
 
     /// One more than the highest fence that this client has seen of the lock.

@@ -8,6 +8,7 @@ use crate::engine::Subject;
 use crate::engine::leased::Leased;
 use crate::error::Error;
 use crate::metrics::Ended;
+use crate::worker::Ending;
 
 /// One call to the store, with all its requests and pauses.
 pub(crate) fn operation(subject: &Subject<'_>) -> Span {
@@ -15,7 +16,7 @@ pub(crate) fn operation(subject: &Subject<'_>) -> Span {
     info_span!(target: "stanchion", "stanchion", otel.name = verb, operation = verb, name, kind, outcome = Empty)
 }
 
-/// How an operation, or the work on a task, ended.
+/// How an operation ended.
 pub(crate) fn ended(span: &Span, outcome: Result<&'static str, &Error>) {
     let outcome = outcome.unwrap_or_else(|error| error.kind().name());
     span.record("outcome", outcome);
@@ -27,6 +28,11 @@ pub(crate) fn work(queue: &str, id: &str, attempt: u32) -> Span {
         target: "stanchion", "stanchion.work", otel.name = "work", name = queue, kind = "task", id, attempt,
         outcome = Empty
     )
+}
+
+/// How that work ended.
+pub(crate) fn worked(span: &Span, ending: &Ending) {
+    span.record("outcome", ending.name());
 }
 
 pub(crate) fn sent_again() {

@@ -9,12 +9,14 @@ use std::time::Duration;
 
 use tokio::sync::Notify;
 
+use crate::fork::{Generation, generation};
 use crate::verbs::{ClientId, Waiter};
 
 /// The waiters of one client.
 #[derive(Debug)]
 pub struct Hub {
     client: ClientId,
+    generation: Generation,
     next_seq: AtomicU64,
     slots: Mutex<HashMap<u64, Arc<Slot>>>,
 }
@@ -22,7 +24,17 @@ pub struct Hub {
 impl Hub {
     /// A hub without waiters.
     pub fn new(client: ClientId) -> Arc<Self> {
-        Arc::new(Self { client, next_seq: AtomicU64::new(1), slots: Mutex::default() })
+        Arc::new(Self {
+            client,
+            generation: generation(),
+            next_seq: AtomicU64::new(1),
+            slots: Mutex::default(),
+        })
+    }
+
+    /// In a forked child the mutex may have been inherited locked, and all who wait are the parent's.
+    fn is_inherited(&self) -> bool {
+        self.generation != generation()
     }
 
     /// Whose waiters these are.
@@ -55,6 +67,9 @@ impl Hub {
 
     /// Asks one sleeping thread to look whether it should read the channel now.
     pub(crate) fn nudge(&self) {
+        if self.is_inherited() {
+            return;
+        }
         let slots = locked(&self.slots);
         for slot in slots.values() {
             let mut state = locked(&slot.state);
@@ -133,7 +148,9 @@ impl Place {
 
 impl Drop for Place {
     fn drop(&mut self) {
-        locked(&self.hub.slots).remove(&self.seq);
+        if !self.hub.is_inherited() {
+            locked(&self.hub.slots).remove(&self.seq);
+        }
     }
 }
 

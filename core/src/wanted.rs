@@ -161,8 +161,8 @@ impl Together<'_> {
     }
 
     fn farewells(&self, live: &Live) -> Vec<Request> {
-        let foreign_share = live.settings.foreign_share;
         let leave = |(name, _): &(LockName, LockPlan)| {
+            let foreign_share = live.gives_turns(name);
             Request::Leave(Leave { name: name.clone(), token: self.token.clone(), foreign_share })
         };
         self.wanted.locks.iter().map(leave).collect()

@@ -21,7 +21,8 @@ ENVIRONMENT = {"STANCHION_SCHEDULES": "5000", "RUST_TEST_THREADS": "8"}
 RESULT = re.compile(r"^test (\S+) \.\.\. (ok|FAILED|ignored)", re.M)
 MACRO = re.compile(r"^macro_rules! (\w+) \{\n(.*?)^\}", re.M | re.S)
 # What a macro makes of one function: a test for each store, face or clock.
-MADE = re.compile(r"#\[test\]\s+fn (\w+)\(\)|face_tests!\((\w+), (\w+),")
+MADE = re.compile(r"#\[test\]\s+fn (\w+)\(\)")
+STORES = re.compile(r"on_stores! \{ \[([\w ]+)\]")
 
 
 def build(suite, target):
@@ -74,7 +75,9 @@ def tests(suite):
     # Those of the suite itself count.
     for text in [*(path.read_text() for path in sorted((ROOT / "tests" / "src").rglob("*.rs"))), *texts.values()]:
         for macro, body in MACRO.findall(text):
-            made[macro] = [word for words in MADE.findall(body) for word in words if word]
+            stores = [store for stores in STORES.findall(body) for store in stores.split()]
+            faces = [f"{store}_{face}" for store in stores for face in ("async", "blocking")]
+            made[macro] = MADE.findall(body) + faces
     found = set()
     for path, text in texts.items():
         parts = path.relative_to(PROGRAMS[suite]).with_suffix("").parts

@@ -107,14 +107,17 @@ final class LifeTest extends StoreCase
     {
         $url = $this->url($kind);
         $client = Client::connect($url);
-        $client->lock('a')->acquire()->release(cooldown: 2.0);
-        $client->queue('q')->enqueue('task', delay: 2.0);
+        $lease = $client->lock('a')->acquire();
         $program = new Program('interrupted', $url, [], $what, $how);
+        self::assertSame('waits', $program->line());
+        // The signal comes a second from now, what the call waits for a second later.
+        $lease->release(cooldown: 2.0);
+        $client->queue('q')->enqueue('task', delay: 2.0);
         $how === 'throw' ? self::assertSame('too long', $program->line()) : self::assertSame(7, $program->wait());
         if ($what === 'lock') {
-            self::until(fn () => !$client->lock('a')->isLocked(), 'free', 5);
+            self::until(fn () => !$client->lock('a')->isLocked(), 'free', 20);
         } else {
-            self::until(fn () => $client->queue('q')->get('task')->state === TaskState::Scheduled, 'let go of', 5);
+            self::until(fn () => $client->queue('q')->get('task')->state === TaskState::Scheduled, 'let go of', 20);
             self::assertSame(1, $client->queue('q')->get('task')->attempts);
         }
     }

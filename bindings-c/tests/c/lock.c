@@ -52,11 +52,11 @@ TEST(a_waiter_gets_the_lock_when_it_is_released) {
 TEST(a_lease_with_a_ttl_runs_out_and_says_so) {
     stanchion_client client = opened();
     stanchion_lock_options options = lock_options();
-    options.ttl_ms = 500;
+    options.ttl_ms = 1500;
     const char *name = unique("ttl");
     stanchion_lease lease = 0;
     OK(stanchion_lock_acquire(client, T(name), &options, &lease, &err));
-    CHECK(stanchion_lease_remaining_ms(lease) <= 500 && stanchion_lease_remaining_ms(lease) > 0);
+    CHECK(stanchion_lease_remaining_ms(lease) <= 1500 && stanchion_lease_remaining_ms(lease) > 0);
     CHECK(stanchion_lease_loss(lease) == STANCHION_LOSS_NONE);
     EXPECT(STANCHION_LOST, stanchion_lease_wait_lost(lease, 10000, &err));
     CHECK(stanchion_lease_is_valid(lease) == 0 && stanchion_lease_loss(lease) == STANCHION_LOSS_EXPIRED);
@@ -73,12 +73,12 @@ TEST(a_lease_with_a_ttl_runs_out_and_says_so) {
 TEST(a_lease_is_renewed_if_asked_for) {
     stanchion_client client = opened();
     stanchion_lock_options options = lock_options();
-    options.ttl_ms = 1500;
+    options.ttl_ms = 3000;
     options.renew = 1;
     options.max_hold_ms = 60000;
     stanchion_lease lease = 0;
     OK(stanchion_lock_acquire(client, T(unique("renewed")), &options, &lease, &err));
-    OK(stanchion_lease_wait_lost(lease, 2500, &err));
+    OK(stanchion_lease_wait_lost(lease, 4000, &err));
     OK(stanchion_lease_release(lease, &err));
     stanchion_lease_free(lease);
     stanchion_client_free(client);
@@ -149,7 +149,7 @@ TEST(a_broken_lease_is_lost) {
     stanchion_client client = opened();
     const char *name = unique("broken");
     stanchion_lock_options options = lock_options();
-    options.ttl_ms = 1500;
+    options.ttl_ms = 3000;
     options.renew = 1;
     stanchion_lease lease = 0;
     OK(stanchion_lock_acquire(client, T(name), &options, &lease, &err));

@@ -152,8 +152,8 @@ fn ask(
     plan: &CachedPlan,
     host_turn: HostTurn<'_>,
 ) -> Result<Option<Outcome>, Error> {
-    let timing = Timing::begin(live);
     let mut attempt = live.acquire(name, &plan.lock)?;
+    let timing = Timing::begin(live);
     let acquired = drive_blocking(live, &mut attempt.machine, Some(&attempt.place), host_turn);
     timing.end(&acquired);
     Ok(Computing::begin(live, name, plan, attempt.token, acquired?))

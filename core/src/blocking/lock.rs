@@ -11,7 +11,7 @@ use crate::engine::acquire::Acquired;
 use crate::error::Error;
 use crate::held::Held;
 use crate::holder::Holder;
-use crate::lock::{Timing, busy, count_failed, is_silent};
+use crate::lock::{Timing, busy, is_silent};
 use crate::name::LockName;
 use crate::named::Named;
 use crate::options::{LockOptions, LockPlan};
@@ -97,10 +97,11 @@ impl Lock {
             return Ok(Some(Lease::new(grip)));
         }
         if let Some(mut together) = wanted.together(live)? {
-            let began = live.clock.now();
+            let timing = Timing::begin(live);
             let answer = drive_blocking(live, &mut together.machine, None, again(&mut host_turn));
-            let answer = answer.inspect_err(|error| count_failed(live, began, error))?;
-            if let Some(grip) = together.taken(live, &answer)? {
+            let taken = answer.and_then(|answer| together.taken(live, &answer));
+            timing.end_together(&taken);
+            if let Some(grip) = taken? {
                 return Ok(Some(Lease::new(grip)));
             }
         }
@@ -221,8 +222,8 @@ fn take(
     plan: &LockPlan,
     host_turn: HostTurn<'_>,
 ) -> Result<Option<Held>, Error> {
-    let timing = Timing::begin(live);
     let mut attempt = live.acquire(name, plan)?;
+    let timing = Timing::begin(live);
     let result = drive_blocking(live, &mut attempt.machine, Some(&attempt.place), host_turn);
     timing.end(&result);
     live.note(name, plan, &attempt.machine);

@@ -9,6 +9,7 @@ use percent_encoding::percent_decode_str;
 use url::Url;
 
 use crate::error::Error;
+use crate::store::YEAR;
 use crate::store::redis::confirm::Confirm;
 use crate::store::sqlite::SqliteTarget;
 
@@ -21,6 +22,8 @@ const QUORUM_MOST: usize = 9;
 /// How long an answer of one server of a quorum is waited for: a call may need three of them within the second after
 /// which it is sent again.
 const NODE_TIMEOUT: Duration = Duration::from_millis(250);
+/// With more, two rounds with a silent server in each would not be over within that second.
+const NODE_TIMEOUTS: RangeInclusive<Duration> = Duration::from_millis(1)..=Duration::from_millis(500);
 /// How long a server that restarted stays out of its quorum: twice the usual ttl.
 const REJOIN_AFTER: Duration = Duration::from_secs(60);
 /// How long replicas may take to confirm a lease: well within the second after which its request is sent again.
@@ -339,13 +342,16 @@ fn finish_redis(url: &Url, mut address: RedisAddress) -> Result<StoreUrl, Error>
             match &*key {
                 "node_timeout" => {
                     place.node_timeout = seconds("node_timeout", &value)?;
-                    if place.node_timeout.is_zero() {
-                        return Err(Error::invalid("node_timeout is over zero"));
+                    if !NODE_TIMEOUTS.contains(&place.node_timeout) {
+                        return Err(Error::invalid("node_timeout is 0.001 to 0.5 seconds"));
                     }
                     continue;
                 }
                 "rejoin_after" => {
                     place.rejoin_after = seconds("rejoin_after", &value)?;
+                    if place.rejoin_after > YEAR {
+                        return Err(Error::invalid("rejoin_after is a year at most: no lease is longer"));
+                    }
                     continue;
                 }
                 _ => {}

@@ -329,7 +329,7 @@ where
             };
             // Whoever returns because the claim is lost has lost it.
             let ending = if claim.loss().is_some() { Ending::Lost } else { ending };
-            span.record("outcome", ending.name());
+            trace::worked(&span, &ending);
             Finished::of(claim.delivery(), &ending)
         });
     }

@@ -313,6 +313,21 @@ on_both_faces! {
         assert_eq!(begin(0.0).value(), b"new");
     }
 
+    fn whoever_has_waited_does_not_refresh_what_is_new_by_then(fixture) {
+        // With such a beta the lot nearly always falls on the caller.
+        let options = || fresh().beta(1_000.0);
+        for caller in 0..5 {
+            let name = format!("a{caller}");
+            let ticket = fixture.one.begin_cached(&name, options()).unwrap().ticket();
+            let (two, own) = (fixture.two.clone(), name.clone());
+            let waiting = task(move || two.cached(&own, options(), || Ok(b"own".into())).unwrap());
+            eventually(SOON, || fixture.one.computation(&name).waiters() == 1);
+            fixture.clock.advance(secs(10));
+            assert!(ticket.store("new").unwrap());
+            assert_eq!(waiting.join(), b"new");
+        }
+    }
+
     fn a_computation_that_takes_too_long_is_taken_over(fixture) {
         let options = || fresh().lease(secs(10)).max_run(secs(10));
         let late = fixture.one.begin_cached("a", options()).unwrap().ticket();

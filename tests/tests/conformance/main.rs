@@ -18,6 +18,7 @@ mod listing;
 mod loss;
 mod metrics;
 mod multi_lock;
+mod open_telemetry;
 mod permits_line;
 mod queue_arguments;
 mod queue_change;

@@ -2,8 +2,9 @@
 
 use stanchion::{ClaimOptions, ErrorKind, LockOptions, Retry, Task};
 use stanchion_tests::faces::AnyClient;
-use stanchion_tests::on_every_store;
-use stanchion_tests::wait::{SOON, eventually};
+use stanchion_tests::stores::Kind;
+use stanchion_tests::wait::{SOON, eventually, eventually_async};
+use stanchion_tests::{async_on_every_store, on_every_store, on_stores_with_foreign_lockers};
 
 use crate::{fixed, ms, secs, waiter};
 
@@ -19,6 +20,14 @@ fn acquires(client: &AnyClient) -> [f64; 5] {
 
 fn ended(client: &AnyClient, reason: &str) -> f64 {
     counted(client, &format!("lock_leases_ended_total{{reason=\"{reason}\"}}"))
+}
+
+/// Tasks whose enqueue failed, and those whose enqueue was cancelled.
+fn failed_enqueues(client: &AnyClient) -> [Option<f64>; 2] {
+    ["failed", "cancelled"].map(|outcome| {
+        let name = format!("stanchion_queue_enqueued_total{{outcome=\"{outcome}\",queue=\"q\"}}");
+        client.metrics().get(&name)
+    })
 }
 
 on_every_store! {
@@ -119,6 +128,71 @@ on_every_store! {
         assert!(text.contains("\nstanchion_lock_wait_seconds_bucket{le=\"+Inf\"} 1\n"), "{text}");
         let lines = text.lines().filter(|line| !line.starts_with('#')).count();
         assert_eq!(client.metrics().iter().count(), lines, "the snapshot has every sample");
+    }
+}
+
+on_stores_with_foreign_lockers! {
+    fn tasks_whose_enqueue_failed_are_counted(bench) {
+        let client = bench.client();
+        let queue = client.queue("q");
+        queue.enqueue(Task::new("")).unwrap_err();
+        assert_eq!(failed_enqueues(&client), [None, None], "what is refused before any I/O is not counted");
+        let _: () = redis::cmd("SET").arg("stanchion:state:{Queue:q}").arg("spoilt").query(&mut bench.raw()).unwrap();
+        queue.enqueue(Task::new("a")).unwrap_err();
+        assert_eq!(failed_enqueues(&client), [Some(1.0), None]);
+        let results = queue.enqueue_many([Task::new("a"), Task::new("b")]).unwrap();
+        assert!(results.iter().all(Result::is_err));
+        assert_eq!(failed_enqueues(&client), [Some(3.0), None]);
+    }
+}
+
+async_on_every_store! {
+    async fn tasks_whose_enqueue_is_dropped_are_cancelled(bench) {
+        let client = stanchion::Client::open(bench.url()).await.unwrap();
+        let (queue, counts) = (client.queue("q"), AnyClient::Async(client.clone()));
+        let mut gave_up = 0.0;
+        for turns in 0..6 {
+            let patience = async {
+                for _ in 0..turns {
+                    tokio::task::yield_now().await;
+                }
+            };
+            tokio::select! {
+                biased;
+                results = queue.enqueue_many([Task::auto(), Task::auto()]) => {
+                    assert!(results.unwrap().iter().all(Result::is_ok));
+                }
+                () = patience => gave_up += 2.0,
+            }
+            assert_eq!(failed_enqueues(&counts), [None, (gave_up > 0.0).then_some(gave_up)], "after {turns} turns");
+        }
+        assert!(gave_up > 0.0 || bench.kind == Kind::Memory, "none was given up");
+    }
+
+    async fn an_acquire_of_several_locks_that_is_dropped_is_cancelled(bench) {
+        let client = stanchion::Client::open(bench.url()).await.unwrap();
+        let (several, counts) = (client.multi_lock(&["a", "b"]), AnyClient::Async(client.clone()));
+        let (mut got, mut gave_up) = (0.0, 0.0);
+        for turns in 0..6 {
+            let patience = async {
+                for _ in 0..turns {
+                    tokio::task::yield_now().await;
+                }
+            };
+            tokio::select! {
+                biased;
+                lease = several.acquire(LockOptions::new()) => {
+                    lease.unwrap().release().await.unwrap();
+                    got += 1.0;
+                }
+                () = patience => gave_up += 1.0,
+            }
+            assert_eq!(acquires(&counts), [2.0 * got, 0.0, 0.0, gave_up, 0.0], "after {turns} turns");
+            for name in ["a", "b"] {
+                eventually_async(SOON, || async { !client.lock(name).is_locked().await.unwrap() }).await;
+            }
+        }
+        assert!(gave_up > 0.0 || bench.kind == Kind::Memory, "none was given up");
     }
 }
 

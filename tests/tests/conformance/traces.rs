@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, mpsc};
 
+use stanchion::blocking::{Taken, Worker};
 use stanchion::{ClaimOptions, LockOptions, Task};
 use stanchion_tests::faces::AnyLease;
 use stanchion_tests::on_every_store;
-use stanchion_tests::wait::task;
+use stanchion_tests::wait::{SOON, task};
 use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
 use tracing::{Event, Subscriber};
@@ -139,4 +140,56 @@ on_every_store! {
         assert_eq!((&*events[0]["reason"], &*events[0]["name"], &*events[0]["kind"]), ("broken", "a", "lock"));
         assert_eq!(events[0]["message"], "the lease was lost");
     }
+}
+
+#[test]
+fn the_work_of_a_hosts_hands_is_a_span() {
+    let client = stanchion::blocking::Client::open("memory:").unwrap();
+    let queue = client.queue("q");
+    for id in ["done", "failed", "lost", "interrupted"] {
+        queue.enqueue(Task::new(id)).unwrap();
+    }
+    let (direction, hands) = Worker::hosted(queue.clone()).concurrency(4).open().unwrap();
+    let (stopper, (send, ended)) = (direction.stopper(), mpsc::channel());
+    direction.start(move |result| send.send(result.is_ok()).unwrap()).unwrap();
+    let next = || {
+        let mut waited = false;
+        loop {
+            match hands.take(waited) {
+                Taken::Task(claim) => return claim,
+                Taken::Nothing => hands.wait_for(SOON),
+                Taken::Over => panic!("there are more tasks"),
+            }
+            waited = true;
+        }
+    };
+    let heard = heard(|| {
+        let claims: Vec<_> = (0..4).map(|_| next()).collect();
+        for claim in &claims {
+            let said = if claim.id() == "failed" { Err("no".to_owned()) } else { Ok(()) };
+            if claim.id() == "lost" {
+                queue.remove("lost", None).unwrap();
+                claim.extend(secs(60)).unwrap_err();
+            }
+            if claim.id() != "interrupted" {
+                drop(hands.done(claim.receipt(), said));
+            }
+        }
+        stopper.stop();
+        hands.interrupt();
+    });
+    let work = heard.iter().filter(|(name, _)| *name == "stanchion.work");
+    let work: Vec<_> = work
+        .map(|(_, fields)| ["name", "kind", "id", "attempt", "outcome"].map(|name| &*fields[name]).join(" "))
+        .collect();
+    assert_eq!(
+        work,
+        [
+            "q task done 1 returned",
+            "q task failed 1 failed",
+            "q task lost 1 lost",
+            "q task interrupted 1 interrupted",
+        ]
+    );
+    assert!(ended.recv_timeout(SOON).unwrap());
 }

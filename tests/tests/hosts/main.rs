@@ -56,6 +56,10 @@ macro_rules! on_shared_stores {
 /// A child that has much to do may take this long.
 const PATIENCE: Duration = Duration::from_secs(60);
 
+const fn secs(seconds: u64) -> Duration {
+    Duration::from_secs(seconds)
+}
+
 fn word(face: Face) -> &'static str {
     if face == Face::Async { "async" } else { "blocking" }
 }
@@ -211,6 +215,30 @@ on_shared_stores! {
         assert!(!bench.client().lock("job").is_locked().unwrap());
     }
 
+    /// The child has none of the parent's callers, and waits for the value in its own name.
+    fn fork_while_callers_of_cached_wait(bench) {
+        let client = bench.client();
+        let ticket = client.begin_cached("a", secs(600)).unwrap().ticket();
+        let mut parent = actor(bench.url(), bench.face);
+        parent.ok("busy_cached a 600000 4");
+        eventually(SOON, || client.computation("a").waiters() == 1);
+        parent.order("fork cached a 600000; cached b 600000");
+        let child = child_of(&parent.reply()).unwrap();
+        eventually(SOON, || client.computation("a").waiters() == 2);
+        assert!(ticket.store("v").unwrap());
+        let found = [parent.reply(), parent.reply()];
+        assert_eq!((&found[0]["value"], &found[1]["value"]), (&"v".into(), &"own".into()), "{found:?}");
+        join(&mut parent, child);
+
+        // They come and go, compute and wait while it forks.
+        parent.ok("busy_cached c 1 4");
+        for _ in 0..10 {
+            assert_fine(&replies_of_child(&mut parent, "cached c 1; cached c 1; cached a 600000"));
+        }
+        let end = parent.ok("idle");
+        assert_eq!(end["failures"], 0, "{end}");
+    }
+
     /// A child's child is another process again.
     fn grandchild(bench) {
         let mut parent = actor(bench.url(), bench.face);
@@ -326,6 +354,58 @@ fn sockets_of_the_parent() {
         assert_eq!(parent.ok("status")["valid"], true);
         parent.ok("release");
     }
+}
+
+/// The child, which has said that the wait is not its own; the parent says nothing more yet.
+#[track_caller]
+fn forked_in_a_wait(parent: &Actor) -> u64 {
+    let said = [parent.reply(), parent.reply()];
+    let of_child = said.iter().find(|reply| reply["who"] == "child");
+    assert_eq!(of_child.map(|reply| &reply["error"]), Some(&"Forked".into()), "{said:?}");
+    said.iter().find_map(child_of).unwrap()
+}
+
+/// A signal handler forks in the middle of a wait for a cached value, of one that waits in line and of one that waits for
+/// that one: in the child it ends soon, and in the parent it goes on.
+#[test]
+fn fork_in_a_wait_for_a_cached_value() {
+    for kind in [Kind::Redis, Kind::Sqlite] {
+        let bench = Bench::new(kind, Face::Blocking);
+        let client = bench.client();
+        for callers in [0, 1] {
+            let ticket = client.begin_cached("a", secs(600)).unwrap().ticket();
+            let mut parent = actor(bench.url(), Face::Blocking);
+            parent.ok(&format!("busy_cached a 600000 {callers}"));
+            eventually(SOON, || client.computation("a").waiters() == callers);
+            parent.order("cached_forking a");
+            let child = forked_in_a_wait(&parent);
+            assert!(ticket.store("v").unwrap());
+            let found = parent.reply();
+            assert_eq!(
+                (&found["who"], &found["error"]),
+                (&"parent".into(), &Value::Null),
+                "{kind:?}: {found}"
+            );
+            join(&mut parent, child);
+            assert_eq!(parent.ok("idle")["failures"], 0);
+            client.invalidate("a").unwrap();
+        }
+    }
+}
+
+/// The same while the request is on its way, by a thread that the child does not have.
+#[test]
+fn fork_while_a_request_is_on_its_way() {
+    let server = RedisServer::start();
+    let mut parent = actor(&server.url(), Face::Blocking);
+    parent.ok("cached b 600000");
+    server.stop_signal();
+    parent.order("cached_forking a");
+    let child = forked_in_a_wait(&parent);
+    server.cont_signal();
+    let found = parent.reply();
+    assert_eq!((&found["who"], &found["error"]), (&"parent".into(), &Value::Null), "{found}");
+    join(&mut parent, child);
 }
 
 /// Memory is copied by a fork, so locks in it would exclude nobody: refused.

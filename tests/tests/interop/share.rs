@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use stanchion::LockOptions;
+use stanchion::{CachedOptions, LockOptions};
 use stanchion_tests::on_stores_with_foreign_lockers;
 use stanchion_tests::stores::Bench;
 use stanchion_tests::wait::{SOON, Task, eventually, holds_within, task};
@@ -81,6 +81,23 @@ on_stores_with_foreign_lockers! {
         assert!(plain.unlock());
         assert!(holds_within(SOON, || crowd.grants() > grants), "and the line goes on");
         crowd.disperse();
+    }
+
+    /// There are none at the computation of a cached value: it is handed on however often it fails.
+    fn a_computation_is_handed_on_without_end(bench) {
+        let clients = [(); 2].map(|()| bench.open(bench.builder().foreign_share(true)));
+        let options = || CachedOptions::new(secs(60)).wait(secs(30));
+        let mut ticket = clients[0].begin_cached("a", options()).unwrap().ticket();
+        for failure in 1..50 {
+            let next = clients[failure % 2].clone();
+            let waiting = task(move || next.begin_cached("a", options()).unwrap().ticket());
+            let computation = clients[0].computation("a");
+            assert!(holds_within(SOON, || computation.waiters() == 1));
+            ticket.release().unwrap();
+            assert!(computation.is_locked().unwrap(), "after {failure} failures it is offered to nobody");
+            ticket = waiting.join();
+        }
+        ticket.release().unwrap();
     }
 
     /// That the turn comes from the option, and not from gaps in the test.

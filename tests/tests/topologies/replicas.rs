@@ -3,6 +3,7 @@
 use stanchion::{Client, ErrorKind, Health, LockOptions};
 use stanchion_tests::RedisServer;
 use stanchion_tests::faces::{AnyLock, Face};
+use stanchion_tests::proxy::{Fault, Proxy};
 use stanchion_tests::sentinel::Sentinels;
 use stanchion_tests::wait::{SOON, eventually, eventually_some, task};
 
@@ -83,6 +84,26 @@ on_both_faces! {
         let lease = waiting.join();
         assert_eq!(replica.cli(&["GET", "Lock:c"]), lease.token().as_str());
         lease.release().unwrap();
+    }
+
+    /// A grant that too few replicas have is given back; if nobody knows whether it was, the call ends: what gives it
+    /// back may come late, and would end what the same call is granted later.
+    fn a_grant_that_may_be_given_back_late_ends_the_call(face) {
+        let server = RedisServer::start();
+        let proxy = Proxy::start(&server);
+        let url = format!("{}?min_replicas=1&replica_timeout=0.001", proxy.url());
+        let client = open(face, Client::builder(&url));
+        let lock = client.lock("a");
+        refused(&lock, 500);
+        assert!(proxy.count("acquire") > 1, "it tries again");
+        let before = proxy.count("acquire");
+        proxy.fault("release", 1, Fault::SwallowReply);
+        let begun = std::time::Instant::now();
+        let error = lock.acquire(fixed(30_000, 60_000)).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::StoreUnavailable, "{error}");
+        assert_eq!((proxy.faults_left(), proxy.count("acquire")), (0, before + 1), "it is not sent again");
+        assert!(begun.elapsed() < ms(30_000), "it ends long before its wait: {:?}", begun.elapsed());
+        eventually(SOON, || server.cli(&["EXISTS", "Lock:a"]) == "0");
     }
 
     /// Acquires of other tasks and threads do not queue behind one that waits for its replicas.

@@ -14,6 +14,7 @@ pcntl_signal(SIGALRM, static function () use ($how): void {
 });
 $begin = hrtime(true);
 pcntl_alarm(1);
+echo "waits\n";
 try {
     match ($what) {
         'lock' => $client->lock('a')->acquire(wait: 20),

@@ -73,7 +73,7 @@ final class StanchionStoreTest extends CompatCase
 
     public function testBlockingAcquireWaitsForTheEndOfTheHolder(): void
     {
-        Client::connect($this->server->url())->lock('report', ttl: 0.3)->acquire()->intoHandle(0.3);
+        Client::connect($this->server->url())->lock('report', ttl: 1.5)->acquire()->intoHandle(1.5);
         $lock = $this->factory->createLock('report', 60);
         self::assertFalse($lock->acquire());
         self::assertTrue($lock->acquire(true));

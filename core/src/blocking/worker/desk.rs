@@ -8,6 +8,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use tracing::Span;
+
 use super::direct::briefly;
 use crate::blocking::{Claim, Queue};
 use crate::claim_calls::Verdict;
@@ -109,18 +111,7 @@ impl Desk {
                 Ok(Err(error)) => Err(error.to_string()),
                 Err(panic) => Err(panic_message(&*panic)),
             };
-            let lost = claim.loss().is_some();
-            span.record(
-                "outcome",
-                if lost {
-                    "lost"
-                } else if said.is_ok() {
-                    "returned"
-                } else {
-                    "failed"
-                },
-            );
-            if let Some(verdict) = self.done(claim.receipt(), said) {
+            if let Some(verdict) = self.done(claim.receipt(), said, &span) {
                 self.settle_alone(verdict);
             }
         }
@@ -172,14 +163,16 @@ impl Desk {
         }
     }
 
-    /// What became of a task. Answers the verdict if it is to be settled at once, by the hand itself.
-    pub(super) fn done(&self, receipt: Receipt, said: Result<(), String>) -> Option<Verdict> {
+    /// What became of a task, told to the span of the work on it too. Answers the verdict if it is to be settled at
+    /// once, by the hand itself.
+    pub(super) fn done(&self, receipt: Receipt, said: Result<(), String>, span: &Span) -> Option<Verdict> {
         let claim = locked(&self.state).running.get(&receipt)?.clone();
         let ending = match said {
             _ if claim.loss().is_some() => Ending::Lost,
             Ok(()) => Ending::Returned,
             Err(reason) => Ending::Failed(reason),
         };
+        trace::worked(span, &ending);
         let mut report = WorkerReport::default();
         let verdict = self.settings.finish(&mut report, Finished::of(claim.delivery(), &ending));
         let mut state = locked(&self.state);
@@ -396,7 +389,7 @@ mod tests {
         let hand = Arc::clone(&desk);
         let hand = thread::spawn(move || {
             until(&hand, |state| state.claims.is_empty());
-            assert!(hand.done(begun.receipt(), Ok(())).is_none());
+            assert!(hand.done(begun.receipt(), Ok(()), &Span::none()).is_none());
         });
         let report = direct(&desk, &mut |_| Ok(()), &mut go_on).unwrap();
         hand.join().unwrap();
@@ -423,7 +416,7 @@ mod tests {
         desk.put(claimed(&desk, "a"));
         let Taken::Task(claim) = desk.take(false) else { panic!("no task") };
         desk.interrupt();
-        assert!(desk.done(claim.receipt(), Ok(())).is_none());
+        assert!(desk.done(claim.receipt(), Ok(()), &Span::none()).is_none());
         let (verdicts, _, at_work) = desk.look(true, Duration::ZERO);
         assert_eq!((verdicts.len(), at_work), (1, false));
         assert!(matches!(desk.take(false), Taken::Over));

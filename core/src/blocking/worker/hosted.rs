@@ -1,10 +1,14 @@
 //! Workers whose hands are threads of a host language.
 
+use std::collections::HashMap;
 use std::fmt;
+use std::mem;
 use std::ops::ControlFlow;
-use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
+
+use tracing::Span;
 
 use super::desk::{Desk, Taken};
 use super::direct::direct;
@@ -14,8 +18,10 @@ use crate::channel::HOST_TURN;
 use crate::claim_calls::Verdict;
 use crate::error::Error;
 use crate::signals::spawn_quietly;
+use crate::trace;
 use crate::verbs::Receipt;
-use crate::worker::{WorkerReport, WorkerSettings};
+use crate::wake::locked;
+use crate::worker::{Ending, WorkerReport, WorkerSettings};
 
 /// In the place of a handler: the work is done by [`Hands`].
 #[derive(Clone, Copy, Debug)]
@@ -71,7 +77,7 @@ impl Worker<Hosted> {
     pub fn open(self) -> Result<(Direction, Hands), Error> {
         self.check()?;
         let desk = Arc::new(Desk::new(self.queue, self.settings, self.stop));
-        Ok((Direction(Arc::clone(&desk)), Hands(desk)))
+        Ok((Direction(Arc::clone(&desk)), Hands { desk, spans: Arc::default() }))
     }
 }
 
@@ -120,7 +126,11 @@ impl fmt::Debug for Direction {
 
 /// What the threads of a host call, each in a loop, to work for a [`Direction`].
 #[derive(Clone)]
-pub struct Hands(Arc<Desk>);
+pub struct Hands {
+    desk: Arc<Desk>,
+    /// Of the work on tasks, if anybody listens. Told and dropped outside of the mutex.
+    spans: Arc<Mutex<HashMap<Receipt, Span>>>,
+}
 
 /// A verdict that nobody else settles.
 #[must_use = "the task comes back when its lease ends"]
@@ -131,43 +141,53 @@ impl Hands {
     /// The next task, if one lies ready. Never waits and does no I/O. `waited`: whether this thread has called
     /// [`Hands::wait`] since its last task.
     pub fn take(&self, waited: bool) -> Taken {
-        self.0.take(waited)
+        let taken = self.desk.take(waited);
+        if let Taken::Task(claim) = &taken {
+            let span = trace::work(claim.queue(), claim.id(), claim.attempt());
+            if !span.is_disabled() {
+                locked(&self.spans).insert(claim.receipt(), span);
+            }
+        }
+        taken
     }
 
     /// Waits until it is worth while to look again: for a task, the end, or an event of interest.
     pub fn wait(&self) {
-        self.0.wait(None);
+        self.desk.wait(None);
     }
 
     /// As [`Hands::wait`], for `time` at most. Look again in any case.
     pub fn wait_for(&self, time: Duration) {
-        self.0.wait(Some(time));
+        self.desk.wait(Some(time));
     }
 
     /// What the worker has done so far.
     pub fn report(&self) -> WorkerReport {
-        self.0.with(|state| state.report)
+        self.desk.with(|state| state.report)
     }
 
     /// What became of a task: done, or why it failed. Does no I/O: usually the verdict travels with the next
     /// claim. While the director waits for tasks it cannot; then it is given back, for [`Hands::settle`].
     pub fn done(&self, receipt: Receipt, said: Result<(), String>) -> Option<Unsettled> {
-        self.0.done(receipt, said).map(Unsettled)
+        let span = locked(&self.spans).remove(&receipt).unwrap_or_else(Span::none);
+        self.desk.done(receipt, said, &span).map(Unsettled)
     }
 
     /// Settles a verdict. Waits for the store.
     pub fn settle(&self, unsettled: Unsettled) {
-        self.0.settle_alone(unsettled.0);
+        self.desk.settle_alone(unsettled.0);
     }
 
     /// Ends the shift without waiting for the hands: what they work on counts as failed.
     pub fn interrupt(&self) {
-        self.0.interrupt();
+        self.desk.interrupt();
+        let spans = mem::take(&mut *locked(&self.spans));
+        spans.values().for_each(|span| trace::worked(span, &Ending::Interrupted));
     }
 }
 
 impl fmt::Debug for Hands {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Hands({:?})", self.0.queue)
+        write!(f, "Hands({:?})", self.desk.queue)
     }
 }

@@ -325,6 +325,20 @@ fn a_final_failure_ends_it_at_once() {
     assert!(machine.abandon().is_none());
 }
 
+/// What takes its grant back may come late, and would end what a later sending is granted.
+#[test]
+fn a_spent_acquire_is_not_sent_again() {
+    for wait in [0, 10_000] {
+        let mut machine = machine(wait);
+        let (number, _) = acquire_sent(&mut machine, at(0));
+        machine.reply(at(1), number, Err(Failure::new(FailureKind::Spent, "too few had it")));
+        let number = leave_sent(&mut machine, at(1));
+        machine.reply(at(2), number, Ok(Reply::Leave));
+        assert_eq!(error_kind(&mut machine, at(2)), ErrorKind::StoreUnavailable);
+        assert!(machine.abandon().is_none(), "nothing is left to be done");
+    }
+}
+
 #[test]
 fn a_refusal_that_may_have_come_half_way_is_cleaned_up_after() {
     for kind in [ErrorKind::Denied, ErrorKind::Corrupt] {

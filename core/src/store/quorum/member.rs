@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use crate::clock::{Clock, Moment};
 use crate::signals::spawn_quietly;
@@ -34,7 +34,9 @@ pub(super) struct Member {
 struct State {
     /// Why it is left out: it did not answer. A thread of its own asks it until it does.
     absent: Option<Failure>,
-    debts: VecDeque<(Request, Instant)>,
+    /// How often it has come back.
+    returns: u64,
+    debts: VecDeque<(Request, Moment)>,
     closed: bool,
 }
 
@@ -56,17 +58,25 @@ impl Member {
         locked(&self.state).absent.clone()
     }
 
-    /// Takes in what became of a request.
-    pub(super) fn note<T>(self: &Arc<Self>, result: &Result<T, Failure>) {
+    /// How often it has come back: what was asked before it did tells nothing of it any more.
+    pub(super) fn returns(&self) -> u64 {
+        locked(&self.state).returns
+    }
+
+    /// Takes in what became of a request that was made when it had come back so often.
+    pub(super) fn note<T>(self: &Arc<Self>, returns: u64, result: &Result<T, Failure>) {
         if let Err(failure @ Failure { kind: FailureKind::NotSent | FailureKind::Lost, .. }) = result {
-            self.leave_out(locked(&self.state), failure);
+            let state = locked(&self.state);
+            if state.returns == returns {
+                self.leave_out(state, failure);
+            }
         }
     }
 
     /// Tells it later.
     pub(super) fn owe(self: &Arc<Self>, request: Request) {
         let mut state = locked(&self.state);
-        state.debts.push_back((request, Instant::now() + DEBT_FOR));
+        state.debts.push_back((request, self.clock.now() + DEBT_FOR));
         state.trim();
         let failure = Failure::new(FailureKind::NotSent, format!("{} did not answer", self.place));
         self.leave_out(state, &failure);
@@ -96,6 +106,7 @@ impl Member {
                 _ if state.closed => return,
                 Ok(()) if state.debts.is_empty() => {
                     state.absent = None;
+                    state.returns += 1;
                     return;
                 }
                 Ok(()) => continue,
@@ -111,7 +122,7 @@ impl Member {
     }
 
     fn settle(&self) -> Result<(), Failure> {
-        let now = Instant::now();
+        let now = self.clock.now();
         let debts: Vec<_> = locked(&self.state).debts.drain(..).filter(|(_, until)| now < *until).collect();
         let requests: Vec<_> = debts.iter().map(|(request, _)| request.clone()).collect();
         let mut unpaid = Vec::new();
@@ -138,3 +149,6 @@ impl Member {
         self.changed.notify_all();
     }
 }
+
+#[cfg(test)]
+pub(super) mod tests;

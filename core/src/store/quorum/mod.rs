@@ -116,6 +116,7 @@ impl QuorumStore {
     /// Sends a round to all of its servers at once, and hears them all.
     fn ask(&self, round: &Round, until: Moment) -> Answers {
         let until = self.patience(until);
+        let returns = self.returns();
         let mut answers = Vec::with_capacity(self.members.len());
         let mut begun = Vec::with_capacity(self.members.len());
         let mut cold = Vec::new();
@@ -143,7 +144,7 @@ impl QuorumStore {
             let results = self.at_once(&cold, perform, || heard(begun));
             answers.extend(cold.into_iter().zip(results));
         }
-        answers.iter().for_each(|(number, answer)| self.members[*number].note(answer));
+        answers.iter().for_each(|(number, answer)| self.members[*number].note(returns[*number], answer));
         // Not noted: meanwhile it may be back.
         answers.extend(absent);
         answers
@@ -174,6 +175,7 @@ impl QuorumStore {
 
     async fn ask_async(&self, round: &Round, until: Moment) -> Answers {
         let until = self.patience(until);
+        let returns = self.returns();
         let mut answers = Vec::with_capacity(self.members.len());
         let mut open = Vec::with_capacity(self.members.len());
         for &number in &round.to {
@@ -186,7 +188,7 @@ impl QuorumStore {
         poll_fn(|context| {
             open.retain_mut(|(number, answer)| match answer.as_mut().poll(context) {
                 Poll::Ready(result) => {
-                    self.members[*number].note(&result);
+                    self.members[*number].note(returns[*number], &result);
                     answers.push((*number, result));
                     false
                 }
@@ -219,6 +221,11 @@ impl QuorumStore {
         if let Ok(Reply::Acquire(AcquireReply::Granted { fence, .. })) = reply {
             self.forecast.learn(&self.clock, asked, proposed, *fence);
         }
+    }
+
+    /// How often each server has come back.
+    fn returns(&self) -> Vec<u64> {
+        self.members.iter().map(|member| member.returns()).collect()
     }
 
     fn all(&self) -> Vec<usize> {
@@ -269,6 +276,7 @@ impl Store for QuorumStore {
                 Err(failure) => hear(number, Err(failure)),
             }
         }
+        let returns = self.returns();
         let present: Vec<_> =
             self.all().into_iter().filter(|number| self.members[*number].absence().is_none()).collect();
         let patience = self.patience(until);
@@ -281,7 +289,7 @@ impl Store for QuorumStore {
         for (server, replies) in present.iter().zip(results) {
             for ((_, _, answers), reply) in votes.iter_mut().zip(replies) {
                 let reply = reply.unwrap_or_else(|| Err(Failure::new(FailureKind::Lost, "no answer")));
-                self.members[*server].note(&reply);
+                self.members[*server].note(returns[*server], &reply);
                 answers.push((*server, reply));
             }
         }
@@ -303,11 +311,12 @@ impl Store for QuorumStore {
 
     fn check(&self, until: Moment) -> Result<(), Failure> {
         let patience = until.min(self.clock.now() + CHECK_WITHIN.max(self.node_timeout));
+        let returns = self.returns();
         let results = self.at_once(&self.all(), |store| store.check(patience), || ());
         let mut answered = 0;
         let mut missing = None;
-        for (member, result) in self.members.iter().zip(results) {
-            member.note(&result);
+        for ((member, result), returns) in self.members.iter().zip(results).zip(returns) {
+            member.note(returns, &result);
             match result {
                 Ok(()) => answered += 1,
                 // A server that is set up wrongly would be missed when another one fails.

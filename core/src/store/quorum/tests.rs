@@ -3,9 +3,12 @@
 use std::sync::Arc;
 
 use super::*;
+use crate::clock::ManualClock;
 use crate::name::Prefixes;
 use crate::token::Token;
-use crate::verbs::{Acquire, QueueRequest, QueueVerb};
+use crate::verbs::{Acquire, Holder, QueueRequest, QueueVerb};
+
+use member::tests::{Fake, leaves_and_returns};
 
 /// A quorum that nobody could reach.
 fn nowhere(rejoin_after: Duration) -> QuorumStore {
@@ -14,9 +17,13 @@ fn nowhere(rejoin_after: Duration) -> QuorumStore {
     QuorumStore::of(Vec::new(), &place, Clock::System)
 }
 
+fn name(kind: LockKind) -> LockName {
+    Prefixes::parse("Lock:", "Queue:").unwrap().name_of_kind(kind, "a").unwrap()
+}
+
 fn acquire(kind: LockKind, ttl: Duration) -> Request {
     Request::Acquire(Acquire {
-        name: Prefixes::parse("Lock:", "Queue:").unwrap().name_of_kind(kind, "a").unwrap(),
+        name: name(kind),
         permits: None,
         token: Token::from_bits(1),
         ttl,
@@ -56,4 +63,36 @@ fn a_lease_ends_before_a_server_that_forgot_it_votes_again() {
         refusal(&nowhere(Duration::ZERO), &acquire(LockKind::Exclusive, Duration::from_secs(9_999))),
         None
     );
+}
+
+/// While a request waits for its answer, the server is found silent by another, and comes back.
+#[test]
+fn an_answer_that_was_given_up_before_a_server_came_back_is_stale() {
+    let fakes: Vec<_> = (0..3).map(|_| Arc::new(Fake::default())).collect();
+    let stores = fakes.iter().map(|fake| (Arc::clone(fake) as Arc<dyn Store>, "here".to_owned())).collect();
+    let zero = Duration::ZERO;
+    let place = QuorumPlace {
+        servers: Vec::new(),
+        tls: false,
+        node_timeout: Duration::from_secs(1),
+        rejoin_after: zero,
+    };
+    let store = QuorumStore::of(stores, &place, Clock::Manual(ManualClock::new()));
+    let look = || Request::Holder(Holder { name: name(LockKind::Exclusive) });
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    let asks: [&dyn Fn(); 3] = [
+        &|| drop(store.perform(&look(), Moment::FAR)),
+        &|| store.perform_all(&[look()], Moment::FAR, &mut |_, _| ()),
+        &|| drop(runtime.block_on(store.perform_async(&look(), Moment::FAR))),
+    ];
+    for (number, ask) in asks.into_iter().enumerate() {
+        let (fake, member) = (Arc::clone(&fakes[0]), Arc::clone(&store.members[0]));
+        fakes[0].goes_down(true);
+        fakes[0].meanwhile(move || {
+            fake.goes_down(false);
+            leaves_and_returns(&member);
+        });
+        ask();
+        assert!(store.members[0].absence().is_none(), "way {number}");
+    }
 }

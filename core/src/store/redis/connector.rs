@@ -168,3 +168,34 @@ pub(crate) async fn aside<T: Send + 'static>(
     let looked = tokio::task::spawn_blocking(look).await;
     looked.unwrap_or_else(|_| Err(Failure::new(FailureKind::NotSent, "the runtime is ending")))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn judged(uptime: &str, least: u64) -> Result<(), FailureKind> {
+        let info = format!("# Server\r\nredis_version:8.0.0\r\n{uptime}\r\nhz:10\r\n");
+        let info = Value::BulkString(info.into_bytes());
+        has_run_for(&info, Duration::from_secs(least), "here").map_err(|failure| failure.kind)
+    }
+
+    /// Seconds are told as whole ones, of two clocks that were cut off: a server that says 60 may have run for 59.
+    #[test]
+    fn a_server_votes_no_second_too_early() {
+        let out = Err(FailureKind::NotSent);
+        assert_eq!(judged("uptime_in_seconds:0", 60), out);
+        assert_eq!(judged("uptime_in_seconds:59", 60), out);
+        assert_eq!(judged("uptime_in_seconds:60", 60), out);
+        assert_eq!(judged("uptime_in_seconds:61", 60), Ok(()));
+        assert_eq!(judged("uptime_in_seconds:0", 0), Ok(()));
+    }
+
+    #[test]
+    fn a_server_that_does_not_tell_its_uptime_is_refused_for_good() {
+        let refused = Err(FailureKind::Final(ErrorKind::Unsupported));
+        assert_eq!(judged("uptime_in_days:9", 60), refused);
+        assert_eq!(judged("uptime_in_seconds:soon", 60), refused);
+        let told = has_run_for(&Value::Nil, Duration::from_secs(60), "here");
+        assert_eq!(told.map_err(|failure| failure.kind), refused);
+    }
+}

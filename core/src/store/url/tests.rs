@@ -137,13 +137,22 @@ fn a_quorum_has_servers_that_vote_once_each() {
         _ => panic!("no quorum"),
     };
     assert_eq!(usual("valkey-quorum://a,b,c"), (250, 60, false));
+    assert_eq!(
+        usual("redis-quorum://a,b,c/?node_timeout=0.5&rejoin_after=31536000"),
+        (500, 31_536_000, false)
+    );
+    assert_eq!(usual("redis-quorum://a,b,c/?node_timeout=0.001&rejoin_after=0"), (1, 0, false));
     for url in [
         "redis-quorum://a",
         "redis-quorum://a,b",
         "redis-quorum://a,b,a:6379",
         "redis-quorum://a,b,c,d,e,f,g,h,i,j",
         "redis-quorum://a,b,c/?node_timeout=0",
+        "redis-quorum://a,b,c/?node_timeout=0.501",
+        "redis-quorum://a,b,c/?node_timeout=1e19",
         "redis-quorum://a,b,c/?rejoin_after=-1",
+        "redis-quorum://a,b,c/?rejoin_after=31536001",
+        "redis-quorum://a,b,c/?rejoin_after=1e19",
         "redis://a/?rejoin_after=1",
     ] {
         let refused = StoreUrl::parse(url).err().map(|error| error.kind());

@@ -91,6 +91,14 @@ impl Client {
         }
     }
 
+    /// See `Client::cached`.
+    pub(crate) fn cached(&self, name: &str, options: CachedOptions, own: &str) -> Result<Vec<u8>, Error> {
+        match self {
+            Self::Blocking(client) => client.cached(name, options, || Ok(own)),
+            Self::Async(client) => runtime().block_on(client.cached(name, options, || async { Ok(own) })),
+        }
+    }
+
     /// See `Lock::holder`.
     pub(crate) fn holder(&self, name: &str) -> Result<Option<Holder>, Error> {
         match self {

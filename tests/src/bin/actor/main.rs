@@ -5,6 +5,7 @@
 
 use std::fs::{self, File};
 use std::io::{self, Write};
+use std::ops::ControlFlow;
 use std::os::fd::AsFd;
 use std::process;
 use std::sync::Arc;
@@ -100,6 +101,23 @@ impl Actor {
                 let options = CachedOptions::new(PATIENCE).lease(millis(lease));
                 self.tickets.push(self.client().begin_cached(name, options)?);
             }
+            // cached NAME TTL_MS: the value, which it computes itself if need be
+            ["cached", name, ttl] => {
+                let options = CachedOptions::new(millis(ttl)).wait(PATIENCE);
+                let value = self.client().cached(name, options, "own")?;
+                reply["value"] = String::from_utf8_lossy(&value).into();
+            }
+            // The same in a wait whose host forks in its first turn; parent and child go on.
+            ["cached_forking", name] => {
+                let (parent, found) = (process::id(), self.cached_forking(name));
+                if process::id() != parent {
+                    self.say(
+                        found.map_or_else(|error| json!({ "error": error.kind().name() }), |()| json!({})),
+                    );
+                    process::exit(0);
+                }
+                found?;
+            }
             ["release_all"] => reply["released"] = self.client().release_all()?.into(),
             ["extend", ttl] => self.leases.last().unwrap().extend(millis(ttl))?,
             ["into_handle", ttl] => {
@@ -123,6 +141,13 @@ impl Actor {
             ["busy", name, workers] => {
                 for _ in 0..workers.parse::<u64>().unwrap() {
                     work(self.client(), name, &self.busy);
+                    self.started += 1;
+                }
+            }
+            // Callers that ask for the value all the time, until `idle`, and compute it if need be.
+            ["busy_cached", name, ttl, callers] => {
+                for _ in 0..callers.parse::<u64>().unwrap() {
+                    call(self.client(), name, millis(ttl), &self.busy);
                     self.started += 1;
                 }
             }
@@ -201,6 +226,29 @@ impl Actor {
         }
     }
 
+    fn cached_forking(&mut self, name: &str) -> Result<(), Error> {
+        let Client::Blocking(client) = self.client().clone() else {
+            panic!("only a blocking wait has a host")
+        };
+        let options = CachedOptions::new(PATIENCE).wait(PATIENCE);
+        let mut forked = false;
+        client
+            .begin_cached_while(name, &options, &mut || {
+                if !std::mem::replace(&mut forked, true) {
+                    // SAFETY: as below.
+                    match unsafe { fork() }.unwrap() {
+                        ForkResult::Parent { child } => self.say(json!({ "child": child.as_raw() })),
+                        ForkResult::Child => {
+                            alarm::set(CHILD_SECONDS);
+                            self.who = "child";
+                        }
+                    }
+                }
+                ControlFlow::Continue(())
+            })
+            .map(drop)
+    }
+
     fn client(&self) -> &Client {
         self.client.as_ref().unwrap()
     }
@@ -233,6 +281,18 @@ fn work(client: &Client, name: &str, busy: &Arc<Busy>) {
             busy.ended.fetch_add(1, Ordering::SeqCst);
         })),
     }
+}
+
+/// Starts a caller that asks for a cached value all the time.
+fn call(client: &Client, name: &str, ttl: Duration, busy: &Arc<Busy>) {
+    let (client, name, busy) = (client.clone(), name.to_owned(), Arc::clone(busy));
+    thread::spawn(move || {
+        while !busy.stop.load(Ordering::SeqCst) {
+            let options = CachedOptions::new(ttl).wait(PATIENCE);
+            busy.count(client.cached(&name, options, "own").map(drop));
+        }
+        busy.ended.fetch_add(1, Ordering::SeqCst);
+    });
 }
 
 impl Busy {

@@ -24,6 +24,21 @@ fn name() -> LockName {
     prefixes().lock_name("a").unwrap()
 }
 
+fn acquisition(token: Token, waiter: Option<Waiter>) -> Request {
+    Request::Acquire(Acquire {
+        name: name(),
+        permits: None,
+        token,
+        ttl: TTL,
+        min_fence: 0,
+        waiter,
+        patience: None,
+        owner: Arc::from("x"),
+        adopt: None,
+        early: 0.0,
+    })
+}
+
 struct Server {
     store: SqliteStore,
     clock: ManualClock,
@@ -170,18 +185,7 @@ impl World {
                 };
                 let waits = self.dice.bool() || self.clients[client].waits.is_some();
                 self.clients[client].waits = waits.then(|| token.clone());
-                Request::Acquire(Acquire {
-                    name: name(),
-                    permits: None,
-                    token,
-                    ttl: TTL,
-                    min_fence: 0,
-                    waiter: waits.then_some(Waiter { client: ClientId(1), seq: 1 }),
-                    patience: None,
-                    owner: Arc::from("x"),
-                    adopt: None,
-                    early: 0.0,
-                })
+                acquisition(token, waits.then_some(Waiter { client: ClientId(1), seq: 1 }))
             }
         };
         self.send(client, request);
@@ -421,4 +425,34 @@ fn a_refusal_of_too_many_is_told_as_it_is() {
     let denied = || Err(FailureKind::Final(ErrorKind::Denied));
     let told = judged(&request, vec![denied(), denied(), Ok(Reply::Holder(Vec::new()))]).0;
     assert_eq!(told, Err(FailureKind::Final(ErrorKind::Denied)));
+}
+
+/// Granted by one of three, which is told to give it back, and answers so.
+fn given_back(request: Request, answer: Result<Reply, FailureKind>) -> (Result<Reply, FailureKind>, usize) {
+    let grant = Ok(Reply::Acquire(AcquireReply::Granted { fence: 9, ttl: TTL }));
+    let busy = || {
+        let obstacle = Obstacle { remaining: Some(TTL), unexpiring: None };
+        Ok(Reply::Acquire(AcquireReply::Busy(obstacle)))
+    };
+    let (mut vote, _) = Vote::new(request, 3);
+    let Next::Ask(round) = vote.next(answered(vec![grant, busy(), busy()])) else { panic!("one has it") };
+    assert!(matches!(round.request, Request::Release(_)), "{:?}", round.request);
+    assert_eq!(round.to, [0]);
+    let Next::Done(verdict) = vote.next(answered(vec![answer])) else { panic!("it was given back") };
+    (verdict.reply.map_err(|failure| failure.kind), verdict.debts.len())
+}
+
+#[test]
+fn what_may_be_given_back_late_ends_the_call() {
+    let waiter = || acquisition(Token::from_bits(1), Some(Waiter { client: ClientId(1), seq: 1 }));
+    let released = || Ok(Reply::Release(ReleaseReply::Released));
+    let waits = |reply| matches!(reply, Ok(Reply::Acquire(AcquireReply::Waiting(_))));
+    assert!(waits(given_back(waiter(), released()).0));
+    // It was not sent: so it will not come, and the next try finds its own token.
+    assert!(waits(given_back(waiter(), Err(FailureKind::NotSent)).0));
+    assert_eq!(given_back(waiter(), Err(FailureKind::Lost)), (Err(FailureKind::Spent), 0));
+    // A try has no later sending, and is told the truth; who was silent is told again.
+    let (reply, debts) = given_back(acquisition(Token::from_bits(1), None), Err(FailureKind::Lost));
+    assert!(matches!(reply, Ok(Reply::Acquire(AcquireReply::Busy(_)))), "{reply:?}");
+    assert_eq!(debts, 1);
 }
