@@ -93,8 +93,10 @@ on_stores_with_foreign_lockers! {
             let waiting = task(move || next.begin_cached("a", options()).unwrap().ticket());
             let computation = clients[0].computation("a");
             assert!(holds_within(SOON, || computation.waiters() == 1));
+            let released = Instant::now();
             ticket.release().unwrap();
-            assert!(computation.is_locked().unwrap(), "after {failure} failures it is offered to nobody");
+            let is_offered = computation.is_locked().unwrap() || released.elapsed() > OFFER - ms(100);
+            assert!(is_offered, "after {failure} failures it is offered to nobody");
             ticket = waiting.join();
         }
         ticket.release().unwrap();
