@@ -90,6 +90,91 @@ def test_ctrl_c_ends_a_computation_and_leaves_it_to_the_next(client):
     assert client.cached("a", 60, lambda: 7, wait=SOON) == 7
 
 
+def test_a_decorated_function_is_computed_once_for_each_name(client):
+    computed = []
+
+    @client.cached("price:{id}:{currency:>4}", ttl=60)
+    def price(id, currency="EUR", *, log=True):
+        """What it costs."""
+        computed.append((id, currency, log))
+        return {"price": (id, currency)}
+
+    assert (price.__name__, price.__doc__) == ("price", "What it costs.")
+    plain = {"price": [7, "EUR"]}
+    assert [price(7), price(id=7), price(7, "EUR"), price(7, log=False)] == [plain] * 4
+    assert price(7, "USD") == {"price": [7, "USD"]}
+    assert computed == [(7, "EUR", True), (7, "USD", True)], "what has no place in the name makes no difference"
+    assert client.cached("price:7: EUR", 60, lambda: pytest.fail("computed again")) == plain
+    client.invalidate("price:7: EUR")
+    assert price(7, log=False) == plain and computed[2:] == [(7, "EUR", False)]
+    with pytest.raises(TypeError):
+        price()
+
+    @client.cached("{{prices}}:{id}", ttl=60)
+    def tagged(id):
+        return id
+
+    assert tagged(1) == 1
+    assert client.cached("{prices}:1", 60, lambda: pytest.fail("computed again")) == 1
+
+
+def test_what_a_decorated_function_raises_goes_on_and_the_next_computes(client):
+    @client.cached("a", ttl=60, wait=SOON)
+    def value(failure=None):
+        if failure is not None:
+            raise failure
+        return 7
+
+    with pytest.raises(ValueError):
+        value(ValueError("own"))
+    assert value() == 7
+
+
+@pytest.mark.parametrize("name", ["price:{}", "price:{0}", "price:{other}", "price:{id", "price:}", 7, None])
+def test_a_name_that_does_not_fit_the_function_is_refused_when_it_is_decorated(client, name):
+    with pytest.raises(stanchion.InvalidArgument):
+        client.cached(name, ttl=60)(lambda id: pytest.fail("computed"))
+
+
+def test_what_cannot_be_decorated_is_refused(client):
+    async def later():
+        return 1
+
+    def yields():
+        yield 1
+
+    for function in (later, yields, None):
+        with pytest.raises(stanchion.InvalidArgument):
+            client.cached("a", ttl=60)(function)
+    with pytest.raises(stanchion.InvalidArgument):
+        client.cached("a", ttl="60")
+    with pytest.raises(stanchion.InvalidArgument):
+        client.cached("a", ttl=0)(lambda: pytest.fail("computed"))()
+    with pytest.raises(stanchion.InvalidArgument):
+        client.cached("a{id}", ttl=60)(lambda id: pytest.fail("computed"))("{")
+
+
+def test_asyncio_has_the_decorator_too(url):
+    async def run():
+        async with aio.connect(url) as client:
+            computed = []
+
+            @client.cached("price:{id}", ttl=60)
+            async def price(id):
+                computed.append(id)
+                await asyncio.sleep(0.02)
+                return [id]
+
+            assert asyncio.iscoroutinefunction(price)
+            assert await asyncio.gather(*(price(id % 2) for id in range(20))) == [[0], [1]] * 10
+            assert sorted(computed) == [0, 1]
+            assert await client.cached("price:1", 60, lambda: pytest.fail("computed again")) == [1]
+            with pytest.raises(stanchion.InvalidArgument):
+                client.cached("price:{other}", ttl=60)(price)
+
+    asyncio.run(run())
+
+
 def test_asyncio_computes_with_both_kinds_of_functions(url):
     async def run():
         async with aio.connect(url) as client:

@@ -20,6 +20,12 @@ def blocking(client: stanchion.Client) -> int:
     def held(number: int) -> str:
         return str(number)
 
+    @client.cached("price:{number}", ttl=60, stale=3600)
+    def price(number: int) -> float:
+        return number / 2
+
+    half: float = price(1)
+    print(half, client.cached("prices", 60, lambda: [half]))
     index: stanchion.RwLock = client.rw_lock("a", wait=5)
     with index.write() as lease:
         lease.downgrade()
@@ -53,6 +59,12 @@ async def asynchronous() -> None:
         async def held(number: int) -> str:
             return str(number)
 
+        @client.cached("price:{number}", ttl=60)
+        async def price(number: int) -> float:
+            return number / 2
+
+        half: float = await price(1)
+        print(half, await client.cached("prices", 60, lambda: [half]))
         text: str = await held(1)
         claims: List[stanchion.aio.Claim] = await client.queue("q").claim(max=2)
         for claim in claims:

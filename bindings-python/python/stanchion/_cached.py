@@ -1,9 +1,11 @@
-"""Cached values: JSON on both sides of the store."""
+"""Cached values: JSON on both sides of the store, and the names of those of a decorated function."""
 
 from __future__ import annotations
 
+import inspect
 import json
-from typing import Any
+import string
+from typing import Any, Callable, Dict, Tuple
 
 from ._errors import InvalidArgument, WrongType
 
@@ -26,3 +28,30 @@ def decoded(name: str, stored: bytes) -> Any:
         wrong = WrongType(f'cached "{name}": what is stored is no JSON value; another program stores bytes there')
         wrong.operation, wrong.name = "cached", name
         raise wrong from error
+
+
+def names(template: Any, function: Callable[..., Any]) -> Callable[[Tuple[Any, ...], Dict[str, Any]], str]:
+    """What makes the name of a call's value: the template with the function's arguments in the places of their names."""
+    if not isinstance(template, str):
+        raise _no_template(template, "it is no text")
+    try:
+        signature = inspect.signature(function)
+        fields = [field for _, field, _, _ in string.Formatter().parse(template) if field is not None]
+    except ValueError as error:
+        raise _no_template(template, str(error)) from error
+    for field in fields:
+        if field not in signature.parameters:
+            raise _no_template(template, f"{function!r} has no argument {field!r}; a brace of the name itself is doubled")
+
+    def name(args: Tuple[Any, ...], kwargs: Dict[str, Any]) -> str:
+        bound = signature.bind(*args, **kwargs)
+        bound.apply_defaults()
+        return template.format(**bound.arguments)
+
+    return name
+
+
+def _no_template(template: Any, problem: str) -> InvalidArgument:
+    wrong = InvalidArgument(f"cached {template!r}: no name for a function's values: {problem}")
+    wrong.operation = "cached"
+    return wrong

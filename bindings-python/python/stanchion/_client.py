@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 from types import TracebackType
-from typing import Any, Callable, Dict, Iterable, Optional, Type
+from typing import Any, Callable, Dict, Iterable, Optional, Type, TypeVar, overload
 
 from . import _stanchion
-from ._cached import decoded, encoded
+from ._cached import decoded, encoded, names
 from ._errors import Forked
 from ._exit import note
 from ._functions import check_blocking
@@ -15,6 +16,9 @@ from ._lease import Lease
 from ._lock import Lock, RwLock
 from ._queue import Queue, Queues
 from ._types import Duration, NamePage, Path, several
+
+F = TypeVar("F", bound=Callable[..., Any])
+_LATER: Any = object()
 
 
 def connect(
@@ -137,11 +141,40 @@ class Client:
             ttl=ttl, renew=renew, max_hold=max_hold, wait=wait, fail_fast=fail_fast,
             adopt_unexpiring=adopt_unexpiring, label=label))
 
+    @overload
     def cached(
         self,
         name: str,
         ttl: Duration,
         compute: Callable[[], Any],
+        *,
+        stale: Optional[Duration] = None,
+        beta: Optional[float] = None,
+        wait: Optional[Duration] = None,
+        lease: Optional[Duration] = None,
+        max_run: Optional[Duration] = None,
+        label: Optional[str] = None,
+    ) -> Any: ...
+
+    @overload
+    def cached(
+        self,
+        name: str,
+        ttl: Duration,
+        *,
+        stale: Optional[Duration] = None,
+        beta: Optional[float] = None,
+        wait: Optional[Duration] = None,
+        lease: Optional[Duration] = None,
+        max_run: Optional[Duration] = None,
+        label: Optional[str] = None,
+    ) -> Callable[[F], F]: ...
+
+    def cached(
+        self,
+        name: str,
+        ttl: Duration,
+        compute: Callable[[], Any] = _LATER,
         *,
         stale: Optional[Duration] = None,
         beta: Optional[float] = None,
@@ -162,10 +195,31 @@ class Client:
         renewed while it lives). ``max_run``: how long a computation may take (1 h). ``label`` is shown as who computes.
 
         A value that could not be stored, because the lease was lost or the store did not answer, is still returned.
+
+        Without ``compute`` it is a decorator: ``@client.cached("price:{id}", ttl=60)``. The function's arguments take the
+        places of their names in braces, as in `str.format`, and its values are cached under the name that results; an
+        argument without a place there makes no difference. A brace of the name itself is doubled.
         """
-        check_blocking(compute, "compute")
+        if compute is not _LATER:
+            check_blocking(compute, "compute")
         options = _stanchion.CachedOptions(
             ttl, stale=stale, beta=beta, wait=wait, lease=lease, max_run=max_run, label=label)
+        if compute is not _LATER:
+            return self._cached(name, options, compute)
+
+        def decorate(function: F) -> F:
+            check_blocking(function, "what is cached")
+            named = names(name, function)
+
+            @functools.wraps(function)
+            def cached(*args: Any, **kwargs: Any) -> Any:
+                return self._cached(named(args, kwargs), options, functools.partial(function, *args, **kwargs))
+
+            return cached  # type: ignore[return-value]
+
+        return decorate
+
+    def _cached(self, name: str, options: _stanchion.CachedOptions, compute: Callable[[], Any]) -> Any:
         found = self._native.begin_cached(name, options)
         if isinstance(found, bytes):
             return decoded(name, found)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Callable, Dict, Generator, Iterable, Optional, Type, Union
+from typing import (
+    TYPE_CHECKING, Any, Awaitable, Callable, Coroutine, Dict, Generator, Iterable, Optional, Type, TypeVar, Union, overload)
 
 from .. import _stanchion
-from .._cached import decoded, encoded
+from .._cached import decoded, encoded, names
 from .._errors import Forked
 from .._exit import note
 from .._functions import check_awaited
@@ -16,6 +18,9 @@ from ._lease import Lease
 from ._lock import Lock, RwLock
 from ._loop import HeldByTask, call
 from ._queue import Queue, Queues
+
+F = TypeVar("F", bound=Callable[..., Awaitable[Any]])
+_LATER: Any = object()
 
 
 def connect(
@@ -140,7 +145,8 @@ class Client:
             ttl=ttl, renew=renew, max_hold=max_hold, wait=wait, fail_fast=fail_fast,
             adopt_unexpiring=adopt_unexpiring, label=label))
 
-    async def cached(
+    @overload
+    def cached(
         self,
         name: str,
         ttl: Duration,
@@ -152,14 +158,62 @@ class Client:
         lease: Optional[Duration] = None,
         max_run: Optional[Duration] = None,
         label: Optional[str] = None,
+    ) -> Coroutine[Any, Any, Any]: ...
+
+    @overload
+    def cached(
+        self,
+        name: str,
+        ttl: Duration,
+        *,
+        stale: Optional[Duration] = None,
+        beta: Optional[float] = None,
+        wait: Optional[Duration] = None,
+        lease: Optional[Duration] = None,
+        max_run: Optional[Duration] = None,
+        label: Optional[str] = None,
+    ) -> Callable[[F], F]: ...
+
+    def cached(
+        self,
+        name: str,
+        ttl: Duration,
+        compute: Callable[[], Any] = _LATER,
+        *,
+        stale: Optional[Duration] = None,
+        beta: Optional[float] = None,
+        wait: Optional[Duration] = None,
+        lease: Optional[Duration] = None,
+        max_run: Optional[Duration] = None,
+        label: Optional[str] = None,
     ) -> Any:
         """The cached value with this name, as `stanchion.Client.cached`; ``compute`` may be async or not.
 
-        Cancelled while it computes, it leaves the computation to the next caller.
+        Cancelled while it computes, it leaves the computation to the next caller. Without ``compute`` it is a decorator
+        for async functions.
         """
+        given: Dict[str, Any] = dict(stale=stale, beta=beta, wait=wait, lease=lease, max_run=max_run, label=label)
+        if compute is not _LATER:
+            return self._computed(name, compute, ttl, given)
+        options = _stanchion.CachedOptions(ttl, **given)
+
+        def decorate(function: F) -> F:
+            check_awaited(function, "what is cached")
+            named = names(name, function)
+
+            @functools.wraps(function)
+            async def cached(*args: Any, **kwargs: Any) -> Any:
+                return await self._cached(named(args, kwargs), options, functools.partial(function, *args, **kwargs))
+
+            return cached  # type: ignore[return-value]
+
+        return decorate
+
+    async def _computed(self, name: str, compute: Callable[[], Any], ttl: Duration, given: Dict[str, Any]) -> Any:
         check_awaited(compute, "compute")
-        options = _stanchion.CachedOptions(
-            ttl, stale=stale, beta=beta, wait=wait, lease=lease, max_run=max_run, label=label)
+        return await self._cached(name, _stanchion.CachedOptions(ttl, **given), compute)
+
+    async def _cached(self, name: str, options: _stanchion.CachedOptions, compute: Callable[[], Any]) -> Any:
         found = await call(self._native.begin_cached, name, options, discard=_let_go)
         if isinstance(found, bytes):
             return decoded(name, found)
