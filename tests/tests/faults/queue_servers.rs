@@ -196,7 +196,6 @@ fn a_million_due_in_one_millisecond() {
     note("purge", begun);
     assert_eq!(census(&queue), [0; 4]);
     let longest_ping = longest_ping();
-    eprintln!("LONGEST {longest:?} {longest_ping:?}");
     assert!(longest.0 < BOUNDED, "{} took {:?}", longest.1, longest.0);
     assert!(longest_ping < BOUNDED, "a PING took {longest_ping:?}");
 }

@@ -12,8 +12,9 @@ use stanchion_tests::wait::{self, eventually, task};
 
 use crate::{fixed, ms};
 
-/// How long work may take to get on after a failover: longer than it takes.
-pub(crate) const GETS_ON: Duration = Duration::from_secs(40);
+/// How long work may take to get on after a failover: longer than it takes. A Sentinel that stood still for two seconds
+/// does nothing for half a minute.
+pub(crate) const GETS_ON: Duration = Duration::from_secs(90);
 
 /// What may go wrong while the work goes on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,7 +63,7 @@ impl Load {
             });
             let (queue, tasks) = (client.queue(name), Arc::clone(&load.tasks));
             load.repeat(move || {
-                let options = ClaimOptions::new().max(20).lease(GETS_ON).wait(ms(3_000));
+                let options = ClaimOptions::new().max(20).lease(ms(40_000)).wait(ms(3_000));
                 for claim in trouble.survives(queue.claim(options)).unwrap_or_default() {
                     assert!(claim.attempt() == 1 || trouble == Trouble::Failover, "{claim:?}");
                     if trouble.survives(claim.ack()).is_some() {
