@@ -7,6 +7,8 @@ use opentelemetry_sdk::trace::{SpanData, SpanExporter};
 use stanchion::LockOptions;
 use stanchion::blocking::Client;
 
+use crate::traces::listen;
+
 mod readme {
     // The README has it from here,
     use opentelemetry::trace::TracerProvider;
@@ -36,7 +38,7 @@ fn open_telemetry_gets_every_operation_by_its_name() {
     let exporter = Exporter::default();
     let provider =
         opentelemetry_sdk::trace::SdkTracerProvider::builder().with_simple_exporter(exporter.clone()).build();
-    tracing::subscriber::with_default(readme::spans_to(&provider), || {
+    listen(readme::spans_to(&provider), || {
         let lock = Client::open("memory:").unwrap().lock("a");
         lock.acquire(LockOptions::new()).unwrap().release().unwrap();
     });

@@ -11,7 +11,7 @@ use stanchion_tests::on_every_store;
 use stanchion_tests::wait::{SOON, task};
 use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
-use tracing::{Event, Subscriber};
+use tracing::{Dispatch, Event, Subscriber};
 use tracing_subscriber::layer::{Context, Layer, SubscriberExt};
 use tracing_subscriber::registry::LookupSpan;
 
@@ -69,11 +69,18 @@ impl<S: Subscriber> Layer<S> for Asks {
     }
 }
 
+/// Runs it while the subscriber listens to this thread. It must not be the only one: of a single one a callsite takes no
+/// note that another thread, which has none, meets first.
+pub(crate) fn listen<T>(subscriber: impl Subscriber + Send + Sync + 'static, work: impl FnOnce() -> T) -> T {
+    let _another = Dispatch::new(tracing_subscriber::registry());
+    tracing::subscriber::with_default(subscriber, work)
+}
+
 /// What was heard while `work` ran on this thread.
 fn heard(work: impl FnOnce()) -> Vec<(&'static str, Fields)> {
     let collector = Collector::default();
     let subscriber = tracing_subscriber::registry().with(collector.clone());
-    tracing::subscriber::with_default(subscriber, work);
+    listen(subscriber, work);
     let mut heard = collector.0.lock().unwrap();
     std::mem::take(&mut *heard)
 }
@@ -123,7 +130,7 @@ on_every_store! {
         let asks = Asks(Arc::clone(&lease));
         let extending = task(move || {
             let subscriber = tracing_subscriber::registry().with(asks);
-            tracing::subscriber::with_default(subscriber, || lease.extend(secs(60)).unwrap_err());
+            listen(subscriber, || lease.extend(secs(60)).unwrap_err());
         });
         extending.join();
     }
