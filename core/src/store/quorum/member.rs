@@ -97,19 +97,28 @@ impl Member {
     }
 
     /// Asks it until it answers, and tells it what it has missed.
-    fn look_after(&self) {
+    fn look_after(self: &Arc<Self>) {
+        // What was owed meanwhile ends leases that nobody has any more: it holds up nobody.
+        if self.comes_back()
+            && let Err(failure) = self.settle()
+        {
+            self.leave_out(locked(&self.state), &failure);
+        }
+    }
+
+    /// Waits until it is back; false if it is not asked any more.
+    fn comes_back(&self) -> bool {
         let mut pause = FIRST_PAUSE;
         loop {
             let answer = self.store.check(self.until()).and_then(|()| self.settle());
             let mut state = locked(&self.state);
             match answer {
-                _ if state.closed => return,
-                Ok(()) if state.debts.is_empty() => {
+                _ if state.closed => return false,
+                Ok(()) => {
                     state.absent = None;
                     state.returns += 1;
-                    return;
+                    return true;
                 }
-                Ok(()) => continue,
                 Err(failure) => state.absent = Some(Failure { kind: FailureKind::NotSent, ..failure }),
             }
             drop(self.changed.wait_timeout(state, pause).unwrap_or_else(PoisonError::into_inner));
@@ -124,6 +133,9 @@ impl Member {
     fn settle(&self) -> Result<(), Failure> {
         let now = self.clock.now();
         let debts: Vec<_> = locked(&self.state).debts.drain(..).filter(|(_, until)| now < *until).collect();
+        if debts.is_empty() {
+            return Ok(());
+        }
         let requests: Vec<_> = debts.iter().map(|(request, _)| request.clone()).collect();
         let mut unpaid = Vec::new();
         let mut last = Ok(());

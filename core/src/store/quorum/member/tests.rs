@@ -17,8 +17,8 @@ type Deed = Box<dyn FnOnce() + Send>;
 pub(in crate::store::quorum) struct Fake {
     down: AtomicBool,
     told: Mutex<Vec<Request>>,
-    /// What happens while it carries out a request.
-    meanwhile: Mutex<Option<Deed>>,
+    /// What happens while it carries out a request, one after the other.
+    meanwhile: Mutex<VecDeque<Deed>>,
 }
 
 impl Fake {
@@ -27,7 +27,7 @@ impl Fake {
     }
 
     pub(in crate::store::quorum) fn meanwhile(&self, deed: impl FnOnce() + Send + 'static) {
-        *locked(&self.meanwhile) = Some(Box::new(deed));
+        locked(&self.meanwhile).push_back(Box::new(deed));
     }
 
     fn answer(&self) -> Result<(), Failure> {
@@ -47,7 +47,8 @@ impl std::fmt::Debug for Fake {
 impl Store for Fake {
     fn perform(&self, request: &Request, _: Moment) -> Result<Reply, Failure> {
         let answer = self.answer();
-        if let Some(deed) = locked(&self.meanwhile).take() {
+        let deed = locked(&self.meanwhile).pop_front();
+        if let Some(deed) = deed {
             deed();
         }
         locked(&self.told).push(request.clone());
@@ -102,11 +103,11 @@ fn left_out() -> (Arc<Fake>, Arc<Member>, ManualClock) {
     (fake, member, clock)
 }
 
-fn leave(member: &Member) {
+fn leave(member: &Arc<Member>) {
     locked(&member.state).absent = Some(Failure::new(FailureKind::NotSent, "it was down"));
 }
 
-pub(in crate::store::quorum) fn leaves_and_returns(member: &Member) {
+pub(in crate::store::quorum) fn leaves_and_returns(member: &Arc<Member>) {
     leave(member);
     member.look_after();
 }
@@ -167,5 +168,41 @@ fn a_stale_failure_does_not_put_a_server_out_again() {
     fake.goes_down(true);
     member.note(member.returns(), &silent);
     assert!(member.absence().is_some(), "it went away again");
+    member.close();
+}
+
+/// While it hears what it was owed, more is owed to it.
+#[test]
+fn a_server_comes_back_when_it_was_told_what_it_was_owed_before() {
+    let (fake, member, _) = left_out();
+    member.owe(farewell(1));
+    let was_out = Arc::new(Mutex::new(Vec::new()));
+    for number in [Some(2), None] {
+        let (later, was_out) = (Arc::clone(&member), Arc::clone(&was_out));
+        fake.meanwhile(move || {
+            let absence = later.absence();
+            locked(&was_out).push(absence.is_some());
+            number.into_iter().for_each(|number| later.owe(farewell(number)));
+        });
+    }
+    member.look_after();
+    assert_eq!(*locked(&was_out), [true, false], "the rest holds up nobody");
+    assert_eq!(told(&fake), [Token::from_bits(1), Token::from_bits(2)]);
+    assert!(member.absence().is_none() && locked(&member.state).debts.is_empty());
+}
+
+#[test]
+fn a_server_that_does_not_take_the_rest_is_left_out_again() {
+    let (fake, member, _) = left_out();
+    member.owe(farewell(1));
+    let (later, down) = (Arc::clone(&member), Arc::clone(&fake));
+    fake.meanwhile(move || {
+        later.owe(farewell(2));
+        // After it has been told this, and was found well.
+        down.goes_down(true);
+    });
+    member.look_after();
+    assert!(member.absence().is_some());
+    assert_eq!(locked(&member.state).debts.len(), 1);
     member.close();
 }
