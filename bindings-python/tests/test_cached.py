@@ -130,7 +130,7 @@ def test_what_a_decorated_function_raises_goes_on_and_the_next_computes(client):
     assert value() == 7
 
 
-@pytest.mark.parametrize("name", ["price:{}", "price:{0}", "price:{other}", "price:{id", "price:}", 7, None])
+@pytest.mark.parametrize("name", ["price:{}", "price:{0}", "price:{other}", "price:{id", "price:{id:{id}}", "price:{id:{other}}", "price:}", 7, None])
 def test_a_name_that_does_not_fit_the_function_is_refused_when_it_is_decorated(client, name):
     with pytest.raises(stanchion.InvalidArgument):
         client.cached(name, ttl=60)(lambda id: pytest.fail("computed"))

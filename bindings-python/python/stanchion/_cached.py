@@ -36,10 +36,12 @@ def names(template: Any, function: Callable[..., Any]) -> Callable[[Tuple[Any, .
         raise _no_template(template, "it is no text")
     try:
         signature = inspect.signature(function)
-        fields = [field for _, field, _, _ in string.Formatter().parse(template) if field is not None]
+        fields = [(field, spec) for _, field, spec, _ in string.Formatter().parse(template) if field is not None]
     except ValueError as error:
         raise _no_template(template, str(error)) from error
-    for field in fields:
+    for field, spec in fields:
+        if spec and "{" in spec:
+            raise _no_template(template, f"braces within those of {field!r}")
         if field not in signature.parameters:
             raise _no_template(template, f"{function!r} has no argument {field!r}; a brace of the name itself is doubled")
 
