@@ -6,7 +6,7 @@ PYTHON ?= python3
 RUST_MINOR := 89
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint fmt bench fuzz sanitize deny torture mutants headers docs clean deps rust
+.PHONY: help demo test lint fmt bench fuzz worlds sanitize deny torture mutants headers docs clean deps rust
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -35,6 +35,10 @@ fuzz: rust deps ## Hostile calls to the C library, hostile replies and URLs to t
 	STANCHION_FUZZ_SECONDS=$(or $(SECONDS),300) STANCHION_FUZZ_SEED=$(or $(SEED),$$(date +%s)) \
 		$(CARGO) test --locked --workspace --test faults fuzz -- --nocapture
 	$(PYTHON) bindings-c/tests/run --fuzz $(or $(SECONDS),300)
+
+worlds: rust ## Everything that can happen in small worlds, as deep as SECONDS=300 of one core allow in all
+	STANCHION_WORLDS_SECONDS=$(or $(SECONDS),300) \
+		$(CARGO) test --locked --workspace --test worlds -- --nocapture
 
 sanitize: rust deps ## Play the scenarios in Python and Node under AddressSanitizer; make test first
 	$(PYTHON) tests/sanitize

@@ -2,9 +2,10 @@
 """Builds the npm packages: `build.py FOLDER` puts the main package and that of this machine's platform there.
 
 `build.py FOLDER LIBRARY PLATFORM` takes a library that cargo has built for another platform, such as linux-arm64-gnu.
-Then `npm install FOLDER/*.tgz` in a project.
+Then `npm install ./FOLDER/*.tgz` in a project: without the dot npm looks for a repository of that name.
 """
 
+import argparse
 import json
 import os
 import shutil
@@ -106,6 +107,8 @@ def pack(source, target):
 
 def packages(target, built, platform):
     """The main package and the one of a platform, as npm publishes them."""
+    # npm runs elsewhere.
+    target = target.resolve()
     target.mkdir(parents=True, exist_ok=True)
     described = json.loads((PACKAGE / "package.json").read_text())
     if f"@stanchion/{platform}" not in described["optionalDependencies"]:
@@ -144,15 +147,21 @@ def copy(source, target):
         shutil.copy(source, target)
 
 
-def main(target, built=None, name=None):
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("library", type=Path, nargs="?")
+    parser.add_argument("platform", nargs="?")
+    given = parser.parse_args()
+    if given.library is not None and given.platform is None:
+        parser.error("a library of which platform?")
+    built, name = given.library, given.platform
     facade(tools())
     if built is None:
         built, name = library("release", CARGO_PROFILE_RELEASE_STRIP="symbols"), platform()
-    for packed in packages(Path(target), Path(built), name):
+    for packed in packages(given.folder, built, name):
         print(packed)
 
 
 if __name__ == "__main__":
-    if len(sys.argv) not in (2, 4):
-        raise SystemExit(__doc__)
-    main(*sys.argv[1:])
+    main()

@@ -43,14 +43,14 @@ export class Claim {
   ack(bridge: Bridge, call: number): void
   nack(bridge: Bridge, call: number, delay?: Millis | undefined | null, reason?: Text | undefined | null): void
   bury(bridge: Bridge, call: number, reason?: Text | undefined | null): void
-  putBack(bridge: Bridge, call: number): void
+  putBack(bridge: Bridge, call: number, delay?: Millis | undefined | null): void
   extend(bridge: Bridge, call: number, lease: Millis): void
   /** Done when the claim is lost (then it says why) or settled. */
   waitLost(bridge: Bridge, call: number): void
   acked(): Verdict
   nacked(delay?: Millis | undefined | null, reason?: Text | undefined | null): Verdict
   buried(reason?: Text | undefined | null): Verdict
-  returned(): Verdict
+  returned(delay?: Millis | undefined | null): Verdict
 }
 
 /** How to claim. */
@@ -165,8 +165,9 @@ export interface NewLease {
 }
 
 /**
- * What a worker tells: "task" (a run begins: its number and claim), "gone" (the claim of the run was lost), and of
- * a task by id and attempt: "completed", "failed", "dead", "lost"; "drained"; "error".
+ * What a worker tells: "task" (a run begins: its number and claim), "gone" (the run is to end: its claim was lost, or
+ * the worker stops), and of a task by id and attempt: "completed", "failed", "dead", "lost", "stuck"; "drained";
+ * "error".
  */
 export interface News {
   what: string
@@ -308,7 +309,7 @@ export interface Waiter {
 
 /** A worker. */
 export class Worker {
-  constructor(queue: Queue, concurrency?: Whole | undefined | null, lease?: Millis | undefined | null, maxRun?: Millis | undefined | null, untilEmpty?: Flag | undefined | null)
+  constructor(queue: Queue, concurrency?: Whole | undefined | null, lease?: Millis | undefined | null, maxRun?: Millis | undefined | null, grace?: Millis | undefined | null, untilEmpty?: Flag | undefined | null)
   /** Works until it is stopped; its news come under the number of this call. */
   run(bridge: Bridge, call: number): void
   /**
@@ -318,6 +319,8 @@ export class Worker {
   said(run: number, failure?: string | undefined | null): void
   /** Take no more tasks. */
   stop(): void
+  /** The same, and handlers have no grace left. */
+  hurry(): void
 }
 
 /** What a worker has done. */
@@ -327,6 +330,9 @@ export interface WorkerReport {
   dead: number
   lost: number
 }
+
+/** Gives up on all calls: nobody will hear of them. What they were given and left behind is released. */
+export function abandon(bridge: Bridge): void
 
 /** Gives up on a call. What it left behind is cleaned up. */
 export function cancel(bridge: Bridge, call: number): void
@@ -343,6 +349,8 @@ export function connect(bridge: Bridge, call: number, settings: Settings): void
 export function downgradeLease(bridge: Bridge, call: number, lease: Lease): void
 
 export function extendLease(bridge: Bridge, call: number, lease: Lease, ttl: Millis): void
+
+export function extendLeaseExact(bridge: Bridge, call: number, lease: Lease, ttl: Millis): void
 
 /** Starts the calls that were made since the last time. */
 export function flush(bridge: Bridge): void
@@ -375,6 +383,9 @@ export function releaseLease(bridge: Bridge, call: number, lease: Lease, cooldow
 export function releasedLease(operation: Text, name: Text): Failure
 
 export function remainingOfLease(lease: Lease): number
+
+/** The new fence, if it is a writer's now. */
+export function upgradeLease(bridge: Bridge, call: number, lease: Lease): void
 
 /** The version of the native half, to be compared with that of the facade. */
 export function version(): string

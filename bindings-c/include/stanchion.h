@@ -138,8 +138,10 @@ typedef enum stanchion_loss {
   STANCHION_LOSS_REMOVED = 7,
   // The store refused the renewal for good.
   STANCHION_LOSS_REFUSED = 8,
+  // The worker stops, and its grace is over: the claim is still renewed, but who works on it has to end.
+  STANCHION_LOSS_STOPPED = 9,
   // For a reason that this header does not know.
-  STANCHION_LOSS_OTHERWISE = 9,
+  STANCHION_LOSS_OTHERWISE = 10,
 } stanchion_loss;
 
 // What to do if the id is in the queue already.
@@ -210,6 +212,9 @@ typedef enum stanchion_event_kind {
   STANCHION_EVENT_DRAINED = 5,
   // The store could not be reached, or refused something; the reason says what. The worker goes on if that can pass.
   STANCHION_EVENT_STORE_FAILED = 6,
+  // The claim was lost, or the worker stops, 2 s ago, and the task was not settled since: until it is, the worker gives out
+  // one less at a time, and leaves this id to others.
+  STANCHION_EVENT_STUCK = 7,
 } stanchion_event_kind;
 
 // An error: its code and an explanation. Freed with stanchion_error_free.
@@ -246,7 +251,7 @@ typedef struct stanchion_connect_options {
   int64_t timeout_ms;
   // A clock that a test moves, for memory: stores. 0: the system's.
   stanchion_clock clock;
-  // 1: after 32 hand-offs in a row leave a lock free for a moment, for polling lockers of other programs (Redis only).
+  // 1: after some hand-offs in a row leave a lock free for a moment, for polling lockers of other programs (Redis only).
   // -1: 0.
   int32_t foreign_share;
 } stanchion_connect_options;
@@ -318,6 +323,8 @@ typedef struct stanchion_worker_options {
   int64_t max_run_ms;
   // 1: end when no task is ready or claimed any more, by this worker or another; tasks due later stay. -1: 0.
   int32_t until_empty;
+  // How long tasks that are out go on after stanchion_worker_stop. -1: 25000.
+  int64_t grace_ms;
 } stanchion_worker_options;
 
 // A list of holders. 0 is none.
@@ -440,7 +447,7 @@ typedef struct stanchion_task {
   int64_t delay_ms;
   // Deliver it at this time, in milliseconds since 1970, by the store's clock. Not together with delay_ms. -1: at once.
   int64_t due_ms;
-  // After so many deliveries without success it is dead. -1: 8.
+  // After so many deliveries without success it is dead. -1: 20, which takes about two days.
   int64_t max_attempts;
   // Do not deliver it later than so long after it was accepted: then it is dead. -1: never.
   int64_t expires_ms;
@@ -512,7 +519,7 @@ typedef struct stanchion_verdict {
   size_t struct_size;
   // On which claim.
   stanchion_claim claim;
-  // For NACK: as in stanchion_claim_nack. -1: after a growing pause.
+  // For NACK: as in stanchion_claim_nack. -1: after a growing pause. For PUT_BACK: as in stanchion_claim_put_back.
   int64_t delay_ms;
   // For NACK and BURY: as in stanchion_claim_nack.
   struct stanchion_text reason;
@@ -810,8 +817,8 @@ int32_t stanchion_lock_holders(stanchion_client client,
                                stanchion_holders *out,
                                struct stanchion_error **err);
 
-// Who waits for the lock now, as a list in the order of the line: at most 100. One that was not heard of for 2.5 s counts as
-// dead and is left out. Any thread.
+// Who waits for the lock now, as a list in the order of the line: at most 100. One that was not heard of for 2.5 s, or for
+// 22 s far back in a long line, counts as dead and is left out. Any thread.
 int32_t stanchion_lock_waiters(stanchion_client client,
                                const char *name,
                                size_t name_len,
@@ -1027,14 +1034,31 @@ int32_t stanchion_lease_extend(stanchion_lease lease,
                                int64_t ttl_ms,
                                struct stanchion_error **err);
 
+// Has the lease end `ttl_ms` from now (1 ms to 365 days), also earlier than it would, as lockers do that set an expiry. It
+// is not renewed any more.
+//
+// Errors: as stanchion_lease_extend, but if the store did not answer, the lease goes on to the earlier of both ends;
+// LEASE_EXPIRED also if it was over before the answer came: its validity is up to 2 ms and 1 % shorter. Any thread.
+int32_t stanchion_lease_extend_exact(stanchion_lease lease,
+                                     int64_t ttl_ms,
+                                     struct stanchion_error **err);
+
 // Turns the lease of a writer into that of a reader, with the same fence: other readers may come in. A reader's lease stays
-// as it is. There is no way up: two readers that both wait to become the writer would wait for each other for ever;
-// release the lease and acquire the writer's.
+// as it is.
 //
 // Errors: INVALID_ARGUMENT for a lease of another kind of lock; LEASE_LOST or LEASE_EXPIRED if it has ended;
 // STORE_UNAVAILABLE or INDETERMINATE if the store did not answer; FORKED. Any thread.
 int32_t stanchion_lease_downgrade(stanchion_lease lease,
                                   struct stanchion_error **err);
+
+// Turns the lease of a reader into that of a writer if nobody else holds the lock; STANCHION_BUSY if somebody does. It
+// never waits: two readers that both wait to become the writer would wait for each other for ever. The lease gets a new
+// fence, above those of the readers before; its end stays. A writer's stays as it is.
+//
+// Errors: as stanchion_lease_downgrade. If the store did not answer it may be a writer's there until it is released. Any
+// thread.
+int32_t stanchion_lease_upgrade(stanchion_lease lease,
+                                struct stanchion_error **err);
 
 // Gives the lock back and hands it to the next waiter. The handle is to be freed nevertheless.
 //
@@ -1137,10 +1161,13 @@ int32_t stanchion_claim_bury(stanchion_claim claim,
                              size_t reason_len,
                              struct stanchion_error **err);
 
-// Not tried: the task goes back without counting an attempt.
+// Not tried: the task goes back without counting an attempt, and waits for `delay_ms`. 0 or -1: it comes back to its
+// place in line, so the next claim gets it again.
 //
-// Errors: as stanchion_claim_ack. Any thread.
-int32_t stanchion_claim_put_back(stanchion_claim claim, struct stanchion_error **err);
+// Errors: as stanchion_claim_ack; INVALID_ARGUMENT for a delay over 365 days. Any thread.
+int32_t stanchion_claim_put_back(stanchion_claim claim,
+                                 int64_t delay_ms,
+                                 struct stanchion_error **err);
 
 // Prolongs the lease of the claim to at least `lease_ms` from now; never shortens it.
 //
@@ -1412,10 +1439,15 @@ int32_t stanchion_worker_fail(stanchion_worker worker,
                               size_t reason_len,
                               struct stanchion_error **err);
 
-// Take no more tasks. Those that are out go on; when all are settled, stanchion_worker_poll answers STANCHION_OVER. Does
-// no I/O. Any thread, but no signal handler: set a flag there, and look at it between polls.
+// Take no more tasks. Those that are out go on for grace_ms. Then stanchion_claim_loss answers STANCHION_LOSS_STOPPED for
+// them, and those that fail go back without counting an attempt. What has not ended 2 s later is left behind: its task
+// comes back when its lease would have ended, uncounted too. When all are settled or left behind, stanchion_worker_poll
+// answers STANCHION_OVER. Does no I/O. Any thread, but no signal handler: set a flag there, and look at it between polls.
 int32_t stanchion_worker_stop(stanchion_worker worker,
                               struct stanchion_error **err);
+
+// As stanchion_worker_stop, and no grace is left. Does no I/O. Any thread, but no signal handler.
+int32_t stanchion_worker_hurry(stanchion_worker worker, struct stanchion_error **err);
 
 // What the worker has done so far. Does no I/O. Any thread.
 int32_t stanchion_worker_get_report(stanchion_worker worker,

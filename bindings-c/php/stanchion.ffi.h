@@ -54,7 +54,8 @@ typedef enum stanchion_loss {
   STANCHION_LOSS_OVERWRITTEN = 6,
   STANCHION_LOSS_REMOVED = 7,
   STANCHION_LOSS_REFUSED = 8,
-  STANCHION_LOSS_OTHERWISE = 9,
+  STANCHION_LOSS_STOPPED = 9,
+  STANCHION_LOSS_OTHERWISE = 10,
 } stanchion_loss;
 
 typedef enum stanchion_on_duplicate {
@@ -95,6 +96,7 @@ typedef enum stanchion_event_kind {
   STANCHION_EVENT_LOST = 4,
   STANCHION_EVENT_DRAINED = 5,
   STANCHION_EVENT_STORE_FAILED = 6,
+  STANCHION_EVENT_STUCK = 7,
 } stanchion_event_kind;
 
 typedef struct stanchion_error stanchion_error;
@@ -150,6 +152,7 @@ typedef struct stanchion_worker_options {
   int64_t lease_ms;
   int64_t max_run_ms;
   int32_t until_empty;
+  int64_t grace_ms;
 } stanchion_worker_options;
 
 typedef int64_t stanchion_holders;
@@ -571,7 +574,11 @@ int32_t stanchion_lease_wait_lost(stanchion_lease lease, int64_t time_ms, struct
 
 int32_t stanchion_lease_extend(stanchion_lease lease, int64_t ttl_ms, struct stanchion_error **err);
 
+int32_t stanchion_lease_extend_exact(stanchion_lease lease, int64_t ttl_ms, struct stanchion_error **err);
+
 int32_t stanchion_lease_downgrade(stanchion_lease lease, struct stanchion_error **err);
+
+int32_t stanchion_lease_upgrade(stanchion_lease lease, struct stanchion_error **err);
 
 int32_t stanchion_lease_release(stanchion_lease lease, struct stanchion_error **err);
 
@@ -628,7 +635,7 @@ int32_t stanchion_claim_bury(stanchion_claim claim,
                              size_t reason_len,
                              struct stanchion_error **err);
 
-int32_t stanchion_claim_put_back(stanchion_claim claim, struct stanchion_error **err);
+int32_t stanchion_claim_put_back(stanchion_claim claim, int64_t delay_ms, struct stanchion_error **err);
 
 int32_t stanchion_claim_extend(stanchion_claim claim, int64_t lease_ms, struct stanchion_error **err);
 
@@ -816,6 +823,8 @@ int32_t stanchion_worker_fail(stanchion_worker worker,
                               struct stanchion_error **err);
 
 int32_t stanchion_worker_stop(stanchion_worker worker, struct stanchion_error **err);
+
+int32_t stanchion_worker_hurry(stanchion_worker worker, struct stanchion_error **err);
 
 int32_t stanchion_worker_get_report(stanchion_worker worker,
                                     struct stanchion_worker_report *out,

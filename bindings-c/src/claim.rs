@@ -4,6 +4,7 @@ use std::ffi::{c_char, c_void};
 use std::mem::size_of;
 use std::ptr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use stanchion::{Retry, Verdict, blocking};
 
@@ -220,15 +221,17 @@ pub unsafe extern "C" fn stanchion_claim_bury(
     })
 }
 
-/// Not tried: the task goes back without counting an attempt.
+/// Not tried: the task goes back without counting an attempt, and waits for `delay_ms`. 0 or -1: it comes back to its
+/// place in line, so the next claim gets it again.
 ///
-/// Errors: as stanchion_claim_ack. Any thread.
+/// Errors: as stanchion_claim_ack; INVALID_ARGUMENT for a delay over 365 days. Any thread.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn stanchion_claim_put_back(
     claim: stanchion_claim,
+    delay_ms: i64,
     err: *mut *mut stanchion_error,
 ) -> i32 {
-    on(claim, err, |claim| Ok(claim.put_back()?))
+    on(claim, err, |claim| Ok(claim.put_back(at_once(delay_ms)?)?))
 }
 
 /// Prolongs the lease of the claim to at least `lease_ms` from now; never shortens it.
@@ -257,6 +260,10 @@ pub extern "C" fn stanchion_claim_free(claim: stanchion_claim) {
     });
 }
 
+fn at_once(delay_ms: i64) -> Result<Duration, Failure> {
+    Ok(optional_span("delay_ms", delay_ms)?.unwrap_or_default())
+}
+
 fn retry(delay_ms: i64) -> Result<Retry, Failure> {
     Ok(optional_span("delay_ms", delay_ms)?.map_or(Retry::Backoff, Retry::After))
 }
@@ -283,7 +290,7 @@ pub struct stanchion_verdict {
     pub struct_size: usize,
     /// On which claim.
     pub claim: stanchion_claim,
-    /// For NACK: as in stanchion_claim_nack. -1: after a growing pause.
+    /// For NACK: as in stanchion_claim_nack. -1: after a growing pause. For PUT_BACK: as in stanchion_claim_put_back.
     pub delay_ms: i64,
     /// For NACK and BURY: as in stanchion_claim_nack.
     pub reason: stanchion_text,
@@ -326,7 +333,7 @@ impl stanchion_verdict {
         } else if kind == STANCHION_BURY as i32 {
             Ok(claim.buried(reason))
         } else if kind == STANCHION_PUT_BACK as i32 {
-            Ok(claim.returned())
+            Ok(claim.returned(at_once(self.delay_ms)?)?)
         } else {
             Err(Failure::invalid(format!("kind {kind} is no stanchion_verdict_kind")))
         }

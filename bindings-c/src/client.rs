@@ -44,7 +44,7 @@ pub struct stanchion_connect_options {
     pub timeout_ms: i64,
     /// A clock that a test moves, for memory: stores. 0: the system's.
     pub clock: stanchion_clock,
-    /// 1: after 32 hand-offs in a row leave a lock free for a moment, for polling lockers of other programs (Redis only).
+    /// 1: after some hand-offs in a row leave a lock free for a moment, for polling lockers of other programs (Redis only).
     /// -1: 0.
     pub foreign_share: i32,
 }

@@ -24,6 +24,9 @@ pub enum stanchion_event_kind {
     STANCHION_EVENT_DRAINED = 5,
     /// The store could not be reached, or refused something; the reason says what. The worker goes on if that can pass.
     STANCHION_EVENT_STORE_FAILED = 6,
+    /// The claim was lost, or the worker stops, 2 s ago, and the task was not settled since: until it is, the worker gives out
+    /// one less at a time, and leaves this id to others.
+    STANCHION_EVENT_STUCK = 7,
 }
 
 /// Something that happened. Texts end with a NUL.
@@ -79,6 +82,7 @@ impl Event {
             }
             WorkerEvent::Dead { id, attempt, reason } => (kinds::STANCHION_EVENT_DEAD, id, attempt, reason),
             WorkerEvent::Lost { id, attempt } => (kinds::STANCHION_EVENT_LOST, id, attempt, ""),
+            WorkerEvent::Stuck { id, attempt, .. } => (kinds::STANCHION_EVENT_STUCK, id, attempt, ""),
             WorkerEvent::Drained => (kinds::STANCHION_EVENT_DRAINED, "", 0, ""),
             WorkerEvent::StoreFailed { error } => {
                 text = error.to_string();

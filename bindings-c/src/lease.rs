@@ -21,15 +21,15 @@ pub type stanchion_lease = i64;
 pub(crate) struct Lease {
     lease: blocking::Lease,
     /// Never changed: views of the names are with the program.
-    fences: Vec<(String, u64)>,
+    names: Vec<String>,
     /// What [`stanchion_lease_into_handle`] gave out; views of it are with the program, so it is never changed.
     detached: Mutex<Vec<Box<str>>>,
 }
 
 impl Lease {
     pub(crate) fn new(lease: blocking::Lease) -> Self {
-        let fences = lease.fences();
-        Self { lease, fences, detached: Mutex::default() }
+        let names = lease.fences().into_iter().map(|(name, _)| name).collect();
+        Self { lease, names, detached: Mutex::default() }
     }
 }
 
@@ -59,8 +59,10 @@ pub enum stanchion_loss {
     STANCHION_LOSS_REMOVED = 7,
     /// The store refused the renewal for good.
     STANCHION_LOSS_REFUSED = 8,
+    /// The worker stops, and its grace is over: the claim is still renewed, but who works on it has to end.
+    STANCHION_LOSS_STOPPED = 9,
     /// For a reason that this header does not know.
-    STANCHION_LOSS_OTHERWISE = 9,
+    STANCHION_LOSS_OTHERWISE = 10,
 }
 
 pub(crate) fn loss(reason: Option<LossReason>) -> i32 {
@@ -75,6 +77,7 @@ pub(crate) fn loss(reason: Option<LossReason>) -> i32 {
         Some(LossReason::Overwritten) => loss::STANCHION_LOSS_OVERWRITTEN,
         Some(LossReason::Removed) => loss::STANCHION_LOSS_REMOVED,
         Some(LossReason::Refused) => loss::STANCHION_LOSS_REFUSED,
+        Some(LossReason::Stopped) => loss::STANCHION_LOSS_STOPPED,
         Some(_) => loss::STANCHION_LOSS_OTHERWISE,
     };
     reason as i32
@@ -164,7 +167,7 @@ pub extern "C" fn stanchion_lease_loss(lease: stanchion_lease) -> i32 {
 /// a lease. Does no I/O. Any thread.
 #[unsafe(no_mangle)]
 pub extern "C" fn stanchion_lease_fences_len(lease: stanchion_lease) -> usize {
-    boundary::value(0, || handle::get::<Lease>(lease).map_or(0, |lease| lease.fences.len()))
+    boundary::value(0, || handle::get::<Lease>(lease).map_or(0, |lease| lease.names.len()))
 }
 
 /// The name of one of the locks that the lease is on, and its fence, in the order of their names; each place may be NULL.
@@ -178,11 +181,13 @@ pub unsafe extern "C" fn stanchion_lease_fences_at(
     err: *mut *mut stanchion_error,
 ) -> i32 {
     on(lease, err, |lease| {
-        let found = lease.fences.get(index).ok_or_else(|| beyond(index, lease.fences.len()))?;
+        let found = lease.names.get(index).ok_or_else(|| beyond(index, lease.names.len()))?;
+        // An upgrade changes it.
+        let now = lease.lease.fences();
         // SAFETY: the caller passes NULL or places for a text and a number.
         unsafe {
-            put(name, stanchion_text::of(&found.0));
-            put(fence, number(found.1));
+            put(name, stanchion_text::of(found));
+            put(fence, number(now.get(index).map_or(0, |(_, fence)| *fence)));
         }
         Ok(())
     })
@@ -237,9 +242,22 @@ pub unsafe extern "C" fn stanchion_lease_extend(
     on(lease, err, |lease| Ok(lease.lease.extend(span("ttl_ms", ttl_ms)?)?))
 }
 
+/// Has the lease end `ttl_ms` from now (1 ms to 365 days), also earlier than it would, as lockers do that set an expiry. It
+/// is not renewed any more.
+///
+/// Errors: as stanchion_lease_extend, but if the store did not answer, the lease goes on to the earlier of both ends;
+/// LEASE_EXPIRED also if it was over before the answer came: its validity is up to 2 ms and 1 % shorter. Any thread.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn stanchion_lease_extend_exact(
+    lease: stanchion_lease,
+    ttl_ms: i64,
+    err: *mut *mut stanchion_error,
+) -> i32 {
+    on(lease, err, |lease| Ok(lease.lease.extend_exact(span("ttl_ms", ttl_ms)?)?))
+}
+
 /// Turns the lease of a writer into that of a reader, with the same fence: other readers may come in. A reader's lease stays
-/// as it is. There is no way up: two readers that both wait to become the writer would wait for each other for ever;
-/// release the lease and acquire the writer's.
+/// as it is.
 ///
 /// Errors: INVALID_ARGUMENT for a lease of another kind of lock; LEASE_LOST or LEASE_EXPIRED if it has ended;
 /// STORE_UNAVAILABLE or INDETERMINATE if the store did not answer; FORKED. Any thread.
@@ -249,6 +267,24 @@ pub unsafe extern "C" fn stanchion_lease_downgrade(
     err: *mut *mut stanchion_error,
 ) -> i32 {
     on(lease, err, |lease| Ok(lease.lease.downgrade()?))
+}
+
+/// Turns the lease of a reader into that of a writer if nobody else holds the lock; STANCHION_BUSY if somebody does. It
+/// never waits: two readers that both wait to become the writer would wait for each other for ever. The lease gets a new
+/// fence, above those of the readers before; its end stays. A writer's stays as it is.
+///
+/// Errors: as stanchion_lease_downgrade. If the store did not answer it may be a writer's there until it is released. Any
+/// thread.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn stanchion_lease_upgrade(
+    lease: stanchion_lease,
+    err: *mut *mut stanchion_error,
+) -> i32 {
+    boundary::status(err, || {
+        let lease = handle::get::<Lease>(lease)?;
+        let upgraded = lease.lease.upgrade()?;
+        Ok(if upgraded { 0 } else { stanchion_status::STANCHION_BUSY as i32 })
+    })
 }
 
 /// Gives the lock back and hands it to the next waiter. The handle is to be freed nevertheless.

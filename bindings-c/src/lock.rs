@@ -196,8 +196,8 @@ pub unsafe extern "C" fn stanchion_lock_holders(
     })
 }
 
-/// Who waits for the lock now, as a list in the order of the line: at most 100. One that was not heard of for 2.5 s counts as
-/// dead and is left out. Any thread.
+/// Who waits for the lock now, as a list in the order of the line: at most 100. One that was not heard of for 2.5 s, or for
+/// 22 s far back in a long line, counts as dead and is left out. Any thread.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn stanchion_lock_waiters(
     client: stanchion_client,

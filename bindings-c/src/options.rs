@@ -194,6 +194,8 @@ pub struct stanchion_worker_options {
     pub max_run_ms: i64,
     /// 1: end when no task is ready or claimed any more, by this worker or another; tasks due later stay. -1: 0.
     pub until_empty: i32,
+    /// How long tasks that are out go on after stanchion_worker_stop. -1: 25000.
+    pub grace_ms: i64,
 }
 
 // SAFETY: numbers only.
@@ -205,6 +207,7 @@ unsafe impl Record for stanchion_worker_options {
         lease_ms: NONE,
         max_run_ms: NONE,
         until_empty: -1,
+        grace_ms: NONE,
     };
 }
 

@@ -72,7 +72,7 @@ pub struct stanchion_task {
     pub delay_ms: i64,
     /// Deliver it at this time, in milliseconds since 1970, by the store's clock. Not together with delay_ms. -1: at once.
     pub due_ms: i64,
-    /// After so many deliveries without success it is dead. -1: 8.
+    /// After so many deliveries without success it is dead. -1: 20, which takes about two days.
     pub max_attempts: i64,
     /// Do not deliver it later than so long after it was accepted: then it is dead. -1: never.
     pub expires_ms: i64,

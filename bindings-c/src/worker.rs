@@ -80,6 +80,9 @@ impl Worker {
         if let Some(max_run) = optional_span("max_run_ms", options.max_run_ms)? {
             worker = worker.max_run(max_run);
         }
+        if let Some(grace) = optional_span("grace_ms", options.grace_ms)? {
+            worker = worker.grace(grace);
+        }
         if optional_flag("until_empty", options.until_empty)?.unwrap_or(false) {
             worker = worker.until_empty();
         }
@@ -258,8 +261,10 @@ pub unsafe extern "C" fn stanchion_worker_fail(
     })
 }
 
-/// Take no more tasks. Those that are out go on; when all are settled, stanchion_worker_poll answers STANCHION_OVER. Does
-/// no I/O. Any thread, but no signal handler: set a flag there, and look at it between polls.
+/// Take no more tasks. Those that are out go on for grace_ms. Then stanchion_claim_loss answers STANCHION_LOSS_STOPPED for
+/// them, and those that fail go back without counting an attempt. What has not ended 2 s later is left behind: its task
+/// comes back when its lease would have ended, uncounted too. When all are settled or left behind, stanchion_worker_poll
+/// answers STANCHION_OVER. Does no I/O. Any thread, but no signal handler: set a flag there, and look at it between polls.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn stanchion_worker_stop(
     worker: stanchion_worker,
@@ -267,6 +272,18 @@ pub unsafe extern "C" fn stanchion_worker_stop(
 ) -> i32 {
     boundary::status(err, || {
         handle::get::<Worker>(worker)?.parts()?.stopper.stop();
+        Ok(0)
+    })
+}
+
+/// As stanchion_worker_stop, and no grace is left. Does no I/O. Any thread, but no signal handler.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn stanchion_worker_hurry(
+    worker: stanchion_worker,
+    err: *mut *mut stanchion_error,
+) -> i32 {
+    boundary::status(err, || {
+        handle::get::<Worker>(worker)?.parts()?.stopper.hurry();
         Ok(0)
     })
 }

@@ -182,7 +182,7 @@ static void locks(stanchion_text name) {
     case 4: stanchion_lock_is_locked(handle(), GIVEN(name), err()); break;
     case 5: stanchion_lock_break_lease(handle(), GIVEN(name), err()); break;
     case 6: stanchion_lease_get(handle(), OR_NULL(&lease_info), err()); break;
-    case 7: stanchion_lease_extend(handle(), number(), err()); break;
+    case 7: number() % 2 ? stanchion_lease_extend(handle(), number(), err()) : stanchion_lease_extend_exact(handle(), number(), err()); break;
     case 8: stanchion_lease_release(handle(), err()); break;
     case 9: stanchion_lease_release_with_cooldown(handle(), number() % 1000, err()); break;
     case 10: stanchion_lease_wait_lost(handle(), wait(), err()); break;
@@ -203,7 +203,7 @@ static void locks(stanchion_text name) {
     case 22: stanchion_semaphore_is_locked(client, GIVEN(name), err()); break;
     case 23: stanchion_rw_lock_break_lease(client, GIVEN(name), err()); break;
     case 24: stanchion_semaphore_break_lease(client, GIVEN(name), err()); break;
-    case 25: stanchion_lease_downgrade(handle(), err()); break;
+    case 25: number() % 2 ? stanchion_lease_downgrade(handle(), err()) : stanchion_lease_upgrade(handle(), err()); break;
     case 26: {
         int64_t fence = 0;
         if (stanchion_lease_fences_at(handle(), one_in(4) ? (size_t)any() : below(3), OR_NULL(&view), OR_NULL(&fence), err()) == 0) {
@@ -262,7 +262,7 @@ static void claims(void) {
     case 1: stanchion_claim_ack(claim, err()); break;
     case 2: stanchion_claim_nack(claim, number(), GIVEN(reason), err()); break;
     case 3: stanchion_claim_bury(claim, GIVEN(reason), err()); break;
-    case 4: stanchion_claim_put_back(claim, err()); break;
+    case 4: stanchion_claim_put_back(claim, number(), err()); break;
     case 5: stanchion_claim_extend(claim, number(), err()); break;
     case 6: stanchion_claim_wait_lost(claim, wait(), err()); break;
     case 7: stanchion_claim_remaining_ms(claim); stanchion_claim_is_valid(claim); stanchion_claim_loss(claim); break;
@@ -338,6 +338,7 @@ static void workers(stanchion_text queue) {
     if (one_in(2)) options.concurrency = number();
     if (one_in(4)) options.lease_ms = number();
     if (one_in(4)) options.max_run_ms = number();
+    if (one_in(4)) options.grace_ms = number();
     options.until_empty = one_in(3) ? small() : 1;
     PLACE(stanchion_worker_report, report);
     PLACE(stanchion_worker_event, event);
@@ -346,7 +347,7 @@ static void workers(stanchion_text queue) {
     case 1: case 2: case 3: if (stanchion_worker_poll(worker, wait(), OR_NULL(&out), err()) == 0) keep(out); break;
     case 4: case 5: stanchion_worker_complete(worker, handle(), err()); break;
     case 6: stanchion_worker_fail(worker, handle(), GIVEN(reason), err()); break;
-    case 7: stanchion_worker_stop(worker, err()); break;
+    case 7: one_in(2) ? stanchion_worker_stop(worker, err()) : stanchion_worker_hurry(worker, err()); break;
     case 8: stanchion_worker_get_report(worker, OR_NULL(&report), err()); break;
     case 9: stanchion_worker_get_event(worker, OR_NULL(&event), err()); break;
     default: stanchion_worker_free(worker);

@@ -151,6 +151,11 @@ function giveUp(bridge: Bridge, one: Waiting): void {
   letGo(bridge)
 }
 
+/** Gives up on all calls, for the end of the process. */
+export function abandon(): void {
+  if (made !== undefined) native().abandon(made)
+}
+
 /**
  * Starts the calls of this turn now. If that fails there is no thread to work on anything: then none of those that
  * wait was started.

@@ -11,6 +11,12 @@ export interface Verdict {
   readonly [verdict]: never
 }
 
+/** What is said of a task that was not tried. */
+export interface PutBackOptions {
+  /** Not before so many milliseconds. Default: the task comes back to its place in line at once. */
+  delayMs?: number | undefined
+}
+
 /** What is said of a task that was not done. */
 export interface NackOptions {
   /** When it is tried again, in milliseconds. Default: after a pause that grows with every attempt. */
@@ -20,6 +26,7 @@ export interface NackOptions {
 }
 
 const NACK_OPTIONS: ReadonlySet<string> = new Set<keyof NackOptions>(['delayMs', 'reason'])
+const PUT_BACK_OPTIONS: ReadonlySet<string> = new Set<keyof PutBackOptions>(['delayMs'])
 
 /**
  * A task that is ours until it is settled, or its lease ends. It is renewed by a thread of its own.
@@ -140,10 +147,14 @@ export class Claim<Json = any> {
     return call((bridge, number) => this.#native.bury(bridge, number, reason), () => this.#settle())
   }
 
-  /** Not tried: the task goes back without counting an attempt. Errors as of `ack`. */
-  putBack(): Promise<void> {
+  /**
+   * Not tried: the task goes back without counting an attempt, and waits for `delayMs`. Without one it comes back to
+   * its place in line, so the next claim gets it again. Errors as of `ack`.
+   */
+  putBack(options?: PutBackOptions): Promise<void> {
     return call((bridge, number) => {
-      this.#native.putBack(bridge, number)
+      checkOptions(options, PUT_BACK_OPTIONS)
+      this.#native.putBack(bridge, number, options?.delayMs)
       this.#returned = true
     }, () => this.#settle())
   }
@@ -175,10 +186,14 @@ export class Claim<Json = any> {
     return this.#verdict(() => this.#native.buried(reason))
   }
 
-  /** The verdict "not tried". */
-  returned(): Verdict {
-    this.#returned = true
-    return this.#verdict(() => this.#native.returned())
+  /** The verdict "not tried". @throws {InvalidArgumentError} for a delay over 365 days */
+  returned(options?: PutBackOptions): Verdict {
+    return this.#verdict(() => {
+      checkOptions(options, PUT_BACK_OPTIONS)
+      const verdict = this.#native.returned(options?.delayMs)
+      this.#returned = true
+      return verdict
+    })
   }
 
   /** Nacks the task if it was not settled. */

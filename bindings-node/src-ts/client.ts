@@ -16,7 +16,7 @@ export interface ConnectOptions {
   queuePrefix?: string | undefined
   /** How long a call may take, beyond any wait for a lock or a task, in milliseconds. Default: 5,000. */
   timeoutMs?: number | undefined
-  /** Give other programs' lockers on the same key a turn after 32 hand-offs in a row (Redis only). Default: false. */
+  /** Give other programs' lockers on the same key a turn after some hand-offs in a row (Redis only). Default: false. */
   foreignShare?: boolean | undefined
   /** Shown to others as the holder. */
   label?: string | undefined

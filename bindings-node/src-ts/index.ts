@@ -5,7 +5,7 @@
  */
 
 export type { CachedOptions } from './cached.js'
-export { Claim, type NackOptions, type Verdict } from './claim.js'
+export { Claim, type NackOptions, type PutBackOptions, type Verdict } from './claim.js'
 export { Client, connect, type ConnectOptions, type NamePage } from './client.js'
 export type { ConsumeOptions } from './consume.js'
 export {

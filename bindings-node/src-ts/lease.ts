@@ -9,7 +9,7 @@ import { checkOptions } from './values.js'
  * program overwrote or deleted the lock's key; the task was removed; the store refused the renewal for good.
  */
 export type Loss =
-  | 'expired' | 'max_hold' | 'taken' | 'broken' | 'forgotten' | 'overwritten' | 'removed' | 'refused'
+  | 'expired' | 'max_hold' | 'taken' | 'broken' | 'forgotten' | 'overwritten' | 'removed' | 'refused' | 'stopped'
 
 /** How to release. */
 export interface ReleaseOptions {
@@ -64,7 +64,7 @@ export function letGoOfAll(): void {
  * this object.
  */
 export class Lease {
-  readonly #granted: Native.NewLease
+  #granted: Native.NewLease
   /** Undefined when it is over, and the native half has forgotten it. */
   #number: Native.Lease | undefined
   #signal: AbortSignal | undefined
@@ -150,8 +150,34 @@ export class Lease {
   }
 
   /**
+   * Have the lease end `ttlMs` from now (1 ms to 365 days), also earlier than it would. It is not renewed any more. If
+   * the store does not answer, the lease goes on to the earlier of both ends.
+   *
+   * @throws {LeaseLostError} if it was lost or released; {@link LeaseExpiredError} if it ran out, also before the answer
+   * came: its validity is up to 2 ms and 1 % shorter
+   */
+  extendExact(ttlMs: number): Promise<void> {
+    return call((bridge, number) => native().extendLeaseExact(bridge, number, this.#alive('extend'), ttlMs), nothing)
+  }
+
+  /**
+   * Turn the lease of a reader into that of a writer if nobody else holds the lock: whether it is a writer's now. Never
+   * waits: two readers that both wait to become the writer would wait for each other for ever. The lease gets a new
+   * fence; its end stays.
+   *
+   * @throws {InvalidArgumentError} for a lease of another kind of lock; {@link LeaseLostError} if it was lost or
+   * released; {@link LeaseExpiredError} if it ran out
+   */
+  upgrade(): Promise<boolean> {
+    return call((bridge, number) => native().upgradeLease(bridge, number, this.#alive('upgrade')), (fence: bigint | null) => {
+      if (fence !== null) this.#granted = { ...this.#granted, fence }
+      return fence !== null
+    })
+  }
+
+  /**
    * Turn the lease of a writer into that of a reader, with the same fence: other readers may come in. A reader's lease
-   * stays as it is. There is no way up: release it, and acquire the writer's.
+   * stays as it is.
    *
    * @throws {InvalidArgumentError} for a lease of another kind of lock; {@link LeaseLostError} if it was lost or
    * released; {@link LeaseExpiredError} if it ran out

@@ -1,6 +1,8 @@
 import { errorOf, InvalidArgumentError, type StanchionError } from './errors.js'
 import { native, type Native } from './native.js'
-import { encode, maybeDate, parse, shown, time, type Headers, type Payload, type Time } from './values.js'
+import {
+  checkNames, checkOptions, encode, maybeDate, parse, shown, time, type Headers, type Payload, type Time
+} from './values.js'
 
 /**
  * What happens if the id is in the queue: it stays as it is; is replaced; is replaced, and its due time moves on until
@@ -26,7 +28,7 @@ export interface Task {
   due?: Time | undefined
   /** 0 to 255, higher ones first. Default: 0. */
   priority?: number | undefined
-  /** Deliveries without success before it is dead. Default: 8. */
+  /** Deliveries without success before it is dead. Default: 20, which takes about two days. */
   maxAttempts?: number | undefined
   /** Not delivered later than so many milliseconds after it was accepted. Default: never expires. */
   expiresMs?: number | undefined
@@ -72,11 +74,17 @@ export interface TaskInfo<Json = any> {
   successorDue: Date | null
 }
 
+const TASK: ReadonlySet<string> = new Set<keyof Task>(
+  ['id', 'payload', 'headers', 'delayMs', 'due', 'priority', 'maxAttempts', 'expiresMs', 'onDuplicate'])
+const DEBOUNCE = new Set(['maxWaitMs'])
+const THROTTLE = new Set(['windowMs'])
+
 /** @internal */
 export function nativeTask(task: Task): Native.Task {
   if (typeof task !== 'object' || task === null) {
     throw new InvalidArgumentError(`a task is an object, not ${shown(task)}`)
   }
+  checkNames(task, TASK, 'property of a task')
   const [payload, headers] = encode(task.payload, task.headers)
   const [policy, policyTime] = onDuplicate(task.onDuplicate)
   return new (native().Task)(
@@ -86,8 +94,14 @@ export function nativeTask(task: Task): Native.Task {
 
 function onDuplicate(policy: OnDuplicate | undefined): [string | undefined, number | undefined] {
   if (typeof policy !== 'object' || policy === null) return [policy, undefined]
-  if ('debounce' in policy) return ['debounce', policy.debounce?.maxWaitMs]
-  if ('throttle' in policy) return ['throttle', policy.throttle?.windowMs]
+  if ('debounce' in policy) {
+    checkOptions(policy.debounce, DEBOUNCE)
+    return ['debounce', policy.debounce?.maxWaitMs]
+  }
+  if ('throttle' in policy) {
+    checkOptions(policy.throttle, THROTTLE)
+    return ['throttle', policy.throttle?.windowMs]
+  }
   return ['', undefined]
 }
 

@@ -54,7 +54,7 @@ function bytes(payload: ArrayBufferView | ArrayBuffer | SharedArrayBuffer): Uint
 function json(payload: unknown): string {
   let text: string | undefined
   try {
-    text = JSON.stringify(payload, finite)
+    text = JSON.stringify(payload, checked)
   } catch (error) {
     if (error instanceof InvalidArgumentError) throw error
     throw new InvalidArgumentError(`the payload is neither bytes nor a JSON value: ${(error as Error).message}`)
@@ -65,12 +65,23 @@ function json(payload: unknown): string {
   return text
 }
 
-/** JSON has no such numbers; `JSON.stringify` would make them null. */
-function finite(_: string, value: unknown): unknown {
-  if (typeof value === 'number' && !Number.isFinite(value)) {
-    throw new InvalidArgumentError(`the payload is neither bytes nor a JSON value: ${value} is in it`)
-  }
+/** JSON has no such numbers and objects; `JSON.stringify` would make them null and `{}`. */
+function checked(_: string, value: unknown): unknown {
+  const lost = typeof value === 'number' ? !Number.isFinite(value) && String(value) : isLost(value)
+  if (lost) throw new InvalidArgumentError(`the payload is neither bytes nor a JSON value: ${lost} is in it`)
   return value
+}
+
+/** What it is, if JSON would have nothing of what it holds. */
+function isLost(value: unknown): string | false {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return false
+  if (Object.getPrototypeOf(value) === Object.prototype) return false
+  if (types.isPromise(value)) return 'a Promise that was not awaited'
+  if (types.isMap(value) || types.isSet(value)) return 'a Map or Set (Object.fromEntries and Array.from make JSON of them)'
+  if (types.isNativeError(value)) return 'an Error (its message is a text)'
+  const holdsNothing = types.isRegExp(value) || types.isWeakMap(value) || types.isWeakSet(value) ||
+    types.isAnyArrayBuffer(value) || types.isGeneratorObject(value)
+  return holdsNothing && 'an object of which nothing would be left'
 }
 
 /** A payload, read as JSON. */
@@ -92,9 +103,14 @@ export function maybeDate(time: number | null | undefined): Date | null {
 export function checkOptions(given: unknown, known: ReadonlySet<string>): void {
   if (given === undefined) return
   checkObject(given, 'options')
-  for (const name in given as object) {
+  checkNames(given as object, known, 'option')
+}
+
+/** None is unknown: it would go unnoticed. */
+export function checkNames(given: object, known: ReadonlySet<string>, what: string): void {
+  for (const name in given) {
     if (!known.has(name)) {
-      throw new InvalidArgumentError(`there is no option ${name}; there are ${[...known].join(', ')}`)
+      throw new InvalidArgumentError(`there is no ${what} ${name}; there are ${[...known].join(', ')}`)
     }
   }
 }

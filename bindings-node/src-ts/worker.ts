@@ -1,4 +1,5 @@
 import { EventEmitter } from 'node:events'
+import { types } from 'node:util'
 import { checkSignal, follow, offAbort, onAbort } from './bridge.js'
 import { Claim } from './claim.js'
 import { errorOf, InvalidArgumentError, isError, StanchionError } from './errors.js'
@@ -13,6 +14,12 @@ export interface WorkerOptions {
   leaseMs?: number | undefined
   /** How long it is renewed at most, in milliseconds. Default: 3,600,000. */
   maxRunMs?: number | undefined
+  /**
+   * How long handlers go on when the worker is closed, in milliseconds. Then their signals are aborted, and the tasks of
+   * those that fail go back without counting an attempt. A handler that has not ended 2 s later is left behind: its task
+   * comes back when its lease ends. Default: 25,000.
+   */
+  graceMs?: number | undefined
   /** End when no task is ready or claimed any more. Default: false. */
   untilEmpty?: boolean | undefined
   /**
@@ -23,11 +30,11 @@ export interface WorkerOptions {
 }
 
 const OPTIONS: ReadonlySet<string> = new Set<keyof WorkerOptions>(
-  ['concurrency', 'leaseMs', 'maxRunMs', 'untilEmpty', 'signal'])
+  ['concurrency', 'leaseMs', 'maxRunMs', 'graceMs', 'untilEmpty', 'signal'])
 
 /** What a handler gets besides its task. */
 export interface TaskContext {
-  /** Aborted when the task is lost (with a LeaseLostError), or with the worker's own signal. */
+  /** Aborted when the task is lost or the grace is over (with a LeaseLostError), or with the worker's own signal. */
   readonly signal: AbortSignal
 }
 
@@ -52,6 +59,8 @@ export interface WorkerEvents<Json = any> {
   dead: [task: Claim<Json>, error: unknown]
   /** The claim was lost, or its verdict came too late: another may work on the task now. */
   stalled: [task: Claim<Json>]
+  /** The handler's signal was aborted 2 s ago, and it goes on. Until it ends, the worker does one less at a time. */
+  stuck: [task: Claim<Json>]
   /** All tasks that were taken are settled, and there are no more for now. */
   drained: []
   /** The store did not answer. The worker goes on if that can pass; otherwise `finished` rejects. */
@@ -130,7 +139,7 @@ export class Worker<Json = any> extends EventEmitter<WorkerEvents<Json>> {
     return this.#finished
   }
 
-  /** Takes no more tasks, and resolves when the handlers at work have ended and their tasks are settled. */
+  /** Takes no more tasks, and resolves when the handlers at work have ended and their tasks are settled: see `graceMs`. */
   async close(): Promise<WorkerReport> {
     this.#native?.stop()
     return this.finished
@@ -151,7 +160,7 @@ export class Worker<Json = any> extends EventEmitter<WorkerEvents<Json>> {
     if (signal) onAbort(signal, this.#abort)
     return await follow<WorkerReport, WorkerReport>((bridge, number) => {
       this.#native = new (native().Worker)(
-        queue(), options.concurrency, options.leaseMs, options.maxRunMs, options.untilEmpty)
+        queue(), options.concurrency, options.leaseMs, options.maxRunMs, options.graceMs, options.untilEmpty)
       this.#native.run(bridge, number)
       // By a getter of the options.
       if (signal?.aborted === true) this.#abort()
@@ -159,7 +168,7 @@ export class Worker<Json = any> extends EventEmitter<WorkerEvents<Json>> {
   }
 
   readonly #abort = (): void => {
-    this.#native?.stop()
+    this.#native?.hurry()
     for (const run of this.#runs.values()) run.context.abort(this.#signal?.reason)
   }
 
@@ -192,6 +201,11 @@ export class Worker<Json = any> extends EventEmitter<WorkerEvents<Json>> {
         if (run !== undefined) this.emit('stalled', run.claim)
         break
       }
+      case 'stuck': {
+        const run = this.#ofTask(news)
+        if (run !== undefined) this.emit('stuck', run.claim)
+        break
+      }
       case 'drained':
         this.emit('drained')
         break
@@ -215,6 +229,8 @@ export class Worker<Json = any> extends EventEmitter<WorkerEvents<Json>> {
     let failure: string | undefined
     try {
       run.outcome = await this.#handler(run.claim, run.context)
+      // Nobody would run it, and its task would be done.
+      if (types.isGeneratorObject(run.outcome)) throw new TypeError('the handler returned a generator, which nobody runs')
     } catch (error) {
       run.outcome = error
       run.hasThrown = true
@@ -241,6 +257,14 @@ export class Worker<Json = any> extends EventEmitter<WorkerEvents<Json>> {
     const run = runs?.shift()
     if (runs?.length === 0) this.#untold.delete(key)
     return run
+  }
+
+  /** A run of this delivery that has not ended. */
+  #ofTask(news: Native.News): Run | undefined {
+    for (const run of this.#runs.values()) {
+      if (run.claim.id === news.id && run.claim.attempt === news.attempt) return run
+    }
+    return undefined
   }
 
   #forget(run: Run): void {

@@ -79,8 +79,19 @@ struct Inner {
     waiting: Arc<Waiting>,
 }
 
+impl Inner {
+    fn abandon(&self) {
+        self.fresh.take();
+        let waiting = mem::take(&mut *locked(&self.waiting));
+        waiting.into_values().flatten().for_each(|task| task.abort());
+        let notes = locked(&self.shared.notes).take();
+        drop(notes);
+    }
+}
+
 struct Shared {
-    notes: Mutex<Vec<(u32, Note)>>,
+    /// `None` once nobody collects any more.
+    notes: Mutex<Option<Vec<(u32, Note)>>>,
     /// There are notes to be collected.
     call: Notify,
     bell: Bell,
@@ -89,8 +100,13 @@ struct Shared {
 impl Shared {
     fn put(&self, call: u32, note: Note) {
         let mut notes = locked(&self.notes);
-        let was_empty = notes.is_empty();
-        notes.push((call, note));
+        let Some(list) = &mut *notes else {
+            drop(notes);
+            // And with it released.
+            return drop(note);
+        };
+        let was_empty = list.is_empty();
+        list.push((call, note));
         drop(notes);
         if was_empty {
             self.call.notify_one();
@@ -159,7 +175,7 @@ impl Bridge {
 pub fn open_bridge(env: &Env, ring: Function<'_, (), ()>) -> napi::Result<u32> {
     let bell = ring.build_threadsafe_function().weak::<true>().callee_handled::<false>().build()?;
     let inner = Inner {
-        shared: Arc::new(Shared { notes: Mutex::default(), call: Notify::new(), bell }),
+        shared: Arc::new(Shared { notes: Mutex::new(Some(Vec::new())), call: Notify::new(), bell }),
         ringer: OnceCell::new(),
         fresh: RefCell::default(),
         waiting: Arc::default(),
@@ -176,9 +192,7 @@ pub fn open_bridge(env: &Env, ring: Function<'_, (), ()>) -> napi::Result<u32> {
 fn close(number: usize) {
     let inner = BRIDGES.with_borrow_mut(|bridges| bridges.get_mut(number).and_then(Option::take));
     let Some(inner) = inner else { return };
-    for task in mem::take(&mut *locked(&inner.waiting)).into_values().flatten() {
-        task.abort();
-    }
+    inner.abandon();
     if let Some(ringer) = inner.ringer.get() {
         ringer.abort();
     }
@@ -189,7 +203,7 @@ fn close(number: usize) {
 #[napi(ts_return_type = "unknown[]")]
 pub fn collect<'env>(env: &'env Env, bridge: Bridge) -> napi::Result<Array<'env>> {
     let Inner { shared, waiting, .. } = &*bridge.0;
-    let notes = mem::take(&mut *locked(&shared.notes));
+    let notes = locked(&shared.notes).as_mut().map(mem::take).unwrap_or_default();
     let mut found = env.create_array(0)?;
     for (call, note) in notes {
         let is_waited_for = match note {
@@ -239,6 +253,12 @@ pub fn cancel(bridge: Bridge, call: u32) {
     if let Some(Some(task)) = task {
         task.abort();
     }
+}
+
+/// Gives up on all calls: nobody will hear of them. What they were given and left behind is released.
+#[napi]
+pub fn abandon(bridge: Bridge) {
+    bridge.0.abandon();
 }
 
 /// Whether the process is to stay alive for what is waited for.

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::mem;
 use std::sync::Mutex;
+use std::time::Duration;
 
 use napi::bindgen_prelude::{Buffer, ClassInstance, ToNapiValue};
 use napi::sys;
@@ -154,9 +155,9 @@ impl Claim {
     }
 
     #[napi]
-    pub fn put_back(&self, bridge: Bridge, call: u32) -> napi::Result<()> {
-        let claim = self.0.clone();
-        bridge.start(call, async move { claim.put_back().await })
+    pub fn put_back(&self, bridge: Bridge, call: u32, delay: Option<Millis>) -> napi::Result<()> {
+        let (claim, delay) = (self.0.clone(), at_once(delay));
+        bridge.start(call, async move { claim.put_back(delay).await })
     }
 
     #[napi]
@@ -192,9 +193,15 @@ impl Claim {
     }
 
     #[napi]
-    pub fn returned(&self) -> Verdict {
-        Verdict::of(self.0.clone().returned())
+    pub fn returned(&self, delay: Option<Millis>) -> napi::Result<Verdict> {
+        let verdict = self.0.clone().returned(at_once(delay));
+        verdict.map(Verdict::of).map_err(|error| refused(&error))
     }
+}
+
+/// When a task comes back that was not tried: without a delay at once.
+fn at_once(delay: Option<Millis>) -> Duration {
+    delay.map_or(Duration::ZERO, |delay| delay.0)
 }
 
 pub(crate) fn headers(headers: &stanchion::Headers) -> HashMap<String, String> {
@@ -228,7 +235,7 @@ impl Drop for Delivered {
         let Ok(runtime) = runtime() else { return };
         runtime.spawn(async move {
             for claim in claims {
-                let _ = claim.put_back().await;
+                let _ = claim.put_back(Duration::ZERO).await;
             }
         });
     }

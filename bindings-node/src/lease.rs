@@ -97,7 +97,9 @@ pub fn forget_lease(number: u32) {
 /// The error of a lease that is used after its end.
 #[napi]
 pub fn released_lease(operation: Text, name: Text) -> Failure {
-    let known = ["check", "extend", "downgrade", "release"].into_iter().find(|known| *known == operation.0);
+    let known = ["check", "extend", "downgrade", "upgrade", "release"]
+        .into_iter()
+        .find(|known| *known == operation.0);
     (&released(known.unwrap_or("use"), &name.0)).into()
 }
 
@@ -133,6 +135,17 @@ pub fn check_lease(lease: Lease) -> Option<Failure> {
 #[napi]
 pub fn extend_lease(bridge: Bridge, call: u32, lease: Lease, ttl: Millis) -> napi::Result<()> {
     bridge.start(call, async move { lease.0.extend(ttl.0).await })
+}
+
+#[napi]
+pub fn extend_lease_exact(bridge: Bridge, call: u32, lease: Lease, ttl: Millis) -> napi::Result<()> {
+    bridge.start(call, async move { lease.0.extend_exact(ttl.0).await })
+}
+
+/// The new fence, if it is a writer's now.
+#[napi]
+pub fn upgrade_lease(bridge: Bridge, call: u32, lease: Lease) -> napi::Result<()> {
+    bridge.start(call, async move { Ok(lease.0.upgrade().await?.then(|| lease.0.fence())) })
 }
 
 #[napi]

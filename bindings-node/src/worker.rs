@@ -19,8 +19,9 @@ type Said = Result<(), String>;
 /// Where the handlers of the core wait for what those of the facade say, by the number of the run.
 type Replies = Arc<Mutex<HashMap<u32, oneshot::Sender<Said>>>>;
 
-/// What a worker tells: "task" (a run begins: its number and claim), "gone" (the claim of the run was lost), and of
-/// a task by id and attempt: "completed", "failed", "dead", "lost"; "drained"; "error".
+/// What a worker tells: "task" (a run begins: its number and claim), "gone" (the run is to end: its claim was lost, or
+/// the worker stops), and of a task by id and attempt: "completed", "failed", "dead", "lost", "stuck"; "drained";
+/// "error".
 #[napi(object, object_from_js = false)]
 #[derive(Default)]
 pub struct News {
@@ -44,6 +45,7 @@ fn news(event: WorkerEvent<'_>) -> Option<News> {
         WorkerEvent::Failed { id, attempt, reason } => of("failed", id, attempt, Some(reason)),
         WorkerEvent::Dead { id, attempt, reason } => of("dead", id, attempt, Some(reason)),
         WorkerEvent::Lost { id, attempt } => of("lost", id, attempt, None),
+        WorkerEvent::Stuck { id, attempt, .. } => of("stuck", id, attempt, None),
         WorkerEvent::Drained => Some(News { what: "drained", ..News::default() }),
         WorkerEvent::StoreFailed { error } => {
             Some(News { what: "error", failure: Some(error.into()), ..News::default() })
@@ -61,22 +63,6 @@ pub struct WorkerReport {
     pub lost: f64,
 }
 
-/// Tells that a handler of the core was dropped before it had a verdict.
-struct Waits {
-    run: u32,
-    replies: Replies,
-    messenger: Messenger,
-}
-
-impl Drop for Waits {
-    fn drop(&mut self) {
-        // Taken away already by what was said, in the common case.
-        if locked(&self.replies).remove(&self.run).is_some() {
-            self.messenger.tell(News { what: "gone", run: Some(self.run), ..News::default() });
-        }
-    }
-}
-
 /// A worker.
 #[napi]
 pub struct Worker {
@@ -84,9 +70,11 @@ pub struct Worker {
     concurrency: Option<Whole>,
     lease: Option<Millis>,
     max_run: Option<Millis>,
+    grace: Option<Millis>,
     until_empty: bool,
     replies: Replies,
     stop: Arc<Notify>,
+    hurry: Arc<Notify>,
 }
 
 #[napi]
@@ -97,6 +85,7 @@ impl Worker {
         concurrency: Option<Whole>,
         lease: Option<Millis>,
         max_run: Option<Millis>,
+        grace: Option<Millis>,
         until_empty: Option<Flag>,
     ) -> Self {
         let until_empty = until_empty.is_some_and(|flag| flag.0);
@@ -106,9 +95,11 @@ impl Worker {
             concurrency,
             lease,
             max_run,
+            grace,
             until_empty,
             replies: Arc::default(),
             stop: Arc::default(),
+            hurry: Arc::default(),
         }
     }
 
@@ -122,7 +113,8 @@ impl Worker {
             let run = runs.fetch_add(1, Ordering::Relaxed);
             pass_on(run, claim, Arc::clone(&replies), tasks.clone())
         };
-        let mut worker = stanchion::Worker::new(self.queue.clone(), handler).on_event(move |event| {
+        let worker = stanchion::Worker::new(self.queue.clone(), handler).undropped();
+        let mut worker = worker.on_event(move |event| {
             if let Some(news) = news(event) {
                 messenger.tell(news);
             }
@@ -136,12 +128,16 @@ impl Worker {
         if let Some(max_run) = self.max_run {
             worker = worker.max_run(max_run.0);
         }
+        if let Some(grace) = self.grace {
+            worker = worker.grace(grace.0);
+        }
         if self.until_empty {
             worker = worker.until_empty();
         }
-        let stop = Arc::clone(&self.stop);
+        let (stop, hurry) = (Arc::clone(&self.stop), Arc::clone(&self.hurry));
         bridge.start(call, async move {
-            let report = worker.run_until(async move { stop.notified().await }).await?;
+            let (stop, hurry) = (async move { stop.notified().await }, async move { hurry.notified().await });
+            let report = worker.run_until_or(stop, hurry).await?;
             Ok(WorkerReport {
                 completed: report.completed as f64,
                 failed: report.failed as f64,
@@ -166,13 +162,36 @@ impl Worker {
     pub fn stop(&self) {
         self.stop.notify_one();
     }
+
+    /// The same, and handlers have no grace left.
+    #[napi]
+    pub fn hurry(&self) {
+        self.hurry.notify_one();
+    }
 }
 
 /// A handler's part: has the event loop work on the task, and waits for what it says.
 async fn pass_on(run: u32, claim: stanchion::Claim, replies: Replies, messenger: Messenger) -> Said {
-    let (reply, said) = oneshot::channel();
+    let (reply, mut said) = oneshot::channel();
     locked(&replies).insert(run, reply);
-    let _waits = Waits { run, replies, messenger: messenger.clone() };
-    messenger.tell(News { what: "task", run: Some(run), claim: Some(Claim(claim)), ..News::default() });
-    said.await.unwrap_or_else(|_| Err("the worker was interrupted".into()))
+    let task = Some(Claim(claim.clone()));
+    messenger.tell(News { what: "task", run: Some(run), claim: task, ..News::default() });
+    // The handler is told, and takes its time to end.
+    let said = tokio::select! {
+        biased;
+        said = &mut said => said,
+        () = lost(&claim) => {
+            messenger.tell(News { what: "gone", run: Some(run), ..News::default() });
+            said.await
+        }
+    };
+    said.unwrap_or_else(|_| Err("the worker was interrupted".into()))
+}
+
+/// Completes when the claim is lost, or its handler is to end; not when it has settled it.
+async fn lost(claim: &stanchion::Claim) {
+    claim.lost().await;
+    if claim.loss().is_none() {
+        std::future::pending::<()>().await;
+    }
 }

@@ -55,6 +55,37 @@ onEveryStore('times', async ({ client }) => {
   assert.equal((await queue.stats()).enqueued, 0)
 })
 
+onEveryStore('names that a task does not have', async ({ client }) => {
+  const queue = client.queue('q')
+  for (const bad of [
+    { id: 'a', delay: 60_000 }, { id: 'a', data: 1 }, { to: 'x' }, { id: 'a', maxRetries: 3 },
+    { id: 'a', onDuplicate: { debounce: { maxWaitMs: 5, wait: 5 } } }, { id: 'a', onDuplicate: { throttle: { window: 5 } } }
+  ]) {
+    await refuses(() => queue.enqueue(bad))
+    await refuses(() => queue.enqueueMany([{ id: 'b' }, bad]))
+  }
+  await assert.rejects(queue.enqueue({ delay: 5 }), /there is no property of a task delay; there are id, .*delayMs/)
+  assert.equal((await queue.stats()).enqueued, 0)
+})
+
+onEveryStore('payloads that JSON would lose', async ({ client }) => {
+  const queue = client.queue('q')
+  for (const bad of [
+    new Map([[1, 2]]), new Set([1]), new Error('e'), /x/, Promise.resolve(1), new WeakMap(), new WeakSet(),
+    (function* () {})()
+  ]) {
+    for (const payload of [bad, { deep: [bad] }]) await refuses(() => queue.enqueue({ payload }))
+  }
+  await refuses(() => queue.enqueue({ payload: { bytes: new ArrayBuffer(2) } }))
+  await assert.rejects(queue.enqueue({ payload: Promise.resolve(1) }), /a Promise that was not awaited/)
+  class Point {
+    x = 1
+    toJSON() { return { x: this.x } }
+  }
+  await queue.enqueue({ id: 'a', payload: [new Point(), Object.create(null), new Date(0), Buffer.from('x')] })
+  assert.deepEqual((await queue.get('a')).json[0], { x: 1 })
+})
+
 onEveryStore('counts and flags', async ({ client }) => {
   const [lock, queue] = [client.lock('a'), client.queue('q')]
   for (const bad of NO_COUNT) {

@@ -35,6 +35,11 @@ onEveryStore('a writer becomes a reader', async ({ client }) => {
   const [alone] = await index.write().holders()
   assert.ok(alone.weight > 1 && alone.fence === writer.fence && alone.label === 'w' && alone.since instanceof Date)
   await writer.downgrade()
+  const before = writer.fence
+  assert.equal(await writer.upgrade(), true)
+  assert.ok(writer.fence > before)
+  assert.deepEqual(writer.fences, { a: writer.fence })
+  await writer.downgrade()
   const reader = await index.read().acquire({ label: 'r' })
   assert.ok(reader.fence > writer.fence && reader.remainingMs <= 20_000)
   const holders = await index.read().holders()

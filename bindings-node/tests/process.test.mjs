@@ -48,6 +48,25 @@ onSharedStores('a call that is waited for keeps it alive, a worker too', async (
   assert.deepEqual(await worked, { code: 0, stdout: 'task\n', stderr: '' })
 })
 
+onSharedStores('calls that are on their way when the process ends leave nothing behind', async ({ client, url }) => {
+  await client.queue('q').enqueueMany(Array.from({ length: 20 }, (_, n) => ({ id: `t${n}` })))
+  for (const end of ['process.exit()', "throw new Error('the end')"]) {
+    // Those that have come to a result meanwhile are not told of it: the loop does not turn.
+    for (const blocked of [0, 5, 50]) {
+      await script(`${OPEN}
+        for (let n = 0; n < 20; n++) {
+          client.lock('b' + n).acquire().catch(() => {})
+          client.queue('q').claim().catch(() => {})
+        }
+        const until = Date.now() + ${blocked}
+        while (Date.now() < until);
+        ${end}`, url)
+      await eventually(async () => (await client.locks()).names.length === 0, 'locks are left')
+      await eventually(async () => (await client.queue('q').stats()).claimed === 0, 'claims are left')
+    }
+  }
+})
+
 onSharedStores('process.exit in the middle of everything', async ({ url }) => {
   const began = Date.now()
   const found = await script(`${OPEN}
@@ -221,6 +240,24 @@ test('killed: its lock is free when the lease has ended, its task comes again', 
   const [claim] = await client.queue('q').claim({ waitMs: 10_000 })
   assert.deepEqual([claim.id, claim.attempt], ['a', 2])
   await claim.ack()
+})
+
+onSharedStores('SIGTERM: handlers have their grace, and their tasks go back', async ({ client, url }) => {
+  const queue = client.queue('q')
+  await queue.enqueueMany([{ id: 'a' }, { id: 'b' }])
+  const child = spawn(process.execPath, ['--input-type=module', '-e', `${OPEN}
+    const worker = client.queue('q').worker(async (task, { signal }) => {
+      console.log('begun')
+      await new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)))
+    }, { leaseMs: 600_000, graceMs: 200 })
+    process.once('SIGTERM', () => worker.close())
+    console.log((await worker.finished).failed)`, url], { cwd: HERE, stdio: ['ignore', 'pipe', 'inherit'] })
+  await new Promise(resolve => child.stdout.once('data', resolve))
+  const ended = new Promise(resolve => child.once('exit', resolve))
+  child.kill('SIGTERM')
+  assert.equal(await ended, 0)
+  const { tasks } = await queue.list('ready')
+  assert.deepEqual(tasks.map(({ id, attempts }) => [id, attempts]).sort(), [['a', 0], ['b', 0]])
 })
 
 onSharedStores('garbage: a lease goes on, a claim counts as failed', async ({ client, url }) => {

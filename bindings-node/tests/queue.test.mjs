@@ -14,7 +14,7 @@ onEveryStore('a task goes in and out', async ({ client }) => {
   assert.equal(typeof added.version, 'bigint')
   assert.ok(added.due instanceof Date && Math.abs(added.due.getTime() - before) < 60_000)
   const [claim] = await queue.claim()
-  assert.deepEqual([claim.id, claim.queue, claim.attempt, claim.maxAttempts, claim.priority], ['user:42', 'q', 1, 8, 0])
+  assert.deepEqual([claim.id, claim.queue, claim.attempt, claim.maxAttempts, claim.priority], ['user:42', 'q', 1, 20, 0])
   assert.deepEqual([...claim.payload], [0, 255, 1])
   assert.deepEqual(claim.headers, { a: 'b' })
   assert.ok(claim.valid && claim.remainingMs > 20_000 && claim.due instanceof Date)

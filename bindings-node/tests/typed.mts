@@ -28,6 +28,7 @@ export async function locks(client: Client, signal: AbortSignal): Promise<void> 
   const index = client.rwLock('a', { waitMs: 5 })
   const writer = await index.write().acquire()
   same<ReturnType<typeof writer.downgrade>, Promise<void>>(true)
+  same<ReturnType<typeof writer.upgrade>, Promise<boolean>>(true)
   same<ReturnType<typeof index.read>, Lock>(true)
   await client.semaphore('a', 5).reentrant('me').acquire({ weight: 2 })
   const holders = await client.multiLock(['a', 'b'] as const).holders()

@@ -59,6 +59,34 @@ onEveryStore('close drains: tasks at work are finished, others stay', async ({ c
   assert.equal((await queue.stats()).ready, 3)
 })
 
+onEveryStore('close gives handlers their grace; then their signals are aborted, and their tasks go back uncounted', async ({ client }) => {
+  const queue = client.queue('q')
+  await queue.enqueueMany(tasks(3))
+  let begun = 0
+  const worker = queue.worker(async (task, { signal }) => {
+    begun += 1
+    await new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)))
+  }, { concurrency: 2, leaseMs: 60_000, graceMs: 200 })
+  await eventually(() => begun === 2)
+  const closed = Date.now()
+  assert.deepEqual(await worker.close(), { completed: 0, failed: 0, dead: 0, lost: 0 })
+  assert.ok(Date.now() - closed >= 200)
+  const { tasks: ready } = await queue.list('ready')
+  assert.deepEqual(ready.map(({ id, attempts }) => [id, attempts]).sort(), [['t0', 0], ['t1', 0], ['t2', 0]])
+})
+
+test('a handler that does not listen is stuck, and left behind', async () => {
+  const client = await connect('memory:')
+  const queue = client.queue('q')
+  await queue.enqueue({ id: 'a' })
+  const seen = []
+  const worker = queue.worker(() => new Promise(() => {}), { graceMs: 0, leaseMs: 60_000 })
+  worker.on('stuck', task => seen.push(task.id))
+  await eventually(async () => (await queue.stats()).claimed === 1)
+  await worker.close()
+  assert.deepEqual(seen, ['a'])
+})
+
 onEveryStore('what a handler settles itself is left alone', async ({ client }) => {
   const queue = client.queue('q')
   await queue.enqueueMany(['ack', 'nack', 'bury', 'back'].map(id => ({ id })))

@@ -36,7 +36,12 @@ pub(crate) fn turn() -> ControlFlow<()> {
     if !runs_handlers() {
         return ControlFlow::Continue(());
     }
-    match Python::try_attach(|py| py.check_signals()) {
+    in_python(|py| py.check_signals())
+}
+
+/// Runs something of Python's while a call waits; what it raises ends the call.
+pub(crate) fn in_python(run: impl FnOnce(Python<'_>) -> PyResult<()>) -> ControlFlow<()> {
+    match Python::try_attach(run) {
         Some(Ok(())) => ControlFlow::Continue(()),
         Some(Err(raised)) => {
             RAISED.with_borrow_mut(|place| place.replace(raised));

@@ -2,6 +2,7 @@
 
 use std::mem;
 use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -98,8 +99,9 @@ faces! {
             Verdict::of(self.0.clone().buried(&reason.0))
         }
 
-        fn returned(&self) -> Verdict {
-            Verdict::of(self.0.clone().returned())
+        fn returned(&self, py: Python<'_>, delay: Option<Seconds>) -> PyResult<Verdict> {
+            let verdict = self.0.clone().returned(at_once(delay));
+            verdict.map(Verdict::of).map_err(|error| raise(py, &error))
         }
     }
 
@@ -107,7 +109,7 @@ faces! {
         fn ack() |claim| claim.ack();
         fn nack(delay: Option<Seconds>, reason: Text) |claim| claim.nack(retry(delay), &reason.0);
         fn bury(reason: Text) |claim| claim.bury(&reason.0);
-        fn put_back() |claim| claim.put_back();
+        fn put_back(delay: Option<Seconds>) |claim| claim.put_back(at_once(delay));
         fn extend(lease: Seconds) |claim| claim.extend(lease.0);
     }
 
@@ -133,6 +135,11 @@ faces! {
             give_back(vec![self.0.clone()])
         }
     }
+}
+
+/// When a task comes back that was not tried: without a delay at once.
+fn at_once(delay: Option<Seconds>) -> Duration {
+    delay.map_or(Duration::ZERO, |delay| delay.0)
 }
 
 /// When a failed task is tried again: without a delay, by the core's backoff.
@@ -168,7 +175,7 @@ fn give_back(claims: Vec<stanchion::Claim>) -> PyResult<()> {
     runtime()?.spawn(async move {
         for claim in claims {
             // If this fails, the task comes back when its lease ends.
-            let _ = claim.put_back().await;
+            let _ = claim.put_back(Duration::ZERO).await;
         }
     });
     Ok(())

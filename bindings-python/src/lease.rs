@@ -65,7 +65,9 @@ faces! {
 
     verbs {
         fn extend(ttl: Seconds) |lease| lease.extend(ttl.0);
+        fn extend_exact(ttl: Seconds) |lease| lease.extend_exact(ttl.0);
         fn downgrade() |lease| lease.downgrade();
+        fn upgrade() |lease| lease.upgrade();
         fn release(cooldown: Option<Seconds>) |lease| lease.release_shared(span(cooldown));
         fn into_handle(ttl: Seconds) |lease| lease.into_handle_shared(ttl.0);
     }

@@ -20,6 +20,25 @@ _databases = itertools.count(1)
 
 @pytest.fixture(scope="session")
 def redis_url(tmp_path_factory):
+    url, process = _start_redis(tmp_path_factory)
+    yield url
+    _end(process)
+
+
+@pytest.fixture
+def mortal(tmp_path_factory):
+    """A server of the test's own: its URL, and its process, which the test may kill."""
+    url, process = _start_redis(tmp_path_factory)
+    yield url, process
+    _end(process)
+
+
+def _end(process):
+    process.kill()
+    process.wait()
+
+
+def _start_redis(tmp_path_factory):
     server = shutil.which("redis-server") or shutil.which("valkey-server")
     assert server, "redis-server is missing: make deps"
     for _ in range(PORT_ATTEMPTS):
@@ -31,12 +50,8 @@ def redis_url(tmp_path_factory):
             [server, "--port", str(port), "--bind", "127.0.0.1", "--save", "", "--databases", str(DATABASES), "--dir",
              str(folder), "--logfile", str(folder / "log")])
         if _is_ready(process, folder / "log"):
-            break
-    else:
-        raise RuntimeError((folder / "log").read_text())
-    yield f"redis://127.0.0.1:{port}"
-    process.kill()
-    process.wait()
+            return f"redis://127.0.0.1:{port}", process
+    raise RuntimeError((folder / "log").read_text())
 
 
 def _is_ready(process, log):
@@ -47,8 +62,7 @@ def _is_ready(process, log):
         if log.exists() and "Ready to accept connections" in log.read_text(errors="replace"):
             return True
         if time.monotonic() > deadline:
-            process.kill()
-            process.wait()
+            _end(process)
             raise RuntimeError(f"redis-server is not ready after {START_S} s: {log.read_text()}")
         time.sleep(0.01)
     return False

@@ -215,6 +215,80 @@ def test_a_worker_drains_after_a_signal(run, url, caplog):
     assert f"draining after signal {signal.SIGTERM:d}" in caplog.text
 
 
+def test_signals_reach_all_workers_and_who_caught_them_before(run, url):
+    heard = []
+
+    def mine(number, frame):
+        heard.append(number)
+
+    async def main():
+        async with aio.connect(url) as client:
+            await client.queue("a").enqueue("a")
+
+            async def handler(claim):
+                os.kill(os.getpid(), signal.SIGTERM)
+
+            workers = [client.queue(name).worker(handler) for name in "ab"]
+            reports = await asyncio.gather(*(worker.run() for worker in workers))
+            assert [report.completed for report in reports] == [1, 0]
+            assert heard == [signal.SIGTERM]
+            assert signal.getsignal(signal.SIGTERM) is mine, "it was given back"
+
+    before = signal.signal(signal.SIGTERM, mine)
+    try:
+        run(main)
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def test_a_worker_that_leaves_signals_alone(run, url):
+    heard = []
+
+    async def main():
+        async with aio.connect(url) as client:
+            queue = client.queue("q")
+            await queue.enqueue_many(["a", "b"])
+
+            async def handler(claim):
+                os.kill(os.getpid(), signal.SIGTERM)
+
+            report = await queue.worker(handler).run(burst=True, signals=False)
+            assert (report.completed, heard) == (2, ["mine"] * 2)
+
+    before = signal.signal(signal.SIGTERM, lambda *_: heard.append("mine"))
+    try:
+        run(main)
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def test_a_store_that_has_died_does_not_hide_the_loss(run, mortal):
+    url, process = mortal
+
+    async def body():
+        async with aio.connect(url, timeout=0.5) as client:
+            with pytest.raises(stanchion.LeaseLost, match="is not known"):
+                async with client.lock("a").hold(ttl=1):
+                    process.kill()
+                    await asyncio.sleep(60)
+
+    run(body)
+
+
+def test_a_plain_function_is_a_handler_too(run, url):
+    async def main():
+        async with aio.connect(url) as client:
+            queue, ran = client.queue("q"), []
+            await queue.enqueue_many([("a", 1), ("b", 2)])
+            report = await queue.worker(lambda claim: ran.append(claim.id)).run(burst=True)
+            assert (report.completed, report.failed, sorted(ran)) == (2, 0, ["a", "b"])
+            await queue.enqueue("c", max_attempts=1)
+            report = await queue.worker(lambda claim: (step for step in "abc")).run(burst=True)
+            assert report.dead == 1 and "nobody runs" in (await queue.get("c")).reason
+
+    run(main)
+
+
 def test_a_lost_claims_handler_is_cancelled(run, url):
     async def main():
         async with aio.connect(url) as client:

@@ -135,10 +135,10 @@ def test_a_held_gil_loses_no_lease(client):
     switch = sys.getswitchinterval()
     sys.setswitchinterval(60)  # No thread of Python gets a turn meanwhile.
     try:
-        kept = client.lock("a").acquire(ttl=2, renew=True)
+        kept = client.lock("a").acquire(ttl=6, renew=True)
         with pytest.raises(stanchion.LeaseExpired):
-            with client.lock("b").hold(ttl=2, renew=True, max_hold=2.5) as lease:
-                hold_the_gil(4)
+            with client.lock("b").hold(ttl=6, renew=True, max_hold=7) as lease:
+                hold_the_gil(9)
                 assert lease.lost.is_set() and lease.lost.reason == "max_hold"
         assert kept.valid and not kept.lost.is_set()
         kept.release()

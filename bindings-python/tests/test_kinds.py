@@ -66,6 +66,9 @@ def test_a_writer_becomes_a_reader(client):
         (alone,) = index.write().holders()
         assert alone.weight > 1 and alone.fence == writer.fence and alone.label == "w"
         writer.downgrade()
+        before = writer.fence
+        assert writer.upgrade() and writer.fence > before and writer.fences == {"a": writer.fence}
+        writer.downgrade()
         with index.read().hold(label="r") as reader:
             assert sorted((one.label, one.weight) for one in index.read().holders()) == [("r", 1), ("w", 1)]
             assert reader.fence > writer.fence and reader.remaining <= 20

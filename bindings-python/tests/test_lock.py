@@ -113,8 +113,18 @@ def test_a_lost_lease_is_told(client, caplog):
     lock = client.lock("a")
     with pytest.raises(stanchion.LeaseExpired), caplog.at_level(logging.WARNING, "stanchion"):
         with lock.hold(ttl=0.06) as lease:
-            assert lease.lost.wait(5) and lease.lost.is_set() and not lease.valid
+            assert not lease.lost
+            assert lease.lost.wait(5) and lease.lost.is_set() and lease.lost and not lease.valid
     assert "lost" in caplog.text
+
+
+def test_a_store_that_has_died_does_not_hide_the_loss(mortal):
+    url, process = mortal
+    client = stanchion.connect(url, timeout=0.5)
+    with pytest.raises(stanchion.LeaseLost, match="is not known"):
+        with client.lock("a").hold(ttl=1) as lease:
+            process.kill()
+            assert lease.lost.wait(60)
 
 
 def test_a_loss_does_not_mask_the_bodys_exception(client):

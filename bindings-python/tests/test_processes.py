@@ -295,3 +295,58 @@ def test_a_worker_process_drains_on_sigterm(shared_url):
     worker.send_signal(signal.SIGTERM)
     out, _ = worker.communicate(timeout=30)
     assert worker.returncode == 0 and "completed=1" in out and len(client.queue("q")) == 1
+
+
+@pytest.mark.parametrize("program", [
+    "import stanchion, sys\n"
+    "def handler(claim):\n"
+    "    print('begun', flush=True)\n"
+    "    if claim.lost.wait(60): raise RuntimeError('told to end')\n"
+    "print(stanchion.connect(sys.argv[1]).queue('q').worker(handler, grace=0.3, lease=600).run())\n",
+    "import asyncio, stanchion.aio, sys\n"
+    "async def handler(claim):\n"
+    "    print('begun', flush=True)\n"
+    "    await asyncio.sleep(60)\n"
+    "async def main():\n"
+    "    async with stanchion.aio.connect(sys.argv[1]) as client:\n"
+    "        print(await client.queue('q').worker(handler, grace=0.3, lease=600).run())\n"
+    "asyncio.run(main())\n"], ids=["threads", "asyncio"])
+def test_a_worker_process_gives_its_handlers_grace_and_their_tasks_go_back(shared_url, program):
+    queue = stanchion.connect(shared_url).queue("q")
+    queue.enqueue_many(["a", "b"])
+    worker = subprocess.Popen([sys.executable, "-c", program, shared_url], stdout=subprocess.PIPE, text=True)
+    assert worker.stdout.readline() == "begun\n"
+    begin = time.monotonic()
+    worker.send_signal(signal.SIGTERM)
+    out, _ = worker.communicate(timeout=30)
+    assert worker.returncode == 0 and "completed=0, failed=0, dead=0, lost=0" in out and time.monotonic() - begin >= 0.3
+    assert [(queue.get(id).state.value, queue.get(id).attempts) for id in ("a", "b")] == [("ready", 0)] * 2
+
+
+def test_a_thread_that_does_not_listen_is_left_behind(shared_url):
+    client = stanchion.connect(shared_url)
+    client.queue("q").enqueue("a")
+    program = (
+        "import stanchion, sys, time\n"
+        "q = stanchion.connect(sys.argv[1]).queue('q')\n"
+        "q.worker(lambda claim: (print('begun', flush=True), time.sleep(600)), lease=600, on_event=lambda e: print(e.what)).run()\n"
+        "print('over')\n")
+    worker = subprocess.Popen([sys.executable, "-c", program, shared_url], stdout=subprocess.PIPE, text=True)
+    assert worker.stdout.readline() == "begun\n"
+    worker.send_signal(signal.SIGTERM)
+    time.sleep(0.3)  # Two that come together are one.
+    worker.send_signal(signal.SIGTERM)  # No grace is left.
+    out, _ = worker.communicate(timeout=30)
+    assert worker.returncode == 0 and out.split()[-1] == "over" and "stuck" in out
+
+
+def test_a_worker_whose_threads_all_hang_says_so(shared_url):
+    client = stanchion.connect(shared_url)
+    client.queue("q").enqueue("a")
+    program = (
+        "import os, stanchion, sys, time\n"
+        "q = stanchion.connect(sys.argv[1]).queue('q')\n"
+        "tell = lambda event: event.what == 'stuck' and (print(event.id, event.reason, flush=True), os._exit(0))\n"
+        "q.worker(lambda claim: time.sleep(600), lease=1, max_run=1, on_event=tell).run()\n")
+    done = subprocess.run([sys.executable, "-c", program, shared_url], timeout=60, capture_output=True, text=True)
+    assert done.stdout.startswith("a 0 other hands"), done

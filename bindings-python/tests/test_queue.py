@@ -20,7 +20,7 @@ def test_a_task_goes_round(client):
     assert len(queue) == 1 and queue.peek()[0].payload == b"payload"
     (claim,) = queue.claim(max=10, lease=30)
     assert (claim.id, claim.payload, claim.headers) == ("user:42", b"payload", {"a": "b"})
-    assert (claim.attempt, claim.priority, claim.max_attempts) == (1, 3, 8) and claim.receipt > 0 and claim.valid
+    assert (claim.attempt, claim.priority, claim.max_attempts) == (1, 3, 20) and claim.receipt > 0 and claim.valid
     claim.extend(60)
     assert claim.remaining > 50
     claim.ack()
@@ -160,6 +160,13 @@ def test_a_handler_that_returns_a_coroutine_has_failed(client):
 
     report = queue.worker(lambda claim: later()).run(burst=True)
     assert report.dead == 1 and "nobody awaits" in queue.get("a").reason
+
+
+def test_a_handler_that_returns_a_generator_has_failed(client):
+    queue = client.queue("q")
+    queue.enqueue("a", max_attempts=1)
+    report = queue.worker(lambda claim: (step for step in "abc")).run(burst=True)
+    assert report.dead == 1 and "nobody runs" in queue.get("a").reason
 
 
 def test_a_worker_in_a_burst(client):

@@ -29,6 +29,8 @@ def blocking(client: stanchion.Client) -> int:
     index: stanchion.RwLock = client.rw_lock("a", wait=5)
     with index.write() as lease:
         lease.downgrade()
+        is_writer: bool = lease.upgrade()
+        lease.extend_exact(20 if is_writer else 0.5)
         fences: Dict[str, int] = lease.fences
     holders: List[stanchion.Holder] = client.semaphore("a", 5).reentrant("me").holders()
     waiters: List[stanchion.Waiter] = client.rw_lock("a").read().waiters()
@@ -53,6 +55,8 @@ async def asynchronous() -> None:
 
         async with client.rw_lock("a").write() as writer:
             await writer.downgrade()
+            print(await writer.upgrade())
+            await writer.extend_exact(20)
             print(writer.fences, await client.semaphore("a", 5).holders())
 
         @client.lock("b").hold()

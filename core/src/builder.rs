@@ -73,7 +73,7 @@ impl ClientBuilder {
         self
     }
 
-    /// After 32 hand-offs in a row, leave the lock free for a moment, so that polling lockers of other
+    /// After some hand-offs in a row, leave the lock free for a moment, so that polling lockers of other
     /// programs get a turn (default off). Redis only.
     pub fn foreign_share(mut self, share: bool) -> Self {
         self.foreign_share = Some(share);

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::watch;
 
 use crate::clock::{Clock, Moment};
+use crate::contained::contained;
 use crate::signals::spawn_quietly;
 use crate::store::{Hints, Store};
 use crate::wake::{Hub, Place, locked};
@@ -213,7 +214,12 @@ impl Channel {
                         return;
                     }
                 }
-                if !channel.read(&mut locked(&channel.reader), READ_SLICE) {
+                let read = contained("channel", || channel.read(&mut locked(&channel.reader), READ_SLICE));
+                let reads = read.unwrap_or_else(|| {
+                    channel.broke(&mut locked(&channel.reader));
+                    false
+                });
+                if !reads {
                     thread::sleep(HOST_TURN);
                 }
             }

@@ -10,6 +10,7 @@ use crate::delivery::{Delivery, Retry};
 use crate::drive::drive;
 use crate::engine::lease::LossReason;
 use crate::error::Error;
+use crate::options::Extent;
 use crate::task::wall_time;
 use crate::verbs::{Receipt, Version};
 
@@ -26,6 +27,10 @@ pub struct Claim {
 impl Claim {
     pub(crate) fn new(delivery: Delivery) -> Self {
         Self { delivery: Arc::new(delivery) }
+    }
+
+    pub(crate) fn of(delivery: Arc<Delivery>) -> Self {
+        Self { delivery }
     }
 
     pub(crate) fn delivery(&self) -> &Arc<Delivery> {
@@ -136,12 +141,14 @@ impl Claim {
         Verdict::bury(&self.delivery, reason).run().await
     }
 
-    /// Not tried: the task goes back without counting an attempt.
+    /// Not tried: the task goes back without counting an attempt. Without a delay it comes back to its place in
+    /// line, so the next claim gets it again: a worker that cannot do it now says in how long. No enqueue of its
+    /// id brings it forward of that.
     ///
     /// # Errors
-    /// As [`Claim::ack`].
-    pub async fn put_back(&self) -> Result<(), Error> {
-        Verdict::put_back(&self.delivery).run().await
+    /// As [`Claim::ack`], and `InvalidArgument` for a delay over 365 days.
+    pub async fn put_back(&self, delay: Duration) -> Result<(), Error> {
+        Verdict::put_back_after(&self.delivery, delay)?.run().await
     }
 
     /// Prolongs the lease to at least `lease` from now; never shortens it.
@@ -152,9 +159,10 @@ impl Claim {
     pub async fn extend(&self, lease: Duration) -> Result<(), Error> {
         let kept = &self.delivery.kept;
         let wrong = |error| self.delivery.during("extend", error);
-        let mut machine = kept.extend(lease).map_err(wrong)?;
+        let extent = Extent::AtLeast(lease);
+        let mut machine = kept.extend(extent).map_err(wrong)?;
         let answer = drive(&kept.live, &mut machine, None).await?;
-        kept.extended(answer).map_err(wrong)
+        kept.extended(extent, answer).map_err(wrong)
     }
 
     /// The verdict "done", to be settled together with others.
@@ -175,9 +183,12 @@ impl Claim {
         Verdict::bury(&self.delivery, reason)
     }
 
-    /// The verdict "not tried", to be settled together with others.
-    pub fn returned(self) -> Verdict {
-        Verdict::put_back(&self.delivery)
+    /// The verdict "not tried", to be settled together with others; the delay as in [`Claim::put_back`].
+    ///
+    /// # Errors
+    /// `InvalidArgument` for a delay over 365 days.
+    pub fn returned(self, delay: Duration) -> Result<Verdict, Error> {
+        Verdict::put_back_after(&self.delivery, delay)
     }
 }
 

@@ -1,6 +1,7 @@
 //! Claiming and settling, checked and made into machines: what both faces of a queue and of a worker share.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::delivery::{Delivery, Earlier, Retry};
 use crate::drive::{HostTurn, drive, drive_blocking};
@@ -95,8 +96,13 @@ impl Verdict {
         Self { delivery: Arc::clone(delivery), verdict: Delivery::bury(reason) }
     }
 
+    /// At once, in its place.
     pub(crate) fn put_back(delivery: &Arc<Delivery>) -> Self {
-        Self { delivery: Arc::clone(delivery), verdict: verbs::Verdict::PutBack }
+        Self { delivery: Arc::clone(delivery), verdict: verbs::Verdict::PUT_BACK }
+    }
+
+    pub(crate) fn put_back_after(delivery: &Arc<Delivery>, delay: Duration) -> Result<Self, Error> {
+        Ok(Self { delivery: Arc::clone(delivery), verdict: delivery.put_back(delay)? })
     }
 
     /// A verdict that was settled already.
@@ -127,15 +133,15 @@ impl Verdict {
     /// Runs on the running tokio runtime.
     pub(crate) async fn run(self) -> Result<(), Error> {
         let Some((mut machine, earlier)) = self.settle()? else { return Ok(()) };
-        let answer = drive(&self.delivery.kept.live, &mut machine, None).await?;
-        self.delivery.answered(&self.verdict, earlier, &answer)
+        let answer = drive(&self.delivery.kept.live, &mut machine, None).await;
+        self.delivery.answered(&self.verdict, earlier, answer)
     }
 
     /// Runs on the calling thread.
     pub(crate) fn run_blocking(self) -> Result<(), Error> {
         let Some((mut machine, earlier)) = self.settle()? else { return Ok(()) };
-        let answer = drive_blocking(&self.delivery.kept.live, &mut machine, None, None)?;
-        self.delivery.answered(&self.verdict, earlier, &answer)
+        let answer = drive_blocking(&self.delivery.kept.live, &mut machine, None, None);
+        self.delivery.answered(&self.verdict, earlier, answer)
     }
 }
 
@@ -192,10 +198,11 @@ impl Batch {
     }
 
     /// Takes in the answer to [`Batch::machine`].
-    pub(crate) fn answered(&mut self, answer: &Answer) -> Result<(), Error> {
+    pub(crate) fn answered(&mut self, answer: Result<Answer, Error>) -> Result<(), Error> {
+        let answer = answer.inspect_err(|error| self.failed(error))?;
         match &answer.reply {
             Reply::Queue(QueueReply::Settle(settled)) if settled.len() == self.request.items.len() => {
-                self.settled(settled, answer.sendings > 1);
+                self.settled(settled, answer.copies > 1);
                 Ok(())
             }
             _ => Err(Error::new(ErrorKind::Corrupt, "the store answered another question")),
@@ -211,6 +218,15 @@ impl Batch {
             {
                 let judged = verdict.delivery.settled(&verdict.verdict, *settled, earlier, resent);
                 *result = Outcome::Known(judged.map(|()| *settled));
+            }
+        }
+    }
+
+    /// Takes in that there is no answer.
+    pub(crate) fn failed(&self, error: &Error) {
+        for (verdict, result) in self.verdicts.iter().zip(&self.results) {
+            if let Outcome::Asked(earlier) = *result {
+                verdict.delivery.failed(earlier, error);
             }
         }
     }

@@ -5,6 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use crate::engine::NAP_MOST;
+
 /// A point on the clock that deadlines are measured by, in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Moment(u64);
@@ -58,7 +60,7 @@ impl Clock {
     pub fn now(&self) -> Moment {
         match self {
             Self::System => boot_clock(),
-            Self::Manual(clock) => Moment(clock.nanos.load(Ordering::SeqCst)),
+            Self::Manual(clock) => clock.now(),
         }
     }
 
@@ -72,13 +74,21 @@ impl Clock {
         }
     }
 
-    /// How long a thread may sleep, in real time, before it looks at this clock again.
+    /// How long a thread may sleep, in real time, before it looks at this clock again: however late the moment, no longer
+    /// than [`NAP_MOST`], since timers stand still while the machine is suspended.
     pub(crate) fn nap(&self, until: Moment) -> Duration {
         match self {
-            Self::System => until.since(self.now()),
-            Self::Manual(_) => MANUAL_NAP,
+            Self::Manual(clock) if !clock.goes_on => MANUAL_NAP,
+            _ => until.since(self.now()).min(NAP_MOST),
         }
     }
+}
+
+/// Which boot the boot clock counts from. Empty on systems that do not tell.
+pub(crate) fn read_boot_id() -> String {
+    std::fs::read_to_string("/proc/sys/kernel/random/boot_id")
+        .map(|text| text.trim().to_owned())
+        .unwrap_or_default()
 }
 
 /// 2020-01-01 in microseconds: where a manual clock's wall time begins.
@@ -98,12 +108,26 @@ const MANUAL_NAP: Duration = Duration::from_millis(1);
 #[derive(Clone, Debug)]
 pub struct ManualClock {
     nanos: Arc<AtomicU64>,
+    /// The machine's time is added.
+    goes_on: bool,
 }
 
 impl ManualClock {
     /// A clock that stands at one second.
     pub fn new() -> Self {
-        Self { nanos: Arc::new(AtomicU64::new(1_000_000_000)) }
+        Self { nanos: Arc::new(AtomicU64::new(1_000_000_000)), goes_on: false }
+    }
+
+    /// A clock that goes on with the machine's, and jumps when it is advanced: sleepers sleep on, as when the machine was
+    /// suspended.
+    #[doc(hidden)]
+    pub fn that_goes_on() -> Self {
+        Self { goes_on: true, ..Self::new() }
+    }
+
+    fn now(&self) -> Moment {
+        let moved = Duration::from_nanos(self.nanos.load(Ordering::SeqCst));
+        if self.goes_on { boot_clock() + moved } else { Moment::from_nanos(0) + moved }
     }
 
     /// Moves the time forward.
@@ -150,6 +174,14 @@ mod tests {
         manual.advance(Duration::from_millis(3));
         assert_eq!(clock.now().since(moment), Duration::from_millis(3));
         assert_eq!(clock.wall_micros() - wall, 3_000);
+    }
+
+    #[test]
+    fn no_sleeper_sleeps_for_longer_than_a_second() {
+        let clock = Clock::System;
+        assert_eq!(clock.nap(clock.now() + Duration::from_secs(600)), NAP_MOST);
+        assert_eq!(clock.nap(Moment::FAR), NAP_MOST);
+        assert!(clock.nap(clock.now() + Duration::from_millis(10)) <= Duration::from_millis(10));
     }
 
     #[test]

@@ -71,7 +71,7 @@ impl Computing {
 
 /// Whether the value was stored. What passes costs the others a computation, and this caller nothing.
 pub(crate) fn stored(storing: &Releasing, answer: Result<Answer, Error>) -> Result<bool, Error> {
-    match answer.and_then(|answer| storing.judge(&answer)) {
+    match storing.judge(answer) {
         Ok(()) => Ok(true),
         Err(error) if error.is_lost() => Ok(false),
         Err(error) if matches!(error.kind(), ErrorKind::StoreUnavailable | ErrorKind::Indeterminate) => {

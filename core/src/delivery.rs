@@ -34,7 +34,8 @@ const DROPPED: &str = "dropped without a verdict";
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Retry {
-    /// After a pause that doubles with every attempt, from 1 s to 1 h, with jitter.
+    /// After a pause of so many seconds as the fourth power of the attempt, 7 h at most, half of it at least: 1 s, 16 s, 81 s, 4 min, 10 min, 22 min, 40 min, 1.1 h, 1.8 h, 2.8 h, 4.1 h, 5.8 h, then 7 h each.
+    /// The 19 pauses of a task with 20 attempts are 33 to 66 hours together, two days on average.
     Backoff,
     /// After this time.
     After(Duration),
@@ -107,6 +108,14 @@ impl Delivery {
         Ok(Verdict::Nack { delay, reason: shortened(reason) })
     }
 
+    /// The verdict on a task that was not tried.
+    pub(crate) fn put_back(&self, delay: Duration) -> Result<Verdict, Error> {
+        if delay > MAX_TTL {
+            return Err(self.during("put_back", Error::invalid("the delay is over 365 days")));
+        }
+        Ok(Verdict::PutBack { delay })
+    }
+
     /// The verdict on a hopeless task.
     pub(crate) fn bury(reason: &str) -> Verdict {
         Verdict::Bury { reason: shortened(reason) }
@@ -157,17 +166,23 @@ impl Delivery {
     }
 
     /// Takes in the answer to [`Delivery::settle`].
-    pub(crate) fn answered(&self, verdict: &Verdict, earlier: Earlier, answer: &Answer) -> Result<(), Error> {
+    pub(crate) fn answered(
+        &self,
+        verdict: &Verdict,
+        earlier: Earlier,
+        answer: Result<Answer, Error>,
+    ) -> Result<(), Error> {
+        let answer = answer.inspect_err(|error| self.failed(earlier, error))?;
         match &answer.reply {
             Reply::Queue(QueueReply::Settle(settled)) if settled.len() == 1 => {
-                self.settled(verdict, settled[0], earlier, answer.sendings > 1)
+                self.settled(verdict, settled[0], earlier, answer.copies > 1)
             }
             _ => Err(Error::new(ErrorKind::Corrupt, "the store answered another question")),
         }
     }
 
-    /// Takes in what became of a settlement: `earlier` as [`Delivery::settlement`] gave it, `resent` if its call
-    /// was sent more than once.
+    /// Takes in what became of a settlement: `earlier` as [`Delivery::settlement`] gave it, `resent` if an
+    /// earlier copy of its call may have been carried out.
     pub(crate) fn settled(
         &self,
         verdict: &Verdict,
@@ -203,6 +218,17 @@ impl Delivery {
         judged.map_err(|error| self.during(operation(verdict), error))
     }
 
+    /// Takes in that a settlement has no answer. One that surely did nothing is as if it had never been tried.
+    pub(crate) fn failed(&self, earlier: Earlier, error: &Error) {
+        let mut progress = locked(&self.verdict);
+        if error.kind() == ErrorKind::StoreUnavailable
+            && earlier == Earlier::Nothing
+            && matches!(&*progress, Progress::Sent(_, Earlier::Nothing))
+        {
+            *progress = Progress::Open;
+        }
+    }
+
     /// What happens to a claim that is dropped unsettled: it counts as failed. One inherited by a forked
     /// child is the parent's, and is left alone.
     pub(crate) fn let_go(&self) {
@@ -215,10 +241,28 @@ impl Delivery {
             && was_open
             && let Ok(verdict) = self.nack(Retry::Backoff, DROPPED)
         {
-            let items = [Settlement { id: self.task.id.clone(), receipt: self.task.receipt, verdict }];
-            let verb = QueueVerb::Settle(Settle { items: Arc::new(items) });
-            live.keeper.errand(Request::Queue(QueueRequest { queue: self.queue.clone(), verb }));
+            self.settle_later(verdict);
         }
+    }
+
+    /// Settles it in the background, unless something was said of it already.
+    pub(crate) fn settle_unheard(&self, verdict: Verdict) {
+        let was_open = matches!(*locked(&self.verdict), Progress::Open);
+        if !self.kept.live.is_inherited() && was_open && self.kept.end(Ended::Dropped) {
+            self.settle_later(verdict);
+        }
+    }
+
+    /// It is renewed no further; what is left of its lease.
+    pub(crate) fn expire(&self) -> Duration {
+        self.kept.end(Ended::Settled);
+        locked(&self.kept.cell.state).deadline().since(self.kept.live.clock.now())
+    }
+
+    fn settle_later(&self, verdict: Verdict) {
+        let items = [Settlement { id: self.task.id.clone(), receipt: self.task.receipt, verdict }];
+        let verb = QueueVerb::Settle(Settle { items: Arc::new(items) });
+        self.kept.live.keeper.errand(Request::Queue(QueueRequest { queue: self.queue.clone(), verb }));
     }
 
     pub(crate) fn during(&self, operation: &'static str, error: Error) -> Error {
@@ -251,7 +295,7 @@ pub(crate) fn operation(verdict: &Verdict) -> &'static str {
         Verdict::Ack => "ack",
         Verdict::Nack { .. } => "nack",
         Verdict::Bury { .. } => "bury",
-        Verdict::PutBack => "put_back",
+        Verdict::PutBack { .. } => "put_back",
     }
 }
 

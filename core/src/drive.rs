@@ -278,6 +278,15 @@ pub(crate) fn rest(
     Ok(())
 }
 
+/// The same as a task.
+pub(crate) async fn rest_async(live: &Live, place: &Place, until: Moment) {
+    while live.clock.now() < until {
+        if tokio::time::timeout(live.clock.nap(until), place.hinted()).await.is_ok() {
+            return;
+        }
+    }
+}
+
 /// Performs a request while the host gets its turns. One that may be repeated is first sent on this thread, for
 /// a moment, if the store is awake.
 fn attended(

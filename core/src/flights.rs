@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use crate::clock::Moment;
+use crate::drive::rest_async;
 use crate::name::LockName;
 use crate::session::Live;
 use crate::store::WAITER_LIVE;
@@ -135,12 +136,7 @@ impl<'a> Seat<'a> {
 
     /// Waits as a task until it is woken, or until then.
     pub(crate) async fn wait(&self, until: Moment) {
-        let clock = &self.live.clock;
-        while clock.now() < until {
-            if tokio::time::timeout(clock.nap(until), self.place.hinted()).await.is_ok() {
-                return;
-            }
-        }
+        rest_async(self.live, &self.place, until).await;
     }
 
     /// The value is there, by the answer to a request that was sent at this moment.

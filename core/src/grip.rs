@@ -13,7 +13,7 @@ use crate::error::Error;
 use crate::handle::LeaseHandle;
 use crate::held::{Held, Releasing};
 use crate::kept::released;
-use crate::options::checked_ttl;
+use crate::options::Extent;
 use crate::session::Live;
 use crate::verbs::Fence;
 
@@ -67,11 +67,11 @@ impl Grip {
     }
 
     pub(crate) fn fence(&self) -> Fence {
-        self.first.lock.fence
+        self.first.lock.fence()
     }
 
     pub(crate) fn fences(&self) -> Vec<(String, Fence)> {
-        self.all().map(|held| (held.lock.name.as_str().to_owned(), held.lock.fence)).collect()
+        self.all().map(|held| (held.lock.name.as_str().to_owned(), held.lock.fence())).collect()
     }
 
     pub(crate) fn remaining(&self) -> Duration {
@@ -119,15 +119,15 @@ impl Grip {
     }
 
     /// Asks the store to prolong all leases; none, if one of them is known to be gone.
-    pub(crate) fn extend(&self, ttl: Duration) -> Result<Vec<CallMachine>, Error> {
-        checked_ttl("ttl", ttl).map_err(|error| error.during("extend", self.name()))?;
+    pub(crate) fn extend(&self, extent: Extent) -> Result<Vec<CallMachine>, Error> {
+        extent.check().map_err(|error| error.during("extend", self.name()))?;
         self.check("extend")?;
-        self.all().map(|held| held.extend(ttl)).collect()
+        self.all().map(|held| held.extend(extent)).collect()
     }
 
     /// Takes in the answers to an extension; the first error is told.
-    pub(crate) fn extended(&self, answers: Vec<Result<Answer, Error>>) -> Result<(), Error> {
-        let extended = |(held, answer): (&Held, Result<Answer, Error>)| held.extended(answer?);
+    pub(crate) fn extended(&self, extent: Extent, answers: Vec<Result<Answer, Error>>) -> Result<(), Error> {
+        let extended = |(held, answer): (&Held, Result<Answer, Error>)| held.extended(extent, answer?);
         self.all().zip(answers).map(extended).fold(Ok(()), Result::and)
     }
 
@@ -205,7 +205,7 @@ impl Releases {
 
     /// All are given back; the first that was not ours to the end is told.
     pub(crate) fn judge(self, answers: Vec<Result<Answer, Error>>) -> Result<(), Error> {
-        let judge = |(releasing, answer): (&Releasing, Result<Answer, Error>)| releasing.judge(&answer?);
+        let judge = |(releasing, answer): (&Releasing, Result<Answer, Error>)| releasing.judge(answer);
         self.told.and(self.sent.iter().zip(answers).map(judge).fold(Ok(()), Result::and))
     }
 }

@@ -9,17 +9,19 @@ use crate::engine::call::{Answer, CallMachine};
 use crate::engine::deadline;
 use crate::engine::lease::{LeaseTerms, LossReason, Status};
 use crate::engine::leased::{Leased, LockLease, Share};
-use crate::engine::release::{Company, judge_release};
+use crate::engine::release::{Company, judge_release, judge_unanswered};
 use crate::error::{Error, ErrorKind};
 use crate::handle::LeaseHandle;
 use crate::kept::{Kept, check_status};
 use crate::lease_cell::{AccountOf, LeaseCell};
 use crate::metrics::Ended;
 use crate::name::{LockKind, LockName};
-use crate::options::{LockPlan, checked_ttl};
+use crate::options::{Extent, LockPlan, checked_ttl};
 use crate::session::Live;
 use crate::token::Token;
-use crate::verbs::{Downgrade, DowngradeReply, Fence, Release, Reply, Request, ResumeReply, StoreValue};
+use crate::verbs::{
+    Downgrade, DowngradeReply, Fence, Release, Reply, Request, ResumeReply, StoreValue, Upgrade, UpgradeReply,
+};
 use crate::wake::locked;
 
 #[derive(Clone)]
@@ -65,10 +67,11 @@ impl Held {
         let lock = LockLease {
             name: name.clone(),
             token,
-            fence: grant.fence,
+            granted: grant.fence,
             acquire_resent: grant.resent,
             foreign_share: live.gives_turns(name),
             share: plan.permits.map(Share::new),
+            owner: Arc::clone(&plan.owner),
         };
         let hold_until = plan.max_hold.map(|max_hold| live.clock.now() + max_hold);
         Self::start(live, lock, plan.ttl, grant.deadline, hold_until)
@@ -97,10 +100,11 @@ impl Held {
                 let lock = LockLease {
                     name: name.clone(),
                     token,
-                    fence: *fence,
-                    acquire_resent: answer.sendings > 1,
+                    granted: *fence,
+                    acquire_resent: answer.copies > 1,
                     foreign_share: live.gives_turns(&name),
                     share: permits.map(Share::new),
+                    owner: live.owner(),
                 };
                 let hold_until = handle.max_hold().map(|max_hold| now + max_hold);
                 Ok(Self::start(live, lock, handle.ttl(), deadline, hold_until))
@@ -162,7 +166,7 @@ impl Held {
             token: lock.token.clone(),
             cooldown,
             acquire_resent: lock.acquire_resent,
-            own_fence: may_have_ended.then_some(lock.fence),
+            own_fence: lock.known_fence().filter(|_| may_have_ended),
             foreign_share: lock.foreign_share,
         });
         let mut machine = kept.live.call(request);
@@ -171,7 +175,7 @@ impl Held {
         }
         let company = lock.company();
         let leaving = Leaving { cell: Arc::clone(&kept.cell), at: now };
-        Ok(Releasing { machine, fence: lock.fence, company, deadline, name: lock.name.clone(), leaving })
+        Ok(Releasing { machine, fence: lock.fence(), company, deadline, name: lock.name.clone(), leaving })
     }
 
     /// Ends the lease on our side, and asks the store to write what was computed under it and to give the lock back.
@@ -187,7 +191,7 @@ impl Held {
         let request = Request::StoreValue(StoreValue {
             name: lock.name.clone(),
             token: lock.token.clone(),
-            fence: lock.fence,
+            fence: lock.fence(),
             value: computed.value,
             ttl: computed.ttl,
             stale: computed.stale,
@@ -201,7 +205,7 @@ impl Held {
         }
         let company = lock.company();
         let leaving = Leaving { cell: Arc::clone(&kept.cell), at: now };
-        Ok(Releasing { machine, fence: lock.fence, company, deadline, name: lock.name.clone(), leaving })
+        Ok(Releasing { machine, fence: lock.fence(), company, deadline, name: lock.name.clone(), leaving })
     }
 
     /// Fails if it cannot be released with this cooldown.
@@ -216,36 +220,77 @@ impl Held {
     /// Asks the store to take back all permits but one.
     pub(crate) fn downgrade(&self) -> Result<CallMachine, Error> {
         self.check("downgrade")?;
-        let LockLease { name, token, .. } = &self.lock;
-        if name.kind() != LockKind::ReadWrite {
-            return Err(self
-                .during("downgrade", Error::invalid("only a lease of a read-write lock can be downgraded")));
+        let LockLease { name, token, share, .. } = &self.lock;
+        let share = share.as_ref().filter(|_| name.kind() == LockKind::ReadWrite).ok_or_else(|| {
+            self.during("downgrade", Error::invalid("only a lease of a read-write lock can be downgraded"))
+        })?;
+        let fence = self.lock.known_fence();
+        if fence.is_none() {
+            share.asks_blindly();
         }
-        let request = Request::Downgrade(Downgrade { name: name.clone(), token: token.clone(), weight: 1 });
+        let (name, token) = (name.clone(), token.clone());
+        let request = Request::Downgrade(Downgrade { name, token, weight: 1, fence });
         Ok(self.kept.live.call(request))
     }
 
     /// Takes in the answer to a downgrade.
     pub(crate) fn downgraded(&self, answer: &Answer) -> Result<(), Error> {
-        match &answer.reply {
-            Reply::Downgrade(DowngradeReply::Downgraded) => {
-                if let Some(share) = &self.lock.share {
-                    share.keep(1);
-                }
+        match (&answer.reply, &self.lock.share) {
+            (Reply::Downgrade(DowngradeReply::Downgraded), Some(share)) => {
+                share.keep(1);
                 Ok(())
             }
             _ => Err(self.during("downgrade", Error::new(ErrorKind::LeaseLost, "the lease has ended"))),
         }
     }
 
+    /// Asks the store for all permits, if nobody else has any.
+    pub(crate) fn upgrade(&self) -> Result<CallMachine, Error> {
+        self.check("upgrade")?;
+        let LockLease { name, token, share, .. } = &self.lock;
+        let share = share.as_ref().filter(|_| name.kind() == LockKind::ReadWrite).ok_or_else(|| {
+            self.during("upgrade", Error::invalid("only a lease of a read-write lock can be upgraded"))
+        })?;
+        if share.may_be_downgraded() {
+            let message =
+                "a downgrade may yet arrive of which no fence says what it takes back; release the lease";
+            return Err(self.during("upgrade", Error::new(ErrorKind::Indeterminate, message)));
+        }
+        share.asks_for_all();
+        let limit = share.permits().limit;
+        let request = Request::Upgrade(Upgrade { name: name.clone(), token: token.clone(), limit });
+        Ok(self.kept.live.call(request))
+    }
+
+    /// Takes in the answer to an upgrade: whether the lease is a writer's.
+    pub(crate) fn upgraded(&self, answer: Result<Answer, Error>) -> Result<bool, Error> {
+        let is_over = match &answer {
+            Ok(answer) => answer.copies == 1,
+            Err(error) => error.kind() == ErrorKind::StoreUnavailable,
+        };
+        if let Some(share) = self.lock.share.as_ref().filter(|_| is_over) {
+            share.asked_for_all();
+        }
+        match (&answer?.reply, &self.lock.share) {
+            (Reply::Upgrade(UpgradeReply::Upgraded(fence)), Some(share)) => {
+                self.kept.live.saw_fence(&self.lock.name, *fence);
+                share.has_all(*fence);
+                // It may have ended meanwhile.
+                self.check("upgrade").map(|()| true)
+            }
+            (Reply::Upgrade(UpgradeReply::Busy), Some(_)) => Ok(false),
+            _ => Err(self.during("upgrade", Error::new(ErrorKind::LeaseLost, "the lease has ended"))),
+        }
+    }
+
     /// Asks the store to prolong the lease.
-    pub(crate) fn extend(&self, ttl: Duration) -> Result<CallMachine, Error> {
-        self.kept.extend(ttl).map_err(|error| self.during("extend", error))
+    pub(crate) fn extend(&self, extent: Extent) -> Result<CallMachine, Error> {
+        self.kept.extend(extent).map_err(|error| self.during("extend", error))
     }
 
     /// Takes in the answer to an extension.
-    pub(crate) fn extended(&self, answer: Answer) -> Result<(), Error> {
-        self.kept.extended(answer).map_err(|error| self.during("extend", error))
+    pub(crate) fn extended(&self, extent: Extent, answer: Answer) -> Result<(), Error> {
+        self.kept.extended(extent, answer).map_err(|error| self.during("extend", error))
     }
 
     /// Stops caring for the lease and gives it a form that travels.
@@ -284,8 +329,11 @@ impl Held {
 
 impl Releasing {
     /// Whether the lease was ours until it was released.
-    pub(crate) fn judge(&self, answer: &Answer) -> Result<(), Error> {
-        let judged = judge_release(answer, self.fence, self.company, self.deadline);
+    pub(crate) fn judge(&self, answer: Result<Answer, Error>) -> Result<(), Error> {
+        let judged = match answer {
+            Ok(answer) => judge_release(&answer, self.fence, self.company, self.deadline),
+            Err(failure) => Err(judge_unanswered(self.leaving.at, self.deadline, failure)),
+        };
         self.leaving.cell.count(Ended::by_release(&judged), self.leaving.at);
         judged.map_err(|error| error.during("release", self.name.as_str()))
     }

@@ -42,7 +42,12 @@ pub fn released(operation: &'static str, name: &str) -> Error {
 
 /// A store's configuration with the default prefixes.
 pub fn store_config(clock: Clock, client: u64) -> Result<StoreConfig, Error> {
-    Ok(StoreConfig { prefixes: prefixes()?, clock, hub: Hub::new(ClientId(client)) })
+    Ok(StoreConfig {
+        prefixes: prefixes()?,
+        clock,
+        hub: Hub::new(ClientId(client)),
+        clock_margin: crate::store::CLOCK_MARGIN,
+    })
 }
 
 fn prefixes() -> Result<Prefixes, Error> {

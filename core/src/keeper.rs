@@ -3,9 +3,11 @@
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::clock::{Clock, Moment};
+use crate::contained::contained;
 use crate::engine::lease::Need;
 use crate::engine::{Dice, RESEND_AFTER};
 use crate::lease_cell::LeaseCell;
@@ -174,15 +176,27 @@ impl Keeper {
     fn run(&self) {
         let mut dice = Dice::random();
         loop {
-            let (round, closed) = self.next_round();
-            // Not under the mutex: subscribers of the trace hear of it.
-            round.lost.iter().for_each(|lease| lease.announce(self.clock.now()));
-            if !round.requests.is_empty() {
-                self.perform(round, &mut dice);
-            } else if closed {
-                return;
+            match contained("keeper", || self.work(&mut dice)) {
+                Some(closed) if closed => return,
+                Some(_) => {}
+                None => {
+                    locked(&self.state).recover();
+                    thread::sleep(dice.backoff(0));
+                }
             }
         }
+    }
+
+    /// Does what is due next; whether nothing will be any more.
+    fn work(&self, dice: &mut Dice) -> bool {
+        let (round, closed) = self.next_round();
+        // Not under the mutex: subscribers of the trace hear of it.
+        round.lost.iter().for_each(|lease| lease.announce(self.clock.now()));
+        if round.requests.is_empty() {
+            return closed;
+        }
+        self.perform(round, dice);
+        false
     }
 
     /// Sleeps until something is due, and collects it.
@@ -228,7 +242,7 @@ impl Keeper {
                 }
             }
         };
-        self.store.perform_all(&requests, until, &mut hear);
+        contained("store", || self.store.perform_all(&requests, until, &mut hear));
         (0..requests.len()).for_each(|number| hear(number, no_answer()));
     }
 
@@ -287,6 +301,14 @@ impl KeeperState {
         let Some(kept) = self.leases.get_mut(&id) else { return };
         kept.armed = Some(due);
         self.dues.insert((due, id));
+    }
+
+    /// Takes care of what was being done when the thread panicked.
+    fn recover(&mut self) {
+        self.running = 0;
+        let left: Vec<_> = self.leases.iter().filter(|(_, kept)| kept.armed.is_none()).collect();
+        let left: Vec<_> = left.into_iter().map(|(id, kept)| (*id, due_of(&kept.lease))).collect();
+        left.into_iter().for_each(|(id, due)| self.arm(id, due));
     }
 
     fn disarm(&mut self, id: u64) {
@@ -353,6 +375,11 @@ impl KeeperState {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::blocking::Lock;
+    use crate::builder::ClientBuilder;
+    use crate::clock::ManualClock;
+    use crate::named::{Named, Part};
+    use crate::options::LockOptions;
 
     #[test]
     fn a_thread_woken_for_a_lease_that_has_ended_sleeps_on_until_its_due() {
@@ -360,5 +387,27 @@ mod tests {
         let state = KeeperState { sleeps_until: Some(at(10)), ..KeeperState::default() };
         assert_eq!(state.sleep_until(at(1)), at(10));
         assert_eq!(state.sleep_until(at(10)), Moment::FAR);
+    }
+
+    /// The machine sleeps while the keeper does; it looks at the clock by itself.
+    #[test]
+    fn a_loss_is_noticed_after_a_suspend_though_nobody_waits_for_it() {
+        let (clock, ttl) = (ManualClock::that_goes_on(), Duration::from_secs(600));
+        let builder = ClientBuilder::new(Some("memory:".into())).clock(&clock);
+        let session = Arc::new(builder.session().unwrap());
+        let live = Arc::clone(session.live().unwrap());
+        let lock = Lock::new(Named::new(session, "a", Part::Exclusive));
+        let lease = lock.acquire(LockOptions::new().ttl(ttl)).unwrap();
+        let began = Instant::now();
+        let until = |what: &str, is_so: &dyn Fn() -> bool| {
+            while !is_so() {
+                assert!(began.elapsed() < Duration::from_secs(30), "{what}");
+                thread::yield_now();
+            }
+        };
+        until("the keeper does not sleep", &|| locked(&live.keeper.state).sleeps_until.is_some());
+        clock.advance(ttl);
+        until("the keeper sleeps on", &|| locked(&live.keeper.state).dues.is_empty());
+        assert!(!lease.is_valid());
     }
 }

@@ -11,7 +11,7 @@ use crate::engine::lease::{LeaseState, LeaseTerms, LossReason, Need, Status};
 use crate::error::{Error, ErrorKind};
 use crate::lease_cell::{Account, AccountOf, LeaseCell};
 use crate::metrics::Ended;
-use crate::options::checked_ttl;
+use crate::options::Extent;
 use crate::session::Live;
 use crate::wake::locked;
 
@@ -93,19 +93,32 @@ impl Kept {
     }
 
     /// Asks the store to prolong the lease.
-    pub(crate) fn extend(&self, ttl: Duration) -> Result<CallMachine, Error> {
-        checked_ttl("ttl", ttl)?;
+    pub(crate) fn extend(&self, extent: Extent) -> Result<CallMachine, Error> {
+        extent.check()?;
         self.check()?;
         let mut state = locked(&self.cell.state);
         let now = self.live.clock.now();
         let give_up = (now + self.live.settings.timeout).min(state.deadline());
-        Ok(CallMachine::new(state.extend_request(ttl), now, give_up, Dice::random()))
+        let request = match extent {
+            Extent::AtLeast(ttl) => state.extend_request(ttl),
+            Extent::Exactly(ttl) => state.exact_request(ttl, now),
+        };
+        drop(state);
+        if extent.is_exact() {
+            self.live.keeper.reconsider(self.id, &self.cell);
+        }
+        Ok(CallMachine::new(request, now, give_up, Dice::random()))
     }
 
     /// Takes in the answer to an extension.
-    pub(crate) fn extended(&self, answer: Answer) -> Result<(), Error> {
+    pub(crate) fn extended(&self, extent: Extent, answer: Answer) -> Result<(), Error> {
         let now = self.live.clock.now();
-        let need = locked(&self.cell.state).extended(now, answer.sent, &Ok(answer.reply));
+        let mut state = locked(&self.cell.state);
+        let need = state.extended(now, answer.sent, &Ok(answer.reply));
+        if extent.is_exact() && answer.copies == 1 {
+            state.exactly_ended(now);
+        }
+        drop(state);
         match need {
             Need::Nothing(_) => {
                 self.live.keeper.reconsider(self.id, &self.cell);
@@ -135,6 +148,12 @@ impl Kept {
         self.cell.count(how, now);
         self.ended();
         true
+    }
+
+    /// Tells whoever waits for its loss to end, and renews it as before.
+    pub(crate) fn withdraw(&self) {
+        locked(&self.cell.state).withdraw();
+        self.cell.announce(self.live.clock.now());
     }
 
     /// The keeper forgets it, and whoever waits for its end is told.

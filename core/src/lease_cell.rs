@@ -7,6 +7,7 @@ use std::time::Duration;
 use tokio::sync::Notify;
 
 use crate::clock::{Clock, Moment};
+use crate::contained::contained;
 use crate::engine::lease::{LeaseState, Status};
 use crate::engine::leased::Leased;
 use crate::metrics::{Ended, Meters, QueueMeters};
@@ -66,20 +67,20 @@ impl LeaseCell {
     /// Signals everybody who waits for the loss.
     pub(crate) fn announce(&self, now: Moment) {
         let told = self.signal(now);
-        // A subscriber is code of the user's: it may ask this lease.
+        // Wakers and subscribers are code of the program's: they may ask this lease, and they may panic.
+        contained("waker", || self.notify.notify_waiters());
         if let Some((leased, ended)) = told {
-            trace::lost(&leased, ended);
+            contained("trace", || trace::lost(&leased, ended));
         }
     }
 
     /// What is to be traced, if this was the first to know of the loss.
     fn signal(&self, now: Moment) -> Option<(Leased, Ended)> {
-        // Under the lock, so that nobody is between looking and waiting.
+        // Under the lock, so that no thread is between looking and waiting. Tasks look when they are registered.
         let state = locked(&self.state);
         if self.sleepers.load(Ordering::Relaxed) > 0 {
             self.changed.notify_all();
         }
-        self.notify.notify_waiters();
         let ended = Ended::Lost(state.loss()?);
         self.count(ended, now.min(state.deadline())).then(|| (state.leased().clone(), ended))
     }
@@ -118,5 +119,74 @@ impl LeaseCell {
             };
             let _ = tokio::time::timeout(clock.nap(deadline), notified).await;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::builder::ClientBuilder;
+    use crate::client;
+    use crate::clock::ManualClock;
+    use crate::options::LockOptions;
+
+    const TTL: Duration = Duration::from_secs(600);
+    /// A nap and what a busy machine takes.
+    const SOON: Duration = Duration::from_secs(30);
+
+    fn builder(clock: &ManualClock) -> ClientBuilder {
+        ClientBuilder::new(Some("memory:".into())).clock(clock)
+    }
+
+    /// The machine sleeps while its owner works: it learns of the loss soon after it has woken, not by its timer.
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn who_waits_for_the_loss_learns_of_it_after_a_suspend() {
+        let clock = ManualClock::that_goes_on();
+        let client: client::Client = builder(&clock).open().await.unwrap();
+        let lease = client.lock("a").acquire(LockOptions::new().ttl(TTL)).await.unwrap();
+        let waiting = tokio::spawn(async move { lease.lost().await });
+        let lock = client.lock("b");
+        let body =
+            async move { lock.hold(LockOptions::new().ttl(TTL), |_| std::future::pending::<()>()).await };
+        let body = tokio::spawn(body);
+        while !client.lock("b").is_locked().await.unwrap() {
+            tokio::task::yield_now().await;
+        }
+        clock.advance(TTL);
+        tokio::time::timeout(SOON, waiting).await.expect("the loss is announced").unwrap();
+        let held = tokio::time::timeout(SOON, body).await.expect("the body ends").unwrap();
+        assert_eq!(held.unwrap_err().kind(), crate::ErrorKind::LeaseExpired);
+    }
+
+    /// A waker is the program's: here it asks the lease whose loss it is told.
+    #[test]
+    fn a_waker_may_ask_the_lease() {
+        struct Asks(std::sync::Weak<crate::lease::Lease>, AtomicBool);
+        impl std::task::Wake for Asks {
+            fn wake(self: Arc<Self>) {
+                let lease = self.0.upgrade().unwrap();
+                self.1.store(!lease.is_valid(), Ordering::SeqCst);
+            }
+        }
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let (told, hear) = std::sync::mpsc::channel();
+        std::thread::spawn(move || {
+            runtime.block_on(async {
+                let client = builder(&ManualClock::new()).open().await.unwrap();
+                let lease = client.lock("a").acquire(LockOptions::new().ttl(TTL)).await.unwrap();
+                let lease = Arc::new(lease);
+                let asks = Arc::new(Asks(Arc::downgrade(&lease), AtomicBool::new(false)));
+                let waker = Arc::clone(&asks).into();
+                let waiting = Arc::clone(&lease);
+                let mut lost = Box::pin(async move { waiting.lost().await });
+                let mut context = std::task::Context::from_waker(&waker);
+                assert!(lost.as_mut().poll(&mut context).is_pending());
+                lease.release_shared(None).await.unwrap();
+                told.send(asks.1.load(Ordering::SeqCst)).unwrap();
+            });
+        });
+        assert!(hear.recv_timeout(SOON).expect("the waker waits for its lease"));
     }
 }

@@ -37,6 +37,7 @@ mod claim_calls;
 mod client;
 mod clock;
 mod computing;
+mod contained;
 mod delivery;
 mod drive;
 mod entries;
@@ -120,7 +121,7 @@ pub use verbs::{
     Fence, HeldAs, OnDuplicate, Outcome, QueueStats, Receipt, Removed, Settings, TaskState, Version,
 };
 pub use waiter::Waiter;
-pub use worker::{Worker, WorkerEvent, WorkerReport};
+pub use worker::{DEFAULT_GRACE, Worker, WorkerEvent, WorkerReport};
 
 /// The README's examples are tests.
 #[cfg(doctest)]

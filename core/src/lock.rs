@@ -5,9 +5,11 @@ use std::future::Future;
 use std::sync::Arc;
 
 use crate::clock::Moment;
-use crate::drive::drive;
+use crate::drive::{drive, rest_async};
 use crate::engine::acquire::Acquired;
+use crate::engine::several::Several;
 use crate::error::{Error, ErrorKind};
+use crate::grip::Grip;
 use crate::held::Held;
 use crate::holder::Holder;
 use crate::lease::Lease;
@@ -17,7 +19,7 @@ use crate::options::{LockOptions, LockPlan};
 use crate::session::Live;
 use crate::verbs::{self, Reply, Request};
 use crate::waiter::Waiter;
-use crate::wanted::Wanted;
+use crate::wanted::{Entering, Wanted};
 
 /// A named lock that one holder at a time may hold. Made by [`Client::lock`](crate::Client::lock); cheap to
 /// clone; holding the handle does not mean holding the lock.
@@ -92,19 +94,21 @@ impl Lock {
     async fn attempt(&self, options: LockOptions) -> Result<Option<Lease>, Error> {
         let live = self.named.session.live()?;
         let wanted = Wanted::new(live, &self.named, &self.others, self.owner.as_deref(), &options)?;
-        if let Some(grip) = wanted.again(live)? {
-            return Ok(Some(Lease::new(grip)));
-        }
-        if let Some(mut together) = wanted.together(live)? {
-            let timing = Timing::begin(live);
-            let answer = drive(live, &mut together.machine, None).await;
-            let taken = answer.and_then(|answer| together.taken(live, &answer));
-            timing.end_together(&taken);
-            if let Some(grip) = taken? {
-                return Ok(Some(Lease::new(grip)));
+        let is_try = options.only_tries();
+        let _coming = loop {
+            match wanted.enter(live) {
+                Ok(Entering::Again(grip)) => return Ok(Some(Lease::new(grip))),
+                Ok(Entering::First(coming)) => break coming,
+                Ok(Entering::Wait(place, until)) => rest_async(live, &place, until).await,
+                Err(error) if is_try && error.kind() == ErrorKind::LockTimeout => return Ok(None),
+                Err(error) => return Err(error),
             }
-        }
-        in_turn(live, &wanted).await
+        };
+        let grip = match wanted.only(live) {
+            Some((name, plan)) => take(live, name, &plan).await?.map(|held| wanted.grip(live, held)),
+            None => take_all(live, &wanted).await?,
+        };
+        Ok(grip.map(Lease::new))
     }
 
     /// Acquires, runs `body`, and releases. When the lease is lost, `body` is dropped at once.
@@ -151,8 +155,8 @@ impl Lock {
         Ok(Holder::from_reply(reply))
     }
 
-    /// Who waits for the lock now, in the order of the line: up to 100. One that was not heard of for 2.5 s counts as
-    /// dead and is left out.
+    /// Who waits for the lock now, in the order of the line: up to 100. One that was not heard of for 2.5 s, or for
+    /// 22 s far back in a long line, counts as dead and is left out.
     pub async fn waiters(&self) -> Result<Vec<Waiter>, Error> {
         let name = self.named.checked()?;
         let reply = self.ask(Request::Waiters(verbs::Waiters { name })).await?;
@@ -211,30 +215,6 @@ impl RwLock {
     }
 }
 
-/// Takes one lock after the other, and all of them or none.
-async fn in_turn(live: &Arc<Live>, wanted: &Wanted) -> Result<Option<Lease>, Error> {
-    let mut all: Option<Lease> = None;
-    for number in 0..wanted.count() {
-        let (name, plan) = wanted.turn(live, number);
-        let held = match take(live, name, &plan).await {
-            Ok(Some(held)) => held,
-            other => {
-                if let Some(all) = all.filter(|_| !is_silent(&other)) {
-                    // Whatever is wrong with them, they are given back.
-                    let _ = all.release().await;
-                }
-                return other.map(|_| None);
-            }
-        };
-        let lease = Lease::new(wanted.grip(live, held));
-        match &mut all {
-            Some(all) => all.join(lease),
-            None => all = Some(lease),
-        }
-    }
-    Ok(all)
-}
-
 /// Counts an acquire, also one whose future is dropped.
 pub(crate) struct Timing<'a> {
     live: &'a Live,
@@ -252,12 +232,18 @@ impl<'a> Timing<'a> {
         self.live.meters.acquired(result.as_ref(), self.live.clock.now().since(self.began));
     }
 
-    /// Of several locks in one step. Those that were granted are counted one by one; if one was busy, the acquire goes
-    /// on.
-    pub(crate) fn end_together<T>(mut self, taken: &Result<T, Error>) {
+    /// Of several locks: each that was granted is counted.
+    pub(crate) fn end_of_several(mut self, result: &Result<Several, Error>) {
         self.ended = true;
-        if let Err(error) = taken {
-            self.live.meters.acquired(Err(error), self.live.clock.now().since(self.began));
+        let took = self.live.clock.now().since(self.began);
+        match result {
+            Ok(Several::Granted { grants, .. }) => {
+                grants
+                    .iter()
+                    .for_each(|grant| self.live.meters.acquired(Ok(&Acquired::Granted(grant.clone())), took));
+            }
+            Ok(Several::Busy) => self.live.meters.acquired(Ok(&Acquired::Busy), took),
+            Err(error) => self.live.meters.acquired(Err(error), took),
         }
     }
 }
@@ -276,12 +262,21 @@ async fn take(live: &Arc<Live>, name: &LockName, plan: &LockPlan) -> Result<Opti
     let timing = Timing::begin(live);
     let result = drive(live, &mut attempt.machine, Some(&attempt.place)).await;
     timing.end(&result);
-    live.note(name, plan, &attempt.machine);
+    live.note(name, plan, attempt.machine.sighting());
     match result? {
         Acquired::Granted(grant) => Ok(Some(Held::granted(live, name, plan, attempt.token, &grant))),
         // Only the lock of a cached value answers with the value.
         Acquired::Busy | Acquired::Cached { .. } => Ok(None),
     }
+}
+
+/// Takes several locks, all or none; `None` if one is busy and the plan is not to wait.
+async fn take_all(live: &Arc<Live>, wanted: &Wanted) -> Result<Option<Grip>, Error> {
+    let mut several = wanted.several(live)?;
+    let timing = Timing::begin(live);
+    let result = drive(live, &mut several.machine, Some(&several.place)).await;
+    timing.end_of_several(&result);
+    Ok(wanted.held(live, &several.machine, result?))
 }
 
 impl fmt::Debug for Lock {
@@ -297,12 +292,6 @@ impl Drop for LetGo<'_> {
     fn drop(&mut self) {
         self.0.let_go();
     }
-}
-
-/// Whether the store did not answer an acquire: it would not answer a release either, and that is left to the
-/// background.
-pub(crate) fn is_silent<T>(taken: &Result<T, Error>) -> bool {
-    taken.as_ref().is_err_and(|error| error.kind() == ErrorKind::StoreUnavailable)
 }
 
 /// The error of an `acquire` that was told not to wait.

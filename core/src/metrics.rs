@@ -9,6 +9,7 @@ use prometheus::{
     Histogram, HistogramOpts, HistogramVec, IntCounter, IntCounterVec, Opts, Registry, TextEncoder,
 };
 
+use crate::contained::panics;
 use crate::engine::acquire::Acquired;
 use crate::engine::lease::LossReason;
 use crate::error::{Error, ErrorKind};
@@ -183,6 +184,9 @@ impl Meters {
             &["reason"],
             &ENDS,
         )?;
+        if let Some(panics) = panics() {
+            registry.register(Box::new(panics))?;
+        }
         let families = QueueFamilies {
             enqueued: make.counters(
                 "queue_enqueued_total",

@@ -11,6 +11,8 @@ use crate::verbs::Permits;
 pub const DEFAULT_TTL: Duration = Duration::from_secs(30);
 /// Shortest lease: below this, network delays would eat most of it.
 pub const MIN_TTL: Duration = Duration::from_millis(50);
+/// Shortest end that can be set exactly: what is nearly over may be ended.
+const MIN_EXACT_TTL: Duration = Duration::from_millis(1);
 /// Longest lease and longest wait: a longer time is a mistake in units.
 pub const MAX_TTL: Duration = Duration::from_secs(365 * 24 * 3600);
 /// How long `acquire` waits when no wait is given: about as long as a person does.
@@ -106,6 +108,11 @@ impl LockOptions {
         self
     }
 
+    /// Whether it does not wait.
+    pub(crate) fn only_tries(&self) -> bool {
+        self.wait.is_some_and(|wait| wait.is_zero())
+    }
+
     pub(crate) fn given_weight(&self) -> Option<u32> {
         self.weight
     }
@@ -191,6 +198,31 @@ pub(crate) fn checked_ttl(what: &str, ttl: Duration) -> Result<Duration, Error> 
         Ok(ttl)
     } else {
         Err(Error::invalid(format!("{what} {ttl:?} is not between 50 ms and 365 days")))
+    }
+}
+
+/// By how much a lease is extended.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Extent {
+    /// To at least so much from now.
+    AtLeast(Duration),
+    /// To exactly so much from now, also if that is shorter.
+    Exactly(Duration),
+}
+
+impl Extent {
+    pub(crate) fn is_exact(self) -> bool {
+        matches!(self, Self::Exactly(_))
+    }
+
+    pub(crate) fn check(self) -> Result<(), Error> {
+        match self {
+            Self::AtLeast(ttl) => checked_ttl("ttl", ttl).map(drop),
+            Self::Exactly(ttl) if (MIN_EXACT_TTL..=MAX_TTL).contains(&ttl) => Ok(()),
+            Self::Exactly(ttl) => {
+                Err(Error::invalid(format!("ttl {ttl:?} is not between 1 ms and 365 days")))
+            }
+        }
     }
 }
 

@@ -137,8 +137,8 @@ impl Queue {
 
     pub(crate) async fn settle_batch(&self, batch: &mut Batch) -> Result<(), Error> {
         let Some(mut machine) = batch.machine(&self.calls)? else { return Ok(()) };
-        let answer = drive(self.calls.session.live()?, &mut machine, None).await?;
-        batch.answered(&answer)
+        let answer = drive(self.calls.session.live()?, &mut machine, None).await;
+        batch.answered(answer)
     }
 
     /// Settles claims (1,000 at most) and takes new tasks, in one round trip if there are any.
@@ -169,9 +169,27 @@ impl Queue {
         options: ClaimOptions,
     ) -> Result<Vec<Claim>, Error> {
         let claiming = Claiming::new(std::slice::from_ref(&self.calls), &options, batch.request())?;
-        let (deliveries, claimed) = claiming.run().await?;
+        let claimed = claiming.run().await.inspect_err(|error| batch.failed(error));
+        let (deliveries, claimed) = claimed?;
         batch.settled(&claimed.settled, false);
         Ok(deliveries.into_iter().map(Claim::new).collect())
+    }
+
+    /// Settles these in the background, for a caller that cannot wait.
+    pub(crate) fn settle_later(&self, verdicts: Vec<Verdict>) {
+        for batch in batches(&self.calls, verdicts).unwrap_or_default() {
+            if let Some(settle) = batch.request() {
+                self.repeat_later(settle);
+            }
+        }
+    }
+
+    /// The same, for settlements that may have been sent before.
+    pub(crate) fn repeat_later(&self, settle: verbs::Settle) {
+        if let (Ok(live), Ok(queue)) = (self.calls.session.live(), self.calls.checked()) {
+            let verb = verbs::QueueVerb::Settle(settle);
+            live.keeper.errand(verbs::Request::Queue(verbs::QueueRequest { queue, verb }));
+        }
     }
 
     /// Takes tasks for good, without a lease: if this process dies, they are lost. Sent once.

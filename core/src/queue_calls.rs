@@ -86,7 +86,8 @@ impl QueueCalls {
         let live = self.session.live()?;
         let (call, meters) = (live.slots.take_next(), live.meters.queue(&self.name));
         let unheard = Unheard { meters: Arc::clone(&meters), tasks: tasks.len() as u64 };
-        let verb = QueueVerb::Enqueue(Enqueue { call, tasks: Arc::clone(&tasks) });
+        let verb =
+            QueueVerb::Enqueue(Enqueue { call, timeout: live.settings.timeout, tasks: Arc::clone(&tasks) });
         let mut ask = self.ask(verb, move |reply| match reply {
             QueueReply::Enqueue(outcomes) if outcomes.len() == tasks.len() => {
                 let told = |(task, outcome)| {

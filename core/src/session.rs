@@ -7,7 +7,7 @@ use std::time::Duration;
 use crate::channel::Channel;
 use crate::clock::{Clock, Moment};
 use crate::engine::Dice;
-use crate::engine::acquire::{AcquireMachine, AcquireOrder};
+use crate::engine::acquire::{AcquireMachine, AcquireOrder, Sighting};
 use crate::engine::call::CallMachine;
 use crate::entries::Entries;
 use crate::error::{Error, ErrorKind};
@@ -24,7 +24,7 @@ use crate::slots::Slots;
 use crate::store::redis::RedisStore;
 use crate::store::sqlite::{SqliteStore, SqliteTarget};
 use crate::store::url::{Address, RedisPlace, StoreUrl};
-use crate::store::{QuorumStore, Store, StoreConfig};
+use crate::store::{CLOCK_MARGIN, QuorumStore, Store, StoreConfig};
 use crate::token::Token;
 use crate::verbs::{ClientId, Fence, Request, Resume};
 use crate::wake::{Hub, Place};
@@ -153,8 +153,12 @@ impl Live {
         let settings = Settings::new(config.timeout, config.foreign_share, &config.label)?;
         let clock = config.clock.clone();
         let hub = Hub::new(random_client()?);
-        let store_config =
-            StoreConfig { prefixes: config.prefixes.clone(), clock: clock.clone(), hub: Arc::clone(&hub) };
+        let store_config = StoreConfig {
+            prefixes: config.prefixes.clone(),
+            clock: clock.clone(),
+            hub: Arc::clone(&hub),
+            clock_margin: config.url.clock_margin.unwrap_or(CLOCK_MARGIN),
+        };
         let store: Arc<dyn Store> = match &config.url.address {
             Address::Redis(address) => match &address.place {
                 RedisPlace::Quorum(place) => Arc::new(QuorumStore::new(address, place, &store_config)?),
@@ -248,7 +252,21 @@ impl Live {
     pub(crate) fn acquire(&self, name: &LockName, plan: &LockPlan) -> Result<Attempt, Error> {
         let place = self.hub.enter();
         let token = Token::random()?;
-        let order = AcquireOrder {
+        let order = self.order(name, plan, &token, &place);
+        let (now, sighting) = (self.clock.now(), self.sighting(name, plan));
+        let machine = AcquireMachine::new(order, now, self.channel.is_open(), sighting, Dice::random());
+        Ok(Attempt { machine, place, token })
+    }
+
+    /// What an acquire is asked for.
+    pub(crate) fn order(
+        &self,
+        name: &LockName,
+        plan: &LockPlan,
+        token: &Token,
+        place: &Place,
+    ) -> AcquireOrder {
+        AcquireOrder {
             name: name.clone(),
             permits: plan.permits,
             token: token.clone(),
@@ -262,16 +280,22 @@ impl Live {
             waiter: place.waiter(),
             foreign_share: self.gives_turns(name),
             early: plan.early,
-        };
-        let sighting = plan.adopt_after.and_then(|_| self.memory.sighting(name));
-        let machine =
-            AcquireMachine::new(order, self.clock.now(), self.channel.is_open(), sighting, Dice::random());
-        Ok(Attempt { machine, place, token })
+        }
+    }
+
+    /// The foreign value that an earlier acquire met, if this one may take it over.
+    pub(crate) fn sighting(&self, name: &LockName, plan: &LockPlan) -> Option<Sighting> {
+        plan.adopt_after.and_then(|_| self.memory.sighting(name))
     }
 
     /// Whether lockers of other programs get a turn now and then. Only an exclusive lock can be theirs.
     pub(crate) fn gives_turns(&self, name: &LockName) -> bool {
         self.settings.foreign_share && name.kind() == LockKind::Exclusive
+    }
+
+    /// Who this client says it is.
+    pub(crate) fn owner(&self) -> Arc<str> {
+        Arc::clone(&self.settings.owner)
     }
 
     /// One more than the highest fence that this client has seen of the lock.
@@ -285,9 +309,9 @@ impl Live {
     }
 
     /// Remembers what an acquire saw on its way.
-    pub(crate) fn note(&self, name: &LockName, plan: &LockPlan, machine: &AcquireMachine) {
+    pub(crate) fn note(&self, name: &LockName, plan: &LockPlan, sighting: Option<&Sighting>) {
         if plan.adopt_after.is_some() {
-            self.memory.saw_sighting(name, machine.sighting());
+            self.memory.saw_sighting(name, sighting);
         }
     }
 
@@ -298,14 +322,16 @@ impl Live {
             name: handle.name(&self.prefixes)?,
             old: handle.token().clone(),
             new: new.clone(),
-            owner: Arc::clone(&self.settings.owner),
+            undo: false,
+            owner: self.owner(),
         });
         // If nobody hears the answer, the swap is undone, and the handle can be used again.
         let undo = Request::Resume(Resume {
             name: handle.name(&self.prefixes)?,
             old: new.clone(),
             new: handle.token().clone(),
-            owner: Arc::clone(&self.settings.owner),
+            undo: true,
+            owner: self.owner(),
         });
         Ok((self.call(request).or_else(undo), new))
     }

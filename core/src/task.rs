@@ -10,8 +10,8 @@ use crate::verbs::{
     Due, ListReply, NewTask, OnDuplicate, Outcome, Receipt, TaskRecord, TaskState, Version, WallMillis,
 };
 
-/// Attempts when none are given: with the backoff, about two minutes of failures.
-pub const DEFAULT_MAX_ATTEMPTS: u32 = 8;
+/// Attempts when none are given: with the backoff, about two days of failures.
+pub const DEFAULT_MAX_ATTEMPTS: u32 = 20;
 /// Most attempts: more would be for ever.
 const MAX_ATTEMPTS: u32 = 1_000_000;
 /// Longest payload and headers together, in bytes: a queue carries tasks, not files.
@@ -110,7 +110,8 @@ impl Task {
         self
     }
 
-    /// After so many deliveries without success the task is dead (default 8).
+    /// After so many deliveries without success the task is dead (default 20: with the backoff, after about two
+    /// days).
     pub fn max_attempts(mut self, max_attempts: u32) -> Self {
         self.max_attempts = max_attempts;
         self

@@ -34,6 +34,12 @@ impl Token {
         Self(format!("{FAR_FUTURE}{:0DIGITS$}", bits.max(1)).into())
     }
 
+    /// The token of a later try of the same call, as secret as this one.
+    pub(crate) fn of_try(&self, number: u32) -> Self {
+        let bits: u128 = self.0[FAR_FUTURE.len()..].parse().unwrap_or_default();
+        Self::from_bits(bits.wrapping_add(u128::from(number) << 96))
+    }
+
     /// Reads a token's text form.
     pub(crate) fn parse(text: &str) -> Option<Self> {
         (text != COOLDOWN_MARKER && Self::has_shape(text.as_bytes())).then(|| Self(text.into()))

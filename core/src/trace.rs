@@ -4,11 +4,12 @@
 use tracing::field::Empty;
 use tracing::{Span, debug, info_span, warn};
 
+use crate::contained::contained;
 use crate::engine::Subject;
 use crate::engine::leased::Leased;
+use crate::engine::worker::Ending;
 use crate::error::Error;
 use crate::metrics::Ended;
-use crate::worker::Ending;
 
 /// One call to the store, with all its requests and pauses.
 pub(crate) fn operation(subject: &Subject<'_>) -> Span {
@@ -24,15 +25,20 @@ pub(crate) fn ended(span: &Span, outcome: Result<&'static str, &Error>) {
 
 /// The work on a task by a worker's handler.
 pub(crate) fn work(queue: &str, id: &str, attempt: u32) -> Span {
-    info_span!(
-        target: "stanchion", "stanchion.work", otel.name = "work", name = queue, kind = "task", id, attempt,
-        outcome = Empty
-    )
+    let span = || {
+        info_span!(
+            target: "stanchion", "stanchion.work", otel.name = "work", name = queue, kind = "task", id, attempt,
+            outcome = Empty
+        )
+    };
+    contained("trace", span).unwrap_or_else(Span::none)
 }
 
 /// How that work ended.
 pub(crate) fn worked(span: &Span, ending: &Ending) {
-    span.record("outcome", ending.name());
+    contained("trace", || {
+        span.record("outcome", ending.name());
+    });
 }
 
 pub(crate) fn sent_again() {

@@ -154,8 +154,8 @@ fn defaults() {
     let (worker, settings) = (&told["worker"], WorkerSettings::default());
     assert_eq!(worker["concurrency"], settings.concurrency);
     assert_eq!(
-        [&worker["lease_ms"], &worker["max_run_ms"]],
-        [millis(settings.lease), millis(settings.max_run)]
+        [&worker["lease_ms"], &worker["max_run_ms"], &worker["grace_ms"]],
+        [millis(settings.lease), millis(settings.max_run), millis(settings.grace)]
     );
     assert_eq!(told["task"]["max_attempts"], crate::DEFAULT_MAX_ATTEMPTS);
     let (told, kept) = (&told["settings"], crate::Settings::default());

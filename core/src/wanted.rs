@@ -2,12 +2,13 @@
 //! both faces of `Lock` go by.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::clock::Moment;
-use crate::engine::acquire::{Acquired, Grant};
-use crate::engine::call::{Answer, CallMachine};
-use crate::engine::{Dice, RESEND_AFTER, deadline};
-use crate::entries::{Entry, Key};
+use crate::engine::Dice;
+use crate::engine::acquire::Grant;
+use crate::engine::several::{Several as Acquired, SeveralMachine, SeveralOrder};
+use crate::entries::{Coming, Entry, Key};
 use crate::error::{Error, ErrorKind};
 use crate::grip::Grip;
 use crate::held::Held;
@@ -16,7 +17,10 @@ use crate::named::Named;
 use crate::options::{LockOptions, LockPlan};
 use crate::session::Live;
 use crate::token::Token;
-use crate::verbs::{AcquireAll, AcquireAllReply, Fence, Leave, Reply, Request};
+use crate::wake::Place;
+
+/// A wait that began less than this ago has its whole time.
+const JUST_NOW: Duration = Duration::from_millis(1);
 
 /// See the module's documentation.
 pub(crate) struct Wanted {
@@ -24,6 +28,16 @@ pub(crate) struct Wanted {
     locks: Vec<(LockName, LockPlan)>,
     key: Option<Key>,
     give_up: Moment,
+}
+
+/// Whether an owner that may be inside comes in.
+pub(crate) enum Entering {
+    /// It is inside, and enters once more.
+    Again(Grip),
+    /// It comes in for the first time, by an acquire; or it is no owner that could be inside.
+    First(Option<Coming>),
+    /// It is on its way in already. Who waits is hinted when that has ended, and looks again.
+    Wait(Place, Moment),
 }
 
 impl Wanted {
@@ -52,119 +66,81 @@ impl Wanted {
     }
 
     /// Enters once more, if the owner is inside.
-    pub(crate) fn again(&self, live: &Arc<Live>) -> Result<Option<Grip>, Error> {
-        let Some(key) = &self.key else { return Ok(None) };
+    pub(crate) fn enter(&self, live: &Arc<Live>) -> Result<Entering, Error> {
+        let Some(key) = &self.key else { return Ok(Entering::First(None)) };
+        let first = Coming::first(live, key);
         let (name, plan) = &self.locks[0];
         let again = Entry::again(live, key, plan.permits);
         let again = again.map_err(|error| error.during("acquire", name.as_str()))?;
-        Ok(again.map(|(held, entry)| Grip::new(held, Some(entry))))
+        if let Some((held, entry)) = again {
+            return Ok(Entering::Again(Grip::new(held, Some(entry))));
+        }
+        match first {
+            Ok(coming) => Ok(Entering::First(Some(coming))),
+            Err(place) if live.clock.now() < self.give_up => Ok(Entering::Wait(place, self.give_up)),
+            Err(_) => {
+                Err(Error::new(ErrorKind::LockTimeout, "another caller of this owner waits for the lock")
+                    .during("acquire", name.as_str()))
+            }
+        }
     }
 
-    /// How many there are.
-    pub(crate) fn count(&self) -> usize {
-        self.locks.len()
+    /// The lock, if it is one.
+    pub(crate) fn only(&self, live: &Live) -> Option<(&LockName, LockPlan)> {
+        match &self.locks[..] {
+            [(name, plan)] => {
+                let left = self.give_up.since(live.clock.now());
+                // Unless some of the wait is over.
+                let is_new = left + JUST_NOW > plan.wait;
+                Some((name, if is_new { plan.clone() } else { plan.within(left) }))
+            }
+            _ => None,
+        }
     }
 
-    /// One of them, with what is left of the wait.
-    pub(crate) fn turn(&self, live: &Live, number: usize) -> (&LockName, LockPlan) {
-        let (name, plan) = &self.locks[number];
-        let is_alone = self.locks.len() == 1;
-        (name, if is_alone { plan.clone() } else { plan.within(self.give_up.since(live.clock.now())) })
-    }
-
-    /// What holds a lock of it that was granted.
+    /// What holds the lock that was granted.
     pub(crate) fn grip(&self, live: &Arc<Live>, held: Held) -> Grip {
         let entry = self.key.clone().map(|key| Entry::first(live, key, &held));
         Grip::new(held, entry)
     }
 
-    /// The attempt to take all in one step; `None` if that cannot be.
-    pub(crate) fn together(&self, live: &Live) -> Result<Option<Together<'_>>, Error> {
-        let plan = &self.locks[0].1;
-        let mut names = self.locks.iter().map(|(name, _)| name);
-        if self.locks.len() < 2 || plan.adopt_after.is_some() || !live.store.can_acquire_all(&mut names) {
-            return Ok(None);
-        }
+    /// The acquire of several locks.
+    pub(crate) fn several(&self, live: &Live) -> Result<Several, Error> {
+        let place = live.hub.enter();
         let token = Token::random()?;
-        let request = Request::AcquireAll(AcquireAll {
-            locks: self.locks.iter().map(|(name, _)| (name.clone(), live.min_fence(name))).collect(),
-            token: token.clone(),
-            ttl: plan.ttl,
-            owner: Arc::clone(&plan.owner),
-        });
-        let now = live.clock.now();
-        // A wait that ends meanwhile still hears the answer.
-        let patience = if plan.wait.is_zero() { live.settings.timeout } else { plan.wait.max(RESEND_AFTER) };
-        let machine = CallMachine::new(request, now, now + patience, Dice::random());
-        let mut together = Together { machine, wanted: self, token };
-        for farewell in together.farewells(live) {
-            together.machine = together.machine.or_else(farewell);
-        }
-        Ok(Some(together))
-    }
-}
-
-/// An attempt to take all locks in one step.
-pub(crate) struct Together<'a> {
-    pub(crate) machine: CallMachine,
-    wanted: &'a Wanted,
-    token: Token,
-}
-
-impl Together<'_> {
-    /// Takes in the answer; `None` if one of the locks is busy, or somebody waited for it a moment ago.
-    pub(crate) fn taken(&self, live: &Arc<Live>, answer: &Answer) -> Result<Option<Grip>, Error> {
-        match &answer.reply {
-            Reply::AcquireAll(AcquireAllReply::Granted(fences)) if fences.len() == self.wanted.count() => {
-                let granted = self.granted(live, answer, fences);
-                if granted.is_none() {
-                    self.leave(live);
-                }
-                Ok(granted)
-            }
-            Reply::AcquireAll(AcquireAllReply::Busy) => {
-                if answer.sendings > 1 {
-                    // Another copy may have taken them, or may yet.
-                    self.leave(live);
-                }
-                Ok(None)
-            }
-            _ => {
-                let error = Error::new(ErrorKind::Corrupt, "the store says that this call has ended already");
-                Err(error.during("acquire", self.wanted.locks[0].0.as_str()))
-            }
-        }
-    }
-
-    /// `None` if the answer took longer than the leases last.
-    fn granted(&self, live: &Arc<Live>, answer: &Answer, fences: &[Fence]) -> Option<Grip> {
-        let deadline = deadline(answer.sent, self.wanted.locks[0].1.ttl);
-        if live.clock.now() >= deadline {
-            return None;
-        }
-        let resent = answer.sendings > 1;
-        let mut all: Option<Grip> = None;
-        for ((name, plan), fence) in self.wanted.locks.iter().zip(fences) {
-            let grant = Grant { fence: *fence, deadline, resent };
-            let grip = Grip::new(Held::granted(live, name, plan, self.token.clone(), &grant), None);
-            live.meters.acquired(Ok(&Acquired::Granted(grant)), answer.received.since(answer.first_sent));
-            match &mut all {
-                Some(all) => all.join(&grip),
-                None => all = Some(grip),
-            }
-        }
-        all
-    }
-
-    fn leave(&self, live: &Live) {
-        self.farewells(live).into_iter().for_each(|farewell| live.keeper.errand(farewell));
-    }
-
-    fn farewells(&self, live: &Live) -> Vec<Request> {
-        let leave = |(name, _): &(LockName, LockPlan)| {
-            let foreign_share = live.gives_turns(name);
-            Request::Leave(Leave { name: name.clone(), token: self.token.clone(), foreign_share })
+        let adopts = self.locks.iter().any(|(_, plan)| plan.adopt_after.is_some());
+        let order = SeveralOrder {
+            locks: self.locks.iter().map(|(name, plan)| live.order(name, plan, &token, &place)).collect(),
+            sightings: self.locks.iter().map(|(name, plan)| live.sighting(name, plan)).collect(),
+            in_one_step: !adopts && live.store.can_acquire_all(&mut self.locks.iter().map(|(name, _)| name)),
         };
-        self.wanted.locks.iter().map(leave).collect()
+        let machine = SeveralMachine::new(order, live.clock.now(), live.channel.is_open(), Dice::random());
+        Ok(Several { machine, place })
     }
+
+    /// Takes in how that ended: what holds them all, or `None` if one was busy and the plan is not to wait.
+    pub(crate) fn held(
+        &self,
+        live: &Arc<Live>,
+        machine: &SeveralMachine,
+        acquired: Acquired,
+    ) -> Option<Grip> {
+        for ((name, plan), sighting) in self.locks.iter().zip(machine.sightings()) {
+            live.note(name, plan, sighting.as_ref());
+        }
+        let Acquired::Granted { token, grants } = acquired else { return None };
+        let grip = |((name, plan), grant): (&(LockName, LockPlan), &Grant)| {
+            Grip::new(Held::granted(live, name, plan, token.clone(), grant), None)
+        };
+        let mut all = self.locks.iter().zip(&grants).map(grip);
+        let mut first = all.next()?;
+        all.for_each(|other| first.join(&other));
+        Some(first)
+    }
+}
+
+/// A running acquire of several locks.
+pub(crate) struct Several {
+    pub(crate) machine: SeveralMachine,
+    pub(crate) place: Place,
 }

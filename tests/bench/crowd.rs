@@ -7,9 +7,15 @@ use stanchion_tests::redis_server::RedisServer;
 use tokio::task::JoinSet;
 
 use crate::baseline::connect;
+use crate::hand_over::scripts_run;
 use crate::report::{Report, cpu_time};
 
 const WAITERS: usize = 1_000;
+/// Waiters that nothing happens to, and for how long that is watched.
+const IDLE: usize = 500;
+const WATCHED_FOR: Duration = Duration::from_secs(20);
+/// All of them got in line by then, and those far back have found out that they are.
+const SETTLED_AFTER: Duration = Duration::from_secs(20);
 const LEASES: usize = 10_000;
 /// How long the leases are renewed while it is measured.
 const RENEWED_FOR: Duration = Duration::from_secs(12);
@@ -35,6 +41,41 @@ pub fn waiters(server: &RedisServer, report: &mut Report) {
         }
     });
     finish(report, server, "1,000 waiters", commands, cpu, started);
+}
+
+pub fn idle(server: &RedisServer, report: &mut Report) {
+    report.section("500 tasks of one process wait for a lock that stays held");
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        let client = stanchion::Client::open(&server.url()).await.unwrap();
+        let lock = client.lock("bench:idle");
+        let holder = lock.acquire(LockOptions::new().ttl(Duration::from_secs(600))).await.unwrap();
+        let mut tasks = JoinSet::new();
+        for _ in 0..IDLE {
+            let lock = client.lock("bench:idle");
+            tasks.spawn(async move {
+                let _ = lock.acquire(LockOptions::new().wait(Duration::from_secs(600))).await;
+            });
+        }
+        tokio::time::sleep(SETTLED_AFTER).await;
+        let (scripts, cpu, started) = (scripts_run(&server.url()), cpu_time(), Instant::now());
+        tokio::time::sleep(WATCHED_FOR).await;
+        let time = started.elapsed().as_secs_f64();
+        let waiting = lock.waiters().await.unwrap().len();
+        assert_eq!(waiting, 100, "as many as are told");
+        report.note(
+            "500 idle waiters, scripts per second",
+            (scripts_run(&server.url()) - scripts) / time,
+            "1/s",
+        );
+        report.note(
+            "500 idle waiters, processor time of the client",
+            (cpu_time() - cpu).as_secs_f64() / time,
+            "s/s",
+        );
+        tasks.shutdown().await;
+        holder.release().await.unwrap();
+    });
 }
 
 pub fn renewals(server: &RedisServer, report: &mut Report) {

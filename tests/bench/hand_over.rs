@@ -61,7 +61,7 @@ fn compare(report: &mut Report, name: &str, ours: &Run, other: &Run) {
 }
 
 /// How many scripts the server has run.
-fn scripts_run(url: &str) -> f64 {
+pub fn scripts_run(url: &str) -> f64 {
     let info: String = redis::cmd("INFO").arg("commandstats").query(&mut connect(url)).unwrap();
     let calls = |line: &str| {
         let (_, rest) = line.split_once("calls=")?;

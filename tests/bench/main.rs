@@ -18,6 +18,7 @@ mod crowd;
 mod failover;
 mod hand_over;
 mod kinds;
+mod once;
 mod pair;
 mod queue;
 mod report;
@@ -66,13 +67,14 @@ fn main() {
             pin_server(server, core);
         }
     };
-    let sections: [(&str, Section<'_>); 25] = [
+    let sections: [(&str, Section<'_>); 28] = [
         ("pair", &|report| pair::blocking_redis(&server, report)),
         ("async", &|report| pair::async_redis(&server, report)),
         ("kinds", &|report| kinds::pairs(&redis, "redis", report)),
         ("quorum", &|report| several::quorum(&server, &pin, report)),
         ("cluster", &|report| several::cluster(&server, &pin, report)),
         ("failover", &|report| failover::failover(report)),
+        ("names-used-once", &|report| once::names(&server, report)),
         ("sqlite-kinds", &|report| kinds::pairs(&file, "sqlite", report)),
         ("cached-hit", &|report| cached::hits(&server, report)),
         ("cached", &|report| cached::stampede(&server, report)),
@@ -80,6 +82,7 @@ fn main() {
         ("hand-over", &|report| hand_over::redis(&server, report)),
         ("sqlite-hand-over", &|report| hand_over::sqlite(&file, report)),
         ("waiters", &|report| crowd::waiters(&server, report)),
+        ("idle", &|report| crowd::idle(&server, report)),
         ("renewals", &|report| crowd::renewals(&server, report)),
         ("queue-lifecycle", &|report| queue::lifecycle(&redis, Some(&redis), "redis", report)),
         ("queue-drain", &|report| queue::drain(&redis, Some(&redis), "redis", report)),
@@ -87,6 +90,7 @@ fn main() {
         ("queue-crash", &|report| queue::crash(&redis, "redis", report)),
         ("queue-depth", &|report| queue::depth(&redis, "redis", report)),
         ("queue-memory", &|report| queue::memory(&server, report)),
+        ("queue-bytes", &|report| queue::expired(&server, report)),
         ("sqlite-queue-lifecycle", &|report| queue::lifecycle(&file, None, "sqlite", report)),
         ("sqlite-queue-drain", &|report| queue::drain(&file, None, "sqlite", report)),
         ("sqlite-queue-latency", &|report| queue::latency(&file, None, "sqlite", report)),

@@ -80,21 +80,23 @@ def lock_keys(row):
 
 
 def queue_keys(row):
-    name, (intake, *_) = {"queue": row["queue"]}, row["keys"]
+    name, (intake, *kept, expired) = {"queue": row["queue"]}, row["keys"]
+    # Nothing expires here.
+    assert "expired:" in expired, expired
     return {"title": f"of the queue {row['keys'][0]}", **ON_REDIS, "steps": [
         *opened(row),
-        {"do": "queue.enqueue", **name, "id": "buried"},
+        {"do": "queue.enqueue", **name, "id": "buried", "payload": "x"},
         {"do": "queue.claim", **name, "as": "first"},
         {"do": "claim.bury", "claim": "first.0"},
         {"do": "queue.enqueue", **name, "id": "throttled", "on_duplicate": {"throttle_ms": 60000}},
         {"do": "queue.claim", **name},
         {"do": "queue.claim", **name, "by": "two", "wait_ms": 20000, "start": "waiting"},
-        {"keys": [key for key in row["keys"] if key != intake and ":ready:" not in key and "-ready:" not in key
+        {"keys": [key for key in kept if ":ready:" not in key and "-ready:" not in key
                   and ":scheduled:" not in key and "-scheduled:" not in key] + [row["call"] + "*"], "eventually": True},
         {"do": "queue.enqueue", **name, "id": "later", "delay_ms": 60000},
         {"do": "queue.pause", **name},
         {"do": "queue.enqueue", **name, "id": "ready"},
-        {"keys": [key for key in row["keys"] if key != intake] + [row["call"] + "*"], "eventually": True,
+        {"keys": [*kept, row["call"] + "*"], "eventually": True,
          "why": "who is woken in vain is not idle for a moment"},
         {"do": "queue.remove", **name, "id": "ready"},
         {"do": "queue.resume", **name},
@@ -110,13 +112,19 @@ def refused(row):
     return [{"do": "client.open", "by": "two", **prefixes}, {**call, "by": "two", kind: row[kind], "error": "InvalidArgument"}]
 
 
+# A body stands under a number of its own: that of the only one there is.
+BODY = "stanchion:body:{Queue:q}"
+READ_BODY = ["EVAL", "return redis.call('HVALS', KEYS[1])[1] or ''", "1", BODY]
+WRITE_BODY = ["EVAL", "return redis.call('HSET', KEYS[1], redis.call('HKEYS', KEYS[1])[1], ARGV[1])", "1", BODY]
+
+
 def bodies(encodings):
     steps = []
     for number, row in enumerate(encodings["bodies"]):
         name, payload = f"{number}", {"$hex": row["payload"]}
         steps += [
             {"do": "queue.enqueue", "queue": "q", "id": name, "payload": payload, "headers": row["headers"]},
-            {"redis": f"HGET stanchion:body:{{Queue:q}} {name}", "hex": row["body"]},
+            {"redis": READ_BODY, "hex": row["body"]},
             {"do": "queue.claim", "queue": "q", "expect": [{"id": name, "payload": payload, "headers": {"$only": row["headers"]}}]},
             {"do": "claim.ack"}]
     return {"title": "bodies as they are stored", **ON_REDIS, "steps": steps}
@@ -127,9 +135,10 @@ def strange_bodies(encodings):
     for number, row in enumerate(encodings["strange bodies"]):
         name = f"{number}"
         steps += [
-            {"do": "queue.enqueue", "queue": "q", "id": name},
-            {"redis": ["HSET", "stanchion:body:{Queue:q}", name, {"$hex": row["body"]}], "expect": ":0"},
-            {"do": "queue.get", "queue": "q", "id": name, "expect": {"payload": {"$hex": row["payload"]}, "headers": {"$only": {}}}}]
+            {"do": "queue.enqueue", "queue": "q", "id": name, "payload": "x"},
+            {"redis": [*WRITE_BODY, {"$hex": row["body"]}], "expect": ":0"},
+            {"do": "queue.get", "queue": "q", "id": name, "expect": {"payload": {"$hex": row["payload"]}, "headers": {"$only": {}}}},
+            {"do": "queue.remove", "queue": "q", "id": name}]
     return {"title": "bodies that nobody wrote", **ON_REDIS, "steps": steps}
 
 

@@ -7,15 +7,15 @@ import suites
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 PAGE = ROOT / "docs" / "GUARANTEES.md"
-SIMULATOR = ROOT / "tests" / "tests" / "simulator"
+TESTS = ROOT / "tests" / "tests"
 PROOFS = re.compile(r"\*\((.*?)\)\*", re.S)
 NAME = re.compile(r"`([^`]+)`")
-# These play in every run of the simulator; they are named by the kind of schedules: locks::BlindRelease.
-SIMULATED = re.compile(r"ALL: \[Self; \d+\] = \[(.*?)\]", re.S)
+# These play in every run of the simulator and of the small worlds; they are named by their folder: locks::BlindRelease.
+SIMULATED = re.compile(r"ALL: \[Self; \d+\] =\s*\[(.*?)\]", re.S)
 
 
 def simulated():
-    return {f"{path.parent.name}::{name}" for path in SIMULATOR.glob("*/mutant.rs")
+    return {f"{path.parent.name}::{name}" for path in [*TESTS.glob("simulator/*/mutant.rs"), TESTS / "worlds" / "mutant.rs"]
             for name in re.findall(r"Self::(\w+)", SIMULATED.search(path.read_text())[1])}
 
 

@@ -329,9 +329,19 @@ impl AnyLease {
         either!(Self, self, lease => lease.extend(ttl))
     }
 
+    /// As `Lease::extend_exact`.
+    pub fn extend_exact(&self, ttl: Duration) -> Result<(), Error> {
+        either!(Self, self, lease => lease.extend_exact(ttl))
+    }
+
     /// As `Lease::downgrade`.
     pub fn downgrade(&self) -> Result<(), Error> {
         either!(Self, self, lease => lease.downgrade())
+    }
+
+    /// As `Lease::upgrade`.
+    pub fn upgrade(&self) -> Result<bool, Error> {
+        either!(Self, self, lease => lease.upgrade())
     }
 
     /// As `Lease::release`.

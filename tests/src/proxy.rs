@@ -39,6 +39,9 @@ pub enum Fault {
     CutBefore,
     /// The server performs it, and the connection is cut instead of a reply.
     CutAfter,
+    /// The connection is cut before it reaches the server, which performs it after this time nevertheless: later than
+    /// what is sent on the next connection.
+    CutAndLate(Duration),
     /// The reply is replaced by these bytes. A SUBSCRIBE is answered so without the server.
     Rewrite(Vec<u8>),
     /// It is answered by these bytes, and never reaches the server.
@@ -106,6 +109,7 @@ struct Shared {
     flow_changed: Condvar,
     counts: Mutex<HashMap<String, usize>>,
     forwarded: Mutex<HashMap<String, usize>>,
+    late: Mutex<HashMap<String, usize>>,
     performed: Mutex<HashMap<String, usize>>,
     links: Mutex<Vec<Weak<Link>>>,
 }
@@ -135,6 +139,7 @@ impl Proxy {
             flow_changed: Condvar::new(),
             counts: Mutex::default(),
             forwarded: Mutex::default(),
+            late: Mutex::default(),
             performed: Mutex::default(),
             links: Mutex::default(),
         });
@@ -221,6 +226,11 @@ impl Proxy {
     /// How many requests of a verb have been passed on to the server so far.
     pub fn forwarded(&self, verb: &str) -> usize {
         locked(&self.shared.forwarded).get(verb).copied().unwrap_or(0)
+    }
+
+    /// How many requests of a verb it has performed after their connection was cut.
+    pub fn late(&self, verb: &str) -> usize {
+        locked(&self.shared.late).get(verb).copied().unwrap_or(0)
     }
 
     /// How many requests of a verb the server has answered so far.

@@ -4,7 +4,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::RedisServer;
-use crate::redis_server::DATABASES;
+use crate::redis_server::{DATABASES, RedisServerBuilder};
 
 /// Servers that know nothing of each other.
 #[derive(Debug)]
@@ -22,8 +22,12 @@ pub fn shared() -> &'static Quorum {
 impl Quorum {
     /// So many servers, without persistence.
     pub fn start(count: usize) -> Self {
-        let start = || RedisServer::builder().arg("--databases", &DATABASES.to_string()).start();
-        Self { servers: (0..count).map(|_| start()).collect() }
+        Self::start_with(count, |server| server.arg("--databases", &DATABASES.to_string()))
+    }
+
+    /// So many servers that are set up like this.
+    pub fn start_with(count: usize, set_up: impl Fn(RedisServerBuilder) -> RedisServerBuilder) -> Self {
+        Self { servers: (0..count).map(|_| set_up(RedisServer::builder()).start()).collect() }
     }
 
     /// A URL by which servers take part as soon as they run.

@@ -269,7 +269,7 @@ NO_EXCUSE = {
 # Keys that are left, with what they have to live in ms; whether they have to be told of.
 KEYS = [
     (f"{MARK}lock:l", -1, True), (f"{MARK}lock:l", 3000, False), (f"stanchion:meta:{MARK}l", -1, True),
-    (f"stanchion:meta:{MARK}l", WEEK_MS, False), (f"stanchion:meta:{MARK}l", 2 * WEEK_MS, True),
+    (f"stanchion:meta:{MARK}l", 1_300_000, False), (f"stanchion:meta:{MARK}l", WEEK_MS, True),
     (f"stanchion:call:{MARK}q:1:1", 600_000, False), (f"stanchion:call:{MARK}q:1:1", 700_000, True),
     (f"stanchion:ended:{MARK}l:1", 700_000, True), (queue_key("state", "q"), -1, True),
     (queue_key("grave", "q"), -1, False), (queue_key("dead", "d"), -1, True), ("anybody's", -1, False),

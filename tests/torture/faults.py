@@ -82,7 +82,7 @@ class Faults:
     def leftovers(self, graves=()):
         """Our keys that will not go away by themselves soon, besides records, which have their time, and besides what
         the dead of these queues are in."""
-        theirs = {queue_key(kind, queue) for kind in ("dead", "grave") for queue in graves}
+        theirs = {queue_key(kind, queue) for kind in ("dead", "expired", "grave", "body") for queue in graves}
         keys = [key for key in self.place.console.keys() if MARK in key and key not in theirs]
         lives = self.place.console.lives(keys)
         return [key for key in keys if lives[key] != GONE and not 0 < lives[key] <= longest_life(key)]
@@ -92,9 +92,10 @@ def longest_life(key):
     return next((life for kind, life in RECORDS.items() if key.startswith(kind)), RUN_OUT_MS)
 
 
-# What outlives the leases and the tasks: records for seven days, the last answers to clients for ten minutes.
+# What outlives the leases and the tasks: records of locks for 20 minutes and some, those of queues for seven days and an
+# hour, the last answers to clients for a minute and their lease or timeout, of ten minutes at most here.
 WEEK_MS, MINUTE_MS = 7 * 24 * 3_600_000, 60_000
-RECORDS = {"stanchion:meta:": WEEK_MS, "stanchion:queue:": WEEK_MS, "stanchion:call:": 10 * MINUTE_MS}
+RECORDS = {"stanchion:meta:": 25 * MINUTE_MS, "stanchion:queue:": WEEK_MS + 61 * MINUTE_MS, "stanchion:call:": 10 * MINUTE_MS}
 # Leases of the workers live for seconds, the line of those who waited for a minute.
 RUN_OUT_MS = 61_000
 # What a server says of the life of a key that is not there.

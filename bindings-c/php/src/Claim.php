@@ -205,11 +205,13 @@ final class Claim
     /**
      * Not tried: the task goes back without counting an attempt.
      *
+     * @param int|float|null $delay in seconds; without one it comes back to its place in line, so the next claim gets
+     *                              it again
      * @throws StaleReceipt
      */
-    public function putBack(): void
+    public function putBack(mixed $delay = null): void
     {
-        Native::get()->call('stanchion_claim_put_back', $this->handle);
+        Native::get()->call('stanchion_claim_put_back', $this->handle, Times::span('delay', $delay));
     }
 
     /**
@@ -244,10 +246,14 @@ final class Claim
         return new Verdict($this, self::BURY, Times::NONE, $reason);
     }
 
-    /** The verdict "not tried", for Queue::settle(). */
-    public function returned(): Verdict
+    /**
+     * The verdict "not tried", for Queue::settle().
+     *
+     * @param int|float|null $delay as in putBack()
+     */
+    public function returned(mixed $delay = null): Verdict
     {
-        return new Verdict($this, self::PUT_BACK);
+        return new Verdict($this, self::PUT_BACK, Times::span('delay', $delay));
     }
 
     /** @internal */

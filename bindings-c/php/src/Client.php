@@ -39,7 +39,7 @@ final class Client
      * @param ?string $lockPrefix put before a lock's name to make its key ("Lock:")
      * @param ?string $queuePrefix put before a queue's name to make its key ("Queue:")
      * @param int|float|null $timeout how many seconds a call may take, beyond any wait for a lock or a task (5)
-     * @param ?bool $foreignShare after 32 hand-offs in a row leave a lock free for a moment, for polling lockers of
+     * @param ?bool $foreignShare after some hand-offs in a row leave a lock free for a moment, for polling lockers of
      *     other
      *     programs; Redis only (false)
      * @param ?string $label shown to others as the holder; 256 bytes at most (none)

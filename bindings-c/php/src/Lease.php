@@ -129,9 +129,34 @@ final class Lease
     }
 
     /**
+     * Has the lease end `$ttl` from now, also earlier than it would. It is not renewed any more. If the store does not
+     * answer, the lease goes on to the earlier of both ends.
+     *
+     * @param int|float $ttl in seconds, 0.001 at least
+     * @throws LeaseLost
+     * @throws LeaseExpired also if it was over before the answer came: its validity is up to 2 ms and 1 % shorter
+     */
+    public function extendExact(mixed $ttl): void
+    {
+        Native::get()->call('stanchion_lease_extend_exact', $this->handle, Times::needed('ttl', $ttl));
+    }
+
+    /**
+     * Turns the lease of a reader into that of a writer if nobody else holds the lock: whether it is a writer's now.
+     * Never waits: two readers that both wait to become the writer would wait for each other for ever. The lease gets
+     * a new fence; its end stays. Of another kind of lock it throws InvalidArgument.
+     *
+     * @throws LeaseLost
+     * @throws LeaseExpired
+     */
+    public function upgrade(): bool
+    {
+        return Native::get()->call('stanchion_lease_upgrade', $this->handle) === 0;
+    }
+
+    /**
      * Turns the lease of a writer into that of a reader, with the same fence: other readers may come in. A reader's
-     * lease stays as it is. There is no way up: two readers that both wait to become the writer would wait for each
-     * other for ever; release the lease and acquire the writer's. Of another kind of lock it throws InvalidArgument.
+     * lease stays as it is. Of another kind of lock it throws InvalidArgument.
      *
      * @throws LeaseLost
      * @throws LeaseExpired

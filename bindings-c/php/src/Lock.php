@@ -147,8 +147,8 @@ final class Lock
     }
 
     /**
-     * Who waits for the lock now, in the order of the line: up to 100. One that was not heard of for 2.5 s counts as
-     * dead and is left out.
+     * Who waits for the lock now, in the order of the line: up to 100. One that was not heard of for 2.5 s, or for
+     * 22 s far back in a long line, counts as dead and is left out.
      *
      * @return list<Waiter>
      */

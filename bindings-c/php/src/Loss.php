@@ -23,6 +23,8 @@ enum Loss: string
     case Removed = 'removed';
     /** The store refused the renewal for good. */
     case Refused = 'refused';
+    /** The worker stops, and its grace is over: the claim is still renewed, but its handler has to end. */
+    case Stopped = 'stopped';
     /** For a reason that this package does not know. */
     case Other = 'other';
 

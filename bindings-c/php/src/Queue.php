@@ -328,6 +328,7 @@ final class Queue implements \Countable
      * @param ?int $prefetch how many tasks it holds at once, 1 to 1000. Many short ones are done several times as
      *     fast with 16; but those that wait for their turn are not given to other workers meanwhile, and `$maxRun`
      *     counts for them, too (1)
+     * @param int|float|null $grace how many seconds a handler goes on after stop(), see Worker::stop() (25)
      */
     public function worker(
         callable $handler,
@@ -335,8 +336,9 @@ final class Queue implements \Countable
         mixed $maxRun = null,
         ?callable $onEvent = null,
         ?int $prefetch = null,
+        mixed $grace = null,
     ): Worker {
-        return new Worker($this->client, $this, $handler, $lease, $maxRun, $onEvent, $prefetch);
+        return new Worker($this->client, $this, $handler, $lease, $maxRun, $onEvent, $prefetch, $grace);
     }
 
     /**
@@ -348,6 +350,7 @@ final class Queue implements \Countable
      * @param int|float|null $maxRun as in worker()
      * @param ?callable(WorkerEvent): mixed $onEvent as in worker()
      * @param ?int $prefetch as in worker()
+     * @param int|float|null $grace as in worker()
      */
     public function work(
         callable $handler,
@@ -356,8 +359,9 @@ final class Queue implements \Countable
         mixed $maxRun = null,
         ?callable $onEvent = null,
         ?int $prefetch = null,
+        mixed $grace = null,
     ): WorkerReport {
-        return $this->worker($handler, $lease, $maxRun, $onEvent, $prefetch)->run($burst);
+        return $this->worker($handler, $lease, $maxRun, $onEvent, $prefetch, $grace)->run($burst);
     }
 
     /**

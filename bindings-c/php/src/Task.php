@@ -13,7 +13,7 @@ final class Task
      * @param int|float|null $delay deliver it so many seconds after the store accepted it (at once)
      * @param int|float|\DateTimeInterface|null $due deliver it from this time on, in seconds since 1970 (at once)
      * @param ?int $priority 0 to 255, higher ones first (0)
-     * @param ?int $maxAttempts after so many deliveries without success it is dead (8)
+     * @param ?int $maxAttempts after so many deliveries without success it is dead (20: about two days)
      * @param int|float|null $expires do not deliver it later than so many seconds after now (never)
      * @param ?OnDuplicate $onDuplicate what to do if the id is in the queue already (keep)
      * @param array<string, string> $headers texts that travel along

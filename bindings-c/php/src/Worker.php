@@ -33,6 +33,10 @@ final class Worker
     private readonly int $leaseMillis;
     private readonly int $maxRunMillis;
     private readonly int $prefetch;
+    private readonly int $graceMillis;
+    /** @var ?\Closure(): void tells the library of a stop, while the worker runs */
+    private ?\Closure $passOn = null;
+    private bool $hurried = false;
     private bool $stopped = false;
     private bool $running = false;
 
@@ -45,17 +49,19 @@ final class Worker
         mixed $maxRun,
         ?callable $onEvent,
         ?int $prefetch,
+        mixed $grace,
     ) {
         $this->handler = $handler;
         $this->onEvent = $onEvent;
         $this->leaseMillis = Times::span('lease', $lease);
         $this->maxRunMillis = Times::span('maxRun', $maxRun);
+        $this->graceMillis = Times::span('grace', $grace);
         $this->prefetch = Arguments::number('prefetch', $prefetch, 1, Arguments::MOST);
     }
 
     /**
-     * Works until stop(). With the extension pcntl, SIGTERM and SIGINT stop it in order: no more tasks are taken, the
-     * one at hand is finished, and run() returns; a second signal does what it did before.
+     * Works until stop(). With the extension pcntl, SIGTERM and SIGINT stop it in order, as stop() does; a second
+     * signal ends the grace, and a third does what it did before.
      *
      * @param bool $burst end when no task is ready or claimed any more
      * @param bool $signals whether signals are caught
@@ -69,7 +75,11 @@ final class Worker
         // Its end ends the worker, also if a signal handler throws before the worker runs.
         $places = new Handles($native, 1, 'stanchion_worker_free');
         $worker = $this->open($native, $burst, $places);
-        $caught = $signals ? Signals::catch($this->stop(...)) : null;
+        $this->passOn = function () use ($native, $worker): void {
+            $how = $this->hurried ? 'stanchion_worker_hurry' : 'stanchion_worker_stop';
+            $native->ffi->$how($worker, null);
+        };
+        $caught = $signals ? Signals::catch($this->stop(...), $this->hurry(...)) : null;
         $this->running = true;
         try {
             $this->serve($native, $worker);
@@ -79,18 +89,31 @@ final class Worker
             return WorkerReport::fromNative($report);
         } finally {
             $this->running = false;
+            $this->passOn = null;
             $caught?->restore();
             $native->ffi->stanchion_worker_free($worker);
         }
     }
 
     /**
-     * Take no more tasks; run() returns when the one at hand is done. May be called by the handler, by a signal
-     * handler, and before run(), which then takes no task.
+     * Take no more tasks; run() returns when the one at hand is done. It has its grace; then the claim counts as lost
+     * to the handler (Loss::Stopped), and its task goes back without counting an attempt if the handler throws. A
+     * handler cannot be stopped from outside: if it goes on for another 2 s, its lease is left to run out. May be
+     * called by the handler, by a signal handler, and before run(), which then takes no task.
      */
     public function stop(): void
     {
         $this->stopped = true;
+        if ($this->passOn !== null) {
+            ($this->passOn)();
+        }
+    }
+
+    /** As stop(), and no grace is left. */
+    public function hurry(): void
+    {
+        $this->hurried = true;
+        $this->stop();
     }
 
     private function open(Native $native, bool $burst, Handles $places): int
@@ -99,6 +122,7 @@ final class Worker
         $options->lease_ms = $this->leaseMillis;
         $options->max_run_ms = $this->maxRunMillis;
         $options->concurrency = $this->prefetch;
+        $options->grace_ms = $this->graceMillis;
         $options->until_empty = (int) $burst;
         $this->queue->call('stanchion_worker_open', FFI::addr($options), $places->places);
         return $places->places[0];
@@ -106,8 +130,10 @@ final class Worker
 
     private function serve(Native $native, int $worker): void
     {
+        if ($this->stopped) {
+            $this->stop();
+        }
         do {
-            $this->passStopOn($native, $worker);
             $claim = new Handles($native, 1, Claim::FREE);
             $status = $native->call('stanchion_worker_poll', $worker, self::SLICE, $claim->places);
             if ($status === self::OK) {
@@ -125,19 +151,10 @@ final class Worker
         } catch (\Throwable $thrown) {
             $reason = self::describe($thrown);
         }
-        // Before the task is settled: the next one is taken together with that.
-        $this->passStopOn($native, $worker);
         if ($reason === null) {
             $native->call('stanchion_worker_complete', $worker, $claim->handle());
         } else {
             $native->call('stanchion_worker_fail', $worker, $claim->handle(), $reason, strlen($reason));
-        }
-    }
-
-    private function passStopOn(Native $native, int $worker): void
-    {
-        if ($this->stopped) {
-            $native->call('stanchion_worker_stop', $worker);
         }
     }
 
@@ -177,6 +194,7 @@ final class Worker
             WorkerEventKind::Failed => "task \"$event->id\" failed (attempt $event->attempt): $event->reason",
             WorkerEventKind::Dead => "task \"$event->id\" is dead after attempt $event->attempt: $event->reason",
             WorkerEventKind::Lost => "the claim on task \"$event->id\" was lost",
+            WorkerEventKind::Stuck => "the handler of task \"$event->id\" was told to end, and went on",
             WorkerEventKind::StoreFailed => $event->reason,
             default => null,
         };

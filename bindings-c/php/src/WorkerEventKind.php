@@ -19,6 +19,8 @@ enum WorkerEventKind: string
     case Drained = 'drained';
     /** The store could not be reached, or refused something; the reason says what. */
     case StoreFailed = 'store_failed';
+    /** The handler was told to end 2 s ago, and goes on. With one handler at a time, it is told when that has ended. */
+    case Stuck = 'stuck';
     /** Something that this package does not know. */
     case Other = 'other';
 

@@ -46,7 +46,11 @@ final class KindsTest extends StoreCase
         $client = $this->connect($kind);
         $index = $client->rwLock('index');
         $writer = $index->write()->acquire();
-        $fence = $writer->fence();
+        $writer->downgrade();
+        $before = $writer->fence();
+        self::assertTrue($writer->upgrade());
+        self::assertGreaterThan($before, $writer->fence());
+        self::assertSame([$writer->name() => $fence = $writer->fence()], $writer->fences());
         $writer->downgrade();
         $writer->downgrade();
         self::assertSame($fence, $writer->fence());

@@ -107,6 +107,29 @@ final class WorkerTest extends StoreCase
         self::assertSame([1, 0], [$queue->stats()->ready, $queue->stats()->claimed]);
     }
 
+    /** @dataProvider sharedStores */
+    public function testAHandlerHasItsGraceAndItsTaskGoesBackUncounted(string $kind): void
+    {
+        foreach (['0.2', '60'] as $grace) {
+            $url = $this->url($kind);
+            $program = new Program('stopping', $url, [], $grace);
+            $queue = \Stanchion\Client::connect($url)->queue('q');
+            $queue->enqueueMany(['a', 'b']);
+            $program->expect('a');
+            $program->signal(SIGTERM);
+            if ($grace === '60') {
+                usleep(200_000); // Two that come together are one.
+                $program->signal(SIGTERM);
+            }
+            self::assertSame('stopped', $program->line());
+            self::assertSame('done 0 0 0', $program->line());
+            self::assertSame(0, $program->wait());
+            self::assertSame([2, 0], [$queue->stats()->ready, $queue->stats()->claimed]);
+            self::assertSame(0, $queue->get('a')->attempts);
+            $queue->purge();
+        }
+    }
+
     public function testASignalEndsAWaitForTasks(): void
     {
         $url = $this->url('redis:');

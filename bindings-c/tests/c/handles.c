@@ -66,10 +66,12 @@ static void refused(int64_t handle) {
     CHECK(stanchion_holders_len(handle) == 0 && stanchion_lease_fences_len(handle) == 0);
     GONE(stanchion_lease_fences_at(handle, 0, &text, NULL, &err));
     GONE(stanchion_lease_downgrade(handle, &err));
+    GONE(stanchion_lease_upgrade(handle, &err));
     GONE(stanchion_lease_get(handle, &on, &err));
     GONE(stanchion_lease_check(handle, &err));
     GONE(stanchion_lease_wait_lost(handle, 1, &err));
     GONE(stanchion_lease_extend(handle, 1000, &err));
+    GONE(stanchion_lease_extend_exact(handle, 1000, &err));
     GONE(stanchion_lease_release(handle, &err));
     GONE(stanchion_lease_release_with_cooldown(handle, 1000, &err));
     GONE(stanchion_lease_into_handle(handle, 1000, &text, &err));
@@ -98,7 +100,7 @@ static void refused(int64_t handle) {
     GONE(stanchion_claim_ack(handle, &err));
     GONE(stanchion_claim_nack(handle, 0, T("x"), &err));
     GONE(stanchion_claim_bury(handle, T("x"), &err));
-    GONE(stanchion_claim_put_back(handle, &err));
+    GONE(stanchion_claim_put_back(handle, 0, &err));
     GONE(stanchion_claim_extend(handle, 1000, &err));
     GONE(stanchion_claim_wait_lost(handle, 1, &err));
     CHECK(stanchion_claim_remaining_ms(handle) == 0 && stanchion_claim_is_valid(handle) == 0);
@@ -119,6 +121,7 @@ static void refused(int64_t handle) {
     GONE(stanchion_worker_complete(handle, 1, &err));
     GONE(stanchion_worker_fail(handle, 1, T("x"), &err));
     GONE(stanchion_worker_stop(handle, &err));
+    GONE(stanchion_worker_hurry(handle, &err));
     GONE(stanchion_worker_get_report(handle, &report, &err));
     GONE(stanchion_worker_get_event(handle, &event, &err));
     stanchion_clock_free(handle);

@@ -46,6 +46,10 @@ TEST(a_writer_becomes_a_reader) {
     OK(stanchion_write_lock_acquire(client, T(name), NULL, &writer, &err));
     int64_t fence = stanchion_lease_fence(writer);
     OK(stanchion_lease_downgrade(writer, &err));
+    OK(stanchion_lease_upgrade(writer, &err));
+    CHECK(stanchion_lease_fence(writer) > fence);
+    fence = stanchion_lease_fence(writer);
+    OK(stanchion_lease_downgrade(writer, &err));
     OK(stanchion_lease_downgrade(writer, &err));
     CHECK(stanchion_lease_fence(writer) == fence && stanchion_lease_is_valid(writer) == 1);
     OK(stanchion_read_lock_acquire(client, T(name), &try_it, &reader, &err));

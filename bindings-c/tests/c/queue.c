@@ -238,7 +238,7 @@ TEST(a_claim_is_lost_when_its_lease_ends) {
     stanchion_claim next = claimed(client, queue);
     CHECK(info(next).attempt == 2 && info(next).receipt > info(claim).receipt);
     EXPECT(STANCHION_ERR_STALE_RECEIPT, stanchion_claim_ack(claim, &err));
-    OK(stanchion_claim_put_back(next, &err));
+    OK(stanchion_claim_put_back(next, 0, &err));
     stanchion_claim_free(claim);
     stanchion_claim_free(next);
     stanchion_client_free(client);

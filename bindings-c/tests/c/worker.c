@@ -134,6 +134,32 @@ TEST(a_stopped_worker_drains) {
     stanchion_client_free(client);
 }
 
+TEST(a_stopped_workers_tasks_have_their_grace) {
+    stanchion_client client = opened();
+    const char *queue = unique("grace");
+    enqueued(client, queue, "a");
+    stanchion_worker_options options;
+    stanchion_worker_options_init(&options, sizeof options);
+    options.grace_ms = 100;
+    stanchion_worker worker = 0;
+    OK(stanchion_worker_open(client, T(queue), &options, &worker, &err));
+    stanchion_claim claim = polled(worker), none = 0;
+    OK(stanchion_worker_stop(worker, &err));
+    EXPECT(STANCHION_LOST, stanchion_claim_wait_lost(claim, 10000, &err));
+    CHECK(stanchion_claim_loss(claim) == STANCHION_LOSS_STOPPED);
+    OK(stanchion_worker_fail(worker, claim, T("told to end"), &err));
+    EXPECT(STANCHION_OVER, stanchion_worker_poll(worker, 10000, &none, &err));
+    CHECK(report(worker).failed == 0 && report(worker).lost == 0 && stats(client, queue).ready == 1);
+    stanchion_worker_free(worker);
+    worker = started(client, queue, 1, 0);
+    claim = polled(worker);
+    CHECK(info(claim).attempt == 1);
+    OK(stanchion_worker_hurry(worker, &err));
+    EXPECT(STANCHION_LOST, stanchion_claim_wait_lost(claim, 10000, &err));
+    stanchion_worker_free(worker);
+    stanchion_client_free(client);
+}
+
 TEST(a_handler_may_settle_by_itself) {
     stanchion_client client = opened();
     const char *queue = unique("itself");

@@ -16,10 +16,19 @@ const PORT_ATTEMPTS = 8
 const folder = mkdtempSync(join(tmpdir(), 'stanchion-'))
 let server
 
-after(() => {
-  server?.then(({ process }) => process.kill('SIGKILL'))
-  rmSync(folder, { recursive: true, force: true })
+after(async () => {
+  await server?.then(({ process }) => ended(process))
+  // A killed program of a test may write its last file meanwhile.
+  rmSync(folder, { recursive: true, force: true, maxRetries: 10 })
 })
+
+/** Kills a process, and waits until it is gone: a server opens its log anew for each line. */
+async function ended(process) {
+  if (process.exitCode !== null || process.signalCode !== null) return
+  const gone = told(process, 'exit')
+  process.kill('SIGKILL')
+  await gone
+}
 
 /** The URL of a redis-server that is this file's own. */
 export async function redisUrl() {
@@ -27,8 +36,15 @@ export async function redisUrl() {
   return (await server).url
 }
 
-async function startRedis() {
-  const log = join(folder, 'redis.log')
+/** A server of the test's own, which it may kill: its URL, and its process. */
+export async function mortalRedis(t) {
+  const found = await startRedis(`${randomUUID()}.log`)
+  t.after(() => ended(found.process))
+  return found
+}
+
+async function startRedis(name = 'redis.log') {
+  const log = join(folder, name)
   for (let attempt = 0; attempt < PORT_ATTEMPTS; attempt++) {
     rmSync(log, { force: true })
     const port = await freePort()

@@ -69,9 +69,9 @@ class ClaimFacts:
         verdict: _stanchion.Verdict = self._native.buried(reason)
         return verdict
 
-    def returned(self) -> _stanchion.Verdict:
-        """The verdict "not tried", for `settle`."""
-        verdict: _stanchion.Verdict = self._native.returned()
+    def returned(self, delay: Optional[Duration] = None) -> _stanchion.Verdict:
+        """The verdict "not tried", for `settle`; ``delay`` as in `put_back`."""
+        verdict: _stanchion.Verdict = self._native.returned(delay)
         return verdict
 
     def __reduce__(self) -> Any:
@@ -108,9 +108,10 @@ class Claim(ClaimFacts):
         self._native.bury(reason)
         self._settled = True
 
-    def put_back(self) -> None:
-        """Not tried: the task goes back without counting an attempt."""
-        self._native.put_back()
+    def put_back(self, delay: Optional[Duration] = None) -> None:
+        """Not tried: the task goes back without counting an attempt, and waits for ``delay``. Without one it comes
+        back to its place in line, so the next claim gets it again."""
+        self._native.put_back(delay)
         self._settled = True
 
     def extend(self, lease: Duration) -> None:

@@ -15,6 +15,16 @@ def check_blocking(function: Any, use: str) -> None:
         raise InvalidArgument(f"{use} is an async function, whose body does not run when it is called; stanchion.aio is for those")
 
 
+def check_ran(returned: Any) -> None:
+    """Refuse what a handler has returned instead of running: its task would be acked, and lost."""
+    if inspect.isgenerator(returned) or inspect.isasyncgen(returned):
+        raise TypeError("the handler returned a generator, which nobody runs")
+    if inspect.isawaitable(returned):
+        if inspect.iscoroutine(returned):
+            returned.close()
+        raise TypeError("the handler returned an awaitable, which nobody awaits; stanchion.aio has a worker for those")
+
+
 def check_awaited(function: Any, use: str) -> None:
     """Refuse what cannot be called, and generators, which have not run yet when their call returns."""
     if not callable(function):

@@ -22,6 +22,10 @@ class Loss:
         """Whether it is lost. Computed from the clock at the time of the call."""
         return self._native.loss is not None
 
+    def __bool__(self) -> bool:
+        """As `is_set`, so that ``if lease.lost:`` says what it seems to."""
+        return self.is_set()
+
     @property
     def reason(self) -> Optional[str]:
         """Why, such as "expired" or "taken"; None if it is not lost."""
@@ -101,13 +105,31 @@ class Lease(LeaseFacts):
         """Prolong the lease to at least ``ttl`` from now."""
         self._native.extend(ttl)
 
+    def extend_exact(self, ttl: Duration) -> None:
+        """Have the lease end ``ttl`` from now (1 ms to 365 days), also earlier than it would. It is not renewed any more.
+
+        Raises LeaseExpired also if it was over before the answer came: its validity is up to 2 ms and 1 % shorter. If the
+        store did not answer, the lease goes on to the earlier of both ends.
+        """
+        self._native.extend_exact(ttl)
+
     def downgrade(self) -> None:
         """Turn the lease of a writer into that of a reader, with the same fence: other readers may come in.
 
-        A reader's lease stays as it is. There is no way up: release it, and acquire the writer's. Raises InvalidArgument
-        for a lease of another kind of lock, LeaseLost or LeaseExpired if it has ended.
+        A reader's lease stays as it is. Raises InvalidArgument for a lease of another kind of lock, LeaseLost or
+        LeaseExpired if it has ended.
         """
         self._native.downgrade()
+
+    def upgrade(self) -> bool:
+        """Turn the lease of a reader into that of a writer if nobody else holds the lock: whether it is a writer's now.
+
+        Never waits: two readers that both wait to become the writer would wait for each other for ever. The lease gets a
+        new fence; its end stays. Raises as `downgrade`.
+        """
+        upgraded: bool = self._native.upgrade()
+        self.fence = self._native.fence
+        return upgraded
 
     def release(self, cooldown: Optional[Duration] = None) -> None:
         """Give the lock back; with a cooldown, keep it closed for so long before anybody can get it.

@@ -176,7 +176,7 @@ class Lock(LockFacts):
     def waiters(self) -> List[Waiter]:
         """Who waits for the lock now, in the order of the line: up to 100.
 
-        One that was not heard of for 2.5 s counts as dead and is left out.
+        One that was not heard of for 2.5 s, or for 22 s far back in a long line, counts as dead and is left out.
         """
         return waiters(self._native.waiters())
 

@@ -150,6 +150,7 @@ class Queue:
         concurrency: Optional[int] = None,
         lease: Optional[Duration] = None,
         max_run: Optional[Duration] = None,
+        grace: Optional[Duration] = None,
         before: Optional[Callable[[Claim], Any]] = None,
         after: Optional[Callable[[Claim], Any]] = None,
         failed: Optional[Callable[[Claim, BaseException], Any]] = None,
@@ -157,8 +158,8 @@ class Queue:
     ) -> Worker:
         """A worker that calls ``handler`` for each task, on threads. See `Worker`."""
         return Worker(
-            self, handler, concurrency=concurrency, lease=lease, max_run=max_run, before=before, after=after,
-            failed=failed, on_event=on_event)
+            self, handler, concurrency=concurrency, lease=lease, max_run=max_run, grace=grace, before=before,
+            after=after, failed=failed, on_event=on_event)
 
     def __len__(self) -> int:
         return self.stats().live

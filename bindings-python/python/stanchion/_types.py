@@ -83,8 +83,8 @@ class Task:
 
     ``payload`` is bytes, or any JSON value, which is stored as JSON with a ``content-type`` header.
     It may be delivered after ``delay``, or from ``due`` on (at once, if neither is given); not later than ``expires``
-    after now (never given up). Higher ``priority`` (0 to 255) goes first (0). After ``max_attempts`` (8) deliveries
-    without success it is dead. ``on_duplicate`` says what to do if the id is in the queue (`Keep`).
+    after now (never given up). Higher ``priority`` (0 to 255) goes first (0). After ``max_attempts`` deliveries
+    without success it is dead (20, which takes about two days). ``on_duplicate`` says what to do if the id is in the queue (`Keep`).
     """
 
     id: Optional[str] = None
@@ -269,7 +269,8 @@ class WorkerReport:
 @dataclass(frozen=True)
 class WorkerEvent:
     """What happened beyond what handlers see: ``what`` is "dead" (the task failed for the last time, or was
-    buried), "lost" (the claim was) or "store_failed" (then ``reason`` alone says more)."""
+    buried), "lost" (the claim was), "stuck" (then its handler was told to end, and goes on) or "store_failed" (then
+    ``reason`` alone says more)."""
 
     what: str
     id: str

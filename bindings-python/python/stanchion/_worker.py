@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import contextlib
-import inspect
 import signal
 import threading
 from types import FrameType
-from typing import Any, Callable, Dict, Iterator, Optional
+from typing import Any, Callable, Dict, Iterator, Optional, Set
 
 from . import _stanchion
 from ._claim import Claim, describe
 from ._errors import InvalidArgument
-from ._functions import check_awaited, check_blocking
+from ._functions import check_awaited, check_blocking, check_ran
 from ._log import log
 from ._telemetry import around
 from ._types import Duration, WorkerEvent, WorkerReport
@@ -29,6 +28,7 @@ class WorkerFacts:
         concurrency: Optional[int] = None,
         lease: Optional[Duration] = None,
         max_run: Optional[Duration] = None,
+        grace: Optional[Duration] = None,
         before: Optional[Callable[[Any], Any]] = None,
         after: Optional[Callable[[Any], Any]] = None,
         failed: Optional[Callable[[Any, BaseException], Any]] = None,
@@ -36,10 +36,11 @@ class WorkerFacts:
     ) -> None:
         self._check(handler, "the handler")
         self._queue, self._handler = queue, handler
-        self._terms = (concurrency, lease, max_run)
+        self._terms = (concurrency, lease, max_run, grace)
         self._before, self._after, self._failed, self._on_event = before, after, failed, on_event
         self._native: Any = None
         self._stopped = False
+        self._at_work: Set[threading.Thread] = set()
         self._runs = threading.Lock()
         self._make(False)  # Bad options are refused here, not when it runs.
 
@@ -60,14 +61,24 @@ class WorkerFacts:
             self._runs.release()
 
     def stop(self) -> None:
-        """Take no more tasks; `run` returns when those at hand are done. May be called from any thread, from a
-        signal handler, and before `run`."""
+        """Take no more tasks. Handlers have their ``grace``; `run` returns when they have ended. May be called from any
+        thread, from a signal handler, and before `run`."""
         self._stopped = True
         native = self._native
         if native is not None:
             native.stop()
 
+    def hurry(self) -> None:
+        """As `stop`, and no grace is left."""
+        self.stop()
+        native = self._native
+        if native is not None:
+            native.hurry()
+
     def _drain(self, number: int) -> None:
+        if self._stopped:
+            self.hurry()
+            return
         # First: a second signal may come while this is logged.
         self.stop()
         log.info("queue %r: draining after signal %d", self._queue.name, number)
@@ -92,6 +103,10 @@ class WorkerFacts:
                     event.id, self._queue.name, event.attempt, event.reason)
             elif event.what == "lost":
                 log.warning("the claim on task %r of queue %r was lost", event.id, self._queue.name)
+            elif event.what == "stuck":
+                log.error(
+                    "the handler of task %r of queue %r was told to end, and goes on: %s",
+                    event.id, self._queue.name, event.reason)
             else:
                 log.warning("queue %r: %s", self._queue.name, event.reason)
             if self._on_event is not None:
@@ -109,11 +124,10 @@ def _guarded(hook: Callable[..., Any], *args: Any) -> None:
         log.exception("a hook of the worker failed")
 
 
-def _refuse_coroutine(returned: Any) -> None:
-    """Fail the task of a handler that only looked like a plain function: acked, it would be lost."""
-    if inspect.iscoroutine(returned):
-        returned.close()
-        raise TypeError("the handler returned a coroutine, which nobody awaits; stanchion.aio has a worker for those")
+def _report(error: BaseException) -> None:
+    """Show what nobody else can be told."""
+    threading.excepthook(threading.ExceptHookArgs(
+        (type(error), error, error.__traceback__, threading.current_thread())))
 
 
 class Worker(WorkerFacts):
@@ -122,20 +136,26 @@ class Worker(WorkerFacts):
     A handler that returns is acked; one that raises is nacked with backoff. What it settles itself is left
     alone. ``concurrency`` (1) of them run at a time. While one runs, its claim is renewed, for ``max_run`` (1 h) at
     most; if the process dies, another worker gets the task when its ``lease`` (30 s) ends. A handler that runs
-    long should look at ``claim.lost`` now and then.
+    long should look at ``claim.lost`` now and then: a thread cannot be stopped from outside. One that goes on after the
+    loss of its claim keeps its thread; the worker goes on with the others, tells of it (``stuck``), and leaves the task
+    to other workers.
+
+    Stopped, it takes no more tasks. Handlers go on for ``grace`` (25 s); then ``claim.lost`` is true, and the tasks of
+    those that raise go back without counting an attempt. One that has not ended 2 s later is left behind: `run`
+    returns, and its task comes back when its lease would have ended, uncounted too.
 
     Hooks: ``before(claim)`` runs before the handler, and fails the task if it raises; ``after(claim)`` when the
     handler has returned; ``failed(claim, exception)`` when it raised; ``on_event(event)`` for what handlers do
-    not see: a task that died, a claim that was lost, a store that does not answer. What the last three raise is
-    logged.
+    not see: a task that died, a claim that was lost, a handler that is stuck, a store that does not answer. What the
+    last three raise is logged.
     """
 
     def run(self, *, burst: bool = False, signals: bool = True) -> WorkerReport:
         """Work until `stop`; with ``burst``, until no task is ready or claimed any more.
         Once at a time: InvalidArgument if it runs already.
 
-        On the main thread, SIGTERM and SIGINT drain: no more tasks are taken, those at hand are finished, and
-        ``run`` returns. A second SIGINT raises KeyboardInterrupt.
+        On the main thread, SIGTERM and SIGINT stop it: see the class. A second SIGTERM ends the grace, a second SIGINT
+        raises KeyboardInterrupt.
         """
         with self._running():
             return self._run(burst, signals)
@@ -153,7 +173,7 @@ class Worker(WorkerFacts):
         try:
             for thread in threads:
                 thread.start()
-            report = WorkerReport(*native.run())
+            report = WorkerReport(*native.run(lambda: self._tell_beside(native)))
             done = True
             return report
         finally:
@@ -162,7 +182,8 @@ class Worker(WorkerFacts):
                 signal.signal(number, signal.SIG_DFL if handler is None else handler)
             if done:
                 for thread in threads:
-                    thread.join()
+                    # All are idle, but those that were left behind.
+                    thread.join(0 if thread in self._at_work else None)
             self._tell(native)
 
     _check = staticmethod(check_blocking)
@@ -178,23 +199,34 @@ class Worker(WorkerFacts):
 
         return {number: signal.signal(number, drain) for number in (signal.SIGTERM, signal.SIGINT)}
 
+    def _tell_beside(self, native: _stanchion.Worker) -> None:
+        """Tell while the threads are busy, or stuck. What a log handler raises ends no worker."""
+        try:
+            self._tell(native)
+        except BaseException as error:
+            # On the main thread, Ctrl-C and an exit are meant for the program.
+            if not isinstance(error, Exception) and threading.current_thread() is threading.main_thread():
+                raise
+            _report(error)
+
     def _work(self, native: _stanchion.Worker) -> None:
         while (fetched := native.fetch()) is not None:
             try:
                 self._serve(native, *fetched)
             except BaseException as error:
                 # Of a log handler, say. Without this thread, tasks would lie there and be renewed.
-                threading.excepthook(threading.ExceptHookArgs(
-                    (type(error), error, error.__traceback__, threading.current_thread())))
+                _report(error)
 
     def _serve(self, native: _stanchion.Worker, number: int, found: Optional[_stanchion.Claim]) -> None:
         if found is None:
             self._tell(native)
             return
         failure: Optional[str] = "the worker could not say how the handler ended"
+        self._at_work.add(threading.current_thread())
         try:
             failure = self._attend(Claim(found))
         finally:
+            self._at_work.discard(threading.current_thread())
             native.said(number, failure)
 
     def _attend(self, claim: Claim) -> Optional[str]:
@@ -202,7 +234,7 @@ class Worker(WorkerFacts):
             if self._before is not None:
                 self._before(claim)
             with around(claim.headers):
-                _refuse_coroutine(self._handler(claim))
+                check_ran(self._handler(claim))
         except BaseException as error:
             return self._failed_with(claim, error)
         self._succeeded(claim)

@@ -25,12 +25,13 @@ pub(crate) struct AioWorker {
     replies: Arc<Mutex<HashMap<u64, oneshot::Sender<Said>>>>,
     events: Events,
     stop: Arc<Notify>,
+    hurry: Arc<Notify>,
 }
 
 /// What the worker tells the loop.
 enum News {
     Task(u64, stanchion::Claim, oneshot::Sender<Said>),
-    /// The claim was lost: nobody waits for the verdict any more.
+    /// The claim was lost, or the worker stops: the coroutine is to end.
     Gone(u64),
     Events,
 }
@@ -44,9 +45,10 @@ impl AioWorker {
         concurrency: Option<Whole>,
         lease: Option<Seconds>,
         max_run: Option<Seconds>,
+        grace: Option<Seconds>,
         burst: bool,
     ) -> PyResult<Self> {
-        let (queue, terms) = (queue.get().0.clone(), Terms { concurrency, lease, max_run, burst });
+        let (queue, terms) = (queue.get().0.clone(), Terms { concurrency, lease, max_run, grace, burst });
         let idle = |_: stanchion::Claim| async { Said::Ok(()) };
         let worker = on_terms!(stanchion::Worker::new(queue.clone(), idle), terms);
         worker.check().map_err(|error| raise(py, &error))?;
@@ -59,6 +61,7 @@ impl AioWorker {
             replies: Arc::default(),
             events: Events::default(),
             stop: Arc::default(),
+            hurry: Arc::default(),
         })
     }
 
@@ -67,30 +70,38 @@ impl AioWorker {
         let handler = move |claim: stanchion::Claim| {
             let (send, number) = (send.clone(), numbers.fetch_add(1, Ordering::Relaxed));
             async move {
-                let (reply, said) = oneshot::channel();
-                let mut waits = Waits(Some(number), send.clone());
-                let _ = send.send(News::Task(number, claim, reply));
-                let said = said.await;
-                waits.0 = None;
+                let (reply, mut said) = oneshot::channel();
+                let _ = send.send(News::Task(number, claim.clone(), reply));
+                // The coroutine is told, and takes its time to end.
+                let said = tokio::select! {
+                    biased;
+                    said = &mut said => said,
+                    () = lost(&claim) => {
+                        let _ = send.send(News::Gone(number));
+                        said.await
+                    }
+                };
                 said.unwrap_or_else(|_| Err("the worker was interrupted".into()))
             }
         };
         let (events, send) = (self.events.clone(), self.send.clone());
-        let worker = on_terms!(stanchion::Worker::new(self.queue.clone(), handler), self.terms).on_event(
-            move |event| {
+        let worker = on_terms!(stanchion::Worker::new(self.queue.clone(), handler), self.terms)
+            .undropped()
+            .on_event(move |event| {
                 if events.note(event) {
                     let _ = send.send(News::Events);
                 }
-            },
-        );
-        let stop = Arc::clone(&self.stop);
-        bridge
-            .get()
-            .start(future, async move { worker.run_until(async move { stop.notified().await }).await })
+            });
+        let (stop, hurry) = (Arc::clone(&self.stop), Arc::clone(&self.hurry));
+        bridge.get().start(future, async move {
+            worker
+                .run_until_or(async move { stop.notified().await }, async move { hurry.notified().await })
+                .await
+        })
     }
 
-    /// The next task, its number and claim; the number of one that was lost, without a claim; or 0 if there are
-    /// events to fetch.
+    /// The next task, its number and claim; the number of one whose coroutine is to end, without a claim; or 0 if there
+    /// are events to fetch.
     fn fetch(&self, bridge: &Bound<'_, Bridge>, future: Py<PyAny>) -> PyResult<u64> {
         let (news, replies) = (Arc::clone(&self.news), Arc::clone(&self.replies));
         bridge.get().start(future, async move {
@@ -99,10 +110,7 @@ impl AioWorker {
                     locked(&replies).insert(number, reply);
                     (number, Some(claim))
                 }
-                Some(News::Gone(number)) => {
-                    locked(&replies).remove(&number);
-                    (number, None)
-                }
+                Some(News::Gone(number)) => (number, None),
                 // This worker holds a sender, so the channel never ends.
                 Some(News::Events) | None => (EVENTS, None),
             }))
@@ -121,20 +129,22 @@ impl AioWorker {
         self.stop.notify_one();
     }
 
+    /// The same, and coroutines have no grace left.
+    fn hurry(&self) {
+        self.hurry.notify_one();
+    }
+
     /// What happened since the last call.
     fn events(&self) -> Vec<EventFields> {
         self.events.take()
     }
 }
 
-/// Tells that a handler of the core was dropped before it had a verdict.
-struct Waits(Option<u64>, mpsc::UnboundedSender<News>);
-
-impl Drop for Waits {
-    fn drop(&mut self) {
-        if let Some(number) = self.0 {
-            let _ = self.1.send(News::Gone(number));
-        }
+/// Completes when the claim is lost, or its handler is to end; not when it has settled it.
+async fn lost(claim: &stanchion::Claim) {
+    claim.lost().await;
+    if claim.loss().is_none() {
+        std::future::pending::<()>().await;
     }
 }
 

@@ -11,7 +11,7 @@ use stanchion::blocking::{self, Direction, Hands, Stopper, Taken};
 use super::{EventFields, Events, Terms, on_terms};
 use crate::args::{Seconds, Whole};
 use crate::bridge::locked;
-use crate::call::{call, turn};
+use crate::call::{call, in_python, turn};
 use crate::claim::Claim;
 use crate::error::{invalid, raise};
 use crate::queue::Queue;
@@ -38,9 +38,10 @@ impl Worker {
         concurrency: Option<Whole>,
         lease: Option<Seconds>,
         max_run: Option<Seconds>,
+        grace: Option<Seconds>,
         burst: bool,
     ) -> PyResult<Self> {
-        let (terms, events) = (Terms { concurrency, lease, max_run, burst }, Events::default());
+        let (terms, events) = (Terms { concurrency, lease, max_run, grace, burst }, Events::default());
         let noted = events.clone();
         let worker =
             on_terms!(blocking::Worker::hosted(queue.get().0.clone()), terms).on_event(move |event| {
@@ -51,8 +52,10 @@ impl Worker {
         Ok(Self { direction: Mutex::new(Some(direction)), hands, stopper, events })
     }
 
-    /// Works until it is stopped. Runs signal handlers meanwhile; what they raise ends it.
-    fn run(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
+    /// Works until it is stopped. Runs signal handlers meanwhile; what they raise ends it. Calls `tell` when there are
+    /// events to fetch: the threads that fetch tasks may all be stuck.
+    fn run(&self, py: Python<'_>, tell: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
+        let tell = tell.clone().unbind();
         let direction = locked(&self.direction).take();
         let direction = direction.ok_or_else(|| invalid(py, "the worker has run already"))?;
         // Handlers that still run when a signal ends the worker are not waited for.
@@ -63,7 +66,9 @@ impl Worker {
                 return ControlFlow::Continue(());
             }
             last = Some(Instant::now());
-            turn().map_break(|()| self.hands.interrupt())
+            let told = || in_python(|py| tell.call0(py).map(drop));
+            let turned = if self.events.is_empty() { turn() } else { told() };
+            turned.map_break(|()| self.hands.interrupt())
         };
         call(py, || direction.run_while(&mut turn))?.into_python(py)
     }
@@ -96,6 +101,11 @@ impl Worker {
     /// Take no more tasks.
     fn stop(&self) {
         self.stopper.stop();
+    }
+
+    /// The same, and handlers have no grace left.
+    fn hurry(&self) {
+        self.stopper.hurry();
     }
 
     /// No more tasks for the threads of Python.

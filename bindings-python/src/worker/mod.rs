@@ -44,6 +44,9 @@ impl Events {
         let fields = match event {
             WorkerEvent::Dead { id, attempt, reason } => ("dead", id.to_owned(), attempt, reason.to_owned()),
             WorkerEvent::Lost { id, attempt } => ("lost", id.to_owned(), attempt, String::new()),
+            WorkerEvent::Stuck { id, attempt, free } => {
+                ("stuck", id.to_owned(), attempt, format!("{free} other hands can begin tasks"))
+            }
             WorkerEvent::StoreFailed { error } => ("store_failed", String::new(), 0, error.to_string()),
             _ => return false,
         };
@@ -70,6 +73,7 @@ struct Terms {
     concurrency: Option<Whole>,
     lease: Option<Seconds>,
     max_run: Option<Seconds>,
+    grace: Option<Seconds>,
     burst: bool,
 }
 
@@ -85,6 +89,9 @@ macro_rules! on_terms {
         }
         if let Some(max_run) = terms.max_run {
             worker = worker.max_run(max_run.0);
+        }
+        if let Some(grace) = terms.grace {
+            worker = worker.grace(grace.0);
         }
         if terms.burst {
             worker = worker.until_empty();

@@ -33,7 +33,7 @@ pub struct EnqueueOrder {
     /// 0 to 255; higher ones are delivered first
     #[arg(long, value_name = "N", default_value_t = 0, allow_negative_numbers = true)]
     pub priority: u8,
-    /// After so many deliveries without success the task is dead
+    /// After so many deliveries without success the task is dead: 20 take about two days
     #[arg(long, value_name = "N", default_value_t = stanchion::DEFAULT_MAX_ATTEMPTS)]
     pub max_attempts: u32,
     /// Do not deliver it later than so long from now: then it is dead [default: never]
@@ -57,7 +57,7 @@ pub struct EnqueueOrder {
 }
 
 /// How to work on queues.
-#[derive(Args)]
+#[derive(Args, Clone)]
 pub struct WorkOrder {
     /// How many commands run at once, for each QUEUE: 1 to 1,000
     #[arg(short, long, value_name = "N", default_value = "1", value_parser = count)]
@@ -71,7 +71,11 @@ pub struct WorkOrder {
     /// How long CMD may run; then it is stopped, and the attempt has failed [default: 3600]
     #[arg(long, value_name = "SECS", value_parser = ttl, allow_negative_numbers = true)]
     pub max_run: Option<Duration>,
-    /// When CMD is stopped, how long it may take to end by itself after SIGTERM
+    /// On SIGTERM or Ctrl-C, how long running CMDs go on before they are stopped and put back; a second signal ends it
+    /// [default: 25]
+    #[arg(long, value_name = "SECS", value_parser = wait, allow_negative_numbers = true)]
+    pub grace: Option<Duration>,
+    /// When CMD is stopped, how long it may take to end by itself after SIGTERM; a third signal kills at once
     #[arg(long, value_name = "SECS", default_value = "2", value_parser = wait, allow_negative_numbers = true)]
     pub kill_after: Duration,
     /// Write what this process has counted to FILE as Prometheus text, every 5 s and at the end

@@ -75,7 +75,7 @@ fn watch(child: &Child<'_>, lease: &Lease, order: &RunOrder, signals: &Signals, 
 }
 
 enum Acquired {
-    Lease(Lease),
+    Lease(Box<Lease>),
     /// A signal came while waiting.
     Interrupted(u8),
 }
@@ -95,7 +95,7 @@ fn acquire(client: &Client, order: &RunOrder, signals: &Signals) -> Result<Acqui
         if interrupted.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     });
     match (acquired, interrupted.or_else(|| signals.ending())) {
-        (Ok(lease), None) => Ok(Acquired::Lease(lease)),
+        (Ok(lease), None) => Ok(Acquired::Lease(Box::new(lease))),
         (Ok(lease), Some(code)) => {
             let _ = lease.release();
             Ok(Acquired::Interrupted(code))

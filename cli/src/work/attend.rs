@@ -6,10 +6,10 @@ use std::io::{self, Seek, Write};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use stanchion::DEFAULT_TTL;
 use stanchion::blocking::Claim;
+use stanchion::{DEFAULT_TTL, LossReason};
 
 use super::Crew;
 use super::stderr::Stderr;
@@ -19,7 +19,7 @@ use crate::process::{Child, End, Ending, Kin, Order, Terms, Trouble, supervise};
 /// What the task's id takes the place of.
 const PLACEHOLDER: &[u8] = b"{}";
 
-impl Crew<'_> {
+impl Crew {
     /// Runs the command for a task; an error is the reason why the attempt failed.
     pub(super) fn attend(&self, claim: &Claim) -> Result<(), String> {
         // Claimed just before the end was asked for.
@@ -40,7 +40,8 @@ impl Crew<'_> {
                 line if line.is_empty() => end.to_string(),
                 line => format!("{end}: {line}"),
             }),
-            Some(Trouble::Killed) => put_back(claim),
+            // The worker stops: not the task's fault.
+            Some(Trouble::Killed | Trouble::Lost(Some(LossReason::Stopped))) => put_back(claim),
             Some(trouble) => Err(format!("stopped: {}", trouble.why())),
         }
     }
@@ -63,7 +64,7 @@ impl Crew<'_> {
         command.stdin(stdin(claim.payload()).map_err(failed)?);
         // Ctrl-C is for `stanchion work`, which lets the command finish.
         command.process_group(0);
-        let stderr = Stderr::of(&mut command, self.report).map_err(failed)?;
+        let stderr = Stderr::of(&mut command, &self.report).map_err(failed)?;
         let kin = Kin::With(variables.into());
         let child = Child::spawn(&self.nursery, command, kin, "the tasks were put back")?;
         Ok((child, stderr))
@@ -93,7 +94,7 @@ impl Crew<'_> {
 
 /// Gives a task back uncounted. If the store does not answer, the worker goes on trying to settle it.
 fn put_back(claim: &Claim) -> Result<(), String> {
-    claim.put_back().map_err(|error| format!("it could not be put back: {error}"))
+    claim.put_back(Duration::ZERO).map_err(|error| format!("it could not be put back: {error}"))
 }
 
 fn with_id(word: &OsStr, id: &str) -> OsString {

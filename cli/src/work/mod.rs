@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use nix::sys::signal::Signal;
 use stanchion::blocking::{Claim, Client, Queue, Worker};
-use stanchion::{DEFAULT_MAX_HOLD, DEFAULT_TTL, Error, MAX_TTL};
+use stanchion::{DEFAULT_GRACE, DEFAULT_MAX_HOLD, DEFAULT_TTL, Error, MAX_TTL};
 
 use crate::arguments::{Globals, WorkOrder};
 use crate::exit;
@@ -29,15 +29,20 @@ const LOOK: Duration = Duration::from_millis(50);
 
 /// Work goes on.
 const AT_WORK: u8 = 0;
-/// No more tasks; running commands finish.
+/// No more tasks; running commands have their grace.
 const DRAINING: u8 = 1;
+/// The grace is over: running commands are stopped.
+const HURRYING: u8 = 2;
 /// Running commands are killed.
-const KILLING: u8 = 2;
+const KILLING: u8 = 3;
+
+/// A killed command may take a moment to be reaped.
+const REAPED_WITHIN: Duration = Duration::from_secs(10);
 
 /// What the threads of one `stanchion work` share.
-struct Crew<'a> {
-    order: &'a WorkOrder,
-    report: &'a Report,
+struct Crew {
+    order: WorkOrder,
+    report: Report,
     nursery: Nursery,
     stage: AtomicU8,
     /// Why the work cannot go on.
@@ -57,14 +62,14 @@ pub fn work(order: &WorkOrder, globals: &Globals, report: &Report) -> Result<u8,
     let mut file = file.map(|path| MetricsFile::begin(&client, path)).transpose()?;
     // From here on a signal is ours to handle; until here it simply ended this process.
     let signals = Signals::catch(&ENDING)?;
-    let crew = Crew {
-        order,
-        report,
+    let crew = Arc::new(Crew {
+        order: order.clone(),
+        report: report.clone(),
         nursery: Nursery::default(),
         stage: AtomicU8::new(AT_WORK),
         fault: Mutex::default(),
         tally: Arc::new(Tally::new(queues.len())),
-    };
+    });
     let mut killed_by = crew.work_on_all(&queues, &signals, &mut file);
     // One queue's tasks may have put new ones into another that was empty already.
     while order.drain && queues.len() > 1 && crew.is_at_work() && !all_empty(&queues)? {
@@ -73,13 +78,13 @@ pub fn work(order: &WorkOrder, globals: &Globals, report: &Report) -> Result<u8,
     report.end_count();
     crew.tally.summary(&queues, report);
     file.map(|file| file.write()).transpose()?;
-    end(crew, client, killed_by)
+    end(&crew, client, killed_by)
 }
 
 /// The exit code. The client goes first: what abandoned calls left undone is finished then.
-fn end(crew: Crew<'_>, client: Client, killed_by: Option<Signal>) -> Result<u8, Failure> {
+fn end(crew: &Crew, client: Client, killed_by: Option<Signal>) -> Result<u8, Failure> {
     drop(client);
-    match (crew.fault.into_inner().unwrap_or_else(PoisonError::into_inner), killed_by) {
+    match (crew.fault.lock().unwrap_or_else(PoisonError::into_inner).take(), killed_by) {
         (Some(fault), _) => Err(fault),
         (None, Some(signal)) => Ok(End::Signal(signal).code()),
         (None, None) => Ok(exit::DONE),
@@ -107,11 +112,11 @@ fn all_empty(queues: &[Queue]) -> Result<bool, Error> {
     Ok(true)
 }
 
-impl Crew<'_> {
-    /// A worker for each queue; this thread looks after signals and processes. The signal that came a second
-    /// time, if one did.
+impl Crew {
+    /// A worker for each queue; this thread looks after signals and processes. The last signal that came after the
+    /// first, if one did.
     fn work_on_all(
-        &self,
+        self: &Arc<Self>,
         queues: &[Queue],
         signals: &Signals,
         file: &mut Option<MetricsFile<'_>>,
@@ -129,35 +134,43 @@ impl Crew<'_> {
                     Some(_) if self.is_at_work() => self.drain(),
                     Some(caught) => {
                         killed_by = Some(caught.signal);
-                        self.stage.store(KILLING, Ordering::Release);
+                        let next = self.stage().saturating_add(1).min(KILLING);
+                        self.stage.store(next, Ordering::Release);
                         self.nursery.wake();
                     }
                     None => {}
                 }
                 if let Some(file) = file {
-                    file.write_if_due(self.report);
+                    file.write_if_due(&self.report);
                 }
             }
         });
         killed_by
     }
 
-    fn work_on(&self, place: usize, queue: Queue) {
+    fn work_on(self: &Arc<Self>, place: usize, queue: Queue) {
         let lease = self.order.lease.unwrap_or(DEFAULT_TTL);
         // The command is stopped before its claim is given up.
         let max_run = self.max_run() + self.order.kill_after + lease;
-        let mut worker = Worker::new(queue.clone(), |claim: &Claim| self.attend(claim))
+        let crew = Arc::clone(self);
+        let mut worker = Worker::new(queue.clone(), move |claim: &Claim| crew.attend(claim))
             .concurrency(self.order.jobs)
             .lease(lease)
-            .max_run(max_run.min(MAX_TTL));
+            .max_run(max_run.min(MAX_TTL))
+            .grace(self.order.grace.unwrap_or(DEFAULT_GRACE))
+            .patience(self.order.kill_after + REAPED_WITHIN);
         if self.order.drain {
             worker = worker.until_empty();
         }
         let (tally, report) = (Arc::clone(&self.tally), self.report.clone());
         worker = worker.on_event(move |event| tally.event(event, &report));
+        let stopper = worker.stopper();
         let mut left = self.tally.watch_left(place, queue, self.order.drain && self.report.has_counter());
         let worked = worker.run_while(&mut || {
-            left(self.report);
+            left(&self.report);
+            if self.stage() >= HURRYING {
+                stopper.hurry();
+            }
             if self.is_at_work() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         });
         if let Err(error) = worked {
@@ -169,12 +182,16 @@ impl Crew<'_> {
         self.order.max_run.unwrap_or(DEFAULT_MAX_HOLD)
     }
 
+    fn stage(&self) -> u8 {
+        self.stage.load(Ordering::Acquire)
+    }
+
     fn is_at_work(&self) -> bool {
-        self.stage.load(Ordering::Acquire) == AT_WORK
+        self.stage() == AT_WORK
     }
 
     fn is_killing(&self) -> bool {
-        self.stage.load(Ordering::Acquire) == KILLING
+        self.stage() == KILLING
     }
 
     fn drain(&self) {

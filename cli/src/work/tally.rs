@@ -49,6 +49,9 @@ impl Tally {
                     "task {id:?}, attempt {attempt}: the claim was lost; it is delivered again"
                 ));
             }
+            WorkerEvent::Stuck { id, .. } => {
+                report.note(&format!("task {id:?}: its command was told to end, and goes on"));
+            }
             WorkerEvent::StoreFailed { error } => report.note(&format!("{error}; trying again")),
             _ => {}
         }

@@ -10,6 +10,7 @@ use crate::engine::lease::LossReason;
 use crate::error::Error;
 use crate::grip::Grip;
 use crate::handle::LeaseHandle;
+use crate::options::Extent;
 use crate::token::Token;
 use crate::verbs::Fence;
 
@@ -25,11 +26,6 @@ pub struct Lease {
 impl Lease {
     pub(crate) fn new(grip: Grip) -> Self {
         Self { grip }
-    }
-
-    /// Holds what another lease does, too.
-    pub(crate) fn join(&mut self, other: Self) {
-        self.grip.join(&other.grip);
     }
 
     /// The lock's name.
@@ -95,14 +91,27 @@ impl Lease {
     /// `LeaseLost` or `LeaseExpired` if it has ended; `StoreUnavailable` or `Indeterminate` if the store did
     /// not answer, and then the lease goes on to its old deadline.
     pub fn extend(&self, ttl: Duration) -> Result<(), Error> {
-        let mut machines = self.grip.extend(ttl)?;
+        self.extend_by(Extent::AtLeast(ttl))
+    }
+
+    /// Has the lease end `ttl` from now (1 ms to 365 days), also earlier than it would, as lockers do that set an
+    /// expiry. It is not renewed any more.
+    ///
+    /// # Errors
+    /// As [`Lease::extend`]; but if the store did not answer, the lease goes on to the earlier of both ends.
+    /// `LeaseExpired` also if it was over before the answer came: its validity is up to 2 ms and 1 % shorter.
+    pub fn extend_exact(&self, ttl: Duration) -> Result<(), Error> {
+        self.extend_by(Extent::Exactly(ttl))
+    }
+
+    fn extend_by(&self, extent: Extent) -> Result<(), Error> {
+        let mut machines = self.grip.extend(extent)?;
         let answers = drive_all_blocking(self.grip.live(), machines.iter_mut());
-        self.grip.extended(answers)
+        self.grip.extended(extent, answers)
     }
 
     /// Turns the lease of a writer into that of a reader, with the same fence: other readers may come in. A reader's
-    /// lease stays as it is. There is no way up: two readers that both wait to become the writer would wait for
-    /// each other for ever; release the lease and acquire the writer's.
+    /// lease stays as it is.
     ///
     /// # Errors
     /// `InvalidArgument` for a lease of another kind of lock; `LeaseLost` or `LeaseExpired` if it has ended;
@@ -113,6 +122,20 @@ impl Lease {
         let mut machine = held.downgrade()?;
         let answer = drive_blocking(&held.kept.live, &mut machine, None, None)?;
         held.downgraded(&answer)
+    }
+
+    /// Turns the lease of a reader into that of a writer if nobody else holds the lock: whether it is a writer's now.
+    /// It never waits: two readers that both wait to become the writer would wait for each other for ever. The lease
+    /// gets a new fence, above those of the readers before; its end stays. A writer's stays as it is.
+    ///
+    /// # Errors
+    /// As [`Lease::downgrade`]. If the store did not answer it may be a writer's there until it is released.
+    /// `Indeterminate` also if the lease was downgraded after such an upgrade: that might arrive late, and let readers in.
+    pub fn upgrade(&self) -> Result<bool, Error> {
+        self.grip.check("upgrade")?;
+        let held = self.grip.only("upgrade")?;
+        let mut machine = held.upgrade()?;
+        held.upgraded(drive_blocking(&held.kept.live, &mut machine, None, None))
     }
 
     /// Gives the lock back and hands it to the next waiter.

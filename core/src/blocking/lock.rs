@@ -6,19 +6,20 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::blocking::Lease;
-use crate::drive::{HostTurn, again, drive_blocking};
+use crate::drive::{HostTurn, again, drive_blocking, rest};
 use crate::engine::acquire::Acquired;
-use crate::error::Error;
+use crate::error::{Error, ErrorKind};
+use crate::grip::Grip;
 use crate::held::Held;
 use crate::holder::Holder;
-use crate::lock::{Timing, busy, is_silent};
+use crate::lock::{Timing, busy};
 use crate::name::LockName;
 use crate::named::Named;
 use crate::options::{LockOptions, LockPlan};
 use crate::session::Live;
 use crate::verbs::{self, Reply, Request};
 use crate::waiter::Waiter;
-use crate::wanted::Wanted;
+use crate::wanted::{Entering, Wanted};
 
 /// A named lock that one holder at a time may hold. Made by [`Client::lock`](super::Client::lock); cheap to
 /// clone; holding the handle does not mean holding the lock.
@@ -93,19 +94,21 @@ impl Lock {
     fn attempt(&self, options: LockOptions, mut host_turn: HostTurn<'_>) -> Result<Option<Lease>, Error> {
         let live = self.named.session.live()?;
         let wanted = Wanted::new(live, &self.named, &self.others, self.owner.as_deref(), &options)?;
-        if let Some(grip) = wanted.again(live)? {
-            return Ok(Some(Lease::new(grip)));
-        }
-        if let Some(mut together) = wanted.together(live)? {
-            let timing = Timing::begin(live);
-            let answer = drive_blocking(live, &mut together.machine, None, again(&mut host_turn));
-            let taken = answer.and_then(|answer| together.taken(live, &answer));
-            timing.end_together(&taken);
-            if let Some(grip) = taken? {
-                return Ok(Some(Lease::new(grip)));
+        let is_try = options.only_tries();
+        let _coming = loop {
+            match wanted.enter(live) {
+                Ok(Entering::Again(grip)) => return Ok(Some(Lease::new(grip))),
+                Ok(Entering::First(coming)) => break coming,
+                Ok(Entering::Wait(place, until)) => rest(live, &place, until, again(&mut host_turn))?,
+                Err(error) if is_try && error.kind() == ErrorKind::LockTimeout => return Ok(None),
+                Err(error) => return Err(error),
             }
-        }
-        in_turn(live, &wanted, host_turn)
+        };
+        let grip = match wanted.only(live) {
+            Some((name, plan)) => take(live, name, &plan, host_turn)?.map(|held| wanted.grip(live, held)),
+            None => take_all(live, &wanted, host_turn)?,
+        };
+        Ok(grip.map(Lease::new))
     }
 
     /// Acquires, runs `body`, and releases. `body` should look at [`Lease::is_valid`] now and then: a thread
@@ -135,8 +138,8 @@ impl Lock {
         Ok(Holder::from_reply(answer.reply))
     }
 
-    /// Who waits for the lock now, in the order of the line: up to 100. One that was not heard of for 2.5 s counts as
-    /// dead and is left out.
+    /// Who waits for the lock now, in the order of the line: up to 100. One that was not heard of for 2.5 s, or for
+    /// 22 s far back in a long line, counts as dead and is left out.
     pub fn waiters(&self) -> Result<Vec<Waiter>, Error> {
         let name = self.named.checked()?;
         let live = self.named.session.live()?;
@@ -191,30 +194,6 @@ impl RwLock {
     }
 }
 
-/// Takes one lock after the other, and all of them or none.
-fn in_turn(live: &Arc<Live>, wanted: &Wanted, mut host_turn: HostTurn<'_>) -> Result<Option<Lease>, Error> {
-    let mut all: Option<Lease> = None;
-    for number in 0..wanted.count() {
-        let (name, plan) = wanted.turn(live, number);
-        let held = match take(live, name, &plan, again(&mut host_turn)) {
-            Ok(Some(held)) => held,
-            other => {
-                if let Some(all) = all.filter(|_| !is_silent(&other)) {
-                    // Whatever is wrong with them, they are given back.
-                    let _ = all.release();
-                }
-                return other.map(|_| None);
-            }
-        };
-        let lease = Lease::new(wanted.grip(live, held));
-        match &mut all {
-            Some(all) => all.join(lease),
-            None => all = Some(lease),
-        }
-    }
-    Ok(all)
-}
-
 /// Takes one lock; `None` if it is busy and the plan is not to wait.
 fn take(
     live: &Arc<Live>,
@@ -226,12 +205,21 @@ fn take(
     let timing = Timing::begin(live);
     let result = drive_blocking(live, &mut attempt.machine, Some(&attempt.place), host_turn);
     timing.end(&result);
-    live.note(name, plan, &attempt.machine);
+    live.note(name, plan, attempt.machine.sighting());
     match result.map_err(|error| error.during("acquire", name.as_str()))? {
         Acquired::Granted(grant) => Ok(Some(Held::granted(live, name, plan, attempt.token, &grant))),
         // Only the lock of a cached value answers with the value.
         Acquired::Busy | Acquired::Cached { .. } => Ok(None),
     }
+}
+
+/// Takes several locks, all or none; `None` if one is busy and the plan is not to wait.
+fn take_all(live: &Arc<Live>, wanted: &Wanted, host_turn: HostTurn<'_>) -> Result<Option<Grip>, Error> {
+    let mut several = wanted.several(live)?;
+    let timing = Timing::begin(live);
+    let result = drive_blocking(live, &mut several.machine, Some(&several.place), host_turn);
+    timing.end_of_several(&result);
+    Ok(wanted.held(live, &several.machine, result?))
 }
 
 impl fmt::Debug for Lock {

@@ -125,8 +125,8 @@ impl Queue {
 
     pub(crate) fn settle_batch(&self, batch: &mut Batch) -> Result<(), Error> {
         let Some(mut machine) = batch.machine(&self.calls)? else { return Ok(()) };
-        let answer = drive_blocking(self.calls.session.live()?, &mut machine, None, None)?;
-        batch.answered(&answer)
+        let answer = drive_blocking(self.calls.session.live()?, &mut machine, None, None);
+        batch.answered(answer)
     }
 
     /// Settles claims (1,000 at most) and takes new tasks, in one round trip if there are any.
@@ -159,7 +159,8 @@ impl Queue {
         host_turn: HostTurn<'_>,
     ) -> Result<Vec<Claim>, Error> {
         let claiming = Claiming::new(std::slice::from_ref(&self.calls), &options, batch.request())?;
-        let (deliveries, claimed) = claiming.run_blocking(host_turn)?;
+        let claimed = claiming.run_blocking(host_turn).inspect_err(|error| batch.failed(error));
+        let (deliveries, claimed) = claimed?;
         batch.settled(&claimed.settled, false);
         Ok(deliveries.into_iter().map(Claim::new).collect())
     }

@@ -103,7 +103,7 @@ impl Stage {
     }
 
     fn machine(&self) -> CallMachine {
-        let extend = Extend { name: Self::name(), token: Token::from_bits(1), ttl: TTL };
+        let extend = Extend::new(Self::name(), Token::from_bits(1), TTL);
         let now = self.live.clock.now();
         CallMachine::new(Request::Extend(extend), now, now + TTL, Dice::seeded(1))
     }
@@ -167,7 +167,7 @@ fn a_slow_store_is_never_asked_here() {
     let slow = Act::AnswerAfter(millis(60));
     let stage = Stage::new(&[slow; 4]);
     for _ in 0..4 {
-        assert_eq!(stage.call(stage.machine(), count).unwrap().sendings, 1);
+        assert_eq!(stage.call(stage.machine(), count).unwrap().copies, 1);
     }
     assert_eq!(stage.asked_here(), [false; 4]);
 }
@@ -178,7 +178,7 @@ fn a_store_that_falls_silent_is_asked_again_while_the_host_has_its_turns() {
     stage.call(stage.machine(), count).unwrap();
     TURNS.set(0);
     let answer = stage.call(stage.machine(), count).unwrap();
-    assert_eq!((answer.sendings, stage.asked_here()), (2, vec![false, true, false]));
+    assert_eq!((answer.copies, stage.asked_here()), (2, vec![false, true, false]));
     assert!(TURNS.get() > 0, "no turn came between the two");
 }
 
@@ -204,7 +204,7 @@ fn what_must_not_be_repeated_is_never_cut_short() {
     let stage = Stage::new(&[Act::AnswerAfter(Duration::ZERO), Act::AnswerAfter(millis(300))]);
     stage.call(stage.machine(), count).unwrap();
     let answer = stage.call(stage.machine().once(), count).unwrap();
-    assert_eq!((answer.sendings, stage.asked_here()), (1, vec![false, false]));
+    assert_eq!((answer.copies, stage.asked_here()), (1, vec![false, false]));
 }
 
 #[test]

@@ -11,14 +11,23 @@ use crate::verbs::{Reply, Request};
 pub struct Answer {
     /// What the store said.
     pub reply: Reply,
-    /// When the request was sent first.
+    /// When the first of the copies was sent.
     pub first_sent: Moment,
     /// When the sending it answers was sent.
     pub sent: Moment,
     /// When it came.
     pub received: Moment,
-    /// How often the request was sent in all.
-    pub sendings: u32,
+    /// How many copies of the request may have been carried out, with the one that this answers. What was never sent,
+    /// or refused, is none.
+    pub copies: u32,
+}
+
+/// One sending.
+#[derive(Debug)]
+struct Sending {
+    at: Moment,
+    /// It was never sent in fact, or refused.
+    did_nothing: bool,
 }
 
 /// See the module's documentation.
@@ -29,11 +38,10 @@ pub struct CallMachine {
     repeatable: bool,
     give_up: Moment,
     dice: Dice,
-    sent: Vec<Moment>,
+    sent: Vec<Sending>,
     in_flight: bool,
     next_at: Moment,
     failures: u32,
-    maybe_done: bool,
     last_failure: Option<Failure>,
     outcome: Option<Result<Answer, Error>>,
     /// What to send if nobody waits for the answer any more.
@@ -52,7 +60,6 @@ impl CallMachine {
             in_flight: false,
             next_at: now,
             failures: 0,
-            maybe_done: false,
             last_failure: None,
             outcome: None,
             cleanup: Vec::new(),
@@ -87,13 +94,20 @@ impl CallMachine {
         (sent + RESEND_AFTER).min(self.give_up.max(sent + LEAST_PATIENCE))
     }
 
+    /// Those sendings that may have been carried out.
+    fn copies(&self) -> impl Iterator<Item = &Sending> {
+        self.sent.iter().filter(|sending| !sending.did_nothing)
+    }
+
     fn fail(&mut self) {
         let failure = self
             .last_failure
             .take()
             .unwrap_or_else(|| Failure::new(FailureKind::Lost, "the store did not answer"));
         let leaves_no_doubt = self.request.reads() || self.request.is_taken_back();
-        let error = if failure.is_retryable() && self.maybe_done && !leaves_no_doubt {
+        let is_passing = matches!(failure.kind, FailureKind::Final(ErrorKind::StoreUnavailable));
+        let is_in_doubt = self.copies().next().is_some() && (failure.is_retryable() || is_passing);
+        let error = if is_in_doubt && !leaves_no_doubt {
             let message = format!("it may or may not have been carried out: {}", failure.message);
             Error::new(ErrorKind::Indeterminate, message)
         } else {
@@ -113,17 +127,16 @@ impl Machine for CallMachine {
     fn step(&mut self, now: Moment) -> Step<Answer> {
         if self.outcome.is_none()
             && self.in_flight
-            && let Some(sent) = self.sent.last()
+            && let Some(last) = self.sent.last()
         {
-            let until = self.patience(*sent);
+            let until = self.patience(last.at);
             if now < until {
                 return Step::Wait { until, hints: false };
             }
             self.in_flight = false;
-            self.maybe_done = true;
         }
-        let exhausted =
-            !self.sent.is_empty() && (now >= self.give_up || (self.maybe_done && !self.repeatable));
+        let is_spent = !self.repeatable && self.copies().next().is_some();
+        let exhausted = !self.in_flight && !self.sent.is_empty() && (now >= self.give_up || is_spent);
         if self.outcome.is_none() && exhausted {
             self.fail();
         }
@@ -136,7 +149,7 @@ impl Machine for CallMachine {
         if now < self.next_at {
             return Step::Wait { until: self.next_at.min(self.give_up), hints: false };
         }
-        self.sent.push(now);
+        self.sent.push(Sending { at: now, did_nothing: false });
         self.in_flight = true;
         let number = u32::try_from(self.sent.len()).unwrap_or(u32::MAX);
         Step::Send(Call { number, request: self.request.clone(), until: self.patience(now) })
@@ -144,9 +157,12 @@ impl Machine for CallMachine {
 
     fn reply(&mut self, now: Moment, number: u32, result: Result<Reply, Failure>) {
         let sendings = u32::try_from(self.sent.len()).unwrap_or(u32::MAX);
-        let Some(&sent) = (number as usize).checked_sub(1).and_then(|index| self.sent.get(index)) else {
+        let Some(sending) = (number as usize).checked_sub(1).and_then(|index| self.sent.get_mut(index))
+        else {
             return;
         };
+        let sent = sending.at;
+        sending.did_nothing = matches!(&result, Err(failure) if !failure.may_be_done());
         if self.outcome.is_some() {
             return;
         }
@@ -155,11 +171,11 @@ impl Machine for CallMachine {
         }
         match result {
             Ok(reply) => {
-                let first_sent = self.sent.first().copied().unwrap_or(sent);
-                self.outcome = Some(Ok(Answer { reply, first_sent, sent, received: now, sendings }));
+                let first_sent = self.copies().next().map_or(sent, |first| first.at);
+                let copies = u32::try_from(self.copies().count()).unwrap_or(u32::MAX);
+                self.outcome = Some(Ok(Answer { reply, first_sent, sent, received: now, copies }));
             }
             Err(failure) => {
-                self.maybe_done |= failure.kind == FailureKind::Lost;
                 let ends = !failure.is_retryable();
                 self.last_failure = Some(failure);
                 if ends {
@@ -199,8 +215,7 @@ mod tests {
     }
 
     fn extend() -> CallMachine {
-        let request =
-            Request::Extend(Extend { name: name(), token: Token::from_bits(1), ttl: Duration::from_secs(9) });
+        let request = Request::Extend(Extend::new(name(), Token::from_bits(1), Duration::from_secs(9)));
         CallMachine::new(request, at(0), at(3_000), Dice::seeded(1))
     }
 
@@ -233,7 +248,31 @@ mod tests {
         sent(&mut machine, at(1_000));
         machine.reply(at(1_200), first, extended());
         let answer = done(&mut machine, at(1_200)).unwrap();
-        assert_eq!((answer.sent, answer.received, answer.sendings), (at(0), at(1_200), 2));
+        assert_eq!((answer.sent, answer.received, answer.copies), (at(0), at(1_200), 2));
+    }
+
+    #[test]
+    fn what_was_never_sent_or_refused_is_no_earlier_copy() {
+        for kind in [FailureKind::NotSent, FailureKind::Refused] {
+            let mut machine = extend();
+            let first = sent(&mut machine, at(0));
+            machine.reply(at(0), first, Err(Failure::new(kind, "not now")));
+            let second = sent(&mut machine, at(100));
+            machine.reply(at(101), second, extended());
+            let answer = done(&mut machine, at(101)).unwrap();
+            assert_eq!((answer.first_sent, answer.sent, answer.copies), (at(100), at(100), 1), "{kind:?}");
+        }
+    }
+
+    #[test]
+    fn a_copy_without_an_answer_leaves_a_doubt_when_the_store_is_full_afterwards() {
+        let mut machine = extend();
+        let first = sent(&mut machine, at(0));
+        machine.reply(at(1), first, lost());
+        let second = sent(&mut machine, at(100));
+        let full = Failure::new(FailureKind::Final(ErrorKind::StoreUnavailable), "out of memory");
+        machine.reply(at(101), second, Err(full));
+        assert_eq!(done(&mut machine, at(101)).unwrap_err().kind(), ErrorKind::Indeterminate);
     }
 
     #[test]

@@ -32,6 +32,8 @@ pub enum LossReason {
     Removed,
     /// The store refused the renewal for good: a right was taken away, or the key changed its type.
     Refused,
+    /// The worker stops, and its grace is over: the claim is still renewed, but its handler has to end.
+    Stopped,
 }
 
 impl LossReason {
@@ -46,6 +48,7 @@ impl LossReason {
             Self::Overwritten => "overwritten",
             Self::Removed => "removed",
             Self::Refused => "refused",
+            Self::Stopped => "stopped",
         }
     }
 
@@ -67,6 +70,7 @@ impl LossReason {
             }
             Self::Removed => (ErrorKind::LeaseLost, "the task was removed, or its queue was purged"),
             Self::Refused => (ErrorKind::LeaseLost, "the store refused to renew the lease"),
+            Self::Stopped => (ErrorKind::LeaseLost, "the worker stops, and its handlers have to end"),
         };
         Error::new(kind, message)
     }
@@ -108,7 +112,33 @@ pub struct LeaseState {
     failures: u32,
     /// An extension was sent and not answered: it may have prolonged the key beyond the deadline.
     unanswered: bool,
+    /// Its owner is to end, although the lease is still ours, and renewed.
+    withdrawn: bool,
+    exact: ExactEnds,
     status: Status,
+}
+
+/// Ends that were set exactly. Unlike a prolongation, such a request shortens what a later one has given if it comes
+/// late: so while one may be on its way, nothing is believed to prolong the lease by more than that would leave.
+#[derive(Debug, Default)]
+struct ExactEnds {
+    /// Those that were not answered, or not at once: a copy may still come.
+    open: u32,
+    /// The shortest of those.
+    least: Duration,
+    /// When the last one was answered. What was sent before says nothing.
+    answered: Option<Moment>,
+}
+
+impl ExactEnds {
+    /// For how long the lease surely lives after an extension to `left`.
+    fn believe(&self, sent: Moment, left: Duration) -> Duration {
+        match self.answered {
+            Some(answered) if sent < answered => Duration::ZERO,
+            _ if self.open > 0 => left.min(self.least),
+            _ => left,
+        }
+    }
 }
 
 /// What a new lease is made of.
@@ -137,6 +167,8 @@ impl LeaseState {
             next_renewal: now + deadline.since(now) / RENEWALS_PER_TTL,
             failures: 0,
             unanswered: false,
+            withdrawn: false,
+            exact: ExactEnds::default(),
             status: Status::Held,
         }
     }
@@ -165,6 +197,7 @@ impl LeaseState {
     pub fn status(&self, now: Moment) -> Status {
         match self.status {
             Status::Held if now >= self.deadline => Status::Lost(self.expiry()),
+            Status::Held if self.withdrawn => Status::Lost(LossReason::Stopped),
             status => status,
         }
     }
@@ -214,7 +247,29 @@ impl LeaseState {
     /// The request that prolongs it. If its answer does not come, a lock is given back at the deadline.
     pub fn extend_request(&mut self, ttl: Duration) -> Request {
         self.unanswered = true;
-        self.leased.extend(ttl)
+        self.leased.extend(ttl, false)
+    }
+
+    /// The request that has it end `ttl` from now, also earlier than it would. It may end then whatever the answer,
+    /// and is not renewed any more.
+    pub fn exact_request(&mut self, ttl: Duration, now: Moment) -> Request {
+        self.unanswered = true;
+        self.hold_until = None;
+        self.deadline = self.deadline.min(deadline(now, ttl));
+        self.exact.least = if self.exact.open == 0 { ttl } else { ttl.min(self.exact.least) };
+        self.exact.open += 1;
+        self.leased.extend(ttl, true)
+    }
+
+    /// After the answer to an exact request of which no other copy is on its way.
+    pub fn exactly_ended(&mut self, now: Moment) {
+        self.exact.open = self.exact.open.saturating_sub(1);
+        self.exact.answered = Some(now);
+    }
+
+    /// Has it renewed at this time, if it is renewed.
+    pub(crate) fn renew_at(&mut self, moment: Moment) {
+        self.next_renewal = moment;
     }
 
     /// Takes in the answer to an extension that was sent at `sent`. `Announce` says that it is lost now.
@@ -239,7 +294,10 @@ impl LeaseState {
         match extension {
             Ok(Extension::Extended(left)) => {
                 self.failures = 0;
-                self.deadline = self.deadline.max(deadline(sent, left));
+                let sure = self.exact.believe(sent, left);
+                // The key may outlive the deadline, which gives it back then.
+                self.unanswered |= sure < left;
+                self.deadline = self.deadline.max(deadline(sent, sure));
                 self.next_renewal = sent + (self.ttl / RENEWALS_PER_TTL).min(left / RENEWALS_PER_TTL);
                 Need::Nothing(self.due())
             }
@@ -276,6 +334,11 @@ impl LeaseState {
         }
     }
 
+    /// Has its owner see it as lost. It is renewed as before, so that nobody else gets it meanwhile.
+    pub fn withdraw(&mut self) {
+        self.withdrawn = true;
+    }
+
     /// Ends it on our side: it was released, or handed over.
     pub fn end(&mut self) {
         self.status = Status::Ended;
@@ -305,10 +368,11 @@ mod tests {
         let leased = Leased::Lock(LockLease {
             name: Prefixes::parse("Lock:", "Queue:").unwrap().lock_name("a").unwrap(),
             token: Token::from_bits(7),
-            fence: 100,
+            granted: 100,
             acquire_resent: false,
             foreign_share: false,
             share: None,
+            owner: "".into(),
         });
         LeaseState::new(LeaseTerms { leased, ttl: TTL, deadline: deadline(at(0), TTL), hold_until }, at(0))
     }
@@ -401,6 +465,69 @@ mod tests {
         let mut lease = lease(None);
         lease.extend_request(Duration::from_secs(3600));
         assert!(matches!(lease.need(at(29_698)), Need::Announce(Some(Request::Leave(_)))));
+    }
+
+    #[test]
+    fn an_exact_end_holds_from_its_sending_on_and_nothing_is_renewed_any_more() {
+        let mut lease = lease(Some(at(3_600_000)));
+        let Request::Extend(extend) = lease.exact_request(Duration::from_secs(1), at(5_000)) else {
+            panic!("no extension");
+        };
+        assert!(extend.exact);
+        assert_eq!(
+            lease.deadline(),
+            deadline(at(5_000), Duration::from_secs(1)),
+            "it may be carried out now"
+        );
+        assert_eq!(lease.due(), lease.deadline());
+        lease.extended(at(5_010), at(5_002), &extended(Duration::from_secs(1)));
+        lease.exactly_ended(at(5_010));
+        assert_eq!(lease.deadline(), deadline(at(5_002), Duration::from_secs(1)));
+        assert!(matches!(lease.need(at(6_000)), Need::Announce(None)));
+        assert_eq!(lease.status(at(6_000)), Status::Lost(LossReason::Expired));
+    }
+
+    #[test]
+    fn an_exact_end_may_be_later_too() {
+        let mut lease = lease(None);
+        lease.exact_request(TTL * 2, at(5_000));
+        assert_eq!(lease.deadline(), deadline(at(0), TTL), "until the answer");
+        lease.extended(at(5_010), at(5_000), &extended(TTL * 2));
+        lease.exactly_ended(at(5_010));
+        assert_eq!(lease.deadline(), deadline(at(5_000), TTL * 2));
+    }
+
+    #[test]
+    fn a_copy_of_an_exact_end_that_may_still_come_limits_what_comes_after() {
+        let mut lease = lease(None);
+        lease.exact_request(Duration::from_secs(10), at(0));
+        lease.extended(at(1_010), at(1_000), &extended(Duration::from_secs(10)));
+        // Sent twice: the first may be carried out after the extension that follows.
+        lease.extend_request(TTL);
+        lease.extended(at(2_010), at(2_000), &extended(TTL));
+        assert_eq!(lease.deadline(), deadline(at(2_000), Duration::from_secs(10)));
+        assert!(
+            matches!(lease.need(at(11_900)), Need::Announce(Some(Request::Leave(_)))),
+            "the key lives on"
+        );
+    }
+
+    #[test]
+    fn an_extension_that_was_sent_before_an_exact_end_was_known_does_not_undo_it() {
+        let mut lease = lease(None);
+        lease.extend_request(TTL * 2);
+        lease.exact_request(Duration::from_secs(1), at(2));
+        lease.extended(at(4), at(2), &extended(Duration::from_secs(1)));
+        lease.exactly_ended(at(4));
+        lease.extended(at(5), at(1), &extended(TTL * 2));
+        assert_eq!(
+            lease.deadline(),
+            deadline(at(2), Duration::from_secs(1)),
+            "carried out before or after it"
+        );
+        lease.extend_request(TTL);
+        lease.extended(at(10), at(9), &extended(TTL));
+        assert_eq!(lease.deadline(), deadline(at(9), TTL), "what comes later prolongs it again");
     }
 
     #[test]

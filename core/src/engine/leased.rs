@@ -1,14 +1,14 @@
 //! What a lease is on: a lock, or a task.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
 use crate::engine::release::{Company, is_forgotten, known_loss};
 use crate::name::{LockName, QueueName, TaskId};
 use crate::token::Token;
 use crate::verbs::{
-    Absence, Extend, ExtendClaim, ExtendClaimReply, ExtendReply, Fence, Leave, Permits, QueueReply,
+    Absence, Extend, ExtendClaim, ExtendClaimReply, ExtendReply, Fence, Granted, Leave, Permits, QueueReply,
     QueueRequest, QueueVerb, Receipt, Reply, Request,
 };
 
@@ -30,42 +30,101 @@ pub struct LockLease {
     pub name: LockName,
     /// The secret.
     pub token: Token,
-    /// The number.
-    pub fence: Fence,
+    /// The number of the grant; see [`LockLease::fence`].
+    pub granted: Fence,
     /// Whether another copy of the acquire may be on its way.
     pub acquire_resent: bool,
     /// As in [`Leave`].
     pub foreign_share: bool,
     /// What it has of a lock that is not exclusive.
     pub share: Option<Share>,
+    /// Shown by `holder`.
+    pub owner: Arc<str>,
 }
 
 /// A lease's part of a read-write lock or a semaphore.
 #[derive(Clone, Debug)]
 pub struct Share {
-    /// Shared by all copies of the lease: a downgrade changes it.
-    weight: Arc<AtomicU32>,
     limit: u32,
+    changes: Arc<Changes>,
+}
+
+/// What a downgrade or an upgrade changes; shared by all copies of the lease.
+#[derive(Debug)]
+struct Changes {
+    weight: AtomicU32,
+    /// Zero until an upgrade gives a new one.
+    fence: AtomicU64,
+    /// Upgrades of which a copy may still come: the store may know the lease by a later fence.
+    upgrades: AtomicU32,
+    /// A downgrade did not say which fence it takes from: coming late, it would end what a later upgrade has given.
+    blind: AtomicBool,
 }
 
 impl Share {
     /// What was granted.
     pub fn new(permits: Permits) -> Self {
-        Self { weight: Arc::new(AtomicU32::new(permits.weight)), limit: permits.limit }
+        let weight = AtomicU32::new(permits.weight);
+        let (fence, upgrades, blind) = (AtomicU64::new(0), AtomicU32::new(0), AtomicBool::new(false));
+        let changes = Changes { weight, fence, upgrades, blind };
+        Self { limit: permits.limit, changes: Arc::new(changes) }
     }
 
     /// What the lease has now.
     pub fn permits(&self) -> Permits {
-        Permits { weight: self.weight.load(Ordering::Relaxed), limit: self.limit }
+        Permits { weight: self.changes.weight.load(Ordering::Relaxed), limit: self.limit }
     }
 
     /// Notes that the rest was given back.
     pub fn keep(&self, weight: u32) {
-        self.weight.store(weight, Ordering::Relaxed);
+        self.changes.weight.store(weight, Ordering::Relaxed);
+    }
+
+    /// Notes that the rest is to be given back, whatever fence the store knows the lease by.
+    pub fn asks_blindly(&self) {
+        self.changes.blind.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether a late downgrade may take back what an upgrade gives.
+    pub fn may_be_downgraded(&self) -> bool {
+        self.changes.blind.load(Ordering::Relaxed)
+    }
+
+    /// Notes that all permits are asked for, which the store may give without our hearing of it, also late.
+    pub fn asks_for_all(&self) {
+        self.changes.upgrades.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Notes that no copy of such a request is on its way any more.
+    pub fn asked_for_all(&self) {
+        self.changes.upgrades.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    /// Notes that it has all permits now, under a new fence.
+    pub fn has_all(&self, fence: Fence) {
+        self.changes.fence.store(fence, Ordering::Relaxed);
+        self.keep(self.limit);
+    }
+
+    /// Whether the store may know the lease by a later fence. A writer's stays as it is.
+    fn is_unsure(&self) -> bool {
+        self.changes.upgrades.load(Ordering::Relaxed) > 0 && !self.permits().excludes_all()
     }
 }
 
 impl LockLease {
+    /// The number of the grant, or of the last upgrade.
+    pub fn fence(&self) -> Fence {
+        let upgraded = self.share.as_ref().map_or(0, |share| share.changes.fence.load(Ordering::Relaxed));
+        if upgraded == 0 { self.granted } else { upgraded }
+    }
+
+    /// The fence that the store has for this lease, unless an upgrade left that open.
+    pub fn known_fence(&self) -> Option<Fence> {
+        let unsure = self.share.as_ref().is_some_and(Share::is_unsure);
+        (!unsure).then(|| self.fence())
+    }
+
     /// Who else may hold the lock at the same time.
     pub fn company(&self) -> Company {
         match &self.share {
@@ -102,12 +161,17 @@ impl Leased {
         }
     }
 
-    /// The request that prolongs it.
-    pub(super) fn extend(&self, ttl: Duration) -> Request {
+    /// The request that prolongs it; that of a lock may set its end exactly.
+    pub(super) fn extend(&self, ttl: Duration, exact: bool) -> Request {
         match self {
-            Self::Lock(lock) => {
-                Request::Extend(Extend { name: lock.name.clone(), token: lock.token.clone(), ttl })
-            }
+            Self::Lock(lock) => Request::Extend(Extend {
+                name: lock.name.clone(),
+                token: lock.token.clone(),
+                ttl,
+                granted: Some(Granted { fence: lock.fence(), owner: Arc::clone(&lock.owner) }),
+                exact,
+                again: false,
+            }),
             Self::Task(task) => Request::Queue(QueueRequest {
                 queue: task.queue.clone(),
                 verb: QueueVerb::ExtendClaim(ExtendClaim {
@@ -152,10 +216,10 @@ impl Leased {
 
 /// Why a lock is no longer ours.
 fn reason(absence: &Absence, lock: &LockLease) -> LossReason {
-    match (known_loss(absence, lock.fence, lock.company()), lock.company()) {
-        (Some(_), _) if is_forgotten(absence, lock.fence) => LossReason::Forgotten,
+    match (known_loss(absence, lock.fence(), lock.company()), lock.company()) {
+        (Some(_), _) if is_forgotten(absence, lock.fence()) => LossReason::Forgotten,
         (Some(_), _) => LossReason::Broken,
-        (None, Company::Alone) if absence.fence > lock.fence => LossReason::Taken,
+        (None, Company::Alone) if absence.fence > lock.fence() => LossReason::Taken,
         (None, _) => LossReason::Overwritten,
     }
 }

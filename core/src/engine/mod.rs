@@ -15,6 +15,8 @@ pub mod lease;
 pub mod leased;
 pub mod release;
 pub mod settle;
+pub mod several;
+pub mod worker;
 
 /// A request unanswered for this long is sent again.
 pub const RESEND_AFTER: Duration = Duration::from_secs(1);
@@ -24,6 +26,9 @@ const LEAST_PATIENCE: Duration = Duration::from_millis(10);
 const BACKOFF_FIRST: Duration = Duration::from_millis(20);
 /// Longest such pause.
 const BACKOFF_MOST: Duration = Duration::from_millis(500);
+
+/// A sleeper looks at the clock at least this often: timers stand still while the machine is suspended, deadlines do not.
+pub const NAP_MOST: Duration = Duration::from_secs(1);
 
 /// An answer that took longer was perhaps given long before it came.
 const SLOW_ANSWER: Duration = Duration::from_millis(10);
@@ -121,6 +126,11 @@ impl Dice {
     /// A sequence nobody can foretell.
     pub fn random() -> Self {
         Self(fastrand::Rng::new())
+    }
+
+    /// Another sequence, that this one determines.
+    pub(crate) fn split(&mut self) -> Self {
+        Self(self.0.fork())
     }
 
     /// A time in the range.

@@ -3,6 +3,7 @@
 use crate::clock::Moment;
 use crate::engine::call::Answer;
 use crate::error::{Error, ErrorKind};
+use crate::store::CLOCK_MARGIN;
 use crate::verbs::{Absence, Fence, ReleaseReply, Reply, StoreValueReply};
 
 /// Who may hold a lock beside a lease of it.
@@ -29,6 +30,18 @@ pub fn judge_release(answer: &Answer, fence: Fence, company: Company, deadline: 
     }
 }
 
+/// What a release without an answer says of a lease that had run out when it was made: its loss is known, whatever the
+/// store would have said. Of one that had not, nothing is known, and the failure is all there is to tell.
+pub fn judge_unanswered(released: Moment, deadline: Moment, failure: Error) -> Error {
+    if released < deadline {
+        return failure;
+    }
+    let message = format!(
+        "the lease ran out before it was released; who has had the lock since is not known: {failure}"
+    );
+    Error::new(ErrorKind::LeaseExpired, message)
+}
+
 fn judge_absence(
     answer: &Answer,
     absence: &Absence,
@@ -36,16 +49,18 @@ fn judge_absence(
     company: Company,
     deadline: Moment,
 ) -> Result<(), Error> {
-    let broken_in_time = answer.received < deadline && answer.sendings == 1;
-    match known_loss(absence, fence, company) {
+    let broken_in_time = answer.received < deadline && answer.copies == 1;
+    // The store forgets a lock so long after its last lease: then that says nothing.
+    let unknown = *absence == Absence::default() && answer.first_sent >= deadline + CLOCK_MARGIN;
+    match known_loss(absence, fence, company).filter(|_| !unknown) {
         Some(_) if company == Company::Shared && absence.broken >= fence && !broken_in_time => {
             return Err(ended_before_a_break());
         }
         Some(error) => return Err(error),
         None => {}
     }
-    if answer.received < deadline && answer.sendings == 1 {
-        // Sent once and gone already: something else ended it before us.
+    if answer.received < deadline && answer.copies == 1 {
+        // No other copy can have ended it: something else did before us.
         return Err(taken_away(absence, fence, company));
     }
     if answer.received < deadline {
@@ -106,16 +121,18 @@ mod tests {
     use super::*;
 
     const FENCE: Fence = 100;
+    /// When stores forget a lock whose lease ended at 10.
+    const LATE: u64 = 10 + CLOCK_MARGIN.as_secs();
 
     fn at(seconds: u64) -> Moment {
         Moment::from_nanos(0) + Duration::from_secs(seconds)
     }
 
     /// Judged with a deadline of 10 s.
-    fn judged(absence: Absence, first_sent: u64, received: u64, sendings: u32) -> Option<ErrorKind> {
+    fn judged(absence: Absence, first_sent: u64, received: u64, copies: u32) -> Option<ErrorKind> {
         let reply = Reply::Release(ReleaseReply::Gone(absence));
         let (first_sent, sent) = (at(first_sent), at(received - 1));
-        let answer = Answer { reply, first_sent, sent, received: at(received), sendings };
+        let answer = Answer { reply, first_sent, sent, received: at(received), copies };
         judge_release(&answer, FENCE, Company::Alone, at(10)).err().map(|error| error.kind())
     }
 
@@ -164,19 +181,36 @@ mod tests {
             ("sent before, answered after", plain(), 9, 11, 1, Some(ErrorKind::Indeterminate)),
             ("sent before, sent again after", plain(), 9, 12, 2, Some(ErrorKind::Indeterminate)),
             ("expired", plain(), 11, 12, 1, Some(ErrorKind::LeaseExpired)),
+            ("no record soon after", absence(0, 0, 0, false), 11, 12, 1, Some(ErrorKind::LeaseLost)),
+            (
+                "the record's life is over",
+                absence(0, 0, 0, false),
+                LATE,
+                LATE + 1,
+                1,
+                Some(ErrorKind::LeaseExpired),
+            ),
+            (
+                "another came since",
+                absence(FENCE + 5, FENCE + 5, 0, false),
+                LATE,
+                LATE + 1,
+                1,
+                Some(ErrorKind::LeaseLost),
+            ),
             ("taken", later(), 11, 12, 1, Some(ErrorKind::LeaseLost)),
             ("expired, asked twice", plain(), 11, 13, 2, Some(ErrorKind::LeaseExpired)),
             ("taken, asked twice", later(), 11, 13, 2, Some(ErrorKind::LeaseLost)),
         ];
-        for (what, absence, sent, received, sendings, expected) in rows {
-            assert_eq!(judged(absence, sent, received, sendings), expected, "{what}");
+        for (what, absence, sent, received, copies, expected) in rows {
+            assert_eq!(judged(absence, sent, received, copies), expected, "{what}");
         }
     }
 
     #[test]
     fn released_is_released() {
         let reply = Reply::Release(ReleaseReply::Released);
-        let answer = Answer { reply, first_sent: at(20), sent: at(20), received: at(21), sendings: 4 };
+        let answer = Answer { reply, first_sent: at(20), sent: at(20), received: at(21), copies: 4 };
         assert!(judge_release(&answer, FENCE, Company::Alone, at(10)).is_ok());
     }
 }

@@ -9,9 +9,10 @@ use percent_encoding::percent_decode_str;
 use url::Url;
 
 use crate::error::Error;
-use crate::store::YEAR;
 use crate::store::redis::confirm::Confirm;
+use crate::store::redis::life::Life;
 use crate::store::sqlite::SqliteTarget;
+use crate::store::{CLOCK_MARGINS, YEAR};
 
 /// Where a Redis server listens unless the URL tells otherwise.
 const SERVER_PORT: u16 = 6379;
@@ -47,6 +48,8 @@ pub struct StoreUrl {
     pub foreign_share: Option<bool>,
     /// `label=`
     pub label: Option<String>,
+    /// `clock_margin=`: how far the store's clock may go back, and fences still grow.
+    pub clock_margin: Option<Duration>,
 }
 
 /// Which store, and where.
@@ -97,8 +100,8 @@ pub enum RedisPlace {
         server: Endpoint,
         /// Whether the connection is encrypted.
         tls: bool,
-        /// As in [`QuorumPlace`].
-        rejoin_after: Duration,
+        /// What it leads to.
+        life: Life,
     },
     /// `redis-cluster://`, or `rediss-cluster://` if `tls`.
     Cluster {
@@ -423,6 +426,7 @@ struct Common {
     timeout: Option<Duration>,
     foreign_share: Option<bool>,
     label: Option<String>,
+    clock_margin: Option<Duration>,
 }
 
 impl Common {
@@ -437,6 +441,13 @@ impl Common {
             "label" => self.label = Some(value.to_owned()),
             "timeout" => {
                 self.timeout = Some(seconds("timeout", value)?);
+            }
+            "clock_margin" => {
+                let margin = seconds("clock_margin", value)?;
+                if !CLOCK_MARGINS.contains(&margin) {
+                    return Err(Error::invalid("clock_margin is thirty days at most"));
+                }
+                self.clock_margin = Some(margin);
             }
             "foreign_share" => {
                 let share = matches!(value, "true" | "1").then_some(true);
@@ -456,8 +467,8 @@ impl Common {
     }
 
     fn with(self, address: Address) -> StoreUrl {
-        let Self { hides: _, lock_prefix, queue_prefix, timeout, foreign_share, label } = self;
-        StoreUrl { address, lock_prefix, queue_prefix, timeout, foreign_share, label }
+        let Self { hides: _, lock_prefix, queue_prefix, timeout, foreign_share, label, clock_margin } = self;
+        StoreUrl { address, lock_prefix, queue_prefix, timeout, foreign_share, label, clock_margin }
     }
 }
 

@@ -80,10 +80,13 @@ pub enum AcquireReply {
 /// What stands in the way of an acquire.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Obstacle {
-    /// How long the present holder's key has to live; `None` if it never expires.
+    /// How long the present holder's key has to live; `None` if it never expires. Less, if the store wants to be asked
+    /// again earlier.
     pub remaining: Option<Duration>,
     /// The digest of a foreign value that never expires, or not within a year.
     pub unexpiring: Option<Digest>,
+    /// How many are in line before this one; zero if it is to ask again as soon as the first.
+    pub rank: u32,
 }
 
 /// Take several exclusive locks, all or none. Whoever finds one of them busy waits for each in turn, by
@@ -111,7 +114,7 @@ pub enum AcquireAllReply {
     Ended,
 }
 
-/// Prolong a lease; never shortens it.
+/// Prolong a lease; never shortens it, unless it is exact.
 #[derive(Clone, Debug)]
 pub struct Extend {
     /// Which lock.
@@ -120,6 +123,29 @@ pub struct Extend {
     pub token: Token,
     /// At least this much from now.
     pub ttl: Duration,
+    /// Not more either: the lease ends then, also if it had longer to live.
+    pub exact: bool,
+    /// How an exclusive lock was granted.
+    pub granted: Option<Granted>,
+    /// Take the lock as it was granted, if it is free: this server of a quorum has forgotten it, while most of the
+    /// others have not. Not if the token has ended, or the lease was broken.
+    pub again: bool,
+}
+
+impl Extend {
+    /// Prolongs what is there.
+    pub fn new(name: LockName, token: Token, ttl: Duration) -> Self {
+        Self { name, token, ttl, exact: false, granted: None, again: false }
+    }
+}
+
+/// What a grant wrote beside the token.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Granted {
+    /// Its fence.
+    pub fence: Fence,
+    /// Shown by `holder`.
+    pub owner: Arc<str>,
 }
 
 /// The answer to [`Extend`].
@@ -191,6 +217,8 @@ pub struct Resume {
     pub old: Token,
     /// The token that replaces it.
     pub new: Token,
+    /// Takes an earlier swap back, also one that is yet to come: `old` is what that one gave, and is never had again.
+    pub undo: bool,
     /// Shown by `holder`.
     pub owner: Arc<str>,
 }
@@ -220,6 +248,8 @@ pub struct Downgrade {
     pub token: Token,
     /// How many permits it keeps.
     pub weight: u32,
+    /// The lease's fence, if it is known: a copy that arrives after a later upgrade changes nothing.
+    pub fence: Option<Fence>,
 }
 
 /// The answer to [`Downgrade`].
@@ -227,6 +257,29 @@ pub struct Downgrade {
 pub enum DowngradeReply {
     /// The lease has no more than the permits it asked to keep.
     Downgraded,
+    /// The lease has ended.
+    Gone(Absence),
+}
+
+/// Take all permits of a lock if nobody else has any: a reader becomes a writer. It never waits, and may pass those in
+/// line: none of them can come in before the reader leaves.
+#[derive(Clone, Debug)]
+pub struct Upgrade {
+    /// Which lock.
+    pub name: LockName,
+    /// Whose lease.
+    pub token: Token,
+    /// How many permits there are.
+    pub limit: u32,
+}
+
+/// The answer to [`Upgrade`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum UpgradeReply {
+    /// The lease has all permits. Its new fence is above those of all whom it excludes now.
+    Upgraded(Fence),
+    /// Somebody else has permits, or was offered some; nothing was changed.
+    Busy,
     /// The lease has ended.
     Gone(Absence),
 }

@@ -40,6 +40,8 @@ pub enum Request {
     Resume(Resume),
     /// Give back all permits but some.
     Downgrade(Downgrade),
+    /// Take all permits if nobody else has any.
+    Upgrade(Upgrade),
     /// Write a computed value and give its lock back.
     StoreValue(StoreValue),
     /// Forget a cached value.
@@ -71,6 +73,8 @@ pub enum Reply {
     Resume(ResumeReply),
     /// To [`Request::Downgrade`].
     Downgrade(DowngradeReply),
+    /// To [`Request::Upgrade`].
+    Upgrade(UpgradeReply),
     /// To [`Request::StoreValue`].
     StoreValue(StoreValueReply),
     /// To [`Request::Invalidate`].
@@ -96,6 +100,7 @@ impl Request {
             Self::Leave(_) => "leave",
             Self::Resume(_) => "resume",
             Self::Downgrade(_) => "downgrade",
+            Self::Upgrade(_) => "upgrade",
             Self::StoreValue(_) => "store_value",
             Self::Invalidate(_) => "invalidate",
             Self::Holder(_) => "holder",
@@ -114,6 +119,7 @@ impl Request {
             | Self::Leave(Leave { name, .. })
             | Self::Resume(Resume { name, .. })
             | Self::Downgrade(Downgrade { name, .. })
+            | Self::Upgrade(Upgrade { name, .. })
             | Self::StoreValue(StoreValue { name, .. })
             | Self::Invalidate(Invalidate { name })
             | Self::Holder(Holder { name })

@@ -6,16 +6,25 @@ use std::ops::AddAssign;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::claim_calls::Verdict;
+use crate::claim_calls::{Batch, Verdict};
+use crate::contained::contained;
 use crate::delivery::{Delivery, Retry};
+use crate::engine::Dice;
+use crate::engine::lease::LossReason;
+use crate::engine::worker::{Ending, Event, Finished, Job, WorkerMachine, WorkerTerms};
 use crate::error::{Error, ErrorKind};
-use crate::options::{DEFAULT_MAX_HOLD, DEFAULT_TTL};
+use crate::name::TaskId;
+use crate::options::{DEFAULT_MAX_HOLD, DEFAULT_TTL, MAX_TTL};
 use crate::queue_options::{ClaimOptions, checked_count};
-use crate::verbs::{self, Settled};
-use crate::worker::IDLE_WAIT;
+use crate::verbs::{self, Receipt, Settled};
 
-/// How often a worker that ends when the queue is empty looks whether it is.
-const EMPTY_LOOK: Duration = Duration::from_millis(200);
+/// How long handlers go on after a worker was stopped, unless told otherwise: with what follows, it has ended before
+/// what runs containers kills it, after 30 s.
+pub const DEFAULT_GRACE: Duration = Duration::from_secs(25);
+/// How long a delivery of an id that the worker still runs is kept at most.
+const PARKED: Duration = Duration::from_secs(1);
+/// How long a handler may take to end after it was told to.
+const DEFAULT_PATIENCE: Duration = Duration::from_secs(2);
 
 /// Something that happened to a task, or to the worker.
 #[derive(Clone, Copy, Debug)]
@@ -60,6 +69,16 @@ pub enum WorkerEvent<'a> {
         /// Counts deliveries from one.
         attempt: u32,
     },
+    /// The claim was lost, or the worker stops; its handler was told to end 2 s ago, and goes on. A thread cannot be
+    /// stopped from outside: until the handler returns, the worker has a hand less, and leaves this id to others.
+    Stuck {
+        /// The task.
+        id: &'a str,
+        /// Counts deliveries from one.
+        attempt: u32,
+        /// So many hands are not stuck. With none, this worker does nothing any more.
+        free: usize,
+    },
     /// All tasks that were taken are settled, and there are no more for now.
     Drained,
     /// The store could not be reached, or refused something. The worker goes on if that can pass.
@@ -100,12 +119,22 @@ pub(crate) struct WorkerSettings {
     pub(crate) lease: Duration,
     pub(crate) max_run: Duration,
     pub(crate) until_empty: bool,
+    pub(crate) grace: Duration,
+    pub(crate) patience: Duration,
     pub(crate) hook: Option<Hook>,
 }
 
 impl Default for WorkerSettings {
     fn default() -> Self {
-        Self { concurrency: 1, lease: DEFAULT_TTL, max_run: DEFAULT_MAX_HOLD, until_empty: false, hook: None }
+        Self {
+            concurrency: 1,
+            lease: DEFAULT_TTL,
+            max_run: DEFAULT_MAX_HOLD,
+            until_empty: false,
+            grace: DEFAULT_GRACE,
+            patience: DEFAULT_PATIENCE,
+            hook: None,
+        }
     }
 }
 
@@ -113,70 +142,127 @@ impl WorkerSettings {
     /// Fails for options that no claim takes.
     pub(crate) fn check(&self) -> Result<(), Error> {
         checked_count("concurrency", self.concurrency)?;
-        self.claim(1).plan().map(drop)
+        if self.grace > MAX_TTL {
+            return Err(Error::invalid("grace is over 365 days"));
+        }
+        self.claim(1, Duration::ZERO).plan().map(drop)
     }
 
-    pub(crate) fn claim(&self, max: usize) -> ClaimOptions {
-        ClaimOptions::new().max(max).lease(self.lease).renew(true).max_run(self.max_run)
+    pub(crate) fn claim(&self, max: usize, wait: Duration) -> ClaimOptions {
+        ClaimOptions::new().max(max).lease(self.lease).renew(true).max_run(self.max_run).wait(wait)
     }
 
-    pub(crate) fn idle_wait(&self) -> Duration {
-        if self.until_empty { EMPTY_LOOK } else { IDLE_WAIT }
+    pub(crate) fn machine(&self) -> WorkerMachine<Arc<Delivery>> {
+        let Self { concurrency, lease, until_empty, grace, patience, .. } = *self;
+        let parked = (lease / 4).min(PARKED);
+        let terms = WorkerTerms { concurrency, parked, until_empty, grace, patience };
+        WorkerMachine::new(terms, Dice::random())
     }
 
     pub(crate) fn tell(&self, event: &WorkerEvent<'_>) {
         if let Some(hook) = &self.hook {
-            hook(*event);
+            // What it does is not the worker's business, nor the task's.
+            contained("hook", || hook(*event));
         }
     }
 
-    /// Counts a claim that needs no verdict; gives back one that does.
-    pub(crate) fn finish(&self, report: &mut WorkerReport, finished: Finished) -> Option<Verdict> {
-        match finished {
-            Finished::Verdict(verdict) => Some(verdict),
-            Finished::Settled(verdict) => {
-                let dead = matches!(verdict.verdict(), verbs::Verdict::Bury { .. });
-                self.count(report, &verdict, &Ok(Settled::Done { late: false, dead }));
-                None
+    /// Tells what a worker's machine has to tell. It is counted by [`tally`].
+    pub(crate) fn happened(&self, event: &Event<Arc<Delivery>>) {
+        let task = |delivery: &Arc<Delivery>| (delivery.task.id.clone(), delivery.task.attempt);
+        match event {
+            Event::Started(delivery) => {
+                let (id, attempt) = task(delivery);
+                self.tell(&WorkerEvent::Started { id: id.as_str(), attempt });
             }
-            Finished::Lost(delivery) => {
-                report.lost += 1;
-                self.tell(&WorkerEvent::Lost {
-                    id: delivery.task.id.as_str(),
-                    attempt: delivery.task.attempt,
-                });
-                None
+            Event::Lost(delivery) => {
+                let (id, attempt) = task(delivery);
+                self.tell(&WorkerEvent::Lost { id: id.as_str(), attempt });
+            }
+            Event::Stuck(delivery, free) => {
+                let (id, attempt) = task(delivery);
+                self.tell(&WorkerEvent::Stuck { id: id.as_str(), attempt, free: *free });
+            }
+            Event::Settled(verdict) => self.became(verdict, &Ok(as_settled(verdict))),
+            Event::Drained => self.tell(&WorkerEvent::Drained),
+        }
+    }
+
+    /// Counts what became of a batch, which has come back with this error if any. Answers the verdicts that may still
+    /// be settled, and whether the error may pass.
+    pub(crate) fn record(
+        &self,
+        report: &mut WorkerReport,
+        batch: Batch,
+        error: Option<&Error>,
+    ) -> (Vec<Verdict>, bool) {
+        let may_pass = error.is_none_or(|error| self.failed(error));
+        let mut again = Vec::new();
+        for (verdict, result) in batch.results() {
+            match result {
+                Err(_) if error.is_some() && may_pass && !verdict.is_over() => again.push(verdict),
+                result => self.count(report, &verdict, &result),
             }
         }
+        (again, may_pass)
+    }
+
+    /// Tells that the store has failed; whether that may pass.
+    pub(crate) fn failed(&self, error: &Error) -> bool {
+        self.tell(&WorkerEvent::StoreFailed { error });
+        error.is_retryable_settle()
     }
 
     /// Counts what became of a verdict, and tells of it.
-    pub(crate) fn count(
-        &self,
-        report: &mut WorkerReport,
-        verdict: &Verdict,
-        result: &Result<Settled, Error>,
-    ) {
+    fn count(&self, report: &mut WorkerReport, verdict: &Verdict, result: &Result<Settled, Error>) {
+        *report += tallied(verdict, result);
+        self.became(verdict, result);
+    }
+
+    /// Tells what became of a verdict.
+    fn became(&self, verdict: &Verdict, result: &Result<Settled, Error>) {
         let (id, attempt) = (verdict.delivery().task.id.as_str(), verdict.delivery().task.attempt);
         let Ok(settled) = result else {
-            report.lost += 1;
             return self.tell(&WorkerEvent::Lost { id, attempt });
         };
         let reason = match verdict.verdict() {
-            verbs::Verdict::Ack => {
-                report.completed += 1;
-                return self.tell(&WorkerEvent::Completed { id, attempt });
-            }
-            verbs::Verdict::PutBack => return,
+            verbs::Verdict::Ack => return self.tell(&WorkerEvent::Completed { id, attempt }),
+            verbs::Verdict::PutBack { .. } => return,
             verbs::Verdict::Nack { reason, .. } | verbs::Verdict::Bury { reason } => &**reason,
         };
-        report.failed += 1;
         self.tell(&WorkerEvent::Failed { id, attempt, reason });
         if matches!(settled, Settled::Done { dead: true, .. }) {
-            report.dead += 1;
             self.tell(&WorkerEvent::Dead { id, attempt, reason });
         }
     }
+}
+
+/// What an event of a worker's machine adds to the report.
+pub(crate) fn tally(event: &Event<Arc<Delivery>>) -> WorkerReport {
+    match event {
+        Event::Lost(_) => WorkerReport { lost: 1, ..WorkerReport::default() },
+        Event::Settled(verdict) => tallied(verdict, &Ok(as_settled(verdict))),
+        Event::Started(_) | Event::Stuck(..) | Event::Drained => WorkerReport::default(),
+    }
+}
+
+/// What a verdict that the handler itself has settled became.
+fn as_settled(verdict: &Verdict) -> Settled {
+    Settled::Done { late: false, dead: matches!(verdict.verdict(), verbs::Verdict::Bury { .. }) }
+}
+
+/// What a verdict and what became of it add to the report.
+fn tallied(verdict: &Verdict, result: &Result<Settled, Error>) -> WorkerReport {
+    let mut report = WorkerReport::default();
+    match (result, verdict.verdict()) {
+        (Err(_), _) => report.lost += 1,
+        (Ok(_), verbs::Verdict::Ack) => report.completed += 1,
+        (Ok(_), verbs::Verdict::PutBack { .. }) => {}
+        (Ok(settled), verbs::Verdict::Nack { .. } | verbs::Verdict::Bury { .. }) => {
+            report.failed += 1;
+            report.dead += u64::from(matches!(settled, Settled::Done { dead: true, .. }));
+        }
+    }
+    report
 }
 
 impl fmt::Debug for WorkerSettings {
@@ -186,54 +272,39 @@ impl fmt::Debug for WorkerSettings {
             .field("lease", &self.lease)
             .field("max_run", &self.max_run)
             .field("until_empty", &self.until_empty)
+            .field("grace", &self.grace)
             .finish_non_exhaustive()
     }
 }
 
-/// How a handler ended.
-#[derive(Debug)]
-pub(crate) enum Ending {
-    Returned,
-    Failed(String),
-    /// The claim was lost meanwhile.
-    Lost,
-    /// Not by its own doing.
-    Interrupted,
-}
+impl Job for Arc<Delivery> {
+    type Verdict = Verdict;
 
-impl Ending {
-    pub(crate) fn name(&self) -> &'static str {
-        match self {
-            Self::Returned => "returned",
-            Self::Failed(_) => "failed",
-            Self::Lost => "lost",
-            Self::Interrupted => "interrupted",
-        }
+    fn id(&self) -> &TaskId {
+        &self.task.id
     }
-}
 
-/// What a handler's end means for its claim.
-pub(crate) enum Finished {
-    /// To be settled.
-    Verdict(Verdict),
-    /// Settled by the handler itself.
-    Settled(Verdict),
-    /// Too late: another may have the task. Dropped, it counts as failed.
-    Lost(Arc<Delivery>),
-}
+    fn receipt(&self) -> Receipt {
+        self.task.receipt
+    }
 
-impl Finished {
-    pub(crate) fn of(delivery: &Arc<Delivery>, ending: &Ending) -> Self {
-        if let Some(verdict) = delivery.accepted() {
-            return Self::Settled(Verdict::accepted(delivery, verdict));
+    fn is_lost(&self) -> bool {
+        self.kept.loss().is_some_and(|reason| reason != LossReason::Stopped)
+    }
+
+    fn conclude(&self, ending: &Ending) -> Finished<Verdict> {
+        if let Some(verdict) = self.accepted() {
+            return Finished::Settled(Verdict::accepted(self, verdict));
         }
         let verdict = match ending {
-            Ending::Returned => Ok(Verdict::ack(delivery)),
-            Ending::Failed(reason) => Verdict::nack(delivery, Retry::Backoff, reason),
-            Ending::Interrupted => Ok(Verdict::put_back(delivery)),
-            Ending::Lost => return Self::Lost(Arc::clone(delivery)),
+            Ending::Returned => Ok(Verdict::ack(self)),
+            Ending::Failed(reason) => Verdict::nack(self, Retry::Backoff, reason),
+            Ending::Interrupted => Ok(Verdict::put_back(self)),
+            // Its handler may still be at work: nobody is to have it while its claim would have been valid.
+            Ending::LeftBehind => Verdict::put_back_after(self, self.expire()),
+            Ending::Lost => return Finished::Lost,
         };
-        verdict.map_or_else(|_| Self::Lost(Arc::clone(delivery)), Self::Verdict)
+        verdict.map_or(Finished::Lost, Finished::Verdict)
     }
 }
 

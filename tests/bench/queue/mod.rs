@@ -1,11 +1,13 @@
 //! The queue: how many tasks per second, how soon, at what size.
 
 mod bare;
+mod bytes;
 mod crash;
 mod latency;
-mod size;
+pub(crate) mod size;
 mod speed;
 
+pub use bytes::expired;
 pub use crash::{CHILD, child, crash};
 pub use latency::latency;
 pub use size::{depth, memory};

@@ -72,7 +72,7 @@ pub fn memory(server: &RedisServer, report: &mut Report) {
 }
 
 /// Drops everything, waits until the server has freed it all, and says what it uses then.
-fn empty_server(url: &str) -> f64 {
+pub(crate) fn empty_server(url: &str) -> f64 {
     let _: () = redis::cmd("FLUSHALL").arg("SYNC").query(&mut connect(url)).unwrap();
     while info(url, "lazyfree_pending_objects:") > 0.0 {
         std::thread::sleep(Duration::from_millis(10));
@@ -80,7 +80,7 @@ fn empty_server(url: &str) -> f64 {
     used_memory(url)
 }
 
-fn used_memory(url: &str) -> f64 {
+pub(crate) fn used_memory(url: &str) -> f64 {
     info(url, "used_memory:")
 }
 

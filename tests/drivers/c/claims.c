@@ -36,7 +36,8 @@ json_t *bury(actor *self, json_t *request) {
 
 json_t *put_back(actor *self, json_t *request) {
   stanchion_error *error = NULL;
-  CHECK(stanchion_claim_put_back(claim_of(self, request), &error));
+  int64_t delay = whole(self, request, "delay_ms", NOT_GIVEN);
+  CHECK(stanchion_claim_put_back(claim_of(self, request), delay, &error));
   return json_null();
 }
 
@@ -99,6 +100,7 @@ json_t *work(actor *self, json_t *request) {
   options.concurrency = whole(self, request, "concurrency", NOT_GIVEN);
   options.lease_ms = whole(self, request, "lease_ms", NOT_GIVEN);
   options.max_run_ms = whole(self, request, "max_run_ms", NOT_GIVEN);
+  options.grace_ms = whole(self, request, "grace_ms", NOT_GIVEN);
   options.until_empty = 1;
   CHECK(stanchion_worker_open(NAMED(name), &options, &worker, &error));
   while ((status = CHECK(stanchion_worker_poll(worker, 10000, &claim, &error))) != STANCHION_OVER)

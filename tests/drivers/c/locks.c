@@ -241,6 +241,19 @@ json_t *extend_lease(actor *self, json_t *request) {
   return json_null();
 }
 
+json_t *extend_lease_exact(actor *self, json_t *request) {
+  stanchion_error *error = NULL;
+  int64_t ttl = whole(self, request, "ttl_ms", NOT_GIVEN);
+  if (ttl == NOT_GIVEN) refuse(self, "it is no int64_t");
+  CHECK(stanchion_lease_extend_exact(lease_of(self, request), ttl, &error));
+  return json_null();
+}
+
+json_t *upgrade(actor *self, json_t *request) {
+  stanchion_error *error = NULL;
+  return json_boolean(CHECK(stanchion_lease_upgrade(lease_of(self, request), &error)) != STANCHION_BUSY);
+}
+
 json_t *downgrade(actor *self, json_t *request) {
   stanchion_error *error = NULL;
   CHECK(stanchion_lease_downgrade(lease_of(self, request), &error));

@@ -32,7 +32,7 @@ function special(value) {
 const NAMES = {
   ttl_ms: 'ttlMs', max_hold_ms: 'maxHoldMs', wait_ms: 'waitMs', fail_fast: 'failFast',
   adopt_unexpiring_ms: 'adoptUnexpiringMs', cooldown_ms: 'cooldownMs', delay_ms: 'delayMs', due_ms: 'due',
-  expires_ms: 'expiresMs', lease_ms: 'leaseMs', max_run_ms: 'maxRunMs', max_attempts: 'maxAttempts',
+  expires_ms: 'expiresMs', lease_ms: 'leaseMs', max_run_ms: 'maxRunMs', grace_ms: 'graceMs', max_attempts: 'maxAttempts',
   on_duplicate: 'onDuplicate', max_len: 'maxLen', dead_max: 'deadMax', dead_age_ms: 'deadAgeMs',
   dead_bytes: 'deadBytes', lock_prefix: 'lockPrefix', queue_prefix: 'queuePrefix', timeout_ms: 'timeoutMs',
   stale_ms: 'staleMs', foreign_share: 'foreignShare', tls_ca: 'tlsCa', tls_cert: 'tlsCert', tls_key: 'tlsKey'
@@ -162,7 +162,7 @@ class Actor {
         case 'ack': return claim.acked()
         case 'nack': return claim.nacked(options(told, ['delay_ms', 'reason']))
         case 'bury': return claim.buried(told.reason)
-        case 'put_back': return claim.returned()
+        case 'put_back': return claim.returned(options(told, ['delay_ms']))
       }
     })
   }
@@ -191,7 +191,7 @@ class Actor {
       if (act === 'outlive') await aborted(task.signal, 10_000)
     }
     const worker = this.queue(request).worker(
-      handle, { untilEmpty: true, ...options(request, ['concurrency', 'lease_ms', 'max_run_ms']) })
+      handle, { untilEmpty: true, ...options(request, ['concurrency', 'lease_ms', 'max_run_ms', 'grace_ms']) })
     worker.on('dead', task => events.push({ what: 'dead', id: task.id }))
     worker.on('stalled', task => events.push({ what: 'lost', id: task.id }))
     worker.on('failed', () => {})
@@ -298,6 +298,8 @@ const OPERATIONS = {
   'lease.check': (actor, request) => actor.lease(request).check(),
   'lease.wait_lost': (actor, request) => aborted(actor.lease(request).signal, special(request.time_ms)),
   'lease.extend': (actor, request) => actor.lease(request).extend(special(request.ttl_ms)),
+  'lease.extend_exact': (actor, request) => actor.lease(request).extendExact(special(request.ttl_ms)),
+  'lease.upgrade': (actor, request) => actor.lease(request).upgrade(),
   'lease.downgrade': (actor, request) => actor.lease(request).downgrade(),
   'lease.release': (actor, request) => actor.lease(request).release(options(request, ['cooldown_ms'])),
   'lease.into_handle': (actor, request) => actor.lease(request).intoHandle(special(request.ttl_ms)),
@@ -360,7 +362,7 @@ const OPERATIONS = {
   'claim.ack': (actor, request) => actor.claim(request).ack(),
   'claim.nack': (actor, request) => actor.claim(request).nack(options(request, ['delay_ms', 'reason'])),
   'claim.bury': (actor, request) => actor.claim(request).bury(special(request.reason)),
-  'claim.put_back': (actor, request) => actor.claim(request).putBack(),
+  'claim.put_back': (actor, request) => actor.claim(request).putBack(options(request, ['delay_ms'])),
   'claim.extend': (actor, request) => actor.claim(request).extend(special(request.lease_ms)),
   'claim.wait_lost': (actor, request) => aborted(actor.claim(request).signal, special(request.time_ms)),
 

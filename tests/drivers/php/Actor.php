@@ -107,7 +107,7 @@ final class Actor
                 'ack' => $claim->acked(),
                 'nack' => $claim->nacked(...arguments($told, ['delay_ms', 'reason'])),
                 'bury' => $claim->buried(...arguments($told, ['reason'])),
-                'put_back' => $claim->returned(),
+                'put_back' => $claim->returned(...arguments($told, ['delay_ms'])),
             };
         }, $request['verdicts']);
     }
@@ -193,7 +193,7 @@ final class Actor
                 $events[] = ['what' => $event->kind->value, 'id' => $event->id];
             }
         };
-        $options = arguments($request, ['concurrency', 'lease_ms', 'max_run_ms']) + ['burst' => true, 'onEvent' => $note];
+        $options = arguments($request, ['concurrency', 'lease_ms', 'max_run_ms', 'grace_ms']) + ['burst' => true, 'onEvent' => $note];
         $report = $this->queue($request)->work($handle, ...$options);
         return [
             'completed' => $report->completed, 'failed' => $report->failed, 'dead' => $report->dead,

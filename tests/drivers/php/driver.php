@@ -70,6 +70,8 @@ $operations = [
     'lease.wait_lost' => fn (Actor $actor, array $request) =>
         $actor->lease($request)->waitLost(seconds($request['time_ms'])),
     'lease.extend' => fn (Actor $actor, array $request) => $actor->lease($request)->extend(seconds($request['ttl_ms'])),
+    'lease.extend_exact' => fn (Actor $actor, array $request) => $actor->lease($request)->extendExact(seconds($request['ttl_ms'])),
+    'lease.upgrade' => fn (Actor $actor, array $request) => $actor->lease($request)->upgrade(),
     'lease.downgrade' => fn (Actor $actor, array $request) => $actor->lease($request)->downgrade(),
     'lease.release' => fn (Actor $actor, array $request) =>
         $actor->lease($request)->release(...arguments($request, ['cooldown_ms'])),
@@ -119,7 +121,8 @@ $operations = [
         $actor->claim($request)->nack(...arguments($request, ['delay_ms', 'reason'])),
     'claim.bury' => fn (Actor $actor, array $request) =>
         $actor->claim($request)->bury(...arguments($request, ['reason'])),
-    'claim.put_back' => fn (Actor $actor, array $request) => $actor->claim($request)->putBack(),
+    'claim.put_back' => fn (Actor $actor, array $request) => 
+        $actor->claim($request)->putBack(...arguments($request, ['delay_ms'])),
     'claim.extend' => fn (Actor $actor, array $request) =>
         $actor->claim($request)->extend(seconds($request['lease_ms'])),
     'claim.wait_lost' => fn (Actor $actor, array $request) =>

@@ -36,7 +36,7 @@ class Arguments(dict):
 
     NAMES = {"ttl_ms": "ttl", "max_hold_ms": "max_hold", "wait_ms": "wait", "adopt_unexpiring_ms": "adopt_unexpiring",
              "cooldown_ms": "cooldown", "delay_ms": "delay", "due_ms": "due", "expires_ms": "expires",
-             "lease_ms": "lease", "stale_ms": "stale", "max_run_ms": "max_run", "dead_age_ms": "dead_age", "timeout_ms": "timeout"}
+             "lease_ms": "lease", "stale_ms": "stale", "max_run_ms": "max_run", "grace_ms": "grace", "dead_age_ms": "dead_age", "timeout_ms": "timeout"}
 
     def __init__(self, request, *names):
         for name in names or request:

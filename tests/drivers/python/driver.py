@@ -273,7 +273,7 @@ class Actor:
 
         events = []
         worker = self.queue(request).worker(
-            handle, on_event=events.append, **Arguments(request, "concurrency", "lease_ms", "max_run_ms"))
+            handle, on_event=events.append, **Arguments(request, "concurrency", "lease_ms", "max_run_ms", "grace_ms"))
         report = worker.run(burst=True, signals=False)
         return {
             "completed": report.completed, "failed": report.failed, "dead": report.dead, "lost": report.lost,
@@ -326,6 +326,8 @@ OPERATIONS = {
     "lease.check": of_lease("check"),
     "lease.wait_lost": lambda actor, request: actor.lease(request).lost.wait(seconds(request["time_ms"])),
     "lease.extend": of_lease("extend", "ttl_ms"),
+    "lease.extend_exact": of_lease("extend_exact", "ttl_ms"),
+    "lease.upgrade": of_lease("upgrade"),
     "lease.downgrade": of_lease("downgrade"),
     "lease.release": of_lease("release", "cooldown_ms"),
     "lease.into_handle": Actor.into_handle,
@@ -353,7 +355,7 @@ OPERATIONS = {
     "claim.ack": of_claim("ack"),
     "claim.nack": of_claim("nack", "delay_ms", "reason"),
     "claim.bury": of_claim("bury", "reason"),
-    "claim.put_back": of_claim("put_back"),
+    "claim.put_back": of_claim("put_back", "delay_ms"),
     "claim.extend": of_claim("extend", "lease_ms"),
     "claim.wait_lost": lambda actor, request: actor.claim(request).lost.wait(seconds(request["time_ms"])),
     "worker.run": Actor.work_until_empty,

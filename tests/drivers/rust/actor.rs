@@ -150,7 +150,7 @@ impl Actor {
                 "ack" => claim.acked(),
                 "nack" => claim.nacked(told.retry()?, told.text_or("reason", "")?)?,
                 "bury" => claim.buried(told.text_or("reason", "")?),
-                _ => claim.returned(),
+                _ => claim.returned_after(told.delay()?)?,
             })
         };
         request.objects("verdicts")?.iter().map(verdict).collect()
@@ -181,6 +181,9 @@ impl Actor {
         }
         if let Some(max_run) = request.time("max_run_ms")? {
             worker = worker.max_run(max_run);
+        }
+        if let Some(grace) = request.time("grace_ms")? {
+            worker = worker.grace(grace);
         }
         let mut shown = shown::report(&worker.run()?);
         shown["seen"] = Value::Array(seen.lock().unwrap_or_else(PoisonError::into_inner).clone());

@@ -186,6 +186,11 @@ impl Arguments {
         Ok(settings)
     }
 
+    /// The delay of what is put back.
+    pub(crate) fn delay(&self) -> Result<Duration, Refusal> {
+        Ok(self.time("delay_ms")?.unwrap_or_default())
+    }
+
     pub(crate) fn retry(&self) -> Result<Retry, Refusal> {
         Ok(self.time("delay_ms")?.map_or(Retry::Backoff, Retry::After))
     }

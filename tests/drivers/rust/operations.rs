@@ -82,6 +82,10 @@ pub(crate) const OPERATIONS: &[(&str, Operation)] = &[
         Ok(json!(actor.lease(request)?.wait_lost(request.time("time_ms")?.unwrap_or_default())))
     }),
     ("lease.extend", |actor, request| done(actor.lease(request)?.extend(needed(request, "ttl_ms")?))),
+    ("lease.extend_exact", |actor, request| {
+        done(actor.lease(request)?.extend_exact(needed(request, "ttl_ms")?))
+    }),
+    ("lease.upgrade", |actor, request| Ok(json!(actor.lease(request)?.upgrade()?))),
     ("lease.downgrade", |actor, request| done(actor.lease(request)?.downgrade())),
     ("lease.release", |actor, request| {
         done(actor.lease(request)?.release_shared(request.time("cooldown_ms")?))
@@ -153,7 +157,7 @@ pub(crate) const OPERATIONS: &[(&str, Operation)] = &[
         done(actor.claim(request)?.nack(request.retry()?, request.text_or("reason", "")?))
     }),
     ("claim.bury", |actor, request| done(actor.claim(request)?.bury(request.text_or("reason", "")?))),
-    ("claim.put_back", |actor, request| done(actor.claim(request)?.put_back())),
+    ("claim.put_back", |actor, request| done(actor.claim(request)?.put_back_after(request.delay()?))),
     ("claim.extend", |actor, request| done(actor.claim(request)?.extend(needed(request, "lease_ms")?))),
     ("claim.wait_lost", |actor, request| {
         Ok(json!(actor.claim(request)?.wait_lost(request.time("time_ms")?.unwrap_or_default())))

@@ -325,9 +325,14 @@ impl AnyClaim {
         either!(Self, self, claim => claim.bury(reason))
     }
 
-    /// As `Claim::put_back`.
+    /// As `Claim::put_back`, at once.
     pub fn put_back(&self) -> Result<(), Error> {
-        either!(Self, self, claim => claim.put_back())
+        self.put_back_after(Duration::ZERO)
+    }
+
+    /// As `Claim::put_back`.
+    pub fn put_back_after(&self, delay: Duration) -> Result<(), Error> {
+        either!(Self, self, claim => claim.put_back(delay))
     }
 
     /// As `Claim::extend`.
@@ -350,9 +355,14 @@ impl AnyClaim {
         plain!(Self, self, claim => claim.buried(reason))
     }
 
-    /// As `Claim::returned`.
+    /// As `Claim::returned`, at once.
     pub fn returned(self) -> Verdict {
-        plain!(Self, self, claim => claim.returned())
+        self.returned_after(Duration::ZERO).expect("a delay that is allowed")
+    }
+
+    /// As `Claim::returned`.
+    pub fn returned_after(self, delay: Duration) -> Result<Verdict, Error> {
+        plain!(Self, self, claim => claim.returned(delay))
     }
 }
 
@@ -391,6 +401,7 @@ struct Order {
     concurrency: Option<usize>,
     lease: Option<Duration>,
     max_run: Option<Duration>,
+    grace: Option<Duration>,
     until_empty: bool,
     hook: Option<Hook>,
 }
@@ -407,6 +418,9 @@ macro_rules! ordered {
         }
         if let Some(max_run) = order.max_run {
             worker = worker.max_run(max_run);
+        }
+        if let Some(grace) = order.grace {
+            worker = worker.grace(grace);
         }
         if order.until_empty {
             worker = worker.until_empty();
@@ -434,6 +448,12 @@ impl AnyWorker {
     /// As `Worker::max_run`.
     pub fn max_run(mut self, max_run: Duration) -> Self {
         self.order.max_run = Some(max_run);
+        self
+    }
+
+    /// As `Worker::grace`.
+    pub fn grace(mut self, grace: Duration) -> Self {
+        self.order.grace = Some(grace);
         self
     }
 

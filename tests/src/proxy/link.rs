@@ -72,7 +72,7 @@ impl Shared {
         Ok(())
     }
 
-    fn carry_requests(&self, link: &Link) -> io::Result<()> {
+    fn carry_requests(self: &Arc<Self>, link: &Link) -> io::Result<()> {
         let mut reader = BufReader::new(link.client.try_clone()?);
         let mut server = link.server.try_clone()?;
         let mut is_deaf = false;
@@ -90,6 +90,11 @@ impl Shared {
                     continue;
                 }
                 Some(Fault::CutBefore) => return Ok(()),
+                Some(Fault::CutAndLate(time)) => {
+                    let (shared, time, verb) = (Arc::clone(self), *time, incoming.verb);
+                    thread::spawn(move || shared.perform_late(time, &raw, verb));
+                    return Ok(());
+                }
                 Some(Fault::DelayRequest(time)) => thread::sleep(*time),
                 Some(Fault::Rewrite(bytes) | Fault::Refuse(bytes)) if incoming.verb == "SUBSCRIBE" => {
                     link.client.try_clone()?.write_all(bytes)?;
@@ -128,6 +133,16 @@ impl Shared {
             self.send(server, raw)?;
             *locked(&self.forwarded).entry(verb.clone()).or_default() += 1;
         }
+        Ok(())
+    }
+
+    /// On a connection of its own, since the client's is cut.
+    fn perform_late(&self, time: Duration, raw: &[u8], verb: String) -> io::Result<()> {
+        thread::sleep(time);
+        let mut server = TcpStream::connect(&self.upstream)?;
+        server.write_all(raw)?;
+        read_frame(&mut BufReader::new(server), &mut Vec::new())?;
+        *locked(&self.late).entry(verb).or_default() += 1;
         Ok(())
     }
 

@@ -71,3 +71,16 @@ fn no_server_is_an_error() {
     let place = Place::with_url("redis://127.0.0.1:1");
     assert_eq!(place.finish(&["doctor", "--timeout", "1"]).code, 4);
 }
+
+#[test]
+fn a_server_that_is_twice_in_a_quorum_is_named_twice() {
+    let server = RedisServer::start();
+    let port = server.port();
+    let url = format!("redis-quorum://127.0.0.1:{port},localhost:{port},127.0.0.1:1/?rejoin_after=0");
+    let told = Place::with_url(&url).finish(&["doctor"]);
+    assert!(told.code != 0, "{told:?}");
+    assert!(
+        told.err.contains(&format!("127.0.0.1:{port}")) && told.err.contains(&format!("localhost:{port}")),
+        "{told:?}"
+    );
+}

@@ -93,7 +93,7 @@ on_both_stores! {
         assert!(dead["died_ms"].as_u64() > Some(0) && dead["receipt"].as_u64() > Some(0), "{dead}");
         place.finish(&["enqueue", "q", "b", "--header", "k=v"]).succeeded();
         let shown = place.finish(&["queues", "get", "q", "b"]);
-        for line in ["ID:         b\n", "STATE:      ready\n", "ATTEMPTS:   0 of 8\n", "HEADER:     k=v\n", "PAYLOAD:    \n"] {
+        for line in ["ID:         b\n", "STATE:      ready\n", "ATTEMPTS:   0 of 20\n", "HEADER:     k=v\n", "PAYLOAD:    \n"] {
             assert!(shown.succeeded().contains(line), "{shown:?}");
         }
         assert!(place.finish(&["queues", "get", "q", "c"]).failed(9).contains("\"c\""));

@@ -75,16 +75,76 @@ on_both_stores! {
         assert_eq!(worker.finish().failed(0), "stanchion: 1 done, 0 failed, 0 left");
     }
 
-    fn a_second_signal_kills_and_puts_back(place) {
-        place.finish(&["enqueue", "q", "a", "b", "c"]).succeeded();
-        let wait = script("trap '' TERM INT; (sleep 600 & echo $! > orphan-{}); while :; do sleep 0.01; done");
-        let worker = place.start(&["work", "q", "-j", "2", "--", "sh", "-c", &wait]);
-        let pids = ["a", "b", "orphan-a", "orphan-b"].map(|file| place.pid(file));
+    fn commands_have_a_grace_and_then_go_back_uncounted(place) {
+        place.finish(&["enqueue", "q", "a", "b"]).succeeded();
+        let wait = script("trap 'exit 3' TERM; while :; do sleep 0.01; done");
+        let worker = place.start(&["work", "q", "--grace", "0.3", "--lease", "600", "--", "sh", "-c", &wait]);
+        let command = place.pid("a");
+        let stopped = Instant::now();
+        worker.signal(Signal::SIGTERM);
+        let outcome = worker.finish();
+        assert!(outcome.code == 0 && outcome.err.ends_with("stanchion: 0 done, 0 failed, 2 left\n"), "{outcome:?}");
+        assert!(stopped.elapsed() >= Duration::from_millis(300) && is_gone(command), "{:?}", stopped.elapsed());
+        for id in ["a", "b"] {
+            let task = place.task(id);
+            assert_eq!((&task["state"], &task["attempts"]), (&json!("ready"), &json!(0)), "{task}");
+        }
+    }
+
+    fn a_second_signal_ends_the_grace(place) {
+        place.finish(&["enqueue", "q", "a"]).succeeded();
+        let wait = script("trap 'echo > told' TERM; while :; do sleep 0.01; done");
+        let worker = place.start(&["work", "q", "--kill-after", "0.5", "--", "sh", "-c", &wait]);
+        let command = place.pid("a");
         worker.signal(Signal::SIGTERM);
         worker.signal(Signal::SIGINT);
+        // It is told to end, and killed when it does not.
+        place.line("told");
         let outcome = worker.finish();
-        // Both may have been caught together, in either order.
-        assert!([128 + 2, 128 + 15].contains(&outcome.code), "{outcome:?}");
+        assert!([128 + 2, 128 + 15].contains(&outcome.code) && is_gone(command), "{outcome:?}");
+        assert_eq!((&place.task("a")["state"], &place.task("a")["attempts"]), (&json!("ready"), &json!(0)));
+    }
+
+    fn deploys_under_load_burn_no_attempt_and_double_nothing(place) {
+        let ids: Vec<String> = (0..120).map(|number| format!("t{number}")).collect();
+        let mut enqueue = vec!["enqueue", "q"];
+        enqueue.extend(ids.iter().map(String::as_str));
+        place.finish(&enqueue).succeeded();
+        // A third of them do not listen to SIGTERM. Two runs of one task at a time are seen by its lock.
+        let work = "exec 9>lock-{}; flock -n 9 || echo {} >> overlaps; echo $STANCHION_ATTEMPT >> attempts; \
+            case {} in *[147]) trap '' TERM;; esac; sleep 0.2";
+        let args = ["work", "q", "-j", "4", "--lease", "600", "--grace", "0.1", "--kill-after", "0.2"];
+        let args = [&args[..], &["--", "sh", "-c", work]].concat();
+        let begun = || std::fs::read_to_string(place.path("attempts")).map_or(0, |text| text.lines().count());
+        for _ in 0..20 {
+            let before = begun();
+            let worker = place.start(&args);
+            eventually(LONG, || begun() > before || place.stats()["ready"] == 0);
+            worker.signal(Signal::SIGTERM);
+            assert_eq!(worker.finish().code, 0);
+            // Nothing is left that would wait for the end of its lease.
+            assert_eq!(place.stats()["claimed"], 0);
+        }
+        let last = [&["work", "q", "-q", "-j", "8", "--drain", "--", "sh", "-c"][..], &[work]].concat();
+        place.finish(&last).succeeded();
+        assert_eq!((&place.stats()["acked"], &place.stats()["dead"]), (&json!(120), &json!(0)));
+        let attempts = std::fs::read_to_string(place.path("attempts")).unwrap();
+        assert!(attempts.lines().all(|attempt| attempt == "1"), "an attempt was burnt: {attempts}");
+        assert!(attempts.lines().count() > 120, "no run was stopped");
+        assert!(!place.path("overlaps").exists(), "two ran at a time");
+    }
+
+    fn a_third_signal_kills_and_puts_back(place) {
+        place.finish(&["enqueue", "q", "a", "b", "c"]).succeeded();
+        let wait = script("trap '' TERM INT; (sleep 600 & echo $! > orphan-{}); while :; do sleep 0.01; done");
+        let worker = place.start(&["work", "q", "-j", "2", "--kill-after", "600", "--", "sh", "-c", &wait]);
+        let pids = ["a", "b", "orphan-a", "orphan-b"].map(|file| place.pid(file));
+        for signal in [Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP] {
+            worker.signal(signal);
+        }
+        let outcome = worker.finish();
+        // They may have been caught together, in any order.
+        assert!([128 + 1, 128 + 2, 128 + 15].contains(&outcome.code), "{outcome:?}");
         assert!(outcome.err.ends_with("stanchion: 0 done, 0 failed, 3 left\n"), "{outcome:?}");
         assert!(pids.into_iter().all(is_gone));
         for id in ["a", "b", "c"] {

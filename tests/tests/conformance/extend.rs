@@ -6,7 +6,7 @@ use stanchion::{ErrorKind, LockOptions, LossReason};
 use stanchion_tests::on_every_store_of_locks;
 use stanchion_tests::wait::{SOON, eventually};
 
-use crate::{fixed, ms, secs};
+use crate::{fixed, ms, renewed, secs};
 
 on_every_store_of_locks! {
     fn extend_prolongs_here_and_in_the_store(bench) {
@@ -27,6 +27,36 @@ on_every_store_of_locks! {
         lease.extend(ms(100)).unwrap();
         assert!(lease.remaining() > secs(28));
         assert!(client.lock("a").holder().unwrap().unwrap().remaining.unwrap() > secs(28));
+    }
+
+    fn an_exact_extension_shortens_here_and_in_the_store(bench) {
+        let client = bench.client();
+        let lease = client.lock("a").acquire(renewed(secs(30))).unwrap();
+        lease.extend_exact(secs(3)).unwrap();
+        assert!(lease.remaining() > secs(1) && lease.remaining() < secs(3));
+        assert!(client.lock("a").holder().unwrap().unwrap().remaining.unwrap() <= secs(3));
+        assert!(lease.wait_lost(SOON), "it is not renewed any more");
+        assert_eq!(lease.loss(), Some(LossReason::Expired));
+        eventually(SOON, || !client.lock("a").is_locked().unwrap());
+
+        let longer = client.lock("a").acquire(fixed(secs(5))).unwrap();
+        longer.extend_exact(secs(60)).unwrap();
+        assert!(longer.remaining() > secs(50));
+    }
+
+    fn an_exact_extension_to_a_millisecond_ends_the_lease(bench) {
+        let client = bench.client();
+        let lease = client.lock("a").acquire(fixed(secs(30))).unwrap();
+        let error = lease.extend_exact(ms(1)).unwrap_err();
+        assert_eq!((error.kind(), error.operation()), (ErrorKind::LeaseExpired, Some("extend")));
+        assert!(!lease.is_valid());
+        eventually(SOON, || !client.lock("a").is_locked().unwrap());
+        for bad in [ms(0), std::time::Duration::from_micros(999), secs(366 * 24 * 3600)] {
+            let other = client.lock("b").acquire(fixed(secs(30))).unwrap();
+            assert_eq!(other.extend_exact(bad).unwrap_err().kind(), ErrorKind::InvalidArgument, "{bad:?}");
+            assert!(other.remaining() > secs(20));
+            other.release().unwrap();
+        }
     }
 
     fn extend_keeps_token_and_fence(bench) {

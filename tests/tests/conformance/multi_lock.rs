@@ -109,6 +109,16 @@ on_every_topology_of_locks! {
         assert!(!client.lock("a").is_locked().unwrap());
     }
 
+    /// The last is waited for longer than the leases last.
+    fn all_are_valid_when_they_come(bench) {
+        let (one, other) = (bench.client(), bench.client());
+        let _busy = other.lock("b").acquire(fixed(secs(3))).unwrap();
+        let lease = one.multi_lock(&["a", "b"]).acquire(fixed(ms(1_200)).wait(secs(30))).unwrap();
+        assert!(lease.is_valid() && lease.remaining() > ms(600), "{:?} left", lease.remaining());
+        assert!(other.lock("a").try_acquire(LockOptions::new()).unwrap().is_none());
+        lease.release().unwrap();
+    }
+
     fn a_dropped_lease_gives_all_back(bench) {
         let client = bench.client();
         drop(client.multi_lock(&["a", "b"]).acquire(LockOptions::new()).unwrap());
@@ -118,6 +128,24 @@ on_every_topology_of_locks! {
 }
 
 on_every_topology! {
+    /// It is noticed while the next is waited for: then all are given back, and waited for anew.
+    fn one_that_is_taken_away_is_waited_for_anew(bench) {
+        let (one, other) = (bench.client(), bench.client());
+        let (a, b) = (other.lock("a"), other.lock("b"));
+        let busy = b.acquire(fixed(secs(60))).unwrap();
+        let all = one.multi_lock(&["a", "b"]);
+        let waiting = task(move || all.acquire(fixed(secs(2)).wait(secs(60))).unwrap());
+        eventually(SOON, || b.waiters() == 1);
+        a.break_lease().unwrap();
+        let taken = a.acquire(fixed(secs(60)).wait(secs(10))).unwrap();
+        eventually(SOON, || a.waiters() == 1 && b.waiters() == 0);
+        busy.release().unwrap();
+        taken.release().unwrap();
+        let lease = waiting.join();
+        assert!(lease.is_valid() && b.is_locked().unwrap());
+        lease.release().unwrap();
+    }
+
     /// Who was in line first is served first, also by one that takes several.
     fn nobody_in_line_is_passed(bench) {
         let (one, other) = (bench.client(), bench.client());

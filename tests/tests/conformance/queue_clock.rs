@@ -1,12 +1,20 @@
 //! Queues on `memory:` with a clock that the test moves: what takes long, and to the millisecond.
 
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use stanchion::{ErrorKind, LossReason, OnDuplicate, Outcome, Retry, Task, TaskState};
+use stanchion_tests::faces::AnyQueue;
 use stanchion_tests::wait::{SOON, eventually};
 
 use crate::queue_support::{assert_nothing, census, claimer, ids, kind, leased, plain, put, take, take_for};
 use crate::{ms, secs};
+
+/// The store's time.
+fn wall_of(queue: &AnyQueue) -> SystemTime {
+    let now = queue.enqueue(plain("now")).unwrap().due.unwrap();
+    queue.remove("now", None).unwrap();
+    now
+}
 
 fn days(days: u64) -> Duration {
     secs(days * 24 * 3_600)
@@ -151,6 +159,32 @@ on_both_faces! {
         assert_eq!(queue.task("a").due, start + secs(15));
     }
 
+    fn a_failure_begins_a_new_burst(fixture) {
+        for ending in ["nack", "lease end"] {
+            let queue = fixture.one.queue(&ending.replace(' ', "-"));
+            let debounced = || plain("a").delay(secs(10)).on_duplicate(OnDuplicate::Debounce { max_wait: secs(15) });
+            queue.enqueue(debounced()).unwrap();
+            fixture.clock.advance(secs(60));
+            let claim = take_for(&queue, secs(20));
+            let failed = match ending {
+                "nack" => {
+                    claim.nack_now("no").unwrap();
+                    fixture.clock.advance(secs(2));
+                    queue.task("a").due
+                }
+                _ => {
+                    fixture.clock.advance(secs(22));
+                    wall_of(&queue) - secs(2)
+                }
+            };
+            assert_eq!(queue.enqueue(debounced()).unwrap().due, Some(failed + secs(12)), "{ending}");
+            fixture.clock.advance(secs(8));
+            assert_eq!(queue.enqueue(debounced()).unwrap().due, Some(failed + secs(15)), "{ending}");
+            fixture.clock.advance(secs(5));
+            take(&queue).ack().unwrap();
+        }
+    }
+
     fn replace_begins_a_new_first(fixture) {
         let queue = fixture.one.queue("q");
         let debounced = || plain("a").delay(secs(10)).on_duplicate(OnDuplicate::Debounce { max_wait: secs(12) });
@@ -174,7 +208,7 @@ on_both_faces! {
         again.nack_now("again").unwrap();
         fixture.clock.advance(ms(1));
         assert_nothing(&queue);
-        assert_eq!(queue.task("in time").reason, "expired");
+        assert_eq!(queue.task("in time").reason, "expired; before: again");
     }
 
     fn dead_tasks_are_kept_for_90_days(fixture) {
@@ -235,21 +269,23 @@ on_both_faces! {
         waiting.join().ack().unwrap();
     }
 
-    fn backoff_grows_to_an_hour(fixture) {
+    fn a_task_that_always_fails_is_tried_for_about_two_days(fixture) {
         let queue = fixture.one.queue("q");
-        queue.enqueue(plain("a").max_attempts(20)).unwrap();
-        let mut longest = ms(0);
+        queue.enqueue(plain("a")).unwrap();
+        let (mut longest, mut total) = (ms(0), ms(0));
         for attempt in 1..=19u32 {
             let claim = queue.claim(leased(secs(30))).unwrap().remove(0);
             assert_eq!(claim.attempt(), attempt);
             claim.nack(Retry::Backoff, "no").unwrap();
             let pause = queue.stats().unwrap().next_due.unwrap();
-            let most = secs(1 << (attempt - 1).min(12)).min(secs(3_600));
+            let most = secs(u64::from(attempt).pow(4)).min(secs(7 * 3_600));
             assert!(pause >= most / 2 && pause <= most, "attempt {attempt}: {pause:?}");
             longest = longest.max(pause);
+            total += pause;
             fixture.clock.advance(pause);
         }
-        assert!(longest >= secs(1_800) && longest <= secs(3_600));
+        assert!(longest >= secs(7 * 1_800) && longest <= secs(7 * 3_600));
+        assert!(total >= secs(32 * 3_600) && total <= secs(66 * 3_600), "{total:?}");
         take(&queue).nack(Retry::Backoff, "last").unwrap();
         assert_eq!(queue.task("a").state, TaskState::Dead);
     }

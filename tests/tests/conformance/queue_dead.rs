@@ -1,6 +1,6 @@
 //! Dead tasks: exactly after the last attempt, with everything that tells why; and back by kick.
 
-use stanchion::{ErrorKind, Kick, Outcome, TaskState};
+use stanchion::{ErrorKind, Kick, Outcome, QueueSettings, TaskState};
 use stanchion_tests::on_every_store;
 
 use crate::ms;
@@ -157,6 +157,32 @@ on_every_store! {
         // It would die again at once.
         assert_eq!(queue.task("a").expires, None);
         take(&queue).ack().unwrap();
+    }
+
+    fn what_expires_pushes_no_failure_out(bench) {
+        let queue = bench.client().queue("q");
+        queue.configure(QueueSettings::new().dead_max(2)).unwrap();
+        for id in ["failed", "too"] {
+            put(&queue, &[id]);
+            take(&queue).bury("hopeless").unwrap();
+        }
+        for id in ["a", "b", "c"] {
+            queue.enqueue(plain(id).expires(ms(1))).unwrap();
+        }
+        let expiry = queue.task("c").expires.unwrap();
+        stanchion_tests::wait::eventually(stanchion_tests::wait::SOON, || std::time::SystemTime::now() > expiry);
+        assert_nothing(&queue);
+        let dead = queue.all(TaskState::Dead);
+        // Those that failed first, and of each kind as many as there may be.
+        assert_eq!(ids(&dead)[..2], ["too", "failed"]);
+        assert_eq!((dead.len(), &*dead[3].reason), (4, "expired"));
+        assert_eq!(queue.stats().unwrap().dead, 4);
+        // By count they come back in the same order.
+        assert_eq!(queue.kick(Kick::Count(3)).unwrap(), 3);
+        assert_eq!(queue.stats().unwrap().dead, 1);
+        let claims = queue.claim(up_to(9)).unwrap();
+        assert_eq!(claimed_ids(&claims)[..2], ["failed", "too"]);
+        assert_eq!(claims[1].payload(), b"too");
     }
 
     fn an_id_may_live_beside_its_dead_records(bench) {

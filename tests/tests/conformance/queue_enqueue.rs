@@ -20,7 +20,7 @@ on_every_topology! {
         let claim = take(&queue);
         assert_eq!((claim.id(), claim.queue(), claim.payload()), ("a", "q", b"work".as_slice()));
         assert_eq!(claim.headers().get("trace").map(String::as_str), Some("7"));
-        assert_eq!((claim.attempt(), claim.max_attempts(), claim.priority()), (1, 8, 0));
+        assert_eq!((claim.attempt(), claim.max_attempts(), claim.priority()), (1, 20, 0));
         assert_eq!((claim.version(), claim.due()), (added.version, added.due.unwrap()));
         claim.ack().unwrap();
         assert!(queue.get("a").unwrap().is_none());
@@ -199,6 +199,21 @@ on_every_topology! {
         assert_nothing(&queue);
         assert_eq!(queue.task("a").due, far);
         assert_eq!(ids(&queue.all(TaskState::Scheduled)), ["a"]);
+    }
+
+    fn what_has_expired_does_not_count_as_live(bench) {
+        let queue = bench.client().queue("q");
+        queue.configure(QueueSettings::new().max_len(Some(3))).unwrap();
+        queue.enqueue(plain("a").expires(ms(1))).unwrap();
+        queue.enqueue(plain("later").delay(ms(60_000)).expires(ms(1))).unwrap();
+        put(&queue, &["b"]);
+        let expiry = queue.task("later").expires.unwrap();
+        eventually(SOON, || SystemTime::now() > expiry);
+        let results = queue.enqueue_many([plain("c"), plain("d"), plain("e")]).unwrap();
+        assert!(results[..2].iter().all(Result::is_ok), "{results:?}");
+        assert_eq!(results[2].as_ref().unwrap_err().kind(), ErrorKind::QueueFull);
+        assert_eq!((queue.task("a").state, queue.task("a").reason.as_str()), (TaskState::Dead, "expired"));
+        assert_eq!(queue.task("later").state, TaskState::Dead);
     }
 
     fn full_is_judged_per_item_and_for_new_ids_only(bench) {

@@ -122,7 +122,7 @@ on_every_store! {
                     }
                 };
                 match ending {
-                    "nack" => claim.nack(Retry::After(secs(600)), "no").unwrap(),
+                    "nack" => claim.nack_now("no").unwrap(),
                     "put_back" => claim.put_back().unwrap(),
                     _ => lapse(&queue, "a"),
                 }
@@ -145,7 +145,7 @@ on_every_store! {
         let claim = take(&queue);
         queue.enqueue(next("kept", KEEP)).unwrap();
         assert_eq!(queue.enqueue(next("turned", REPLACE)).unwrap().outcome, Outcome::Replaced);
-        claim.nack(Retry::After(secs(600)), "no").unwrap();
+        claim.nack_now("no").unwrap();
         assert_then_done(&queue, "turned");
     }
 
@@ -155,7 +155,7 @@ on_every_store! {
         let claim = take(&queue);
         queue.enqueue(next("replacing", REPLACE)).unwrap();
         assert_eq!(queue.enqueue(next("kept", KEEP)).unwrap().outcome, Outcome::Kept);
-        claim.nack(Retry::After(secs(600)), "no").unwrap();
+        claim.nack_now("no").unwrap();
         assert_then_done(&queue, "replacing");
     }
 
@@ -179,6 +179,9 @@ on_every_store! {
             assert_eq!(queue.stats().unwrap().successors, 0);
             if lapsed {
                 assert_eq!(kind(claim.ack()), ErrorKind::StaleReceipt);
+            } else {
+                assert_eq!(queue.task("a").state, TaskState::Scheduled, "no earlier than the retry");
+                queue.reschedule("a", std::time::SystemTime::UNIX_EPOCH).unwrap();
             }
             assert_then_done(&queue, "new");
         }
@@ -252,6 +255,7 @@ on_every_store! {
         take(&queue).nack(Retry::After(secs(600)), "no").unwrap();
         assert_eq!(queue.enqueue(next("x", KEEP)).unwrap().outcome, Outcome::Kept);
         assert_eq!(queue.enqueue(next("y", REPLACE)).unwrap().outcome, Outcome::Replaced);
+        queue.reschedule("a", std::time::SystemTime::UNIX_EPOCH).unwrap();
         assert_then_done(&queue, "y");
     }
 }

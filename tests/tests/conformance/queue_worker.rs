@@ -19,16 +19,16 @@ fn ok(_claim: AnyClaim) -> Result<(), String> {
 }
 
 /// Completed, failed, dead, lost.
-fn counts(report: WorkerReport) -> [u64; 4] {
+pub(crate) fn counts(report: WorkerReport) -> [u64; 4] {
     [report.completed, report.failed, report.dead, report.lost]
 }
 
-fn start(worker: AnyWorker) -> wait::Task<[u64; 4]> {
+pub(crate) fn start(worker: AnyWorker) -> wait::Task<[u64; 4]> {
     task(move || counts(worker.run().expect("the worker's report")))
 }
 
 /// Sends what a worker tells, as one line per event.
-fn lines(send: Sender<String>) -> impl Fn(&WorkerEvent<'_>) + Send + Sync {
+pub(crate) fn lines(send: Sender<String>) -> impl Fn(&WorkerEvent<'_>) + Send + Sync {
     let send = Mutex::new(send);
     move |event| {
         let line = match event {
@@ -37,6 +37,7 @@ fn lines(send: Sender<String>) -> impl Fn(&WorkerEvent<'_>) + Send + Sync {
             WorkerEvent::Failed { id, attempt, reason } => format!("failed {id} {attempt}: {reason}"),
             WorkerEvent::Dead { id, attempt, reason } => format!("dead {id} {attempt}: {reason}"),
             WorkerEvent::Lost { id, attempt } => format!("lost {id} {attempt}"),
+            WorkerEvent::Stuck { id, attempt, free } => format!("stuck {id} {attempt}, {free} free"),
             // It has a test of its own: when there is nothing for a moment is up to the store's speed.
             WorkerEvent::Drained => return,
             WorkerEvent::StoreFailed { error } => format!("store failed: {error}"),
@@ -344,7 +345,7 @@ on_every_store! {
         let new = || queue.worker(&Stop::default(), |_| panic!("it started"));
         for worker in [
             new().concurrency(0), new().concurrency(1_001), new().lease(ms(0)), new().lease(Duration::MAX),
-            new().lease(secs(10)).max_run(secs(5)), new().max_run(Duration::MAX),
+            new().lease(secs(10)).max_run(secs(5)), new().max_run(Duration::MAX), new().grace(Duration::MAX),
         ] {
             assert_eq!(kind(worker.run()), ErrorKind::InvalidArgument);
         }

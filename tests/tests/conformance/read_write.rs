@@ -97,6 +97,53 @@ on_every_topology! {
         assert!(!one.reader("a").is_locked().unwrap());
     }
 
+    fn a_reader_becomes_the_writer_when_nobody_else_reads(bench) {
+        let (one, other) = (bench.client(), bench.client());
+        let reader = one.reader("a").acquire(fixed(secs(30))).unwrap();
+        let second = other.reader("a").acquire(fixed(secs(30))).unwrap();
+        let first = reader.fence();
+        assert!(!reader.upgrade().unwrap() && !second.upgrade().unwrap(), "neither waits for the other");
+        assert_eq!(reader.fence(), first);
+        let (last, writer) = (second.fence(), other.writer("a"));
+        let writer = task(move || writer.acquire(LockOptions::new().wait(secs(30))).unwrap());
+        eventually(SOON, || one.reader("a").waiters() == 1);
+        second.release().unwrap();
+        assert!(reader.upgrade().unwrap(), "who waits cannot come in before it leaves");
+        assert!(reader.fence() > last, "it excludes whom the fence is above");
+        assert!(reader.upgrade().unwrap(), "and stays the writer");
+        assert!(one.reader("a").try_acquire(LockOptions::new()).unwrap().is_none());
+        assert_eq!(one.reader("a").holder().unwrap().unwrap().fence, reader.fence());
+        reader.extend(secs(60)).unwrap();
+        let fence = reader.fence();
+        reader.release().unwrap();
+        assert!(writer.join().fence() > fence);
+    }
+
+    fn an_upgraded_reader_that_ran_out_learns_that_another_came(bench) {
+        let (one, other) = (bench.client(), bench.client());
+        let reader = one.reader("a").acquire(fixed(secs(2))).unwrap();
+        assert!(reader.upgrade().unwrap());
+        let next = other.reader("a").acquire(LockOptions::new()).unwrap();
+        assert!(next.fence() > reader.fence());
+        assert!(reader.wait_lost(SOON));
+        assert_eq!(reader.release().unwrap_err().kind(), ErrorKind::LeaseLost);
+        next.release().unwrap();
+        // What ran out was counted with its new weight.
+        assert!(one.writer("a").try_acquire(LockOptions::new()).unwrap().is_some());
+    }
+
+    fn only_a_read_write_lock_is_upgraded(bench) {
+        let client = bench.client();
+        for lock in [client.lock("a"), client.semaphore("a", 2)] {
+            let lease = lock.acquire(LockOptions::new()).unwrap();
+            assert_eq!(lease.upgrade().unwrap_err().kind(), ErrorKind::InvalidArgument);
+            lease.release().unwrap();
+        }
+        let reader = client.reader("a").acquire(LockOptions::new()).unwrap();
+        client.reader("a").break_lease().unwrap();
+        assert_eq!(reader.upgrade().unwrap_err().kind(), ErrorKind::LeaseLost);
+    }
+
     fn only_a_read_write_lock_is_downgraded(bench) {
         let client = bench.client();
         for lock in [client.lock("a"), client.semaphore("a", 2)] {

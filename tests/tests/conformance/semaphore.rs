@@ -57,6 +57,32 @@ on_every_topology! {
         client.semaphore("a", 4).acquire(LockOptions::new()).unwrap().release().unwrap();
     }
 
+    /// As in a rolling deploy: the newer programs get nothing while the older ones use it, and all of it afterwards.
+    fn another_number_of_permits_comes_when_the_older_users_have_gone(bench) {
+        let (client, newer) = (bench.client(), bench.client());
+        let (older, newer) = (client.semaphore("a", 2), newer.semaphore("a", 3));
+        let refused = |wait| newer.acquire(LockOptions::new().wait(wait)).unwrap_err().kind();
+        let mut leases: Vec<_> = (0..2).map(|_| older.acquire(LockOptions::new()).unwrap()).collect();
+        let next = older.clone();
+        let waiting = task(move || next.acquire(LockOptions::new().wait(secs(60))).unwrap());
+        eventually(SOON, || older.waiters() == 1);
+        assert_eq!(refused(secs(60)), ErrorKind::InvalidArgument, "not at the end of its wait");
+        assert_eq!(older.waiters(), 1, "it is not in line");
+        leases.pop().unwrap().release().unwrap();
+        leases.push(waiting.join());
+        for lease in leases {
+            assert_eq!(refused(secs(0)), ErrorKind::InvalidArgument);
+            lease.extend(secs(60)).unwrap();
+            lease.release().unwrap();
+        }
+        let three = [(); 3].map(|()| newer.try_acquire(LockOptions::new()).unwrap().unwrap());
+        assert_eq!(older.acquire(LockOptions::new()).unwrap_err().kind(), ErrorKind::InvalidArgument);
+        for lease in three {
+            lease.release().unwrap();
+        }
+        older.acquire(LockOptions::new()).unwrap().release().unwrap();
+    }
+
     fn permits_out_of_range_are_invalid(bench) {
         let client = bench.client();
         let bad = [

@@ -4,7 +4,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-use stanchion_tests::proxy::Fault;
+use stanchion_tests::proxy::{Fault, Proxy};
 
 use crate::ms;
 
@@ -18,8 +18,18 @@ pub(crate) fn faults() -> Vec<Option<Fault>> {
         Some(Fault::Drop),
         Some(Fault::CutBefore),
         Some(Fault::CutAfter),
+        Some(Fault::CutAndLate(ms(150))),
         Some(Fault::Duplicate),
     ]
+}
+
+/// How many requests of the verb have reached the server, of those that this fault holds up; none if it holds up none.
+pub(crate) fn late(proxy: &Proxy, fault: Option<&Fault>, verb: &str) -> Option<usize> {
+    match fault {
+        Some(Fault::DelayRequest(_)) => Some(proxy.forwarded(verb)),
+        Some(Fault::CutAndLate(_)) => Some(proxy.late(verb)),
+        _ => None,
+    }
 }
 
 /// Polls a future a number of times, and gives it up then.

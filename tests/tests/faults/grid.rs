@@ -6,17 +6,18 @@
 
 use std::future::Future;
 use std::thread;
+use std::time::Duration;
 use std::time::Instant;
 
 use stanchion::{Client, Outcome};
 use stanchion_tests::faces::{AnyClient, Face, runtime};
 use stanchion_tests::probe::Probe;
 use stanchion_tests::proxy::{Fault, Proxy};
-use stanchion_tests::wait::{SOON, eventually, holds_within, ran_since};
+use stanchion_tests::wait::{SOON, eventually, eventually_some, holds_within, ran_since};
 use stanchion_tests::{shared, unique};
 
 use crate::cancelled::assert_no_orphan;
-use crate::giving_up::{Polls, faults};
+use crate::giving_up::{Polls, faults, late};
 use crate::queue_cancelled::assert_untouched;
 use crate::queue_support::{census, leased, plain, put};
 use crate::{RESEND, SLACK, fixed, ms, open};
@@ -26,11 +27,12 @@ const POLLS: [usize; 5] = [1, 2, 3, 4, 1_000];
 
 type Play = fn(&Stage) -> bool;
 
-const VERBS: [(&str, Play); 7] = [
+const VERBS: [(&str, Play); 8] = [
     ("acquire", acquire),
     ("acquire_all", acquire_all),
     ("extend", extend),
     ("release", release),
+    ("resume", resume),
     ("enqueue", enqueue),
     ("claim", claim),
     ("settle", settle),
@@ -64,14 +66,15 @@ impl Stage {
         if let Some(fault) = &self.fault {
             self.proxy.fault(self.verb, 1, fault.clone());
         }
-        let (counted, forwarded) = (self.proxy.count(self.verb), self.proxy.forwarded(self.verb));
+        let arrived = || late(&self.proxy, self.fault.as_ref(), self.verb);
+        let (counted, before) = (self.proxy.count(self.verb), arrived());
         // One that waits for a reply is polled no more, and is given up where it is.
         let patience = if self.fault.is_none() { SOON } else { ms(40) };
         let polls =
             async { tokio::time::timeout(patience, Polls::new(call, self.left)).await.ok().flatten() };
         let found = runtime().block_on(polls);
-        if matches!(self.fault, Some(Fault::DelayRequest(_))) && self.proxy.count(self.verb) > counted {
-            eventually(SOON, || self.proxy.forwarded(self.verb) > forwarded);
+        if self.proxy.count(self.verb) > counted {
+            eventually(SOON, || before.is_none() || arrived() > before);
         }
         self.proxy.behave();
         found
@@ -125,6 +128,25 @@ fn release(stage: &Stage) -> bool {
     found.is_none()
 }
 
+fn resume(stage: &Stage) -> bool {
+    let lock = stage.client.lock(&stage.name);
+    let lease = runtime().block_on(lock.acquire(fixed(60_000, 0))).unwrap();
+    let handle = runtime().block_on(lease.into_handle(ms(60_000))).unwrap();
+    let found = stage.give_up(stage.client.resume_lease(&handle));
+    let was_given_up = found.is_none();
+    match found {
+        Some(lease) => runtime().block_on(lease.unwrap().release()).unwrap(),
+        // It was taken back, and what comes late changes nothing: the handle can be used again.
+        None => {
+            let again = || stage.truth.resume_lease(&handle).ok();
+            let lease = eventually_some(SOON, again);
+            lease.release().unwrap_or_else(|error| panic!("{}: {error}", stage.what()));
+        }
+    }
+    assert_no_orphan(&stage.truth.lock(&stage.name), None, &stage.what());
+    was_given_up
+}
+
 fn enqueue(stage: &Stage) -> bool {
     let queue = stage.client.queue(&stage.name);
     let found = stage.give_up(queue.enqueue(plain("a")));
@@ -148,7 +170,7 @@ fn claim(stage: &Stage) -> bool {
     let found = stage.give_up(queue.claim(leased(60_000).max(5).wait(SOON)));
     let was_given_up = found.is_none();
     for claim in found.into_iter().flatten().flatten() {
-        runtime().block_on(claim.put_back()).unwrap();
+        runtime().block_on(claim.put_back(Duration::ZERO)).unwrap();
     }
     assert_untouched(&truth, &Probe::open(&shared().url()), &["a", "b"], &stage.what());
     was_given_up
@@ -194,6 +216,7 @@ fn every_call_given_up_at_every_await() {
         "request lost",
         "cut before",
         "cut after",
+        "cut and late",
         "twice",
     ];
     println!("{:9}{}", "", fates.map(|fate| format!("{fate:14}")).concat());

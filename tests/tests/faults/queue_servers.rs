@@ -5,13 +5,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
-use stanchion::{ClaimOptions, ErrorKind, LossReason, Retry, Task, TaskState};
+use stanchion::{ClaimOptions, Client, ErrorKind, LossReason, Retry, Task, TaskState};
 use stanchion_tests::RedisServer;
-use stanchion_tests::faces::Face;
+use stanchion_tests::faces::{AnyClient, Face};
 use stanchion_tests::probe::Probe;
 use stanchion_tests::wait::{SOON, eventually, ran_since, task};
 
 use crate::queue_support::{await_one, census, claimer, leased, plain, put, take};
+use crate::servers::await_a_refused_connection;
 use crate::{assert_within, ms, open};
 
 /// How long one request may keep the server from others. Generous: the machine is shared.
@@ -38,6 +39,22 @@ on_both_faces! {
         assert!(again.receipt() > version);
         again.ack().unwrap();
         assert_eq!(queue.task("dead").payload, b"dead");
+    }
+
+    /// The task was removed meanwhile. An ack that could not be sent at all is no copy that settled it.
+    fn ack_that_could_not_be_sent_at_first(face) {
+        let server = RedisServer::builder().appendonly().start();
+        let client = AnyClient::open(face, Client::builder(&server.url()).timeout(ms(500))).unwrap();
+        let queue = client.queue("q");
+        put(&queue, &["a"]);
+        let claim = take(&queue);
+        queue.remove("a", None).unwrap();
+        server.kill9();
+        await_a_refused_connection(&client);
+        assert_eq!(claim.ack().unwrap_err().kind(), ErrorKind::StoreUnavailable);
+        server.start_again();
+        eventually(SOON, || queue.stats().is_ok());
+        assert_eq!(claim.ack().unwrap_err().kind(), ErrorKind::StaleReceipt);
     }
 
     /// It comes back empty: holders learn that their tasks are gone, waiters wait on, versions still rise.

@@ -73,6 +73,36 @@ on_both_faces! {
         }
     }
 
+    /// A copy of a downgrade that arrives after an upgrade would let readers in beside a writer.
+    fn a_downgrade_that_comes_after_an_upgrade_changes_nothing(face) {
+        let stage = Stage::new(face);
+        let writer = stage.client.writer(&stage.name).acquire(fixed(60_000, 5_000)).unwrap();
+        stage.proxy.fault("permits_downgrade", 1, Fault::CutAndLate(ms(1_000)));
+        writer.downgrade().unwrap();
+        assert!(writer.upgrade().unwrap());
+        eventually(SOON, || stage.proxy.late("permits_downgrade") == 1);
+        let reader = stage.truth.reader(&stage.name).try_acquire(fixed(60_000, 0)).unwrap();
+        assert!(reader.is_none(), "a reader beside the writer");
+        writer.downgrade().unwrap();
+        assert!(stage.truth.reader(&stage.name).try_acquire(fixed(60_000, 0)).unwrap().is_some());
+        writer.release().unwrap();
+    }
+
+    /// After an upgrade that may come late nobody knows the lease's fence: nothing tells a late downgrade from a new one.
+    fn an_upgrade_after_a_downgrade_in_doubt_is_refused(face) {
+        let stage = Stage::new(face);
+        let readers = stage.client.reader(&stage.name);
+        let lease = readers.acquire(fixed(60_000, 5_000)).unwrap();
+        let other = readers.acquire(fixed(60_000, 5_000)).unwrap();
+        stage.proxy.fault("permits_upgrade", 1, Fault::CutAfter);
+        assert!(!lease.upgrade().unwrap());
+        stage.assert_faults_used();
+        lease.downgrade().unwrap();
+        other.release().unwrap();
+        assert_eq!(lease.upgrade().unwrap_err().kind(), ErrorKind::Indeterminate);
+        lease.release().unwrap();
+    }
+
     /// A value that cannot be stored is not lost to who computed it; the next one computes.
     fn store_value_without_an_answer(face) {
         let proxy = Proxy::start(shared());

@@ -1,9 +1,9 @@
 //! Users without rights, and passwords.
 
-use stanchion::{ACL_RULE, Client, ErrorKind, HeldAs};
+use stanchion::{ACL_RULE, Client, ErrorKind, HeldAs, LossReason};
 use stanchion_tests::RedisServer;
 use stanchion_tests::faces::{AnyClient, Face};
-use stanchion_tests::wait::{SOON, eventually, holds_within, ran_since, task};
+use stanchion_tests::wait::{SOON, eventually, eventually_some, holds_within, ran_since, task};
 
 use std::time::Instant;
 
@@ -142,6 +142,30 @@ on_both_faces! {
             assert_eq!(error.kind(), ErrorKind::Denied, "{error}");
             assert!(!format!("{error} {error:?}").contains("c4n4ry-pa55w0rd"), "{error}");
         }
+    }
+
+    /// New connections are refused: the lease is lost when it would be renewed, and not only at its deadline.
+    fn password_changed_at_renewal(face) {
+        let server = server(ACL_RULE);
+        let client = open(face, &server.url_as("app", "c4n4ry-pa55w0rd"));
+        let lock = client.lock("job");
+        let lease = lock.acquire(renewed(20_000, 0)).unwrap();
+        let change = |from: &str, to: &str| {
+            server.cli(&["ACL", "SETUSER", "app", &format!("<{from}"), &format!(">{to}")]);
+            server.cli(&["CLIENT", "KILL", "USER", "app"]);
+        };
+        change("c4n4ry-pa55w0rd", "c4n4ry-pa55w0rd-new");
+        let error = eventually_some(SOON, || client.lock("other").try_acquire(fixed(1_000, 0)).err());
+        assert_eq!(error.kind(), ErrorKind::Denied, "{error}");
+        assert!(!format!("{error} {error:?}").contains("c4n4ry-pa55w0rd"), "{error}");
+        assert!(lease.wait_lost(ms(60_000)));
+        assert_eq!(lease.loss(), Some(LossReason::Refused));
+        change("c4n4ry-pa55w0rd-new", "c4n4ry-pa55w0rd");
+        let another = eventually_some(SOON, || client.lock("other").try_acquire(fixed(1_000, 0)).ok().flatten());
+        another.release().unwrap();
+        let next = lock.acquire(fixed(1_000, 60_000)).unwrap();
+        assert!(next.fence() > lease.fence());
+        next.release().unwrap();
     }
 
     /// A password is wanted and none was given.

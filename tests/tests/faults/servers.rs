@@ -21,6 +21,21 @@ fn open_with_timeout(face: Face, url: &str, timeout: Duration) -> AnyClient {
     AnyClient::open(face, Client::builder(url).timeout(timeout)).unwrap()
 }
 
+/// How many requests of the client could not be sent.
+pub(crate) fn not_sent(client: &AnyClient) -> f64 {
+    client.metrics().get("stanchion_store_failures_total{kind=\"not_sent\"}").unwrap()
+}
+
+/// Waits until a client of a dead server knows that its connection is gone: from then on nothing is sent.
+#[track_caller]
+pub(crate) fn await_a_refused_connection(client: &AnyClient) {
+    let before = not_sent(client);
+    eventually(SOON, || {
+        client.lock("another").try_acquire(fixed(1_000, 0)).unwrap_err();
+        not_sent(client) > before
+    });
+}
+
 on_both_faces! {
     /// It comes back empty: the holder learns that it was forgotten, and the next fence is larger.
     fn server_restarted_empty(face) {
@@ -54,6 +69,38 @@ on_both_faces! {
         let next = other.acquire(fixed(1_000, 0)).unwrap();
         assert!(next.fence() > fence);
         next.release().unwrap();
+    }
+
+    /// The key was deleted and another had the lock. What could not be sent at first is no copy that released it.
+    fn release_that_could_not_be_sent_at_first(face) {
+        let server = RedisServer::builder().appendonly().start();
+        let client = open(face, &server.url());
+        let lease = client.lock("job").acquire(fixed(60_000, 0)).unwrap();
+        server.cli(&["DEL", "Lock:job"]);
+        let other = open(face, &server.url()).lock("job").acquire(fixed(60_000, 0)).unwrap();
+        server.kill9();
+        await_a_refused_connection(&client);
+        let unsent = not_sent(&client);
+        let releasing = task(move || lease.release());
+        eventually(SOON, || not_sent(&client) > unsent);
+        server.start_again();
+        assert_eq!(releasing.join().unwrap_err().kind(), ErrorKind::LeaseLost);
+        other.release().unwrap();
+    }
+
+    /// The loss is known; what the store would have said is not.
+    fn release_of_a_lease_that_ran_out_while_the_server_was_away(face) {
+        let server = RedisServer::start();
+        let client = AnyClient::open(face, Client::builder(&server.url()).timeout(ms(500))).unwrap();
+        let lease = client.lock("job").acquire(renewed(1_000, 0)).unwrap();
+        let early = client.lock("other").acquire(fixed(60_000, 0)).unwrap();
+        server.kill9();
+        assert!(lease.wait_lost(SOON));
+        let error = lease.release().unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::LeaseExpired, "{error}");
+        assert!(error.to_string().contains("is not known"), "{error}");
+        let error = early.release().unwrap_err();
+        assert!(error.is_retryable(), "nothing is known of what had not run out: {error}");
     }
 
     /// Those who wait go on waiting, and get the lock from the new server.
@@ -95,7 +142,7 @@ on_both_faces! {
             assert_within(if wait == 0 { RESEND } else { ms(wait) }, begun);
         }
         let begun = Instant::now();
-        assert_eq!(lease.release().unwrap_err().kind(), ErrorKind::StoreUnavailable);
+        assert_eq!(lease.release().unwrap_err().kind(), ErrorKind::LeaseExpired);
         assert_within(ms(1_000), begun);
         let error = AnyClient::open(face, Client::builder(&server.url())).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::StoreUnavailable, "{error}");

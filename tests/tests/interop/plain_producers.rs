@@ -33,6 +33,34 @@ fn ids(claims: &[AnyClaim]) -> Vec<&str> {
 }
 
 on_stores_with_foreign_lockers! {
+    /// Added again all the time, it is the third: two are before it.
+    fn a_hot_zadd_gets_its_turn(bench) {
+        let queue = bench.client().queue("q");
+        for id in ["b1", "b2"] {
+            queue.enqueue(Task::new(id)).unwrap();
+        }
+        zadd(bench, "hot", 1.0);
+        let mut delivered = Vec::new();
+        for number in 0..3 {
+            let claim = queue.claim(ClaimOptions::new().lease(secs(30))).unwrap().remove(0);
+            delivered.push(claim.id().to_owned());
+            claim.ack().unwrap();
+            queue.enqueue(Task::new(format!("later{number}"))).unwrap();
+            zadd(bench, "hot", 2.0);
+        }
+        assert_eq!(delivered, ["b1", "b2", "hot"]);
+    }
+
+    fn a_zadd_does_not_bring_a_retry_forward_of_its_back_off(bench) {
+        let queue = bench.client().queue("q");
+        queue.enqueue(Task::new("a")).unwrap();
+        let end = SystemTime::now() + secs(600);
+        all(&queue)[0].nack(stanchion::Retry::After(secs(600)), "no").unwrap();
+        zadd(bench, "a", 1.0);
+        assert_eq!(all(&queue).len(), 0);
+        assert!(queue.task("a").due >= end - secs(1));
+    }
+
     fn a_zadd_by_redis_cli_is_worked(bench) {
         let queue = bench.client().queue("q");
         let output = Command::new("redis-cli").args(["-u", bench.url(), "ZADD", KEY, "1", "user:42"]).output().unwrap();
@@ -41,7 +69,7 @@ on_stores_with_foreign_lockers! {
         assert_eq!((seen.state, seen.version, seen.due), (TaskState::Ready, 0, UNIX_EPOCH + secs(1)));
         let claims = all(&queue);
         assert_eq!(ids(&claims), ["user:42"]);
-        assert_eq!((claims[0].payload(), claims[0].attempt(), claims[0].max_attempts()), (b"".as_slice(), 1, 8));
+        assert_eq!((claims[0].payload(), claims[0].attempt(), claims[0].max_attempts()), (b"".as_slice(), 1, 20));
         assert_eq!(claims[0].due(), UNIX_EPOCH + secs(1));
         claims[0].ack().unwrap();
         assert!(queue.get("user:42").unwrap().is_none());

@@ -3,6 +3,7 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests may panic")]
 
+mod liveness;
 mod looks;
 mod operations;
 mod queue;
@@ -18,6 +19,7 @@ use proptest::prelude::*;
 use proptest::test_runner::{Config, TestError, TestRunner};
 use proptest_state_machine::{ReferenceStateMachine, StateMachineTest};
 use stanchion::ManualClock;
+use stanchion::internals::Clock;
 use stanchion::{Client, blocking};
 use stanchion_tests::{shared, unique};
 use tempfile::TempDir;
@@ -49,14 +51,19 @@ impl Setting for Memory {
         let clock = ManualClock::new();
         let url = format!("memory:{}", unique("model"));
         let client = Client::builder(&url).clock(&clock).open_blocking().unwrap();
-        System::new(&client, Some(clock), Box::new(|_, _, _, _| unreachable!("leases end by waiting")))
+        System::new(
+            &client,
+            Some(clock),
+            Box::new(|_, _, _, _| unreachable!("leases end by waiting")),
+            Box::new(|_| Vec::new()),
+        )
     }
 }
 
 /// As [`Memory`], against a model with a mistake.
 struct Mutated<const NUMBER: usize>;
 
-const MUTANTS: [Mutant; 12] = [
+const MUTANTS: [Mutant; 21] = [
     Mutant::VersionStays,
     Mutant::PutBackCounts,
     Mutant::OneAttemptMore,
@@ -69,6 +76,15 @@ const MUTANTS: [Mutant; 12] = [
     Mutant::FullForAll,
     Mutant::NoExpiry,
     Mutant::LateAckForgotten,
+    Mutant::PutBackLosesPlace,
+    Mutant::UpdateLosesPlace,
+    Mutant::FirstSurvivesFailure,
+    Mutant::BackoffErased,
+    Mutant::EndedLeaseRuns,
+    Mutant::ExpiredCountsAsLive,
+    Mutant::ExpiredPushesOut,
+    Mutant::NoCaps,
+    Mutant::NoMaxLen,
 ];
 
 impl<const NUMBER: usize> Setting for Mutated<NUMBER> {
@@ -99,8 +115,23 @@ impl Setting for Redis {
                 redis::cmd("ZADD").arg(&key).arg("XX").arg("CH").arg(ends).arg(id).query(&mut raw).unwrap();
             assert_eq!(set, 1, "{id} is not among the claimed");
         };
-        System::new(client, None, Box::new(end_lease))
+        System::new(client, None, Box::new(end_lease), Box::new(outlives_on_redis))
     }
+}
+
+/// The sidecars of a queue that have no end, or a later one than its record.
+fn outlives_on_redis(queue: &str) -> Vec<String> {
+    const KINDS: [&str; 8] = ["state", "body", "scheduled", "ready", "claimed", "dead", "grave", "expired"];
+    let mut raw = shared().raw();
+    let mut left = |kind: &str| -> i64 {
+        redis::cmd("PTTL").arg(format!("stanchion:{kind}:{{Queue:{queue}}}")).query(&mut raw).unwrap()
+    };
+    // What is not there is older than any record.
+    let end = |left: i64| if left == -1 { i64::MAX } else { left };
+    let lives: Vec<_> = KINDS.iter().map(|kind| (kind, end(left(kind)))).collect();
+    let record = end(left("queue"));
+    let late = lives.into_iter().filter(|(_, end)| *end > record.max(0));
+    late.map(|(kind, end)| format!("{kind} lives {end} ms, the record {record}")).collect()
 }
 
 /// A file.
@@ -119,15 +150,23 @@ impl Setting for File {
         });
         let raw = rusqlite::Connection::open(dir.path().join("queue.db")).unwrap();
         raw.busy_timeout(std::time::Duration::from_secs(10)).unwrap();
-        let end_lease = move |queue: &str, id: &str, _: i64, ends: Millis| {
+        let end_lease = move |queue: &str, id: &str, origin: i64, ends: Millis| {
             let sql = "UPDATE task SET ends = ?1 WHERE state = 2 AND id = ?2
                        AND queue = (SELECT id FROM queue WHERE key = ?3)";
-            // Of the boot clock; only the order counts.
-            let ends = ends as i64 - operations::START as i64;
+            // Of the boot clock, which has begun later than that.
+            let ago = system::real_wall() - (origin + ends as i64);
+            let ends = Clock::System.now().as_micros() as i64 - ago * 1_000;
             let set = raw.execute(sql, (ends, id, format!("Queue:{queue}"))).unwrap();
             assert_eq!(set, 1, "{id} is not claimed");
         };
-        System::new(client, None, Box::new(end_lease))
+        let raw = rusqlite::Connection::open(dir.path().join("queue.db")).unwrap();
+        let outlives = move |_: &str| {
+            let orphans = "SELECT count(*) FROM (SELECT queue FROM task UNION ALL SELECT queue FROM dead)
+                           WHERE queue NOT IN (SELECT id FROM queue)";
+            let count: i64 = raw.query_row(orphans, [], |row| row.get(0)).unwrap();
+            (count > 0).then(|| format!("{count} rows have no queue")).into_iter().collect()
+        };
+        System::new(client, None, Box::new(end_lease), Box::new(outlives))
     }
 }
 
@@ -169,28 +208,52 @@ impl<S: Setting> StateMachineTest for Real<S> {
     }
 }
 
+/// The model alone: whether it does what must come true.
+struct Alone<S>(PhantomData<S>);
+
+impl<S: Setting> StateMachineTest for Alone<S> {
+    type SystemUnderTest = ();
+    type Reference = Model<S>;
+
+    fn init_test(_: &Reference) {}
+
+    fn apply((): (), _: &Reference, _: Operation) {}
+
+    fn check_invariants((): &(), model: &Reference) {
+        assert_eq!(model.watch.violation, None);
+    }
+}
+
 /// Runs so many random sequences; the shortest one that fails, and how.
 fn find_difference<S: Setting>(cases: u32) -> Option<(Vec<Operation>, String)> {
+    find::<S, Real<S>>(cases)
+}
+
+fn find<S: Setting, T: StateMachineTest<Reference = Model<S>>>(
+    cases: u32,
+) -> Option<(Vec<Operation>, String)> {
     let config = Config { cases, failure_persistence: None, max_shrink_iters: 20_000, ..Config::default() };
     let sequences = Model::<S>::sequential_strategy(1..=LENGTH);
     let run = |(initial, operations, seen)| {
-        Real::<S>::test_sequential(Config::default(), initial, operations, seen);
+        T::test_sequential(Config::default(), initial, operations, seen);
         Ok(())
     };
     match TestRunner::new(config).run(&sequences, run) {
         Ok(()) => None,
-        Err(TestError::Fail(_, (_, operations, _))) => Some(shortened::<S>(operations)),
+        Err(TestError::Fail(_, (_, operations, _))) => Some(shortened::<S, T>(operations)),
         Err(error) => panic!("{error}"),
     }
 }
 
 /// What proptest leaves, without everything that it can do without: it tries to leave out each operation but
 /// once, and what is superfluous may show only later.
-fn shortened<S: Setting>(mut operations: Vec<Operation>) -> (Vec<Operation>, String) {
-    let mut reason = failure::<S>(&operations).expect("it fails each time");
+fn shortened<S: Setting, T: StateMachineTest<Reference = Model<S>>>(
+    mut operations: Vec<Operation>,
+) -> (Vec<Operation>, String) {
+    let mut reason = failure::<S, T>(&operations).expect("it fails each time");
     'again: loop {
         for shorter in (0..operations.len()).rev().flat_map(|at| without(&operations, at)) {
-            if let Some(other) = failure::<S>(&shorter) {
+            if let Some(other) = failure::<S, T>(&shorter) {
                 (operations, reason) = (shorter, other);
                 continue 'again;
             }
@@ -219,10 +282,12 @@ fn without(operations: &[Operation], at: usize) -> Vec<Vec<Operation>> {
 }
 
 /// How the sequence fails, if it does.
-fn failure<S: Setting>(operations: &[Operation]) -> Option<String> {
+fn failure<S: Setting, T: StateMachineTest<Reference = Model<S>>>(
+    operations: &[Operation],
+) -> Option<String> {
     let run = || {
         let initial = Reference::new(S::PACE, S::TIE, S::MUTANT);
-        Real::<S>::test_sequential(Config::default(), initial, operations.to_vec(), None);
+        T::test_sequential(Config::default(), initial, operations.to_vec(), None);
     };
     let panic = catch_unwind(AssertUnwindSafe(run)).err()?;
     let text = panic.downcast_ref::<String>().cloned();
@@ -278,4 +343,42 @@ mutants! {
     the_mutant_full_for_all_is_found: 9,
     the_mutant_no_expiry_is_found: 10,
     the_mutant_late_ack_forgotten_is_found: 11,
+    the_mutant_put_back_loses_place_is_found: 12,
+    the_mutant_update_loses_place_is_found: 13,
+    the_mutant_first_survives_failure_is_found: 14,
+    the_mutant_backoff_erased_is_found: 15,
+    the_mutant_ended_lease_runs_is_found: 16,
+    the_mutant_expired_counts_as_live_is_found: 17,
+    the_mutant_expired_pushes_out_is_found: 18,
+}
+
+/// What must come true is looked for apart from what the stores say: a model that had the same mistake as they
+/// would agree with them.
+#[track_caller]
+fn assert_noticed<const NUMBER: usize>(rule: &str) {
+    let found = find::<Mutated<NUMBER>, Alone<Mutated<NUMBER>>>(5_000);
+    let (operations, reason) = found.unwrap_or_else(|| panic!("{:?} was not found", MUTANTS[NUMBER]));
+    assert!(reason.contains(rule), "{reason}");
+    assert!(operations.len() <= LENGTH / 3, "not shortened: {operations:?}");
+}
+
+#[test]
+fn a_hot_id_that_loses_its_place_starves() {
+    assert_noticed::<13>("V1");
+}
+
+#[test]
+fn a_burst_that_outlasts_a_failure_is_noticed() {
+    assert_noticed::<14>("V2");
+}
+
+#[test]
+fn a_retry_that_an_enqueue_brings_forward_is_noticed() {
+    assert_noticed::<15>("V2");
+}
+
+#[test]
+fn caps_that_do_not_hold_are_noticed() {
+    assert_noticed::<19>("V4");
+    assert_noticed::<20>("V4");
 }

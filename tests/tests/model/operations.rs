@@ -4,6 +4,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;
 
+use crate::liveness::Watch;
 use crate::queue::Queue;
 use crate::terms::{
     Id, Millis, Mutant, New, Number, Outcome, Place, Policy, Rescheduled, Settled, Tie, Verdict,
@@ -111,6 +112,7 @@ pub(crate) struct Reference {
     pub(crate) queue: Queue,
     pub(crate) claims: Vec<Held>,
     pub(crate) answer: Answer,
+    pub(crate) watch: Watch,
     /// How many operations there were.
     pub(crate) steps: u64,
 }
@@ -118,7 +120,8 @@ pub(crate) struct Reference {
 impl Reference {
     pub(crate) fn new(pace: Pace, tie: Tie, mutant: Option<Mutant>) -> Self {
         let queue = Queue::new(START, tie, mutant);
-        Self { pace, queue, claims: Vec::new(), answer: Answer::Nothing, steps: 0 }
+        let watch = Watch::default();
+        Self { pace, queue, claims: Vec::new(), answer: Answer::Nothing, watch, steps: 0 }
     }
 
     /// Which claim a slot means, counted from the newest.
@@ -143,19 +146,21 @@ impl Reference {
             // Real time passes between any two operations, and orders what they do.
             self.queue.now += 1;
         }
-        let died = self.queue.died;
+        let live = self.queue.live.len();
         self.answer = self.answer_to(operation);
-        if self.queue.died > died || matches!(operation, Operation::DeadMax(_)) {
-            self.queue.trim_dead();
-        }
+        self.queue.trim_dead();
+        // What is kicked was accepted before, and is asked for: it may come back into a full queue.
+        let kicks = matches!(operation, Operation::KickIds(_) | Operation::KickCount(_));
+        self.watch.caps(&self.queue, if kicks { usize::MAX } else { live });
+        self.watch.line(&self.queue);
         self
     }
 
     fn answer_to(&mut self, operation: &Operation) -> Answer {
         match operation {
             Operation::Enqueue(items) => {
-                let one = |item: &Item| self.queue.enqueue(&item.new_task(self.queue.now));
-                Answer::Enqueued(items.iter().map(one).collect())
+                self.queue.make_room(items.len());
+                Answer::Enqueued(items.iter().map(|item| self.enqueue(item)).collect())
             }
             Operation::Claim { max, lease } => self.claim(Vec::new(), *max, *lease),
             Operation::Settle(verdicts) => Answer::Claimed(self.settle(verdicts), Vec::new()),
@@ -165,7 +170,9 @@ impl Reference {
             }
             Operation::Extend(slot, lease) => Answer::Extended(self.extend(*slot, *lease)),
             Operation::Pop(max) => {
-                let popped = self.queue.pop(*max).into_iter();
+                let popped = self.queue.pop(*max);
+                self.watch_deliveries(&popped);
+                let popped = popped.into_iter();
                 Answer::Popped(popped.map(|(id, task)| (id, task.version, task.payload)).collect())
             }
             Operation::Remove(id, version) => {
@@ -174,7 +181,11 @@ impl Reference {
             }
             Operation::Reschedule(id, offset) => {
                 let due = self.queue.now.saturating_add_signed(*offset);
-                Answer::Rescheduled(self.queue.reschedule(id, due))
+                let rescheduled = self.queue.reschedule(id, due);
+                if matches!(rescheduled, Rescheduled::Moved(_)) {
+                    self.watch.rescheduled(id);
+                }
+                Answer::Rescheduled(rescheduled)
             }
             Operation::KickIds(ids) => Answer::Counted(ids.iter().map(|id| self.queue.kick_id(id)).sum()),
             Operation::KickCount(count) => Answer::Counted(self.queue.kick_count(*count)),
@@ -220,8 +231,23 @@ impl Reference {
         has.then_some(held.id)
     }
 
+    fn enqueue(&mut self, item: &Item) -> (Outcome, Number, Millis) {
+        let new = item.new_task(self.queue.now);
+        let (outcome, version, due) = self.queue.enqueue(&new);
+        if !matches!(outcome, Outcome::Throttled | Outcome::Full) {
+            self.watch.enqueued(self.queue.now, &new, outcome, due);
+        }
+        self.watch.line(&self.queue);
+        (outcome, version, due)
+    }
+
+    fn watch_deliveries(&mut self, tasks: &[(Id, crate::terms::Task)]) {
+        self.watch.delivered(&self.queue, tasks);
+    }
+
     fn claim(&mut self, settled: Vec<bool>, max: usize, lease: Millis) -> Answer {
         let taken = self.queue.claim(max, lease);
+        self.watch_deliveries(&taken);
         let now = u128::from(self.queue.now) * 1_000_000;
         for (id, task) in &taken {
             let deadline = now + deadline(lease);
@@ -248,11 +274,17 @@ impl Reference {
                 continue;
             }
             held.sent = true;
+            let is_last = self.queue.live.get(held.id).is_some_and(|live| live.main.receipt == held.receipt);
             let done = self.queue.settle(held.id, held.receipt, verdict, REASON) == Settled::Done
                 // Its twin in the same batch was heard first.
                 || held.settled.is_some_and(|twin| twin.repeats(verdict));
             if done {
                 held.settled = Some(verdict);
+            }
+            if done && is_last {
+                let died =
+                    self.queue.newest_dead(held.id).is_some_and(|dead| dead.task.receipt == held.receipt);
+                self.watch.settled(self.queue.now, held.id, verdict, !died);
             }
             accepted.push(done);
         }
@@ -337,11 +369,12 @@ fn item(pace: Pace) -> impl Strategy<Value = Item> {
 
 fn verdict(pace: Pace) -> impl Strategy<Value = (Slot, Verdict)> {
     let delay = prop_oneof![Just(0), times(pace, &[1, 400, 5_000], 125_000)];
+    let put_back = prop_oneof![2 => Just(0), 1 => times(pace, &[1, 400, 5_000], 375_000)];
     let verdict = prop_oneof![
         2 => Just(Verdict::Ack),
         2 => delay.prop_map(Verdict::Nack),
         1 => Just(Verdict::Bury),
-        1 => Just(Verdict::PutBack),
+        2 => put_back.prop_map(Verdict::PutBack),
     ];
     (0..5usize, verdict)
 }

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::terms::{Dead, Id, LEASE_ENDED, Live, Millis, Mutant, Number, Place, Task, Tie, Verdict};
+use crate::terms::{Cause, Dead, Id, LEASE_ENDED, Live, Millis, Mutant, Number, Place, Task, Tie, Verdict};
 
 #[derive(Clone, Debug)]
 pub(crate) struct Queue {
@@ -58,59 +58,98 @@ impl Queue {
     }
 
     pub(super) fn put(&mut self, id: Id, main: Task, successor: Option<Task>) {
-        let place = if main.due <= self.now {
+        self.put_in(id, main, successor, None);
+    }
+
+    /// A task that is due comes into its place in line if it has one, otherwise to the end of its priority's.
+    pub(super) fn put_in(&mut self, id: Id, main: Task, successor: Option<Task>, place: Option<Place>) {
+        let place = if main.due > self.now {
+            Place::Scheduled
+        } else if let Some(place) = place {
+            place
+        } else {
             self.sequence += 1;
             let priority = if self.is(Mutant::NoPriorities) { 0 } else { main.priority };
             Place::Ready(u64::from(u8::MAX - priority) << 45 | self.sequence)
-        } else {
-            Place::Scheduled
         };
         self.live.insert(id, Live { main, place, successor });
     }
 
-    pub(super) fn succeed(&mut self, id: Id, main: &Task, successor: Option<Task>) {
+    /// Where a task stands that takes the place of one that waits: there, if both are due and of one priority.
+    pub(super) fn stays(&self, before: &Task, place: Place, task: &mut Task) -> Option<Place> {
+        let due = before.due <= self.now && task.due <= self.now;
+        if !due || before.priority != task.priority || self.is(Mutant::UpdateLosesPlace) {
+            return None;
+        }
+        task.due = before.due;
+        Some(place)
+    }
+
+    /// No enqueue brings a retry forward of its back-off.
+    pub(super) fn hold_back(&self, task: &mut Task, backoff: Millis) {
+        if backoff > self.now && !self.is(Mutant::BackoffErased) {
+            (task.backoff, task.due) = (backoff, task.due.max(backoff));
+        }
+    }
+
+    pub(super) fn succeed(&mut self, id: Id, main: &Task, successor: Option<Task>, place: Option<Place>) {
         self.live.remove(id);
         if let Some(mut next) = successor {
             (next.settled, next.verdict) = (main.settled, main.verdict);
-            (next.attempts, next.receipt, next.replaces) = (0, 0, false);
-            self.put(id, next, None);
+            (next.replaces, next.debounced) = (false, false);
+            self.put_in(id, next, None, place);
         }
     }
 
     /// A replacing successor takes the retry's place, and what was not settled is.
-    pub(super) fn supplant(&mut self, id: Id, mut main: Task, successor: Option<Task>) {
+    pub(super) fn supplant(&mut self, id: Id, mut main: Task, mut next: Task, place: Option<Place>) {
         if main.receipt != 0 {
             let verdict = self.is(Mutant::ReplacedRunCounts).then_some(Verdict::Ack);
-            (main.settled, main.verdict) = (main.receipt, verdict);
+            (main.settled, main.verdict, main.receipt) = (main.receipt, verdict, 0);
         }
-        self.succeed(id, &main, successor);
+        if next.debounced && next.payload == main.payload {
+            next.go_on(&main);
+        }
+        self.hold_back(&mut next, main.backoff);
+        let place = place.filter(|_| next.priority == main.priority);
+        self.succeed(id, &main, Some(next), place);
     }
 
-    pub(super) fn retry(&mut self, id: Id, mut main: Task, successor: Option<Task>, due: Millis) {
+    pub(super) fn retry(&mut self, id: Id, main: Task, successor: Option<Task>, place: Option<Place>) {
         let always = self.is(Mutant::EverySuccessorReplaces);
-        if successor.as_ref().is_some_and(|successor| successor.replaces || always) {
-            return self.succeed(id, &main, successor);
+        match successor {
+            Some(next) if next.replaces || always => self.supplant(id, main, next, place),
+            successor => self.put_in(id, main, successor, place),
         }
-        main.due = due;
-        self.put(id, main, successor);
     }
 
-    pub(super) fn die(&mut self, id: Id, main: Task, successor: Option<Task>, reason: &str, by_lease: bool) {
+    pub(super) fn die(&mut self, id: Id, main: Task, successor: Option<Task>, reason: &str, cause: Cause) {
         let mut task = main.clone();
         if task.receipt == 0 {
             task.receipt = self.next_number();
         }
         task.reason = reason.into();
         self.died += 1;
-        self.dead.push(Dead { id, died: self.now, by_lease, task });
-        self.succeed(id, &main, successor);
+        self.dead.push(Dead { id, died: self.now, cause, task });
+        self.succeed(id, &main, successor, None);
     }
 
-    /// At the end of a call in which something died, and of one that lowers the cap.
+    /// At the end of a call.
     pub(crate) fn trim_dead(&mut self) {
-        self.dead.sort_by_key(|dead| (dead.died, dead.task.receipt));
-        let excess = self.dead.len().saturating_sub(self.dead_max);
-        self.dead.drain(..excess);
+        if self.is(Mutant::NoCaps) {
+            return;
+        }
+        self.dead.sort_by_key(Dead::age);
+        for expired in [false, true] {
+            let all = self.is(Mutant::ExpiredPushesOut);
+            let count = self.dead.iter().filter(|dead| all || dead.expired() == expired).count();
+            let mut excess = count.saturating_sub(self.dead_max);
+            self.dead.retain(|dead| {
+                let goes = dead.expired() == expired && excess > 0;
+                excess -= usize::from(goes);
+                !goes
+            });
+        }
     }
 
     pub(super) fn is_held(&self, live: &Live) -> bool {
@@ -118,21 +157,32 @@ impl Queue {
     }
 
     pub(super) fn end_lease(&mut self, id: Id) {
-        let Live { mut main, successor, .. } = self.live.remove(id).unwrap();
+        let Live { mut main, successor, place } = self.live.remove(id).unwrap();
         self.retried += 1;
         if self.is(Mutant::LeaseEndSettles) {
             (main.settled, main.verdict) = (main.receipt, None);
         }
         if main.attempts >= main.max_attempts {
-            self.die(id, main, successor, LEASE_ENDED, true);
-        } else if successor.as_ref().is_some_and(|successor| successor.replaces) {
-            self.supplant(id, main, successor);
+            self.die(id, main, successor, LEASE_ENDED, Cause::LeaseEnded);
         } else {
             main.reason = LEASE_ENDED.into();
+            if let Place::Claimed(ends) = place
+                && !self.is(Mutant::FirstSurvivesFailure)
+            {
+                main.first = ends;
+            }
             if self.is(Mutant::LeaseEndSettles) {
                 main.receipt = 0;
             }
-            self.put(id, main, successor);
+            self.retry(id, main, successor, None);
+        }
+    }
+
+    /// An enqueue or reschedule comes: a lease that has ended is over, noticed or not.
+    pub(super) fn notice(&mut self, id: Id) {
+        let ended = |live: &Live| matches!(live.place, Place::Claimed(ends) if ends <= self.now);
+        if self.live.get(id).is_some_and(ended) {
+            self.end_lease(id);
         }
     }
 

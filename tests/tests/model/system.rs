@@ -29,17 +29,26 @@ pub(crate) struct System {
     /// The store's number for each of the model's.
     numbers: RefCell<BTreeMap<Number, u64>>,
     end_lease: EndLease,
+    outlives: Outlives,
 }
+
+/// What of a queue has no end, or a later one, than the record that finds it.
+pub(crate) type Outlives = Box<dyn Fn(&str) -> Vec<String>>;
 
 /// Ends a lease behind the library's back: an id, and when it ended, in milliseconds since the model's zero.
 pub(crate) type EndLease = Box<dyn FnMut(&str, &str, i64, Millis)>;
 
 impl System {
-    pub(crate) fn new(client: &blocking::Client, clock: Option<ManualClock>, end_lease: EndLease) -> Self {
+    pub(crate) fn new(
+        client: &blocking::Client,
+        clock: Option<ManualClock>,
+        end_lease: EndLease,
+        outlives: Outlives,
+    ) -> Self {
         let wall = clock.as_ref().map_or_else(real_wall, manual_wall);
         let origin = wall - START as i64;
         let queue = client.queue(&unique("model"));
-        Self { queue, claims: Vec::new(), clock, origin, numbers: RefCell::default(), end_lease }
+        Self { queue, claims: Vec::new(), clock, origin, numbers: RefCell::default(), end_lease, outlives }
     }
 
     /// Carries out the operation and compares the answer with the model's, which has carried it out already.
@@ -109,7 +118,9 @@ impl System {
             (Operation::Reschedule(id, offset), Answer::Rescheduled(expected)) => {
                 let due = self.wall(model.queue.now.saturating_add_signed(*offset));
                 match (self.queue.reschedule(id, due).unwrap(), expected) {
-                    (stanchion::Rescheduled::Moved(at), Rescheduled::Moved(_)) => assert_eq!(at, due),
+                    (stanchion::Rescheduled::Moved(at), Rescheduled::Moved(due)) => {
+                        self.same_time(*due, at, "the due of a reschedule");
+                    }
                     (stanchion::Rescheduled::Absent, Rescheduled::Absent)
                     | (stanchion::Rescheduled::Claimed, Rescheduled::Claimed)
                     | (stanchion::Rescheduled::Dead, Rescheduled::Dead) => {}
@@ -196,7 +207,7 @@ impl System {
                 Verdict::Ack => claim.acked(),
                 Verdict::Nack(delay) => claim.nacked(Retry::After(millis(*delay)), REASON).unwrap(),
                 Verdict::Bury => claim.buried(REASON),
-                Verdict::PutBack => claim.returned(),
+                Verdict::PutBack(delay) => claim.returned(millis(*delay)).unwrap(),
             })
         };
         verdicts.iter().filter_map(on).collect()
@@ -224,6 +235,9 @@ impl System {
 
     /// Compares what the store shows of its queue with the model.
     pub(crate) fn compare(&self, model: &Reference) {
+        // The store does what the model does, so it keeps what the model keeps.
+        assert_eq!(model.watch.violation, None);
+        assert_eq!((self.outlives)(self.queue.name()), Vec::<String>::new(), "V5");
         let queue = &model.queue;
         let live = |ids: Vec<Id>, state: TaskState| -> Vec<(Id, TaskState)> {
             ids.into_iter().map(|id| (id, state)).collect()
@@ -241,7 +255,7 @@ impl System {
             }
         }
         let mut dead: Vec<_> = queue.dead.iter().collect();
-        dead.sort_by_key(|dead| std::cmp::Reverse((dead.died, dead.task.receipt)));
+        dead.sort_by_key(|dead| (dead.expired(), std::cmp::Reverse((dead.died, dead.task.receipt))));
         let listed = self.queue.list(TaskState::Dead, None, 100).unwrap().tasks;
         let ids: Vec<&str> = listed.iter().map(|task| task.id.as_str()).collect();
         assert_eq!(ids, dead.iter().map(|dead| dead.id).collect::<Vec<_>>(), "the dead");
@@ -387,7 +401,7 @@ fn millis(time: Millis) -> Duration {
     Duration::from_millis(time)
 }
 
-fn real_wall() -> i64 {
+pub(crate) fn real_wall() -> i64 {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_millis() as i64
 }
 

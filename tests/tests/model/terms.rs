@@ -7,6 +7,7 @@ pub(crate) type Number = u64;
 
 pub(crate) const LEASE_ENDED: &str = "the lease ended";
 pub(crate) const EXPIRED: &str = "expired";
+pub(crate) const EXPIRED_AFTER: &str = "expired; before: ";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Policy {
@@ -21,7 +22,8 @@ pub(crate) enum Verdict {
     Ack,
     Nack(Millis),
     Bury,
-    PutBack,
+    /// After so long; at once, in its place, if that is zero.
+    PutBack(Millis),
 }
 
 impl Verdict {
@@ -82,6 +84,24 @@ pub(crate) enum Mutant {
     NoExpiry,
     /// A late ack leaves a death by lease end alone.
     LateAckForgotten,
+    /// What is put back comes to the end of the line.
+    PutBackLosesPlace,
+    /// A ready task that is replaced, debounced or rescheduled comes to the end of the line.
+    UpdateLosesPlace,
+    /// A task's burst of debounces goes on over a failure.
+    FirstSurvivesFailure,
+    /// An enqueue brings a retry forward of its back-off.
+    BackoffErased,
+    /// An enqueue takes a task that waits since its lease ended for a running one.
+    EndedLeaseRuns,
+    /// A task that has expired counts as live until its turn comes.
+    ExpiredCountsAsLive,
+    /// What expires pushes failures out.
+    ExpiredPushesOut,
+    /// Nothing dead goes.
+    NoCaps,
+    /// A full queue takes more.
+    NoMaxLen,
 }
 
 /// What is asked to be enqueued; `due` is absolute.
@@ -112,6 +132,12 @@ pub(crate) struct Task {
     pub(crate) verdict: Option<Verdict>,
     pub(crate) reason: String,
     pub(crate) replaces: bool,
+    /// Of a successor: it was asked for by debounce.
+    pub(crate) debounced: bool,
+    /// Until when no enqueue brings the retry forward.
+    pub(crate) backoff: Millis,
+    /// Where in line it stood when it was delivered.
+    pub(crate) turn: u64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -130,11 +156,19 @@ pub(crate) struct Live {
     pub(crate) successor: Option<Task>,
 }
 
+/// What a task died of. Those that expired are kept apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Cause {
+    Failed,
+    LeaseEnded,
+    Expired,
+}
+
 #[derive(Clone, Debug)]
 pub(crate) struct Dead {
     pub(crate) id: Id,
     pub(crate) died: Millis,
-    pub(crate) by_lease: bool,
+    pub(crate) cause: Cause,
     pub(crate) task: Task,
 }
 
@@ -144,4 +178,15 @@ pub(crate) enum Rescheduled {
     Absent,
     Claimed,
     Dead,
+}
+
+impl Dead {
+    pub(crate) fn expired(&self) -> bool {
+        self.cause == Cause::Expired
+    }
+
+    /// The oldest first; those that failed before those that expired.
+    pub(crate) fn age(&self) -> (bool, Millis, Number) {
+        (self.expired(), self.died, self.task.receipt)
+    }
 }

@@ -2,8 +2,8 @@
 
 use crate::queue::Queue;
 use crate::terms::{
-    Dead, EXPIRED, Id, Live, Millis, Mutant, New, Number, Outcome, Place, Policy, Rescheduled, Settled, Task,
-    Verdict,
+    Cause, Dead, EXPIRED, EXPIRED_AFTER, Id, Live, Millis, Mutant, New, Number, Outcome, Place, Policy,
+    Rescheduled, Settled, Task, Verdict,
 };
 
 impl Queue {
@@ -13,9 +13,11 @@ impl Queue {
         {
             return (Outcome::Throttled, 0, 0);
         }
+        self.notice(new.id);
         let new_only = !self.is(Mutant::FullForAll);
         if !(new_only && self.live.contains_key(new.id))
             && self.max_len.is_some_and(|most| self.live.len() >= most)
+            && !self.is(Mutant::NoMaxLen)
         {
             return (Outcome::Full, 0, 0);
         }
@@ -31,7 +33,11 @@ impl Queue {
             self.put(new.id, task, None);
             return (Outcome::Added, version, due);
         };
-        let pending = live.main.receipt == 0 && live.successor.is_none();
+        let waits = !(self.is_held(&live) || self.is(Mutant::EndedLeaseRuns) && live.main.receipt != 0);
+        let pending = waits && live.successor.is_none();
+        if pending && replaces && live.main.receipt != 0 {
+            (live.main.settled, live.main.verdict, live.main.receipt) = (live.main.receipt, None, 0);
+        }
         let stays = self.is(Mutant::VersionStays);
         let target = if pending { Some(&mut live.main) } else { live.successor.as_mut() };
         if let Some(target) = target
@@ -49,23 +55,27 @@ impl Queue {
             let mut task = self.fresh(new, version, Some(&old));
             (task.settled, task.verdict) = (old.settled, old.verdict);
             if matches!(new.policy, Policy::Debounce(_)) && old.payload == new.payload {
-                // One is left in any case.
-                task.attempts = old.attempts.min(task.max_attempts - 1);
+                task.go_on(&old);
             }
+            self.hold_back(&mut task, old.backoff);
+            let place = self.stays(&old, live.place, &mut task);
             let due = task.due;
-            self.put(new.id, task, None);
+            self.put_in(new.id, task, None, place);
             return (Outcome::Replaced, version, due);
         }
         let outcome = if live.successor.is_some() { Outcome::Replaced } else { Outcome::Successor };
         let mut task = self.fresh(new, version, live.successor.as_ref());
-        task.replaces = replaces;
-        let due = task.due;
-        if replaces && !self.is_held(&live) {
-            self.supplant(new.id, live.main, Some(task));
-        } else {
+        (task.replaces, task.debounced) = (replaces, matches!(new.policy, Policy::Debounce(_)));
+        if !replaces || self.is_held(&live) {
+            let due = task.due;
             live.successor = Some(task);
             self.live.insert(new.id, live);
+            return (outcome, version, due);
         }
+        self.hold_back(&mut task, live.main.backoff);
+        let place = self.stays(&live.main, live.place, &mut task);
+        let due = task.due;
+        self.supplant(new.id, live.main, task, place);
         (outcome, version, due)
     }
 
@@ -91,6 +101,9 @@ impl Queue {
             verdict: None,
             reason: String::new(),
             replaces: false,
+            debounced: false,
+            backoff: 0,
+            turn: 0,
         };
         if let Policy::Debounce(max_wait) = new.policy {
             let before = before.filter(|_| !self.is(Mutant::DebounceForgetsFirst));
@@ -98,6 +111,32 @@ impl Queue {
             task.due = task.due.min(task.first + max_wait);
         }
         task
+    }
+
+    /// Whether the task has expired; then it is dead.
+    fn expire(&mut self, id: Id) -> bool {
+        let over = self.live[id].main.expires.is_some_and(|expires| expires <= self.now);
+        if !over || self.is(Mutant::NoExpiry) {
+            return false;
+        }
+        let live = self.live.remove(id).unwrap();
+        let reason = match &*live.main.reason {
+            "" => EXPIRED.to_owned(),
+            before => format!("{EXPIRED_AFTER}{before}"),
+        };
+        self.die(id, live.main, live.successor, &reason, Cause::Expired);
+        true
+    }
+
+    /// What has expired counts no longer, if so many more would not fit.
+    pub(crate) fn make_room(&mut self, more: usize) {
+        let fits = self.max_len.is_none_or(|most| self.live.len() + more <= most);
+        if fits || self.is(Mutant::ExpiredCountsAsLive) {
+            return;
+        }
+        for id in [self.line(), self.scheduled(|_, _| true)].concat() {
+            self.expire(id);
+        }
     }
 
     /// Takes from the line; `end` says what becomes of each.
@@ -112,11 +151,12 @@ impl Queue {
             if taken.len() == max {
                 break;
             }
-            let mut live = self.live.remove(id).unwrap();
-            let over = live.main.expires.is_some_and(|expires| expires <= self.now);
-            if over && !self.is(Mutant::NoExpiry) {
-                self.die(id, live.main, live.successor, EXPIRED, false);
+            if self.expire(id) {
                 continue;
+            }
+            let mut live = self.live.remove(id).unwrap();
+            if let Place::Ready(turn) = live.place {
+                live.main.turn = turn;
             }
             live.main.attempts += 1;
             live.main.receipt = self.next_number();
@@ -138,13 +178,13 @@ impl Queue {
             let mut main = live.main;
             (main.settled, main.verdict) = (main.receipt, Some(Verdict::Ack));
             queue.acked += 1;
-            queue.succeed(id, &main, live.successor);
+            queue.succeed(id, &main, live.successor, None);
         })
     }
 
     pub(crate) fn settle(&mut self, id: Id, receipt: Number, verdict: Verdict, reason: &str) -> Settled {
         if self.live.get(id).is_some_and(|live| live.main.receipt == receipt) {
-            let Live { mut main, successor, .. } = self.live.remove(id).unwrap();
+            let Live { mut main, successor, place } = self.live.remove(id).unwrap();
             (main.settled, main.verdict) = (receipt, Some(verdict));
             match verdict {
                 Verdict::Ack => {
@@ -152,26 +192,43 @@ impl Queue {
                     if self.is(Mutant::WindowEndsWithAck) {
                         self.windows.remove(id);
                     }
-                    self.succeed(id, &main, successor);
+                    if main.version > receipt {
+                        // It was asked for again since, and that is yet to be done.
+                        (main.attempts, main.receipt, main.reason) = (0, 0, String::new());
+                        self.live.insert(id, Live { main, successor, place });
+                    } else {
+                        self.succeed(id, &main, successor, None);
+                    }
                 }
                 Verdict::Nack(delay) => {
                     self.retried += 1;
                     let more = u32::from(self.is(Mutant::OneAttemptMore));
                     if main.attempts >= main.max_attempts + more {
-                        self.die(id, main, successor, reason, false);
+                        self.die(id, main, successor, reason, Cause::Failed);
                     } else {
                         main.receipt = 0;
                         main.reason = reason.into();
-                        let due = self.now + delay;
-                        self.retry(id, main, successor, due);
+                        if !self.is(Mutant::FirstSurvivesFailure) {
+                            main.first = self.now;
+                        }
+                        (main.due, main.backoff) = (self.now + delay, self.now + delay);
+                        self.retry(id, main, successor, None);
                     }
                 }
-                Verdict::Bury => self.die(id, main, successor, reason, false),
-                Verdict::PutBack => {
+                Verdict::Bury => self.die(id, main, successor, reason, Cause::Failed),
+                Verdict::PutBack(delay) => {
                     main.receipt = 0;
                     main.attempts -= u32::from(!self.is(Mutant::PutBackCounts));
-                    let due = main.due;
-                    self.retry(id, main, successor, due);
+                    let place = match place {
+                        _ if delay > 0 || self.is(Mutant::PutBackLosesPlace) => None,
+                        Place::Claimed(_) => Some(Place::Ready(main.turn)),
+                        // Its lease has ended, and it waits already.
+                        place => Some(place),
+                    };
+                    if delay > 0 {
+                        (main.due, main.backoff) = (self.now + delay, self.now + delay);
+                    }
+                    self.retry(id, main, successor, place);
                 }
             }
             return Settled::Done;
@@ -184,7 +241,7 @@ impl Queue {
         }
         if let Some(at) = self.dead.iter().position(|dead| dead.id == id && dead.task.receipt == receipt) {
             let dead = &self.dead[at];
-            if dead.by_lease {
+            if dead.cause == Cause::LeaseEnded {
                 if verdict != Verdict::Ack || self.is(Mutant::LateAckForgotten) {
                     return Settled::Stale;
                 }
@@ -226,18 +283,15 @@ impl Queue {
     }
 
     pub(crate) fn reschedule(&mut self, id: Id, due: Millis) -> Rescheduled {
-        if let Some(live) = self.live.get(id) {
-            if self.is_held(live) {
-                return Rescheduled::Claimed;
-            }
-            if matches!(live.place, Place::Claimed(_)) {
-                // Its lease has ended: first what that means, so that nobody gets more attempts than allowed.
-                self.end_lease(id);
-            }
+        self.notice(id);
+        if self.live.get(id).is_some_and(|live| self.is_held(live)) {
+            return Rescheduled::Claimed;
         }
-        if let Some(Live { mut main, successor, .. }) = self.live.remove(id) {
-            main.due = due;
-            self.put(id, main, successor);
+        if let Some(Live { main, successor, place }) = self.live.remove(id) {
+            let mut moved = Task { due, backoff: 0, ..main.clone() };
+            let place = self.stays(&main, place, &mut moved);
+            let due = moved.due;
+            self.put_in(id, moved, successor, place);
             Rescheduled::Moved(due)
         } else if self.newest_dead(id).is_some() {
             Rescheduled::Dead
@@ -259,7 +313,7 @@ impl Queue {
 
     pub(crate) fn kick_count(&mut self, count: u64) -> u64 {
         let mut kicked = 0;
-        self.dead.sort_by_key(|dead| (dead.died, dead.task.receipt));
+        self.dead.sort_by_key(Dead::age);
         while kicked < count
             && let Some(dead) = self.dead.iter().find(|dead| !self.live.contains_key(dead.id))
         {
@@ -278,6 +332,7 @@ impl Queue {
             (task.settled, task.verdict) = (receipt, None);
         }
         (task.version, task.due, task.attempts, task.receipt) = (self.next_number(), self.now, 0, 0);
+        (task.first, task.backoff) = (self.now, 0);
         task.expires = task.expires.filter(|expires| *expires > self.now);
         self.serial += 1;
         task.serial = self.serial;
@@ -290,5 +345,12 @@ impl Queue {
         self.dead.clear();
         self.windows.clear();
         count as u64
+    }
+}
+
+impl Task {
+    /// The same is asked for again by debounce: attempts go on, with one left in any case.
+    pub(super) fn go_on(&mut self, before: &Self) {
+        self.attempts = before.attempts.min(self.max_attempts - 1);
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use stanchion::verbs::Acquire;
 
 use crate::case::{TTL, acquire, given, wait};
-use crate::state::{LINE_TTL, WEEK, nothing};
+use crate::state::{BEYOND, WEEK, WINDOW, nothing};
 
 /// What an earlier grant left.
 const META: &str = "fence 100, born 50, owner x, since 1, calm_until {then+1000000}";
@@ -15,11 +15,11 @@ const GRANTED: &str = "fence {fence}, born 50, owner o, since {sec}, calm_until 
 const STIRRED: &str = "fence 100, born 50, owner x, since 1, calm_until 0";
 const STIRRED_GRANTED: &str = "fence {fence}, born 50, owner o, since {sec}, calm_until 0";
 /// Calm again after a grant.
-const CALMED: &str = "fence {fence}, born 50, owner o, since {sec}, calm_until {now+3600000}";
+const CALMED: &str = "fence {fence}, born 50, owner o, since {sec}, calm_until {now+60000}";
 
 #[test]
 fn a_free_lock_without_a_record_is_granted_and_gets_one() {
-    let record = "fence {fence}, born {fence}, owner o, since {sec}, calm_until {now+3600000}";
+    let record = "fence {fence}, born {fence}, owner o, since {sec}, calm_until {now+60000}";
     given(nothing())
         .call(acquire(1))
         .replies("granted {us} 5000")
@@ -38,7 +38,7 @@ fn a_calm_lock_is_granted_without_a_look_at_anything_else() {
 }
 
 #[test]
-fn a_record_is_kept_and_its_life_is_renewed_only_once_an_hour() {
+fn a_record_is_kept_and_its_life_is_renewed_only_once_a_minute() {
     given(nothing().meta(META, 500_000))
         .call(acquire(1))
         .replies("granted {us} 5000")
@@ -46,16 +46,27 @@ fn a_record_is_kept_and_its_life_is_renewed_only_once_an_hour() {
     given(nothing().meta("fence 100, born 50, owner x, since 1, calm_until {then}", 500_000))
         .call(acquire(1))
         .replies("granted {us} 5000")
-        .leaves(nothing().lock("{T1}", TTL).meta(&GRANTED.replace("then+1000000", "now+3600000"), WEEK));
+        .leaves(nothing().lock("{T1}", TTL).meta(&GRANTED.replace("then+1000000", "now+60000"), WEEK));
+}
+
+/// As long as the record's life can bear it, a calm lock does not renew it.
+#[test]
+fn a_lease_of_100_s_renews_the_record_of_a_calm_lock() {
+    for (ttl, meta, life) in [(99_999, GRANTED, 500_000), (100_000, CALMED, WEEK)] {
+        given(nothing().meta(META, 500_000))
+            .call(Acquire { ttl: Duration::from_millis(ttl), ..acquire(1) })
+            .replies(&format!("granted {{us}} {ttl}"))
+            .leaves(nothing().lock("{T1}", ttl).meta(meta, life));
+    }
 }
 
 #[test]
-fn the_record_outlives_a_lease_of_weeks() {
+fn the_record_outlives_a_long_lease() {
     let ttl = Duration::from_millis(3 * WEEK);
     given(nothing().meta(META, WEEK))
         .call(Acquire { ttl, ..acquire(1) })
-        .replies("granted {us} 1814400000")
-        .leaves(nothing().lock("{T1}", 3 * WEEK).meta(CALMED, 6 * WEEK));
+        .replies("granted {us} 4080000")
+        .leaves(nothing().lock("{T1}", 3 * WEEK).meta(CALMED, 3 * WEEK + BEYOND));
 }
 
 /// Fences above 10^14 must not lose digits on their way through Lua: 9007199254740991 is 2^53 - 1.
@@ -83,7 +94,7 @@ fn the_fence_is_the_largest_of_stored_plus_one_and_time_and_the_clients() {
 /// leases of before its own grant look forgotten.
 #[test]
 fn a_record_is_born_at_the_servers_time_at_the_latest() {
-    let record = "fence 9007199254740991, born {us}, owner o, since {sec}, calm_until {now+3600000}";
+    let record = "fence 9007199254740991, born {us}, owner o, since {sec}, calm_until {now+60000}";
     given(nothing())
         .call(Acquire { min_fence: 9_007_199_254_740_991, ..acquire(1) })
         .replies("granted 9007199254740991 5000")
@@ -153,13 +164,62 @@ fn a_waiter_joins_the_line() {
 /// A foreign holder has no record; the one that a waiter makes must not stay for ever.
 #[test]
 fn a_waiter_without_a_record_makes_one_that_expires() {
-    given(nothing().lock("stranger", 3_000)).call(wait(1, 7)).replies("waiting {~3000}").leaves(
+    let noted = "share_until 0, share_windows 8, foreign_since {now}, foreign_seen {now}";
+    given(nothing().lock("stranger", 3_000)).call(wait(1, 7)).replies("waiting {14..26}").leaves(
         nothing()
             .lock("stranger", 3_000)
-            .meta("calm_until 0, wait_until {now+2500}", WEEK)
+            .meta(&format!("calm_until 0, wait_until {{now+2500}}, {noted}"), WEEK)
             .line(&[(1, "{us}")])
             .waiters(&[(1, "{now} 0 o {C} 7")]),
     );
+}
+
+/// Nobody tells when a locker of another program is done.
+#[test]
+fn only_the_first_in_line_asks_often_about_a_foreign_value() {
+    let line = [(2, "900"), (1, "1000")];
+    let waiters = |mine| [(2, "{then-100} 0 {C} 5"), (1, mine)];
+    let state = |meta: &str, mine| {
+        nothing()
+            .lock("stranger", 9_000)
+            .meta(&format!("{STIRRED}, {meta}"), WEEK)
+            .line(&line)
+            .waiters(&waiters(mine))
+    };
+    let turn = "wait_until {then+2400}, foreign_since {then-700}, foreign_seen {then-100}";
+    let seen =
+        "wait_until {now+2500}, share_until 0, share_windows 8, foreign_since {then-700}, foreign_seen {now}";
+    given(state(turn, "{then-100} 0 {C} 7"))
+        .call(wait(1, 8))
+        .replies("waiting {~9000}")
+        .leaves(state(seen, "{now} 0 o {C} 8"));
+    let first = |meta: &str, mine| state(meta, mine).line(&[(1, "1000")]).waiters(&[(1, mine)]);
+    given(first(turn, "{then-100} 0 {C} 7"))
+        .call(wait(1, 8))
+        .replies("waiting {14..26}")
+        .leaves(first(seen, "{now} 0 o {C} 8"));
+    // One that was seen long ago was another turn.
+    let old = "wait_until {then+2400}, foreign_since {then-9000}, foreign_seen {then-3000}";
+    given(first(old, "{then-100} 0 {C} 7"))
+        .call(wait(1, 8))
+        .replies("waiting {14..26}")
+        .leaves(first(&seen.replace("{then-700}", "{now}"), "{now} 0 o {C} 8"));
+    given(state(turn, "{then-100} 0 {C} 7")).call(acquire(3)).replies("busy {~9000}").changes_nothing();
+}
+
+#[test]
+fn after_a_foreign_turn_the_row_may_last_twice_as_long() {
+    let line = "wait_until {then+2400}";
+    let turn = "foreign_since {then-4000}, foreign_seen {then-1000}, hand_offs 2";
+    let before = nothing()
+        .meta(&format!("{STIRRED}, {line}, {turn}"), WEEK)
+        .line(&[(1, "900")])
+        .waiters(&[(1, "{then-100} 0 {C} 7")]);
+    let granted = format!("{STIRRED_GRANTED}, {line}, row_until {{now+6040}}");
+    given(before)
+        .call(wait(1, 7))
+        .replies("granted {us} 5000")
+        .leaves(nothing().lock("{T1}", TTL).meta(&granted, WEEK));
 }
 
 #[test]
@@ -236,7 +296,7 @@ fn another_tokens_end_is_its_own() {
 fn during_a_foreign_share_a_free_lock_counts_as_held() {
     let shared = || nothing().meta(&format!("{STIRRED}, share_until {{then+200000}}"), WEEK);
     given(shared()).call(acquire(1)).replies("busy {~200000}").changes_nothing();
-    given(shared()).call(wait(1, 7)).replies("waiting {~200000}").leaves(
+    given(shared()).call(wait(1, 7)).replies("waiting 1").leaves(
         nothing()
             .meta(&format!("{STIRRED}, share_until {{then+200000}}, wait_until {{now+2500}}"), WEEK)
             .line(&[(1, "{us}")])
@@ -252,18 +312,22 @@ fn after_a_foreign_share_a_free_lock_is_free() {
         .leaves(nothing().lock("{T1}", TTL).meta(&format!("{CALMED}, share_until {{then-1}}"), WEEK));
 }
 
-/// A dead line is passed by on the fast path; it goes away by itself.
+/// The line is looked at as long as there is one, whatever the record says of when somebody polled.
 #[test]
-fn nobody_polled_lately_so_nobody_is_looked_for() {
-    let before = nothing()
-        .meta(&format!("{STIRRED}, wait_until {{then-1}}"), WEEK)
-        .line(&[(3, "900")])
-        .waiters(&[(3, "{then-2600} 0 {C} 5")]);
-    given(before.clone())
+fn a_line_is_looked_at_although_nobody_is_said_to_have_polled_lately() {
+    let meta = format!("{STIRRED}, wait_until {{then-1}}");
+    let before = |entry| nothing().meta(&meta, WEEK).line(&[(3, "900")]).waiters(&[(3, entry)]);
+    given(before("{then-2600} 0 {C} 5"))
         .call(acquire(1))
         .replies("granted {us} 5000")
-        .leaves(before.lock("{T1}", TTL).meta(&format!("{CALMED}, wait_until {{then-1}}"), WEEK));
-    assert_eq!(LINE_TTL, 60_000);
+        .leaves(nothing().lock("{T1}", TTL).meta(&format!("{STIRRED_GRANTED}, wait_until {{then-1}}"), WEEK));
+    given(before("{then-100} 0 {C} 5")).call(acquire(1)).replies("busy 1000").hints(5).leaves(
+        nothing()
+            .lock("{T3}", WINDOW)
+            .meta(&meta.replace("fence 100", "fence {us}"), WEEK)
+            .line(&[(3, "900")])
+            .waiters(&[(3, "{then-100} 1 {C} 5")]),
+    );
 }
 
 #[test]
@@ -272,11 +336,8 @@ fn a_waiter_silent_for_too_long_takes_its_own_entry_along() {
         .meta(&format!("{STIRRED}, wait_until {{then-1}}"), WEEK)
         .line(&[(1, "900"), (3, "901")])
         .waiters(&[(1, "{then-2600} 0 {C} 7"), (3, "{then-2600} 0 {C} 5")]);
-    given(before).call(wait(1, 7)).replies("granted {us} 5000").leaves(
-        nothing()
-            .lock("{T1}", TTL)
-            .meta(&format!("{STIRRED_GRANTED}, wait_until {{then-1}}"), WEEK)
-            .line(&[(3, "901")])
-            .waiters(&[(3, "{then-2600} 0 {C} 5")]),
-    );
+    given(before)
+        .call(wait(1, 7))
+        .replies("granted {us} 5000")
+        .leaves(nothing().lock("{T1}", TTL).meta(&format!("{STIRRED_GRANTED}, wait_until {{then-1}}"), WEEK));
 }

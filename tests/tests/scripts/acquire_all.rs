@@ -6,12 +6,12 @@ use stanchion::internals::{lock_name, token};
 use stanchion::verbs::AcquireAll;
 
 use crate::case::{TTL, acquire, given};
-use crate::state::{Content, State, WEEK, nothing};
+use crate::state::{BEYOND, Content, State, WEEK, nothing};
 
 /// What an earlier grant left.
 const META: &str = "fence 100, born 50, owner x, since 1, calm_until {then+1000000}";
 const STIRRED: &str = "fence 100, born 50, owner x, since 1, calm_until 0";
-const CALMED: &str = "fence {fence}, born 50, owner o, since {sec}, calm_until {now+3600000}";
+const CALMED: &str = "fence {fence}, born 50, owner o, since {sec}, calm_until {now+60000}";
 
 /// A request for all of these.
 pub fn all(names: &[&str]) -> AcquireAll {
@@ -33,7 +33,7 @@ fn with_b(mut state: State, value: &str) -> State {
 /// Each row: the state before, and what both verbs leave.
 #[test]
 fn one_lock_is_granted_as_by_an_acquire() {
-    let new = "fence {fence}, born {fence}, owner o, since {sec}, calm_until {now+3600000}";
+    let new = "fence {fence}, born {fence}, owner o, since {sec}, calm_until {now+60000}";
     let kept = "fence {fence}, born 50, owner o, since {sec}, calm_until {then+1000000}";
     let ended = "fence 100, born 50, owner x, since 1, calm_until 0, ended_until {then+9000}";
     let still_ended = "fence {fence}, born 50, owner o, since {sec}, calm_until 0, ended_until {then+9000}";
@@ -56,12 +56,12 @@ fn one_lock_is_granted_as_by_an_acquire() {
 }
 
 #[test]
-fn the_record_outlives_a_lease_of_weeks() {
+fn the_record_outlives_a_long_lease() {
     let ttl = Duration::from_millis(3 * WEEK);
     given(nothing().meta(META, WEEK))
         .call(AcquireAll { ttl, ..all(&["a"]) })
         .replies("all granted {us}")
-        .leaves(nothing().lock("{T1}", 3 * WEEK).meta(CALMED, 6 * WEEK));
+        .leaves(nothing().lock("{T1}", 3 * WEEK).meta(CALMED, 3 * WEEK + BEYOND));
 }
 
 #[test]
@@ -75,7 +75,7 @@ fn so_does_that_of_a_lock_with_a_token_that_ended() {
         .leaves(
             nothing()
                 .lock("{T1}", 3 * WEEK)
-                .meta(&format!("fence {{fence}}, born 50, owner o, since {{sec}}{ended}"), 6 * WEEK)
+                .meta(&format!("fence {{fence}}, born 50, owner o, since {{sec}}{ended}"), 3 * WEEK + BEYOND)
                 .ended(2),
         );
 }
@@ -132,6 +132,23 @@ fn a_copy_finds_its_own_token_and_neither_raises_the_fence_nor_shortens_the_leas
             .replies("all granted 100")
             .leaves(nothing().lock("{T1}", after).meta(again, WEEK));
     }
+}
+
+/// It would be granted to whoever comes, past those who wait.
+#[test]
+fn a_copy_does_not_calm_a_lock_that_others_wait_for() {
+    let waited = |meta: &str| {
+        let meta = format!("{meta}, calm_until 0, wait_until {{then+2000}}");
+        nothing()
+            .lock("{T1}", 9_000)
+            .meta(&meta, WEEK)
+            .line(&[(3, "1000")])
+            .waiters(&[(3, "{then-500} 0 {C} 7")])
+    };
+    given(waited("fence 100, born 50, owner x, since 1"))
+        .call(all(&["a"]))
+        .replies("all granted 100")
+        .leaves(waited("fence 100, born 50, owner o, since {sec}"));
 }
 
 #[test]

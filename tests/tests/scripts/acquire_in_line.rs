@@ -49,7 +49,7 @@ fn a_confirmation_sets_the_ttl_exactly_and_leaves_the_others_in_line() {
     );
 }
 
-/// Or foreign_share would never see 32 hand-offs in a row.
+/// Or foreign_share would never see a row of hand-offs.
 #[test]
 fn a_confirmation_goes_on_counting_hand_offs() {
     let before = nothing()
@@ -206,17 +206,37 @@ fn a_call_looks_at_64_entries_of_the_line() {
     );
 }
 
-/// The bound: past 64 dead ones the 65th is not seen, and keeps its place for its own poll.
+/// The bound: past 64 dead ones it is not known whether the 65th lives. It is told to ask, and is not overtaken.
 #[test]
 fn a_call_looks_no_further_than_64_entries() {
     let last = 164;
-    given(long_line(64)).call(acquire(1)).replies("granted {us} 5000").leaves(
-        nothing()
-            .lock("{T1}", TTL)
-            .meta(GRANTED, WEEK)
-            .line(&[(last, "964")])
-            .waiters(&[(last, "{then-100} 0 {C} 6")]),
-    );
+    let state = |meta: &str| {
+        nothing().meta(meta, WEEK).line(&[(last, "964")]).waiters(&[(last, "{then-100} 0 {C} 6")])
+    };
+    given(long_line(64)).call(acquire(1)).replies("busy 0").hints(6).leaves(state(&waiting_meta(META)));
+    given(state(META))
+        .call(wait(last, 6))
+        .replies("granted {us} 5000")
+        .leaves(nothing().lock(&secret(last), TTL).meta(GRANTED, WEEK));
+}
+
+/// So whoever compares it with the time finds it alive for as long as it may be silent.
+#[test]
+fn the_last_poll_of_who_is_far_back_lies_ahead() {
+    for (before, ahead) in [(7, 0), (8, 375), (20, 4_875), (100, 19_250)] {
+        let scores: Vec<String> = (0..before).map(|number| (900 + number).to_string()).collect();
+        let others = || (0..before).map(|number| 100 + number);
+        let mut line: Vec<_> = others().zip(scores.iter().map(String::as_str)).collect();
+        let mut waiters: Vec<_> = others().map(|number| (number, LIVE)).collect();
+        let state = |meta: &str| nothing().lock("{T2}", 3_000).meta(meta, WEEK);
+        let given = given(state(META).line(&line).waiters(&waiters));
+        let entry = format!("{{now+{ahead}}} 0 o {{C}} 7");
+        line.push((1, "{us}"));
+        waiters.push((1, &entry));
+        let waited = META.replace("{then+2400}", &format!("{{now+{}}}", 2_500 + ahead));
+        let expected = state(&waited).line(&line).waiters(&waiters);
+        given.call(wait(1, 7)).replies("waiting {~3000}").leaves(expected);
+    }
 }
 
 /// The whole life of a line through the store: nobody overtakes.

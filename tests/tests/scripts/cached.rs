@@ -358,7 +358,7 @@ fn both_stores_answer_alike() {
                         value: Arc::from(vec![0, user as u8, 255]),
                         ..store(1, fences[which][user])
                     }),
-                    15 => Request::Extend(Extend { name, token: mine.clone(), ttl: Duration::from_secs(90) }),
+                    15 => Request::Extend(Extend::new(name, mine.clone(), Duration::from_secs(90))),
                     16..=18 => Request::Release(Release { name, token: mine.clone(), ..release(1) }),
                     _ => Request::Leave(Leave { name, token: mine.clone(), foreign_share: false }),
                 };

@@ -12,8 +12,8 @@ use stanchion::store::{Failure, Store};
 use stanchion::verbs::{
     Absence, Acquire, AcquireAll, AcquireAllReply, AcquireReply, BreakLease, ClientId, Digest,
     DowngradeReply, Extend, ExtendReply, Holder, HolderReply, Invalidate, Leave, Obstacle, QueueVerb,
-    Release, ReleaseReply, Reply, Request, Resume, ResumeReply, StoreValue, StoreValueReply, Waiter,
-    WaiterReply, Waiters,
+    Release, ReleaseReply, Reply, Request, Resume, ResumeReply, StoreValue, StoreValueReply, UpgradeReply,
+    Waiter, WaiterReply, Waiters,
 };
 use stanchion_tests::shared;
 
@@ -88,21 +88,34 @@ impl Bench {
 
     /// Runs `work`, and tells which waiters of this bench's client were hinted meanwhile.
     pub fn hinted<T>(&mut self, work: impl FnOnce(&mut Self) -> T) -> (T, Vec<String>) {
-        let channel = format!("stanchion:wake:{:x}", self.context.client);
-        let mut subscriber = connect(&self.url);
-        let mut messages = subscriber.as_pubsub();
-        messages.subscribe(&channel).unwrap();
+        let mut listener = self.listen();
         let value = work(self);
-        // Messages come in order, so nothing is missed and nothing is waited for.
-        redis::cmd("PUBLISH").arg(&channel).arg("end").exec(&mut self.raw).unwrap();
+        (value, self.heard(&mut listener))
+    }
+
+    /// A connection that hears the hints for this bench's client from now on.
+    pub fn listen(&self) -> Connection {
+        let mut listener = connect(&self.url);
+        redis::cmd("SUBSCRIBE").arg(self.channel()).exec(&mut listener).unwrap();
+        listener
+    }
+
+    /// The hints so far. Messages come in order, so nothing is missed and nothing is waited for.
+    pub fn heard(&mut self, listener: &mut Connection) -> Vec<String> {
+        redis::cmd("PUBLISH").arg(self.channel()).arg("end").exec(&mut self.raw).unwrap();
         let mut hints = Vec::new();
         loop {
-            let hint: String = messages.get_message().unwrap().get_payload().unwrap();
+            let message: Vec<String> = redis::from_redis_value(listener.recv_response().unwrap()).unwrap();
+            let hint = message.into_iter().last().unwrap();
             if hint == "end" {
-                return (value, hints);
+                return hints;
             }
             hints.push(hint);
         }
+    }
+
+    fn channel(&self) -> String {
+        format!("stanchion:wake:{:x}", self.context.client)
     }
 }
 
@@ -238,7 +251,7 @@ pub fn wait(number: u128, seq: u64) -> Acquire {
 }
 
 pub fn extend(number: u128, ttl: u64) -> Extend {
-    Extend { name: lock_name("a").unwrap(), token: token(number), ttl: Duration::from_millis(ttl) }
+    Extend::new(lock_name("a").unwrap(), token(number), Duration::from_millis(ttl))
 }
 
 pub fn release(number: u128) -> Release {
@@ -258,7 +271,13 @@ pub fn leave(number: u128) -> Leave {
 }
 
 pub fn resume(old: u128, new: u128) -> Resume {
-    Resume { name: lock_name("a").unwrap(), old: token(old), new: token(new), owner: Arc::from("taker") }
+    let name = lock_name("a").unwrap();
+    Resume { name, old: token(old), new: token(new), undo: false, owner: Arc::from("taker") }
+}
+
+/// Takes a swap from `old` to `new` back.
+pub fn undo_resume(old: u128, new: u128) -> Resume {
+    Resume { undo: true, ..resume(new, old) }
 }
 
 pub fn holder() -> Holder {
@@ -306,7 +325,8 @@ pub fn describe(reply: &Reply) -> String {
         | Reply::Release(ReleaseReply::Gone(absence))
         | Reply::Resume(ResumeReply::Gone(absence))
         | Reply::StoreValue(StoreValueReply::Gone(absence))
-        | Reply::Downgrade(DowngradeReply::Gone(absence)) => gone(absence),
+        | Reply::Downgrade(DowngradeReply::Gone(absence))
+        | Reply::Upgrade(UpgradeReply::Gone(absence)) => gone(absence),
         Reply::Acquire(AcquireReply::OtherLimit(limit)) => format!("other limit {limit}"),
         Reply::Release(ReleaseReply::Released) => "released".into(),
         Reply::Leave => "left".into(),
@@ -318,6 +338,8 @@ pub fn describe(reply: &Reply) -> String {
         Reply::Holder(held) => held.iter().map(held_by).collect::<Vec<_>>().join("; "),
         Reply::Waiters(waiters) => waiters.iter().map(in_line).collect::<Vec<_>>().join("; "),
         Reply::Downgrade(DowngradeReply::Downgraded) => "downgraded".into(),
+        Reply::Upgrade(UpgradeReply::Upgraded(fence)) => format!("upgraded {fence}"),
+        Reply::Upgrade(UpgradeReply::Busy) => "others hold it".into(),
         Reply::BreakLease(true) => "broken".into(),
         Reply::BreakLease(false) => "free".into(),
         Reply::Queue(reply) => queue_case::describe(reply),

@@ -1,7 +1,9 @@
 //! extend.lua
 
+use stanchion::verbs::{Extend, Granted};
+
 use crate::case::{extend, given};
-use crate::state::{WEEK, nothing};
+use crate::state::{BEYOND, WEEK, nothing};
 
 const META: &str = "fence 100, born 50, broken 70, owner x, since 1";
 
@@ -14,11 +16,11 @@ fn a_shorter_lease_is_prolonged_and_the_record_lives_on() {
 }
 
 #[test]
-fn the_record_outlives_a_lease_of_weeks() {
+fn the_record_outlives_a_long_lease() {
     given(nothing().lock("{T1}", 2_000).meta(META, WEEK))
         .call(extend(1, 3 * WEEK))
-        .replies("extended 1814400000")
-        .leaves(nothing().lock("{T1}", 3 * WEEK).meta(META, 6 * WEEK));
+        .replies("extended 4080000")
+        .leaves(nothing().lock("{T1}", 3 * WEEK).meta(META, 3 * WEEK + BEYOND));
 }
 
 #[test]
@@ -27,6 +29,23 @@ fn a_longer_lease_is_not_shortened() {
         .call(extend(1, 9_000))
         .replies("extended {~20000}")
         .leaves(nothing().lock("{T1}", 20_000).meta(META, WEEK));
+}
+
+#[test]
+fn an_exact_end_shortens_too() {
+    let exactly = |ttl| Extend { exact: true, ..extend(1, ttl) };
+    given(nothing().lock("{T1}", 20_000).meta(META, 500_000))
+        .call(exactly(9_000))
+        .replies("extended 9000")
+        .leaves(nothing().lock("{T1}", 9_000).meta(META, WEEK));
+    given(nothing().lock("{T1}", 2_000).meta(META, 500_000))
+        .call(exactly(9_000))
+        .replies("extended 9000")
+        .leaves(nothing().lock("{T1}", 9_000).meta(META, WEEK));
+    given(nothing().lock("{T2}", 20_000).meta(META, WEEK))
+        .call(exactly(9_000))
+        .replies("gone fence 100 born 50 broken 70")
+        .changes_nothing();
 }
 
 #[test]
@@ -77,4 +96,51 @@ fn a_foreign_value_is_told_apart() {
 #[test]
 fn a_store_that_forgot_everything_says_so() {
     given(nothing()).call(extend(1, 9_000)).replies("gone fence 0 born 0 broken 0").changes_nothing();
+}
+
+fn again(number: u128) -> Extend {
+    let granted = Some(Granted { fence: 90, owner: "me".into() });
+    Extend { granted, again: true, ..extend(number, 9_000) }
+}
+
+/// A server of a quorum has forgotten the lease, and grants to others since; or has forgotten everything.
+#[test]
+fn a_forgotten_lease_is_taken_again_with_its_fence() {
+    let taken = "fence 90, born 50, broken 70, owner me, since 0, floor 100";
+    given(nothing().meta(&format!("{META}, calm_until 999"), 500_000))
+        .call(again(1))
+        .replies("extended 9000")
+        .leaves(nothing().lock("{T1}", 9_000).meta(taken, WEEK));
+    given(nothing())
+        .call(again(1))
+        .replies("extended 9000")
+        .leaves(nothing().lock("{T1}", 9_000).meta("fence 90, born 90, owner me, since 0, floor 0", WEEK));
+}
+
+#[test]
+fn a_lock_that_is_anothers_is_not_taken_again() {
+    given(nothing().lock("{T2}", 2_000).meta(META, WEEK))
+        .call(again(1))
+        .replies("gone fence 100 born 50 broken 70")
+        .changes_nothing();
+    given(nothing().lock("{T1}", 2_000).meta(META, 500_000))
+        .call(again(1))
+        .replies("extended 9000")
+        .leaves(nothing().lock("{T1}", 9_000).meta(META, WEEK));
+}
+
+#[test]
+fn a_token_that_ended_takes_nothing_again() {
+    given(nothing().meta(META, WEEK).ended(1))
+        .call(again(1))
+        .replies("gone fence 100 born 50 broken 70")
+        .changes_nothing();
+}
+
+#[test]
+fn a_broken_lease_is_not_taken_again() {
+    given(nothing().meta("fence 100, born 50, broken 90", WEEK))
+        .call(again(1))
+        .replies("gone fence 100 born 50 broken 90")
+        .changes_nothing();
 }

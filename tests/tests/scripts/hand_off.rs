@@ -124,14 +124,15 @@ fn a_garbled_entry_counts_as_dead() {
     );
 }
 
+/// Nobody knows of those behind whether they live. Whoever does asks, and goes on.
 #[test]
-fn sixty_four_dead_waiters_are_dropped_and_the_next_keeps_its_place() {
+fn sixty_four_dead_waiters_are_dropped_and_the_next_is_told_to_ask() {
     let scores: Vec<String> = (0..65).map(|number| (900 + number).to_string()).collect();
     let entry = |number: u128| if number < 64 { DEAD } else { LIVE };
     let line: Vec<_> =
         (0..65u128).zip(&scores).map(|(number, score)| (100 + number, score.as_str())).collect();
     let waiters: Vec<_> = (0..65u128).map(|number| (100 + number, entry(number))).collect();
-    handed_on(&|state| state.line(&line).waiters(&waiters), None, None, &|state| {
+    handed_on(&|state| state.line(&line).waiters(&waiters), None, Some(5), &|state| {
         state.line(&[(164, "964")]).waiters(&[(164, LIVE)])
     });
 }
@@ -147,9 +148,9 @@ fn the_fence_of_an_offer_is_larger_than_a_stored_one_of_the_future() {
         .leaves(line(nothing().lock("{T2}", WINDOW).meta(&meta("9007199254740990"), WEEK), LIVE_OFFERED));
 }
 
-/// The line is of another kind than the hand-offs counted before: at the 33rd the lock is left free.
+/// The line is of another kind than the hand-offs counted before: at the third the lock is left free.
 #[test]
-fn after_32_hand_offs_in_a_row_a_client_that_shares_leaves_the_lock_free() {
+fn after_some_hand_offs_in_a_row_a_client_that_shares_leaves_the_lock_free() {
     let shares: [(Call, &str, &str, bool); 2] = [
         (Release { foreign_share: true, ..release(1) }.into(), "released", "", false),
         (
@@ -162,17 +163,18 @@ fn after_32_hand_offs_in_a_row_a_client_that_shares_leaves_the_lock_free() {
     for (call, reply, adds, ends) in shares {
         let before = nothing()
             .lock("{T1}", 3_000)
-            .meta(&format!("{META}, hand_offs 32"), WEEK)
+            .meta(&format!("{META}, hand_offs 2, row_until {{then-1}}, share_windows 3"), WEEK)
             .line(&[(2, "900")])
             .waiters(&[(2, LIVE)]);
+        let shared = "row_until {then-1}, share_until {now+200}, share_windows 2";
         let mut after = nothing()
-            .meta(&format!("{META}, share_until {{now+200}}{adds}"), WEEK)
+            .meta(&format!("{META}, {shared}{adds}"), WEEK)
             .line(&[(2, "900")])
             .waiters(&[(2, LIVE)]);
         if ends {
             after = after.ended(1);
         }
-        given(before).call(call).replies(reply).leaves(after);
+        given(before).call(call).replies(reply).hints(5).leaves(after);
     }
 }
 
@@ -194,10 +196,24 @@ fn hand_offs_are_counted_only_for_who_shares() {
     };
     let share = || Release { foreign_share: true, ..release(1) };
     given(before("")).call(share()).replies("released").hints(5).leaves(after(", hand_offs 1"));
-    let counted = after(", hand_offs 32");
-    given(before(", hand_offs 31")).call(share()).replies("released").hints(5).leaves(counted);
-    let uncounted = after(", hand_offs 32");
-    given(before(", hand_offs 32")).call(release(1)).replies("released").hints(5).leaves(uncounted);
+    let counted = after(", hand_offs 2");
+    given(before(", hand_offs 1")).call(share()).replies("released").hints(5).leaves(counted);
+    let uncounted = after(", hand_offs 2");
+    given(before(", hand_offs 2")).call(release(1)).replies("released").hints(5).leaves(uncounted);
+    // The row may last a little longer; or nobody took the last turns, and the next is not due.
+    let row = ", row_until {then+5000}";
+    let longer = after(&format!(", hand_offs 8{row}"));
+    given(before(&format!(", hand_offs 7{row}"))).call(share()).replies("released").hints(5).leaves(longer);
+    let rare = ", share_until {then-5000}, share_windows 0";
+    let alone = after(&format!(", hand_offs 8{rare}"));
+    given(before(&format!(", hand_offs 7{rare}"))).call(share()).replies("released").hints(5).leaves(alone);
+    let due = ", share_until {then-10001}, share_windows 0";
+    given(before(&format!(", hand_offs 7{due}"))).call(share()).replies("released").hints(5).leaves(
+        nothing()
+            .meta(&format!("{META}, share_until {{now+200}}, share_windows 0"), WEEK)
+            .line(&[(2, "900")])
+            .waiters(&[(2, LIVE)]),
+    );
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! leave.lua; hand-offs are in hand_off.rs.
 
 use crate::case::{given, leave};
-use crate::state::{WEEK, WINDOW, nothing};
+use crate::state::{BEYOND, WEEK, WINDOW, nothing};
 
 const META: &str = "fence 100, born 50, owner x, since 1";
 const LEFT: &str = "fence 100, born 50, owner x, since 1, calm_until 0, ended_until {now+60000}";
@@ -29,10 +29,10 @@ fn a_waiter_leaves_the_line_and_its_token_is_ended() {
 
 #[test]
 fn the_record_outlives_anothers_lease_of_weeks() {
-    given(nothing().lock("{T2}", 3 * WEEK).meta(META, 6 * WEEK))
+    given(nothing().lock("{T2}", 3 * WEEK).meta(META, 3 * WEEK + BEYOND))
         .call(leave(1))
         .replies("left")
-        .leaves(nothing().lock("{T2}", 3 * WEEK).meta(LEFT, 6 * WEEK).ended(1));
+        .leaves(nothing().lock("{T2}", 3 * WEEK).meta(LEFT, 3 * WEEK + BEYOND).ended(1));
 }
 
 #[test]

@@ -2,15 +2,26 @@
 
 use std::fmt::Write;
 
-use stanchion::store::redis::code::TASK_FIELDS;
+use stanchion::store::redis::code::{TASK_FIELDS, field};
 use stanchion::store::redis::packed::{Packed, unpack};
 
 /// The fields of the record's counts.
-const COUNTS: [&str; 7] = ["counter", "sequence", "enqueued", "acked", "retried", "died", "dead_size"];
+const COUNTS: [&str; 10] = [
+    "counter",
+    "sequence",
+    "enqueued",
+    "acked",
+    "retried",
+    "died",
+    "dead_size",
+    "expired_size",
+    "ends_at",
+    "trim_at",
+];
 /// The fields of the record's settings; one that is not set is false.
 const SETTINGS: [&str; 6] = ["paused", "max_len", "dead_max", "dead_age", "dead_bytes", "intake"];
 /// How many fields every task has.
-const TASK: usize = 12;
+const TASK: usize = 13;
 
 /// The names of the fields of a packed value; none if it is not packed.
 fn names(key: &str, field: &str) -> Vec<String> {
@@ -23,8 +34,8 @@ fn names(key: &str, field: &str) -> Vec<String> {
     match (key, field) {
         ("q:queue", "counts") => COUNTS.map(str::to_owned).to_vec(),
         ("q:queue", "settings") => SETTINGS.map(str::to_owned).to_vec(),
-        ("q:state", field) if field.starts_with('+') => task(&["replaces"]),
-        ("q:state", _) => task(&["has_successor"]),
+        ("q:state", field) if field.starts_with('+') => task(&["backoff", "replaces"]),
+        ("q:state", _) => task(&["backoff", "turn", "has_successor"]),
         ("q:grave", field) if field.starts_with('r') => task(&["died_at", "id", "older"]),
         _ => Vec::new(),
     }
@@ -43,7 +54,21 @@ pub fn readable(key: &str, field: &str, value: &[u8]) -> String {
     let whole = unpack(value).unwrap_or_default();
     let [Packed::Array(values)] = &whole[..] else { panic!("{key} {field} is not packed: {value:?}") };
     let values = values.iter().map(plain).collect::<Vec<_>>();
-    text(names.iter().map(String::as_str).zip(values.iter().map(String::as_str)))
+    let fields = names.iter().map(String::as_str).zip(values.iter().map(String::as_str));
+    // Where a claimed task stood in line shows when it is put back, the name of a body at the body, and when something
+    // ends by what lives.
+    text(fields.filter(|(name, _)| !["turn", "body", "ends_at", "trim_at"].contains(name)))
+}
+
+/// The name of the body of a packed task; 0 if it has none.
+pub fn body_of(value: &[u8]) -> u64 {
+    match &unpack(value).expect("a packed task")[..] {
+        [Packed::Array(values)] => match values[field::BODY - 1] {
+            Packed::Number(name) => name,
+            _ => panic!("a body has a number"),
+        },
+        _ => panic!("a task is an array"),
+    }
 }
 
 /// Names and values in one line. A setting may be zero; an older record of "no" says that
@@ -84,11 +109,11 @@ pub fn packed(key: &str, field: &str, text: &str) -> Vec<u8> {
     let value_of = |name: &str| {
         text.split(", ").find_map(|field| field.strip_prefix(name)?.strip_prefix(' ')).unwrap_or_default()
     };
-    let count = match value_of("has_successor") {
-        "" if names.last().is_some_and(|name| name == "has_successor") => TASK,
-        _ => names.len(),
-    };
-    let mut bytes = vec![0x90 | u8::try_from(count).unwrap()];
+    let is_main = names.last().is_some_and(|name| name == "has_successor");
+    let said = || names.iter().rposition(|name| !value_of(name).is_empty());
+    let count = if is_main { TASK.max(said().unwrap_or(0) + 1) } else { names.len() };
+    let count_byte = u8::try_from(count).unwrap();
+    let mut bytes = if count < 16 { vec![0x90 | count_byte] } else { vec![0xdc, 0, count_byte] };
     for name in &names[..count] {
         pack(&mut bytes, name, value_of(name));
     }

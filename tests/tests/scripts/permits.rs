@@ -10,7 +10,8 @@ use stanchion::store::sqlite::{SqliteStore, SqliteTarget};
 use stanchion::store::{GRANT_WINDOW, Store};
 use stanchion::verbs::{
     Acquire, AcquireReply, BreakLease, ClientId, Downgrade, DowngradeReply, Extend, ExtendReply, Holder,
-    Leave, Permits, Release, ReleaseReply, Reply, Request, Resume, ResumeReply, Waiter, WaiterReply, Waiters,
+    Leave, Permits, Release, ReleaseReply, Reply, Request, Resume, ResumeReply, Upgrade, UpgradeReply,
+    Waiter, WaiterReply, Waiters,
 };
 
 use stanchion_tests::wait::{SOON, eventually};
@@ -47,10 +48,13 @@ fn told(reply: &Reply) -> String {
         Reply::Release(ReleaseReply::Released) => "released".into(),
         Reply::Resume(ResumeReply::Resumed { permits, .. }) => format!("resumed {permits:?}"),
         Reply::Downgrade(DowngradeReply::Downgraded) => "downgraded".into(),
+        Reply::Upgrade(UpgradeReply::Upgraded(_)) => "upgraded".into(),
+        Reply::Upgrade(UpgradeReply::Busy) => "others hold it".into(),
         Reply::Extend(ExtendReply::Gone(absence))
         | Reply::Release(ReleaseReply::Gone(absence))
         | Reply::Resume(ResumeReply::Gone(absence))
-        | Reply::Downgrade(DowngradeReply::Gone(absence)) => {
+        | Reply::Downgrade(DowngradeReply::Gone(absence))
+        | Reply::Upgrade(UpgradeReply::Gone(absence)) => {
             format!("gone, known {}, broken {}", absence.fence > 0, absence.broken == absence.fence)
         }
         Reply::Holder(holders) => {
@@ -71,11 +75,13 @@ fn told(reply: &Reply) -> String {
 struct Users {
     tokens: Vec<u128>,
     last: u128,
+    /// The new token of a swap that was taken back.
+    undone: Option<u128>,
 }
 
 impl Users {
     fn new() -> Self {
-        Self { tokens: (1..=TOKENS).collect(), last: TOKENS }
+        Self { tokens: (1..=TOKENS).collect(), last: TOKENS, undone: None }
     }
 }
 
@@ -99,10 +105,10 @@ fn any_request(dice: &mut fastrand::Rng, name: &LockName, users: &mut Users, ttl
             early: 0.0,
         })
     };
-    match dice.u32(0..20) {
+    match dice.u32(0..22) {
         0..=9 => acquire(dice, LIMIT),
         10 => acquire(dice, LIMIT + 1),
-        11 => Request::Extend(Extend { name, token: mine, ttl: TTL * 2 }),
+        11 => Request::Extend(Extend::new(name, mine, TTL * 2)),
         12..=14 => Request::Release(Release {
             name,
             token: mine,
@@ -113,12 +119,26 @@ fn any_request(dice: &mut fastrand::Rng, name: &LockName, users: &mut Users, ttl
         }),
         15 | 16 => Request::Leave(Leave { name, token: mine, foreign_share: false }),
         17 => {
+            let owner = "2 host other".into();
+            // A swap that was taken back comes after that.
+            if let Some(undone) = users.undone.take() {
+                return Request::Resume(Resume { name, old: mine, new: token(undone), undo: false, owner });
+            }
             users.last += 1;
-            users.tokens[user] = users.last;
             let new = token(users.last);
-            Request::Resume(Resume { name, old: mine, new, owner: "2 host other".into() })
+            if dice.bool() {
+                users.undone = Some(users.last);
+                return Request::Resume(Resume { name, old: new, new: mine, undo: true, owner });
+            }
+            users.tokens[user] = users.last;
+            Request::Resume(Resume { name, old: mine, new, undo: false, owner })
         }
-        18 => Request::Downgrade(Downgrade { name, token: mine, weight: 1 }),
+        19 => Request::Upgrade(Upgrade { name, token: mine, limit: LIMIT }),
+        20 => {
+            let ttl = ttls[dice.usize(0..ttls.len())];
+            Request::Extend(Extend { exact: true, ..Extend::new(name, mine, ttl) })
+        }
+        18 => Request::Downgrade(Downgrade { name, token: mine, weight: 1, fence: None }),
         _ => Request::BreakLease(BreakLease { name }),
     }
 }
@@ -280,4 +300,46 @@ fn a_token_whose_lease_has_ended_is_granted_anew() {
         .query(&mut bench.raw)
         .unwrap();
     assert_eq!(used, 2);
+}
+
+/// A late copy of an acquire whose lease has ended, among more of them than one call forgets.
+#[test]
+fn permits_are_counted_once_however_many_leases_have_ended() {
+    const MANY: u32 = 100;
+    let mut bench = Bench::new();
+    let name = name_of_kind(LockKind::Semaphore, "a").unwrap();
+    let acquire = |bench: &Bench, number: u128, weight: u32, ttl: Duration| {
+        let request = Acquire {
+            name: name.clone(),
+            permits: Some(Permits { weight, limit: MANY }),
+            ttl,
+            ..crate::case::acquire(number)
+        };
+        let until = Clock::System.now() + Duration::from_secs(5);
+        match bench.store.perform(&Request::Acquire(request), until).unwrap() {
+            Reply::Acquire(AcquireReply::Granted { .. }) => true,
+            Reply::Acquire(AcquireReply::Busy(_)) => false,
+            other => panic!("{other:?}"),
+        }
+    };
+    for weights in [[1, 1], [2, 1]] {
+        redis::cmd("FLUSHDB").exec(&mut bench.raw).unwrap();
+        // One keeps the keys alive.
+        assert!(acquire(&bench, 1, weights[0], TTL));
+        for number in 100..180 {
+            assert!(acquire(&bench, number, weights[1], TTL));
+        }
+        // All but the first end at once, the one that comes again last of all.
+        let ended = bench.time() / 1_000 - 100;
+        for number in 100..180u64 {
+            let score = ended - (180 - number);
+            let mut command = redis::cmd("ZADD");
+            command.arg("stanchion:semaphore:{Lock:a}").arg(score).arg(token(number.into()).as_str());
+            command.exec(&mut bench.raw).unwrap();
+        }
+        assert!(acquire(&bench, 179, weights[1], TTL));
+        let free = MANY - weights[0] - weights[1];
+        assert!(!acquire(&bench, 2, free + 1, TTL), "{weights:?}: more than there are");
+        assert!(acquire(&bench, 2, free, TTL), "{weights:?}: {free} permits must be free");
+    }
 }

@@ -11,7 +11,7 @@ use stanchion::name::{LockKind, LockName};
 use stanchion::store::FailureKind;
 use stanchion::verbs::{
     Acquire, BreakLease, ClientId, Downgrade, Extend, Holder, Leave, Permits, Release, Request, Resume,
-    Waiter,
+    Upgrade, Waiter,
 };
 use stanchion_tests::wait::{SOON, eventually};
 
@@ -61,15 +61,25 @@ fn requests() -> Vec<(&'static str, Request)> {
     vec![
         ("try", acquire(1, 1, TTL, false)),
         ("acquire", acquire(1, LIMIT, TTL, true)),
-        ("extend", Request::Extend(Extend { name: name(), token: token(1), ttl: 2 * TTL })),
+        ("extend", Request::Extend(Extend::new(name(), token(1), 2 * TTL))),
         ("release", release(1)),
         ("late release", Request::Release(late)),
         ("leave", Request::Leave(Leave { name: name(), token: token(1), foreign_share: false })),
         (
             "resume",
-            Request::Resume(Resume { name: name(), old: token(1), new: token(9), owner: "2 h l".into() }),
+            Request::Resume(Resume {
+                name: name(),
+                old: token(1),
+                new: token(9),
+                undo: false,
+                owner: "2 h l".into(),
+            }),
         ),
-        ("downgrade", Request::Downgrade(Downgrade { name: name(), token: token(1), weight: 1 })),
+        (
+            "downgrade",
+            Request::Downgrade(Downgrade { name: name(), token: token(1), weight: 1, fence: None }),
+        ),
+        ("upgrade", Request::Upgrade(Upgrade { name: name(), token: token(1), limit: LIMIT })),
         ("holder", Request::Holder(Holder { name: name() })),
         ("break_lease", Request::BreakLease(BreakLease { name: name() })),
     ]
@@ -185,7 +195,7 @@ fn with_memory_full_what_takes_some_fails_whole_and_what_gives_some_back_works()
                     assert!(failure.message.contains("memory"), "{what}: {}", failure.message);
                     assert_eq!(before, contents(bench.state()), "{what}");
                     assert!(
-                        ["try", "acquire", "resume", "downgrade"].contains(&verb),
+                        ["try", "acquire", "resume", "downgrade", "upgrade"].contains(&verb),
                         "{what} takes no memory"
                     );
                     refused.push(what);
@@ -193,7 +203,7 @@ fn with_memory_full_what_takes_some_fails_whole_and_what_gives_some_back_works()
             }
         }
     }
-    for verb in ["try", "acquire", "resume", "downgrade"] {
+    for verb in ["try", "acquire", "resume", "downgrade", "upgrade"] {
         assert!(refused.iter().any(|what| what.ends_with(verb)), "{verb} was never refused: {refused:?}");
     }
 }

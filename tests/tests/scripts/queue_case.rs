@@ -49,7 +49,7 @@ pub fn plain(id: &str) -> NewTask {
         body: Arc::from(*b"b"),
         due: Due::Now,
         priority: 0,
-        max_attempts: 8,
+        max_attempts: 20,
         expires: None,
         on_duplicate: OnDuplicate::Keep,
     }
@@ -94,7 +94,11 @@ pub fn enqueue(tasks: impl IntoIterator<Item = NewTask>) -> QueueVerb {
 }
 
 pub fn enqueue_as(number: u64, tasks: impl IntoIterator<Item = NewTask>) -> QueueVerb {
-    QueueVerb::Enqueue(Enqueue { call: call(number), tasks: tasks.into_iter().collect() })
+    QueueVerb::Enqueue(Enqueue {
+        call: call(number),
+        timeout: Duration::ZERO,
+        tasks: tasks.into_iter().collect(),
+    })
 }
 
 fn claiming(max: u32, seq: Option<u64>) -> Claim {

@@ -5,7 +5,7 @@ use stanchion::verbs::NewTask;
 use crate::case::{Bench, describe, given};
 use crate::queue_case::{LEASE, Tweak, claim, claim_or_wait, enqueue, plain, request};
 use crate::queue_state::CALL_TTL;
-use crate::state::{Content, State, nothing};
+use crate::state::{Content, QUEUE_WEEK, State, nothing};
 
 const COUNTS: &str = "counter 50, sequence 20";
 /// The counts after one claim.
@@ -17,7 +17,7 @@ fn after(state: State, counts: &str, stored: &str) -> State {
 
 /// The reply for the first attempt at a plain task.
 fn told(id: &str, receipt: &str) -> String {
-    format!("{id} b receipt {receipt} attempt 1/8 version 1 due 1 priority 0 left {LEASE}")
+    format!("{id} b receipt {receipt} attempt 1/20 version 1 due 1 priority 0 left {LEASE}")
 }
 
 fn lease() -> String {
@@ -27,7 +27,7 @@ fn lease() -> String {
 #[test]
 fn ready_tasks_are_claimed_in_their_order() {
     let three = || nothing().ready("b", 3, "priority 1").ready("a", 1, "").ready("c", 2, "");
-    let b = "b b receipt {us} attempt 1/8 version 1 due 1 priority 1 left 30000";
+    let b = "b b receipt {us} attempt 1/20 version 1 due 1 priority 1 left 30000";
     given(three().counts(COUNTS)).call(claim(2)).replies(&format!("{b}; {}", told("a", "{us+1}"))).leaves(
         after(
             nothing()
@@ -117,7 +117,7 @@ fn due_tasks_come_into_line_in_order_of_due_behind_those_that_are_there() {
         .scheduled("a", "{then-10}", "")
         .scheduled("d", "{then-5}", "priority 1")
         .scheduled("e", "{then+9000}", "");
-    let d = "d b receipt {us} attempt 1/8 version 1 due {then-5} priority 1 left 30000";
+    let d = "d b receipt {us} attempt 1/20 version 1 due {then-5} priority 1 left 30000";
     given(before.counts(COUNTS)).call(claim(2)).replies(&format!("{d}; {}", told("c", "{us+1}"))).leaves(
         after(
             nothing()
@@ -137,9 +137,13 @@ fn a_task_whose_lease_has_ended_is_delivered_again() {
     let before = nothing().claimed("a", "{then-1}", "receipt 40, attempts 1");
     given(before.counts(COUNTS))
         .call(claim(1))
-        .replies("a b receipt {us} attempt 2/8 version 1 due 1 priority 0 left 30000")
+        .replies("a b receipt {us} attempt 2/20 version 1 due 1 priority 0 left 30000")
         .leaves(after(
-            nothing().claimed("a", &lease(), "receipt {us}, attempts 2, reason the lease ended"),
+            nothing().claimed(
+                "a",
+                &lease(),
+                "receipt {us}, attempts 2, first {then-1}, reason the lease ended",
+            ),
             "counter {us}, sequence 21, retried 1",
             "a {us}",
         ));
@@ -168,7 +172,7 @@ fn a_task_whose_last_lease_has_ended_dies() {
         .body("+a", "next");
     given(before.counts(COUNTS))
         .call(claim(1))
-        .replies("a next receipt {us} attempt 1/8 version 9 due 1 priority 0 left 30000")
+        .replies("a next receipt {us} attempt 1/20 version 9 due 1 priority 0 left 30000")
         .leaves(after(
             dead().claimed("a", &lease(), "version 9, receipt {us}, attempts 1").body("a", "next"),
             "counter {us}, sequence 21, retried 1, died 1, dead_size 1",
@@ -187,7 +191,7 @@ fn a_successor_that_replaces_takes_the_place_of_the_retry_when_the_lease_ends() 
     };
     given(before(1))
         .call(claim(1))
-        .replies("a next receipt {us} attempt 1/8 version 9 due 1 priority 0 left 30000")
+        .replies("a next receipt {us} attempt 1/20 version 9 due 1 priority 0 left 30000")
         .leaves(after(
             nothing()
                 .claimed("a", &lease(), "version 9, receipt {us}, attempts 1, settled 40, verdict 6")
@@ -197,10 +201,14 @@ fn a_successor_that_replaces_takes_the_place_of_the_retry_when_the_lease_ends() 
         ));
     given(before(0))
         .call(claim(1))
-        .replies("a b receipt {us} attempt 2/8 version 1 due 1 priority 0 left 30000")
+        .replies("a b receipt {us} attempt 2/20 version 1 due 1 priority 0 left 30000")
         .leaves(after(
             nothing()
-                .claimed("a", &lease(), "receipt {us}, attempts 2, reason the lease ended, has_successor 1")
+                .claimed(
+                    "a",
+                    &lease(),
+                    "receipt {us}, attempts 2, first {then-1}, reason the lease ended, has_successor 1",
+                )
                 .successor("a", "version 9")
                 .body("+a", "next"),
             "counter {us}, sequence 21, retried 1",
@@ -212,19 +220,19 @@ fn a_successor_that_replaces_takes_the_place_of_the_retry_when_the_lease_ends() 
 fn expired_tasks_die_and_do_not_count() {
     let before = nothing()
         .ready("a", 1, "expires {then-1}")
-        .ready("b", 2, "expires {then-1}, receipt 40, attempts 1")
+        .ready("b", 2, "expires {then-1}, receipt 40, attempts 1, reason no luck")
         .ready("c", 3, "expires {then+9000}")
         .ready("d", 4, "");
     given(before.counts(COUNTS))
         .call(claim(1))
-        .replies("c b receipt {us+1} attempt 1/8 version 1 due 1 priority 0 left 30000")
+        .replies("c b receipt {us+1} attempt 1/20 version 1 due 1 priority 0 left 30000")
         .leaves(after(
             nothing()
-                .dead("40", "b", "{now}", "expires {then-1}, attempts 1, reason expired")
-                .dead("{us}", "a", "{now}", "expires {then-1}, reason expired")
+                .expired("40", "b", "{now}", "expires {then-1}, attempts 1, reason expired; before: no luck")
+                .expired("{us}", "a", "{now}", "expires {then-1}, reason expired")
                 .claimed("c", &lease(), "expires {then+9000}, receipt {us+1}, attempts 1")
                 .ready("d", 4, ""),
-            "counter {us+1}, sequence 20, died 2, dead_size 2",
+            "counter {us+1}, sequence 20, died 2, expired_size 2",
             "c {us+1}",
         ));
 }
@@ -233,7 +241,7 @@ fn expired_tasks_die_and_do_not_count() {
 fn no_more_bodies_than_fit_are_given_but_always_one() {
     let mut bench = Bench::new();
     let large = |id: &str, size: usize| NewTask { body: vec![b'x'; size].into(), ..plain(id) };
-    let tasks = [large("a", 9 << 20), large("b", 5 << 20), large("c", 3 << 20), large("d", 1)];
+    let tasks = [large("a", 9 << 17), large("b", 5 << 17), large("c", 3 << 17), large("d", 1)];
     bench.call(request(enqueue(tasks))).unwrap();
     let mut given = Vec::new();
     for number in 8..11 {
@@ -260,7 +268,7 @@ fn a_repeated_claim_is_given_the_same_as_far_as_it_still_has_it() {
     };
     given(state().idle(5, "{then+5000}"))
         .call(claim_or_wait(9, 5))
-        .replies("a b receipt 40 attempt 1/8 version 1 due 1 priority 0 left {~9000}")
+        .replies("a b receipt 40 attempt 1/20 version 1 due 1 priority 0 left {~9000}")
         .leaves(state());
     // What is left is nothing: it waits as if there had been nothing.
     let nothing_left = || nothing().scheduled("a", "{then+5000}", "").counts(COUNTS).call("7: [[a 40]]");
@@ -319,6 +327,61 @@ fn promotion_is_bounded() {
 }
 
 #[test]
+fn the_intake_takes_in_what_there_is_room_for() {
+    let before = nothing().intake("x", "5").intake("b", "6").intake("a", "7").intake("c", "8");
+    let before = before.scheduled("x", "{then+9000}", "version 3").settings("max_len 2").counts(COUNTS);
+    given(before)
+        .call(claim(1))
+        // Of x, which lives already, the due is moved.
+        .replies("x b receipt {us} attempt 1/20 version {us} due 5000 priority 0 left 30000")
+        .leaves(
+            nothing()
+                .claimed("x", &lease(), "version {us}, due 5000, receipt {us}, attempts 1")
+                .ready("b", 22, "version {us}, due 6000, first {now}")
+                .no_body("b")
+                .intake("a", "7")
+                .intake("c", "8")
+                .settings("max_len 2")
+                .counts("counter {us}, sequence 22, enqueued 2")
+                .call("7: [[x {us}]]"),
+        );
+    // A full queue does not say that there is something to take in.
+    let full = || nothing().claimed("x", "{then+9000}", "receipt 40").intake("a", "7").settings("max_len 1");
+    given(full().counts(COUNTS))
+        .call(claim(1))
+        .replies("empty {~9000} rank 0")
+        .leaves(full().counts(COUNTS).call("7: [[]]"));
+}
+
+/// A life that still lasts for longer than it has to is not written anew by each of them.
+#[test]
+fn an_empty_poll_writes_its_number_alone() {
+    let before = || {
+        let mut state = nothing().counts(COUNTS).resting();
+        state.0.get_mut("q:queue").unwrap().1 = Some(QUEUE_WEEK - 1_800_000);
+        state
+    };
+    given(before()).call(claim(1)).replies("empty never rank 0").leaves(before().call("7: [[]]"));
+}
+
+#[test]
+fn no_more_than_two_hundred_expired_tasks_die_at_once() {
+    let mut bench = Bench::new();
+    let state =
+        (0..500).fold(nothing(), |state, number| state.ready(&format!("{number}"), number, "expires 5"));
+    bench.set_up(&state.counts(COUNTS));
+    for (number, left) in [(8, 300), (9, 100)] {
+        let mut verb = claim(900);
+        let stanchion::verbs::QueueVerb::Claim(claim) = &mut verb else { panic!("no claim") };
+        claim.call.number = number;
+        assert_eq!(describe(&bench.call(request(verb)).unwrap()), "empty 0 rank 0");
+        let state = bench.state();
+        let Content::Zset(ready) = &state.0["q:ready"].0 else { panic!("no line") };
+        assert_eq!(ready.len(), left);
+    }
+}
+
+#[test]
 fn the_intake_becomes_tasks() {
     let before = nothing()
         .intake("new", "5.0001")
@@ -329,7 +392,7 @@ fn the_intake_becomes_tasks() {
         .claimed("runs", "{then+9000}", "receipt 40, attempts 1");
     given(before.counts(COUNTS))
         .call(claim(1))
-        .replies("waits b receipt {us+3} attempt 1/8 version {us+1} due 6000 priority 4 left 30000")
+        .replies("waits b receipt {us+3} attempt 1/20 version {us+1} due 6000 priority 4 left 30000")
         .leaves(after(
             nothing()
                 .intake("later", "4000000000")
@@ -383,12 +446,7 @@ fn what_the_intake_holds_that_is_no_task_dies_at_once() {
             true => nothing().dead("{us}", shown, "{now}", fields),
             false => nothing().older_dead("{us}", shown, "{now}", fields),
         };
-        let Content::Hash(mut grave) = dead.0["q:grave"].0.clone() else { panic!("no grave") };
-        let record = grave.get_mut("r{us}").unwrap();
-        // It has no body.
-        *record = record.replace(", size 1", "");
-        grave.insert("b{us}".into(), String::new());
-        let dead = dead.with_key("q:grave", Content::Hash(grave), None);
+        let dead = dead.no_dead_body("r{us}");
         let counts = "counter {us}, sequence 20, died 1";
         given(nothing().intake(id, score).counts(COUNTS))
             .call(claim(1))
@@ -403,7 +461,7 @@ fn ids_with_letters_of_any_length_are_taken_in() {
         given(nothing().intake(id, "5").counts(COUNTS))
             .call(claim(1))
             .replies(&format!(
-                "{id}  receipt {{us+1}} attempt 1/8 version {{us}} due 5000 priority 0 left 30000"
+                "{id}  receipt {{us+1}} attempt 1/20 version {{us}} due 5000 priority 0 left 30000"
             ))
             .leaves(after(
                 nothing()
@@ -420,7 +478,7 @@ fn negative_times_are_long_ago() {
     for score in ["-5", "-inf"] {
         given(nothing().intake("a", score).counts(COUNTS))
             .call(claim(1))
-            .replies("a  receipt {us+1} attempt 1/8 version {us} due 0 priority 0 left 30000")
+            .replies("a  receipt {us+1} attempt 1/20 version {us} due 0 priority 0 left 30000")
             .leaves(after(
                 nothing()
                     .claimed("a", &lease(), "version {us}, due 0, first {now}, receipt {us+1}, attempts 1")

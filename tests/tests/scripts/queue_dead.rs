@@ -1,9 +1,12 @@
 //! The dead: their caps, and queue/kick.lua.
 
-use stanchion::verbs::{Kick, QueueVerb};
+use stanchion::verbs::{Configure, Due, Kick, Pause, Pop, QueueVerb};
 
 use crate::case::given;
-use crate::queue_case::{bury, kick, settle};
+use crate::queue_case::{
+    Tweak, abandon, bury, claim, enqueue, enqueue_as, kick, ms, plain, remove, reschedule, settle,
+};
+use crate::queue_state::real_key;
 use crate::state::{State, nothing};
 
 const LIVE: &str = "{then+9000}";
@@ -53,21 +56,21 @@ fn the_oldest_dead_are_dropped_beyond_the_caps() {
 }
 
 #[test]
-fn no_more_than_a_hundred_are_dropped_at_once() {
+fn no_more_than_two_hundred_are_dropped_at_once() {
     let mut bench = crate::case::Bench::new();
     let mut state = nothing().claimed("a", LIVE, "receipt 940").settings("dead_max 10");
-    for number in 100..300 {
+    for number in 100..500 {
         state = state.dead(&number.to_string(), &format!("d{number}"), "5", "");
     }
-    bench.set_up(&state.counts("counter 950, dead_size 200"));
+    bench.set_up(&state.counts("counter 950, dead_size 400"));
     bench.call(crate::queue_case::request(settle(&[("a", 940, bury())]))).unwrap();
     let state = bench.state();
     let crate::state::Content::Zset(dead) = &state.0["q:dead"].0 else { panic!("no set") };
-    assert_eq!((dead.len(), &*dead[0].0), (101, "200"), "the oldest have gone");
+    assert_eq!((dead.len(), &*dead[0].0), (201, "300"), "the oldest have gone");
     let crate::state::Content::Hash(grave) = &state.0["q:grave"].0 else { panic!("no hash") };
-    assert_eq!(grave.len(), 303);
+    assert_eq!(grave.len(), 402);
     let crate::state::Content::Hash(record) = &state.0["q:queue"].0 else { panic!("no hash") };
-    assert_eq!(record["counts"], "counter 950, died 1, dead_size 101");
+    assert_eq!(record["counts"], "counter 950, died 1, dead_size 201");
 }
 
 #[test]
@@ -91,12 +94,11 @@ fn oldest(count: u32) -> QueueVerb {
 
 #[test]
 fn a_kicked_task_starts_again() {
-    let fields = "version 3, priority 4, attempts 8, settled 10, verdict 2, reason x, expires {then+9000}";
+    let fields = "version 3, priority 4, attempts 20, settled 10, verdict 2, reason x, expires {then+9000}";
     let before =
         || nothing().dead("10", "a", "{then-5}", fields).counts("counter 50, sequence 20, dead_size 1");
     let after = || {
-        let fields =
-            "version {us}, due {now}, priority 4, settled 10, verdict 2, reason x, expires {then+9000}";
+        let fields = "version {us}, due {now}, first {now}, priority 4, settled 10, verdict 2, reason x, expires {then+9000}";
         nothing().ready("a", 21, fields).counts("counter {us}, sequence 21")
     };
     given(before()).call(kick(&["a"])).replies("1").leaves(after());
@@ -106,10 +108,9 @@ fn a_kicked_task_starts_again() {
     given(nothing()).call(oldest(9)).replies("0").changes_nothing();
     // It would die again at once.
     let before = nothing().dead("10", "a", "{then-5}", "expires {then-9}").counts("counter 50, dead_size 1");
-    given(before)
-        .call(kick(&["a", "a"]))
-        .replies("1")
-        .leaves(nothing().ready("a", 1, "version {us}, due {now}").counts("counter {us}, sequence 1"));
+    given(before).call(kick(&["a", "a"])).replies("1").leaves(
+        nothing().ready("a", 1, "version {us}, due {now}, first {now}").counts("counter {us}, sequence 1"),
+    );
 }
 
 #[test]
@@ -123,7 +124,7 @@ fn a_live_id_is_not_kicked() {
         nothing()
             .dead("10", "x", "{then-30000}", "")
             .ready("x", 3, "")
-            .ready("y", 21, "version {us}, due {now}")
+            .ready("y", 21, "version {us}, due {now}, first {now}")
             .dead("12", "z", "{then-10000}", "")
             .counts("counter {us}, sequence 21, dead_size 2"),
     );
@@ -138,7 +139,7 @@ fn the_newest_record_of_an_id_is_kicked_and_by_count_the_oldest() {
             .counts("counter 50, sequence 20, dead_size 2")
     };
     let counts = "counter {us}, sequence 21, dead_size 1";
-    let again = "version {us}, due {now}";
+    let again = "version {us}, due {now}, first {now}";
     given(before())
         .call(kick(&["a"]))
         .replies("1")
@@ -153,4 +154,148 @@ fn an_id_that_no_task_may_have_stays_dead() {
     let state =
         || nothing().older_dead("10", "a\u{1}b", "{then-9}", "older no").counts("counter 50, dead_size 1");
     given(state()).call(oldest(9)).replies("0").changes_nothing();
+}
+
+/// Whatever becomes of a task, its body stays where it is: to move half a megabyte takes the server longer than all
+/// else.
+#[test]
+fn a_body_is_never_moved() {
+    let mut bench = crate::case::Bench::new();
+    let names = |bench: &mut crate::case::Bench| {
+        let mut names: Vec<String> =
+            redis::cmd("HKEYS").arg(real_key("q:body", 0)).query(&mut bench.raw).unwrap();
+        names.sort();
+        names
+    };
+    let state = nothing()
+        .ready("late", 1, "expires 5")
+        .ready("a", 2, "receipt 40, attempts 1, has_successor 1")
+        .successor("a", "version 9")
+        .claimed("b", LIVE, "receipt 41");
+    bench.set_up(&state);
+    let before = names(&mut bench);
+    assert_eq!(before.len(), 4);
+    for verb in [settle(&[("b", 41, bury())]), settle(&[("a", 40, bury())]), claim(1), kick(&["late", "b"])] {
+        bench.call(crate::queue_case::request(verb)).unwrap();
+        assert_eq!(names(&mut bench), before);
+    }
+}
+
+#[test]
+fn what_expired_pushes_no_failure_out() {
+    let before = nothing()
+        .dead("10", "x", "{then-30000}", "")
+        .expired("11", "y", "{then-20000}", "")
+        .expired("12", "z", "{then-10000}", "")
+        .claimed("a", LIVE, "receipt 40");
+    let before =
+        |settings| before.clone().settings(settings).counts("counter 50, dead_size 1, expired_size 2");
+    let after = nothing()
+        .dead("10", "x", "{then-30000}", "")
+        .expired("12", "z", "{then-10000}", "")
+        .dead("40", "a", "{now}", BURIED);
+    let after =
+        |settings| after.clone().settings(settings).counts("counter 50, died 1, dead_size 2, expired_size 1");
+    given(before("dead_max 2")).call(settle(&[("a", 40, bury())])).replies("done dead").leaves(
+        after("dead_max 2")
+            .expired("11", "y", "{then-20000}", "")
+            .counts("counter 50, died 1, dead_size 2, expired_size 2"),
+    );
+    given(before("dead_bytes 2")).call(settle(&[("a", 40, bury())])).replies("done dead").leaves(
+        after("dead_bytes 2")
+            .expired("11", "y", "{then-20000}", "")
+            .counts("counter 50, died 1, dead_size 2, expired_size 2"),
+    );
+    given(before("dead_max 9, dead_age 15000").dead("13", "w", "{then-9000}", ""))
+        .call(settle(&[("a", 40, bury())]))
+        .replies("done dead")
+        .leaves(
+            nothing()
+                .dead("13", "w", "{then-9000}", "")
+                .expired("12", "z", "{then-10000}", "")
+                .dead("40", "a", "{now}", BURIED)
+                .settings("dead_max 9, dead_age 15000")
+                .counts("counter 50, died 1, dead_size 1, expired_size 1"),
+        );
+}
+
+fn lives(bench: &mut crate::case::Bench, kind: &str) -> Option<i64> {
+    let left: i64 = redis::cmd("PTTL").arg(real_key(&format!("q:{kind}"), 0)).query(&mut bench.raw).unwrap();
+    (left >= 0).then_some(left)
+}
+
+/// Nothing without an end outlives the record that finds it: while tasks live all of it lives; where none does, the
+/// dead end by themselves, and the record an hour later.
+#[test]
+fn the_dead_end_before_the_record_that_finds_them() {
+    let of_the_dead = ["dead", "grave", "body"];
+    let mut bench = crate::case::Bench::new();
+    bench.set_up(&nothing().claimed("a", LIVE, "receipt 40").claimed("b", LIVE, "receipt 41"));
+    let mut play = |verb| {
+        bench.call(crate::queue_case::request(verb)).unwrap();
+        let mut live = |kind| lives(&mut bench, kind);
+        (live("queue"), of_the_dead.map(&mut live))
+    };
+    assert_eq!(play(settle(&[("a", 40, bury())])), (None, [None; 3]), "another task lives");
+    let (record, dead) = play(settle(&[("b", 41, bury())]));
+    let (record, age) = (record.unwrap(), 90 * 24 * 3_600_000);
+    for left in dead.map(Option::unwrap) {
+        assert!((age - 60_000..=age + 1_000).contains(&left), "{left}");
+        assert!(record >= left + 3_540_000, "{record} and {left}");
+    }
+    assert_eq!(play(enqueue([plain("c")])), (None, [None; 3]), "a task lives again");
+    let (record, dead) = play(QueueVerb::Pop(Pop { max: 1 }));
+    assert!(record.is_some() && dead.iter().all(Option::is_some));
+    // A shorter age holds at once.
+    let age = Configure { dead_age: Some(std::time::Duration::from_secs(500)), ..Configure::default() };
+    let (record, dead) = play(QueueVerb::Configure(age));
+    assert_eq!(record, None, "it has settings");
+    assert!(dead.iter().all(|left| left.is_some_and(|left| left <= 501_000)), "{dead:?}");
+}
+
+/// Where no task lives they end by themselves; what is counted of them ends, too.
+#[test]
+fn what_has_ended_by_itself_is_not_counted() {
+    let mut bench = crate::case::Bench::new();
+    bench.set_up(
+        &three_dead(nothing()).settings("dead_age 20000").counts("counter 50, dead_size 3, trim_at 5"),
+    );
+    redis::cmd("DEL").arg(real_key("q:dead", 0)).arg(real_key("q:grave", 0)).exec(&mut bench.raw).unwrap();
+    bench.call(crate::queue_case::request(enqueue_as(6, [plain("a").with_body("bb")]))).unwrap();
+    for verb in [claim(1), settle(&[("a", 0, bury())])] {
+        bench.call(crate::queue_case::request(verb)).unwrap();
+    }
+    let state = bench.state();
+    let crate::state::Content::Hash(record) = &state.0["q:queue"].0 else { panic!("no hash") };
+    assert!(!record["counts"].contains("dead_size"), "{record:?}");
+}
+
+/// Not only another death does.
+#[test]
+fn every_verb_enforces_the_age() {
+    let state = || three_dead(nothing()).ready("a", 1, "").settings("dead_age 15000");
+    let verbs = [
+        enqueue([plain("b")]),
+        claim(1),
+        settle(&[("x", 1, bury())]),
+        QueueVerb::Pop(Pop { max: 1 }),
+        QueueVerb::Pause(Pause { paused: true }),
+        QueueVerb::Configure(Configure { max_len: Some(Some(9)), ..Configure::default() }),
+        remove("a", None),
+        reschedule("a", Due::In(ms(5_000))),
+        abandon(Some(7), Some(5)),
+        kick(&["z"]),
+    ];
+    for verb in verbs {
+        let mut bench = crate::case::Bench::new();
+        bench.set_up(&state().counts("counter 50, dead_size 3, trim_at 5"));
+        bench.call(crate::queue_case::request(verb.clone())).unwrap();
+        let state = bench.state();
+        let left = match state.0.get("q:dead") {
+            Some((crate::state::Content::Zset(dead), _)) => dead.len(),
+            _ => 0,
+        };
+        let expected = usize::from(!matches!(verb, QueueVerb::Kick(_)));
+        assert_eq!(left, expected, "{verb:?}");
+    }
 }

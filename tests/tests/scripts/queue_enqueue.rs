@@ -123,7 +123,18 @@ fn a_pending_task_is_replaced() {
     let new = || nothing().ready("a", 21, &format!("{NEW}, settled 40, verdict 2")).body("a", "new");
     let task = || plain("a").with_body("new");
     let old = "attempts 2, reason x, settled 40, verdict 2, expires 5";
-    check(nothing().ready("a", 3, old), task().replace(), "replaced {us} due {now}", READY, new());
+    // In line it keeps its place, and the due that it had.
+    let kept = "version {us}, first {now}, settled 40, verdict 2";
+    let kept = nothing().ready("a", 3, kept).body("a", "new");
+    check(nothing().ready("a", 3, old), task().replace(), "replaced {us} due 1", ACCEPTED, kept);
+    // Its due has come, and nobody has moved it into the line.
+    let unmoved = nothing().scheduled("a", "{then-5}", "version {us}, first {now}").body("a", "new");
+    let before = nothing().scheduled("a", "{then-5}", "");
+    check(before, task().replace(), "replaced {us} due {then-5}", ACCEPTED, unmoved);
+    // Another priority has a line of its own.
+    let raised = NewTask { priority: 2, ..task().replace() };
+    let after = nothing().ready("a", 21, &format!("{NEW}, priority 2")).body("a", "new");
+    check(nothing().ready("a", 3, ""), raised, "replaced {us} due {now}", READY, after);
     let before = nothing().scheduled("a", "{then+9000}", old);
     check(before, task().replace(), "replaced {us} due {now}", READY, new());
     let later = nothing().scheduled("a", "{now+800}", "version {us}, first {now}").body("a", "new");
@@ -150,12 +161,33 @@ fn debounce_moves_a_pending_task_until_max_wait_after_the_first() {
     let reply = "replaced {us} due {then+2000}";
     check(before(), task().debounce(3_000), reply, ACCEPTED, after("{then+2000}", ", attempts 2"));
     // It has waited long enough.
-    let now = nothing().ready(
-        "a",
-        21,
-        "version {us}, due {then-500}, first {then-1000}, settled 40, verdict 2, attempts 2",
-    );
-    check(before(), task().debounce(500), "replaced {us} due {then-500}", READY, now);
+    let now = nothing().ready("a", 3, "version {us}, first {then-1000}, settled 40, verdict 2, attempts 2");
+    check(before(), task().debounce(500), "replaced {us} due 1", ACCEPTED, now);
+}
+
+#[test]
+fn no_enqueue_brings_a_retry_forward_of_its_back_off() {
+    let held = "backoff {then+9000}";
+    let before =
+        || nothing().scheduled("a", "{then+9000}", "attempts 2, first {then-50}, backoff {then+9000}");
+    let reply = "replaced {us} due {then+9000}";
+    let after = nothing().scheduled("a", "{then+9000}", &format!("version {{us}}, first {{now}}, {held}"));
+    check(before(), plain("a").replace(), reply, ACCEPTED, after);
+    let fields = format!("version {{us}}, first {{then-50}}, attempts 2, {held}");
+    let after = nothing().scheduled("a", "{then+9000}", &fields);
+    check(before(), plain("a").debounce(100), reply, ACCEPTED, after);
+    // Later is later, and the back-off still counts for the next.
+    let after = nothing().scheduled("a", "{now+9900}", &format!("version {{us}}, first {{now}}, {held}"));
+    check(before(), plain("a").delayed(9_900).replace(), "replaced {us} due {now+9900}", ACCEPTED, after);
+    // A successor that takes the retry's place waits, too.
+    let before = nothing()
+        .scheduled("a", "{then+9000}", &format!("{held}, has_successor 1"))
+        .successor("a", "")
+        .body("+a", "next");
+    let after = nothing()
+        .scheduled("a", "{then+9000}", &format!("version {{us}}, first {{now}}, {held}"))
+        .body("a", "new");
+    check(before, plain("a").with_body("new").replace(), reply, ACCEPTED, after);
 }
 
 #[test]
@@ -171,33 +203,48 @@ fn a_running_task_gets_a_successor() {
     let reply = "successor {us} due {now+700}";
     check(running(), task(), reply, ACCEPTED, parked(""));
     check(running(), task().replace(), reply, ACCEPTED, parked(", replaces 1"));
-    check(running(), task().debounce(800), reply, ACCEPTED, parked(", replaces 1"));
+    check(running(), task().debounce(800), reply, ACCEPTED, parked(", replaces 2"));
     let sooner =
-        main().successor("a", "version {us}, due {now+400}, first {now}, replaces 1").body("+a", "new");
+        main().successor("a", "version {us}, due {now+400}, first {now}, replaces 2").body("+a", "new");
     check(running(), task().debounce(400), "successor {us} due {now+400}", ACCEPTED, sooner);
     let throttled = parked("").window("a", "{now+9000}", 9_000);
     check(running(), task().throttle(9_000), reply, ACCEPTED, throttled);
 }
 
-/// The two ways to wait for a retry: the lease has ended and nobody has noticed, or somebody has.
+/// The two ways to wait for a retry: the lease has ended and nobody has noticed, or somebody has. It is one to an
+/// enqueue: the task is pending. What its worker says yet counts as long as nothing takes its place.
 #[test]
-fn a_replacing_task_takes_the_place_of_a_retry_at_once() {
+fn a_task_whose_lease_has_ended_is_pending() {
+    let waits = "attempts 1, reason the lease ended, first {then-10}";
     let ended = || nothing().claimed("a", "{then-10}", "receipt 40, attempts 1");
-    let waiting = || nothing().ready("a", 3, "receipt 40, attempts 1, reason the lease ended");
-    let later = || nothing().scheduled("a", "{then+9000}", "receipt 40, attempts 1");
-    let new = || nothing().ready("a", 21, &format!("{NEW}, settled 40, verdict 6")).body("a", "new");
-    for before in [ended, waiting, later] {
-        let task = plain("a").with_body("new");
-        check(before(), task.clone().replace(), "successor {us} due {now}", READY, new());
-        check(before(), task.debounce(100), "successor {us} due {now}", READY, new());
+    let waiting = |state: fn(&str) -> State| state(&format!("receipt 40, {waits}"));
+    let in_line = |fields: &str| nothing().ready("a", 3, fields);
+    let later = |fields: &str| nothing().scheduled("a", "{then+9000}", fields);
+    let spent = "settled 40, verdict 6";
+    let noticed = "counter {us}, sequence 21, enqueued 4, retried 1";
+    let kept = format!("version {{us}}, receipt 40, {waits}");
+    check(ended(), plain("a"), "kept {us} due 1", noticed, nothing().ready("a", 21, &kept));
+    check(waiting(in_line), plain("a"), "kept {us} due 1", ACCEPTED, in_line(&kept));
+    check(waiting(later), plain("a"), "kept {us} due {then+9000}", ACCEPTED, later(&kept));
+    let task = || plain("a").with_body("new").replace();
+    let new = format!("version {{us}}, first {{now}}, {spent}");
+    let replaced = |state: State| state.body("a", "new");
+    check(ended(), task(), "replaced {us} due 1", noticed, replaced(nothing().ready("a", 21, &new)));
+    check(waiting(in_line), task(), "replaced {us} due 1", ACCEPTED, replaced(in_line(&new)));
+    let moved = nothing().ready("a", 21, &format!("{new}, due {{now}}"));
+    check(waiting(later), task(), "replaced {us} due {now}", READY, replaced(moved));
+}
+
+/// Whether somebody has noticed or not.
+#[test]
+fn a_task_that_died_of_its_lease_is_dead_to_an_enqueue() {
+    for task in [plain("a"), plain("a").replace()] {
+        let before = nothing().claimed("a", "{then-10}", "receipt 40, attempts 20");
+        let dead = "attempts 20, settled 40, verdict 5, reason the lease ended";
+        let after = nothing().ready("a", 21, NEW).dead("40", "a", "{now}", dead);
+        let counts = "counter {us}, sequence 21, enqueued 4, retried 1, died 1, dead_size 1";
+        check(before, task, "added {us} due {now}", counts, after);
     }
-    let kept =
-        nothing().claimed("a", "{then-10}", "receipt 40, attempts 1, has_successor 1").successor("a", NEW);
-    check(ended(), plain("a"), "successor {us} due {now}", ACCEPTED, kept);
-    let kept = nothing()
-        .ready("a", 3, "receipt 40, attempts 1, reason the lease ended, has_successor 1")
-        .successor("a", NEW);
-    check(waiting(), plain("a"), "successor {us} due {now}", ACCEPTED, kept);
 }
 
 #[test]
@@ -215,21 +262,22 @@ fn an_enqueue_acts_on_the_successor_if_there_is_one() {
         let replaced = main("{then+9000}").successor("a", &format!("{NEW}, replaces 1")).body("+a", "new");
         check(before(replaces), task().replace(), "replaced {us} due {now}", ACCEPTED, replaced);
         let moved = main("{then+9000}")
-            .successor("a", "version {us}, due 803, first 3, replaces 1")
+            .successor("a", "version {us}, due 803, first 3, replaces 2")
             .body("+a", "new");
         check(before(replaces), task().debounce(800), "replaced {us} due 803", ACCEPTED, moved);
     }
     // It waited for the run's end for good, and takes the retry's place now.
     let before = main("{then-10}").successor("a", "");
-    let after = nothing().ready("a", 21, &format!("{NEW}, settled 40, verdict 6")).body("a", "new");
-    check(before, task().replace(), "replaced {us} due {now}", READY, after);
+    let after = nothing().ready("a", 21, "version {us}, first {now}, settled 40, verdict 6").body("a", "new");
+    let counts = "counter {us}, sequence 21, enqueued 4, retried 1";
+    check(before, task().replace(), "replaced {us} due 1", counts, after);
 }
 
 #[test]
 fn throttle_takes_one_per_window_whatever_became_of_it() {
     let open = || nothing().window("a", "{then+9000}", 9_000);
     let task = || plain("a").throttle(5_000);
-    check(open(), task(), "throttled", COUNTS, open());
+    check(open(), task(), "throttled", COUNTS, open().counts(COUNTS).resting());
     let over = nothing().window("a", "{then-1}", 9_000).window("b", "{then-1}", 9_000).window(
         "c",
         "{then+9000}",

@@ -13,7 +13,7 @@ use crate::queue_case::{
 };
 use crate::state::{Content, State, nothing};
 
-const COUNTS: &str = "counter 50, sequence 20, dead_size 1";
+const COUNTS: &str = "counter 50, sequence 20, dead_size 1, expired_size 1";
 const LIVE: &str = "{then+9000}";
 
 /// Every verb in every form.
@@ -29,7 +29,7 @@ fn verbs() -> Vec<(&'static str, QueueVerb)> {
         ("ack", settle(&[("runs", 40, ack())])),
         ("nack", settle(&[("runs", 40, nack(500))])),
         ("bury", settle(&[("runs", 40, bury())])),
-        ("put back", settle(&[("runs", 40, Verdict::PutBack)])),
+        ("put back", settle(&[("runs", 40, Verdict::PUT_BACK)])),
         ("ack of the dead", settle(&[("dead", 10, ack())])),
         ("settle_and_claim", settle_and_claim(&[("runs", 40, bury())], 9)),
         ("extend_claim", extend_claim("runs", 40, 60_000)),
@@ -65,10 +65,11 @@ fn busy() -> State {
         .ready("expired", 2, "expires 5")
         .scheduled("due", "{then-5}", "")
         .scheduled("later", LIVE, "")
-        .claimed("ended", "{then-1}", "receipt 41, attempts 8")
+        .claimed("ended", "{then-1}", "receipt 41, attempts 20")
         .claimed("runs", LIVE, "receipt 40, attempts 1, has_successor 1")
         .successor("runs", "version 9")
         .dead("10", "dead", "{then-5}", "settled 10, verdict 5")
+        .expired("11", "late", "{then-5}", "")
         .window("w", LIVE, 9_000)
         .idle(6, LIVE)
         .intake("entry", "5")
@@ -97,13 +98,14 @@ fn check(bench: &mut Bench, state: &State, key: &str, verb: &QueueVerb) -> Resul
     flush(bench);
     let wrong = state.clone().with_key(key, Content::List, Some(500_000));
     bench.set_up(&wrong);
+    let before = bench.state();
     let result = bench.call(request(verb.clone()));
     let real = bench.state();
     bench.context.after = bench.time();
     match result {
         Err(failure) if failure.kind == FailureKind::Final(ErrorKind::WrongType) => {
             assert!(failure.message.contains("queue"), "it says where: {}", failure.message);
-            match wrong.differences(&real, &bench.context) {
+            match before.differences(&real, &bench.context) {
                 differences if differences.is_empty() => Ok(()),
                 differences => Err(format!("WrongType after a write:\n{differences}")),
             }
@@ -131,6 +133,7 @@ fn a_key_of_another_type_changes_nothing() {
         "grave",
         "window",
         "idle",
+        "expired",
     ];
     let keys = kinds.iter().map(|kind| format!("q:{kind}")).chain(["q:call 0".to_owned()]);
     let mut bench = Bench::new();
@@ -233,7 +236,7 @@ fn without_channel_rights_a_task_is_put_in() {
     let after = nothing()
         .claimed("a", &format!("{{now+{LEASE}}}"), "receipt {us}, attempts 1")
         .ready("b", 2, "")
-        .counts("counter {us}, sequence 20, dead_size 1")
+        .counts("counter {us}, sequence 20")
         .call("7: [[a {us}]]");
     assert_eq!(after.differences(&real, &bench.context), "");
 }

@@ -19,7 +19,7 @@ fn all() -> State {
         .scheduled("later", LIVE, "")
         .claimed("ended", "{then-1}", "receipt 41, attempts 1")
         .claimed("runs", LIVE, "receipt 40, attempts 2, settled 39, verdict 2, reason x")
-        .dead("10", "old", "{then-30}", "attempts 8, reason y")
+        .dead("10", "old", "{then-30}", "attempts 20, reason y")
         .dead("11", "new", "{then-20}", "")
         .intake("i1", "5")
         .intake("i2", "4000000000")
@@ -34,7 +34,7 @@ const I1: &str = "i1 ready  version 0 due 5000 attempts 0 receipt 0";
 const LATER: &str = "later scheduled b version 1 due {then+9000} attempts 0 receipt 0";
 const I2: &str = "i2 scheduled  version 0 due 4000000000000 attempts 0 receipt 0";
 const RUNS: &str = "runs claimed b version 1 due 1 attempts 2 receipt 40 left {~9000} reason x";
-const OLD: &str = "old dead b version 1 due 1 attempts 8 receipt 10 reason y died {then-30}";
+const OLD: &str = "old dead b version 1 due 1 attempts 20 receipt 10 reason y died {then-30}";
 const NEW: &str = "new dead b version 1 due 1 attempts 0 receipt 11 died {then-20}";
 
 #[test]
@@ -152,8 +152,8 @@ fn popped_tasks_are_gone() {
     )
     .leaves(
         nothing()
-            .dead("{us}", "c", "{now}", "expires 5, reason expired")
-            .counts("counter {us+2}, sequence 21, acked 2, died 1, dead_size 1")
+            .expired("{us}", "c", "{now}", "expires 5, reason expired")
+            .counts("counter {us+2}, sequence 21, acked 2, died 1, expired_size 1")
             .resting(),
     );
     given(nothing().counts(COUNTS)).call(pop(9)).replies("").leaves(nothing().counts(COUNTS).resting());

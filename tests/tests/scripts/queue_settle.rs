@@ -3,7 +3,7 @@
 use stanchion::verbs::Verdict;
 
 use crate::case::given;
-use crate::queue_case::{LEASE, ack, bury, nack, settle, settle_and_claim, settle_and_try};
+use crate::queue_case::{LEASE, ack, bury, ms, nack, settle, settle_and_claim, settle_and_try};
 use crate::state::{State, nothing};
 
 const COUNTS: &str = "counter 50, sequence 20";
@@ -48,10 +48,17 @@ fn an_acked_task_is_gone() {
 #[test]
 fn a_nacked_task_is_tried_again_later() {
     for (before, late) in unsettled("attempts 1") {
-        let after =
-            nothing().scheduled("a", "{now+700}", "attempts 1, settled 40, verdict 2, reason no luck");
+        let after = nothing().scheduled(
+            "a",
+            "{now+700}",
+            "attempts 1, first {now}, settled 40, verdict 2, reason no luck, backoff {now+700}",
+        );
         check(before.clone(), nack(700), done(late), "counter 50, sequence 20, retried 1", after);
-        let after = nothing().ready("a", 21, "due {now}, attempts 1, settled 40, verdict 2, reason no luck");
+        let after = nothing().ready(
+            "a",
+            21,
+            "due {now}, attempts 1, first {now}, settled 40, verdict 2, reason no luck, backoff {now}",
+        );
         check(before, nack(0), done(late), "counter 50, sequence 21, retried 1", after);
     }
 }
@@ -76,13 +83,29 @@ fn the_last_nack_and_a_bury_kill() {
 
 #[test]
 fn a_task_that_is_put_back_has_not_been_tried() {
-    for (before, late) in unsettled("attempts 1, reason x") {
-        let fields = "settled 40, verdict 4, reason x";
-        let (after, counts) = match before.0.contains_key("q:scheduled") {
-            true => (nothing().scheduled("a", LIVE, fields), COUNTS),
-            false => (nothing().ready("a", 21, fields), "counter 50, sequence 21"),
+    let fields = "settled 40, verdict 4, reason x";
+    // In its place: it was the seventh to come into line. It may wait already.
+    for (before, late) in unsettled("attempts 1, reason x, turn 7") {
+        let after = match &before.0 {
+            state if state.contains_key("q:scheduled") => nothing().scheduled("a", LIVE, fields),
+            state if state.contains_key("q:ready") => nothing().ready("a", 3, fields),
+            _ => nothing().ready("a", 7, fields),
         };
-        check(before, Verdict::PutBack, done(late), counts, after);
+        check(before, Verdict::PUT_BACK, done(late), COUNTS, after);
+    }
+    // An older library did not say which.
+    for (before, late) in unsettled("attempts 1, reason x").into_iter().take(2) {
+        let after = nothing().ready("a", 21, fields);
+        check(before, Verdict::PUT_BACK, done(late), "counter 50, sequence 21", after);
+    }
+}
+
+#[test]
+fn what_is_put_back_with_a_delay_waits_so_long() {
+    for (before, late) in unsettled("attempts 1, reason x, turn 7") {
+        let after =
+            nothing().scheduled("a", "{now+700}", "settled 40, verdict 4, reason x, backoff {now+700}");
+        check(before, Verdict::PutBack { delay: ms(700) }, done(late), COUNTS, after);
     }
 }
 
@@ -104,23 +127,28 @@ fn a_successor_comes_when_the_run_ends_for_good_and_one_that_replaces_comes_inst
         let dead = "attempts 1, settled 40, verdict 3, reason hopeless";
         let counts = "counter 50, sequence 21, died 1, dead_size 1";
         check(before(replaces, 1), bury(), "done dead", counts, next(3).dead("40", "a", "{now}", dead));
-        let dead = "attempts 8, settled 40, verdict 2, reason no luck";
+        let dead = "attempts 20, settled 40, verdict 2, reason no luck";
         let counts = "counter 50, sequence 21, retried 1, died 1, dead_size 1";
-        check(before(replaces, 8), nack(700), "done dead", counts, next(2).dead("40", "a", "{now}", dead));
+        check(before(replaces, 20), nack(700), "done dead", counts, next(2).dead("40", "a", "{now}", dead));
     }
-    check(before(1, 1), nack(700), "done", "counter 50, sequence 21, retried 1", next(2));
-    check(before(1, 1), Verdict::PutBack, "done", "counter 50, sequence 21", next(4));
+    // No earlier than the retry that it replaces.
+    let held = "version 9, priority 1, settled 40, verdict 2, backoff {now+700}";
+    let held = nothing().scheduled("a", "{now+700}", held).body("a", "next");
+    check(before(1, 1), nack(700), "done", "counter 50, sequence 20, retried 1", held);
+    check(before(1, 1), nack(0), "done", "counter 50, sequence 21, retried 1", next(2));
+    check(before(1, 1), Verdict::PUT_BACK, "done", "counter 50, sequence 21", next(4));
     let waits = |state: State| state.successor("a", "version 9, priority 1").body("+a", "next");
-    let retry = "attempts 1, settled 40, verdict 2, reason no luck, has_successor 1";
+    let retry =
+        "attempts 1, first {now}, settled 40, verdict 2, reason no luck, backoff {now+700}, has_successor 1";
     let after = waits(nothing().scheduled("a", "{now+700}", retry));
     check(before(0, 1), nack(700), "done", "counter 50, sequence 20, retried 1", after);
     let after = waits(nothing().ready("a", 21, "settled 40, verdict 4, has_successor 1"));
-    check(before(0, 1), Verdict::PutBack, "done", "counter 50, sequence 21", after);
+    check(before(0, 1), Verdict::PUT_BACK, "done", "counter 50, sequence 21", after);
 }
 
 #[test]
 fn the_same_verdict_again_changes_nothing_and_another_is_stale() {
-    let verdicts = [ack(), nack(5), bury(), Verdict::PutBack];
+    let verdicts = [ack(), nack(5), bury(), Verdict::PUT_BACK];
     for number in 1..=4 {
         for (other, verdict) in (1..).zip(&verdicts) {
             let reply = if number == other { "done" } else { "stale" };
@@ -141,7 +169,7 @@ fn the_same_verdict_again_changes_nothing_and_another_is_stale() {
 
 #[test]
 fn an_older_receipt_is_stale_and_of_an_unknown_id_it_is_gone() {
-    for verdict in [ack(), nack(5), bury(), Verdict::PutBack] {
+    for verdict in [ack(), nack(5), bury(), Verdict::PUT_BACK] {
         check_nothing(
             nothing().claimed("a", LIVE, "receipt 41, settled 39, verdict 1"),
             verdict.clone(),
@@ -167,7 +195,7 @@ fn a_late_ack_takes_a_task_back_from_the_dead() {
         .call(settle(&[("a", 40, ack())]))
         .replies("done late")
         .leaves(nothing().counts("counter 50, sequence 20, acked 1, died 1").resting());
-    for verdict in [nack(5), bury(), Verdict::PutBack] {
+    for verdict in [nack(5), bury(), Verdict::PUT_BACK] {
         given(before()).call(settle(&[("a", 40, verdict)])).replies("stale").leaves(before().resting());
     }
     // Of two records the newer one goes; the older one is the newest then.
@@ -199,7 +227,7 @@ fn the_verdict_that_killed_is_repeated_and_others_are_stale() {
     for (number, killer) in [(2, nack(5)), (3, bury())] {
         let before =
             || nothing().dead("40", "a", "{then-5}", &format!("settled 40, verdict {number}")).counts(COUNTS);
-        for verdict in [ack(), nack(5), bury(), Verdict::PutBack] {
+        for verdict in [ack(), nack(5), bury(), Verdict::PUT_BACK] {
             let reply = if verdict == killer { "done dead" } else { "stale" };
             given(before()).call(settle(&[("a", 40, verdict)])).replies(reply).leaves(before().resting());
         }
@@ -214,7 +242,7 @@ fn the_verdict_that_killed_is_repeated_and_others_are_stale() {
 fn a_batch_is_settled_one_after_the_other() {
     let before = nothing()
         .claimed("a", LIVE, "receipt 40, attempts 1")
-        .claimed("b", LIVE, "receipt 41, attempts 8")
+        .claimed("b", LIVE, "receipt 41, attempts 20")
         .claimed("c", LIVE, "receipt 42, attempts 1, has_successor 1")
         .successor("c", "version 9")
         .claimed("d", LIVE, "receipt 43, attempts 1");
@@ -236,7 +264,7 @@ fn a_batch_is_settled_one_after_the_other() {
             nothing()
                 .ready("c", 21, "version 9, settled 42, verdict 1")
                 .claimed("d", LIVE, "receipt 43, attempts 1")
-                .dead("41", "b", "{now}", "attempts 8, settled 41, verdict 2, reason no luck")
+                .dead("41", "b", "{now}", "attempts 20, settled 41, verdict 2, reason no luck")
                 .counts("counter 50, sequence 21, acked 2, retried 1, died 1, dead_size 1"),
         );
 }
@@ -247,7 +275,11 @@ fn a_consumer_is_hinted_if_there_is_something_new_to_claim() {
     let before = || idle(nothing().claimed("a", LIVE, "receipt 40, attempts 1").counts(COUNTS));
     given(before()).call(settle(&[("a", 40, nack(0))])).replies("done").hints(5).leaves(
         nothing()
-            .ready("a", 21, "due {now}, attempts 1, settled 40, verdict 2, reason no luck")
+            .ready(
+                "a",
+                21,
+                "due {now}, attempts 1, first {now}, settled 40, verdict 2, reason no luck, backoff {now}",
+            )
             .counts("counter 50, sequence 21, retried 1"),
     );
     given(before())
@@ -260,8 +292,11 @@ fn a_consumer_is_hinted_if_there_is_something_new_to_claim() {
 fn reasons_are_kept_as_they_are() {
     let verdict = Verdict::Nack { delay: std::time::Duration::ZERO, reason: "two\nlines 5 größe".into() };
     let before = nothing().claimed("a", LIVE, "receipt 40, attempts 1");
-    let after =
-        nothing().ready("a", 21, "due {now}, attempts 1, settled 40, verdict 2, reason two\nlines 5 größe");
+    let after = nothing().ready(
+        "a",
+        21,
+        "due {now}, attempts 1, first {now}, settled 40, verdict 2, reason two\nlines 5 größe, backoff {now}",
+    );
     check(before, verdict, "done", "counter 50, sequence 21, retried 1", after);
 }
 
@@ -274,8 +309,8 @@ fn settle_and_claim_does_both_in_this_order() {
     let before =
         nothing().claimed("a", LIVE, "receipt 40, attempts 1").claimed("b", LIVE, "receipt 41, attempts 1");
     given(before.counts(COUNTS))
-        .call(settle_and_claim(&[("a", 40, Verdict::PutBack), ("b", 41, ack()), ("c", 1, ack())], 9))
-        .replies("done; done; gone | a b receipt {us} attempt 1/8 version 1 due 1 priority 0 left 30000")
+        .call(settle_and_claim(&[("a", 40, Verdict::PUT_BACK), ("b", 41, ack()), ("c", 1, ack())], 9))
+        .replies("done; done; gone | a b receipt {us} attempt 1/20 version 1 due 1 priority 0 left 30000")
         .leaves(
             nothing()
                 .claimed("a", &lease(), "receipt {us}, attempts 1, settled 40, verdict 4")
@@ -312,7 +347,7 @@ fn settle_and_claim_is_repeated_whole() {
     let items = || settle_and_claim(&[("x", 1, ack()), ("y", 2, ack())], 9);
     given(state().call("7: [[a 40 b 41] [24 28]]"))
         .call(items())
-        .replies("done; stale | a b receipt 40 attempt 1/8 version 1 due 1 priority 0 left {~9000}")
+        .replies("done; stale | a b receipt 40 attempt 1/20 version 1 due 1 priority 0 left {~9000}")
         .changes_nothing();
     given(state().call("8: [[] []]")).call(items()).replies("superseded").changes_nothing();
 }
@@ -326,7 +361,11 @@ fn settle_and_claim_that_does_not_wait_passes_an_earlier_due_on() {
         .hints(6)
         .leaves(
             nothing()
-                .scheduled("a", "{now+700}", "attempts 1, settled 40, verdict 2, reason no luck")
+                .scheduled(
+                    "a",
+                    "{now+700}",
+                    "attempts 1, first {now}, settled 40, verdict 2, reason no luck, backoff {now+700}",
+                )
                 .counts("counter 50, sequence 20, retried 1")
                 .call("7: [[] [24]]"),
         );
@@ -337,7 +376,7 @@ fn settle_and_claim_hints_the_next_if_something_is_left() {
     let before = nothing().ready("a", 3, "").ready("b", 4, "").idle(5, "{then+5000}").idle(6, "{then+6000}");
     given(before.counts(COUNTS))
         .call(settle_and_claim(&[("x", 1, ack())], 1))
-        .replies("gone | a b receipt {us} attempt 1/8 version 1 due 1 priority 0 left 30000")
+        .replies("gone | a b receipt {us} attempt 1/20 version 1 due 1 priority 0 left 30000")
         .hints(6)
         .leaves(
             nothing()

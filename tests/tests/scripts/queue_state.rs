@@ -1,6 +1,6 @@
 //! What is stored of a queue: tables name only what differs from a plain task.
 //!
-//! A plain task has version 1, due 1, max_attempts 8, first 1 and the body `b`, which has the size 1.
+//! A plain task has version 1, due 1, max_attempts 20, first 1 and the body `b`, which has the size 1.
 
 use std::collections::BTreeMap;
 
@@ -8,14 +8,15 @@ use stanchion::internals::queue_name;
 use stanchion::store::redis::code::TASK_FIELDS;
 
 use crate::packed;
-use crate::state::{Content, State, WEEK};
+use crate::queue_case::LEASE;
+use crate::state::{Content, DEAD_AGE, QUEUE_REFRESH, QUEUE_WEEK, State};
 
 /// How long the reply to a call is kept.
-pub const CALL_TTL: u64 = 600_000;
+pub const CALL_TTL: u64 = 60_000;
 /// How long an idle consumer is registered.
 pub const IDLE: u64 = 7_500;
 /// The fields of a plain task.
-const PLAIN: &str = "version 1, due 1, max_attempts 8, first 1, size 1";
+const PLAIN: &str = "version 1, due 1, max_attempts 20, first 1, size 1";
 
 /// The key in the store; `q:KIND` stands for a queue's.
 pub fn real_key(name: &str, client: u64) -> String {
@@ -97,7 +98,9 @@ impl State {
 
     /// The record of a queue that nothing is left of.
     pub fn resting(mut self) -> Self {
-        self.0.get_mut("q:queue").expect("a record").1 = Some(WEEK);
+        let has_dead = ["q:dead", "q:expired"].iter().any(|key| self.0.contains_key(*key));
+        let life = if has_dead { DEAD_AGE + 1_000 + QUEUE_REFRESH } else { QUEUE_WEEK };
+        self.0.get_mut("q:queue").expect("a record").1 = Some(life);
         self
     }
 
@@ -139,13 +142,24 @@ impl State {
 
     /// As a task of the intake is stored.
     pub fn no_body(self, field: &str) -> Self {
-        let mut state = self.sized(field, 0);
-        let Some((Content::Hash(bodies), _)) = state.0.get_mut("q:body") else { panic!("no bodies") };
+        self.sized(field, 0).bare(field)
+    }
+
+    /// As a dead record of an entry of the intake is stored.
+    pub fn no_dead_body(mut self, field: &str) -> Self {
+        let Some((Content::Hash(graves), _)) = self.0.get_mut("q:grave") else { panic!("no dead") };
+        let fields = graves.get_mut(field).expect("a dead record");
+        *fields = fields.replace(", size 1", "");
+        self.bare(field)
+    }
+
+    fn bare(mut self, field: &str) -> Self {
+        let Some((Content::Hash(bodies), _)) = self.0.get_mut("q:body") else { panic!("no bodies") };
         bodies.remove(field).expect("a body");
         if bodies.is_empty() {
-            state.0.remove("q:body");
+            self.0.remove("q:body");
         }
-        state
+        self
     }
 
     fn sized(mut self, field: &str, size: usize) -> Self {
@@ -160,12 +174,23 @@ impl State {
         self.older_dead(receipt, id, died, fields).hash("grave", &format!("i{id}"), receipt)
     }
 
+    /// A dead record of a task that expired.
+    pub fn expired(self, receipt: &str, id: &str, died: &str, fields: &str) -> Self {
+        let mut state = self.dead(receipt, id, died, fields);
+        let Some((Content::Zset(dead), _)) = state.0.get_mut("q:dead") else { panic!("no dead") };
+        let (receipt, died) = dead.pop().expect("it is there");
+        if dead.is_empty() {
+            state.0.remove("q:dead");
+        }
+        state.zset("expired", &receipt, &died, None)
+    }
+
     pub fn older_dead(self, receipt: &str, id: &str, died: &str, fields: &str) -> Self {
         let more = format!("receipt {receipt}, died_at {died}, id {id}");
         let fields = task(&more, fields);
         self.zset("dead", receipt, died, None).hash("grave", &format!("r{receipt}"), &fields).hash(
-            "grave",
-            &format!("b{receipt}"),
+            "body",
+            &format!("r{receipt}"),
             "b",
         )
     }
@@ -185,7 +210,10 @@ impl State {
 
     /// The last call of slot 0.
     pub fn call(self, reply: &str) -> Self {
-        self.with_key("q:call 0", Content::Text(reply.to_owned()), Some(CALL_TTL))
+        // What was given can be given again for as long as its lease lasts.
+        let gave = reply.contains(": [[") && !reply.contains(": [[]");
+        let life = if gave { CALL_TTL + LEASE } else { CALL_TTL };
+        self.with_key("q:call 0", Content::Text(reply.to_owned()), Some(life))
     }
 
     pub fn with_key(mut self, key: &str, content: Content, ttl: Option<u64>) -> Self {

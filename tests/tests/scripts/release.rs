@@ -86,10 +86,28 @@ fn an_offer_to_the_token_of_an_earlier_lease_is_not_that_lease() {
         .leaves(nothing().meta(META, WEEK));
 }
 
+/// Something that would take the lock for this token may still be on its way.
+#[test]
+fn a_token_that_is_gone_is_remembered_as_ended_too() {
+    let resent = || Release { acquire_resent: true, ..release(1) };
+    let gone = "gone fence 100 born 50 broken 0";
+    let ended = format!("{META}, calm_until 0, ended_until {{now+60000}}");
+    given(nothing().lock("{T2}", 3_000).meta(META, 500_000))
+        .call(resent())
+        .replies(gone)
+        .leaves(nothing().lock("{T2}", 3_000).meta(&ended, WEEK).ended(1));
+    given(nothing().lock("stranger", 3_000))
+        .call(resent())
+        .replies("gone fence 0 born 0 broken 0 foreign")
+        .leaves(
+            nothing().lock("stranger", 3_000).meta("calm_until 0, ended_until {now+60000}", WEEK).ended(1),
+        );
+}
+
 #[test]
 fn a_release_of_what_is_gone_changes_nothing_and_tells_what_is_known() {
     let gone = "gone fence 100 born 50 broken 0";
-    for call in [release(1), cooldown(1, 700), Release { acquire_resent: true, ..release(1) }] {
+    for call in [release(1), cooldown(1, 700)] {
         given(nothing().meta(META, 500_000)).call(call.clone()).replies(gone).changes_nothing();
         given(nothing().lock("{T2}", 3_000).meta(META, WEEK))
             .call(call.clone())

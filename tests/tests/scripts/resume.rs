@@ -1,7 +1,7 @@
 //! resume.lua
 
-use crate::case::{given, resume};
-use crate::state::{WEEK, nothing};
+use crate::case::{given, resume, undo_resume};
+use crate::state::{BEYOND, WEEK, nothing};
 
 const META: &str = "fence 100, born 50, owner x, since 1";
 const RESUMED: &str = "fence 100, born 50, owner taker, since 1";
@@ -15,11 +15,11 @@ fn the_token_is_swapped_and_fence_and_life_stay() {
 }
 
 #[test]
-fn the_record_outlives_a_lease_of_weeks() {
+fn the_record_outlives_a_long_lease() {
     given(nothing().lock("{T1}", 3 * WEEK).meta(META, 500_000))
         .call(resume(1, 2))
-        .replies("resumed 100 {~1814400000}")
-        .leaves(nothing().lock("{T2}", 3 * WEEK).meta(RESUMED, 6 * WEEK));
+        .replies("resumed 100 {~4080000}")
+        .leaves(nothing().lock("{T2}", 3 * WEEK).meta(RESUMED, 3 * WEEK + BEYOND));
 }
 
 #[test]
@@ -28,6 +28,29 @@ fn the_same_swap_again_changes_nothing() {
         .call(resume(1, 2))
         .replies("resumed 100 {~3000}")
         .changes_nothing();
+}
+
+#[test]
+fn a_swap_is_taken_back_and_stays_so() {
+    let undone = || nothing().lock("{T1}", 3_000).meta(RESUMED, WEEK).ended(2);
+    given(nothing().lock("{T2}", 3_000).meta(RESUMED, 500_000))
+        .call(undo_resume(1, 2))
+        .replies("resumed 100 {~3000}")
+        .leaves(undone());
+    given(undone()).call(resume(1, 2)).replies("gone fence 100 born 50 broken 0").changes_nothing();
+    given(undone())
+        .call(resume(1, 3))
+        .replies("resumed 100 {~3000}")
+        .leaves(nothing().lock("{T3}", 3_000).meta(RESUMED, WEEK).ended(2));
+}
+
+/// What was sent first may come last.
+#[test]
+fn a_swap_that_is_yet_to_come_is_taken_back() {
+    given(nothing().lock("{T1}", 3_000).meta(META, 500_000))
+        .call(undo_resume(1, 2))
+        .replies("resumed 100 {~3000}")
+        .leaves(nothing().lock("{T1}", 3_000).meta(META, 500_000).ended(2));
 }
 
 #[test]

@@ -3,7 +3,7 @@
 //! Texts may have placeholders: `{T1}` is token 1; `{C}` is the client's number; `{then-100}` is the server's
 //! time in milliseconds when the state was set up, less 100. In what is expected, `{now+100}` is the time of
 //! the call in milliseconds, `{us}` in microseconds, `{sec}` in seconds; `{fence}` is the fence in the reply,
-//! and `{~5000}` a lifetime of 5000 ms that has run since the set-up.
+//! `{~5000}` a lifetime of 5000 ms that has run since the set-up, and `{14..26}` a number between those.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -11,11 +11,22 @@ use std::fmt::Write;
 use redis::Connection;
 use stanchion::internals::{lock_name, token};
 
-use crate::packed::{packed, readable};
+use crate::packed::{body_of, packed, readable};
 use crate::queue_state::{real_key, shown_key};
 
 /// The script constants, as a reader of the tables needs them.
-pub const WEEK: u64 = 7 * 24 * 3_600_000;
+/// How long a lock's record lives; the name is from when that was a week.
+pub const WEEK: u64 = BEYOND + 100_000;
+/// How long it outlives a lease of 100 s or more.
+pub const BEYOND: u64 = 1_260_000;
+/// How long a queue's record lives.
+pub const QUEUE_WEEK: u64 = (7 * 24 + 1) * 3_600_000;
+/// How long the dead are kept.
+pub const DEAD_AGE: u64 = 90 * 24 * 3_600_000;
+/// How much longer the record of a queue lives.
+pub const QUEUE_REFRESH: u64 = 3_600_000;
+/// The keys of a queue that end with its dead where no task lives.
+const OF_THE_DEAD: [&str; 4] = ["q:body", "q:dead", "q:expired", "q:grave"];
 pub const LINE_TTL: u64 = 60_000;
 pub const ENDED_TTL: u64 = 60_000;
 pub const WINDOW: u64 = 1_000;
@@ -98,6 +109,7 @@ impl State {
 
     /// Writes it to an empty database.
     pub fn set_up(&self, raw: &mut Connection, context: &Context) {
+        let bodies = self.bodies();
         for (name, (content, ttl)) in &self.0 {
             let key = &real_key(name, context.client);
             let fill = |text: &str| context.fill(text);
@@ -110,8 +122,19 @@ impl State {
                     let mut command = redis::cmd("HSET");
                     command.arg(key);
                     for (field, value) in fields {
-                        let field = fill(field);
-                        command.arg(field.replace('+', "\u{1}")).arg(packed(name, &field, &fill(value)));
+                        let has_body = ["q:state", "q:grave"].contains(&&**name);
+                        let value = match bodies.get(field) {
+                            _ if name == "q:queue" && field == "counts" && !value.contains("trim_at") => {
+                                value.clone() + &self.ends(*ttl, context.then / 1_000)
+                            }
+                            Some(body) if has_body => format!("{value}, body {body}"),
+                            _ => value.clone(),
+                        };
+                        let shown = match bodies.get(field) {
+                            Some(body) if name == "q:body" => body.to_string(),
+                            _ => fill(field),
+                        };
+                        command.arg(shown.replace('+', "\u{1}")).arg(packed(name, &shown, &fill(&value)));
                     }
                     command.exec(raw)
                 }
@@ -128,6 +151,14 @@ impl State {
             if let Some(ttl) = ttl {
                 redis::cmd("PEXPIRE").arg(key).arg(ttl).exec(raw).unwrap();
             }
+        }
+    }
+
+    /// What the bodies are called in the store; here they have the fields of their tasks.
+    fn bodies(&self) -> BTreeMap<&String, u64> {
+        match self.0.get("q:body") {
+            Some((Content::Hash(fields), _)) => fields.keys().zip(1_000..).collect(),
+            _ => BTreeMap::new(),
         }
     }
 
@@ -165,7 +196,27 @@ impl State {
             let ttl: i64 = redis::cmd("PTTL").arg(&key).query(raw).unwrap();
             (name, (content, u64::try_from(ttl).ok()))
         };
-        Self(keys.into_iter().map(read).collect())
+        let mut state = Self(keys.into_iter().map(read).collect());
+        let owners = owners(raw);
+        if let Some((Content::Hash(bodies), _)) = state.0.get_mut("q:body") {
+            let named = std::mem::take(bodies).into_iter();
+            *bodies = named.map(|(name, body)| (owners.get(&name).unwrap_or(&name).clone(), body)).collect();
+        }
+        state
+    }
+
+    /// Of a queue in which no task lives: whether its record is to end.
+    fn rests(&self) -> Option<bool> {
+        let record = self.0.get("q:queue").filter(|_| !self.0.contains_key("q:state"));
+        record.map(|(_, ttl)| ttl.is_some())
+    }
+
+    /// What the record of a queue says of when things end.
+    fn ends(&self, ttl: Option<u64>, now: u64) -> String {
+        let ends_at = ttl.map_or(0, |ttl| now + ttl);
+        let has_dead = ["q:dead", "q:expired"].iter().any(|key| self.0.contains_key(*key));
+        let trim_at = if has_dead { now + DEAD_AGE - 60_000 } else { 0 };
+        format!(", ends_at {ends_at}, trim_at {trim_at}")
     }
 
     /// What differs between the real state and this expected one; empty if nothing does.
@@ -183,13 +234,20 @@ impl State {
                 writeln!(text, "  {key}: expected {expected:?}\n    found {found:?}").unwrap();
             }
             let lives = match (ttl, left) {
-                (None, None) => true,
                 // A record lives twice as long as what is left of its lease: what has run of that counts twice.
                 (Some(ttl), Some(left)) if *key == self::key("meta") => {
                     context.lifetime_matches(*ttl, *left, 2)
                 }
+                // Until the youngest is over its age.
+                (None, left) if OF_THE_DEAD.contains(&&**key) => match self.rests() {
+                    // Nothing has looked at them yet.
+                    Some(false) => true,
+                    rests => left.is_some() == rests.is_some(),
+                },
+                // It depends on when the youngest of the dead died.
+                (Some(ttl), Some(left)) if *ttl > DEAD_AGE => (ttl - 60_000..=*ttl).contains(left),
                 (Some(ttl), Some(left)) => context.lifetime_matches(*ttl, *left, 1),
-                _ => false,
+                (ttl, left) => ttl.is_none() && left.is_none(),
             };
             if !lives {
                 writeln!(text, "  {key}: expected to live {ttl:?} ms, found {left:?} ms").unwrap();
@@ -197,6 +255,22 @@ impl State {
         }
         text
     }
+}
+
+/// Names of bodies -> the fields of the tasks that have them. A body that no task has keeps its name.
+fn owners(raw: &mut Connection) -> BTreeMap<String, String> {
+    let mut owners = BTreeMap::new();
+    for kind in ["q:state", "q:grave"] {
+        let fields: BTreeMap<Vec<u8>, Vec<u8>> =
+            redis::cmd("HGETALL").arg(real_key(kind, 0)).query(raw).unwrap_or_default();
+        for (field, value) in fields {
+            let field = String::from_utf8_lossy(&field).replace('\u{1}', "+");
+            if kind == "q:state" || field.starts_with('r') {
+                owners.insert(body_of(&value).to_string(), field);
+            }
+        }
+    }
+    owners
 }
 
 fn content_matches(expected: &Content, found: &Content, context: &Context) -> bool {
@@ -303,6 +377,10 @@ impl Context {
             "fence" => {
                 let fence = self.fence.expect("a reply with a fence");
                 Some((shifted(fence), shifted(fence)))
+            }
+            _ if name.contains("..") => {
+                let (least, most) = name.split_once("..")?;
+                Some((least.parse().expect(holder), most.parse().expect(holder)))
             }
             _ => {
                 let most = name.strip_prefix('~')?.parse().expect(holder);

@@ -10,6 +10,7 @@
 mod locks;
 mod queues;
 mod scene;
+mod workers;
 
 use std::env;
 use std::fmt::Debug;
@@ -33,6 +34,9 @@ trait Fleet {
     /// What happened.
     type Tally: AddAssign + Debug + Default + PartialEq + Send;
 
+    /// Of so many schedules of a run, one is played: those of this kind take longer.
+    const SHARE: u64 = 1;
+
     fn new() -> Self;
 
     /// Plays the schedule of this seed.
@@ -43,14 +47,25 @@ trait Fleet {
 fn lock_schedules() {
     let Some((count, seconds, tally)) = play::<locks::Fleet>() else { return };
     println!(
-        "{count} schedules of locks in {seconds:.1} s: {} steps at the store, {} leases, {} hand-offs, {} losses, no \
-         overlap, no fence equal or falling",
-        tally.store_steps, tally.leases, tally.hand_offs, tally.losses
+        "{count} schedules of locks in {seconds:.1} s: {} steps at the store, {} leases, {} times several, {} hand-offs, \
+         {} losses, {} leases ended early, {} failovers, {} upgrades, no overlap, no fence equal or falling",
+        tally.store_steps,
+        tally.leases,
+        tally.together,
+        tally.hand_offs,
+        tally.losses,
+        tally.early,
+        tally.failovers,
+        tally.upgrades
     );
     // A simulator in which nothing happens proves nothing.
     assert!(tally.leases > count, "only {} leases in {count} schedules", tally.leases);
     assert!(tally.hand_offs > count / 4, "only {} hand-offs", tally.hand_offs);
     assert!(tally.losses > count / 100, "only {} losses", tally.losses);
+    assert!(tally.together > count / 10, "only {} times several", tally.together);
+    assert!(tally.early > count / 10, "only {} leases ended early", tally.early);
+    assert!(tally.upgrades > count / 20, "only {} upgrades", tally.upgrades);
+    assert!(tally.failovers > count / 20, "only {} failovers", tally.failovers);
 }
 
 #[test]
@@ -83,6 +98,27 @@ fn queue_schedules() {
 }
 
 #[test]
+fn worker_schedules() {
+    let Some((count, seconds, tally)) = play::<workers::Fleet>() else { return };
+    println!(
+        "{count} schedules of workers in {seconds:.1} s: {} handlers begun, {} lost their claims, {} were stuck; {} stops, \
+         {} handlers told to end, {} left behind, {} tasks put back",
+        tally.begun, tally.lost, tally.stuck, tally.stops, tally.signalled, tally.left_behind, tally.put_back
+    );
+    // A simulator in which nothing happens proves nothing.
+    assert!(tally.begun > count && tally.stops > count, "{tally:?}");
+    let rare = [tally.lost, tally.stuck, tally.put_back];
+    assert!(rare.iter().all(|happened| *happened > count / 4), "{tally:?}");
+    let rarest = [tally.signalled, tally.left_behind];
+    assert!(rarest.iter().all(|happened| *happened > count / 50), "{tally:?}");
+}
+
+#[test]
+fn every_mutant_of_workers_is_caught() {
+    catch::<workers::Fleet>(&workers::Mutant::ALL);
+}
+
+#[test]
 fn every_mutant_of_queues_is_caught() {
     catch::<queues::Fleet>(&queues::Mutant::ALL);
 }
@@ -97,6 +133,7 @@ fn a_seed_repeats_exactly() {
     for seed in 0..50 {
         assert_repeats::<locks::Fleet>(seed);
         assert_repeats::<queues::Fleet>(seed);
+        assert_repeats::<workers::Fleet>(seed);
     }
 }
 
@@ -122,7 +159,8 @@ fn play<F: Fleet>() -> Option<(u64, f64, F::Tally)> {
         return None;
     }
     let count =
-        env::var("STANCHION_SCHEDULES").ok().and_then(|count| count.parse().ok()).unwrap_or(SCHEDULES);
+        env::var("STANCHION_SCHEDULES").ok().and_then(|count| count.parse().ok()).unwrap_or(SCHEDULES)
+            / F::SHARE;
     let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     let started = Instant::now();
     let tally = play_all::<F>(count, None).unwrap_or_else(|(seed, broken)| panic!("seed {seed}: {broken}"));

@@ -9,6 +9,7 @@ use stanchion_tests::RedisServer;
 use stanchion_tests::faces::{AnyClient, AnyLock, Face};
 use stanchion_tests::proxy::{Fault, Proxy};
 use stanchion_tests::quorum::{Quorum, url_of};
+use stanchion_tests::redis_server::RedisServerBuilder;
 use stanchion_tests::wait::{SOON, eventually, eventually_some, task};
 
 use crate::{fixed, ms, open, refused, renewed};
@@ -130,6 +131,69 @@ on_both_faces! {
         let begins = Instant::now();
         assert!(begins >= ends, "given away {:?} before the first lease was over", ends - begins);
         assert!(!lease.is_valid() && second.fence() > lease.fence());
+    }
+
+    /// Servers that keep everything are restarted one after the other. A lease that is renewed has a vote there again
+    /// before the next goes, though somebody else tries to have it all the while. Nobody asks them all the while.
+    fn a_rolling_restart_costs_no_lease(face) {
+        let quorum = Quorum::start_with(3, RedisServerBuilder::appendonly);
+        let url = quorum.url_with("rejoin_after=15&node_timeout=0.5");
+        let client = eventually_some(GETS_ON, || AnyClient::open(face, Client::builder(&url)).ok());
+        let other = open(face, Client::builder(&url));
+        let lease = client.lock("kept").acquire(renewed(15_000, 0)).unwrap();
+        let fence = lease.fence();
+        let waiter = other.lock("kept");
+        let waiting = task(move || waiter.acquire(renewed(15_000, 240_000)).unwrap().fence());
+        let mut all: Vec<_> = quorum.servers.iter().map(RedisServer::raw).collect();
+        let token = |connection: &mut redis::Connection| {
+            redis::cmd("GET").arg("Lock:kept").query::<Option<String>>(connection).unwrap()
+        };
+        let ends = |connection: &mut redis::Connection| {
+            redis::cmd("PEXPIRETIME").arg("Lock:kept").query::<i64>(connection).unwrap()
+        };
+        let ours = token(&mut all[0]);
+        for number in 0..3 {
+            quorum.servers[number].restart();
+            all[number] = quorum.servers[number].raw();
+            // What it has kept is not renewed there and ends; then it is there again, with another end.
+            let kept_until = ends(&mut all[number]);
+            eventually(3 * GETS_ON, || ends(&mut all[number]) > kept_until);
+            eventually(3 * GETS_ON, || {
+                assert!(lease.is_valid(), "lost after server {number}: {:?}", lease.loss());
+                all.iter_mut().all(|connection| token(connection) == ours)
+            });
+            let stats: String = redis::cmd("INFO").arg("stats").query(&mut all[number]).unwrap();
+            let made = stats.lines().find_map(|line| line.strip_prefix("total_connections_received:")).unwrap();
+            assert!(made.parse::<u32>().unwrap() < 14, "{made} connections while it stayed out");
+        }
+        assert_eq!(client.lock("kept").holder().unwrap().unwrap().fence, fence);
+        lease.release().unwrap();
+        assert!(waiting.join() > fence);
+    }
+
+    /// It would be a majority of its own.
+    fn one_server_under_two_names(face) {
+        let quorum = Quorum::start(2);
+        let (one, two) = (&quorum.servers[0], &quorum.servers[1]);
+        let (port, other) = (one.port(), two.port());
+        let url = format!("redis-quorum://127.0.0.1:{port},localhost:{port},127.0.0.1:{other}/?rejoin_after=0");
+        let same = "are the same server";
+        refused(face, &url, ErrorKind::InvalidArgument, same);
+        refused(face, &url, ErrorKind::InvalidArgument, &format!("127.0.0.1:{port}"));
+        refused(face, &url, ErrorKind::InvalidArgument, &format!("localhost:{port}"));
+        // An address that leads nowhere at first, and to that server later.
+        let proxy = Proxy::start(one);
+        proxy.refuse(true);
+        let url = url_of([port, proxy.port(), other], "rejoin_after=0");
+        let client = open(face, Client::builder(&url).timeout(ms(1_500)));
+        client.lock("a").acquire(fixed(5_000, 0)).unwrap().release().unwrap();
+        let doctor = Client::builder(&url).open_blocking().unwrap();
+        proxy.refuse(false);
+        let told = || doctor.examine().unwrap().into_iter().filter_map(|finding| finding.advice);
+        eventually(SOON, || told().any(|advice| advice.contains(same)));
+        two.kill9();
+        let error = client.lock("a").acquire(fixed(5_000, 0)).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::StoreUnavailable, "{error}");
     }
 
     /// What that is good for: with `rejoin_after=0` the same lock is given away twice.

@@ -46,7 +46,7 @@ final class HashLock
         #[\SensitiveParameter] Client|string|null $client,
         int|float|null $adoptUnexpiring = null,
     ): void {
-        self::$client = $client instanceof Client ? $client : Client::connect($client);
+        self::$client = $client instanceof Client ? $client : Client::connect($client, foreignShare: true);
         self::$adoptUnexpiring = $adoptUnexpiring;
     }
 
@@ -64,7 +64,7 @@ final class HashLock
         int|float $maxExecuteTime = 3600,
         int $policy = self::FAIL_FAST,
     ): self {
-        $client = self::$client ??= Client::connect();
+        $client = self::$client ??= Client::connect(foreignShare: true);
         $failFast = $policy === self::FAIL_FAST;
         $hold = Hold::take($client, (string) $key, $timeWait, $maxExecuteTime, self::$adoptUnexpiring, $failFast);
         if ($hold === null) {

@@ -30,7 +30,7 @@ final class RedisLock
         #[\SensitiveParameter] Client|string|null $client = null,
         private readonly int|float|null $adoptUnexpiring = null,
     ) {
-        $this->client = $client instanceof Client ? $client : Client::connect($client);
+        $this->client = $client instanceof Client ? $client : Client::connect($client, foreignShare: true);
     }
 
     /**

@@ -35,7 +35,7 @@ final class ScriptLock
         private readonly int|float $sleep = 0.2,
         private readonly int|float|null $adoptUnexpiring = null,
     ) {
-        $this->client = $client instanceof Client ? $client : Client::connect($client);
+        $this->client = $client instanceof Client ? $client : Client::connect($client, foreignShare: true);
     }
 
     /** Whether it could be locked. */

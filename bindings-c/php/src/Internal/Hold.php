@@ -22,6 +22,8 @@ final class Hold
 {
     /** The least that can be asked for. A lease is never shortened, so nothing changes. */
     private const UNCHANGED = 0.05;
+    /** Of how many holders the store tells. */
+    private const HOLDERS_TOLD = 100;
 
     /** @var ?\WeakMap<self, true> */
     private static ?\WeakMap $all = null;
@@ -45,6 +47,12 @@ final class Hold
         bool $failFast = false,
     ): ?self {
         $lock = $client->lock($name, ttl: $ttl, adoptUnexpiring: $adoptUnexpiring, failFast: $failFast);
+        return self::of($lock, $wait);
+    }
+
+    /** As take(), of a lock of any kind. */
+    public static function of(Lock $lock, int|float $wait): ?self
+    {
         try {
             $lease = $wait > 0 ? $lock->acquire(wait: $wait) : $lock->tryAcquire();
         } catch (LockTimeout) {
@@ -53,14 +61,34 @@ final class Hold
         return $lease === null ? null : new self($lock, $lease);
     }
 
+    /** Continues what detach() let go of. */
+    public static function resume(Client $client, string $handle): self
+    {
+        $lease = $client->resumeLease($handle);
+        return new self($client->lock($lease->name()), $lease);
+    }
+
+    /** Whether it is ours as far as is known without asking. */
+    public function isValid(): bool
+    {
+        return $this->lease->isValid();
+    }
+
     /** Whether the store says that the lock is held by this one. */
     public function isOurs(): bool
     {
         if (!$this->lease->isValid()) {
             return false;
         }
-        $holder = $this->lock->holder();
-        return $holder?->heldAs === HeldAs::Lease && $holder->fence === $this->lease->fence();
+        $fence = $this->lease->fence();
+        $holders = $this->lock->holders();
+        foreach ($holders as $holder) {
+            if ($holder->heldAs === HeldAs::Lease && $holder->fence === $fence) {
+                return true;
+            }
+        }
+        // Of many readers the store tells those that end first.
+        return count($holders) >= self::HOLDERS_TOLD;
     }
 
     /** For how many seconds it is surely ours. */
@@ -73,6 +101,36 @@ final class Hold
     public function extend(int|float $ttl): void
     {
         $this->lease->extend($ttl);
+    }
+
+    /**
+     * Has it end so many seconds from now, also earlier than it would.
+     *
+     * @throws LeaseLost
+     */
+    public function extendExact(int|float $ttl): void
+    {
+        $this->lease->extendExact($ttl);
+    }
+
+    /**
+     * A reader becomes the writer, if nobody else holds the lock: whether it could.
+     *
+     * @throws LeaseLost
+     */
+    public function upgrade(): bool
+    {
+        return $this->lease->upgrade();
+    }
+
+    /**
+     * A writer becomes a reader.
+     *
+     * @throws LeaseLost
+     */
+    public function downgrade(): void
+    {
+        $this->lease->downgrade();
     }
 
     /** @throws LeaseLost */

@@ -16,8 +16,8 @@ final class Signals
     {
     }
 
-    /** Calls the function at the first SIGTERM or SIGINT; a second one does what it did before. */
-    public static function catch(\Closure $function): ?self
+    /** Calls the functions at the first SIGTERM or SIGINT and at the next ones; another one does what it did before. */
+    public static function catch(\Closure ...$functions): ?self
     {
         if (!function_exists('pcntl_signal') || !function_exists('pcntl_async_signals')) {
             return null;
@@ -28,9 +28,14 @@ final class Signals
         }
         $caught = new self($before, pcntl_async_signals(true));
         foreach (array_keys($before) as $number) {
-            pcntl_signal($number, static function () use ($caught, $function): void {
-                $caught->restore();
-                $function();
+            pcntl_signal($number, static function () use ($caught, &$functions): void {
+                $function = array_shift($functions);
+                if ($functions === []) {
+                    $caught->restore();
+                }
+                if ($function !== null) {
+                    $function();
+                }
             });
         }
         return $caught;

@@ -12,6 +12,9 @@ require_once __DIR__ . '/autoload.php';
 /** Older code, played by phpredis, beside ours on the same keys. */
 final class RollingMoveTest extends CompatCase
 {
+    /** How long both kinds contend for a lock, in seconds. */
+    private const CONTEST = 8;
+
     public function testNeitherGetsTheLockWhileTheOtherHasIt(): void
     {
         $older = new Old\RedisLock($this->redis);
@@ -27,6 +30,43 @@ final class RollingMoveTest extends CompatCase
         self::assertFalse($older->lock('report', 1));
         self::assertTrue($lock->unlock('report'));
         self::assertTrue($older->lock('report'));
+    }
+
+    /** @return array<string, array{int, int}> for how long each works, and rests then, in microseconds */
+    public static function works(): array
+    {
+        return ['for a moment' => [300, 0], 'for some milliseconds' => [5000, 0], 'and rest' => [1000, 2000]];
+    }
+
+    /**
+     * Each of the older ones takes the lock again at once, or looks every 100 ms; ours hand it on to each other.
+     *
+     * @dataProvider works
+     */
+    public function testNeitherKindStarvesBesideTheOther(int $workUs, int $restUs): void
+    {
+        $parts = ['older contend', 'contend'];
+        $players = ['older contend' => [], 'contend' => []];
+        for ($number = 0; $number < 8; $number++) {
+            $part = $parts[$number % 2];
+            $players[$part][] = $player = new Player($part, $this->server->socket(), (string) $workUs, (string) $restUs);
+            self::assertSame('ready', $player->hear());
+        }
+        foreach (array_merge(...array_values($players)) as $player) {
+            $player->tell('go');
+        }
+        sleep(self::CONTEST);
+        $this->redis->set('stop', '1');
+        $grants = array_map(
+            fn (array $side): int => array_sum(array_map(fn (Player $player): int => (int) $player->hear(), $side)),
+            $players,
+        );
+        $all = array_sum($grants);
+        fwrite(STDERR, vsprintf("\nworking %d us, resting %d us: older %d, ours %d grants\n", [$workUs, $restUs, ...array_values($grants)]));
+        self::assertGreaterThan(200, $all, 'enough to tell');
+        foreach ($grants as $side => $count) {
+            self::assertGreaterThanOrEqual($all / 5, $count, "$side: $count of $all grants");
+        }
     }
 
     public function testBothKindsTogetherLoseNoUpdate(): void

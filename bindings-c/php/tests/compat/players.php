@@ -69,6 +69,22 @@ function slow(string $place): void
     usleep(1000);
 }
 
+/** Works under a lock again and again, and rests between, until it is told to stop: how often it had it. */
+function contend(\Redis $redis, Old\RedisLock|Compat\RedisLock $lock, int $workUs, int $restUs): void
+{
+    say('ready');
+    hear();
+    for ($grants = 0; !$redis->exists('stop');) {
+        if ($lock->lock('shared', 10)) {
+            $grants++;
+            usleep($workUs);
+            $lock->unlock('shared');
+            usleep($restUs);
+        }
+    }
+    say((string) $grants);
+}
+
 /** Counts up in two steps under a lock, so that those who are not alone lose some. */
 function count_up(\Redis $redis, \Closure $lock, \Closure $unlock, int $times): void
 {
@@ -94,6 +110,8 @@ match ($part) {
     'fork' => fork(new Compat\RedisLock($url), $argv[3]),
     'older pop' => pop(new Old\RedisQueue($redis, slow(...)), $argv[3]),
     'pop' => pop(new Compat\RedisQueue($url), $argv[3]),
+    'older contend' => contend($redis, new Old\RedisLock($redis), (int) $argv[3], (int) $argv[4]),
+    'contend' => contend($redis, new Compat\RedisLock($url), (int) $argv[3], (int) $argv[4]),
     'setnx count' => count_up(
         $redis,
         fn () => $redis->setnx('Lock:shared', (string) (time() + 15)) && $redis->expire('Lock:shared', 15),
@@ -101,7 +119,7 @@ match ($part) {
         (int) $argv[3],
     ),
     'count' => (function () use ($redis, $url, $argv): void {
-        $lock = new Compat\RedisLock("$url?foreign_share=true");
+        $lock = new Compat\RedisLock($url);
         $unlock = fn () => $lock->unlock('shared');
         count_up($redis, fn () => $lock->lock('shared', 5), $unlock, (int) $argv[3]);
     })(),

@@ -74,6 +74,45 @@ final class StanchionLockTest extends CompatCase
         self::assertTrue($this->cache->lock('report', 60)->get());
     }
 
+    public function testRefreshSetsTheExpiry(): void
+    {
+        $lock = $this->cache->lock('report', 60);
+        self::assertFalse($lock->refresh(), 'it is not held');
+        self::assertTrue($lock->get());
+        self::assertTrue($lock->refresh(5));
+        self::assertLessThanOrEqual(5000, $this->redis->pttl('Lock:report'));
+        self::assertTrue($lock->refresh());
+        self::assertEqualsWithDelta(60_000, $this->redis->pttl('Lock:report'), 5000);
+        $owner = $lock->owner();
+        self::assertTrue($this->cache()->restoreLock('report', $owner)->refresh(600), 'of whoever has the owner');
+        self::assertEqualsWithDelta(600_000, $this->redis->pttl('Lock:report'), 5000);
+        self::assertFalse($lock->refresh(), 'it was restored elsewhere');
+        $lock->forceRelease();
+        self::assertFalse($lock->refresh());
+    }
+
+    public function testOwnershipIsAskedOfTheStore(): void
+    {
+        $lock = $this->cache->lock('report', 60);
+        self::assertFalse(self::owns($lock));
+        self::assertTrue($lock->get());
+        self::assertTrue(self::owns($lock));
+        self::assertFalse(self::owns($this->cache->lock('report', 60)));
+        $restored = $this->cache()->restoreLock('report', $lock->owner());
+        self::assertTrue(self::owns($lock), 'also when it told its owner');
+        self::assertTrue(self::owns($restored));
+        self::assertTrue($restored->release());
+        self::assertFalse(self::owns($lock) || self::owns($restored));
+        self::assertTrue($this->cache->lock('report', 60)->get());
+        self::assertFalse(self::owns($lock) || self::owns($restored));
+    }
+
+    /** It is protected in some versions of Laravel, and public in others. */
+    private static function owns(\Illuminate\Contracts\Cache\Lock $lock): bool
+    {
+        return (new \ReflectionMethod($lock, 'isOwnedByCurrentProcess'))->invoke($lock);
+    }
+
     public function testHolderMayReleaseAfterItToldItsOwner(): void
     {
         $lock = $this->cache->lock('report', 60);

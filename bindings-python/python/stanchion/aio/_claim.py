@@ -38,9 +38,10 @@ class Claim(ClaimFacts):
         await call(self._native.bury, reason)
         self._settled = True
 
-    async def put_back(self) -> None:
-        """Not tried: the task goes back without counting an attempt."""
-        await call(self._native.put_back)
+    async def put_back(self, delay: Optional[Duration] = None) -> None:
+        """Not tried: the task goes back without counting an attempt, and waits for ``delay``. Without one it comes
+        back to its place in line, so the next claim gets it again."""
+        await call(self._native.put_back, delay)
         self._settled = True
 
     async def extend(self, lease: Duration) -> None:

@@ -34,9 +34,19 @@ class Lease(LeaseFacts):
         """Prolong the lease to at least ``ttl`` from now."""
         await call(self._native.extend, ttl)
 
+    async def extend_exact(self, ttl: Duration) -> None:
+        """Have the lease end ``ttl`` from now (1 ms to 365 days), also earlier than it would. It is not renewed any more."""
+        await call(self._native.extend_exact, ttl)
+
     async def downgrade(self) -> None:
         """Turn the lease of a writer into that of a reader, with the same fence: other readers may come in."""
         await call(self._native.downgrade)
+
+    async def upgrade(self) -> bool:
+        """Turn the lease of a reader into that of a writer if nobody else holds the lock, without waiting: whether it is a writer's now."""
+        upgraded: bool = await call(self._native.upgrade)
+        self.fence = self._native.fence
+        return upgraded
 
     async def release(self, cooldown: Optional[Duration] = None) -> None:
         """Give the lock back; with a cooldown, keep it closed for so long. Raises LeaseExpired or LeaseLost if it was not ours to the end."""

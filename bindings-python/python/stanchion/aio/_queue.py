@@ -151,6 +151,7 @@ class Queue:
         concurrency: Optional[int] = None,
         lease: Optional[Duration] = None,
         max_run: Optional[Duration] = None,
+        grace: Optional[Duration] = None,
         before: Optional[Callable[[Claim], Any]] = None,
         after: Optional[Callable[[Claim], Any]] = None,
         failed: Optional[Callable[[Claim, BaseException], Any]] = None,
@@ -158,8 +159,8 @@ class Queue:
     ) -> Worker:
         """A worker that awaits ``handler(claim)`` for each task. See `Worker`."""
         return Worker(
-            self, handler, concurrency=concurrency, lease=lease, max_run=max_run, before=before, after=after,
-            failed=failed, on_event=on_event)
+            self, handler, concurrency=concurrency, lease=lease, max_run=max_run, grace=grace, before=before,
+            after=after, failed=failed, on_event=on_event)
 
     def __repr__(self) -> str:
         return f"<stanchion.aio.Queue {self.name!r}>"

@@ -3,27 +3,33 @@
 from __future__ import annotations
 
 import asyncio
-import signal
-from typing import Dict, List, Optional
+import inspect
+from typing import Dict, Optional
 
 from .. import _stanchion
 from .._claim import describe
+from .._functions import check_ran
 from .._telemetry import around
 from .._types import WorkerReport
 from .._worker import WorkerFacts
 from ._claim import Claim
 from ._loop import call
+from ._signals import catch
 
 
 class Worker(WorkerFacts):
-    """Takes tasks of a queue and awaits a handler for each, several at once.
+    """Takes tasks of a queue and awaits a handler for each, several at once. A plain function runs, too, but nothing else
+    does meanwhile.
 
-    As `stanchion.Worker`; a handler whose claim is lost is cancelled. Hooks are plain functions.
+    As `stanchion.Worker`; a handler whose claim is lost, or whose grace is over, is cancelled. Hooks are plain
+    functions.
     """
 
     async def run(self, *, burst: bool = False, signals: bool = True) -> WorkerReport:
-        """Work until `stop`; with ``burst``, until no task is ready or claimed any more. SIGTERM and SIGINT drain
-        if the loop runs on the main thread. Cancelled, it cancels the handlers and waits for their end."""
+        """Work until `stop`; with ``burst``, until no task is ready or claimed any more. SIGTERM and SIGINT stop it
+        if the loop runs on the main thread; a second one ends the grace. All workers of the process hear of them, and who
+        caught them before. Cancelled, it cancels the handlers and waits for their end; their tasks go back without
+        counting an attempt."""
         with self._running():
             return await self._run(burst, signals)
 
@@ -31,32 +37,28 @@ class Worker(WorkerFacts):
         native = self._native = self._make(burst)
         if self._stopped:
             native.stop()
-        caught = self._catch_signals() if signals else []
+        end_catching = catch(self._drain) if signals else None
         running: Dict[int, asyncio.Task[None]] = {}
         fetching = asyncio.ensure_future(self._fetch(native, running))
+        ending = asyncio.ensure_future(call(native.run))
         try:
-            return WorkerReport(*await call(native.run))
+            return WorkerReport(*await asyncio.shield(ending))
+        except asyncio.CancelledError:
+            native.hurry()
+            await asyncio.wait([ending])
+            raise
         finally:
             fetching.cancel()
+            ending.cancel()
             for task in running.values():
-                task.cancel()
-            for number in caught:
-                asyncio.get_running_loop().remove_signal_handler(number)
-            await asyncio.gather(fetching, *running.values(), return_exceptions=True)
+                task.cancel()  # Left behind: it was told before, and goes on.
+            if end_catching is not None:
+                end_catching()
+            await asyncio.gather(fetching, ending, return_exceptions=True)
             self._tell(native)
 
     def _make(self, burst: bool) -> _stanchion.AioWorker:
         return _stanchion.AioWorker(self._queue._native, *self._terms, burst)
-
-    def _catch_signals(self) -> List[int]:
-        caught: List[int] = []
-        for number in (signal.SIGTERM, signal.SIGINT):
-            try:
-                asyncio.get_running_loop().add_signal_handler(number, self._drain, number)
-            except (NotImplementedError, RuntimeError, ValueError):
-                continue  # Not the main thread.
-            caught.append(number)
-        return caught
 
     async def _fetch(self, native: _stanchion.AioWorker, running: Dict[int, asyncio.Task[None]]) -> None:
         while True:
@@ -64,7 +66,7 @@ class Worker(WorkerFacts):
             if found is not None:
                 running[number] = asyncio.ensure_future(self._attend(native, number, Claim(found), running))
             elif number in running:
-                running[number].cancel()  # Its claim was lost.
+                running[number].cancel()  # Its claim was lost, or its grace is over.
             else:
                 self._tell(native)
 
@@ -76,7 +78,8 @@ class Worker(WorkerFacts):
             if self._before is not None:
                 self._before(claim)
             with around(claim.headers):
-                await self._handler(claim)
+                returned = self._handler(claim)
+                check_ran(await returned if inspect.isawaitable(returned) else returned)
             failure = None
             self._succeeded(claim)
         except asyncio.CancelledError:

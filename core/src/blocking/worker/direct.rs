@@ -1,17 +1,19 @@
-//! The director's part of a worker: claims tasks for the hands, and settles what they finish.
+//! The director's part of a worker: does what the machine orders.
 
 use std::ops::ControlFlow;
-use std::sync::atomic::Ordering;
+use std::sync::Arc;
 use std::thread;
+use std::time::Duration;
 
 use super::desk::Desk;
 use crate::blocking::Claim;
 use crate::channel::HOST_TURN;
 use crate::claim_calls::{Batch, Verdict};
-use crate::engine::Dice;
+use crate::clock::Clock;
+use crate::engine::worker::Order;
 use crate::error::{Error, ErrorKind};
 use crate::host_turn::with_host_turn;
-use crate::worker::{WorkerEvent, WorkerReport};
+use crate::worker::WorkerReport;
 
 /// Sees to it that there are this many hands.
 pub(super) type Staff<'a> = &'a mut dyn FnMut(usize) -> Result<(), Error>;
@@ -22,150 +24,144 @@ pub(super) fn direct(
     staff: Staff<'_>,
     host_turn: &mut dyn FnMut() -> ControlFlow<()>,
 ) -> Result<WorkerReport, Error> {
-    let mut failures = 0;
     loop {
-        let stopping = desk.stop.load(Ordering::Acquire);
-        if stopping {
-            desk.return_unbegun();
-        }
-        let (verdicts, free, at_work) = desk.look(stopping, HOST_TURN);
-        // After the look, which may wait: nothing is claimed once somebody has stopped the worker.
+        // Before the order: nothing is claimed once somebody has stopped the worker.
         if host_turn().is_break() {
-            desk.stop.store(true, Ordering::Release);
+            desk.stop.stop();
         }
-        let stopping = desk.stop.load(Ordering::Acquire);
-        if stopping && !at_work && verdicts.is_empty() {
-            return Ok(desk.with(|state| state.report));
+        match desk.order(HOST_TURN) {
+            Order::Claim { max, wait, settle } if wait.is_zero() => desk.claim(max, settle, staff)?,
+            Order::Claim { max, wait, .. } => desk.wait_for_tasks(max, wait, staff, host_turn),
+            Order::Settle(verdicts) => desk.settle(verdicts)?,
+            Order::Look => {
+                let stats = desk.queue.stats();
+                let is_empty = stats.is_ok_and(|stats| stats.ready == 0 && stats.claimed == 0);
+                desk.with(|state, now| state.machine.looked(now, is_empty));
+            }
+            Order::Signal(delivery) => delivery.kept.withdraw(),
+            // No claim is on its way here.
+            Order::Abandon | Order::Wait(_) => {}
+            Order::Done => {
+                let (error, report) = desk.with(|state, _| (state.error.take(), state.report));
+                return error.map_or(Ok(report), Err);
+            }
         }
-        let free = if stopping { 0 } else { free };
-        let carried = !verdicts.is_empty();
-        let mut batch = desk.queue.one_batch(verdicts)?;
-        let interrupted = desk.is_over();
-        let claims = match (free, carried) {
-            (0, false) => continue,
-            (0, true) => briefly(interrupted, || desk.queue.settle_batch(&mut batch)).map(|()| None),
-            _ => desk.queue.settle_batch_and_claim(&mut batch, desk.settings.claim(free), None).map(Some),
-        };
-        let failed = claims.is_err();
-        let again = desk.record(batch, claims.as_ref().err());
-        desk.with(|state| state.verdicts.extend(again));
-        match claims {
-            Ok(Some(claims)) if claims.is_empty() => idle(desk, free, staff, host_turn)?,
-            Ok(claims) => hand_out(desk, claims.unwrap_or_default(), staff)?,
-            // Nobody waits for another try: the tasks come back when their leases end.
-            Err(error) if interrupted => return Err(error),
-            Err(error) => desk.trouble(&error, failures)?,
-        }
-        failures = if failed { failures + 1 } else { 0 };
     }
 }
 
 /// Whoever interrupted a worker does not wait for a store that may be asleep.
-pub(super) fn briefly<T>(interrupted: bool, call: impl FnOnce() -> T) -> T {
+fn briefly<T>(interrupted: bool, call: impl FnOnce() -> T) -> T {
     if interrupted { with_host_turn(|| ControlFlow::Break(()), call) } else { call() }
 }
 
-/// Waits for tasks. Meanwhile the hands settle for themselves.
-fn idle(
-    desk: &Desk,
-    free: usize,
-    staff: Staff<'_>,
-    host_turn: &mut dyn FnMut() -> ControlFlow<()>,
-) -> Result<(), Error> {
-    desk.rest();
-    let (settles, nothing_left) = desk.with(|state| (!state.verdicts.is_empty(), state.busy() == 0));
-    if settles {
-        return Ok(());
-    }
-    if desk.settings.until_empty
-        && nothing_left
-        && desk.queue.stats().is_ok_and(|stats| stats.ready == 0 && stats.claimed == 0)
-    {
-        desk.stop.store(true, Ordering::Release);
-        return Ok(());
-    }
-    // With one look: what a hand has finished since would wait as long as the claim does.
-    let (settles, beside_work) = desk.with(|state| {
-        state.idle = state.verdicts.is_empty();
-        (!state.idle, desk.settings.until_empty && state.at_work())
-    });
-    if settles {
-        return Ok(());
-    }
-    // One that ends when the queue is empty sees soon that its own work was the last.
-    let mut looks_again = false;
-    let mut turn = || {
-        host_turn()?;
-        looks_again = beside_work && !desk.with(|state| state.at_work());
-        let ends = looks_again || desk.stop.load(Ordering::Acquire);
-        if ends { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-    };
-    let options = desk.settings.claim(free).wait(desk.settings.idle_wait());
-    let claims = desk.queue.claim_while(options, &mut turn);
-    desk.with(|state| state.idle = false);
-    match claims {
-        Ok(claims) => hand_out(desk, claims, staff),
-        Err(error) if error.kind() == ErrorKind::Cancelled && looks_again => Ok(()),
-        Err(error) if error.kind() == ErrorKind::Cancelled => {
-            desk.stop.store(true, Ordering::Release);
-            Ok(())
-        }
-        // A pause between two tries is in the claim itself.
-        Err(error) => desk.trouble(&error, 0),
-    }
-}
-
-fn hand_out(desk: &Desk, claims: Vec<Claim>, staff: Staff<'_>) -> Result<(), Error> {
-    desk.put(claims);
-    staff(desk.with(|state| state.busy()).min(desk.settings.concurrency))
-}
-
 impl Desk {
-    /// Settles one verdict while the director waits for tasks.
-    pub(super) fn settle_alone(&self, verdict: Verdict) {
-        self.settle_all(vec![verdict]);
-        self.settled();
+    /// Claims what there is, and settles in the same step.
+    fn claim(&self, max: usize, verdicts: Vec<Verdict>, staff: Staff<'_>) -> Result<(), Error> {
+        let mut batch = self.queue.one_batch(verdicts)?;
+        let options = self.settings.claim(max, Duration::ZERO);
+        let claims = self.queue.settle_batch_and_claim(&mut batch, options, None);
+        let (again, may_pass) = self.record(batch, claims.as_ref().err());
+        match claims {
+            Ok(claims) => self.hand_out(&claims, staff),
+            Err(error) => {
+                self.with(|state, now| state.machine.claim_failed(now, again, may_pass));
+                self.failed(error, may_pass);
+            }
+        }
+        Ok(())
     }
 
-    fn settle_all(&self, mut verdicts: Vec<Verdict>) {
-        let mut failures = 0;
-        while !verdicts.is_empty() {
-            let Ok(mut batch) = self.queue.one_batch(std::mem::take(&mut verdicts)) else { return };
-            let error = self.queue.settle_batch(&mut batch).err();
-            verdicts = self.record(batch, error.as_ref());
-            if let Some(error) = error
-                && self.trouble(&error, failures).is_err()
-            {
-                self.stop.store(true, Ordering::Release);
+    /// Waits for tasks. Meanwhile the hands settle for themselves.
+    fn wait_for_tasks(
+        &self,
+        max: usize,
+        wait: Duration,
+        staff: Staff<'_>,
+        host_turn: &mut dyn FnMut() -> ControlFlow<()>,
+    ) {
+        let mut turn = || {
+            if host_turn().is_break() {
+                self.stop.stop();
             }
-            failures += 1;
+            let ends = self.with(|state, now| {
+                state.machine.look_after(now);
+                state.machine.gives_up() || state.machine.has_verdicts(now)
+            });
+            if ends { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        };
+        match self.queue.claim_while(self.settings.claim(max, wait), &mut turn) {
+            Ok(claims) => self.hand_out(&claims, staff),
+            Err(error) if error.kind() == ErrorKind::Cancelled => {
+                self.with(|state, _| state.machine.given_up());
+            }
+            Err(error) => {
+                let may_pass = self.settings.failed(&error);
+                self.with(|state, now| state.machine.claim_failed(now, Vec::new(), may_pass));
+                self.failed(error, may_pass);
+            }
         }
     }
 
-    /// Counts what became of verdicts; gives back those that may still be settled after this error.
-    fn record(&self, batch: Batch, error: Option<&Error>) -> Vec<Verdict> {
-        let may_pass = error.is_some_and(Error::is_retryable_settle);
-        let (mut report, mut again) = (WorkerReport::default(), Vec::new());
-        for (verdict, result) in batch.results() {
-            match result {
-                Err(_) if may_pass && !verdict.is_over() => again.push(verdict),
-                result => self.settings.count(&mut report, &verdict, &result),
-            }
+    fn hand_out(&self, claims: &[Claim], staff: Staff<'_>) {
+        let deliveries = claims.iter().map(|claim| Arc::clone(claim.delivery())).collect();
+        let hands = self.with(|state, _| {
+            state.machine.claimed(deliveries);
+            state.machine.busy().min(self.settings.concurrency)
+        });
+        if let Err(error) = staff(hands) {
+            self.with(|state, now| state.machine.stop(now));
+            self.failed(error, false);
         }
-        self.with(|state| state.report += report);
-        if report.dead > 0 || report.lost > 0 {
+    }
+
+    /// Settles for the director, while it waits for tasks.
+    pub(super) fn settle_alone(&self, verdicts: Vec<Verdict>) {
+        let mut next = Some(verdicts);
+        while let Some(verdicts) = next {
+            // An error that ends the worker is the director's to tell.
+            let _ = self.settle(verdicts);
+            if let Some(until) = self.with(|state, _| state.machine.pause()) {
+                thread::sleep(until.since(Clock::System.now()));
+            }
+            next = self.with(|state, now| state.machine.settle_beside_claim(now));
+        }
+    }
+
+    /// # Errors
+    /// Only if the worker was interrupted: nobody waits for another try then, and the tasks come back when their leases
+    /// end.
+    fn settle(&self, verdicts: Vec<Verdict>) -> Result<(), Error> {
+        let interrupted = self.is_over();
+        let mut batch = self.queue.one_batch(verdicts)?;
+        let error = briefly(interrupted, || self.queue.settle_batch(&mut batch)).err();
+        let (again, may_pass) = self.record(batch, error.as_ref());
+        let failure = error.is_some().then_some((again, may_pass));
+        self.with(|state, now| state.machine.settled(now, failure));
+        match error {
+            Some(error) if interrupted => Err(error),
+            Some(error) => {
+                self.failed(error, may_pass);
+                Ok(())
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// Counts what became of verdicts; answers those that may still be settled, and whether the error may pass.
+    fn record(&self, batch: Batch, error: Option<&Error>) -> (Vec<Verdict>, bool) {
+        let mut report = WorkerReport::default();
+        let recorded = self.settings.record(&mut report, batch, error);
+        self.with(|state, _| state.report += report);
+        if error.is_some() || report.dead > 0 || report.lost > 0 {
             self.rouse();
         }
-        again
+        recorded
     }
 
-    fn trouble(&self, error: &Error, failures: u32) -> Result<(), Error> {
-        self.settings.tell(&WorkerEvent::StoreFailed { error });
+    fn failed(&self, error: Error, may_pass: bool) {
         self.rouse();
-        if !error.is_retryable_settle() {
-            return Err(error.again());
+        if !may_pass {
+            self.with(|state, _| state.error.get_or_insert(error).kind());
         }
-        thread::sleep(Dice::random().backoff(failures));
-        Ok(())
     }
 }

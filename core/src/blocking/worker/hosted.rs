@@ -4,7 +4,6 @@ use std::collections::HashMap;
 use std::fmt;
 use std::mem;
 use std::ops::ControlFlow;
-use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -14,14 +13,14 @@ use super::desk::{Desk, Taken};
 use super::direct::direct;
 use super::{Stopper, Worker, no_thread};
 use crate::blocking::{Queue, go_on};
-use crate::channel::HOST_TURN;
 use crate::claim_calls::Verdict;
+use crate::engine::worker::Ending;
 use crate::error::Error;
 use crate::signals::spawn_quietly;
 use crate::trace;
 use crate::verbs::Receipt;
 use crate::wake::locked;
-use crate::worker::{Ending, WorkerReport, WorkerSettings};
+use crate::worker::{WorkerReport, WorkerSettings};
 
 /// In the place of a handler: the work is done by [`Hands`].
 #[derive(Clone, Copy, Debug)]
@@ -62,12 +61,7 @@ impl Worker<Hosted> {
     /// # }
     /// ```
     pub fn hosted(queue: Queue) -> Self {
-        Self {
-            queue,
-            handler: Hosted,
-            settings: WorkerSettings::default(),
-            stop: Arc::new(AtomicBool::new(false)),
-        }
+        Self { queue, handler: Hosted, settings: WorkerSettings::default(), stop: Arc::default() }
     }
 
     /// The two parts of the worker: one thread directs, up to `concurrency` others are its hands.
@@ -99,8 +93,6 @@ impl Direction {
         let desk = self.0;
         let result = direct(&desk, &mut |_| Ok(()), host_turn);
         desk.dismiss();
-        // Only after an error: otherwise all have ended.
-        while desk.look(true, HOST_TURN).2 && host_turn().is_continue() {}
         result
     }
 
@@ -132,10 +124,10 @@ pub struct Hands {
     spans: Arc<Mutex<HashMap<Receipt, Span>>>,
 }
 
-/// A verdict that nobody else settles.
-#[must_use = "the task comes back when its lease ends"]
+/// Verdicts that nobody else settles.
+#[must_use = "the tasks come back when their leases end"]
 #[derive(Debug)]
-pub struct Unsettled(Verdict);
+pub struct Unsettled(Vec<Verdict>);
 
 impl Hands {
     /// The next task, if one lies ready. Never waits and does no I/O. `waited`: whether this thread has called
@@ -163,7 +155,7 @@ impl Hands {
 
     /// What the worker has done so far.
     pub fn report(&self) -> WorkerReport {
-        self.desk.with(|state| state.report)
+        self.desk.with(|state, _| state.report)
     }
 
     /// What became of a task: done, or why it failed. Does no I/O: usually the verdict travels with the next

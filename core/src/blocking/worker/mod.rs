@@ -7,7 +7,6 @@ mod hosted;
 use std::fmt;
 use std::ops::ControlFlow;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
@@ -18,13 +17,17 @@ use crate::worker::{WorkerEvent, WorkerReport, WorkerSettings};
 pub use desk::Taken;
 pub use hosted::{Direction, Hands, Hosted, Unsettled};
 
-use desk::Desk;
+use desk::{Desk, StopFlag};
 use direct::direct;
 
 /// Takes tasks of a queue and has a handler work on them, on threads of its own.
 ///
 /// Every task is under a lease that is renewed while its handler runs, for `max_run` at most. A thread
-/// cannot be stopped from outside: a handler that runs long should look at [`Claim::is_valid`] now and then.
+/// cannot be stopped from outside: a handler that runs long should look at [`Claim::is_valid`] now and then. One that
+/// goes on after the loss of its claim keeps its thread busy; the worker goes on with the others, tells of it
+/// ([`WorkerEvent::Stuck`]), and leaves the task to others. The thread is not replaced: whatever hangs once would hang
+/// again, until threads or memory run out.
+///
 /// A handler that returns is acked; one that fails or panics is nacked with backoff. What a handler settles
 /// itself, the worker leaves alone. Verdicts travel with the next claim, in one round trip.
 ///
@@ -50,17 +53,25 @@ pub struct Worker<H> {
     queue: Queue,
     handler: H,
     settings: WorkerSettings,
-    stop: Arc<AtomicBool>,
+    stop: Arc<StopFlag>,
 }
 
 /// Stops a worker from another thread or a signal handler.
 #[derive(Clone, Debug)]
-pub struct Stopper(Arc<AtomicBool>);
+pub struct Stopper(Arc<StopFlag>);
 
 impl Stopper {
-    /// Take no more tasks; the worker ends when those at hand are done. Only sets a flag.
+    /// Take no more tasks. Handlers have their [`Worker::grace`]; then their claims count as lost to them, and the tasks
+    /// of those that then fail go back without counting an attempt. A handler that does not end all the same is left
+    /// behind 2 s later: its thread goes on, and its task comes back, uncounted, when its lease would have ended. Only
+    /// sets a flag.
     pub fn stop(&self) {
-        self.0.store(true, Ordering::Release);
+        self.0.stop();
+    }
+
+    /// As `stop`, and no grace is left. Only sets a flag.
+    pub fn hurry(&self) {
+        self.0.hurry();
     }
 }
 
@@ -90,6 +101,19 @@ impl<H> Worker<H> {
         self
     }
 
+    /// How long handlers go on after a stop (default 25 s): see [`Stopper::stop`].
+    pub fn grace(mut self, grace: Duration) -> Self {
+        self.settings.grace = grace;
+        self
+    }
+
+    /// How long a handler that was told to end is waited for when the worker stops, if it takes longer for a reason.
+    #[doc(hidden)]
+    pub fn patience(mut self, patience: Duration) -> Self {
+        self.settings.patience = patience;
+        self
+    }
+
     /// Is told of everything that happens to a task, on whichever thread it happens.
     pub fn on_event(mut self, hook: impl Fn(WorkerEvent<'_>) + Send + Sync + 'static) -> Self {
         self.settings.hook = Some(Arc::new(hook));
@@ -113,7 +137,7 @@ impl<H> Worker<H> {
 
 impl<H, E> Worker<H>
 where
-    H: Fn(&Claim) -> Result<(), E> + Sync,
+    H: Fn(&Claim) -> Result<(), E> + Send + Sync + 'static,
     E: fmt::Display,
 {
     /// A worker on this queue. An error of the handler is kept with the task as its reason.
@@ -136,30 +160,28 @@ where
     /// As [`Worker::run`].
     pub fn run_while(self, host_turn: &mut dyn FnMut() -> ControlFlow<()>) -> Result<WorkerReport, Error> {
         self.check()?;
-        let desk = Desk::new(self.queue, self.settings, self.stop);
-        let handler = &self.handler;
-        thread::scope(|scope| {
-            let mut hands = 0;
-            let result = direct(
-                &desk,
-                &mut |wanted| {
-                    while hands < wanted {
-                        let run = || desk.work(handler);
-                        match thread::Builder::new().name("stanchion-worker".into()).spawn_scoped(scope, run)
-                        {
-                            Ok(_) => hands += 1,
-                            // Fewer do as well; without any the tasks must go back.
-                            Err(_) if hands > 0 => break,
-                            Err(error) => return Err(no_thread(error)),
-                        }
-                    }
-                    Ok(())
-                },
-                host_turn,
-            );
-            desk.dismiss();
-            result
-        })
+        let desk = Arc::new(Desk::new(self.queue, self.settings, self.stop));
+        let handler = Arc::new(self.handler);
+        let mut hands = Vec::new();
+        let mut staff = |wanted| {
+            while hands.len() < wanted {
+                let (desk, handler) = (Arc::clone(&desk), Arc::clone(&handler));
+                let run = move || desk.work(&*handler);
+                match thread::Builder::new().name("stanchion-worker".into()).spawn(run) {
+                    Ok(hand) => hands.push(hand),
+                    // Fewer do as well; without any the tasks must go back.
+                    Err(_) if !hands.is_empty() => break,
+                    Err(error) => return Err(no_thread(error)),
+                }
+            }
+            Ok(())
+        };
+        let result = direct(&desk, &mut staff, host_turn);
+        desk.dismiss();
+        if desk.with(|state, _| state.machine.left_behind()) == 0 {
+            hands.into_iter().for_each(|hand| drop(hand.join()));
+        }
+        result
     }
 }
 
@@ -176,7 +198,7 @@ impl<H> fmt::Debug for Worker<H> {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used, reason = "tests may panic")]
-    use std::sync::atomic::AtomicUsize;
+    use std::sync::atomic::{AtomicUsize, Ordering};
     use std::time::Instant;
 
     use super::*;

@@ -10,7 +10,7 @@ use crate::clock::Moment;
 use crate::engine::{Call, Dice, LEAST_PATIENCE, Machine, RESEND_AFTER, Step, Subject, deadline, told_at};
 use crate::error::{Error, ErrorKind};
 use crate::name::LockKind;
-use crate::store::{Failure, FailureKind};
+use crate::store::{Failure, FailureKind, further_pause};
 use crate::verbs::{Acquire, AcquireReply, Fence, Leave, Obstacle, Reply, Request};
 
 mod order;
@@ -19,9 +19,10 @@ mod tests;
 
 pub use order::{AcquireOrder, Acquired, Grant, Sighting};
 
-/// Shortest and longest pause between two polls of a waiter, before jitter is drawn.
-const POLL_LEAST: Duration = Duration::from_millis(500);
+/// Longest pause between two polls of a waiter near the head of its line; of others it is longer by [`further_pause`].
 const POLL_MOST: Duration = Duration::from_millis(750);
+/// How much a pause is drawn shorter at most, in parts of itself.
+const POLL_JITTER: u32 = 3;
 /// Even a holder about to expire is not asked about more often.
 const POLL_FLOOR: Duration = Duration::from_millis(5);
 
@@ -200,8 +201,12 @@ impl AcquireMachine {
         if self.only_tries() {
             self.end_with(Ending::Busy);
         } else if registered {
-            let pause = self.dice.between(POLL_LEAST, POLL_MOST);
-            let free_at = obstacle.remaining.map(|left| told_at(sent, now) + left.max(POLL_FLOOR));
+            let further = further_pause(obstacle.rank);
+            let most = POLL_MOST + further;
+            let pause = self.dice.between(most - most / POLL_JITTER, most);
+            // Those far back do not all ask when a lease may end, but do if the lock is free already.
+            let free_at = obstacle.remaining.filter(|left| further.is_zero() || left.is_zero());
+            let free_at = free_at.map(|left| told_at(sent, now) + left.max(POLL_FLOOR));
             self.next_at = free_at.map_or(now + pause, |free_at| free_at.min(now + pause));
             if let (Some(sighting), Some(grace)) = (&self.sighting, self.order.adopt_after) {
                 self.next_at = self.next_at.min((sighting.since + grace).max(now + POLL_FLOOR));

@@ -40,16 +40,21 @@ fn granted(ttl: Duration) -> Result<Reply, Failure> {
 
 fn waiting(remaining_ms: u64) -> Result<Reply, Failure> {
     let remaining = Some(Duration::from_millis(remaining_ms));
-    Ok(Reply::Acquire(AcquireReply::Waiting(Obstacle { remaining, unexpiring: None })))
+    Ok(Reply::Acquire(AcquireReply::Waiting(Obstacle { remaining, unexpiring: None, rank: 0 })))
 }
 
 fn busy(remaining_ms: u64) -> Result<Reply, Failure> {
     let remaining = Some(Duration::from_millis(remaining_ms));
-    Ok(Reply::Acquire(AcquireReply::Busy(Obstacle { remaining, unexpiring: None })))
+    Ok(Reply::Acquire(AcquireReply::Busy(Obstacle { remaining, unexpiring: None, rank: 0 })))
 }
 
 fn lost() -> Result<Reply, Failure> {
     Err(Failure::new(FailureKind::Lost, "no answer"))
+}
+
+fn waiting_behind(rank: u32, remaining_ms: u64) -> Result<Reply, Failure> {
+    let remaining = Some(Duration::from_millis(remaining_ms));
+    Ok(Reply::Acquire(AcquireReply::Waiting(Obstacle { remaining, unexpiring: None, rank })))
 }
 
 /// The request that the machine sends now.
@@ -208,6 +213,33 @@ fn polls_come_with_jitter_but_not_after_the_holders_end() {
     assert!(polled[0] >= at(500) && polled[0] <= at(750));
     assert_ne!(polled[0], polled[1]);
     assert_eq!((polled[2], polled[3]), (at(200), at(5)));
+}
+
+/// The longest pause that is drawn is the one after which the store counts a waiter as dead, but for its patience.
+#[test]
+fn whoever_is_far_back_polls_seldom_and_does_not_mind_the_holders_end() {
+    let longest = |rank: u32, remaining: u64| {
+        let pause = |seed| {
+            let mut machine = AcquireMachine::new(order(600_000), at(0), true, None, Dice::seeded(seed));
+            let (number, _) = acquire_sent(&mut machine, at(0));
+            machine.reply(at(0), number, waiting_behind(rank, remaining));
+            waits_until(&mut machine, at(0)).since(at(0))
+        };
+        (0..200).map(pause).fold(Duration::ZERO, Duration::max)
+    };
+    let near = |found: Duration, millis: u64| {
+        let most = Duration::from_millis(millis);
+        assert!(found <= most && found > most * 95 / 100, "{found:?} of {most:?}");
+    };
+    for rank in 0..8 {
+        near(longest(rank, 60_000), 750);
+        assert_eq!(longest(rank, 200), Duration::from_millis(200));
+    }
+    near(longest(8, 60_000), 1_125);
+    near(longest(20, 200), 5_625);
+    near(longest(500, 60_000), 20_000);
+    near(longest(u32::MAX, 60_000), 20_000);
+    assert_eq!(longest(500, 0), POLL_FLOOR, "the lock is free: whose turn it is, is not known yet");
 }
 
 #[test]
@@ -383,7 +415,7 @@ fn a_foreign_value_is_adopted_only_after_it_stood_still_for_the_whole_grace() {
     let mut machine = AcquireMachine::new(order, at(0), true, None, Dice::seeded(1));
     let foreign = |digest: &str| {
         let unexpiring = Some(Digest(digest.into()));
-        Ok(Reply::Acquire(AcquireReply::Waiting(Obstacle { remaining: None, unexpiring })))
+        Ok(Reply::Acquire(AcquireReply::Waiting(Obstacle { remaining: None, unexpiring, rank: 0 })))
     };
     let mut now = at(0);
     let mut adopted_at = None;

@@ -93,7 +93,8 @@ impl ClaimMachine {
                 Ok(Claimed { tasks, settled: self.settled.take().unwrap_or_default(), paused: self.paused })
             }
             Ending::Failed(failure, unheard) => {
-                let error = if unheard && failure.is_retryable() {
+                let is_passing = failure.kind == FailureKind::Final(ErrorKind::StoreUnavailable);
+                let error = if unheard && (failure.is_retryable() || is_passing) {
                     let message = format!("it may or may not have been carried out: {}", failure.message);
                     Error::new(ErrorKind::Indeterminate, message)
                 } else {
@@ -110,7 +111,7 @@ pub(super) fn put_back(tasks: &[ClaimedOne]) -> Settle {
     let settlement = |one: &ClaimedOne| Settlement {
         id: one.task.id.clone(),
         receipt: one.task.receipt,
-        verdict: Verdict::PutBack,
+        verdict: Verdict::PUT_BACK,
     };
     Settle { items: tasks.iter().map(settlement).collect() }
 }

@@ -158,7 +158,7 @@ fn receipts_put_back(request: Request) -> Vec<Receipt> {
 }
 
 fn put_back_in(settle: &Settle) -> Vec<Receipt> {
-    assert!(settle.items.iter().all(|item| item.verdict == Verdict::PutBack), "{settle:?}");
+    assert!(settle.items.iter().all(|item| item.verdict == Verdict::PUT_BACK), "{settle:?}");
     settle.items.iter().map(|item| item.receipt).collect()
 }
 

@@ -5,7 +5,9 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use crate::clock::{Clock, Moment};
+use crate::error::ErrorKind;
 use crate::signals::spawn_quietly;
+use crate::store::redis::life::Life;
 use crate::store::{Failure, FailureKind, Store};
 use crate::verbs::Request;
 use crate::wake::locked;
@@ -23,8 +25,7 @@ const DEBTS_MOST: usize = 1_024;
 #[derive(Debug)]
 pub(super) struct Member {
     pub(super) store: Arc<dyn Store>,
-    /// Which server, for messages.
-    pub(super) place: String,
+    life: Life,
     clock: Clock,
     state: Mutex<State>,
     changed: Condvar,
@@ -49,8 +50,13 @@ impl State {
 }
 
 impl Member {
-    pub(super) fn new(store: Arc<dyn Store>, place: String, clock: Clock) -> Arc<Self> {
-        Arc::new(Self { store, place, clock, state: Mutex::default(), changed: Condvar::new() })
+    pub(super) fn new(store: Arc<dyn Store>, life: Life, clock: Clock) -> Arc<Self> {
+        Arc::new(Self { store, life, clock, state: Mutex::default(), changed: Condvar::new() })
+    }
+
+    /// Which server, for messages.
+    pub(super) fn place(&self) -> &str {
+        self.life.place()
     }
 
     /// Why it is not asked now, if it is not.
@@ -65,7 +71,10 @@ impl Member {
 
     /// Takes in what became of a request that was made when it had come back so often.
     pub(super) fn note<T>(self: &Arc<Self>, returns: u64, result: &Result<T, Failure>) {
-        if let Err(failure @ Failure { kind: FailureKind::NotSent | FailureKind::Lost, .. }) = result {
+        if let Err(failure) = result
+            && (matches!(failure.kind, FailureKind::NotSent | FailureKind::Lost)
+                || is_set_up_wrongly(failure))
+        {
             let state = locked(&self.state);
             if state.returns == returns {
                 self.leave_out(state, failure);
@@ -78,7 +87,7 @@ impl Member {
         let mut state = locked(&self.state);
         state.debts.push_back((request, self.clock.now() + DEBT_FOR));
         state.trim();
-        let failure = Failure::new(FailureKind::NotSent, format!("{} did not answer", self.place));
+        let failure = Failure::new(FailureKind::NotSent, format!("{} did not answer", self.place()));
         self.leave_out(state, &failure);
     }
 
@@ -110,18 +119,24 @@ impl Member {
     fn comes_back(&self) -> bool {
         let mut pause = FIRST_PAUSE;
         loop {
-            let answer = self.store.check(self.until()).and_then(|()| self.settle());
+            // It has said how long it stays out: nothing else is to be learned until then.
+            let rest = self.life.rest();
+            let answer = match rest.is_zero() {
+                true => Some(self.store.check(self.until()).and_then(|()| self.settle())),
+                false => None,
+            };
             let mut state = locked(&self.state);
             match answer {
                 _ if state.closed => return false,
-                Ok(()) => {
+                Some(Ok(())) => {
                     state.absent = None;
                     state.returns += 1;
                     return true;
                 }
-                Err(failure) => state.absent = Some(Failure { kind: FailureKind::NotSent, ..failure }),
+                Some(Err(failure)) => state.absent = Some(Failure { kind: FailureKind::NotSent, ..failure }),
+                None => {}
             }
-            drop(self.changed.wait_timeout(state, pause).unwrap_or_else(PoisonError::into_inner));
+            drop(self.changed.wait_timeout(state, rest.max(pause)).unwrap_or_else(PoisonError::into_inner));
             pause = (pause * 2).min(LONGEST_PAUSE);
         }
     }
@@ -160,6 +175,11 @@ impl Member {
         locked(&self.state).closed = true;
         self.changed.notify_all();
     }
+}
+
+/// Whether asking again does not help: the address leads to another member's server, for one.
+pub(super) fn is_set_up_wrongly(failure: &Failure) -> bool {
+    failure.kind == FailureKind::Final(ErrorKind::InvalidArgument)
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! A quorum: independent servers, each with its own copy of the lock. A lease is what a majority has granted.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::future::poll_fn;
 use std::sync::{Arc, Mutex};
@@ -13,21 +13,28 @@ use crate::error::{Error, ErrorKind};
 use crate::examine::{Finding, Health};
 use crate::name::{LockKind, LockName, QueueName};
 use crate::store::redis::RedisStore;
+use crate::store::redis::life::{Life, Lives};
 use crate::store::url::{QuorumPlace, RedisAddress, RedisPlace};
-use crate::store::{Begun, Failure, FailureKind, Hear, Hints, Pending, Store, StoreConfig};
+use crate::store::{Begun, ENDED_TTL, Failure, FailureKind, Hear, Hints, Pending, Store, StoreConfig};
+use crate::token::Token;
 use crate::verbs::{AcquireReply, Extend, Fence, Reply, Request};
 use crate::wake::locked;
 
+mod crowd;
 mod forecast;
 mod member;
 mod vote;
 
+use crowd::Crowd;
 use forecast::Forecast;
-use member::Member;
+use member::{Member, is_set_up_wrongly};
 use vote::{Answers, Next, Round, Verdict, Vote, quorum, unsupported};
 
 /// How long opening a client waits for a server that does not answer.
 const CHECK_WITHIN: Duration = Duration::from_secs(1);
+
+/// From so many renewed leases on, those that are over are looked for.
+const RENEWALS_SWEPT: usize = 64;
 
 /// Locks on a majority of independent servers.
 pub struct QuorumStore {
@@ -38,6 +45,9 @@ pub struct QuorumStore {
     /// How long a server that restarted stays out, and so how long a lease may last; zero if it takes part at once.
     rejoin_after: Duration,
     forecast: Forecast,
+    crowd: Crowd,
+    /// Leases that were prolonged, or may be by what is on its way: until when.
+    renewals: Mutex<HashMap<Token, Moment>>,
 }
 
 impl QuorumStore {
@@ -47,33 +57,34 @@ impl QuorumStore {
         place: &QuorumPlace,
         config: &StoreConfig,
     ) -> Result<Self, Error> {
-        let mut stores: Vec<(Arc<dyn Store>, String)> = Vec::new();
-        for server in &place.servers {
-            let place = RedisPlace::Member {
-                server: server.clone(),
-                tls: place.tls,
-                rejoin_after: place.rejoin_after,
-            };
+        let names = place.servers.iter().map(ToString::to_string).collect();
+        let lives = Lives::new(names, place.rejoin_after, config.clock.clone());
+        let mut stores: Vec<(Arc<dyn Store>, Life)> = Vec::new();
+        for (number, server) in place.servers.iter().enumerate() {
+            let life = lives.life(number);
+            let place = RedisPlace::Member { server: server.clone(), tls: place.tls, life: life.clone() };
             let member = RedisStore::new(&RedisAddress { place, ..address.clone() }, config)?;
-            stores.push((Arc::new(member), server.to_string()));
+            stores.push((Arc::new(member), life));
         }
         Ok(Self::of(stores, place, config.clock.clone()))
     }
 
     /// A quorum of these.
-    fn of(stores: Vec<(Arc<dyn Store>, String)>, place: &QuorumPlace, clock: Clock) -> Self {
-        let member = |(store, place)| Member::new(store, place, clock.clone());
+    fn of(stores: Vec<(Arc<dyn Store>, Life)>, place: &QuorumPlace, clock: Clock) -> Self {
+        let member = |(store, life)| Member::new(store, life, clock.clone());
         Self {
             members: stores.into_iter().map(member).collect(),
             node_timeout: place.node_timeout,
             rejoin_after: place.rejoin_after,
             clock: clock.clone(),
             forecast: Forecast::default(),
+            crowd: Crowd::default(),
+            renewals: Mutex::default(),
         }
     }
 
     /// The vote on a request, if it is one that can be voted on. Nothing is sent before.
-    fn vote(&self, request: &Request) -> Result<(Vote, Round, Fence), Failure> {
+    fn vote(&self, request: &Request, until: Moment) -> Result<(Vote, Round, Fence), Failure> {
         if request.kind() != LockKind::Exclusive.name() || matches!(request, Request::AcquireAll(_)) {
             return Err(unsupported());
         }
@@ -85,7 +96,12 @@ impl QuorumStore {
                 proposed = self.forecast.propose(&self.clock).max(acquire.min_fence);
                 acquire.min_fence = proposed;
             }
-            Request::Extend(Extend { ttl, .. }) => self.check_ttl(*ttl)?,
+            Request::Extend(Extend { token, ttl, .. }) => {
+                self.check_ttl(*ttl)?;
+                self.renews(token, until);
+            }
+            // A renewal may take the lock again where it was forgotten: not any more.
+            Request::Release(release) => release.acquire_resent |= self.may_be_renewed(&release.token),
             _ => {}
         }
         let (vote, mut round) = Vote::new(request, self.members.len());
@@ -94,6 +110,21 @@ impl QuorumStore {
             acquire.waiter = None;
         }
         Ok((vote, round, proposed))
+    }
+
+    /// Notes that a lease is being prolonged. What takes the lock again may arrive as late as any request.
+    fn renews(&self, token: &Token, until: Moment) {
+        let now = self.clock.now();
+        let mut renewals = locked(&self.renewals);
+        if renewals.len() >= RENEWALS_SWEPT {
+            renewals.retain(|_, until| *until > now);
+        }
+        renewals.insert(token.clone(), until.min(now + ENDED_TTL) + ENDED_TTL);
+    }
+
+    fn may_be_renewed(&self, token: &Token) -> bool {
+        let now = self.clock.now();
+        locked(&self.renewals).get(token).is_some_and(|until| *until > now)
     }
 
     fn check_ttl(&self, ttl: Duration) -> Result<(), Failure> {
@@ -140,7 +171,7 @@ impl QuorumStore {
             heard(begun);
         } else {
             // Connections are made, or are asked whether they still work: that takes its time on each.
-            let perform = |store: &Arc<dyn Store>| store.perform(&round.request, until);
+            let perform = |number: usize| self.members[number].store.perform(&round.request, until);
             let results = self.at_once(&cold, perform, || heard(begun));
             answers.extend(cold.into_iter().zip(results));
         }
@@ -154,23 +185,55 @@ impl QuorumStore {
     fn at_once<T: Send>(
         &self,
         numbers: &[usize],
-        perform: impl Fn(&Arc<dyn Store>) -> T + Sync,
+        perform: impl Fn(usize) -> T + Sync,
         meanwhile: impl FnOnce(),
     ) -> Vec<T> {
         let perform = &perform;
         thread::scope(|scope| {
-            let start = |number: &usize| {
-                let store = &self.members[*number].store;
-                (store, thread::Builder::new().spawn_scoped(scope, move || perform(store)))
-            };
-            let started: Vec<_> = numbers.iter().map(start).collect();
+            let start =
+                |number: usize| (number, thread::Builder::new().spawn_scoped(scope, move || perform(number)));
+            let started: Vec<_> = numbers.iter().copied().map(start).collect();
             meanwhile();
-            let finish = |(store, thread): (_, std::io::Result<thread::ScopedJoinHandle<'_, T>>)| {
+            let finish = |(number, thread): (_, std::io::Result<thread::ScopedJoinHandle<'_, T>>)| {
                 // Without a thread to spare, one after the other.
-                thread.ok().and_then(|thread| thread.join().ok()).unwrap_or_else(|| perform(store))
+                thread.ok().and_then(|thread| thread.join().ok()).unwrap_or_else(|| perform(number))
             };
             started.into_iter().map(finish).collect()
         })
+    }
+
+    /// Sends many rounds, all that concern a server in one round trip.
+    fn ask_all(&self, rounds: &[&Round], until: Moment) -> Vec<Answers> {
+        let until = self.patience(until);
+        let returns = self.returns();
+        let concern =
+            |server: usize| rounds.iter().enumerate().filter(move |(_, round)| round.to.contains(&server));
+        let mut answers: Vec<_> = rounds.iter().map(|_| Answers::new()).collect();
+        let mut present = Vec::new();
+        for server in self.all() {
+            match self.members[server].absence() {
+                None if concern(server).next().is_some() => present.push(server),
+                None => {}
+                Some(failure) => concern(server)
+                    .for_each(|(number, _)| answers[number].push((server, Err(failure.clone())))),
+            }
+        }
+        let perform = |server: usize| {
+            let requests: Vec<_> = concern(server).map(|(_, round)| round.request.clone()).collect();
+            let mut replies: Vec<_> = requests.iter().map(|_| None).collect();
+            let store = &self.members[server].store;
+            store.perform_all(&requests, until, &mut |number, reply| replies[number] = Some(reply));
+            replies
+        };
+        let results = self.at_once(&present, perform, || ());
+        for (server, replies) in present.into_iter().zip(results) {
+            for ((number, _), reply) in concern(server).zip(replies) {
+                let reply = reply.unwrap_or_else(|| Err(Failure::new(FailureKind::Lost, "no answer")));
+                self.members[server].note(returns[server], &reply);
+                answers[number].push((server, reply));
+            }
+        }
+        answers
     }
 
     async fn ask_async(&self, round: &Round, until: Moment) -> Answers {
@@ -241,16 +304,16 @@ impl QuorumStore {
 
 impl Store for QuorumStore {
     fn perform(&self, request: &Request, until: Moment) -> Result<Reply, Failure> {
-        let (mut vote, round, proposed) = self.vote(request)?;
+        let (mut vote, round, proposed) = self.vote(request, until)?;
         let asked = self.clock.now();
         let reply = self.go_on(&mut vote, Next::Ask(round), until);
         self.learn(asked, proposed, &reply);
-        reply
+        self.crowd.spread(self.clock.now(), request, reply)
     }
 
     fn perform_async<'a>(&'a self, request: &'a Request, until: Moment) -> Pending<'a> {
         Box::pin(async move {
-            let (mut vote, mut round, proposed) = self.vote(request)?;
+            let (mut vote, mut round, proposed) = self.vote(request, until)?;
             let asked = self.clock.now();
             let reply = loop {
                 match vote.next(self.ask_async(&round, until).await) {
@@ -259,48 +322,30 @@ impl Store for QuorumStore {
                 }
             };
             self.learn(asked, proposed, &reply);
-            reply
+            self.crowd.spread(self.clock.now(), request, reply)
         })
     }
 
-    /// One round trip to each server, to all at the same time.
+    /// One round trip to each server, to all at the same time; and one more for all votes that need it.
     fn perform_all(&self, requests: &[Request], until: Moment, hear: Hear<'_, Reply>) {
-        let mut votes = Vec::new();
-        let mut rounds = Vec::new();
+        let mut open = Vec::new();
         for (number, request) in requests.iter().enumerate() {
-            match self.vote(request) {
-                Ok((vote, round, _)) => {
-                    votes.push((number, vote, Answers::new()));
-                    rounds.push(round.request);
-                }
+            match self.vote(request, until) {
+                Ok((vote, round, _)) => open.push((number, vote, round)),
                 Err(failure) => hear(number, Err(failure)),
             }
         }
-        let returns = self.returns();
-        let present: Vec<_> =
-            self.all().into_iter().filter(|number| self.members[*number].absence().is_none()).collect();
-        let patience = self.patience(until);
-        let perform = |store: &Arc<dyn Store>| {
-            let mut replies: Vec<_> = rounds.iter().map(|_| None).collect();
-            store.perform_all(&rounds, patience, &mut |number, reply| replies[number] = Some(reply));
-            replies
-        };
-        let results = self.at_once(&present, perform, || ());
-        for (server, replies) in present.iter().zip(results) {
-            for ((_, _, answers), reply) in votes.iter_mut().zip(replies) {
-                let reply = reply.unwrap_or_else(|| Err(Failure::new(FailureKind::Lost, "no answer")));
-                self.members[*server].note(returns[*server], &reply);
-                answers.push((*server, reply));
+        while !open.is_empty() {
+            let rounds: Vec<_> = open.iter().map(|(.., round)| round).collect();
+            let answers = self.ask_all(&rounds, until);
+            let mut again = Vec::new();
+            for ((number, mut vote, _), answers) in open.into_iter().zip(answers) {
+                match vote.next(answers) {
+                    Next::Ask(round) => again.push((number, vote, round)),
+                    Next::Done(verdict) => hear(number, self.conclude(verdict)),
+                }
             }
-        }
-        for (number, mut vote, mut answers) in votes {
-            for server in self.all().into_iter().filter(|server| !present.contains(server)) {
-                let absence = self.members[server].absence();
-                let failure = absence.unwrap_or_else(|| Failure::new(FailureKind::NotSent, "it was away"));
-                answers.push((server, Err(failure)));
-            }
-            let next = vote.next(answers);
-            hear(number, self.go_on(&mut vote, next, until));
+            open = again;
         }
     }
 
@@ -312,7 +357,7 @@ impl Store for QuorumStore {
     fn check(&self, until: Moment) -> Result<(), Failure> {
         let patience = until.min(self.clock.now() + CHECK_WITHIN.max(self.node_timeout));
         let returns = self.returns();
-        let results = self.at_once(&self.all(), |store| store.check(patience), || ());
+        let results = self.at_once(&self.all(), |number| self.members[number].store.check(patience), || ());
         let mut answered = 0;
         let mut missing = None;
         for ((member, result), returns) in self.members.iter().zip(results).zip(returns) {
@@ -332,7 +377,11 @@ impl Store for QuorumStore {
 
     fn examine(&self, until: Moment) -> Result<Vec<Finding>, Failure> {
         let count = self.members.len();
-        let results = self.at_once(&self.all(), |store| store.examine(self.patience(until)), || ());
+        let results = self.at_once(
+            &self.all(),
+            |number| self.members[number].store.examine(self.patience(until)),
+            || (),
+        );
         let answered = results.iter().filter(|result| result.is_ok()).count();
         let promise = "the lock is safe while fewer than half of the servers fail";
         let found = format!("{answered} of {count} servers answer, {} must", quorum(count));
@@ -350,7 +399,7 @@ impl Store for QuorumStore {
         }];
         findings.push(self.rejoining());
         for (member, result) in self.members.iter().zip(results) {
-            let place = &member.place;
+            let place = member.place();
             match result {
                 Ok(told) => findings.extend(told.into_iter().map(|finding| {
                     let found = format!("{place}: {}", finding.found);
@@ -360,6 +409,10 @@ impl Store for QuorumStore {
                     let health = if about_tasks { Health::Good } else { finding.health };
                     Finding { found, advice, health, ..finding }
                 })),
+                Err(failure) if is_set_up_wrongly(&failure) => findings.push(
+                    Finding::good("server", promise, format!("{place} does not vote"))
+                        .but(Health::Bad, failure.message),
+                ),
                 Err(failure) => findings.push(
                     Finding::good("server", promise, format!("{place} does not answer"))
                         .but(Health::Warning, failure.message),
@@ -376,10 +429,10 @@ impl Store for QuorumStore {
     /// All names in one page: each is on several servers, and is told once.
     fn list(&self, kind: LockKind, _cursor: u64, until: Moment) -> Result<(u64, Vec<LockName>), Failure> {
         let names = Mutex::new(BTreeMap::new());
-        let all = |store: &Arc<dyn Store>| {
+        let all = |number: usize| {
             let mut page = 0;
             loop {
-                let (next, found) = store.list(kind, page, until)?;
+                let (next, found) = self.members[number].store.list(kind, page, until)?;
                 locked(&names).extend(found.into_iter().map(|name| (name.as_str().to_owned(), name)));
                 match next {
                     0 => return Ok(()),
@@ -425,7 +478,7 @@ impl Drop for QuorumStore {
 
 impl fmt::Debug for QuorumStore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let places = self.members.iter().map(|member| &*member.place).collect::<Vec<_>>();
+        let places = self.members.iter().map(|member| member.place()).collect::<Vec<_>>();
         write!(f, "QuorumStore({})", places.join(", "))
     }
 }

@@ -8,6 +8,7 @@ use crate::name::Prefixes;
 use crate::token::Token;
 use crate::verbs::{Acquire, Holder, QueueRequest, QueueVerb};
 
+use crate::store::redis::life::Lives;
 use member::tests::{Fake, leaves_and_returns};
 
 /// A quorum that nobody could reach.
@@ -37,7 +38,7 @@ fn acquire(kind: LockKind, ttl: Duration) -> Request {
 }
 
 fn refusal(store: &QuorumStore, request: &Request) -> Option<FailureKind> {
-    store.vote(request).err().map(|failure| failure.kind)
+    store.vote(request, Moment::FAR).err().map(|failure| failure.kind)
 }
 
 #[test]
@@ -69,15 +70,19 @@ fn a_lease_ends_before_a_server_that_forgot_it_votes_again() {
 #[test]
 fn an_answer_that_was_given_up_before_a_server_came_back_is_stale() {
     let fakes: Vec<_> = (0..3).map(|_| Arc::new(Fake::default())).collect();
-    let stores = fakes.iter().map(|fake| (Arc::clone(fake) as Arc<dyn Store>, "here".to_owned())).collect();
     let zero = Duration::ZERO;
+    let clock = || Clock::Manual(ManualClock::new());
+    let lives = Lives::new(vec!["here".to_owned(); 3], zero, clock());
+    let stores = fakes.iter().enumerate();
+    let stores =
+        stores.map(|(number, fake)| (Arc::clone(fake) as Arc<dyn Store>, lives.life(number))).collect();
     let place = QuorumPlace {
         servers: Vec::new(),
         tls: false,
         node_timeout: Duration::from_secs(1),
         rejoin_after: zero,
     };
-    let store = QuorumStore::of(stores, &place, Clock::Manual(ManualClock::new()));
+    let store = QuorumStore::of(stores, &place, clock());
     let look = || Request::Holder(Holder { name: name(LockKind::Exclusive) });
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     let asks: [&dyn Fn(); 3] = [

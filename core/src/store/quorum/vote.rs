@@ -5,8 +5,8 @@ use std::time::Duration;
 use crate::error::ErrorKind;
 use crate::store::{Failure, FailureKind};
 use crate::verbs::{
-    Absence, Acquire, AcquireReply, ExtendReply, Fence, HeldAs, HolderReply, Leave, Obstacle, Release,
-    ReleaseReply, Reply, Request, Resume, ResumeReply,
+    Absence, Acquire, AcquireReply, Extend, ExtendReply, Fence, HeldAs, HolderReply, Leave, Obstacle,
+    Release, ReleaseReply, Reply, Request, Resume, ResumeReply,
 };
 
 /// How soon a waiter asks again, at least and at most: there are no hints, and asking costs every server a call.
@@ -57,6 +57,8 @@ enum Phase {
     Raising(Majority),
     /// Too few have granted it; it is given back to them.
     GivingBack(Result<AcquireReply, Failure>, Vec<usize>),
+    /// A majority has prolonged the lease so far; servers that have forgotten it are taking it again.
+    TakingAgain(Vec<Duration>),
 }
 
 /// Those who granted the lock.
@@ -84,6 +86,10 @@ impl Vote {
             Phase::Counting => self.count(answers),
             Phase::Raising(majority) => self.raised(majority, answers),
             Phase::GivingBack(reply, silent) => Next::Done(self.given_back(reply, silent, &answers)),
+            Phase::TakingAgain(mut lives) => {
+                lives.extend(answers.iter().filter_map(|(_, answer)| extended(answer)));
+                Next::Done(self.prolonged(lives).into())
+            }
         }
     }
 
@@ -98,12 +104,8 @@ impl Vote {
                 self.resume(&resume, answers)
             }
             Request::Extend(extend) => {
-                let farewell = leave(Leave {
-                    name: extend.name.clone(),
-                    token: extend.token.clone(),
-                    foreign_share: false,
-                });
-                Next::Done(self.extend(answers, &farewell))
+                let extend = extend.clone();
+                self.extend(&extend, answers)
             }
             Request::Release(release) => Next::Done(self.release(answers, release)),
             Request::Leave(_) => {
@@ -115,6 +117,7 @@ impl Vote {
             // No server keeps a line.
             Request::Waiters(_) => Next::Done(Ok(Reply::Waiters(Vec::new())).into()),
             Request::Downgrade(_)
+            | Request::Upgrade(_)
             | Request::AcquireAll(_)
             | Request::StoreValue(_)
             | Request::Invalidate(_)
@@ -142,7 +145,7 @@ impl Vote {
                 Ok(Reply::Acquire(AcquireReply::Waiting(obstacle) | AcquireReply::Busy(obstacle))) => {
                     refusals.push(obstacle.clone());
                 }
-                Ok(_) => refusals.push(Obstacle { remaining: None, unexpiring: None }),
+                Ok(_) => refusals.push(Obstacle { remaining: None, unexpiring: None, rank: 0 }),
                 Err(_) => {}
             }
         }
@@ -214,7 +217,7 @@ impl Vote {
         }
         match &self.request {
             Request::Acquire(acquire) => {
-                let soon = Obstacle { remaining: Some(draw(SPLIT)), unexpiring: None };
+                let soon = Obstacle { remaining: Some(draw(SPLIT)), unexpiring: None, rank: 0 };
                 let reply = match acquire.waiter {
                     Some(_) => AcquireReply::Waiting(soon),
                     None => AcquireReply::Busy(soon),
@@ -248,7 +251,7 @@ impl Vote {
         let unexpiring = refusals.iter().map(|it| &it.unexpiring).find(|digest| {
             digest.is_some() && self.blocks(refusals.iter().filter(|it| it.unexpiring == **digest).count())
         });
-        let obstacle = Obstacle { remaining, unexpiring: unexpiring.cloned().flatten() };
+        let obstacle = Obstacle { remaining, unexpiring: unexpiring.cloned().flatten(), rank: 0 };
         let hopeless = acquire.patience.is_some_and(|patience| free_in > patience);
         if acquire.waiter.is_none() || hopeless {
             return AcquireReply::Busy(obstacle);
@@ -307,31 +310,51 @@ impl Vote {
         Next::Done(Verdict { reply: Ok(Reply::Resume(ResumeReply::Gone(absence))), debts })
     }
 
-    fn extend(&self, answers: Answers, farewell: &Request) -> Verdict {
+    fn extend(&mut self, extend: &Extend, answers: Answers) -> Next {
         let mut lives = Vec::new();
         let mut absences = Vec::new();
         let mut rest = Vec::new();
+        let mut forgotten_by = Vec::new();
         for (server, answer) in &answers {
             match answer {
                 Ok(Reply::Extend(ExtendReply::Extended(left))) => {
                     lives.push(*left);
                     rest.push(*server);
                 }
-                Ok(Reply::Extend(ExtendReply::Gone(absence))) => absences.push(absence.clone()),
+                Ok(Reply::Extend(ExtendReply::Gone(absence))) => {
+                    absences.push(absence.clone());
+                    forgotten_by.push(*server);
+                }
                 _ => rest.push(*server),
             }
         }
-        if lives.len() >= self.needed() {
-            let left = majority_has(lives, self.needed());
-            return Ok(Reply::Extend(ExtendReply::Extended(left))).into();
+        // One server that knows that the lease was broken is enough: others may have taken it again meanwhile.
+        let broken = |absence: &&Absence| {
+            extend.granted.as_ref().is_some_and(|granted| granted.fence == absence.broken)
+        };
+        let broken = absences.iter().find(broken).cloned();
+        if broken.is_none() && lives.len() >= self.needed() {
+            if forgotten_by.is_empty() || extend.granted.is_none() {
+                return Next::Done(self.prolonged(lives).into());
+            }
+            self.phase = Phase::TakingAgain(lives);
+            let request = Request::Extend(Extend { again: true, ..extend.clone() });
+            return Next::Ask(Round { request, to: forgotten_by });
         }
-        if !self.blocks(absences.len()) {
-            return Err(self.shortage(&answers)).into();
+        if broken.is_none() && !self.blocks(absences.len()) {
+            return Next::Done(Err(self.shortage(&answers)).into());
         }
-        // What is left of it on a minority is in others' way.
+        // What is left of it is in others' way.
+        let farewell =
+            leave(Leave { name: extend.name.clone(), token: extend.token.clone(), foreign_share: false });
         let debts = rest.into_iter().map(|server| (server, farewell.clone())).collect();
-        let absence = self.majority_says(absences);
-        Verdict { reply: Ok(Reply::Extend(ExtendReply::Gone(absence))), debts }
+        let absence = broken.unwrap_or_else(|| self.majority_says(absences));
+        Next::Done(Verdict { reply: Ok(Reply::Extend(ExtendReply::Gone(absence))), debts })
+    }
+
+    /// The lease goes on for as long as a majority has it.
+    fn prolonged(&self, lives: Vec<Duration>) -> Result<Reply, Failure> {
+        Ok(Reply::Extend(ExtendReply::Extended(majority_has(lives, self.needed()))))
     }
 
     fn release(&self, answers: Answers, release: &Release) -> Verdict {
@@ -447,6 +470,13 @@ pub(super) fn unsupported() -> Failure {
     let message = "a quorum of servers has exclusive locks only: a semaphore, a cached value or a queue that is \
                    counted by majorities would not be safe; use one server, Sentinel or a cluster";
     Failure::new(FailureKind::Final(ErrorKind::Unsupported), message)
+}
+
+fn extended(answer: &Result<Reply, Failure>) -> Option<Duration> {
+    match answer {
+        Ok(Reply::Extend(ExtendReply::Extended(left))) => Some(*left),
+        _ => None,
+    }
 }
 
 fn silent(answers: &Answers) -> impl Iterator<Item = usize> {

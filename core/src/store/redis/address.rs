@@ -11,11 +11,11 @@ use redis::{
 };
 
 use crate::error::{Error, ErrorKind};
-use crate::store::redis::Servers;
 use crate::store::redis::cluster::Cluster;
 use crate::store::redis::connector::Connector;
 use crate::store::redis::sentinel::Sentinels;
 use crate::store::redis::server::Server;
+use crate::store::redis::servers::Kind;
 use crate::store::url::{Endpoint, RedisAddress, RedisPlace, TlsFiles};
 
 /// An idle connection is probed after this long, so that a dead peer is noticed.
@@ -26,12 +26,12 @@ const KEEPALIVE_PROBES: u32 = 3;
 const USER_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The servers of an address.
-pub(crate) fn servers(address: &RedisAddress) -> Result<Servers, Error> {
+pub(crate) fn servers(address: &RedisAddress) -> Result<Kind, Error> {
     match &address.place {
         RedisPlace::Unix(path) => {
             let target = ConnectionAddr::Unix(path.clone());
             let client = client(info(target, login(address))?, &address.tls)?;
-            Ok(Servers::one(Connector::fixed(Server {
+            Ok(Kind::one(Connector::fixed(Server {
                 client,
                 place: path.display().to_string(),
                 confirm: address.confirm,
@@ -39,11 +39,11 @@ pub(crate) fn servers(address: &RedisAddress) -> Result<Servers, Error> {
         }
         RedisPlace::Tcp { server: endpoint, tls } => {
             let server = server(endpoint, *tls, login(address), &address.tls)?;
-            Ok(Servers::one(Connector::fixed(Server { confirm: address.confirm, ..server })))
+            Ok(Kind::one(Connector::fixed(Server { confirm: address.confirm, ..server })))
         }
-        RedisPlace::Member { server: endpoint, tls, rejoin_after } => {
+        RedisPlace::Member { server: endpoint, tls, life } => {
             let server = server(endpoint, *tls, login(address), &address.tls)?;
-            Ok(Servers::one(Connector::Member(Box::new(server), *rejoin_after)))
+            Ok(Kind::one(Connector::Member(Box::new(server), life.clone())))
         }
         // Each member is a store of its own.
         RedisPlace::Quorum(_) => Err(Error::new(ErrorKind::Unsupported, "a quorum is not one server")),
@@ -63,12 +63,12 @@ pub(crate) fn servers(address: &RedisAddress) -> Result<Servers, Error> {
                 sentinels.push(server(sentinel, place.tls, own.clone(), &address.tls)?);
             }
             let sentinels = Sentinels::new(place.master.clone(), group, sentinels);
-            Ok(Servers::one(Connector::Master(Arc::new(sentinels))))
+            Ok(Kind::one(Connector::Master(Arc::new(sentinels))))
         }
         RedisPlace::Cluster { seeds, tls } => {
             let template = server(&nowhere(), *tls, login(address), &address.tls)?;
             let template = Server { confirm: address.confirm, ..template };
-            Ok(Servers::Cluster(Arc::new(Cluster::new(template, seeds.clone()))))
+            Ok(Kind::Cluster(Arc::new(Cluster::new(template, seeds.clone()))))
         }
     }
 }

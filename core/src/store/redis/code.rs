@@ -108,6 +108,8 @@ codes! {
     Stored = 44 "STORED",
     /// invalidate
     Invalidated = 45 "INVALIDATED",
+    /// permits_upgrade
+    Upgraded = 46 "UPGRADED",
 }
 
 impl Code {
@@ -141,14 +143,15 @@ pub(crate) const VERDICTS: [(&str, i64); 6] = [
     ("PUT_BACK", 4),
     // By the end of the lease that killed it.
     ("LEASE_END", 5),
-    // By a successor that took the retry's place.
+    // By an enqueue that found its lease ended, or by a successor that took the retry's place.
     ("SUPPLANTED", 6),
 ];
 
 macro_rules! fields {
     ($($field:ident = $place:literal,)+) => {
-        /// The places of a packed task's fields, counted from one as Lua does. Those from 13 on have one name
-        /// in a live task, another in a successor, and others in a dead record.
+        /// The places of a packed task's fields, counted from one as Lua does. Those from 14 on are only there
+        /// if need be, without a gap; they have one name in a live task, others in a successor and in a dead
+        /// record.
         pub mod field {
             $(#[allow(missing_docs, reason = "docs/DESIGN.md tells of each field")]
             pub const $field: usize = $place;)+
@@ -172,9 +175,12 @@ fields! {
     VERDICT = 10,
     REASON = 11,
     SIZE = 12,
-    HAS_SUCCESSOR = 13,
-    REPLACES = 13,
-    DIED_AT = 13,
-    ID = 14,
-    OLDER = 15,
+    BODY = 13,
+    BACKOFF = 14,
+    TURN = 15,
+    HAS_SUCCESSOR = 16,
+    REPLACES = 15,
+    DIED_AT = 14,
+    ID = 15,
+    OLDER = 16,
 }

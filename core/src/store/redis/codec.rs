@@ -8,12 +8,13 @@ use crate::error::ErrorKind;
 use crate::name::LockKind;
 use crate::store::redis::code::{Code, HELD_AS};
 use crate::store::redis::keys::LockKeys;
-use crate::store::redis::script::{SCRIPTS, Script, Verb};
+use crate::store::redis::script::{Scripts, Verb};
 use crate::store::{Failure, FailureKind};
 use crate::verbs::{
     Absence, Acquire, AcquireAll, AcquireAllReply, AcquireReply, BreakLease, Digest, Downgrade,
-    DowngradeReply, Extend, ExtendReply, HeldAs, Holder, HolderReply, Invalidate, Leave, Obstacle, Release,
-    ReleaseReply, Reply, Request, Resume, ResumeReply, StoreValue, StoreValueReply, WaiterReply, Waiters,
+    DowngradeReply, Extend, ExtendReply, Granted, HeldAs, Holder, HolderReply, Invalidate, Leave, Obstacle,
+    Release, ReleaseReply, Reply, Request, Resume, ResumeReply, StoreValue, StoreValueReply, Upgrade,
+    UpgradeReply, WaiterReply, Waiters,
 };
 
 mod cached;
@@ -27,38 +28,39 @@ const MOST_KEYS: usize = 6;
 /// What a command has besides its script and the lock's name.
 const ROOM_BESIDES: usize = 512;
 
-/// The script of a request's verb.
-pub(crate) fn script(request: &Request) -> &'static Script {
-    if let Some(script) = permits::script(request) {
-        return script;
+/// The verb whose script performs a request.
+fn verb(request: &Request) -> Verb {
+    if let Some(verb) = permits::verb(request) {
+        return verb;
     }
     match request {
-        Request::Acquire(acquire) if acquire.name.kind() == LockKind::Cached => &SCRIPTS[Verb::CachedAcquire],
-        Request::Acquire(_) => &SCRIPTS[Verb::Acquire],
-        Request::AcquireAll(_) => &SCRIPTS[Verb::AcquireAll],
-        Request::Extend(_) => &SCRIPTS[Verb::Extend],
-        Request::Release(_) => &SCRIPTS[Verb::Release],
-        Request::Leave(_) => &SCRIPTS[Verb::Leave],
-        Request::Resume(_) => &SCRIPTS[Verb::Resume],
-        Request::Holder(_) => &SCRIPTS[Verb::Holder],
-        Request::Waiters(_) => &SCRIPTS[Verb::Waiters],
-        Request::Downgrade(_) => &SCRIPTS[Verb::PermitsDowngrade],
-        Request::BreakLease(_) => &SCRIPTS[Verb::BreakLease],
-        Request::StoreValue(_) => &SCRIPTS[Verb::StoreValue],
-        Request::Invalidate(_) => &SCRIPTS[Verb::Invalidate],
-        Request::Queue(request) => queue::script(&request.verb),
+        Request::Acquire(acquire) if acquire.name.kind() == LockKind::Cached => Verb::CachedAcquire,
+        Request::Acquire(_) => Verb::Acquire,
+        Request::AcquireAll(_) => Verb::AcquireAll,
+        Request::Extend(_) => Verb::Extend,
+        Request::Release(_) => Verb::Release,
+        Request::Leave(_) => Verb::Leave,
+        Request::Resume(_) => Verb::Resume,
+        Request::Holder(_) => Verb::Holder,
+        Request::Waiters(_) => Verb::Waiters,
+        Request::Downgrade(_) => Verb::PermitsDowngrade,
+        Request::Upgrade(_) => Verb::PermitsUpgrade,
+        Request::BreakLease(_) => Verb::BreakLease,
+        Request::StoreValue(_) => Verb::StoreValue,
+        Request::Invalidate(_) => Verb::Invalidate,
+        Request::Queue(request) => queue::verb(&request.verb),
     }
 }
 
 /// The command that performs a request whose script the server knows.
-pub(crate) fn encode(request: &Request) -> Cmd {
-    evaluation("EVALSHA", &script(request).sha, request)
+pub(crate) fn encode(request: &Request, scripts: &Scripts) -> Cmd {
+    evaluation("EVALSHA", &scripts[verb(request)].sha, request)
 }
 
 /// The command that performs a request and teaches the server its script, in one step: a server that
 /// forgets scripts again and again cannot come between.
-pub(crate) fn encode_with_text(request: &Request) -> Cmd {
-    evaluation("EVAL", &script(request).text, request)
+pub(crate) fn encode_with_text(request: &Request, scripts: &Scripts) -> Cmd {
+    evaluation("EVAL", &scripts[verb(request)].text, request)
 }
 
 fn evaluation(verb: &str, script: &str, request: &Request) -> Cmd {
@@ -79,6 +81,7 @@ fn encode_arguments(command: &mut Cmd, request: &Request) {
         | Request::Leave(Leave { name, .. })
         | Request::Resume(Resume { name, .. })
         | Request::Downgrade(Downgrade { name, .. })
+        | Request::Upgrade(Upgrade { name, .. })
         | Request::StoreValue(StoreValue { name, .. })
         | Request::Invalidate(Invalidate { name })
         | Request::Holder(Holder { name })
@@ -92,6 +95,13 @@ fn encode_arguments(command: &mut Cmd, request: &Request) {
     }
 }
 
+/// The key that remembers whether the swap was taken back, and the arguments.
+fn push_resume(command: &mut Cmd, keys: &LockKeys<'_>, resume: &Resume) {
+    let Resume { old, new, owner, undo, .. } = resume;
+    command.arg(keys.ended(if *undo { old } else { new }));
+    command.arg(old.as_str()).arg(new.as_str()).arg(&**owner).arg(u8::from(*undo));
+}
+
 fn encode_lock(command: &mut Cmd, keys: &LockKeys<'_>, request: &Request) {
     match request {
         Request::Acquire(acquire) if acquire.name.kind() == LockKind::Cached => {
@@ -101,8 +111,12 @@ fn encode_lock(command: &mut Cmd, keys: &LockKeys<'_>, request: &Request) {
         Request::Invalidate(_) => cached::encode_invalidate(command, keys),
         Request::Acquire(acquire) => encode_acquire(command, keys, acquire),
         Request::Extend(extend) => {
-            command.arg(2).arg(&*keys.lock).arg(&keys.meta);
-            command.arg(extend.token.as_str()).arg(millis(extend.ttl));
+            let again = extend.granted.as_ref().filter(|_| extend.again);
+            command.arg(2 + u8::from(again.is_some())).arg(&*keys.lock).arg(&keys.meta);
+            if again.is_some() {
+                command.arg(keys.ended(&extend.token));
+            }
+            encode_extend(command, extend, again);
         }
         Request::Release(release) => encode_release(command, keys, release),
         Request::Leave(leave) => {
@@ -111,8 +125,8 @@ fn encode_lock(command: &mut Cmd, keys: &LockKeys<'_>, request: &Request) {
             command.arg(leave.token.as_str()).arg(u8::from(leave.foreign_share));
         }
         Request::Resume(resume) => {
-            command.arg(2).arg(&*keys.lock).arg(&keys.meta);
-            command.arg(resume.old.as_str()).arg(resume.new.as_str()).arg(&*resume.owner);
+            command.arg(3).arg(&*keys.lock).arg(&keys.meta);
+            push_resume(command, keys, resume);
         }
         Request::Holder(_) => {
             command.arg(3).arg(&*keys.lock).arg(&keys.meta).arg(&keys.line);
@@ -124,7 +138,17 @@ fn encode_lock(command: &mut Cmd, keys: &LockKeys<'_>, request: &Request) {
             command.arg(4).arg(&*keys.lock).arg(&keys.meta).arg(&keys.line).arg(&keys.waiters);
         }
         // Of permits, of several locks, and of queues.
-        Request::Downgrade(_) | Request::AcquireAll(_) | Request::Queue(_) => {}
+        Request::Downgrade(_) | Request::Upgrade(_) | Request::AcquireAll(_) | Request::Queue(_) => {}
+    }
+}
+
+fn encode_extend(command: &mut Cmd, extend: &Extend, again: Option<&Granted>) {
+    command.arg(extend.token.as_str()).arg(millis(extend.ttl));
+    if extend.exact || again.is_some() {
+        command.arg(u8::from(extend.exact));
+    }
+    if let Some(Granted { fence, owner }) = again {
+        command.arg(*fence).arg(&**owner);
     }
 }
 
@@ -209,7 +233,10 @@ fn decode_known(request: &Request, value: &Value) -> Option<Reply> {
     let time = |index| fence(index).map(Duration::from_millis);
     let absence =
         || Some(Absence { fence: fence(1)?, born: fence(2)?, broken: fence(3)?, foreign: number(4)? == 1 });
-    let obstacle = || Some(Obstacle { remaining: lifetime(number(1)?), unexpiring: digest(items.get(2)?) });
+    let obstacle = || {
+        let rank = u32::try_from(number(3)?).ok()?;
+        Some(Obstacle { remaining: lifetime(number(1)?), unexpiring: digest(items.get(2)?), rank })
+    };
     Some(match (request, Code::from_number(number(0)?)?) {
         (Request::Acquire(_), Code::Granted) => {
             Reply::Acquire(AcquireReply::Granted { fence: fence(1)?, ttl: time(2)? })
@@ -243,6 +270,9 @@ fn decode_known(request: &Request, value: &Value) -> Option<Reply> {
         }
         (Request::Downgrade(_), Code::Downgraded) => Reply::Downgrade(DowngradeReply::Downgraded),
         (Request::Downgrade(_), Code::Gone) => Reply::Downgrade(DowngradeReply::Gone(absence()?)),
+        (Request::Upgrade(_), Code::Upgraded) => Reply::Upgrade(UpgradeReply::Upgraded(fence(1)?)),
+        (Request::Upgrade(_), Code::Busy) => Reply::Upgrade(UpgradeReply::Busy),
+        (Request::Upgrade(_), Code::Gone) => Reply::Upgrade(UpgradeReply::Gone(absence()?)),
         (Request::Holder(_), Code::Free) => Reply::Holder(Vec::new()),
         (Request::Holder(holder), Code::Held) if holder.name.kind().has_permits() => {
             Reply::Holder(permits::holders(items)?)
@@ -305,6 +335,7 @@ fn text(value: &Value) -> Option<String> {
 mod tests {
     use super::*;
     use crate::name::Prefixes;
+    use crate::store::redis::script::SCRIPTS;
 
     fn name() -> crate::name::LockName {
         Prefixes::parse("Lock:", "Queue:").unwrap().lock_name("a").unwrap()

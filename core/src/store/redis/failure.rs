@@ -10,8 +10,9 @@ use crate::error::ErrorKind;
 use crate::store::url::Endpoint;
 use crate::store::{Failure, FailureKind};
 
-/// The rights a user needs, as they are written in an ACL rule.
-pub const ACL_RULE: &str = "~Lock:* ~Queue:* ~stanchion:* resetchannels &stanchion:wake:* +@connection +eval +evalsha \
+/// The rights a user needs, as they are written in an ACL rule. Commands one by one: whole categories have others in
+/// them that hold up or end the connections of everybody. AUTH and HELLO need no right.
+pub const ACL_RULE: &str = "~Lock:* ~Queue:* ~stanchion:* resetchannels &stanchion:wake:* +ping +select +eval +evalsha \
      +script|load +info +scan +subscribe +publish +get +set +del +unlink +exists +pexpire +persist +pttl +time \
      +hget +hset +hmget +hdel +hlen +hexists +zadd +zrem +zremrangebyscore +zrange +zrevrange +zrank \
      +zscore +zmscore +zcard +zcount";

@@ -136,8 +136,8 @@ fn with_suffix(kind: &str, key: &str, suffix: &[&str]) -> String {
 }
 
 /// The sidecars of a queue, in the order in which scripts get them.
-const QUEUE_KINDS: [&str; 10] =
-    ["queue", "state", "body", "scheduled", "ready", "claimed", "dead", "grave", "window", "idle"];
+const QUEUE_KINDS: [&str; 11] =
+    ["queue", "state", "body", "scheduled", "ready", "claimed", "dead", "grave", "window", "idle", "expired"];
 
 /// All keys of a queue but that of a call: the intake first.
 pub(crate) fn queue_keys(queue: &QueueName) -> impl Iterator<Item = String> {

@@ -24,6 +24,7 @@ mod examine;
 mod failure;
 mod hints;
 pub(crate) mod keys;
+pub(crate) mod life;
 mod multiplexed;
 mod node;
 pub mod packed;
@@ -36,6 +37,7 @@ mod servers;
 
 use confirm::Confirm;
 use examine::Told;
+use script::Scripts;
 use servers::Servers;
 
 pub use failure::ACL_RULE;
@@ -57,9 +59,9 @@ pub struct RedisStore {
 impl RedisStore {
     /// A store that connects on first use.
     pub fn new(address: &RedisAddress, config: &StoreConfig) -> Result<Self, Error> {
-        let servers = address::servers(address)?;
         // Completed now: a fork while another thread does it would leave the child waiting for ever.
         LazyLock::force(&script::SCRIPTS);
+        let servers = Servers::new(address::servers(address)?, Scripts::of(config.clock_margin));
         Ok(Self {
             prefixes: config.prefixes.clone(),
             clock: config.clock.clone(),

@@ -122,7 +122,7 @@ impl Multiplexed {
             .get_multiplexed_async_connection_with_config(&config)
             .await
             .map_err(|error| failure::connecting(&error, &server.place))?;
-        self.connector.vet(&mut connection).await?;
+        let era = self.connector.vet(&mut connection, era).await?;
         let number = self.next_number.fetch_add(1, Ordering::Relaxed);
         let current = Numbered { number, connection, used: Instant::now(), era };
         *locked(&self.current) = Some(current.clone());

@@ -1,19 +1,22 @@
 //! The Lua scripts: one per verb, completed with shared parts, reply codes and constants.
 
+use std::collections::BTreeMap;
 use std::ops::Index;
-use std::sync::LazyLock;
+use std::sync::{LazyLock, Mutex};
+use std::time::Duration;
 
 pub use crate::store::redis::code::Code;
 use crate::store::redis::code::{HELD_AS, STATES, TASK_FIELDS, VERDICTS};
 use crate::store::{
-    CALL_TTL, DEAD_AGE, DEAD_BYTES, DEAD_MAX, DEAD_TRIM, ENDED_SCAN, ENDED_TTL, GRANT_WINDOW, HOLDERS_MAX,
-    IDLE_LIVE, INTAKE_MAX_ATTEMPTS, INTAKE_SCORE_MAX, LINE_TTL, MAX_REPLY_BYTES, META_REFRESH, META_TTL,
-    OFFERS_MAX, PROMOTE_MAX, SHARE_AFTER, SHARE_WINDOW, WAITER_LIVE, WAITERS_MAX, YEAR,
+    CACHED_RANK, CALL_TTL, CALM_LEASE, CLOCK_MARGIN, DEAD_AGE, DEAD_BYTES, DEAD_MAX, DEAD_TRIM, ENDED_SCAN,
+    ENDED_TTL, EXPIRE_MAX, EXPIRED, EXPIRED_AFTER, FOREIGN_POLL, GRANT_WINDOW, HELD_SCAN, HOLDERS_MAX,
+    IDLE_LIVE, INTAKE_LOOK, INTAKE_MAX_ATTEMPTS, INTAKE_SCORE_MAX, LEASE_ENDED, LINE_NEAR, LINE_SCAN,
+    LINE_TTL, MAX_REPLY_BYTES, META_REFRESH, OFFERS_MAX, PLACE_PAUSE, PLACES_PAUSE_MOST, PROMOTE_MAX,
+    QUEUE_REFRESH, QUEUE_TTL, SHARE_AFTER, SHARE_PROBE, SHARE_ROW, SHARE_ROW_MOST, SHARE_WINDOW,
+    SHARE_WINDOWS, WAITER_LIVE, WAITERS_MAX, YEAR,
 };
 use crate::token::COOLDOWN_MARKER;
-
-/// Why a task is dead or waits again whose worker was not heard of.
-const LEASE_ENDED: &str = "the lease ended";
+use crate::wake::locked;
 
 /// A script ready to run.
 #[derive(Debug)]
@@ -53,6 +56,7 @@ verbs! {
     PermitsLeave "permits_leave" "permits/permits_leave.lua",
     PermitsResume "permits_resume" "permits/permits_resume.lua",
     PermitsDowngrade "permits_downgrade" "permits/permits_downgrade.lua",
+    PermitsUpgrade "permits_upgrade" "permits/permits_upgrade.lua",
     PermitsHolder "permits_holder" "permits/permits_holder.lua",
     PermitsWaiters "permits_waiters" "permits/permits_waiters.lua",
     PermitsBreakLease "permits_break_lease" "permits/permits_break_lease.lua",
@@ -86,7 +90,9 @@ macro_rules! shared {
 }
 
 shared! {
+    "foreign" "foreign.lua",
     "hand_off" "hand_off.lua",
+    "line" "line.lua",
     "absence" "absence.lua",
     "end_token" "end_token.lua",
     "live_waiters" "live_waiters.lua",
@@ -104,10 +110,12 @@ shared! {
     "end_lease" "queue/end_lease.lua",
     "enqueue_task" "queue/enqueue_task.lua",
     "intake" "queue/intake.lua",
+    "keep" "queue/keep.lua",
     "promote" "queue/promote.lua",
     "record" "queue/record.lua",
     "settings" "queue/settings.lua",
     "settle_tasks" "queue/settle_tasks.lua",
+    "succeed" "queue/succeed.lua",
     "take" "queue/take.lua",
     "take_in" "queue/take_in.lua",
     "task" "queue/task.lua",
@@ -122,6 +130,23 @@ shared! {
 pub struct Scripts(Vec<Script>);
 
 impl Scripts {
+    fn with(clock_margin: Duration) -> Self {
+        let mut values = values(clock_margin);
+        // Longest names first: one name may begin with another.
+        values.sort_by_key(|(name, _)| std::cmp::Reverse(name.len()));
+        Self(SOURCES.iter().map(|(_, source)| complete(source, &values)).collect())
+    }
+
+    /// The scripts of clients with this margin for clocks. They are made once, and stay.
+    pub fn of(clock_margin: Duration) -> &'static Self {
+        static OTHERS: Mutex<BTreeMap<Duration, &'static Scripts>> = Mutex::new(BTreeMap::new());
+        if clock_margin == CLOCK_MARGIN {
+            return &SCRIPTS;
+        }
+        let mut others = locked(&OTHERS);
+        others.entry(clock_margin).or_insert_with(|| Box::leak(Box::new(Self::with(clock_margin))))
+    }
+
     /// Every script with its verb's name.
     pub fn all(&self) -> Vec<(&'static str, &Script)> {
         SOURCES.iter().map(|(verb, _)| *verb).zip(&self.0).collect()
@@ -137,12 +162,7 @@ impl Index<Verb> for Scripts {
 }
 
 /// The completed scripts, made on first use.
-pub static SCRIPTS: LazyLock<Scripts> = LazyLock::new(|| {
-    let mut values = values();
-    // Longest names first: one name may begin with another.
-    values.sort_by_key(|(name, _)| std::cmp::Reverse(name.len()));
-    Scripts(SOURCES.iter().map(|(_, source)| complete(source, &values)).collect())
-});
+pub static SCRIPTS: LazyLock<Scripts> = LazyLock::new(|| Scripts::with(CLOCK_MARGIN));
 
 /// Puts in the shared parts and replaces every `@NAME`; drops comments and indentation.
 fn complete(source: &str, values: &[(&str, String)]) -> Script {
@@ -168,17 +188,26 @@ fn push_code(text: &mut String, line: &str) {
     }
 }
 
-fn values() -> Vec<(&'static str, String)> {
+fn values(clock_margin: Duration) -> Vec<(&'static str, String)> {
     let millis = [
-        ("META_TTL", META_TTL),
+        // Of leases that a calm lock may give without renewing it; and beyond any other lease.
+        ("META_TTL", clock_margin + META_REFRESH + CALM_LEASE),
+        ("META_BEYOND", clock_margin + META_REFRESH),
         ("META_REFRESH", META_REFRESH),
+        ("CALM_LEASE", CALM_LEASE),
         ("GRANT_WINDOW", GRANT_WINDOW),
         ("LIVE", WAITER_LIVE),
+        ("PLACE_PAUSE", PLACE_PAUSE),
+        ("PLACES_PAUSE_MOST", PLACES_PAUSE_MOST),
         ("LINE_TTL", LINE_TTL),
         ("ENDED_TTL", ENDED_TTL),
         ("SHARE_WINDOW", SHARE_WINDOW),
+        ("FOREIGN_POLL", FOREIGN_POLL),
+        ("SHARE_PROBE", SHARE_PROBE),
+        ("SHARE_ROW_MOST", SHARE_ROW_MOST),
         ("YEAR", YEAR),
-        ("QUEUE_TTL", META_TTL),
+        ("QUEUE_TTL", QUEUE_TTL),
+        ("QUEUE_REFRESH", QUEUE_REFRESH),
         ("CALL_TTL", CALL_TTL),
         ("IDLE_LIVE", IDLE_LIVE),
         ("DEAD_AGE", DEAD_AGE),
@@ -187,8 +216,13 @@ fn values() -> Vec<(&'static str, String)> {
         ("MAX_REPLY_BYTES", MAX_REPLY_BYTES),
         ("PROMOTE_MAX", PROMOTE_MAX),
         ("DEAD_TRIM", DEAD_TRIM),
+        ("EXPIRE_MAX", EXPIRE_MAX),
+        ("INTAKE_LOOK", INTAKE_LOOK),
         ("OFFERS_MAX", OFFERS_MAX),
         ("ENDED_SCAN", ENDED_SCAN),
+        ("HELD_SCAN", HELD_SCAN),
+        ("LINE_NEAR", LINE_NEAR),
+        ("LINE_SCAN", LINE_SCAN),
         ("HOLDERS_MAX", HOLDERS_MAX),
         ("WAITERS_MAX", WAITERS_MAX),
     ];
@@ -201,12 +235,17 @@ fn values() -> Vec<(&'static str, String)> {
     values.extend(VERDICTS.iter().map(|(name, number)| (*name, number.to_string())));
     values.extend(TASK_FIELDS.iter().map(|(name, place)| (*name, place.to_string())));
     values.push(("SHARE_AFTER", SHARE_AFTER.to_string()));
+    values.push(("CACHED_RANK", CACHED_RANK.to_string()));
+    values.push(("SHARE_ROW", SHARE_ROW.to_string()));
+    values.push(("SHARE_WINDOWS", SHARE_WINDOWS.to_string()));
     values.push(("COOLDOWN_MARKER", COOLDOWN_MARKER.to_owned()));
     values.push(("DEAD_MAX", DEAD_MAX.to_string()));
     values.push(("DEAD_BYTES", DEAD_BYTES.to_string()));
     values.push(("INTAKE_SCORE_MAX", INTAKE_SCORE_MAX.to_string()));
     values.push(("INTAKE_MAX_ATTEMPTS", INTAKE_MAX_ATTEMPTS.to_string()));
     values.push(("LEASE_ENDED", LEASE_ENDED.to_owned()));
+    values.push(("EXPIRED_AFTER", EXPIRED_AFTER.to_owned()));
+    values.push(("EXPIRED_REASON", EXPIRED.to_owned()));
     values
 }
 
@@ -216,7 +255,7 @@ mod tests {
 
     #[test]
     fn no_name_stands_for_two_things() {
-        let mut names: Vec<_> = values().into_iter().map(|(name, _)| name).collect();
+        let mut names: Vec<_> = values(CLOCK_MARGIN).into_iter().map(|(name, _)| name).collect();
         names.sort_unstable();
         let count = names.len();
         names.dedup();

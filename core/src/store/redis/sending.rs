@@ -3,6 +3,7 @@
 use redis::{Arg, Cmd};
 
 use crate::store::redis::cluster::slot;
+use crate::store::redis::script::Scripts;
 use crate::store::redis::{codec, keys};
 use crate::verbs::Request;
 
@@ -11,22 +12,23 @@ const COUNT: usize = 2;
 
 pub(crate) struct Sending<'a> {
     request: &'a Request,
+    scripts: &'static Scripts,
     command: Cmd,
     in_a_cluster: bool,
 }
 
 impl<'a> Sending<'a> {
-    pub(crate) fn new(request: &'a Request) -> Self {
-        Self { request, command: codec::encode(request), in_a_cluster: false }
+    pub(crate) fn new(request: &'a Request, scripts: &'static Scripts) -> Self {
+        Self { request, scripts, command: codec::encode(request, scripts), in_a_cluster: false }
     }
 
     /// For a cluster, with one key more, that never exists. While the slot is on its way to another node, a
     /// script whose keys are all still there would be carried out, and would fail half-way when it touches a key
     /// that it has removed: it would count as moved. With a missing key the node answers TRYAGAIN instead, or ASK if it has no key at all,
     /// and the other node, if asked, TRYAGAIN.
-    pub(crate) fn to_a_cluster(request: &'a Request) -> Self {
-        let command = guarded(&codec::encode(request));
-        Self { request, command, in_a_cluster: true }
+    pub(crate) fn to_a_cluster(request: &'a Request, scripts: &'static Scripts) -> Self {
+        let command = guarded(&codec::encode(request, scripts));
+        Self { request, scripts, command, in_a_cluster: true }
     }
 
     /// What it asks for.
@@ -36,12 +38,12 @@ impl<'a> Sending<'a> {
 
     /// What another thread needs to send it.
     pub(crate) fn to_own(&self) -> Own {
-        Own { request: self.request.clone(), in_a_cluster: self.in_a_cluster }
+        Own { request: self.request.clone(), scripts: self.scripts, in_a_cluster: self.in_a_cluster }
     }
 
     /// The same for another request to the same server.
     pub(crate) fn like<'b>(&self, request: &'b Request) -> Sending<'b> {
-        if self.in_a_cluster { Sending::to_a_cluster(request) } else { Sending::new(request) }
+        made(request, self.scripts, self.in_a_cluster)
     }
 
     /// For a server that knows the script.
@@ -51,7 +53,7 @@ impl<'a> Sending<'a> {
 
     /// For a server that does not.
     pub(crate) fn with_text(&self) -> Cmd {
-        let command = codec::encode_with_text(self.request);
+        let command = codec::encode_with_text(self.request, self.scripts);
         if self.in_a_cluster { guarded(&command) } else { command }
     }
 
@@ -64,13 +66,18 @@ impl<'a> Sending<'a> {
 /// A request to be sent by another thread.
 pub(crate) struct Own {
     request: Request,
+    scripts: &'static Scripts,
     in_a_cluster: bool,
 }
 
 impl Own {
     pub(crate) fn sending(&self) -> Sending<'_> {
-        if self.in_a_cluster { Sending::to_a_cluster(&self.request) } else { Sending::new(&self.request) }
+        made(&self.request, self.scripts, self.in_a_cluster)
     }
+}
+
+fn made<'a>(request: &'a Request, scripts: &'static Scripts, in_a_cluster: bool) -> Sending<'a> {
+    if in_a_cluster { Sending::to_a_cluster(request, scripts) } else { Sending::new(request, scripts) }
 }
 
 /// The same command with a missing key after its keys.
@@ -106,6 +113,7 @@ fn bytes<'a>(argument: &Arg<&'a [u8]>) -> &'a [u8] {
 mod tests {
     use super::*;
     use crate::name::Prefixes;
+    use crate::store::redis::script::SCRIPTS;
     use crate::verbs::Holder;
 
     #[test]
@@ -119,12 +127,12 @@ mod tests {
                 .map(|word| String::from_utf8(bytes(&word).to_vec()).unwrap())
                 .collect()
         };
-        let sending = Sending::to_a_cluster(&request);
+        let sending = Sending::to_a_cluster(&request, &SCRIPTS);
         let keys =
             ["4", "Lock:a", "stanchion:meta:{Lock:a}", "stanchion:line:{Lock:a}", "stanchion:none:{Lock:a}"];
         assert_eq!(words(sending.command()), keys);
         assert_eq!(words(&sending.with_text()), keys);
         assert_eq!(sending.slot(), slot::of(b"Lock:a"));
-        assert_eq!(words(Sending::new(&request).command()).len(), 4);
+        assert_eq!(words(Sending::new(&request, &SCRIPTS).command()).len(), 4);
     }
 }

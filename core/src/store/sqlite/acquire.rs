@@ -1,10 +1,14 @@
 //! Take the lock, confirm an offer, or wait for it.
 
-use crate::store::GRANT_WINDOW;
-use crate::store::sqlite::hand_off::{Next, drop_dead, next_waiter, offer};
+use std::time::Duration;
+
+use crate::name::LockKind;
+use crate::store::sqlite::hand_off::offer;
+use crate::store::sqlite::line::{Caller, Look, line_up, look_along, tidy};
 use crate::store::sqlite::permits::row_key;
 use crate::store::sqlite::step::{LockRow, Outcome, Step, between, fence, micros, stored_fence};
-use crate::verbs::{Acquire, AcquireReply, Obstacle, Reply, Waiter};
+use crate::store::{CACHED_RANK, GRANT_WINDOW};
+use crate::verbs::{Acquire, AcquireReply, Obstacle, Reply};
 
 /// Like acquire.lua. There are no foreign lockers here, so `adopt` is ignored.
 pub(super) fn acquire(step: &Step<'_>, request: &Acquire) -> rusqlite::Result<Outcome> {
@@ -21,30 +25,40 @@ pub(super) fn acquire(step: &Step<'_>, request: &Acquire) -> rusqlite::Result<Ou
     if value == Some(token) {
         return confirm(step, &row, request);
     }
-    let mut remaining = row.expires;
-    let mut wake = Vec::new();
-    if value.is_none() {
-        let next = if row.crowded { next_waiter(step, row.id, Some(token))? } else { Next::default() };
-        drop_dead(step, row.id, &next)?;
-        match &next.entry {
-            Some(head) if *head.token != *token => {
-                wake.push(offer(step, &row, head, step.next_fence(&row, request.min_fence))?);
-                remaining = step.now.saturating_add(micros(GRANT_WINDOW));
-            }
-            _ => return take(step, &row, request),
-        }
-    }
-    let remaining = between(step.now, remaining);
-    let registrant = request.waiter.filter(|_| request.patience.is_none_or(|patience| remaining <= patience));
-    let obstacle = Obstacle { remaining: Some(remaining), unexpiring: None };
-    let reply = match registrant {
-        Some(waiter) => {
-            register(step, row.id, request, 0, waiter)?;
-            AcquireReply::Waiting(obstacle)
-        }
-        None => AcquireReply::Busy(obstacle),
+    let is_free = value.is_none();
+    let look = match row.crowded && (is_free || request.waiter.is_some()) {
+        true => look_along(step, row.id, i64::from(is_free), Some(&Caller { token, weight: 1 }))?,
+        false => Look::at_nobody(is_free),
     };
+    let mut wake = tidy(step, row.id, &look)?;
+    if look.mine {
+        return Ok(Outcome { wake, ..take(step, &row, request)? });
+    }
+    let mut remaining = row.expires;
+    if let Some(next) = look.chosen.first() {
+        wake.insert(0, offer(step, &row, next, step.next_fence(&row, request.min_fence))?);
+        remaining = step.now.saturating_add(micros(GRANT_WINDOW));
+    }
+    let reply = wait(step, &row, request, 0, between(step.now, remaining), is_free)?;
     Ok(Outcome { reply: Reply::Acquire(reply), wake })
+}
+
+/// Puts the token in line, or notes that it polled again, if it is to wait. `soon`: it is to come back soon, since it
+/// has made an offer, or its turn may have come.
+pub(super) fn wait(
+    step: &Step<'_>,
+    row: &LockRow,
+    request: &Acquire,
+    weight: i64,
+    remaining: Duration,
+    soon: bool,
+) -> rusqlite::Result<AcquireReply> {
+    let obstacle = |rank| Obstacle { remaining: Some(remaining), unexpiring: None, rank };
+    let registrant = request.waiter.filter(|_| request.patience.is_none_or(|patience| remaining <= patience));
+    let Some(waiter) = registrant else { return Ok(AcquireReply::Busy(obstacle(0))) };
+    let rank = line_up(step, row.id, request, weight, waiter)?;
+    let rank = if request.name.kind() == LockKind::Cached { rank.min(CACHED_RANK) } else { rank };
+    Ok(AcquireReply::Waiting(obstacle(if soon { 0 } else { rank })))
 }
 
 /// The key is free and it is this token's turn.
@@ -102,32 +116,4 @@ pub(super) fn record(
         ],
     )?;
     step.touch(row)
-}
-
-/// Puts the token at the end of the line, or notes that it polled again and may be offered the lock again. The
-/// weight of an exclusive lock's waiter is zero.
-pub(super) fn register(
-    step: &Step<'_>,
-    lock: i64,
-    request: &Acquire,
-    weight: i64,
-    waiter: Waiter,
-) -> rusqlite::Result<()> {
-    step.change(
-        "INSERT INTO waiter (lock, arrival, token, polled, offered, client, seq, weight, came, owner)
-           SELECT ?1, coalesce(max(arrival), 0) + 1, ?2, ?3, 0, ?4, ?5, ?6, ?3, ?7 FROM waiter WHERE lock = ?1
-         ON CONFLICT (lock, token) DO UPDATE
-           SET polled = excluded.polled, offered = 0, client = excluded.client, seq = excluded.seq,
-             weight = excluded.weight, owner = excluded.owner",
-        &[
-            &lock,
-            &request.token.as_str(),
-            &step.now,
-            &waiter.client.0.cast_signed(),
-            &waiter.seq.cast_signed(),
-            &weight,
-            &&*request.owner,
-        ],
-    )?;
-    Ok(())
 }

@@ -45,7 +45,7 @@ pub(super) fn peek(
             "SELECT value, fresh_until, took FROM lock JOIN cached ON cached.lock = lock.id
              WHERE key = ?1 AND ends > ?2 AND (SELECT boot FROM store) = ?3
                AND NOT EXISTS (
-                 SELECT 1 FROM waiter WHERE waiter.lock = lock.id AND (offered = 0 OR waiter.token = ?4))",
+                 SELECT 1 FROM waiter WHERE waiter.lock = lock.id AND (offered <> 1 OR waiter.token = ?4))",
         )?
         .query_row((row_key(&request.name), view.now, view.boot, request.token.as_str()), Cached::read)
         .optional()?;
@@ -134,7 +134,7 @@ fn forget_ended(step: &Step<'_>) -> rusqlite::Result<()> {
 }
 
 fn anybody_waits(step: &Step<'_>, lock: i64) -> rusqlite::Result<bool> {
-    step.connection.prepare_cached("SELECT 1 FROM waiter WHERE lock = ?1 AND offered = 0")?.exists([lock])
+    step.connection.prepare_cached("SELECT 1 FROM waiter WHERE lock = ?1 AND offered <> 1")?.exists([lock])
 }
 
 /// Tells the first of the line to ask again, a bounded number; those who do wake the next. Until then they keep
@@ -142,7 +142,7 @@ fn anybody_waits(step: &Step<'_>, lock: i64) -> rusqlite::Result<bool> {
 fn wake_waiters(step: &Step<'_>, lock: i64) -> rusqlite::Result<Vec<Waiter>> {
     let most = i64::try_from(LINE_SCAN).unwrap_or(i64::MAX);
     let first: Vec<(i64, Waiter)> = step.few(
-        "SELECT arrival, client, seq FROM waiter WHERE lock = ?1 AND offered = 0 ORDER BY arrival LIMIT ?2",
+        "SELECT arrival, client, seq FROM waiter WHERE lock = ?1 AND offered <> 1 ORDER BY arrival LIMIT ?2",
         &[&lock, &most],
         |row| {
             let client = ClientId(row.get::<_, i64>(1)?.cast_unsigned());

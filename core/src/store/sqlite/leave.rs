@@ -1,6 +1,7 @@
 //! End a wait: remove the entry, and the grant if one was made meanwhile.
 
 use crate::store::sqlite::hand_off::hand_off;
+use crate::store::sqlite::line::{look_along, tidy};
 use crate::store::sqlite::permits::row_key;
 use crate::store::sqlite::step::{Outcome, Step};
 use crate::verbs::{Leave, Reply};
@@ -16,7 +17,12 @@ pub(super) fn leave(step: &Step<'_>, request: &Leave) -> rusqlite::Result<Outcom
     if row.crowded {
         step.leave_line(row.id, token)?;
     }
-    let wake = if step.value(&row) == Some(token) { hand_off(step, &row)? } else { Vec::new() };
+    let wake = match step.value(&row) == Some(token) {
+        true => hand_off(step, &row)?,
+        // Others are nearer to the head now.
+        false if row.crowded => tidy(step, row.id, &look_along(step, row.id, 0, None)?)?,
+        false => Vec::new(),
+    };
     step.end_token(&row, token)?;
     Ok(Outcome { reply: Reply::Leave, wake })
 }

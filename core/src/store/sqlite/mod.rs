@@ -15,7 +15,9 @@ mod failure;
 mod hand_off;
 mod hints;
 mod holder;
+mod image;
 mod leave;
+mod line;
 mod permits;
 mod queue;
 mod release;
@@ -34,7 +36,7 @@ use std::time::Duration;
 
 use rusqlite::Connection;
 
-use crate::clock::{Clock, Moment};
+use crate::clock::{Clock, Moment, read_boot_id};
 use crate::error::ErrorKind;
 use crate::examine::{Finding, Health};
 use crate::name::{LockKind, LockName, QueueName};
@@ -42,16 +44,15 @@ use crate::store::sqlite::connection::transact;
 use crate::store::sqlite::database::{Bell, Database, Handle, Open};
 use crate::store::sqlite::failure::{Trouble, busy, locked, sqlite};
 use crate::store::sqlite::hints::FileHints;
+pub use crate::store::sqlite::image::Image;
 use crate::store::sqlite::step::{Outcome, Step, View};
 use crate::store::{ACQUIRE_ALL_MAX, Failure, FailureKind, Hints, Pending, Store, StoreConfig};
-use crate::verbs::{Abandon, Absence, DowngradeReply, QueueVerb, Reply, Request};
+use crate::verbs::{Abandon, Absence, DowngradeReply, QueueVerb, Reply, Request, UpgradeReply};
 
 /// The first pause when another process writes: about as long as one transaction takes.
 const FIRST_PAUSE: Duration = Duration::from_micros(50);
 /// The longest pause.
 const LAST_PAUSE: Duration = Duration::from_millis(2);
-/// Where Linux says which boot this is.
-const BOOT_ID_FILE: &str = "/proc/sys/kernel/random/boot_id";
 /// A manual clock does not care about boots.
 const MANUAL_BOOT: &str = "manual clock";
 
@@ -168,7 +169,7 @@ impl SqliteStore {
                 _ => begin_boot(connection, boot)?,
             }
             let view = self.view();
-            let step = Step { connection, now: view.now, wall: view.wall };
+            let step = Step { connection, now: view.now, wall: view.wall, margin: self.config.clock_margin };
             if permits::concerns(request) {
                 return permits::perform(&step, request, &view);
             }
@@ -191,6 +192,7 @@ impl SqliteStore {
                 Request::Downgrade(_) => {
                     Ok(Reply::Downgrade(DowngradeReply::Gone(Absence::default())).into())
                 }
+                Request::Upgrade(_) => Ok(Reply::Upgrade(UpgradeReply::Gone(Absence::default())).into()),
                 Request::Queue(request) => {
                     let outcome = queue::perform(&step, request, &view)?;
                     let lasting = durable || self.database.is_memory() || !queue::has_taken(&outcome.reply);
@@ -302,10 +304,8 @@ fn boot_id(clock: &Clock) -> &'static str {
     static SYSTEM: OnceLock<String> = OnceLock::new();
     match clock {
         Clock::Manual(_) => MANUAL_BOOT,
-        Clock::System => SYSTEM.get_or_init(|| {
-            // Absent on other systems: there a lease may outlive a reboot, until its time is over.
-            std::fs::read_to_string(BOOT_ID_FILE).map(|text| text.trim().to_owned()).unwrap_or_default()
-        }),
+        // Absent on other systems: there a lease may outlive a reboot, until its time is over.
+        Clock::System => SYSTEM.get_or_init(read_boot_id),
     }
 }
 

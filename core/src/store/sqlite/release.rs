@@ -10,10 +10,17 @@ use crate::verbs::{Release, ReleaseReply, Reply};
 
 /// Like release.lua.
 pub(super) fn release(step: &Step<'_>, request: &Release) -> rusqlite::Result<Outcome> {
-    let row = step.lock(&row_key(&request.name))?;
+    let key = row_key(&request.name);
+    let row = step.lock(&key)?;
     let token = request.token.as_str();
     let Some(row) = row.as_ref().filter(|row| step.value(row) == Some(token)) else {
-        return Ok(Reply::Release(ReleaseReply::Gone(absence(row.as_ref()))).into());
+        let gone = absence(row.as_ref());
+        if request.acquire_resent {
+            let row = row.map_or_else(|| step.create(&key), Ok)?;
+            step.leave_line(row.id, token)?;
+            step.end_token(&row, token)?;
+        }
+        return Ok(Reply::Release(ReleaseReply::Gone(gone)).into());
     };
     // The lease has ended before, and the lock was offered to its token anew, for a late copy of its acquire.
     let gone = request.own_fence.is_some_and(|own| i64::try_from(own) != Ok(row.fence));

@@ -9,7 +9,7 @@ use crate::store::{Failure, FailureKind};
 /// Marks a SQLite file as this library's: "Stnc" in ASCII.
 const APPLICATION_ID: i32 = 0x5374_6e63;
 /// The version of schema.sql.
-const VERSION: i32 = 4;
+const VERSION: i32 = 6;
 /// Kinds of columns that later versions add.
 const NUMBER: &str = "INTEGER NOT NULL DEFAULT 0";
 const TEXT: &str = "TEXT NOT NULL DEFAULT ''";
@@ -83,8 +83,17 @@ fn create(connection: &Connection) -> rusqlite::Result<()> {
         connection.execute_batch(TABLES)?;
         add_column(connection, "waiter", "weight", NUMBER)?;
         add_column(connection, "lock", "permits", NUMBER)?;
+        add_column(connection, "lock", "floor", NUMBER)?;
         add_column(connection, "waiter", "came", NUMBER)?;
         add_column(connection, "waiter", "owner", TEXT)?;
+        add_column(connection, "task", "backoff", NUMBER)?;
+        add_column(connection, "queue", "expired", NUMBER)?;
+        add_column(connection, "queue", "expired_size", NUMBER)?;
+        add_column(connection, "dead", "expired", NUMBER)?;
+        connection.execute_batch(
+            "DROP INDEX IF EXISTS dead_by_time;
+             CREATE INDEX IF NOT EXISTS dead_by_kind ON dead (queue, expired, died, receipt);",
+        )?;
         connection.execute(
             "INSERT INTO store (id, boot, least_version, least_library) VALUES (1, '', 1, '0.1.0')
              ON CONFLICT DO NOTHING",

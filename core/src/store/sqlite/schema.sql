@@ -1,4 +1,6 @@
--- Version 4 (the first had no queues, the second no permits, the third no owners of waiters and no cached values). Later versions only add (tables, indexes, columns with a default), so that an older library
+-- Version 6 (the first had no queues, the second no permits, the third no owners of waiters and no cached values, the
+-- fourth roused no waiters, knew no back-offs and had no floor of fences, the fifth did not tell what expired from what
+-- failed). Later versions only add (tables, indexes, columns with a default), so that an older library
 -- works on a newer file. Times of leases and waiters are microseconds of the boot clock.
 
 -- One row: which boot the times belong to, and which libraries may use the file.
@@ -22,10 +24,10 @@ CREATE TABLE IF NOT EXISTS lock (
   since       INTEGER NOT NULL DEFAULT 0, -- wall time of the grant in milliseconds
   owner       TEXT    NOT NULL DEFAULT '',
   ended_until INTEGER NOT NULL DEFAULT 0, -- no token in ended is remembered beyond this
-  used        INTEGER NOT NULL            -- wall time in milliseconds, renewed once an hour
+  used        INTEGER NOT NULL            -- wall time in milliseconds, renewed once a minute
 );
 CREATE INDEX IF NOT EXISTS lock_by_use ON lock (used);
--- Version 3 adds to it: permits, how many a semaphore in use has.
+-- Version 3 adds to it: permits, how many a semaphore in use has. Version 5: floor, below which no fence is granted.
 
 -- Who has permits of a read-write lock or a semaphore.
 CREATE TABLE IF NOT EXISTS permit (
@@ -69,8 +71,8 @@ CREATE TABLE IF NOT EXISTS waiter (
   lock    INTEGER NOT NULL,
   arrival INTEGER NOT NULL,
   token   TEXT    NOT NULL,
-  polled  INTEGER NOT NULL,
-  offered INTEGER NOT NULL,
+  polled  INTEGER NOT NULL, -- ahead of the time by as much as it may be silent for longer than the first
+  offered INTEGER NOT NULL, -- 0; 1: the lock; 2: only to ask at once (to an older library: as 1, until it asks)
   client  INTEGER NOT NULL,
   seq     INTEGER NOT NULL,
   PRIMARY KEY (lock, arrival)
@@ -78,6 +80,7 @@ CREATE TABLE IF NOT EXISTS waiter (
 CREATE UNIQUE INDEX IF NOT EXISTS waiter_by_token ON waiter (lock, token);
 CREATE INDEX IF NOT EXISTS waiter_by_poll ON waiter (polled);
 CREATE INDEX IF NOT EXISTS waiter_by_offer ON waiter (client) WHERE offered = 1;
+CREATE INDEX IF NOT EXISTS waiter_by_rousing ON waiter (client) WHERE offered = 2;
 -- Version 3 adds to it: weight, how many permits are waited for. Version 4: came, when it got in line (0: an older
 -- library did not say), and owner.
 
@@ -115,14 +118,15 @@ CREATE TABLE IF NOT EXISTS queue (
   ready      INTEGER NOT NULL DEFAULT 0,
   claimed    INTEGER NOT NULL DEFAULT 0,
   parked     INTEGER NOT NULL DEFAULT 0,
-  dead       INTEGER NOT NULL DEFAULT 0,
-  dead_size  INTEGER NOT NULL DEFAULT 0, -- bytes of the bodies of dead tasks
+  dead       INTEGER NOT NULL DEFAULT 0, -- of dead tasks, those that failed
+  dead_size  INTEGER NOT NULL DEFAULT 0, -- bytes of their bodies
   enqueued   INTEGER NOT NULL DEFAULT 0,
   acked      INTEGER NOT NULL DEFAULT 0,
   retried    INTEGER NOT NULL DEFAULT 0,
   died       INTEGER NOT NULL DEFAULT 0,
   purged     INTEGER NOT NULL DEFAULT 0  -- the row that has what a purge dropped, as long as it has any; 0: none
 );
+-- Version 6 adds to it: expired and expired_size, as dead and dead_size, of those that were not delivered in time.
 CREATE INDEX IF NOT EXISTS queue_by_use ON queue (used);
 
 -- Live tasks: of each id a main one, and perhaps a successor. Dues and expiries are milliseconds of wall
@@ -134,7 +138,7 @@ CREATE TABLE IF NOT EXISTS task (
   id           TEXT    NOT NULL,
   parked       INTEGER NOT NULL, -- 1: it is a successor. Not told by the state, which changes: the index would too
   state        INTEGER NOT NULL, -- 0 scheduled, 1 ready, 2 claimed, 3 parked
-  turn         INTEGER NOT NULL, -- of a ready task: lower ones first
+  turn         INTEGER NOT NULL, -- of a ready task: lower ones first; of a claimed one: what it had
   ends         INTEGER NOT NULL, -- of a claimed task: end of its lease, microseconds of the boot clock
   version      INTEGER NOT NULL,
   due          INTEGER NOT NULL,
@@ -146,10 +150,11 @@ CREATE TABLE IF NOT EXISTS task (
   receipt      INTEGER NOT NULL, -- the delivery that is not settled; 0: none
   settled      INTEGER NOT NULL, -- the last receipt that was settled; 0: none
   verdict      INTEGER NOT NULL, -- how: 1 ack, 2 nack, 3 bury, 4 put_back; 0: otherwise
-  replaces     INTEGER NOT NULL, -- of a successor: whether it takes a retry's place
+  replaces     INTEGER NOT NULL, -- of a successor: 0 it waits until the run ends, 1 it takes a retry's place, 2 so by debounce, 3 with main's body
   reason       TEXT    NOT NULL,
   body         BLOB    NOT NULL
 );
+-- Version 5 adds to it: backoff, until when no enqueue brings the retry forward; 0: it is none.
 CREATE UNIQUE INDEX IF NOT EXISTS task_by_id ON task (queue, id, parked);
 CREATE INDEX IF NOT EXISTS task_scheduled ON task (queue, due) WHERE state = 0;
 CREATE INDEX IF NOT EXISTS task_ready ON task (queue, turn) WHERE state = 1;
@@ -174,7 +179,7 @@ CREATE TABLE IF NOT EXISTS dead (
   reason       TEXT    NOT NULL,
   body         BLOB    NOT NULL
 );
-CREATE INDEX IF NOT EXISTS dead_by_time ON dead (queue, died, receipt);
+-- Version 6 adds to it: expired, 1 if it was not delivered in time; and an index of each kind by time.
 CREATE UNIQUE INDEX IF NOT EXISTS dead_by_id ON dead (queue, id, receipt);
 
 -- Until when an id's next enqueue with throttle is refused, in milliseconds of wall time.

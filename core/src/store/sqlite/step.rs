@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use rusqlite::{Connection, OptionalExtension, Row, ToSql};
 
-use crate::store::{ENDED_TTL, LINE_TTL, META_REFRESH, META_TTL, WAITER_LIVE};
+use crate::store::{ENDED_TTL, LINE_TTL, META_REFRESH, WAITER_LIVE};
 use crate::verbs::{Absence, Fence, Reply, Waiter};
 
 /// How many leftovers of each kind one verb clears away: more than it can add.
@@ -30,6 +30,8 @@ pub(super) struct Step<'a> {
     pub(super) now: i64,
     /// Wall time in microseconds.
     pub(super) wall: i64,
+    /// How long a lock's row outlives its last lease.
+    pub(super) margin: Duration,
 }
 
 /// When, and in which boot, something is read outside of a transaction.
@@ -55,6 +57,8 @@ pub(super) struct LockRow {
     pub(super) crowded: bool,
     /// Of a semaphore in use: how many permits it has.
     pub(super) permits: i64,
+    /// The next fence is larger than this, too.
+    floor: i64,
 }
 
 impl LockRow {
@@ -70,6 +74,7 @@ impl LockRow {
             used: row.get(7)?,
             crowded: row.get(8)?,
             permits: row.get(9)?,
+            floor: row.get(10)?,
         })
     }
 }
@@ -80,7 +85,7 @@ impl Step<'_> {
         self.connection
             .prepare_cached(
                 "SELECT id, token, expires, fence, born, broken, ended_until, used,
-                   EXISTS (SELECT 1 FROM waiter WHERE waiter.lock = lock.id), permits
+                   EXISTS (SELECT 1 FROM waiter WHERE waiter.lock = lock.id), permits, floor
                  FROM lock WHERE key = ?1",
             )?
             .query_row([key], LockRow::read)
@@ -94,7 +99,7 @@ impl Step<'_> {
 
     /// The fence of a new grant.
     pub(super) fn next_fence(&self, row: &LockRow, least: Fence) -> i64 {
-        row.fence.saturating_add(1).max(self.wall).max(stored_fence(least))
+        row.fence.max(row.floor).saturating_add(1).max(self.wall).max(stored_fence(least))
     }
 
     /// Runs a statement that changes rows; answers how many.
@@ -120,7 +125,7 @@ impl Step<'_> {
         Ok(left > 0)
     }
 
-    /// Renews the life of the lock's row: once an hour, which saves most of the index updates.
+    /// Renews the life of the lock's row: once a minute, which saves most of the index updates.
     pub(super) fn touch(&self, row: &LockRow) -> rusqlite::Result<()> {
         let now = self.wall / 1_000;
         if row.used.saturating_add(millis(META_REFRESH)) <= now {
@@ -149,6 +154,7 @@ impl Step<'_> {
             used,
             crowded: false,
             permits: 0,
+            floor: 0,
         })
     }
 
@@ -203,9 +209,10 @@ impl Step<'_> {
         Ok(())
     }
 
-    /// Drops the rows of locks that nobody used for a week, with their dead waiters.
+    /// Drops the rows of locks whose last lease is over for longer than clocks may go back, with their dead waiters.
     fn clean_locks(&self) -> rusqlite::Result<()> {
-        let unused_since = self.wall / 1_000 - millis(META_TTL);
+        let unused_since = self.wall / 1_000 - millis(self.margin + META_REFRESH);
+        let over_since = self.now.saturating_sub(micros(self.margin));
         let dead_before = self.now.saturating_sub(micros(WAITER_LIVE));
         let stale: Vec<i64> = self.few(
             "SELECT id FROM lock WHERE used <= ?1 AND expires <= ?2
@@ -213,7 +220,7 @@ impl Step<'_> {
                AND NOT EXISTS (SELECT 1 FROM permit WHERE permit.lock = lock.id AND permit.expires > ?2)
                AND NOT EXISTS (SELECT 1 FROM cached WHERE cached.lock = lock.id AND cached.ends > ?2)
              ORDER BY used LIMIT ?4",
-            &[&unused_since, &self.now, &dead_before, &CLEAN_UP],
+            &[&unused_since, &over_since, &dead_before, &CLEAN_UP],
             |row| row.get(0),
         )?;
         for id in stale {

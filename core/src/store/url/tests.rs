@@ -57,12 +57,17 @@ fn unix_sockets_take_credentials_from_the_query() {
 
 #[test]
 fn options_come_from_the_query() {
-    let url =
-        StoreUrl::parse("redis://h/?lock_prefix=app:&queue_prefix=&timeout=2.5&foreign_share=1").unwrap();
+    let url = StoreUrl::parse(
+        "redis://h/?lock_prefix=app:&queue_prefix=&timeout=2.5&foreign_share=1&clock_margin=90",
+    )
+    .unwrap();
     assert_eq!(url.lock_prefix.as_deref(), Some("app:"));
     assert_eq!(url.queue_prefix.as_deref(), Some(""));
     assert_eq!(url.timeout, Some(Duration::from_millis(2_500)));
     assert_eq!(url.foreign_share, Some(true));
+    assert_eq!(url.clock_margin, Some(Duration::from_secs(90)));
+    assert!(StoreUrl::parse("memory:?clock_margin=2592001").is_err());
+    assert!(StoreUrl::parse("memory:?clock_margin=-1").is_err());
 }
 
 #[test]

@@ -97,7 +97,15 @@ pub enum Verdict {
         reason: Box<str>,
     },
     /// Not tried: the attempt does not count.
-    PutBack,
+    PutBack {
+        /// Not before so long; zero: at once, in its place in line.
+        delay: Duration,
+    },
+}
+
+impl Verdict {
+    /// Put back without a delay.
+    pub const PUT_BACK: Self = Self::PutBack { delay: Duration::ZERO };
 }
 
 /// What became of one settlement.

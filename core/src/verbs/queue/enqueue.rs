@@ -11,6 +11,8 @@ use crate::verbs::{CallId, Version, WallMillis};
 pub struct Enqueue {
     /// Tells it from its repetition.
     pub call: CallId,
+    /// For how long it may be repeated.
+    pub timeout: Duration,
     /// In this order.
     pub tasks: Arc<[NewTask]>,
 }

@@ -68,7 +68,7 @@ impl Client {
             Self::Blocking(client) => {
                 let queue = client.queue(queue);
                 std::thread::spawn(move || {
-                    let handle = |claim: &blocking::Claim| -> Result<(), String> {
+                    let handle = move |claim: &blocking::Claim| -> Result<(), String> {
                         if !begin(claim.id(), claim.attempt()) {
                             claim.wait_lost(Duration::from_secs(3_600));
                         }

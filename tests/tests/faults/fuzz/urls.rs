@@ -62,6 +62,7 @@ const PIECES: &[&str] = &[
     "1e400",
     "nan",
     "foreign_share",
+    "clock_margin",
     "true",
     "2",
     "lock_prefix",

@@ -9,7 +9,8 @@ impl World<'_> {
         }
         self.scene.processes[client].turns -= 1;
         if !self.scene.calm && self.breaks && self.scene.rng.u32(0..4) == 0 {
-            let request = Request::BreakLease(BreakLease { name: self.name.clone() });
+            let name = self.any_name();
+            let request = Request::BreakLease(BreakLease { name });
             let machine = CallMachine::new(
                 request,
                 self.scene.now,
@@ -17,6 +18,8 @@ impl World<'_> {
                 self.scene.dice(),
             );
             self.begin(client, OpKind::Break { machine: machine.once() });
+        } else if self.names.len() > 1 && self.scene.rng.bool() {
+            self.begin_several(client);
         } else {
             self.begin_acquire(client);
         }
@@ -25,7 +28,8 @@ impl World<'_> {
 
     pub(super) fn begin(&mut self, client: usize, kind: OpKind) {
         let id = self.scene.processes[client].next_id();
-        self.clients[client].op = Some(Op { id, kind, awaited: Vec::new() });
+        self.clients[client].op =
+            Some(Op { id, kind, awaited: Vec::new(), asked: Sendings::default(), left: Sendings::default() });
     }
 
     /// What a call takes of a semaphore: mostly one permit, sometimes all.
@@ -39,7 +43,13 @@ impl World<'_> {
         Some(Permits { weight, limit })
     }
 
-    pub(super) fn begin_acquire(&mut self, client: usize) {
+    fn any_name(&mut self) -> LockName {
+        let index = self.scene.rng.usize(0..self.names.len());
+        self.names[index].clone()
+    }
+
+    /// What a call asks for, with its ttl in milliseconds.
+    fn order(&mut self, name: LockName, place: &Place) -> (AcquireOrder, u64) {
         let ttl_ms = if self.scene.calm { 500 } else { self.scene.rng.u64(50..=LONGEST_MS) };
         let wait = match self.scene.rng.u32(0..5) {
             _ if self.scene.calm => Duration::from_secs(60),
@@ -47,13 +57,10 @@ impl World<'_> {
             1 => self.scene.between(20, 600),
             _ => self.scene.between(500, 8_000),
         };
-        let token = self.next_token();
-        let place = self.stores.enter(client);
-        let permits = self.wanted_permits();
         let order = AcquireOrder {
-            name: self.name.clone(),
-            permits,
-            token: token.clone(),
+            name,
+            permits: self.wanted_permits(),
+            token: self.next_token(),
             ttl: Duration::from_millis(ttl_ms),
             wait,
             timeout: Duration::from_secs(3),
@@ -65,15 +72,37 @@ impl World<'_> {
             foreign_share: false,
             early: 0.0,
         };
+        (order, ttl_ms)
+    }
+
+    pub(super) fn begin_acquire(&mut self, client: usize) {
+        let place = self.enter(client);
+        let name = self.any_name();
+        let (order, ttl_ms) = self.order(name.clone(), &place);
+        let (token, permits) = (order.token.clone(), order.permits);
         let listening = self.scene.calm || self.scene.rng.bool();
         let machine = AcquireMachine::new(order, self.scene.now, listening, None, self.scene.dice());
         let renews = self.scene.rng.bool() && !self.scene.calm;
-        self.begin(client, OpKind::Acquire { machine, place, token, permits, renews, ttl_ms });
+        self.begin(client, OpKind::Acquire { machine, place, name, token, permits, renews, ttl_ms });
     }
 
-    pub(super) fn acquire_request(&self, token: stanchion::Token) -> Request {
+    /// All locks that there are, together.
+    fn begin_several(&mut self, client: usize) {
+        let place = self.enter(client);
+        let (first, ttl_ms) = self.order(self.names[0].clone(), &place);
+        let lock = |name: &LockName| AcquireOrder { name: name.clone(), ..first.clone() };
+        let locks: Vec<_> = self.names.iter().map(lock).collect();
+        let sightings = vec![None; locks.len()];
+        let order = SeveralOrder { locks, sightings, in_one_step: self.scene.rng.bool() };
+        let listening = self.scene.calm || self.scene.rng.bool();
+        let machine = SeveralMachine::new(order, self.scene.now, listening, self.scene.dice());
+        let renews = self.scene.rng.bool() && !self.scene.calm;
+        self.begin(client, OpKind::Several { machine, place, renews, ttl_ms });
+    }
+
+    pub(super) fn acquire_request(&self, name: &LockName, token: Token) -> Request {
         Request::Acquire(Acquire {
-            name: self.name.clone(),
+            name: name.clone(),
             permits: self.limit.map(|limit| Permits { weight: limit, limit }),
             token,
             ttl: Duration::from_millis(LONGEST_MS),
@@ -92,7 +121,10 @@ impl World<'_> {
         loop {
             let step = match &mut op.kind {
                 OpKind::Acquire { machine, .. } => Asked::of(machine.step(self.scene.now), Outcome::Acquired),
-                OpKind::Release { machine, .. } | OpKind::Break { machine } => {
+                OpKind::Several { machine, .. } => Asked::of(machine.step(self.scene.now), Outcome::Several),
+                OpKind::Release { machine, .. }
+                | OpKind::Break { machine }
+                | OpKind::Change { machine, .. } => {
                     Asked::of(machine.step(self.scene.now), Outcome::Answered)
                 }
             };
@@ -101,19 +133,23 @@ impl World<'_> {
                     if self.loses_its_place(&op, number) {
                         return self.start_over(client, op);
                     }
-                    if let OpKind::Release { first_sent, .. } = &mut op.kind {
-                        *first_sent = (*first_sent).min(self.scene.now);
+                    if let Some(reply) = self.forged(&op, &request) {
+                        op.kind.reply(self.scene.now, number, Ok(reply));
+                        continue;
                     }
+                    op.asked.add(self.scene.now);
                     op.awaited.push((number, until));
-                    self.scene.send(client, Route::Op(op.id), number, request);
+                    if self.scene.send(client, Route::Op(op.id), number, request) {
+                        op.left.add(self.scene.now);
+                    }
                     self.scene.wake_at(client, until);
                     break;
                 }
-                Asked::Listen => {
-                    if let OpKind::Acquire { machine, .. } = &mut op.kind {
-                        machine.listening();
-                    }
-                }
+                Asked::Listen => match &mut op.kind {
+                    OpKind::Acquire { machine, .. } => machine.listening(),
+                    OpKind::Several { machine, .. } => machine.listening(),
+                    _ => {}
+                },
                 Asked::Wait(until) => {
                     if self.mutant != Some(Mutant::NeverPolls) {
                         self.scene.wake_at(client, until);
@@ -125,6 +161,17 @@ impl World<'_> {
         }
         self.clients[client].op = Some(op);
         Ok(())
+    }
+
+    /// What a mutant believes without asking.
+    fn forged(&self, op: &Op, request: &Request) -> Option<Reply> {
+        let forgets = self.mutant == Some(Mutant::ForgetsEarlierLocks);
+        match (&op.kind, request) {
+            (OpKind::Several { .. }, Request::Extend(extend)) if forgets => {
+                Some(Reply::Extend(ExtendReply::Extended(extend.ttl)))
+            }
+            _ => None,
+        }
     }
 
     pub(super) fn loses_its_place(&self, op: &Op, number: u32) -> bool {
@@ -142,25 +189,51 @@ impl World<'_> {
     }
 
     pub(super) fn finish(&mut self, client: usize, mut op: Op, outcome: Outcome) -> Played {
-        let errand = match &mut op.kind {
-            OpKind::Acquire { machine, .. } => machine.abandon(),
-            OpKind::Release { machine, .. } | OpKind::Break { machine } => machine.abandon(),
-        };
-        if let Some(request) = errand {
+        while let Some(request) = op.kind.abandon() {
             self.scene.run_errand(client, request);
         }
         match (op.kind, outcome) {
             (
-                OpKind::Acquire { token, permits, renews, ttl_ms, .. },
+                OpKind::Acquire { name, token, permits, renews, ttl_ms, .. },
                 Outcome::Acquired(Ok(Acquired::Granted(grant))),
             ) => {
-                return self.granted(client, token, permits, renews, ttl_ms, &grant);
+                if self.scene.calm {
+                    self.grants.push((client, self.scene.now));
+                }
+                let ends = self.holds_until(ttl_ms);
+                return self.granted(client, &name, token, permits, renews, ttl_ms, &grant, ends);
             }
             (
-                OpKind::Release { token, fence, company, deadline, first_sent, .. },
-                Outcome::Answered(Ok(answer)),
-            ) if judge_release(&answer, fence, company, deadline).is_ok() => {
-                self.checker.released(&token, first_sent)?;
+                OpKind::Several { renews, ttl_ms, .. },
+                Outcome::Several(Ok(Several::Granted { token, grants })),
+            ) => {
+                if self.scene.calm {
+                    self.grants.push((client, self.scene.now));
+                }
+                self.tally.together += 1;
+                let ends = self.holds_until(ttl_ms);
+                for (name, grant) in self.names.clone().iter().zip(&grants) {
+                    self.granted(client, name, token.clone(), None, renews, ttl_ms, grant, ends)?;
+                }
+                return Ok(());
+            }
+            (
+                OpKind::Release { name, token, fence, company, deadline, .. },
+                Outcome::Answered(Ok(mut answer)),
+            ) => {
+                if self.mutant == Some(Mutant::CountsUnsent) {
+                    answer.copies = op.asked.count;
+                    answer.first_sent = op.asked.first.unwrap_or(answer.first_sent);
+                }
+                if judge_release(&answer, fence, company, deadline).is_ok() {
+                    let first_sent = op.left.first.unwrap_or(Moment::FAR);
+                    self.checker(&name).released(&token, first_sent, op.left.count > 1)?;
+                }
+                return self.release_next(client);
+            }
+            (OpKind::Release { .. }, _) => return self.release_next(client),
+            (OpKind::Change { lease, share, upgrades, .. }, Outcome::Answered(answer)) => {
+                return self.changed(client, lease, &share, upgrades, answer);
             }
             _ => {}
         }
@@ -169,52 +242,61 @@ impl World<'_> {
         Ok(())
     }
 
+    fn holds_until(&mut self, ttl_ms: u64) -> Moment {
+        let hold = if self.scene.calm { 20..=50 } else { 0..=2 * ttl_ms };
+        self.scene.now + Duration::from_millis(self.scene.rng.u64(hold))
+    }
+
+    #[allow(clippy::too_many_arguments, reason = "what a lease is made of")]
     pub(super) fn granted(
         &mut self,
         client: usize,
-        token: stanchion::Token,
+        name: &LockName,
+        token: Token,
         permits: Option<Permits>,
         renews: bool,
         ttl_ms: u64,
         grant: &Grant,
+        ends: Moment,
     ) -> Played {
-        let ttl = Duration::from_millis(ttl_ms);
+        let (now, ttl) = (self.scene.now, Duration::from_millis(ttl_ms));
         let mut deadline = grant.deadline;
         if self.mutant == Some(Mutant::DeadlineFromReply) {
-            deadline = self.scene.now + ttl;
+            deadline = now + ttl;
         }
         if self.mutant == Some(Mutant::IgnoresDeadline) {
             deadline = deadline + ttl * 4;
         }
-        self.checker.began(self.scene.now, &token, grant.fence, permits.unwrap_or(ONE), deadline)?;
-        if self.scene.calm {
-            self.grants.push(client);
-        }
-        let hold = if self.scene.calm { 20..=50 } else { 0..=2 * ttl_ms };
-        let ends = self.scene.now + Duration::from_millis(self.scene.rng.u64(hold));
+        self.checker(name).began(now, &token, grant.fence, permits.unwrap_or(ONE), deadline)?;
         let lock = LockLease {
-            name: self.name.clone(),
-            token: token.clone(),
-            fence: grant.fence,
+            name: name.clone(),
+            token,
+            granted: grant.fence,
             acquire_resent: grant.resent,
             foreign_share: false,
             share: permits.map(Share::new),
+            owner: "".into(),
         };
-        let hold_until = renews.then(|| self.scene.now + Duration::from_millis(LONGEST_MS * 2));
+        let hold_until = renews.then(|| now + Duration::from_millis(LONGEST_MS * 2));
         let terms = LeaseTerms { leased: Leased::Lock(lock.clone()), ttl, deadline, hold_until };
         let id = self.scene.processes[client].next_id();
-        let state = LeaseState::new(terms, self.scene.now);
+        let state = LeaseState::new(terms, now);
         self.scene.wake_at(client, state.due());
         self.scene.wake_at(client, ends);
-        self.clients[client].lease = Some(SimLease { id, state, lock, ends, renewal: None, renewals: 0 });
-        self.write(client)
+        let lease = SimLease { id, state, lock, ends, renewal: None, renewals: 0, is_over: false };
+        self.clients[client].leases.push(lease);
+        self.write(client, id)?;
+        self.change(client, id)
     }
 
     /// The owner writes to the resource, if it believes in its lease.
-    pub(super) fn write(&mut self, client: usize) -> Played {
-        match &self.clients[client].lease {
-            Some(lease) if self.scene.now < lease.state.deadline() => {
-                self.checker.writes(&lease.lock.token, lease.lock.fence)
+    pub(super) fn write(&mut self, client: usize, id: u64) -> Played {
+        let now = self.scene.now;
+        match self.lease(client, id) {
+            Some(lease) if now < lease.state.deadline() => {
+                let LockLease { name, token, .. } = lease.lock.clone();
+                let fence = lease.lock.fence();
+                self.checker(&name).writes(&token, fence)
             }
             _ => Ok(()),
         }
@@ -223,7 +305,7 @@ impl World<'_> {
     pub(super) fn wake(&mut self, client: usize) -> Played {
         self.give_up_on_replies(client);
         self.step(client)?;
-        self.care_for_lease(client)?;
+        self.care_for_leases(client)?;
         self.scene.care_for_errands(client);
         Ok(())
     }
@@ -236,12 +318,7 @@ impl World<'_> {
         while let Some(index) = op.awaited.iter().position(|(_, until)| *until <= now) {
             let (number, _) = op.awaited.remove(index);
             let lost = Err(Failure::new(FailureKind::Lost, "no answer"));
-            match &mut op.kind {
-                OpKind::Acquire { machine, .. } => machine.reply(now, number, lost),
-                OpKind::Release { machine, .. } | OpKind::Break { machine } => {
-                    machine.reply(now, number, lost);
-                }
-            }
+            op.kind.reply(now, number, lost);
         }
     }
 
@@ -262,12 +339,7 @@ impl World<'_> {
                     return Ok(());
                 }
                 index.map(|index| op.awaited.remove(index));
-                match &mut op.kind {
-                    OpKind::Acquire { machine, .. } => machine.reply(now, number, result),
-                    OpKind::Release { machine, .. } | OpKind::Break { machine } => {
-                        machine.reply(now, number, result);
-                    }
-                }
+                op.kind.reply(now, number, result);
                 self.step(client)
             }
             Route::Renewal(id) => self.renewed(client, id, number, &result),
@@ -286,31 +358,33 @@ impl World<'_> {
         result: &Result<Reply, Failure>,
     ) -> Played {
         let now = self.scene.now;
-        let Some(lease) = &mut self.clients[client].lease else { return Ok(()) };
+        let mutant = self.mutant;
+        let Some(lease) = self.lease(client, id) else { return Ok(()) };
         let Some((awaited, sent, _)) = lease.renewal else { return Ok(()) };
-        if lease.id != id || awaited != number {
+        if awaited != number {
             return Ok(());
         }
         lease.renewal = None;
-        let (before, token) = (lease.state.deadline(), lease.lock.token.clone());
-        if matches!(result, Ok(Reply::Extend(ExtendReply::Gone(_)))) {
-            self.checker.refused(&token);
-            if self.mutant == Some(Mutant::IgnoresRefusal) {
-                return Ok(());
-            }
+        let before = lease.state.deadline();
+        let LockLease { name, token, .. } = lease.lock.clone();
+        let is_refused = matches!(result, Ok(Reply::Extend(ExtendReply::Gone(_))));
+        let revives = mutant == Some(Mutant::LateReplyRevives) && now >= before;
+        if revives && let Ok(Reply::Extend(ExtendReply::Extended(left))) = result {
+            return self.checker(&name).prolonged(now, &token, now + *left);
         }
-        if self.mutant == Some(Mutant::LateReplyRevives)
-            && now >= before
-            && let Ok(Reply::Extend(ExtendReply::Extended(left))) = result
-        {
-            return self.checker.prolonged(now, &token, now + *left);
+        if is_refused && mutant == Some(Mutant::IgnoresRefusal) {
+            self.checker(&name).refused(&token);
+            return Ok(());
         }
         let need = lease.state.extended(now, sent, result);
         let after = lease.state.deadline();
-        if after != before {
-            self.checker.prolonged(now, &token, after)?;
+        if is_refused {
+            self.checker(&name).refused(&token);
         }
-        self.follow(client, need)
+        if after != before {
+            self.checker(&name).prolonged(now, &token, after)?;
+        }
+        self.follow(client, id, need)
     }
 
     pub(super) fn hinted(&mut self, client: usize, op: u64) -> Played {
@@ -318,11 +392,12 @@ impl World<'_> {
         let Some(running) = self.clients[client].op.as_mut().filter(|running| running.id == op) else {
             return Ok(());
         };
-        let OpKind::Acquire { machine, token, permits, .. } = &mut running.kind else { return Ok(()) };
-        if self.mutant == Some(Mutant::HintIsGrant) {
-            let (token, permits) = (token.clone(), *permits);
-            let fence = self.lease_or_offer(client);
-            return self.checker.began(
+        if self.mutant == Some(Mutant::HintIsGrant)
+            && let OpKind::Acquire { name, token, permits, .. } = &running.kind
+        {
+            let (name, token, permits) = (name.clone(), token.clone(), *permits);
+            let fence = self.lease_or_offer(client, &name);
+            return self.checker(&name).began(
                 now,
                 &token,
                 fence,
@@ -330,15 +405,19 @@ impl World<'_> {
                 now + Duration::from_secs(1),
             );
         }
-        machine.hint();
+        match &mut running.kind {
+            OpKind::Acquire { machine, .. } => machine.hint(),
+            OpKind::Several { machine, .. } => machine.hint(),
+            _ => return Ok(()),
+        }
         if running.awaited.is_empty() || !self.scene.processes[client].drops_late_replies {
             return self.step(client);
         }
         Ok(())
     }
 
-    pub(super) fn lease_or_offer(&mut self, client: usize) -> Fence {
-        match self.store(client, &Request::Holder(Holder { name: self.name.clone() })) {
+    pub(super) fn lease_or_offer(&mut self, client: usize, name: &LockName) -> Fence {
+        match self.store(client, &Request::Holder(Holder { name: name.clone() })) {
             Reply::Holder(held) => held.first().map_or(0, |holder| holder.fence),
             _ => 0,
         }
@@ -346,13 +425,11 @@ impl World<'_> {
 
     pub(super) fn cancel(&mut self, client: usize) -> Played {
         let Some(mut op) = self.clients[client].op.take() else { return Ok(()) };
-        let errand = match &mut op.kind {
-            OpKind::Acquire { machine, .. } => machine.abandon(),
-            OpKind::Release { machine, .. } | OpKind::Break { machine } => machine.abandon(),
-        };
-        drop(op);
-        if let Some(request) = errand {
+        while let Some(request) = op.kind.abandon() {
             self.scene.run_errand(client, request);
+        }
+        if matches!(op.kind, OpKind::Release { .. }) {
+            return self.release_next(client);
         }
         let pause = self.scene.between(0, 500);
         self.scene.act_after(client, pause);
@@ -370,6 +447,7 @@ pub(super) enum Asked {
 
 pub(super) enum Outcome {
     Acquired(Result<Acquired, stanchion::Error>),
+    Several(Result<Several, stanchion::Error>),
     Answered(Result<stanchion::engine::call::Answer, stanchion::Error>),
 }
 

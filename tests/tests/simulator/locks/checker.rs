@@ -1,29 +1,37 @@
 //! The invariants of a lock, checked as the history unfolds.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet};
 
 use stanchion::internals::{Moment, Token};
-use stanchion::verbs::{AcquireReply, Fence, Permits, Reply, Request};
+use stanchion::verbs::{AcquireAllReply, AcquireReply, Fence, Permits, Reply, Request};
 
 /// What happened so far on one lock.
-#[derive(Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Checker {
     /// Leases in the order they began at their owners.
     leases: Vec<Lease>,
-    by_token: HashMap<String, usize>,
+    by_token: BTreeMap<String, usize>,
     /// Tokens whose leave or release was carried out at the store.
-    ended: HashSet<String>,
+    ended: BTreeSet<String>,
     /// Tokens whose owners were told that the lease is gone.
-    refused: HashSet<String>,
+    refused: BTreeSet<String>,
     /// The highest fence the protected resource has seen, of anybody and of those that had the lock for themselves.
     resource: Fence,
     resource_alone: Fence,
     /// When each token was first granted the lock at the store.
-    granted_at: HashMap<String, Moment>,
+    granted_at: BTreeMap<String, Moment>,
     /// Moments at which somebody broke the lease at the store.
     breaks: Vec<Moment>,
+    /// With which fence; and those that were granted another later, to a copy that the network had made.
+    fences: BTreeMap<String, Fence>,
+    granted_again: BTreeSet<String>,
+    /// Moments at which the store forgot who holds the lock, or lost its last writes.
+    early_ends: Vec<Moment>,
+    /// From when to when the store's writes were lost in a failover.
+    lost_writes: Vec<(Moment, Moment)>,
 }
 
+#[derive(Clone, Debug)]
 struct Lease {
     fence: Fence,
     /// Of an exclusive lock: one of one.
@@ -65,11 +73,12 @@ impl Checker {
         }
         // The answer to an acquire may come when its lease has been broken already: nobody can tell its owner.
         let granted = self.granted_at.get(token.as_str()).copied().unwrap_or(now);
+        let token = token.as_str().to_owned();
         let lease = Lease { fence, permits, granted, began: now, deadline, stopped: None };
         if !self.is_broken(&lease) {
             self.check_against_others(now, &lease)?;
         }
-        self.by_token.insert(token.as_str().to_owned(), self.leases.len());
+        self.by_token.insert(token, self.leases.len());
         self.leases.push(lease);
         Ok(())
     }
@@ -94,10 +103,30 @@ impl Checker {
         Ok(())
     }
 
-    /// Whether somebody broke the lock's lease after this one was granted. Its owner may believe in it until
-    /// its deadline; the fence protects.
+    /// Whether somebody broke the lock's lease after this one was granted, or the store did not keep it to its end. Its
+    /// owner may believe in it until its deadline; the fence protects.
     fn is_broken(&self, lease: &Lease) -> bool {
-        self.breaks.iter().any(|at| *at >= lease.granted)
+        self.breaks.iter().chain(&self.early_ends).any(|at| *at >= lease.granted)
+    }
+
+    /// Whether the store has lost the grant in a failover.
+    fn is_lost(&self, lease: &Lease) -> bool {
+        self.lost_writes.iter().any(|(from, to)| *from <= lease.granted && lease.granted <= *to)
+    }
+
+    /// The store forgot who holds the lock: a fault that breaks L2.
+    #[allow(dead_code, reason = "not in every program that has this checker")]
+    pub fn ended_early(&mut self, now: Moment) {
+        self.early_ends.push(now);
+    }
+
+    /// A replica without the writes since then has taken the store's place.
+    #[allow(dead_code, reason = "not in every program that has this checker")]
+    pub fn failed_over(&mut self, now: Moment, since: Moment) {
+        self.ended_early(now);
+        self.lost_writes.push((since, now));
+        // It may not have heard of these.
+        self.ended.clear();
     }
 
     /// A lease's deadline moved.
@@ -111,6 +140,31 @@ impl Checker {
             return Err(format!("L2: fence {} was prolonged while others were valid", lease.fence));
         }
         self.leases[index].deadline = deadline;
+        Ok(())
+    }
+
+    /// The owner gives back a part of its permits: from when it asks for that, it counts on the rest alone.
+    #[allow(dead_code, reason = "not in every program that has this checker")]
+    pub fn downgrades(&mut self, token: &Token, weight: u32) {
+        if let Some(&index) = self.by_token.get(token.as_str()) {
+            self.leases[index].permits.weight = weight;
+        }
+    }
+
+    /// The owner hears that it has all permits now.
+    #[allow(dead_code, reason = "not in every program that has this checker")]
+    pub fn upgraded(&mut self, now: Moment, token: &Token, fence: Fence) -> Checked {
+        let Some(&index) = self.by_token.get(token.as_str()) else { return Ok(()) };
+        let valid = |other: &&Lease| !self.is_broken(other) && now < other.until();
+        let others = self.leases.iter().enumerate().filter(|(number, _)| *number != index);
+        if let Some(other) = others.map(|(_, lease)| lease).find(valid)
+            && !self.is_broken(&self.leases[index])
+        {
+            return Err(format!("L2: fence {fence} has all permits while fence {} is valid", other.fence));
+        }
+        // As another lease, which bars those that this one did not.
+        let lease = &mut self.leases[index];
+        (lease.fence, lease.permits.weight, lease.began) = (fence, lease.permits.limit, now);
         Ok(())
     }
 
@@ -134,7 +188,8 @@ impl Checker {
         let alone =
             self.by_token.get(token.as_str()).is_none_or(|index| self.leases[*index].permits.excludes_all());
         let seen = if alone { self.resource } else { self.resource_alone };
-        if fence < seen && self.breaks.is_empty() {
+        let is_kept = self.breaks.is_empty() && self.early_ends.is_empty();
+        if fence < seen && is_kept {
             return Err(format!("L1: a valid holder's fence {fence} came after {seen}"));
         }
         self.resource = self.resource.max(fence);
@@ -144,13 +199,19 @@ impl Checker {
         Ok(())
     }
 
-    /// A release was said to have succeeded: then nobody else's lease may have begun before it was sent.
-    pub fn released(&self, token: &Token, first_sent: Moment) -> Checked {
+    /// A release was said to have succeeded: then nobody else's lease may have begun before it was sent. If the store did
+    /// not keep the lease, it is in doubt when one of several copies was sent in vain, or one of the acquire came later; and
+    /// of a lease whose grant was lost in a failover, which may have brought an older one back, no store can tell.
+    pub fn released(&self, token: &Token, first_sent: Moment, has_copies: bool) -> Checked {
         let Some(&index) = self.by_token.get(token.as_str()) else { return Ok(()) };
         let lease = &self.leases[index];
-        let mut barred = self.leases[index + 1..].iter().filter(|other| lease.bars(other));
+        // One that was granted earlier may have been heard of later.
+        let later = |other: &&Lease| lease.bars(other) && other.fence > lease.fence && !self.is_lost(other);
+        let mut barred = self.leases[index + 1..].iter().filter(later);
+        let has_copies = has_copies || self.granted_again.contains(token.as_str());
+        let is_doubtful = has_copies && self.is_broken(lease);
         match barred.find(|other| other.began < first_sent) {
-            Some(other) if self.breaks.is_empty() => {
+            Some(other) if self.breaks.is_empty() && !is_doubtful => {
                 Err(format!("a release succeeded although fence {} had begun", other.fence))
             }
             _ => Ok(()),
@@ -164,12 +225,19 @@ impl Checker {
                 self.ended.insert(leave.token.as_str().to_owned());
             }
             (Request::BreakLease(_), Reply::BreakLease(true)) => self.breaks.push(now),
+            (Request::AcquireAll(acquire), Reply::AcquireAll(AcquireAllReply::Granted(_))) => {
+                self.granted_at.entry(acquire.token.as_str().to_owned()).or_insert(now);
+            }
             (Request::Acquire(acquire), Reply::Acquire(AcquireReply::Granted { .. }))
                 if self.ended.contains(acquire.token.as_str()) =>
             {
                 return Err("a token that had left was granted the lock".into());
             }
-            (Request::Acquire(acquire), Reply::Acquire(AcquireReply::Granted { .. })) => {
+            (Request::Acquire(acquire), Reply::Acquire(AcquireReply::Granted { fence, .. })) => {
+                let token = acquire.token.as_str().to_owned();
+                if *self.fences.entry(token.clone()).or_insert(*fence) != *fence {
+                    self.granted_again.insert(token);
+                }
                 self.granted_at.entry(acquire.token.as_str().to_owned()).or_insert(now);
             }
             _ => {}

@@ -25,10 +25,20 @@ pub enum Mutant {
     IgnoresRefusal,
     /// The store counts every holder of a semaphore as one.
     IgnoresWeight,
+    /// A waiter that died counts as live for good.
+    DeadWaiterLives,
+    /// What was never sent counts as an earlier copy of a release.
+    CountsUnsent,
+    /// Of several locks, those that are taken are not looked at again.
+    ForgetsEarlierLocks,
+    /// A sleeper relies on its timer, which stands still while the machine sleeps.
+    LongNaps,
+    /// A downgrade does not say which fence it takes permits from.
+    BlindDowngrades,
 }
 
 impl Mutant {
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 16] = [
         Self::DeadlineFromReply,
         Self::HintIsGrant,
         Self::BlindRelease,
@@ -40,5 +50,10 @@ impl Mutant {
         Self::PollLosesPlace,
         Self::IgnoresRefusal,
         Self::IgnoresWeight,
+        Self::DeadWaiterLives,
+        Self::CountsUnsent,
+        Self::ForgetsEarlierLocks,
+        Self::LongNaps,
+        Self::BlindDowngrades,
     ];
 }

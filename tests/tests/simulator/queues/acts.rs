@@ -68,7 +68,8 @@ impl World<'_> {
     pub(super) fn enqueue(&mut self, client: usize, queue: usize, tasks: Vec<NewTask>) -> Played {
         let call = self.clients[client].slots.take_next();
         let bodies = tasks.iter().map(|task| Body::read(&task.body)).collect();
-        let machine = self.call(queue, QueueVerb::Enqueue(Enqueue { call, tasks: tasks.into() }));
+        let machine = self
+            .call(queue, QueueVerb::Enqueue(Enqueue { call, timeout: Duration::ZERO, tasks: tasks.into() }));
         self.begin(client, OpKind::Enqueue { machine, call, bodies })
     }
 

@@ -98,7 +98,7 @@ impl World<'_> {
             }
             (OpKind::Settle { held, verdict, .. }, Outcome::Answered(Ok(answer))) => match answer.reply {
                 Reply::Queue(QueueReply::Settle(settled)) => {
-                    self.judge(&held, &verdict, settled[0], answer.sendings > 1)
+                    self.judge(&held, &verdict, settled[0], answer.copies > 1)
                 }
                 other => Err(format!("a settle was answered by {other:?}")),
             },

@@ -58,7 +58,8 @@ impl World<'_> {
             0..11 => Some(Verdict::Ack),
             11..15 => Some(Verdict::Nack { delay: self.scene.between(0, 1_000), reason: "failed".into() }),
             15 => Some(Verdict::Bury { reason: "buried".into() }),
-            16 | 17 => Some(Verdict::PutBack),
+            16 => Some(Verdict::PUT_BACK),
+            17 => Some(Verdict::PutBack { delay: self.scene.between(0, 1_000) }),
             _ => None,
         }
     }

@@ -1,6 +1,7 @@
 //! Fleets of producers and workers on one or two queues.
 
 mod acts;
+mod body;
 mod calls;
 mod calm;
 mod client;
@@ -12,7 +13,6 @@ mod store;
 
 use std::collections::HashMap;
 use std::ops::AddAssign;
-use std::sync::Arc;
 use std::time::Duration;
 
 use stanchion::internals::{Clock, Moment, Slots, queue_name};
@@ -20,6 +20,7 @@ use stanchion::name::{QueueName, TaskId};
 use stanchion::verbs::{CallId, ClientId, QueueReply, QueueRequest, QueueVerb, Reply, Request};
 
 use crate::scene::{Event, Played, Process, Route, Scene, Stores};
+use body::Body;
 use client::{Held, Op, OpKind, SimClient};
 use ledger::Ledger;
 use model::{Model, Now};
@@ -91,26 +92,6 @@ impl crate::Fleet for Fleet {
         let (deliveries, redeliveries, unheard) = (ledger.heard, ledger.redelivered, ledger.unheard);
         let (lost, doubled) = (world.scene.lost, world.scene.doubled);
         Ok(Tally { deliveries, redeliveries, unheard, lost, doubled, ..world.tally })
-    }
-}
-
-/// The body of a task: a number. Each id has one that it is given more than once.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-struct Body(u64);
-
-impl Body {
-    const COMMON: u64 = (MOST_QUEUES * IDS.len()) as u64;
-
-    fn is_common(self) -> bool {
-        self.0 < Self::COMMON
-    }
-
-    fn read(bytes: &[u8]) -> Self {
-        Self(bytes.try_into().map_or(u64::MAX, u64::from_le_bytes))
-    }
-
-    fn bytes(self) -> Arc<[u8]> {
-        self.0.to_le_bytes().into()
     }
 }
 
@@ -204,7 +185,7 @@ impl<'f> World<'f> {
             Event::Wake { client, .. } => self.wake(client),
             Event::Act { client, .. } => self.act(client),
             Event::Cancel { client } => self.cancel(client),
-            Event::Freeze { .. } => Ok(()),
+            Event::Freeze { .. } | Event::Suspend { .. } | Event::Store(_) => Ok(()),
             Event::Kill { client } => {
                 self.kill(client);
                 Ok(())

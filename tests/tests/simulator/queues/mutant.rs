@@ -37,10 +37,16 @@ pub enum Mutant {
     NobodyWoken,
     /// A delivery begins with a body of another task.
     BodiesSwapped,
+    /// A task in line that is replaced or debounced comes to its end.
+    HotIdLosesItsTurn,
+    /// An enqueue brings a retry forward of its back-off.
+    BackoffErased,
+    /// A full queue takes new ids.
+    PassesMaxLen,
 }
 
 impl Mutant {
-    pub const ALL: [Self; 17] = [
+    pub const ALL: [Self; 20] = [
         Self::RetryIsNewCall,
         Self::ReusesSlot,
         Self::DeadlineFromReply,
@@ -58,5 +64,13 @@ impl Mutant {
         Self::CopyClaimsMore,
         Self::NobodyWoken,
         Self::BodiesSwapped,
+        Self::HotIdLosesItsTurn,
+        Self::BackoffErased,
+        Self::PassesMaxLen,
     ];
+
+    /// Whether the model is not asked: what it says would be noticed first.
+    pub fn is_for_the_ledger(self) -> bool {
+        matches!(self, Self::HotIdLosesItsTurn | Self::BackoffErased | Self::PassesMaxLen)
+    }
 }

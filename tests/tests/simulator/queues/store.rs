@@ -1,7 +1,8 @@
 //! What happens at the store, and what mutants make of it.
 
 use stanchion::verbs::{
-    ClaimReply, Due, Get, Remove, Reschedule, Settle, Settled, Settlement, TaskRecord, TaskState, Verdict,
+    ClaimReply, Configure, Due, Get, NewTask, OnDuplicate, Remove, Reschedule, Settle, Settled, Settlement,
+    TaskRecord, TaskState, Verdict,
 };
 
 use super::ledger::Performed;
@@ -14,7 +15,16 @@ impl World<'_> {
             return Err("only queues".into());
         };
         let queue = self.queues.iter().position(|queue| queue == name).unwrap();
+        let most = self.ledger.max_len.get(&queue).copied();
+        let most = most.filter(|_| matches!(verb, QueueVerb::Enqueue(_)));
+        let before = most.map(|_| self.live(client, queue)).transpose()?;
         let reply = self.mutated_store(client, queue, verb)?;
+        if let (Some(most), Some(before)) = (most, before) {
+            let live = self.live(client, queue)?;
+            if live > most.max(before) {
+                return Err(format!("V4: {live} ids live after an enqueue, and {most} may"));
+            }
+        }
         let now = self.time();
         let step = Performed {
             now: self.scene.now,
@@ -25,7 +35,10 @@ impl World<'_> {
             reply: &reply,
         };
         self.ledger.performed(&step)?;
-        self.models[queue].perform(now, verb, &reply)?;
+        let as_modelled = self.models[queue].perform(now, verb, &reply);
+        if !self.mutant.is_some_and(Mutant::is_for_the_ledger) {
+            as_modelled?;
+        }
         for receipt in std::mem::take(&mut self.models[queue].ended) {
             self.ledger.lease_ended(queue, receipt, |client| self.scene.processes[client].life)?;
         }
@@ -58,7 +71,18 @@ impl World<'_> {
         match (mutant, &mut verb) {
             (Mutant::LeaseEndUncounted, QueueVerb::Claim(_)) => self.put_back_ended(client, queue)?,
             (Mutant::PromotesEarly, QueueVerb::Claim(_)) => self.hurry(client, queue)?,
+            (Mutant::HotIdLosesItsTurn | Mutant::BackoffErased, QueueVerb::Enqueue(enqueue)) => {
+                for task in &*enqueue.tasks {
+                    self.displace(client, queue, task, mutant)?;
+                }
+            }
             (Mutant::PutBackCounts, QueueVerb::Settle(settle)) => count_put_backs(settle),
+            (Mutant::PassesMaxLen, QueueVerb::Enqueue(_)) => {
+                self.limit(client, queue, None)?;
+                let reply = self.store(client, queue, &verb)?;
+                self.limit(client, queue, self.ledger.max_len.get(&queue).copied())?;
+                return Ok(reply);
+            }
             (Mutant::AbandonIgnored, QueueVerb::Abandon(_)) => return Ok(QueueReply::Abandon),
             (Mutant::CopyClaimsMore, QueueVerb::Claim(claim)) => {
                 let copies = self.copies.entry(claim.call).or_default();
@@ -96,6 +120,20 @@ impl World<'_> {
         Ok(reply)
     }
 
+    /// How many ids live.
+    fn live(&self, client: usize, queue: usize) -> Played<u64> {
+        match self.store(client, queue, &QueueVerb::Stats)? {
+            QueueReply::Stats(stats) => Ok(stats.scheduled + stats.ready + stats.claimed),
+            other => Err(format!("stats answered {other:?}")),
+        }
+    }
+
+    /// Changes how many ids may live behind everybody's back.
+    fn limit(&self, client: usize, queue: usize, most: Option<u64>) -> Played {
+        let configure = Configure { max_len: Some(most), ..Configure::default() };
+        self.store(client, queue, &QueueVerb::Configure(configure)).map(drop)
+    }
+
     fn look_at(&self, client: usize, queue: usize, id: &TaskId) -> Played<Option<TaskRecord>> {
         match self.store(client, queue, &QueueVerb::Get(Get { id: id.clone() }))? {
             QueueReply::Get(task) => Ok(task.map(|task| *task)),
@@ -111,7 +149,7 @@ impl World<'_> {
         for id in &self.ids {
             let task = self.look_at(client, queue, id)?;
             if let Some(task) = task.filter(|task| task.state == TaskState::Ready && task.receipt > 0) {
-                let item = Settlement { id: id.clone(), receipt: task.receipt, verdict: Verdict::PutBack };
+                let item = Settlement { id: id.clone(), receipt: task.receipt, verdict: Verdict::PUT_BACK };
                 self.settle_quietly(client, queue, item)?;
             }
         }
@@ -130,6 +168,22 @@ impl World<'_> {
         Ok(())
     }
 
+    /// A task that is about to be replaced is taken out of line, or its back-off is over.
+    fn displace(&self, client: usize, queue: usize, task: &NewTask, mutant: Mutant) -> Played {
+        let Some(found) = self.look_at(client, queue, &task.id)? else { return Ok(()) };
+        let is_asked = matches!(task.on_duplicate, OnDuplicate::Replace | OnDuplicate::Debounce { .. });
+        let due = match (mutant, found.state) {
+            (Mutant::HotIdLosesItsTurn, TaskState::Ready) => Due::In(Duration::from_millis(1)),
+            (Mutant::BackoffErased, TaskState::Scheduled) => Due::At(found.due),
+            _ => return Ok(()),
+        };
+        if is_asked && found.receipt == 0 {
+            let verb = QueueVerb::Reschedule(Reschedule { id: task.id.clone(), due });
+            self.store(client, queue, &verb)?;
+        }
+        Ok(())
+    }
+
     fn ack_anyway(&self, client: usize, queue: usize, item: &Settlement, settled: &mut Settled) -> Played {
         let task = self.look_at(client, queue, &item.id)?.filter(|task| task.state != TaskState::Dead);
         if let (Settled::Stale, Verdict::Ack, Some(task)) = (*settled, &item.verdict, task)
@@ -144,7 +198,7 @@ impl World<'_> {
 
 fn count_put_backs(settle: &mut Settle) {
     let counted = |item: &Settlement| match item.verdict {
-        Verdict::PutBack => {
+        Verdict::PutBack { .. } => {
             let verdict = Verdict::Nack { delay: Duration::ZERO, reason: "".into() };
             Settlement { verdict, ..item.clone() }
         }

@@ -11,6 +11,7 @@ use std::collections::BinaryHeap;
 use std::time::Duration;
 
 use stanchion::ManualClock;
+use stanchion::engine::NAP_MOST;
 use stanchion::internals::{Clock, Moment};
 use stanchion::store::Failure;
 use stanchion::verbs::{Reply, Request};
@@ -43,6 +44,21 @@ pub enum Event {
     Freeze { client: usize, time: Duration },
     /// A client dies, and another process takes its place.
     Kill { client: usize },
+    /// A client's machine sleeps for a while: the clock goes on, and timers do not.
+    Suspend { client: usize, time: Duration },
+    /// Something happens to the store.
+    Store(Trouble),
+}
+
+/// What happens to a store.
+#[derive(Clone, Copy, Debug)]
+pub enum Trouble {
+    /// A lease ends before its time.
+    EndsEarly,
+    /// From now on, what it does is not copied to its replica.
+    FallsBehind,
+    /// The replica takes its place.
+    FailsOver,
 }
 
 impl Event {
@@ -56,18 +72,29 @@ impl Event {
             Self::Arrive { client, .. }
             | Self::Cancel { client }
             | Self::Freeze { client, .. }
+            | Self::Suspend { client, .. }
             | Self::Kill { client } => (*client, None),
+            Self::Store(_) => (0, None),
         }
     }
 
     /// Whether a client that is frozen comes to it only later.
     fn waits_for_thaw(&self) -> bool {
-        !matches!(self, Self::Arrive { .. } | Self::Freeze { .. } | Self::Kill { .. })
+        !matches!(
+            self,
+            Self::Arrive { .. }
+                | Self::Freeze { .. }
+                | Self::Suspend { .. }
+                | Self::Kill { .. }
+                | Self::Store(_)
+        )
     }
 }
 
 struct Scheduled {
     at: Moment,
+    /// When it was planned.
+    planned: Moment,
     order: u64,
     event: Event,
 }
@@ -100,6 +127,8 @@ pub struct Scene {
     pub weather: Weather,
     /// Nothing goes wrong any more.
     pub calm: bool,
+    /// How long a sleeper sleeps at most before it looks at the clock.
+    pub longest_nap: Duration,
     pub processes: Vec<Process>,
     /// Messages that never came, and those that came twice.
     pub lost: u64,
@@ -123,6 +152,7 @@ impl Scene {
             weather: Weather::draw(&mut rng),
             rng,
             calm: false,
+            longest_nap: NAP_MOST,
             processes: Vec::new(),
             lost: 0,
             doubled: 0,
@@ -135,7 +165,8 @@ impl Scene {
 
     pub fn schedule(&mut self, after: Duration, event: Event) {
         self.order += 1;
-        self.events.push(Reverse(Scheduled { at: self.now + after, order: self.order, event }));
+        let (at, planned) = (self.now + after, self.now);
+        self.events.push(Reverse(Scheduled { at, planned, order: self.order, event }));
     }
 
     pub fn act_after(&mut self, client: usize, pause: Duration) {
@@ -159,7 +190,7 @@ impl Scene {
 
     /// The next event that concerns the fleet; `None` if nothing happens any more.
     pub fn next(&mut self) -> Played<Option<Event>> {
-        while let Some(Reverse(Scheduled { at, event, .. })) = self.events.pop() {
+        while let Some(Reverse(Scheduled { at, planned, event, .. })) = self.events.pop() {
             self.handled += 1;
             if self.handled > MOST_EVENTS {
                 return Err("the schedule does not come to an end".into());
@@ -168,7 +199,11 @@ impl Scene {
             let (client, life) = event.place();
             let process = &mut self.processes[client];
             if matches!(event, Event::Wake { .. }) && life == Some(process.life) {
-                process.wakes.remove(&self.now);
+                if let Some(later) = process.slept_through(planned, at, self.longest_nap) {
+                    self.schedule(later.since(at), event);
+                    continue;
+                }
+                process.wakes.remove(&at);
             }
             if event.waits_for_thaw() && process.frozen_until > self.now {
                 let after = process.frozen_until.since(self.now);
@@ -177,6 +212,9 @@ impl Scene {
                 // It was meant for a process that is dead.
             } else if let Event::Freeze { time, .. } = event {
                 process.frozen_until = process.frozen_until.max(self.now + time);
+                self.say(&event);
+            } else if let Event::Suspend { time, .. } = event {
+                process.suspend(self.now, time);
                 self.say(&event);
             } else {
                 self.say(&event);

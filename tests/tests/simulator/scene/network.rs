@@ -33,12 +33,15 @@ impl Weather {
 }
 
 impl Scene {
-    pub fn send(&mut self, client: usize, route: Route, number: u32, request: Request) {
+    /// Whether it left: only then can it be carried out.
+    pub fn send(&mut self, client: usize, route: Route, number: u32, request: Request) -> bool {
         let life = self.processes[client].life;
         if self.chance(self.weather.unsent) {
             let result = Err(Failure::new(FailureKind::NotSent, "no connection"));
-            let delay = self.delay();
-            return self.schedule(delay, Event::Deliver { client, life, route, number, result });
+            // That is known at once: later, it would count as lost.
+            let delay = self.between(0, 5);
+            self.schedule(delay, Event::Deliver { client, life, route, number, result });
+            return false;
         }
         let copies = if self.chance(self.weather.doubled) { 2 } else { 1 };
         self.doubled += copies - 1;
@@ -51,6 +54,7 @@ impl Scene {
                 self.schedule(delay, Event::Arrive { client, life, route, number, request });
             }
         }
+        true
     }
 
     /// The store's answer to a request of this life of the client.

@@ -30,6 +30,8 @@ pub struct Process {
     pub turns: u32,
     /// Timers that have been set.
     pub wakes: BTreeSet<Moment>,
+    /// When its machine slept last: from, to.
+    pub asleep: Option<(Moment, Moment)>,
     errands: Vec<Errand>,
     next_id: u64,
 }
@@ -51,6 +53,7 @@ impl Process {
             drops_late_replies,
             turns,
             wakes: BTreeSet::new(),
+            asleep: None,
             errands: Vec::new(),
             next_id: 0,
         }
@@ -59,6 +62,28 @@ impl Process {
     pub fn next_id(&mut self) -> u64 {
         self.next_id += 1;
         self.next_id
+    }
+
+    /// Its machine sleeps from now on; once is enough.
+    pub fn suspend(&mut self, now: Moment, time: Duration) {
+        if self.asleep.is_none() {
+            self.asleep = Some((now, now + time));
+            self.frozen_until = self.frozen_until.max(now + time);
+        }
+    }
+
+    /// When a timer runs out in fact that was set then, for this moment: it does not run while the machine sleeps. Those
+    /// who nap look at the clock every now and then.
+    pub fn slept_through(&mut self, set: Moment, at: Moment, longest_nap: Duration) -> Option<Moment> {
+        let (from, to) = self.asleep.filter(|(from, _)| set <= *from && at > *from)?;
+        let later = (at + to.since(from)).min(to + longest_nap);
+        self.wakes.remove(&at);
+        Some(later)
+    }
+
+    /// Until when it may not know what has happened: its sleepers have not looked at the clock yet.
+    pub fn dozes_until(&self, longest_nap: Duration) -> Moment {
+        self.asleep.map_or(self.frozen_until, |(_, to)| self.frozen_until.max(to + longest_nap))
     }
 
     /// Forgets everything, as a killed process does.

@@ -19,8 +19,16 @@ pub struct Stores {
 
 impl Stores {
     pub fn new(clients: usize) -> Self {
+        Self::on(ManualClock::new(), clients)
+    }
+
+    /// A database of their own, and the same clock: what takes the place of the first.
+    pub fn replica(&self) -> Self {
+        Self::on(self.clock.clone(), self.stores.len())
+    }
+
+    fn on(clock: ManualClock, clients: usize) -> Self {
         static NEXT: AtomicU64 = AtomicU64::new(0);
-        let clock = ManualClock::new();
         let name = format!("fleet{}", NEXT.fetch_add(1, Ordering::Relaxed));
         let store = |client| {
             let config = store_config(Clock::Manual(clock.clone()), client).unwrap();

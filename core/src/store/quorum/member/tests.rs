@@ -6,6 +6,7 @@ use super::*;
 use crate::clock::ManualClock;
 use crate::examine::Finding;
 use crate::name::{LockKind, LockName, Prefixes, QueueName};
+use crate::store::redis::life::Lives;
 use crate::store::{Hear, Hints, Pending};
 use crate::token::Token;
 use crate::verbs::{Leave, Reply};
@@ -98,7 +99,8 @@ fn token(request: &Request) -> Token {
 fn left_out() -> (Arc<Fake>, Arc<Member>, ManualClock) {
     let (fake, clock) = (Arc::new(Fake::default()), ManualClock::new());
     let store: Arc<dyn Store> = fake.clone();
-    let member = Member::new(store, "here".into(), Clock::Manual(clock.clone()));
+    let lives = Lives::new(vec!["here".to_owned()], Duration::ZERO, Clock::Manual(clock.clone()));
+    let member = Member::new(store, lives.life(0), Clock::Manual(clock.clone()));
     leave(&member);
     (fake, member, clock)
 }

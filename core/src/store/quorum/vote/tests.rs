@@ -9,7 +9,7 @@ use crate::name::{LockName, Prefixes};
 use crate::store::sqlite::{SqliteStore, SqliteTarget};
 use crate::store::{Store, StoreConfig};
 use crate::token::Token;
-use crate::verbs::{BreakLease, ClientId, Extend, Holder, Waiter};
+use crate::verbs::{BreakLease, ClientId, Granted, Holder, Waiter};
 use crate::wake::Hub;
 
 const TTL: Duration = Duration::from_millis(1_000);
@@ -61,8 +61,12 @@ impl Server {
 }
 
 fn empty(clock: &ManualClock) -> SqliteStore {
-    let config =
-        StoreConfig { prefixes: prefixes(), clock: Clock::Manual(clock.clone()), hub: Hub::new(ClientId(1)) };
+    let config = StoreConfig {
+        prefixes: prefixes(),
+        clock: Clock::Manual(clock.clone()),
+        hub: Hub::new(ClientId(1)),
+        clock_margin: crate::store::CLOCK_MARGIN,
+    };
     SqliteStore::open(SqliteTarget::Memory { name: None }, config).unwrap()
 }
 
@@ -88,6 +92,12 @@ struct Client {
     lease: Option<Lease>,
     /// The token of a call that waits, and asks again with it.
     waits: Option<Token>,
+}
+
+/// As the engine asks for it.
+fn renewal(lease: &Lease) -> Request {
+    let granted = Some(Granted { fence: lease.fence, owner: Arc::from("x") });
+    Request::Extend(Extend { granted, ..Extend::new(name(), lease.token.clone(), TTL) })
 }
 
 struct World {
@@ -174,7 +184,7 @@ impl World {
         let lease = self.clients[client].lease.clone();
         let request = match lease {
             Some(lease) if self.dice.u32(0..4) > 0 || self.now >= lease.deadline => self.end(&lease),
-            Some(lease) => Request::Extend(Extend { name: name(), token: lease.token, ttl: TTL }),
+            Some(lease) => renewal(&lease),
             None => {
                 let token = match self.clients[client].waits.clone() {
                     Some(token) => token,
@@ -200,7 +210,8 @@ impl World {
                 name: name(),
                 token,
                 cooldown: None,
-                acquire_resent: false,
+                // As a client does that renews.
+                acquire_resent: true,
                 own_fence: None,
                 foreign_share: false,
             }),
@@ -380,7 +391,7 @@ fn a_release_tells_what_a_majority_knows() {
 #[test]
 fn an_extension_needs_a_majority_and_lasts_as_long_as_it() {
     let token = Token::from_bits(1);
-    let request = Request::Extend(Extend { name: name(), token, ttl: TTL });
+    let request = Request::Extend(Extend::new(name(), token, TTL));
     let left = |millis| Ok(Reply::Extend(ExtendReply::Extended(Duration::from_millis(millis))));
     let gone = || Ok(Reply::Extend(ExtendReply::Gone(absence(9))));
     let away = || Err(FailureKind::Lost);
@@ -431,7 +442,7 @@ fn a_refusal_of_too_many_is_told_as_it_is() {
 fn given_back(request: Request, answer: Result<Reply, FailureKind>) -> (Result<Reply, FailureKind>, usize) {
     let grant = Ok(Reply::Acquire(AcquireReply::Granted { fence: 9, ttl: TTL }));
     let busy = || {
-        let obstacle = Obstacle { remaining: Some(TTL), unexpiring: None };
+        let obstacle = Obstacle { remaining: Some(TTL), unexpiring: None, rank: 0 };
         Ok(Reply::Acquire(AcquireReply::Busy(obstacle)))
     };
     let (mut vote, _) = Vote::new(request, 3);
@@ -455,4 +466,143 @@ fn what_may_be_given_back_late_ends_the_call() {
     let (reply, debts) = given_back(acquisition(Token::from_bits(1), None), Err(FailureKind::Lost));
     assert!(matches!(reply, Ok(Reply::Acquire(AcquireReply::Busy(_)))), "{reply:?}");
     assert_eq!(debts, 1);
+}
+
+fn release(token: &Token, acquire_resent: bool) -> Request {
+    Request::Release(Release {
+        name: name(),
+        token: token.clone(),
+        cooldown: None,
+        acquire_resent,
+        own_fence: None,
+        foreign_share: false,
+    })
+}
+
+/// Three servers, all of which answer.
+fn three() -> Vec<Server> {
+    (0..3).map(|_| Server::new(Duration::ZERO)).collect()
+}
+
+/// One that was emptied, or stayed away for so long that the lease ran out there.
+fn forgets(server: &mut Server) {
+    server.store = empty(&server.clock);
+}
+
+fn asked(servers: &[Server], round: &Round) -> Answers {
+    round.to.iter().map(|number| (*number, servers[*number].perform(&round.request))).collect()
+}
+
+/// What comes of a request when all answer.
+fn voted(servers: &[Server], request: Request) -> Reply {
+    let (mut vote, mut round) = Vote::new(request, servers.len());
+    loop {
+        match vote.next(asked(servers, &round)) {
+            Next::Ask(another) => round = another,
+            Next::Done(verdict) => return verdict.reply.unwrap(),
+        }
+    }
+}
+
+fn granted(servers: &[Server], number: u128) -> Lease {
+    let token = Token::from_bits(number);
+    match voted(servers, acquisition(token.clone(), None)) {
+        Reply::Acquire(AcquireReply::Granted { fence, .. }) => Lease { token, fence, deadline: Moment::FAR },
+        other => panic!("{other:?}"),
+    }
+}
+
+/// What each server says of the lock: its fence, if it is held.
+fn held(servers: &[Server]) -> Vec<Option<Fence>> {
+    let look = |server: &Server| match server.perform(&Request::Holder(Holder { name: name() })) {
+        Ok(Reply::Holder(holders)) => holders.first().map(|holder| holder.fence),
+        other => panic!("{other:?}"),
+    };
+    servers.iter().map(look).collect()
+}
+
+fn is_extended(reply: &Reply) -> bool {
+    matches!(reply, Reply::Extend(ExtendReply::Extended(_)))
+}
+
+/// Each server forgets the lease, one after the other; with a waiter that tries all the while.
+#[test]
+fn a_renewed_lease_outlives_a_rolling_restart() {
+    let mut servers = three();
+    let lease = granted(&servers, 1);
+    for number in [0, 1, 2, 0] {
+        forgets(&mut servers[number]);
+        // It has the forgetful one for a moment, and leaves a larger fence there.
+        let tried = voted(&servers, acquisition(Token::from_bits(2), None));
+        assert!(matches!(tried, Reply::Acquire(AcquireReply::Busy(_))), "{tried:?}");
+        assert!(is_extended(&voted(&servers, renewal(&lease))), "after server {number}");
+        assert_eq!(
+            held(&servers),
+            [Some(lease.fence); 3],
+            "it votes for the lease again, with the lease's fence"
+        );
+    }
+    assert_eq!(voted(&servers, release(&lease.token, true)), Reply::Release(ReleaseReply::Released));
+    let next = granted(&servers, 3);
+    assert!(next.fence > lease.fence);
+}
+
+/// The next grant goes above what a failed try has left, also if that was ahead of the clock.
+#[test]
+fn a_lock_taken_again_forgets_no_larger_fence() {
+    let mut servers = three();
+    let lease = granted(&servers, 1);
+    forgets(&mut servers[2]);
+    let far = lease.fence + 3_600_000_000;
+    let ahead = Request::Acquire(Acquire { min_fence: far, ..unwaiting(2) });
+    assert!(
+        matches!(servers[2].perform(&ahead), Ok(Reply::Acquire(AcquireReply::Granted { fence, .. })) if fence == far)
+    );
+    servers[2].perform(&release(&Token::from_bits(2), false)).unwrap();
+    assert!(is_extended(&voted(&servers, renewal(&lease))));
+    servers[2].perform(&release(&lease.token, false)).unwrap();
+    let next = servers[2].perform(&Request::Acquire(unwaiting(3)));
+    assert!(
+        matches!(next, Ok(Reply::Acquire(AcquireReply::Granted { fence, .. })) if fence > far),
+        "{next:?}"
+    );
+}
+
+fn unwaiting(number: u128) -> Acquire {
+    let Request::Acquire(acquire) = acquisition(Token::from_bits(number), None) else { unreachable!() };
+    acquire
+}
+
+/// A majority has prolonged the lease; what has one server take the lock again comes after the release.
+#[test]
+fn a_renewal_that_meets_a_release_leaves_nothing_behind() {
+    let mut servers = three();
+    let lease = granted(&servers, 1);
+    forgets(&mut servers[1]);
+    let (mut vote, round) = Vote::new(renewal(&lease), 3);
+    let Next::Ask(late) = vote.next(asked(&servers, &round)) else { panic!("one has forgotten it") };
+    assert_eq!(late.to, [1]);
+    assert_eq!(voted(&servers, release(&lease.token, true)), Reply::Release(ReleaseReply::Released));
+    assert!(!is_extended(asked(&servers, &late)[0].1.as_ref().unwrap()));
+    assert_eq!(held(&servers), [None; 3]);
+}
+
+/// The lease is broken while one server is about to take the lock again.
+#[test]
+fn a_broken_lease_does_not_live_on() {
+    let mut servers = (0..5).map(|_| Server::new(Duration::ZERO)).collect::<Vec<_>>();
+    let lease = granted(&servers, 1);
+    forgets(&mut servers[3]);
+    forgets(&mut servers[4]);
+    let (mut vote, round) = Vote::new(renewal(&lease), 5);
+    let Next::Ask(late) = vote.next(asked(&servers, &round)) else { panic!("two have forgotten it") };
+    // Two of those that have it do not hear of it; two that have not are the majority with the one that has.
+    for number in [2, 3, 4] {
+        servers[number].perform(&Request::BreakLease(BreakLease { name: name() })).unwrap();
+    }
+    asked(&servers, &late);
+    assert_eq!(held(&servers).iter().flatten().count(), 4, "most have it again");
+    let told = voted(&servers, renewal(&lease));
+    let Reply::Extend(ExtendReply::Gone(absence)) = &told else { panic!("{told:?}") };
+    assert_eq!(absence.broken, lease.fence);
 }

@@ -4,16 +4,16 @@ use std::time::Duration;
 
 use redis::{Cmd, Value};
 
-use super::{held_as, millis, text};
+use super::{encode_extend, held_as, millis, push_resume, text};
 use crate::store::redis::keys::LockKeys;
-use crate::store::redis::script::{SCRIPTS, Script, Verb};
+use crate::store::redis::script::Verb;
 use crate::verbs::{
     Acquire, BreakLease, Downgrade, Extend, Holder, HolderReply, Leave, Permits, Release, Request, Resume,
-    Waiters,
+    Upgrade, Waiters,
 };
 
 /// The script of a request's verb, if it is about permits.
-pub(super) fn script(request: &Request) -> Option<&'static Script> {
+pub(super) fn verb(request: &Request) -> Option<Verb> {
     let (name, verb) = match request {
         Request::Acquire(Acquire { name, .. }) => (name, Verb::PermitsAcquire),
         Request::Extend(Extend { name, .. }) => (name, Verb::PermitsExtend),
@@ -21,6 +21,7 @@ pub(super) fn script(request: &Request) -> Option<&'static Script> {
         Request::Leave(Leave { name, .. }) => (name, Verb::PermitsLeave),
         Request::Resume(Resume { name, .. }) => (name, Verb::PermitsResume),
         Request::Downgrade(Downgrade { name, .. }) => (name, Verb::PermitsDowngrade),
+        Request::Upgrade(Upgrade { name, .. }) => (name, Verb::PermitsUpgrade),
         Request::Holder(Holder { name }) => (name, Verb::PermitsHolder),
         Request::Waiters(Waiters { name }) => (name, Verb::PermitsWaiters),
         Request::BreakLease(BreakLease { name }) => (name, Verb::PermitsBreakLease),
@@ -28,15 +29,15 @@ pub(super) fn script(request: &Request) -> Option<&'static Script> {
             return None;
         }
     };
-    name.kind().has_permits().then(|| &SCRIPTS[verb])
+    name.kind().has_permits().then_some(verb)
 }
 
 pub(super) fn encode_arguments(command: &mut Cmd, keys: &LockKeys<'_>, request: &Request) {
     match request {
         Request::Acquire(acquire) => encode_acquire(command, keys, acquire),
         Request::Extend(extend) => {
-            command.arg(3).arg(&*keys.lock).arg(&keys.records).arg(&keys.meta);
-            command.arg(extend.token.as_str()).arg(millis(extend.ttl));
+            command.arg(3).arg(&*keys.lock).arg(&keys.meta).arg(&keys.records);
+            encode_extend(command, extend, None);
         }
         Request::Release(release) => {
             command.arg(5 + u8::from(release.acquire_resent));
@@ -53,13 +54,18 @@ pub(super) fn encode_arguments(command: &mut Cmd, keys: &LockKeys<'_>, request: 
             command.arg(keys.ended(&leave.token)).arg(leave.token.as_str());
         }
         Request::Resume(resume) => {
-            command.arg(3).arg(&*keys.lock).arg(&keys.records).arg(&keys.meta);
-            command.arg(resume.old.as_str()).arg(resume.new.as_str()).arg(&*resume.owner);
+            command.arg(4).arg(&*keys.lock).arg(&keys.meta).arg(&keys.records);
+            push_resume(command, keys, resume);
         }
         Request::Downgrade(downgrade) => {
             command.arg(5);
             push_keys(command, keys);
             command.arg(downgrade.token.as_str()).arg(downgrade.weight);
+            command.arg(downgrade.fence.map_or_else(String::new, |fence| fence.to_string()));
+        }
+        Request::Upgrade(upgrade) => {
+            command.arg(3).arg(&*keys.lock).arg(&keys.meta).arg(&keys.records);
+            command.arg(upgrade.token.as_str()).arg(upgrade.limit);
         }
         Request::Holder(_) => {
             command.arg(3).arg(&*keys.lock).arg(&keys.records).arg(&keys.line);
@@ -76,7 +82,7 @@ pub(super) fn encode_arguments(command: &mut Cmd, keys: &LockKeys<'_>, request: 
 }
 
 fn push_keys(command: &mut Cmd, keys: &LockKeys<'_>) {
-    command.arg(&*keys.lock).arg(&keys.records).arg(&keys.meta).arg(&keys.line).arg(&keys.waiters);
+    command.arg(&*keys.lock).arg(&keys.meta).arg(&keys.line).arg(&keys.waiters).arg(&keys.records);
 }
 
 fn encode_acquire(command: &mut Cmd, keys: &LockKeys<'_>, acquire: &Acquire) {

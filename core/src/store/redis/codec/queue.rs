@@ -7,7 +7,7 @@ use redis::Cmd;
 use crate::store::INTAKE_MAX_ATTEMPTS;
 use crate::store::redis::code::STATES;
 use crate::store::redis::keys::{call_key, queue_keys};
-use crate::store::redis::script::{SCRIPTS, Script, Verb};
+use crate::store::redis::script::Verb;
 use crate::verbs::{
     Abandon, CallId, Claim, Configure, Due, Enqueue, ExtendClaim, Get, Kick, List, NewTask, OnDuplicate,
     Pause, Peek, Pop, QueueRequest, QueueVerb, Remove, Reschedule, Settle, Verdict, Waiter,
@@ -21,8 +21,8 @@ pub(super) use reply::decode;
 const MOST: u64 = 1 << 52;
 
 /// The script of a verb.
-pub(super) fn script(verb: &QueueVerb) -> &'static Script {
-    &SCRIPTS[match verb {
+pub(super) fn verb(verb: &QueueVerb) -> Verb {
+    match verb {
         QueueVerb::Enqueue(_) => Verb::Enqueue,
         QueueVerb::Claim(_) => Verb::Claim,
         QueueVerb::Settle(_) => Verb::Settle,
@@ -40,13 +40,13 @@ pub(super) fn script(verb: &QueueVerb) -> &'static Script {
         QueueVerb::Pause(_) => Verb::Pause,
         QueueVerb::Purge => Verb::Purge,
         QueueVerb::Configure(_) => Verb::Configure,
-    }]
+    }
 }
 
 /// Keys and arguments.
 pub(super) fn encode_arguments(command: &mut Cmd, request: &QueueRequest) {
     let call = call_of(&request.verb);
-    command.arg(if call.is_some() { 12 } else { 11 });
+    command.arg(if call.is_some() { 13 } else { 12 });
     for key in queue_keys(&request.queue) {
         command.arg(key);
     }
@@ -125,7 +125,7 @@ fn call_of(verb: &QueueVerb) -> Option<CallId> {
 }
 
 fn encode_enqueue(command: &mut Cmd, enqueue: &Enqueue) {
-    command.arg(enqueue.call.number);
+    command.arg(enqueue.call.number).arg(millis(enqueue.timeout));
     for task in &*enqueue.tasks {
         command.arg(task.id.as_str()).arg(options(task)).arg(&*task.body);
     }
@@ -170,7 +170,7 @@ fn encode_settlements(command: &mut Cmd, settle: &Settle) {
             Verdict::Ack => command.arg("a"),
             Verdict::Nack { delay, reason } => command.arg(format!("n{} {reason}", millis(*delay))),
             Verdict::Bury { reason } => command.arg(format!("b{reason}")),
-            Verdict::PutBack => command.arg("p"),
+            Verdict::PutBack { delay } => command.arg(format!("p{}", millis(*delay))),
         };
     }
 }
@@ -206,12 +206,12 @@ mod tests {
     fn a_plain_task_has_no_options() {
         assert_eq!(options(&task()), "");
         let due = Due::In(Duration::from_micros(1_500));
-        assert_eq!(options(&NewTask { due, ..task() }), "i2 0 8 0 k0");
+        assert_eq!(options(&NewTask { due, ..task() }), "i2 0 20 0 k0");
         let due = Due::At(u64::MAX);
-        assert_eq!(options(&NewTask { due, priority: 9, ..task() }), "a4503599627370496 9 8 0 k0");
+        assert_eq!(options(&NewTask { due, priority: 9, ..task() }), "a4503599627370496 9 20 0 k0");
         let expires = Some(Duration::ZERO);
         assert_eq!(options(&NewTask { expires, max_attempts: 1, ..task() }), "i0 0 1 1 k0");
         let on_duplicate = OnDuplicate::Throttle { window: Duration::MAX };
-        assert_eq!(options(&NewTask { on_duplicate, ..task() }), "i0 0 8 0 t4503599627370496");
+        assert_eq!(options(&NewTask { on_duplicate, ..task() }), "i0 0 20 0 t4503599627370496");
     }
 }

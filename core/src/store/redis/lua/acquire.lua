@@ -3,14 +3,14 @@
 -- args:    1 token, 2 ttl ms, 3 least fence, 4 owner; all three or none of:
 --          5 "client seq" to register or "", 6 patience ms or "", 7 digest to adopt or ""
 -- returns: {@GRANTED, fence, ttl ms}, or the fence alone for the whole ttl |
---          {@WAITING or @BUSY, remaining ms or -1, digest or false} | {@ENDED}
+--          {@WAITING or @BUSY, ms to its end or to the next poll or -1, digest or false, how many before it} | {@ENDED}
 local token = ARGV[1]
 local time = redis.call('TIME')
 local meta = redis.call('HMGET', KEYS[2], 'fence', 'calm_until')
 
--- The common case, in four calls. Texts of digits compare as their numbers do. Nine digits of ttl are over a day.
+-- The common case, in four calls. Texts of digits compare as their numbers do. A lease of six digits, 100 s, renews the record's life.
 local now_text = string.format('%s%06d', time[1], time[2])
-local calm = meta[1] and meta[2] and meta[2] > now_text and not ARGV[5] and #ARGV[2] < 9 and #ARGV[3] <= #now_text
+local calm = meta[1] and meta[2] and meta[2] > now_text and not ARGV[5] and #ARGV[2] < 6 and #ARGV[3] <= #now_text
 local fence_text = #ARGV[3] == #now_text and ARGV[3] > now_text and ARGV[3] or now_text
 if calm and meta[1] < fence_text and redis.call('SET', KEYS[1], token, 'NX', 'PX', ARGV[2]) then
   redis.call('HSET', KEYS[2], 'fence', fence_text, 'owner', ARGV[4], 'since', time[1])
@@ -19,8 +19,8 @@ end
 
 local now_us = tonumber(now_text)
 local now = math.floor(now_us / 1000)
-local flux = redis.call('HMGET', KEYS[2], 'wait_until', 'ended_until', 'share_until', 'hand_offs')
-local crowded = flux[1] and tonumber(flux[1]) > now
+local flux = redis.call('HMGET', KEYS[2], 'wait_until', 'ended_until', 'share_until', 'hand_offs', 'floor',
+  'foreign_since', 'foreign_seen')
 local may_have_ended = flux[2] and tonumber(flux[2]) > now
 local share_left = (flux[3] and tonumber(flux[3]) or 0) - now
 
@@ -28,14 +28,12 @@ if may_have_ended and redis.call('EXISTS', KEYS[5]) == 1 then
   return { @ENDED }
 end
 
--- A waiter that was silent for so long that it counts as dead still has its entry, which must go.
 local registers = (ARGV[5] or '') ~= ''
-if registers and not crowded and redis.call('ZSCORE', KEYS[3], token) then
-  crowded = true
-end
+local wait_until = tonumber(flux[1]) or 0
+local crowded = wait_until > now or redis.call('EXISTS', KEYS[3]) == 1
 
 local last_fence = tonumber(meta[1])
-local next_fence = math.max((last_fence or 0) + 1, now_us, ARGV[3])
+local next_fence = math.max((last_fence or 0) + 1, (tonumber(flux[5]) or 0) + 1, now_us, ARGV[3])
 local ttl = tonumber(ARGV[2])
 -- Writes what a grant leaves in meta, which must outlive the lease. Its ttl is renewed unless the lock is calm.
 local function record(fence)
@@ -44,16 +42,16 @@ local function record(fence)
     redis.call('HSET', KEYS[2], 'born', string.format('%.0f', math.min(fence, now_us)))
   end
   if not calm then
-    redis.call('PEXPIRE', KEYS[2], math.max(@META_TTL, 2 * ttl))
+    redis.call('PEXPIRE', KEYS[2], math.max(@META_TTL, @META_BEYOND + ttl))
   end
 end
+
+-- include foreign.lua
 
 -- Granted without an offer before: that ends a row of hand-offs.
 local function take(fence)
   record(fence)
-  if flux[4] then
-    redis.call('HDEL', KEYS[2], 'hand_offs')
-  end
+  begin_row(now, flux[4], flux[6], flux[7])
   return { @GRANTED, fence, ttl }
 end
 
@@ -86,6 +84,7 @@ if value == token then
   return { @GRANTED, fence, left }
 end
 
+-- include line.lua
 -- include hand_off.lua
 
 local remaining, digest = 0, false
@@ -102,41 +101,43 @@ elseif share_left > 0 then
 end
 
 local free = not value and share_left <= 0
-local head, entry, dead
-if free then
-  head, entry, dead = next_waiter(now, token)
-  if not head or head == token then
-    redis.call('SET', KEYS[1], token, 'PX', ttl)
-    if redis.call('ZREM', KEYS[3], token) == 1 then
-      redis.call('HDEL', KEYS[4], token)
-    end
-    drop(dead)
-    return take(next_fence)
+local chosen, dead, drowsy, mine, more = {}, {}, {}, false, false
+if free or registers and crowded then
+  chosen, dead, drowsy, mine, more = look_along(now, free and 1 or 0, token, 1, ENTRY)
+end
+if mine then
+  redis.call('SET', KEYS[1], token, 'PX', ttl)
+  if redis.call('ZREM', KEYS[3], token) == 1 then
+    redis.call('HDEL', KEYS[4], token)
   end
-  offer(head, entry, next_fence, meta[1])
   drop(dead)
-  remaining = @GRANT_WINDOW
+  local granted = take(next_fence)
+  wake_all(drowsy)
+  return granted
+end
+if chosen[1] then
+  offer(chosen[1], now, next_fence, meta[1])
+  begin_row(now, flux[4], flux[6], flux[7])
+  drop(dead)
+  dead, remaining = {}, @GRANT_WINDOW
+elseif more then
+  -- The caller asks again at once, and goes on from there.
+  redis.call('HSET', KEYS[2], 'wait_until', string.format('%.0f', math.max(wait_until, now + @LIVE)))
+  drop(dead)
+  dead = {}
 end
 
-if registers and ARGV[6] ~= '' then
-  registers = remaining >= 0 and remaining <= tonumber(ARGV[6])
-end
+registers = registers and (ARGV[6] == '' or remaining >= 0 and remaining <= tonumber(ARGV[6]))
+local rank, live_until = 0, 0
 if registers then
-  local place = redis.call('ZSCORE', KEYS[3], token)
-  redis.call('HSET', KEYS[4], token, string.format('%.0f 0 %s %s', now, ARGV[4], ARGV[5]))
-  if not place then
-    local last = redis.call('ZREVRANGE', KEYS[3], 0, 0, 'WITHSCORES')
-    local arrival = math.max((tonumber(last[2]) or 0) + 1, now_us)
-    redis.call('ZADD', KEYS[3], string.format('%.0f', arrival), token)
-  end
-  redis.call('HSET', KEYS[2], 'calm_until', '0', 'wait_until', string.format('%.0f', now + @LIVE))
+  rank, live_until = line_up(now_us, token, dead, string.format('%s %s', ARGV[4], ARGV[5]))
+  live_until = string.format('%.0f', math.max(wait_until, live_until))
+  redis.call('HSET', KEYS[2], 'calm_until', '0', 'wait_until', live_until)
   if not meta[1] then
     redis.call('PEXPIRE', KEYS[2], @META_TTL)
   end
-  redis.call('PEXPIRE', KEYS[3], @LINE_TTL)
-  redis.call('PEXPIRE', KEYS[4], @LINE_TTL)
+  remaining = look_out(now_us, value and not ours(value), flux[6], flux[7], share_left, rank == 0, remaining)
 end
-if free then
-  wake(entry)
-end
-return { registers and @WAITING or @BUSY, remaining, digest }
+wake_all(hints_for(chosen, drowsy))
+-- Who has made an offer comes back soon, to see whether it was answered.
+return { registers and @WAITING or @BUSY, remaining, digest, free and 0 or rank }

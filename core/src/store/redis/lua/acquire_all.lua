@@ -33,8 +33,8 @@ for i = 1, #ARGV - 3 do
   end
   ours[i] = value and left >= ttl
   borns[i] = not meta[1] and math.min(fences[i], now_us)
-  calms[i] = later(meta[2]) and #ARGV[2] < 9
-  unsettled[i] = later(meta[4])
+  calms[i] = later(meta[2]) and #ARGV[2] < 6
+  unsettled[i] = later(meta[3]) or later(meta[4])
   hand_offs[i] = meta[6]
 end
 
@@ -50,7 +50,7 @@ for i = 1, #ARGV - 3 do
     if not unsettled[i] then
       redis.call('HSET', KEYS[3 * i - 1], 'calm_until', string.format('%.0f', now + @META_REFRESH))
     end
-    redis.call('PEXPIRE', KEYS[3 * i - 1], math.max(@META_TTL, 2 * ttl))
+    redis.call('PEXPIRE', KEYS[3 * i - 1], math.max(@META_TTL, @META_BEYOND + ttl))
   end
   if hand_offs[i] then
     redis.call('HDEL', KEYS[3 * i - 1], 'hand_offs')

@@ -7,16 +7,17 @@ if not value then
   return { @FREE }
 end
 
+-- include line.lua
 -- include hand_off.lua
 
 -- A foreign value or a cooldown ends no lease of ours: the last one ended before it.
 local broken = ours(value) and value ~= '@COOLDOWN_MARKER' and redis.call('HGET', KEYS[2], 'fence')
-local entry = hand_off(redis.call('TIME'), false)
+local left = redis.call('PTTL', KEYS[1])
+local hints = hand_off(redis.call('TIME'), false)
 if broken then
   redis.call('HSET', KEYS[2], 'broken', broken)
-  redis.call('PEXPIRE', KEYS[2], @META_TTL)
+  -- Who had it may come until then to be told.
+  redis.call('PEXPIRE', KEYS[2], math.max(@META_TTL, @META_BEYOND + left))
 end
-if entry then
-  wake(entry)
-end
+wake_all(hints)
 return { @BROKEN }

@@ -4,6 +4,7 @@
 -- returns: {@LEFT}
 local value = redis.call('GET', KEYS[1])
 
+-- include line.lua
 -- include hand_off.lua
 -- include end_token.lua
 
@@ -13,12 +14,16 @@ redis.call('HGET', KEYS[4], ARGV[1])
 redis.call('ZREM', KEYS[3], ARGV[1])
 redis.call('HDEL', KEYS[4], ARGV[1])
 local time = redis.call('TIME')
-local entry
+local hints = {}
 if value == ARGV[1] then
-  entry = hand_off(time, ARGV[2] == '1')
+  hints = hand_off(time, ARGV[2] == '1')
+else
+  -- Others are nearer to the head now.
+  local now = time[1] * 1000 + math.floor(time[2] / 1000)
+  local _, dead, drowsy = look_along(now, 0, nil, 0, ENTRY)
+  drop(dead)
+  hints = drowsy
 end
 end_token(time)
-if entry then
-  wake(entry)
-end
+wake_all(hints)
 return { @LEFT }

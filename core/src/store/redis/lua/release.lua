@@ -6,7 +6,13 @@
 local value = redis.call('GET', KEYS[1])
 if value ~= ARGV[1] then
   -- include absence.lua
-  return absence(value)
+  local gone = absence(value)
+  if ARGV[3] == '1' then
+    -- include end_token.lua
+    redis.call('ZREM', KEYS[3], ARGV[1])
+    end_token(redis.call('TIME'))
+  end
+  return gone
 end
 
 local cooldown, resent, own_fence = ARGV[2] or '0', ARGV[3] == '1', ARGV[5] or ''
@@ -16,25 +22,24 @@ if cooldown == '0' and not resent and own_fence == '' and redis.call('EXISTS', K
 end
 
 -- include absence.lua
+-- include line.lua
 -- include hand_off.lua
 -- include end_token.lua
 
 local time = redis.call('TIME')
 -- The lease has ended before, and the lock was offered to its token anew, for a late copy of its acquire.
 local gone = own_fence ~= '' and redis.call('HGET', KEYS[2], 'fence') ~= own_fence and absence(value)
-local entry
+local hints = {}
 if cooldown ~= '0' and not gone then
   -- Read only so that a record of another type fails before anything is written.
   redis.call('HGET', KEYS[2], 'fence')
   redis.call('PEXPIRE', KEYS[1], cooldown)
   redis.call('SET', KEYS[1], '@COOLDOWN_MARKER', 'PX', cooldown)
 else
-  entry = hand_off(time, ARGV[4] == '1')
+  hints = hand_off(time, ARGV[4] == '1')
 end
 if resent then
   end_token(time)
 end
-if entry then
-  wake(entry)
-end
+wake_all(hints)
 return gone or { @RELEASED }

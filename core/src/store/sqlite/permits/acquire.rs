@@ -1,11 +1,13 @@
 //! Take permits, confirm an offer, or wait for them.
 
-use crate::store::GRANT_WINDOW;
-use crate::store::sqlite::acquire::register;
-use crate::store::sqlite::permits::hand_on::{Caller, Next, forget_ended, next_waiters, offer_all};
+use std::time::Duration;
+
+use crate::store::sqlite::acquire::wait;
+use crate::store::sqlite::line::{Caller, Look, look_along};
+use crate::store::sqlite::permits::hand_on::{forget_ended, offer_all};
 use crate::store::sqlite::permits::{Held, Sum, held, row_key, sum, used};
 use crate::store::sqlite::step::{LockRow, Outcome, Step, between, fence, micros, stored_fence};
-use crate::verbs::{Acquire, AcquireReply, Obstacle, Permits, Reply, Waiter};
+use crate::verbs::{Acquire, AcquireReply, Permits, Reply};
 
 /// Like permits_acquire.lua.
 pub(super) fn acquire(step: &Step<'_>, request: &Acquire, permits: Permits) -> rusqlite::Result<Outcome> {
@@ -34,11 +36,11 @@ pub(super) fn acquire(step: &Step<'_>, request: &Acquire, permits: Permits) -> r
         step.change("UPDATE lock SET permits = ?2 WHERE id = ?1", &[&row.id, &limit])?;
     }
     let caller = Caller { token, weight };
-    let next = match row.crowded {
-        true => next_waiters(step, row.id, limit - used, Some(&caller))?,
-        false => Next { mine: weight <= limit - used, ..Next::default() },
+    let look = match row.crowded {
+        true => look_along(step, row.id, limit - used, Some(&caller))?,
+        false => Look::at_nobody(weight <= limit - used),
     };
-    if next.mine {
+    if look.mine {
         if row.crowded {
             step.leave_line(row.id, token)?;
         }
@@ -50,11 +52,17 @@ pub(super) fn acquire(step: &Step<'_>, request: &Acquire, permits: Permits) -> r
             weight,
             fence,
             step.now.saturating_add(micros(request.ttl)),
-            &next,
+            &look,
         );
     }
-    let wake = offer_all(step, &row, &next, step.next_fence(&row, 0) - 1)?;
-    wait(step, &row, request, weight, wake)
+    let wake = offer_all(step, &row, &look, step.next_fence(&row, 0) - 1)?;
+    let first_end: Option<i64> = step
+        .connection
+        .prepare_cached("SELECT min(expires) FROM permit WHERE lock = ?1")?
+        .query_row([row.id], |row| row.get(0))?;
+    let remaining = first_end.map_or(Duration::ZERO, |end| between(step.now, end));
+    let reply = wait(step, &row, request, weight, remaining, !look.chosen.is_empty())?;
+    Ok(Outcome { reply: Reply::Acquire(reply), wake })
 }
 
 /// The token has permits already: by an offer, or by an earlier copy of this request. The first confirmation sets the
@@ -64,12 +72,12 @@ fn confirm(step: &Step<'_>, row: &LockRow, request: &Acquire, held: &Held) -> ru
     let expires = step.now.saturating_add(micros(request.ttl));
     let expires = if offered { expires } else { expires.max(held.expires) };
     // More may fit than were offered some at once.
-    let next = match offered {
-        true => next_waiters(step, row.id, row.permits - used(step, row)?, None)?,
-        false => Next::default(),
+    let look = match offered {
+        true => look_along(step, row.id, row.permits - used(step, row)?, None)?,
+        false => Look::default(),
     };
     let fence = held.fence.max(stored_fence(request.min_fence));
-    grant(step, row, request, held.weight, fence, expires, &next)
+    grant(step, row, request, held.weight, fence, expires, &look)
 }
 
 /// Writes the lease, and offers what is left to those who are next.
@@ -80,7 +88,7 @@ fn grant(
     weight: i64,
     granted: i64,
     expires: i64,
-    next: &Next,
+    look: &Look,
 ) -> rusqlite::Result<Outcome> {
     step.change(
         "INSERT OR REPLACE INTO permit (lock, token, weight, fence, expires, since, owner)
@@ -99,32 +107,7 @@ fn grant(
     let newest = granted.max(row.fence);
     step.change("UPDATE lock SET fence = ?2, born = ?3 WHERE id = ?1", &[&row.id, &newest, &born])?;
     step.touch(row)?;
-    let wake = offer_all(step, row, next, newest)?;
+    let wake = offer_all(step, row, look, newest)?;
     let reply = AcquireReply::Granted { fence: fence(granted), ttl: between(step.now, expires) };
-    Ok(Outcome { reply: Reply::Acquire(reply), wake })
-}
-
-/// Puts the token at the end of the line, or notes that it polled again, if it is to wait.
-fn wait(
-    step: &Step<'_>,
-    row: &LockRow,
-    request: &Acquire,
-    weight: i64,
-    wake: Vec<Waiter>,
-) -> rusqlite::Result<Outcome> {
-    let first_end: Option<i64> = step
-        .connection
-        .prepare_cached("SELECT min(expires) FROM permit WHERE lock = ?1")?
-        .query_row([row.id], |row| row.get(0))?;
-    let remaining = first_end.map_or(GRANT_WINDOW, |end| between(step.now, end));
-    let registrant = request.waiter.filter(|_| request.patience.is_none_or(|patience| remaining <= patience));
-    let obstacle = Obstacle { remaining: Some(remaining), unexpiring: None };
-    let reply = match registrant {
-        Some(waiter) => {
-            register(step, row.id, request, weight, waiter)?;
-            AcquireReply::Waiting(obstacle)
-        }
-        None => AcquireReply::Busy(obstacle),
-    };
     Ok(Outcome { reply: Reply::Acquire(reply), wake })
 }

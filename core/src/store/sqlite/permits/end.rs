@@ -2,10 +2,11 @@
 
 use crate::store::sqlite::permits::hand_on::{hand_on, offer_what_is_free};
 use crate::store::sqlite::permits::{held, row_key, used};
+use crate::store::sqlite::resume::is_taken_back;
 use crate::store::sqlite::step::{LockRow, Outcome, Step, absence, between, fence, micros};
 use crate::verbs::{
     BreakLease, Downgrade, DowngradeReply, Extend, ExtendReply, Leave, Permits, Release, ReleaseReply, Reply,
-    Resume, ResumeReply,
+    Resume, ResumeReply, Upgrade, UpgradeReply,
 };
 
 /// Like permits_extend.lua.
@@ -15,7 +16,8 @@ pub(super) fn extend(step: &Step<'_>, request: &Extend) -> rusqlite::Result<Outc
     let Some((row, held)) = holding(step, row.as_ref(), token)? else {
         return Ok(Reply::Extend(ExtendReply::Gone(absence(row.as_ref()))).into());
     };
-    let expires = step.now.saturating_add(micros(request.ttl)).max(held.expires);
+    let asked = step.now.saturating_add(micros(request.ttl));
+    let expires = if request.exact { asked } else { asked.max(held.expires) };
     step.change(
         "UPDATE permit SET expires = ?3 WHERE lock = ?1 AND token = ?2",
         &[&row.id, &token, &expires],
@@ -62,14 +64,20 @@ pub(super) fn leave(step: &Step<'_>, request: &Leave) -> rusqlite::Result<Outcom
 pub(super) fn resume(step: &Step<'_>, request: &Resume) -> rusqlite::Result<Outcome> {
     let row = step.lock(&row_key(&request.name))?;
     let (old, new) = (request.old.as_str(), request.new.as_str());
-    if let Some((row, _)) = holding(step, row.as_ref(), old)? {
+    let is_over = is_taken_back(step, row.as_ref(), request)?;
+    let left = row.as_ref().filter(|_| !is_over);
+    if let Some((row, _)) = holding(step, left, old)? {
         step.change(
             "UPDATE permit SET token = ?3, owner = ?4 WHERE lock = ?1 AND token = ?2",
             &[&row.id, &old, &new, &&*request.owner],
         )?;
         step.touch(row)?;
     }
-    let reply = match holding(step, row.as_ref(), new)? {
+    let held_now = holding(step, left, new)?;
+    if let Some((row, _)) = held_now.as_ref().filter(|_| request.undo) {
+        step.end_token(row, old)?;
+    }
+    let reply = match held_now {
         Some((row, held)) => ResumeReply::Resumed {
             fence: fence(held.fence),
             ttl: between(step.now, held.expires),
@@ -88,12 +96,36 @@ pub(super) fn downgrade(step: &Step<'_>, request: &Downgrade) -> rusqlite::Resul
         return Ok(Reply::Downgrade(DowngradeReply::Gone(absence(row.as_ref()))).into());
     };
     let keep = i64::from(request.weight);
-    if held.weight <= keep {
+    let is_late = request.fence.is_some_and(|own| i64::try_from(own) != Ok(held.fence));
+    if held.weight <= keep || is_late {
         return Ok(Reply::Downgrade(DowngradeReply::Downgraded).into());
     }
     step.change("UPDATE permit SET weight = ?3 WHERE lock = ?1 AND token = ?2", &[&row.id, &token, &keep])?;
     let wake = hand_on(step, row)?;
     Ok(Outcome { reply: Reply::Downgrade(DowngradeReply::Downgraded), wake })
+}
+
+/// Like permits_upgrade.lua.
+pub(super) fn upgrade(step: &Step<'_>, request: &Upgrade) -> rusqlite::Result<Outcome> {
+    let row = step.lock(&row_key(&request.name))?;
+    let token = request.token.as_str();
+    let Some((row, held)) = holding(step, row.as_ref(), token)? else {
+        return Ok(Reply::Upgrade(UpgradeReply::Gone(absence(row.as_ref()))).into());
+    };
+    let all = i64::from(request.limit);
+    if held.weight == all {
+        return Ok(Reply::Upgrade(UpgradeReply::Upgraded(fence(held.fence))).into());
+    }
+    if used(step, row)? > held.weight {
+        return Ok(Reply::Upgrade(UpgradeReply::Busy).into());
+    }
+    let newest = step.next_fence(row, 0);
+    step.change(
+        "UPDATE permit SET weight = ?3, fence = ?4 WHERE lock = ?1 AND token = ?2",
+        &[&row.id, &token, &all, &newest],
+    )?;
+    step.change("UPDATE lock SET fence = ?2 WHERE id = ?1", &[&row.id, &newest])?;
+    Ok(Reply::Upgrade(UpgradeReply::Upgraded(fence(newest))).into())
 }
 
 /// Like permits_break_lease.lua.
@@ -127,6 +159,7 @@ fn give_back(step: &Step<'_>, row: &LockRow, token: &str) -> rusqlite::Result<Ve
         "DELETE FROM permit WHERE lock = ?1 AND (token = ?2 OR expires <= ?3)",
         &[&row.id, &token, &step.now],
     )?;
+    step.touch(row)?;
     offer_what_is_free(step, row)
 }
 

@@ -15,7 +15,8 @@ use crate::name::{LockKind, LockName};
 use crate::store::sqlite::step::{LockRow, Outcome, Step, View};
 use crate::store::sqlite::waiters::waiters;
 use crate::verbs::{
-    Acquire, BreakLease, Downgrade, Extend, Holder, Leave, Permits, Release, Request, Resume, Waiters,
+    Acquire, BreakLease, Downgrade, Extend, Holder, Leave, Permits, Release, Request, Resume, Upgrade,
+    Waiters,
 };
 
 pub(super) use holder::holder;
@@ -29,6 +30,7 @@ pub(super) fn concerns(request: &Request) -> bool {
         | Request::Leave(Leave { name, .. })
         | Request::Resume(Resume { name, .. })
         | Request::Downgrade(Downgrade { name, .. })
+        | Request::Upgrade(Upgrade { name, .. })
         | Request::Holder(Holder { name })
         | Request::Waiters(Waiters { name })
         | Request::BreakLease(BreakLease { name }) => name.kind().has_permits(),
@@ -48,6 +50,7 @@ pub(super) fn perform(step: &Step<'_>, request: &Request, view: &View<'_>) -> ru
         Request::Leave(request) => end::leave(step, request),
         Request::Resume(request) => end::resume(step, request),
         Request::Downgrade(request) => end::downgrade(step, request),
+        Request::Upgrade(request) => end::upgrade(step, request),
         Request::BreakLease(request) => end::break_lease(step, request),
         Request::Holder(request) => holder(step.connection, request, view).map(Outcome::from),
         Request::Waiters(request) => waiters(step.connection, request, view).map(Outcome::from),

@@ -1,5 +1,7 @@
 //! End a claim call that nobody waits for any more.
 
+use std::time::Duration;
+
 use crate::store::sqlite::queue::call::LastCall;
 use crate::store::sqlite::queue::settle;
 use crate::store::sqlite::queue::task::State;
@@ -29,11 +31,11 @@ fn give_up(work: &mut Work<'_>, call: CallId) -> rusqlite::Result<()> {
         Some(LastCall { number, reply: Some(reply) }) if number == call.number => reply.claims,
         _ => Vec::new(),
     };
-    work.remember(call, None)?;
+    work.remember(call, None, Duration::ZERO)?;
     for (id, receipt) in claims {
         match work.live(&id)? {
             Some(live) if live.main.receipt == stored(receipt) && live.main.is_held(work.step.now) => {
-                settle::accept(work, live, &Verdict::PutBack)?;
+                settle::accept(work, live, &Verdict::PUT_BACK)?;
             }
             _ => {}
         }

@@ -1,11 +1,13 @@
 //! The last call of each slot and its reply, so that a repetition does nothing and hears the same.
 
+use std::time::Duration;
+
 use rusqlite::OptionalExtension;
 
 use crate::store::CALL_TTL;
 use crate::store::sqlite::queue::work::Work;
 use crate::store::sqlite::step::{CLEAN_UP, fence as number, micros, stored_fence as stored};
-use crate::verbs::{CallId, ClaimReply, EnqueueOutcome, Outcome, Receipt, Settled};
+use crate::verbs::{CallId, Claim, ClaimReply, EnqueueOutcome, Outcome, Receipt, Settled};
 
 /// Whether a call was carried out before.
 pub(super) enum Heard {
@@ -60,11 +62,17 @@ impl Work<'_> {
             .optional()
     }
 
-    /// Notes that the call was carried out with this reply, or that it was given up.
-    pub(super) fn remember(&mut self, call: CallId, reply: Option<&Stored>) -> rusqlite::Result<()> {
+    /// Notes that the call was carried out with this reply, or that it was given up. `more`: for how long a repetition
+    /// may come, or has something to be given again.
+    pub(super) fn remember(
+        &mut self,
+        call: CallId,
+        reply: Option<&Stored>,
+        more: Duration,
+    ) -> rusqlite::Result<()> {
         self.clean_calls()?;
         let packed = reply.map(Stored::pack).unwrap_or_default();
-        let expires = self.step.now.saturating_add(micros(CALL_TTL));
+        let expires = self.step.now.saturating_add(micros(CALL_TTL.saturating_add(more)));
         self.step.change(
             "INSERT INTO call (queue, client, slot, number, expires, reply) VALUES (?1, ?2, ?3, ?4, ?5, ?6)
              ON CONFLICT DO UPDATE
@@ -99,6 +107,11 @@ impl Work<'_> {
 }
 
 impl Stored {
+    /// For how long a claim may be given again.
+    pub(super) fn lease(&self, claim: &Claim) -> Duration {
+        if self.claims.is_empty() { Duration::ZERO } else { claim.lease }
+    }
+
     /// What to keep of a claim.
     pub(super) fn of_claim(reply: &ClaimReply) -> Self {
         let claims = match reply {

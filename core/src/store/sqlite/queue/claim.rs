@@ -19,7 +19,8 @@ pub(super) fn claim(work: &mut Work<'_>, request: &Claim) -> rusqlite::Result<Qu
         Heard::New => {}
     }
     let reply = claim_new(work, request)?;
-    work.remember(request.call, Some(&Stored::of_claim(&reply)))?;
+    let stored = Stored::of_claim(&reply);
+    work.remember(request.call, Some(&stored), stored.lease(request))?;
     Ok(QueueReply::Claim(reply))
 }
 

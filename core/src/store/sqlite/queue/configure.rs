@@ -14,7 +14,5 @@ pub(super) fn configure(work: &mut Work<'_>, request: &Configure) -> QueueReply 
     record.dead_age = request.dead_age.map(millis).or(record.dead_age);
     record.dead_bytes = request.dead_bytes.map(stored).or(record.dead_bytes);
     record.intake = request.intake.or(record.intake);
-    // Lower caps hold at once, as far as one call may drop.
-    work.buried = true;
     QueueReply::Configure
 }

@@ -3,10 +3,11 @@
 use rusqlite::OptionalExtension;
 
 use crate::name::TaskId;
-use crate::store::DEAD_TRIM;
+use crate::store::sqlite::queue::record::Buried;
 use crate::store::sqlite::queue::task::Live;
 use crate::store::sqlite::queue::work::Work;
 use crate::store::sqlite::step::stored_fence as stored;
+use crate::store::{DEAD_TRIM, MAX_MOVED_BYTES};
 use crate::verbs::Receipt;
 
 /// What a settlement needs to know of a dead task.
@@ -16,17 +17,23 @@ pub(super) struct Grave {
     pub(super) size: i64,
     pub(super) by_lease: bool,
     pub(super) verdict: i64,
+    pub(super) expired: bool,
+}
+
+/// What a task dies of.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum How {
+    /// A settlement.
+    Failed,
+    /// The end of its last lease.
+    LeaseEnded,
+    /// It was not delivered in time. Such ones are kept apart, so that they push no failure out.
+    Expired,
 }
 
 impl Work<'_> {
     /// Gives the main task up: it is kept under the receipt of its last delivery, or a fresh one.
-    pub(super) fn die(
-        &mut self,
-        live: Live,
-        reason: &str,
-        receipt: i64,
-        by_lease: bool,
-    ) -> rusqlite::Result<()> {
+    pub(super) fn die(&mut self, live: Live, reason: &str, receipt: i64, how: How) -> rusqlite::Result<()> {
         let main = &live.main;
         let receipt_was_settled = receipt != 0 && main.settled == receipt;
         let verdict = if receipt_was_settled { main.verdict } else { 0 };
@@ -38,27 +45,36 @@ impl Work<'_> {
             .query_row([main.serial], |row| row.get(0))?;
         self.step.change(
             "INSERT INTO dead (queue, receipt, id, died, by_lease, version, due, priority, attempts,
-               max_attempts, first, expires, verdict, reason, body)
+               max_attempts, first, expires, verdict, reason, body, expired)
              SELECT queue, ?2, id, ?3, ?4, version, due, priority, attempts, max_attempts, first, expires,
-               ?5, ?6, body FROM task WHERE serial = ?1",
-            &[&main.serial, &receipt, &self.now_ms, &by_lease, &verdict, &reason],
+               ?5, ?6, body, ?7 FROM task WHERE serial = ?1",
+            &[
+                &main.serial,
+                &receipt,
+                &self.now_ms,
+                &(how == How::LeaseEnded),
+                &verdict,
+                &reason,
+                &(how == How::Expired),
+            ],
         )?;
         self.record.died += 1;
-        self.record.dead += 1;
-        self.record.dead_size += size;
-        self.buried = true;
+        let buried = self.record.buried(how == How::Expired);
+        buried.count += 1;
+        buried.size += size;
+        self.moved += size;
         self.succeed(live)
     }
 
     /// The dead task of this id that has this receipt.
     pub(super) fn grave(&self, id: &TaskId, receipt: Receipt) -> rusqlite::Result<Option<Grave>> {
-        if self.record.dead == 0 {
+        if self.record.all_dead() == 0 {
             return Ok(None);
         }
         self.step
             .connection
             .prepare_cached(
-                "SELECT serial, length(body), by_lease, verdict FROM dead
+                "SELECT serial, length(body), by_lease, verdict, expired FROM dead
                  WHERE queue = ?1 AND id = ?2 AND receipt = ?3",
             )?
             .query_row((self.record.id, id.as_str(), stored(receipt)), |row| {
@@ -67,6 +83,7 @@ impl Work<'_> {
                     size: row.get(1)?,
                     by_lease: row.get(2)?,
                     verdict: row.get(3)?,
+                    expired: row.get(4)?,
                 })
             })
             .optional()
@@ -81,29 +98,67 @@ impl Work<'_> {
     }
 
     /// Drops a dead task with a body of this size.
-    pub(super) fn forget_dead(&mut self, serial: i64, size: i64) -> rusqlite::Result<()> {
-        self.record.dead -= 1;
-        self.record.dead_size -= size;
+    pub(super) fn forget_dead(&mut self, serial: i64, size: i64, expired: bool) -> rusqlite::Result<()> {
+        let buried = self.record.buried(expired);
+        buried.count -= 1;
+        buried.size -= size;
         self.step.change("DELETE FROM dead WHERE serial = ?1", &[&serial])?;
         Ok(())
     }
 
-    /// Drops the oldest dead tasks beyond the caps, a limited number of them.
+    /// Whether this transaction has moved as many bytes as one may.
+    pub(super) fn has_moved_enough(&self) -> bool {
+        self.moved >= MAX_MOVED_BYTES
+    }
+
+    /// Drops the oldest dead tasks beyond the caps, a limited number of them; the next verb goes on.
     pub(super) fn trim_dead(&mut self) -> rusqlite::Result<()> {
+        for expired in [false, true] {
+            if self.record.buried(expired).count > 0 && self.is_over(expired)? {
+                self.trim_kind(expired)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn is_over(&mut self, expired: bool) -> rusqlite::Result<bool> {
+        if self.is_over_caps(expired) {
+            return Ok(true);
+        }
+        let oldest: Option<i64> = self
+            .step
+            .connection
+            .prepare_cached("SELECT min(died) FROM dead WHERE queue = ?1 AND expired = ?2")?
+            .query_row((self.record.id, expired), |row| row.get(0))?;
+        Ok(oldest.is_some_and(|died| died <= self.over_age()))
+    }
+
+    fn is_over_caps(&mut self, expired: bool) -> bool {
+        let Buried { count, size } = *self.record.buried(expired);
+        count > self.record.dead_max() || size > self.record.dead_bytes()
+    }
+
+    /// Who died then, or earlier, is not kept.
+    fn over_age(&self) -> i64 {
+        self.now_ms.saturating_sub(self.record.dead_age())
+    }
+
+    fn trim_kind(&mut self, expired: bool) -> rusqlite::Result<()> {
         let trim = i64::try_from(DEAD_TRIM).unwrap_or(i64::MAX);
         let oldest: Vec<(i64, i64, i64)> = self.step.few(
-            "SELECT serial, died, length(body) FROM dead WHERE queue = ?1 ORDER BY died, receipt LIMIT ?2",
-            &[&self.record.id, &trim],
+            "SELECT serial, died, length(body) FROM dead WHERE queue = ?1 AND expired = ?3
+             ORDER BY died, receipt LIMIT ?2",
+            &[&self.record.id, &trim, &expired],
             |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)),
         )?;
-        let over_age = self.now_ms.saturating_sub(self.record.dead_age());
+        // What died now may push out as much.
+        let mut left = MAX_MOVED_BYTES + self.moved;
         for (serial, died, size) in oldest {
-            let record = &self.record;
-            let within = record.dead <= record.dead_max() && record.dead_size <= record.dead_bytes();
-            if within && died > over_age {
+            if left <= 0 || !self.is_over_caps(expired) && died > self.over_age() {
                 break;
             }
-            self.forget_dead(serial, size)?;
+            left -= size;
+            self.forget_dead(serial, size, expired)?;
         }
         Ok(())
     }

@@ -1,7 +1,7 @@
 //! Put tasks in.
 
 use crate::store::sqlite::queue::call::{Heard, Stored};
-use crate::store::sqlite::queue::task::{Live, NO_VERDICT, State, Task};
+use crate::store::sqlite::queue::task::{Follows, Live, NO_VERDICT, State, Task};
 use crate::store::sqlite::queue::work::{Work, millis_up};
 use crate::store::sqlite::step::fence as number;
 use crate::verbs::{Enqueue, EnqueueOutcome, NewTask, OnDuplicate, Outcome, QueueReply};
@@ -16,9 +16,13 @@ pub(super) fn enqueue(work: &mut Work<'_>, request: &Enqueue) -> rusqlite::Resul
         Heard::Superseded | Heard::Abandoned => return Ok(QueueReply::Superseded),
         Heard::New => {}
     }
+    let batch = i64::try_from(request.tasks.len()).unwrap_or(i64::MAX);
+    if work.record.max_len.is_some_and(|most| work.record.live().saturating_add(batch) > most) {
+        work.make_room()?;
+    }
     let outcomes: Vec<_> = request.tasks.iter().map(|new| one(work, new)).collect::<Result<_, _>>()?;
     let stored = Stored { outcomes, ..Stored::default() };
-    work.remember(request.call, Some(&stored))?;
+    work.remember(request.call, Some(&stored), request.timeout)?;
     Ok(QueueReply::Enqueue(stored.outcomes))
 }
 
@@ -27,11 +31,11 @@ fn one(work: &mut Work<'_>, new: &NewTask) -> rusqlite::Result<EnqueueOutcome> {
     if matches!(new.on_duplicate, OnDuplicate::Throttle { .. }) && work.is_throttled(id)? {
         return Ok(EnqueueOutcome::Accepted { outcome: Outcome::Throttled, version: 0, due: 0 });
     }
-    let (outcome, version, due) = match work.live(id)? {
+    let (outcome, version, due) = match work.find(id)? {
         None if work.record.is_full() => return Ok(EnqueueOutcome::Full),
         None => add(work, new)?,
         Some(Live { main, successor: Some(successor) }) => onto_successor(work, new, main, successor)?,
-        Some(Live { main, .. }) if main.receipt != 0 => after_run(work, new, main)?,
+        Some(Live { main, .. }) if main.state == State::Claimed => after_run(work, new, &main)?,
         Some(Live { main, .. }) => onto_pending(work, new, main)?,
     };
     if let OnDuplicate::Throttle { window } = new.on_duplicate {
@@ -43,20 +47,18 @@ fn one(work: &mut Work<'_>, new: &NewTask) -> rusqlite::Result<EnqueueOutcome> {
 
 /// The id does not live.
 fn add(work: &mut Work<'_>, new: &NewTask) -> rusqlite::Result<Accepted> {
-    let mut task = fresh(work, new, work.now_ms);
+    let mut task = Task { follows: Follows::Run, ..fresh(work, new, work.now_ms) };
     work.place(&mut task)?;
     work.insert(&task, &new.body)?;
     Ok((Outcome::Added, task.version, task.due))
 }
 
 /// The id is running, and nothing comes after it yet.
-fn after_run(work: &mut Work<'_>, new: &NewTask, main: Task) -> rusqlite::Result<Accepted> {
+fn after_run(work: &mut Work<'_>, new: &NewTask, main: &Task) -> rusqlite::Result<Accepted> {
     let mut successor = fresh(work, new, work.now_ms);
-    successor.replaces = replaces(new);
+    compare(work, &mut successor, main, &new.body)?;
     work.insert(&successor, &new.body)?;
-    let accepted = (Outcome::Successor, successor.version, successor.due);
-    take_place_of_retry(work, main, new)?;
-    Ok(accepted)
+    Ok((Outcome::Successor, successor.version, successor.due))
 }
 
 /// Something comes after the run already: the enqueue acts on it.
@@ -65,30 +67,42 @@ fn onto_successor(work: &mut Work<'_>, new: &NewTask, main: Task, old: Task) -> 
         return keep(work, &old);
     }
     let mut successor = revised(work, new, &old);
-    successor.replaces = true;
-    work.update(&successor, State::Parked)?;
+    compare(work, &mut successor, &main, &new.body)?;
     set_body(work, &successor, &new.body)?;
+    work.update(&successor, State::Parked)?;
+    if main.state == State::Claimed {
+        return Ok((Outcome::Replaced, successor.version, successor.due));
+    }
+    // It does not wait for a retry: if that waits already, it takes its place at once.
+    successor.hold_back(main.backoff, work.now_ms);
+    let place = work.stays(&main, &mut successor);
     let accepted = (Outcome::Replaced, successor.version, successor.due);
-    take_place_of_retry(work, main, new)?;
+    work.supplant(Live { main, successor: Some(successor) }, place)?;
     Ok(accepted)
 }
 
 /// The id is pending.
-fn onto_pending(work: &mut Work<'_>, new: &NewTask, old: Task) -> rusqlite::Result<Accepted> {
+fn onto_pending(work: &mut Work<'_>, new: &NewTask, mut old: Task) -> rusqlite::Result<Accepted> {
     if !replaces(new) {
         return keep(work, &old);
     }
+    if old.receipt != 0 {
+        // Its lease has ended, and no settlement counts any more.
+        old.spend(NO_VERDICT);
+    }
     let mut task = revised(work, new, &old);
+    task.follows = Follows::Run;
     if matches!(new.on_duplicate, OnDuplicate::Debounce { .. }) && has_body(work, &old, &new.body)? {
-        // One is left in any case: it was asked for again.
-        task.attempts = old.attempts.min(task.max_attempts.saturating_sub(1));
+        task.go_on(&old);
     } else {
         set_body(work, &old, &new.body)?;
     }
-    let accepted = (Outcome::Replaced, task.version, task.due);
+    task.hold_back(old.backoff, work.now_ms);
     // Placed from the state that it has in the table.
     task.state = old.state;
-    work.put(task)?;
+    let place = work.stays(&old, &mut task);
+    let accepted = (Outcome::Replaced, task.version, task.due);
+    work.put(task, place)?;
     Ok(accepted)
 }
 
@@ -99,16 +113,12 @@ fn keep(work: &mut Work<'_>, task: &Task) -> rusqlite::Result<Accepted> {
     Ok((Outcome::Kept, version, task.due))
 }
 
-/// A successor that replaces does not wait for a retry: if that waits already, it takes its place at once.
-fn take_place_of_retry(work: &mut Work<'_>, main: Task, new: &NewTask) -> rusqlite::Result<()> {
-    if !replaces(new) || main.is_held(work.step.now) {
-        return Ok(());
+/// Notes whether a debounced successor has the body of main, which stays as it is until then.
+fn compare(work: &Work<'_>, successor: &mut Task, main: &Task, body: &[u8]) -> rusqlite::Result<()> {
+    if successor.follows == Follows::Debounced && has_body(work, main, body)? {
+        successor.follows = Follows::Again;
     }
-    let mut live = work.with_successor(main)?;
-    if live.main.receipt != 0 {
-        live.main.spend(NO_VERDICT);
-    }
-    work.succeed(live)
+    Ok(())
 }
 
 /// The new task as it is written, not yet in line.
@@ -134,8 +144,13 @@ fn fresh(work: &mut Work<'_>, new: &NewTask, first: i64) -> Task {
         receipt: 0,
         settled: 0,
         verdict: NO_VERDICT,
-        replaces: false,
+        follows: match new.on_duplicate {
+            OnDuplicate::Replace => Follows::Retry,
+            OnDuplicate::Debounce { .. } => Follows::Debounced,
+            OnDuplicate::Keep | OnDuplicate::Throttle { .. } => Follows::Run,
+        },
         reason: "".into(),
+        backoff: 0,
     }
 }
 

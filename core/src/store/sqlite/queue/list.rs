@@ -20,7 +20,8 @@ pub(super) fn list(reading: &Reading<'_>, request: List) -> rusqlite::Result<Que
             reading.add(&mut page, held, &[&queue, &limit, &skip, &reading.now])?;
         }
         TaskState::Dead => {
-            let newest = select_dead!("true ORDER BY died DESC, receipt DESC LIMIT ?2 OFFSET ?3");
+            // What failed first, then what expired.
+            let newest = select_dead!("true ORDER BY expired, died DESC, receipt DESC LIMIT ?2 OFFSET ?3");
             reading.add_dead(&mut page, newest, &[&queue, &limit, &skip])?;
         }
     }

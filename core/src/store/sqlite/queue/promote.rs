@@ -10,7 +10,7 @@ impl Work<'_> {
         let limit = i64::try_from(PROMOTE_MAX).unwrap_or(i64::MAX);
         let ended = self.end_leases(limit)?;
         let due = self.make_ready(limit - ended)?;
-        Ok(ended + due >= limit)
+        Ok(ended + due >= limit || self.has_moved_enough())
     }
 
     fn end_leases(&mut self, limit: i64) -> rusqlite::Result<i64> {
@@ -22,10 +22,14 @@ impl Work<'_> {
             &[&self.record.id, &self.step.now, &limit],
             Task::read,
         )?;
-        let count = i64::try_from(ended.len()).unwrap_or(limit);
+        let mut count = 0;
         for main in ended {
+            if self.has_moved_enough() {
+                break;
+            }
             let live = self.with_successor(main)?;
             self.end_lease(live)?;
+            count += 1;
         }
         Ok(count)
     }
@@ -41,7 +45,7 @@ impl Work<'_> {
         )?;
         let count = i64::try_from(due.len()).unwrap_or(limit);
         for task in due {
-            self.put(task)?;
+            self.put(task, None)?;
         }
         Ok(count)
     }

@@ -6,7 +6,7 @@ use crate::verbs::QueueReply;
 
 /// Like purge.lua.
 pub(super) fn purge(work: &mut Work<'_>) -> rusqlite::Result<QueueReply> {
-    let dropped = work.record.live() + work.record.dead;
+    let dropped = work.record.live() + work.record.all_dead();
     work.record.purge(&work.step)?;
     Ok(QueueReply::Purge(number(dropped)))
 }

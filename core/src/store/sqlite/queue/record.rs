@@ -6,12 +6,19 @@ use rusqlite::{Connection, OptionalExtension, Row};
 
 use crate::store::sqlite::queue::task::State;
 use crate::store::sqlite::step::{CLEAN_UP, Step, fence as number, millis};
-use crate::store::{DEAD_AGE, DEAD_BYTES, DEAD_MAX, MAX_BATCH, META_REFRESH, META_TTL};
+use crate::store::{DEAD_AGE, DEAD_BYTES, DEAD_MAX, MAX_BATCH, QUEUE_REFRESH, QUEUE_TTL};
 use crate::verbs::Settings;
 
 /// How many of the tasks that a purge left each later call drops at most: enough to be done before as many new
 /// ones have come, few enough not to be felt.
 const PURGE_STEP: usize = 100;
+
+/// How many dead tasks of a kind there are, and the bytes of their bodies.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Buried {
+    pub(super) count: i64,
+    pub(super) size: i64,
+}
 
 /// A queue's row as a verb finds it and leaves it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -28,8 +35,9 @@ pub(super) struct Record {
     pub(super) intake: Option<bool>,
     /// How many tasks are in each state.
     counts: [i64; 4],
-    pub(super) dead: i64,
-    pub(super) dead_size: i64,
+    /// Dead tasks that failed, and those that expired.
+    pub(super) dead: Buried,
+    pub(super) expired: Buried,
     pub(super) enqueued: i64,
     pub(super) acked: i64,
     pub(super) retried: i64,
@@ -44,7 +52,8 @@ impl Record {
         connection
             .prepare_cached(
                 "SELECT id, used, counter, sequence, paused, max_len, dead_max, dead_age, dead_bytes, intake,
-                   scheduled, ready, claimed, parked, dead, dead_size, enqueued, acked, retried, died, purged
+                   scheduled, ready, claimed, parked, dead, dead_size, enqueued, acked, retried, died, purged,
+                   expired, expired_size
                  FROM queue WHERE key = ?1",
             )?
             .query_row([key], Self::read)
@@ -64,8 +73,8 @@ impl Record {
             dead_bytes: row.get(8)?,
             intake: row.get(9)?,
             counts: [row.get(10)?, row.get(11)?, row.get(12)?, row.get(13)?],
-            dead: row.get(14)?,
-            dead_size: row.get(15)?,
+            dead: Buried { count: row.get(14)?, size: row.get(15)? },
+            expired: Buried { count: row.get(21)?, size: row.get(22)? },
             enqueued: row.get(16)?,
             acked: row.get(17)?,
             retried: row.get(18)?,
@@ -87,7 +96,7 @@ impl Record {
     pub(super) fn save(&self, step: &Step<'_>, before: &Self) -> rusqlite::Result<()> {
         let now = step.wall / 1_000;
         // Once an hour, which saves most of the index updates.
-        if self.used.saturating_add(millis(META_REFRESH)) <= now {
+        if self.used.saturating_add(millis(QUEUE_REFRESH)) <= now {
             step.change("UPDATE queue SET used = ?2 WHERE id = ?1", &[&self.id, &now])?;
         }
         if self == before {
@@ -97,7 +106,7 @@ impl Record {
             "UPDATE queue SET counter = ?2, sequence = ?3, paused = ?4, max_len = ?5, dead_max = ?6,
                dead_age = ?7, dead_bytes = ?8, intake = ?9, scheduled = ?10, ready = ?11, claimed = ?12,
                parked = ?13, dead = ?14, dead_size = ?15, enqueued = ?16, acked = ?17, retried = ?18,
-               died = ?19, purged = ?20
+               died = ?19, purged = ?20, expired = ?21, expired_size = ?22
              WHERE id = ?1",
             &[
                 &self.id,
@@ -113,13 +122,15 @@ impl Record {
                 &self.counts[1],
                 &self.counts[2],
                 &self.counts[3],
-                &self.dead,
-                &self.dead_size,
+                &self.dead.count,
+                &self.dead.size,
                 &self.enqueued,
                 &self.acked,
                 &self.retried,
                 &self.died,
                 &self.purged,
+                &self.expired.count,
+                &self.expired.size,
             ],
         )?;
         Ok(())
@@ -150,7 +161,14 @@ impl Record {
             .query_row([old], |row| row.get(0))?;
         retire(step, old)?;
         let id = insert(step, &key)?;
-        *self = Self { id, counts: [0; 4], dead: 0, dead_size: 0, purged: old, ..*self };
+        *self = Self {
+            id,
+            counts: [0; 4],
+            dead: Buried::default(),
+            expired: Buried::default(),
+            purged: old,
+            ..*self
+        };
         step.change("UPDATE idle SET queue = ?2 WHERE queue = ?1", &[&old, &self.id])?;
         step.change("UPDATE call SET queue = ?2 WHERE queue = ?1", &[&old, &self.id])?;
         self.drop_purged(step, MAX_BATCH)
@@ -184,7 +202,17 @@ impl Record {
         self.max_len.is_some_and(|max| self.live() >= max)
     }
 
-    /// Dead records at most.
+    /// How many are dead, of either kind.
+    pub(super) fn all_dead(&self) -> i64 {
+        self.dead.count + self.expired.count
+    }
+
+    /// Dead tasks of this kind.
+    pub(super) fn buried(&mut self, expired: bool) -> &mut Buried {
+        if expired { &mut self.expired } else { &mut self.dead }
+    }
+
+    /// Dead records of a kind at most.
     pub(super) fn dead_max(&self) -> i64 {
         self.dead_max.unwrap_or(i64::try_from(DEAD_MAX).unwrap_or(i64::MAX))
     }
@@ -218,9 +246,9 @@ fn clean_queues(step: &Step<'_>) -> rusqlite::Result<()> {
     let stale: Vec<i64> = step.few(
         "SELECT id FROM queue WHERE used <= ?1 AND scheduled + ready + claimed = 0 AND paused = 0
            AND coalesce(max_len, dead_max, dead_age, dead_bytes, intake) IS NULL
-           AND (dead = 0 OR used <= ?2)
+           AND (dead + expired = 0 OR used <= ?2)
          ORDER BY used LIMIT ?3",
-        &[&(now - millis(META_TTL)), &(now - millis(DEAD_AGE)), &CLEAN_UP],
+        &[&(now - millis(QUEUE_TTL)), &(now - millis(DEAD_AGE + QUEUE_REFRESH)), &CLEAN_UP],
         |row| row.get(0),
     )?;
     for id in stale {
@@ -241,7 +269,7 @@ fn retire(step: &Step<'_>, id: i64) -> rusqlite::Result<()> {
     step.change(
         "UPDATE queue SET key = char(1) || id, counter = 0, paused = 0, max_len = NULL, dead_max = NULL,
            dead_age = NULL, dead_bytes = NULL, intake = NULL, scheduled = 0, ready = 0, claimed = 0,
-           parked = 0, dead = 0, dead_size = 0
+           parked = 0, dead = 0, dead_size = 0, expired = 0, expired_size = 0
          WHERE id = ?1",
         &[&id],
     )?;

@@ -1,5 +1,6 @@
 //! Say how claims ended.
 
+use crate::store::sqlite::queue::dead::How;
 use crate::store::sqlite::queue::task::{Live, verdict_number};
 use crate::store::sqlite::queue::work::Work;
 use crate::store::sqlite::step::stored_fence as stored;
@@ -32,27 +33,40 @@ pub(super) fn accept(work: &mut Work<'_>, live: Live, verdict: &Verdict) -> rusq
     match verdict {
         Verdict::Ack => {
             work.record.acked += 1;
-            work.succeed(live)?;
+            if live.main.version > receipt {
+                // Late, and it was asked for again since: that is yet to be done.
+                (live.main.attempts, live.main.reason) = (0, "".into());
+                work.update(&live.main, live.main.state)?;
+            } else {
+                work.succeed(live)?;
+            }
         }
         Verdict::Nack { delay, reason } => {
             work.record.retried += 1;
             if live.main.attempts >= live.main.max_attempts {
                 dead = true;
-                work.die(live, reason, receipt, false)?;
+                work.die(live, reason, receipt, How::Failed)?;
             } else {
                 live.main.reason = reason.clone();
-                let due = work.after(*delay);
-                work.retry(live, due)?;
+                // A failure begins a new burst of debounces.
+                live.main.first = work.now_ms;
+                live.main.due = work.after(*delay);
+                live.main.backoff = live.main.due;
+                work.retry(live, None)?;
             }
         }
         Verdict::Bury { reason } => {
             dead = true;
-            work.die(live, reason, receipt, false)?;
+            work.die(live, reason, receipt, How::Failed)?;
         }
-        Verdict::PutBack => {
+        Verdict::PutBack { delay } => {
             live.main.attempts = live.main.attempts.saturating_sub(1);
-            let due = live.main.due;
-            work.retry(live, due)?;
+            let place = delay.is_zero().then(|| live.main.stand());
+            if place.is_none() {
+                live.main.due = work.after(*delay);
+                live.main.backoff = live.main.due;
+            }
+            work.retry(live, place)?;
         }
     }
     Ok(Settled::Done { late, dead })
@@ -65,7 +79,7 @@ fn settle_dead(work: &mut Work<'_>, item: &Settlement, lives: bool) -> rusqlite:
     };
     if grave.by_lease && item.verdict == Verdict::Ack {
         work.record.acked += 1;
-        work.forget_dead(grave.serial, grave.size)?;
+        work.forget_dead(grave.serial, grave.size, grave.expired)?;
         return Ok(Settled::Done { late: true, dead: false });
     }
     let same = grave.verdict == verdict_number(&item.verdict);

@@ -23,6 +23,6 @@ pub(super) fn settle_and_claim(
     let settled = settle::settle(work, settle)?;
     let reply = claim_new(work, claim)?;
     let stored = Stored { settled, ..Stored::of_claim(&reply) };
-    work.remember(claim.call, Some(&stored))?;
+    work.remember(claim.call, Some(&stored), stored.lease(claim))?;
     Ok(QueueReply::SettleAndClaim(stored.settled, reply))
 }

@@ -18,7 +18,7 @@ pub(super) fn stats(reading: &Reading<'_>) -> rusqlite::Result<QueueReply> {
         scheduled: number(record.count(State::Scheduled) - due),
         ready: number(ready),
         claimed: number(record.count(State::Claimed) - ended),
-        dead: number(record.dead),
+        dead: number(record.all_dead()),
         successors: number(record.count(State::Parked)),
         paused: record.paused,
         next_due,

@@ -1,8 +1,9 @@
 //! Delivering tasks from the front of the line.
 
-use crate::store::sqlite::queue::task::{AFTER_TASK, EXPIRED, Live, SEQUENCE, Task, select_task};
+use crate::store::sqlite::queue::dead::How;
+use crate::store::sqlite::queue::task::{AFTER_TASK, Live, SEQUENCE, Task, select_task};
 use crate::store::sqlite::queue::work::Work;
-use crate::store::{MAX_BATCH, MAX_REPLY_BYTES, PROMOTE_MAX};
+use crate::store::{EXPIRE_MAX, EXPIRED, EXPIRED_AFTER, MAX_BATCH, MAX_REPLY_BYTES};
 
 /// A task with its body.
 pub(super) type WithBody = (Task, Box<[u8]>);
@@ -19,17 +20,18 @@ impl Work<'_> {
         let max = usize::try_from(max).unwrap_or(MAX_BATCH).min(MAX_BATCH);
         let (mut taken, mut bytes, mut expired) = (Vec::new(), 0, 0);
         let last = self.record.sequence;
-        while taken.len() < max && expired < PROMOTE_MAX {
+        while taken.len() < max && expired < EXPIRE_MAX {
             let front = self.front(last, max - taken.len(), bytes)?;
             if front.is_empty() {
                 break;
             }
             for (mut main, body) in front {
                 if main.is_expired(self.now_ms) {
+                    if expired == EXPIRE_MAX || self.has_moved_enough() {
+                        return Ok(taken);
+                    }
                     expired += 1;
-                    let live = self.with_successor(main)?;
-                    let receipt = live.main.receipt;
-                    self.die(live, EXPIRED, receipt, false)?;
+                    self.expire(main)?;
                     continue;
                 }
                 main.attempts = main.attempts.saturating_add(1);
@@ -41,6 +43,38 @@ impl Work<'_> {
             }
         }
         Ok(taken)
+    }
+
+    /// Those that have expired among the first in line, and the first that are due, count no longer: they die.
+    pub(super) fn make_room(&mut self) -> rusqlite::Result<()> {
+        let limit = i64::try_from(EXPIRE_MAX).unwrap_or(i64::MAX);
+        let mut first = self.step.few(
+            select_task!(" FROM task WHERE queue = ?1 AND state = 1 ORDER BY turn LIMIT ?2"),
+            &[&self.record.id, &limit],
+            Task::read,
+        )?;
+        let left = limit - i64::try_from(first.len()).unwrap_or(limit);
+        first.extend(self.step.few(
+            select_task!(" FROM task WHERE queue = ?1 AND state = 0 ORDER BY due LIMIT ?2"),
+            &[&self.record.id, &left],
+            Task::read,
+        )?);
+        for main in first {
+            if main.is_expired(self.now_ms) && !self.has_moved_enough() {
+                self.expire(main)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn expire(&mut self, main: Task) -> rusqlite::Result<()> {
+        let live = self.with_successor(main)?;
+        let receipt = live.main.receipt;
+        let reason = match &*live.main.reason {
+            "" => EXPIRED.to_owned(),
+            before => format!("{EXPIRED_AFTER}{before}"),
+        };
+        self.die(live, &reason, receipt, How::Expired)
     }
 
     /// The first tasks in line that came no later than `last`, at most `max`, as long as their bodies and the `bytes` before fit in a reply.

@@ -3,6 +3,8 @@
 use rusqlite::Row;
 use rusqlite::types::{FromSql, FromSqlError, FromSqlResult, ToSql, ToSqlOutput, ValueRef};
 
+use crate::store::LEASE_ENDED;
+use crate::store::sqlite::queue::dead::How;
 use crate::store::sqlite::queue::work::Work;
 use crate::verbs::Verdict;
 
@@ -12,10 +14,6 @@ const TURN_BITS: u32 = 45;
 pub(super) const SEQUENCE: i64 = (1 << TURN_BITS) - 1;
 /// The `verdict` of a receipt that was settled by no verdict.
 pub(super) const NO_VERDICT: i64 = 0;
-/// The `reason` of a task whose last delivery ended so.
-pub(super) const LEASE_ENDED: &str = "the lease ended";
-/// The `reason` of a dead task that was not delivered in time.
-pub(super) const EXPIRED: &str = "expired";
 
 /// Where a live task is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,8 +43,30 @@ pub(super) struct Task {
     pub(super) receipt: i64,
     pub(super) settled: i64,
     pub(super) verdict: i64,
-    pub(super) replaces: bool,
+    pub(super) follows: Follows,
     pub(super) reason: Box<str>,
+    /// Until when no enqueue brings it forward; 0: it is no retry.
+    pub(super) backoff: i64,
+}
+
+/// How a successor comes after main.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Follows {
+    /// When its run has ended for good.
+    Run = 0,
+    /// Instead of a retry.
+    Retry = 1,
+    /// The same, by debounce.
+    Debounced = 2,
+    /// The same, with the body of main.
+    Again = 3,
+}
+
+/// Where in line a task stands that is due.
+#[derive(Clone, Copy)]
+pub(super) struct Place {
+    state: State,
+    turn: i64,
 }
 
 /// The tasks of an id that lives.
@@ -60,7 +80,7 @@ macro_rules! select_task {
     ($rest:literal) => {
         concat!(
             "SELECT serial, id, state, turn, ends, version, due, priority, attempts, max_attempts, first, ",
-            "expires, receipt, settled, verdict, replaces, reason",
+            "expires, receipt, settled, verdict, replaces, reason, backoff",
             $rest
         )
     };
@@ -68,7 +88,7 @@ macro_rules! select_task {
 pub(super) use select_task;
 
 /// The first column after those of a task.
-pub(super) const AFTER_TASK: usize = 17;
+pub(super) const AFTER_TASK: usize = 18;
 
 impl Task {
     /// Reads the columns of [`select_task`].
@@ -89,8 +109,9 @@ impl Task {
             receipt: row.get(12)?,
             settled: row.get(13)?,
             verdict: row.get(14)?,
-            replaces: row.get(15)?,
+            follows: row.get(15)?,
             reason: row.get(16)?,
+            backoff: row.get(17)?,
         })
     }
 
@@ -102,6 +123,25 @@ impl Task {
     /// Whether it may no longer be delivered.
     pub(super) fn is_expired(&self, now_ms: i64) -> bool {
         self.expires != 0 && self.expires <= now_ms
+    }
+
+    /// Where it stands, or stood before it was claimed.
+    pub(super) fn stand(&self) -> Place {
+        let state = if self.state == State::Claimed { State::Ready } else { self.state };
+        Place { state, turn: self.turn }
+    }
+
+    /// No enqueue brings a retry forward of its back-off.
+    pub(super) fn hold_back(&mut self, backoff: i64, now_ms: i64) {
+        if backoff > now_ms {
+            (self.backoff, self.due) = (backoff, self.due.max(backoff));
+        }
+    }
+
+    /// What is asked for again by debounce, with the same body, is the same task: its attempts go on. One is
+    /// left in any case.
+    pub(super) fn go_on(&mut self, before: &Self) {
+        self.attempts = before.attempts.min(self.max_attempts.saturating_sub(1));
     }
 
     /// Settles its delivery; answers the receipt.
@@ -142,8 +182,8 @@ impl Work<'_> {
         self.record.enter(task.state);
         self.step.change(
             "INSERT INTO task (queue, id, parked, state, turn, ends, version, due, priority, attempts,
-               max_attempts, first, expires, receipt, settled, verdict, replaces, reason, body)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19)",
+               max_attempts, first, expires, receipt, settled, verdict, replaces, reason, backoff, body)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20)",
             &[
                 &self.record.id,
                 &task.id,
@@ -161,8 +201,9 @@ impl Work<'_> {
                 &task.receipt,
                 &task.settled,
                 &task.verdict,
-                &task.replaces,
+                &task.follows,
                 &task.reason,
+                &task.backoff,
                 &body,
             ],
         )?;
@@ -176,7 +217,7 @@ impl Work<'_> {
         self.step.change(
             "UPDATE task SET state = ?2, turn = ?3, ends = ?4, version = ?5, due = ?6, priority = ?7,
                attempts = ?8, max_attempts = ?9, first = ?10, expires = ?11, receipt = ?12, settled = ?13,
-               verdict = ?14, replaces = ?15, reason = ?16
+               verdict = ?14, replaces = ?15, reason = ?16, backoff = ?17
              WHERE serial = ?1",
             &[
                 &task.serial,
@@ -193,8 +234,9 @@ impl Work<'_> {
                 &task.receipt,
                 &task.settled,
                 &task.verdict,
-                &task.replaces,
+                &task.follows,
                 &task.reason,
+                &task.backoff,
             ],
         )?;
         Ok(())
@@ -221,32 +263,64 @@ impl Work<'_> {
         Ok(())
     }
 
-    /// Makes a task pending that is in the table already.
-    pub(super) fn put(&mut self, mut main: Task) -> rusqlite::Result<()> {
+    /// Makes a task pending that is in the table already; if it is due, in this place if it has one.
+    pub(super) fn put(&mut self, mut main: Task, place: Option<Place>) -> rusqlite::Result<()> {
         let from = main.state;
-        self.place(&mut main)?;
+        match place {
+            Some(place) if main.due <= self.now_ms => {
+                (main.state, main.turn) = (place.state, place.turn);
+                self.ready = true;
+            }
+            _ => self.place(&mut main)?,
+        }
         self.update(&main, from)
+    }
+
+    /// Where `task` stands if it takes the place of `before`, which waits: in the same place if both are due, and of
+    /// one priority. Somebody who asks for a task all the time does not keep it from its turn.
+    pub(super) fn stays(&self, before: &Task, task: &mut Task) -> Option<Place> {
+        if before.due > self.now_ms || task.due > self.now_ms || before.priority != task.priority {
+            return None;
+        }
+        task.due = before.due;
+        Some(before.stand())
     }
 
     /// Ends the main task for good: its successor takes its place, if there is one.
     pub(super) fn succeed(&mut self, live: Live) -> rusqlite::Result<()> {
+        self.succeed_in(live, None)
+    }
+
+    fn succeed_in(&mut self, live: Live, place: Option<Place>) -> rusqlite::Result<()> {
         let Live { main, successor } = live;
         self.delete(&main)?;
         let Some(mut next) = successor else { return Ok(()) };
         self.step.change("UPDATE task SET parked = 0 WHERE serial = ?1", &[&next.serial])?;
-        (next.settled, next.verdict) = (main.settled, main.verdict);
-        (next.attempts, next.receipt, next.replaces) = (0, 0, false);
-        self.put(next)
+        (next.settled, next.verdict, next.follows) = (main.settled, main.verdict, Follows::Run);
+        self.put(next, place)
+    }
+
+    /// The successor takes the place of a retry: no settlement of it counts any more, but its back-off stays.
+    /// `place` is that of the retry, if it keeps that.
+    pub(super) fn supplant(&mut self, mut live: Live, place: Option<Place>) -> rusqlite::Result<()> {
+        if live.main.receipt != 0 {
+            live.main.spend(NO_VERDICT);
+        }
+        let Some(next) = &mut live.successor else { return self.succeed(live) };
+        if next.follows == Follows::Again {
+            next.go_on(&live.main);
+        }
+        next.hold_back(live.main.backoff, self.now_ms);
+        let place = place.filter(|_| next.priority == live.main.priority);
+        self.succeed_in(live, place)
     }
 
     /// Makes the main task pending again, unless its successor takes the retry's place.
-    pub(super) fn retry(&mut self, live: Live, due: i64) -> rusqlite::Result<()> {
-        if live.successor.as_ref().is_some_and(|successor| successor.replaces) {
-            return self.succeed(live);
+    pub(super) fn retry(&mut self, live: Live, place: Option<Place>) -> rusqlite::Result<()> {
+        if live.successor.as_ref().is_some_and(|successor| successor.follows != Follows::Run) {
+            return self.supplant(live, place);
         }
-        let mut main = live.main;
-        main.due = due;
-        self.put(main)
+        self.put(live.main, place)
     }
 
     /// Ends a delivery whose lease has ended: it has failed, but it is not settled by that.
@@ -254,14 +328,24 @@ impl Work<'_> {
         self.record.retried += 1;
         if live.main.attempts >= live.main.max_attempts {
             let receipt = live.main.receipt;
-            return self.die(live, LEASE_ENDED, receipt, true);
-        }
-        if live.successor.as_ref().is_some_and(|successor| successor.replaces) {
-            live.main.spend(NO_VERDICT);
+            return self.die(live, LEASE_ENDED, receipt, How::LeaseEnded);
         }
         live.main.reason = LEASE_ENDED.into();
-        let due = live.main.due;
-        self.retry(live, due)
+        // A failure begins a new burst of debounces.
+        live.main.first = self.now_ms - self.step.now.saturating_sub(live.main.ends) / 1_000;
+        self.retry(live, None)
+    }
+
+    /// The tasks of this id as an enqueue finds them: a lease that has ended is over, whether somebody has noticed
+    /// before or not.
+    pub(super) fn find(&mut self, id: &str) -> rusqlite::Result<Option<Live>> {
+        match self.live(id)? {
+            Some(live) if live.main.state == State::Claimed && !live.main.is_held(self.step.now) => {
+                self.end_lease(live)?;
+                self.live(id)
+            }
+            live => Ok(live),
+        }
     }
 }
 
@@ -271,7 +355,25 @@ pub(super) fn verdict_number(verdict: &Verdict) -> i64 {
         Verdict::Ack => 1,
         Verdict::Nack { .. } => 2,
         Verdict::Bury { .. } => 3,
-        Verdict::PutBack => 4,
+        Verdict::PutBack { .. } => 4,
+    }
+}
+
+impl ToSql for Follows {
+    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
+        Ok(ToSqlOutput::from(*self as i64))
+    }
+}
+
+impl FromSql for Follows {
+    fn column_result(value: ValueRef<'_>) -> FromSqlResult<Self> {
+        Ok(match value.as_i64()? {
+            0 => Self::Run,
+            1 => Self::Retry,
+            2 => Self::Debounced,
+            3 => Self::Again,
+            other => return Err(FromSqlError::OutOfRange(other)),
+        })
     }
 }
 

@@ -25,8 +25,8 @@ pub(super) struct Work<'a> {
     pub(super) earlier: bool,
     /// The earliest due of a scheduled task, once it was asked for.
     earliest: Option<i64>,
-    /// Whether a task died.
-    pub(super) buried: bool,
+    /// Bytes of the bodies that came to the dead.
+    pub(super) moved: i64,
 }
 
 impl<'a> Work<'a> {
@@ -42,15 +42,13 @@ impl<'a> Work<'a> {
             ready: false,
             earlier: false,
             earliest: None,
-            buried: false,
+            moved: 0,
         })
     }
 
     /// Ends the work: cleans up, chooses whom to wake, and writes the record.
     pub(super) fn finish(mut self) -> rusqlite::Result<Option<Waiter>> {
-        if self.buried {
-            self.trim_dead()?;
-        }
+        self.trim_dead()?;
         let chance = self.ready || self.earlier;
         let wake = if chance && !self.record.paused { self.choose()? } else { None };
         self.record.clean_purged(&self.step)?;

@@ -215,7 +215,7 @@ fn an_unlinked_file_is_noticed_and_its_leases_are_lost() {
                 fs::remove_file(scratch.0.join(side)).unwrap();
             }
         }
-        let extend = Request::Extend(Extend { name: name("a"), token: token(1), ttl: SECOND });
+        let extend = Request::Extend(Extend::new(name("a"), token(1), SECOND));
         assert_eq!(store.ask(extend), Reply::Extend(ExtendReply::Gone(Default::default())));
         assert!(store.try_acquire("a", 2).unwrap() > first);
         assert!(scratch.file().exists());

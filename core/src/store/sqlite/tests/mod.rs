@@ -25,9 +25,9 @@ use super::{SqliteStore, SqliteTarget};
 use crate::clock::{Clock, ManualClock, Moment};
 use crate::fork::gate;
 use crate::name::{LockKind, LockName, Prefixes};
-use crate::store::{Failure, Store, StoreConfig};
+use crate::store::{CLOCK_MARGIN, Failure, META_REFRESH, Store, StoreConfig};
 use crate::token::Token;
-use crate::verbs::{Acquire, AcquireReply, ClientId, Leave, Release, Reply, Request, Waiter};
+use crate::verbs::{Acquire, AcquireReply, ClientId, Extend, Leave, Release, Reply, Request, Waiter};
 use crate::wake::Hub;
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -35,7 +35,7 @@ const SECOND: Duration = Duration::from_secs(1);
 const CLIENT: ClientId = ClientId(9);
 
 fn config(clock: Clock) -> StoreConfig {
-    StoreConfig { prefixes: prefixes(), clock, hub: Hub::new(CLIENT) }
+    StoreConfig { prefixes: prefixes(), clock, hub: Hub::new(CLIENT), clock_margin: CLOCK_MARGIN }
 }
 
 fn prefixes() -> Prefixes {
@@ -300,19 +300,35 @@ fn waiters_that_vanished_are_cleared_away_by_the_use_of_other_locks() {
 }
 
 #[test]
-fn locks_unused_for_a_week_are_forgotten_and_used_ones_are_not() {
+fn locks_are_forgotten_when_no_clock_can_go_back_so_far_and_used_ones_are_not() {
     let (store, clock) = memory();
     let first = store.try_acquire("old", 1).unwrap();
     store.release("old", 1);
     store.try_acquire("used", 1);
     store.release("used", 1);
-    clock.advance(Duration::from_secs(6 * 24 * 3600));
+    clock.advance(CLOCK_MARGIN - SECOND);
     store.try_acquire("used", 2);
-    clock.advance(Duration::from_secs(25 * 3600));
+    clock.advance(META_REFRESH + SECOND);
     store.try_acquire("new", 3);
     let keys: String = store.inside(|c| {
         c.query_row("SELECT group_concat(key ORDER BY key) FROM lock", [], |row| row.get(0)).unwrap()
     });
     assert_eq!(keys, "Lock:new,Lock:used");
     assert!(store.try_acquire("old", 4).unwrap() > first);
+}
+
+/// Held for longer than its row's life, and given back a moment ago: the margin begins there.
+#[test]
+fn a_long_lease_is_remembered_from_its_end_on() {
+    let (store, clock) = memory();
+    let first = store.try_acquire("long", 1).unwrap();
+    store.ask(Request::Extend(Extend::new(name("long"), token(1), 10 * CLOCK_MARGIN)));
+    clock.advance(9 * CLOCK_MARGIN);
+    store.try_acquire("new", 2);
+    assert_eq!(store.count("SELECT count(*) FROM lock WHERE key = 'Lock:long'"), 1, "held");
+    store.release("long", 1);
+    clock.advance(CLOCK_MARGIN - SECOND);
+    store.try_acquire("newer", 3);
+    assert_eq!(store.count("SELECT count(*) FROM lock WHERE key = 'Lock:long'"), 1, "given back a while ago");
+    assert!(store.try_acquire("long", 4).unwrap() > first);
 }

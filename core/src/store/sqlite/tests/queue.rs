@@ -107,9 +107,12 @@ impl Queue {
             "SELECT count(*) FROM queue WHERE ready <> (SELECT count(*) FROM task WHERE queue = queue.id AND state = 1)",
             "SELECT count(*) FROM queue WHERE claimed <> (SELECT count(*) FROM task WHERE queue = queue.id AND state = 2)",
             "SELECT count(*) FROM queue WHERE parked <> (SELECT count(*) FROM task WHERE queue = queue.id AND state = 3)",
-            "SELECT count(*) FROM queue WHERE dead <> (SELECT count(*) FROM dead WHERE queue = queue.id)",
+            "SELECT count(*) FROM queue WHERE dead <> (SELECT count(*) FROM dead WHERE queue = queue.id AND dead.expired = 0)",
+            "SELECT count(*) FROM queue WHERE expired <> (SELECT count(*) FROM dead WHERE queue = queue.id AND dead.expired = 1)",
             "SELECT count(*) FROM queue WHERE dead_size <>
-               (SELECT coalesce(sum(length(body)), 0) FROM dead WHERE queue = queue.id)",
+               (SELECT coalesce(sum(length(body)), 0) FROM dead WHERE queue = queue.id AND dead.expired = 0)",
+            "SELECT count(*) FROM queue WHERE expired_size <>
+               (SELECT coalesce(sum(length(body)), 0) FROM dead WHERE queue = queue.id AND dead.expired = 1)",
             "SELECT count(*) FROM task WHERE parked <> (state = 3)",
             "SELECT count(*) FROM task AS next WHERE parked = 1 AND NOT EXISTS
                (SELECT 1 FROM task WHERE queue = next.queue AND id = next.id AND parked = 0)",
@@ -130,7 +133,11 @@ impl Queue {
     }
 
     pub(super) fn enqueue_all(&self, tasks: Vec<NewTask>) -> Vec<EnqueueOutcome> {
-        match self.ask(QueueVerb::Enqueue(Enqueue { call: self.call(), tasks: tasks.into() })) {
+        match self.ask(QueueVerb::Enqueue(Enqueue {
+            call: self.call(),
+            timeout: Duration::ZERO,
+            tasks: tasks.into(),
+        })) {
             QueueReply::Enqueue(outcomes) => outcomes,
             other => panic!("{other:?}"),
         }

@@ -16,7 +16,11 @@ fn claim(number: u64) -> Claim {
 
 fn put(queue: &Queue, number: u64, names: &[&str]) -> QueueReply {
     let tasks: Vec<_> = names.iter().map(|name| task(name)).collect();
-    queue.ask(QueueVerb::Enqueue(Enqueue { call: call(1, number), tasks: tasks.into() }))
+    queue.ask(QueueVerb::Enqueue(Enqueue {
+        call: call(1, number),
+        timeout: Duration::ZERO,
+        tasks: tasks.into(),
+    }))
 }
 
 fn abandon(queue: &Queue, call: Option<CallId>, waiter: Option<Waiter>) {
@@ -52,7 +56,7 @@ fn every_outcome_is_kept_for_a_repetition() {
     queue.add(&["x"]);
     queue.take("x");
     let tasks: Vec<_> = tasks.into_iter().chain([task("x")]).collect();
-    let verb = QueueVerb::Enqueue(Enqueue { call: call(1, 1), tasks: tasks.into() });
+    let verb = QueueVerb::Enqueue(Enqueue { call: call(1, 1), timeout: Duration::ZERO, tasks: tasks.into() });
     let QueueReply::Enqueue(outcomes) = queue.ask(verb.clone()) else { panic!() };
     let words: Vec<_> = outcomes.iter().copied().map(outcome).collect();
     use Outcome::{Added, Kept, Replaced, Successor, Throttled};
@@ -69,10 +73,14 @@ fn a_call_before_the_slots_last_one_is_not_carried_out() {
     let settle = Settle { items: vec![].into() };
     assert_eq!(queue.ask(QueueVerb::SettleAndClaim(settle, claim(1))), QueueReply::Superseded);
     assert_eq!(queue.shape("b"), "");
-    let other = Enqueue { call: call(2, 1), tasks: vec![task("b")].into() };
+    let other = Enqueue { call: call(2, 1), timeout: Duration::ZERO, tasks: vec![task("b")].into() };
     assert!(matches!(queue.ask(QueueVerb::Enqueue(other)), QueueReply::Enqueue(_)), "slots are apart");
     let client = ClientId(77);
-    let other = Enqueue { call: CallId { client, ..call(1, 1) }, tasks: vec![task("c")].into() };
+    let other = Enqueue {
+        call: CallId { client, ..call(1, 1) },
+        timeout: Duration::ZERO,
+        tasks: vec![task("c")].into(),
+    };
     assert!(matches!(queue.ask(QueueVerb::Enqueue(other)), QueueReply::Enqueue(_)), "so are clients");
 }
 
@@ -166,7 +174,7 @@ fn what_an_abandoned_claim_took_goes_back_uncounted() {
     assert_eq!((queue.shape("a"), queue.shape("b")), ("claimed running 2 a".into(), "ready 0 b".into()));
     assert_eq!(queue.store.count("SELECT chosen FROM idle"), 1, "the next one is woken");
     assert_eq!(queue.ask_claim(claim(1)), ClaimReply::Empty { next_due: Some(Duration::ZERO), rank: 0 });
-    assert_eq!(queue.settle("b", taken[1].receipt, Verdict::PutBack), DONE);
+    assert_eq!(queue.settle("b", taken[1].receipt, Verdict::PUT_BACK), DONE);
     assert_eq!(queue.settle("b", taken[1].receipt, Verdict::Ack), Settled::Stale);
 }
 

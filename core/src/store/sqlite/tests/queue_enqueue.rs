@@ -67,14 +67,14 @@ fn every_policy_on_every_state() {
         ("dead", (Added, "ready 0 n"), (Added, "ready 0 n")),
         ("scheduled", (Kept, "scheduled 0 a"), (Replaced, "ready 0 n")),
         ("ready", (Kept, "ready 0 a"), (Replaced, "ready 0 n")),
-        ("backoff", (Kept, "scheduled 1 a"), (Replaced, "ready 0 n")),
+        ("backoff", (Kept, "scheduled 1 a"), (Replaced, "scheduled 0 n")),
         ("claimed", (Successor, "claimed running 1 a, parked 0 n"), (Successor, "claimed running 1 a, parked replaces 0 n")),
-        ("ended", (Successor, "claimed running 1 a, parked 0 n"), (Successor, "ready 0 n")),
-        ("waiting", (Successor, "ready running 1 a, parked 0 n"), (Successor, "ready 0 n")),
+        ("ended", (Kept, "ready running 1 a"), (Replaced, "ready 0 n")),
+        ("waiting", (Kept, "ready running 1 a"), (Replaced, "ready 0 n")),
         ("claimed + keep", (Kept, "claimed running 1 a, parked 0 s"), (Replaced, "claimed running 1 a, parked replaces 0 n")),
         ("claimed + replace", (Kept, "claimed running 1 a, parked replaces 0 s"), (Replaced, "claimed running 1 a, parked replaces 0 n")),
-        ("ended + keep", (Kept, "claimed running 1 a, parked 0 s"), (Replaced, "ready 0 n")),
-        ("backoff + keep", (Kept, "scheduled 1 a, parked 0 s"), (Replaced, "ready 0 n")),
+        ("ended + keep", (Kept, "ready running 1 a, parked 0 s"), (Replaced, "ready 0 n")),
+        ("backoff + keep", (Kept, "scheduled 1 a, parked 0 s"), (Replaced, "scheduled 0 n")),
         ("waiting + keep", (Kept, "ready running 1 a, parked 0 s"), (Replaced, "ready 0 n")),
     ];
     for (state, keeping, replacing) in table {
@@ -167,7 +167,7 @@ fn a_debounced_successor_counts_from_its_own_first() {
 fn debounce_leaves_one_attempt_in_any_case() {
     let queue = queue_with("backoff");
     queue.enqueue(NewTask { max_attempts: 1, ..with_body("a", DEBOUNCE) });
-    assert_eq!(queue.shape("a"), "ready 0 a");
+    assert_eq!(queue.shape("a"), "scheduled 0 a");
 }
 
 #[test]
@@ -175,7 +175,7 @@ fn debounce_starts_the_attempts_again_only_for_another_body() {
     for (body, policy, attempts) in [("a", DEBOUNCE, 1), ("b", DEBOUNCE, 0), ("a", REPLACE, 0)] {
         let queue = queue_with("backoff");
         queue.enqueue(with_body(body, policy));
-        assert_eq!(queue.shape("a"), format!("ready {attempts} {body}"));
+        assert_eq!(queue.shape("a"), format!("scheduled {attempts} {body}"));
     }
 }
 

@@ -34,7 +34,10 @@ fn call(number: u64) -> CallId {
 
 fn add(store: &SqliteStore, number: u64, names: &[&str]) {
     let tasks: Vec<_> = names.iter().map(|name| task(name)).collect();
-    ask(store, QueueVerb::Enqueue(Enqueue { call: call(number), tasks: tasks.into() }));
+    ask(
+        store,
+        QueueVerb::Enqueue(Enqueue { call: call(number), timeout: Duration::ZERO, tasks: tasks.into() }),
+    );
 }
 
 fn claim(store: &SqliteStore, call: CallId, waiter: Option<Waiter>) -> ClaimReply {
@@ -164,7 +167,7 @@ fn a_file_of_version_1_is_upgraded_and_keeps_its_locks() {
          PRAGMA user_version = 1",
     );
     let store = open_file(&scratch.file());
-    assert_eq!(store.count("SELECT user_version FROM pragma_user_version"), 4);
+    assert_eq!(store.count("SELECT user_version FROM pragma_user_version"), 6);
     assert_eq!(store.count("SELECT least_version FROM store"), 1, "a library of version 1 may use it");
     assert_eq!(store.try_acquire("l", 2), None);
     store.release("l", 1);
@@ -199,7 +202,7 @@ fn a_write_that_fails_in_the_middle_leaves_nothing() {
     let new_claim = |number| Claim { call: call(number), max: 9, lease: LEASE, waiter: None };
     let tasks = vec![task("c"), task("poison")];
     for verb in [
-        QueueVerb::Enqueue(Enqueue { call: call(3), tasks: tasks.into() }),
+        QueueVerb::Enqueue(Enqueue { call: call(3), timeout: Duration::ZERO, tasks: tasks.into() }),
         QueueVerb::Claim(new_claim(13)),
         QueueVerb::Settle(settle.clone()),
         QueueVerb::SettleAndClaim(settle, new_claim(4)),
@@ -221,7 +224,8 @@ fn a_full_disk_refuses_and_changes_nothing() {
     add(&store, 1, &["a"]);
     store.sql("PRAGMA max_page_count = 1");
     let big = NewTask { body: vec![1; 1 << 20].into(), ..task("b") };
-    let verb = QueueVerb::Enqueue(Enqueue { call: call(2), tasks: vec![big].into() });
+    let verb =
+        QueueVerb::Enqueue(Enqueue { call: call(2), timeout: Duration::ZERO, tasks: vec![big].into() });
     let failure = store.perform(&request(verb), soon()).unwrap_err();
     assert_eq!(failure.kind, FailureKind::Refused);
     assert_eq!(stats(&store).ready, 1);

@@ -156,7 +156,7 @@ fn queues_are_apart_and_listed_page_by_page() {
             // Asking a queue does not make it one.
             QueueVerb::Claim(Claim { call, max: 1, lease: LEASE, waiter: None })
         } else {
-            QueueVerb::Enqueue(Enqueue { call, tasks: vec![task("a")].into() })
+            QueueVerb::Enqueue(Enqueue { call, timeout: Duration::ZERO, tasks: vec![task("a")].into() })
         };
         queue.store.perform(&Request::Queue(QueueRequest { queue: name, verb }), soon()).unwrap();
     }

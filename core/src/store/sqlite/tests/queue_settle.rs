@@ -31,27 +31,27 @@ fn every_verdict_on_every_state() {
         ("held", Verdict::Ack, DONE, ""),
         ("held", nack(), DONE, "ready 1 a"),
         ("held", bury(), DEAD, ""),
-        ("held", Verdict::PutBack, DONE, "ready 0 a"),
+        ("held", Verdict::PUT_BACK, DONE, "ready 0 a"),
         ("ended", Verdict::Ack, LATE, ""),
         ("ended", nack(), LATE, "ready 1 a"),
         ("ended", bury(), LATE_DEAD, ""),
-        ("ended", Verdict::PutBack, LATE, "ready 0 a"),
+        ("ended", Verdict::PUT_BACK, LATE, "ready 0 a"),
         ("waiting", Verdict::Ack, LATE, ""),
         ("waiting", nack(), LATE, "ready 1 a"),
         ("waiting", bury(), LATE_DEAD, ""),
-        ("waiting", Verdict::PutBack, LATE, "ready 0 a"),
+        ("waiting", Verdict::PUT_BACK, LATE, "ready 0 a"),
         ("held keep", Verdict::Ack, DONE, "ready 0 s"),
         ("held keep", nack(), DONE, "ready 1 a, parked 0 s"),
         ("held keep", bury(), DEAD, "ready 0 s"),
-        ("held keep", Verdict::PutBack, DONE, "ready 0 a, parked 0 s"),
+        ("held keep", Verdict::PUT_BACK, DONE, "ready 0 a, parked 0 s"),
         ("held replace", Verdict::Ack, DONE, "ready 0 s"),
         ("held replace", nack(), DONE, "ready 0 s"),
         ("held replace", bury(), DEAD, "ready 0 s"),
-        ("held replace", Verdict::PutBack, DONE, "ready 0 s"),
+        ("held replace", Verdict::PUT_BACK, DONE, "ready 0 s"),
         ("last", Verdict::Ack, DONE, ""),
         ("last", nack(), DEAD, ""),
         ("last", bury(), DEAD, ""),
-        ("last", Verdict::PutBack, DONE, "ready 0 a"),
+        ("last", Verdict::PUT_BACK, DONE, "ready 0 a"),
         ("last ended", nack(), LATE_DEAD, ""),
         ("last keep", nack(), DEAD, "ready 0 s"),
         ("last replace", nack(), DEAD, "ready 0 s"),
@@ -66,13 +66,13 @@ fn every_verdict_on_every_state() {
 
 #[test]
 fn a_receipt_is_spent_while_the_id_lives() {
-    for verdict in [nack(), Verdict::PutBack] {
+    for verdict in [nack(), Verdict::PUT_BACK] {
         let queue = queue();
         let receipt = claimed(&queue, "held");
         assert_eq!(queue.settle("a", receipt, verdict.clone()), DONE);
         let before = (queue.shape("a"), queue.stats());
         assert_eq!(queue.settle("a", receipt, verdict.clone()), DONE);
-        for other in [Verdict::Ack, bury(), nack(), Verdict::PutBack] {
+        for other in [Verdict::Ack, bury(), nack(), Verdict::PUT_BACK] {
             if std::mem::discriminant(&other) != std::mem::discriminant(&verdict) {
                 assert_eq!(queue.settle("a", receipt, other), Settled::Stale);
             }
@@ -127,7 +127,7 @@ fn a_late_ack_takes_away_the_record_of_a_death_by_lease() {
         let receipt = claimed(&queue, state);
         let record = queue.stats();
         assert_eq!((record.dead, record.retried, record.died), (1, 1, 1));
-        for other in [nack(), bury(), Verdict::PutBack] {
+        for other in [nack(), bury(), Verdict::PUT_BACK] {
             assert_eq!(queue.settle("a", receipt, other), Settled::Stale, "{state}");
         }
         assert_eq!(queue.settle("a", receipt, Verdict::Ack), LATE, "{state}");
@@ -158,7 +158,7 @@ fn a_replacing_successor_settles_the_lease_that_ended() {
         queue.pass(LEASE);
         queue.promote();
         assert_eq!(queue.shape("a"), "ready 0 s");
-        for verdict in [Verdict::Ack, nack(), bury(), Verdict::PutBack] {
+        for verdict in [Verdict::Ack, nack(), bury(), Verdict::PUT_BACK] {
             assert_eq!(queue.settle("a", receipt, verdict), Settled::Stale);
         }
     }

@@ -54,7 +54,7 @@ fn acquire() {
         Case("ended", "key=1/700 fence=5 ended=1", ask(1), Reply::Acquire(AcquireReply::Ended), "key=1/700 fence=5 ended=1"),
         Case("another ended", "ended=2", ask(1), granted(WALL, 30_000), "key=1/30000 fence=wall born=wall ended=2"),
         Case("waits", "key=2/700 fence=5", wait(1), waiting(700), "key=2/700 fence=5 line=1"),
-        Case("waits behind others", "key=2/700 fence=5 line=3,4", wait(1), waiting(700), "key=2/700 fence=5 line=3,4,1"),
+        Case("waits behind others", "key=2/700 fence=5 line=3,4", wait(1), behind(2, 700), "key=2/700 fence=5 line=3,4,1"),
         Case("polls and keeps its place", "key=2/700 fence=5 line=1!,4", wait(1), waiting(700), "key=2/700 fence=5 line=1,4"),
         Case("polls after a window ran out", "key=2/700 fence=5 line=1*,4", wait(1), waiting(700), "key=2/700 fence=5 line=1,4"),
         Case("free, but another is first", "fence=5 line=3,1", wait(1), waiting(1_000), "key=3/1000 fence=wall line=3*,1"),
@@ -70,7 +70,7 @@ fn acquire() {
 #[test]
 #[rustfmt::skip] // a table
 fn extend() {
-    let ask = |ttl| Request::Extend(Extend { name: name("a"), token: token(1), ttl: millis(ttl) });
+    let ask = |ttl| Request::Extend(Extend::new(name("a"), token(1), millis(ttl)));
     let extended = |left| Reply::Extend(ExtendReply::Extended(millis(left)));
     let gone = |fence, born, broken| Reply::Extend(ExtendReply::Gone(absence(fence, born, broken)));
     check(vec![
@@ -123,12 +123,16 @@ fn leave() {
 #[test]
 #[rustfmt::skip] // a table
 fn resume() {
-    let ask = || Request::Resume(Resume { name: name("a"), old: token(1), new: token(2), owner: "you".into() });
+    let ask = || Request::Resume(Resume { name: name("a"), old: token(1), new: token(2), undo: false, owner: "you".into() });
+    let undo = || Request::Resume(Resume { name: name("a"), old: token(2), new: token(1), undo: true, owner: "me".into() });
     let resumed = |left| Reply::Resume(ResumeReply::Resumed { fence: 5, ttl: millis(left), permits: None });
     let gone = |fence| Reply::Resume(ResumeReply::Gone(absence(fence, 0, 0)));
     check(vec![
         Case("swaps", "key=1/500 fence=5", ask(), resumed(500), "key=2/500 fence=5 owner=you"),
         Case("again", "key=2/500 fence=5", ask(), resumed(500), "key=2/500 fence=5"),
+        Case("taken back", "key=2/500 fence=5", undo(), resumed(500), "key=1/500 fence=5 ended=2 owner=me"),
+        Case("taken back before it came", "key=1/500 fence=5", undo(), resumed(500), "key=1/500 fence=5 ended=2"),
+        Case("after it was taken back", "key=1/500 fence=5 ended=2", ask(), gone(5), "key=1/500 fence=5 ended=2"),
         Case("another's", "key=3/500 fence=6", ask(), gone(6), "key=3/500 fence=6"),
         Case("expired", "key=1/0 fence=5", ask(), gone(5), "fence=5"),
     ]);
@@ -182,8 +186,12 @@ fn waiting(remaining: u64) -> Reply {
     Reply::Acquire(AcquireReply::Waiting(obstacle(remaining)))
 }
 
+fn behind(rank: u32, remaining: u64) -> Reply {
+    Reply::Acquire(AcquireReply::Waiting(Obstacle { rank, ..obstacle(remaining) }))
+}
+
 fn obstacle(remaining: u64) -> Obstacle {
-    Obstacle { remaining: Some(millis(remaining)), unexpiring: None }
+    Obstacle { remaining: Some(millis(remaining)), unexpiring: None, rank: 0 }
 }
 
 fn absence(fence: u64, born: u64, broken: u64) -> Absence {

@@ -1,42 +1,49 @@
 //! The invariants of queues, checked on what was sent, performed and heard; without the model.
 
+mod turns;
 mod workers;
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use stanchion::internals::Moment;
 use stanchion::name::TaskId;
 use stanchion::verbs::{
-    CallId, Claim, ClaimReply, ClaimedTask, Enqueue, EnqueueOutcome, ExtendClaimReply, OnDuplicate, Outcome,
-    QueueReply, QueueVerb, Receipt, Removed, RescheduleReply, Settled, Settlement, TaskRecord, Verdict,
+    CallId, Claim, ClaimReply, ClaimedTask, Configure, Enqueue, EnqueueOutcome, ExtendClaimReply,
+    OnDuplicate, Outcome, QueueReply, QueueVerb, Receipt, Removed, RescheduleReply, Settled, Settlement,
+    TaskRecord, Verdict,
 };
 
-use super::Body;
-use crate::scene::Played;
+use super::{Body, Played};
 
 /// A claim whose answer was lost is put back before the end of such a lease, unless its client died.
 const LONG_LEASE: Duration = Duration::from_secs(15);
 
 /// What happened so far, in all queues of a schedule.
-#[derive(Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Ledger {
-    bodies: HashMap<Body, Fate>,
-    deliveries: HashMap<(usize, Receipt), Delivery>,
+    bodies: BTreeMap<Body, Fate>,
+    deliveries: BTreeMap<(usize, Receipt), Delivery>,
     /// The deliveries of each task.
-    of_task: HashMap<(usize, TaskId), Vec<Receipt>>,
+    of_task: BTreeMap<(usize, TaskId), Vec<Receipt>>,
     removals: Removals,
-    calls: HashSet<(usize, CallId)>,
+    /// Enqueues by queue, client, slot and number.
+    calls: BTreeSet<(usize, u64, u32, u64)>,
+    turns: turns::Turns,
+    /// When an enqueue last found its task there and kept it.
+    kept: BTreeMap<(usize, TaskId), Moment>,
+    /// How many ids may live.
+    pub max_len: BTreeMap<usize, u64>,
     pub heard: u64,
     pub redelivered: u64,
     pub unheard: u64,
 }
 
 /// When a task was last removed, and when all of a queue were.
-#[derive(Default)]
+#[derive(Clone, Debug, Default)]
 struct Removals {
-    one: HashMap<(usize, TaskId), Moment>,
-    all: HashMap<usize, Moment>,
+    one: BTreeMap<(usize, TaskId), Moment>,
+    all: BTreeMap<usize, Moment>,
 }
 
 impl Removals {
@@ -48,6 +55,7 @@ impl Removals {
 }
 
 /// What became of a task that was accepted.
+#[derive(Clone, Debug)]
 struct Fate {
     queue: usize,
     id: TaskId,
@@ -59,6 +67,7 @@ struct Fate {
 }
 
 /// A task in somebody's hands.
+#[derive(Clone, Debug)]
 struct Delivery {
     id: TaskId,
     body: Body,
@@ -110,15 +119,23 @@ impl Ledger {
             }
             (QueueVerb::Pop(_), QueueReply::Pop(Some(tasks))) => self.popped(step, tasks),
             (QueueVerb::Remove(verb), QueueReply::Remove(Removed::Removed)) => {
+                self.turns.removed(step.queue, Some(&verb.id));
                 self.removals.one.insert((step.queue, verb.id.clone()), step.now);
                 self.replace(step.queue, Some(&verb.id));
                 Ok(())
             }
-            (QueueVerb::Reschedule(verb), QueueReply::Reschedule(RescheduleReply::Moved(_))) => {
+            (QueueVerb::Reschedule(verb), QueueReply::Reschedule(reply @ RescheduleReply::Moved(_))) => {
+                self.turns.rescheduled(step.queue, &verb.id, *reply, step.wall_ms);
                 self.rescheduled(&verb.id);
                 Ok(())
             }
+            (QueueVerb::Configure(Configure { max_len: Some(most), .. }), _) => {
+                self.max_len.remove(&step.queue);
+                self.max_len.extend(most.map(|most| (step.queue, most)));
+                Ok(())
+            }
             (QueueVerb::Purge, _) => {
+                self.turns.removed(step.queue, None);
                 self.removals.all.insert(step.queue, step.now);
                 self.replace(step.queue, None);
                 Ok(())
@@ -139,11 +156,16 @@ impl Ledger {
     }
 
     fn enqueued(&mut self, step: &Performed<'_>, verb: &Enqueue, outcomes: &[EnqueueOutcome]) -> Played {
-        if !self.calls.insert((step.queue, verb.call)) {
+        let call = verb.call;
+        if !self.calls.insert((step.queue, call.client.0, call.slot, call.number)) {
             return Ok(());
         }
         for (task, outcome) in verb.tasks.iter().zip(outcomes) {
+            self.turns.enqueued(step.queue, task, *outcome, step.wall_ms)?;
             let EnqueueOutcome::Accepted { outcome, .. } = outcome else { continue };
+            if *outcome == Outcome::Kept {
+                self.kept.insert((step.queue, task.id.clone()), step.now);
+            }
             if !matches!(outcome, Outcome::Added | Outcome::Replaced | Outcome::Successor) {
                 continue;
             }
@@ -181,6 +203,7 @@ impl Ledger {
             let key = (step.queue, task.receipt);
             let body = Body::read(&task.body);
             let what = format!("{:?} (attempt {})", task.id, task.attempt);
+            self.turns.delivered(step.queue, &task.id, task.priority, step.wall_ms)?;
             self.check_delivery(step, &task.id, body, task.due, &what)?;
             if task.attempt == 0 || task.attempt > task.max_attempts {
                 return Err(format!("Q9: {what} of {} attempts", task.max_attempts));
@@ -230,6 +253,7 @@ impl Ledger {
     fn popped(&mut self, step: &Performed<'_>, tasks: &[TaskRecord]) -> Played {
         for task in tasks {
             let body = Body::read(&task.body);
+            self.turns.delivered(step.queue, &task.id, task.priority, step.wall_ms)?;
             self.check_delivery(step, &task.id, body, task.due, &format!("{:?} (popped)", task.id))?;
             if let Some(fate) = self.bodies.get_mut(&body) {
                 fate.acked = true;
@@ -246,10 +270,19 @@ impl Ledger {
                 continue;
             }
             delivery.settled = Some(item.verdict.clone());
+            self.turns.settled(step.queue, &item.id, &item.verdict, *dead, step.wall_ms);
             let Some(fate) = self.bodies.get_mut(&delivery.body) else { continue };
-            fate.acked |= item.verdict == Verdict::Ack;
+            let is_asked_again = |kept: &Moment| *kept >= delivery.ends;
+            if item.verdict == Verdict::Ack
+                && self.kept.get(&(step.queue, item.id.clone())).is_some_and(is_asked_again)
+            {
+                // It may be yet to be done.
+                fate.replaced = true;
+            } else {
+                fate.acked |= item.verdict == Verdict::Ack;
+            }
             fate.dead |= dead;
-            if let (Verdict::Nack { delay, .. }, false) = (&item.verdict, dead) {
+            if let (Verdict::Nack { delay, .. } | Verdict::PutBack { delay }, false) = (&item.verdict, dead) {
                 fate.not_before = step.wall_ms + u64::try_from(delay.as_millis()).unwrap();
             }
         }

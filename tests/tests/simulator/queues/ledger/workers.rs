@@ -6,9 +6,7 @@ use stanchion::internals::Moment;
 use stanchion::verbs::{ClaimedTask, Receipt, TaskRecord, Verdict};
 use stanchion::{Error, ErrorKind};
 
-use super::{Delivery, LONG_LEASE, Ledger};
-use crate::queues::Body;
-use crate::scene::Played;
+use super::{Body, Delivery, LONG_LEASE, Ledger, Played};
 
 impl Ledger {
     /// A lease was found to have ended at the store.
@@ -116,7 +114,7 @@ impl Ledger {
         }
         for task in dead {
             let early = task.attempts != task.max_attempts;
-            if early && !matches!(task.reason.as_str(), "expired" | "buried") {
+            if early && !(task.reason.starts_with("expired") || task.reason == "buried") {
                 return Err(format!(
                     "Q9: {:?} died after {} attempts: {}",
                     task.id, task.attempts, task.reason

@@ -79,7 +79,7 @@ impl Model {
         due.sort();
         for (_, _, id) in due {
             let live = self.live.remove(&id).unwrap();
-            self.put(&id, live);
+            self.put(&id, live, None);
         }
     }
 
@@ -94,11 +94,12 @@ impl Model {
                 _ => None,
             });
             let Some((_, id)) = line.min() else { break };
-            let mut live = self.live.remove(&id).unwrap();
-            if live.main.expires != 0 && live.main.expires <= self.now.ms() {
-                let receipt = live.main.receipt;
-                self.die(&id, live, "expired", receipt, false);
+            if self.expire(&id) {
                 continue;
+            }
+            let mut live = self.live.remove(&id).unwrap();
+            if let Place::Ready(turn) = live.main.place {
+                live.main.turn = turn;
             }
             live.main.attempts += 1;
             live.main.receipt = self.next_number();
@@ -164,7 +165,7 @@ impl Model {
         for (id, receipt) in claims {
             let main = self.live.get(&id).map(|live| &live.main);
             if main.is_some_and(|main| main.receipt == receipt && main.is_held(self.now.boot)) {
-                self.accept(&id, &Verdict::PutBack);
+                self.accept(&id, &Verdict::PUT_BACK);
             }
         }
         QueueReply::Abandon
@@ -183,7 +184,7 @@ impl Model {
             records.push(record);
             live.main.spend(Ended::Ack);
             self.counts.acked += 1;
-            self.succeed(&id, live);
+            self.succeed(&id, live, None);
         }
         QueueReply::Pop(Some(records))
     }

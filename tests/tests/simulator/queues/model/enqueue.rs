@@ -2,7 +2,7 @@
 
 use stanchion::verbs::{Enqueue, EnqueueOutcome, NewTask, OnDuplicate, Outcome, QueueReply};
 
-use super::{Ended, Heard, Live, Model, Place, Stored, Task};
+use super::{Ended, Follows, Heard, Live, Model, Place, Stored, Task};
 
 impl Model {
     pub(super) fn enqueue(&mut self, verb: &Enqueue) -> QueueReply {
@@ -11,9 +11,27 @@ impl Model {
             Heard::Abandoned | Heard::Superseded => return QueueReply::Superseded,
             Heard::New => {}
         }
+        if self.max_len.is_some_and(|most| self.live.len() + verb.tasks.len() > most as usize) {
+            self.make_room();
+        }
         let outcomes: Vec<_> = verb.tasks.iter().map(|new| self.enqueue_one(new)).collect();
         self.remember(verb.call, Some(Stored { outcomes: outcomes.clone(), ..Stored::default() }));
         QueueReply::Enqueue(outcomes)
+    }
+
+    /// What has expired counts no longer: first those in line, then those that wait for their due.
+    fn make_room(&mut self) {
+        let place = |live: &Live| match live.main.place {
+            Place::Ready(turn) => Some((0, turn, 0, 0)),
+            Place::Scheduled => Some((1, (0, 0), live.main.due, live.main.serial)),
+            _ => None,
+        };
+        let mut first: Vec<_> =
+            self.live.iter().filter_map(|(id, live)| Some((place(live)?, id.clone()))).collect();
+        first.sort();
+        for (_, id) in first {
+            self.expire(&id);
+        }
     }
 
     fn enqueue_one(&mut self, new: &NewTask) -> EnqueueOutcome {
@@ -24,20 +42,21 @@ impl Model {
         if throttle.is_some() && self.windows.get(&new.id).is_some_and(|ends| *ends > self.now.ms()) {
             return EnqueueOutcome::Accepted { outcome: Outcome::Throttled, version: 0, due: 0 };
         }
+        self.notice(&new.id);
         let is_full = self.max_len.is_some_and(|max| self.live.len() as u64 >= max);
         let (outcome, version, due) = match self.live.remove(&new.id) {
             None if is_full => return EnqueueOutcome::Full,
             None => {
                 let main = self.fresh(new, self.now.ms());
                 let accepted = (Outcome::Added, main.version, main.due);
-                self.put(&new.id, Live { main, successor: None });
+                self.put(&new.id, Live { main, successor: None }, None);
                 accepted
             }
             Some(Live { main, successor: Some(old) }) => self.onto_successor(new, main, old),
-            Some(Live { main, successor: None }) if main.receipt != 0 => {
-                let successor = Task { replaces: replaces(new), ..self.fresh(new, self.now.ms()) };
+            Some(Live { main, successor: None }) if main.is_held(self.now.boot) => {
+                let successor = Task { follows: follows(new), ..self.fresh(new, self.now.ms()) };
                 let accepted = (Outcome::Successor, successor.version, successor.due);
-                self.park(new, main, successor);
+                self.live.insert(new.id.clone(), Live { main, successor: Some(successor) });
                 accepted
             }
             Some(Live { main, successor: None }) => self.onto_pending(new, main),
@@ -56,9 +75,17 @@ impl Model {
             self.live.insert(new.id.clone(), Live { main, successor: Some(old) });
             return accepted;
         }
-        let successor = Task { replaces: true, ..self.revised(new, &old) };
+        let mut successor = Task { follows: follows(new), ..self.revised(new, &old) };
+        if main.is_held(self.now.boot) {
+            let accepted = (Outcome::Replaced, successor.version, successor.due);
+            self.live.insert(new.id.clone(), Live { main, successor: Some(successor) });
+            return accepted;
+        }
+        // It takes the place of a retry that waits already.
+        successor.hold_back(main.backoff, self.now);
+        let place = self.stays(&main, &mut successor);
         let accepted = (Outcome::Replaced, successor.version, successor.due);
-        self.park(new, main, successor);
+        self.supplant(&new.id, Live { main, successor: Some(successor) }, place);
         accepted
     }
 
@@ -69,26 +96,19 @@ impl Model {
             self.live.insert(new.id.clone(), Live { main: old, successor: None });
             return accepted;
         }
+        if old.receipt != 0 {
+            // Its lease has ended, and no settlement counts any more.
+            old.spend(Ended::Otherwise);
+        }
         let mut main = self.revised(new, &old);
-        if matches!(new.on_duplicate, OnDuplicate::Debounce { .. }) && old.body == new.body {
-            main.attempts = old.attempts.min(main.max_attempts - 1);
+        if follows(new) == Follows::Debounced && old.body == new.body {
+            main.go_on(&old);
         }
+        main.hold_back(old.backoff, self.now);
+        let place = self.stays(&old, &mut main);
         let accepted = (Outcome::Replaced, main.version, main.due);
-        self.put(&new.id, Live { main, successor: None });
+        self.put(&new.id, Live { main, successor: None }, place);
         accepted
-    }
-
-    /// Parks a successor; it takes the place of a retry that waits already, if it replaces.
-    fn park(&mut self, new: &NewTask, mut main: Task, successor: Task) {
-        let takes_place = replaces(new) && !main.is_held(self.now.boot);
-        if takes_place {
-            if main.receipt != 0 {
-                main.spend(Ended::Otherwise);
-            }
-            self.succeed(&new.id, Live { main, successor: Some(successor) });
-        } else {
-            self.live.insert(new.id.clone(), Live { main, successor: Some(successor) });
-        }
     }
 
     fn fresh(&mut self, new: &NewTask, first: u64) -> Task {
@@ -109,9 +129,11 @@ impl Model {
             expires: new.expires.map_or(0, |expires| self.after(expires)),
             receipt: 0,
             settled: (0, Ended::Otherwise),
-            replaces: false,
+            follows: Follows::Run,
             reason: String::new(),
             body: new.body.clone(),
+            backoff: 0,
+            turn: (0, 0),
         }
     }
 
@@ -125,6 +147,14 @@ impl Model {
     }
 }
 
+fn follows(new: &NewTask) -> Follows {
+    match new.on_duplicate {
+        OnDuplicate::Replace => Follows::Retry,
+        OnDuplicate::Debounce { .. } => Follows::Debounced,
+        _ => Follows::Run,
+    }
+}
+
 fn replaces(new: &NewTask) -> bool {
-    matches!(new.on_duplicate, OnDuplicate::Replace | OnDuplicate::Debounce { .. })
+    follows(new) != Follows::Run
 }

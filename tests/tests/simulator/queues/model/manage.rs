@@ -3,7 +3,7 @@
 use stanchion::name::TaskId;
 use stanchion::verbs::{Kick, Remove, Removed, Reschedule, RescheduleReply};
 
-use super::{Live, Model, Place, Task};
+use super::{Cause, Follows, Live, Model, Task};
 
 impl Model {
     pub(super) fn remove(&mut self, verb: &Remove) -> Removed {
@@ -23,20 +23,17 @@ impl Model {
 
     pub(super) fn reschedule(&mut self, verb: &Reschedule) -> RescheduleReply {
         let boot = self.now.boot;
-        let has_ended = |live: &Live| matches!(live.main.place, Place::Claimed(ends) if ends <= boot);
-        if self.live.get(&verb.id).is_some_and(has_ended) {
-            let live = self.live.remove(&verb.id).unwrap();
-            self.end_lease(&verb.id, live);
-        }
+        self.notice(&verb.id);
         match self.live.remove(&verb.id) {
             Some(live) if live.main.is_held(boot) => {
                 self.live.insert(verb.id.clone(), live);
                 RescheduleReply::Claimed
             }
-            Some(mut live) => {
-                live.main.due = self.due(verb.due);
-                let due = live.main.due;
-                self.put(&verb.id, live);
+            Some(Live { main, successor }) => {
+                let mut moved = Task { due: self.due(verb.due), backoff: 0, ..main.clone() };
+                let place = self.stays(&main, &mut moved);
+                let due = moved.due;
+                self.put(&verb.id, Live { main: moved, successor }, place);
                 RescheduleReply::Moved(due)
             }
             None if self.dead.iter().any(|dead| dead.id == verb.id) => RescheduleReply::Dead,
@@ -50,11 +47,11 @@ impl Model {
             Kick::Count(count) => {
                 let oldest = |model: &Self| {
                     let candidates = model.dead.iter().filter(|dead| !model.live.contains_key(&dead.id));
-                    candidates.map(|dead| (dead.died, dead.receipt)).min()
+                    candidates.map(|dead| (dead.cause == Cause::Expired, dead.died, dead.receipt)).min()
                 };
                 let mut kicked = 0;
                 while kicked < u64::from(*count)
-                    && let Some((_, receipt)) = oldest(self)
+                    && let Some((.., receipt)) = oldest(self)
                 {
                     self.revive(receipt);
                     kicked += 1;
@@ -85,13 +82,15 @@ impl Model {
             serial: self.next_serial(),
             version: self.next_number(),
             due: self.now.ms(),
+            first: self.now.ms(),
+            backoff: 0,
             attempts: 0,
             receipt: 0,
             settled: (dead.receipt, dead.verdict),
-            replaces: false,
+            follows: Follows::Run,
             ..dead.task
         };
-        self.put(&dead.id, Live { main, successor: None });
+        self.put(&dead.id, Live { main, successor: None }, None);
     }
 
     pub(super) fn purge(&mut self) -> u64 {

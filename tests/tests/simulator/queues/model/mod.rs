@@ -33,7 +33,7 @@ impl Now {
 }
 
 /// One queue.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct Model {
     live: BTreeMap<TaskId, Live>,
     dead: Vec<Dead>,
@@ -50,7 +50,7 @@ pub struct Model {
     pub ended: Vec<Receipt>,
 }
 
-#[derive(Default)]
+#[derive(Clone, Default)]
 struct Counts {
     enqueued: u64,
     acked: u64,
@@ -58,6 +58,7 @@ struct Counts {
     died: u64,
 }
 
+#[derive(Clone)]
 struct Live {
     main: Task,
     successor: Option<Task>,
@@ -77,9 +78,21 @@ struct Task {
     expires: u64,
     receipt: Receipt,
     settled: (Receipt, Ended),
-    replaces: bool,
+    follows: Follows,
     reason: String,
     body: Arc<[u8]>,
+    /// Until when no enqueue brings the retry forward.
+    backoff: u64,
+    /// Where in line it stood when it was delivered.
+    turn: (u8, u64),
+}
+
+/// How a successor comes after main.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Follows {
+    Run,
+    Retry,
+    Debounced,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -104,16 +117,26 @@ enum Ended {
     PutBack,
 }
 
+#[derive(Clone)]
 struct Dead {
     id: TaskId,
     task: Task,
     receipt: Receipt,
     verdict: Ended,
-    by_lease: bool,
+    cause: Cause,
     died: u64,
 }
 
+/// What a task died of. Those that expired are kept apart.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Cause {
+    Failed,
+    LeaseEnded,
+    Expired,
+}
+
 /// The last call of a slot; no reply if it was given up.
+#[derive(Clone)]
 struct LastCall {
     number: u64,
     reply: Option<Stored>,
@@ -213,38 +236,71 @@ impl Model {
         }
     }
 
-    /// put(main)
-    fn put(&mut self, id: &TaskId, mut live: Live) {
-        live.main.place = if live.main.due <= self.now.ms() {
+    /// put(main, place)
+    fn put(&mut self, id: &TaskId, mut live: Live, place: Option<Place>) {
+        live.main.place = if live.main.due > self.now.ms() {
+            Place::Scheduled
+        } else if let Some(place) = place {
+            place
+        } else {
             self.sequence += 1;
             Place::Ready((u8::MAX - live.main.priority, self.sequence))
-        } else {
-            Place::Scheduled
         };
         self.live.insert(id.clone(), live);
     }
 
-    /// succeed(id)
-    fn succeed(&mut self, id: &TaskId, live: Live) {
+    /// Where a task stands that takes the place of one that waits: there, if both are due and of one priority.
+    fn stays(&self, before: &Task, task: &mut Task) -> Option<Place> {
+        if before.due.max(task.due) > self.now.ms() || before.priority != task.priority {
+            return None;
+        }
+        task.due = before.due;
+        Some(before.place)
+    }
+
+    /// succeed(id, place)
+    fn succeed(&mut self, id: &TaskId, live: Live, place: Option<Place>) {
         self.live.remove(id);
         if let Some(successor) = live.successor {
-            let settled = live.main.settled;
-            let main = Task { settled, attempts: 0, receipt: 0, replaces: false, ..successor };
-            self.put(id, Live { main, successor: None });
+            let main = Task { settled: live.main.settled, follows: Follows::Run, ..successor };
+            self.put(id, Live { main, successor: None }, place);
         }
     }
 
-    /// retry(main, due)
-    fn retry(&mut self, id: &TaskId, mut live: Live, due: u64) {
-        if live.successor.as_ref().is_some_and(|successor| successor.replaces) {
-            return self.succeed(id, live);
+    /// supplant(id, place)
+    fn supplant(&mut self, id: &TaskId, mut live: Live, place: Option<Place>) {
+        let Live { main, successor: Some(next) } = &mut live else { return self.succeed(id, live, None) };
+        if main.receipt != 0 {
+            main.spend(Ended::Otherwise);
         }
-        live.main.due = due;
-        self.put(id, live);
+        if next.follows == Follows::Debounced && next.body == main.body {
+            next.go_on(main);
+        }
+        next.hold_back(main.backoff, self.now);
+        let place = place.filter(|_| next.priority == main.priority);
+        self.succeed(id, live, place);
+    }
+
+    /// retry(main, place)
+    fn retry(&mut self, id: &TaskId, live: Live, place: Option<Place>) {
+        match &live.successor {
+            Some(successor) if successor.follows != Follows::Run => self.supplant(id, live, place),
+            _ => self.put(id, live, place),
+        }
+    }
+
+    /// An enqueue or a reschedule comes: a lease that has ended is over, noticed or not.
+    fn notice(&mut self, id: &TaskId) {
+        let boot = self.now.boot;
+        let ended = |live: &Live| matches!(live.main.place, Place::Claimed(ends) if ends <= boot);
+        if self.live.get(id).is_some_and(ended) {
+            let live = self.live.remove(id).unwrap();
+            self.end_lease(id, live);
+        }
     }
 
     /// die(main, reason, receipt)
-    fn die(&mut self, id: &TaskId, live: Live, reason: &str, receipt: Receipt, by_lease: bool) {
+    fn die(&mut self, id: &TaskId, live: Live, reason: &str, receipt: Receipt, cause: Cause) {
         self.counts.died += 1;
         let verdict = match live.main.settled {
             (settled, verdict) if receipt != 0 && settled == receipt => verdict,
@@ -252,8 +308,24 @@ impl Model {
         };
         let receipt = if receipt == 0 { self.next_number() } else { receipt };
         let task = Task { reason: reason.into(), ..live.main.clone() };
-        self.dead.push(Dead { id: id.clone(), task, receipt, verdict, by_lease, died: self.now.ms() });
-        self.succeed(id, live);
+        self.dead.push(Dead { id: id.clone(), task, receipt, verdict, cause, died: self.now.ms() });
+        self.succeed(id, live, None);
+    }
+
+    /// Whether the task has expired; then it is dead.
+    fn expire(&mut self, id: &TaskId) -> bool {
+        let expires = self.live[id].main.expires;
+        if expires == 0 || expires > self.now.ms() {
+            return false;
+        }
+        let live = self.live.remove(id).unwrap();
+        let receipt = live.main.receipt;
+        let reason = match &*live.main.reason {
+            "" => "expired".to_owned(),
+            before => format!("expired; before: {before}"),
+        };
+        self.die(id, live, &reason, receipt, Cause::Expired);
+        true
     }
 
     /// The first half of promote, for one task: its lease has ended.
@@ -262,20 +334,31 @@ impl Model {
         self.counts.retried += 1;
         if live.main.attempts >= live.main.max_attempts {
             let receipt = live.main.receipt;
-            return self.die(id, live, "the lease ended", receipt, true);
-        }
-        if live.successor.as_ref().is_some_and(|successor| successor.replaces) {
-            live.main.spend(Ended::Otherwise);
+            return self.die(id, live, "the lease ended", receipt, Cause::LeaseEnded);
         }
         live.main.reason = "the lease ended".into();
-        let due = live.main.due;
-        self.retry(id, live, due);
+        if let Place::Claimed(ends) = live.main.place {
+            live.main.first = self.now.ms() - (self.now.boot - ends) / 1_000;
+        }
+        self.retry(id, live, None);
     }
 }
 
 impl Task {
     fn is_held(&self, boot: u64) -> bool {
         matches!(self.place, Place::Claimed(ends) if ends > boot)
+    }
+
+    /// No enqueue brings a retry forward of its back-off.
+    fn hold_back(&mut self, backoff: u64, now: Now) {
+        if backoff > now.ms() {
+            (self.backoff, self.due) = (backoff, self.due.max(backoff));
+        }
+    }
+
+    /// The same is asked for again by debounce: attempts go on, with one left in any case.
+    fn go_on(&mut self, before: &Self) {
+        self.attempts = before.attempts.min(self.max_attempts - 1);
     }
 
     fn spend(&mut self, verdict: Ended) -> Receipt {

@@ -6,7 +6,7 @@ use stanchion::name::TaskId;
 use stanchion::verbs::{ExtendClaim, ExtendClaimReply, Settle, Settled, Settlement, Verdict};
 
 use super::claim::micros;
-use super::{Ended, Model, Place};
+use super::{Cause, Ended, Model, Place};
 
 impl Model {
     pub(super) fn settle(&mut self, verb: &Settle) -> Vec<Settled> {
@@ -26,7 +26,7 @@ impl Model {
         let lives = main.is_some();
         let grave = self.dead.iter().position(|dead| dead.id == item.id && dead.receipt == item.receipt);
         match grave {
-            Some(index) if self.dead[index].by_lease && item.verdict == Verdict::Ack => {
+            Some(index) if self.dead[index].cause == Cause::LeaseEnded && item.verdict == Verdict::Ack => {
                 self.dead.remove(index);
                 self.counts.acked += 1;
                 Settled::Done { late: true, dead: false }
@@ -49,27 +49,44 @@ impl Model {
         match verdict {
             Verdict::Ack => {
                 self.counts.acked += 1;
-                self.succeed(id, live);
+                if live.main.version > receipt {
+                    // It was asked for again since, and that is yet to be done.
+                    (live.main.attempts, live.main.reason) = (0, String::new());
+                    self.live.insert(id.clone(), live);
+                } else {
+                    self.succeed(id, live, None);
+                }
             }
             Verdict::Nack { delay, reason } => {
                 self.counts.retried += 1;
                 if live.main.attempts >= live.main.max_attempts {
                     dead = true;
-                    self.die(id, live, reason, receipt, false);
+                    self.die(id, live, reason, receipt, Cause::Failed);
                 } else {
                     live.main.reason = reason.to_string();
-                    let due = self.after(*delay);
-                    self.retry(id, live, due);
+                    live.main.first = self.now.ms();
+                    live.main.due = self.after(*delay);
+                    live.main.backoff = live.main.due;
+                    self.retry(id, live, None);
                 }
             }
             Verdict::Bury { reason } => {
                 dead = true;
-                self.die(id, live, reason, receipt, false);
+                self.die(id, live, reason, receipt, Cause::Failed);
             }
-            Verdict::PutBack => {
+            Verdict::PutBack { delay } => {
                 live.main.attempts -= 1;
-                let due = live.main.due;
-                self.retry(id, live, due);
+                let mut place = Some(match live.main.place {
+                    Place::Claimed(_) => Place::Ready(live.main.turn),
+                    // Its lease has ended, and it waits already.
+                    place => place,
+                });
+                if !delay.is_zero() {
+                    live.main.due = self.after(*delay);
+                    live.main.backoff = live.main.due;
+                    place = None;
+                }
+                self.retry(id, live, place);
             }
         }
         Settled::Done { late, dead }
@@ -96,6 +113,6 @@ fn ended_by(verdict: &Verdict) -> Ended {
         Verdict::Ack => Ended::Ack,
         Verdict::Nack { .. } => Ended::Nack,
         Verdict::Bury { .. } => Ended::Bury,
-        Verdict::PutBack => Ended::PutBack,
+        Verdict::PutBack { .. } => Ended::PutBack,
     }
 }

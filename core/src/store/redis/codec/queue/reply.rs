@@ -298,7 +298,7 @@ mod tests {
         let settle = Settle { items: Arc::new([Settlement { id: id(), receipt: 1, verdict: Verdict::Ack }]) };
         let claim = Claim { call, max: 1, lease: Duration::from_secs(1), waiter: None };
         vec![
-            QueueVerb::Enqueue(Enqueue { call, tasks: Arc::new([task]) }),
+            QueueVerb::Enqueue(Enqueue { call, timeout: Duration::ZERO, tasks: Arc::new([task]) }),
             QueueVerb::Claim(claim.clone()),
             QueueVerb::Settle(settle.clone()),
             QueueVerb::SettleAndClaim(settle, claim),

@@ -2,13 +2,14 @@
 -- keys:    1 lock, 2 meta, 3 line, 4 waiters, 5 ended, 6 value
 -- args:    1 token, 2 ttl ms, 3 least fence, 4 owner, 5 how many computation times before its end the value
 --          counts as stale, 6 "client seq" to register or ""
--- returns: {@CACHED, value} | {@GRANTED, fence, ttl ms} | {@WAITING or @BUSY, remaining ms, false} | {@ENDED}
+-- returns: {@CACHED, value} | {@GRANTED, fence, ttl ms} | {@WAITING or @BUSY, remaining ms, false, how many are before it} | {@ENDED}
 local token, registers = ARGV[1], ARGV[6] ~= ''
 local time = redis.call('TIME')
 local now_us = time[1] * 1000000 + time[2]
 local now = math.floor(now_us / 1000)
 local cached = redis.call('HMGET', KEYS[6], 'fresh_until', 'took', 'value')
 
+-- include line.lua
 -- include hand_off.lua
 -- include cached_waiters.lua
 
@@ -61,31 +62,29 @@ if value == token then
   return grant(math.max(last_fence or now_us, ARGV[3]), left)
 end
 
-local remaining, entry, chosen, dead = 0, nil, nil, nil
+local remaining, rank = 0, 0
 if value then
   remaining = redis.call('PTTL', KEYS[1])
-else
-  chosen, entry, dead = next_waiter(now, token)
-  if not chosen or chosen == token then
-    local granted = grant(next_fence, ttl)
-    drop(dead)
-    return granted
-  end
-  offer(chosen, entry, next_fence, meta[1])
+end
+local chosen, dead, drowsy, mine = {}, {}, {}, false
+if registers or not value then
+  chosen, dead, drowsy, mine = look_along(now, value and 0 or 1, token, 1, ENTRY)
+end
+if mine then
+  local granted = grant(next_fence, ttl)
   drop(dead)
+  wake_all(drowsy)
+  return granted
+end
+if chosen[1] then
+  offer(chosen[1], now, next_fence, meta[1])
   remaining = @GRANT_WINDOW
 end
-
+drop(dead)
 if registers then
-  redis.call('HSET', KEYS[4], token, string.format('%.0f 0 %s %s', now, ARGV[4], ARGV[6]))
-  if not place then
-    local last = redis.call('ZREVRANGE', KEYS[3], 0, 0, 'WITHSCORES')
-    redis.call('ZADD', KEYS[3], string.format('%.0f', math.max((tonumber(last[2]) or 0) + 1, now_us)), token)
-  end
-  redis.call('PEXPIRE', KEYS[3], @LINE_TTL)
-  redis.call('PEXPIRE', KEYS[4], @LINE_TTL)
+  rank = line_up(now_us, token, {}, string.format('%s %s', ARGV[4], ARGV[6]))
 end
-if entry then
-  wake(entry)
-end
-return { registers and @WAITING or @BUSY, remaining, false }
+wake_all(hints_for(chosen, drowsy))
+-- Who has made an offer comes back soon, to see whether it was answered. The others all get the value at once, so that
+-- nobody asks very seldom.
+return { registers and @WAITING or @BUSY, remaining, false, value and math.min(rank, @CACHED_RANK) or 0 }

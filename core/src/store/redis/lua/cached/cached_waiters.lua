@@ -8,10 +8,3 @@ local function first_waiters()
   end
   return tokens, redis.call('HMGET', KEYS[4], unpack(tokens))
 end
-
--- Last of all: see wake().
-local function wake_all(entries)
-  for _, entry in ipairs(entries) do
-    wake(entry or '')
-  end
-end

@@ -7,18 +7,17 @@ local holder = redis.call('GET', KEYS[1])
 -- Read only so that one of another type fails before anything is written.
 redis.call('HGET', KEYS[5], 'took')
 
+-- include line.lua
 -- include hand_off.lua
 
-local entry
+local hints = {}
 if holder then
   local fence = redis.call('HGET', KEYS[2], 'fence')
-  entry = hand_off(redis.call('TIME'), false)
+  hints = hand_off(redis.call('TIME'), false)
   if fence then
     redis.call('HSET', KEYS[2], 'broken', fence)
   end
 end
 redis.call('DEL', KEYS[5])
-if entry then
-  wake(entry)
-end
+wake_all(hints)
 return { @INVALIDATED }

@@ -12,7 +12,7 @@ if holder ~= ARGV[1] or redis.call('HGET', KEYS[2], 'fence') ~= ARGV[2] then
   return absence(holder)
 end
 
--- include hand_off.lua
+-- include line.lua
 -- include cached_waiters.lua
 -- include end_token.lua
 

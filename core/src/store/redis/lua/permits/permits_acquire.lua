@@ -1,23 +1,24 @@
 -- Take permits of a read-write lock or a semaphore, confirm an offer, or wait for them.
--- keys:    1 holders, 2 records, 3 meta, 4 line, 5 waiters, 6 ended
+-- keys:    1 holders, 2 meta, 3 line, 4 waiters, 5 records, 6 ended
 -- args:    1 token, 2 ttl ms, 3 least fence, 4 owner, 5 weight, 6 limit, 7 "client seq" to register or "",
 --          8 patience ms or ""
--- returns: {@GRANTED, fence, ttl ms} | {@WAITING or @BUSY, remaining ms, false} | {@ENDED} |
+-- returns: {@GRANTED, fence, ttl ms} | {@WAITING or @BUSY, remaining ms, false, how many are before it} | {@ENDED} |
 --          {@OTHER_LIMIT, limit}
 local token, ttl, weight, limit = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[5]), tonumber(ARGV[6])
 local time = redis.call('TIME')
 local now_us = time[1] * 1000000 + time[2]
 local now = math.floor(now_us / 1000)
-local meta = redis.call('HMGET', KEYS[3], 'fence', 'used', 'limit', 'wait_until', 'ended_until', 'kept_until')
+local meta = redis.call('HMGET', KEYS[2], 'fence', 'heaviest', 'limit', 'kept_until', 'ended_until')
 if meta[5] and tonumber(meta[5]) > now and redis.call('EXISTS', KEYS[6]) == 1 then
   return { @ENDED }
 end
 
+-- include line.lua
 -- include permits_offer.lua
 
 local last_fence = tonumber(meta[1])
-local ended, ended_weight = ended_leases(now)
-local used = ended_weight and (tonumber(meta[2]) or 0) - ended_weight or 0
+local used, most, ended = held_permits(now, meta, nil)
+local known = used > 0 or #ended > 0
 
 local function without(tokens, one)
   local rest = {}
@@ -31,66 +32,67 @@ end
 
 -- Writes the lease of this token. The holders come last: their type is known.
 local function hold(fence, held_weight, expiry)
-  redis.call('HSET', KEYS[2], token, string.format('%.0f %.0f %s %s', held_weight, fence, time[1], ARGV[4]))
+  redis.call('HSET', KEYS[5], token, string.format('%.0f %.0f %s %s', held_weight, fence, time[1], ARGV[4]))
   redis.call('ZADD', KEYS[1], expiry, token)
 end
 
 -- Offers to those who are next, tidies up, and writes what all this leaves in meta. `fence` is the last one
 -- given before; zero if none was.
 local function settle(fence, chosen, dead)
-  local newest = offer_all(chosen, now, fence)
+  local newest
+  newest, used, most = offer_all(chosen, now, fence, used, most)
   for _, next in ipairs(chosen) do
-    used = used + next[3]
     ended = without(ended, next[1])
   end
-  redis.call('HSET', KEYS[3], 'fence', string.format('%.0f', newest), 'used', used, 'limit', limit)
+  local told = string.format('%.0f', newest)
+  redis.call('HSET', KEYS[2], 'fence', told, 'heaviest', most, 'used', used, 'limit', limit)
   if not last_fence then
-    redis.call('HSET', KEYS[3], 'born', string.format('%.0f', math.min(newest, now_us)))
+    redis.call('HSET', KEYS[2], 'born', string.format('%.0f', math.min(newest, now_us)))
   end
-  -- Once an hour is enough, unless the lease could outlive it.
-  if not meta[6] or tonumber(meta[6]) < now or 2 * ttl > @META_TTL then
-    redis.call('HSET', KEYS[3], 'kept_until', string.format('%.0f', now + @META_REFRESH))
-    redis.call('PEXPIRE', KEYS[3], math.max(@META_TTL, 2 * ttl))
+  -- Once a minute is enough, unless the lease could outlive it. It is never shortened: other leases may be longer.
+  if not meta[4] or tonumber(meta[4]) < now or ttl >= @CALM_LEASE then
+    redis.call('HSET', KEYS[2], 'kept_until', string.format('%.0f', now + @META_REFRESH))
+    redis.call('PEXPIRE', KEYS[2], math.max(@META_TTL, @META_BEYOND + ttl, redis.call('PTTL', KEYS[2])))
   end
-  keep_holders(math.max(ttl, #chosen > 0 and @GRANT_WINDOW or 0), ended_weight)
+  keep_holders(math.max(ttl, #chosen > 0 and @GRANT_WINDOW or 0), known)
   drop_holders(ended)
-  drop_waiters(dead)
+  drop(dead)
 end
 
-local expiry = ended_weight and tonumber(redis.call('ZSCORE', KEYS[1], token) or 0) or 0
+local expiry = known and tonumber(redis.call('ZSCORE', KEYS[1], token) or 0) or 0
 if expiry > now then
   -- Ours already: by an offer, or by an earlier copy of this request.
-  local held_weight, held_fence = string.match(redis.call('HGET', KEYS[2], token) or '', '^(%d+) (%d+) ')
+  local held_weight, held_fence = string.match(redis.call('HGET', KEYS[5], token) or '', '^(%d+) (%d+) ')
   local new_fence = math.max(last_fence and last_fence + 1 or 0, now_us)
   local fence = math.max(held_fence or new_fence, ARGV[3])
   limit = tonumber(meta[3]) or limit
-  local place = redis.call('ZSCORE', KEYS[4], token)
-  local chosen, dead = {}, {}
+  local place = redis.call('ZSCORE', KEYS[3], token)
+  local chosen, dead, drowsy = {}, {}, {}
   if place then
     expiry = now + ttl
-    chosen, dead = next_waiters(now, limit - used, nil, 0)
+    chosen, dead, drowsy = look_along(now, limit - used, nil, 0, ENTRY)
   end
   expiry = math.max(expiry, now + ttl)
   hold(fence, held_weight or weight, expiry)
   if place then
-    redis.call('ZREM', KEYS[4], token)
-    redis.call('HDEL', KEYS[5], token)
+    redis.call('ZREM', KEYS[3], token)
+    redis.call('HDEL', KEYS[4], token)
   end
   settle(math.max(fence, last_fence or 0), chosen, dead)
-  wake_all(chosen)
+  wake_all(hints_for(chosen, drowsy))
   return { @GRANTED, fence, expiry - now }
 end
 
 local registers = ARGV[7] ~= ''
-local crowded = meta[4] and tonumber(meta[4]) > now or registers and redis.call('ZSCORE', KEYS[4], token)
+local crowded = redis.call('EXISTS', KEYS[3]) == 1
 local stored_limit = tonumber(meta[3])
-if stored_limit and stored_limit ~= limit and (used > 0 or redis.call('EXISTS', KEYS[4]) == 1) then
+if stored_limit and stored_limit ~= limit and (used > 0 or crowded) then
   return { @OTHER_LIMIT, stored_limit }
 end
 
-local chosen, dead, mine = {}, {}, weight <= limit - used
+local chosen, dead, drowsy, mine = {}, {}, {}, weight <= limit - used
 if crowded then
-  chosen, dead, mine = next_waiters(now, limit - used, token, weight)
+  chosen, dead, drowsy, mine = look_along(now, limit - used, token, weight, ENTRY)
 end
 local next_fence = math.max((last_fence or 0) + 1, now_us)
 if mine then
@@ -98,41 +100,35 @@ if mine then
   hold(fence, weight, now + ttl)
   -- A lease of this very token may have ended: what it left is written over, and must not be dropped.
   ended = without(ended, token)
-  used = used + weight
+  used, most = used + weight, math.max(most, weight)
   if crowded then
-    redis.call('ZREM', KEYS[4], token)
-    redis.call('HDEL', KEYS[5], token)
+    redis.call('ZREM', KEYS[3], token)
+    redis.call('HDEL', KEYS[4], token)
   end
   settle(fence, chosen, dead)
-  wake_all(chosen)
+  wake_all(hints_for(chosen, drowsy))
   return { @GRANTED, fence, ttl }
 end
 
 local after_now = string.format('(%.0f', now)
 local next_end = redis.call('ZRANGE', KEYS[1], after_now, '+inf', 'BYSCORE', 'LIMIT', 0, 1, 'WITHSCORES')
-local remaining = #ended < @ENDED_SCAN and next_end[2] and next_end[2] - now or 0
+local remaining = next_end[2] and next_end[2] - now or 0
 if #chosen > 0 then
   remaining = math.min(next_end[2] and remaining or @GRANT_WINDOW, @GRANT_WINDOW)
-  settle(next_fence - 1, chosen, dead)
-elseif #ended > 0 or #dead > 0 then
-  settle(last_fence or next_fence, chosen, dead)
+end
+if #chosen > 0 or #ended > 0 or #dead > 0 then
+  settle(#chosen > 0 and next_fence - 1 or last_fence or next_fence, chosen, dead)
 end
 if registers and ARGV[8] ~= '' then
   registers = remaining <= tonumber(ARGV[8])
 end
+local rank = 0
 if registers then
-  local place = redis.call('ZSCORE', KEYS[4], token)
-  redis.call('HSET', KEYS[5], token, string.format('%.0f 0 %.0f %s %s', now, weight, ARGV[4], ARGV[7]))
-  if not place then
-    local last = redis.call('ZREVRANGE', KEYS[4], 0, 0, 'WITHSCORES')
-    redis.call('ZADD', KEYS[4], string.format('%.0f', math.max((tonumber(last[2]) or 0) + 1, now_us)), token)
-  end
-  redis.call('HSET', KEYS[3], 'wait_until', string.format('%.0f', now + @LIVE))
+  rank = line_up(now_us, token, {}, string.format('%.0f %s %s', weight, ARGV[4], ARGV[7]))
   if not last_fence then
-    redis.call('PEXPIRE', KEYS[3], @META_TTL)
+    redis.call('PEXPIRE', KEYS[2], @META_TTL)
   end
-  redis.call('PEXPIRE', KEYS[4], @LINE_TTL)
-  redis.call('PEXPIRE', KEYS[5], @LINE_TTL)
 end
-wake_all(chosen)
-return { registers and @WAITING or @BUSY, remaining, false }
+wake_all(hints_for(chosen, drowsy))
+-- Who has made an offer comes back soon, to see whether it was answered.
+return { registers and @WAITING or @BUSY, remaining, false, #chosen > 0 and 0 or rank }

@@ -1,84 +1,54 @@
 -- Shared by the scripts of read-write locks and semaphores: who holds permits, and who is offered some.
--- A holder is in KEYS[1] with the time its lease ends, and in KEYS[2] as "weight fence since owner".
--- A waiter's entry is "last poll ms, offered 0 or 1, weight, owner, client, seq"; an older library writes no owner.
--- Those who are next are a list of { token, entry, weight }.
+-- A holder is in KEYS[1] with the time its lease ends, and in KEYS[5] as "weight fence since owner". Comes after line.lua.
 
--- Tokens whose leases have ended, a bounded number, and the permits they had, or nil if nobody has any; a later
--- call goes on from there.
-local function ended_leases(now)
-  local tokens = {}
-  local first = redis.call('ZRANGE', KEYS[1], 0, 0, 'WITHSCORES')
-  if not first[1] then
-    return tokens, nil
-  end
-  if tonumber(first[2]) > now then
-    return tokens, 0
-  end
-  tokens = redis.call('ZRANGE', KEYS[1], '-inf', now, 'BYSCORE', 'LIMIT', 0, @ENDED_SCAN)
-  local weight = 0
-  for _, record in ipairs(redis.call('HMGET', KEYS[2], unpack(tokens))) do
-    weight = weight + (tonumber(string.match(record or '', '^%d+')) or 0)
-  end
-  return tokens, weight
-end
+-- What an entry begins with.
+local ENTRY = '^(%d+) (%d) (%d+) '
 
--- The waiters at the head of the line for whom there is room, a bounded number: a heavy one that does not fit holds
--- up those behind it. `me` is the caller, who wants `weight`, in the line or else behind all of it.
--- Returns the others that are next, the dead ones passed on the way, and whether it is the caller's turn.
-local function next_waiters(now, room, me, weight)
-  local chosen, dead, mine = {}, {}, false
-  for first = 0, 1 do
-    local tokens = redis.call('ZRANGE', KEYS[4], first, first * 63)
-    if #tokens == 0 then
-      break
-    end
-    for i, entry in ipairs(redis.call('HMGET', KEYS[5], unpack(tokens))) do
-      local polled, offered, wanted = string.match(entry or '', '^(%d+) (%d) (%d+) ')
-      local is_me = tokens[i] == me
-      wanted = is_me and weight or tonumber(wanted)
-      if not is_me and (not polled or tonumber(polled) + @LIVE <= now) then
-        dead[#dead + 1] = tokens[i]
-      elseif is_me or offered == '0' then
-        if wanted > room or #chosen == @OFFERS_MAX then
-          return chosen, dead, mine
-        end
-        room = room - wanted
-        mine = mine or is_me
-        if not is_me then
-          chosen[#chosen + 1] = { tokens[i], entry, wanted }
-        end
-      end
-    end
-    if first == 1 and #tokens == 63 then
-      return chosen, dead, mine
+-- What is held now, the lease of `gone` left out, which has not ended. The leases are the count: there is no other that
+-- could be wrong. `meta` is { fence, heaviest, limit, ... }: where nobody ever took more than one since the lock was
+-- idle, permits are as many as leases; otherwise a bounded number is looked at. What cannot be seen counts as heaviest.
+-- Returns the permits, the most that one of them may have, and a bounded number of tokens whose leases have ended.
+local function held_permits(now, meta, gone)
+  local after_now = string.format('(%.0f', now)
+  local count = redis.call('ZCOUNT', KEYS[1], after_now, '+inf')
+  local ended = {}
+  if redis.call('ZCARD', KEYS[1]) > count then
+    ended = redis.call('ZRANGE', KEYS[1], '-inf', now, 'BYSCORE', 'LIMIT', 0, @ENDED_SCAN)
+  end
+  -- Of a lock whose record was lost, all are looked at.
+  local heaviest = tonumber(meta[2] or meta[3] or 2)
+  local left = count - (gone and 1 or 0)
+  if left == 0 or heaviest == 1 then
+    return left, math.min(left, 1), ended
+  end
+  local tokens = redis.call('ZRANGE', KEYS[1], after_now, '+inf', 'BYSCORE', 'LIMIT', 0, @HELD_SCAN)
+  local held, most = (count - #tokens) * heaviest, 1
+  for i, record in ipairs(redis.call('HMGET', KEYS[5], unpack(tokens))) do
+    if tokens[i] ~= gone then
+      local weight = tonumber(string.match(record or '', '^%d+') or heaviest)
+      held, most = held + weight, math.max(most, weight)
     end
   end
-  return chosen, dead, mine or (me and weight <= room)
+  return held, count > #tokens and heaviest or most, ended
 end
 
 -- Gives the chosen ones their permits for the grant window. The hints are sent by wake_all(), last of all.
--- Returns the last fence given.
-local function offer_all(chosen, now, fence)
+-- Returns the last fence given, what is held with theirs, and the most that one has.
+local function offer_all(chosen, now, fence, used, most)
   for _, next in ipairs(chosen) do
     fence = fence + 1
-    redis.call('HSET', KEYS[2], next[1], string.format('%.0f %.0f 0 ', next[3], fence))
+    redis.call('HSET', KEYS[5], next[1], string.format('%.0f %.0f 0 ', next[3], fence))
     redis.call('ZADD', KEYS[1], now + @GRANT_WINDOW, next[1])
-    redis.call('HSET', KEYS[5], next[1], (string.gsub(next[2], '^(%d+) 0 ', '%1 1 ')))
+    mark_offered(next, now)
+    used, most = used + next[3], math.max(most, next[3])
   end
-  return fence
-end
-
-local function drop_waiters(dead)
-  if #dead > 0 then
-    redis.call('ZREM', KEYS[4], unpack(dead))
-    redis.call('HDEL', KEYS[5], unpack(dead))
-  end
+  return fence, used, most
 end
 
 local function drop_holders(tokens)
   if #tokens > 0 then
     redis.call('ZREM', KEYS[1], unpack(tokens))
-    redis.call('HDEL', KEYS[2], unpack(tokens))
+    redis.call('HDEL', KEYS[5], unpack(tokens))
   end
 end
 
@@ -87,43 +57,28 @@ local function keep_holders(ttl, known)
   if not known or redis.call('PTTL', KEYS[1]) < ttl then
     redis.call('PEXPIRE', KEYS[1], ttl)
   end
-  if not known or redis.call('PTTL', KEYS[2]) < ttl then
-    redis.call('PEXPIRE', KEYS[2], ttl)
-  end
-end
-
--- A user without channel rights fails here, after all writes: then the waiters' polls find the offers.
-local function wake_all(chosen)
-  for _, next in ipairs(chosen) do
-    local client, seq = string.match(next[2], ' (%x+) (%d+)$')
-    if client then
-      redis.pcall('PUBLISH', 'stanchion:wake:' .. client, seq)
-    end
+  if not known or redis.call('PTTL', KEYS[5]) < ttl then
+    redis.call('PEXPIRE', KEYS[5], ttl)
   end
 end
 
 -- Who is to be offered what is free when so many are used, before anything is written; `me` leaves the line.
 local function successors(now, meta, used, me)
-  local limit = tonumber(meta[3])
-  local chosen, dead = {}, {}
-  if limit then
-    chosen, dead = next_waiters(now, limit - used, me, 0)
-  end
-  return chosen, dead
+  local limit = tonumber(meta[3]) or used
+  return look_along(now, limit - used, me, 0, ENTRY)
 end
 
 -- After permits were given back, which left so many used: makes the offers.
-local function hand_on(now_us, meta, used, chosen, dead)
+local function hand_on(now_us, meta, used, most, chosen, dead)
   local fence = tonumber(meta[1])
   if #chosen > 0 then
-    fence = offer_all(chosen, math.floor(now_us / 1000), math.max(fence or 0, now_us - 1))
+    local now = math.floor(now_us / 1000)
+    fence, used, most = offer_all(chosen, now, math.max(fence or 0, now_us - 1), used, most)
     keep_holders(@GRANT_WINDOW, true)
   end
-  for _, next in ipairs(chosen) do
-    used = used + next[3]
-  end
   if fence then
-    redis.call('HSET', KEYS[3], 'used', used, 'fence', string.format('%.0f', fence))
+    local newest = string.format('%.0f', fence)
+    redis.call('HSET', KEYS[2], 'heaviest', most, 'used', used, 'fence', newest)
   end
-  drop_waiters(dead)
+  drop(dead)
 end

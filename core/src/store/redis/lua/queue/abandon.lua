@@ -1,6 +1,6 @@
 -- A claim that nobody waits for: what it was given goes back, a late copy of it gets nothing, and a hint that
 -- its waiter was given passes on.
--- keys:    the queue's; 12 call, if there is one
+-- keys:    the queue's; 13 call, if there is one
 -- args:    1 number of the call or "", 2 "client seq" of the waiter or ""
 -- returns: {@LEFT}
 
@@ -11,6 +11,8 @@
 -- include write.lua
 -- include check.lua
 -- include dead.lua
+-- include keep.lua
+-- include succeed.lua
 -- include die.lua
 -- include end_delivery.lua
 -- include intake.lua
@@ -28,24 +30,24 @@ local function put_back(given)
     local main, ends = mains[id], tonumber(redis.call('ZSCORE', KEYS[7], id) or 0)
     if main and main[@RECEIPT] == given[i + 1] and ends > now then
       stood[id] = @CLAIMED
-      end_delivery(id, @PUT_BACK)
+      end_delivery(id, @PUT_BACK, 0)
     end
   end
 end
 
 check_live()
-redis.call('PERSIST', KEYS[2])
+-- Changes nothing; the first write decides whether a server without memory lets the script write.
+redis.call('PERSIST', KEYS[3])
 local before = number and last == number and stored_reply()
 if before then
   put_back(before[1])
   write()
-  write_counts()
 end
 if number and last <= number then
-  remember(false)
+  remember(false, 0)
 end
 local waits = ARGV[2] == '' or redis.call('ZREM', KEYS[11], ARGV[2]) == 1
-keep_record()
+keep()
 if chance or (not waits and next_due() == 0) then
   wake(ARGV[2])
 end

@@ -1,13 +1,21 @@
--- Shared: a key of another type fails here, before the first write.
+-- Shared: a key of another type fails here, before the first write. Needs record.lua.
 
--- How many ids live.
+local function check_dead()
+  -- What has ended by itself weighs nothing.
+  if redis.call('ZCARD', KEYS[8]) == 0 then
+    dead_size = 0
+  end
+  if redis.call('ZCARD', KEYS[12]) == 0 then
+    expired_size = 0
+  end
+  redis.call('HLEN', KEYS[9])
+end
+
 local function check_live()
   redis.call('HLEN', KEYS[3])
   redis.call('HLEN', KEYS[4])
-  return redis.call('ZCARD', KEYS[5]) + redis.call('ZCARD', KEYS[6]) + redis.call('ZCARD', KEYS[7])
-end
-
-local function check_dead()
-  redis.call('ZCARD', KEYS[8])
-  redis.call('HLEN', KEYS[9])
+  live = redis.call('ZCARD', KEYS[5]) + redis.call('ZCARD', KEYS[6]) + redis.call('ZCARD', KEYS[7])
+  if trim_at ~= 0 and trim_at <= now then
+    check_dead()
+  end
 end

@@ -1,5 +1,5 @@
 -- Take tasks under a lease, or wait for some.
--- keys:    the queue's; 12 call
+-- keys:    the queue's; 13 call
 -- args:    1 number of the call, 2 at most so many, 3 lease ms, 4 "client seq" to register or ""
 -- returns: {@GIVEN, then per task: id, packed, body, ms left} | {@EMPTY, us until the next due or -1, rank} |
 --          {@PAUSED, rank} | {@SUPERSEDED}
@@ -11,11 +11,13 @@
 -- include write.lua
 -- include check.lua
 -- include dead.lua
+-- include keep.lua
+-- include succeed.lua
 -- include die.lua
 -- include intake.lua
 -- include due.lua
--- include take_in.lua
 -- include end_lease.lua
+-- include take_in.lua
 -- include promote.lua
 -- include take.lua
 -- include claim_tasks.lua
@@ -25,7 +27,8 @@ if last > number then
 end
 check_live()
 check_dead()
-redis.call('PERSIST', KEYS[2])
+-- Changes nothing; the first write decides whether a server without memory lets the script write.
+redis.call('PERSIST', KEYS[3])
 
 local reply, given = { @GIVEN }, {}
 local before, waiter = last == number and stored_reply(), ARGV[4]
@@ -39,10 +42,9 @@ elseif not paused then
 end
 write_deaths()
 if last ~= number then
-  write_counts()
-  remember({ given })
+  remember({ given }, #given > 0 and tonumber(ARGV[3]) or 0)
 end
-keep_record()
+keep()
 if #reply == 1 then
   -- What there will be is the caller's, if it waits: it is told when.
   reply = {}

@@ -12,12 +12,14 @@ local function claim_tasks(max, lease, reply, given)
   end
   -- As text once: the server would write a number anew for each task.
   local ends = string.format('%.0f', now + lease)
-  for _, id in ipairs(taken) do
+  local names = {}
+  for i, id in ipairs(taken) do
     stands[id], scores[id] = @CLAIMED, ends
     touch(id)
+    names[i] = mains[id][@BODY]
   end
   write()
-  local length, found = #reply, redis.call('HMGET', KEYS[4], unpack(taken))
+  local length, found = #reply, redis.call('HMGET', KEYS[4], unpack(names))
   for i, id in ipairs(taken) do
     reply[length + 1], reply[length + 2], reply[length + 3], reply[length + 4] =
       id, packed[id], found[i] or '', lease
@@ -39,7 +41,7 @@ local function give_again(before, reply)
     if main and main[@RECEIPT] == before[i + 1] and ends > now then
       local length = #reply
       reply[length + 1], reply[length + 2] = id, cmsgpack.pack(main)
-      reply[length + 3], reply[length + 4] = redis.call('HGET', KEYS[4], id) or '', ends - now
+      reply[length + 3], reply[length + 4] = redis.call('HGET', KEYS[4], main[@BODY]) or '', ends - now
     end
   end
 end

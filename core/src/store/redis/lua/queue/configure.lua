@@ -7,6 +7,7 @@
 -- include settings.lua
 -- include check.lua
 -- include dead.lua
+-- include keep.lua
 
 if ARGV[1] == '-' then
   max_len = false
@@ -19,7 +20,6 @@ intake = tonumber(ARGV[5]) or intake
 check_dead()
 write_settings()
 -- Lower caps hold at once, as far as one call may drop.
-trim_dead()
-write_counts()
-keep_record()
+trim_at = 1
+keep()
 return { @SET }

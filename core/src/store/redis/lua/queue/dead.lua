@@ -1,11 +1,19 @@
--- Shared: the dead records that are stored. Needs record.lua.
+-- Shared: the dead records that are stored. Those of tasks that expired are in a set of their own, with the same caps, so
+-- that they push no failure out. Needs record.lua.
 
--- Takes a stored dead record away. The id's next older one is its newest then, if it is still there.
-local function drop_dead(dead)
+-- Takes a stored dead record away, and its body unless that is alive again. The id's next older one is its newest then,
+-- if it is still there.
+local function drop_dead(dead, is_kicked)
   local receipt = string.format('%.0f', dead[@RECEIPT])
-  dead_size = dead_size - dead[@SIZE]
-  redis.call('ZREM', KEYS[8], receipt)
-  redis.call('HDEL', KEYS[9], string.format('r%s', receipt), string.format('b%s', receipt))
+  if redis.call('ZREM', KEYS[8], receipt) == 1 then
+    dead_size = dead_size - dead[@SIZE]
+  elseif redis.call('ZREM', KEYS[12], receipt) == 1 then
+    expired_size = expired_size - dead[@SIZE]
+  end
+  redis.call('HDEL', KEYS[9], string.format('r%s', receipt))
+  if dead[@BODY] ~= 0 and not is_kicked then
+    redis.call('HDEL', KEYS[4], dead[@BODY])
+  end
   if not dead[@OLDER] then
     return
   end
@@ -19,21 +27,55 @@ local function drop_dead(dead)
   end
 end
 
--- Drops the oldest ones beyond the caps, at most @DEAD_TRIM.
-local function trim_dead()
-  local excess = redis.call('ZCARD', KEYS[8]) - (dead_max or @DEAD_MAX)
-  local oldest = redis.call('ZRANGE', KEYS[8], 0, @DEAD_TRIM - 1, 'WITHSCORES')
+-- When the oldest of a kind has to go: 1 if there are more than may be, 0 if there are none.
+local function goes_at(count, size, oldest)
+  if count == 0 then
+    return 0
+  end
+  if count > (dead_max or @DEAD_MAX) or size > (dead_bytes or @DEAD_BYTES) then
+    return 1
+  end
+  return tonumber(oldest[2]) + (dead_age or @DEAD_AGE)
+end
+
+-- Drops those of the `oldest` that are beyond the caps; `count` is how many there are of this kind.
+local function trim(oldest, count, expired)
   for i = 1, #oldest, 2 do
-    local aged = tonumber(oldest[i + 1]) <= now - (dead_age or @DEAD_AGE)
-    if excess <= 0 and not aged and dead_size <= (dead_bytes or @DEAD_BYTES) then
+    local at = goes_at(count, expired and expired_size or dead_size, { oldest[i], oldest[i + 1] })
+    if at > now then
       return
     end
-    excess = excess - 1
+    count = count - 1
     local packed_dead = redis.call('HGET', KEYS[9], string.format('r%s', oldest[i]))
     if packed_dead then
       drop_dead(cmsgpack.unpack(packed_dead))
+    elseif expired then
+      redis.call('ZREM', KEYS[12], oldest[i])
     else
       redis.call('ZREM', KEYS[8], oldest[i])
     end
   end
+end
+
+-- When the first of those that failed has to go, and of those that expired.
+local function failed_goes_at()
+  return goes_at(redis.call('ZCARD', KEYS[8]), dead_size, redis.call('ZRANGE', KEYS[8], 0, 0, 'WITHSCORES'))
+end
+
+local function expired_goes_at()
+  return goes_at(redis.call('ZCARD', KEYS[12]), expired_size, redis.call('ZRANGE', KEYS[12], 0, 0, 'WITHSCORES'))
+end
+
+-- Drops the oldest ones beyond the caps, at most @DEAD_TRIM of each kind; the next verb goes on.
+local function trim_dead()
+  local failed, expired = failed_goes_at(), expired_goes_at()
+  if failed ~= 0 and failed <= now then
+    trim(redis.call('ZRANGE', KEYS[8], 0, @DEAD_TRIM - 1, 'WITHSCORES'), redis.call('ZCARD', KEYS[8]), false)
+    failed = failed_goes_at()
+  end
+  if expired ~= 0 and expired <= now then
+    trim(redis.call('ZRANGE', KEYS[12], 0, @DEAD_TRIM - 1, 'WITHSCORES'), redis.call('ZCARD', KEYS[12]), true)
+    expired = expired_goes_at()
+  end
+  trim_at = failed == 0 and expired or expired == 0 and failed or math.min(failed, expired)
 end

@@ -1,16 +1,20 @@
--- Shared: how tasks die. Needs task.lua and dead.lua.
+-- Shared: how tasks die. Needs succeed.lua and dead.lua.
 
 -- Dead records that are not stored yet: in order, and by receipt; and the newest receipt of an id.
 local deaths, dead_now, newest = {}, {}, {}
 
 -- The task becomes a dead record under `receipt`. `older` is the id's newest record so far; false for an id
--- that no task may have and nobody can ask for.
-local function record_death(id, task, body, reason, receipt, older)
+-- that no task may have and nobody can ask for. What `expired` has a set of its own: it pushes no failure out.
+local function record_death(id, task, reason, receipt, older, expired)
   died = died + 1
-  dead_size = dead_size + task[@SIZE]
+  if expired then
+    expired_size = expired_size + task[@SIZE]
+  else
+    dead_size = dead_size + task[@SIZE]
+  end
   task[@RECEIPT], task[@REASON], task[@DIED_AT] = receipt, reason, now
   task[@ID], task[@OLDER] = id, older
-  deaths[#deaths + 1] = { task, body }
+  deaths[#deaths + 1] = { task, expired }
   dead_now[receipt] = task
 end
 
@@ -21,12 +25,23 @@ local function older_of(id, receipt)
 end
 
 -- Main becomes a dead record, and its successor takes its place.
-local function die(id, reason, receipt)
+local function die(id, reason, receipt, expired)
   if receipt == 0 then
     receipt = next_number()
   end
-  record_death(id, mains[id], body_of(id), reason, receipt, older_of(id, receipt))
+  record_death(id, mains[id], reason, receipt, older_of(id, receipt), expired)
   succeed(id)
+end
+
+-- Whether main has expired. Then it is dead, with what it had failed of.
+local function expire(id)
+  local main = mains[id]
+  if main[@EXPIRES] == 0 or main[@EXPIRES] > now then
+    return false
+  end
+  local before = main[@REASON]
+  die(id, before == '' and '@EXPIRED_REASON' or string.format('@EXPIRED_AFTER%s', before), main[@RECEIPT], true)
+  return true
 end
 
 -- The dead record with this receipt, if there is one.
@@ -44,14 +59,17 @@ local function write_deaths()
     return
   end
   for _, death in ipairs(deaths) do
-    local task, body = death[1], death[2]
+    local task, expired = death[1], death[2]
     local receipt = string.format('%.0f', task[@RECEIPT])
-    redis.call('ZADD', KEYS[8], now, receipt)
-    redis.call('HSET', KEYS[9], string.format('r%s', receipt), cmsgpack.pack(task),
-      string.format('b%s', receipt), body)
+    if expired then
+      redis.call('ZADD', KEYS[12], now, receipt)
+    else
+      redis.call('ZADD', KEYS[8], now, receipt)
+    end
+    redis.call('HSET', KEYS[9], string.format('r%s', receipt), cmsgpack.pack(task))
     if task[@OLDER] then
       redis.call('HSET', KEYS[9], string.format('i%s', task[@ID]), receipt)
     end
   end
-  trim_dead()
+  trim_at, lives_anew = 1, true
 end

@@ -1,6 +1,7 @@
 -- Shared: when there will be something to claim. Needs intake.lua.
 
--- Microseconds until something is due, a lease ends, or the intake has something; -1 if none of these.
+-- Microseconds until something is due, a lease ends, or the intake has something that there is room for; -1 if none of
+-- these.
 local function next_due()
   if redis.call('ZCARD', KEYS[6]) > 0 then
     return 0
@@ -9,7 +10,7 @@ local function next_due()
   local next = tonumber(first[2]) or math.huge
   first = redis.call('ZRANGE', KEYS[7], 0, 0, 'WITHSCORES')
   next = math.min(next, tonumber(first[2]) or math.huge)
-  if intake_size > 0 then
+  if intake_size > 0 and not (max_len and live >= max_len) then
     first = redis.call('ZRANGE', KEYS[1], 0, 0, 'WITHSCORES')
     next = math.min(next, first[2] and intake_due(first[2]) or next)
   end

@@ -1,13 +1,21 @@
 -- Shared: how the delivery of a task ends. Needs die.lua.
 
--- Ends the delivery that is not settled yet; whether the task is dead.
+-- Ends the delivery that is not settled yet; whether the task is dead. What is put back without a delay comes
+-- back to its place in line.
 local function end_delivery(id, verdict, delay, reason)
   local main = mains[id]
-  local receipt = main[@RECEIPT]
+  local receipt, place = main[@RECEIPT], nil
   main[@SETTLED], main[@VERDICT], main[@RECEIPT] = receipt, verdict, 0
   if verdict == @ACK then
     acked = acked + 1
-    succeed(id)
+    if main[@VERSION] > receipt then
+      -- Late, and it was asked for again since: that is yet to be done.
+      main[@ATTEMPTS], main[@REASON] = 0, ''
+      put(id, main, true)
+    else
+      drop_body(main)
+      succeed(id)
+    end
     return false
   end
   if verdict == @NACK then
@@ -20,12 +28,19 @@ local function end_delivery(id, verdict, delay, reason)
     return true
   end
   if verdict == @NACK then
-    main[@DUE], main[@REASON] = now + delay, reason
+    -- A failure begins a new burst of debounces.
+    main[@REASON], main[@FIRST] = reason, now
+  end
+  if verdict == @PUT_BACK and delay == 0 then
+    -- If its lease has ended it may wait already.
+    place = stood[id] ~= @CLAIMED or main[@TURN] ~= 0 and main[@TURN] or nil
+  else
+    main[@DUE], main[@BACKOFF] = now + delay, now + delay
   end
   if is_replaced(id) then
-    succeed(id)
+    supplant(id, place)
   else
-    put(id, main)
+    put(id, main, place)
   end
   return false
 end

@@ -1,7 +1,7 @@
--- Shared: what the end of a lease does to a task. Needs die.lua.
+-- Shared: what the end of a lease does to a task. Needs die.lua and check.lua.
 
--- A lease has ended: another try, or none.
-local function end_lease(id)
+-- A lease ended then: another try, or none.
+local function end_lease(id, ended)
   local main = mains[id]
   retried = retried + 1
   if main[@ATTEMPTS] >= main[@MAX_ATTEMPTS] then
@@ -15,7 +15,26 @@ local function end_lease(id)
   elseif is_replaced(id) then
     supplant(id)
   else
-    main[@REASON] = '@LEASE_ENDED'
+    main[@REASON], main[@FIRST] = '@LEASE_ENDED', ended
     put(id, main)
   end
+end
+
+-- Main as an enqueue finds it, and whether it is running. A lease that has ended is over, whether somebody has
+-- noticed before or not.
+local function find(id)
+  local main = mains[id]
+  if not main or main[@RECEIPT] == 0 then
+    return main, false
+  end
+  -- What this script has placed is not under a lease.
+  local ends = stands[id] == nil and tonumber(redis.call('ZSCORE', KEYS[7], id) or 0) or 0
+  if ends > now then
+    return main, true
+  end
+  if ends > 0 then
+    check_dead()
+    end_lease(id, ends)
+  end
+  return mains[id], false
 end

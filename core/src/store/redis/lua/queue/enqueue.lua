@@ -1,6 +1,7 @@
 -- Put tasks in, in order, each as if alone.
--- keys:    the queue's; 12 call
--- args:    1 number of the call; then per task: id, options or "" if all are default, body
+-- keys:    the queue's; 13 call
+-- args:    1 number of the call, 2 ms for which a repetition of it may come; then per task: id, options or "" if all
+--          are default, body
 -- returns: {@OUTCOMES, then per task: its outcome (@ADDED, @KEPT, @REPLACED, @SUCCESSOR, @THROTTLED or @FULL), its
 --          version, its due ms} | {@SUPERSEDED}
 
@@ -17,23 +18,29 @@ end
 -- include task.lua
 -- include write.lua
 -- include check.lua
+-- include dead.lua
+-- include keep.lua
+-- include succeed.lua
+-- include die.lua
+-- include end_lease.lua
 
-local live = check_live()
-local was_empty = live == 0
-
+check_live()
 -- include enqueue_task.lua
 
 local ids, count = {}, 0
-for i = 2, #ARGV, 3 do
+for i = 3, #ARGV, 3 do
   count = count + 1
   ids[count] = ARGV[i]
+end
+if max_len and live + count > max_len then
+  make_room()
 end
 fetch(ids)
 
 -- id -> end of its throttle window, as far as it matters here
 local windows, opened = {}, {}
 local reply, length = { @OUTCOMES }, 1
-for i = 2, #ARGV, 3 do
+for i = 3, #ARGV, 3 do
   local id, spec = ARGV[i], spec_of(ARGV[i + 1])
   local throttled = spec.policy == 't'
   if throttled and not windows[id] then
@@ -58,12 +65,11 @@ for i = 2, #ARGV, 3 do
   length = length + 3
 end
 
-remember(reply)
-write_counts()
-if was_empty and touched_count > 0 then
-  redis.call('PERSIST', KEYS[2])
-end
+remember(reply, tonumber(ARGV[2]))
+local changed = touched_count
 write()
+write_deaths()
+keep(changed > 0 and #deaths == 0)
 if #opened > 0 then
   for i = 1, #opened, 1000 do
     redis.call('ZADD', KEYS[10], unpack(opened, i, math.min(i + 999, #opened)))

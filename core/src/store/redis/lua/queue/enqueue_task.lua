@@ -1,4 +1,4 @@
--- Shared: one item of an enqueue. Needs task.lua.
+-- Shared: one item of an enqueue. Needs end_lease.lua.
 
 -- Options' text -> what it says; most items of a batch have the same.
 local specs = {
@@ -26,16 +26,16 @@ local function spec_of(options)
   return spec
 end
 
-local function new_task(spec, body)
+local function new_task(spec)
   local task = {
-    next_number(), spec.due, spec.priority, 0, spec.max_attempts, now, spec.expires, 0, 0, 0, '', #body,
+    next_number(), spec.due, spec.priority, 0, spec.max_attempts, now, spec.expires, 0, 0, 0, '', 0, 0,
   }
   return task
 end
 
 -- A task that takes the place of a pending one.
-local function next_task(spec, body, before)
-  local task = new_task(spec, body)
+local function next_task(spec, before)
+  local task = new_task(spec)
   if spec.policy == 'd' then
     if before then
       task[@FIRST] = before[@FIRST]
@@ -46,56 +46,82 @@ local function next_task(spec, body, before)
 end
 
 local function replace(id, main, spec, body)
-  local task = next_task(spec, body, main)
+  spend(main)
+  local task = next_task(spec, main)
   task[@SETTLED], task[@VERDICT] = main[@SETTLED], main[@VERDICT]
-  if spec.policy == 'd' and body_of(id) == body then
-    -- One is left in any case: it was asked for again.
-    task[@ATTEMPTS] = math.min(main[@ATTEMPTS], math.max(task[@MAX_ATTEMPTS] - 1, 0))
+  if spec.policy == 'd' and has_body(main, body) then
+    go_on(task, main)
+    task[@SIZE], task[@BODY] = main[@SIZE], main[@BODY]
+  else
+    drop_body(main)
+    give_body(task, body)
   end
-  bodies[id] = body
-  put(id, task)
+  hold_back(task, main[@BACKOFF])
+  put(id, task, stays(main, task))
   return @REPLACED, task
 end
 
 -- Main is running, or has a successor already: the task comes after it, or instead of its retry.
-local function park(id, main, spec, body)
-  local before, replaces = successors[id], spec.policy == 'r' or spec.policy == 'd'
-  if before and not replaces then
+local function park(id, spec, body, runs)
+  local before, replaces = successors[id], spec.policy == 'd' and 2 or spec.policy == 'r' and 1 or 0
+  if replaces == 2 and has_body(mains[id], body) then
+    replaces = 3
+  end
+  if before and replaces == 0 then
     before[@VERSION] = next_number()
     touch(id)
     return @KEPT, before
   end
-  local task = next_task(spec, body, before)
-  task[@REPLACES] = replaces and 1 or 0
-  successors[id], bodies[string.format('\1%s', id)], main[@HAS_SUCCESSOR] = task, body, 1
-  touch(id)
-  local ends = redis.call('ZSCORE', KEYS[7], id)
-  if replaces and (not ends or tonumber(ends) <= now) then
-    supplant(id)
+  local task = next_task(spec, before)
+  if before then
+    drop_body(before)
+  end
+  give_body(task, body)
+  follow(id, task, replaces)
+  if not runs then
+    supplant(id, true)
   end
   return before and @REPLACED or @SUCCESSOR, task
 end
 
+-- Those that have expired among the first in line, and the first that are due, count no longer.
+local function make_room()
+  check_dead()
+  local ready = redis.call('ZRANGE', KEYS[6], 0, @EXPIRE_MAX - 1)
+  local scheduled = redis.call('ZRANGE', KEYS[5], 0, @EXPIRE_MAX - 1 - #ready)
+  fetch(ready)
+  fetch(scheduled)
+  for _, id in ipairs(ready) do
+    if mains[id] then
+      expire(id)
+    end
+  end
+  for i = 1, @EXPIRE_MAX - #ready do
+    if mains[scheduled[i] or ''] then
+      expire(scheduled[i])
+    end
+  end
+end
+
 -- What becomes of a task whose id has no throttle window: the outcome, and the task if it was accepted.
 local function enqueue(id, spec, body)
-  local main = mains[id]
+  local main, runs = find(id)
   if main then
-    if main[@RECEIPT] ~= 0 or successors[id] then
-      return park(id, main, spec, body)
-    elseif spec.policy == 'r' or spec.policy == 'd' then
+    if runs or successors[id] then
+      return park(id, spec, body, runs)
+    end
+    if spec.policy == 'r' or spec.policy == 'd' then
       return replace(id, main, spec, body)
     end
     main[@VERSION] = next_number()
     touch(id)
     return @KEPT, main
   end
-  if max_len then
-    if live >= max_len then
-      return @FULL
-    end
-    live = live + 1
+  if max_len and live >= max_len then
+    return @FULL
   end
-  main, bodies[id] = next_task(spec, body, nil), body
+  main = next_task(spec, nil)
+  give_body(main, body)
   put(id, main)
   return @ADDED, main
 end

@@ -9,6 +9,8 @@
 -- include write.lua
 -- include check.lua
 -- include dead.lua
+-- include keep.lua
+-- include succeed.lua
 -- include die.lua
 
 -- The dead records that were asked for.
@@ -20,6 +22,9 @@ local function wanted()
     end
   else
     receipts = redis.call('ZRANGE', KEYS[8], 0, @PROMOTE_MAX - 1)
+    for _, receipt in ipairs(redis.call('ZRANGE', KEYS[12], 0, @PROMOTE_MAX - 1 - #receipts)) do
+      receipts[#receipts + 1] = receipt
+    end
   end
   for _, receipt in ipairs(receipts) do
     local packed_dead = redis.call('HGET', KEYS[9], string.format('r%s', receipt))
@@ -34,12 +39,11 @@ end
 
 local function revive(dead)
   local id, expires = dead[@ID], dead[@EXPIRES]
-  bodies[id] = redis.call('HGET', KEYS[9], string.format('b%.0f', dead[@RECEIPT]))
   put(id, {
-    next_number(), now, dead[@PRIORITY], 0, dead[@MAX_ATTEMPTS], dead[@FIRST],
+    next_number(), now, dead[@PRIORITY], 0, dead[@MAX_ATTEMPTS], now,
     -- It would die again at once.
     expires > now and expires or 0,
-    0, dead[@SETTLED], dead[@VERDICT], dead[@REASON], dead[@SIZE],
+    0, dead[@SETTLED], dead[@VERDICT], dead[@REASON], dead[@SIZE], dead[@BODY],
   })
 end
 
@@ -59,12 +63,11 @@ for _, dead in ipairs(deads) do
 end
 if #revived > 0 then
   redis.call('HSET', KEYS[2], 'counts', packed_counts())
-  redis.call('PERSIST', KEYS[2])
   write()
   for _, dead in ipairs(revived) do
-    drop_dead(dead)
+    drop_dead(dead, true)
   end
-  write_counts()
+  keep()
   wake()
 end
 return { @COUNTED, #revived }

@@ -23,14 +23,10 @@ elseif state == @SCHEDULED then
 elseif state == @CLAIMED then
   tell_members(redis.call('ZRANGE', KEYS[7], now + 1, '+inf', 'BYSCORE', 'LIMIT', skip, max, 'WITHSCORES'), state)
 else
-  for _, receipt in ipairs(redis.call('ZRANGE', KEYS[8], '+inf', '-inf', 'BYSCORE', 'REV', 'LIMIT', skip, max)) do
-    if not is_full then
-      tell_dead(receipt)
-    end
-    if not is_full then
-      seen = seen + 1
-    end
-  end
+  -- What failed first, then what expired.
+  tell_buried(redis.call('ZRANGE', KEYS[8], '+inf', '-inf', 'BYSCORE', 'REV', 'LIMIT', skip, max))
+  local later = math.max(skip - redis.call('ZCARD', KEYS[8]), 0)
+  tell_buried(redis.call('ZRANGE', KEYS[12], '+inf', '-inf', 'BYSCORE', 'REV', 'LIMIT', later, max - seen))
 end
 local page = { @TASKS, (is_full or seen == max) and skip + seen or -1 }
 for i = 2, #reply do

@@ -6,14 +6,18 @@
 -- include record.lua
 -- include wake.lua
 -- include settings.lua
+-- include check.lua
+-- include dead.lua
+-- include keep.lua
 -- include intake.lua
 -- include due.lua
 
+check_live()
 -- Those who asked meanwhile do not know when anything is due: one of them asks again.
 local resumes = paused and ARGV[1] == '0' and next_due() >= 0
 paused = ARGV[1] == '1'
 write_settings()
-keep_record()
+keep()
 if resumes then
   wake()
 end

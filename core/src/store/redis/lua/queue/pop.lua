@@ -14,29 +14,32 @@ end
 -- include write.lua
 -- include check.lua
 -- include dead.lua
+-- include keep.lua
+-- include succeed.lua
 -- include die.lua
 -- include intake.lua
--- include take_in.lua
 -- include end_lease.lua
+-- include take_in.lua
 -- include promote.lua
 -- include take.lua
 -- include tell.lua
 
 check_live()
 check_dead()
-redis.call('PERSIST', KEYS[2])
+-- Changes nothing; the first write decides whether a server without memory lets the script write.
+redis.call('PERSIST', KEYS[3])
 promote()
 for _, id in ipairs(take(tonumber(ARGV[1]))) do
   local main = mains[id]
-  tell(id, @CLAIMED, cmsgpack.pack(main), redis.call('HGET', KEYS[4], id), 0, -1)
+  tell(id, @CLAIMED, cmsgpack.pack(main), redis.call('HGET', KEYS[4], main[@BODY]), 0, -1)
   acked = acked + 1
   main[@SETTLED], main[@VERDICT], main[@RECEIPT] = main[@RECEIPT], @ACK, 0
+  drop_body(main)
   succeed(id)
 end
 write()
 write_deaths()
-write_counts()
-keep_record()
+keep()
 if earlier or redis.call('ZCARD', KEYS[6]) > 0 then
   wake()
 end

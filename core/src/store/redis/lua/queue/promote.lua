@@ -4,16 +4,21 @@
 -- A member of a set without a task: somebody deleted the state. It goes.
 local function forget(id)
   stands[id] = false
+  live = live - 1
   touch(id)
 end
 
 local function promote()
-  local ended = redis.call('ZRANGE', KEYS[7], '-inf', now, 'BYSCORE', 'LIMIT', 0, @PROMOTE_MAX)
+  local found = redis.call('ZRANGE', KEYS[7], '-inf', now, 'BYSCORE', 'LIMIT', 0, @PROMOTE_MAX, 'WITHSCORES')
+  local ended = {}
+  for i = 1, #found, 2 do
+    ended[(i + 1) / 2] = found[i]
+  end
   fetch(ended)
-  for _, id in ipairs(ended) do
+  for i, id in ipairs(ended) do
     stood[id] = @CLAIMED
     if mains[id] then
-      end_lease(id)
+      end_lease(id, tonumber(found[i * 2]))
     else
       forget(id)
     end

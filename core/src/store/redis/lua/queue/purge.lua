@@ -6,8 +6,11 @@
 -- include record.lua
 -- include check.lua
 -- include intake.lua
+-- include dead.lua
+-- include keep.lua
 
-local count = check_live() + redis.call('ZCARD', KEYS[8]) + intake_size
+check_live()
+local count = live + redis.call('ZCARD', KEYS[8]) + redis.call('ZCARD', KEYS[12]) + intake_size
 check_dead()
 redis.call('ZCARD', KEYS[10])
 redis.call('UNLINK', KEYS[3])
@@ -18,10 +21,10 @@ redis.call('UNLINK', KEYS[7])
 redis.call('UNLINK', KEYS[8])
 redis.call('UNLINK', KEYS[9])
 redis.call('UNLINK', KEYS[10])
+redis.call('UNLINK', KEYS[12])
 if intake_size > 0 then
   redis.call('UNLINK', KEYS[1])
 end
-dead_size = 0
-write_counts()
-keep_record()
+dead_size, expired_size, trim_at = 0, 0, 0
+keep()
 return { @COUNTED, count }

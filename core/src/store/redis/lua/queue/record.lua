@@ -3,13 +3,19 @@ local time = redis.call('TIME')
 local now_us = time[1] * 1000000 + time[2]
 local now = math.floor(now_us / 1000)
 local record = redis.call('HMGET', KEYS[2], 'counts', 'settings')
-local counter, sequence, enqueued, acked, retried, died, dead_size = 0, 0, 0, 0, 0, 0, 0
+local counter, sequence, enqueued, acked, retried, died, dead_size, expired_size = 0, 0, 0, 0, 0, 0, 0, 0
+-- When the record ends, 0 while tasks live; when one of the dead is to go, 0 if there are none. And whether something
+-- happened that may change the first.
+local ends_at, trim_at, lives_anew = 0, 0, false
+-- How many ids live, as far as check_live was asked.
+local live = 0
 local function packed_counts()
-  return cmsgpack.pack({ counter, sequence, enqueued, acked, retried, died, dead_size })
+  return cmsgpack.pack({ counter, sequence, enqueued, acked, retried, died, dead_size, expired_size, ends_at, trim_at })
 end
 
 if record[1] then
-  counter, sequence, enqueued, acked, retried, died, dead_size = unpack(cmsgpack.unpack(record[1]))
+  counter, sequence, enqueued, acked, retried, died, dead_size, expired_size, ends_at, trim_at =
+    unpack(cmsgpack.unpack(record[1]))
 else
   -- Nothing has been counted, so nothing has to be stored as long as that is so.
   record[1] = packed_counts()
@@ -31,12 +37,5 @@ local function write_counts()
   if counts ~= record[1] then
     redis.call('HSET', KEYS[2], 'counts', counts)
     record[1] = counts
-  end
-end
-
--- The record goes with the queue's last use, seven days later, unless tasks live or it has settings.
-local function keep_record()
-  if not record[2] and redis.call('EXISTS', KEYS[3]) == 0 then
-    redis.call('PEXPIRE', KEYS[2], @QUEUE_TTL)
   end
 end

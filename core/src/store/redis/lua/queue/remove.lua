@@ -7,6 +7,8 @@
 -- include task.lua
 -- include write.lua
 -- include check.lua
+-- include dead.lua
+-- include keep.lua
 -- include intake.lua
 
 local id, wanted = ARGV[1], tonumber(ARGV[2])
@@ -22,12 +24,15 @@ elseif wanted and version ~= wanted then
   return { @OTHER_VERSION, version }
 end
 
-redis.call('PERSIST', KEYS[2])
+-- Changes nothing; the first write decides whether a server without memory lets the script write.
+redis.call('PERSIST', KEYS[3])
 if main then
   if successor then
-    successors[id], bodies[string.format('\1%s', id)] = false, false
+    drop_body(successor)
+    successors[id] = false
   end
-  mains[id], stands[id], bodies[id] = false, false, false
+  drop_body(main)
+  mains[id], stands[id] = false, false
   touch(id)
   write()
 end
@@ -37,6 +42,6 @@ end
 if entry then
   redis.call('ZREM', KEYS[1], id)
 end
-keep_record()
+keep()
 local removed = main or entry
 return { removed and @REMOVED or @ABSENT }

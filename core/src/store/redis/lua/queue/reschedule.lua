@@ -9,6 +9,8 @@
 -- include write.lua
 -- include check.lua
 -- include dead.lua
+-- include keep.lua
+-- include succeed.lua
 -- include die.lua
 -- include end_lease.lua
 -- include intake.lua
@@ -30,24 +32,25 @@ if tonumber(ends or 0) > now then
 end
 check_dead()
 
-redis.call('PERSIST', KEYS[2])
+-- Changes nothing; the first write decides whether a server without memory lets the script write.
+redis.call('PERSIST', KEYS[3])
 if entry then
   redis.call('ZADD', KEYS[1], due / 1000, id)
   chance = true
 else
   -- Nobody may have noticed yet that the lease has ended; the task may die of it.
   if ends then
-    end_lease(id)
+    end_lease(id, tonumber(ends))
   end
   if mains[id] then
-    mains[id][@DUE] = due
-    put(id, mains[id])
+    mains[id][@BACKOFF] = mains[id][@BACKOFF] and 0
+    move(id, due)
+    due = mains[id][@DUE]
   end
   write()
   write_deaths()
-  write_counts()
 end
-keep_record()
+keep()
 if chance then
   wake()
 end

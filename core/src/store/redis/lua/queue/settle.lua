@@ -1,7 +1,7 @@
 -- Say how claims ended.
 -- keys:    the queue's
 -- args:    per settlement: id, receipt, verdict: "a" ack, "n" with delay ms, a space and reason: nack, "b" with
---          reason: bury, "p" put_back
+--          reason: bury, "p" with delay ms: put_back
 -- returns: {@OUTCOMES, then per settlement: @DONE, @DONE_LATE, @DONE_DEAD, @DONE_LATE_DEAD, @STALE or @GONE}
 
 -- include record.lua
@@ -10,18 +10,20 @@
 -- include write.lua
 -- include check.lua
 -- include dead.lua
+-- include keep.lua
+-- include succeed.lua
 -- include die.lua
 -- include end_delivery.lua
 -- include settle_tasks.lua
 
 check_live()
 check_dead()
-redis.call('PERSIST', KEYS[2])
+-- Changes nothing; the first write decides whether a server without memory lets the script write.
+redis.call('PERSIST', KEYS[3])
 local reply = { @OUTCOMES }
 settle_all(1, reply)
 write_deaths()
-write_counts()
-keep_record()
+keep()
 if chance then
   wake()
 end

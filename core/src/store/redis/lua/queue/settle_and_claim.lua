@@ -1,5 +1,5 @@
 -- Say how claims ended, and take tasks, in one step.
--- keys:    the queue's; 12 call
+-- keys:    the queue's; 13 call
 -- args:    as claim: 1 number of the call, 2 at most so many, 3 lease ms, 4 "client seq" to register or "";
 --          then per settlement as settle: id, receipt, verdict
 -- returns: {@OUTCOMES, how many, as many outcomes as settle gives: @DONE, @DONE_LATE, @DONE_DEAD, @DONE_LATE_DEAD,
@@ -12,11 +12,13 @@
 -- include write.lua
 -- include check.lua
 -- include dead.lua
+-- include keep.lua
+-- include succeed.lua
 -- include die.lua
 -- include intake.lua
 -- include due.lua
--- include take_in.lua
 -- include end_lease.lua
+-- include take_in.lua
 -- include promote.lua
 -- include take.lua
 -- include claim_tasks.lua
@@ -29,7 +31,8 @@ if last > number or (last == number and not before) then
 end
 check_live()
 check_dead()
-redis.call('PERSIST', KEYS[2])
+-- Changes nothing; the first write decides whether a server without memory lets the script write.
+redis.call('PERSIST', KEYS[3])
 
 local outcomes, tasks, given = {}, {}, {}
 if before then
@@ -43,14 +46,13 @@ else
 end
 write_deaths()
 if not before then
-  write_counts()
-  remember({ given, outcomes })
+  remember({ given, outcomes }, #given > 0 and tonumber(ARGV[3]) or 0)
 end
 local reply = { @OUTCOMES, #outcomes }
 for _, outcome in ipairs(outcomes) do
   reply[#reply + 1] = outcome
 end
-keep_record()
+keep()
 if #tasks == 0 then
   give_nothing(reply, ARGV[4])
   if earlier and ARGV[4] == '' then

@@ -33,7 +33,8 @@ local function settle(id, receipt, verdict, delay, reason, ends)
   return main and @STALE or @GONE
 end
 
--- The verdicts' letters: an ack, a nack with its delay and reason, a bury with its reason, a put_back.
+-- The verdicts' letters: an ack, a nack with its delay and reason, a bury with its reason, a put_back
+-- with its delay.
 local function settle_all(first_item, reply)
   local ids, count = {}, 0
   for i = first_item, #ARGV, 3 do
@@ -59,7 +60,7 @@ local function settle_all(first_item, reply)
     if text ~= 'a' then
       local letter = string.sub(text, 1, 1)
       if letter == 'p' then
-        verdict = @PUT_BACK
+        verdict, delay = @PUT_BACK, tonumber(string.sub(text, 2)) or 0
       elseif letter == 'b' then
         verdict, reason = @BURY, string.sub(text, 2)
       else

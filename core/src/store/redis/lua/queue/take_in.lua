@@ -1,4 +1,4 @@
--- Shared: entries of the intake become tasks. Needs intake.lua, task.lua and die.lua.
+-- Shared: entries of the intake become tasks. Needs intake.lua and end_lease.lua.
 
 -- Whether a task may have this id: 1 to 512 bytes of UTF-8 without control characters.
 local function is_id(id)
@@ -19,39 +19,42 @@ local function is_id(id)
 end
 
 local function intake_task(version, due)
-  local task = { version, due, 0, 0, @INTAKE_MAX_ATTEMPTS, now, 0, 0, 0, 0, '', 0 }
+  local task = { version, due, 0, 0, @INTAKE_MAX_ATTEMPTS, now, 0, 0, 0, 0, '', 0, 0 }
   return task
 end
 
 local function refuse(id, score, reason)
   local receipt = next_number()
   local older = is_id(id) and older_of(id, receipt)
-  record_death(string.sub(id, 1, 512), intake_task(0, intake_due(score)), '', reason, receipt, older)
+  record_death(string.sub(id, 1, 512), intake_task(0, intake_due(score)), reason, receipt, older)
 end
 
 -- One entry becomes a task, moves the one that is pending, or makes or moves the successor of a running one.
 local function take_in(id, due)
-  local version, main = next_number(), mains[id]
+  local version = next_number()
+  local main, runs = find(id)
   enqueued = enqueued + 1
   if not main then
     put(id, intake_task(version, due))
-  elseif main[@RECEIPT] == 0 then
-    main[@VERSION], main[@DUE] = version, due
-    put(id, main)
   elseif successors[id] then
     successors[id][@VERSION], successors[id][@DUE] = version, due
     touch(id)
+  elseif runs then
+    follow(id, intake_task(version, due), 0)
   else
-    successors[id] = intake_task(version, due)
-    successors[id][@REPLACES], main[@HAS_SUCCESSOR] = 0, 1
-    touch(id)
+    main[@VERSION] = version
+    move(id, math.max(due, main[@BACKOFF] or 0))
   end
 end
 
--- Takes in at most `most` entries: first those whose score is no time, then those that are due.
+-- Takes in at most `most` entries: first those whose score is no time, then those that are due. Of new ids only as many
+-- as there is room for; the others wait in the intake, and do not keep those behind them, which live, from being moved.
 local function take_intake(most)
   if intake_size == 0 then
     return
+  end
+  if max_len then
+    most = math.min(most, math.max(max_len - live, 0) + @INTAKE_LOOK)
   end
   local beyond = redis.call('ZRANGE', KEYS[1], '(@INTAKE_SCORE_MAX', '+inf', 'BYSCORE', 'LIMIT', 0, most, 'WITHSCORES')
   local entries = redis.call('ZRANGE', KEYS[1], '-inf', now / 1000, 'BYSCORE', 'LIMIT', 0,
@@ -62,17 +65,19 @@ local function take_intake(most)
     refuse(beyond[i], beyond[i + 1], 'the score is no Unix time in seconds')
   end
   for i = 1, #entries, 2 do
-    gone[#gone + 1] = entries[i]
     if is_id(entries[i]) then
       valid[#valid + 1] = entries[i]
     end
   end
   fetch(valid)
   for i = 1, #entries, 2 do
-    if mains[entries[i]] == nil then
-      refuse(entries[i], entries[i + 1], 'no task may have this id')
-    else
-      take_in(entries[i], intake_due(entries[i + 1]))
+    local id = entries[i]
+    if mains[id] == nil then
+      refuse(id, entries[i + 1], 'no task may have this id')
+      gone[#gone + 1] = id
+    elseif mains[id] or not max_len or live < max_len then
+      take_in(id, intake_due(entries[i + 1]))
+      gone[#gone + 1] = id
     end
   end
   for i = 1, #gone, 1000 do

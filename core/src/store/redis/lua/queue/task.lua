@@ -3,8 +3,9 @@
 
 -- id -> task; false if there is none.
 local mains, successors = {}, {}
--- Field of the body hash -> the body to store; false if it goes.
-local bodies = {}
+-- Name of a body -> what to store; false if it goes. A body is stored once, under the version that its task had then,
+-- and is never moved: whoever has the task's record finds it, dead or alive.
+local bodies, body_names, body_count = {}, {}, 0
 -- id -> the set in which it is stored, true if that is not known; the set in which it will be, false if none.
 local stood, stands, scores = {}, {}, {}
 local touched, touched_count, is_touched = {}, 0, {}
@@ -38,21 +39,52 @@ local function fetch(ids)
   end
 end
 
-local function body_of(field)
-  if bodies[field] == nil then
-    return redis.call('HGET', KEYS[4], field) or ''
+local function set_body(name, body)
+  if bodies[name] == nil then
+    body_count = body_count + 1
+    body_names[body_count] = name
   end
-  return bodies[field] or ''
+  bodies[name] = body
 end
 
-local function put(id, task)
+local function give_body(task, body)
+  if body ~= '' then
+    task[@SIZE], task[@BODY] = #body, task[@VERSION]
+    set_body(task[@BODY], body)
+  end
+end
+
+local function drop_body(task)
+  if task[@BODY] ~= 0 then
+    set_body(task[@BODY], false)
+  end
+end
+
+local function has_body(task, body)
+  if task[@SIZE] ~= #body then
+    return false
+  end
+  return body == '' or body == (bodies[task[@BODY]] or redis.call('HGET', KEYS[4], task[@BODY]))
+end
+
+-- Makes main pending. A task that is due comes into the line at the end of its priority's; `place` is the
+-- sequence of its turn if it comes back to it, and true if it stays where it stands.
+local function put(id, task, place)
+  if not mains[id] then
+    live = live + 1
+  end
   mains[id] = task
   touch(id)
   local due = task[@DUE]
   if due <= now then
-    sequence = sequence + 1
-    stands[id], scores[id] = @READY, (255 - task[@PRIORITY]) * 2 ^ 45 + sequence
     chance = true
+    if place == true then
+      return
+    end
+    if not place then
+      sequence = sequence + 1
+    end
+    stands[id], scores[id] = @READY, (255 - task[@PRIORITY]) * 2 ^ 45 + (place or sequence)
     return
   end
   stands[id], scores[id] = @SCHEDULED, due
@@ -63,32 +95,4 @@ local function put(id, task)
   if due < first_due then
     chance, earlier, first_due = true, true, due
   end
-end
-
--- The end of main: its successor takes its place, if there is one.
-local function succeed(id)
-  local main, successor = mains[id], successors[id]
-  if not successor then
-    mains[id], stands[id], bodies[id] = false, false, false
-    touch(id)
-    return
-  end
-  local parked = string.format('\1%s', id)
-  bodies[id], bodies[parked], successors[id] = body_of(parked), false, false
-  successor[@SETTLED], successor[@VERDICT], successor[@REPLACES] = main[@SETTLED], main[@VERDICT], nil
-  put(id, successor)
-end
-
-local function is_replaced(id)
-  return successors[id] and successors[id][@REPLACES] == 1
-end
-
--- A successor takes the place of a retry: the receipt is spent, and no settlement of it counts any more. If it
--- is settled already, that is still repeated.
-local function supplant(id)
-  local main = mains[id]
-  if main[@RECEIPT] ~= 0 then
-    main[@SETTLED], main[@VERDICT], main[@RECEIPT] = main[@RECEIPT], @SUPPLANTED, 0
-  end
-  succeed(id)
 end

@@ -29,19 +29,19 @@ local function tell_live(id, state, left)
     local packed_successor = redis.call('HGET', KEYS[3], string.format('\1%s', id))
     successor_due = packed_successor and cmsgpack.unpack(packed_successor)[@DUE] or -1
   end
-  tell(id, state, packed_task, redis.call('HGET', KEYS[4], id), left, successor_due)
+  tell(id, state, packed_task, redis.call('HGET', KEYS[4], task[@BODY]), left, successor_due)
 end
 
 local function tell_intake(id, score)
   local due = intake_due(score)
   local state = due <= now and @READY or @SCHEDULED
-  tell(id, state, cmsgpack.pack({ 0, due, 0, 0, @INTAKE_MAX_ATTEMPTS, 0, 0, 0, 0, 0, '', 0 }), '', 0, -1)
+  tell(id, state, cmsgpack.pack({ 0, due, 0, 0, @INTAKE_MAX_ATTEMPTS, 0, 0, 0, 0, 0, '', 0, 0 }), '', 0, -1)
 end
 
 local function tell_dead(receipt)
   local packed_dead = redis.call('HGET', KEYS[9], string.format('r%s', receipt))
   local dead = packed_dead and cmsgpack.unpack(packed_dead)
   if dead and fits(dead[@SIZE]) then
-    tell(dead[@ID], @DEAD, packed_dead, redis.call('HGET', KEYS[9], string.format('b%s', receipt)), 0, -1)
+    tell(dead[@ID], @DEAD, packed_dead, redis.call('HGET', KEYS[4], dead[@BODY]), 0, -1)
   end
 end

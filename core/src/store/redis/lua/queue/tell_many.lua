@@ -12,6 +12,17 @@ local function tell_members(members, state)
   end
 end
 
+local function tell_buried(receipts)
+  for _, receipt in ipairs(receipts) do
+    if not is_full then
+      tell_dead(receipt)
+    end
+    if not is_full then
+      seen = seen + 1
+    end
+  end
+end
+
 local function tell_entries(entries)
   for i = 1, #entries, 2 do
     if not is_full then

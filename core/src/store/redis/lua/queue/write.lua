@@ -3,14 +3,12 @@
 -- id -> what was stored
 local packed = {}
 
--- What is stored in the hashes; `body_of` a field is read again after this. Appending by a count of one's own
--- costs a fifth of asking Lua for the length.
-local function write_hashes()
-  local tasks, task_count, texts, text_count = {}, 0, {}, 0
-  local no_tasks, no_texts = {}, {}
+-- What is stored of the tasks. Appending by a count of one's own costs a fifth of asking Lua for the length.
+local function write_tasks()
+  local tasks, task_count, no_tasks = {}, 0, {}
   for i = 1, touched_count do
     local id = touched[i]
-    local main, successor, body = mains[id], successors[id], bodies[id]
+    local main, successor = mains[id], successors[id]
     if main then
       packed[id] = cmsgpack.pack(main)
       tasks[task_count + 1], tasks[task_count + 2] = id, packed[id]
@@ -18,42 +16,43 @@ local function write_hashes()
     else
       no_tasks[#no_tasks + 1] = id
     end
-    if body then
-      texts[text_count + 1], texts[text_count + 2] = id, body
-      text_count = text_count + 2
-    elseif body == false then
-      no_texts[#no_texts + 1] = id
-    end
-    bodies[id] = nil
     if successor ~= nil then
       local parked = string.format('\1%s', id)
       if successor then
         tasks[task_count + 1], tasks[task_count + 2] = parked, cmsgpack.pack(successor)
         task_count = task_count + 2
-        if bodies[parked] then
-          texts[text_count + 1], texts[text_count + 2] = parked, bodies[parked]
-          text_count = text_count + 2
-        end
       else
         no_tasks[#no_tasks + 1] = parked
-        no_texts[#no_texts + 1] = parked
         successors[id] = nil
       end
-      bodies[parked] = nil
     end
   end
   for i = 1, task_count, 1000 do
     redis.call('HSET', KEYS[3], unpack(tasks, i, math.min(i + 999, task_count)))
   end
-  for i = 1, text_count, 1000 do
-    redis.call('HSET', KEYS[4], unpack(texts, i, math.min(i + 999, text_count)))
-  end
   for i = 1, #no_tasks, 1000 do
     redis.call('HDEL', KEYS[3], unpack(no_tasks, i, math.min(i + 999, #no_tasks)))
   end
-  for i = 1, #no_texts, 1000 do
-    redis.call('HDEL', KEYS[4], unpack(no_texts, i, math.min(i + 999, #no_texts)))
+end
+
+local function write_bodies()
+  local texts, text_count, gone = {}, 0, {}
+  for i = 1, body_count do
+    local name = body_names[i]
+    if bodies[name] then
+      texts[text_count + 1], texts[text_count + 2] = name, bodies[name]
+      text_count = text_count + 2
+    else
+      gone[#gone + 1] = name
+    end
   end
+  for i = 1, text_count, 1000 do
+    redis.call('HSET', KEYS[4], unpack(texts, i, math.min(i + 999, text_count)))
+  end
+  for i = 1, #gone, 1000 do
+    redis.call('HDEL', KEYS[4], unpack(gone, i, math.min(i + 999, #gone)))
+  end
+  bodies, body_names, body_count = {}, {}, 0
 end
 
 -- What is stored in the sets, by place: 1 scheduled, 2 ready, 3 claimed. Lists are made when they are needed.
@@ -104,7 +103,10 @@ end
 
 local function write()
   if touched_count > 0 then
-    write_hashes()
+    write_tasks()
     write_places()
+  end
+  if body_count > 0 then
+    write_bodies()
   end
 end

@@ -1,0 +1,45 @@
+//! What an acquire of several locks is asked for, and what it results in.
+
+use std::time::Duration;
+
+use crate::engine::acquire::{AcquireOrder, Grant, Sighting};
+use crate::token::Token;
+
+/// What is asked for.
+#[derive(Clone, Debug)]
+pub struct SeveralOrder {
+    /// At least one, in the order of their names; all with the same token, ttl and wait.
+    pub locks: Vec<AcquireOrder>,
+    /// Of each the foreign value that was in the way of an earlier call.
+    pub sightings: Vec<Option<Sighting>>,
+    /// Whether the store can take them all in one step.
+    pub in_one_step: bool,
+}
+
+impl SeveralOrder {
+    pub(super) fn wait(&self) -> Duration {
+        self.locks[0].wait
+    }
+
+    pub(super) fn timeout(&self) -> Duration {
+        self.locks[0].timeout
+    }
+
+    pub(super) fn only_tries(&self) -> bool {
+        self.wait().is_zero()
+    }
+}
+
+/// How it ended.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Several {
+    /// All are ours.
+    Granted {
+        /// The token of all of them.
+        token: Token,
+        /// One for each, in their order.
+        grants: Vec<Grant>,
+    },
+    /// A try found one of them busy; none is ours.
+    Busy,
+}

@@ -1,0 +1,501 @@
+//! A worker's policy: what to claim and when, what becomes of handlers, and how it stops. Whether handlers are tasks of
+//! a runtime, threads, or threads of a host is the driver's business.
+
+mod job;
+#[cfg(test)]
+mod tests;
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::mem;
+use std::time::Duration;
+
+use crate::clock::Moment;
+use crate::engine::Dice;
+use crate::name::TaskId;
+use crate::store::MAX_BATCH;
+use crate::verbs::Receipt;
+
+pub use job::{Ending, Event, Finished, Job};
+
+/// How long one waiting claim lasts; then the worker looks around.
+const IDLE_WAIT: Duration = Duration::from_secs(30);
+/// How often a worker that ends when the queue is empty looks whether it is.
+const EMPTY_LOOK: Duration = Duration::from_millis(200);
+/// How long a worker claims nothing after it gave back an id that it still runs: it would get it again, before others.
+const YIELD: Duration = Duration::from_millis(100);
+/// How often the handlers are looked after.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// How a worker works.
+#[derive(Clone, Copy, Debug)]
+pub struct WorkerTerms {
+    /// So many handlers at once.
+    pub concurrency: usize,
+    /// How long a delivery of an id that this worker still runs is kept, in case that run ends; then it goes back, and
+    /// others have their chance of it. Well below the lease.
+    pub parked: Duration,
+    /// End when no task is ready or claimed any more.
+    pub until_empty: bool,
+    /// How long handlers go on after a stop, before they are told to end.
+    pub grace: Duration,
+    /// How long a handler may take to end after it was told to. Then it is stuck, and a worker that stops goes without it.
+    pub patience: Duration,
+}
+
+/// What a driver is to do.
+#[derive(Debug)]
+pub enum Order<J: Job> {
+    /// Claim tasks, and settle these in the same step.
+    Claim {
+        /// At most so many.
+        max: usize,
+        /// How long to wait for the first; if not at all, nobody else settles meanwhile.
+        wait: Duration,
+        /// Verdicts that travel along.
+        settle: Vec<J::Verdict>,
+    },
+    /// Settle these by themselves.
+    Settle(Vec<J::Verdict>),
+    /// Ask whether the queue is empty: see [`WorkerMachine::looked`].
+    Look,
+    /// Give up the claim that is on its way. It carries nothing.
+    Abandon,
+    /// Tell the handler of this task to end.
+    Signal(J),
+    /// Nothing before this moment, unless something happens.
+    Wait(Moment),
+    /// The worker has ended.
+    Done,
+}
+
+/// A handler at work.
+#[derive(Debug)]
+struct Run<J> {
+    job: J,
+    /// It was told to end, by the loss of its claim or by the worker's stop.
+    told: Option<Moment>,
+    lost: bool,
+    stuck: bool,
+}
+
+/// A claim on its way.
+#[derive(Clone, Copy, Debug)]
+struct Claiming {
+    waits: bool,
+    /// It began while there was work: when this is done, there may be nothing to wait for any more.
+    beside_work: bool,
+}
+
+/// The end of a worker.
+#[derive(Clone, Copy, Debug)]
+struct Stop {
+    began: Moment,
+    grace_until: Moment,
+}
+
+/// See the module's documentation.
+#[derive(Debug)]
+pub struct WorkerMachine<J: Job> {
+    terms: WorkerTerms,
+    dice: Dice,
+    /// Claimed, not begun.
+    ready: VecDeque<J>,
+    running: BTreeMap<Receipt, Run<J>>,
+    /// What is running, by id: no id is ever run twice at a time.
+    ids: BTreeSet<TaskId>,
+    /// Deliveries of such ids, each until it goes back.
+    parked: Vec<(Moment, J)>,
+    /// Until when others are to claim first.
+    yields_until: Option<Moment>,
+    verdicts: Vec<J::Verdict>,
+    claiming: Option<Claiming>,
+    /// Requests on their way that only settle.
+    settling: usize,
+    /// The last claim found nothing: the next one waits.
+    idle: bool,
+    looks: bool,
+    /// Something was done since `Drained` was told.
+    worked: bool,
+    stop: Option<Stop>,
+    signals: Vec<J>,
+    /// Handlers that the worker has ended without.
+    left_behind: usize,
+    next_look: Moment,
+    /// Until when the store is left alone after a failure.
+    pause: Option<Moment>,
+    failures: u32,
+    events: Vec<Event<J>>,
+}
+
+impl<J: Job> WorkerMachine<J> {
+    /// A worker that begins now.
+    pub fn new(terms: WorkerTerms, dice: Dice) -> Self {
+        Self {
+            terms,
+            dice,
+            ready: VecDeque::new(),
+            running: BTreeMap::new(),
+            ids: BTreeSet::new(),
+            parked: Vec::new(),
+            yields_until: None,
+            verdicts: Vec::new(),
+            claiming: None,
+            settling: 0,
+            idle: false,
+            looks: false,
+            worked: false,
+            stop: None,
+            signals: Vec::new(),
+            left_behind: 0,
+            next_look: Moment::from_nanos(0),
+            pause: None,
+            failures: 0,
+            events: Vec::new(),
+        }
+    }
+
+    /// What to do now. Asked again until it says `Wait` or `Done`.
+    pub fn order(&mut self, now: Moment) -> Order<J> {
+        self.look_after(now);
+        if let Some(job) = self.signals.pop() {
+            return Order::Signal(job);
+        }
+        if self.gives_up() {
+            self.given_up();
+            return Order::Abandon;
+        }
+        if mem::take(&mut self.looks) {
+            return Order::Look;
+        }
+        if let Some(claim) = self.claim() {
+            return claim;
+        }
+        if let Some(verdicts) = self.settle(now) {
+            return Order::Settle(verdicts);
+        }
+        if self.is_done() { Order::Done } else { Order::Wait(self.due()) }
+    }
+
+    /// As many tasks as there are hands free. While there is work, verdicts travel along.
+    fn claim(&mut self) -> Option<Order<J>> {
+        let max = self.free();
+        let rests = self.stop.is_some() || self.pause.is_some() || self.yields_until.is_some();
+        if rests || self.claiming.is_some() || max == 0 {
+            return None;
+        }
+        let waits = self.idle && self.verdicts.is_empty();
+        let settle = self.some_verdicts();
+        let wait = match waits {
+            true if self.terms.until_empty => EMPTY_LOOK,
+            true => IDLE_WAIT,
+            false => Duration::ZERO,
+        };
+        self.claiming = Some(Claiming { waits, beside_work: waits && self.is_at_work() });
+        Some(Order::Claim { max, wait, settle })
+    }
+
+    /// Verdicts to settle by themselves: they cannot travel with a claim.
+    fn settle(&mut self, now: Moment) -> Option<Vec<J::Verdict>> {
+        let may_travel = self.claiming.is_some_and(|claiming| !claiming.waits);
+        if may_travel || !self.has_verdicts(now) {
+            return None;
+        }
+        self.settling += 1;
+        Some(self.some_verdicts())
+    }
+
+    /// For a hand whose director waits in a claim: the verdicts to settle in its stead.
+    pub fn settle_beside_claim(&mut self, now: Moment) -> Option<Vec<J::Verdict>> {
+        let waits = self.claiming.is_some_and(|claiming| claiming.waits);
+        if waits { self.settle(now) } else { None }
+    }
+
+    /// Whether there are verdicts that may be sent now.
+    pub fn has_verdicts(&self, now: Moment) -> bool {
+        !self.verdicts.is_empty() && self.pause.is_none_or(|pause| now >= pause)
+    }
+
+    fn some_verdicts(&mut self) -> Vec<J::Verdict> {
+        let count = self.verdicts.len().min(MAX_BATCH);
+        self.verdicts.drain(..count).collect()
+    }
+
+    /// Tasks that have a hand, or wait for one.
+    pub fn busy(&self) -> usize {
+        self.running.len() + self.ready.len()
+    }
+
+    fn free(&self) -> usize {
+        self.terms.concurrency.saturating_sub(self.busy())
+    }
+
+    fn is_at_work(&self) -> bool {
+        !self.running.is_empty()
+            || !self.ready.is_empty()
+            || !self.parked.is_empty()
+            || !self.verdicts.is_empty()
+            || self.settling > 0
+    }
+
+    fn is_done(&self) -> bool {
+        self.stop.is_some() && !self.is_at_work() && self.claiming.is_none()
+    }
+
+    /// When [`WorkerMachine::order`] has to be asked again, if nothing happens before.
+    pub fn due(&self) -> Moment {
+        let look = if self.running.is_empty() { Moment::FAR } else { self.next_look };
+        let parked = self.parked.iter().map(|(until, _)| *until);
+        parked.chain(self.pause).chain(self.yields_until).chain([look]).min().unwrap_or(look)
+    }
+
+    /// The claim has brought these.
+    pub fn claimed(&mut self, jobs: Vec<J>) {
+        self.claiming = None;
+        self.failures = 0;
+        self.idle = jobs.is_empty();
+        self.ready.extend(jobs);
+        if self.stop.is_some() {
+            self.return_unbegun();
+        }
+        self.looks = self.idle && self.terms.until_empty && self.stop.is_none() && !self.is_at_work();
+        self.rest();
+    }
+
+    /// The claim has failed. What may still be settled is said again; `may_pass`: so may the failure.
+    pub fn claim_failed(&mut self, now: Moment, again: Vec<J::Verdict>, may_pass: bool) {
+        self.claiming = None;
+        self.failed(now, again, may_pass);
+    }
+
+    /// Whether the claim on its way is to be given up: it waits for tasks that this worker does not want any more, or
+    /// not before others, or for the last one although its own work was that.
+    pub fn gives_up(&self) -> bool {
+        let Some(claiming) = self.claiming.filter(|claiming| claiming.waits) else { return false };
+        let was_last = self.terms.until_empty && claiming.beside_work && !self.is_at_work();
+        self.stop.is_some() || self.yields_until.is_some() || was_last
+    }
+
+    /// The claim on its way was given up.
+    pub fn given_up(&mut self) {
+        self.claiming = None;
+        self.idle = false;
+    }
+
+    /// An answer to [`Order::Look`].
+    pub fn looked(&mut self, now: Moment, is_empty: bool) {
+        if is_empty && !self.is_at_work() {
+            self.stop(now);
+        }
+    }
+
+    /// What was settled by itself is done; or it has failed, as in [`WorkerMachine::claim_failed`].
+    pub fn settled(&mut self, now: Moment, failure: Option<(Vec<J::Verdict>, bool)>) {
+        self.settling = self.settling.saturating_sub(1);
+        match failure {
+            Some((again, may_pass)) => self.failed(now, again, may_pass),
+            None => self.rest(),
+        }
+    }
+
+    fn failed(&mut self, now: Moment, again: Vec<J::Verdict>, may_pass: bool) {
+        self.verdicts.extend(again);
+        if may_pass {
+            self.pause = Some(now + self.dice.backoff(self.failures));
+            self.failures += 1;
+        } else {
+            self.stop(now);
+        }
+    }
+
+    /// Until when the store is left alone, if there is something to settle then.
+    pub fn pause(&self) -> Option<Moment> {
+        self.pause.filter(|_| !self.verdicts.is_empty())
+    }
+
+    /// Tells, once, that there is nothing to do any more.
+    fn rest(&mut self) {
+        if self.idle && self.worked && !self.is_at_work() {
+            self.worked = false;
+            self.events.push(Event::Drained);
+        }
+    }
+
+    /// Whether a task lies ready to be begun.
+    pub fn has_ready(&self) -> bool {
+        !self.ready.is_empty()
+    }
+
+    /// The next task to run a handler for.
+    pub fn begin(&mut self, now: Moment) -> Option<J> {
+        loop {
+            let job = self.ready.pop_front()?;
+            if job.is_lost() {
+                // It may have lain here for long.
+                self.events.push(Event::Lost(job));
+            } else if self.ids.contains(job.id()) {
+                self.parked.push((now + self.terms.parked, job));
+            } else {
+                self.worked = true;
+                self.ids.insert(job.id().clone());
+                let run = Run { job: job.clone(), told: None, lost: false, stuck: false };
+                self.running.insert(job.receipt(), run);
+                self.events.push(Event::Started(job.clone()));
+                return Some(job);
+            }
+        }
+    }
+
+    /// A handler has ended. Answers how, all things considered; nothing if the worker had left it behind.
+    pub fn ended(&mut self, receipt: Receipt, ending: Ending) -> Option<Ending> {
+        let run = self.running.remove(&receipt)?;
+        self.ids.remove(run.job.id());
+        let same = |(_, parked): &mut (Moment, J)| parked.id() == run.job.id();
+        self.ready.extend(self.parked.extract_if(.., same).map(|(_, job)| job));
+        let ending = match ending {
+            _ if run.lost || run.job.is_lost() => Ending::Lost,
+            // Told to end, it did. That is not the task's fault.
+            Ending::Failed(_) if run.told.is_some() => Ending::Interrupted,
+            ending => ending,
+        };
+        self.conclude(&run, &ending);
+        Some(ending)
+    }
+
+    fn conclude(&mut self, run: &Run<J>, ending: &Ending) {
+        match run.job.conclude(ending) {
+            Finished::Verdict(verdict) => self.verdicts.push(verdict),
+            Finished::Settled(verdict) => self.events.push(Event::Settled(verdict)),
+            Finished::Lost if run.lost => {}
+            Finished::Lost => self.events.push(Event::Lost(run.job.clone())),
+        }
+        self.rest();
+    }
+
+    /// Take no more tasks. Those not begun go back; handlers have their grace, are then told to end, and at last left
+    /// behind.
+    pub fn stop(&mut self, now: Moment) {
+        let grace_until = now + self.terms.grace;
+        self.stop.get_or_insert(Stop { began: now, grace_until });
+        self.return_unbegun();
+    }
+
+    /// As `stop`, and the grace is over.
+    pub fn hurry(&mut self, now: Moment) {
+        self.stop(now);
+        if let Some(stop) = &mut self.stop
+            && now < stop.grace_until
+        {
+            stop.grace_until = now;
+            self.next_look = now;
+        }
+    }
+
+    /// Ends without waiting for anybody: what is being worked on has failed for this reason.
+    pub fn interrupt(&mut self, now: Moment, reason: &str) {
+        self.hurry(now);
+        self.settling = 0;
+        self.ids.clear();
+        for (_, run) in mem::take(&mut self.running) {
+            self.left_behind += 1;
+            let ending = if run.lost { Ending::Lost } else { Ending::Failed(reason.to_owned()) };
+            self.conclude(&run, &ending);
+        }
+    }
+
+    /// Whether it takes no more tasks.
+    pub fn is_stopping(&self) -> bool {
+        self.stop.is_some()
+    }
+
+    /// So many handlers went on when the worker ended.
+    pub fn left_behind(&self) -> usize {
+        self.left_behind
+    }
+
+    fn return_unbegun(&mut self) {
+        let parked = mem::take(&mut self.parked).into_iter().map(|(_, job)| job);
+        for job in mem::take(&mut self.ready).into_iter().chain(parked) {
+            self.return_one(&job);
+        }
+    }
+
+    fn return_one(&mut self, job: &J) {
+        if let Finished::Verdict(verdict) = job.conclude(&Ending::Interrupted) {
+            self.verdicts.push(verdict);
+        }
+    }
+
+    /// Looks after pauses, losses, handlers that do not end, and deliveries that are parked.
+    pub fn look_after(&mut self, now: Moment) {
+        if self.pause.is_some_and(|pause| now >= pause) {
+            self.pause = None;
+        }
+        if self.yields_until.is_some_and(|until| now >= until) {
+            self.yields_until = None;
+        }
+        for (_, job) in self.parked.extract_if(.., |(until, _)| now >= *until).collect::<Vec<_>>() {
+            self.yields_until = Some(now + YIELD);
+            self.return_one(&job);
+        }
+        if now >= self.next_look {
+            self.next_look = now + LOOK;
+            self.look_after_runs(now);
+            self.leave(now);
+        }
+    }
+
+    fn look_after_runs(&mut self, now: Moment) {
+        let patience = self.terms.patience;
+        let is_over = self.stop.is_some_and(|stop| now >= stop.grace_until);
+        let mut stuck = self.running.values().filter(|run| run.stuck).count();
+        for run in self.running.values_mut() {
+            if !run.lost && run.job.is_lost() {
+                run.lost = true;
+                run.told.get_or_insert(now);
+                self.events.push(Event::Lost(run.job.clone()));
+            }
+            if is_over && run.told.is_none() {
+                run.told = Some(now);
+                self.signals.push(run.job.clone());
+            }
+            if !run.stuck && run.told.is_some_and(|told| now >= told + patience) {
+                run.stuck = true;
+                stuck += 1;
+                let others = self.terms.concurrency.saturating_sub(stuck);
+                self.events.push(Event::Stuck(run.job.clone(), others));
+            }
+        }
+    }
+
+    /// Goes without the handlers that do not end.
+    fn leave(&mut self, now: Moment) {
+        let (Some(stop), patience) = (self.stop, self.terms.patience) else { return };
+        let is_left = |run: &Run<J>| run.told.is_some_and(|told| now >= told.max(stop.began) + patience);
+        let (left, running): (BTreeMap<_, _>, _) =
+            mem::take(&mut self.running).into_iter().partition(|(_, run)| is_left(run));
+        self.running = running;
+        for run in left.into_values() {
+            self.left_behind += 1;
+            self.ids.remove(run.job.id());
+            let ending = if run.lost { Ending::Lost } else { Ending::LeftBehind };
+            self.conclude(&run, &ending);
+        }
+    }
+
+    /// Whether there is something to tell.
+    pub fn has_events(&self) -> bool {
+        !self.events.is_empty()
+    }
+
+    /// What is to be told, in order.
+    pub fn events(&mut self) -> Vec<Event<J>> {
+        mem::take(&mut self.events)
+    }
+
+    /// Everything that is not in a handler's hands, for a worker that ends at once: tasks that nobody began, and
+    /// verdicts that were not sent.
+    pub fn abandon(&mut self) -> Vec<J::Verdict> {
+        self.return_unbegun();
+        mem::take(&mut self.verdicts)
+    }
+}
