@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 from checker import Verdict
 from check_locks import SETTLING_MS
-from faults import WEEK_MS, Faults
+from faults import DAY_MS, Faults
 from history import HELD_MS, OK, UNKNOWN
 from place import MARK, queue_key
 
@@ -269,10 +269,17 @@ NO_EXCUSE = {
 # Keys that are left, with what they have to live in ms; whether they have to be told of.
 KEYS = [
     (f"{MARK}lock:l", -1, True), (f"{MARK}lock:l", 3000, False), (f"stanchion:meta:{MARK}l", -1, True),
-    (f"stanchion:meta:{MARK}l", 1_300_000, False), (f"stanchion:meta:{MARK}l", WEEK_MS, True),
+    (f"stanchion:meta:{MARK}l", 1_300_000, False), (f"stanchion:meta:{MARK}l", 7 * DAY_MS, True),
     (f"stanchion:call:{MARK}q:1:1", 600_000, False), (f"stanchion:call:{MARK}q:1:1", 700_000, True),
     (f"stanchion:ended:{MARK}l:1", 700_000, True), (queue_key("state", "q"), -1, True),
     (queue_key("grave", "q"), -1, False), (queue_key("dead", "d"), -1, True), ("anybody's", -1, False),
+    (queue_key("queue", "q"), 90 * DAY_MS, False), (queue_key("queue", "q"), 91 * DAY_MS, True),
+    (queue_key("queue", "q"), -1, True),
+]
+# After a purge.
+KEYS_LATER = [
+    (queue_key("queue", "q"), 7 * DAY_MS, False), (queue_key("queue", "q"), 8 * DAY_MS, True),
+    (queue_key("grave", "q"), -1, True),
 ]
 
 
@@ -286,11 +293,11 @@ def main():
         wrong += [f"{name} does not know the cause of {what}" for name, found in found_in(more).items()
                   if found]
     wrong += [f"{name} is not broken here" for name in found_in([]) if not any(is_of(name, letter) for letter in BREAKS)]
-    wrong += [f"{key} with {life} ms to live is {'not ' if told else ''}told of" for key, life, told in KEYS
-              if is_left(key, life) != told]
+    wrong += [f"{key} with {life} ms to live is {'not ' if told else ''}told of" for keys, purged in
+              ((KEYS, False), (KEYS_LATER, True)) for key, life, told in keys if is_left(key, life, purged) != told]
     for problem in wrong:
         print(f"FAILED {problem}")
-    passed, verdict = 1 + len(rows) + len(EXCUSED) + len(KEYS) - len(wrong), "FAILED" if wrong else "ok"
+    passed, verdict = 1 + len(rows) + len(EXCUSED) + len(KEYS) + len(KEYS_LATER) - len(wrong), "FAILED" if wrong else "ok"
     print(f"test result: {verdict}. {passed} passed; {len(wrong)} failed; 0 ignored;")
     return 1 if wrong else 0
 
@@ -299,11 +306,11 @@ def is_of(name, letter):
     return name == letter or name.startswith(f"{letter} ") or name.startswith(f"{letter},")
 
 
-def is_left(key, life):
-    """When there are dead tasks in q."""
+def is_left(key, life, purged):
+    """When there were dead tasks in q."""
     console = SimpleNamespace(keys=lambda: [key], lives=lambda keys: {key: life for key in keys})
     storm = SimpleNamespace(place=SimpleNamespace(console=console, is_ours=True))
-    return Faults(storm, 0).leftovers({"q"}) == [key]
+    return Faults(storm, 0).leftovers(() if purged else {"q"}, purged) == [key]
 
 
 def found_in(more):

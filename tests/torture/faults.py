@@ -79,23 +79,25 @@ class Faults:
         if self.command("PTTL", key) == -1:
             self.command("PEXPIRE", key, LONGEST_MS + 1000)
 
-    def leftovers(self, graves=()):
+    def leftovers(self, graves=(), purged=True):
         """Our keys that will not go away by themselves soon, besides records, which have their time, and besides what
-        the dead of these queues are in."""
+        the dead of these queues are in. Until a queue is purged, its record lives as long as its dead might."""
         theirs = {queue_key(kind, queue) for kind in ("dead", "expired", "grave", "body") for queue in graves}
         keys = [key for key in self.place.console.keys() if MARK in key and key not in theirs]
-        lives = self.place.console.lives(keys)
-        return [key for key in keys if lives[key] != GONE and not 0 < lives[key] <= longest_life(key)]
+        lives, records = self.place.console.lives(keys), {**RECORDS, **({} if purged else QUEUES_WITH_DEAD)}
+        return [key for key in keys if lives[key] != GONE and not 0 < lives[key] <= longest_life(key, records)]
 
 
-def longest_life(key):
-    return next((life for kind, life in RECORDS.items() if key.startswith(kind)), RUN_OUT_MS)
+def longest_life(key, records):
+    return next((life for kind, life in records.items() if key.startswith(kind)), RUN_OUT_MS)
 
 
 # What outlives the leases and the tasks: records of locks for 20 minutes and some, those of queues for seven days and an
-# hour, the last answers to clients for a minute and their lease or timeout, of ten minutes at most here.
-WEEK_MS, MINUTE_MS = 7 * 24 * 3_600_000, 60_000
-RECORDS = {"stanchion:meta:": 25 * MINUTE_MS, "stanchion:queue:": WEEK_MS + 61 * MINUTE_MS, "stanchion:call:": 10 * MINUTE_MS}
+# hour, or an hour longer than their dead, the last answers to clients for a minute and their lease or timeout, of ten
+# minutes at most here.
+MINUTE_MS, DAY_MS = 60_000, 24 * 3_600_000
+RECORDS = {"stanchion:meta:": 25 * MINUTE_MS, "stanchion:queue:": 7 * DAY_MS + 61 * MINUTE_MS, "stanchion:call:": 10 * MINUTE_MS}
+QUEUES_WITH_DEAD = {"stanchion:queue:": 90 * DAY_MS + 61 * MINUTE_MS}
 # Leases of the workers live for seconds, the line of those who waited for a minute.
 RUN_OUT_MS = 61_000
 # What a server says of the life of a key that is not there.

@@ -94,7 +94,8 @@ class Storm:
             self.history.note(op="left", tasks=tasks)
             self.things.tell()
             # What a drained queue leaves would be purged, too.
-            self.history.note(op="keys", keys=faults.leftovers({task["queue"] for task in tasks if is_dead(task)}))
+            graves = {task["queue"] for task in tasks if is_dead(task)}
+            self.history.note(op="keys", keys=faults.leftovers(graves, purged=False))
             for queue in QUEUES:
                 driver.ask("one", "queue.purge", queue=queue)
             driver.ask("one", "client.close")

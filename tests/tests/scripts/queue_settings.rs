@@ -141,5 +141,10 @@ fn a_purge_drops_everything_but_settings_counters_and_consumers() {
         .call(QueueVerb::Purge)
         .replies("5")
         .leaves(rest(kept("intake 0", nothing().intake("i", "5"))));
+    // The record lived as long as its dead.
+    given(nothing().dead("10", "d", "{then-5}", "").counts("counter 50, dead_size 1").resting())
+        .call(QueueVerb::Purge)
+        .replies("1")
+        .leaves(nothing().counts("counter 50").resting());
     given(nothing()).call(QueueVerb::Purge).replies("0").leaves(nothing());
 }

@@ -25,6 +25,6 @@ redis.call('UNLINK', KEYS[12])
 if intake_size > 0 then
   redis.call('UNLINK', KEYS[1])
 end
-dead_size, expired_size, trim_at = 0, 0, 0
+dead_size, expired_size, trim_at, lives_anew = 0, 0, 0, true
 keep()
 return { @COUNTED, count }
