@@ -6,8 +6,6 @@ use std::process::{Child, Command, Stdio};
 use std::sync::OnceLock;
 use std::time::Duration;
 
-use nix::sys::signal::{Signal, kill};
-use nix::unistd::Pid;
 use redis::{FromRedisValue, RedisResult};
 
 use crate::redis_server::builder::free_port;
@@ -21,6 +19,8 @@ pub const MASTER: &str = "mymaster";
 const AGREE_WITHIN: Duration = Duration::from_secs(30);
 /// How many databases the shared master has: one for each test that wants an empty one.
 const DATABASES: &str = "4000";
+/// How often a Sentinel is started, with other ports each time.
+const STARTS: usize = 5;
 /// How often a failover is asked for until there is one.
 const FAILOVERS: usize = 4;
 /// Stands for a Sentinel's TLS port in its file.
@@ -177,6 +177,13 @@ impl Sentinels {
 
 impl Sentinel {
     fn start(master: u16, quorum: usize, config: &str) -> Self {
+        // Somebody else may take a port before the Sentinel does: it ends then.
+        let started = (0..STARTS).find_map(|_| Self::try_start(master, quorum, config));
+        started.expect("a Sentinel runs")
+    }
+
+    /// `None` if it has ended.
+    fn try_start(master: u16, quorum: usize, config: &str) -> Option<Self> {
         let (dir, port, tls_port) = (folder::fresh(), free_port(), free_port());
         let config = config.replace(TLS_PORT, &tls_port.to_string());
         let file = dir.join("sentinel.conf");
@@ -191,12 +198,16 @@ impl Sentinel {
         let mut command = Command::new("setpriv");
         command.args(["--pdeathsig", "KILL"]).arg(program()).arg(&file).arg("--sentinel");
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-        let sentinel = Self { dir, port, tls_port, child: spawn(command) };
-        eventually(AGREE_WITHIN, || match sentinel.ask::<String>(&["PING"]) {
-            Ok(_) => true,
-            Err(error) => error.code() == Some("NOAUTH"),
+        let mut sentinel = Self { dir, port, tls_port, child: spawn(command) };
+        let runs = eventually_some(AGREE_WITHIN, || {
+            let answers = match sentinel.ask::<String>(&["PING"]) {
+                Ok(_) => true,
+                Err(error) => error.code() == Some("NOAUTH"),
+            };
+            let ended = sentinel.child.try_wait().expect("the Sentinel is our child").is_some();
+            (answers || ended).then_some(!ended)
         });
-        sentinel
+        runs.then_some(sentinel)
     }
 
     fn ask<T: FromRedisValue>(&self, words: &[&str]) -> RedisResult<T> {
@@ -212,8 +223,7 @@ impl Sentinel {
 
 impl Drop for Sentinel {
     fn drop(&mut self) {
-        let pid = i32::try_from(self.child.id()).expect("a process id");
-        let _ = kill(Pid::from_raw(pid), Signal::SIGKILL);
+        let _ = self.child.kill();
         let _ = self.child.wait();
         let _ = fs::remove_dir_all(&self.dir);
     }
