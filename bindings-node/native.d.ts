@@ -95,6 +95,11 @@ export class Clock {
   advance(time: Millis): void
 }
 
+/** Which dead tasks are meant. Of ids, receipts and a count one at most is given, which the package sees to. */
+export class DeadTasks {
+  constructor(ids?: Array<Text> | undefined | null, receipts?: Array<Whole> | undefined | null, count?: Whole | undefined | null, reason?: Text | undefined | null, prefix?: Text | undefined | null, olderThan?: Millis | undefined | null)
+}
+
 /** What an enqueue did; `due` is in milliseconds since 1970. */
 export interface Enqueued {
   id: string
@@ -189,11 +194,11 @@ export class Queue {
   pop(bridge: Bridge, call: number, max: Whole): void
   peek(bridge: Bridge, call: number, max: Whole): void
   get(bridge: Bridge, call: number, id: Text): void
-  list(bridge: Bridge, call: number, name: Text, page: Whole | undefined | null, max: Whole): void
+  list(bridge: Bridge, call: number, name: Text, page?: Text | undefined | null, max?: Whole | undefined | null, prefix?: Text | undefined | null, payloads?: Flag | undefined | null): void
   remove(bridge: Bridge, call: number, id: Text, version?: Whole | undefined | null): void
   reschedule(bridge: Bridge, call: number, id: Text, due: Wall): void
-  /** Either ids, or a count. */
-  kick(bridge: Bridge, call: number, ids?: Array<Text> | undefined | null, count?: Whole | undefined | null): void
+  kick(bridge: Bridge, call: number, dead: DeadTasks): void
+  removeDead(bridge: Bridge, call: number, dead: DeadTasks): void
   stats(bridge: Bridge, call: number): void
   pause(bridge: Bridge, call: number): void
   resume(bridge: Bridge, call: number): void
@@ -267,6 +272,7 @@ export interface TaskInfo {
   state: string
   payload: Buffer
   headers: Record<string, string>
+  size: number
   version: bigint
   due: number
   priority: number
@@ -283,7 +289,7 @@ export interface TaskInfo {
 /** Some tasks, and where the next ones begin. */
 export interface TaskPage {
   tasks: Array<TaskInfo>
-  next?: bigint
+  next?: string
 }
 
 /** The right to compute a value. When nothing refers to it any more, it is left to the next caller. */

@@ -327,6 +327,23 @@ typedef struct stanchion_worker_options {
   int64_t grace_ms;
 } stanchion_worker_options;
 
+// What to list, and how much of it. -1 stands for the default.
+typedef struct stanchion_list_options {
+  // sizeof, set by stanchion_list_options_init.
+  size_t struct_size;
+  // Only tasks whose id begins so. A page looks at 1000 tasks at most: it may have few or none, and a next page all the
+  // same.
+  struct stanchion_text prefix;
+  // Which page: what stanchion_tasks_next gave for the last one. NULL: the first.
+  struct stanchion_text page;
+  // At most so many tasks: 1 to 1000. -1: 100.
+  int64_t max;
+  // Of which state: a stanchion_task_state. It must be given.
+  int32_t state;
+  // 1: leave payloads and headers out; the size is told all the same. -1: 0.
+  int32_t without_payloads;
+} stanchion_list_options;
+
 // A list of holders. 0 is none.
 typedef int64_t stanchion_holders;
 
@@ -538,14 +555,16 @@ typedef struct stanchion_task_info {
   struct stanchion_text id;
   // Why the last attempt failed, or why it is dead; empty if nothing failed.
   struct stanchion_text reason;
-  // What the worker gets.
+  // What the worker gets. Empty in a listing without payloads.
   const void *payload;
   // How many bytes.
   size_t payload_len;
-  // What travels with it.
+  // What travels with it. Empty in a listing without payloads.
   const struct stanchion_header *headers;
   // How many.
   size_t header_count;
+  // Bytes of payload and headers, as stored.
+  int64_t size;
   // Grows with every accepted enqueue of the id. 0: a plain ZADD, not taken in yet.
   int64_t version;
   // When it is or was due, in milliseconds since 1970.
@@ -569,6 +588,30 @@ typedef struct stanchion_task_info {
   // Higher ones first.
   int32_t priority;
 } stanchion_task_info;
+
+// Which dead tasks: `ids`, `receipts` or `count`, one of them at most, and of these only what `reason`, `prefix` and
+// `older_than_ms` say. With none of the first three: all of which the others are true. Something must be said.
+typedef struct stanchion_dead_tasks {
+  // sizeof, set by stanchion_dead_tasks_init.
+  size_t struct_size;
+  // The newest dead record of each of these ids. NULL: not given; an array of none means none.
+  const struct stanchion_text *ids;
+  // How many.
+  size_t id_count;
+  // The records with these receipts, as stanchion_task_info has them: an id that died more than once has several.
+  // NULL: not given; an array of none means none.
+  const int64_t *receipts;
+  // How many.
+  size_t receipt_count;
+  // So many of the oldest: first those that failed, then those that expired. 0: all.
+  uint64_t count;
+  // Only those whose reason begins so. Empty: any.
+  struct stanchion_text reason;
+  // Only those whose id begins so. Empty: any.
+  struct stanchion_text prefix;
+  // Only those that died so long ago, or longer. 0: any.
+  int64_t older_than_ms;
+} stanchion_dead_tasks;
 
 // How many tasks there are, what happened so far, and the settings.
 typedef struct stanchion_stats {
@@ -766,6 +809,9 @@ void stanchion_claim_options_init(struct stanchion_claim_options *options, size_
 
 // Makes all options the default. `struct_size` is sizeof *options. Any thread.
 void stanchion_worker_options_init(struct stanchion_worker_options *options, size_t struct_size);
+
+// Makes all options the default. `struct_size` is sizeof *options. Any thread.
+void stanchion_list_options_init(struct stanchion_list_options *options, size_t struct_size);
 
 // How many holders are in the list; 0 if this is no handle of one. Does no I/O. Any thread.
 size_t stanchion_holders_len(stanchion_holders holders);
@@ -1268,6 +1314,10 @@ int32_t stanchion_tasks_at(stanchion_tasks tasks,
                            struct stanchion_task_info *out,
                            struct stanchion_error **err);
 
+// The page after this one, for `page` of stanchion_list_options; it lives as long as the handle of the list.
+// STANCHION_ABSENT: this was the last, or is no page; `out` is not written. Does no I/O. Any thread.
+int32_t stanchion_tasks_next(stanchion_tasks tasks, struct stanchion_text *out, struct stanchion_error **err);
+
 // Frees the list. 0 and freed handles are harmless. Any thread.
 void stanchion_tasks_free(stanchion_tasks tasks);
 
@@ -1300,17 +1350,14 @@ int32_t stanchion_queue_get(stanchion_client client,
                             stanchion_tasks *out,
                             struct stanchion_error **err);
 
-// The tasks of one state (a stanchion_task_state), a page of at most `max` (1 to 1000). `page` is 0 first, then what the
-// last page gave in `next_page`, which is 0 after the last one. STANCHION_EMPTY: none in this page; `out` is not written,
-// but `next_page` is. While tasks come and go, one may be in two pages or in none. Any thread.
+// The tasks of one state, a page of them, as the options say. `out` gets the page, also if there is no task in it: there
+// may be a next one all the same, which stanchion_tasks_next tells. A task that moves while pages are read may be in two
+// of them or in none. Any thread.
 int32_t stanchion_queue_list(stanchion_client client,
                              const char *queue_name,
                              size_t queue_len,
-                             int32_t task_state,
-                             uint64_t page,
-                             size_t max,
+                             const struct stanchion_list_options *options,
                              stanchion_tasks *out,
-                             uint64_t *next_page,
                              struct stanchion_error **err);
 
 // Drops a task, also while it is claimed: its claim is lost then. With a version (-1: any), only if it is still the
@@ -1338,28 +1385,30 @@ int32_t stanchion_queue_reschedule(stanchion_client client,
                                    int64_t *moved_ms,
                                    struct stanchion_error **err);
 
-// Moves the newest dead record of each of these ids (1000 at most) back to ready, with all its attempts, unless the id
-// lives; `moved` (may be NULL) gets how many. Sent once.
-//
-// Errors: as stanchion_queue_pop. Any thread.
-int32_t stanchion_queue_kick_ids(stanchion_client client,
-                                 const char *queue_name,
-                                 size_t queue_len,
-                                 const struct stanchion_text *ids,
-                                 size_t id_count,
-                                 uint64_t *moved,
-                                 struct stanchion_error **err);
+// Makes one that says nothing yet. `struct_size` is sizeof *dead. Any thread.
+void stanchion_dead_tasks_init(struct stanchion_dead_tasks *dead, size_t struct_size);
 
-// Moves so many of the oldest dead tasks (1 to 1000) back to ready, with all their attempts; `moved` (may be NULL) gets
-// how many there were. Sent once.
+// Moves dead tasks back to ready, with all their attempts, unless their ids live; `moved` (may be NULL) gets how many. It
+// goes in steps of about 1000, each sent once.
 //
-// Errors: as stanchion_queue_pop. Any thread.
+// Errors: as stanchion_queue_pop, and INVALID_ARGUMENT if `dead` is NULL or says nothing; what earlier steps have moved
+// stays moved, and is not told. Any thread.
 int32_t stanchion_queue_kick(stanchion_client client,
                              const char *queue_name,
                              size_t queue_len,
-                             size_t count,
+                             const struct stanchion_dead_tasks *dead,
                              uint64_t *moved,
                              struct stanchion_error **err);
+
+// Drops dead tasks; `removed` (may be NULL) gets how many. It goes in steps of about 1000, each sent once.
+//
+// Errors: as stanchion_queue_kick; what earlier steps have dropped is gone. Any thread.
+int32_t stanchion_queue_remove_dead(stanchion_client client,
+                                    const char *queue_name,
+                                    size_t queue_len,
+                                    const struct stanchion_dead_tasks *dead,
+                                    uint64_t *removed,
+                                    struct stanchion_error **err);
 
 // How many tasks there are, what happened so far, and the settings. Any thread.
 int32_t stanchion_queue_stats(stanchion_client client,

@@ -155,6 +155,15 @@ typedef struct stanchion_worker_options {
   int64_t grace_ms;
 } stanchion_worker_options;
 
+typedef struct stanchion_list_options {
+  size_t struct_size;
+  struct stanchion_text prefix;
+  struct stanchion_text page;
+  int64_t max;
+  int32_t state;
+  int32_t without_payloads;
+} stanchion_list_options;
+
 typedef int64_t stanchion_holders;
 
 typedef struct stanchion_holder {
@@ -273,6 +282,7 @@ typedef struct stanchion_task_info {
   size_t payload_len;
   const struct stanchion_header *headers;
   size_t header_count;
+  int64_t size;
   int64_t version;
   int64_t due_ms;
   int64_t expires_ms;
@@ -285,6 +295,18 @@ typedef struct stanchion_task_info {
   int32_t state;
   int32_t priority;
 } stanchion_task_info;
+
+typedef struct stanchion_dead_tasks {
+  size_t struct_size;
+  const struct stanchion_text *ids;
+  size_t id_count;
+  const int64_t *receipts;
+  size_t receipt_count;
+  uint64_t count;
+  struct stanchion_text reason;
+  struct stanchion_text prefix;
+  int64_t older_than_ms;
+} stanchion_dead_tasks;
 
 typedef struct stanchion_stats {
   size_t struct_size;
@@ -393,6 +415,8 @@ void stanchion_lock_options_init(struct stanchion_lock_options *options, size_t 
 void stanchion_claim_options_init(struct stanchion_claim_options *options, size_t struct_size);
 
 void stanchion_worker_options_init(struct stanchion_worker_options *options, size_t struct_size);
+
+void stanchion_list_options_init(struct stanchion_list_options *options, size_t struct_size);
 
 size_t stanchion_holders_len(stanchion_holders holders);
 
@@ -703,6 +727,8 @@ int32_t stanchion_tasks_at(stanchion_tasks tasks,
                            struct stanchion_task_info *out,
                            struct stanchion_error **err);
 
+int32_t stanchion_tasks_next(stanchion_tasks tasks, struct stanchion_text *out, struct stanchion_error **err);
+
 void stanchion_tasks_free(stanchion_tasks tasks);
 
 int32_t stanchion_queue_pop(stanchion_client client,
@@ -730,11 +756,8 @@ int32_t stanchion_queue_get(stanchion_client client,
 int32_t stanchion_queue_list(stanchion_client client,
                              const char *queue_name,
                              size_t queue_len,
-                             int32_t task_state,
-                             uint64_t page,
-                             size_t max,
+                             const struct stanchion_list_options *options,
                              stanchion_tasks *out,
-                             uint64_t *next_page,
                              struct stanchion_error **err);
 
 int32_t stanchion_queue_remove(stanchion_client client,
@@ -755,20 +778,21 @@ int32_t stanchion_queue_reschedule(stanchion_client client,
                                    int64_t *moved_ms,
                                    struct stanchion_error **err);
 
-int32_t stanchion_queue_kick_ids(stanchion_client client,
-                                 const char *queue_name,
-                                 size_t queue_len,
-                                 const struct stanchion_text *ids,
-                                 size_t id_count,
-                                 uint64_t *moved,
-                                 struct stanchion_error **err);
+void stanchion_dead_tasks_init(struct stanchion_dead_tasks *dead, size_t struct_size);
 
 int32_t stanchion_queue_kick(stanchion_client client,
                              const char *queue_name,
                              size_t queue_len,
-                             size_t count,
+                             const struct stanchion_dead_tasks *dead,
                              uint64_t *moved,
                              struct stanchion_error **err);
+
+int32_t stanchion_queue_remove_dead(stanchion_client client,
+                                    const char *queue_name,
+                                    size_t queue_len,
+                                    const struct stanchion_dead_tasks *dead,
+                                    uint64_t *removed,
+                                    struct stanchion_error **err);
 
 int32_t stanchion_queue_stats(stanchion_client client,
                               const char *queue_name,

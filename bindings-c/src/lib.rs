@@ -12,6 +12,7 @@ mod cached;
 mod claim;
 mod client;
 mod clock;
+mod dead;
 mod error;
 mod events;
 mod fork;

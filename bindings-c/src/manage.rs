@@ -2,16 +2,17 @@
 
 use std::ffi::c_char;
 
-use stanchion::{Kick, Removed, Rescheduled, TaskInfo};
+use stanchion::{Removed, Rescheduled, TaskInfo};
 
-use crate::arguments::{moment, number, optional_count, stanchion_text, text, wall};
+use crate::arguments::{moment, number, optional_count, text, wall};
 use crate::boundary;
 use crate::client::stanchion_client;
 use crate::error::{Failure, stanchion_error, stanchion_status};
 use crate::handle;
-use crate::queue::{queue, texts};
-use crate::records::{needed, put};
-use crate::tasks::{Tasks, stanchion_tasks, state};
+use crate::options::stanchion_list_options;
+use crate::queue::queue;
+use crate::records::{self, needed, put};
+use crate::tasks::{Tasks, stanchion_tasks};
 
 /// # Safety
 /// `out` is a place for a handle.
@@ -19,7 +20,7 @@ unsafe fn give(tasks: Vec<TaskInfo>, out: *mut stanchion_tasks) -> Result<i32, F
     if tasks.is_empty() {
         return Ok(stanchion_status::STANCHION_EMPTY as i32);
     }
-    let tasks = handle::insert(Tasks::new(tasks))?;
+    let tasks = handle::insert(Tasks::new(tasks, None))?;
     // SAFETY: as the caller promises.
     unsafe { put(out, tasks) };
     Ok(0)
@@ -86,32 +87,27 @@ pub unsafe extern "C" fn stanchion_queue_get(
     })
 }
 
-/// The tasks of one state (a stanchion_task_state), a page of at most `max` (1 to 1000). `page` is 0 first, then what the
-/// last page gave in `next_page`, which is 0 after the last one. STANCHION_EMPTY: none in this page; `out` is not written,
-/// but `next_page` is. While tasks come and go, one may be in two pages or in none. Any thread.
+/// The tasks of one state, a page of them, as the options say. `out` gets the page, also if there is no task in it: there
+/// may be a next one all the same, which stanchion_tasks_next tells. A task that moves while pages are read may be in two
+/// of them or in none. Any thread.
 #[unsafe(no_mangle)]
-#[allow(clippy::too_many_arguments, reason = "each is needed")]
 pub unsafe extern "C" fn stanchion_queue_list(
     client: stanchion_client,
     queue_name: *const c_char,
     queue_len: usize,
-    task_state: i32,
-    page: u64,
-    max: usize,
+    options: *const stanchion_list_options,
     out: *mut stanchion_tasks,
-    next_page: *mut u64,
     err: *mut *mut stanchion_error,
 ) -> i32 {
     boundary::status(err, || {
         needed(out, "the tasks")?;
-        needed(next_page, "the next page")?;
-        // SAFETY: the caller passes texts and places as the header says.
+        // SAFETY: the caller passes texts, structs and places as the header says.
         unsafe {
             let queue = queue(client, queue_name, queue_len)?;
-            let found = queue.list(state(task_state)?, (page != 0).then_some(page), max)?;
-            put(next_page, found.next.unwrap_or(0));
-            give(found.tasks, out)
+            let found = queue.list(records::read(options)?.core()?)?;
+            put(out, handle::insert(Tasks::new(found.tasks, found.next))?);
         }
+        Ok(0)
     })
 }
 
@@ -180,49 +176,5 @@ pub unsafe extern "C" fn stanchion_queue_reschedule(
             Rescheduled::Dead => Ok(stanchion_status::STANCHION_DEAD as i32),
             _ => Err(Failure::internal("an answer that is not known")),
         }
-    })
-}
-
-/// Moves the newest dead record of each of these ids (1000 at most) back to ready, with all its attempts, unless the id
-/// lives; `moved` (may be NULL) gets how many. Sent once.
-///
-/// Errors: as stanchion_queue_pop. Any thread.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn stanchion_queue_kick_ids(
-    client: stanchion_client,
-    queue_name: *const c_char,
-    queue_len: usize,
-    ids: *const stanchion_text,
-    id_count: usize,
-    moved: *mut u64,
-    err: *mut *mut stanchion_error,
-) -> i32 {
-    boundary::status(err, || {
-        // SAFETY: the caller passes texts and places as the header says.
-        unsafe {
-            let ids = texts("ids", ids, id_count)?.into_iter().map(str::to_owned).collect();
-            put(moved, queue(client, queue_name, queue_len)?.kick(Kick::Ids(ids))?);
-        }
-        Ok(0)
-    })
-}
-
-/// Moves so many of the oldest dead tasks (1 to 1000) back to ready, with all their attempts; `moved` (may be NULL) gets
-/// how many there were. Sent once.
-///
-/// Errors: as stanchion_queue_pop. Any thread.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn stanchion_queue_kick(
-    client: stanchion_client,
-    queue_name: *const c_char,
-    queue_len: usize,
-    count: usize,
-    moved: *mut u64,
-    err: *mut *mut stanchion_error,
-) -> i32 {
-    boundary::status(err, || {
-        // SAFETY: the caller passes texts and places as the header says.
-        unsafe { put(moved, queue(client, queue_name, queue_len)?.kick(Kick::Count(count))?) };
-        Ok(0)
     })
 }

@@ -7,10 +7,11 @@ use std::time::Duration;
 
 use stanchion::blocking;
 
-use crate::arguments::{NONE, option, optional_count, optional_flag, optional_span, stanchion_text};
+use crate::arguments::{NONE, option, optional_count, optional_flag, optional_span, stanchion_text, text};
 use crate::boundary;
 use crate::error::Failure;
 use crate::records::{self, Record};
+use crate::tasks::state;
 
 /// How to acquire a lock. -1 stands for the default.
 #[derive(Clone, Copy)]
@@ -219,6 +220,69 @@ pub unsafe extern "C" fn stanchion_worker_options_init(
 ) {
     // SAFETY: the caller passes NULL or a struct of this size.
     boundary::value((), || unsafe { records::init(options, struct_size) });
+}
+
+/// What to list, and how much of it. -1 stands for the default.
+#[derive(Clone, Copy)]
+#[repr(C)]
+pub struct stanchion_list_options {
+    /// sizeof, set by stanchion_list_options_init.
+    pub struct_size: usize,
+    /// Only tasks whose id begins so. A page looks at 1000 tasks at most: it may have few or none, and a next page all the
+    /// same.
+    pub prefix: stanchion_text,
+    /// Which page: what stanchion_tasks_next gave for the last one. NULL: the first.
+    pub page: stanchion_text,
+    /// At most so many tasks: 1 to 1000. -1: 100.
+    pub max: i64,
+    /// Of which state: a stanchion_task_state. It must be given.
+    pub state: i32,
+    /// 1: leave payloads and headers out; the size is told all the same. -1: 0.
+    pub without_payloads: i32,
+}
+
+// SAFETY: numbers and pointers only.
+unsafe impl Record for stanchion_list_options {
+    const NAME: &'static str = "stanchion_list_options";
+    const DEFAULT: Self = Self {
+        struct_size: size_of::<Self>(),
+        prefix: stanchion_text::NONE,
+        page: stanchion_text::NONE,
+        max: NONE,
+        state: 0,
+        without_payloads: -1,
+    };
+}
+
+/// Makes all options the default. `struct_size` is sizeof *options. Any thread.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn stanchion_list_options_init(
+    options: *mut stanchion_list_options,
+    struct_size: usize,
+) {
+    // SAFETY: the caller passes NULL or a struct of this size.
+    boundary::value((), || unsafe { records::init(options, struct_size) });
+}
+
+impl stanchion_list_options {
+    /// # Safety
+    /// The texts are as their lengths say.
+    pub(crate) unsafe fn core(&self) -> Result<stanchion::ListOptions, Failure> {
+        let without = optional_flag("without_payloads", self.without_payloads)?.unwrap_or(false);
+        let mut options = stanchion::ListOptions::new(state(self.state)?).payloads(!without);
+        // SAFETY: as the caller promises.
+        let (prefix, page) = unsafe {
+            let prefix = text("prefix", self.prefix.data, self.prefix.len)?;
+            (prefix, option("page", self.page.data, self.page.len)?)
+        };
+        if let Some(page) = page {
+            options = options.page(page);
+        }
+        if let Some(max) = optional_count("max", self.max, usize::MAX)? {
+            options = options.max(max);
+        }
+        Ok(options.prefix(prefix))
+    }
 }
 
 /// What looks at a program's number while a call waits; `None` if there is none.

@@ -8,10 +8,10 @@ use stanchion::{Headers, TaskInfo, TaskState};
 
 use crate::arguments::{NONE, millis, number, stanchion_header, stanchion_text, wall};
 use crate::boundary;
-use crate::error::{Failure, stanchion_error};
+use crate::error::{Failure, stanchion_error, stanchion_status};
 use crate::handle::{self, Kind};
 use crate::listing::beyond;
-use crate::records::{self, Record};
+use crate::records::{self, Record, needed, put};
 
 /// Where a task is.
 #[repr(C)]
@@ -65,14 +65,16 @@ pub struct stanchion_task_info {
     pub id: stanchion_text,
     /// Why the last attempt failed, or why it is dead; empty if nothing failed.
     pub reason: stanchion_text,
-    /// What the worker gets.
+    /// What the worker gets. Empty in a listing without payloads.
     pub payload: *const c_void,
     /// How many bytes.
     pub payload_len: usize,
-    /// What travels with it.
+    /// What travels with it. Empty in a listing without payloads.
     pub headers: *const stanchion_header,
     /// How many.
     pub header_count: usize,
+    /// Bytes of payload and headers, as stored.
+    pub size: i64,
     /// Grows with every accepted enqueue of the id. 0: a plain ZADD, not taken in yet.
     pub version: i64,
     /// When it is or was due, in milliseconds since 1970.
@@ -108,6 +110,7 @@ unsafe impl Record for stanchion_task_info {
         payload_len: 0,
         headers: ptr::null(),
         header_count: 0,
+        size: 0,
         version: 0,
         due_ms: NONE,
         expires_ms: NONE,
@@ -147,27 +150,31 @@ impl HeaderViews {
 /// A list of tasks. 0 is none.
 pub type stanchion_tasks = i64;
 
-pub(crate) struct Tasks(Vec<(TaskInfo, HeaderViews)>);
+pub(crate) struct Tasks {
+    tasks: Vec<(TaskInfo, HeaderViews)>,
+    /// The next page, if this is one and not the last.
+    next: Option<String>,
+}
 
 impl Kind for Tasks {
     const NAME: &'static str = "list of tasks";
 }
 
 impl Tasks {
-    pub(crate) fn new(tasks: Vec<TaskInfo>) -> Self {
+    pub(crate) fn new(tasks: Vec<TaskInfo>, next: Option<String>) -> Self {
         let with_views = |task: TaskInfo| {
             // The texts of a map stay where they are when the map itself is moved.
             let views = HeaderViews::of(&task.headers);
             (task, views)
         };
-        Self(tasks.into_iter().map(with_views).collect())
+        Self { tasks: tasks.into_iter().map(with_views).collect(), next }
     }
 }
 
 /// How many tasks are in the list; 0 if this is no handle of one. Does no I/O. Any thread.
 #[unsafe(no_mangle)]
 pub extern "C" fn stanchion_tasks_len(tasks: stanchion_tasks) -> usize {
-    boundary::value(0, || handle::get::<Tasks>(tasks).map_or(0, |tasks| tasks.0.len()))
+    boundary::value(0, || handle::get::<Tasks>(tasks).map_or(0, |tasks| tasks.tasks.len()))
 }
 
 /// One of the tasks. Does no I/O. Any thread.
@@ -180,9 +187,27 @@ pub unsafe extern "C" fn stanchion_tasks_at(
 ) -> i32 {
     boundary::status(err, || {
         let tasks = handle::get::<Tasks>(tasks)?;
-        let (task, headers) = tasks.0.get(index).ok_or_else(|| beyond(index, tasks.0.len()))?;
+        let (task, headers) = tasks.tasks.get(index).ok_or_else(|| beyond(index, tasks.tasks.len()))?;
         // SAFETY: the caller passes a struct as the header says.
         unsafe { records::write(out, &info(task, headers)) }?;
+        Ok(0)
+    })
+}
+
+/// The page after this one, for `page` of stanchion_list_options; it lives as long as the handle of the list.
+/// STANCHION_ABSENT: this was the last, or is no page; `out` is not written. Does no I/O. Any thread.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn stanchion_tasks_next(
+    tasks: stanchion_tasks,
+    out: *mut stanchion_text,
+    err: *mut *mut stanchion_error,
+) -> i32 {
+    boundary::status(err, || {
+        needed(out, "the next page")?;
+        let tasks = handle::get::<Tasks>(tasks)?;
+        let Some(next) = &tasks.next else { return Ok(stanchion_status::STANCHION_ABSENT as i32) };
+        // SAFETY: the caller passes a place for a text.
+        unsafe { put(out, stanchion_text::of(next)) };
         Ok(0)
     })
 }
@@ -195,6 +220,7 @@ fn info(task: &TaskInfo, headers: &HeaderViews) -> stanchion_task_info {
         payload_len: task.payload.len(),
         headers: headers.as_slice().as_ptr(),
         header_count: headers.as_slice().len(),
+        size: number(task.size),
         version: number(task.version),
         due_ms: wall(task.due),
         expires_ms: task.expires.map_or(NONE, wall),

@@ -270,10 +270,41 @@ static void claims(void) {
     }
 }
 
+static stanchion_list_options some_listing(void) {
+    MADE(stanchion_list_options, options, stanchion_list_options_init);
+    options.state = small();
+    if (one_in(3)) options.prefix = text();
+    if (one_in(3)) options.page = text();
+    if (one_in(3)) options.max = number();
+    if (one_in(3)) options.without_payloads = small();
+    return options;
+}
+
+/* The arrays have two elements. */
+static stanchion_dead_tasks some_dead(const stanchion_text *ids, const int64_t *receipts) {
+    MADE(stanchion_dead_tasks, dead, stanchion_dead_tasks_init);
+    if (one_in(2)) {
+        dead.ids = OR_NULL(ids);
+        dead.id_count = one_in(8) ? (size_t)any() | (1 << 21) : below(3);
+    }
+    if (one_in(3)) {
+        dead.receipts = OR_NULL(receipts);
+        dead.receipt_count = one_in(8) ? (size_t)any() | (1 << 21) : below(3);
+    }
+    if (one_in(3)) dead.count = one_in(2) ? any() : below(10);
+    if (one_in(3)) dead.reason = text();
+    if (one_in(3)) dead.prefix = text();
+    if (one_in(3)) dead.older_than_ms = number();
+    return dead;
+}
+
 static void manage(stanchion_text queue, stanchion_text id) {
     int64_t out = 0, client = handle(), when = 0;
     uint64_t page = one_in(3) ? any() : 0, moved = 0;
     const stanchion_text ids[2] = {id, text()};
+    const int64_t receipts[2] = {number(), number()};
+    const stanchion_list_options listing = some_listing();
+    const stanchion_dead_tasks dead = some_dead(ids, receipts);
     PLACE(stanchion_stats, stats);
     MADE(stanchion_queue_settings, settings, stanchion_queue_settings_init);
     if (one_in(2)) settings.max_len = number();
@@ -287,11 +318,11 @@ static void manage(stanchion_text queue, stanchion_text id) {
     case 0: status = stanchion_queue_pop(client, GIVEN(queue), max, OR_NULL(&out), err()); break;
     case 1: status = stanchion_queue_peek(client, GIVEN(queue), max, OR_NULL(&out), err()); break;
     case 2: status = stanchion_queue_get(client, GIVEN(queue), GIVEN(id), OR_NULL(&out), err()); break;
-    case 3: status = stanchion_queue_list(client, GIVEN(queue), small(), page, max, OR_NULL(&out), OR_NULL(&page), err()); break;
+    case 3: status = stanchion_queue_list(client, GIVEN(queue), OR_NULL(&listing), OR_NULL(&out), err()); break;
     case 4: stanchion_queue_remove(client, GIVEN(queue), GIVEN(id), number(), OR_NULL(&when), err()); break;
     case 5: stanchion_queue_reschedule(client, GIVEN(queue), GIVEN(id), number(), OR_NULL(&when), err()); break;
-    case 6: stanchion_queue_kick(client, GIVEN(queue), max, OR_NULL(&moved), err()); break;
-    case 7: stanchion_queue_kick_ids(client, GIVEN(queue), OR_NULL(ids), one_in(8) ? (size_t)any() | (1 << 21) : below(3), OR_NULL(&moved), err()); break;
+    case 6: stanchion_queue_kick(client, GIVEN(queue), OR_NULL(&dead), OR_NULL(&moved), err()); break;
+    case 7: stanchion_queue_remove_dead(client, GIVEN(queue), OR_NULL(&dead), OR_NULL(&moved), err()); break;
     case 8: stanchion_queue_stats(client, GIVEN(queue), OR_NULL(&stats), err()); break;
     case 9: if (one_in(5)) stanchion_queue_pause(client, GIVEN(queue), err()); break;
     case 10: stanchion_queue_resume(client, GIVEN(queue), err()); break;
@@ -312,7 +343,10 @@ static void lists(void) {
     switch (below(8)) {
     case 0: stanchion_names_at(list, index, OR_NULL(&view), err()); break;
     case 1: stanchion_answers_at(list, index, OR_NULL(&enqueued), err()); break;
-    case 2: stanchion_tasks_at(list, index, OR_NULL(&task), err()); break;
+    case 2:
+        stanchion_tasks_at(list, index, OR_NULL(&task), err());
+        stanchion_tasks_next(list, OR_NULL(&view), err());
+        break;
     case 6: {
         double value = 0;
         int64_t made = 0;

@@ -9,7 +9,7 @@ use cbindgen::{
 };
 
 /// In the order in which they are read.
-const FILES: [&str; 24] = [
+const FILES: [&str; 25] = [
     "version",
     "error",
     "arguments",
@@ -29,6 +29,7 @@ const FILES: [&str; 24] = [
     "queue",
     "tasks",
     "manage",
+    "dead",
     "settings",
     "events",
     "worker",

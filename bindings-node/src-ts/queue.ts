@@ -1,7 +1,7 @@
 import { call, type Signalled, type Start } from './bridge.js'
 import { Claim, type Verdict } from './claim.js'
 import { consume, type ConsumeOptions } from './consume.js'
-import { errorOf, type StanchionError } from './errors.js'
+import { errorOf, InvalidArgumentError, type StanchionError } from './errors.js'
 import { nothing } from './lease.js'
 import { native, type Native } from './native.js'
 import {
@@ -26,7 +26,41 @@ export interface ClaimOptions {
   signal?: AbortSignal | undefined
 }
 
-const LIST_OPTIONS = new Set(['page', 'max'])
+/** What to list besides the state. */
+export interface ListOptions {
+  /** Tasks at most. Default: 100. */
+  max?: number | undefined
+  /** Only those whose id begins so. A page may then have few or none, and a next one all the same. */
+  prefix?: string | undefined
+  /** Whether with payloads and headers; without, both are empty. Default: true. */
+  payloads?: boolean | undefined
+  /** Which page: `next` of the page before. */
+  page?: string | null | undefined
+}
+
+const LIST_OPTIONS: ReadonlySet<string> = new Set<keyof ListOptions>(['max', 'prefix', 'payloads', 'page'])
+
+/**
+ * Which dead tasks: of these ids, with these receipts, or so many of the oldest; of them, or else of all, those that fit
+ * the rest.
+ */
+export interface DeadTasks {
+  /** The newest dead one of each id. */
+  ids?: Iterable<string> | undefined
+  /** An id that died more than once has several. */
+  receipts?: Iterable<bigint> | undefined
+  /** So many of the oldest. */
+  count?: number | undefined
+  /** Only those whose reason begins so. */
+  reason?: string | undefined
+  /** Only those whose id begins so. */
+  prefix?: string | undefined
+  /** Only those that died so many milliseconds ago, or earlier. */
+  olderThanMs?: number | undefined
+}
+
+const DEAD_TASKS: ReadonlySet<string> = new Set<keyof DeadTasks>(
+  ['ids', 'receipts', 'count', 'reason', 'prefix', 'olderThanMs'])
 const REMOVE_OPTIONS = new Set(['version'])
 const CLAIM_OPTIONS: ReadonlySet<string> = new Set<keyof ClaimOptions>(
   ['max', 'leaseMs', 'renew', 'maxRunMs', 'waitMs', 'signal'])
@@ -34,7 +68,7 @@ const CLAIM_OPTIONS: ReadonlySet<string> = new Set<keyof ClaimOptions>(
 /** Some of the tasks of one state. `next` gets the next page; null if this was the last. */
 export interface TaskPage<Json = any> {
   tasks: TaskInfo<Json>[]
-  next: bigint | null
+  next: string | null
 }
 
 /** Whether a task was removed; if another version was in its place, which. */
@@ -174,15 +208,13 @@ export class Queue<Json = any> {
       (found: Native.TaskInfo | null) => found === null ? null : taskInfo<Json>(found))
   }
 
-  /** The tasks of one state, a page at a time: `max` (100) at most, `page` from the page before. */
-  list(
-    state: TaskState, options?: { page?: bigint | null | undefined, max?: number | undefined }
-  ): Promise<TaskPage<Json>> {
+  /** The tasks of one state, a page at a time. */
+  list(state: TaskState, options?: ListOptions): Promise<TaskPage<Json>> {
     return ask(
       () => this.#handle(),
       (queue, bridge, number) => {
         checkOptions(options, LIST_OPTIONS)
-        queue.list(bridge, number, state, options?.page, options?.max ?? 100)
+        queue.list(bridge, number, state, options?.page, options?.max, options?.prefix, options?.payloads)
       },
       (found: Native.TaskPage) => ({ tasks: infos<Json>(found.tasks), next: found.next ?? null }))
   }
@@ -207,12 +239,19 @@ export class Queue<Json = any> {
         ({ outcome: found.outcome as Rescheduled['outcome'], due: maybeDate(found.due) }))
   }
 
-  /** Move dead tasks back to ready: this one, these, or so many of the oldest. How many were moved. */
-  kick(which: string | readonly string[] | number): Promise<number> {
-    return ask(() => this.#handle(), (queue, bridge, number) => {
-      if (typeof which === 'number') queue.kick(bridge, number, undefined, which)
-      else queue.kick(bridge, number, typeof which === 'string' ? [which] : listOf(which, 'ids', id => id))
-    })
+  /**
+   * Move dead tasks back to ready, unless their ids live: this id, these, so many of the oldest, or as `DeadTasks` says.
+   * How many were moved.
+   */
+  kick(which: string | readonly string[] | number | DeadTasks): Promise<number> {
+    return ask(
+      () => this.#handle(), (queue, bridge, number) => queue.kick(bridge, number, deadTasks('kick', which)))
+  }
+
+  /** Drop dead tasks, told as for `kick`. How many are gone. */
+  removeDead(which: string | readonly string[] | number | DeadTasks): Promise<number> {
+    return ask(
+      () => this.#handle(), (queue, bridge, number) => queue.removeDead(bridge, number, deadTasks('removeDead', which)))
   }
 
   /** How many tasks there are, and the settings. */
@@ -291,6 +330,34 @@ function terms(options: ClaimOptions = {}): Native.ClaimOptions {
   checkOptions(options, CLAIM_OPTIONS)
   return new (native().ClaimOptions)(
     options.max, options.leaseMs, options.renew, options.maxRunMs, options.waitMs)
+}
+
+function deadTasks(verb: string, which: string | readonly string[] | number | DeadTasks): Native.DeadTasks {
+  const { ids, receipts, count, reason, prefix, olderThanMs } = named(which)
+  const among = [ids, receipts, count].filter(isGiven)
+  if (among.length > 1) throw new InvalidArgumentError(`${verb} takes one of ids, receipts and a count`)
+  // A text that happens to be empty must not mean all of them.
+  if (among.length === 0 && !reason && !prefix && !isGiven(olderThanMs)) {
+    throw new InvalidArgumentError(`${verb} needs ids, receipts, a count, a reason, a prefix or olderThanMs`)
+  }
+  return new (native().DeadTasks)(
+    isGiven(ids) ? listOf(ids, 'ids', id => id) : undefined,
+    isGiven(receipts) ? listOf(receipts, 'receipts', receipt => receipt) : undefined,
+    count, reason, prefix, olderThanMs)
+}
+
+/** The short forms, in full. */
+function named(which: string | readonly string[] | number | DeadTasks = {}): DeadTasks {
+  if (typeof which === 'number') return { count: which }
+  if (typeof which === 'string') return { ids: [which] }
+  checkObject(which, 'dead tasks')
+  if (Symbol.iterator in which) return { ids: which }
+  checkOptions(which, DEAD_TASKS)
+  return which
+}
+
+function isGiven<T>(value: T | null | undefined): value is T {
+  return value !== undefined && value !== null
 }
 
 function taken(verdicts: Iterable<Verdict>): Native.Verdict[] {

@@ -58,6 +58,8 @@ export interface TaskInfo<Json = any> {
   /** The payload, read as JSON each time. Throws a SyntaxError if it is none. */
   readonly json: Json
   headers: Record<string, string>
+  /** Bytes of payload and headers, as stored. */
+  size: number
   version: bigint
   due: Date
   priority: number

@@ -2,7 +2,7 @@
 
 use napi::bindgen_prelude::ClassInstance;
 use napi_derive::napi;
-use stanchion::{Error, Kick, QueueSettings, Removed, Rescheduled};
+use stanchion::{Error, ListOptions, QueueSettings, Removed, Rescheduled};
 
 use crate::bridge::Bridge;
 use crate::claim::{Delivered, Verdict};
@@ -44,11 +44,45 @@ impl ClaimOptions {
     }
 }
 
+/// Which dead tasks are meant. Of ids, receipts and a count one at most is given, which the package sees to.
+#[napi]
+pub struct DeadTasks(stanchion::DeadTasks);
+
+#[napi]
+impl DeadTasks {
+    #[napi(constructor)]
+    pub fn new(
+        ids: Option<Vec<Text>>,
+        receipts: Option<Vec<Whole>>,
+        count: Option<Whole>,
+        reason: Option<Text>,
+        prefix: Option<Text>,
+        older_than: Option<Millis>,
+    ) -> Self {
+        let mut dead = match (ids, receipts, count) {
+            (Some(ids), ..) => stanchion::DeadTasks::ids(ids.into_iter().map(|id| id.0)),
+            (_, Some(receipts), _) => stanchion::DeadTasks::receipts(receipts.into_iter().map(|one| one.0)),
+            (.., Some(count)) => stanchion::DeadTasks::oldest(count.0),
+            _ => stanchion::DeadTasks::all(),
+        };
+        if let Some(reason) = reason {
+            dead = dead.reason(reason.0);
+        }
+        if let Some(prefix) = prefix {
+            dead = dead.prefix(prefix.0);
+        }
+        if let Some(age) = older_than {
+            dead = dead.older_than(age.0);
+        }
+        Self(dead)
+    }
+}
+
 /// Some tasks, and where the next ones begin.
 #[napi(object, object_from_js = false)]
 pub struct TaskPage {
     pub tasks: Vec<TaskInfo>,
-    pub next: Option<u64>,
+    pub next: Option<String>,
 }
 
 /// What became of verdicts (nothing, or why it failed), and new claims.
@@ -218,17 +252,32 @@ impl Queue {
     }
 
     #[napi]
+    #[allow(clippy::too_many_arguments, reason = "one for each option")]
     pub fn list(
         &self,
         bridge: Bridge,
         call: u32,
         name: Text,
-        page: Option<Whole>,
-        max: Whole,
+        page: Option<Text>,
+        max: Option<Whole>,
+        prefix: Option<Text>,
+        payloads: Option<Flag>,
     ) -> napi::Result<()> {
-        let (queue, state) = (self.0.clone(), state(&name.0)?);
+        let (queue, mut options) = (self.0.clone(), ListOptions::new(state(&name.0)?));
+        if let Some(page) = page {
+            options = options.page(page.0);
+        }
+        if let Some(max) = max {
+            options = options.max(max.narrow(usize::MAX));
+        }
+        if let Some(prefix) = prefix {
+            options = options.prefix(prefix.0);
+        }
+        if let Some(payloads) = payloads {
+            options = options.payloads(payloads.0);
+        }
         bridge.start(call, async move {
-            let page = queue.list(state, page.map(|page| page.0), max.narrow(usize::MAX)).await?;
+            let page = queue.list(options).await?;
             Ok(TaskPage { tasks: infos(page.tasks), next: page.next })
         })
     }
@@ -246,21 +295,16 @@ impl Queue {
         bridge.start(call, async move { queue.reschedule(&id.0, due.0).await.map(rescheduled) })
     }
 
-    /// Either ids, or a count.
     #[napi]
-    pub fn kick(
-        &self,
-        bridge: Bridge,
-        call: u32,
-        ids: Option<Vec<Text>>,
-        count: Option<Whole>,
-    ) -> napi::Result<()> {
-        let queue = self.0.clone();
-        let kick = match ids {
-            Some(ids) => Kick::Ids(ids.into_iter().map(|id| id.0).collect()),
-            None => Kick::Count(count.unwrap_or(Whole(0)).narrow(usize::MAX)),
-        };
-        bridge.start(call, async move { queue.kick(kick).await.map(|count| count as f64) })
+    pub fn kick(&self, bridge: Bridge, call: u32, dead: &DeadTasks) -> napi::Result<()> {
+        let (queue, dead) = (self.0.clone(), dead.0.clone());
+        bridge.start(call, async move { queue.kick(dead).await.map(|count| count as f64) })
+    }
+
+    #[napi]
+    pub fn remove_dead(&self, bridge: Bridge, call: u32, dead: &DeadTasks) -> napi::Result<()> {
+        let (queue, dead) = (self.0.clone(), dead.0.clone());
+        bridge.start(call, async move { queue.remove_dead(dead).await.map(|count| count as f64) })
     }
 
     #[napi]

@@ -119,6 +119,7 @@ pub struct TaskInfo {
     pub payload: Buffer,
     #[napi(ts_type = "Record<string, string>")]
     pub headers: HashMap<String, String>,
+    pub size: f64,
     pub version: u64,
     pub due: f64,
     pub priority: u32,
@@ -139,6 +140,7 @@ impl From<stanchion::TaskInfo> for TaskInfo {
             state: info.state.name(),
             payload: info.payload.into(),
             headers: headers(&info.headers),
+            size: info.size as f64,
             version: info.version,
             due: wall(info.due),
             priority: u32::from(info.priority),

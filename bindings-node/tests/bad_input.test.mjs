@@ -99,6 +99,8 @@ onEveryStore('counts and flags', async ({ client }) => {
     await refuses(() => queue.remove('a', { version: bad }))
     await refuses(() => client.locks(bad))
     if (typeof bad === 'number') await refuses(() => queue.kick(bad))
+    await refuses(() => queue.kick({ count: bad }))
+    await refuses(() => queue.removeDead({ receipts: [bad] }))
   }
   await refuses(() => queue.enqueue({ priority: 256 }))
   await refuses(() => queue.claim({ max: 0 }))
@@ -106,8 +108,33 @@ onEveryStore('counts and flags', async ({ client }) => {
     for (const option of ['renew', 'failFast']) await refuses(() => lock.acquire({ [option]: bad }))
     await refuses(() => queue.configure({ intake: bad }))
     await refuses(() => queue.claim({ renew: bad }))
+    await refuses(() => queue.list('ready', { payloads: bad }))
   }
   assert.equal(await lock.isLocked(), false)
+})
+
+onEveryStore('which dead tasks are meant is said', async ({ client }) => {
+  const queue = client.queue('q')
+  await queue.enqueue({ id: 'a' })
+  const [claim] = await queue.claim()
+  await claim.bury('x')
+  for (const verb of ['kick', 'removeDead']) {
+    const needs = new RegExp(`${verb} needs ids, receipts, a count, a reason, a prefix or olderThanMs`)
+    for (const none of [undefined, {}, { ids: undefined }, { reason: '', prefix: '' }, { olderThanMs: null }]) {
+      await refuses(() => queue[verb](none))
+      await assert.rejects(queue[verb](none), needs)
+    }
+    const takes = new RegExp(`${verb} takes one of ids, receipts and a count`)
+    for (const several of [{ ids: ['a'], count: 1 }, { ids: [], receipts: [] }, { receipts: [1n], count: 1 }]) {
+      await assert.rejects(queue[verb](several), takes)
+    }
+    for (const bad of [
+      0, { count: 0 }, { ids: 'a' }, { receipts: 5n }, { receipts: ['1'] }, { ids: ['a'], reason: 5 }, { prefix: {} },
+      { olderThanMs: -1 }, { ids: ['a'], older: 5 }, { ids: ['a'], olderThen: 5 }
+    ]) await refuses(() => queue[verb](bad))
+    assert.deepEqual([await queue[verb]([]), await queue[verb]({ receipts: [] })], [0, 0])
+  }
+  assert.equal((await queue.stats()).dead, 1)
 })
 
 onEveryStore('names, ids, texts', async ({ client }) => {

@@ -134,7 +134,7 @@ onEveryStore('remove, kick, pause, purge, pages', async ({ client }) => {
   await queue.enqueueMany(Array.from({ length: 5 }, (_, n) => ({ id: `t${n}` })))
   for (const claim of await queue.claim({ max: 3 })) await claim.bury('x')
   const first = await queue.list('dead', { max: 2 })
-  assert.deepEqual([first.tasks.length, typeof first.next], [2, 'bigint'])
+  assert.deepEqual([first.tasks.length, typeof first.next], [2, 'string'])
   const second = await queue.list('dead', { max: 2, page: first.next })
   assert.deepEqual([second.tasks.length, second.next], [1, null])
   assert.equal(await queue.kick(first.tasks[0].id), 1)
@@ -145,6 +145,43 @@ onEveryStore('remove, kick, pause, purge, pages', async ({ client }) => {
   await queue.resume()
   assert.deepEqual((await client.queueNames()).names, ['q'])
   assert.equal(await queue.purge(), 5)
+})
+
+onEveryStore('pages with a prefix and without payloads', async ({ client }) => {
+  const queue = client.queue('q')
+  await queue.enqueueMany([...Array.from({ length: 5 }, (_, n) => ({ id: `user:${n}`, payload: 'text' })), { id: 'other' }])
+  const ids = []
+  let page
+  do {
+    const found = await queue.list('ready', { max: 2, prefix: 'user:', payloads: false, page })
+    for (const { id, payload, headers, size } of found.tasks) {
+      ids.push(id)
+      assert.deepEqual([payload.length, headers, size > 6], [0, {}, true])
+    }
+    page = found.next
+  } while (page !== null)
+  assert.deepEqual(ids.sort(), ['user:0', 'user:1', 'user:2', 'user:3', 'user:4'])
+  const whole = (await queue.list('ready')).tasks.find(task => task.id === 'user:0')
+  assert.deepEqual([whole.json, whole.size], ['text', (await queue.get('user:0')).size])
+  await assert.rejects(queue.list('ready', { page: 'user:1' }), InvalidArgumentError)
+})
+
+onEveryStore('which dead tasks are moved and dropped', async ({ client }) => {
+  const queue = client.queue('q')
+  const reasons = { a: 'refused: 1', b: 'refused: 2', c: 'other', 'user:1': 'x', 'user:2': 'x' }
+  await queue.enqueueMany(Object.keys(reasons).map(id => ({ id })))
+  await queue.settle((await queue.claim({ max: 10 })).map(claim => claim.buried(reasons[claim.id])))
+  const { receipt } = await queue.get('c')
+  assert.equal(await queue.kick({ reason: 'refused', olderThanMs: 3_600_000 }), 0)
+  assert.equal(await queue.kick({ reason: 'refused', prefix: 'a' }), 1)
+  assert.equal((await queue.get('a')).state, 'ready')
+  assert.equal(await queue.removeDead({ receipts: [receipt, 1_000_000_000n] }), 1)
+  assert.equal(await queue.get('c'), null)
+  assert.equal(await queue.removeDead({ reason: 'refused' }), 1)
+  assert.equal(await queue.removeDead({ ids: new Set(['user:1', 'none']) }), 1)
+  assert.equal(await queue.removeDead('none'), 0)
+  assert.equal(await queue.kick({ count: 10, olderThanMs: 0 }), 1)
+  assert.equal(await queue.removeDead(10), 0)
 })
 
 onEveryStore('a full queue', async ({ client }) => {

@@ -1,7 +1,7 @@
 // The types as an ES module sees them; compiled, never run.
 import {
   Claim, Client, connect, InvalidArgumentError, Lease, LeaseExpiredError, LeaseLostError, Lock, StanchionError,
-  type Enqueued, type Holder, type OnDuplicate, type TaskState, type Worker
+  type DeadTasks, type Enqueued, type Holder, type OnDuplicate, type TaskState, type Worker
 } from 'stanchion'
 import { Clock, memoryClient } from 'stanchion/testing'
 
@@ -72,7 +72,13 @@ export async function queues(client: Client): Promise<void> {
   }
   const policy: OnDuplicate = { throttle: { windowMs: 5 } }
   const state: TaskState = 'dead'
-  await queue.list(state, { max: 5 })
+  const page = await queue.list(state, { max: 5, prefix: 'a', payloads: false })
+  same<typeof page.next, string | null>(true)
+  const dead: DeadTasks = { receipts: page.tasks.map(task => task.receipt), olderThanMs: 5 }
+  await queue.removeDead(dead)
+  for (const which of ['a', ['a'], 10, { reason: 'x' }]) await queue.kick(which)
+  // @ts-expect-error no such option
+  await queue.kick({ older: 5 })
   // @ts-expect-error no such policy
   await queue.enqueue({ onDuplicate: 'drop' })
   // @ts-expect-error no such state

@@ -85,6 +85,7 @@ fn _stanchion(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<lease::AioLease>()?;
     module.add_class::<task::Task>()?;
     module.add_class::<task::ClaimOptions>()?;
+    module.add_class::<task::DeadTasks>()?;
     module.add_class::<queue::Queue>()?;
     module.add_class::<queue::AioQueue>()?;
     module.add_class::<queue::Queues>()?;

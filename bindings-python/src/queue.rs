@@ -1,7 +1,7 @@
 //! Queues.
 
 use pyo3::prelude::*;
-use stanchion::{Kick, QueueSettings, blocking};
+use stanchion::{ListOptions, QueueSettings, blocking};
 
 use crate::args::{Flag, Seconds, State, Text, Wall, Whole};
 use crate::bridge::Bridge;
@@ -9,7 +9,7 @@ use crate::call::call;
 use crate::claim::{Delivered, Taken, verdicts};
 use crate::faces::faces;
 use crate::results::IntoPython;
-use crate::task::{ClaimOptions, Task, tasks};
+use crate::task::{ClaimOptions, DeadTasks, Task, tasks};
 
 faces! {
     /// A queue.
@@ -24,12 +24,13 @@ faces! {
         fn pop(max: Whole) |queue| queue.pop(max.narrow(usize::MAX));
         fn peek(max: Whole) |queue| queue.peek(max.narrow(usize::MAX));
         fn get(id: Text) |queue| queue.get(&id.0);
-        fn list(state: State, page: Option<Whole>, max: Whole)
-            |queue| queue.list(state.0, page.map(|page| page.0), max.narrow(usize::MAX));
+        fn list(state: State, page: Option<Text>, max: Whole, prefix: Text, payloads: Flag)
+            |queue| queue.list(listing(state, page, max, prefix, payloads));
         fn remove(id: Text, version: Option<Whole>)
             |queue| queue.remove(&id.0, version.map(|version| version.0));
         fn reschedule(id: Text, due: Wall) |queue| queue.reschedule(&id.0, due.0);
-        fn kick(ids: Option<Vec<Text>>, count: Option<Whole>) |queue| queue.kick(kick(ids, count));
+        fn kick(dead: DeadTasks) |queue| queue.kick(dead.0);
+        fn remove_dead(dead: DeadTasks) |queue| queue.remove_dead(dead.0);
         fn stats() |queue| queue.stats();
         fn pause() |queue| queue.pause();
         fn resume() |queue| queue.resume();
@@ -112,10 +113,11 @@ faces! {
     }
 }
 
-fn kick(ids: Option<Vec<Text>>, count: Option<Whole>) -> Kick {
-    match ids {
-        Some(ids) => Kick::Ids(ids.into_iter().map(|id| id.0).collect()),
-        None => Kick::Count(count.unwrap_or(Whole(0)).narrow(usize::MAX)),
+fn listing(state: State, page: Option<Text>, max: Whole, prefix: Text, payloads: Flag) -> ListOptions {
+    let options = ListOptions::new(state.0).max(max.narrow(usize::MAX)).prefix(prefix.0).payloads(payloads.0);
+    match page {
+        Some(page) => options.page(page.0),
+        None => options,
     }
 }
 

@@ -167,6 +167,7 @@ impl IntoPython for TaskInfo {
         fields.set_item("state", format!("{:?}", self.state).to_lowercase())?;
         fields.set_item("payload", PyBytes::new(py, &self.payload))?;
         fields.set_item("headers", self.headers)?;
+        fields.set_item("size", self.size)?;
         fields.set_item("version", self.version)?;
         fields.set_item("due", wall(self.due))?;
         fields.set_item("priority", self.priority)?;

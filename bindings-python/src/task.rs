@@ -104,3 +104,34 @@ impl ClaimOptions {
         Self(options)
     }
 }
+
+/// Which dead tasks are meant. Of ids, receipts and a count one at most is given, which the package sees to.
+#[pyclass(frozen, from_py_object)]
+#[derive(Clone)]
+pub(crate) struct DeadTasks(pub(crate) stanchion::DeadTasks);
+
+#[pymethods]
+impl DeadTasks {
+    #[new]
+    #[pyo3(signature = (*, ids=None, receipts=None, count=None, reason, prefix, older_than=None))]
+    fn new(
+        ids: Option<Vec<Text>>,
+        receipts: Option<Vec<Whole>>,
+        count: Option<Whole>,
+        reason: Text,
+        prefix: Text,
+        older_than: Option<Seconds>,
+    ) -> Self {
+        let dead = match (ids, receipts, count) {
+            (Some(ids), ..) => stanchion::DeadTasks::ids(ids.into_iter().map(|id| id.0)),
+            (_, Some(receipts), _) => stanchion::DeadTasks::receipts(receipts.into_iter().map(|one| one.0)),
+            (.., Some(count)) => stanchion::DeadTasks::oldest(count.0),
+            _ => stanchion::DeadTasks::all(),
+        };
+        let dead = dead.reason(reason.0).prefix(prefix.0);
+        Self(match older_than {
+            Some(age) => dead.older_than(age.0),
+            None => dead,
+        })
+    }
+}

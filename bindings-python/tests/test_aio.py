@@ -78,6 +78,16 @@ def test_a_queue(run, url):
         await claims[2].bury("x")
         assert [task.id for task in await queue.list("dead")] == [claims[2].id]
         assert await queue.kick(1) == 1 and (await queue.pop(1))[0].id == claims[2].id
+        await queue.enqueue_many([("user:1", b"x"), ("user:2", b"x"), ("user:3", b"x")])
+        await queue.settle([claim.buried(f"no {claim.id}") for claim in await queue.claim(max=10)])
+        first = await queue.list("dead", max=1, prefix="user:", payloads=False)
+        assert first[0].payload == b"" and first[0].size > 0
+        second = await queue.list("dead", first.next, prefix="user:")
+        assert len(second) == 2 and second[0].payload == b"x" and second.next is None
+        assert await queue.remove_dead(receipts=[first[0].receipt]) == 1
+        assert await queue.kick(reason=second[0].reason, older_than=0) == 1
+        assert await queue.remove_dead(prefix="user:") == 1
+        assert await queue.remove(second[0].id)
         await queue.pause()
         assert await queue.claim() == []
         await queue.resume()

@@ -35,6 +35,7 @@ def calls(client, wait):
         "lease": lambda bad: queue.claim(lease=bad), "claim wait": lambda bad: queue.claim(wait=bad),
         "max_run": lambda bad: queue.claim(max_run=bad), "claim extend": claim.extend,
         "nack": lambda bad: claim.nack(bad), "dead_age": lambda bad: queue.configure(dead_age=bad),
+        "older_than": lambda bad: queue.remove_dead(older_than=bad),
         "worker lease": lambda bad: queue.worker(print, lease=bad),
         "worker run": lambda bad: queue.worker(print, max_run=bad),
     }
@@ -43,6 +44,8 @@ def calls(client, wait):
         "max_attempts": lambda bad: queue.enqueue("x", max_attempts=bad), "pop": queue.pop, "peek": queue.peek,
         "list": lambda bad: queue.list("ready", max=bad), "page": lambda bad: queue.list("ready", page=bad),
         "version": lambda bad: queue.remove("x", version=bad), "kick": queue.kick,
+        "kick count": lambda bad: queue.kick(count=bad), "remove_dead": lambda bad: queue.remove_dead(count=bad),
+        "receipts": lambda bad: queue.kick(receipts=[bad]),
         "max_len": lambda bad: queue.configure(max_len=bad), "dead_max": lambda bad: queue.configure(dead_max=bad),
         "dead_bytes": lambda bad: queue.configure(dead_bytes=bad), "locks": client.locks,
         "queue_names": client.queue_names, "concurrency": lambda bad: queue.worker(print, concurrency=bad),
@@ -50,6 +53,7 @@ def calls(client, wait):
     flags = {
         "renew": lambda bad: lock.acquire(renew=bad), "fail_fast": lambda bad: lock.acquire(fail_fast=bad),
         "claim renew": lambda bad: queue.claim(renew=bad), "intake": lambda bad: queue.configure(intake=bad),
+        "payloads": lambda bad: queue.list("ready", payloads=bad),
     }
     return lease, claim, [(NO_TIMES, times), (NO_COUNTS, counts), (NO_FLAGS, flags)]
 
@@ -125,10 +129,35 @@ def test_times_counts_and_flags(face):
                     accepted.append((name, bad))
                 except stanchion.InvalidArgument as error:
                     assert isinstance(error, ValueError)
-    # An id, and no ids.
-    assert accepted == [("kick", "10"), ("kick", [])]
+    # An age that no task has, an id, and no ids.
+    assert accepted == [("older_than", timedelta.max), ("kick", "10"), ("kick", [])]
     assert lease.valid and claim.valid and wait(client.queue("q").stats()).enqueued == tasks
     assert not wait(client.lock("a").locked())
+
+
+DEAD = [{}, {"ids": None}, {"reason": ""}, {"prefix": ""}, {"reason": "", "prefix": "", "older_than": None}]
+TOO_MUCH = [{"ids": ["a"], "count": 1}, {"ids": 1, "count": 1}, {"ids": [], "receipts": []}, {"receipts": [1], "count": 1}]
+
+
+@pytest.mark.parametrize("verb", ["kick", "remove_dead"])
+def test_which_dead_tasks_are_meant_is_said(face, verb):
+    client, wait = face
+    queue = client.queue("dead")
+    wait(queue.enqueue("a"))
+    (claim,) = wait(queue.claim())
+    wait(claim.bury("x"))
+    for options in DEAD:
+        needs = f"{verb} needs ids, receipts, a count, a reason, a prefix or older_than"
+        with pytest.raises(stanchion.InvalidArgument, match=needs):
+            wait(getattr(queue, verb)(**options))
+    for options in TOO_MUCH:
+        with pytest.raises(stanchion.InvalidArgument, match=f"{verb} takes one of ids, receipts and a count"):
+            wait(getattr(queue, verb)(**options))
+    for options in [{"count": 0}, {"ids": "a", "reason": 5}, {"prefix": b"a"}, {"receipts": 5}, {"receipts": ["1"]}]:
+        with pytest.raises(stanchion.InvalidArgument):
+            wait(getattr(queue, verb)(**options))
+    assert wait(getattr(queue, verb)([])) == wait(getattr(queue, verb)(receipts=[])) == 0
+    assert wait(queue.stats()).dead == 1
 
 
 def test_values_at_the_limits(face):

@@ -57,6 +57,44 @@ def test_settle_a_claim_in_each_way(client):
     assert stats.dead == 0 and stats.max_len is None
 
 
+def bury(queue, reasons):
+    queue.enqueue_many([(id, b"body") for id in reasons])
+    for claim in queue.claim(max=100):
+        claim.bury(reasons[claim.id])
+
+
+def test_pages_of_a_listing(client):
+    queue = client.queue("q")
+    queue.enqueue_many([*((f"user:{number}", b"12345") for number in range(5)), "other"])
+    ids, page = [], None
+    while True:
+        found = queue.list("ready", page, 2, prefix="user:", payloads=False)
+        ids += [task.id for task in found]
+        assert all(task.payload == b"" and task.headers == {} and task.size >= 5 for task in found)
+        page = found.next
+        if page is None:
+            break
+        assert isinstance(page, str)
+    assert sorted(ids) == [f"user:{number}" for number in range(5)]
+    whole = {task.id: task for task in queue.list(stanchion.TaskState.READY, max=10)}
+    assert whole["user:0"].payload == b"12345" and whole["user:0"].size == queue.get("user:0").size
+    with pytest.raises(stanchion.InvalidArgument, match="page"):
+        queue.list("ready", "user:1")
+
+
+def test_which_dead_tasks(client):
+    queue = client.queue("q")
+    bury(queue, {"a": "refused: 1", "b": "refused: 2", "c": "other", "user:1": "x", "user:2": "x"})
+    receipts = {task.id: task.receipt for task in queue.list("dead", payloads=False)}
+    assert queue.kick(reason="refused", older_than=timedelta(hours=1)) == 0
+    assert queue.kick(reason="refused", prefix="a") == 1 and queue.get("a").state == "ready"
+    assert queue.remove_dead(receipts=[receipts["c"], 10**9]) == 1 and queue.get("c") is None
+    assert queue.remove_dead(reason="refused") == 1 and queue.get("b") is None
+    assert queue.remove_dead("user:1") == 1
+    assert queue.kick(count=10, older_than=0) == 1 and queue.get("user:2").state == "ready"
+    assert queue.remove_dead(older_than=0) == 0
+
+
 def test_a_claim_is_a_context_manager(client):
     queue = client.queue("q")
     queue.enqueue_many(["a", "b"])

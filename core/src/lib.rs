@@ -38,6 +38,7 @@ mod client;
 mod clock;
 mod computing;
 mod contained;
+mod dead_tasks;
 mod delivery;
 mod drive;
 mod entries;
@@ -96,6 +97,7 @@ pub use claim::Claim;
 pub use claim_calls::Verdict;
 pub use client::{Client, LockPage, QueuePage};
 pub use clock::ManualClock;
+pub use dead_tasks::DeadTasks;
 pub use delivery::Retry;
 pub use engine::lease::LossReason;
 pub use error::{Error, ErrorKind};
@@ -111,9 +113,9 @@ pub use options::{
     DEFAULT_LOCK_PREFIX, DEFAULT_MAX_HOLD, DEFAULT_QUEUE_PREFIX, DEFAULT_TIMEOUT, DEFAULT_TTL, DEFAULT_WAIT,
     LockOptions, MAX_TTL, MIN_TTL,
 };
-pub use queue::{Kick, Queue, Queues};
+pub use queue::{Queue, Queues};
 pub use queue_calls::Rescheduled;
-pub use queue_options::{ClaimOptions, QueueSettings};
+pub use queue_options::{ClaimOptions, ListOptions, QueueSettings};
 pub use store::redis::ACL_RULE;
 pub use task::{DEFAULT_MAX_ATTEMPTS, Enqueued, MAX_PAYLOAD, Task, TaskInfo, TaskPage};
 pub use token::Token;

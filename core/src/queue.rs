@@ -7,39 +7,15 @@ use std::time::SystemTime;
 use crate::claim::Claim;
 use crate::claim_calls::Batch;
 use crate::claim_calls::{Claiming, Verdict, batches};
+use crate::dead_tasks::DeadTasks;
 use crate::drive::drive;
 use crate::error::Error;
-use crate::name::TaskId;
 use crate::queue_calls::{QueueCalls, Rescheduled};
-use crate::queue_options::{ClaimOptions, QueueSettings, checked_count};
+use crate::queue_options::{ClaimOptions, ListOptions, QueueSettings};
 use crate::session::Session;
 use crate::store::MAX_BATCH;
 use crate::task::{Enqueued, Task, TaskInfo, TaskPage};
-use crate::verbs::{self, QueueStats, Removed, TaskState, Version};
-
-/// Which dead tasks to move back to ready.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Kick {
-    /// The newest dead record of each of these ids, unless the id lives: 1,000 ids at most.
-    Ids(Vec<String>),
-    /// So many of the oldest: 1 to 1,000.
-    Count(usize),
-}
-
-impl Kick {
-    pub(crate) fn checked(&self) -> Result<verbs::Kick, Error> {
-        match self {
-            Self::Ids(ids) if ids.len() > MAX_BATCH => {
-                Err(Error::invalid(format!("more than {MAX_BATCH} ids")))
-            }
-            Self::Ids(ids) => {
-                Ok(verbs::Kick::Ids(ids.iter().map(|id| TaskId::parse(id)).collect::<Result<_, _>>()?))
-            }
-            Self::Count(count) => Ok(verbs::Kick::Count(checked_count("count", *count)?)),
-        }
-    }
-}
+use crate::verbs::{self, QueueStats, Removed, Version};
 
 /// A named queue of tasks. Made by [`Client::queue`](crate::Client::queue); cheap to clone; no I/O to make.
 #[derive(Clone)]
@@ -216,13 +192,12 @@ impl Queue {
         self.calls.get(id)?.run().await
     }
 
-    /// The tasks of one state, a page of at most `max` (1 to 1,000) at a time: `None` first, then what the
-    /// last page gave.
+    /// The tasks of one state, a page at a time. A page costs the same wherever it is.
     ///
     /// # Errors
     /// As [`Queue::claim`].
-    pub async fn list(&self, state: TaskState, page: Option<u64>, max: usize) -> Result<TaskPage, Error> {
-        self.calls.list(state, page, max)?.run().await
+    pub async fn list(&self, options: ListOptions) -> Result<TaskPage, Error> {
+        self.calls.list(&options)?.run().await
     }
 
     /// Drops a task, also while it is claimed: its claim is lost then. With a version, only if it is still
@@ -242,12 +217,29 @@ impl Queue {
         self.calls.reschedule(id, due)?.run().await
     }
 
-    /// Moves dead tasks back to ready, with all their attempts; says how many. Sent once.
+    /// Moves dead tasks back to ready, with all their attempts, unless their ids live; says how many. Each step is
+    /// about 1,000 at most, and sent once.
     ///
     /// # Errors
-    /// As [`Queue::pop`].
-    pub async fn kick(&self, kick: Kick) -> Result<u64, Error> {
-        self.calls.kick(&kick)?.run().await
+    /// As [`Queue::pop`]; what earlier steps have moved stays moved.
+    pub async fn kick(&self, dead: DeadTasks) -> Result<u64, Error> {
+        let mut sweep = self.calls.sweep("kick", &dead)?;
+        while let Some(next) = sweep.next() {
+            sweep.swept(self.calls.kick(next)?.run().await?);
+        }
+        Ok(sweep.count())
+    }
+
+    /// Drops dead tasks; says how many. Each step is about 1,000 at most, and sent once.
+    ///
+    /// # Errors
+    /// As [`Queue::pop`]; what earlier steps have dropped is gone.
+    pub async fn remove_dead(&self, dead: DeadTasks) -> Result<u64, Error> {
+        let mut sweep = self.calls.sweep("remove_dead", &dead)?;
+        while let Some(next) = sweep.next() {
+            sweep.swept(self.calls.remove_dead(next)?.run().await?);
+        }
+        Ok(sweep.count())
     }
 
     /// How many tasks there are, and the settings.

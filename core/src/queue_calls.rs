@@ -3,18 +3,21 @@
 use std::sync::Arc;
 use std::time::SystemTime;
 
+use crate::dead_tasks::DeadTasks;
 use crate::drive::{drive, drive_blocking};
 use crate::engine::call::CallMachine;
+use crate::engine::sweep::SweepMachine;
 use crate::error::{Error, ErrorKind};
 use crate::metrics::QueueMeters;
 use crate::name::{QueueName, TaskId};
-use crate::queue_options::{QueueSettings, checked_count};
+use crate::queue_options::{ListOptions, QueueSettings, checked_count};
 use crate::session::{Live, Session};
 use crate::store::MAX_BATCH;
 use crate::task::{Enqueued, Task, TaskInfo, TaskPage, checked_due, wall_time};
 use crate::verbs::{
-    CallId, Due, Enqueue, EnqueueOutcome, Get, List, NewTask, Pause, Peek, Pop, QueueReply, QueueRequest,
-    QueueStats, QueueVerb, Remove, Removed, Reply, Request, Reschedule, RescheduleReply, TaskState, Version,
+    CallId, Due, Enqueue, EnqueueOutcome, Get, NewTask, Pause, Peek, Pop, QueueReply, QueueRequest,
+    QueueStats, QueueVerb, Remove, Removed, Reply, Request, Reschedule, RescheduleReply, Sweep, Swept,
+    Version,
 };
 
 /// Bytes of payloads in one request at most; a larger batch is sent in parts.
@@ -133,15 +136,9 @@ impl QueueCalls {
         })
     }
 
-    pub(crate) fn list(
-        &self,
-        state: TaskState,
-        page: Option<u64>,
-        max: usize,
-    ) -> Result<Ask<TaskPage>, Error> {
-        let max = checked_count("max", max).map_err(|error| self.during("list", error))?;
-        let verb = QueueVerb::List(List { state, cursor: page.unwrap_or(0), max });
-        self.ask(verb, |reply| match reply {
+    pub(crate) fn list(&self, options: &ListOptions) -> Result<Ask<TaskPage>, Error> {
+        let list = options.checked().map_err(|error| self.during("list", error))?;
+        self.ask(QueueVerb::List(list), |reply| match reply {
             QueueReply::List(page) => Some(TaskPage::from(page)),
             _ => None,
         })
@@ -167,12 +164,26 @@ impl QueueCalls {
         })
     }
 
-    pub(crate) fn kick(&self, kick: &crate::queue::Kick) -> Result<Ask<u64>, Error> {
-        let kick = kick.checked().map_err(|error| self.during("kick", error))?;
-        let ask = self.ask(QueueVerb::Kick(kick), |reply| match reply {
-            QueueReply::Kick(count) => Some(count),
+    /// Which dead tasks a kick or a removal is about; also fails for a bad name.
+    pub(crate) fn sweep(&self, operation: &'static str, dead: &DeadTasks) -> Result<SweepMachine, Error> {
+        self.checked()?;
+        dead.checked().map_err(|error| self.during(operation, error))
+    }
+
+    pub(crate) fn kick(&self, sweep: Sweep) -> Result<Ask<Swept>, Error> {
+        let ask = self.ask(QueueVerb::Kick(sweep), |reply| match reply {
+            QueueReply::Kick(swept) => Some(swept),
             _ => None,
         })?;
+        Ok(ask.once())
+    }
+
+    pub(crate) fn remove_dead(&self, sweep: Sweep) -> Result<Ask<Swept>, Error> {
+        let ask = self.ask(QueueVerb::RemoveDead(sweep), |reply| match reply {
+            QueueReply::RemoveDead(swept) => Some(swept),
+            _ => None,
+        })?;
+        // A repetition would count only what is left.
         Ok(ask.once())
     }
 

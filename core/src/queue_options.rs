@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::error::Error;
 use crate::options::{DEFAULT_MAX_HOLD, DEFAULT_TTL, MAX_TTL, checked_ttl};
 use crate::store::MAX_BATCH;
-use crate::verbs::Configure;
+use crate::verbs::{Configure, List, Place, TaskState};
 
 /// How to claim tasks.
 ///
@@ -103,6 +103,80 @@ pub(crate) struct ClaimPlan {
 }
 
 /// A number of tasks: 1 to 1,000.
+/// What to list, and how much of it.
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), stanchion::Error> {
+/// use stanchion::{Client, ListOptions, TaskState};
+///
+/// let queue = Client::open("memory:").await?.queue("emails");
+/// let mut options = ListOptions::new(TaskState::Dead).prefix("user:").payloads(false);
+/// loop {
+///     let page = queue.list(options.clone()).await?;
+///     page.tasks.iter().for_each(|task| println!("{}: {}", task.id, task.reason));
+///     let Some(next) = page.next else { break };
+///     options = options.page(next);
+/// }
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug)]
+#[must_use = "it only says what to list"]
+pub struct ListOptions {
+    state: TaskState,
+    prefix: String,
+    payloads: bool,
+    page: Option<String>,
+    max: usize,
+}
+
+impl ListOptions {
+    /// The first 100 tasks of this state, with their payloads.
+    pub fn new(state: TaskState) -> Self {
+        Self { state, prefix: String::new(), payloads: true, page: None, max: 100 }
+    }
+
+    /// Only those whose id begins so. A page looks at 1,000 tasks at most: it may have few or none, and a next page
+    /// all the same.
+    pub fn prefix(mut self, prefix: impl Into<String>) -> Self {
+        self.prefix = prefix.into();
+        self
+    }
+
+    /// Whether with payloads and headers (default yes). Without them both are empty; the size is told all the same.
+    pub fn payloads(mut self, payloads: bool) -> Self {
+        self.payloads = payloads;
+        self
+    }
+
+    /// Which page: what the last one gave as [`TaskPage::next`](crate::TaskPage::next).
+    pub fn page(mut self, page: impl Into<String>) -> Self {
+        self.page = Some(page.into());
+        self
+    }
+
+    /// At most so many tasks: 1 to 1,000 (default 100).
+    pub fn max(mut self, max: usize) -> Self {
+        self.max = max;
+        self
+    }
+
+    pub(crate) fn checked(&self) -> Result<List, Error> {
+        let place = |page: &String| {
+            let place = Place::parse(page);
+            place.ok_or_else(|| Error::invalid(format!("page {page:?} is none that a listing has given")))
+        };
+        Ok(List {
+            state: self.state,
+            prefix: self.prefix.as_str().into(),
+            bodies: self.payloads,
+            from: self.page.as_ref().map(place).transpose()?,
+            max: checked_count("max", self.max)?,
+        })
+    }
+}
+
 pub(crate) fn checked_count(what: &str, count: usize) -> Result<u32, Error> {
     let checked = u32::try_from(count).ok().filter(|_| (1..=MAX_BATCH).contains(&count));
     checked.ok_or_else(|| Error::invalid(format!("{what} {count} is not between 1 and {MAX_BATCH}")))

@@ -236,10 +236,12 @@ pub struct TaskInfo {
     pub id: String,
     /// Where it is.
     pub state: TaskState,
-    /// What the worker gets.
+    /// What the worker gets. Empty in a listing without payloads.
     pub payload: Vec<u8>,
-    /// What travels with it.
+    /// What travels with it. Empty in a listing without payloads.
     pub headers: Headers,
+    /// Bytes of payload and headers, as stored.
+    pub size: u64,
     /// Grows with every accepted enqueue of the id. Zero: a plain ZADD, not taken in yet.
     pub version: Version,
     /// When it is or was due.
@@ -273,6 +275,7 @@ impl From<TaskRecord> for TaskInfo {
             state: record.state,
             payload: record.body[start..].to_vec(),
             headers,
+            size: record.size,
             version: record.version,
             due: wall_time(record.due),
             priority: record.priority,
@@ -292,15 +295,19 @@ impl From<TaskRecord> for TaskInfo {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct TaskPage {
-    /// The tasks, in the state's order. While tasks come and go, one may be in two pages or in none.
+    /// The tasks, in the state's order. One that moves while pages are read may be in two or in none.
     pub tasks: Vec<TaskInfo>,
-    /// Pass this to get the next page; `None` if this was the last.
-    pub next: Option<u64>,
+    /// Pass this to get the next page, which goes on there whatever comes and goes meanwhile; `None` if this was the
+    /// last.
+    pub next: Option<String>,
 }
 
 impl From<ListReply> for TaskPage {
     fn from(reply: ListReply) -> Self {
-        Self { tasks: reply.tasks.into_iter().map(TaskInfo::from).collect(), next: reply.next }
+        Self {
+            tasks: reply.tasks.into_iter().map(TaskInfo::from).collect(),
+            next: reply.next.map(|place| place.text()),
+        }
     }
 }
 

@@ -11,6 +11,7 @@ use Stanchion\Exception\StanchionException;
 use Stanchion\Internal\Answers;
 use Stanchion\Internal\Arguments;
 use Stanchion\Internal\Claiming;
+use Stanchion\Internal\DeadTasks;
 use Stanchion\Internal\Errors;
 use Stanchion\Internal\Memory;
 use Stanchion\Internal\Native;
@@ -189,19 +190,30 @@ final class Queue implements \Countable
     /**
      * The tasks of one state, a page at a time.
      *
-     * @param ?int $page what the last page had in `next` (the first)
+     * @param ?string $page what the last page had in `next` (the first)
      * @param int $max 1 to 1000
+     * @param string $prefix only tasks whose id begins so; a page may then have few or none, and a next
+     *     one all the same
+     * @param bool $payloads false leaves payloads and headers out; the size is told all the same
      */
-    public function list(TaskState $state, ?int $page = null, int $max = 100): TaskPage
-    {
-        Arguments::max('max', $max);
+    public function list(
+        TaskState $state,
+        ?string $page = null,
+        int $max = 100,
+        string $prefix = '',
+        bool $payloads = true,
+    ): TaskPage {
         $native = Native::get();
+        $memory = new Memory($native);
+        $options = $native->defaults('stanchion_list_options', 'stanchion_list_options_init');
+        $options->state = array_search($state, TaskState::cases(), true);
+        $options->max = Arguments::max('max', $max);
+        $options->without_payloads = (int) !$payloads;
+        $memory->setText($options->page, $page);
+        $memory->setText($options->prefix, $prefix);
         $tasks = $native->make('int64_t');
-        $next = $native->make('uint64_t');
-        $number = array_search($state, TaskState::cases(), true);
-        $status = $this->call('stanchion_queue_list', $number, $page ?? 0, $max, FFI::addr($tasks), FFI::addr($next));
-        $found = $status === self::OK ? TaskInfo::allFromNative($tasks->cdata) : [];
-        return new TaskPage($found, $next->cdata ?: null);
+        $this->call('stanchion_queue_list', FFI::addr($options), FFI::addr($tasks));
+        return TaskPage::fromNative($tasks->cdata);
     }
 
     /**
@@ -265,23 +277,49 @@ final class Queue implements \Countable
     }
 
     /**
-     * Moves dead tasks back to ready, with all their attempts: these ids, or so many of the oldest. How many were
-     * moved.
+     * Moves dead tasks back to ready, with all their attempts, unless their ids live. How many were moved.
      *
-     * @param int|string|array<string> $which at most 1000
+     * Ids, receipts or a count, not several of them; of these only what the filters say. Filters alone mean all that
+     * match. It goes in steps: after an error, what earlier ones have moved stays moved.
+     *
+     * @param int|string|array<string>|null $ids the newest dead record of each; a number is a count
+     * @param ?int $count so many of the oldest
+     * @param ?array<int> $receipts of TaskInfo: an id that died more than once has several
+     * @param string $reason only those whose reason begins so
+     * @param string $prefix only those whose id begins so
+     * @param int|float|null $olderThan only those that died so many seconds ago, or longer
+     * @throws Indeterminate no answer came: they may be moved
      */
-    public function kick(int|string|array $which): int
-    {
-        $native = Native::get();
-        $moved = $native->make('uint64_t');
-        if (is_int($which)) {
-            $this->call('stanchion_queue_kick', Arguments::max('which', $which), FFI::addr($moved));
-        } else {
-            $ids = Arguments::texts('ids', (array) $which);
-            $memory = new Memory($native);
-            $this->call('stanchion_queue_kick_ids', $memory->texts($ids), count($ids), FFI::addr($moved));
-        }
-        return $moved->cdata;
+    public function kick(
+        int|string|array|null $ids = null,
+        ?int $count = null,
+        ?array $receipts = null,
+        string $reason = '',
+        string $prefix = '',
+        mixed $olderThan = null,
+    ): int {
+        $dead = new DeadTasks(Native::get(), 'kick', $ids, $count, $receipts, $reason, $prefix, $olderThan);
+        return $this->sweep('stanchion_queue_kick', $dead);
+    }
+
+    /**
+     * Drops dead tasks. How many there were.
+     *
+     * @param int|string|array<string>|null $ids as in kick(), and so are the others
+     * @param ?array<int> $receipts
+     * @param int|float|null $olderThan
+     * @throws Indeterminate no answer came: they may be gone
+     */
+    public function removeDead(
+        int|string|array|null $ids = null,
+        ?int $count = null,
+        ?array $receipts = null,
+        string $reason = '',
+        string $prefix = '',
+        mixed $olderThan = null,
+    ): int {
+        $dead = new DeadTasks(Native::get(), 'removeDead', $ids, $count, $receipts, $reason, $prefix, $olderThan);
+        return $this->sweep('stanchion_queue_remove_dead', $dead);
     }
 
     /** Drops every task, live and dead; claims that are out are lost. Settings stay. How many there were. */
@@ -372,6 +410,13 @@ final class Queue implements \Countable
     public function call(string $function, #[\SensitiveParameter] mixed ...$arguments): int
     {
         return Native::get()->call($function, $this->client->handle(), $this->name, strlen($this->name), ...$arguments);
+    }
+
+    private function sweep(string $function, DeadTasks $dead): int
+    {
+        $count = Native::get()->make('uint64_t');
+        $this->call($function, FFI::addr($dead->record), FFI::addr($count));
+        return $count->cdata;
     }
 
     /** @return list<TaskInfo> */

@@ -16,8 +16,11 @@ final class TaskInfo
     private function __construct(
         public readonly string $id,
         public readonly TaskState $state,
+        /** Empty in a listing without payloads; the headers, too. */
         public readonly string $payload,
         public readonly array $headers,
+        /** Bytes of payload and headers, as stored. */
+        public readonly int $size,
         /** Grows with every accepted enqueue of the id. 0: a plain ZADD, not taken in yet. */
         public readonly int $version,
         /** When it is or was due. */
@@ -80,6 +83,7 @@ final class TaskInfo
             TaskState::fromNative($record->state),
             $native->bytes($record->payload, $record->payload_len),
             $native->headers($record),
+            $record->size,
             $record->version,
             Times::seconds($record->due_ms),
             $record->priority,

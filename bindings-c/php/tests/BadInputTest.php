@@ -83,14 +83,40 @@ final class BadInputTest extends StoreCase
             self::assertThrows(InvalidArgument::class, fn () => $queue->claim($number));
             self::assertThrows(InvalidArgument::class, fn () => $queue->pop($number));
             self::assertThrows(InvalidArgument::class, fn () => $queue->peek($number));
-            self::assertThrows(InvalidArgument::class, fn () => $queue->kick($number));
             self::assertThrows(InvalidArgument::class, fn () => $queue->list(TaskState::Ready, max: $number));
         }
+        foreach ([0, -1, PHP_INT_MIN] as $number) {
+            self::assertThrows(InvalidArgument::class, fn () => $queue->kick($number));
+            self::assertThrows(InvalidArgument::class, fn () => $queue->removeDead(count: $number, reason: 'x'));
+        }
+        self::assertSame(0, $queue->kick(PHP_INT_MAX));
         self::assertThrows(InvalidArgument::class, fn () => $queue->configure(maxLen: -1));
         self::assertThrows(InvalidArgument::class, fn () => $queue->remove('t', -1));
         self::assertThrows(InvalidArgument::class, fn () => $queue->list(TaskState::Other));
+        self::assertThrows(InvalidArgument::class, fn () => $queue->list(TaskState::Ready, 'none of ours'));
         self::assertThrows(\TypeError::class, fn () => $queue->claim('10'));
         self::assertSame(0, $queue->count());
+    }
+
+    public function testDeadTasksAreNamedAndNotTwice(): void
+    {
+        $queue = $this->connect('memory:')->queue('q');
+        $queue->enqueue('a');
+        $queue->claim()[0]->bury('x');
+        foreach (['kick' => $queue->kick(...), 'removeDead' => $queue->removeDead(...)] as $name => $call) {
+            foreach ([[], ['olderThan' => 0], ['reason' => '', 'prefix' => '']] as $nothing) {
+                self::assertThrows(InvalidArgument::class, fn () => $call(...$nothing),
+                    "$name needs ids, receipts, a count, a reason, a prefix or olderThan");
+            }
+            foreach ([['a', 1], ['ids' => [], 'receipts' => []], ['count' => 1, 'receipts' => [1]], [1, 1]] as $two) {
+                self::assertThrows(InvalidArgument::class, fn () => $call(...$two), 'one of ids, receipts and a count');
+            }
+            self::assertThrows(InvalidArgument::class, fn () => $call(olderThan: -1));
+            // An empty list names none, whatever the filters say.
+            self::assertSame(0, $call([], reason: 'x'));
+            self::assertSame(0, $call(receipts: [], prefix: 'a'));
+        }
+        self::assertSame(1, $queue->stats()->dead);
     }
 
     /** @dataProvider stores */
@@ -143,6 +169,8 @@ final class BadInputTest extends StoreCase
         self::assertThrows(InvalidArgument::class, fn () => $queue->enqueueMany([['id' => 'a', 'delay' => 1, 'due' => 2]]));
         self::assertThrows(InvalidArgument::class, fn () => $queue->settle(['ack']));
         self::assertThrows(InvalidArgument::class, fn () => $queue->kick([5]));
+        self::assertThrows(InvalidArgument::class, fn () => $queue->kick(receipts: ['5']));
+        self::assertThrows(InvalidArgument::class, fn () => $queue->kick(receipts: [-5]));
         self::assertThrows(InvalidArgument::class, fn () => $queue->reschedule('a', null));
         self::assertSame(0, $queue->count());
     }

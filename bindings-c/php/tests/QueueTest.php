@@ -79,6 +79,49 @@ final class QueueTest extends StoreCase
     }
 
     /** @dataProvider stores */
+    public function testTheDead(string $kind): void
+    {
+        $queue = $this->connect($kind)->queue('q');
+        $bury = function (string $id, string $reason) use ($queue): int {
+            $queue->enqueue($id);
+            [$claim] = $queue->claim();
+            $claim->bury($reason);
+            return $claim->receipt();
+        };
+        $first = $bury('a', 'timeout: 5 s');
+        self::assertSame($first, $queue->get('a')->receipt);
+        $bury('a', 'timeout: 9 s');
+        $bury('b', 'refused');
+        // The older one of two with the same id.
+        self::assertSame(1, $queue->removeDead(receipts: [$first, $first + 1000]));
+        self::assertSame('timeout: 9 s', $queue->get('a')->reason);
+        self::assertSame(0, $queue->removeDead(reason: 'timeout', olderThan: 3600));
+        self::assertSame(1, $queue->removeDead(reason: 'timeout'));
+        self::assertSame(1, $queue->kick(prefix: 'b'));
+        self::assertSame([0, 1], [$queue->stats()->dead, $queue->stats()->ready]);
+    }
+
+    /** @dataProvider stores */
+    public function testPages(string $kind): void
+    {
+        $queue = $this->connect($kind)->queue('q');
+        foreach (['user:1', 'user:2', 'user:3', 'other'] as $id) {
+            $queue->enqueue($id, 'hello', headers: ['name' => 'value']);
+        }
+        [$seen, $next] = [[], null];
+        do {
+            $page = $queue->list(TaskState::Ready, $next, 2, 'user:', payloads: false);
+            foreach ($page as $task) {
+                $seen[] = $task->id;
+                self::assertSame(['', []], [$task->payload, $task->headers]);
+                self::assertGreaterThanOrEqual(14, $task->size);
+            }
+        } while (($next = $page->next) !== null);
+        self::assertSame(['user:1', 'user:2', 'user:3'], $seen);
+        self::assertSame('hello', $queue->list(TaskState::Ready)->tasks[0]->payload);
+    }
+
+    /** @dataProvider stores */
     public function testDuplicates(string $kind): void
     {
         $queue = $this->connect($kind)->queue('q');

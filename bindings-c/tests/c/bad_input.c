@@ -233,7 +233,7 @@ TEST(counts_states_and_places) {
     stanchion_claim claims[2] = {7, 7};
     stanchion_tasks tasks = 7;
     size_t count = 7;
-    uint64_t page = 7, moved = 7;
+    uint64_t page = 7;
     INVALID(stanchion_queue_claim(client, T(queue), NULL, claims, 0, &count, &err));
     INVALID(stanchion_queue_claim(client, T(queue), NULL, claims, 1001, &count, &err));
     INVALID(stanchion_queue_claim(client, T(queue), NULL, claims, SIZE_MAX, &count, &err));
@@ -243,14 +243,10 @@ TEST(counts_states_and_places) {
     INVALID(stanchion_queue_pop(client, T(queue), 0, &tasks, &err));
     INVALID(stanchion_queue_pop(client, T(queue), 1, NULL, &err));
     INVALID(stanchion_queue_peek(client, T(queue), 1001, &tasks, &err));
-    INVALID(stanchion_queue_list(client, T(queue), 5, 0, 1, &tasks, &page, &err));
-    INVALID(stanchion_queue_list(client, T(queue), STANCHION_STATE_READY, 0, 0, &tasks, &page, &err));
     INVALID(stanchion_queue_get(client, T(queue), NULL, 0, &tasks, &err));
     INVALID(stanchion_queue_remove(client, T(queue), T("a"), -2, NULL, &err));
     INVALID(stanchion_queue_reschedule(client, T(queue), T("a"), -1, NULL, &err));
     INVALID(stanchion_queue_reschedule(client, T(queue), T("a"), INT64_MAX, NULL, &err));
-    INVALID(stanchion_queue_kick(client, T(queue), 0, &moved, &err));
-    INVALID(stanchion_queue_kick_ids(client, T(queue), NULL, 2, &moved, &err));
     INVALID(stanchion_queue_stats(client, T(queue), NULL, &err));
     INVALID(stanchion_lock_acquire(client, T(queue), NULL, NULL, &err));
     INVALID(stanchion_lock_holder(client, T(queue), NULL, &err));
@@ -260,8 +256,59 @@ TEST(counts_states_and_places) {
     stanchion_stats small;
     small.struct_size = 16;
     INVALID(stanchion_queue_stats(client, T(queue), &small, &err));
-    CHECK(claims[0] == 7 && tasks == 7 && count == 7 && page == 7 && moved == 7);
+    CHECK(claims[0] == 7 && tasks == 7 && count == 7 && page == 7);
     CHECK(stats(client, queue).ready == 1);
+    stanchion_client_free(client);
+}
+
+TEST(listings_are_checked) {
+    stanchion_client client = opened();
+    const char *queue = unique("listings");
+    stanchion_tasks tasks = 7;
+    INVALID(stanchion_queue_list(client, T(queue), NULL, &tasks, &err));
+    for (int wrong = 0; wrong < 8; wrong++) {
+        stanchion_list_options options = list_options(STANCHION_STATE_READY);
+        if (wrong == 0) options.state = 5;
+        if (wrong == 1) options.max = 0;
+        if (wrong == 2) options.max = 1001;
+        if (wrong == 3) options.max = -2;
+        if (wrong == 4) options.without_payloads = 2;
+        if (wrong == 5) options.page.data = "none of ours", options.page.len = 12;
+        if (wrong == 6) options.prefix.data = "\xff", options.prefix.len = 1;
+        if (wrong == 7) options.struct_size = 0;
+        INVALID(stanchion_queue_list(client, T(queue), &options, &tasks, &err));
+    }
+    stanchion_list_options options = list_options(STANCHION_STATE_READY);
+    INVALID(stanchion_queue_list(client, T(queue), &options, NULL, &err));
+    CHECK(tasks == 7);
+    stanchion_client_free(client);
+}
+
+TEST(dead_tasks_are_named_and_not_twice) {
+    stanchion_client client = opened();
+    const char *queue = unique("which");
+    const stanchion_text ids[1] = {{"a", 1}};
+    const int64_t receipts[1] = {-5};
+    uint64_t count = 7;
+    INVALID(stanchion_queue_remove_dead(client, T(queue), NULL, &count, &err));
+    for (int wrong = 0; wrong < 10; wrong++) {
+        stanchion_dead_tasks dead = dead_tasks();
+        /* The first names nothing: it would be all. */
+        if (wrong == 1) dead.id_count = 2;
+        if (wrong == 2) dead.receipt_count = 2;
+        if (wrong == 3) dead.older_than_ms = -1;
+        if (wrong == 4) dead.struct_size = 0;
+        if (wrong == 5) dead.receipts = receipts, dead.receipt_count = 1;
+        if (wrong == 6) dead.reason.len = 1;
+        if (wrong >= 7) dead.ids = ids;
+        if (wrong == 7) dead.count = 1;
+        if (wrong == 8) dead.receipts = receipts;
+        if (wrong == 9) dead.id_count = SIZE_MAX;
+        INVALID(stanchion_queue_kick(client, T(queue), &dead, &count, &err));
+        INVALID(stanchion_queue_remove_dead(client, T(queue), &dead, &count, &err));
+    }
+    CHECK(count == 7);
+    EXPECT(STANCHION_ERR_INVALID_ARGUMENT, stanchion_queue_kick(client, T(queue), NULL, &count, &err));
     stanchion_client_free(client);
 }
 

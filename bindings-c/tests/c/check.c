@@ -103,6 +103,19 @@ stanchion_claim_options claim_options(void) {
     return options;
 }
 
+stanchion_list_options list_options(int32_t state) {
+    stanchion_list_options options;
+    stanchion_list_options_init(&options, sizeof options);
+    options.state = state;
+    return options;
+}
+
+stanchion_dead_tasks dead_tasks(void) {
+    stanchion_dead_tasks dead;
+    stanchion_dead_tasks_init(&dead, sizeof dead);
+    return dead;
+}
+
 stanchion_task task(const char *id) {
     stanchion_task task;
     stanchion_task_init(&task, sizeof task);

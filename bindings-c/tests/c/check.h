@@ -34,6 +34,9 @@ void pause_ms(int ms);
 
 stanchion_lock_options lock_options(void);
 stanchion_claim_options claim_options(void);
+stanchion_list_options list_options(int32_t state);
+/* Which says nothing yet. */
+stanchion_dead_tasks dead_tasks(void);
 stanchion_task task(const char *id);
 /* Acquires without options, which must work. */
 stanchion_lease acquired(stanchion_client client, const char *name);

@@ -26,6 +26,8 @@ static void refused(int64_t handle) {
     stanchion_worker_event event;
     stanchion_verdict verdict;
     stanchion_queue_settings settings;
+    stanchion_list_options listing = list_options(STANCHION_STATE_READY);
+    stanchion_dead_tasks dead = dead_tasks();
     size_t count = 7;
     uint64_t page = 7;
     stats.struct_size = sizeof stats;
@@ -37,6 +39,7 @@ static void refused(int64_t handle) {
     event.struct_size = sizeof event;
     stanchion_verdict_init(&verdict, sizeof verdict);
     stanchion_queue_settings_init(&settings, sizeof settings);
+    dead.count = 1;
 
     GONE(stanchion_clock_advance(handle, 1, &err));
     GONE(stanchion_client_release_all(handle, &count, &err));
@@ -86,11 +89,11 @@ static void refused(int64_t handle) {
     GONE(stanchion_queue_pop(handle, T("q"), 1, &tasks, &err));
     GONE(stanchion_queue_peek(handle, T("q"), 1, &tasks, &err));
     GONE(stanchion_queue_get(handle, T("q"), T("a"), &tasks, &err));
-    GONE(stanchion_queue_list(handle, T("q"), STANCHION_STATE_READY, 0, 1, &tasks, &page, &err));
+    GONE(stanchion_queue_list(handle, T("q"), &listing, &tasks, &err));
     GONE(stanchion_queue_remove(handle, T("q"), T("a"), -1, NULL, &err));
     GONE(stanchion_queue_reschedule(handle, T("q"), T("a"), 0, NULL, &err));
-    GONE(stanchion_queue_kick(handle, T("q"), 1, &page, &err));
-    GONE(stanchion_queue_kick_ids(handle, T("q"), &text, 0, &page, &err));
+    GONE(stanchion_queue_kick(handle, T("q"), &dead, &page, &err));
+    GONE(stanchion_queue_remove_dead(handle, T("q"), &dead, &page, &err));
     GONE(stanchion_queue_stats(handle, T("q"), &stats, &err));
     GONE(stanchion_queue_pause(handle, T("q"), &err));
     GONE(stanchion_queue_resume(handle, T("q"), &err));
@@ -106,6 +109,7 @@ static void refused(int64_t handle) {
     CHECK(stanchion_claim_remaining_ms(handle) == 0 && stanchion_claim_is_valid(handle) == 0);
     CHECK(stanchion_claim_loss(handle) == 0);
     GONE(stanchion_tasks_at(handle, 0, &found, &err));
+    GONE(stanchion_tasks_next(handle, &text, &err));
     GONE(stanchion_names_at(handle, 0, &text, &err));
     GONE(stanchion_answers_at(handle, 0, NULL, &err));
     double number = 7;

@@ -198,15 +198,110 @@ TEST(a_failed_task_comes_again_until_it_is_dead) {
     stanchion_tasks_free(tasks);
     EXPECT(STANCHION_DEAD, stanchion_queue_reschedule(client, T(queue), T("poison"), 0, NULL, &err));
     stanchion_text ids[1] = {{"poison", 6}};
-    uint64_t moved = 0;
-    OK(stanchion_queue_kick_ids(client, T(queue), ids, 1, &moved, &err));
+    stanchion_dead_tasks dead = dead_tasks();
+    dead.ids = ids;
+    uint64_t moved = 7;
+    OK(stanchion_queue_kick(client, T(queue), &dead, &moved, &err));
+    CHECK(moved == 0);
+    dead.id_count = 1;
+    OK(stanchion_queue_kick(client, T(queue), &dead, &moved, &err));
     CHECK(moved == 1);
     stanchion_claim claim = claimed(client, queue);
     CHECK(info(claim).attempt == 1);
     OK(stanchion_claim_bury(claim, NULL, 0, &err));
     stanchion_claim_free(claim);
-    OK(stanchion_queue_kick(client, T(queue), 10, &moved, &err));
+    dead = dead_tasks();
+    dead.count = 10;
+    OK(stanchion_queue_kick(client, T(queue), &dead, &moved, &err));
     CHECK(moved == 1 && stats(client, queue).ready == 1);
+    stanchion_client_free(client);
+}
+
+static void buried(stanchion_client client, const char *queue, const char *id, const char *reason) {
+    enqueued(client, queue, id);
+    stanchion_claim claim = claimed(client, queue);
+    OK(stanchion_claim_bury(claim, T(reason), &err));
+    stanchion_claim_free(claim);
+}
+
+TEST(dead_tasks_are_removed_by_receipt_and_reason) {
+    stanchion_client client = opened();
+    const char *queue = unique("dead");
+    buried(client, queue, "a", "timeout: 5 s");
+    stanchion_tasks tasks = 0;
+    OK(stanchion_queue_get(client, T(queue), T("a"), &tasks, &err));
+    stanchion_task_info found;
+    found.struct_size = sizeof found;
+    OK(stanchion_tasks_at(tasks, 0, &found, &err));
+    stanchion_tasks_free(tasks);
+    buried(client, queue, "a", "timeout: 9 s");
+    buried(client, queue, "b", "refused");
+
+    /* The older one of two with the same id. */
+    stanchion_dead_tasks dead = dead_tasks();
+    dead.receipts = &found.receipt;
+    dead.receipt_count = 1;
+    uint64_t removed = 0;
+    OK(stanchion_queue_remove_dead(client, T(queue), &dead, &removed, &err));
+    CHECK(removed == 1);
+    OK(stanchion_queue_get(client, T(queue), T("a"), &tasks, &err));
+    OK(stanchion_tasks_at(tasks, 0, &found, &err));
+    SAME(found.reason, "timeout: 9 s");
+    stanchion_tasks_free(tasks);
+
+    dead = dead_tasks();
+    dead.reason.data = "timeout";
+    dead.reason.len = 7;
+    dead.older_than_ms = 3600000;
+    OK(stanchion_queue_remove_dead(client, T(queue), &dead, &removed, &err));
+    CHECK(removed == 0);
+    dead.older_than_ms = 0;
+    OK(stanchion_queue_remove_dead(client, T(queue), &dead, &removed, &err));
+    CHECK(removed == 1 && stats(client, queue).dead == 1);
+    dead = dead_tasks();
+    dead.prefix.data = "b";
+    dead.prefix.len = 1;
+    OK(stanchion_queue_kick(client, T(queue), &dead, NULL, &err));
+    CHECK(stats(client, queue).ready == 1);
+    stanchion_client_free(client);
+}
+
+TEST(pages_follow_one_another) {
+    stanchion_client client = opened();
+    const char *queue = unique("pages");
+    stanchion_header headers[1] = {{{"name", 4}, {"value", 5}}};
+    const char *ids[] = {"user:1", "user:2", "user:3", "other"};
+    for (int index = 0; index < 4; index++) {
+        stanchion_task one = task(ids[index]);
+        one.payload = "hello";
+        one.payload_len = 5;
+        one.headers = headers;
+        one.header_count = 1;
+        OK(stanchion_queue_enqueue(client, T(queue), &one, NULL, &err));
+    }
+    stanchion_list_options options = list_options(STANCHION_STATE_READY);
+    options.prefix.data = "user:";
+    options.prefix.len = 5;
+    options.max = 2;
+    options.without_payloads = 1;
+    stanchion_tasks page = 0, last = 0;
+    stanchion_error *none = NULL;
+    size_t seen = 0;
+    do {
+        OK(stanchion_queue_list(client, T(queue), &options, &page, &err));
+        /* The text of the page belonged to the one before. */
+        stanchion_tasks_free(last);
+        last = page;
+        for (size_t index = 0; index < stanchion_tasks_len(page); index++, seen++) {
+            stanchion_task_info found;
+            found.struct_size = sizeof found;
+            OK(stanchion_tasks_at(page, index, &found, &err));
+            CHECK(found.payload_len == 0 && found.header_count == 0 && found.size >= 14);
+            CHECK(found.id.len == 6 && memcmp(found.id.data, "user:", 5) == 0);
+        }
+    } while (stanchion_tasks_next(page, &options.page, &none) == STANCHION_OK);
+    CHECK(seen == 3);
+    stanchion_tasks_free(page);
     stanchion_client_free(client);
 }
 
@@ -258,16 +353,22 @@ TEST(tasks_are_found_moved_and_removed) {
     later.due_ms = 4102444800000;
     OK(stanchion_queue_enqueue(client, T(queue), &later, NULL, &err));
     stanchion_tasks tasks = 0;
-    uint64_t page = 0;
-    OK(stanchion_queue_list(client, T(queue), STANCHION_STATE_SCHEDULED, 0, 1000, &tasks, &page, &err));
-    CHECK(stanchion_tasks_len(tasks) == 2 && page == 0);
+    stanchion_text next = {"", 7};
+    stanchion_list_options options = list_options(STANCHION_STATE_SCHEDULED);
+    OK(stanchion_queue_list(client, T(queue), &options, &tasks, &err));
+    CHECK(stanchion_tasks_len(tasks) == 2);
+    EXPECT(STANCHION_ABSENT, stanchion_tasks_next(tasks, &next, &err));
+    CHECK(next.len == 7);
     stanchion_task_info found;
     found.struct_size = sizeof found;
     OK(stanchion_tasks_at(tasks, 1, &found, &err));
     SAME(found.id, "dated");
     CHECK(found.due_ms == 4102444800000 && found.expires_ms > 0 && found.died_ms == -1 && found.successor_due_ms == -1);
     stanchion_tasks_free(tasks);
-    EXPECT(STANCHION_EMPTY, stanchion_queue_list(client, T(queue), STANCHION_STATE_DEAD, 0, 1, &tasks, &page, &err));
+    options.state = STANCHION_STATE_DEAD;
+    OK(stanchion_queue_list(client, T(queue), &options, &tasks, &err));
+    CHECK(stanchion_tasks_len(tasks) == 0);
+    stanchion_tasks_free(tasks);
 
     int64_t moved = 0, version = 0;
     OK(stanchion_queue_reschedule(client, T(queue), T("later"), 1000, &moved, &err));

@@ -9,7 +9,7 @@ from ._claim import Claim
 from ._errors import StanchionError
 from ._types import (
     UNSET, Duration, Enqueued, OnDuplicate, QueueStats, Removed, Rescheduled, Task, TaskInfo, TaskPage, TaskState,
-    Time, WorkerEvent, _Unset, all_enqueued, enqueued, kick_arguments, maybe_wall, queue_names, seconds_since_1970,
+    Time, WorkerEvent, _Unset, all_enqueued, dead_tasks, enqueued, maybe_wall, queue_names, seconds_since_1970,
     several, state_name, task_info, task_infos, tasks)
 from ._worker import Worker
 
@@ -96,9 +96,21 @@ class Queue:
         """One task: the live one with this id, else the newest dead one."""
         return task_info(self._native.get(id))
 
-    def list(self, state: Union[str, TaskState], page: Optional[int] = None, max: int = 100) -> TaskPage:
-        """The tasks of one state, a page at a time."""
-        found, following = self._native.list(state_name(state), page, max)
+    def list(
+        self,
+        state: Union[str, TaskState],
+        page: Optional[str] = None,
+        max: int = 100,
+        *,
+        prefix: str = "",
+        payloads: bool = True,
+    ) -> TaskPage:
+        """The tasks of one state, a page at a time: ``max`` at most, ``page`` is the ``next`` of the page before.
+
+        With a ``prefix``, only those whose id begins so: a page may then have few or none, and a next one all the same.
+        Without ``payloads``, payload and headers are empty.
+        """
+        found, following = self._native.list(state_name(state), page, max, prefix, payloads)
         return TaskPage(task_infos(found), following)
 
     def remove(self, id: str, version: Optional[int] = None) -> Removed:
@@ -122,9 +134,35 @@ class Queue:
         """Go on giving out tasks."""
         self._native.resume()
 
-    def kick(self, which: Union[int, str, Iterable[str]]) -> int:
-        """Move dead tasks back to ready: these ids, or so many of the oldest. How many were moved."""
-        return self._native.kick(*kick_arguments(which))
+    def kick(
+        self,
+        ids: Union[int, str, Iterable[str], None] = None,
+        *,
+        receipts: Optional[Iterable[int]] = None,
+        count: Optional[int] = None,
+        reason: str = "",
+        prefix: str = "",
+        older_than: Optional[Duration] = None,
+    ) -> int:
+        """Move dead tasks back to ready, unless their ids live; how many were moved.
+
+        Which: these ids (an int is a count), these ``receipts``, or the ``count`` oldest; of them, or else of all,
+        those whose reason begins with ``reason``, whose id with ``prefix``, and that died ``older_than`` ago or earlier.
+        """
+        return self._native.kick(dead_tasks("kick", ids, receipts, count, reason, prefix, older_than))
+
+    def remove_dead(
+        self,
+        ids: Union[int, str, Iterable[str], None] = None,
+        *,
+        receipts: Optional[Iterable[int]] = None,
+        count: Optional[int] = None,
+        reason: str = "",
+        prefix: str = "",
+        older_than: Optional[Duration] = None,
+    ) -> int:
+        """Drop dead tasks; how many are gone. Which: as for `kick`."""
+        return self._native.remove_dead(dead_tasks("remove_dead", ids, receipts, count, reason, prefix, older_than))
 
     def purge(self) -> int:
         """Drop every task, live and dead; claims that are out are lost. Settings stay."""

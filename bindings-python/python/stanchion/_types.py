@@ -152,12 +152,13 @@ class Waiter:
 
 @dataclass(frozen=True)
 class TaskInfo:
-    """A task as it is in a queue."""
+    """A task as it is in a queue. ``size`` is the bytes of payload and headers, as stored."""
 
     id: str
     state: TaskState
     payload: bytes
     headers: Dict[str, str]
+    size: int
     version: int
     due: datetime
     priority: int
@@ -181,7 +182,7 @@ class TaskPage:
     """Some of the tasks of one state. ``next`` gets the next page; None if this was the last."""
 
     tasks: List[TaskInfo]
-    next: Optional[int]
+    next: Optional[str]
 
     def __iter__(self) -> Iterator[TaskInfo]:
         return iter(self.tasks)
@@ -370,11 +371,23 @@ def waiters(found: List[Tuple[Any, ...]]) -> List[Waiter]:
         Waiter(label, host, pid, maybe_wall(since), waiting, weight) for label, host, pid, since, waiting, weight in found]
 
 
-def kick_arguments(which: Any) -> Tuple[Optional[List[str]], Optional[int]]:
-    """Ids, or a count."""
-    if isinstance(which, int):
-        return None, which
-    return ([which] if isinstance(which, str) else several(which, "ids")), None
+def dead_tasks(
+    verb: str, ids: Any, receipts: Any, count: Any, reason: Any, prefix: Any, older_than: Any) -> _stanchion.DeadTasks:
+    """Which dead tasks are meant. A number in the place of the ids is a count."""
+    if sum(given is not None for given in (ids, receipts, count)) > 1:
+        raise InvalidArgument(f"{verb} takes one of ids, receipts and a count")
+    if isinstance(ids, int):
+        ids, count = None, ids
+    named = any(given is not None for given in (ids, receipts, count, older_than))
+    # A text that happens to be empty must not mean all of them.
+    if not named and not reason and not prefix:
+        raise InvalidArgument(f"{verb} needs ids, receipts, a count, a reason, a prefix or older_than")
+    if isinstance(ids, str):
+        ids = [ids]
+    return _stanchion.DeadTasks(
+        ids=None if ids is None else several(ids, "ids"),
+        receipts=None if receipts is None else several(receipts, "receipts"),
+        count=count, reason=reason, prefix=prefix, older_than=older_than)
 
 
 def queue_names(names: Any) -> Tuple[str, ...]:

@@ -6,7 +6,7 @@ use std::ffi::OsString;
 use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-pub use queue::{ConfigureOrder, EnqueueOrder, KickOrder, QueuesVerb, WorkOrder};
+pub use queue::{ConfigureOrder, DeadOrder, EnqueueOrder, QueuesVerb, WorkOrder};
 
 use crate::exit;
 use crate::seconds::{cooldown, seconds, ttl, wait};

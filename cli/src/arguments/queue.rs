@@ -115,6 +115,12 @@ pub enum QueuesVerb {
         /// How many at most [default: all]
         #[arg(short = 'n', long = "count", value_name = "N")]
         count: Option<usize>,
+        /// Only those whose id begins so
+        #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
+        prefix: String,
+        /// Without payloads and headers, which may be long
+        #[arg(long)]
+        no_payloads: bool,
         /// The queue's name
         queue: String,
     },
@@ -126,8 +132,11 @@ pub enum QueuesVerb {
         id: String,
     },
     /// Move dead tasks back to ready, with all their attempts
-    #[command(group = ArgGroup::new("which").required(true).args(["ids", "count"]))]
-    Kick(KickOrder),
+    #[command(group = which())]
+    Kick(DeadOrder),
+    /// Drop dead tasks
+    #[command(group = which())]
+    RemoveDead(DeadOrder),
     /// Drop a task, also while it is worked on: its command is stopped then
     Remove {
         /// Only if this is still the task's version
@@ -162,15 +171,39 @@ pub enum QueuesVerb {
     Configure(ConfigureOrder),
 }
 
-/// Which dead tasks to move back.
+/// Nobody means all dead tasks by accident.
+fn which() -> ArgGroup {
+    ArgGroup::new("which").required(true).multiple(true).args([
+        "ids",
+        "count",
+        "receipts",
+        "reason",
+        "prefix",
+        "older_than",
+    ])
+}
+
+/// Which dead tasks. Without ids, receipts or a count: all that the others tell.
 #[derive(Args)]
-pub struct KickOrder {
-    /// So many of the oldest: 1 to 1,000
-    #[arg(long, value_name = "N", value_parser = count)]
-    pub count: Option<usize>,
+pub struct DeadOrder {
+    /// So many of the oldest
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), conflicts_with_all = ["ids", "receipts"])]
+    pub count: Option<u64>,
+    /// The record with this receipt; may be given more than once
+    #[arg(long = "receipt", value_name = "N", conflicts_with = "ids")]
+    pub receipts: Vec<u64>,
+    /// Only those whose reason begins so
+    #[arg(long, value_name = "TEXT")]
+    pub reason: Option<String>,
+    /// Only those whose id begins so
+    #[arg(long, value_name = "TEXT")]
+    pub prefix: Option<String>,
+    /// Only those that died so long ago, or longer
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    pub older_than: Option<Duration>,
     /// The queue's name
     pub queue: String,
-    /// The tasks' ids, 1,000 at most
+    /// The tasks' ids: the newest dead record of each
     #[arg(value_name = "ID")]
     pub ids: Vec<String>,
 }

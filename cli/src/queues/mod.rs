@@ -7,9 +7,9 @@ use std::collections::BTreeSet;
 
 use serde_json::json;
 use stanchion::blocking::{Client, Queue};
-use stanchion::{Kick, QueueSettings, Removed, Task};
+use stanchion::{DeadTasks, ListOptions, QueueSettings, Removed, Task};
 
-use crate::arguments::{ConfigureOrder, Globals, KickOrder, QueuesVerb};
+use crate::arguments::{ConfigureOrder, DeadOrder, Globals, QueuesVerb};
 use crate::exit;
 use crate::failure::Failure;
 use crate::output::print;
@@ -34,14 +34,22 @@ pub fn perform(verb: &QueuesVerb, globals: &Globals, report: &Report) -> Result<
             queue(name).peek(*count)?.iter().for_each(|task| listing.add(task));
             show(&listing.text())
         }
-        QueuesVerb::List { state, count, queue: name } => {
-            tasks::list(&queue(name), (*state).into(), count.unwrap_or(usize::MAX), json)
+        QueuesVerb::List { state, count, prefix, no_payloads, queue: name } => {
+            let options = ListOptions::new((*state).into()).prefix(prefix).payloads(!no_payloads);
+            tasks::list(&queue(name), options, count.unwrap_or(usize::MAX), json)
         }
         QueuesVerb::Get { queue: name, id } => match queue(name).get(id)? {
             Some(task) => show(&tasks::described(&task, json)),
             None => Err(no_task(name, id, "there is no such task, and no dead one is remembered")),
         },
-        QueuesVerb::Kick(order) => kick(&queue(&order.queue), order, json),
+        QueuesVerb::Kick(order) => {
+            let queue = queue(&order.queue);
+            swept(&queue, order, "kicked", queue.kick(dead_tasks(order))?, json)
+        }
+        QueuesVerb::RemoveDead(order) => {
+            let queue = queue(&order.queue);
+            swept(&queue, order, "removed", queue.remove_dead(dead_tasks(order))?, json)
+        }
         QueuesVerb::Remove { version, queue: name, id } => remove(&queue(name), id, *version, json),
         QueuesVerb::Pause { queue: name } => pause(&queue(name), true, json),
         QueuesVerb::Resume { queue: name } => pause(&queue(name), false, json),
@@ -57,7 +65,7 @@ pub fn perform(verb: &QueuesVerb, globals: &Globals, report: &Report) -> Result<
 fn check(verb: &QueuesVerb) -> Result<(), Failure> {
     let ids = match verb {
         QueuesVerb::Get { id, .. } | QueuesVerb::Remove { id, .. } => std::slice::from_ref(id),
-        QueuesVerb::Kick(KickOrder { ids, .. }) => ids,
+        QueuesVerb::Kick(DeadOrder { ids, .. }) | QueuesVerb::RemoveDead(DeadOrder { ids, .. }) => ids,
         QueuesVerb::Purge { yes: false, queue } => {
             let what = format!("purge would drop every task of {:?}, live and dead", plain(queue));
             return Err(Failure::usage(what, "add --yes if that is meant"));
@@ -67,9 +75,6 @@ fn check(verb: &QueuesVerb) -> Result<(), Failure> {
         }
         _ => &[],
     };
-    if ids.len() > MOST {
-        return Err(Failure::usage(format!("more than {MOST} ids"), "give fewer at a time"));
-    }
     Ok(ids.iter().try_for_each(|id| Task::new(id).check())?)
 }
 
@@ -105,16 +110,27 @@ pub fn names(client: &Client) -> Result<BTreeSet<String>, Failure> {
     }
 }
 
-fn kick(queue: &Queue, order: &KickOrder, json: bool) -> Result<u8, Failure> {
-    let kick = match order.count {
-        Some(count) => Kick::Count(count),
-        None => Kick::Ids(order.ids.clone()),
+fn dead_tasks(order: &DeadOrder) -> DeadTasks {
+    let dead = match order.count {
+        Some(count) => DeadTasks::oldest(count),
+        None if !order.ids.is_empty() => DeadTasks::ids(&order.ids),
+        None if !order.receipts.is_empty() => DeadTasks::receipts(order.receipts.iter().copied()),
+        None => DeadTasks::all(),
     };
-    let kicked = queue.kick(kick)?;
-    let given = BTreeSet::from_iter(&order.ids).len();
-    told(json, &json!({ "queue": queue.name(), "kicked": kicked }), &format!("{kicked} tasks kicked"))?;
-    if usize::try_from(kicked).is_ok_and(|kicked| kicked < given) {
-        let what = format!("{kicked} of {given} ids kicked: the others have no dead task, or a live one");
+    let (reason, prefix) = (order.reason.as_deref(), order.prefix.as_deref());
+    dead.reason(reason.unwrap_or_default())
+        .prefix(prefix.unwrap_or_default())
+        .older_than(order.older_than.unwrap_or_default())
+}
+
+/// What became of the dead tasks that were named.
+fn swept(queue: &Queue, order: &DeadOrder, verb: &str, count: u64, json: bool) -> Result<u8, Failure> {
+    let given = BTreeSet::from_iter(&order.ids).len() + BTreeSet::from_iter(&order.receipts).len();
+    told(json, &json!({ "queue": queue.name(), verb: count }), &format!("{count} tasks {verb}"))?;
+    if usize::try_from(count).is_ok_and(|count| count < given) {
+        let others = if verb == "kicked" { "no dead task, or a live one" } else { "no dead task" };
+        let what =
+            format!("{count} of {given} {verb}: the others have {others}, or are left out by an option");
         return Err(Failure::new(
             "NoTask",
             exit::NO_TASK,

@@ -6,7 +6,7 @@ use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use serde_json::{Value, json};
 use stanchion::blocking::Queue;
-use stanchion::{TaskInfo, TaskState};
+use stanchion::{ListOptions, TaskInfo, TaskState};
 
 use super::MOST;
 use crate::enqueue::millis;
@@ -48,21 +48,22 @@ impl Listing {
 }
 
 /// Prints the tasks of one state, at most so many. JSON is printed page by page: a queue may be long.
-pub fn list(queue: &Queue, state: TaskState, most: usize, json: bool) -> Result<u8, Failure> {
-    let mut listing = Listing::new(json);
-    let (mut left, mut page) = (most, None);
+pub fn list(queue: &Queue, mut options: ListOptions, most: usize, json: bool) -> Result<u8, Failure> {
+    let (mut listing, mut left) = (Listing::new(json), most);
     loop {
-        let listed = queue.list(state, page, left.min(MOST))?;
+        let listed = queue.list(options.clone().max(left.min(MOST)))?;
         let tasks = &listed.tasks[..listed.tasks.len().min(left)];
         left -= tasks.len();
         tasks.iter().for_each(|task| listing.add(task));
         if json {
             print(std::mem::take(&mut listing.text).as_bytes())?;
         }
-        page = listed.next;
-        if page.is_none() || left == 0 {
-            print(if json { String::new() } else { listing.text() }.as_bytes())?;
-            return Ok(exit::DONE);
+        match listed.next {
+            Some(next) if left > 0 => options = options.page(next),
+            _ => {
+                print(if json { String::new() } else { listing.text() }.as_bytes())?;
+                return Ok(exit::DONE);
+            }
         }
     }
 }
@@ -130,6 +131,7 @@ fn as_json(task: &TaskInfo) -> Value {
         "died_ms": task.died.map(millis),
         "successor_due_ms": task.successor_due.map(millis),
         "headers": task.headers,
+        "size": task.size,
         "payload": text,
         "payload_base64": text.is_none().then(|| BASE64_STANDARD.encode(&task.payload)),
     })

@@ -8,15 +8,16 @@ use std::time::SystemTime;
 use crate::blocking::Claim;
 use crate::claim_calls::Batch;
 use crate::claim_calls::{Claiming, Verdict, batches};
+use crate::dead_tasks::DeadTasks;
 use crate::drive::{HostTurn, drive_blocking};
 use crate::error::Error;
-use crate::queue::{Kick, outcomes};
+use crate::queue::outcomes;
 use crate::queue_calls::{QueueCalls, Rescheduled};
-use crate::queue_options::{ClaimOptions, QueueSettings};
+use crate::queue_options::{ClaimOptions, ListOptions, QueueSettings};
 use crate::session::Session;
 use crate::store::MAX_BATCH;
 use crate::task::{Enqueued, Task, TaskInfo, TaskPage};
-use crate::verbs::{QueueStats, Removed, TaskState, Version};
+use crate::verbs::{QueueStats, Removed, Version};
 
 /// A named queue of tasks. Made by [`Client::queue`](super::Client::queue); cheap to clone; no I/O to make.
 #[derive(Clone)]
@@ -189,13 +190,12 @@ impl Queue {
         self.calls.get(id)?.run_blocking()
     }
 
-    /// The tasks of one state, a page of at most `max` (1 to 1,000) at a time: `None` first, then what the
-    /// last page gave.
+    /// The tasks of one state, a page at a time. A page costs the same wherever it is.
     ///
     /// # Errors
     /// As [`Queue::claim`].
-    pub fn list(&self, state: TaskState, page: Option<u64>, max: usize) -> Result<TaskPage, Error> {
-        self.calls.list(state, page, max)?.run_blocking()
+    pub fn list(&self, options: ListOptions) -> Result<TaskPage, Error> {
+        self.calls.list(&options)?.run_blocking()
     }
 
     /// Drops a task, also while it is claimed: its claim is lost then. With a version, only if it is still
@@ -215,12 +215,29 @@ impl Queue {
         self.calls.reschedule(id, due)?.run_blocking()
     }
 
-    /// Moves dead tasks back to ready, with all their attempts; says how many. Sent once.
+    /// Moves dead tasks back to ready, with all their attempts, unless their ids live; says how many. Each step is
+    /// about 1,000 at most, and sent once.
     ///
     /// # Errors
-    /// As [`Queue::pop`].
-    pub fn kick(&self, kick: Kick) -> Result<u64, Error> {
-        self.calls.kick(&kick)?.run_blocking()
+    /// As [`Queue::pop`]; what earlier steps have moved stays moved.
+    pub fn kick(&self, dead: DeadTasks) -> Result<u64, Error> {
+        let mut sweep = self.calls.sweep("kick", &dead)?;
+        while let Some(next) = sweep.next() {
+            sweep.swept(self.calls.kick(next)?.run_blocking()?);
+        }
+        Ok(sweep.count())
+    }
+
+    /// Drops dead tasks; says how many. Each step is about 1,000 at most, and sent once.
+    ///
+    /// # Errors
+    /// As [`Queue::pop`]; what earlier steps have dropped is gone.
+    pub fn remove_dead(&self, dead: DeadTasks) -> Result<u64, Error> {
+        let mut sweep = self.calls.sweep("remove_dead", &dead)?;
+        while let Some(next) = sweep.next() {
+            sweep.swept(self.calls.remove_dead(next)?.run_blocking()?);
+        }
+        Ok(sweep.count())
     }
 
     /// How many tasks there are, and the settings.

@@ -16,6 +16,7 @@ pub mod leased;
 pub mod release;
 pub mod settle;
 pub mod several;
+pub(crate) mod sweep;
 pub mod worker;
 
 /// A request unanswered for this long is sent again.

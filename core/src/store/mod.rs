@@ -116,6 +116,10 @@ pub const DEAD_TRIM: usize = 200;
 pub const EXPIRE_MAX: usize = 200;
 /// Entries of the intake that one script looks at although there may be no room for them.
 pub const INTAKE_LOOK: usize = 100;
+/// Tasks that one page of a listing looks at, at most: those whose ids begin otherwise count, too.
+pub const LIST_LOOK: usize = 1_000;
+/// Dead tasks that one sweep looks at, at most.
+pub const SWEEP_LOOK: usize = 1_000;
 /// Bytes of bodies that one transaction of SQLite moves to the dead, but always one body.
 pub const MAX_MOVED_BYTES: i64 = 8 << 20;
 /// The reason of a task whose last delivery ended so: its worker was not heard of.

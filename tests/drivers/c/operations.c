@@ -49,6 +49,7 @@ const operation OPERATIONS[] = {
     {"queue.pause", pause_queue},
     {"queue.resume", resume},
     {"queue.kick", kick},
+    {"queue.remove_dead", remove_dead},
     {"queue.purge", purge},
     {"queue.configure", configure},
     {"claim.look", look_at_claim},

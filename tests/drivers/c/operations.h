@@ -80,6 +80,7 @@ json_t *stats(actor *self, json_t *request);
 json_t *pause_queue(actor *self, json_t *request);
 json_t *resume(actor *self, json_t *request);
 json_t *kick(actor *self, json_t *request);
+json_t *remove_dead(actor *self, json_t *request);
 json_t *purge(actor *self, json_t *request);
 json_t *configure(actor *self, json_t *request);
 json_t *look_at_claim(actor *self, json_t *request);

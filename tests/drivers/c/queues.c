@@ -148,19 +148,32 @@ json_t *get(actor *self, json_t *request) {
   return one;
 }
 
-json_t *list(actor *self, json_t *request) {
+static stanchion_list_options list_options(actor *self, json_t *request) {
   static const char *const STATES[] = {"scheduled", "ready", "claimed", "dead"};
   const char *state = label(request, "state", "");
-  int32_t number = 0;
+  stanchion_list_options options;
+  stanchion_list_options_init(&options, sizeof options);
+  for (int32_t i = 0; i < 4; i++)
+    if (strcmp(STATES[i], state) == 0) options.state = i + 1;
+  options.max = whole(self, request, "max", NOT_GIVEN);
+  options.page = maybe_text(self, request, "page");
+  options.prefix = maybe_text(self, request, "prefix");
+  int32_t payloads = flag(self, request, "payloads");
+  if (payloads != NOT_GIVEN) options.without_payloads = !payloads;
+  return options;
+}
+
+json_t *list(actor *self, json_t *request) {
   stanchion_tasks tasks = 0;
-  uint64_t next = 0;
+  stanchion_text next;
   stanchion_error *error = NULL;
   stanchion_text name = text(self, request, "queue");
-  for (int32_t i = 0; i < 4; i++)
-    if (strcmp(STATES[i], state) == 0) number = i + 1;
-  CHECK(stanchion_queue_list(NAMED(name), number, size(self, request, "page", 0), size(self, request, "max", 100),
-                             &tasks, &next, &error));
-  return json_pack("{s:o, s:o}", "items", shown_tasks(self, tasks), "next", maybe_number((int64_t)next, 0));
+  stanchion_list_options options = list_options(self, request);
+  CHECK(stanchion_queue_list(NAMED(name), &options, &tasks, &error));
+  int32_t status = CHECK(stanchion_tasks_next(tasks, &next, &error));
+  /* The text lives as long as the list, which is freed when it has been shown. */
+  json_t *page = status == STANCHION_OK ? shown_text(next) : json_null();
+  return json_pack("{s:o, s:o}", "items", shown_tasks(self, tasks), "next", page);
 }
 
 json_t *remove_task(actor *self, json_t *request) {
@@ -205,18 +218,47 @@ json_t *resume(actor *self, json_t *request) {
   return json_null();
 }
 
+static int64_t *receipts(actor *self, json_t *list, size_t *count) {
+  *count = json_array_size(list);
+  int64_t *found = calloc(*count + 1, sizeof *found);
+  if (found == NULL) abort();
+  for (size_t i = 0; i < *count; i++) {
+    /* The driver reads all numbers as doubles. */
+    if (!json_is_real(json_array_get(list, i))) refuse(self, "it is no int64_t");
+    found[i] = (int64_t)json_real_value(json_array_get(list, i));
+  }
+  return found;
+}
+
+static stanchion_dead_tasks dead_tasks(actor *self, json_t *request) {
+  stanchion_dead_tasks dead;
+  stanchion_dead_tasks_init(&dead, sizeof dead);
+  if (json_object_get(request, "ids") != NULL) dead.ids = texts(self, request, "ids", &dead.id_count);
+  json_t *given = json_object_get(request, "receipts");
+  if (given != NULL) dead.receipts = receipts(self, given, &dead.receipt_count);
+  dead.count = size(self, request, "count", 0);
+  dead.reason = maybe_text(self, request, "reason");
+  dead.prefix = maybe_text(self, request, "prefix");
+  dead.older_than_ms = whole(self, request, "older_than_ms", 0);
+  return dead;
+}
+
 json_t *kick(actor *self, json_t *request) {
-  size_t count;
   uint64_t moved = 0;
   stanchion_error *error = NULL;
   stanchion_text name = text(self, request, "queue");
-  if (json_object_get(request, "count") != NULL) {
-    CHECK(stanchion_queue_kick(NAMED(name), size(self, request, "count", 0), &moved, &error));
-  } else {
-    stanchion_text *ids = texts(self, request, "ids", &count);
-    CHECK(stanchion_queue_kick_ids(NAMED(name), ids, count, &moved, &error));
-  }
+  stanchion_dead_tasks dead = dead_tasks(self, request);
+  CHECK(stanchion_queue_kick(NAMED(name), &dead, &moved, &error));
   return json_integer((json_int_t)moved);
+}
+
+json_t *remove_dead(actor *self, json_t *request) {
+  uint64_t removed = 0;
+  stanchion_error *error = NULL;
+  stanchion_text name = text(self, request, "queue");
+  stanchion_dead_tasks dead = dead_tasks(self, request);
+  CHECK(stanchion_queue_remove_dead(NAMED(name), &dead, &removed, &error));
+  return json_integer((json_int_t)removed);
 }
 
 json_t *purge(actor *self, json_t *request) {

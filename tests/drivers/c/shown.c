@@ -88,11 +88,11 @@ json_t *shown_enqueued(const stanchion_enqueued *done) {
 
 static json_t *shown_task(const stanchion_task_info *info) {
   static const char *const WORDS[] = {NULL, "scheduled", "ready", "claimed", "dead"};
-  return json_pack("{s:o, s:s, s:o, s:o, s:I, s:I, s:i, s:I, s:I, s:o, s:I, s:o, s:o, s:o}", "id",
+  return json_pack("{s:o, s:s, s:o, s:o, s:I, s:I, s:I, s:i, s:I, s:I, s:o, s:I, s:o, s:o, s:o}", "id",
                    shown_text(info->id), "state", WORD(WORDS, info->state), "payload",
                    shown_bytes(info->payload, info->payload_len), "headers",
-                   shown_headers(info->headers, info->header_count), "version", (json_int_t)info->version, "due_ms",
-                   (json_int_t)info->due_ms, "priority", info->priority, "attempts", (json_int_t)info->attempts,
+                   shown_headers(info->headers, info->header_count), "size", (json_int_t)info->size, "version",
+                   (json_int_t)info->version, "due_ms", (json_int_t)info->due_ms, "priority", info->priority, "attempts", (json_int_t)info->attempts,
                    "max_attempts", (json_int_t)info->max_attempts, "expires_ms",
                    maybe_number(info->expires_ms, NOT_GIVEN), "receipt", (json_int_t)info->receipt, "reason",
                    shown_text(info->reason), "died_ms", maybe_number(info->died_ms, NOT_GIVEN), "successor_due_ms",

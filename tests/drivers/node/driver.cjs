@@ -35,7 +35,8 @@ const NAMES = {
   expires_ms: 'expiresMs', lease_ms: 'leaseMs', max_run_ms: 'maxRunMs', grace_ms: 'graceMs', max_attempts: 'maxAttempts',
   on_duplicate: 'onDuplicate', max_len: 'maxLen', dead_max: 'deadMax', dead_age_ms: 'deadAgeMs',
   dead_bytes: 'deadBytes', lock_prefix: 'lockPrefix', queue_prefix: 'queuePrefix', timeout_ms: 'timeoutMs',
-  stale_ms: 'staleMs', foreign_share: 'foreignShare', tls_ca: 'tlsCa', tls_cert: 'tlsCert', tls_key: 'tlsKey'
+  stale_ms: 'staleMs', older_than_ms: 'olderThanMs', foreign_share: 'foreignShare', tls_ca: 'tlsCa',
+  tls_cert: 'tlsCert', tls_key: 'tlsKey'
 }
 const LOCK = ['ttl_ms', 'renew', 'max_hold_ms', 'wait_ms', 'fail_fast', 'adopt_unexpiring_ms', 'label', 'weight']
 const CACHED = ['stale_ms', 'beta', 'wait_ms', 'lease_ms', 'max_run_ms', 'label']
@@ -44,6 +45,8 @@ const TASK = [
   'id', 'payload', 'headers', 'delay_ms', 'due_ms', 'priority', 'max_attempts', 'expires_ms', 'on_duplicate']
 const CONNECT = [
   'lock_prefix', 'queue_prefix', 'timeout_ms', 'foreign_share', 'label', 'tls_ca', 'tls_cert', 'tls_key']
+const LIST = ['max', 'page', 'prefix', 'payloads']
+const DEAD = ['ids', 'count', 'reason', 'prefix', 'older_than_ms']
 const SETTINGS = ['max_len', 'dead_max', 'dead_age_ms', 'dead_bytes', 'intake']
 
 /** A request's arguments, under the names of the package. */
@@ -65,6 +68,9 @@ function policy(told) {
 // Versions, receipts and fences fit into a number here; the package has them as bigints.
 const whole = value => value === null || value === undefined ? null : Number(value)
 const big = value => typeof value === 'number' ? BigInt(value) : value
+const dead = request => ({
+  ...options(request, DEAD), ...'receipts' in request ? { receipts: request.receipts.map(big) } : {}
+})
 const millis = date => date === null ? null : date.getTime()
 const hex = bytes => bytes.toString('hex')
 
@@ -90,10 +96,10 @@ const shownWaiter = found => ({
 })
 
 const shownTask = task => ({
-  id: task.id, state: task.state, payload: hex(task.payload), headers: task.headers, version: whole(task.version),
-  due_ms: millis(task.due), priority: task.priority, attempts: task.attempts, max_attempts: task.maxAttempts,
-  expires_ms: millis(task.expires), receipt: whole(task.receipt), reason: task.reason, died_ms: millis(task.died),
-  successor_due_ms: millis(task.successorDue)
+  id: task.id, state: task.state, payload: hex(task.payload), headers: task.headers, size: task.size,
+  version: whole(task.version), due_ms: millis(task.due), priority: task.priority, attempts: task.attempts,
+  max_attempts: task.maxAttempts, expires_ms: millis(task.expires), receipt: whole(task.receipt),
+  reason: task.reason, died_ms: millis(task.died), successor_due_ms: millis(task.successorDue)
 })
 
 const shownClaim = claim => ({
@@ -325,9 +331,8 @@ const OPERATIONS = {
     return found && shownTask(found)
   },
   'queue.list': async (actor, request) => {
-    const page = { ...options(request, ['max']), ...'page' in request ? { page: big(request.page) } : {} }
-    const found = await actor.queue(request).list(special(request.state), page)
-    return shownPage(tasks(found.tasks), found.next)
+    const found = await actor.queue(request).list(special(request.state), options(request, LIST))
+    return { items: tasks(found.tasks), next: found.next }
   },
   'queue.remove': async (actor, request) => {
     const given = 'version' in request ? { version: big(request.version) } : undefined
@@ -351,7 +356,8 @@ const OPERATIONS = {
   },
   'queue.pause': (actor, request) => actor.queue(request).pause(),
   'queue.resume': (actor, request) => actor.queue(request).resume(),
-  'queue.kick': (actor, request) => actor.queue(request).kick(request.ids ?? special(request.count)),
+  'queue.kick': (actor, request) => actor.queue(request).kick(dead(request)),
+  'queue.remove_dead': (actor, request) => actor.queue(request).removeDead(dead(request)),
   'queue.purge': (actor, request) => actor.queue(request).purge(),
   'queue.configure': (actor, request) => actor.queue(request).configure(options(request, SETTINGS)),
 

@@ -64,9 +64,11 @@ const NAMES = [
 const TIMES = [
     'ttl_ms' => 'ttl', 'max_hold_ms' => 'maxHold', 'wait_ms' => 'wait', 'adopt_unexpiring_ms' => 'adoptUnexpiring',
     'cooldown_ms' => 'cooldown', 'delay_ms' => 'delay', 'due_ms' => 'due', 'expires_ms' => 'expires',
-    'lease_ms' => 'lease', 'stale_ms' => 'stale', 'max_run_ms' => 'maxRun', 'grace_ms' => 'grace', 'dead_age_ms' => 'deadAge', 'timeout_ms' => 'timeout',
+    'lease_ms' => 'lease', 'stale_ms' => 'stale', 'max_run_ms' => 'maxRun', 'grace_ms' => 'grace', 'dead_age_ms' => 'deadAge',
+    'older_than_ms' => 'olderThan', 'timeout_ms' => 'timeout',
 ];
 const LOCK = ['ttl_ms', 'renew', 'max_hold_ms', 'wait_ms', 'fail_fast', 'adopt_unexpiring_ms', 'label', 'weight'];
+const DEAD = ['ids', 'receipts', 'count', 'reason', 'prefix', 'older_than_ms'];
 const CLAIM = ['max', 'lease_ms', 'renew', 'max_run_ms', 'wait_ms'];
 const CACHED = ['ttl_ms', 'stale_ms', 'beta', 'wait_ms', 'lease_ms', 'max_run_ms', 'label'];
 const TASK = [

@@ -106,7 +106,9 @@ $operations = [
     'queue.pause' => fn (Actor $actor, array $request) => $actor->queue($request)->pause(),
     'queue.resume' => fn (Actor $actor, array $request) => $actor->queue($request)->resume(),
     'queue.kick' => fn (Actor $actor, array $request) =>
-        $actor->queue($request)->kick($request['ids'] ?? special($request['count'])),
+        $actor->queue($request)->kick(...arguments($request, DEAD)),
+    'queue.remove_dead' => fn (Actor $actor, array $request) =>
+        $actor->queue($request)->removeDead(...arguments($request, DEAD)),
     'queue.purge' => fn (Actor $actor, array $request) => $actor->queue($request)->purge(),
     'queue.configure' => fn (Actor $actor, array $request) => $actor->queue($request)->configure(
         ...arguments($request, ['max_len', 'dead_max', 'dead_age_ms', 'dead_bytes', 'intake'])),

@@ -37,8 +37,8 @@ function shownTask(TaskInfo $task): array
 {
     return [
         'id' => $task->id, 'state' => $task->state->value, 'payload' => bin2hex($task->payload),
-        'headers' => (object) $task->headers, 'version' => $task->version, 'due_ms' => millis($task->due),
-        'priority' => $task->priority, 'attempts' => $task->attempts, 'max_attempts' => $task->maxAttempts,
+        'headers' => (object) $task->headers, 'size' => $task->size, 'version' => $task->version,
+        'due_ms' => millis($task->due), 'priority' => $task->priority, 'attempts' => $task->attempts, 'max_attempts' => $task->maxAttempts,
         'expires_ms' => millis($task->expires), 'receipt' => $task->receipt, 'reason' => $task->reason,
         'died_ms' => millis($task->died), 'successor_due_ms' => millis($task->successorDue),
     ];
@@ -101,7 +101,7 @@ function listed(Queue $queue, array $request): array
     if ($state === null) {
         throw new Cannot('a state is of an enum');
     }
-    $page = $queue->list($state, ...arguments($request, ['page', 'max']));
+    $page = $queue->list($state, ...arguments($request, ['page', 'max', 'prefix', 'payloads']));
     return ['items' => array_map(shownTask(...), $page->tasks), 'next' => $page->next];
 }
 

@@ -12,7 +12,7 @@ import traceback
 import stanchion
 from stanchion import testing
 
-from arguments import CACHED, CLAIM, LOCK, TASK, Arguments, seconds, special
+from arguments import CACHED, CLAIM, DEAD, LIST, LOCK, TASK, Arguments, seconds, special
 from shown import (
     failure, milliseconds, shown_claim, shown_enqueued, shown_error, shown_holder, shown_lease, shown_page, shown_task,
     shown_waiter)
@@ -242,11 +242,8 @@ class Actor:
         done = self.queue(request).reschedule(special(request["id"]), seconds(request["due_ms"]))
         return {"outcome": done.outcome}
 
-    def kick(self, request):
-        return self.queue(request).kick(request["ids"] if "ids" in request else special(request["count"]))
-
     def list(self, request):
-        page = self.queue(request).list(special(request["state"]), **Arguments(request, "page", "max"))
+        page = self.queue(request).list(special(request["state"]), **Arguments(request, *LIST))
         return shown_page(page, [shown_task(task) for task in page])
 
     def stats(self, request):
@@ -348,7 +345,8 @@ OPERATIONS = {
     "queue.stats": Actor.stats,
     "queue.pause": of_queue("pause"),
     "queue.resume": of_queue("resume"),
-    "queue.kick": Actor.kick,
+    "queue.kick": of_queue("kick", DEAD),
+    "queue.remove_dead": of_queue("remove_dead", DEAD),
     "queue.purge": of_queue("purge"),
     "queue.configure": of_queue("configure", ("max_len", "dead_max", "dead_age_ms", "dead_bytes", "intake")),
     "claim.look": Actor.look_at_claim,

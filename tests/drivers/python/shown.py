@@ -37,7 +37,7 @@ def shown_waiter(found):
 def shown_task(task):
     return {
         "id": task.id, "state": str(task.state), "payload": task.payload.hex(), "headers": dict(task.headers),
-        "version": task.version, "due_ms": milliseconds(task.due), "priority": task.priority,
+        "size": task.size, "version": task.version, "due_ms": milliseconds(task.due), "priority": task.priority,
         "attempts": task.attempts, "max_attempts": task.max_attempts, "expires_ms": milliseconds(task.expires),
         "receipt": task.receipt, "reason": task.reason, "died_ms": milliseconds(task.died),
         "successor_due_ms": milliseconds(task.successor_due)}

@@ -36,6 +36,15 @@ impl Arguments {
         list(&self.0[name])?.iter().map(text).collect()
     }
 
+    pub(crate) fn wholes(&self, name: &str) -> Result<Vec<u64>, Refusal> {
+        list(&self.0[name])?.iter().map(whole).collect()
+    }
+
+    /// Of a listing of tasks.
+    pub(crate) fn page(&self) -> Result<Option<&str>, Refusal> {
+        self.get("page", text)
+    }
+
     pub(crate) fn objects(&self, name: &str) -> Result<Vec<Self>, Refusal> {
         Ok(list(&self.0[name])?.iter().map(Self::of).collect())
     }

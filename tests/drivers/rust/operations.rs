@@ -5,7 +5,7 @@ use std::thread;
 use std::time::Duration;
 
 use serde_json::{Map, Value, json};
-use stanchion::{Kick, LeaseHandle, LockOptions, TaskState};
+use stanchion::{DeadTasks, LeaseHandle, ListOptions, LockOptions, TaskState};
 use stanchion_tests::faces::{AnyBegun, AnyLease, AnyLock};
 
 use crate::actor::Actor;
@@ -124,11 +124,13 @@ pub(crate) const OPERATIONS: &[(&str, Operation)] = &[
         Ok(found.as_ref().map_or(Value::Null, shown::task))
     }),
     ("queue.list", |actor, request| {
-        let page = actor.queue(request)?.list(
-            state(request.text("state")?)?,
-            request.whole("page")?,
-            request.size("max", 100)?,
-        )?;
+        let mut options = ListOptions::new(state(request.text("state")?)?).max(request.size("max", 100)?);
+        options =
+            options.payloads(request.yes("payloads")?.unwrap_or(true)).prefix(request.text_or("prefix", "")?);
+        if let Some(page) = request.page()? {
+            options = options.page(page);
+        }
+        let page = actor.queue(request)?.list(options)?;
         Ok(json!({ "items": shown::tasks(&page.tasks), "next": page.next }))
     }),
     ("queue.remove", |actor, request| {
@@ -142,12 +144,9 @@ pub(crate) const OPERATIONS: &[(&str, Operation)] = &[
     ("queue.stats", |actor, request| Ok(shown::stats(&actor.queue(request)?.stats()?))),
     ("queue.pause", |actor, request| done(actor.queue(request)?.pause())),
     ("queue.resume", |actor, request| done(actor.queue(request)?.resume())),
-    ("queue.kick", |actor, request| {
-        let kick = match request.whole("count")? {
-            Some(_) => Kick::Count(request.size("count", 0)?),
-            None => Kick::Ids(request.texts("ids")?.into_iter().map(str::to_owned).collect()),
-        };
-        Ok(json!(actor.queue(request)?.kick(kick)?))
+    ("queue.kick", |actor, request| Ok(json!(actor.queue(request)?.kick(dead_tasks(request)?)?))),
+    ("queue.remove_dead", |actor, request| {
+        Ok(json!(actor.queue(request)?.remove_dead(dead_tasks(request)?)?))
     }),
     ("queue.purge", |actor, request| Ok(json!(actor.queue(request)?.purge()?))),
     ("queue.configure", |actor, request| done(actor.queue(request)?.configure(request.settings()?))),
@@ -237,4 +236,14 @@ fn state(name: &str) -> Result<TaskState, Refusal> {
         "dead" => TaskState::Dead,
         _ => return Err(Refusal::Cannot("it is no TaskState")),
     })
+}
+
+fn dead_tasks(request: &Arguments) -> Result<DeadTasks, Refusal> {
+    let dead = match (request.0.contains_key("ids"), request.0.contains_key("receipts")) {
+        (true, _) => DeadTasks::ids(request.texts("ids")?),
+        (_, true) => DeadTasks::receipts(request.wholes("receipts")?),
+        _ => request.whole("count")?.map_or_else(DeadTasks::all, DeadTasks::oldest),
+    };
+    let age = request.time("older_than_ms")?.unwrap_or_default();
+    Ok(dead.reason(request.text_or("reason", "")?).prefix(request.text_or("prefix", "")?).older_than(age))
 }

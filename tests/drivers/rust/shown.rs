@@ -65,6 +65,7 @@ pub(crate) fn look_at_claim(of: &AnyClaim) -> Value {
 pub(crate) fn task(task: &TaskInfo) -> Value {
     json!({
         "id": task.id, "state": task.state.name(), "payload": hex(&task.payload), "headers": headers(&task.headers),
+        "size": task.size,
         "version": task.version, "due_ms": wall(task.due), "priority": task.priority, "attempts": task.attempts,
         "max_attempts": task.max_attempts, "expires_ms": task.expires.map(wall), "receipt": task.receipt,
         "reason": task.reason, "died_ms": task.died.map(wall), "successor_due_ms": task.successor_due.map(wall),

@@ -7,9 +7,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 
 use stanchion::{
-    Claim, ClaimOptions, Enqueued, Error, Headers, Kick, LossReason, Queue, QueueSettings, QueueStats,
-    Queues, Receipt, Removed, Rescheduled, Retry, Task, TaskInfo, TaskPage, TaskState, Verdict, Version,
-    Worker, WorkerEvent, WorkerReport, blocking,
+    Claim, ClaimOptions, DeadTasks, Enqueued, Error, Headers, ListOptions, LossReason, Queue, QueueSettings,
+    QueueStats, Queues, Receipt, Removed, Rescheduled, Retry, Task, TaskInfo, TaskPage, TaskState, Verdict,
+    Version, Worker, WorkerEvent, WorkerReport, blocking,
 };
 use tokio::sync::Notify;
 
@@ -146,8 +146,8 @@ impl AnyQueue {
     }
 
     /// As `Queue::list`.
-    pub fn list(&self, state: TaskState, page: Option<u64>, max: usize) -> Result<TaskPage, Error> {
-        either!(Self, self, queue => queue.list(state, page, max))
+    pub fn list(&self, options: ListOptions) -> Result<TaskPage, Error> {
+        either!(Self, self, queue => queue.list(options))
     }
 
     /// As `Queue::remove`.
@@ -161,8 +161,13 @@ impl AnyQueue {
     }
 
     /// As `Queue::kick`.
-    pub fn kick(&self, kick: Kick) -> Result<u64, Error> {
-        either!(Self, self, queue => queue.kick(kick))
+    pub fn kick(&self, dead: DeadTasks) -> Result<u64, Error> {
+        either!(Self, self, queue => queue.kick(dead))
+    }
+
+    /// As `Queue::remove_dead`.
+    pub fn remove_dead(&self, dead: DeadTasks) -> Result<u64, Error> {
+        either!(Self, self, queue => queue.remove_dead(dead))
     }
 
     /// As `Queue::stats`.
@@ -198,13 +203,18 @@ impl AnyQueue {
 
     /// All pages of a state.
     pub fn all(&self, state: TaskState) -> Vec<TaskInfo> {
-        let (mut tasks, mut page) = (Vec::new(), None);
+        self.pages(&ListOptions::new(state).max(1_000)).concat()
+    }
+
+    /// The pages of a listing, one after the other.
+    pub fn pages(&self, options: &ListOptions) -> Vec<Vec<TaskInfo>> {
+        let (mut pages, mut options) = (Vec::new(), options.clone());
         loop {
-            let listing = self.list(state, page, 1_000).expect("a listing");
-            tasks.extend(listing.tasks);
-            page = listing.next;
-            if page.is_none() {
-                return tasks;
+            let page = self.list(options.clone()).expect("a listing");
+            pages.push(page.tasks);
+            match page.next {
+                Some(next) => options = options.page(next),
+                None => return pages,
             }
         }
     }

@@ -3,7 +3,8 @@
 use std::time::{Duration, UNIX_EPOCH};
 
 use stanchion::{
-    ClaimOptions, Client, Error, ErrorKind, Kick, OnDuplicate, QueueSettings, Retry, Task, TaskState,
+    ClaimOptions, Client, DeadTasks, Error, ErrorKind, ListOptions, OnDuplicate, QueueSettings, Retry, Task,
+    TaskState,
 };
 use stanchion_tests::faces::{AnyClient, Face};
 use stanchion_tests::stores::{Bench, Kind};
@@ -74,10 +75,11 @@ fn everything_bad_is_invalid(client: &AnyClient) {
         assert_invalid(queue.pop(1), &what);
         assert_invalid(queue.peek(1), &what);
         assert_invalid(queue.get("a"), &what);
-        assert_invalid(queue.list(TaskState::Ready, None, 1), &what);
+        assert_invalid(queue.list(ListOptions::new(TaskState::Ready)), &what);
         assert_invalid(queue.remove("a", None), &what);
         assert_invalid(queue.reschedule("a", now), &what);
-        assert_invalid(queue.kick(Kick::Count(1)), &what);
+        assert_invalid(queue.kick(DeadTasks::oldest(1)), &what);
+        assert_invalid(queue.remove_dead(DeadTasks::oldest(1)), &what);
         assert_invalid(queue.stats(), &what);
         assert_invalid(queue.pause(), &what);
         assert_invalid(queue.resume(), &what);
@@ -101,15 +103,17 @@ fn everything_bad_is_invalid(client: &AnyClient) {
     for bad in [0, 1_001, usize::MAX] {
         assert_invalid(queue.pop(bad), "pop's count");
         assert_invalid(queue.peek(bad), "peek's count");
-        assert_invalid(queue.list(TaskState::Dead, None, bad), "list's count");
-        assert_invalid(queue.kick(Kick::Count(bad)), "kick's count");
+        assert_invalid(queue.list(ListOptions::new(TaskState::Dead).max(bad)), "list's count");
     }
-    assert_invalid(queue.kick(Kick::Ids(vec!["a".into(); 1_001])), "too many ids");
+    assert_invalid(queue.kick(DeadTasks::oldest(0)), "kick's count");
+    assert_invalid(queue.remove_dead(DeadTasks::oldest(0)), "remove_dead's count");
+    assert_invalid(queue.list(ListOptions::new(TaskState::Dead).page("8/x/00")), "list's page");
     for id in ["", "\n", &"x".repeat(513)] {
         assert_invalid(queue.get(id), "get's id");
         assert_invalid(queue.remove(id, None), "remove's id");
         assert_invalid(queue.reschedule(id, now), "reschedule's id");
-        assert_invalid(queue.kick(Kick::Ids(vec![id.into()])), "kick's id");
+        assert_invalid(queue.kick(DeadTasks::ids([id])), "kick's id");
+        assert_invalid(queue.remove_dead(DeadTasks::ids([id])), "remove_dead's id");
     }
     assert_invalid(queue.reschedule("a", UNIX_EPOCH + secs(300_000_000_000)), "a due beyond 9999");
     for bad in [

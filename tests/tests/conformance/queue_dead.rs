@@ -1,12 +1,23 @@
 //! Dead tasks: exactly after the last attempt, with everything that tells why; and back by kick.
 
-use stanchion::{ErrorKind, Kick, Outcome, QueueSettings, TaskState};
+use stanchion::{DeadTasks, ErrorKind, Outcome, QueueSettings, TaskState};
+use stanchion_tests::faces::AnyQueue;
 use stanchion_tests::on_every_store;
 
 use crate::ms;
 use crate::queue_support::{
     assert_nothing, census, claimed_ids, ids, kind, lapse, plain, put, take, take_for, up_to,
 };
+
+/// Buries new tasks with these ids, in this order.
+fn bury_all(queue: &AnyQueue, ids: &[&str], reason: &str) {
+    put(queue, ids);
+    for part in ids.chunks(1_000) {
+        for claim in queue.claim(up_to(part.len())).unwrap() {
+            claim.bury(reason).unwrap();
+        }
+    }
+}
 
 on_every_store! {
     fn a_task_that_always_fails_is_dead_after_exactly_its_attempts(bench) {
@@ -81,7 +92,7 @@ on_every_store! {
         let first = take(&queue);
         first.nack_now("failed").unwrap();
         let dead = queue.task("a");
-        assert_eq!(queue.kick(Kick::Ids(vec!["a".into()])).unwrap(), 1);
+        assert_eq!(queue.kick(DeadTasks::ids(["a"])).unwrap(), 1);
         let task = queue.task("a");
         assert_eq!((task.state, task.attempts, task.max_attempts, task.priority), (TaskState::Ready, 0, 1, 5));
         assert_eq!((task.payload.as_slice(), task.headers["h"].as_str()), (b"a".as_slice(), "v"));
@@ -98,9 +109,9 @@ on_every_store! {
         put(&queue, &["a"]);
         take(&queue).bury("dead").unwrap();
         put(&queue, &["a", "b"]);
-        assert_eq!(queue.kick(Kick::Ids(["a", "b", "c"].map(Into::into).into())).unwrap(), 0);
-        assert_eq!(queue.kick(Kick::Ids(Vec::new())).unwrap(), 0);
-        assert_eq!(queue.kick(Kick::Count(10)).unwrap(), 0, "the id lives");
+        assert_eq!(queue.kick(DeadTasks::ids(["a", "b", "c"])).unwrap(), 0);
+        assert_eq!(queue.kick(DeadTasks::ids([""; 0])).unwrap(), 0);
+        assert_eq!(queue.kick(DeadTasks::oldest(10)).unwrap(), 0, "the id lives");
         assert_eq!(census(&queue), [0, 2, 0, 1]);
     }
 
@@ -110,11 +121,49 @@ on_every_store! {
             put(&queue, &[id]);
             take(&queue).bury("dead").unwrap();
         }
-        assert_eq!(queue.kick(Kick::Count(3)).unwrap(), 3);
+        assert_eq!(queue.kick(DeadTasks::oldest(3)).unwrap(), 3);
         assert_eq!(ids(&queue.all(TaskState::Dead)), ["d"]);
         let claims = queue.claim(up_to(10)).unwrap();
         assert_eq!(claimed_ids(&claims), ["a", "b", "c"]);
         claims.iter().for_each(|claim| claim.ack().unwrap());
+    }
+
+    fn kick_gets_past_a_thousand_dead_whose_ids_live(bench) {
+        let queue = bench.client().queue("q");
+        let older: Vec<_> = (0..1_001).map(|number| format!("old {number}")).collect();
+        let older: Vec<_> = older.iter().map(String::as_str).collect();
+        bury_all(&queue, &older, "old");
+        put(&queue, &older);
+        queue.pause().unwrap();
+        assert_eq!(queue.kick(DeadTasks::all()).unwrap(), 0, "all of them live");
+        queue.resume().unwrap();
+        queue.claim(up_to(1_000)).unwrap().iter().for_each(|claim| claim.ack().unwrap());
+        bury_all(&queue, &["young"], "young");
+        // 1,000 of the dead live no more; the last of the older ones does.
+        assert_eq!(queue.kick(DeadTasks::oldest(1_001)).unwrap(), 1_001);
+        assert_eq!(census(&queue), [0, 1_002, 0, 1]);
+        assert_eq!(queue.task("young").state, TaskState::Ready);
+    }
+
+    fn the_dead_are_meant_by_receipt_reason_prefix_and_age(bench) {
+        let queue = bench.client().queue("q");
+        for (ids, reason) in [(["a1", "b1"], "timeout: 1"), (["a2", "b2"], "refused"), (["a1", "b3"], "timeout: 2")] {
+            bury_all(&queue, &ids, reason);
+        }
+        let older = queue.all(TaskState::Dead).iter().find(|task| task.id == "a1" && task.reason == "timeout: 1")
+            .unwrap().receipt;
+        let old = DeadTasks::all().older_than(ms(3_600_000));
+        assert_eq!((queue.kick(old.clone()).unwrap(), queue.remove_dead(old).unwrap()), (0, 0));
+        // Of an id that died twice the older record alone.
+        assert_eq!(queue.remove_dead(DeadTasks::receipts([older, older, 7])).unwrap(), 1);
+        assert_eq!(queue.task("a1").reason, "timeout: 2");
+        assert_eq!(queue.remove_dead(DeadTasks::all().reason("timeout").prefix("b")).unwrap(), 2);
+        assert_eq!(queue.kick(DeadTasks::ids(["a1", "a2"]).reason("refused")).unwrap(), 1);
+        assert_eq!(ids(&queue.all(TaskState::Dead)), ["b2", "a1"].iter().rev().copied().collect::<Vec<_>>());
+        assert_eq!(queue.remove_dead(DeadTasks::oldest(1)).unwrap(), 1);
+        assert_eq!((queue.get("b2").unwrap(), queue.task("a2").state), (None, TaskState::Ready));
+        assert_eq!(queue.remove_dead(DeadTasks::ids(["a1", "a1", "b2"])).unwrap(), 1);
+        assert_eq!(census(&queue), [0, 1, 0, 0]);
     }
 
     fn kick_of_an_id_takes_its_newest_record(bench) {
@@ -123,12 +172,12 @@ on_every_store! {
             queue.enqueue(plain("a").payload(payload)).unwrap();
             take(&queue).bury(payload).unwrap();
         }
-        assert_eq!(queue.kick(Kick::Ids(vec!["a".into(), "a".into()])).unwrap(), 1, "the id lives then");
+        assert_eq!(queue.kick(DeadTasks::ids(["a", "a"])).unwrap(), 1, "the id lives then");
         let claim = take(&queue);
         assert_eq!(claim.payload(), b"new");
         claim.ack().unwrap();
         assert_eq!(queue.task("a").reason, "old");
-        assert_eq!(queue.kick(Kick::Ids(vec!["a".into()])).unwrap(), 1);
+        assert_eq!(queue.kick(DeadTasks::ids(["a"])).unwrap(), 1);
         assert_eq!(take(&queue).payload(), b"old");
     }
 
@@ -139,7 +188,7 @@ on_every_store! {
             take(&queue).nack_now(&format!("round {round}")).unwrap();
             assert_eq!(census(&queue), [0, 0, 0, 1], "round {round}");
             assert_eq!(queue.task("a").reason, format!("round {round}"));
-            assert_eq!(queue.kick(Kick::Count(1)).unwrap(), 1);
+            assert_eq!(queue.kick(DeadTasks::oldest(1)).unwrap(), 1);
         }
         assert_eq!(queue.stats().unwrap().died, 3);
     }
@@ -152,7 +201,7 @@ on_every_store! {
         assert_nothing(&queue);
         assert_eq!(queue.task("a").reason, "expired");
         assert!(queue.task("a").receipt > 0, "a record has a key though nobody had the task");
-        assert_eq!(queue.kick(Kick::Count(1)).unwrap(), 1);
+        assert_eq!(queue.kick(DeadTasks::oldest(1)).unwrap(), 1);
         assert_eq!(queue.task("a").state, TaskState::Ready);
         // It would die again at once.
         assert_eq!(queue.task("a").expires, None);
@@ -178,7 +227,7 @@ on_every_store! {
         assert_eq!((dead.len(), &*dead[3].reason), (4, "expired"));
         assert_eq!(queue.stats().unwrap().dead, 4);
         // By count they come back in the same order.
-        assert_eq!(queue.kick(Kick::Count(3)).unwrap(), 3);
+        assert_eq!(queue.kick(DeadTasks::oldest(3)).unwrap(), 3);
         assert_eq!(queue.stats().unwrap().dead, 1);
         let claims = queue.claim(up_to(9)).unwrap();
         assert_eq!(claimed_ids(&claims)[..2], ["failed", "too"]);

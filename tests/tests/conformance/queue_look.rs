@@ -1,6 +1,6 @@
 //! peek, get, list, stats, pop: what is seen is what is there.
 
-use stanchion::{Retry, TaskState};
+use stanchion::{ListOptions, Retry, TaskState};
 use stanchion_tests::on_every_store;
 use stanchion_tests::wait::{SOON, eventually};
 
@@ -129,31 +129,70 @@ on_every_store! {
             (TaskState::Dead, reversed("d")), (TaskState::Ready, by_priority),
         ] {
             for size in [1, 7, 25, 1_000] {
-                let (mut seen, mut page, mut pages) = (Vec::new(), None, 0);
-                loop {
-                    let listing = queue.list(state, page, size).unwrap();
-                    assert!(listing.tasks.len() <= size);
-                    assert!(listing.tasks.iter().all(|task| task.state == state && task.payload == task.id.as_bytes()));
-                    seen.extend(listing.tasks.into_iter().map(|task| task.id));
-                    pages += 1;
-                    page = listing.next;
-                    if page.is_none() {
-                        break;
-                    }
-                }
-                assert_eq!(seen, expected, "{state:?} in pages of {size}");
-                assert!(pages <= 25usize.div_ceil(size) + 1, "{pages} pages of {size}");
+                let pages = queue.pages(&ListOptions::new(state).max(size));
+                assert!(pages.iter().all(|page| page.len() <= size));
+                let seen = pages.concat();
+                assert!(seen.iter().all(|task| task.state == state && task.payload == task.id.as_bytes()));
+                assert_eq!(ids(&seen), expected, "{state:?} in pages of {size}");
+                assert_eq!(pages.len(), 25usize.div_ceil(size), "pages of {size}");
             }
         }
         assert_eq!(census(&queue), [25; 4]);
+    }
+
+    fn a_page_goes_on_where_the_last_one_ended_whatever_comes_and_goes(bench) {
+        let queue = bench.client().queue("q");
+        // All are due at one time: their order is not told by it.
+        let due = queue.enqueue(plain("x").delay(secs(60))).unwrap().due.unwrap();
+        queue.remove("x", None).unwrap();
+        let all = ["a", "b", "c", "d", "e", "f"];
+        queue.enqueue_many(all.map(|id| plain(id).due(due))).unwrap();
+        let options = ListOptions::new(TaskState::Scheduled).max(2);
+        let first = queue.list(options.clone()).unwrap();
+        assert_eq!(ids(&first.tasks), ["a", "b"]);
+        // The page's last one goes, and one before it; others come before and after.
+        for id in ["a", "b"] {
+            queue.remove(id, None).unwrap();
+        }
+        queue.enqueue_many([plain("before").due(due - secs(1)), plain("z").due(due)]).unwrap();
+        let mut options = options.page(first.next.unwrap());
+        let mut rest = Vec::new();
+        loop {
+            let page = queue.list(options.clone()).unwrap();
+            rest.extend(page.tasks);
+            match page.next {
+                Some(next) => options = options.page(next),
+                None => break,
+            }
+        }
+        assert_eq!(ids(&rest), ["c", "d", "e", "f", "z"]);
+    }
+
+    fn a_listing_by_prefix_and_without_payloads(bench) {
+        let queue = bench.client().queue("q");
+        let names: Vec<_> = (0..1_500).map(|number| format!("n{number}")).collect();
+        queue.enqueue_many(names.iter().map(|id| plain(id))).unwrap();
+        queue.enqueue_many(["m1", "m2"].map(|id| plain(id).header("h", "v"))).unwrap();
+        let options = ListOptions::new(TaskState::Ready).prefix("m").payloads(false).max(10);
+        let pages = queue.pages(&options);
+        assert_eq!(pages.iter().map(Vec::len).collect::<Vec<_>>(), [0, 2], "a page looks at 1,000");
+        for task in &pages[1] {
+            assert!(task.payload.is_empty() && task.headers.is_empty() && task.size > 2, "{task:?}");
+        }
+        let whole = queue.task("m1");
+        assert_eq!((whole.payload.as_slice(), whole.size), (b"m1".as_slice(), pages[1][0].size));
+        assert_eq!(ids(&queue.pages(&options.clone().prefix("n149")).concat()).len(), 11);
+        for id in ["m1", "n7"] {
+            queue.remove(id, None).unwrap();
+        }
     }
 
     fn a_page_beyond_the_end_is_empty(bench) {
         let queue = bench.client().queue("q");
         put(&queue, &["a"]);
         for state in [TaskState::Ready, TaskState::Scheduled, TaskState::Claimed, TaskState::Dead] {
-            for page in [1_000, u64::from(u32::MAX)] {
-                let listing = queue.list(state, Some(page), 10).unwrap();
+            for page in ["12/9007199254740992/ff", "99/1/00"] {
+                let listing = queue.list(ListOptions::new(state).page(page)).unwrap();
                 assert!(listing.tasks.is_empty() && listing.next.is_none(), "{state:?} {page}");
             }
         }
@@ -171,16 +210,8 @@ on_every_store! {
         assert_eq!(ids(&whole), ["l1", "l2", "d1", "d2", "d3", "x1", "x2"]);
         assert_eq!(ids(&queue.peek(7).unwrap()), ids(&whole));
         for size in [1, 2, 3, 5] {
-            let (mut seen, mut page) = (Vec::new(), None);
-            loop {
-                let listing = queue.list(TaskState::Ready, page, size).unwrap();
-                seen.extend(listing.tasks.into_iter().map(|task| task.id));
-                page = listing.next;
-                if page.is_none() {
-                    break;
-                }
-            }
-            assert_eq!(seen, ids(&whole), "in pages of {size}");
+            let seen = queue.pages(&ListOptions::new(TaskState::Ready).max(size)).concat();
+            assert_eq!(ids(&seen), ids(&whole), "in pages of {size}");
         }
     }
 

@@ -1,6 +1,6 @@
 //! pause, resume, purge.
 
-use stanchion::{ErrorKind, Kick, Outcome, QueueSettings, Retry, TaskState};
+use stanchion::{DeadTasks, ErrorKind, Outcome, QueueSettings, Retry, TaskState};
 use stanchion_tests::on_every_store;
 
 use crate::queue_support::{
@@ -114,7 +114,7 @@ on_every_store! {
         assert!(again.version > version, "versions never fall");
         assert_eq!(queue.purge().unwrap(), 1);
         assert_eq!(queue.purge().unwrap(), 0);
-        assert_eq!(queue.kick(Kick::Count(5)).unwrap(), 0);
+        assert_eq!(queue.kick(DeadTasks::oldest(5)).unwrap(), 0);
     }
 
     fn purge_counts_ids_and_dead_records(bench) {

@@ -2,7 +2,7 @@
 
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
-use stanchion::{ClaimOptions, Kick, OnDuplicate, Retry, TaskState};
+use stanchion::{ClaimOptions, DeadTasks, OnDuplicate, Retry, TaskState};
 use stanchion_tests::on_every_store;
 use stanchion_tests::wait::{SOON, eventually, ran_since, task};
 
@@ -128,7 +128,7 @@ on_every_store! {
             ("reschedule", |queue| drop(queue.enqueue(plain("a").delay(secs(600))).unwrap()),
              |queue| assert!(matches!(queue.reschedule("a", UNIX_EPOCH), Ok(stanchion::Rescheduled::Moved(_))))),
             ("kick", |queue| { put(queue, &["a"]); take(queue).bury("dead").unwrap(); },
-             |queue| assert_eq!(queue.kick(Kick::Count(1)).unwrap(), 1)),
+             |queue| assert_eq!(queue.kick(DeadTasks::oldest(1)).unwrap(), 1)),
             ("resume", |queue| { put(queue, &["a"]); queue.pause().unwrap(); },
              |queue| queue.resume().unwrap()),
             ("replace", |queue| drop(queue.enqueue(plain("a").delay(secs(600))).unwrap()),

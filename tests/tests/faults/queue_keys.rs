@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use stanchion::{ACL_RULE, Client, ErrorKind, Kick, QueueSettings, Retry, TaskState};
+use stanchion::{ACL_RULE, Client, DeadTasks, ErrorKind, ListOptions, QueueSettings, Retry, TaskState};
 use stanchion_tests::RedisServer;
 use stanchion_tests::faces::{AnyClient, AnyQueue, Face};
 use stanchion_tests::wait::SOON;
@@ -26,10 +26,11 @@ fn errors_of(queue: &AnyQueue) -> Vec<(&'static str, Option<stanchion::Error>)> 
         ("pop", queue.pop(1).err()),
         ("peek", queue.peek(1).err()),
         ("get", queue.get("a").err()),
-        ("list", queue.list(TaskState::Dead, None, 5).err()),
+        ("list", queue.list(ListOptions::new(TaskState::Dead)).err()),
         ("remove", queue.remove("a", None).err()),
         ("reschedule", queue.reschedule("a", std::time::SystemTime::now()).err()),
-        ("kick", queue.kick(Kick::Count(1)).err()),
+        ("kick", queue.kick(DeadTasks::oldest(1)).err()),
+        ("remove_dead", queue.remove_dead(DeadTasks::oldest(1)).err()),
         ("stats", queue.stats().err()),
         ("pause", queue.pause().err()),
         ("configure", queue.configure(QueueSettings::new().dead_max(7)).err()),
@@ -127,7 +128,7 @@ on_both_faces! {
         let (settled, more) = queue.settle_and_claim(vec![claims[3].clone().returned()], leased(20_000).max(5)).unwrap();
         assert!(settled[0].is_ok());
         more.iter().for_each(|claim| claim.ack().unwrap());
-        assert_eq!(queue.kick(Kick::Count(1)).unwrap(), 1);
+        assert_eq!(queue.kick(DeadTasks::oldest(1)).unwrap(), 1);
         take(&queue).ack().unwrap();
         let waiting = claimer(&open(face, &url).queue("q"));
         stanchion_tests::probe::Probe::open(&server.url()).wait_for_idle("q", 1);

@@ -3,7 +3,7 @@
 
 use std::time::Instant;
 
-use stanchion::{ErrorKind, Kick, OnDuplicate, Outcome, QueueSettings, Retry, TaskState};
+use stanchion::{DeadTasks, ErrorKind, OnDuplicate, Outcome, QueueSettings, Retry, TaskState};
 use stanchion_tests::faces::Face;
 use stanchion_tests::proxy::{Fault, Flow};
 use stanchion_tests::wait::{SOON, eventually};
@@ -167,7 +167,7 @@ on_both_faces! {
             let error = match verb {
                 "pop" => stage.queue.pop(1).map(drop),
                 "remove" => stage.queue.remove("b", None).map(drop),
-                "kick" => stage.queue.kick(Kick::Count(1)).map(drop),
+                "kick" => stage.queue.kick(DeadTasks::oldest(1)).map(drop),
                 _ => stage.queue.purge().map(drop),
             }.unwrap_err();
             assert_eq!(error.kind(), ErrorKind::Indeterminate, "{verb}: {error}");

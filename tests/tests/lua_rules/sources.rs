@@ -10,7 +10,7 @@ use crate::lexer::words;
 use crate::rules::{is_lock_verb, used_arguments, used_keys};
 
 /// Files with what several verbs share.
-const SHARED: [&str; 33] = [
+const SHARED: [&str; 35] = [
     "absence",
     "cached_waiters",
     "call",
@@ -34,15 +34,17 @@ const SHARED: [&str; 33] = [
     "permits_offer",
     "promote",
     "record",
+    "sets",
     "settings",
     "settle_tasks",
     "succeed",
+    "sweep",
     "take",
     "take_in",
     "task",
     "tell",
-    "tell_many",
     "wake",
+    "walk",
     "write",
 ];
 

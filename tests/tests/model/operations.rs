@@ -60,7 +60,8 @@ pub(crate) enum Operation {
     Remove(Id, Version),
     Reschedule(Id, i64),
     KickIds(Vec<Id>),
-    KickCount(u64),
+    Kick { count: u64, reason: &'static str },
+    RemoveDead { count: u64, reason: &'static str },
     Pause(bool),
     Purge,
     MaxLen(Option<usize>),
@@ -150,7 +151,7 @@ impl Reference {
         self.answer = self.answer_to(operation);
         self.queue.trim_dead();
         // What is kicked was accepted before, and is asked for: it may come back into a full queue.
-        let kicks = matches!(operation, Operation::KickIds(_) | Operation::KickCount(_));
+        let kicks = matches!(operation, Operation::KickIds(_) | Operation::Kick { .. });
         self.watch.caps(&self.queue, if kicks { usize::MAX } else { live });
         self.watch.line(&self.queue);
         self
@@ -188,7 +189,10 @@ impl Reference {
                 Answer::Rescheduled(rescheduled)
             }
             Operation::KickIds(ids) => Answer::Counted(ids.iter().map(|id| self.queue.kick_id(id)).sum()),
-            Operation::KickCount(count) => Answer::Counted(self.queue.kick_count(*count)),
+            Operation::Kick { count, reason } => Answer::Counted(self.queue.kick(*count, reason)),
+            Operation::RemoveDead { count, reason } => {
+                Answer::Counted(self.queue.remove_dead(*count, reason))
+            }
             Operation::Purge => Answer::Counted(self.queue.purge()),
             Operation::Pause(paused) => {
                 self.queue.paused = *paused;
@@ -383,6 +387,7 @@ fn verdict(pace: Pace) -> impl Strategy<Value = (Slot, Verdict)> {
 pub(crate) fn operation(pace: Pace) -> BoxedStrategy<Operation> {
     let lease = || times(pace, &[50, 1_000, 10_000], 0);
     let id = || select(&IDS[..]);
+    let sweep = (1..3u64, select(&["", "the lease", "expired"][..]));
     let version = select(&[Version::Any, Version::Current, Version::Other][..]);
     let passing = match pace {
         Pace::Manual => select(&[1u64, 49, 950, 1_000, 4_000, 11_000][..]).prop_map(Operation::Wait).boxed(),
@@ -399,7 +404,8 @@ pub(crate) fn operation(pace: Pace) -> BoxedStrategy<Operation> {
         2 => (id(), version).prop_map(|(id, version)| Operation::Remove(id, version)),
         3 => (id(), offsets(pace)).prop_map(|(id, offset)| Operation::Reschedule(id, offset)),
         2 => vec(id(), 1..4).prop_map(Operation::KickIds),
-        1 => (1..3u64).prop_map(Operation::KickCount),
+        1 => sweep.clone().prop_map(|(count, reason)| Operation::Kick { count, reason }),
+        1 => sweep.prop_map(|(count, reason)| Operation::RemoveDead { count, reason }),
         2 => any::<bool>().prop_map(Operation::Pause),
         1 => Just(Operation::Purge),
         1 => prop_oneof![Just(None), (1..4usize).prop_map(Some)].prop_map(Operation::MaxLen),

@@ -7,8 +7,8 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use stanchion::internals::{Clock, ManualClock};
 use stanchion::{
-    Enqueued, Error, ErrorKind, Kick, OnDuplicate, QueueSettings, Removed, Retry, Task, TaskInfo, TaskState,
-    blocking,
+    DeadTasks, Enqueued, Error, ErrorKind, ListOptions, OnDuplicate, QueueSettings, Removed, Retry, Task,
+    TaskInfo, TaskState, blocking,
 };
 use stanchion_tests::unique;
 
@@ -128,11 +128,16 @@ impl System {
                 }
             }
             (Operation::KickIds(ids), Answer::Counted(expected)) => {
-                let ids = ids.iter().map(|id| (*id).to_owned()).collect();
-                assert_eq!(self.queue.kick(Kick::Ids(ids)).unwrap(), *expected, "kick");
+                let ids = DeadTasks::ids(ids.iter().copied());
+                assert_eq!(self.queue.kick(ids).unwrap(), *expected, "kick");
             }
-            (Operation::KickCount(count), Answer::Counted(expected)) => {
-                assert_eq!(self.queue.kick(Kick::Count(*count as usize)).unwrap(), *expected, "kick");
+            (Operation::Kick { count, reason }, Answer::Counted(expected)) => {
+                let dead = DeadTasks::oldest(*count).reason(*reason);
+                assert_eq!(self.queue.kick(dead).unwrap(), *expected, "kick");
+            }
+            (Operation::RemoveDead { count, reason }, Answer::Counted(expected)) => {
+                let dead = DeadTasks::oldest(*count).reason(*reason);
+                assert_eq!(self.queue.remove_dead(dead).unwrap(), *expected, "remove_dead");
             }
             (Operation::Purge, Answer::Counted(expected)) => {
                 assert_eq!(self.queue.purge().unwrap(), *expected, "purge");
@@ -247,16 +252,16 @@ impl System {
             (TaskState::Scheduled, live(queue.scheduled(|due, now| due > now), TaskState::Scheduled)),
             (TaskState::Claimed, live(queue.held(), TaskState::Claimed)),
         ] {
-            let page = self.queue.list(state, None, 100).unwrap();
-            let ids: Vec<&str> = page.tasks.iter().map(|task| task.id.as_str()).collect();
+            let listed = self.list(state);
+            let ids: Vec<&str> = listed.iter().map(|task| task.id.as_str()).collect();
             assert_eq!(ids, expected.iter().map(|(id, _)| *id).collect::<Vec<_>>(), "the list {state:?}");
-            for (real, (id, state)) in page.tasks.iter().zip(&expected) {
+            for (real, (id, state)) in listed.iter().zip(&expected) {
                 self.compare_live(real, &queue.live[id], *state, queue.now);
             }
         }
         let mut dead: Vec<_> = queue.dead.iter().collect();
         dead.sort_by_key(|dead| (dead.expired(), std::cmp::Reverse((dead.died, dead.task.receipt))));
-        let listed = self.queue.list(TaskState::Dead, None, 100).unwrap().tasks;
+        let listed = self.list(TaskState::Dead);
         let ids: Vec<&str> = listed.iter().map(|task| task.id.as_str()).collect();
         assert_eq!(ids, dead.iter().map(|dead| dead.id).collect::<Vec<_>>(), "the dead");
         for (real, dead) in listed.iter().zip(dead) {
@@ -267,6 +272,19 @@ impl System {
         }
         self.compare_looks(model);
         self.compare_stats(model);
+    }
+
+    /// In pages of two.
+    fn list(&self, state: TaskState) -> Vec<TaskInfo> {
+        let (mut tasks, mut options) = (Vec::new(), ListOptions::new(state).max(2));
+        loop {
+            let page = self.queue.list(options.clone()).unwrap();
+            tasks.extend(page.tasks);
+            match page.next {
+                Some(next) => options = options.page(next),
+                None => return tasks,
+            }
+        }
     }
 
     fn compare_live(&self, real: &TaskInfo, live: &Live, state: TaskState, now: Millis) {

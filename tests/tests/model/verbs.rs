@@ -311,11 +311,21 @@ impl Queue {
         }
     }
 
-    pub(crate) fn kick_count(&mut self, count: u64) -> u64 {
+    pub(crate) fn remove_dead(&mut self, count: u64, reason: &str) -> u64 {
+        self.dead.sort_by_key(Dead::age);
+        let wanted = self.dead.iter().filter(|dead| dead.task.reason.starts_with(reason));
+        let receipts: Vec<_> = wanted.take(count as usize).map(|dead| dead.task.receipt).collect();
+        self.dead.retain(|dead| !receipts.contains(&dead.task.receipt));
+        receipts.len() as u64
+    }
+
+    pub(crate) fn kick(&mut self, count: u64, reason: &str) -> u64 {
         let mut kicked = 0;
         self.dead.sort_by_key(Dead::age);
+        let is_meant = |dead: &Dead| dead.task.reason.starts_with(reason);
         while kicked < count
-            && let Some(dead) = self.dead.iter().find(|dead| !self.live.contains_key(dead.id))
+            && let Some(dead) =
+                self.dead.iter().find(|dead| is_meant(dead) && !self.live.contains_key(dead.id))
         {
             let receipt = dead.task.receipt;
             self.revive(receipt);

@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use stanchion::internals::{queue_name, task_id};
 use stanchion::verbs::{
-    Abandon, CallId, Claim, ClaimReply, ClaimedTask, ClientId, Due, Enqueue, EnqueueOutcome, ExtendClaim,
-    ExtendClaimReply, Get, Kick, List, NewTask, OnDuplicate, Outcome, Peek, Pop, QueueReply, QueueRequest,
-    QueueVerb, Remove, Removed, Request, Reschedule, RescheduleReply, Settle, Settled, Settlement,
-    TaskRecord, TaskState, Verdict, Waiter,
+    Abandon, CallId, Claim, ClaimReply, ClaimedTask, ClientId, DeadOnes, Due, Enqueue, EnqueueOutcome,
+    ExtendClaim, ExtendClaimReply, Get, List, NewTask, OnDuplicate, Outcome, Peek, Place, Pop, QueueReply,
+    QueueRequest, QueueVerb, Remove, Removed, Request, Reschedule, RescheduleReply, Settle, Settled,
+    Settlement, Sweep, TaskRecord, TaskState, Verdict, Waiter,
 };
 
 /// The lease of the claims here.
@@ -168,8 +168,21 @@ pub fn get(id: &str) -> QueueVerb {
     QueueVerb::Get(Get { id: task_id(id).unwrap() })
 }
 
-pub fn list(state: TaskState, cursor: u64, max: u32) -> QueueVerb {
-    QueueVerb::List(List { state, cursor, max })
+pub fn list(state: TaskState, from: Option<&str>, max: u32) -> QueueVerb {
+    QueueVerb::List(List { state, prefix: "".into(), bodies: true, from: from.map(place), max })
+}
+
+/// As "7/5/a": the key's number, the score, the member.
+pub fn place(text: &str) -> Place {
+    let parts: Vec<_> = text.splitn(3, '/').collect();
+    Place { part: parts[0].parse().unwrap(), score: parts[1].into(), member: parts[2].as_bytes().into() }
+}
+
+fn told(place: Option<&Place>) -> String {
+    let text = |place: &Place| {
+        format!(" | next {}/{}/{}", place.part, place.score, String::from_utf8_lossy(&place.member))
+    };
+    place.map_or_else(String::new, text)
 }
 
 pub fn remove(id: &str, version: Option<u64>) -> QueueVerb {
@@ -181,7 +194,7 @@ pub fn reschedule(id: &str, due: Due) -> QueueVerb {
 }
 
 pub fn kick(ids: &[&str]) -> QueueVerb {
-    QueueVerb::Kick(Kick::Ids(ids.iter().map(|id| task_id(id).unwrap()).collect()))
+    QueueVerb::Kick(Sweep::new(DeadOnes::Ids(ids.iter().map(|id| task_id(id).unwrap()).collect()), 1_000))
 }
 
 /// The reply in one line.
@@ -201,14 +214,16 @@ pub fn describe(reply: &QueueReply) -> String {
         QueueReply::Get(None) => "unknown".into(),
         QueueReply::Get(Some(task)) => record(task),
         QueueReply::List(reply) => {
-            let next = reply.next.map_or_else(String::new, |next| format!(" | next {next}"));
-            format!("{}{next}", joined(&reply.tasks, record))
+            format!("{}{}", joined(&reply.tasks, record), told(reply.next.as_ref()))
         }
         QueueReply::Remove(Removed::OtherVersion(version)) => format!("has version {version}"),
         QueueReply::Remove(reply) => format!("{reply:?}").to_lowercase(),
         QueueReply::Reschedule(RescheduleReply::Moved(due)) => format!("moved to {due}"),
         QueueReply::Reschedule(reply) => format!("{reply:?}").to_lowercase(),
-        QueueReply::Kick(count) | QueueReply::Purge(count) => count.to_string(),
+        QueueReply::Kick(swept) | QueueReply::RemoveDead(swept) => {
+            format!("{}{}", swept.count, told(swept.next.as_ref()))
+        }
+        QueueReply::Purge(count) => count.to_string(),
         // Braces are for placeholders.
         QueueReply::Stats(stats) => format!("{stats:?}").replace('{', "[").replace('}', "]"),
         QueueReply::Pause | QueueReply::Configure => "done".into(),

@@ -1,6 +1,6 @@
 //! The dead: their caps, and queue/kick.lua.
 
-use stanchion::verbs::{Configure, Due, Kick, Pause, Pop, QueueVerb};
+use stanchion::verbs::{Configure, DeadOnes, Due, Pause, Pop, QueueVerb, Sweep};
 
 use crate::case::given;
 use crate::queue_case::{
@@ -89,7 +89,7 @@ fn an_id_that_dies_again_has_two_records() {
 }
 
 fn oldest(count: u32) -> QueueVerb {
-    QueueVerb::Kick(Kick::Count(count))
+    QueueVerb::Kick(Sweep::new(DeadOnes::Oldest, count))
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Every script of the queue with memory full, without rights, and on keys of another type.
 
 use stanchion::store::FailureKind;
-use stanchion::verbs::{Configure, Due, Kick, Pause, QueueVerb, TaskState, Verdict};
+use stanchion::verbs::{Configure, DeadOnes, Due, Pause, QueueVerb, Sweep, TaskState, Verdict};
 use stanchion::{ACL_RULE, ErrorKind};
 use stanchion_tests::RedisServer;
 
@@ -39,17 +39,18 @@ fn verbs() -> Vec<(&'static str, QueueVerb)> {
         ("get", get("runs")),
         ("get the dead", get("dead")),
         ("get of the intake", get("entry")),
-        ("list ready", list(TaskState::Ready, 0, 9)),
-        ("list scheduled", list(TaskState::Scheduled, 0, 9)),
-        ("list claimed", list(TaskState::Claimed, 0, 9)),
-        ("list dead", list(TaskState::Dead, 0, 9)),
+        ("list ready", list(TaskState::Ready, None, 9)),
+        ("list scheduled", list(TaskState::Scheduled, None, 9)),
+        ("list claimed", list(TaskState::Claimed, None, 9)),
+        ("list dead", list(TaskState::Dead, None, 9)),
         ("remove", remove("runs", None)),
         ("remove an entry", remove("entry", None)),
         ("reschedule", reschedule("ready", Due::In(ms(5_000)))),
         ("reschedule an entry", reschedule("entry", Due::In(ms(5_000)))),
         ("reschedule the dead", reschedule("dead", Due::In(ms(5_000)))),
         ("kick", kick(&["dead"])),
-        ("kick the oldest", QueueVerb::Kick(Kick::Count(9))),
+        ("kick the oldest", QueueVerb::Kick(Sweep::new(DeadOnes::Oldest, 9))),
+        ("remove_dead", QueueVerb::RemoveDead(Sweep::new(DeadOnes::Oldest, 9))),
         ("stats", QueueVerb::Stats),
         ("pause", QueueVerb::Pause(Pause { paused: true })),
         ("go on", QueueVerb::Pause(Pause { paused: false })),

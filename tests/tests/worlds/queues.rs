@@ -710,7 +710,13 @@ impl Game for Queues {
         if !world.game.model.is_empty() {
             return Err("Q10: something is left".into());
         }
-        let verb = QueueVerb::List(List { state: TaskState::Dead, cursor: 0, max: 100 });
+        let verb = QueueVerb::List(List {
+            state: TaskState::Dead,
+            prefix: "".into(),
+            bodies: true,
+            from: None,
+            max: 100,
+        });
         let QueueReply::List(dead) = world.ask(verb)? else { return Err("no list".into()) };
         world.game.ledger.settle_accounts(0, &dead.tasks)
     }

@@ -53,4 +53,20 @@ final class Arguments
         }
         return array_values($texts);
     }
+
+    /**
+     * A list of receipts.
+     *
+     * @param array<mixed> $receipts
+     * @return list<int>
+     */
+    public static function receipts(array $receipts): array
+    {
+        foreach ($receipts as $receipt) {
+            if (!is_int($receipt)) {
+                throw Errors::invalid('receipts are integers, not ' . get_debug_type($receipt));
+            }
+        }
+        return array_values($receipts);
+    }
 }

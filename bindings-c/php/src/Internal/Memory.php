@@ -67,6 +67,20 @@ final class Memory
         return $array;
     }
 
+    /**
+     * An array of int64_t.
+     *
+     * @param list<int> $numbers
+     */
+    public function numbers(array $numbers): CData
+    {
+        $array = $this->keep($this->native->makeMany('int64_t', count($numbers)));
+        foreach ($numbers as $index => $number) {
+            $array[$index] = $number;
+        }
+        return $array;
+    }
+
     private function copy(string $bytes): CData
     {
         $copy = $this->keep($this->native->makeMany('char', strlen($bytes)));

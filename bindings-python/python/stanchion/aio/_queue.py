@@ -8,7 +8,7 @@ from .. import _stanchion
 from .._errors import StanchionError
 from .._types import (
     UNSET, Duration, Enqueued, OnDuplicate, QueueStats, Removed, Rescheduled, Task, TaskInfo, TaskPage, TaskState,
-    Time, WorkerEvent, _Unset, all_enqueued, enqueued, kick_arguments, maybe_wall, queue_names, seconds_since_1970,
+    Time, WorkerEvent, _Unset, all_enqueued, dead_tasks, enqueued, maybe_wall, queue_names, seconds_since_1970,
     several, state_name, task_info, task_infos, tasks)
 from ._claim import Claim
 from ._loop import call
@@ -95,9 +95,17 @@ class Queue:
         """One task: the live one with this id, else the newest dead one."""
         return task_info(await call(self._native.get, id))
 
-    async def list(self, state: Union[str, TaskState], page: Optional[int] = None, max: int = 100) -> TaskPage:
+    async def list(
+        self,
+        state: Union[str, TaskState],
+        page: Optional[str] = None,
+        max: int = 100,
+        *,
+        prefix: str = "",
+        payloads: bool = True,
+    ) -> TaskPage:
         """The tasks of one state, a page at a time."""
-        found, following = await call(self._native.list, state_name(state), page, max)
+        found, following = await call(self._native.list, state_name(state), page, max, prefix, payloads)
         return TaskPage(task_infos(found), following)
 
     async def remove(self, id: str, version: Optional[int] = None) -> Removed:
@@ -121,10 +129,35 @@ class Queue:
         """Go on giving out tasks."""
         await call(self._native.resume)
 
-    async def kick(self, which: Union[int, str, Iterable[str]]) -> int:
-        """Move dead tasks back to ready: these ids, or so many of the oldest. How many were moved."""
-        count: int = await call(self._native.kick, *kick_arguments(which))
-        return count
+    async def kick(
+        self,
+        ids: Union[int, str, Iterable[str], None] = None,
+        *,
+        receipts: Optional[Iterable[int]] = None,
+        count: Optional[int] = None,
+        reason: str = "",
+        prefix: str = "",
+        older_than: Optional[Duration] = None,
+    ) -> int:
+        """Move dead tasks back to ready; how many were moved."""
+        dead = dead_tasks("kick", ids, receipts, count, reason, prefix, older_than)
+        moved: int = await call(self._native.kick, dead)
+        return moved
+
+    async def remove_dead(
+        self,
+        ids: Union[int, str, Iterable[str], None] = None,
+        *,
+        receipts: Optional[Iterable[int]] = None,
+        count: Optional[int] = None,
+        reason: str = "",
+        prefix: str = "",
+        older_than: Optional[Duration] = None,
+    ) -> int:
+        """Drop dead tasks; how many are gone."""
+        dead = dead_tasks("remove_dead", ids, receipts, count, reason, prefix, older_than)
+        gone: int = await call(self._native.remove_dead, dead)
+        return gone
 
     async def purge(self) -> int:
         """Drop every task, live and dead; claims that are out are lost. Settings stay."""

@@ -90,7 +90,7 @@ codes! {
     Running = 35 "RUNNING",
     /// reschedule: it is dead
     Buried = 36 "BURIED",
-    /// kick, purge: how many tasks
+    /// purge: how many tasks
     Counted = 37 "COUNTED",
     /// stats
     Counts = 38 "COUNTS",
@@ -110,6 +110,8 @@ codes! {
     Invalidated = 45 "INVALIDATED",
     /// permits_upgrade
     Upgraded = 46 "UPGRADED",
+    /// kick, remove_dead: how many, and where to go on
+    Swept = 47 "SWEPT",
 }
 
 impl Code {

@@ -11,9 +11,9 @@ use crate::store::{
     CACHED_RANK, CALL_TTL, CALM_LEASE, CLOCK_MARGIN, DEAD_AGE, DEAD_BYTES, DEAD_MAX, DEAD_TRIM, ENDED_SCAN,
     ENDED_TTL, EXPIRE_MAX, EXPIRED, EXPIRED_AFTER, FOREIGN_POLL, GRANT_WINDOW, HELD_SCAN, HOLDERS_MAX,
     IDLE_LIVE, INTAKE_LOOK, INTAKE_MAX_ATTEMPTS, INTAKE_SCORE_MAX, LEASE_ENDED, LINE_NEAR, LINE_SCAN,
-    LINE_TTL, MAX_REPLY_BYTES, META_REFRESH, OFFERS_MAX, PLACE_PAUSE, PLACES_PAUSE_MOST, PROMOTE_MAX,
-    QUEUE_REFRESH, QUEUE_TTL, SHARE_AFTER, SHARE_PROBE, SHARE_ROW, SHARE_ROW_MOST, SHARE_WINDOW,
-    SHARE_WINDOWS, WAITER_LIVE, WAITERS_MAX, YEAR,
+    LINE_TTL, LIST_LOOK, MAX_REPLY_BYTES, META_REFRESH, OFFERS_MAX, PLACE_PAUSE, PLACES_PAUSE_MOST,
+    PROMOTE_MAX, QUEUE_REFRESH, QUEUE_TTL, SHARE_AFTER, SHARE_PROBE, SHARE_ROW, SHARE_ROW_MOST, SHARE_WINDOW,
+    SHARE_WINDOWS, SWEEP_LOOK, WAITER_LIVE, WAITERS_MAX, YEAR,
 };
 use crate::token::COOLDOWN_MARKER;
 use crate::wake::locked;
@@ -76,6 +76,7 @@ verbs! {
     Remove "remove" "queue/remove.lua",
     Reschedule "reschedule" "queue/reschedule.lua",
     Kick "kick" "queue/kick.lua",
+    RemoveDead "remove_dead" "queue/remove_dead.lua",
     Stats "stats" "queue/stats.lua",
     Pause "pause" "queue/pause.lua",
     Purge "purge" "queue/purge.lua",
@@ -113,15 +114,17 @@ shared! {
     "keep" "queue/keep.lua",
     "promote" "queue/promote.lua",
     "record" "queue/record.lua",
+    "sets" "queue/sets.lua",
     "settings" "queue/settings.lua",
     "settle_tasks" "queue/settle_tasks.lua",
     "succeed" "queue/succeed.lua",
+    "sweep" "queue/sweep.lua",
     "take" "queue/take.lua",
     "take_in" "queue/take_in.lua",
     "task" "queue/task.lua",
     "tell" "queue/tell.lua",
-    "tell_many" "queue/tell_many.lua",
     "wake" "queue/wake.lua",
+    "walk" "queue/walk.lua",
     "write" "queue/write.lua",
 }
 
@@ -218,6 +221,8 @@ fn values(clock_margin: Duration) -> Vec<(&'static str, String)> {
         ("DEAD_TRIM", DEAD_TRIM),
         ("EXPIRE_MAX", EXPIRE_MAX),
         ("INTAKE_LOOK", INTAKE_LOOK),
+        ("LIST_LOOK", LIST_LOOK),
+        ("SWEEP_LOOK", SWEEP_LOOK),
         ("OFFERS_MAX", OFFERS_MAX),
         ("ENDED_SCAN", ENDED_SCAN),
         ("HELD_SCAN", HELD_SCAN),

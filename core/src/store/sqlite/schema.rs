@@ -92,7 +92,8 @@ fn create(connection: &Connection) -> rusqlite::Result<()> {
         add_column(connection, "dead", "expired", NUMBER)?;
         connection.execute_batch(
             "DROP INDEX IF EXISTS dead_by_time;
-             CREATE INDEX IF NOT EXISTS dead_by_kind ON dead (queue, expired, died, receipt);",
+             CREATE INDEX IF NOT EXISTS dead_by_kind ON dead (queue, expired, died, receipt);
+             CREATE INDEX IF NOT EXISTS dead_by_receipt ON dead (queue, receipt);",
         )?;
         connection.execute(
             "INSERT INTO store (id, boot, least_version, least_library) VALUES (1, '', 1, '0.1.0')

@@ -179,7 +179,8 @@ CREATE TABLE IF NOT EXISTS dead (
   reason       TEXT    NOT NULL,
   body         BLOB    NOT NULL
 );
--- Version 6 adds to it: expired, 1 if it was not delivered in time; and an index of each kind by time.
+-- Version 6 adds to it: expired, 1 if it was not delivered in time; and indexes of each kind by time, and by
+-- receipt.
 CREATE UNIQUE INDEX IF NOT EXISTS dead_by_id ON dead (queue, id, receipt);
 
 -- Until when an id's next enqueue with throttle is refused, in milliseconds of wall time.

@@ -1,6 +1,7 @@
 //! The verbs of queues. All of them concern one queue; see docs/DESIGN.md for what each does to a task.
 
 mod claims;
+mod dead;
 mod enqueue;
 mod settings;
 mod tasks;
@@ -12,10 +13,11 @@ pub use claims::{
     Abandon, Claim, ClaimReply, ClaimedTask, ExtendClaim, ExtendClaimReply, Settle, Settled, Settlement,
     Verdict,
 };
+pub use dead::{DeadOnes, DiedBy, Sweep, Swept};
 pub use enqueue::{Due, Enqueue, EnqueueOutcome, NewTask, OnDuplicate, Outcome};
 pub use settings::{Configure, Pause, QueueStats, Settings};
 pub use tasks::{
-    Get, Kick, List, ListReply, Peek, Pop, Remove, Removed, Reschedule, RescheduleReply, TaskRecord,
+    Get, List, ListReply, Peek, Place, Pop, Remove, Removed, Reschedule, RescheduleReply, TaskRecord,
     TaskState,
 };
 
@@ -62,8 +64,10 @@ pub enum QueueVerb {
     Remove(Remove),
     /// Give a waiting task another due time.
     Reschedule(Reschedule),
-    /// Move dead tasks back to ready.
-    Kick(Kick),
+    /// Move dead tasks back to ready, with attempts starting again, unless their ids live.
+    Kick(Sweep),
+    /// Drop dead tasks.
+    RemoveDead(Sweep),
     /// How many tasks there are.
     Stats,
     /// Stop, or go on, giving out tasks.
@@ -102,7 +106,9 @@ pub enum QueueReply {
     /// Whether it was moved.
     Reschedule(RescheduleReply),
     /// How many were moved.
-    Kick(u64),
+    Kick(Swept),
+    /// How many were dropped.
+    RemoveDead(Swept),
     /// The counts.
     Stats(Box<QueueStats>),
     /// Done.
@@ -145,6 +151,7 @@ impl QueueVerb {
             Self::Remove(_) => "remove",
             Self::Reschedule(_) => "reschedule",
             Self::Kick(_) => "kick",
+            Self::RemoveDead(_) => "remove_dead",
             Self::Stats => "stats",
             Self::Pause(_) => "pause",
             Self::Purge => "purge",

@@ -28,14 +28,30 @@ pub struct Get {
 }
 
 /// The tasks of one state, a page at a time.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct List {
     /// Which state.
     pub state: TaskState,
-    /// Zero first, then what the last page gave.
-    pub cursor: u64,
+    /// Only those whose id begins so.
+    pub prefix: Arc<str>,
+    /// Whether with their bodies.
+    pub bodies: bool,
+    /// `None` first, then what the last page gave.
+    pub from: Option<Place>,
     /// At most so many.
     pub max: u32,
+}
+
+/// A place in the order of tasks. It stays where it is whatever comes and goes: what it is told by need not be there
+/// any more.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// The part of the order: what a state's tasks are, one part after the other.
+    pub part: u8,
+    /// In the part, as the store writes the number.
+    pub score: Box<str>,
+    /// Among those of one score.
+    pub member: Box<[u8]>,
 }
 
 /// A page of tasks.
@@ -44,7 +60,29 @@ pub struct ListReply {
     /// In the state's order: by due time, by turn, by end of lease, newest dead first.
     pub tasks: Vec<TaskRecord>,
     /// Where the next page begins, if there may be one.
-    pub next: Option<u64>,
+    pub next: Option<Place>,
+}
+
+impl Place {
+    /// As text: part, score and the member in hexadecimal.
+    pub(crate) fn text(&self) -> String {
+        let mut text = format!("{}/{}/", self.part, self.score);
+        self.member.iter().for_each(|byte| text.push_str(&format!("{byte:02x}")));
+        text
+    }
+
+    /// What [`Place::text`] wrote; `None` if it is nothing of the kind.
+    pub(crate) fn parse(text: &str) -> Option<Self> {
+        let mut parts = text.split('/');
+        let (part, score, hex) = (parts.next()?.parse().ok()?, parts.next()?, parts.next()?);
+        let is_score = score.len() <= 32 && score.parse::<f64>().is_ok_and(f64::is_finite);
+        if part == 0 || !is_score || parts.next().is_some() || !hex.is_ascii() || hex.len() % 2 == 1 {
+            return None;
+        }
+        let byte = |at: usize| u8::from_str_radix(&hex[at..at + 2], 16).ok();
+        let member: Option<Vec<u8>> = (0..hex.len()).step_by(2).map(byte).collect();
+        Some(Self { part, score: score.into(), member: member?.into() })
+    }
 }
 
 /// Where a task is. A live task is in exactly one of the first three.
@@ -80,8 +118,10 @@ pub struct TaskRecord {
     pub id: TaskId,
     /// Where it is.
     pub state: TaskState,
-    /// Payload and headers.
+    /// Payload and headers; empty if it was not asked for.
     pub body: Arc<[u8]>,
+    /// Bytes of the body.
+    pub size: u64,
     /// Of the last accepted enqueue; zero if it was never enqueued (it came by the intake and is still there).
     pub version: Version,
     /// When it is or was due.
@@ -150,11 +190,21 @@ pub enum RescheduleReply {
     Dead,
 }
 
-/// Which dead tasks go back to ready, with attempts starting again.
-#[derive(Clone, Debug)]
-pub enum Kick {
-    /// The newest dead record of each id, unless the id lives.
-    Ids(Arc<[TaskId]>),
-    /// So many of the oldest whose ids do not live.
-    Count(u32),
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_place_is_read_as_it_was_written() {
+        let place = Place { part: 12, score: "1.5".into(), member: (*b"a/\xff").into() };
+        assert_eq!(place.text(), "12/1.5/612fff");
+        assert_eq!(Place::parse("12/1.5/612fff"), Some(place));
+        let bad = [
+            "", "7", "7/1", "0/1/00", "7/x/00", "7/inf/00", "7/1/0", "7/1/0g", "7/1/ä", "7/1/00/",
+            "300/1/00", "7//00",
+        ];
+        for text in bad {
+            assert_eq!(Place::parse(text), None, "{text}");
+        }
+    }
 }

@@ -60,6 +60,7 @@ const ROWS: &[Row] = &[
     ("stats", TASK, r#"{"op":"queue.stats","queue":"NAME"}"#),
     ("pause", TASK, r#"{"op":"queue.pause","queue":"NAME"}"#),
     ("kick", TASK, r#"{"op":"queue.kick","queue":"NAME","count":1}"#),
+    ("remove_dead", TASK, r#"{"op":"queue.remove_dead","queue":"NAME","count":1}"#),
     ("purge", TASK, r#"{"op":"queue.purge","queue":"NAME"}"#),
     ("configure", &[], r#"{"op":"queue.configure","queue":"NAME","max_len":7}"#),
     ("SCAN", LEASE, r#"{"op":"client.locks"}"#),

@@ -3,8 +3,8 @@
 use stanchion::engine::call::CallMachine;
 use stanchion::engine::claim::{ClaimMachine, ClaimOrder};
 use stanchion::verbs::{
-    Configure, Due, Enqueue, Get, Kick, NewTask, OnDuplicate, Pause, Pop, Remove, Reschedule, Settle,
-    Settlement, Verdict,
+    Configure, DeadOnes, DiedBy, Due, Enqueue, Get, NewTask, OnDuplicate, Pause, Pop, Remove, Reschedule,
+    Settle, Settlement, Sweep, Verdict,
 };
 
 use super::*;
@@ -180,11 +180,18 @@ impl World<'_> {
         self.begin(client, OpKind::Settle { machine, held, verdict })
     }
 
+    fn a_sweep(&mut self) -> Sweep {
+        let until =
+            DiedBy::Ago(if self.scene.rng.bool() { Duration::ZERO } else { self.scene.between(0, 500) });
+        Sweep { until, ..Sweep::new(DeadOnes::Oldest, self.scene.rng.u32(1..=2)) }
+    }
+
     fn manage(&mut self, client: usize) -> Played {
         let queue = self.any_queue();
         let (verb, once) = match self.scene.rng.u32(0..16) {
-            0..3 => (QueueVerb::Kick(Kick::Ids([self.any_id()].into())), true),
-            3 => (QueueVerb::Kick(Kick::Count(self.scene.rng.u32(1..=2))), true),
+            0 | 1 => (QueueVerb::Kick(Sweep::new(DeadOnes::Ids([self.any_id()].into()), 9)), true),
+            2 => (QueueVerb::RemoveDead(self.a_sweep()), true),
+            3 => (QueueVerb::Kick(self.a_sweep()), true),
             4 | 5 => (QueueVerb::Remove(Remove { id: self.any_id(), version: self.a_version() }), true),
             6..8 => {
                 let due = Due::In(self.scene.between(0, 1_000));

@@ -157,7 +157,13 @@ impl World<'_> {
             if stats.scheduled + stats.ready + stats.claimed + stats.successors > 0 {
                 return Err(format!("Q10: something is left: {stats:?}"));
             }
-            let verb = QueueVerb::List(List { state: TaskState::Dead, cursor: 0, max: 1_000 });
+            let verb = QueueVerb::List(List {
+                state: TaskState::Dead,
+                prefix: "".into(),
+                bodies: true,
+                from: None,
+                max: 1_000,
+            });
             let QueueReply::List(dead) = self.ask(queue, verb)? else { return Err("no list".into()) };
             if dead.tasks.len() as u64 != stats.dead {
                 return Err(format!("Q1: {} of {} dead tasks", dead.tasks.len(), stats.dead));

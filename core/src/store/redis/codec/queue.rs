@@ -9,8 +9,9 @@ use crate::store::redis::code::STATES;
 use crate::store::redis::keys::{call_key, queue_keys};
 use crate::store::redis::script::Verb;
 use crate::verbs::{
-    Abandon, CallId, Claim, Configure, Due, Enqueue, ExtendClaim, Get, Kick, List, NewTask, OnDuplicate,
-    Pause, Peek, Pop, QueueRequest, QueueVerb, Remove, Reschedule, Settle, Verdict, Waiter,
+    Abandon, CallId, Claim, Configure, DeadOnes, DiedBy, Due, Enqueue, ExtendClaim, Get, List, NewTask,
+    OnDuplicate, Pause, Peek, Place, Pop, QueueRequest, QueueVerb, Remove, Reschedule, Settle, Sweep,
+    Verdict, Waiter,
 };
 
 mod reply;
@@ -36,6 +37,7 @@ pub(super) fn verb(verb: &QueueVerb) -> Verb {
         QueueVerb::Remove(_) => Verb::Remove,
         QueueVerb::Reschedule(_) => Verb::Reschedule,
         QueueVerb::Kick(_) => Verb::Kick,
+        QueueVerb::RemoveDead(_) => Verb::RemoveDead,
         QueueVerb::Stats => Verb::Stats,
         QueueVerb::Pause(_) => Verb::Pause,
         QueueVerb::Purge => Verb::Purge,
@@ -73,9 +75,10 @@ pub(super) fn encode_arguments(command: &mut Cmd, request: &QueueRequest) {
         QueueVerb::Get(Get { id }) => {
             command.arg(id.as_str());
         }
-        QueueVerb::List(List { state, cursor, max }) => {
+        QueueVerb::List(List { state, prefix, bodies, from, max }) => {
             let number = STATES.iter().find(|row| row.2 == *state).map_or(0, |row| row.1);
-            command.arg(number).arg((*cursor).min(MOST)).arg(*max);
+            command.arg(number).arg(*max).arg(u8::from(*bodies)).arg(&**prefix);
+            encode_place(command, from.as_ref());
         }
         QueueVerb::Remove(Remove { id, version }) => {
             command.arg(id.as_str()).arg(text(*version));
@@ -84,21 +87,44 @@ pub(super) fn encode_arguments(command: &mut Cmd, request: &QueueRequest) {
             let (kind, due) = encoded(*due);
             command.arg(id.as_str()).arg(format!("{kind}{due}"));
         }
-        QueueVerb::Kick(Kick::Ids(ids)) => {
-            command.arg("");
-            ids.iter().for_each(|id| {
-                command.arg(id.as_str());
-            });
-        }
-        QueueVerb::Kick(Kick::Count(count)) => {
-            command.arg(*count);
-        }
+        QueueVerb::Kick(sweep) | QueueVerb::RemoveDead(sweep) => encode_sweep(command, sweep),
         QueueVerb::Pause(Pause { paused }) => {
             command.arg(u8::from(*paused));
         }
         QueueVerb::Configure(configure) => encode_settings(command, configure),
         QueueVerb::Stats | QueueVerb::Purge => {}
     }
+}
+
+fn encode_sweep(command: &mut Cmd, sweep: &Sweep) {
+    let among = match &sweep.among {
+        DeadOnes::Ids(_) => "i",
+        DeadOnes::Receipts(_) => "r",
+        DeadOnes::Oldest => "o",
+    };
+    let until = match sweep.until {
+        DiedBy::Ago(time) => format!("i{}", millis(time)),
+        DiedBy::Then(time) => format!("a{}", time.min(MOST)),
+    };
+    command.arg(among).arg(sweep.max).arg(&*sweep.reason).arg(&*sweep.prefix).arg(until);
+    encode_place(command, sweep.from.as_ref());
+    match &sweep.among {
+        DeadOnes::Ids(ids) => ids.iter().for_each(|id| {
+            command.arg(id.as_str());
+        }),
+        DeadOnes::Receipts(receipts) => receipts.iter().for_each(|receipt| {
+            command.arg(*receipt);
+        }),
+        DeadOnes::Oldest => {}
+    }
+}
+
+/// A place as sets.lua has it; part 0 is the beginning.
+fn encode_place(command: &mut Cmd, place: Option<&Place>) {
+    match place {
+        Some(Place { part, score, member }) => command.arg(*part).arg(&**score).arg(&**member),
+        None => command.arg(0).arg("").arg(""),
+    };
 }
 
 fn encode_settings(command: &mut Cmd, configure: &Configure) {

@@ -97,13 +97,15 @@ impl Work<'_> {
             .exists((self.record.id, id))
     }
 
-    /// Drops a dead task with a body of this size.
-    pub(super) fn forget_dead(&mut self, serial: i64, size: i64, expired: bool) -> rusqlite::Result<()> {
-        let buried = self.record.buried(expired);
-        buried.count -= 1;
-        buried.size -= size;
-        self.step.change("DELETE FROM dead WHERE serial = ?1", &[&serial])?;
-        Ok(())
+    /// Drops a dead task with a body of this size; whether it was there.
+    pub(super) fn forget_dead(&mut self, serial: i64, size: i64, expired: bool) -> rusqlite::Result<bool> {
+        let was_there = self.step.change("DELETE FROM dead WHERE serial = ?1", &[&serial])? > 0;
+        if was_there {
+            let buried = self.record.buried(expired);
+            buried.count -= 1;
+            buried.size -= size;
+        }
+        Ok(was_there)
     }
 
     /// Whether this transaction has moved as many bytes as one may.

@@ -1,14 +1,20 @@
 //! One task: the live one, else its newest dead record.
 
-use crate::store::sqlite::queue::view::{Page, Reading, select_dead, select_record};
+use rusqlite::OptionalExtension;
+
+use crate::store::sqlite::queue::view::{DEAD, Reading, TASK, dead_at};
 use crate::verbs::{Get, QueueReply};
 
 /// Like get.lua.
 pub(super) fn get(reading: &Reading<'_>, request: &Get) -> rusqlite::Result<QueueReply> {
-    let (queue, id) = (reading.record.id, request.id.as_str());
-    let mut page = Page::new(1);
-    reading.add(&mut page, select_record!("id = ?2 AND parked = 0"), &[&queue, &id])?;
-    let newest = select_dead!("id = ?2 ORDER BY receipt DESC LIMIT 1");
-    reading.add_dead(&mut page, newest, &[&queue, &id])?;
-    Ok(QueueReply::Get(page.tasks.pop().map(Box::new)))
+    let key = (reading.record.id, request.id.as_str());
+    let live = format!("{TASK}, body FROM task WHERE queue = ?1 AND id = ?2 AND parked = 0");
+    let mut live = reading.connection.prepare_cached(&live)?;
+    let mut found = live.query_row(key, |row| reading.record_at(row)).optional()?;
+    if found.is_none() {
+        let newest =
+            format!("{DEAD}, body FROM dead WHERE queue = ?1 AND id = ?2 ORDER BY receipt DESC LIMIT 1");
+        found = reading.connection.prepare_cached(&newest)?.query_row(key, dead_at).optional()?;
+    }
+    Ok(QueueReply::Get(found.map(Box::new)))
 }

@@ -1,73 +1,39 @@
 //! Move dead tasks back to ready.
 
-use crate::store::MAX_BATCH;
+use crate::store::sqlite::queue::sweep::Dead;
 use crate::store::sqlite::queue::task::{Follows, State, Task};
 use crate::store::sqlite::queue::work::Work;
-use crate::verbs::{Kick, QueueReply};
+use crate::verbs::{QueueReply, Sweep};
 
 /// Like kick.lua.
-pub(super) fn kick(work: &mut Work<'_>, request: &Kick) -> rusqlite::Result<QueueReply> {
-    let mut kicked = 0;
-    match request {
-        Kick::Ids(ids) => {
-            for id in ids.iter().take(MAX_BATCH) {
-                let newest = work.step.few(
-                    "SELECT serial FROM dead WHERE queue = ?1 AND id = ?2 ORDER BY receipt DESC LIMIT 1",
-                    &[&work.record.id, &id.as_str()],
-                    |row| row.get(0),
-                )?;
-                kicked += revive(work, &newest)?;
-            }
-        }
-        Kick::Count(count) => {
-            let count = u64::from(*count).min(MAX_BATCH as u64);
-            // Again for as long as it helps: of several with one id only the oldest comes back.
-            while kicked < count {
-                let oldest = work.step.few(
-                    "SELECT serial FROM dead WHERE queue = ?1 AND NOT EXISTS
-                       (SELECT 1 FROM task WHERE task.queue = dead.queue AND task.id = dead.id)
-                     ORDER BY expired, died, receipt LIMIT ?2",
-                    &[&work.record.id, &(count - kicked).cast_signed()],
-                    |row| row.get(0),
-                )?;
-                if oldest.is_empty() {
-                    break;
-                }
-                kicked += revive(work, &oldest)?;
-            }
-        }
-    }
-    Ok(QueueReply::Kick(kicked))
+pub(super) fn kick(work: &mut Work<'_>, request: &Sweep) -> rusqlite::Result<QueueReply> {
+    Ok(QueueReply::Kick(work.sweep(request, revive)?))
 }
 
-/// Brings dead tasks back, except those whose ids live; how many.
-fn revive(work: &mut Work<'_>, serials: &[i64]) -> rusqlite::Result<u64> {
-    let mut revived = 0;
-    for serial in serials {
-        let (mut task, body, expired) = read(work, *serial)?;
-        if work.live(&task.id)?.is_some() {
-            continue;
-        }
-        task.version = work.next_number();
-        (task.due, task.first) = (work.now_ms, work.now_ms);
-        if task.is_expired(work.now_ms) {
-            // It would die again at once.
-            task.expires = 0;
-        }
-        work.forget_dead(*serial, i64::try_from(body.len()).unwrap_or(i64::MAX), expired)?;
-        work.place(&mut task)?;
-        work.insert(&task, &body)?;
-        revived += 1;
+/// Brings a dead task back, unless its id lives.
+fn revive(work: &mut Work<'_>, dead: &Dead) -> rusqlite::Result<bool> {
+    if work.live(&dead.id)?.is_some() {
+        return Ok(false);
     }
-    Ok(revived)
+    let (mut task, body) = read(work, dead.serial)?;
+    task.version = work.next_number();
+    (task.due, task.first) = (work.now_ms, work.now_ms);
+    if task.is_expired(work.now_ms) {
+        // It would die again at once.
+        task.expires = 0;
+    }
+    work.forget_dead(dead.serial, dead.size, dead.expired)?;
+    work.place(&mut task)?;
+    work.insert(&task, &body)?;
+    Ok(true)
 }
 
-/// A dead task as it comes back, its body, and whether it had expired: its last delivery stays settled as it was.
-fn read(work: &Work<'_>, serial: i64) -> rusqlite::Result<(Task, Box<[u8]>, bool)> {
+/// A dead task as it comes back, and its body: its last delivery stays settled as it was.
+fn read(work: &Work<'_>, serial: i64) -> rusqlite::Result<(Task, Box<[u8]>)> {
     work.step
         .connection
         .prepare_cached(
-            "SELECT id, priority, max_attempts, expires, receipt, verdict, reason, body, expired FROM dead
+            "SELECT id, priority, max_attempts, expires, receipt, verdict, reason, body FROM dead
              WHERE serial = ?1",
         )?
         .query_row([serial], |row| {
@@ -91,6 +57,6 @@ fn read(work: &Work<'_>, serial: i64) -> rusqlite::Result<(Task, Box<[u8]>, bool
                 reason: row.get(6)?,
                 backoff: 0,
             };
-            Ok((task, row.get_ref(7)?.as_blob()?.into(), row.get(8)?))
+            Ok((task, row.get_ref(7)?.as_blob()?.into()))
         })
 }

@@ -17,15 +17,18 @@ mod promote;
 mod purge;
 mod record;
 mod remove;
+mod remove_dead;
 mod reschedule;
 mod settle;
 mod settle_and_claim;
 mod stats;
+mod sweep;
 mod take;
 mod task;
 mod throttle;
 mod view;
 mod wake;
+mod walk;
 mod work;
 
 use rusqlite::Connection;
@@ -57,6 +60,7 @@ pub(super) fn perform(step: &Step<'_>, request: &QueueRequest, view: &View<'_>) 
         QueueVerb::Remove(verb) => remove::remove(work_on, verb)?,
         QueueVerb::Reschedule(verb) => reschedule::reschedule(work_on, verb)?,
         QueueVerb::Kick(verb) => kick::kick(work_on, verb)?,
+        QueueVerb::RemoveDead(verb) => remove_dead::remove_dead(work_on, verb)?,
         QueueVerb::Pause(verb) => pause::pause(work_on, *verb),
         QueueVerb::Purge => purge::purge(work_on)?,
         QueueVerb::Configure(verb) => configure::configure(work_on, verb),
@@ -100,7 +104,7 @@ fn answer(connection: &Connection, request: &QueueRequest, view: &View<'_>) -> r
     match &request.verb {
         QueueVerb::Peek(verb) => peek::peek(&reading, *verb),
         QueueVerb::Get(verb) => get::get(&reading, verb),
-        QueueVerb::List(verb) => list::list(&reading, *verb),
+        QueueVerb::List(verb) => list::list(&reading, verb),
         _ => stats::stats(&reading),
     }
 }

@@ -1,11 +1,11 @@
 //! The tasks that come next.
 
-use crate::store::sqlite::queue::view::{Page, Reading};
-use crate::verbs::{Peek, QueueReply};
+use crate::store::sqlite::queue::view::Reading;
+use crate::verbs::{List, Peek, QueueReply, TaskState};
 
 /// Like peek.lua.
 pub(super) fn peek(reading: &Reading<'_>, request: Peek) -> rusqlite::Result<QueueReply> {
-    let mut page = Page::new(request.max);
-    reading.add_ready(&mut page, 0)?;
-    Ok(QueueReply::Peek(page.tasks))
+    let wanted =
+        List { state: TaskState::Ready, prefix: "".into(), bodies: true, from: None, max: request.max };
+    Ok(QueueReply::Peek(reading.page(wanted, &reading.due_parts())?.tasks))
 }

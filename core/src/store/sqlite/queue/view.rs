@@ -1,18 +1,20 @@
 //! What verbs that only look work with.
 
+use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Duration;
 
-use rusqlite::{Connection, Row, ToSql};
+use rusqlite::{Connection, Row};
 
 use crate::name::TaskId;
 use crate::store::sqlite::queue::is_of_boot;
 use crate::store::sqlite::queue::record::Record;
-use crate::store::sqlite::queue::task::{AFTER_TASK, State, Task};
+use crate::store::sqlite::queue::task::{AFTER_TASK, State, Task, select_task};
+use crate::store::sqlite::queue::walk::{ALL, DUE, ENDED, LINE, Part, Walk, Way};
 use crate::store::sqlite::queue::work::{FIRST_DUE, FIRST_END};
 use crate::store::sqlite::step::{View, between, fence as number};
-use crate::store::{MAX_BATCH, MAX_REPLY_BYTES};
-use crate::verbs::{TaskRecord, TaskState, WallMillis};
+use crate::store::{LIST_LOOK, MAX_BATCH, MAX_REPLY_BYTES};
+use crate::verbs::{List, Place, TaskRecord, TaskState, WallMillis};
 
 /// A look at one queue.
 pub(super) struct Reading<'a> {
@@ -27,61 +29,72 @@ pub(super) struct Reading<'a> {
     pub(super) now_ms: i64,
 }
 
-/// Begins a query for tasks of the queue ?1 with their bodies and their successors' dues.
-macro_rules! select_record {
-    ($rest:literal) => {
-        concat!(
-            $crate::store::sqlite::queue::task::select_task!(
-                ", body, (SELECT next.due FROM task AS next
-                   WHERE next.queue = task.queue AND next.id = task.id AND next.parked = 1)
-                 FROM task WHERE queue = ?1 AND "
-            ),
-            $rest
-        )
-    };
-}
-pub(super) use select_record;
-
-/// Begins a query for dead tasks of the queue ?1.
-macro_rules! select_dead {
-    ($rest:literal) => {
-        concat!(
-            "SELECT id, version, due, priority, attempts, max_attempts, expires, receipt, reason, died, body ",
-            "FROM dead WHERE queue = ?1 AND ",
-            $rest
-        )
-    };
-}
-pub(super) use select_dead;
+/// What is read of a live task, besides its body: that comes last.
+pub(super) const TASK: &str = select_task!(
+    ", (SELECT next.due FROM task AS next
+       WHERE next.queue = task.queue AND next.id = task.id AND next.parked = 1), length(body)"
+);
+/// How many columns that are.
+pub(super) const TASK_COLUMNS: usize = AFTER_TASK + 2;
+/// The same of a dead task.
+pub(super) const DEAD: &str = "SELECT id, version, due, priority, attempts, max_attempts, expires, receipt, reason, \
+                               died, length(body)";
+/// How many columns that are.
+pub(super) const DEAD_COLUMNS: usize = 11;
 
 /// Tasks of an answer, as many as fit in it.
 pub(super) struct Page {
     pub(super) tasks: Vec<TaskRecord>,
-    max: usize,
-    bytes: usize,
-    /// Whether there is no room for more.
-    pub(super) full: bool,
+    /// Where the next page begins, if there may be one.
+    pub(super) next: Option<Place>,
+    wanted: List,
+    bytes: u64,
+    /// How many were looked at, and the last one.
+    looked: usize,
+    last: Option<Place>,
 }
 
 impl Page {
-    pub(super) fn new(max: u32) -> Self {
-        let max = usize::try_from(max).unwrap_or(MAX_BATCH).min(MAX_BATCH);
-        Self { tasks: Vec::new(), max, bytes: 0, full: max == 0 }
+    pub(super) fn new(wanted: List) -> Self {
+        Self { tasks: Vec::new(), next: None, wanted, bytes: 0, looked: 0, last: None }
     }
 
-    /// The most that a query can add.
-    pub(super) fn limit(&self) -> i64 {
-        i64::try_from(self.max - self.tasks.len()).unwrap_or(i64::MAX)
+    /// One row more than there may be room for: whether there is one.
+    fn limit(&self) -> i64 {
+        let most = if self.wanted.prefix.is_empty() { self.max() } else { LIST_LOOK };
+        i64::try_from(most + 1).unwrap_or(i64::MAX)
     }
 
-    fn add(&mut self, task: TaskRecord) {
-        self.bytes += task.body.len();
-        if self.bytes > MAX_REPLY_BYTES && !self.tasks.is_empty() {
-            self.full = true;
-            return;
+    fn max(&self) -> usize {
+        usize::try_from(self.wanted.max).unwrap_or(MAX_BATCH).min(MAX_BATCH)
+    }
+
+    /// Whether there is room for one more, with a body of this size.
+    fn has_room(&self, size: u64) -> bool {
+        let fits =
+            !self.wanted.bodies || self.tasks.is_empty() || self.bytes + size <= MAX_REPLY_BYTES as u64;
+        fits && self.tasks.len() < self.max() && self.looked < LIST_LOOK
+    }
+
+    /// Looks at one row at its place: whether there is room for more.
+    fn see(
+        &mut self,
+        id: &str,
+        place: Place,
+        read: impl FnOnce() -> rusqlite::Result<TaskRecord>,
+    ) -> rusqlite::Result<ControlFlow<()>> {
+        let task = if id.starts_with(&*self.wanted.prefix) { Some(read()?) } else { None };
+        if !self.has_room(task.as_ref().map_or(0, |task| task.size)) {
+            self.next = self.last.take();
+            return Ok(ControlFlow::Break(()));
         }
-        self.tasks.push(task);
-        self.full = self.tasks.len() == self.max;
+        self.looked += 1;
+        self.last = Some(place);
+        if let Some(task) = task {
+            self.bytes += task.size;
+            self.tasks.push(task);
+        }
+        Ok(ControlFlow::Continue(()))
     }
 }
 
@@ -105,56 +118,50 @@ impl<'a> Reading<'a> {
         }
     }
 
-    /// A task from a row of [`select_task`] with its body and its successor's due.
+    /// A task from a row of [`TASK`] with its body.
     pub(super) fn record_at(&self, row: &Row<'_>) -> rusqlite::Result<TaskRecord> {
         let task = Task::read(row)?;
-        let body = row.get_ref(AFTER_TASK)?.as_blob()?.into();
-        let successor_due: Option<i64> = row.get(AFTER_TASK + 1)?;
+        let (successor_due, size): (Option<i64>, i64) = (row.get(AFTER_TASK)?, row.get(AFTER_TASK + 1)?);
+        let body = row.get_ref(TASK_COLUMNS)?.as_blob()?.into();
         let state = self.state_of(&task);
         let held = state == TaskState::Claimed;
         let remaining = if held { between(self.now, task.ends) } else { Duration::ZERO };
-        Ok(record_of(task, body, state, remaining, successor_due.map(number)))
+        Ok(TaskRecord {
+            size: number(size),
+            ..record_of(task, body, state, remaining, successor_due.map(number))
+        })
     }
 
-    /// Adds what can be claimed, in order, from the `skip`th task on: the line, then what is due and not
-    /// promoted, then what has a lease that ended.
-    pub(super) fn add_ready(&self, page: &mut Page, skip: i64) -> rusqlite::Result<()> {
-        let queue = self.record.id;
-        let line = select_record!("state = 1 ORDER BY turn LIMIT ?2 OFFSET ?3");
-        self.add(page, line, &[&queue, &page.limit(), &skip])?;
-        let skip = (skip - self.record.count(State::Ready)).max(0);
-        let due = select_record!("state = 0 AND due <= ?4 ORDER BY due LIMIT ?2 OFFSET ?3");
-        self.add(page, due, &[&queue, &page.limit(), &skip, &self.now_ms])?;
-        let skip = if skip > 0 { (skip - self.count_due()?).max(0) } else { 0 };
-        let ended = select_record!("state = 2 AND ends <= ?4 ORDER BY ends LIMIT ?2 OFFSET ?3");
-        self.add(page, ended, &[&queue, &page.limit(), &skip, &self.now])
-    }
-
-    /// Adds the live tasks of a query until the page is full.
-    pub(super) fn add(&self, page: &mut Page, sql: &str, values: &[&dyn ToSql]) -> rusqlite::Result<()> {
-        self.fill(page, sql, values, |row| self.record_at(row))
-    }
-
-    /// Adds the dead tasks of a query until the page is full.
-    pub(super) fn add_dead(&self, page: &mut Page, sql: &str, values: &[&dyn ToSql]) -> rusqlite::Result<()> {
-        self.fill(page, sql, values, dead_at)
-    }
-
-    fn fill(
-        &self,
-        page: &mut Page,
-        sql: &str,
-        values: &[&dyn ToSql],
-        read: impl Fn(&Row<'_>) -> rusqlite::Result<TaskRecord>,
-    ) -> rusqlite::Result<()> {
-        let mut statement = self.connection.prepare_cached(sql)?;
-        let mut rows = statement.query(values)?;
-        while !page.full
-            && let Some(row) = rows.next()?
-        {
-            page.add(read(row)?);
+    /// A page of tasks, by the parts of their order, each with its bound.
+    pub(super) fn page(&self, wanted: List, parts: &[(&Part, i64)]) -> rusqlite::Result<Page> {
+        let is_dead = wanted.state == TaskState::Dead;
+        let (select, columns, id) = if is_dead { (DEAD, DEAD_COLUMNS, 0) } else { (TASK, TASK_COLUMNS, 1) };
+        let select = format!("{select}, {}", if wanted.bodies { "body" } else { "x''" });
+        let (from, mut page) = (wanted.from.clone(), Page::new(wanted));
+        let mut walk = Walk {
+            connection: self.connection,
+            queue: self.record.id,
+            way: if is_dead { Way::Back } else { Way::Forward },
+            select: &select,
+            limit: page.limit(),
+            from: from.as_ref(),
+        };
+        for (part, bound) in parts {
+            let mut see = |row: &Row<'_>| {
+                let place = part.place(row, columns + 1)?;
+                let read = || if is_dead { dead_at(row) } else { self.record_at(row) };
+                page.see(row.get_ref(id)?.as_str()?, place, read)
+            };
+            if walk.along(part, *bound, &mut see)?.is_break() {
+                break;
+            }
         }
-        Ok(())
+        Ok(page)
+    }
+
+    /// What can be claimed, in order: the line, then what is due and not promoted, then what has a lease that ended.
+    pub(super) fn due_parts(&self) -> [(&'static Part, i64); 3] {
+        [(&LINE, ALL), (&DUE, self.now_ms), (&ENDED, self.now)]
     }
 
     /// How many scheduled tasks are due.
@@ -198,6 +205,7 @@ pub(super) fn record_of(
     TaskRecord {
         id: TaskId::stored(task.id.as_bytes()),
         state,
+        size: body.len() as u64,
         body,
         version: number(task.version),
         due: number(task.due),
@@ -213,8 +221,8 @@ pub(super) fn record_of(
     }
 }
 
-/// A dead task from a row of [`select_dead`].
-fn dead_at(row: &Row<'_>) -> rusqlite::Result<TaskRecord> {
+/// A dead task from a row of [`DEAD`] with its body.
+pub(super) fn dead_at(row: &Row<'_>) -> rusqlite::Result<TaskRecord> {
     Ok(TaskRecord {
         id: TaskId::stored(row.get_ref(0)?.as_str()?.as_bytes()),
         state: TaskState::Dead,
@@ -229,6 +237,7 @@ fn dead_at(row: &Row<'_>) -> rusqlite::Result<TaskRecord> {
         reason: row.get(8)?,
         died: number(row.get(9)?),
         successor_due: None,
-        body: row.get_ref(10)?.as_blob()?.into(),
+        size: number(row.get(10)?),
+        body: row.get_ref(DEAD_COLUMNS)?.as_blob()?.into(),
     })
 }

@@ -246,8 +246,13 @@ pub(super) fn names(tasks: &[TaskRecord]) -> String {
     tasks.iter().map(|task| task.id.as_str()).collect::<Vec<_>>().join(" ")
 }
 
-pub(super) fn page(queue: &Queue, state: TaskState, cursor: u64, max: u32) -> (String, Option<u64>) {
-    match queue.ask(QueueVerb::List(List { state, cursor, max })) {
+pub(super) fn page(
+    queue: &Queue,
+    state: TaskState,
+    from: Option<Place>,
+    max: u32,
+) -> (String, Option<Place>) {
+    match queue.ask(QueueVerb::List(List { state, prefix: "".into(), bodies: true, from, max })) {
         QueueReply::List(ListReply { tasks, next }) => {
             assert!(tasks.iter().all(|task| task.state == state));
             (names(&tasks), next)
@@ -257,7 +262,7 @@ pub(super) fn page(queue: &Queue, state: TaskState, cursor: u64, max: u32) -> (S
 }
 
 pub(super) fn list(queue: &Queue, state: TaskState) -> String {
-    page(queue, state, 0, 100).0
+    page(queue, state, None, 100).0
 }
 
 /// Lets a task die; under this receipt.

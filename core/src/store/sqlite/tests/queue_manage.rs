@@ -11,9 +11,9 @@ fn reschedule(queue: &Queue, name: &str, seconds: u32) -> RescheduleReply {
     }
 }
 
-fn kick(queue: &Queue, which: Kick) -> u64 {
-    match queue.ask(QueueVerb::Kick(which)) {
-        QueueReply::Kick(count) => count,
+fn kick(queue: &Queue, among: DeadOnes, max: u32) -> u64 {
+    match queue.ask(QueueVerb::Kick(Sweep::new(among, max))) {
+        QueueReply::Kick(swept) => swept.count,
         other => panic!("{other:?}"),
     }
 }
@@ -112,7 +112,7 @@ fn a_kicked_task_begins_anew() {
     queue.settle("a", receipt, nack());
     queue.store.sql("INSERT INTO idle SELECT id, 9, 7, 1000000000, 0 FROM queue");
     queue.pass(SECOND);
-    assert_eq!(kick(&queue, Kick::Ids([id("a"), id("a"), id("z")].into())), 1);
+    assert_eq!(kick(&queue, DeadOnes::Ids([id("a"), id("a"), id("z")].into()), 9), 1);
     assert_eq!(queue.store.count("SELECT chosen FROM idle"), 1);
     let record = queue.get("a").unwrap();
     assert_eq!((record.state, record.attempts, record.receipt), (TaskState::Ready, 0, 0));
@@ -130,10 +130,10 @@ fn kick_takes_the_newest_of_an_id_and_the_oldest_of_all() {
     let queue = queue();
     let old = kill(&queue, "a");
     kill(&queue, "a");
-    assert_eq!(kick(&queue, Kick::Ids([id("a")].into())), 1);
+    assert_eq!(kick(&queue, DeadOnes::Ids([id("a")].into()), 9), 1);
     assert_eq!(list(&queue, TaskState::Dead), "a");
-    assert_eq!(kick(&queue, Kick::Ids([id("a")].into())), 0, "it lives");
-    assert_eq!(kick(&queue, Kick::Count(9)), 0, "it lives");
+    assert_eq!(kick(&queue, DeadOnes::Ids([id("a")].into()), 9), 0, "it lives");
+    assert_eq!(kick(&queue, DeadOnes::Oldest, 9), 0, "it lives");
     remove(&queue, "a", None);
     assert_eq!(queue.get("a").unwrap().receipt, old);
     for name in ["b", "c", "b"] {
@@ -141,9 +141,9 @@ fn kick_takes_the_newest_of_an_id_and_the_oldest_of_all() {
         kill(&queue, name);
     }
     queue.add(&["c"]);
-    assert_eq!(kick(&queue, Kick::Count(1)), 1);
+    assert_eq!(kick(&queue, DeadOnes::Oldest, 1), 1);
     assert_eq!(queue.shape("a"), "ready 0 a");
-    assert_eq!(kick(&queue, Kick::Count(9)), 1);
+    assert_eq!(kick(&queue, DeadOnes::Oldest, 9), 1);
     assert_eq!(list(&queue, TaskState::Dead), "b c");
     assert_eq!(ids(&queue.claim(9)), "a b c");
 }
@@ -160,5 +160,5 @@ fn kick_moves_a_limited_number() {
     while queue.stats().dead < 1_200 {
         queue.claim(1);
     }
-    assert_eq!(kick(&queue, Kick::Count(5_000)), 1_000);
+    assert_eq!(kick(&queue, DeadOnes::Oldest, 5_000), 1_000);
 }

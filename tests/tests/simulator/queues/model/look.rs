@@ -36,6 +36,7 @@ impl Model {
             id: id.clone(),
             state,
             body: task.body.clone(),
+            size: task.body.len() as u64,
             version: task.version,
             due: task.due,
             priority: task.priority,

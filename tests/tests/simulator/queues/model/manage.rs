@@ -1,7 +1,9 @@
 //! remove, reschedule, kick, purge
 
 use stanchion::name::TaskId;
-use stanchion::verbs::{Kick, Remove, Removed, Reschedule, RescheduleReply};
+use stanchion::verbs::{
+    DeadOnes, DiedBy, Remove, Removed, Reschedule, RescheduleReply, Sweep, Swept, WallMillis,
+};
 
 use super::{Cause, Follows, Live, Model, Task};
 
@@ -41,35 +43,45 @@ impl Model {
         }
     }
 
-    pub(super) fn kick(&mut self, verb: &Kick) -> u64 {
-        match verb {
-            Kick::Ids(ids) => ids.iter().map(|id| self.kick_newest(id)).sum(),
-            Kick::Count(count) => {
-                let oldest = |model: &Self| {
-                    let candidates = model.dead.iter().filter(|dead| !model.live.contains_key(&dead.id));
-                    candidates.map(|dead| (dead.cause == Cause::Expired, dead.died, dead.receipt)).min()
-                };
-                let mut kicked = 0;
-                while kicked < u64::from(*count)
-                    && let Some((.., receipt)) = oldest(self)
-                {
-                    self.revive(receipt);
-                    kicked += 1;
-                }
-                kicked
-            }
-        }
+    /// Those that a sweep is about, in their order.
+    fn sweep(&self, verb: &Sweep) -> (Vec<u64>, WallMillis) {
+        let until = match verb.until {
+            DiedBy::Ago(time) => self.now.ms() - u64::try_from(time.as_millis()).unwrap(),
+            DiedBy::Then(time) => time,
+        };
+        let mut oldest: Vec<_> = self.dead.iter().filter(|dead| dead.died <= until).collect();
+        oldest.sort_by_key(|dead| (dead.cause == Cause::Expired, dead.died, dead.receipt));
+        let receipts = match &verb.among {
+            DeadOnes::Ids(ids) => ids.iter().filter_map(|id| self.newest_dead(id)).collect(),
+            DeadOnes::Receipts(receipts) => receipts.to_vec(),
+            DeadOnes::Oldest => oldest.iter().map(|dead| dead.receipt).collect(),
+        };
+        (receipts, until)
     }
 
-    fn kick_newest(&mut self, id: &TaskId) -> u64 {
-        let newest = self.dead.iter().filter(|dead| dead.id == *id).map(|dead| dead.receipt).max();
-        match newest {
-            Some(receipt) if !self.live.contains_key(id) => {
+    fn newest_dead(&self, id: &TaskId) -> Option<u64> {
+        self.dead.iter().filter(|dead| dead.id == *id).map(|dead| dead.receipt).max()
+    }
+
+    pub(super) fn kick(&mut self, verb: &Sweep) -> Swept {
+        let (receipts, until) = self.sweep(verb);
+        let mut count = 0;
+        for receipt in receipts {
+            let id = self.dead.iter().find(|dead| dead.receipt == receipt).map(|dead| dead.id.clone());
+            if count < u64::from(verb.max) && id.is_some_and(|id| !self.live.contains_key(&id)) {
                 self.revive(receipt);
-                1
+                count += 1;
             }
-            _ => 0,
         }
+        Swept { count, until, next: None }
+    }
+
+    pub(super) fn remove_dead(&mut self, verb: &Sweep) -> Swept {
+        let (mut receipts, until) = self.sweep(verb);
+        receipts.truncate(verb.max as usize);
+        let before = self.dead.len();
+        self.dead.retain(|dead| !receipts.contains(&dead.receipt));
+        Swept { count: (before - self.dead.len()) as u64, until, next: None }
     }
 
     fn revive(&mut self, receipt: u64) {

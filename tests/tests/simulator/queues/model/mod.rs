@@ -181,6 +181,7 @@ impl Model {
             QueueVerb::Remove(verb) => QueueReply::Remove(self.remove(verb)),
             QueueVerb::Reschedule(verb) => QueueReply::Reschedule(self.reschedule(verb)),
             QueueVerb::Kick(verb) => QueueReply::Kick(self.kick(verb)),
+            QueueVerb::RemoveDead(verb) => QueueReply::RemoveDead(self.remove_dead(verb)),
             QueueVerb::Stats => self.stats(got),
             QueueVerb::Pause(verb) => {
                 self.paused = verb.paused;

@@ -10,8 +10,8 @@ use crate::name::TaskId;
 use crate::store::redis::code::{Code, STATES, field};
 use crate::store::redis::packed::{Packed, unpack};
 use crate::verbs::{
-    ClaimReply, ClaimedTask, EnqueueOutcome, ExtendClaimReply, ListReply, Outcome, QueueReply, QueueStats,
-    QueueVerb, Removed, RescheduleReply, Settings, Settled, TaskRecord, TaskState,
+    ClaimReply, ClaimedTask, EnqueueOutcome, ExtendClaimReply, ListReply, Outcome, Place, QueueReply,
+    QueueStats, QueueVerb, Removed, RescheduleReply, Settings, Settled, Swept, TaskRecord, TaskState,
 };
 
 /// The reply, if it makes sense.
@@ -49,7 +49,7 @@ pub(crate) fn decode(verb: &QueueVerb, value: &Value) -> Option<QueueReply> {
         (QueueVerb::Get(_), Code::Absent) => QueueReply::Get(None),
         (QueueVerb::Get(_), Code::Tasks) => QueueReply::Get(Some(Box::new(items.record()?))),
         (QueueVerb::List(_), Code::Tasks) => {
-            let next = items.maybe()?;
+            let next = items.place()?;
             QueueReply::List(ListReply { tasks: items.records()?, next })
         }
         (QueueVerb::Remove(_), code) => QueueReply::Remove(match code {
@@ -65,7 +65,8 @@ pub(crate) fn decode(verb: &QueueVerb, value: &Value) -> Option<QueueReply> {
             Code::Buried => RescheduleReply::Dead,
             _ => return None,
         }),
-        (QueueVerb::Kick(_), Code::Counted) => QueueReply::Kick(items.number()?),
+        (QueueVerb::Kick(_), Code::Swept) => QueueReply::Kick(items.swept()?),
+        (QueueVerb::RemoveDead(_), Code::Swept) => QueueReply::RemoveDead(items.swept()?),
         (QueueVerb::Stats, Code::Counts) => QueueReply::Stats(Box::new(items.stats()?)),
         (QueueVerb::Pause(_), Code::Set) => QueueReply::Pause,
         (QueueVerb::Purge, Code::Counted) => QueueReply::Purge(items.number()?),
@@ -205,6 +206,7 @@ impl<'a> Items<'a> {
             id,
             state,
             body: Arc::from(self.bytes()?),
+            size: task.number(field::SIZE)?,
             version: task.number(field::VERSION)?,
             due: task.number(field::DUE)?,
             priority: task.number(field::PRIORITY)?.try_into().ok()?,
@@ -217,6 +219,17 @@ impl<'a> Items<'a> {
             died: if state == TaskState::Dead { task.number(field::DIED_AT)? } else { 0 },
             successor_due: self.maybe()?,
         })
+    }
+
+    fn swept(&mut self) -> Option<Swept> {
+        Some(Swept { count: self.number()?, until: self.number()?, next: self.place()? })
+    }
+
+    /// `None` within if its part is 0.
+    fn place(&mut self) -> Option<Option<Place>> {
+        let (part, score, member) = (u8::try_from(self.int()?).ok()?, self.bytes()?, self.bytes()?);
+        let score = str::from_utf8(score).ok()?;
+        Some((part > 0).then(|| Place { part, score: score.into(), member: member.into() }))
     }
 
     fn stats(&mut self) -> Option<QueueStats> {
@@ -278,8 +291,8 @@ impl<'a> Fields<'a> {
 mod tests {
     use super::*;
     use crate::verbs::{
-        Abandon, CallId, Claim, ClientId, Configure, Due, Enqueue, ExtendClaim, Get, Kick, List, NewTask,
-        OnDuplicate, Pause, Peek, Pop, Remove, Reschedule, Settle, Settlement, Verdict,
+        Abandon, CallId, Claim, ClientId, Configure, DeadOnes, Due, Enqueue, ExtendClaim, Get, List, NewTask,
+        OnDuplicate, Pause, Peek, Pop, Remove, Reschedule, Settle, Settlement, Sweep, Verdict,
     };
 
     /// Every verb, about one task each.
@@ -297,6 +310,7 @@ mod tests {
         };
         let settle = Settle { items: Arc::new([Settlement { id: id(), receipt: 1, verdict: Verdict::Ack }]) };
         let claim = Claim { call, max: 1, lease: Duration::from_secs(1), waiter: None };
+        let sweep = Sweep::new(DeadOnes::Oldest, 1);
         vec![
             QueueVerb::Enqueue(Enqueue { call, timeout: Duration::ZERO, tasks: Arc::new([task]) }),
             QueueVerb::Claim(claim.clone()),
@@ -307,10 +321,17 @@ mod tests {
             QueueVerb::Pop(Pop { max: 1 }),
             QueueVerb::Peek(Peek { max: 1 }),
             QueueVerb::Get(Get { id: id() }),
-            QueueVerb::List(List { state: TaskState::Ready, cursor: 0, max: 1 }),
+            QueueVerb::List(List {
+                state: TaskState::Ready,
+                prefix: "".into(),
+                bodies: true,
+                from: None,
+                max: 1,
+            }),
             QueueVerb::Remove(Remove { id: id(), version: None }),
             QueueVerb::Reschedule(Reschedule { id: id(), due: Due::Now }),
-            QueueVerb::Kick(Kick::Count(1)),
+            QueueVerb::Kick(sweep.clone()),
+            QueueVerb::RemoveDead(sweep),
             QueueVerb::Stats,
             QueueVerb::Pause(Pause { paused: true }),
             QueueVerb::Purge,

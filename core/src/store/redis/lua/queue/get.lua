@@ -25,7 +25,7 @@ if score then
 end
 local receipt = redis.call('HGET', KEYS[9], string.format('i%s', id))
 if receipt then
-  tell_dead(receipt)
+  tell_dead(receipt, '')
 end
 if #reply == 1 then
   return { @ABSENT }

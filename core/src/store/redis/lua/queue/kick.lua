@@ -1,7 +1,9 @@
--- Move dead tasks back to ready, with attempts starting again.
+-- Move dead tasks back to ready, with attempts starting again, unless their ids live.
 -- keys:    the queue's
--- args:    1 how many of the oldest whose ids do not live, or "" and then ids: the newest record of each
--- returns: {@COUNTED, how many}
+-- args:    1 "i" ids: the newest record of each, "r" receipts, or "o" the oldest, those that failed first; 2 at most so
+--          many; 3 what reasons begin with, 4 what ids begin with; 5 died at the latest: "i" so many ms ago, "a" then;
+--          6 set after whose place it goes on or 0, 7 score, 8 member; then ids or receipts
+-- returns: {@SWEPT, how many, died at the latest ms, the place to go on after: set or 0, score, member}
 
 -- include record.lua
 -- include wake.lua
@@ -12,30 +14,8 @@
 -- include keep.lua
 -- include succeed.lua
 -- include die.lua
-
--- The dead records that were asked for.
-local function wanted()
-  local receipts, found = {}, {}
-  if ARGV[1] == '' then
-    for i = 2, #ARGV do
-      receipts[#receipts + 1] = redis.call('HGET', KEYS[9], string.format('i%s', ARGV[i])) or nil
-    end
-  else
-    receipts = redis.call('ZRANGE', KEYS[8], 0, @PROMOTE_MAX - 1)
-    for _, receipt in ipairs(redis.call('ZRANGE', KEYS[12], 0, @PROMOTE_MAX - 1 - #receipts)) do
-      receipts[#receipts + 1] = receipt
-    end
-  end
-  for _, receipt in ipairs(receipts) do
-    local packed_dead = redis.call('HGET', KEYS[9], string.format('r%s', receipt))
-    -- Without `older` it has an id that no task may have.
-    local dead = packed_dead and cmsgpack.unpack(packed_dead)
-    if dead and dead[@OLDER] then
-      found[#found + 1] = dead
-    end
-  end
-  return found
-end
+-- include sets.lua
+-- include sweep.lua
 
 local function revive(dead)
   local id, expires = dead[@ID], dead[@EXPIRES]
@@ -49,14 +29,14 @@ end
 
 check_live()
 check_dead()
-local deads, ids, revived = wanted(), {}, {}
-for i, dead in ipairs(deads) do
+local ids, revived = {}, {}
+for i, dead in ipairs(wanted) do
   ids[i] = dead[@ID]
 end
 fetch(ids)
-local most = tonumber(ARGV[1]) or #deads
-for _, dead in ipairs(deads) do
-  if #revived < most and not mains[dead[@ID]] then
+for _, dead in ipairs(wanted) do
+  -- Without `older` it has an id that no task may have.
+  if #revived < most and dead[@OLDER] and not mains[dead[@ID]] then
     revive(dead)
     revived[#revived + 1] = dead
   end
@@ -70,4 +50,4 @@ if #revived > 0 then
   keep()
   wake()
 end
-return { @COUNTED, #revived }
+return swept(#revived)

@@ -1,35 +1,34 @@
 -- The tasks of one state, a page at a time. Reads only.
 -- keys:    the queue's
--- args:    1 state, 2 how many to pass over, 3 at most so many
--- returns: {@TASKS, where the next page begins or -1, then per task what tell.lua says}
+-- args:    1 state, 2 at most so many, 3 whether with bodies 0 or 1, 4 what ids begin with, 5 set after whose place the
+--          page begins or 0, 6 score, 7 member
+-- returns: {@TASKS, the next page's place: set or 0, score, member; then per task what tell.lua says}
 
 -- include record.lua
 -- include intake.lua
 -- include tell.lua
--- include tell_many.lua
+-- include sets.lua
+-- include walk.lua
 
-local state, skip, max = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
+local state = tonumber(ARGV[1])
+most, has_bodies, prefix = tonumber(ARGV[2]), ARGV[3] == '1', ARGV[4]
+from_set, from_score, from_member = tonumber(ARGV[5]), ARGV[6], ARGV[7]
 if state == @READY then
-  tell_due(skip, max)
+  walk_due()
 elseif state == @SCHEDULED then
-  tell_members(redis.call('ZRANGE', KEYS[5], now + 1, '+inf', 'BYSCORE', 'LIMIT', skip, max, 'WITHSCORES'), state)
+  walk(5, count(5, '-inf', now), redis.call('ZCARD', KEYS[5]) - 1, state)
   if intake_size > 0 then
-    local later = math.max(skip - redis.call('ZCOUNT', KEYS[5], now + 1, '+inf'), 0)
-    local first = redis.call('ZCOUNT', KEYS[1], '-inf', now / 1000) + later
-    if seen < max then
-      tell_entries(redis.call('ZRANGE', KEYS[1], first, first + max - seen - 1, 'WITHSCORES'))
-    end
+    walk(1, count(1, '-inf', now / 1000), intake_size - 1, state)
   end
 elseif state == @CLAIMED then
-  tell_members(redis.call('ZRANGE', KEYS[7], now + 1, '+inf', 'BYSCORE', 'LIMIT', skip, max, 'WITHSCORES'), state)
+  walk(7, count(7, '-inf', now), redis.call('ZCARD', KEYS[7]) - 1, state)
 else
   -- What failed first, then what expired.
-  tell_buried(redis.call('ZRANGE', KEYS[8], '+inf', '-inf', 'BYSCORE', 'REV', 'LIMIT', skip, max))
-  local later = math.max(skip - redis.call('ZCARD', KEYS[8]), 0)
-  tell_buried(redis.call('ZRANGE', KEYS[12], '+inf', '-inf', 'BYSCORE', 'REV', 'LIMIT', later, max - seen))
+  walk_back(8)
+  walk_back(12)
 end
-local page = { @TASKS, (is_full or seen == max) and skip + seen or -1 }
+local page = { @TASKS, is_full and at_set or 0, at_score, at_member }
 for i = 2, #reply do
-  page[i + 1] = reply[i]
+  page[i + 3] = reply[i]
 end
 return page

@@ -6,7 +6,9 @@
 -- include record.lua
 -- include intake.lua
 -- include tell.lua
--- include tell_many.lua
+-- include sets.lua
+-- include walk.lua
 
-tell_due(0, tonumber(ARGV[1]))
+most = tonumber(ARGV[1])
+walk_due()
 return reply

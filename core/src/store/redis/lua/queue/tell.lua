@@ -1,18 +1,22 @@
 -- Shared: what pop, peek, get and list tell of tasks: id, state, packed, body, ms left of the lease, due ms of
 -- the successor or -1. Needs record.lua and intake.lua.
 
-local reply, bodies_size = { @TASKS }, 0
--- How many were looked at, and whether a body was one too many.
-local seen, is_full = 0, false
+local reply, bodies_size, has_bodies = { @TASKS }, 0, true
+-- How many were told, and whether there is no room for more.
+local told, is_full = 0, false
 
 local function tell(id, state, packed_task, body, left, successor_due)
   local length = #reply
+  told = told + 1
   reply[length + 1], reply[length + 2], reply[length + 3] = id, state, packed_task
   reply[length + 4], reply[length + 5], reply[length + 6] = body or '', left, successor_due
 end
 
 -- Whether a body of this size may be told: @MAX_REPLY_BYTES in all, unless one alone is larger.
 local function fits(size)
+  if not has_bodies then
+    return true
+  end
   is_full = is_full or (#reply > 1 and bodies_size + size > @MAX_REPLY_BYTES)
   bodies_size = bodies_size + size
   return not is_full
@@ -29,7 +33,7 @@ local function tell_live(id, state, left)
     local packed_successor = redis.call('HGET', KEYS[3], string.format('\1%s', id))
     successor_due = packed_successor and cmsgpack.unpack(packed_successor)[@DUE] or -1
   end
-  tell(id, state, packed_task, redis.call('HGET', KEYS[4], task[@BODY]), left, successor_due)
+  tell(id, state, packed_task, has_bodies and redis.call('HGET', KEYS[4], task[@BODY]), left, successor_due)
 end
 
 local function tell_intake(id, score)
@@ -38,10 +42,11 @@ local function tell_intake(id, score)
   tell(id, state, cmsgpack.pack({ 0, due, 0, 0, @INTAKE_MAX_ATTEMPTS, 0, 0, 0, 0, 0, '', 0, 0 }), '', 0, -1)
 end
 
-local function tell_dead(receipt)
+-- If its id begins with `prefix`.
+local function tell_dead(receipt, prefix)
   local packed_dead = redis.call('HGET', KEYS[9], string.format('r%s', receipt))
   local dead = packed_dead and cmsgpack.unpack(packed_dead)
-  if dead and fits(dead[@SIZE]) then
-    tell(dead[@ID], @DEAD, packed_dead, redis.call('HGET', KEYS[4], dead[@BODY]), 0, -1)
+  if dead and string.sub(dead[@ID], 1, #prefix) == prefix and fits(dead[@SIZE]) then
+    tell(dead[@ID], @DEAD, packed_dead, has_bodies and redis.call('HGET', KEYS[4], dead[@BODY]), 0, -1)
   end
 end

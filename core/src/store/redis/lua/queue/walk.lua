@@ -1,0 +1,86 @@
+-- Shared: tasks of one state in their order, for peek and list. Needs tell.lua and sets.lua.
+
+-- How many are told at most, whether with their bodies, what their ids begin with, and the place after which it goes on:
+-- set 0 is the beginning.
+local most, prefix, from_set, from_score, from_member = 0, '', 0, '', ''
+-- How many were looked at, and the last one.
+local looked, at_set, at_score, at_member = 0, 0, '', ''
+
+local function tell_one(set, member, score, state)
+  if set == 1 then
+    return tell_intake(member, score)
+  elseif set == 8 or set == 12 then
+    return tell_dead(member, prefix)
+  elseif begins_with(member, prefix) then
+    tell_live(member, state, state == @CLAIMED and score - now or 0)
+  end
+end
+
+-- Looks at members until there is no room: `found` has them with their scores, from `first` on in steps.
+local function tell_all(set, found, first, last, step, state)
+  for i = first, last, step do
+    if told == most or looked == @LIST_LOOK then
+      is_full = true
+    end
+    if not is_full then
+      tell_one(set, found[i], found[i + 1], state)
+    end
+    if is_full then
+      return
+    end
+    looked = looked + 1
+    at_set, at_score, at_member = set, found[i + 1], found[i]
+  end
+end
+
+-- Whether the walk comes to this set: it may go on in a later one.
+local function comes_to(set)
+  return not is_full and (from_set == 0 or from_set == set)
+end
+
+-- Members of the ranks `first` to `last`.
+local function walk(set, first, last, state)
+  if not comes_to(set) then
+    return
+  end
+  if from_set == set then
+    first, from_set = math.max(first, rank_of(set, from_score, from_member, true)), 0
+  end
+  local chunk = prefix == '' and most + 1 or @LIST_LOOK
+  for rank = first, last, chunk do
+    local found = range(set, rank, math.min(rank + chunk - 1, last))
+    tell_all(set, found, 1, #found, 2, state)
+    if is_full then
+      return
+    end
+  end
+end
+
+-- All members, the last first.
+local function walk_back(set)
+  if not comes_to(set) then
+    return
+  end
+  local last = count(set, '-inf', '+inf') - 1
+  if from_set == set then
+    last, from_set = rank_of(set, from_score, from_member, false) - 1, 0
+  end
+  for rank = last, 0, -most do
+    local found = range(set, math.max(rank - most + 1, 0), rank)
+    tell_all(set, found, #found - 1, 1, -2, @DEAD)
+    if is_full then
+      return
+    end
+  end
+end
+
+-- What is due, in the order in which it would be claimed: ready tasks, scheduled ones that are due, those
+-- whose lease has ended, the intake.
+local function walk_due()
+  walk(6, 0, redis.call('ZCARD', KEYS[6]) - 1, @READY)
+  walk(5, 0, count(5, '-inf', now) - 1, @READY)
+  walk(7, 0, count(7, '-inf', now) - 1, @READY)
+  if intake_size > 0 then
+    walk(1, 0, count(1, '-inf', now / 1000) - 1, @READY)
+  end
+end

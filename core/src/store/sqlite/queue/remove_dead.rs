@@ -1,0 +1,10 @@
+//! Drop dead tasks.
+
+use crate::store::sqlite::queue::work::Work;
+use crate::verbs::{QueueReply, Sweep};
+
+/// Like remove_dead.lua.
+pub(super) fn remove_dead(work: &mut Work<'_>, request: &Sweep) -> rusqlite::Result<QueueReply> {
+    let swept = work.sweep(request, |work, dead| work.forget_dead(dead.serial, dead.size, dead.expired))?;
+    Ok(QueueReply::RemoveDead(swept))
+}
