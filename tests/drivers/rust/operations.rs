@@ -239,11 +239,22 @@ fn state(name: &str) -> Result<TaskState, Refusal> {
 }
 
 fn dead_tasks(request: &Arguments) -> Result<DeadTasks, Refusal> {
-    let dead = match (request.0.contains_key("ids"), request.0.contains_key("receipts")) {
-        (true, _) => DeadTasks::ids(request.texts("ids")?),
-        (_, true) => DeadTasks::receipts(request.wholes("receipts")?),
-        _ => request.whole("count")?.map_or_else(DeadTasks::all, DeadTasks::oldest),
+    let mut named = Vec::new();
+    if request.0.contains_key("ids") {
+        named.push(DeadTasks::ids(request.texts("ids")?));
+    }
+    if request.0.contains_key("receipts") {
+        named.push(DeadTasks::receipts(request.wholes("receipts")?));
+    }
+    named.extend(request.whole("count")?.map(DeadTasks::oldest));
+    let (reason, prefix) = (request.text_or("reason", "")?, request.text_or("prefix", "")?);
+    let age = request.time("older_than_ms")?;
+    let is_narrowed = !reason.is_empty() || !prefix.is_empty() || age.is_some();
+    let dead = match (named.pop(), named.is_empty()) {
+        (Some(dead), true) => dead,
+        (Some(_), false) => return Err(Refusal::Cannot("it is either ids, or receipts, or a count")),
+        (None, _) if is_narrowed => DeadTasks::all(),
+        (None, _) => return Err(Refusal::Cannot("who means all dead tasks says so")),
     };
-    let age = request.time("older_than_ms")?.unwrap_or_default();
-    Ok(dead.reason(request.text_or("reason", "")?).prefix(request.text_or("prefix", "")?).older_than(age))
+    Ok(dead.reason(reason).prefix(prefix).older_than(age.unwrap_or_default()))
 }

@@ -76,6 +76,9 @@ on_both_stores! {
         };
         assert_eq!(ids(&["scheduled"]).len(), 2_345);
         assert_eq!(ids(&["scheduled", "-n", "1001"]).len(), 1_001);
+        // A page without any of them is not the end.
+        assert_eq!(ids(&["scheduled", "--prefix", "234"]).len(), 7);
+        assert_eq!(ids(&["scheduled", "--prefix", "234", "-n", "3"]).len(), 3);
         assert_eq!(ids(&["ready"]).len(), 0);
         assert_eq!(ids(&["claimed"]).len(), 0);
         assert_eq!(ids(&["dead"]), [json!("dead")]);
@@ -97,6 +100,11 @@ on_both_stores! {
             assert!(shown.succeeded().contains(line), "{shown:?}");
         }
         assert!(place.finish(&["queues", "get", "q", "c"]).failed(9).contains("\"c\""));
+        let (whole, bare) = (place.task("b"), place.json(&["queues", "list", "q", "--state", "ready", "--no-payloads"]));
+        assert_eq!((whole["headers"]["k"].as_str(), &bare[0]["headers"]), (Some("v"), &json!({})));
+        assert!(whole["size"].as_u64() >= Some(2) && bare[0]["size"] == whole["size"], "{whole} {bare:?}");
+        let bare = place.json(&["queues", "list", "q", "--state", "dead", "--no-payloads"]);
+        assert_eq!((&bare[0]["payload"], &bare[0]["size"]), (&json!(""), &dead["size"]));
     }
 
     fn dead_tasks_are_kicked(place) {
@@ -109,8 +117,47 @@ on_both_stores! {
         assert_eq!(place.task("a")["state"], "ready", "the oldest one");
         let some = place.finish(&["queues", "kick", "q", "b", "c", "none", "c"]);
         assert_eq!(some.out, "1 tasks kicked\n");
-        assert!(some.failed(9).contains("1 of 3 ids"), "{some:?}");
+        assert!(some.failed(9).contains("1 of 3 kicked") && some.err.contains("or a live one"), "{some:?}");
         assert_eq!(place.finish(&["queues", "kick", "q", "--count", "9"]).succeeded(), "0 tasks kicked\n");
+    }
+
+    fn dead_tasks_are_kicked_by_what_they_have_in_common(place) {
+        kill(place, "user:1");
+        let older = place.task("user:1")["receipt"].to_string();
+        for id in ["user:1", "user:2", "other"] {
+            kill(place, id);
+        }
+        let kick = |args: &[&str]| place.finish(&[&["queues", "kick", "q"], args].concat());
+        assert_eq!(kick(&["--receipt", &older]).succeeded(), "1 tasks kicked\n");
+        assert_eq!(place.task("user:1")["state"], "ready");
+        assert_eq!(kick(&["--reason", "exit", "--older-than", "3600"]).succeeded(), "0 tasks kicked\n");
+        assert_eq!(kick(&["--prefix", "user:"]).succeeded(), "1 tasks kicked\n", "the other one lives");
+        assert_eq!(place.task("user:2")["state"], "ready");
+        assert_eq!(kick(&["--reason", "exit code 5: broken other", "--older-than", "0"]).succeeded(), "1 tasks kicked\n");
+        assert_eq!((&place.stats()["ready"], &place.stats()["dead"]), (&json!(3), &json!(1)));
+    }
+
+    fn dead_tasks_are_removed(place) {
+        for id in ["a", "b", "user:1", "user:2", "c"] {
+            kill(place, id);
+        }
+        let remove = |args: &[&str]| place.finish(&[&["queues", "remove-dead", "q"], args].concat());
+        let receipt = place.task("b")["receipt"].to_string();
+        assert_eq!(remove(&["a"]).succeeded(), "1 tasks removed\n");
+        place.finish(&["queues", "get", "q", "a"]).failed(9);
+        let removed = place.json(&["queues", "remove-dead", "q", "--receipt", &receipt]);
+        assert_eq!(removed, [json!({ "queue": "q", "removed": 1 })]);
+        let none = remove(&["--receipt", &receipt, "--receipt", "7", "--receipt", "7"]);
+        assert_eq!(none.out, "0 tasks removed\n");
+        assert!(none.failed(9).contains("0 of 2 removed") && !none.err.contains("live one"), "{none:?}");
+        assert!(remove(&["user:1", "--reason", "refused"]).failed(9).contains("left out by an option"));
+        assert_eq!(remove(&["--prefix", "user:", "--older-than", "3600"]).succeeded(), "0 tasks removed\n");
+        let second = ["--prefix", "user:", "--reason", "exit code 5: broken user:2"];
+        assert_eq!(remove(&second).succeeded(), "1 tasks removed\n");
+        assert_eq!(remove(&["--count", "1"]).succeeded(), "1 tasks removed\n");
+        assert_eq!(place.task("c")["state"], "dead", "the oldest one is gone");
+        assert_eq!(remove(&["--reason", "exit"]).succeeded(), "1 tasks removed\n");
+        assert_eq!(place.stats()["dead"], 0);
     }
 
     fn a_task_is_removed_if_it_is_the_one_meant(place) {
@@ -164,7 +211,7 @@ on_both_stores! {
 #[test]
 fn wrong_arguments_are_refused_before_the_store_is_opened() {
     let place = Place::with_url("redis://127.0.0.1:1/");
-    let rows: [(&[&str], &str); 18] = [
+    let rows: [(&[&str], &str); 25] = [
         (&[], "subcommand"),
         (&["stats"], "<QUEUE>"),
         (&["peek", "q", "-n", "0"], "--count"),
@@ -174,9 +221,16 @@ fn wrong_arguments_are_refused_before_the_store_is_opened() {
         (&["list", "q", "--state", "dead", "-n", "0"], "--count"),
         (&["get", "q", ""], "empty"),
         (&["get", "q", "a\tb"], "control"),
-        (&["kick", "q"], "--count"),
+        (&["kick", "q"], "--older-than"),
         (&["kick", "q", "a", "--count", "1"], "--count"),
         (&["kick", "q", "--count", "0"], "--count"),
+        (&["kick", "q", "--receipt", "1", "--count", "1"], "--count"),
+        (&["kick", "q", "a\tb"], "control"),
+        (&["remove-dead", "q"], "--older-than"),
+        (&["remove-dead", "q", "a", "--receipt", "1"], "--receipt"),
+        (&["remove-dead", "q", "--receipt", "x"], "--receipt"),
+        (&["remove-dead", "q", "--older-than", "x"], "--older-than"),
+        (&["remove-dead", "q", ""], "empty"),
         (&["remove", "q", "a", "--version", "x"], "--version"),
         (&["purge", "q"], "--yes"),
         (&["configure", "q"], "--max-len"),
