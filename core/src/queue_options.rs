@@ -102,7 +102,6 @@ pub(crate) struct ClaimPlan {
     pub(crate) wait: Duration,
 }
 
-/// A number of tasks: 1 to 1,000.
 /// What to list, and how much of it.
 ///
 /// ```
@@ -177,6 +176,7 @@ impl ListOptions {
     }
 }
 
+/// A number of tasks: 1 to 1,000.
 pub(crate) fn checked_count(what: &str, count: usize) -> Result<u32, Error> {
     let checked = u32::try_from(count).ok().filter(|_| (1..=MAX_BATCH).contains(&count));
     checked.ok_or_else(|| Error::invalid(format!("{what} {count} is not between 1 and {MAX_BATCH}")))

@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
+use clap::builder::NonEmptyStringValueParser;
 use clap::{ArgGroup, Args, Subcommand, ValueEnum};
 use stanchion::{OnDuplicate, TaskState};
 
@@ -192,14 +193,15 @@ pub struct DeadOrder {
     /// The record with this receipt; may be given more than once
     #[arg(long = "receipt", value_name = "N", conflicts_with = "ids")]
     pub receipts: Vec<u64>,
+    // Not empty, as a variable of a shell may be that was never set: that would mean all.
     /// Only those whose reason begins so
-    #[arg(long, value_name = "TEXT")]
+    #[arg(long, value_name = "TEXT", value_parser = NonEmptyStringValueParser::new())]
     pub reason: Option<String>,
     /// Only those whose id begins so
-    #[arg(long, value_name = "TEXT")]
+    #[arg(long, value_name = "TEXT", value_parser = NonEmptyStringValueParser::new())]
     pub prefix: Option<String>,
     /// Only those that died so long ago, or longer
-    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    #[arg(long, value_name = "SECS", value_parser = seconds, allow_negative_numbers = true)]
     pub older_than: Option<Duration>,
     /// The queue's name
     pub queue: String,

@@ -211,7 +211,7 @@ on_both_stores! {
 #[test]
 fn wrong_arguments_are_refused_before_the_store_is_opened() {
     let place = Place::with_url("redis://127.0.0.1:1/");
-    let rows: [(&[&str], &str); 25] = [
+    let rows: [(&[&str], &str); 28] = [
         (&[], "subcommand"),
         (&["stats"], "<QUEUE>"),
         (&["peek", "q", "-n", "0"], "--count"),
@@ -231,6 +231,10 @@ fn wrong_arguments_are_refused_before_the_store_is_opened() {
         (&["remove-dead", "q", "--receipt", "x"], "--receipt"),
         (&["remove-dead", "q", "--older-than", "x"], "--older-than"),
         (&["remove-dead", "q", ""], "empty"),
+        // As of a shell's variable that was never set: nobody means all by it.
+        (&["remove-dead", "q", "--prefix", ""], "--prefix"),
+        (&["kick", "q", "--reason", ""], "--reason"),
+        (&["remove-dead", "q", "--older-than", "-5"], "--older-than"),
         (&["remove", "q", "a", "--version", "x"], "--version"),
         (&["purge", "q"], "--yes"),
         (&["configure", "q"], "--max-len"),

@@ -2,7 +2,7 @@
 
 local until_ms = tonumber(string.sub(ARGV[5], 2))
 if string.sub(ARGV[5], 1, 1) == 'i' then
-  until_ms = now - until_ms
+  until_ms = math.max(now - until_ms, 0)
 end
 local most, from_set = tonumber(ARGV[2]), tonumber(ARGV[6])
 local wanted, is_known, looked, at_set, at_score, at_member = {}, {}, 0, 0, '', ''
