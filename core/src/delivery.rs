@@ -172,7 +172,9 @@ impl Delivery {
         earlier: Earlier,
         answer: Result<Answer, Error>,
     ) -> Result<(), Error> {
-        let answer = answer.inspect_err(|error| self.failed(earlier, error))?;
+        let answer = answer
+            .inspect_err(|error| self.failed(earlier, error))
+            .map_err(|error| self.during(operation(verdict), error))?;
         match &answer.reply {
             Reply::Queue(QueueReply::Settle(settled)) if settled.len() == 1 => {
                 self.settled(verdict, settled[0], earlier, answer.copies > 1)
@@ -266,7 +268,7 @@ impl Delivery {
     }
 
     pub(crate) fn during(&self, operation: &'static str, error: Error) -> Error {
-        error.during(operation, &format!("{}/{}", self.queue.as_str(), self.task.id.as_str()))
+        error.rather_during(operation, &format!("{}/{}", self.queue.as_str(), self.task.id.as_str()))
     }
 }
 

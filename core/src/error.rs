@@ -128,6 +128,13 @@ impl Error {
         self
     }
 
+    /// As [`Error::during`], in place of what the request that failed is called.
+    pub(crate) fn rather_during(mut self, operation: &'static str, name: &str) -> Self {
+        self.0.operation = Some(operation);
+        self.0.name = Some(told(name));
+        self
+    }
+
     /// The same error for another result of the same request; its cause is with the first.
     pub(crate) fn again(&self) -> Self {
         let Inner { kind, message, operation, name, .. } = &*self.0;

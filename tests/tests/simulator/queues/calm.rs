@@ -2,10 +2,11 @@
 
 use stanchion::internals::task_id;
 use stanchion::verbs::{
-    Abandon, CallId, Claim, ClaimReply, ClientId, Configure, Due, Get, List, NewTask, OnDuplicate, Pause,
-    QueueStats, TaskState, Waiter,
+    Abandon, CallId, Claim, ClaimReply, ClientId, Configure, Due, Get, NewTask, OnDuplicate, Pause,
+    QueueStats, Waiter,
 };
 
+use super::store::every_dead;
 use super::*;
 use crate::scene::Weather;
 
@@ -157,14 +158,7 @@ impl World<'_> {
             if stats.scheduled + stats.ready + stats.claimed + stats.successors > 0 {
                 return Err(format!("Q10: something is left: {stats:?}"));
             }
-            let verb = QueueVerb::List(List {
-                state: TaskState::Dead,
-                prefix: "".into(),
-                bodies: true,
-                from: None,
-                max: 1_000,
-            });
-            let QueueReply::List(dead) = self.ask(queue, verb)? else { return Err("no list".into()) };
+            let QueueReply::List(dead) = self.ask(queue, every_dead())? else { return Err("no list".into()) };
             if dead.tasks.len() as u64 != stats.dead {
                 return Err(format!("Q1: {} of {} dead tasks", dead.tasks.len(), stats.dead));
             }

@@ -1,8 +1,8 @@
 //! What happens at the store, and what mutants make of it.
 
 use stanchion::verbs::{
-    ClaimReply, Configure, Due, Get, NewTask, OnDuplicate, Remove, Reschedule, Settle, Settled, Settlement,
-    TaskRecord, TaskState, Verdict,
+    ClaimReply, Configure, Due, Get, List, NewTask, OnDuplicate, Remove, Reschedule, Settle, Settled,
+    Settlement, TaskRecord, TaskState, Verdict,
 };
 
 use super::ledger::Performed;
@@ -18,12 +18,17 @@ impl World<'_> {
         let most = self.ledger.max_len.get(&queue).copied();
         let most = most.filter(|_| matches!(verb, QueueVerb::Enqueue(_)));
         let before = most.map(|_| self.live(client, queue)).transpose()?;
+        let drops = matches!(verb, QueueVerb::RemoveDead(_));
+        let dead = if drops { self.dead(client, queue)? } else { Vec::new() };
         let reply = self.mutated_store(client, queue, verb)?;
         if let (Some(most), Some(before)) = (most, before) {
             let live = self.live(client, queue)?;
             if live > most.max(before) {
                 return Err(format!("V4: {live} ids live after an enqueue, and {most} may"));
             }
+        }
+        if let QueueReply::RemoveDead(swept) = &reply {
+            self.ledger.dropped(queue, swept.count, dead, &self.dead(client, queue)?)?;
         }
         let now = self.time();
         let step = Performed {
@@ -128,6 +133,13 @@ impl World<'_> {
         }
     }
 
+    fn dead(&self, client: usize, queue: usize) -> Played<Vec<TaskRecord>> {
+        match self.store(client, queue, &every_dead())? {
+            QueueReply::List(page) => Ok(page.tasks),
+            other => Err(format!("list answered {other:?}")),
+        }
+    }
+
     /// Changes how many ids may live behind everybody's back.
     fn limit(&self, client: usize, queue: usize, most: Option<u64>) -> Played {
         let configure = Configure { max_len: Some(most), ..Configure::default() };
@@ -205,4 +217,10 @@ fn count_put_backs(settle: &mut Settle) {
         _ => item.clone(),
     };
     settle.items = settle.items.iter().map(counted).collect();
+}
+
+/// All dead tasks of a queue: there are not more of them in a schedule than in a page.
+pub(super) fn every_dead() -> QueueVerb {
+    let state = TaskState::Dead;
+    QueueVerb::List(List { state, prefix: "".into(), bodies: true, from: None, max: 1_000 })
 }

@@ -194,6 +194,25 @@ impl Ledger {
         fates.filter(|fate| id.is_none_or(|id| fate.id == *id)).for_each(|fate| fate.replaced = true);
     }
 
+    /// Dead tasks were dropped: these were dead before it, and those afterwards.
+    pub fn dropped(
+        &mut self,
+        queue: usize,
+        count: u64,
+        before: Vec<TaskRecord>,
+        after: &[TaskRecord],
+    ) -> Played {
+        let is_left = |task: &TaskRecord| after.iter().any(|left| left.receipt == task.receipt);
+        let gone: Vec<_> = before.into_iter().filter(|task| !is_left(task)).collect();
+        if gone.len() as u64 != count {
+            return Err(format!("Q1: {} dead tasks of queue {queue} are gone, not {count}", gone.len()));
+        }
+        for task in gone {
+            self.bodies.entry(Body::read(&task.body)).and_modify(|fate| fate.replaced = true);
+        }
+        Ok(())
+    }
+
     fn claimed(&mut self, step: &Performed<'_>, verb: &Claim, reply: &ClaimReply) -> Played {
         let ClaimReply::Claimed(tasks) = reply else { return Ok(()) };
         // Not those that were given before: they are in a copy of that reply.

@@ -46,7 +46,7 @@ impl Model {
     /// Those that a sweep is about, in their order.
     fn sweep(&self, verb: &Sweep) -> (Vec<u64>, WallMillis) {
         let until = match verb.until {
-            DiedBy::Ago(time) => self.now.ms() - u64::try_from(time.as_millis()).unwrap(),
+            DiedBy::Ago(time) => self.now.ms() - u64::try_from(time.as_micros().div_ceil(1_000)).unwrap(),
             DiedBy::Then(time) => time,
         };
         let mut oldest: Vec<_> = self.dead.iter().filter(|dead| dead.died <= until).collect();
