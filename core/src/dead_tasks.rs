@@ -1,5 +1,6 @@
 //! Which dead tasks somebody means.
 
+use std::collections::HashSet;
 use std::time::Duration;
 
 use crate::engine::sweep::SweepMachine;
@@ -91,7 +92,10 @@ impl DeadTasks {
             Among::Receipts(receipts) => (DeadOnes::Receipts(receipts.as_slice().into()), u64::MAX),
             Among::Ids(ids) => {
                 let ids: Result<Vec<TaskId>, Error> = ids.iter().map(|id| TaskId::parse(id)).collect();
-                (DeadOnes::Ids(ids?.into()), u64::MAX)
+                // Named again in a later step, an id would mean its next older record.
+                let (mut ids, mut known) = (ids?, HashSet::new());
+                ids.retain(|id| known.insert(id.clone()));
+                (DeadOnes::Ids(ids.into()), u64::MAX)
             }
         };
         let sweep = Sweep {

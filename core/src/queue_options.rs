@@ -163,8 +163,9 @@ impl ListOptions {
 
     pub(crate) fn checked(&self) -> Result<List, Error> {
         let place = |page: &String| {
-            let place = Place::parse(page);
-            place.ok_or_else(|| Error::invalid(format!("page {page:?} is none that a listing has given")))
+            let place = Place::parse(page).filter(|place| self.state.parts().contains(&place.part));
+            place
+                .ok_or_else(|| Error::invalid(format!("page {page:?} is none that such a listing has given")))
         };
         Ok(List {
             state: self.state,

@@ -166,6 +166,30 @@ on_every_store! {
         assert_eq!(census(&queue), [0, 1, 0, 0]);
     }
 
+    fn an_id_named_twice_means_one_record(bench) {
+        let queue = bench.client().queue("q");
+        for _ in 0..2 {
+            bury_all(&queue, &["a"], "old");
+        }
+        let others = (0..1_000).map(|number| format!("nobody {number}"));
+        let named: Vec<_> = ["a".to_owned()].into_iter().chain(others).chain(["a".to_owned()]).collect();
+        assert_eq!(queue.remove_dead(DeadTasks::ids(named)).unwrap(), 1);
+        assert_eq!(census(&queue), [0, 0, 0, 1]);
+    }
+
+    fn what_goes_from_the_middle_leaves_an_ids_other_records_known(bench) {
+        let queue = bench.client().queue("q");
+        for reason in ["first", "second", "third"] {
+            bury_all(&queue, &["a"], reason);
+        }
+        assert_eq!(queue.remove_dead(DeadTasks::all().reason("second")).unwrap(), 1);
+        assert_eq!(queue.task("a").reason, "third");
+        assert_eq!(queue.remove_dead(DeadTasks::ids(["a"])).unwrap(), 1);
+        assert_eq!(queue.task("a").reason, "first");
+        assert_eq!(queue.kick(DeadTasks::ids(["a"])).unwrap(), 1);
+        assert_eq!(census(&queue), [0, 1, 0, 0]);
+    }
+
     fn kick_of_an_id_takes_its_newest_record(bench) {
         let queue = bench.client().queue("q");
         for payload in ["old", "new"] {

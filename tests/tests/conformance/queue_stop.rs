@@ -147,8 +147,9 @@ on_threads! {
                 break;
             }
         }
-        drop(open);
+        // First: with free hands it would take the tasks again.
         stopper.stop();
+        drop(open);
         assert_eq!(working.join(), [0, 0, 0, 2]);
     }
 

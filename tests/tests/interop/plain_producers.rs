@@ -5,7 +5,9 @@ use std::process::Command;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use redis::Commands;
-use stanchion::{ClaimOptions, OnDuplicate, Outcome, QueueSettings, Removed, Rescheduled, Task, TaskState};
+use stanchion::{
+    ClaimOptions, ListOptions, OnDuplicate, Outcome, QueueSettings, Removed, Rescheduled, Task, TaskState,
+};
 use stanchion_tests::faces::{AnyClaim, AnyQueue};
 use stanchion_tests::on_stores_with_foreign_lockers;
 use stanchion_tests::stores::Bench;
@@ -49,6 +51,23 @@ on_stores_with_foreign_lockers! {
             zadd(bench, "hot", 2.0);
         }
         assert_eq!(delivered, ["b1", "b2", "hot"]);
+    }
+
+    fn what_others_put_is_listed_page_by_page_and_by_prefix(bench) {
+        let queue = bench.client().queue("q");
+        for (id, time) in [("first", f64::NEG_INFINITY), ("second", -5.5), ("third", 1e-300), ("last", 2.0)] {
+            zadd(bench, id, time);
+        }
+        let ids = |options: ListOptions| {
+            let tasks = queue.pages(&options).concat();
+            tasks.into_iter().map(|task| task.id).collect::<Vec<_>>()
+        };
+        let ready = ListOptions::new(TaskState::Ready);
+        assert_eq!(ids(ready.clone().max(1)), ["first", "second", "third", "last"]);
+        assert_eq!(ids(ready.prefix("s")), ["second"]);
+        zadd(bench, "never", f64::INFINITY);
+        zadd(bench, "nor this", f64::INFINITY);
+        assert_eq!(ids(ListOptions::new(TaskState::Scheduled).max(1)), ["never", "nor this"]);
     }
 
     fn a_zadd_does_not_bring_a_retry_forward_of_its_back_off(bench) {

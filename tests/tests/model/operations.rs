@@ -52,16 +52,31 @@ pub(crate) type Slot = usize;
 #[derive(Clone, Debug)]
 pub(crate) enum Operation {
     Enqueue(Vec<Item>),
-    Claim { max: usize, lease: Millis },
+    Claim {
+        max: usize,
+        lease: Millis,
+    },
     Settle(Vec<(Slot, Verdict)>),
-    SettleAndClaim { verdicts: Vec<(Slot, Verdict)>, max: usize, lease: Millis },
+    SettleAndClaim {
+        verdicts: Vec<(Slot, Verdict)>,
+        max: usize,
+        lease: Millis,
+    },
     Extend(Slot, Millis),
     Pop(usize),
     Remove(Id, Version),
     Reschedule(Id, i64),
     KickIds(Vec<Id>),
-    Kick { count: u64, reason: &'static str },
-    RemoveDead { count: u64, reason: &'static str },
+    Kick {
+        count: u64,
+        reason: &'static str,
+    },
+    RemoveDead {
+        count: u64,
+        reason: &'static str,
+    },
+    /// One of those that are dead, as the listing counts them.
+    RemoveOneDead(usize),
     Pause(bool),
     Purge,
     MaxLen(Option<usize>),
@@ -193,6 +208,7 @@ impl Reference {
             Operation::RemoveDead { count, reason } => {
                 Answer::Counted(self.queue.remove_dead(*count, reason))
             }
+            Operation::RemoveOneDead(number) => Answer::Counted(self.queue.remove_one_dead(*number)),
             Operation::Purge => Answer::Counted(self.queue.purge()),
             Operation::Pause(paused) => {
                 self.queue.paused = *paused;
@@ -406,6 +422,7 @@ pub(crate) fn operation(pace: Pace) -> BoxedStrategy<Operation> {
         2 => vec(id(), 1..4).prop_map(Operation::KickIds),
         1 => sweep.clone().prop_map(|(count, reason)| Operation::Kick { count, reason }),
         1 => sweep.prop_map(|(count, reason)| Operation::RemoveDead { count, reason }),
+        2 => (0..5usize).prop_map(Operation::RemoveOneDead),
         2 => any::<bool>().prop_map(Operation::Pause),
         1 => Just(Operation::Purge),
         1 => prop_oneof![Just(None), (1..4usize).prop_map(Some)].prop_map(Operation::MaxLen),

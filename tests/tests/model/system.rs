@@ -139,6 +139,15 @@ impl System {
                 let dead = DeadTasks::oldest(*count).reason(*reason);
                 assert_eq!(self.queue.remove_dead(dead).unwrap(), *expected, "remove_dead");
             }
+            (Operation::RemoveOneDead(number), Answer::Counted(expected)) => {
+                let dead = self.list(TaskState::Dead);
+                let one = dead.get(number % dead.len().max(1)).map(|task| task.receipt);
+                assert_eq!(
+                    self.queue.remove_dead(DeadTasks::receipts(one)).unwrap(),
+                    *expected,
+                    "remove_dead"
+                );
+            }
             (Operation::Purge, Answer::Counted(expected)) => {
                 assert_eq!(self.queue.purge().unwrap(), *expected, "purge");
             }
@@ -259,8 +268,7 @@ impl System {
                 self.compare_live(real, &queue.live[id], *state, queue.now);
             }
         }
-        let mut dead: Vec<_> = queue.dead.iter().collect();
-        dead.sort_by_key(|dead| (dead.expired(), std::cmp::Reverse((dead.died, dead.task.receipt))));
+        let dead = queue.listed_dead();
         let listed = self.list(TaskState::Dead);
         let ids: Vec<&str> = listed.iter().map(|task| task.id.as_str()).collect();
         assert_eq!(ids, dead.iter().map(|dead| dead.id).collect::<Vec<_>>(), "the dead");

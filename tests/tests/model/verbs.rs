@@ -319,6 +319,22 @@ impl Queue {
         receipts.len() as u64
     }
 
+    pub(crate) fn remove_one_dead(&mut self, number: usize) -> u64 {
+        let dead = self.listed_dead();
+        let Some(receipt) = dead.get(number % dead.len().max(1)).map(|dead| dead.task.receipt) else {
+            return 0;
+        };
+        self.dead.retain(|dead| dead.task.receipt != receipt);
+        1
+    }
+
+    /// Those that failed, the newest first; then those that expired.
+    pub(crate) fn listed_dead(&self) -> Vec<&Dead> {
+        let mut dead: Vec<_> = self.dead.iter().collect();
+        dead.sort_by_key(|dead| (dead.expired(), std::cmp::Reverse((dead.died, dead.task.receipt))));
+        dead
+    }
+
     pub(crate) fn kick(&mut self, count: u64, reason: &str) -> u64 {
         let mut kicked = 0;
         self.dead.sort_by_key(Dead::age);

@@ -36,7 +36,7 @@ fn names(key: &str, field: &str) -> Vec<String> {
         ("q:queue", "settings") => SETTINGS.map(str::to_owned).to_vec(),
         ("q:state", field) if field.starts_with('+') => task(&["backoff", "replaces"]),
         ("q:state", _) => task(&["backoff", "turn", "has_successor"]),
-        ("q:grave", field) if field.starts_with('r') => task(&["died_at", "id", "older"]),
+        ("q:grave", field) if field.starts_with('r') => task(&["died_at", "id", "nameless"]),
         _ => Vec::new(),
     }
 }
@@ -71,13 +71,11 @@ pub fn body_of(value: &[u8]) -> u64 {
     }
 }
 
-/// Names and values in one line. A setting may be zero; an older record of "no" says that
-/// nobody can ask for the id.
+/// Names and values in one line. A setting may be zero.
 pub fn text<'a>(fields: impl Iterator<Item = (&'a str, &'a str)>) -> String {
     let mut text = String::new();
     let is_said = |(name, value): &(&str, &str)| match *name {
         name if SETTINGS.contains(&name) => *value != "no",
-        "older" => !value.is_empty(),
         _ => !["", "0", "no"].contains(value),
     };
     for (name, value) in fields.filter(is_said) {
@@ -169,7 +167,8 @@ fn elements(text: &str) -> usize {
 }
 
 fn pack(bytes: &mut Vec<u8>, name: &str, value: &str) {
-    let is_text = ["reason", "id", "older"].contains(&name);
+    let is_text = ["reason", "id"].contains(&name);
+    let is_flag = name == "nameless" || SETTINGS.contains(&name);
     match value.parse::<u64>() {
         Ok(number) if !is_text => {
             bytes.push(0xcf);
@@ -177,7 +176,7 @@ fn pack(bytes: &mut Vec<u8>, name: &str, value: &str) {
         }
         _ if value == "yes" => bytes.push(0xc3),
         _ if value == "no" => bytes.push(0xc2),
-        _ if value.is_empty() && SETTINGS.contains(&name) => bytes.push(0xc2),
+        _ if value.is_empty() && is_flag => bytes.push(0xc2),
         _ if value.is_empty() && !is_text => bytes.push(0),
         _ => {
             bytes.extend([0xd9, u8::try_from(value.len()).unwrap()]);
@@ -193,7 +192,7 @@ fn what_is_packed_reads_the_same() {
         ("q:queue", "settings", "paused yes, max_len 5"),
         ("q:state", "a", "version 1, due 1700000000000, reason the lease ended, has_successor 1"),
         ("q:state", "+a", "version 1, replaces 1"),
-        ("q:grave", "r7", "receipt 7, size 3, died_at 5, id a, older 6"),
+        ("q:grave", "r7", "receipt 7, size 3, died_at 5, id a, nameless yes"),
         ("q:call 0", "", "7: [[a 100 b 101] [24 25]]"),
         ("q:call 0", "", "7: [[]]"),
         ("q:body", "a", "version 1"),

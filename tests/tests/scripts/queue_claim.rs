@@ -430,7 +430,7 @@ fn the_intake_moves_a_successor() {
 #[test]
 fn what_the_intake_holds_that_is_no_task_dies_at_once() {
     let no_time = "version 0, due 4503599627370496, first {now}, reason the score is no Unix time in seconds";
-    let no_id = "version 0, due 5000, first {now}, older no, reason no task may have this id";
+    let no_id = "version 0, due 5000, first {now}, nameless yes, reason no task may have this id";
     let long = "x".repeat(513);
     let rows = [
         ("a", "1e16", no_time, true),

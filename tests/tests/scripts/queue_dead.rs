@@ -82,7 +82,8 @@ fn an_id_that_dies_again_has_two_records() {
         .leaves(
             nothing()
                 .older_dead("10", "a", "{then-5}", "")
-                .dead("40", "a", "{now}", &format!("{BURIED}, older 10"))
+                .dead("40", "a", "{now}", BURIED)
+                .chained("10", "40")
                 .counts("counter 50, died 1, dead_size 2")
                 .resting(),
         );
@@ -135,7 +136,8 @@ fn the_newest_record_of_an_id_is_kicked_and_by_count_the_oldest() {
     let before = || {
         nothing()
             .older_dead("10", "a", "{then-9}", "version 3")
-            .dead("12", "a", "{then-5}", "version 4, older 10")
+            .dead("12", "a", "{then-5}", "version 4")
+            .chained("10", "12")
             .counts("counter 50, sequence 20, dead_size 2")
     };
     let counts = "counter {us}, sequence 21, dead_size 1";
@@ -144,16 +146,28 @@ fn the_newest_record_of_an_id_is_kicked_and_by_count_the_oldest() {
         .call(kick(&["a"]))
         .replies("1")
         .leaves(nothing().dead("10", "a", "{then-9}", "version 3").ready("a", 21, again).counts(counts));
-    given(before()).call(oldest(9)).replies("1").leaves(
-        nothing().dead("12", "a", "{then-5}", "version 4, older 10").ready("a", 21, again).counts(counts),
-    );
+    given(before())
+        .call(oldest(9))
+        .replies("1")
+        .leaves(nothing().dead("12", "a", "{then-5}", "version 4").ready("a", 21, again).counts(counts));
 }
 
 #[test]
 fn an_id_that_no_task_may_have_stays_dead() {
-    let state =
-        || nothing().older_dead("10", "a\u{1}b", "{then-9}", "older no").counts("counter 50, dead_size 1");
+    let state = || {
+        nothing().older_dead("10", "a\u{1}b", "{then-9}", "nameless yes").counts("counter 50, dead_size 1")
+    };
     given(state()).call(oldest(9)).replies("0").changes_nothing();
+}
+
+#[test]
+fn a_record_that_goes_from_the_middle_leaves_the_others_known() {
+    let first = || nothing().older_dead("10", "a", "{then-9}", "");
+    let before = first().older_dead("12", "a", "{then-7}", "").dead("14", "a", "{then-5}", "");
+    let before = before.chained("10", "12").chained("12", "14").counts("counter 50, dead_size 3");
+    let drop_middle = QueueVerb::RemoveDead(Sweep::new(DeadOnes::Receipts([12].into()), 9));
+    let left = first().dead("14", "a", "{then-5}", "").chained("10", "14");
+    given(before).call(drop_middle).replies("1").leaves(left.counts("counter 50, dead_size 2").resting());
 }
 
 /// Whatever becomes of a task, its body stays where it is: to move half a megabyte takes the server longer than all

@@ -105,7 +105,9 @@ fn get_finds_a_task_wherever_it_is() {
     for (id, told) in tasks {
         given(all()).call(get(id)).replies(told).changes_nothing();
     }
-    let twice = || nothing().older_dead("10", "a", "{then-9}", "").dead("12", "a", "{then-5}", "older 10");
+    let twice = || {
+        nothing().older_dead("10", "a", "{then-9}", "").dead("12", "a", "{then-5}", "").chained("10", "12")
+    };
     let told = "a dead b version 1 due 1 attempts 0 receipt 12 died {then-5}";
     given(twice().counts(COUNTS)).call(get("a")).replies(told).changes_nothing();
     let told = "a ready b version 1 due 1 attempts 0 receipt 0";

@@ -199,12 +199,10 @@ fn a_late_ack_takes_a_task_back_from_the_dead() {
         given(before()).call(settle(&[("a", 40, verdict)])).replies("stale").leaves(before().resting());
     }
     // Of two records the newer one goes; the older one is the newest then.
-    let older = nothing().older_dead("30", "a", "{then-9}", "settled 30, verdict 3").dead(
-        "40",
-        "a",
-        "{then-5}",
-        "settled 40, verdict 5, older 30",
-    );
+    let older = nothing()
+        .older_dead("30", "a", "{then-9}", "settled 30, verdict 3")
+        .dead("40", "a", "{then-5}", "settled 40, verdict 5")
+        .chained("30", "40");
     given(older.counts("counter 50, dead_size 2"))
         .call(settle(&[("a", 40, ack())]))
         .replies("done late")

@@ -185,6 +185,12 @@ impl State {
         state.zset("expired", &receipt, &died, None)
     }
 
+    /// Two records of one id, one after the other.
+    pub fn chained(self, older: &str, newer: &str) -> Self {
+        self.hash("grave", &format!("o{newer}"), older).hash("grave", &format!("n{older}"), newer)
+    }
+
+    /// A dead record that is not the id's newest one.
     pub fn older_dead(self, receipt: &str, id: &str, died: &str, fields: &str) -> Self {
         let more = format!("receipt {receipt}, died_at {died}, id {id}");
         let fields = task(&more, fields);

@@ -32,6 +32,7 @@ use crate::world::{Game, Kept, Left, Op, Played, Wish, World};
 #[path = "../simulator/queues/body.rs"]
 mod body;
 #[path = "../simulator/queues/ledger/mod.rs"]
+#[allow(dead_code, reason = "nobody removes dead tasks here")]
 mod ledger;
 #[path = "../simulator/queues/model/mod.rs"]
 #[allow(dead_code, reason = "not every verb is in a small world")]

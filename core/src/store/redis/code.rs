@@ -184,5 +184,5 @@ fields! {
     REPLACES = 15,
     DIED_AT = 14,
     ID = 15,
-    OLDER = 16,
+    NAMELESS = 16,
 }

@@ -75,7 +75,7 @@ impl Place {
     pub(crate) fn parse(text: &str) -> Option<Self> {
         let mut parts = text.split('/');
         let (part, score, hex) = (parts.next()?.parse().ok()?, parts.next()?, parts.next()?);
-        let is_score = score.len() <= 32 && score.parse::<f64>().is_ok_and(f64::is_finite);
+        let is_score = score.len() <= 32 && score.parse::<f64>().is_ok_and(|score| !score.is_nan());
         if part == 0 || !is_score || parts.next().is_some() || !hex.is_ascii() || hex.len() % 2 == 1 {
             return None;
         }
@@ -100,6 +100,16 @@ pub enum TaskState {
 }
 
 impl TaskState {
+    /// Which parts of the order of tasks its listing goes through.
+    pub(crate) const fn parts(self) -> &'static [u8] {
+        match self {
+            Self::Ready => &[6, 5, 7, 1],
+            Self::Scheduled => &[5, 1],
+            Self::Claimed => &[7],
+            Self::Dead => &[8, 12],
+        }
+    }
+
     /// The stable name, the same in every language.
     pub const fn name(self) -> &'static str {
         match self {
@@ -200,7 +210,7 @@ mod tests {
         assert_eq!(place.text(), "12/1.5/612fff");
         assert_eq!(Place::parse("12/1.5/612fff"), Some(place));
         let bad = [
-            "", "7", "7/1", "0/1/00", "7/x/00", "7/inf/00", "7/1/0", "7/1/0g", "7/1/ä", "7/1/00/",
+            "", "7", "7/1", "0/1/00", "7/x/00", "7/nan/00", "7/1/0", "7/1/0g", "7/1/ä", "7/1/00/",
             "300/1/00", "7//00",
         ];
         for text in bad {

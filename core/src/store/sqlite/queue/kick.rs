@@ -33,7 +33,7 @@ fn read(work: &Work<'_>, serial: i64) -> rusqlite::Result<(Task, Box<[u8]>)> {
     work.step
         .connection
         .prepare_cached(
-            "SELECT id, priority, max_attempts, expires, receipt, verdict, reason, body FROM dead
+            "SELECT id, priority, max_attempts, expires, receipt, verdict, reason, body, length(body) FROM dead
              WHERE serial = ?1",
         )?
         .query_row([serial], |row| {
@@ -56,6 +56,7 @@ fn read(work: &Work<'_>, serial: i64) -> rusqlite::Result<(Task, Box<[u8]>)> {
                 follows: Follows::Run,
                 reason: row.get(6)?,
                 backoff: 0,
+                size: row.get(8)?,
             };
             Ok((task, row.get_ref(7)?.as_blob()?.into()))
         })

@@ -24,7 +24,7 @@ impl Work<'_> {
         )?;
         let mut count = 0;
         for main in ended {
-            if self.has_moved_enough() {
+            if count > 0 && self.has_moved_enough() {
                 break;
             }
             let live = self.with_successor(main)?;
@@ -43,9 +43,13 @@ impl Work<'_> {
             &[&self.record.id, &self.now_ms, &limit],
             Task::read,
         )?;
-        let count = i64::try_from(due.len()).unwrap_or(limit);
+        let mut count = 0;
         for task in due {
+            if count > 0 && self.has_moved_enough() {
+                break;
+            }
             self.put(task, None)?;
+            count += 1;
         }
         Ok(count)
     }

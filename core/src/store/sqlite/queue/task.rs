@@ -47,6 +47,8 @@ pub(super) struct Task {
     pub(super) reason: Box<str>,
     /// Until when no enqueue brings it forward; 0: it is no retry.
     pub(super) backoff: i64,
+    /// Of its body.
+    pub(super) size: i64,
 }
 
 /// How a successor comes after main.
@@ -80,7 +82,7 @@ macro_rules! select_task {
     ($rest:literal) => {
         concat!(
             "SELECT serial, id, state, turn, ends, version, due, priority, attempts, max_attempts, first, ",
-            "expires, receipt, settled, verdict, replaces, reason, backoff",
+            "expires, receipt, settled, verdict, replaces, reason, backoff, length(body)",
             $rest
         )
     };
@@ -88,7 +90,7 @@ macro_rules! select_task {
 pub(super) use select_task;
 
 /// The first column after those of a task.
-pub(super) const AFTER_TASK: usize = 18;
+pub(super) const AFTER_TASK: usize = 19;
 
 impl Task {
     /// Reads the columns of [`select_task`].
@@ -112,6 +114,7 @@ impl Task {
             follows: row.get(15)?,
             reason: row.get(16)?,
             backoff: row.get(17)?,
+            size: row.get(18)?,
         })
     }
 
@@ -210,8 +213,10 @@ impl Work<'_> {
         Ok(())
     }
 
-    /// Writes a task that was in the state `from`; not its body, nor whether it is a successor.
+    /// Writes a task that was in the state `from`; not its body, nor whether it is a successor. The file writes the row
+    /// anew with all that is in it.
     pub(super) fn update(&mut self, task: &Task, from: State) -> rusqlite::Result<()> {
+        self.moved += task.size;
         self.record.leave(from);
         self.record.enter(task.state);
         self.step.change(

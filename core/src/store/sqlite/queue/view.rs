@@ -32,10 +32,10 @@ pub(super) struct Reading<'a> {
 /// What is read of a live task, besides its body: that comes last.
 pub(super) const TASK: &str = select_task!(
     ", (SELECT next.due FROM task AS next
-       WHERE next.queue = task.queue AND next.id = task.id AND next.parked = 1), length(body)"
+       WHERE next.queue = task.queue AND next.id = task.id AND next.parked = 1)"
 );
 /// How many columns that are.
-pub(super) const TASK_COLUMNS: usize = AFTER_TASK + 2;
+pub(super) const TASK_COLUMNS: usize = AFTER_TASK + 1;
 /// The same of a dead task.
 pub(super) const DEAD: &str = "SELECT id, version, due, priority, attempts, max_attempts, expires, receipt, reason, \
                                died, length(body)";
@@ -82,6 +82,7 @@ impl Page {
         id: &str,
         place: Place,
         read: impl FnOnce() -> rusqlite::Result<TaskRecord>,
+        body: impl FnOnce() -> rusqlite::Result<Arc<[u8]>>,
     ) -> rusqlite::Result<ControlFlow<()>> {
         let task = if id.starts_with(&*self.wanted.prefix) { Some(read()?) } else { None };
         if !self.has_room(task.as_ref().map_or(0, |task| task.size)) {
@@ -90,8 +91,11 @@ impl Page {
         }
         self.looked += 1;
         self.last = Some(place);
-        if let Some(task) = task {
+        if let Some(mut task) = task {
             self.bytes += task.size;
+            if self.wanted.bodies {
+                task.body = body()?;
+            }
             self.tasks.push(task);
         }
         Ok(ControlFlow::Continue(()))
@@ -121,22 +125,34 @@ impl<'a> Reading<'a> {
     /// A task from a row of [`TASK`] with its body.
     pub(super) fn record_at(&self, row: &Row<'_>) -> rusqlite::Result<TaskRecord> {
         let task = Task::read(row)?;
-        let (successor_due, size): (Option<i64>, i64) = (row.get(AFTER_TASK)?, row.get(AFTER_TASK + 1)?);
+        let successor_due: Option<i64> = row.get(AFTER_TASK)?;
         let body = row.get_ref(TASK_COLUMNS)?.as_blob()?.into();
         let state = self.state_of(&task);
         let held = state == TaskState::Claimed;
         let remaining = if held { between(self.now, task.ends) } else { Duration::ZERO };
-        Ok(TaskRecord {
-            size: number(size),
-            ..record_of(task, body, state, remaining, successor_due.map(number))
-        })
+        Ok(record_of(task, body, state, remaining, successor_due.map(number)))
+    }
+
+    /// The body of the task whose member of a place this is.
+    fn body(&self, is_dead: bool, member: i64) -> rusqlite::Result<Arc<[u8]>> {
+        let read = |row: &Row<'_>| Ok(row.get_ref(0)?.as_blob()?.into());
+        if is_dead {
+            self.connection
+                .prepare_cached("SELECT body FROM dead WHERE queue = ?1 AND receipt = ?2")?
+                .query_row((self.record.id, member), read)
+        } else {
+            self.connection
+                .prepare_cached("SELECT body FROM task WHERE serial = ?1")?
+                .query_row([member], read)
+        }
     }
 
     /// A page of tasks, by the parts of their order, each with its bound.
     pub(super) fn page(&self, wanted: List, parts: &[(&Part, i64)]) -> rusqlite::Result<Page> {
         let is_dead = wanted.state == TaskState::Dead;
         let (select, columns, id) = if is_dead { (DEAD, DEAD_COLUMNS, 0) } else { (TASK, TASK_COLUMNS, 1) };
-        let select = format!("{select}, {}", if wanted.bodies { "body" } else { "x''" });
+        // Bodies are read of those alone that are told.
+        let select = format!("{select}, x''");
         let (from, mut page) = (wanted.from.clone(), Page::new(wanted));
         let mut walk = Walk {
             connection: self.connection,
@@ -150,7 +166,8 @@ impl<'a> Reading<'a> {
             let mut see = |row: &Row<'_>| {
                 let place = part.place(row, columns + 1)?;
                 let read = || if is_dead { dead_at(row) } else { self.record_at(row) };
-                page.see(row.get_ref(id)?.as_str()?, place, read)
+                let member = row.get(columns + 2)?;
+                page.see(row.get_ref(id)?.as_str()?, place, read, || self.body(is_dead, member))
             };
             if walk.along(part, *bound, &mut see)?.is_break() {
                 break;
@@ -205,7 +222,7 @@ pub(super) fn record_of(
     TaskRecord {
         id: TaskId::stored(task.id.as_bytes()),
         state,
-        size: body.len() as u64,
+        size: number(task.size),
         body,
         version: number(task.version),
         due: number(task.due),

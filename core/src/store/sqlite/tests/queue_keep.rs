@@ -76,6 +76,24 @@ fn one_transaction_moves_a_limited_number_of_bytes() {
     }
 }
 
+/// A row is written anew with its body when its task comes into line.
+#[test]
+fn what_is_due_comes_into_line_by_a_limited_number_of_bytes() {
+    let queue = queue();
+    let large = |number| NewTask {
+        due: Due::In(SECOND),
+        body: vec![1; 1 << 20].into(),
+        ..task(&format!("{number}"))
+    };
+    queue.enqueue_all((0..20).map(large).collect());
+    queue.pass(SECOND);
+    let in_line = || queue.store.count("SELECT count(*) FROM task WHERE state > 0");
+    for promoted in [8, 16, 20] {
+        assert_eq!(queue.claim(1).len(), 1);
+        assert_eq!(in_line(), promoted);
+    }
+}
+
 #[test]
 fn one_call_drops_a_limited_number_of_dead_records() {
     let queue = queue();

@@ -375,10 +375,14 @@ fn neutral(mut reply: QueueReply) -> QueueReply {
     {
         *rank = 0;
     }
+    if let QueueReply::Kick(swept) | QueueReply::RemoveDead(swept) = &mut reply {
+        // Whether there may be more when as many were found as were wanted.
+        swept.next = None;
+    }
     reply
 }
 
-/// Which rule of shared/FAULTS.md a wrong answer breaks first of all.
+/// Which rule a wrong answer breaks first of all.
 fn rule(verb: &QueueVerb) -> &'static str {
     match verb {
         QueueVerb::Enqueue(_) => "Q5",

@@ -1,8 +1,8 @@
 -- Shared: the dead records that are stored. Those of tasks that expired are in a set of their own, with the same caps, so
 -- that they push no failure out. Needs record.lua.
 
--- Takes a stored dead record away, and its body unless that is alive again. The id's next older one is its newest then,
--- if it is still there.
+-- Takes a stored dead record away, and its body unless that is alive again. The records of an id are a chain: each
+-- knows the next older one (`o`) and the next newer one (`n`), and the id the newest (`i`).
 local function drop_dead(dead, is_kicked)
   local receipt = string.format('%.0f', dead[@RECEIPT])
   if redis.call('ZREM', KEYS[8], receipt) == 1 then
@@ -10,20 +10,26 @@ local function drop_dead(dead, is_kicked)
   elseif redis.call('ZREM', KEYS[12], receipt) == 1 then
     expired_size = expired_size - dead[@SIZE]
   end
-  redis.call('HDEL', KEYS[9], string.format('r%s', receipt))
+  local to_older, to_newer = string.format('o%s', receipt), string.format('n%s', receipt)
+  local chain = redis.call('HMGET', KEYS[9], to_older, to_newer)
+  redis.call('HDEL', KEYS[9], string.format('r%s', receipt), to_older, to_newer)
   if dead[@BODY] ~= 0 and not is_kicked then
     redis.call('HDEL', KEYS[4], dead[@BODY])
   end
-  if not dead[@OLDER] then
+  if dead[@NAMELESS] then
     return
   end
-  local index = string.format('i%s', dead[@ID])
-  if redis.call('HGET', KEYS[9], index) == receipt then
-    if dead[@OLDER] ~= '' and redis.call('HEXISTS', KEYS[9], string.format('r%s', dead[@OLDER])) == 1 then
-      redis.call('HSET', KEYS[9], index, dead[@OLDER])
-    else
-      redis.call('HDEL', KEYS[9], index)
-    end
+  local older, newer = chain[1], chain[2]
+  local of_newer = newer and string.format('o%s', newer) or string.format('i%s', dead[@ID])
+  if older then
+    redis.call('HSET', KEYS[9], of_newer, older)
+  else
+    redis.call('HDEL', KEYS[9], of_newer)
+  end
+  if older and newer then
+    redis.call('HSET', KEYS[9], string.format('n%s', older), newer)
+  elseif older then
+    redis.call('HDEL', KEYS[9], string.format('n%s', older))
   end
 end
 

@@ -1,11 +1,11 @@
 -- Shared: how tasks die. Needs succeed.lua and dead.lua.
 
--- Dead records that are not stored yet: in order, and by receipt; and the newest receipt of an id.
-local deaths, dead_now, newest = {}, {}, {}
+-- Dead records that are not stored yet: in order, and by receipt.
+local deaths, dead_now = {}, {}
 
--- The task becomes a dead record under `receipt`. `older` is the id's newest record so far; false for an id
--- that no task may have and nobody can ask for. What `expired` has a set of its own: it pushes no failure out.
-local function record_death(id, task, reason, receipt, older, expired)
+-- The task becomes a dead record under `receipt`. `nameless`: it has an id that no task may have and nobody can ask
+-- for. What `expired` has a set of its own: it pushes no failure out.
+local function record_death(id, task, reason, receipt, expired, nameless)
   died = died + 1
   if expired then
     expired_size = expired_size + task[@SIZE]
@@ -13,15 +13,9 @@ local function record_death(id, task, reason, receipt, older, expired)
     dead_size = dead_size + task[@SIZE]
   end
   task[@RECEIPT], task[@REASON], task[@DIED_AT] = receipt, reason, now
-  task[@ID], task[@OLDER] = id, older
+  task[@ID], task[@NAMELESS] = id, nameless or false
   deaths[#deaths + 1] = { task, expired }
   dead_now[receipt] = task
-end
-
-local function older_of(id, receipt)
-  local older = newest[id] or redis.call('HGET', KEYS[9], string.format('i%s', id)) or ''
-  newest[id] = string.format('%.0f', receipt)
-  return older
 end
 
 -- Main becomes a dead record, and its successor takes its place.
@@ -29,7 +23,7 @@ local function die(id, reason, receipt, expired)
   if receipt == 0 then
     receipt = next_number()
   end
-  record_death(id, mains[id], reason, receipt, older_of(id, receipt), expired)
+  record_death(id, mains[id], reason, receipt, expired)
   succeed(id)
 end
 
@@ -67,8 +61,13 @@ local function write_deaths()
       redis.call('ZADD', KEYS[8], now, receipt)
     end
     redis.call('HSET', KEYS[9], string.format('r%s', receipt), cmsgpack.pack(task))
-    if task[@OLDER] then
-      redis.call('HSET', KEYS[9], string.format('i%s', task[@ID]), receipt)
+    if not task[@NAMELESS] then
+      local newest = string.format('i%s', task[@ID])
+      local older = redis.call('HGET', KEYS[9], newest)
+      redis.call('HSET', KEYS[9], newest, receipt)
+      if older then
+        redis.call('HSET', KEYS[9], string.format('o%s', receipt), older, string.format('n%s', older), receipt)
+      end
     end
   end
   trim_at, lives_anew = 1, true

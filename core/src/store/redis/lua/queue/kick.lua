@@ -35,8 +35,7 @@ for i, dead in ipairs(wanted) do
 end
 fetch(ids)
 for _, dead in ipairs(wanted) do
-  -- Without `older` it has an id that no task may have.
-  if #revived < most and dead[@OLDER] and not mains[dead[@ID]] then
+  if #revived < most and not dead[@NAMELESS] and not mains[dead[@ID]] then
     revive(dead)
     revived[#revived + 1] = dead
   end

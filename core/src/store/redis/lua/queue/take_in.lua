@@ -25,8 +25,7 @@ end
 
 local function refuse(id, score, reason)
   local receipt = next_number()
-  local older = is_id(id) and older_of(id, receipt)
-  record_death(string.sub(id, 1, 512), intake_task(0, intake_due(score)), reason, receipt, older)
+  record_death(string.sub(id, 1, 512), intake_task(0, intake_due(score)), reason, receipt, false, not is_id(id))
 end
 
 -- One entry becomes a task, moves the one that is pending, or makes or moves the successor of a running one.

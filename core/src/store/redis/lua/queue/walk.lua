@@ -8,7 +8,7 @@ local looked, at_set, at_score, at_member = 0, 0, '', ''
 
 local function tell_one(set, member, score, state)
   if set == 1 then
-    return tell_intake(member, score)
+    return begins_with(member, prefix) and tell_intake(member, score)
   elseif set == 8 or set == 12 then
     return tell_dead(member, prefix)
   elseif begins_with(member, prefix) then
