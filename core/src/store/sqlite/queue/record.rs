@@ -6,7 +6,7 @@ use rusqlite::{Connection, OptionalExtension, Row};
 
 use crate::store::sqlite::queue::task::State;
 use crate::store::sqlite::step::{CLEAN_UP, Step, fence as number, millis};
-use crate::store::{DEAD_AGE, DEAD_BYTES, DEAD_MAX, MAX_BATCH, QUEUE_REFRESH, QUEUE_TTL};
+use crate::store::{DEAD_AGE, DEAD_BYTES, DEAD_MAX, MAX_BATCH, MAX_MOVED_BYTES, QUEUE_REFRESH, QUEUE_TTL};
 use crate::verbs::Settings;
 
 /// How many of the tasks that a purge left each later call drops at most: enough to be done before as many new
@@ -276,18 +276,29 @@ fn retire(step: &Step<'_>, id: i64) -> rusqlite::Result<()> {
     Ok(())
 }
 
-/// Drops tasks, dead tasks and windows of a queue, at most so many; whether it has none any more.
+/// Drops tasks, dead tasks and windows of a queue, at most so many, and so many bytes; whether it has none any more.
 fn drop_rows(step: &Step<'_>, queue: i64, limit: usize) -> rusqlite::Result<bool> {
-    let mut left = limit;
-    for table in [
-        "DELETE FROM task WHERE serial IN (SELECT serial FROM task WHERE queue = ?1 LIMIT ?2)",
-        "DELETE FROM dead WHERE serial IN (SELECT serial FROM dead WHERE queue = ?1 LIMIT ?2)",
-        "DELETE FROM throttle WHERE queue = ?1 AND id IN (SELECT id FROM throttle WHERE queue = ?1 LIMIT ?2)",
-    ] {
-        let most = i64::try_from(left).unwrap_or(i64::MAX);
-        left = left.saturating_sub(step.change(table, &[&queue, &most])?);
+    let mut left = i64::try_from(limit).unwrap_or(i64::MAX);
+    let dropped = |dropped: usize| i64::try_from(dropped).unwrap_or(i64::MAX);
+    for table in ["task", "dead"] {
+        // The first goes whatever its size.
+        let sql = format!(
+            "DELETE FROM {table} WHERE serial IN (SELECT serial FROM (
+               SELECT serial, sum(size) OVER (ORDER BY serial) - size AS before FROM (
+                 SELECT serial, length(body) AS size FROM {table} WHERE queue = ?1 LIMIT ?2)) WHERE before < ?3)"
+        );
+        left -= dropped(step.change(&sql, &[&queue, &left, &MAX_MOVED_BYTES])?);
     }
-    Ok(left > 0)
+    step.change(
+        "DELETE FROM throttle WHERE queue = ?1 AND id IN (SELECT id FROM throttle WHERE queue = ?1 LIMIT ?2)",
+        &[&queue, &left],
+    )?;
+    step.connection
+        .prepare_cached(
+            "SELECT NOT EXISTS (SELECT 1 FROM task WHERE queue = ?1) AND NOT EXISTS (
+               SELECT 1 FROM dead WHERE queue = ?1) AND NOT EXISTS (SELECT 1 FROM throttle WHERE queue = ?1)",
+        )?
+        .query_row([queue], |row| row.get(0))
 }
 
 fn insert(step: &Step<'_>, key: &str) -> rusqlite::Result<i64> {

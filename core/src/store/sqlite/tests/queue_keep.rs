@@ -160,6 +160,19 @@ fn a_large_purge_is_finished_by_later_calls() {
 }
 
 #[test]
+fn a_purge_drops_a_limited_number_of_bytes_at_once() {
+    let queue = queue();
+    let large = |number| NewTask { body: vec![1; 1 << 20].into(), ..task(&format!("{number}")) };
+    queue.enqueue_all((0..20).map(large).collect());
+    assert_eq!(queue.ask(QueueVerb::Purge), QueueReply::Purge(20));
+    for left in [4, 0] {
+        assert_eq!(queue.store.count("SELECT count(*) FROM task"), left);
+        queue.promote();
+    }
+    assert_eq!(queue.store.count("SELECT count(*) FROM queue"), 1);
+}
+
+#[test]
 fn what_a_purge_left_in_a_queue_that_nobody_uses_is_dropped() {
     let queue = queue();
     for part in 0..2 {
