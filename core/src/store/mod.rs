@@ -120,7 +120,7 @@ pub const INTAKE_LOOK: usize = 100;
 pub const LIST_LOOK: usize = 1_000;
 /// Dead tasks that one sweep looks at, at most.
 pub const SWEEP_LOOK: usize = 1_000;
-/// Bytes of bodies that one transaction of SQLite moves to the dead, but always one body.
+/// Bytes of bodies that one transaction of SQLite moves, writes anew with their rows, or drops, but always one body.
 pub const MAX_MOVED_BYTES: i64 = 8 << 20;
 /// The reason of a task whose last delivery ended so: its worker was not heard of.
 pub(crate) const LEASE_ENDED: &str = "the lease ended";

@@ -20,7 +20,9 @@ impl Work<'_> {
         let max = usize::try_from(max).unwrap_or(MAX_BATCH).min(MAX_BATCH);
         let (mut taken, mut bytes, mut expired) = (Vec::new(), 0, 0);
         let last = self.record.sequence;
-        while taken.len() < max && expired < EXPIRE_MAX {
+        // What came into line before it does not count: there may be nothing to take but for those that expire here.
+        let before = std::mem::take(&mut self.moved);
+        'taking: while taken.len() < max && expired < EXPIRE_MAX {
             let front = self.front(last, max - taken.len(), bytes)?;
             if front.is_empty() {
                 break;
@@ -28,7 +30,7 @@ impl Work<'_> {
             for (mut main, body) in front {
                 if main.is_expired(self.now_ms) {
                     if expired == EXPIRE_MAX || self.has_moved_enough() {
-                        return Ok(taken);
+                        break 'taking;
                     }
                     expired += 1;
                     self.expire(main)?;
@@ -42,6 +44,7 @@ impl Work<'_> {
                 taken.push((main, body));
             }
         }
+        self.moved += before;
         Ok(taken)
     }
 

@@ -95,6 +95,18 @@ fn what_is_due_comes_into_line_by_a_limited_number_of_bytes() {
 }
 
 #[test]
+fn what_expires_hides_nothing_behind_many_large_tasks_that_are_due() {
+    let queue = queue();
+    let large = |number| NewTask { due: Due::In(SECOND), body: vec![1; 1 << 20].into(), ..task(number) };
+    let expires = Some(SECOND);
+    queue.enqueue_all(vec![NewTask { expires, ..large("first") }, NewTask { expires, ..large("second") }]);
+    let rest: Vec<_> = (0..20).map(|number| format!("{number}")).collect();
+    queue.enqueue_all(rest.iter().map(|name| large(name)).collect());
+    queue.pass(SECOND);
+    assert_eq!(ids(&queue.claim(1)), "0");
+}
+
+#[test]
 fn one_call_drops_a_limited_number_of_dead_records() {
     let queue = queue();
     queue.enqueue_all(

@@ -10,8 +10,8 @@ local wanted, is_known, looked, at_set, at_score, at_member = {}, {}, 0, 0, '', 
 local function look_at(receipt)
   local packed_dead = receipt and redis.call('HGET', KEYS[9], string.format('r%s', receipt))
   local dead = packed_dead and cmsgpack.unpack(packed_dead)
-  if dead and not is_known[receipt] and dead[@DIED_AT] <= until_ms and string.sub(dead[@REASON], 1, #ARGV[3]) == ARGV[3]
-    and string.sub(dead[@ID], 1, #ARGV[4]) == ARGV[4] then
+  if dead and not is_known[receipt] and dead[@DIED_AT] <= until_ms and begins_with(dead[@REASON], ARGV[3])
+    and begins_with(dead[@ID], ARGV[4]) then
     wanted[#wanted + 1], is_known[receipt] = dead, true
   end
 end
