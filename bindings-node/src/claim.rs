@@ -13,7 +13,6 @@ use stanchion::{LossReason, Retry};
 use crate::bridge::{Bridge, locked};
 use crate::convert::{Millis, Text, millis, wall};
 use crate::error::{Failure, invalid, refused};
-use crate::runtime::runtime;
 
 /// How a claim ended, to be settled with others.
 #[napi]
@@ -227,16 +226,6 @@ impl ToNapiValue for Delivered {
 
 impl Drop for Delivered {
     fn drop(&mut self) {
-        let claims = mem::take(&mut self.0);
-        if claims.is_empty() {
-            return;
-        }
-        // Without a runtime the tasks come back when their leases end.
-        let Ok(runtime) = runtime() else { return };
-        runtime.spawn(async move {
-            for claim in claims {
-                let _ = claim.put_back(Duration::ZERO).await;
-            }
-        });
+        self.0.iter().for_each(stanchion::Claim::put_back_unheard);
     }
 }

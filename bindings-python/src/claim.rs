@@ -14,7 +14,6 @@ use crate::call::{call, turn};
 use crate::error::{invalid, raise};
 use crate::faces::faces;
 use crate::results::{IntoPython, object, wall};
-use crate::runtime::runtime;
 
 faces! {
     /// A claim of a queue.
@@ -131,8 +130,8 @@ faces! {
         }
 
         /// Gives the task back in the background: nobody heard of the claim.
-        fn forget(&self) -> PyResult<()> {
-            give_back(vec![self.0.clone()])
+        fn forget(&self) {
+            self.0.put_back_unheard();
         }
     }
 }
@@ -164,21 +163,8 @@ impl IntoPython for Delivered {
 
 impl Drop for Delivered {
     fn drop(&mut self) {
-        if !self.0.is_empty() {
-            let _ = give_back(mem::take(&mut self.0));
-        }
+        self.0.iter().for_each(stanchion::Claim::put_back_unheard);
     }
-}
-
-/// Gives tasks back in the background, without counting an attempt.
-fn give_back(claims: Vec<stanchion::Claim>) -> PyResult<()> {
-    runtime()?.spawn(async move {
-        for claim in claims {
-            // If this fails, the task comes back when its lease ends.
-            let _ = claim.put_back(Duration::ZERO).await;
-        }
-    });
-    Ok(())
 }
 
 /// How a claim ended, to be settled with others. It can be settled once; the claim itself repeats.

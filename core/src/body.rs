@@ -10,16 +10,21 @@ use std::sync::Arc;
 /// Headers of a task: short texts that travel with the payload.
 pub type Headers = BTreeMap<String, String>;
 
+/// Bytes of a payload and its headers (as JSON) together at most: a queue carries tasks, not files.
+pub const MAX_PAYLOAD: usize = 16 << 20;
 const PLAIN: u8 = 0;
 const WITH_HEADERS: u8 = 1;
 
-/// Puts both into one value. `None` if the headers take more than 4 GiB.
+/// Puts both into one value. `None` if they have more than [`MAX_PAYLOAD`] bytes.
 pub(crate) fn encode(payload: &[u8], headers: &Headers) -> Option<Arc<[u8]>> {
-    let mut body = Vec::with_capacity(payload.len() + 1);
-    if headers.is_empty() {
+    let text = if headers.is_empty() { Vec::new() } else { serde_json::to_vec(headers).ok()? };
+    if payload.len() + text.len() > MAX_PAYLOAD {
+        return None;
+    }
+    let mut body = Vec::with_capacity(5 + text.len() + payload.len());
+    if text.is_empty() {
         body.push(PLAIN);
     } else {
-        let text = serde_json::to_vec(headers).ok()?;
         body.push(WITH_HEADERS);
         body.extend_from_slice(&u32::try_from(text.len()).ok()?.to_le_bytes());
         body.extend_from_slice(&text);

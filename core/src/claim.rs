@@ -151,6 +151,13 @@ impl Claim {
         Verdict::put_back_after(&self.delivery, delay)?.run().await
     }
 
+    /// The same in the background, for a claim that its caller never got; [`Client::linger`](crate::Client::linger)
+    /// waits for it.
+    #[doc(hidden)]
+    pub fn put_back_unheard(&self) {
+        self.delivery.settle_unheard(crate::verbs::Verdict::PUT_BACK);
+    }
+
     /// Prolongs the lease to at least `lease` from now; never shortens it.
     ///
     /// # Errors

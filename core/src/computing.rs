@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::body::MAX_PAYLOAD;
 use crate::cached_options::CachedPlan;
 use crate::clock::Moment;
 use crate::engine::acquire::Acquired;
@@ -11,7 +12,6 @@ use crate::error::{Error, ErrorKind};
 use crate::held::{Computed, Held, Releasing};
 use crate::name::LockName;
 use crate::session::Live;
-use crate::task::MAX_PAYLOAD;
 use crate::token::Token;
 
 pub(crate) struct Computing {

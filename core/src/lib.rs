@@ -89,7 +89,7 @@ pub mod verbs;
 pub mod wake;
 mod wanted;
 
-pub use body::Headers;
+pub use body::{Headers, MAX_PAYLOAD};
 pub use builder::{ClientBuilder, URL_VARIABLE};
 pub use cached::{Begun, Ticket};
 pub use cached_options::{CachedOptions, DEFAULT_BETA};
@@ -117,7 +117,7 @@ pub use queue::{Queue, Queues};
 pub use queue_calls::Rescheduled;
 pub use queue_options::{ClaimOptions, ListOptions, QueueSettings};
 pub use store::redis::ACL_RULE;
-pub use task::{DEFAULT_MAX_ATTEMPTS, Enqueued, MAX_PAYLOAD, Task, TaskInfo, TaskPage};
+pub use task::{DEFAULT_MAX_ATTEMPTS, Enqueued, Task, TaskInfo, TaskPage};
 pub use token::Token;
 pub use verbs::{
     Fence, HeldAs, OnDuplicate, Outcome, QueueStats, Receipt, Removed, Settings, TaskState, Version,

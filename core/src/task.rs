@@ -2,7 +2,7 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use crate::body::{self, Headers};
+use crate::body::{self, Headers, MAX_PAYLOAD};
 use crate::error::Error;
 use crate::name::TaskId;
 use crate::options::MAX_TTL;
@@ -14,8 +14,6 @@ use crate::verbs::{
 pub const DEFAULT_MAX_ATTEMPTS: u32 = 20;
 /// Most attempts: more would be for ever.
 const MAX_ATTEMPTS: u32 = 1_000_000;
-/// Longest payload and headers together, in bytes: a queue carries tasks, not files.
-pub const MAX_PAYLOAD: usize = 16 << 20;
 /// The last due time: the end of the year 9999.
 const LAST_DUE: WallMillis = 253_402_300_799_999;
 /// Longest delay.
@@ -161,12 +159,9 @@ impl Task {
                 return Err(wrong(format!("{option} {time:?} is not between 1 ms and 365 days")));
             }
         }
-        let body = body::encode(&self.payload, &self.headers).filter(|body| body.len() <= MAX_PAYLOAD);
-        let body = body.ok_or_else(|| {
+        let body = body::encode(&self.payload, &self.headers).ok_or_else(|| {
             let len = self.payload.len();
-            wrong(format!(
-                "as stored, payload and headers have more than {MAX_PAYLOAD} bytes (payload: {len})"
-            ))
+            wrong(format!("payload and headers have more than {MAX_PAYLOAD} bytes (payload: {len})"))
         })?;
         Ok(NewTask {
             id,
@@ -330,7 +325,7 @@ mod tests {
             Task::new("a").due(UNIX_EPOCH + Duration::from_secs(400_000_000_000)),
             Task::new("a").on_duplicate(OnDuplicate::Throttle { window: ms(0) }),
             Task::new("a").on_duplicate(OnDuplicate::Debounce { max_wait: Duration::MAX }),
-            Task::new("a").payload(vec![0; MAX_PAYLOAD]),
+            Task::new("a").payload(vec![0; MAX_PAYLOAD + 1]),
         ];
         for task in bad {
             assert_eq!(task.checked().unwrap_err().kind(), ErrorKind::InvalidArgument, "{:?}", task.id);

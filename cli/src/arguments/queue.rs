@@ -19,7 +19,8 @@ pub struct EnqueueOrder {
     pub payload: Option<OsString>,
     /// Make a task of every line of stdin that is not empty: the line is both id and payload
     ///
-    /// Sent in batches of 1,000. A bad line ends it; nothing of its batch is sent.
+    /// They are sent as they come, up to 1,000 at once. A line that can be no task, or has over 16 MiB, ends it when
+    /// those before it are sent; so does a signal.
     #[arg(long, conflicts_with_all = ["payload", "ids"])]
     pub lines: bool,
     /// With --lines: make ids, so that equal lines are different tasks; the line is the payload

@@ -1,14 +1,15 @@
 //! `stanchion enqueue`.
 
 use std::fs::File;
-use std::io::Read;
+use std::io::{Read, Write};
 use std::net::TcpListener;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use nix::sys::signal::Signal;
 use serde_json::{Value, json};
-use stanchion_tests::wait::task;
+use stanchion_tests::wait::{eventually, task};
 
-use super::harness::{LONG, Place, on_both_stores};
+use super::harness::{LONG, Place, Running, on_both_stores};
 
 on_both_stores! {
     fn every_outcome_is_told(place) {
@@ -105,7 +106,7 @@ on_both_stores! {
         assert_eq!(place.feed(&["enqueue", "q", "--lines", "-q"], "\n\n").succeeded(), "no tasks\n");
     }
 
-    fn a_bad_line_is_named_and_its_batch_not_sent(place) {
+    fn a_bad_line_is_named_and_those_before_it_are_sent(place) {
         for (bad, word) in [(&b"tab\there"[..], "control"), (b"\xff", "UTF-8"), (&[b'x'; 513], "512")] {
             let good: String = (1..=1_499).map(|number| format!("{number}\n")).collect();
             let lines = [good.as_bytes(), bad, b"\nlast\n"].concat();
@@ -113,8 +114,40 @@ on_both_stores! {
             let line = outcome.failed(2);
             assert!(line.contains("line 1500: ") && line.contains(word), "{outcome:?}");
             let ready = place.stats()["ready"].clone();
-            assert_eq!(ready, 1_000, "{outcome:?}");
+            assert_eq!(ready, 1_499, "{outcome:?}");
         }
+    }
+
+    fn lines_are_sent_as_they_come_and_a_signal_ends_it(place) {
+        for (signal, code) in [(Signal::SIGTERM, 143), (Signal::SIGINT, 130)] {
+            let (stdin, mut pipe) = std::io::pipe().unwrap();
+            let mut command = place.stanchion(&["enqueue", "q", "--lines", "-q", "--auto"]);
+            command.stdin(stdin);
+            let running = Running::start(command);
+            let before = place.stats()["ready"].as_u64().unwrap();
+            pipe.write_all(b"a\n").unwrap();
+            eventually(LONG, || place.stats()["ready"] == before + 1);
+            pipe.write_all(b"b\nc\nhalf").unwrap();
+            eventually(LONG, || place.stats()["ready"] == before + 3);
+            running.signal(signal);
+            let outcome = running.finish();
+            assert_eq!((outcome.code, &*outcome.out), (code, "3 added\n"), "{outcome:?}");
+        }
+    }
+
+    fn a_line_is_no_longer_than_a_payload(place) {
+        let longest = [&b"first\n"[..], &vec![b'x'; 16 << 20], b"\n", &vec![b'x'; (16 << 20) + 1]].concat();
+        let outcome = place.feed(&["enqueue", "q", "--lines", "--auto", "-q"], longest);
+        assert_eq!(outcome.out, "2 added\n");
+        assert!(outcome.failed(2).contains("line 3: it is longer than 16777216 bytes"), "{outcome:?}");
+        // One that never ends is not waited for.
+        let (stdin, mut pipe) = std::io::pipe().unwrap();
+        let mut command = place.stanchion(&["enqueue", "q", "--lines", "-q"]);
+        command.stdin(stdin);
+        let running = Running::start(command);
+        let written = task(move || while pipe.write_all(&[b'x'; 1 << 16]).is_ok() {});
+        running.finish().failed(2);
+        written.join_within(LONG);
     }
 
     fn a_full_queue_has_its_code(place) {

@@ -35,7 +35,7 @@ fn bad_tasks() -> Vec<Task> {
         new().on_duplicate(OnDuplicate::Throttle { window: Duration::MAX }),
         new().on_duplicate(OnDuplicate::Debounce { max_wait: ms(0) }),
         new().on_duplicate(OnDuplicate::Debounce { max_wait: Duration::MAX }),
-        new().payload(vec![0; stanchion::MAX_PAYLOAD]),
+        new().payload(vec![0; stanchion::MAX_PAYLOAD + 1]),
         new().header("h", "x".repeat(stanchion::MAX_PAYLOAD)),
     ]
 }

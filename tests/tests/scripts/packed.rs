@@ -60,12 +60,13 @@ pub fn readable(key: &str, field: &str, value: &[u8]) -> String {
     text(fields.filter(|(name, _)| !["turn", "body", "ends_at", "trim_at"].contains(name)))
 }
 
-/// The name of the body of a packed task; 0 if it has none.
-pub fn body_of(value: &[u8]) -> u64 {
+/// The name of the body of a packed task, readable; none if it has no body.
+pub fn body_of(value: &[u8]) -> Option<String> {
     match &unpack(value).expect("a packed task")[..] {
         [Packed::Array(values)] => match values[field::BODY - 1] {
-            Packed::Number(name) => name,
-            _ => panic!("a body has a number"),
+            Packed::Text(name) => Some(name.escape_ascii().to_string()),
+            Packed::Number(0) => None,
+            _ => panic!("a body has a name"),
         },
         _ => panic!("a task is an array"),
     }
@@ -167,7 +168,7 @@ fn elements(text: &str) -> usize {
 }
 
 fn pack(bytes: &mut Vec<u8>, name: &str, value: &str) {
-    let is_text = ["reason", "id"].contains(&name);
+    let is_text = ["reason", "id"].contains(&name) || (name == "body" && !value.is_empty());
     let is_flag = name == "nameless" || SETTINGS.contains(&name);
     match value.parse::<u64>() {
         Ok(number) if !is_text => {

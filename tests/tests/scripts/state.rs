@@ -177,7 +177,10 @@ impl State {
                     let fields: BTreeMap<Vec<u8>, Vec<u8>> =
                         redis::cmd("HGETALL").arg(&key).query(raw).unwrap();
                     let shown = |(field, value): (Vec<u8>, Vec<u8>)| {
-                        let field = String::from_utf8_lossy(&field).replace('\u{1}', "+");
+                        let field = match &*name {
+                            "q:body" => field.escape_ascii().to_string(),
+                            _ => String::from_utf8_lossy(&field).replace('\u{1}', "+"),
+                        };
                         let value = readable(&name, &field, &value);
                         (field, value)
                     };
@@ -266,7 +269,7 @@ fn owners(raw: &mut Connection) -> BTreeMap<String, String> {
         for (field, value) in fields {
             let field = String::from_utf8_lossy(&field).replace('\u{1}', "+");
             if kind == "q:state" || field.starts_with('r') {
-                owners.insert(body_of(&value).to_string(), field);
+                owners.extend(body_of(&value).map(|body| (body, field)));
             }
         }
     }

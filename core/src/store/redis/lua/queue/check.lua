@@ -15,7 +15,7 @@ local function check_live()
   redis.call('HLEN', KEYS[3])
   redis.call('HLEN', KEYS[4])
   live = redis.call('ZCARD', KEYS[5]) + redis.call('ZCARD', KEYS[6]) + redis.call('ZCARD', KEYS[7])
-  if trim_at ~= 0 and trim_at <= now then
+  if ends_at == 1 or (trim_at ~= 0 and trim_at <= now) then
     check_dead()
   end
 end

@@ -6,9 +6,9 @@
 local function drop_dead(dead, is_kicked)
   local receipt = string.format('%.0f', dead[@RECEIPT])
   if redis.call('ZREM', KEYS[8], receipt) == 1 then
-    dead_size = dead_size - dead[@SIZE]
+    dead_size = math.max(dead_size - dead[@SIZE], 0)
   elseif redis.call('ZREM', KEYS[12], receipt) == 1 then
-    expired_size = expired_size - dead[@SIZE]
+    expired_size = math.max(expired_size - dead[@SIZE], 0)
   end
   local to_older, to_newer = string.format('o%s', receipt), string.format('n%s', receipt)
   local chain = redis.call('HMGET', KEYS[9], to_older, to_newer)

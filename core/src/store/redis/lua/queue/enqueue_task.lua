@@ -28,7 +28,7 @@ end
 
 local function new_task(spec)
   local task = {
-    next_number(), spec.due, spec.priority, 0, spec.max_attempts, now, spec.expires, 0, 0, 0, '', 0, 0,
+    next_number(), spec.due, spec.priority, 0, spec.max_attempts, now, spec.expires, 0, 0, 0, '', 0, 0, 0, 0,
   }
   return task
 end

@@ -17,10 +17,15 @@ end
 -- goes @QUEUE_TTL after the queue's last use, unless it has settings; and the dead end by themselves before it does.
 -- `has_put`: whether a task was stored, so that one lives.
 local function keep(has_put)
-  if trim_at ~= 0 and trim_at <= now then
+  local lives, before = has_put or redis.call('EXISTS', KEYS[3]) == 1, ends_at
+  if lives and before == 1 then
+    -- There may be dead ones all the same: a server without memory dropped the record, and not them.
+    trim_at = 1
+  end
+  local had_dead = trim_at ~= 0
+  if had_dead and trim_at <= now then
     trim_dead()
   end
-  local lives, before = has_put or redis.call('EXISTS', KEYS[3]) == 1, ends_at
   local dead_left = 0
   if lives then
     ends_at = 0
@@ -31,10 +36,12 @@ local function keep(has_put)
   write_counts()
   if lives and before ~= 0 then
     redis.call('PERSIST', KEYS[2])
-    redis.call('PERSIST', KEYS[4])
-    redis.call('PERSIST', KEYS[8])
-    redis.call('PERSIST', KEYS[9])
-    redis.call('PERSIST', KEYS[12])
+    if had_dead then
+      redis.call('PERSIST', KEYS[4])
+      redis.call('PERSIST', KEYS[8])
+      redis.call('PERSIST', KEYS[9])
+      redis.call('PERSIST', KEYS[12])
+    end
   end
   if dead_left > 0 then
     redis.call('PEXPIRE', KEYS[4], dead_left)

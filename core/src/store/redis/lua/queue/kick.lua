@@ -23,7 +23,7 @@ local function revive(dead)
     next_number(), now, dead[@PRIORITY], 0, dead[@MAX_ATTEMPTS], now,
     -- It would die again at once.
     expires > now and expires or 0,
-    0, dead[@SETTLED], dead[@VERDICT], dead[@REASON], dead[@SIZE], dead[@BODY],
+    0, dead[@SETTLED], dead[@VERDICT], dead[@REASON], dead[@SIZE], dead[@BODY], 0, 0,
   })
 end
 

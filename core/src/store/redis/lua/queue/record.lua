@@ -4,9 +4,9 @@ local now_us = time[1] * 1000000 + time[2]
 local now = math.floor(now_us / 1000)
 local record = redis.call('HMGET', KEYS[2], 'counts', 'settings')
 local counter, sequence, enqueued, acked, retried, died, dead_size, expired_size = 0, 0, 0, 0, 0, 0, 0, 0
--- When the record ends, 0 while tasks live; when one of the dead is to go, 0 if there are none. And whether something
--- happened that may change the first.
-local ends_at, trim_at, lives_anew = 0, 0, false
+-- When the record ends, 0 while tasks live, 1 if there is no record; when one of the dead is to go, 0 if there are
+-- none. And whether something happened that may change the first.
+local ends_at, trim_at, lives_anew = 1, 0, false
 -- How many ids live, as far as check_live was asked.
 local live = 0
 local function packed_counts()

@@ -5,16 +5,12 @@
 local function take(max)
   local taken, count, size, looked = {}, 0, 0, 0
   for _ = 1, @EXPIRE_MAX do
-    local found = redis.call('ZRANGE', KEYS[6], looked, looked + max - count - 1, 'WITHSCORES')
-    if #found == 0 or count == max then
+    local ids = redis.call('ZRANGE', KEYS[6], looked, looked + max - count - 1)
+    if #ids == 0 or count == max then
       return taken
     end
-    local ids = {}
-    for i = 1, #found, 2 do
-      ids[(i + 1) / 2] = found[i]
-    end
     fetch(ids)
-    for i, id in ipairs(ids) do
+    for _, id in ipairs(ids) do
       if looked - count >= @EXPIRE_MAX then
         return taken
       end
@@ -29,8 +25,6 @@ local function take(max)
           return taken
         end
         main[@ATTEMPTS], main[@RECEIPT] = main[@ATTEMPTS] + 1, next_number()
-        -- If it is put back, it comes back to its place.
-        main[@BACKOFF], main[@TURN] = main[@BACKOFF] or 0, tonumber(found[i * 2]) % 2 ^ 45
         count = count + 1
         taken[count] = id
       end

@@ -19,7 +19,7 @@ local function is_id(id)
 end
 
 local function intake_task(version, due)
-  local task = { version, due, 0, 0, @INTAKE_MAX_ATTEMPTS, now, 0, 0, 0, 0, '', 0, 0 }
+  local task = { version, due, 0, 0, @INTAKE_MAX_ATTEMPTS, now, 0, 0, 0, 0, '', 0, 0, 0, 0 }
   return task
 end
 

@@ -49,7 +49,8 @@ end
 
 local function give_body(task, body)
   if body ~= '' then
-    task[@SIZE], task[@BODY] = #body, task[@VERSION]
+    -- As text once: the server would write a number anew for each command.
+    task[@SIZE], task[@BODY] = #body, cmsgpack.pack(task[@VERSION])
     set_body(task[@BODY], body)
   end
 end
@@ -70,21 +71,25 @@ end
 -- Makes main pending. A task that is due comes into the line at the end of its priority's; `place` is the
 -- sequence of its turn if it comes back to it, and true if it stays where it stands.
 local function put(id, task, place)
-  if not mains[id] then
+  local before, due = mains[id], task[@DUE]
+  if not before then
     live = live + 1
   end
   mains[id] = task
   touch(id)
-  local due = task[@DUE]
   if due <= now then
     chance = true
+    -- Without a gap before its turn.
+    task[@BACKOFF] = task[@BACKOFF] or 0
     if place == true then
+      task[@TURN] = before[@TURN]
       return
     end
     if not place then
       sequence = sequence + 1
     end
-    stands[id], scores[id] = @READY, (255 - task[@PRIORITY]) * 2 ^ 45 + (place or sequence)
+    task[@TURN] = place or sequence
+    stands[id], scores[id] = @READY, (255 - task[@PRIORITY]) * 2 ^ 45 + task[@TURN]
     return
   end
   stands[id], scores[id] = @SCHEDULED, due
