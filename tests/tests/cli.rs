@@ -20,6 +20,8 @@ mod queues;
 mod run;
 #[path = "cli/signals.rs"]
 mod signals;
+#[path = "cli/space.rs"]
+mod space;
 #[path = "cli/usage.rs"]
 mod usage;
 #[path = "cli/work.rs"]

@@ -386,11 +386,11 @@ fn finish_redis(url: &Url, mut address: RedisAddress) -> Result<StoreUrl, Error>
     Ok(common.with(Address::Redis(Box::new(address))))
 }
 
-/// `sqlite:PATH[?mode=600]` and `memory:[NAME]`; not real URLs, since a path is written as it is.
+/// `sqlite:PATH[?mode=600&secure_delete=true]` and `memory:[NAME]`; not real URLs, since a path is written as it is.
 fn parse_sqlite(scheme: &str, rest: &str) -> Result<StoreUrl, Error> {
     let (place, query) = rest.split_once('?').unwrap_or((rest, ""));
     let place = decoded(place, "path")?;
-    let mut mode = DEFAULT_FILE_MODE;
+    let (mut mode, mut secure_delete) = (DEFAULT_FILE_MODE, false);
     let mut common = Common::of(query);
     for (key, value) in url::form_urlencoded::parse(query.as_bytes()) {
         match &*key {
@@ -400,6 +400,10 @@ fn parse_sqlite(scheme: &str, rest: &str) -> Result<StoreUrl, Error> {
                     .filter(|mode| *mode <= 0o777 && mode & 0o600 == 0o600)
                     .ok_or_else(|| Error::invalid("mode is an octal file mode such as 660"))?;
             }
+            "secure_delete" if scheme == "sqlite" => {
+                secure_delete =
+                    value.parse().map_err(|_| Error::invalid("secure_delete is true or false"))?;
+            }
             key => common.take(key, &value)?,
         }
     }
@@ -408,9 +412,14 @@ fn parse_sqlite(scheme: &str, rest: &str) -> Result<StoreUrl, Error> {
         (_, true) => {
             return Err(Error::invalid("sqlite: needs a path, such as sqlite:/var/lib/app/locks.db"));
         }
+        (_, false) if place == ":memory:" => {
+            return Err(Error::invalid(
+                "sqlite::memory: would be a file of that name; say memory: for a store in memory",
+            ));
+        }
         (_, false) => {
             let path = place.strip_prefix("//").unwrap_or(&place);
-            SqliteTarget::File { path: path.into(), mode }
+            SqliteTarget::File { path: path.into(), mode, secure_delete }
         }
     };
     Ok(common.with(Address::Sqlite(target)))

@@ -43,6 +43,8 @@ pub(super) fn open_file(path: &Path, mode: u32) -> Result<Connection, Trouble> {
     let connection = Connection::open_with_flags(path, flags).map_err(wrong)?;
     settle(&connection).map_err(wrong)?;
     if !schema::is_foreign(&connection).map_err(wrong)? {
+        // So that it can give space back. It counts for a file that is empty as yet, before anything else is set.
+        connection.pragma_update(None, "auto_vacuum", "INCREMENTAL").map_err(wrong)?;
         use_log(&connection, &place)?;
     }
     schema::prepare(&connection, &place)?;
@@ -159,14 +161,19 @@ fn create_file(path: &Path, mode: u32) -> Result<(), Trouble> {
 /// its -shm file; with the new database too, that would be damage to both.
 fn remove_side_files(path: &Path) -> io::Result<()> {
     for suffix in ["-wal", "-shm", "-journal"] {
-        let mut side = path.as_os_str().to_owned();
-        side.push(suffix);
-        match fs::remove_file(side) {
+        match fs::remove_file(side_file(path, suffix)) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
             _ => {}
         }
     }
     Ok(())
+}
+
+/// The file that SQLite keeps beside a database.
+pub(super) fn side_file(path: &Path, suffix: &str) -> PathBuf {
+    let mut side = path.as_os_str().to_owned();
+    side.push(suffix);
+    side.into()
 }
 
 /// Refuses what could become two databases, or cannot be written.

@@ -3,10 +3,8 @@
 //! The mutexes here are locked inside the fork gate only, and never while sleeping: so they are free
 //! whenever the process forks, and a child never inherits a locked one.
 
-#[cfg(test)]
-use std::path::Path;
-use std::path::PathBuf;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
@@ -17,10 +15,13 @@ use crate::fork::{self, Generation};
 use crate::store::Failure;
 use crate::store::sqlite::SqliteTarget;
 use crate::store::sqlite::connection::{self, canonical, close_quietly, has_moved, open_file, open_memory};
-use crate::store::sqlite::failure::{Trouble, forked};
+use crate::store::sqlite::failure::{Trouble, forked, sqlite};
+use crate::store::sqlite::space;
 use crate::verbs::{ClientId, Waiter};
 use crate::wake::{Hub, locked};
 
+/// So many commits are between two looks at the free pages.
+const TIDY_EVERY: u32 = 32;
 /// How often a reader looks whether its file is still the one at its path. Writers look every time.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
@@ -36,6 +37,8 @@ pub(super) struct Database {
     place: Place,
     label: String,
     generation: Generation,
+    /// Whether one of its clients asked for what goes to be overwritten.
+    erases: AtomicBool,
     open: Mutex<Option<Open>>,
     members: Mutex<Vec<Member>>,
 }
@@ -55,6 +58,10 @@ pub(super) struct Open {
     looked: Instant,
     /// Whether a commit is on the disk when it returns, as it was last set.
     durable: bool,
+    /// Whether what goes is overwritten, as it was last set.
+    erases: bool,
+    /// Commits since the last look at the free pages.
+    commits: u32,
 }
 
 /// A client on this database.
@@ -88,13 +95,13 @@ pub(super) struct Call {
 impl Handle {
     /// The database for this target, shared with whoever has it open already.
     pub(super) fn find(target: SqliteTarget) -> Result<Self, Failure> {
-        let (place, label) = match target {
-            SqliteTarget::File { path, mode } => {
+        let (place, label, erases) = match target {
+            SqliteTarget::File { path, mode, secure_delete } => {
                 let path = canonical(&path)?;
                 let label = path.display().to_string();
-                (Place::File { path, mode }, label)
+                (Place::File { path, mode }, label, secure_delete)
             }
-            SqliteTarget::Memory { name } => (Place::Memory { name }, "memory:".into()),
+            SqliteTarget::Memory { name } => (Place::Memory { name }, "memory:".into(), false),
         };
         let entered = enter()?;
         entered.before_fork(close_all);
@@ -106,12 +113,14 @@ impl Handle {
                 place,
                 label,
                 generation: fork::generation(),
+                erases: AtomicBool::new(false),
                 open: Mutex::default(),
                 members: Mutex::default(),
             });
             registry.push(Arc::downgrade(&database));
             database
         });
+        database.erases.fetch_or(erases, Ordering::Relaxed);
         Ok(Self(Some(database)))
     }
 
@@ -195,6 +204,14 @@ impl Database {
         matches!(self.place, Place::Memory { .. })
     }
 
+    /// Where it is, if it is a file.
+    pub(super) fn path(&self) -> Option<&Path> {
+        match &self.place {
+            Place::File { path, .. } => Some(path),
+            Place::Memory { .. } => None,
+        }
+    }
+
     /// Whether a client that wants this place may share this database.
     fn serves(&self, place: &Place) -> bool {
         match (&self.place, place) {
@@ -224,6 +241,8 @@ impl Database {
             None => open.insert(self.connect()?),
         };
         connection::roll_back(&open.connection);
+        let erases = self.erases.load(Ordering::Relaxed);
+        open.set_erases(erases).map_err(|error| sqlite(&error, &self.label))?;
         Ok(open)
     }
 
@@ -237,6 +256,8 @@ impl Database {
             epoch: EPOCHS.fetch_add(1, Ordering::Relaxed),
             looked: Instant::now(),
             durable: false,
+            erases: false,
+            commits: 0,
         })
     }
 
@@ -264,6 +285,33 @@ impl Open {
             self.durable = durable;
         }
         Ok(())
+    }
+
+    /// Has what goes overwritten by zeros from now on.
+    fn set_erases(&mut self, erases: bool) -> rusqlite::Result<()> {
+        if self.erases != erases {
+            self.connection.query_row("PRAGMA secure_delete = ON", [], |_| Ok(()))?;
+            self.erases = erases;
+        }
+        Ok(())
+    }
+
+    /// What a file needs now and then, after a commit, or `now`; whether there is more to do. If it cannot be done,
+    /// because another program reads or writes, it is done another time.
+    pub(super) fn tidy(&mut self, now: bool) -> bool {
+        self.commits += 1;
+        if self.commits < TIDY_EVERY && !now {
+            return false;
+        }
+        let _ = self.set_durable(false);
+        let is_more = space::give_back(&self.connection).unwrap_or(false);
+        // If so, the next commit goes on.
+        self.commits = if is_more { TIDY_EVERY } else { 0 };
+        // What the log holds is as readable as the file.
+        if !is_more && (now || self.erases) {
+            let _ = space::cut_log(&self.connection);
+        }
+        is_more
     }
 }
 

@@ -1,17 +1,44 @@
 //! What a file is like, and what follows for the promises.
 
+use std::fs;
 use std::path::Path;
 
 use nix::sys::statvfs::statvfs;
 use rusqlite::Connection;
 
 use crate::examine::{Finding, Health};
+use crate::store::sqlite::connection::side_file;
 
+/// MiB of a log that show that it cannot be brought into the file. It has 4 after a burst.
+const MUCH_LOG: u64 = 64;
+/// MiB that are worth giving back.
+const MUCH_SPARE: i64 = 64;
 /// With less space than this a busy queue may fill the disk soon.
 const LITTLE_SPACE: u64 = 100 << 20;
 
 pub(super) fn examine(connection: &Connection, path: &str) -> rusqlite::Result<Vec<Finding>> {
-    Ok(vec![place(connection, path)?, log(connection)?, content(connection)?, space(path)])
+    let size = size(connection, Path::new(path))?;
+    Ok(vec![place(connection, path)?, log(connection)?, content(connection)?, size, space(path)])
+}
+
+/// A log that cannot be brought into the file, because somebody reads all the time, grows for ever; a file that was
+/// made without it gives nothing back.
+fn size(connection: &Connection, path: &Path) -> rusqlite::Result<Finding> {
+    let pragma = |name: &str| -> rusqlite::Result<i64> {
+        connection.query_row(&format!("PRAGMA {name}"), [], |row| row.get(0))
+    };
+    let (page, pages, free) = (pragma("page_size")?, pragma("page_count")?, pragma("freelist_count")?);
+    let (file, spare) = ((page * pages) >> 20, (page * free) >> 20);
+    let log = fs::metadata(side_file(path, "-wal")).map_or(0, |log| log.len()) >> 20;
+    let found = format!("{file} MiB, of which {spare} are free; log {log} MiB");
+    let finding = Finding::good("size", "the file and its log give back what they do not need", found);
+    Ok(if log > MUCH_LOG {
+        finding.but(Health::Warning, "a program has read for long without an end, such as a backup; end it")
+    } else if pragma("auto_vacuum")? == 0 && spare > MUCH_SPARE {
+        finding.but(Health::Warning, "this file stays as large as it was; VACUUM it while nobody uses it")
+    } else {
+        finding
+    })
 }
 
 fn place(connection: &Connection, path: &str) -> rusqlite::Result<Finding> {

@@ -44,7 +44,9 @@ pub(super) fn sqlite(error: &rusqlite::Error, place: &str) -> Trouble {
         ErrorCode::CannotOpen => {
             (FailureKind::NotSent, "cannot be opened; check its directory and the limit of open files")
         }
-        ErrorCode::DiskFull => (FailureKind::Refused, "has no room: the disk is full; nothing was changed"),
+        ErrorCode::DiskFull => {
+            (FailureKind::Refused, "has no room: the disk is full; nothing was changed, free space on it")
+        }
         ErrorCode::SystemIoFailure => {
             (FailureKind::Refused, "cannot be read or written; nothing was changed")
         }
@@ -94,9 +96,12 @@ pub(super) fn file(error: &io::Error, path: &Path) -> Failure {
                 format!("the directory {directory} does not exist; create it first"),
             )
         }
-        io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
-            (ErrorKind::Denied, format!("{place} may not be created or written by this user"))
-        }
+        io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => (
+            ErrorKind::Denied,
+            format!(
+                "{place} may not be created or written by this user; check its mode and owner, and its directory's"
+            ),
+        ),
         io::ErrorKind::IsADirectory => {
             (ErrorKind::InvalidArgument, format!("{place} is a directory; give the path of a file in it"))
         }

@@ -23,6 +23,7 @@ mod queue;
 mod release;
 mod resume;
 mod schema;
+mod space;
 mod step;
 #[cfg(test)]
 mod tests;
@@ -47,7 +48,7 @@ use crate::store::sqlite::hints::FileHints;
 pub use crate::store::sqlite::image::Image;
 use crate::store::sqlite::step::{Outcome, Step, View};
 use crate::store::{ACQUIRE_ALL_MAX, Failure, FailureKind, Hints, Pending, Store, StoreConfig};
-use crate::verbs::{Abandon, Absence, DowngradeReply, QueueVerb, Reply, Request, UpgradeReply};
+use crate::verbs::{Abandon, Absence, DowngradeReply, QueueRequest, QueueVerb, Reply, Request, UpgradeReply};
 
 /// The first pause when another process writes: about as long as one transaction takes.
 const FIRST_PAUSE: Duration = Duration::from_micros(50);
@@ -66,6 +67,8 @@ pub enum SqliteTarget {
         path: PathBuf,
         /// Its mode if it is made; an existing file keeps its own.
         mode: u32,
+        /// Whether what goes is overwritten.
+        secure_delete: bool,
     },
     /// Memory of this process.
     Memory {
@@ -127,9 +130,20 @@ impl SqliteStore {
 
     fn write(&self, request: &Request, until: Moment) -> Result<Reply, Failure> {
         let (reply, calls) = self.patiently(until, true, |database, open| {
+            if let Some(path) = database.path() {
+                space::check(path, request)?;
+            }
             let durable = !database.is_memory() && self.must_last(&open.connection, request)?;
             open.set_durable(durable)?;
-            let outcome = self.transaction(&open.connection, request, durable)?;
+            let outcome = match self.transaction(&open.connection, request, durable) {
+                Err(error) if space::is_full(&error) => {
+                    // What the log takes may be all that is missing.
+                    space::cut_log(&open.connection)?;
+                    self.transaction(&open.connection, request, durable)?
+                }
+                outcome => outcome?,
+            };
+            open.tidy(false);
             let calls: Vec<_> = outcome.wake.into_iter().filter_map(|waiter| database.call(waiter)).collect();
             Ok((outcome.reply, calls))
         })?;
@@ -137,6 +151,22 @@ impl SqliteStore {
             call.deliver();
         }
         Ok(reply)
+    }
+
+    /// Goes on with a purge, a transaction at a time: a million rows at once would keep everybody waiting. What there is
+    /// no time for is dropped by the next verbs of the queue.
+    fn sweep(&self, queue: &QueueName, until: Moment) -> Result<(), Failure> {
+        let mut is_left = true;
+        while is_left && self.config.clock.now() < until {
+            is_left = self.patiently(until, true, |_, open| {
+                open.set_durable(false)?;
+                let is_left = transact(&open.connection, || {
+                    queue::sweep(&self.step(&open.connection, &self.view()), queue)
+                })?;
+                Ok(open.tidy(!is_left) || is_left)
+            })?;
+        }
+        Ok(())
     }
 
     /// Whether a power cut must not undo it. Leases, waits and calls end with the boot in any case. A claim
@@ -155,6 +185,10 @@ impl SqliteStore {
         View { now: now(clock), wall: wall(clock), boot: boot_id(clock) }
     }
 
+    fn step<'a>(&self, connection: &'a Connection, view: &View<'_>) -> Step<'a> {
+        Step { connection, now: view.now, wall: view.wall, margin: self.config.clock_margin }
+    }
+
     /// The time is read within the transaction: waiting for it must not make leases look longer.
     fn transaction(
         &self,
@@ -169,7 +203,7 @@ impl SqliteStore {
                 _ => begin_boot(connection, boot)?,
             }
             let view = self.view();
-            let step = Step { connection, now: view.now, wall: view.wall, margin: self.config.clock_margin };
+            let step = self.step(connection, &view);
             if permits::concerns(request) {
                 return permits::perform(&step, request, &view);
             }
@@ -220,6 +254,12 @@ impl Store for SqliteStore {
                     Some(reply) => Ok(reply),
                     None => self.write(request, until),
                 }
+            }
+            Request::Queue(QueueRequest { queue, verb: QueueVerb::Purge }) if !self.database.is_memory() => {
+                let reply = self.write(request, until)?;
+                // The purge is done; if this fails, it costs room.
+                let _ = self.sweep(queue, until);
+                Ok(reply)
             }
             Request::Queue(request) if request.verb.reads() => {
                 self.read(until, |connection, view| queue::read(connection, request, view)).map(Reply::Queue)

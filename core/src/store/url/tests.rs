@@ -77,7 +77,7 @@ fn files_and_memory() {
         Address::Redis(_) => panic!("not sqlite"),
     };
     assert!(
-        matches!(target("sqlite:/a/b.db"), SqliteTarget::File { path, mode: 0o600 } if path.ends_with("b.db"))
+        matches!(target("sqlite:/a/b.db"), SqliteTarget::File { path, mode: 0o600, secure_delete: false } if path.ends_with("b.db"))
     );
     assert!(matches!(target("sqlite:b.db?mode=660"), SqliteTarget::File { mode: 0o660, .. }));
     assert!(matches!(target("memory:"), SqliteTarget::Memory { name: None }));
@@ -97,6 +97,9 @@ fn bad_urls_are_invalid_and_never_repeated() {
         "redis://u:c4n4ry-pa55w0rd@h:99999",
         "sqlite:",
         "sqlite:a?mode=9",
+        "sqlite:a?secure_delete=yes",
+        "memory:?secure_delete=true",
+        "sqlite::memory:",
         "redis://h?timeout=-1",
         "redis+unix://h/x",
         "redis://h/?tls_ca=x",

@@ -72,6 +72,14 @@ pub(super) fn perform(step: &Step<'_>, request: &QueueRequest, view: &View<'_>) 
     Ok(Outcome { reply: Reply::Queue(reply), wake: wake.into_iter().collect() })
 }
 
+/// Drops more of what a purge left; whether there is still something left.
+pub(super) fn sweep(step: &Step<'_>, queue: &QueueName) -> rusqlite::Result<bool> {
+    let mut work = Work::begin(*step, queue.key())?;
+    let is_left = work.record.sweep(&work.step)?;
+    work.finish()?;
+    Ok(is_left)
+}
+
 /// Performs a verb that only looks. It sees one moment, though it asks more than once.
 pub(super) fn read(
     connection: &Connection,

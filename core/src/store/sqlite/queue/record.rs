@@ -179,6 +179,14 @@ impl Record {
         if self.purged == 0 { Ok(()) } else { self.drop_purged(step, PURGE_STEP) }
     }
 
+    /// Drops more of that; whether there is still something left.
+    pub(super) fn sweep(&mut self, step: &Step<'_>) -> rusqlite::Result<bool> {
+        if self.purged != 0 {
+            self.drop_purged(step, MAX_BATCH)?;
+        }
+        Ok(self.purged != 0)
+    }
+
     fn drop_purged(&mut self, step: &Step<'_>, limit: usize) -> rusqlite::Result<()> {
         if drop_rows(step, self.purged, limit)? {
             // There may be the remains of an earlier purge.

@@ -60,7 +60,10 @@ fn open_file(path: &Path) -> SqliteStore {
 }
 
 fn open_with_mode(path: &Path, mode: u32) -> Result<SqliteStore, Failure> {
-    let store = SqliteStore::open(SqliteTarget::File { path: path.into(), mode }, config(Clock::System))?;
+    let store = SqliteStore::open(
+        SqliteTarget::File { path: path.into(), mode, secure_delete: false },
+        config(Clock::System),
+    )?;
     store.check(soon())?;
     Ok(store)
 }

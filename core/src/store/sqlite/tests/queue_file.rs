@@ -5,9 +5,11 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::queue::*;
-use super::{CLIENT, SECOND, Scratch, Stranger, memory, open_file, prefixes, soon};
+use super::{CLIENT, SECOND, Scratch, Stranger, config, memory, open_file, prefixes, soon};
+use crate::clock::Clock;
 use crate::fork::testing::alone;
-use crate::store::sqlite::SqliteStore;
+use crate::store::sqlite::connection::side_file;
+use crate::store::sqlite::{SqliteStore, SqliteTarget};
 use crate::store::{FailureKind, Store};
 use crate::verbs::*;
 use crate::wake::Hub;
@@ -112,6 +114,62 @@ fn worker() {
             }
             _ => break,
         }
+    }
+}
+
+/// So many bytes of a body.
+const LARGE: usize = 1 << 20;
+
+fn add_large(store: &SqliteStore, number: u64, body: Vec<u8>) {
+    let tasks = [NewTask { body: body.into(), ..task(&number.to_string()) }];
+    let verb = Enqueue { call: call(number), timeout: Duration::ZERO, tasks: tasks.into() };
+    ask(store, QueueVerb::Enqueue(verb));
+}
+
+fn size(path: &std::path::Path) -> usize {
+    std::fs::metadata(path).map_or(0, |file| usize::try_from(file.len()).unwrap())
+}
+
+#[test]
+fn a_file_shrinks_when_tasks_go_one_by_one() {
+    let (scratch, tasks) = (Scratch::new(), 48);
+    let (store, log) = (open_file(&scratch.file()), side_file(&scratch.file(), "-wal"));
+    (1..=tasks).for_each(|number| add_large(&store, number, vec![7; LARGE]));
+    for number in 1..=tasks {
+        ack(&store, &claimed(claim(&store, call(tasks + number), None)));
+    }
+    // Its last transactions are in the log still; what reads the file cuts it.
+    drop(store);
+    assert!(size(&scratch.file()) < 16 * LARGE, "{} and {}", size(&scratch.file()), size(&log));
+}
+
+#[test]
+fn a_purge_leaves_a_small_file_and_no_log() {
+    let scratch = Scratch::new();
+    let (store, log) = (open_file(&scratch.file()), side_file(&scratch.file(), "-wal"));
+    (1..=48).for_each(|number| add_large(&store, number, vec![7; LARGE]));
+    assert!(size(&scratch.file()) > 40 * LARGE);
+    assert_eq!(ask(&store, QueueVerb::Purge), QueueReply::Purge(48));
+    assert!(size(&scratch.file()) < 12 * LARGE, "{}", size(&scratch.file()));
+    assert_eq!(size(&log), 0);
+}
+
+#[test]
+fn what_goes_is_overwritten_if_that_is_asked_for() {
+    let secret = b"4929-1234-5678-9012".as_slice();
+    for secure_delete in [false, true] {
+        let scratch = Scratch::new();
+        let target = SqliteTarget::File { path: scratch.file(), mode: 0o600, secure_delete };
+        let store = SqliteStore::open(target, config(Clock::System)).unwrap();
+        add_large(&store, 1, secret.repeat(9_000));
+        add_large(&store, 2, secret.repeat(9));
+        for number in 3..5 {
+            ack(&store, &claimed(claim(&store, call(number), None)));
+        }
+        ask(&store, QueueVerb::Purge);
+        let bytes = [std::fs::read(scratch.file()), std::fs::read(side_file(&scratch.file(), "-wal"))];
+        let is_there = bytes.into_iter().flatten().any(|bytes| bytes.windows(19).any(|part| part == secret));
+        assert_eq!(is_there, !secure_delete);
     }
 }
 

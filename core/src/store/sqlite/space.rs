@@ -1,0 +1,72 @@
+//! Room on the disk: what is kept for those who make room, and what a file gives back.
+
+use std::fs;
+use std::path::Path;
+
+use nix::sys::statvfs::statvfs;
+use rusqlite::{Connection, ErrorCode, ffi};
+
+use crate::verbs::{QueueVerb, Request};
+
+/// Kept free on the disk for what needs little and makes room: acks, purges, the ends of leases.
+const RESERVE: u64 = 4 << 20;
+/// Pages of a file that stay free for what comes next.
+const SPARE_PAGES: i64 = 1_024;
+/// Pages that one step gives back: some milliseconds.
+const STEP_PAGES: i64 = 512;
+
+/// Bytes that a request stores; `None` if it stores no more than a lease or the end of a task.
+fn stored_bytes(request: &Request) -> Option<u64> {
+    let bytes = match request {
+        Request::StoreValue(request) => request.value.len(),
+        Request::Queue(request) => match &request.verb {
+            QueueVerb::Enqueue(enqueue) => enqueue.tasks.iter().map(|task| task.body.len()).sum(),
+            _ => return None,
+        },
+        _ => return None,
+    };
+    Some(bytes as u64)
+}
+
+/// Refuses what fills the disk when no more is left than the reserve. What the log holds comes to the file as well, so
+/// that much is spoken for.
+pub(super) fn check(path: &Path, request: &Request) -> rusqlite::Result<()> {
+    let Some(bytes) = stored_bytes(request) else { return Ok(()) };
+    let Ok(disk) = statvfs(path) else { return Ok(()) };
+    let free = disk.blocks_available().saturating_mul(disk.fragment_size());
+    let log = fs::metadata(super::connection::side_file(path, "-wal")).map_or(0, |log| log.len());
+    // Once in the log, and once in the file.
+    if free >= RESERVE + log + 2 * bytes {
+        return Ok(());
+    }
+    let message =
+        format!("{} KiB are free, and {} KiB are kept for acks and purges", free >> 10, RESERVE >> 10);
+    Err(rusqlite::Error::SqliteFailure(ffi::Error::new(ffi::SQLITE_FULL), Some(message)))
+}
+
+pub(super) fn is_full(error: &rusqlite::Error) -> bool {
+    error.sqlite_error_code() == Some(ErrorCode::DiskFull)
+}
+
+/// Brings the log into the file, as far as nobody reads it, and cuts it off.
+pub(super) fn cut_log(connection: &Connection) -> rusqlite::Result<()> {
+    connection.prepare_cached("PRAGMA wal_checkpoint(TRUNCATE)")?.query_row([], |_| Ok(()))
+}
+
+/// Gives free pages back, some at a time: a file that was large once would stay so. Whether there are more.
+pub(super) fn give_back(connection: &Connection) -> rusqlite::Result<bool> {
+    let free = count(connection, "PRAGMA freelist_count")?;
+    let pages = (free - SPARE_PAGES).min(STEP_PAGES);
+    if pages <= 0 || free < count(connection, "PRAGMA page_count")? / 4 {
+        return Ok(false);
+    }
+    let mut vacuum = connection.prepare(&format!("PRAGMA incremental_vacuum({pages})"))?;
+    let mut steps = vacuum.query([])?;
+    // A page for each.
+    while steps.next()?.is_some() {}
+    Ok(pages == STEP_PAGES)
+}
+
+fn count(connection: &Connection, pragma: &str) -> rusqlite::Result<i64> {
+    connection.prepare_cached(pragma)?.query_row([], |row| row.get(0))
+}
