@@ -26,6 +26,10 @@
  * may be called in a signal handler. The library calls no function of the program; its own threads have all signals
  * blocked.
  *
+ * Cancellation (Linux): pthread_cancel neither ends a thread in the middle of a call nor the call earlier. The thread ends at its
+ * first cancellation point after the call: free in a cleanup handler what calls have given. To end a wait, set the number
+ * that `cancel` in the options points to. With PTHREAD_CANCEL_ASYNCHRONOUS no function may be called.
+ *
  * Forks: a child may go on using a client. A lease, claim or worker stays the parent's: in the child calls on it answer
  * STANCHION_ERR_FORKED, and freeing it there does not end it.
  */
@@ -41,6 +45,9 @@
 
 // Bytes of an id and the NUL at its end.
 #define STANCHION_ID_SIZE 513
+
+// The most bytes of a task's payload: 16 MiB. Of a task with headers these count, too, as a JSON object without spaces.
+#define STANCHION_MAX_PAYLOAD 16777216
 
 // What functions return: zero; what happened, if it is no error; or an error, which is negative.
 typedef enum stanchion_status {
@@ -452,7 +459,7 @@ typedef struct stanchion_task {
   // 1 to 512 bytes of UTF-8 without control characters. Two tasks of a queue with the same id are the same task. NULL: a
   // random id.
   struct stanchion_text id;
-  // What the worker gets: any bytes, 16 MiB at most.
+  // What the worker gets: any bytes, STANCHION_MAX_PAYLOAD at most.
   const void *payload;
   // How many bytes.
   size_t payload_len;
@@ -721,8 +728,8 @@ int32_t stanchion_abi_version(void);
 // Of which kind it is: a negative stanchion_status. Zero for NULL. Any thread.
 int32_t stanchion_error_code(const struct stanchion_error *error);
 
-// What happened, in words: UTF-8 with a NUL at its end. It lives as long as the error, and holds no secret.
-// Empty for NULL. Any thread.
+// What happened, in words: UTF-8 with a NUL at its end. Of a refused argument it names the function, the argument and what
+// it was. It lives as long as the error, and holds no secret. Empty for NULL. Any thread.
 const char *stanchion_error_message(const struct stanchion_error *error);
 
 // The operation that failed, such as "acquire"; empty if it failed before it began. As stanchion_error_message. Any thread.
@@ -1004,9 +1011,9 @@ int32_t stanchion_cached_get(stanchion_cached cached,
                              size_t *value_len,
                              struct stanchion_error **err);
 
-// Stores the value that was computed (any bytes, 16 MiB at most) and wakes all who wait for it. STANCHION_NOT_STORED: the
-// lease was lost, or the store did not answer; the value is as good as ever, and the next caller computes. So it does after
-// an error. The handle is to be freed nevertheless.
+// Stores the value that was computed (any bytes, STANCHION_MAX_PAYLOAD at most) and wakes all who wait for it.
+// STANCHION_NOT_STORED: the lease was lost, or the store did not answer; the value is as good as ever, and the next caller
+// computes. So it does after an error. The handle is to be freed nevertheless.
 //
 // Errors: INVALID_ARGUMENT if the value is too large, or was there already; DENIED, WRONG_TYPE or FORKED. Any thread.
 int32_t stanchion_cached_store(stanchion_cached cached,

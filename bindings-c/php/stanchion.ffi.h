@@ -4,6 +4,8 @@ enum { STANCHION_ABI_VERSION = 0 };
 
 enum { STANCHION_ID_SIZE = 513 };
 
+enum { STANCHION_MAX_PAYLOAD = 16777216 };
+
 typedef enum stanchion_status {
   STANCHION_OK = 0,
   STANCHION_BUSY = 1,

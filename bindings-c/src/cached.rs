@@ -168,9 +168,9 @@ pub unsafe extern "C" fn stanchion_cached_get(
     })
 }
 
-/// Stores the value that was computed (any bytes, 16 MiB at most) and wakes all who wait for it. STANCHION_NOT_STORED: the
-/// lease was lost, or the store did not answer; the value is as good as ever, and the next caller computes. So it does after
-/// an error. The handle is to be freed nevertheless.
+/// Stores the value that was computed (any bytes, STANCHION_MAX_PAYLOAD at most) and wakes all who wait for it.
+/// STANCHION_NOT_STORED: the lease was lost, or the store did not answer; the value is as good as ever, and the next caller
+/// computes. So it does after an error. The handle is to be freed nevertheless.
 ///
 /// Errors: INVALID_ARGUMENT if the value is too large, or was there already; DENIED, WRONG_TYPE or FORKED. Any thread.
 #[unsafe(no_mangle)]

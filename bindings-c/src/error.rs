@@ -110,6 +110,16 @@ impl Failure {
         Self::new(ErrorKind::Forked.code(), format!("{what} belongs to the parent process"))
     }
 
+    /// Of a refused argument: names the function, unless the message says already what was to be done.
+    pub(crate) fn of(mut self, function: &str) -> Self {
+        let refused =
+            [ErrorKind::InvalidArgument.code(), stanchion_status::STANCHION_ERR_INVALID_HANDLE as i32];
+        if refused.contains(&self.code) && self.operation.is_empty() && !function.is_empty() {
+            self.message = format!("{function}: {}", self.message);
+        }
+        self
+    }
+
     pub(crate) fn internal(message: &str) -> Self {
         Self::new(ErrorKind::Internal.code(), format!("a defect in stanchion: {message}"))
     }
@@ -162,8 +172,8 @@ pub unsafe extern "C" fn stanchion_error_code(error: *const stanchion_error) -> 
     boundary::value(0, || unsafe { error.as_ref() }.map_or(0, |error| error.code))
 }
 
-/// What happened, in words: UTF-8 with a NUL at its end. It lives as long as the error, and holds no secret.
-/// Empty for NULL. Any thread.
+/// What happened, in words: UTF-8 with a NUL at its end. Of a refused argument it names the function, the argument and what
+/// it was. It lives as long as the error, and holds no secret. Empty for NULL. Any thread.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn stanchion_error_message(error: *const stanchion_error) -> *const c_char {
     // SAFETY: the caller passes NULL or an error that was not freed.

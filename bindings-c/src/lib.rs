@@ -9,6 +9,7 @@ mod answers;
 mod arguments;
 mod boundary;
 mod cached;
+mod cancellation;
 mod claim;
 mod client;
 mod clock;

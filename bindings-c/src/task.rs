@@ -51,6 +51,10 @@ pub enum stanchion_outcome {
     STANCHION_THROTTLED = 5,
 }
 
+/// The most bytes of a task's payload: 16 MiB. Of a task with headers these count, too, as a JSON object without spaces.
+pub const STANCHION_MAX_PAYLOAD: usize = 16777216;
+const _: () = assert!(STANCHION_MAX_PAYLOAD == stanchion::MAX_PAYLOAD);
+
 /// A task to put into a queue. -1 stands for the default.
 #[derive(Clone, Copy)]
 #[repr(C)]
@@ -60,7 +64,7 @@ pub struct stanchion_task {
     /// 1 to 512 bytes of UTF-8 without control characters. Two tasks of a queue with the same id are the same task. NULL: a
     /// random id.
     pub id: stanchion_text,
-    /// What the worker gets: any bytes, 16 MiB at most.
+    /// What the worker gets: any bytes, STANCHION_MAX_PAYLOAD at most.
     pub payload: *const c_void,
     /// How many bytes.
     pub payload_len: usize,

@@ -6,6 +6,7 @@ namespace Stanchion;
 
 use FFI;
 use Stanchion\Exception\StaleReceipt;
+use Stanchion\Internal\Caller;
 use Stanchion\Internal\Ending;
 use Stanchion\Internal\Native;
 use Stanchion\Internal\Payload;
@@ -15,7 +16,8 @@ use Stanchion\Internal\Times;
  * A task that is ours until it is settled, or its lease ends.
  *
  * One that is never settled counts as failed when the last reference to it is gone, and at the end of the request at
- * the latest. In a forked child it is the parent's: calls throw Forked there.
+ * the latest. If nothing keeps what claim() returns, an E_USER_WARNING says so. In a forked child it is the parent's:
+ * calls throw Forked there.
  */
 final class Claim
 {
@@ -63,7 +65,14 @@ final class Claim
 
     public function __destruct()
     {
+        $caller = Caller::find();
         Ending::free($this->handle, self::FREE);
+        // Still within claim(), PHP drops what that returns. Last: a handler of the program may throw.
+        if ($caller?->method === 'claim') {
+            $where = "{$caller->file} on line {$caller->line}";
+            $what = "nothing keeps what claim() returns in $where, so it counts as failed";
+            trigger_error("stanchion: task \"$this->id\" of queue \"$this->queue\": $what", E_USER_WARNING);
+        }
     }
 
     /** The task's id. */

@@ -187,7 +187,7 @@ final class Client
         ?string $label = null,
     ): Lock {
         $options = LockOptions::of($ttl, $renew, $maxHold, $wait, $failFast, $adoptUnexpiring, $label);
-        return new Lock($this, Named::several(Arguments::texts('names of locks', $names)), $options);
+        return new Lock($this, Named::several(Arguments::texts('names', $names)), $options);
     }
 
     /**
@@ -258,7 +258,7 @@ final class Client
      */
     public function queues(array $names): Queues
     {
-        return new Queues($this, Arguments::texts('names of queues', $names));
+        return new Queues($this, Arguments::texts('names', $names));
     }
 
     /** Continues a lease that Lease::intoHandle() detached, here or in another process. A handle works once. */

@@ -11,12 +11,13 @@ use Stanchion\Exception\StanchionException;
 use Stanchion\Internal\Ending;
 use Stanchion\Internal\Native;
 use Stanchion\Internal\Times;
+use Stanchion\Internal\Unkept;
 
 /**
  * A lock that is ours until it is released, expires, or is lost.
  *
- * One that is never released ends with the last reference to it, and with the request at the latest. In a forked child
- * it is the parent's: calls throw Forked there.
+ * One that is never released ends with the last reference to it, and with the request at the latest. One that nothing
+ * keeps ends at once, which raises an E_USER_WARNING. In a forked child it is the parent's: calls throw Forked there.
  */
 final class Lease
 {
@@ -25,6 +26,7 @@ final class Lease
 
     /** Whether it was released or detached, or that was tried. */
     private bool $over = false;
+    private readonly Unkept $unkept;
 
     /** @internal */
     public function __construct(
@@ -34,11 +36,18 @@ final class Lease
         private readonly ?string $lockName = null,
     ) {
         Ending::note($handle, self::FREE);
+        $this->unkept = new Unkept();
     }
 
     public function __destruct()
     {
+        $warning = $this->unkept->warning();
+        $name = $warning === null ? '' : $this->name();
         Ending::free($this->handle, self::FREE);
+        if ($warning !== null) {
+            // Last: a handler of the program may throw.
+            trigger_error("stanchion: the lock \"$name\" was $warning", E_USER_WARNING);
+        }
     }
 
     /** The lock's name; of several locks the first. */

@@ -46,6 +46,8 @@ final class Lock
     /**
      * Acquires the lock, waiting in line for it. What is not given is as in Client::lock().
      *
+     * Keep the lease: the lock is released when nothing refers to it any more, so `$lock->acquire();` releases at once.
+     *
      * @param int|float|null $wait in seconds
      * @param int|float|null $ttl in seconds
      * @param int|float|null $maxHold in seconds
@@ -69,6 +71,8 @@ final class Lock
 
     /**
      * Acquires the lock if it is free; null if it is busy. What is not given is as in Client::lock().
+     *
+     * Keep the lease, as that of acquire(): `if ($lease = $lock->tryAcquire())`.
      *
      * @param int|float|null $ttl in seconds
      * @param int|float|null $maxHold in seconds

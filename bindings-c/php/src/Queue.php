@@ -240,7 +240,7 @@ final class Queue implements \Countable
     public function reschedule(string $id, mixed $due, ?TaskState &$otherState = null): bool
     {
         if ($due === null) {
-            throw Errors::invalid('due is a time, not null');
+            throw Errors::argument('due', 'a time', null);
         }
         $status = $this->call('stanchion_queue_reschedule', $id, strlen($id), Times::since1970('due', $due), null);
         $otherState = match ($status) {
@@ -298,7 +298,7 @@ final class Queue implements \Countable
         string $prefix = '',
         mixed $olderThan = null,
     ): int {
-        $dead = new DeadTasks(Native::get(), 'kick', $ids, $count, $receipts, $reason, $prefix, $olderThan);
+        $dead = new DeadTasks(Native::get(), $ids, $count, $receipts, $reason, $prefix, $olderThan);
         return $this->sweep('stanchion_queue_kick', $dead);
     }
 
@@ -318,7 +318,7 @@ final class Queue implements \Countable
         string $prefix = '',
         mixed $olderThan = null,
     ): int {
-        $dead = new DeadTasks(Native::get(), 'removeDead', $ids, $count, $receipts, $reason, $prefix, $olderThan);
+        $dead = new DeadTasks(Native::get(), $ids, $count, $receipts, $reason, $prefix, $olderThan);
         return $this->sweep('stanchion_queue_remove_dead', $dead);
     }
 

@@ -9,7 +9,8 @@ final class Task
 {
     /**
      * @param ?string $id 1 to 512 bytes of UTF-8 without control characters; without one it gets a random id
-     * @param mixed $payload a string is stored as it is, anything else as JSON; 16 MiB at most
+     * @param mixed $payload a string is stored as it is, anything else as JSON; with the headers, as JSON,
+     *     16 MiB at most
      * @param int|float|null $delay deliver it so many seconds after the store accepted it (at once)
      * @param int|float|\DateTimeInterface|null $due deliver it from this time on, in seconds since 1970 (at once)
      * @param ?int $priority 0 to 255, higher ones first (0)

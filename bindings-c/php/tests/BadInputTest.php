@@ -106,10 +106,10 @@ final class BadInputTest extends StoreCase
         foreach (['kick' => $queue->kick(...), 'removeDead' => $queue->removeDead(...)] as $name => $call) {
             foreach ([[], ['olderThan' => 0], ['reason' => '', 'prefix' => '']] as $nothing) {
                 self::assertThrows(InvalidArgument::class, fn () => $call(...$nothing),
-                    "$name needs ids, receipts, a count, a reason, a prefix or olderThan");
+                    "$name(): give ids, receipts, a count, a reason, a prefix or olderThan");
             }
             foreach ([['a', 1], ['ids' => [], 'receipts' => []], ['count' => 1, 'receipts' => [1]], [1, 1]] as $two) {
-                self::assertThrows(InvalidArgument::class, fn () => $call(...$two), 'one of ids, receipts and a count');
+                self::assertThrows(InvalidArgument::class, fn () => $call(...$two), 'give one of the arguments ids, receipts and count');
             }
             self::assertThrows(InvalidArgument::class, fn () => $call(olderThan: -1));
             // An empty list names none, whatever the filters say.
@@ -148,16 +148,36 @@ final class BadInputTest extends StoreCase
     public function testPayloads(string $kind): void
     {
         $queue = $this->connect($kind)->queue('q');
-        self::assertThrows(InvalidArgument::class, fn () => $queue->enqueue('t', str_repeat('x', (16 << 20) + 1)), 'over');
+        self::assertThrows(InvalidArgument::class, fn () => $queue->enqueue('t', str_repeat('x', (16 << 20) + 1)), 'at most');
         foreach ([NAN, "\xff" => ["\xff"], [fopen('php://memory', 'r')]] as $payload) {
             self::assertThrows(InvalidArgument::class, fn () => $queue->enqueue('t', $payload), 'JSON');
         }
         foreach ([['a' => 5], ['a' => "\xff"], ["\xff" => 'a'], ['a' => null]] as $headers) {
             self::assertThrows(InvalidArgument::class, fn () => $queue->enqueue('t', headers: $headers));
         }
-        $big = str_repeat('x', (16 << 20) - 1000);
-        $queue->enqueue('big', $big);
-        self::assertTrue($queue->pop()[0]->payload === $big);
+        self::assertSame(0, $queue->count());
+    }
+
+    /** @dataProvider stores */
+    public function testTheLargestPayloads(string $kind): void
+    {
+        $queue = $this->connect($kind)->queue('q');
+        $most = 16 << 20;
+        $refused = 'argument payload must be at most 16777216 bytes long, got string of 16777217 bytes';
+        self::assertThrows(InvalidArgument::class, fn () => $queue->enqueue('t', str_repeat('x', $most + 1)), $refused);
+        // Headers count as JSON.
+        $rest = $most - strlen('{"h":"v"}');
+        foreach ([$most => [], $rest => ['h' => 'v']] as $length => $headers) {
+            $queue->enqueue('big', $big = str_repeat('x', $length), headers: $headers);
+            self::assertTrue($queue->pop()[0]->payload === $big);
+            $more = fn () => $queue->enqueue('big', "y$big", headers: $headers);
+            self::assertThrows(InvalidArgument::class, $more, 'bytes');
+        }
+        // JSON has a header that says so.
+        $rest = $most - strlen('{"content-type":"application/json"}') - strlen('[""]');
+        $queue->enqueue('json', [str_repeat('x', $rest)]);
+        self::assertSame($rest, strlen($queue->pop()[0]->json()[0]));
+        self::assertThrows(InvalidArgument::class, fn () => $queue->enqueue('json', [str_repeat('x', $rest + 1)]));
     }
 
     public function testThingsThatAreNoTasks(): void

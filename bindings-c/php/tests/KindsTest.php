@@ -130,7 +130,7 @@ final class KindsTest extends StoreCase
             self::assertThrows(InvalidArgument::class, fn () => $client->multiLock($names)->tryAcquire());
         }
         foreach ([[1], ['a', null], ['a', ['b']]] as $names) {
-            self::assertThrows(InvalidArgument::class, fn () => $client->multiLock($names), 'names of locks are strings');
+            self::assertThrows(InvalidArgument::class, fn () => $client->multiLock($names), 'names must be an array of strings');
         }
         self::assertThrows(InvalidArgument::class, fn () => $client->multiLock(['a', 'b'])->reentrant('me')->acquire());
         self::assertFalse($client->lock('a')->isLocked());

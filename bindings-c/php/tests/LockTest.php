@@ -161,7 +161,8 @@ final class LockTest extends StoreCase
         self::assertTrue($lease->isValid());
         $clock->advance(2);
         self::assertFalse($lease->isValid());
-        self::assertNotNull($client->lock('a')->tryAcquire());
+        $next = $client->lock('a')->tryAcquire();
+        self::assertNotNull($next);
     }
 
     public function testTheSameConnectionAgain(): void

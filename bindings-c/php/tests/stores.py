@@ -54,12 +54,15 @@ def on_free_port(start, is_ready):
 
 
 def build(folder, alone=False, profile="dev"):
-    """The library, as the other tests have built it; copied, since others may build it again meanwhile."""
+    """The library, as the other tests have built it, and stripped as `make install` does it; copied, since others may build
+    it again meanwhile."""
     packages = ["-p", "stanchion-c"] if alone else ["--workspace"]
     run("cargo", "build", "--quiet", "--locked", "--profile", profile, *packages, cwd=PROJECT, check=True,
         env={**os.environ, "CARGO_TARGET_DIR": str(TARGET)})
     built = TARGET / ("debug" if profile == "dev" else profile) / "libstanchion.so"
-    return Path(shutil.copy(built, folder))
+    library = Path(shutil.copy(built, folder))
+    run("strip", "--strip-unneeded", library, check=True)
+    return library
 
 
 class Stores:

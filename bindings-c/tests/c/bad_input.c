@@ -187,7 +187,7 @@ TEST(tasks_that_are_no_tasks) {
         if (wrong == 3) one.payload_len = 1;
         if (wrong == 4) one.payload = large, one.payload_len = sizeof large;
         if (wrong == 5) one.payload = large, one.payload_len = (size_t)1 << 40;
-        if (wrong == 6) one.payload = large, one.payload_len = 16 << 20;
+        if (wrong == 6) one.payload = large, one.payload_len = (16 << 20) + 1;
         if (wrong == 7) one.header_count = 1;
         if (wrong == 8) one.headers = &header, one.header_count = 1;
         if (wrong == 9) one.headers = &header, one.header_count = SIZE_MAX;
@@ -216,12 +216,12 @@ TEST(tasks_that_are_no_tasks) {
     CHECK(stanchion_answers_len(answers) == 0);
     stanchion_answers_free(answers);
     CHECK(stats(client, queue).ready == 0);
-    /* No byte, and nearly the most. */
+    /* No byte, and the most. */
     stanchion_task one = task("none");
     OK(stanchion_queue_enqueue(client, T(queue), &one, NULL, &err));
     one = task("most");
     one.payload = large;
-    one.payload_len = (16 << 20) - 1;
+    one.payload_len = 16 << 20;
     OK(stanchion_queue_enqueue(client, T(queue), &one, NULL, &err));
     stanchion_client_free(client);
 }

@@ -8,6 +8,7 @@ use Stanchion\Client;
 use Stanchion\Exception\LeaseLost;
 use Stanchion\Internal\Errors;
 use Stanchion\Internal\Hold;
+use Stanchion\Internal\OlderClient;
 
 /**
  * For code written against a class with these static methods, on keys `Lock:` + key. New code uses Client::lock().
@@ -39,14 +40,14 @@ final class HashLock
     /**
      * What all locks are on from now on. Without it, it is STANCHION_URL.
      *
-     * @param Client|string|null $client a client or a URL
+     * @param object|string|null $client as in RedisLock
      * @param int|float|null $adoptUnexpiring as in RedisLock
      */
     public static function setClient(
-        #[\SensitiveParameter] Client|string|null $client,
+        #[\SensitiveParameter] object|string|null $client,
         int|float|null $adoptUnexpiring = null,
     ): void {
-        self::$client = $client instanceof Client ? $client : Client::connect($client, foreignShare: true);
+        self::$client = OlderClient::open($client, foreignShare: true);
         self::$adoptUnexpiring = $adoptUnexpiring;
     }
 

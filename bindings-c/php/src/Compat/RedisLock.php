@@ -7,6 +7,7 @@ namespace Stanchion\Compat;
 use Stanchion\Client;
 use Stanchion\Exception\LeaseLost;
 use Stanchion\Internal\Hold;
+use Stanchion\Internal\OlderClient;
 
 /**
  * For code written against a class with these methods, on keys `Lock:` + name. New code uses Client::lock().
@@ -22,15 +23,15 @@ final class RedisLock
     private array $holds = [];
 
     /**
-     * @param Client|string|null $client a client or a URL (STANCHION_URL)
+     * @param object|string|null $client a connection of phpredis or Predis, a client, or a URL (STANCHION_URL)
      * @param int|float|null $adoptUnexpiring take over a value of older code that never expires, or not within a year,
      *   if it stays the same for so many seconds (never); unsound if its owner still runs
      */
     public function __construct(
-        #[\SensitiveParameter] Client|string|null $client = null,
+        #[\SensitiveParameter] object|string|null $client = null,
         private readonly int|float|null $adoptUnexpiring = null,
     ) {
-        $this->client = $client instanceof Client ? $client : Client::connect($client, foreignShare: true);
+        $this->client = OlderClient::open($client, foreignShare: true);
     }
 
     /**

@@ -6,6 +6,7 @@ namespace Stanchion\Compat;
 
 use Stanchion\Client;
 use Stanchion\Exception\QueueFull;
+use Stanchion\Internal\OlderClient;
 use Stanchion\Task;
 use Stanchion\TaskInfo;
 use Stanchion\TaskState;
@@ -25,10 +26,10 @@ final class RedisQueue
 
     private readonly Client $client;
 
-    /** @param Client|string|null $client a client or a URL (STANCHION_URL) */
-    public function __construct(#[\SensitiveParameter] Client|string|null $client = null)
+    /** @param object|string|null $client a connection of phpredis or Predis, a client, or a URL (STANCHION_URL) */
+    public function __construct(#[\SensitiveParameter] object|string|null $client = null)
     {
-        $this->client = $client instanceof Client ? $client : Client::connect($client);
+        $this->client = OlderClient::open($client, reads: true);
     }
 
     /**

@@ -7,6 +7,7 @@ namespace Stanchion\Compat;
 use Stanchion\Client;
 use Stanchion\Exception\LeaseLost;
 use Stanchion\Internal\Hold;
+use Stanchion\Internal\OlderClient;
 
 /**
  * For code written against a class with these methods, which lets a script run once at a time. New code uses
@@ -20,7 +21,7 @@ final class ScriptLock
     private ?Hold $hold = null;
 
     /**
-     * @param Client|string|null $client a client or a URL (STANCHION_URL)
+     * @param object|string|null $client a connection of phpredis or Predis, a client, or a URL (STANCHION_URL)
      * @param string $name the lock's name; its key is `Lock:` + name
      * @param int|float $validity after so many seconds the lock is free again, if it is not unlocked
      * @param int $retries how often older classes tried again
@@ -28,14 +29,14 @@ final class ScriptLock
      * @param int|float|null $adoptUnexpiring as in RedisLock
      */
     public function __construct(
-        #[\SensitiveParameter] Client|string|null $client,
+        #[\SensitiveParameter] object|string|null $client,
         private readonly string $name,
         private readonly int|float $validity = 60,
         private readonly int $retries = 3,
         private readonly int|float $sleep = 0.2,
         private readonly int|float|null $adoptUnexpiring = null,
     ) {
-        $this->client = $client instanceof Client ? $client : Client::connect($client, foreignShare: true);
+        $this->client = OlderClient::open($client, foreignShare: true);
     }
 
     /** Whether it could be locked. */

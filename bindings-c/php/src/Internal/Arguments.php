@@ -27,8 +27,7 @@ final class Arguments
             return -1;
         }
         if ($number < $least || $number > $most) {
-            $range = $most === PHP_INT_MAX ? "at least $least" : "$least to $most";
-            throw Errors::invalid("$what is $number; it is $range");
+            throw Errors::argument($what, $most === PHP_INT_MAX ? "at least $least" : "$least to $most", $number);
         }
         return $number;
     }
@@ -48,7 +47,7 @@ final class Arguments
     {
         foreach ($texts as $text) {
             if (!is_string($text)) {
-                throw Errors::invalid("$what are strings, not " . get_debug_type($text));
+                throw Errors::argument($what, 'an array of strings', $text);
             }
         }
         return array_values($texts);
@@ -64,7 +63,7 @@ final class Arguments
     {
         foreach ($receipts as $receipt) {
             if (!is_int($receipt)) {
-                throw Errors::invalid('receipts are integers, not ' . get_debug_type($receipt));
+                throw Errors::argument('receipts', 'an array of integers', $receipt);
             }
         }
         return array_values($receipts);

@@ -61,10 +61,10 @@ final class Computation
             return -1.0;
         }
         if (!is_int($beta) && !is_float($beta)) {
-            throw Errors::invalid('beta is a number, not ' . get_debug_type($beta));
+            throw Errors::argument('beta', 'a number', $beta);
         }
         if ($beta < 0) {
-            throw Errors::invalid("beta is $beta; it cannot be less than 0");
+            throw Errors::argument('beta', 'at least 0', $beta);
         }
         return (float) $beta;
     }
@@ -82,7 +82,7 @@ final class Computation
         try {
             return json_encode($value, self::FLAGS);
         } catch (\JsonException $error) {
-            throw Errors::invalid("cached \"$name\": the computed value is no JSON value: {$error->getMessage()}");
+            throw Errors::invalid("\"$name\": the computed value is no JSON value: {$error->getMessage()}");
         }
     }
 

@@ -23,7 +23,6 @@ final class DeadTasks
      */
     public function __construct(
         Native $native,
-        string $what,
         int|string|array|null $ids,
         ?int $count,
         ?array $receipts,
@@ -34,11 +33,11 @@ final class DeadTasks
         $age = $olderThan === null ? 0 : Times::span('olderThan', $olderThan);
         $given = count(array_filter([$ids, $count, $receipts], fn ($one) => $one !== null));
         if ($given > 1) {
-            throw Errors::invalid("$what takes one of ids, receipts and a count");
+            throw Errors::invalid('give one of the arguments ids, receipts and count');
         }
         // Nobody is to reach all of them by accident.
         if ($given === 0 && $reason === '' && $prefix === '' && $age === 0) {
-            throw Errors::invalid("$what needs ids, receipts, a count, a reason, a prefix or olderThan");
+            throw Errors::invalid('give ids, receipts, a count, a reason, a prefix or olderThan');
         }
         $this->memory = new Memory($native);
         $this->record = $native->defaults('stanchion_dead_tasks', 'stanchion_dead_tasks_init');

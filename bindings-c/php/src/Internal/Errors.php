@@ -16,6 +16,7 @@ final class Errors
 {
     private const INVALID_ARGUMENT = -6;
     private const INTERNAL = -16;
+    private const MOST_SHOWN = 8;
 
     /** By the numbers of stanchion_status. */
     private const CLASSES = [
@@ -50,9 +51,28 @@ final class Errors
         return $class::of($status, $message, $retryable, $operation, $name);
     }
 
-    public static function invalid(string $message): Exception\InvalidArgument
+    /** Names the method that the program called. */
+    public static function invalid(string $message, int $status = self::INVALID_ARGUMENT): StanchionException
     {
-        return Exception\InvalidArgument::of(self::INVALID_ARGUMENT, $message);
+        $call = Caller::find()?->call();
+        return self::of($status, $call === null ? $message : "$call: $message", false, null, null);
+    }
+
+    /** Of an argument that is not what it must be. */
+    public static function argument(string $name, string $must, mixed $given): StanchionException
+    {
+        return self::invalid("argument $name must be $must, got " . self::shown($given));
+    }
+
+    /** A value in messages. Long texts are not shown: somebody may have mistaken the place of a secret. */
+    private static function shown(mixed $value): string
+    {
+        return match (true) {
+            is_string($value) && strlen($value) > self::MOST_SHOWN => 'string of ' . strlen($value) . ' bytes',
+            is_string($value) => 'string ' . json_encode($value, JSON_INVALID_UTF8_SUBSTITUTE | JSON_UNESCAPED_UNICODE),
+            is_bool($value), is_int($value), is_float($value) => var_export($value, true),
+            default => get_debug_type($value),
+        };
     }
 
     public static function timeout(string $name): Exception\LockTimeout

@@ -20,9 +20,12 @@ use Stanchion\Exception\StanchionException;
 final class Native
 {
     private static ?self $instance = null;
+    private static int $calls = 0;
 
     /** @var array<string, CType> */
     private array $types = [];
+    /** @var array<string, array<int, CType>> by their items and lengths */
+    private array $arrayTypes = [];
 
     private function __construct(public readonly FFI $ffi)
     {
@@ -30,7 +33,14 @@ final class Native
 
     public static function get(): self
     {
+        self::$calls++;
         return self::$instance ??= self::begin(new self(Library::load()));
+    }
+
+    /** Is another number after anything was asked of the library. */
+    public static function calls(): int
+    {
+        return self::$calls;
     }
 
     /** A request under FPM finds what the one before left, if that had no memory for its end, or was not let to it. */
@@ -49,12 +59,24 @@ final class Native
         return $this->ffi->new($this->types[$type]);
     }
 
-    /** A new array of a C type; of one item at least, since FFI has no empty ones. */
+    /**
+     * A new zeroed array of a C type, of so many items or up to twice as many: the next power of two. PHP's FFI keeps
+     * something for each array type for ever, so there are few of these.
+     */
     public function makeMany(string $type, int $count): CData
     {
-        $this->types[$type] ??= $this->ffi->type($type);
-        $many = FFI::arrayType($this->types[$type], [max(1, $count)]);
+        $length = 1;
+        while ($length < $count) {
+            $length *= 2;
+        }
+        $many = $this->arrayTypes[$type][$length] ??= $this->arrayType($type, $length);
         return $this->ffi->new($many);
+    }
+
+    private function arrayType(string $type, int $length): CType
+    {
+        $this->types[$type] ??= $this->ffi->type($type);
+        return FFI::arrayType($this->types[$type], [$length]);
     }
 
     /** A new struct for the library to fill in. */
@@ -94,23 +116,24 @@ final class Native
         $arguments[] = FFI::addr($error);
         $status = $this->ffi->$function(...$arguments);
         if ($status < 0) {
-            throw $this->taken($status, $error);
+            throw $this->taken($function, $status, $error);
         }
         return $status;
     }
 
     /** The exception for an error of the library, which is freed. */
-    private function taken(int $status, #[\SensitiveParameter] CData $error): StanchionException
+    private function taken(string $function, int $status, #[\SensitiveParameter] CData $error): StanchionException
     {
-        $exception = Errors::of(
-            $status,
-            $this->ffi->stanchion_error_message($error),
-            $this->ffi->stanchion_error_is_retryable($error) === 1,
-            $this->ffi->stanchion_error_operation($error) ?: null,
-            $this->ffi->stanchion_error_name($error) ?: null,
-        );
+        $message = $this->ffi->stanchion_error_message($error);
+        $retryable = $this->ffi->stanchion_error_is_retryable($error) === 1;
+        $operation = $this->ffi->stanchion_error_operation($error) ?: null;
+        $name = $this->ffi->stanchion_error_name($error) ?: null;
         $this->ffi->stanchion_error_free($error);
-        return $exception;
+        // A refused argument, of a function that the program does not know.
+        if (str_starts_with($message, "$function: ")) {
+            return Errors::invalid(substr($message, strlen("$function: ")), $status);
+        }
+        return Errors::of($status, $message, $retryable, $operation, $name);
     }
 
     /** What a stanchion_text shows, copied. */

@@ -12,8 +12,6 @@ namespace Stanchion\Internal;
 final class Payload
 {
     private const JSON = 'application/json';
-    /** In bytes. Looked at here, too, since the library looks at a copy. */
-    private const MOST = 16 << 20;
     private const FLAGS = JSON_THROW_ON_ERROR | JSON_UNESCAPED_UNICODE | JSON_UNESCAPED_SLASHES
         | JSON_PRESERVE_ZERO_FRACTION;
 
@@ -27,7 +25,7 @@ final class Payload
     {
         foreach ($headers as $name => $value) {
             if (!is_string($value)) {
-                throw Errors::invalid("the header $name is a string, not " . get_debug_type($value));
+                throw Errors::argument("headers[$name]", 'a string', $value);
             }
         }
         if (is_string($payload)) {
@@ -36,14 +34,16 @@ final class Payload
         try {
             return [self::checked(json_encode($payload, self::FLAGS)), $headers + ['content-type' => self::JSON]];
         } catch (\JsonException $error) {
-            throw Errors::invalid("the payload is neither a string nor a JSON value: {$error->getMessage()}");
+            throw Errors::invalid("argument payload must be a string or a JSON value: {$error->getMessage()}");
         }
     }
 
     private static function checked(string $payload): string
     {
-        if (strlen($payload) > self::MOST) {
-            throw Errors::invalid(sprintf('a payload of %d bytes is over %d', strlen($payload), self::MOST));
+        // Here, too, since the library looks at a copy.
+        $most = Native::get()->ffi->STANCHION_MAX_PAYLOAD;
+        if (strlen($payload) > $most) {
+            throw Errors::argument('payload', "at most $most bytes long", $payload);
         }
         return $payload;
     }

@@ -37,7 +37,7 @@ final class TaskRecords
             return new Task($item);
         }
         if (!is_array($item)) {
-            throw Errors::invalid('a task is a Task, an id or an array, not ' . get_debug_type($item));
+            throw Errors::argument('items', 'Tasks, ids or arrays', $item);
         }
         try {
             return new Task(...$item);

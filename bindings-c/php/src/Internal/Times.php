@@ -23,14 +23,14 @@ final class Times
             return self::NONE;
         }
         if (!is_int($seconds) && !is_float($seconds)) {
-            throw Errors::invalid("$what is a number of seconds, not " . get_debug_type($seconds));
+            throw Errors::argument($what, 'a number of seconds', $seconds);
         }
         $millis = $seconds * 1000.0;
         if (is_nan($millis) || $millis < 0) {
-            throw Errors::invalid("$what is $seconds seconds; it cannot be less than 0");
+            throw Errors::argument($what, 'at least 0 seconds', $seconds);
         }
         if ($millis > self::MOST) {
-            throw Errors::invalid("$what is $seconds seconds, which is too long");
+            throw Errors::argument($what, 'at most 2 ** 53 milliseconds', $seconds);
         }
         return $millis > 0 ? max(1, (int) round($millis)) : 0;
     }
@@ -39,7 +39,7 @@ final class Times
     public static function needed(string $what, mixed $seconds): int
     {
         if ($seconds === null) {
-            throw Errors::invalid("$what is a number of seconds, not null");
+            throw Errors::argument($what, 'a number of seconds', null);
         }
         return self::span($what, $seconds);
     }

@@ -27,7 +27,7 @@ final class Verdicts
         $this->array = $native->makeMany('stanchion_verdict', $this->count);
         foreach ($verdicts as $index => $verdict) {
             if (!$verdict instanceof Verdict) {
-                throw Errors::invalid('a verdict is what acked() and the like return, not ' . get_debug_type($verdict));
+                throw Errors::argument('verdicts', 'what acked() and the like return', $verdict);
             }
             $record = $this->array[$index];
             $native->init($record, 'stanchion_verdict_init');

@@ -1,0 +1,187 @@
+<?php
+
+declare(strict_types=1);
+
+namespace Stanchion\Tests;
+
+use Stanchion\Client;
+use Stanchion\Lease;
+use Stanchion\Lock;
+
+/** A lease that nothing keeps is over at once, and a warning says so; one that is kept is nobody's concern. */
+final class UnkeptTest extends StoreCase
+{
+    /** @var list<string> */
+    private array $warnings = [];
+
+    protected function setUp(): void
+    {
+        set_error_handler(function (int $level, string $message): bool {
+            $this->warnings[] = $level === E_USER_WARNING ? $message : "level $level: $message";
+            return true;
+        });
+    }
+
+    protected function tearDown(): void
+    {
+        restore_error_handler();
+        parent::tearDown();
+    }
+
+    /** @return array<string, array{\Closure(Client): Lock}> */
+    public static function kinds(): array
+    {
+        return [
+            'lock' => [fn (Client $client) => $client->lock('a')],
+            'reader' => [fn (Client $client) => $client->rwLock('a')->read()],
+            'writer' => [fn (Client $client) => $client->rwLock('a')->write()],
+            'semaphore' => [fn (Client $client) => $client->semaphore('a', 2)],
+            'several' => [fn (Client $client) => $client->multiLock(['a', 'b'])],
+            'reentrant' => [fn (Client $client) => $client->lock('a')->reentrant('me')],
+        ];
+    }
+
+    /** @dataProvider kinds */
+    public function testAResultThatIsNotUsed(\Closure $kind): void
+    {
+        $lock = $kind($this->connect('memory:'));
+        $lock->acquire();
+        $this->assertWarned('the lock "a" was released as soon as it was acquired', 'acquire()', __LINE__ - 1);
+        self::until(fn () => !$lock->isLocked(), 'free');
+        $lock->tryAcquire();
+        $this->assertWarned('the lock "a" was released as soon as it was acquired', 'tryAcquire()', __LINE__ - 1);
+        self::until(fn () => !$lock->isLocked(), 'free');
+    }
+
+    public function testAResultThatIsOnlyLookedAt(): void
+    {
+        $lock = $this->connect('memory:')->lock('a');
+        $this->warnsWithin(fn () => $this->ifAcquired($lock));
+        $this->warnsWithin(fn () => $this->ifBusy($lock));
+        $this->warnsWithin(fn () => $lock->tryAcquire());
+    }
+
+    public function testAResumedLeaseAndClaims(): void
+    {
+        $client = $this->connect('memory:');
+        $handle = $client->lock('a')->acquire()->intoHandle();
+        $client->resumeLease($handle);
+        $this->assertWarned('the lock "a" was released as soon as', 'resumeLease()', __LINE__ - 1);
+        $client->queue('q')->enqueueMany(['x', 'y']);
+        $client->queue('q')->claim();
+        $this->assertWarned('task "x" of queue "q"', 'claim()', __LINE__ - 1);
+        $client->queues(['q'])->claim();
+        $this->assertWarned('task "y" of queue "q"', 'claim()', __LINE__ - 1);
+    }
+
+    public function testAHandlerThatThrowsLeavesNothingLocked(): void
+    {
+        $lock = $this->connect('memory:')->lock('a');
+        set_error_handler(fn (int $level, string $message) => throw new \ErrorException($message));
+        self::assertThrows(\ErrorException::class, function () use ($lock): void {
+            $lock->acquire();
+        }, 'nothing keeps');
+        restore_error_handler();
+        self::until(fn () => !$lock->isLocked(), 'free');
+    }
+
+    /** @dataProvider kinds */
+    public function testALeaseThatIsKept(\Closure $kind): void
+    {
+        $lock = $kind($this->connect('memory:'));
+        $this->guarded($lock);
+        $lease = $lock->acquire();
+        $lease = null;
+        $lease = $lock->acquire();
+        unset($lease);
+        $lock->acquire()->release();
+        $lock->tryAcquire()?->release();
+        $lock->hold(fn () => 'without a look at the lease');
+        $this->inside($lock->acquire());
+        self::assertSame([], $this->warnings);
+    }
+
+    public function testLeasesInTurn(): void
+    {
+        $client = $this->connect('memory:');
+        foreach (['a', 'b', 'c'] as $name) {
+            $lease = $client->lock($name)->acquire();
+        }
+        foreach (['d', 'e'] as $name) { $other = $client->lock($name)->acquire(); }
+        $all = array_map(fn (string $name) => $client->lock($name)->acquire(), ['f', 'g']);
+        (function () use ($client): void { $mine = $client->lock('h')->acquire(); })();
+        try {
+            (function () use ($client): void { $mine = $client->lock('i')->acquire(); throw new \DomainException(); })();
+        } catch (\DomainException) {
+        }
+        unset($lease, $other, $all);
+        self::assertSame([], $this->warnings);
+    }
+
+    public function testALeaseThatWasLost(): void
+    {
+        $lock = $this->connect('memory:')->lock('a');
+        $lease = $lock->acquire();
+        $lock->breakLease();
+        unset($lease);
+        foreach (Client::connect('memory:')->queue('q')->claim() as $claim) {
+            $claim->ack();
+        }
+        self::assertSame([], $this->warnings);
+    }
+
+    /** @dataProvider sharedStores */
+    public function testTheEndOfAProgramIsQuiet(string $kind): void
+    {
+        foreach (['end', 'exit', 'throw', 'fork', 'static'] as $how) {
+            $program = new Program('guard', $this->url($kind), ['-d', 'display_errors=stdout'], $how);
+            self::assertSame("held $how\n", $program->rest());
+            self::assertSame(0, $program->wait());
+        }
+    }
+
+    private function ifAcquired(Lock $lock): void
+    {
+        if ($lock->tryAcquire()) {
+            self::assertInstanceOf(Lock::class, $lock);
+        }
+    }
+
+    private function ifBusy(Lock $lock): void
+    {
+        $busy = $lock->tryAcquire() === null;
+        self::assertIsBool($busy);
+    }
+
+    /** Held to its end, as by a guard in C++. */
+    private function guarded(Lock $lock): void
+    {
+        $lease = $lock->acquire();
+    }
+
+    /** Protected by its argument. */
+    private function inside(Lease $lease): void
+    {
+        $until = hrtime(true) + 1_000_000;
+        while (hrtime(true) < $until) {
+        }
+    }
+
+    private function assertWarned(string $what, string $method, int $line): void
+    {
+        self::assertCount(1, $this->warnings, implode("\n", $this->warnings));
+        $warning = array_pop($this->warnings);
+        self::assertStringContainsString("stanchion: $what", $warning);
+        self::assertStringContainsString("$method returns in " . __FILE__ . " on line $line", $warning);
+    }
+
+    /** A machine that stands still just then looks like a program that does something. */
+    private function warnsWithin(\Closure $statement): void
+    {
+        self::until(function () use ($statement): bool {
+            $statement();
+            return $this->warnings !== [];
+        }, 'a warning');
+        $this->warnings = [];
+    }
+}

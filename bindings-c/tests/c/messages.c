@@ -1,0 +1,64 @@
+/* A refused argument: the message begins with the function, and names the argument and what it was. */
+#include "check.h"
+
+#define SAYS(wanted, call) \
+    do { \
+        stanchion_error *err = NULL; \
+        int32_t status = (call); \
+        CHECK(status == STANCHION_ERR_INVALID_ARGUMENT || status == STANCHION_ERR_INVALID_HANDLE); \
+        begins(__LINE__, stanchion_error_message(err), wanted); \
+        stanchion_error_free(err); \
+    } while (0)
+
+static void begins(int line, const char *message, const char *wanted) {
+    if (strncmp(message, wanted, strlen(wanted)) != 0) {
+        printf("\"%s\" does not begin with \"%s\"\n", message, wanted);
+        fail(__FILE__, line, "the message is wrong");
+    }
+}
+
+TEST(a_refused_option_of_a_lock) {
+    stanchion_client client = opened();
+    stanchion_lease lease = 0;
+    stanchion_lock_options options = lock_options();
+    options.ttl_ms = -5;
+    SAYS("stanchion_lock_acquire: ttl_ms -5 ", stanchion_lock_acquire(client, T("a"), &options, &lease, &err));
+    SAYS("stanchion_read_lock_acquire: ttl_ms -5 ", stanchion_read_lock_acquire(client, T("a"), &options, &lease, &err));
+    options = lock_options();
+    options.renew = 2;
+    SAYS("stanchion_lock_acquire: renew 2 ", stanchion_lock_acquire(client, T("a"), &options, &lease, &err));
+    SAYS("stanchion_lock_acquire: name ", stanchion_lock_acquire(client, NULL, 4, NULL, &lease, &err));
+    SAYS("stanchion_lock_acquire: no place for the lease", stanchion_lock_acquire(client, T("a"), NULL, NULL, &err));
+    /* What the core refuses says what was to be done, and to which lock. */
+    options = lock_options();
+    options.ttl_ms = 1;
+    SAYS("acquire \"a\": ttl 1ms ", stanchion_lock_acquire(client, T("a"), &options, &lease, &err));
+    stanchion_client_free(client);
+}
+
+TEST(a_refused_argument_of_a_method) {
+    stanchion_client client = opened();
+    stanchion_lease lease = acquired(client, unique("extended"));
+    SAYS("stanchion_lease_extend: ttl_ms -3 ", stanchion_lease_extend(lease, -3, &err));
+    SAYS("stanchion_lease_wait_lost: time_ms -1 ", stanchion_lease_wait_lost(lease, -1, &err));
+    SAYS("stanchion_claim_ack: this is no handle of a claim", stanchion_claim_ack(lease, &err));
+    SAYS("stanchion_client_linger: this is no handle of a client", stanchion_client_linger(77, 1, NULL, &err));
+    stanchion_lease_free(lease);
+    SAYS("stanchion_lease_extend: this is no handle of a lease", stanchion_lease_extend(lease, 60000, &err));
+    stanchion_client_free(client);
+}
+
+TEST(a_refused_task) {
+    stanchion_client client = opened();
+    stanchion_task one = task("a");
+    one.priority = 256;
+    SAYS("stanchion_queue_enqueue: priority 256 ", stanchion_queue_enqueue(client, T("q"), &one, NULL, &err));
+    one = task("a");
+    one.payload_len = 3;
+    SAYS("stanchion_queue_enqueue: payload is NULL", stanchion_queue_enqueue(client, T("q"), &one, NULL, &err));
+    stanchion_connect_options options;
+    stanchion_connect_options_init(&options, sizeof options);
+    options.timeout_ms = -7;
+    SAYS("stanchion_connect: timeout_ms -7 ", stanchion_connect(T("memory:"), &options, &client, &err));
+    stanchion_client_free(client);
+}
