@@ -346,7 +346,10 @@ export function cancel(bridge: Bridge, call: number): void
 /** Why it is not ours any more, if it is not. */
 export function checkLease(lease: Lease): Failure | null
 
-/** What there is: for each note its kind, the number of its call, and the value, one after the other. */
+/**
+ * What there is: whether there is more, to be collected later; then for each note its kind, the number of its call, and the
+ * value, one after the other.
+ */
 export function collect(bridge: Bridge): unknown[]
 
 /** Opens a store. */

@@ -1,1 +1,2 @@
 export * from '../dist/index.js'
+export { default } from '../dist/index.js'

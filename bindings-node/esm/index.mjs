@@ -7,3 +7,5 @@ export const {
   QueueFullError, Queues, RwLock, StaleReceiptError, StanchionError, StoreUnavailableError, UnsupportedError, Worker,
   WrongTypeError, connect
 } = stanchion
+
+export default stanchion

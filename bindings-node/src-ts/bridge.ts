@@ -1,6 +1,6 @@
 /**
- * From calls of the native half to promises. Its threads put results down and ring; `deliver` collects all that
- * there are and settles their promises at once.
+ * From calls of the native half to promises. Its threads put results down and ring; `deliver` collects them, many at a
+ * time, and settles their promises.
  */
 
 import { Calls } from './calls.js'
@@ -198,12 +198,26 @@ function letGo(bridge: Bridge): void {
   if (counted === 0 && keepsAlive) keepAlive(bridge, false)
 }
 
+/**
+ * Rejects with an error that is made in a turn of its own: there V8 knows who awaits it, and puts the caller's frames on
+ * its stack. So that costs nothing as long as nothing fails.
+ */
+function fail(one: Waiting, failure: Native.Failure): void {
+  let begin = (): void => {}
+  const turn = new Promise<void>(resolve => { begin = resolve })
+  one.resolve(turn.then(() => { throw errorOf(failure) }))
+  // The promise waits for that turn from the next one on.
+  begin()
+}
+
 /** Runs no code of others: that comes with the ticks and microtasks after it. */
 function deliver(): void {
   const bridge = made
   if (bridge === undefined) return
   const notes = native().collect(bridge)
-  for (let at = 0; at < notes.length; at += 3) {
+  // The first says whether there are more. What else the loop has to do comes in between.
+  if (notes[0] === true) setImmediate(deliver)
+  for (let at = 1; at < notes.length; at += 3) {
     const value = notes[at + 2]
     const one = waiting.get(notes[at + 1] as number)
     if (one === undefined) continue
@@ -214,7 +228,7 @@ function deliver(): void {
     end(one)
     try {
       if (notes[at] === DONE) one.resolve(one.convert === undefined ? value : one.convert(value))
-      else one.reject(errorOf(value as Native.Failure))
+      else fail(one, value as Native.Failure)
     } catch (thrown) {
       // Such as a Date that somebody has replaced: the others must not wait for ever.
       one.reject(thrown)

@@ -16,22 +16,48 @@ const OPTIONS: ReadonlySet<string> = new Set<keyof ConsumeOptions>(
 /** How long one call waits for tasks; then the next one goes on waiting. */
 const WAIT_MS = 30_000
 
+/** Why a wait ends whose iterator was closed. */
+const CLOSED = Symbol('closed')
+
+type Claiming<Json> = (options: ClaimOptions) => Promise<Claim<Json>[]>
+type Loop<Json> = AsyncGenerator<Claim<Json>, void, undefined>
+
 /** Claims one by one; not more at a time than may be out. What nobody took goes back at the end. */
-export async function* consume<Json>(
-  claim: (options: ClaimOptions) => Promise<Claim<Json>[]>, options: ConsumeOptions = {}
-): AsyncGenerator<Claim<Json>, void, undefined> {
+export function consume<Json>(claim: Claiming<Json>, options?: ConsumeOptions): Loop<Json> {
+  const end = new AbortController()
+  const loop = take(claim, end, options)
+  const { return: close, throw: fail } = loop
+  // A generator does either when its wait is over; and that may be never.
+  loop.return = value => {
+    end.abort(CLOSED)
+    return close.call(loop, value)
+  }
+  loop.throw = error => {
+    end.abort(CLOSED)
+    return fail.call(loop, error)
+  }
+  return loop
+}
+
+async function* take<Json>(claim: Claiming<Json>, end: AbortController, options: ConsumeOptions = {}): Loop<Json> {
   checkOptions(options, OPTIONS)
   const { concurrency = 1, signal, leaseMs, renew, maxRunMs } = options
   checkSignal(signal)
   if (!Number.isInteger(concurrency) || concurrency < 1) {
     throw new InvalidArgumentError(`concurrency is a whole number from 1 on, not ${shown(concurrency)}`)
   }
-  const out = new Outstanding(concurrency, signal)
+  const out = new Outstanding(concurrency, end.signal)
+  const abort = (): void => end.abort(signal?.reason)
   let found: Claim<Json>[] = []
   try {
     for (;;) {
-      await out.roomForOne()
-      found = await claim({ leaseMs, renew, maxRunMs, max: out.room(), waitMs: WAIT_MS, signal })
+      if (signal) onAbort(signal, abort)
+      try {
+        await out.roomForOne()
+        found = await claim({ leaseMs, renew, maxRunMs, max: out.room(), waitMs: WAIT_MS, signal: end.signal })
+      } finally {
+        if (signal) offAbort(signal, abort)
+      }
       while (found.length > 0) {
         const next = found.shift() as Claim<Json>
         out.add(next)
@@ -39,6 +65,8 @@ export async function* consume<Json>(
         checkSignal(signal)
       }
     }
+  } catch (thrown) {
+    if (thrown !== CLOSED) throw thrown
   } finally {
     await Promise.allSettled(found.map(one => one.putBack()))
   }
@@ -47,11 +75,11 @@ export async function* consume<Json>(
 /** Counts the claims that are neither settled nor lost. */
 class Outstanding {
   readonly #most: number
-  readonly #signal: AbortSignal | undefined
+  readonly #signal: AbortSignal
   #count = 0
   #wake = (): void => {}
 
-  constructor(most: number, signal: AbortSignal | undefined) {
+  constructor(most: number, signal: AbortSignal) {
     this.#most = most
     this.#signal = signal
   }
@@ -71,7 +99,7 @@ class Outstanding {
 
   async roomForOne(): Promise<void> {
     const wake = (): void => this.#wake()
-    if (this.#signal) onAbort(this.#signal, wake)
+    onAbort(this.#signal, wake)
     try {
       checkSignal(this.#signal)
       while (this.room() < 1) {
@@ -79,7 +107,7 @@ class Outstanding {
         checkSignal(this.#signal)
       }
     } finally {
-      if (this.#signal) offAbort(this.#signal, wake)
+      offAbort(this.#signal, wake)
     }
   }
 }

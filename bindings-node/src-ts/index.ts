@@ -4,6 +4,8 @@
  * @packageDocumentation
  */
 
+// For who imports a default: all of it.
+export * as default from './index.js'
 export type { CachedOptions } from './cached.js'
 export { Claim, type NackOptions, type PutBackOptions, type Verdict } from './claim.js'
 export { Client, connect, type ConnectOptions, type NamePage } from './client.js'

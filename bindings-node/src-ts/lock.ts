@@ -227,6 +227,11 @@ type Values = ConstructorParameters<typeof Native.LockOptions>
 
 /** By name: so getters of a class, which are not enumerable, count, too. */
 function values(options: LockOptions): Values {
+  if (typeof options === 'number') {
+    const time = String(options)
+    throw new InvalidArgumentError(
+      `options are an object: { ttlMs: ${time} } for the lease, or { waitMs: ${time} } for the wait, in milliseconds`)
+  }
   checkOptions(options, OPTIONS)
   const { ttlMs, renew, maxHoldMs, waitMs, failFast, adoptUnexpiringMs, label, weight } = options
   return [ttlMs, renew, maxHoldMs, waitMs, failFast, adoptUnexpiringMs, label, weight]

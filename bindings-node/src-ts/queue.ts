@@ -140,13 +140,13 @@ export class Queue<Json = any> {
    *
    * @throws {QueueFullError} at the limit
    */
-  enqueue(task: Task): Promise<Enqueued> {
+  enqueue(task: Task<Json>): Promise<Enqueued> {
     return ask(
       () => this.#handle(), (queue, bridge, number) => queue.enqueue(bridge, number, nativeTask(task)), enqueued)
   }
 
   /** Put many tasks in. One result per task: what the enqueue did, or the error (such as QueueFullError). */
-  enqueueMany(tasks: Iterable<Task>): Promise<(Enqueued | StanchionError)[]> {
+  enqueueMany(tasks: Iterable<Task<Json>>): Promise<(Enqueued | StanchionError)[]> {
     return ask(
       () => this.#handle(),
       (queue, bridge, number) => queue.enqueueMany(bridge, number, listOf(tasks, 'tasks', nativeTask)),

@@ -14,12 +14,12 @@ export type OnDuplicate =
   | { debounce: { maxWaitMs: number } }
   | { throttle: { windowMs: number } }
 
-/** A task to put into a queue. */
-export interface Task {
+/** A task to put into a queue. `Json` is what the payloads of the queue are, if that is said. */
+export interface Task<Json = any> {
   /** Is in the queue once. Default: a random one. */
   id?: string | undefined
   /** Bytes, or any JSON value; 16 MiB at most. Default: no bytes. */
-  payload?: Payload | undefined
+  payload?: (unknown extends Json ? Payload : Json) | undefined
   /** Short texts that travel along. */
   headers?: Headers | undefined
   /** Not delivered earlier than so many milliseconds from now. */

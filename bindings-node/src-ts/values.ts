@@ -103,16 +103,29 @@ export function maybeDate(time: number | null | undefined): Date | null {
 export function checkOptions(given: unknown, known: ReadonlySet<string>): void {
   if (given === undefined) return
   checkObject(given, 'options')
+  if (Array.isArray(given)) throw new InvalidArgumentError('options are an object, not an array')
   checkNames(given as object, known, 'option')
+}
+
+/** What other packages, and Python's, call it. */
+const ELSEWHERE: Readonly<Record<string, string>> = {
+  timeout: 'waitMs', duration: 'ttlMs', expiry: 'ttlMs', data: 'payload', jobId: 'id', attempts: 'maxAttempts', retries: 'maxAttempts',
 }
 
 /** None is unknown: it would go unnoticed. */
 export function checkNames(given: object, known: ReadonlySet<string>, what: string): void {
   for (const name in given) {
     if (!known.has(name)) {
-      throw new InvalidArgumentError(`there is no ${what} ${name}; there are ${[...known].join(', ')}`)
+      const names = `there is no ${what} ${name}; there are ${[...known].join(', ')}`
+      throw new InvalidArgumentError(names + hint(name, known))
     }
   }
+}
+
+function hint(name: string, known: ReadonlySet<string>): string {
+  const meant = [`${name}Ms`, ELSEWHERE[name]].find(one => one !== undefined && known.has(one))
+  if (meant !== undefined) return `; say ${meant}${meant.endsWith('Ms') ? ', in milliseconds' : ''}`
+  return known.has('payload') ? '; say { payload: ... } for what the task carries' : ''
 }
 
 /** Anything else would be taken for an object without any of the properties. */

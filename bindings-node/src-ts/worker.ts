@@ -53,7 +53,7 @@ export interface WorkerReport {
 export interface WorkerEvents<Json = any> {
   /** The task is done, and the store knows it. With what the handler returned. */
   completed: [task: Claim<Json>, result: unknown]
-  /** The handler failed; the task is tried again, unless `dead` follows. */
+  /** The handler failed; the task is tried again, unless `dead` follows. Without a listener, it is written to stderr. */
   failed: [task: Claim<Json>, error: unknown]
   /** The task failed for the last time, or was buried. */
   dead: [task: Claim<Json>, error: unknown]
@@ -191,7 +191,7 @@ export class Worker<Json = any> extends EventEmitter<WorkerEvents<Json>> {
       }
       case 'failed':
         this.#failed = this.#told(news)
-        if (this.#failed !== undefined) this.emit('failed', this.#failed.claim, errorOfRun(this.#failed, news))
+        if (this.#failed !== undefined) this.#fail(this.#failed, news)
         break
       case 'dead':
         if (this.#failed !== undefined) this.emit('dead', this.#failed.claim, errorOfRun(this.#failed, news))
@@ -212,6 +212,16 @@ export class Worker<Json = any> extends EventEmitter<WorkerEvents<Json>> {
       case 'error':
         if (this.listenerCount('error') > 0) this.emit('error', errorOf(news.failure as Native.Failure))
     }
+  }
+
+  /** A failure that nobody listens to is on stderr: it must not pass unseen. What the handler nacked itself is meant so. */
+  #fail(run: Run, news: Native.News): void {
+    if (this.emit('failed', run.claim, errorOfRun(run, news)) || !run.hasThrown) return
+    const { id, attempt, maxAttempts } = run.claim
+    const next = attempt < maxAttempts ? 'it is tried again' : 'that was the last one'
+    console.error(
+      `stanchion: task ${JSON.stringify(id)} of queue ${JSON.stringify(this.queue)} failed at attempt ${attempt} of ` +
+      `${maxAttempts}: ${next}.`, run.outcome)
   }
 
   #begin(number: number, claim: Claim<Json>): void {

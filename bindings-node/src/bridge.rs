@@ -1,9 +1,10 @@
 //! From futures of the core to promises.
 //!
 //! Threads of ours never call JavaScript one by one: they put a result down and ring. The event loop then collects
-//! all results at once, in one call of the facade, which settles the promises.
+//! many results at once, in one call of the facade, which settles the promises.
 
 use std::cell::{OnceCell, RefCell};
+use std::collections::VecDeque;
 use std::future::{Future, poll_fn};
 use std::mem;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -42,6 +43,9 @@ enum Note {
     /// Something happened; the call goes on.
     News(Value),
 }
+
+/// So many are collected at once at most: what else the event loop has to do comes in between.
+const AT_ONCE: usize = 256;
 
 /// How the facade tells them apart.
 const DONE: u32 = 0;
@@ -91,7 +95,7 @@ impl Inner {
 
 struct Shared {
     /// `None` once nobody collects any more.
-    notes: Mutex<Option<Vec<(u32, Note)>>>,
+    notes: Mutex<Option<VecDeque<(u32, Note)>>>,
     /// There are notes to be collected.
     call: Notify,
     bell: Bell,
@@ -106,11 +110,20 @@ impl Shared {
             return drop(note);
         };
         let was_empty = list.is_empty();
-        list.push((call, note));
+        list.push_back((call, note));
         drop(notes);
         if was_empty {
             self.call.notify_one();
         }
+    }
+
+    /// Some of what there is, and whether there is more.
+    fn some(&self) -> (bool, Vec<(u32, Note)>) {
+        let mut notes = locked(&self.notes);
+        let Some(list) = &mut *notes else { return (false, Vec::new()) };
+        let count = list.len().min(AT_ONCE);
+        let some = list.drain(..count).collect();
+        (!list.is_empty(), some)
     }
 
     /// Rings as a task of its own: it comes after those that are ready to put down a result, too, and so the loop
@@ -175,7 +188,7 @@ impl Bridge {
 pub fn open_bridge(env: &Env, ring: Function<'_, (), ()>) -> napi::Result<u32> {
     let bell = ring.build_threadsafe_function().weak::<true>().callee_handled::<false>().build()?;
     let inner = Inner {
-        shared: Arc::new(Shared { notes: Mutex::new(Some(Vec::new())), call: Notify::new(), bell }),
+        shared: Arc::new(Shared { notes: Mutex::new(Some(VecDeque::new())), call: Notify::new(), bell }),
         ringer: OnceCell::new(),
         fresh: RefCell::default(),
         waiting: Arc::default(),
@@ -199,12 +212,14 @@ fn close(number: usize) {
     lease::forget_all();
 }
 
-/// What there is: for each note its kind, the number of its call, and the value, one after the other.
+/// What there is: whether there is more, to be collected later; then for each note its kind, the number of its call, and the
+/// value, one after the other.
 #[napi(ts_return_type = "unknown[]")]
 pub fn collect<'env>(env: &'env Env, bridge: Bridge) -> napi::Result<Array<'env>> {
     let Inner { shared, waiting, .. } = &*bridge.0;
-    let notes = locked(&shared.notes).as_mut().map(mem::take).unwrap_or_default();
+    let (more, notes) = shared.some();
     let mut found = env.create_array(0)?;
+    found.insert(more)?;
     for (call, note) in notes {
         let is_waited_for = match note {
             Note::News(_) => locked(waiting).contains_key(&call),

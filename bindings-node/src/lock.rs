@@ -144,7 +144,7 @@ impl FromNapiValue for Named {
         }
         // SAFETY: as above.
         if unsafe { <&Lock>::validate(env, value) }.is_err() {
-            return Err(invalid("a text is expected, not an object"));
+            return Err(invalid("the name of a lock is a text; several have client.multiLock(names)"));
         }
         // SAFETY: as above, and it is an object of the class.
         let lock = unsafe { Lock::from_napi_ref(env, value)? };

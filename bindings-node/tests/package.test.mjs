@@ -36,6 +36,23 @@ test('import and require give the same objects, all of them', () => {
   }
 })
 
+test('there is a default, which has them all', async () => {
+  assert.equal(stanchion.default.connect, stanchion.connect)
+  assert.equal(require('stanchion').default.connect, stanchion.connect)
+  assert.deepEqual(Object.keys(stanchion.default).sort(), Object.keys(stanchion).sort())
+})
+
+test('the types are found without exports, too, as the resolution node10 of TypeScript looks for them', () => {
+  const { exports, types, typesVersions } = require('stanchion/package.json')
+  const found = { '.': types }
+  for (const [name, [file]] of Object.entries(typesVersions['*'])) found[`./${name}`] = file
+  const { './package.json': _, ...entries } = exports
+  for (const [name, { require: { types } }] of Object.entries(entries)) {
+    assert.equal(found[name], types)
+    assert.ok(existsSync(join(MODULES, 'stanchion', types)))
+  }
+})
+
 test('nothing is run when it is installed, and only what is needed is in it', () => {
   for (const name of ['stanchion', ...readdirSync(join(MODULES, '@stanchion')).map(one => `@stanchion/${one}`)]) {
     const manifest = JSON.parse(readFileSync(join(MODULES, name, 'package.json')))

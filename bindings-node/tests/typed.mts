@@ -1,7 +1,7 @@
 // The types as an ES module sees them; compiled, never run.
-import {
+import stanchion, {
   Claim, Client, connect, InvalidArgumentError, Lease, LeaseExpiredError, LeaseLostError, Lock, StanchionError,
-  type DeadTasks, type Enqueued, type Holder, type OnDuplicate, type TaskState, type Worker
+  type DeadTasks, type Enqueued, type Holder, type OnDuplicate, type Payload, type Task, type TaskState, type Worker
 } from 'stanchion'
 import { Clock, memoryClient } from 'stanchion/testing'
 
@@ -70,6 +70,19 @@ export async function queues(client: Client): Promise<void> {
     same<typeof claim.receipt, bigint>(true)
     await claim.nack({ delayMs: 5, reason: 'x' })
   }
+  const task: Task<Email> = { payload: { to: 'x' } }
+  await queue.enqueueMany([task])
+  same<Task['payload'], Payload | undefined>(true)
+  await client.queue('any').enqueue({ payload: new Uint8Array(2) })
+  await client.queue<number[]>('numbers').enqueue({ payload: [1] })
+  // @ts-expect-error no Email
+  await queue.enqueue({ payload: { from: 'x' } })
+  // @ts-expect-error a text is none either
+  await queue.enqueue({ payload: 'x' })
+  // @ts-expect-error nor is a number
+  await queue.enqueueMany([{ id: 'a', payload: 5 }])
+  // @ts-expect-error of no queue
+  await client.queue('any').enqueue({ payload: 5n })
   const policy: OnDuplicate = { throttle: { windowMs: 5 } }
   const state: TaskState = 'dead'
   const page = await queue.list(state, { max: 5, prefix: 'a', payloads: false })
@@ -108,6 +121,7 @@ export async function workers(client: Client): Promise<void> {
 }
 
 export async function others(): Promise<void> {
+  same<typeof stanchion.connect, typeof connect>(true)
   const client = await connect({ lockPrefix: 'a:' })
   await connect('redis://localhost', { timeoutMs: 5 })
   await memoryClient({ clock: new Clock() })

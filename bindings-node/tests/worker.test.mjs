@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict'
+import { execFile } from 'node:child_process'
 import { test } from 'node:test'
+import { promisify } from 'node:util'
 import { LeaseLostError, connect } from 'stanchion'
 import { eventually, onEveryStore, told } from './helpers/stores.mjs'
 
@@ -39,6 +41,32 @@ onEveryStore('failures are tried again, and dead in the end', async ({ client })
   assert.deepEqual(await worker.close(), { completed: 0, failed: 2, dead: 1, lost: 0 })
   const dead = await queue.get('a')
   assert.deepEqual([dead.state, dead.reason], ['dead', 'TypeError: no paper at 2'])
+})
+
+/** What a program with such a worker writes to stderr. */
+async function stderrOf(listener) {
+  const program = `
+    import { connect } from 'stanchion'
+    const queue = (await connect('memory:')).queue('emails')
+    await queue.enqueueMany([{ id: 'welcome', maxAttempts: 1 }, { id: 'again' }, { id: 'nacked', maxAttempts: 1 }])
+    const worker = queue.worker(async function handler(task) {
+      if (task.id === 'nacked') return await task.bury('meant so')
+      if (task.attempt === 2) return
+      throw new TypeError('no such address: ' + task.id)
+    }, { untilEmpty: true })
+    ${listener}
+    await worker.finished`
+  const { stderr } = await promisify(execFile)(process.execPath, ['--input-type=module', '-e', program])
+  return stderr
+}
+
+test('a failure is on stderr, unless somebody listens', async () => {
+  const said = await stderrOf('')
+  assert.match(said, /task "welcome" of queue "emails" failed at attempt 1 of 1: that was the last one/)
+  assert.match(said, /task "again" of queue "emails" failed at attempt 1 of 20: it is tried again/)
+  assert.match(said, /TypeError: no such address: welcome\n\s+at .*handler/)
+  assert.doesNotMatch(said, /nacked/)
+  assert.equal(await stderrOf("worker.on('failed', () => {})"), '')
 })
 
 onEveryStore('close drains: tasks at work are finished, others stay', async ({ client }) => {
@@ -216,4 +244,40 @@ onEveryStore('for await ends with its signal', async ({ client }) => {
     }
   }, { message: 'enough' })
   await assert.rejects(queue.consume({ concurrency: 0 }).next(), { code: 'ERR_STANCHION_INVALID_ARGUMENT' })
+})
+
+onEveryStore('a loop that is closed while it waits ends, and leaves no task claimed', async ({ client }) => {
+  const queue = client.queue('q')
+  for (const close of [loop => loop.return(), loop => loop[Symbol.asyncDispose]?.() ?? loop.return()]) {
+    const empty = queue.consume()
+    const pending = empty.next()
+    await close(empty)
+    assert.deepEqual(await pending, { done: true, value: undefined })
+    assert.deepEqual(await empty.next(), { done: true, value: undefined })
+  }
+  const failing = queue.consume()
+  const pending = failing.next()
+  await assert.rejects(failing.throw(new Error('enough')), { message: 'enough' })
+  assert.deepEqual(await pending, { done: true, value: undefined })
+  await queue.enqueueMany(tasks(2))
+  // Now it waits for a place, since one is out.
+  const full = queue.consume()
+  const { value: claim } = await full.next()
+  const next = full.next()
+  await full.return()
+  assert.deepEqual(await next, { done: true, value: undefined })
+  await claim.ack()
+  const { ready, claimed } = await queue.stats()
+  assert.deepEqual([ready, claimed], [1, 0])
+})
+
+onEveryStore('a worker is one run: closed at once it does nothing, closed again it says the same', async ({ client }) => {
+  const queue = client.queue('q')
+  await queue.enqueue({ id: 'a' })
+  const none = queue.worker(() => assert.fail('it was closed before'))
+  const report = { completed: 0, failed: 0, dead: 0, lost: 0 }
+  assert.deepEqual([await none.close(), await none.close(), await none.finished], [report, report, report])
+  const next = queue.worker(() => {}, { untilEmpty: true })
+  assert.equal((await next.finished).completed, 1)
+  assert.equal((await next.close()).completed, 1)
 })

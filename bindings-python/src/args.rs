@@ -1,4 +1,5 @@
-//! Arguments: what Python passes, checked and converted before anything is sent.
+//! Arguments: what Python passes, checked and converted before anything is sent. What is wrong with one reads on from its
+//! name: see `error::wrong`.
 
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -7,7 +8,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDelta, PyFloat, PyInt, PyString};
 use stanchion::{LeaseHandle, TaskState};
 
-use crate::error::{invalid, raise};
+use crate::error::{raise, wrong};
 
 /// Seconds beyond this do not fit anywhere; the core has narrower limits of its own.
 const MOST_SECONDS: f64 = 1e15;
@@ -22,11 +23,11 @@ impl<'a, 'py> FromPyObject<'a, 'py> for Seconds {
     fn extract(value: Borrowed<'a, 'py, PyAny>) -> PyResult<Self> {
         let span = match value.cast::<PyDelta>() {
             Ok(delta) => delta.call_method0("total_seconds")?.extract::<f64>()?,
-            Err(_) => number(&value, "a time span is a number of seconds or a timedelta")?,
+            Err(_) => number(&value, "must be a number of seconds or a timedelta")?,
         };
         let span = Some(span).filter(|span| (0.0..=MOST_SECONDS).contains(span));
         let span = span.and_then(|span| Duration::try_from_secs_f64(span).ok());
-        let wrong = || invalid(value.py(), &format!("{} is no time span", shown(&value)));
+        let wrong = || wrong(&value, "must be a time span from 0 s on");
         span.map(Self).ok_or_else(wrong)
     }
 }
@@ -38,8 +39,9 @@ impl<'a, 'py> FromPyObject<'a, 'py> for Wall {
     type Error = PyErr;
 
     fn extract(value: Borrowed<'a, 'py, PyAny>) -> PyResult<Self> {
-        let seconds = number(&value, "a due time is a datetime or a number of seconds since 1970")?;
-        let wrong = || invalid(value.py(), &format!("{} is no due time", shown(&value)));
+        let problem = "must be a datetime or a number of seconds since 1970";
+        let seconds = number(&value, problem)?;
+        let wrong = || wrong(&value, problem);
         if !seconds.is_finite() || seconds > MOST_SECONDS {
             return Err(wrong());
         }
@@ -59,7 +61,7 @@ impl<'a, 'py> FromPyObject<'a, 'py> for Real {
     type Error = PyErr;
 
     fn extract(value: Borrowed<'a, 'py, PyAny>) -> PyResult<Self> {
-        number(&value, "a number is wanted").map(Self)
+        number(&value, "must be a number").map(Self)
     }
 }
 
@@ -73,8 +75,7 @@ impl<'a, 'py> FromPyObject<'a, 'py> for Whole {
     fn extract(value: Borrowed<'a, 'py, PyAny>) -> PyResult<Self> {
         let is_number = value.is_instance_of::<PyInt>() && !value.is_instance_of::<PyBool>();
         let whole = is_number.then(|| value.extract::<u64>().ok()).flatten();
-        let wrong = || invalid(value.py(), &format!("{} is no count", shown(&value)));
-        whole.map(Self).ok_or_else(wrong)
+        whole.map(Self).ok_or_else(|| wrong(&value, "must be a whole number from 0 on"))
     }
 }
 
@@ -94,8 +95,7 @@ impl<'a, 'py> FromPyObject<'a, 'py> for Text {
 
     fn extract(value: Borrowed<'a, 'py, PyAny>) -> PyResult<Self> {
         let text = value.cast::<PyString>().ok().and_then(|text| text.extract::<String>().ok());
-        let wrong = || invalid(value.py(), &format!("{} is no text", shown(&value)));
-        text.map(Self).ok_or_else(wrong)
+        text.map(Self).ok_or_else(|| wrong(&value, "must be a text that UTF-8 can encode"))
     }
 }
 
@@ -108,7 +108,7 @@ impl<'a, 'py> FromPyObject<'a, 'py> for Flag {
 
     fn extract(value: Borrowed<'a, 'py, PyAny>) -> PyResult<Self> {
         let flag = value.cast::<PyBool>().map(|flag| Self(flag.is_true()));
-        flag.map_err(|_| invalid(value.py(), &format!("{} is neither True nor False", shown(&value))))
+        flag.map_err(|_| wrong(&value, "must be True or False"))
     }
 }
 
@@ -120,7 +120,7 @@ impl<'a, 'py> FromPyObject<'a, 'py> for File {
 
     fn extract(value: Borrowed<'a, 'py, PyAny>) -> PyResult<Self> {
         let path = value.extract().map(Self);
-        path.map_err(|_| invalid(value.py(), &format!("{} is no path of a file", shown(&value))))
+        path.map_err(|_| wrong(&value, "must be the path of a file"))
     }
 }
 
@@ -154,22 +154,17 @@ impl<'a, 'py> FromPyObject<'a, 'py> for State {
             "ready" => TaskState::Ready,
             "claimed" => TaskState::Claimed,
             "dead" => TaskState::Dead,
-            _ => return Err(invalid(value.py(), "a state is scheduled, ready, claimed or dead")),
+            _ => return Err(wrong(&value, "must be scheduled, ready, claimed or dead")),
         }))
     }
 }
 
 /// A number that is not a bool.
-fn number(value: &Bound<'_, PyAny>, otherwise: &str) -> PyResult<f64> {
+fn number(value: &Bound<'_, PyAny>, problem: &str) -> PyResult<f64> {
     let is_number = value.is_instance_of::<PyFloat>() || value.is_instance_of::<PyInt>();
     if !is_number || value.is_instance_of::<PyBool>() {
-        return Err(invalid(value.py(), &format!("{otherwise}, not {}", shown(value))));
+        return Err(wrong(value, problem));
     }
-    value.extract::<f64>().map_err(|_| invalid(value.py(), &format!("{} is too large", shown(value))))
-}
-
-/// The value as an error message shows it.
-fn shown(value: &Bound<'_, PyAny>) -> String {
-    let text = value.repr().map_or_else(|_| "this".to_owned(), |text| text.to_string_lossy().into_owned());
-    if text.chars().count() > 80 { format!("a {}", value.get_type()) } else { text }
+    // An int may be too large.
+    value.extract::<f64>().map_err(|_| wrong(value, problem))
 }

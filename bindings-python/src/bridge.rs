@@ -1,9 +1,9 @@
 //! From futures of the core to futures of asyncio.
 //!
 //! Threads of ours never call Python: they put a result down and ring a bell, a socket that the event loop
-//! listens to. The loop then collects all results at once.
+//! listens to. The loop then collects the results, many at a time.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::future::{Future, poll_fn};
 use std::io::{Read, Write};
 use std::mem;
@@ -22,6 +22,9 @@ use tokio::task::AbortHandle;
 use crate::error::{panicked, raise};
 use crate::results::IntoPython;
 use crate::runtime::runtime;
+
+/// So many results are given out in a turn of the loop: what else it has to do comes in between.
+const AT_ONCE: usize = 256;
 
 /// Makes the Python object of a result, on the loop's thread.
 type Outcome = Box<dyn FnOnce(Python<'_>) -> PyResult<Py<PyAny>> + Send>;
@@ -42,7 +45,7 @@ struct Waiting {
 }
 
 struct Shared {
-    done: Mutex<Vec<(u64, Outcome)>>,
+    done: Mutex<VecDeque<(u64, Outcome)>>,
     bell: UnixStream,
 }
 
@@ -50,12 +53,29 @@ impl Shared {
     fn finish(&self, id: u64, outcome: Outcome) {
         let mut done = locked(&self.done);
         let was_empty = done.is_empty();
-        done.push((id, outcome));
+        done.push_back((id, outcome));
         drop(done);
         if was_empty {
-            // A full socket rings already.
-            let _ = (&self.bell).write(&[1]);
+            self.ring();
         }
+    }
+
+    /// Some of what there is. Rings again if that is not all.
+    fn some(&self) -> Vec<(u64, Outcome)> {
+        let mut done = locked(&self.done);
+        let count = done.len().min(AT_ONCE);
+        let some = done.drain(..count).collect();
+        let is_all = done.is_empty();
+        drop(done);
+        if !is_all {
+            self.ring();
+        }
+        some
+    }
+
+    fn ring(&self) {
+        // A full socket rings already.
+        let _ = (&self.bell).write(&[1]);
     }
 }
 
@@ -110,12 +130,11 @@ impl Bridge {
         self.listener.as_raw_fd()
     }
 
-    /// Gives the results that are there to their futures.
+    /// Gives results that are there to their futures.
     fn collect(&self, py: Python<'_>) -> PyResult<()> {
         let mut bytes = [0; 64];
         while matches!((&self.listener).read(&mut bytes), Ok(count) if count == bytes.len()) {}
-        let done = mem::take(&mut *locked(&self.shared.done));
-        for (id, outcome) in done {
+        for (id, outcome) in self.shared.some() {
             // What nobody waits for any more is dropped, and with it released.
             let Some(Waiting { future, .. }) = locked(&self.waiting).remove(&id) else { continue };
             if future.call_method0(py, "done")?.is_truthy(py)? {
@@ -136,10 +155,10 @@ impl Bridge {
             task.abort();
         }
     }
-}
 
-impl Drop for Bridge {
-    fn drop(&mut self) {
+    /// The loop is closed: gives up on all calls. Their futures hold the loop and all that waits for them, so that nothing of it
+    /// would go away by itself.
+    fn close(&self) {
         let waiting = mem::take(&mut *locked(&self.waiting));
         for (_, one) in waiting {
             // In a forked child the runtime is the parent's.
@@ -147,6 +166,14 @@ impl Drop for Bridge {
                 one.task.abort();
             }
         }
+        let done = mem::take(&mut *locked(&self.shared.done));
+        drop(done);
+    }
+}
+
+impl Drop for Bridge {
+    fn drop(&mut self) {
+        self.close();
     }
 }
 

@@ -11,7 +11,7 @@ use stanchion::{LossReason, Retry, blocking};
 use crate::args::{Seconds, Text};
 use crate::bridge::Bridge;
 use crate::call::{call, turn};
-use crate::error::{invalid, raise};
+use crate::error::{invalid, raise, wrong};
 use crate::faces::faces;
 use crate::results::{IntoPython, object, wall};
 
@@ -113,8 +113,8 @@ faces! {
     }
 
     blocking {
-        fn wait_lost(&self, py: Python<'_>, time: Seconds) -> PyResult<bool> {
-            call(py, || Ok(self.0.wait_lost_while(time.0, &mut turn)))
+        fn wait_lost(&self, py: Python<'_>, timeout: Seconds) -> PyResult<bool> {
+            call(py, || Ok(self.0.wait_lost_while(timeout.0, &mut turn)))
         }
     }
 
@@ -184,13 +184,13 @@ impl<'a, 'py> FromPyObject<'a, 'py> for Taken {
     type Error = PyErr;
 
     fn extract(value: Borrowed<'a, 'py, PyAny>) -> PyResult<Self> {
-        let wrong = || invalid(value.py(), "a verdict is made by acked, nacked, buried or returned");
-        let verdict = value.cast::<Verdict>().map_err(|_| wrong())?;
+        let problem = "must be what acked(), nacked(), buried() or returned() of a claim have made";
+        let verdict = value.cast::<Verdict>().map_err(|_| wrong(&value, problem))?;
         let taken = verdict.get().0.lock().unwrap_or_else(PoisonError::into_inner).take();
         taken.map(Self).ok_or_else(|| invalid(value.py(), "the verdict was settled already"))
     }
 }
 
-pub(crate) fn verdicts(taken: Vec<Taken>) -> Vec<stanchion::Verdict> {
-    taken.into_iter().map(|taken| taken.0).collect()
+pub(crate) fn taken(verdicts: Vec<Taken>) -> Vec<stanchion::Verdict> {
+    verdicts.into_iter().map(|verdict| verdict.0).collect()
 }

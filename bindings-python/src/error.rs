@@ -7,6 +7,7 @@ use pyo3::sync::PyOnceLock;
 use stanchion::{Error, ErrorKind};
 
 static MAKE: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+static WRONG: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
 
 /// The exception for an error.
 pub(crate) fn raise(py: Python<'_>, error: &Error) -> PyErr {
@@ -14,7 +15,17 @@ pub(crate) fn raise(py: Python<'_>, error: &Error) -> PyErr {
     make(py, error.kind(), &error.to_string(), details)
 }
 
-/// An argument that cannot be converted.
+/// What is wrong with an argument, such as "must be a number", and what was given. Whose it is, and its name, are added as the
+/// exception goes through pyo3 and `stanchion._arguments`.
+pub(crate) fn wrong(value: &Bound<'_, PyAny>, problem: &str) -> PyErr {
+    let py = value.py();
+    let made = WRONG
+        .get_or_try_init(py, || Ok::<_, PyErr>(py.import("stanchion._arguments")?.getattr("wrong")?.unbind()))
+        .and_then(|make| make.call1(py, (problem, value)));
+    made.map_or_else(|error| error, |exception| PyErr::from_value(exception.into_bound(py)))
+}
+
+/// Arguments that do not go together.
 pub(crate) fn invalid(py: Python<'_>, message: &str) -> PyErr {
     make(py, ErrorKind::InvalidArgument, message, (None, None, false))
 }

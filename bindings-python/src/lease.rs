@@ -73,8 +73,8 @@ faces! {
     }
 
     blocking {
-        fn wait_lost(&self, py: Python<'_>, time: Seconds) -> PyResult<bool> {
-            call(py, || Ok(self.0.wait_lost_while(time.0, &mut turn)))
+        fn wait_lost(&self, py: Python<'_>, timeout: Seconds) -> PyResult<bool> {
+            call(py, || Ok(self.0.wait_lost_while(timeout.0, &mut turn)))
         }
     }
 

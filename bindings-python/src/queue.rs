@@ -6,7 +6,7 @@ use stanchion::{ListOptions, QueueSettings, blocking};
 use crate::args::{Flag, Seconds, State, Text, Wall, Whole};
 use crate::bridge::Bridge;
 use crate::call::call;
-use crate::claim::{Delivered, Taken, verdicts};
+use crate::claim::{Delivered, Taken, taken};
 use crate::faces::faces;
 use crate::results::IntoPython;
 use crate::task::{ClaimOptions, DeadTasks, Task, tasks};
@@ -20,9 +20,9 @@ faces! {
     verbs {
         fn enqueue(task: Task) |queue| queue.enqueue(task.0);
         fn enqueue_many(items: Vec<Task>) |queue| queue.enqueue_many(tasks(items));
-        fn settle(ends: Vec<Taken>) |queue| queue.settle(verdicts(ends));
-        fn pop(max: Whole) |queue| queue.pop(max.narrow(usize::MAX));
-        fn peek(max: Whole) |queue| queue.peek(max.narrow(usize::MAX));
+        fn settle(verdicts: Vec<Taken>) |queue| queue.settle(taken(verdicts));
+        fn pop(n: Whole) |queue| queue.pop(n.narrow(usize::MAX));
+        fn peek(n: Whole) |queue| queue.peek(n.narrow(usize::MAX));
         fn get(id: Text) |queue| queue.get(&id.0);
         fn list(state: State, page: Option<Text>, max: Whole, prefix: Text, payloads: Flag)
             |queue| queue.list(listing(state, page, max, prefix, payloads));
@@ -52,10 +52,10 @@ faces! {
         fn settle_and_claim(
             &self,
             py: Python<'_>,
-            ends: Vec<Taken>,
+            verdicts: Vec<Taken>,
             options: ClaimOptions,
         ) -> PyResult<Py<PyAny>> {
-            call(py, || self.0.settle_and_claim(verdicts(ends), options.0))?.into_python(py)
+            call(py, || self.0.settle_and_claim(taken(verdicts), options.0))?.into_python(py)
         }
     }
 
@@ -74,12 +74,12 @@ faces! {
             &self,
             bridge: &Bound<'_, Bridge>,
             future: Py<PyAny>,
-            ends: Vec<Taken>,
+            verdicts: Vec<Taken>,
             options: ClaimOptions,
         ) -> PyResult<u64> {
             let queue = self.0.clone();
             let work = async move {
-                let (results, claims) = queue.settle_and_claim(verdicts(ends), options.0).await?;
+                let (results, claims) = queue.settle_and_claim(taken(verdicts), options.0).await?;
                 Ok((results, Delivered(claims)))
             };
             bridge.get().start(future, work)

@@ -44,7 +44,7 @@ impl Task {
         }
         if let Some(Whole(priority)) = priority {
             let priority = u8::try_from(priority);
-            task = task.priority(priority.map_err(|_| invalid(py, "priority is not between 0 and 255"))?);
+            task = task.priority(priority.map_err(|_| invalid(py, "priority must be between 0 and 255"))?);
         }
         if let Some(max_attempts) = max_attempts {
             task = task.max_attempts(max_attempts.narrow(u32::MAX));

@@ -93,7 +93,7 @@ def test_ctrl_c_ends_a_computation_and_leaves_it_to_the_next(client):
 def test_a_decorated_function_is_computed_once_for_each_name(client):
     computed = []
 
-    @client.cached("price:{id}:{currency:>4}", ttl=60)
+    @client.cached("price:{id}:{currency:>4}", ttl=60, ignore=["log"])
     def price(id, currency="EUR", *, log=True):
         """What it costs."""
         computed.append((id, currency, log))
@@ -103,7 +103,7 @@ def test_a_decorated_function_is_computed_once_for_each_name(client):
     plain = {"price": [7, "EUR"]}
     assert [price(7), price(id=7), price(7, "EUR"), price(7, log=False)] == [plain] * 4
     assert price(7, "USD") == {"price": [7, "USD"]}
-    assert computed == [(7, "EUR", True), (7, "USD", True)], "what has no place in the name makes no difference"
+    assert computed == [(7, "EUR", True), (7, "USD", True)], "what is ignored makes no difference"
     assert client.cached("price:7: EUR", 60, lambda: pytest.fail("computed again")) == plain
     client.invalidate("price:7: EUR")
     assert price(7, log=False) == plain and computed[2:] == [(7, "EUR", False)]
@@ -119,7 +119,7 @@ def test_a_decorated_function_is_computed_once_for_each_name(client):
 
 
 def test_what_a_decorated_function_raises_goes_on_and_the_next_computes(client):
-    @client.cached("a", ttl=60, wait=SOON)
+    @client.cached("a", ttl=60, wait=SOON, ignore=["failure"])
     def value(failure=None):
         if failure is not None:
             raise failure
@@ -128,6 +128,29 @@ def test_what_a_decorated_function_raises_goes_on_and_the_next_computes(client):
     with pytest.raises(ValueError):
         value(ValueError("own"))
     assert value() == 7
+
+
+class Shop:
+    def price(self, id, *, currency="EUR"):
+        return f"{id} {currency}"
+
+
+def test_an_argument_that_the_name_has_not_is_refused_when_it_is_decorated(client):
+    cached = client.cached
+    for template, ignore, missing in [
+            ("price:{id}", [], "self"), ("price:{id}", ["self"], "currency"), ("price:{currency}", ("self",), "id"),
+            ("price", ["self", "id"], "currency")]:
+        with pytest.raises(stanchion.InvalidArgument, match=rf"argument '{missing}'.*ignore=\['{missing}'\]"):
+            cached(template, ttl=60, ignore=ignore)(Shop.price)
+    price = cached("price:{id}:{currency}", ttl=60, ignore={"self"})(Shop.price)
+    assert price(Shop(), 7) == price(Shop(), 7, currency="EUR") == "7 EUR" and price(Shop(), 7, currency="USD") == "7 USD"
+    with pytest.raises(stanchion.InvalidArgument, match="'args'"):
+        cached("all:{id}", ttl=60)(lambda id, *args: id)
+    for wrong in ("self", 7, ["self", "session"], ["self", "id"]):  # No list; no such argument; one that is in the name.
+        with pytest.raises(stanchion.InvalidArgument):
+            cached("price:{id}:{currency}", ttl=60, ignore=wrong)(Shop.price)
+    with pytest.raises(stanchion.InvalidArgument, match="ignore"):
+        cached("price", 60, lambda: pytest.fail("computed"), ignore=["self"])
 
 
 @pytest.mark.parametrize("name", ["price:{}", "price:{0}", "price:{other}", "price:{id", "price:{id:{id}}", "price:{id:{other}}", "price:}", 7, None])
@@ -171,6 +194,10 @@ def test_asyncio_has_the_decorator_too(url):
             assert await client.cached("price:1", 60, lambda: pytest.fail("computed again")) == [1]
             with pytest.raises(stanchion.InvalidArgument):
                 client.cached("price:{other}", ttl=60)(price)
+            with pytest.raises(stanchion.InvalidArgument, match="'id'"):
+                client.cached("prices", ttl=60)(price)
+            with pytest.raises(stanchion.InvalidArgument, match="ignore"):
+                await client.cached("price", 60, lambda: pytest.fail("computed"), ignore=["self"])
 
     asyncio.run(run())
 

@@ -16,12 +16,16 @@ def blocking(client: stanchion.Client) -> int:
     if maybe is not None:
         maybe.release(cooldown=2)
 
+    # Refused: what other packages call it.
+    lock.acquire(timeout=5)  # type: ignore[arg-type]
+    client.lock("a", blocking_timeout=5)  # type: ignore[arg-type]
+
     @lock.hold(wait=5)
     def held(number: int) -> str:
         return str(number)
 
-    @client.cached("price:{number}", ttl=60, stale=3600)
-    def price(number: int) -> float:
+    @client.cached("price:{number}", ttl=60, stale=3600, ignore=["verbose"])
+    def price(number: int, verbose: bool = False) -> float:
         return number / 2
 
     half: float = price(1)
@@ -42,8 +46,11 @@ def blocking(client: stanchion.Client) -> int:
     done: stanchion.Enqueued = queue.enqueue(text, {"a": 1}, on_duplicate=stanchion.Throttle(window=60))
     claims: List[stanchion.Claim] = queue.claim(max=10, wait=5)
     for claim in claims:
+        claim.due.nowhere  # type: ignore[attr-defined] # It is a datetime.
         with claim:
             print(claim.json, done.outcome)
+    queue.enqueue_many(["a", ("b", {"to": "x"}), stanchion.Task("c"), {"id": "d", "delay": 5}])
+    queue.enqueue_many([7])  # type: ignore[list-item]
     page: stanchion.TaskPage = queue.list("dead", prefix="a", payloads=False)
     following: Optional[str] = page.next
     gone: int = queue.remove_dead(receipts=[task.receipt for task in page], older_than=timedelta(days=1))

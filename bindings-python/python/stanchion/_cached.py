@@ -5,9 +5,10 @@ from __future__ import annotations
 import inspect
 import json
 import string
-from typing import Any, Callable, Dict, Tuple
+from typing import Any, Callable, Dict, List, Set, Tuple
 
 from ._errors import InvalidArgument, WrongType
+from ._types import several
 
 
 def encoded(name: str, value: Any) -> bytes:
@@ -30,7 +31,16 @@ def decoded(name: str, stored: bytes) -> Any:
         raise wrong from error
 
 
-def names(template: Any, function: Callable[..., Any]) -> Callable[[Tuple[Any, ...], Dict[str, Any]], str]:
+def check_compute(compute: Any, ignore: Any, check: Callable[[Any, str], None]) -> None:
+    """Refuse what makes no value, and options that are those of a decorator."""
+    check(compute, "compute")
+    if ignore:
+        raise InvalidArgument("cached(): ignore is for the arguments of a decorated function, and compute has none")
+
+
+def names(
+    template: Any, function: Callable[..., Any], ignore: Any
+) -> Callable[[Tuple[Any, ...], Dict[str, Any]], str]:
     """What makes the name of a call's value: the template with the function's arguments in the places of their names."""
     if not isinstance(template, str):
         raise _no_template(template, "it is no text")
@@ -44,6 +54,7 @@ def names(template: Any, function: Callable[..., Any]) -> Callable[[Tuple[Any, .
             raise _no_template(template, f"braces within those of {field!r}")
         if field not in signature.parameters:
             raise _no_template(template, f"{function!r} has no argument {field!r}; a brace of the name itself is doubled")
+    _check_used(template, function, {field for field, _ in fields}, several(ignore, "names of arguments to ignore"))
 
     def name(args: Tuple[Any, ...], kwargs: Dict[str, Any]) -> str:
         bound = signature.bind(*args, **kwargs)
@@ -51,6 +62,18 @@ def names(template: Any, function: Callable[..., Any]) -> Callable[[Tuple[Any, .
         return template.format(**bound.arguments)
 
     return name
+
+
+def _check_used(template: str, function: Callable[..., Any], used: Set[str], ignored: List[Any]) -> None:
+    """Calls that differ in an argument must not share a value, unless that is meant."""
+    for argument in inspect.signature(function).parameters:
+        if argument not in used and argument not in ignored:
+            raise _no_template(
+                template, f"the argument {argument!r} of {function!r} is not in it, so calls that differ in it would share a "
+                f"value; put {{{argument}}} into the name, or say ignore=[{argument!r}] if they may")
+    for argument in ignored:
+        if argument in used or argument not in inspect.signature(function).parameters:
+            raise _no_template(template, f"{function!r} has no argument {argument!r} to ignore that is not in the name")
 
 
 def _no_template(template: Any, problem: str) -> InvalidArgument:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json as _json
+from datetime import datetime
 from types import TracebackType
 from typing import Any, Dict, Optional, Type
 
@@ -10,7 +11,7 @@ from . import _stanchion
 from ._errors import StaleReceipt, StanchionError
 from ._lease import Lost
 from ._log import log
-from ._types import Duration, maybe_wall
+from ._types import Duration, wall
 
 
 class ClaimFacts:
@@ -38,9 +39,9 @@ class ClaimFacts:
         return _json.loads(self.payload)
 
     @property
-    def due(self) -> Any:
+    def due(self) -> datetime:
         """When the task was due."""
-        return maybe_wall(self._native.due)
+        return wall(self._native.due)
 
     @property
     def remaining(self) -> float:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import functools
 from types import TracebackType
-from typing import Any, Callable, Dict, Iterable, Optional, Type, TypeVar, overload
+from typing import Any, Callable, Dict, Iterable, NoReturn, Optional, Type, TypeVar, overload
 
-from . import _stanchion
-from ._cached import decoded, encoded, names
+from . import _green, _stanchion
+from ._arguments import refuse
+from ._cached import check_compute, decoded, encoded, names
 from ._errors import Forked
 from ._exit import note
 from ._functions import check_blocking
@@ -40,7 +41,8 @@ def connect(
     be shared by threads, and works on in a forked child.
 
     Every call on the main thread notices Ctrl-C, and runs other signal handlers, within 0.2 s, also while the store
-    does not answer; what a handler raises ends the call. At the end of the program the main thread's leases are
+    does not answer; what a handler raises ends the call. In a process that gevent or eventlet has patched, a call waits in
+    its greenlet. At the end of the program the main thread's leases are
     released, which may take half a second.
     """
     return Client(dict(
@@ -53,7 +55,8 @@ class Client:
 
     def __init__(self, settings: Dict[str, Any]) -> None:
         self._settings = settings
-        self._native = _stanchion.connect(_stanchion.Settings(**settings))
+        how: Any = _stanchion.connect if _green.patched() is None else _green.connect
+        self._native = how(_stanchion.Settings(**settings))
         self._held = Held()
         note(self)
 
@@ -68,6 +71,7 @@ class Client:
         fail_fast: Optional[bool] = None,
         adopt_unexpiring: Optional[Duration] = None,
         label: Optional[str] = None,
+        **others: NoReturn,
     ) -> Lock:
         """The lock with this name, and how it is acquired unless a call says otherwise. No I/O.
 
@@ -77,6 +81,8 @@ class Client:
         another program's value that never expires, once it has not changed for so long. ``label`` is shown to others
         as the holder (the client's). Times are seconds or timedeltas.
         """
+        if others:
+            refuse("lock", others)
         return Lock(self, ("lock", name), dict(
             ttl=ttl, renew=renew, max_hold=max_hold, wait=wait, fail_fast=fail_fast,
             adopt_unexpiring=adopt_unexpiring, label=label))
@@ -168,6 +174,7 @@ class Client:
         lease: Optional[Duration] = None,
         max_run: Optional[Duration] = None,
         label: Optional[str] = None,
+        ignore: Iterable[str] = (),
     ) -> Callable[[F], F]: ...
 
     def cached(
@@ -182,6 +189,7 @@ class Client:
         lease: Optional[Duration] = None,
         max_run: Optional[Duration] = None,
         label: Optional[str] = None,
+        ignore: Iterable[str] = (),
     ) -> Any:
         """The cached value with this name; if there is none, ``compute()`` makes it, for one caller at a time.
 
@@ -197,11 +205,12 @@ class Client:
         A value that could not be stored, because the lease was lost or the store did not answer, is still returned.
 
         Without ``compute`` it is a decorator: ``@client.cached("price:{id}", ttl=60)``. The function's arguments take the
-        places of their names in braces, as in `str.format`, and its values are cached under the name that results; an
-        argument without a place there makes no difference. A brace of the name itself is doubled.
+        places of their names in braces, as in `str.format`, and its values are cached under the name that results. A brace
+        of the name itself is doubled. An argument without a place there is refused: calls that differ in it would get each
+        other's values. If they may, ``ignore`` names it: ``ignore=["self", "session"]``.
         """
         if compute is not _LATER:
-            check_blocking(compute, "compute")
+            check_compute(compute, ignore, check_blocking)
         options = _stanchion.CachedOptions(
             ttl, stale=stale, beta=beta, wait=wait, lease=lease, max_run=max_run, label=label)
         if compute is not _LATER:
@@ -209,7 +218,7 @@ class Client:
 
         def decorate(function: F) -> F:
             check_blocking(function, "what is cached")
-            named = names(name, function)
+            named = names(name, function, ignore)
 
             @functools.wraps(function)
             def cached(*args: Any, **kwargs: Any) -> Any:
@@ -270,7 +279,8 @@ class Client:
 
     def metrics_text(self) -> str:
         """The same in Prometheus' text format, to be served as ``text/plain; version=0.0.4``. No I/O."""
-        return self._native.metrics_text()
+        text: str = self._native.metrics_text()
+        return text
 
     def close(self) -> None:
         """Release all leases. In a forked child nothing is released: leases stay the parent's."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Dict, Optional, Type
+import re
+from typing import Callable, Dict, Optional, Type
 
 
 class StanchionError(Exception):
@@ -52,6 +53,16 @@ class InvalidArgument(StanchionError, ValueError):
     """An argument is outside what is allowed; nothing was sent."""
 
     code = -6
+    _named: Optional[Callable[[str], str]] = None
+
+    def add_note(self, note: str) -> None:
+        # The native module notes the name of an argument that it could not convert: it belongs into the message.
+        named = re.fullmatch(r"while processing '(\w+)'", note)
+        if named is None or self._named is None:
+            super().add_note(note)
+        else:
+            self.args = (self._named(named[1]),)
+            del self._named
 
 
 class Unsupported(StanchionError):

@@ -143,7 +143,9 @@ class Lease(LeaseFacts):
             # Nothing was done: it is to be released at the end of a block.
             self._held.leases.restore(self)
             raise
-        except KeyboardInterrupt:
+        except StanchionError:
+            raise
+        except BaseException:  # Ctrl-C, or what ends a greenlet.
             # It may not have begun, and whoever keeps the exception keeps the lease.
             self._native.let_go()
             raise

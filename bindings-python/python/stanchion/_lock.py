@@ -5,9 +5,10 @@ from __future__ import annotations
 import functools
 import threading
 from types import TracebackType
-from typing import Any, Callable, Dict, Hashable, List, Optional, Tuple, Type, TypeVar
+from typing import Any, Callable, Dict, Hashable, List, NoReturn, Optional, Tuple, Type, TypeVar
 
 from . import _stanchion
+from ._arguments import refuse
 from ._errors import LeaseLost
 from ._functions import check_blocking
 from ._held import Entered
@@ -109,11 +110,14 @@ class Lock(LockFacts):
         adopt_unexpiring: Optional[Duration] = None,
         label: Optional[str] = None,
         weight: Optional[int] = None,
+        **others: NoReturn,
     ) -> Lease:
         """Acquire the lock, waiting in line for it. Raises LockTimeout if it stays busy.
 
         What is not given is as in `Client.lock`. ``weight``: how many permits of a semaphore (1).
         """
+        if others:
+            refuse("acquire", others)
         return self._acquire(self._with(
             wait=wait, ttl=ttl, renew=renew, max_hold=max_hold, fail_fast=fail_fast,
             adopt_unexpiring=adopt_unexpiring, label=label, weight=weight))
@@ -127,8 +131,11 @@ class Lock(LockFacts):
         adopt_unexpiring: Optional[Duration] = None,
         label: Optional[str] = None,
         weight: Optional[int] = None,
+        **others: NoReturn,
     ) -> Optional[Lease]:
         """Acquire the lock if it is free; None if it is busy."""
+        if others:
+            refuse("try_acquire", others)
         options = self._with(
             ttl=ttl, renew=renew, max_hold=max_hold, adopt_unexpiring=adopt_unexpiring, label=label,
             weight=weight)
@@ -146,8 +153,11 @@ class Lock(LockFacts):
         adopt_unexpiring: Optional[Duration] = None,
         label: Optional[str] = None,
         weight: Optional[int] = None,
+        **others: NoReturn,
     ) -> Hold:
         """Acquire for a ``with`` block, or, as a decorator, for every call of a function."""
+        if others:
+            refuse("hold", others)
         return Hold(self, self._with(
             wait=wait, ttl=ttl, renew=renew, max_hold=max_hold, fail_fast=fail_fast,
             adopt_unexpiring=adopt_unexpiring, label=label, weight=weight))

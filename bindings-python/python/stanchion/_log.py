@@ -1,6 +1,6 @@
-"""The logger. A program that configures no logging sees nothing of it."""
+"""The logger. Without any configuration Python shows warnings and errors on stderr, and so it is to be: a handler that
+fails must not do so unseen."""
 
 import logging
 
 log = logging.getLogger("stanchion")
-log.addHandler(logging.NullHandler())

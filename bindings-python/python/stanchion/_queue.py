@@ -8,7 +8,7 @@ from . import _stanchion
 from ._claim import Claim
 from ._errors import StanchionError
 from ._types import (
-    UNSET, Duration, Enqueued, OnDuplicate, QueueStats, Removed, Rescheduled, Task, TaskInfo, TaskPage, TaskState,
+    UNSET, Duration, Enqueued, OnDuplicate, QueueStats, Removed, Rescheduled, Task, TaskInfo, TaskLike, TaskPage, TaskState,
     Time, WorkerEvent, _Unset, all_enqueued, dead_tasks, enqueued, maybe_wall, queue_names, seconds_since_1970,
     several, state_name, task_info, task_infos, tasks)
 from ._worker import Worker
@@ -43,9 +43,9 @@ class Queue:
         task = Task(id, payload, headers, delay, due, priority, max_attempts, expires, on_duplicate)
         return enqueued(self._native.enqueue(task._native()))
 
-    def enqueue_many(self, items: Iterable[Any]) -> List[Union[Enqueued, StanchionError]]:
-        """Put many tasks in: each a Task, an id, or an (id, payload) pair. One result per task: what the enqueue
-        did, or the exception (QueueFull) that it would have raised."""
+    def enqueue_many(self, items: Iterable[TaskLike]) -> List[Union[Enqueued, StanchionError]]:
+        """Put many tasks in: each a Task, an id, an (id, payload) pair, or a mapping of a Task's fields. One result per
+        task: what the enqueue did, or the exception (QueueFull) that it would have raised."""
         return all_enqueued(self._native.enqueue_many(tasks(items)))
 
     def claim(

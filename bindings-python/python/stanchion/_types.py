@@ -10,6 +10,7 @@ from datetime import datetime, timedelta, timezone
 from typing import Any, Dict, Iterable, Iterator, List, Mapping, Optional, Tuple, Union
 
 from . import _stanchion
+from ._arguments import check_id
 from ._errors import InvalidArgument
 from ._telemetry import inject
 
@@ -98,11 +99,16 @@ class Task:
     on_duplicate: Optional[OnDuplicate] = None
 
     def _native(self) -> _stanchion.Task:
+        check_id(self.id)
         payload, headers = encode(self.payload, self.headers)
         return _stanchion.Task(
             self.id, payload, headers=inject(headers), delay=self.delay, due=seconds_since_1970(self.due),
             priority=self.priority, max_attempts=self.max_attempts, expires=self.expires,
             on_duplicate=_policy(self.on_duplicate))
+
+
+TaskLike = Union[Task, str, Tuple[Any, ...], Mapping[str, Any]]
+"""A Task, an id, an (id, payload) pair, or a mapping of a Task's fields."""
 
 
 @dataclass(frozen=True)

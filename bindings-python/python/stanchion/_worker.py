@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import signal
 import threading
 from types import FrameType
@@ -12,6 +13,7 @@ from . import _stanchion
 from ._claim import Claim, describe
 from ._errors import InvalidArgument
 from ._functions import check_awaited, check_blocking, check_ran
+from ._green import refuse_workers
 from ._log import log
 from ._telemetry import around
 from ._types import Duration, WorkerEvent, WorkerReport
@@ -58,11 +60,15 @@ class WorkerFacts:
             yield
         finally:
             self._native = None
+            self._stopped = False
             self._runs.release()
 
     def stop(self) -> None:
         """Take no more tasks. Handlers have their ``grace``; `run` returns when they have ended. May be called from any
-        thread, from a signal handler, and before `run`."""
+        thread and from a signal handler.
+
+        It is for one run: the one that goes on, or, if there is none, the next one, which then ends at once. So a stop is
+        not lost if it comes before another thread has got to its `run`."""
         self._stopped = True
         native = self._native
         if native is not None:
@@ -88,7 +94,11 @@ class WorkerFacts:
             _guarded(self._after, claim)
 
     def _failed_with(self, claim: Any, error: BaseException) -> str:
-        log.warning("task %r of queue %r failed", claim.id, claim.queue, exc_info=error)
+        # Who has a hook for it need not see it twice.
+        level = logging.WARNING if self._failed is None else logging.INFO
+        log.log(
+            level, "task %r of queue %r failed at attempt %d of %d: %s", claim.id, claim.queue, claim.attempt,
+            claim.max_attempts, _next(claim), exc_info=error)
         if self._failed is not None:
             _guarded(self._failed, claim, error)
         return describe(error)
@@ -111,6 +121,17 @@ class WorkerFacts:
                 log.warning("queue %r: %s", self._queue.name, event.reason)
             if self._on_event is not None:
                 _guarded(self._on_event, event)
+
+
+def _next(claim: Any) -> str:
+    """What becomes of a task whose handler has raised."""
+    if claim._settled:
+        return "the handler had settled it"
+    if claim.lost.is_set():
+        return "the claim was lost, or the worker stops; it goes to another worker"
+    if claim.attempt < claim.max_attempts:
+        return "it is tried again"
+    return "that was the last one"
 
 
 def _guarded(hook: Callable[..., Any], *args: Any) -> None:
@@ -148,6 +169,9 @@ class Worker(WorkerFacts):
     handler has returned; ``failed(claim, exception)`` when it raised; ``on_event(event)`` for what handlers do
     not see: a task that died, a claim that was lost, a handler that is stuck, a store that does not answer. What the
     last three raise is logged.
+
+    All of that is logged under ``stanchion``, too, so that a program without hooks or configured logging has it on stderr:
+    what a handler raised as a warning with its traceback, or with a ``failed`` hook for information only.
     """
 
     def run(self, *, burst: bool = False, signals: bool = True) -> WorkerReport:
@@ -189,6 +213,7 @@ class Worker(WorkerFacts):
     _check = staticmethod(check_blocking)
 
     def _make(self, burst: bool) -> _stanchion.Worker:
+        refuse_workers()
         return _stanchion.Worker(self._queue._native, *self._terms, burst)
 
     def _catch_signals(self) -> Dict[int, Any]:

@@ -6,10 +6,12 @@ import functools
 import inspect
 from types import TracebackType
 from typing import (
-    TYPE_CHECKING, Any, Awaitable, Callable, Coroutine, Dict, Generator, Iterable, Optional, Type, TypeVar, Union, overload)
+    TYPE_CHECKING, Any, Awaitable, Callable, Coroutine, Dict, Generator, Iterable, NoReturn, Optional, Type, TypeVar, Union,
+    overload)
 
 from .. import _stanchion
-from .._cached import decoded, encoded, names
+from .._arguments import refuse
+from .._cached import check_compute, decoded, encoded, names
 from .._errors import Forked
 from .._exit import note
 from .._functions import check_awaited
@@ -91,8 +93,11 @@ class Client:
         fail_fast: Optional[bool] = None,
         adopt_unexpiring: Optional[Duration] = None,
         label: Optional[str] = None,
+        **others: NoReturn,
     ) -> Lock:
         """The lock with this name, and how it is acquired unless a call says otherwise. No I/O."""
+        if others:
+            refuse("lock", others)
         return Lock(self, ("lock", name), dict(
             ttl=ttl, renew=renew, max_hold=max_hold, wait=wait, fail_fast=fail_fast,
             adopt_unexpiring=adopt_unexpiring, label=label))
@@ -172,6 +177,7 @@ class Client:
         lease: Optional[Duration] = None,
         max_run: Optional[Duration] = None,
         label: Optional[str] = None,
+        ignore: Iterable[str] = (),
     ) -> Callable[[F], F]: ...
 
     def cached(
@@ -186,6 +192,7 @@ class Client:
         lease: Optional[Duration] = None,
         max_run: Optional[Duration] = None,
         label: Optional[str] = None,
+        ignore: Iterable[str] = (),
     ) -> Any:
         """The cached value with this name, as `stanchion.Client.cached`; ``compute`` may be async or not.
 
@@ -194,12 +201,16 @@ class Client:
         """
         given: Dict[str, Any] = dict(stale=stale, beta=beta, wait=wait, lease=lease, max_run=max_run, label=label)
         if compute is not _LATER:
-            return self._computed(name, compute, ttl, given)
+            async def cached() -> Any:  # What is wrong is told when it is awaited.
+                check_compute(compute, ignore, check_awaited)
+                return await self._cached(name, _stanchion.CachedOptions(ttl, **given), compute)
+
+            return cached()
         options = _stanchion.CachedOptions(ttl, **given)
 
         def decorate(function: F) -> F:
             check_awaited(function, "what is cached")
-            named = names(name, function)
+            named = names(name, function, ignore)
 
             @functools.wraps(function)
             async def cached(*args: Any, **kwargs: Any) -> Any:
@@ -208,10 +219,6 @@ class Client:
             return cached  # type: ignore[return-value]
 
         return decorate
-
-    async def _computed(self, name: str, compute: Callable[[], Any], ttl: Duration, given: Dict[str, Any]) -> Any:
-        check_awaited(compute, "compute")
-        return await self._cached(name, _stanchion.CachedOptions(ttl, **given), compute)
 
     async def _cached(self, name: str, options: _stanchion.CachedOptions, compute: Callable[[], Any]) -> Any:
         found = await call(self._native.begin_cached, name, options, discard=_let_go)

@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 import functools
 from types import TracebackType
-from typing import Any, Awaitable, Callable, Dict, List, Optional, Tuple, Type, TypeVar
+from typing import Any, Awaitable, Callable, Dict, List, NoReturn, Optional, Tuple, Type, TypeVar
 
 from .. import _stanchion
+from .._arguments import refuse
 from .._functions import check_awaited
 from .._held import Entered
 from .._lock import LockFacts
@@ -104,8 +105,11 @@ class Lock(LockFacts):
         adopt_unexpiring: Optional[Duration] = None,
         label: Optional[str] = None,
         weight: Optional[int] = None,
+        **others: NoReturn,
     ) -> Lease:
         """Acquire the lock, waiting in line for it. Raises LockTimeout if it stays busy."""
+        if others:
+            refuse("acquire", others)
         return await self._acquire(self._with(
             wait=wait, ttl=ttl, renew=renew, max_hold=max_hold, fail_fast=fail_fast,
             adopt_unexpiring=adopt_unexpiring, label=label, weight=weight))
@@ -119,8 +123,11 @@ class Lock(LockFacts):
         adopt_unexpiring: Optional[Duration] = None,
         label: Optional[str] = None,
         weight: Optional[int] = None,
+        **others: NoReturn,
     ) -> Optional[Lease]:
         """Acquire the lock if it is free; None if it is busy."""
+        if others:
+            refuse("try_acquire", others)
         options = self._with(
             ttl=ttl, renew=renew, max_hold=max_hold, adopt_unexpiring=adopt_unexpiring, label=label,
             weight=weight)
@@ -139,11 +146,14 @@ class Lock(LockFacts):
         label: Optional[str] = None,
         weight: Optional[int] = None,
         cancel_on_loss: bool = True,
+        **others: NoReturn,
     ) -> Hold:
         """Acquire for an ``async with`` block, or, as a decorator, for every call of a coroutine function.
 
         If the lease is lost, the body is cancelled and LeaseLost raised, unless ``cancel_on_loss=False``.
         """
+        if others:
+            refuse("hold", others)
         options = self._with(
             wait=wait, ttl=ttl, renew=renew, max_hold=max_hold, fail_fast=fail_fast,
             adopt_unexpiring=adopt_unexpiring, label=label, weight=weight)

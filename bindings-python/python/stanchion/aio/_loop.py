@@ -16,9 +16,18 @@ def _bridge(loop: asyncio.AbstractEventLoop) -> _stanchion.Bridge:
     """The loop's bridge: made on first use, gone with the loop."""
     made = _bridges.get(loop)
     if made is None:
+        _close_old()
         made = _bridges[loop] = _stanchion.Bridge()
         loop.add_reader(made.fileno(), made.collect)
     return made
+
+
+def _close_old() -> None:
+    """Let go of loops that were closed while calls waited. No loop says that it closes: the next one sees to it."""
+    for loop, bridge in list(_bridges.items()):
+        if loop.is_closed():
+            _bridges.pop(loop, None)
+            bridge.close()
 
 
 class Pending:

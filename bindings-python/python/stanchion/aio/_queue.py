@@ -7,7 +7,7 @@ from typing import Any, Awaitable, Callable, Iterable, List, Mapping, Optional, 
 from .. import _stanchion
 from .._errors import StanchionError
 from .._types import (
-    UNSET, Duration, Enqueued, OnDuplicate, QueueStats, Removed, Rescheduled, Task, TaskInfo, TaskPage, TaskState,
+    UNSET, Duration, Enqueued, OnDuplicate, QueueStats, Removed, Rescheduled, Task, TaskInfo, TaskLike, TaskPage, TaskState,
     Time, WorkerEvent, _Unset, all_enqueued, dead_tasks, enqueued, maybe_wall, queue_names, seconds_since_1970,
     several, state_name, task_info, task_infos, tasks)
 from ._claim import Claim
@@ -45,7 +45,7 @@ class Queue:
         task = Task(id, payload, headers, delay, due, priority, max_attempts, expires, on_duplicate)
         return enqueued(await call(self._native.enqueue, task._native()))
 
-    async def enqueue_many(self, items: Iterable[Any]) -> List[Union[Enqueued, StanchionError]]:
+    async def enqueue_many(self, items: Iterable[TaskLike]) -> List[Union[Enqueued, StanchionError]]:
         """Put many tasks in. One result per task: what the enqueue did, or the exception (QueueFull)."""
         return all_enqueued(await call(self._native.enqueue_many, tasks(items)))
 

@@ -1,0 +1,86 @@
+"""How results come to an event loop, and what is left of a loop that was closed."""
+
+import asyncio
+import gc
+import os
+import time
+
+import pytest
+import uvloop
+
+import stanchion
+from stanchion import aio
+
+MANY = 20_000
+DEADLINE = 60
+DONE = "stanchion_store_request_seconds_count"
+
+
+@pytest.fixture(params=[asyncio.new_event_loop, uvloop.new_event_loop], ids=["asyncio", "uvloop"])
+def new_loop(request):
+    return request.param
+
+
+def test_a_crowd_of_results_leaves_the_loop_its_turns(new_loop):
+    async def main():
+        async with aio.connect("memory:") as client:
+            loop, seen = asyncio.get_running_loop(), []
+            before = client.metrics()[DONE]
+            tasks = [asyncio.ensure_future(client.lock("a").locked()) for _ in range(MANY)]
+
+            def first_is_done(task):
+                # Of the tasks that are done so far, each has had a turn of the loop since its result came.
+                if not seen:
+                    seen.append(None)
+                    loop.call_soon(lambda: seen.append(sum(task.done() for task in tasks)))
+
+            for task in tasks:
+                task.add_done_callback(first_is_done)
+            await asyncio.sleep(0)
+            # The loop stands still until the results are there.
+            deadline = time.monotonic() + DEADLINE
+            while client.metrics()[DONE] - before < MANY and time.monotonic() < deadline:
+                time.sleep(0.01)
+            assert await asyncio.gather(*tasks) == [False] * MANY
+            return seen[1]
+
+    loop = new_loop()
+    try:
+        # Two or three batches may come until the callback has its turn.
+        assert loop.run_until_complete(main()) <= MANY // 10
+    finally:
+        loop.close()
+
+
+def descriptors():
+    gc.collect()
+    return len(os.listdir("/proc/self/fd"))
+
+
+def abandon(new_loop, url, name):
+    """Closes a loop on which an acquire waits."""
+    async def main():
+        client = await aio.connect(url)
+        waiting = asyncio.ensure_future(client.lock(name).acquire(600))
+        while not await client.lock(name).waiters():
+            pass
+        waiting._log_destroy_pending = False  # Of no interest here.
+
+    loop = new_loop()
+    loop.run_until_complete(main())
+    loop.close()
+
+
+def test_a_loop_that_was_closed_leaves_nothing(new_loop, redis_url):
+    name = f"busy for {new_loop.__module__}"
+    with stanchion.connect(redis_url) as client, client.lock(name):
+        for _ in range(5):
+            abandon(new_loop, redis_url, name)
+        before = descriptors()
+        for _ in range(50):
+            abandon(new_loop, redis_url, name)
+        # Those of the last loop are closed when there is another one; connections a little after their client.
+        deadline = time.monotonic() + DEADLINE
+        while descriptors() > before + 10 or len(client.lock(name).waiters()) > 1:
+            assert time.monotonic() < deadline, (before, descriptors(), client.lock(name).waiters())
+            time.sleep(0.01)
