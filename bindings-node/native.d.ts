@@ -20,7 +20,7 @@ export type Named = Text | Lock
 
 /** How a value is cached and computed. */
 export class CachedOptions {
-  constructor(ttl: Millis, stale?: Millis | undefined | null, beta?: Real | undefined | null, wait?: Millis | undefined | null, lease?: Millis | undefined | null, maxRun?: Millis | undefined | null, label?: Text | undefined | null)
+  constructor(ttl: Millis, stale?: Millis | undefined | null, beta?: Real | undefined | null, wait?: Millis | undefined | null, lease?: Millis | undefined | null, maxRun?: Millis | undefined | null, withoutStore?: Flag | undefined | null, label?: Text | undefined | null)
 }
 
 /** A claim on a task. When nothing refers to it any more, it counts as failed. */

@@ -419,6 +419,9 @@ typedef struct stanchion_cached_options {
   int64_t lease_ms;
   // How long a computation may take at most before another caller computes. -1: 3600000.
   int64_t max_run_ms;
+  // Whether every caller computes by itself, and stores nothing, when the store has not answered for a second; for five
+  // seconds then the client asks no more. 0: wait, and fail with STORE_UNAVAILABLE. -1: 1.
+  int32_t without_store;
   // Before the value's time is over one caller, drawn by lot, computes it anew while the others still get the old one: the
   // earlier, the longer that takes and the larger beta is (0 to 1000). 0: never. -1: 1.
   double beta;

@@ -202,6 +202,7 @@ typedef struct stanchion_cached_options {
   int64_t wait_ms;
   int64_t lease_ms;
   int64_t max_run_ms;
+  int32_t without_store;
   double beta;
   struct stanchion_text label;
   const int32_t *cancel;

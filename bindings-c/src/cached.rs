@@ -6,7 +6,7 @@ use std::ptr;
 
 use stanchion::blocking;
 
-use crate::arguments::{NONE, bytes, option, optional_span, span, stanchion_text, text};
+use crate::arguments::{NONE, bytes, option, optional_flag, optional_span, span, stanchion_text, text};
 use crate::boundary;
 use crate::client::{Client, stanchion_client};
 use crate::error::{Failure, stanchion_error, stanchion_status};
@@ -43,6 +43,9 @@ pub struct stanchion_cached_options {
     pub lease_ms: i64,
     /// How long a computation may take at most before another caller computes. -1: 3600000.
     pub max_run_ms: i64,
+    /// Whether every caller computes by itself, and stores nothing, when the store has not answered for a second; for five
+    /// seconds then the client asks no more. 0: wait, and fail with STORE_UNAVAILABLE. -1: 1.
+    pub without_store: i32,
     /// Before the value's time is over one caller, drawn by lot, computes it anew while the others still get the old one: the
     /// earlier, the longer that takes and the larger beta is (0 to 1000). 0: never. -1: 1.
     pub beta: f64,
@@ -62,6 +65,7 @@ unsafe impl Record for stanchion_cached_options {
         wait_ms: NONE,
         lease_ms: NONE,
         max_run_ms: NONE,
+        without_store: -1,
         beta: -1.0,
         label: stanchion_text::NONE,
         cancel: ptr::null(),
@@ -94,6 +98,9 @@ impl stanchion_cached_options {
         }
         if let Some(max_run) = optional_span("max_run_ms", self.max_run_ms)? {
             options = options.max_run(max_run);
+        }
+        if let Some(without_store) = optional_flag("without_store", self.without_store)? {
+            options = options.without_store(without_store);
         }
         #[allow(clippy::float_cmp, reason = "the very number that stands for the default")]
         if self.beta != -1.0 {

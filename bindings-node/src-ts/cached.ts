@@ -24,12 +24,17 @@ export interface CachedOptions extends Signalled {
   leaseMs?: number | undefined
   /** How long a computation may take, in milliseconds. Default: 3,600,000. */
   maxRunMs?: number | undefined
+  /**
+   * Whether every caller computes by itself, and stores nothing, when the store has not answered for a second; for five
+   * seconds then the client asks no more. Otherwise the caller waits, and fails with StoreUnavailableError. Default: true.
+   */
+  withoutStore?: boolean | undefined
   /** Shown to others as who computes. */
   label?: string | undefined
 }
 
 const OPTIONS: ReadonlySet<string> = new Set<keyof CachedOptions>(
-  ['staleMs', 'beta', 'waitMs', 'leaseMs', 'maxRunMs', 'label', 'signal'])
+  ['staleMs', 'beta', 'waitMs', 'leaseMs', 'maxRunMs', 'withoutStore', 'label', 'signal'])
 
 /** @internal See `Client.cached`. */
 export async function cached<T>(
@@ -38,8 +43,9 @@ export async function cached<T>(
   if (typeof compute !== 'function') throw new InvalidArgumentError('compute is no function')
   const found = await call<Uint8Array | Native.Ticket>((bridge, number) => {
     checkOptions(options, OPTIONS)
-    const { staleMs, beta, waitMs, leaseMs, maxRunMs, label } = options ?? {}
-    const terms = new (native().CachedOptions)(ttlMs, staleMs, beta, waitMs, leaseMs, maxRunMs, label)
+    const { staleMs, beta, waitMs, leaseMs, maxRunMs, withoutStore, label } = options ?? {}
+    const terms = new (native().CachedOptions)(
+      ttlMs, staleMs, beta, waitMs, leaseMs, maxRunMs, withoutStore, label)
     client.beginCached(bridge, number, name, terms)
   }, undefined, options)
   if (found instanceof Uint8Array) return decoded(name, Buffer.from(found).toString())

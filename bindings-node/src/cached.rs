@@ -8,7 +8,7 @@ use napi_derive::napi;
 
 use crate::bridge::Bridge;
 use crate::client::Client;
-use crate::convert::{Millis, Real, Text};
+use crate::convert::{Flag, Millis, Real, Text};
 
 /// How a value is cached and computed.
 #[napi]
@@ -24,6 +24,7 @@ impl CachedOptions {
         wait: Option<Millis>,
         lease: Option<Millis>,
         max_run: Option<Millis>,
+        without_store: Option<Flag>,
         label: Option<Text>,
     ) -> Self {
         let mut options = stanchion::CachedOptions::new(ttl.0);
@@ -41,6 +42,9 @@ impl CachedOptions {
         }
         if let Some(max_run) = max_run {
             options = options.max_run(max_run.0);
+        }
+        if let Some(without_store) = without_store {
+            options = options.without_store(without_store.0);
         }
         if let Some(label) = label {
             options = options.label(label.0);

@@ -6,7 +6,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use stanchion::{Begun, blocking};
 
-use crate::args::{Real, Seconds, Text};
+use crate::args::{Flag, Real, Seconds, Text};
 use crate::faces::faces;
 use crate::results::{IntoPython, object};
 
@@ -18,7 +18,7 @@ pub(crate) struct CachedOptions(pub(crate) stanchion::CachedOptions);
 #[pymethods]
 impl CachedOptions {
     #[new]
-    #[pyo3(signature = (ttl, *, stale=None, beta=None, wait=None, lease=None, max_run=None, label=None))]
+    #[pyo3(signature = (ttl, *, stale=None, beta=None, wait=None, lease=None, max_run=None, without_store=None, label=None))]
     fn new(
         ttl: Seconds,
         stale: Option<Seconds>,
@@ -26,6 +26,7 @@ impl CachedOptions {
         wait: Option<Seconds>,
         lease: Option<Seconds>,
         max_run: Option<Seconds>,
+        without_store: Option<Flag>,
         label: Option<Text>,
     ) -> Self {
         let mut options = stanchion::CachedOptions::new(ttl.0);
@@ -43,6 +44,9 @@ impl CachedOptions {
         }
         if let Some(max_run) = max_run {
             options = options.max_run(max_run.0);
+        }
+        if let Some(without_store) = without_store {
+            options = options.without_store(without_store.0);
         }
         if let Some(label) = label {
             options = options.label(label.0);

@@ -10,11 +10,16 @@ import pytest
 
 import stanchion
 
-README = (Path(__file__).resolve().parents[1] / "README.md").read_text()
-BLOCKS = re.findall(r"^```python\n(.*?)^```", README, re.M | re.S)
+HERE = Path(__file__).resolve()
+README = (HERE.parents[1] / "README.md").read_text()
+DOCS = HERE.parents[2] / "docs"
+BLOCKS = {
+    f"{page}-{number}": block
+    for page, text in (("README", README), *((path.stem, path.read_text()) for path in sorted(DOCS.glob("*.md"))))
+    for number, block in enumerate(re.findall(r"^```python\n(.*?)^```", text, re.M | re.S))}
 
 
-@pytest.mark.parametrize("block", BLOCKS, ids=range(len(BLOCKS)))
+@pytest.mark.parametrize("block", BLOCKS.values(), ids=BLOCKS)
 def test_the_block_runs(block, redis_url, tmp_path):
     mark = uuid.uuid4().hex[:8]
     url = f"{redis_url}/?lock_prefix=L{mark}:&queue_prefix=Q{mark}:"

@@ -93,27 +93,15 @@ impl Client {
     pub async fn begin_cached(&self, name: &str, options: impl Into<CachedOptions>) -> Result<Begun, Error> {
         let begun = async {
             let named = Named::new(Arc::clone(&self.session), name, Part::Cached);
-            let (live, name) = (self.session.live()?, named.checked()?);
+            let (live, lock) = (self.session.live()?, named.checked()?);
             let plan = options.into().plan(&live.settings)?;
-            let came = live.clock.now();
-            let give_up = came + plan.lock.wait;
-            let tried = ask(live, &name, &plan.without_waiting()).await;
-            if !plan.is_to_wait(&tried) {
-                return tried?.map(Begun::from).ok_or_else(busy);
-            }
-            let seat = Seat::take(live, &name, came);
-            loop {
-                match seat.turn(give_up) {
-                    Turn::Value(value) => return Ok(Begun::Value(value.to_vec())),
-                    Turn::Ask => break,
-                    Turn::Wait(until) => seat.wait(until).await,
+            match begin(live, &lock, &plan).await {
+                Ok(found) => found.map(Begun::from).ok_or_else(busy),
+                Err(error) => {
+                    let computing = live.away.instead(name, &plan, live.clock.now(), error)?;
+                    Ok(Begun::Compute(Ticket { computing }))
                 }
             }
-            let found = ask(live, &name, &plan.within(give_up.since(live.clock.now()))).await?;
-            if let Some(Outcome::Value(value, asked)) = &found {
-                seat.answer(value, *asked);
-            }
-            found.map(Begun::from).ok_or_else(busy)
         };
         begun.await.map_err(|error| error.during("cached", name))
     }
@@ -137,6 +125,31 @@ impl Client {
     }
 }
 
+/// Asks the store, and waits while another computes; callers of one process wait for one of them.
+async fn begin(live: &Arc<Live>, name: &LockName, plan: &CachedPlan) -> Result<Option<Outcome>, Error> {
+    let came = live.clock.now();
+    live.away.check(plan, came)?;
+    let give_up = came + plan.lock.wait;
+    let tried = ask(live, name, &plan.without_waiting()).await;
+    if !plan.is_to_wait(&tried) {
+        return tried;
+    }
+    let seat = Seat::take(live, name, came);
+    loop {
+        match seat.turn(give_up) {
+            Turn::Value(value) => return Ok(Some(Outcome::Value(value.to_vec(), came))),
+            Turn::Ask => break,
+            Turn::Wait(until) => seat.wait(until).await,
+        }
+    }
+    live.away.check(plan, live.clock.now())?;
+    let found = ask(live, name, &plan.within(give_up.since(live.clock.now()))).await?;
+    if let Some(Outcome::Value(value, asked)) = &found {
+        seat.answer(value, *asked);
+    }
+    Ok(found)
+}
+
 /// Asks the store; `None` if it is computed by another, and the plan is not to wait.
 async fn ask(live: &Arc<Live>, name: &LockName, plan: &CachedPlan) -> Result<Option<Outcome>, Error> {
     let mut attempt = live.acquire(name, &plan.lock)?;
@@ -154,7 +167,7 @@ impl Ticket {
 
     /// Whether the lease is ours now: if not, another may compute.
     pub fn is_valid(&self) -> bool {
-        self.computing.held.kept.is_valid()
+        self.computing.is_valid()
     }
 
     /// Stores the value and wakes all who wait for it. False if it was not stored, because the lease was lost or
@@ -169,15 +182,15 @@ impl Ticket {
     /// As [`Ticket::store`], for a ticket that several references share: it stores once.
     #[doc(hidden)]
     pub async fn store_shared(&self, value: impl Into<Vec<u8>>) -> Result<bool, Error> {
-        let Some(mut storing) = self.computing.store(value.into())? else { return Ok(false) };
-        let answer = drive(&self.computing.held.kept.live, &mut storing.machine, None).await;
+        let Some((live, mut storing)) = self.computing.store(value.into())? else { return Ok(false) };
+        let answer = drive(&live, &mut storing.machine, None).await;
         stored(&storing, answer)
     }
 
     /// What dropping it does, for a ticket that several references share.
     #[doc(hidden)]
     pub fn let_go(&self) {
-        self.computing.held.let_go();
+        self.computing.let_go();
     }
 
     /// Leaves the computation to the next caller, at once.
@@ -185,8 +198,8 @@ impl Ticket {
     /// # Errors
     /// As [`Lease::release`](crate::Lease::release).
     pub async fn release(self) -> Result<(), Error> {
-        let mut releasing = self.computing.held.release(None)?;
-        let answer = drive(&self.computing.held.kept.live, &mut releasing.machine, None).await;
+        let Some((live, mut releasing)) = self.computing.release()? else { return Ok(()) };
+        let answer = drive(&live, &mut releasing.machine, None).await;
         releasing.judge(answer)
     }
 }

@@ -33,6 +33,7 @@ pub struct CachedOptions {
     wait: Duration,
     lease: Duration,
     max_run: Duration,
+    without_store: bool,
     label: Option<String>,
 }
 
@@ -47,6 +48,7 @@ impl CachedOptions {
             wait: DEFAULT_WAIT,
             lease: DEFAULT_TTL,
             max_run: DEFAULT_MAX_HOLD,
+            without_store: true,
             label: None,
         }
     }
@@ -85,6 +87,14 @@ impl CachedOptions {
         self
     }
 
+    /// Whether every caller computes by itself, and stores nothing, when the store has not answered for a second
+    /// (default: yes). For five seconds then the client asks no more. Otherwise the caller waits, and fails with
+    /// `StoreUnavailable` in the end: for what must never be computed twice at a time.
+    pub fn without_store(mut self, compute: bool) -> Self {
+        self.without_store = compute;
+        self
+    }
+
     /// Shown by `holder` (at most 256 bytes). Default: the client's label.
     pub fn label(mut self, label: impl Into<String>) -> Self {
         self.label = Some(label.into());
@@ -120,6 +130,7 @@ impl CachedOptions {
             max_hold: Some(max_run),
             wait,
             fail_fast: false,
+            can_do_without: self.without_store,
             adopt_after: None,
             owner,
             permits: None,
@@ -159,7 +170,7 @@ impl CachedPlan {
     pub(crate) fn is_to_wait<T>(&self, tried: &Result<Option<T>, Error>) -> bool {
         let may_become_better = match tried {
             Ok(found) => found.is_none(),
-            Err(error) => error.kind() == ErrorKind::StoreUnavailable,
+            Err(error) => error.kind() == ErrorKind::StoreUnavailable && !self.lock.can_do_without,
         };
         may_become_better && !self.lock.wait.is_zero()
     }

@@ -2,6 +2,7 @@
 
 use std::error::Error as StdError;
 use std::fmt;
+use std::time::Duration;
 
 use crate::name::told;
 
@@ -87,6 +88,21 @@ impl ErrorKind {
             Self::Internal => "Internal",
         }
     }
+}
+
+/// In messages about a busy lock that do not know better.
+pub(crate) const BY_ANOTHER: &str = "held by another";
+
+/// A time as messages give it: two digits are enough for people.
+pub(crate) fn brief(time: Duration) -> String {
+    let seconds = time.as_secs_f64();
+    let scale = match seconds {
+        0.0..0.1 => 1_000.0,
+        0.1..1.0 => 100.0,
+        1.0..10.0 => 10.0,
+        _ => 1.0,
+    };
+    format!("{} s", (seconds * scale).round() / scale)
 }
 
 impl fmt::Display for ErrorKind {
@@ -218,6 +234,12 @@ mod tests {
     fn the_first_context_stays() {
         let error = Error::invalid("x").during("acquire", "a").during("hold", "b");
         assert_eq!(error.operation(), Some("acquire"));
+    }
+
+    #[test]
+    fn times_have_two_digits() {
+        let told = [299.94603, 9.96, 1.25, 0.29994603, 0.0123, 0.0].map(Duration::from_secs_f64).map(brief);
+        assert_eq!(told, ["300 s", "10 s", "1.3 s", "0.3 s", "0.012 s", "0 s"]);
     }
 
     #[test]

@@ -142,6 +142,7 @@ impl LockOptions {
             max_hold: renews.then_some(max_hold),
             wait,
             fail_fast: self.fail_fast,
+            can_do_without: false,
             adopt_after: self.adopt_unexpiring,
             owner,
             permits: None,
@@ -158,6 +159,7 @@ pub(crate) struct LockPlan {
     pub(crate) max_hold: Option<Duration>,
     pub(crate) wait: Duration,
     pub(crate) fail_fast: bool,
+    pub(crate) can_do_without: bool,
     pub(crate) adopt_after: Option<Duration>,
     pub(crate) owner: Arc<str>,
     /// What is taken of a lock that is not exclusive.

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use crate::channel::Channel;
 use crate::clock::{Clock, Moment};
+use crate::computing::Away;
 use crate::engine::Dice;
 use crate::engine::acquire::{AcquireMachine, AcquireOrder, Sighting};
 use crate::engine::call::CallMachine;
@@ -144,6 +145,7 @@ pub(crate) struct Live {
     pub(crate) entries: Entries,
     pub(crate) meters: Arc<Meters>,
     pub(crate) flights: Flights,
+    pub(crate) away: Away,
     memory: Memory,
     generation: Generation,
 }
@@ -186,6 +188,7 @@ impl Live {
             entries: Entries::default(),
             meters,
             flights: Flights::default(),
+            away: Away::default(),
             memory: Memory::default(),
             generation: fork::generation(),
         }))
@@ -209,6 +212,7 @@ impl Live {
             entries: Entries::default(),
             meters,
             flights: Flights::default(),
+            away: Away::default(),
             memory: Memory::default(),
             generation: fork::generation(),
         })
@@ -274,6 +278,7 @@ impl Live {
             wait: plan.wait,
             timeout: self.settings.timeout,
             fail_fast: plan.fail_fast,
+            can_do_without: plan.can_do_without,
             adopt_after: plan.adopt_after,
             owner: Arc::clone(&plan.owner),
             min_fence: self.min_fence(name),

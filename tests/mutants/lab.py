@@ -21,7 +21,7 @@ SOURCES, BUILD = HOME / "sources", HOME / "build"
 # Is there while something is built.
 BUILDING = HOME / "building"
 # What cargo reads.
-COPIED = ["Cargo.toml", "Cargo.lock", "README.md", "core", "cli", "tests", "bindings-python", "bindings-node", "bindings-c"]
+COPIED = ["Cargo.toml", "Cargo.lock", "README.md", "docs", "core", "cli", "tests", "bindings-python", "bindings-node", "bindings-c"]
 LEFT_OUT = {"target", "node_modules", "vendor", "dist", "__pycache__", "packs"}
 # Debug information makes up half of the time to link.
 ENVIRONMENT = {

@@ -207,6 +207,8 @@ final class Client
      * @param int|float|null $lease for how many seconds the others wait for a computing caller that died (30, renewed
      *     while it lives)
      * @param int|float|null $maxRun how many seconds a computation may take (3600)
+     * @param ?bool $withoutStore whether every caller computes by itself, and stores nothing, when the store has not
+     *     answered for a second; for five seconds then it is asked no more; false: wait, and fail (true)
      * @param ?string $label shown to others as who computes; 256 bytes at most (the client's)
      * @throws LockTimeout another computed for the whole wait
      * @throws StanchionException
@@ -220,6 +222,7 @@ final class Client
         mixed $wait = null,
         mixed $lease = null,
         mixed $maxRun = null,
+        ?bool $withoutStore = null,
         ?string $label = null,
     ): mixed {
         return Computation::cached(
@@ -232,6 +235,7 @@ final class Client
             Times::span('wait', $wait),
             Times::span('lease', $lease),
             Times::span('maxRun', $maxRun),
+            $withoutStore,
             $label,
         );
     }

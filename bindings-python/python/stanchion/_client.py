@@ -159,6 +159,7 @@ class Client:
         wait: Optional[Duration] = None,
         lease: Optional[Duration] = None,
         max_run: Optional[Duration] = None,
+        without_store: Optional[bool] = None,
         label: Optional[str] = None,
     ) -> Any: ...
 
@@ -173,6 +174,7 @@ class Client:
         wait: Optional[Duration] = None,
         lease: Optional[Duration] = None,
         max_run: Optional[Duration] = None,
+        without_store: Optional[bool] = None,
         label: Optional[str] = None,
         ignore: Iterable[str] = (),
     ) -> Callable[[F], F]: ...
@@ -188,6 +190,7 @@ class Client:
         wait: Optional[Duration] = None,
         lease: Optional[Duration] = None,
         max_run: Optional[Duration] = None,
+        without_store: Optional[bool] = None,
         label: Optional[str] = None,
         ignore: Iterable[str] = (),
     ) -> Any:
@@ -202,6 +205,9 @@ class Client:
         computation (10 s), then LockTimeout. ``lease``: how long the others wait for a computing caller that died (30 s;
         renewed while it lives). ``max_run``: how long a computation may take (1 h). ``label`` is shown as who computes.
 
+        ``without_store``: whether every caller computes by itself, and stores nothing, when the store has not answered for
+        a second (True); for five seconds then the client asks no more. False: wait, and fail with StoreUnavailable.
+
         A value that could not be stored, because the lease was lost or the store did not answer, is still returned.
 
         Without ``compute`` it is a decorator: ``@client.cached("price:{id}", ttl=60)``. The function's arguments take the
@@ -212,7 +218,7 @@ class Client:
         if compute is not _LATER:
             check_compute(compute, ignore, check_blocking)
         options = _stanchion.CachedOptions(
-            ttl, stale=stale, beta=beta, wait=wait, lease=lease, max_run=max_run, label=label)
+            ttl, stale=stale, beta=beta, wait=wait, lease=lease, max_run=max_run, without_store=without_store, label=label)
         if compute is not _LATER:
             return self._cached(name, options, compute)
 

@@ -79,6 +79,7 @@ class CachedOptions:
         wait: Optional[_Seconds] = None,
         lease: Optional[_Seconds] = None,
         max_run: Optional[_Seconds] = None,
+        without_store: Optional[bool] = None,
         label: Optional[str] = None,
     ) -> CachedOptions: ...
 @final

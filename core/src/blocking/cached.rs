@@ -93,37 +93,20 @@ impl Client {
         self.begin(name, options, Some(host_turn))
     }
 
-    fn begin(
-        &self,
-        name: &str,
-        options: &CachedOptions,
-        mut host_turn: HostTurn<'_>,
-    ) -> Result<Begun, Error> {
-        let begin = || {
+    fn begin(&self, name: &str, options: &CachedOptions, host_turn: HostTurn<'_>) -> Result<Begun, Error> {
+        let begun = || {
             let named = Named::new(Arc::clone(&self.session), name, Part::Cached);
-            let (live, name) = (self.session.live()?, named.checked()?);
+            let (live, lock) = (self.session.live()?, named.checked()?);
             let plan = options.plan(&live.settings)?;
-            let came = live.clock.now();
-            let give_up = came + plan.lock.wait;
-            let tried = ask(live, &name, &plan.without_waiting(), again(&mut host_turn));
-            if !plan.is_to_wait(&tried) {
-                return tried?.map(Begun::from).ok_or_else(busy);
-            }
-            let seat = Seat::take(live, &name, came);
-            loop {
-                match seat.turn(give_up) {
-                    Turn::Value(value) => return Ok(Begun::Value(value.to_vec())),
-                    Turn::Ask => break,
-                    Turn::Wait(until) => rest(live, &seat.place, until, again(&mut host_turn))?,
+            match begin(live, &lock, &plan, host_turn) {
+                Ok(found) => found.map(Begun::from).ok_or_else(busy),
+                Err(error) => {
+                    let computing = live.away.instead(name, &plan, live.clock.now(), error)?;
+                    Ok(Begun::Compute(Ticket { computing }))
                 }
             }
-            let found = ask(live, &name, &plan.within(give_up.since(live.clock.now())), host_turn)?;
-            if let Some(Outcome::Value(value, asked)) = &found {
-                seat.answer(value, *asked);
-            }
-            found.map(Begun::from).ok_or_else(busy)
         };
-        begin().map_err(|error: Error| error.during("cached", name))
+        begun().map_err(|error: Error| error.during("cached", name))
     }
 
     /// Forgets the cached value with this name. A computation that has begun does not count either: its caller gets
@@ -143,6 +126,36 @@ impl Client {
     pub fn computation(&self, name: &str) -> Lock {
         Lock::new(Named::new(Arc::clone(&self.session), name, Part::Cached))
     }
+}
+
+/// Asks the store, and waits while another computes; callers of one process wait for one of them.
+fn begin(
+    live: &Arc<Live>,
+    name: &LockName,
+    plan: &CachedPlan,
+    mut host_turn: HostTurn<'_>,
+) -> Result<Option<Outcome>, Error> {
+    let came = live.clock.now();
+    live.away.check(plan, came)?;
+    let give_up = came + plan.lock.wait;
+    let tried = ask(live, name, &plan.without_waiting(), again(&mut host_turn));
+    if !plan.is_to_wait(&tried) {
+        return tried;
+    }
+    let seat = Seat::take(live, name, came);
+    loop {
+        match seat.turn(give_up) {
+            Turn::Value(value) => return Ok(Some(Outcome::Value(value.to_vec(), came))),
+            Turn::Ask => break,
+            Turn::Wait(until) => rest(live, &seat.place, until, again(&mut host_turn))?,
+        }
+    }
+    live.away.check(plan, live.clock.now())?;
+    let found = ask(live, name, &plan.within(give_up.since(live.clock.now())), host_turn)?;
+    if let Some(Outcome::Value(value, asked)) = &found {
+        seat.answer(value, *asked);
+    }
+    Ok(found)
 }
 
 /// Asks the store; `None` if it is computed by another, and the plan is not to wait.
@@ -167,7 +180,7 @@ impl Ticket {
 
     /// Whether the lease is ours now: if not, another may compute.
     pub fn is_valid(&self) -> bool {
-        self.computing.held.kept.is_valid()
+        self.computing.is_valid()
     }
 
     /// Stores the value and wakes all who wait for it. False if it was not stored, because the lease was lost or
@@ -182,15 +195,15 @@ impl Ticket {
     /// As [`Ticket::store`], for a ticket that several references share: it stores once.
     #[doc(hidden)]
     pub fn store_shared(&self, value: impl Into<Vec<u8>>) -> Result<bool, Error> {
-        let Some(mut storing) = self.computing.store(value.into())? else { return Ok(false) };
-        let answer = drive_blocking(&self.computing.held.kept.live, &mut storing.machine, None, None);
+        let Some((live, mut storing)) = self.computing.store(value.into())? else { return Ok(false) };
+        let answer = drive_blocking(&live, &mut storing.machine, None, None);
         stored(&storing, answer)
     }
 
     /// What dropping it does, for a ticket that several references share.
     #[doc(hidden)]
     pub fn let_go(&self) {
-        self.computing.held.let_go();
+        self.computing.let_go();
     }
 
     /// Leaves the computation to the next caller, at once.
@@ -198,8 +211,8 @@ impl Ticket {
     /// # Errors
     /// As [`Lease::release`](super::Lease::release).
     pub fn release(self) -> Result<(), Error> {
-        let mut releasing = self.computing.held.release(None)?;
-        let answer = drive_blocking(&self.computing.held.kept.live, &mut releasing.machine, None, None);
+        let Some((live, mut releasing)) = self.computing.release()? else { return Ok(()) };
+        let answer = drive_blocking(&live, &mut releasing.machine, None, None);
         releasing.judge(answer)
     }
 }

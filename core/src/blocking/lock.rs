@@ -12,7 +12,7 @@ use crate::error::{Error, ErrorKind};
 use crate::grip::Grip;
 use crate::held::Held;
 use crate::holder::Holder;
-use crate::lock::{Timing, busy};
+use crate::lock::{Timing, busy, whose};
 use crate::name::LockName;
 use crate::named::Named;
 use crate::options::{LockOptions, LockPlan};
@@ -78,9 +78,10 @@ impl Lock {
     }
 
     fn acquire_with(&self, options: LockOptions, host_turn: HostTurn<'_>) -> Result<Lease, Error> {
-        let lease = self.attempt(options, host_turn)?;
+        let lease = self.attempt(options, host_turn);
         // Only a wait of zero finds nothing.
-        lease.ok_or_else(|| busy().during("acquire", self.name()))
+        let lease = lease.and_then(|lease| lease.ok_or_else(|| busy().during("acquire", self.name())));
+        lease.map_err(|error| if self.others.is_empty() { whose(&self.named, error) } else { error })
     }
 
     /// Acquires the lock if it is free; `None` if it is busy. Never waits for another holder.

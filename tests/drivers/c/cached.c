@@ -14,6 +14,7 @@ static stanchion_cached_options cached_options(actor *self, const json_t *reques
   options.wait_ms = whole(self, request, "wait_ms", NOT_GIVEN);
   options.lease_ms = whole(self, request, "lease_ms", NOT_GIVEN);
   options.max_run_ms = whole(self, request, "max_run_ms", NOT_GIVEN);
+  options.without_store = flag(self, request, "without_store");
   options.label = maybe_text(self, request, "label");
   if (beta != NULL && (!json_is_number(beta) || json_number_value(beta) == -1)) refuse(self, "it is no double, or the default");
   if (beta != NULL) options.beta = json_number_value(beta);

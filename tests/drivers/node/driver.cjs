@@ -30,7 +30,7 @@ function special(value) {
 }
 
 const NAMES = {
-  ttl_ms: 'ttlMs', max_hold_ms: 'maxHoldMs', wait_ms: 'waitMs', fail_fast: 'failFast',
+  ttl_ms: 'ttlMs', max_hold_ms: 'maxHoldMs', wait_ms: 'waitMs', fail_fast: 'failFast', without_store: 'withoutStore',
   adopt_unexpiring_ms: 'adoptUnexpiringMs', cooldown_ms: 'cooldownMs', delay_ms: 'delayMs', due_ms: 'due',
   expires_ms: 'expiresMs', lease_ms: 'leaseMs', max_run_ms: 'maxRunMs', grace_ms: 'graceMs', max_attempts: 'maxAttempts',
   on_duplicate: 'onDuplicate', max_len: 'maxLen', dead_max: 'deadMax', dead_age_ms: 'deadAgeMs',
@@ -39,7 +39,7 @@ const NAMES = {
   tls_cert: 'tlsCert', tls_key: 'tlsKey'
 }
 const LOCK = ['ttl_ms', 'renew', 'max_hold_ms', 'wait_ms', 'fail_fast', 'adopt_unexpiring_ms', 'label', 'weight']
-const CACHED = ['stale_ms', 'beta', 'wait_ms', 'lease_ms', 'max_run_ms', 'label']
+const CACHED = ['stale_ms', 'beta', 'wait_ms', 'lease_ms', 'max_run_ms', 'without_store', 'label']
 const CLAIM = ['max', 'lease_ms', 'renew', 'max_run_ms', 'wait_ms']
 const TASK = [
   'id', 'payload', 'headers', 'delay_ms', 'due_ms', 'priority', 'max_attempts', 'expires_ms', 'on_duplicate']

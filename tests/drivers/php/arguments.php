@@ -57,7 +57,7 @@ function policy(mixed $told): mixed
 }
 
 const NAMES = [
-    'max_attempts' => 'maxAttempts', 'fail_fast' => 'failFast', 'dead_max' => 'deadMax', 'dead_bytes' => 'deadBytes',
+    'max_attempts' => 'maxAttempts', 'fail_fast' => 'failFast', 'without_store' => 'withoutStore', 'dead_max' => 'deadMax', 'dead_bytes' => 'deadBytes',
     'concurrency' => 'prefetch', 'lock_prefix' => 'lockPrefix', 'queue_prefix' => 'queuePrefix', 'foreign_share' => 'foreignShare',
     'tls_ca' => 'tlsCa', 'tls_cert' => 'tlsCert', 'tls_key' => 'tlsKey',
 ];
@@ -70,7 +70,7 @@ const TIMES = [
 const LOCK = ['ttl_ms', 'renew', 'max_hold_ms', 'wait_ms', 'fail_fast', 'adopt_unexpiring_ms', 'label', 'weight'];
 const DEAD = ['ids', 'receipts', 'count', 'reason', 'prefix', 'older_than_ms'];
 const CLAIM = ['max', 'lease_ms', 'renew', 'max_run_ms', 'wait_ms'];
-const CACHED = ['ttl_ms', 'stale_ms', 'beta', 'wait_ms', 'lease_ms', 'max_run_ms', 'label'];
+const CACHED = ['ttl_ms', 'stale_ms', 'beta', 'wait_ms', 'lease_ms', 'max_run_ms', 'without_store', 'label'];
 const TASK = [
     'id', 'payload', 'headers', 'delay_ms', 'due_ms', 'priority', 'max_attempts', 'expires_ms', 'on_duplicate',
 ];

@@ -6,7 +6,7 @@ import stanchion
 
 LOCK = ("ttl_ms", "renew", "max_hold_ms", "wait_ms", "fail_fast", "adopt_unexpiring_ms", "label", "weight")
 CLAIM = ("max", "lease_ms", "renew", "max_run_ms", "wait_ms")
-CACHED = ("ttl_ms", "stale_ms", "beta", "wait_ms", "lease_ms", "max_run_ms", "label")
+CACHED = ("ttl_ms", "stale_ms", "beta", "wait_ms", "lease_ms", "max_run_ms", "without_store", "label")
 TASK = ("id", "payload", "headers", "delay_ms", "due_ms", "priority", "max_attempts", "expires_ms", "on_duplicate")
 LIST = ("page", "max", "prefix", "payloads")
 DEAD = ("ids", "receipts", "count", "reason", "prefix", "older_than_ms")

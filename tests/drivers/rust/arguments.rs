@@ -123,6 +123,9 @@ impl Arguments {
         if let Some(max_run) = self.time("max_run_ms")? {
             options = options.max_run(max_run);
         }
+        if let Some(without_store) = self.yes("without_store")? {
+            options = options.without_store(without_store);
+        }
         if let Some(label) = self.get("label", text)? {
             options = options.label(label);
         }

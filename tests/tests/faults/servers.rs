@@ -5,9 +5,9 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use stanchion::{Client, ErrorKind, LossReason};
+use stanchion::{CachedOptions, Client, ErrorKind, LossReason};
 use stanchion_tests::RedisServer;
-use stanchion_tests::faces::{AnyClient, Face};
+use stanchion_tests::faces::{AnyBegun, AnyClient, Face};
 use stanchion_tests::proxy::{Fault, Proxy};
 use stanchion_tests::wait::{SOON, Task, eventually, eventually_some, ran_since, task};
 
@@ -166,6 +166,36 @@ on_both_faces! {
         assert_eq!(lease.release().unwrap_err().kind(), ErrorKind::LeaseLost);
         assert!(next.is_valid());
         next.release().unwrap();
+    }
+
+    /// Who wants a cached value computes it without the store, which is then not asked for five seconds; unless told to
+    /// wait for it.
+    fn cached_values_without_a_server(face) {
+        for is_frozen in [false, true] {
+            let server = RedisServer::start();
+            let client = open_with_timeout(face, &server.url(), ms(3_000));
+            let truth = open(Face::Blocking, &server.url());
+            let options = || CachedOptions::new(ms(60_000)).wait(ms(60_000));
+            if is_frozen { server.stop_signal() } else { server.kill9() }
+            let failures = || client.metrics().iter().filter(|(name, _)| name.contains("failures")).map(|(_, n)| n).sum::<f64>();
+            let begun = Instant::now();
+            assert_eq!(client.cached("a", options(), || Ok(b"1".into())).unwrap(), b"1");
+            assert_within(RESEND + BACKOFF, begun);
+            let before = failures();
+            assert!(before > 0.0);
+            let ticket = client.begin_cached("a", options()).unwrap().ticket();
+            assert!(!ticket.is_valid());
+            assert!(!ticket.store(b"2".to_vec()).unwrap());
+            assert_eq!(failures(), before, "nothing was asked");
+            let strict = options().without_store(false).wait(ms(100));
+            let error = client.cached("a", strict, || panic!("it is not to compute")).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::StoreUnavailable, "{error}");
+            if is_frozen { server.cont_signal() } else { server.start_again() }
+            eventually(SOON, || {
+                client.cached("a", options(), || Ok(b"3".into())).unwrap();
+                truth.begin_cached("a", options()).is_ok_and(|begun| matches!(begun, AnyBegun::Value(value) if value == b"3"))
+            });
+        }
     }
 
     /// A renewal's reply that comes after the deadline revives nothing, and the lock is given back.

@@ -213,6 +213,7 @@ impl World<Locks> {
             wait,
             timeout: TIMEOUT,
             fail_fast: false,
+            can_do_without: false,
             adopt_after: None,
             owner: "1 world client".into(),
             min_fence: 0,

@@ -30,6 +30,7 @@ final class Computation
         int $wait,
         int $lease,
         int $maxRun,
+        ?bool $withoutStore,
         ?string $label,
     ): mixed {
         $native = Native::get();
@@ -41,6 +42,7 @@ final class Computation
         $options->wait_ms = $wait;
         $options->lease_ms = $lease;
         $options->max_run_ms = $maxRun;
+        $options->without_store = $withoutStore === null ? -1 : (int) $withoutStore;
         $memory->setText($options->label, $label);
         $found = new Handles($native, 1, self::FREE);
         $address = FFI::addr($options);

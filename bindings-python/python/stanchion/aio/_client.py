@@ -162,6 +162,7 @@ class Client:
         wait: Optional[Duration] = None,
         lease: Optional[Duration] = None,
         max_run: Optional[Duration] = None,
+        without_store: Optional[bool] = None,
         label: Optional[str] = None,
     ) -> Coroutine[Any, Any, Any]: ...
 
@@ -176,6 +177,7 @@ class Client:
         wait: Optional[Duration] = None,
         lease: Optional[Duration] = None,
         max_run: Optional[Duration] = None,
+        without_store: Optional[bool] = None,
         label: Optional[str] = None,
         ignore: Iterable[str] = (),
     ) -> Callable[[F], F]: ...
@@ -191,6 +193,7 @@ class Client:
         wait: Optional[Duration] = None,
         lease: Optional[Duration] = None,
         max_run: Optional[Duration] = None,
+        without_store: Optional[bool] = None,
         label: Optional[str] = None,
         ignore: Iterable[str] = (),
     ) -> Any:
@@ -199,7 +202,8 @@ class Client:
         Cancelled while it computes, it leaves the computation to the next caller. Without ``compute`` it is a decorator
         for async functions.
         """
-        given: Dict[str, Any] = dict(stale=stale, beta=beta, wait=wait, lease=lease, max_run=max_run, label=label)
+        given: Dict[str, Any] = dict(
+            stale=stale, beta=beta, wait=wait, lease=lease, max_run=max_run, without_store=without_store, label=label)
         if compute is not _LATER:
             async def cached() -> Any:  # What is wrong is told when it is awaited.
                 check_compute(compute, ignore, check_awaited)

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use crate::clock::Moment;
 use crate::engine::{Call, Dice, LEAST_PATIENCE, Machine, RESEND_AFTER, Step, Subject, deadline, told_at};
-use crate::error::{Error, ErrorKind};
+use crate::error::{BY_ANOTHER, Error, ErrorKind, brief};
 use crate::name::LockKind;
 use crate::store::{Failure, FailureKind, further_pause};
 use crate::verbs::{Acquire, AcquireReply, Fence, Leave, Obstacle, Reply, Request};
@@ -46,6 +46,8 @@ pub struct AcquireMachine {
     /// An entry or a grant of ours is, or was, in the store.
     has_traces: bool,
     failures: u32,
+    /// When the first of the failures in a row was sent.
+    failing_since: Option<Moment>,
     last_failure: Option<Failure>,
     sighting: Option<Sighting>,
     phase: Phase,
@@ -99,6 +101,7 @@ impl AcquireMachine {
             wants_channel: false,
             has_traces: false,
             failures: 0,
+            failing_since: None,
             last_failure: None,
             sighting,
             phase: Phase::Asking,
@@ -234,10 +237,12 @@ impl AcquireMachine {
         }
     }
 
-    fn failed(&mut self, now: Moment, failure: Failure) {
-        let patience_over = self.only_tries()
+    fn failed(&mut self, now: Moment, sent: Moment, failure: Failure) {
+        let since = *self.failing_since.get_or_insert(sent);
+        let patience_over = (self.only_tries()
             && matches!(failure.kind, FailureKind::NotSent | FailureKind::Refused)
-            && now >= self.started + RESEND_AFTER;
+            && now >= self.started + RESEND_AFTER)
+            || (self.order.can_do_without && now >= since + RESEND_AFTER);
         if !failure.is_retryable() || patience_over {
             return self.end_with(Ending::Failed(failure));
         }
@@ -318,11 +323,11 @@ impl AcquireMachine {
             Ending::TimedOut => Err(Error::new(
                 ErrorKind::LockTimeout,
                 if self.order.name.kind() == LockKind::Cached {
-                    format!("the value is being computed by another; waited {:?}", self.order.wait)
+                    format!("the value is being computed by another; waited {}", brief(self.order.wait))
                 } else if self.order.fail_fast {
-                    format!("the lock is held by another; a wait of {:?} does not suffice", self.order.wait)
+                    format!("the lock is {BY_ANOTHER}; a wait of {} does not suffice", brief(self.order.wait))
                 } else {
-                    format!("the lock is held by another; waited {:?}", self.order.wait)
+                    format!("the lock is {BY_ANOTHER}; waited {}", brief(self.order.wait))
                 },
             )),
             Ending::Failed(failure) => Err(failure.into()),
@@ -378,6 +383,7 @@ impl Machine for AcquireMachine {
         }
         if result.is_ok() {
             self.failures = 0;
+            self.failing_since = None;
             self.last_failure = None;
         }
         match result {
@@ -405,7 +411,7 @@ impl Machine for AcquireMachine {
                 FailureKind::Final(ErrorKind::Corrupt),
                 "the store says that this call has ended already",
             ))),
-            Err(failure) => self.failed(now, failure),
+            Err(failure) => self.failed(now, sent, failure),
         }
     }
 

@@ -25,6 +25,8 @@ pub struct AcquireOrder {
     pub timeout: Duration,
     /// Give up at once when the holder's ttl is longer than the wait.
     pub fail_fast: bool,
+    /// The caller goes on without the store if that does not answer for a second.
+    pub can_do_without: bool,
     /// Take over foreign values that never expire, after this time.
     pub adopt_after: Option<Duration>,
     /// Shown by `holder`.

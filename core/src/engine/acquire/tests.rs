@@ -20,6 +20,7 @@ fn order(wait_ms: u64) -> AcquireOrder {
         wait: Duration::from_millis(wait_ms),
         timeout: Duration::from_secs(5),
         fail_fast: false,
+        can_do_without: false,
         adopt_after: None,
         owner: "".into(),
         min_fence: 0,
@@ -381,6 +382,31 @@ fn a_refusal_that_may_have_come_half_way_is_cleaned_up_after() {
         machine.reply(at(2), number, Ok(Reply::Leave));
         assert_eq!(error_kind(&mut machine, at(2)), kind);
     }
+}
+
+#[test]
+fn who_can_do_without_the_store_waits_a_second_for_it() {
+    let mut order = order(60_000);
+    order.can_do_without = true;
+    let mut machine = AcquireMachine::new(order, at(0), true, None, Dice::seeded(1));
+    let (number, _) = acquire_sent(&mut machine, at(0));
+    machine.reply(at(999), number, lost());
+    let again = waits_until(&mut machine, at(999));
+    let (number, _) = acquire_sent(&mut machine, again);
+    // An answer: the second begins anew.
+    machine.reply(again, number, waiting(10_000));
+    let mut now = waits_until(&mut machine, again);
+    let (mut number, _) = acquire_sent(&mut machine, now);
+    let failing_since = now;
+    loop {
+        machine.reply(now, number, lost());
+        if now >= failing_since + RESEND_AFTER {
+            break;
+        }
+        now = waits_until(&mut machine, now);
+        (number, _) = acquire_sent(&mut machine, now);
+    }
+    assert_eq!(error_kind(&mut machine, now), ErrorKind::StoreUnavailable);
 }
 
 #[test]

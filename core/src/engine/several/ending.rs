@@ -1,7 +1,7 @@
 //! How an acquire of several locks ends, or begins anew: what was taken is given back.
 
 use super::*;
-use crate::error::ErrorKind;
+use crate::error::{ErrorKind, brief};
 use crate::verbs::{Leave, Release};
 
 impl SeveralMachine {
@@ -16,7 +16,10 @@ impl SeveralMachine {
             None if self.order.only_tries() => return self.give_back(now, Then::End(Ending::Busy)),
             None => Error::new(
                 ErrorKind::LockTimeout,
-                format!("a lock was lost while the others were waited for; waited {:?}", self.order.wait()),
+                format!(
+                    "a lock was lost while the others were waited for; waited {}",
+                    brief(self.order.wait())
+                ),
             ),
         };
         let error = error.during("acquire", self.order.locks[0].name.as_str());

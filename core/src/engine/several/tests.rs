@@ -20,6 +20,7 @@ fn order(wait_ms: u64) -> SeveralOrder {
         wait: Duration::from_millis(wait_ms),
         timeout: Duration::from_secs(5),
         fail_fast: false,
+        can_do_without: false,
         adopt_after: None,
         owner: "".into(),
         min_fence: 0,

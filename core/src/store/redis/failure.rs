@@ -70,9 +70,14 @@ fn endpoint(text: &str) -> Option<Endpoint> {
     Some(Endpoint { host: host.trim_matches(['[', ']']).to_owned(), port: port.parse().ok()? })
 }
 
-/// An error while connecting: nothing was sent.
-pub(crate) fn connecting(error: &RedisError, place: &str) -> Failure {
+/// An error while connecting, to this database: nothing was sent.
+pub(crate) fn connecting(error: &RedisError, place: &str, db: i64) -> Failure {
     let (kind, message) = match error.kind() {
+        _ if is_of_database(error) => (
+            FailureKind::Final(ErrorKind::InvalidArgument),
+            format!("{place} has no database {db} ({}); give another number in the URL's path", cause(error)),
+        ),
+        RedisKind::Io if let Some(trouble) = tls(error, place) => (FailureKind::NotSent, trouble),
         RedisKind::AuthenticationFailed => (
             FailureKind::Final(ErrorKind::Denied),
             format!("{place} refused the user name or password; check the URL's credentials"),
@@ -96,6 +101,7 @@ pub(crate) fn connecting(error: &RedisError, place: &str) -> Failure {
 /// An error of a request that was sent.
 pub(crate) fn performing(error: &RedisError, place: &str) -> Failure {
     let (kind, advice) = match error.kind() {
+        RedisKind::Io | RedisKind::Parse if let Some(trouble) = tls(error, place) => (FailureKind::Lost, trouble),
         RedisKind::Io => (FailureKind::Lost, format!("{place} did not answer")),
         RedisKind::Parse | RedisKind::UnexpectedReturnType => {
             (FailureKind::Lost, format!("{place} sent something that is not the Redis protocol"))
@@ -167,6 +173,38 @@ fn by_code(error: &RedisError, place: &str) -> (FailureKind, String) {
     }
 }
 
+fn is_of_database(error: &RedisError) -> bool {
+    let text = error.to_string();
+    // Another one is needed than 0, and a node of a cluster has none.
+    ["DB index", "SELECT is not allowed"].into_iter().any(|words| text.contains(words))
+}
+
+/// What it probably is, if only one of the two speaks TLS, or does not trust the other. Whoever hears TLS and does not
+/// speak it waits for more, or closes the connection.
+fn tls(error: &RedisError, place: &str) -> Option<String> {
+    let is_tls = place.ends_with("(TLS)");
+    let source = source(error).and_then(|source| source.get_ref()?.downcast_ref::<rustls::Error>());
+    match source {
+        Some(rustls::Error::InvalidCertificate(_)) => Some(format!(
+            "the certificate of {place} is not trusted; name its authority with tls_ca in the URL, and the host as the \
+             certificate does"
+        )),
+        Some(rustls::Error::InvalidMessage(_)) => {
+            Some(format!("{place} does not speak TLS; write redis:// in the URL, or give the TLS port"))
+        }
+        Some(rustls::Error::AlertReceived(_)) => Some(format!(
+            "{place} refused TLS; see which certificate it wants, and give that with tls_cert and tls_key in the URL"
+        )),
+        _ if is_tls && error.is_timeout() => {
+            Some(format!("{place} did not answer; if it never does, it may not speak TLS: see which port that is"))
+        }
+        _ if !is_tls && (error.is_connection_dropped() || error.kind() == RedisKind::Parse) => Some(format!(
+            "{place} did not answer as Redis does; if it speaks TLS there, write rediss:// in the URL"
+        )),
+        _ => None,
+    }
+}
+
 fn is_auth(error: &RedisError) -> bool {
     ["NOAUTH", "WRONGPASS", "NOPERM"].into_iter().any(|code| error.code() == Some(code))
 }
@@ -178,10 +216,13 @@ pub(crate) fn is_no_script(error: &RedisError) -> bool {
 
 /// Whether a system call was cut short: by a signal, or because the process was stopped and goes on.
 pub(crate) fn is_interruption(error: &RedisError) -> bool {
+    source(error).is_some_and(|source| source.kind() == io::ErrorKind::Interrupted)
+}
+
+fn source(error: &RedisError) -> Option<&io::Error> {
     type Shared = Arc<dyn Error + Send + Sync>;
-    let cause = Error::source(error).and_then(|cause| cause.downcast_ref::<Shared>());
-    let cause = cause.and_then(|cause| cause.downcast_ref::<io::Error>());
-    cause.is_some_and(|cause| cause.kind() == io::ErrorKind::Interrupted)
+    let source = Error::source(error).and_then(|source| source.downcast_ref::<Shared>());
+    source.and_then(|source| source.downcast_ref())
 }
 
 /// The error's text in one short line.

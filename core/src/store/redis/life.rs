@@ -9,7 +9,7 @@ use std::time::Duration;
 use redis::{Cmd, Value};
 
 use crate::clock::{Clock, Moment, read_boot_id};
-use crate::error::ErrorKind;
+use crate::error::{ErrorKind, brief};
 use crate::store::redis::connector::Era;
 use crate::store::{Failure, FailureKind};
 use crate::wake::locked;
@@ -156,9 +156,10 @@ impl Life {
             false => Vec::new(),
         };
         let message = format!(
-            "{} is known for {known:.1?} since it started, and takes part after {rejoin_after:?}: it may have \
+            "{} is known for {} since it started, and takes part after {rejoin_after:?}: it may have \
              forgotten leases; rejoin_after in the URL says how long",
             self.place(),
+            brief(known),
         );
         (note, Err(Failure::new(FailureKind::NotSent, message)))
     }

@@ -121,7 +121,7 @@ impl Multiplexed {
             .client
             .get_multiplexed_async_connection_with_config(&config)
             .await
-            .map_err(|error| failure::connecting(&error, &server.place))?;
+            .map_err(|error| server.not_connected(&error))?;
         let era = self.connector.vet(&mut connection, era).await?;
         let number = self.next_number.fetch_add(1, Ordering::Relaxed);
         let current = Numbered { number, connection, used: Instant::now(), era };

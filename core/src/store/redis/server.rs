@@ -3,7 +3,7 @@
 use std::fmt;
 use std::time::Instant;
 
-use redis::{Cmd, Connection, ConnectionAddr, ConnectionInfo, ConnectionLike, Value};
+use redis::{Cmd, Connection, ConnectionAddr, ConnectionInfo, ConnectionLike, RedisError, Value};
 
 use crate::store::redis::confirm::Confirm;
 use crate::store::redis::failure;
@@ -45,7 +45,8 @@ impl Server {
     }
 
     fn new(info: ConnectionInfo, place: String, confirm: Option<Confirm>) -> Result<Self, Failure> {
-        let client = redis::Client::open(info).map_err(|error| failure::connecting(&error, &place))?;
+        let db = info.redis_settings().db();
+        let client = redis::Client::open(info).map_err(|error| failure::connecting(&error, &place, db))?;
         Ok(Self { client, place, confirm })
     }
 
@@ -62,9 +63,14 @@ impl Server {
             match self.client.get_connection_with_timeout(left) {
                 Ok(connection) => return Ok(connection),
                 Err(error) if failure::is_interruption(&error) => {}
-                Err(error) => return Err(failure::connecting(&error, &self.place)),
+                Err(error) => return Err(self.not_connected(&error)),
             }
         }
+    }
+
+    /// An error while connecting.
+    pub(crate) fn not_connected(&self, error: &RedisError) -> Failure {
+        failure::connecting(error, &self.place, self.client.get_connection_info().redis_settings().db())
     }
 
     /// What the server answers on this connection.
