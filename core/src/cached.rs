@@ -103,7 +103,7 @@ impl Client {
                 }
             }
         };
-        begun.await.map_err(|error| error.during("cached", name))
+        begun.await.map_err(|error| error.rather_during("cached", name))
     }
 
     /// Forgets the cached value with this name. A computation that has begun does not count either: its caller gets

@@ -106,7 +106,7 @@ impl Client {
                 }
             }
         };
-        begun().map_err(|error: Error| error.during("cached", name))
+        begun().map_err(|error: Error| error.rather_during("cached", name))
     }
 
     /// Forgets the cached value with this name. A computation that has begun does not count either: its caller gets

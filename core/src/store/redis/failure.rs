@@ -77,7 +77,7 @@ pub(crate) fn connecting(error: &RedisError, place: &str, db: i64) -> Failure {
             FailureKind::Final(ErrorKind::InvalidArgument),
             format!("{place} has no database {db} ({}); give another number in the URL's path", cause(error)),
         ),
-        RedisKind::Io if let Some(trouble) = tls(error, place) => (FailureKind::NotSent, trouble),
+
         RedisKind::AuthenticationFailed => (
             FailureKind::Final(ErrorKind::Denied),
             format!("{place} refused the user name or password; check the URL's credentials"),
@@ -85,10 +85,12 @@ pub(crate) fn connecting(error: &RedisError, place: &str, db: i64) -> Failure {
         RedisKind::InvalidClientConfig => {
             (FailureKind::Final(ErrorKind::InvalidArgument), format!("cannot connect to {place}: {error}"))
         }
-        RedisKind::Io | RedisKind::Server(ServerErrorKind::BusyLoading) => (
-            FailureKind::NotSent,
-            format!("cannot reach Redis at {place} ({}); is it running, and is the URL right?", cause(error)),
-        ),
+        RedisKind::Io | RedisKind::Server(ServerErrorKind::BusyLoading) => {
+            let cause = cause(error);
+            let unreached =
+                || format!("cannot reach Redis at {place} ({cause}); is it running, and is the URL right?");
+            (FailureKind::NotSent, tls(error, place).unwrap_or_else(unreached))
+        }
         _ if is_auth(error) => (
             FailureKind::Final(ErrorKind::Denied),
             format!("{place} wants other credentials ({}); put them into the URL", cause(error)),
@@ -101,10 +103,13 @@ pub(crate) fn connecting(error: &RedisError, place: &str, db: i64) -> Failure {
 /// An error of a request that was sent.
 pub(crate) fn performing(error: &RedisError, place: &str) -> Failure {
     let (kind, advice) = match error.kind() {
-        RedisKind::Io | RedisKind::Parse if let Some(trouble) = tls(error, place) => (FailureKind::Lost, trouble),
-        RedisKind::Io => (FailureKind::Lost, format!("{place} did not answer")),
+        RedisKind::Io => {
+            let silent = || format!("{place} did not answer");
+            (FailureKind::Lost, tls(error, place).unwrap_or_else(silent))
+        }
         RedisKind::Parse | RedisKind::UnexpectedReturnType => {
-            (FailureKind::Lost, format!("{place} sent something that is not the Redis protocol"))
+            let strange = || format!("{place} sent something that is not the Redis protocol");
+            (FailureKind::Lost, tls(error, place).unwrap_or_else(strange))
         }
         RedisKind::Server(
             ServerErrorKind::BusyLoading
@@ -195,11 +200,14 @@ fn tls(error: &RedisError, place: &str) -> Option<String> {
         Some(rustls::Error::AlertReceived(_)) => Some(format!(
             "{place} refused TLS; see which certificate it wants, and give that with tls_cert and tls_key in the URL"
         )),
-        _ if is_tls && error.is_timeout() => {
-            Some(format!("{place} did not answer; if it never does, it may not speak TLS: see which port that is"))
+        _ if is_tls && error.is_timeout() => Some(format!(
+            "{place} did not answer; if it never does, it may not speak TLS: see which port that is"
+        )),
+        _ if !is_tls && error.is_connection_dropped() => {
+            Some(format!("{place} closed the connection; if it speaks TLS there, write rediss:// in the URL"))
         }
-        _ if !is_tls && (error.is_connection_dropped() || error.kind() == RedisKind::Parse) => Some(format!(
-            "{place} did not answer as Redis does; if it speaks TLS there, write rediss:// in the URL"
+        _ if !is_tls && error.kind() == RedisKind::Parse => Some(format!(
+            "{place} sent something that is not the Redis protocol; if it is TLS, write rediss:// in the URL"
         )),
         _ => None,
     }
