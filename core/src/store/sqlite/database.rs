@@ -62,6 +62,8 @@ pub(super) struct Open {
     erases: bool,
     /// Commits since the last look at the free pages.
     commits: u32,
+    /// Bytes that may be stored before the next look at the disk.
+    pub(super) room: u64,
 }
 
 /// A client on this database.
@@ -258,6 +260,7 @@ impl Database {
             durable: false,
             erases: false,
             commits: 0,
+            room: 0,
         })
     }
 

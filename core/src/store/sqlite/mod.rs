@@ -131,7 +131,7 @@ impl SqliteStore {
     fn write(&self, request: &Request, until: Moment) -> Result<Reply, Failure> {
         let (reply, calls) = self.patiently(until, true, |database, open| {
             if let Some(path) = database.path() {
-                space::check(path, request)?;
+                space::check(path, request, &mut open.room)?;
             }
             let durable = !database.is_memory() && self.must_last(&open.connection, request)?;
             open.set_durable(durable)?;

@@ -10,6 +10,10 @@ use crate::verbs::{QueueVerb, Request};
 
 /// Kept free on the disk for what needs little and makes room: acks, purges, the ends of leases.
 const RESERVE: u64 = 4 << 20;
+/// What a process stores before it looks at the disk again, at most: others may fill it meanwhile.
+const UNSEEN: u64 = 512 << 10;
+/// What a task takes besides its payload, roughly.
+const ROW_BYTES: u64 = 512;
 /// Pages of a file that stay free for what comes next.
 const SPARE_PAGES: i64 = 1_024;
 /// Pages that one step gives back: some milliseconds.
@@ -28,20 +32,27 @@ fn stored_bytes(request: &Request) -> Option<u64> {
     Some(bytes as u64)
 }
 
-/// Refuses what fills the disk when no more is left than the reserve. What the log holds comes to the file as well, so
-/// that much is spoken for.
-pub(super) fn check(path: &Path, request: &Request) -> rusqlite::Result<()> {
+/// Refuses what fills the disk when no more is left than the reserve. `room` is what may be stored before the disk is
+/// looked at again, which takes longer than all else that an enqueue does in memory.
+pub(super) fn check(path: &Path, request: &Request, room: &mut u64) -> rusqlite::Result<()> {
     let Some(bytes) = stored_bytes(request) else { return Ok(()) };
-    let Ok(disk) = statvfs(path) else { return Ok(()) };
-    let free = disk.blocks_available().saturating_mul(disk.fragment_size());
-    let log = fs::metadata(super::connection::side_file(path, "-wal")).map_or(0, |log| log.len());
-    // Once in the log, and once in the file.
-    if free >= RESERVE + log + 2 * bytes {
+    let bytes = bytes + ROW_BYTES;
+    if let Some(left) = room.checked_sub(bytes) {
+        *room = left;
         return Ok(());
     }
-    let message =
-        format!("{} KiB are free, and {} KiB are kept for acks and purges", free >> 10, RESERVE >> 10);
-    Err(rusqlite::Error::SqliteFailure(ffi::Error::new(ffi::SQLITE_FULL), Some(message)))
+    let Ok(disk) = statvfs(path) else { return Ok(()) };
+    let free = disk.blocks_available().saturating_mul(disk.fragment_size());
+    // What the log holds comes to the file as well, so that much is spoken for. And what is stored is in both.
+    let log = fs::metadata(super::connection::side_file(path, "-wal")).map_or(0, |log| log.len());
+    let needed = RESERVE + log + 2 * bytes;
+    if free < needed {
+        let message =
+            format!("{} KiB are free, and {} KiB are kept for acks and purges", free >> 10, RESERVE >> 10);
+        return Err(rusqlite::Error::SqliteFailure(ffi::Error::new(ffi::SQLITE_FULL), Some(message)));
+    }
+    *room = ((free - needed) / 2).min(UNSEEN);
+    Ok(())
 }
 
 pub(super) fn is_full(error: &rusqlite::Error) -> bool {
