@@ -17,6 +17,7 @@ pub struct CachedOptions(stanchion::CachedOptions);
 #[napi]
 impl CachedOptions {
     #[napi(constructor)]
+    #[allow(clippy::too_many_arguments, reason = "one for each option")]
     pub fn new(
         ttl: Millis,
         stale: Option<Millis>,

@@ -19,6 +19,7 @@ pub(crate) struct CachedOptions(pub(crate) stanchion::CachedOptions);
 impl CachedOptions {
     #[new]
     #[pyo3(signature = (ttl, *, stale=None, beta=None, wait=None, lease=None, max_run=None, without_store=None, label=None))]
+    #[allow(clippy::too_many_arguments, reason = "one for each option")]
     fn new(
         ttl: Seconds,
         stale: Option<Seconds>,

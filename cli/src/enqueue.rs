@@ -12,10 +12,13 @@ use crate::arguments::{EnqueueOrder, Globals};
 use crate::exit;
 use crate::failure::Failure;
 use crate::lines;
-use crate::output::print;
+use crate::output::print_done;
 use crate::report::Report;
 use crate::store;
 use crate::text::plain;
+
+/// Said if nothing else can be said.
+pub const ACCEPTED: &str = "the tasks were accepted";
 
 /// Puts the tasks in, and tells what became of each.
 pub fn enqueue(order: &EnqueueOrder, globals: &Globals, report: &Report) -> Result<u8, Failure> {
@@ -37,7 +40,7 @@ pub fn enqueue(order: &EnqueueOrder, globals: &Globals, report: &Report) -> Resu
             Err(_) => {}
         }
     }
-    print(text.as_bytes())?;
+    print_done(text.as_bytes(), ACCEPTED)?;
     match error {
         None => Ok(exit::DONE),
         Some(error) if is_full(&error) && tally.full > 1 => Err(tally.full()),

@@ -10,10 +10,10 @@ use stanchion::blocking::Queue;
 use stanchion::{ErrorKind, MAX_PAYLOAD, Task};
 
 use crate::arguments::{EnqueueOrder, Globals};
-use crate::enqueue::{Tally, with_options};
+use crate::enqueue::{ACCEPTED, Tally, with_options};
 use crate::exit;
 use crate::failure::Failure;
-use crate::output::print;
+use crate::output::print_done;
 use crate::process::{ENDING, Signals};
 use crate::report::Report;
 use crate::store;
@@ -40,10 +40,10 @@ pub fn enqueue(order: &EnqueueOrder, globals: &Globals, report: &Report) -> Resu
     let took = began.elapsed().as_secs_f64();
     report.note(&format!("{} tasks sent in {took:.1} s", tally.total()));
     let text = if globals.json { tally.as_json().to_string() } else { tally.in_words() };
-    print(format!("{text}\n").as_bytes())?;
+    let printed = print_done(format!("{text}\n").as_bytes(), ACCEPTED);
     match result? {
-        exit::DONE => tally.check(),
-        signalled => Ok(signalled),
+        exit::DONE => printed.and(tally.check()),
+        signalled => printed.map(|()| signalled),
     }
 }
 

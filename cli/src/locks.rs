@@ -11,7 +11,7 @@ use crate::arguments::{Globals, Kind, LocksVerb};
 use crate::enqueue::millis;
 use crate::exit;
 use crate::failure::Failure;
-use crate::output::print;
+use crate::output::{print, print_done};
 use crate::report::Report;
 use crate::store;
 use crate::text::{left, plain, table};
@@ -23,12 +23,16 @@ const LINE_HEADINGS: [&str; 6] = ["WAITER", "KIND", "LABEL", "HOST", "PID", "WAI
 /// Carries out one of the verbs.
 pub fn perform(verb: &LocksVerb, globals: &Globals, report: &Report) -> Result<u8, Failure> {
     let client = store::open(globals, report)?;
-    let text = match verb {
-        LocksVerb::Ls => list(&client, globals.json)?,
-        LocksVerb::Show { name, kind } => show(&client, name, of(*kind), globals.json)?,
-        LocksVerb::Break { name, kind } => break_lease(&client, name, of(*kind), globals.json)?,
-    };
-    print(text.as_bytes())?;
+    match verb {
+        LocksVerb::Ls => print(list(&client, globals.json)?.as_bytes())?,
+        LocksVerb::Show { name, kind } => {
+            print(show(&client, name, of(*kind), globals.json)?.as_bytes())?;
+        }
+        LocksVerb::Break { name, kind } => {
+            let text = break_lease(&client, name, of(*kind), globals.json)?;
+            print_done(text.as_bytes(), "it was done")?;
+        }
+    }
     Ok(exit::DONE)
 }
 
@@ -148,7 +152,8 @@ fn side_with_permits(kind: LockKind, weight: u32) -> String {
     }
 }
 
-fn described(holder: &Holder) -> String {
+/// How it is held, and by whom.
+pub fn described(holder: &Holder) -> String {
     let Holder { label, host, pid, fence, .. } = holder;
     match holder.held_as {
         HeldAs::Lease => {

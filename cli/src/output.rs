@@ -2,13 +2,26 @@
 
 use std::io::{self, ErrorKind, Write};
 
+use crate::exit;
 use crate::failure::Failure;
 
 /// Prints a result. A reader that has seen enough (`| head`) is no error; a full disk is.
 pub fn print(bytes: &[u8]) -> Result<(), Failure> {
+    write(bytes).map_err(|error| Failure::system("writing the output failed", &error))
+}
+
+/// Prints the result of what was done, and cannot be undone by a full disk.
+pub fn print_done(bytes: &[u8], done: &str) -> Result<(), Failure> {
+    write(bytes).map_err(|error| {
+        let what = format!("{done}; only printing the result failed: {error}");
+        Failure::new("System", exit::SYSTEM, what, "do not do it again for that")
+    })
+}
+
+fn write(bytes: &[u8]) -> io::Result<()> {
     let mut out = io::stdout().lock();
     match out.write_all(bytes).and_then(|()| out.flush()) {
         Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
-        result => result.map_err(|error| Failure::system("writing the output failed", &error)),
+        result => result,
     }
 }

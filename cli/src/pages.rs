@@ -11,18 +11,26 @@ use crate::exit;
 use crate::failure::Failure;
 use crate::output::print;
 
-const ENVIRONMENT: [(&str, &str); 6] = [
+const ENVIRONMENT: [(&str, &str); 8] = [
     ("STANCHION_URL", "The store, if --url is not given. The place for a URL with a password."),
+    ("STANCHION_REQUIRE_URL", "If it is 1, a store has to be given: the embedded store is not used."),
     ("XDG_STATE_HOME", "Where the embedded store is (default ~/.local/state), if no URL is given."),
-    ("STANCHION_FENCE", "Set by run: the number of this grant, larger than that of every earlier one."),
-    ("STANCHION_LOCK", "Set by run: the lock's name."),
+    (
+        "STANCHION_FENCE",
+        "Set by run: the number of this grant, larger than that of every earlier one; of several locks one per line.",
+    ),
+    ("STANCHION_LOCK", "Set by run: the lock's name; of several locks one per line."),
     (
         "STANCHION_RECEIPT",
         "Set by work: the number of this delivery, larger than that of every earlier one of the task.",
     ),
     (
-        "STANCHION_TASK_ID, STANCHION_QUEUE, STANCHION_ATTEMPT",
-        "Set by work: the task's id, its queue, and which delivery this is, counted from one.",
+        "STANCHION_TASK_ID, STANCHION_QUEUE, STANCHION_ATTEMPT, STANCHION_MAX_ATTEMPTS",
+        "Set by work: the task's id, its queue, which delivery this is, counted from one, and of how many at most.",
+    ),
+    (
+        "STANCHION_HEADERS",
+        "Set by work: the task's headers as a JSON object; not if it is over 100,000 bytes long.",
     ),
 ];
 

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use crate::arguments::Globals;
 use crate::failure::Failure;
+use crate::text::steers;
 
 /// How events are told.
 #[derive(Clone)]
@@ -104,9 +105,9 @@ impl Report {
     }
 }
 
-/// Without line ends and other control characters, and without the credentials of URLs.
+/// Without line ends and what else steers a terminal, and without the credentials of URLs.
 fn one_line(text: &str) -> String {
-    let text: String = text.chars().map(|letter| if letter.is_control() { ' ' } else { letter }).collect();
+    let text: String = text.chars().map(|letter| if steers(letter) { ' ' } else { letter }).collect();
     without_credentials(&text)
 }
 

@@ -15,6 +15,10 @@ use crate::report::Report;
 pub fn open(globals: &Globals, report: &Report) -> Result<Client, Failure> {
     let url = match globals.url.as_deref().filter(|url| !url.is_empty()) {
         Some(url) => url.to_owned(),
+        None if globals.require_url => {
+            let what = "no store given, and --require-url or STANCHION_REQUIRE_URL asks for one";
+            return Err(Failure::usage(what, "pass --url or set STANCHION_URL"));
+        }
         None => own_store(report)?,
     };
     let mut builder = Client::builder(&url);

@@ -15,7 +15,16 @@ pub fn left(time: Duration) -> String {
 
 /// What others have stored must not steer the reader's terminal.
 pub fn plain(text: &str) -> String {
-    text.chars().map(|letter| if letter.is_control() { '\u{fffd}' } else { letter }).collect()
+    text.chars().map(|letter| if steers(letter) { '\u{fffd}' } else { letter }).collect()
+}
+
+/// Control characters, and those that turn the direction of what follows: a name could look like another.
+pub fn steers(letter: char) -> bool {
+    let turns = matches!(
+        letter,
+        '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}'
+    );
+    turns || letter.is_control()
 }
 
 /// The beginning of a text, as long as a table's column may be.
@@ -59,6 +68,13 @@ mod tests {
     #[test]
     fn escapes_do_not_reach_the_terminal() {
         assert_eq!(plain("a\x1b[31mb\n"), "a\u{fffd}[31mb\u{fffd}");
+    }
+
+    #[test]
+    fn nothing_turns_the_direction() {
+        let turning = "a\u{202e}b\u{202a}\u{2066}\u{2069}\u{200e}\u{200f}\u{61c}c";
+        assert_eq!(plain(turning), "a\u{fffd}b\u{fffd}\u{fffd}\u{fffd}\u{fffd}\u{fffd}\u{fffd}c");
+        assert_eq!(plain("größe שלום \u{200d}"), "größe שלום \u{200d}");
     }
 
     #[test]

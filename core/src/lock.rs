@@ -93,7 +93,7 @@ impl Lock {
     }
 
     fn whose(&self, error: Error) -> Error {
-        if self.others.is_empty() { whose(&self.named, error) } else { error }
+        if self.others.is_empty() { self.named.whose(error) } else { error }
     }
 
     async fn attempt(&self, options: LockOptions) -> Result<Option<Lease>, Error> {
@@ -302,42 +302,4 @@ impl Drop for LetGo<'_> {
 /// The error of an `acquire` that was told not to wait.
 pub(crate) fn busy() -> Error {
     Error::new(ErrorKind::LockTimeout, format!("the lock is {BY_ANOTHER}; did not wait"))
-}
-
-/// The error of an `acquire`, which says so if it is this very client that is in the way: nobody would think of that.
-pub(crate) fn whose(named: &Named, error: Error) -> Error {
-    let (Ok(live), Ok(name)) = (named.session.live(), named.checked()) else { return error };
-    let is_mine = || Held::all(live).iter().any(|held| held.lock.name == name && held.kept.is_valid());
-    if error.kind() != ErrorKind::LockTimeout || !is_mine() {
-        return error;
-    }
-    let message = error.message().replace(BY_ANOTHER, "held by this very client");
-    Error::new(error.kind(), message).during("acquire", named.name())
-}
-
-#[cfg(test)]
-mod tests {
-    #![allow(clippy::unwrap_used, reason = "tests may panic")]
-    use std::time::Duration;
-
-    use crate::blocking::Client;
-    use crate::options::LockOptions;
-
-    #[test]
-    fn whose_lock_it_is_is_told() {
-        let [mine, other] = [(); 2].map(|()| Client::open("memory:whose").unwrap());
-        let fixed = LockOptions::new().ttl(Duration::from_secs(60));
-        let _renewed = mine.lock("a").acquire(LockOptions::new()).unwrap();
-        let _fixed = mine.rw_lock("a").read().acquire(fixed).unwrap();
-        for wait in [Duration::ZERO, Duration::from_micros(1_234)] {
-            let told = |lock: crate::blocking::Lock| {
-                lock.acquire(LockOptions::new().wait(wait)).unwrap_err().to_string()
-            };
-            let end = if wait.is_zero() { "did not wait" } else { "waited 0.001 s" };
-            let by = |whom: &str| format!("acquire \"a\": the lock is held by {whom}; {end}");
-            assert_eq!(told(mine.lock("a")), by("this very client"));
-            assert_eq!(told(mine.rw_lock("a").write().clone()), by("this very client"));
-            assert_eq!(told(other.lock("a")), by("another"));
-        }
-    }
 }

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use crate::error::Error;
+use crate::error::{BY_ANOTHER, Error, ErrorKind};
+use crate::held::Held;
 use crate::name::{LockKind, LockName};
 use crate::options::{LockOptions, LockPlan, Settings};
 use crate::session::Session;
@@ -94,6 +95,18 @@ impl Named {
         }
     }
 
+    /// The error of an `acquire`, which says so if it is this very client that is in the way: nobody would think of
+    /// that.
+    pub(crate) fn whose(&self, error: Error) -> Error {
+        let (Ok(live), Ok(name)) = (self.session.live(), self.checked()) else { return error };
+        let is_mine = || Held::all(live).iter().any(|held| held.lock.name == name && held.kept.is_valid());
+        if error.kind() != ErrorKind::LockTimeout || !is_mine() {
+            return error;
+        }
+        let message = error.message().replace(BY_ANOTHER, "held by this very client");
+        Error::new(error.kind(), message).during("acquire", self.name())
+    }
+
     /// Checks the options of an acquire and fills in the defaults.
     pub(crate) fn plan(&self, options: &LockOptions, settings: &Settings) -> Result<LockPlan, Error> {
         let plan = self.part.permits(options.given_weight()).and_then(|permits| {
@@ -109,8 +122,11 @@ impl Named {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests may panic")]
+    use std::time::Duration;
+
     use super::*;
-    use crate::error::ErrorKind;
+    use crate::blocking::{Client, Lock};
 
     #[test]
     fn a_writer_leaves_room_for_no_reader() {
@@ -136,5 +152,21 @@ mod tests {
         }
         let all = Part::Permits(3).permits(Some(3)).unwrap().unwrap();
         assert!(all.excludes_all());
+    }
+
+    #[test]
+    fn whose_lock_it_is_is_told() {
+        let [mine, other] = [(); 2].map(|()| Client::open("memory:whose").unwrap());
+        let fixed = LockOptions::new().ttl(Duration::from_secs(60));
+        let _renewed = mine.lock("a").acquire(LockOptions::new()).unwrap();
+        let _fixed = mine.rw_lock("a").read().acquire(fixed).unwrap();
+        for wait in [Duration::ZERO, Duration::from_micros(1_234)] {
+            let told = |lock: Lock| lock.acquire(LockOptions::new().wait(wait)).unwrap_err().to_string();
+            let end = if wait.is_zero() { "did not wait" } else { "waited 0.001 s" };
+            let by = |whom: &str| format!("acquire \"a\": the lock is held by {whom}; {end}");
+            assert_eq!(told(mine.lock("a")), by("this very client"));
+            assert_eq!(told(mine.rw_lock("a").write().clone()), by("this very client"));
+            assert_eq!(told(other.lock("a")), by("another"));
+        }
     }
 }

@@ -6,6 +6,8 @@
 mod doctor;
 #[path = "cli/enqueue.rs"]
 mod enqueue;
+#[path = "cli/errors.rs"]
+mod errors;
 #[path = "cli/harness.rs"]
 mod harness;
 #[path = "cli/locks.rs"]
@@ -14,10 +16,14 @@ mod locks;
 mod loss;
 #[path = "cli/metrics.rs"]
 mod metrics;
+#[path = "cli/queue_notes.rs"]
+mod queue_notes;
 #[path = "cli/queues.rs"]
 mod queues;
 #[path = "cli/run.rs"]
 mod run;
+#[path = "cli/run_kinds.rs"]
+mod run_kinds;
 #[path = "cli/signals.rs"]
 mod signals;
 #[path = "cli/space.rs"]

@@ -5,6 +5,7 @@ mod queue;
 use std::ffi::OsString;
 use std::time::Duration;
 
+use clap::builder::FalseyValueParser;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 pub use queue::{ConfigureOrder, DeadOrder, EnqueueOrder, QueuesVerb, WorkOrder};
 
@@ -42,6 +43,9 @@ pub struct Globals {
     /// to other users of the machine.
     #[arg(long, global = true, env = stanchion::URL_VARIABLE, hide_env_values = true, value_name = "URL")]
     pub url: Option<String>,
+    /// Refuse to work without a URL, so that a misspelt variable does not mean the embedded store
+    #[arg(long, global = true, env = "STANCHION_REQUIRE_URL", value_parser = FalseyValueParser::new())]
+    pub require_url: bool,
     /// What is put before a lock's name to make its key [default: Lock:]
     #[arg(long, global = true, value_name = "TEXT")]
     pub lock_prefix: Option<String>,
@@ -68,6 +72,12 @@ pub enum Verb {
     /// is renewed as long as CMD runs, for 365 days at most. CMD finds the lease's fence in STANCHION_FENCE and
     /// the lock's name in STANCHION_LOCK.
     ///
+    /// Several NAMEs are acquired together, all or none, in an order in which two commands never wait for each
+    /// other. STANCHION_LOCK has their names then, sorted, one per line, and STANCHION_FENCE their fences.
+    ///
+    /// Unlike in flock(1), a lock that is taken with --read by some has to be taken with --write by the others:
+    /// without either, NAME is another lock. So it is with --permits: each kind of lock has names of its own.
+    ///
     /// CMD stays in the process group of `stanchion run`, so Ctrl-C and Ctrl-Z work as usual; SIGINT, SIGTERM,
     /// SIGHUP, SIGQUIT, SIGUSR1 and SIGUSR2 sent to `stanchion run` alone are passed on to CMD.
     ///
@@ -93,9 +103,9 @@ pub enum Verb {
     ///
     /// Claims tasks of QUEUE and runs CMD for each: the payload is CMD's stdin, and {} in any of its words
     /// becomes the task's id (no shell is involved; an id may begin with a dash). CMD finds STANCHION_TASK_ID,
-    /// STANCHION_QUEUE, STANCHION_ATTEMPT (counts deliveries from one) and STANCHION_RECEIPT (the number of
-    /// this delivery, larger than that of every earlier one of the task: pass it along with writes, as a
-    /// fence). Its stdout and stderr are those of `stanchion work`.
+    /// STANCHION_QUEUE, STANCHION_ATTEMPT (counts deliveries from one), STANCHION_MAX_ATTEMPTS, STANCHION_HEADERS (a
+    /// JSON object; not set if it is longer than 100,000 bytes) and STANCHION_RECEIPT (the number of this delivery,
+    /// larger than that of every earlier one of the task: pass it along with writes, as a fence). Its stdout and stderr are those of `stanchion work`.
     ///
     /// If CMD exits with 0, the task is done. Otherwise it is tried again after a pause that doubles from 1 s
     /// to 1 h, and is dead after its last attempt; the reason that is kept with it is CMD's exit code or
@@ -106,7 +116,8 @@ pub enum Verb {
     /// one kills their commands and puts the tasks back, uncounted. If `stanchion work` itself is killed, the
     /// kernel kills CMD, and its tasks come back when their leases end. If a claim is lost, its CMD and every
     /// process that it has started get SIGTERM at once, and SIGKILL after --kill-after. Every CMD has a
-    /// process group of its own.
+    /// process group of its own. SIGTSTP (Ctrl-Z) stops these, too, and SIGCONT continues them; nobody renews claims
+    /// meanwhile, and a CMD whose claim has ended by then is told to end.
     #[command(after_long_help = exit::help())]
     Work(WorkOrder),
     /// Look at queues, and look after them
@@ -151,8 +162,21 @@ pub struct RunOrder {
     /// How long the store keeps the lock if this machine dies; it is renewed while CMD runs [default: 30]
     #[arg(long, value_name = "SECS", value_parser = ttl, allow_negative_numbers = true)]
     pub ttl: Option<Duration>,
-    /// Keep the lock closed for this long after CMD has ended, whatever its exit code
-    #[arg(long, value_name = "SECS", value_parser = cooldown, allow_negative_numbers = true)]
+    /// Share the lock with others that only read: nobody holds it with --write meanwhile
+    #[arg(long, visible_alias = "shared", conflicts_with_all = ["write", "permits"])]
+    pub read: bool,
+    /// Hold the lock alone: nobody holds it with --read or --write meanwhile
+    #[arg(long, visible_alias = "exclusive", conflicts_with = "permits")]
+    pub write: bool,
+    /// Share the lock with others, N permits in all; everybody has to give the same N
+    #[arg(long, value_name = "N")]
+    pub permits: Option<u32>,
+    /// How many of the permits CMD needs [default: 1]
+    #[arg(long, value_name = "N", requires = "permits")]
+    pub weight: Option<u32>,
+    /// Keep the lock closed for this long after CMD has ended, whatever its exit code; not with a shared lock
+    #[arg(long, value_name = "SECS", value_parser = cooldown, allow_negative_numbers = true,
+        conflicts_with_all = ["read", "write", "permits"])]
     pub cooldown: Option<Duration>,
     /// Exit code when the lock is busy
     #[arg(short = 'E', long, value_name = "N", default_value_t = exit::BUSY)]
@@ -163,8 +187,9 @@ pub struct RunOrder {
     /// Shown to others by `stanchion locks` [default: the URL's label, if any]
     #[arg(long, value_name = "TEXT")]
     pub label: Option<String>,
-    /// The lock's name
-    pub name: String,
+    /// The lock's name, or several to hold together
+    #[arg(required = true, value_name = "NAME")]
+    pub names: Vec<String>,
     /// The command and its arguments, after --
     #[arg(last = true, required = true, value_name = "CMD")]
     pub command: Vec<OsString>,

@@ -97,6 +97,8 @@ pub enum QueuesVerb {
     /// List the queues
     Ls,
     /// Show how many tasks a queue has, what happened so far, and its settings
+    ///
+    /// Of a queue that is not there: zeros, and without --json a note on stderr.
     Stats {
         /// The queue's name
         queue: String,
@@ -150,6 +152,8 @@ pub enum QueuesVerb {
         id: String,
     },
     /// Stop giving out tasks; claimed ones go on
+    ///
+    /// Workers say within 5 s that they wait for that.
     Pause {
         /// The queue's name
         queue: String,

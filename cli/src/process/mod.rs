@@ -10,5 +10,5 @@ mod supervise;
 pub use child::Child;
 pub use descendants::Kin;
 pub use nursery::{End, Nursery};
-pub use signals::{ENDING, PASSED_ON, Signals};
+pub use signals::{ENDING, OF_WORK, PASSED_ON, Signals};
 pub use supervise::{Ending, Order, Terms, Trouble, supervise};

@@ -9,7 +9,7 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use nix::errno::Errno;
-use nix::sys::signal::{Signal, kill};
+use nix::sys::signal::{Signal, kill, killpg, raise};
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::Pid;
 
@@ -102,6 +102,23 @@ impl Nursery {
         if let Some(None) = commands.get(&pid) {
             let _ = kill(pid, signal);
         }
+    }
+
+    /// Stops the process groups that the commands lead, then this process; when it is continued, them as well. No
+    /// command is started meanwhile.
+    pub fn suspend(&self) {
+        let commands = self.commands();
+        // Once it is reaped, a command's pid may be another's.
+        let running = || commands.iter().filter(|(_, end)| end.is_none()).map(|(pid, _)| *pid);
+        let signal_all = |signal| {
+            for pid in running() {
+                let _ = killpg(pid, signal);
+            }
+        };
+        signal_all(Signal::SIGSTOP);
+        // Returns when this process goes on.
+        let _ = raise(Signal::SIGSTOP);
+        signal_all(Signal::SIGCONT);
     }
 
     /// Waits until something was reaped. Returns at once, one time, if this command has ended: `seen` is the

@@ -18,6 +18,9 @@ pub const PASSED_ON: [Signal; 6] =
     [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP, Signal::SIGQUIT, Signal::SIGUSR1, Signal::SIGUSR2];
 /// What ends `run` while no command runs, and `work`.
 pub const ENDING: [Signal; 4] = [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP, Signal::SIGQUIT];
+/// What concerns `work`: its commands are in process groups of their own, which Ctrl-Z does not stop.
+pub const OF_WORK: [Signal; 5] =
+    [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP, Signal::SIGQUIT, Signal::SIGTSTP];
 
 /// The signals caught since [`Signals::catch`], in order.
 pub struct Signals {

@@ -7,12 +7,12 @@ use std::collections::BTreeSet;
 
 use serde_json::json;
 use stanchion::blocking::{Client, Queue};
-use stanchion::{DeadTasks, ListOptions, QueueSettings, Removed, Task};
+use stanchion::{DeadTasks, ListOptions, QueueSettings, QueueStats, Removed, Settings, Task};
 
 use crate::arguments::{ConfigureOrder, DeadOrder, Globals, QueuesVerb};
 use crate::exit;
 use crate::failure::Failure;
-use crate::output::print;
+use crate::output::{print, print_done};
 use crate::report::Report;
 use crate::store;
 use crate::text::plain;
@@ -28,13 +28,19 @@ pub fn perform(verb: &QueuesVerb, globals: &Globals, report: &Report) -> Result<
     let json = globals.json;
     match verb {
         QueuesVerb::Ls => show(&list_queues(&client, json)?),
-        QueuesVerb::Stats { queue: name } => show(&counts::described(name, &queue(name).stats()?, json)),
+        QueuesVerb::Stats { queue: name } => {
+            let stats = queue(name).stats()?;
+            tell_if_unknown(name, &stats, globals, report);
+            show(&counts::described(name, &stats, json))
+        }
         QueuesVerb::Peek { count, queue: name } => {
+            tell_if_unknown(name, &queue(name).stats()?, globals, report);
             let mut listing = tasks::Listing::new(json);
             queue(name).peek(*count)?.iter().for_each(|task| listing.add(task));
             show(&listing.text())
         }
         QueuesVerb::List { state, count, prefix, no_payloads, queue: name } => {
+            tell_if_unknown(name, &queue(name).stats()?, globals, report);
             let options = ListOptions::new((*state).into()).prefix(prefix).payloads(!no_payloads);
             tasks::list(&queue(name), options, count.unwrap_or(usize::MAX), json)
         }
@@ -78,13 +84,26 @@ fn check(verb: &QueuesVerb) -> Result<(), Failure> {
     Ok(ids.iter().try_for_each(|id| Task::new(id).check())?)
 }
 
+/// A name that is misspelt looks like an empty queue. Programs that ask see the zeros.
+fn tell_if_unknown(name: &str, stats: &QueueStats, globals: &Globals, report: &Report) {
+    let QueueStats { ready, claimed, scheduled, successors, dead, enqueued, .. } = stats;
+    let is_used = [ready, claimed, scheduled, successors, dead, enqueued].into_iter().any(|count| *count > 0);
+    if !globals.json && !is_used && !stats.paused && stats.settings == Settings::default() {
+        report.note(&format!(
+            "there is no queue {name:?}: nothing was put into it, or not for 7 days; see `stanchion queues ls`"
+        ));
+    }
+}
+
 fn show(text: &str) -> Result<u8, Failure> {
     print(text.as_bytes())?;
     Ok(exit::DONE)
 }
 
 fn told(json: bool, fields: &serde_json::Value, text: &str) -> Result<u8, Failure> {
-    if json { show(&format!("{fields}\n")) } else { show(&format!("{text}\n")) }
+    let text = if json { fields.to_string() } else { text.to_owned() };
+    print_done(format!("{text}\n").as_bytes(), "it was done")?;
+    Ok(exit::DONE)
 }
 
 fn no_task(queue: &str, id: &str, what: &str) -> Failure {

@@ -1,10 +1,12 @@
 //! `stanchion run`: a command under a lock.
 
+mod busy;
+
 use std::ops::ControlFlow;
 use std::process::Command;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use stanchion::blocking::{Client, Lease};
+use stanchion::blocking::{Client, Lease, Lock};
 use stanchion::{DEFAULT_TTL, DEFAULT_WAIT, ErrorKind, LockOptions, MAX_TTL};
 
 use crate::arguments::{Globals, RunOrder};
@@ -19,6 +21,7 @@ const MAX_HOLD: Duration = MAX_TTL;
 
 /// Acquires, runs the command, releases; the exit code.
 pub fn run(order: &RunOrder, globals: &Globals, report: &Report) -> Result<u8, Failure> {
+    check(order)?;
     let client = store::open(globals, report)?;
     // From here on a signal is ours to handle; until here it simply ended this process.
     let signals = Signals::catch(&PASSED_ON)?;
@@ -49,14 +52,38 @@ pub fn run(order: &RunOrder, globals: &Globals, report: &Report) -> Result<u8, F
     Ok(released.map_or_else(|error| after_failed_release(error, was_valid, code, report), |()| code))
 }
 
+fn check(order: &RunOrder) -> Result<(), Failure> {
+    let is_shared = order.read || order.write || order.permits.is_some();
+    if is_shared && order.names.len() > 1 {
+        let what = "--read, --write and --permits go with one NAME";
+        return Err(Failure::usage(
+            what,
+            "give several NAMEs without them, or run `stanchion run` inside another",
+        ));
+    }
+    Ok(())
+}
+
+fn lock(client: &Client, order: &RunOrder) -> Lock {
+    match (&order.names[..], order.permits) {
+        ([name], Some(permits)) => client.semaphore(name, permits),
+        ([name], None) if order.read => client.rw_lock(name).read().clone(),
+        ([name], None) if order.write => client.rw_lock(name).write().clone(),
+        (names, _) => client.multi_lock(&names.iter().map(String::as_str).collect::<Vec<_>>()),
+    }
+}
+
 fn start<'a>(nursery: &'a Nursery, order: &RunOrder, lease: &Lease) -> Result<Child<'a>, Failure> {
     let [program, arguments @ ..] = &order.command[..] else {
         return Err(Failure::usage("no command was given", "put it after --"));
     };
     let mut command = Command::new(program);
     command.args(arguments);
-    command.env("STANCHION_FENCE", lease.fence().to_string());
-    command.env("STANCHION_LOCK", lease.name());
+    let (names, fences): (Vec<_>, Vec<_>) =
+        lease.fences().into_iter().map(|(name, fence)| (name, fence.to_string())).unzip();
+    // A name has no line ends in it.
+    command.env("STANCHION_LOCK", names.join("\n"));
+    command.env("STANCHION_FENCE", fences.join("\n"));
     Child::spawn(nursery, command, Kin::all_but_present(), "the lock was released")
 }
 
@@ -89,8 +116,11 @@ fn acquire(client: &Client, order: &RunOrder, signals: &Signals) -> Result<Acqui
     if let Some(label) = &order.label {
         options = options.label(label);
     }
-    let mut interrupted = None;
-    let acquired = client.lock(&order.name).acquire_while(options, &mut || {
+    if let Some(weight) = order.weight {
+        options = options.weight(weight);
+    }
+    let (began, mut interrupted) = (Instant::now(), None);
+    let acquired = lock(client, order).acquire_while(options, &mut || {
         interrupted = signals.ending();
         if interrupted.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     });
@@ -102,9 +132,14 @@ fn acquire(client: &Client, order: &RunOrder, signals: &Signals) -> Result<Acqui
         }
         (Err(error), Some(code)) if error.kind() == ErrorKind::Cancelled => Ok(Acquired::Interrupted(code)),
         (Err(error), _) => {
-            let busy = error.kind() == ErrorKind::LockTimeout;
+            let is_busy = error.kind() == ErrorKind::LockTimeout;
             let failure = Failure::from(error);
-            Err(if busy { Failure { exit: order.conflict_exit_code, ..failure } } else { failure })
+            if !is_busy {
+                return Err(failure);
+            }
+            let waited = (!wait.is_zero()).then(|| began.elapsed());
+            let failure = Failure { exit: order.conflict_exit_code, ..failure };
+            Err(busy::explained(failure, client, order, waited))
         }
     }
 }

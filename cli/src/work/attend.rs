@@ -1,5 +1,6 @@
 //! One task: its command from the start to the verdict.
 
+use std::env;
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::{self, Seek, Write};
@@ -8,16 +9,20 @@ use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use serde_json::json;
 use stanchion::blocking::Claim;
 use stanchion::{DEFAULT_TTL, LossReason};
 
 use super::Crew;
 use super::stderr::Stderr;
+use crate::exit;
 use crate::failure::Failure;
 use crate::process::{Child, End, Ending, Kin, Order, Terms, Trouble, supervise};
 
 /// What the task's id takes the place of.
 const PLACEHOLDER: &[u8] = b"{}";
+/// Longer headers are not passed on: systems refuse to start a command with a longer variable (Linux: 128 KiB).
+const MOST_HEADERS: usize = 100_000;
 
 impl Crew {
     /// Runs the command for a task; an error is the reason why the attempt failed.
@@ -61,7 +66,14 @@ impl Crew {
         .map(|(name, value)| (name.to_owned(), value));
         let mut command = Command::new(program);
         command.args(arguments).envs(variables.clone());
-        command.stdin(stdin(claim.payload()).map_err(failed)?);
+        command.env("STANCHION_MAX_ATTEMPTS", claim.max_attempts().to_string());
+        let headers = json!(claim.headers()).to_string();
+        match headers.len() <= MOST_HEADERS {
+            true => command.env("STANCHION_HEADERS", headers),
+            // Not those of another task, whose command has started this worker.
+            false => command.env_remove("STANCHION_HEADERS"),
+        };
+        command.stdin(stdin(claim.payload()).map_err(|error| no_file(&error))?);
         // Ctrl-C is for `stanchion work`, which lets the command finish.
         command.process_group(0);
         let stderr = Stderr::of(&mut command, &self.report).map_err(failed)?;
@@ -118,6 +130,16 @@ fn stdin(payload: &[u8]) -> io::Result<Stdio> {
     file.write_all(payload)?;
     file.rewind()?;
     Ok(file.into())
+}
+
+fn no_file(error: &io::Error) -> Failure {
+    let what = format!("making a temporary file in {} failed: {error}", env::temp_dir().display());
+    Failure::new(
+        "System",
+        exit::SYSTEM,
+        what,
+        "TMPDIR says where; it has to exist, be writable and have room",
+    )
 }
 
 #[cfg(test)]

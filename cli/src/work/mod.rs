@@ -1,12 +1,14 @@
 //! `stanchion work`: a command for every task.
 
 mod attend;
+mod pauses;
 mod stderr;
 mod tally;
 
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
@@ -19,9 +21,10 @@ use crate::arguments::{Globals, WorkOrder};
 use crate::exit;
 use crate::failure::Failure;
 use crate::metrics::MetricsFile;
-use crate::process::{ENDING, End, Nursery, Signals};
+use crate::process::{End, Nursery, OF_WORK, Signals};
 use crate::report::Report;
 use crate::store;
+use pauses::Pauses;
 use tally::Tally;
 
 /// How often it is looked whether all work is done. Signals and ends of commands are noticed at once.
@@ -57,11 +60,11 @@ pub fn work(order: &WorkOrder, globals: &Globals, report: &Report) -> Result<u8,
     }
     let client = store::open(globals, report)?;
     let queues: Vec<Queue> = order.queues.iter().map(|name| client.queue(name)).collect();
-    tell_if_paused(order, &queues, report)?;
+    let pauses = Pauses::tell(&queues, report);
     let file = order.metrics_file.as_deref();
     let mut file = file.map(|path| MetricsFile::begin(&client, path)).transpose()?;
     // From here on a signal is ours to handle; until here it simply ended this process.
-    let signals = Signals::catch(&ENDING)?;
+    let signals = Signals::catch(&OF_WORK)?;
     let crew = Arc::new(Crew {
         order: order.clone(),
         report: report.clone(),
@@ -70,11 +73,16 @@ pub fn work(order: &WorkOrder, globals: &Globals, report: &Report) -> Result<u8,
         fault: Mutex::default(),
         tally: Arc::new(Tally::new(queues.len())),
     });
-    let mut killed_by = crew.work_on_all(&queues, &signals, &mut file);
-    // One queue's tasks may have put new ones into another that was empty already.
-    while order.drain && queues.len() > 1 && crew.is_at_work() && !all_empty(&queues)? {
-        killed_by = crew.work_on_all(&queues, &signals, &mut file);
-    }
+    let killed_by = thread::scope(|scope| {
+        let (_end, ended) = channel();
+        scope.spawn(move || pauses.watch(&ended));
+        let mut killed_by = crew.work_on_all(&queues, &signals, &mut file);
+        // One queue's tasks may have put new ones into another that was empty already.
+        while order.drain && queues.len() > 1 && crew.is_at_work() && !all_empty(&queues)? {
+            killed_by = crew.work_on_all(&queues, &signals, &mut file);
+        }
+        Ok::<_, Failure>(killed_by)
+    })?;
     report.end_count();
     crew.tally.summary(&queues, report);
     file.map(|file| file.write()).transpose()?;
@@ -89,17 +97,6 @@ fn end(crew: &Crew, client: Client, killed_by: Option<Signal>) -> Result<u8, Fai
         (None, Some(signal)) => Ok(End::Signal(signal).code()),
         (None, None) => Ok(exit::DONE),
     }
-}
-
-/// A worker that seems to do nothing should not be a riddle.
-fn tell_if_paused(order: &WorkOrder, queues: &[Queue], report: &Report) -> Result<(), Failure> {
-    for queue in queues.iter().filter(|_| order.drain) {
-        if queue.stats()?.paused {
-            let name = queue.name();
-            report.note(&format!("queue {name:?} is paused; `stanchion queues resume` lets its tasks go on"));
-        }
-    }
-    Ok(())
 }
 
 fn all_empty(queues: &[Queue]) -> Result<bool, Error> {
@@ -131,6 +128,7 @@ impl Crew {
             while workers.iter().any(|worker| !worker.is_finished()) {
                 match signals.next(LOOK) {
                     Some(caught) if caught.signal == Signal::SIGCHLD => self.nursery.reap(),
+                    Some(caught) if caught.signal == Signal::SIGTSTP => self.nursery.suspend(),
                     Some(_) if self.is_at_work() => self.drain(),
                     Some(caught) => {
                         killed_by = Some(caught.signal);

@@ -12,7 +12,7 @@ use crate::error::{Error, ErrorKind};
 use crate::grip::Grip;
 use crate::held::Held;
 use crate::holder::Holder;
-use crate::lock::{Timing, busy, whose};
+use crate::lock::{Timing, busy};
 use crate::name::LockName;
 use crate::named::Named;
 use crate::options::{LockOptions, LockPlan};
@@ -81,7 +81,7 @@ impl Lock {
         let lease = self.attempt(options, host_turn);
         // Only a wait of zero finds nothing.
         let lease = lease.and_then(|lease| lease.ok_or_else(|| busy().during("acquire", self.name())));
-        lease.map_err(|error| if self.others.is_empty() { whose(&self.named, error) } else { error })
+        lease.map_err(|error| if self.others.is_empty() { self.named.whose(error) } else { error })
     }
 
     /// Acquires the lock if it is free; `None` if it is busy. Never waits for another holder.

@@ -127,3 +127,30 @@ fn every_kind_is_listed_with_all_its_holders() {
     assert_eq!(place.finish(&["locks", "show", "index", "--kind", "rw_lock"]).succeeded(), "index is free\n");
     assert!(place.finish(&["locks", "show", "index"]).succeeded().contains("lease"));
 }
+
+#[test]
+fn what_turns_the_direction_of_text_is_not_printed() {
+    let place = Place::new();
+    let turning = |text: &str| text.contains(['\u{202e}', '\u{2066}', '\u{200f}']);
+    let holder = place.hold(&["--label", "me\u{202e}em"], "exec sleep 600");
+    let [first, second] = ["b\u{2066}\u{200f}", "c\u{202e}"];
+    for name in [first, second] {
+        place.finish(&["run", "--cooldown", "300", name, "--", "true"]).succeeded();
+    }
+    for args in
+        [&["locks", "ls"][..], &["locks", "show", "a"], &["locks", "show", first], &["locks", "break", "a"]]
+    {
+        let outcome = place.finish(args);
+        assert!(outcome.succeeded().contains('\u{fffd}') && !turning(&outcome.out), "{outcome:?}");
+    }
+    let busy = place.finish(&["run", "-n", second, "--", "true"]);
+    assert!(!turning(busy.failed(1)), "{busy:?}");
+    // A bad option with it, and a reason.
+    assert!(!turning(place.finish(&["run", "--\u{202e}", "a"]).failed(2)));
+    place.finish(&["enqueue", "q", "x\u{202e}"]).succeeded();
+    let worked =
+        place.finish(&["work", "q", "--drain", "--", "sh", "-c", "printf '\u{2066}\\n' >&2; exit 1"]);
+    let mut told = worked.err.lines().filter(|line| line.contains("stanchion: "));
+    assert!(told.clone().count() > 1 && !told.any(turning), "{worked:?}");
+    drop(holder);
+}

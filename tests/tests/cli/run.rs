@@ -76,6 +76,33 @@ fn busy_has_its_code_and_the_command_does_not_run() {
 }
 
 #[test]
+fn who_or_what_is_in_the_way_is_told() {
+    let place = Place::new();
+    let busy = |options: &[&str]| {
+        let outcome = place.finish(&[&["run"], options, &["--", "touch", "ran"]].concat());
+        outcome.failed(1).to_owned()
+    };
+    let holder = place.hold(&["--label", "till"], "exec sleep 600");
+    let by = format!("run \"a\": the lock is held by \"till\", pid {} on ", holder.pid());
+    for (options, end) in [(&["-n", "a"][..], "; did not wait; "), (&["-w", "0.2", "b", "a"], "; waited 0.")]
+    {
+        let line = busy(options);
+        assert!(line.contains(&by) && line.contains(", for ") && line.contains(end), "{line}");
+    }
+    let reader = place.start(&["run", "--read", "b", "--", "sh", "-c", "echo > reads; exec sleep 600"]);
+    place.line("reads");
+    assert!(busy(&["-n", "--write", "b"]).contains("locks show --kind rw_lock"));
+    place.finish(&["run", "--cooldown", "300", "c", "--", "true"]).succeeded();
+    let line = busy(&["-n", "c"]);
+    assert!(line.contains("cooling down until 2") && line.contains("Z, for 4m59s more"), "{line}");
+    let inner = place.stanchion(&["run"]).get_program().to_str().unwrap().to_owned();
+    let nested = place.finish(&["run", "d", "--", &inner, "run", "-n", "d", "--", "touch", "ran"]);
+    assert!(nested.failed(1).contains("by the very `stanchion run`"), "{nested:?}");
+    assert!(!place.path("ran").exists());
+    drop((holder, reader));
+}
+
+#[test]
 fn a_wait_that_is_too_short_ends_as_busy() {
     let place = Place::new();
     let holder = place.hold(&[], "exec sleep 600");

@@ -1,10 +1,11 @@
 //! Signals to `stanchion run`, and its sudden death.
 
+use std::fs;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
 use nix::sys::signal::Signal;
-use stanchion_tests::wait::eventually;
+use stanchion_tests::wait::{eventually, task};
 
 use super::harness::{LONG, Place, Running, goes_away, is_gone};
 
@@ -95,4 +96,41 @@ fn a_run_that_was_stopped_for_too_long_stops_its_command() {
     // The new holder is not disturbed.
     assert_eq!(place.shown()["held_as"], "lease");
     drop(next);
+}
+
+/// In a terminal, by a shell with job control.
+#[test]
+fn ctrl_z_stops_the_command_and_fg_continues_it() {
+    for verb in [&["run", "a"][..], &["work", "q", "--drain"]] {
+        let place = Place::new();
+        place.finish(&["enqueue", "q", "x"]).succeeded();
+        // It starts nothing meanwhile: a shell that is stopped while it does is not seen as stopped.
+        let command = "echo $$ > started; read line < go; echo done";
+        let mut pipe = Command::new("mkfifo");
+        pipe.arg(place.path("go"));
+        Running::start(pipe).finish().succeeded();
+        let job = place.stanchion(verb).get_program().to_str().unwrap().to_owned();
+        let words = [&[&*job], verb, &["--", "sh", "-c", "\"$0\""]].concat().join(" ");
+        let shell = format!("{words}; echo > stopped; until [ -e continue ]; do :; done; fg");
+        let terminal = nix::pty::openpty(None, None).unwrap();
+        let mut session = Command::new("setsid");
+        session.args(["--ctty", "sh", "-m", "-c", &shell, command]).current_dir(place.path("."));
+        session.env("STANCHION_URL", place.url()).stdin(terminal.slave);
+        let session = Running::start(session);
+        let command = place.pid("started");
+        let state = |pid: i32| {
+            let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+            stat.rsplit_once(") ").and_then(|(_, rest)| rest.chars().next())
+        };
+        nix::unistd::write(&terminal.master, b"\x1a").unwrap();
+        // The shell has seen that its job is stopped.
+        place.line("stopped");
+        eventually(LONG, || state(command) == Some('T'));
+        place.touch("continue");
+        eventually(LONG, || state(command) != Some('T'));
+        let go = place.path("go");
+        task(move || fs::write(go, "\n").unwrap()).join_within(LONG);
+        let outcome = session.finish();
+        assert!(outcome.code == 0 && outcome.out.contains("done\n"), "{verb:?} {outcome:?}");
+    }
 }

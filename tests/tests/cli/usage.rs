@@ -20,7 +20,7 @@ fn wrong_usage_is_one_line_and_code_2() {
         (&["locks"], "subcommand"),
         (&["run", "a"], "<CMD>"),
         (&["run", "--", "true"], "<NAME>"),
-        (&["run", "a", "true"], "true"),
+        (&["run", "a", "true"], "<CMD>"),
         (&["run", "-n", "-w", "1", "a", "--", "true"], "--wait"),
         (&["run", "-E", "256", "a", "--", "true"], "256"),
         (&["run", "--cooldown", "0", "a", "--", "true"], "--cooldown"),
@@ -123,6 +123,29 @@ fn without_a_url_the_users_own_store_is_used_and_named() {
     assert_eq!(run(&["-q", "locks", "show", "a", "--json"]).succeeded().matches("cooldown").count(), 1);
     let noted: Value = serde_json::from_str(&run(&["--json", "locks", "ls"]).err).unwrap();
     assert!(noted["note"].as_str().unwrap().contains("stanchion.db"), "{noted}");
+}
+
+#[test]
+fn a_required_url_is_not_replaced_by_the_users_own_store() {
+    let place = Place::new();
+    let run = |args: &[&str], required: &str, url: &str| {
+        let mut command = place.stanchion(args);
+        command.env("STANCHION_URL", url).env("STANCHION_REQUIRE_URL", required);
+        command.env("XDG_STATE_HOME", place.path("state")).args(["locks", "ls"]);
+        Running::start(command).finish()
+    };
+    for (args, required) in [(&["--require-url"][..], ""), (&[], "1"), (&[], "yes")] {
+        assert!(run(args, required, "").failed(2).contains("STANCHION_REQUIRE_URL"), "{required}");
+        assert!(
+            run(&[args, &["--url="]].concat(), required, place.url()).failed(2).contains("--require-url")
+        );
+        run(args, required, place.url()).succeeded();
+    }
+    assert!(!place.path("state").exists());
+    run(&["--url", place.url()], "1", "").succeeded();
+    for required in ["", "0", "false"] {
+        run(&[], required, "").failed(0);
+    }
 }
 
 #[test]

@@ -24,6 +24,23 @@ on_both_stores! {
         assert_eq!(place.stats()["acked"], 1);
     }
 
+    fn a_command_finds_the_headers_of_its_task(place) {
+        let script = "printf '%s %s\\n' $STANCHION_MAX_ATTEMPTS \"${STANCHION_HEADERS-none}\"";
+        let work = ["work", "q", "-q", "--drain", "--", "sh", "-c", script];
+        let headers = ["--header", "trace-id=a\"b\nc", "--header", "x y=", "--max-attempts", "7"];
+        place.finish(&[&["enqueue", "q", "a"], &headers[..]].concat()).succeeded();
+        assert_eq!(place.finish(&work).succeeded(), "7 {\"trace-id\":\"a\\\"b\\nc\",\"x y\":\"\"}\n");
+        place.finish(&["enqueue", "q", "b"]).succeeded();
+        assert_eq!(place.finish(&work).succeeded(), "20 {}\n");
+        // No system would start a command with these, which is no reason not to work.
+        let client = stanchion::blocking::Client::open(place.url()).unwrap();
+        let long = stanchion::Task::new("c").header("long", "x".repeat(200_000));
+        client.queue("q").enqueue(long).unwrap();
+        let mut command = place.stanchion(&work);
+        command.env("STANCHION_HEADERS", "another task's");
+        assert_eq!(Running::start(command).finish().succeeded(), "20 none\n");
+    }
+
     fn receipts_and_attempts_grow(place) {
         place.finish(&["enqueue", "q", "a"]).succeeded();
         let script = "echo $STANCHION_ATTEMPT $STANCHION_RECEIPT; [ $STANCHION_ATTEMPT = 2 ]";

@@ -419,7 +419,7 @@ fn fail_fast_gives_up_when_the_holder_stays_longer() {
     machine.reply(at(1), number, busy(20_000));
     let Step::Done(Err(error)) = machine.step(at(1)) else { panic!("it does not wait") };
     assert_eq!(error.kind(), ErrorKind::LockTimeout);
-    assert!(error.to_string().ends_with("a wait of 1s does not suffice"), "{error}");
+    assert!(error.to_string().ends_with("a wait of 1 s does not suffice"), "{error}");
 }
 
 #[test]
