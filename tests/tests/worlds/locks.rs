@@ -534,13 +534,16 @@ impl Game for Locks {
 
     fn perform(world: &mut World<Self>, client: usize, _life: u32, request: &Request) -> Played<Reply> {
         let reply = world.store(client, request)?;
-        let lock = match request {
-            Request::Acquire(verb) => &verb.name,
-            Request::Leave(verb) => &verb.name,
-            _ => return Ok(reply),
+        let concerned: Vec<_> = match request {
+            Request::Acquire(verb) => vec![&verb.name],
+            Request::AcquireAll(verb) => verb.locks.iter().map(|(name, _)| name).collect(),
+            Request::Leave(verb) => vec![&verb.name],
+            _ => Vec::new(),
         };
-        let lock = world.game.names.iter().position(|name| name == lock).unwrap();
-        world.game.checkers[lock].performed(world.now, request, &reply)?;
+        for lock in concerned {
+            let lock = world.game.names.iter().position(|name| name == lock).unwrap();
+            world.game.checkers[lock].performed(world.now, request, &reply)?;
+        }
         Ok(reply)
     }
 
