@@ -156,8 +156,7 @@ impl Held {
         if !matches!(state.status(now), Status::Lost(LossReason::Expired | LossReason::MaxHold)) {
             check_status(state.status(now)).map_err(|error| self.during("release", error))?;
         }
-        let deadline = state.deadline();
-        let may_have_ended = lock.acquire_resent || now >= deadline;
+        let (deadline, own_fence) = (state.deadline(), state.fence_to_check(now));
         state.end();
         drop(state);
         kept.ended();
@@ -166,7 +165,7 @@ impl Held {
             token: lock.token.clone(),
             cooldown,
             acquire_resent: lock.acquire_resent,
-            own_fence: lock.known_fence().filter(|_| may_have_ended),
+            own_fence,
             foreign_share: lock.foreign_share,
         });
         let mut machine = kept.live.call(request);

@@ -7,7 +7,7 @@ use crate::engine::leased::{Extension, Leased};
 use crate::engine::{BACKOFF_FIRST, deadline};
 use crate::error::{Error, ErrorKind};
 use crate::store::{Failure, FailureKind};
-use crate::verbs::{Reply, Request};
+use crate::verbs::{Fence, Reply, Request};
 
 /// A lease is renewed when a third of its life has passed: two more tries fit before it ends.
 const RENEWALS_PER_TTL: u32 = 3;
@@ -181,6 +181,14 @@ impl LeaseState {
     /// Until when it is surely ours.
     pub fn deadline(&self) -> Moment {
         self.deadline
+    }
+
+    /// The fence for its release to check, if it may have ended without our knowledge: it ran out, or a renewal had no answer.
+    /// A copy of its acquire that comes late, from ourselves or from the network, is offered the lock anew then.
+    pub fn fence_to_check(&self, now: Moment) -> Option<Fence> {
+        let Leased::Lock(lock) = &self.leased else { return None };
+        let may_have_ended = lock.acquire_resent || now >= self.deadline || self.unanswered;
+        lock.known_fence().filter(|_| may_have_ended)
     }
 
     /// The ttl that renewals ask for.
@@ -389,6 +397,17 @@ mod tests {
         assert_eq!(lease.status(at(29_698)), Status::Lost(LossReason::Expired));
         assert!(matches!(lease.need(at(29_698)), Need::Announce(None)));
         assert!(matches!(lease.need(at(29_699)), Need::Forget));
+    }
+
+    #[test]
+    fn a_release_checks_the_fence_when_a_renewal_had_no_answer() {
+        let mut lease = lease(Some(at(3_600_000)));
+        assert_eq!(lease.fence_to_check(at(9_000)), None);
+        lease.extend_request(TTL);
+        assert_eq!(lease.fence_to_check(at(10_000)), Some(100));
+        lease.extended(at(10_001), at(10_000), &extended(TTL));
+        assert_eq!(lease.fence_to_check(at(10_002)), None);
+        assert_eq!(lease.fence_to_check(lease.deadline()), Some(100));
     }
 
     #[test]

@@ -303,7 +303,7 @@ impl World<Locks> {
                 token: lease.token.clone(),
                 cooldown: None,
                 acquire_resent: lease.acquire_resent,
-                own_fence: (lease.acquire_resent || self.now >= deadline).then_some(lease.fence()),
+                own_fence: kept.state.fence_to_check(self.now),
                 foreign_share: false,
             });
             let farewell = kept.state.leased().farewell();

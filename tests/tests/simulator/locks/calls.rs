@@ -65,7 +65,7 @@ impl World<'_> {
             wait,
             timeout: Duration::from_secs(3),
             fail_fast: !self.scene.calm && self.scene.rng.u32(0..8) == 0,
-            can_do_without: false,
+            can_do_without: !self.scene.calm && self.scene.rng.u32(0..8) == 0,
             adopt_after: None,
             owner: "1 sim client".into(),
             min_fence: 0,

@@ -117,10 +117,7 @@ impl World<'_> {
             token: lease.lock.token.clone(),
             cooldown,
             acquire_resent: lease.lock.acquire_resent,
-            own_fence: lease
-                .lock
-                .known_fence()
-                .filter(|_| lease.lock.acquire_resent || self.scene.now >= deadline),
+            own_fence: lease.state.fence_to_check(self.scene.now),
             foreign_share: false,
         });
         lease.state.end();
