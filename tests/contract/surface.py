@@ -40,7 +40,9 @@ def members(thing, kind):
     if kind == 'words':
         return [one.value for one in thing]
     if kind == 'parameters':
-        return [name for name in inspect.signature(thing).parameters if name != 'self']
+        # Not what takes all other arguments, to refuse them.
+        return [name for name, one in inspect.signature(thing).parameters.items()
+                if name != 'self' and one.kind is not one.VAR_KEYWORD]
     if dataclasses.is_dataclass(thing):
         return [field.name for field in dataclasses.fields(thing)]
     found = [name for name in dir(thing) if not name.startswith('_')]

@@ -12,7 +12,7 @@ use rusqlite::{Connection, FileControl, OpenFlags};
 
 use crate::error::ErrorKind;
 use crate::store::sqlite::failure::{self, Trouble, sqlite};
-use crate::store::sqlite::schema;
+use crate::store::sqlite::schema::{self, Known};
 use crate::store::{Failure, FailureKind};
 
 /// More than there are statements, so that none is ever prepared twice.
@@ -42,9 +42,13 @@ pub(super) fn open_file(path: &Path, mode: u32) -> Result<Connection, Trouble> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(path, flags).map_err(wrong)?;
     settle(&connection).map_err(wrong)?;
-    if !schema::is_foreign(&connection).map_err(wrong)? {
-        // So that it can give space back. It counts for a file that is empty as yet, before anything else is set.
+    let known = schema::inspect(&connection).map_err(wrong)?;
+    if matches!(known, Known::Fresh) {
+        // So that it can give space back. It has to come first, and it writes: on a file that others use it would
+        // wait for them.
         connection.pragma_update(None, "auto_vacuum", "INCREMENTAL").map_err(wrong)?;
+    }
+    if !matches!(known, Known::Foreign) {
         use_log(&connection, &place)?;
     }
     schema::prepare(&connection, &place)?;

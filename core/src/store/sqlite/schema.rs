@@ -38,12 +38,8 @@ pub(super) fn prepare(connection: &Connection, place: &str) -> Result<(), Troubl
     }
 }
 
-/// Whether the database is another program's; looked at before anything is changed in it.
-pub(super) fn is_foreign(connection: &Connection) -> rusqlite::Result<bool> {
-    Ok(matches!(inspect(connection)?, Known::Foreign))
-}
-
-enum Known {
+/// Whose a database is.
+pub(super) enum Known {
     /// Nothing is in it.
     Fresh,
     Ours {
@@ -55,7 +51,8 @@ enum Known {
     Foreign,
 }
 
-fn inspect(connection: &Connection) -> rusqlite::Result<Known> {
+/// Whose it is; looked at before anything is changed in it.
+pub(super) fn inspect(connection: &Connection) -> rusqlite::Result<Known> {
     // One statement, so one moment: another process may be making the tables.
     let (application, version, tables): (i32, i32, i64) = connection.query_row(
         "SELECT application_id, user_version, (SELECT count(*) FROM sqlite_schema)

@@ -117,6 +117,20 @@ fn worker() {
     }
 }
 
+#[test]
+fn a_file_is_opened_while_another_process_writes() {
+    let scratch = Scratch::new();
+    drop(open_file(&scratch.file()));
+    let writer = Stranger::open(&scratch.file());
+    writer.sql("BEGIN IMMEDIATE");
+    let target = SqliteTarget::File { path: scratch.file(), mode: 0o600, secure_delete: true };
+    let store = SqliteStore::open(target, config(Clock::System)).unwrap();
+    // Without a wait for the writer.
+    store.check(Clock::System.now()).unwrap();
+    assert_eq!(stats(&store).ready, 0);
+    writer.sql("COMMIT");
+}
+
 /// So many bytes of a body.
 const LARGE: usize = 1 << 20;
 
