@@ -66,9 +66,8 @@ export class Client {
   queues(names: Array<Text>): Queues
   resumeLease(bridge: Bridge, call: number, handle: Text): void
   releaseAll(bridge: Bridge, call: number): void
-  /** Waits for what is done in the background; whether it is done. */
-  linger(bridge: Bridge, call: number, time: Millis): void
-  /** The same, for the end of the process, when no event loop runs any more. */
+  close(bridge: Bridge, call: number): void
+  /** Waits for what is done in the background, for the end of the process, when no event loop runs any more. */
   lingerNow(time: Millis): void
   metrics(): Array<Sample>
   metricsText(): string

@@ -775,7 +775,7 @@ int32_t stanchion_connect(const char *url,
                           stanchion_client *out,
                           struct stanchion_error **err);
 
-// Frees the handle. Leases, claims and workers go on until they are freed themselves. 0 and freed handles are harmless.
+// Frees the handle. Leases, claims and workers go on until they are freed themselves: stanchion_client_close ends them. 0 and freed handles are harmless.
 // Any thread.
 void stanchion_client_free(stanchion_client client);
 
@@ -786,6 +786,16 @@ void stanchion_client_free(stanchion_client client);
 int32_t stanchion_client_release_all(stanchion_client client,
                                      size_t *count,
                                      struct stanchion_error **err);
+
+// Closes the client: calls of other threads that wait end with STANCHION_ERR_CLOSED, and so does every later one; leases are
+// released, and claims put back, uncounted. When this returns, its threads have ended and its connections are closed.
+// `count` (may be NULL) gets how many leases were released. Stop workers before. The handles are to be freed as ever.
+// A client of stanchion_connect_shared is closed for all that have it; the next call of that opens another one.
+//
+// Errors: the first one of a release other than a lost lease; the client is closed nevertheless. Any thread.
+int32_t stanchion_client_close(stanchion_client client,
+                               size_t *count,
+                               struct stanchion_error **err);
 
 // Waits up to `time_ms` for what this client does in the background, such as releasing leases that were freed; `done`
 // (may be NULL) gets 1 if nothing is left, otherwise 0. For a program that is about to exit. Any thread.

@@ -400,6 +400,8 @@ void stanchion_client_free(stanchion_client client);
 
 int32_t stanchion_client_release_all(stanchion_client client, size_t *count, struct stanchion_error **err);
 
+int32_t stanchion_client_close(stanchion_client client, size_t *count, struct stanchion_error **err);
+
 int32_t stanchion_client_linger(stanchion_client client,
                                 int64_t time_ms,
                                 int32_t *done,

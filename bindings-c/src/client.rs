@@ -146,7 +146,7 @@ pub unsafe extern "C" fn stanchion_connect(
     })
 }
 
-/// Frees the handle. Leases, claims and workers go on until they are freed themselves. 0 and freed handles are harmless.
+/// Frees the handle. Leases, claims and workers go on until they are freed themselves: stanchion_client_close ends them. 0 and freed handles are harmless.
 /// Any thread.
 #[unsafe(no_mangle)]
 pub extern "C" fn stanchion_client_free(client: stanchion_client) {
@@ -165,6 +165,28 @@ pub unsafe extern "C" fn stanchion_client_release_all(
 ) -> i32 {
     boundary::status(err, || {
         let released = handle::get::<Client>(client)?.0.release_all()?;
+        // SAFETY: the caller passes NULL or a place for a count.
+        unsafe { put(count, released) };
+        Ok(0)
+    })
+}
+
+/// Closes the client: calls of other threads that wait end with STANCHION_ERR_CLOSED, and so does every later one; leases are
+/// released, and claims put back, uncounted. When this returns, its threads have ended and its connections are closed.
+/// `count` (may be NULL) gets how many leases were released. Stop workers before. The handles are to be freed as ever.
+/// A client of stanchion_connect_shared is closed for all that have it; the next call of that opens another one.
+///
+/// Errors: the first one of a release other than a lost lease; the client is closed nevertheless. Any thread.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn stanchion_client_close(
+    client: stanchion_client,
+    count: *mut usize,
+    err: *mut *mut stanchion_error,
+) -> i32 {
+    boundary::status(err, || {
+        let client = handle::get::<Client>(client)?;
+        handle::unshare(&client);
+        let released = client.0.close()?;
         // SAFETY: the caller passes NULL or a place for a count.
         unsafe { put(count, released) };
         Ok(0)

@@ -130,6 +130,14 @@ pub(crate) fn share<K: Kind>(key: String, object: K, most: usize) -> Result<i64,
     handle
 }
 
+/// Its object is given to nobody else any more.
+pub(crate) fn unshare<K: Kind>(object: &Arc<K>) {
+    let same = |(_, other): &mut (String, Object)| std::ptr::addr_eq(Arc::as_ptr(other), Arc::as_ptr(object));
+    let gone: Vec<_> = table().shared.extract_if(.., same).collect();
+    // Not while the table is locked.
+    drop(gone);
+}
+
 /// The object of a handle. It lives on until the call is over, even if another thread frees the handle meanwhile.
 pub(crate) fn get<K: Kind>(handle: i64) -> Result<Arc<K>, Failure> {
     let object = table().get::<K>(handle);
@@ -209,6 +217,9 @@ mod tests {
         }
         assert!(shared("apple").is_none() && shared("quince").is_some());
         assert!(get::<Apple>(second).is_ok());
+        let third = shared("quince").unwrap().unwrap();
+        unshare(&get::<Pear>(third).unwrap());
+        assert!(shared("quince").is_none() && shared("pear").is_some());
     }
 
     #[test]

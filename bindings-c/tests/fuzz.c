@@ -400,10 +400,11 @@ static void clients(stanchion_text name) {
     if (one_in(3)) options.clock = one_in(4) ? handle() : clocks[below(CLOCKS)];
     if (one_in(3)) options.foreign_share = small();
     stanchion_text url = one_in(3) ? name : (stanchion_text){store, strlen(store)};
-    switch (below(8)) {
+    switch (below(9)) {
     case 0: case 1: if (stanchion_connect(GIVEN(url), OR_NULL(&options), OR_NULL(&out), err()) == 0) keep(out); break;
     case 2: if (one_in(4)) stanchion_client_free(handle()); break;
     case 3: if (one_in(10)) stanchion_client_release_all(handle(), OR_NULL(&count), err()); break;
+    case 7: if (one_in(100)) stanchion_client_close(handle(), OR_NULL(&count), err()); break;
     case 4: stanchion_client_linger(handle(), wait(), NULL, err()); break;
     case 5: if (stanchion_clock_new(OR_NULL(&out), err()) == 0) stanchion_clock_free(out); break;
     case 6: stanchion_clock_advance(handle(), number(), err()); break;

@@ -1,7 +1,7 @@
 import { call } from './bridge.js'
 import { cached, type CachedOptions } from './cached.js'
 import { refusalOf } from './errors.js'
-import { FAREWELL_MS, noteClient } from './exit.js'
+import { noteClient } from './exit.js'
 import { Lease, nothing } from './lease.js'
 import { Lock, RwLock, type LockOptions } from './lock.js'
 import { native, type Native } from './native.js'
@@ -194,13 +194,11 @@ export class Client {
   }
 
   /**
-   * Releases all leases, and waits up to 500 ms for what this client still does in the background, such as taking an
-   * aborted call out of the line: then nothing is cut off if the process ends. Connections end when the object is
-   * collected as garbage, or with the process.
+   * Releases all leases, puts back all claims, and closes the connections. Calls that wait end with `ClosedError`, and so
+   * does every later one. Stop workers before.
    */
   async close(): Promise<void> {
-    await this.releaseAll()
-    await call((bridge, number) => this.#native.linger(bridge, number, FAREWELL_MS))
+    await call((bridge, number) => this.#native.close(bridge, number))
   }
 
   /** As `close`. */

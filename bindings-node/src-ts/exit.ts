@@ -5,8 +5,8 @@ import { abandon } from './bridge.js'
 import { letGoOfAll } from './lease.js'
 import type { Native } from './native.js'
 
-/** How long a close, or the end of the process, may be delayed by that, in milliseconds. */
-export const FAREWELL_MS = 500
+/** How long the end of the process may be delayed by that, in milliseconds. */
+const FAREWELL_MS = 500
 
 const clients = new Set<WeakRef<Native.Client>>()
 

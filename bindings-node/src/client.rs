@@ -143,14 +143,13 @@ impl Client {
         bridge.start(call, async move { client.release_all().await.map(|count| count as f64) })
     }
 
-    /// Waits for what is done in the background; whether it is done.
     #[napi]
-    pub fn linger(&self, bridge: Bridge, call: u32, time: Millis) -> napi::Result<()> {
+    pub fn close(&self, bridge: Bridge, call: u32) -> napi::Result<()> {
         let client = self.0.clone();
-        bridge.start(call, async move { Ok(client.linger(time.0).await) })
+        bridge.start(call, async move { client.close().await.map(|count| count as f64) })
     }
 
-    /// The same, for the end of the process, when no event loop runs any more.
+    /// Waits for what is done in the background, for the end of the process, when no event loop runs any more.
     #[napi]
     pub fn linger_now(&self, time: Millis) -> napi::Result<()> {
         let (client, (done, wait)) = (self.0.clone(), mpsc::channel());

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import {
-  LeaseExpiredError, LeaseLostError, LockTimeoutError, StanchionError, StoreUnavailableError, connect
+  ClosedError, LeaseExpiredError, LeaseLostError, LockTimeoutError, StanchionError, StoreUnavailableError, connect
 } from 'stanchion'
 import { Clock, memoryClient } from 'stanchion/testing'
 import { eventually, mortalRedis, onEveryStore, onSharedStores, redisUrl } from './helpers/stores.mjs'
@@ -245,4 +245,25 @@ test('STANCHION_URL is the default', async () => {
     delete process.env.STANCHION_URL
   }
   await assert.rejects(connect(), { code: 'ERR_STANCHION_INVALID_ARGUMENT' })
+})
+
+onEveryStore('a closed client has given everything back, ends what waits, and makes no calls', async ({ client, url }) => {
+  const mine = await connect(url)
+  await client.queue('q').enqueue({ id: 'task' })
+  const [lease, [claim]] = [await mine.lock('a').acquire(), await mine.queue('q').claim()]
+  await client.lock('busy').acquire()
+  const waiting = mine.lock('busy').acquire({ waitMs: 60_000 })
+  const worker = mine.queue('none').worker(() => {})
+  const ended = Promise.allSettled([waiting, worker.finished])
+  await eventually(async () => (await client.lock('busy').holder()).waiters === 1)
+  await mine.close()
+  assert.deepEqual((await ended).map(one => one.reason?.code), Array(2).fill('ERR_STANCHION_CLOSED'))
+  assert.equal((await client.lock('busy').holder()).waiters, 0)
+  assert.equal(await client.lock('a').isLocked(), false)
+  assert.deepEqual([lease.valid, claim.valid], [false, false])
+  assert.equal((await client.queue('q').get('task')).attempts, 0)
+  for (const call of [mine.lock('a').acquire(), mine.queue('q').stats(), claim.ack()]) {
+    await assert.rejects(call, error => error instanceof ClosedError && /the client was closed; open another/.test(error.message))
+  }
+  await mine.close()
 })

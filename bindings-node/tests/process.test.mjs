@@ -303,3 +303,27 @@ test('threads that are the only ones to load the addon, terminated while they be
     console.log('alive')`)
   assert.deepEqual([code, stdout, stderr], [0, 'alive\n', ''])
 })
+
+onSharedStores('closed clients keep neither connections nor threads', async ({ client, url }) => {
+  await client.lock('busy').acquire()
+  // They are kept: nothing goes by itself.
+  const { code, stdout, stderr } = await script(`import { readdirSync } from 'node:fs'
+    ${OPEN}
+    const [clients, count] = [[], what => readdirSync('/proc/self/' + what).length]
+    async function one() {
+      const other = await connect(process.argv[1])
+      await other.lock('held').acquire({ ttlMs: 60_000 })
+      const waiting = other.lock('busy').acquire({ waitMs: 60_000 }).catch(error => error.code)
+      while ((await client.lock('busy').holder()).waiters === 0) {}
+      await other.close()
+      if (await waiting !== 'ERR_STANCHION_CLOSED') throw new Error(await waiting)
+      clients.push(other)
+    }
+    for (let i = 0; i < 5; i++) await one()
+    const before = [count('fd'), count('task')]
+    for (let i = 0; i < 50; i++) await one()
+    const after = [count('fd'), count('task')]
+    // A thread of the pool, or a descriptor, may have come for another reason.
+    console.log(after.every((number, i) => number < before[i] + 10), String(before), String(after))`, url)
+  assert.deepEqual([code, stderr, stdout.slice(0, 4)], [0, '', 'true'], stdout)
+})

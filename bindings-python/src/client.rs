@@ -120,6 +120,7 @@ faces! {
     verbs {
         fn resume_lease(handle: Handle) |client| client.resume_lease(&handle.0);
         fn release_all() |client| client.release_all();
+        fn close() |client| client.close();
         fn begin_cached(name: Text, options: CachedOptions) |client| client.begin_cached(&name.0, options.0);
         fn invalidate(name: Text) |client| client.invalidate(&name.0);
         fn locks(page: Option<Whole>) |client| client.locks(page.map(|page| page.0));

@@ -4,14 +4,14 @@
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::sync::{Arc, Mutex, TryLockError};
-use std::thread;
+use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use tokio::sync::watch;
 
 use crate::clock::{Clock, Moment};
 use crate::contained::contained;
-use crate::signals::spawn_quietly;
+use crate::signals::{join, spawn_quietly};
 use crate::store::{Hints, Store};
 use crate::wake::{Hub, Place, locked};
 
@@ -25,8 +25,8 @@ const REOPEN_AFTER: Duration = Duration::from_secs(1);
 const IDLE_EXIT: Duration = Duration::from_secs(5);
 /// A read may last this much longer than asked for: the system counts socket timeouts in ticks of up to 10 ms.
 const READ_OVERSHOOT: Duration = Duration::from_millis(12);
-/// How long one read of the reading thread lasts.
-const READ_SLICE: Duration = Duration::from_millis(500);
+/// How long one read of the reading thread lasts: whoever closes the client waits for it.
+const READ_SLICE: Duration = Duration::from_millis(100);
 
 /// States of the channel: never opened, open, broken or refused (a new attempt comes later).
 const UNTRIED: u8 = 0;
@@ -51,6 +51,8 @@ pub(crate) struct Channel {
     /// Counts attempts to open it, successful or not.
     attempts: watch::Sender<u64>,
     thread_runs: AtomicBool,
+    thread: Mutex<Option<JoinHandle<()>>>,
+    closed: AtomicBool,
 }
 
 #[derive(Default)]
@@ -71,6 +73,8 @@ impl Channel {
             state: AtomicU8::new(UNTRIED),
             attempts: watch::Sender::new(0),
             thread_runs: AtomicBool::new(false),
+            thread: Mutex::default(),
+            closed: AtomicBool::new(false),
         })
     }
 
@@ -88,6 +92,7 @@ impl Channel {
 
     fn open_for(&self, reader: &mut Reader) {
         if reader.direct
+            || self.closed.load(Ordering::Acquire)
             || reader.hints.is_some()
             || reader.not_before.is_some_and(|moment| Instant::now() < moment)
         {
@@ -198,13 +203,15 @@ impl Channel {
 
     /// Sees to it that a thread reads the channel while tasks wait.
     fn keep_reading(self: &Arc<Self>) {
-        if self.thread_runs.swap(true, Ordering::AcqRel) {
+        if self.closed.load(Ordering::Acquire) || self.thread_runs.swap(true, Ordering::AcqRel) {
             return;
         }
         let channel = Arc::downgrade(self);
         let run = move || {
             let mut idle_since = Instant::now();
-            while let Some(channel) = channel.upgrade() {
+            while let Some(channel) =
+                channel.upgrade().filter(|channel| !channel.closed.load(Ordering::Acquire))
+            {
                 if !channel.hub.is_empty() {
                     idle_since = Instant::now();
                 } else if idle_since.elapsed() > IDLE_EXIT {
@@ -224,11 +231,22 @@ impl Channel {
                 }
             }
         };
-        if spawn_quietly("stanchion-wake", run).is_err() {
-            // Without a thread, waiters poll.
-            self.thread_runs.store(false, Ordering::Release);
-            self.attempts.send_modify(|count| *count += 1);
+        match spawn_quietly("stanchion-wake", run) {
+            Ok(thread) => *locked(&self.thread) = Some(thread),
+            Err(_) => {
+                // Without a thread, waiters poll.
+                self.thread_runs.store(false, Ordering::Release);
+                self.attempts.send_modify(|count| *count += 1);
+            }
         }
+    }
+
+    /// Closes it for good, and waits for the thread that reads it.
+    pub(crate) fn close(&self) {
+        self.closed.store(true, Ordering::Release);
+        join(locked(&self.thread).take());
+        self.state.store(BROKEN, Ordering::Release);
+        *locked(&self.reader) = Reader::default();
     }
 
     /// In a forked child: closes the inherited connection if nobody was reading it.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::builder::ClientBuilder;
+use crate::close::{close, release_all};
 use crate::drive::drive;
 use crate::error::{Error, ErrorKind};
 use crate::examine::{Finding, examine};
@@ -130,14 +131,23 @@ impl Client {
     /// # Errors
     /// The first error other than a lost lease; the others are still released.
     pub async fn release_all(&self) -> Result<usize, Error> {
-        let live = self.session.live()?;
-        let mut tally = Tally::default();
-        for held in Held::all(live) {
-            let Ok(mut releasing) = held.release(None) else { continue };
-            let answer = drive(live, &mut releasing.machine, None).await;
-            tally.count(releasing.judge(answer));
-        }
-        tally.result()
+        let live = Arc::clone(self.session.live()?);
+        let releasing = tokio::task::spawn_blocking(move || release_all(&live));
+        releasing.await.map_err(|_| Error::new(ErrorKind::Internal, "releasing was interrupted"))?
+    }
+
+    /// Closes the client, and with it all its clones: calls that wait end with `Closed`, and so does every later one;
+    /// leases are released, and claims put back, uncounted. When this returns, its threads have ended and its
+    /// connections are closed. How many leases were released. A second close does nothing.
+    ///
+    /// A worker is to be stopped before: one that runs ends, and what it works on is put back.
+    ///
+    /// # Errors
+    /// The first error of a release other than a lost lease; the client is closed nevertheless.
+    pub async fn close(&self) -> Result<usize, Error> {
+        let session = Arc::clone(&self.session);
+        let closing = tokio::task::spawn_blocking(move || close(&session));
+        closing.await.map_err(|_| Error::new(ErrorKind::Internal, "closing was interrupted"))?
     }
 
     /// Waits up to `time` for what this client does in the background, such as releasing leases that were
@@ -164,7 +174,7 @@ impl Client {
     /// # Errors
     /// `Forked` for a `memory:` store in a child process.
     pub fn metrics(&self) -> Result<Metrics, Error> {
-        self.session.live()?.meters.snapshot()
+        self.session.life()?.meters.snapshot()
     }
 
     /// The same in Prometheus' text format 0.0.4, to be served as `text/plain; version=0.0.4`.
@@ -172,7 +182,7 @@ impl Client {
     /// # Errors
     /// As [`Client::metrics`].
     pub fn metrics_text(&self) -> Result<String, Error> {
-        self.session.live()?.meters.text()
+        self.session.life()?.meters.text()
     }
 
     /// Names of exclusive locks that are held now, a page at a time: `None` first, then what the last page gave.
@@ -236,30 +246,4 @@ pub(crate) fn list_queues(live: &Live, page: Option<u64>) -> Result<QueuePage, E
         .map_err(|failure| Error::from(failure).during("queue_names", ""))?;
     let names = names.iter().map(|name| name.as_str().to_owned()).collect();
     Ok(QueuePage { names, next: (next != 0).then_some(next) })
-}
-
-/// Counts releases, and keeps the first error that is worth telling.
-#[derive(Default)]
-pub(crate) struct Tally {
-    released: usize,
-    error: Option<Error>,
-}
-
-impl Tally {
-    pub(crate) fn count(&mut self, result: Result<(), Error>) {
-        match result {
-            Ok(()) => self.released += 1,
-            Err(error) if error.is_lost() => {}
-            Err(error) => {
-                self.error.get_or_insert(error);
-            }
-        }
-    }
-
-    pub(crate) fn result(self) -> Result<usize, Error> {
-        match self.error {
-            None => Ok(self.released),
-            Some(error) => Err(error),
-        }
-    }
 }

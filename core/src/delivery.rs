@@ -262,9 +262,9 @@ impl Delivery {
     }
 
     fn settle_later(&self, verdict: Verdict) {
-        let items = [Settlement { id: self.task.id.clone(), receipt: self.task.receipt, verdict }];
-        let verb = QueueVerb::Settle(Settle { items: Arc::new(items) });
-        self.kept.live.keeper.errand(Request::Queue(QueueRequest { queue: self.queue.clone(), verb }));
+        let (queue, id) = (self.queue.clone(), self.task.id.clone());
+        let lease = TaskLease { queue, id, receipt: self.task.receipt };
+        self.kept.live.keeper.errand(lease.settled(verdict));
     }
 
     pub(crate) fn during(&self, operation: &'static str, error: Error) -> Error {

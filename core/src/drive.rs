@@ -10,6 +10,7 @@ use tracing::Instrument;
 
 use crate::channel::{HOST_TURN, Waited};
 use crate::clock::Moment;
+use crate::closing::{OnItsWay, closed};
 use crate::engine::call::{Answer, CallMachine};
 use crate::engine::{Call, Machine, Step};
 use crate::error::{Error, ErrorKind};
@@ -36,12 +37,14 @@ pub(crate) async fn drive<M: Machine>(
 }
 
 async fn run<M: Machine>(live: &Live, machine: &mut M, place: Option<&Place>) -> Result<M::Output, Error> {
-    let guard = Abandon { live, machine };
+    let guard = Abandon::new(live, machine);
     let machine = &mut *guard.machine;
     let mut traffic = Traffic::new(live);
     loop {
         let now = live.clock.now();
         match machine.step(now) {
+            Step::Done(outcome) => return outcome,
+            _ if live.closing.has_begun() && !machine.gives_back() => return Err(closed()),
             Step::Send(call) => {
                 traffic.sends(now);
                 let result = live.store.perform_async(&call.request, call.until).await;
@@ -57,9 +60,8 @@ async fn run<M: Machine>(live: &Live, machine: &mut M, place: Option<&Place>) ->
                         machine.hint();
                     }
                 }
-                None => tokio::time::sleep(live.clock.nap(until)).await,
+                None => live.closing.nap(live.clock.nap(until)).await,
             },
-            Step::Done(outcome) => return outcome,
         }
     }
 }
@@ -179,12 +181,14 @@ fn run_blocking<M: Machine>(
     let mut around = around();
     let mut host_turn = its_turn(live, again(&mut host_turn), &mut around);
     let mut host_turn: HostTurn<'_> = host_turn.as_mut().map(|turn| turn as _);
-    let guard = Abandon { live, machine };
+    let guard = Abandon::new(live, machine);
     let machine = &mut *guard.machine;
     let mut traffic = Traffic::new(live);
     loop {
         let now = live.clock.now();
         let went_on = match machine.step(now) {
+            Step::Done(outcome) => return outcome,
+            _ if live.closing.has_begun() && !machine.gives_back() => return Err(closed()),
             Step::Send(call) => {
                 traffic.sends(now);
                 let number = call.number;
@@ -216,7 +220,6 @@ fn run_blocking<M: Machine>(
                     None => pause(live, until, &mut turn),
                 }
             }
-            Step::Done(outcome) => return outcome,
         };
         if went_on.is_break() {
             not_forked(live)?;
@@ -331,7 +334,7 @@ fn say_goodbye<M: Machine>(live: &Live, machine: &mut M) {
 
 /// Sleeps without hints.
 fn pause(live: &Live, until: Moment, host_turn: &mut dyn FnMut() -> ControlFlow<()>) -> ControlFlow<()> {
-    while live.clock.now() < until {
+    while live.clock.now() < until && !live.closing.has_begun() {
         host_turn()?;
         std::thread::sleep(live.clock.nap(until).min(HOST_TURN));
     }
@@ -342,6 +345,14 @@ fn pause(live: &Live, until: Moment, host_turn: &mut dyn FnMut() -> ControlFlow<
 struct Abandon<'a, M: Machine> {
     live: &'a Live,
     machine: &'a mut M,
+    /// Dropped last: whoever closes the client sees to what is left after all calls.
+    _call: OnItsWay<'a>,
+}
+
+impl<'a, M: Machine> Abandon<'a, M> {
+    fn new(live: &'a Live, machine: &'a mut M) -> Self {
+        Self { live, machine, _call: live.closing.call() }
+    }
 }
 
 impl<M: Machine> Drop for Abandon<'_, M> {

@@ -118,7 +118,8 @@ type Job = Box<dyn FnOnce() + Send>;
 /// The thread that makes requests for one thread of the host, so that each costs no new one.
 struct Helper {
     generation: Generation,
-    jobs: Sender<Job>,
+    /// Emptied by `drop` only.
+    jobs: Option<Sender<Job>>,
 }
 
 impl Helper {
@@ -126,7 +127,26 @@ impl Helper {
         let (jobs, inbox) = mpsc::channel::<Job>();
         let run = move || inbox.into_iter().for_each(|job| job());
         spawn_quietly("stanchion-call", run).ok()?;
-        Some(Self { generation: generation(), jobs })
+        Some(Self { generation: generation(), jobs: Some(jobs) })
+    }
+
+    fn is_inherited(&self) -> bool {
+        self.generation != generation()
+    }
+
+    /// Whether there is still somebody to do it.
+    fn does(&self, job: Job) -> bool {
+        self.jobs.as_ref().is_some_and(|jobs| jobs.send(job).is_ok())
+    }
+}
+
+/// A helper of the parent process does not run in a forked child, and its channel may be inherited locked: to drop that, also
+/// at the end of the thread, could wait for ever.
+impl Drop for Helper {
+    fn drop(&mut self) {
+        if self.is_inherited() {
+            mem::forget(self.jobs.take());
+        }
     }
 }
 
@@ -142,11 +162,11 @@ pub(crate) fn attend<T: Send + 'static>(
         let _ = send.send(run());
     });
     // A host turn may make calls of its own, so the helper is not in its place meanwhile.
-    let helper = HELPER.try_with(RefCell::take).ok().flatten().and_then(own);
+    let helper = HELPER.try_with(RefCell::take).ok().flatten().filter(|helper| !helper.is_inherited());
     let Some(helper) = helper.or_else(Helper::start) else {
         return ControlFlow::Continue(Err(Unattended::NoThread));
     };
-    if helper.jobs.send(job).is_err() {
+    if !helper.does(job) {
         return ControlFlow::Continue(Err(Unattended::CutShort));
     }
     loop {
@@ -158,22 +178,12 @@ pub(crate) fn attend<T: Send + 'static>(
             // Dropped while at work, the helper ends after it.
             Err(RecvTimeoutError::Timeout) => {
                 if host_turn().is_break() {
-                    drop(own(helper));
                     return ControlFlow::Break(());
                 }
             }
             Err(RecvTimeoutError::Disconnected) => return ControlFlow::Continue(Err(Unattended::CutShort)),
         }
     }
-}
-
-/// A helper of the parent process does not run in a forked child, and its channel may be inherited locked.
-fn own(helper: Helper) -> Option<Helper> {
-    if helper.generation == generation() {
-        return Some(helper);
-    }
-    mem::forget(helper);
-    None
 }
 
 #[cfg(test)]
@@ -221,6 +231,18 @@ mod tests {
         assert_eq!(attended(|| 1), 1);
         assert!(in_child(|| attended(|| 2) == 2));
         assert_eq!(attended(|| 3), 3);
+    }
+
+    /// Its thread may have been at the channel when the process forked, and does not exist in the child.
+    #[test]
+    fn a_forked_child_does_not_touch_its_parents_channel() {
+        let (jobs, inbox) = mpsc::channel();
+        let helper = Helper { generation: generation(), jobs: Some(jobs) };
+        let (mut helper, inbox) = (Some(helper), &inbox);
+        assert!(in_child(move || {
+            drop(helper.take());
+            matches!(inbox.try_recv(), Err(mpsc::TryRecvError::Empty))
+        }));
     }
 
     #[test]

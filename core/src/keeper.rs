@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
-use std::thread;
+use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use crate::clock::{Clock, Moment};
@@ -12,7 +12,7 @@ use crate::engine::lease::Need;
 use crate::engine::{Dice, RESEND_AFTER};
 use crate::lease_cell::LeaseCell;
 use crate::metrics::Meters;
-use crate::signals::spawn_quietly;
+use crate::signals::{join, spawn_quietly};
 use crate::store::{Failure, Store};
 use crate::verbs::{Reply, Request};
 use crate::wake::locked;
@@ -47,6 +47,7 @@ struct KeeperState {
     sleeps_until: Option<Moment>,
     runs: bool,
     closed: bool,
+    thread: Option<JoinHandle<()>>,
 }
 
 #[derive(Debug)]
@@ -128,6 +129,10 @@ impl Keeper {
     pub(crate) fn errand(self: &Arc<Self>, request: Request) {
         let now = self.clock.now();
         let mut state = locked(&self.state);
+        if state.closed {
+            // The client was closed: everything was given back then.
+            return;
+        }
         state.errands.push_back(Errand::new(request, now));
         self.wake(state, now);
     }
@@ -151,6 +156,13 @@ impl Keeper {
         locked(&self.state).leases.iter().map(|(id, kept)| (*id, Arc::clone(&kept.lease))).collect()
     }
 
+    /// As `close`, and waits until it is done.
+    pub(crate) fn finish(&self) {
+        self.close();
+        let thread = locked(&self.state).thread.take();
+        join(thread);
+    }
+
     /// Ends the thread after one more try of what is left to do.
     pub(crate) fn close(&self) {
         let mut state = locked(&self.state);
@@ -163,10 +175,9 @@ impl Keeper {
         if !state.runs {
             state.runs = true;
             let keeper = Arc::clone(self);
-            if spawn_quietly("stanchion-keeper", move || keeper.run()).is_err() {
-                // Out of threads: the next lease tries again, and validity is computed from the clock anyway.
-                state.runs = false;
-            }
+            state.thread = spawn_quietly("stanchion-keeper", move || keeper.run()).ok();
+            // Out of threads: the next lease tries again, and validity is computed from the clock anyway.
+            state.runs = state.thread.is_some();
         } else if state.sleeps_until.is_some_and(|until| due < until) {
             state.sleeps_until = Some(due);
             self.changed.notify_all();

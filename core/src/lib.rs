@@ -36,6 +36,8 @@ mod claim;
 mod claim_calls;
 mod client;
 mod clock;
+mod close;
+mod closing;
 mod computing;
 mod contained;
 mod dead_tasks;

@@ -1,11 +1,13 @@
 //! What both faces of a client share: the store, the hub, the keeper, and the lives of leases.
 
 use std::mem;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use crate::channel::Channel;
 use crate::clock::{Clock, Moment};
+use crate::closing::{Closing, closed};
 use crate::computing::Away;
 use crate::engine::Dice;
 use crate::engine::acquire::{AcquireMachine, AcquireOrder, Sighting};
@@ -34,6 +36,7 @@ use crate::wake::{Hub, Place};
 pub(crate) struct Session {
     config: Config,
     first: Link,
+    closed: AtomicBool,
 }
 
 /// Everything a client is made of.
@@ -58,7 +61,7 @@ impl Session {
     pub(crate) fn open(config: Config) -> Result<Self, Error> {
         fork::install();
         let live = Live::open(&config)?;
-        Ok(Self { config, first: Link { live, next: OnceLock::new() } })
+        Ok(Self { config, first: Link { live, next: OnceLock::new() }, closed: AtomicBool::new(false) })
     }
 
     /// Checks a name. No I/O.
@@ -73,6 +76,14 @@ impl Session {
 
     /// The client's life in this process; made anew in a forked child.
     pub(crate) fn live(&self) -> Result<&Arc<Live>, Error> {
+        match self.closed.load(Ordering::Relaxed) {
+            true => Err(closed()),
+            false => self.life(),
+        }
+    }
+
+    /// The same, also when it was closed: for what needs no store.
+    pub(crate) fn life(&self) -> Result<&Arc<Live>, Error> {
         let generation = fork::generation();
         let mut link = &self.first;
         loop {
@@ -96,14 +107,25 @@ impl Session {
     /// Waits up to `time` for what is done in the background; whether it is done. Opens nothing: a forked child
     /// that never used the client has nothing to wait for.
     pub(crate) fn linger(&self, time: Duration) -> bool {
+        self.own_life().is_none_or(|live| live.keeper.linger(time))
+    }
+
+    /// Refuses all calls from now on; answers what is to be closed. Opens nothing, as `linger`.
+    pub(crate) fn close(&self) -> Option<&Arc<Live>> {
+        self.closed.store(true, Ordering::Relaxed);
+        self.own_life()
+    }
+
+    /// The client's life in this process, if it has one.
+    fn own_life(&self) -> Option<&Arc<Live>> {
         let mut link = Some(&self.first);
         while let Some(Link { live, next }) = link {
             if !live.is_inherited() {
-                return live.keeper.linger(time);
+                return Some(live);
             }
             link = next.get().map(|next| &**next);
         }
-        true
+        None
     }
 
     /// A copy of a memory store would be a second world in which the parent's locks look held for ever.
@@ -146,6 +168,7 @@ pub(crate) struct Live {
     pub(crate) meters: Arc<Meters>,
     pub(crate) flights: Flights,
     pub(crate) away: Away,
+    pub(crate) closing: Closing,
     memory: Memory,
     generation: Generation,
 }
@@ -189,6 +212,7 @@ impl Live {
             meters,
             flights: Flights::default(),
             away: Away::default(),
+            closing: Closing::default(),
             memory: Memory::default(),
             generation: fork::generation(),
         }))
@@ -213,6 +237,7 @@ impl Live {
             meters,
             flights: Flights::default(),
             away: Away::default(),
+            closing: Closing::default(),
             memory: Memory::default(),
             generation: fork::generation(),
         })

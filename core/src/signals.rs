@@ -1,18 +1,25 @@
 //! Threads of our own never run a host's signal handlers.
 
 use std::io;
-use std::thread;
+use std::thread::{self, JoinHandle};
 
 use nix::sys::signal::{SigSet, SigmaskHow, pthread_sigmask};
 
+/// Waits for a thread to end, if there is one, and this is another.
+pub(crate) fn join(thread: Option<JoinHandle<()>>) {
+    if let Some(thread) = thread.filter(|thread| thread.thread().id() != thread::current().id()) {
+        let _ = thread.join();
+    }
+}
+
 /// Starts a thread with all signals blocked from its first instruction on.
-pub(crate) fn spawn_quietly(name: &str, run: impl FnOnce() + Send + 'static) -> io::Result<()> {
+pub(crate) fn spawn_quietly(name: &str, run: impl FnOnce() + Send + 'static) -> io::Result<JoinHandle<()>> {
     let mut before = SigSet::empty();
     // A thread inherits the mask of the one that starts it.
     pthread_sigmask(SigmaskHow::SIG_SETMASK, Some(&SigSet::all()), Some(&mut before))?;
     let spawned = thread::Builder::new().name(name.to_owned()).spawn(run);
     pthread_sigmask(SigmaskHow::SIG_SETMASK, Some(&before), None)?;
-    spawned.map(drop)
+    spawned
 }
 
 #[cfg(test)]

@@ -60,6 +60,12 @@ impl Hub {
         }
     }
 
+    /// Wakes all waiters.
+    pub(crate) fn wake_all(&self) {
+        let waiting: Vec<_> = locked(&self.slots).keys().copied().collect();
+        waiting.into_iter().for_each(|seq| self.deliver(seq));
+    }
+
     /// Whether nobody waits.
     pub(crate) fn is_empty(&self) -> bool {
         locked(&self.slots).is_empty()

@@ -160,6 +160,11 @@ impl AnyClient {
         }
     }
 
+    /// As `Client::close`.
+    pub fn close(&self) -> Result<usize, Error> {
+        either!(Self, self, client => client.close())
+    }
+
     /// As `Client::release_all`.
     pub fn release_all(&self) -> Result<usize, Error> {
         either!(Self, self, client => client.release_all())

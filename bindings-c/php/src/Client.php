@@ -284,6 +284,19 @@ final class Client
     }
 
     /**
+     * Releases all leases, puts back all claims, and closes the connections: how many leases were released. Every later
+     * call is refused with `Closed`, also those of other objects that `connect` has made from the same URL and options:
+     * they share one connection. The next `connect` makes a new one.
+     */
+    public function close(): int
+    {
+        $native = Native::get();
+        $count = $native->make('size_t');
+        $native->call('stanchion_client_close', $this->handle, FFI::addr($count));
+        return $count->cdata;
+    }
+
+    /**
      * Waits for what this client does in the background, such as releasing leases that were let go of: whether
      * nothing is left. Done at the end of a program, too, for half a second.
      *

@@ -62,6 +62,30 @@ final class LifeTest extends StoreCase
         self::assertSame(TaskState::Scheduled, $client->queue('q')->get('task')->state);
     }
 
+    /** @dataProvider sharedStores */
+    public function testAClosedClientHasGivenEverythingBackAndRefuses(string $kind): void
+    {
+        $url = $this->url($kind);
+        [$client, $other] = [Client::connect($url), Client::connect($url, label: 'other')];
+        $client->queue('q')->enqueue('task');
+        $lease = $client->lock('a')->acquire();
+        $claims = $client->queue('q')->claim();
+        self::assertSame(1, $client->close());
+        self::assertFalse($lease->isValid());
+        self::assertFalse($other->lock('a')->isLocked());
+        self::assertSame([TaskState::Ready, 0], [($task = $other->queue('q')->get('task'))->state, $task->attempts]);
+        foreach ([$client->lock('a')->acquire(...), $client->queue('q')->stats(...), $claims[0]->ack(...)] as $call) {
+            try {
+                $call();
+                self::fail('it is not refused');
+            } catch (Closed $error) {
+                self::assertStringContainsString('the client was closed; open another one', $error->getMessage());
+            }
+        }
+        self::assertSame(0, $client->close());
+        self::assertNotNull(Client::connect($url)->lock('a')->tryAcquire()?->fence());
+    }
+
     public function testShutdownFunctionsStillHaveTheirLeases(): void
     {
         $program = new Program('ends', $this->url('sqlite:'));

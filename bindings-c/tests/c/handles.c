@@ -43,6 +43,7 @@ static void refused(int64_t handle) {
 
     GONE(stanchion_clock_advance(handle, 1, &err));
     GONE(stanchion_client_release_all(handle, &count, &err));
+    GONE(stanchion_client_close(handle, &count, &err));
     GONE(stanchion_client_linger(handle, 1, NULL, &err));
     GONE(stanchion_client_locks(handle, 0, &names, &page, &err));
     GONE(stanchion_client_queues(handle, 0, &names, &page, &err));

@@ -285,3 +285,43 @@ TEST(a_test_moves_the_time) {
     stanchion_lease_free(lease);
     stanchion_client_free(client);
 }
+
+static void *waits_until_closed(void *unused) {
+    (void)unused;
+    stanchion_lease lease = 0;
+    stanchion_lock_options options = lock_options();
+    options.wait_ms = 60000;
+    EXPECT(STANCHION_ERR_CLOSED, stanchion_lock_acquire(shared, T(shared_name), &options, &lease, &err));
+    return NULL;
+}
+
+TEST(a_closed_client_has_released_its_leases_and_ends_what_waits) {
+    const char *url = is_memory() ? "memory:closed" : store;
+    stanchion_client other = 0;
+    OK(stanchion_connect(T(url), NULL, &other, &err));
+    OK(stanchion_connect(T(url), NULL, &shared, &err));
+    shared_name = unique("busy");
+    const char *name = unique("closed");
+    stanchion_lease busy = acquired(other, shared_name), mine = acquired(shared, name);
+    pthread_t thread;
+    CHECK(pthread_create(&thread, NULL, waits_until_closed, NULL) == 0);
+    stanchion_holder holder;
+    holder.struct_size = sizeof holder;
+    do {
+        OK(stanchion_lock_holder(other, T(shared_name), &holder, &err));
+    } while (holder.waiters == 0);
+    size_t count = 7;
+    OK(stanchion_client_close(shared, &count, &err));
+    CHECK(count == 1);
+    CHECK(pthread_join(thread, NULL) == 0);
+    OK(stanchion_lock_is_locked(other, T(name), &err));
+    EXPECT(STANCHION_ERR_CLOSED, stanchion_lock_is_locked(shared, T(name), &err));
+    EXPECT(STANCHION_ERR_LEASE_LOST, stanchion_lease_release(mine, &err));
+    OK(stanchion_client_close(shared, &count, &err));
+    CHECK(count == 0);
+    stanchion_lease_free(mine);
+    stanchion_client_free(shared);
+    OK(stanchion_lease_release(busy, &err));
+    stanchion_lease_free(busy);
+    stanchion_client_free(other);
+}

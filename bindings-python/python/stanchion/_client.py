@@ -9,7 +9,6 @@ from typing import Any, Callable, Dict, Iterable, NoReturn, Optional, Type, Type
 from . import _green, _stanchion
 from ._arguments import refuse
 from ._cached import check_compute, decoded, encoded, names
-from ._errors import Forked
 from ._exit import note
 from ._functions import check_blocking
 from ._held import Held
@@ -289,11 +288,12 @@ class Client:
         return text
 
     def close(self) -> None:
-        """Release all leases. In a forked child nothing is released: leases stay the parent's."""
-        try:
-            self.release_all()
-        except Forked:
-            pass
+        """Release all leases, put back all claims, and close the connections.
+
+        Calls that wait end with Closed, and so does every later one. Stop workers before. In a forked child this closes what
+        the child has opened; leases stay the parent's.
+        """
+        self._native.close()
 
     def __enter__(self) -> Client:
         return self

@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use crate::blocking::{Lease, Lock, Queue, Queues, RwLock};
 use crate::builder::ClientBuilder;
-use crate::client::{LockPage, QueuePage, Tally, list, list_queues};
+use crate::client::{LockPage, QueuePage, list, list_queues};
+use crate::close::{close, release_all};
 use crate::drive::drive_blocking;
 use crate::error::Error;
 use crate::examine::{Finding, examine};
@@ -111,13 +112,33 @@ impl Client {
     /// The first error other than a lost lease; the others are still released.
     pub fn release_all(&self) -> Result<usize, Error> {
         let live = self.session.live()?;
-        let mut tally = Tally::default();
-        for held in Held::all(live) {
-            let Ok(mut releasing) = held.release(None) else { continue };
-            let answer = drive_blocking(live, &mut releasing.machine, None, None);
-            tally.count(releasing.judge(answer));
-        }
-        tally.result()
+        release_all(live)
+    }
+
+    /// Closes the client, and with it all its clones: calls that wait end with `Closed`, and so does every later one;
+    /// leases are released, and claims put back, uncounted. When this returns, its threads have ended and its
+    /// connections are closed. How many leases were released. A second close does nothing.
+    ///
+    /// A worker is to be stopped before: one that runs ends, and what it works on is put back.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), stanchion::Error> {
+    /// use stanchion::{ErrorKind, LockOptions, blocking::Client};
+    ///
+    /// let client = Client::open("memory:")?;
+    /// let lease = client.lock("a").acquire(LockOptions::new())?;
+    /// assert_eq!(client.close()?, 1);
+    /// assert!(!lease.is_valid());
+    /// assert_eq!(client.lock("a").is_locked().unwrap_err().kind(), ErrorKind::Closed);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// The first error of a release other than a lost lease; the client is closed nevertheless.
+    pub fn close(&self) -> Result<usize, Error> {
+        let session = Arc::clone(&self.session);
+        attend_call(move || close(&session))
     }
 
     /// Waits up to `time` for what this client does in the background, such as releasing leases that were
@@ -142,7 +163,7 @@ impl Client {
     /// # Errors
     /// `Forked` for a `memory:` store in a child process.
     pub fn metrics(&self) -> Result<Metrics, Error> {
-        self.session.live()?.meters.snapshot()
+        self.session.life()?.meters.snapshot()
     }
 
     /// The same in Prometheus' text format 0.0.4, to be served as `text/plain; version=0.0.4`.
@@ -150,7 +171,7 @@ impl Client {
     /// # Errors
     /// As [`Client::metrics`].
     pub fn metrics_text(&self) -> Result<String, Error> {
-        self.session.live()?.meters.text()
+        self.session.life()?.meters.text()
     }
 
     /// Names of exclusive locks that are held now, a page at a time: `None` first, then what the last page gave.

@@ -37,6 +37,8 @@ struct FakeStore {
 }
 
 impl Store for FakeStore {
+    fn close(&self) {}
+
     fn perform(&self, request: &Request, until: Moment) -> Result<Reply, Failure> {
         let patience = until.since(Clock::Manual(self.clock.clone()).now());
         locked(&self.asked).push((thread::current().id(), request.verb(), patience));

@@ -118,6 +118,10 @@ impl CallMachine {
 }
 
 impl Machine for CallMachine {
+    fn gives_back(&self) -> bool {
+        matches!(self.request, Request::Release(_))
+    }
+
     type Output = Answer;
 
     fn subject(&self) -> Subject<'_> {

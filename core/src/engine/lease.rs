@@ -241,7 +241,7 @@ impl LeaseState {
         }
         if now >= self.deadline {
             self.status = Status::Lost(self.expiry());
-            return Need::Announce(self.farewell_if(self.unanswered));
+            return Need::Announce(self.farewell_if(self.may_leave_something()));
         }
         let (Some(limit), true) = (self.hold_until, self.renews() && now >= self.next_renewal) else {
             return Need::Nothing(self.due());
@@ -297,7 +297,7 @@ impl LeaseState {
         if now >= self.deadline {
             // A late answer revives nothing; if it prolonged the key, the lock is given back.
             self.status = Status::Lost(self.expiry());
-            return Need::Announce(self.farewell_if(is_prolonged || self.unanswered));
+            return Need::Announce(self.farewell_if(is_prolonged || self.may_leave_something()));
         }
         match extension {
             Ok(Extension::Extended(left)) => {
@@ -350,6 +350,12 @@ impl LeaseState {
     /// Ends it on our side: it was released, or handed over.
     pub fn end(&mut self) {
         self.status = Status::Ended;
+    }
+
+    /// Whether the store may have something of it past its deadline: a key that was prolonged, or a copy of its
+    /// acquire that comes late and stands in line.
+    fn may_leave_something(&self) -> bool {
+        self.unanswered || matches!(&self.leased, Leased::Lock(lock) if lock.acquire_resent)
     }
 
     /// The request that gives it back without asking for the truth, if there is one.
@@ -408,6 +414,14 @@ mod tests {
         lease.extended(at(10_001), at(10_000), &extended(TTL));
         assert_eq!(lease.fence_to_check(at(10_002)), None);
         assert_eq!(lease.fence_to_check(lease.deadline()), Some(100));
+    }
+
+    #[test]
+    fn one_whose_acquire_was_sent_twice_says_farewell_when_it_expires() {
+        let mut lease = lease(None);
+        let Leased::Lock(lock) = &mut lease.leased else { unreachable!() };
+        lock.acquire_resent = true;
+        assert!(matches!(lease.need(at(29_698)), Need::Announce(Some(Request::Leave(_)))));
     }
 
     #[test]

@@ -9,7 +9,7 @@ use crate::name::{LockName, QueueName, TaskId};
 use crate::token::Token;
 use crate::verbs::{
     Absence, Extend, ExtendClaim, ExtendClaimReply, ExtendReply, Fence, Granted, Leave, Permits, QueueReply,
-    QueueRequest, QueueVerb, Receipt, Reply, Request,
+    QueueRequest, QueueVerb, Receipt, Reply, Request, Settle, Settlement, Verdict,
 };
 
 use super::lease::LossReason;
@@ -143,6 +143,15 @@ pub struct TaskLease {
     pub id: TaskId,
     /// The delivery.
     pub receipt: Receipt,
+}
+
+impl TaskLease {
+    /// The request that says how it ended.
+    pub fn settled(self, verdict: Verdict) -> Request {
+        let Self { queue, id, receipt } = self;
+        let verb = QueueVerb::Settle(Settle { items: Arc::new([Settlement { id, receipt, verdict }]) });
+        Request::Queue(QueueRequest { queue, verb })
+    }
 }
 
 /// What an answer to an extension says.

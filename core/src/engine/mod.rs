@@ -98,6 +98,11 @@ pub trait Machine {
         true
     }
 
+    /// Whether it only gives back what is held: it goes on while its client is closed.
+    fn gives_back(&self) -> bool {
+        false
+    }
+
     /// The call ends here, with or without an outcome. Returns the requests that clean up after it, one at a
     /// time, which somebody else has to send.
     fn abandon(&mut self) -> Option<Request>;

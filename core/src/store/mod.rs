@@ -185,6 +185,9 @@ pub trait Store: Send + Sync + fmt::Debug {
     /// In a forked child: closes what was inherited, as far as that is safe.
     fn close_inherited(&self) {}
 
+    /// Closes what is open: no request will come any more.
+    fn close(&self);
+
     /// Names of locks of this kind that are held, a page at a time: pass zero first, then what was returned,
     /// until it is zero again.
     fn list(&self, kind: LockKind, cursor: u64, until: Moment) -> Result<(u64, Vec<LockName>), Failure>;

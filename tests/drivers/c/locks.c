@@ -4,8 +4,6 @@
 
 #include <string.h>
 
-/* How long a close waits for what is done in the background. */
-#define FAREWELL_MS 500
 #define HANDLE_TTL_MS 30000
 
 json_t *pass_time(actor *self, json_t *request) {
@@ -14,9 +12,21 @@ json_t *pass_time(actor *self, json_t *request) {
   return json_null();
 }
 
+static void forget(actor *self) {
+  for (size_t i = 0; i < MOST_HELD; i++) {
+    stanchion_lease_free(self->leases[i].handle);
+    stanchion_claim_free(self->claims[i].handle);
+  }
+  memset(self->leases, 0, sizeof self->leases);
+  memset(self->claims, 0, sizeof self->claims);
+  stanchion_client_free(self->client);
+  self->client = 0;
+}
+
 json_t *client_open(actor *self, json_t *request) {
   stanchion_connect_options options;
   stanchion_error *error = NULL;
+  forget(self);
   stanchion_connect_options_init(&options, sizeof options);
   stanchion_text url = text(self, request, "url");
   options.lock_prefix = maybe_text(self, request, "lock_prefix");
@@ -33,16 +43,9 @@ json_t *client_open(actor *self, json_t *request) {
 }
 
 json_t *client_close(actor *self, json_t *request) {
+  stanchion_error *error = NULL;
   (void)request;
-  for (size_t i = 0; i < MOST_HELD; i++) {
-    stanchion_lease_free(self->leases[i].handle);
-    stanchion_claim_free(self->claims[i].handle);
-  }
-  memset(self->leases, 0, sizeof self->leases);
-  memset(self->claims, 0, sizeof self->claims);
-  if (self->client != 0) stanchion_client_linger(self->client, FAREWELL_MS, NULL, NULL);
-  stanchion_client_free(self->client);
-  self->client = 0;
+  if (self->client != 0) CHECK(stanchion_client_close(self->client, NULL, &error));
   return json_null();
 }
 

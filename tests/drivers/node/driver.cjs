@@ -228,15 +228,14 @@ const OPERATIONS = {
     const url = special(request.url)
     const given = options(request, CONNECT)
     const memory = /^memory:(.*)/.exec(url)
+    actor.leases.clear()
+    actor.claims.clear()
     actor.client = memory
       ? await memoryClient({ clock, name: memory[1], ...given })
       : await connect(url, given)
   },
   'client.close': async actor => {
-    actor.leases.clear()
-    actor.claims.clear()
     await actor.client?.close()
-    actor.client = undefined
   },
   'client.resume_lease': async (actor, request) =>
     actor.keep(request, await actor.client.resumeLease(special(request.handle))),

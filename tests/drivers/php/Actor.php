@@ -35,14 +35,13 @@ final class Actor
         if (is_string($url) && str_starts_with($url, 'memory:')) {
             $given['clock'] = $clock;
         }
+        $this->leases = $this->claims = [];
         $this->client = Client::connect($url, ...$given);
     }
 
     public function close(): void
     {
-        $this->client?->releaseAll();
-        $this->leases = $this->claims = [];
-        $this->client = null;
+        $this->client?->close();
     }
 
     public function client(): Client

@@ -1,6 +1,5 @@
 """Carries out the steps of scenarios with the Python package. What it speaks: contract/drivers.py."""
 
-import gc
 import json
 import os
 import pprint
@@ -94,6 +93,8 @@ class Actor:
         options = Arguments(request, "lock_prefix", "queue_prefix", "timeout_ms", "foreign_share", "label", "tls_ca", "tls_cert",
                             "tls_key")
         url = special(request["url"])
+        self.leases.clear()
+        self.claims.clear()
         if isinstance(url, str) and url.startswith("memory:"):
             settings = dict.fromkeys((
                 "lock_prefix", "queue_prefix", "timeout", "foreign_share", "label", "tls_ca", "tls_cert", "tls_key"))
@@ -103,15 +104,8 @@ class Actor:
             self.client = stanchion.connect(url, **options)
 
     def close(self, request):
-        client, self.client = self.client, None
-        if client is not None:
-            client.close()
-        self.leases.clear()
-        self.claims.clear()
-        # What is dropped only with its cycle, and what is done in the background, would come in the next scenario.
-        gc.collect()
-        if client is not None:
-            client._native.linger(2.0)
+        if self.client is not None:
+            self.client.close()
 
     def resume_lease(self, request):
         return self.keep(request, self.client.resume_lease(special(request["handle"])))

@@ -12,8 +12,6 @@ use stanchion_tests::faces::{AnyClaim, AnyClient, AnyLease, AnyLock, AnyQueue, F
 use crate::arguments::Arguments;
 use crate::{Answer, Refusal, shown};
 
-/// How long a close waits for what is done in the background.
-const FAREWELL: Duration = Duration::from_millis(500);
 /// How long a handler waits that is to work longer than its claim lasts.
 const OUTLIVES: Duration = Duration::from_secs(10);
 
@@ -64,16 +62,16 @@ impl Actor {
             (false, false) => {}
             _ => return Err(Refusal::Cannot("tls_client takes both")),
         }
+        self.leases.clear();
+        self.claims.clear();
         self.client = Some(AnyClient::open(self.face, builder)?);
         Ok(Value::Null)
     }
 
-    /// What was held is released in the background, which is waited for.
+    /// It is closed, and still there, as what it holds.
     pub(crate) fn close(&mut self) -> Answer {
-        self.leases.clear();
-        self.claims.clear();
-        if let Some(client) = self.client.take() {
-            client.linger(FAREWELL);
+        if let Some(client) = &self.client {
+            client.close()?;
         }
         Ok(Value::Null)
     }

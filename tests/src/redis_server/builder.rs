@@ -16,7 +16,8 @@ const PORT_ATTEMPTS: usize = 8;
 pub struct RedisServerBuilder {
     args: Vec<String>,
     users: Vec<String>,
-    appendonly: bool,
+    /// The value of `appendfsync`.
+    appendonly: Option<&'static str>,
     tls: bool,
 }
 
@@ -29,7 +30,14 @@ impl RedisServerBuilder {
 
     /// Keeps an append-only file, synced at every write: data survive a restart.
     pub fn appendonly(mut self) -> Self {
-        self.appendonly = true;
+        self.appendonly = Some("always");
+        self
+    }
+
+    /// Keeps an append-only file that nobody syncs: data survive the server's end, not the machine's. A busy disk holds up
+    /// no command then.
+    pub fn appendonly_unsynced(mut self) -> Self {
+        self.appendonly = Some("no");
         self
     }
 
@@ -52,9 +60,9 @@ impl RedisServerBuilder {
         folder::sweep();
         let dir = folder::fresh();
         let mut args = self.args;
-        args.extend(["--appendonly".into(), if self.appendonly { "yes" } else { "no" }.into()]);
-        if self.appendonly {
-            args.extend(["--appendfsync".into(), "always".into()]);
+        args.extend(["--appendonly".into(), if self.appendonly.is_some() { "yes" } else { "no" }.into()]);
+        if let Some(fsync) = self.appendonly {
+            args.extend(["--appendfsync".into(), fsync.into()]);
         }
         if !self.users.is_empty() {
             let file = dir.join("users.acl");

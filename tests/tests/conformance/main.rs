@@ -11,6 +11,7 @@ mod arguments;
 mod break_lease;
 mod cached;
 mod cancel;
+mod close;
 mod extend;
 mod hold;
 mod holder;

@@ -136,7 +136,7 @@ on_both_faces! {
     /// Servers that keep everything are restarted one after the other. A lease that is renewed has a vote there again
     /// before the next goes, though somebody else tries to have it all the while. Nobody asks them all the while.
     fn a_rolling_restart_costs_no_lease(face) {
-        let quorum = Quorum::start_with(3, RedisServerBuilder::appendonly);
+        let quorum = Quorum::start_with(3, RedisServerBuilder::appendonly_unsynced);
         let url = quorum.url_with("rejoin_after=15&node_timeout=0.5");
         let client = eventually_some(GETS_ON, || AnyClient::open(face, Client::builder(&url)).ok());
         let other = open(face, Client::builder(&url));

@@ -12,7 +12,6 @@ from typing import (
 from .. import _stanchion
 from .._arguments import refuse
 from .._cached import check_compute, decoded, encoded, names
-from .._errors import Forked
 from .._exit import note
 from .._functions import check_awaited
 from .._types import Duration, NamePage, Path, several
@@ -278,11 +277,12 @@ class Client:
         return self._native.metrics_text()
 
     async def close(self) -> None:
-        """Release all leases. In a forked child nothing is released: leases stay the parent's."""
-        try:
-            await self.release_all()
-        except Forked:
-            pass
+        """Release all leases, put back all claims, and close the connections.
+
+        Calls that wait end with Closed, and so does every later one. Stop workers before. In a forked child this closes what
+        the child has opened; leases stay the parent's.
+        """
+        await call(self._native.close)
 
     async def __aenter__(self) -> Client:
         return self

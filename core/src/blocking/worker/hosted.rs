@@ -106,7 +106,7 @@ impl Direction {
         ended: impl FnOnce(Result<WorkerReport, Error>) + Send + 'static,
     ) -> Result<(), Error> {
         let run = move || ended(self.run_while(&mut go_on));
-        spawn_quietly("stanchion-worker", run).map_err(no_thread)
+        spawn_quietly("stanchion-worker", run).map(drop).map_err(no_thread)
     }
 }
 

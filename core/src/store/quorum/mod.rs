@@ -422,6 +422,13 @@ impl Store for QuorumStore {
         Ok(findings)
     }
 
+    fn close(&self) {
+        self.members.iter().for_each(|member| {
+            member.close();
+            member.store.close();
+        });
+    }
+
     fn close_inherited(&self) {
         self.members.iter().for_each(|member| member.store.close_inherited());
     }

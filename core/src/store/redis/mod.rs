@@ -194,6 +194,10 @@ impl Store for RedisStore {
         self.servers.close_inherited();
     }
 
+    fn close(&self) {
+        self.servers.close();
+    }
+
     fn list(&self, kind: LockKind, cursor: u64, until: Moment) -> Result<(u64, Vec<LockName>), Failure> {
         let prefix = escaped(self.prefixes.lock_prefix());
         let (pattern, type_name) = match keys::holders_word(kind) {

@@ -49,6 +49,11 @@ impl Multiplexed {
         }
     }
 
+    /// Closes the connection when the calls on it have ended.
+    pub(crate) fn close(&self) {
+        *locked(&self.current) = None;
+    }
+
     /// Performs a request's script.
     pub(crate) async fn run(&self, sending: &Sending<'_>, give_up: Instant) -> Result<Value, Miss> {
         let mut current = self.connection(give_up).await.map_err(Miss::unsent)?;

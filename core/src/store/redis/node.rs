@@ -94,6 +94,12 @@ impl Node {
         results
     }
 
+    /// Closes all connections.
+    pub(crate) fn close(&self) {
+        self.pool.close();
+        self.multiplexed.close();
+    }
+
     pub(crate) fn is_ailing(&self) -> bool {
         self.failures.load(Ordering::Relaxed) > 0
     }

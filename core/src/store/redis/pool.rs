@@ -1,6 +1,7 @@
 //! Blocking connections: each call runs on the calling thread, on a connection of its own.
 
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use redis::{Cmd, Connection, ConnectionLike, RedisError, RedisResult, Value};
@@ -23,6 +24,7 @@ const MAX_IDLE: usize = 64;
 pub(crate) struct Pool {
     connector: Connector,
     idle: Mutex<Vec<Idle>>,
+    closed: AtomicBool,
 }
 
 struct Idle {
@@ -48,7 +50,7 @@ pub(crate) struct Sent {
 
 impl Pool {
     pub(crate) fn new(connector: Connector) -> Self {
-        Self { connector, idle: Mutex::default() }
+        Self { connector, idle: Mutex::default(), closed: AtomicBool::new(false) }
     }
 
     /// Performs a request's script.
@@ -202,6 +204,12 @@ impl Pool {
         }
     }
 
+    /// Closes the idle connections, and each other one when its call has ended.
+    pub(crate) fn close(&self) {
+        self.closed.store(true, Ordering::Release);
+        locked(&self.idle).clear();
+    }
+
     /// In a forked child: closes the inherited sockets without a word to the server.
     pub(crate) fn close_inherited(&self) {
         if let Ok(mut idle) = self.idle.try_lock() {
@@ -236,7 +244,7 @@ impl Pool {
             return;
         }
         let mut idle = locked(&self.idle);
-        if idle.len() < MAX_IDLE {
+        if idle.len() < MAX_IDLE && !self.closed.load(Ordering::Acquire) {
             idle.push(Idle { connection, since: Instant::now() });
         }
     }

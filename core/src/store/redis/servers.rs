@@ -137,6 +137,14 @@ impl Servers {
         }
     }
 
+    /// Closes all connections.
+    pub(crate) fn close(&self) {
+        match &self.kind {
+            Kind::One(node) => node.close(),
+            Kind::Cluster(cluster) => cluster.close(),
+        }
+    }
+
     /// In a forked child: closes the inherited sockets without a word to the server.
     pub(crate) fn close_inherited(&self) {
         match &self.kind {

@@ -166,6 +166,16 @@ impl Handle {
         Ok(bell)
     }
 
+    /// A client goes. With the last one the connection is closed, and what a memory without a name held is gone.
+    pub(super) fn leave(&self, client: ClientId) {
+        let (Ok(database), Ok(_entered)) = (self.database(), enter()) else { return };
+        let mut members = locked(&database.members);
+        members.retain(|member| member.client != client && member.hub.strong_count() > 0);
+        if members.is_empty() {
+            *locked(&database.open) = None;
+        }
+    }
+
     /// What it is called in messages.
     pub(super) fn label(&self) -> &str {
         self.0.as_ref().map_or("", |database| &database.label)

@@ -312,6 +312,10 @@ impl Store for SqliteStore {
         self.read(until, |connection, _| examine::examine(connection, self.database.label()))
     }
 
+    fn close(&self) {
+        self.database.leave(self.config.hub.client());
+    }
+
     fn list(&self, kind: LockKind, cursor: u64, until: Moment) -> Result<(u64, Vec<LockName>), Failure> {
         self.read(until, |connection, view| {
             holder::list(connection, &self.config.prefixes, kind, cursor, view)

@@ -46,6 +46,8 @@ impl std::fmt::Debug for Fake {
 }
 
 impl Store for Fake {
+    fn close(&self) {}
+
     fn perform(&self, request: &Request, _: Moment) -> Result<Reply, Failure> {
         let answer = self.answer();
         let deed = locked(&self.meanwhile).pop_front();

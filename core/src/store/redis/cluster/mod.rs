@@ -180,6 +180,10 @@ impl Cluster {
         Err(last)
     }
 
+    pub(crate) fn close(&self) {
+        locked(&self.state).map.nodes().iter().for_each(|node| node.close());
+    }
+
     pub(crate) fn close_inherited(&self) {
         if let Ok(state) = self.state.try_lock() {
             state.map.nodes().iter().for_each(|node| node.pool.close_inherited());
