@@ -181,6 +181,8 @@ export interface News {
   attempt?: number
   reason?: string
   failure?: Failure
+  /** In milliseconds. */
+  after?: number
 }
 
 /** A queue. */

@@ -99,6 +99,7 @@ typedef enum stanchion_event_kind {
   STANCHION_EVENT_DRAINED = 5,
   STANCHION_EVENT_STORE_FAILED = 6,
   STANCHION_EVENT_STUCK = 7,
+  STANCHION_EVENT_STORE_BACK = 8,
 } stanchion_event_kind;
 
 typedef struct stanchion_error stanchion_error;

@@ -22,11 +22,14 @@ pub enum stanchion_event_kind {
     STANCHION_EVENT_LOST = 4,
     /// All tasks that were taken are settled, and there are no more for now.
     STANCHION_EVENT_DRAINED = 5,
-    /// The store could not be reached, or refused something; the reason says what. The worker goes on if that can pass.
+    /// The store could not be reached, or refused something; the reason says what. The worker goes on if that can pass. Told
+    /// once, until STORE_BACK.
     STANCHION_EVENT_STORE_FAILED = 6,
     /// The claim was lost, or the worker stops, 2 s ago, and the task was not settled since: until it is, the worker gives out
     /// one less at a time, and leaves this id to others.
     STANCHION_EVENT_STUCK = 7,
+    /// The store answers again, after STORE_FAILED; the reason says after how long.
+    STANCHION_EVENT_STORE_BACK = 8,
 }
 
 /// Something that happened. Texts end with a NUL.
@@ -87,6 +90,10 @@ impl Event {
             WorkerEvent::StoreFailed { error } => {
                 text = error.to_string();
                 (kinds::STANCHION_EVENT_STORE_FAILED, "", 0, &*text)
+            }
+            WorkerEvent::StoreBack { after } => {
+                text = format!("the store answers again, after {:.1} s", after.as_secs_f64());
+                (kinds::STANCHION_EVENT_STORE_BACK, "", 0, &*text)
             }
             // A hand knows what it has begun.
             _ => return None,

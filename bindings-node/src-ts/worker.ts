@@ -63,8 +63,13 @@ export interface WorkerEvents<Json = any> {
   stuck: [task: Claim<Json>]
   /** All tasks that were taken are settled, and there are no more for now. */
   drained: []
-  /** The store did not answer. The worker goes on if that can pass; otherwise `finished` rejects. */
+  /**
+   * The store did not answer. The worker goes on if that can pass, and tells it once; otherwise `finished` rejects. Without a
+   * listener, it is written to stderr.
+   */
   error: [error: StanchionError]
+  /** The store answers again, so many milliseconds after `error`. Without a listener, it is written to stderr. */
+  recovered: [afterMs: number]
 }
 
 interface Run {
@@ -210,8 +215,19 @@ export class Worker<Json = any> extends EventEmitter<WorkerEvents<Json>> {
         this.emit('drained')
         break
       case 'error':
-        if (this.listenerCount('error') > 0) this.emit('error', errorOf(news.failure as Native.Failure))
+        this.#storeFailed(errorOf(news.failure as Native.Failure))
+        break
+      case 'back':
+        if (!this.emit('recovered', news.after as number)) {
+          console.error(`stanchion: queue '${this.queue}': the store answers again, after ${((news.after as number) / 1000).toFixed(1)} s`)
+        }
     }
+  }
+
+  /** What ends the worker is told by its end. */
+  #storeFailed(error: StanchionError): void {
+    if (this.listenerCount('error') > 0) this.emit('error', error)
+    else if (error.retryable) console.error(`stanchion: queue '${this.queue}': ${error.message}; trying again`)
   }
 
   /** A failure that nobody listens to is on stderr: it must not pass unseen. What the handler nacked itself is meant so. */

@@ -33,6 +33,8 @@ pub struct News {
     pub attempt: Option<u32>,
     pub reason: Option<String>,
     pub failure: Option<Failure>,
+    /// In milliseconds.
+    pub after: Option<f64>,
 }
 
 fn news(event: WorkerEvent<'_>) -> Option<News> {
@@ -49,6 +51,9 @@ fn news(event: WorkerEvent<'_>) -> Option<News> {
         WorkerEvent::Drained => Some(News { what: "drained", ..News::default() }),
         WorkerEvent::StoreFailed { error } => {
             Some(News { what: "error", failure: Some(error.into()), ..News::default() })
+        }
+        WorkerEvent::StoreBack { after } => {
+            Some(News { what: "back", after: Some(after.as_secs_f64() * 1e3), ..News::default() })
         }
         _ => None,
     }

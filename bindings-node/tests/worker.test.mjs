@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
-import { execFile } from 'node:child_process'
+import { execFile, spawn } from 'node:child_process'
 import { test } from 'node:test'
 import { promisify } from 'node:util'
 import { LeaseLostError, connect } from 'stanchion'
-import { eventually, onEveryStore, told } from './helpers/stores.mjs'
+import { eventually, mortalRedis, onEveryStore, told } from './helpers/stores.mjs'
 
 const tasks = count => Array.from({ length: count }, (_, n) => ({ id: `t${n}` }))
 
@@ -280,4 +280,32 @@ onEveryStore('a worker is one run: closed at once it does nothing, closed again 
   const next = queue.worker(() => {}, { untilEmpty: true })
   assert.equal((await next.finished).completed, 1)
   assert.equal((await next.close()).completed, 1)
+})
+
+test('a store that is gone and back is told once each', async t => {
+  const first = await mortalRedis(t)
+  const client = await connect(first.url, { timeoutMs: 500 })
+  const said = []
+  t.mock.method(console, 'error', line => said.push(line))
+  const worker = client.queue('emails').worker(() => {})
+  await client.queue('emails').enqueue({ id: 'a' })
+  await eventually(async () => (await client.queue('emails').get('a')) === null)
+  first.process.kill('SIGKILL')
+  await eventually(() => said.length > 0)
+  assert.match(said[0], /^stanchion: queue 'emails': .*127\.0\.0\.1.*; trying again$/)
+  const again = spawn('redis-server', ['--port', new URL(first.url).port, '--save', '', '--logfile', '/dev/null'])
+  t.after(() => again.kill('SIGKILL'))
+  await eventually(() => said.length > 1)
+  assert.match(said[1], /^stanchion: queue 'emails': the store answers again, after \d+\.\d s$/)
+  // With listeners they are events.
+  const events = []
+  worker.on('error', error => events.push(error.name)).on('recovered', after => events.push(after > 0))
+  again.kill('SIGKILL')
+  await eventually(() => events.length > 0)
+  const third = spawn('redis-server', ['--port', new URL(first.url).port, '--save', '', '--logfile', '/dev/null'])
+  t.after(() => third.kill('SIGKILL'))
+  await eventually(() => events.length > 1)
+  assert.deepEqual(events, ['StoreUnavailableError', true])
+  assert.equal(said.length, 2)
+  await worker.close()
 })

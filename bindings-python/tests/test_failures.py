@@ -1,8 +1,11 @@
 """What a program that configures nothing sees of handlers that fail."""
 
 import logging
+import os
+import signal
 import subprocess
 import sys
+import time
 
 import pytest
 
@@ -79,3 +82,62 @@ def test_a_failure_says_what_comes_next(client, caplog):
     queue.enqueue("hooked", max_attempts=1)
     queue.worker(settles, failed=lambda claim, error: None).run(burst=True)
     assert [record.levelname for record in caplog.records if "'hooked'" in record.getMessage()] == ["INFO", "ERROR"]
+
+
+GONE = """
+import asyncio, stanchion, sys
+from stanchion import aio
+
+def blocking():
+    stanchion.connect(sys.argv[1], timeout=0.5).queue("emails").worker(lambda claim: None).run()
+
+async def loop():
+    async def handler(claim): pass
+    async with aio.connect(sys.argv[1], timeout=0.5) as client:
+        await client.queue("emails").worker(handler).run()
+
+{call}
+"""
+
+
+@pytest.mark.parametrize("face", list(CALLS))
+def test_a_store_that_is_gone_and_back_is_told_once_each(face, mortal):
+    url, server = mortal
+    worker = subprocess.Popen(
+        [sys.executable, "-u", "-c", GONE.format(call=CALLS[face]), url], stderr=subprocess.PIPE, text=True)
+    try:
+        with stanchion.connect(url) as client:
+            client.queue("emails").enqueue("a")
+            deadline = time.monotonic() + 30
+            while client.queue("emails").get("a") is not None:
+                assert time.monotonic() < deadline
+        server.kill()
+        server.wait()
+        lost = worker.stderr.readline()
+        again = restarted(url)
+        try:
+            back = worker.stderr.readline()
+            worker.send_signal(signal.SIGTERM)
+            rest = worker.communicate(timeout=30)[1]
+        finally:
+            again.kill()
+            again.wait()
+    finally:
+        worker.kill()
+        worker.wait()
+    assert lost.startswith("queue 'emails': ") and "127.0.0.1" in lost, lost
+    assert "queue 'emails': the store answers again, after " in back, back
+    assert "emails" not in rest, rest
+
+
+def restarted(url):
+    """A server at the same place, which answers."""
+    port = url.rsplit(":", 1)[1]
+    server = subprocess.Popen(["redis-server", "--port", port, "--save", "", "--logfile", os.devnull])
+    deadline = time.monotonic() + 30
+    while True:
+        try:
+            stanchion.connect(url, timeout=1).close()
+            return server
+        except stanchion.StoreUnavailable:
+            assert time.monotonic() < deadline

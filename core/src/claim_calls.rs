@@ -43,6 +43,7 @@ impl Claiming {
             lease: plan.lease,
             wait: plan.wait,
             timeout: live.settings.timeout,
+            patient: plan.patient,
             settle,
             waiter: place.waiter(),
             slot: live.slots.take(),

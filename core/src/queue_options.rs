@@ -23,11 +23,12 @@ pub struct ClaimOptions {
     renew: Option<bool>,
     max_run: Option<Duration>,
     wait: Duration,
+    patient: bool,
 }
 
 impl Default for ClaimOptions {
     fn default() -> Self {
-        Self { max: 1, lease: None, renew: None, max_run: None, wait: Duration::ZERO }
+        Self { max: 1, lease: None, renew: None, max_run: None, wait: Duration::ZERO, patient: true }
     }
 }
 
@@ -62,6 +63,12 @@ impl ClaimOptions {
         self
     }
 
+    /// A wait fails when the store has not answered for the client's timeout.
+    pub(crate) fn impatient(mut self) -> Self {
+        self.patient = false;
+        self
+    }
+
     /// How long to wait for a task (default: not at all).
     pub fn wait(mut self, wait: Duration) -> Self {
         self.wait = wait;
@@ -88,6 +95,7 @@ impl ClaimOptions {
             lease,
             max_run: renews.then_some(max_run),
             wait: self.wait,
+            patient: self.patient,
         })
     }
 }
@@ -100,6 +108,8 @@ pub(crate) struct ClaimPlan {
     /// `None` if claims are not renewed.
     pub(crate) max_run: Option<Duration>,
     pub(crate) wait: Duration,
+    /// As in [`ClaimOrder`](crate::engine::claim::ClaimOrder).
+    pub(crate) patient: bool,
 }
 
 /// What to list, and how much of it.

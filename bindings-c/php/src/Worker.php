@@ -195,7 +195,7 @@ final class Worker
             WorkerEventKind::Dead => "task \"$event->id\" is dead after attempt $event->attempt: $event->reason",
             WorkerEventKind::Lost => "the claim on task \"$event->id\" was lost",
             WorkerEventKind::Stuck => "the handler of task \"$event->id\" was told to end, and went on",
-            WorkerEventKind::StoreFailed => $event->reason,
+            WorkerEventKind::StoreFailed, WorkerEventKind::StoreBack => $event->reason,
             default => null,
         };
         if ($what !== null) {

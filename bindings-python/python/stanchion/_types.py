@@ -276,8 +276,8 @@ class WorkerReport:
 @dataclass(frozen=True)
 class WorkerEvent:
     """What happened beyond what handlers see: ``what`` is "dead" (the task failed for the last time, or was
-    buried), "lost" (the claim was), "stuck" (then its handler was told to end, and goes on) or "store_failed" (then
-    ``reason`` alone says more)."""
+    buried), "lost" (the claim was), "stuck" (then its handler was told to end, and goes on), "store_failed" or
+    "store_back" (once each for as long as the store fails; then ``reason`` alone says more)."""
 
     what: str
     id: str

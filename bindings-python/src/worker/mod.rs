@@ -48,6 +48,10 @@ impl Events {
                 ("stuck", id.to_owned(), attempt, format!("{free} other hands can begin tasks"))
             }
             WorkerEvent::StoreFailed { error } => ("store_failed", String::new(), 0, error.to_string()),
+            WorkerEvent::StoreBack { after } => {
+                let said = format!("the store answers again, after {:.1} s", after.as_secs_f64());
+                ("store_back", String::new(), 0, said)
+            }
             _ => return false,
         };
         let mut events = locked(&self.0);

@@ -53,6 +53,9 @@ impl Tally {
                 report.note(&format!("task {id:?}: its command was told to end, and goes on"));
             }
             WorkerEvent::StoreFailed { error } => report.note(&format!("{error}; trying again")),
+            WorkerEvent::StoreBack { after } => {
+                report.note(&format!("the store answers again, after {:.1} s", after.as_secs_f64()));
+            }
             _ => {}
         }
         self.show(report);

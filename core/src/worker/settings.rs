@@ -81,10 +81,16 @@ pub enum WorkerEvent<'a> {
     },
     /// All tasks that were taken are settled, and there are no more for now.
     Drained,
-    /// The store could not be reached, or refused something. The worker goes on if that can pass.
+    /// The store could not be reached, or refused something. The worker goes on if that can pass. It is told once; then
+    /// `StoreBack`.
     StoreFailed {
         /// What happened.
         error: &'a Error,
+    },
+    /// The store answers again.
+    StoreBack {
+        /// So long after `StoreFailed`.
+        after: Duration,
     },
 }
 
@@ -149,7 +155,13 @@ impl WorkerSettings {
     }
 
     pub(crate) fn claim(&self, max: usize, wait: Duration) -> ClaimOptions {
-        ClaimOptions::new().max(max).lease(self.lease).renew(true).max_run(self.max_run).wait(wait)
+        ClaimOptions::new()
+            .max(max)
+            .lease(self.lease)
+            .renew(true)
+            .max_run(self.max_run)
+            .wait(wait)
+            .impatient()
     }
 
     pub(crate) fn machine(&self) -> WorkerMachine<Arc<Delivery>> {
@@ -184,6 +196,7 @@ impl WorkerSettings {
             }
             Event::Settled(verdict) => self.became(verdict, &Ok(as_settled(verdict))),
             Event::Drained => self.tell(&WorkerEvent::Drained),
+            Event::StoreBack(after) => self.tell(&WorkerEvent::StoreBack { after: *after }),
         }
     }
 
@@ -195,7 +208,7 @@ impl WorkerSettings {
         batch: Batch,
         error: Option<&Error>,
     ) -> (Vec<Verdict>, bool) {
-        let may_pass = error.is_none_or(|error| self.failed(error));
+        let may_pass = error.is_none_or(Error::is_retryable_settle);
         let mut again = Vec::new();
         for (verdict, result) in batch.results() {
             match result {
@@ -206,10 +219,9 @@ impl WorkerSettings {
         (again, may_pass)
     }
 
-    /// Tells that the store has failed; whether that may pass.
-    pub(crate) fn failed(&self, error: &Error) -> bool {
+    /// Tells that the store has failed.
+    pub(crate) fn store_failed(&self, error: &Error) {
         self.tell(&WorkerEvent::StoreFailed { error });
-        error.is_retryable_settle()
     }
 
     /// Counts what became of a verdict, and tells of it.
@@ -241,7 +253,9 @@ pub(crate) fn tally(event: &Event<Arc<Delivery>>) -> WorkerReport {
     match event {
         Event::Lost(_) => WorkerReport { lost: 1, ..WorkerReport::default() },
         Event::Settled(verdict) => tallied(verdict, &Ok(as_settled(verdict))),
-        Event::Started(_) | Event::Stuck(..) | Event::Drained => WorkerReport::default(),
+        Event::Started(_) | Event::Stuck(..) | Event::Drained | Event::StoreBack(_) => {
+            WorkerReport::default()
+        }
     }
 }
 

@@ -165,11 +165,12 @@ where
         let (again, may_pass) = self.settings.record(&mut self.report, batch, claims.as_ref().err());
         match claims {
             Ok(claims) => {
-                self.machine.claimed(claims.iter().map(|claim| Arc::clone(claim.delivery())).collect());
+                self.machine
+                    .claimed(now(), claims.iter().map(|claim| Arc::clone(claim.delivery())).collect());
             }
             Err(error) => {
-                self.machine.claim_failed(now(), again, may_pass);
-                self.failed(error, may_pass);
+                let is_news = self.machine.claim_failed(now(), again, may_pass);
+                self.failed(error, may_pass, is_news);
             }
         }
     }
@@ -178,13 +179,16 @@ where
         let error = result.err();
         let recorded = self.settings.record(&mut self.report, batch, error.as_ref());
         let may_pass = recorded.1;
-        self.machine.settled(now(), error.is_some().then_some(recorded));
+        let is_news = self.machine.settled(now(), error.is_some().then_some(recorded));
         if let Some(error) = error {
-            self.failed(error, may_pass);
+            self.failed(error, may_pass, is_news);
         }
     }
 
-    fn failed(&mut self, error: Error, may_pass: bool) {
+    fn failed(&mut self, error: Error, may_pass: bool, is_news: bool) {
+        if is_news {
+            self.settings.store_failed(&error);
+        }
         if !may_pass {
             self.error.get_or_insert(error);
         }

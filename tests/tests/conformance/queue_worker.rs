@@ -41,6 +41,7 @@ pub(crate) fn lines(send: Sender<String>) -> impl Fn(&WorkerEvent<'_>) + Send + 
             // It has a test of its own: when there is nothing for a moment is up to the store's speed.
             WorkerEvent::Drained => return,
             WorkerEvent::StoreFailed { error } => format!("store failed: {error}"),
+            WorkerEvent::StoreBack { .. } => "store back".into(),
             _ => "unknown".into(),
         };
         let _ = send.lock().unwrap().send(line);

@@ -1,13 +1,15 @@
 //! The server under a queue dies, forgets, is full, or gets very much to do.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, mpsc};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
-use stanchion::{ClaimOptions, Client, ErrorKind, ListOptions, LossReason, Retry, Task, TaskState};
+use stanchion::{
+    ClaimOptions, Client, ErrorKind, ListOptions, LossReason, Retry, Task, TaskState, WorkerEvent,
+};
 use stanchion_tests::RedisServer;
-use stanchion_tests::faces::{AnyClient, Face};
+use stanchion_tests::faces::{AnyClient, Face, Stop};
 use stanchion_tests::probe::Probe;
 use stanchion_tests::wait::{SOON, eventually, ran_since, task};
 
@@ -39,6 +41,43 @@ on_both_faces! {
         assert!(again.receipt() > version);
         again.ack().unwrap();
         assert_eq!(queue.task("dead").payload, b"dead");
+    }
+
+    /// A worker that waits for tasks tells of a store that is gone for longer than the client's timeout, once, and when it is
+    /// back, once.
+    fn server_gone_under_an_idle_worker(face) {
+        let server = RedisServer::builder().appendonly().start();
+        let client = AnyClient::open(face, Client::builder(&server.url()).timeout(ms(500))).unwrap();
+        let (queue, stop) = (client.queue("q"), Stop::default());
+        let (send, told) = mpsc::channel();
+        let send = Mutex::new(send);
+        let worker = queue.worker(&stop, |_| Ok(())).on_event(move |event| {
+            let line = match event {
+                WorkerEvent::StoreFailed { error } => format!("{:?}", error.kind()),
+                WorkerEvent::StoreBack { after } => format!("back after {after:?}"),
+                WorkerEvent::Completed { id, .. } => format!("completed {id}"),
+                _ => return,
+            };
+            send.lock().unwrap().send(line).unwrap();
+        });
+        let running = task(move || worker.run());
+        let hears = || told.recv_timeout(SOON).expect("it is told");
+        queue.enqueue(plain("before")).unwrap();
+        assert_eq!(hears(), "completed before");
+        server.kill9();
+        assert_eq!(hears(), "StoreUnavailable");
+        let gone = Instant::now();
+        // Claims of a second fail meanwhile.
+        while gone.elapsed() < ms(2_500) {
+            assert!(told.recv_timeout(ms(100)).is_err(), "it is told again");
+        }
+        server.start_again();
+        let back = hears();
+        assert!(back.starts_with("back after ") && !back.ends_with("ms"), "{back}");
+        eventually(SOON, || queue.enqueue(plain("after")).is_ok());
+        assert_eq!(hears(), "completed after");
+        stop.stop();
+        running.join().unwrap();
     }
 
     /// The task was removed meanwhile. An ack that could not be sent at all is no copy that settled it.

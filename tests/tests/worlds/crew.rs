@@ -131,9 +131,9 @@ impl Told for WorkerMachine<Work> {
             What::Asked => return Answer::Order(self.order(now)),
             What::Begin => return Answer::Begun(self.begin(now)),
             What::Events => return Answer::Events(self.events()),
-            What::Claimed(works) => self.claimed(works),
-            What::ClaimFailed(again, may_pass) => self.claim_failed(now, again, may_pass),
-            What::Settled(failure) => self.settled(now, failure),
+            What::Claimed(works) => self.claimed(now, works),
+            What::ClaimFailed(again, may_pass) => drop(self.claim_failed(now, again, may_pass)),
+            What::Settled(failure) => drop(self.settled(now, failure)),
             What::Looked => self.looked(now, false),
             What::Ended(receipt, ending) => drop(self.ended(receipt, ending)),
         }

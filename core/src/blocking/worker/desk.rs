@@ -306,7 +306,7 @@ mod tests {
         desk.queue.enqueue(Task::new(id)).unwrap();
         let claims = desk.queue.claim(desk.settings.claim(1, Duration::ZERO)).unwrap();
         let deliveries = claims.iter().map(|claim| Arc::clone(claim.delivery())).collect();
-        desk.with(|state, _| state.machine.claimed(deliveries));
+        desk.with(|state, now| state.machine.claimed(now, deliveries));
     }
 
     fn until(desk: &Desk, holds: impl Fn(&State) -> bool) {

@@ -64,8 +64,8 @@ impl Desk {
         match claims {
             Ok(claims) => self.hand_out(&claims, staff),
             Err(error) => {
-                self.with(|state, now| state.machine.claim_failed(now, again, may_pass));
-                self.failed(error, may_pass);
+                let is_news = self.with(|state, now| state.machine.claim_failed(now, again, may_pass));
+                self.failed(error, may_pass, is_news);
             }
         }
         Ok(())
@@ -95,22 +95,22 @@ impl Desk {
                 self.with(|state, _| state.machine.given_up());
             }
             Err(error) => {
-                let may_pass = self.settings.failed(&error);
-                self.with(|state, now| state.machine.claim_failed(now, Vec::new(), may_pass));
-                self.failed(error, may_pass);
+                let may_pass = error.is_retryable_settle();
+                let is_news = self.with(|state, now| state.machine.claim_failed(now, Vec::new(), may_pass));
+                self.failed(error, may_pass, is_news);
             }
         }
     }
 
     fn hand_out(&self, claims: &[Claim], staff: Staff<'_>) {
         let deliveries = claims.iter().map(|claim| Arc::clone(claim.delivery())).collect();
-        let hands = self.with(|state, _| {
-            state.machine.claimed(deliveries);
+        let hands = self.with(|state, now| {
+            state.machine.claimed(now, deliveries);
             state.machine.busy().min(self.settings.concurrency)
         });
         if let Err(error) = staff(hands) {
             self.with(|state, now| state.machine.stop(now));
-            self.failed(error, false);
+            self.failed(error, false, false);
         }
     }
 
@@ -136,11 +136,11 @@ impl Desk {
         let error = briefly(interrupted, || self.queue.settle_batch(&mut batch)).err();
         let (again, may_pass) = self.record(batch, error.as_ref());
         let failure = error.is_some().then_some((again, may_pass));
-        self.with(|state, now| state.machine.settled(now, failure));
+        let is_news = self.with(|state, now| state.machine.settled(now, failure));
         match error {
             Some(error) if interrupted => Err(error),
             Some(error) => {
-                self.failed(error, may_pass);
+                self.failed(error, may_pass, is_news);
                 Ok(())
             }
             None => Ok(()),
@@ -158,7 +158,10 @@ impl Desk {
         recorded
     }
 
-    fn failed(&self, error: Error, may_pass: bool) {
+    fn failed(&self, error: Error, may_pass: bool, is_news: bool) {
+        if is_news {
+            self.settings.store_failed(&error);
+        }
         self.rouse();
         if !may_pass {
             self.with(|state, _| state.error.get_or_insert(error).kind());

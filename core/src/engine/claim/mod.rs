@@ -64,6 +64,8 @@ pub struct ClaimMachine {
     paused: bool,
     failures: u32,
     last_failure: Option<Failure>,
+    /// Since when the store has not answered.
+    failing_since: Option<Moment>,
     phase: Phase,
     /// Requests that clean up, to be sent by whoever is left.
     leftovers: Vec<Request>,
@@ -121,6 +123,7 @@ impl ClaimMachine {
             paused: false,
             failures: 0,
             last_failure: None,
+            failing_since: None,
             phase: Phase::Asking,
             leftovers: Vec::new(),
             spoiled: false,
@@ -279,9 +282,14 @@ impl ClaimMachine {
     }
 
     fn failed(&mut self, now: Moment, failure: Failure) {
-        let patience_over = self.only_tries()
-            && matches!(failure.kind, FailureKind::NotSent | FailureKind::Refused)
-            && now >= self.started + RESEND_AFTER;
+        let since = *self.failing_since.get_or_insert(now);
+        let patience_over = match self.only_tries() {
+            true => {
+                matches!(failure.kind, FailureKind::NotSent | FailureKind::Refused)
+                    && now >= self.started + RESEND_AFTER
+            }
+            false => !self.order.patient && now >= since + self.order.timeout,
+        };
         if !failure.is_retryable() || patience_over {
             return self.fail(failure);
         }
@@ -353,6 +361,7 @@ impl Machine for ClaimMachine {
                 self.in_flight = false;
                 self.failures = 0;
                 self.last_failure = None;
+                self.failing_since = None;
                 self.late.clear();
                 self.answered(now, sent, queue, reply);
             }

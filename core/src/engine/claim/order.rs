@@ -19,6 +19,8 @@ pub struct ClaimOrder {
     pub wait: Duration,
     /// How long a try may take when the store is slow.
     pub timeout: Duration,
+    /// A wait goes on for however long the store does not answer. Otherwise it fails after `timeout` of that.
+    pub patient: bool,
     /// Claims of the first queue to settle in the same step.
     pub settle: Option<Settle>,
     /// Who to hint.

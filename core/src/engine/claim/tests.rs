@@ -26,6 +26,7 @@ fn order(wait_ms: u64) -> ClaimOrder {
         max: 10,
         lease: LEASE,
         wait: Duration::from_millis(wait_ms),
+        patient: true,
         timeout: Duration::from_secs(5),
         settle: None,
         waiter: WAITER,

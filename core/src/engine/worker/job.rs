@@ -1,5 +1,7 @@
 //! A task in a worker's hands, and what its handler's end means.
 
+use std::time::Duration;
+
 use crate::name::TaskId;
 use crate::verbs::Receipt;
 
@@ -73,4 +75,6 @@ pub enum Event<J: Job> {
     Settled(J::Verdict),
     /// There is nothing to do for now.
     Drained,
+    /// The store answers again, after so long.
+    StoreBack(Duration),
 }

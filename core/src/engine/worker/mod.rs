@@ -124,6 +124,8 @@ pub struct WorkerMachine<J: Job> {
     /// Until when the store is left alone after a failure.
     pause: Option<Moment>,
     failures: u32,
+    /// Since when the store has failed.
+    failing_since: Option<Moment>,
     events: Vec<Event<J>>,
 }
 
@@ -150,6 +152,7 @@ impl<J: Job> WorkerMachine<J> {
             next_look: Moment::from_nanos(0),
             pause: None,
             failures: 0,
+            failing_since: None,
             events: Vec::new(),
         }
     }
@@ -249,9 +252,9 @@ impl<J: Job> WorkerMachine<J> {
     }
 
     /// The claim has brought these.
-    pub fn claimed(&mut self, jobs: Vec<J>) {
+    pub fn claimed(&mut self, now: Moment, jobs: Vec<J>) {
         self.claiming = None;
-        self.failures = 0;
+        self.answered(now);
         self.idle = jobs.is_empty();
         self.ready.extend(jobs);
         if self.stop.is_some() {
@@ -261,10 +264,11 @@ impl<J: Job> WorkerMachine<J> {
         self.rest();
     }
 
-    /// The claim has failed. What may still be settled is said again; `may_pass`: so may the failure.
-    pub fn claim_failed(&mut self, now: Moment, again: Vec<J::Verdict>, may_pass: bool) {
+    /// The claim has failed. What may still be settled is said again; `may_pass`: so may the failure. Whether it is to be
+    /// told: once for as long as the store fails.
+    pub fn claim_failed(&mut self, now: Moment, again: Vec<J::Verdict>, may_pass: bool) -> bool {
         self.claiming = None;
-        self.failed(now, again, may_pass);
+        self.failed(now, again, may_pass)
     }
 
     /// Whether the claim on its way is to be given up: it waits for tasks that this worker does not want any more, or
@@ -289,21 +293,35 @@ impl<J: Job> WorkerMachine<J> {
     }
 
     /// What was settled by itself is done; or it has failed, as in [`WorkerMachine::claim_failed`].
-    pub fn settled(&mut self, now: Moment, failure: Option<(Vec<J::Verdict>, bool)>) {
+    pub fn settled(&mut self, now: Moment, failure: Option<(Vec<J::Verdict>, bool)>) -> bool {
         self.settling = self.settling.saturating_sub(1);
-        match failure {
-            Some((again, may_pass)) => self.failed(now, again, may_pass),
-            None => self.rest(),
+        if let Some((again, may_pass)) = failure {
+            return self.failed(now, again, may_pass);
         }
+        self.answered(now);
+        self.rest();
+        false
     }
 
-    fn failed(&mut self, now: Moment, again: Vec<J::Verdict>, may_pass: bool) {
+    fn failed(&mut self, now: Moment, again: Vec<J::Verdict>, may_pass: bool) -> bool {
         self.verdicts.extend(again);
-        if may_pass {
-            self.pause = Some(now + self.dice.backoff(self.failures));
-            self.failures += 1;
-        } else {
+        if !may_pass {
             self.stop(now);
+            return true;
+        }
+        self.pause = Some(now + self.dice.backoff(self.failures));
+        self.failures += 1;
+        // The next claim does not wait: it is the one that finds the store well again.
+        self.idle = false;
+        let is_news = self.failing_since.is_none();
+        self.failing_since.get_or_insert(now);
+        is_news
+    }
+
+    fn answered(&mut self, now: Moment) {
+        self.failures = 0;
+        if let Some(since) = self.failing_since.take() {
+            self.events.push(Event::StoreBack(now.since(since)));
         }
     }
 

@@ -80,6 +80,7 @@ fn told(machine: &mut WorkerMachine<Task>) -> Vec<String> {
         Event::Stuck(task, free) => format!("stuck {}, {free} free", task.receipt),
         Event::Settled(verdict) => verdict,
         Event::Drained => "drained".into(),
+        Event::StoreBack(after) => format!("back after {after:?}"),
     };
     machine.events().into_iter().map(line).collect()
 }
@@ -88,7 +89,7 @@ fn told(machine: &mut WorkerMachine<Task>) -> Vec<String> {
 fn at_work(concurrency: usize, tasks: &[&Task]) -> WorkerMachine<Task> {
     let mut machine = machine(concurrency, false);
     assert!(order(&mut machine, 0).starts_with("claim"));
-    machine.claimed(tasks.iter().map(|task| (*task).clone()).collect());
+    machine.claimed(at(0), tasks.iter().map(|task| (*task).clone()).collect());
     while machine.begin(at(0)).is_some() {}
     machine.events();
     machine
@@ -103,9 +104,9 @@ fn verdicts_travel_with_the_next_claim_and_alone_if_there_is_none() {
     assert_eq!(order(&mut machine, 2), "claim 1, 0 s, [\"ack 1\"]");
     machine.ended(2, Ending::Failed("no".into()));
     assert_eq!(order(&mut machine, 3), "wait", "for the claim");
-    machine.claimed(Vec::new());
+    machine.claimed(at(0), Vec::new());
     assert_eq!(order(&mut machine, 4), "claim 2, 0 s, [\"nack 2\"]");
-    machine.claimed(Vec::new());
+    machine.claimed(at(0), Vec::new());
     assert_eq!(told(&mut machine), ["drained"]);
     assert_eq!(order(&mut machine, 5), "claim 2, 30 s, []", "now it waits");
 }
@@ -115,7 +116,7 @@ fn what_ends_while_a_claim_waits_is_settled_alone() {
     let a = task("a", 1);
     let mut machine = at_work(2, &[&a]);
     assert!(order(&mut machine, 1).starts_with("claim 1, 0 s"));
-    machine.claimed(Vec::new());
+    machine.claimed(at(0), Vec::new());
     assert_eq!(order(&mut machine, 2), "claim 1, 30 s, []");
     machine.ended(1, Ending::Returned);
     assert_eq!(machine.settle_beside_claim(at(3)), Some(vec!["ack 1".into()]));
@@ -132,7 +133,7 @@ fn a_hung_handler_costs_one_hand_and_is_told_of_in_time() {
     a.lost.set(true);
     assert_eq!(order(&mut machine, 200), "claim 1, 0 s, [\"ack 2\"]", "the other hand goes on");
     assert_eq!(told(&mut machine), ["lost 1"]);
-    machine.claimed(vec![task("c", 3)]);
+    machine.claimed(at(0), vec![task("c", 3)]);
     assert!(machine.begin(at(300)).is_some());
     machine.order(at(2_250));
     assert_eq!(told(&mut machine), ["started 3", "stuck 1, 1 free"]);
@@ -148,11 +149,11 @@ fn an_id_is_never_run_twice_at_a_time() {
     let mut machine = at_work(3, &[&a]);
     a.lost.set(true);
     assert!(order(&mut machine, 200).starts_with("claim 2"));
-    machine.claimed(vec![task("a", 2), task("b", 3)]);
+    machine.claimed(at(0), vec![task("a", 2), task("b", 3)]);
     assert_eq!(machine.begin(at(300)).unwrap().receipt, 3);
     assert!(machine.begin(at(300)).is_none());
     assert!(order(&mut machine, 400).starts_with("claim 1, 0 s"));
-    machine.claimed(Vec::new());
+    machine.claimed(at(0), Vec::new());
     assert!(order(&mut machine, 410).starts_with("claim 1, 30 s"));
     // It goes back, and others have their chance.
     assert_eq!(order(&mut machine, 1_350), "abandon", "or this worker itself would get it");
@@ -160,7 +161,7 @@ fn an_id_is_never_run_twice_at_a_time() {
     machine.settled(at(1_351), None);
     assert_eq!(order(&mut machine, 1_400), "wait");
     assert!(order(&mut machine, 1_450).starts_with("claim 1, 0 s"));
-    machine.claimed(vec![task("a", 4)]);
+    machine.claimed(at(0), vec![task("a", 4)]);
     assert!(machine.begin(at(1_450)).is_none());
     machine.ended(1, Ending::Returned);
     assert_eq!(machine.begin(at(1_500)).unwrap().receipt, 4, "its run has ended");
@@ -206,7 +207,7 @@ fn a_stopped_worker_begins_nothing_and_waits_for_no_task() {
     assert!(order(&mut machine, 0).starts_with("claim 2, 0 s"));
     machine.stop(at(1));
     assert_eq!(order(&mut machine, 1), "wait", "the claim may bring tasks");
-    machine.claimed(vec![task("a", 1)]);
+    machine.claimed(at(0), vec![task("a", 1)]);
     assert!(machine.begin(at(2)).is_none());
     assert_eq!(order(&mut machine, 2), "settle [\"put back 1\"]");
     machine.settled(at(3), None);
@@ -230,25 +231,41 @@ fn a_failure_that_may_pass_is_a_pause_and_any_other_is_the_end() {
     assert_eq!(order(&mut machine, 700), "done");
 }
 
+/// However often it is asked meanwhile. The first claim after a failure does not wait: it would say late that the store is back.
+#[test]
+fn a_failure_of_the_store_is_told_once_and_so_is_its_end() {
+    let mut machine = at_work(1, &[]);
+    assert!(order(&mut machine, 0).starts_with("claim 1, 30 s"));
+    assert!(machine.claim_failed(at(1_000), Vec::new(), true));
+    assert!(order(&mut machine, 3_000).starts_with("claim 1, 0 s"));
+    assert!(!machine.claim_failed(at(4_000), Vec::new(), true));
+    assert!(told(&mut machine).is_empty());
+    assert!(order(&mut machine, 25_000).starts_with("claim 1, 0 s"));
+    machine.claimed(at(25_000), Vec::new());
+    assert_eq!(told(&mut machine), ["back after 24s"]);
+    assert!(order(&mut machine, 25_000).starts_with("claim 1, 30 s"));
+    assert!(machine.claim_failed(at(26_000), Vec::new(), true));
+}
+
 #[test]
 fn one_that_empties_looks_and_looks_again_when_its_own_work_was_the_last() {
     let mut machine = machine(2, true);
     order(&mut machine, 0);
-    machine.claimed(vec![task("a", 1)]);
+    machine.claimed(at(0), vec![task("a", 1)]);
     machine.begin(at(0));
     order(&mut machine, 1);
-    machine.claimed(Vec::new());
+    machine.claimed(at(0), Vec::new());
     assert!(order(&mut machine, 2).starts_with("claim 1, 0 s"), "it waits for 0.2 s");
     machine.ended(1, Ending::Returned);
     assert_eq!(order(&mut machine, 3), "settle [\"ack 1\"]");
     machine.settled(at(4), None);
     assert_eq!(order(&mut machine, 4), "abandon");
     assert!(order(&mut machine, 4).starts_with("claim 2, 0 s"));
-    machine.claimed(Vec::new());
+    machine.claimed(at(0), Vec::new());
     assert_eq!(order(&mut machine, 5), "look");
     machine.looked(at(6), false);
     assert!(order(&mut machine, 6).starts_with("claim 2"));
-    machine.claimed(Vec::new());
+    machine.claimed(at(0), Vec::new());
     assert_eq!(order(&mut machine, 7), "look");
     machine.looked(at(8), true);
     assert_eq!(order(&mut machine, 8), "done");
@@ -259,7 +276,7 @@ fn a_claim_that_was_lost_while_it_lay_ready_is_not_begun() {
     let mut machine = machine(1, false);
     order(&mut machine, 0);
     let a = task("a", 1);
-    machine.claimed(vec![a.clone()]);
+    machine.claimed(at(0), vec![a.clone()]);
     a.lost.set(true);
     assert!(machine.begin(at(1)).is_none());
     assert_eq!(told(&mut machine), ["lost 1"]);

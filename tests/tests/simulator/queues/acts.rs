@@ -161,6 +161,7 @@ impl World<'_> {
             lease,
             wait,
             timeout: TIMEOUT,
+            patient: self.scene.rng.bool(),
             settle: (!items.is_empty()).then(|| Settle { items: items.into() }),
             waiter: place.waiter(),
             slot: self.clients[client].slots.take(),

@@ -86,6 +86,7 @@ impl World<'_> {
             lease: self.workers[client].lease,
             wait,
             timeout: TIMEOUT,
+            patient: false,
             settle: (!settles.is_empty()).then_some(settle),
             waiter: place.waiter(),
             slot: self.workers[client].slots.take(),
@@ -176,7 +177,7 @@ impl World<'_> {
             Ok(claimed) => {
                 let jobs = claimed.tasks.into_iter().map(|one| self.keep(client, one)).collect();
                 self.check_settled(&claimed.settled, &op.settles)?;
-                self.workers[client].machine.claimed(jobs);
+                self.workers[client].machine.claimed(self.scene.now, jobs);
             }
             Err(error) => {
                 let (again, may_pass) = self.again(op.settles, &error);

@@ -73,6 +73,34 @@ fn a_round_ends_with_the_earliest_of_what_its_queues_said() {
     assert_eq!(waits_until(&mut machine, at(0)), at(300));
 }
 
+/// A patient one goes on to the end of its wait; the other says after the timeout that the store does not answer. An answer
+/// begins it anew.
+#[test]
+fn a_wait_that_is_not_patient_fails_after_the_timeout_without_an_answer() {
+    for (patient, fails) in [(true, false), (false, true)] {
+        let order = ClaimOrder { patient, ..order(30_000) };
+        let mut machine = ClaimMachine::new(order, at(0), true, Dice::seeded(1));
+        let mut ask = |from: u64, answer: &dyn Fn() -> Result<Reply, Failure>| match machine.step(at(from)) {
+            Step::Send(call) => {
+                machine.reply(at(from), call.number, answer());
+                None
+            }
+            Step::Wait { .. } => None,
+            Step::Done(outcome) => Some(outcome.map(drop)),
+            Step::Listen => panic!("the channel is open"),
+        };
+        let lost = || Err(Failure::new(FailureKind::Lost, "no answer"));
+        assert!((0..4_900).step_by(50).all(|from| ask(from, &lost).is_none()));
+        let answered = (4_900..6_000).step_by(50).all(|from| ask(from, &|| empty(None, 0)).is_none());
+        assert!(answered);
+        assert!((10_000..14_900).step_by(50).all(|from| ask(from, &lost).is_none()));
+        let ended = (14_900..20_000).step_by(50).find_map(|from| ask(from, &lost));
+        assert_eq!(ended.is_some(), fails);
+        let kind = ended.map(|outcome| outcome.unwrap_err().kind());
+        assert_eq!(kind, fails.then_some(ErrorKind::StoreUnavailable));
+    }
+}
+
 #[test]
 fn a_hint_ends_the_pause() {
     let mut machine = machine(10_000);
