@@ -263,6 +263,7 @@ impl World<Queues> {
             lease: LEASE,
             wait,
             timeout: TIMEOUT,
+            patient: false,
             settle: (!items.is_empty()).then_some(Settle { items }),
             waiter: self.stage.borrow().waiter(client, id),
             slot,
