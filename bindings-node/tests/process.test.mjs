@@ -321,9 +321,9 @@ onSharedStores('closed clients keep neither connections nor threads', async ({ c
     }
     for (let i = 0; i < 5; i++) await one()
     const before = [count('fd'), count('task')]
-    for (let i = 0; i < 50; i++) await one()
+    for (let i = 0; i < 60; i++) await one()
     const after = [count('fd'), count('task')]
-    // A thread of the pool, or a descriptor, may have come for another reason.
-    console.log(after.every((number, i) => number < before[i] + 10), String(before), String(after))`, url)
+    // Each has had two threads and two descriptors, or more. A few come for other reasons: the pool's threads stay for 10 s.
+    console.log(after.every((number, i) => number < before[i] + 40), String(before), String(after))`, url)
   assert.deepEqual([code, stderr, stdout.slice(0, 4)], [0, '', 'true'], stdout)
 })

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use stanchion::blocking;
 use stanchion::{
-    Client, ClientBuilder, Error, Fence, Holder, Lease, LeaseHandle, Lock, LockOptions, LockPage, LossReason,
-    Metrics, QueuePage, Token, Waiter,
+    Client, ClientBuilder, Error, Fence, Finding, Holder, Lease, LeaseHandle, Lock, LockOptions, LockPage,
+    LossReason, Metrics, QueuePage, Token, Waiter,
 };
 use tokio::runtime::{Builder, Runtime};
 
@@ -163,6 +163,11 @@ impl AnyClient {
     /// As `Client::close`.
     pub fn close(&self) -> Result<usize, Error> {
         either!(Self, self, client => client.close())
+    }
+
+    /// As `Client::examine`.
+    pub fn examine(&self) -> Result<Vec<Finding>, Error> {
+        either!(Self, self, client => client.examine())
     }
 
     /// As `Client::release_all`.

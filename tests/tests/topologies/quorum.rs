@@ -157,7 +157,10 @@ on_both_faces! {
             all[number] = quorum.servers[number].raw();
             // What it has kept is not renewed there and ends; then it is there again, with another end.
             let kept_until = ends(&mut all[number]);
-            let is_held = || assert!(lease.is_valid(), "lost after server {number}: {:?}", lease.loss());
+            let is_held = || {
+                let told = || format!("{:#?}\n{}", client.examine(), client.metrics_text());
+                assert!(lease.is_valid(), "lost after server {number}: {:?}: {}", lease.loss(), told());
+            };
             eventually(3 * GETS_ON, || {
                 is_held();
                 ends(&mut all[number]) > kept_until
