@@ -138,7 +138,7 @@ fn large_fences_come_back_exactly() {
 }
 
 /// The lease ran out, a late copy of its acquire got in line again, and the lock was offered to its token: the
-/// release passes the offer on, and says that the lease is gone.
+/// release passes the offer on, takes the copy out of the line, and says that the lease is gone.
 #[test]
 fn an_offer_to_the_same_token_is_not_taken_for_the_lease() {
     let offered = || {
@@ -148,20 +148,17 @@ fn an_offer_to_the_same_token_is_not_taken_for_the_lease() {
             .line(&[(1, "900"), (2, "901")])
             .waiters(&[(1, "{then-100} 1 {C} 5"), (2, "{then-100} 0 {C} 6")])
     };
-    let passed_on = || {
-        nothing()
-            .lock("{T2}", 1_000)
-            .meta(&META.replace("fence 100", "fence {us}"), WEEK)
-            .line(&[(1, "900"), (2, "901")])
-            .waiters(&[(1, "{then-100} 1 {C} 5"), (2, "{then-100} 1 {C} 6")])
-    };
+    let passed_on = || nothing().lock("{T2}", 1_000).meta(&META.replace("fence 100", "fence {us}"), WEEK);
+    let taken_out = || passed_on().line(&[(2, "901")]).waiters(&[(2, "{then-100} 1 {C} 6")]);
+    let stays = [(1, "{then-100} 1 {C} 5"), (2, "{then-100} 1 {C} 6")];
     let gone = "gone fence 100 born 50 broken 0";
     let late = Release { own_fence: Some(99), ..release(1) };
-    given(offered()).call(late.clone()).replies(gone).hints(6).leaves(passed_on());
+    given(offered()).call(late.clone()).replies(gone).hints(6).leaves(taken_out());
     let no_cooldown = Release { own_fence: Some(99), ..cooldown(1, 700) };
-    given(offered()).call(no_cooldown).replies(gone).hints(6).leaves(passed_on());
+    given(offered()).call(no_cooldown).replies(gone).hints(6).leaves(taken_out());
     let own = Release { own_fence: Some(100), ..release(1) };
-    given(offered()).call(own).replies("released").hints(6).leaves(passed_on());
+    let stay = passed_on().line(&[(1, "900"), (2, "901")]).waiters(&stays);
+    given(offered()).call(own).replies("released").hints(6).leaves(stay);
 }
 
 #[test]

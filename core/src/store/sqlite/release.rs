@@ -25,6 +25,10 @@ pub(super) fn release(step: &Step<'_>, request: &Release) -> rusqlite::Result<Ou
     // The lease has ended before, and the lock was offered to its token anew, for a late copy of its acquire.
     let gone = request.own_fence.is_some_and(|own| i64::try_from(own) != Ok(row.fence));
     let gone = gone.then(|| absence(Some(row)));
+    if gone.is_some() {
+        // That copy stands in line until it confirms, which nobody does.
+        step.leave_line(row.id, token)?;
+    }
     let mut wake = Vec::new();
     match request.cooldown.filter(|cooldown| gone.is_none() && *cooldown > Duration::ZERO) {
         Some(cooldown) => step.set(row, COOLDOWN_MARKER, step.now.saturating_add(micros(cooldown)))?,

@@ -31,11 +31,21 @@ pub(super) fn release(step: &Step<'_>, request: &Release) -> rusqlite::Result<Ou
     let row = step.lock(&row_key(&request.name))?;
     let token = request.token.as_str();
     let Some((row, held)) = holding(step, row.as_ref(), token)? else {
-        return Ok(Reply::Release(ReleaseReply::Gone(absence(row.as_ref()))).into());
+        let gone = absence(row.as_ref());
+        if request.acquire_resent {
+            let row = row.map_or_else(|| step.create(&row_key(&request.name)), Ok)?;
+            step.leave_line(row.id, token)?;
+            step.end_token(&row, token)?;
+        }
+        return Ok(Reply::Release(ReleaseReply::Gone(gone)).into());
     };
     // The lease has ended before, and permits were offered to its token anew, for a late copy of its acquire.
     let gone = request.own_fence.is_some_and(|own| i64::try_from(own) != Ok(held.fence));
     let reply = if gone { ReleaseReply::Gone(absence(Some(row))) } else { ReleaseReply::Released };
+    if gone {
+        // That copy stands in line until it confirms, which nobody does.
+        step.leave_line(row.id, token)?;
+    }
     let wake = give_back(step, row, token)?;
     if request.acquire_resent {
         step.end_token(row, token)?;
