@@ -45,15 +45,14 @@ pub fn result(run: &Run, paths: &[String], expected: &BTreeMap<String, String>) 
         run.held.len()
     );
     let back = came_back(run);
-    match (back.first(), back.last()) {
-        (Some(first), Some(last)) => println!(
-            "   {} of those {} came back to the other worker, {:.1} to {:.1} s after the kill (lease: {LEASE} s)",
+    match back.last() {
+        Some(last) => println!(
+            "   {} of those {} came back to the other worker, the last one {:.1} s after the kill (lease: {LEASE} s)",
             back.len(),
             run.held.len(),
-            first.as_secs_f64(),
             last.as_secs_f64()
         ),
-        _ => println!("   NONE of those came back to the other worker"),
+        None => println!("   NONE of those came back to the other worker"),
     }
     match missing {
         0 => println!(
