@@ -244,7 +244,8 @@ impl Channel {
     /// Closes it for good, and waits for the thread that reads it.
     pub(crate) fn close(&self) {
         self.closed.store(true, Ordering::Release);
-        join(locked(&self.thread).take());
+        let thread = locked(&self.thread).take();
+        join(thread);
         self.state.store(BROKEN, Ordering::Release);
         *locked(&self.reader) = Reader::default();
     }

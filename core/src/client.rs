@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::builder::ClientBuilder;
-use crate::close::{close, release_all};
+use crate::close::{Close, release_all};
 use crate::drive::drive;
 use crate::error::{Error, ErrorKind};
 use crate::examine::{Finding, examine};
@@ -145,9 +145,9 @@ impl Client {
     /// # Errors
     /// The first error of a release other than a lost lease; the client is closed nevertheless.
     pub async fn close(&self) -> Result<usize, Error> {
-        let session = Arc::clone(&self.session);
-        let closing = tokio::task::spawn_blocking(move || close(&session));
-        closing.await.map_err(|_| Error::new(ErrorKind::Internal, "closing was interrupted"))?
+        let closing = Close::begin(&self.session);
+        let finished = tokio::task::spawn_blocking(move || closing.finish());
+        finished.await.map_err(|_| Error::new(ErrorKind::Internal, "closing was interrupted"))?
     }
 
     /// Waits up to `time` for what this client does in the background, such as releasing leases that were

@@ -15,18 +15,38 @@ use crate::wake::locked;
 /// Leases released in one round trip.
 const BATCH: usize = 256;
 
-/// See [`Client::close`](crate::Client::close).
-pub(crate) fn close(session: &Session) -> Result<usize, Error> {
-    let Some(live) = session.close() else { return Ok(0) };
-    live.closing.begin();
-    live.hub.wake_all();
-    live.closing.wait(live.settings.timeout);
-    let released = release_all(live);
-    put_back_all(live);
-    live.keeper.finish();
-    live.channel.close();
-    live.store.close();
-    released
+/// A client that is being closed: see [`Client::close`](crate::Client::close).
+pub(crate) struct Close {
+    /// None in a forked child that has not used it.
+    live: Option<Arc<Live>>,
+    /// Calls that go on when this has returned.
+    beneath: usize,
+}
+
+impl Close {
+    /// Refuses all calls from now on, and tells those that wait. On the thread that closes it.
+    pub(crate) fn begin(session: &Session) -> Self {
+        let live = session.close().cloned();
+        let beneath = live.as_ref().map_or(0, |live| live.closing.beneath());
+        if let Some(live) = &live {
+            live.closing.begin();
+            live.hub.wake_all();
+        }
+        Self { live, beneath }
+    }
+
+    /// Waits for the calls to end, gives everything back, and lets go of threads and connections. On any thread.
+    pub(crate) fn finish(self) -> Result<usize, Error> {
+        let Some(live) = &self.live else { return Ok(0) };
+        live.closing.wait(live.settings.timeout, self.beneath);
+        let released = release_all(live);
+        put_back_all(live);
+        live.keeper.finish();
+        live.channel.close();
+        live.closing.end();
+        live.store.close();
+        released
+    }
 }
 
 /// Releases all locks of a client, and says how many; or the first error other than a lost lease.

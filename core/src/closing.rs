@@ -1,5 +1,6 @@
 //! How a client closes: no call begins any more, those that wait end, and whoever closes it waits for them.
 
+use std::cell::RefCell;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -13,6 +14,7 @@ use crate::wake::locked;
 #[derive(Debug, Default)]
 pub(crate) struct Closing {
     begun: AtomicBool,
+    over: AtomicBool,
     calls: AtomicUsize,
     lock: Mutex<()>,
     idle: Condvar,
@@ -22,6 +24,15 @@ pub(crate) struct Closing {
 /// A call that is on its way.
 #[derive(Debug)]
 pub(crate) struct OnItsWay<'a>(&'a Closing);
+
+/// A host's turn in the midst of a call.
+#[derive(Debug)]
+pub(crate) struct InTurn(());
+
+thread_local! {
+    /// The clients in whose calls this thread has its turn, by their addresses.
+    static TURNS: RefCell<Vec<*const Closing>> = const { RefCell::new(Vec::new()) };
+}
 
 impl Closing {
     /// From now on.
@@ -34,17 +45,40 @@ impl Closing {
         self.begun.load(Ordering::SeqCst)
     }
 
+    /// Everything is closed: whoever still makes a call cleans up by himself.
+    pub(crate) fn end(&self) {
+        self.over.store(true, Ordering::SeqCst);
+    }
+
+    pub(crate) fn is_over(&self) -> bool {
+        self.over.load(Ordering::SeqCst)
+    }
+
+    /// Notes that the host has its turn in a call of this thread.
+    pub(crate) fn turn(&self) -> InTurn {
+        let _ = TURNS.try_with(|turns| turns.borrow_mut().push(self));
+        InTurn(())
+    }
+
+    /// So many calls of this thread cannot end before whatever it does now: it was called in their turns, by a signal's
+    /// handler perhaps.
+    pub(crate) fn beneath(&self) -> usize {
+        let count =
+            |turns: &RefCell<Vec<_>>| turns.borrow().iter().filter(|one| std::ptr::eq(**one, self)).count();
+        TURNS.try_with(count).unwrap_or(0)
+    }
+
     /// Notes a call until it has ended.
     pub(crate) fn call(&self) -> OnItsWay<'_> {
         self.calls.fetch_add(1, Ordering::SeqCst);
         OnItsWay(self)
     }
 
-    /// Waits up to `time` for the calls that are on their way to end.
-    pub(crate) fn wait(&self, time: Duration) {
+    /// Waits up to `time` for the calls that are on their way to end, but for so many.
+    pub(crate) fn wait(&self, time: Duration, beneath: usize) {
         let until = Instant::now() + time;
         let mut guard = locked(&self.lock);
-        while self.calls.load(Ordering::SeqCst) > 0 {
+        while self.calls.load(Ordering::SeqCst) > beneath {
             let left = until.saturating_duration_since(Instant::now());
             if left.is_zero() {
                 return;
@@ -67,10 +101,17 @@ impl Closing {
 impl Drop for OnItsWay<'_> {
     fn drop(&mut self) {
         // Either this sees that somebody waits, or whoever is about to wait sees that this has ended.
-        if self.0.calls.fetch_sub(1, Ordering::SeqCst) == 1 && self.0.has_begun() {
+        self.0.calls.fetch_sub(1, Ordering::SeqCst);
+        if self.0.has_begun() {
             drop(locked(&self.0.lock));
             self.0.idle.notify_all();
         }
+    }
+}
+
+impl Drop for InTurn {
+    fn drop(&mut self) {
+        let _ = TURNS.try_with(|turns| turns.borrow_mut().pop());
     }
 }
 

@@ -41,10 +41,15 @@ async fn run<M: Machine>(live: &Live, machine: &mut M, place: Option<&Place>) ->
     let machine = &mut *guard.machine;
     let mut traffic = Traffic::new(live);
     loop {
+        if live.closing.is_over() && !machine.gives_back() {
+            return cut_off_async(live, machine).await;
+        }
         let now = live.clock.now();
         match machine.step(now) {
             Step::Done(outcome) => return outcome,
-            _ if live.closing.has_begun() && !machine.gives_back() => return Err(closed()),
+            _ if live.closing.has_begun() && !machine.gives_back() => {
+                return cut_off_async(live, machine).await;
+            }
             Step::Send(call) => {
                 traffic.sends(now);
                 let result = live.store.perform_async(&call.request, call.until).await;
@@ -142,7 +147,10 @@ fn its_turn<'a>(
         (None, None) => return None,
     };
     Some(move || {
-        turn()?;
+        let in_turn = live.closing.turn();
+        let went_on = turn();
+        drop(in_turn);
+        went_on?;
         if live.is_inherited() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     })
 }
@@ -185,10 +193,13 @@ fn run_blocking<M: Machine>(
     let machine = &mut *guard.machine;
     let mut traffic = Traffic::new(live);
     loop {
+        if live.closing.is_over() && !machine.gives_back() {
+            return cut_off(live, machine);
+        }
         let now = live.clock.now();
         let went_on = match machine.step(now) {
             Step::Done(outcome) => return outcome,
-            _ if live.closing.has_begun() && !machine.gives_back() => return Err(closed()),
+            _ if live.closing.has_begun() && !machine.gives_back() => return cut_off(live, machine),
             Step::Send(call) => {
                 traffic.sends(now);
                 let number = call.number;
@@ -330,6 +341,29 @@ fn say_goodbye<M: Machine>(live: &Live, machine: &mut M) {
             live.keeper.errand(request);
         }
     }
+}
+
+/// The end of a call whose client is closed. Nobody waits for it there if it is over already.
+fn cut_off<M: Machine>(live: &Live, machine: &mut M) -> Result<M::Output, Error> {
+    say_goodbye(live, machine);
+    if live.closing.is_over() {
+        live.store.close();
+    }
+    Err(closed())
+}
+
+/// The same as a task.
+async fn cut_off_async<M: Machine>(live: &Live, machine: &mut M) -> Result<M::Output, Error> {
+    let until = live.clock.now() + GOODBYE_WITHIN;
+    while let Some(request) = machine.abandon() {
+        if live.store.perform_async(&request, until).await.is_err() {
+            live.keeper.errand(request);
+        }
+    }
+    if live.closing.is_over() {
+        live.store.close();
+    }
+    Err(closed())
 }
 
 /// Sleeps without hints.

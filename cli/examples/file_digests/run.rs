@@ -93,12 +93,14 @@ fn catch(
             digests.push(next(hear, PATIENCE)?.ok_or("the workers ended before one could be killed")?);
         }
         victim.signal(Signal::SIGSTOP)?;
-        let before = stanchion.claimed()?;
-        thread::sleep(SURELY_HELD);
-        let after = stanchion.claimed()?;
-        let held: BTreeSet<_> = before.intersection(&after).cloned().collect();
-        if !held.is_empty() {
-            return Ok(held);
+        // If that was in the midst of a write, the file is locked until it goes on.
+        if let Ok(before) = stanchion.claimed() {
+            thread::sleep(SURELY_HELD);
+            let after = stanchion.claimed()?;
+            let held: BTreeSet<_> = before.intersection(&after).cloned().collect();
+            if !held.is_empty() {
+                return Ok(held);
+            }
         }
         // It was between two tasks.
         victim.signal(Signal::SIGCONT)?;

@@ -7,7 +7,7 @@ use std::time::Duration;
 use crate::blocking::{Lease, Lock, Queue, Queues, RwLock};
 use crate::builder::ClientBuilder;
 use crate::client::{LockPage, QueuePage, list, list_queues};
-use crate::close::{close, release_all};
+use crate::close::{Close, release_all};
 use crate::drive::drive_blocking;
 use crate::error::Error;
 use crate::examine::{Finding, examine};
@@ -137,8 +137,8 @@ impl Client {
     /// # Errors
     /// The first error of a release other than a lost lease; the client is closed nevertheless.
     pub fn close(&self) -> Result<usize, Error> {
-        let session = Arc::clone(&self.session);
-        attend_call(move || close(&session))
+        let closing = Close::begin(&self.session);
+        attend_call(move || closing.finish())
     }
 
     /// Waits up to `time` for what this client does in the background, such as releasing leases that were

@@ -123,3 +123,40 @@ fn calls_that_would_do_more_the_second_time() {
         }
     });
 }
+
+/// As a signal's handler does. The wait beneath it ends afterwards, and leaves nothing although everything is closed.
+#[test]
+fn a_close_in_a_turn_waits_for_all_calls_but_the_one_beneath() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = format!("sqlite:{}/turns.db", folder.path().display());
+    for url in [shared().fresh_db(), file, unique("memory:turns")] {
+        let client = Client::builder(&url).timeout(Duration::from_secs(600)).open_blocking().unwrap();
+        let other = Client::open(&url).unwrap();
+        let held = other.lock("a").acquire(lock_options()).unwrap();
+        let mine = client.lock("b").acquire(lock_options()).unwrap();
+        let (send, ended) = std::sync::mpsc::channel();
+        let elsewhere = client.lock("a");
+        let waiting = std::thread::spawn(move || elsewhere.acquire(lock_options()).map(drop));
+        eventually(SOON, || other.lock("a").waiters().unwrap().len() == 1);
+        let closer = client.clone();
+        std::thread::spawn(move || {
+            let mut closed = None;
+            let mut turn = || {
+                let waiters = other.lock("a").waiters().unwrap().len();
+                if closed.is_none() && waiters == 2 {
+                    closed = Some(closer.close());
+                }
+                ControlFlow::Continue(())
+            };
+            let outcome = closer.lock("a").acquire_while(lock_options(), &mut turn).map(drop);
+            send.send((outcome, closed, other.lock("a").waiters().unwrap().len())).unwrap();
+        });
+        let (outcome, closed, waiters) =
+            ended.recv_timeout(SOON).expect("the close does not wait for its own thread");
+        assert_eq!(outcome.unwrap_err().kind(), ErrorKind::Closed);
+        assert_eq!(waiting.join().unwrap().unwrap_err().kind(), ErrorKind::Closed);
+        assert_eq!((closed.unwrap().unwrap(), waiters), (1, 0));
+        assert!(!mine.is_valid());
+        held.release().unwrap();
+    }
+}

@@ -22,6 +22,7 @@ const SHARED: [&str; 35] = [
     "end_delivery",
     "end_lease",
     "end_token",
+    "leave_line",
     "enqueue_task",
     "foreign",
     "hand_off",

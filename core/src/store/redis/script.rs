@@ -96,6 +96,7 @@ shared! {
     "line" "line.lua",
     "absence" "absence.lua",
     "end_token" "end_token.lua",
+    "leave_line" "leave_line.lua",
     "live_waiters" "live_waiters.lua",
     "permits_offer" "permits/permits_offer.lua",
     "permits_absence" "permits/permits_absence.lua",

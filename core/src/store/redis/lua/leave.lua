@@ -7,12 +7,11 @@ local value = redis.call('GET', KEYS[1])
 -- include line.lua
 -- include hand_off.lua
 -- include end_token.lua
+-- include leave_line.lua
 
 -- Read only so that one of another type fails before anything is written.
 redis.call('HGET', KEYS[2], 'fence')
-redis.call('HGET', KEYS[4], ARGV[1])
-redis.call('ZREM', KEYS[3], ARGV[1])
-redis.call('HDEL', KEYS[4], ARGV[1])
+leave_line()
 local time = redis.call('TIME')
 local hints = {}
 if value == ARGV[1] then

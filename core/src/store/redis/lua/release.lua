@@ -8,11 +8,9 @@ if value ~= ARGV[1] then
   -- include absence.lua
   local gone = absence(value)
   if ARGV[3] == '1' then
+    -- include leave_line.lua
     -- include end_token.lua
-    -- Read only so that a line of another type fails before anything is written.
-    redis.call('HGET', KEYS[4], ARGV[1])
-    redis.call('ZREM', KEYS[3], ARGV[1])
-    redis.call('HDEL', KEYS[4], ARGV[1])
+    leave_line()
     end_token(redis.call('TIME'))
   end
   return gone
@@ -34,10 +32,9 @@ local time = redis.call('TIME')
 local gone = own_fence ~= '' and redis.call('HGET', KEYS[2], 'fence') ~= own_fence and absence(value)
 local hints = {}
 if gone then
-  -- That copy stands in line until it confirms, which nobody does. Read only as above.
-  redis.call('HGET', KEYS[4], ARGV[1])
-  redis.call('ZREM', KEYS[3], ARGV[1])
-  redis.call('HDEL', KEYS[4], ARGV[1])
+  -- include leave_line.lua
+  -- That copy stands in line until it confirms, which nobody does.
+  leave_line()
 end
 if cooldown ~= '0' and not gone then
   -- Read only so that a record of another type fails before anything is written.

@@ -13,11 +13,9 @@ local expiry = redis.call('ZSCORE', KEYS[1], token)
 
 if not expiry or tonumber(expiry) <= now then
   if ARGV[2] == '1' then
+    -- include leave_line.lua
     -- include permits_end.lua
-    -- Read only so that a line of another type fails before anything is written.
-    redis.call('HGET', KEYS[4], token)
-    redis.call('ZREM', KEYS[3], token)
-    redis.call('HDEL', KEYS[4], token)
+    leave_line()
     permits_end(now)
   end
   return permits_absence(meta)
@@ -31,10 +29,9 @@ local fence = string.match(redis.call('HGET', KEYS[5], token) or '', '^%d+ (%d+)
 -- The lease has ended before, and permits were offered to its token anew, for a late copy of its acquire.
 local gone = own_fence ~= '' and fence ~= own_fence and permits_absence(meta)
 if gone then
-  -- That copy stands in line until it confirms, which nobody does. Read only as above.
-  redis.call('HGET', KEYS[4], token)
-  redis.call('ZREM', KEYS[3], token)
-  redis.call('HDEL', KEYS[4], token)
+  -- include leave_line.lua
+  -- That copy stands in line until it confirms, which nobody does.
+  leave_line()
 end
 local used, most, ended = held_permits(now, meta, token)
 local chosen, dead, drowsy = successors(now, meta, used, nil)
