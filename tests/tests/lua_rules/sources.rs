@@ -10,7 +10,7 @@ use crate::lexer::words;
 use crate::rules::{is_lock_verb, used_arguments, used_keys};
 
 /// Files with what several verbs share.
-const SHARED: [&str; 35] = [
+const SHARED: [&str; 36] = [
     "absence",
     "cached_waiters",
     "call",
@@ -22,12 +22,12 @@ const SHARED: [&str; 35] = [
     "end_delivery",
     "end_lease",
     "end_token",
-    "leave_line",
     "enqueue_task",
     "foreign",
     "hand_off",
     "intake",
     "keep",
+    "leave_line",
     "line",
     "live_waiters",
     "permits_absence",
