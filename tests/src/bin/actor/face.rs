@@ -1,6 +1,7 @@
 //! Both faces of the library behind one. Unlike `stanchion_tests::faces`, it works in a forked child.
 
-use std::sync::{Mutex, PoisonError};
+use std::ptr;
+use std::sync::atomic::{AtomicPtr, Ordering};
 use std::time::Duration;
 
 use stanchion::{Begun, CachedOptions, Error, Fence, Holder, LeaseHandle, LockOptions, LossReason, blocking};
@@ -43,17 +44,19 @@ pub(crate) enum Ticket {
     Async(stanchion::Ticket),
 }
 
-/// The runtime of this process: a forked child gets one of its own, since threads are not inherited.
+/// The runtime of this process: a forked child gets one of its own, since threads are not inherited. No lock guards
+/// it: a thread that held one while another forked would leave it held in the child.
 pub(crate) fn runtime() -> &'static Runtime {
-    static CURRENT: Mutex<Option<(u32, &Runtime)>> = Mutex::new(None);
-    let mut current = CURRENT.lock().unwrap_or_else(PoisonError::into_inner);
-    match *current {
-        Some((process, runtime)) if process == std::process::id() => runtime,
+    static CURRENT: AtomicPtr<(u32, Runtime)> = AtomicPtr::new(ptr::null_mut());
+    let process = std::process::id();
+    // SAFETY: what it points to is never freed.
+    match unsafe { CURRENT.load(Ordering::Acquire).as_ref() } {
+        Some((owner, runtime)) if *owner == process => runtime,
         _ => {
             let runtime = Builder::new_multi_thread().worker_threads(2).enable_all().build();
-            let runtime: &'static Runtime = Box::leak(Box::new(runtime.expect("threads can be started")));
-            *current = Some((std::process::id(), runtime));
-            runtime
+            let ours = Box::leak(Box::new((process, runtime.expect("threads can be started"))));
+            CURRENT.store(ours, Ordering::Release);
+            &ours.1
         }
     }
 }
