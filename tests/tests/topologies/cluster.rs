@@ -60,7 +60,7 @@ on_both_faces! {
     /// The replica takes over: calls wait or fail in time, and then go on.
     fn master_sigkilled_under_load(face) {
         let cluster = Cluster::start_with(3, 1, |node| {
-            node.arg("--cluster-node-timeout", "1200").arg("--cluster-require-full-coverage", "no")
+            node.arg("--cluster-node-timeout", "3000").arg("--cluster-require-full-coverage", "no")
         });
         let client = open(face, Client::builder(&cluster.url()));
         let names: Vec<_> = ["a", "b"].map(unique).into();
@@ -73,10 +73,14 @@ on_both_faces! {
         };
         let [there, elsewhere] = [on(victim, "held"), on((victim + 1) % 3, "held")];
         let held = client.lock(&there).acquire(fixed(60_000, 0)).unwrap();
-        let renewed = client.lock(&elsewhere).acquire(renewed(6_000, 0)).unwrap();
+        let renewed = client.lock(&elsewhere).acquire(renewed(20_000, 0)).unwrap();
         let waiter = client.lock(&there);
         let waiting = task(move || waiter.acquire(fixed(5_000, 60_000)).unwrap().release().unwrap());
         eventually(SOON, || client.lock(&there).waiters() == 1);
+        // The grant must be known to the replica, however slow the machine: that it may be lost is not tested here.
+        let mut raw = cluster.nodes[victim].raw();
+        redis::cmd("SET").arg(format!("seen{{Lock:{there}}}")).arg("").exec(&mut raw).unwrap();
+        assert_eq!(redis::cmd("WAIT").arg(1).arg(30_000).query::<i64>(&mut raw).unwrap(), 1);
 
         cluster.nodes[victim].kill9();
         eventually(GETS_ON, || cluster.owner(slot).is_some_and(|owner| owner != victim));
