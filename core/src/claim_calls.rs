@@ -46,6 +46,7 @@ impl Claiming {
             patient: plan.patient,
             settle,
             waiter: place.waiter(),
+            consumer: live.owner(),
             slot: live.slots.take(),
         };
         let machine = ClaimMachine::new(order, live.clock.now(), live.channel.is_open(), Dice::random());

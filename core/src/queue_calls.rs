@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::SystemTime;
 
+use crate::consumer::Consumer;
 use crate::dead_tasks::DeadTasks;
 use crate::drive::{drive, drive_blocking};
 use crate::engine::call::CallMachine;
@@ -190,6 +191,13 @@ impl QueueCalls {
     pub(crate) fn stats(&self) -> Result<Ask<QueueStats>, Error> {
         self.ask(QueueVerb::Stats, |reply| match reply {
             QueueReply::Stats(stats) => Some(*stats),
+            _ => None,
+        })
+    }
+
+    pub(crate) fn consumers(&self) -> Result<Ask<Vec<Consumer>>, Error> {
+        self.ask(QueueVerb::Consumers, |reply| match reply {
+            QueueReply::Consumers(consumers) => Some(consumers.into_iter().map(Consumer::from).collect()),
             _ => None,
         })
     }

@@ -3,6 +3,7 @@
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use crate::body::{self, Headers, MAX_PAYLOAD};
+use crate::consumer::ClaimedBy;
 use crate::error::Error;
 use crate::name::TaskId;
 use crate::options::MAX_TTL;
@@ -255,6 +256,8 @@ pub struct TaskInfo {
     pub lease_left: Duration,
     /// Why the last attempt failed, or why it is dead; empty if nothing failed.
     pub reason: String,
+    /// Who claimed it last, if anybody did.
+    pub claimed_by: Option<ClaimedBy>,
     /// When it died, if it is dead.
     pub died: Option<SystemTime>,
     /// When the task that waits for the end of this one's run is due, if there is one.
@@ -280,6 +283,7 @@ impl From<TaskRecord> for TaskInfo {
             receipt: record.receipt,
             lease_left: record.remaining,
             reason: record.reason,
+            claimed_by: ClaimedBy::parse(&record.consumer, record.receipt),
             died: some(record.died),
             successor_due: record.successor_due.map(wall_time),
         }

@@ -8,6 +8,7 @@ use std::time::SystemTime;
 use crate::blocking::Claim;
 use crate::claim_calls::Batch;
 use crate::claim_calls::{Claiming, Verdict, batches};
+use crate::consumer::Consumer;
 use crate::dead_tasks::DeadTasks;
 use crate::drive::{HostTurn, drive_blocking};
 use crate::error::Error;
@@ -246,6 +247,15 @@ impl Queue {
     /// As [`Queue::claim`].
     pub fn stats(&self) -> Result<QueueStats, Error> {
         self.calls.stats()?.run_blocking()
+    }
+
+    /// Who works on the queue: the processes of the first thousand calls that wait for a task, and of the first thousand
+    /// claims. Of a queue without tasks, an empty answer means that nobody waits; a worker that is busy has claims.
+    ///
+    /// # Errors
+    /// As [`Queue::claim`].
+    pub fn consumers(&self) -> Result<Vec<Consumer>, Error> {
+        self.calls.consumers()?.run_blocking()
     }
 
     /// Stops giving out tasks. Claims that are out go on, can be settled and extended.

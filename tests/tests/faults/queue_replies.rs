@@ -301,7 +301,7 @@ on_both_faces! {
 
 impl Stage {
     /// How many consumers are registered, once no task is in the way of asking.
-    fn probe_idle_after_drain(&self) -> u32 {
+    fn probe_idle_after_drain(&self) -> u64 {
         self.truth.purge().unwrap();
         self.probe().idle(&self.name)
     }

@@ -35,8 +35,8 @@ fn names(key: &str, field: &str) -> Vec<String> {
         ("q:queue", "counts") => COUNTS.map(str::to_owned).to_vec(),
         ("q:queue", "settings") => SETTINGS.map(str::to_owned).to_vec(),
         ("q:state", field) if field.starts_with('+') => task(&["backoff", "replaces"]),
-        ("q:state", _) => task(&["backoff", "turn", "has_successor"]),
-        ("q:grave", field) if field.starts_with('r') => task(&["died_at", "id", "nameless"]),
+        ("q:state", _) => task(&["backoff", "turn", "has_successor", "consumer"]),
+        ("q:grave", field) if field.starts_with('r') => task(&["died_at", "id", "nameless", "consumer"]),
         _ => Vec::new(),
     }
 }
@@ -108,7 +108,7 @@ pub fn packed(key: &str, field: &str, text: &str) -> Vec<u8> {
     let value_of = |name: &str| {
         text.split(", ").find_map(|field| field.strip_prefix(name)?.strip_prefix(' ')).unwrap_or_default()
     };
-    let is_main = names.last().is_some_and(|name| name == "has_successor");
+    let is_main = names.iter().any(|name| name == "has_successor");
     let said = || names.iter().rposition(|name| !value_of(name).is_empty());
     let count = if is_main { TASK.max(said().unwrap_or(0) + 1) } else { names.len() };
     let count_byte = u8::try_from(count).unwrap();
@@ -168,8 +168,8 @@ fn elements(text: &str) -> usize {
 }
 
 fn pack(bytes: &mut Vec<u8>, name: &str, value: &str) {
-    let is_text = ["reason", "id"].contains(&name) || (name == "body" && !value.is_empty());
-    let is_flag = name == "nameless" || SETTINGS.contains(&name);
+    let is_text = ["reason", "id", "consumer"].contains(&name) || (name == "body" && !value.is_empty());
+    let is_flag = ["nameless", "has_successor"].contains(&name) || SETTINGS.contains(&name);
     match value.parse::<u64>() {
         Ok(number) if !is_text => {
             bytes.push(0xcf);

@@ -1,11 +1,20 @@
 //! queue/abandon.lua
 
 use crate::case::given;
-use crate::queue_case::{abandon, ack, claim_or_wait, enqueue, plain, settle_and_claim};
+use crate::queue_case::{abandon, ack, by, claim_or_wait, enqueue, plain, settle_and_claim};
 use crate::state::{State, nothing};
 
 const COUNTS: &str = "counter 50, sequence 20";
 const LIVE: &str = "{then+9000}";
+
+#[test]
+fn a_waiter_that_says_who_it_is_leaves_as_well() {
+    let before = || nothing().scheduled("a", LIVE, "").counts(COUNTS);
+    given(before().idle_of("7 host web", 5, "{then+5000}"))
+        .call(by("7 host web", abandon(None, Some(5))))
+        .replies("left")
+        .leaves(before());
+}
 
 #[test]
 fn what_the_call_was_given_goes_back_uncounted() {

@@ -102,11 +102,20 @@ pub fn enqueue_as(number: u64, tasks: impl IntoIterator<Item = NewTask>) -> Queu
 }
 
 fn claiming(max: u32, seq: Option<u64>) -> Claim {
-    Claim { call: call(7), max, lease: ms(LEASE), waiter: seq.map(waiter) }
+    Claim { call: call(7), max, lease: ms(LEASE), waiter: seq.map(waiter), consumer: "".into() }
 }
 
 pub fn claim(max: u32) -> QueueVerb {
     QueueVerb::Claim(claiming(max, None))
+}
+
+/// The same verb by a consumer that says who it is.
+pub fn by(consumer: &str, verb: QueueVerb) -> QueueVerb {
+    match verb {
+        QueueVerb::Claim(claim) => QueueVerb::Claim(Claim { consumer: consumer.into(), ..claim }),
+        QueueVerb::Abandon(abandon) => QueueVerb::Abandon(Abandon { consumer: consumer.into(), ..abandon }),
+        other => panic!("{other:?} says nothing of a consumer"),
+    }
 }
 
 /// A claim that registers as waiter `seq`.
@@ -153,7 +162,7 @@ pub fn extend_claim(id: &str, receipt: u64, lease: u64) -> QueueVerb {
 }
 
 pub fn abandon(number: Option<u64>, seq: Option<u64>) -> QueueVerb {
-    QueueVerb::Abandon(Abandon { call: number.map(call), waiter: seq.map(waiter) })
+    QueueVerb::Abandon(Abandon { call: number.map(call), waiter: seq.map(waiter), consumer: "".into() })
 }
 
 pub fn pop(max: u32) -> QueueVerb {
@@ -224,6 +233,9 @@ pub fn describe(reply: &QueueReply) -> String {
             format!("{}{}", swept.count, told(swept.next.as_ref()))
         }
         QueueReply::Purge(count) => count.to_string(),
+        QueueReply::Consumers(consumers) => {
+            joined(consumers, |one| format!("{:?} waits {} has {}", one.consumer, one.waiters, one.claims))
+        }
         // Braces are for placeholders.
         QueueReply::Stats(stats) => format!("{stats:?}").replace('{', "[").replace('}', "]"),
         QueueReply::Pause | QueueReply::Configure => "done".into(),
@@ -289,6 +301,9 @@ fn record(task: &TaskRecord) -> String {
     }
     if !task.reason.is_empty() {
         text += &format!(" reason {}", task.reason);
+    }
+    if !task.consumer.is_empty() {
+        text += &format!(" consumer {}", task.consumer);
     }
     if task.died != 0 {
         text += &format!(" died {}", task.died);

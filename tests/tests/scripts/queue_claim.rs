@@ -3,7 +3,7 @@
 use stanchion::verbs::NewTask;
 
 use crate::case::{Bench, describe, given};
-use crate::queue_case::{LEASE, Tweak, claim, claim_or_wait, enqueue, plain, request};
+use crate::queue_case::{LEASE, Tweak, by, claim, claim_or_wait, enqueue, plain, request};
 use crate::queue_state::CALL_TTL;
 use crate::state::{Content, QUEUE_WEEK, State, nothing};
 
@@ -92,6 +92,41 @@ fn who_finds_nothing_is_registered_and_told_its_rank() {
         "",
     ));
     given(paused()).call(claim(1)).replies("paused rank 0").leaves(after(paused(), COUNTS, ""));
+}
+
+#[test]
+fn who_claims_is_kept_with_the_task_and_with_the_wait() {
+    const WHO: &str = "7 host web";
+    given(nothing().ready("a", 1, "").idle_of(WHO, 5, "{then+5000}").counts(COUNTS))
+        .call(by(WHO, claim_or_wait(1, 5)))
+        .replies(&told("a", "{us}"))
+        .leaves(after(
+            nothing().claimed("a", &lease(), &format!("receipt {{us}}, attempts 1, consumer {WHO}")),
+            ONE,
+            "a {us}",
+        ));
+    let later = || nothing().scheduled("a", "{then+5000}", "").counts(COUNTS);
+    given(later()).call(by(WHO, claim_or_wait(1, 5))).replies("empty {~5000} rank 0").leaves(after(
+        later().idle_of(WHO, 5, "{now+7500}"),
+        COUNTS,
+        "",
+    ));
+    // Another takes it over.
+    given(
+        nothing()
+            .ready("a", 1, "attempts 1, has_successor 1, consumer 6 host ")
+            .successor("a", "version 9")
+            .counts(COUNTS),
+    )
+    .call(by(WHO, claim(1)))
+    .replies(&told("a", "{us}").replace("attempt 1", "attempt 2"))
+    .leaves(after(
+        nothing()
+            .claimed("a", &lease(), &format!("receipt {{us}}, attempts 2, has_successor 1, consumer {WHO}"))
+            .successor("a", "version 9"),
+        ONE,
+        "a {us}",
+    ));
 }
 
 #[test]

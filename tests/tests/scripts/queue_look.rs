@@ -1,4 +1,4 @@
-//! What only looks: queue/peek.lua, get.lua, list.lua and stats.lua; and queue/pop.lua, which tells the same.
+//! What only looks: queue/peek.lua, get.lua, list.lua, stats.lua and consumers.lua; and queue/pop.lua, which tells the same.
 
 use stanchion::verbs::{List, QueueReply, QueueVerb, Reply, TaskState};
 
@@ -134,7 +134,8 @@ fn stats_count_by_what_is_due_not_by_what_was_promoted() {
     given(all().counts(counts))
         .call(QueueVerb::Stats)
         .replies(&format!(
-            "QueueStats [ scheduled: 2, ready: 5, claimed: 1, dead: 2, successors: 1, paused: false, next_due: Some(0ns), \
+            "QueueStats [ scheduled: 2, ready: 5, claimed: 1, dead: 2, successors: 1, paused: false, waiters: 0, \
+             next_due: Some(0ns), \
              enqueued: 9, acked: 8, retried: 7, died: 6, settings: {} ]",
             settings.replace("{ ", "[ ").replace(" }", " ]")
         ))
@@ -148,7 +149,7 @@ fn stats_count_by_what_is_due_not_by_what_was_promoted() {
     let reply = crate::case::describe(&bench.call(crate::queue_case::request(QueueVerb::Stats)).unwrap());
     assert!(
         reply.contains(
-            "scheduled: 1, ready: 0, claimed: 0, dead: 0, successors: 0, paused: true, next_due: Some("
+            "scheduled: 1, ready: 0, claimed: 0, dead: 0, successors: 0, paused: true, waiters: 0, next_due: Some("
         ),
         "{reply}"
     );
@@ -157,10 +158,34 @@ fn stats_count_by_what_is_due_not_by_what_was_promoted() {
 
 #[test]
 fn stats_of_a_queue_that_never_was_are_zero() {
-    let zero = "QueueStats [ scheduled: 0, ready: 0, claimed: 0, dead: 0, successors: 0, paused: false, next_due: None, \
+    let zero = "QueueStats [ scheduled: 0, ready: 0, claimed: 0, dead: 0, successors: 0, paused: false, waiters: 0, next_due: None, \
                 enqueued: 0, acked: 0, retried: 0, died: 0, settings: Settings [ max_len: None, dead_max: 10000, \
                 dead_age: 7776000s, dead_bytes: 268435456, intake: true ] ]";
     given(nothing()).call(QueueVerb::Stats).replies(zero).changes_nothing();
+}
+
+#[test]
+fn consumers_are_those_who_wait_and_those_who_have_tasks() {
+    let state = nothing()
+        .claimed("a", LIVE, "receipt 40, attempts 1, consumer 7 host web")
+        .claimed("b", LIVE, "receipt 41, attempts 1, consumer 8 host ")
+        .claimed("c", LIVE, "receipt 42, attempts 1, consumer 7 host web")
+        .claimed("ended", "{then-1}", "receipt 43, attempts 1, consumer 9 host ")
+        .ready("retry", 1, "attempts 1, consumer 9 host ")
+        .idle_of("7 host web", 5, "{then+5000}")
+        .idle_of("6 host mail", 6, "{then+6000}")
+        .idle_of("6 host mail", 7, "{then+6000}")
+        .idle_of("5 host gone", 8, "{then-1}")
+        .counts(COUNTS);
+    given(state.clone())
+        .call(QueueVerb::Consumers)
+        .replies("\"6 host mail\" waits 2 has 0; \"7 host web\" waits 1 has 2; \"8 host \" waits 0 has 1")
+        .changes_nothing();
+    given(nothing()).call(QueueVerb::Consumers).replies("").changes_nothing();
+    let mut bench = crate::case::Bench::new();
+    bench.set_up(&state);
+    let stats = crate::case::describe(&bench.call(crate::queue_case::request(QueueVerb::Stats)).unwrap());
+    assert!(stats.contains("waiters: 3,"), "{stats}");
 }
 
 #[test]

@@ -209,9 +209,14 @@ impl State {
         self.zset("window", id, ends, Some(ttl))
     }
 
-    /// A waiter of this client.
+    /// A waiter of this client, which does not say who it is.
     pub fn idle(self, seq: u64, until: &str) -> Self {
-        self.zset("idle", &format!("{{C}} {seq}"), until, Some(IDLE))
+        self.zset("idle", &format!("{{C}} {seq} "), until, Some(IDLE))
+    }
+
+    /// A waiter of this client, of a consumer that says who it is.
+    pub fn idle_of(self, consumer: &str, seq: u64, until: &str) -> Self {
+        self.zset("idle", &format!("{{C}} {seq} {consumer}"), until, Some(IDLE))
     }
 
     /// The last call of slot 0.

@@ -266,6 +266,8 @@ impl World<Queues> {
             patient: false,
             settle: (!items.is_empty()).then_some(Settle { items }),
             waiter: self.stage.borrow().waiter(client, id),
+            // Who had it makes no difference: it would only be told apart.
+            consumer: "".into(),
             slot,
         };
         let now = self.now;

@@ -52,7 +52,7 @@ impl ClaimMachine {
 
     fn abandonment(&self, queue: usize, call: Option<CallId>, registered: bool) -> Request {
         let waiter = registered.then_some(self.order.waiter);
-        let verb = QueueVerb::Abandon(Abandon { call, waiter });
+        let verb = QueueVerb::Abandon(Abandon { call, waiter, consumer: Arc::clone(&self.order.consumer) });
         Request::Queue(QueueRequest { queue: self.order.queues[queue].clone(), verb })
     }
 

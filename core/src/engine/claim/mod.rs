@@ -4,6 +4,7 @@
 //! deadline counts from when that request was sent. A request whose reply is lost is sent again under the
 //! same call id, and the store gives the same tasks again.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::clock::Moment;
@@ -209,6 +210,7 @@ impl ClaimMachine {
             max: self.order.max,
             lease: self.order.lease,
             waiter: registers.then_some(self.order.waiter),
+            consumer: Arc::clone(&self.order.consumer),
         };
         let verb = match &self.order.settle {
             _ if !self.late.is_empty() => QueueVerb::SettleAndClaim(put_back(&self.late), claim),

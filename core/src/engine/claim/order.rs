@@ -1,5 +1,6 @@
 //! What a claim is asked for, and what it results in.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::clock::Moment;
@@ -25,6 +26,8 @@ pub struct ClaimOrder {
     pub settle: Option<Settle>,
     /// Who to hint.
     pub waiter: Waiter,
+    /// Who claims, as `consumers` tells it.
+    pub consumer: Arc<str>,
     /// The slot to use, with the number of its last call.
     pub slot: CallId,
 }

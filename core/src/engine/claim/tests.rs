@@ -30,6 +30,7 @@ fn order(wait_ms: u64) -> ClaimOrder {
         timeout: Duration::from_secs(5),
         settle: None,
         waiter: WAITER,
+        consumer: "7 host label".into(),
         slot: CallId { client: ClientId(1), slot: 3, number: 41 },
     }
 }

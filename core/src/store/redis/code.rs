@@ -112,6 +112,8 @@ codes! {
     Upgraded = 46 "UPGRADED",
     /// kick, remove_dead: how many, and where to go on
     Swept = 47 "SWEPT",
+    /// consumers
+    Consumers = 48 "CONSUMERS",
 }
 
 impl Code {
@@ -181,6 +183,7 @@ fields! {
     BACKOFF = 14,
     TURN = 15,
     HAS_SUCCESSOR = 16,
+    CONSUMER = 17,
     REPLACES = 15,
     DIED_AT = 14,
     ID = 15,

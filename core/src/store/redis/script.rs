@@ -78,6 +78,7 @@ verbs! {
     Kick "kick" "queue/kick.lua",
     RemoveDead "remove_dead" "queue/remove_dead.lua",
     Stats "stats" "queue/stats.lua",
+    Consumers "consumers" "queue/consumers.lua",
     Pause "pause" "queue/pause.lua",
     Purge "purge" "queue/purge.lua",
     Configure "configure" "queue/configure.lua",

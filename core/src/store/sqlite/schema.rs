@@ -9,7 +9,7 @@ use crate::store::{Failure, FailureKind};
 /// Marks a SQLite file as this library's: "Stnc" in ASCII.
 const APPLICATION_ID: i32 = 0x5374_6e63;
 /// The version of schema.sql.
-const VERSION: i32 = 6;
+const VERSION: i32 = 7;
 /// Kinds of columns that later versions add.
 const NUMBER: &str = "INTEGER NOT NULL DEFAULT 0";
 const TEXT: &str = "TEXT NOT NULL DEFAULT ''";
@@ -87,6 +87,9 @@ fn create(connection: &Connection) -> rusqlite::Result<()> {
         add_column(connection, "queue", "expired", NUMBER)?;
         add_column(connection, "queue", "expired_size", NUMBER)?;
         add_column(connection, "dead", "expired", NUMBER)?;
+        add_column(connection, "task", "consumer", TEXT)?;
+        add_column(connection, "dead", "consumer", TEXT)?;
+        add_column(connection, "idle", "consumer", TEXT)?;
         connection.execute_batch(
             "DROP INDEX IF EXISTS dead_by_time;
              CREATE INDEX IF NOT EXISTS dead_by_kind ON dead (queue, expired, died, receipt);

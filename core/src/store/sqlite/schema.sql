@@ -154,7 +154,8 @@ CREATE TABLE IF NOT EXISTS task (
   reason       TEXT    NOT NULL,
   body         BLOB    NOT NULL
 );
--- Version 5 adds to it: backoff, until when no enqueue brings the retry forward; 0: it is none.
+-- Version 5 adds to it: backoff, until when no enqueue brings the retry forward; 0: it is none. Version 7: consumer, who
+-- claimed it last; empty: nobody.
 CREATE UNIQUE INDEX IF NOT EXISTS task_by_id ON task (queue, id, parked);
 CREATE INDEX IF NOT EXISTS task_scheduled ON task (queue, due) WHERE state = 0;
 CREATE INDEX IF NOT EXISTS task_ready ON task (queue, turn) WHERE state = 1;
@@ -180,7 +181,7 @@ CREATE TABLE IF NOT EXISTS dead (
   body         BLOB    NOT NULL
 );
 -- Version 6 adds to it: expired, 1 if it was not delivered in time; and indexes of each kind by time, and by
--- receipt.
+-- receipt. Version 7: consumer, as in task.
 CREATE UNIQUE INDEX IF NOT EXISTS dead_by_id ON dead (queue, id, receipt);
 
 -- Until when an id's next enqueue with throttle is refused, in milliseconds of wall time.
@@ -193,7 +194,8 @@ CREATE TABLE IF NOT EXISTS throttle (
 CREATE INDEX IF NOT EXISTS throttle_by_end ON throttle (ends);
 
 -- Consumers that wait, until when (boot clock) they count as alive. One that was chosen to be woken is no
--- longer idle; it stays here until it asks, so that its process finds the hint.
+-- longer idle; it stays here until it asks, so that its process finds the hint. Version 7 adds to it: consumer, who
+-- that is.
 CREATE TABLE IF NOT EXISTS idle (
   queue  INTEGER NOT NULL,
   client INTEGER NOT NULL,

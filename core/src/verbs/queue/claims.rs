@@ -17,6 +17,8 @@ pub struct Claim {
     pub lease: Duration,
     /// Who to hint when there is something to claim. `None` does not wait.
     pub waiter: Option<Waiter>,
+    /// Who claims, as `consumers` tells it.
+    pub consumer: Arc<str>,
 }
 
 /// The answer to [`Claim`].
@@ -150,10 +152,23 @@ pub enum ExtendClaimReply {
 
 /// End a claim call that nobody waits for: what it claimed goes back uncounted, a late copy of it claims
 /// nothing, and a hint it was given passes on to the next waiter.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Abandon {
     /// The call, if it may have been carried out unheard.
     pub call: Option<CallId>,
     /// The waiter, if it may have been registered.
     pub waiter: Option<Waiter>,
+    /// Of the claim.
+    pub consumer: Arc<str>,
+}
+
+/// Who works on a queue, in the answer to [`QueueVerb::Consumers`](crate::verbs::QueueVerb::Consumers).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ConsumerReply {
+    /// As its claims told it.
+    pub consumer: String,
+    /// How many of its calls wait for a task.
+    pub waiters: u64,
+    /// How many tasks it has.
+    pub claims: u64,
 }

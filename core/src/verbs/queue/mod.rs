@@ -10,8 +10,8 @@ use crate::name::QueueName;
 use crate::verbs::ClientId;
 
 pub use claims::{
-    Abandon, Claim, ClaimReply, ClaimedTask, ExtendClaim, ExtendClaimReply, Settle, Settled, Settlement,
-    Verdict,
+    Abandon, Claim, ClaimReply, ClaimedTask, ConsumerReply, ExtendClaim, ExtendClaimReply, Settle, Settled,
+    Settlement, Verdict,
 };
 pub use dead::{DeadOnes, DiedBy, Sweep, Swept};
 pub use enqueue::{Due, Enqueue, EnqueueOutcome, NewTask, OnDuplicate, Outcome};
@@ -70,6 +70,8 @@ pub enum QueueVerb {
     RemoveDead(Sweep),
     /// How many tasks there are.
     Stats,
+    /// Who waits for tasks, and who has some.
+    Consumers,
     /// Stop, or go on, giving out tasks.
     Pause(Pause),
     /// Drop every task; settings stay.
@@ -111,6 +113,8 @@ pub enum QueueReply {
     RemoveDead(Swept),
     /// The counts.
     Stats(Box<QueueStats>),
+    /// In order of what they call themselves.
+    Consumers(Vec<ConsumerReply>),
     /// Done.
     Pause,
     /// How many were dropped: live ones, dead ones, and those of the intake.
@@ -153,6 +157,7 @@ impl QueueVerb {
             Self::Kick(_) => "kick",
             Self::RemoveDead(_) => "remove_dead",
             Self::Stats => "stats",
+            Self::Consumers => "consumers",
             Self::Pause(_) => "pause",
             Self::Purge => "purge",
             Self::Configure(_) => "configure",
@@ -161,6 +166,6 @@ impl QueueVerb {
 
     /// Whether it only looks.
     pub fn reads(&self) -> bool {
-        matches!(self, Self::Peek(_) | Self::Get(_) | Self::List(_) | Self::Stats)
+        matches!(self, Self::Peek(_) | Self::Get(_) | Self::List(_) | Self::Stats | Self::Consumers)
     }
 }

@@ -17,6 +17,8 @@ pub struct QueueStats {
     pub successors: u64,
     /// Whether it gives out no tasks.
     pub paused: bool,
+    /// How many calls wait for a task.
+    pub waiters: u64,
     /// How long until the next task becomes due or lease ends; zero if something is due now.
     pub next_due: Option<Duration>,
     /// Since the queue was made or its record forgotten: enqueues accepted.

@@ -150,6 +150,8 @@ pub struct TaskRecord {
     pub remaining: Duration,
     /// The reason of the last nack or bury, or why it is dead; empty if there was none.
     pub reason: String,
+    /// Who claimed it last; empty if nobody did.
+    pub consumer: String,
     /// When it died; zero if it lives.
     pub died: WallMillis,
     /// When the task that waits for the end of this run is due; `None` if there is none.

@@ -164,6 +164,7 @@ impl World<'_> {
             patient: self.scene.rng.bool(),
             settle: (!items.is_empty()).then(|| Settle { items: items.into() }),
             waiter: place.waiter(),
+            consumer: format!("{client} host ").into(),
             slot: self.clients[client].slots.take(),
         };
         let last = order.slot;

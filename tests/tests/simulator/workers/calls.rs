@@ -89,6 +89,7 @@ impl World<'_> {
             patient: false,
             settle: (!settles.is_empty()).then_some(settle),
             waiter: place.waiter(),
+            consumer: format!("{client} host ").into(),
             slot: self.workers[client].slots.take(),
         };
         let machine = Box::new(ClaimMachine::new(order, self.scene.now, true, self.scene.dice()));

@@ -39,6 +39,7 @@ pub(super) fn verb(verb: &QueueVerb) -> Verb {
         QueueVerb::Kick(_) => Verb::Kick,
         QueueVerb::RemoveDead(_) => Verb::RemoveDead,
         QueueVerb::Stats => Verb::Stats,
+        QueueVerb::Consumers => Verb::Consumers,
         QueueVerb::Pause(_) => Verb::Pause,
         QueueVerb::Purge => Verb::Purge,
         QueueVerb::Configure(_) => Verb::Configure,
@@ -66,8 +67,9 @@ pub(super) fn encode_arguments(command: &mut Cmd, request: &QueueRequest) {
         QueueVerb::ExtendClaim(ExtendClaim { id, receipt, lease }) => {
             command.arg(id.as_str()).arg(*receipt).arg(millis(*lease));
         }
-        QueueVerb::Abandon(Abandon { call, waiter }) => {
-            command.arg(call.map_or_else(String::new, |call| call.number.to_string())).arg(name_of(*waiter));
+        QueueVerb::Abandon(Abandon { call, waiter, consumer }) => {
+            command.arg(call.map_or_else(String::new, |call| call.number.to_string()));
+            command.arg(name_of(*waiter, consumer));
         }
         QueueVerb::Pop(Pop { max }) | QueueVerb::Peek(Peek { max }) => {
             command.arg(*max);
@@ -92,7 +94,7 @@ pub(super) fn encode_arguments(command: &mut Cmd, request: &QueueRequest) {
             command.arg(u8::from(*paused));
         }
         QueueVerb::Configure(configure) => encode_settings(command, configure),
-        QueueVerb::Stats | QueueVerb::Purge => {}
+        QueueVerb::Stats | QueueVerb::Consumers | QueueVerb::Purge => {}
     }
 }
 
@@ -186,7 +188,8 @@ fn encoded(due: Due) -> (char, u64) {
 }
 
 fn encode_claim(command: &mut Cmd, claim: &Claim) {
-    command.arg(claim.call.number).arg(claim.max).arg(millis(claim.lease)).arg(name_of(claim.waiter));
+    command.arg(claim.call.number).arg(claim.max).arg(millis(claim.lease));
+    command.arg(name_of(claim.waiter, &claim.consumer)).arg(&*claim.consumer);
 }
 
 fn encode_settlements(command: &mut Cmd, settle: &Settle) {
@@ -202,8 +205,8 @@ fn encode_settlements(command: &mut Cmd, settle: &Settle) {
 }
 
 /// How the idle set knows a waiter.
-fn name_of(waiter: Option<Waiter>) -> String {
-    waiter.map_or_else(String::new, |waiter| format!("{:x} {}", waiter.client.0, waiter.seq))
+fn name_of(waiter: Option<Waiter>, consumer: &str) -> String {
+    waiter.map_or_else(String::new, |waiter| format!("{:x} {} {consumer}", waiter.client.0, waiter.seq))
 }
 
 /// Whole milliseconds, rounded up: nothing ends earlier than it was asked to.

@@ -8,7 +8,7 @@ use crate::store::sqlite::queue::take::WithBody;
 use crate::store::sqlite::queue::task::{AFTER_TASK, State, Task, select_task};
 use crate::store::sqlite::queue::work::Work;
 use crate::store::sqlite::step::{between, fence as number, micros, stored_fence as stored};
-use crate::verbs::{Claim, ClaimReply, ClaimedTask, QueueReply, Receipt, Waiter};
+use crate::verbs::{Claim, ClaimReply, ClaimedTask, QueueReply, Receipt};
 
 /// Like claim.lua.
 pub(super) fn claim(work: &mut Work<'_>, request: &Claim) -> rusqlite::Result<QueueReply> {
@@ -27,13 +27,14 @@ pub(super) fn claim(work: &mut Work<'_>, request: &Claim) -> rusqlite::Result<Qu
 /// Claims what there is; if there is nothing, the caller is registered as a waiter.
 pub(super) fn claim_new(work: &mut Work<'_>, request: &Claim) -> rusqlite::Result<ClaimReply> {
     if work.record.paused {
-        return nothing(work, request.waiter);
+        return nothing(work, Some(request));
     }
     let more = work.promote()?;
     let ends = work.step.now.saturating_add(micros(request.lease));
     let taken = work.take(request.max, |work, mut live| {
         let from = live.main.state;
         (live.main.state, live.main.ends) = (State::Claimed, ends);
+        live.main.consumer = (*request.consumer).into();
         work.update(&live.main, from)
     })?;
     work.ready = more || work.record.count(State::Ready) > 0;
@@ -42,7 +43,7 @@ pub(super) fn claim_new(work: &mut Work<'_>, request: &Claim) -> rusqlite::Resul
             // What there will be is the caller's: it is told when.
             (work.ready, work.earlier) = (false, false);
         }
-        return nothing(work, request.waiter);
+        return nothing(work, Some(request));
     }
     stop_waiting(work, request)?;
     let remaining = between(work.step.now, ends);
@@ -63,7 +64,7 @@ pub(super) fn give_again(
         }
     }
     if tasks.is_empty() {
-        return nothing(work, request.waiter);
+        return nothing(work, Some(request));
     }
     stop_waiting(work, request)?;
     Ok(ClaimReply::Claimed(tasks))
@@ -91,8 +92,9 @@ fn held(work: &Work<'_>, id: &str, receipt: Receipt) -> rusqlite::Result<Option<
 }
 
 /// There is nothing to claim: the caller is registered if it waits.
-fn nothing(work: &mut Work<'_>, waiter: Option<Waiter>) -> rusqlite::Result<ClaimReply> {
-    let rank = waiter.map_or(Ok(0), |waiter| work.register(waiter))?;
+fn nothing(work: &mut Work<'_>, request: Option<&Claim>) -> rusqlite::Result<ClaimReply> {
+    let waits = request.and_then(|request| Some((request.waiter?, &request.consumer)));
+    let rank = waits.map_or(Ok(0), |(waiter, consumer)| work.register(waiter, consumer))?;
     if work.record.paused {
         return Ok(ClaimReply::Paused { rank });
     }

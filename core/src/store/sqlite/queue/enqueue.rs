@@ -151,6 +151,7 @@ fn fresh(work: &mut Work<'_>, new: &NewTask, first: i64) -> Task {
         },
         reason: "".into(),
         backoff: 0,
+        consumer: "".into(),
         size: i64::try_from(new.body.len()).unwrap_or(i64::MAX),
     }
 }

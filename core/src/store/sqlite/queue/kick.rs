@@ -56,6 +56,7 @@ fn read(work: &Work<'_>, serial: i64) -> rusqlite::Result<(Task, Box<[u8]>)> {
                 follows: Follows::Run,
                 reason: row.get(6)?,
                 backoff: 0,
+                consumer: "".into(),
                 size: row.get(8)?,
             };
             Ok((task, row.get_ref(7)?.as_blob()?.into()))

@@ -4,6 +4,7 @@ mod abandon;
 mod call;
 mod claim;
 mod configure;
+mod consumers;
 mod dead;
 mod enqueue;
 mod extend_claim;
@@ -64,7 +65,11 @@ pub(super) fn perform(step: &Step<'_>, request: &QueueRequest, view: &View<'_>) 
         QueueVerb::Pause(verb) => pause::pause(work_on, *verb),
         QueueVerb::Purge => purge::purge(work_on)?,
         QueueVerb::Configure(verb) => configure::configure(work_on, verb),
-        QueueVerb::Peek(_) | QueueVerb::Get(_) | QueueVerb::List(_) | QueueVerb::Stats => {
+        QueueVerb::Peek(_)
+        | QueueVerb::Get(_)
+        | QueueVerb::List(_)
+        | QueueVerb::Stats
+        | QueueVerb::Consumers => {
             return Ok(Reply::Queue(answer(step.connection, request, view)?).into());
         }
     };
@@ -113,6 +118,7 @@ fn answer(connection: &Connection, request: &QueueRequest, view: &View<'_>) -> r
         QueueVerb::Peek(verb) => peek::peek(&reading, *verb),
         QueueVerb::Get(verb) => get::get(&reading, verb),
         QueueVerb::List(verb) => list::list(&reading, verb),
+        QueueVerb::Consumers => consumers::consumers(&reading),
         _ => stats::stats(&reading),
     }
 }

@@ -21,6 +21,7 @@ pub(super) fn stats(reading: &Reading<'_>) -> rusqlite::Result<QueueReply> {
         dead: number(record.all_dead()),
         successors: number(record.count(State::Parked)),
         paused: record.paused,
+        waiters: reading.waiters()?,
         next_due,
         enqueued: number(record.enqueued),
         acked: number(record.acked),

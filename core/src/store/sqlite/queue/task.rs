@@ -47,6 +47,8 @@ pub(super) struct Task {
     pub(super) reason: Box<str>,
     /// Until when no enqueue brings it forward; 0: it is no retry.
     pub(super) backoff: i64,
+    /// Who claimed it last; empty if nobody did.
+    pub(super) consumer: Box<str>,
     /// Of its body.
     pub(super) size: i64,
 }
@@ -82,7 +84,7 @@ macro_rules! select_task {
     ($rest:literal) => {
         concat!(
             "SELECT serial, id, state, turn, ends, version, due, priority, attempts, max_attempts, first, ",
-            "expires, receipt, settled, verdict, replaces, reason, backoff, length(body)",
+            "expires, receipt, settled, verdict, replaces, reason, backoff, consumer, length(body)",
             $rest
         )
     };
@@ -90,7 +92,7 @@ macro_rules! select_task {
 pub(super) use select_task;
 
 /// The first column after those of a task.
-pub(super) const AFTER_TASK: usize = 19;
+pub(super) const AFTER_TASK: usize = 20;
 
 impl Task {
     /// Reads the columns of [`select_task`].
@@ -114,7 +116,8 @@ impl Task {
             follows: row.get(15)?,
             reason: row.get(16)?,
             backoff: row.get(17)?,
-            size: row.get(18)?,
+            consumer: row.get(18)?,
+            size: row.get(19)?,
         })
     }
 
@@ -185,8 +188,9 @@ impl Work<'_> {
         self.record.enter(task.state);
         self.step.change(
             "INSERT INTO task (queue, id, parked, state, turn, ends, version, due, priority, attempts,
-               max_attempts, first, expires, receipt, settled, verdict, replaces, reason, backoff, body)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20)",
+               max_attempts, first, expires, receipt, settled, verdict, replaces, reason, backoff, consumer, body)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20,
+               ?21)",
             &[
                 &self.record.id,
                 &task.id,
@@ -207,6 +211,7 @@ impl Work<'_> {
                 &task.follows,
                 &task.reason,
                 &task.backoff,
+                &task.consumer,
                 &body,
             ],
         )?;
@@ -222,7 +227,7 @@ impl Work<'_> {
         self.step.change(
             "UPDATE task SET state = ?2, turn = ?3, ends = ?4, version = ?5, due = ?6, priority = ?7,
                attempts = ?8, max_attempts = ?9, first = ?10, expires = ?11, receipt = ?12, settled = ?13,
-               verdict = ?14, replaces = ?15, reason = ?16, backoff = ?17
+               verdict = ?14, replaces = ?15, reason = ?16, backoff = ?17, consumer = ?18
              WHERE serial = ?1",
             &[
                 &task.serial,
@@ -242,6 +247,7 @@ impl Work<'_> {
                 &task.follows,
                 &task.reason,
                 &task.backoff,
+                &task.consumer,
             ],
         )?;
         Ok(())

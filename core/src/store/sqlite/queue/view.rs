@@ -38,9 +38,9 @@ pub(super) const TASK: &str = select_task!(
 pub(super) const TASK_COLUMNS: usize = AFTER_TASK + 1;
 /// The same of a dead task.
 pub(super) const DEAD: &str = "SELECT id, version, due, priority, attempts, max_attempts, expires, receipt, reason, \
-                               died, length(body)";
+                               died, length(body), consumer";
 /// How many columns that are.
-pub(super) const DEAD_COLUMNS: usize = 11;
+pub(super) const DEAD_COLUMNS: usize = 12;
 
 /// Tasks of an answer, as many as fit in it.
 pub(super) struct Page {
@@ -203,6 +203,13 @@ impl<'a> Reading<'a> {
         Ok(due.into_iter().chain(ends).min())
     }
 
+    /// How many calls wait for a task.
+    pub(super) fn waiters(&self) -> rusqlite::Result<u64> {
+        self.connection
+            .prepare_cached("SELECT count(*) FROM idle WHERE queue = ?1 AND chosen = 0 AND until > ?2")?
+            .query_row((self.record.id, self.now), |row| row.get(0).map(number))
+    }
+
     /// How many leases have ended.
     pub(super) fn count_ended(&self) -> rusqlite::Result<i64> {
         self.connection
@@ -233,6 +240,7 @@ pub(super) fn record_of(
         receipt: number(task.receipt),
         remaining,
         reason: task.reason.into(),
+        consumer: task.consumer.into(),
         died: 0,
         successor_due,
     }
@@ -255,6 +263,7 @@ pub(super) fn dead_at(row: &Row<'_>) -> rusqlite::Result<TaskRecord> {
         died: number(row.get(9)?),
         successor_due: None,
         size: number(row.get(10)?),
+        consumer: row.get(11)?,
         body: row.get_ref(DEAD_COLUMNS)?.as_blob()?.into(),
     })
 }

@@ -9,14 +9,14 @@ use crate::verbs::{ClientId, Waiter};
 
 impl Work<'_> {
     /// Notes that a consumer waits; how many wait before it.
-    pub(super) fn register(&mut self, waiter: Waiter) -> rusqlite::Result<u32> {
+    pub(super) fn register(&mut self, waiter: Waiter, consumer: &str) -> rusqlite::Result<u32> {
         self.clean_idle()?;
         let (client, seq) = (waiter.client.0.cast_signed(), waiter.seq.cast_signed());
         let until = self.step.now.saturating_add(micros(IDLE_LIVE));
         self.step.change(
-            "INSERT INTO idle (queue, client, seq, until, chosen) VALUES (?1, ?2, ?3, ?4, 0)
+            "INSERT INTO idle (queue, client, seq, until, chosen, consumer) VALUES (?1, ?2, ?3, ?4, 0, ?5)
              ON CONFLICT DO UPDATE SET until = excluded.until, chosen = 0",
-            &[&self.record.id, &client, &seq, &until],
+            &[&self.record.id, &client, &seq, &until, &consumer],
         )?;
         let before: i64 = self
             .step

@@ -14,6 +14,7 @@ use crate::verbs::*;
 
 /// How long the tests' claims last.
 pub(super) const LEASE: Duration = Duration::from_secs(30);
+pub(super) const CONSUMER: &str = "7 host label";
 
 /// A queue in memory of its own, and its clock. Every call is followed by a look whether the tables agree.
 pub(super) struct Queue {
@@ -153,7 +154,7 @@ impl Queue {
     }
 
     pub(super) fn claim_of(&self, max: u32) -> Claim {
-        Claim { call: self.call(), max, lease: LEASE, waiter: None }
+        Claim { call: self.call(), max, lease: LEASE, waiter: None, consumer: CONSUMER.into() }
     }
 
     pub(super) fn ask_claim(&self, claim: Claim) -> ClaimReply {

@@ -11,7 +11,7 @@ fn call(slot: u32, number: u64) -> CallId {
 }
 
 fn claim(number: u64) -> Claim {
-    Claim { call: call(1, number), max: 2, lease: LEASE, waiter: None }
+    Claim { call: call(1, number), max: 2, lease: LEASE, waiter: None, consumer: CONSUMER.into() }
 }
 
 fn put(queue: &Queue, number: u64, names: &[&str]) -> QueueReply {
@@ -24,7 +24,10 @@ fn put(queue: &Queue, number: u64, names: &[&str]) -> QueueReply {
 }
 
 fn abandon(queue: &Queue, call: Option<CallId>, waiter: Option<Waiter>) {
-    assert_eq!(queue.ask(QueueVerb::Abandon(Abandon { call, waiter })), QueueReply::Abandon);
+    assert_eq!(
+        queue.ask(QueueVerb::Abandon(Abandon { call, waiter, consumer: CONSUMER.into() })),
+        QueueReply::Abandon
+    );
 }
 
 fn nothing() -> ClaimReply {

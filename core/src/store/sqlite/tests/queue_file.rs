@@ -43,7 +43,10 @@ fn add(store: &SqliteStore, number: u64, names: &[&str]) {
 }
 
 fn claim(store: &SqliteStore, call: CallId, waiter: Option<Waiter>) -> ClaimReply {
-    match ask(store, QueueVerb::Claim(Claim { call, max: 1, lease: LEASE, waiter })) {
+    match ask(
+        store,
+        QueueVerb::Claim(Claim { call, max: 1, lease: LEASE, waiter, consumer: CONSUMER.into() }),
+    ) {
         QueueReply::Claim(reply) => reply,
         other => panic!("{other:?}"),
     }
@@ -271,7 +274,8 @@ fn a_write_that_fails_in_the_middle_leaves_nothing() {
     let items =
         Arc::new([Settlement { id: taken.id.clone(), receipt: taken.receipt, verdict: Verdict::Ack }]);
     let settle = Settle { items };
-    let new_claim = |number| Claim { call: call(number), max: 9, lease: LEASE, waiter: None };
+    let new_claim =
+        |number| Claim { call: call(number), max: 9, lease: LEASE, waiter: None, consumer: CONSUMER.into() };
     let tasks = vec![task("c"), task("poison")];
     for verb in [
         QueueVerb::Enqueue(Enqueue { call: call(3), timeout: Duration::ZERO, tasks: tasks.into() }),
@@ -339,7 +343,13 @@ fn a_claim_that_takes_what_came_meanwhile_waits_for_the_disk_too() {
     let scratch = Scratch::new();
     let store = open_file(&scratch.file());
     add(&store, 1, &["a"]);
-    let claim = request(QueueVerb::Claim(Claim { call: call(2), max: 1, lease: LEASE, waiter: None }));
+    let claim = request(QueueVerb::Claim(Claim {
+        call: call(2),
+        max: 1,
+        lease: LEASE,
+        waiter: None,
+        consumer: CONSUMER.into(),
+    }));
     let hasty = store.inside(|connection| store.transaction(connection, &claim, false));
     assert!(hasty.is_err());
     assert_eq!((stats(&store).ready, stats(&store).claimed), (1, 0));

@@ -105,6 +105,7 @@ fn a_record_tells_everything() {
         receipt,
         remaining: LEASE - SECOND,
         reason: String::new(),
+        consumer: CONSUMER.to_owned(),
         died: 0,
         successor_due: Some(now + 59_000),
     };
@@ -158,7 +159,7 @@ fn queues_are_apart_and_listed_page_by_page() {
         let call = CallId { client: CLIENT, slot: 0, number: 1 };
         let verb = if number == 7 {
             // Asking a queue does not make it one.
-            QueueVerb::Claim(Claim { call, max: 1, lease: LEASE, waiter: None })
+            QueueVerb::Claim(Claim { call, max: 1, lease: LEASE, waiter: None, consumer: CONSUMER.into() })
         } else {
             QueueVerb::Enqueue(Enqueue { call, timeout: Duration::ZERO, tasks: vec![task("a")].into() })
         };

@@ -49,7 +49,8 @@ impl Model {
         let ends = self.now.boot + micros(verb.lease);
         let taken = self.take(verb.max);
         for id in &taken {
-            self.live.get_mut(id).unwrap().main.place = Place::Claimed(ends);
+            let main = &mut self.live.get_mut(id).unwrap().main;
+            (main.place, main.consumer) = (Place::Claimed(ends), verb.consumer.as_ref().to_owned());
         }
         if taken.is_empty() {
             return self.nothing();
@@ -154,7 +155,7 @@ impl Model {
         times.min().map(Duration::from_micros)
     }
 
-    pub(super) fn abandon(&mut self, verb: Abandon) -> QueueReply {
+    pub(super) fn abandon(&mut self, verb: &Abandon) -> QueueReply {
         let Some(call) = verb.call else { return QueueReply::Abandon };
         let claims = match self.hear(call) {
             Heard::Superseded => return QueueReply::Abandon,

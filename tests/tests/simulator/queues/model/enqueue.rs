@@ -131,6 +131,7 @@ impl Model {
             settled: (0, Ended::Otherwise),
             follows: Follows::Run,
             reason: String::new(),
+            consumer: String::new(),
             body: new.body.clone(),
             backoff: 0,
             turn: (0, 0),

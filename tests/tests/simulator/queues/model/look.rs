@@ -1,9 +1,10 @@
-//! get, stats
+//! get, stats, consumers
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use stanchion::name::TaskId;
-use stanchion::verbs::{QueueReply, QueueStats, TaskRecord, TaskState};
+use stanchion::verbs::{ConsumerReply, QueueReply, QueueStats, TaskRecord, TaskState};
 
 use super::{Live, Model, Place, Task};
 
@@ -46,9 +47,28 @@ impl Model {
             receipt: task.receipt,
             remaining: Duration::from_micros(remaining),
             reason: task.reason.clone(),
+            consumer: task.consumer.clone(),
             died: 0,
             successor_due: None,
         }
+    }
+
+    /// Who waits is left to the calm part of a schedule.
+    pub(super) fn consumers(&self, got: &QueueReply) -> QueueReply {
+        let QueueReply::Consumers(got) = got else { return QueueReply::Purge(0) };
+        let mut consumers: BTreeMap<&str, (u64, u64)> = BTreeMap::new();
+        for one in got.iter().filter(|one| one.waiters > 0) {
+            consumers.entry(&one.consumer).or_default().0 = one.waiters;
+        }
+        for live in self.live.values().filter(|live| self.state(&live.main) == TaskState::Claimed) {
+            consumers.entry(&live.main.consumer).or_default().1 += 1;
+        }
+        let told = |(consumer, (waiters, claims)): (&str, _)| ConsumerReply {
+            consumer: consumer.to_owned(),
+            waiters,
+            claims,
+        };
+        QueueReply::Consumers(consumers.into_iter().map(told).collect())
     }
 
     pub(super) fn stats(&self, got: &QueueReply) -> QueueReply {
@@ -61,6 +81,7 @@ impl Model {
             dead: self.dead.len() as u64,
             successors: self.live.values().filter(|live| live.successor.is_some()).count() as u64,
             paused: self.paused,
+            waiters: got.waiters,
             enqueued: self.counts.enqueued,
             acked: self.counts.acked,
             retried: self.counts.retried,

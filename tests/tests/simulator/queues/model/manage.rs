@@ -98,6 +98,7 @@ impl Model {
             backoff: 0,
             attempts: 0,
             receipt: 0,
+            consumer: String::new(),
             settled: (dead.receipt, dead.verdict),
             follows: Follows::Run,
             ..dead.task

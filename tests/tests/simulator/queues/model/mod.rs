@@ -80,6 +80,7 @@ struct Task {
     settled: (Receipt, Ended),
     follows: Follows,
     reason: String,
+    consumer: String,
     body: Arc<[u8]>,
     /// Until when no enqueue brings the retry forward.
     backoff: u64,
@@ -175,7 +176,7 @@ impl Model {
             QueueVerb::Settle(verb) => QueueReply::Settle(self.settle(verb)),
             QueueVerb::SettleAndClaim(settle, claim) => self.settle_and_claim(settle, claim),
             QueueVerb::ExtendClaim(verb) => QueueReply::ExtendClaim(self.extend_claim(verb)),
-            QueueVerb::Abandon(verb) => self.abandon(*verb),
+            QueueVerb::Abandon(verb) => self.abandon(verb),
             QueueVerb::Pop(verb) => self.pop(*verb),
             QueueVerb::Get(verb) => QueueReply::Get(self.get(&verb.id).map(Box::new)),
             QueueVerb::Remove(verb) => QueueReply::Remove(self.remove(verb)),
@@ -183,6 +184,7 @@ impl Model {
             QueueVerb::Kick(verb) => QueueReply::Kick(self.kick(verb)),
             QueueVerb::RemoveDead(verb) => QueueReply::RemoveDead(self.remove_dead(verb)),
             QueueVerb::Stats => self.stats(got),
+            QueueVerb::Consumers => self.consumers(got),
             QueueVerb::Pause(verb) => {
                 self.paused = verb.paused;
                 QueueReply::Pause

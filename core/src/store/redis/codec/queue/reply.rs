@@ -10,8 +10,9 @@ use crate::name::TaskId;
 use crate::store::redis::code::{Code, STATES, field};
 use crate::store::redis::packed::{Packed, unpack};
 use crate::verbs::{
-    ClaimReply, ClaimedTask, EnqueueOutcome, ExtendClaimReply, ListReply, Outcome, Place, QueueReply,
-    QueueStats, QueueVerb, Removed, RescheduleReply, Settings, Settled, Swept, TaskRecord, TaskState,
+    ClaimReply, ClaimedTask, ConsumerReply, EnqueueOutcome, ExtendClaimReply, ListReply, Outcome, Place,
+    QueueReply, QueueStats, QueueVerb, Removed, RescheduleReply, Settings, Settled, Swept, TaskRecord,
+    TaskState,
 };
 
 /// The reply, if it makes sense.
@@ -68,6 +69,7 @@ pub(crate) fn decode(verb: &QueueVerb, value: &Value) -> Option<QueueReply> {
         (QueueVerb::Kick(_), Code::Swept) => QueueReply::Kick(items.swept()?),
         (QueueVerb::RemoveDead(_), Code::Swept) => QueueReply::RemoveDead(items.swept()?),
         (QueueVerb::Stats, Code::Counts) => QueueReply::Stats(Box::new(items.stats()?)),
+        (QueueVerb::Consumers, Code::Consumers) => QueueReply::Consumers(items.consumers()?),
         (QueueVerb::Pause(_), Code::Set) => QueueReply::Pause,
         (QueueVerb::Purge, Code::Counted) => QueueReply::Purge(items.number()?),
         (QueueVerb::Configure(_), Code::Set) => QueueReply::Configure,
@@ -216,9 +218,20 @@ impl<'a> Items<'a> {
             receipt: task.number(field::RECEIPT)?,
             remaining: self.time()?,
             reason: task.text(field::REASON)?,
+            consumer: task.text(field::CONSUMER).unwrap_or_default(),
             died: if state == TaskState::Dead { task.number(field::DIED_AT)? } else { 0 },
             successor_due: self.maybe()?,
         })
+    }
+
+    fn consumers(&mut self) -> Option<Vec<ConsumerReply>> {
+        let mut consumers = Vec::new();
+        while !self.0.as_slice().is_empty() {
+            let consumer = String::from_utf8_lossy(self.bytes()?).into_owned();
+            consumers.push(ConsumerReply { consumer, waiters: self.number()?, claims: self.number()? });
+        }
+        consumers.sort_unstable_by(|one: &ConsumerReply, other| one.consumer.cmp(&other.consumer));
+        Some(consumers)
     }
 
     fn swept(&mut self) -> Option<Swept> {
@@ -240,6 +253,7 @@ impl<'a> Items<'a> {
             dead: self.number()?,
             successors: self.number()?,
             paused: self.int()? == 1,
+            waiters: self.number()?,
             next_due: self.maybe()?.map(Duration::from_micros),
             enqueued: self.number()?,
             acked: self.number()?,
@@ -309,7 +323,8 @@ mod tests {
             on_duplicate: OnDuplicate::Keep,
         };
         let settle = Settle { items: Arc::new([Settlement { id: id(), receipt: 1, verdict: Verdict::Ack }]) };
-        let claim = Claim { call, max: 1, lease: Duration::from_secs(1), waiter: None };
+        let claim =
+            Claim { call, max: 1, lease: Duration::from_secs(1), waiter: None, consumer: "1 h l".into() };
         let sweep = Sweep::new(DeadOnes::Oldest, 1);
         vec![
             QueueVerb::Enqueue(Enqueue { call, timeout: Duration::ZERO, tasks: Arc::new([task]) }),
@@ -317,7 +332,7 @@ mod tests {
             QueueVerb::Settle(settle.clone()),
             QueueVerb::SettleAndClaim(settle, claim),
             QueueVerb::ExtendClaim(ExtendClaim { id: id(), receipt: 1, lease: Duration::from_secs(1) }),
-            QueueVerb::Abandon(Abandon { call: None, waiter: None }),
+            QueueVerb::Abandon(Abandon { call: None, waiter: None, consumer: "1 h l".into() }),
             QueueVerb::Pop(Pop { max: 1 }),
             QueueVerb::Peek(Peek { max: 1 }),
             QueueVerb::Get(Get { id: id() }),
@@ -333,6 +348,7 @@ mod tests {
             QueueVerb::Kick(sweep.clone()),
             QueueVerb::RemoveDead(sweep),
             QueueVerb::Stats,
+            QueueVerb::Consumers,
             QueueVerb::Pause(Pause { paused: true }),
             QueueVerb::Purge,
             QueueVerb::Configure(Configure::default()),

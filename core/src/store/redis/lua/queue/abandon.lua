@@ -1,7 +1,7 @@
 -- A claim that nobody waits for: what it was given goes back, a late copy of it gets nothing, and a hint that
 -- its waiter was given passes on.
 -- keys:    the queue's; 13 call, if there is one
--- args:    1 number of the call or "", 2 "client seq" of the waiter or ""
+-- args:    1 number of the call or "", 2 "client seq consumer" of the waiter or ""
 -- returns: {@LEFT}
 
 -- include record.lua

@@ -1,6 +1,6 @@
 -- Take tasks under a lease, or wait for some.
 -- keys:    the queue's; 13 call
--- args:    1 number of the call, 2 at most so many, 3 lease ms, 4 "client seq" to register or ""
+-- args:    1 number of the call, 2 at most so many, 3 lease ms, 4 "client seq consumer" to register or "", 5 consumer
 -- returns: {@GIVEN, then per task: id, packed, body, ms left} | {@EMPTY, us until the next due or -1, rank} |
 --          {@PAUSED, rank} | {@SUPERSEDED}
 
@@ -38,7 +38,7 @@ elseif last == number then
   -- It was given up: nobody waits for what it says.
   waiter = ''
 elseif not paused then
-  claim_tasks(tonumber(ARGV[2]), tonumber(ARGV[3]), reply, given)
+  claim_tasks(tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[5], reply, given)
 end
 write_deaths()
 if last ~= number then

@@ -1,9 +1,9 @@
 -- Shared: claims tasks, gives a repeated claim the same ones again, and registers who finds none. Needs
 -- take.lua and due.lua.
 
--- Puts up to `max` tasks under a lease. They are appended to `reply`, and what a repetition needs, ids and
+-- Puts up to `max` tasks under a lease of `consumer`. They are appended to `reply`, and what a repetition needs, ids and
 -- receipts, to `given`.
-local function claim_tasks(max, lease, reply, given)
+local function claim_tasks(max, lease, consumer, reply, given)
   promote()
   local taken = take(max)
   if #taken == 0 then
@@ -16,7 +16,11 @@ local function claim_tasks(max, lease, reply, given)
   for i, id in ipairs(taken) do
     stands[id], scores[id] = @CLAIMED, ends
     touch(id)
-    names[i] = mains[id][@BODY]
+    local main = mains[id]
+    -- Without a gap before it.
+    main[@BACKOFF], main[@TURN], main[@HAS_SUCCESSOR], main[@CONSUMER] =
+      main[@BACKOFF] or 0, main[@TURN] or 0, main[@HAS_SUCCESSOR] or false, consumer
+    names[i] = main[@BODY]
   end
   write()
   local length, found = #reply, redis.call('HMGET', KEYS[4], unpack(names))

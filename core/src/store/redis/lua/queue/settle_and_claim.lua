@@ -1,6 +1,6 @@
 -- Say how claims ended, and take tasks, in one step.
 -- keys:    the queue's; 13 call
--- args:    as claim: 1 number of the call, 2 at most so many, 3 lease ms, 4 "client seq" to register or "";
+-- args:    as claim: 1 number of the call, 2 at most so many, 3 lease ms, 4 "client seq consumer" to register or "", 5 consumer;
 --          then per settlement as settle: id, receipt, verdict
 -- returns: {@OUTCOMES, how many, as many outcomes as settle gives: @DONE, @DONE_LATE, @DONE_DEAD, @DONE_LATE_DEAD,
 --          @STALE or @GONE; then what claim gives: @GIVEN, @EMPTY or @PAUSED...} | {@SUPERSEDED}
@@ -39,9 +39,9 @@ if before then
   outcomes = before[2]
   give_again(before[1], tasks)
 else
-  settle_all(5, outcomes)
+  settle_all(6, outcomes)
   if not paused then
-    claim_tasks(tonumber(ARGV[2]), tonumber(ARGV[3]), tasks, given)
+    claim_tasks(tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[5], tasks, given)
   end
 end
 write_deaths()

@@ -1,7 +1,7 @@
 -- How many tasks there are, and what happened so far. Reads only.
 -- keys:    the queue's
 -- args:    none
--- returns: {@COUNTS, scheduled, ready, claimed, dead, successors, paused 0 or 1, us until the next due or -1,
+-- returns: {@COUNTS, scheduled, ready, claimed, dead, successors, paused 0 or 1, waiters, us until the next due or -1,
 --          enqueued, acked, retried, died, then the settings, -1 where none is set: max_len, dead_max,
 --          dead_age ms, dead_bytes, intake 0 or 1}
 
@@ -17,6 +17,7 @@ local successors = redis.call('HLEN', KEYS[3]) - live
 local in_intake = intake_size > 0 and redis.call('ZCOUNT', KEYS[1], '-inf', now / 1000) or 0
 return {
   @COUNTS, scheduled - due + intake_size - in_intake, ready + due + ended + in_intake, claimed - ended,
-  redis.call('ZCARD', KEYS[8]) + redis.call('ZCARD', KEYS[12]), math.max(successors, 0), paused and 1 or 0, next_due(),
+  redis.call('ZCARD', KEYS[8]) + redis.call('ZCARD', KEYS[12]), math.max(successors, 0), paused and 1 or 0,
+  redis.call('ZCOUNT', KEYS[11], now + 1, '+inf'), next_due(),
   enqueued, acked, retried, died, max_len or -1, dead_max or -1, dead_age or -1, dead_bytes or -1, intake or -1,
 }
