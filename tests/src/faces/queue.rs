@@ -7,9 +7,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 
 use stanchion::{
-    Claim, ClaimOptions, DeadTasks, Enqueued, Error, Headers, ListOptions, LossReason, Queue, QueueSettings,
-    QueueStats, Queues, Receipt, Removed, Rescheduled, Retry, Task, TaskInfo, TaskPage, TaskState, Verdict,
-    Version, Worker, WorkerEvent, WorkerReport, blocking,
+    Claim, ClaimOptions, Consumer, DeadTasks, Enqueued, Error, Headers, ListOptions, LossReason, Queue,
+    QueueSettings, QueueStats, Queues, Receipt, Removed, Rescheduled, Retry, Task, TaskInfo, TaskPage,
+    TaskState, Verdict, Version, Worker, WorkerEvent, WorkerReport, blocking,
 };
 use tokio::sync::Notify;
 
@@ -173,6 +173,11 @@ impl AnyQueue {
     /// As `Queue::stats`.
     pub fn stats(&self) -> Result<QueueStats, Error> {
         either!(Self, self, queue => queue.stats())
+    }
+
+    /// As `Queue::consumers`.
+    pub fn consumers(&self) -> Result<Vec<Consumer>, Error> {
+        either!(Self, self, queue => queue.consumers())
     }
 
     /// As `Queue::pause`.

@@ -2,7 +2,7 @@
 
 use stanchion::{ListOptions, Retry, TaskState};
 use stanchion_tests::on_every_store;
-use stanchion_tests::wait::{SOON, eventually};
+use stanchion_tests::wait::{SOON, eventually, task};
 
 use crate::queue_support::{
     assert_nothing, census, claimed_ids, ids, lapse, leased, plain, put, take, take_for, up_to,
@@ -18,6 +18,57 @@ on_every_store! {
         assert_eq!(census(&queue), [0; 4]);
         let stats = queue.stats().unwrap();
         assert_eq!((stats.next_due, stats.paused, stats.enqueued, stats.successors), (None, false, 0, 0));
+    }
+
+    /// Alive, after a failure, and dead: who had it last.
+    fn who_claimed_a_task_is_told_with_it(bench) {
+        let open = |label: &str| bench.open(bench.builder().label(label)).queue("q");
+        let [web, mail] = ["web", "mail"].map(open);
+        put(&web, &["a"]);
+        assert_eq!(web.task("a").claimed_by, None);
+        let begun = wall();
+        let claim = take(&web);
+        let told = mail.task("a").claimed_by.unwrap();
+        assert_eq!((&*told.label, told.pid), ("web", std::process::id()));
+        assert_eq!(told.host, nix::unistd::gethostname().unwrap().to_str().unwrap());
+        let since = told.since.unwrap();
+        assert!(since + ms(2) > begun && since < wall() + ms(2), "{since:?} is not after {begun:?}");
+        assert_eq!(mail.all(TaskState::Claimed)[0].claimed_by.as_ref(), Some(&told));
+        claim.nack(Retry::After(ms(0)), "no luck").unwrap();
+        let before = mail.task("a").claimed_by.unwrap();
+        assert_eq!((&*before.label, before.since), ("web", None), "it waits again");
+        take(&mail).bury("hopeless").unwrap();
+        let dead = web.task("a");
+        assert_eq!((dead.state, &*dead.claimed_by.unwrap().label), (TaskState::Dead, "mail"));
+        put(&web, &["a"]);
+        assert_eq!(web.task("a").claimed_by, None, "another task");
+    }
+
+    fn consumers_are_those_who_wait_and_those_who_have_claims(bench) {
+        let open = |label: &str| bench.open(bench.builder().label(label));
+        let [web, mail] = ["web", "mail"].map(|label| open(label).queue("q"));
+        let told = || -> Vec<_> {
+            let consumers = web.consumers().unwrap();
+            assert!(consumers.iter().all(|one| one.pid == std::process::id()));
+            consumers.into_iter().map(|one| (one.label, one.waiters, one.claims)).collect()
+        };
+        assert!(told().is_empty());
+        put(&web, &["a", "b", "c"]);
+        let claims = web.claim(up_to(2)).unwrap();
+        let one = take(&mail);
+        assert_eq!(told(), [("mail".into(), 0, 1), ("web".into(), 0, 2)]);
+        one.ack().unwrap();
+        let waiting = task({
+            let mail = mail.clone();
+            move || mail.claim(up_to(1).wait(SOON)).unwrap().remove(0).ack().unwrap()
+        });
+        eventually(SOON, || told() == [("mail".into(), 1, 0), ("web".into(), 0, 2)]);
+        assert_eq!(mail.stats().unwrap().waiters, 1);
+        claims.iter().for_each(|claim| assert!(claim.ack().is_ok()));
+        put(&web, &["d"]);
+        waiting.join();
+        assert!(told().is_empty());
+        assert_eq!(mail.stats().unwrap().waiters, 0);
     }
 
     fn peek_changes_nothing_and_comes_true(bench) {

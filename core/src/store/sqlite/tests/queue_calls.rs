@@ -221,7 +221,7 @@ fn a_chosen_waiter_that_stops_passes_the_wake_on() {
         let idle = |seq: i64, chosen: bool| {
             queue
                 .store
-                .sql(&format!("INSERT INTO idle SELECT id, 9, {seq}, 1000000000, {chosen} FROM queue"));
+                .sql(&format!("INSERT INTO idle SELECT id, 9, {seq}, 1000000000, {chosen}, '' FROM queue"));
         };
         idle(1, chosen);
         idle(2, false);

@@ -288,7 +288,7 @@ fn who_gets_something_is_not_idle_and_who_gets_nothing_is_again() {
     assert_eq!(woken(&queue), "", "chosen before, it is idle again");
     queue.add(&["b"]);
     assert_eq!(woken(&queue), "1");
-    queue.store.sql("INSERT INTO idle SELECT id, 9, 2, 1000000000, 0 FROM queue");
+    queue.store.sql("INSERT INTO idle SELECT id, 9, 2, 1000000000, 0, '' FROM queue");
     assert!(matches!(wait(&queue, 2), ClaimReply::Claimed(_)));
     assert_eq!(queue.store.count("SELECT count(*) FROM idle"), 0);
 }
@@ -300,7 +300,7 @@ fn a_settle_and_claim_wakes_for_what_it_leaves() {
         queue.add(&["a"]);
         let receipt = queue.take("a");
         queue.add(&["b"]);
-        queue.store.sql("INSERT INTO idle SELECT id, 9, 7, 1000000000, 0 FROM queue");
+        queue.store.sql("INSERT INTO idle SELECT id, 9, 7, 1000000000, 0, '' FROM queue");
         let verdict = Verdict::Nack { delay, reason: "no".into() };
         let settle = Settle { items: vec![Settlement { id: id("a"), receipt, verdict }].into() };
         let reply = queue.ask(QueueVerb::SettleAndClaim(settle, queue.claim_of(max)));
@@ -316,7 +316,7 @@ fn a_settle_and_claim_that_gets_nothing_wakes_another_unless_it_waits_itself() {
         let queue = queue();
         queue.add(&["a"]);
         let receipt = queue.take("a");
-        queue.store.sql("INSERT INTO idle SELECT id, 9, 7, 1000000000, 0 FROM queue");
+        queue.store.sql("INSERT INTO idle SELECT id, 9, 7, 1000000000, 0, '' FROM queue");
         let verdict = Verdict::Nack { delay: SECOND, reason: "no".into() };
         let settle = Settle { items: vec![Settlement { id: id("a"), receipt, verdict }].into() };
         let claim = Claim { waiter: waits, ..queue.claim_of(1) };

@@ -131,7 +131,7 @@ fn purge_drops_tasks_and_keeps_settings_counters_and_waiters() {
     queue.enqueue(NewTask { on_duplicate: OnDuplicate::Throttle { window: DAY }, ..task("throttled") });
     queue.enqueue(task("claimed"));
     queue.configure(Configure { max_len: Some(Some(9)), ..Configure::default() });
-    queue.store.sql("INSERT INTO idle SELECT id, 9, 7, 1000000000, 0 FROM queue");
+    queue.store.sql("INSERT INTO idle SELECT id, 9, 7, 1000000000, 0, '' FROM queue");
     let before = queue.stats();
     assert_eq!(queue.ask(QueueVerb::Purge), QueueReply::Purge(9));
     let after =
@@ -237,7 +237,7 @@ fn queues_unused_for_a_week_are_forgotten_unless_they_hold_something() {
         ask(name, QueueVerb::Pop(Pop { max: 1 }));
     }
     queue.store.sql(
-        "INSERT INTO dead SELECT NULL, id, 5, 'x', 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, '', x'00', 0 FROM queue
+        "INSERT INTO dead SELECT NULL, id, 5, 'x', 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, '', x'00', 0, '' FROM queue
            WHERE key = 'Queue:dead';
          UPDATE queue SET dead = 1, dead_size = 1 WHERE key = 'Queue:dead'",
     );

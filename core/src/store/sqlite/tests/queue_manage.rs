@@ -41,7 +41,7 @@ fn popped_tasks_are_gone_and_their_successors_come() {
 fn a_pop_that_leaves_tasks_wakes_the_next() {
     let queue = queue();
     queue.add(&["a", "b"]);
-    queue.store.sql("INSERT INTO idle SELECT id, 9, 7, 1000000000, 0 FROM queue");
+    queue.store.sql("INSERT INTO idle SELECT id, 9, 7, 1000000000, 0, '' FROM queue");
     pop(&queue, 1);
     assert_eq!(queue.store.count("SELECT chosen FROM idle"), 1);
     queue.store.sql("UPDATE idle SET chosen = 0");
@@ -110,7 +110,7 @@ fn a_kicked_task_begins_anew() {
     queue.enqueue(NewTask { priority: 9, max_attempts: 1, ..task("a") });
     let receipt = queue.take("a");
     queue.settle("a", receipt, nack());
-    queue.store.sql("INSERT INTO idle SELECT id, 9, 7, 1000000000, 0 FROM queue");
+    queue.store.sql("INSERT INTO idle SELECT id, 9, 7, 1000000000, 0, '' FROM queue");
     queue.pass(SECOND);
     assert_eq!(kick(&queue, DeadOnes::Ids([id("a"), id("a"), id("z")].into()), 9), 1);
     assert_eq!(queue.store.count("SELECT chosen FROM idle"), 1);
