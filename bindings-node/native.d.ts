@@ -58,6 +58,14 @@ export class ClaimOptions {
   constructor(max?: Whole | undefined | null, lease?: Millis | undefined | null, renew?: Flag | undefined | null, maxRun?: Millis | undefined | null, wait?: Millis | undefined | null)
 }
 
+/** Who claimed a task last; `since` is milliseconds since 1970. */
+export interface ClaimedBy {
+  label: string
+  host: string
+  pid: number
+  since?: number
+}
+
 /** A client. */
 export class Client {
   beginCached(bridge: Bridge, call: number, name: Text, options: CachedOptions): void
@@ -92,6 +100,15 @@ export class Clock {
   constructor()
   /** After the calls that were started before have begun, so that their waits begin at the old time. */
   advance(time: Millis): void
+}
+
+/** A process that works on a queue. */
+export interface Consumer {
+  label: string
+  host: string
+  pid: number
+  waiters: number
+  claims: number
 }
 
 /** Which dead tasks are meant. Of ids, receipts and a count one at most is given, which the package sees to. */
@@ -201,6 +218,7 @@ export class Queue {
   kick(bridge: Bridge, call: number, dead: DeadTasks): void
   removeDead(bridge: Bridge, call: number, dead: DeadTasks): void
   stats(bridge: Bridge, call: number): void
+  consumers(bridge: Bridge, call: number): void
   pause(bridge: Bridge, call: number): void
   resume(bridge: Bridge, call: number): void
   purge(bridge: Bridge, call: number): void
@@ -216,6 +234,7 @@ export interface QueueStats {
   dead: number
   successors: number
   paused: boolean
+  waiters: number
   nextDue?: number
   enqueued: number
   acked: number
@@ -283,6 +302,7 @@ export interface TaskInfo {
   receipt: bigint
   leaseLeft: number
   reason: string
+  claimedBy?: ClaimedBy
   died?: number
   successorDue?: number
 }

@@ -109,6 +109,8 @@ export interface QueueStats {
   /** Tasks that wait for the end of a run of the same id. */
   successors: number
   paused: boolean
+  /** How many calls wait for a task. */
+  waiters: number
   /** Until the next task is due or lease ends, in milliseconds; 0 if something is due now. */
   nextDueMs: number | null
   enqueued: number
@@ -116,6 +118,17 @@ export interface QueueStats {
   retried: number
   died: number
   settings: { maxLen: number | null, deadMax: number, deadAgeMs: number, deadBytes: number, intake: boolean }
+}
+
+/** A process that works on a queue, for people and dashboards: out of date as soon as it is read. */
+export interface Consumer {
+  label: string
+  host: string
+  pid: number
+  /** How many of its calls wait for a task. */
+  waiters: number
+  /** How many tasks it has. */
+  claims: number
 }
 
 /** A named queue of tasks. Made by `Client.queue`. `Json` is what its payloads are, read as JSON. */
@@ -257,6 +270,16 @@ export class Queue<Json = any> {
   /** How many tasks there are, and the settings. */
   stats(): Promise<QueueStats> {
     return ask(() => this.#handle(), (queue, bridge, number) => queue.stats(bridge, number), stats)
+  }
+
+  /**
+   * Who works on the queue: the processes of the first thousand calls that wait for a task, and of the first thousand
+   * claims.
+   */
+  consumers(): Promise<Consumer[]> {
+    return ask(
+      () => this.#handle(), (queue, bridge, number) => queue.consumers(bridge, number),
+      (found: Native.Consumer[]): Consumer[] => found)
   }
 
   /** Stop giving out tasks. Claims that are out go on. */

@@ -50,6 +50,15 @@ export interface Enqueued {
 /** Where a task is. */
 export type TaskState = 'scheduled' | 'ready' | 'claimed' | 'dead'
 
+/** Who claimed a task last. */
+export interface ClaimedBy {
+  label: string
+  host: string
+  pid: number
+  /** When, by the store's clock; null if that delivery was settled and the task lives. */
+  since: Date | null
+}
+
 /** A task as it is in a queue. */
 export interface TaskInfo<Json = any> {
   id: string
@@ -71,6 +80,8 @@ export interface TaskInfo<Json = any> {
   leaseLeftMs: number
   /** Why it failed last. */
   reason: string
+  /** Who claimed it last; null if nobody did. */
+  claimedBy: ClaimedBy | null
   died: Date | null
   /** When the task that waits for the end of this one is due. */
   successorDue: Date | null
@@ -128,6 +139,7 @@ export function taskInfo<Json>(found: Native.TaskInfo): TaskInfo<Json> {
     },
     due: new Date(found.due),
     expires: maybeDate(found.expires),
+    claimedBy: found.claimedBy ? { ...found.claimedBy, since: maybeDate(found.claimedBy.since) } : null,
     died: maybeDate(found.died),
     successorDue: maybeDate(found.successorDue),
     leaseLeftMs: leaseLeft,

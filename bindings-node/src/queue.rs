@@ -107,6 +107,23 @@ pub struct RescheduledOrNot {
     pub due: Option<f64>,
 }
 
+/// A process that works on a queue.
+#[napi(object, object_from_js = false)]
+pub struct Consumer {
+    pub label: String,
+    pub host: String,
+    pub pid: u32,
+    pub waiters: f64,
+    pub claims: f64,
+}
+
+impl From<stanchion::Consumer> for Consumer {
+    fn from(one: stanchion::Consumer) -> Self {
+        let stanchion::Consumer { label, host, pid, waiters, claims, .. } = one;
+        Self { label, host, pid, waiters: waiters as f64, claims: claims as f64 }
+    }
+}
+
 /// How many tasks there are, what happened so far, and the settings. Times are milliseconds.
 #[napi(object, object_from_js = false)]
 pub struct QueueStats {
@@ -116,6 +133,7 @@ pub struct QueueStats {
     pub dead: f64,
     pub successors: f64,
     pub paused: bool,
+    pub waiters: f64,
     pub next_due: Option<f64>,
     pub enqueued: f64,
     pub acked: f64,
@@ -137,6 +155,7 @@ impl From<stanchion::QueueStats> for QueueStats {
             dead: stats.dead as f64,
             successors: stats.successors as f64,
             paused: stats.paused,
+            waiters: stats.waiters as f64,
             next_due: stats.next_due.map(millis),
             enqueued: stats.enqueued as f64,
             acked: stats.acked as f64,
@@ -311,6 +330,14 @@ impl Queue {
     pub fn stats(&self, bridge: Bridge, call: u32) -> napi::Result<()> {
         let queue = self.0.clone();
         bridge.start(call, async move { queue.stats().await.map(QueueStats::from) })
+    }
+
+    #[napi]
+    pub fn consumers(&self, bridge: Bridge, call: u32) -> napi::Result<()> {
+        let queue = self.0.clone();
+        bridge.start(call, async move {
+            Ok(queue.consumers().await?.into_iter().map(Consumer::from).collect::<Vec<_>>())
+        })
     }
 
     #[napi]

@@ -129,8 +129,24 @@ pub struct TaskInfo {
     pub receipt: u64,
     pub lease_left: f64,
     pub reason: String,
+    pub claimed_by: Option<ClaimedBy>,
     pub died: Option<f64>,
     pub successor_due: Option<f64>,
+}
+
+/// Who claimed a task last; `since` is milliseconds since 1970.
+#[napi(object, object_from_js = false)]
+pub struct ClaimedBy {
+    pub label: String,
+    pub host: String,
+    pub pid: u32,
+    pub since: Option<f64>,
+}
+
+impl From<stanchion::ClaimedBy> for ClaimedBy {
+    fn from(by: stanchion::ClaimedBy) -> Self {
+        Self { label: by.label, host: by.host, pid: by.pid, since: by.since.map(wall) }
+    }
 }
 
 impl From<stanchion::TaskInfo> for TaskInfo {
@@ -150,6 +166,7 @@ impl From<stanchion::TaskInfo> for TaskInfo {
             receipt: info.receipt,
             lease_left: millis(info.lease_left),
             reason: info.reason,
+            claimed_by: info.claimed_by.map(ClaimedBy::from),
             died: info.died.map(wall),
             successor_due: info.successor_due.map(wall),
         }

@@ -27,6 +27,22 @@ onEveryStore('a task goes in and out', async ({ client }) => {
   assert.ok(!claim.valid)
 })
 
+onEveryStore('who works on a queue', async ({ client }) => {
+  const queue = client.queue('q')
+  assert.deepEqual(await queue.consumers(), [])
+  await queue.enqueue({ id: 'a' })
+  assert.equal((await queue.get('a')).claimedBy, null)
+  const [claim] = await queue.claim()
+  const by = (await queue.get('a')).claimedBy
+  assert.ok(by.since instanceof Date && Math.abs(by.since.getTime() - Date.now()) < 60_000)
+  assert.deepEqual([by.label, by.pid, typeof by.host], ['', process.pid, 'string'])
+  assert.deepEqual(
+    await queue.consumers(), [{ label: by.label, host: by.host, pid: by.pid, waiters: 0, claims: 1 }])
+  assert.equal((await queue.stats()).waiters, 0)
+  await claim.ack()
+  assert.deepEqual(await queue.consumers(), [])
+})
+
 onEveryStore('payloads: bytes of all sorts, and any JSON value', async ({ client }) => {
   const queue = client.queue('q')
   const bytes = new Uint8Array([1, 2, 3, 4])

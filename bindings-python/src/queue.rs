@@ -32,6 +32,7 @@ faces! {
         fn kick(dead: DeadTasks) |queue| queue.kick(dead.0);
         fn remove_dead(dead: DeadTasks) |queue| queue.remove_dead(dead.0);
         fn stats() |queue| queue.stats();
+        fn consumers() |queue| queue.consumers();
         fn pause() |queue| queue.pause();
         fn resume() |queue| queue.resume();
         fn purge() |queue| queue.purge();

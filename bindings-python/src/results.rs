@@ -6,8 +6,8 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList};
 use pyo3::{BoundObject, IntoPyObject};
 use stanchion::{
-    Enqueued, Error, Holder, LeaseHandle, LockPage, QueuePage, QueueStats, Removed, Rescheduled, TaskInfo,
-    TaskPage, Waiter,
+    Consumer, Enqueued, Error, Holder, LeaseHandle, LockPage, QueuePage, QueueStats, Removed, Rescheduled,
+    TaskInfo, TaskPage, Waiter,
 };
 
 use crate::error::raise;
@@ -106,6 +106,12 @@ impl IntoPython for Waiter {
     }
 }
 
+impl IntoPython for Consumer {
+    fn into_python(self, py: Python<'_>) -> PyResult<Py<PyAny>> {
+        object(py, (self.label, self.host, self.pid, self.waiters, self.claims))
+    }
+}
+
 impl IntoPython for LockPage {
     fn into_python(self, py: Python<'_>) -> PyResult<Py<PyAny>> {
         object(py, (self.names, self.next))
@@ -177,6 +183,8 @@ impl IntoPython for TaskInfo {
         fields.set_item("receipt", self.receipt)?;
         fields.set_item("lease_left", self.lease_left.as_secs_f64())?;
         fields.set_item("reason", self.reason)?;
+        let claimed_by = self.claimed_by.map(|by| (by.label, by.host, by.pid, by.since.map(wall)));
+        fields.set_item("claimed_by", claimed_by)?;
         fields.set_item("died", self.died.map(wall))?;
         fields.set_item("successor_due", self.successor_due.map(wall))?;
         Ok(fields.into_any().unbind())
@@ -192,6 +200,7 @@ impl IntoPython for QueueStats {
         fields.set_item("dead", self.dead)?;
         fields.set_item("successors", self.successors)?;
         fields.set_item("paused", self.paused)?;
+        fields.set_item("waiters", self.waiters)?;
         fields.set_item("next_due", self.next_due.map(|time| time.as_secs_f64()))?;
         fields.set_item("enqueued", self.enqueued)?;
         fields.set_item("acked", self.acked)?;

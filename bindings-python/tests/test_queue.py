@@ -30,6 +30,21 @@ def test_a_task_goes_round(client):
     assert len(queue) == 0 and queue.claim() == []
 
 
+def test_who_works_on_a_queue(client):
+    queue = client.queue("q")
+    assert queue.consumers() == []
+    queue.enqueue("a")
+    assert queue.get("a").claimed_by is None
+    (claim,) = queue.claim()
+    by = queue.get("a").claimed_by
+    assert isinstance(by, stanchion.ClaimedBy) and by.pid == os.getpid() and by.host
+    assert abs((by.since - datetime.now(timezone.utc)).total_seconds()) < 60
+    assert queue.consumers() == [stanchion.Consumer(by.label, by.host, by.pid, waiters=0, claims=1)]
+    assert queue.stats().waiters == 0
+    claim.ack()
+    assert queue.consumers() == []
+
+
 @pytest.mark.parametrize("value", [{"a": [1, 2.5, None, "ü"]}, "text", 7, True, [], None])
 def test_json(value):
     queue = stanchion.connect("memory:").queue("q")

@@ -19,14 +19,14 @@ from ._lease import Lease, Lost
 from ._lock import Hold, Lock, RwLock
 from ._queue import Queue, Queues
 from ._types import (
-    Debounce, Enqueued, Holder, Keep, NamePage, Outcome, QueueStats, Removed, Replace, Rescheduled, Task, TaskInfo,
+    ClaimedBy, Consumer, Debounce, Enqueued, Holder, Keep, NamePage, Outcome, QueueStats, Removed, Replace, Rescheduled, Task, TaskInfo,
     TaskPage, TaskState, Throttle, Waiter, WorkerEvent, WorkerReport)
 from ._worker import Worker
 
 __version__: str = _stanchion.__version__
 
 __all__ = [
-    "Cancelled", "Claim", "Client", "Closed", "Corrupt", "Debounce", "Denied", "Enqueued", "Forked", "Hold",
+    "Cancelled", "Claim", "ClaimedBy", "Client", "Closed", "Consumer", "Corrupt", "Debounce", "Denied", "Enqueued", "Forked", "Hold",
     "Holder", "Indeterminate", "Internal", "InvalidArgument", "Keep", "Lease", "LeaseExpired", "LeaseLost", "Lock",
     "LockTimeout", "Lost", "NamePage", "Outcome", "Queue", "QueueFull", "QueueStats", "Queues", "Removed", "Replace",
     "Rescheduled", "RwLock", "StaleReceipt", "StanchionError", "StoreUnavailable", "Task", "TaskInfo", "TaskPage", "TaskState",

@@ -8,7 +8,7 @@ from . import _stanchion
 from ._claim import Claim
 from ._errors import StanchionError
 from ._types import (
-    UNSET, Duration, Enqueued, OnDuplicate, QueueStats, Removed, Rescheduled, Task, TaskInfo, TaskLike, TaskPage, TaskState,
+    UNSET, Consumer, Duration, Enqueued, OnDuplicate, QueueStats, Removed, Rescheduled, Task, TaskInfo, TaskLike, TaskPage, TaskState,
     Time, WorkerEvent, _Unset, all_enqueued, dead_tasks, enqueued, maybe_wall, queue_names, seconds_since_1970,
     several, state_name, task_info, task_infos, tasks)
 from ._worker import Worker
@@ -125,6 +125,11 @@ class Queue:
     def stats(self) -> QueueStats:
         """How many tasks there are, and the settings."""
         return QueueStats(**self._native.stats())
+
+    def consumers(self) -> List[Consumer]:
+        """Who works on the queue: the processes of the first thousand calls that wait for a task, and of the first
+        thousand claims."""
+        return [Consumer(*fields) for fields in self._native.consumers()]
 
     def pause(self) -> None:
         """Stop giving out tasks. Claims that are out go on."""

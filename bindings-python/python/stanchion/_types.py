@@ -157,8 +157,33 @@ class Waiter:
 
 
 @dataclass(frozen=True)
+class ClaimedBy:
+    """Who claimed a task last. ``since`` is by the store's clock; None if that delivery was settled and the task lives."""
+
+    label: str
+    host: str
+    pid: int
+    since: Optional[datetime]
+
+
+@dataclass(frozen=True)
+class Consumer:
+    """A process that works on a queue, for people and dashboards: out of date as soon as it is read.
+
+    ``waiters`` is how many of its calls wait for a task, ``claims`` how many tasks it has.
+    """
+
+    label: str
+    host: str
+    pid: int
+    waiters: int
+    claims: int
+
+
+@dataclass(frozen=True)
 class TaskInfo:
-    """A task as it is in a queue. ``size`` is the bytes of payload and headers, as stored."""
+    """A task as it is in a queue. ``size`` is the bytes of payload and headers, as stored. ``claimed_by`` is who claimed
+    it last, None if nobody did."""
 
     id: str
     state: TaskState
@@ -174,6 +199,7 @@ class TaskInfo:
     receipt: int
     lease_left: float
     reason: str
+    claimed_by: Optional[ClaimedBy]
     died: Optional[datetime]
     successor_due: Optional[datetime]
 
@@ -238,7 +264,7 @@ class Rescheduled:
 
 @dataclass(frozen=True)
 class QueueStats:
-    """How many tasks there are, what happened so far, and the settings."""
+    """How many tasks there are, what happened so far, and the settings. ``waiters`` is how many calls wait for a task."""
 
     scheduled: int
     ready: int
@@ -246,6 +272,7 @@ class QueueStats:
     dead: int
     successors: int
     paused: bool
+    waiters: int
     next_due: Optional[float]
     enqueued: int
     acked: int
@@ -343,6 +370,9 @@ def task_infos(all_fields: List[Dict[str, Any]]) -> List[TaskInfo]:
         fields["due"] = wall(fields["due"])
         for name in ("expires", "died", "successor_due"):
             fields[name] = maybe_wall(fields[name])
+        if fields["claimed_by"] is not None:
+            label, host, pid, since = fields["claimed_by"]
+            fields["claimed_by"] = ClaimedBy(label, host, pid, maybe_wall(since))
         infos.append(TaskInfo(**fields))
     return infos
 

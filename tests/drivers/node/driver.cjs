@@ -99,6 +99,10 @@ const shownTask = task => ({
   id: task.id, state: task.state, payload: hex(task.payload), headers: task.headers, size: task.size,
   version: whole(task.version), due_ms: millis(task.due), priority: task.priority, attempts: task.attempts,
   max_attempts: task.maxAttempts, expires_ms: millis(task.expires), receipt: whole(task.receipt),
+  claimed_by: task.claimedBy && {
+    label: task.claimedBy.label, host: task.claimedBy.host, pid: task.claimedBy.pid,
+    since_ms: millis(task.claimedBy.since)
+  },
   reason: task.reason, died_ms: millis(task.died), successor_due_ms: millis(task.successorDue)
 })
 
@@ -342,12 +346,13 @@ const OPERATIONS = {
     const { outcome } = await actor.queue(request).reschedule(special(request.id), special(request.due_ms))
     return { outcome }
   },
+  'queue.consumers': (actor, request) => actor.queue(request).consumers(),
   'queue.stats': async (actor, request) => {
     const found = await actor.queue(request).stats()
     const { settings } = found
     return {
       scheduled: found.scheduled, ready: found.ready, claimed: found.claimed, dead: found.dead,
-      successors: found.successors, paused: found.paused, next_due_ms: found.nextDueMs, enqueued: found.enqueued,
+      successors: found.successors, paused: found.paused, waiters: found.waiters, next_due_ms: found.nextDueMs, enqueued: found.enqueued,
       acked: found.acked, retried: found.retried, died: found.died, max_len: settings.maxLen,
       dead_max: settings.deadMax, dead_age_ms: settings.deadAgeMs, dead_bytes: settings.deadBytes,
       intake: settings.intake

@@ -244,7 +244,7 @@ class Actor:
         found = self.queue(request).stats()
         return {
             "scheduled": found.scheduled, "ready": found.ready, "claimed": found.claimed, "dead": found.dead,
-            "successors": found.successors, "paused": found.paused, "next_due_ms": milliseconds(found.next_due),
+            "successors": found.successors, "paused": found.paused, "waiters": found.waiters, "next_due_ms": milliseconds(found.next_due),
             "enqueued": found.enqueued, "acked": found.acked, "retried": found.retried, "died": found.died,
             "max_len": found.max_len, "dead_max": found.dead_max, "dead_age_ms": milliseconds(found.dead_age),
             "dead_bytes": found.dead_bytes, "intake": found.intake}
@@ -336,6 +336,7 @@ OPERATIONS = {
     "queue.list": Actor.list,
     "queue.remove": Actor.remove,
     "queue.reschedule": Actor.reschedule,
+    "queue.consumers": lambda actor, request: [vars(one) for one in actor.queue(request).consumers()],
     "queue.stats": Actor.stats,
     "queue.pause": of_queue("pause"),
     "queue.resume": of_queue("resume"),

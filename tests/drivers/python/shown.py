@@ -40,6 +40,9 @@ def shown_task(task):
         "size": task.size, "version": task.version, "due_ms": milliseconds(task.due), "priority": task.priority,
         "attempts": task.attempts, "max_attempts": task.max_attempts, "expires_ms": milliseconds(task.expires),
         "receipt": task.receipt, "reason": task.reason, "died_ms": milliseconds(task.died),
+        "claimed_by": task.claimed_by and {
+            "label": task.claimed_by.label, "host": task.claimed_by.host, "pid": task.claimed_by.pid,
+            "since_ms": milliseconds(task.claimed_by.since)},
         "successor_due_ms": milliseconds(task.successor_due)}
 
 

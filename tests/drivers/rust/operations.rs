@@ -141,6 +141,9 @@ pub(crate) const OPERATIONS: &[(&str, Operation)] = &[
         let due = request.moment("due_ms")?.ok_or(Refusal::Cannot("an argument is missing"))?;
         Ok(shown::rescheduled(&actor.queue(request)?.reschedule(request.text("id")?, due)?))
     }),
+    ("queue.consumers", |actor, request| {
+        Ok(actor.queue(request)?.consumers()?.iter().map(shown::consumer).collect())
+    }),
     ("queue.stats", |actor, request| Ok(shown::stats(&actor.queue(request)?.stats()?))),
     ("queue.pause", |actor, request| done(actor.queue(request)?.pause())),
     ("queue.resume", |actor, request| done(actor.queue(request)?.resume())),

@@ -5,8 +5,8 @@ use std::time::{Duration, SystemTime};
 
 use serde_json::{Value, json};
 use stanchion::{
-    Enqueued, Error, Headers, Holder, LossReason, QueueStats, Removed, Rescheduled, TaskInfo, Waiter,
-    WorkerReport,
+    ClaimedBy, Consumer, Enqueued, Error, Headers, Holder, LossReason, QueueStats, Removed, Rescheduled,
+    TaskInfo, Waiter, WorkerReport,
 };
 use stanchion_tests::faces::{AnyClaim, AnyLease};
 
@@ -68,7 +68,18 @@ pub(crate) fn task(task: &TaskInfo) -> Value {
         "size": task.size,
         "version": task.version, "due_ms": wall(task.due), "priority": task.priority, "attempts": task.attempts,
         "max_attempts": task.max_attempts, "expires_ms": task.expires.map(wall), "receipt": task.receipt,
+        "claimed_by": task.claimed_by.as_ref().map(claimed_by),
         "reason": task.reason, "died_ms": task.died.map(wall), "successor_due_ms": task.successor_due.map(wall),
+    })
+}
+
+fn claimed_by(by: &ClaimedBy) -> Value {
+    json!({ "label": by.label, "host": by.host, "pid": by.pid, "since_ms": by.since.map(wall) })
+}
+
+pub(crate) fn consumer(one: &Consumer) -> Value {
+    json!({
+        "label": one.label, "host": one.host, "pid": one.pid, "waiters": one.waiters, "claims": one.claims,
     })
 }
 
@@ -117,7 +128,8 @@ pub(crate) fn stats(stats: &QueueStats) -> Value {
     let settings = &stats.settings;
     json!({
         "scheduled": stats.scheduled, "ready": stats.ready, "claimed": stats.claimed, "dead": stats.dead,
-        "successors": stats.successors, "paused": stats.paused, "next_due_ms": stats.next_due.map(millis),
+        "successors": stats.successors, "paused": stats.paused, "waiters": stats.waiters,
+        "next_due_ms": stats.next_due.map(millis),
         "enqueued": stats.enqueued, "acked": stats.acked, "retried": stats.retried, "died": stats.died,
         "max_len": settings.max_len, "dead_max": settings.dead_max, "dead_age_ms": millis(settings.dead_age),
         "dead_bytes": settings.dead_bytes, "intake": settings.intake,

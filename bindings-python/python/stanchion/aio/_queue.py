@@ -7,7 +7,7 @@ from typing import Any, Awaitable, Callable, Iterable, List, Mapping, Optional, 
 from .. import _stanchion
 from .._errors import StanchionError
 from .._types import (
-    UNSET, Duration, Enqueued, OnDuplicate, QueueStats, Removed, Rescheduled, Task, TaskInfo, TaskLike, TaskPage, TaskState,
+    UNSET, Consumer, Duration, Enqueued, OnDuplicate, QueueStats, Removed, Rescheduled, Task, TaskInfo, TaskLike, TaskPage, TaskState,
     Time, WorkerEvent, _Unset, all_enqueued, dead_tasks, enqueued, maybe_wall, queue_names, seconds_since_1970,
     several, state_name, task_info, task_infos, tasks)
 from ._claim import Claim
@@ -120,6 +120,11 @@ class Queue:
     async def stats(self) -> QueueStats:
         """How many tasks there are, and the settings."""
         return QueueStats(**await call(self._native.stats))
+
+    async def consumers(self) -> List[Consumer]:
+        """Who works on the queue: the processes of the first thousand calls that wait for a task, and of the first
+        thousand claims."""
+        return [Consumer(*fields) for fields in await call(self._native.consumers)]
 
     async def pause(self) -> None:
         """Stop giving out tasks. Claims that are out go on."""
