@@ -14,9 +14,8 @@ local function claim_tasks(max, lease, consumer, reply, given)
   local ends = string.format('%.0f', now + lease)
   local names = {}
   for i, id in ipairs(taken) do
-    stands[id], scores[id] = @CLAIMED, ends
-    touch(id)
-    local main = mains[id]
+    local number, main = touch(id), mains[id]
+    stands[number], scores[number] = @CLAIMED, ends
     -- Without a gap before it.
     main[@BACKOFF], main[@TURN], main[@HAS_SUCCESSOR], main[@CONSUMER] =
       main[@BACKOFF] or 0, main[@TURN] or 0, main[@HAS_SUCCESSOR] or false, consumer

@@ -28,7 +28,7 @@ local function find(id)
     return main, false
   end
   -- What this script has placed is not under a lease.
-  local ends = stands[id] == nil and tonumber(redis.call('ZSCORE', KEYS[7], id) or 0) or 0
+  local ends = stands[numbers[id] or 0] == nil and tonumber(redis.call('ZSCORE', KEYS[7], id) or 0) or 0
   if ends > now then
     return main, true
   end

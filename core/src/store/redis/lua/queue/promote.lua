@@ -3,9 +3,8 @@
 
 -- A member of a set without a task: somebody deleted the state. It goes.
 local function forget(id)
-  stands[id] = false
+  stands[touch(id)] = false
   live = live - 1
-  touch(id)
 end
 
 local function promote()

@@ -32,8 +32,7 @@ if main then
     successors[id] = false
   end
   drop_body(main)
-  mains[id], stands[id] = false, false
-  touch(id)
+  mains[id], stands[touch(id)] = false, false
   write()
 end
 if window then

@@ -48,9 +48,8 @@ end
 local function succeed(id, place)
   local main, successor = mains[id], successors[id]
   if not successor then
-    mains[id], stands[id] = false, false
+    mains[id], stands[touch(id)] = false, false
     live = live - 1
-    touch(id)
     return
   end
   successors[id] = false

@@ -6,18 +6,21 @@ local mains, successors = {}, {}
 -- Name of a body -> what to store; false if it goes. A body is stored once, under the version that its task had then,
 -- and is never moved: whoever has the task's record finds it, dead or alive.
 local bodies, body_names, body_count = {}, {}, 0
--- id -> the set in which it is stored, true if that is not known; the set in which it will be, false if none.
-local stood, stands, scores = {}, {}, {}
-local touched, touched_count, is_touched = {}, 0, {}
+-- id -> the set in which it is stored, true if that is not known.
+local stood = {}
+-- The ids to store, and the number of each; by that number the set in which it will be, false if none, and its score
+-- there: one table that goes by id costs several that go by numbers.
+local touched, touched_count, numbers, stands, scores = {}, 0, {}, {}, {}
 -- Whether a consumer has something new to do: something became ready, or due earlier than all before.
 local chance, earlier, first_due = false, false, nil
 
 local function touch(id)
-  if not is_touched[id] then
-    is_touched[id] = true
-    touched_count = touched_count + 1
-    touched[touched_count] = id
+  local number = numbers[id]
+  if not number then
+    number = touched_count + 1
+    touched_count, touched[number], numbers[id] = number, id, number
   end
+  return number
 end
 
 local function fetch(ids)
@@ -76,7 +79,7 @@ local function put(id, task, place)
     live = live + 1
   end
   mains[id] = task
-  touch(id)
+  local number = touch(id)
   if due <= now then
     chance = true
     -- Without a gap before its turn.
@@ -89,10 +92,10 @@ local function put(id, task, place)
       sequence = sequence + 1
     end
     task[@TURN] = place or sequence
-    stands[id], scores[id] = @READY, (255 - task[@PRIORITY]) * 2 ^ 45 + task[@TURN]
+    stands[number], scores[number] = @READY, (255 - task[@PRIORITY]) * 2 ^ 45 + task[@TURN]
     return
   end
-  stands[id], scores[id] = @SCHEDULED, due
+  stands[number], scores[number] = @SCHEDULED, due
   if not first_due then
     local first = redis.call('ZRANGE', KEYS[5], 0, 0, 'WITHSCORES')
     first_due = tonumber(first[2]) or math.huge

@@ -1,6 +1,6 @@
 -- Shared: stores the tasks that were touched. Needs task.lua.
 
--- id -> what was stored
+-- id -> what was stored of a delivered one, which a claim tells
 local packed = {}
 
 -- What is stored of the tasks. Appending by a count of one's own costs a fifth of asking Lua for the length.
@@ -10,8 +10,11 @@ local function write_tasks()
     local id = touched[i]
     local main, successor = mains[id], successors[id]
     if main then
-      packed[id] = cmsgpack.pack(main)
-      tasks[task_count + 1], tasks[task_count + 2] = id, packed[id]
+      local text = cmsgpack.pack(main)
+      if main[@RECEIPT] ~= 0 then
+        packed[id] = text
+      end
+      tasks[task_count + 1], tasks[task_count + 2] = id, text
       task_count = task_count + 2
     else
       no_tasks[#no_tasks + 1] = id
@@ -39,8 +42,9 @@ local function write_bodies()
   local texts, text_count, gone = {}, 0, {}
   for i = 1, body_count do
     local name = body_names[i]
-    if bodies[name] then
-      texts[text_count + 1], texts[text_count + 2] = name, bodies[name]
+    local body = bodies[name]
+    if body then
+      texts[text_count + 1], texts[text_count + 2] = name, body
       text_count = text_count + 2
     else
       gone[#gone + 1] = name
@@ -59,15 +63,10 @@ end
 local function write_places()
   local to, to_count, from, from_count = {}, {}, {}, {}
   for i = 1, touched_count do
-    local id = touched[i]
-    local was, is = stood[id], stands[id]
+    local is = stands[i]
     if is ~= nil then
-      if is then
-        local list, count = to[is] or {}, to_count[is] or 0
-        list[count + 1], list[count + 2] = scores[id], id
-        to[is] = list
-        to_count[is] = count + 2
-      end
+      local id = touched[i]
+      local was = stood[id]
       if was and was ~= is then
         for place = was == true and 1 or was, was == true and 3 or was do
           local list, count = from[place] or {}, (from_count[place] or 0) + 1
@@ -75,11 +74,20 @@ local function write_places()
           from[place], from_count[place] = list, count
         end
       end
-      stood[id], stands[id] = is, nil
+      stood[id] = is
     end
-    is_touched[id] = nil
   end
-  touched, touched_count = {}, 0
+  -- From the last to the first: a short set is a list, which the server goes through from its beginning to find the
+  -- place of what comes in, and so does not pass what came in just before.
+  for i = touched_count, 1, -1 do
+    local is = stands[i]
+    if is then
+      local list, count = to[is] or {}, to_count[is] or 0
+      list[count + 1], list[count + 2] = scores[i], touched[i]
+      to[is], to_count[is] = list, count + 2
+    end
+  end
+  touched, touched_count, numbers, stands, scores = {}, 0, {}, {}, {}
   -- First out, then in: where it was is not always known.
   for i = 1, from_count[1] or 0, 1000 do
     redis.call('ZREM', KEYS[5], unpack(from[1], i, math.min(i + 999, from_count[1])))
