@@ -33,47 +33,48 @@ local function drop_dead(dead, is_kicked)
   end
 end
 
--- When the oldest of a kind has to go: 1 if there are more than may be, 0 if there are none.
-local function goes_at(count, size, oldest)
-  if count == 0 then
-    return 0
-  end
-  if count > (dead_max or @DEAD_MAX) or size > (dead_bytes or @DEAD_BYTES) then
-    return 1
-  end
-  return tonumber(oldest[2]) + (dead_age or @DEAD_AGE)
-end
-
--- Drops those of the `oldest` that are beyond the caps; `count` is how many there are of this kind.
-local function trim(oldest, count, expired)
-  for i = 1, #oldest, 2 do
-    local at = goes_at(count, expired and expired_size or dead_size, { oldest[i], oldest[i + 1] })
-    if at > now then
-      return
-    end
-    count = count - 1
-    local packed_dead = redis.call('HGET', KEYS[9], string.format('r%s', oldest[i]))
-    if packed_dead then
-      drop_dead(cmsgpack.unpack(packed_dead))
-    elseif expired then
-      redis.call('ZREM', KEYS[12], oldest[i])
-    else
-      redis.call('ZREM', KEYS[8], oldest[i])
-    end
-  end
-end
-
--- When the first of those that failed has to go, and of those that expired.
-local function failed_goes_at()
-  return goes_at(redis.call('ZCARD', KEYS[8]), dead_size, redis.call('ZRANGE', KEYS[8], 0, 0, 'WITHSCORES'))
-end
-
-local function expired_goes_at()
-  return goes_at(redis.call('ZCARD', KEYS[12]), expired_size, redis.call('ZRANGE', KEYS[12], 0, 0, 'WITHSCORES'))
-end
-
--- Drops the oldest ones beyond the caps, at most @DEAD_TRIM of each kind; the next verb goes on.
+-- Drops the oldest ones beyond the caps, at most @DEAD_TRIM of each kind; the next verb goes on. Seldom needed:
+-- so the functions in here are made when it is called, and not by each script.
 local function trim_dead()
+  -- When the oldest of a kind has to go: 1 if there are more than may be, 0 if there are none.
+  local function goes_at(count, size, oldest)
+    if count == 0 then
+      return 0
+    end
+    if count > (dead_max or @DEAD_MAX) or size > (dead_bytes or @DEAD_BYTES) then
+      return 1
+    end
+    return tonumber(oldest[2]) + (dead_age or @DEAD_AGE)
+  end
+
+  -- Drops those of the `oldest` that are beyond the caps; `count` is how many there are of this kind.
+  local function trim(oldest, count, expired)
+    for i = 1, #oldest, 2 do
+      local at = goes_at(count, expired and expired_size or dead_size, { oldest[i], oldest[i + 1] })
+      if at > now then
+        return
+      end
+      count = count - 1
+      local packed_dead = redis.call('HGET', KEYS[9], string.format('r%s', oldest[i]))
+      if packed_dead then
+        drop_dead(cmsgpack.unpack(packed_dead))
+      elseif expired then
+        redis.call('ZREM', KEYS[12], oldest[i])
+      else
+        redis.call('ZREM', KEYS[8], oldest[i])
+      end
+    end
+  end
+
+  -- When the first of those that failed has to go, and of those that expired.
+  local function failed_goes_at()
+    return goes_at(redis.call('ZCARD', KEYS[8]), dead_size, redis.call('ZRANGE', KEYS[8], 0, 0, 'WITHSCORES'))
+  end
+
+  local function expired_goes_at()
+    return goes_at(redis.call('ZCARD', KEYS[12]), expired_size, redis.call('ZRANGE', KEYS[12], 0, 0, 'WITHSCORES'))
+  end
+
   local failed, expired = failed_goes_at(), expired_goes_at()
   if failed ~= 0 and failed <= now then
     trim(redis.call('ZRANGE', KEYS[8], 0, @DEAD_TRIM - 1, 'WITHSCORES'), redis.call('ZCARD', KEYS[8]), false)

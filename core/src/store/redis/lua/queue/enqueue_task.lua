@@ -26,16 +26,11 @@ local function spec_of(options)
   return spec
 end
 
-local function new_task(spec)
+-- A new task. `before` is a pending one whose place it takes, if there is one.
+local function next_task(spec, before)
   local task = {
     next_number(), spec.due, spec.priority, 0, spec.max_attempts, now, spec.expires, 0, 0, 0, '', 0, 0, 0, 0,
   }
-  return task
-end
-
--- A task that takes the place of a pending one.
-local function next_task(spec, before)
-  local task = new_task(spec)
   if spec.policy == 'd' then
     if before then
       task[@FIRST] = before[@FIRST]

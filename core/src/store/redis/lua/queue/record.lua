@@ -28,7 +28,7 @@ end
 
 -- Versions and receipts: every one is larger than all before.
 local function next_number()
-  counter = math.max(now_us, counter + 1)
+  counter = counter < now_us and now_us or counter + 1
   return counter
 end
 

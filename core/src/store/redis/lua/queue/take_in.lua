@@ -1,57 +1,59 @@
 -- Shared: entries of the intake become tasks. Needs intake.lua and end_lease.lua.
 
--- Whether a task may have this id: 1 to 512 bytes of UTF-8 without control characters.
-local function is_id(id)
-  if #id == 0 or #id > 512 or string.find(id, '%c') then
-    return false
-  end
-  if not string.find(id, '[\128-\255]') then
-    return true
-  end
-  local rest = id
-  for _, letter in ipairs({ '\194[\160-\191]', '[\195-\223][\128-\191]', '\224[\160-\191][\128-\191]',
-    '[\225-\236\238\239][\128-\191][\128-\191]', '\237[\128-\159][\128-\191]',
-    '\240[\144-\191][\128-\191][\128-\191]', '[\241-\243][\128-\191][\128-\191][\128-\191]',
-    '\244[\128-\143][\128-\191][\128-\191]' }) do
-    rest = string.gsub(rest, letter, ' ')
-  end
-  return not string.find(rest, '[\128-\255]')
-end
-
-local function intake_task(version, due)
-  local task = { version, due, 0, 0, @INTAKE_MAX_ATTEMPTS, now, 0, 0, 0, 0, '', 0, 0, 0, 0 }
-  return task
-end
-
-local function refuse(id, score, reason)
-  local receipt = next_number()
-  record_death(string.sub(id, 1, 512), intake_task(0, intake_due(score)), reason, receipt, false, not is_id(id))
-end
-
--- One entry becomes a task, moves the one that is pending, or makes or moves the successor of a running one.
-local function take_in(id, due)
-  local version = next_number()
-  local main, runs = find(id)
-  enqueued = enqueued + 1
-  if not main then
-    put(id, intake_task(version, due))
-  elseif successors[id] then
-    successors[id][@VERSION], successors[id][@DUE] = version, due
-    touch(id)
-  elseif runs then
-    follow(id, intake_task(version, due), 0)
-  else
-    main[@VERSION] = version
-    move(id, math.max(due, main[@BACKOFF] or 0))
-  end
-end
-
 -- Takes in at most `most` entries: first those whose score is no time, then those that are due. Of new ids only as many
 -- as there is room for; the others wait in the intake, and do not keep those behind them, which live, from being moved.
+-- Most queues have no entries: the functions in here are made when there are some, and not by each script.
 local function take_intake(most)
   if intake_size == 0 then
     return
   end
+
+  -- Whether a task may have this id: 1 to 512 bytes of UTF-8 without control characters.
+  local function is_id(id)
+    if #id == 0 or #id > 512 or string.find(id, '%c') then
+      return false
+    end
+    if not string.find(id, '[\128-\255]') then
+      return true
+    end
+    local rest = id
+    for _, letter in ipairs({ '\194[\160-\191]', '[\195-\223][\128-\191]', '\224[\160-\191][\128-\191]',
+      '[\225-\236\238\239][\128-\191][\128-\191]', '\237[\128-\159][\128-\191]',
+      '\240[\144-\191][\128-\191][\128-\191]', '[\241-\243][\128-\191][\128-\191][\128-\191]',
+      '\244[\128-\143][\128-\191][\128-\191]' }) do
+      rest = string.gsub(rest, letter, ' ')
+    end
+    return not string.find(rest, '[\128-\255]')
+  end
+
+  local function intake_task(version, due)
+    local task = { version, due, 0, 0, @INTAKE_MAX_ATTEMPTS, now, 0, 0, 0, 0, '', 0, 0, 0, 0 }
+    return task
+  end
+
+  local function refuse(id, score, reason)
+    local receipt = next_number()
+    record_death(string.sub(id, 1, 512), intake_task(0, intake_due(score)), reason, receipt, false, not is_id(id))
+  end
+
+  -- One entry becomes a task, moves the one that is pending, or makes or moves the successor of a running one.
+  local function take_in(id, due)
+    local version = next_number()
+    local main, runs = find(id)
+    enqueued = enqueued + 1
+    if not main then
+      put(id, intake_task(version, due))
+    elseif successors[id] then
+      successors[id][@VERSION], successors[id][@DUE] = version, due
+      touch(id)
+    elseif runs then
+      follow(id, intake_task(version, due), 0)
+    else
+      main[@VERSION] = version
+      move(id, math.max(due, main[@BACKOFF] or 0))
+    end
+  end
+
   if max_len then
     most = math.min(most, math.max(max_len - live, 0) + @INTAKE_LOOK)
   end
