@@ -169,14 +169,26 @@ impl Index<Verb> for Scripts {
 /// The completed scripts, made on first use.
 pub static SCRIPTS: LazyLock<Scripts> = LazyLock::new(|| Scripts::with(CLOCK_MARGIN));
 
+/// After this, what a queue's script does is a function of its own. A function that is made finds each name that it
+/// uses by going through all those around it that are in use, but the names of an outer function at once: an
+/// eighth of what a script costs before it begins.
+const OUTER: &str = "-- include record.lua";
+
 /// Puts in the shared parts and replaces every `@NAME`; drops comments and indentation.
 fn complete(source: &str, values: &[(&str, String)]) -> Script {
-    let mut text = String::new();
+    let (mut text, mut has_outer) = (String::new(), false);
     for line in source.lines() {
         match SHARED.iter().find(|(marker, _)| *marker == line.trim()) {
             Some((_, shared)) => shared.lines().for_each(|line| push_code(&mut text, line)),
             None => push_code(&mut text, line),
         }
+        if line == OUTER {
+            text.push_str("local function run()\n");
+            has_outer = true;
+        }
+    }
+    if has_outer {
+        text.push_str("end\nreturn run()\n");
     }
     for (name, value) in values {
         text = text.replace(&format!("@{name}"), value);
