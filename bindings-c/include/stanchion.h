@@ -249,7 +249,7 @@ typedef struct stanchion_connect_options {
   struct stanchion_text lock_prefix;
   // Put before a queue's name to make its key (default "Queue:").
   struct stanchion_text queue_prefix;
-  // Shown to others as the holder (default: none; at most 256 bytes).
+  // Shown to others as the holder, and as who claimed a task (default: none; at most 256 bytes).
   struct stanchion_text label;
   // PEM file with the certificate authorities to trust instead of the system's.
   struct stanchion_text tls_ca;
@@ -600,6 +600,15 @@ typedef struct stanchion_task_info {
   int32_t state;
   // Higher ones first.
   int32_t priority;
+  // Who claimed it last: the client's label; empty if it has none.
+  struct stanchion_text claimed_by_label;
+  // Its host; empty if unknown.
+  struct stanchion_text claimed_by_host;
+  // When that was, by the store's clock, in milliseconds since 1970; -1 if the delivery was settled and the task lives, or
+  // if nobody claimed it.
+  int64_t claimed_at_ms;
+  // The process id of who claimed it last; 0 if unknown, -1 if nobody did.
+  int32_t claimed_by_pid;
 } stanchion_task_info;
 
 // Which dead tasks: `ids`, `receipts` or `count`, one of them at most, and of these only what `reason`, `prefix` and
@@ -625,6 +634,26 @@ typedef struct stanchion_dead_tasks {
   // Only those that died so long ago, or longer. 0: any.
   int64_t older_than_ms;
 } stanchion_dead_tasks;
+
+// A list of those who work on a queue. 0 is none.
+typedef int64_t stanchion_consumers;
+
+// A process that works on a queue, as the store tells it. Out of date as soon as it is read: for people and dashboards.
+// Texts end with a NUL; what does not fit is cut off.
+typedef struct stanchion_consumer {
+  // sizeof, set by the caller.
+  size_t struct_size;
+  // How many of its calls wait for a task.
+  int64_t waiters;
+  // How many tasks it has claimed.
+  int64_t claims;
+  // Its process id; 0 if unknown.
+  int32_t pid;
+  // Its client's label; empty if it has none.
+  char label[257];
+  // Its host; empty if unknown.
+  char host[257];
+} stanchion_consumer;
 
 // How many tasks there are, what happened so far, and the settings.
 typedef struct stanchion_stats {
@@ -662,6 +691,8 @@ typedef struct stanchion_stats {
   int32_t intake;
   // 1 if the queue gives out no tasks.
   int32_t paused;
+  // How many calls wait for a task.
+  int64_t waiters;
 } stanchion_stats;
 
 // Settings of a queue to change. -1: it stays as it is.
@@ -1433,12 +1464,33 @@ int32_t stanchion_queue_remove_dead(stanchion_client client,
                                     uint64_t *removed,
                                     struct stanchion_error **err);
 
+// How many consumers are in the list; 0 if this is no handle of one. Does no I/O. Any thread.
+size_t stanchion_consumers_len(stanchion_consumers consumers);
+
+// One of the consumers. Does no I/O. Any thread.
+int32_t stanchion_consumers_at(stanchion_consumers consumers,
+                               size_t index,
+                               struct stanchion_consumer *out,
+                               struct stanchion_error **err);
+
+// Frees the list. 0 and freed handles are harmless. Any thread.
+void stanchion_consumers_free(stanchion_consumers consumers);
+
 // How many tasks there are, what happened so far, and the settings. Any thread.
 int32_t stanchion_queue_stats(stanchion_client client,
                               const char *queue_name,
                               size_t queue_len,
                               struct stanchion_stats *out,
                               struct stanchion_error **err);
+
+// Who works on the queue: the processes of the first 1000 calls that wait for a task, and of the first 1000 claims. `out`
+// gets the list, also if nobody is in it. Of a queue without tasks, an empty list means that nobody waits; a worker that
+// is busy has claims. Any thread.
+int32_t stanchion_queue_consumers(stanchion_client client,
+                                  const char *queue_name,
+                                  size_t queue_len,
+                                  stanchion_consumers *out,
+                                  struct stanchion_error **err);
 
 // Stops giving out tasks. Claims that are out go on, can be settled and extended. Any thread.
 int32_t stanchion_queue_pause(stanchion_client client,

@@ -298,6 +298,10 @@ typedef struct stanchion_task_info {
   int64_t max_attempts;
   int32_t state;
   int32_t priority;
+  struct stanchion_text claimed_by_label;
+  struct stanchion_text claimed_by_host;
+  int64_t claimed_at_ms;
+  int32_t claimed_by_pid;
 } stanchion_task_info;
 
 typedef struct stanchion_dead_tasks {
@@ -311,6 +315,17 @@ typedef struct stanchion_dead_tasks {
   struct stanchion_text prefix;
   int64_t older_than_ms;
 } stanchion_dead_tasks;
+
+typedef int64_t stanchion_consumers;
+
+typedef struct stanchion_consumer {
+  size_t struct_size;
+  int64_t waiters;
+  int64_t claims;
+  int32_t pid;
+  char label[257];
+  char host[257];
+} stanchion_consumer;
 
 typedef struct stanchion_stats {
   size_t struct_size;
@@ -330,6 +345,7 @@ typedef struct stanchion_stats {
   int64_t dead_bytes;
   int32_t intake;
   int32_t paused;
+  int64_t waiters;
 } stanchion_stats;
 
 typedef struct stanchion_queue_settings {
@@ -800,11 +816,26 @@ int32_t stanchion_queue_remove_dead(stanchion_client client,
                                     uint64_t *removed,
                                     struct stanchion_error **err);
 
+size_t stanchion_consumers_len(stanchion_consumers consumers);
+
+int32_t stanchion_consumers_at(stanchion_consumers consumers,
+                               size_t index,
+                               struct stanchion_consumer *out,
+                               struct stanchion_error **err);
+
+void stanchion_consumers_free(stanchion_consumers consumers);
+
 int32_t stanchion_queue_stats(stanchion_client client,
                               const char *queue_name,
                               size_t queue_len,
                               struct stanchion_stats *out,
                               struct stanchion_error **err);
+
+int32_t stanchion_queue_consumers(stanchion_client client,
+                                  const char *queue_name,
+                                  size_t queue_len,
+                                  stanchion_consumers *out,
+                                  struct stanchion_error **err);
 
 int32_t stanchion_queue_pause(stanchion_client client,
                               const char *queue_name,

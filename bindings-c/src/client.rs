@@ -32,7 +32,7 @@ pub struct stanchion_connect_options {
     pub lock_prefix: stanchion_text,
     /// Put before a queue's name to make its key (default "Queue:").
     pub queue_prefix: stanchion_text,
-    /// Shown to others as the holder (default: none; at most 256 bytes).
+    /// Shown to others as the holder, and as who claimed a task (default: none; at most 256 bytes).
     pub label: stanchion_text,
     /// PEM file with the certificate authorities to trust instead of the system's.
     pub tls_ca: stanchion_text,

@@ -13,6 +13,7 @@ mod cancellation;
 mod claim;
 mod client;
 mod clock;
+mod consumers;
 mod dead;
 mod error;
 mod events;

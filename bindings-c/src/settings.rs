@@ -8,6 +8,7 @@ use stanchion::{QueueSettings, QueueStats};
 use crate::arguments::{NONE, millis, number, optional_count, optional_flag, optional_span};
 use crate::boundary;
 use crate::client::stanchion_client;
+use crate::consumers::{self, stanchion_consumers};
 use crate::error::{Failure, stanchion_error};
 use crate::queue::queue;
 use crate::records::{self, Record, needed, put};
@@ -50,6 +51,8 @@ pub struct stanchion_stats {
     pub intake: i32,
     /// 1 if the queue gives out no tasks.
     pub paused: i32,
+    /// How many calls wait for a task.
+    pub waiters: i64,
 }
 
 // SAFETY: numbers only.
@@ -73,6 +76,7 @@ unsafe impl Record for stanchion_stats {
         dead_bytes: 0,
         intake: 0,
         paused: 0,
+        waiters: 0,
     };
 }
 
@@ -95,6 +99,7 @@ impl stanchion_stats {
             dead_bytes: number(stats.settings.dead_bytes),
             intake: stats.settings.intake.into(),
             paused: stats.paused.into(),
+            waiters: number(stats.waiters),
             ..Self::DEFAULT
         }
     }
@@ -117,6 +122,23 @@ pub unsafe extern "C" fn stanchion_queue_stats(
             records::write(out, &stanchion_stats::of(&stats))?;
         }
         Ok(0)
+    })
+}
+
+/// Who works on the queue: the processes of the first 1000 calls that wait for a task, and of the first 1000 claims. `out`
+/// gets the list, also if nobody is in it. Of a queue without tasks, an empty list means that nobody waits; a worker that
+/// is busy has claims. Any thread.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn stanchion_queue_consumers(
+    client: stanchion_client,
+    queue_name: *const c_char,
+    queue_len: usize,
+    out: *mut stanchion_consumers,
+    err: *mut *mut stanchion_error,
+) -> i32 {
+    boundary::status(err, || {
+        // SAFETY: the caller passes texts and places as the header says.
+        unsafe { consumers::give(out, || queue(client, queue_name, queue_len)) }
     })
 }
 

@@ -97,6 +97,15 @@ pub struct stanchion_task_info {
     pub state: i32,
     /// Higher ones first.
     pub priority: i32,
+    /// Who claimed it last: the client's label; empty if it has none.
+    pub claimed_by_label: stanchion_text,
+    /// Its host; empty if unknown.
+    pub claimed_by_host: stanchion_text,
+    /// When that was, by the store's clock, in milliseconds since 1970; -1 if the delivery was settled and the task lives, or
+    /// if nobody claimed it.
+    pub claimed_at_ms: i64,
+    /// The process id of who claimed it last; 0 if unknown, -1 if nobody did.
+    pub claimed_by_pid: i32,
 }
 
 // SAFETY: numbers and pointers only.
@@ -122,6 +131,10 @@ unsafe impl Record for stanchion_task_info {
         max_attempts: 0,
         state: 0,
         priority: 0,
+        claimed_by_label: stanchion_text::NONE,
+        claimed_by_host: stanchion_text::NONE,
+        claimed_at_ms: NONE,
+        claimed_by_pid: -1,
     };
 }
 
@@ -213,6 +226,7 @@ pub unsafe extern "C" fn stanchion_tasks_next(
 }
 
 fn info(task: &TaskInfo, headers: &HeaderViews) -> stanchion_task_info {
+    let by = task.claimed_by.as_ref();
     stanchion_task_info {
         id: stanchion_text::of(&task.id),
         reason: stanchion_text::of(&task.reason),
@@ -232,6 +246,10 @@ fn info(task: &TaskInfo, headers: &HeaderViews) -> stanchion_task_info {
         max_attempts: task.max_attempts.into(),
         state: state_number(task.state),
         priority: task.priority.into(),
+        claimed_by_label: by.map_or(stanchion_text::NONE, |by| stanchion_text::of(&by.label)),
+        claimed_by_host: by.map_or(stanchion_text::NONE, |by| stanchion_text::of(&by.host)),
+        claimed_at_ms: by.and_then(|by| by.since).map_or(NONE, wall),
+        claimed_by_pid: by.map_or(-1, |by| i32::try_from(by.pid).unwrap_or(0)),
         ..Record::DEFAULT
     }
 }

@@ -53,6 +53,7 @@ static void free_all_kinds(int64_t old) {
     stanchion_answers_free(old);
     stanchion_holders_free(old);
     stanchion_waiters_free(old);
+    stanchion_consumers_free(old);
     stanchion_metrics_free(old);
 }
 
@@ -314,7 +315,7 @@ static void manage(stanchion_text queue, stanchion_text id) {
     if (one_in(4)) settings.intake = small();
     size_t max = one_in(5) ? (size_t)any() : below(10);
     int32_t status = 1;
-    switch (below(14)) {
+    switch (below(15)) {
     case 0: status = stanchion_queue_pop(client, GIVEN(queue), max, OR_NULL(&out), err()); break;
     case 1: status = stanchion_queue_peek(client, GIVEN(queue), max, OR_NULL(&out), err()); break;
     case 2: status = stanchion_queue_get(client, GIVEN(queue), GIVEN(id), OR_NULL(&out), err()); break;
@@ -328,6 +329,7 @@ static void manage(stanchion_text queue, stanchion_text id) {
     case 10: stanchion_queue_resume(client, GIVEN(queue), err()); break;
     case 11: if (one_in(10)) stanchion_queue_purge(client, GIVEN(queue), OR_NULL(&moved), err()); break;
     case 12: stanchion_queue_configure(client, GIVEN(queue), OR_NULL(&settings), err()); break;
+    case 13: status = stanchion_queue_consumers(client, GIVEN(queue), OR_NULL(&out), err()); break;
     default: status = stanchion_client_locks(client, page, OR_NULL(&out), OR_NULL(&page), err());
     }
     if (status == 0) keep(out);
@@ -339,8 +341,9 @@ static void lists(void) {
     PLACE(stanchion_task_info, task);
     PLACE(stanchion_enqueued, enqueued);
     PLACE(stanchion_holder, holder);
+    PLACE(stanchion_consumer, consumer);
     size_t index = one_in(4) ? (size_t)any() : below(4);
-    switch (below(8)) {
+    switch (below(9)) {
     case 0: stanchion_names_at(list, index, OR_NULL(&view), err()); break;
     case 1: stanchion_answers_at(list, index, OR_NULL(&enqueued), err()); break;
     case 2:
@@ -361,6 +364,7 @@ static void lists(void) {
     case 3: stanchion_names_len(list); stanchion_answers_len(list); stanchion_tasks_len(list); stanchion_holders_len(list); break;
     case 4: stanchion_tasks_free(list); stanchion_names_free(list); stanchion_holders_free(list); break;
     case 5: stanchion_holders_at(list, index, OR_NULL(&holder), err()); break;
+    case 7: stanchion_consumers_len(list); stanchion_consumers_at(list, index, OR_NULL(&consumer), err()); break;
     default: stanchion_answers_free(list);
     }
 }

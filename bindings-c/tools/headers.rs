@@ -9,7 +9,7 @@ use cbindgen::{
 };
 
 /// In the order in which they are read.
-const FILES: [&str; 25] = [
+const FILES: [&str; 26] = [
     "version",
     "error",
     "arguments",
@@ -30,6 +30,7 @@ const FILES: [&str; 25] = [
     "tasks",
     "manage",
     "dead",
+    "consumers",
     "settings",
     "events",
     "worker",

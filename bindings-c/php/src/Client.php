@@ -42,7 +42,7 @@ final class Client
      * @param ?bool $foreignShare after some hand-offs in a row leave a lock free for a moment, for polling lockers of
      *     other
      *     programs; Redis only (false)
-     * @param ?string $label shown to others as the holder; 256 bytes at most (none)
+     * @param ?string $label shown to others as the holder, and as who claimed a task; 256 bytes at most (none)
      * @param ?string $tlsCa PEM file with the certificate authorities to trust instead of the system's
      * @param ?string $tlsCert PEM file with the client's certificate chain; goes with $tlsKey
      * @param ?string $tlsKey PEM file with the client's key

@@ -191,16 +191,6 @@ final class Lock
         $native = Native::get();
         $list = $native->make('int64_t');
         $this->named->call("{$what}s", $this->client, FFI::addr($list));
-        try {
-            $found = [];
-            for ($i = 0, $count = $native->ffi->{"stanchion_{$what}s_len"}($list->cdata); $i < $count; $i++) {
-                $record = $native->record("stanchion_$what");
-                $native->call("stanchion_{$what}s_at", $list->cdata, $i, FFI::addr($record));
-                $found[] = $fromNative($record);
-            }
-            return $found;
-        } finally {
-            $native->ffi->{"stanchion_{$what}s_free"}($list->cdata);
-        }
+        return $native->listed($what, $list->cdata, $fromNative);
     }
 }

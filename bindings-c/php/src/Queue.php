@@ -259,6 +259,20 @@ final class Queue implements \Countable
         return QueueStats::fromNative($record);
     }
 
+    /**
+     * Who works on the queue: the processes of the first 1000 calls that wait for a task, and of the first 1000 claims.
+     * Of a queue without tasks, an empty list means that nobody waits; a worker that is busy has claims.
+     *
+     * @return list<Consumer>
+     */
+    public function consumers(): array
+    {
+        $native = Native::get();
+        $list = $native->make('int64_t');
+        $this->call('stanchion_queue_consumers', FFI::addr($list));
+        return $native->listed('consumer', $list->cdata, Consumer::fromNative(...));
+    }
+
     public function count(): int
     {
         return $this->stats()->live();

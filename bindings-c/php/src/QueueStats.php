@@ -43,6 +43,8 @@ final class QueueStats
         public readonly int $deadBytes,
         /** Whether plain ZADDs to the queue's key are taken in (Redis only). */
         public readonly bool $intake,
+        /** How many calls wait for a task. */
+        public readonly int $waiters,
     ) {
     }
 
@@ -72,6 +74,7 @@ final class QueueStats
             Times::seconds($record->dead_age_ms),
             $record->dead_bytes,
             $record->intake === 1,
+            $record->waiters,
         );
     }
 }

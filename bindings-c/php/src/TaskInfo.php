@@ -41,6 +41,8 @@ final class TaskInfo
         public readonly ?float $died,
         /** When the task that waits for the end of this one's run is due; null if there is none. */
         public readonly ?float $successorDue,
+        /** Who claimed it last; null if nobody did. */
+        public readonly ?ClaimedBy $claimedBy,
     ) {
     }
 
@@ -95,6 +97,7 @@ final class TaskInfo
             $native->text($record->reason),
             Times::maybeSeconds($record->died_ms),
             Times::maybeSeconds($record->successor_due_ms),
+            ClaimedBy::fromNative($native, $record),
         );
     }
 }

@@ -112,6 +112,11 @@ final class MemoryTest extends StoreCase
                 [$claim] = $client->queues(['p', 'q'])->claim(max: 5);
                 [$claim->extend(50), $claim->ack()];
             }],
+            'queue looks' => [5, function (Client $client, Queue $queue): void {
+                $queue->enqueue('x');
+                [$claim] = $queue->claim();
+                [$queue->get('x'), $queue->consumers(), $queue->stats(), $claim->ack()];
+            }],
             'pop' => [2, fn (Client $client, Queue $queue) => [$queue->enqueue('x'), $queue->pop(5)]],
             'work' => [50, function (Client $client, Queue $queue, int $i): void {
                 $queue->enqueueMany(array_map(fn (int $id) => "$id", range(1, 50)));

@@ -216,6 +216,50 @@ final class QueueTest extends StoreCase
     }
 
     /** @dataProvider stores */
+    public function testWhoClaimedATask(string $kind): void
+    {
+        $queue = Client::connect($this->url($kind), label: 'importer')->queue('q');
+        $queue->enqueue('a');
+        self::assertNull($queue->get('a')->claimedBy);
+        [$claim] = $queue->claim();
+        $by = $queue->get('a')->claimedBy;
+        self::assertSame(['importer', gethostname(), getmypid()], [$by->label, $by->host, $by->pid]);
+        self::assertEqualsWithDelta(microtime(true), $by->since, 20.0);
+        $claim->nack(delay: 500);
+        self::assertSame(['importer', null], [($by = $queue->get('a')->claimedBy)->label, $by->since]);
+    }
+
+    /** @dataProvider stores */
+    public function testConsumersHaveClaims(string $kind): void
+    {
+        $queue = Client::connect($this->url($kind), label: 'importer')->queue('q');
+        self::assertSame([], $queue->consumers());
+        $queue->enqueueMany(['a', 'b', 'c']);
+        $claims = $queue->claim(2);
+        [$one] = $queue->consumers();
+        self::assertSame(['importer', gethostname(), getmypid()], [$one->label, $one->host, $one->pid]);
+        self::assertSame([0, 2, 0], [$one->waiters, $one->claims, $queue->stats()->waiters]);
+        $queue->settle(array_map(fn (Claim $claim) => $claim->acked(), $claims));
+        self::assertSame([], $queue->consumers());
+    }
+
+    /** @dataProvider sharedStores */
+    public function testConsumersWait(string $kind): void
+    {
+        $url = $this->url($kind);
+        $queue = Client::connect($url)->queue('q');
+        $program = new Program('worker', $url);
+        self::until(fn () => $queue->stats()->waiters === 1, 'it waits', 30);
+        [$one] = $queue->consumers();
+        self::assertSame(['', $program->pid(), 1, 0], [$one->label, $one->pid, $one->waiters, $one->claims]);
+        $queue->enqueue('slow');
+        $program->expect('slow');
+        [$one] = $queue->consumers();
+        self::assertSame([$program->pid(), 1], [$one->pid, $one->claims]);
+        self::assertSame($program->pid(), $queue->get('slow')->claimedBy->pid);
+    }
+
+    /** @dataProvider stores */
     public function testSeveralQueues(string $kind): void
     {
         $client = $this->connect($kind);

@@ -134,6 +134,7 @@ TEST(names_that_are_no_names) {
     stanchion_lease lease = 7;
     stanchion_holders holders = 7;
     stanchion_waiters waiters = 7;
+    stanchion_consumers consumers = 7;
     stanchion_task one = task("a");
     const stanchion_text bad[] = {{NULL, 0},        {"", 0},           {"a\0b", 3},       {"a\nb", 3},       {"\xff", 1},
                                   {"\xc3", 1},      {"\xed\xa0\x80", 3}, {large, sizeof large}, {NULL, 1},   {"a", SIZE_MAX},
@@ -160,8 +161,9 @@ TEST(names_that_are_no_names) {
         INVALID(stanchion_semaphore_break_lease(client, data, len, &err));
         INVALID(stanchion_queue_enqueue(client, data, len, &one, NULL, &err));
         INVALID(stanchion_queue_pause(client, data, len, &err));
+        INVALID(stanchion_queue_consumers(client, data, len, &consumers, &err));
     }
-    CHECK(lease == 7 && holders == 7 && waiters == 7);
+    CHECK(lease == 7 && holders == 7 && waiters == 7 && consumers == 7);
     /* Strange, but names. */
     static const char *const good[] = {"{tag}x", "x:meta", "\xc3\xa9 \xf0\x9f\x94\x92", " "};
     stanchion_lease leases[4];
@@ -248,6 +250,7 @@ TEST(counts_states_and_places) {
     INVALID(stanchion_queue_reschedule(client, T(queue), T("a"), -1, NULL, &err));
     INVALID(stanchion_queue_reschedule(client, T(queue), T("a"), INT64_MAX, NULL, &err));
     INVALID(stanchion_queue_stats(client, T(queue), NULL, &err));
+    INVALID(stanchion_queue_consumers(client, T(queue), NULL, &err));
     INVALID(stanchion_lock_acquire(client, T(queue), NULL, NULL, &err));
     INVALID(stanchion_lock_holder(client, T(queue), NULL, &err));
     INVALID(stanchion_client_locks(client, 0, NULL, &page, &err));

@@ -13,12 +13,14 @@ static void refused(int64_t handle) {
     stanchion_names names = 7;
     stanchion_holders holders = 7;
     stanchion_waiters waiters = 7;
+    stanchion_consumers consumers = 7;
     stanchion_answers answers = 7;
     stanchion_worker worker = 7;
     stanchion_text text = {NULL, 0};
     stanchion_task one = task("a");
     stanchion_stats stats;
     stanchion_holder holder;
+    stanchion_consumer consumer;
     stanchion_lease_info on;
     stanchion_claim_info about;
     stanchion_task_info found;
@@ -32,6 +34,7 @@ static void refused(int64_t handle) {
     uint64_t page = 7;
     stats.struct_size = sizeof stats;
     holder.struct_size = sizeof holder;
+    consumer.struct_size = sizeof consumer;
     on.struct_size = sizeof on;
     about.struct_size = sizeof about;
     found.struct_size = sizeof found;
@@ -96,6 +99,8 @@ static void refused(int64_t handle) {
     GONE(stanchion_queue_kick(handle, T("q"), &dead, &page, &err));
     GONE(stanchion_queue_remove_dead(handle, T("q"), &dead, &page, &err));
     GONE(stanchion_queue_stats(handle, T("q"), &stats, &err));
+    GONE(stanchion_queue_consumers(handle, T("q"), &consumers, &err));
+    GONE(stanchion_consumers_at(handle, 0, &consumer, &err));
     GONE(stanchion_queue_pause(handle, T("q"), &err));
     GONE(stanchion_queue_resume(handle, T("q"), &err));
     GONE(stanchion_queue_purge(handle, T("q"), &page, &err));
@@ -121,6 +126,7 @@ static void refused(int64_t handle) {
     GONE(stanchion_metrics_text(handle, &text, &err));
     CHECK(number == 7 && counted == 7 && stanchion_metrics_len(handle) == 0 && stanchion_waiters_len(handle) == 0);
     CHECK(stanchion_tasks_len(handle) == 0 && stanchion_names_len(handle) == 0 && stanchion_answers_len(handle) == 0);
+    CHECK(stanchion_consumers_len(handle) == 0 && consumers == 7);
     GONE(stanchion_worker_open(handle, T("q"), NULL, &worker, &err));
     GONE(stanchion_worker_poll(handle, 1, &claim, &err));
     GONE(stanchion_worker_complete(handle, 1, &err));
@@ -138,6 +144,7 @@ static void refused(int64_t handle) {
     stanchion_answers_free(handle);
     stanchion_holders_free(handle);
     stanchion_waiters_free(handle);
+    stanchion_consumers_free(handle);
     stanchion_metrics_free(handle);
     stanchion_worker_free(handle);
     CHECK(holders == 7 && waiters == 7 && lease == 7 && claim == 7 && tasks == 7 && names == 7 && answers == 7 && worker == 7 && count == 7 && page == 7);

@@ -1,5 +1,6 @@
 /* Queues: putting in, taking out, settling. */
 #include <pthread.h>
+#include <unistd.h>
 
 #include "check.h"
 
@@ -391,6 +392,50 @@ TEST(tasks_are_found_moved_and_removed) {
     stanchion_client_free(client);
 }
 
+/* A client with a label. */
+static stanchion_client labelled(const char *label) {
+    stanchion_connect_options connect;
+    stanchion_connect_options_init(&connect, sizeof connect);
+    connect.label.data = label;
+    connect.label.len = strlen(label);
+    stanchion_client client = 0;
+    OK(stanchion_connect(T(store), &connect, &client, &err));
+    return client;
+}
+
+/* The only task of a queue; its texts live as long as the list. */
+static stanchion_task_info found_task(stanchion_client client, const char *queue, stanchion_tasks *tasks) {
+    stanchion_task_info found;
+    found.struct_size = sizeof found;
+    stanchion_tasks_free(*tasks);
+    OK(stanchion_queue_get(client, T(queue), T("a"), tasks, &err));
+    OK(stanchion_tasks_at(*tasks, 0, &found, &err));
+    return found;
+}
+
+TEST(who_claimed_a_task_is_told) {
+    stanchion_client client = labelled("the importer");
+    const char *queue = unique("claimed-by");
+    enqueued(client, queue, "a");
+    stanchion_tasks tasks = 0;
+    stanchion_task_info found = found_task(client, queue, &tasks);
+    CHECK(found.claimed_by_pid == -1 && found.claimed_at_ms == -1);
+    CHECK(found.claimed_by_label.len == 0 && found.claimed_by_host.len == 0);
+    stanchion_claim claim = claimed(client, queue);
+    found = found_task(client, queue, &tasks);
+    SAME(found.claimed_by_label, "the importer");
+    CHECK(found.claimed_by_host.len > 0 && found.claimed_by_pid == (int32_t)getpid());
+    /* Receipts count the store's microseconds. */
+    CHECK(found.claimed_at_ms == found.receipt / 1000);
+    OK(stanchion_claim_nack(claim, 60000, T("later"), &err));
+    found = found_task(client, queue, &tasks);
+    SAME(found.claimed_by_label, "the importer");
+    CHECK(found.claimed_at_ms == -1 && found.claimed_by_pid == (int32_t)getpid());
+    stanchion_tasks_free(tasks);
+    stanchion_claim_free(claim);
+    stanchion_client_free(client);
+}
+
 TEST(pop_takes_for_good_and_priorities_come_first) {
     stanchion_client client = opened();
     const char *queue = unique("pop");
@@ -460,6 +505,49 @@ TEST(a_waiting_claim_is_woken) {
     CHECK(pthread_create(&thread, NULL, enqueue_later, NULL) == 0);
     stanchion_claim claim = claimed(shared, shared_queue);
     CHECK(pthread_join(thread, NULL) == 0);
+    stanchion_claim_free(claim);
+    stanchion_client_free(shared);
+}
+
+static void *claim_one(void *claim) {
+    *(stanchion_claim *)claim = claimed(shared, shared_queue);
+    return NULL;
+}
+
+/* How many consumers there are; the first of them. */
+static size_t first_consumer(stanchion_consumer *consumer) {
+    stanchion_consumers consumers = 7;
+    OK(stanchion_queue_consumers(shared, T(shared_queue), &consumers, &err));
+    size_t count = stanchion_consumers_len(consumers);
+    consumer->struct_size = sizeof *consumer;
+    if (count > 0) OK(stanchion_consumers_at(consumers, 0, consumer, &err));
+    EXPECT(STANCHION_ERR_INVALID_ARGUMENT, stanchion_consumers_at(consumers, count, consumer, &err));
+    stanchion_consumers_free(consumers);
+    CHECK(stanchion_consumers_len(consumers) == 0);
+    return count;
+}
+
+TEST(consumers_wait_and_have_claims) {
+    shared = labelled("the importer");
+    snprintf(shared_queue, sizeof shared_queue, "%s", unique("consumers"));
+    stanchion_consumer consumer;
+    CHECK(first_consumer(&consumer) == 0 && stats(shared, shared_queue).waiters == 0);
+    stanchion_claim claim = 0;
+    pthread_t thread;
+    CHECK(pthread_create(&thread, NULL, claim_one, &claim) == 0);
+    for (int tries = 0; first_consumer(&consumer) == 0; tries++) {
+        CHECK(tries < 1000);
+        pause_ms(5);
+    }
+    CHECK(consumer.waiters == 1 && consumer.claims == 0 && stats(shared, shared_queue).waiters == 1);
+    CHECK(strcmp(consumer.label, "the importer") == 0 && strlen(consumer.host) > 0);
+    CHECK(consumer.pid == (int32_t)getpid());
+    enqueued(shared, shared_queue, "a");
+    CHECK(pthread_join(thread, NULL) == 0);
+    CHECK(first_consumer(&consumer) == 1);
+    CHECK(consumer.waiters == 0 && consumer.claims == 1 && stats(shared, shared_queue).waiters == 0);
+    OK(stanchion_claim_ack(claim, &err));
+    CHECK(first_consumer(&consumer) == 0);
     stanchion_claim_free(claim);
     stanchion_client_free(shared);
 }

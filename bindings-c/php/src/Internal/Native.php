@@ -136,6 +136,28 @@ final class Native
         return Errors::of($status, $message, $retryable, $operation, $name);
     }
 
+    /**
+     * What is made of every record of a list, which is freed; `$what` is one of them, as the library names it.
+     *
+     * @template T
+     * @param callable(CData): T $fromNative
+     * @return list<T>
+     */
+    public function listed(string $what, int $list, callable $fromNative): array
+    {
+        try {
+            $found = [];
+            for ($i = 0, $count = $this->ffi->{"stanchion_{$what}s_len"}($list); $i < $count; $i++) {
+                $record = $this->record("stanchion_$what");
+                $this->call("stanchion_{$what}s_at", $list, $i, FFI::addr($record));
+                $found[] = $fromNative($record);
+            }
+            return $found;
+        } finally {
+            $this->ffi->{"stanchion_{$what}s_free"}($list);
+        }
+    }
+
     /** What a stanchion_text shows, copied. */
     public function text(CData $text): string
     {
