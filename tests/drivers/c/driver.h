@@ -74,6 +74,7 @@ json_t *shown_waiter(const stanchion_waiter *waiter);
 json_t *shown_claim(actor *self, stanchion_claim claim);
 json_t *shown_enqueued(const stanchion_enqueued *done);
 json_t *shown_tasks(actor *self, stanchion_tasks tasks);
+json_t *shown_consumer(const stanchion_consumer *one);
 json_t *shown_stats(const stanchion_stats *stats);
 
 #endif

@@ -45,6 +45,7 @@ const operation OPERATIONS[] = {
     {"queue.list", list},
     {"queue.remove", remove_task},
     {"queue.reschedule", reschedule},
+    {"queue.consumers", consumers},
     {"queue.stats", stats},
     {"queue.pause", pause_queue},
     {"queue.resume", resume},

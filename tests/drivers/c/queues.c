@@ -204,6 +204,21 @@ json_t *stats(actor *self, json_t *request) {
   return shown_stats(&found);
 }
 
+json_t *consumers(actor *self, json_t *request) {
+  stanchion_consumers found;
+  stanchion_error *error = NULL;
+  stanchion_text name = text(self, request, "queue");
+  json_t *shown = json_array();
+  CHECK(stanchion_queue_consumers(NAMED(name), &found, &error));
+  for (size_t i = 0; i < stanchion_consumers_len(found); i++) {
+    stanchion_consumer one = {.struct_size = sizeof one};
+    CHECK(stanchion_consumers_at(found, i, &one, &error));
+    json_array_append_new(shown, shown_consumer(&one));
+  }
+  stanchion_consumers_free(found);
+  return shown;
+}
+
 json_t *pause_queue(actor *self, json_t *request) {
   stanchion_error *error = NULL;
   stanchion_text name = text(self, request, "queue");

@@ -86,16 +86,23 @@ json_t *shown_enqueued(const stanchion_enqueued *done) {
                    maybe_number(done->due_ms, NOT_GIVEN));
 }
 
+static json_t *shown_claimed_by(const stanchion_task_info *info) {
+  if (info->claimed_by_pid < 0) return json_null();
+  return json_pack("{s:o, s:o, s:i, s:o}", "label", shown_text(info->claimed_by_label), "host",
+                   shown_text(info->claimed_by_host), "pid", info->claimed_by_pid, "since_ms",
+                   maybe_number(info->claimed_at_ms, NOT_GIVEN));
+}
+
 static json_t *shown_task(const stanchion_task_info *info) {
   static const char *const WORDS[] = {NULL, "scheduled", "ready", "claimed", "dead"};
-  return json_pack("{s:o, s:s, s:o, s:o, s:I, s:I, s:I, s:i, s:I, s:I, s:o, s:I, s:o, s:o, s:o}", "id",
+  return json_pack("{s:o, s:s, s:o, s:o, s:I, s:I, s:I, s:i, s:I, s:I, s:o, s:I, s:o, s:o, s:o, s:o}", "id",
                    shown_text(info->id), "state", WORD(WORDS, info->state), "payload",
                    shown_bytes(info->payload, info->payload_len), "headers",
                    shown_headers(info->headers, info->header_count), "size", (json_int_t)info->size, "version",
                    (json_int_t)info->version, "due_ms", (json_int_t)info->due_ms, "priority", info->priority, "attempts", (json_int_t)info->attempts,
                    "max_attempts", (json_int_t)info->max_attempts, "expires_ms",
                    maybe_number(info->expires_ms, NOT_GIVEN), "receipt", (json_int_t)info->receipt, "reason",
-                   shown_text(info->reason), "died_ms", maybe_number(info->died_ms, NOT_GIVEN), "successor_due_ms",
+                   shown_text(info->reason), "claimed_by", shown_claimed_by(info), "died_ms", maybe_number(info->died_ms, NOT_GIVEN), "successor_due_ms",
                    maybe_number(info->successor_due_ms, NOT_GIVEN));
 }
 
@@ -111,11 +118,16 @@ json_t *shown_tasks(actor *self, stanchion_tasks tasks) {
   return shown;
 }
 
+json_t *shown_consumer(const stanchion_consumer *one) {
+  return json_pack("{s:s, s:s, s:i, s:I, s:I}", "label", one->label, "host", one->host, "pid", one->pid, "waiters",
+                   (json_int_t)one->waiters, "claims", (json_int_t)one->claims);
+}
+
 json_t *shown_stats(const stanchion_stats *stats) {
-  return json_pack("{s:I, s:I, s:I, s:I, s:I, s:b, s:o, s:I, s:I, s:I, s:I, s:o, s:I, s:I, s:I, s:b}", "scheduled",
+  return json_pack("{s:I, s:I, s:I, s:I, s:I, s:b, s:I, s:o, s:I, s:I, s:I, s:I, s:o, s:I, s:I, s:I, s:b}", "scheduled",
                    (json_int_t)stats->scheduled, "ready", (json_int_t)stats->ready, "claimed",
                    (json_int_t)stats->claimed, "dead", (json_int_t)stats->dead, "successors",
-                   (json_int_t)stats->successors, "paused", stats->paused, "next_due_ms",
+                   (json_int_t)stats->successors, "paused", stats->paused, "waiters", (json_int_t)stats->waiters, "next_due_ms",
                    maybe_number(stats->next_due_ms, NOT_GIVEN), "enqueued", (json_int_t)stats->enqueued, "acked",
                    (json_int_t)stats->acked, "retried", (json_int_t)stats->retried, "died", (json_int_t)stats->died,
                    "max_len", maybe_number(stats->max_len, NOT_GIVEN), "dead_max", (json_int_t)stats->dead_max,

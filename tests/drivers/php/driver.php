@@ -102,6 +102,10 @@ $operations = [
     'queue.list' => fn (Actor $actor, array $request) => listed($actor->queue($request), $request),
     'queue.remove' => fn (Actor $actor, array $request) => removed($actor->queue($request), $request),
     'queue.reschedule' => fn (Actor $actor, array $request) => rescheduled($actor->queue($request), $request),
+    'queue.consumers' => fn (Actor $actor, array $request) => array_map(
+        get_object_vars(...),
+        $actor->queue($request)->consumers(),
+    ),
     'queue.stats' => fn (Actor $actor, array $request) => stats($actor->queue($request)),
     'queue.pause' => fn (Actor $actor, array $request) => $actor->queue($request)->pause(),
     'queue.resume' => fn (Actor $actor, array $request) => $actor->queue($request)->resume(),

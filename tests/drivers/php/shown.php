@@ -40,6 +40,10 @@ function shownTask(TaskInfo $task): array
         'headers' => (object) $task->headers, 'size' => $task->size, 'version' => $task->version,
         'due_ms' => millis($task->due), 'priority' => $task->priority, 'attempts' => $task->attempts, 'max_attempts' => $task->maxAttempts,
         'expires_ms' => millis($task->expires), 'receipt' => $task->receipt, 'reason' => $task->reason,
+        'claimed_by' => $task->claimedBy === null ? null : [
+            'label' => $task->claimedBy->label, 'host' => $task->claimedBy->host, 'pid' => $task->claimedBy->pid,
+            'since_ms' => millis($task->claimedBy->since),
+        ],
         'died_ms' => millis($task->died), 'successor_due_ms' => millis($task->successorDue),
     ];
 }
@@ -88,6 +92,7 @@ function stats(Queue $queue): array
     return [
         'scheduled' => $found->scheduled, 'ready' => $found->ready, 'claimed' => $found->claimed,
         'dead' => $found->dead, 'successors' => $found->successors, 'paused' => $found->paused,
+        'waiters' => $found->waiters,
         'next_due_ms' => millis($found->nextDue), 'enqueued' => $found->enqueued, 'acked' => $found->acked,
         'retried' => $found->retried, 'died' => $found->died, 'max_len' => $found->maxLen,
         'dead_max' => $found->deadMax, 'dead_age_ms' => millis($found->deadAge), 'dead_bytes' => $found->deadBytes,
