@@ -59,6 +59,7 @@ struct Gauges {
     lateness: GaugeVec,
     /// Enqueued, acked, retried, died.
     totals: [IntCounterVec; 4],
+    queue_waiters: IntGaugeVec,
     held: IntGaugeVec,
     waiters: IntGaugeVec,
 }
@@ -92,6 +93,7 @@ impl Gauges {
                 &["queue", "state"],
             )?,
             paused: gauge("queue_paused", "1 if the queue is paused.", &["queue"])?,
+            queue_waiters: gauge("queue_waiters", "Calls that wait for a task of the queue.", &["queue"])?,
             next_due: seconds(
                 "next_due",
                 "Until the next task can be claimed: 0 if one is ready; absent if there is none.",
@@ -103,7 +105,7 @@ impl Gauges {
             totals: [
                 total("enqueued", "Enqueues that the queue has accepted.")?,
                 total("acked", "Tasks that are done.")?,
-                total("retried", "Attempts that failed and were followed by another.")?,
+                total("retried", "Deliveries that failed, the last one of a task that died included.")?,
                 total("died", "Tasks that went dead.")?,
             ],
             held: gauge("locks_held", "Locks that are held, offered or cooling down.", &["kind"])?,
@@ -126,6 +128,7 @@ impl Gauges {
             self.tasks.with_label_values(&[name, state]).set(signed(count));
         }
         self.paused.with_label_values(&[name]).set(stats.paused.into());
+        self.queue_waiters.with_label_values(&[name]).set(signed(stats.waiters));
         if let Some(next) = stats.next_due {
             self.next_due.with_label_values(&[name]).set(next.as_secs_f64());
         }

@@ -103,6 +103,13 @@ pub enum QueuesVerb {
         /// The queue's name
         queue: String,
     },
+    /// Show who works on a queue: the processes that wait for a task, or have some
+    ///
+    /// Of the first 1,000 calls that wait, and of the first 1,000 claims.
+    Consumers {
+        /// The queue's name
+        queue: String,
+    },
     /// Show the tasks that come next, without taking them
     Peek {
         /// How many at most

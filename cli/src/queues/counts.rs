@@ -3,11 +3,12 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use stanchion::{QueueStats, Settings};
+use stanchion::{Consumer, QueueStats, Settings};
 
 use crate::text::{left, plain, table};
 
-const HEADINGS: [&str; 6] = ["NAME", "READY", "CLAIMED", "SCHEDULED", "DEAD", "STATE"];
+const HEADINGS: [&str; 7] = ["NAME", "READY", "CLAIMED", "SCHEDULED", "DEAD", "WAITERS", "STATE"];
+const CONSUMER_HEADINGS: [&str; 5] = ["LABEL", "HOST", "PID", "WAITERS", "CLAIMS"];
 
 /// All queues: a table, or a line of JSON for each.
 pub fn overview(queues: &[(QueueStats, String)], json: bool) -> String {
@@ -15,9 +16,10 @@ pub fn overview(queues: &[(QueueStats, String)], json: bool) -> String {
         return queues.iter().map(|(stats, name)| described(name, stats, true)).collect();
     }
     let row = |(stats, name): &(QueueStats, String)| {
-        let QueueStats { ready, claimed, scheduled, dead, .. } = stats;
-        let [ready, claimed, scheduled, dead] = [ready, claimed, scheduled, dead].map(u64::to_string);
-        [plain(name), ready, claimed, scheduled, dead, state(stats).into()]
+        let QueueStats { ready, claimed, scheduled, dead, waiters, .. } = stats;
+        let [ready, claimed, scheduled, dead, waiters] =
+            [ready, claimed, scheduled, dead, waiters].map(u64::to_string);
+        [plain(name), ready, claimed, scheduled, dead, waiters, state(stats).into()]
     };
     table(HEADINGS, queues.iter().map(row))
 }
@@ -37,11 +39,40 @@ pub fn described(name: &str, stats: &QueueStats, json: bool) -> String {
         ("SUCCESSORS", stats.successors.to_string()),
         ("DEAD", stats.dead.to_string()),
         ("NEXT IN", next_due),
+        ("WAITERS", stats.waiters.to_string()),
         ("ENQUEUED", stats.enqueued.to_string()),
         ("ACKED", stats.acked.to_string()),
         ("RETRIED", stats.retried.to_string()),
         ("DIED", stats.died.to_string()),
     ]) + &settings(&stats.settings, false)
+}
+
+/// Who works on a queue: a table, or a line of JSON for each.
+pub fn consumers(consumers: &[Consumer], json: bool) -> String {
+    if json {
+        return consumers.iter().map(|one| format!("{}\n", consumer_as_json(one))).collect();
+    }
+    let known = |text: &str| if text.is_empty() { "-".into() } else { plain(text) };
+    let row = |one: &Consumer| {
+        let pid = if one.pid == 0 { "-".into() } else { one.pid.to_string() };
+        [known(&one.label), known(&one.host), pid, one.waiters.to_string(), one.claims.to_string()]
+    };
+    table(CONSUMER_HEADINGS, consumers.iter().map(row))
+}
+
+fn consumer_as_json(one: &Consumer) -> Value {
+    json!({
+        "label": known(&one.label),
+        "host": known(&one.host),
+        "pid": (one.pid != 0).then_some(one.pid),
+        "waiters": one.waiters,
+        "claims": one.claims,
+    })
+}
+
+/// Nothing, if it is not known.
+pub fn known(text: &str) -> Option<&str> {
+    (!text.is_empty()).then_some(text)
 }
 
 /// Settings that are in force.
@@ -70,6 +101,7 @@ fn as_json(name: &str, stats: &QueueStats) -> Value {
     json!({
         "queue": name,
         "paused": stats.paused,
+        "waiters": stats.waiters,
         "ready": stats.ready,
         "claimed": stats.claimed,
         "scheduled": stats.scheduled,

@@ -33,6 +33,10 @@ pub fn perform(verb: &QueuesVerb, globals: &Globals, report: &Report) -> Result<
             tell_if_unknown(name, &stats, globals, report);
             show(&counts::described(name, &stats, json))
         }
+        QueuesVerb::Consumers { queue: name } => {
+            tell_if_unknown(name, &queue(name).stats()?, globals, report);
+            show(&counts::consumers(&queue(name).consumers()?, json))
+        }
         QueuesVerb::Peek { count, queue: name } => {
             tell_if_unknown(name, &queue(name).stats()?, globals, report);
             let mut listing = tasks::Listing::new(json);

@@ -6,9 +6,10 @@ use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use serde_json::{Value, json};
 use stanchion::blocking::Queue;
-use stanchion::{ListOptions, TaskInfo, TaskState};
+use stanchion::{ClaimedBy, ListOptions, TaskInfo, TaskState};
 
 use super::MOST;
+use super::counts::known;
 use crate::enqueue::millis;
 use crate::exit;
 use crate::failure::Failure;
@@ -84,12 +85,31 @@ pub fn described(task: &TaskInfo, json: bool) -> String {
     rows.extend(task.expires.map(|time| ("EXPIRES", when(time))));
     rows.extend((task.receipt > 0).then(|| ("RECEIPT", task.receipt.to_string())));
     rows.extend((task.state == TaskState::Claimed).then(|| ("LEASE LEFT", left(task.lease_left))));
+    rows.extend(task.claimed_by.as_ref().map(|by| ("CLAIMED BY", claimed_by(by))));
     rows.extend(task.died.map(|time| ("DIED", when(time))));
     rows.extend((!task.reason.is_empty()).then(|| ("REASON", plain(&task.reason))));
     rows.extend(task.successor_due.map(|time| ("SUCCESSOR", when(time))));
     rows.extend(task.headers.iter().map(|(name, value)| ("HEADER", plain(&format!("{name}={value}")))));
     rows.push(("PAYLOAD", plain(&payload_text(task))));
     rows.iter().map(|(heading, value)| format!("{:<12}{value}\n", format!("{heading}:"))).collect()
+}
+
+/// The label, where, and when.
+fn claimed_by(by: &ClaimedBy) -> String {
+    let mut text = plain(&by.label);
+    if by.pid != 0 {
+        text += &format!("{}{} pid {}", if text.is_empty() { "" } else { " on " }, plain(&by.host), by.pid);
+    }
+    by.since.map_or(text.clone(), |since| format!("{text}, {}", when(since)))
+}
+
+fn claimed_by_as_json(by: &ClaimedBy) -> Value {
+    json!({
+        "label": known(&by.label),
+        "host": known(&by.host),
+        "pid": (by.pid != 0).then_some(by.pid),
+        "since_ms": by.since.map(millis),
+    })
 }
 
 fn row(task: &TaskInfo) -> [String; 7] {
@@ -128,6 +148,7 @@ fn as_json(task: &TaskInfo) -> Value {
         "receipt": (task.receipt > 0).then_some(task.receipt),
         "lease_left_ms": claimed.then_some(lease_left_ms),
         "reason": (!task.reason.is_empty()).then_some(&task.reason),
+        "claimed_by": task.claimed_by.as_ref().map(claimed_by_as_json),
         "died_ms": task.died.map(millis),
         "successor_due_ms": task.successor_due.map(millis),
         "headers": task.headers,

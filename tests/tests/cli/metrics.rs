@@ -38,6 +38,7 @@ fn what_the_store_knows_of_queues_and_locks() {
         ("stanchion_queue_tasks_enqueued_total{queue=\"mail\"}", 3.0),
         ("stanchion_queue_tasks_died_total{queue=\"mail\"}", 1.0),
         ("stanchion_queue_paused{queue=\"mail\"}", 0.0),
+        ("stanchion_queue_waiters{queue=\"mail\"}", 0.0),
         ("stanchion_queue_paused{queue=\"a \\\"b\\\"\"}", 1.0),
         ("stanchion_locks_held{kind=\"lock\"}", 1.0),
         ("stanchion_locks_held{kind=\"semaphore\"}", 0.0),

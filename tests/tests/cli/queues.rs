@@ -1,8 +1,9 @@
 //! `stanchion queues`.
 
 use serde_json::{Value, json};
+use stanchion_tests::wait::eventually;
 
-use super::harness::{Place, on_both_stores};
+use super::harness::{LONG, Place, on_both_stores};
 
 /// Has a task die with this reason.
 fn kill(place: &Place, id: &str) {
@@ -13,14 +14,14 @@ fn kill(place: &Place, id: &str) {
 
 on_both_stores! {
     fn queues_are_listed(place) {
-        assert_eq!(place.finish(&["queues", "ls"]).succeeded(), "NAME  READY  CLAIMED  SCHEDULED  DEAD  STATE\n");
+        assert_eq!(place.finish(&["queues", "ls"]).succeeded(), "NAME  READY  CLAIMED  SCHEDULED  DEAD  WAITERS  STATE\n");
         assert_eq!(place.finish(&["queues", "ls", "--json"]).succeeded(), "");
         place.finish(&["enqueue", "q", "a", "b"]).succeeded();
         place.finish(&["enqueue", "other one", "c", "--delay", "500"]).succeeded();
         place.finish(&["queues", "pause", "q"]).succeeded();
         let listed = place.finish(&["queues", "ls"]);
         let rows: Vec<Vec<&str>> = listed.succeeded().lines().map(|line| line.split_whitespace().collect()).collect();
-        assert_eq!(rows[1..], [vec!["other", "one", "0", "0", "1", "0", "active"], vec!["q", "2", "0", "0", "0", "paused"]]);
+        assert_eq!(rows[1..], [vec!["other", "one", "0", "0", "1", "0", "0", "active"], vec!["q", "2", "0", "0", "0", "0", "paused"]]);
         let listed = place.json(&["queues", "ls"]);
         let shown: Vec<_> = listed.iter().map(|queue| (&queue["queue"], &queue["ready"], &queue["paused"])).collect();
         assert_eq!(shown, [(&json!("other one"), &json!(0), &json!(false)), (&json!("q"), &json!(2), &json!(true))]);
@@ -44,6 +45,27 @@ on_both_stores! {
         drop(worker);
         // A queue that nobody has used is empty, not an error.
         assert_eq!(place.json(&["queues", "stats", "unknown"]).remove(0)["ready"], 0);
+    }
+
+    fn who_works_is_told(place) {
+        place.finish(&["enqueue", "q", "a"]).succeeded();
+        let command = ["sh", "-c", "echo > started; exec sleep 600"];
+        let worker = place.start(&[&["work", "q", "-q", "-j", "2", "--"], &command[..]].concat());
+        place.line("started");
+        eventually(LONG, || place.stats()["waiters"] == 1);
+        let pid = worker.pid();
+        let one = place.json(&["queues", "consumers", "q"]).remove(0);
+        assert_eq!((&one["pid"], &one["waiters"], &one["claims"]), (&json!(pid), &json!(1), &json!(1)));
+        let by = &place.task("a")["claimed_by"];
+        assert_eq!((&by["pid"], &by["host"]), (&json!(pid), &one["host"]));
+        let shown = place.finish(&["queues", "consumers", "q"]);
+        assert!(shown.succeeded().starts_with("LABEL  HOST"), "{shown:?}");
+        let shown = place.finish(&["queues", "get", "q", "a"]);
+        assert!(shown.succeeded().contains(&format!(" pid {pid}, ")), "{shown:?}");
+        drop(worker);
+        let none = place.finish(&["queues", "consumers", "unknown"]);
+        assert!(none.err.contains("there is no queue \"unknown\""), "{none:?}");
+        assert_eq!((none.code, &*none.out), (0, "LABEL  HOST  PID  WAITERS  CLAIMS\n"));
     }
 
     fn tasks_are_shown_and_not_taken(place) {

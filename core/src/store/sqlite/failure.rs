@@ -29,7 +29,12 @@ pub(super) fn sqlite(error: &rusqlite::Error, place: &str) -> Trouble {
         // A column of another type than the schema's: somebody else wrote to the tables.
         return Trouble::Failed(corrupt(place, &error.to_string()));
     };
+    let number = error.sqlite_error().map_or(0, |error| error.extended_code);
     let (kind, advice) = match code {
+        // A file that this process found, and another removed before it could: both open the same one.
+        ErrorCode::SystemIoFailure if number == rusqlite::ffi::SQLITE_IOERR_DELETE_NOENT => {
+            return Trouble::Busy;
+        }
         // A protocol error is a race between processes that open or close the file at the same time.
         ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked | ErrorCode::FileLockingProtocolFailed => {
             return Trouble::Busy;
@@ -58,7 +63,7 @@ pub(super) fn sqlite(error: &rusqlite::Error, place: &str) -> Trouble {
         }
         _ => (FailureKind::Final(ErrorKind::Internal), "was used in a way that SQLite refuses"),
     };
-    Trouble::Failed(Failure::new(kind, format!("{place} {advice} ({error})")))
+    Trouble::Failed(Failure::new(kind, format!("{place} {advice} ({error}, SQLite's code {number})")))
 }
 
 /// The file is damaged or never was a database.
@@ -116,4 +121,22 @@ pub(super) fn file(error: &io::Error, path: &Path) -> Failure {
 /// A store that may not be used on this side of a fork.
 pub(super) fn forked(message: &str) -> Failure {
     Failure::new(FailureKind::Final(ErrorKind::Forked), message)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn trouble(code: i32) -> Trouble {
+        sqlite(&rusqlite::Error::SqliteFailure(rusqlite::ffi::Error::new(code), None), "a.db")
+    }
+
+    #[test]
+    fn what_another_process_removed_first_is_tried_again() {
+        assert!(matches!(trouble(rusqlite::ffi::SQLITE_IOERR_DELETE_NOENT), Trouble::Busy));
+        let Trouble::Failed(failure) = trouble(rusqlite::ffi::SQLITE_IOERR_DELETE) else {
+            panic!("a file that cannot be removed is an error");
+        };
+        assert!(failure.message.contains("SQLite's code 2570"), "{failure:?}");
+    }
 }
