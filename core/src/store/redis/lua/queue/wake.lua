@@ -13,7 +13,7 @@ local function wake(me)
   end
   redis.call('ZREM', KEYS[11], chosen)
   -- A user without channel rights fails here, after all writes: the consumer's own clock wakes it later.
-  local client, seq = string.match(chosen, '^(%x+) (%d+) ')
+  local client, seq = string.match(chosen, '^(%x+) (%d+)')
   if client then
     redis.pcall('PUBLISH', 'stanchion:wake:' .. client, seq)
   end
