@@ -35,8 +35,8 @@ fn names(key: &str, field: &str) -> Vec<String> {
         ("q:queue", "counts") => COUNTS.map(str::to_owned).to_vec(),
         ("q:queue", "settings") => SETTINGS.map(str::to_owned).to_vec(),
         ("q:state", field) if field.starts_with('+') => task(&["backoff", "replaces"]),
-        ("q:state", _) => task(&["backoff", "turn", "has_successor", "consumer"]),
-        ("q:grave", field) if field.starts_with('r') => task(&["died_at", "id", "nameless", "consumer"]),
+        ("q:state", _) => task(&["backoff", "turn", "consumer", "has_successor"]),
+        ("q:grave", field) if field.starts_with('r') => task(&["died_at", "id", "consumer", "nameless"]),
         _ => Vec::new(),
     }
 }

@@ -182,10 +182,10 @@ fields! {
     BODY = 13,
     BACKOFF = 14,
     TURN = 15,
-    HAS_SUCCESSOR = 16,
-    CONSUMER = 17,
+    CONSUMER = 16,
+    HAS_SUCCESSOR = 17,
     REPLACES = 15,
     DIED_AT = 14,
     ID = 15,
-    NAMELESS = 16,
+    NAMELESS = 17,
 }

@@ -17,8 +17,7 @@ local function claim_tasks(max, lease, consumer, reply, given)
     local number, main = touch(id), mains[id]
     stands[number], scores[number] = @CLAIMED, ends
     -- Without a gap before it.
-    main[@BACKOFF], main[@TURN], main[@HAS_SUCCESSOR], main[@CONSUMER] =
-      main[@BACKOFF] or 0, main[@TURN] or 0, main[@HAS_SUCCESSOR] or false, consumer
+    main[@BACKOFF], main[@TURN], main[@CONSUMER] = main[@BACKOFF] or 0, main[@TURN] or 0, consumer
     names[i] = main[@BODY]
   end
   write()

@@ -13,7 +13,7 @@ local function record_death(id, task, reason, receipt, expired, nameless)
     dead_size = dead_size + task[@SIZE]
   end
   task[@RECEIPT], task[@REASON], task[@DIED_AT] = receipt, reason, now
-  task[@ID], task[@NAMELESS] = id, nameless or false
+  task[@ID], task[@CONSUMER], task[@NAMELESS] = id, task[@CONSUMER] or '', nameless or false
   deaths[#deaths + 1] = { task, expired }
   dead_now[receipt] = task
 end

@@ -38,7 +38,8 @@ end
 local function follow(id, task, replaces)
   local main = mains[id]
   task[@BACKOFF], task[@REPLACES] = 0, replaces
-  main[@BACKOFF], main[@TURN], main[@HAS_SUCCESSOR] = main[@BACKOFF] or 0, main[@TURN] or 0, 1
+  main[@BACKOFF], main[@TURN], main[@CONSUMER], main[@HAS_SUCCESSOR] =
+    main[@BACKOFF] or 0, main[@TURN] or 0, main[@CONSUMER] or '', 1
   successors[id] = task
   touch(id)
 end
