@@ -6,6 +6,7 @@
 //! Nothing is registered or allocated before the first use.
 #![allow(unsafe_code, reason = "registering fork handlers is a C interface; no other file has unsafe code")]
 
+use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
@@ -48,17 +49,57 @@ pub(crate) fn install() {
     }
 }
 
+thread_local! {
+    /// Whether what this thread forks only executes another program.
+    static FOR_EXEC: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Starts another program with [`Command`](std::process::Command) while the embedded store's files stay open.
+///
+/// Before a fork they are closed, and the next call opens them again: half a millisecond, and for that long other
+/// processes may have to wait. The standard library forks when a command has a `pre_exec`, a user or a group; a
+/// child that does nothing but execute its program needs none of this. One that goes on instead is refused
+/// ([`ErrorKind::Forked`](crate::ErrorKind::Forked)) where it uses an embedded store.
+///
+/// ```
+/// # use std::os::unix::process::CommandExt;
+/// let mut command = std::process::Command::new("true");
+/// command.uid(nix::unistd::getuid().as_raw());
+/// let mut child = stanchion::fork_for_exec(|| command.spawn())?;
+/// assert!(child.wait()?.success());
+/// # Ok::<(), std::io::Error>(())
+/// ```
+pub fn fork_for_exec<T>(start: impl FnOnce() -> T) -> T {
+    struct Before(bool);
+    impl Drop for Before {
+        fn drop(&mut self) {
+            FOR_EXEC.set(self.0);
+        }
+    }
+    let _before = Before(FOR_EXEC.replace(true));
+    start()
+}
+
 extern "C" fn prepare() {
+    if FOR_EXEC.get() {
+        return;
+    }
     gate::close();
     // An unwinding panic must not cross into C; a connection that stays open is then the smaller evil.
     let _ = catch_unwind(AssertUnwindSafe(gate::run_closer));
 }
 
 extern "C" fn parent() {
-    gate::reopen();
+    if !FOR_EXEC.get() {
+        gate::reopen();
+    }
 }
 
 extern "C" fn child() {
+    // HOME stays the parent's process: this one must not use SQLite.
+    if FOR_EXEC.get() {
+        return;
+    }
     FORKS.fetch_add(1, Ordering::Relaxed);
     if !gate::is_tainted() {
         HOME.store(std::process::id(), Ordering::Release);

@@ -106,6 +106,7 @@ pub use delivery::Retry;
 pub use engine::lease::LossReason;
 pub use error::{Error, ErrorKind};
 pub use examine::{Finding, Health};
+pub use fork::fork_for_exec;
 pub use handle::LeaseHandle;
 pub use holder::Holder;
 pub use lease::Lease;

@@ -12,6 +12,7 @@ use nix::errno::Errno;
 use nix::sys::signal::{Signal, kill, killpg, raise};
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::Pid;
+use stanchion::fork_for_exec;
 
 use crate::exit;
 
@@ -55,7 +56,7 @@ impl Nursery {
     /// cannot be executed, the end of its fork belongs to the standard library.
     pub fn spawn(&self, command: &mut Command) -> io::Result<Pid> {
         let mut commands = self.commands();
-        let started = command.spawn()?;
+        let started = fork_for_exec(|| command.spawn())?;
         let pid = Pid::from_raw(started.id().cast_signed());
         commands.insert(pid, None);
         Ok(pid)

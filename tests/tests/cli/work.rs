@@ -163,6 +163,19 @@ on_both_stores! {
     }
 }
 
+/// It would not start 300 commands a second otherwise.
+#[test]
+fn the_file_stays_open_while_commands_are_started() {
+    let place = Place::new();
+    for id in ["a", "b", "c", "d", "e"] {
+        place.finish(&["enqueue", "q", id]).succeeded();
+    }
+    let file = place.url().trim_start_matches("sqlite:").to_owned();
+    let script = "ls -l /proc/$PPID/fd | grep -q \"$0\" && echo open || echo closed";
+    let outcome = place.finish(&["work", "q", "-q", "--drain", "--", "sh", "-c", script, &file]);
+    assert_eq!(outcome.succeeded(), "open\n".repeat(5));
+}
+
 #[test]
 fn wrong_arguments_are_refused_before_the_store_is_opened() {
     let place = Place::with_url("redis://127.0.0.1:1/");

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use super::{Scratch, acquire_of, memory, open_file, refusal, soon};
 use crate::error::ErrorKind;
+use crate::fork::fork_for_exec;
 use crate::fork::testing::{alone, in_bypassing_child, in_child};
 use crate::store::sqlite::SqliteStore;
 use crate::store::sqlite::database::is_connected;
@@ -73,6 +74,25 @@ fn no_connection_is_open_while_the_process_forks() {
     }
     assert!(in_child(|| !is_connected(&scratch.file()) && !has_open(&scratch.file())));
     assert!(store.try_acquire("a", 2).is_none());
+}
+
+#[test]
+fn the_connection_stays_open_while_another_program_is_started() {
+    // A fork of another test would close it.
+    if !alone("store::sqlite::tests::fork::the_connection_stays_open_while_another_program_is_started") {
+        return;
+    }
+    let scratch = Scratch::new();
+    let store = open_file(&scratch.file());
+    assert!(store.try_acquire("a", 1).is_some());
+    // A child that goes on rather than execute a program has the parent's descriptors, and is refused.
+    let child = || has_open(&scratch.file()) && is_forked(&store) && in_child(|| is_forked(&store));
+    assert!(fork_for_exec(|| in_child(child)));
+    assert!(is_connected(&scratch.file()));
+    assert!(store.try_acquire("a", 2).is_none());
+    // Other forks are as before.
+    assert!(in_child(|| !has_open(&scratch.file()) && store.try_acquire("b", 3).is_some()));
+    assert!(store.try_acquire("b", 4).is_none());
 }
 
 /// Whether this process has a descriptor of the file or of its side files.
