@@ -1,4 +1,5 @@
-"""docs/GUARANTEES.md: each promise ends with its proofs, *(SUITE `test`, `test`; mutants `name`)*, and they must exist."""
+"""docs/GUARANTEES.md: each promise ends with the mark of its proof, [^mark], which stands at the end of the page,
+[^mark]: SUITE `test`, `test`; mutants `name`. What it names must exist."""
 
 import re
 from pathlib import Path
@@ -8,7 +9,10 @@ import suites
 ROOT = Path(__file__).resolve().parent.parent.parent
 PAGE = ROOT / "docs" / "GUARANTEES.md"
 TESTS = ROOT / "tests" / "tests"
-PROOFS = re.compile(r"\*\((.*?)\)\*", re.S)
+# A promise and its mark; a mark and its proof.
+PROMISE = re.compile(r"^- (.*?)(?: \[\^([\w-]+)\])?$", re.M)
+PROOF = re.compile(r"^\[\^([\w-]+)\]: (.*)$", re.M)
+NOT_PROMISED = re.compile(r"^## Not promised\n.*?(?=^## )", re.M | re.S)
 NAME = re.compile(r"`([^`]+)`")
 # These play in every run of the simulator and of the small worlds; they are named by their folder: locks::BlindRelease.
 SIMULATED = re.compile(r"ALL: \[Self; \d+\] =\s*\[(.*?)\]", re.S)
@@ -23,13 +27,12 @@ def problems(every):
     """How many promises there are, and what is wrong with them, each in a line."""
     mutants = {mutant.name: mutant for mutant in every}
     known = set(mutants) | simulated()
-    promises = re.findall(r"^- (.*)$", PAGE.read_text(), re.M)
-    named, wrong = set(), []
-    for promise in promises:
+    page = NOT_PROMISED.sub("", PAGE.read_text())
+    promises, proofs = PROMISE.findall(page), PROOF.findall(page)
+    named, wrong = set(), marks(promises, proofs)
+    for promise, mark in promises:
         short = f"{PAGE.name}: “{promise[:60]}...”"
-        if not promise.endswith(")*"):
-            wrong.append(f"{short} does not end with its proofs")
-        bugs, tests = proofs_of(promise)
+        bugs, tests = parts_of(dict(proofs).get(mark, ""))
         named |= set(bugs)
         wrong += [f"{short} there is no mutant {name}" for name in bugs if name not in known]
         wrong += [f"{short} {problem}" for part, names in tests for problem in of_tests(part, names)]
@@ -39,10 +42,19 @@ def problems(every):
     return len(promises), wrong
 
 
-def proofs_of(promise):
-    """The mutants that a promise names, and its references to tests, each with the names in it."""
+def marks(promises, proofs):
+    """What is wrong with the marks: each is that of one promise, and of one proof."""
+    used, given = [mark for _, mark in promises], [mark for mark, _ in proofs]
+    wrong = [f"{PAGE.name}: “{promise[:60]}...” does not end with the mark of its proof"
+             for promise, mark in promises if given.count(mark) != 1]
+    wrong += [f"{PAGE.name}: [^{mark}] is not the mark of one promise" for mark in given if used.count(mark) != 1]
+    return wrong
+
+
+def parts_of(proof):
+    """The mutants that a proof names, and its references to tests, each with the names in it."""
     bugs, tests = [], []
-    for part in (part.strip() for proofs in PROOFS.findall(promise) for part in proofs.split(";")):
+    for part in filter(None, map(str.strip, proof.split(";"))):
         names = NAME.findall(part)
         if is_about_mutants(part):
             bugs += names
