@@ -45,12 +45,9 @@ final class UnkeptTest extends StoreCase
     public function testAResultThatIsNotUsed(\Closure $kind): void
     {
         $lock = $kind($this->connect('memory:'));
-        $lock->acquire();
-        $this->assertWarned('the lock "a" was released as soon as it was acquired', 'acquire()', __LINE__ - 1);
-        self::until(fn () => !$lock->isLocked(), 'free');
-        $lock->tryAcquire();
-        $this->assertWarned('the lock "a" was released as soon as it was acquired', 'tryAcquire()', __LINE__ - 1);
-        self::until(fn () => !$lock->isLocked(), 'free');
+        $what = 'the lock "a" was released as soon as it was acquired';
+        $this->warnsOf($what, 'acquire()', function () use ($lock): void { $lock->acquire(); });
+        $this->warnsOf($what, 'tryAcquire()', function () use ($lock): void { $lock->tryAcquire(); });
     }
 
     public function testAResultThatIsOnlyLookedAt(): void
@@ -64,14 +61,15 @@ final class UnkeptTest extends StoreCase
     public function testAResumedLeaseAndClaims(): void
     {
         $client = $this->connect('memory:');
-        $handle = $client->lock('a')->acquire()->intoHandle();
-        $client->resumeLease($handle);
-        $this->assertWarned('the lock "a" was released as soon as', 'resumeLease()', __LINE__ - 1);
-        $client->queue('q')->enqueueMany(['x', 'y']);
-        $client->queue('q')->claim();
-        $this->assertWarned('task "x" of queue "q"', 'claim()', __LINE__ - 1);
-        $client->queues(['q'])->claim();
-        $this->assertWarned('task "y" of queue "q"', 'claim()', __LINE__ - 1);
+        $resume = function () use ($client): void {
+            $handle = $client->lock('a')->acquire()->intoHandle();
+            $client->resumeLease($handle);
+        };
+        $this->warnsOf('the lock "a" was released as soon as', 'resumeLease()', $resume, 2);
+        $client->queue('q')->enqueue('x');
+        $this->warnsOf('task "x" of queue "q"', 'claim()', function () use ($client): void { $client->queue('q')->claim(); });
+        $claim = function () use ($client): void { $client->queues(['q'])->claim(); };
+        $this->warnsOf('task "x" of queue "q"', 'claim()', $claim);
     }
 
     public function testAHandlerThatThrowsLeavesNothingLocked(): void
@@ -167,21 +165,23 @@ final class UnkeptTest extends StoreCase
         }
     }
 
-    private function assertWarned(string $what, string $method, int $line): void
+    /** Warns once, of this, and names the line of the call: so many lines below the beginning of the function. */
+    private function warnsOf(string $what, string $method, \Closure $function, int $below = 0): void
     {
-        self::assertCount(1, $this->warnings, implode("\n", $this->warnings));
-        $warning = array_pop($this->warnings);
+        $line = (new \ReflectionFunction($function))->getStartLine() + $below;
+        $warning = $this->warnsWithin($function);
         self::assertStringContainsString("stanchion: $what", $warning);
         self::assertStringContainsString("$method returns in " . __FILE__ . " on line $line", $warning);
     }
 
     /** A machine that stands still just then looks like a program that does something. */
-    private function warnsWithin(\Closure $statement): void
+    private function warnsWithin(\Closure $statement): string
     {
         self::until(function () use ($statement): bool {
             $statement();
             return $this->warnings !== [];
         }, 'a warning');
-        $this->warnings = [];
+        self::assertCount(1, $this->warnings, implode("\n", $this->warnings));
+        return array_pop($this->warnings);
     }
 }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
 
 use stanchion::{CachedOptions, Error, ErrorKind, LockOptions, MAX_PAYLOAD};
 use stanchion_tests::faces::{AnyBegun, AnyClient};
@@ -16,7 +17,12 @@ use crate::{ms, secs, timed};
 const VALUE: &[u8] = b"a\0b\xff\r\n";
 
 fn fresh() -> CachedOptions {
-    CachedOptions::new(secs(60)).wait(secs(30))
+    lasting(secs(60)).wait(secs(30))
+}
+
+/// A machine that stands still for a second is not a store that does not answer.
+fn lasting(ttl: Duration) -> CachedOptions {
+    CachedOptions::new(ttl).without_store(false)
 }
 
 /// A caller who must not compute.
@@ -86,9 +92,9 @@ on_every_topology! {
 
     fn a_stale_value_is_answered_while_one_computes(bench) {
         let (one, two) = (bench.client(), bench.client());
-        one.cached("a", CachedOptions::new(ms(40)).stale(secs(60)), || Ok(b"old".into())).unwrap();
+        one.cached("a", lasting(ms(40)).stale(secs(60)), || Ok(b"old".into())).unwrap();
         // How long a value is fresh comes with the value.
-        let stale = || CachedOptions::new(secs(60)).stale(secs(60)).beta(0.0);
+        let stale = || lasting(secs(60)).stale(secs(60)).beta(0.0);
         let ticket = eventually_some(SOON, || match one.begin_cached("a", stale()).unwrap() {
             AnyBegun::Compute(ticket) => Some(ticket),
             AnyBegun::Value(value) => {
@@ -103,7 +109,7 @@ on_every_topology! {
 
     fn a_stale_value_stays_when_its_computation_fails(bench) {
         let client = bench.client();
-        let stale = || CachedOptions::new(ms(1)).stale(secs(60));
+        let stale = || lasting(ms(1)).stale(secs(60));
         client.cached("a", stale(), || Ok(b"old".into())).unwrap();
         let ticket = eventually_some(SOON, || match client.begin_cached("a", stale()).unwrap() {
             AnyBegun::Compute(ticket) => Some(ticket),
@@ -279,7 +285,7 @@ async_on_every_store! {
 
 on_both_faces! {
     fn a_value_is_fresh_then_stale_then_gone(fixture) {
-        let options = || CachedOptions::new(secs(60)).stale(secs(30)).beta(0.0);
+        let options = || lasting(secs(60)).stale(secs(30)).beta(0.0);
         let begin = || fixture.two.begin_cached("a", options()).unwrap();
         fixture.one.cached("a", options(), || Ok(b"old".into())).unwrap();
         fixture.clock.advance(ms(59_999));
@@ -296,7 +302,7 @@ on_both_faces! {
     }
 
     fn a_value_is_refreshed_early_by_one(fixture) {
-        let options = |beta| CachedOptions::new(secs(1_000)).beta(beta);
+        let options = |beta| lasting(secs(1_000)).beta(beta);
         let ticket = fixture.one.begin_cached("a", options(1.0)).unwrap().ticket();
         fixture.clock.advance(secs(10));
         assert!(ticket.store("old").unwrap());
@@ -361,7 +367,7 @@ fn a_caller_that_is_not_run_holds_up_nobody() {
         let stanchion::Begun::Compute(ticket) = other.begin_cached("a", secs(60)).await.unwrap() else {
             panic!("there was a value")
         };
-        let options = || CachedOptions::new(secs(60)).wait(secs(60));
+        let options = || lasting(secs(60)).wait(secs(60));
         let mut held = Box::pin(one.begin_cached("a", options()));
         assert!(tokio::time::timeout(ms(50), &mut held).await.is_err(), "it waits in line");
         let same = one.clone();

@@ -41,7 +41,7 @@ on_shared_stores! {
         computer.ok(&format!("begin_cached price {TTL}"));
         let (one, two) = (client.clone(), bench.client());
         let asks = |client: AnyClient, own: &'static str| {
-            let options = CachedOptions::new(ms(60_000)).wait(ms(30_000));
+            let options = CachedOptions::new(ms(60_000)).wait(ms(30_000)).without_store(false);
             task(move || client.cached("price", options, || Ok(own.into())).unwrap())
         };
         let waiting = [asks(one, "one"), asks(two, "two")];

@@ -86,7 +86,7 @@ on_stores_with_foreign_lockers! {
     /// There are none at the computation of a cached value: it is handed on however often it fails.
     fn a_computation_is_handed_on_without_end(bench) {
         let clients = [(); 2].map(|()| bench.open(bench.builder().foreign_share(true)));
-        let options = || CachedOptions::new(secs(60)).wait(secs(30));
+        let options = || CachedOptions::new(secs(60)).wait(secs(30)).without_store(false);
         let mut ticket = clients[0].begin_cached("a", options()).unwrap().ticket();
         for failure in 1..50 {
             let next = clients[failure % 2].clone();
