@@ -675,7 +675,7 @@ typedef struct stanchion_stats {
   int64_t enqueued;
   // Acks accepted, pops included.
   int64_t acked;
-  // Deliveries that ended otherwise: nacks, ends of leases.
+  // Failures that another try follows: nacks, ends of leases. The last one of a task that dies is not among them.
   int64_t retried;
   // Tasks that died.
   int64_t died;

@@ -35,7 +35,7 @@ pub struct stanchion_stats {
     pub enqueued: i64,
     /// Acks accepted, pops included.
     pub acked: i64,
-    /// Deliveries that ended otherwise: nacks, ends of leases.
+    /// Failures that another try follows: nacks, ends of leases. The last one of a task that dies is not among them.
     pub retried: i64,
     /// Tasks that died.
     pub died: i64,

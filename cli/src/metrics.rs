@@ -105,7 +105,7 @@ impl Gauges {
             totals: [
                 total("enqueued", "Enqueues that the queue has accepted.")?,
                 total("acked", "Tasks that are done.")?,
-                total("retried", "Deliveries that failed, the last one of a task that died included.")?,
+                total("retried", "Failures that another try follows: nacks, and ends of leases.")?,
                 total("died", "Tasks that went dead.")?,
             ],
             held: gauge("locks_held", "Locks that are held, offered or cooling down.", &["kind"])?,

@@ -29,7 +29,7 @@ final class QueueStats
         public readonly int $enqueued,
         /** Acks accepted, pops included. */
         public readonly int $acked,
-        /** Deliveries that ended otherwise: nacks, ends of leases. */
+        /** Failures that another try follows; the last one of a task that dies is not among them. */
         public readonly int $retried,
         /** Tasks that died. */
         public readonly int $died,

@@ -158,13 +158,13 @@ impl Queue {
 
     pub(super) fn end_lease(&mut self, id: Id) {
         let Live { mut main, successor, place } = self.live.remove(id).unwrap();
-        self.retried += 1;
         if self.is(Mutant::LeaseEndSettles) {
             (main.settled, main.verdict) = (main.receipt, None);
         }
         if main.attempts >= main.max_attempts {
             self.die(id, main, successor, LEASE_ENDED, Cause::LeaseEnded);
         } else {
+            self.retried += 1;
             main.reason = LEASE_ENDED.into();
             if let Place::Claimed(ends) = place
                 && !self.is(Mutant::FirstSurvivesFailure)

@@ -201,11 +201,11 @@ impl Queue {
                     }
                 }
                 Verdict::Nack(delay) => {
-                    self.retried += 1;
                     let more = u32::from(self.is(Mutant::OneAttemptMore));
                     if main.attempts >= main.max_attempts + more {
                         self.die(id, main, successor, reason, Cause::Failed);
                     } else {
+                        self.retried += 1;
                         main.receipt = 0;
                         main.reason = reason.into();
                         if !self.is(Mutant::FirstSurvivesFailure) {

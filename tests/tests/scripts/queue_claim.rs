@@ -195,7 +195,7 @@ fn a_task_whose_last_lease_has_ended_dies() {
             "attempts 3, max_attempts 3, reason the lease ended, settled 40, verdict 5",
         )
     };
-    let counts = "counter 50, sequence 20, retried 1, died 1, dead_size 1";
+    let counts = "counter 50, sequence 20, died 1, dead_size 1";
     given(nothing().claimed("a", "{then-1}", fields).counts(COUNTS))
         .call(claim(1))
         .replies("empty never rank 0")
@@ -210,7 +210,7 @@ fn a_task_whose_last_lease_has_ended_dies() {
         .replies("a next receipt {us} attempt 1/20 version 9 due 1 priority 0 left 30000")
         .leaves(after(
             dead().claimed("a", &lease(), "version 9, receipt {us}, attempts 1").body("a", "next"),
-            "counter {us}, sequence 21, retried 1, died 1, dead_size 1",
+            "counter {us}, sequence 21, died 1, dead_size 1",
             "a {us}",
         ));
 }

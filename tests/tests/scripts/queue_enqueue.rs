@@ -242,7 +242,7 @@ fn a_task_that_died_of_its_lease_is_dead_to_an_enqueue() {
         let before = nothing().claimed("a", "{then-10}", "receipt 40, attempts 20");
         let dead = "attempts 20, settled 40, verdict 5, reason the lease ended";
         let after = nothing().ready("a", 21, NEW).dead("40", "a", "{now}", dead);
-        let counts = "counter {us}, sequence 21, enqueued 4, retried 1, died 1, dead_size 1";
+        let counts = "counter {us}, sequence 21, enqueued 4, died 1, dead_size 1";
         check(before, task, "added {us} due {now}", counts, after);
     }
 }

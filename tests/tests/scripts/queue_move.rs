@@ -134,7 +134,7 @@ fn a_task_whose_lease_has_ended_is_moved_or_dies() {
     given(ended("attempts 20")).call(reschedule("a", soon())).replies("dead").leaves(
         nothing()
             .dead("40", "a", "{now}", last)
-            .counts("counter 50, sequence 20, retried 1, died 1, dead_size 1")
+            .counts("counter 50, sequence 20, died 1, dead_size 1")
             .resting(),
     );
 }

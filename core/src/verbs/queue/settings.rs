@@ -25,7 +25,7 @@ pub struct QueueStats {
     pub enqueued: u64,
     /// Acks accepted, pops included.
     pub acked: u64,
-    /// Deliveries that ended otherwise: nacks, ends of leases.
+    /// Failures that another try follows: nacks, ends of leases. The last one of a task that dies is not among them.
     pub retried: u64,
     /// Tasks that died.
     pub died: u64,

@@ -42,11 +42,11 @@ pub(super) fn accept(work: &mut Work<'_>, live: Live, verdict: &Verdict) -> rusq
             }
         }
         Verdict::Nack { delay, reason } => {
-            work.record.retried += 1;
             if live.main.attempts >= live.main.max_attempts {
                 dead = true;
                 work.die(live, reason, receipt, How::Failed)?;
             } else {
+                work.record.retried += 1;
                 live.main.reason = reason.clone();
                 // A failure begins a new burst of debounces.
                 live.main.first = work.now_ms;

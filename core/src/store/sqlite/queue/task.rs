@@ -336,11 +336,11 @@ impl Work<'_> {
 
     /// Ends a delivery whose lease has ended: it has failed, but it is not settled by that.
     pub(super) fn end_lease(&mut self, mut live: Live) -> rusqlite::Result<()> {
-        self.record.retried += 1;
         if live.main.attempts >= live.main.max_attempts {
             let receipt = live.main.receipt;
             return self.die(live, LEASE_ENDED, receipt, How::LeaseEnded);
         }
+        self.record.retried += 1;
         live.main.reason = LEASE_ENDED.into();
         // A failure begins a new burst of debounces.
         live.main.first = self.now_ms - self.step.now.saturating_sub(live.main.ends) / 1_000;

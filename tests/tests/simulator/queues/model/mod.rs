@@ -334,11 +334,11 @@ impl Model {
     /// The first half of promote, for one task: its lease has ended.
     fn end_lease(&mut self, id: &TaskId, mut live: Live) {
         self.ended.push(live.main.receipt);
-        self.counts.retried += 1;
         if live.main.attempts >= live.main.max_attempts {
             let receipt = live.main.receipt;
             return self.die(id, live, "the lease ended", receipt, Cause::LeaseEnded);
         }
+        self.counts.retried += 1;
         live.main.reason = "the lease ended".into();
         if let Place::Claimed(ends) = live.main.place {
             live.main.first = self.now.ms() - (self.now.boot - ends) / 1_000;

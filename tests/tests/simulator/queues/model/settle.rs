@@ -58,11 +58,11 @@ impl Model {
                 }
             }
             Verdict::Nack { delay, reason } => {
-                self.counts.retried += 1;
                 if live.main.attempts >= live.main.max_attempts {
                     dead = true;
                     self.die(id, live, reason, receipt, Cause::Failed);
                 } else {
+                    self.counts.retried += 1;
                     live.main.reason = reason.to_string();
                     live.main.first = self.now.ms();
                     live.main.due = self.after(*delay);

@@ -18,18 +18,16 @@ local function end_delivery(id, verdict, delay, reason)
     end
     return false
   end
-  if verdict == @NACK then
-    retried = retried + 1
-  elseif verdict == @PUT_BACK then
-    main[@ATTEMPTS] = main[@ATTEMPTS] - 1
-  end
   if verdict == @BURY or (verdict == @NACK and main[@ATTEMPTS] >= main[@MAX_ATTEMPTS]) then
     die(id, reason, receipt)
     return true
   end
   if verdict == @NACK then
+    retried = retried + 1
     -- A failure begins a new burst of debounces.
     main[@REASON], main[@FIRST] = reason, now
+  elseif verdict == @PUT_BACK then
+    main[@ATTEMPTS] = main[@ATTEMPTS] - 1
   end
   if verdict == @PUT_BACK and delay == 0 then
     -- If its lease has ended it may wait already.

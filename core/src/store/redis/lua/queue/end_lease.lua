@@ -3,7 +3,6 @@
 -- A lease ended then: another try, or none.
 local function end_lease(id, ended)
   local main = mains[id]
-  retried = retried + 1
   if main[@ATTEMPTS] >= main[@MAX_ATTEMPTS] then
     local settled, verdict = main[@SETTLED], main[@VERDICT]
     main[@SETTLED], main[@VERDICT] = main[@RECEIPT], @LEASE_END
@@ -12,7 +11,10 @@ local function end_lease(id, ended)
       -- The end of a lease settles nothing: a late ack still finds the dead record.
       mains[id][@SETTLED], mains[id][@VERDICT] = settled, verdict
     end
-  elseif is_replaced(id) then
+    return
+  end
+  retried = retried + 1
+  if is_replaced(id) then
     supplant(id)
   else
     main[@REASON], main[@FIRST] = '@LEASE_ENDED', ended
