@@ -105,16 +105,17 @@ pub enum Verb {
     /// becomes the task's id (no shell is involved; an id may begin with a dash). CMD finds STANCHION_TASK_ID,
     /// STANCHION_QUEUE, STANCHION_ATTEMPT (counts deliveries from one), STANCHION_MAX_ATTEMPTS, STANCHION_HEADERS (a
     /// JSON object; not set if it is longer than 100,000 bytes) and STANCHION_RECEIPT (the number of this delivery,
-    /// larger than that of every earlier one of the task: pass it along with writes, as a fence). Its stdout and stderr are those of `stanchion work`.
+    /// larger than that of every earlier one of the task: pass it along with writes, as a fence). Its stdout and
+    /// stderr are those of `stanchion work`.
     ///
-    /// If CMD exits with 0, the task is done. Otherwise it is tried again after a pause that doubles from 1 s
-    /// to 1 h, and is dead after its last attempt; the reason that is kept with it is CMD's exit code or
-    /// signal, and the last line of its stderr. If CMD cannot be started, all tasks are put back and `stanchion
-    /// work` ends.
+    /// If CMD exits with 0, the task is done. Otherwise it is tried again after a pause of 1, 16, 81, 256 ...
+    /// seconds at most (the fourth power of the attempt's number), half of that at least, and never over 7 hours;
+    /// it is dead after its last attempt. The reason that is kept with it is CMD's exit code or signal, and the
+    /// last line of its stderr. If CMD cannot be started, all tasks are put back and `stanchion work` ends.
     ///
-    /// SIGTERM, SIGINT, SIGHUP and SIGQUIT: take no more tasks, and end when those at hand are done; a second
-    /// one kills their commands and puts the tasks back, uncounted. If `stanchion work` itself is killed, the
-    /// kernel kills CMD, and its tasks come back when their leases end. If a claim is lost, its CMD and every
+    /// SIGTERM, SIGINT, SIGHUP and SIGQUIT: take no more tasks. Running commands have --grace to end by
+    /// themselves; then they are stopped, and their tasks are put back, uncounted. A second signal ends the
+    /// grace, a third one kills the commands. If `stanchion work` itself is killed, the kernel kills CMD, and its tasks come back when their leases end. If a claim is lost, its CMD and every
     /// process that it has started get SIGTERM at once, and SIGKILL after --kill-after. Every CMD has a
     /// process group of its own. SIGTSTP (Ctrl-Z) stops these, too, and SIGCONT continues them; nobody renews claims
     /// meanwhile, and a CMD whose claim has ended by then is told to end.
