@@ -549,7 +549,7 @@ typedef struct stanchion_verdict {
   size_t struct_size;
   // On which claim.
   stanchion_claim claim;
-  // For NACK: as in stanchion_claim_nack. -1: after a growing pause. For PUT_BACK: as in stanchion_claim_put_back.
+  // For NACK: as in stanchion_claim_nack. -1 as there. For PUT_BACK: as in stanchion_claim_put_back.
   int64_t delay_ms;
   // For NACK and BURY: as in stanchion_claim_nack.
   struct stanchion_text reason;
@@ -1243,8 +1243,9 @@ int32_t stanchion_claim_wait_lost(stanchion_claim claim,
 int32_t stanchion_claim_ack(stanchion_claim claim,
                             struct stanchion_error **err);
 
-// Not done: the task is tried again after `delay_ms`, or is dead after its last attempt. -1: after a pause that doubles
-// with every attempt, from 1 s to 1 h. The reason (1 KiB at most, the rest is cut off; may be NULL) is kept with it.
+// Not done: the task is tried again after `delay_ms`, or is dead after its last attempt. -1: 1 s, 16 s, 81 s, 4 min and so on
+// after the first, second, ... attempt (the fourth power of its number), less up to half of it by chance, 7 h at most. The
+// reason (1 KiB at most, the rest is cut off; may be NULL) is kept with it.
 //
 // Errors: as stanchion_claim_ack. Any thread.
 int32_t stanchion_claim_nack(stanchion_claim claim,
@@ -1553,7 +1554,7 @@ int32_t stanchion_worker_complete(stanchion_worker worker,
                                   stanchion_claim claim,
                                   struct stanchion_error **err);
 
-// The task has failed: tried again after a growing pause, or dead after its last attempt; the handle of the claim is
+// The task has failed: tried again after the pause of stanchion_claim_nack, or dead after its last attempt; the handle of the claim is
 // freed. The reason as in stanchion_claim_nack. A claim that was settled otherwise stays as it was. Any thread.
 //
 // Errors: as stanchion_worker_complete.

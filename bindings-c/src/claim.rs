@@ -185,8 +185,9 @@ pub unsafe extern "C" fn stanchion_claim_ack(claim: stanchion_claim, err: *mut *
     on(claim, err, |claim| Ok(claim.ack()?))
 }
 
-/// Not done: the task is tried again after `delay_ms`, or is dead after its last attempt. -1: after a pause that doubles
-/// with every attempt, from 1 s to 1 h. The reason (1 KiB at most, the rest is cut off; may be NULL) is kept with it.
+/// Not done: the task is tried again after `delay_ms`, or is dead after its last attempt. -1: 1 s, 16 s, 81 s, 4 min and so on
+/// after the first, second, ... attempt (the fourth power of its number), less up to half of it by chance, 7 h at most. The
+/// reason (1 KiB at most, the rest is cut off; may be NULL) is kept with it.
 ///
 /// Errors: as stanchion_claim_ack. Any thread.
 #[unsafe(no_mangle)]
@@ -290,7 +291,7 @@ pub struct stanchion_verdict {
     pub struct_size: usize,
     /// On which claim.
     pub claim: stanchion_claim,
-    /// For NACK: as in stanchion_claim_nack. -1: after a growing pause. For PUT_BACK: as in stanchion_claim_put_back.
+    /// For NACK: as in stanchion_claim_nack. -1 as there. For PUT_BACK: as in stanchion_claim_put_back.
     pub delay_ms: i64,
     /// For NACK and BURY: as in stanchion_claim_nack.
     pub reason: stanchion_text,

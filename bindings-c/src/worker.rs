@@ -242,7 +242,7 @@ pub unsafe extern "C" fn stanchion_worker_complete(
     boundary::status(err, || settle(worker, claim, Ok(())))
 }
 
-/// The task has failed: tried again after a growing pause, or dead after its last attempt; the handle of the claim is
+/// The task has failed: tried again after the pause of stanchion_claim_nack, or dead after its last attempt; the handle of the claim is
 /// freed. The reason as in stanchion_claim_nack. A claim that was settled otherwise stays as it was. Any thread.
 ///
 /// Errors: as stanchion_worker_complete.

@@ -19,7 +19,10 @@ export interface PutBackOptions {
 
 /** What is said of a task that was not done. */
 export interface NackOptions {
-  /** When it is tried again, in milliseconds. Default: after a pause that grows with every attempt. */
+  /**
+   * When it is tried again, in milliseconds. Default: 1 s, 16 s, 81 s, 4 min and so on after the first, second, ...
+   * attempt (the fourth power of its number), less up to half of it by chance, 7 h at most.
+   */
   delayMs?: number | undefined
   /** Kept with the task; 1 KiB at most, the rest is cut off. */
   reason?: string | undefined

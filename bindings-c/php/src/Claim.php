@@ -190,7 +190,8 @@ final class Claim
     /**
      * Not done: the task is tried again, or is dead after its last attempt.
      *
-     * @param int|float|null $delay in seconds (a pause that doubles with every attempt, from 1 s to 1 h)
+     * @param int|float|null $delay in seconds (1, 16, 81, 256 ... after the first, second, ... attempt: the fourth
+     *     power of its number, less up to half of it by chance, 7 h at most)
      * @param string $reason kept with the task; 1 KiB at most, the rest is cut off
      * @throws StaleReceipt
      */

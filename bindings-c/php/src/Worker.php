@@ -15,7 +15,7 @@ use Stanchion\Internal\Times;
 /**
  * Takes tasks of a queue and calls a function with each claim, one at a time. Made by Queue::worker().
  *
- * A function that returns is acked; one that throws is nacked, with a pause that grows with every attempt. What it
+ * A function that returns is acked; one that throws is nacked, with the default pause of Claim::nack(). What it
  * settles itself is left alone. While it runs, its claim is renewed in the background; if the process dies, another
  * worker gets the task when its lease ends.
  */

@@ -100,7 +100,8 @@ class Claim(ClaimFacts):
         self._settled = True
 
     def nack(self, delay: Optional[Duration] = None, reason: str = "") -> None:
-        """Not done: try again after ``delay``, or by default after a pause that grows with every attempt."""
+        """Not done: try again after ``delay``; by default 1 s, 16 s, 81 s, 4 min and so on after the first, second, ...
+        attempt (the fourth power of its number), less up to half of it by chance, 7 h at most."""
         self._native.nack(delay, reason)
         self._settled = True
 
