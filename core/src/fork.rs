@@ -62,9 +62,11 @@ thread_local! {
 /// ([`ErrorKind::Forked`](crate::ErrorKind::Forked)) where it uses an embedded store.
 ///
 /// ```
-/// # use std::os::unix::process::CommandExt;
+/// use std::os::unix::process::CommandExt;
+///
 /// let mut command = std::process::Command::new("true");
-/// command.uid(nix::unistd::getuid().as_raw());
+/// // SAFETY: it does nothing.
+/// unsafe { command.pre_exec(|| Ok(())) };
 /// let mut child = stanchion::fork_for_exec(|| command.spawn())?;
 /// assert!(child.wait()?.success());
 /// # Ok::<(), std::io::Error>(())

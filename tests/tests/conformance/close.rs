@@ -39,10 +39,10 @@ on_every_topology! {
             .collect();
         eventually(SOON, || other.lock("a").waiters() == 3);
         assert_eq!(mine.close().unwrap(), 0);
+        assert_eq!(other.lock("a").waiters(), 0);
         for waiting in waiting {
             assert_eq!(waiting.join().unwrap_err().kind(), ErrorKind::Closed);
         }
-        assert_eq!(other.lock("a").waiters(), 0);
     }
 }
 
