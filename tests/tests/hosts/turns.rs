@@ -124,6 +124,33 @@ fn calls_that_would_do_more_the_second_time() {
     });
 }
 
+#[test]
+fn a_close_waits_for_the_calls_of_other_threads() {
+    let url = unique("memory:turns");
+    let (client, other) = (Client::open(&url).unwrap(), Client::open(&url).unwrap());
+    let _held = other.lock("a").acquire(lock_options()).unwrap();
+    let (in_turn, began) = std::sync::mpsc::channel();
+    let (has_closed, closed) = std::sync::mpsc::channel();
+    let waiting = client.lock("a");
+    let waiting = std::thread::spawn(move || {
+        let mut was_early = None;
+        let mut turn = || {
+            was_early.get_or_insert_with(|| {
+                in_turn.send(()).unwrap();
+                closed.recv_timeout(Duration::from_millis(300)).is_ok()
+            });
+            ControlFlow::Continue(())
+        };
+        let outcome = waiting.acquire_while(lock_options(), &mut turn).map(drop);
+        (outcome.unwrap_err().kind(), was_early)
+    });
+    began.recv_timeout(SOON).unwrap();
+    assert_eq!(client.close().unwrap(), 0);
+    // Nobody hears it if the turn is over, as it has to be.
+    let _ = has_closed.send(());
+    assert_eq!(waiting.join().unwrap(), (ErrorKind::Closed, Some(false)));
+}
+
 /// As a signal's handler does. The wait beneath it ends afterwards, and leaves nothing although everything is closed.
 #[test]
 fn a_close_in_a_turn_waits_for_all_calls_but_the_one_beneath() {
