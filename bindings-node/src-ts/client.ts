@@ -1,6 +1,6 @@
 import { call } from './bridge.js'
 import { cached, type CachedOptions } from './cached.js'
-import { refusalOf } from './errors.js'
+import { InvalidArgumentError, refusalOf } from './errors.js'
 import { noteClient } from './exit.js'
 import { Lease, nothing } from './lease.js'
 import { Lock, RwLock, type LockOptions } from './lock.js'
@@ -75,6 +75,7 @@ export class Client {
   readonly #native: Native.Client
 
   private constructor(native: Native.Client) {
+    if (typeof native !== 'object') throw new InvalidArgumentError('a client is made by await connect(url)')
     this.#native = native
   }
 

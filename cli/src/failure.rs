@@ -59,7 +59,9 @@ fn hint(error: &Error) -> &'static str {
     let advised = error.message().contains("; ") && !general;
     match error.kind() {
         _ if advised => "",
-        ErrorKind::LockTimeout => "wait longer with --wait, or see who holds it with `stanchion locks show`",
+        ErrorKind::LockTimeout => {
+            "wait longer with --wait, or see who holds it with `stanchion locks show NAME`"
+        }
         ErrorKind::InvalidArgument => "correct it and try again",
         ErrorKind::LeaseLost | ErrorKind::LeaseExpired | ErrorKind::StaleReceipt => {
             "check what was left half done before running it again"

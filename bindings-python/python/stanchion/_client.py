@@ -53,6 +53,8 @@ class Client:
     """A connection to a store. Made by `connect`; a context manager that releases all leases at its end."""
 
     def __init__(self, settings: Dict[str, Any]) -> None:
+        if not isinstance(settings, dict):
+            raise TypeError("a client is made by stanchion.connect(url)")
         self._settings = settings
         how: Any = _stanchion.connect if _green.patched() is None else _green.connect
         self._native = how(_stanchion.Settings(**settings))

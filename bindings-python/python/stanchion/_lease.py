@@ -36,6 +36,9 @@ class Loss:
 class Lost(Loss):
     """Whether a lease or a claim was lost, like a `threading.Event` that this library sets."""
 
+    def __repr__(self) -> str:
+        return f"<{'lost' if self.is_set() else 'not lost'}>"
+
     def wait(self, timeout: Optional[Duration] = None) -> bool:
         """Wait for the loss (or the regular end), up to ``timeout``; whether it is lost."""
         slices = 3600.0 if timeout is None else timeout

@@ -83,9 +83,10 @@ class Task:
     """A task to put into a queue; without an id it gets a random one.
 
     ``payload`` is bytes, or any JSON value, which is stored as JSON with a ``content-type`` header.
-    It may be delivered after ``delay``, or from ``due`` on (at once, if neither is given); not later than ``expires``
-    after now (never given up). Higher ``priority`` (0 to 255) goes first (0). After ``max_attempts`` deliveries
-    without success it is dead (20, which takes about two days). ``on_duplicate`` says what to do if the id is in the queue (`Keep`).
+    It may be delivered after ``delay``, or from ``due`` on (at once, if neither is given; a datetime without a zone is
+    in local time); not later than ``expires`` after now (never given up). Higher ``priority`` (0 to 255) goes first (0).
+    After ``max_attempts`` deliveries without success it is dead (20, which takes about two days). ``on_duplicate`` says
+    what to do if the id is in the queue (`Keep`).
     """
 
     id: Optional[str] = None

@@ -158,7 +158,7 @@ fn swept(queue: &Queue, order: &DeadOrder, verb: &str, count: u64, json: bool) -
             "NoTask",
             exit::NO_TASK,
             what,
-            "look with `stanchion queues list --state dead`",
+            format!("look with `stanchion queues list {:?} --state dead`", queue.name()),
         ));
     }
     Ok(exit::DONE)

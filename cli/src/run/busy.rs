@@ -29,7 +29,10 @@ pub fn explained(failure: Failure, client: &Client, order: &RunOrder, waited: Op
     } else {
         let kind =
             if kind == LockKind::Exclusive { String::new() } else { format!(" --kind {}", kind.name()) };
-        format!("wait longer with --wait, or see who holds it with `stanchion locks show{kind}`")
+        format!(
+            "wait longer with --wait, or see who holds it with `stanchion locks show{kind} {:?}`",
+            plain(name)
+        )
     };
     Failure { kind: ErrorKind::LockTimeout.name(), what, hint, ..failure }
 }

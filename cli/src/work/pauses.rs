@@ -39,7 +39,7 @@ impl<'a> Pauses<'a> {
             let name = queue.name();
             match (stats.paused, *was_paused) {
                 (true, false) => self.report.note(&format!(
-                    "queue {name:?} is paused: its tasks wait; `stanchion queues resume` lets them go on"
+                    "queue {name:?} is paused: its tasks wait; `stanchion queues resume {name:?}` lets them go on"
                 )),
                 (false, true) => self.report.note(&format!("queue {name:?} is not paused any more")),
                 _ => {}

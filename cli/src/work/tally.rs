@@ -41,12 +41,14 @@ impl Tally {
             }
             WorkerEvent::Dead { id, .. } => {
                 add(&self.dead);
-                report.note(&format!("task {id:?} is dead; `stanchion queues kick` gives it another chance"));
+                report.note(&format!(
+                    "task {id:?} is dead; `stanchion queues kick QUEUE {id:?}` gives it another chance"
+                ));
             }
             WorkerEvent::Lost { id, attempt } => {
                 add(&self.lost);
                 report.note(&format!(
-                    "task {id:?}, attempt {attempt}: the claim was lost; it is delivered again"
+                    "task {id:?}, attempt {attempt}: the claim was lost; unless the store has forgotten it, it is delivered again"
                 ));
             }
             WorkerEvent::Stuck { id, .. } => {

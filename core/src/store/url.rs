@@ -204,8 +204,13 @@ impl StoreUrl {
 fn unknown_scheme(scheme: &str) -> Error {
     let shown: String =
         scheme.chars().take_while(|c| c.is_ascii_alphanumeric() || "+-.".contains(*c)).collect();
+    let what = if shown.is_empty() {
+        "the URL does not begin with a store's kind".into()
+    } else {
+        format!("unknown store {shown:?}")
+    };
     Error::invalid(format!(
-        "unknown store {shown:?}; use redis://HOST, rediss://HOST, redis+unix:///SOCKET, \
+        "{what}; use redis://HOST, rediss://HOST, redis+unix:///SOCKET, \
          redis-sentinel://HOST/MASTER, redis-cluster://HOST, redis-quorum://HOST,HOST,HOST, sqlite:PATH or memory:"
     ))
 }

@@ -28,6 +28,20 @@ fn tls_on_one_side_only_or_not_trusted_is_called_so() {
 }
 
 #[test]
+fn a_server_that_is_not_there_is_called_so() {
+    let urls =
+        ["redis://127.0.0.1:1", "redis://[::1]:1", "rediss://127.0.0.1:1", "redis+unix:///no/such/socket"];
+    let several = [
+        "redis-cluster://127.0.0.1:1",
+        "redis-sentinel://127.0.0.1:1/m",
+        "redis-quorum://127.0.0.1:1,127.0.0.1:2,127.0.0.1:3",
+    ];
+    for url in urls.into_iter().chain(several) {
+        refused(url, 4, &["cannot reach", "is it running"]);
+    }
+}
+
+#[test]
 fn a_database_that_is_not_there_is_named() {
     let server = RedisServer::start();
     refused(&format!("redis://127.0.0.1:{}/1234567", server.port()), 2, &["no database 1234567"]);

@@ -184,6 +184,13 @@ fn is_of_database(error: &RedisError) -> bool {
     ["DB index", "SELECT is not allowed"].into_iter().any(|words| text.contains(words))
 }
 
+/// Whether there was a connection, and the server closed it.
+fn was_closed(error: &RedisError) -> bool {
+    use io::ErrorKind::{BrokenPipe, ConnectionAborted, ConnectionReset, UnexpectedEof};
+    let kind = source(error).map(io::Error::kind);
+    kind.is_some_and(|kind| [BrokenPipe, ConnectionAborted, ConnectionReset, UnexpectedEof].contains(&kind))
+}
+
 /// What it probably is, if only one of the two speaks TLS, or does not trust the other. Whoever hears TLS and does not
 /// speak it waits for more, or closes the connection.
 fn tls(error: &RedisError, place: &str) -> Option<String> {
@@ -203,9 +210,9 @@ fn tls(error: &RedisError, place: &str) -> Option<String> {
         _ if is_tls && error.is_timeout() => Some(format!(
             "{place} did not answer; if it never does, it may not speak TLS: see which port that is"
         )),
-        _ if !is_tls && error.is_connection_dropped() => {
-            Some(format!("{place} closed the connection; if it speaks TLS there, write rediss:// in the URL"))
-        }
+        _ if !is_tls && was_closed(error) => Some(format!(
+            "{place} closed the connection; it was stopped, or speaks TLS there: then write rediss:// in the URL"
+        )),
         _ if !is_tls && error.kind() == RedisKind::Parse => Some(format!(
             "{place} sent something that is not the Redis protocol; if it is TLS, write rediss:// in the URL"
         )),
