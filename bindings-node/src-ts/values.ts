@@ -109,7 +109,7 @@ export function checkOptions(given: unknown, known: ReadonlySet<string>): void {
 
 /** What other packages, and Python's, call it. */
 const ELSEWHERE: Readonly<Record<string, string>> = {
-  timeout: 'waitMs', duration: 'ttlMs', expiry: 'ttlMs', data: 'payload', body: 'payload', args: 'payload', to: 'payload', jobId: 'id', attempts: 'maxAttempts', retries: 'maxAttempts',
+  timeout: 'waitMs', duration: 'ttlMs', expiry: 'ttlMs', data: 'payload', body: 'payload', args: 'payload', jobId: 'id', attempts: 'maxAttempts', retries: 'maxAttempts',
 }
 
 /** None is unknown: it would go unnoticed. */
@@ -125,7 +125,7 @@ export function checkNames(given: object, known: ReadonlySet<string>, what: stri
 function hint(name: string, known: ReadonlySet<string>): string {
   const meant = [`${name}Ms`, ELSEWHERE[name]].find(one => one !== undefined && known.has(one))
   if (meant !== undefined) return `; say ${meant}${meant.endsWith('Ms') ? ', in milliseconds' : ''}`
-  return ''
+  return known.has('payload') ? '; if it is for the worker, say { payload: ... }' : ''
 }
 
 /** Anything else would be taken for an object without any of the properties. */
