@@ -3,7 +3,7 @@
 
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
-use std::sync::{Arc, Mutex, TryLockError};
+use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
@@ -45,8 +45,10 @@ pub(crate) struct Channel {
     store: Arc<dyn Store>,
     clock: Clock,
     hub: Arc<Hub>,
-    /// Locked by whoever reads it: a waiting thread, or the reading thread.
+    /// Locked by whoever reads it, a waiting thread or the reading thread, again and again: a wait for it can be long.
     reader: Mutex<Reader>,
+    /// Locked only while it is being opened.
+    opening: Mutex<()>,
     state: AtomicU8,
     /// Counts attempts to open it, successful or not.
     attempts: watch::Sender<u64>,
@@ -70,6 +72,7 @@ impl Channel {
             clock,
             hub,
             reader: Mutex::default(),
+            opening: Mutex::default(),
             state: AtomicU8::new(UNTRIED),
             attempts: watch::Sender::new(0),
             thread_runs: AtomicBool::new(false),
@@ -85,8 +88,22 @@ impl Channel {
 
     /// Opens the channel on the calling thread, or finds that it cannot be opened now.
     pub(crate) fn open(&self) {
-        if !self.is_open() {
-            self.open_for(&mut locked(&self.reader));
+        while !self.is_open() {
+            if let Some(mut reader) = self.free_reader() {
+                return self.open_for(&mut reader);
+            }
+            // Another opens it, or is about to.
+            drop(locked(&self.opening));
+            thread::yield_now();
+        }
+    }
+
+    /// The reader, unless another has it.
+    fn free_reader(&self) -> Option<MutexGuard<'_, Reader>> {
+        match self.reader.try_lock() {
+            Ok(reader) => Some(reader),
+            Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
+            Err(TryLockError::WouldBlock) => None,
         }
     }
 
@@ -98,6 +115,7 @@ impl Channel {
         {
             return;
         }
+        let _opening = locked(&self.opening);
         match self.store.listen(self.clock.now() + OPEN_WITHIN) {
             Ok(hints) => {
                 reader.direct = hints.is_none();
@@ -170,11 +188,7 @@ impl Channel {
 
     /// Reads the channel for all, unless another does or there is nothing to read.
     fn lead(&self, patience: Duration) -> bool {
-        match self.reader.try_lock() {
-            Ok(mut reader) => self.read(&mut reader, patience),
-            Err(TryLockError::Poisoned(poisoned)) => self.read(&mut poisoned.into_inner(), patience),
-            Err(TryLockError::WouldBlock) => false,
-        }
+        self.free_reader().is_some_and(|mut reader| self.read(&mut reader, patience))
     }
 
     /// Opens the channel from a task, or finds that it cannot be opened now.
@@ -246,8 +260,9 @@ impl Channel {
         self.closed.store(true, Ordering::Release);
         let thread = locked(&self.thread).take();
         join(thread);
+        let mut reader = locked(&self.reader);
         self.state.store(BROKEN, Ordering::Release);
-        *locked(&self.reader) = Reader::default();
+        *reader = Reader::default();
     }
 
     /// In a forked child: closes the inherited connection if nobody was reading it.
@@ -257,3 +272,6 @@ impl Channel {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;
