@@ -224,10 +224,10 @@ export class Worker<Json = any> extends EventEmitter<WorkerEvents<Json>> {
     }
   }
 
-  /** What ends the worker is told by its end. */
+  /** The worker goes on: what ends it is told by its end. */
   #storeFailed(error: StanchionError): void {
     if (this.listenerCount('error') > 0) this.emit('error', error)
-    else if (error.retryable) console.error(`stanchion: queue '${this.queue}': ${error.message}; trying again`)
+    else console.error(`stanchion: queue '${this.queue}': ${error.message}; trying again`)
   }
 
   /** A failure that nobody listens to is on stderr: it must not pass unseen. What the handler nacked itself is meant so. */

@@ -185,6 +185,17 @@ onEveryStore('an aborted worker tells its handlers; their tasks go back uncounte
   assert.deepEqual(await none.finished, { completed: 0, failed: 0, dead: 0, lost: 0 })
 })
 
+test('what ends a worker is told once', async () => {
+  const client = await connect('memory:')
+  const told = []
+  const worker = client.queue('q').worker(() => {}).on('error', error => told.push(error.code))
+  client.close()
+  await assert.rejects(worker.finished, { code: 'ERR_STANCHION_CLOSED' })
+  await eventually(() => told.length > 0)
+  await new Promise(setImmediate)
+  assert.deepEqual(told, ['ERR_STANCHION_CLOSED'])
+})
+
 test('bad options end a worker with an error', async () => {
   const queue = (await connect('memory:')).queue('q')
   const wrong = [{ concurrency: 0 }, { concurrency: NaN }, { concurrency: '5' }, { leaseMs: -1 }, { signal: 5 }]

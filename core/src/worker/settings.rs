@@ -81,8 +81,8 @@ pub enum WorkerEvent<'a> {
     },
     /// All tasks that were taken are settled, and there are no more for now.
     Drained,
-    /// The store could not be reached, or refused something. The worker goes on if that can pass. It is told once; then
-    /// `StoreBack`.
+    /// The store could not be reached, or refused something, and the worker goes on: what ends it is told by its end.
+    /// It is told once; then `StoreBack`.
     StoreFailed {
         /// What happened.
         error: &'a Error,

@@ -265,7 +265,7 @@ impl<J: Job> WorkerMachine<J> {
     }
 
     /// The claim has failed. What may still be settled is said again; `may_pass`: so may the failure. Whether it is to be
-    /// told: once for as long as the store fails.
+    /// told: once for as long as the store fails, unless it ends the worker.
     pub fn claim_failed(&mut self, now: Moment, again: Vec<J::Verdict>, may_pass: bool) -> bool {
         self.claiming = None;
         self.failed(now, again, may_pass)
@@ -306,8 +306,9 @@ impl<J: Job> WorkerMachine<J> {
     fn failed(&mut self, now: Moment, again: Vec<J::Verdict>, may_pass: bool) -> bool {
         self.verdicts.extend(again);
         if !may_pass {
+            // The worker's end tells it.
             self.stop(now);
-            return true;
+            return false;
         }
         self.pause = Some(now + self.dice.backoff(self.failures));
         self.failures += 1;
