@@ -1,4 +1,4 @@
-"""What a history says: a verdict on each promise, and the table. The letters are those of docs/GUARANTEES.md."""
+"""What a history says: a verdict on each promise, and the table. The letters are those of docs/FAULTS.md."""
 
 from collections import Counter
 

@@ -1,4 +1,4 @@
-//! The invariants of a lock, checked as the history unfolds.
+//! The invariants of a lock (L1 to L6 of `docs/FAULTS.md`), checked as the history unfolds.
 
 use std::collections::{BTreeMap, BTreeSet};
 

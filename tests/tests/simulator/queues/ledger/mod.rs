@@ -1,4 +1,4 @@
-//! The invariants of queues, checked on what was sent, performed and heard; without the model.
+//! The invariants of queues (`docs/FAULTS.md`), checked on what was sent, performed and heard; without the model.
 
 mod turns;
 mod workers;
