@@ -205,8 +205,9 @@ def test_poison_tasks(client):
 
     queue.enqueue("endless", max_attempts=1)
     ended = threading.Event()
+    # Long enough for the handler to begin although the machine stands still.
     report = queue.worker(
-        lambda claim: (claim.lost.wait(DEADLINE), ended.set()), lease=0.1, max_run=0.2, on_event=events.append).run(burst=True)
+        lambda claim: (claim.lost.wait(DEADLINE), ended.set()), lease=2, max_run=2, on_event=events.append).run(burst=True)
     assert ended.is_set() and report.lost == 1 and events[1].what == "lost"
 
     queue.enqueue("twice")

@@ -16,6 +16,7 @@ use crate::engine::{Call, Machine, Step};
 use crate::error::{Error, ErrorKind};
 use crate::host_turn::{Unattended, around, attend};
 use crate::session::Live;
+use crate::signals::undisturbed;
 use crate::store::{Failure, FailureKind};
 use crate::trace;
 use crate::verbs::Reply;
@@ -205,7 +206,7 @@ fn run_blocking<M: Machine>(
                 let number = call.number;
                 let result = match &mut host_turn {
                     Some(host_turn) => attended(live, call, machine.may_repeat(), *host_turn),
-                    None => ControlFlow::Continue(live.store.perform(&call.request, call.until)),
+                    None => ControlFlow::Continue(performed(live, &call, machine.may_repeat())),
                 };
                 result.map_continue(|result| machine.reply(traffic.heard(&result), number, result))
             }
@@ -299,6 +300,12 @@ pub(crate) async fn rest_async(live: &Live, place: &Place, until: Moment) {
             return;
         }
     }
+}
+
+/// Performs a request. What may not be sent again must not lose its answer to a signal.
+fn performed(live: &Live, call: &Call, may_be_repeated: bool) -> Result<Reply, Failure> {
+    let perform = || live.store.perform(&call.request, call.until);
+    if may_be_repeated { perform() } else { undisturbed(perform) }
 }
 
 /// Performs a request while the host gets its turns. One that may be repeated is first sent on this thread, for

@@ -52,6 +52,7 @@ macro_rules! on_shared_stores {
 }
 
 mod cancelled;
+mod channel;
 mod fuzz;
 mod garbled;
 mod giving_up;
@@ -105,11 +106,15 @@ fn open(face: Face, url: &str) -> AnyClient {
 
 /// A process of its own with a client of the bench's store and face.
 fn actor(bench: &Bench) -> Actor {
-    let face = match bench.face {
+    actor_at(bench.url(), bench.face)
+}
+
+fn actor_at(url: &str, face: Face) -> Actor {
+    let face = match face {
         Face::Blocking => "blocking",
         Face::Async => "async",
     };
-    Actor::connected(env!("CARGO_BIN_EXE_actor"), bench.url(), face)
+    Actor::connected(env!("CARGO_BIN_EXE_actor"), url, face)
 }
 
 /// Waits until the keeper has prolonged the lease.

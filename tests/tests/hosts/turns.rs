@@ -3,8 +3,12 @@
 
 use std::cell::Cell;
 use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use nix::sys::pthread::{pthread_kill, pthread_self};
+use nix::sys::signal::Signal;
 use stanchion::blocking::{Client, with_host_turn};
 use stanchion::{ClaimOptions, ErrorKind, LockOptions, Outcome, Retry, Task};
 use stanchion_tests::proxy::{Fault, Proxy};
@@ -122,6 +126,37 @@ fn calls_that_would_do_more_the_second_time() {
             assert_eq!((proxy.count(verb), proxy.faults_left()), (1, 0), "{verb} was sent again");
         }
     });
+}
+
+/// Of a timer, a profiler, or a child that has ended: they cut short what a thread reads.
+#[test]
+fn signals_during_calls_that_would_do_more_the_second_time() {
+    signal_hook::flag::register(signal_hook::consts::SIGUSR1, Arc::default()).unwrap();
+    let proxy = Proxy::start(shared());
+    let client = Client::open(&proxy.url()).unwrap();
+    let (lock, queue) = (client.lock(&unique("lock")), client.queue(&unique("queue")));
+    let _lease = lock.acquire(lock_options()).unwrap();
+    queue.enqueue_many(["a", "b"].map(Task::new)).unwrap();
+    let caller = pthread_self();
+    let over = Arc::new(AtomicBool::new(false));
+    let ended = Arc::clone(&over);
+    let signals = std::thread::spawn(move || {
+        while !ended.load(Ordering::Acquire) {
+            pthread_kill(caller, Signal::SIGUSR1).unwrap();
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    });
+    let outcomes = ["pop", "remove", "break_lease"].map(|verb| {
+        proxy.fault(verb, 1, Fault::DelayReply(LATE));
+        match verb {
+            "pop" => queue.pop(1).map(|tasks| tasks.len() == 1),
+            "remove" => queue.remove("b", None).map(|removed| removed == stanchion::Removed::Removed),
+            _ => lock.break_lease(),
+        }
+    });
+    over.store(true, Ordering::Release);
+    signals.join().unwrap();
+    assert!(outcomes.iter().all(|outcome| *outcome.as_ref().unwrap()), "{outcomes:?}");
 }
 
 #[test]

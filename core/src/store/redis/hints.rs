@@ -5,23 +5,26 @@
 
 use std::time::{Duration, Instant};
 
-use redis::{Connection, PushKind, Value};
+use redis::{Cmd, Connection, PushKind, Value};
 
 use crate::error::ErrorKind;
 use crate::store::redis::connector::{Connector, Era};
 use crate::store::redis::failure;
 use crate::store::{Failure, FailureKind, Hints};
 
-/// Keeps the connection alive through proxies and lets TCP notice a dead peer.
-const PING_EVERY: Duration = Duration::from_secs(15);
+/// How often the server is asked whether it is still there; also keeps the connection alive through proxies. It is
+/// asked by subscribing once more: the answer to that is a push. One to PING would be a reply, and the client crate drops
+/// as many replies as reads have timed out, since they could be late.
+const ASK_EVERY: Duration = Duration::from_secs(15);
 
 pub(crate) struct RedisHints {
     connection: Connection,
     connector: Connector,
     era: Era,
     place: String,
+    subscribe: Cmd,
     patience: Duration,
-    pinged: Instant,
+    asked: Instant,
     heard: Instant,
 }
 
@@ -30,18 +33,20 @@ impl RedisHints {
     pub(crate) fn open(connector: &Connector, channel: &str, give_up: Instant) -> Result<Self, Failure> {
         let (server, era) = connector.server(give_up)?;
         let connection = server.in_resp3()?.connect(give_up)?;
+        let mut subscribe = redis::cmd("SUBSCRIBE");
+        subscribe.arg(channel);
         let now = Instant::now();
         let mut hints = Self {
             connection,
             connector: connector.clone(),
             era,
             place: server.place,
+            subscribe,
             patience: Duration::ZERO,
-            pinged: now,
+            asked: now,
             heard: now,
         };
-        let mut subscribe = redis::cmd("SUBSCRIBE");
-        hints.send(subscribe.arg(channel))?;
+        hints.ask()?;
         hints.confirm(give_up)?;
         Ok(hints)
     }
@@ -62,8 +67,9 @@ impl RedisHints {
         Err(Failure::new(FailureKind::Lost, format!("{} did not confirm the subscription", self.place)))
     }
 
-    fn send(&mut self, command: &redis::Cmd) -> Result<(), Failure> {
-        let sent = self.connection.send_packed_command(&command.get_packed_command());
+    fn ask(&mut self) -> Result<(), Failure> {
+        self.asked = Instant::now();
+        let sent = self.connection.send_packed_command(&self.subscribe.get_packed_command());
         sent.map_err(|error| failure::performing(&error, &self.place))
     }
 
@@ -80,7 +86,8 @@ impl RedisHints {
                 self.heard = Instant::now();
                 Ok(Some(value))
             }
-            Err(error) if error.is_timeout() => Ok(None),
+            // A signal, or a stop of the process, cuts a read short: nothing is lost.
+            Err(error) if error.is_timeout() || failure::is_interruption(&error) => Ok(None),
             Err(error) => Err(failure::performing(&error, &self.place)),
         }
     }
@@ -94,18 +101,21 @@ impl Hints for RedisHints {
                 format!("{} is not the master any more", self.place),
             ));
         }
-        if self.pinged.elapsed() > PING_EVERY {
-            if self.heard < self.pinged {
-                return Err(Failure::new(FailureKind::Lost, format!("{} did not answer a PING", self.place)));
-            }
-            self.pinged = Instant::now();
-            self.send(&redis::cmd("PING"))?;
-        }
         if let Some(Value::Push { kind: PushKind::Message, data }) = self.next(patience)?
             && let Some(Value::BulkString(seq)) = data.get(1)
             && let Some(seq) = std::str::from_utf8(seq).ok().and_then(|seq| seq.parse().ok())
         {
             deliver(seq);
+        }
+        // After the read: what came while nobody read is an answer, too.
+        if self.asked.elapsed() > ASK_EVERY {
+            if self.heard < self.asked {
+                return Err(Failure::new(
+                    FailureKind::Lost,
+                    format!("{} does not answer any more on the channel of hints", self.place),
+                ));
+            }
+            self.ask()?;
         }
         Ok(())
     }
