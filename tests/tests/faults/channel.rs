@@ -15,7 +15,8 @@ const LONG: u64 = 31;
 fn subscribers(server: &RedisServer) -> Vec<(String, u64)> {
     let list = server.cli(&["CLIENT", "LIST", "TYPE", "pubsub"]);
     let of_one = |line: &str| {
-        let value = |name: &str| Some(line.split_whitespace().find_map(|field| field.strip_prefix(name))?.to_owned());
+        let value =
+            |name: &str| Some(line.split_whitespace().find_map(|field| field.strip_prefix(name))?.to_owned());
         Some((value("id=")?, value("age=")?.parse().ok()?))
     };
     list.lines().filter_map(of_one).collect()
