@@ -21,6 +21,9 @@ pub fn open(globals: &Globals, report: &Report) -> Result<Client, Failure> {
         }
         None => own_store(report)?,
     };
+    if url == "memory:" {
+        report.note("memory: is a store of this process alone: no other sees its locks and tasks");
+    }
     let mut builder = Client::builder(&url);
     if let Some(prefix) = &globals.lock_prefix {
         builder = builder.lock_prefix(prefix);

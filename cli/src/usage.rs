@@ -20,15 +20,17 @@ pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Arguments,
             exit::DONE
         }
         _ => {
-            Report::bare(wants_json(&arguments)).failure(&failure(&error));
+            Report::bare(wants_json(&arguments)).failure(&failure(&error, &arguments));
             exit::USAGE
         }
     })
 }
 
-fn failure(error: &clap::Error) -> Failure {
+fn failure(error: &clap::Error, arguments: &[OsString]) -> Failure {
     let what = first_paragraph(&error.to_string());
-    Failure::usage(what, "see --help")
+    // Others such as flock need nothing before the command.
+    let lacks_dashes = what.contains("<CMD>") && !arguments.iter().any(|argument| argument == "--");
+    Failure::usage(what, if lacks_dashes { "write -- before the command; see --help" } else { "see --help" })
 }
 
 /// The error itself; tips and usage follow after an empty line.

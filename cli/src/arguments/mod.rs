@@ -200,6 +200,7 @@ pub struct RunOrder {
 #[derive(Subcommand)]
 pub enum LocksVerb {
     /// List the locks of every kind that are held now, with a line for each holder
+    #[command(visible_alias = "list")]
     Ls,
     /// Show who holds a lock
     Show {

@@ -26,25 +26,19 @@ pub fn perform(verb: &QueuesVerb, globals: &Globals, report: &Report) -> Result<
     let client = store::open(globals, report)?;
     let queue = |name: &str| client.queue(name);
     let json = globals.json;
+    if let Some(name) = named(verb).filter(|_| !json) {
+        tell_if_unknown(name, &queue(name).stats()?, report);
+    }
     match verb {
         QueuesVerb::Ls => show(&list_queues(&client, json)?),
-        QueuesVerb::Stats { queue: name } => {
-            let stats = queue(name).stats()?;
-            tell_if_unknown(name, &stats, globals, report);
-            show(&counts::described(name, &stats, json))
-        }
-        QueuesVerb::Consumers { queue: name } => {
-            tell_if_unknown(name, &queue(name).stats()?, globals, report);
-            show(&counts::consumers(&queue(name).consumers()?, json))
-        }
+        QueuesVerb::Stats { queue: name } => show(&counts::described(name, &queue(name).stats()?, json)),
+        QueuesVerb::Consumers { queue: name } => show(&counts::consumers(&queue(name).consumers()?, json)),
         QueuesVerb::Peek { count, queue: name } => {
-            tell_if_unknown(name, &queue(name).stats()?, globals, report);
             let mut listing = tasks::Listing::new(json);
             queue(name).peek(*count)?.iter().for_each(|task| listing.add(task));
             show(&listing.text())
         }
         QueuesVerb::List { state, count, prefix, no_payloads, queue: name } => {
-            tell_if_unknown(name, &queue(name).stats()?, globals, report);
             let options = ListOptions::new((*state).into()).prefix(prefix).payloads(!no_payloads);
             tasks::list(&queue(name), options, count.unwrap_or(usize::MAX), json)
         }
@@ -88,11 +82,28 @@ fn check(verb: &QueuesVerb) -> Result<(), Failure> {
     Ok(ids.iter().try_for_each(|id| Task::new(id).check())?)
 }
 
-/// A name that is misspelt looks like an empty queue. Programs that ask see the zeros.
-fn tell_if_unknown(name: &str, stats: &QueueStats, globals: &Globals, report: &Report) {
+/// The queue that a verb is about. One of a single task says itself that there is none.
+fn named(verb: &QueuesVerb) -> Option<&str> {
+    match verb {
+        QueuesVerb::Ls | QueuesVerb::Get { .. } | QueuesVerb::Remove { .. } => None,
+        QueuesVerb::Stats { queue }
+        | QueuesVerb::Consumers { queue }
+        | QueuesVerb::Peek { queue, .. }
+        | QueuesVerb::List { queue, .. }
+        | QueuesVerb::Pause { queue }
+        | QueuesVerb::Resume { queue }
+        | QueuesVerb::Purge { queue, .. } => Some(queue),
+        QueuesVerb::Kick(order) | QueuesVerb::RemoveDead(order) => Some(&order.queue),
+        QueuesVerb::Configure(order) => Some(&order.queue),
+    }
+}
+
+/// A name that is misspelt looks like an empty queue, and may be paused or configured like one. Programs that ask see the
+/// zeros.
+fn tell_if_unknown(name: &str, stats: &QueueStats, report: &Report) {
     let QueueStats { ready, claimed, scheduled, successors, dead, enqueued, .. } = stats;
     let is_used = [ready, claimed, scheduled, successors, dead, enqueued].into_iter().any(|count| *count > 0);
-    if !globals.json && !is_used && !stats.paused && stats.settings == Settings::default() {
+    if !is_used && !stats.paused && stats.settings == Settings::default() {
         report.note(&format!(
             "there is no queue {name:?}: nothing was put into it, or not for 7 days; see `stanchion queues ls`"
         ));

@@ -160,8 +160,8 @@ impl Crew {
         if self.order.drain {
             worker = worker.until_empty();
         }
-        let (tally, report) = (Arc::clone(&self.tally), self.report.clone());
-        worker = worker.on_event(move |event| tally.event(event, &report));
+        let (tally, report, name) = (Arc::clone(&self.tally), self.report.clone(), queue.name().to_owned());
+        worker = worker.on_event(move |event| tally.event(&name, event, &report));
         let stopper = worker.stopper();
         let mut left = self.tally.watch_left(place, queue, self.order.drain && self.report.has_counter());
         let worked = worker.run_while(&mut || {

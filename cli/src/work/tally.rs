@@ -30,8 +30,8 @@ impl Tally {
         Self { done: zero(), failed: zero(), dead: zero(), lost: zero(), left }
     }
 
-    /// Counts an event, and tells of one that somebody may have to do something about.
-    pub fn event(&self, event: WorkerEvent<'_>, report: &Report) {
+    /// Counts an event of a queue, and tells of one that somebody may have to do something about.
+    pub fn event(&self, queue: &str, event: WorkerEvent<'_>, report: &Report) {
         let add = |count: &AtomicU64| count.fetch_add(1, Ordering::Relaxed);
         match event {
             WorkerEvent::Completed { .. } => drop(add(&self.done)),
@@ -42,7 +42,7 @@ impl Tally {
             WorkerEvent::Dead { id, .. } => {
                 add(&self.dead);
                 report.note(&format!(
-                    "task {id:?} is dead; `stanchion queues kick QUEUE {id:?}` gives it another chance"
+                    "task {id:?} is dead; `stanchion queues kick {queue:?} {id:?}` gives it another chance"
                 ));
             }
             WorkerEvent::Lost { id, attempt } => {

@@ -151,7 +151,7 @@ on_both_stores! {
     }
 
     fn a_full_queue_has_its_code(place) {
-        place.finish(&["queues", "configure", "q", "--max-len", "2"]).succeeded();
+        place.finish(&["queues", "configure", "q", "--max-len", "2", "-q"]).succeeded();
         let partly = place.finish(&["enqueue", "q", "a", "b", "c", "a"]);
         assert_eq!(partly.out, "added a\nadded b\nkept a\n");
         let line = partly.failed(8);

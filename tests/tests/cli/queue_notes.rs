@@ -16,19 +16,29 @@ on_both_stores! {
             assert!(!outcome.out.is_empty());
         }
         place.finish(&["queues", "stats", "nosuch", "-q"]).succeeded();
+        // Whoever changes a queue whose name is misspelt believes that the real one was changed.
+        for args in [
+            &["pause", "paused"][..],
+            &["configure", "set", "--max-len", "9"],
+            &["resume", "nosuch"],
+            &["purge", "nosuch", "--yes"],
+            &["kick", "nosuch", "--count", "1"],
+            &["remove-dead", "nosuch", "--count", "1"],
+        ] {
+            let outcome = place.finish(&[&["queues"], args].concat());
+            assert!(outcome.failed(0).contains(&format!("no queue {:?}", args[1])), "{outcome:?}");
+        }
         // One that is empty, paused, or has settings, is there.
         place.finish(&["enqueue", "empty", "a"]).succeeded();
         place.finish(&["queues", "remove", "empty", "a"]).succeeded();
-        place.finish(&["queues", "pause", "paused"]).succeeded();
-        place.finish(&["queues", "configure", "set", "--max-len", "9"]).succeeded();
         for name in ["empty", "paused", "set"] {
             place.finish(&["queues", "stats", name]).succeeded();
         }
     }
 
     fn a_worker_says_that_its_queue_is_paused(place) {
-        place.finish(&["queues", "pause", "q"]).succeeded();
         place.finish(&["enqueue", "q", "a"]).succeeded();
+        place.finish(&["queues", "pause", "q"]).succeeded();
         let program = place.stanchion(&["work"]).get_program().to_owned();
         let mut worker = Command::new("sh");
         worker.args(["-c", "exec \"$0\" work q -- touch ran 2>> told"]).arg(program);

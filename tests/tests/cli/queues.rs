@@ -220,7 +220,7 @@ on_both_stores! {
     }
 
     fn settings_are_changed_one_by_one(place) {
-        let shown = place.finish(&["queues", "configure", "q", "--max-len", "5", "--intake", "off"]);
+        let shown = place.finish(&["queues", "configure", "q", "--max-len", "5", "--intake", "off", "-q"]);
         assert_eq!(shown.succeeded(),
             "MAX LEN:     5\nDEAD MAX:    10000\nDEAD AGE:    90d00h\nDEAD BYTES:  268435456\nINTAKE:      off\n");
         let args = ["queues", "configure", "q", "--max-len", "none", "--dead-max", "9", "--dead-age", "60", "--dead-bytes", "8"];

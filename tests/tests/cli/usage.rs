@@ -20,7 +20,7 @@ fn wrong_usage_is_one_line_and_code_2() {
         (&["locks"], "subcommand"),
         (&["run", "a"], "<CMD>"),
         (&["run", "--", "true"], "<NAME>"),
-        (&["run", "a", "true"], "<CMD>"),
+        (&["run", "a", "true"], "write -- before the command"),
         (&["run", "-n", "-w", "1", "a", "--", "true"], "--wait"),
         (&["run", "-E", "256", "a", "--", "true"], "256"),
         (&["run", "--cooldown", "0", "a", "--", "true"], "--cooldown"),
@@ -123,6 +123,13 @@ fn without_a_url_the_users_own_store_is_used_and_named() {
     assert_eq!(run(&["-q", "locks", "show", "a", "--json"]).succeeded().matches("cooldown").count(), 1);
     let noted: Value = serde_json::from_str(&run(&["--json", "locks", "ls"]).err).unwrap();
     assert!(noted["note"].as_str().unwrap().contains("stanchion.db"), "{noted}");
+}
+
+/// A lock there keeps nobody out.
+#[test]
+fn a_store_of_this_process_alone_is_called_so() {
+    let outcome = Place::with_url("memory:").finish(&["run", "a", "--", "true"]);
+    assert!(outcome.failed(0).contains("this process alone"), "{outcome:?}");
 }
 
 #[test]
