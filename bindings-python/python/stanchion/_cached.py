@@ -33,7 +33,7 @@ def decoded(name: str, stored: bytes) -> Any:
 
 def check_compute(compute: Any, ignore: Any, check: Callable[[Any, str], None]) -> None:
     """Refuse what makes no value, and options that are those of a decorator."""
-    check(compute, "compute")
+    check(compute, "cached(): compute")
     if ignore:
         raise InvalidArgument("cached(): ignore is for the arguments of a decorated function, and compute has none")
 
@@ -54,7 +54,7 @@ def names(
             raise _no_template(template, f"braces within those of {field!r}")
         if field not in signature.parameters:
             raise _no_template(template, f"{function!r} has no argument {field!r}; a brace of the name itself is doubled")
-    _check_used(template, function, {field for field, _ in fields}, several(ignore, "names of arguments to ignore"))
+    _check_used(template, function, {field for field, _ in fields}, several(ignore, "ignore", call="cached"))
 
     def name(args: Tuple[Any, ...], kwargs: Dict[str, Any]) -> str:
         bound = signature.bind(*args, **kwargs)
