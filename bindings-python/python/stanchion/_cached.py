@@ -68,9 +68,11 @@ def _check_used(template: str, function: Callable[..., Any], used: Set[str], ign
     """Calls that differ in an argument must not share a value, unless that is meant."""
     for argument in inspect.signature(function).parameters:
         if argument not in used and argument not in ignored:
+            # An object's address would be in the name, and nobody else would get its value.
+            put = "" if argument in ("self", "cls") else f"put {{{argument}}} into the name, or "
             raise _no_template(
                 template, f"the argument {argument!r} of {function!r} is not in it, so calls that differ in it would share a "
-                f"value; put {{{argument}}} into the name, or say ignore=[{argument!r}] if they may")
+                f"value; {put}say ignore=[{argument!r}] if they may")
     for argument in ignored:
         if argument in used or argument not in inspect.signature(function).parameters:
             raise _no_template(template, f"{function!r} has no argument {argument!r} to ignore that is not in the name")
