@@ -140,8 +140,10 @@ def test_an_argument_that_the_name_has_not_is_refused_when_it_is_decorated(clien
     for template, ignore, missing in [
             ("price:{id}", [], "self"), ("price:{id}", ["self"], "currency"), ("price:{currency}", ("self",), "id"),
             ("price", ["self", "id"], "currency")]:
-        with pytest.raises(stanchion.InvalidArgument, match=rf"argument '{missing}'.*ignore=\['{missing}'\]"):
+        with pytest.raises(stanchion.InvalidArgument, match=rf"argument '{missing}'.*ignore=\['{missing}'\]") as error:
             cached(template, ttl=60, ignore=ignore)(Shop.price)
+        # In a name an object would be one with its address, and its values nobody else's.
+        assert (f"put {{{missing}}} into the name" in str(error.value)) == (missing != "self")
     price = cached("price:{id}:{currency}", ttl=60, ignore={"self"})(Shop.price)
     assert price(Shop(), 7) == price(Shop(), 7, currency="EUR") == "7 EUR" and price(Shop(), 7, currency="USD") == "7 USD"
     with pytest.raises(stanchion.InvalidArgument, match="'args'"):

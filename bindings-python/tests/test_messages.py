@@ -10,6 +10,15 @@ import pytest
 import stanchion
 from stanchion import aio
 
+
+async def async_handler(claim):
+    pass
+
+
+def generator(claim):
+    yield
+
+
 WRONG = {
     lambda client: client.lock("a").acquire(wait="5"):
         "acquire(): wait must be a number of seconds or a timedelta, not str '5'",
@@ -41,6 +50,44 @@ WRONG = {
     lambda client: client.queue("q").enqueue({"to": "x"}):
         "enqueue(): id must be a text or None, not dict {'to': 'x'}; say enqueue(payload=...), or enqueue('an id', ...), or "
         "for a Task enqueue_many([task])",
+    lambda client: client.queue("q").enqueue("a", priority=256):
+        "enqueue(): priority must be a whole number from 0 to 255, not int 256",
+    lambda client: client.queue("q").enqueue("a", on_duplicate="keep"):
+        "enqueue(): on_duplicate must be Keep(), Replace(), Debounce(max_wait) or Throttle(window), not str 'keep'",
+    lambda client: client.queue("q").enqueue("a", {1}):
+        "enqueue(): payload must be bytes or a JSON value, not set {1}: Object of type set is not JSON serializable",
+    lambda client: client.queue("q").enqueue("a", bytes((16 << 20) + 1)):
+        "enqueue(): payload must have at most 16777216 bytes, not bytes of 16777217",
+    lambda client: client.queue("q").enqueue("a", headers=7): "enqueue(): headers must be a mapping of texts, not int 7",
+    lambda client: client.multi_lock("ab"): "multi_lock(): names must be a list, not str 'ab'",
+    lambda client: client.queues("ab"): "queues(): names must be a list, not str 'ab'",
+    lambda client: client.queue("q").settle(7): "settle(): verdicts must be a list, not int 7",
+    lambda client: client.queue("q").kick(receipts=7): "kick(): receipts must be a list, not int 7",
+    lambda client: client.cached("a", 1, ignore="self")(print): "cached(): ignore must be a list, not str 'self'",
+    lambda client: client.queue("q").worker(7): "worker(): handler must be a function, not int 7",
+    lambda client: client.lock("a").hold()(7): "hold(): what it decorates must be a function, not int 7",
+    lambda client: client.cached("a", 1)(7): "cached(): what it decorates must be a function, not int 7",
+    lambda client: client.cached("a", 1, 7): "cached(): compute must be a function, not int 7",
+}
+
+# Many tasks at once.
+TASKS = {
+    lambda queue: queue.enqueue_many({"welcome:1": {"to": 1}}):
+        "enqueue_many(): items must be a list of tasks, not dict {'welcome:1': {'to': 1}}; if these are ids and payloads say "
+        "enqueue_many(items.items()), if it is one task enqueue_many([task])",
+    lambda queue: queue.enqueue_many({"id": "a"}):
+        "enqueue_many(): items must be a list of tasks, not dict {'id': 'a'}; if these are ids and payloads say "
+        "enqueue_many(items.items()), if it is one task enqueue_many([task])",
+    lambda queue: queue.enqueue_many("ab"): "enqueue_many(): items must be a list of tasks, not str 'ab'",
+    lambda queue: queue.enqueue_many([7]):
+        "enqueue_many(): items must be Tasks, ids, (id, payload) pairs or mappings of a Task's fields, not int 7",
+    lambda queue: queue.enqueue_many([tuple(range(10))]):
+        "enqueue_many(): items must be Tasks, ids, (id, payload) pairs or mappings of a Task's fields, not tuple "
+        "(0, 1, 2, 3, 4, 5, 6, 7, 8, 9)",
+    lambda queue: queue.enqueue_many([{"id": "a", "name": 1}]): "enqueue_many(): a task has no 'name'",
+    lambda queue: queue.enqueue_many([{"id": "a", "countdown": 5}]): "enqueue_many(): a task has no 'countdown': say delay=5",
+    lambda queue: queue.enqueue_many([{"id": "a", "payload": {1}}]):
+        "enqueue_many(): payload must be bytes or a JSON value, not set {1}: Object of type set is not JSON serializable",
 }
 
 KEYWORDS = {
@@ -58,7 +105,46 @@ KEYWORDS = {
         "wait=5",
     lambda client: client.lock("a", blocking_timeout=5):
         "lock() got an unexpected keyword argument 'blocking_timeout': say wait=5",
-    lambda client: client.lock("a", sleep=1): "lock() got an unexpected keyword argument 'sleep'",
+    lambda client: client.lock("a", expire=5): "lock() got an unexpected keyword argument 'expire': say ttl=5",
+    lambda client: client.semaphore("a", 2, timeout=5):
+        "semaphore() got an unexpected keyword argument 'timeout': how long the lease lasts is ttl=5, how long acquire waits "
+        "is wait=5",
+    lambda client: client.rw_lock("a", expire=5): "rw_lock() got an unexpected keyword argument 'expire': say ttl=5",
+    lambda client: client.multi_lock(["a"], expire=5): "multi_lock() got an unexpected keyword argument 'expire': say ttl=5",
+    lambda client: client.lock("a", sleep=1):
+        "lock() got an unexpected keyword argument 'sleep': leave it out; acquire waits in line and does not poll",
+    lambda client: client.lock("a", thread_local=False):
+        "lock() got an unexpected keyword argument 'thread_local': leave it out; acquire() returns a lease, which any thread "
+        "may release",
+    lambda client: client.lock("a", color=1): "lock() got an unexpected keyword argument 'color'",
+    lambda client: client.queue("q").enqueue("a", countdown=5):
+        "enqueue() got an unexpected keyword argument 'countdown': say delay=5",
+    lambda client: client.queue("q").enqueue("a", eta=1.5): "enqueue() got an unexpected keyword argument 'eta': say due=1.5",
+    lambda client: client.queue("q").enqueue(job_id="a"): "enqueue() got an unexpected keyword argument 'job_id': say id='a'",
+    lambda client: client.queue("q").enqueue(task_id="a"): "enqueue() got an unexpected keyword argument 'task_id': say id='a'",
+    lambda client: client.queue("q").enqueue("a", data={}): "enqueue() got an unexpected keyword argument 'data': say payload={}",
+    lambda client: client.queue("q").enqueue("a", data="x" * 99):
+        "enqueue() got an unexpected keyword argument 'data': say payload=...",
+    lambda client: client.queue("q").enqueue("a", attempts=3):
+        "enqueue() got an unexpected keyword argument 'attempts': say max_attempts=3",
+    **{lambda client, name=name: client.queue("q").enqueue("a", **{name: 3}):
+        f"enqueue() got an unexpected keyword argument {name!r}: say max_attempts=..., which counts the first attempt, too"
+       for name in ("max_retries", "retry")},
+    **{lambda client, make=make: make(client).claim(timeout=5):
+        "claim() got an unexpected keyword argument 'timeout': how long to wait for tasks is wait=5, how long the claims last "
+        "is lease=5"
+       for make in (lambda client: client.queue("q"), lambda client: client.queues(["q"]))},
+    lambda client: client.queue("q").claim(count=5): "claim() got an unexpected keyword argument 'count': say max=5",
+    lambda client: client.queue("q").claim(visibility_timeout=5):
+        "claim() got an unexpected keyword argument 'visibility_timeout': say lease=5",
+    lambda client: client.queue("q").settle_and_claim([], count=5):
+        "settle_and_claim() got an unexpected keyword argument 'count': say max=5",
+    lambda client: client.queue("q").worker(print, workers=5):
+        "worker() got an unexpected keyword argument 'workers': say concurrency=5",
+    lambda client: client.queue("q").worker(print, threads=5):
+        "worker() got an unexpected keyword argument 'threads': say concurrency=5",
+    lambda client: client.queue("q").worker(print, burst=True):
+        "worker() got an unexpected keyword argument 'burst': say worker(...).run(burst=True)",
 }
 
 
@@ -92,6 +178,77 @@ def test_a_wrong_argument_is_named(face, call):
 @pytest.mark.parametrize("call", KEYWORDS, ids=list(KEYWORDS.values()))
 def test_keywords_of_other_packages_are_answered(face, call):
     assert str(raised(face, call, TypeError)) == KEYWORDS[call]
+
+
+@pytest.mark.parametrize("face", ["blocking", "asyncio"])
+@pytest.mark.parametrize("call", TASKS, ids=list(TASKS.values()))
+def test_what_are_no_tasks_is_refused(face, call):
+    error = raised(face, lambda client: call(client.queue("q")), stanchion.InvalidArgument)
+    assert str(error) == TASKS[call]
+
+
+def test_a_function_that_would_never_run_is_named():
+    with stanchion.connect("memory:") as client:
+        for owner, take in {"worker(): handler": client.queue("q").worker, "hold(): what it decorates": client.lock("a").hold(),
+                            "cached(): what it decorates": client.cached("a", 1)}.items():
+            for function, kind in (async_handler, "async"), (generator, "generator"):
+                with pytest.raises(stanchion.InvalidArgument) as error:
+                    take(function)
+                problem = f"{owner} must be a function whose body runs when it is called, not the {kind} {function!r}"
+                assert str(error.value) == problem + "; stanchion.aio is for those" * (kind == "async")
+
+
+@pytest.mark.parametrize("connect", [stanchion.connect, aio.connect])
+def test_connect_says_what_becomes_a_url(connect):
+    for name in ("host", "port", "db", "username", "password", "ssl"):
+        with pytest.raises(TypeError) as error:
+            connect(**{name: "c4n4ry-pa55w0rd"})
+        assert str(error.value) == (
+            f"connect() got an unexpected keyword argument {name!r}: say it in the URL, "
+            "connect('redis://USER:PASSWORD@HOST:PORT/DB'), with TLS rediss://")
+    with pytest.raises(TypeError, match="'decode_responses': leave it out; names are texts, payloads are bytes$"):
+        connect(decode_responses=True)
+
+
+@pytest.mark.parametrize("package", [stanchion, aio])
+def test_a_worker_says_who_makes_it(package):
+    for make in (lambda: package.Worker(["q"], connection=1), lambda: package.Worker(["q"], print), lambda: package.Worker("q")):
+        with pytest.raises(TypeError) as error:
+            make()
+        assert str(error.value) == "a worker is made by client.queue(name).worker(handler)"
+
+
+@pytest.mark.parametrize("face", ["blocking", "asyncio"])
+def test_a_read_write_lock_points_to_its_sides(face):
+    for name in ("acquire", "try_acquire", "hold", "release", "locked", "holders"):
+        error = raised(face, lambda client: getattr(client.rw_lock("a"), name), AttributeError)
+        assert str(error) == f"a read-write lock has no {name}(), its sides have: read().{name}() and write().{name}()"
+    error = raised(face, lambda client: client.rw_lock("a").color, AttributeError)
+    assert str(error) == "'RwLock' object has no attribute 'color'"
+
+
+@pytest.mark.parametrize("face", ["blocking", "asyncio"])
+def test_a_nack_says_what_a_countdown_is(face):
+    async def main():
+        async with aio.connect("memory:") as client:
+            await client.queue("q").enqueue("a")
+            (claim,) = await client.queue("q").claim()
+            with pytest.raises(TypeError) as error:
+                await claim.nack(countdown=5)
+            return error.value
+
+    def blocking():
+        with stanchion.connect("memory:") as client:
+            client.queue("q").enqueue("a")
+            (claim,) = client.queue("q").claim()
+            with pytest.raises(TypeError, match="^nacked.. got an unexpected keyword argument 'countdown': say delay=5$"):
+                claim.nacked(countdown=5)
+            with pytest.raises(TypeError) as error:
+                claim.nack(countdown=5)
+            return error.value
+
+    error = blocking() if face == "blocking" else asyncio.run(main())
+    assert str(error) == "nack() got an unexpected keyword argument 'countdown': say delay=5"
 
 
 def test_connect_names_its_arguments_and_tells_no_password():

@@ -16,8 +16,9 @@ use Stanchion\Internal\Unkept;
 /**
  * A lock that is ours until it is released, expires, or is lost.
  *
- * One that is never released ends with the last reference to it, and with the request at the latest. One that nothing
- * keeps ends at once, which raises an E_USER_WARNING. In a forked child it is the parent's: calls throw Forked there.
+ * One that is never released is released with the last reference to it, before the next line runs, and with the request
+ * at the latest. One that nothing keeps ends at once, which raises an E_USER_WARNING. In a forked child it is the
+ * parent's: calls throw Forked there.
  */
 final class Lease
 {
@@ -43,7 +44,7 @@ final class Lease
     {
         $warning = $this->unkept->warning();
         $name = $warning === null ? '' : $this->name();
-        Ending::free($this->handle, self::FREE);
+        Ending::freeLease($this->handle, self::FREE);
         if ($warning !== null) {
             // Last: a handler of the program may throw.
             trigger_error("stanchion: the lock \"$name\" was $warning", E_USER_WARNING);

@@ -72,6 +72,50 @@ final class UnkeptTest extends StoreCase
         $this->warnsOf('task "x" of queue "q"', 'claim()', $claim);
     }
 
+    /** @dataProvider stores */
+    public function testTheLockIsFreeInTheNextLine(string $store): void
+    {
+        $client = $this->connect($store);
+        foreach (self::kinds() as $name => [$kind]) {
+            $lock = $kind($client);
+            for ($i = 0; $i < 200; $i++) {
+                $lease = $lock->tryAcquire();
+                self::assertNotNull($lease, "$name, $i");
+                $lease = null;
+                self::assertFalse($lock->isLocked(), "$name, $i");
+                $lock->acquire(wait: 0);
+            }
+        }
+    }
+
+    public function testASilentStoreKeepsDestructorsNoLongerThanOneCall(): void
+    {
+        $url = $this->url('redis:');
+        $client = Client::connect($url, timeout: 1.0);
+        $leases = array_map(fn (int $number) => $client->lock("a$number")->acquire(), range(1, 10));
+        $expired = $client->lock('b', ttl: 0.05)->acquire();
+        usleep(60_000);
+        $server = $this->redisServer($url);
+        posix_kill($server, SIGSTOP);
+        try {
+            $begin = hrtime(true);
+            unset($expired);
+            $lost = hrtime(true) - $begin;
+            $leases = [];
+            $elapsed = hrtime(true) - $begin;
+        } finally {
+            posix_kill($server, SIGCONT);
+        }
+        self::assertLessThan(0.9e9, $lost, 'what is lost waits for nothing');
+        self::assertLessThan(6e9, $elapsed, 'ten leases wait for a second together, not each');
+        self::assertGreaterThan(0.9e9, $elapsed);
+        for ($number = 1; $number <= 10; $number++) {
+            // Without a word from the store they would last for 30 s.
+            self::assertGreaterThan(0, $client->lock("a$number")->acquire(wait: 10)->fence());
+        }
+        self::assertSame([], $this->warnings);
+    }
+
     public function testAHandlerThatThrowsLeavesNothingLocked(): void
     {
         $lock = $this->connect('memory:')->lock('a');
@@ -149,6 +193,14 @@ final class UnkeptTest extends StoreCase
     {
         $busy = $lock->tryAcquire() === null;
         self::assertIsBool($busy);
+    }
+
+    /** The process of the server. */
+    private function redisServer(string $url): int
+    {
+        $redis = new \Redis();
+        $redis->connect((string) parse_url($url, PHP_URL_HOST), (int) parse_url($url, PHP_URL_PORT));
+        return (int) $redis->info('server')['process_id'];
     }
 
     /** Held to its end, as by a guard in C++. */

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import sys
 from types import FrameType
-from typing import Any, Dict, Mapping, NoReturn, Optional
+from typing import Any, Optional
 
 from ._errors import InvalidArgument
 
@@ -15,10 +15,15 @@ _PACKAGE = __name__.partition(".")[0]
 def wrong(problem: str, value: object) -> InvalidArgument:
     """The exception for an argument that the native module cannot convert. It does not know its name there: that comes with a
     note of pyo3, see `InvalidArgument.add_note`."""
-    problem = f"{problem}, not {_shown(value)}"
+    problem = f"{problem}, not {shown(value)}"
     error = InvalidArgument(problem)
     error._named = functools.partial(_named, _caller(), problem)
     return error
+
+
+def invalid(name: str, problem: str, value: object, more: str = "", call: Optional[str] = None) -> InvalidArgument:
+    """The same for an argument that this package refuses itself."""
+    return InvalidArgument(_named(call or _caller(), f"{problem}, not {shown(value)}{more}", name))
 
 
 def _named(caller: Optional[str], problem: str, name: str) -> str:
@@ -27,19 +32,22 @@ def _named(caller: Optional[str], problem: str, name: str) -> str:
     return f"{caller}(): {name} {problem}" if caller else f"{name} {problem}"
 
 
-def _shown(value: object) -> str:
-    kind, text = type(value).__name__, _repr(value)
-    return "None" if value is None else f"{kind} {text}" if 0 < len(text) <= 80 else kind
+def shown(value: object) -> str:
+    """What was given, if it is short, and its type."""
+    kind, text = type(value).__name__, brief(value)
+    return "None" if value is None else f"{kind} {text}" if text else kind
 
 
-def _repr(value: object) -> str:
+def brief(value: object) -> str:
+    """What it looks like; nothing if that is long, or may be a secret."""
     # Such may be a URL with a password.
     if isinstance(value, (bytes, bytearray)) or isinstance(value, str) and "\\ud" in ascii(value):
         return ""
     try:
-        return repr(value)
+        text = repr(value)
     except Exception:  # Its own fault, and not the one to tell of.
         return ""
+    return text if len(text) <= 80 else ""
 
 
 def _caller() -> Optional[str]:
@@ -51,30 +59,10 @@ def _caller() -> Optional[str]:
     return None if name is None or name.startswith("_") else name
 
 
-_TRY = "so as not to wait say try_acquire(), which returns None if the lock is busy; acquire() waits"
-_ACQUIRE = {"timeout": "say wait={}", "blocking_timeout": "say wait={}", "blocking": _TRY}
-_HINTS: Dict[str, Dict[str, str]] = {
-    "acquire": _ACQUIRE,
-    "hold": _ACQUIRE,
-    "try_acquire": {**dict.fromkeys(("timeout", "blocking_timeout", "wait"), "to wait say acquire(wait={})"), "blocking": _TRY},
-    "lock": {
-        "timeout": "how long the lease lasts is ttl={}, how long acquire waits is wait={}",
-        "blocking_timeout": "say wait={}", "blocking": _TRY},
-}
-
-
-def refuse(call: str, others: Mapping[str, object]) -> NoReturn:
-    """Refuse keywords that there are not, and say what to write instead of those of other packages."""
-    name, value = next(iter(others.items()))
-    hint = _HINTS[call].get(name)
-    problem = f"{call}() got an unexpected keyword argument {name!r}"
-    raise TypeError(f"{problem}: {hint.replace('{}', _repr(value))}" if hint else problem)
-
-
 def check_id(id: Any) -> None:
     """Refuse a payload in the place of the id, where it comes first elsewhere."""
     if id is None or isinstance(id, str):
         return
     raise InvalidArgument(
-        f"enqueue(): id must be a text or None, not {_shown(id)}; say enqueue(payload=...), or enqueue('an id', ...), or "
+        f"enqueue(): id must be a text or None, not {shown(id)}; say enqueue(payload=...), or enqueue('an id', ...), or "
         "for a Task enqueue_many([task])")

@@ -33,7 +33,7 @@ def decoded(name: str, stored: bytes) -> Any:
 
 def check_compute(compute: Any, ignore: Any, check: Callable[[Any, str], None]) -> None:
     """Refuse what makes no value, and options that are those of a decorator."""
-    check(compute, "compute")
+    check(compute, "cached(): compute")
     if ignore:
         raise InvalidArgument("cached(): ignore is for the arguments of a decorated function, and compute has none")
 
@@ -54,7 +54,7 @@ def names(
             raise _no_template(template, f"braces within those of {field!r}")
         if field not in signature.parameters:
             raise _no_template(template, f"{function!r} has no argument {field!r}; a brace of the name itself is doubled")
-    _check_used(template, function, {field for field, _ in fields}, several(ignore, "names of arguments to ignore"))
+    _check_used(template, function, {field for field, _ in fields}, several(ignore, "ignore", call="cached"))
 
     def name(args: Tuple[Any, ...], kwargs: Dict[str, Any]) -> str:
         bound = signature.bind(*args, **kwargs)
@@ -68,9 +68,11 @@ def _check_used(template: str, function: Callable[..., Any], used: Set[str], ign
     """Calls that differ in an argument must not share a value, unless that is meant."""
     for argument in inspect.signature(function).parameters:
         if argument not in used and argument not in ignored:
+            # An object's address would be in the name, and nobody else would get its value.
+            put = "" if argument in ("self", "cls") else f"put {{{argument}}} into the name, or "
             raise _no_template(
                 template, f"the argument {argument!r} of {function!r} is not in it, so calls that differ in it would share a "
-                f"value; put {{{argument}}} into the name, or say ignore=[{argument!r}] if they may")
+                f"value; {put}say ignore=[{argument!r}] if they may")
     for argument in ignored:
         if argument in used or argument not in inspect.signature(function).parameters:
             raise _no_template(template, f"{function!r} has no argument {argument!r} to ignore that is not in the name")

@@ -5,10 +5,11 @@ from __future__ import annotations
 import json as _json
 from datetime import datetime
 from types import TracebackType
-from typing import Any, Dict, Optional, Type
+from typing import Any, Dict, NoReturn, Optional, Type
 
 from . import _stanchion
 from ._errors import StaleReceipt, StanchionError
+from ._keywords import refuse
 from ._lease import Lost
 from ._log import log
 from ._types import Duration, wall
@@ -60,8 +61,10 @@ class ClaimFacts:
         verdict: _stanchion.Verdict = self._native.acked()
         return verdict
 
-    def nacked(self, delay: Optional[Duration] = None, reason: str = "") -> _stanchion.Verdict:
+    def nacked(self, delay: Optional[Duration] = None, reason: str = "", **others: NoReturn) -> _stanchion.Verdict:
         """The verdict "try again", for `settle`."""
+        if others:
+            refuse("nacked", others)
         verdict: _stanchion.Verdict = self._native.nacked(delay, reason)
         return verdict
 
@@ -99,9 +102,11 @@ class Claim(ClaimFacts):
         self._native.ack()
         self._settled = True
 
-    def nack(self, delay: Optional[Duration] = None, reason: str = "") -> None:
+    def nack(self, delay: Optional[Duration] = None, reason: str = "", **others: NoReturn) -> None:
         """Not done: try again after ``delay``; by default 1 s, 16 s, 81 s, 4 min and so on after the first, second, ...
         attempt (the fourth power of its number), less up to half of it by chance, 7 h at most."""
+        if others:
+            refuse("nack", others)
         self._native.nack(delay, reason)
         self._settled = True
 

@@ -7,11 +7,11 @@ from types import TracebackType
 from typing import Any, Callable, Dict, Iterable, NoReturn, Optional, Type, TypeVar, overload
 
 from . import _green, _stanchion
-from ._arguments import refuse
 from ._cached import check_compute, decoded, encoded, names
 from ._exit import note
 from ._functions import check_blocking
 from ._held import Held
+from ._keywords import refuse
 from ._lease import Lease
 from ._lock import Lock, RwLock
 from ._queue import Queue, Queues
@@ -32,6 +32,7 @@ def connect(
     tls_ca: Optional[Path] = None,
     tls_cert: Optional[Path] = None,
     tls_key: Optional[Path] = None,
+    **others: NoReturn,
 ) -> Client:
     """Open a store: ``redis://``, ``redis+unix://``, ``redis-sentinel://``, ``redis-cluster://``, ``redis-quorum://``,
     with TLS ``rediss://`` and so on, ``sqlite:PATH`` or ``memory:``.
@@ -44,6 +45,8 @@ def connect(
     its greenlet. At the end of the program the main thread's leases are
     released, which may take half a second.
     """
+    if others:
+        refuse("connect", others)
     return Client(dict(
         url=url, lock_prefix=lock_prefix, queue_prefix=queue_prefix, timeout=timeout, foreign_share=foreign_share,
         label=label, tls_ca=tls_ca, tls_cert=tls_cert, tls_key=tls_key, clock=None))
@@ -98,12 +101,15 @@ class Client:
         wait: Optional[Duration] = None,
         fail_fast: Optional[bool] = None,
         label: Optional[str] = None,
+        **others: NoReturn,
     ) -> RwLock:
         """The read-write lock with this name: many readers, or one writer. No I/O.
 
         Those who wait are served in the order in which they came, so that neither readers nor writers starve. Options
         as of `lock`; its leases have no cooldown.
         """
+        if others:
+            refuse("rw_lock", others)
         return RwLock(self, name, dict(
             ttl=ttl, renew=renew, max_hold=max_hold, wait=wait, fail_fast=fail_fast, label=label))
 
@@ -118,12 +124,15 @@ class Client:
         wait: Optional[Duration] = None,
         fail_fast: Optional[bool] = None,
         label: Optional[str] = None,
+        **others: NoReturn,
     ) -> Lock:
         """The semaphore with this name and so many permits (1 to 1,000,000). No I/O.
 
         An acquire takes one, or ``weight``. While anybody holds or waits for permits, all must agree on their number;
         another one raises InvalidArgument. Options as of `lock`.
         """
+        if others:
+            refuse("semaphore", others)
         return Lock(self, ("semaphore", name, permits), dict(
             ttl=ttl, renew=renew, max_hold=max_hold, wait=wait, fail_fast=fail_fast, label=label))
 
@@ -138,13 +147,16 @@ class Client:
         fail_fast: Optional[bool] = None,
         adopt_unexpiring: Optional[Duration] = None,
         label: Optional[str] = None,
+        **others: NoReturn,
     ) -> Lock:
         """Several locks that are acquired together, all or none. No I/O.
 
         One after another in the order of their names, so that two callers never wait for each other. Names that come
         twice count once; without any name an acquire raises InvalidArgument. Options as of `lock`.
         """
-        return Lock(self, ("multi_lock", several(names, "names of locks")), dict(
+        if others:
+            refuse("multi_lock", others)
+        return Lock(self, ("multi_lock", several(names, "names")), dict(
             ttl=ttl, renew=renew, max_hold=max_hold, wait=wait, fail_fast=fail_fast,
             adopt_unexpiring=adopt_unexpiring, label=label))
 
@@ -224,7 +236,7 @@ class Client:
             return self._cached(name, options, compute)
 
         def decorate(function: F) -> F:
-            check_blocking(function, "what is cached")
+            check_blocking(function, "cached(): what it decorates")
             named = names(name, function, ignore)
 
             @functools.wraps(function)

@@ -5,14 +5,15 @@ from __future__ import annotations
 import inspect
 from typing import Any
 
+from ._arguments import shown
 from ._errors import InvalidArgument
 
 
 def check_blocking(function: Any, use: str) -> None:
-    """Refuse what cannot be called, and what has not run yet when its call returns."""
+    """Refuse what cannot be called, and what has not run yet when its call returns. `use` is the call and its argument."""
     check_awaited(function, use)
     if inspect.iscoroutinefunction(function):
-        raise InvalidArgument(f"{use} is an async function, whose body does not run when it is called; stanchion.aio is for those")
+        raise _never_runs(function, use, "async", "; stanchion.aio is for those")
 
 
 def check_ran(returned: Any) -> None:
@@ -28,6 +29,10 @@ def check_ran(returned: Any) -> None:
 def check_awaited(function: Any, use: str) -> None:
     """Refuse what cannot be called, and generators, which have not run yet when their call returns."""
     if not callable(function):
-        raise InvalidArgument(f"{use} is no function: {function!r}")
+        raise InvalidArgument(f"{use} must be a function, not {shown(function)}")
     if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
-        raise InvalidArgument(f"{use} is a generator, whose body does not run when it is called")
+        raise _never_runs(function, use, "generator", "")
+
+
+def _never_runs(function: Any, use: str, kind: str, more: str) -> InvalidArgument:
+    return InvalidArgument(f"{use} must be a function whose body runs when it is called, not the {kind} {function!r}{more}")

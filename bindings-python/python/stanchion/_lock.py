@@ -5,13 +5,13 @@ from __future__ import annotations
 import functools
 import threading
 from types import TracebackType
-from typing import Any, Callable, Dict, Hashable, List, NoReturn, Optional, Tuple, Type, TypeVar
+from typing import TYPE_CHECKING, Any, Callable, Dict, Hashable, List, NoReturn, Optional, Tuple, Type, TypeVar
 
 from . import _stanchion
-from ._arguments import refuse
 from ._errors import LeaseLost
 from ._functions import check_blocking
 from ._held import Entered
+from ._keywords import refuse
 from ._lease import Lease, end
 from ._types import Duration, Holder, Waiter, holder, holders, waiters
 
@@ -76,7 +76,7 @@ class Hold:
         end(self._entered.pop(threading.get_ident()), error)
 
     def __call__(self, function: F) -> F:
-        check_blocking(function, "what is held")
+        check_blocking(function, "hold(): what it decorates")
 
         @functools.wraps(function)
         def held(*args: Any, **kwargs: Any) -> Any:
@@ -222,7 +222,18 @@ class Lock(LockFacts):
         return f"<stanchion.Lock {self.name!r}>"
 
 
-class RwLock:
+class RwLockFacts:
+    """What both faces of a read-write lock share."""
+
+    if not TYPE_CHECKING:  # A type checker is to refuse unknown names.
+
+        def __getattr__(self, name: str) -> Any:
+            if not name.startswith("_") and hasattr(Lock, name):
+                raise AttributeError(f"a read-write lock has no {name}(), its sides have: read().{name}() and write().{name}()")
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+
+class RwLock(RwLockFacts):
     """The two sides of a read-write lock. Made by `Client.rw_lock`."""
 
     def __init__(self, client: Any, name: str, options: Dict[str, Any]) -> None:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable, Iterable, List, Mapping, Optional, Tuple, Union
+from typing import Any, Callable, Iterable, List, Mapping, NoReturn, Optional, Tuple, Union
 
 from . import _stanchion
 from ._claim import Claim
 from ._errors import StanchionError
+from ._keywords import refuse
 from ._types import (
     UNSET, Consumer, Duration, Enqueued, OnDuplicate, QueueStats, Removed, Rescheduled, Task, TaskInfo, TaskLike, TaskPage, TaskState,
     Time, WorkerEvent, _Unset, all_enqueued, dead_tasks, enqueued, maybe_wall, queue_names, seconds_since_1970,
@@ -34,12 +35,15 @@ class Queue:
         max_attempts: Optional[int] = None,
         expires: Optional[Duration] = None,
         on_duplicate: Optional[OnDuplicate] = None,
+        **others: NoReturn,
     ) -> Enqueued:
         """Put a task in. Sent again if no answer comes, it is still put in once. Raises QueueFull at the limit.
 
         ``payload`` is bytes, or any JSON value. Without an id the task gets a random one. `Task` has the other options
         and their defaults.
         """
+        if others:
+            refuse("enqueue", others)
         task = Task(id, payload, headers, delay, due, priority, max_attempts, expires, on_duplicate)
         return enqueued(self._native.enqueue(task._native()))
 
@@ -56,12 +60,15 @@ class Queue:
         wait: Optional[Duration] = None,
         renew: Optional[bool] = None,
         max_run: Optional[Duration] = None,
+        **others: NoReturn,
     ) -> List[Claim]:
         """Take up to ``max`` (1) tasks under a lease, waiting for some for up to ``wait``.
 
         Without a ``lease``, it is of 30 s and renewed until the claim is settled; with one it is fixed, unless
         ``renew`` is asked for.
         """
+        if others:
+            refuse("claim", others)
         options = _stanchion.ClaimOptions(max=max, lease=lease, wait=wait, renew=renew, max_run=max_run)
         return [Claim(native) for native in self._native.claim(options)]
 
@@ -78,8 +85,11 @@ class Queue:
         wait: Optional[Duration] = None,
         renew: Optional[bool] = None,
         max_run: Optional[Duration] = None,
+        **others: NoReturn,
     ) -> Tuple[List[Optional[StanchionError]], List[Claim]]:
         """Settle claims and take new tasks, in one round trip if there are any."""
+        if others:
+            refuse("settle_and_claim", others)
         options = _stanchion.ClaimOptions(max=max, lease=lease, wait=wait, renew=renew, max_run=max_run)
         results, claims = self._native.settle_and_claim(several(verdicts, "verdicts"), options)
         return results, [Claim(native) for native in claims]
@@ -198,11 +208,12 @@ class Queue:
         after: Optional[Callable[[Claim], Any]] = None,
         failed: Optional[Callable[[Claim, BaseException], Any]] = None,
         on_event: Optional[Callable[[WorkerEvent], Any]] = None,
+        **others: NoReturn,
     ) -> Worker:
         """A worker that calls ``handler`` for each task, on threads. See `Worker`."""
         return Worker(
             self, handler, concurrency=concurrency, lease=lease, max_run=max_run, grace=grace, before=before,
-            after=after, failed=failed, on_event=on_event)
+            after=after, failed=failed, on_event=on_event, **others)
 
     def __len__(self) -> int:
         return self.stats().live
@@ -234,8 +245,11 @@ class Queues:
         wait: Optional[Duration] = None,
         renew: Optional[bool] = None,
         max_run: Optional[Duration] = None,
+        **others: NoReturn,
     ) -> List[Claim]:
         """Take tasks of the first queue that has some, as `Queue.claim`."""
+        if others:
+            refuse("claim", others)
         options = _stanchion.ClaimOptions(max=max, lease=lease, wait=wait, renew=renew, max_run=max_run)
         return [Claim(native) for native in self._native.claim(options)]
 

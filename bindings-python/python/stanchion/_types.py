@@ -10,8 +10,9 @@ from datetime import datetime, timedelta, timezone
 from typing import Any, Dict, Iterable, Iterator, List, Mapping, Optional, Tuple, Union
 
 from . import _stanchion
-from ._arguments import check_id
+from ._arguments import check_id, invalid
 from ._errors import InvalidArgument
+from ._keywords import instead
 from ._telemetry import inject
 
 Duration = Union[float, timedelta]
@@ -101,12 +102,16 @@ class Task:
 
     def _native(self) -> _stanchion.Task:
         check_id(self.id)
+        if isinstance(self.priority, int) and self.priority > 255:
+            raise invalid("priority", "must be a whole number from 0 to 255", self.priority)
         payload, headers = encode(self.payload, self.headers)
         return _stanchion.Task(
             self.id, payload, headers=inject(headers), delay=self.delay, due=seconds_since_1970(self.due),
             priority=self.priority, max_attempts=self.max_attempts, expires=self.expires,
             on_duplicate=_policy(self.on_duplicate))
 
+
+_FIELDS = Task.__dataclass_fields__
 
 TaskLike = Union[Task, str, Tuple[Any, ...], Mapping[str, Any]]
 """A Task, an id, an (id, payload) pair, or a mapping of a Task's fields."""
@@ -326,18 +331,18 @@ def encode(payload: Any, headers: Optional[Mapping[str, str]]) -> Tuple[bytes, O
     try:
         plain = dict(headers) if headers is not None else None
     except (TypeError, ValueError) as error:
-        raise InvalidArgument(f"headers are a mapping of texts: {error}") from error
+        raise invalid("headers", "must be a mapping of texts", headers) from error
     if isinstance(payload, (bytes, bytearray, memoryview)):
         size = memoryview(payload).nbytes
         if size > _stanchion.MAX_PAYLOAD:
             # Before it is copied: it may be most of the memory there is.
-            raise InvalidArgument(f"a payload of {size} bytes is over {_stanchion.MAX_PAYLOAD}")
+            raise invalid("payload", f"must have at most {_stanchion.MAX_PAYLOAD} bytes", payload, f" of {size}")
         return bytes(payload), plain
     try:
         text = json.dumps(payload, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
         return text.encode(), {"content-type": JSON, **(plain or {})}
     except (TypeError, ValueError, RecursionError) as error:
-        raise InvalidArgument(f"the payload is neither bytes nor a JSON value: {error}") from error
+        raise invalid("payload", "must be bytes or a JSON value", payload, f": {error}") from error
 
 
 def seconds_since_1970(time: Any) -> Any:
@@ -345,7 +350,7 @@ def seconds_since_1970(time: Any) -> Any:
     try:
         return time.timestamp() if isinstance(time, datetime) else time
     except (OverflowError, ValueError, OSError) as error:
-        raise InvalidArgument(f"{time!r} is no due time: {error}") from error
+        raise invalid("due", "must be a time that can be told in seconds since 1970", time, f": {error}") from error
 
 
 def wall(seconds: float) -> datetime:
@@ -429,7 +434,7 @@ def dead_tasks(
 
 def queue_names(names: Any) -> Tuple[str, ...]:
     """Names of queues."""
-    return tuple(several(names, "names of queues"))
+    return tuple(several(names, "names"))
 
 
 def state_name(state: Any) -> Any:
@@ -437,31 +442,35 @@ def state_name(state: Any) -> Any:
     return state.value if isinstance(state, TaskState) else state
 
 
-def several(items: Any, what: str) -> List[Any]:
+def several(items: Any, name: str, problem: str = "must be a list", call: Optional[str] = None) -> List[Any]:
     """The items of an iterable. A text is one, but hardly ever meant as one."""
     if isinstance(items, (str, bytes)) or not isinstance(items, Iterable):
-        raise InvalidArgument(f"{what} come in a list, not in {type(items).__name__}")
+        raise invalid(name, problem, items, call=call)
     return list(items)
 
 
 def tasks(items: Any) -> List[_stanchion.Task]:
     """Tasks, each given as a Task, an id, an (id, payload) pair, or a mapping of a Task's fields."""
-    return [_task(item)._native() for item in several(items, "tasks")]
+    problem = "must be a list of tasks"
+    if isinstance(items, Mapping):  # Of which only the keys would come.
+        raise invalid("items", problem, items, (
+            "; if these are ids and payloads say enqueue_many(items.items()), if it is one task enqueue_many([task])"))
+    return [_task(item)._native() for item in several(items, "items", problem)]
 
 
 def _task(item: Any) -> Task:
-    try:
-        if isinstance(item, Task):
-            return item
-        if isinstance(item, str):
-            return Task(item)
-        if isinstance(item, tuple):
-            return Task(*item)
-        if isinstance(item, Mapping):
-            return Task(**item)
-    except TypeError as error:
-        raise InvalidArgument(f"this makes no task: {error}") from error
-    raise InvalidArgument(f"a task is a Task, an id, a tuple or a mapping, not {type(item).__name__}")
+    if isinstance(item, Task):
+        return item
+    if isinstance(item, str):
+        return Task(item)
+    if isinstance(item, tuple) and len(item) <= len(_FIELDS):
+        return Task(*item)
+    if not isinstance(item, Mapping):
+        raise invalid("items", "must be Tasks, ids, (id, payload) pairs or mappings of a Task's fields", item)
+    for name in item:
+        if name not in _FIELDS:
+            raise InvalidArgument(f"enqueue_many(): a task has no {name!r}{instead('enqueue_many', name, item[name])}")
+    return Task(**item)
 
 
 def _policy(policy: Any) -> Optional[Tuple[str, Any]]:
@@ -477,4 +486,4 @@ def _policy(policy: Any) -> Optional[Tuple[str, Any]]:
         return "debounce", policy.max_wait
     if isinstance(policy, Throttle):
         return "throttle", policy.window
-    raise InvalidArgument("on_duplicate is Keep(), Replace(), Debounce(max_wait) or Throttle(window)")
+    raise invalid("on_duplicate", "must be Keep(), Replace(), Debounce(max_wait) or Throttle(window)", policy)

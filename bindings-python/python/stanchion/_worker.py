@@ -7,16 +7,19 @@ import logging
 import signal
 import threading
 from types import FrameType
-from typing import Any, Callable, Dict, Iterator, Optional, Set
+from typing import Any, Callable, Dict, Iterator, NoReturn, Optional, Set
 
 from . import _stanchion
 from ._claim import Claim, describe
 from ._errors import InvalidArgument
 from ._functions import check_awaited, check_blocking, check_ran
 from ._green import refuse_workers
+from ._keywords import refuse
 from ._log import log
 from ._telemetry import around
 from ._types import Duration, WorkerEvent, WorkerReport
+
+_NONE: Any = None
 
 
 class WorkerFacts:
@@ -25,7 +28,7 @@ class WorkerFacts:
     def __init__(
         self,
         queue: Any,
-        handler: Callable[[Any], Any],
+        handler: Callable[[Any], Any] = _NONE,
         *,
         concurrency: Optional[int] = None,
         lease: Optional[Duration] = None,
@@ -35,8 +38,13 @@ class WorkerFacts:
         after: Optional[Callable[[Any], Any]] = None,
         failed: Optional[Callable[[Any, BaseException], Any]] = None,
         on_event: Optional[Callable[[WorkerEvent], Any]] = None,
+        **others: NoReturn,
     ) -> None:
-        self._check(handler, "the handler")
+        if not hasattr(queue, "_native"):
+            raise TypeError("a worker is made by client.queue(name).worker(handler)")
+        if others:
+            refuse("worker", others)
+        self._check(handler, "worker(): handler")
         self._queue, self._handler = queue, handler
         self._terms = (concurrency, lease, max_run, grace)
         self._before, self._after, self._failed, self._on_event = before, after, failed, on_event

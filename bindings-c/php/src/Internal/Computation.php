@@ -16,8 +16,6 @@ final class Computation
     private const FREE = 'stanchion_cached_free';
     /** Of stanchion_status. */
     private const COMPUTE = 10;
-    private const FLAGS = JSON_THROW_ON_ERROR | JSON_UNESCAPED_UNICODE | JSON_UNESCAPED_SLASHES
-        | JSON_PRESERVE_ZERO_FRACTION;
 
     /** @see \Stanchion\Client::cached() */
     public static function cached(
@@ -82,7 +80,7 @@ final class Computation
     private static function encoded(string $name, mixed $value): string
     {
         try {
-            return json_encode($value, self::FLAGS);
+            return Payload::json($value);
         } catch (\JsonException $error) {
             throw Errors::invalid("\"$name\": the computed value is no JSON value: {$error->getMessage()}");
         }

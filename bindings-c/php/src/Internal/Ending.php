@@ -5,7 +5,8 @@ declare(strict_types=1);
 namespace Stanchion\Internal;
 
 /**
- * What is done when the request or the program ends: leases and claims that are left are let go of.
+ * What is done when an object ends that has a handle, and when the request or the program ends: leases and claims that
+ * are left are let go of.
  *
  * @internal
  */
@@ -13,7 +14,12 @@ final class Ending
 {
     /** How long the end of a program may be delayed, in seconds. Under FPM the process lives on. */
     private const FAREWELL = 0.5;
+    /** For how long no lease waits for its release after one has waited in vain, in nanoseconds; as for cached values. */
+    private const SILENCE = 5_000_000_000;
+    /** Of stanchion_status: StoreUnavailable and Indeterminate. */
+    private const UNANSWERED = [-8, -9];
 
+    private static int $silentUntil = 0;
     private static bool $registered = false;
     /** @var list<\Closure(): void> */
     private static array $before = [];
@@ -41,6 +47,23 @@ final class Ending
     {
         unset(self::$open[$handle]);
         Native::get()->ffi->$free($handle);
+    }
+
+    /**
+     * Frees the handle of a lease that nothing refers to any more. One that is ours is released first, so that the lock
+     * is free when the next line runs. If the store does not answer, that goes on in the background.
+     */
+    public static function freeLease(int $lease, string $free): void
+    {
+        $ffi = Native::get()->ffi;
+        // What is over, lost or a parent's has nothing to wait for.
+        if (hrtime(true) >= self::$silentUntil && $ffi->stanchion_lease_is_valid($lease) === 1) {
+            $status = $ffi->stanchion_lease_release($lease, null);
+            if (in_array($status, self::UNANSWERED, true)) {
+                self::$silentUntil = hrtime(true) + self::SILENCE;
+            }
+        }
+        self::free($lease, $free);
     }
 
     /** Frees a handle unless an object has it. */

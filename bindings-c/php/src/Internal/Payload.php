@@ -32,10 +32,60 @@ final class Payload
             return [self::checked($payload), $headers];
         }
         try {
-            return [self::checked(json_encode($payload, self::FLAGS)), $headers + ['content-type' => self::JSON]];
+            return [self::checked(self::json($payload)), $headers + ['content-type' => self::JSON]];
         } catch (\JsonException $error) {
             throw Errors::invalid("argument payload must be a string or a JSON value: {$error->getMessage()}");
         }
+    }
+
+    /**
+     * A value as JSON, with nothing left out that it cannot say.
+     *
+     * @throws \JsonException
+     */
+    public static function json(mixed $value): string
+    {
+        $json = json_encode($value, self::FLAGS);
+        // What is lost leaves that; most values have none, and need no look.
+        $lost = str_contains($json, '{}') ? self::lost($value) : null;
+        if ($lost !== null) {
+            throw new \JsonException('JSON would keep nothing of a ' . get_debug_type($lost));
+        }
+        return $json;
+    }
+
+    /** The first object within a value that becomes an empty one, and was not meant as one. */
+    private static function lost(mixed $value): ?object
+    {
+        if (is_object($value)) {
+            if ($value instanceof \JsonSerializable || $value instanceof \UnitEnum) {
+                return null;
+            }
+            // As an array, a closure is a list of itself.
+            $public = $value instanceof \Closure ? [] : self::publicOf($value);
+            $isPlain = $value instanceof \stdClass || $value instanceof \ArrayObject || $value instanceof \ArrayIterator;
+            if ($public === [] && !$isPlain) {
+                return $value;
+            }
+            $value = $public;
+        }
+        foreach (is_array($value) ? $value : [] as $part) {
+            $lost = self::lost($part);
+            if ($lost !== null) {
+                return $lost;
+            }
+        }
+        return null;
+    }
+
+    /**
+     * What JSON shows of an object. Of a date that is more than its properties.
+     *
+     * @return array<mixed>
+     */
+    private static function publicOf(object $object): array
+    {
+        return array_filter((array) $object, fn ($name) => !str_starts_with("$name", "\0"), ARRAY_FILTER_USE_KEY);
     }
 
     private static function checked(string $payload): string

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from types import TracebackType
-from typing import Optional, Type
+from typing import NoReturn, Optional, Type
 
 from .._claim import ClaimFacts, describe, log_unsettled
 from .._errors import StanchionError
+from .._keywords import refuse
 from .._types import Duration
 from ._lease import Lost
 from ._loop import call
@@ -28,9 +29,11 @@ class Claim(ClaimFacts):
         await call(self._native.ack)
         self._settled = True
 
-    async def nack(self, delay: Optional[Duration] = None, reason: str = "") -> None:
+    async def nack(self, delay: Optional[Duration] = None, reason: str = "", **others: NoReturn) -> None:
         """Not done: try again after ``delay``; by default 1 s, 16 s, 81 s, 4 min and so on after the first, second, ...
         attempt (the fourth power of its number), less up to half of it by chance, 7 h at most."""
+        if others:
+            refuse("nack", others)
         await call(self._native.nack, delay, reason)
         self._settled = True
 

@@ -10,10 +10,10 @@ from typing import (
     overload)
 
 from .. import _stanchion
-from .._arguments import refuse
 from .._cached import check_compute, decoded, encoded, names
 from .._exit import note
 from .._functions import check_awaited
+from .._keywords import refuse
 from .._types import Duration, NamePage, Path, several
 from ._lease import Lease
 from ._lock import Lock, RwLock
@@ -35,8 +35,11 @@ def connect(
     tls_ca: Optional[Path] = None,
     tls_cert: Optional[Path] = None,
     tls_key: Optional[Path] = None,
+    **others: NoReturn,
 ) -> Connecting:
     """Open a store, as `stanchion.connect`: to be awaited, or for ``async with``."""
+    if others:
+        refuse("connect", others)
     return Connecting(dict(
         url=url, lock_prefix=lock_prefix, queue_prefix=queue_prefix, timeout=timeout, foreign_share=foreign_share,
         label=label, tls_ca=tls_ca, tls_cert=tls_cert, tls_key=tls_key, clock=None))
@@ -111,8 +114,11 @@ class Client:
         wait: Optional[Duration] = None,
         fail_fast: Optional[bool] = None,
         label: Optional[str] = None,
+        **others: NoReturn,
     ) -> RwLock:
         """The read-write lock with this name, as `stanchion.Client.rw_lock`. No I/O."""
+        if others:
+            refuse("rw_lock", others)
         return RwLock(self, name, dict(
             ttl=ttl, renew=renew, max_hold=max_hold, wait=wait, fail_fast=fail_fast, label=label))
 
@@ -127,8 +133,11 @@ class Client:
         wait: Optional[Duration] = None,
         fail_fast: Optional[bool] = None,
         label: Optional[str] = None,
+        **others: NoReturn,
     ) -> Lock:
         """The semaphore with this name and so many permits, as `stanchion.Client.semaphore`. No I/O."""
+        if others:
+            refuse("semaphore", others)
         return Lock(self, ("semaphore", name, permits), dict(
             ttl=ttl, renew=renew, max_hold=max_hold, wait=wait, fail_fast=fail_fast, label=label))
 
@@ -143,9 +152,12 @@ class Client:
         fail_fast: Optional[bool] = None,
         adopt_unexpiring: Optional[Duration] = None,
         label: Optional[str] = None,
+        **others: NoReturn,
     ) -> Lock:
         """Several locks that are acquired together, as `stanchion.Client.multi_lock`. No I/O."""
-        return Lock(self, ("multi_lock", several(names, "names of locks")), dict(
+        if others:
+            refuse("multi_lock", others)
+        return Lock(self, ("multi_lock", several(names, "names")), dict(
             ttl=ttl, renew=renew, max_hold=max_hold, wait=wait, fail_fast=fail_fast,
             adopt_unexpiring=adopt_unexpiring, label=label))
 
@@ -212,7 +224,7 @@ class Client:
         options = _stanchion.CachedOptions(ttl, **given)
 
         def decorate(function: F) -> F:
-            check_awaited(function, "what is cached")
+            check_awaited(function, "cached(): what it decorates")
             named = names(name, function, ignore)
 
             @functools.wraps(function)

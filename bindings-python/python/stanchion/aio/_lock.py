@@ -8,10 +8,10 @@ from types import TracebackType
 from typing import Any, Awaitable, Callable, Dict, List, NoReturn, Optional, Tuple, Type, TypeVar
 
 from .. import _stanchion
-from .._arguments import refuse
 from .._functions import check_awaited
 from .._held import Entered
-from .._lock import LockFacts
+from .._keywords import refuse
+from .._lock import LockFacts, RwLockFacts
 from .._types import Duration, Holder, Waiter, holder, holders, waiters
 from ._lease import Lease, end
 from ._loop import Pending, call
@@ -75,7 +75,7 @@ class Hold:
             await end(lease, error)
 
     def __call__(self, function: F) -> F:
-        check_awaited(function, "what is held")
+        check_awaited(function, "hold(): what it decorates")
 
         @functools.wraps(function)
         async def held(*args: Any, **kwargs: Any) -> Any:
@@ -211,7 +211,7 @@ class Lock(LockFacts):
         return f"<stanchion.aio.Lock {self.name!r}>"
 
 
-class RwLock:
+class RwLock(RwLockFacts):
     """The two sides of a read-write lock. Made by `Client.rw_lock`."""
 
     def __init__(self, client: Any, name: str, options: Dict[str, Any]) -> None:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, Awaitable, Callable, Iterable, List, Mapping, Optional, Tuple, Union
+from typing import Any, Awaitable, Callable, Iterable, List, Mapping, NoReturn, Optional, Tuple, Union
 
 from .. import _stanchion
 from .._errors import StanchionError
+from .._keywords import refuse
 from .._types import (
     UNSET, Consumer, Duration, Enqueued, OnDuplicate, QueueStats, Removed, Rescheduled, Task, TaskInfo, TaskLike, TaskPage, TaskState,
     Time, WorkerEvent, _Unset, all_enqueued, dead_tasks, enqueued, maybe_wall, queue_names, seconds_since_1970,
@@ -40,8 +41,11 @@ class Queue:
         max_attempts: Optional[int] = None,
         expires: Optional[Duration] = None,
         on_duplicate: Optional[OnDuplicate] = None,
+        **others: NoReturn,
     ) -> Enqueued:
         """Put a task in. Raises QueueFull at the limit."""
+        if others:
+            refuse("enqueue", others)
         task = Task(id, payload, headers, delay, due, priority, max_attempts, expires, on_duplicate)
         return enqueued(await call(self._native.enqueue, task._native()))
 
@@ -57,8 +61,11 @@ class Queue:
         wait: Optional[Duration] = None,
         renew: Optional[bool] = None,
         max_run: Optional[Duration] = None,
+        **others: NoReturn,
     ) -> List[Claim]:
         """Take up to ``max`` (1) tasks under a lease, waiting for some for up to ``wait``."""
+        if others:
+            refuse("claim", others)
         options = _stanchion.ClaimOptions(max=max, lease=lease, wait=wait, renew=renew, max_run=max_run)
         return [Claim(native) for native in await call(self._native.claim, options, discard=_forget)]
 
@@ -76,8 +83,11 @@ class Queue:
         wait: Optional[Duration] = None,
         renew: Optional[bool] = None,
         max_run: Optional[Duration] = None,
+        **others: NoReturn,
     ) -> Tuple[List[Optional[StanchionError]], List[Claim]]:
         """Settle claims and take new tasks, in one round trip if there are any."""
+        if others:
+            refuse("settle_and_claim", others)
         options = _stanchion.ClaimOptions(max=max, lease=lease, wait=wait, renew=renew, max_run=max_run)
         results, claims = await call(
             self._native.settle_and_claim, several(verdicts, "verdicts"), options, discard=lambda found: _forget(found[1]))
@@ -194,11 +204,12 @@ class Queue:
         after: Optional[Callable[[Claim], Any]] = None,
         failed: Optional[Callable[[Claim, BaseException], Any]] = None,
         on_event: Optional[Callable[[WorkerEvent], Any]] = None,
+        **others: NoReturn,
     ) -> Worker:
         """A worker that awaits ``handler(claim)`` for each task. See `Worker`."""
         return Worker(
             self, handler, concurrency=concurrency, lease=lease, max_run=max_run, grace=grace, before=before,
-            after=after, failed=failed, on_event=on_event)
+            after=after, failed=failed, on_event=on_event, **others)
 
     def __repr__(self) -> str:
         return f"<stanchion.aio.Queue {self.name!r}>"
@@ -219,7 +230,10 @@ class Queues:
         wait: Optional[Duration] = None,
         renew: Optional[bool] = None,
         max_run: Optional[Duration] = None,
+        **others: NoReturn,
     ) -> List[Claim]:
         """Take tasks of the first queue that has some, as `Queue.claim`."""
+        if others:
+            refuse("claim", others)
         options = _stanchion.ClaimOptions(max=max, lease=lease, wait=wait, renew=renew, max_run=max_run)
         return [Claim(native) for native in await call(self._native.claim, options, discard=_forget)]

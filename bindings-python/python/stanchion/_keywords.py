@@ -1,0 +1,50 @@
+"""Keywords that there are not: what to write instead of those of other packages. ``{}`` is where the value goes."""
+
+from __future__ import annotations
+
+from typing import Dict, Mapping, NoReturn
+
+from ._arguments import brief
+
+_TRY = "so as not to wait say try_acquire(), which returns None if the lock is busy; acquire() waits"
+_ACQUIRE = {"timeout": "say wait={}", "blocking_timeout": "say wait={}", "blocking": _TRY}
+_LOCK = {
+    "timeout": "how long the lease lasts is ttl={}, how long acquire waits is wait={}", "expire": "say ttl={}",
+    "blocking_timeout": "say wait={}", "blocking": _TRY, "sleep": "leave it out; acquire waits in line and does not poll",
+    "thread_local": "leave it out; acquire() returns a lease, which any thread may release",
+}
+_ATTEMPTS = "say max_attempts=..., which counts the first attempt, too"
+_ENQUEUE = {
+    "countdown": "say delay={}", "eta": "say due={}", "job_id": "say id={}", "task_id": "say id={}", "data": "say payload={}",
+    "attempts": "say max_attempts={}", "max_retries": _ATTEMPTS, "retry": _ATTEMPTS,
+}
+_CLAIM = {
+    "timeout": "how long to wait for tasks is wait={}, how long the claims last is lease={}", "count": "say max={}",
+    "visibility_timeout": "say lease={}",
+}
+_NACK = {"countdown": "say delay={}"}
+# Without the value: it may be a password.
+_URL = "say it in the URL, connect('redis://USER:PASSWORD@HOST:PORT/DB'), with TLS rediss://"
+_HINTS: Dict[str, Dict[str, str]] = {
+    "acquire": _ACQUIRE, "hold": _ACQUIRE,
+    "try_acquire": {**dict.fromkeys(("timeout", "blocking_timeout", "wait"), "to wait say acquire(wait={})"), "blocking": _TRY},
+    "lock": _LOCK, "rw_lock": _LOCK, "semaphore": _LOCK, "multi_lock": _LOCK,
+    "enqueue": _ENQUEUE, "enqueue_many": _ENQUEUE, "claim": _CLAIM, "settle_and_claim": _CLAIM, "nack": _NACK, "nacked": _NACK,
+    "worker": {
+        "workers": "say concurrency={}", "threads": "say concurrency={}", "burst": "say worker(...).run(burst={})"},
+    "connect": {
+        **dict.fromkeys(("host", "port", "db", "username", "password", "ssl"), _URL),
+        "decode_responses": "leave it out; names are texts, payloads are bytes"},
+}
+
+
+def refuse(call: str, others: Mapping[str, object]) -> NoReturn:
+    """Refuse keywords that there are not, and say what to write instead of those of other packages."""
+    name, value = next(iter(others.items()))
+    raise TypeError(f"{call}() got an unexpected keyword argument {name!r}{instead(call, name, value)}")
+
+
+def instead(call: str, name: object, value: object) -> str:
+    """What to write instead of such a keyword, if it is known."""
+    hint = _HINTS[call].get(name) if isinstance(name, str) else None
+    return f": {hint.replace('{}', brief(value) or '...')}" if hint else ""
