@@ -4,7 +4,7 @@
  */
 
 import { Calls } from './calls.js'
-import { InvalidArgumentError, errorOf, refusalOf } from './errors.js'
+import { InvalidArgumentError, detailsOf, errorOf, refusalOf, type About } from './errors.js'
 import { native, type Native } from './native.js'
 
 type Bridge = Native.Bridge
@@ -22,6 +22,7 @@ interface Waiting {
   aborted: (() => void) | undefined
   /** Whether the process stays alive for it. */
   counts: boolean
+  about: About | undefined
 }
 
 // What the kinds of notes are.
@@ -46,8 +47,10 @@ export interface Signalled {
  * Makes a call; whatever goes wrong, also with the arguments, rejects the promise. Aborted, it gives up cleanly and
  * rejects with the signal's reason.
  */
-export function call<N, T = N>(start: Start, convert?: (value: N) => T, options?: Signalled): Promise<T> {
-  return begin(start, { convert, options, counts: true })
+export function call<N, T = N>(
+  start: Start, convert?: (value: N) => T, about?: About, options?: Signalled
+): Promise<T> {
+  return begin(start, { convert, about, options, counts: true })
 }
 
 /** As `call`, but the process does not stay alive for it; and it begins at once: this turn may last. */
@@ -58,8 +61,10 @@ export function watch<N>(start: Start): Promise<N> {
 }
 
 /** As `call`, and tells what happens while the call goes on. */
-export function follow<N, T>(start: Start, convert: (value: N) => T, news: (news: any) => void): Promise<T> {
-  return begin(start, { convert, news, counts: true })
+export function follow<N, T>(
+  start: Start, convert: (value: N) => T, about: About, news: (news: any) => void
+): Promise<T> {
+  return begin(start, { convert, about, news, counts: true })
 }
 
 /** What is to be told of each signal, through one listener: Node warns of more than ten. */
@@ -87,10 +92,10 @@ function tellAll(this: AbortSignal): void {
 }
 
 /** Rejects if the signal is none, or aborted already. */
-export function checkSignal(signal: AbortSignal | null | undefined): void {
+export function checkSignal(signal: AbortSignal | null | undefined, about?: About): void {
   if (signal === undefined || signal === null) return
   if (typeof signal.addEventListener !== 'function' || typeof signal.aborted !== 'boolean') {
-    throw new InvalidArgumentError('signal is no AbortSignal')
+    throw new InvalidArgumentError('signal is no AbortSignal', detailsOf(about))
   }
   if (signal.aborted) throw signal.reason
 }
@@ -102,14 +107,15 @@ function begin<N, T>(
     news?: (news: any) => void
     options?: Signalled | undefined
     counts: boolean
+    about?: About | undefined
   }
 ): Promise<T> {
   return new Promise<T>((resolve, reject) => {
-    const { convert, news, options, counts } = how
+    const { convert, news, options, counts, about } = how
     let signal: AbortSignal | undefined
     try {
       signal = options?.signal ?? undefined
-      checkSignal(signal)
+      checkSignal(signal, about)
     } catch (thrown) {
       reject(thrown)
       return
@@ -121,10 +127,10 @@ function begin<N, T>(
       number = waiting.next()
       start(bridge, number)
     } catch (thrown) {
-      reject(refusalOf(thrown))
+      reject(refusalOf(thrown, about, begin))
       return
     }
-    const one: Waiting = { number, resolve, reject, convert, news, signal, aborted: undefined, counts }
+    const one: Waiting = { number, resolve, reject, convert, news, signal, aborted: undefined, counts, about }
     waiting.add(one)
     if (counts) {
       counted += 1
@@ -205,7 +211,7 @@ function letGo(bridge: Bridge): void {
 function fail(one: Waiting, failure: Native.Failure): void {
   let begin = (): void => {}
   const turn = new Promise<void>(resolve => { begin = resolve })
-  one.resolve(turn.then(() => { throw errorOf(failure) }))
+  one.resolve(turn.then(() => { throw errorOf(failure, one.about) }))
   // The promise waits for that turn from the next one on.
   begin()
 }

@@ -1,10 +1,11 @@
 /** Cached values: JSON on both sides of the store. */
 
 import { call, type Signalled } from './bridge.js'
-import { InvalidArgumentError, WrongTypeError } from './errors.js'
+import { WrongTypeError } from './errors.js'
 import { nothing } from './lease.js'
 import { native, type Native } from './native.js'
-import { checkOptions } from './values.js'
+import { json } from './payload.js'
+import { checkFunction, checkKind, checkOptions } from './values.js'
 
 /** How a value is cached, and computed by one caller at a time. */
 export interface CachedOptions extends Signalled {
@@ -40,14 +41,16 @@ const OPTIONS: ReadonlySet<string> = new Set<keyof CachedOptions>(
 export async function cached<T>(
   client: Native.Client, name: string, ttlMs: number, compute: () => T | PromiseLike<T>, options?: CachedOptions
 ): Promise<T> {
-  if (typeof compute !== 'function') throw new InvalidArgumentError('compute is no function')
+  const about = { operation: 'cached', on: { name } }
+  checkFunction(compute, 'compute', 'cached(name, ttlMs, compute, options)', about)
   const found = await call<Uint8Array | Native.Ticket>((bridge, number) => {
+    checkKind('ttlMs', ttlMs)
     checkOptions(options, OPTIONS)
     const { staleMs, beta, waitMs, leaseMs, maxRunMs, withoutStore, label } = options ?? {}
     const terms = new (native().CachedOptions)(
       ttlMs, staleMs, beta, waitMs, leaseMs, maxRunMs, withoutStore, label)
     client.beginCached(bridge, number, name, terms)
-  }, undefined, options)
+  }, undefined, about, options)
   if (found instanceof Uint8Array) return decoded(name, Buffer.from(found).toString())
   let value: string
   try {
@@ -56,27 +59,13 @@ export async function cached<T>(
     found.letGo()
     throw error
   }
-  await call((bridge, number) => found.store(bridge, number, value), nothing)
+  await call((bridge, number) => found.store(bridge, number, value), nothing, about)
   return decoded(name, value)
 }
 
 function encoded(name: string, value: unknown): string {
-  let problem: string
-  try {
-    const text = JSON.stringify(value, finite) as string | undefined
-    if (text !== undefined) return text
-    problem = `a ${typeof value}`
-  } catch (error) {
-    problem = (error as Error).message
-  }
-  throw new InvalidArgumentError(
-    `cached ${JSON.stringify(name)}: the computed value is no JSON value: ${problem}`, { operation: 'cached', resource: name })
-}
-
-/** JSON has no such numbers; `JSON.stringify` would make them null. */
-function finite(_: string, value: unknown): unknown {
-  if (typeof value === 'number' && !Number.isFinite(value)) throw new RangeError(`${value} is in it`)
-  return value
+  return json(
+    value, `cached ${JSON.stringify(name)}: the computed value is a JSON value`, { operation: 'cached', resource: name })
 }
 
 /** The value as everybody gets it, the one who computed it included. */

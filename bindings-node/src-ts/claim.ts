@@ -2,7 +2,8 @@ import { call, lossSignal } from './bridge.js'
 import { refusalOf } from './errors.js'
 import { nothing, type Loss } from './lease.js'
 import type { Native } from './native.js'
-import { checkOptions, parse } from './values.js'
+import { parse } from './payload.js'
+import { OURS, checkOptions, checkOurs } from './values.js'
 
 declare const verdict: unique symbol
 
@@ -43,13 +44,14 @@ export class Claim<Json = any> {
   #settled = false
   #returned = false
 
-  private constructor(native: Native.Claim) {
+  private constructor(ours: typeof OURS, native: Native.Claim) {
+    checkOurs(ours, 'a claim is made by await queue.claim(options)')
     this.#native = native
   }
 
   /** @internal */
   static of<Json>(native: Native.Claim): Claim<Json> {
-    return new Claim<Json>(native)
+    return new Claim<Json>(OURS, native)
   }
 
   /** The task's id. */
@@ -134,7 +136,8 @@ export class Claim<Json = any> {
    * @throws {StaleReceiptError} if the lease had ended and the task was delivered again or settled meanwhile
    */
   ack(): Promise<void> {
-    return call((bridge, number) => this.#native.ack(bridge, number), () => this.#settle())
+    return call(
+      (bridge, number) => this.#native.ack(bridge, number), () => this.#settle(), { operation: 'ack', on: this })
   }
 
   /** Not done: the task is tried again, or is dead after its last attempt. Errors as of `ack`. */
@@ -142,12 +145,13 @@ export class Claim<Json = any> {
     return call((bridge, number) => {
       checkOptions(options, NACK_OPTIONS)
       this.#native.nack(bridge, number, options?.delayMs, options?.reason)
-    }, () => this.#settle())
+    }, () => this.#settle(), { operation: 'nack', on: this })
   }
 
   /** Not done, and not to be tried again: the task is dead. Errors as of `ack`. */
   bury(reason?: string): Promise<void> {
-    return call((bridge, number) => this.#native.bury(bridge, number, reason), () => this.#settle())
+    return call(
+      (bridge, number) => this.#native.bury(bridge, number, reason), () => this.#settle(), { operation: 'bury', on: this })
   }
 
   /**
@@ -159,7 +163,7 @@ export class Claim<Json = any> {
       checkOptions(options, PUT_BACK_OPTIONS)
       this.#native.putBack(bridge, number, options?.delayMs)
       this.#returned = true
-    }, () => this.#settle())
+    }, () => this.#settle(), { operation: 'put_back', on: this })
   }
 
   /**
@@ -168,17 +172,18 @@ export class Claim<Json = any> {
    * @throws {LeaseLostError} if it was lost or settled; {@link LeaseExpiredError} if it ran out
    */
   extend(leaseMs: number): Promise<void> {
-    return call((bridge, number) => this.#native.extend(bridge, number, leaseMs), nothing)
+    return call(
+      (bridge, number) => this.#native.extend(bridge, number, leaseMs), nothing, { operation: 'extend', on: this })
   }
 
   /** The verdict "done". */
   acked(): Verdict {
-    return this.#verdict(() => this.#native.acked())
+    return this.#verdict('ack', () => this.#native.acked())
   }
 
   /** The verdict "try again". @throws {InvalidArgumentError} for a delay over 365 days */
   nacked(options?: NackOptions): Verdict {
-    return this.#verdict(() => {
+    return this.#verdict('nack', () => {
       checkOptions(options, NACK_OPTIONS)
       return this.#native.nacked(options?.delayMs, options?.reason)
     })
@@ -186,12 +191,12 @@ export class Claim<Json = any> {
 
   /** The verdict "dead". */
   buried(reason?: string): Verdict {
-    return this.#verdict(() => this.#native.buried(reason))
+    return this.#verdict('bury', () => this.#native.buried(reason))
   }
 
   /** The verdict "not tried". @throws {InvalidArgumentError} for a delay over 365 days */
   returned(options?: PutBackOptions): Verdict {
-    return this.#verdict(() => {
+    return this.#verdict('put_back', () => {
       checkOptions(options, PUT_BACK_OPTIONS)
       const verdict = this.#native.returned(options?.delayMs)
       this.#returned = true
@@ -222,13 +227,13 @@ export class Claim<Json = any> {
     this.#settled = true
   }
 
-  #verdict(make: () => Native.Verdict): Verdict {
+  #verdict(operation: string, make: () => Native.Verdict): Verdict {
     try {
       const made = make()
       this.#settled = true
       return made as unknown as Verdict
     } catch (thrown) {
-      throw refusalOf(thrown)
+      throw refusalOf(thrown, { operation, on: this })
     }
   }
 }

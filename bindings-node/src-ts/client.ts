@@ -1,12 +1,12 @@
 import { call } from './bridge.js'
 import { cached, type CachedOptions } from './cached.js'
-import { InvalidArgumentError, refusalOf } from './errors.js'
+import { refusalOf } from './errors.js'
 import { noteClient } from './exit.js'
 import { Lease, nothing } from './lease.js'
 import { Lock, RwLock, type LockOptions } from './lock.js'
 import { native, type Native } from './native.js'
 import { Queue, Queues } from './queue.js'
-import { checkOptions, listOf } from './values.js'
+import { OURS, checkOptions, checkOurs, listOf } from './values.js'
 
 /** How to open a store. Each option wins over the URL's parameter of the same meaning. */
 export interface ConnectOptions {
@@ -62,7 +62,7 @@ export function open(first?: string | ConnectOptions, second?: ConnectOptions, c
       url, options.lockPrefix, options.queuePrefix, options.timeoutMs, options.foreignShare, options.label,
       options.tlsCa, options.tlsCert, options.tlsKey, clock)
     native().connect(bridge, number, settings)
-  }, client)
+  }, client, { operation: 'open' })
 }
 
 function client(native: Native.Client): Client {
@@ -74,14 +74,14 @@ function client(native: Native.Client): Client {
 export class Client {
   readonly #native: Native.Client
 
-  private constructor(native: Native.Client) {
-    if (typeof native !== 'object') throw new InvalidArgumentError('a client is made by await connect(url)')
+  private constructor(ours: typeof OURS, native: Native.Client) {
+    checkOurs(ours, 'a client is made by await connect(url)')
     this.#native = native
   }
 
   /** @internal */
   static of(native: Native.Client): Client {
-    return new Client(native)
+    return new Client(OURS, native)
   }
 
   /**
@@ -143,7 +143,8 @@ export class Client {
    * value, but the next one computes anew.
    */
   invalidate(name: string): Promise<void> {
-    return call((bridge, number) => this.#native.invalidate(bridge, number, name), nothing)
+    return call(
+      (bridge, number) => this.#native.invalidate(bridge, number, name), nothing, { operation: 'invalidate', on: { name } })
   }
 
   /** The queue with this name. No I/O, and no check, as of `lock`. */
@@ -162,12 +163,12 @@ export class Client {
    * @throws {LeaseLostError} or {@link LeaseExpiredError} if it is not to be had any more
    */
   resumeLease(handle: string): Promise<Lease> {
-    return call((bridge, number) => this.#native.resumeLease(bridge, number, handle), Lease.of)
+    return call((bridge, number) => this.#native.resumeLease(bridge, number, handle), Lease.of, { operation: 'resume' })
   }
 
   /** Release every lease of this client that is still held, and say how many were. */
   releaseAll(): Promise<number> {
-    return call((bridge, number) => this.#native.releaseAll(bridge, number))
+    return call((bridge, number) => this.#native.releaseAll(bridge, number), undefined, { operation: 'release_all' })
   }
 
   /**
@@ -186,12 +187,12 @@ export class Client {
 
   /** Names of locks that are held now, a page at a time. */
   locks(page?: bigint | null): Promise<NamePage> {
-    return call((bridge, number) => this.#native.locks(bridge, number, page), namePage)
+    return call((bridge, number) => this.#native.locks(bridge, number, page), namePage, { operation: 'locks' })
   }
 
   /** Names of queues, a page at a time. */
   queueNames(page?: bigint | null): Promise<NamePage> {
-    return call((bridge, number) => this.#native.queueNames(bridge, number, page), namePage)
+    return call((bridge, number) => this.#native.queueNames(bridge, number, page), namePage, { operation: 'queue_names' })
   }
 
   /**
@@ -199,7 +200,7 @@ export class Client {
    * does every later one. Stop workers before.
    */
   async close(): Promise<void> {
-    await call((bridge, number) => this.#native.close(bridge, number))
+    await call((bridge, number) => this.#native.close(bridge, number), undefined, { operation: 'close' })
   }
 
   /** As `close`. */

@@ -1,6 +1,6 @@
 import { checkSignal, offAbort, onAbort, watch } from './bridge.js'
 import { Claim } from './claim.js'
-import { InvalidArgumentError } from './errors.js'
+import { InvalidArgumentError, detailsOf, type About } from './errors.js'
 import type { ClaimOptions } from './queue.js'
 import { checkOptions, shown } from './values.js'
 
@@ -23,9 +23,9 @@ type Claiming<Json> = (options: ClaimOptions) => Promise<Claim<Json>[]>
 type Loop<Json> = AsyncGenerator<Claim<Json>, void, undefined>
 
 /** Claims one by one; not more at a time than may be out. What nobody took goes back at the end. */
-export function consume<Json>(claim: Claiming<Json>, options?: ConsumeOptions): Loop<Json> {
+export function consume<Json>(claim: Claiming<Json>, about: About, options?: ConsumeOptions): Loop<Json> {
   const end = new AbortController()
-  const loop = take(claim, end, options)
+  const loop = take(claim, end, about, options)
   const { return: close, throw: fail } = loop
   // A generator does either when its wait is over; and that may be never.
   loop.return = value => {
@@ -39,12 +39,15 @@ export function consume<Json>(claim: Claiming<Json>, options?: ConsumeOptions): 
   return loop
 }
 
-async function* take<Json>(claim: Claiming<Json>, end: AbortController, options: ConsumeOptions = {}): Loop<Json> {
-  checkOptions(options, OPTIONS)
+async function* take<Json>(
+  claim: Claiming<Json>, end: AbortController, about: About, options: ConsumeOptions = {}
+): Loop<Json> {
+  checkOptions(options, OPTIONS, about)
   const { concurrency = 1, signal, leaseMs, renew, maxRunMs } = options
-  checkSignal(signal)
+  checkSignal(signal, about)
   if (!Number.isInteger(concurrency) || concurrency < 1) {
-    throw new InvalidArgumentError(`concurrency is a whole number from 1 on, not ${shown(concurrency)}`)
+    throw new InvalidArgumentError(
+      `concurrency is a whole number from 1 on, not ${shown(concurrency)}`, detailsOf(about))
   }
   const out = new Outstanding(concurrency, end.signal)
   const abort = (): void => end.abort(signal?.reason)

@@ -144,19 +144,44 @@ const KINDS: Readonly<Record<string, new (message: string, details?: ErrorDetail
   Internal: InternalError,
 }
 
-/** The error for what the core says; a kind that this version does not know is the base class. */
-export function errorOf(failure: Failure): StanchionError {
-  const { message, operation, name, retryable } = failure
-  return new (KINDS[failure.kind] ?? StanchionError)(message, { operation, resource: name, retryable })
+/** What a call is, for errors that do not say it: the operation in the core's words, and what it was called on. */
+export interface About {
+  readonly operation: string
+  readonly on?: { readonly name: string } | { readonly queue: string, readonly id: string } | undefined
 }
 
-/** What the native half throws when it cannot convert an argument. */
-export function refusalOf(thrown: unknown): unknown {
-  if (!types.isNativeError(thrown) || thrown instanceof StanchionError) return thrown
+export function detailsOf(about: About | undefined): ErrorDetails {
+  if (about?.on === undefined) return { operation: about?.operation }
+  const name: unknown = 'name' in about.on ? about.on.name : `${about.on.queue}/${about.on.id}`
+  // What is no text is no name.
+  return { operation: about.operation, resource: typeof name === 'string' ? name : undefined }
+}
+
+/** The error for what the core says; a kind that this version does not know is the base class. */
+export function errorOf(failure: Failure, about?: About): StanchionError {
+  const { message, operation, name, retryable } = failure
+  const other = detailsOf(about)
+  return new (KINDS[failure.kind] ?? StanchionError)(
+    message, { operation: operation ?? other.operation, resource: name ?? other.resource, retryable })
+}
+
+/**
+ * The same error; one of our checks says from now on what was attempted. Its stack begins below `inner`: V8 keeps ten
+ * frames, and the caller's are to be among them.
+ */
+export function during(thrown: unknown, about: About | undefined, inner?: (...given: any[]) => unknown): unknown {
+  if (!(thrown instanceof InvalidArgumentError) || thrown.operation !== undefined) return thrown
+  if (inner !== undefined) Error.captureStackTrace(thrown, inner)
+  return Object.assign(thrown, detailsOf(about))
+}
+
+/** What is thrown before a call begins: by a check of ours, or by the native half when it cannot convert an argument. */
+export function refusalOf(thrown: unknown, about?: About, inner?: (...given: any[]) => unknown): unknown {
+  if (!types.isNativeError(thrown) || thrown instanceof StanchionError) return during(thrown, about, inner)
   const { code, message } = thrown as { code?: unknown, message: string }
   if (typeof code !== 'string') return thrown
   if (code === 'GenericFailure') return new InternalError(message)
-  return code === 'InvalidArg' || code.endsWith('Expected') ? new InvalidArgumentError(message) : thrown
+  return code === 'InvalidArg' || code.endsWith('Expected') ? new InvalidArgumentError(message, detailsOf(about)) : thrown
 }
 
 /** An error, also of another realm, as of `node:vm` or a runner of tests. */

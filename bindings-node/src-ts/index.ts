@@ -17,12 +17,13 @@ export {
 } from './errors.js'
 export { Lease, type Loss, type ReleaseOptions } from './lease.js'
 export { Lock, RwLock, type AcquireOptions, type HeldAs, type Holder, type LockOptions, type Waiter } from './lock.js'
+export type { Headers, Payload } from './payload.js'
 export {
   Queue, Queues, type ClaimOptions, type Consumer, type DeadTasks, type ListOptions, type QueueSettings, type QueueStats, type Removed,
   type Rescheduled, type TaskPage
 } from './queue.js'
 export type { ClaimedBy, Enqueued, OnDuplicate, Outcome, Task, TaskInfo, TaskState } from './task.js'
-export type { Headers, Payload, Time } from './values.js'
+export type { Time } from './values.js'
 export {
   Worker, type Handler, type TaskContext, type WorkerEvents, type WorkerOptions, type WorkerReport
 } from './worker.js'

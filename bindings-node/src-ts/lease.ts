@@ -1,7 +1,7 @@
 import { call, lossSignal } from './bridge.js'
 import { errorOf, InvalidArgumentError } from './errors.js'
 import { native, type Native } from './native.js'
-import { checkOptions } from './values.js'
+import { OURS, checkOptions, checkOurs } from './values.js'
 
 /**
  * Why a lease or a claim was lost: it ran out; it was renewed for as long as `maxHoldMs` or `maxRunMs` allows; it was
@@ -70,7 +70,8 @@ export class Lease {
   #signal: AbortSignal | undefined
   #over = false
 
-  private constructor(granted: Native.NewLease) {
+  private constructor(ours: typeof OURS, granted: Native.NewLease) {
+    checkOurs(ours, 'a lease is made by await lock.acquire(options)')
     this.#granted = granted
     this.#number = granted.number
     keep(granted.number, this)
@@ -78,7 +79,7 @@ export class Lease {
 
   /** @internal */
   static of(granted: Native.NewLease): Lease {
-    return new Lease(granted)
+    return new Lease(OURS, granted)
   }
 
   /** @internal It is over; if it is ours still, it is released in the background. */
@@ -146,7 +147,9 @@ export class Lease {
    * @throws {LeaseLostError} if it was lost or released; {@link LeaseExpiredError} if it ran out
    */
   extend(ttlMs: number): Promise<void> {
-    return call((bridge, number) => native().extendLease(bridge, number, this.#alive('extend'), ttlMs), nothing)
+    return call(
+      (bridge, number) => native().extendLease(bridge, number, this.#alive('extend'), ttlMs), nothing,
+      { operation: 'extend', on: this })
   }
 
   /**
@@ -157,7 +160,9 @@ export class Lease {
    * came: its validity is up to 2 ms and 1 % shorter
    */
   extendExact(ttlMs: number): Promise<void> {
-    return call((bridge, number) => native().extendLeaseExact(bridge, number, this.#alive('extend'), ttlMs), nothing)
+    return call(
+      (bridge, number) => native().extendLeaseExact(bridge, number, this.#alive('extend'), ttlMs), nothing,
+      { operation: 'extend', on: this })
   }
 
   /**
@@ -172,7 +177,7 @@ export class Lease {
     return call((bridge, number) => native().upgradeLease(bridge, number, this.#alive('upgrade')), (fence: bigint | null) => {
       if (fence !== null) this.#granted = { ...this.#granted, fence }
       return fence !== null
-    })
+    }, { operation: 'upgrade', on: this })
   }
 
   /**
@@ -183,7 +188,9 @@ export class Lease {
    * released; {@link LeaseExpiredError} if it ran out
    */
   downgrade(): Promise<void> {
-    return call((bridge, number) => native().downgradeLease(bridge, number, this.#alive('downgrade')), nothing)
+    return call(
+      (bridge, number) => native().downgradeLease(bridge, number, this.#alive('downgrade')), nothing,
+      { operation: 'downgrade', on: this })
   }
 
   /**
@@ -198,7 +205,7 @@ export class Lease {
       native().releaseLease(bridge, number, this.#alive('release'), options?.cooldownMs)
       began = !this.#over
       this.#over = true
-    }, () => this.#forget()).catch((error: unknown) => {
+    }, () => this.#forget(), { operation: 'release', on: this }).catch((error: unknown) => {
       // Nothing was done: it is to be released at the end of a scope.
       if (began && error instanceof InvalidArgumentError) this.#over = false
       throw error
@@ -219,7 +226,7 @@ export class Lease {
     }, (handle: string) => {
       this.#forget()
       return handle
-    }).catch((error: unknown) => {
+    }, { operation: 'extend', on: this }).catch((error: unknown) => {
       // It goes on as it was, and is released at the end of a scope.
       if (began) this.#over = false
       throw error

@@ -2,7 +2,7 @@ import { call } from './bridge.js'
 import { attach, InvalidArgumentError } from './errors.js'
 import { Lease } from './lease.js'
 import { native, type Native } from './native.js'
-import { checkOptions, maybeDate } from './values.js'
+import { OURS, checkFunction, checkOptions, checkOurs, maybeDate } from './values.js'
 
 /** How a lock is acquired. Each option of `Client.lock` can be given to a single acquire, too. */
 export interface LockOptions {
@@ -80,7 +80,9 @@ export class Lock {
   #options: Native.LockOptions | undefined
 
   private constructor(
-    name: string, client: Native.Client, options: LockOptions | undefined, make: (() => Native.Lock) | undefined) {
+    ours: typeof OURS, name: string, client: Native.Client, options: LockOptions | undefined,
+    make: (() => Native.Lock) | undefined) {
+    checkOurs(ours, 'a lock is made by client.lock(name, options)')
     this.name = name
     this.#client = client
     this.#defaults = options
@@ -90,7 +92,7 @@ export class Lock {
   /** @internal */
   static of(
     name: string, client: Native.Client, options: LockOptions | undefined, make?: () => Native.Lock): Lock {
-    return new Lock(name, client, options, make)
+    return new Lock(OURS, name, client, options, make)
   }
 
   /**
@@ -113,14 +115,16 @@ export class Lock {
    */
   acquire(options?: AcquireOptions): Promise<Lease> {
     return call(
-      (bridge, number) => this.#client.acquire(bridge, number, this.#named(), this.#terms(options)), Lease.of, options)
+      (bridge, number) => this.#client.acquire(bridge, number, this.#named(), this.#terms(options)), Lease.of,
+      { operation: 'acquire', on: this }, options)
   }
 
   /** Acquire the lock if it is free; null if it is busy. */
   tryAcquire(options?: Omit<AcquireOptions, 'waitMs' | 'failFast'>): Promise<Lease | null> {
-    return call(
-      (bridge, number) => this.#client.tryAcquire(bridge, number, this.#named(), this.#terms(options)), maybeLease,
-      options)
+    return call((bridge, number) => {
+      checkTry(options)
+      this.#client.tryAcquire(bridge, number, this.#named(), this.#terms(options))
+    }, maybeLease, { operation: 'acquire', on: this }, options)
   }
 
   /**
@@ -133,7 +137,7 @@ export class Lock {
    * was not ours to the end
    */
   async hold<T>(body: (lease: Lease) => T | PromiseLike<T>, options?: AcquireOptions): Promise<T> {
-    if (typeof body !== 'function') throw new InvalidArgumentError('the body is no function')
+    checkFunction(body, 'the body', 'hold(body, options)', { operation: 'hold', on: this })
     const lease = await this.acquire(options)
     let value: T
     try {
@@ -148,19 +152,21 @@ export class Lock {
 
   /** Whether the lock is held, offered to a waiter, cooling down, or in foreign hands. */
   isLocked(): Promise<boolean> {
-    return call((bridge, number) => this.#client.isLocked(bridge, number, this.#named()))
+    return call(
+      (bridge, number) => this.#client.isLocked(bridge, number, this.#named()), undefined, { operation: 'holder', on: this })
   }
 
   /** Who holds the lock now, if anybody does; of several the one whose lease ends first. */
   holder(): Promise<Holder | null> {
-    return call((bridge, number) => this.#client.holder(bridge, number, this.#named()), maybeHolder)
+    return call(
+      (bridge, number) => this.#client.holder(bridge, number, this.#named()), maybeHolder, { operation: 'holder', on: this })
   }
 
   /** Who holds the lock now: one at most if it is exclusive, else up to 100, those whose leases end first. */
   holders(): Promise<Holder[]> {
     return call(
       (bridge, number) => this.#client.holders(bridge, number, this.#named()),
-      (found: Native.Holder[]) => found.map(holder))
+      (found: Native.Holder[]) => found.map(holder), { operation: 'holder', on: this })
   }
 
   /**
@@ -170,12 +176,14 @@ export class Lock {
   waiters(): Promise<Waiter[]> {
     return call(
       (bridge, number) => this.#client.waiters(bridge, number, this.#named()),
-      (found: Native.Waiter[]) => found.map(waiter))
+      (found: Native.Waiter[]) => found.map(waiter), { operation: 'waiters', on: this })
   }
 
   /** Take the lock from whoever has it; false if it was free. The holder is told that it was lost. */
   breakLease(): Promise<boolean> {
-    return call((bridge, number) => this.#client.breakLease(bridge, number, this.#named()))
+    return call(
+      (bridge, number) => this.#client.breakLease(bridge, number, this.#named()), undefined,
+      { operation: 'break_lease', on: this })
   }
 
   #named(): Native.Named {
@@ -201,7 +209,8 @@ export class RwLock {
   readonly #read: Lock
   readonly #write: Lock
 
-  private constructor(name: string, client: Native.Client, options: LockOptions | undefined) {
+  private constructor(ours: typeof OURS, name: string, client: Native.Client, options: LockOptions | undefined) {
+    checkOurs(ours, 'a read-write lock is made by client.rwLock(name, options)')
     this.name = name
     this.#read = Lock.of(name, client, options, () => client.reader(name))
     this.#write = Lock.of(name, client, options, () => client.writer(name))
@@ -209,7 +218,7 @@ export class RwLock {
 
   /** @internal */
   static of(name: string, client: Native.Client, options: LockOptions | undefined): RwLock {
-    return new RwLock(name, client, options)
+    return new RwLock(OURS, name, client, options)
   }
 
   /** What readers acquire: any number of them may hold it, unless a writer does. */
@@ -235,6 +244,15 @@ function values(options: LockOptions): Values {
   checkOptions(options, OPTIONS)
   const { ttlMs, renew, maxHoldMs, waitMs, failFast, adoptUnexpiringMs, label, weight } = options
   return [ttlMs, renew, maxHoldMs, waitMs, failFast, adoptUnexpiringMs, label, weight]
+}
+
+/** The type says so, too. An option that means nothing would go unnoticed. */
+function checkTry(options: AcquireOptions | undefined): void {
+  for (const name of ['waitMs', 'failFast'] as const) {
+    if (options?.[name] !== undefined) {
+      throw new InvalidArgumentError(`a try does not wait, so it takes no ${name}; use acquire`)
+    }
+  }
 }
 
 function made(terms: Values): Native.LockOptions {

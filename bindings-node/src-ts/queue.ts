@@ -7,7 +7,7 @@ import { native, type Native } from './native.js'
 import {
   enqueued, enqueuedOrNot, nativeTask, taskInfo, type Enqueued, type Task, type TaskInfo, type TaskState
 } from './task.js'
-import { checkObject, checkOptions, listOf, maybeDate, time, type Time } from './values.js'
+import { OURS, checkObject, checkOptions, checkOurs, dueTime, listOf, maybeDate, type Time } from './values.js'
 import { Worker, type Handler, type WorkerOptions } from './worker.js'
 
 /** How to claim. */
@@ -138,14 +138,20 @@ export class Queue<Json = any> {
   readonly #make: () => Native.Queue
   #native: Native.Queue | undefined
 
-  private constructor(name: string, make: () => Native.Queue) {
+  private constructor(ours: typeof OURS, name: string, make: () => Native.Queue) {
+    checkOurs(ours, 'a queue is made by client.queue(name)')
     this.name = name
     this.#make = make
   }
 
   /** @internal */
   static of<Json>(name: string, make: () => Native.Queue): Queue<Json> {
-    return new Queue<Json>(name, make)
+    return new Queue<Json>(OURS, name, make)
+  }
+
+  /** @internal */
+  static nativeOf(queue: Queue): Native.Queue {
+    return queue.#handle()
   }
 
   /**
@@ -153,24 +159,28 @@ export class Queue<Json = any> {
    *
    * @throws {QueueFullError} at the limit
    */
-  enqueue(task: Task<Json>): Promise<Enqueued> {
-    return ask(
-      () => this.#handle(), (queue, bridge, number) => queue.enqueue(bridge, number, nativeTask(task)), enqueued)
+  enqueue(task: Task<Json>): Promise<Enqueued>
+  enqueue(task: Task<Json>, surplus?: unknown): Promise<Enqueued> {
+    return ask(this, 'enqueue', (queue, bridge, number) => {
+      const made = nativeTask(task)
+      checkSurplus('enqueue', surplus)
+      queue.enqueue(bridge, number, made)
+    }, enqueued)
   }
 
   /** Put many tasks in. One result per task: what the enqueue did, or the error (such as QueueFullError). */
-  enqueueMany(tasks: Iterable<Task<Json>>): Promise<(Enqueued | StanchionError)[]> {
-    return ask(
-      () => this.#handle(),
-      (queue, bridge, number) => queue.enqueueMany(bridge, number, listOf(tasks, 'tasks', nativeTask)),
-      (found: Native.EnqueuedOrNot[]) => found.map(enqueuedOrNot))
+  enqueueMany(tasks: Iterable<Task<Json>>): Promise<(Enqueued | StanchionError)[]>
+  enqueueMany(tasks: Iterable<Task<Json>>, surplus?: unknown): Promise<(Enqueued | StanchionError)[]> {
+    return ask(this, 'enqueue', (queue, bridge, number) => {
+      checkSurplus('enqueueMany', surplus)
+      queue.enqueueMany(bridge, number, listOf(tasks, 'tasks', nativeTask))
+    }, (found: Native.EnqueuedOrNot[]) => found.map(enqueuedOrNot))
   }
 
   /** Take up to `max` (1) tasks under a lease, waiting for some for up to `waitMs` (0). */
   claim(options?: ClaimOptions): Promise<Claim<Json>[]> {
     return ask(
-      () => this.#handle(),
-      (queue, bridge, number) => queue.claim(bridge, number, terms(options)), claims<Json>, options)
+      this, 'claim', (queue, bridge, number) => queue.claim(bridge, number, terms(options)), claims<Json>, options)
   }
 
   /**
@@ -179,7 +189,7 @@ export class Queue<Json = any> {
    * At most `concurrency` (1) are out at a time: the next one comes when one of them is settled or lost.
    */
   consume(options?: ConsumeOptions): AsyncGenerator<Claim<Json>, void, undefined> {
-    return consume(claiming => this.claim(claiming), options)
+    return consume(claiming => this.claim(claiming), { operation: 'claim', on: this }, options)
   }
 
   /** A worker that runs `handler` for each task; it begins at once. */
@@ -189,7 +199,7 @@ export class Queue<Json = any> {
 
   /** Settle claims together. Null, or the error, for each. */
   settle(verdicts: Iterable<Verdict>): Promise<(StanchionError | null)[]> {
-    return ask(() => this.#handle(), (queue, bridge, number) => queue.settle(bridge, number, taken(verdicts)), settled)
+    return ask(this, 'settle', (queue, bridge, number) => queue.settle(bridge, number, taken(verdicts)), settled)
   }
 
   /** Settle at most 256 claims and take new tasks, in one round trip if there are any. */
@@ -197,7 +207,7 @@ export class Queue<Json = any> {
     verdicts: Iterable<Verdict>, options?: ClaimOptions
   ): Promise<{ settled: (StanchionError | null)[], claims: Claim<Json>[] }> {
     return ask(
-      () => this.#handle(),
+      this, 'settle_and_claim',
       (queue, bridge, number) => queue.settleAndClaim(bridge, number, taken(verdicts), terms(options)),
       (found: Native.SettledAndClaimed) => ({ settled: settled(found.settled), claims: claims<Json>(found.claims) }),
       options)
@@ -205,49 +215,41 @@ export class Queue<Json = any> {
 
   /** Take up to `max` tasks for good, without a lease: if this process dies, they are lost. */
   pop(max: number = 1): Promise<TaskInfo<Json>[]> {
-    return ask(() => this.#handle(), (queue, bridge, number) => queue.pop(bridge, number, max), infos<Json>)
+    return ask(this, 'pop', (queue, bridge, number) => queue.pop(bridge, number, max), infos<Json>)
   }
 
   /** The tasks that would be claimed next. */
   peek(max: number = 1): Promise<TaskInfo<Json>[]> {
-    return ask(() => this.#handle(), (queue, bridge, number) => queue.peek(bridge, number, max), infos<Json>)
+    return ask(this, 'peek', (queue, bridge, number) => queue.peek(bridge, number, max), infos<Json>)
   }
 
   /** One task: the live one with this id, else the newest dead one. */
   get(id: string): Promise<TaskInfo<Json> | null> {
     return ask(
-      () => this.#handle(),
-      (queue, bridge, number) => queue.get(bridge, number, id),
+      this, 'get', (queue, bridge, number) => queue.get(bridge, number, id),
       (found: Native.TaskInfo | null) => found === null ? null : taskInfo<Json>(found))
   }
 
   /** The tasks of one state, a page at a time. */
   list(state: TaskState, options?: ListOptions): Promise<TaskPage<Json>> {
-    return ask(
-      () => this.#handle(),
-      (queue, bridge, number) => {
-        checkOptions(options, LIST_OPTIONS)
-        queue.list(bridge, number, state, options?.page, options?.max, options?.prefix, options?.payloads)
-      },
-      (found: Native.TaskPage) => ({ tasks: infos<Json>(found.tasks), next: found.next ?? null }))
+    return ask(this, 'list', (queue, bridge, number) => {
+      checkOptions(options, LIST_OPTIONS)
+      queue.list(bridge, number, state, options?.page, options?.max, options?.prefix, options?.payloads)
+    }, (found: Native.TaskPage) => ({ tasks: infos<Json>(found.tasks), next: found.next ?? null }))
   }
 
   /** Drop a task, also while it is claimed. With a version, only if it is still the task's. */
   remove(id: string, options?: { version?: bigint | undefined }): Promise<Removed> {
-    return ask(
-      () => this.#handle(),
-      (queue, bridge, number) => {
-        checkOptions(options, REMOVE_OPTIONS)
-        queue.remove(bridge, number, id, options?.version)
-      },
-      (found: Native.RemovedOrNot) => ({ removed: found.removed, otherVersion: found.otherVersion ?? null }))
+    return ask(this, 'remove', (queue, bridge, number) => {
+      checkOptions(options, REMOVE_OPTIONS)
+      queue.remove(bridge, number, id, options?.version)
+    }, (found: Native.RemovedOrNot) => ({ removed: found.removed, otherVersion: found.otherVersion ?? null }))
   }
 
   /** Give a waiting task another due time. */
   reschedule(id: string, due: Time): Promise<Rescheduled> {
     return ask(
-      () => this.#handle(),
-      (queue, bridge, number) => queue.reschedule(bridge, number, id, time(due) as number),
+      this, 'reschedule', (queue, bridge, number) => queue.reschedule(bridge, number, id, dueTime(due) as number),
       (found: Native.RescheduledOrNot) =>
         ({ outcome: found.outcome as Rescheduled['outcome'], due: maybeDate(found.due) }))
   }
@@ -257,19 +259,19 @@ export class Queue<Json = any> {
    * How many were moved.
    */
   kick(which: string | readonly string[] | number | DeadTasks): Promise<number> {
-    return ask(
-      () => this.#handle(), (queue, bridge, number) => queue.kick(bridge, number, deadTasks('kick', which)))
+    return ask(this, 'kick', (queue, bridge, number) => queue.kick(bridge, number, deadTasks('kick', which)))
   }
 
   /** Drop dead tasks, told as for `kick`. How many are gone. */
   removeDead(which: string | readonly string[] | number | DeadTasks): Promise<number> {
     return ask(
-      () => this.#handle(), (queue, bridge, number) => queue.removeDead(bridge, number, deadTasks('removeDead', which)))
+      this, 'remove_dead',
+      (queue, bridge, number) => queue.removeDead(bridge, number, deadTasks('removeDead', which)))
   }
 
   /** How many tasks there are, and the settings. */
   stats(): Promise<QueueStats> {
-    return ask(() => this.#handle(), (queue, bridge, number) => queue.stats(bridge, number), stats)
+    return ask(this, 'stats', (queue, bridge, number) => queue.stats(bridge, number), stats)
   }
 
   /**
@@ -278,28 +280,28 @@ export class Queue<Json = any> {
    */
   consumers(): Promise<Consumer[]> {
     return ask(
-      () => this.#handle(), (queue, bridge, number) => queue.consumers(bridge, number),
+      this, 'consumers', (queue, bridge, number) => queue.consumers(bridge, number),
       (found: Native.Consumer[]): Consumer[] => found)
   }
 
   /** Stop giving out tasks. Claims that are out go on. */
   pause(): Promise<void> {
-    return ask(() => this.#handle(), (queue, bridge, number) => queue.pause(bridge, number), nothing)
+    return ask(this, 'pause', (queue, bridge, number) => queue.pause(bridge, number), nothing)
   }
 
   /** Go on giving out tasks. */
   resume(): Promise<void> {
-    return ask(() => this.#handle(), (queue, bridge, number) => queue.resume(bridge, number), nothing)
+    return ask(this, 'pause', (queue, bridge, number) => queue.resume(bridge, number), nothing)
   }
 
   /** Drop every task, live and dead; claims that are out are lost. Settings stay. How many there were. */
   purge(): Promise<number> {
-    return ask(() => this.#handle(), (queue, bridge, number) => queue.purge(bridge, number))
+    return ask(this, 'purge', (queue, bridge, number) => queue.purge(bridge, number))
   }
 
   /** Change settings; what is not given stays. */
   configure(settings: QueueSettings): Promise<void> {
-    return ask(() => this.#handle(), (queue, bridge, number) => {
+    return ask(this, 'configure', (queue, bridge, number) => {
       checkObject(settings, 'settings')
       checkOptions(settings, SETTINGS)
       const { maxLen, deadMax, deadAgeMs, deadBytes, intake } = settings
@@ -319,34 +321,41 @@ export class Queues<Json = any> {
   readonly #make: () => Native.Queues
   #native: Native.Queues | undefined
 
-  private constructor(names: readonly string[], make: () => Native.Queues) {
+  private constructor(ours: typeof OURS, names: readonly string[], make: () => Native.Queues) {
+    checkOurs(ours, 'queues are made by client.queues(names)')
     this.names = names
     this.#make = make
   }
 
   /** @internal */
   static of<Json>(names: readonly string[], make: () => Native.Queues): Queues<Json> {
-    return new Queues<Json>(names, make)
+    return new Queues<Json>(OURS, names, make)
   }
 
   /** Take tasks of the first queue that has some, as `Queue.claim`. */
   claim(options?: ClaimOptions): Promise<Claim<Json>[]> {
     return call(
       (bridge, number) => (this.#native ??= this.#make()).claim(bridge, number, terms(options)), claims<Json>,
-      options)
+      { operation: 'claim' }, options)
   }
 
   /** As `Queue.consume`. */
   consume(options?: ConsumeOptions): AsyncGenerator<Claim<Json>, void, undefined> {
-    return consume(claiming => this.claim(claiming), options)
+    return consume(claiming => this.claim(claiming), { operation: 'claim' }, options)
   }
 }
 
 function ask<N, T = N>(
-  queue: () => Native.Queue, start: (queue: Native.Queue, ...to: Parameters<Start>) => void, convert?: (found: N) => T,
-  options?: Signalled
+  on: Queue, operation: string, start: (queue: Native.Queue, ...to: Parameters<Start>) => void,
+  convert?: (found: N) => T, options?: Signalled
 ): Promise<T> {
-  return call((bridge, number) => start(queue(), bridge, number), convert, options)
+  return call((bridge, number) => start(Queue.nativeOf(on), bridge, number), convert, { operation, on }, options)
+}
+
+/** What other packages take as a second argument would go unnoticed. */
+function checkSurplus(verb: string, given: unknown): void {
+  if (given === undefined) return
+  throw new InvalidArgumentError(`${verb} takes one argument; the options stand in the task: { id, payload, delayMs }`)
 }
 
 function terms(options: ClaimOptions = {}): Native.ClaimOptions {

@@ -1,8 +1,7 @@
 import { errorOf, InvalidArgumentError, type StanchionError } from './errors.js'
 import { native, type Native } from './native.js'
-import {
-  checkNames, checkOptions, encode, maybeDate, parse, shown, time, type Headers, type Payload, type Time
-} from './values.js'
+import { encode, parse, type Headers, type Payload } from './payload.js'
+import { checkNames, checkOptions, dueTime, maybeDate, shown, type Time } from './values.js'
 
 /**
  * What happens if the id is in the queue: it stays as it is; is replaced; is replaced, and its due time moves on until
@@ -95,13 +94,13 @@ const THROTTLE = new Set(['windowMs'])
 /** @internal */
 export function nativeTask(task: Task): Native.Task {
   if (typeof task !== 'object' || task === null) {
-    throw new InvalidArgumentError(`a task is an object, not ${shown(task)}`)
+    throw new InvalidArgumentError(`a task is an object, not ${shown(task)}: enqueue({ id, payload })`)
   }
   checkNames(task, TASK, 'property of a task')
   const [payload, headers] = encode(task.payload, task.headers)
   const [policy, policyTime] = onDuplicate(task.onDuplicate)
   return new (native().Task)(
-    task.id, payload, headers, task.delayMs, time(task.due), task.priority, task.maxAttempts, task.expiresMs, policy,
+    task.id, payload, headers, task.delayMs, dueTime(task.due), task.priority, task.maxAttempts, task.expiresMs, policy,
     policyTime)
 }
 

@@ -1,97 +1,23 @@
 /** What goes in and comes out, besides the nouns. */
 
 import { types } from 'node:util'
-import { InvalidArgumentError } from './errors.js'
-
-/**
- * What a task carries: bytes, or any JSON value, which is stored as JSON with a `content-type` header.
- * 16 MiB at most.
- */
-export type Payload = ArrayBufferView | ArrayBuffer | SharedArrayBuffer | string | number | boolean | null | object
-
-/** Short texts that travel along with a task. */
-export type Headers = Readonly<Record<string, string>>
+import { detailsOf, during, InvalidArgumentError, type About } from './errors.js'
 
 /** A point in time: a Date, or milliseconds since 1970. */
 export type Time = Date | number
 
-const JSON_TYPE = 'application/json'
-const NO_BYTES = new Uint8Array(0)
+/** Between them a number is more likely seconds (from 2001 on) than milliseconds (until 1973). */
+const LEAST_SECONDS = 1e9
+const LEAST_MILLIS = 1e11
 
-/** The payload as bytes, and the headers as names and values in turn. */
-export function encode(payload: unknown, headers: Headers | null | undefined): [Uint8Array, string[] | undefined] {
-  const given = namesAndValues(headers)
-  if (payload === undefined) return [NO_BYTES, given]
-  if (ArrayBuffer.isView(payload) || types.isAnyArrayBuffer(payload)) return [bytes(payload), given]
-  // One that is given counts: the later one of two wins.
-  return [Buffer.from(json(payload)), ['content-type', JSON_TYPE, ...(given ?? [])]]
-}
-
-function namesAndValues(headers: Headers | null | undefined): string[] | undefined {
-  if (headers === undefined || headers === null) return undefined
-  // A Map has no entries that Object.entries would see.
-  if (typeof headers !== 'object' || Symbol.iterator in headers) {
-    throw new InvalidArgumentError('headers are an object of texts')
+/** A due time as a number; what is none is left as it is: the native half checks it. */
+export function dueTime(value: Time | undefined): number | undefined {
+  if (types.isDate(value)) return value.getTime()
+  // It would be long past, and so due at once.
+  if (typeof value === 'number' && value >= LEAST_SECONDS && value < LEAST_MILLIS) {
+    throw new InvalidArgumentError(`due is in milliseconds, as Date.now() is; ${value} looks like seconds`)
   }
-  return Object.entries(headers).flat()
-}
-
-function bytes(payload: ArrayBufferView | ArrayBuffer | SharedArrayBuffer): Uint8Array {
-  if (payload instanceof Uint8Array && payload.byteLength > 0 && !types.isSharedArrayBuffer(payload.buffer)) {
-    return payload
-  }
-  try {
-    const view = ArrayBuffer.isView(payload)
-      ? new Uint8Array(payload.buffer, payload.byteOffset, payload.byteLength)
-      : new Uint8Array(payload)
-    // Other threads may write to shared memory while it is read: so it is copied first.
-    return types.isSharedArrayBuffer(view.buffer) ? new Uint8Array(view) : view
-  } catch {
-    throw new InvalidArgumentError('the payload is a detached buffer')
-  }
-}
-
-function json(payload: unknown): string {
-  let text: string | undefined
-  try {
-    text = JSON.stringify(payload, checked)
-  } catch (error) {
-    if (error instanceof InvalidArgumentError) throw error
-    throw new InvalidArgumentError(`the payload is neither bytes nor a JSON value: ${(error as Error).message}`)
-  }
-  if (text === undefined) {
-    throw new InvalidArgumentError(`the payload is neither bytes nor a JSON value: a ${typeof payload}`)
-  }
-  return text
-}
-
-/** JSON has no such numbers and objects; `JSON.stringify` would make them null and `{}`. */
-function checked(_: string, value: unknown): unknown {
-  const lost = typeof value === 'number' ? !Number.isFinite(value) && String(value) : isLost(value)
-  if (lost) throw new InvalidArgumentError(`the payload is neither bytes nor a JSON value: ${lost} is in it`)
   return value
-}
-
-/** What it is, if JSON would have nothing of what it holds. */
-function isLost(value: unknown): string | false {
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) return false
-  if (Object.getPrototypeOf(value) === Object.prototype) return false
-  if (types.isPromise(value)) return 'a Promise that was not awaited'
-  if (types.isMap(value) || types.isSet(value)) return 'a Map or Set (Object.fromEntries and Array.from make JSON of them)'
-  if (types.isNativeError(value)) return 'an Error (its message is a text)'
-  const holdsNothing = types.isRegExp(value) || types.isWeakMap(value) || types.isWeakSet(value) ||
-    types.isAnyArrayBuffer(value) || types.isGeneratorObject(value)
-  return holdsNothing && 'an object of which nothing would be left'
-}
-
-/** A payload, read as JSON. */
-export function parse(payload: Uint8Array): any {
-  return JSON.parse(Buffer.from(payload.buffer, payload.byteOffset, payload.byteLength).toString())
-}
-
-/** A Date as a number; anything else as it is: the native half checks it. */
-export function time(value: Time | undefined): number | undefined {
-  return types.isDate(value) ? value.getTime() : value
 }
 
 /** A time of the core. */
@@ -100,11 +26,15 @@ export function maybeDate(time: number | null | undefined): Date | null {
 }
 
 /** Options are an object, or not given, and none is unknown: a misspelt wait would go unnoticed, and last for its default. */
-export function checkOptions(given: unknown, known: ReadonlySet<string>): void {
+export function checkOptions(given: unknown, known: ReadonlySet<string>, about?: About): void {
   if (given === undefined) return
-  checkObject(given, 'options')
-  if (Array.isArray(given)) throw new InvalidArgumentError('options are an object, not an array')
-  checkNames(given as object, known, 'option')
+  try {
+    checkObject(given, 'options')
+    if (Array.isArray(given)) throw new InvalidArgumentError('options are an object, not an array')
+    checkNames(given as object, known, 'option')
+  } catch (thrown) {
+    throw during(thrown, about)
+  }
 }
 
 /** What other packages, and Python's, call it. */
@@ -119,7 +49,50 @@ export function checkNames(given: object, known: ReadonlySet<string>, what: stri
       const names = `there is no ${what} ${name}; there are ${[...known].join(', ')}`
       throw new InvalidArgumentError(names + hint(name, known))
     }
+    checkKind(name, (given as Record<string, unknown>)[name])
   }
+}
+
+interface Kind {
+  readonly is: string
+  fits(value: unknown): boolean
+}
+
+/** As the native half takes them. */
+const TIME: Kind = { is: 'a number of milliseconds', fits: value => typeof value === 'number' && value >= 0 && value <= 1e18 }
+const COUNT: Kind = {
+  is: 'a whole number', fits: value => typeof value === 'bigint' || (Number.isSafeInteger(value) && value as number >= 0)
+}
+const FLAG: Kind = { is: 'true or false', fits: value => typeof value === 'boolean' }
+const TEXT: Kind = { is: 'a text', fits: value => typeof value === 'string' }
+
+/** What options are whose name does not end in Ms. */
+const KINDS: Readonly<Record<string, Kind>> = {
+  concurrency: COUNT, count: COUNT, deadBytes: COUNT, deadMax: COUNT, max: COUNT, maxAttempts: COUNT, maxLen: COUNT,
+  priority: COUNT, version: COUNT, weight: COUNT, failFast: FLAG, foreignShare: FLAG, intake: FLAG, payloads: FLAG, renew: FLAG,
+  untilEmpty: FLAG, withoutStore: FLAG, id: TEXT, label: TEXT, lockPrefix: TEXT, page: TEXT, prefix: TEXT, queuePrefix: TEXT,
+  reason: TEXT, tlsCa: TEXT, tlsCert: TEXT, tlsKey: TEXT,
+}
+
+/** The native half refuses the same, but does not know the option's name. */
+export function checkKind(name: string, value: unknown): void {
+  const kind = name.endsWith('Ms') ? TIME : KINDS[name]
+  if (kind === undefined || value === undefined || value === null || kind.fits(value)) return
+  throw new InvalidArgumentError(`${name} is ${kind.is}, not ${shown(value)}`)
+}
+
+/** `usage` tells the order of the arguments. */
+export function checkFunction(given: unknown, what: string, usage: string, about: About): void {
+  if (typeof given === 'function') return
+  throw new InvalidArgumentError(`${what} is a function, not ${shown(given)}: ${usage}`, detailsOf(about))
+}
+
+/** What only the package has: what a method makes is not made by `new`. */
+export const OURS: unique symbol = Symbol('ours')
+
+/** Refuses what has come by `new`. */
+export function checkOurs(given: unknown, how: string): void {
+  if (given !== OURS) throw new InvalidArgumentError(how)
 }
 
 function hint(name: string, known: ReadonlySet<string>): string {
@@ -145,6 +118,11 @@ export function listOf<A, B>(items: Iterable<A>, what: string, convert: (item: A
 
 /** For a message; runs no code of the value. */
 export function shown(value: unknown): string {
-  if (typeof value === 'function') return 'a function'
-  return typeof value === 'object' && value !== null ? 'an object' : String(value)
+  switch (typeof value) {
+    case 'function': return 'a function'
+    case 'object': return value === null ? 'null' : 'an object'
+    case 'string': return JSON.stringify(value)
+    case 'bigint': return `${value}n`
+    default: return String(value)
+  }
 }

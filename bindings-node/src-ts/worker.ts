@@ -2,9 +2,9 @@ import { EventEmitter } from 'node:events'
 import { types } from 'node:util'
 import { checkSignal, follow, offAbort, onAbort } from './bridge.js'
 import { Claim } from './claim.js'
-import { errorOf, InvalidArgumentError, isError, StanchionError } from './errors.js'
+import { errorOf, isError, StanchionError } from './errors.js'
 import { native, type Native } from './native.js'
-import { checkOptions } from './values.js'
+import { OURS, checkFunction, checkOptions, checkOurs } from './values.js'
 
 /** How a worker works. */
 export interface WorkerOptions {
@@ -118,8 +118,9 @@ export class Worker<Json = any> extends EventEmitter<WorkerEvents<Json>> {
   #failed: Run | undefined
 
   private constructor(
-    name: string, queue: () => Native.Queue, handler: Handler<Json>, options: WorkerOptions | undefined
+    ours: typeof OURS, name: string, queue: () => Native.Queue, handler: Handler<Json>, options: WorkerOptions | undefined
   ) {
+    checkOurs(ours, 'a worker is made by queue.worker(handler, options)')
     super()
     this.queue = name
     this.#handler = handler
@@ -135,7 +136,7 @@ export class Worker<Json = any> extends EventEmitter<WorkerEvents<Json>> {
   static of<Json>(
     name: string, queue: () => Native.Queue, handler: Handler<Json>, options: WorkerOptions | undefined
   ): Worker<Json> {
-    return new Worker<Json>(name, queue, handler, options)
+    return new Worker<Json>(OURS, name, queue, handler, options)
   }
 
   /** Resolves when the worker has ended; rejects if the store or an argument ended it. */
@@ -156,11 +157,12 @@ export class Worker<Json = any> extends EventEmitter<WorkerEvents<Json>> {
   }
 
   async #run(queue: () => Native.Queue, options: WorkerOptions = {}): Promise<WorkerReport> {
-    checkOptions(options, OPTIONS)
-    if (typeof this.#handler !== 'function') throw new InvalidArgumentError('the handler is no function')
+    const about = { operation: 'work', on: { name: this.queue } }
+    checkFunction(this.#handler, 'the handler', 'worker(handler, options)', about)
+    checkOptions(options, OPTIONS, about)
     const { signal } = options
     if (signal?.aborted === true) return { completed: 0, failed: 0, dead: 0, lost: 0 }
-    checkSignal(signal)
+    checkSignal(signal, about)
     this.#signal = signal
     if (signal) onAbort(signal, this.#abort)
     return await follow<WorkerReport, WorkerReport>((bridge, number) => {
@@ -169,7 +171,7 @@ export class Worker<Json = any> extends EventEmitter<WorkerEvents<Json>> {
       this.#native.run(bridge, number)
       // By a getter of the options.
       if (signal?.aborted === true) this.#abort()
-    }, report => report, (news: Native.News) => this.#hear(news))
+    }, report => report, about, (news: Native.News) => this.#hear(news))
   }
 
   readonly #abort = (): void => {

@@ -46,6 +46,22 @@ onEveryStore('what is no JSON is refused, and the next one computes', async ({ c
   assert.equal(await client.cached('a', 60_000, () => 7), 7)
 })
 
+onEveryStore('what JSON would keep nothing of is refused, also for its caller, and the next one computes', async ({ client }) => {
+  const lost = [
+    new Map([[1, 2]]), new Set([1]), new Error('e'), /x/, (function* () {})(), { deep: Promise.resolve(1) },
+    [new URLSearchParams('a=1')]]
+  for (const value of lost) {
+    await assert.rejects(client.cached('a', 60_000, () => value), {
+      name: 'InvalidArgumentError', operation: 'cached', resource: 'a',
+      message: /^cached "a": the computed value is a JSON value, not /
+    })
+    assert.equal(await client.cached('a', 60_000, () => 7), 7)
+    await client.invalidate('a')
+  }
+  await assert.rejects(client.cached('a', 60_000, function* () { yield 1 }), /not a generator/)
+  assert.equal(await client.cached('a', 60_000, () => 7), 7)
+})
+
 onEveryStore('bad arguments are refused before anything is computed', async ({ client }) => {
   const wrong = [
     ['a', '60', never], ['a', 0, never], ['a', -1, never], ['a', NaN, never], ['', 60, never], ['a', 60, null],

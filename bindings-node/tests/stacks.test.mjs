@@ -24,6 +24,12 @@ test('the stack of an error has the frames of those who await it', async () => {
     ack: () => claim.ack(),
     release: () => lease.release(),
     'an argument': () => lock.acquire({ waitMs: '5' }),
+    'an unknown option': () => client.semaphore('a', 5, { ttlMs: 5_000 }).acquire({ wait: 5 }),
+    'a policy': () => queue.enqueue({ onDuplicate: { throttle: { window: 5 } } }),
+    'many tasks': () => queue.enqueueMany([{ payload: { deep: [new Map()] } }]),
+    verdicts: () => Promise.all([async () => claim.nacked({ delay: 5 })].map(call => call())),
+    'an iterator': () => queue.consume({ max: 5 }).next(),
+    'a worker': () => queue.worker(5).finished,
     cached: () => client.cached('a', 1_000, () => 10n),
   }
   for (const [name, call] of Object.entries(calls)) {

@@ -282,8 +282,10 @@ const OPERATIONS = {
     if ('cancel' in request) throw new Cannot("a signal's own reason is what is thrown")
     return actor.keep(request, await actor.lock(request).acquire(options(request, LOCK)))
   },
-  'lock.try_acquire': async (actor, request) =>
-    actor.keep(request, await actor.lock(request).tryAcquire(options(request, LOCK))),
+  'lock.try_acquire': async (actor, request) => {
+    if ('wait_ms' in request || 'fail_fast' in request) throw new Cannot('a try takes no wait')
+    return actor.keep(request, await actor.lock(request).tryAcquire(options(request, LOCK)))
+  },
   'lock.hold': (actor, request) => actor.lock(request).hold(async lease => {
     const shown = shownLease(lease)
     if (request.body === 'release') await lease.release()
