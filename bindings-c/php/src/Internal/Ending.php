@@ -14,7 +14,7 @@ final class Ending
 {
     /** How long the end of a program may be delayed, in seconds. Under FPM the process lives on. */
     private const FAREWELL = 0.5;
-    /** For how long no lease waits for its release after one has waited in vain, in nanoseconds; as for cached values. */
+    /** For so many nanoseconds no lease waits for its release after one has waited in vain; as for cached values. */
     private const SILENCE = 5_000_000_000;
     /** Of stanchion_status: StoreUnavailable and Indeterminate. */
     private const UNANSWERED = [-8, -9];

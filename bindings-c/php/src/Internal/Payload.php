@@ -63,7 +63,8 @@ final class Payload
             }
             // As an array, a closure is a list of itself.
             $public = $value instanceof \Closure ? [] : self::publicOf($value);
-            $isPlain = $value instanceof \stdClass || $value instanceof \ArrayObject || $value instanceof \ArrayIterator;
+            $isArray = $value instanceof \ArrayObject || $value instanceof \ArrayIterator;
+            $isPlain = $isArray || $value instanceof \stdClass;
             if ($public === [] && !$isPlain) {
                 return $value;
             }
