@@ -5,16 +5,16 @@ use std::time::Duration;
 use serde_json::Value;
 
 use crate::ErrorKind;
-use crate::backoff::backoff;
-use crate::body::{self, Headers};
+use crate::api::worker::WorkerSettings;
+use crate::base::body::{self, Headers};
+use crate::base::name::{LockKind, LockName, Prefixes, QueueName};
+use crate::base::token::{COOLDOWN_MARKER, Token};
 use crate::engine::Dice;
-use crate::handle::LeaseHandle;
-use crate::name::{LockKind, LockName, Prefixes, QueueName};
-use crate::options::{self, LockOptions, Settings};
-use crate::queue_options::ClaimOptions;
+use crate::engine::backoff::backoff;
+use crate::lease::handle::LeaseHandle;
+use crate::queue::queue_options::ClaimOptions;
+use crate::session::options::{self, LockOptions, Settings};
 use crate::store::redis::keys::{LockKeys, queue_keys};
-use crate::token::{COOLDOWN_MARKER, Token};
-use crate::worker::WorkerSettings;
 
 macro_rules! vectors {
     ($name:literal) => {

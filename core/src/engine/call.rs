@@ -1,8 +1,8 @@
 //! One request, sent until it is answered.
 
-use crate::clock::Moment;
+use crate::base::clock::Moment;
+use crate::base::error::{Error, ErrorKind};
 use crate::engine::{Call, Dice, LEAST_PATIENCE, Machine, RESEND_AFTER, Step, Subject};
-use crate::error::{Error, ErrorKind};
 use crate::store::{Failure, FailureKind};
 use crate::verbs::{Reply, Request};
 
@@ -206,15 +206,15 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::name::Prefixes;
-    use crate::token::Token;
+    use crate::base::name::Prefixes;
+    use crate::base::token::Token;
     use crate::verbs::{BreakLease, Extend, ExtendReply, Leave};
 
     fn at(millis: u64) -> Moment {
         Moment::from_nanos(0) + Duration::from_millis(millis)
     }
 
-    fn name() -> crate::name::LockName {
+    fn name() -> crate::base::name::LockName {
         Prefixes::parse("Lock:", "Queue:").unwrap().lock_name("a").unwrap()
     }
 

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use crate::clock::Moment;
+use crate::base::clock::Moment;
+use crate::base::error::{Error, ErrorKind};
 use crate::engine::leased::{Extension, Leased};
 use crate::engine::{BACKOFF_FIRST, deadline};
-use crate::error::{Error, ErrorKind};
 use crate::store::{Failure, FailureKind};
 use crate::verbs::{Fence, Reply, Request};
 
@@ -367,9 +367,9 @@ impl LeaseState {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::base::name::Prefixes;
+    use crate::base::token::Token;
     use crate::engine::leased::LockLease;
-    use crate::name::Prefixes;
-    use crate::token::Token;
     use crate::verbs::{Absence, ExtendReply};
 
     const TTL: Duration = Duration::from_secs(30);

@@ -4,9 +4,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
+use crate::base::name::{LockName, QueueName, TaskId};
+use crate::base::token::Token;
 use crate::engine::release::{Company, is_forgotten, known_loss};
-use crate::name::{LockName, QueueName, TaskId};
-use crate::token::Token;
 use crate::verbs::{
     Absence, Extend, ExtendClaim, ExtendClaimReply, ExtendReply, Fence, Granted, Leave, Permits, QueueReply,
     QueueRequest, QueueVerb, Receipt, Reply, Request, Settle, Settlement, Verdict,
@@ -236,11 +236,11 @@ fn reason(absence: &Absence, lock: &LockLease) -> LossReason {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::clock::Moment;
+    use crate::base::clock::Moment;
+    use crate::base::error::ErrorKind;
+    use crate::base::name::Prefixes;
     use crate::engine::deadline;
     use crate::engine::lease::{LeaseState, LeaseTerms, Need, Status};
-    use crate::error::ErrorKind;
-    use crate::name::Prefixes;
     use crate::store::{Failure, FailureKind};
 
     const LEASE: Duration = Duration::from_secs(30);

@@ -3,12 +3,13 @@
 
 use std::time::Duration;
 
-use crate::clock::Moment;
-use crate::error::Error;
+use crate::base::clock::Moment;
+use crate::base::error::Error;
 use crate::store::Failure;
 use crate::verbs::{Reply, Request};
 
 pub mod acquire;
+pub(crate) mod backoff;
 pub mod call;
 pub mod claim;
 pub mod lease;

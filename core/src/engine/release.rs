@@ -1,8 +1,8 @@
 //! What an answer to `release` says about the lease that ended.
 
-use crate::clock::Moment;
+use crate::base::clock::Moment;
+use crate::base::error::{Error, ErrorKind};
 use crate::engine::call::Answer;
-use crate::error::{Error, ErrorKind};
 use crate::store::CLOCK_MARGIN;
 use crate::verbs::{Absence, Fence, ReleaseReply, Reply, StoreValueReply};
 

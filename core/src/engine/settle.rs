@@ -1,7 +1,7 @@
 //! What the answer to a settlement means.
 
-use crate::clock::Moment;
-use crate::error::{Error, ErrorKind};
+use crate::base::clock::Moment;
+use crate::base::error::{Error, ErrorKind};
 use crate::verbs::Settled;
 
 /// Judges the answer to a settlement that came at `received`. `resent` says whether an earlier copy may have been

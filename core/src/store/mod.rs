@@ -7,13 +7,13 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::clock::{Clock, Moment};
-use crate::error::{Error, ErrorKind};
-use crate::examine::Finding;
-use crate::name::{LockKind, LockName, Prefixes, QueueName};
-use crate::task::DEFAULT_MAX_ATTEMPTS;
+use crate::base::clock::{Clock, Moment};
+use crate::base::error::{Error, ErrorKind};
+use crate::base::name::{LockKind, LockName, Prefixes, QueueName};
+use crate::base::wake::Hub;
+use crate::queue::task::DEFAULT_MAX_ATTEMPTS;
+use crate::session::examine::Finding;
 use crate::verbs::{Reply, Request};
-use crate::wake::Hub;
 
 mod quorum;
 pub mod redis;

@@ -8,7 +8,7 @@ use std::time::Duration;
 use percent_encoding::percent_decode_str;
 use url::Url;
 
-use crate::error::Error;
+use crate::base::error::Error;
 use crate::store::redis::confirm::Confirm;
 use crate::store::redis::life::Life;
 use crate::store::sqlite::SqliteTarget;

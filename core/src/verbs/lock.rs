@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::name::LockName;
-use crate::token::Token;
+use crate::base::name::LockName;
+use crate::base::token::Token;
 use crate::verbs::Waiter;
 
 /// A number that grows with every grant of a lock.

@@ -8,7 +8,7 @@ mod queue;
 pub use lock::*;
 pub use queue::*;
 
-use crate::name::{LockKind, LockName};
+use crate::base::name::{LockKind, LockName};
 
 /// Identifies a client to the waker: hints for its waiters are sent to it. Not a secret.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

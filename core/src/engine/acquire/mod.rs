@@ -6,10 +6,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::clock::Moment;
+use crate::base::clock::Moment;
+use crate::base::error::{BY_ANOTHER, Error, ErrorKind, brief};
+use crate::base::name::LockKind;
 use crate::engine::{Call, Dice, LEAST_PATIENCE, Machine, RESEND_AFTER, Step, Subject, deadline, told_at};
-use crate::error::{BY_ANOTHER, Error, ErrorKind, brief};
-use crate::name::LockKind;
 use crate::store::{Failure, FailureKind, further_pause};
 use crate::verbs::{Acquire, AcquireReply, Fence, Leave, Obstacle, Reply, Request};
 

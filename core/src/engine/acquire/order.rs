@@ -3,9 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::clock::Moment;
-use crate::name::LockName;
-use crate::token::Token;
+use crate::base::clock::Moment;
+use crate::base::name::LockName;
+use crate::base::token::Token;
 use crate::verbs::{Digest, Fence, Permits, Waiter};
 
 /// What is asked for.

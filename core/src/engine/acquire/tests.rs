@@ -1,8 +1,8 @@
 //! Every race of an acquire, with the time in hand.
 
 use super::*;
-use crate::name::Prefixes;
-use crate::token::Token;
+use crate::base::name::Prefixes;
+use crate::base::token::Token;
 use crate::verbs::{ClientId, Digest, Waiter};
 
 const TTL: Duration = Duration::from_secs(30);

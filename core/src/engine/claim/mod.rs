@@ -7,9 +7,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::clock::Moment;
+use crate::base::clock::Moment;
+use crate::base::error::{Error, ErrorKind};
 use crate::engine::{Call, Dice, LEAST_PATIENCE, Machine, RESEND_AFTER, Step, Subject, deadline, told_at};
-use crate::error::{Error, ErrorKind};
 use crate::store::{Failure, FailureKind};
 use crate::verbs::{
     Abandon, CallId, Claim, ClaimReply, ClaimedTask, QueueReply, QueueRequest, QueueVerb, Reply, Request,

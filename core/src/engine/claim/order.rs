@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::clock::Moment;
-use crate::name::QueueName;
+use crate::base::clock::Moment;
+use crate::base::name::QueueName;
 use crate::verbs::{CallId, ClaimedTask, Settle, Settled, Waiter};
 
 /// What is asked for.

@@ -1,7 +1,7 @@
 //! The claim machine, reply by reply.
 
 use super::*;
-use crate::name::{Prefixes, QueueName, TaskId};
+use crate::base::name::{Prefixes, QueueName, TaskId};
 use crate::verbs::{ClientId, Receipt, Waiter};
 
 mod cleaning;

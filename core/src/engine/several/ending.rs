@@ -1,7 +1,7 @@
 //! How an acquire of several locks ends, or begins anew: what was taken is given back.
 
 use super::*;
-use crate::error::{ErrorKind, brief};
+use crate::base::error::{ErrorKind, brief};
 use crate::verbs::{Leave, Release};
 
 impl SeveralMachine {

@@ -8,15 +8,15 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::clock::Moment;
+use crate::base::clock::Moment;
+use crate::base::error::{Error, ErrorKind};
+use crate::base::token::Token;
 use crate::engine::acquire::{AcquireMachine, AcquireOrder, Acquired, Grant, Sighting};
 use crate::engine::call::{Answer, CallMachine};
 use crate::engine::lease::{LeaseState, LeaseTerms, Need, Status};
 use crate::engine::leased::{Leased, LockLease, Share};
 use crate::engine::{Call, Dice, LEAST_PATIENCE, Machine, RESEND_AFTER, Step, Subject, deadline};
-use crate::error::{Error, ErrorKind};
 use crate::store::{Failure, FailureKind};
-use crate::token::Token;
 use crate::verbs::{AcquireAll, AcquireAllReply, Reply, Request};
 
 mod ending;

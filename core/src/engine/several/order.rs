@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
+use crate::base::token::Token;
 use crate::engine::acquire::{AcquireOrder, Grant, Sighting};
-use crate::token::Token;
 
 /// What is asked for.
 #[derive(Clone, Debug)]

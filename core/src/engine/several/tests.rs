@@ -1,8 +1,8 @@
 //! Several locks, reply by reply.
 
 use super::*;
-use crate::error::ErrorKind;
-use crate::name::Prefixes;
+use crate::base::error::ErrorKind;
+use crate::base::name::Prefixes;
 use crate::verbs::{Absence, AcquireReply, ClientId, ExtendReply, Fence, Obstacle, ReleaseReply, Waiter};
 
 const TTL: Duration = Duration::from_secs(3);

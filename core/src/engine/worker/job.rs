@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::name::TaskId;
+use crate::base::name::TaskId;
 use crate::verbs::Receipt;
 
 /// A claimed task, as a worker's machine sees it.

@@ -9,9 +9,9 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::mem;
 use std::time::Duration;
 
-use crate::clock::Moment;
+use crate::base::clock::Moment;
+use crate::base::name::TaskId;
 use crate::engine::Dice;
-use crate::name::TaskId;
 use crate::store::MAX_BATCH;
 use crate::verbs::Receipt;
 

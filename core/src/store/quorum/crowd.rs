@@ -5,10 +5,10 @@ use std::collections::HashMap;
 use std::sync::Mutex;
 use std::time::Duration;
 
-use crate::clock::Moment;
+use crate::base::clock::Moment;
+use crate::base::wake::locked;
 use crate::store::{Failure, LINE_NEAR, PLACE_PAUSE};
 use crate::verbs::{AcquireReply, Reply, Request};
-use crate::wake::locked;
 
 /// Who has not asked for so long does not wait any more: longer than the longest pause.
 const FORGET_AFTER: Duration = Duration::from_secs(30);
@@ -65,9 +65,9 @@ impl Crowd {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::name::Prefixes;
+    use crate::base::name::Prefixes;
+    use crate::base::token::Token;
     use crate::store::further_pause;
-    use crate::token::Token;
     use crate::verbs::{Acquire, ClientId, Leave, Obstacle, Waiter};
 
     fn acquire(number: u128) -> Request {

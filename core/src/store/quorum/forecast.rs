@@ -7,9 +7,9 @@
 use std::sync::Mutex;
 use std::time::Duration;
 
-use crate::clock::{Clock, Moment};
+use crate::base::clock::{Clock, Moment};
+use crate::base::wake::locked;
 use crate::verbs::Fence;
-use crate::wake::locked;
 
 /// After this time the servers are asked for fences of their own again, so that what was ahead does not stay so.
 const GOOD_FOR: Duration = Duration::from_secs(10);
@@ -55,7 +55,7 @@ impl Forecast {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::clock::ManualClock;
+    use crate::base::clock::ManualClock;
 
     #[test]
     fn a_proposal_goes_with_the_time_and_ends() {

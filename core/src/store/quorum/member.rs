@@ -4,13 +4,13 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use crate::clock::{Clock, Moment};
-use crate::error::ErrorKind;
-use crate::signals::spawn_quietly;
+use crate::base::clock::{Clock, Moment};
+use crate::base::error::ErrorKind;
+use crate::base::signals::spawn_quietly;
+use crate::base::wake::locked;
 use crate::store::redis::life::Life;
 use crate::store::{Failure, FailureKind, Store};
 use crate::verbs::Request;
-use crate::wake::locked;
 
 /// How long a server that did not answer may take to answer when it is asked whether it is back.
 const CHECK_WITHIN: Duration = Duration::from_secs(1);

@@ -8,17 +8,17 @@ use std::task::Poll;
 use std::thread;
 use std::time::Duration;
 
-use crate::clock::{Clock, Moment};
-use crate::error::{Error, ErrorKind};
-use crate::examine::{Finding, Health};
-use crate::name::{LockKind, LockName, QueueName};
+use crate::base::clock::{Clock, Moment};
+use crate::base::error::{Error, ErrorKind};
+use crate::base::name::{LockKind, LockName, QueueName};
+use crate::base::token::Token;
+use crate::base::wake::locked;
+use crate::session::examine::{Finding, Health};
 use crate::store::redis::RedisStore;
 use crate::store::redis::life::{Life, Lives};
 use crate::store::url::{QuorumPlace, RedisAddress, RedisPlace};
 use crate::store::{Begun, ENDED_TTL, Failure, FailureKind, Hear, Hints, Pending, Store, StoreConfig};
-use crate::token::Token;
 use crate::verbs::{AcquireReply, Extend, Fence, Reply, Request};
-use crate::wake::locked;
 
 mod crowd;
 mod forecast;

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use super::*;
-use crate::clock::ManualClock;
-use crate::name::Prefixes;
-use crate::token::Token;
+use crate::base::clock::ManualClock;
+use crate::base::name::Prefixes;
+use crate::base::token::Token;
 use crate::verbs::{Acquire, Holder, QueueRequest, QueueVerb};
 
 use crate::store::redis::life::Lives;

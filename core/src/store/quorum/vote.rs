@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::error::ErrorKind;
+use crate::base::error::ErrorKind;
 use crate::store::{Failure, FailureKind};
 use crate::verbs::{
     Absence, Acquire, AcquireReply, Extend, ExtendReply, Fence, HeldAs, HolderReply, Leave, Obstacle,

@@ -10,7 +10,7 @@ use redis::{
     TlsCertificates,
 };
 
-use crate::error::{Error, ErrorKind};
+use crate::base::error::{Error, ErrorKind};
 use crate::store::redis::cluster::Cluster;
 use crate::store::redis::connector::Connector;
 use crate::store::redis::sentinel::Sentinels;

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use redis::{Cmd, Value};
 
-use crate::error::ErrorKind;
-use crate::name::LockKind;
+use crate::base::error::ErrorKind;
+use crate::base::name::LockKind;
 use crate::store::redis::code::{Code, HELD_AS};
 use crate::store::redis::keys::LockKeys;
 use crate::store::redis::script::{Scripts, Verb};
@@ -334,10 +334,10 @@ fn text(value: &Value) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::name::Prefixes;
+    use crate::base::name::Prefixes;
     use crate::store::redis::script::SCRIPTS;
 
-    fn name() -> crate::name::LockName {
+    fn name() -> crate::base::name::LockName {
         Prefixes::parse("Lock:", "Queue:").unwrap().lock_name("a").unwrap()
     }
 

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use redis::Value;
 
-use crate::examine::{Finding, Health};
+use crate::session::examine::{Finding, Health};
 use crate::store::redis::confirm::Confirm;
 
 /// A server's clock may differ so much from ours: due times that are given as times of day are off by it.

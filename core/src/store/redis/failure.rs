@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use redis::{ErrorKind as RedisKind, RedisError, ServerErrorKind};
 
-use crate::error::ErrorKind;
+use crate::base::error::ErrorKind;
 use crate::store::url::Endpoint;
 use crate::store::{Failure, FailureKind};
 

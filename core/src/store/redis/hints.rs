@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use redis::{Cmd, Connection, PushKind, Value};
 
-use crate::error::ErrorKind;
+use crate::base::error::ErrorKind;
 use crate::store::redis::connector::{Connector, Era};
 use crate::store::redis::failure;
 use crate::store::{Failure, FailureKind, Hints};

@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 use std::fmt::Write;
 
-use crate::name::{LockKind, LockName, QueueName};
-use crate::token::Token;
+use crate::base::name::{LockKind, LockName, QueueName};
+use crate::base::token::Token;
 use crate::verbs::{CallId, ClientId};
 
 /// The keys of a lock of any kind. Those of an exclusive one are its own key and its sidecars; the other kinds have
@@ -172,7 +172,7 @@ pub(crate) fn channel(client: ClientId) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::name::Prefixes;
+    use crate::base::name::Prefixes;
 
     #[test]
     fn sidecars_never_meet() {

@@ -8,11 +8,11 @@ use std::time::Duration;
 
 use redis::{Cmd, Value};
 
-use crate::clock::{Clock, Moment, read_boot_id};
-use crate::error::{ErrorKind, brief};
+use crate::base::clock::{Clock, Moment, read_boot_id};
+use crate::base::error::{ErrorKind, brief};
+use crate::base::wake::locked;
 use crate::store::redis::connector::Era;
 use crate::store::{Failure, FailureKind};
-use crate::wake::locked;
 
 /// A server tells how long it has run by a clock that somebody may have stepped: so it is believed only beyond this.
 /// A machine whose hardware clock is set to local time is hours off when it starts, and is put right then.

@@ -6,10 +6,10 @@ use std::time::Instant;
 
 use redis::Value;
 
-use crate::clock::{Clock, Moment};
-use crate::error::{Error, ErrorKind};
-use crate::examine::Finding;
-use crate::name::{LockKind, LockName, Prefixes, QueueName};
+use crate::base::clock::{Clock, Moment};
+use crate::base::error::{Error, ErrorKind};
+use crate::base::name::{LockKind, LockName, Prefixes, QueueName};
+use crate::session::examine::Finding;
 use crate::store::url::RedisAddress;
 use crate::store::{ACQUIRE_ALL_MAX, Begun, Failure, FailureKind, Hear, Hints, Pending, Store, StoreConfig};
 use crate::verbs::{ClientId, Reply, Request};

@@ -6,12 +6,12 @@ use std::time::{Duration, Instant};
 
 use redis::{Cmd, Connection, ConnectionLike, RedisError, RedisResult, Value};
 
+use crate::base::wake::locked;
 use crate::store::redis::confirm::Confirm;
 use crate::store::redis::connector::{Connector, Era};
 use crate::store::redis::failure::{self, Miss, Next};
 use crate::store::redis::sending::Sending;
 use crate::store::{Failure, FailureKind};
-use crate::wake::locked;
 
 /// A connection idle for longer is asked whether it still works before it is used.
 const CHECK_AFTER_IDLE: Duration = Duration::from_secs(1);

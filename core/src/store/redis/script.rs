@@ -5,6 +5,8 @@ use std::ops::Index;
 use std::sync::{LazyLock, Mutex};
 use std::time::Duration;
 
+use crate::base::token::COOLDOWN_MARKER;
+use crate::base::wake::locked;
 pub use crate::store::redis::code::Code;
 use crate::store::redis::code::{HELD_AS, STATES, TASK_FIELDS, VERDICTS};
 use crate::store::{
@@ -15,8 +17,6 @@ use crate::store::{
     PROMOTE_MAX, QUEUE_REFRESH, QUEUE_TTL, SHARE_AFTER, SHARE_PROBE, SHARE_ROW, SHARE_ROW_MOST, SHARE_WINDOW,
     SHARE_WINDOWS, SWEEP_LOOK, WAITER_LIVE, WAITERS_MAX, YEAR,
 };
-use crate::token::COOLDOWN_MARKER;
-use crate::wake::locked;
 
 /// A script ready to run.
 #[derive(Debug)]

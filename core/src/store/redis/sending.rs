@@ -112,7 +112,7 @@ fn bytes<'a>(argument: &Arg<&'a [u8]>) -> &'a [u8] {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::name::Prefixes;
+    use crate::base::name::Prefixes;
     use crate::store::redis::script::SCRIPTS;
     use crate::verbs::Holder;
 

@@ -6,14 +6,14 @@ use std::time::Instant;
 
 use redis::{Connection, Value};
 
-use crate::error::ErrorKind;
+use crate::base::error::ErrorKind;
+use crate::base::wake::locked;
 use crate::store::redis::confirm::Confirm;
 use crate::store::redis::connector::Era;
 use crate::store::redis::pool::rest;
 use crate::store::redis::server::Server;
 use crate::store::url::Endpoint;
 use crate::store::{Failure, FailureKind};
-use crate::wake::locked;
 
 /// Sentinels that watch one master.
 #[derive(Debug)]

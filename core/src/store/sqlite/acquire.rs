@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::name::LockKind;
+use crate::base::name::LockKind;
 use crate::store::sqlite::hand_off::offer;
 use crate::store::sqlite::line::{Caller, Look, line_up, look_along, tidy};
 use crate::store::sqlite::permits::row_key;

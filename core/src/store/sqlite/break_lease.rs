@@ -1,9 +1,9 @@
 //! Take the lock from whoever has it, cooldowns included, and offer it to the next waiter.
 
+use crate::base::token::COOLDOWN_MARKER;
 use crate::store::sqlite::hand_off::hand_off;
 use crate::store::sqlite::permits::row_key;
 use crate::store::sqlite::step::{Outcome, Step};
-use crate::token::COOLDOWN_MARKER;
 use crate::verbs::{BreakLease, Reply};
 
 /// Like break_lease.lua.

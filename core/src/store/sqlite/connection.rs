@@ -10,7 +10,7 @@ use nix::fcntl::{Flock, FlockArg};
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, FileControl, OpenFlags};
 
-use crate::error::ErrorKind;
+use crate::base::error::ErrorKind;
 use crate::store::sqlite::failure::{self, Trouble, sqlite};
 use crate::store::sqlite::schema::{self, Known};
 use crate::store::{Failure, FailureKind};

@@ -10,15 +10,15 @@ use std::time::{Duration, Instant};
 
 use rusqlite::Connection;
 
-use crate::fork::gate::{self, Bypassed, Entered};
-use crate::fork::{self, Generation};
+use crate::base::fork::gate::{self, Bypassed, Entered};
+use crate::base::fork::{self, Generation};
+use crate::base::wake::{Hub, locked};
 use crate::store::Failure;
 use crate::store::sqlite::SqliteTarget;
 use crate::store::sqlite::connection::{self, canonical, close_quietly, has_moved, open_file, open_memory};
 use crate::store::sqlite::failure::{Trouble, forked, sqlite};
 use crate::store::sqlite::space;
 use crate::verbs::{ClientId, Waiter};
-use crate::wake::{Hub, locked};
 
 /// So many commits are between two looks at the free pages.
 const TIDY_EVERY: u32 = 32;

@@ -6,7 +6,7 @@ use std::path::Path;
 use nix::sys::statvfs::statvfs;
 use rusqlite::Connection;
 
-use crate::examine::{Finding, Health};
+use crate::session::examine::{Finding, Health};
 use crate::store::sqlite::connection::side_file;
 
 /// MiB of a log that show that it cannot be brought into the file. It has 4 after a burst.

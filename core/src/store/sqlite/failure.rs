@@ -5,7 +5,7 @@ use std::path::Path;
 
 use rusqlite::ErrorCode;
 
-use crate::error::ErrorKind;
+use crate::base::error::ErrorKind;
 use crate::store::{Failure, FailureKind};
 
 /// Why an attempt gave no reply.

@@ -2,10 +2,10 @@
 
 use rusqlite::{Connection, OptionalExtension};
 
-use crate::name::{LockKind, LockName, Prefixes};
+use crate::base::name::{LockKind, LockName, Prefixes};
+use crate::base::token::COOLDOWN_MARKER;
 use crate::store::sqlite::permits;
 use crate::store::sqlite::step::{View, between, fence};
-use crate::token::COOLDOWN_MARKER;
 use crate::verbs::{HeldAs, Holder, HolderReply, Reply};
 
 /// How many rows one page of a listing looks at.

@@ -3,8 +3,8 @@
 use rusqlite::types::Value;
 use rusqlite::{Connection, params_from_iter};
 
-use crate::clock::Moment;
-use crate::error::ErrorKind;
+use crate::base::clock::Moment;
+use crate::base::error::ErrorKind;
 use crate::store::sqlite::SqliteStore;
 use crate::store::sqlite::connection::transact;
 use crate::store::{Failure, FailureKind};

@@ -37,10 +37,10 @@ use std::time::Duration;
 
 use rusqlite::Connection;
 
-use crate::clock::{Clock, Moment, read_boot_id};
-use crate::error::ErrorKind;
-use crate::examine::{Finding, Health};
-use crate::name::{LockKind, LockName, QueueName};
+use crate::base::clock::{Clock, Moment, read_boot_id};
+use crate::base::error::ErrorKind;
+use crate::base::name::{LockKind, LockName, QueueName};
+use crate::session::examine::{Finding, Health};
 use crate::store::sqlite::connection::transact;
 use crate::store::sqlite::database::{Bell, Database, Handle, Open};
 use crate::store::sqlite::failure::{Trouble, busy, locked, sqlite};

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
+use crate::base::token::COOLDOWN_MARKER;
 use crate::store::sqlite::hand_off::hand_off;
 use crate::store::sqlite::permits::row_key;
 use crate::store::sqlite::step::{Outcome, Step, absence, micros};
-use crate::token::COOLDOWN_MARKER;
 use crate::verbs::{Release, ReleaseReply, Reply};
 
 /// Like release.lua.

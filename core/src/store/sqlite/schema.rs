@@ -2,7 +2,7 @@
 
 use rusqlite::Connection;
 
-use crate::error::ErrorKind;
+use crate::base::error::ErrorKind;
 use crate::store::sqlite::failure::{Trouble, sqlite};
 use crate::store::{Failure, FailureKind};
 

@@ -1,7 +1,7 @@
 //! URLs that are read, and URLs that are refused.
 
 use super::*;
-use crate::error::ErrorKind;
+use crate::base::error::ErrorKind;
 
 fn redis(text: &str) -> RedisAddress {
     match StoreUrl::parse(text).unwrap().address {

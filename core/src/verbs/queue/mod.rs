@@ -6,7 +6,7 @@ mod enqueue;
 mod settings;
 mod tasks;
 
-use crate::name::QueueName;
+use crate::base::name::QueueName;
 use crate::verbs::ClientId;
 
 pub use claims::{

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::name::TaskId;
+use crate::base::name::TaskId;
 use crate::verbs::{Due, Receipt, Version, WallMillis};
 
 /// Take tasks for good.

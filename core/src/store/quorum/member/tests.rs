@@ -3,12 +3,12 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::*;
-use crate::clock::ManualClock;
-use crate::examine::Finding;
-use crate::name::{LockKind, LockName, Prefixes, QueueName};
+use crate::base::clock::ManualClock;
+use crate::base::name::{LockKind, LockName, Prefixes, QueueName};
+use crate::base::token::Token;
+use crate::session::examine::Finding;
 use crate::store::redis::life::Lives;
 use crate::store::{Hear, Hints, Pending};
-use crate::token::Token;
 use crate::verbs::{Leave, Reply};
 
 type Deed = Box<dyn FnOnce() + Send>;

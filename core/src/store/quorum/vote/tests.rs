@@ -3,14 +3,14 @@
 use std::sync::Arc;
 
 use super::*;
-use crate::clock::{Clock, ManualClock, Moment};
+use crate::base::clock::{Clock, ManualClock, Moment};
+use crate::base::name::{LockName, Prefixes};
+use crate::base::token::Token;
+use crate::base::wake::Hub;
 use crate::engine::deadline;
-use crate::name::{LockName, Prefixes};
 use crate::store::sqlite::{SqliteStore, SqliteTarget};
 use crate::store::{Store, StoreConfig};
-use crate::token::Token;
 use crate::verbs::{BreakLease, ClientId, Granted, Holder, Waiter};
-use crate::wake::Hub;
 
 const TTL: Duration = Duration::from_millis(1_000);
 /// How long an emptied server stays out: no lease is longer, by its own clock.

@@ -6,7 +6,8 @@ use std::time::{Duration, Instant};
 
 use redis::{Cmd, Value};
 
-use crate::error::ErrorKind;
+use crate::base::error::ErrorKind;
+use crate::base::wake::locked;
 use crate::store::redis::connector::aside;
 use crate::store::redis::failure::{Miss, Next};
 use crate::store::redis::hints::RedisHints;
@@ -16,7 +17,6 @@ use crate::store::redis::sending::Sending;
 use crate::store::redis::server::Server;
 use crate::store::url::Endpoint;
 use crate::store::{Failure, FailureKind, Hear};
-use crate::wake::locked;
 
 mod layout;
 mod map;

@@ -217,7 +217,7 @@ fn millis(time: Duration) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::name::TaskId;
+    use crate::base::name::TaskId;
 
     fn task() -> NewTask {
         NewTask {

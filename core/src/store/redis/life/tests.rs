@@ -1,7 +1,7 @@
 //! Servers that start, are started again, have their clocks stepped, and turn out to be one.
 
 use super::*;
-use crate::clock::ManualClock;
+use crate::base::clock::ManualClock;
 
 const REJOIN: Duration = Duration::from_secs(60);
 const DAY: u64 = 24 * 3600;

@@ -11,7 +11,7 @@ use std::borrow::Cow;
 
 use rusqlite::OptionalExtension;
 
-use crate::name::{LockKind, LockName};
+use crate::base::name::{LockKind, LockName};
 use crate::store::sqlite::step::{LockRow, Outcome, Step, View};
 use crate::store::sqlite::waiters::waiters;
 use crate::verbs::{

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::name::TaskId;
+use crate::base::name::TaskId;
 use crate::store::sqlite::queue::call::{Heard, Stored};
 use crate::store::sqlite::queue::take::WithBody;
 use crate::store::sqlite::queue::task::{AFTER_TASK, State, Task, select_task};

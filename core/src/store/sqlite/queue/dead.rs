@@ -2,7 +2,7 @@
 
 use rusqlite::OptionalExtension;
 
-use crate::name::TaskId;
+use crate::base::name::TaskId;
 use crate::store::sqlite::queue::record::Buried;
 use crate::store::sqlite::queue::task::Live;
 use crate::store::sqlite::queue::work::Work;

@@ -34,7 +34,7 @@ mod work;
 
 use rusqlite::Connection;
 
-use crate::name::{Prefixes, QueueName};
+use crate::base::name::{Prefixes, QueueName};
 use crate::store::sqlite::queue::record::Record;
 use crate::store::sqlite::queue::view::Reading;
 use crate::store::sqlite::queue::work::Work;

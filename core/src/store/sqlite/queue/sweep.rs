@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 
 use rusqlite::{Row, ToSql};
 
-use crate::name::TaskId;
+use crate::base::name::TaskId;
 use crate::store::SWEEP_LOOK;
 use crate::store::sqlite::queue::walk::{ALL, EXPIRED, FAILED, Walk, Way};
 use crate::store::sqlite::queue::work::{Work, millis_up};

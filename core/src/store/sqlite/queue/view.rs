@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use rusqlite::{Connection, Row};
 
-use crate::name::TaskId;
+use crate::base::name::TaskId;
 use crate::store::sqlite::queue::is_of_boot;
 use crate::store::sqlite::queue::record::Record;
 use crate::store::sqlite::queue::task::{AFTER_TASK, State, Task, select_task};

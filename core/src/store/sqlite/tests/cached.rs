@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use super::{SECOND, Scratch, Stranger, acquire_of, open_file, soon, token, waiter};
-use crate::clock::Clock;
-use crate::internals::name_of_kind;
-use crate::name::LockKind;
+use crate::api::internals::name_of_kind;
+use crate::base::clock::Clock;
+use crate::base::name::LockKind;
 use crate::store::Store;
 use crate::verbs::{Acquire, AcquireReply, Reply, Request, StoreValue, StoreValueReply};
 

@@ -10,13 +10,13 @@ use std::time::{Duration, Instant};
 use super::{
     CLIENT, SECOND, Scratch, Stranger, acquire_of, name, open_file, open_with_mode, refusal, soon, token,
 };
-use crate::clock::Clock;
-use crate::error::ErrorKind;
-use crate::name::LockKind;
+use crate::base::clock::Clock;
+use crate::base::error::ErrorKind;
+use crate::base::name::LockKind;
+use crate::base::wake::Hub;
 use crate::store::sqlite::database::is_connected;
 use crate::store::{FailureKind, Store};
 use crate::verbs::{Acquire, ClientId, Extend, ExtendReply, Holder, Reply, Request, WaiterReply, Waiters};
-use crate::wake::Hub;
 
 /// Tells the test binary, when it runs itself, to be one of several processes.
 const WORKER: &str = "STANCHION_TEST_WORKER";

@@ -5,9 +5,9 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use super::{Scratch, acquire_of, memory, open_file, refusal, soon};
-use crate::error::ErrorKind;
-use crate::fork::fork_for_exec;
-use crate::fork::testing::{alone, in_bypassing_child, in_child};
+use crate::base::error::ErrorKind;
+use crate::base::fork::fork_for_exec;
+use crate::base::fork::testing::{alone, in_bypassing_child, in_child};
 use crate::store::sqlite::SqliteStore;
 use crate::store::sqlite::database::is_connected;
 use crate::store::{FailureKind, Store};

@@ -23,13 +23,13 @@ use std::time::Duration;
 use rusqlite::Connection;
 
 use super::{SqliteStore, SqliteTarget};
-use crate::clock::{Clock, ManualClock, Moment};
-use crate::fork::gate;
-use crate::name::{LockKind, LockName, Prefixes};
+use crate::base::clock::{Clock, ManualClock, Moment};
+use crate::base::fork::gate;
+use crate::base::name::{LockKind, LockName, Prefixes};
+use crate::base::token::Token;
+use crate::base::wake::Hub;
 use crate::store::{CLOCK_MARGIN, Failure, META_REFRESH, Store, StoreConfig};
-use crate::token::Token;
 use crate::verbs::{Acquire, AcquireReply, ClientId, Extend, Leave, Release, Reply, Request, Waiter};
-use crate::wake::Hub;
 
 const SECOND: Duration = Duration::from_secs(1);
 /// The client of every store made here.

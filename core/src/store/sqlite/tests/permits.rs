@@ -1,7 +1,7 @@
 //! Permits: copies that arrive late.
 
 use super::{acquire_of, memory, token};
-use crate::name::{LockKind, LockName};
+use crate::base::name::{LockKind, LockName};
 use crate::verbs::{
     Acquire, AcquireReply, Downgrade, DowngradeReply, Permits, Reply, Request, Upgrade, UpgradeReply,
 };

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::{CLIENT, SECOND, memory, prefixes, soon};
-use crate::clock::ManualClock;
-use crate::name::TaskId;
+use crate::base::clock::ManualClock;
+use crate::base::name::TaskId;
 use crate::store::Store;
 use crate::store::sqlite::SqliteStore;
 use crate::verbs::*;
@@ -219,7 +219,7 @@ impl Queue {
 
     /// Wall time in milliseconds.
     pub(super) fn now(&self) -> WallMillis {
-        crate::clock::Clock::Manual(self.clock.clone()).wall_micros() / 1_000
+        crate::base::clock::Clock::Manual(self.clock.clone()).wall_micros() / 1_000
     }
 
     /// The tasks of an id in words: state, whether a delivery is not settled, attempts, body.

@@ -6,13 +6,13 @@ use std::time::{Duration, Instant};
 
 use super::queue::*;
 use super::{CLIENT, SECOND, Scratch, Stranger, config, memory, open_file, prefixes, soon};
-use crate::clock::Clock;
-use crate::fork::testing::alone;
+use crate::base::clock::Clock;
+use crate::base::fork::testing::alone;
+use crate::base::wake::Hub;
 use crate::store::sqlite::connection::side_file;
 use crate::store::sqlite::{SqliteStore, SqliteTarget};
 use crate::store::{FailureKind, Store};
 use crate::verbs::*;
-use crate::wake::Hub;
 
 /// Tells the test binary, when it runs itself, to be one of several processes.
 const WORKER: &str = "STANCHION_TEST_QUEUE_WORKER";
@@ -408,5 +408,5 @@ fn a_value_of_another_type_is_damage() {
     add(&store, 1, &["a"]);
     store.sql("UPDATE task SET state = 9");
     let failure = store.perform(&request(QueueVerb::Get(Get { id: id("a") })), soon()).unwrap_err();
-    assert_eq!(failure.kind, FailureKind::Final(crate::error::ErrorKind::Corrupt));
+    assert_eq!(failure.kind, FailureKind::Final(crate::base::error::ErrorKind::Corrupt));
 }

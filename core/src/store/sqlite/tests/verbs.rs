@@ -8,8 +8,8 @@ use std::fmt::Write;
 use std::time::Duration;
 
 use super::{CLIENT, acquire_of, memory, name, release_of, token, waiter};
+use crate::base::token::COOLDOWN_MARKER;
 use crate::store::sqlite::SqliteStore;
-use crate::token::COOLDOWN_MARKER;
 use crate::verbs::{
     Absence, Acquire, AcquireReply, BreakLease, Extend, ExtendReply, HeldAs, Holder, HolderReply, Leave,
     Obstacle, Release, ReleaseReply, Reply, Request, Resume, ResumeReply,

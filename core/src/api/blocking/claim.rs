@@ -1,0 +1,206 @@
+//! The blocking claim.
+
+use std::fmt;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use crate::api::blocking::go_on;
+use crate::base::body::Headers;
+use crate::base::error::Error;
+use crate::driver::drive_blocking;
+use crate::engine::lease::LossReason;
+use crate::queue::claim_calls::Verdict;
+use crate::queue::delivery::{Delivery, Retry};
+use crate::queue::task::wall_time;
+use crate::session::options::Extent;
+use crate::verbs::{Receipt, Version};
+
+/// A task that is ours until it is settled, or until its lease ends or is lost.
+///
+/// Dropping an unsettled claim counts as a failure: the task comes back after a pause. A process that dies
+/// does not say so; then the task comes back when its lease ends.
+#[must_use = "a claim that is dropped counts as failed"]
+#[derive(Clone)]
+pub struct Claim {
+    delivery: Arc<Delivery>,
+}
+
+impl Claim {
+    pub(crate) fn new(delivery: Delivery) -> Self {
+        Self { delivery: Arc::new(delivery) }
+    }
+
+    pub(crate) fn of(delivery: Arc<Delivery>) -> Self {
+        Self { delivery }
+    }
+
+    pub(crate) fn delivery(&self) -> &Arc<Delivery> {
+        &self.delivery
+    }
+
+    /// The task's id.
+    pub fn id(&self) -> &str {
+        self.delivery.task.id.as_str()
+    }
+
+    /// The queue's name.
+    pub fn queue(&self) -> &str {
+        self.delivery.queue.as_str()
+    }
+
+    /// The task's payload.
+    pub fn payload(&self) -> &[u8] {
+        self.delivery.payload()
+    }
+
+    /// What travels with it.
+    pub fn headers(&self) -> &Headers {
+        &self.delivery.headers
+    }
+
+    /// Counts deliveries from one.
+    pub fn attempt(&self) -> u32 {
+        self.delivery.task.attempt
+    }
+
+    /// After so many deliveries the task is dead.
+    pub fn max_attempts(&self) -> u32 {
+        self.delivery.task.max_attempts
+    }
+
+    /// The number of this delivery: larger than that of every earlier one of the task. Pass it along with
+    /// writes, as a lock's fence.
+    pub fn receipt(&self) -> Receipt {
+        self.delivery.task.receipt
+    }
+
+    /// The task's version.
+    pub fn version(&self) -> Version {
+        self.delivery.task.version
+    }
+
+    /// The task's priority.
+    pub fn priority(&self) -> u8 {
+        self.delivery.task.priority
+    }
+
+    /// When the task was due.
+    pub fn due(&self) -> SystemTime {
+        wall_time(self.delivery.task.due)
+    }
+
+    /// How long the claim is surely ours from now on, without further renewal; zero if it is not.
+    pub fn remaining(&self) -> Duration {
+        self.delivery.kept.remaining()
+    }
+
+    /// Until when the claim is surely ours, without further renewal: now plus [`Claim::remaining`].
+    pub fn deadline(&self) -> std::time::Instant {
+        std::time::Instant::now() + self.remaining()
+    }
+
+    /// Whether the claim is ours now. Computed from the clock at the time of the call.
+    pub fn is_valid(&self) -> bool {
+        self.delivery.kept.is_valid()
+    }
+
+    /// Why the claim was lost, if it was.
+    pub fn loss(&self) -> Option<LossReason> {
+        self.delivery.kept.loss()
+    }
+
+    /// Waits up to `time` for the claim to be lost or settled; true if it was. A loss is announced at the
+    /// latest at the deadline.
+    pub fn wait_lost(&self, time: Duration) -> bool {
+        self.wait_lost_while(time, &mut go_on)
+    }
+
+    /// As [`Claim::wait_lost`]; while waiting, `host_turn` runs at least every 50 ms on this thread and may
+    /// end the wait.
+    pub fn wait_lost_while(&self, time: Duration, host_turn: &mut dyn FnMut() -> ControlFlow<()>) -> bool {
+        self.delivery.kept.wait_lost(time, host_turn)
+    }
+
+    /// Done: the task leaves the queue. A second ack repeats the answer of the first, without I/O.
+    ///
+    /// # Errors
+    /// `StaleReceipt` if the lease had ended and the task was delivered again or settled meanwhile (an ack
+    /// that is merely late is accepted); `StoreUnavailable` or `Indeterminate` if the store did not answer.
+    pub fn ack(&self) -> Result<(), Error> {
+        Verdict::ack(&self.delivery).run_blocking()
+    }
+
+    /// Not done: the task is tried again, or is dead after its last attempt. The reason (1 KiB at most, the
+    /// rest is cut off) is kept with it.
+    ///
+    /// # Errors
+    /// As [`Claim::ack`], and `InvalidArgument` for a delay over 365 days.
+    pub fn nack(&self, retry: Retry, reason: &str) -> Result<(), Error> {
+        Verdict::nack(&self.delivery, retry, reason)?.run_blocking()
+    }
+
+    /// Not done, and not to be tried again: the task is dead.
+    ///
+    /// # Errors
+    /// As [`Claim::ack`].
+    pub fn bury(&self, reason: &str) -> Result<(), Error> {
+        Verdict::bury(&self.delivery, reason).run_blocking()
+    }
+
+    /// Not tried: the task goes back without counting an attempt. Without a delay it comes back to its place in
+    /// line, so the next claim gets it again: a worker that cannot do it now says in how long. No enqueue of its
+    /// id brings it forward of that.
+    ///
+    /// # Errors
+    /// As [`Claim::ack`], and `InvalidArgument` for a delay over 365 days.
+    pub fn put_back(&self, delay: Duration) -> Result<(), Error> {
+        Verdict::put_back_after(&self.delivery, delay)?.run_blocking()
+    }
+
+    /// Prolongs the lease to at least `lease` from now; never shortens it.
+    ///
+    /// # Errors
+    /// `LeaseLost` or `LeaseExpired` if it has ended; `StoreUnavailable` or `Indeterminate` if the store did
+    /// not answer, and then the lease goes on to its old deadline.
+    pub fn extend(&self, lease: Duration) -> Result<(), Error> {
+        let kept = &self.delivery.kept;
+        let wrong = |error| self.delivery.during("extend", error);
+        let extent = Extent::AtLeast(lease);
+        let mut machine = kept.extend(extent).map_err(wrong)?;
+        let answer = drive_blocking(&kept.live, &mut machine, None, None)?;
+        kept.extended(extent, answer).map_err(wrong)
+    }
+
+    /// The verdict "done", to be settled together with others.
+    pub fn acked(self) -> Verdict {
+        Verdict::ack(&self.delivery)
+    }
+
+    /// The verdict "try again", to be settled together with others.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for a delay over 365 days.
+    pub fn nacked(self, retry: Retry, reason: &str) -> Result<Verdict, Error> {
+        Verdict::nack(&self.delivery, retry, reason)
+    }
+
+    /// The verdict "dead", to be settled together with others.
+    pub fn buried(self, reason: &str) -> Verdict {
+        Verdict::bury(&self.delivery, reason)
+    }
+
+    /// The verdict "not tried", to be settled together with others; the delay as in [`Claim::put_back`].
+    ///
+    /// # Errors
+    /// `InvalidArgument` for a delay over 365 days.
+    pub fn returned(self, delay: Duration) -> Result<Verdict, Error> {
+        Verdict::put_back_after(&self.delivery, delay)
+    }
+}
+
+impl fmt::Debug for Claim {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.delivery.fmt(f)
+    }
+}

@@ -1,0 +1,230 @@
+//! The blocking lock.
+
+use std::fmt;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::api::blocking::Lease;
+use crate::api::lock::{Timing, busy};
+use crate::base::error::{Error, ErrorKind};
+use crate::base::name::LockName;
+use crate::driver::{HostTurn, again, drive_blocking, rest};
+use crate::engine::acquire::Acquired;
+use crate::lease::grip::Grip;
+use crate::lease::held::Held;
+use crate::lease::holder::Holder;
+use crate::lease::named::Named;
+use crate::lease::waiter::Waiter;
+use crate::lease::wanted::{Entering, Wanted};
+use crate::session::Live;
+use crate::session::options::{LockOptions, LockPlan};
+use crate::verbs::{self, Reply, Request};
+
+/// A named lock that one holder at a time may hold. Made by [`Client::lock`](super::Client::lock); cheap to
+/// clone; holding the handle does not mean holding the lock.
+#[derive(Clone)]
+pub struct Lock {
+    named: Named,
+    /// The rest of a multi-lock, in the order of their names.
+    others: Vec<Named>,
+    owner: Option<Arc<str>>,
+}
+
+impl Lock {
+    pub(crate) fn new(named: Named) -> Self {
+        Self { named, others: Vec::new(), owner: None }
+    }
+
+    pub(crate) fn of_several(named: Named, others: Vec<Named>) -> Self {
+        Self { named, others, owner: None }
+    }
+
+    /// The name.
+    pub fn name(&self) -> &str {
+        self.named.name()
+    }
+
+    /// The same lock for an owner that may come in again: an acquire by an owner that is inside returns at once, with
+    /// the same fence, and the lock is given back when the owner has released as often as it acquired. What it
+    /// asked for when it first came in stays (ttl, renewal). Owners are known to this client only.
+    ///
+    /// # Errors
+    /// An acquire gives `InvalidArgument` if the owner wants more than it has: a reader does not become a writer.
+    pub fn reentrant(&self, owner: &str) -> Self {
+        Self { owner: Some(owner.into()), ..self.clone() }
+    }
+
+    /// Acquires the lock, waiting in line for it.
+    ///
+    /// # Errors
+    /// `LockTimeout` if it stayed busy; `InvalidArgument` for a bad name or option; `StoreUnavailable`,
+    /// `Denied` or `WrongType` from the store.
+    pub fn acquire(&self, options: LockOptions) -> Result<Lease, Error> {
+        self.acquire_with(options, None)
+    }
+
+    /// As [`Lock::acquire`]; `host_turn` runs at least every 50 ms on this thread and may end the wait. Requests
+    /// run on threads of their own meanwhile. For hosts that have to run signal handlers.
+    ///
+    /// # Errors
+    /// As [`Lock::acquire`], and `Cancelled` if `host_turn` ended the wait.
+    pub fn acquire_while(
+        &self,
+        options: LockOptions,
+        host_turn: &mut dyn FnMut() -> ControlFlow<()>,
+    ) -> Result<Lease, Error> {
+        self.acquire_with(options, Some(host_turn))
+    }
+
+    fn acquire_with(&self, options: LockOptions, host_turn: HostTurn<'_>) -> Result<Lease, Error> {
+        let lease = self.attempt(options, host_turn);
+        // Only a wait of zero finds nothing.
+        let lease = lease.and_then(|lease| lease.ok_or_else(|| busy().during("acquire", self.name())));
+        lease.map_err(|error| if self.others.is_empty() { self.named.whose(error) } else { error })
+    }
+
+    /// Acquires the lock if it is free; `None` if it is busy. Never waits for another holder.
+    ///
+    /// # Errors
+    /// As [`Lock::acquire`], but never `LockTimeout`.
+    pub fn try_acquire(&self, options: LockOptions) -> Result<Option<Lease>, Error> {
+        self.attempt(options.wait(Duration::ZERO), None)
+    }
+
+    fn attempt(&self, options: LockOptions, mut host_turn: HostTurn<'_>) -> Result<Option<Lease>, Error> {
+        let live = self.named.session.live()?;
+        let wanted = Wanted::new(live, &self.named, &self.others, self.owner.as_deref(), &options)?;
+        let is_try = options.only_tries();
+        let _coming = loop {
+            match wanted.enter(live) {
+                Ok(Entering::Again(grip)) => return Ok(Some(Lease::new(grip))),
+                Ok(Entering::First(coming)) => break coming,
+                Ok(Entering::Wait(place, until)) => rest(live, &place, until, again(&mut host_turn))?,
+                Err(error) if is_try && error.kind() == ErrorKind::LockTimeout => return Ok(None),
+                Err(error) => return Err(error),
+            }
+        };
+        let grip = match wanted.only(live) {
+            Some((name, plan)) => take(live, name, &plan, host_turn)?.map(|held| wanted.grip(live, held)),
+            None => take_all(live, &wanted, host_turn)?,
+        };
+        Ok(grip.map(Lease::new))
+    }
+
+    /// Acquires, runs `body`, and releases. `body` should look at [`Lease::is_valid`] now and then: a thread
+    /// cannot be stopped from outside.
+    ///
+    /// # Errors
+    /// As [`Lock::acquire`], and `LeaseLost` or `LeaseExpired` if the lease ended before `body` did; the
+    /// value of `body` is dropped then.
+    pub fn hold<T>(&self, options: LockOptions, body: impl FnOnce(&Lease) -> T) -> Result<T, Error> {
+        let lease = self.acquire(options)?;
+        let value = body(&lease);
+        lease.release()?;
+        Ok(value)
+    }
+
+    /// Who holds the lock now, if anybody does; of several holders the one whose lease ends first.
+    pub fn holder(&self) -> Result<Option<Holder>, Error> {
+        Ok(self.holders()?.into_iter().next())
+    }
+
+    /// Who holds the lock now: one at most if it is exclusive, else up to 100, those whose leases end first.
+    pub fn holders(&self) -> Result<Vec<Holder>, Error> {
+        let name = self.named.checked()?;
+        let live = self.named.session.live()?;
+        let mut machine = live.call(Request::Holder(verbs::Holder { name }));
+        let answer = drive_blocking(live, &mut machine, None, None)?;
+        Ok(Holder::from_reply(answer.reply))
+    }
+
+    /// Who waits for the lock now, in the order of the line: up to 100. One that was not heard of for 2.5 s, or for
+    /// 22 s far back in a long line, counts as dead and is left out.
+    pub fn waiters(&self) -> Result<Vec<Waiter>, Error> {
+        let name = self.named.checked()?;
+        let live = self.named.session.live()?;
+        let mut machine = live.call(Request::Waiters(verbs::Waiters { name }));
+        let answer = drive_blocking(live, &mut machine, None, None)?;
+        Ok(Waiter::from_reply(answer.reply))
+    }
+
+    /// Whether the lock is held, offered to a waiter, cooling down, or in foreign hands.
+    pub fn is_locked(&self) -> Result<bool, Error> {
+        Ok(self.holder()?.is_some())
+    }
+
+    /// Takes the lock from whoever has it and hands it to the next waiter; false if it was free.
+    ///
+    /// The old holder learns of it at its next renewal, and may work on until then: its fence is smaller
+    /// than the next holder's.
+    ///
+    /// # Errors
+    /// `Indeterminate` if the store did not answer; the request is not repeated, since a repetition could
+    /// break the next lease.
+    pub fn break_lease(&self) -> Result<bool, Error> {
+        let name = self.named.checked()?;
+        let live = self.named.session.live()?;
+        let mut machine = live.call(Request::BreakLease(verbs::BreakLease { name })).once();
+        let answer = drive_blocking(live, &mut machine, None, None)?;
+        Ok(answer.reply == Reply::BreakLease(true))
+    }
+}
+
+/// The two sides of a read-write lock. Made by [`Client::rw_lock`](super::Client::rw_lock); cheap to clone.
+#[derive(Clone, Debug)]
+pub struct RwLock {
+    pub(crate) read: Lock,
+    pub(crate) write: Lock,
+}
+
+impl RwLock {
+    /// The name.
+    pub fn name(&self) -> &str {
+        self.read.name()
+    }
+
+    /// What readers acquire: any number of them may hold it, unless a writer does.
+    pub fn read(&self) -> &Lock {
+        &self.read
+    }
+
+    /// What a writer acquires: nobody else holds anything then. [`Lease::downgrade`] makes the writer a reader.
+    pub fn write(&self) -> &Lock {
+        &self.write
+    }
+}
+
+/// Takes one lock; `None` if it is busy and the plan is not to wait.
+fn take(
+    live: &Arc<Live>,
+    name: &LockName,
+    plan: &LockPlan,
+    host_turn: HostTurn<'_>,
+) -> Result<Option<Held>, Error> {
+    let mut attempt = live.acquire(name, plan)?;
+    let timing = Timing::begin(live);
+    let result = drive_blocking(live, &mut attempt.machine, Some(&attempt.place), host_turn);
+    timing.end(&result);
+    live.note(name, plan, attempt.machine.sighting());
+    match result.map_err(|error| error.during("acquire", name.as_str()))? {
+        Acquired::Granted(grant) => Ok(Some(Held::granted(live, name, plan, attempt.token, &grant))),
+        // Only the lock of a cached value answers with the value.
+        Acquired::Busy | Acquired::Cached { .. } => Ok(None),
+    }
+}
+
+/// Takes several locks, all or none; `None` if one is busy and the plan is not to wait.
+fn take_all(live: &Arc<Live>, wanted: &Wanted, host_turn: HostTurn<'_>) -> Result<Option<Grip>, Error> {
+    let mut several = wanted.several(live)?;
+    let timing = Timing::begin(live);
+    let result = drive_blocking(live, &mut several.machine, Some(&several.place), host_turn);
+    timing.end_of_several(&result);
+    Ok(wanted.held(live, &several.machine, result?))
+}
+
+impl fmt::Debug for Lock {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Lock({:?})", self.name())
+    }
+}

@@ -1,0 +1,157 @@
+//! The async worker: tasks of the runtime run the handlers of the engine's machine.
+
+mod settings;
+mod shift;
+
+use std::fmt;
+use std::future::{Future, pending};
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::api::claim::Claim;
+use crate::api::queue::Queue;
+use crate::base::error::Error;
+
+pub use settings::{DEFAULT_GRACE, WorkerEvent, WorkerReport};
+pub(crate) use settings::{WorkerSettings, panic_message, tally};
+
+use shift::Shift;
+
+/// Takes tasks of a queue and has a handler work on them.
+///
+/// Every task is under a lease that is renewed while its handler runs, for `max_run` at most; when it is
+/// lost, the handler is dropped at once. A handler that returns is acked; one that fails or panics is
+/// nacked with backoff. What a handler settles itself, the worker leaves alone. Verdicts travel with the
+/// next claim, in one round trip. A handler that blocks its thread cannot be dropped: the worker goes on with its other
+/// hands, tells of it ([`WorkerEvent::Stuck`]), and leaves the task to others.
+///
+/// A future of a worker that is dropped drops its handlers; their tasks go back without counting an attempt.
+///
+/// ```
+/// # #[tokio::main]
+/// # async fn main() -> Result<(), stanchion::Error> {
+/// use stanchion::{Claim, Client, Task, Worker};
+///
+/// let queue = Client::open("memory:").await?.queue("emails");
+/// queue.enqueue(Task::new("user:42").payload("welcome")).await?;
+///
+/// let send = |claim: Claim| async move {
+///     println!("{} gets {:?}", claim.id(), claim.payload());
+///     Ok::<(), std::io::Error>(())
+/// };
+/// let report = Worker::new(queue, send).concurrency(8).until_empty().run().await?;
+/// assert_eq!(report.completed, 1);
+/// # Ok(())
+/// # }
+/// ```
+#[must_use = "a worker does nothing until it runs"]
+pub struct Worker<H> {
+    queue: Queue,
+    handler: Arc<H>,
+    settings: WorkerSettings,
+    drops: bool,
+}
+
+impl<H, Fut, E> Worker<H>
+where
+    H: Fn(Claim) -> Fut + Send + Sync + 'static,
+    Fut: Future<Output = Result<(), E>> + Send + 'static,
+    E: fmt::Display + Send + 'static,
+{
+    /// A worker on this queue. An error of the handler is kept with the task as its reason.
+    pub fn new(queue: Queue, handler: H) -> Self {
+        Self { queue, handler: Arc::new(handler), settings: WorkerSettings::default(), drops: true }
+    }
+
+    /// How many tasks are worked on at once: 1 to 1,000 (default 1).
+    pub fn concurrency(mut self, concurrency: usize) -> Self {
+        self.settings.concurrency = concurrency;
+        self
+    }
+
+    /// How long the store keeps a claim without renewal (default 30 s): so long after the worker died its
+    /// tasks are given to another.
+    pub fn lease(mut self, lease: Duration) -> Self {
+        self.settings.lease = lease;
+        self
+    }
+
+    /// How long a handler may run at most (default 1 h). Then its claim is lost, and the attempt has failed.
+    pub fn max_run(mut self, max_run: Duration) -> Self {
+        self.settings.max_run = max_run;
+        self
+    }
+
+    /// End when no task is ready or claimed any more, by this worker or another. Tasks due later stay.
+    pub fn until_empty(mut self) -> Self {
+        self.settings.until_empty = true;
+        self
+    }
+
+    /// How long handlers go on after a stop (default 25 s). Then they are dropped, and their tasks go back without
+    /// counting an attempt.
+    pub fn grace(mut self, grace: Duration) -> Self {
+        self.settings.grace = grace;
+        self
+    }
+
+    /// Handlers are not dropped: they see to it themselves when `Claim::lost` completes. For hosts whose handlers are
+    /// not Rust's, and end in their own time.
+    #[doc(hidden)]
+    pub fn undropped(mut self) -> Self {
+        self.drops = false;
+        self
+    }
+
+    /// Is told of everything that happens to a task. Called on the worker's own task: it must not block.
+    pub fn on_event(mut self, hook: impl Fn(WorkerEvent<'_>) + Send + Sync + 'static) -> Self {
+        self.settings.hook = Some(Arc::new(hook));
+        self
+    }
+
+    /// Fails if the queue's name or an option is wrong, as running it would.
+    ///
+    /// # Errors
+    /// `InvalidArgument`.
+    pub fn check(&self) -> Result<(), Error> {
+        self.queue.check()?;
+        self.settings.check().map_err(|error| error.during("work", self.queue.name()))
+    }
+
+    /// Works for ever, or until the queue is empty if that was asked for.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for a bad option; what the store refuses for good. A store that cannot be reached is
+    /// asked again.
+    pub async fn run(self) -> Result<WorkerReport, Error> {
+        self.run_until(pending()).await
+    }
+
+    /// Works until `shutdown` completes; then takes no more tasks. Handlers go on for [`Worker::grace`]; those that are
+    /// still at work then are dropped, and their tasks go back at once, without counting an attempt.
+    ///
+    /// # Errors
+    /// As [`Worker::run`].
+    pub async fn run_until(self, shutdown: impl Future<Output = ()>) -> Result<WorkerReport, Error> {
+        self.run_until_or(shutdown, pending()).await
+    }
+
+    /// As [`Worker::run_until`]; when `hurry` completes, the worker stops, and no grace is left.
+    ///
+    /// # Errors
+    /// As [`Worker::run`].
+    pub async fn run_until_or(
+        self,
+        shutdown: impl Future<Output = ()>,
+        hurry: impl Future<Output = ()>,
+    ) -> Result<WorkerReport, Error> {
+        self.check()?;
+        Shift::new(self.queue, self.handler, self.settings, self.drops).run(shutdown, hurry).await
+    }
+}
+
+impl<H> fmt::Debug for Worker<H> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Worker({:?}, {:?})", self.queue, self.settings)
+    }
+}

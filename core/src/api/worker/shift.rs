@@ -1,0 +1,314 @@
+//! A running async worker: does what the machine orders.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::future::{Future, pending, poll_fn};
+use std::mem;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::Poll;
+use std::time::Duration;
+
+use tokio::task::{Id, JoinError, JoinSet};
+use tracing::{Instrument, Span};
+
+use super::{WorkerReport, WorkerSettings, panic_message, tally};
+use crate::api::claim::Claim;
+use crate::api::queue::Queue;
+use crate::base::clock::{Clock, Moment};
+use crate::base::error::Error;
+use crate::engine::worker::{Ending, Finished, Job, Order, WorkerMachine};
+use crate::queue::claim_calls::{Batch, Verdict};
+use crate::queue::delivery::Delivery;
+use crate::session::trace;
+use crate::verbs::{Receipt, Settle};
+
+/// What a claim gave, with the batch of verdicts that travelled with it.
+type Claimed = (Batch, Result<Vec<Claim>, Error>);
+
+/// A claim on its way, with the verdicts that travel with it.
+struct Claiming {
+    carried: Option<Settle>,
+    future: Pin<Box<dyn Future<Output = Claimed> + Send>>,
+}
+
+/// See the module's documentation.
+pub(super) struct Shift<H> {
+    queue: Queue,
+    handler: Arc<H>,
+    settings: WorkerSettings,
+    /// Handlers are dropped when they are to end.
+    drops: bool,
+    machine: WorkerMachine<Arc<Delivery>>,
+    hands: JoinSet<Unheard>,
+    tasks: HashMap<Id, (Receipt, Span)>,
+    settling: JoinSet<(Batch, Result<(), Error>)>,
+    claiming: Option<Claiming>,
+    report: WorkerReport,
+    error: Option<Error>,
+}
+
+impl<H, Fut, E> Shift<H>
+where
+    H: Fn(Claim) -> Fut + Send + Sync + 'static,
+    Fut: Future<Output = Result<(), E>> + Send + 'static,
+    E: fmt::Display + Send + 'static,
+{
+    pub(super) fn new(queue: Queue, handler: Arc<H>, settings: WorkerSettings, drops: bool) -> Self {
+        Self {
+            queue,
+            handler,
+            machine: settings.machine(),
+            settings,
+            drops,
+            hands: JoinSet::new(),
+            tasks: HashMap::new(),
+            settling: JoinSet::new(),
+            claiming: None,
+            report: WorkerReport::default(),
+            error: None,
+        }
+    }
+
+    pub(super) async fn run(
+        mut self,
+        shutdown: impl Future<Output = ()>,
+        hurry: impl Future<Output = ()>,
+    ) -> Result<WorkerReport, Error> {
+        tokio::pin!(shutdown, hurry);
+        let (mut stopped, mut hurried) = (false, false);
+        loop {
+            // Whoever stops a worker and then lets a handler end does not see another task begin.
+            if !stopped && is_ready(shutdown.as_mut()).await {
+                stopped = true;
+                self.machine.stop(now());
+            }
+            self.begin();
+            let Some(until) = self.carry_out().await? else {
+                return self.error.take().map_or(Ok(self.report), Err);
+            };
+            tokio::select! {
+                () = &mut shutdown, if !stopped => {
+                    stopped = true;
+                    self.machine.stop(now());
+                }
+                () = &mut hurry, if !hurried => {
+                    hurried = true;
+                    self.machine.hurry(now());
+                }
+                Some(ended) = self.hands.join_next_with_id() => {
+                    self.ended(ended);
+                    while let Some(ended) = self.hands.try_join_next_with_id() {
+                        self.ended(ended);
+                    }
+                }
+                (batch, claims) = wait_for(&mut self.claiming) => self.claimed(batch, claims),
+                Some(Ok((batch, result))) = self.settling.join_next() => self.settled(batch, result),
+                () = sleep_until(until) => {}
+            }
+        }
+    }
+
+    /// Until there is nothing to do before the moment that is answered; `None` at the end.
+    async fn carry_out(&mut self) -> Result<Option<Moment>, Error> {
+        loop {
+            let order = self.machine.order(now());
+            self.tell();
+            match order {
+                Order::Claim { max, wait, settle } => self.claim(max, wait, settle)?,
+                Order::Settle(verdicts) => self.settle(verdicts)?,
+                Order::Look => {
+                    let stats = self.queue.stats().await;
+                    let is_empty = stats.is_ok_and(|stats| stats.ready == 0 && stats.claimed == 0);
+                    self.machine.looked(now(), is_empty);
+                }
+                // It carries no verdicts; dropping it loses no task.
+                Order::Abandon => self.claiming = None,
+                Order::Signal(delivery) => delivery.kept.withdraw(),
+                Order::Wait(until) => return Ok(Some(until)),
+                Order::Done => return Ok(None),
+            }
+        }
+    }
+
+    fn tell(&mut self) {
+        for event in self.machine.events() {
+            self.report += tally(&event);
+            self.settings.happened(&event);
+        }
+    }
+
+    fn claim(&mut self, max: usize, wait: Duration, verdicts: Vec<Verdict>) -> Result<(), Error> {
+        let mut batch = self.queue.one_batch(verdicts)?;
+        let (queue, options) = (self.queue.clone(), self.settings.claim(max, wait));
+        let carried = batch.request();
+        let future = Box::pin(async move {
+            let claims = queue.settle_batch_and_claim(&mut batch, options).await;
+            (batch, claims)
+        });
+        self.claiming = Some(Claiming { carried, future });
+        Ok(())
+    }
+
+    fn settle(&mut self, verdicts: Vec<Verdict>) -> Result<(), Error> {
+        let mut batch = self.queue.one_batch(verdicts)?;
+        let queue = self.queue.clone();
+        self.settling.spawn(async move {
+            let result = queue.settle_batch(&mut batch).await;
+            (batch, result)
+        });
+        Ok(())
+    }
+
+    fn claimed(&mut self, batch: Batch, claims: Result<Vec<Claim>, Error>) {
+        self.claiming = None;
+        let (again, may_pass) = self.settings.record(&mut self.report, batch, claims.as_ref().err());
+        match claims {
+            Ok(claims) => {
+                self.machine
+                    .claimed(now(), claims.iter().map(|claim| Arc::clone(claim.delivery())).collect());
+            }
+            Err(error) => {
+                let is_news = self.machine.claim_failed(now(), again, may_pass);
+                self.failed(error, may_pass, is_news);
+            }
+        }
+    }
+
+    fn settled(&mut self, batch: Batch, result: Result<(), Error>) {
+        let error = result.err();
+        let recorded = self.settings.record(&mut self.report, batch, error.as_ref());
+        let may_pass = recorded.1;
+        let is_news = self.machine.settled(now(), error.is_some().then_some(recorded));
+        if let Some(error) = error {
+            self.failed(error, may_pass, is_news);
+        }
+    }
+
+    fn failed(&mut self, error: Error, may_pass: bool, is_news: bool) {
+        if is_news {
+            self.settings.store_failed(&error);
+        }
+        if !may_pass {
+            self.error.get_or_insert(error);
+        }
+    }
+
+    /// Has the handler work on what lies ready.
+    fn begin(&mut self) {
+        while let Some(delivery) = self.machine.begin(now()) {
+            // Before the handler says anything itself.
+            self.tell();
+            let claim = Claim::of(Arc::clone(&delivery));
+            let span = trace::work(claim.queue(), claim.id(), claim.attempt());
+            let (receipt, drops) = (claim.receipt(), self.drops);
+            let (handler, work) = (Arc::clone(&self.handler), claim.clone());
+            let unheard = Unheard { delivery: Some(delivery), ending: Ending::Interrupted };
+            let hand = async move {
+                let mut unheard = unheard;
+                unheard.ending = tokio::select! {
+                    biased;
+                    result = async move { handler(work).await } => match result {
+                        Ok(()) => Ending::Returned,
+                        Err(error) => Ending::Failed(error.to_string()),
+                    },
+                    () = lost(&claim), if drops => Ending::Interrupted,
+                };
+                unheard
+            };
+            let hand = self.hands.spawn(hand.instrument(span.clone()));
+            self.tasks.insert(hand.id(), (receipt, span));
+        }
+        self.tell();
+    }
+
+    fn ended(&mut self, ended: Result<(Id, Unheard), JoinError>) {
+        let (id, ending) = match ended {
+            Ok((id, unheard)) => (id, unheard.heard()),
+            Err(error) => {
+                let id = error.id();
+                match error.try_into_panic() {
+                    Ok(panic) => (id, Ending::Failed(panic_message(&*panic))),
+                    // The runtime is shutting down: not the task's fault.
+                    Err(_) => {
+                        self.machine.stop(now());
+                        (id, Ending::Interrupted)
+                    }
+                }
+            }
+        };
+        let Some((receipt, span)) = self.tasks.remove(&id) else { return };
+        if let Some(ending) = self.machine.ended(receipt, ending) {
+            trace::worked(&span, &ending);
+        }
+        self.tell();
+    }
+}
+
+/// A worker that is dropped drops its handlers with it; the rest is settled in the background.
+impl<H> Drop for Shift<H> {
+    fn drop(&mut self) {
+        self.queue.settle_later(self.machine.abandon());
+        if let Some(settle) = self.claiming.take().and_then(|claiming| claiming.carried) {
+            // Said again, if it was said already, it does nothing.
+            self.queue.repeat_later(settle);
+        }
+        self.settling.detach_all();
+    }
+}
+
+/// How a handler ended. If the worker is dropped before it hears of that, or before the handler has ended, this settles
+/// the task.
+struct Unheard {
+    delivery: Option<Arc<Delivery>>,
+    ending: Ending,
+}
+
+impl Unheard {
+    fn heard(mut self) -> Ending {
+        self.delivery = None;
+        mem::replace(&mut self.ending, Ending::Interrupted)
+    }
+}
+
+impl Drop for Unheard {
+    fn drop(&mut self) {
+        if let Some(delivery) = self.delivery.take()
+            && !std::thread::panicking()
+            && let Finished::Verdict(verdict) = delivery.conclude(&self.ending)
+        {
+            delivery.settle_unheard(verdict.verdict().clone());
+        }
+    }
+}
+
+fn now() -> Moment {
+    Clock::System.now()
+}
+
+/// Completes only when the claim is really lost, not when its handler has settled it.
+async fn lost(claim: &Claim) {
+    claim.lost().await;
+    if claim.loss().is_none() {
+        pending::<()>().await;
+    }
+}
+
+async fn wait_for(claiming: &mut Option<Claiming>) -> (Batch, Result<Vec<Claim>, Error>) {
+    match claiming {
+        Some(claiming) => claiming.future.as_mut().await,
+        None => pending().await,
+    }
+}
+
+/// Whether a future is ready now.
+async fn is_ready(mut future: Pin<&mut impl Future<Output = ()>>) -> bool {
+    poll_fn(|context| Poll::Ready(future.as_mut().poll(context).is_ready())).await
+}
+
+async fn sleep_until(moment: Moment) {
+    match moment {
+        Moment::FAR => pending().await,
+        moment => tokio::time::sleep(moment.since(now())).await,
+    }
+}

@@ -1,0 +1,152 @@
+//! The computation of a cached value: what the `Ticket` types of both faces wrap.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use crate::base::body::MAX_PAYLOAD;
+use crate::base::clock::Moment;
+use crate::base::error::{Error, ErrorKind};
+use crate::base::name::LockName;
+use crate::base::token::Token;
+use crate::base::wake::locked;
+use crate::cached::cached_options::CachedPlan;
+use crate::engine::acquire::Acquired;
+use crate::engine::call::Answer;
+use crate::lease::held::{Computed, Held, Releasing};
+use crate::session::Live;
+
+/// For how long a store that did not answer is not asked by those who can do without it: each of them would wait for a
+/// second.
+const AWAY_FOR: Duration = Duration::from_secs(5);
+
+/// Whether the store has not answered a moment ago.
+#[derive(Debug, Default)]
+pub(crate) struct Away(Mutex<Option<Moment>>);
+
+impl Away {
+    /// Fails if it need not be asked now.
+    pub(crate) fn check(&self, plan: &CachedPlan, now: Moment) -> Result<(), Error> {
+        let is_away = plan.lock.can_do_without && locked(&self.0).is_some_and(|until| now < until);
+        if !is_away {
+            return Ok(());
+        }
+        Err(Error::new(ErrorKind::StoreUnavailable, "the store did not answer a moment ago"))
+    }
+
+    /// What a caller does whose call has failed: computes without the store, if that is why, and it can do so.
+    pub(crate) fn instead(
+        &self,
+        name: &str,
+        plan: &CachedPlan,
+        now: Moment,
+        error: Error,
+    ) -> Result<Computing, Error> {
+        if error.kind() != ErrorKind::StoreUnavailable || !plan.lock.can_do_without {
+            return Err(error);
+        }
+        let mut until = locked(&self.0);
+        if until.is_none_or(|until| until <= now) {
+            *until = Some(now + AWAY_FOR);
+        }
+        Ok(Computing::alone(name))
+    }
+}
+
+pub(crate) struct Computing {
+    name: Box<str>,
+    /// `None` without a store: then nothing is held, and nothing will be stored.
+    held: Option<Held>,
+    ttl: Duration,
+    stale: Duration,
+    begun: Moment,
+}
+
+/// What an acquire has come to.
+pub(crate) enum Outcome {
+    /// The value, and when the request was sent that found it.
+    Value(Vec<u8>, Moment),
+    Computing(Computing),
+}
+
+impl Computing {
+    pub(crate) fn begin(
+        live: &Arc<Live>,
+        name: &LockName,
+        plan: &CachedPlan,
+        token: Token,
+        acquired: Acquired,
+    ) -> Option<Outcome> {
+        match acquired {
+            Acquired::Cached { value, asked } => Some(Outcome::Value(value, asked)),
+            Acquired::Granted(grant) => {
+                let held = Held::granted(live, name, &plan.lock, token, &grant);
+                let (name, begun) = (name.as_str().into(), live.clock.now());
+                let held = Some(held);
+                Some(Outcome::Computing(Self { name, held, ttl: plan.ttl, stale: plan.stale, begun }))
+            }
+            Acquired::Busy => None,
+        }
+    }
+
+    /// For a caller that computes without the store.
+    pub(crate) fn alone(name: &str) -> Self {
+        let (ttl, stale, begun) = (Duration::ZERO, Duration::ZERO, Moment::FAR);
+        Self { name: name.into(), held: None, ttl, stale, begun }
+    }
+
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
+    pub(crate) fn is_valid(&self) -> bool {
+        self.held.as_ref().is_some_and(|held| held.kept.is_valid())
+    }
+
+    /// The next caller computes.
+    pub(crate) fn let_go(&self) {
+        self.held.iter().for_each(Held::let_go);
+    }
+
+    /// What ends the lease; `None` if there is none.
+    pub(crate) fn release(&self) -> Result<Option<(Arc<Live>, Releasing)>, Error> {
+        let Some(held) = &self.held else { return Ok(None) };
+        Ok(Some((Arc::clone(&held.kept.live), held.release(None)?)))
+    }
+
+    /// What the store is to be told; `None` if there is no lease, or it is known to be lost.
+    pub(crate) fn store(&self, value: Vec<u8>) -> Result<Option<(Arc<Live>, Releasing)>, Error> {
+        if value.len() > MAX_PAYLOAD {
+            self.let_go();
+            let message = format!("a value has at most {MAX_PAYLOAD} bytes, this one {}", value.len());
+            return Err(Error::invalid(message).during("cached", self.name()));
+        }
+        let Some(held) = &self.held else { return Ok(None) };
+        let live = &held.kept.live;
+        let took = live.clock.now().since(self.begun);
+        let computed = Computed { value: value.into(), ttl: self.ttl, stale: self.stale, took };
+        match held.store_value(computed) {
+            Ok(storing) => Ok(Some((Arc::clone(live), storing))),
+            Err(error) if error.is_lost() => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+/// Whether the value was stored. What passes costs the others a computation, and this caller nothing.
+pub(crate) fn stored(storing: &Releasing, answer: Result<Answer, Error>) -> Result<bool, Error> {
+    match storing.judge(answer) {
+        Ok(()) => Ok(true),
+        Err(error) if error.is_lost() => Ok(false),
+        Err(error) if matches!(error.kind(), ErrorKind::StoreUnavailable | ErrorKind::Indeterminate) => {
+            Ok(false)
+        }
+        Err(error) => Err(error),
+    }
+}
+
+impl Drop for Computing {
+    /// One that was not stored is left to the next caller.
+    fn drop(&mut self) {
+        self.let_go();
+    }
+}

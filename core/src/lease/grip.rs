@@ -1,0 +1,211 @@
+//! What a `Lease` of either face has in its hand: one lock, or several that are held together, entered once or
+//! again by the same owner.
+
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use crate::base::error::Error;
+use crate::engine::call::{Answer, CallMachine};
+use crate::engine::lease::LossReason;
+use crate::lease::entries::Entry;
+use crate::lease::handle::LeaseHandle;
+use crate::lease::held::{Held, Releasing};
+use crate::lease::kept::released;
+use crate::session::Live;
+use crate::session::options::Extent;
+use crate::verbs::Fence;
+
+/// How often a thread that waits for the loss of any of several locks looks at all of them.
+const LOOK_AROUND: Duration = Duration::from_millis(10);
+
+pub(crate) struct Grip {
+    /// Never empty: a lease begins with a grant. In the order of their names.
+    first: Held,
+    others: Vec<Held>,
+    entry: Option<Entry>,
+    /// Whether it was given back: an owner that entered again may still be inside.
+    left: AtomicBool,
+}
+
+impl Grip {
+    pub(crate) fn new(held: Held, entry: Option<Entry>) -> Self {
+        Self { first: held, others: Vec::new(), entry, left: AtomicBool::new(false) }
+    }
+
+    /// Holds another lock, too.
+    pub(crate) fn join(&mut self, other: &Self) {
+        self.others.extend(other.all().cloned());
+        // What it held is in the hand of this one.
+        other.left.store(true, Ordering::Relaxed);
+    }
+
+    pub(crate) fn all(&self) -> impl Iterator<Item = &Held> {
+        std::iter::once(&self.first).chain(&self.others)
+    }
+
+    /// The lock, if it is one.
+    pub(crate) fn only(&self, operation: &'static str) -> Result<&Held, Error> {
+        if self.others.is_empty() {
+            return Ok(&self.first);
+        }
+        let error = Error::invalid("the lease of several locks cannot do that");
+        Err(error.during(operation, self.name()))
+    }
+
+    pub(crate) fn first(&self) -> &Held {
+        &self.first
+    }
+
+    pub(crate) fn live(&self) -> &Arc<Live> {
+        &self.first.kept.live
+    }
+
+    pub(crate) fn name(&self) -> &str {
+        self.first.lock.name.as_str()
+    }
+
+    pub(crate) fn fence(&self) -> Fence {
+        self.first.lock.fence()
+    }
+
+    pub(crate) fn fences(&self) -> Vec<(String, Fence)> {
+        self.all().map(|held| (held.lock.name.as_str().to_owned(), held.lock.fence())).collect()
+    }
+
+    pub(crate) fn remaining(&self) -> Duration {
+        if self.has_left() {
+            return Duration::ZERO;
+        }
+        self.all().map(|held| held.kept.remaining()).min().unwrap_or_default()
+    }
+
+    pub(crate) fn is_valid(&self) -> bool {
+        !self.has_left() && self.all().all(|held| held.kept.is_valid())
+    }
+
+    pub(crate) fn check(&self, operation: &'static str) -> Result<(), Error> {
+        if self.has_left() {
+            return Err(released().during(operation, self.name()));
+        }
+        self.all().try_for_each(|held| held.check(operation))
+    }
+
+    pub(crate) fn loss(&self) -> Option<LossReason> {
+        self.all().find_map(|held| held.kept.loss())
+    }
+
+    /// Waits as a thread for the loss of any of them; see [`Kept::wait_lost`](crate::lease::kept::Kept::wait_lost).
+    pub(crate) fn wait_lost(&self, time: Duration, host_turn: &mut dyn FnMut() -> ControlFlow<()>) -> bool {
+        let kept = &self.first.kept;
+        if self.others.is_empty() || !kept.can_be_lost() {
+            return kept.wait_lost(time, host_turn);
+        }
+        let until = kept.live.clock.now() + time;
+        loop {
+            if self.loss().is_some() || self.has_left() {
+                return true;
+            }
+            let now = kept.live.clock.now();
+            if now >= until {
+                return false;
+            }
+            kept.wait_lost(LOOK_AROUND.min(until.since(now)), &mut || ControlFlow::Continue(()));
+            if host_turn().is_break() {
+                return false;
+            }
+        }
+    }
+
+    /// Asks the store to prolong all leases; none, if one of them is known to be gone.
+    pub(crate) fn extend(&self, extent: Extent) -> Result<Vec<CallMachine>, Error> {
+        extent.check().map_err(|error| error.during("extend", self.name()))?;
+        self.check("extend")?;
+        self.all().map(|held| held.extend(extent)).collect()
+    }
+
+    /// Takes in the answers to an extension; the first error is told.
+    pub(crate) fn extended(&self, extent: Extent, answers: Vec<Result<Answer, Error>>) -> Result<(), Error> {
+        let extended = |(held, answer): (&Held, Result<Answer, Error>)| held.extended(extent, answer?);
+        self.all().zip(answers).map(extended).fold(Ok(()), Result::and)
+    }
+
+    /// Ends it on our side, and asks the store to release all locks; none, if its owner is still inside.
+    pub(crate) fn release(&self, cooldown: Option<Duration>) -> Result<Releases, Error> {
+        if let Some(cooldown) = cooldown {
+            // Before anything ends.
+            self.all().try_for_each(|held| held.check_cooldown(cooldown))?;
+        }
+        if self.entry.is_none() && self.others.is_empty() {
+            return self.first.release(cooldown).map(Releases::of_one);
+        }
+        self.live().check_generation().map_err(|error| error.during("release", self.name()))?;
+        if self.left.swap(true, Ordering::Relaxed) {
+            return Err(released().during("release", self.name()));
+        }
+        if self.entry.as_ref().is_some_and(|entry| !entry.leave(&self.first)) {
+            return self.first.check("release").map(|()| Releases::default());
+        }
+        let mut releases = Releases::default();
+        self.all().for_each(|held| releases.add(held.release(cooldown)));
+        Ok(releases)
+    }
+
+    pub(crate) fn detach(&self) -> LeaseHandle {
+        if let Some(entry) = &self.entry {
+            entry.leave(&self.first);
+        }
+        self.first.detach()
+    }
+
+    /// What happens to a lease that is dropped unreleased.
+    pub(crate) fn let_go(&self) {
+        if self.left.swap(true, Ordering::Relaxed) {
+            return;
+        }
+        if self.entry.as_ref().is_none_or(|entry| entry.leave(&self.first)) {
+            self.all().for_each(Held::let_go);
+        }
+    }
+
+    fn has_left(&self) -> bool {
+        self.left.load(Ordering::Relaxed)
+    }
+}
+
+/// The releases of all locks of a lease, on their way.
+pub(crate) struct Releases {
+    sent: Vec<Releasing>,
+    /// What was wrong with a lease before anything was sent: the first is told.
+    told: Result<(), Error>,
+}
+
+impl Default for Releases {
+    fn default() -> Self {
+        Self { sent: Vec::new(), told: Ok(()) }
+    }
+}
+
+impl Releases {
+    fn of_one(releasing: Releasing) -> Self {
+        Self { sent: vec![releasing], told: Ok(()) }
+    }
+
+    fn add(&mut self, releasing: Result<Releasing, Error>) {
+        match releasing {
+            Ok(releasing) => self.sent.push(releasing),
+            Err(error) => self.told = std::mem::replace(&mut self.told, Ok(())).and(Err(error)),
+        }
+    }
+
+    pub(crate) fn machines(&mut self) -> impl Iterator<Item = &mut CallMachine> {
+        self.sent.iter_mut().map(|releasing| &mut releasing.machine)
+    }
+
+    /// All are given back; the first that was not ours to the end is told.
+    pub(crate) fn judge(self, answers: Vec<Result<Answer, Error>>) -> Result<(), Error> {
+        let judge = |(releasing, answer): (&Releasing, Result<Answer, Error>)| releasing.judge(answer);
+        self.told.and(self.sent.iter().zip(answers).map(judge).fold(Ok(()), Result::and))
+    }
+}

@@ -1,0 +1,178 @@
+//! A lease in the keeper's care, whatever it is on.
+
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::base::error::{Error, ErrorKind};
+use crate::base::wake::locked;
+use crate::engine::Dice;
+use crate::engine::call::{Answer, CallMachine};
+use crate::engine::lease::{LeaseState, LeaseTerms, LossReason, Need, Status};
+use crate::session::Live;
+use crate::session::channel::HOST_TURN;
+use crate::session::lease_cell::{Account, AccountOf, LeaseCell};
+use crate::session::metrics::Ended;
+use crate::session::options::Extent;
+
+#[derive(Clone)]
+pub(crate) struct Kept {
+    pub(crate) live: Arc<Live>,
+    pub(crate) cell: Arc<LeaseCell>,
+    id: u64,
+}
+
+impl Kept {
+    /// Puts a lease into the keeper's care.
+    pub(crate) fn start(live: &Arc<Live>, terms: LeaseTerms, of: AccountOf) -> Self {
+        let began = live.clock.now();
+        let cell = LeaseCell::new(LeaseState::new(terms, began), Account { began, of });
+        let id = live.keeper.keep(&cell);
+        Self { live: Arc::clone(live), cell, id }
+    }
+
+    /// Everything that is in the keeper's care.
+    pub(crate) fn all(live: &Arc<Live>) -> impl Iterator<Item = Self> {
+        let leases = live.keeper.leases().into_iter();
+        leases.map(|(id, cell)| Self { live: Arc::clone(live), cell, id })
+    }
+
+    pub(crate) fn status(&self) -> Status {
+        locked(&self.cell.state).status(self.live.clock.now())
+    }
+
+    /// Whether waiting for the loss makes sense: a lease inherited by a forked child is not the child's.
+    pub(crate) fn can_be_lost(&self) -> bool {
+        !self.live.is_inherited()
+    }
+
+    pub(crate) fn is_valid(&self) -> bool {
+        !self.live.is_inherited() && self.status() == Status::Held
+    }
+
+    pub(crate) fn remaining(&self) -> Duration {
+        if !self.is_valid() {
+            return Duration::ZERO;
+        }
+        locked(&self.cell.state).deadline().since(self.live.clock.now())
+    }
+
+    pub(crate) fn loss(&self) -> Option<LossReason> {
+        if self.live.is_inherited() {
+            return None;
+        }
+        match self.status() {
+            Status::Lost(reason) => Some(reason),
+            Status::Held | Status::Ended => None,
+        }
+    }
+
+    /// Waits as a thread for the loss, up to `time`; true if it came. `host_turn` runs at least every 50 ms and
+    /// may end the wait.
+    pub(crate) fn wait_lost(&self, time: Duration, host_turn: &mut dyn FnMut() -> ControlFlow<()>) -> bool {
+        if !self.can_be_lost() {
+            return true;
+        }
+        let clock = &self.live.clock;
+        let until = clock.now() + time;
+        loop {
+            let slice_end = until.min(clock.now() + HOST_TURN);
+            if self.cell.wait_lost(clock, slice_end, HOST_TURN) {
+                return true;
+            }
+            if clock.now() >= until || host_turn().is_break() {
+                return false;
+            }
+        }
+    }
+
+    /// Fails if the lease is known to be gone.
+    pub(crate) fn check(&self) -> Result<(), Error> {
+        self.live.check_generation()?;
+        check_status(self.status())
+    }
+
+    /// Asks the store to prolong the lease.
+    pub(crate) fn extend(&self, extent: Extent) -> Result<CallMachine, Error> {
+        extent.check()?;
+        self.check()?;
+        let mut state = locked(&self.cell.state);
+        let now = self.live.clock.now();
+        let give_up = (now + self.live.settings.timeout).min(state.deadline());
+        let request = match extent {
+            Extent::AtLeast(ttl) => state.extend_request(ttl),
+            Extent::Exactly(ttl) => state.exact_request(ttl, now),
+        };
+        drop(state);
+        if extent.is_exact() {
+            self.live.keeper.reconsider(self.id, &self.cell);
+        }
+        Ok(CallMachine::new(request, now, give_up, Dice::random()))
+    }
+
+    /// Takes in the answer to an extension.
+    pub(crate) fn extended(&self, extent: Extent, answer: Answer) -> Result<(), Error> {
+        let now = self.live.clock.now();
+        let mut state = locked(&self.cell.state);
+        let need = state.extended(now, answer.sent, &Ok(answer.reply));
+        if extent.is_exact() && answer.copies == 1 {
+            state.exactly_ended(now);
+        }
+        drop(state);
+        match need {
+            Need::Nothing(_) => {
+                self.live.keeper.reconsider(self.id, &self.cell);
+                Ok(())
+            }
+            Need::Announce(farewell) => {
+                self.ended();
+                if let Some(farewell) = farewell {
+                    self.live.keeper.errand(farewell);
+                }
+                self.check()
+            }
+            Need::Renew(_) | Need::Forget => self.check(),
+        }
+    }
+
+    /// Ends it on our side, in this way; whether it had not ended before.
+    pub(crate) fn end(&self, how: Ended) -> bool {
+        let mut state = locked(&self.cell.state);
+        let now = self.live.clock.now();
+        if state.status(now) == Status::Ended {
+            // Everything was done then.
+            return false;
+        }
+        state.end();
+        drop(state);
+        self.cell.count(how, now);
+        self.ended();
+        true
+    }
+
+    /// Tells whoever waits for its loss to end, and renews it as before.
+    pub(crate) fn withdraw(&self) {
+        locked(&self.cell.state).withdraw();
+        self.cell.announce(self.live.clock.now());
+    }
+
+    /// The keeper forgets it, and whoever waits for its end is told.
+    pub(crate) fn ended(&self) {
+        self.live.keeper.forget(self.id);
+        self.cell.announce(self.live.clock.now());
+    }
+}
+
+/// Fails if the lease is known to be gone.
+pub(crate) fn check_status(status: Status) -> Result<(), Error> {
+    match status {
+        Status::Held => Ok(()),
+        Status::Lost(reason) => Err(reason.error()),
+        Status::Ended => Err(released()),
+    }
+}
+
+/// What is wrong with a lease that is used after its end.
+pub(crate) fn released() -> Error {
+    Error::new(ErrorKind::LeaseLost, "the lease has been released already")
+}

@@ -1,0 +1,146 @@
+//! What an acquire wants, checked: one lock or several at once, perhaps for an owner that may be inside. What
+//! both faces of `Lock` go by.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::base::clock::Moment;
+use crate::base::error::{Error, ErrorKind};
+use crate::base::name::LockName;
+use crate::base::token::Token;
+use crate::base::wake::Place;
+use crate::engine::Dice;
+use crate::engine::acquire::Grant;
+use crate::engine::several::{Several as Acquired, SeveralMachine, SeveralOrder};
+use crate::lease::entries::{Coming, Entry, Key};
+use crate::lease::grip::Grip;
+use crate::lease::held::Held;
+use crate::lease::named::Named;
+use crate::session::Live;
+use crate::session::options::{LockOptions, LockPlan};
+
+/// A wait that began less than this ago has its whole time.
+const JUST_NOW: Duration = Duration::from_millis(1);
+
+/// See the module's documentation.
+pub(crate) struct Wanted {
+    /// In the order of their names, so that nobody waits for one who waits for him.
+    locks: Vec<(LockName, LockPlan)>,
+    key: Option<Key>,
+    give_up: Moment,
+}
+
+/// Whether an owner that may be inside comes in.
+pub(crate) enum Entering {
+    /// It is inside, and enters once more.
+    Again(Grip),
+    /// It comes in for the first time, by an acquire; or it is no owner that could be inside.
+    First(Option<Coming>),
+    /// It is on its way in already. Who waits is hinted when that has ended, and looks again.
+    Wait(Place, Moment),
+}
+
+impl Wanted {
+    /// Checks everything. No I/O.
+    pub(crate) fn new(
+        live: &Live,
+        first: &Named,
+        others: &[Named],
+        owner: Option<&str>,
+        options: &LockOptions,
+    ) -> Result<Self, Error> {
+        let lock = |named: &Named| Ok((named.checked()?, named.plan(options, &live.settings)?));
+        let locks = std::iter::once(first).chain(others).map(lock).collect::<Result<Vec<_>, Error>>()?;
+        let wrong = |error: Error| error.during("acquire", first.name());
+        let key = match owner {
+            None => None,
+            Some(_) if !others.is_empty() => {
+                return Err(wrong(Error::invalid(
+                    "several locks cannot be acquired again by an owner that has them",
+                )));
+            }
+            Some(owner) => Some(Entry::key(&locks[0].0, owner).map_err(wrong)?),
+        };
+        let give_up = live.clock.now() + locks[0].1.wait;
+        Ok(Self { locks, key, give_up })
+    }
+
+    /// Enters once more, if the owner is inside.
+    pub(crate) fn enter(&self, live: &Arc<Live>) -> Result<Entering, Error> {
+        let Some(key) = &self.key else { return Ok(Entering::First(None)) };
+        let first = Coming::first(live, key);
+        let (name, plan) = &self.locks[0];
+        let again = Entry::again(live, key, plan.permits);
+        let again = again.map_err(|error| error.during("acquire", name.as_str()))?;
+        if let Some((held, entry)) = again {
+            return Ok(Entering::Again(Grip::new(held, Some(entry))));
+        }
+        match first {
+            Ok(coming) => Ok(Entering::First(Some(coming))),
+            Err(place) if live.clock.now() < self.give_up => Ok(Entering::Wait(place, self.give_up)),
+            Err(_) => {
+                Err(Error::new(ErrorKind::LockTimeout, "another caller of this owner waits for the lock")
+                    .during("acquire", name.as_str()))
+            }
+        }
+    }
+
+    /// The lock, if it is one.
+    pub(crate) fn only(&self, live: &Live) -> Option<(&LockName, LockPlan)> {
+        match &self.locks[..] {
+            [(name, plan)] => {
+                let left = self.give_up.since(live.clock.now());
+                // Unless some of the wait is over.
+                let is_new = left + JUST_NOW > plan.wait;
+                Some((name, if is_new { plan.clone() } else { plan.within(left) }))
+            }
+            _ => None,
+        }
+    }
+
+    /// What holds the lock that was granted.
+    pub(crate) fn grip(&self, live: &Arc<Live>, held: Held) -> Grip {
+        let entry = self.key.clone().map(|key| Entry::first(live, key, &held));
+        Grip::new(held, entry)
+    }
+
+    /// The acquire of several locks.
+    pub(crate) fn several(&self, live: &Live) -> Result<Several, Error> {
+        let place = live.hub.enter();
+        let token = Token::random()?;
+        let adopts = self.locks.iter().any(|(_, plan)| plan.adopt_after.is_some());
+        let order = SeveralOrder {
+            locks: self.locks.iter().map(|(name, plan)| live.order(name, plan, &token, &place)).collect(),
+            sightings: self.locks.iter().map(|(name, plan)| live.sighting(name, plan)).collect(),
+            in_one_step: !adopts && live.store.can_acquire_all(&mut self.locks.iter().map(|(name, _)| name)),
+        };
+        let machine = SeveralMachine::new(order, live.clock.now(), live.channel.is_open(), Dice::random());
+        Ok(Several { machine, place })
+    }
+
+    /// Takes in how that ended: what holds them all, or `None` if one was busy and the plan is not to wait.
+    pub(crate) fn held(
+        &self,
+        live: &Arc<Live>,
+        machine: &SeveralMachine,
+        acquired: Acquired,
+    ) -> Option<Grip> {
+        for ((name, plan), sighting) in self.locks.iter().zip(machine.sightings()) {
+            live.note(name, plan, sighting.as_ref());
+        }
+        let Acquired::Granted { token, grants } = acquired else { return None };
+        let grip = |((name, plan), grant): (&(LockName, LockPlan), &Grant)| {
+            Grip::new(Held::granted(live, name, plan, token.clone(), grant), None)
+        };
+        let mut all = self.locks.iter().zip(&grants).map(grip);
+        let mut first = all.next()?;
+        all.for_each(|other| first.join(&other));
+        Some(first)
+    }
+}
+
+/// A running acquire of several locks.
+pub(crate) struct Several {
+    pub(crate) machine: SeveralMachine,
+    pub(crate) place: Place,
+}

@@ -1,0 +1,310 @@
+//! A claimed task in the hands of its worker: what the `Claim` types of both faces wrap.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use crate::base::body::{self, Headers};
+use crate::base::error::{Error, ErrorKind};
+use crate::base::name::QueueName;
+use crate::base::wake::locked;
+use crate::engine::Dice;
+use crate::engine::backoff::backoff;
+use crate::engine::call::{Answer, CallMachine};
+use crate::engine::claim::ClaimedOne;
+use crate::engine::lease::{LeaseTerms, LossReason};
+use crate::engine::leased::{Leased, TaskLease};
+use crate::engine::settle::judge_settled;
+use crate::lease::kept::Kept;
+use crate::queue::queue_options::ClaimPlan;
+use crate::session::Live;
+use crate::session::lease_cell::AccountOf;
+use crate::session::metrics::{Ended, QueueMeters};
+use crate::session::options::MAX_TTL;
+use crate::verbs::{
+    ClaimedTask, QueueReply, QueueRequest, QueueVerb, Reply, Request, Settle, Settled, Settlement, Verdict,
+    WallMillis,
+};
+
+/// Longest reason of a nack or bury that is kept; the rest is cut off.
+const MAX_REASON: usize = 1_024;
+/// What a claim's task is told when nobody settled it.
+const DROPPED: &str = "dropped without a verdict";
+
+/// When a task is tried again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Retry {
+    /// After a pause of so many seconds as the fourth power of the attempt, 7 h at most, half of it at least: 1 s, 16 s, 81 s, 4 min, 10 min, 22 min, 40 min, 1.1 h, 1.8 h, 2.8 h, 4.1 h, 5.8 h, then 7 h each.
+    /// The 19 pauses of a task with 20 attempts are 33 to 66 hours together, two days on average.
+    Backoff,
+    /// After this time.
+    After(Duration),
+}
+
+pub(crate) struct Delivery {
+    pub(crate) kept: Kept,
+    pub(crate) queue: QueueName,
+    pub(crate) task: ClaimedTask,
+    pub(crate) headers: Headers,
+    payload_start: usize,
+    verdict: Mutex<Progress>,
+    meters: Arc<QueueMeters>,
+}
+
+/// How far the settling of a claim has come.
+#[derive(Debug, Default)]
+enum Progress {
+    #[default]
+    Open,
+    /// Sent, and perhaps carried out: the operation, and what earlier calls had sent.
+    Sent(&'static str, Earlier),
+    /// Carried out.
+    Settled(Verdict),
+    /// The store has said that it is not ours any more: no earlier call was carried out.
+    Refused,
+}
+
+/// What calls before this one had sent, unheard.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Earlier {
+    /// Nothing.
+    Nothing,
+    /// The same verdict.
+    Same,
+    /// Another verdict, or one that was refused, or cannot be carried out.
+    Other,
+}
+
+impl Delivery {
+    /// Puts a claim into the keeper's care.
+    pub(crate) fn start(live: &Arc<Live>, plan: &ClaimPlan, one: ClaimedOne) -> Self {
+        let meters = live.meters.queue(one.queue.as_str());
+        meters.claimed.inc();
+        meters.late(lateness(live.clock.wall_micros(), one.task.due));
+        let ClaimedOne { queue, task, deadline } = one;
+        let lease = TaskLease { queue: queue.clone(), id: task.id.clone(), receipt: task.receipt };
+        let terms = LeaseTerms {
+            leased: Leased::Task(lease),
+            ttl: plan.lease,
+            deadline,
+            hold_until: plan.max_run.map(|max_run| live.clock.now() + max_run),
+        };
+        let (payload_start, headers) = body::decode(&task.body);
+        let kept = Kept::start(live, terms, AccountOf::Task(Arc::clone(&meters)));
+        Self { kept, queue, task, headers, payload_start, verdict: Mutex::default(), meters }
+    }
+
+    pub(crate) fn payload(&self) -> &[u8] {
+        &self.task.body[self.payload_start..]
+    }
+
+    /// The verdict of a failed attempt.
+    pub(crate) fn nack(&self, retry: Retry, reason: &str) -> Result<Verdict, Error> {
+        let delay = match retry {
+            Retry::Backoff => backoff(self.task.attempt, &mut Dice::random()),
+            Retry::After(delay) if delay <= MAX_TTL => delay,
+            Retry::After(_) => return Err(self.during("nack", Error::invalid("the delay is over 365 days"))),
+        };
+        Ok(Verdict::Nack { delay, reason: shortened(reason) })
+    }
+
+    /// The verdict on a task that was not tried.
+    pub(crate) fn put_back(&self, delay: Duration) -> Result<Verdict, Error> {
+        if delay > MAX_TTL {
+            return Err(self.during("put_back", Error::invalid("the delay is over 365 days")));
+        }
+        Ok(Verdict::PutBack { delay })
+    }
+
+    /// The verdict on a hopeless task.
+    pub(crate) fn bury(reason: &str) -> Verdict {
+        Verdict::Bury { reason: shortened(reason) }
+    }
+
+    /// The settlement to send, and what [`Delivery::settled`] has to know; `None` if this verdict was accepted
+    /// before.
+    pub(crate) fn settlement(&self, verdict: &Verdict) -> Result<Option<(Settlement, Earlier)>, Error> {
+        self.kept.live.check_generation().map_err(|error| self.during(operation(verdict), error))?;
+        let mut progress = locked(&self.verdict);
+        let earlier = match &*progress {
+            Progress::Settled(before) if operation(before) == operation(verdict) => return Ok(None),
+            Progress::Settled(before) => {
+                let message = format!("the claim was settled already, by {}", operation(before));
+                return Err(self.during(operation(verdict), Error::new(ErrorKind::StaleReceipt, message)));
+            }
+            // The store has said that it is not ours: no copy of this verdict can be carried out.
+            Progress::Open if matches!(self.kept.loss(), Some(LossReason::Taken | LossReason::Removed)) => {
+                Earlier::Other
+            }
+            Progress::Open => Earlier::Nothing,
+            Progress::Refused => Earlier::Other,
+            Progress::Sent(before, Earlier::Nothing | Earlier::Same) if *before == operation(verdict) => {
+                Earlier::Same
+            }
+            Progress::Sent(..) => Earlier::Other,
+        };
+        *progress = Progress::Sent(operation(verdict), earlier);
+        drop(progress);
+        // From now on the verdict counts, not the lease.
+        self.kept.end(Ended::Settled);
+        let (id, receipt) = (self.task.id.clone(), self.task.receipt);
+        Ok(Some((Settlement { id, receipt, verdict: verdict.clone() }, earlier)))
+    }
+
+    /// A single settlement as a machine.
+    pub(crate) fn settle(&self, settlement: Settlement) -> CallMachine {
+        let verb = QueueVerb::Settle(Settle { items: Arc::new([settlement]) });
+        self.kept.live.call(Request::Queue(QueueRequest { queue: self.queue.clone(), verb }))
+    }
+
+    /// The verdict that was accepted, if one was.
+    pub(crate) fn accepted(&self) -> Option<Verdict> {
+        match &*locked(&self.verdict) {
+            Progress::Settled(verdict) => Some(verdict.clone()),
+            Progress::Open | Progress::Sent(..) | Progress::Refused => None,
+        }
+    }
+
+    /// Takes in the answer to [`Delivery::settle`].
+    pub(crate) fn answered(
+        &self,
+        verdict: &Verdict,
+        earlier: Earlier,
+        answer: Result<Answer, Error>,
+    ) -> Result<(), Error> {
+        let answer = answer
+            .inspect_err(|error| self.failed(earlier, error))
+            .map_err(|error| self.during(operation(verdict), error))?;
+        match &answer.reply {
+            Reply::Queue(QueueReply::Settle(settled)) if settled.len() == 1 => {
+                self.settled(verdict, settled[0], earlier, answer.copies > 1)
+            }
+            _ => Err(Error::new(ErrorKind::Corrupt, "the store answered another question")),
+        }
+    }
+
+    /// Takes in what became of a settlement: `earlier` as [`Delivery::settlement`] gave it, `resent` if an
+    /// earlier copy of its call may have been carried out.
+    pub(crate) fn settled(
+        &self,
+        verdict: &Verdict,
+        settled: Settled,
+        earlier: Earlier,
+        resent: bool,
+    ) -> Result<(), Error> {
+        let mut progress = locked(&self.verdict);
+        let resent = match (&*progress, earlier) {
+            // Its twin, sent at the same time by a clone of the claim or in the same batch, was heard first.
+            (Progress::Settled(before), _) if operation(before) == operation(verdict) => return Ok(()),
+            (Progress::Refused, _) | (_, Earlier::Other) => false,
+            (_, Earlier::Same) => true,
+            (_, Earlier::Nothing) => resent,
+        };
+        // As far as renewals have brought it.
+        let deadline = locked(&self.kept.cell.state).deadline();
+        let judged = judge_settled(settled, resent, self.kept.live.clock.now(), deadline);
+        match &judged {
+            Ok(()) => {
+                self.meters.settled(verdict);
+                *progress = Progress::Settled(verdict.clone());
+            }
+            Err(error) if error.kind() == ErrorKind::Indeterminate => {}
+            Err(_) if matches!(&*progress, Progress::Settled(_)) => {}
+            Err(error) => {
+                if error.kind() == ErrorKind::StaleReceipt {
+                    self.meters.stale.inc();
+                }
+                *progress = Progress::Refused;
+            }
+        }
+        judged.map_err(|error| self.during(operation(verdict), error))
+    }
+
+    /// Takes in that a settlement has no answer. One that surely did nothing is as if it had never been tried.
+    pub(crate) fn failed(&self, earlier: Earlier, error: &Error) {
+        let mut progress = locked(&self.verdict);
+        if error.kind() == ErrorKind::StoreUnavailable
+            && earlier == Earlier::Nothing
+            && matches!(&*progress, Progress::Sent(_, Earlier::Nothing))
+        {
+            *progress = Progress::Open;
+        }
+    }
+
+    /// What happens to a claim that is dropped unsettled: it counts as failed. One inherited by a forked
+    /// child is the parent's, and is left alone.
+    pub(crate) fn let_go(&self) {
+        let live = &self.kept.live;
+        if live.is_inherited() {
+            return live.leave_to_parent();
+        }
+        let was_open = matches!(*locked(&self.verdict), Progress::Open);
+        if self.kept.end(Ended::Dropped)
+            && was_open
+            && let Ok(verdict) = self.nack(Retry::Backoff, DROPPED)
+        {
+            self.settle_later(verdict);
+        }
+    }
+
+    /// Settles it in the background, unless something was said of it already.
+    pub(crate) fn settle_unheard(&self, verdict: Verdict) {
+        let was_open = matches!(*locked(&self.verdict), Progress::Open);
+        if !self.kept.live.is_inherited() && was_open && self.kept.end(Ended::Dropped) {
+            self.settle_later(verdict);
+        }
+    }
+
+    /// It is renewed no further; what is left of its lease.
+    pub(crate) fn expire(&self) -> Duration {
+        self.kept.end(Ended::Settled);
+        locked(&self.kept.cell.state).deadline().since(self.kept.live.clock.now())
+    }
+
+    fn settle_later(&self, verdict: Verdict) {
+        let (queue, id) = (self.queue.clone(), self.task.id.clone());
+        let lease = TaskLease { queue, id, receipt: self.task.receipt };
+        self.kept.live.keeper.errand(lease.settled(verdict));
+    }
+
+    pub(crate) fn during(&self, operation: &'static str, error: Error) -> Error {
+        error.rather_during(operation, &format!("{}/{}", self.queue.as_str(), self.task.id.as_str()))
+    }
+}
+
+impl std::fmt::Debug for Delivery {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let ClaimedTask { id, attempt, receipt, .. } = &self.task;
+        let queue = self.queue.as_str();
+        write!(f, "Claim({queue:?}, {id:?}, attempt {attempt}, receipt {receipt})")
+    }
+}
+
+impl Drop for Delivery {
+    fn drop(&mut self) {
+        self.let_go();
+    }
+}
+
+/// By how much a task that is claimed now is late; zero if its due time is ahead of this process's clock.
+fn lateness(now_micros: u64, due: WallMillis) -> Duration {
+    Duration::from_micros(now_micros).saturating_sub(Duration::from_millis(due))
+}
+
+/// What a verdict is called.
+pub(crate) fn operation(verdict: &Verdict) -> &'static str {
+    match verdict {
+        Verdict::Ack => "ack",
+        Verdict::Nack { .. } => "nack",
+        Verdict::Bury { .. } => "bury",
+        Verdict::PutBack { .. } => "put_back",
+    }
+}
+
+fn shortened(reason: &str) -> Box<str> {
+    let mut end = reason.len().min(MAX_REASON);
+    while !reason.is_char_boundary(end) {
+        end -= 1;
+    }
+    reason[..end].into()
+}

@@ -1,0 +1,9 @@
+//! Tasks and claims: checked arguments, requests, and what becomes of a delivery.
+
+pub(crate) mod claim_calls;
+pub(crate) mod consumer;
+pub(crate) mod dead_tasks;
+pub(crate) mod delivery;
+pub(crate) mod queue_calls;
+pub(crate) mod queue_options;
+pub(crate) mod task;

@@ -1,0 +1,307 @@
+//! Options of claims and workers, and settings of queues.
+
+use std::time::Duration;
+
+use crate::base::error::Error;
+use crate::session::options::{DEFAULT_MAX_HOLD, DEFAULT_TTL, MAX_TTL, checked_ttl};
+use crate::store::MAX_BATCH;
+use crate::verbs::{Configure, List, Place, TaskState};
+
+/// How to claim tasks.
+///
+/// ```
+/// use std::time::Duration;
+/// use stanchion::ClaimOptions;
+///
+/// let options = ClaimOptions::new().max(10).wait(Duration::from_secs(5));
+/// ```
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct ClaimOptions {
+    max: usize,
+    lease: Option<Duration>,
+    renew: Option<bool>,
+    max_run: Option<Duration>,
+    wait: Duration,
+    patient: bool,
+}
+
+impl Default for ClaimOptions {
+    fn default() -> Self {
+        Self { max: 1, lease: None, renew: None, max_run: None, wait: Duration::ZERO, patient: true }
+    }
+}
+
+impl ClaimOptions {
+    /// The defaults: one task; a lease of 30 s, renewed until the claim is settled, for 1 h at most; no wait.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// At most so many tasks: 1 to 1,000 (default 1).
+    pub fn max(mut self, max: usize) -> Self {
+        self.max = max;
+        self
+    }
+
+    /// How long the store keeps a claim without renewal (50 ms to 365 days). With a lease given it is fixed,
+    /// unless [`ClaimOptions::renew`] is asked for.
+    pub fn lease(mut self, lease: Duration) -> Self {
+        self.lease = Some(lease);
+        self
+    }
+
+    /// Whether claims are renewed until they are settled. Default: yes if no lease is given, otherwise no.
+    pub fn renew(mut self, renew: bool) -> Self {
+        self.renew = Some(renew);
+        self
+    }
+
+    /// For how long a claim is renewed at most (default 1 h). Afterwards it is lost.
+    pub fn max_run(mut self, max_run: Duration) -> Self {
+        self.max_run = Some(max_run);
+        self
+    }
+
+    /// A wait fails when the store has not answered for the client's timeout.
+    pub(crate) fn impatient(mut self) -> Self {
+        self.patient = false;
+        self
+    }
+
+    /// How long to wait for a task (default: not at all).
+    pub fn wait(mut self, wait: Duration) -> Self {
+        self.wait = wait;
+        self
+    }
+
+    /// Checks everything and fills in the defaults.
+    pub(crate) fn plan(&self) -> Result<ClaimPlan, Error> {
+        let lease = checked_ttl("lease", self.lease.unwrap_or(DEFAULT_TTL))?;
+        let renews = self.renew.unwrap_or(self.lease.is_none());
+        let max_run = self.max_run.unwrap_or(DEFAULT_MAX_HOLD.max(lease));
+        if renews && max_run < lease {
+            return Err(Error::invalid(format!(
+                "max_run ({max_run:?}) is shorter than the lease ({lease:?})"
+            )));
+        }
+        for (option, time) in [("wait", self.wait), ("max_run", max_run)] {
+            if time > MAX_TTL {
+                return Err(Error::invalid(format!("{option} is over 365 days")));
+            }
+        }
+        Ok(ClaimPlan {
+            max: checked_count("max", self.max)?,
+            lease,
+            max_run: renews.then_some(max_run),
+            wait: self.wait,
+            patient: self.patient,
+        })
+    }
+}
+
+/// Checked options of one claim.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ClaimPlan {
+    pub(crate) max: u32,
+    pub(crate) lease: Duration,
+    /// `None` if claims are not renewed.
+    pub(crate) max_run: Option<Duration>,
+    pub(crate) wait: Duration,
+    /// As in [`ClaimOrder`](crate::engine::claim::ClaimOrder).
+    pub(crate) patient: bool,
+}
+
+/// What to list, and how much of it.
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), stanchion::Error> {
+/// use stanchion::{Client, ListOptions, TaskState};
+///
+/// let queue = Client::open("memory:").await?.queue("emails");
+/// let mut options = ListOptions::new(TaskState::Dead).prefix("user:").payloads(false);
+/// loop {
+///     let page = queue.list(options.clone()).await?;
+///     page.tasks.iter().for_each(|task| println!("{}: {}", task.id, task.reason));
+///     let Some(next) = page.next else { break };
+///     options = options.page(next);
+/// }
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug)]
+#[must_use = "it only says what to list"]
+pub struct ListOptions {
+    state: TaskState,
+    prefix: String,
+    payloads: bool,
+    page: Option<String>,
+    max: usize,
+}
+
+impl ListOptions {
+    /// The first 100 tasks of this state, with their payloads.
+    pub fn new(state: TaskState) -> Self {
+        Self { state, prefix: String::new(), payloads: true, page: None, max: 100 }
+    }
+
+    /// Only those whose id begins so. A page looks at 1,000 tasks at most: it may have few or none, and a next page
+    /// all the same.
+    pub fn prefix(mut self, prefix: impl Into<String>) -> Self {
+        self.prefix = prefix.into();
+        self
+    }
+
+    /// Whether with payloads and headers (default yes). Without them both are empty; the size is told all the same.
+    pub fn payloads(mut self, payloads: bool) -> Self {
+        self.payloads = payloads;
+        self
+    }
+
+    /// Which page: what the last one gave as [`TaskPage::next`](crate::TaskPage::next).
+    pub fn page(mut self, page: impl Into<String>) -> Self {
+        self.page = Some(page.into());
+        self
+    }
+
+    /// At most so many tasks: 1 to 1,000 (default 100).
+    pub fn max(mut self, max: usize) -> Self {
+        self.max = max;
+        self
+    }
+
+    pub(crate) fn checked(&self) -> Result<List, Error> {
+        let place = |page: &String| {
+            let place = Place::parse(page).filter(|place| self.state.parts().contains(&place.part));
+            place
+                .ok_or_else(|| Error::invalid(format!("page {page:?} is none that such a listing has given")))
+        };
+        Ok(List {
+            state: self.state,
+            prefix: self.prefix.as_str().into(),
+            bodies: self.payloads,
+            from: self.page.as_ref().map(place).transpose()?,
+            max: checked_count("max", self.max)?,
+        })
+    }
+}
+
+/// A number of tasks: 1 to 1,000.
+pub(crate) fn checked_count(what: &str, count: usize) -> Result<u32, Error> {
+    let checked = u32::try_from(count).ok().filter(|_| (1..=MAX_BATCH).contains(&count));
+    checked.ok_or_else(|| Error::invalid(format!("{what} {count} is not between 1 and {MAX_BATCH}")))
+}
+
+/// Settings of a queue to change; what is not set here stays as it is.
+///
+/// ```
+/// use std::time::Duration;
+/// use stanchion::QueueSettings;
+///
+/// let settings = QueueSettings::new().max_len(Some(100_000)).dead_age(Duration::from_secs(7 * 24 * 3600));
+/// ```
+#[derive(Clone, Debug, Default)]
+#[must_use = "settings do nothing until they are passed to configure"]
+pub struct QueueSettings(Configure);
+
+impl QueueSettings {
+    /// Changes nothing.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Refuse new ids when so many tasks are live; `None` for no limit (the default).
+    pub fn max_len(mut self, max_len: Option<u64>) -> Self {
+        self.0.max_len = Some(max_len);
+        self
+    }
+
+    /// Keep so many dead tasks at most (default 10,000); the oldest go first.
+    pub fn dead_max(mut self, count: u64) -> Self {
+        self.0.dead_max = Some(count);
+        self
+    }
+
+    /// Keep dead tasks for so long (default 90 days).
+    pub fn dead_age(mut self, age: Duration) -> Self {
+        self.0.dead_age = Some(age);
+        self
+    }
+
+    /// Keep so many bytes of dead tasks' payloads at most (default 256 MiB); the oldest go first.
+    pub fn dead_bytes(mut self, bytes: u64) -> Self {
+        self.0.dead_bytes = Some(bytes);
+        self
+    }
+
+    /// Whether plain ZADDs to the queue's key are taken in (default: yes). Only Redis has them.
+    pub fn intake(mut self, intake: bool) -> Self {
+        self.0.intake = Some(intake);
+        self
+    }
+
+    /// Checks everything.
+    pub(crate) fn checked(&self) -> Result<Configure, Error> {
+        /// Numbers above this are not exact in every language and store.
+        const MOST: u64 = 1 << 53;
+        let Configure { max_len, dead_max, dead_age, dead_bytes, .. } = &self.0;
+        let counts = [("max_len", max_len.flatten()), ("dead_max", *dead_max), ("dead_bytes", *dead_bytes)];
+        for (option, count) in counts {
+            if count.is_some_and(|count| count > MOST) {
+                return Err(Error::invalid(format!("{option} is over 2^53")));
+            }
+        }
+        if *max_len == Some(Some(0)) {
+            return Err(Error::invalid(
+                "max_len 0 would refuse every task; pause the workers or drop the queue",
+            ));
+        }
+        if dead_age.is_some_and(|age| age > MAX_TTL) {
+            return Err(Error::invalid("dead_age is over 365 days"));
+        }
+        Ok(self.0.clone())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::base::error::ErrorKind;
+
+    #[test]
+    fn the_defaults_follow_the_locks() {
+        let plan = ClaimOptions::new().plan().unwrap();
+        assert_eq!((plan.max, plan.lease), (1, DEFAULT_TTL));
+        assert_eq!(plan.max_run, Some(DEFAULT_MAX_HOLD), "renewed when no lease is given");
+        let fixed = ClaimOptions::new().lease(Duration::from_secs(5)).plan().unwrap();
+        assert_eq!(fixed.max_run, None);
+    }
+
+    #[test]
+    fn bad_options_are_refused() {
+        let new = ClaimOptions::new;
+        let secs = Duration::from_secs;
+        let bad = [
+            new().max(0),
+            new().max(1_001),
+            new().lease(Duration::ZERO),
+            new().lease(Duration::MAX),
+            new().wait(Duration::MAX),
+            new().lease(secs(30)).renew(true).max_run(secs(1)),
+            new().max_run(Duration::MAX),
+        ];
+        for options in bad {
+            assert_eq!(options.plan().unwrap_err().kind(), ErrorKind::InvalidArgument, "{options:?}");
+        }
+        let settings = QueueSettings::new;
+        for bad in [
+            settings().max_len(Some(0)),
+            settings().max_len(Some(u64::MAX)),
+            settings().dead_max(u64::MAX),
+            settings().dead_age(Duration::MAX),
+        ] {
+            assert_eq!(bad.checked().unwrap_err().kind(), ErrorKind::InvalidArgument, "{bad:?}");
+        }
+    }
+}

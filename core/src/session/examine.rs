@@ -1,0 +1,156 @@
+//! What a store is like, and which promises hold on it: for people who set one up.
+
+use std::time::{Duration, Instant};
+
+use crate::base::error::{Error, ErrorKind};
+use crate::base::token::Token;
+use crate::session::Live;
+use crate::store::{Failure, FailureKind};
+use crate::verbs::{Acquire, QueueRequest, QueueVerb, Release, Request};
+
+/// The lock and the queue that an examination uses.
+const NAME: &str = "stanchion-doctor";
+/// Locks taken and given back, to see how long that takes.
+const PAIRS: usize = 10;
+/// The life of a lease that an examination could not give back.
+const TTL: Duration = Duration::from_secs(1);
+/// A pair that takes longer leaves little of a short lease.
+const SLOW: Duration = Duration::from_millis(50);
+
+/// Whether something is as it should be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Health {
+    /// The promise holds.
+    Good,
+    /// The promise holds with a limit.
+    Warning,
+    /// The promise does not hold.
+    Bad,
+    /// It could not be found out.
+    Unknown,
+}
+
+impl Health {
+    /// The stable name.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Good => "good",
+            Self::Warning => "warning",
+            Self::Bad => "bad",
+            Self::Unknown => "unknown",
+        }
+    }
+}
+
+/// One thing that an examination looked at.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Finding {
+    /// What was looked at: a stable name such as `memory`.
+    pub what: &'static str,
+    /// What was found, in words.
+    pub found: String,
+    /// The promise that depends on it.
+    pub promise: &'static str,
+    /// Whether it holds here.
+    pub health: Health,
+    /// What to do, unless all is well.
+    pub advice: Option<String>,
+}
+
+impl Finding {
+    pub(crate) fn good(what: &'static str, promise: &'static str, found: impl Into<String>) -> Self {
+        Self { what, found: found.into(), promise, health: Health::Good, advice: None }
+    }
+
+    /// The same, less well.
+    pub(crate) fn but(self, health: Health, advice: impl Into<String>) -> Self {
+        Self { health, advice: Some(advice.into()), ..self }
+    }
+}
+
+/// Examines the client's store: what it says of itself, then whether everything that this library needs works.
+pub(crate) fn examine(live: &Live) -> Result<Vec<Finding>, Error> {
+    let failed = |failure: Failure| Error::from(failure).during("examine", "");
+    let mut findings = live.store.examine(live.give_up()).map_err(failed)?;
+    findings.push(locks(live)?);
+    findings.push(queues(live)?);
+    findings.push(hints(live));
+    Ok(findings)
+}
+
+/// Takes a lock and gives it back, some times.
+fn locks(live: &Live) -> Result<Finding, Error> {
+    let promise = "locks work, and quickly";
+    let name = live.prefixes.lock_name(NAME)?;
+    let mut times = Vec::with_capacity(PAIRS);
+    for _ in 0..PAIRS {
+        let token = Token::random()?;
+        let acquire = Acquire {
+            name: name.clone(),
+            permits: None,
+            token: token.clone(),
+            ttl: TTL,
+            min_fence: 0,
+            waiter: None,
+            patience: None,
+            owner: live.settings.owner.clone(),
+            adopt: None,
+            early: 0.0,
+        };
+        let release = Release {
+            name: name.clone(),
+            token,
+            cooldown: None,
+            acquire_resent: false,
+            own_fence: None,
+            foreign_share: false,
+        };
+        let began = Instant::now();
+        for request in [Request::Acquire(acquire), Request::Release(release)] {
+            if let Err(failure) = live.store.perform(&request, live.give_up()) {
+                return Ok(refused("locks", promise, failure));
+            }
+        }
+        times.push(began.elapsed());
+    }
+    times.sort_unstable();
+    let (median, most) = (times[PAIRS / 2], times[PAIRS - 1]);
+    let found = format!("a lock taken and given back in {median:.1?}, {most:.1?} at most");
+    let finding = Finding::good("locks", promise, found);
+    Ok(match median > SLOW {
+        true => finding
+            .but(Health::Warning, "a lease is shorter by what the store takes to answer; use longer ones"),
+        false => finding,
+    })
+}
+
+fn queues(live: &Live) -> Result<Finding, Error> {
+    let promise = "queues work";
+    let queue = live.prefixes.queue_name(NAME)?;
+    let request = Request::Queue(QueueRequest { queue, verb: QueueVerb::Stats });
+    Ok(match live.store.perform(&request, live.give_up()) {
+        Ok(_) => Finding::good("queues", promise, "a queue could be looked at"),
+        Err(Failure { kind: FailureKind::Final(ErrorKind::Unsupported), message }) => {
+            Finding::good("queues", promise, "there are none on this store").but(Health::Warning, message)
+        }
+        Err(failure) => refused("queues", promise, failure),
+    })
+}
+
+fn hints(live: &Live) -> Finding {
+    let promise = "whoever waits is woken at once";
+    match live.store.listen(live.give_up()) {
+        Ok(_) => Finding::good("hints", promise, "hints can be heard"),
+        Err(Failure { kind: FailureKind::Final(ErrorKind::Denied), message }) => {
+            let advice = "waiters ask by themselves, up to 0.75 s late; allow the channels";
+            Finding::good("hints", promise, message).but(Health::Warning, advice)
+        }
+        Err(failure) => refused("hints", promise, failure),
+    }
+}
+
+fn refused(what: &'static str, promise: &'static str, failure: Failure) -> Finding {
+    Finding::good(what, promise, "it does not work").but(Health::Bad, failure.message)
+}

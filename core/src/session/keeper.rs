@@ -1,0 +1,424 @@
+//! The keeper: a thread that renews live leases, announces their loss in time, and finishes what
+//! abandoned calls left undone.
+
+use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use crate::base::clock::{Clock, Moment};
+use crate::base::contained::contained;
+use crate::base::signals::{join, spawn_quietly};
+use crate::base::wake::locked;
+use crate::engine::lease::Need;
+use crate::engine::{Dice, RESEND_AFTER};
+use crate::session::lease_cell::LeaseCell;
+use crate::session::metrics::Meters;
+use crate::store::{Failure, Store};
+use crate::verbs::{Reply, Request};
+
+/// Renewals sent in one round trip.
+const BATCH: usize = 256;
+/// How long a clean-up is tried: longer than a dead waiter's entry lives, and than most leases.
+const ERRAND_FOR: Duration = Duration::from_secs(60);
+
+#[derive(Debug)]
+pub(crate) struct Keeper {
+    store: Arc<dyn Store>,
+    clock: Clock,
+    meters: Arc<Meters>,
+    state: Mutex<KeeperState>,
+    changed: Condvar,
+    /// An errand has ended.
+    ran: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct KeeperState {
+    leases: HashMap<u64, Kept>,
+    next_id: u64,
+    /// When a lease needs something; the deadline at the latest.
+    dues: BTreeSet<(Moment, u64)>,
+    errands: VecDeque<Errand>,
+    /// Errands that are on their way.
+    running: usize,
+    /// Until when the thread sleeps; earlier needs wake it. It keeps to this even if the lease that it was
+    /// woken for has ended meanwhile: to sleep for ever would mean that each short lease wakes it again.
+    sleeps_until: Option<Moment>,
+    runs: bool,
+    closed: bool,
+    thread: Option<JoinHandle<()>>,
+}
+
+#[derive(Debug)]
+struct Kept {
+    lease: Arc<LeaseCell>,
+    /// Its entry in `dues`; none while a renewal is on its way.
+    armed: Option<Moment>,
+}
+
+fn due_of(lease: &LeaseCell) -> Moment {
+    locked(&lease.state).due()
+}
+
+/// A request that cleans up after somebody who cannot wait for it.
+#[derive(Clone, Debug)]
+struct Errand {
+    request: Request,
+    next_at: Moment,
+    until: Moment,
+    failures: u32,
+}
+
+impl Errand {
+    fn new(request: Request, now: Moment) -> Self {
+        Self { request, next_at: now, until: now + ERRAND_FOR, failures: 0 }
+    }
+}
+
+/// What is to be done in one go: losses to announce, and what to send: the requests of the renewals, then those of the
+/// errands.
+#[derive(Default)]
+struct Round {
+    lost: Vec<Arc<LeaseCell>>,
+    requests: Vec<Request>,
+    renewals: Vec<(u64, Arc<LeaseCell>)>,
+    errands: Vec<Errand>,
+}
+
+impl Keeper {
+    pub(crate) fn new(store: Arc<dyn Store>, clock: Clock, meters: Arc<Meters>) -> Arc<Self> {
+        Arc::new(Self {
+            store,
+            clock,
+            meters,
+            state: Mutex::default(),
+            changed: Condvar::new(),
+            ran: Condvar::new(),
+        })
+    }
+
+    /// Watches over a lease from now on.
+    pub(crate) fn keep(self: &Arc<Self>, lease: &Arc<LeaseCell>) -> u64 {
+        let due = due_of(lease);
+        let mut state = locked(&self.state);
+        let id = state.next_id;
+        state.next_id += 1;
+        state.leases.insert(id, Kept { lease: Arc::clone(lease), armed: None });
+        state.arm(id, due);
+        self.wake(state, due);
+        id
+    }
+
+    /// Looks at a lease again: its deadline has moved.
+    pub(crate) fn reconsider(self: &Arc<Self>, id: u64, lease: &LeaseCell) {
+        let due = due_of(lease);
+        let mut state = locked(&self.state);
+        if state.leases.get(&id).is_some_and(|kept| kept.armed.is_some()) {
+            state.arm(id, due);
+            self.wake(state, due);
+        }
+    }
+
+    /// Forgets a lease that ended.
+    pub(crate) fn forget(&self, id: u64) {
+        locked(&self.state).forget(id);
+    }
+
+    /// Sends a request until it is answered, in the background.
+    pub(crate) fn errand(self: &Arc<Self>, request: Request) {
+        let now = self.clock.now();
+        let mut state = locked(&self.state);
+        if state.closed {
+            // The client was closed: everything was given back then.
+            return;
+        }
+        state.errands.push_back(Errand::new(request, now));
+        self.wake(state, now);
+    }
+
+    /// Waits up to `time` for the errands to be done; whether they are.
+    pub(crate) fn linger(&self, time: Duration) -> bool {
+        let until = Instant::now() + time;
+        let mut state = locked(&self.state);
+        while !state.errands.is_empty() || state.running > 0 {
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return false;
+            }
+            state = self.ran.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0;
+        }
+        true
+    }
+
+    /// All leases that are kept now.
+    pub(crate) fn leases(&self) -> Vec<(u64, Arc<LeaseCell>)> {
+        locked(&self.state).leases.iter().map(|(id, kept)| (*id, Arc::clone(&kept.lease))).collect()
+    }
+
+    /// As `close`, and waits until it is done.
+    pub(crate) fn finish(&self) {
+        self.close();
+        let thread = locked(&self.state).thread.take();
+        join(thread);
+    }
+
+    /// Ends the thread after one more try of what is left to do.
+    pub(crate) fn close(&self) {
+        let mut state = locked(&self.state);
+        state.closed = true;
+        self.changed.notify_all();
+    }
+
+    /// Starts or wakes the thread if it would sleep past `due`.
+    fn wake(self: &Arc<Self>, mut state: std::sync::MutexGuard<'_, KeeperState>, due: Moment) {
+        if !state.runs {
+            state.runs = true;
+            let keeper = Arc::clone(self);
+            state.thread = spawn_quietly("stanchion-keeper", move || keeper.run()).ok();
+            // Out of threads: the next lease tries again, and validity is computed from the clock anyway.
+            state.runs = state.thread.is_some();
+        } else if state.sleeps_until.is_some_and(|until| due < until) {
+            state.sleeps_until = Some(due);
+            self.changed.notify_all();
+        }
+    }
+
+    fn run(&self) {
+        let mut dice = Dice::random();
+        loop {
+            match contained("keeper", || self.work(&mut dice)) {
+                Some(closed) if closed => return,
+                Some(_) => {}
+                None => {
+                    locked(&self.state).recover();
+                    thread::sleep(dice.backoff(0));
+                }
+            }
+        }
+    }
+
+    /// Does what is due next; whether nothing will be any more.
+    fn work(&self, dice: &mut Dice) -> bool {
+        let (round, closed) = self.next_round();
+        // Not under the mutex: subscribers of the trace hear of it.
+        round.lost.iter().for_each(|lease| lease.announce(self.clock.now()));
+        if round.requests.is_empty() {
+            return closed;
+        }
+        self.perform(round, dice);
+        false
+    }
+
+    /// Sleeps until something is due, and collects it.
+    fn next_round(&self) -> (Round, bool) {
+        let mut state = locked(&self.state);
+        loop {
+            let now = self.clock.now();
+            let round = state.collect(now);
+            if !round.requests.is_empty() || !round.lost.is_empty() || state.closed {
+                state.sleeps_until = None;
+                return (round, state.closed);
+            }
+            let until = state.sleep_until(now);
+            state.sleeps_until = Some(until);
+            state = if until == Moment::FAR {
+                self.changed.wait(state).unwrap_or_else(PoisonError::into_inner)
+            } else {
+                let nap = self.clock.nap(until);
+                self.changed.wait_timeout(state, nap).unwrap_or_else(PoisonError::into_inner).0
+            };
+        }
+    }
+
+    fn perform(&self, round: Round, dice: &mut Dice) {
+        let sent = self.clock.now();
+        // Whoever waits for a loss looks at the clock itself: a silent store delays no announcement.
+        let until = sent + RESEND_AFTER;
+        let Round { requests, renewals, errands, .. } = round;
+        let renewed = renewals.len();
+        let mut renewals: Vec<_> = renewals.into_iter().map(Some).collect();
+        let mut errands: Vec<_> = errands.into_iter().map(Some).collect();
+        let mut hear = |number: usize, result: Result<Reply, Failure>| match number.checked_sub(renewed) {
+            None => {
+                if let Some((id, lease)) = renewals[number].take() {
+                    self.heard(sent, &result);
+                    self.renewed(id, &lease, sent, &result);
+                }
+            }
+            Some(number) => {
+                if let Some(errand) = errands[number].take() {
+                    self.heard(sent, &result);
+                    self.ran(errand, result, dice);
+                }
+            }
+        };
+        contained("store", || self.store.perform_all(&requests, until, &mut hear));
+        (0..requests.len()).for_each(|number| hear(number, no_answer()));
+    }
+
+    fn heard(&self, sent: Moment, result: &Result<Reply, Failure>) {
+        self.meters.asked(result.as_ref().err(), self.clock.now().since(sent));
+    }
+
+    fn renewed(&self, id: u64, lease: &LeaseCell, sent: Moment, result: &Result<Reply, Failure>) {
+        let now = self.clock.now();
+        let need = locked(&lease.state).extended(now, sent, result);
+        self.meters.renewed(result.is_ok() && matches!(need, Need::Nothing(_)));
+        let mut state = locked(&self.state);
+        match need {
+            Need::Nothing(_) => {
+                drop(state);
+                let due = due_of(lease);
+                locked(&self.state).arm(id, due);
+            }
+            Need::Announce(farewell) => {
+                state.forget(id);
+                let errand = |request| Errand { request, next_at: now, until: now + ERRAND_FOR, failures: 0 };
+                state.errands.extend(farewell.map(errand));
+                drop(state);
+                lease.announce(now);
+            }
+            Need::Renew(_) | Need::Forget => state.forget(id),
+        }
+    }
+
+    fn ran(&self, mut errand: Errand, result: Result<Reply, Failure>, dice: &mut Dice) {
+        let now = self.clock.now();
+        let mut state = locked(&self.state);
+        state.running -= 1;
+        if let Err(failure) = result
+            && failure.is_retryable()
+            && now < errand.until
+            // After the client was closed, each is tried once.
+            && !state.closed
+        {
+            errand.next_at = now + dice.backoff(errand.failures);
+            errand.failures += 1;
+            state.errands.push_back(errand);
+        }
+        drop(state);
+        self.ran.notify_all();
+    }
+}
+
+fn no_answer() -> Result<Reply, Failure> {
+    Err(Failure::new(crate::store::FailureKind::Lost, "the store did not answer"))
+}
+
+impl KeeperState {
+    fn arm(&mut self, id: u64, due: Moment) {
+        self.disarm(id);
+        let Some(kept) = self.leases.get_mut(&id) else { return };
+        kept.armed = Some(due);
+        self.dues.insert((due, id));
+    }
+
+    /// Takes care of what was being done when the thread panicked.
+    fn recover(&mut self) {
+        self.running = 0;
+        let left: Vec<_> = self.leases.iter().filter(|(_, kept)| kept.armed.is_none()).collect();
+        let left: Vec<_> = left.into_iter().map(|(id, kept)| (*id, due_of(&kept.lease))).collect();
+        left.into_iter().for_each(|(id, due)| self.arm(id, due));
+    }
+
+    fn disarm(&mut self, id: u64) {
+        if let Some(due) = self.leases.get_mut(&id).and_then(|kept| kept.armed.take()) {
+            self.dues.remove(&(due, id));
+        }
+    }
+
+    fn forget(&mut self, id: u64) {
+        self.disarm(id);
+        self.leases.remove(&id);
+    }
+
+    fn next_due(&self) -> Moment {
+        let lease = self.dues.first().map_or(Moment::FAR, |(due, _)| *due);
+        self.errands.iter().map(|errand| errand.next_at).fold(lease, Moment::min)
+    }
+
+    /// Until when the thread sleeps now. It keeps to what it was woken for even if that lease has ended
+    /// meanwhile: if it slept for ever, each short lease would wake it again.
+    fn sleep_until(&self, now: Moment) -> Moment {
+        let asked = self.sleeps_until.filter(|until| now < *until);
+        self.next_due().min(asked.unwrap_or(Moment::FAR))
+    }
+
+    /// What is due now.
+    fn collect(&mut self, now: Moment) -> Round {
+        let mut round = Round::default();
+        while round.requests.len() < BATCH
+            && let Some(&(due, id)) = self.dues.first()
+            && due <= now
+        {
+            self.disarm(id);
+            let Some(lease) = self.leases.get(&id).map(|kept| Arc::clone(&kept.lease)) else { continue };
+            let need = locked(&lease.state).need(now);
+            match need {
+                Need::Nothing(_) => self.arm(id, due_of(&lease)),
+                Need::Renew(request) => {
+                    round.requests.push(request);
+                    round.renewals.push((id, lease));
+                }
+                Need::Announce(farewell) => {
+                    self.forget(id);
+                    self.errands.extend(farewell.map(|request| Errand::new(request, now)));
+                    round.lost.push(lease);
+                }
+                Need::Forget => self.forget(id),
+            }
+        }
+        for _ in 0..self.errands.len().min(BATCH) {
+            let Some(errand) = self.errands.pop_front() else { break };
+            if errand.next_at <= now || self.closed {
+                round.requests.push(errand.request.clone());
+                round.errands.push(errand);
+                self.running += 1;
+            } else {
+                self.errands.push_back(errand);
+            }
+        }
+        round
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::api::blocking::Lock;
+    use crate::base::clock::ManualClock;
+    use crate::lease::named::{Named, Part};
+    use crate::session::builder::ClientBuilder;
+    use crate::session::options::LockOptions;
+
+    #[test]
+    fn a_thread_woken_for_a_lease_that_has_ended_sleeps_on_until_its_due() {
+        let at = |seconds| Moment::from_nanos(0) + Duration::from_secs(seconds);
+        let state = KeeperState { sleeps_until: Some(at(10)), ..KeeperState::default() };
+        assert_eq!(state.sleep_until(at(1)), at(10));
+        assert_eq!(state.sleep_until(at(10)), Moment::FAR);
+    }
+
+    /// The machine sleeps while the keeper does; it looks at the clock by itself.
+    #[test]
+    fn a_loss_is_noticed_after_a_suspend_though_nobody_waits_for_it() {
+        let (clock, ttl) = (ManualClock::that_goes_on(), Duration::from_secs(600));
+        let builder = ClientBuilder::new(Some("memory:".into())).clock(&clock);
+        let session = Arc::new(builder.session().unwrap());
+        let live = Arc::clone(session.live().unwrap());
+        let lock = Lock::new(Named::new(session, "a", Part::Exclusive));
+        let lease = lock.acquire(LockOptions::new().ttl(ttl)).unwrap();
+        let began = Instant::now();
+        let until = |what: &str, is_so: &dyn Fn() -> bool| {
+            while !is_so() {
+                assert!(began.elapsed() < Duration::from_secs(30), "{what}");
+                thread::yield_now();
+            }
+        };
+        until("the keeper does not sleep", &|| locked(&live.keeper.state).sleeps_until.is_some());
+        clock.advance(ttl);
+        until("the keeper sleeps on", &|| locked(&live.keeper.state).dues.is_empty());
+        assert!(!lease.is_valid());
+    }
+}

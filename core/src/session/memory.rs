@@ -1,0 +1,97 @@
+//! What a client remembers about locks between calls.
+
+use std::collections::HashMap;
+use std::sync::Mutex;
+
+use crate::base::name::LockName;
+use crate::base::wake::locked;
+use crate::engine::acquire::Sighting;
+use crate::verbs::Fence;
+
+/// Locks remembered; past this, the half with the oldest fences is forgotten.
+const CAPACITY: usize = 8_192;
+
+/// Per lock: the highest fence seen, and a foreign value that never expires.
+#[derive(Debug, Default)]
+pub(crate) struct Memory(Mutex<HashMap<LockName, Known>>);
+
+#[derive(Debug, Default)]
+struct Known {
+    fence: Fence,
+    sighting: Option<Sighting>,
+}
+
+impl Memory {
+    /// What the next fence must be at least.
+    pub(crate) fn min_fence(&self, name: &LockName) -> Fence {
+        locked(&self.0).get(name).map_or(0, |known| known.fence + 1)
+    }
+
+    /// The foreign value seen in the way of the last call.
+    pub(crate) fn sighting(&self, name: &LockName) -> Option<Sighting> {
+        locked(&self.0).get(name)?.sighting.clone()
+    }
+
+    pub(crate) fn saw_fence(&self, name: &LockName, fence: Fence) {
+        let mut known = locked(&self.0);
+        if let Some(known) = known.get_mut(name) {
+            known.fence = known.fence.max(fence);
+            // The lock was ours: the same value, should it come back, is another holder's.
+            known.sighting = None;
+            return;
+        }
+        if known.len() >= CAPACITY {
+            forget_oldest(&mut known);
+        }
+        known.insert(name.clone(), Known { fence, sighting: None });
+    }
+
+    pub(crate) fn saw_sighting(&self, name: &LockName, sighting: Option<&Sighting>) {
+        let mut known = locked(&self.0);
+        if let Some(known) = known.get_mut(name) {
+            known.sighting = sighting.cloned();
+        } else if let Some(sighting) = sighting
+            && known.len() < CAPACITY
+        {
+            known.insert(name.clone(), Known { fence: 0, sighting: Some(sighting.clone()) });
+        }
+    }
+}
+
+fn forget_oldest(known: &mut HashMap<LockName, Known>) {
+    let mut fences: Vec<Fence> = known.values().map(|known| known.fence).collect();
+    let middle = fences.len() / 2;
+    let (_, median, _) = fences.select_nth_unstable(middle);
+    let median = *median;
+    known.retain(|_, known| known.fence > median);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::base::name::Prefixes;
+
+    #[test]
+    fn the_highest_fence_counts() {
+        let memory = Memory::default();
+        let name = Prefixes::parse("Lock:", "Queue:").unwrap().lock_name("a").unwrap();
+        assert_eq!(memory.min_fence(&name), 0);
+        memory.saw_fence(&name, 9);
+        memory.saw_fence(&name, 5);
+        assert_eq!(memory.min_fence(&name), 10);
+    }
+
+    #[test]
+    fn it_stays_bounded_and_keeps_the_newest() {
+        let memory = Memory::default();
+        let prefixes = Prefixes::parse("Lock:", "Queue:").unwrap();
+        let mut last = None;
+        for fence in 1..=(CAPACITY as u64 * 3) {
+            let name = prefixes.lock_name(&format!("n{fence}")).unwrap();
+            memory.saw_fence(&name, fence);
+            last = Some(name);
+        }
+        assert!(locked(&memory.0).len() <= CAPACITY);
+        assert_eq!(memory.min_fence(&last.unwrap()), CAPACITY as u64 * 3 + 1);
+    }
+}
