@@ -39,9 +39,9 @@ mod vectors;
 #[doc(hidden)]
 pub mod engine;
 #[doc(hidden)]
-pub mod store;
+pub mod protocol;
 #[doc(hidden)]
-pub mod verbs;
+pub mod store;
 #[doc(hidden)]
 pub use api::internals;
 #[doc(hidden)]
@@ -68,24 +68,25 @@ pub use lease::handle::LeaseHandle;
 pub use lease::holder::Holder;
 pub use lease::named::MAX_PERMITS;
 pub use lease::waiter::Waiter;
+pub use protocol::{
+    DEFAULT_MAX_ATTEMPTS, Fence, HeldAs, OnDuplicate, Outcome, QueueStats, Receipt, Removed, Settings,
+    TaskState, Version,
+};
 pub use queue::claim_calls::Verdict;
 pub use queue::consumer::{ClaimedBy, Consumer};
 pub use queue::dead_tasks::DeadTasks;
 pub use queue::delivery::Retry;
 pub use queue::queue_calls::Rescheduled;
 pub use queue::queue_options::{ClaimOptions, ListOptions, QueueSettings};
-pub use queue::task::{DEFAULT_MAX_ATTEMPTS, Enqueued, Task, TaskInfo, TaskPage};
+pub use queue::task::{Enqueued, Task, TaskInfo, TaskPage};
 pub use session::builder::{ClientBuilder, URL_VARIABLE};
-pub use session::examine::{Finding, Health};
 pub use session::metrics::Metrics;
 pub use session::options::{
     DEFAULT_LOCK_PREFIX, DEFAULT_MAX_HOLD, DEFAULT_QUEUE_PREFIX, DEFAULT_TIMEOUT, DEFAULT_TTL, DEFAULT_WAIT,
     LockOptions, MAX_TTL, MIN_TTL,
 };
 pub use store::redis::ACL_RULE;
-pub use verbs::{
-    Fence, HeldAs, OnDuplicate, Outcome, QueueStats, Receipt, Removed, Settings, TaskState, Version,
-};
+pub use store::{Finding, Health};
 
 /// The README's examples are tests.
 #[cfg(doctest)]

@@ -1,11 +1,11 @@
 //! Waits, from a client of its own, until consumers wait.
 
 use stanchion::internals::{Clock, queue_name, store_config};
+use stanchion::protocol::{QueueReply, QueueRequest, QueueVerb, Reply, Request};
 use stanchion::store::Store;
 use stanchion::store::redis::RedisStore;
 use stanchion::store::sqlite::SqliteStore;
 use stanchion::store::url::{Address, StoreUrl};
-use stanchion::verbs::{QueueReply, QueueRequest, QueueVerb, Reply, Request};
 
 use crate::wait::{SOON, eventually};
 

@@ -9,12 +9,13 @@ use crate::api::lock::{Lock, Timing, busy};
 use crate::base::error::Error;
 use crate::base::name::LockName;
 use crate::cached::cached_options::{CachedOptions, CachedPlan};
-use crate::cached::computing::{Computing, Outcome, stored};
-use crate::cached::flights::{Seat, Turn};
+use crate::cached::computing::{Computing, Outcome, check_circuit, instead, stored};
+use crate::cached::flights::Seat;
 use crate::driver::drive;
+use crate::engine::single_flight::Turn;
 use crate::lease::named::{Named, Part};
+use crate::protocol::{Invalidate, Request};
 use crate::session::Live;
-use crate::verbs::{Invalidate, Request};
 
 /// What [`Client::begin_cached`] answers.
 #[derive(Debug)]
@@ -98,7 +99,7 @@ impl Client {
             match begin(live, &lock, &plan).await {
                 Ok(found) => found.map(Begun::from).ok_or_else(busy),
                 Err(error) => {
-                    let computing = live.away.instead(name, &plan, live.clock.now(), error)?;
+                    let computing = instead(live, name, &plan, error)?;
                     Ok(Begun::Compute(Ticket { computing }))
                 }
             }
@@ -128,7 +129,7 @@ impl Client {
 /// Asks the store, and waits while another computes; callers of one process wait for one of them.
 async fn begin(live: &Arc<Live>, name: &LockName, plan: &CachedPlan) -> Result<Option<Outcome>, Error> {
     let came = live.clock.now();
-    live.away.check(plan, came)?;
+    check_circuit(live, plan)?;
     let give_up = came + plan.lock.wait;
     let tried = ask(live, name, &plan.without_waiting()).await;
     if !plan.is_to_wait(&tried) {
@@ -142,7 +143,7 @@ async fn begin(live: &Arc<Live>, name: &LockName, plan: &CachedPlan) -> Result<O
             Turn::Wait(until) => seat.wait(until).await,
         }
     }
-    live.away.check(plan, live.clock.now())?;
+    check_circuit(live, plan)?;
     let found = ask(live, name, &plan.within(give_up.since(live.clock.now()))).await?;
     if let Some(Outcome::Value(value, asked)) = &found {
         seat.answer(value, *asked);

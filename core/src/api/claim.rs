@@ -8,11 +8,11 @@ use crate::base::body::Headers;
 use crate::base::error::Error;
 use crate::driver::drive;
 use crate::engine::lease::LossReason;
+use crate::protocol::{Receipt, Version};
 use crate::queue::claim_calls::Verdict;
 use crate::queue::delivery::{Delivery, Retry};
 use crate::queue::task::wall_time;
 use crate::session::options::Extent;
-use crate::verbs::{Receipt, Version};
 
 /// A task that is ours until it is settled, or until its lease ends or is lost.
 ///
@@ -155,7 +155,7 @@ impl Claim {
     /// waits for it.
     #[doc(hidden)]
     pub fn put_back_unheard(&self) {
-        self.delivery.settle_unheard(crate::verbs::Verdict::PUT_BACK);
+        self.delivery.settle_unheard(crate::protocol::Verdict::PUT_BACK);
     }
 
     /// Prolongs the lease to at least `lease` from now; never shortens it.

@@ -16,9 +16,10 @@ use crate::lease::handle::LeaseHandle;
 use crate::lease::held::Held;
 use crate::lease::named::{Named, Part};
 use crate::session::builder::ClientBuilder;
-use crate::session::examine::{Finding, examine};
+use crate::session::examine::examine;
 use crate::session::metrics::Metrics;
 use crate::session::{Live, Session};
+use crate::store::Finding;
 
 /// A connection to a store, for async programs on tokio. Cheap to clone; one per process is enough.
 ///
@@ -121,7 +122,7 @@ impl Client {
     /// meanwhile; `InvalidArgument` if it is of another prefix.
     pub async fn resume_lease(&self, handle: &LeaseHandle) -> Result<Lease, Error> {
         let live = self.session.live()?;
-        let (mut machine, token) = live.resume(handle)?;
+        let (mut machine, token) = handle.resume(live)?;
         let answer = drive(live, &mut machine, None).await?;
         Held::resumed(live, handle, token, &answer).map(|held| Lease::new(Grip::new(held, None)))
     }

@@ -7,10 +7,10 @@ use crate::base::wake::locked;
 use crate::driver::drive_all_blocking;
 use crate::engine::leased::Leased;
 use crate::lease::held::Held;
-use crate::lease::kept::Kept;
+use crate::protocol::Verdict;
+use crate::session::kept::Kept;
 use crate::session::metrics::Ended;
 use crate::session::{Live, Session};
-use crate::verbs::Verdict;
 
 /// Leases released in one round trip.
 const BATCH: usize = 256;

@@ -7,8 +7,8 @@ pub use crate::session::slots::Slots;
 use crate::base::error::Error;
 use crate::base::name::{LockKind, LockName, Prefixes, QueueName, TaskId};
 use crate::base::wake::Hub;
+use crate::protocol::ClientId;
 use crate::store::StoreConfig;
-use crate::verbs::ClientId;
 
 /// The lock called `name` under the default prefixes.
 pub fn lock_name(name: &str) -> Result<LockName, Error> {
@@ -37,7 +37,7 @@ pub fn token(bits: u128) -> Token {
 
 /// The error of a lease that is used after its end, for a binding that does not keep it so long.
 pub fn released(operation: &'static str, name: &str) -> Error {
-    crate::lease::kept::released().during(operation, name)
+    crate::session::kept::released().during(operation, name)
 }
 
 /// A store's configuration with the default prefixes.
@@ -46,7 +46,7 @@ pub fn store_config(clock: Clock, client: u64) -> Result<StoreConfig, Error> {
         prefixes: prefixes()?,
         clock,
         hub: Hub::new(ClientId(client)),
-        clock_margin: crate::store::CLOCK_MARGIN,
+        clock_margin: crate::protocol::CLOCK_MARGIN,
     })
 }
 

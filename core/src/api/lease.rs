@@ -11,8 +11,8 @@ use crate::driver::{drive, drive_all};
 use crate::engine::lease::LossReason;
 use crate::lease::grip::Grip;
 use crate::lease::handle::LeaseHandle;
+use crate::protocol::Fence;
 use crate::session::options::Extent;
-use crate::verbs::Fence;
 
 /// A lock that is ours until it is released, expires, or is lost.
 ///

@@ -17,9 +17,9 @@ use crate::lease::holder::Holder;
 use crate::lease::named::Named;
 use crate::lease::waiter::Waiter;
 use crate::lease::wanted::{Entering, Wanted};
+use crate::protocol::{self, Reply, Request};
 use crate::session::Live;
 use crate::session::options::{LockOptions, LockPlan};
-use crate::verbs::{self, Reply, Request};
 
 /// A named lock that one holder at a time may hold. Made by [`Client::lock`](crate::Client::lock); cheap to
 /// clone; holding the handle does not mean holding the lock.
@@ -110,7 +110,7 @@ impl Lock {
             }
         };
         let grip = match wanted.only(live) {
-            Some((name, plan)) => take(live, name, &plan).await?.map(|held| wanted.grip(live, held)),
+            Some((name, plan)) => take(live, name, &plan).await?.map(|held| wanted.grip(held)),
             None => take_all(live, &wanted).await?,
         };
         Ok(grip.map(Lease::new))
@@ -156,7 +156,7 @@ impl Lock {
     /// Who holds the lock now: one at most if it is exclusive, else up to 100, those whose leases end first.
     pub async fn holders(&self) -> Result<Vec<Holder>, Error> {
         let name = self.named.checked()?;
-        let reply = self.ask(Request::Holder(verbs::Holder { name })).await?;
+        let reply = self.ask(Request::Holder(protocol::Holder { name })).await?;
         Ok(Holder::from_reply(reply))
     }
 
@@ -164,7 +164,7 @@ impl Lock {
     /// 22 s far back in a long line, counts as dead and is left out.
     pub async fn waiters(&self) -> Result<Vec<Waiter>, Error> {
         let name = self.named.checked()?;
-        let reply = self.ask(Request::Waiters(verbs::Waiters { name })).await?;
+        let reply = self.ask(Request::Waiters(protocol::Waiters { name })).await?;
         Ok(Waiter::from_reply(reply))
     }
 
@@ -184,7 +184,7 @@ impl Lock {
     pub async fn break_lease(&self) -> Result<bool, Error> {
         let name = self.named.checked()?;
         let live = self.named.session.live()?;
-        let mut machine = live.call(Request::BreakLease(verbs::BreakLease { name })).once();
+        let mut machine = live.call(Request::BreakLease(protocol::BreakLease { name })).once();
         let answer = drive(live, &mut machine, None).await?;
         Ok(answer.reply == Reply::BreakLease(true))
     }

@@ -7,6 +7,7 @@ use std::time::SystemTime;
 use crate::api::claim::Claim;
 use crate::base::error::Error;
 use crate::driver::drive;
+use crate::protocol::{self, MAX_BATCH, QueueStats, Removed, Version};
 use crate::queue::claim_calls::Batch;
 use crate::queue::claim_calls::{Claiming, Verdict, batches};
 use crate::queue::consumer::Consumer;
@@ -15,8 +16,6 @@ use crate::queue::queue_calls::{QueueCalls, Rescheduled};
 use crate::queue::queue_options::{ClaimOptions, ListOptions, QueueSettings};
 use crate::queue::task::{Enqueued, Task, TaskInfo, TaskPage};
 use crate::session::Session;
-use crate::store::MAX_BATCH;
-use crate::verbs::{self, QueueStats, Removed, Version};
 
 /// A named queue of tasks. Made by [`Client::queue`](crate::Client::queue); cheap to clone; no I/O to make.
 #[derive(Clone)]
@@ -162,10 +161,10 @@ impl Queue {
     }
 
     /// The same, for settlements that may have been sent before.
-    pub(crate) fn repeat_later(&self, settle: verbs::Settle) {
+    pub(crate) fn repeat_later(&self, settle: protocol::Settle) {
         if let (Ok(live), Ok(queue)) = (self.calls.session.live(), self.calls.checked()) {
-            let verb = verbs::QueueVerb::Settle(settle);
-            live.keeper.errand(verbs::Request::Queue(verbs::QueueRequest { queue, verb }));
+            let verb = protocol::QueueVerb::Settle(settle);
+            live.keeper.errand(protocol::Request::Queue(protocol::QueueRequest { queue, verb }));
         }
     }
 

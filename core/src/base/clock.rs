@@ -5,7 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use crate::engine::NAP_MOST;
+/// A sleeper looks at the clock at least this often: timers stand still while the machine is suspended, deadlines do not.
+pub const NAP_MOST: Duration = Duration::from_secs(1);
 
 /// A point on the clock that deadlines are measured by, in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

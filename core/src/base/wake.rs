@@ -10,7 +10,19 @@ use std::time::Duration;
 use tokio::sync::Notify;
 
 use crate::base::fork::{Generation, generation};
-use crate::verbs::{ClientId, Waiter};
+
+/// Identifies a client to the waker: hints for its waiters are sent to it. Not a secret.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct ClientId(pub u64);
+
+/// One waiting call: the client it belongs to and its number there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Waiter {
+    /// Whose call it is.
+    pub client: ClientId,
+    /// The call's number within its client.
+    pub seq: u64,
+}
 
 /// The waiters of one client.
 #[derive(Debug)]

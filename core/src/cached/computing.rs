@@ -1,6 +1,6 @@
 //! The computation of a cached value: what the `Ticket` types of both faces wrap.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::base::body::MAX_PAYLOAD;
@@ -8,48 +8,27 @@ use crate::base::clock::Moment;
 use crate::base::error::{Error, ErrorKind};
 use crate::base::name::LockName;
 use crate::base::token::Token;
-use crate::base::wake::locked;
 use crate::cached::cached_options::CachedPlan;
 use crate::engine::acquire::Acquired;
 use crate::engine::call::Answer;
 use crate::lease::held::{Computed, Held, Releasing};
 use crate::session::Live;
 
-/// For how long a store that did not answer is not asked by those who can do without it: each of them would wait for a
-/// second.
-const AWAY_FOR: Duration = Duration::from_secs(5);
-
-/// Whether the store has not answered a moment ago.
-#[derive(Debug, Default)]
-pub(crate) struct Away(Mutex<Option<Moment>>);
-
-impl Away {
-    /// Fails if it need not be asked now.
-    pub(crate) fn check(&self, plan: &CachedPlan, now: Moment) -> Result<(), Error> {
-        let is_away = plan.lock.can_do_without && locked(&self.0).is_some_and(|until| now < until);
-        if !is_away {
-            return Ok(());
-        }
-        Err(Error::new(ErrorKind::StoreUnavailable, "the store did not answer a moment ago"))
+/// Fails if the store need not be asked now, since it did not answer a moment ago.
+pub(crate) fn check_circuit(live: &Live, plan: &CachedPlan) -> Result<(), Error> {
+    if plan.lock.can_do_without && live.circuit.is_open(live.clock.now()) {
+        return Err(Error::new(ErrorKind::StoreUnavailable, "the store did not answer a moment ago"));
     }
+    Ok(())
+}
 
-    /// What a caller does whose call has failed: computes without the store, if that is why, and it can do so.
-    pub(crate) fn instead(
-        &self,
-        name: &str,
-        plan: &CachedPlan,
-        now: Moment,
-        error: Error,
-    ) -> Result<Computing, Error> {
-        if error.kind() != ErrorKind::StoreUnavailable || !plan.lock.can_do_without {
-            return Err(error);
-        }
-        let mut until = locked(&self.0);
-        if until.is_none_or(|until| until <= now) {
-            *until = Some(now + AWAY_FOR);
-        }
-        Ok(Computing::alone(name))
+/// What a caller does whose call has failed: computes without the store, if that is why, and it can do so.
+pub(crate) fn instead(live: &Live, name: &str, plan: &CachedPlan, error: Error) -> Result<Computing, Error> {
+    if error.kind() != ErrorKind::StoreUnavailable || !plan.lock.can_do_without {
+        return Err(error);
     }
+    live.circuit.open(live.clock.now());
+    Ok(Computing::alone(name))
 }
 
 pub(crate) struct Computing {

@@ -3,11 +3,8 @@
 use std::cell::{Cell, RefCell};
 use std::mem;
 use std::ops::ControlFlow;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
-use std::time::Duration;
 
-use crate::base::clock::Moment;
 use crate::base::error::{Error, ErrorKind};
 use crate::base::fork::{Generation, generation};
 use crate::base::signals::spawn_quietly;
@@ -55,34 +52,6 @@ pub fn with_host_turn<T>(host_turn: fn() -> ControlFlow<()>, call: impl FnOnce()
 /// The host turn of the [`with_host_turn`] that this runs in.
 pub(crate) fn around() -> Option<Turn> {
     AROUND.get()
-}
-
-/// How long after a quick answer the store counts as awake.
-const AWAKE: Duration = Duration::from_millis(100);
-/// An answer within this is quick: a store that takes longer is not asked in a way that gives up soon.
-const QUICK: Duration = Duration::from_millis(20);
-/// How long the host goes without a turn if the store falls asleep all the same: with its 50 ms, a signal is
-/// noticed within 0.2 s.
-const BRIEFLY: Duration = Duration::from_millis(100);
-
-/// When the store last answered quickly. Handing a request to another thread and back takes longer than a round
-/// trip; a store that answered a moment ago is asked on the host's own thread, for a moment. If it does not
-/// answer in that time, the request is sent again by the helper, as it would be after any lost answer.
-#[derive(Debug, Default)]
-pub(crate) struct Pulse(AtomicU64);
-
-impl Pulse {
-    /// The store answered what was sent at `sent`.
-    pub(crate) fn answered(&self, sent: Moment, now: Moment) {
-        let beat = if now.since(sent) <= QUICK { now.as_micros() } else { 0 };
-        self.0.store(beat, Ordering::Relaxed);
-    }
-
-    /// Until when it may be asked on the host's own thread; `None` if it may be asleep, or is slow.
-    pub(crate) fn awake_until(&self, now: Moment) -> Option<Moment> {
-        let silence = now.as_micros().saturating_sub(self.0.load(Ordering::Relaxed));
-        (u128::from(silence) < AWAKE.as_micros()).then(|| now + BRIEFLY)
-    }
 }
 
 /// Runs what is no machine, with the turns of [`with_host_turn`] if there are any.
@@ -188,7 +157,7 @@ pub(crate) fn attend<T: Send + 'static>(
 
 #[cfg(test)]
 mod tests {
-    use std::time::Instant;
+    use std::time::{Duration, Instant};
 
     use super::*;
     use crate::base::fork::testing::in_child;
@@ -243,30 +212,6 @@ mod tests {
             drop(helper.take());
             matches!(inbox.try_recv(), Err(mpsc::TryRecvError::Empty))
         }));
-    }
-
-    #[test]
-    fn a_store_is_awake_for_a_moment_after_its_answer() {
-        let (pulse, now) = (Pulse::default(), Moment::from_nanos(5_000_000_000));
-        assert_eq!(pulse.awake_until(now), None);
-        pulse.answered(now - QUICK, now);
-        assert_eq!(pulse.awake_until(now), Some(now + BRIEFLY));
-        assert_eq!(pulse.awake_until(now + AWAKE), None);
-    }
-
-    #[test]
-    fn a_slow_store_is_never_asked_for_a_moment_only() {
-        let (pulse, now) = (Pulse::default(), Moment::from_nanos(5_000_000_000));
-        pulse.answered(now - QUICK, now);
-        let later = now + Duration::from_millis(30);
-        pulse.answered(now, later);
-        assert_eq!(pulse.awake_until(later), None);
-    }
-
-    #[test]
-    fn a_signal_is_noticed_within_the_promised_time() {
-        let overshoot = Duration::from_millis(12);
-        assert!(BRIEFLY + HOST_TURN + overshoot <= Duration::from_millis(200));
     }
 
     #[test]

@@ -17,12 +17,11 @@ use crate::base::wake::Place;
 use crate::driver::host_turn::{Unattended, around, attend};
 use crate::engine::call::{Answer, CallMachine};
 use crate::engine::{Call, Machine, Step};
+use crate::protocol::{Failure, FailureKind, Reply};
 use crate::session::Live;
 use crate::session::channel::{HOST_TURN, Waited};
 use crate::session::closing::{OnItsWay, closed};
 use crate::session::trace;
-use crate::store::{Failure, FailureKind};
-use crate::verbs::Reply;
 
 /// How long an interrupted wait may take to leave the line: a person does not notice it.
 const GOODBYE_WITHIN: Duration = Duration::from_millis(100);

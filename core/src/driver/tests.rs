@@ -13,8 +13,8 @@ use crate::base::token::Token;
 use crate::base::wake::locked;
 use crate::engine::Dice;
 use crate::engine::call::{Answer, CallMachine};
+use crate::protocol::{Extend, ExtendReply, Release, Request};
 use crate::store::{Hints, Pending, Store};
-use crate::verbs::{Extend, ExtendReply, Release, Request};
 
 const TTL: Duration = Duration::from_secs(9);
 

@@ -21,7 +21,7 @@ pub(crate) fn backoff(attempt: u32, dice: &mut Dice) -> Duration {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::queue::task::DEFAULT_MAX_ATTEMPTS;
+    use crate::protocol::DEFAULT_MAX_ATTEMPTS;
 
     #[test]
     fn it_grows_up_to_its_limit_and_never_overflows() {

@@ -3,8 +3,7 @@
 use crate::base::clock::Moment;
 use crate::base::error::{Error, ErrorKind};
 use crate::engine::{Call, Dice, LEAST_PATIENCE, Machine, RESEND_AFTER, Step, Subject};
-use crate::store::{Failure, FailureKind};
-use crate::verbs::{Reply, Request};
+use crate::protocol::{Failure, FailureKind, Reply, Request};
 
 /// The answer to a request, with what is needed to judge it.
 #[derive(Debug)]
@@ -208,7 +207,7 @@ mod tests {
     use super::*;
     use crate::base::name::Prefixes;
     use crate::base::token::Token;
-    use crate::verbs::{BreakLease, Extend, ExtendReply, Leave};
+    use crate::protocol::{BreakLease, Extend, ExtendReply, Leave};
 
     fn at(millis: u64) -> Moment {
         Moment::from_nanos(0) + Duration::from_millis(millis)

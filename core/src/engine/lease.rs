@@ -6,8 +6,7 @@ use crate::base::clock::Moment;
 use crate::base::error::{Error, ErrorKind};
 use crate::engine::leased::{Extension, Leased};
 use crate::engine::{BACKOFF_FIRST, deadline};
-use crate::store::{Failure, FailureKind};
-use crate::verbs::{Fence, Reply, Request};
+use crate::protocol::{Failure, FailureKind, Fence, Reply, Request};
 
 /// A lease is renewed when a third of its life has passed: two more tries fit before it ends.
 const RENEWALS_PER_TTL: u32 = 3;
@@ -370,7 +369,7 @@ mod tests {
     use crate::base::name::Prefixes;
     use crate::base::token::Token;
     use crate::engine::leased::LockLease;
-    use crate::verbs::{Absence, ExtendReply};
+    use crate::protocol::{Absence, ExtendReply};
 
     const TTL: Duration = Duration::from_secs(30);
 

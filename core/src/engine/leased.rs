@@ -7,7 +7,7 @@ use std::time::Duration;
 use crate::base::name::{LockName, QueueName, TaskId};
 use crate::base::token::Token;
 use crate::engine::release::{Company, is_forgotten, known_loss};
-use crate::verbs::{
+use crate::protocol::{
     Absence, Extend, ExtendClaim, ExtendClaimReply, ExtendReply, Fence, Granted, Leave, Permits, QueueReply,
     QueueRequest, QueueVerb, Receipt, Reply, Request, Settle, Settlement, Verdict,
 };
@@ -241,7 +241,7 @@ mod tests {
     use crate::base::name::Prefixes;
     use crate::engine::deadline;
     use crate::engine::lease::{LeaseState, LeaseTerms, Need, Status};
-    use crate::store::{Failure, FailureKind};
+    use crate::protocol::{Failure, FailureKind};
 
     const LEASE: Duration = Duration::from_secs(30);
 

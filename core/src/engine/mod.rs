@@ -4,9 +4,9 @@
 use std::time::Duration;
 
 use crate::base::clock::Moment;
+pub use crate::base::clock::NAP_MOST;
 use crate::base::error::Error;
-use crate::store::Failure;
-use crate::verbs::{Reply, Request};
+use crate::protocol::{Failure, Reply, Request};
 
 pub mod acquire;
 pub(crate) mod backoff;
@@ -17,6 +17,7 @@ pub mod leased;
 pub mod release;
 pub mod settle;
 pub mod several;
+pub(crate) mod single_flight;
 pub(crate) mod sweep;
 pub mod worker;
 
@@ -28,9 +29,6 @@ const LEAST_PATIENCE: Duration = Duration::from_millis(10);
 const BACKOFF_FIRST: Duration = Duration::from_millis(20);
 /// Longest such pause.
 const BACKOFF_MOST: Duration = Duration::from_millis(500);
-
-/// A sleeper looks at the clock at least this often: timers stand still while the machine is suspended, deadlines do not.
-pub const NAP_MOST: Duration = Duration::from_secs(1);
 
 /// An answer that took longer was perhaps given long before it came.
 const SLOW_ANSWER: Duration = Duration::from_millis(10);

@@ -3,8 +3,7 @@
 use crate::base::clock::Moment;
 use crate::base::error::{Error, ErrorKind};
 use crate::engine::call::Answer;
-use crate::store::CLOCK_MARGIN;
-use crate::verbs::{Absence, Fence, ReleaseReply, Reply, StoreValueReply};
+use crate::protocol::{Absence, CLOCK_MARGIN, Fence, ReleaseReply, Reply, StoreValueReply};
 
 /// Who may hold a lock beside a lease of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

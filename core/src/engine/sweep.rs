@@ -2,8 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::store::SWEEP_LOOK;
-use crate::verbs::{DeadOnes, DiedBy, Sweep, Swept};
+use crate::protocol::{DeadOnes, DiedBy, SWEEP_LOOK, Sweep, Swept};
 
 /// What is left of it.
 #[derive(Debug)]
@@ -65,7 +64,7 @@ fn parts<T: Clone>(all: &[T], part: impl Fn(Arc<[T]>) -> DeadOnes) -> Vec<DeadOn
 mod tests {
     #![allow(clippy::unwrap_used, reason = "tests may panic")]
     use super::*;
-    use crate::verbs::Place;
+    use crate::protocol::Place;
 
     fn sweep(among: DeadOnes) -> Sweep {
         Sweep::new(among, 0)

@@ -9,13 +9,13 @@ use std::time::Duration;
 use crate::base::error::Error;
 use crate::engine::call::{Answer, CallMachine};
 use crate::engine::lease::LossReason;
-use crate::lease::entries::Entry;
 use crate::lease::handle::LeaseHandle;
 use crate::lease::held::{Held, Releasing};
-use crate::lease::kept::released;
+use crate::protocol::Fence;
 use crate::session::Live;
+use crate::session::entries::Entry;
+use crate::session::kept::released;
 use crate::session::options::Extent;
-use crate::verbs::Fence;
 
 /// How often a thread that waits for the loss of any of several locks looks at all of them.
 const LOOK_AROUND: Duration = Duration::from_millis(10);
@@ -96,7 +96,7 @@ impl Grip {
         self.all().find_map(|held| held.kept.loss())
     }
 
-    /// Waits as a thread for the loss of any of them; see [`Kept::wait_lost`](crate::lease::kept::Kept::wait_lost).
+    /// Waits as a thread for the loss of any of them; see [`Kept::wait_lost`](crate::session::kept::Kept::wait_lost).
     pub(crate) fn wait_lost(&self, time: Duration, host_turn: &mut dyn FnMut() -> ControlFlow<()>) -> bool {
         let kept = &self.first.kept;
         if self.others.is_empty() || !kept.can_be_lost() {
@@ -144,7 +144,7 @@ impl Grip {
         if self.left.swap(true, Ordering::Relaxed) {
             return Err(released().during("release", self.name()));
         }
-        if self.entry.as_ref().is_some_and(|entry| !entry.leave(&self.first)) {
+        if self.entry.as_ref().is_some_and(|entry| !entry.leave(&self.first.lock)) {
             return self.first.check("release").map(|()| Releases::default());
         }
         let mut releases = Releases::default();
@@ -154,7 +154,7 @@ impl Grip {
 
     pub(crate) fn detach(&self) -> LeaseHandle {
         if let Some(entry) = &self.entry {
-            entry.leave(&self.first);
+            entry.leave(&self.first.lock);
         }
         self.first.detach()
     }
@@ -164,7 +164,7 @@ impl Grip {
         if self.left.swap(true, Ordering::Relaxed) {
             return;
         }
-        if self.entry.as_ref().is_none_or(|entry| entry.leave(&self.first)) {
+        if self.entry.as_ref().is_none_or(|entry| entry.leave(&self.first.lock)) {
             self.all().for_each(Held::let_go);
         }
     }

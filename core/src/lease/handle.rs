@@ -9,6 +9,9 @@ use serde::{Deserialize, Serialize};
 use crate::base::error::Error;
 use crate::base::name::{LockKind, LockName, Prefixes};
 use crate::base::token::Token;
+use crate::engine::call::CallMachine;
+use crate::protocol::{Request, Resume};
+use crate::session::Live;
 
 /// A detached lease in serialisable form. It works once: resuming it swaps the secret inside.
 ///
@@ -66,8 +69,25 @@ impl LeaseHandle {
         })
     }
 
-    pub(crate) fn token(&self) -> &Token {
-        &self.token
+    /// The request that swaps its token, and the new token.
+    pub(crate) fn resume(&self, live: &Live) -> Result<(CallMachine, Token), Error> {
+        let new = Token::random()?;
+        let request = Request::Resume(Resume {
+            name: self.name(&live.prefixes)?,
+            old: self.token.clone(),
+            new: new.clone(),
+            undo: false,
+            owner: live.owner(),
+        });
+        // If nobody hears the answer, the swap is undone, and the handle can be used again.
+        let undo = Request::Resume(Resume {
+            name: self.name(&live.prefixes)?,
+            old: new.clone(),
+            new: self.token.clone(),
+            undo: true,
+            owner: live.owner(),
+        });
+        Ok((live.call(request).or_else(undo), new))
     }
 
     pub(crate) fn ttl(&self) -> Duration {

@@ -15,14 +15,14 @@ use crate::engine::lease::{LeaseTerms, LossReason, Status};
 use crate::engine::leased::{Leased, LockLease, Share};
 use crate::engine::release::{Company, judge_release, judge_unanswered};
 use crate::lease::handle::LeaseHandle;
-use crate::lease::kept::{Kept, check_status};
+use crate::protocol::{
+    Downgrade, DowngradeReply, Fence, Release, Reply, Request, ResumeReply, StoreValue, Upgrade, UpgradeReply,
+};
 use crate::session::Live;
+use crate::session::kept::{Kept, check_status};
 use crate::session::lease_cell::{AccountOf, LeaseCell};
 use crate::session::metrics::Ended;
 use crate::session::options::{Extent, LockPlan, checked_ttl};
-use crate::verbs::{
-    Downgrade, DowngradeReply, Fence, Release, Reply, Request, ResumeReply, StoreValue, Upgrade, UpgradeReply,
-};
 
 #[derive(Clone)]
 pub(crate) struct Held {

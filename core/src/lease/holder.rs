@@ -2,8 +2,8 @@
 
 use std::time::{Duration, SystemTime};
 
+use crate::protocol::{Fence, HeldAs, HolderReply, Reply};
 use crate::session::options::Owner;
-use crate::verbs::{Fence, HeldAs, HolderReply, Reply};
 
 /// Who holds a lock, as the store tells it. Out of date as soon as it is read: for people and dashboards,
 /// not for decisions.

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use crate::base::error::{BY_ANOTHER, Error, ErrorKind};
 use crate::base::name::{LockKind, LockName};
 use crate::lease::held::Held;
+use crate::protocol::Permits;
 use crate::session::Session;
 use crate::session::options::{LockOptions, LockPlan, Settings};
-use crate::verbs::Permits;
 
 /// Permits of a semaphore at most.
 pub const MAX_PERMITS: u32 = 1_000_000;

@@ -2,8 +2,8 @@
 
 use std::time::{Duration, SystemTime};
 
+use crate::protocol::{Reply, WaiterReply};
 use crate::session::options::Owner;
-use crate::verbs::{Reply, WaiterReply};
 
 /// One of those who wait for a lock, as the store tells it. Out of date as soon as it is read: for people and
 /// dashboards, not for decisions.

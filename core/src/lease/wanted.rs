@@ -12,11 +12,11 @@ use crate::base::wake::Place;
 use crate::engine::Dice;
 use crate::engine::acquire::Grant;
 use crate::engine::several::{Several as Acquired, SeveralMachine, SeveralOrder};
-use crate::lease::entries::{Coming, Entry, Key};
 use crate::lease::grip::Grip;
 use crate::lease::held::Held;
 use crate::lease::named::Named;
 use crate::session::Live;
+use crate::session::entries::{Coming, Entry, Key};
 use crate::session::options::{LockOptions, LockPlan};
 
 /// A wait that began less than this ago has its whole time.
@@ -72,8 +72,8 @@ impl Wanted {
         let (name, plan) = &self.locks[0];
         let again = Entry::again(live, key, plan.permits);
         let again = again.map_err(|error| error.during("acquire", name.as_str()))?;
-        if let Some((held, entry)) = again {
-            return Ok(Entering::Again(Grip::new(held, Some(entry))));
+        if let Some((kept, lock, entry)) = again {
+            return Ok(Entering::Again(Grip::new(Held { kept, lock }, Some(entry))));
         }
         match first {
             Ok(coming) => Ok(Entering::First(Some(coming))),
@@ -99,8 +99,8 @@ impl Wanted {
     }
 
     /// What holds the lock that was granted.
-    pub(crate) fn grip(&self, live: &Arc<Live>, held: Held) -> Grip {
-        let entry = self.key.clone().map(|key| Entry::first(live, key, &held));
+    pub(crate) fn grip(&self, held: Held) -> Grip {
+        let entry = self.key.clone().map(|key| Entry::first(key, &held.kept, &held.lock));
         Grip::new(held, entry)
     }
 

@@ -10,12 +10,13 @@ use crate::driver::{HostTurn, drive, drive_blocking};
 use crate::engine::Dice;
 use crate::engine::call::{Answer, CallMachine};
 use crate::engine::claim::{ClaimMachine, ClaimOrder, Claimed};
+use crate::protocol::{
+    self, MAX_BATCH, QueueReply, QueueRequest, QueueVerb, Reply, Request, Settle, Settled,
+};
 use crate::queue::delivery::{Delivery, Earlier, Retry};
 use crate::queue::queue_calls::QueueCalls;
 use crate::queue::queue_options::{ClaimOptions, ClaimPlan};
 use crate::session::Live;
-use crate::store::MAX_BATCH;
-use crate::verbs::{self, QueueReply, QueueRequest, QueueVerb, Reply, Request, Settle, Settled};
 
 /// A running claim.
 pub(crate) struct Claiming {
@@ -82,12 +83,12 @@ impl Claiming {
 #[must_use = "a verdict does nothing until it is settled"]
 pub struct Verdict {
     delivery: Arc<Delivery>,
-    verdict: verbs::Verdict,
+    verdict: protocol::Verdict,
 }
 
 impl Verdict {
     pub(crate) fn ack(delivery: &Arc<Delivery>) -> Self {
-        Self { delivery: Arc::clone(delivery), verdict: verbs::Verdict::Ack }
+        Self { delivery: Arc::clone(delivery), verdict: protocol::Verdict::Ack }
     }
 
     pub(crate) fn nack(delivery: &Arc<Delivery>, retry: Retry, reason: &str) -> Result<Self, Error> {
@@ -100,7 +101,7 @@ impl Verdict {
 
     /// At once, in its place.
     pub(crate) fn put_back(delivery: &Arc<Delivery>) -> Self {
-        Self { delivery: Arc::clone(delivery), verdict: verbs::Verdict::PUT_BACK }
+        Self { delivery: Arc::clone(delivery), verdict: protocol::Verdict::PUT_BACK }
     }
 
     pub(crate) fn put_back_after(delivery: &Arc<Delivery>, delay: Duration) -> Result<Self, Error> {
@@ -108,7 +109,7 @@ impl Verdict {
     }
 
     /// A verdict that was settled already.
-    pub(crate) fn accepted(delivery: &Arc<Delivery>, verdict: verbs::Verdict) -> Self {
+    pub(crate) fn accepted(delivery: &Arc<Delivery>, verdict: protocol::Verdict) -> Self {
         Self { delivery: Arc::clone(delivery), verdict }
     }
 
@@ -118,7 +119,7 @@ impl Verdict {
         Ok(settlement.map(|(settlement, earlier)| (self.delivery.settle(settlement), earlier)))
     }
 
-    pub(crate) fn verdict(&self) -> &verbs::Verdict {
+    pub(crate) fn verdict(&self) -> &protocol::Verdict {
         &self.verdict
     }
 

@@ -2,8 +2,8 @@
 
 use std::time::{Duration, SystemTime};
 
+use crate::protocol::{ConsumerReply, Receipt};
 use crate::session::options::Owner;
-use crate::verbs::{ConsumerReply, Receipt};
 
 /// A process that works on a queue, as the store tells it. Out of date as soon as it is read: for people and
 /// dashboards, not for decisions.

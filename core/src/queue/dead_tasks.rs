@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::base::error::Error;
 use crate::base::name::TaskId;
 use crate::engine::sweep::SweepMachine;
-use crate::verbs::{DeadOnes, DiedBy, Receipt, Sweep};
+use crate::protocol::{DeadOnes, DiedBy, Receipt, Sweep};
 
 /// Which dead tasks to move back to ready, or to remove.
 ///

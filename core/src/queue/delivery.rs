@@ -14,16 +14,16 @@ use crate::engine::claim::ClaimedOne;
 use crate::engine::lease::{LeaseTerms, LossReason};
 use crate::engine::leased::{Leased, TaskLease};
 use crate::engine::settle::judge_settled;
-use crate::lease::kept::Kept;
-use crate::queue::queue_options::ClaimPlan;
-use crate::session::Live;
-use crate::session::lease_cell::AccountOf;
-use crate::session::metrics::{Ended, QueueMeters};
-use crate::session::options::MAX_TTL;
-use crate::verbs::{
+use crate::protocol::{
     ClaimedTask, QueueReply, QueueRequest, QueueVerb, Reply, Request, Settle, Settled, Settlement, Verdict,
     WallMillis,
 };
+use crate::queue::queue_options::ClaimPlan;
+use crate::session::Live;
+use crate::session::kept::Kept;
+use crate::session::lease_cell::AccountOf;
+use crate::session::metrics::{Ended, QueueMeters};
+use crate::session::options::MAX_TTL;
 
 /// Longest reason of a nack or bury that is kept; the rest is cut off.
 const MAX_REASON: usize = 1_024;
@@ -124,13 +124,13 @@ impl Delivery {
     /// The settlement to send, and what [`Delivery::settled`] has to know; `None` if this verdict was accepted
     /// before.
     pub(crate) fn settlement(&self, verdict: &Verdict) -> Result<Option<(Settlement, Earlier)>, Error> {
-        self.kept.live.check_generation().map_err(|error| self.during(operation(verdict), error))?;
+        self.kept.live.check_generation().map_err(|error| self.during(verdict.operation(), error))?;
         let mut progress = locked(&self.verdict);
         let earlier = match &*progress {
-            Progress::Settled(before) if operation(before) == operation(verdict) => return Ok(None),
+            Progress::Settled(before) if before.operation() == verdict.operation() => return Ok(None),
             Progress::Settled(before) => {
-                let message = format!("the claim was settled already, by {}", operation(before));
-                return Err(self.during(operation(verdict), Error::new(ErrorKind::StaleReceipt, message)));
+                let message = format!("the claim was settled already, by {}", before.operation());
+                return Err(self.during(verdict.operation(), Error::new(ErrorKind::StaleReceipt, message)));
             }
             // The store has said that it is not ours: no copy of this verdict can be carried out.
             Progress::Open if matches!(self.kept.loss(), Some(LossReason::Taken | LossReason::Removed)) => {
@@ -138,12 +138,12 @@ impl Delivery {
             }
             Progress::Open => Earlier::Nothing,
             Progress::Refused => Earlier::Other,
-            Progress::Sent(before, Earlier::Nothing | Earlier::Same) if *before == operation(verdict) => {
+            Progress::Sent(before, Earlier::Nothing | Earlier::Same) if *before == verdict.operation() => {
                 Earlier::Same
             }
             Progress::Sent(..) => Earlier::Other,
         };
-        *progress = Progress::Sent(operation(verdict), earlier);
+        *progress = Progress::Sent(verdict.operation(), earlier);
         drop(progress);
         // From now on the verdict counts, not the lease.
         self.kept.end(Ended::Settled);
@@ -174,7 +174,7 @@ impl Delivery {
     ) -> Result<(), Error> {
         let answer = answer
             .inspect_err(|error| self.failed(earlier, error))
-            .map_err(|error| self.during(operation(verdict), error))?;
+            .map_err(|error| self.during(verdict.operation(), error))?;
         match &answer.reply {
             Reply::Queue(QueueReply::Settle(settled)) if settled.len() == 1 => {
                 self.settled(verdict, settled[0], earlier, answer.copies > 1)
@@ -195,7 +195,7 @@ impl Delivery {
         let mut progress = locked(&self.verdict);
         let resent = match (&*progress, earlier) {
             // Its twin, sent at the same time by a clone of the claim or in the same batch, was heard first.
-            (Progress::Settled(before), _) if operation(before) == operation(verdict) => return Ok(()),
+            (Progress::Settled(before), _) if before.operation() == verdict.operation() => return Ok(()),
             (Progress::Refused, _) | (_, Earlier::Other) => false,
             (_, Earlier::Same) => true,
             (_, Earlier::Nothing) => resent,
@@ -217,7 +217,7 @@ impl Delivery {
                 *progress = Progress::Refused;
             }
         }
-        judged.map_err(|error| self.during(operation(verdict), error))
+        judged.map_err(|error| self.during(verdict.operation(), error))
     }
 
     /// Takes in that a settlement has no answer. One that surely did nothing is as if it had never been tried.
@@ -289,16 +289,6 @@ impl Drop for Delivery {
 /// By how much a task that is claimed now is late; zero if its due time is ahead of this process's clock.
 fn lateness(now_micros: u64, due: WallMillis) -> Duration {
     Duration::from_micros(now_micros).saturating_sub(Duration::from_millis(due))
-}
-
-/// What a verdict is called.
-pub(crate) fn operation(verdict: &Verdict) -> &'static str {
-    match verdict {
-        Verdict::Ack => "ack",
-        Verdict::Nack { .. } => "nack",
-        Verdict::Bury { .. } => "bury",
-        Verdict::PutBack { .. } => "put_back",
-    }
 }
 
 fn shortened(reason: &str) -> Box<str> {

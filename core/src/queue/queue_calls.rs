@@ -8,18 +8,17 @@ use crate::base::name::{QueueName, TaskId};
 use crate::driver::{drive, drive_blocking};
 use crate::engine::call::CallMachine;
 use crate::engine::sweep::SweepMachine;
+use crate::protocol::{
+    CallId, Due, Enqueue, EnqueueOutcome, Get, MAX_BATCH, NewTask, Pause, Peek, Pop, QueueReply,
+    QueueRequest, QueueStats, QueueVerb, Remove, Removed, Reply, Request, Reschedule, RescheduleReply, Sweep,
+    Swept, Version,
+};
 use crate::queue::consumer::Consumer;
 use crate::queue::dead_tasks::DeadTasks;
 use crate::queue::queue_options::{ListOptions, QueueSettings, checked_count};
 use crate::queue::task::{Enqueued, Task, TaskInfo, TaskPage, checked_due, wall_time};
 use crate::session::metrics::QueueMeters;
 use crate::session::{Live, Session};
-use crate::store::MAX_BATCH;
-use crate::verbs::{
-    CallId, Due, Enqueue, EnqueueOutcome, Get, NewTask, Pause, Peek, Pop, QueueReply, QueueRequest,
-    QueueStats, QueueVerb, Remove, Removed, Reply, Request, Reschedule, RescheduleReply, Sweep, Swept,
-    Version,
-};
 
 /// Bytes of payloads in one request at most; a larger batch is sent in parts.
 const MAX_REQUEST_BYTES: usize = 4 << 20;
@@ -246,7 +245,7 @@ impl From<RescheduleReply> for Rescheduled {
     }
 }
 
-fn infos(tasks: Vec<crate::verbs::TaskRecord>) -> Vec<TaskInfo> {
+fn infos(tasks: Vec<crate::protocol::TaskRecord>) -> Vec<TaskInfo> {
     tasks.into_iter().map(TaskInfo::from).collect()
 }
 

@@ -3,9 +3,8 @@
 use std::time::Duration;
 
 use crate::base::error::Error;
+use crate::protocol::{Configure, List, MAX_BATCH, Place, TaskState};
 use crate::session::options::{DEFAULT_MAX_HOLD, DEFAULT_TTL, MAX_TTL, checked_ttl};
-use crate::store::MAX_BATCH;
-use crate::verbs::{Configure, List, Place, TaskState};
 
 /// How to claim tasks.
 ///

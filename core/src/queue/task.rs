@@ -5,14 +5,13 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use crate::base::body::{self, Headers, MAX_PAYLOAD};
 use crate::base::error::Error;
 use crate::base::name::TaskId;
+use crate::protocol::{
+    DEFAULT_MAX_ATTEMPTS, Due, ListReply, NewTask, OnDuplicate, Outcome, Receipt, TaskRecord, TaskState,
+    Version, WallMillis,
+};
 use crate::queue::consumer::ClaimedBy;
 use crate::session::options::MAX_TTL;
-use crate::verbs::{
-    Due, ListReply, NewTask, OnDuplicate, Outcome, Receipt, TaskRecord, TaskState, Version, WallMillis,
-};
 
-/// Attempts when none are given: with the backoff, about two days of failures.
-pub const DEFAULT_MAX_ATTEMPTS: u32 = 20;
 /// Most attempts: more would be for ever.
 const MAX_ATTEMPTS: u32 = 1_000_000;
 /// The last due time: the end of the year 9999.

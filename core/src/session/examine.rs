@@ -4,9 +4,9 @@ use std::time::{Duration, Instant};
 
 use crate::base::error::{Error, ErrorKind};
 use crate::base::token::Token;
+use crate::protocol::{Acquire, Failure, FailureKind, QueueRequest, QueueVerb, Release, Request};
 use crate::session::Live;
-use crate::store::{Failure, FailureKind};
-use crate::verbs::{Acquire, QueueRequest, QueueVerb, Release, Request};
+use crate::store::{Finding, Health};
 
 /// The lock and the queue that an examination uses.
 const NAME: &str = "stanchion-doctor";
@@ -16,59 +16,6 @@ const PAIRS: usize = 10;
 const TTL: Duration = Duration::from_secs(1);
 /// A pair that takes longer leaves little of a short lease.
 const SLOW: Duration = Duration::from_millis(50);
-
-/// Whether something is as it should be.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Health {
-    /// The promise holds.
-    Good,
-    /// The promise holds with a limit.
-    Warning,
-    /// The promise does not hold.
-    Bad,
-    /// It could not be found out.
-    Unknown,
-}
-
-impl Health {
-    /// The stable name.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Good => "good",
-            Self::Warning => "warning",
-            Self::Bad => "bad",
-            Self::Unknown => "unknown",
-        }
-    }
-}
-
-/// One thing that an examination looked at.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Finding {
-    /// What was looked at: a stable name such as `memory`.
-    pub what: &'static str,
-    /// What was found, in words.
-    pub found: String,
-    /// The promise that depends on it.
-    pub promise: &'static str,
-    /// Whether it holds here.
-    pub health: Health,
-    /// What to do, unless all is well.
-    pub advice: Option<String>,
-}
-
-impl Finding {
-    pub(crate) fn good(what: &'static str, promise: &'static str, found: impl Into<String>) -> Self {
-        Self { what, found: found.into(), promise, health: Health::Good, advice: None }
-    }
-
-    /// The same, less well.
-    pub(crate) fn but(self, health: Health, advice: impl Into<String>) -> Self {
-        Self { health, advice: Some(advice.into()), ..self }
-    }
-}
 
 /// Examines the client's store: what it says of itself, then whether everything that this library needs works.
 pub(crate) fn examine(live: &Live) -> Result<Vec<Finding>, Error> {

@@ -12,10 +12,10 @@ use crate::base::signals::{join, spawn_quietly};
 use crate::base::wake::locked;
 use crate::engine::lease::Need;
 use crate::engine::{Dice, RESEND_AFTER};
+use crate::protocol::{Failure, Reply, Request};
 use crate::session::lease_cell::LeaseCell;
 use crate::session::metrics::Meters;
-use crate::store::{Failure, Store};
-use crate::verbs::{Reply, Request};
+use crate::store::Store;
 
 /// Renewals sent in one round trip.
 const BATCH: usize = 256;
@@ -303,7 +303,7 @@ impl Keeper {
 }
 
 fn no_answer() -> Result<Reply, Failure> {
-    Err(Failure::new(crate::store::FailureKind::Lost, "the store did not answer"))
+    Err(Failure::new(crate::protocol::FailureKind::Lost, "the store did not answer"))
 }
 
 impl KeeperState {

@@ -6,7 +6,7 @@ use std::sync::Mutex;
 use crate::base::name::LockName;
 use crate::base::wake::locked;
 use crate::engine::acquire::Sighting;
-use crate::verbs::Fence;
+use crate::protocol::Fence;
 
 /// Locks remembered; past this, the half with the oldest fences is forgotten.
 const CAPACITY: usize = 8_192;

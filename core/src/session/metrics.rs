@@ -14,8 +14,7 @@ use crate::base::error::{Error, ErrorKind};
 use crate::base::wake::locked;
 use crate::engine::acquire::Acquired;
 use crate::engine::lease::LossReason;
-use crate::store::{Failure, FailureKind};
-use crate::verbs::{Outcome, Verdict};
+use crate::protocol::{Failure, FailureKind, Outcome, Verdict};
 
 /// Upper bounds of all histograms, in seconds: from what a request to a near store takes to the default `max_hold`.
 const BUCKETS: [f64; 21] = [
@@ -354,7 +353,7 @@ impl QueueMeters {
     }
 
     pub(crate) fn settled(&self, verdict: &Verdict) {
-        self.settled.with_label_values(&[&*self.name, crate::queue::delivery::operation(verdict)]).inc();
+        self.settled.with_label_values(&[&*self.name, verdict.operation()]).inc();
     }
 
     pub(crate) fn claim_ended(&self, ended: Ended, ran: Duration) {

@@ -2,19 +2,23 @@
 
 pub(crate) mod builder;
 pub(crate) mod channel;
+pub(crate) mod circuit;
 pub(crate) mod closing;
+pub(crate) mod entries;
 pub(crate) mod examine;
 pub(crate) mod keeper;
+pub(crate) mod kept;
 pub(crate) mod lease_cell;
 pub(crate) mod memory;
 pub(crate) mod metrics;
 pub(crate) mod options;
+pub(crate) mod pulse;
 pub(crate) mod slots;
 pub(crate) mod trace;
 
 use std::mem;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 use crate::base::clock::{Clock, Moment};
@@ -23,26 +27,25 @@ use crate::base::fork::{self, Generation};
 use crate::base::name::{LockKind, LockName, Prefixes, QueueName};
 use crate::base::token::Token;
 use crate::base::wake::{Hub, Place};
-use crate::cached::computing::Away;
-use crate::cached::flights::Flights;
-use crate::driver::host_turn::Pulse;
 use crate::engine::Dice;
 use crate::engine::acquire::{AcquireMachine, AcquireOrder, Sighting};
 use crate::engine::call::CallMachine;
-use crate::lease::entries::Entries;
-use crate::lease::handle::LeaseHandle;
+use crate::engine::single_flight::SingleFlight;
+use crate::protocol::{CLOCK_MARGIN, ClientId, Fence, Request};
 use crate::session::channel::Channel;
+use crate::session::circuit::Circuit;
 use crate::session::closing::{Closing, closed};
+use crate::session::entries::Entries;
 use crate::session::keeper::Keeper;
 use crate::session::memory::Memory;
 use crate::session::metrics::Meters;
 use crate::session::options::{LockPlan, Settings};
+use crate::session::pulse::Pulse;
 use crate::session::slots::Slots;
 use crate::store::redis::RedisStore;
 use crate::store::sqlite::{SqliteStore, SqliteTarget};
 use crate::store::url::{Address, RedisPlace, StoreUrl};
-use crate::store::{CLOCK_MARGIN, QuorumStore, Store, StoreConfig};
-use crate::verbs::{ClientId, Fence, Request, Resume};
+use crate::store::{QuorumStore, Store, StoreConfig};
 
 /// A client's configuration, and its life in this process. After a fork the child gets a life of its own.
 pub(crate) struct Session {
@@ -178,8 +181,8 @@ pub(crate) struct Live {
     pub(crate) pulse: Pulse,
     pub(crate) entries: Entries,
     pub(crate) meters: Arc<Meters>,
-    pub(crate) flights: Flights,
-    pub(crate) away: Away,
+    pub(crate) flights: Mutex<SingleFlight>,
+    pub(crate) circuit: Circuit,
     pub(crate) closing: Closing,
     memory: Memory,
     generation: Generation,
@@ -222,8 +225,8 @@ impl Live {
             pulse: Pulse::default(),
             entries: Entries::default(),
             meters,
-            flights: Flights::default(),
-            away: Away::default(),
+            flights: Mutex::default(),
+            circuit: Circuit::default(),
             closing: Closing::default(),
             memory: Memory::default(),
             generation: fork::generation(),
@@ -247,8 +250,8 @@ impl Live {
             pulse: Pulse::default(),
             entries: Entries::default(),
             meters,
-            flights: Flights::default(),
-            away: Away::default(),
+            flights: Mutex::default(),
+            circuit: Circuit::default(),
             closing: Closing::default(),
             memory: Memory::default(),
             generation: fork::generation(),
@@ -355,27 +358,6 @@ impl Live {
         if plan.adopt_after.is_some() {
             self.memory.saw_sighting(name, sighting);
         }
-    }
-
-    /// The request that swaps a handle's token, and the new token.
-    pub(crate) fn resume(&self, handle: &LeaseHandle) -> Result<(CallMachine, Token), Error> {
-        let new = Token::random()?;
-        let request = Request::Resume(Resume {
-            name: handle.name(&self.prefixes)?,
-            old: handle.token().clone(),
-            new: new.clone(),
-            undo: false,
-            owner: self.owner(),
-        });
-        // If nobody hears the answer, the swap is undone, and the handle can be used again.
-        let undo = Request::Resume(Resume {
-            name: handle.name(&self.prefixes)?,
-            old: new.clone(),
-            new: handle.token().clone(),
-            undo: true,
-            owner: self.owner(),
-        });
-        Ok((self.call(request).or_else(undo), new))
     }
 }
 

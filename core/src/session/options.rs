@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::base::error::Error;
-use crate::verbs::Permits;
+use crate::protocol::Permits;
 
 /// Lease time when none is given: long enough to survive a garbage collection or a failover, short enough
 /// that a crash does not block others for long.
@@ -164,7 +164,7 @@ pub(crate) struct LockPlan {
     pub(crate) owner: Arc<str>,
     /// What is taken of a lock that is not exclusive.
     pub(crate) permits: Option<Permits>,
-    /// As in [`Acquire`](crate::verbs::Acquire).
+    /// As in [`Acquire`](crate::protocol::Acquire).
     pub(crate) early: f64,
 }
 

@@ -3,7 +3,7 @@
 use std::sync::Mutex;
 
 use crate::base::wake::locked;
-use crate::verbs::{CallId, ClientId};
+use crate::protocol::{CallId, ClientId};
 
 /// Slots that are not in use, each with the number of its last call, and how many there are in all.
 #[derive(Debug)]

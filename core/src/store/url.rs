@@ -9,10 +9,10 @@ use percent_encoding::percent_decode_str;
 use url::Url;
 
 use crate::base::error::Error;
+use crate::protocol::{CLOCK_MARGINS, YEAR};
 use crate::store::redis::confirm::Confirm;
 use crate::store::redis::life::Life;
 use crate::store::sqlite::SqliteTarget;
-use crate::store::{CLOCK_MARGINS, YEAR};
 
 /// Where a Redis server listens unless the URL tells otherwise.
 const SERVER_PORT: u16 = 6379;

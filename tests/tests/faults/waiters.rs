@@ -14,7 +14,7 @@ use stanchion_tests::{RedisServer, shared, unique};
 use crate::{POLL, SLACK, actor, assert_within, fixed, ms, open};
 
 /// An offered lock waits so long for its waiter.
-const GRANT_WINDOW: Duration = stanchion::store::GRANT_WINDOW;
+const GRANT_WINDOW: Duration = stanchion::protocol::GRANT_WINDOW;
 
 on_shared_stores! {
     /// The head of the line is dead: the next one waits for one grant window more, and not longer.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use stanchion::verbs::Acquire;
+use stanchion::protocol::Acquire;
 
 use crate::case::{TTL, acquire, given, wait};
 use crate::state::{BEYOND, WEEK, WINDOW, nothing};

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use stanchion::internals::{lock_name, token};
-use stanchion::verbs::AcquireAll;
+use stanchion::protocol::AcquireAll;
 
 use crate::case::{TTL, acquire, given};
 use crate::state::{BEYOND, Content, State, WEEK, nothing};

@@ -4,7 +4,7 @@ use stanchion_tests::wait::SOON;
 
 use crate::case::{Bench, TTL, acquire, describe, given, wait};
 use crate::state::{State, WEEK, WINDOW, nothing, secret};
-use stanchion::verbs::Request;
+use stanchion::protocol::Request;
 
 const META: &str = "fence 100, born 50, owner x, since 1, calm_until 0, wait_until {then+2400}";
 const GRANTED: &str = "fence {fence}, born 50, owner o, since {sec}, calm_until 0, wait_until {then+2400}";

@@ -6,12 +6,12 @@ use std::time::{Duration, Instant};
 use stanchion::ErrorKind;
 use stanchion::internals::{Clock, name_of_kind, store_config, token};
 use stanchion::name::{LockKind, LockName};
-use stanchion::store::sqlite::{SqliteStore, SqliteTarget};
-use stanchion::store::{FailureKind, GRANT_WINDOW, Store};
-use stanchion::verbs::{
-    Acquire, AcquireReply, ClientId, Extend, ExtendReply, Invalidate, Leave, Release, ReleaseReply, Reply,
-    Request, StoreValue, StoreValueReply, Waiter,
+use stanchion::protocol::{
+    Acquire, AcquireReply, ClientId, Extend, ExtendReply, FailureKind, GRANT_WINDOW, Invalidate, Leave,
+    Release, ReleaseReply, Reply, Request, StoreValue, StoreValueReply, Waiter,
 };
+use stanchion::store::Store;
+use stanchion::store::sqlite::{SqliteStore, SqliteTarget};
 
 use crate::case::{Bench, TTL, acquire, given, leave, release};
 use crate::in_time::{Difference, in_time};

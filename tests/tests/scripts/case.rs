@@ -6,15 +6,15 @@ use std::time::Duration;
 
 use redis::Connection;
 use stanchion::internals::{Clock, lock_name, store_config, token};
+use stanchion::protocol::{
+    Absence, Acquire, AcquireAll, AcquireAllReply, AcquireReply, BreakLease, ClientId, Digest,
+    DowngradeReply, Extend, ExtendReply, Failure, Holder, HolderReply, Invalidate, Leave, Obstacle,
+    QueueVerb, Release, ReleaseReply, Reply, Request, Resume, ResumeReply, StoreValue, StoreValueReply,
+    UpgradeReply, Waiter, WaiterReply, Waiters,
+};
+use stanchion::store::Store;
 use stanchion::store::redis::RedisStore;
 use stanchion::store::url::{Address, StoreUrl};
-use stanchion::store::{Failure, Store};
-use stanchion::verbs::{
-    Absence, Acquire, AcquireAll, AcquireAllReply, AcquireReply, BreakLease, ClientId, Digest,
-    DowngradeReply, Extend, ExtendReply, Holder, HolderReply, Invalidate, Leave, Obstacle, QueueVerb,
-    Release, ReleaseReply, Reply, Request, Resume, ResumeReply, StoreValue, StoreValueReply, UpgradeReply,
-    Waiter, WaiterReply, Waiters,
-};
 use stanchion_tests::shared;
 
 use crate::queue_case;

@@ -1,6 +1,6 @@
 //! extend.lua
 
-use stanchion::verbs::{Extend, Granted};
+use stanchion::protocol::{Extend, Granted};
 
 use crate::case::{extend, given};
 use crate::state::{BEYOND, WEEK, nothing};

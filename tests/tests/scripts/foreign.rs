@@ -1,6 +1,6 @@
 //! acquire.lua and values that other programs wrote.
 
-use stanchion::verbs::{Acquire, Digest};
+use stanchion::protocol::{Acquire, Digest};
 
 use crate::case::{TTL, acquire, given, wait};
 use crate::state::{WEEK, WINDOW, nothing};

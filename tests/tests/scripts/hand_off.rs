@@ -1,6 +1,6 @@
 //! The hand-off in release, leave and break_lease: the same part of all three.
 
-use stanchion::verbs::{Leave, Release};
+use stanchion::protocol::{Leave, Release};
 
 use crate::case::{Call, break_lease, given, leave, release};
 use crate::state::{State, WEEK, WINDOW, nothing};

@@ -8,11 +8,12 @@ use std::time::Duration;
 use stanchion::ManualClock;
 use stanchion::internals::{Clock, name_of_kind, store_config};
 use stanchion::name::{LockKind, LockName};
-use stanchion::store::sqlite::{SqliteStore, SqliteTarget};
-use stanchion::store::{CACHED_RANK, GRANT_WINDOW, Store};
-use stanchion::verbs::{
-    Acquire, AcquireReply, ClientId, Leave, Permits, Release, Reply, Request, Waiter, Waiters,
+use stanchion::protocol::{
+    Acquire, AcquireReply, CACHED_RANK, ClientId, GRANT_WINDOW, Leave, Permits, Release, Reply, Request,
+    Waiter, Waiters,
 };
+use stanchion::store::Store;
+use stanchion::store::sqlite::{SqliteStore, SqliteTarget};
 use stanchion::wake::{self, Hub};
 
 use crate::case::{Bench, acquire, leave, release};

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use stanchion::store::CLOCK_MARGIN;
+use stanchion::protocol::CLOCK_MARGIN;
 use stanchion::{Client, LockOptions};
 use stanchion_tests::RedisServer;
 

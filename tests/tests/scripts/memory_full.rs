@@ -1,8 +1,7 @@
 //! With memory full, what takes memory fails whole and typed; what gives memory back works.
 
 use stanchion::ErrorKind;
-use stanchion::store::FailureKind;
-use stanchion::verbs::{Release, Request};
+use stanchion::protocol::{FailureKind, Release, Request};
 use stanchion_tests::RedisServer;
 
 use crate::acquire_all::all;

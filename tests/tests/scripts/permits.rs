@@ -6,13 +6,13 @@ use std::time::{Duration, Instant};
 
 use stanchion::internals::{Clock, name_of_kind, store_config, token};
 use stanchion::name::{LockKind, LockName};
-use stanchion::store::sqlite::{SqliteStore, SqliteTarget};
-use stanchion::store::{GRANT_WINDOW, Store};
-use stanchion::verbs::{
-    Acquire, AcquireReply, BreakLease, ClientId, Downgrade, DowngradeReply, Extend, ExtendReply, Holder,
-    Leave, Permits, Release, ReleaseReply, Reply, Request, Resume, ResumeReply, Upgrade, UpgradeReply,
-    Waiter, WaiterReply, Waiters,
+use stanchion::protocol::{
+    Acquire, AcquireReply, BreakLease, ClientId, Downgrade, DowngradeReply, Extend, ExtendReply,
+    GRANT_WINDOW, Holder, Leave, Permits, Release, ReleaseReply, Reply, Request, Resume, ResumeReply,
+    Upgrade, UpgradeReply, Waiter, WaiterReply, Waiters,
 };
+use stanchion::store::Store;
+use stanchion::store::sqlite::{SqliteStore, SqliteTarget};
 
 use stanchion_tests::wait::{SOON, eventually};
 

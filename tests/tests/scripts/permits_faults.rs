@@ -8,10 +8,9 @@ use redis::Connection;
 use stanchion::ErrorKind;
 use stanchion::internals::{name_of_kind, token};
 use stanchion::name::{LockKind, LockName};
-use stanchion::store::FailureKind;
-use stanchion::verbs::{
-    Acquire, BreakLease, ClientId, Downgrade, Extend, Holder, Leave, Permits, Release, Request, Resume,
-    Upgrade, Waiter,
+use stanchion::protocol::{
+    Acquire, BreakLease, ClientId, Downgrade, Extend, FailureKind, Holder, Leave, Permits, Release, Request,
+    Resume, Upgrade, Waiter,
 };
 use stanchion_tests::wait::{SOON, eventually};
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use stanchion::internals::{name_of_kind, token};
 use stanchion::name::LockKind;
-use stanchion::verbs::{Acquire, Extend, Permits, Pop, QueueVerb, Request, Resume};
+use stanchion::protocol::{Acquire, Extend, Permits, Pop, QueueVerb, Request, Resume};
 
 use crate::case::{Bench, acquire, wait};
 use crate::queue_case::{Tweak, claim_or_wait, enqueue_as, plain, request};

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use stanchion::internals::{queue_name, task_id};
-use stanchion::verbs::{
+use stanchion::protocol::{
     Abandon, CallId, Claim, ClaimReply, ClaimedTask, ClientId, DeadOnes, Due, Enqueue, EnqueueOutcome,
     ExtendClaim, ExtendClaimReply, Get, List, NewTask, OnDuplicate, Outcome, Peek, Place, Pop, QueueReply,
     QueueRequest, QueueVerb, Remove, Removed, Request, Reschedule, RescheduleReply, Settle, Settled,

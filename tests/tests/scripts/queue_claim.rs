@@ -1,6 +1,6 @@
 //! queue/claim.lua, with what promote.lua and take.lua do for it.
 
-use stanchion::verbs::NewTask;
+use stanchion::protocol::NewTask;
 
 use crate::case::{Bench, describe, given};
 use crate::queue_case::{LEASE, Tweak, by, claim, claim_or_wait, enqueue, plain, request};
@@ -281,7 +281,7 @@ fn no_more_bodies_than_fit_are_given_but_always_one() {
     let mut given = Vec::new();
     for number in 8..11 {
         let mut verb = claim(9);
-        let stanchion::verbs::QueueVerb::Claim(claim) = &mut verb else { panic!("no claim") };
+        let stanchion::protocol::QueueVerb::Claim(claim) = &mut verb else { panic!("no claim") };
         claim.call.number = number;
         let reply = describe(&bench.call(request(verb)).unwrap());
         given.push(reply.split("; ").map(|task| task[..1].to_owned()).collect::<String>());
@@ -352,7 +352,7 @@ fn promotion_is_bounded() {
     let mut found = Vec::new();
     for number in 7..9 {
         let mut verb = claim(1);
-        let stanchion::verbs::QueueVerb::Claim(claim) = &mut verb else { panic!("no claim") };
+        let stanchion::protocol::QueueVerb::Claim(claim) = &mut verb else { panic!("no claim") };
         claim.call.number = number;
         bench.call(request(verb)).unwrap();
         found.push(lengths(&mut bench));
@@ -407,7 +407,7 @@ fn no_more_than_two_hundred_expired_tasks_die_at_once() {
     bench.set_up(&state.counts(COUNTS));
     for (number, left) in [(8, 300), (9, 100)] {
         let mut verb = claim(900);
-        let stanchion::verbs::QueueVerb::Claim(claim) = &mut verb else { panic!("no claim") };
+        let stanchion::protocol::QueueVerb::Claim(claim) = &mut verb else { panic!("no claim") };
         claim.call.number = number;
         assert_eq!(describe(&bench.call(request(verb)).unwrap()), "empty 0 rank 0");
         let state = bench.state();
@@ -539,7 +539,7 @@ fn delayed_tasks_are_not_given() {
     let mut bench = Bench::new();
     bench.call(request(enqueue([plain("a").delayed(60_000)]))).unwrap();
     let mut verb = claim(1);
-    let stanchion::verbs::QueueVerb::Claim(claim) = &mut verb else { panic!("no claim") };
+    let stanchion::protocol::QueueVerb::Claim(claim) = &mut verb else { panic!("no claim") };
     claim.call.number = 8;
     assert!(describe(&bench.call(request(verb)).unwrap()).starts_with("empty"));
 }

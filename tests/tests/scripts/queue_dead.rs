@@ -1,6 +1,6 @@
 //! The dead: their caps, and queue/kick.lua.
 
-use stanchion::verbs::{Configure, DeadOnes, Due, Pause, Pop, QueueVerb, Sweep};
+use stanchion::protocol::{Configure, DeadOnes, Due, Pause, Pop, QueueVerb, Sweep};
 
 use crate::case::given;
 use crate::queue_case::{

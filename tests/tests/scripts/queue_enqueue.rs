@@ -1,6 +1,6 @@
 //! queue/enqueue.lua
 
-use stanchion::verbs::{Due, NewTask};
+use stanchion::protocol::{Due, NewTask};
 
 use crate::case::{Bench, given};
 use crate::queue_case::{Tweak, enqueue, enqueue_as, ms, plain, request};
@@ -106,7 +106,7 @@ fn debounce_of_a_new_task_waits_no_longer_than_max_wait() {
 fn a_pending_task_is_kept_but_for_its_version() {
     for task in [plain("a"), plain("a").throttle(9_000)] {
         let window = |state: State| match task.on_duplicate {
-            stanchion::verbs::OnDuplicate::Throttle { .. } => state.window("a", "{now+9000}", 9_000),
+            stanchion::protocol::OnDuplicate::Throttle { .. } => state.window("a", "{now+9000}", 9_000),
             _ => state,
         };
         let task = || task.clone().with_body("other").delayed(1);

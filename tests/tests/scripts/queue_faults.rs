@@ -1,7 +1,8 @@
 //! Every script of the queue with memory full, without rights, and on keys of another type.
 
-use stanchion::store::FailureKind;
-use stanchion::verbs::{Configure, DeadOnes, Due, Pause, QueueVerb, Sweep, TaskState, Verdict};
+use stanchion::protocol::{
+    Configure, DeadOnes, Due, FailureKind, Pause, QueueVerb, Sweep, TaskState, Verdict,
+};
 use stanchion::{ACL_RULE, ErrorKind};
 use stanchion_tests::RedisServer;
 

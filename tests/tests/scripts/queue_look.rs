@@ -1,6 +1,6 @@
 //! What only looks: queue/peek.lua, get.lua, list.lua, stats.lua and consumers.lua; and queue/pop.lua, which tells the same.
 
-use stanchion::verbs::{List, QueueReply, QueueVerb, Reply, TaskState};
+use stanchion::protocol::{List, QueueReply, QueueVerb, Reply, TaskState};
 
 use crate::case::given;
 use crate::queue_case::{get, list, peek, pop};

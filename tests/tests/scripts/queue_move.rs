@@ -1,6 +1,6 @@
 //! queue/remove.lua and queue/reschedule.lua
 
-use stanchion::verbs::Due;
+use stanchion::protocol::Due;
 
 use crate::case::given;
 use crate::queue_case::{ms, remove, reschedule};

@@ -1,6 +1,6 @@
 //! queue/pause.lua, queue/configure.lua and queue/purge.lua
 
-use stanchion::verbs::{Configure, Pause, QueueVerb};
+use stanchion::protocol::{Configure, Pause, QueueVerb};
 
 use crate::case::given;
 use crate::queue_case::ms;

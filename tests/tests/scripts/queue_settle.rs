@@ -1,6 +1,6 @@
 //! queue/settle.lua and queue/settle_and_claim.lua
 
-use stanchion::verbs::Verdict;
+use stanchion::protocol::Verdict;
 
 use crate::case::given;
 use crate::queue_case::{LEASE, ack, bury, ms, nack, settle, settle_and_claim, settle_and_try};

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use stanchion::verbs::Release;
+use stanchion::protocol::Release;
 
 use crate::case::{given, release};
 use crate::state::{WEEK, nothing};

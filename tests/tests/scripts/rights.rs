@@ -1,8 +1,8 @@
 //! Users with few rights, and servers that forget scripts.
 
 use stanchion::internals::Clock;
-use stanchion::store::{FailureKind, Store};
-use stanchion::verbs::Request;
+use stanchion::protocol::{FailureKind, Request};
+use stanchion::store::Store;
 use stanchion::{ACL_RULE, ErrorKind};
 use stanchion_tests::RedisServer;
 
@@ -28,7 +28,7 @@ fn the_documented_rule_is_enough() {
     let until = Clock::System.now() + std::time::Duration::from_secs(5);
     bench.store.check(until).unwrap();
     assert!(bench.store.listen(until).unwrap().is_some());
-    let cooldown = stanchion::verbs::Release {
+    let cooldown = stanchion::protocol::Release {
         cooldown: Some(std::time::Duration::from_millis(700)),
         acquire_resent: true,
         own_fence: None,

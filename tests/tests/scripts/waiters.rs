@@ -2,7 +2,7 @@
 
 use stanchion::internals::name_of_kind;
 use stanchion::name::LockKind;
-use stanchion::verbs::{Request, Waiters};
+use stanchion::protocol::{Request, Waiters};
 
 use crate::case::{Bench, describe, given, waiters};
 use crate::state::{State, nothing};

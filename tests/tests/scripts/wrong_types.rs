@@ -4,8 +4,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
 use stanchion::ErrorKind;
-use stanchion::store::FailureKind;
-use stanchion::verbs::{Release, Request};
+use stanchion::protocol::{FailureKind, Release, Request};
 
 use crate::acquire_all::all;
 use crate::case::{Bench, acquire, break_lease, extend, holder, leave, release, resume, wait, waiters};

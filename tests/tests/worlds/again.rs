@@ -12,8 +12,7 @@ use stanchion::engine::lease::{LeaseState, Need};
 use stanchion::engine::several::{Several, SeveralMachine};
 use stanchion::engine::{Machine, Step};
 use stanchion::internals::Moment;
-use stanchion::store::Failure;
-use stanchion::verbs::{Reply, Request};
+use stanchion::protocol::{Failure, Reply, Request};
 
 /// What is told something, and answers.
 pub trait Told {

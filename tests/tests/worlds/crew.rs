@@ -9,7 +9,7 @@ use stanchion::engine::Dice;
 use stanchion::engine::worker::{Ending, Event, Finished, Job, Order, WorkerMachine, WorkerTerms};
 use stanchion::internals::{Moment, task_id};
 use stanchion::name::TaskId;
-use stanchion::verbs::{Receipt, Verdict};
+use stanchion::protocol::{Receipt, Verdict};
 
 use crate::again::{Again, Told};
 use crate::mutant::Mutant;

@@ -14,7 +14,7 @@ use stanchion::engine::release::{Company, judge_release};
 use stanchion::engine::several::{Several, SeveralMachine, SeveralOrder};
 use stanchion::internals::{Moment, Token, name_of_kind, token};
 use stanchion::name::{LockKind, LockName};
-use stanchion::verbs::{AcquireAll, AcquireAllReply, Fence, Leave, Permits, Release, Reply, Request};
+use stanchion::protocol::{AcquireAll, AcquireAllReply, Fence, Leave, Permits, Release, Reply, Request};
 
 use crate::again::{Again, Care, Cared, Engine, Outcome};
 use crate::checker::Checker;

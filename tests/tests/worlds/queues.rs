@@ -17,7 +17,7 @@ use stanchion::engine::settle::judge_settled;
 use stanchion::engine::worker::{Ending, Event, Order};
 use stanchion::internals::{Moment, queue_name, task_id};
 use stanchion::name::{QueueName, TaskId};
-use stanchion::verbs::{
+use stanchion::protocol::{
     CallId, ClaimReply, ClaimedTask, ClientId, Due, Enqueue, EnqueueOutcome, Get, List, NewTask, OnDuplicate,
     Outcome as Accepted, QueueReply, QueueRequest, QueueVerb, Receipt, Reply, Request, Settle, Settled,
     Settlement, TaskState, Verdict,

@@ -12,9 +12,9 @@ use std::time::Duration;
 use rusqlite::types::Value;
 use stanchion::ManualClock;
 use stanchion::internals::{Clock, Moment, store_config};
+use stanchion::protocol::{Reply, Request, Waiter};
 use stanchion::store::Store;
 use stanchion::store::sqlite::{Image, SqliteStore, SqliteTarget};
-use stanchion::verbs::{Reply, Request, Waiter};
 use stanchion::wake::Place;
 
 /// When worlds begin, on the boot clock: so late that its times look like no other number.

@@ -8,8 +8,7 @@ use std::time::Duration;
 
 use stanchion::engine::lease::{LeaseState, Need, Status};
 use stanchion::internals::Moment;
-use stanchion::store::{Failure, FailureKind};
-use stanchion::verbs::{Reply, Request};
+use stanchion::protocol::{Failure, FailureKind, Reply, Request};
 
 use crate::again::{Again, Asked, Care, Cared, Engine, Input, Outcome};
 use crate::stage::{DAWN, Rows, Stage, digest, token_of};

@@ -9,12 +9,13 @@ use crate::api::lock::{Timing, busy};
 use crate::base::error::Error;
 use crate::base::name::LockName;
 use crate::cached::cached_options::{CachedOptions, CachedPlan};
-use crate::cached::computing::{Computing, Outcome, stored};
-use crate::cached::flights::{Seat, Turn};
+use crate::cached::computing::{Computing, Outcome, check_circuit, instead, stored};
+use crate::cached::flights::Seat;
 use crate::driver::{HostTurn, again, drive_blocking, rest};
+use crate::engine::single_flight::Turn;
 use crate::lease::named::{Named, Part};
+use crate::protocol::{Invalidate, Request};
 use crate::session::Live;
-use crate::verbs::{Invalidate, Request};
 
 /// What [`Client::begin_cached`] answers.
 #[derive(Debug)]
@@ -101,7 +102,7 @@ impl Client {
             match begin(live, &lock, &plan, host_turn) {
                 Ok(found) => found.map(Begun::from).ok_or_else(busy),
                 Err(error) => {
-                    let computing = live.away.instead(name, &plan, live.clock.now(), error)?;
+                    let computing = instead(live, name, &plan, error)?;
                     Ok(Begun::Compute(Ticket { computing }))
                 }
             }
@@ -136,7 +137,7 @@ fn begin(
     mut host_turn: HostTurn<'_>,
 ) -> Result<Option<Outcome>, Error> {
     let came = live.clock.now();
-    live.away.check(plan, came)?;
+    check_circuit(live, plan)?;
     let give_up = came + plan.lock.wait;
     let tried = ask(live, name, &plan.without_waiting(), again(&mut host_turn));
     if !plan.is_to_wait(&tried) {
@@ -150,7 +151,7 @@ fn begin(
             Turn::Wait(until) => rest(live, &seat.place, until, again(&mut host_turn))?,
         }
     }
-    live.away.check(plan, live.clock.now())?;
+    check_circuit(live, plan)?;
     let found = ask(live, name, &plan.within(give_up.since(live.clock.now())), host_turn)?;
     if let Some(Outcome::Value(value, asked)) = &found {
         seat.answer(value, *asked);

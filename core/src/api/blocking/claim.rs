@@ -10,11 +10,11 @@ use crate::base::body::Headers;
 use crate::base::error::Error;
 use crate::driver::drive_blocking;
 use crate::engine::lease::LossReason;
+use crate::protocol::{Receipt, Version};
 use crate::queue::claim_calls::Verdict;
 use crate::queue::delivery::{Delivery, Retry};
 use crate::queue::task::wall_time;
 use crate::session::options::Extent;
-use crate::verbs::{Receipt, Version};
 
 /// A task that is ours until it is settled, or until its lease ends or is lost.
 ///

@@ -17,8 +17,9 @@ use crate::lease::held::Held;
 use crate::lease::named::{Named, Part};
 use crate::session::Session;
 use crate::session::builder::ClientBuilder;
-use crate::session::examine::{Finding, examine};
+use crate::session::examine::examine;
 use crate::session::metrics::Metrics;
+use crate::store::Finding;
 
 /// A connection to a store, for programs without async. Cheap to clone; one per process is enough.
 ///
@@ -101,7 +102,7 @@ impl Client {
     /// meanwhile; `InvalidArgument` if it is of another prefix.
     pub fn resume_lease(&self, handle: &LeaseHandle) -> Result<Lease, Error> {
         let live = self.session.live()?;
-        let (mut machine, token) = live.resume(handle)?;
+        let (mut machine, token) = handle.resume(live)?;
         let answer = drive_blocking(live, &mut machine, None, None)?;
         Held::resumed(live, handle, token, &answer).map(|held| Lease::new(Grip::new(held, None)))
     }

@@ -17,9 +17,9 @@ use crate::lease::holder::Holder;
 use crate::lease::named::Named;
 use crate::lease::waiter::Waiter;
 use crate::lease::wanted::{Entering, Wanted};
+use crate::protocol::{self, Reply, Request};
 use crate::session::Live;
 use crate::session::options::{LockOptions, LockPlan};
-use crate::verbs::{self, Reply, Request};
 
 /// A named lock that one holder at a time may hold. Made by [`Client::lock`](super::Client::lock); cheap to
 /// clone; holding the handle does not mean holding the lock.
@@ -106,7 +106,7 @@ impl Lock {
             }
         };
         let grip = match wanted.only(live) {
-            Some((name, plan)) => take(live, name, &plan, host_turn)?.map(|held| wanted.grip(live, held)),
+            Some((name, plan)) => take(live, name, &plan, host_turn)?.map(|held| wanted.grip(held)),
             None => take_all(live, &wanted, host_turn)?,
         };
         Ok(grip.map(Lease::new))
@@ -134,7 +134,7 @@ impl Lock {
     pub fn holders(&self) -> Result<Vec<Holder>, Error> {
         let name = self.named.checked()?;
         let live = self.named.session.live()?;
-        let mut machine = live.call(Request::Holder(verbs::Holder { name }));
+        let mut machine = live.call(Request::Holder(protocol::Holder { name }));
         let answer = drive_blocking(live, &mut machine, None, None)?;
         Ok(Holder::from_reply(answer.reply))
     }
@@ -144,7 +144,7 @@ impl Lock {
     pub fn waiters(&self) -> Result<Vec<Waiter>, Error> {
         let name = self.named.checked()?;
         let live = self.named.session.live()?;
-        let mut machine = live.call(Request::Waiters(verbs::Waiters { name }));
+        let mut machine = live.call(Request::Waiters(protocol::Waiters { name }));
         let answer = drive_blocking(live, &mut machine, None, None)?;
         Ok(Waiter::from_reply(answer.reply))
     }
@@ -165,7 +165,7 @@ impl Lock {
     pub fn break_lease(&self) -> Result<bool, Error> {
         let name = self.named.checked()?;
         let live = self.named.session.live()?;
-        let mut machine = live.call(Request::BreakLease(verbs::BreakLease { name })).once();
+        let mut machine = live.call(Request::BreakLease(protocol::BreakLease { name })).once();
         let answer = drive_blocking(live, &mut machine, None, None)?;
         Ok(answer.reply == Reply::BreakLease(true))
     }

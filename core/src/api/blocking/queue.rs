@@ -9,6 +9,7 @@ use crate::api::blocking::Claim;
 use crate::api::queue::outcomes;
 use crate::base::error::Error;
 use crate::driver::{HostTurn, drive_blocking};
+use crate::protocol::{MAX_BATCH, QueueStats, Removed, Version};
 use crate::queue::claim_calls::Batch;
 use crate::queue::claim_calls::{Claiming, Verdict, batches};
 use crate::queue::consumer::Consumer;
@@ -17,8 +18,6 @@ use crate::queue::queue_calls::{QueueCalls, Rescheduled};
 use crate::queue::queue_options::{ClaimOptions, ListOptions, QueueSettings};
 use crate::queue::task::{Enqueued, Task, TaskInfo, TaskPage};
 use crate::session::Session;
-use crate::store::MAX_BATCH;
-use crate::verbs::{QueueStats, Removed, Version};
 
 /// A named queue of tasks. Made by [`Client::queue`](super::Client::queue); cheap to clone; no I/O to make.
 #[derive(Clone)]

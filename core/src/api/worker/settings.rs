@@ -12,11 +12,11 @@ use crate::base::name::TaskId;
 use crate::engine::Dice;
 use crate::engine::lease::LossReason;
 use crate::engine::worker::{Ending, Event, Finished, Job, WorkerMachine, WorkerTerms};
+use crate::protocol::{self, Receipt, Settled};
 use crate::queue::claim_calls::{Batch, Verdict};
 use crate::queue::delivery::{Delivery, Retry};
 use crate::queue::queue_options::{ClaimOptions, checked_count};
 use crate::session::options::{DEFAULT_MAX_HOLD, DEFAULT_TTL, MAX_TTL};
-use crate::verbs::{self, Receipt, Settled};
 
 /// How long handlers go on after a worker was stopped, unless told otherwise: with what follows, it has ended before
 /// what runs containers kills it, after 30 s.
@@ -237,9 +237,9 @@ impl WorkerSettings {
             return self.tell(&WorkerEvent::Lost { id, attempt });
         };
         let reason = match verdict.verdict() {
-            verbs::Verdict::Ack => return self.tell(&WorkerEvent::Completed { id, attempt }),
-            verbs::Verdict::PutBack { .. } => return,
-            verbs::Verdict::Nack { reason, .. } | verbs::Verdict::Bury { reason } => &**reason,
+            protocol::Verdict::Ack => return self.tell(&WorkerEvent::Completed { id, attempt }),
+            protocol::Verdict::PutBack { .. } => return,
+            protocol::Verdict::Nack { reason, .. } | protocol::Verdict::Bury { reason } => &**reason,
         };
         self.tell(&WorkerEvent::Failed { id, attempt, reason });
         if matches!(settled, Settled::Done { dead: true, .. }) {
@@ -261,7 +261,7 @@ pub(crate) fn tally(event: &Event<Arc<Delivery>>) -> WorkerReport {
 
 /// What a verdict that the handler itself has settled became.
 fn as_settled(verdict: &Verdict) -> Settled {
-    Settled::Done { late: false, dead: matches!(verdict.verdict(), verbs::Verdict::Bury { .. }) }
+    Settled::Done { late: false, dead: matches!(verdict.verdict(), protocol::Verdict::Bury { .. }) }
 }
 
 /// What a verdict and what became of it add to the report.
@@ -269,9 +269,9 @@ fn tallied(verdict: &Verdict, result: &Result<Settled, Error>) -> WorkerReport {
     let mut report = WorkerReport::default();
     match (result, verdict.verdict()) {
         (Err(_), _) => report.lost += 1,
-        (Ok(_), verbs::Verdict::Ack) => report.completed += 1,
-        (Ok(_), verbs::Verdict::PutBack { .. }) => {}
-        (Ok(settled), verbs::Verdict::Nack { .. } | verbs::Verdict::Bury { .. }) => {
+        (Ok(_), protocol::Verdict::Ack) => report.completed += 1,
+        (Ok(_), protocol::Verdict::PutBack { .. }) => {}
+        (Ok(settled), protocol::Verdict::Nack { .. } | protocol::Verdict::Bury { .. }) => {
             report.failed += 1;
             report.dead += u64::from(matches!(settled, Settled::Done { dead: true, .. }));
         }

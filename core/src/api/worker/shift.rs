@@ -18,10 +18,10 @@ use crate::api::queue::Queue;
 use crate::base::clock::{Clock, Moment};
 use crate::base::error::Error;
 use crate::engine::worker::{Ending, Finished, Job, Order, WorkerMachine};
+use crate::protocol::{Receipt, Settle};
 use crate::queue::claim_calls::{Batch, Verdict};
 use crate::queue::delivery::Delivery;
 use crate::session::trace;
-use crate::verbs::{Receipt, Settle};
 
 /// What a claim gave, with the batch of verdicts that travelled with it.
 type Claimed = (Batch, Result<Vec<Claim>, Error>);

@@ -10,8 +10,9 @@ use crate::base::clock::Moment;
 use crate::base::error::{BY_ANOTHER, Error, ErrorKind, brief};
 use crate::base::name::LockKind;
 use crate::engine::{Call, Dice, LEAST_PATIENCE, Machine, RESEND_AFTER, Step, Subject, deadline, told_at};
-use crate::store::{Failure, FailureKind, further_pause};
-use crate::verbs::{Acquire, AcquireReply, Fence, Leave, Obstacle, Reply, Request};
+use crate::protocol::{
+    Acquire, AcquireReply, Failure, FailureKind, Fence, Leave, Obstacle, Reply, Request, further_pause,
+};
 
 mod order;
 #[cfg(test)]

@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::base::clock::Moment;
 use crate::base::name::LockName;
 use crate::base::token::Token;
-use crate::verbs::{Digest, Fence, Permits, Waiter};
+use crate::protocol::{Digest, Fence, Permits, Waiter};
 
 /// What is asked for.
 #[derive(Clone, Debug)]
@@ -35,9 +35,9 @@ pub struct AcquireOrder {
     pub min_fence: Fence,
     /// Who to hint.
     pub waiter: Waiter,
-    /// As in [`Leave`](crate::verbs::Leave).
+    /// As in [`Leave`](crate::protocol::Leave).
     pub foreign_share: bool,
-    /// As in [`Acquire`](crate::verbs::Acquire).
+    /// As in [`Acquire`](crate::protocol::Acquire).
     pub early: f64,
 }
 

@@ -3,7 +3,7 @@
 use super::*;
 use crate::base::name::Prefixes;
 use crate::base::token::Token;
-use crate::verbs::{ClientId, Digest, Waiter};
+use crate::protocol::{ClientId, Digest, Waiter};
 
 const TTL: Duration = Duration::from_secs(30);
 

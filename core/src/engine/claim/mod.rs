@@ -10,10 +10,9 @@ use std::time::Duration;
 use crate::base::clock::Moment;
 use crate::base::error::{Error, ErrorKind};
 use crate::engine::{Call, Dice, LEAST_PATIENCE, Machine, RESEND_AFTER, Step, Subject, deadline, told_at};
-use crate::store::{Failure, FailureKind};
-use crate::verbs::{
-    Abandon, CallId, Claim, ClaimReply, ClaimedTask, QueueReply, QueueRequest, QueueVerb, Reply, Request,
-    Settle, Settled, Settlement, Verdict,
+use crate::protocol::{
+    Abandon, CallId, Claim, ClaimReply, ClaimedTask, Failure, FailureKind, QueueReply, QueueRequest,
+    QueueVerb, Reply, Request, Settle, Settled, Settlement, Verdict,
 };
 
 mod ending;

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::base::clock::Moment;
 use crate::base::name::QueueName;
-use crate::verbs::{CallId, ClaimedTask, Settle, Settled, Waiter};
+use crate::protocol::{CallId, ClaimedTask, Settle, Settled, Waiter};
 
 /// What is asked for.
 #[derive(Clone, Debug)]

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::base::name::{Prefixes, QueueName, TaskId};
-use crate::verbs::{ClientId, Receipt, Waiter};
+use crate::protocol::{ClientId, Receipt, Waiter};
 
 mod cleaning;
 mod failing;

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::base::error::{ErrorKind, brief};
-use crate::verbs::{Leave, Release};
+use crate::protocol::{Leave, Release};
 
 impl SeveralMachine {
     /// One of them was lost, or its answer took longer than it lasts.

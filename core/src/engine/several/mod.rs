@@ -16,8 +16,7 @@ use crate::engine::call::{Answer, CallMachine};
 use crate::engine::lease::{LeaseState, LeaseTerms, Need, Status};
 use crate::engine::leased::{Leased, LockLease, Share};
 use crate::engine::{Call, Dice, LEAST_PATIENCE, Machine, RESEND_AFTER, Step, Subject, deadline};
-use crate::store::{Failure, FailureKind};
-use crate::verbs::{AcquireAll, AcquireAllReply, Reply, Request};
+use crate::protocol::{AcquireAll, AcquireAllReply, Failure, FailureKind, Reply, Request};
 
 mod ending;
 mod order;

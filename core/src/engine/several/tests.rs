@@ -3,7 +3,7 @@
 use super::*;
 use crate::base::error::ErrorKind;
 use crate::base::name::Prefixes;
-use crate::verbs::{Absence, AcquireReply, ClientId, ExtendReply, Fence, Obstacle, ReleaseReply, Waiter};
+use crate::protocol::{Absence, AcquireReply, ClientId, ExtendReply, Fence, Obstacle, ReleaseReply, Waiter};
 
 const TTL: Duration = Duration::from_secs(3);
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::base::name::TaskId;
-use crate::verbs::Receipt;
+use crate::protocol::Receipt;
 
 /// A claimed task, as a worker's machine sees it.
 pub trait Job: Clone {

@@ -12,8 +12,7 @@ use std::time::Duration;
 use crate::base::clock::Moment;
 use crate::base::name::TaskId;
 use crate::engine::Dice;
-use crate::store::MAX_BATCH;
-use crate::verbs::Receipt;
+use crate::protocol::{MAX_BATCH, Receipt};
 
 pub use job::{Ending, Event, Finished, Job};
 

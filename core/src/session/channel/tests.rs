@@ -6,8 +6,8 @@ use std::sync::mpsc::{self, Receiver, Sender};
 
 use super::*;
 use crate::base::name::{LockKind, LockName, QueueName};
-use crate::store::{Failure, FailureKind, Pending};
-use crate::verbs::{ClientId, Reply, Request};
+use crate::protocol::{ClientId, Failure, FailureKind, Reply, Request};
+use crate::store::Pending;
 
 /// Far longer than anything takes on a loaded machine.
 const SOON: Duration = Duration::from_secs(10);

@@ -7,8 +7,7 @@ use std::time::Duration;
 
 use crate::base::clock::Moment;
 use crate::base::wake::locked;
-use crate::store::{Failure, LINE_NEAR, PLACE_PAUSE};
-use crate::verbs::{AcquireReply, Reply, Request};
+use crate::protocol::{AcquireReply, Failure, LINE_NEAR, PLACE_PAUSE, Reply, Request};
 
 /// Who has not asked for so long does not wait any more: longer than the longest pause.
 const FORGET_AFTER: Duration = Duration::from_secs(30);
@@ -67,8 +66,7 @@ mod tests {
     use super::*;
     use crate::base::name::Prefixes;
     use crate::base::token::Token;
-    use crate::store::further_pause;
-    use crate::verbs::{Acquire, ClientId, Leave, Obstacle, Waiter};
+    use crate::protocol::{Acquire, ClientId, Leave, Obstacle, Waiter, further_pause};
 
     fn acquire(number: u128) -> Request {
         Request::Acquire(Acquire {

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use crate::base::clock::{Clock, Moment};
 use crate::base::wake::locked;
-use crate::verbs::Fence;
+use crate::protocol::Fence;
 
 /// After this time the servers are asked for fences of their own again, so that what was ahead does not stay so.
 const GOOD_FOR: Duration = Duration::from_secs(10);

@@ -8,9 +8,9 @@ use crate::base::clock::{Clock, Moment};
 use crate::base::error::ErrorKind;
 use crate::base::signals::spawn_quietly;
 use crate::base::wake::locked;
+use crate::protocol::{Failure, FailureKind, Request};
+use crate::store::Store;
 use crate::store::redis::life::Life;
-use crate::store::{Failure, FailureKind, Store};
-use crate::verbs::Request;
 
 /// How long a server that did not answer may take to answer when it is asked whether it is back.
 const CHECK_WITHIN: Duration = Duration::from_secs(1);

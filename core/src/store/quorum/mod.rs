@@ -13,12 +13,12 @@ use crate::base::error::{Error, ErrorKind};
 use crate::base::name::{LockKind, LockName, QueueName};
 use crate::base::token::Token;
 use crate::base::wake::locked;
-use crate::session::examine::{Finding, Health};
+use crate::protocol::{AcquireReply, ENDED_TTL, Extend, Failure, FailureKind, Fence, Reply, Request};
 use crate::store::redis::RedisStore;
 use crate::store::redis::life::{Life, Lives};
 use crate::store::url::{QuorumPlace, RedisAddress, RedisPlace};
-use crate::store::{Begun, ENDED_TTL, Failure, FailureKind, Hear, Hints, Pending, Store, StoreConfig};
-use crate::verbs::{AcquireReply, Extend, Fence, Reply, Request};
+use crate::store::{Begun, Hear, Hints, Pending, Store, StoreConfig};
+use crate::store::{Finding, Health};
 
 mod crowd;
 mod forecast;

@@ -6,7 +6,7 @@ use super::*;
 use crate::base::clock::ManualClock;
 use crate::base::name::Prefixes;
 use crate::base::token::Token;
-use crate::verbs::{Acquire, Holder, QueueRequest, QueueVerb};
+use crate::protocol::{Acquire, Holder, QueueRequest, QueueVerb};
 
 use crate::store::redis::life::Lives;
 use member::tests::{Fake, leaves_and_returns};

@@ -3,10 +3,9 @@
 use std::time::Duration;
 
 use crate::base::error::ErrorKind;
-use crate::store::{Failure, FailureKind};
-use crate::verbs::{
-    Absence, Acquire, AcquireReply, Extend, ExtendReply, Fence, HeldAs, HolderReply, Leave, Obstacle,
-    Release, ReleaseReply, Reply, Request, Resume, ResumeReply,
+use crate::protocol::{
+    Absence, Acquire, AcquireReply, Extend, ExtendReply, Failure, FailureKind, Fence, HeldAs, HolderReply,
+    Leave, Obstacle, Release, ReleaseReply, Reply, Request, Resume, ResumeReply,
 };
 
 /// How soon a waiter asks again, at least and at most: there are no hints, and asking costs every server a call.

@@ -1,6 +1,6 @@
 //! Numbers that scripts and Rust have in common: codes of replies, states, verdicts, positions in records.
 
-use crate::verbs::{HeldAs, TaskState};
+use crate::protocol::{HeldAs, TaskState};
 
 macro_rules! codes {
     ($($(#[$doc:meta])* $code:ident = $number:literal $name:literal,)+) => {

@@ -6,16 +6,15 @@ use redis::{Cmd, Value};
 
 use crate::base::error::ErrorKind;
 use crate::base::name::LockKind;
+use crate::protocol::{
+    Absence, Acquire, AcquireAll, AcquireAllReply, AcquireReply, BreakLease, Digest, Downgrade,
+    DowngradeReply, Extend, ExtendReply, Failure, FailureKind, Granted, HeldAs, Holder, HolderReply,
+    Invalidate, Leave, Obstacle, Release, ReleaseReply, Reply, Request, Resume, ResumeReply, StoreValue,
+    StoreValueReply, Upgrade, UpgradeReply, WaiterReply, Waiters,
+};
 use crate::store::redis::code::{Code, HELD_AS};
 use crate::store::redis::keys::LockKeys;
 use crate::store::redis::script::{Scripts, Verb};
-use crate::store::{Failure, FailureKind};
-use crate::verbs::{
-    Absence, Acquire, AcquireAll, AcquireAllReply, AcquireReply, BreakLease, Digest, Downgrade,
-    DowngradeReply, Extend, ExtendReply, Granted, HeldAs, Holder, HolderReply, Invalidate, Leave, Obstacle,
-    Release, ReleaseReply, Reply, Request, Resume, ResumeReply, StoreValue, StoreValueReply, Upgrade,
-    UpgradeReply, WaiterReply, Waiters,
-};
 
 mod cached;
 mod permits;

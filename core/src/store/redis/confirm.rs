@@ -4,9 +4,8 @@ use std::time::Duration;
 
 use redis::{Cmd, Value};
 
+use crate::protocol::{AcquireReply, ExtendReply, Failure, FailureKind, Release, Reply, Request};
 use crate::store::redis::codec;
-use crate::store::{Failure, FailureKind};
-use crate::verbs::{AcquireReply, ExtendReply, Release, Reply, Request};
 
 /// How many replicas must have a grant, and how long that is waited for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

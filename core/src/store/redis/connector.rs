@@ -6,12 +6,12 @@ use std::time::Instant;
 use redis::aio::MultiplexedConnection;
 use redis::{Cmd, Connection, Value};
 
+use crate::protocol::{Failure, FailureKind};
 use crate::store::redis::confirm::Confirm;
 use crate::store::redis::failure;
 use crate::store::redis::life::Life;
 use crate::store::redis::sentinel::Sentinels;
 use crate::store::redis::server::Server;
-use crate::store::{Failure, FailureKind};
 
 /// Makes connections.
 #[derive(Clone, Debug)]

@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 
 use redis::Value;
 
-use crate::session::examine::{Finding, Health};
 use crate::store::redis::confirm::Confirm;
+use crate::store::{Finding, Health};
 
 /// A server's clock may differ so much from ours: due times that are given as times of day are off by it.
 const CLOCKS_AGREE: Duration = Duration::from_secs(1);

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use redis::{ErrorKind as RedisKind, RedisError, ServerErrorKind};
 
 use crate::base::error::ErrorKind;
+use crate::protocol::{Failure, FailureKind};
 use crate::store::url::Endpoint;
-use crate::store::{Failure, FailureKind};
 
 /// The rights a user needs, as they are written in an ACL rule. Commands one by one: whole categories have others in
 /// them that hold up or end the connections of everybody. AUTH and HELLO need no right.

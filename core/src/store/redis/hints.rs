@@ -8,9 +8,10 @@ use std::time::{Duration, Instant};
 use redis::{Cmd, Connection, PushKind, Value};
 
 use crate::base::error::ErrorKind;
+use crate::protocol::{Failure, FailureKind};
+use crate::store::Hints;
 use crate::store::redis::connector::{Connector, Era};
 use crate::store::redis::failure;
-use crate::store::{Failure, FailureKind, Hints};
 
 /// How often the server is asked whether it is still there; also keeps the connection alive through proxies. It is
 /// asked by subscribing once more: the answer to that is a push. One to PING would be a reply, and the client crate drops

@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use crate::base::name::{LockKind, LockName, QueueName};
 use crate::base::token::Token;
-use crate::verbs::{CallId, ClientId};
+use crate::protocol::{CallId, ClientId};
 
 /// The keys of a lock of any kind. Those of an exclusive one are its own key and its sidecars; the other kinds have
 /// no key of their own, since no program but this library's clients can share them.

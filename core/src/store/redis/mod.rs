@@ -9,10 +9,10 @@ use redis::Value;
 use crate::base::clock::{Clock, Moment};
 use crate::base::error::{Error, ErrorKind};
 use crate::base::name::{LockKind, LockName, Prefixes, QueueName};
-use crate::session::examine::Finding;
+use crate::protocol::{ACQUIRE_ALL_MAX, ClientId, Failure, FailureKind, Reply, Request};
+use crate::store::Finding;
 use crate::store::url::RedisAddress;
-use crate::store::{ACQUIRE_ALL_MAX, Begun, Failure, FailureKind, Hear, Hints, Pending, Store, StoreConfig};
-use crate::verbs::{ClientId, Reply, Request};
+use crate::store::{Begun, Hear, Hints, Pending, Store, StoreConfig};
 
 mod address;
 mod cluster;

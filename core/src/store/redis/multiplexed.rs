@@ -9,11 +9,11 @@ use redis::{AsyncConnectionConfig, Cmd, RedisError, Value};
 use tokio::time::timeout;
 
 use crate::base::wake::locked;
+use crate::protocol::{Failure, FailureKind};
 use crate::store::redis::connector::{Connector, Era};
 use crate::store::redis::failure::{self, Miss, Next};
 use crate::store::redis::pool;
 use crate::store::redis::sending::Sending;
-use crate::store::{Failure, FailureKind};
 
 /// A reply missing for so long means a dead connection, not a short deadline.
 const DEAD_AFTER: Duration = Duration::from_millis(900);

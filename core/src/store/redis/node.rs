@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use redis::Value;
 
-use crate::store::Failure;
+use crate::protocol::Failure;
 use crate::store::redis::confirm::Confirm;
 use crate::store::redis::connector::{Connector, aside};
 use crate::store::redis::failure::{Miss, Next};

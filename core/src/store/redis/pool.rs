@@ -7,11 +7,11 @@ use std::time::{Duration, Instant};
 use redis::{Cmd, Connection, ConnectionLike, RedisError, RedisResult, Value};
 
 use crate::base::wake::locked;
+use crate::protocol::{Failure, FailureKind};
 use crate::store::redis::confirm::Confirm;
 use crate::store::redis::connector::{Connector, Era};
 use crate::store::redis::failure::{self, Miss, Next};
 use crate::store::redis::sending::Sending;
-use crate::store::{Failure, FailureKind};
 
 /// A connection idle for longer is asked whether it still works before it is used.
 const CHECK_AFTER_IDLE: Duration = Duration::from_secs(1);

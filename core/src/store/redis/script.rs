@@ -7,9 +7,7 @@ use std::time::Duration;
 
 use crate::base::token::COOLDOWN_MARKER;
 use crate::base::wake::locked;
-pub use crate::store::redis::code::Code;
-use crate::store::redis::code::{HELD_AS, STATES, TASK_FIELDS, VERDICTS};
-use crate::store::{
+use crate::protocol::{
     CACHED_RANK, CALL_TTL, CALM_LEASE, CLOCK_MARGIN, DEAD_AGE, DEAD_BYTES, DEAD_MAX, DEAD_TRIM, ENDED_SCAN,
     ENDED_TTL, EXPIRE_MAX, EXPIRED, EXPIRED_AFTER, FOREIGN_POLL, GRANT_WINDOW, HELD_SCAN, HOLDERS_MAX,
     IDLE_LIVE, INTAKE_LOOK, INTAKE_MAX_ATTEMPTS, INTAKE_SCORE_MAX, LEASE_ENDED, LINE_NEAR, LINE_SCAN,
@@ -17,6 +15,8 @@ use crate::store::{
     PROMOTE_MAX, QUEUE_REFRESH, QUEUE_TTL, SHARE_AFTER, SHARE_PROBE, SHARE_ROW, SHARE_ROW_MOST, SHARE_WINDOW,
     SHARE_WINDOWS, SWEEP_LOOK, WAITER_LIVE, WAITERS_MAX, YEAR,
 };
+pub use crate::store::redis::code::Code;
+use crate::store::redis::code::{HELD_AS, STATES, TASK_FIELDS, VERDICTS};
 
 /// A script ready to run.
 #[derive(Debug)]

@@ -2,10 +2,10 @@
 
 use redis::{Arg, Cmd};
 
+use crate::protocol::Request;
 use crate::store::redis::cluster::slot;
 use crate::store::redis::script::Scripts;
 use crate::store::redis::{codec, keys};
-use crate::verbs::Request;
 
 /// Where a script's number of keys is: after the command's name and the script.
 const COUNT: usize = 2;
@@ -113,8 +113,8 @@ fn bytes<'a>(argument: &Arg<&'a [u8]>) -> &'a [u8] {
 mod tests {
     use super::*;
     use crate::base::name::Prefixes;
+    use crate::protocol::Holder;
     use crate::store::redis::script::SCRIPTS;
-    use crate::verbs::Holder;
 
     #[test]
     fn in_a_cluster_there_is_one_key_more() {

@@ -8,12 +8,12 @@ use redis::{Connection, Value};
 
 use crate::base::error::ErrorKind;
 use crate::base::wake::locked;
+use crate::protocol::{Failure, FailureKind};
 use crate::store::redis::confirm::Confirm;
 use crate::store::redis::connector::Era;
 use crate::store::redis::pool::rest;
 use crate::store::redis::server::Server;
 use crate::store::url::Endpoint;
-use crate::store::{Failure, FailureKind};
 
 /// Sentinels that watch one master.
 #[derive(Debug)]

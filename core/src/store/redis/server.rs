@@ -5,11 +5,11 @@ use std::time::Instant;
 
 use redis::{Cmd, Connection, ConnectionAddr, ConnectionInfo, ConnectionLike, RedisError, Value};
 
+use crate::protocol::{Failure, FailureKind};
 use crate::store::redis::confirm::Confirm;
 use crate::store::redis::failure;
 use crate::store::redis::pool::rest;
 use crate::store::url::Endpoint;
-use crate::store::{Failure, FailureKind};
 
 /// Makes connections to one server.
 #[derive(Clone)]

@@ -5,14 +5,14 @@ use std::time::Instant;
 
 use redis::{Cmd, Value};
 
+use crate::protocol::{Failure, FailureKind, Request};
+use crate::store::Hear;
 use crate::store::redis::cluster::{Cluster, slot};
 use crate::store::redis::connector::Connector;
 use crate::store::redis::hints::RedisHints;
 use crate::store::redis::node::{Exchange, Node};
 use crate::store::redis::script::Scripts;
 use crate::store::redis::sending::Sending;
-use crate::store::{Failure, FailureKind, Hear};
-use crate::verbs::Request;
 
 pub(crate) struct Servers {
     kind: Kind,

@@ -1,8 +1,8 @@
 //! Take several locks, all or none.
 
+use crate::protocol::{AcquireAll, AcquireAllReply, Reply};
 use crate::store::sqlite::acquire::record;
 use crate::store::sqlite::step::{Outcome, Step, fence, micros, stored_fence};
-use crate::verbs::{AcquireAll, AcquireAllReply, Reply};
 
 /// Like acquire_all.lua.
 pub(super) fn acquire_all(step: &Step<'_>, request: &AcquireAll) -> rusqlite::Result<Outcome> {

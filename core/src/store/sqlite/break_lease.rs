@@ -1,10 +1,10 @@
 //! Take the lock from whoever has it, cooldowns included, and offer it to the next waiter.
 
 use crate::base::token::COOLDOWN_MARKER;
+use crate::protocol::{BreakLease, Reply};
 use crate::store::sqlite::hand_off::hand_off;
 use crate::store::sqlite::permits::row_key;
 use crate::store::sqlite::step::{Outcome, Step};
-use crate::verbs::{BreakLease, Reply};
 
 /// Like break_lease.lua.
 pub(super) fn break_lease(step: &Step<'_>, request: &BreakLease) -> rusqlite::Result<Outcome> {

@@ -3,12 +3,13 @@
 
 use rusqlite::{Connection, OptionalExtension, Row};
 
-use crate::store::LINE_SCAN;
+use crate::protocol::{
+    Acquire, AcquireReply, ClientId, Invalidate, LINE_SCAN, Reply, StoreValue, StoreValueReply, Waiter,
+};
 use crate::store::sqlite::acquire;
 use crate::store::sqlite::hand_off::hand_off;
 use crate::store::sqlite::permits::row_key;
 use crate::store::sqlite::step::{CLEAN_UP, Outcome, Step, View, absence, micros, stored_fence};
-use crate::verbs::{Acquire, AcquireReply, ClientId, Invalidate, Reply, StoreValue, StoreValueReply, Waiter};
 
 struct Cached {
     value: Vec<u8>,

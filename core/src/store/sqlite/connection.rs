@@ -11,9 +11,9 @@ use rusqlite::config::DbConfig;
 use rusqlite::{Connection, FileControl, OpenFlags};
 
 use crate::base::error::ErrorKind;
+use crate::protocol::{Failure, FailureKind};
 use crate::store::sqlite::failure::{self, Trouble, sqlite};
 use crate::store::sqlite::schema::{self, Known};
-use crate::store::{Failure, FailureKind};
 
 /// More than there are statements, so that none is ever prepared twice.
 const STATEMENTS: usize = 192;

@@ -13,12 +13,11 @@ use rusqlite::Connection;
 use crate::base::fork::gate::{self, Bypassed, Entered};
 use crate::base::fork::{self, Generation};
 use crate::base::wake::{Hub, locked};
-use crate::store::Failure;
+use crate::protocol::{ClientId, Failure, Waiter};
 use crate::store::sqlite::SqliteTarget;
 use crate::store::sqlite::connection::{self, canonical, close_quietly, has_moved, open_file, open_memory};
 use crate::store::sqlite::failure::{Trouble, forked, sqlite};
 use crate::store::sqlite::space;
-use crate::verbs::{ClientId, Waiter};
 
 /// So many commits are between two looks at the free pages.
 const TIDY_EVERY: u32 = 32;
@@ -190,7 +189,7 @@ impl Handle {
         // Only `drop` empties it.
         self.0
             .as_deref()
-            .ok_or_else(|| Failure::new(crate::store::FailureKind::NotSent, "the store was closed"))
+            .ok_or_else(|| Failure::new(crate::protocol::FailureKind::NotSent, "the store was closed"))
     }
 }
 

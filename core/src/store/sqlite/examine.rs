@@ -6,8 +6,8 @@ use std::path::Path;
 use nix::sys::statvfs::statvfs;
 use rusqlite::Connection;
 
-use crate::session::examine::{Finding, Health};
 use crate::store::sqlite::connection::side_file;
+use crate::store::{Finding, Health};
 
 /// MiB of a log that show that it cannot be brought into the file. It has 4 after a burst.
 const MUCH_LOG: u64 = 64;

@@ -6,7 +6,7 @@ use std::path::Path;
 use rusqlite::ErrorCode;
 
 use crate::base::error::ErrorKind;
-use crate::store::{Failure, FailureKind};
+use crate::protocol::{Failure, FailureKind};
 
 /// Why an attempt gave no reply.
 #[derive(Debug)]

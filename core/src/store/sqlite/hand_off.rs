@@ -1,9 +1,8 @@
 //! Shared by the verbs that pass an exclusive lock on: the offer to the waiter that is next.
 
-use crate::store::GRANT_WINDOW;
+use crate::protocol::{GRANT_WINDOW, Waiter};
 use crate::store::sqlite::line::{Next, look_along, mark_offered, tidy};
 use crate::store::sqlite::step::{LockRow, Step, micros};
-use crate::verbs::Waiter;
 
 /// Sets the lock to the waiter's token for the grant window; answers whom to hint after the commit.
 pub(super) fn offer(step: &Step<'_>, row: &LockRow, next: &Next, fence: i64) -> rusqlite::Result<Waiter> {

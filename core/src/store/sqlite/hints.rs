@@ -5,10 +5,10 @@ use std::time::{Duration, Instant};
 
 use rusqlite::Connection;
 
+use crate::protocol::{ClientId, Failure};
+use crate::store::Hints;
 use crate::store::sqlite::database::{Bell, Handle};
 use crate::store::sqlite::failure::{Trouble, sqlite};
-use crate::store::{Failure, Hints};
-use crate::verbs::ClientId;
 
 /// How often the file is looked at while other processes write. A look costs some microseconds.
 const BRISK: Duration = Duration::from_millis(1);

@@ -4,9 +4,9 @@ use rusqlite::{Connection, OptionalExtension};
 
 use crate::base::name::{LockKind, LockName, Prefixes};
 use crate::base::token::COOLDOWN_MARKER;
+use crate::protocol::{HeldAs, Holder, HolderReply, Reply};
 use crate::store::sqlite::permits;
 use crate::store::sqlite::step::{View, between, fence};
-use crate::verbs::{HeldAs, Holder, HolderReply, Reply};
 
 /// How many rows one page of a listing looks at.
 const PAGE: usize = 1_000;

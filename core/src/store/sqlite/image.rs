@@ -5,9 +5,9 @@ use rusqlite::{Connection, params_from_iter};
 
 use crate::base::clock::Moment;
 use crate::base::error::ErrorKind;
+use crate::protocol::{Failure, FailureKind};
 use crate::store::sqlite::SqliteStore;
 use crate::store::sqlite::connection::transact;
-use crate::store::{Failure, FailureKind};
 
 /// The rows of each table that has any, in the order of their keys.
 #[derive(Clone, Debug, PartialEq)]

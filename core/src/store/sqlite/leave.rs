@@ -1,10 +1,10 @@
 //! End a wait: remove the entry, and the grant if one was made meanwhile.
 
+use crate::protocol::{Leave, Reply};
 use crate::store::sqlite::hand_off::hand_off;
 use crate::store::sqlite::line::{look_along, tidy};
 use crate::store::sqlite::permits::row_key;
 use crate::store::sqlite::step::{Outcome, Step};
-use crate::verbs::{Leave, Reply};
 
 /// Like leave.lua.
 pub(super) fn leave(step: &Step<'_>, request: &Leave) -> rusqlite::Result<Outcome> {

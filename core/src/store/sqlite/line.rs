@@ -1,9 +1,10 @@
 //! The line of waiters, of every kind of lock: who is next, who is dead, and who is to be roused. What line.lua is on
 //! Redis.
 
+use crate::protocol::{
+    Acquire, ClientId, LINE_NEAR, LINE_SCAN, OFFERS_MAX, WAITER_LIVE, Waiter, further_pause,
+};
 use crate::store::sqlite::step::{Step, micros};
-use crate::store::{LINE_NEAR, LINE_SCAN, OFFERS_MAX, WAITER_LIVE, further_pause};
-use crate::verbs::{Acquire, ClientId, Waiter};
 
 /// What stands in `offered` besides 0: the lock was offered to this waiter; or it is to ask at once, since its turn is
 /// near and it polls seldom. Its process finds either there.

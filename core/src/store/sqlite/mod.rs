@@ -40,15 +40,18 @@ use rusqlite::Connection;
 use crate::base::clock::{Clock, Moment, read_boot_id};
 use crate::base::error::ErrorKind;
 use crate::base::name::{LockKind, LockName, QueueName};
-use crate::session::examine::{Finding, Health};
+use crate::protocol::{
+    ACQUIRE_ALL_MAX, Abandon, Absence, DowngradeReply, Failure, FailureKind, QueueRequest, QueueVerb, Reply,
+    Request, UpgradeReply,
+};
 use crate::store::sqlite::connection::transact;
 use crate::store::sqlite::database::{Bell, Database, Handle, Open};
 use crate::store::sqlite::failure::{Trouble, busy, locked, sqlite};
 use crate::store::sqlite::hints::FileHints;
 pub use crate::store::sqlite::image::Image;
 use crate::store::sqlite::step::{Outcome, Step, View};
-use crate::store::{ACQUIRE_ALL_MAX, Failure, FailureKind, Hints, Pending, Store, StoreConfig};
-use crate::verbs::{Abandon, Absence, DowngradeReply, QueueRequest, QueueVerb, Reply, Request, UpgradeReply};
+use crate::store::{Finding, Health};
+use crate::store::{Hints, Pending, Store, StoreConfig};
 
 /// The first pause when another process writes: about as long as one transaction takes.
 const FIRST_PAUSE: Duration = Duration::from_micros(50);

@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use crate::base::token::COOLDOWN_MARKER;
+use crate::protocol::{Release, ReleaseReply, Reply};
 use crate::store::sqlite::hand_off::hand_off;
 use crate::store::sqlite::permits::row_key;
 use crate::store::sqlite::step::{Outcome, Step, absence, micros};
-use crate::verbs::{Release, ReleaseReply, Reply};
 
 /// Like release.lua.
 pub(super) fn release(step: &Step<'_>, request: &Release) -> rusqlite::Result<Outcome> {

@@ -1,8 +1,8 @@
 //! Swap the token of a lease that was handed over. A handle works once: the old token is gone then.
 
+use crate::protocol::{Reply, Resume, ResumeReply};
 use crate::store::sqlite::permits::row_key;
 use crate::store::sqlite::step::{LockRow, Outcome, Step, absence, between, fence};
-use crate::verbs::{Reply, Resume, ResumeReply};
 
 /// Like resume.lua.
 pub(super) fn resume(step: &Step<'_>, request: &Resume) -> rusqlite::Result<Outcome> {

@@ -3,8 +3,8 @@
 use rusqlite::Connection;
 
 use crate::base::error::ErrorKind;
+use crate::protocol::{Failure, FailureKind};
 use crate::store::sqlite::failure::{Trouble, sqlite};
-use crate::store::{Failure, FailureKind};
 
 /// Marks a SQLite file as this library's: "Stnc" in ASCII.
 const APPLICATION_ID: i32 = 0x5374_6e63;

@@ -6,7 +6,7 @@ use std::path::Path;
 use nix::sys::statvfs::statvfs;
 use rusqlite::{Connection, ErrorCode, ffi};
 
-use crate::verbs::{QueueVerb, Request};
+use crate::protocol::{QueueVerb, Request};
 
 /// Kept free on the disk for what needs little and makes room: acks, purges, the ends of leases.
 const RESERVE: u64 = 4 << 20;

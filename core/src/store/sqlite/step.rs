@@ -4,8 +4,7 @@ use std::time::Duration;
 
 use rusqlite::{Connection, OptionalExtension, Row, ToSql};
 
-use crate::store::{ENDED_TTL, LINE_TTL, META_REFRESH, WAITER_LIVE};
-use crate::verbs::{Absence, Fence, Reply, Waiter};
+use crate::protocol::{Absence, ENDED_TTL, Fence, LINE_TTL, META_REFRESH, Reply, WAITER_LIVE, Waiter};
 
 /// How many leftovers of each kind one verb clears away: more than it can add.
 pub(super) const CLEAN_UP: i64 = 4;

@@ -2,10 +2,9 @@
 
 use rusqlite::Connection;
 
+use crate::protocol::{Reply, WAITER_LIVE, WAITERS_MAX, WaiterReply, Waiters};
 use crate::store::sqlite::permits::row_key;
 use crate::store::sqlite::step::{View, between, fence, micros};
-use crate::store::{WAITER_LIVE, WAITERS_MAX};
-use crate::verbs::{Reply, WaiterReply, Waiters};
 
 /// Like waiters.lua and permits_waiters.lua. Those of an earlier boot, which no writer has cleared yet, are gone.
 pub(super) fn waiters(

@@ -2,7 +2,7 @@
 
 use super::*;
 use stanchion::engine::call::Answer;
-use stanchion::verbs::{Downgrade, DowngradeReply, Upgrade, UpgradeReply};
+use stanchion::protocol::{Downgrade, DowngradeReply, Upgrade, UpgradeReply};
 use stanchion::{Error, ErrorKind};
 
 impl World<'_> {

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use stanchion::internals::{Moment, Token};
-use stanchion::verbs::{AcquireAllReply, AcquireReply, Fence, Permits, Reply, Request};
+use stanchion::protocol::{AcquireAllReply, AcquireReply, Fence, Permits, Reply, Request};
 
 /// What happened so far on one lock.
 #[derive(Clone, Debug, Default)]

@@ -9,8 +9,7 @@ use stanchion::engine::release::Company;
 use stanchion::engine::several::SeveralMachine;
 use stanchion::internals::{Moment, Token};
 use stanchion::name::LockName;
-use stanchion::store::Failure;
-use stanchion::verbs::{Fence, Permits, Reply, Request};
+use stanchion::protocol::{Failure, Fence, Permits, Reply, Request};
 use stanchion::wake::Place;
 
 /// What a client does at the moment.

@@ -21,10 +21,9 @@ use stanchion::engine::several::{Several, SeveralMachine, SeveralOrder};
 use stanchion::engine::{Machine, NAP_MOST, Step};
 use stanchion::internals::{Moment, Token, name_of_kind, token};
 use stanchion::name::{LockKind, LockName};
-use stanchion::store::{Failure, FailureKind, further_pause};
-use stanchion::verbs::{
-    Acquire, AcquireAllReply, AcquireReply, BreakLease, ExtendReply, Fence, HeldAs, Holder, Leave, Permits,
-    Release, ReleaseReply, Reply, Request,
+use stanchion::protocol::{
+    Acquire, AcquireAllReply, AcquireReply, BreakLease, ExtendReply, Failure, FailureKind, Fence, HeldAs,
+    Holder, Leave, Permits, Release, ReleaseReply, Reply, Request, further_pause,
 };
 use stanchion::wake::Place;
 

@@ -2,7 +2,7 @@
 
 use stanchion::engine::call::CallMachine;
 use stanchion::engine::claim::{ClaimMachine, ClaimOrder};
-use stanchion::verbs::{
+use stanchion::protocol::{
     Configure, DeadOnes, DiedBy, Due, Enqueue, Get, NewTask, OnDuplicate, Pause, Pop, Remove, Reschedule,
     Settle, Settlement, Sweep, Verdict,
 };

@@ -2,8 +2,7 @@
 
 use stanchion::engine::claim::Claimed;
 use stanchion::engine::settle::judge_settled;
-use stanchion::store::{Failure, FailureKind};
-use stanchion::verbs::{EnqueueOutcome, Outcome as Accepted, Settled, Verdict};
+use stanchion::protocol::{EnqueueOutcome, Failure, FailureKind, Outcome as Accepted, Settled, Verdict};
 use stanchion::{Error, ErrorKind};
 
 use super::client::{Asked, Outcome};

@@ -1,7 +1,7 @@
 //! After the storm: everything is drained, whoever waits gets what comes, and nothing is left behind.
 
 use stanchion::internals::task_id;
-use stanchion::verbs::{Configure, Due, Get, NewTask, OnDuplicate, Pause, QueueStats};
+use stanchion::protocol::{Configure, Due, Get, NewTask, OnDuplicate, Pause, QueueStats};
 
 use super::store::every_dead;
 use super::*;

@@ -7,8 +7,7 @@ use stanchion::engine::claim::{ClaimMachine, Claimed};
 use stanchion::engine::lease::LeaseState;
 use stanchion::engine::{Machine, Step};
 use stanchion::internals::{Moment, Slots};
-use stanchion::store::Failure;
-use stanchion::verbs::{CallId, ClaimedTask, Reply, Request, Verdict};
+use stanchion::protocol::{CallId, ClaimedTask, Failure, Reply, Request, Verdict};
 use stanchion::wake::Place;
 
 use super::Body;

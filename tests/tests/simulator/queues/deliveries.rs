@@ -3,8 +3,7 @@
 use stanchion::engine::claim::ClaimedOne;
 use stanchion::engine::lease::{LeaseState, LeaseTerms, Need};
 use stanchion::engine::leased::{Leased, TaskLease};
-use stanchion::store::{Failure, FailureKind};
-use stanchion::verbs::{Settle, Verdict};
+use stanchion::protocol::{Failure, FailureKind, Settle, Verdict};
 
 use super::acts::settlement;
 use super::*;

@@ -17,7 +17,7 @@ use std::time::Duration;
 
 use stanchion::internals::{Clock, Moment, Slots, queue_name};
 use stanchion::name::{QueueName, TaskId};
-use stanchion::verbs::{CallId, ClientId, QueueReply, QueueRequest, QueueVerb, Reply, Request};
+use stanchion::protocol::{CallId, ClientId, QueueReply, QueueRequest, QueueVerb, Reply, Request};
 
 use crate::scene::{Event, Played, Process, Route, Scene, Stores};
 use body::Body;

@@ -1,6 +1,6 @@
 //! What happens at the store, and what mutants make of it.
 
-use stanchion::verbs::{
+use stanchion::protocol::{
     ClaimReply, Configure, Due, Get, List, NewTask, OnDuplicate, Remove, Reschedule, Settle, Settled,
     Settlement, TaskRecord, TaskState, Verdict,
 };

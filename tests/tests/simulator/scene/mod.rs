@@ -13,8 +13,7 @@ use std::time::Duration;
 use stanchion::ManualClock;
 use stanchion::engine::NAP_MOST;
 use stanchion::internals::{Clock, Moment};
-use stanchion::store::Failure;
-use stanchion::verbs::{Reply, Request};
+use stanchion::protocol::{Failure, Reply, Request};
 
 pub use network::Weather;
 pub use process::{Process, Route};

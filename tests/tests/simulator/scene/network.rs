@@ -2,8 +2,7 @@
 
 use std::time::Duration;
 
-use stanchion::store::{Failure, FailureKind};
-use stanchion::verbs::{Reply, Request};
+use stanchion::protocol::{Failure, FailureKind, Reply, Request};
 
 use super::{Event, Route, Scene};
 

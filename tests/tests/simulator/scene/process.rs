@@ -4,8 +4,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use stanchion::internals::Moment;
-use stanchion::store::Failure;
-use stanchion::verbs::{Reply, Request};
+use stanchion::protocol::{Failure, Reply, Request};
 
 use super::Scene;
 

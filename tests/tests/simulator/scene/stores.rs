@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use stanchion::ManualClock;
 use stanchion::internals::{Clock, store_config};
+use stanchion::protocol::{Reply, Request};
 use stanchion::store::Store;
 use stanchion::store::sqlite::{SqliteStore, SqliteTarget};
-use stanchion::verbs::{Reply, Request};
 use stanchion::wake::{Hub, Place};
 
 /// One store per client; used for many schedules in turn.

@@ -5,8 +5,7 @@ use std::mem;
 use stanchion::engine::call::CallMachine;
 use stanchion::engine::claim::{ClaimMachine, ClaimOrder, Claimed};
 use stanchion::engine::{Machine, Step};
-use stanchion::store::{Failure, FailureKind};
-use stanchion::verbs::{Settle, Settled, Settlement, Verdict};
+use stanchion::protocol::{Failure, FailureKind, Settle, Settled, Settlement, Verdict};
 use stanchion::wake::Place;
 use stanchion::{Error, ErrorKind};
 

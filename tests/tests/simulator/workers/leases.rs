@@ -3,7 +3,7 @@
 use stanchion::engine::claim::ClaimedOne;
 use stanchion::engine::lease::{LeaseState, LeaseTerms, Need};
 use stanchion::engine::leased::{Leased, TaskLease};
-use stanchion::store::{Failure, FailureKind};
+use stanchion::protocol::{Failure, FailureKind};
 
 use super::worker::SimJob;
 use super::*;

@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use stanchion::internals::{Moment, Slots, queue_name, task_id};
 use stanchion::name::QueueName;
-use stanchion::verbs::{
+use stanchion::protocol::{
     CallId, ClientId, Due, Enqueue, NewTask, OnDuplicate, QueueReply, QueueRequest, QueueStats, QueueVerb,
     Reply, Request,
 };

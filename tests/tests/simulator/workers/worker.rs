@@ -7,7 +7,7 @@ use std::rc::Rc;
 use stanchion::engine::lease::{LeaseState, Status};
 use stanchion::engine::worker::{Ending, Event as News, Finished, Job, Order, WorkerMachine, WorkerTerms};
 use stanchion::name::TaskId;
-use stanchion::verbs::{ClaimedTask, Receipt, Verdict};
+use stanchion::protocol::{ClaimedTask, Receipt, Verdict};
 
 use super::calls::Op;
 use super::*;

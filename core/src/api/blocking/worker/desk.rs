@@ -16,10 +16,10 @@ use crate::base::clock::{Clock, Moment};
 use crate::base::error::Error;
 use crate::base::wake::locked;
 use crate::engine::worker::{Ending, Event, Order, WorkerMachine};
+use crate::protocol::Receipt;
 use crate::queue::claim_calls::Verdict;
 use crate::queue::delivery::Delivery;
 use crate::session::trace;
-use crate::verbs::Receipt;
 
 /// How far a worker was stopped.
 #[derive(Debug, Default)]
@@ -291,8 +291,8 @@ mod tests {
     use super::*;
     use crate::api::blocking::worker::direct::direct;
     use crate::api::blocking::{Client, go_on};
+    use crate::protocol::TaskState;
     use crate::queue::task::Task;
-    use crate::verbs::TaskState;
 
     const SOON: Duration = Duration::from_secs(10);
 

@@ -18,9 +18,9 @@ use crate::base::error::Error;
 use crate::base::signals::spawn_quietly;
 use crate::base::wake::locked;
 use crate::engine::worker::Ending;
+use crate::protocol::Receipt;
 use crate::queue::claim_calls::Verdict;
 use crate::session::trace;
-use crate::verbs::Receipt;
 
 /// In the place of a handler: the work is done by [`Hands`].
 #[derive(Clone, Copy, Debug)]

@@ -6,10 +6,10 @@ use super::*;
 use crate::base::clock::ManualClock;
 use crate::base::name::{LockKind, LockName, Prefixes, QueueName};
 use crate::base::token::Token;
-use crate::session::examine::Finding;
+use crate::protocol::{Leave, Reply};
+use crate::store::Finding;
 use crate::store::redis::life::Lives;
 use crate::store::{Hear, Hints, Pending};
-use crate::verbs::{Leave, Reply};
 
 type Deed = Box<dyn FnOnce() + Send>;
 

@@ -8,9 +8,9 @@ use crate::base::name::{LockName, Prefixes};
 use crate::base::token::Token;
 use crate::base::wake::Hub;
 use crate::engine::deadline;
+use crate::protocol::{BreakLease, ClientId, Granted, Holder, Waiter};
 use crate::store::sqlite::{SqliteStore, SqliteTarget};
 use crate::store::{Store, StoreConfig};
-use crate::verbs::{BreakLease, ClientId, Granted, Holder, Waiter};
 
 const TTL: Duration = Duration::from_millis(1_000);
 /// How long an emptied server stays out: no lease is longer, by its own clock.
@@ -65,7 +65,7 @@ fn empty(clock: &ManualClock) -> SqliteStore {
         prefixes: prefixes(),
         clock: Clock::Manual(clock.clone()),
         hub: Hub::new(ClientId(1)),
-        clock_margin: crate::store::CLOCK_MARGIN,
+        clock_margin: crate::protocol::CLOCK_MARGIN,
     };
     SqliteStore::open(SqliteTarget::Memory { name: None }, config).unwrap()
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::store::Failure;
+use crate::protocol::Failure;
 use crate::store::redis::cluster::layout::Layout;
 use crate::store::redis::cluster::slot;
 use crate::store::redis::connector::Connector;

@@ -8,6 +8,8 @@ use redis::{Cmd, Value};
 
 use crate::base::error::ErrorKind;
 use crate::base::wake::locked;
+use crate::protocol::{Failure, FailureKind};
+use crate::store::Hear;
 use crate::store::redis::connector::aside;
 use crate::store::redis::failure::{Miss, Next};
 use crate::store::redis::hints::RedisHints;
@@ -16,7 +18,6 @@ use crate::store::redis::pool::rest;
 use crate::store::redis::sending::Sending;
 use crate::store::redis::server::Server;
 use crate::store::url::Endpoint;
-use crate::store::{Failure, FailureKind, Hear};
 
 mod layout;
 mod map;

@@ -3,8 +3,8 @@
 use redis::{Cmd, Value};
 
 use super::millis;
+use crate::protocol::{Acquire, StoreValue};
 use crate::store::redis::keys::LockKeys;
-use crate::verbs::{Acquire, StoreValue};
 
 pub(super) fn encode_acquire(command: &mut Cmd, keys: &LockKeys<'_>, acquire: &Acquire) {
     push_keys(command, keys, &keys.ended(&acquire.token));

@@ -5,12 +5,12 @@ use std::time::Duration;
 use redis::{Cmd, Value};
 
 use super::{encode_extend, held_as, millis, push_resume, text};
-use crate::store::redis::keys::LockKeys;
-use crate::store::redis::script::Verb;
-use crate::verbs::{
+use crate::protocol::{
     Acquire, BreakLease, Downgrade, Extend, Holder, HolderReply, Leave, Permits, Release, Request, Resume,
     Upgrade, Waiters,
 };
+use crate::store::redis::keys::LockKeys;
+use crate::store::redis::script::Verb;
 
 /// The script of a request's verb, if it is about permits.
 pub(super) fn verb(request: &Request) -> Option<Verb> {

@@ -4,15 +4,14 @@ use std::time::Duration;
 
 use redis::Cmd;
 
-use crate::store::INTAKE_MAX_ATTEMPTS;
+use crate::protocol::{
+    Abandon, CallId, Claim, Configure, DeadOnes, DiedBy, Due, Enqueue, ExtendClaim, Get, INTAKE_MAX_ATTEMPTS,
+    List, NewTask, OnDuplicate, Pause, Peek, Place, Pop, QueueRequest, QueueVerb, Remove, Reschedule, Settle,
+    Sweep, Verdict, Waiter,
+};
 use crate::store::redis::code::STATES;
 use crate::store::redis::keys::{call_key, queue_keys};
 use crate::store::redis::script::Verb;
-use crate::verbs::{
-    Abandon, CallId, Claim, Configure, DeadOnes, DiedBy, Due, Enqueue, ExtendClaim, Get, List, NewTask,
-    OnDuplicate, Pause, Peek, Place, Pop, QueueRequest, QueueVerb, Remove, Reschedule, Settle, Sweep,
-    Verdict, Waiter,
-};
 
 mod reply;
 

@@ -1,13 +1,13 @@
 //! What changes or ends a lease of permits.
 
+use crate::protocol::{
+    BreakLease, Downgrade, DowngradeReply, Extend, ExtendReply, Leave, Permits, Release, ReleaseReply, Reply,
+    Resume, ResumeReply, Upgrade, UpgradeReply,
+};
 use crate::store::sqlite::permits::hand_on::{hand_on, offer_what_is_free};
 use crate::store::sqlite::permits::{held, row_key, used};
 use crate::store::sqlite::resume::is_taken_back;
 use crate::store::sqlite::step::{LockRow, Outcome, Step, absence, between, fence, micros};
-use crate::verbs::{
-    BreakLease, Downgrade, DowngradeReply, Extend, ExtendReply, Leave, Permits, Release, ReleaseReply, Reply,
-    Resume, ResumeReply, Upgrade, UpgradeReply,
-};
 
 /// Like permits_extend.lua.
 pub(super) fn extend(step: &Step<'_>, request: &Extend) -> rusqlite::Result<Outcome> {
@@ -163,7 +163,7 @@ fn holding<'row>(
     Ok(held(step, row, token)?.map(|held| (row, held)))
 }
 
-fn give_back(step: &Step<'_>, row: &LockRow, token: &str) -> rusqlite::Result<Vec<crate::verbs::Waiter>> {
+fn give_back(step: &Step<'_>, row: &LockRow, token: &str) -> rusqlite::Result<Vec<crate::protocol::Waiter>> {
     // Together with what has ended.
     step.change(
         "DELETE FROM permit WHERE lock = ?1 AND (token = ?2 OR expires <= ?3)",

@@ -1,10 +1,9 @@
 //! The offers to those who are next in line for permits.
 
-use crate::store::GRANT_WINDOW;
+use crate::protocol::{GRANT_WINDOW, Waiter};
 use crate::store::sqlite::line::{Look, look_along, mark_offered, tidy};
 use crate::store::sqlite::permits::used;
 use crate::store::sqlite::step::{LockRow, Step, micros};
-use crate::verbs::Waiter;
 
 /// Gives those who are next their permits for the grant window; answers whom to hint after the commit. The first
 /// fence is one more than `fence`.

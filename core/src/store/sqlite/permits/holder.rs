@@ -2,10 +2,9 @@
 
 use rusqlite::Connection;
 
-use crate::store::HOLDERS_MAX;
+use crate::protocol::{HOLDERS_MAX, HeldAs, Holder, HolderReply, Reply};
 use crate::store::sqlite::permits::row_key;
 use crate::store::sqlite::step::{View, between, fence};
-use crate::verbs::{HeldAs, Holder, HolderReply, Reply};
 
 /// Like permits_holder.lua. Leases of an earlier boot, which no writer has cleared yet, count as ended.
 pub(in crate::store::sqlite) fn holder(

@@ -12,12 +12,12 @@ use std::borrow::Cow;
 use rusqlite::OptionalExtension;
 
 use crate::base::name::{LockKind, LockName};
-use crate::store::sqlite::step::{LockRow, Outcome, Step, View};
-use crate::store::sqlite::waiters::waiters;
-use crate::verbs::{
+use crate::protocol::{
     Acquire, BreakLease, Downgrade, Extend, Holder, Leave, Permits, Release, Request, Resume, Upgrade,
     Waiters,
 };
+use crate::store::sqlite::step::{LockRow, Outcome, Step, View};
+use crate::store::sqlite::waiters::waiters;
 
 pub(super) use holder::holder;
 

@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
+use crate::protocol::{Abandon, CallId, QueueReply, Verdict};
 use crate::store::sqlite::queue::call::LastCall;
 use crate::store::sqlite::queue::settle;
 use crate::store::sqlite::queue::task::State;
 use crate::store::sqlite::queue::work::Work;
 use crate::store::sqlite::step::stored_fence as stored;
-use crate::verbs::{Abandon, CallId, QueueReply, Verdict};
 
 /// Like abandon.lua.
 pub(super) fn abandon(work: &mut Work<'_>, request: &Abandon) -> rusqlite::Result<QueueReply> {

@@ -4,10 +4,9 @@ use std::time::Duration;
 
 use rusqlite::OptionalExtension;
 
-use crate::store::CALL_TTL;
+use crate::protocol::{CALL_TTL, CallId, Claim, ClaimReply, EnqueueOutcome, Outcome, Receipt, Settled};
 use crate::store::sqlite::queue::work::Work;
 use crate::store::sqlite::step::{CLEAN_UP, fence as number, micros, stored_fence as stored};
-use crate::verbs::{CallId, Claim, ClaimReply, EnqueueOutcome, Outcome, Receipt, Settled};
 
 /// Whether a call was carried out before.
 pub(super) enum Heard {

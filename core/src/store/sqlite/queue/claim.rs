@@ -3,12 +3,12 @@
 use std::time::Duration;
 
 use crate::base::name::TaskId;
+use crate::protocol::{Claim, ClaimReply, ClaimedTask, QueueReply, Receipt};
 use crate::store::sqlite::queue::call::{Heard, Stored};
 use crate::store::sqlite::queue::take::WithBody;
 use crate::store::sqlite::queue::task::{AFTER_TASK, State, Task, select_task};
 use crate::store::sqlite::queue::work::Work;
 use crate::store::sqlite::step::{between, fence as number, micros, stored_fence as stored};
-use crate::verbs::{Claim, ClaimReply, ClaimedTask, QueueReply, Receipt};
 
 /// Like claim.lua.
 pub(super) fn claim(work: &mut Work<'_>, request: &Claim) -> rusqlite::Result<QueueReply> {

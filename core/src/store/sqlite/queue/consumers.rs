@@ -1,9 +1,8 @@
 //! Who waits for tasks, and who has some.
 
-use crate::store::LIST_LOOK;
+use crate::protocol::{ConsumerReply, LIST_LOOK, QueueReply};
 use crate::store::sqlite::queue::view::Reading;
 use crate::store::sqlite::step::fence as number;
-use crate::verbs::{ConsumerReply, QueueReply};
 
 /// Like consumers.lua.
 pub(super) fn consumers(reading: &Reading<'_>) -> rusqlite::Result<QueueReply> {

@@ -3,12 +3,11 @@
 use rusqlite::OptionalExtension;
 
 use crate::base::name::TaskId;
+use crate::protocol::{DEAD_TRIM, MAX_MOVED_BYTES, Receipt};
 use crate::store::sqlite::queue::record::Buried;
 use crate::store::sqlite::queue::task::Live;
 use crate::store::sqlite::queue::work::Work;
 use crate::store::sqlite::step::stored_fence as stored;
-use crate::store::{DEAD_TRIM, MAX_MOVED_BYTES};
-use crate::verbs::Receipt;
 
 /// What a settlement needs to know of a dead task.
 pub(super) struct Grave {

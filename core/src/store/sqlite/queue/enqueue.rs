@@ -1,10 +1,10 @@
 //! Put tasks in.
 
+use crate::protocol::{Enqueue, EnqueueOutcome, NewTask, OnDuplicate, Outcome, QueueReply};
 use crate::store::sqlite::queue::call::{Heard, Stored};
 use crate::store::sqlite::queue::task::{Follows, Live, NO_VERDICT, State, Task};
 use crate::store::sqlite::queue::work::{Work, millis_up};
 use crate::store::sqlite::step::fence as number;
-use crate::verbs::{Enqueue, EnqueueOutcome, NewTask, OnDuplicate, Outcome, QueueReply};
 
 /// What an accepted enqueue did, with the version and the due that the task has after it.
 type Accepted = (Outcome, i64, i64);

@@ -1,8 +1,8 @@
 //! Prolong the lease of a claim; never shortens it.
 
+use crate::protocol::{ExtendClaim, ExtendClaimReply, QueueReply};
 use crate::store::sqlite::queue::work::Work;
 use crate::store::sqlite::step::{between, micros, stored_fence as stored};
-use crate::verbs::{ExtendClaim, ExtendClaimReply, QueueReply};
 
 /// Like extend_claim.lua.
 pub(super) fn extend_claim(work: &mut Work<'_>, request: &ExtendClaim) -> rusqlite::Result<QueueReply> {

@@ -2,8 +2,8 @@
 
 use rusqlite::OptionalExtension;
 
+use crate::protocol::{Get, QueueReply};
 use crate::store::sqlite::queue::view::{DEAD, Reading, TASK, dead_at};
-use crate::verbs::{Get, QueueReply};
 
 /// Like get.lua.
 pub(super) fn get(reading: &Reading<'_>, request: &Get) -> rusqlite::Result<QueueReply> {

@@ -1,9 +1,9 @@
 //! Move dead tasks back to ready.
 
+use crate::protocol::{QueueReply, Sweep};
 use crate::store::sqlite::queue::sweep::Dead;
 use crate::store::sqlite::queue::task::{Follows, State, Task};
 use crate::store::sqlite::queue::work::Work;
-use crate::verbs::{QueueReply, Sweep};
 
 /// Like kick.lua.
 pub(super) fn kick(work: &mut Work<'_>, request: &Sweep) -> rusqlite::Result<QueueReply> {

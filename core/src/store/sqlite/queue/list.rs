@@ -1,8 +1,8 @@
 //! The tasks of one state, a page at a time.
 
+use crate::protocol::{List, ListReply, QueueReply, TaskState};
 use crate::store::sqlite::queue::view::Reading;
 use crate::store::sqlite::queue::walk::{ALL, EXPIRED, FAILED, HELD, LATER};
-use crate::verbs::{List, ListReply, QueueReply, TaskState};
 
 /// Like list.lua.
 pub(super) fn list(reading: &Reading<'_>, request: &List) -> rusqlite::Result<QueueReply> {

@@ -35,11 +35,11 @@ mod work;
 use rusqlite::Connection;
 
 use crate::base::name::{Prefixes, QueueName};
+use crate::protocol::{ClaimReply, QueueReply, QueueRequest, QueueVerb, Reply};
 use crate::store::sqlite::queue::record::Record;
 use crate::store::sqlite::queue::view::Reading;
 use crate::store::sqlite::queue::work::Work;
 use crate::store::sqlite::step::{Outcome, Step, View};
-use crate::verbs::{ClaimReply, QueueReply, QueueRequest, QueueVerb, Reply};
 
 /// How many rows one page of a listing looks at.
 const PAGE: usize = 1_000;

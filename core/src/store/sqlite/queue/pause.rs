@@ -1,7 +1,7 @@
 //! Stop, or go on, giving out tasks.
 
+use crate::protocol::{Pause, QueueReply};
 use crate::store::sqlite::queue::work::Work;
-use crate::verbs::{Pause, QueueReply};
 
 /// Like pause.lua. Those who asked meanwhile do not know when anything is due, so one of them is woken when
 /// the queue goes on, if it holds anything.

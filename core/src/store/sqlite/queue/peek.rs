@@ -1,7 +1,7 @@
 //! The tasks that come next.
 
+use crate::protocol::{List, Peek, QueueReply, TaskState};
 use crate::store::sqlite::queue::view::Reading;
-use crate::verbs::{List, Peek, QueueReply, TaskState};
 
 /// Like peek.lua.
 pub(super) fn peek(reading: &Reading<'_>, request: Peek) -> rusqlite::Result<QueueReply> {

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
+use crate::protocol::{Pop, QueueReply, TaskState, Verdict};
 use crate::store::sqlite::queue::task::{State, verdict_number};
 use crate::store::sqlite::queue::view::record_of;
 use crate::store::sqlite::queue::work::Work;
-use crate::verbs::{Pop, QueueReply, TaskState, Verdict};
 
 /// Like pop.lua.
 pub(super) fn pop(work: &mut Work<'_>, request: Pop) -> rusqlite::Result<QueueReply> {

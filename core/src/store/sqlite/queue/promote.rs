@@ -1,6 +1,6 @@
 //! What time has done since the last call: leases ended, scheduled tasks became due.
 
-use crate::store::PROMOTE_MAX;
+use crate::protocol::PROMOTE_MAX;
 use crate::store::sqlite::queue::task::{State, Task, select_task};
 use crate::store::sqlite::queue::work::Work;
 

@@ -4,10 +4,11 @@ use std::time::Duration;
 
 use rusqlite::{Connection, OptionalExtension, Row};
 
+use crate::protocol::{
+    DEAD_AGE, DEAD_BYTES, DEAD_MAX, MAX_BATCH, MAX_MOVED_BYTES, QUEUE_REFRESH, QUEUE_TTL, Settings,
+};
 use crate::store::sqlite::queue::task::State;
 use crate::store::sqlite::step::{CLEAN_UP, Step, fence as number, millis};
-use crate::store::{DEAD_AGE, DEAD_BYTES, DEAD_MAX, MAX_BATCH, MAX_MOVED_BYTES, QUEUE_REFRESH, QUEUE_TTL};
-use crate::verbs::Settings;
 
 /// How many of the tasks that a purge left each later call drops at most: enough to be done before as many new
 /// ones have come, few enough not to be felt.

@@ -1,8 +1,8 @@
 //! Drop a task: its run, its successor and its throttle window.
 
+use crate::protocol::{QueueReply, Remove, Removed};
 use crate::store::sqlite::queue::work::Work;
 use crate::store::sqlite::step::{fence as number, stored_fence as stored};
-use crate::verbs::{QueueReply, Remove, Removed};
 
 /// Like remove.lua.
 pub(super) fn remove(work: &mut Work<'_>, request: &Remove) -> rusqlite::Result<QueueReply> {

@@ -1,7 +1,7 @@
 //! Drop dead tasks.
 
+use crate::protocol::{QueueReply, Sweep};
 use crate::store::sqlite::queue::work::Work;
-use crate::verbs::{QueueReply, Sweep};
 
 /// Like remove_dead.lua.
 pub(super) fn remove_dead(work: &mut Work<'_>, request: &Sweep) -> rusqlite::Result<QueueReply> {

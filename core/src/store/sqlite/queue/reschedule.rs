@@ -1,9 +1,9 @@
 //! Give a waiting task another due time.
 
+use crate::protocol::{QueueReply, Reschedule, RescheduleReply};
 use crate::store::sqlite::queue::task::{State, Task};
 use crate::store::sqlite::queue::work::Work;
 use crate::store::sqlite::step::fence as number;
-use crate::verbs::{QueueReply, Reschedule, RescheduleReply};
 
 /// Like reschedule.lua.
 pub(super) fn reschedule(work: &mut Work<'_>, request: &Reschedule) -> rusqlite::Result<QueueReply> {

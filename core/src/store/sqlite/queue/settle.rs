@@ -1,10 +1,10 @@
 //! Say how claims ended.
 
+use crate::protocol::{Settle, Settled, Settlement, Verdict};
 use crate::store::sqlite::queue::dead::How;
 use crate::store::sqlite::queue::task::{Live, verdict_number};
 use crate::store::sqlite::queue::work::Work;
 use crate::store::sqlite::step::stored_fence as stored;
-use crate::verbs::{Settle, Settled, Settlement, Verdict};
 
 /// Like settle.lua.
 pub(super) fn settle(work: &mut Work<'_>, request: &Settle) -> rusqlite::Result<Vec<Settled>> {

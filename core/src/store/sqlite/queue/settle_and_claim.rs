@@ -1,10 +1,10 @@
 //! Settle, then claim, in one step.
 
+use crate::protocol::{Claim, QueueReply, Settle};
 use crate::store::sqlite::queue::call::{Heard, Stored};
 use crate::store::sqlite::queue::claim::{claim_new, give_again};
 use crate::store::sqlite::queue::settle;
 use crate::store::sqlite::queue::work::Work;
-use crate::verbs::{Claim, QueueReply, Settle};
 
 /// Like settle_and_claim.lua. A repetition settles nothing: all of it was done by the first copy.
 pub(super) fn settle_and_claim(

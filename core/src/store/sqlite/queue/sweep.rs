@@ -5,11 +5,10 @@ use std::ops::ControlFlow;
 use rusqlite::{Row, ToSql};
 
 use crate::base::name::TaskId;
-use crate::store::SWEEP_LOOK;
+use crate::protocol::{DeadOnes, DiedBy, Place, SWEEP_LOOK, Sweep, Swept};
 use crate::store::sqlite::queue::walk::{ALL, EXPIRED, FAILED, Walk, Way};
 use crate::store::sqlite::queue::work::{Work, millis_up};
 use crate::store::sqlite::step::{fence as number, stored_fence as stored};
-use crate::verbs::{DeadOnes, DiedBy, Place, Sweep, Swept};
 
 /// A record that is looked at.
 pub(super) struct Dead {

@@ -1,9 +1,9 @@
 //! Delivering tasks from the front of the line.
 
+use crate::protocol::{EXPIRE_MAX, EXPIRED, EXPIRED_AFTER, MAX_BATCH, MAX_REPLY_BYTES};
 use crate::store::sqlite::queue::dead::How;
 use crate::store::sqlite::queue::task::{AFTER_TASK, Live, SEQUENCE, Task, select_task};
 use crate::store::sqlite::queue::work::Work;
-use crate::store::{EXPIRE_MAX, EXPIRED, EXPIRED_AFTER, MAX_BATCH, MAX_REPLY_BYTES};
 
 /// A task with its body.
 pub(super) type WithBody = (Task, Box<[u8]>);

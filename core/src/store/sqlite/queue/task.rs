@@ -3,10 +3,9 @@
 use rusqlite::Row;
 use rusqlite::types::{FromSql, FromSqlError, FromSqlResult, ToSql, ToSqlOutput, ValueRef};
 
-use crate::store::LEASE_ENDED;
+use crate::protocol::{LEASE_ENDED, Verdict};
 use crate::store::sqlite::queue::dead::How;
 use crate::store::sqlite::queue::work::Work;
-use crate::verbs::Verdict;
 
 /// How many turns each priority has.
 const TURN_BITS: u32 = 45;

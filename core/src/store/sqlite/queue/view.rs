@@ -7,14 +7,15 @@ use std::time::Duration;
 use rusqlite::{Connection, Row};
 
 use crate::base::name::TaskId;
+use crate::protocol::{
+    LIST_LOOK, List, MAX_BATCH, MAX_REPLY_BYTES, Place, TaskRecord, TaskState, WallMillis,
+};
 use crate::store::sqlite::queue::is_of_boot;
 use crate::store::sqlite::queue::record::Record;
 use crate::store::sqlite::queue::task::{AFTER_TASK, State, Task, select_task};
 use crate::store::sqlite::queue::walk::{ALL, DUE, ENDED, LINE, Part, Walk, Way};
 use crate::store::sqlite::queue::work::{FIRST_DUE, FIRST_END};
 use crate::store::sqlite::step::{View, between, fence as number};
-use crate::store::{LIST_LOOK, MAX_BATCH, MAX_REPLY_BYTES};
-use crate::verbs::{List, Place, TaskRecord, TaskState, WallMillis};
 
 /// A look at one queue.
 pub(super) struct Reading<'a> {

@@ -2,10 +2,9 @@
 
 use rusqlite::OptionalExtension;
 
-use crate::store::IDLE_LIVE;
+use crate::protocol::{ClientId, IDLE_LIVE, Waiter};
 use crate::store::sqlite::queue::work::Work;
 use crate::store::sqlite::step::{CLEAN_UP, fence as number, micros};
-use crate::verbs::{ClientId, Waiter};
 
 impl Work<'_> {
     /// Notes that a consumer waits; how many wait before it.

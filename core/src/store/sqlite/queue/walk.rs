@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 
 use rusqlite::{Connection, Row};
 
-use crate::verbs::Place;
+use crate::protocol::Place;
 
 /// A part of the order of tasks: the numbers are those of Redis' keys.
 pub(super) struct Part {

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
+use crate::protocol::{Due, Waiter};
 use crate::store::sqlite::queue::record::Record;
 use crate::store::sqlite::step::{Step, stored_fence as stored};
-use crate::verbs::{Due, Waiter};
 
 /// When the first scheduled task of the queue ?1 is due.
 pub(super) const FIRST_DUE: &str = "SELECT min(due) FROM task WHERE queue = ?1 AND state = 0";

@@ -6,8 +6,8 @@ use super::{SECOND, Scratch, Stranger, acquire_of, open_file, soon, token, waite
 use crate::api::internals::name_of_kind;
 use crate::base::clock::Clock;
 use crate::base::name::LockKind;
+use crate::protocol::{Acquire, AcquireReply, Reply, Request, StoreValue, StoreValueReply};
 use crate::store::Store;
-use crate::verbs::{Acquire, AcquireReply, Reply, Request, StoreValue, StoreValueReply};
 
 fn acquire(number: u64) -> Acquire {
     Acquire { name: name_of_kind(LockKind::Cached, "a").unwrap(), ..acquire_of("a", number) }

@@ -14,9 +14,11 @@ use crate::base::clock::Clock;
 use crate::base::error::ErrorKind;
 use crate::base::name::LockKind;
 use crate::base::wake::Hub;
+use crate::protocol::{
+    Acquire, ClientId, Extend, ExtendReply, FailureKind, Holder, Reply, Request, WaiterReply, Waiters,
+};
+use crate::store::Store;
 use crate::store::sqlite::database::is_connected;
-use crate::store::{FailureKind, Store};
-use crate::verbs::{Acquire, ClientId, Extend, ExtendReply, Holder, Reply, Request, WaiterReply, Waiters};
 
 /// Tells the test binary, when it runs itself, to be one of several processes.
 const WORKER: &str = "STANCHION_TEST_WORKER";

@@ -8,10 +8,10 @@ use super::{Scratch, acquire_of, memory, open_file, refusal, soon};
 use crate::base::error::ErrorKind;
 use crate::base::fork::fork_for_exec;
 use crate::base::fork::testing::{alone, in_bypassing_child, in_child};
+use crate::protocol::{FailureKind, Request};
+use crate::store::Store;
 use crate::store::sqlite::SqliteStore;
 use crate::store::sqlite::database::is_connected;
-use crate::store::{FailureKind, Store};
-use crate::verbs::Request;
 
 const CHILDREN: u64 = 10;
 const LOCKS: u64 = 20;

@@ -28,8 +28,11 @@ use crate::base::fork::gate;
 use crate::base::name::{LockKind, LockName, Prefixes};
 use crate::base::token::Token;
 use crate::base::wake::Hub;
-use crate::store::{CLOCK_MARGIN, Failure, META_REFRESH, Store, StoreConfig};
-use crate::verbs::{Acquire, AcquireReply, ClientId, Extend, Leave, Release, Reply, Request, Waiter};
+use crate::protocol::{
+    Acquire, AcquireReply, CLOCK_MARGIN, ClientId, Extend, Failure, Leave, META_REFRESH, Release, Reply,
+    Request, Waiter,
+};
+use crate::store::{Store, StoreConfig};
 
 const SECOND: Duration = Duration::from_secs(1);
 /// The client of every store made here.
@@ -238,7 +241,7 @@ fn a_client_that_is_gone_is_not_hinted_and_harms_nobody() {
     let registered = Waiter { client: ClientId(10), seq: 1 };
     store.ask(Request::Acquire(Acquire { waiter: Some(registered), ..acquire_of("a", 2) }));
     drop(hub);
-    assert_eq!(store.release("a", 1), Reply::Release(crate::verbs::ReleaseReply::Released));
+    assert_eq!(store.release("a", 1), Reply::Release(crate::protocol::ReleaseReply::Released));
 }
 
 #[test]

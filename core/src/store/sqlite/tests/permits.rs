@@ -2,7 +2,7 @@
 
 use super::{acquire_of, memory, token};
 use crate::base::name::{LockKind, LockName};
-use crate::verbs::{
+use crate::protocol::{
     Acquire, AcquireReply, Downgrade, DowngradeReply, Permits, Reply, Request, Upgrade, UpgradeReply,
 };
 

@@ -8,9 +8,9 @@ use std::time::Duration;
 use super::{CLIENT, SECOND, memory, prefixes, soon};
 use crate::base::clock::ManualClock;
 use crate::base::name::TaskId;
+use crate::protocol::*;
 use crate::store::Store;
 use crate::store::sqlite::SqliteStore;
-use crate::verbs::*;
 
 /// How long the tests' claims last.
 pub(super) const LEASE: Duration = Duration::from_secs(30);

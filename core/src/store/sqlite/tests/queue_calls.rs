@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::queue::*;
 use super::{CLIENT, SECOND};
-use crate::verbs::*;
+use crate::protocol::*;
 
 fn call(slot: u32, number: u64) -> CallId {
     CallId { client: CLIENT, slot, number }

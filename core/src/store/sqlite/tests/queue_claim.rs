@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::SECOND;
 use super::queue::*;
-use crate::verbs::*;
+use crate::protocol::*;
 
 /// Claims with a waiter; what it is told.
 fn wait(queue: &Queue, seq: u64) -> ClaimReply {

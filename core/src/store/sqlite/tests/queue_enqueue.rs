@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::SECOND;
 use super::queue::*;
-use crate::verbs::*;
+use crate::protocol::*;
 
 const KEEP: OnDuplicate = OnDuplicate::Keep;
 const REPLACE: OnDuplicate = OnDuplicate::Replace;

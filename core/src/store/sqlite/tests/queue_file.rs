@@ -9,10 +9,11 @@ use super::{CLIENT, SECOND, Scratch, Stranger, config, memory, open_file, prefix
 use crate::base::clock::Clock;
 use crate::base::fork::testing::alone;
 use crate::base::wake::Hub;
+use crate::protocol::FailureKind;
+use crate::protocol::*;
+use crate::store::Store;
 use crate::store::sqlite::connection::side_file;
 use crate::store::sqlite::{SqliteStore, SqliteTarget};
-use crate::store::{FailureKind, Store};
-use crate::verbs::*;
 
 /// Tells the test binary, when it runs itself, to be one of several processes.
 const WORKER: &str = "STANCHION_TEST_QUEUE_WORKER";

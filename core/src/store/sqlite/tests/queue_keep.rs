@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use super::queue::*;
 use super::{CLIENT, SECOND, prefixes, soon};
+use crate::protocol::*;
 use crate::store::Store;
-use crate::verbs::*;
 
 #[test]
 fn settings_are_kept_one_by_one() {

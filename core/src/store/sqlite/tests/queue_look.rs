@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use super::queue::*;
 use super::{CLIENT, SECOND, prefixes, soon};
+use crate::protocol::*;
 use crate::store::Store;
-use crate::verbs::*;
 
 fn peek(queue: &Queue, max: u32) -> Vec<TaskRecord> {
     match queue.ask(QueueVerb::Peek(Peek { max })) {

@@ -2,7 +2,7 @@
 
 use super::SECOND;
 use super::queue::*;
-use crate::verbs::*;
+use crate::protocol::*;
 
 fn reschedule(queue: &Queue, name: &str, seconds: u32) -> RescheduleReply {
     match queue.ask(QueueVerb::Reschedule(Reschedule { id: id(name), due: Due::In(SECOND * seconds) })) {

@@ -2,7 +2,7 @@
 
 use super::SECOND;
 use super::queue::*;
-use crate::verbs::*;
+use crate::protocol::*;
 
 /// Claims "a" in this state; its receipt. "last" means that there is no attempt left after it.
 fn claimed(queue: &Queue, state: &str) -> Receipt {

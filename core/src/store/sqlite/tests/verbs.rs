@@ -9,11 +9,11 @@ use std::time::Duration;
 
 use super::{CLIENT, acquire_of, memory, name, release_of, token, waiter};
 use crate::base::token::COOLDOWN_MARKER;
-use crate::store::sqlite::SqliteStore;
-use crate::verbs::{
+use crate::protocol::{
     Absence, Acquire, AcquireReply, BreakLease, Extend, ExtendReply, HeldAs, Holder, HolderReply, Leave,
     Obstacle, Release, ReleaseReply, Reply, Request, Resume, ResumeReply,
 };
+use crate::store::sqlite::SqliteStore;
 
 /// The manual clock's wall time, and its boot time, at the start: in microseconds.
 const WALL: u64 = 1_577_836_801_000_000;

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use stanchion::internals::Moment;
 use stanchion::name::TaskId;
-use stanchion::verbs::{
+use stanchion::protocol::{
     CallId, Claim, ClaimReply, ClaimedTask, Configure, Enqueue, EnqueueOutcome, ExtendClaimReply,
     OnDuplicate, Outcome, QueueReply, QueueVerb, Receipt, Removed, RescheduleReply, Settled, Settlement,
     TaskRecord, Verdict,

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use stanchion::name::TaskId;
-use stanchion::verbs::{EnqueueOutcome, NewTask, OnDuplicate, Outcome, RescheduleReply, Verdict};
+use stanchion::protocol::{EnqueueOutcome, NewTask, OnDuplicate, Outcome, RescheduleReply, Verdict};
 
 use super::Played;
 

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use stanchion::internals::Moment;
-use stanchion::verbs::{ClaimedTask, Receipt, TaskRecord, Verdict};
+use stanchion::protocol::{ClaimedTask, Receipt, TaskRecord, Verdict};
 use stanchion::{Error, ErrorKind};
 
 use super::{Body, Delivery, LONG_LEASE, Ledger, Played};

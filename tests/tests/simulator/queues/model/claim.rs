@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use stanchion::name::TaskId;
-use stanchion::verbs::{
+use stanchion::protocol::{
     Abandon, Claim, ClaimReply, ClaimedTask, Pop, QueueReply, Settle, TaskState, Verdict,
 };
 

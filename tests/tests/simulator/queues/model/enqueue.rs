@@ -1,6 +1,6 @@
 //! enqueue
 
-use stanchion::verbs::{Enqueue, EnqueueOutcome, NewTask, OnDuplicate, Outcome, QueueReply};
+use stanchion::protocol::{Enqueue, EnqueueOutcome, NewTask, OnDuplicate, Outcome, QueueReply};
 
 use super::{Ended, Follows, Heard, Live, Model, Place, Stored, Task};
 

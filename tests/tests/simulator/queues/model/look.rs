@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use stanchion::name::TaskId;
-use stanchion::verbs::{ConsumerReply, QueueReply, QueueStats, TaskRecord, TaskState};
+use stanchion::protocol::{ConsumerReply, QueueReply, QueueStats, TaskRecord, TaskState};
 
 use super::{Live, Model, Place, Task};
 

@@ -1,7 +1,7 @@
 //! remove, reschedule, kick, purge
 
 use stanchion::name::TaskId;
-use stanchion::verbs::{
+use stanchion::protocol::{
     DeadOnes, DiedBy, Remove, Removed, Reschedule, RescheduleReply, Sweep, Swept, WallMillis,
 };
 

@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use stanchion::name::TaskId;
-use stanchion::verbs::{
+use stanchion::protocol::{
     CallId, ClaimReply, ClientId, Due, EnqueueOutcome, QueueReply, QueueVerb, Receipt, Settled, Version,
 };
 

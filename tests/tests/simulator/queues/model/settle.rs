@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use stanchion::name::TaskId;
-use stanchion::verbs::{ExtendClaim, ExtendClaimReply, Settle, Settled, Settlement, Verdict};
+use stanchion::protocol::{ExtendClaim, ExtendClaimReply, Settle, Settled, Settlement, Verdict};
 
 use super::claim::micros;
 use super::{Cause, Ended, Model, Place};

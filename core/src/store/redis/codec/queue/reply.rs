@@ -7,13 +7,13 @@ use std::time::Duration;
 use redis::Value;
 
 use crate::base::name::TaskId;
-use crate::store::redis::code::{Code, STATES, field};
-use crate::store::redis::packed::{Packed, unpack};
-use crate::verbs::{
+use crate::protocol::{
     ClaimReply, ClaimedTask, ConsumerReply, EnqueueOutcome, ExtendClaimReply, ListReply, Outcome, Place,
     QueueReply, QueueStats, QueueVerb, Removed, RescheduleReply, Settings, Settled, Swept, TaskRecord,
     TaskState,
 };
+use crate::store::redis::code::{Code, STATES, field};
+use crate::store::redis::packed::{Packed, unpack};
 
 /// The reply, if it makes sense.
 pub(crate) fn decode(verb: &QueueVerb, value: &Value) -> Option<QueueReply> {
@@ -304,7 +304,7 @@ impl<'a> Fields<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::verbs::{
+    use crate::protocol::{
         Abandon, CallId, Claim, ClientId, Configure, DeadOnes, Due, Enqueue, ExtendClaim, Get, List, NewTask,
         OnDuplicate, Pause, Peek, Pop, Remove, Reschedule, Settle, Settlement, Sweep, Verdict,
     };

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::base::name::TaskId;
-use crate::verbs::{CallId, Version, WallMillis};
+use crate::protocol::{CallId, Version, WallMillis};
 
 /// Put tasks in.
 #[derive(Clone, Debug)]

@@ -9,9 +9,10 @@ use std::sync::{Arc, Mutex};
 use crate::base::error::Error;
 use crate::base::name::{LockName, checked_owner};
 use crate::base::wake::{Place, locked};
-use crate::lease::held::Held;
+use crate::engine::leased::LockLease;
+use crate::protocol::Permits;
 use crate::session::Live;
-use crate::verbs::Permits;
+use crate::session::kept::Kept;
 
 /// An owner at a lock.
 pub(crate) type Key = (LockName, Arc<str>);
@@ -25,7 +26,8 @@ pub(crate) struct Entries {
 }
 
 struct Inside {
-    held: Held,
+    kept: Kept,
+    lock: LockLease,
     times: usize,
 }
 
@@ -83,38 +85,41 @@ impl Entry {
         live: &Arc<Live>,
         key: &Key,
         wanted: Option<Permits>,
-    ) -> Result<Option<(Held, Self)>, Error> {
+    ) -> Result<Option<(Kept, LockLease, Self)>, Error> {
         let mut inside = locked(&live.entries.inside);
         let Some(owner) = inside.get_mut(key) else { return Ok(None) };
-        if !owner.held.kept.is_valid() {
+        if !owner.kept.is_valid() {
             inside.remove(key);
             return Ok(None);
         }
-        let has = owner.held.lock.share.as_ref().map(|share| share.permits().weight);
+        let has = owner.lock.share.as_ref().map(|share| share.permits().weight);
         if wanted.map(|permits| permits.weight) > has {
             return Err(Error::invalid(
                 "the owner has less of the lock than it wants now, and a lease is not upgraded; release it first",
             ));
         }
         owner.times += 1;
-        Ok(Some((owner.held.clone(), Self { live: Arc::clone(live), key: key.clone() })))
+        let entry = Self { live: Arc::clone(live), key: key.clone() };
+        Ok(Some((owner.kept.clone(), owner.lock.clone(), entry)))
     }
 
     /// Notes that the owner is inside for the first time.
-    pub(crate) fn first(live: &Arc<Live>, key: Key, held: &Held) -> Self {
-        locked(&live.entries.inside).insert(key.clone(), Inside { held: held.clone(), times: 1 });
+    pub(crate) fn first(key: Key, kept: &Kept, lock: &LockLease) -> Self {
+        let live = &kept.live;
+        let inside = Inside { kept: kept.clone(), lock: lock.clone(), times: 1 };
+        locked(&live.entries.inside).insert(key.clone(), inside);
         Self { live: Arc::clone(live), key }
     }
 
     /// Leaves once; whether that was the last time, and the lock is to be given back.
-    pub(crate) fn leave(&self, held: &Held) -> bool {
+    pub(crate) fn leave(&self, lock: &LockLease) -> bool {
         // In a forked child the mutex may have been inherited locked, and the owners are the parent's.
         if self.live.is_inherited() {
             return true;
         }
         let mut inside = locked(&self.live.entries.inside);
         let Some(owner) = inside.get_mut(&self.key) else { return true };
-        if owner.held.lock.token != held.lock.token {
+        if owner.lock.token != lock.token {
             // The owner lost this lease, and has another by now.
             return true;
         }

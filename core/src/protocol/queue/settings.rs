@@ -60,9 +60,9 @@ impl Default for Settings {
     fn default() -> Self {
         Self {
             max_len: None,
-            dead_max: crate::store::DEAD_MAX,
-            dead_age: crate::store::DEAD_AGE,
-            dead_bytes: crate::store::DEAD_BYTES,
+            dead_max: crate::protocol::DEAD_MAX,
+            dead_age: crate::protocol::DEAD_AGE,
+            dead_bytes: crate::protocol::DEAD_BYTES,
             intake: true,
         }
     }

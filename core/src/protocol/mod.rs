@@ -2,26 +2,18 @@
 //!
 //! Each verb is one Lua script on Redis and one transaction on SQLite, of the same name.
 
+mod failure;
+mod limits;
 mod lock;
 mod queue;
 
+pub use failure::*;
+pub use limits::*;
 pub use lock::*;
 pub use queue::*;
 
 use crate::base::name::{LockKind, LockName};
-
-/// Identifies a client to the waker: hints for its waiters are sent to it. Not a secret.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct ClientId(pub u64);
-
-/// One waiting call: the client it belongs to and its number there.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Waiter {
-    /// Whose call it is.
-    pub client: ClientId,
-    /// The call's number within its client.
-    pub seq: u64,
-}
+pub use crate::base::wake::{ClientId, Waiter};
 
 /// Any request.
 #[derive(Clone, Debug)]

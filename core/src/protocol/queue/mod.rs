@@ -7,7 +7,7 @@ mod settings;
 mod tasks;
 
 use crate::base::name::QueueName;
-use crate::verbs::ClientId;
+use crate::protocol::ClientId;
 
 pub use claims::{
     Abandon, Claim, ClaimReply, ClaimedTask, ConsumerReply, ExtendClaim, ExtendClaimReply, Settle, Settled,

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::base::name::TaskId;
-use crate::verbs::{Place, Receipt, WallMillis};
+use crate::protocol::{Place, Receipt, WallMillis};
 
 /// The dead tasks that a request is about. One request looks at a limited number of them; the next goes on.
 #[derive(Clone, Debug)]

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::base::name::LockName;
 use crate::base::token::Token;
-use crate::verbs::Waiter;
+use crate::protocol::Waiter;
 
 /// A number that grows with every grant of a lock.
 pub type Fence = u64;

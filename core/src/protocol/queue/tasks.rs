@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::base::name::TaskId;
-use crate::verbs::{Due, Receipt, Version, WallMillis};
+use crate::protocol::{Due, Receipt, Version, WallMillis};
 
 /// Take tasks for good.
 #[derive(Clone, Copy, Debug)]

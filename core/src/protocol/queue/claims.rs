@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::base::name::TaskId;
-use crate::verbs::{CallId, Receipt, Version, Waiter, WallMillis};
+use crate::protocol::{CallId, Receipt, Version, Waiter, WallMillis};
 
 /// Take tasks under a lease, or wait for some.
 #[derive(Clone, Debug)]
@@ -108,6 +108,16 @@ pub enum Verdict {
 impl Verdict {
     /// Put back without a delay.
     pub const PUT_BACK: Self = Self::PutBack { delay: Duration::ZERO };
+
+    /// The name of the call that gives it.
+    pub(crate) fn operation(&self) -> &'static str {
+        match self {
+            Self::Ack => "ack",
+            Self::Nack { .. } => "nack",
+            Self::Bury { .. } => "bury",
+            Self::PutBack { .. } => "put_back",
+        }
+    }
 }
 
 /// What became of one settlement.
@@ -162,7 +172,7 @@ pub struct Abandon {
     pub consumer: Arc<str>,
 }
 
-/// Who works on a queue, in the answer to [`QueueVerb::Consumers`](crate::verbs::QueueVerb::Consumers).
+/// Who works on a queue, in the answer to [`QueueVerb::Consumers`](crate::protocol::QueueVerb::Consumers).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConsumerReply {
     /// As its claims told it.

@@ -1,0 +1,124 @@
+//! How long things live and how much one call looks at: what the scripts, the transactions and the engine go by. Each
+//! number stands here alone; the scripts get them by name.
+
+use std::ops::RangeInclusive;
+use std::time::Duration;
+
+/// How long an offered lock waits for its waiter's confirmation. Long enough for a busy process, short
+/// enough that a dead waiter costs the next one little.
+pub const GRANT_WINDOW: Duration = Duration::from_secs(1);
+/// A waiter whose last poll is older than this counts as dead: three polls and a half. Those far back in a line poll
+/// seldom: see [`further_pause`].
+pub const WAITER_LIVE: Duration = Duration::from_millis(2_500);
+/// So many at the head of a line poll often. As many of those behind who is next are told to ask when they have not been
+/// near the head before: they see to it that the line goes on if the next ones are dead.
+pub const LINE_NEAR: usize = 8;
+/// How much longer each one behind them may be silent than the one before it. Even where no hints are heard, and every
+/// hand-over takes a poll, it has asked again before it is at the head.
+pub const PLACE_PAUSE: Duration = Duration::from_millis(375);
+/// How much longer than the first anybody may be silent: with the pause of the first, 20 s. 10,000 waiters are then 600
+/// polls a second.
+pub const PLACES_PAUSE_MOST: Duration = Duration::from_millis(19_250);
+/// How long an ended token is remembered: longer than any copy of its acquire can be on its way.
+pub const ENDED_TTL: Duration = Duration::from_secs(60);
+/// How long a lock's record (fence, owner) outlives its last lease, unless the URL says something else: so far may a
+/// store's clock go back, and fences still grow. A time server's client does not step a running clock by more than a
+/// thousand seconds: it gives up.
+pub const CLOCK_MARGIN: Duration = Duration::from_secs(20 * 60);
+/// What the URL may say.
+pub const CLOCK_MARGINS: RangeInclusive<Duration> = Duration::ZERO..=Duration::from_secs(30 * 24 * 3600);
+/// How often the record's life is renewed; doing it at every grant would cost a call each. So long a lock is calm.
+pub const META_REFRESH: Duration = Duration::from_secs(60);
+/// A lease that is at least as long renews the record's life in any case.
+pub const CALM_LEASE: Duration = Duration::from_secs(100);
+/// How long a queue's record outlives its last use.
+pub const QUEUE_TTL: Duration = Duration::from_secs(7 * 24 * 3600);
+/// How often that is renewed, and how much longer than its dead a record lives.
+pub const QUEUE_REFRESH: Duration = Duration::from_secs(3600);
+/// How long the waiting line outlives its last poll.
+pub const LINE_TTL: Duration = Duration::from_secs(60);
+/// Hand-offs in a row after which a client with `foreign_share` gives other lockers a turn: mostly one of them gets in
+/// then, which is a quarter of all grants.
+pub const SHARE_AFTER: u32 = 2;
+/// How long that turn is: twice the usual polling pause of older lockers.
+pub const SHARE_WINDOW: Duration = Duration::from_millis(200);
+/// Turns in a row that nobody was seen to take before they become rare: a short one is often missed.
+pub const SHARE_WINDOWS: u32 = 8;
+/// How often a turn is given to see whether there are other lockers: that costs a fiftieth of the time.
+pub const SHARE_PROBE: Duration = Duration::from_secs(10);
+/// How often the first in line asks while the value of another program's locker is in the way, give or take a third:
+/// nobody tells when that is done.
+pub const FOREIGN_POLL: Duration = Duration::from_millis(20);
+/// So many times as long as other lockers had the lock a row of hand-offs may last: to hand it on takes longer than to
+/// take it again at once, as they do.
+pub const SHARE_ROW: u32 = 2;
+/// Longest such row.
+pub const SHARE_ROW_MOST: Duration = Duration::from_secs(10);
+/// A foreign value that lives longer than this counts as never expiring.
+pub const YEAR: Duration = Duration::from_secs(365 * 24 * 3600);
+/// Who waits for a value asks no more seldom than whoever has so many before it: it is served together with the first,
+/// and of each client only one is in line.
+pub const CACHED_RANK: u32 = 12;
+/// How many waiters one call looks at.
+pub const LINE_SCAN: usize = 64;
+/// How many locks are taken in one step.
+pub const ACQUIRE_ALL_MAX: usize = 64;
+/// How many waiters are offered permits at once; each that confirms makes the store look for more.
+pub const OFFERS_MAX: usize = 16;
+/// How many leases that have ended one script forgets.
+pub const ENDED_SCAN: usize = 64;
+/// How many leases of permits one script looks at, where some have more than one permit. Each of the others counts as
+/// the heaviest.
+pub const HELD_SCAN: usize = 1_000;
+/// How many holders of one lock are told.
+pub const HOLDERS_MAX: usize = 100;
+/// How many of those who wait for one lock are told.
+pub const WAITERS_MAX: usize = 100;
+
+/// How long the reply to a client's last call in a slot is kept: longer than any copy of it can be on its way. That of an
+/// enqueue, which is repeated until its timeout, is kept for so much longer, and that of a claim as its lease lasts.
+pub const CALL_TTL: Duration = Duration::from_secs(60);
+/// Tasks in one request at most: one script must not hold up the server.
+pub const MAX_BATCH: usize = 1_000;
+/// Bytes of payloads that one claim, pop, peek or list answers with at most, but always one task.
+pub const MAX_REPLY_BYTES: usize = 1 << 20;
+/// How many due tasks, ended leases or intake entries one script moves at most.
+pub const PROMOTE_MAX: usize = 1_000;
+/// A waiting claim whose last poll is older than this counts as gone: more than its longest pause.
+pub const IDLE_LIVE: Duration = Duration::from_millis(7_500);
+/// Dead records kept at most, unless the queue is configured otherwise.
+pub const DEAD_MAX: u64 = 10_000;
+/// How long a dead record is kept, unless the queue is configured otherwise.
+pub const DEAD_AGE: Duration = Duration::from_secs(90 * 24 * 3600);
+/// Bytes of payloads in dead records at most, unless the queue is configured otherwise.
+pub const DEAD_BYTES: u64 = 256 << 20;
+/// Dead records of a kind that one script drops at most.
+pub const DEAD_TRIM: usize = 200;
+/// Expired tasks that one script finds at most.
+pub const EXPIRE_MAX: usize = 200;
+/// Entries of the intake that one script looks at although there may be no room for them.
+pub const INTAKE_LOOK: usize = 100;
+/// Tasks that one page of a listing looks at, at most: those whose ids begin otherwise count, too.
+pub const LIST_LOOK: usize = 1_000;
+/// Dead tasks that one sweep looks at, at most.
+pub const SWEEP_LOOK: usize = 1_000;
+/// Bytes of bodies that one transaction of SQLite moves, writes anew with their rows, or drops, but always one body.
+pub const MAX_MOVED_BYTES: i64 = 8 << 20;
+/// The reason of a task whose last delivery ended so: its worker was not heard of.
+pub(crate) const LEASE_ENDED: &str = "the lease ended";
+/// The reason of a dead task that was not delivered in time, and had not failed before.
+pub(crate) const EXPIRED: &str = "expired";
+/// What stands before the last failure's reason otherwise.
+pub(crate) const EXPIRED_AFTER: &str = "expired; before: ";
+/// A score of the intake above this is no Unix time in seconds (it is in the year 5138).
+pub const INTAKE_SCORE_MAX: u64 = 100_000_000_000;
+/// Attempts when none are given: with the backoff, about two days of failures.
+pub const DEFAULT_MAX_ATTEMPTS: u32 = 20;
+/// What a task of the intake gets: plain ZADDs carry no options.
+pub const INTAKE_MAX_ATTEMPTS: u32 = DEFAULT_MAX_ATTEMPTS;
+
+/// How much longer a waiter may be silent than the first of its line, if so many are before it.
+pub fn further_pause(rank: u32) -> Duration {
+    let near = u32::try_from(LINE_NEAR).unwrap_or(u32::MAX);
+    PLACE_PAUSE.saturating_mul(rank.saturating_add(1).saturating_sub(near)).min(PLACES_PAUSE_MOST)
+}
