@@ -63,7 +63,7 @@ pub use base::fork::fork_for_exec;
 pub use base::name::LockKind;
 pub use base::token::Token;
 pub use cached::cached_options::{CachedOptions, DEFAULT_BETA};
-pub use engine::lease::LossReason;
+pub use engine::loss::LossReason;
 pub use lease::handle::LeaseHandle;
 pub use lease::holder::Holder;
 pub use lease::named::MAX_PERMITS;

@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime};
 use crate::base::body::Headers;
 use crate::base::error::Error;
 use crate::driver::drive;
-use crate::engine::lease::LossReason;
+use crate::engine::loss::LossReason;
 use crate::protocol::{Receipt, Version};
 use crate::queue::claim_calls::Verdict;
 use crate::queue::delivery::{Delivery, Retry};

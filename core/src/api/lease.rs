@@ -8,7 +8,7 @@ use std::time::Duration;
 use crate::base::error::Error;
 use crate::base::token::Token;
 use crate::driver::{drive, drive_all};
-use crate::engine::lease::LossReason;
+use crate::engine::loss::LossReason;
 use crate::lease::grip::Grip;
 use crate::lease::handle::LeaseHandle;
 use crate::protocol::Fence;

@@ -4,7 +4,7 @@ use std::error::Error as StdError;
 use std::fmt;
 use std::time::Duration;
 
-use crate::base::name::told;
+use crate::base::shown::told;
 
 /// What went wrong, in the words every binding uses. More kinds may be added.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -318,7 +318,7 @@ mod tests {
 
     #[test]
     fn a_fork_that_bypasses_the_handlers_is_noticed_by_all_descendants() {
-        if !alone("fork::tests::a_fork_that_bypasses_the_handlers_is_noticed_by_all_descendants") {
+        if !alone("base::fork::tests::a_fork_that_bypasses_the_handlers_is_noticed_by_all_descendants") {
             return;
         }
         let before = generation();

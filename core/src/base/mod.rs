@@ -6,6 +6,7 @@ pub(crate) mod contained;
 pub(crate) mod error;
 pub(crate) mod fork;
 pub mod name;
+pub(crate) mod shown;
 pub(crate) mod signals;
 pub(crate) mod token;
 pub mod wake;

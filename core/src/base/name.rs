@@ -4,9 +4,9 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::base::error::Error;
+pub use crate::base::shown::MAX_NAME_BYTES;
+use crate::base::shown::shown;
 
-/// Longest name, in bytes: long enough for a path or a URL, short enough for every store.
-pub const MAX_NAME_BYTES: usize = 512;
 /// Longest prefix, in bytes.
 const MAX_PREFIX_BYTES: usize = 128;
 /// Keys that begin so are this library's own.
@@ -236,20 +236,6 @@ fn check(name: &str) -> Result<(), String> {
         [(open, '{'), (close, '}')] if close > open + 1 => Ok(()),
         _ => Err("a name has no braces, or exactly one hash tag such as {user}".into()),
     }
-}
-
-/// A name as errors tell it, or its beginning if it is too long to be one; a claim is told by two of them.
-pub(crate) fn told(name: &str) -> String {
-    if name.len() > 2 * MAX_NAME_BYTES + 1 { shown(name) } else { name.to_owned() }
-}
-
-/// The beginning of a name that may be very long or contain anything.
-fn shown(name: &str) -> String {
-    let mut text: String = name.chars().take(64).collect();
-    if text.len() < name.len() {
-        text.push('…');
-    }
-    text
 }
 
 #[cfg(test)]

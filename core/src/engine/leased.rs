@@ -12,7 +12,7 @@ use crate::protocol::{
     QueueRequest, QueueVerb, Receipt, Reply, Request, Settle, Settlement, Verdict,
 };
 
-use super::lease::LossReason;
+use crate::engine::loss::LossReason;
 
 /// What a lease is on, with what proves that it is ours.
 #[derive(Clone, Debug)]

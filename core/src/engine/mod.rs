@@ -14,6 +14,8 @@ pub mod call;
 pub mod claim;
 pub mod lease;
 pub mod leased;
+pub mod loss;
+pub(crate) mod reentrancy;
 pub mod release;
 pub mod settle;
 pub mod several;

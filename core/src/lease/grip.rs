@@ -8,12 +8,12 @@ use std::time::Duration;
 
 use crate::base::error::Error;
 use crate::engine::call::{Answer, CallMachine};
-use crate::engine::lease::LossReason;
+use crate::engine::loss::LossReason;
 use crate::lease::handle::LeaseHandle;
 use crate::lease::held::{Held, Releasing};
+use crate::lease::reentrancy::Entry;
 use crate::protocol::Fence;
 use crate::session::Live;
-use crate::session::entries::Entry;
 use crate::session::kept::released;
 use crate::session::options::Extent;
 
@@ -144,7 +144,7 @@ impl Grip {
         if self.left.swap(true, Ordering::Relaxed) {
             return Err(released().during("release", self.name()));
         }
-        if self.entry.as_ref().is_some_and(|entry| !entry.leave(&self.first.lock)) {
+        if self.entry.as_ref().is_some_and(|entry| !entry.leave(&self.first)) {
             return self.first.check("release").map(|()| Releases::default());
         }
         let mut releases = Releases::default();
@@ -154,7 +154,7 @@ impl Grip {
 
     pub(crate) fn detach(&self) -> LeaseHandle {
         if let Some(entry) = &self.entry {
-            entry.leave(&self.first.lock);
+            entry.leave(&self.first);
         }
         self.first.detach()
     }
@@ -164,7 +164,7 @@ impl Grip {
         if self.left.swap(true, Ordering::Relaxed) {
             return;
         }
-        if self.entry.as_ref().is_none_or(|entry| entry.leave(&self.first.lock)) {
+        if self.entry.as_ref().is_none_or(|entry| entry.leave(&self.first)) {
             self.all().for_each(Held::let_go);
         }
     }

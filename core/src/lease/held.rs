@@ -11,8 +11,9 @@ use crate::base::wake::locked;
 use crate::engine::acquire::Grant;
 use crate::engine::call::{Answer, CallMachine};
 use crate::engine::deadline;
-use crate::engine::lease::{LeaseTerms, LossReason, Status};
+use crate::engine::lease::{LeaseTerms, Status};
 use crate::engine::leased::{Leased, LockLease, Share};
+use crate::engine::loss::LossReason;
 use crate::engine::release::{Company, judge_release, judge_unanswered};
 use crate::lease::handle::LeaseHandle;
 use crate::protocol::{

@@ -5,5 +5,6 @@ pub(crate) mod handle;
 pub(crate) mod held;
 pub(crate) mod holder;
 pub(crate) mod named;
+pub(crate) mod reentrancy;
 pub(crate) mod waiter;
 pub(crate) mod wanted;

@@ -11,12 +11,13 @@ use crate::base::token::Token;
 use crate::base::wake::Place;
 use crate::engine::Dice;
 use crate::engine::acquire::Grant;
+use crate::engine::reentrancy::Key;
 use crate::engine::several::{Several as Acquired, SeveralMachine, SeveralOrder};
 use crate::lease::grip::Grip;
 use crate::lease::held::Held;
 use crate::lease::named::Named;
+use crate::lease::reentrancy::{Acquiring, Entry, owner_key};
 use crate::session::Live;
-use crate::session::entries::{Coming, Entry, Key};
 use crate::session::options::{LockOptions, LockPlan};
 
 /// A wait that began less than this ago has its whole time.
@@ -35,7 +36,7 @@ pub(crate) enum Entering {
     /// It is inside, and enters once more.
     Again(Grip),
     /// It comes in for the first time, by an acquire; or it is no owner that could be inside.
-    First(Option<Coming>),
+    First(Option<Acquiring>),
     /// It is on its way in already. Who waits is hinted when that has ended, and looks again.
     Wait(Place, Moment),
 }
@@ -59,7 +60,7 @@ impl Wanted {
                     "several locks cannot be acquired again by an owner that has them",
                 )));
             }
-            Some(owner) => Some(Entry::key(&locks[0].0, owner).map_err(wrong)?),
+            Some(owner) => Some(owner_key(&locks[0].0, owner).map_err(wrong)?),
         };
         let give_up = live.clock.now() + locks[0].1.wait;
         Ok(Self { locks, key, give_up })
@@ -68,15 +69,15 @@ impl Wanted {
     /// Enters once more, if the owner is inside.
     pub(crate) fn enter(&self, live: &Arc<Live>) -> Result<Entering, Error> {
         let Some(key) = &self.key else { return Ok(Entering::First(None)) };
-        let first = Coming::first(live, key);
+        let first = Acquiring::begin(live, key);
         let (name, plan) = &self.locks[0];
         let again = Entry::again(live, key, plan.permits);
         let again = again.map_err(|error| error.during("acquire", name.as_str()))?;
-        if let Some((kept, lock, entry)) = again {
-            return Ok(Entering::Again(Grip::new(Held { kept, lock }, Some(entry))));
+        if let Some((held, entry)) = again {
+            return Ok(Entering::Again(Grip::new(held, Some(entry))));
         }
         match first {
-            Ok(coming) => Ok(Entering::First(Some(coming))),
+            Ok(acquiring) => Ok(Entering::First(Some(acquiring))),
             Err(place) if live.clock.now() < self.give_up => Ok(Entering::Wait(place, self.give_up)),
             Err(_) => {
                 Err(Error::new(ErrorKind::LockTimeout, "another caller of this owner waits for the lock")
@@ -100,7 +101,7 @@ impl Wanted {
 
     /// What holds the lock that was granted.
     pub(crate) fn grip(&self, held: Held) -> Grip {
-        let entry = self.key.clone().map(|key| Entry::first(key, &held.kept, &held.lock));
+        let entry = self.key.clone().map(|key| Entry::first(key, &held));
         Grip::new(held, entry)
     }
 

@@ -11,8 +11,9 @@ use crate::engine::Dice;
 use crate::engine::backoff::backoff;
 use crate::engine::call::{Answer, CallMachine};
 use crate::engine::claim::ClaimedOne;
-use crate::engine::lease::{LeaseTerms, LossReason};
+use crate::engine::lease::LeaseTerms;
 use crate::engine::leased::{Leased, TaskLease};
+use crate::engine::loss::LossReason;
 use crate::engine::settle::judge_settled;
 use crate::protocol::{
     ClaimedTask, QueueReply, QueueRequest, QueueVerb, Reply, Request, Settle, Settled, Settlement, Verdict,

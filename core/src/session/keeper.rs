@@ -22,6 +22,9 @@ const BATCH: usize = 256;
 /// How long a clean-up is tried: longer than a dead waiter's entry lives, and than most leases.
 const ERRAND_FOR: Duration = Duration::from_secs(60);
 
+/// A lease and the number under which the keeper has it.
+pub(crate) type Tracked = (u64, Arc<LeaseCell>);
+
 #[derive(Debug)]
 pub(crate) struct Keeper {
     store: Arc<dyn Store>,
@@ -152,7 +155,7 @@ impl Keeper {
     }
 
     /// All leases that are kept now.
-    pub(crate) fn leases(&self) -> Vec<(u64, Arc<LeaseCell>)> {
+    pub(crate) fn leases(&self) -> Vec<Tracked> {
         locked(&self.state).leases.iter().map(|(id, kept)| (*id, Arc::clone(&kept.lease))).collect()
     }
 

@@ -8,9 +8,11 @@ use crate::base::error::{Error, ErrorKind};
 use crate::base::wake::locked;
 use crate::engine::Dice;
 use crate::engine::call::{Answer, CallMachine};
-use crate::engine::lease::{LeaseState, LeaseTerms, LossReason, Need, Status};
+use crate::engine::lease::{LeaseState, LeaseTerms, Need, Status};
+use crate::engine::loss::LossReason;
 use crate::session::Live;
 use crate::session::channel::HOST_TURN;
+use crate::session::keeper::Tracked;
 use crate::session::lease_cell::{Account, AccountOf, LeaseCell};
 use crate::session::metrics::Ended;
 use crate::session::options::Extent;
@@ -31,10 +33,19 @@ impl Kept {
         Self { live: Arc::clone(live), cell, id }
     }
 
+    /// One that is in the keeper's care.
+    pub(crate) fn of(live: &Arc<Live>, (id, cell): &Tracked) -> Self {
+        Self { live: Arc::clone(live), cell: Arc::clone(cell), id: *id }
+    }
+
+    /// What the keeper knows it by.
+    pub(crate) fn tracked(&self) -> Tracked {
+        (self.id, Arc::clone(&self.cell))
+    }
+
     /// Everything that is in the keeper's care.
     pub(crate) fn all(live: &Arc<Live>) -> impl Iterator<Item = Self> {
-        let leases = live.keeper.leases().into_iter();
-        leases.map(|(id, cell)| Self { live: Arc::clone(live), cell, id })
+        live.keeper.leases().into_iter().map(|tracked| Self::of(live, &tracked))
     }
 
     pub(crate) fn status(&self) -> Status {

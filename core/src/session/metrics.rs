@@ -13,7 +13,7 @@ use crate::base::contained::panics;
 use crate::base::error::{Error, ErrorKind};
 use crate::base::wake::locked;
 use crate::engine::acquire::Acquired;
-use crate::engine::lease::LossReason;
+use crate::engine::loss::LossReason;
 use crate::protocol::{Failure, FailureKind, Outcome, Verdict};
 
 /// Upper bounds of all histograms, in seconds: from what a request to a near store takes to the default `max_hold`.

@@ -4,7 +4,6 @@ pub(crate) mod builder;
 pub(crate) mod channel;
 pub(crate) mod circuit;
 pub(crate) mod closing;
-pub(crate) mod entries;
 pub(crate) mod examine;
 pub(crate) mod keeper;
 pub(crate) mod kept;
@@ -30,13 +29,13 @@ use crate::base::wake::{Hub, Place};
 use crate::engine::Dice;
 use crate::engine::acquire::{AcquireMachine, AcquireOrder, Sighting};
 use crate::engine::call::CallMachine;
+use crate::engine::reentrancy::Owners;
 use crate::engine::single_flight::SingleFlight;
 use crate::protocol::{CLOCK_MARGIN, ClientId, Fence, Request};
 use crate::session::channel::Channel;
 use crate::session::circuit::Circuit;
 use crate::session::closing::{Closing, closed};
-use crate::session::entries::Entries;
-use crate::session::keeper::Keeper;
+use crate::session::keeper::{Keeper, Tracked};
 use crate::session::memory::Memory;
 use crate::session::metrics::Meters;
 use crate::session::options::{LockPlan, Settings};
@@ -179,7 +178,7 @@ pub(crate) struct Live {
     pub(crate) settings: Settings,
     pub(crate) prefixes: Prefixes,
     pub(crate) pulse: Pulse,
-    pub(crate) entries: Entries,
+    pub(crate) owners: Mutex<Owners<Tracked>>,
     pub(crate) meters: Arc<Meters>,
     pub(crate) flights: Mutex<SingleFlight>,
     pub(crate) circuit: Circuit,
@@ -223,7 +222,7 @@ impl Live {
             settings,
             prefixes: config.prefixes.clone(),
             pulse: Pulse::default(),
-            entries: Entries::default(),
+            owners: Mutex::default(),
             meters,
             flights: Mutex::default(),
             circuit: Circuit::default(),
@@ -248,7 +247,7 @@ impl Live {
             settings: Settings::new(None, false, "").unwrap(),
             prefixes: Prefixes::parse("Lock:", "Queue:").unwrap(),
             pulse: Pulse::default(),
-            entries: Entries::default(),
+            owners: Mutex::default(),
             meters,
             flights: Mutex::default(),
             circuit: Circuit::default(),

@@ -9,7 +9,7 @@ use crate::api::blocking::go_on;
 use crate::base::body::Headers;
 use crate::base::error::Error;
 use crate::driver::drive_blocking;
-use crate::engine::lease::LossReason;
+use crate::engine::loss::LossReason;
 use crate::protocol::{Receipt, Version};
 use crate::queue::claim_calls::Verdict;
 use crate::queue::delivery::{Delivery, Retry};

@@ -8,7 +8,7 @@ use crate::api::blocking::go_on;
 use crate::base::error::Error;
 use crate::base::token::Token;
 use crate::driver::{drive_all_blocking, drive_blocking};
-use crate::engine::lease::LossReason;
+use crate::engine::loss::LossReason;
 use crate::lease::grip::Grip;
 use crate::lease::handle::LeaseHandle;
 use crate::protocol::Fence;

@@ -10,7 +10,7 @@ use crate::base::contained::contained;
 use crate::base::error::{Error, ErrorKind};
 use crate::base::name::TaskId;
 use crate::engine::Dice;
-use crate::engine::lease::LossReason;
+use crate::engine::loss::LossReason;
 use crate::engine::worker::{Ending, Event, Finished, Job, WorkerMachine, WorkerTerms};
 use crate::protocol::{self, Receipt, Settled};
 use crate::queue::claim_calls::{Batch, Verdict};

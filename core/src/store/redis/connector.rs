@@ -8,6 +8,7 @@ use redis::{Cmd, Connection, Value};
 
 use crate::protocol::{Failure, FailureKind};
 use crate::store::redis::confirm::Confirm;
+use crate::store::redis::era::Era;
 use crate::store::redis::failure;
 use crate::store::redis::life::Life;
 use crate::store::redis::sentinel::Sentinels;
@@ -23,10 +24,6 @@ pub(crate) enum Connector {
     /// To the master that Sentinels name.
     Master(Arc<Sentinels>),
 }
-
-/// What belongs to the time of one master. Eras never come back.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub(crate) struct Era(pub(crate) u64);
 
 impl Connector {
     pub(crate) fn fixed(server: Server) -> Self {

@@ -10,7 +10,8 @@ use redis::{Cmd, Connection, PushKind, Value};
 use crate::base::error::ErrorKind;
 use crate::protocol::{Failure, FailureKind};
 use crate::store::Hints;
-use crate::store::redis::connector::{Connector, Era};
+use crate::store::redis::connector::Connector;
+use crate::store::redis::era::Era;
 use crate::store::redis::failure;
 
 /// How often the server is asked whether it is still there; also keeps the connection alive through proxies. It is

@@ -12,7 +12,7 @@ use crate::base::clock::{Clock, Moment, read_boot_id};
 use crate::base::error::{ErrorKind, brief};
 use crate::base::wake::locked;
 use crate::protocol::{Failure, FailureKind};
-use crate::store::redis::connector::Era;
+use crate::store::redis::era::Era;
 
 /// A server tells how long it has run by a clock that somebody may have stepped: so it is believed only beyond this.
 /// A machine whose hardware clock is set to local time is hours off when it starts, and is put right then.

@@ -10,8 +10,10 @@ use tokio::time::timeout;
 
 use crate::base::wake::locked;
 use crate::protocol::{Failure, FailureKind};
-use crate::store::redis::connector::{Connector, Era};
+use crate::store::redis::connector::Connector;
+use crate::store::redis::era::Era;
 use crate::store::redis::failure::{self, Miss, Next};
+use crate::store::redis::patience::rest;
 use crate::store::redis::pool;
 use crate::store::redis::sending::Sending;
 
@@ -99,7 +101,7 @@ impl Multiplexed {
 
     async fn connection(&self, give_up: Instant) -> Result<Numbered, Failure> {
         if let Some(mut current) = self.usable() {
-            let left = pool::rest(give_up);
+            let left = rest(give_up);
             if current.used.elapsed() < CHECK_AFTER_IDLE
                 || is_alive(&mut current, left / pool::CHECK_SHARE).await
             {
@@ -109,7 +111,7 @@ impl Multiplexed {
         }
         let late =
             || Failure::new(FailureKind::NotSent, format!("{} cannot be reached", self.connector.place()));
-        timeout(pool::rest(give_up), self.connect(give_up)).await.map_err(|_| late())?
+        timeout(rest(give_up), self.connect(give_up)).await.map_err(|_| late())?
     }
 
     async fn connect(&self, give_up: Instant) -> Result<Numbered, Failure> {
@@ -119,7 +121,7 @@ impl Multiplexed {
         }
         let (server, era) = self.connector.server_async(give_up).await?;
         let config = AsyncConnectionConfig::new()
-            .set_connection_timeout(Some(pool::rest(give_up)))
+            .set_connection_timeout(Some(rest(give_up)))
             .set_response_timeout(None)
             .set_pipeline_buffer_size(BUFFER);
         let mut connection = server

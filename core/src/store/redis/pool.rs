@@ -9,8 +9,10 @@ use redis::{Cmd, Connection, ConnectionLike, RedisError, RedisResult, Value};
 use crate::base::wake::locked;
 use crate::protocol::{Failure, FailureKind};
 use crate::store::redis::confirm::Confirm;
-use crate::store::redis::connector::{Connector, Era};
+use crate::store::redis::connector::Connector;
+use crate::store::redis::era::Era;
 use crate::store::redis::failure::{self, Miss, Next};
+use crate::store::redis::patience::rest;
 use crate::store::redis::sending::Sending;
 
 /// A connection idle for longer is asked whether it still works before it is used.
@@ -253,10 +255,6 @@ impl Pool {
 /// Whether a server that still serves answered in full; it refuses a script now and then on a healthy connection.
 pub(crate) fn is_answer(error: &RedisError) -> bool {
     error.code().is_some() && !failure::is_of_a_former_master(error)
-}
-
-pub(crate) fn rest(give_up: Instant) -> Duration {
-    give_up.saturating_duration_since(Instant::now())
 }
 
 fn is_alive(connection: &mut Timed, left: Duration) -> bool {

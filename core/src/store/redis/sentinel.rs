@@ -10,8 +10,8 @@ use crate::base::error::ErrorKind;
 use crate::base::wake::locked;
 use crate::protocol::{Failure, FailureKind};
 use crate::store::redis::confirm::Confirm;
-use crate::store::redis::connector::Era;
-use crate::store::redis::pool::rest;
+use crate::store::redis::era::Era;
+use crate::store::redis::patience::rest;
 use crate::store::redis::server::Server;
 use crate::store::url::Endpoint;
 

@@ -8,7 +8,7 @@ use redis::{Cmd, Connection, ConnectionAddr, ConnectionInfo, ConnectionLike, Red
 use crate::protocol::{Failure, FailureKind};
 use crate::store::redis::confirm::Confirm;
 use crate::store::redis::failure;
-use crate::store::redis::pool::rest;
+use crate::store::redis::patience::rest;
 use crate::store::url::Endpoint;
 
 /// Makes connections to one server.

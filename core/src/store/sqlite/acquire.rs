@@ -5,8 +5,8 @@ use std::time::Duration;
 use crate::base::name::LockKind;
 use crate::protocol::{Acquire, AcquireReply, CACHED_RANK, GRANT_WINDOW, Obstacle, Reply};
 use crate::store::sqlite::hand_off::offer;
+use crate::store::sqlite::keys::row_key;
 use crate::store::sqlite::line::{Caller, Look, line_up, look_along, tidy};
-use crate::store::sqlite::permits::row_key;
 use crate::store::sqlite::step::{LockRow, Outcome, Step, between, fence, micros, stored_fence};
 
 /// Like acquire.lua. There are no foreign lockers here, so `adopt` is ignored.

@@ -3,7 +3,7 @@
 use crate::base::token::COOLDOWN_MARKER;
 use crate::protocol::{BreakLease, Reply};
 use crate::store::sqlite::hand_off::hand_off;
-use crate::store::sqlite::permits::row_key;
+use crate::store::sqlite::keys::row_key;
 use crate::store::sqlite::step::{Outcome, Step};
 
 /// Like break_lease.lua.

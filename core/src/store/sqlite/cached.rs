@@ -8,7 +8,7 @@ use crate::protocol::{
 };
 use crate::store::sqlite::acquire;
 use crate::store::sqlite::hand_off::hand_off;
-use crate::store::sqlite::permits::row_key;
+use crate::store::sqlite::keys::row_key;
 use crate::store::sqlite::step::{CLEAN_UP, Outcome, Step, View, absence, micros, stored_fence};
 
 struct Cached {

@@ -14,10 +14,11 @@ use crate::base::fork::gate::{self, Bypassed, Entered};
 use crate::base::fork::{self, Generation};
 use crate::base::wake::{Hub, locked};
 use crate::protocol::{ClientId, Failure, Waiter};
-use crate::store::sqlite::SqliteTarget;
-use crate::store::sqlite::connection::{self, canonical, close_quietly, has_moved, open_file, open_memory};
+use crate::store::sqlite::connection::{canonical, close_quietly, has_moved, open_file, open_memory};
 use crate::store::sqlite::failure::{Trouble, forked, sqlite};
 use crate::store::sqlite::space;
+use crate::store::sqlite::target::SqliteTarget;
+use crate::store::sqlite::transaction;
 
 /// So many commits are between two looks at the free pages.
 const TIDY_EVERY: u32 = 32;
@@ -251,7 +252,7 @@ impl Database {
             Some(open) => open,
             None => open.insert(self.connect()?),
         };
-        connection::roll_back(&open.connection);
+        transaction::roll_back(&open.connection);
         let erases = self.erases.load(Ordering::Relaxed);
         open.set_erases(erases).map_err(|error| sqlite(&error, &self.label))?;
         Ok(open)

@@ -1,7 +1,7 @@
 //! Prolong a lease; never shortens it, unless it is to end exactly then. Or take the lock again, where it was forgotten.
 
 use crate::protocol::{Extend, ExtendReply, Granted, Reply};
-use crate::store::sqlite::permits::row_key;
+use crate::store::sqlite::keys::row_key;
 use crate::store::sqlite::step::{LockRow, Outcome, Step, absence, between, micros, stored_fence};
 
 /// Like extend.lua.

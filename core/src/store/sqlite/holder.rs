@@ -5,7 +5,7 @@ use rusqlite::{Connection, OptionalExtension};
 use crate::base::name::{LockKind, LockName, Prefixes};
 use crate::base::token::COOLDOWN_MARKER;
 use crate::protocol::{HeldAs, Holder, HolderReply, Reply};
-use crate::store::sqlite::permits;
+use crate::store::sqlite::keys;
 use crate::store::sqlite::step::{View, between, fence};
 
 /// How many rows one page of a listing looks at.
@@ -21,7 +21,7 @@ pub(super) fn holder(connection: &Connection, request: &Holder, view: &View<'_>)
              FROM lock WHERE key = ?1 AND token IS NOT NULL AND expires > ?2
                AND (SELECT boot FROM store) = ?3",
         )?
-        .query_row((permits::row_key(&request.name), view.now, view.boot), |row| {
+        .query_row((keys::row_key(&request.name), view.now, view.boot), |row| {
             let held_as = match (row.get_ref(0)?.as_str()?, row.get(6)?) {
                 (COOLDOWN_MARKER, _) => HeldAs::Cooldown,
                 (_, true) => HeldAs::Offer,
@@ -62,7 +62,7 @@ pub(super) fn list(
         seen += 1;
         last = row.get::<_, i64>(0)?.cast_unsigned();
         if row.get(2)? {
-            let key = permits::key_of_row(kind, row.get_ref(1)?.as_str()?);
+            let key = keys::key_of_row(kind, row.get_ref(1)?.as_str()?);
             names.extend(key.and_then(|key| prefixes.lock_of_key(kind, key)));
         }
     }

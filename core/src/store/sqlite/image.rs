@@ -3,34 +3,14 @@
 use rusqlite::types::Value;
 use rusqlite::{Connection, params_from_iter};
 
-use crate::base::clock::Moment;
-use crate::base::error::ErrorKind;
-use crate::protocol::{Failure, FailureKind};
-use crate::store::sqlite::SqliteStore;
-use crate::store::sqlite::connection::transact;
+use crate::store::sqlite::transaction::transact;
 
 /// The rows of each table that has any, in the order of their keys.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Image(pub Vec<(String, Vec<Vec<Value>>)>);
 
-impl SqliteStore {
-    /// What is in the database.
-    pub fn image(&self) -> Result<Image, Failure> {
-        self.patiently(Moment::FAR, false, |_, open| read(&open.connection))
-    }
-
-    /// Puts these rows in the place of all that are there.
-    pub fn restore(&self, image: &Image) -> Result<(), Failure> {
-        if !self.database.is_memory() {
-            return Err(Failure::new(FailureKind::Final(ErrorKind::Unsupported), "only memory is restored"));
-        }
-        self.patiently(Moment::FAR, true, |_, open| {
-            transact(&open.connection, || write(&open.connection, image))
-        })
-    }
-}
-
-fn read(connection: &Connection) -> rusqlite::Result<Image> {
+/// What is in the database.
+pub(super) fn read(connection: &Connection) -> rusqlite::Result<Image> {
     let mut image = Image(Vec::new());
     for name in tables(connection)? {
         let mut all = connection.prepare_cached(&format!("SELECT * FROM {name}"))?;
@@ -44,7 +24,12 @@ fn read(connection: &Connection) -> rusqlite::Result<Image> {
     Ok(image)
 }
 
-fn write(connection: &Connection, image: &Image) -> rusqlite::Result<()> {
+/// Puts these rows in the place of all that are there.
+pub(super) fn write(connection: &Connection, image: &Image) -> rusqlite::Result<()> {
+    transact(connection, || replace(connection, image))
+}
+
+fn replace(connection: &Connection, image: &Image) -> rusqlite::Result<()> {
     // First all of this: triggers delete, too.
     for name in tables(connection)? {
         connection.prepare_cached(&format!("DELETE FROM {name}"))?.execute([])?;

@@ -2,8 +2,8 @@
 
 use crate::protocol::{Leave, Reply};
 use crate::store::sqlite::hand_off::hand_off;
+use crate::store::sqlite::keys::row_key;
 use crate::store::sqlite::line::{look_along, tidy};
-use crate::store::sqlite::permits::row_key;
 use crate::store::sqlite::step::{Outcome, Step};
 
 /// Like leave.lua.

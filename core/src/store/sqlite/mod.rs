@@ -16,6 +16,7 @@ mod hand_off;
 mod hints;
 mod holder;
 mod image;
+mod keys;
 mod leave;
 mod line;
 mod permits;
@@ -25,12 +26,15 @@ mod resume;
 mod schema;
 mod space;
 mod step;
+mod target;
 #[cfg(test)]
 mod tests;
+mod transaction;
 mod waiters;
 
+pub use target::SqliteTarget;
+
 use std::fmt;
-use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 use std::thread;
 use std::time::Duration;
@@ -44,12 +48,12 @@ use crate::protocol::{
     ACQUIRE_ALL_MAX, Abandon, Absence, DowngradeReply, Failure, FailureKind, QueueRequest, QueueVerb, Reply,
     Request, UpgradeReply,
 };
-use crate::store::sqlite::connection::transact;
 use crate::store::sqlite::database::{Bell, Database, Handle, Open};
 use crate::store::sqlite::failure::{Trouble, busy, locked, sqlite};
 use crate::store::sqlite::hints::FileHints;
 pub use crate::store::sqlite::image::Image;
 use crate::store::sqlite::step::{Outcome, Step, View};
+use crate::store::sqlite::transaction::transact;
 use crate::store::{Finding, Health};
 use crate::store::{Hints, Pending, Store, StoreConfig};
 
@@ -59,26 +63,6 @@ const FIRST_PAUSE: Duration = Duration::from_micros(50);
 const LAST_PAUSE: Duration = Duration::from_millis(2);
 /// A manual clock does not care about boots.
 const MANUAL_BOOT: &str = "manual clock";
-
-/// Which database a store uses.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum SqliteTarget {
-    /// A file on a local disk, shared by all processes that may open it. The file is made if need be, its
-    /// directory is not.
-    File {
-        /// Where it is.
-        path: PathBuf,
-        /// Its mode if it is made; an existing file keeps its own.
-        mode: u32,
-        /// Whether what goes is overwritten.
-        secure_delete: bool,
-    },
-    /// Memory of this process.
-    Memory {
-        /// Stores with the same name share their locks; one without a name shares them with nobody.
-        name: Option<String>,
-    },
-}
 
 /// Locks in a SQLite database. Stores that share a database must use the same clock.
 #[derive(Clone)]
@@ -238,6 +222,22 @@ impl SqliteStore {
                 }
             }
         })
+    }
+}
+
+/// For tests that come back to a state and go on another way.
+impl SqliteStore {
+    /// All rows of the database.
+    pub fn image(&self) -> Result<Image, Failure> {
+        self.patiently(Moment::FAR, false, |_, open| image::read(&open.connection))
+    }
+
+    /// Puts these rows in the place of all that are there.
+    pub fn restore(&self, rows: &Image) -> Result<(), Failure> {
+        if !self.database.is_memory() {
+            return Err(Failure::new(FailureKind::Final(ErrorKind::Unsupported), "only memory is restored"));
+        }
+        self.patiently(Moment::FAR, true, |_, open| image::write(&open.connection, rows))
     }
 }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::base::token::COOLDOWN_MARKER;
 use crate::protocol::{Release, ReleaseReply, Reply};
 use crate::store::sqlite::hand_off::hand_off;
-use crate::store::sqlite::permits::row_key;
+use crate::store::sqlite::keys::row_key;
 use crate::store::sqlite::step::{Outcome, Step, absence, micros};
 
 /// Like release.lua.

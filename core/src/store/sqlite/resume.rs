@@ -1,7 +1,7 @@
 //! Swap the token of a lease that was handed over. A handle works once: the old token is gone then.
 
 use crate::protocol::{Reply, Resume, ResumeReply};
-use crate::store::sqlite::permits::row_key;
+use crate::store::sqlite::keys::row_key;
 use crate::store::sqlite::step::{LockRow, Outcome, Step, absence, between, fence};
 
 /// Like resume.lua.

@@ -73,7 +73,7 @@ pub(super) fn inspect(connection: &Connection) -> rusqlite::Result<Known> {
 
 /// All or nothing, and once: another process may come first.
 fn create(connection: &Connection) -> rusqlite::Result<()> {
-    super::connection::transact(connection, || {
+    super::transaction::transact(connection, || {
         if matches!(inspect(connection)?, Known::Ours { version: VERSION.., .. }) {
             return Ok(());
         }

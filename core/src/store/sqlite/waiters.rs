@@ -3,7 +3,7 @@
 use rusqlite::Connection;
 
 use crate::protocol::{Reply, WAITER_LIVE, WAITERS_MAX, WaiterReply, Waiters};
-use crate::store::sqlite::permits::row_key;
+use crate::store::sqlite::keys::row_key;
 use crate::store::sqlite::step::{View, between, fence, micros};
 
 /// Like waiters.lua and permits_waiters.lua. Those of an earlier boot, which no writer has cleared yet, are gone.

@@ -14,7 +14,7 @@ use crate::store::redis::connector::aside;
 use crate::store::redis::failure::{Miss, Next};
 use crate::store::redis::hints::RedisHints;
 use crate::store::redis::node::Node;
-use crate::store::redis::pool::rest;
+use crate::store::redis::patience::rest;
 use crate::store::redis::sending::Sending;
 use crate::store::redis::server::Server;
 use crate::store::url::Endpoint;

@@ -9,7 +9,7 @@ use redis::Value;
 
 use crate::store::redis::failure::Miss;
 use crate::store::redis::node::Node;
-use crate::store::redis::pool::rest;
+use crate::store::redis::patience::rest;
 use crate::store::redis::sending::Sending;
 
 /// A node, and the numbers of the requests that it is to perform.

@@ -4,9 +4,10 @@ use std::time::Duration;
 
 use crate::protocol::{Acquire, AcquireReply, Permits, Reply};
 use crate::store::sqlite::acquire::wait;
+use crate::store::sqlite::keys::row_key;
 use crate::store::sqlite::line::{Caller, Look, look_along};
 use crate::store::sqlite::permits::hand_on::{forget_ended, offer_all};
-use crate::store::sqlite::permits::{Held, Sum, held, row_key, sum, used};
+use crate::store::sqlite::permits::{Held, Sum, held, sum, used};
 use crate::store::sqlite::step::{LockRow, Outcome, Step, between, fence, micros, stored_fence};
 
 /// Like permits_acquire.lua.

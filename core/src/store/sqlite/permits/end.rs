@@ -4,8 +4,9 @@ use crate::protocol::{
     BreakLease, Downgrade, DowngradeReply, Extend, ExtendReply, Leave, Permits, Release, ReleaseReply, Reply,
     Resume, ResumeReply, Upgrade, UpgradeReply,
 };
+use crate::store::sqlite::keys::row_key;
 use crate::store::sqlite::permits::hand_on::{hand_on, offer_what_is_free};
-use crate::store::sqlite::permits::{held, row_key, used};
+use crate::store::sqlite::permits::{held, used};
 use crate::store::sqlite::resume::is_taken_back;
 use crate::store::sqlite::step::{LockRow, Outcome, Step, absence, between, fence, micros};
 

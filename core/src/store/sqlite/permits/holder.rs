@@ -3,7 +3,7 @@
 use rusqlite::Connection;
 
 use crate::protocol::{HOLDERS_MAX, HeldAs, Holder, HolderReply, Reply};
-use crate::store::sqlite::permits::row_key;
+use crate::store::sqlite::keys::row_key;
 use crate::store::sqlite::step::{View, between, fence};
 
 /// Like permits_holder.lua. Leases of an earlier boot, which no writer has cleared yet, count as ended.

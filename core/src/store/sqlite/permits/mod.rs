@@ -7,11 +7,8 @@ mod end;
 mod hand_on;
 mod holder;
 
-use std::borrow::Cow;
-
 use rusqlite::OptionalExtension;
 
-use crate::base::name::{LockKind, LockName};
 use crate::protocol::{
     Acquire, BreakLease, Downgrade, Extend, Holder, Leave, Permits, Release, Request, Resume, Upgrade,
     Waiters,
@@ -57,22 +54,6 @@ pub(super) fn perform(step: &Step<'_>, request: &Request, view: &View<'_>) -> ru
         Request::AcquireAll(_) | Request::StoreValue(_) | Request::Invalidate(_) | Request::Queue(_) => {
             Err(rusqlite::Error::InvalidQuery)
         }
-    }
-}
-
-/// The key under which a lock's row is kept. No exclusive lock's key begins so.
-pub(super) fn row_key(name: &LockName) -> Cow<'_, str> {
-    match name.kind() {
-        LockKind::Exclusive => Cow::Borrowed(name.key()),
-        kind => Cow::Owned(format!("stanchion:{}:{}", kind.name(), name.key())),
-    }
-}
-
-/// Prefix and name of the lock of this kind whose row has this key.
-pub(super) fn key_of_row(kind: LockKind, key: &str) -> Option<&str> {
-    match kind {
-        LockKind::Exclusive => Some(key),
-        kind => key.strip_prefix("stanchion:")?.strip_prefix(kind.name())?.strip_prefix(':'),
     }
 }
 

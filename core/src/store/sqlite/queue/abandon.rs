@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use crate::protocol::{Abandon, CallId, QueueReply, Verdict};
 use crate::store::sqlite::queue::call::LastCall;
+use crate::store::sqlite::queue::record::State;
 use crate::store::sqlite::queue::settle;
-use crate::store::sqlite::queue::task::State;
 use crate::store::sqlite::queue::work::Work;
 use crate::store::sqlite::step::stored_fence as stored;
 

@@ -5,8 +5,9 @@ use std::time::Duration;
 use crate::base::name::TaskId;
 use crate::protocol::{Claim, ClaimReply, ClaimedTask, QueueReply, Receipt};
 use crate::store::sqlite::queue::call::{Heard, Stored};
+use crate::store::sqlite::queue::record::State;
 use crate::store::sqlite::queue::take::WithBody;
-use crate::store::sqlite::queue::task::{AFTER_TASK, State, Task, select_task};
+use crate::store::sqlite::queue::task::{AFTER_TASK, Task, select_task};
 use crate::store::sqlite::queue::work::Work;
 use crate::store::sqlite::step::{between, fence as number, micros, stored_fence as stored};
 

@@ -4,7 +4,7 @@ use rusqlite::OptionalExtension;
 
 use crate::base::name::TaskId;
 use crate::protocol::{DEAD_TRIM, MAX_MOVED_BYTES, Receipt};
-use crate::store::sqlite::queue::record::Buried;
+use crate::store::sqlite::queue::record::{Buried, How};
 use crate::store::sqlite::queue::task::Live;
 use crate::store::sqlite::queue::work::Work;
 use crate::store::sqlite::step::stored_fence as stored;
@@ -17,17 +17,6 @@ pub(super) struct Grave {
     pub(super) by_lease: bool,
     pub(super) verdict: i64,
     pub(super) expired: bool,
-}
-
-/// What a task dies of.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum How {
-    /// A settlement.
-    Failed,
-    /// The end of its last lease.
-    LeaseEnded,
-    /// It was not delivered in time. Such ones are kept apart, so that they push no failure out.
-    Expired,
 }
 
 impl Work<'_> {

@@ -2,7 +2,8 @@
 
 use crate::protocol::{Enqueue, EnqueueOutcome, NewTask, OnDuplicate, Outcome, QueueReply};
 use crate::store::sqlite::queue::call::{Heard, Stored};
-use crate::store::sqlite::queue::task::{Follows, Live, NO_VERDICT, State, Task};
+use crate::store::sqlite::queue::record::State;
+use crate::store::sqlite::queue::task::{Follows, Live, NO_VERDICT, Task};
 use crate::store::sqlite::queue::work::{Work, millis_up};
 use crate::store::sqlite::step::fence as number;
 

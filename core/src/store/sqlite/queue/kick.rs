@@ -1,8 +1,9 @@
 //! Move dead tasks back to ready.
 
 use crate::protocol::{QueueReply, Sweep};
+use crate::store::sqlite::queue::record::State;
 use crate::store::sqlite::queue::sweep::Dead;
-use crate::store::sqlite::queue::task::{Follows, State, Task};
+use crate::store::sqlite::queue::task::{Follows, Task};
 use crate::store::sqlite::queue::work::Work;
 
 /// Like kick.lua.

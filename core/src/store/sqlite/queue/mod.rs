@@ -37,7 +37,7 @@ use rusqlite::Connection;
 use crate::base::name::{Prefixes, QueueName};
 use crate::protocol::{ClaimReply, QueueReply, QueueRequest, QueueVerb, Reply};
 use crate::store::sqlite::queue::record::Record;
-use crate::store::sqlite::queue::view::Reading;
+use crate::store::sqlite::queue::view::{Reading, is_of_boot};
 use crate::store::sqlite::queue::work::Work;
 use crate::store::sqlite::step::{Outcome, Step, View};
 
@@ -158,9 +158,4 @@ pub(super) fn begin_boot(connection: &Connection, boot: &str) -> rusqlite::Resul
          DELETE FROM idle;
          DELETE FROM call;",
     )
-}
-
-/// Whether the times of leases are of this boot.
-fn is_of_boot(connection: &Connection, boot: &str) -> rusqlite::Result<bool> {
-    connection.prepare_cached("SELECT 1 FROM queue_boot WHERE boot = ?1")?.exists([boot])
 }

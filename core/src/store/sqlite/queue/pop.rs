@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use crate::protocol::{Pop, QueueReply, TaskState, Verdict};
-use crate::store::sqlite::queue::task::{State, verdict_number};
+use crate::store::sqlite::queue::record::State;
+use crate::store::sqlite::queue::task::verdict_number;
 use crate::store::sqlite::queue::view::record_of;
 use crate::store::sqlite::queue::work::Work;
 

@@ -1,7 +1,8 @@
 //! What time has done since the last call: leases ended, scheduled tasks became due.
 
 use crate::protocol::PROMOTE_MAX;
-use crate::store::sqlite::queue::task::{State, Task, select_task};
+use crate::store::sqlite::queue::record::State;
+use crate::store::sqlite::queue::task::{Task, select_task};
 use crate::store::sqlite::queue::work::Work;
 
 impl Work<'_> {

@@ -7,8 +7,28 @@ use rusqlite::{Connection, OptionalExtension, Row};
 use crate::protocol::{
     DEAD_AGE, DEAD_BYTES, DEAD_MAX, MAX_BATCH, MAX_MOVED_BYTES, QUEUE_REFRESH, QUEUE_TTL, Settings,
 };
-use crate::store::sqlite::queue::task::State;
 use crate::store::sqlite::step::{CLEAN_UP, Step, fence as number, millis};
+
+/// Where a live task is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum State {
+    Scheduled = 0,
+    Ready = 1,
+    Claimed = 2,
+    /// A successor.
+    Parked = 3,
+}
+
+/// What a task dies of.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum How {
+    /// A settlement.
+    Failed,
+    /// The end of its last lease.
+    LeaseEnded,
+    /// It was not delivered in time. Such ones are kept apart, so that they push no failure out.
+    Expired,
+}
 
 /// How many of the tasks that a purge left each later call drops at most: enough to be done before as many new
 /// ones have come, few enough not to be felt.

@@ -1,7 +1,8 @@
 //! Give a waiting task another due time.
 
 use crate::protocol::{QueueReply, Reschedule, RescheduleReply};
-use crate::store::sqlite::queue::task::{State, Task};
+use crate::store::sqlite::queue::record::State;
+use crate::store::sqlite::queue::task::Task;
 use crate::store::sqlite::queue::work::Work;
 use crate::store::sqlite::step::fence as number;
 

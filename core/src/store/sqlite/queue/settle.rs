@@ -1,7 +1,7 @@
 //! Say how claims ended.
 
 use crate::protocol::{Settle, Settled, Settlement, Verdict};
-use crate::store::sqlite::queue::dead::How;
+use crate::store::sqlite::queue::record::How;
 use crate::store::sqlite::queue::task::{Live, verdict_number};
 use crate::store::sqlite::queue::work::Work;
 use crate::store::sqlite::step::stored_fence as stored;

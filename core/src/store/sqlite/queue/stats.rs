@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::protocol::{QueueReply, QueueStats};
-use crate::store::sqlite::queue::task::State;
+use crate::store::sqlite::queue::record::State;
 use crate::store::sqlite::queue::view::Reading;
 use crate::store::sqlite::step::fence as number;
 

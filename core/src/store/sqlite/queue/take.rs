@@ -1,7 +1,7 @@
 //! Delivering tasks from the front of the line.
 
 use crate::protocol::{EXPIRE_MAX, EXPIRED, EXPIRED_AFTER, MAX_BATCH, MAX_REPLY_BYTES};
-use crate::store::sqlite::queue::dead::How;
+use crate::store::sqlite::queue::record::How;
 use crate::store::sqlite::queue::task::{AFTER_TASK, Live, SEQUENCE, Task, select_task};
 use crate::store::sqlite::queue::work::Work;
 

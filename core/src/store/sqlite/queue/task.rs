@@ -4,7 +4,7 @@ use rusqlite::Row;
 use rusqlite::types::{FromSql, FromSqlError, FromSqlResult, ToSql, ToSqlOutput, ValueRef};
 
 use crate::protocol::{LEASE_ENDED, Verdict};
-use crate::store::sqlite::queue::dead::How;
+use crate::store::sqlite::queue::record::{How, State};
 use crate::store::sqlite::queue::work::Work;
 
 /// How many turns each priority has.
@@ -13,16 +13,6 @@ const TURN_BITS: u32 = 45;
 pub(super) const SEQUENCE: i64 = (1 << TURN_BITS) - 1;
 /// The `verdict` of a receipt that was settled by no verdict.
 pub(super) const NO_VERDICT: i64 = 0;
-
-/// Where a live task is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum State {
-    Scheduled = 0,
-    Ready = 1,
-    Claimed = 2,
-    /// A successor.
-    Parked = 3,
-}
 
 /// A row without its body.
 #[derive(Clone, Debug)]

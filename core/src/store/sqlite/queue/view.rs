@@ -10,9 +10,9 @@ use crate::base::name::TaskId;
 use crate::protocol::{
     LIST_LOOK, List, MAX_BATCH, MAX_REPLY_BYTES, Place, TaskRecord, TaskState, WallMillis,
 };
-use crate::store::sqlite::queue::is_of_boot;
 use crate::store::sqlite::queue::record::Record;
-use crate::store::sqlite::queue::task::{AFTER_TASK, State, Task, select_task};
+use crate::store::sqlite::queue::record::State;
+use crate::store::sqlite::queue::task::{AFTER_TASK, Task, select_task};
 use crate::store::sqlite::queue::walk::{ALL, DUE, ENDED, LINE, Part, Walk, Way};
 use crate::store::sqlite::queue::work::{FIRST_DUE, FIRST_END};
 use crate::store::sqlite::step::{View, between, fence as number};
@@ -267,4 +267,9 @@ pub(super) fn dead_at(row: &Row<'_>) -> rusqlite::Result<TaskRecord> {
         consumer: row.get(11)?,
         body: row.get_ref(DEAD_COLUMNS)?.as_blob()?.into(),
     })
+}
+
+/// Whether the times of leases are of this boot.
+pub(super) fn is_of_boot(connection: &Connection, boot: &str) -> rusqlite::Result<bool> {
+    connection.prepare_cached("SELECT 1 FROM queue_boot WHERE boot = ?1")?.exists([boot])
 }

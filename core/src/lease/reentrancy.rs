@@ -1,64 +1,46 @@
-//! Reentrant use: which owners are inside, and how often.
-//!
-//! An owner is a name that the caller gives, not a thread: a task may move from thread to thread, and a request
-//! may have several.
+//! A caller whose owner may be inside already: see `engine/reentrancy.rs`.
 
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use crate::base::error::Error;
 use crate::base::name::{LockName, checked_owner};
 use crate::base::wake::{Place, locked};
-use crate::engine::leased::LockLease;
+use crate::engine::reentrancy::Key;
+use crate::lease::held::Held;
 use crate::protocol::Permits;
 use crate::session::Live;
 use crate::session::kept::Kept;
 
-/// An owner at a lock.
-pub(crate) type Key = (LockName, Arc<str>);
-
-/// The owners that are inside, of one client, and those that are about to come in for the first time.
-#[derive(Default)]
-pub(crate) struct Entries {
-    inside: Mutex<HashMap<Key, Inside>>,
-    /// With the callers of the same owner that wait for what comes of it.
-    coming: Mutex<HashMap<Key, Vec<u64>>>,
+/// The key of an owner at a lock.
+pub(crate) fn owner_key(name: &LockName, owner: &str) -> Result<Key, Error> {
+    checked_owner(owner)?;
+    Ok((name.clone(), owner.into()))
 }
 
-struct Inside {
-    kept: Kept,
-    lock: LockLease,
-    times: usize,
-}
-
-/// An owner comes in for the first time. While it is on its way, other callers of the same owner would wait for it in line;
-/// they wait here, and join it.
-pub(crate) struct Coming {
+/// This caller acquires for its owner. While it does, others of the same owner wait for the result, and join it.
+pub(crate) struct Acquiring {
     live: Arc<Live>,
     key: Key,
 }
 
-impl Coming {
-    /// Announces that this caller acquires for the owner; or else a place that is hinted when another, who does so already,
-    /// has got the lock, or has not.
-    pub(crate) fn first(live: &Arc<Live>, key: &Key) -> Result<Self, Place> {
-        let mut coming = locked(&live.entries.coming);
-        if let Some(waiting) = coming.get_mut(key) {
-            let place = live.hub.enter();
-            waiting.push(place.waiter().seq);
-            return Err(place);
+impl Acquiring {
+    /// Or else a place that is hinted when another caller, which does so already, has got the lock, or has not.
+    pub(crate) fn begin(live: &Arc<Live>, key: &Key) -> Result<Self, Place> {
+        let mut place = None;
+        let acquires = locked(&live.owners).acquires(key, || place.insert(live.hub.enter()).waiter().seq);
+        match place {
+            Some(place) if !acquires => Err(place),
+            _ => Ok(Self { live: Arc::clone(live), key: key.clone() }),
         }
-        coming.insert(key.clone(), Vec::new());
-        Ok(Self { live: Arc::clone(live), key: key.clone() })
     }
 }
 
-impl Drop for Coming {
+impl Drop for Acquiring {
     fn drop(&mut self) {
         // In a forked child the mutex may have been inherited locked, and those who wait are the parent's.
         if !self.live.is_inherited() {
-            let waiting = locked(&self.live.entries.coming).remove(&self.key);
-            waiting.into_iter().flatten().for_each(|seq| self.live.hub.deliver(seq));
+            let waiting = locked(&self.live.owners).acquired(&self.key);
+            waiting.into_iter().for_each(|seq| self.live.hub.deliver(seq));
         }
     }
 }
@@ -70,65 +52,32 @@ pub(crate) struct Entry {
 }
 
 impl Entry {
-    /// The key of an owner at a lock.
-    pub(crate) fn key(name: &LockName, owner: &str) -> Result<Key, Error> {
-        checked_owner(owner)?;
-        Ok((name.clone(), owner.into()))
-    }
-
     /// Enters again, if the owner is inside and its lease is valid.
     ///
     /// # Errors
-    /// `InvalidArgument` if the owner wants more than it has: a reader that becomes a writer could wait for another
-    /// that wants the same, for ever.
+    /// `InvalidArgument` if the owner wants more than it has.
     pub(crate) fn again(
         live: &Arc<Live>,
         key: &Key,
         wanted: Option<Permits>,
-    ) -> Result<Option<(Kept, LockLease, Self)>, Error> {
-        let mut inside = locked(&live.entries.inside);
-        let Some(owner) = inside.get_mut(key) else { return Ok(None) };
-        if !owner.kept.is_valid() {
-            inside.remove(key);
-            return Ok(None);
-        }
-        let has = owner.lock.share.as_ref().map(|share| share.permits().weight);
-        if wanted.map(|permits| permits.weight) > has {
-            return Err(Error::invalid(
-                "the owner has less of the lock than it wants now, and a lease is not upgraded; release it first",
-            ));
-        }
-        owner.times += 1;
-        let entry = Self { live: Arc::clone(live), key: key.clone() };
-        Ok(Some((owner.kept.clone(), owner.lock.clone(), entry)))
+    ) -> Result<Option<(Held, Self)>, Error> {
+        let is_valid = |lease: &_| Kept::of(live, lease).is_valid();
+        let again = locked(&live.owners).again(key, wanted, is_valid)?;
+        let entry = || Self { live: Arc::clone(live), key: key.clone() };
+        Ok(again.map(|(lease, lock)| (Held { kept: Kept::of(live, &lease), lock }, entry())))
     }
 
     /// Notes that the owner is inside for the first time.
-    pub(crate) fn first(key: Key, kept: &Kept, lock: &LockLease) -> Self {
-        let live = &kept.live;
-        let inside = Inside { kept: kept.clone(), lock: lock.clone(), times: 1 };
-        locked(&live.entries.inside).insert(key.clone(), inside);
-        Self { live: Arc::clone(live), key }
+    pub(crate) fn first(key: Key, held: &Held) -> Self {
+        let live = Arc::clone(&held.kept.live);
+        locked(&live.owners).first(key.clone(), held.kept.tracked(), held.lock.clone());
+        Self { live, key }
     }
 
     /// Leaves once; whether that was the last time, and the lock is to be given back.
-    pub(crate) fn leave(&self, lock: &LockLease) -> bool {
+    pub(crate) fn leave(&self, held: &Held) -> bool {
         // In a forked child the mutex may have been inherited locked, and the owners are the parent's.
-        if self.live.is_inherited() {
-            return true;
-        }
-        let mut inside = locked(&self.live.entries.inside);
-        let Some(owner) = inside.get_mut(&self.key) else { return true };
-        if owner.lock.token != lock.token {
-            // The owner lost this lease, and has another by now.
-            return true;
-        }
-        owner.times -= 1;
-        if owner.times == 0 {
-            inside.remove(&self.key);
-            return true;
-        }
-        false
+        self.live.is_inherited() || locked(&self.live.owners).leave(&self.key, &held.lock)
     }
 }
 
@@ -152,7 +101,7 @@ mod tests {
         let session = Arc::new(ClientBuilder::new(Some("memory:".into())).session().unwrap());
         let lock = Lock::new(Named::new(Arc::clone(&session), "a", Part::Exclusive)).reentrant("me");
         let lease = lock.acquire(LockOptions::new()).unwrap();
-        let busy = locked(&session.live().unwrap().entries.inside);
+        let busy = locked(&session.live().unwrap().owners);
         assert!(in_child(|| lease
             .release_shared(None)
             .is_err_and(|error| error.kind() == ErrorKind::Forked)));
@@ -172,7 +121,7 @@ mod tests {
             std::thread::spawn(move || drop(told.send(mine.acquire(LockOptions::new().wait(SOON * 2)))));
         }
         let began = std::time::Instant::now();
-        let waits_for_it = || locked(&live.entries.coming).values().any(|waiting| !waiting.is_empty());
+        let waits_for_it = || locked(&live.owners).any_waits();
         while !waits_for_it() && lock.waiters().unwrap().len() < 2 {
             assert!(began.elapsed() < SOON, "the second caller does not wait");
             std::thread::yield_now();
@@ -193,13 +142,13 @@ mod tests {
         let (live, lock) = lock();
         let mine = lock.reentrant("me");
         let held = lock.acquire(LockOptions::new()).unwrap();
-        let key = Entry::key(&live.prefixes.lock_name("a").unwrap(), "me").unwrap();
-        let coming = Coming::first(&live, &key).ok().unwrap();
+        let key = owner_key(&live.prefixes.lock_name("a").unwrap(), "me").unwrap();
+        let acquiring = Acquiring::begin(&live, &key).ok().unwrap();
         assert!(mine.try_acquire(LockOptions::new()).unwrap().is_none(), "a try does not wait");
         let error = mine.acquire(LockOptions::new().wait(std::time::Duration::from_millis(20))).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::LockTimeout);
         let waiting = std::thread::spawn(move || mine.acquire(LockOptions::new().wait(SOON)));
-        drop(coming);
+        drop(acquiring);
         held.release().unwrap();
         waiting.join().unwrap().unwrap().release().unwrap();
     }
