@@ -1618,7 +1618,7 @@ int32_t stanchion_names_at(stanchion_names names,
 void stanchion_names_free(stanchion_names names);
 
 // What the client has counted since it was opened in this process, one number for each sample of its Prometheus text. The
-// project's README has the list. Does no I/O. Any thread.
+// samples are listed in docs/METRICS.md. Does no I/O. Any thread.
 int32_t stanchion_client_metrics(stanchion_client client,
                                  stanchion_metrics *out,
                                  struct stanchion_error **err);

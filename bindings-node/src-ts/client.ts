@@ -173,7 +173,7 @@ export class Client {
 
   /**
    * What this client has counted since it was opened, by the names of the Prometheus samples, such as
-   * `stanchion_lock_acquires_total{outcome="granted"}`. No I/O. The README has the list.
+   * `stanchion_lock_acquires_total{outcome="granted"}`. No I/O. docs/METRICS.md has the names.
    */
   metrics(): Record<string, number> {
     const samples = checked(() => this.#native.metrics())

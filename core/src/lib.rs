@@ -87,7 +87,8 @@ pub use verbs::{
     Fence, HeldAs, OnDuplicate, Outcome, QueueStats, Receipt, Removed, Settings, TaskState, Version,
 };
 
-/// The README's examples are tests.
+/// The examples of both READMEs are tests.
 #[cfg(doctest)]
 #[doc = include_str!("../../README.md")]
+#[doc = include_str!("../README.md")]
 struct Readme;

@@ -312,7 +312,7 @@ final class Client
 
     /**
      * What this client has counted since it was opened in this process, by the names of the Prometheus samples, such as
-     * `stanchion_lock_acquires_total{outcome="granted"}`. No I/O. The README has the list.
+     * `stanchion_lock_acquires_total{outcome="granted"}`. No I/O. docs/METRICS.md has the names.
      *
      * @return array<string, float>
      */

@@ -30,7 +30,7 @@ const OTHER_QUEUES: &str = "{}";
 /// What a client has counted since it was opened in this process, one number for each sample of its Prometheus text.
 ///
 /// A sample is named as in the text, with its labels: `stanchion_lock_acquires_total{outcome="granted"}`. The
-/// project's README has the list.
+/// names are listed in docs/METRICS.md.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Metrics {
     samples: Vec<(String, f64)>,

@@ -280,7 +280,7 @@ class Client:
     def metrics(self) -> Dict[str, float]:
         """What this client has counted since it was opened in this process, by the names of the Prometheus samples.
 
-        Such as ``stanchion_lock_acquires_total{outcome="granted"}``. No I/O. The README has the list.
+        Such as ``stanchion_lock_acquires_total{outcome="granted"}``. No I/O. docs/METRICS.md has the names.
         """
         return dict(self._native.metrics())
 
