@@ -1,4 +1,4 @@
-//! Reentrant use: which owners are inside, and how often.
+//! Reentrancy: which owners hold which locks, and how often each has acquired.
 //!
 //! An owner is a name that the caller gives, not a thread: a task may move from thread to thread, and a request
 //! may have several.
@@ -16,11 +16,11 @@ use crate::verbs::Permits;
 /// An owner at a lock.
 pub(crate) type Key = (LockName, Arc<str>);
 
-/// The owners that are inside, of one client, and those that are about to come in for the first time.
+/// The owners of one client that hold a lock, and those whose first acquire is on its way.
 #[derive(Default)]
 pub(crate) struct Entries {
     inside: Mutex<HashMap<Key, Inside>>,
-    /// With the callers of the same owner that wait for what comes of it.
+    /// With the other callers of the same owner, which wait for its result.
     coming: Mutex<HashMap<Key, Vec<u64>>>,
 }
 
@@ -29,16 +29,16 @@ struct Inside {
     times: usize,
 }
 
-/// An owner comes in for the first time. While it is on its way, other callers of the same owner would wait for it in line;
-/// they wait here, and join it.
+/// The first acquire of an owner, on its way. Other callers of the same owner wait for it here: in the store's line they
+/// would wait behind their own owner.
 pub(crate) struct Coming {
     live: Arc<Live>,
     key: Key,
 }
 
 impl Coming {
-    /// Announces that this caller acquires for the owner; or else a place that is hinted when another, who does so already,
-    /// has got the lock, or has not.
+    /// Announces that this caller acquires for the owner. If another does so already: a place that is hinted when that one
+    /// has ended, with or without the lock.
     pub(crate) fn first(live: &Arc<Live>, key: &Key) -> Result<Self, Place> {
         let mut coming = locked(&live.entries.coming);
         if let Some(waiting) = coming.get_mut(key) {
@@ -61,7 +61,7 @@ impl Drop for Coming {
     }
 }
 
-/// One of the times that an owner is inside.
+/// One acquire of an owner.
 pub(crate) struct Entry {
     live: Arc<Live>,
     key: Key,
@@ -74,11 +74,11 @@ impl Entry {
         Ok((name.clone(), owner.into()))
     }
 
-    /// Enters again, if the owner is inside and its lease is valid.
+    /// Counts the owner once more, if it holds the lock and its lease is valid.
     ///
     /// # Errors
-    /// `InvalidArgument` if the owner wants more than it has: a reader that becomes a writer could wait for another
-    /// that wants the same, for ever.
+    /// `InvalidArgument` if the owner asks for more than it has: two readers that both wait to become the writer would
+    /// deadlock.
     pub(crate) fn again(
         live: &Arc<Live>,
         key: &Key,
@@ -100,13 +100,13 @@ impl Entry {
         Ok(Some((owner.held.clone(), Self { live: Arc::clone(live), key: key.clone() })))
     }
 
-    /// Notes that the owner is inside for the first time.
+    /// Notes the owner's first acquire.
     pub(crate) fn first(live: &Arc<Live>, key: Key, held: &Held) -> Self {
         locked(&live.entries.inside).insert(key.clone(), Inside { held: held.clone(), times: 1 });
         Self { live: Arc::clone(live), key }
     }
 
-    /// Leaves once; whether that was the last time, and the lock is to be given back.
+    /// Releases once. Returns whether that was the last time, and the lock is to be released in the store.
     pub(crate) fn leave(&self, held: &Held) -> bool {
         // In a forked child the mutex may have been inherited locked, and the owners are the parent's.
         if self.live.is_inherited() {

@@ -35,7 +35,7 @@ struct Text {
     max_hold_ms: Option<u64>,
 }
 
-/// The form's version; a later one that older readers must not accept has a larger number.
+/// The version of the text form. One that older readers must refuse has a larger number.
 const VERSION: u32 = 1;
 /// Of handles with a kind.
 const VERSION_WITH_KIND: u32 = 2;
