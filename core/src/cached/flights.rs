@@ -1,5 +1,5 @@
-//! Of the callers of one client that wait for the same cached value, one waits in the store's line. What it finds is
-//! the answer to all who came before it asked; if it finds none, the next one goes.
+//! Single flight: of the callers of one client that want the same cached value, one asks the store; everyone who arrived
+//! before the request was sent shares its result. If it finds no value, the next one asks.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex};
@@ -12,39 +12,39 @@ use crate::driver::rest_async;
 use crate::session::Live;
 use crate::store::WAITER_LIVE;
 
-/// For so long one asks for all. Then the next goes, too: the first may be a future that is held and not run.
+/// For so long one caller asks for all. Then the next one asks, too: the first may be a future that nobody polls.
 const ASKS_ALONE: Duration = WAITER_LIVE;
 
-/// Who waits for what.
+/// The flights of one client.
 #[derive(Debug, Default)]
 pub(crate) struct Flights(Mutex<Board>);
 
 /// Callers are known by the numbers of their places in the hub.
 #[derive(Debug, Default)]
 struct Board {
-    /// For each name that somebody asks for.
+    /// By the name that a caller asks for.
     flights: HashMap<LockName, Flight>,
-    /// Answers that were not read yet.
+    /// Shared results that their callers have not read yet.
     answers: HashMap<u64, Arc<[u8]>>,
 }
 
 #[derive(Debug)]
 struct Flight {
-    /// Whose turn it is to ask, and since when.
+    /// The caller that asks the store, and since when.
     asks: u64,
     since: Moment,
-    /// The others, and when each of them came.
+    /// The others, and when each of them arrived.
     others: VecDeque<(u64, Moment)>,
 }
 
-/// What a caller is to do.
+/// What a caller does next.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Turn {
-    /// The value is there.
+    /// Return this value.
     Value(Arc<[u8]>),
-    /// It is its turn to ask the store.
+    /// Ask the store.
     Ask,
-    /// To wait until it is woken, or until then.
+    /// Wait until it is woken, or until then.
     Wait(Moment),
 }
 
@@ -75,8 +75,8 @@ impl Board {
         Turn::Ask
     }
 
-    /// The value is there, as the store had it later than `asked`: those are to be woken who came before. Whoever
-    /// came later may have invalidated that value.
+    /// Shares the result of a request that was sent at `asked` with the callers that arrived before, and returns them, to be
+    /// woken. One that arrived later may have invalidated that value.
     fn answer(&mut self, name: &LockName, value: &[u8], asked: Moment) -> Vec<u64> {
         let Some(flight) = self.flights.get_mut(name) else { return Vec::new() };
         let value: Arc<[u8]> = value.into();
@@ -92,7 +92,7 @@ impl Board {
         woken
     }
 
-    /// A caller has gone; if it was its turn, it is the next one's, who is to be woken.
+    /// Removes a caller. If it was the one that asks, the next one takes over, and is returned, to be woken.
     fn leave(&mut self, name: &LockName, seq: u64, now: Moment) -> Option<u64> {
         self.answers.remove(&seq);
         let flight = self.flights.get_mut(name)?;
@@ -109,7 +109,7 @@ impl Board {
     }
 }
 
-/// A caller's place among them, from when it came until it has its answer.
+/// A caller's place in a flight, from its arrival until it has its result.
 pub(crate) struct Seat<'a> {
     live: &'a Live,
     name: &'a LockName,
@@ -117,16 +117,16 @@ pub(crate) struct Seat<'a> {
 }
 
 impl<'a> Seat<'a> {
-    /// For a caller that came at this moment.
+    /// For a caller that arrived at this moment.
     pub(crate) fn take(live: &'a Live, name: &'a LockName, came: Moment) -> Self {
         let place = live.hub.enter();
         locked(&live.flights.0).join(name, place.waiter().seq, came, live.clock.now());
         Self { live, name, place }
     }
 
-    /// What this caller is to do now. It asks in any case when its time is up.
+    /// What this caller does now. It asks the store in any case when its time is up.
     pub(crate) fn turn(&self, give_up: Moment) -> Turn {
-        // In a forked child the mutex may have been inherited locked; there the store tells what is wrong.
+        // In a forked child the mutex may have been inherited locked; there the call to the store fails with `Forked`.
         if self.live.is_inherited() {
             return Turn::Ask;
         }
@@ -139,7 +139,7 @@ impl<'a> Seat<'a> {
         rest_async(self.live, &self.place, until).await;
     }
 
-    /// The value is there, by the answer to a request that was sent at this moment.
+    /// Shares the value that a request sent at this moment has found.
     pub(crate) fn answer(&self, value: &[u8], asked: Moment) {
         if self.live.is_inherited() {
             return;

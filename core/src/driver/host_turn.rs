@@ -1,4 +1,5 @@
-//! Turns of the host language while one of its threads waits: it has signal handlers to run.
+//! The interrupt check: a callback of the host language that runs while one of its threads waits, for its signal
+//! handlers.
 
 use std::cell::{Cell, RefCell};
 use std::mem;
@@ -13,7 +14,7 @@ use crate::base::fork::{Generation, generation};
 use crate::base::signals::spawn_quietly;
 use crate::session::channel::HOST_TURN;
 
-/// What a host does on its own thread meanwhile; it may end the wait.
+/// The host's callback, on its own thread; it may end the wait.
 type Turn = fn() -> ControlFlow<()>;
 
 thread_local! {
@@ -25,8 +26,8 @@ thread_local! {
 /// at least every 50 ms on this thread and may end the wait: the call then fails with `Cancelled`, and what
 /// it left behind is cleaned up. For hosts that have to run signal handlers.
 ///
-/// If the store falls silent in the middle of quick answers, the first turn comes after 100 ms. An answer that
-/// is on its way already is read to its end first.
+/// If the store stops answering after quick replies, the first turn comes after 100 ms. A reply that has begun to
+/// arrive is read to its end first.
 ///
 /// ```
 /// # fn main() -> Result<(), stanchion::Error> {
@@ -61,7 +62,7 @@ pub(crate) fn around() -> Option<Turn> {
 const AWAKE: Duration = Duration::from_millis(100);
 /// An answer within this is quick: a store that takes longer is not asked in a way that gives up soon.
 const QUICK: Duration = Duration::from_millis(20);
-/// How long the host goes without a turn if the store falls asleep all the same: with its 50 ms, a signal is
+/// How long the host goes without a turn if the store stops answering all the same: with the usual 50 ms, a signal is
 /// noticed within 0.2 s.
 const BRIEFLY: Duration = Duration::from_millis(100);
 
@@ -85,7 +86,7 @@ impl Pulse {
     }
 }
 
-/// Runs what is no machine, with the turns of [`with_host_turn`] if there are any.
+/// Runs something that is not a machine, with the callback of [`with_host_turn`] if there is one.
 pub(crate) fn attend_call<T: Send + 'static>(
     run: impl FnOnce() -> Result<T, Error> + Send + 'static,
 ) -> Result<T, Error> {
