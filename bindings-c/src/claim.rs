@@ -205,7 +205,7 @@ pub unsafe extern "C" fn stanchion_claim_nack(
     })
 }
 
-/// Not done, and not to be tried again: the task is dead. The reason as in stanchion_claim_nack.
+/// Not done, and not to be retried: the task is dead. The reason (1 KiB at most, the rest is cut off; may be NULL) is kept with it.
 ///
 /// Errors: as stanchion_claim_ack. Any thread.
 #[unsafe(no_mangle)]

@@ -92,7 +92,7 @@ final class Client
     }
 
     /**
-     * The lock with this name, and how it is acquired unless a call says otherwise. No I/O.
+     * The lock with this name, and the default options of its acquires. No I/O.
      *
      * @param int|float|null $ttl for how many seconds the store keeps the lease without renewal: 0.05 s to 365 days;
      *     with a
@@ -168,7 +168,7 @@ final class Client
     /**
      * Several locks that are acquired together, all or none: one after another in the order of their names, so that two
      * callers never wait for each other. Names that come twice count once; without any name an acquire is
-     * InvalidArgument. Asked who holds it, it answers for the first. Options as in lock(). No I/O.
+     * InvalidArgument. Its holder() is that of the first. Options as in lock(). No I/O.
      *
      * @param array<string> $names
      * @param int|float|null $ttl in seconds
@@ -274,7 +274,7 @@ final class Client
         return new Lease($this, $lease->places[0]);
     }
 
-    /** Releases every lease that this process holds through this connection, and says how many were. For shutdown. */
+    /** Releases every lease that this process holds through this connection; returns how many. For shutdown. */
     public function releaseAll(): int
     {
         $native = Native::get();

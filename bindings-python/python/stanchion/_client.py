@@ -77,7 +77,7 @@ class Client:
         label: Optional[str] = None,
         **others: NoReturn,
     ) -> Lock:
-        """The lock with this name, and how it is acquired unless a call says otherwise. No I/O.
+        """The lock with this name, and the default options of its acquires. No I/O.
 
         Without a ``ttl``, a lease is of 30 s and renewed until its release, for ``max_hold`` (1 h) at most; with
         one it is fixed, unless ``renew`` is asked for. ``wait``: how long to wait for the lock (10 s).
@@ -277,7 +277,7 @@ class Client:
         return Lease(self._native.resume_lease(handle), self._held)
 
     def release_all(self) -> int:
-        """Release every lease of this client that is still held, and say how many were. For shutdown."""
+        """Release every lease of this client that is still held; returns how many. For shutdown."""
         count: int = self._native.release_all()
         return count
 
