@@ -551,9 +551,10 @@ typedef struct stanchion_verdict {
   size_t struct_size;
   // On which claim.
   stanchion_claim claim;
-  // For NACK: as in stanchion_claim_nack. -1 as there. For PUT_BACK: as in stanchion_claim_put_back.
+  // For NACK: when it is tried again; -1: after the back-off of stanchion_claim_nack. For PUT_BACK: not before so long; 0 or
+  // -1: at once.
   int64_t delay_ms;
-  // For NACK and BURY: as in stanchion_claim_nack.
+  // For NACK and BURY: kept with the task; 1 KiB at most, the rest is cut off; may be NULL.
   struct stanchion_text reason;
   // How it ended: a stanchion_verdict_kind. -1: STANCHION_ACK.
   int32_t kind;
@@ -944,7 +945,8 @@ int32_t stanchion_lock_break_lease(stanchion_client client,
                                    struct stanchion_error **err);
 
 // Becomes a reader of a read-write lock: any number of them may hold it, unless a writer does. Those who wait are served in
-// the order in which they came, so that neither readers nor writers starve. Otherwise as stanchion_lock_acquire.
+// the order in which they came, so that neither readers nor writers starve. Options and errors are those of
+// stanchion_lock_acquire: by default a lease of 30 s that is renewed, a wait of 10 s.
 // Any thread.
 int32_t stanchion_read_lock_acquire(stanchion_client client,
                                     const char *name,

@@ -49,7 +49,8 @@ unsafe fn semaphore(
 const NO_PERMITS: i64 = 0;
 
 /// Becomes a reader of a read-write lock: any number of them may hold it, unless a writer does. Those who wait are served in
-/// the order in which they came, so that neither readers nor writers starve. Otherwise as stanchion_lock_acquire.
+/// the order in which they came, so that neither readers nor writers starve. Options and errors are those of
+/// stanchion_lock_acquire: by default a lease of 30 s that is renewed, a wait of 10 s.
 /// Any thread.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn stanchion_read_lock_acquire(

@@ -74,7 +74,7 @@ class ClaimFacts:
         return verdict
 
     def returned(self, delay: Optional[Duration] = None) -> _stanchion.Verdict:
-        """The verdict "not tried", for `settle`; ``delay`` as in `put_back`."""
+        """The verdict "not tried", for `settle`; ``delay``: not before so many seconds (at once, at its place in line)."""
         verdict: _stanchion.Verdict = self._native.returned(delay)
         return verdict
 

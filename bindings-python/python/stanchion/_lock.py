@@ -114,7 +114,7 @@ class Lock(LockFacts):
     ) -> Lease:
         """Acquire the lock, waiting in line for it. Raises LockTimeout if it stays busy.
 
-        What is not given is as in `Client.lock`. ``weight``: how many permits of a semaphore (1).
+        What is not given is as for the lock object, or else the default of `Client.lock`. ``weight``: how many permits of a semaphore (1).
         """
         if others:
             refuse("acquire", others)

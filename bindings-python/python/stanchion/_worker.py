@@ -83,7 +83,7 @@ class WorkerFacts:
             native.stop()
 
     def hurry(self) -> None:
-        """As `stop`, and no grace is left."""
+        """Stop at once: handlers have no grace."""
         self.stop()
         native = self._native
         if native is not None:
