@@ -57,7 +57,7 @@ typedef enum stanchion_status {
   STANCHION_BUSY = 1,
   // No task, no event, for now.
   STANCHION_EMPTY = 2,
-  // The id was in the queue already; the outcome says what became of it.
+  // The id was in the queue already; see the outcome.
   STANCHION_DUPLICATE = 3,
   // There is no such task or holder.
   STANCHION_ABSENT = 4,
@@ -217,13 +217,13 @@ typedef enum stanchion_event_kind {
   STANCHION_EVENT_LOST = 4,
   // All tasks that were taken are settled, and there are no more for now.
   STANCHION_EVENT_DRAINED = 5,
-  // The store could not be reached, or refused something, and the worker goes on: what ends it is told by its end. The
-  // reason says what. Told once, until STORE_BACK.
+  // The store could not be reached, or refused something, and the worker goes on. The reason is the error. Reported once,
+  // until STORE_BACK.
   STANCHION_EVENT_STORE_FAILED = 6,
   // The claim was lost, or the worker stops, 2 s ago, and the task was not settled since: until it is, the worker gives out
   // one less at a time, and leaves this id to others.
   STANCHION_EVENT_STUCK = 7,
-  // The store answers again, after STORE_FAILED; the reason says after how long.
+  // The store answers again, after STORE_FAILED; the reason is after how long.
   STANCHION_EVENT_STORE_BACK = 8,
 } stanchion_event_kind;
 
@@ -314,7 +314,8 @@ typedef struct stanchion_claim_options {
   int64_t max_run_ms;
   // How long to wait for a task. -1: 0.
   int64_t wait_ms;
-  // As in stanchion_lock_options. Tasks are not lost by it.
+  // Ends the wait when the number there is not 0, within 50 ms: the error is CANCELLED, and no task is lost. It must live
+  // until the call returns. NULL: nothing does.
   const int32_t *cancel;
   // Whether claims are renewed until they are settled. -1: 1 if no lease is given, otherwise 0.
   int32_t renew;
@@ -350,14 +351,14 @@ typedef struct stanchion_list_options {
   int64_t max;
   // Of which state: a stanchion_task_state. It must be given.
   int32_t state;
-  // 1: leave payloads and headers out; the size is told all the same. -1: 0.
+  // 1: leave payloads and headers out; the size is set all the same. -1: 0.
   int32_t without_payloads;
 } stanchion_list_options;
 
 // A list of holders. 0 is none.
 typedef int64_t stanchion_holders;
 
-// Who holds a lock, as the store tells it. Out of date as soon as it is read: for people and dashboards. Texts end with a
+// A holder of a lock, as the store returns it. Out of date as soon as it is read: for people and dashboards. Texts end with a
 // NUL; what does not fit is cut off.
 typedef struct stanchion_holder {
   // sizeof, set by the caller.
@@ -385,7 +386,7 @@ typedef struct stanchion_holder {
 // A list of those who wait, in the order of the line. 0 is none.
 typedef int64_t stanchion_waiters;
 
-// One of those who wait for a lock, as the store tells it. Out of date as soon as it is read: for people and dashboards.
+// A waiter for a lock, as the store lists it. Out of date as soon as it is read: for people and dashboards.
 // Texts end with a NUL; what does not fit is cut off.
 typedef struct stanchion_waiter {
   // sizeof, set by the caller.
@@ -430,7 +431,8 @@ typedef struct stanchion_cached_options {
   double beta;
   // Shown as who computes (at most 256 bytes). NULL: the client's label.
   struct stanchion_text label;
-  // As in stanchion_lock_options.
+  // Ends the wait when the number there is not 0, within 50 ms: the error is CANCELLED. It must live until the call
+  // returns. NULL: nothing does.
   const int32_t *cancel;
 } stanchion_cached_options;
 
@@ -549,9 +551,10 @@ typedef struct stanchion_verdict {
   size_t struct_size;
   // On which claim.
   stanchion_claim claim;
-  // For NACK: as in stanchion_claim_nack. -1 as there. For PUT_BACK: as in stanchion_claim_put_back.
+  // For NACK: when it is tried again; -1: after the back-off of stanchion_claim_nack. For PUT_BACK: not before so long; 0 or
+  // -1: at once.
   int64_t delay_ms;
-  // For NACK and BURY: as in stanchion_claim_nack.
+  // For NACK and BURY: kept with the task; 1 KiB at most, the rest is cut off; may be NULL.
   struct stanchion_text reason;
   // How it ended: a stanchion_verdict_kind. -1: STANCHION_ACK.
   int32_t kind;
@@ -611,8 +614,8 @@ typedef struct stanchion_task_info {
   int32_t claimed_by_pid;
 } stanchion_task_info;
 
-// Which dead tasks: `ids`, `receipts` or `count`, one of them at most, and of these only what `reason`, `prefix` and
-// `older_than_ms` say. With none of the first three: all of which the others are true. Something must be said.
+// Which dead tasks: `ids`, `receipts` or `count`, one of them at most, and of these only those that match
+// `reason`, `prefix` and `older_than_ms`. With none of the first three: all that match. At least one field must be set.
 typedef struct stanchion_dead_tasks {
   // sizeof, set by stanchion_dead_tasks_init.
   size_t struct_size;
@@ -638,7 +641,7 @@ typedef struct stanchion_dead_tasks {
 // A list of those who work on a queue. 0 is none.
 typedef int64_t stanchion_consumers;
 
-// A process that works on a queue, as the store tells it. Out of date as soon as it is read: for people and dashboards.
+// A process that works on a queue, as the store lists it. Out of date as soon as it is read: for people and dashboards.
 // Texts end with a NUL; what does not fit is cut off.
 typedef struct stanchion_consumer {
   // sizeof, set by the caller.
@@ -679,7 +682,7 @@ typedef struct stanchion_stats {
   int64_t retried;
   // Tasks that died.
   int64_t died;
-  // The settings, as in stanchion_queue_settings. -1: no limit.
+  // The queue's settings: live tasks at most. -1: no limit.
   int64_t max_len;
   // Dead tasks kept at most.
   int64_t dead_max;
@@ -813,8 +816,8 @@ int32_t stanchion_connect(const char *url,
 // Any thread.
 void stanchion_client_free(stanchion_client client);
 
-// Releases every lease of this client that is still held, and says how many were (`count` may be NULL). For shutdown.
-// The handles of the leases are to be freed as ever.
+// Releases every lease of this client that is still held; `count` gets how many, and may be NULL. For shutdown.
+// The handles of the leases still have to be freed.
 //
 // Errors: the first one other than a lost lease; the others are released nevertheless. Any thread.
 int32_t stanchion_client_release_all(stanchion_client client,
@@ -917,7 +920,7 @@ int32_t stanchion_lock_holders(stanchion_client client,
                                stanchion_holders *out,
                                struct stanchion_error **err);
 
-// Who waits for the lock now, as a list in the order of the line: at most 100. One that was not heard of for 2.5 s, or for
+// Who waits for the lock now, as a list in the order of the line: at most 100. One that has not polled for 2.5 s, or for
 // 22 s far back in a long line, counts as dead and is left out. Any thread.
 int32_t stanchion_lock_waiters(stanchion_client client,
                                const char *name,
@@ -942,7 +945,8 @@ int32_t stanchion_lock_break_lease(stanchion_client client,
                                    struct stanchion_error **err);
 
 // Becomes a reader of a read-write lock: any number of them may hold it, unless a writer does. Those who wait are served in
-// the order in which they came, so that neither readers nor writers starve. Otherwise as stanchion_lock_acquire.
+// the order in which they came, so that neither readers nor writers starve. Options and errors are those of
+// stanchion_lock_acquire: by default a lease of 30 s that is renewed, a wait of 10 s.
 // Any thread.
 int32_t stanchion_read_lock_acquire(stanchion_client client,
                                     const char *name,
@@ -1025,8 +1029,8 @@ int32_t stanchion_semaphore_break_lease(stanchion_client client,
 
 // Acquires several exclusive locks, all or none: one after another in the order of their names, so that two callers never
 // wait for each other. Names that come twice count once; without any it is INVALID_ARGUMENT. One lease is on all of them:
-// it is lost when one of them is, and stanchion_lease_fences_at tells the fence of each. It is neither downgraded nor made
-// a text of. Otherwise as stanchion_lock_acquire. Any thread.
+// it is lost when one of them is, and stanchion_lease_fences_at returns the fence of each. It cannot be downgraded, nor
+// handed over as a text. Otherwise as stanchion_lock_acquire. Any thread.
 int32_t stanchion_multi_lock_acquire(stanchion_client client,
                                      const struct stanchion_text *names,
                                      size_t name_count,
@@ -1037,9 +1041,9 @@ int32_t stanchion_multi_lock_acquire(stanchion_client client,
 // Makes all options the default. `struct_size` is sizeof *options. Any thread.
 void stanchion_cached_options_init(struct stanchion_cached_options *options, size_t struct_size);
 
-// Looks for the cached value with this name. STANCHION_OK: it is there, and stanchion_cached_get tells it.
-// STANCHION_COMPUTE: it is this caller who computes it, while the others wait; stanchion_cached_store stores what it has
-// computed. Either gives a handle, to be freed: one that stored nothing leaves the computation to the next caller.
+// Looks for the cached value with this name. STANCHION_OK: it is there, and stanchion_cached_get returns it.
+// STANCHION_COMPUTE: this caller computes it, while the others wait; stanchion_cached_store stores the result. Both set a
+// handle, to be freed: if nothing was stored by then, the next caller computes.
 //
 // Errors: LOCK_TIMEOUT if another computed for the whole wait; CANCELLED; INVALID_ARGUMENT for a bad name or option;
 // STORE_UNAVAILABLE, DENIED or WRONG_TYPE from the store. Any thread; others go on meanwhile, with the same client, too.
@@ -1254,7 +1258,7 @@ int32_t stanchion_claim_nack(stanchion_claim claim,
                              size_t reason_len,
                              struct stanchion_error **err);
 
-// Not done, and not to be tried again: the task is dead. The reason as in stanchion_claim_nack.
+// Not done, and not to be retried: the task is dead. The reason (1 KiB at most, the rest is cut off; may be NULL) is kept with it.
 //
 // Errors: as stanchion_claim_ack. Any thread.
 int32_t stanchion_claim_bury(stanchion_claim claim,
@@ -1282,8 +1286,8 @@ void stanchion_claim_free(stanchion_claim claim);
 // Makes a verdict "done" on no claim. `struct_size` is sizeof *verdict. Any thread.
 void stanchion_verdict_init(struct stanchion_verdict *verdict, size_t struct_size);
 
-// Puts a task in. STANCHION_OK: it is new. STANCHION_DUPLICATE: the id was in the queue already; the outcome in `out` says
-// what became of it. `out` may be NULL. Sent again if no answer comes, it is still put in once.
+// Puts a task in. STANCHION_OK: it is new. STANCHION_DUPLICATE: the id was in the queue already; the outcome in `out` is
+// what was done. `out` may be NULL. Sent again if no answer comes, it is still put in once.
 //
 // Errors: QUEUE_FULL; INVALID_ARGUMENT for a bad name, id or option; INDETERMINATE if no answer came in time;
 // STORE_UNAVAILABLE, DENIED or WRONG_TYPE from the store. Any thread.
@@ -1297,7 +1301,7 @@ int32_t stanchion_queue_enqueue(stanchion_client client,
 // Puts many tasks in, with as few requests as possible. `out` gets a list with an answer for each task, in order: a full
 // queue refuses some and takes others.
 //
-// Errors: INVALID_ARGUMENT if a task is bad; nothing is sent then. What the store says is in the answers. Any thread.
+// Errors: INVALID_ARGUMENT if a task is bad; nothing is sent then. Errors of the store are in the answers. Any thread.
 int32_t stanchion_queue_enqueue_many(stanchion_client client,
                                      const char *queue_name,
                                      size_t queue_len,
@@ -1306,7 +1310,7 @@ int32_t stanchion_queue_enqueue_many(stanchion_client client,
                                      stanchion_answers *out,
                                      struct stanchion_error **err);
 
-// Takes at most `max` tasks (1 to 1000) under a lease, and waits for some if the options say so; they may be NULL. `out`
+// Takes at most `max` tasks (1 to 1000) under a lease, and waits for one if `wait_ms` is set. The options may be NULL. `out`
 // has place for `max` handles; `count` gets how many there are. STANCHION_EMPTY: none.
 //
 // Errors: INVALID_ARGUMENT for a bad name or option; CANCELLED; STORE_UNAVAILABLE, DENIED or WRONG_TYPE from the store. Any
@@ -1334,7 +1338,7 @@ int32_t stanchion_queues_claim(stanchion_client client,
 // stanchion_claim_ack. The handles of the claims are to be freed nevertheless.
 //
 // Errors: INVALID_ARGUMENT if a verdict is bad or its claim of another queue, INVALID_HANDLE if it is on no claim; nothing
-// is sent then. What the store says is in the answers. Any thread.
+// is sent then. Errors of the store are in the answers. Any thread.
 int32_t stanchion_queue_settle(stanchion_client client,
                                const char *queue_name,
                                size_t queue_len,
@@ -1405,8 +1409,8 @@ int32_t stanchion_queue_get(stanchion_client client,
                             stanchion_tasks *out,
                             struct stanchion_error **err);
 
-// The tasks of one state, a page of them, as the options say. `out` gets the page, also if there is no task in it: there
-// may be a next one all the same, which stanchion_tasks_next tells. A task that moves while pages are read may be in two
+// The tasks of one state, a page of them, by the options. `out` gets the page, also if there is no task in it: there
+// may be a next one all the same, which stanchion_tasks_next returns. A task that moves while pages are read may be in two
 // of them or in none. Any thread.
 int32_t stanchion_queue_list(stanchion_client client,
                              const char *queue_name,
@@ -1440,14 +1444,14 @@ int32_t stanchion_queue_reschedule(stanchion_client client,
                                    int64_t *moved_ms,
                                    struct stanchion_error **err);
 
-// Makes one that says nothing yet. `struct_size` is sizeof *dead. Any thread.
+// Makes one without any selection yet. `struct_size` is sizeof *dead. Any thread.
 void stanchion_dead_tasks_init(struct stanchion_dead_tasks *dead, size_t struct_size);
 
 // Moves dead tasks back to ready, with all their attempts, unless their ids live; `moved` (may be NULL) gets how many. It
 // goes in steps of about 1000, each sent once.
 //
-// Errors: as stanchion_queue_pop, and INVALID_ARGUMENT if `dead` is NULL or says nothing; what earlier steps have moved
-// stays moved, and is not told. Any thread.
+// Errors: as stanchion_queue_pop, and INVALID_ARGUMENT if `dead` is NULL or has no field set; what earlier steps have moved
+// stays moved, and is not counted. Any thread.
 int32_t stanchion_queue_kick(stanchion_client client,
                              const char *queue_name,
                              size_t queue_len,
@@ -1547,7 +1551,7 @@ int32_t stanchion_worker_poll(stanchion_worker worker,
                               struct stanchion_error **err);
 
 // The task is done: acked, usually together with the next claim, and the handle of the claim is freed. A claim that was
-// settled otherwise stays as it was. Whether the store took it is told by stanchion_worker_get_event. Any thread.
+// settled otherwise stays as it was. stanchion_worker_get_event reports whether the store accepted it. Any thread.
 //
 // Errors: INVALID_ARGUMENT if the claim is not this worker's; FORKED.
 int32_t stanchion_worker_complete(stanchion_worker worker,
@@ -1555,7 +1559,7 @@ int32_t stanchion_worker_complete(stanchion_worker worker,
                                   struct stanchion_error **err);
 
 // The task has failed: tried again after the pause of stanchion_claim_nack, or dead after its last attempt; the handle of the claim is
-// freed. The reason as in stanchion_claim_nack. A claim that was settled otherwise stays as it was. Any thread.
+// freed. The reason (1 KiB at most; may be NULL) is kept with it. A claim that was settled otherwise stays as it was. Any thread.
 //
 // Errors: as stanchion_worker_complete.
 int32_t stanchion_worker_fail(stanchion_worker worker,
@@ -1580,7 +1584,7 @@ int32_t stanchion_worker_get_report(stanchion_worker worker,
                                     struct stanchion_error **err);
 
 // The oldest thing that happened and was not fetched yet, of 1000 at most; STANCHION_EMPTY if there is none. Each is
-// told once. Does no I/O. Any thread.
+// reported once. Does no I/O. Any thread.
 int32_t stanchion_worker_get_event(stanchion_worker worker,
                                    struct stanchion_worker_event *out,
                                    struct stanchion_error **err);
@@ -1618,7 +1622,7 @@ int32_t stanchion_names_at(stanchion_names names,
 void stanchion_names_free(stanchion_names names);
 
 // What the client has counted since it was opened in this process, one number for each sample of its Prometheus text. The
-// project's README has the list. Does no I/O. Any thread.
+// samples are listed in docs/METRICS.md. Does no I/O. Any thread.
 int32_t stanchion_client_metrics(stanchion_client client,
                                  stanchion_metrics *out,
                                  struct stanchion_error **err);

@@ -12,7 +12,7 @@ use crate::task::{stanchion_enqueued, status};
 /// A list of answers, in the order of what was asked. 0 is none.
 pub type stanchion_answers = i64;
 
-/// One for each task or verdict; only tasks have more to say than that it worked.
+/// One for each task or verdict; those of tasks have an outcome.
 pub(crate) struct Answers(Vec<Result<Option<Enqueued>, Failure>>);
 
 impl Kind for Answers {

@@ -9,7 +9,7 @@ use crate::error::{Failure, report, stanchion_error};
 /// What a function that can fail answers: a status of zero or more.
 pub(crate) type Answer = Result<i32, Failure>;
 
-/// Runs the body of a function that answers a status, and tells of an error through `err` if it is not NULL.
+/// Runs the body of a function that returns a status, and sets `err` on an error if it is not NULL.
 pub(crate) fn status<F: FnOnce() -> Answer>(err: *mut *mut stanchion_error, body: F) -> i32 {
     let _uncancelled = Uncancelled::begin();
     match caught(body).and_then(|answer| answer) {
@@ -18,13 +18,13 @@ pub(crate) fn status<F: FnOnce() -> Answer>(err: *mut *mut stanchion_error, body
     }
 }
 
-/// Runs the body of a function that cannot tell of an error; after a panic it answers `otherwise`.
+/// Runs the body of a function that cannot return an error; after a panic it returns `otherwise`.
 pub(crate) fn value<T>(otherwise: T, body: impl FnOnce() -> T) -> T {
     let _uncancelled = Uncancelled::begin();
     caught(body).unwrap_or(otherwise)
 }
 
-/// The name of the exported function that the closure stands in, as far as the compiler tells it: for messages only.
+/// The name of the exported function that the closure stands in, as far as the compiler reveals it: for messages only.
 fn function<F>() -> &'static str {
     let path = type_name::<F>();
     let begin = path.find("::stanchion_").map_or(path.len(), |colons| colons + 2);

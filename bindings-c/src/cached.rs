@@ -51,7 +51,8 @@ pub struct stanchion_cached_options {
     pub beta: f64,
     /// Shown as who computes (at most 256 bytes). NULL: the client's label.
     pub label: stanchion_text,
-    /// As in stanchion_lock_options.
+    /// Ends the wait when the number there is not 0, within 50 ms: the error is CANCELLED. It must live until the call
+    /// returns. NULL: nothing does.
     pub cancel: *const i32,
 }
 
@@ -114,9 +115,9 @@ impl stanchion_cached_options {
     }
 }
 
-/// Looks for the cached value with this name. STANCHION_OK: it is there, and stanchion_cached_get tells it.
-/// STANCHION_COMPUTE: it is this caller who computes it, while the others wait; stanchion_cached_store stores what it has
-/// computed. Either gives a handle, to be freed: one that stored nothing leaves the computation to the next caller.
+/// Looks for the cached value with this name. STANCHION_OK: it is there, and stanchion_cached_get returns it.
+/// STANCHION_COMPUTE: this caller computes it, while the others wait; stanchion_cached_store stores the result. Both set a
+/// handle, to be freed: if nothing was stored by then, the next caller computes.
 ///
 /// Errors: LOCK_TIMEOUT if another computed for the whole wait; CANCELLED; INVALID_ARGUMENT for a bad name or option;
 /// STORE_UNAVAILABLE, DENIED or WRONG_TYPE from the store. Any thread; others go on meanwhile, with the same client, too.

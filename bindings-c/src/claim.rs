@@ -205,7 +205,7 @@ pub unsafe extern "C" fn stanchion_claim_nack(
     })
 }
 
-/// Not done, and not to be tried again: the task is dead. The reason as in stanchion_claim_nack.
+/// Not done, and not to be retried: the task is dead. The reason (1 KiB at most, the rest is cut off; may be NULL) is kept with it.
 ///
 /// Errors: as stanchion_claim_ack. Any thread.
 #[unsafe(no_mangle)]
@@ -291,9 +291,10 @@ pub struct stanchion_verdict {
     pub struct_size: usize,
     /// On which claim.
     pub claim: stanchion_claim,
-    /// For NACK: as in stanchion_claim_nack. -1 as there. For PUT_BACK: as in stanchion_claim_put_back.
+    /// For NACK: when it is tried again; -1: after the back-off of stanchion_claim_nack. For PUT_BACK: not before so long; 0 or
+    /// -1: at once.
     pub delay_ms: i64,
-    /// For NACK and BURY: as in stanchion_claim_nack.
+    /// For NACK and BURY: kept with the task; 1 KiB at most, the rest is cut off; may be NULL.
     pub reason: stanchion_text,
     /// How it ended: a stanchion_verdict_kind. -1: STANCHION_ACK.
     pub kind: i32,

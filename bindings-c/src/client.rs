@@ -153,8 +153,8 @@ pub extern "C" fn stanchion_client_free(client: stanchion_client) {
     boundary::value((), || drop(handle::take::<Client>(client)));
 }
 
-/// Releases every lease of this client that is still held, and says how many were (`count` may be NULL). For shutdown.
-/// The handles of the leases are to be freed as ever.
+/// Releases every lease of this client that is still held; `count` gets how many, and may be NULL. For shutdown.
+/// The handles of the leases still have to be freed.
 ///
 /// Errors: the first one other than a lost lease; the others are released nevertheless. Any thread.
 #[unsafe(no_mangle)]

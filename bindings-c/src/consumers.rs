@@ -21,7 +21,7 @@ impl Kind for Consumers {
     const NAME: &'static str = "list of consumers";
 }
 
-/// A process that works on a queue, as the store tells it. Out of date as soon as it is read: for people and dashboards.
+/// A process that works on a queue, as the store lists it. Out of date as soon as it is read: for people and dashboards.
 /// Texts end with a NUL; what does not fit is cut off.
 #[derive(Clone, Copy)]
 #[repr(C)]

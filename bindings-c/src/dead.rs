@@ -13,8 +13,8 @@ use crate::error::{Failure, stanchion_error};
 use crate::queue::{queue, texts};
 use crate::records::{self, Record, put};
 
-/// Which dead tasks: `ids`, `receipts` or `count`, one of them at most, and of these only what `reason`, `prefix` and
-/// `older_than_ms` say. With none of the first three: all of which the others are true. Something must be said.
+/// Which dead tasks: `ids`, `receipts` or `count`, one of them at most, and of these only those that match
+/// `reason`, `prefix` and `older_than_ms`. With none of the first three: all that match. At least one field must be set.
 #[derive(Clone, Copy)]
 #[repr(C)]
 pub struct stanchion_dead_tasks {
@@ -55,7 +55,7 @@ unsafe impl Record for stanchion_dead_tasks {
     };
 }
 
-/// Makes one that says nothing yet. `struct_size` is sizeof *dead. Any thread.
+/// Makes one without any selection yet. `struct_size` is sizeof *dead. Any thread.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn stanchion_dead_tasks_init(dead: *mut stanchion_dead_tasks, struct_size: usize) {
     // SAFETY: the caller passes NULL or a struct of this size.
@@ -108,8 +108,8 @@ impl stanchion_dead_tasks {
 /// Moves dead tasks back to ready, with all their attempts, unless their ids live; `moved` (may be NULL) gets how many. It
 /// goes in steps of about 1000, each sent once.
 ///
-/// Errors: as stanchion_queue_pop, and INVALID_ARGUMENT if `dead` is NULL or says nothing; what earlier steps have moved
-/// stays moved, and is not told. Any thread.
+/// Errors: as stanchion_queue_pop, and INVALID_ARGUMENT if `dead` is NULL or has no field set; what earlier steps have moved
+/// stays moved, and is not counted. Any thread.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn stanchion_queue_kick(
     client: stanchion_client,

@@ -18,7 +18,7 @@ pub enum stanchion_status {
     STANCHION_BUSY = 1,
     /// No task, no event, for now.
     STANCHION_EMPTY = 2,
-    /// The id was in the queue already; the outcome says what became of it.
+    /// The id was in the queue already; see the outcome.
     STANCHION_DUPLICATE = 3,
     /// There is no such task or holder.
     STANCHION_ABSENT = 4,

@@ -22,13 +22,13 @@ pub enum stanchion_event_kind {
     STANCHION_EVENT_LOST = 4,
     /// All tasks that were taken are settled, and there are no more for now.
     STANCHION_EVENT_DRAINED = 5,
-    /// The store could not be reached, or refused something, and the worker goes on: what ends it is told by its end. The
-    /// reason says what. Told once, until STORE_BACK.
+    /// The store could not be reached, or refused something, and the worker goes on. The reason is the error. Reported once,
+    /// until STORE_BACK.
     STANCHION_EVENT_STORE_FAILED = 6,
     /// The claim was lost, or the worker stops, 2 s ago, and the task was not settled since: until it is, the worker gives out
     /// one less at a time, and leaves this id to others.
     STANCHION_EVENT_STUCK = 7,
-    /// The store answers again, after STORE_FAILED; the reason says after how long.
+    /// The store answers again, after STORE_FAILED; the reason is after how long.
     STANCHION_EVENT_STORE_BACK = 8,
 }
 

@@ -49,7 +49,8 @@ unsafe fn semaphore(
 const NO_PERMITS: i64 = 0;
 
 /// Becomes a reader of a read-write lock: any number of them may hold it, unless a writer does. Those who wait are served in
-/// the order in which they came, so that neither readers nor writers starve. Otherwise as stanchion_lock_acquire.
+/// the order in which they came, so that neither readers nor writers starve. Options and errors are those of
+/// stanchion_lock_acquire: by default a lease of 30 s that is renewed, a wait of 10 s.
 /// Any thread.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn stanchion_read_lock_acquire(
@@ -220,8 +221,8 @@ pub unsafe extern "C" fn stanchion_semaphore_break_lease(
 
 /// Acquires several exclusive locks, all or none: one after another in the order of their names, so that two callers never
 /// wait for each other. Names that come twice count once; without any it is INVALID_ARGUMENT. One lease is on all of them:
-/// it is lost when one of them is, and stanchion_lease_fences_at tells the fence of each. It is neither downgraded nor made
-/// a text of. Otherwise as stanchion_lock_acquire. Any thread.
+/// it is lost when one of them is, and stanchion_lease_fences_at returns the fence of each. It cannot be downgraded, nor
+/// handed over as a text. Otherwise as stanchion_lock_acquire. Any thread.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn stanchion_multi_lock_acquire(
     client: stanchion_client,

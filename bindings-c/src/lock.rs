@@ -32,7 +32,7 @@ pub enum stanchion_held_as {
     STANCHION_HELD_FOREIGN = 4,
 }
 
-/// Who holds a lock, as the store tells it. Out of date as soon as it is read: for people and dashboards. Texts end with a
+/// A holder of a lock, as the store returns it. Out of date as soon as it is read: for people and dashboards. Texts end with a
 /// NUL; what does not fit is cut off.
 #[derive(Clone, Copy)]
 #[repr(C)]
@@ -196,7 +196,7 @@ pub unsafe extern "C" fn stanchion_lock_holders(
     })
 }
 
-/// Who waits for the lock now, as a list in the order of the line: at most 100. One that was not heard of for 2.5 s, or for
+/// Who waits for the lock now, as a list in the order of the line: at most 100. One that has not polled for 2.5 s, or for
 /// 22 s far back in a long line, counts as dead and is left out. Any thread.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn stanchion_lock_waiters(

@@ -87,8 +87,8 @@ pub unsafe extern "C" fn stanchion_queue_get(
     })
 }
 
-/// The tasks of one state, a page of them, as the options say. `out` gets the page, also if there is no task in it: there
-/// may be a next one all the same, which stanchion_tasks_next tells. A task that moves while pages are read may be in two
+/// The tasks of one state, a page of them, by the options. `out` gets the page, also if there is no task in it: there
+/// may be a next one all the same, which stanchion_tasks_next returns. A task that moves while pages are read may be in two
 /// of them or in none. Any thread.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn stanchion_queue_list(

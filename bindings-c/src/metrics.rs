@@ -26,7 +26,7 @@ impl Kind for Counted {
 }
 
 /// What the client has counted since it was opened in this process, one number for each sample of its Prometheus text. The
-/// project's README has the list. Does no I/O. Any thread.
+/// samples are listed in docs/METRICS.md. Does no I/O. Any thread.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn stanchion_client_metrics(
     client: stanchion_client,

@@ -134,7 +134,8 @@ pub struct stanchion_claim_options {
     pub max_run_ms: i64,
     /// How long to wait for a task. -1: 0.
     pub wait_ms: i64,
-    /// As in stanchion_lock_options. Tasks are not lost by it.
+    /// Ends the wait when the number there is not 0, within 50 ms: the error is CANCELLED, and no task is lost. It must live
+    /// until the call returns. NULL: nothing does.
     pub cancel: *const i32,
     /// Whether claims are renewed until they are settled. -1: 1 if no lease is given, otherwise 0.
     pub renew: i32,
@@ -237,7 +238,7 @@ pub struct stanchion_list_options {
     pub max: i64,
     /// Of which state: a stanchion_task_state. It must be given.
     pub state: i32,
-    /// 1: leave payloads and headers out; the size is told all the same. -1: 0.
+    /// 1: leave payloads and headers out; the size is set all the same. -1: 0.
     pub without_payloads: i32,
 }
 

@@ -27,8 +27,8 @@ pub(crate) unsafe fn queue(
     Ok(client.0.queue(unsafe { text("queue", name, len) }?))
 }
 
-/// Puts a task in. STANCHION_OK: it is new. STANCHION_DUPLICATE: the id was in the queue already; the outcome in `out` says
-/// what became of it. `out` may be NULL. Sent again if no answer comes, it is still put in once.
+/// Puts a task in. STANCHION_OK: it is new. STANCHION_DUPLICATE: the id was in the queue already; the outcome in `out` is
+/// what was done. `out` may be NULL. Sent again if no answer comes, it is still put in once.
 ///
 /// Errors: QUEUE_FULL; INVALID_ARGUMENT for a bad name, id or option; INDETERMINATE if no answer came in time;
 /// STORE_UNAVAILABLE, DENIED or WRONG_TYPE from the store. Any thread.
@@ -62,7 +62,7 @@ pub unsafe extern "C" fn stanchion_queue_enqueue(
 /// Puts many tasks in, with as few requests as possible. `out` gets a list with an answer for each task, in order: a full
 /// queue refuses some and takes others.
 ///
-/// Errors: INVALID_ARGUMENT if a task is bad; nothing is sent then. What the store says is in the answers. Any thread.
+/// Errors: INVALID_ARGUMENT if a task is bad; nothing is sent then. Errors of the store are in the answers. Any thread.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn stanchion_queue_enqueue_many(
     client: stanchion_client,
@@ -129,7 +129,7 @@ unsafe fn give(
     Ok(if found == 0 { stanchion_status::STANCHION_EMPTY as i32 } else { 0 })
 }
 
-/// Takes at most `max` tasks (1 to 1000) under a lease, and waits for some if the options say so; they may be NULL. `out`
+/// Takes at most `max` tasks (1 to 1000) under a lease, and waits for one if `wait_ms` is set. The options may be NULL. `out`
 /// has place for `max` handles; `count` gets how many there are. STANCHION_EMPTY: none.
 ///
 /// Errors: INVALID_ARGUMENT for a bad name or option; CANCELLED; STORE_UNAVAILABLE, DENIED or WRONG_TYPE from the store. Any
@@ -218,7 +218,7 @@ unsafe fn verdicts(
 /// stanchion_claim_ack. The handles of the claims are to be freed nevertheless.
 ///
 /// Errors: INVALID_ARGUMENT if a verdict is bad or its claim of another queue, INVALID_HANDLE if it is on no claim; nothing
-/// is sent then. What the store says is in the answers. Any thread.
+/// is sent then. Errors of the store are in the answers. Any thread.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn stanchion_queue_settle(
     client: stanchion_client,

@@ -16,7 +16,7 @@ pub(crate) unsafe trait Record: Copy {
     const NAME: &'static str;
     /// How large it was when it was published first.
     const LEAST: usize = size_of::<Self>();
-    /// What holds where a program says nothing.
+    /// The value of options that a program does not set.
     const DEFAULT: Self;
 }
 

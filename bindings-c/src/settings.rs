@@ -39,7 +39,7 @@ pub struct stanchion_stats {
     pub retried: i64,
     /// Tasks that died.
     pub died: i64,
-    /// The settings, as in stanchion_queue_settings. -1: no limit.
+    /// The queue's settings: live tasks at most. -1: no limit.
     pub max_len: i64,
     /// Dead tasks kept at most.
     pub dead_max: i64,

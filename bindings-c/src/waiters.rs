@@ -21,7 +21,7 @@ impl Kind for Waiters {
     const NAME: &'static str = "list of waiters";
 }
 
-/// One of those who wait for a lock, as the store tells it. Out of date as soon as it is read: for people and dashboards.
+/// A waiter for a lock, as the store lists it. Out of date as soon as it is read: for people and dashboards.
 /// Texts end with a NUL; what does not fit is cut off.
 #[derive(Clone, Copy)]
 #[repr(C)]

@@ -41,7 +41,7 @@ struct Parts {
     news: Arc<News>,
 }
 
-/// What the worker's own thread tells.
+/// The events of the worker's own thread.
 #[derive(Default)]
 struct News {
     events: Mutex<VecDeque<Event>>,
@@ -230,7 +230,7 @@ fn settle(
 }
 
 /// The task is done: acked, usually together with the next claim, and the handle of the claim is freed. A claim that was
-/// settled otherwise stays as it was. Whether the store took it is told by stanchion_worker_get_event. Any thread.
+/// settled otherwise stays as it was. stanchion_worker_get_event reports whether the store accepted it. Any thread.
 ///
 /// Errors: INVALID_ARGUMENT if the claim is not this worker's; FORKED.
 #[unsafe(no_mangle)]
@@ -243,7 +243,7 @@ pub unsafe extern "C" fn stanchion_worker_complete(
 }
 
 /// The task has failed: tried again after the pause of stanchion_claim_nack, or dead after its last attempt; the handle of the claim is
-/// freed. The reason as in stanchion_claim_nack. A claim that was settled otherwise stays as it was. Any thread.
+/// freed. The reason (1 KiB at most; may be NULL) is kept with it. A claim that was settled otherwise stays as it was. Any thread.
 ///
 /// Errors: as stanchion_worker_complete.
 #[unsafe(no_mangle)]
@@ -334,7 +334,7 @@ pub unsafe extern "C" fn stanchion_worker_get_report(
 }
 
 /// The oldest thing that happened and was not fetched yet, of 1000 at most; STANCHION_EMPTY if there is none. Each is
-/// told once. Does no I/O. Any thread.
+/// reported once. Does no I/O. Any thread.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn stanchion_worker_get_event(
     worker: stanchion_worker,

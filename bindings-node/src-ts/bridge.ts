@@ -60,14 +60,14 @@ export function watch<N>(start: Start): Promise<N> {
   return watched
 }
 
-/** As `call`, and tells what happens while the call goes on. */
+/** Like `call`, with a callback for what happens while the call goes on. */
 export function follow<N, T>(
   start: Start, convert: (value: N) => T, about: About, news: (news: any) => void
 ): Promise<T> {
   return begin(start, { convert, about, news, counts: true })
 }
 
-/** What is to be told of each signal, through one listener: Node warns of more than ten. */
+/** The callbacks of each signal, called by one listener: Node warns of more than ten. */
 const listening = new WeakMap<AbortSignal, Set<() => void>>()
 
 export function onAbort(signal: AbortSignal, tell: () => void): void {
@@ -221,7 +221,7 @@ function deliver(): void {
   const bridge = made
   if (bridge === undefined) return
   const notes = native().collect(bridge)
-  // The first says whether there are more. What else the loop has to do comes in between.
+  // The first item has whether there are more. What else the loop has to do comes in between.
   if (notes[0] === true) setImmediate(deliver)
   for (let at = 1; at < notes.length; at += 3) {
     const value = notes[at + 2]
@@ -244,7 +244,7 @@ function deliver(): void {
 }
 
 /**
- * Aborted when something is lost, with the error that says why: now, or when the wait for its loss is over. The process
+ * Aborted when something is lost, with the error of the loss: now, or when the wait for its loss is over. The process
  * does not stay alive for it.
  */
 export function lossSignal(loss: Native.Failure | null, waitLost: Start): AbortSignal {

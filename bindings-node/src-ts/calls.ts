@@ -5,7 +5,7 @@
  * everything that the entries refer to for alive, for a while. With many short calls that is most of its work.
  */
 export class Calls<T extends { readonly number: number }> {
-  /** Each where its number says, modulo their count, which is a power of two. */
+  /** Each at its number modulo their count, which is a power of two. */
   #slots: (T | undefined)[] = Array(64).fill(undefined)
   #count = 0
   #last = 0

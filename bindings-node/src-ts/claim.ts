@@ -12,13 +12,13 @@ export interface Verdict {
   readonly [verdict]: never
 }
 
-/** What is said of a task that was not tried. */
+/** Options of a put back. */
 export interface PutBackOptions {
   /** Not before so many milliseconds. Default: the task comes back to its place in line at once. */
   delayMs?: number | undefined
 }
 
-/** What is said of a task that was not done. */
+/** Options of a nack. */
 export interface NackOptions {
   /**
    * When it is tried again, in milliseconds. Default: 1 s, 16 s, 81 s, 4 min and so on after the first, second, ...
@@ -218,7 +218,7 @@ export class Claim<Json = any> {
     return claim.#native
   }
 
-  /** @internal Whether it went back, of which a worker hears nothing. */
+  /** @internal Whether it went back, which is not reported to a worker. */
   static isReturned(claim: Claim): boolean {
     return claim.#returned
   }

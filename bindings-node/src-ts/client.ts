@@ -85,7 +85,7 @@ export class Client {
   }
 
   /**
-   * The lock with this name, and how it is acquired unless a call says otherwise. No I/O, and no check: a name or option
+   * The lock with this name, and the default options of its acquires. No I/O, and no check: a name or option
    * that is not allowed rejects the calls of the lock.
    */
   lock(name: string, options?: LockOptions): Lock {
@@ -166,14 +166,14 @@ export class Client {
     return call((bridge, number) => this.#native.resumeLease(bridge, number, handle), Lease.of, { operation: 'resume' })
   }
 
-  /** Release every lease of this client that is still held, and say how many were. */
+  /** Release every lease of this client that is still held; resolves to how many. */
   releaseAll(): Promise<number> {
     return call((bridge, number) => this.#native.releaseAll(bridge, number), undefined, { operation: 'release_all' })
   }
 
   /**
    * What this client has counted since it was opened, by the names of the Prometheus samples, such as
-   * `stanchion_lock_acquires_total{outcome="granted"}`. No I/O. The README has the list.
+   * `stanchion_lock_acquires_total{outcome="granted"}`. No I/O. docs/METRICS.md has the names.
    */
   metrics(): Record<string, number> {
     const samples = checked(() => this.#native.metrics())

@@ -144,7 +144,7 @@ const KINDS: Readonly<Record<string, new (message: string, details?: ErrorDetail
   Internal: InternalError,
 }
 
-/** What a call is, for errors that do not say it: the operation in the core's words, and what it was called on. */
+/** What a call is, for errors that do not have it: the operation in the core's words, and what it was called on. */
 export interface About {
   readonly operation: string
   readonly on?: { readonly name: string } | { readonly queue: string, readonly id: string } | undefined
@@ -157,7 +157,7 @@ export function detailsOf(about: About | undefined): ErrorDetails {
   return { operation: about.operation, resource: typeof name === 'string' ? name : undefined }
 }
 
-/** The error for what the core says; a kind that this version does not know is the base class. */
+/** The error for a failure of the core; a kind that this version does not know is the base class. */
 export function errorOf(failure: Failure, about?: About): StanchionError {
   const { message, operation, name, retryable } = failure
   const other = detailsOf(about)
@@ -166,7 +166,7 @@ export function errorOf(failure: Failure, about?: About): StanchionError {
 }
 
 /**
- * The same error; one of our checks says from now on what was attempted. Its stack begins below `inner`: V8 keeps ten
+ * The same error; one of our checks gets what was attempted. Its stack begins below `inner`: V8 keeps ten
  * frames, and the caller's are to be among them.
  */
 export function during(thrown: unknown, about: About | undefined, inner?: (...given: any[]) => unknown): unknown {

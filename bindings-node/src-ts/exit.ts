@@ -10,7 +10,7 @@ const FAREWELL_MS = 500
 
 const clients = new Set<WeakRef<Native.Client>>()
 
-/** Lets a client say farewell at the end. */
+/** Releases what a client still holds at the end of the process. */
 export function noteClient(client: Native.Client): void {
   if (clients.size === 0) process.once('exit', farewell)
   for (const other of clients) if (other.deref() === undefined) clients.delete(other)

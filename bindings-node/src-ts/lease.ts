@@ -240,7 +240,7 @@ export class Lease {
 
   /** @internal Releases it at the end of a body that ended well. */
   async end(): Promise<void> {
-    // Released by the body: then that has told the truth.
+    // Released by the body: that release has reported the loss, if there was one.
     if (!this.#over) await this.release()
   }
 
@@ -273,5 +273,5 @@ export class Lease {
   }
 }
 
-/** What the native half answers when there is nothing to say. */
+/** What the native half returns when there is no result. */
 export function nothing(): void {}

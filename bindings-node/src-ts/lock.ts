@@ -170,7 +170,7 @@ export class Lock {
   }
 
   /**
-   * Who waits for the lock now, in the order of the line: up to 100. One that was not heard of for 2.5 s, or for
+   * Who waits for the lock now, in the order of the line: up to 100. One that has not polled for 2.5 s, or for
    * 22 s far back in a long line, counts as dead and is left out.
    */
   waiters(): Promise<Waiter[]> {
@@ -179,7 +179,7 @@ export class Lock {
       (found: Native.Waiter[]) => found.map(waiter), { operation: 'waiters', on: this })
   }
 
-  /** Take the lock from whoever has it; false if it was free. The holder is told that it was lost. */
+  /** Take the lock from whoever has it; false if it was free. The holder's lease is lost. */
   breakLease(): Promise<boolean> {
     return call(
       (bridge, number) => this.#client.breakLease(bridge, number, this.#named()), undefined,
@@ -246,7 +246,7 @@ function values(options: LockOptions): Values {
   return [ttlMs, renew, maxHoldMs, waitMs, failFast, adoptUnexpiringMs, label, weight]
 }
 
-/** The type says so, too. An option that means nothing would go unnoticed. */
+/** The type forbids it, too. An option without effect would go unnoticed. */
 function checkTry(options: AcquireOptions | undefined): void {
   for (const name of ['waitMs', 'failFast'] as const) {
     if (options?.[name] !== undefined) {

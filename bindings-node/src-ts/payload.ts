@@ -1,4 +1,4 @@
-/** What programs give to the store: bytes, and JSON of anything that JSON can say. */
+/** What programs give to the store: bytes, and JSON of anything that JSON can represent. */
 
 import { types } from 'node:util'
 import { InvalidArgumentError, isError, type ErrorDetails } from './errors.js'

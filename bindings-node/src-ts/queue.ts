@@ -255,14 +255,14 @@ export class Queue<Json = any> {
   }
 
   /**
-   * Move dead tasks back to ready, unless their ids live: this id, these, so many of the oldest, or as `DeadTasks` says.
+   * Move dead tasks back to ready, unless their ids live: this id, these, so many of the oldest, or those that `DeadTasks` selects.
    * How many were moved.
    */
   kick(which: string | readonly string[] | number | DeadTasks): Promise<number> {
     return ask(this, 'kick', (queue, bridge, number) => queue.kick(bridge, number, deadTasks('kick', which)))
   }
 
-  /** Drop dead tasks, told as for `kick`. How many are gone. */
+  /** Drop dead tasks, selected as for `kick`: by id, ids, a count of the oldest, or `DeadTasks`. Resolves to how many. */
   removeDead(which: string | readonly string[] | number | DeadTasks): Promise<number> {
     return ask(
       this, 'remove_dead',

@@ -13,7 +13,7 @@ export type OnDuplicate =
   | { debounce: { maxWaitMs: number } }
   | { throttle: { windowMs: number } }
 
-/** A task to put into a queue. `Json` is what the payloads of the queue are, if that is said. */
+/** A task to put into a queue. `Json` is the type of the queue's payloads, if it is given. */
 export interface Task<Json = any> {
   /** Is in the queue once. Default: a random one. */
   id?: string | undefined

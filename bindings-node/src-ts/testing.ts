@@ -18,7 +18,7 @@ import { checkOptions, shown } from './values.js'
 
 const natives = new WeakMap<Clock, Native.Clock>()
 
-/** A clock that stands still until it is told to move. */
+/** A clock that stands still until `advance` moves it. */
 export class Clock {
   constructor() {
     natives.set(this, new (native().Clock)())

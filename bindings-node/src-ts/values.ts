@@ -81,7 +81,7 @@ export function checkKind(name: string, value: unknown): void {
   throw new InvalidArgumentError(`${name} is ${kind.is}, not ${shown(value)}`)
 }
 
-/** `usage` tells the order of the arguments. */
+/** `usage`: the order of the arguments. */
 export function checkFunction(given: unknown, what: string, usage: string, about: About): void {
   if (typeof given === 'function') return
   throw new InvalidArgumentError(`${what} is a function, not ${shown(given)}: ${usage}`, detailsOf(about))

@@ -64,11 +64,11 @@ export interface WorkerEvents<Json = any> {
   /** All tasks that were taken are settled, and there are no more for now. */
   drained: []
   /**
-   * The store did not answer. The worker goes on if that can pass, and tells it once; otherwise `finished` rejects. Without a
+   * The store did not answer. If that can pass, the worker goes on, and emits this once; otherwise `finished` rejects. Without a
    * listener, it is written to stderr.
    */
   error: [error: StanchionError]
-  /** The store answers again, so many milliseconds after `error`. Without a listener, it is written to stderr. */
+  /** The store answers again, this many milliseconds after `error`. Without a listener, it is written to stderr. */
   recovered: [afterMs: number]
 }
 
@@ -111,7 +111,7 @@ export class Worker<Json = any> extends EventEmitter<WorkerEvents<Json>> {
   #signal: AbortSignal | undefined
   readonly #finished: Promise<WorkerReport>
   readonly #runs = new Map<number, Run>()
-  /** By id and attempt: runs whose end was not told yet, in the order in which they began. */
+  /** By id and attempt: runs whose end was not reported yet, in the order in which they began. */
   readonly #untold = new Map<string, Run[]>()
   #native: Native.Worker | undefined
   #isWatched = false
@@ -226,7 +226,7 @@ export class Worker<Json = any> extends EventEmitter<WorkerEvents<Json>> {
     }
   }
 
-  /** The worker goes on: what ends it is told by its end. */
+  /** The worker goes on: an error that ends it rejects `finished`. */
   #storeFailed(error: StanchionError): void {
     if (this.listenerCount('error') > 0) this.emit('error', error)
     else console.error(`stanchion: queue '${this.queue}': ${error.message}; trying again`)
@@ -266,7 +266,7 @@ export class Worker<Json = any> extends EventEmitter<WorkerEvents<Json>> {
       if (this.#signal?.aborted === true && await goesBack(run.claim)) failure = undefined
     }
     this.#runs.delete(run.number)
-    // The core tells nothing of a task that went back.
+    // The core reports nothing of a task that went back.
     if (Claim.isReturned(run.claim)) this.#forget(run)
     this.#native?.said(run.number, failure)
   }
@@ -278,7 +278,7 @@ export class Worker<Json = any> extends EventEmitter<WorkerEvents<Json>> {
     run.context.abort(loss === null ? new StanchionError('the worker has ended') : errorOf(loss))
   }
 
-  /** The run that something was told of. */
+  /** The run that an event is about. */
   #told(news: Native.News): Run | undefined {
     const key = keyOf(news.id as string, news.attempt as number)
     const runs = this.#untold.get(key)

@@ -88,7 +88,8 @@ pub use session::options::{
 pub use store::redis::ACL_RULE;
 pub use store::{Finding, Health};
 
-/// The README's examples are tests.
+/// The examples of both READMEs are tests.
 #[cfg(doctest)]
 #[doc = include_str!("../../README.md")]
+#[doc = include_str!("../README.md")]
 struct Readme;

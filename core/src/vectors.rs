@@ -1,4 +1,4 @@
-//! What tests/vectors says of this library, which every package is compared with.
+//! Checks this library against tests/vectors, with which every package is compared.
 
 use std::time::Duration;
 

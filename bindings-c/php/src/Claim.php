@@ -16,7 +16,7 @@ use Stanchion\Internal\Times;
  * A task that is ours until it is settled, or its lease ends.
  *
  * One that is never settled counts as failed when the last reference to it is gone, and at the end of the request at
- * the latest. If nothing keeps what claim() returns, an E_USER_WARNING says so. In a forked child it is the parent's:
+ * the latest. If nothing keeps what claim() returns, an E_USER_WARNING is raised. In a forked child it is the parent's:
  * calls throw Forked there.
  */
 final class Claim

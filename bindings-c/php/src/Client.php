@@ -92,7 +92,7 @@ final class Client
     }
 
     /**
-     * The lock with this name, and how it is acquired unless a call says otherwise. No I/O.
+     * The lock with this name, and the default options of its acquires. No I/O.
      *
      * @param int|float|null $ttl for how many seconds the store keeps the lease without renewal: 0.05 s to 365 days;
      *     with a
@@ -122,7 +122,8 @@ final class Client
 
     /**
      * The read-write lock with this name: many readers, or one writer. Those who wait are served in the order in which
-     * they came, so that neither readers nor writers starve. Options as in lock(). No I/O.
+     * they came, so that neither readers nor writers starve. Options as in lock(): by default a lease of
+     * 30 s that is renewed, a wait of 10 s. No I/O.
      *
      * @param int|float|null $ttl in seconds
      * @param int|float|null $maxHold in seconds
@@ -143,7 +144,8 @@ final class Client
 
     /**
      * The semaphore with this name and so many permits. An acquire takes one, or acquire(weight: ...). While anybody
-     * holds or waits for permits, all must agree on their number; another one is InvalidArgument. Options as in lock().
+     * holds or waits for permits, all must agree on their number; another one is InvalidArgument. Options as in lock():
+     * by default a lease of 30 s that is renewed, a wait of 10 s.
      * No I/O.
      *
      * @param int $permits 1 to 1,000,000
@@ -168,7 +170,8 @@ final class Client
     /**
      * Several locks that are acquired together, all or none: one after another in the order of their names, so that two
      * callers never wait for each other. Names that come twice count once; without any name an acquire is
-     * InvalidArgument. Asked who holds it, it answers for the first. Options as in lock(). No I/O.
+     * InvalidArgument. Its holder() is that of the first. Options as in lock(): by default a lease of 30 s that is
+     * renewed, a wait of 10 s. No I/O.
      *
      * @param array<string> $names
      * @param int|float|null $ttl in seconds
@@ -192,23 +195,23 @@ final class Client
 
     /**
      * The cached value with this name; if there is none, the function makes it, for one caller at a time. The others
-     * wait, and get what it made: any JSON value, as JSON gives it back (objects as arrays), of at most 16 MiB. If the
-     * function throws, that goes on, and the next caller computes.
+     * wait, and get what it made: any JSON value, as JSON returns it (objects as arrays), of at most 16 MiB. If the
+     * function throws, this caller gets the exception, and the next one computes.
      *
      * A value that could not be stored, because the lease was lost or the store did not answer, is still returned.
      *
      * @param int|float $ttl for how many seconds the value is fresh
      * @param callable(): mixed $compute
-     * @param int|float|null $stale for how many seconds after that the old value is still answered while somebody
+     * @param int|float|null $stale for how many seconds after that the old value is still returned while one caller
      *     computes a new one (0)
-     * @param int|float|null $beta before its time is over one caller, drawn by lot, computes the value anew: the
+     * @param int|float|null $beta before its time is over one caller, chosen at random, computes the value anew: the
      *     earlier, the longer that takes and the larger beta is; 0 turns it off (1)
      * @param int|float|null $wait how many seconds to wait for the value that another computes (10)
-     * @param int|float|null $lease for how many seconds the others wait for a computing caller that died (30, renewed
+     * @param int|float|null $lease if the computing caller dies, another may compute after so many seconds (30; renewed
      *     while it lives)
      * @param int|float|null $maxRun how many seconds a computation may take (3600)
      * @param ?bool $withoutStore whether every caller computes by itself, and stores nothing, when the store has not
-     *     answered for a second; for five seconds then it is asked no more; false: wait, and fail (true)
+     *     answered for a second; the store is then not asked for five seconds; false: wait, and fail (true)
      * @param ?string $label shown to others as who computes; 256 bytes at most (the client's)
      * @throws LockTimeout another computed for the whole wait
      * @throws StanchionException
@@ -274,7 +277,7 @@ final class Client
         return new Lease($this, $lease->places[0]);
     }
 
-    /** Releases every lease that this process holds through this connection, and says how many were. For shutdown. */
+    /** Releases every lease that this process holds through this connection; returns how many. For shutdown. */
     public function releaseAll(): int
     {
         $native = Native::get();
@@ -312,7 +315,7 @@ final class Client
 
     /**
      * What this client has counted since it was opened in this process, by the names of the Prometheus samples, such as
-     * `stanchion_lock_acquires_total{outcome="granted"}`. No I/O. The README has the list.
+     * `stanchion_lock_acquires_total{outcome="granted"}`. No I/O. docs/METRICS.md has the names.
      *
      * @return array<string, float>
      */

@@ -151,7 +151,7 @@ final class Lock
     }
 
     /**
-     * Who waits for the lock now, in the order of the line: up to 100. One that was not heard of for 2.5 s, or for
+     * Who waits for the lock now, in the order of the line: up to 100. One that has not polled for 2.5 s, or for
      * 22 s far back in a long line, counts as dead and is left out.
      *
      * @return list<Waiter>

@@ -194,7 +194,7 @@ final class Queue implements \Countable
      * @param int $max 1 to 1000
      * @param string $prefix only tasks whose id begins so; a page may then have few or none, and a next
      *     one all the same
-     * @param bool $payloads false leaves payloads and headers out; the size is told all the same
+     * @param bool $payloads false leaves payloads and headers out; the size is set all the same
      */
     public function list(
         TaskState $state,
@@ -293,8 +293,8 @@ final class Queue implements \Countable
     /**
      * Moves dead tasks back to ready, with all their attempts, unless their ids live. How many were moved.
      *
-     * Ids, receipts or a count, not several of them; of these only what the filters say. Filters alone mean all that
-     * match. It goes in steps: after an error, what earlier ones have moved stays moved.
+     * Ids, receipts or a count, not several of them; of these only those that match the filters. Filters alone:
+     * all that match. It goes in steps: after an error, what earlier ones have moved stays moved.
      *
      * @param int|string|array<string>|null $ids the newest dead record of each; a number is a count
      * @param ?int $count so many of the oldest
@@ -376,7 +376,7 @@ final class Queue implements \Countable
      * @param callable(Claim): mixed $handler
      * @param int|float|null $lease so many seconds after the worker died its tasks are given to another (30)
      * @param int|float|null $maxRun for how many seconds a task may be worked on at most (3600)
-     * @param ?callable(WorkerEvent): mixed $onEvent is told what happens; without it, failures go to the error log
+     * @param ?callable(WorkerEvent): mixed $onEvent called for what happens; without it, failures go to the error log
      * @param ?int $prefetch how many tasks it holds at once, 1 to 1000. Many short ones are done several times as
      *     fast with 16; but those that wait for their turn are not given to other workers meanwhile, and `$maxRun`
      *     counts for them, too (1)

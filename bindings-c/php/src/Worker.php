@@ -34,7 +34,7 @@ final class Worker
     private readonly int $maxRunMillis;
     private readonly int $prefetch;
     private readonly int $graceMillis;
-    /** @var ?\Closure(): void tells the library of a stop, while the worker runs */
+    /** @var ?\Closure(): void stops the library's worker, while it runs */
     private ?\Closure $passOn = null;
     private bool $hurried = false;
     private bool $stopped = false;

@@ -15,7 +15,7 @@ final class WorkerEvent
         public readonly string $id,
         /** Counts deliveries of the task from one; 0 if it is about no task. */
         public readonly int $attempt,
-        /** Why; empty if there is nothing to say. */
+        /** Why; empty if there is no reason. */
         public readonly string $reason,
     ) {
     }

@@ -17,11 +17,11 @@ enum WorkerEventKind: string
     case Lost = 'lost';
     /** All tasks that were taken are settled, and there are no more for now. */
     case Drained = 'drained';
-    /** The store could not be reached, or refused something; the reason says what. Told once, until StoreBack. */
+    /** The store could not be reached, or refused something: see the reason. Reported once, until StoreBack. */
     case StoreFailed = 'store_failed';
-    /** The handler was told to end 2 s ago, and goes on. With one handler at a time, it is told when that has ended. */
+    /** The handler was asked to end 2 s ago, and goes on. With one handler at a time, reported when it ends. */
     case Stuck = 'stuck';
-    /** The store answers again, after StoreFailed; the reason says after how long. */
+    /** The store answers again, after StoreFailed; the reason is after how long. */
     case StoreBack = 'store_back';
     /** Something that this package does not know. */
     case Other = 'other';

@@ -7,7 +7,7 @@ from stanchion import _stanchion
 
 
 def main() -> int:
-    """Does what `sys.argv` says; returns the exit code."""
+    """Runs the command line in `sys.argv`; returns the exit code."""
     # Python's own settings, which the commands that are started would inherit, or which would end the call
     # with a KeyboardInterrupt. What was ignored before Python started stays ignored.
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:

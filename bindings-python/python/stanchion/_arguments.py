@@ -45,7 +45,7 @@ def brief(value: object) -> str:
         return ""
     try:
         text = repr(value)
-    except Exception:  # Its own fault, and not the one to tell of.
+    except Exception:  # A fault of its ``__repr__``, not the one to report.
         return ""
     return text if len(text) <= 80 else ""
 

@@ -16,7 +16,7 @@ from ._types import Duration, wall
 
 
 class ClaimFacts:
-    """What a claim tells without asking the store."""
+    """What is known of a claim without asking the store."""
 
     _native: Any
     _shown = "stanchion.Claim"
@@ -74,7 +74,7 @@ class ClaimFacts:
         return verdict
 
     def returned(self, delay: Optional[Duration] = None) -> _stanchion.Verdict:
-        """The verdict "not tried", for `settle`; ``delay`` as in `put_back`."""
+        """The verdict "not tried", for `settle`; ``delay``: not before so many seconds (at once, at its place in line)."""
         verdict: _stanchion.Verdict = self._native.returned(delay)
         return verdict
 
@@ -152,6 +152,6 @@ def describe(error: BaseException) -> str:
 
 
 def log_unsettled(claim: ClaimFacts, failure: StanchionError) -> None:
-    """A block that failed could not say so to the store either. The task comes back all the same."""
+    """A block failed, and so did the nack. The task comes back when its lease ends all the same."""
     level = log.debug if isinstance(failure, StaleReceipt) else log.warning
     level("task %r: could not be nacked: %s", claim.id, failure)

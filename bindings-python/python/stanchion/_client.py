@@ -77,12 +77,12 @@ class Client:
         label: Optional[str] = None,
         **others: NoReturn,
     ) -> Lock:
-        """The lock with this name, and how it is acquired unless a call says otherwise. No I/O.
+        """The lock with this name, and the default options of its acquires. No I/O.
 
         Without a ``ttl``, a lease is of 30 s and renewed until its release, for ``max_hold`` (1 h) at most; with
-        one it is fixed, unless ``renew`` is asked for. ``wait``: how long to wait for the lock (10 s).
-        ``fail_fast``: do not wait at all if the holder's time is longer than the wait. ``adopt_unexpiring``: take over
-        another program's value that never expires, once it has not changed for so long. ``label`` is shown to others
+        one (50 ms to 365 days) it is not renewed, unless ``renew`` is True. ``wait``: how long to wait for the lock (10 s);
+        then LockTimeout. ``fail_fast``: raise LockTimeout at once if the holder's lease lasts longer than the wait. ``adopt_unexpiring``: take over
+        another program's value that never expires, once it has not changed for this long (never). ``label`` is shown to others
         as the holder (the client's). Times are seconds or timedeltas.
         """
         if others:
@@ -105,8 +105,8 @@ class Client:
     ) -> RwLock:
         """The read-write lock with this name: many readers, or one writer. No I/O.
 
-        Those who wait are served in the order in which they came, so that neither readers nor writers starve. Options
-        as of `lock`; its leases have no cooldown.
+        Those who wait are served in the order in which they came, so that neither readers nor writers starve. Options as of
+        `lock`: by default a lease of 30 s that is renewed, a wait of 10 s. Its leases have no cooldown.
         """
         if others:
             refuse("rw_lock", others)
@@ -129,7 +129,7 @@ class Client:
         """The semaphore with this name and so many permits (1 to 1,000,000). No I/O.
 
         An acquire takes one, or ``weight``. While anybody holds or waits for permits, all must agree on their number;
-        another one raises InvalidArgument. Options as of `lock`.
+        another one raises InvalidArgument. Options as of `lock`: by default a lease of 30 s that is renewed, a wait of 10 s.
         """
         if others:
             refuse("semaphore", others)
@@ -152,7 +152,8 @@ class Client:
         """Several locks that are acquired together, all or none. No I/O.
 
         One after another in the order of their names, so that two callers never wait for each other. Names that come
-        twice count once; without any name an acquire raises InvalidArgument. Options as of `lock`.
+        twice count once; without any name an acquire raises InvalidArgument. Options as of `lock`: by default a lease of 30 s
+        that is renewed, a wait of 10 s.
         """
         if others:
             refuse("multi_lock", others)
@@ -277,7 +278,7 @@ class Client:
         return Lease(self._native.resume_lease(handle), self._held)
 
     def release_all(self) -> int:
-        """Release every lease of this client that is still held, and say how many were. For shutdown."""
+        """Release every lease of this client that is still held; returns how many. For shutdown."""
         count: int = self._native.release_all()
         return count
 
@@ -292,7 +293,7 @@ class Client:
     def metrics(self) -> Dict[str, float]:
         """What this client has counted since it was opened in this process, by the names of the Prometheus samples.
 
-        Such as ``stanchion_lock_acquires_total{outcome="granted"}``. No I/O. The README has the list.
+        Such as ``stanchion_lock_acquires_total{outcome="granted"}``. No I/O. docs/METRICS.md has the names.
         """
         return dict(self._native.metrics())
 

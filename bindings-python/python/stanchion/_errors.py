@@ -9,8 +9,8 @@ from typing import Callable, Dict, Optional, Type
 class StanchionError(Exception):
     """Something went wrong in the store or in this library.
 
-    ``code`` is a stable number, the same in every language; ``operation`` and ``name`` say what was attempted
-    on which lock or queue; ``retryable`` says whether the same call may succeed later without any change.
+    ``code`` is a stable number, the same in every language; ``operation`` and ``name`` are what was attempted
+    on which lock or queue; ``retryable`` is whether the same call may succeed later without any change.
     """
 
     code: int = -16

@@ -14,7 +14,7 @@ _clients: weakref.WeakSet[Any] = weakref.WeakSet()
 
 
 def note(client: Any) -> None:
-    """Let a client say farewell at the end."""
+    """Release what a client still holds at the end of the program."""
     _clients.add(client)
 
 

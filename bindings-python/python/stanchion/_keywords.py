@@ -39,7 +39,7 @@ _HINTS: Dict[str, Dict[str, str]] = {
 
 
 def refuse(call: str, others: Mapping[str, object]) -> NoReturn:
-    """Refuse keywords that there are not, and say what to write instead of those of other packages."""
+    """Refuse unknown keywords; for those of other packages the message names ours."""
     name, value = next(iter(others.items()))
     raise TypeError(f"{call}() got an unexpected keyword argument {name!r}{instead(call, name, value)}")
 

@@ -23,7 +23,7 @@ class Loss:
         return self._native.loss is not None
 
     def __bool__(self) -> bool:
-        """As `is_set`, so that ``if lease.lost:`` says what it seems to."""
+        """Same as `is_set`, so that ``if lease.lost:`` works."""
         return self.is_set()
 
     @property
@@ -48,7 +48,7 @@ class Lost(Loss):
 
 
 class LeaseFacts:
-    """What a lease tells without asking the store."""
+    """What is known of a lease without asking the store."""
 
     _native: Any
 
@@ -179,7 +179,7 @@ def end(lease: Lease, error: Optional[BaseException]) -> None:
         loss = announced(lease)
         lease.release()
         if loss is not None:
-            # Nobody took the lock meanwhile, but the block was told that it might.
+            # Nobody took the lock meanwhile, but the loss was announced to the block.
             raise loss
     except LeaseLost as lost:
         log.warning("lock %r: the lease was lost: %s", lease.name, lost)
@@ -193,7 +193,7 @@ def end(lease: Lease, error: Optional[BaseException]) -> None:
 
 
 def announced(lease: Any) -> Optional[LeaseLost]:
-    """The loss that a lease's `lost` tells, if it does."""
+    """The loss of a lease as an exception, if it is lost."""
     if not lease.lost.is_set():
         return None
     try:

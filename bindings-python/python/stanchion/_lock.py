@@ -114,7 +114,7 @@ class Lock(LockFacts):
     ) -> Lease:
         """Acquire the lock, waiting in line for it. Raises LockTimeout if it stays busy.
 
-        What is not given is as in `Client.lock`. ``weight``: how many permits of a semaphore (1).
+        What is not given is as for the lock object, or else the default of `Client.lock`. ``weight``: how many permits of a semaphore (1).
         """
         if others:
             refuse("acquire", others)
@@ -186,16 +186,16 @@ class Lock(LockFacts):
     def waiters(self) -> List[Waiter]:
         """Who waits for the lock now, in the order of the line: up to 100.
 
-        One that was not heard of for 2.5 s, or for 22 s far back in a long line, counts as dead and is left out.
+        One that has not polled for 2.5 s, or for 22 s far back in a long line, counts as dead and is left out.
         """
         return waiters(self._native.waiters())
 
     def reentrant(self, owner: str) -> Lock:
-        """The same lock for an owner that may come in again.
+        """The same lock for an owner, which may acquire it again while it holds it.
 
-        An acquire by an owner that is inside returns at once, with the same fence, and the lock is given back when the
+        Such an acquire returns at once, with the same fence, and the lock is released when the
         owner has released as often as it acquired. Owners are known to this client only. An acquire raises
-        InvalidArgument if the owner wants more than it has: a reader does not become a writer.
+        InvalidArgument if the owner asks for more than it has: a reader does not become a writer.
         """
         return Lock(self._client, self._made, self._defaults, (owner,))
 

@@ -176,7 +176,7 @@ class Queue:
         prefix: str = "",
         older_than: Optional[Duration] = None,
     ) -> int:
-        """Drop dead tasks; how many are gone. Which: as for `kick`."""
+        """Drop dead tasks; returns how many. They are selected as for `kick`: ids, receipts or a count, and filters."""
         return self._native.remove_dead(dead_tasks("remove_dead", ids, receipts, count, reason, prefix, older_than))
 
     def purge(self) -> int:

@@ -84,9 +84,9 @@ class Task:
     """A task to put into a queue; without an id it gets a random one.
 
     ``payload`` is bytes, or any JSON value, which is stored as JSON with a ``content-type`` header.
-    It may be delivered after ``delay``, or from ``due`` on (at once, if neither is given; a datetime without a zone is
-    in local time); not later than ``expires`` after now (never given up). Higher ``priority`` (0 to 255) goes first (0).
-    After ``max_attempts`` deliveries without success it is dead (20, which takes about two days). ``on_duplicate`` says
+    It is not delivered before ``delay`` is over, or before ``due`` (at once, if neither is given; a datetime without a zone
+    is in local time). It becomes dead if it was not delivered ``expires`` after now (never). Higher ``priority`` (0 to 255) goes first (0).
+    After ``max_attempts`` deliveries without success it is dead (20, which takes about two days). ``on_duplicate`` is
     what to do if the id is in the queue (`Keep`).
     """
 
@@ -309,8 +309,8 @@ class WorkerReport:
 @dataclass(frozen=True)
 class WorkerEvent:
     """What happened beyond what handlers see: ``what`` is "dead" (the task failed for the last time, or was
-    buried), "lost" (the claim was), "stuck" (then its handler was told to end, and goes on), "store_failed" or
-    "store_back" (once each for as long as the store fails; then ``reason`` alone says more)."""
+    buried), "lost" (the claim was), "stuck" (its handler was asked to end, and goes on), "store_failed" or
+    "store_back" (once each for as long as the store fails; of these only ``reason`` is set)."""
 
     what: str
     id: str
@@ -327,7 +327,7 @@ UNSET = _Unset.UNSET
 
 
 def encode(payload: Any, headers: Optional[Mapping[str, str]]) -> Tuple[bytes, Optional[Dict[str, str]]]:
-    """The payload as bytes, with the header that says so if it was made JSON."""
+    """The payload as bytes; if it was made JSON, with the header ``content-type``."""
     try:
         plain = dict(headers) if headers is not None else None
     except (TypeError, ValueError) as error:
@@ -369,7 +369,7 @@ def task_info(fields: Optional[Dict[str, Any]]) -> Optional[TaskInfo]:
 
 
 def task_infos(all_fields: List[Dict[str, Any]]) -> List[TaskInfo]:
-    """Tasks, from what the native module says of them."""
+    """Tasks, from the native module's tuples."""
     infos = []
     for fields in all_fields:
         fields["state"] = TaskState(fields["state"])
@@ -384,7 +384,7 @@ def task_infos(all_fields: List[Dict[str, Any]]) -> List[TaskInfo]:
 
 
 def enqueued(fields: Tuple[str, str, int, Optional[float]]) -> Enqueued:
-    """What an enqueue did, from what the native module says."""
+    """An enqueue's result, from the native module's tuple."""
     id, outcome, version, due = fields
     return Enqueued(id, Outcome(outcome), version, maybe_wall(due))
 
@@ -395,7 +395,7 @@ def all_enqueued(results: List[Any]) -> List[Any]:
 
 
 def holder(fields: Optional[Tuple[Any, ...]]) -> Optional[Holder]:
-    """A holder, from what the native module says."""
+    """A holder, from the native module's tuple."""
     if fields is None:
         return None
     held_as, label, host, pid, fence, since, remaining, waiters, weight = fields
@@ -408,7 +408,7 @@ def holders(found: List[Tuple[Any, ...]]) -> List[Holder]:
 
 
 def waiters(found: List[Tuple[Any, ...]]) -> List[Waiter]:
-    """Those who wait, from what the native module says."""
+    """Waiters, from the native module's tuples."""
     return [
         Waiter(label, host, pid, maybe_wall(since), waiting, weight) for label, host, pid, since, waiting, weight in found]
 

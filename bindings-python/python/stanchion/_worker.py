@@ -83,7 +83,7 @@ class WorkerFacts:
             native.stop()
 
     def hurry(self) -> None:
-        """As `stop`, and no grace is left."""
+        """Stop at once: handlers have no grace."""
         self.stop()
         native = self._native
         if native is not None:
@@ -112,7 +112,7 @@ class WorkerFacts:
         return describe(error)
 
     def _tell(self, native: Any) -> None:
-        """Log what happened to tasks beyond what their handlers raised, and tell the hook."""
+        """Log what happened to tasks beyond what their handlers raised, and call the hook."""
         for fields in native.events():
             event = WorkerEvent(*fields)
             if event.what == "dead":
@@ -154,7 +154,7 @@ def _guarded(hook: Callable[..., Any], *args: Any) -> None:
 
 
 def _report(error: BaseException) -> None:
-    """Show what nobody else can be told."""
+    """Print an exception that no caller can get."""
     threading.excepthook(threading.ExceptHookArgs(
         (type(error), error, error.__traceback__, threading.current_thread())))
 
@@ -166,12 +166,12 @@ class Worker(WorkerFacts):
     alone. ``concurrency`` (1) of them run at a time. While one runs, its claim is renewed, for ``max_run`` (1 h) at
     most; if the process dies, another worker gets the task when its ``lease`` (30 s) ends. A handler that runs
     long should look at ``claim.lost`` now and then: a thread cannot be stopped from outside. One that goes on after the
-    loss of its claim keeps its thread; the worker goes on with the others, tells of it (``stuck``), and leaves the task
+    loss of its claim keeps its thread; the worker goes on with the others, reports it (``stuck``), and leaves the task
     to other workers.
 
     Stopped, it takes no more tasks. Handlers go on for ``grace`` (25 s); then ``claim.lost`` is true, and the tasks of
-    those that raise go back without counting an attempt. One that has not ended 2 s later is left behind: `run`
-    returns, and its task comes back when its lease would have ended, uncounted too.
+    those that raise go back without counting an attempt. If one has not ended 2 s later, `run` returns
+    without it, and its task comes back when its lease would have ended, uncounted too.
 
     Hooks: ``before(claim)`` runs before the handler, and fails the task if it raises; ``after(claim)`` when the
     handler has returned; ``failed(claim, exception)`` when it raised; ``on_event(event)`` for what handlers do

@@ -22,7 +22,7 @@ __all__ = ["Clock", "aio_memory_client", "memory_client"]
 
 
 class Clock:
-    """A clock that stands still until it is told to move."""
+    """A clock that stands still until `advance` moves it."""
 
     def __init__(self) -> None:
         # The plugin is loaded in every run of pytest, the library only where it is used.

@@ -24,7 +24,7 @@ pub(crate) struct Close {
 }
 
 impl Close {
-    /// Refuses all calls from now on, and tells those that wait. On the thread that closes it.
+    /// Refuses all calls from now on, and wakes those that wait. Runs on the thread that closes the client.
     pub(crate) fn begin(session: &Session) -> Self {
         let live = session.close().cloned();
         let beneath = live.as_ref().map_or(0, |live| live.closing.beneath());
@@ -49,7 +49,7 @@ impl Close {
     }
 }
 
-/// Releases all locks of a client, and says how many; or the first error other than a lost lease.
+/// Releases all locks of a client. Returns how many, or the first error other than a lost lease.
 pub(crate) fn release_all(live: &Arc<Live>) -> Result<usize, Error> {
     let mut tally = Tally::default();
     let all = Held::all(live).into_iter();

@@ -52,7 +52,7 @@ pub enum Clock {
     /// The machine's clocks. Deadlines use the one that goes on during suspend.
     #[default]
     System,
-    /// A clock that stands still until it is told to move.
+    /// A clock that stands still until [`ManualClock::advance`] moves it.
     Manual(ManualClock),
 }
 
@@ -85,7 +85,7 @@ impl Clock {
     }
 }
 
-/// Which boot the boot clock counts from. Empty on systems that do not tell.
+/// Which boot the boot clock counts from. Empty on systems that do not expose it.
 pub(crate) fn read_boot_id() -> String {
     std::fs::read_to_string("/proc/sys/kernel/random/boot_id")
         .map(|text| text.trim().to_owned())

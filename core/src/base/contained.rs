@@ -1,5 +1,5 @@
-//! Code of the program's that runs on threads of ours: subscribers of the trace, hooks, wakers. If it panics, the thread
-//! goes on: others rely on it.
+//! Runs callbacks of the program (trace subscribers, hooks, wakers) on threads of the library. A panic in one is caught,
+//! and the thread goes on: others rely on it.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::LazyLock;
@@ -12,12 +12,12 @@ static PANICS: LazyLock<Option<IntCounter>> = LazyLock::new(|| {
     IntCounter::new("stanchion_contained_panics_total", help).ok()
 });
 
-/// The number of those panics, as every client of the process tells it.
+/// The number of those panics, which every client of the process reports in its metrics.
 pub(crate) fn panics() -> Option<IntCounter> {
     PANICS.clone()
 }
 
-/// Runs this; `None` if it panicked. That is counted and said; the panic hook has told where it happened.
+/// Runs this; `None` if it panicked. The panic is counted and traced; the panic hook has printed where it happened.
 pub(crate) fn contained<T>(what: &'static str, run: impl FnOnce() -> T) -> Option<T> {
     let result = catch_unwind(AssertUnwindSafe(run)).ok();
     if result.is_none() {

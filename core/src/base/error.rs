@@ -90,10 +90,10 @@ impl ErrorKind {
     }
 }
 
-/// In messages about a busy lock that do not know better.
+/// The holder in messages about a busy lock when the store did not return one.
 pub(crate) const BY_ANOTHER: &str = "held by another";
 
-/// A time as messages give it: two digits are enough for people.
+/// A time for messages: two digits are enough for people.
 pub(crate) fn brief(time: Duration) -> String {
     let seconds = time.as_secs_f64();
     let scale = match seconds {
@@ -137,21 +137,21 @@ impl Error {
         self
     }
 
-    /// Says which operation on which name failed; the first to say it is the closest to the cause.
+    /// Adds which operation on which name failed. The first call wins: it is the closest to the cause.
     pub(crate) fn during(mut self, operation: &'static str, name: &str) -> Self {
         self.0.operation.get_or_insert(operation);
         self.0.name.get_or_insert_with(|| told(name));
         self
     }
 
-    /// As [`Error::during`], in place of what the request that failed is called.
+    /// Like [`Error::during`], but replaces an operation that is already set.
     pub(crate) fn rather_during(mut self, operation: &'static str, name: &str) -> Self {
         self.0.operation = Some(operation);
         self.0.name = Some(told(name));
         self
     }
 
-    /// The same error for another result of the same request; its cause is with the first.
+    /// A copy for another result of the same request; the cause stays with the first.
     pub(crate) fn again(&self) -> Self {
         let Inner { kind, message, operation, name, .. } = &*self.0;
         Self(Box::new(Inner {

@@ -213,10 +213,10 @@ pub(crate) mod testing {
     use nix::sys::wait::{WaitStatus, waitpid};
     use nix::unistd::Pid;
 
-    /// A child that hangs is killed after this many seconds, and counts as one that said no.
+    /// A child that hangs is killed after this many seconds, and counts as failed.
     const CHILD_SECONDS: u32 = 60;
 
-    /// Runs `body` in a forked child; whether it said yes.
+    /// Runs `body` in a forked child, and returns its result.
     pub(crate) fn in_child(body: impl FnOnce() -> bool) -> bool {
         // SAFETY: the child never returns into the test harness, whose other threads it lacks.
         answer(unsafe { libc::fork() }, body)

@@ -55,7 +55,7 @@ impl Prefixes {
         Ok(LockName { key, prefix: self.lock.len(), kind })
     }
 
-    /// The lock of this kind whose prefix and name are `key`, if it is one of ours.
+    /// The lock of this kind with this key, if the key has our prefix.
     pub(crate) fn lock_of_key(&self, kind: LockKind, key: &str) -> Option<LockName> {
         self.name_of_kind(kind, key.strip_prefix(&*self.lock)?).ok()
     }
@@ -89,8 +89,8 @@ impl Prefixes {
     }
 }
 
-/// What kind of lock a name stands for. Each kind has names of its own: a semaphore and a lock of the same name
-/// have nothing to do with each other.
+/// The kind of a lock. Each kind has a namespace of its own: a semaphore and a lock of the same name do not exclude
+/// each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum LockKind {
@@ -100,7 +100,7 @@ pub enum LockKind {
     ReadWrite,
     /// As many holders as it has permits.
     Semaphore,
-    /// One who computes a cached value.
+    /// The caller that computes a cached value.
     Cached,
 }
 
@@ -181,7 +181,7 @@ impl fmt::Debug for QueueName {
     }
 }
 
-/// A checked task id: what tells a task from others of its queue. Cheap to clone.
+/// A checked task id, unique among the live tasks of its queue. Cheap to clone.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct TaskId(Arc<str>);
 

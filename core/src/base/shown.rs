@@ -3,7 +3,7 @@
 /// Longest name, in bytes: long enough for a path or a URL, short enough for every store.
 pub const MAX_NAME_BYTES: usize = 512;
 
-/// A name as errors tell it, or its beginning if it is too long to be one; a claim is told by two of them.
+/// A name for error messages, or its beginning if it is too long to be one. Messages about a claim have two of them.
 pub(crate) fn told(name: &str) -> String {
     if name.len() > 2 * MAX_NAME_BYTES + 1 { shown(name) } else { name.to_owned() }
 }

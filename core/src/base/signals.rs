@@ -36,8 +36,8 @@ pub(crate) fn spawn_quietly(name: &str, run: impl FnOnce() + Send + 'static) -> 
     spawned
 }
 
-/// Runs something while such signals wait. A handler cuts a read short from a socket that has a timeout, also with
-/// SA_RESTART (signal(7)), and then the answer is lost.
+/// Runs something with these signals blocked. A handler interrupts the read from a socket that has a timeout, also with
+/// SA_RESTART (signal(7)), and then the reply is lost.
 pub(crate) fn undisturbed<T>(call: impl FnOnce() -> T) -> T {
     struct Restore(SigSet);
     impl Drop for Restore {

@@ -1,6 +1,6 @@
 //! Wake-ups: who waits in this process, and how a hint reaches it.
 //!
-//! A hint says "ask now", nothing more. Losing one costs time, never correctness.
+//! A hint only makes a waiter poll the store now. Losing one costs time, never correctness.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -54,7 +54,7 @@ impl Hub {
         self.client
     }
 
-    /// A place for one waiting call; it is given up when dropped.
+    /// Registers one waiting call, until the place is dropped.
     pub fn enter(self: &Arc<Self>) -> Place {
         let seq = self.next_seq.fetch_add(1, Ordering::Relaxed);
         let slot = Arc::new(Slot::default());
@@ -125,7 +125,7 @@ pub struct Place {
 }
 
 impl Place {
-    /// What the store has to know to hint this call.
+    /// The address to which the store publishes hints for this call.
     pub fn waiter(&self) -> Waiter {
         Waiter { client: self.hub.client, seq: self.seq }
     }
@@ -142,7 +142,7 @@ impl Place {
         state.nudged = false;
     }
 
-    /// Takes the announcement back: this thread reads the channel itself.
+    /// Withdraws the announcement: this thread reads the channel itself.
     pub(crate) fn unpark(&self) {
         locked(&self.slot.state).parked = false;
     }

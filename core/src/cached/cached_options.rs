@@ -8,15 +8,15 @@ use crate::session::options::{
     DEFAULT_MAX_HOLD, DEFAULT_TTL, DEFAULT_WAIT, LockPlan, MAX_TTL, Owner, Settings, checked_ttl,
 };
 
-/// How eagerly a value is computed anew before it is stale, unless told otherwise: the value for which Vattani,
-/// Chierichetti and Lowenstein ("Optimal Probabilistic Cache Stampede Prevention", VLDB 2015) show the best result.
+/// The default beta of the early refresh: the value for which Vattani, Chierichetti and Lowenstein ("Optimal
+/// Probabilistic Cache Stampede Prevention", VLDB 2015) show the best result.
 pub const DEFAULT_BETA: f64 = 1.0;
 /// A larger one is a mistake: the value would hardly ever be taken for fresh.
 const MAX_BETA: f64 = 1_000.0;
 /// Shortest time for which a value is fresh: stores count in milliseconds.
 const MIN_FRESH: Duration = Duration::from_millis(1);
 
-/// How a value is cached, and computed by one caller at a time.
+/// How long a value is fresh and stale, and how it is computed: by one caller at a time (single flight).
 ///
 /// ```
 /// use std::time::Duration;
@@ -53,14 +53,14 @@ impl CachedOptions {
         }
     }
 
-    /// For how long after its `ttl` the old value is still answered, while somebody computes a new one (default:
-    /// not at all, then all wait; at most 365 days).
+    /// For how long after its `ttl` the old value is still returned while one caller computes a new one: at most 365 days
+    /// (default 0: then all wait).
     pub fn stale(mut self, stale: Duration) -> Self {
         self.stale = stale;
         self
     }
 
-    /// Early refresh: before the `ttl` is over one caller, drawn by lot, computes the value anew while the others
+    /// Early refresh: before the `ttl` is over one caller, chosen at random, computes the value anew while the others
     /// still get the old one. The longer the last computation took, and the larger beta, the earlier: `-ln(random) *
     /// beta` computation times before the end. Default 1; 0 turns it off; at most 1000.
     pub fn beta(mut self, beta: f64) -> Self {
@@ -68,40 +68,41 @@ impl CachedOptions {
         self
     }
 
-    /// How long to wait at most for the value that another computes (default 10 s).
+    /// How long to wait for the value that another caller computes, up to 365 days (default 10 s); then the call fails with
+    /// `LockTimeout`.
     pub fn wait(mut self, wait: Duration) -> Self {
         self.wait = wait;
         self
     }
 
-    /// For how long the others believe that a computing caller still lives that they do not hear of (default 30 s;
-    /// 50 ms to 365 days). While it lives it renews its lease.
+    /// If the computing caller dies, another may compute after this time: 50 ms to 365 days (default 30 s). While it lives
+    /// it renews its lease.
     pub fn lease(mut self, lease: Duration) -> Self {
         self.lease = lease;
         self
     }
 
-    /// How long a computation may take at most before another caller computes (default 1 h).
+    /// How long a computation may take before another caller computes: the lease to 365 days (default 1 h).
     pub fn max_run(mut self, max_run: Duration) -> Self {
         self.max_run = max_run;
         self
     }
 
     /// Whether every caller computes by itself, and stores nothing, when the store has not answered for a second
-    /// (default: yes). For five seconds then the client asks no more. Otherwise the caller waits, and fails with
-    /// `StoreUnavailable` in the end: for what must never be computed twice at a time.
+    /// (default: yes). For five seconds after that the client does not ask the store. If not, the caller waits, and fails
+    /// with `StoreUnavailable` in the end: for values that must never be computed twice at a time.
     pub fn without_store(mut self, compute: bool) -> Self {
         self.without_store = compute;
         self
     }
 
-    /// Shown by `holder` (at most 256 bytes). Default: the client's label.
+    /// Shown as the caller that computes (at most 256 bytes). Default: the client's label.
     pub fn label(mut self, label: impl Into<String>) -> Self {
         self.label = Some(label.into());
         self
     }
 
-    /// Checks everything, and draws the lot of an early refresh.
+    /// Checks everything, and draws the random number of an early refresh.
     pub(crate) fn plan(&self, settings: &Settings) -> Result<CachedPlan, Error> {
         let Self { ttl, stale, beta, wait, max_run, .. } = *self;
         if !(MIN_FRESH..=MAX_TTL).contains(&ttl) {
@@ -156,8 +157,7 @@ pub(crate) struct CachedPlan {
 }
 
 impl CachedPlan {
-    /// The same with so much time to wait.
-    /// For one that has waited: what is new by then is not refreshed early.
+    /// The same for a caller that has waited, with this much time left. A value that is new by then is not refreshed early.
     pub(crate) fn within(&self, left: Duration) -> Self {
         Self { lock: LockPlan { early: 0.0, ..self.lock.within(left) }, ..self.clone() }
     }
@@ -166,7 +166,7 @@ impl CachedPlan {
         Self { lock: LockPlan { wait: Duration::ZERO, ..self.lock.clone() }, ..self.clone() }
     }
 
-    /// Whether to go on after a try that found this.
+    /// Whether to wait after a try that found this.
     pub(crate) fn is_to_wait<T>(&self, tried: &Result<Option<T>, Error>) -> bool {
         let may_become_better = match tried {
             Ok(found) => found.is_none(),

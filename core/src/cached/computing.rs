@@ -22,7 +22,7 @@ pub(crate) fn check_circuit(live: &Live, plan: &CachedPlan) -> Result<(), Error>
     Ok(())
 }
 
-/// What a caller does whose call has failed: computes without the store, if that is why, and it can do so.
+/// For a call that has failed: computes without the store, if the store was the cause and the plan allows it.
 pub(crate) fn instead(live: &Live, name: &str, plan: &CachedPlan, error: Error) -> Result<Computing, Error> {
     if error.kind() != ErrorKind::StoreUnavailable || !plan.lock.can_do_without {
         return Err(error);
@@ -40,7 +40,7 @@ pub(crate) struct Computing {
     begun: Moment,
 }
 
-/// What an acquire has come to.
+/// The result of an acquire.
 pub(crate) enum Outcome {
     /// The value, and when the request was sent that found it.
     Value(Vec<u8>, Moment),
@@ -81,18 +81,18 @@ impl Computing {
         self.held.as_ref().is_some_and(|held| held.kept.is_valid())
     }
 
-    /// The next caller computes.
+    /// Ends it without a value: the next caller computes.
     pub(crate) fn let_go(&self) {
         self.held.iter().for_each(Held::let_go);
     }
 
-    /// What ends the lease; `None` if there is none.
+    /// The release of the lease; `None` if there is none.
     pub(crate) fn release(&self) -> Result<Option<(Arc<Live>, Releasing)>, Error> {
         let Some(held) = &self.held else { return Ok(None) };
         Ok(Some((Arc::clone(&held.kept.live), held.release(None)?)))
     }
 
-    /// What the store is to be told; `None` if there is no lease, or it is known to be lost.
+    /// The request that stores the value; `None` if there is no lease, or it is known to be lost.
     pub(crate) fn store(&self, value: Vec<u8>) -> Result<Option<(Arc<Live>, Releasing)>, Error> {
         if value.len() > MAX_PAYLOAD {
             self.let_go();
@@ -111,7 +111,8 @@ impl Computing {
     }
 }
 
-/// Whether the value was stored. What passes costs the others a computation, and this caller nothing.
+/// Returns whether the value was stored. A failure that will pass is no error: the caller has its value, and the next
+/// one computes again.
 pub(crate) fn stored(storing: &Releasing, answer: Result<Answer, Error>) -> Result<bool, Error> {
     match storing.judge(answer) {
         Ok(()) => Ok(true),
@@ -124,7 +125,7 @@ pub(crate) fn stored(storing: &Releasing, answer: Result<Answer, Error>) -> Resu
 }
 
 impl Drop for Computing {
-    /// One that was not stored is left to the next caller.
+    /// If nothing was stored, the next caller computes.
     fn drop(&mut self) {
         self.let_go();
     }

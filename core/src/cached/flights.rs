@@ -7,7 +7,7 @@ use crate::driver::rest_async;
 use crate::engine::single_flight::Turn;
 use crate::session::Live;
 
-/// A caller's place among them, from when it came until it has its answer.
+/// A caller's place in a flight, from its arrival until it has its result.
 pub(crate) struct Seat<'a> {
     live: &'a Live,
     name: &'a LockName,
@@ -15,16 +15,16 @@ pub(crate) struct Seat<'a> {
 }
 
 impl<'a> Seat<'a> {
-    /// For a caller that came at this moment.
+    /// For a caller that arrived at this moment.
     pub(crate) fn take(live: &'a Live, name: &'a LockName, came: Moment) -> Self {
         let place = live.hub.enter();
         locked(&live.flights).join(name, place.waiter().seq, came, live.clock.now());
         Self { live, name, place }
     }
 
-    /// What this caller is to do now. It asks in any case when its time is up.
+    /// What this caller does now. It asks the store in any case when its time is up.
     pub(crate) fn turn(&self, give_up: Moment) -> Turn {
-        // In a forked child the mutex may have been inherited locked; there the store tells what is wrong.
+        // In a forked child the mutex may have been inherited locked; there the call to the store fails with `Forked`.
         if self.live.is_inherited() {
             return Turn::Ask;
         }
@@ -37,7 +37,7 @@ impl<'a> Seat<'a> {
         rest_async(self.live, &self.place, until).await;
     }
 
-    /// The value is there, by the answer to a request that was sent at this moment.
+    /// Shares the value that a request sent at this moment has found.
     pub(crate) fn answer(&self, value: &[u8], asked: Moment) {
         if self.live.is_inherited() {
             return;

@@ -1,4 +1,4 @@
-//! Cached values: who computes, and who waits for whom.
+//! Cached values: options, computations and their leases, single flight.
 
 pub(crate) mod cached_options;
 pub(crate) mod computing;

@@ -1,4 +1,5 @@
-//! Turns of the host language while one of its threads waits: it has signal handlers to run.
+//! The interrupt check: a callback of the host language that runs while one of its threads waits, for its signal
+//! handlers.
 
 use std::cell::{Cell, RefCell};
 use std::mem;
@@ -10,7 +11,7 @@ use crate::base::fork::{Generation, generation};
 use crate::base::signals::spawn_quietly;
 use crate::session::channel::HOST_TURN;
 
-/// What a host does on its own thread meanwhile; it may end the wait.
+/// The host's callback, on its own thread; it may end the wait.
 type Turn = fn() -> ControlFlow<()>;
 
 thread_local! {
@@ -22,8 +23,8 @@ thread_local! {
 /// at least every 50 ms on this thread and may end the wait: the call then fails with `Cancelled`, and what
 /// it left behind is cleaned up. For hosts that have to run signal handlers.
 ///
-/// If the store falls silent in the middle of quick answers, the first turn comes after 100 ms. An answer that
-/// is on its way already is read to its end first.
+/// If the store stops answering after quick replies, the first turn comes after 100 ms. A reply that has begun to
+/// arrive is read to its end first.
 ///
 /// ```
 /// # fn main() -> Result<(), stanchion::Error> {
@@ -54,7 +55,7 @@ pub(crate) fn around() -> Option<Turn> {
     AROUND.get()
 }
 
-/// Runs what is no machine, with the turns of [`with_host_turn`] if there are any.
+/// Runs something that is not a machine, with the callback of [`with_host_turn`] if there is one.
 pub(crate) fn attend_call<T: Send + 'static>(
     run: impl FnOnce() -> Result<T, Error> + Send + 'static,
 ) -> Result<T, Error> {

@@ -1,4 +1,4 @@
-//! The two drivers: they do what a machine asks, and nothing else.
+//! The two drivers, for tokio and for threads: they carry out the steps that a machine returns, and nothing else.
 
 pub(crate) mod host_turn;
 
@@ -125,10 +125,10 @@ impl<'a> Traffic<'a> {
     }
 }
 
-/// What a host does while one of its threads waits; it may end the wait. `None` if it has nothing to do.
+/// A callback of the host that runs while one of its threads waits, and may end the wait; `None` if it has none.
 pub(crate) type HostTurn<'a> = Option<&'a mut dyn FnMut() -> ControlFlow<()>>;
 
-/// The same host's turn, for one of several calls.
+/// The same callback, for one of several calls.
 pub(crate) fn again<'a>(host_turn: &'a mut HostTurn<'_>) -> HostTurn<'a> {
     match host_turn {
         Some(turn) => Some(&mut **turn),
@@ -136,8 +136,9 @@ pub(crate) fn again<'a>(host_turn: &'a mut HostTurn<'_>) -> HostTurn<'a> {
     }
 }
 
-/// The turn given, or else the one around. It ends the wait also if it has forked this process: the child's copy of the
-/// wait would ask in the parent's name, and read what the parent is to hear.
+/// The caller's interrupt check, else the thread's ([`with_host_turn`](crate::api::blocking::with_host_turn)). It also
+/// ends the wait if the callback has forked this process: the child's copy of the wait would use the parent's token, and
+/// read replies that are the parent's.
 fn its_turn<'a>(
     live: &'a Live,
     host_turn: HostTurn<'a>,
@@ -157,7 +158,7 @@ fn its_turn<'a>(
     })
 }
 
-/// Fails in the child of a fork that happened in a host's turn.
+/// Fails in the child of a fork that happened in the host's callback.
 fn not_forked(live: &Live) -> Result<(), Error> {
     if live.is_inherited() {
         return Err(Error::new(

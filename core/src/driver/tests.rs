@@ -1,4 +1,4 @@
-//! A host's thread in a call, with a store that answers as it is told, on a clock that the test moves.
+//! A host's thread in a call, with a store that answers as the test sets, on a clock that the test moves.
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;

@@ -8,7 +8,7 @@ use crate::protocol::{Failure, FailureKind, Reply, Request};
 /// The answer to a request, with what is needed to judge it.
 #[derive(Debug)]
 pub struct Answer {
-    /// What the store said.
+    /// The store's reply.
     pub reply: Reply,
     /// When the first of the copies was sent.
     pub first_sent: Moment,

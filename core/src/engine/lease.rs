@@ -62,7 +62,7 @@ struct ExactEnds {
     open: u32,
     /// The shortest of those.
     least: Duration,
-    /// When the last one was answered. What was sent before says nothing.
+    /// When the last one was answered. Replies to what was sent before mean nothing.
     answered: Option<Moment>,
 }
 
@@ -216,7 +216,7 @@ impl LeaseState {
         self.next_renewal = moment;
     }
 
-    /// Takes in the answer to an extension that was sent at `sent`. `Announce` says that it is lost now.
+    /// Applies the reply to an extension that was sent at `sent`. Returns `Announce` if the lease is lost now.
     pub fn extended(&mut self, now: Moment, sent: Moment, result: &Result<Reply, Failure>) -> Need {
         let extension = result.as_ref().map(|reply| self.leased.extension(reply));
         let is_prolonged = matches!(extension, Ok(Extension::Extended(_)));

@@ -34,7 +34,7 @@ pub struct LockLease {
     pub granted: Fence,
     /// Whether another copy of the acquire may be on its way.
     pub acquire_resent: bool,
-    /// As in [`Leave`].
+    /// Whether other programs' lockers get a share of the grants.
     pub foreign_share: bool,
     /// What it has of a lock that is not exclusive.
     pub share: Option<Share>,
@@ -57,7 +57,7 @@ struct Changes {
     fence: AtomicU64,
     /// Upgrades of which a copy may still come: the store may know the lease by a later fence.
     upgrades: AtomicU32,
-    /// A downgrade did not say which fence it takes from: coming late, it would end what a later upgrade has given.
+    /// A downgrade was sent without a fence: if it came late, it would end what a later upgrade has given.
     blind: AtomicBool,
 }
 
@@ -146,7 +146,7 @@ pub struct TaskLease {
 }
 
 impl TaskLease {
-    /// The request that says how it ended.
+    /// The request that settles it.
     pub fn settled(self, verdict: Verdict) -> Request {
         let Self { queue, id, receipt } = self;
         let verb = QueueVerb::Settle(Settle { items: Arc::new([Settlement { id, receipt, verdict }]) });
@@ -154,7 +154,7 @@ impl TaskLease {
     }
 }
 
-/// What an answer to an extension says.
+/// The result of an extension, by its reply.
 #[derive(Debug)]
 pub(super) enum Extension {
     Extended(Duration),

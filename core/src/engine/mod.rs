@@ -1,5 +1,5 @@
 //! The state machines behind every call. They do no I/O, start no thread and read no clock: a driver
-//! tells them the time and what came back, and does what they ask.
+//! passes them the time and the replies, and carries out the steps that they return.
 
 use std::time::Duration;
 
@@ -40,7 +40,7 @@ const SLOW_ANSWER: Duration = Duration::from_millis(10);
 pub enum Step<T> {
     /// Send a request, and pass its reply to [`Machine::reply`] under the same number.
     Send(Call),
-    /// Open the channel of hints, and say so with [`Machine::listening`].
+    /// Open the channel of hints, and report that with [`Machine::listening`].
     Listen,
     /// Wait until then, or until a hint if `hints`.
     Wait {
@@ -159,8 +159,7 @@ pub(crate) fn deadline(sent: Moment, ttl: Duration) -> Moment {
     sent + ttl.saturating_sub(margin)
 }
 
-/// From when on the times count that an answer tells: from when it came, or, if that took long, from when it was
-/// asked for. Asking again too early costs a request; too late costs time, and a clock that a test moves may
+/// The moment from which the times in a reply count: when it came, or, if that took long, when the request was sent. Asking again too early costs a request; too late costs time, and a clock that a test moves may
 /// stand still by then.
 pub(crate) fn told_at(sent: Moment, received: Moment) -> Moment {
     if received.since(sent) > SLOW_ANSWER { sent } else { received }

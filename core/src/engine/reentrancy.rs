@@ -1,4 +1,4 @@
-//! Reentrant use: which owners are inside, and how often.
+//! Reentrancy: which owners hold which locks, and how often each has acquired.
 //!
 //! An owner is a name that the caller gives, not a thread: a task may move from thread to thread, and a request
 //! may have several.
@@ -75,7 +75,7 @@ impl<L: Clone> Owners<L> {
         self.inside.insert(key, Inside { lease, lock, times: 1 });
     }
 
-    /// Leaves once; whether that was the last time, and the lock is to be given back.
+    /// Releases once. Returns whether that was the last time, and the lock is to be released in the store.
     pub(crate) fn leave(&mut self, key: &Key, lock: &LockLease) -> bool {
         let Some(owner) = self.inside.get_mut(key) else { return true };
         if owner.lock.token != lock.token {

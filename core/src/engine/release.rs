@@ -1,4 +1,4 @@
-//! What an answer to `release` says about the lease that ended.
+//! What the reply to `release` means for the lease that ended.
 
 use crate::base::clock::Moment;
 use crate::base::error::{Error, ErrorKind};
@@ -29,8 +29,8 @@ pub fn judge_release(answer: &Answer, fence: Fence, company: Company, deadline: 
     }
 }
 
-/// What a release without an answer says of a lease that had run out when it was made: its loss is known, whatever the
-/// store would have said. Of one that had not, nothing is known, and the failure is all there is to tell.
+/// The error of a release without a reply. If the lease had run out when it was made, the loss is known, whatever the
+/// reply would have been. Otherwise nothing is known but the failure.
 pub fn judge_unanswered(released: Moment, deadline: Moment, failure: Error) -> Error {
     if released < deadline {
         return failure;
@@ -49,7 +49,7 @@ fn judge_absence(
     deadline: Moment,
 ) -> Result<(), Error> {
     let broken_in_time = answer.received < deadline && answer.copies == 1;
-    // The store forgets a lock so long after its last lease: then that says nothing.
+    // The store forgets a lock this long after its last lease: then an absent record means nothing.
     let unknown = *absence == Absence::default() && answer.first_sent >= deadline + CLOCK_MARGIN;
     match known_loss(absence, fence, company).filter(|_| !unknown) {
         Some(_) if company == Company::Shared && absence.broken >= fence && !broken_in_time => {

@@ -4,7 +4,7 @@ use crate::base::clock::Moment;
 use crate::base::error::{Error, ErrorKind};
 use crate::protocol::Settled;
 
-/// Judges the answer to a settlement that came at `received`. `resent` says whether an earlier copy may have been
+/// Judges the reply to a settlement that came at `received`. `resent`: whether an earlier copy may have been
 /// carried out, and none with another verdict; `deadline` until when the claim was surely the caller's.
 ///
 /// # Errors

@@ -9,35 +9,35 @@ use crate::base::clock::Moment;
 use crate::base::name::LockName;
 use crate::protocol::WAITER_LIVE;
 
-/// For so long one asks for all. Then the next goes, too: the first may be a future that is held and not run.
+/// For so long one caller asks for all. Then the next one asks, too: the first may be a future that nobody polls.
 const ASKS_ALONE: Duration = WAITER_LIVE;
 
 /// Who waits for what. Callers are known by the numbers of their places in the hub.
 #[derive(Debug, Default)]
 pub(crate) struct SingleFlight {
-    /// For each name that somebody asks for.
+    /// By the name that a caller asks for.
     flights: HashMap<LockName, Flight>,
-    /// Answers that were not read yet.
+    /// Shared results that their callers have not read yet.
     answers: HashMap<u64, Arc<[u8]>>,
 }
 
 #[derive(Debug)]
 struct Flight {
-    /// Whose turn it is to ask, and since when.
+    /// The caller that asks the store, and since when.
     asks: u64,
     since: Moment,
-    /// The others, and when each of them came.
+    /// The others, and when each of them arrived.
     others: VecDeque<(u64, Moment)>,
 }
 
-/// What a caller is to do.
+/// What a caller does next.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Turn {
-    /// The value is there.
+    /// Return this value.
     Value(Arc<[u8]>),
-    /// It is its turn to ask the store.
+    /// Ask the store.
     Ask,
-    /// To wait until it is woken, or until then.
+    /// Wait until it is woken, or until then.
     Wait(Moment),
 }
 
@@ -68,8 +68,8 @@ impl SingleFlight {
         Turn::Ask
     }
 
-    /// The value is there, as the store had it later than `asked`: those are to be woken who came before. Whoever
-    /// came later may have invalidated that value.
+    /// Shares the result of a request that was sent at `asked` with the callers that arrived before, and returns them, to be
+    /// woken. One that arrived later may have invalidated that value.
     pub(crate) fn answer(&mut self, name: &LockName, value: &[u8], asked: Moment) -> Vec<u64> {
         let Some(flight) = self.flights.get_mut(name) else { return Vec::new() };
         let value: Arc<[u8]> = value.into();
@@ -85,7 +85,7 @@ impl SingleFlight {
         woken
     }
 
-    /// A caller has gone; if it was its turn, it is the next one's, who is to be woken.
+    /// Removes a caller. If it was the one that asks, the next one takes over, and is returned, to be woken.
     pub(crate) fn leave(&mut self, name: &LockName, seq: u64, now: Moment) -> Option<u64> {
         self.answers.remove(&seq);
         let flight = self.flights.get_mut(name)?;

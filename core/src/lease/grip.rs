@@ -1,5 +1,5 @@
-//! What a `Lease` of either face has in its hand: one lock, or several that are held together, entered once or
-//! again by the same owner.
+//! The set of leases behind a `Lease`: on one lock, or on several that are held together; perhaps one of several
+//! entries of the same owner.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use crate::session::Live;
 use crate::session::kept::released;
 use crate::session::options::Extent;
 
-/// How often a thread that waits for the loss of any of several locks looks at all of them.
+/// How often a thread that waits for the loss of any of several leases checks all of them.
 const LOOK_AROUND: Duration = Duration::from_millis(10);
 
 pub(crate) struct Grip {
@@ -25,7 +25,7 @@ pub(crate) struct Grip {
     first: Held,
     others: Vec<Held>,
     entry: Option<Entry>,
-    /// Whether it was given back: an owner that entered again may still be inside.
+    /// Whether this entry was released; the owner may have others.
     left: AtomicBool,
 }
 
@@ -118,20 +118,20 @@ impl Grip {
         }
     }
 
-    /// Asks the store to prolong all leases; none, if one of them is known to be gone.
+    /// The requests that prolong all leases; an error if one of them is known to be lost.
     pub(crate) fn extend(&self, extent: Extent) -> Result<Vec<CallMachine>, Error> {
         extent.check().map_err(|error| error.during("extend", self.name()))?;
         self.check("extend")?;
         self.all().map(|held| held.extend(extent)).collect()
     }
 
-    /// Takes in the answers to an extension; the first error is told.
+    /// Applies the replies to an extension, and returns the first error.
     pub(crate) fn extended(&self, extent: Extent, answers: Vec<Result<Answer, Error>>) -> Result<(), Error> {
         let extended = |(held, answer): (&Held, Result<Answer, Error>)| held.extended(extent, answer?);
         self.all().zip(answers).map(extended).fold(Ok(()), Result::and)
     }
 
-    /// Ends it on our side, and asks the store to release all locks; none, if its owner is still inside.
+    /// Ends it on our side, and returns the releases to send: none if the owner has other entries.
     pub(crate) fn release(&self, cooldown: Option<Duration>) -> Result<Releases, Error> {
         if let Some(cooldown) = cooldown {
             // Before anything ends.
@@ -159,7 +159,7 @@ impl Grip {
         self.first.detach()
     }
 
-    /// What happens to a lease that is dropped unreleased.
+    /// For a lease that is dropped unreleased: see [`Held::let_go`].
     pub(crate) fn let_go(&self) {
         if self.left.swap(true, Ordering::Relaxed) {
             return;
@@ -177,7 +177,7 @@ impl Grip {
 /// The releases of all locks of a lease, on their way.
 pub(crate) struct Releases {
     sent: Vec<Releasing>,
-    /// What was wrong with a lease before anything was sent: the first is told.
+    /// The first error that was found before anything was sent.
     told: Result<(), Error>,
 }
 
@@ -203,7 +203,7 @@ impl Releases {
         self.sent.iter_mut().map(|releasing| &mut releasing.machine)
     }
 
-    /// All are given back; the first that was not ours to the end is told.
+    /// Judges all replies, and returns the first error: a lease that was not valid to the end.
     pub(crate) fn judge(self, answers: Vec<Result<Answer, Error>>) -> Result<(), Error> {
         let judge = |(releasing, answer): (&Releasing, Result<Answer, Error>)| releasing.judge(answer);
         self.told.and(self.sent.iter().zip(answers).map(judge).fold(Ok(()), Result::and))

@@ -38,7 +38,7 @@ struct Text {
     max_hold_ms: Option<u64>,
 }
 
-/// The form's version; a later one that older readers must not accept has a larger number.
+/// The version of the text form. One that older readers must refuse has a larger number.
 const VERSION: u32 = 1;
 /// Of handles with a kind.
 const VERSION_WITH_KIND: u32 = 2;
@@ -79,7 +79,7 @@ impl LeaseHandle {
             undo: false,
             owner: live.owner(),
         });
-        // If nobody hears the answer, the swap is undone, and the handle can be used again.
+        // If the caller has gone when the reply arrives, the swap is undone, and the handle can be used again.
         let undo = Request::Resume(Resume {
             name: self.name(&live.prefixes)?,
             old: new.clone(),

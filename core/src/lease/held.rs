@@ -1,4 +1,4 @@
-//! A held lock in the hands of its owner: what the `Lease` types of both faces wrap.
+//! A lease on one lock, and its verbs: release, extend, downgrade, upgrade. Both `Lease` types are made of these.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -31,7 +31,7 @@ pub(crate) struct Held {
     pub(crate) lock: LockLease,
 }
 
-/// A release on its way, with what is needed to judge its answer.
+/// A release on its way, with what is needed to judge its reply.
 pub(crate) struct Releasing {
     pub(crate) machine: CallMachine,
     fence: Fence,
@@ -41,13 +41,13 @@ pub(crate) struct Releasing {
     leaving: Leaving,
 }
 
-/// Counts how the lease ended, also if no answer comes.
+/// Counts how the lease ended, also if no reply comes.
 struct Leaving {
     cell: Arc<LeaseCell>,
     at: Moment,
 }
 
-/// What was computed under a lease.
+/// A cached value that was computed under a lease, and for how long it is fresh and stale.
 pub(crate) struct Computed {
     pub(crate) value: Arc<[u8]>,
     pub(crate) ttl: Duration,
@@ -78,7 +78,7 @@ impl Held {
         Self::start(live, lock, plan.ttl, grant.deadline, hold_until)
     }
 
-    /// Starts a lease whose token was swapped, or tells why it could not be.
+    /// Starts a lease from the reply to a resume; fails if the token was not swapped.
     pub(crate) fn resumed(
         live: &Arc<Live>,
         handle: &LeaseHandle,
@@ -129,7 +129,7 @@ impl Held {
         Self { kept: Kept::start(live, terms, of), lock }
     }
 
-    /// All locks of a client that are in the keeper's care.
+    /// All leases on locks that the keeper tracks for a client.
     pub(crate) fn all(live: &Arc<Live>) -> Vec<Self> {
         let held = |kept: Kept| {
             let leased = locked(&kept.cell.state).leased().clone();
@@ -146,8 +146,8 @@ impl Held {
         self.kept.check().map_err(|error| self.during(operation, error))
     }
 
-    /// Ends the lease on our side and asks the store to release it. A lease that merely ran out asks too:
-    /// only the store knows whether it was taken.
+    /// Ends the lease on our side, and returns the release to send. It is sent for an expired lease, too: only the store
+    /// knows whether another has taken the lock.
     pub(crate) fn release(&self, cooldown: Option<Duration>) -> Result<Releasing, Error> {
         let Self { kept, lock } = self;
         // First of all: in a forked child the mutex of the state may have been inherited locked.
@@ -178,7 +178,7 @@ impl Held {
         Ok(Releasing { machine, fence: lock.fence(), company, deadline, name: lock.name.clone(), leaving })
     }
 
-    /// Ends the lease on our side, and asks the store to write what was computed under it and to give the lock back.
+    /// Ends the lease on our side, and returns the request that stores the value and gives the lock back.
     pub(crate) fn store_value(&self, computed: Computed) -> Result<Releasing, Error> {
         let Self { kept, lock } = self;
         self.check("store_value")?;
@@ -217,7 +217,7 @@ impl Held {
         checked.map_err(|error| self.during("release", error))
     }
 
-    /// Asks the store to take back all permits but one.
+    /// The request that gives back all permits but one.
     pub(crate) fn downgrade(&self) -> Result<CallMachine, Error> {
         self.check("downgrade")?;
         let LockLease { name, token, share, .. } = &self.lock;
@@ -233,7 +233,7 @@ impl Held {
         Ok(self.kept.live.call(request))
     }
 
-    /// Takes in the answer to a downgrade.
+    /// Applies the reply to a downgrade.
     pub(crate) fn downgraded(&self, answer: &Answer) -> Result<(), Error> {
         match (&answer.reply, &self.lock.share) {
             (Reply::Downgrade(DowngradeReply::Downgraded), Some(share)) => {
@@ -244,7 +244,7 @@ impl Held {
         }
     }
 
-    /// Asks the store for all permits, if nobody else has any.
+    /// The request that takes all permits, if nobody else has any.
     pub(crate) fn upgrade(&self) -> Result<CallMachine, Error> {
         self.check("upgrade")?;
         let LockLease { name, token, share, .. } = &self.lock;
@@ -262,7 +262,7 @@ impl Held {
         Ok(self.kept.live.call(request))
     }
 
-    /// Takes in the answer to an upgrade: whether the lease is a writer's.
+    /// Applies the reply to an upgrade, and returns whether the lease is a writer's.
     pub(crate) fn upgraded(&self, answer: Result<Answer, Error>) -> Result<bool, Error> {
         let is_over = match &answer {
             Ok(answer) => answer.copies == 1,
@@ -283,17 +283,17 @@ impl Held {
         }
     }
 
-    /// Asks the store to prolong the lease.
+    /// The request that prolongs the lease.
     pub(crate) fn extend(&self, extent: Extent) -> Result<CallMachine, Error> {
         self.kept.extend(extent).map_err(|error| self.during("extend", error))
     }
 
-    /// Takes in the answer to an extension.
+    /// Applies the reply to an extension.
     pub(crate) fn extended(&self, extent: Extent, answer: Answer) -> Result<(), Error> {
         self.kept.extended(extent, answer).map_err(|error| self.during("extend", error))
     }
 
-    /// Stops caring for the lease and gives it a form that travels.
+    /// Stops renewing the lease, and returns it as a handle for another process.
     pub(crate) fn detach(&self) -> LeaseHandle {
         let state = locked(&self.kept.cell.state);
         let now = self.kept.live.clock.now();
@@ -304,8 +304,8 @@ impl Held {
         handle
     }
 
-    /// What happens to a lease that is dropped unreleased: released in the background, as far as possible.
-    /// A lease inherited by a forked child is the parent's, and is left alone.
+    /// For a lease that is dropped unreleased: releases it in the background, as far as possible. Does nothing in a forked
+    /// child: the lease is the parent's.
     pub(crate) fn let_go(&self) {
         let live = &self.kept.live;
         if live.is_inherited() {

@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime};
 use crate::protocol::{Fence, HeldAs, HolderReply, Reply};
 use crate::session::options::Owner;
 
-/// Who holds a lock, as the store tells it. Out of date as soon as it is read: for people and dashboards,
+/// A holder of a lock, as the store returns it. Out of date as soon as it is read: for people and dashboards,
 /// not for decisions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -26,7 +26,7 @@ pub struct Holder {
     pub remaining: Option<Duration>,
     /// How many wait for the lock.
     pub waiters: u64,
-    /// How many permits it has: 1 if the lock is exclusive; of a read-write lock all of them if it writes.
+    /// How many permits it has: 1 of an exclusive lock; of a read-write lock 1 as a reader, all as the writer.
     pub weight: u32,
 }
 

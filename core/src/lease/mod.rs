@@ -1,4 +1,4 @@
-//! Leases on locks: of one lock, of several, of an owner that comes in again; and how they are asked for.
+//! Leases on locks: on one lock, on several, reentrant ones; and the requests for them.
 
 pub(crate) mod grip;
 pub(crate) mod handle;

@@ -1,4 +1,5 @@
-//! Which lock a handle stands for, and which part of it: what the `Lock` types of both faces wrap.
+//! The target of a `Lock`: a name, and which part of that lock its acquires take (all of it, one reader's place, some
+//! permits). Both `Lock` types are made of these.
 
 use std::sync::Arc;
 
@@ -49,7 +50,7 @@ impl Part {
         }
     }
 
-    /// What an acquire takes that asks for this weight.
+    /// The permits that an acquire with this weight takes.
     fn permits(self, weight: Option<u32>) -> Result<Option<Permits>, Error> {
         match (self, weight) {
             (Self::Permits(limit), weight) => {
@@ -86,7 +87,7 @@ impl Named {
         &self.name
     }
 
-    /// The name, if it may be one.
+    /// The checked name, or why it is bad.
     pub(crate) fn checked(&self) -> Result<LockName, Error> {
         match &self.checked {
             Some(name) => Ok(name.clone()),
@@ -95,8 +96,8 @@ impl Named {
         }
     }
 
-    /// The error of an `acquire`, which says so if it is this very client that is in the way: nobody would think of
-    /// that.
+    /// Adds to the error of an `acquire` that the holder is this very client, if so: a mistake that is hard to find
+    /// otherwise.
     pub(crate) fn whose(&self, error: Error) -> Error {
         let (Ok(live), Ok(name)) = (self.session.live(), self.checked()) else { return error };
         let is_mine = || Held::all(live).iter().any(|held| held.lock.name == name && held.kept.is_valid());

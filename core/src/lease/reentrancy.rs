@@ -45,7 +45,7 @@ impl Drop for Acquiring {
     }
 }
 
-/// One of the times that an owner is inside.
+/// One acquire of an owner.
 pub(crate) struct Entry {
     live: Arc<Live>,
     key: Key,
@@ -67,14 +67,14 @@ impl Entry {
         Ok(again.map(|(lease, lock)| (Held { kept: Kept::of(live, &lease), lock }, entry())))
     }
 
-    /// Notes that the owner is inside for the first time.
+    /// Notes the owner's first acquire.
     pub(crate) fn first(key: Key, held: &Held) -> Self {
         let live = Arc::clone(&held.kept.live);
         locked(&live.owners).first(key.clone(), held.kept.tracked(), held.lock.clone());
         Self { live, key }
     }
 
-    /// Leaves once; whether that was the last time, and the lock is to be given back.
+    /// Releases once. Returns whether that was the last time, and the lock is to be released in the store.
     pub(crate) fn leave(&self, held: &Held) -> bool {
         // In a forked child the mutex may have been inherited locked, and the owners are the parent's.
         self.live.is_inherited() || locked(&self.live.owners).leave(&self.key, &held.lock)

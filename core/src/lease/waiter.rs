@@ -5,8 +5,8 @@ use std::time::{Duration, SystemTime};
 use crate::protocol::{Reply, WaiterReply};
 use crate::session::options::Owner;
 
-/// One of those who wait for a lock, as the store tells it. Out of date as soon as it is read: for people and
-/// dashboards, not for decisions.
+/// A waiter for a lock, as the store lists it. Out of date as soon as it is read: for people and dashboards, not for
+/// decisions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Waiter {
@@ -20,8 +20,7 @@ pub struct Waiter {
     pub since: Option<SystemTime>,
     /// For how long it has waited, by the store's clock; `None` if unknown.
     pub waiting: Option<Duration>,
-    /// How many permits it waits for: 1 if the lock is exclusive; of a read-write lock all of them if it wants to
-    /// write.
+    /// How many permits it waits for: 1 of an exclusive lock; of a read-write lock 1 as a reader, all as a writer.
     pub weight: u32,
 }
 

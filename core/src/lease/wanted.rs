@@ -1,5 +1,4 @@
-//! What an acquire wants, checked: one lock or several at once, perhaps for an owner that may be inside. What
-//! both faces of `Lock` go by.
+//! A validated acquire request: one or several locks, optionally reentrant. Both `Lock` types send these.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,24 +19,24 @@ use crate::lease::reentrancy::{Acquiring, Entry, owner_key};
 use crate::session::Live;
 use crate::session::options::{LockOptions, LockPlan};
 
-/// A wait that began less than this ago has its whole time.
+/// A wait of which no more than this is over counts as new, and keeps its full length.
 const JUST_NOW: Duration = Duration::from_millis(1);
 
 /// See the module's documentation.
 pub(crate) struct Wanted {
-    /// In the order of their names, so that nobody waits for one who waits for him.
+    /// In the order of their names, so that two callers cannot deadlock.
     locks: Vec<(LockName, LockPlan)>,
     key: Option<Key>,
     give_up: Moment,
 }
 
-/// Whether an owner that may be inside comes in.
+/// How a reentrant acquire goes on.
 pub(crate) enum Entering {
-    /// It is inside, and enters once more.
+    /// The owner holds the lock: it is counted once more, without a request.
     Again(Grip),
     /// It comes in for the first time, by an acquire; or it is no owner that could be inside.
     First(Option<Acquiring>),
-    /// It is on its way in already. Who waits is hinted when that has ended, and looks again.
+    /// Another call of the same owner acquires it right now: wait for the hint at its end, and look again.
     Wait(Place, Moment),
 }
 
@@ -66,7 +65,7 @@ impl Wanted {
         Ok(Self { locks, key, give_up })
     }
 
-    /// Enters once more, if the owner is inside.
+    /// Counts the owner once more if it holds the lock.
     pub(crate) fn enter(&self, live: &Arc<Live>) -> Result<Entering, Error> {
         let Some(key) = &self.key else { return Ok(Entering::First(None)) };
         let first = Acquiring::begin(live, key);
@@ -99,7 +98,7 @@ impl Wanted {
         }
     }
 
-    /// What holds the lock that was granted.
+    /// The lease set of the lock that was granted.
     pub(crate) fn grip(&self, held: Held) -> Grip {
         let entry = self.key.clone().map(|key| Entry::first(key, &held));
         Grip::new(held, entry)
@@ -119,7 +118,7 @@ impl Wanted {
         Ok(Several { machine, place })
     }
 
-    /// Takes in how that ended: what holds them all, or `None` if one was busy and the plan is not to wait.
+    /// Applies its result: the lease set of all, or `None` if one was busy and this was a try.
     pub(crate) fn held(
         &self,
         live: &Arc<Live>,

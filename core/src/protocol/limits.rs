@@ -10,10 +10,10 @@ pub const GRANT_WINDOW: Duration = Duration::from_secs(1);
 /// A waiter whose last poll is older than this counts as dead: three polls and a half. Those far back in a line poll
 /// seldom: see [`further_pause`].
 pub const WAITER_LIVE: Duration = Duration::from_millis(2_500);
-/// So many at the head of a line poll often. As many of those behind who is next are told to ask when they have not been
-/// near the head before: they see to it that the line goes on if the next ones are dead.
+/// So many at the head of a line poll often. As many of those behind the next one are hinted, if they have not been
+/// near the head before: by their polls the line goes on if the next ones are dead.
 pub const LINE_NEAR: usize = 8;
-/// How much longer each one behind them may be silent than the one before it. Even where no hints are heard, and every
+/// How much longer each one behind them may be silent than the one before it. Even where no hints arrive, and every
 /// hand-over takes a poll, it has asked again before it is at the head.
 pub const PLACE_PAUSE: Duration = Duration::from_millis(375);
 /// How much longer than the first anybody may be silent: with the pause of the first, 20 s. 10,000 waiters are then 600
@@ -21,11 +21,11 @@ pub const PLACE_PAUSE: Duration = Duration::from_millis(375);
 pub const PLACES_PAUSE_MOST: Duration = Duration::from_millis(19_250);
 /// How long an ended token is remembered: longer than any copy of its acquire can be on its way.
 pub const ENDED_TTL: Duration = Duration::from_secs(60);
-/// How long a lock's record (fence, owner) outlives its last lease, unless the URL says something else: so far may a
+/// How long a lock's record (fence, owner) outlives its last lease, unless the URL sets another: so far may a
 /// store's clock go back, and fences still grow. A time server's client does not step a running clock by more than a
 /// thousand seconds: it gives up.
 pub const CLOCK_MARGIN: Duration = Duration::from_secs(20 * 60);
-/// What the URL may say.
+/// What the URL may set.
 pub const CLOCK_MARGINS: RangeInclusive<Duration> = Duration::ZERO..=Duration::from_secs(30 * 24 * 3600);
 /// How often the record's life is renewed; doing it at every grant would cost a call each. So long a lock is calm.
 pub const META_REFRESH: Duration = Duration::from_secs(60);
@@ -47,7 +47,7 @@ pub const SHARE_WINDOWS: u32 = 8;
 /// How often a turn is given to see whether there are other lockers: that costs a fiftieth of the time.
 pub const SHARE_PROBE: Duration = Duration::from_secs(10);
 /// How often the first in line asks while the value of another program's locker is in the way, give or take a third:
-/// nobody tells when that is done.
+/// no message comes when that one is done.
 pub const FOREIGN_POLL: Duration = Duration::from_millis(20);
 /// So many times as long as other lockers had the lock a row of hand-offs may last: to hand it on takes longer than to
 /// take it again at once, as they do.
@@ -70,9 +70,9 @@ pub const ENDED_SCAN: usize = 64;
 /// How many leases of permits one script looks at, where some have more than one permit. Each of the others counts as
 /// the heaviest.
 pub const HELD_SCAN: usize = 1_000;
-/// How many holders of one lock are told.
+/// How many holders of one lock are returned.
 pub const HOLDERS_MAX: usize = 100;
-/// How many of those who wait for one lock are told.
+/// How many waiters of one lock are returned.
 pub const WAITERS_MAX: usize = 100;
 
 /// How long the reply to a client's last call in a slot is kept: longer than any copy of it can be on its way. That of an
@@ -104,7 +104,7 @@ pub const LIST_LOOK: usize = 1_000;
 pub const SWEEP_LOOK: usize = 1_000;
 /// Bytes of bodies that one transaction of SQLite moves, writes anew with their rows, or drops, but always one body.
 pub const MAX_MOVED_BYTES: i64 = 8 << 20;
-/// The reason of a task whose last delivery ended so: its worker was not heard of.
+/// The reason of a task whose last delivery ended without a verdict: its worker did not renew the lease.
 pub(crate) const LEASE_ENDED: &str = "the lease ended";
 /// The reason of a dead task that was not delivered in time, and had not failed before.
 pub(crate) const EXPIRED: &str = "expired";

@@ -169,7 +169,7 @@ pub struct Release {
     /// Remember the token as ended: a late copy of an acquire may still be on its way.
     pub acquire_resent: bool,
     /// The lease's fence, if it may have ended before: a late copy of its acquire can have got in line
-    /// again, and the lock may be offered to the token anew. That is told apart by the fence.
+    /// again, and the lock may be offered to the token anew. The fence distinguishes the two.
     pub own_fence: Option<Fence>,
     /// Give lockers of other kinds a turn after many hand-offs in a row.
     pub foreign_share: bool,
@@ -204,7 +204,7 @@ pub struct Leave {
     pub name: LockName,
     /// Whose wait.
     pub token: Token,
-    /// As in [`Release`].
+    /// Give lockers of other kinds a turn after many hand-offs in a row.
     pub foreign_share: bool,
 }
 
@@ -301,7 +301,7 @@ pub struct StoreValue {
     pub stale: Duration,
     /// How long the computation took.
     pub took: Duration,
-    /// As in [`Release`].
+    /// Whether another copy of the acquire may be on its way.
     pub acquire_resent: bool,
 }
 

@@ -138,7 +138,7 @@ impl Request {
         }
     }
 
-    /// Whether what came of it is undone if its caller hears no answer, so that it is as if it had never been sent.
+    /// Whether its effect is undone if no reply reaches the caller, as if it had never been sent.
     pub fn is_taken_back(&self) -> bool {
         matches!(self, Self::AcquireAll(_))
     }

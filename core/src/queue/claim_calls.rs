@@ -1,4 +1,4 @@
-//! Claiming and settling, checked and made into machines: what both faces of a queue and of a worker share.
+//! Claim and settle: checked arguments, made into machines. Shared by both faces of queues and workers.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -148,9 +148,9 @@ impl Verdict {
     }
 }
 
-/// What became of one verdict of a batch.
+/// The state of one verdict of a batch.
 enum Outcome {
-    /// It is asked; with what earlier calls had sent.
+    /// It is sent; with what earlier calls had sent.
     Asked(Earlier),
     Known(Result<Settled, Error>),
 }
@@ -158,7 +158,7 @@ enum Outcome {
 /// Verdicts that are settled in one request.
 pub(crate) struct Batch {
     verdicts: Vec<Verdict>,
-    /// What each came to.
+    /// The result of each.
     results: Vec<Outcome>,
     request: Settle,
 }
@@ -187,7 +187,7 @@ impl Batch {
         Ok(Self { verdicts, results, request: Settle { items: items.into() } })
     }
 
-    /// The request; `None` if nothing is left to ask.
+    /// The request; `None` if nothing is left to send.
     pub(crate) fn request(&self) -> Option<Settle> {
         (!self.request.items.is_empty()).then(|| self.request.clone())
     }
@@ -200,7 +200,7 @@ impl Batch {
         Ok(Some(queue.session.live()?.call(Request::Queue(QueueRequest { queue: queue_name, verb }))))
     }
 
-    /// Takes in the answer to [`Batch::machine`].
+    /// Applies the reply to [`Batch::machine`].
     pub(crate) fn answered(&mut self, answer: Result<Answer, Error>) -> Result<(), Error> {
         let answer = answer.inspect_err(|error| self.failed(error))?;
         match &answer.reply {
@@ -212,7 +212,7 @@ impl Batch {
         }
     }
 
-    /// Takes in what became of the settlements; `resent` if an earlier copy may have been carried out.
+    /// Applies the results of the settlements; `resent` if an earlier copy may have been carried out.
     pub(crate) fn settled(&mut self, settled: &[Settled], resent: bool) {
         let mut settled = settled.iter();
         for (verdict, result) in self.verdicts.iter().zip(&mut self.results) {
@@ -225,7 +225,7 @@ impl Batch {
         }
     }
 
-    /// Takes in that there is no answer.
+    /// Records that no reply came.
     pub(crate) fn failed(&self, error: &Error) {
         for (verdict, result) in self.verdicts.iter().zip(&self.results) {
             if let Outcome::Asked(earlier) = *result {
@@ -245,7 +245,7 @@ impl Batch {
     }
 }
 
-/// Verdicts in parts of what one request takes.
+/// Splits verdicts into as many as one request takes.
 pub(crate) fn batches(queue: &QueueCalls, verdicts: Vec<Verdict>) -> Result<Vec<Batch>, Error> {
     let mut verdicts = verdicts.into_iter().peekable();
     let mut batches = Vec::new();

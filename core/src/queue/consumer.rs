@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime};
 use crate::protocol::{ConsumerReply, Receipt};
 use crate::session::options::Owner;
 
-/// A process that works on a queue, as the store tells it. Out of date as soon as it is read: for people and
+/// A process that works on a queue, as the store lists it. Out of date as soon as it is read: for people and
 /// dashboards, not for decisions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]

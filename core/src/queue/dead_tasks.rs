@@ -1,4 +1,4 @@
-//! Which dead tasks somebody means.
+//! A selection of dead tasks.
 
 use std::collections::HashSet;
 use std::time::Duration;
@@ -17,9 +17,9 @@ use crate::protocol::{DeadOnes, DiedBy, Receipt, Sweep};
 /// use stanchion::{Client, DeadTasks};
 ///
 /// let queue = Client::open("memory:").await?.queue("emails");
-/// // What failed while the mail server was away gets another chance.
+/// // Retry what failed while the mail server was down.
 /// queue.kick(DeadTasks::all().reason("connection refused")).await?;
-/// // What is older than a month does not.
+/// // Drop what died more than a month ago.
 /// queue.remove_dead(DeadTasks::all().older_than(Duration::from_secs(30 * 86_400))).await?;
 /// # Ok(())
 /// # }
@@ -50,8 +50,8 @@ impl DeadTasks {
         Self::among(Among::Ids(ids.into_iter().map(Into::into).collect()))
     }
 
-    /// The records with these receipts, as [`TaskInfo::receipt`](crate::TaskInfo) tells them: an id that died more than
-    /// once has several.
+    /// The records with these receipts (see [`TaskInfo::receipt`](crate::TaskInfo)): an id that died more than once has
+    /// several.
     pub fn receipts(receipts: impl IntoIterator<Item = Receipt>) -> Self {
         Self::among(Among::Receipts(receipts.into_iter().collect()))
     }
@@ -61,24 +61,24 @@ impl DeadTasks {
         Self::among(Among::Oldest(count))
     }
 
-    /// All. Those that die while it goes on are not meant.
+    /// All that are dead when the call begins.
     pub fn all() -> Self {
         Self::oldest(u64::MAX)
     }
 
-    /// Only those whose reason begins so.
+    /// Only those whose reason begins with this text.
     pub fn reason(mut self, prefix: impl Into<String>) -> Self {
         self.reason = prefix.into();
         self
     }
 
-    /// Only those whose id begins so.
+    /// Only those whose id begins with this text.
     pub fn prefix(mut self, prefix: impl Into<String>) -> Self {
         self.prefix = prefix.into();
         self
     }
 
-    /// Only those that died so long ago, or longer.
+    /// Only those that died this long ago or earlier.
     pub fn older_than(mut self, age: Duration) -> Self {
         self.older_than = age;
         self

@@ -1,4 +1,4 @@
-//! A claimed task in the hands of its worker: what the `Claim` types of both faces wrap.
+//! A claimed task, from the claim to its verdict. Both `Claim` types wrap it.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -28,15 +28,16 @@ use crate::session::options::MAX_TTL;
 
 /// Longest reason of a nack or bury that is kept; the rest is cut off.
 const MAX_REASON: usize = 1_024;
-/// What a claim's task is told when nobody settled it.
+/// The reason of a task whose claim was dropped unsettled.
 const DROPPED: &str = "dropped without a verdict";
 
 /// When a task is tried again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Retry {
-    /// After a pause of so many seconds as the fourth power of the attempt, 7 h at most, half of it at least: 1 s, 16 s, 81 s, 4 min, 10 min, 22 min, 40 min, 1.1 h, 1.8 h, 2.8 h, 4.1 h, 5.8 h, then 7 h each.
-    /// The 19 pauses of a task with 20 attempts are 33 to 66 hours together, two days on average.
+    /// After a back-off of n⁴ seconds after the n-th attempt, 7 h at most, less up to half of it by chance: 1 s, 16 s,
+    /// 81 s, 4 min, 10 min, 22 min, 40 min, 1.1 h, 1.8 h, 2.8 h, 4.1 h, 5.8 h, then 7 h each. The 19 pauses of a task
+    /// with 20 attempts are 33 to 66 hours together, two days on average.
     Backoff,
     /// After this time.
     After(Duration),
@@ -61,11 +62,11 @@ enum Progress {
     Sent(&'static str, Earlier),
     /// Carried out.
     Settled(Verdict),
-    /// The store has said that it is not ours any more: no earlier call was carried out.
+    /// The store replied that the claim is not ours any more: no earlier call was carried out.
     Refused,
 }
 
-/// What calls before this one had sent, unheard.
+/// What earlier calls had sent without getting a reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Earlier {
     /// Nothing.
@@ -77,7 +78,7 @@ pub(crate) enum Earlier {
 }
 
 impl Delivery {
-    /// Puts a claim into the keeper's care.
+    /// Has the keeper renew a claim, and announce its loss.
     pub(crate) fn start(live: &Arc<Live>, plan: &ClaimPlan, one: ClaimedOne) -> Self {
         let meters = live.meters.queue(one.queue.as_str());
         meters.claimed.inc();
@@ -117,7 +118,7 @@ impl Delivery {
         Ok(Verdict::PutBack { delay })
     }
 
-    /// The verdict on a hopeless task.
+    /// The verdict on a task that will never succeed.
     pub(crate) fn bury(reason: &str) -> Verdict {
         Verdict::Bury { reason: shortened(reason) }
     }
@@ -133,7 +134,7 @@ impl Delivery {
                 let message = format!("the claim was settled already, by {}", before.operation());
                 return Err(self.during(verdict.operation(), Error::new(ErrorKind::StaleReceipt, message)));
             }
-            // The store has said that it is not ours: no copy of this verdict can be carried out.
+            // The store replied that it is not ours: no copy of this verdict can be carried out.
             Progress::Open if matches!(self.kept.loss(), Some(LossReason::Taken | LossReason::Removed)) => {
                 Earlier::Other
             }
@@ -166,7 +167,7 @@ impl Delivery {
         }
     }
 
-    /// Takes in the answer to [`Delivery::settle`].
+    /// Applies the reply to [`Delivery::settle`].
     pub(crate) fn answered(
         &self,
         verdict: &Verdict,
@@ -195,7 +196,7 @@ impl Delivery {
     ) -> Result<(), Error> {
         let mut progress = locked(&self.verdict);
         let resent = match (&*progress, earlier) {
-            // Its twin, sent at the same time by a clone of the claim or in the same batch, was heard first.
+            // The reply to the same verdict of a clone of the claim, or of the same batch, came first.
             (Progress::Settled(before), _) if before.operation() == verdict.operation() => return Ok(()),
             (Progress::Refused, _) | (_, Earlier::Other) => false,
             (_, Earlier::Same) => true,
@@ -232,8 +233,8 @@ impl Delivery {
         }
     }
 
-    /// What happens to a claim that is dropped unsettled: it counts as failed. One inherited by a forked
-    /// child is the parent's, and is left alone.
+    /// For a claim that is dropped unsettled: it counts as failed. Does nothing in a forked child: the claim is the
+    /// parent's.
     pub(crate) fn let_go(&self) {
         let live = &self.kept.live;
         if live.is_inherited() {
@@ -248,7 +249,7 @@ impl Delivery {
         }
     }
 
-    /// Settles it in the background, unless something was said of it already.
+    /// Settles it in the background, unless a verdict was sent already.
     pub(crate) fn settle_unheard(&self, verdict: Verdict) {
         let was_open = matches!(*locked(&self.verdict), Progress::Open);
         if !self.kept.live.is_inherited() && was_open && self.kept.end(Ended::Dropped) {
@@ -256,7 +257,7 @@ impl Delivery {
         }
     }
 
-    /// It is renewed no further; what is left of its lease.
+    /// Stops its renewal, and returns what is left of its lease.
     pub(crate) fn expire(&self) -> Duration {
         self.kept.end(Ended::Settled);
         locked(&self.kept.cell.state).deadline().since(self.kept.live.clock.now())

@@ -1,4 +1,4 @@
-//! The calls of a queue, checked and made into machines: what the `Queue` types of both faces wrap.
+//! The calls of a queue: checked arguments, made into machines. Both `Queue` types wrap them.
 
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -50,7 +50,7 @@ impl QueueCalls {
         error.during(operation, &self.name)
     }
 
-    /// One question with its answer.
+    /// A request without arguments of its own, and how its reply is read.
     fn ask<T>(
         &self,
         verb: QueueVerb,
@@ -220,7 +220,7 @@ impl QueueCalls {
     }
 }
 
-/// How a reschedule ended.
+/// The outcome of a reschedule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Rescheduled {
@@ -264,8 +264,8 @@ fn enqueued(queue: &str, task: &NewTask, outcome: EnqueueOutcome) -> Result<Enqu
     }
 }
 
-/// Counts the tasks of an enqueue that failed, also one whose future is dropped. Of one that was answered, the answer
-/// is counted.
+/// Counts the tasks of an enqueue that got no reply, also of one whose future is dropped. With a reply its outcomes are
+/// counted.
 struct Unheard {
     meters: Arc<QueueMeters>,
     tasks: u64,

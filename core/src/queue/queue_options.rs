@@ -37,26 +37,27 @@ impl ClaimOptions {
         Self::default()
     }
 
-    /// At most so many tasks: 1 to 1,000 (default 1).
+    /// How many tasks at most: 1 to 1,000 (default 1). One call also takes no more than 1 MiB of payloads, or one task.
     pub fn max(mut self, max: usize) -> Self {
         self.max = max;
         self
     }
 
-    /// How long the store keeps a claim without renewal (50 ms to 365 days). With a lease given it is fixed,
-    /// unless [`ClaimOptions::renew`] is asked for.
+    /// How long the store keeps a claim without renewal: 50 ms to 365 days (default 30 s). With a lease given the claim is
+    /// not renewed, unless [`ClaimOptions::renew`] is set.
     pub fn lease(mut self, lease: Duration) -> Self {
         self.lease = Some(lease);
         self
     }
 
-    /// Whether claims are renewed until they are settled. Default: yes if no lease is given, otherwise no.
+    /// Whether claims are renewed in the background until they are settled. Default: yes if no lease is given, otherwise
+    /// no.
     pub fn renew(mut self, renew: bool) -> Self {
         self.renew = Some(renew);
         self
     }
 
-    /// For how long a claim is renewed at most (default 1 h). Afterwards it is lost.
+    /// For how long a claim is renewed at most: its lease to 365 days (default 1 h). Afterwards it is lost.
     pub fn max_run(mut self, max_run: Duration) -> Self {
         self.max_run = Some(max_run);
         self
@@ -68,7 +69,7 @@ impl ClaimOptions {
         self
     }
 
-    /// How long to wait for a task (default: not at all).
+    /// How long to wait for a task, up to 365 days (default: not at all). If none comes in time, the result is empty.
     pub fn wait(mut self, wait: Duration) -> Self {
         self.wait = wait;
         self
@@ -107,7 +108,7 @@ pub(crate) struct ClaimPlan {
     /// `None` if claims are not renewed.
     pub(crate) max_run: Option<Duration>,
     pub(crate) wait: Duration,
-    /// As in [`ClaimOrder`](crate::engine::claim::ClaimOrder).
+    /// Whether a wait goes on while the store does not answer, instead of failing after the client's timeout.
     pub(crate) patient: bool,
 }
 
@@ -145,20 +146,20 @@ impl ListOptions {
         Self { state, prefix: String::new(), payloads: true, page: None, max: 100 }
     }
 
-    /// Only those whose id begins so. A page looks at 1,000 tasks at most: it may have few or none, and a next page
-    /// all the same.
+    /// Only tasks whose id begins with this text. A page looks at 1,000 tasks at most: it may have few tasks or none and
+    /// yet not be the last.
     pub fn prefix(mut self, prefix: impl Into<String>) -> Self {
         self.prefix = prefix.into();
         self
     }
 
-    /// Whether with payloads and headers (default yes). Without them both are empty; the size is told all the same.
+    /// Whether to fetch payloads and headers (default: yes). If not, both are empty; `size` is set all the same.
     pub fn payloads(mut self, payloads: bool) -> Self {
         self.payloads = payloads;
         self
     }
 
-    /// Which page: what the last one gave as [`TaskPage::next`](crate::TaskPage::next).
+    /// Which page: [`TaskPage::next`](crate::TaskPage::next) of the one before (default: the first).
     pub fn page(mut self, page: impl Into<String>) -> Self {
         self.page = Some(page.into());
         self
@@ -192,7 +193,7 @@ pub(crate) fn checked_count(what: &str, count: usize) -> Result<u32, Error> {
     checked.ok_or_else(|| Error::invalid(format!("{what} {count} is not between 1 and {MAX_BATCH}")))
 }
 
-/// Settings of a queue to change; what is not set here stays as it is.
+/// Settings of a queue, for all programs that use it. What is not set here stays as it is.
 ///
 /// ```
 /// use std::time::Duration;
@@ -210,25 +211,26 @@ impl QueueSettings {
         Self::default()
     }
 
-    /// Refuse new ids when so many tasks are live; `None` for no limit (the default).
+    /// Refuse new ids with `QueueFull` when so many tasks are live; `None` for no limit (the default). Not 0.
     pub fn max_len(mut self, max_len: Option<u64>) -> Self {
         self.0.max_len = Some(max_len);
         self
     }
 
-    /// Keep so many dead tasks at most (default 10,000); the oldest go first.
+    /// How many dead tasks are kept, of those that failed and again of those that expired (default 10,000). The oldest go
+    /// first.
     pub fn dead_max(mut self, count: u64) -> Self {
         self.0.dead_max = Some(count);
         self
     }
 
-    /// Keep dead tasks for so long (default 90 days).
+    /// How long dead tasks are kept: at most 365 days (default 90 days).
     pub fn dead_age(mut self, age: Duration) -> Self {
         self.0.dead_age = Some(age);
         self
     }
 
-    /// Keep so many bytes of dead tasks' payloads at most (default 256 MiB); the oldest go first.
+    /// How many bytes of dead tasks' payloads are kept (default 256 MiB). The oldest go first.
     pub fn dead_bytes(mut self, bytes: u64) -> Self {
         self.0.dead_bytes = Some(bytes);
         self

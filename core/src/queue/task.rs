@@ -72,7 +72,7 @@ impl Task {
         }
     }
 
-    /// What the worker gets: any bytes, 16 MiB at most (default: none).
+    /// The bytes for the worker: with the headers 16 MiB at most (default: none).
     pub fn payload(mut self, payload: impl Into<Vec<u8>>) -> Self {
         self.payload = payload.into();
         self
@@ -84,7 +84,8 @@ impl Task {
         self
     }
 
-    /// Deliver it so long after the store accepted it (default: at once). Not together with [`Task::due`].
+    /// Not delivered earlier than this long after the store accepted it (default: at once). Not together with
+    /// [`Task::due`].
     pub fn delay(mut self, delay: Duration) -> Self {
         self.due = match self.due {
             TaskDue::At(_) | TaskDue::Both => TaskDue::Both,
@@ -93,7 +94,8 @@ impl Task {
         self
     }
 
-    /// Deliver it at this time, by the store's clock. Not together with [`Task::delay`].
+    /// Not delivered earlier than this time, by the store's clock; up to the year 9999. Not together with
+    /// [`Task::delay`].
     pub fn due(mut self, due: SystemTime) -> Self {
         self.due = match self.due {
             TaskDue::In(_) | TaskDue::Both => TaskDue::Both,
@@ -102,20 +104,20 @@ impl Task {
         self
     }
 
-    /// Tasks with a higher priority are delivered first (default 0).
+    /// Of the tasks that are due, those with a higher priority are delivered first: 0 to 255 (default 0).
     pub fn priority(mut self, priority: u8) -> Self {
         self.priority = priority;
         self
     }
 
-    /// After so many deliveries without success the task is dead (default 20: with the backoff, after about two
-    /// days).
+    /// After so many deliveries without success the task is dead: 1 to 1,000,000 (default 20: with the back-off, after
+    /// about two days).
     pub fn max_attempts(mut self, max_attempts: u32) -> Self {
         self.max_attempts = max_attempts;
         self
     }
 
-    /// Do not deliver it later than so long after it was accepted: then it is dead (default: never).
+    /// Expires this long after acceptance; then it becomes dead (default: never).
     pub fn expires(mut self, after: Duration) -> Self {
         self.expires = Some(after);
         self
@@ -127,7 +129,7 @@ impl Task {
         self
     }
 
-    /// Whether a queue would take it: for those who collect many. No I/O.
+    /// Checks it as `enqueue` does: for programs that collect many before they send them. No I/O.
     ///
     /// # Errors
     /// `InvalidArgument` for a bad id or option, or too long a payload.
@@ -188,7 +190,7 @@ impl TaskDue {
     }
 }
 
-/// A wall time as stores keep it. A time before 1970 is long past, and as good as now.
+/// A wall time as stores keep it. A time before 1970 becomes 1970: it is past in any case.
 pub(crate) fn checked_due(time: SystemTime) -> Result<WallMillis, String> {
     let millis = time.duration_since(UNIX_EPOCH).unwrap_or_default().as_micros().div_ceil(1_000);
     let millis = WallMillis::try_from(millis).ok().filter(|millis| *millis <= LAST_DUE);
@@ -209,7 +211,7 @@ pub(crate) fn wall_time(millis: WallMillis) -> SystemTime {
     UNIX_EPOCH + Duration::from_millis(millis.min(LAST_DUE))
 }
 
-/// What an enqueue did.
+/// The result of an enqueue.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Enqueued {

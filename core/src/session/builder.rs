@@ -55,44 +55,45 @@ impl ClientBuilder {
         }
     }
 
-    /// What is put before a lock's name to make its key (default `Lock:`).
+    /// What is put before a lock's name to make its key: at most 128 bytes (default `Lock:`).
     pub fn lock_prefix(mut self, prefix: impl Into<String>) -> Self {
         self.lock_prefix = Some(prefix.into());
         self
     }
 
-    /// What is put before a queue's name to make its key (default `Queue:`).
+    /// What is put before a queue's name to make its key: at most 128 bytes, and not the lock prefix (default `Queue:`).
     pub fn queue_prefix(mut self, prefix: impl Into<String>) -> Self {
         self.queue_prefix = Some(prefix.into());
         self
     }
 
-    /// How long a call that does not wait may take (default 5 s).
+    /// How long a call may take beyond any wait for a lock or a task: 10 ms to 365 days (default 5 s). After that it
+    /// fails with `StoreUnavailable`, or with `Indeterminate` if it may have been carried out.
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.timeout = Some(timeout);
         self
     }
 
-    /// After some hand-offs in a row, leave the lock free for a moment, so that polling lockers of other
-    /// programs get a turn (default off). Redis only.
+    /// After some hand-offs in a row, leave the lock free for a moment, so that other programs that poll for the same
+    /// key get a fifth of the grants or more (default off). Redis only.
     pub fn foreign_share(mut self, share: bool) -> Self {
         self.foreign_share = Some(share);
         self
     }
 
-    /// Shown by `holder` for this client's leases.
+    /// Shown by `holder` for this client's leases: at most 256 bytes without control characters (default: none).
     pub fn label(mut self, label: impl Into<String>) -> Self {
         self.label = Some(label.into());
         self
     }
 
-    /// PEM file with the certificate authorities to trust instead of the system's.
+    /// PEM file with the certificate authorities to trust instead of the system's. Invalid without TLS.
     pub fn tls_ca(mut self, file: impl Into<PathBuf>) -> Self {
         self.tls_ca = Some(file.into());
         self
     }
 
-    /// PEM files with the client's certificate chain and key.
+    /// PEM files with the client's certificate chain and key. Invalid without TLS.
     pub fn tls_client(mut self, cert: impl Into<PathBuf>, key: impl Into<PathBuf>) -> Self {
         self.tls_client = Some((cert.into(), key.into()));
         self
@@ -126,7 +127,7 @@ impl ClientBuilder {
         }
         let address = match &mut url.address {
             Address::Redis(address) if address.place.is_encrypted() => address,
-            // Whoever names them believes that the connection is encrypted.
+            // A caller that sets them expects the connection to be encrypted.
             _ => {
                 return Err(Error::invalid(
                     "TLS files are for stores with TLS only: rediss://, rediss-sentinel://, rediss-cluster:// or rediss-quorum://",

@@ -81,12 +81,12 @@ impl Channel {
         })
     }
 
-    /// Whether hints are heard now.
+    /// Whether hints arrive now.
     pub(crate) fn is_open(&self) -> bool {
         self.state.load(Ordering::Acquire) == OPEN
     }
 
-    /// Opens the channel on the calling thread, or finds that it cannot be opened now.
+    /// Opens the channel on the calling thread, unless that failed a moment ago.
     pub(crate) fn open(&self) {
         while !self.is_open() {
             if let Some(mut reader) = self.free_reader() {
@@ -191,7 +191,7 @@ impl Channel {
         self.free_reader().is_some_and(|mut reader| self.read(&mut reader, patience))
     }
 
-    /// Opens the channel from a task, or finds that it cannot be opened now.
+    /// Opens the channel from a task, unless that failed a moment ago.
     pub(crate) async fn open_async(self: &Arc<Self>) {
         let mut attempts = self.attempts.subscribe();
         attempts.mark_unchanged();
@@ -215,7 +215,7 @@ impl Channel {
         place.take_hint()
     }
 
-    /// Sees to it that a thread reads the channel while tasks wait.
+    /// Starts the thread that reads the channel while tasks wait, if it does not run.
     fn keep_reading(self: &Arc<Self>) {
         if self.closed.load(Ordering::Acquire) || self.thread_runs.swap(true, Ordering::AcqRel) {
             return;

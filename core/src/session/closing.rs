@@ -1,4 +1,4 @@
-//! How a client closes: no call begins any more, those that wait end, and whoever closes it waits for them.
+//! How a client closes: no call begins any more, waits end, and `close` returns when all calls have ended.
 
 use std::cell::RefCell;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -45,7 +45,7 @@ impl Closing {
         self.begun.load(Ordering::SeqCst)
     }
 
-    /// Everything is closed: whoever still makes a call cleans up by himself.
+    /// Everything is closed: a call that still goes on does its own clean-up.
     pub(crate) fn end(&self) {
         self.over.store(true, Ordering::SeqCst);
     }
@@ -60,8 +60,8 @@ impl Closing {
         InTurn(())
     }
 
-    /// So many calls of this thread cannot end before whatever it does now: it was called in their turns, by a signal's
-    /// handler perhaps.
+    /// How many calls of this thread cannot end before the current one returns: it runs inside their host turns,
+    /// perhaps in a signal handler.
     pub(crate) fn beneath(&self) -> usize {
         let count =
             |turns: &RefCell<Vec<_>>| turns.borrow().iter().filter(|one| std::ptr::eq(**one, self)).count();
@@ -74,7 +74,7 @@ impl Closing {
         OnItsWay(self)
     }
 
-    /// Waits up to `time` for the calls that are on their way to end, but for so many.
+    /// Waits up to `time` until no more than so many calls are left.
     pub(crate) fn wait(&self, time: Duration, beneath: usize) {
         let until = Instant::now() + time;
         let mut guard = locked(&self.lock);

@@ -1,4 +1,4 @@
-//! What a store is like, and which promises hold on it: for people who set one up.
+//! The doctor: examines a store, and reports which promises hold on it, for people who set one up.
 
 use std::time::{Duration, Instant};
 
@@ -17,7 +17,7 @@ const TTL: Duration = Duration::from_secs(1);
 /// A pair that takes longer leaves little of a short lease.
 const SLOW: Duration = Duration::from_millis(50);
 
-/// Examines the client's store: what it says of itself, then whether everything that this library needs works.
+/// Examines the client's store: what the server reports of itself, then whether all that this library needs works.
 pub(crate) fn examine(live: &Live) -> Result<Vec<Finding>, Error> {
     let failed = |failure: Failure| Error::from(failure).during("examine", "");
     let mut findings = live.store.examine(live.give_up()).map_err(failed)?;
@@ -27,7 +27,7 @@ pub(crate) fn examine(live: &Live) -> Result<Vec<Finding>, Error> {
     Ok(findings)
 }
 
-/// Takes a lock and gives it back, some times.
+/// Acquires and releases a lock, some times.
 fn locks(live: &Live) -> Result<Finding, Error> {
     let promise = "locks work, and quickly";
     let name = live.prefixes.lock_name(NAME)?;

@@ -1,5 +1,5 @@
-//! The keeper: a thread that renews live leases, announces their loss in time, and finishes what
-//! abandoned calls left undone.
+//! The keeper: a thread that renews live leases, announces their loss by the deadline, and does the clean-up that
+//! abandoned calls left.
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
@@ -32,7 +32,7 @@ pub(crate) struct Keeper {
     meters: Arc<Meters>,
     state: Mutex<KeeperState>,
     changed: Condvar,
-    /// An errand has ended.
+    /// A clean-up request has ended.
     ran: Condvar,
 }
 
@@ -43,7 +43,7 @@ struct KeeperState {
     /// When a lease needs something; the deadline at the latest.
     dues: BTreeSet<(Moment, u64)>,
     errands: VecDeque<Errand>,
-    /// Errands that are on their way.
+    /// Clean-up requests that are on their way.
     running: usize,
     /// Until when the thread sleeps; earlier needs wake it. It keeps to this even if the lease that it was
     /// woken for has ended meanwhile: to sleep for ever would mean that each short lease wakes it again.
@@ -64,7 +64,7 @@ fn due_of(lease: &LeaseCell) -> Moment {
     locked(&lease.state).due()
 }
 
-/// A request that cleans up after somebody who cannot wait for it.
+/// A clean-up request whose caller has gone or does not wait.
 #[derive(Clone, Debug)]
 struct Errand {
     request: Request,
@@ -79,8 +79,7 @@ impl Errand {
     }
 }
 
-/// What is to be done in one go: losses to announce, and what to send: the requests of the renewals, then those of the
-/// errands.
+/// The work of one round: losses to announce, and requests to send: the renewals, then the clean-up.
 #[derive(Default)]
 struct Round {
     lost: Vec<Arc<LeaseCell>>,
@@ -140,7 +139,7 @@ impl Keeper {
         self.wake(state, now);
     }
 
-    /// Waits up to `time` for the errands to be done; whether they are.
+    /// Waits up to `time` for the clean-up to be done, and returns whether it is.
     pub(crate) fn linger(&self, time: Duration) -> bool {
         let until = Instant::now() + time;
         let mut state = locked(&self.state);
@@ -201,10 +200,10 @@ impl Keeper {
         }
     }
 
-    /// Does what is due next; whether nothing will be any more.
+    /// Does what is due next. Returns whether the thread is to end.
     fn work(&self, dice: &mut Dice) -> bool {
         let (round, closed) = self.next_round();
-        // Not under the mutex: subscribers of the trace hear of it.
+        // Not under the mutex: it runs subscribers of the trace.
         round.lost.iter().for_each(|lease| lease.announce(self.clock.now()));
         if round.requests.is_empty() {
             return closed;
@@ -317,7 +316,7 @@ impl KeeperState {
         self.dues.insert((due, id));
     }
 
-    /// Takes care of what was being done when the thread panicked.
+    /// Puts back the work of the round in which the thread panicked.
     fn recover(&mut self) {
         self.running = 0;
         let left: Vec<_> = self.leases.iter().filter(|(_, kept)| kept.armed.is_none()).collect();

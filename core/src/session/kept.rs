@@ -1,4 +1,4 @@
-//! A lease in the keeper's care, whatever it is on.
+//! A lease that the keeper tracks: on a lock, a task, or the computation of a cached value.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -25,7 +25,7 @@ pub(crate) struct Kept {
 }
 
 impl Kept {
-    /// Puts a lease into the keeper's care.
+    /// Starts tracking a lease: the keeper renews it, and announces its loss.
     pub(crate) fn start(live: &Arc<Live>, terms: LeaseTerms, of: AccountOf) -> Self {
         let began = live.clock.now();
         let cell = LeaseCell::new(LeaseState::new(terms, began), Account { began, of });
@@ -43,7 +43,7 @@ impl Kept {
         (self.id, Arc::clone(&self.cell))
     }
 
-    /// Everything that is in the keeper's care.
+    /// Every lease that the keeper tracks.
     pub(crate) fn all(live: &Arc<Live>) -> impl Iterator<Item = Self> {
         live.keeper.leases().into_iter().map(|tracked| Self::of(live, &tracked))
     }
@@ -52,7 +52,7 @@ impl Kept {
         locked(&self.cell.state).status(self.live.clock.now())
     }
 
-    /// Whether waiting for the loss makes sense: a lease inherited by a forked child is not the child's.
+    /// Whether waiting for the loss makes sense: not in a forked child, where the lease is the parent's.
     pub(crate) fn can_be_lost(&self) -> bool {
         !self.live.is_inherited()
     }
@@ -78,8 +78,8 @@ impl Kept {
         }
     }
 
-    /// Waits as a thread for the loss, up to `time`; true if it came. `host_turn` runs at least every 50 ms and
-    /// may end the wait.
+    /// Blocks the thread until the loss, up to `time`, and returns whether it came. `host_turn` runs at least every 50 ms
+    /// and may end the wait.
     pub(crate) fn wait_lost(&self, time: Duration, host_turn: &mut dyn FnMut() -> ControlFlow<()>) -> bool {
         if !self.can_be_lost() {
             return true;
@@ -103,7 +103,7 @@ impl Kept {
         check_status(self.status())
     }
 
-    /// Asks the store to prolong the lease.
+    /// The request that prolongs the lease.
     pub(crate) fn extend(&self, extent: Extent) -> Result<CallMachine, Error> {
         extent.check()?;
         self.check()?;
@@ -121,7 +121,7 @@ impl Kept {
         Ok(CallMachine::new(request, now, give_up, Dice::random()))
     }
 
-    /// Takes in the answer to an extension.
+    /// Applies the reply to an extension.
     pub(crate) fn extended(&self, extent: Extent, answer: Answer) -> Result<(), Error> {
         let now = self.live.clock.now();
         let mut state = locked(&self.cell.state);
@@ -146,7 +146,7 @@ impl Kept {
         }
     }
 
-    /// Ends it on our side, in this way; whether it had not ended before.
+    /// Ends it on our side, in this way. Returns false if it had ended before.
     pub(crate) fn end(&self, how: Ended) -> bool {
         let mut state = locked(&self.cell.state);
         let now = self.live.clock.now();
@@ -161,13 +161,13 @@ impl Kept {
         true
     }
 
-    /// Tells whoever waits for its loss to end, and renews it as before.
+    /// Ends the waits for its loss; it is renewed as before.
     pub(crate) fn withdraw(&self) {
         locked(&self.cell.state).withdraw();
         self.cell.announce(self.live.clock.now());
     }
 
-    /// The keeper forgets it, and whoever waits for its end is told.
+    /// Stops tracking it, and wakes whoever waits for its end.
     pub(crate) fn ended(&self) {
         self.live.keeper.forget(self.id);
         self.cell.announce(self.live.clock.now());

@@ -18,11 +18,11 @@ use crate::session::trace;
 pub(crate) struct LeaseCell {
     pub(crate) state: Mutex<LeaseState>,
     changed: Condvar,
-    /// Threads that wait for the loss: telling nobody is a system call, too.
+    /// How many threads wait for the loss: without one the system call of a notification is saved.
     sleepers: AtomicUsize,
     notify: Notify,
     account: Account,
-    /// It was counted how it ended.
+    /// Whether its end was counted in the metrics.
     counted: AtomicBool,
 }
 
@@ -51,7 +51,7 @@ impl LeaseCell {
         })
     }
 
-    /// Counts how it ended and for how long it was held; the first who knows counts. Whether this was the first.
+    /// Counts how it ended and for how long it was held. Only the first call counts; returns whether this was it.
     pub(crate) fn count(&self, ended: Ended, at: Moment) -> bool {
         if self.counted.swap(true, Ordering::Relaxed) {
             return false;
@@ -74,7 +74,7 @@ impl LeaseCell {
         }
     }
 
-    /// What is to be traced, if this was the first to know of the loss.
+    /// Wakes the threads that wait for the loss. Returns the event to trace, if the loss was not known before.
     fn signal(&self, now: Moment) -> Option<(Leased, Ended)> {
         // Under the lock, so that no thread is between looking and waiting. Tasks look when they are registered.
         let state = locked(&self.state);
@@ -140,7 +140,7 @@ mod tests {
         ClientBuilder::new(Some("memory:".into())).clock(clock)
     }
 
-    /// The machine sleeps while its owner works: it learns of the loss soon after it has woken, not by its timer.
+    /// The machine is suspended while the owner works: the loss is reported soon after it wakes, not by the timer.
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
     async fn who_waits_for_the_loss_learns_of_it_after_a_suspend() {
         let clock = ManualClock::that_goes_on();
@@ -160,7 +160,7 @@ mod tests {
         assert_eq!(held.unwrap_err().kind(), crate::ErrorKind::LeaseExpired);
     }
 
-    /// A waker is the program's: here it asks the lease whose loss it is told.
+    /// A waker is a callback of the program: this one calls the lease whose loss it reports.
     #[test]
     fn a_waker_may_ask_the_lease() {
         struct Asks(std::sync::Weak<crate::api::lease::Lease>, AtomicBool);

@@ -27,7 +27,7 @@ impl Memory {
         locked(&self.0).get(name).map_or(0, |known| known.fence + 1)
     }
 
-    /// The foreign value seen in the way of the last call.
+    /// The foreign value that the last call found at the key.
     pub(crate) fn sighting(&self, name: &LockName) -> Option<Sighting> {
         locked(&self.0).get(name)?.sighting.clone()
     }

@@ -23,13 +23,13 @@ const BUCKETS: [f64; 21] = [
 ];
 /// Queues with numbers of their own; more are counted together. A program may make up names without end.
 const QUEUES_MAX: usize = 100;
-/// What those are called. No queue can be: a name has no empty braces.
+/// The label of the queues that are counted together. No queue can have this name: a name has no empty braces.
 const OTHER_QUEUES: &str = "{}";
 
 /// What a client has counted since it was opened in this process, one number for each sample of its Prometheus text.
 ///
 /// A sample is named as in the text, with its labels: `stanchion_lock_acquires_total{outcome="granted"}`. The
-/// project's README has the list.
+/// names are listed in docs/METRICS.md.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Metrics {
     samples: Vec<(String, f64)>,
@@ -108,9 +108,9 @@ pub(crate) struct QueueMeters {
 pub(crate) enum Ended {
     /// Released, and it was ours until then.
     Released,
-    /// Released, but it is not known whether it was ours until then.
+    /// Released without a reply: whether it was valid until then is not known.
     Unconfirmed,
-    /// Released, and it turned out that it had been lost.
+    /// Released, and the reply showed that it had been lost.
     Gone,
     /// Dropped; it is released in the background.
     Dropped,
@@ -342,7 +342,7 @@ impl QueueMeters {
         self.enqueued.with_label_values(&[&*self.name, outcome.map_or("full", Outcome::name)]).inc();
     }
 
-    /// The enqueue of so many tasks ended without an answer that tells what it did.
+    /// The enqueue of so many tasks ended without a reply that has its outcome.
     pub(crate) fn not_enqueued(&self, error: ErrorKind, tasks: u64) {
         let outcome = if error == ErrorKind::Cancelled { "cancelled" } else { "failed" };
         self.enqueued.with_label_values(&[&*self.name, outcome]).inc_by(tasks);
@@ -364,11 +364,11 @@ impl QueueMeters {
     }
 }
 
-/// Makes metrics and has them told.
+/// Creates metrics and registers them.
 struct Maker<'a>(&'a Registry);
 
 impl Maker<'_> {
-    /// With the values that its label can have, so that each is told from the beginning.
+    /// With the values that its label can have, so that each is reported from the beginning, as 0.
     fn counters(
         &self,
         name: &str,

@@ -124,7 +124,7 @@ impl Session {
         self.own_life().is_none_or(|live| live.keeper.linger(time))
     }
 
-    /// Refuses all calls from now on; answers what is to be closed. Opens nothing, as `linger`.
+    /// Refuses all calls from now on, and returns what is to be closed. Opens nothing, as `linger`.
     pub(crate) fn close(&self) -> Option<&Arc<Live>> {
         self.closed.store(true, Ordering::Relaxed);
         self.own_life()
@@ -327,17 +327,17 @@ impl Live {
         }
     }
 
-    /// The foreign value that an earlier acquire met, if this one may take it over.
+    /// The foreign value that an earlier acquire found at the key, if this one may take it over.
     pub(crate) fn sighting(&self, name: &LockName, plan: &LockPlan) -> Option<Sighting> {
         plan.adopt_after.and_then(|_| self.memory.sighting(name))
     }
 
-    /// Whether lockers of other programs get a turn now and then. Only an exclusive lock can be theirs.
+    /// Whether other programs' lockers get a share of the grants. Only exclusive locks can have theirs.
     pub(crate) fn gives_turns(&self, name: &LockName) -> bool {
         self.settings.foreign_share && name.kind() == LockKind::Exclusive
     }
 
-    /// Who this client says it is.
+    /// The owner's text that this client stores with its grants: process id, host and label.
     pub(crate) fn owner(&self) -> Arc<str> {
         Arc::clone(&self.settings.owner)
     }

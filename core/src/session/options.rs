@@ -57,58 +57,61 @@ impl LockOptions {
         Self::default()
     }
 
-    /// How long the store keeps the lease without renewal (50 ms to 365 days). A lease with a ttl given
-    /// is fixed, unless [`LockOptions::renew`] is asked for.
+    /// How long the store keeps the lease without renewal: 50 ms to 365 days (default 30 s). A lease with a ttl given
+    /// is not renewed, unless [`LockOptions::renew`] is set.
     pub fn ttl(mut self, ttl: Duration) -> Self {
         self.ttl = Some(ttl);
         self
     }
 
-    /// Whether the lease is renewed until release. Default: yes if no ttl is given, otherwise no.
+    /// Whether the lease is renewed in the background until release, at a third of its ttl. Default: yes if no ttl is
+    /// given, otherwise no.
     pub fn renew(mut self, renew: bool) -> Self {
         self.renew = Some(renew);
         self
     }
 
-    /// For how long a lease is renewed at most (default 1 h). Afterwards it is lost.
+    /// For how long a lease is renewed at most: its ttl to 365 days (default 1 h). Afterwards it is lost.
     pub fn max_hold(mut self, max_hold: Duration) -> Self {
         self.max_hold = Some(max_hold);
         self
     }
 
-    /// How long `acquire` waits for the lock at most (default 10 s). `try_acquire` never waits.
+    /// How long `acquire` waits for the lock, up to 365 days (default 10 s); then it fails with `LockTimeout`.
+    /// `try_acquire` never waits.
     pub fn wait(mut self, wait: Duration) -> Self {
         self.wait = Some(wait);
         self
     }
 
-    /// Give up at once when the holder's remaining ttl is longer than the wait. Default: keep waiting,
+    /// Fail with `LockTimeout` at once when the holder's remaining ttl is longer than the wait. Default: keep waiting,
     /// since holders release early.
     pub fn fail_fast(mut self, fail_fast: bool) -> Self {
         self.fail_fast = fail_fast;
         self
     }
 
-    /// Take over the value of another program that never expires (or not within a year), when it was seen
-    /// unchanged for this long. Unsound if that program still runs.
+    /// Take over another program's value that never expires (or not within a year), once this client has seen it
+    /// unchanged for this long. Unsound if that program still runs. Default: never.
     pub fn adopt_unexpiring(mut self, grace: Duration) -> Self {
         self.adopt_unexpiring = Some(grace);
         self
     }
 
-    /// Shown by `holder` (at most 256 bytes). Default: the client's label.
+    /// Shown as the caller that computes (at most 256 bytes). Default: the client's label.
     pub fn label(mut self, label: impl Into<String>) -> Self {
         self.label = Some(label.into());
         self
     }
 
-    /// How many permits of a semaphore to acquire (default 1). Invalid for other locks.
+    /// How many permits of a semaphore to acquire, at most as many as it has (default 1). `InvalidArgument` for other
+    /// locks.
     pub fn weight(mut self, weight: u32) -> Self {
         self.weight = Some(weight);
         self
     }
 
-    /// Whether it does not wait.
+    /// Whether the wait is zero: a try.
     pub(crate) fn only_tries(&self) -> bool {
         self.wait.is_some_and(|wait| wait.is_zero())
     }
@@ -162,14 +165,14 @@ pub(crate) struct LockPlan {
     pub(crate) can_do_without: bool,
     pub(crate) adopt_after: Option<Duration>,
     pub(crate) owner: Arc<str>,
-    /// What is taken of a lock that is not exclusive.
+    /// The permits to take of a lock that is not exclusive.
     pub(crate) permits: Option<Permits>,
-    /// As in [`Acquire`](crate::protocol::Acquire).
+    /// How many computation times before its end a cached value counts as stale.
     pub(crate) early: f64,
 }
 
 impl LockPlan {
-    /// The same with less time to wait. One that waits never becomes one that only tries.
+    /// The same with less time to wait, but never with none: that would be a try.
     pub(crate) fn within(&self, left: Duration) -> Self {
         let least = if self.wait.is_zero() { Duration::ZERO } else { Duration::from_millis(1) };
         Self { wait: left.max(least).min(self.wait), ..self.clone() }
@@ -194,7 +197,7 @@ impl Settings {
     }
 }
 
-/// A time for which the store is to keep something.
+/// Checks a ttl or lease: 50 ms to 365 days.
 pub(crate) fn checked_ttl(what: &str, ttl: Duration) -> Result<Duration, Error> {
     if (MIN_TTL..=MAX_TTL).contains(&ttl) {
         Ok(ttl)
@@ -203,12 +206,12 @@ pub(crate) fn checked_ttl(what: &str, ttl: Duration) -> Result<Duration, Error> 
     }
 }
 
-/// By how much a lease is extended.
+/// How an extension sets the end of a lease.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Extent {
-    /// To at least so much from now.
+    /// To this long from now, or later if it ends later already.
     AtLeast(Duration),
-    /// To exactly so much from now, also if that is shorter.
+    /// To exactly this long from now, also if that is earlier than before.
     Exactly(Duration),
 }
 
@@ -250,7 +253,7 @@ impl Owner {
         format!("{} {} {}", self.pid, self.host, self.label).into()
     }
 
-    /// Reads the stored form; what another version wrote otherwise becomes the label.
+    /// Reads the stored form. A text that has another form becomes the label.
     pub(crate) fn parse(text: &str) -> Self {
         let mut parts = text.splitn(3, ' ');
         let pid = parts.next().and_then(|pid| pid.parse().ok());

@@ -9,7 +9,7 @@ use crate::base::clock::Moment;
 const AWAKE: Duration = Duration::from_millis(100);
 /// An answer within this is quick: a store that takes longer is not asked in a way that gives up soon.
 const QUICK: Duration = Duration::from_millis(20);
-/// How long the host goes without a turn if the store falls asleep all the same: with its 50 ms, a signal is
+/// How long the host goes without a turn if the store stops answering all the same: with the usual 50 ms, a signal is
 /// noticed within 0.2 s.
 const BRIEFLY: Duration = Duration::from_millis(100);
 

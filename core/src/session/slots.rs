@@ -1,4 +1,4 @@
-//! The slots of a client: what tells its calls from their repetitions.
+//! The call slots of a client: they make a call idempotent, since a repetition has the same slot and number.
 
 use std::sync::Mutex;
 
@@ -25,7 +25,7 @@ impl Slots {
     }
 
     /// A slot with the number of its last call. The caller counts on from there, and gives it back with
-    /// the last number it used, unless one of its calls may still be carried out unheard.
+    /// the last number it used, unless a call of it may still be carried out after its caller has gone.
     pub fn take(&self) -> CallId {
         let mut state = locked(&self.state);
         state.free.pop().unwrap_or_else(|| {

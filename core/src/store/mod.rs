@@ -23,10 +23,10 @@ pub(crate) use quorum::QuorumStore;
 /// A reply that will come.
 pub type Pending<'a> = Pin<Box<dyn Future<Output = Result<Reply, Failure>> + Send + 'a>>;
 
-/// A request that was sent: hears the answer.
+/// A request that was sent: waits for the reply.
 pub type Begun<'a> = Box<dyn FnOnce() -> Result<Reply, Failure> + 'a>;
 
-/// Who is told the replies to many requests: the number of a request, and what came of it.
+/// The callback for the replies to many requests: the number of a request, and its result.
 pub type Hear<'a, T> = &'a mut dyn FnMut(usize, Result<T, Failure>);
 
 /// A place where locks live.
@@ -34,7 +34,7 @@ pub trait Store: Send + Sync + fmt::Debug {
     /// Performs one verb on the calling thread; gives up at `until`.
     fn perform(&self, request: &Request, until: Moment) -> Result<Reply, Failure>;
 
-    /// Sends a request now and hears the answer later, if nothing has to be waited for before it can be sent.
+    /// Sends a request now and reads the reply later, if nothing has to be waited for before it can be sent.
     fn begin<'a>(&'a self, _request: &'a Request, _until: Moment) -> Option<Begun<'a>> {
         None
     }
@@ -90,7 +90,7 @@ pub struct StoreConfig {
     pub(crate) prefixes: Prefixes,
     /// Where the time comes from.
     pub clock: Clock,
-    /// Who to tell of hints that need no channel.
+    /// Where hints go that need no channel.
     pub hub: Arc<Hub>,
     /// How far the store's clock may go back, and fences still grow.
     pub clock_margin: Duration,

@@ -14,9 +14,9 @@ use crate::store::redis::confirm::Confirm;
 use crate::store::redis::life::Life;
 use crate::store::sqlite::SqliteTarget;
 
-/// Where a Redis server listens unless the URL tells otherwise.
+/// Where a Redis server listens unless the URL has another port.
 const SERVER_PORT: u16 = 6379;
-/// Where a Sentinel listens unless the URL tells otherwise.
+/// Where a Sentinel listens unless the URL has another port.
 const SENTINEL_PORT: u16 = 26379;
 /// Servers of a quorum at most: each call asks all of them.
 const QUORUM_MOST: usize = 9;

@@ -1,4 +1,4 @@
-//! The spans as OpenTelemetry gets them, in the way that the README shows.
+//! The spans as OpenTelemetry gets them, in the way that core/README.md shows.
 
 use std::sync::{Arc, Mutex};
 
@@ -10,7 +10,7 @@ use stanchion::blocking::Client;
 use crate::traces::listen;
 
 mod readme {
-    // The README has it from here,
+    // core/README.md has it from here,
     use opentelemetry::trace::TracerProvider;
     use opentelemetry_sdk::trace::SdkTracerProvider;
     use tracing_subscriber::layer::SubscriberExt;
@@ -51,10 +51,10 @@ fn open_telemetry_gets_every_operation_by_its_name() {
 
 #[test]
 fn the_readme_shows_this_very_text() {
-    let (source, readme) = (include_str!("open_telemetry.rs"), include_str!("../../../README.md"));
-    let text = source.split("// The README has it from here,\n").nth(1).unwrap();
+    let (source, readme) = (include_str!("open_telemetry.rs"), include_str!("../../../core/README.md"));
+    let text = source.split("// core/README.md has it from here,\n").nth(1).unwrap();
     let text = text.split("    // to here.").next().unwrap();
     let text: String =
         text.lines().map(|line| format!("{}\n", line.strip_prefix("    ").unwrap_or(line))).collect();
-    assert!(readme.contains(&text), "the README has not:\n{text}");
+    assert!(readme.contains(&text), "core/README.md has not:\n{text}");
 }

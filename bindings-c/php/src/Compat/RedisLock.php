@@ -13,7 +13,7 @@ use Stanchion\Internal\OlderClient;
  * For code written against a class with these methods, on keys `Lock:` + name. New code uses Client::lock().
  *
  * An object may hold several names, each once: locking a name again that it holds fails. A lock that is not unlocked
- * stays until it expires, also after the end of the script. docs/MIGRATING.md tells what differs from older classes.
+ * stays until it expires, also after the end of the script. docs/MIGRATING.md lists what differs from older classes.
  */
 final class RedisLock
 {
@@ -39,7 +39,7 @@ final class RedisLock
      *
      * @param int|float $timeout how long to wait in line, in seconds; 0 does not wait
      * @param int|float $expire after so many seconds the lock is free again, if it is not unlocked or prolonged
-     * @param int|float $waitIntervalUs not used: who waits is told when its turn comes
+     * @param int|float $waitIntervalUs not used: a waiter is woken when its turn comes
      */
     public function lock(
         string|int|null $name,

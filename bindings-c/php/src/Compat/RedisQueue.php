@@ -21,7 +21,7 @@ use Stanchion\TaskState;
  */
 final class RedisQueue
 {
-    /** The most that the store answers at once. */
+    /** The most that the store returns at once. */
     private const MOST = 1000;
 
     private readonly Client $client;

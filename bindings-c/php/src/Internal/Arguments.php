@@ -5,7 +5,7 @@ declare(strict_types=1);
 namespace Stanchion\Internal;
 
 /**
- * Checks of arguments that C could not tell from "not given", or that are costly before it sees them.
+ * Checks of arguments that C could not distinguish from "not given", or that are costly before it sees them.
  *
  * @internal
  */

@@ -40,7 +40,7 @@ final class Claiming
     }
 
     /**
-     * The arguments of the call after those that say from which queue.
+     * The arguments of the call after those for the queue.
      *
      * @return list<mixed>
      */

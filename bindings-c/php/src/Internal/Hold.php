@@ -22,7 +22,7 @@ final class Hold
 {
     /** The least that can be asked for. A lease is never shortened, so nothing changes. */
     private const UNCHANGED = 0.05;
-    /** Of how many holders the store tells. */
+    /** How many holders the store returns at most. */
     private const HOLDERS_TOLD = 100;
 
     /** @var ?\WeakMap<self, true> */
@@ -74,7 +74,7 @@ final class Hold
         return $this->lease->isValid();
     }
 
-    /** Whether the store says that the lock is held by this one. */
+    /** Whether this one holds the lock, by the store's reply. */
     public function isOurs(): bool
     {
         if (!$this->lease->isValid()) {
@@ -87,7 +87,7 @@ final class Hold
                 return true;
             }
         }
-        // Of many readers the store tells those that end first.
+        // Of many readers the store returns those that end first.
         return count($holders) >= self::HOLDERS_TOLD;
     }
 
@@ -165,7 +165,7 @@ final class Hold
         try {
             $this->detach();
         } catch (StanchionException) {
-            // It is over already, or the parent's; or the store is not there, and nobody is left to be told.
+            // It is over already, or the parent's; or the store is not there, and no caller is left for the error.
         }
     }
 

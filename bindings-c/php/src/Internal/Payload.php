@@ -16,7 +16,7 @@ final class Payload
         | JSON_PRESERVE_ZERO_FRACTION;
 
     /**
-     * The bytes, and the headers with the one that says so if they were made JSON.
+     * The bytes, and the headers: with content-type if they were made JSON.
      *
      * @param array<mixed> $headers
      * @return array{string, array<string, string>}
@@ -39,7 +39,7 @@ final class Payload
     }
 
     /**
-     * A value as JSON, with nothing left out that it cannot say.
+     * A value as JSON; one of which JSON would lose a part is refused.
      *
      * @throws \JsonException
      */

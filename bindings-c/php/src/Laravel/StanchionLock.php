@@ -109,7 +109,7 @@ final class StanchionLock extends Lock
         return $this->owner;
     }
 
-    /** This one's owner() if the store says that it holds the lock, or the label of who does; empty if nobody does. */
+    /** This one's owner() if it holds the lock by the store's reply, or the holder's label; empty if nobody does. */
     protected function getCurrentOwner(): string
     {
         if ($this->hold?->isOurs()) {

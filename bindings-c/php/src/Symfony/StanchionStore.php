@@ -192,7 +192,7 @@ final class StanchionStore implements BlockingSharedLockStoreInterface, Blocking
         try {
             $this->delete($key);
         } catch (LockReleasingException) {
-            // It expires by itself; what is told is why it is not used.
+            // It expires by itself; the exception is why it is not used.
         }
         throw new LockExpiredException("the lock \"$key\" was over before it could be used");
     }

@@ -22,8 +22,8 @@ use Symfony\Component\Messenger\Transport\TransportInterface;
 /**
  * A transport for symfony/messenger: a message is a task.
  *
- * Messages are claimed one at a time, unless told otherwise, under a lease that is renewed while they are handled; if
- * the worker dies, another one gets them. Retries are Messenger's: it sends a copy with a delay, and rejects the
+ * Messages are claimed one at a time, unless `prefetch` is set, under a lease that is renewed while they are handled;
+ * if the worker dies, another one gets them. Retries are Messenger's: it sends a copy with a delay, and rejects the
  * message. One that ends its workers again and again, or that cannot be decoded, is dead, and can be kicked.
  */
 final class StanchionTransport implements TransportInterface, MessageCountAwareInterface

@@ -97,7 +97,7 @@ class Client:
         label: Optional[str] = None,
         **others: NoReturn,
     ) -> Lock:
-        """The lock with this name, and how it is acquired unless a call says otherwise. No I/O."""
+        """The lock with this name, and the default options of its acquires. No I/O."""
         if others:
             refuse("lock", others)
         return Lock(self, ("lock", name), dict(
@@ -216,7 +216,7 @@ class Client:
         given: Dict[str, Any] = dict(
             stale=stale, beta=beta, wait=wait, lease=lease, max_run=max_run, without_store=without_store, label=label)
         if compute is not _LATER:
-            async def cached() -> Any:  # What is wrong is told when it is awaited.
+            async def cached() -> Any:  # Errors are raised when it is awaited.
                 check_compute(compute, ignore, check_awaited)
                 return await self._cached(name, _stanchion.CachedOptions(ttl, **given), compute)
 
@@ -265,7 +265,7 @@ class Client:
         return Lease(await call(self._native.resume_lease, handle), self._held)
 
     async def release_all(self) -> int:
-        """Release every lease of this client that is still held, and say how many were."""
+        """Release every lease of this client that is still held; returns how many."""
         count: int = await call(self._native.release_all)
         return count
 
@@ -280,7 +280,7 @@ class Client:
     def metrics(self) -> Dict[str, float]:
         """What this client has counted since it was opened in this process, by the names of the Prometheus samples.
 
-        Such as ``stanchion_lock_acquires_total{outcome="granted"}``. No I/O. The README has the list.
+        Such as ``stanchion_lock_acquires_total{outcome="granted"}``. No I/O. docs/METRICS.md has the names.
         """
         return dict(self._native.metrics())
 

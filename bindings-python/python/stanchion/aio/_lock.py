@@ -44,7 +44,7 @@ class _Guard:
 
 
 def _cancellations(task: asyncio.Task[Any]) -> int:
-    """How often somebody asked for the task to be cancelled, as far as Python tells (from 3.11 on)."""
+    """How often somebody asked for the task to be cancelled, as far as Python counts that (from 3.11 on)."""
     return task.cancelling() if hasattr(task, "cancelling") else 0
 
 
@@ -69,7 +69,7 @@ class Hold:
     ) -> None:
         lease, guard = self._entered.pop(asyncio.current_task())
         if guard is not None and guard.end(error):
-            # The body was cancelled because of the loss: that is what to tell.
+            # The body was cancelled because of the loss: that is what to raise.
             await end(lease, None, because=error)
         else:
             await end(lease, error)
@@ -183,7 +183,7 @@ class Lock(LockFacts):
     async def waiters(self) -> List[Waiter]:
         """Who waits for the lock now, in the order of the line: up to 100.
 
-        One that was not heard of for 2.5 s, or for 22 s far back in a long line, counts as dead and is left out.
+        One that has not polled for 2.5 s, or for 22 s far back in a long line, counts as dead and is left out.
         """
         return waiters(await call(self._native.waiters))
 

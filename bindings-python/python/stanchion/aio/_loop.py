@@ -23,7 +23,7 @@ def _bridge(loop: asyncio.AbstractEventLoop) -> _stanchion.Bridge:
 
 
 def _close_old() -> None:
-    """Let go of loops that were closed while calls waited. No loop says that it closes: the next one sees to it."""
+    """Let go of loops that were closed while calls waited. A loop does not announce that it closes, so the next one does it."""
     for loop, bridge in list(_bridges.items()):
         if loop.is_closed():
             _bridges.pop(loop, None)

@@ -1,4 +1,4 @@
-"""SIGTERM and SIGINT for the workers of event loops: all workers hear of each, and so does who caught them before."""
+"""SIGTERM and SIGINT for the workers of event loops: each stops all workers, and is passed to the handler that was there before."""
 
 from __future__ import annotations
 

@@ -27,8 +27,8 @@ class Worker(WorkerFacts):
 
     async def run(self, *, burst: bool = False, signals: bool = True) -> WorkerReport:
         """Work until `stop`; with ``burst``, until no task is ready or claimed any more. SIGTERM and SIGINT stop it
-        if the loop runs on the main thread; a second one ends the grace. All workers of the process hear of them, and who
-        caught them before. Cancelled, it cancels the handlers and waits for their end; their tasks go back without
+        if the loop runs on the main thread; a second one ends the grace. They stop all workers of the process, and
+        are passed to the handlers that were there before. Cancelled, it cancels the handlers and waits for their end; their tasks go back without
         counting an attempt."""
         with self._running():
             return await self._run(burst, signals)
@@ -51,7 +51,7 @@ class Worker(WorkerFacts):
             fetching.cancel()
             ending.cancel()
             for task in running.values():
-                task.cancel()  # Left behind: it was told before, and goes on.
+                task.cancel()  # It was cancelled before, and goes on: the worker does not wait for it.
             if end_catching is not None:
                 end_catching()
             await asyncio.gather(fetching, ending, return_exceptions=True)

@@ -22,8 +22,8 @@ use shift::Shift;
 /// Every task is under a lease that is renewed while its handler runs, for `max_run` at most; when it is
 /// lost, the handler is dropped at once. A handler that returns is acked; one that fails or panics is
 /// nacked with backoff. What a handler settles itself, the worker leaves alone. Verdicts travel with the
-/// next claim, in one round trip. A handler that blocks its thread cannot be dropped: the worker goes on with its other
-/// hands, tells of it ([`WorkerEvent::Stuck`]), and leaves the task to others.
+/// next claim, in one round trip. A handler that blocks its thread cannot be dropped: the worker goes on with its
+/// other handlers, reports it ([`WorkerEvent::Stuck`]), and leaves the task to others.
 ///
 /// A future of a worker that is dropped drops its handlers; their tasks go back without counting an attempt.
 ///
@@ -69,14 +69,14 @@ where
         self
     }
 
-    /// How long the store keeps a claim without renewal (default 30 s): so long after the worker died its
-    /// tasks are given to another.
+    /// How long the store keeps a claim without renewal: 50 ms to 365 days (default 30 s). If the worker dies, its tasks are
+    /// delivered again after this time.
     pub fn lease(mut self, lease: Duration) -> Self {
         self.settings.lease = lease;
         self
     }
 
-    /// How long a handler may run at most (default 1 h). Then its claim is lost, and the attempt has failed.
+    /// How long a handler may run: the lease to 365 days (default 1 h). Then its claim is lost, and the attempt has failed.
     pub fn max_run(mut self, max_run: Duration) -> Self {
         self.settings.max_run = max_run;
         self
@@ -95,21 +95,22 @@ where
         self
     }
 
-    /// Handlers are not dropped: they see to it themselves when `Claim::lost` completes. For hosts whose handlers are
-    /// not Rust's, and end in their own time.
+    /// Handlers are not dropped: they end by themselves when `Claim::lost` completes. For hosts whose handlers are not
+    /// Rust's, and end in their own time.
     #[doc(hidden)]
     pub fn undropped(mut self) -> Self {
         self.drops = false;
         self
     }
 
-    /// Is told of everything that happens to a task. Called on the worker's own task: it must not block.
+    /// A callback for everything that happens to a task. It is called on the worker's own task, and must not block. If it
+    /// panics, the panic is counted, and the worker goes on.
     pub fn on_event(mut self, hook: impl Fn(WorkerEvent<'_>) + Send + Sync + 'static) -> Self {
         self.settings.hook = Some(Arc::new(hook));
         self
     }
 
-    /// Fails if the queue's name or an option is wrong, as running it would.
+    /// Checks the queue's name and all options, as `run` does.
     ///
     /// # Errors
     /// `InvalidArgument`.

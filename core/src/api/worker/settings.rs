@@ -18,12 +18,12 @@ use crate::queue::delivery::{Delivery, Retry};
 use crate::queue::queue_options::{ClaimOptions, checked_count};
 use crate::session::options::{DEFAULT_MAX_HOLD, DEFAULT_TTL, MAX_TTL};
 
-/// How long handlers go on after a worker was stopped, unless told otherwise: with what follows, it has ended before
-/// what runs containers kills it, after 30 s.
+/// How long handlers may go on after a worker was stopped, by default: with the 2 s that follow, it ends before
+/// container platforms kill it, after 30 s.
 pub const DEFAULT_GRACE: Duration = Duration::from_secs(25);
 /// How long a delivery of an id that the worker still runs is kept at most.
 const PARKED: Duration = Duration::from_secs(1);
-/// How long a handler may take to end after it was told to.
+/// How long a handler may take to end after it was asked to.
 const DEFAULT_PATIENCE: Duration = Duration::from_secs(2);
 
 /// Something that happened to a task, or to the worker.
@@ -50,7 +50,7 @@ pub enum WorkerEvent<'a> {
         id: &'a str,
         /// Counts deliveries from one.
         attempt: u32,
-        /// What the handler said.
+        /// The handler's error.
         reason: &'a str,
     },
     /// The task is dead: it failed for the last time, or was buried.
@@ -59,7 +59,7 @@ pub enum WorkerEvent<'a> {
         id: &'a str,
         /// Counts deliveries from one.
         attempt: u32,
-        /// What the handler said.
+        /// The handler's error, or the reason of the bury.
         reason: &'a str,
     },
     /// The claim was lost, or its verdict came too late: another may work on the task now.
@@ -69,27 +69,28 @@ pub enum WorkerEvent<'a> {
         /// Counts deliveries from one.
         attempt: u32,
     },
-    /// The claim was lost, or the worker stops; its handler was told to end 2 s ago, and goes on. A thread cannot be
-    /// stopped from outside: until the handler returns, the worker has a hand less, and leaves this id to others.
+    /// The claim was lost, or the worker stops; its handler was asked to end 2 s ago, and goes on. A thread cannot be
+    /// stopped from outside: until the handler returns, it takes up one of the worker's `concurrency`, and the worker
+    /// leaves this id to others.
     Stuck {
         /// The task.
         id: &'a str,
         /// Counts deliveries from one.
         attempt: u32,
-        /// So many hands are not stuck. With none, this worker does nothing any more.
+        /// How many more handlers can run. With none, this worker does nothing any more.
         free: usize,
     },
     /// All tasks that were taken are settled, and there are no more for now.
     Drained,
-    /// The store could not be reached, or refused something, and the worker goes on: what ends it is told by its end.
-    /// It is told once; then `StoreBack`.
+    /// The store could not be reached, or refused something, and the worker goes on; an error that ends it is returned by
+    /// `run` instead. Reported once; then `StoreBack`.
     StoreFailed {
         /// What happened.
         error: &'a Error,
     },
     /// The store answers again.
     StoreBack {
-        /// So long after `StoreFailed`.
+        /// How long after `StoreFailed`.
         after: Duration,
     },
 }
@@ -178,7 +179,7 @@ impl WorkerSettings {
         }
     }
 
-    /// Tells what a worker's machine has to tell. It is counted by [`tally`].
+    /// Passes an event of a worker's machine to the hook. It is counted by [`tally`].
     pub(crate) fn happened(&self, event: &Event<Arc<Delivery>>) {
         let task = |delivery: &Arc<Delivery>| (delivery.task.id.clone(), delivery.task.attempt);
         match event {
@@ -224,7 +225,7 @@ impl WorkerSettings {
         self.tell(&WorkerEvent::StoreFailed { error });
     }
 
-    /// Counts what became of a verdict, and tells of it.
+    /// Counts the result of a verdict, and reports it.
     fn count(&self, report: &mut WorkerReport, verdict: &Verdict, result: &Result<Settled, Error>) {
         *report += tallied(verdict, result);
         self.became(verdict, result);
@@ -322,7 +323,7 @@ impl Job for Arc<Delivery> {
     }
 }
 
-/// What a panic says.
+/// The message of a panic.
 pub(crate) fn panic_message(panic: &(dyn Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().copied();
     let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str));

@@ -197,7 +197,7 @@ where
     /// Has the handler work on what lies ready.
     fn begin(&mut self) {
         while let Some(delivery) = self.machine.begin(now()) {
-            // Before the handler says anything itself.
+            // Before the handler reports anything itself.
             self.tell();
             let claim = Claim::of(Arc::clone(&delivery));
             let span = trace::work(claim.queue(), claim.id(), claim.attempt());
@@ -250,7 +250,7 @@ impl<H> Drop for Shift<H> {
     fn drop(&mut self) {
         self.queue.settle_later(self.machine.abandon());
         if let Some(settle) = self.claiming.take().and_then(|claiming| claiming.carried) {
-            // Said again, if it was said already, it does nothing.
+            // If it was carried out already, a repetition does nothing.
             self.queue.repeat_later(settle);
         }
         self.settling.detach_all();

@@ -41,7 +41,7 @@ pub struct AcquireMachine {
     sendings: u32,
     next_at: Moment,
     hinted: bool,
-    /// Whether hints will be heard, or never: only then may a call register.
+    /// Whether the channel of hints is open, or will never be: only then may a call register.
     can_register: bool,
     wants_channel: bool,
     /// An entry or a grant of ours is, or was, in the store.
@@ -80,7 +80,7 @@ enum Ending {
 }
 
 impl AcquireMachine {
-    /// A machine that has sent nothing yet. `listening` says whether the channel of hints is open already.
+    /// A machine that has sent nothing yet. `listening`: whether the channel of hints is open already.
     pub fn new(
         order: AcquireOrder,
         now: Moment,
@@ -176,7 +176,7 @@ impl AcquireMachine {
     }
 
     /// Until when the answer to a sending is awaited. A try has no more than its timeout; a wait that ends
-    /// meanwhile still hears the answer, since it may be the grant.
+    /// meanwhile still takes the reply, since it may be the grant.
     fn patience(&self, sent: Moment) -> Moment {
         let resend = sent + RESEND_AFTER;
         if self.only_tries() { resend.min(self.give_up.max(sent + LEAST_PATIENCE)) } else { resend }

@@ -35,9 +35,9 @@ pub struct AcquireOrder {
     pub min_fence: Fence,
     /// Who to hint.
     pub waiter: Waiter,
-    /// As in [`Leave`](crate::protocol::Leave).
+    /// Whether other programs' lockers get a share of the grants.
     pub foreign_share: bool,
-    /// As in [`Acquire`](crate::protocol::Acquire).
+    /// How many computation times before its end a cached value counts as stale.
     pub early: f64,
 }
 

@@ -3,7 +3,7 @@
 use super::*;
 
 impl ClaimMachine {
-    /// Ends without tasks, because of this. Settlements that were heard of are worth more than the failure,
+    /// Ends without tasks, because of this. If replies to settlements came, they are returned instead of the failure,
     /// which the next call will meet as well.
     pub(super) fn fail(&mut self, failure: Failure) {
         // A store that does not answer would not answer a farewell either: that is left to others.

@@ -32,7 +32,7 @@ const POLL_MOST: Duration = Duration::from_secs(5);
 const POLL_JITTER: u32 = 8;
 /// Waiters in line look at a due task one after the other, this far apart: the first one takes it.
 const RANK_STEP: Duration = Duration::from_millis(3);
-/// Even when the store says "at once" and has nothing, it is not asked more often.
+/// The shortest pause between two polls, also when the store replies "at once" and has nothing.
 const POLL_FLOOR: Duration = Duration::from_millis(1);
 
 /// See the module's documentation.
@@ -95,12 +95,12 @@ enum Phase {
 #[derive(Debug)]
 enum Ending {
     Tasks(Vec<ClaimedOne>),
-    /// The flag says whether settlements may have been carried out unheard.
+    /// The flag: whether settlements may have been carried out although no reply came.
     Failed(Failure, bool),
 }
 
 impl ClaimMachine {
-    /// A machine that has sent nothing yet. `listening` says whether the channel of hints is open already.
+    /// A machine that has sent nothing yet. `listening`: whether the channel of hints is open already.
     pub fn new(order: ClaimOrder, now: Moment, listening: bool, dice: Dice) -> Self {
         let patience = if order.wait.is_zero() { order.timeout } else { order.wait };
         Self {
@@ -164,14 +164,14 @@ impl ClaimMachine {
         if self.wants_channel {
             return Step::Listen;
         }
-        // A hint says that there is something to ask for, not that a store which failed is well again.
+        // A hint means that there is something to claim, not that a store which failed works again.
         if now >= self.next_at || (self.hinted && self.open.is_none()) {
             return self.send(now);
         }
         Step::Wait { until: self.next_at.min(self.give_up), hints: true }
     }
 
-    /// Until when the answer to a sending is awaited. A wait that ends meanwhile still hears the answer,
+    /// Until when the answer to a sending is awaited. A wait that ends meanwhile still takes the reply,
     /// since it may bring tasks.
     fn patience(&self, sent: Moment) -> Moment {
         let resend = sent + RESEND_AFTER;

@@ -26,7 +26,7 @@ pub struct ClaimOrder {
     pub settle: Option<Settle>,
     /// Who to hint.
     pub waiter: Waiter,
-    /// Who claims, as `consumers` tells it.
+    /// Who claims, as `consumers` shows it.
     pub consumer: Arc<str>,
     /// The slot to use, with the number of its last call.
     pub slot: CallId,

@@ -104,7 +104,7 @@ enum Route {
 }
 
 impl SeveralMachine {
-    /// A machine that has sent nothing yet. `listening` says whether the channel of hints is open already.
+    /// A machine that has sent nothing yet. `listening`: whether the channel of hints is open already.
     pub fn new(order: SeveralOrder, now: Moment, listening: bool, dice: Dice) -> Self {
         let patience = if order.only_tries() { order.timeout() } else { order.wait() };
         let mut machine = Self {
@@ -146,7 +146,7 @@ impl SeveralMachine {
             ttl: first.ttl,
             owner: Arc::clone(&first.owner),
         });
-        // A wait that ends meanwhile still hears the answer.
+        // A wait that ends meanwhile still takes the reply.
         let patience = if self.order.only_tries() { first.timeout } else { first.wait.max(RESEND_AFTER) };
         let machine = CallMachine::new(request, now, now + patience, self.dice.split());
         self.stage = Stage::Together(self.leaves().into_iter().fold(machine, CallMachine::or_else));
@@ -226,7 +226,7 @@ impl SeveralMachine {
         None
     }
 
-    /// A try has no more than its timeout; a wait that ends meanwhile still hears the answer.
+    /// A try has no more than its timeout; a wait that ends meanwhile still takes the reply.
     fn patience(&self, sent: Moment) -> Moment {
         let resend = sent + RESEND_AFTER;
         if self.order.only_tries() { resend.min(self.give_up.max(sent + LEAST_PATIENCE)) } else { resend }

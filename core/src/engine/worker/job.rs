@@ -7,7 +7,7 @@ use crate::protocol::Receipt;
 
 /// A claimed task, as a worker's machine sees it.
 pub trait Job: Clone {
-    /// What is said of it to the store.
+    /// How it is settled in the store.
     type Verdict;
 
     /// The task.
@@ -62,14 +62,14 @@ pub enum Finished<V> {
     Lost,
 }
 
-/// What a worker tells of.
+/// What a worker reports.
 #[derive(Debug)]
 pub enum Event<J: Job> {
     /// A handler begins.
     Started(J),
     /// The claim was lost.
     Lost(J),
-    /// Its handler was told to end, and goes on; so many others can still begin.
+    /// Its handler was asked to end, and goes on; so many others can still begin.
     Stuck(J, usize),
     /// A handler has settled its task by itself.
     Settled(J::Verdict),

@@ -35,9 +35,9 @@ pub struct WorkerTerms {
     pub parked: Duration,
     /// End when no task is ready or claimed any more.
     pub until_empty: bool,
-    /// How long handlers go on after a stop, before they are told to end.
+    /// How long handlers may go on after a stop, before they are asked to end.
     pub grace: Duration,
-    /// How long a handler may take to end after it was told to. Then it is stuck, and a worker that stops goes without it.
+    /// How long a handler may take to end after it was asked to. Then it is stuck, and a worker that stops returns without it.
     pub patience: Duration,
 }
 
@@ -71,7 +71,7 @@ pub enum Order<J: Job> {
 #[derive(Debug)]
 struct Run<J> {
     job: J,
-    /// It was told to end, by the loss of its claim or by the worker's stop.
+    /// When it was asked to end, by the loss of its claim or by the worker's stop.
     told: Option<Moment>,
     lost: bool,
     stuck: bool,
@@ -113,7 +113,7 @@ pub struct WorkerMachine<J: Job> {
     /// The last claim found nothing: the next one waits.
     idle: bool,
     looks: bool,
-    /// Something was done since `Drained` was told.
+    /// Something was done since `Drained` was reported.
     worked: bool,
     stop: Option<Stop>,
     signals: Vec<J>,
@@ -156,7 +156,7 @@ impl<J: Job> WorkerMachine<J> {
         }
     }
 
-    /// What to do now. Asked again until it says `Wait` or `Done`.
+    /// What to do now. To be called again until it returns `Wait` or `Done`.
     pub fn order(&mut self, now: Moment) -> Order<J> {
         self.look_after(now);
         if let Some(job) = self.signals.pop() {
@@ -263,8 +263,8 @@ impl<J: Job> WorkerMachine<J> {
         self.rest();
     }
 
-    /// The claim has failed. What may still be settled is said again; `may_pass`: so may the failure. Whether it is to be
-    /// told: once for as long as the store fails, unless it ends the worker.
+    /// The claim has failed. `again` are verdicts to send again; `may_pass`: whether the failure may pass. Returns whether it
+    /// is to be reported: once for as long as the store fails, unless it ends the worker.
     pub fn claim_failed(&mut self, now: Moment, again: Vec<J::Verdict>, may_pass: bool) -> bool {
         self.claiming = None;
         self.failed(now, again, may_pass)
@@ -305,7 +305,7 @@ impl<J: Job> WorkerMachine<J> {
     fn failed(&mut self, now: Moment, again: Vec<J::Verdict>, may_pass: bool) -> bool {
         self.verdicts.extend(again);
         if !may_pass {
-            // The worker's end tells it.
+            // `run` returns it.
             self.stop(now);
             return false;
         }
@@ -389,8 +389,8 @@ impl<J: Job> WorkerMachine<J> {
         self.rest();
     }
 
-    /// Take no more tasks. Those not begun go back; handlers have their grace, are then told to end, and at last left
-    /// behind.
+    /// Take no more tasks. Those not begun go back. Handlers have their grace, then they are asked to end; the worker does not
+    /// wait for one that goes on after its patience.
     pub fn stop(&mut self, now: Moment) {
         let grace_until = now + self.terms.grace;
         self.stop.get_or_insert(Stop { began: now, grace_until });
@@ -500,12 +500,12 @@ impl<J: Job> WorkerMachine<J> {
         }
     }
 
-    /// Whether there is something to tell.
+    /// Whether there are events to report.
     pub fn has_events(&self) -> bool {
         !self.events.is_empty()
     }
 
-    /// What is to be told, in order.
+    /// The events to report, in order.
     pub fn events(&mut self) -> Vec<Event<J>> {
         mem::take(&mut self.events)
     }

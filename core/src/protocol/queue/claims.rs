@@ -17,7 +17,7 @@ pub struct Claim {
     pub lease: Duration,
     /// Who to hint when there is something to claim. `None` does not wait.
     pub waiter: Option<Waiter>,
-    /// Who claims, as `consumers` tells it.
+    /// Who claims, as `consumers` shows it.
     pub consumer: Arc<str>,
 }
 
@@ -175,7 +175,7 @@ pub struct Abandon {
 /// Who works on a queue, in the answer to [`QueueVerb::Consumers`](crate::protocol::QueueVerb::Consumers).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConsumerReply {
-    /// As its claims told it.
+    /// The `consumer` of its claims.
     pub consumer: String,
     /// How many of its calls wait for a task.
     pub waiters: u64,

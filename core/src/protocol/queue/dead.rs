@@ -11,9 +11,9 @@ use crate::protocol::{Place, Receipt, WallMillis};
 pub struct Sweep {
     /// Among which.
     pub among: DeadOnes,
-    /// Only those whose reason begins so.
+    /// Only those whose reason begins with this text.
     pub reason: Arc<str>,
-    /// Only those whose id begins so.
+    /// Only those whose id begins with this text.
     pub prefix: Arc<str>,
     /// Only those that died then or before.
     pub until: DiedBy,

@@ -125,8 +125,8 @@ pub enum QueueReply {
     Superseded,
 }
 
-/// Tells one call of a client from its repetition. A slot has one call in flight; its calls are numbered,
-/// and the store keeps the reply to the last one, so that a repetition does nothing and hears the same.
+/// Makes a call idempotent. A slot has one call in flight; its calls are numbered,
+/// and the store keeps the reply to the last one, so that a repetition does nothing and gets the same reply.
 /// As the sessions of NFS 4.1 (RFC 8881, section 2.10.6).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct CallId {

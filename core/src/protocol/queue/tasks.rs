@@ -32,7 +32,7 @@ pub struct Get {
 pub struct List {
     /// Which state.
     pub state: TaskState,
-    /// Only those whose id begins so.
+    /// Only those whose id begins with this text.
     pub prefix: Arc<str>,
     /// Whether with their bodies.
     pub bodies: bool,
@@ -42,8 +42,7 @@ pub struct List {
     pub max: u32,
 }
 
-/// A place in the order of tasks. It stays where it is whatever comes and goes: what it is told by need not be there
-/// any more.
+/// A place in the order of tasks. It stays valid whatever comes and goes: the task by which it is defined may be gone.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
     /// The part of the order: what a state's tasks are, one part after the other.

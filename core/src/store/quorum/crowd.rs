@@ -11,7 +11,7 @@ use crate::protocol::{AcquireReply, Failure, LINE_NEAR, PLACE_PAUSE, Reply, Requ
 
 /// Who has not asked for so long does not wait any more: longer than the longest pause.
 const FORGET_AFTER: Duration = Duration::from_secs(30);
-/// A pause up to this long is told as the time after which the lock is free; a longer one as a place in a line.
+/// A pause up to this long is returned as the time after which the lock is free; a longer one as a place in a line.
 const TOLD_EXACTLY: Duration = Duration::from_millis(500);
 
 /// Of each lock, which calls of this client wait for it, and when they asked last.
@@ -19,8 +19,8 @@ const TOLD_EXACTLY: Duration = Duration::from_millis(500);
 pub(super) struct Crowd(Mutex<HashMap<String, HashMap<String, Moment>>>);
 
 impl Crowd {
-    /// The answer to a request, as it is passed on. A call that is to wait is told to ask as much more seldom as others of
-    /// this client wait beside it.
+    /// The reply to a request, as it is passed on. A call that waits gets a poll interval that grows with the number of
+    /// this client's calls that wait for the same lock.
     pub(super) fn spread(
         &self,
         now: Moment,

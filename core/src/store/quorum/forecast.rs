@@ -16,7 +16,7 @@ const GOOD_FOR: Duration = Duration::from_secs(10);
 /// A fence further from this machine's time was not made of a time.
 const NEAR_US: u64 = 1_000_000;
 
-/// What the servers' clocks say, as far as their fences told it.
+/// The servers' clocks, as far as their fences show them.
 #[derive(Debug, Default)]
 pub(super) struct Forecast(Mutex<Option<Seen>>);
 
@@ -29,7 +29,7 @@ struct Seen {
 }
 
 impl Forecast {
-    /// The fence to ask for; zero if that cannot be told.
+    /// The fence to ask for; zero if none can be predicted.
     pub(super) fn propose(&self, clock: &Clock) -> Fence {
         let now = clock.now();
         let seen = *locked(&self.0);

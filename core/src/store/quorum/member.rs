@@ -1,4 +1,4 @@
-//! One of the servers: whether it answers, and what it is still to be told.
+//! One of the servers: whether it answers, and which requests it still has to get.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -64,7 +64,7 @@ impl Member {
         locked(&self.state).absent.clone()
     }
 
-    /// How often it has come back: what was asked before it did tells nothing of it any more.
+    /// How often it has come back: failures of requests sent before that mean nothing any more.
     pub(super) fn returns(&self) -> u64 {
         locked(&self.state).returns
     }
@@ -105,7 +105,7 @@ impl Member {
         }
     }
 
-    /// Asks it until it answers, and tells it what it has missed.
+    /// Polls it until it answers, and sends it what it has missed.
     fn look_after(self: &Arc<Self>) {
         // What was owed meanwhile ends leases that nobody has any more: it holds up nobody.
         if self.comes_back()
@@ -119,7 +119,7 @@ impl Member {
     fn comes_back(&self) -> bool {
         let mut pause = FIRST_PAUSE;
         loop {
-            // It has said how long it stays out: nothing else is to be learned until then.
+            // It is known how long it stays out: asking earlier would be of no use.
             let rest = self.life.rest();
             let answer = match rest.is_zero() {
                 true => Some(self.store.check(self.until()).and_then(|()| self.settle())),

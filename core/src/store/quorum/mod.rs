@@ -144,7 +144,7 @@ impl QuorumStore {
         until.min(self.clock.now() + self.node_timeout)
     }
 
-    /// Sends a round to all of its servers at once, and hears them all.
+    /// Sends a round to all of its servers at once, and collects all replies.
     fn ask(&self, round: &Round, until: Moment) -> Answers {
         let until = self.patience(until);
         let returns = self.returns();
@@ -349,7 +349,7 @@ impl Store for QuorumStore {
         }
     }
 
-    /// Nobody is in line, so there is nothing to hear: waiters ask.
+    /// There is no line, so there are no hints: waiters poll.
     fn listen(&self, _until: Moment) -> Result<Option<Box<dyn Hints>>, Failure> {
         Ok(None)
     }
@@ -433,7 +433,7 @@ impl Store for QuorumStore {
         self.members.iter().for_each(|member| member.store.close_inherited());
     }
 
-    /// All names in one page: each is on several servers, and is told once.
+    /// All names in one page: each is on several servers, and is listed once.
     fn list(&self, kind: LockKind, _cursor: u64, until: Moment) -> Result<(u64, Vec<LockName>), Failure> {
         let names = Mutex::new(BTreeMap::new());
         let all = |number: usize| {

@@ -1,4 +1,4 @@
-//! What the answers of several servers mean together. No I/O: a vote says whom to ask next, and is told the answers.
+//! What the replies of several servers mean together. No I/O: a vote returns whom to ask next, and is passed the replies.
 
 use std::time::Duration;
 
@@ -33,8 +33,8 @@ pub(super) enum Next {
 #[derive(Debug)]
 pub(super) struct Verdict {
     pub(super) reply: Result<Reply, Failure>,
-    /// What servers that did not answer are to be told when they do. Only about tokens that no acquire has any more:
-    /// what comes late would end a lease of theirs.
+    /// Requests to send later to servers that did not answer. Only for tokens that no acquire uses any more: a late request
+    /// would end a lease of such a token.
     pub(super) debts: Vec<(usize, Request)>,
 }
 
@@ -204,7 +204,7 @@ impl Vote {
     fn raised(&mut self, majority: Majority, answers: Answers) -> Next {
         let Majority { fence, all, mut lives } = majority;
         for (_, answer) in &answers {
-            // A larger one says that the lock was not the token's any more, and is now: perhaps after another's.
+            // A larger one means that the lock was not the token's any more, and is again: perhaps after another's.
             if let Ok(Reply::Acquire(AcquireReply::Granted { fence: theirs, ttl })) = answer
                 && *theirs == fence
             {
@@ -386,7 +386,7 @@ impl Vote {
         Verdict { reply, debts: silent(&answers).map(|server| (server, farewell.clone())).collect() }
     }
 
-    /// Who a majority says it is, or may say if those who are silent agree.
+    /// The holder that a majority returns, or may return if the silent ones agree.
     fn holder(&self, answers: Answers) -> Result<Reply, Failure> {
         let mut groups: Vec<Vec<HolderReply>> = Vec::new();
         let mut answered = 0;
@@ -436,7 +436,7 @@ impl Vote {
         matches!(self.request, Request::BreakLease(_))
     }
 
-    /// Too few answers to tell anything.
+    /// Too few replies to decide.
     fn shortage(&self, answers: &Answers) -> Failure {
         let failures: Vec<_> = answers.iter().filter_map(|(_, answer)| answer.as_ref().err()).collect();
         let finals: Vec<_> = failures.iter().filter(|it| matches!(it.kind, FailureKind::Final(_))).collect();

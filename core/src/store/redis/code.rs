@@ -123,7 +123,7 @@ impl Code {
     }
 }
 
-/// How holder.lua says how a lock is held.
+/// The codes of holder.lua for how a lock is held.
 pub(crate) const HELD_AS: [(&str, i64, HeldAs); 4] = [
     ("AS_LEASE", 1, HeldAs::Lease),
     ("AS_OFFER", 2, HeldAs::Offer),
@@ -131,7 +131,7 @@ pub(crate) const HELD_AS: [(&str, i64, HeldAs); 4] = [
     ("AS_FOREIGN", 4, HeldAs::Foreign),
 ];
 
-/// How the queue's scripts say where a task is.
+/// The codes of the queue's scripts for a task's state.
 pub(crate) const STATES: [(&str, i64, TaskState); 4] = [
     ("SCHEDULED", 1, TaskState::Scheduled),
     ("READY", 2, TaskState::Ready),

@@ -1,4 +1,4 @@
-//! What a server says of itself, and what follows for the promises.
+//! What a server reports of itself, and what follows for the promises.
 
 use std::cmp::Ordering;
 use std::collections::HashMap;
@@ -12,7 +12,7 @@ use crate::store::{Finding, Health};
 /// A server's clock may differ so much from ours: due times that are given as times of day are off by it.
 const CLOCKS_AGREE: Duration = Duration::from_secs(1);
 
-/// The answer to INFO, and what CONFIG GET tells if it is allowed.
+/// The replies to INFO and, if it is allowed, to CONFIG GET.
 pub(super) struct Told {
     fields: HashMap<String, String>,
     settings: HashMap<String, String>,

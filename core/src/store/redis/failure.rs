@@ -64,7 +64,7 @@ pub(crate) fn is_of_a_former_master(error: &RedisError) -> bool {
     error.code().is_some_and(|code| ["READONLY", "LOADING", "MASTERDOWN"].contains(&code))
 }
 
-/// `HOST:PORT`, as nodes of a cluster tell it: a host of IPv6 has no brackets.
+/// `HOST:PORT`, as nodes of a cluster write it: a host of IPv6 has no brackets.
 fn endpoint(text: &str) -> Option<Endpoint> {
     let (host, port) = text.rsplit_once(':')?;
     Some(Endpoint { host: host.trim_matches(['[', ']']).to_owned(), port: port.parse().ok()? })
@@ -136,7 +136,7 @@ pub(crate) fn performing(error: &RedisError, place: &str) -> Failure {
     Failure::new(kind, format!("{advice} ({cause})"))
 }
 
-/// Errors that the client crate does not name: they are told apart by their first word.
+/// Errors that the client crate does not name: recognised by their first word.
 fn by_code(error: &RedisError, place: &str) -> (FailureKind, String) {
     let detail = error.detail().unwrap_or_default();
     let has = |word: &str| error.code() == Some(word) || detail.contains(word);
@@ -191,8 +191,8 @@ fn was_closed(error: &RedisError) -> bool {
     kind.is_some_and(|kind| [BrokenPipe, ConnectionAborted, ConnectionReset, UnexpectedEof].contains(&kind))
 }
 
-/// What it probably is, if only one of the two speaks TLS, or does not trust the other. Whoever hears TLS and does not
-/// speak it waits for more, or closes the connection.
+/// The probable cause, if only one of the two speaks TLS, or does not trust the other. A server without TLS that gets a
+/// TLS handshake waits for more, or closes the connection.
 fn tls(error: &RedisError, place: &str) -> Option<String> {
     let is_tls = place.ends_with("(TLS)");
     let source = source(error).and_then(|source| source.get_ref()?.downcast_ref::<rustls::Error>());

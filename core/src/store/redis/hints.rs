@@ -1,6 +1,6 @@
 //! The subscriber connection of a client.
 //!
-//! It speaks RESP3: there a push is told apart from a reply, so that a read that timed out can be
+//! It speaks RESP3: there a push is distinct from a reply, so that a read that timed out can be
 //! followed by another on the same connection.
 
 use std::time::{Duration, Instant};
@@ -75,7 +75,7 @@ impl RedisHints {
         sent.map_err(|error| failure::performing(&error, &self.place))
     }
 
-    /// The next thing the server says, if it says something within `patience`.
+    /// The next value that the server sends, if one comes within `patience`.
     fn next(&mut self, patience: Duration) -> Result<Option<Value>, Failure> {
         let patience = patience.max(Duration::from_millis(1));
         if self.patience != patience {

@@ -14,7 +14,7 @@ use crate::base::wake::locked;
 use crate::protocol::{Failure, FailureKind};
 use crate::store::redis::era::Era;
 
-/// A server tells how long it has run by a clock that somebody may have stepped: so it is believed only beyond this.
+/// A server's uptime is measured by a clock that may have been stepped: only what exceeds this counts.
 /// A machine whose hardware clock is set to local time is hours off when it starts, and is put right then.
 const STEPS_LESS: Duration = Duration::from_secs(24 * 3600);
 /// The note of how long a life is known, in ms. Other fields are boots of machines: when each first saw it, in us.
@@ -164,7 +164,7 @@ impl Life {
         (note, Err(Failure::new(FailureKind::NotSent, message)))
     }
 
-    /// What a server tells of its life: its name, and how long it has lasted by its own clock.
+    /// What INFO has of a server's life: its `run_id`, and its uptime by its own clock.
     fn told(&self, info: &Value) -> Result<(String, Duration), Failure> {
         let text = match info {
             Value::BulkString(text) => String::from_utf8_lossy(text).into_owned(),

@@ -228,7 +228,7 @@ impl fmt::Debug for RedisStore {
     }
 }
 
-/// The version in the answer to INFO. Valkey tells the Redis version it is compatible with.
+/// The version in the reply to INFO. Valkey reports the Redis version it is compatible with.
 fn version(info: &str) -> Option<(u32, u32)> {
     let text = info.lines().find_map(|line| line.strip_prefix("redis_version:"))?;
     let mut parts = text.split('.').map(|part| part.trim().parse().ok());

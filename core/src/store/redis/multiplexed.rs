@@ -89,7 +89,7 @@ impl Multiplexed {
                 Ok(answer)
             }
             Err(_) => {
-                // Of a quorum's server no more is heard anyway: others have answered, or too few.
+                // A quorum does not wait for it any more: enough others have answered, or too few.
                 if self.connector.is_member() || sent.elapsed() >= DEAD_AFTER {
                     self.discard(current.number);
                 }

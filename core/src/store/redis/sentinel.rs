@@ -73,7 +73,7 @@ impl Sentinels {
         locked(&self.last).era
     }
 
-    /// Asks one Sentinel after the other for the master, until one names a server that says so itself. Each gets a
+    /// Asks one Sentinel after the other for the master, until one names a server that confirms it. Each gets a
     /// share of the time, so that one that is silent leaves some for the others.
     pub(crate) fn master(&self, give_up: Instant) -> Result<Master, Failure> {
         let count = self.sentinels.len();
@@ -121,7 +121,7 @@ impl Sentinels {
         }
     }
 
-    /// A connection to this server, if it says that it is a master. HELLO tells the role too, and unlike ROLE it
+    /// A connection to this server, if it reports that it is a master. HELLO returns the role too, and unlike ROLE it
     /// needs no right but that to connect.
     fn verified(&self, address: &Endpoint, give_up: Instant) -> Result<(Server, Connection), Failure> {
         let half = Instant::now() + rest(give_up) / 2;
@@ -173,7 +173,7 @@ impl Sentinels {
     }
 }
 
-/// What went wrong, in words that tell a Sentinel from a server.
+/// The failure, with a message that names the Sentinel as such.
 fn of_a_sentinel(failure: Failure, place: &str) -> Failure {
     let message = match failure.kind {
         FailureKind::Final(ErrorKind::Unsupported) => {

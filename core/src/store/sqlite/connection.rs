@@ -192,7 +192,7 @@ fn unsupported(message: String) -> Trouble {
     Trouble::Failed(Failure::new(FailureKind::Final(ErrorKind::Unsupported), message))
 }
 
-/// The network file system that a file is on, if it is on one that can be told by its number (a remote
+/// The network file system that a file is on, if it is one that can be recognised by its number (a remote
 /// one behind FUSE cannot).
 #[cfg(any(target_os = "linux", target_os = "android"))]
 fn network_file_system(path: &Path) -> Option<&'static str> {

@@ -26,7 +26,7 @@ const TIDY_EVERY: u32 = 32;
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
 /// All databases of this process that may be shared: two connections of one process to one file would
-/// be two worlds to a fork, and two clients of one process should hear each other at once.
+/// be two worlds to a fork, and two clients of one process should wake each other at once.
 static REGISTRY: Mutex<Vec<Weak<Database>>> = Mutex::new(Vec::new());
 /// Numbers connections, so that a version read on one is never compared with another's.
 static EPOCHS: AtomicU64 = AtomicU64::new(1);
@@ -346,7 +346,7 @@ impl Bell {
     }
 }
 
-/// Enters the gate, or says why this process must not use SQLite.
+/// Enters the gate; fails if this process must not use SQLite.
 fn enter() -> Result<Entered, Failure> {
     gate::enter().map_err(|Bypassed| {
         forked(

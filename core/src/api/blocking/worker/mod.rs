@@ -82,14 +82,14 @@ impl<H> Worker<H> {
         self
     }
 
-    /// How long the store keeps a claim without renewal (default 30 s): so long after the worker died its
-    /// tasks are given to another.
+    /// How long the store keeps a claim without renewal: 50 ms to 365 days (default 30 s). If the worker dies, its tasks are
+    /// delivered again after this time.
     pub fn lease(mut self, lease: Duration) -> Self {
         self.settings.lease = lease;
         self
     }
 
-    /// How long a handler may run at most (default 1 h). Then its claim is lost, and the attempt has failed.
+    /// How long a handler may run: the lease to 365 days (default 1 h). Then its claim is lost, and the attempt has failed.
     pub fn max_run(mut self, max_run: Duration) -> Self {
         self.settings.max_run = max_run;
         self
@@ -125,7 +125,7 @@ impl<H> Worker<H> {
         Stopper(Arc::clone(&self.stop))
     }
 
-    /// Fails if the queue's name or an option is wrong, as running it would.
+    /// Checks the queue's name and all options, as `run` does.
     ///
     /// # Errors
     /// `InvalidArgument`.

@@ -1,4 +1,4 @@
-//! Which node serves which slots, as the answer to CLUSTER SLOTS tells it.
+//! Which node serves which slots, by the reply to CLUSTER SLOTS.
 
 use redis::Value;
 
@@ -39,7 +39,7 @@ impl Layout {
     }
 }
 
-/// Where a node listens: no host means that of the node that tells, and "?" that it does not know.
+/// Where a node listens: no host means that of the node that replied, and "?" that it does not know.
 fn node(value: &Value, teller: &Endpoint) -> Option<Option<Endpoint>> {
     let Value::Array(items) = value else { return None };
     let [host, Value::Int(port), ..] = items.as_slice() else { return None };

@@ -33,7 +33,7 @@ const CLUSTER_RIGHT: &str = "+cluster|slots";
 /// How often a request is sent on by nodes before it is refused: they disagree about where it belongs.
 const HOPS: usize = 5;
 /// How long a map that may be out of date is used before the nodes are asked again: while slots move, each that
-/// has moved says so.
+/// has moved is redirected.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 /// A page of a listing is a master's number and its cursor. More masters than a cluster can have.
 const MASTERS: u64 = 1_024;

@@ -1,4 +1,4 @@
-//! The last call of each slot and its reply, so that a repetition does nothing and hears the same.
+//! The last call of each slot and its reply, so that a repetition does nothing and gets the same reply.
 
 use std::time::Duration;
 

@@ -41,7 +41,7 @@ pub(super) fn claim_new(work: &mut Work<'_>, request: &Claim) -> rusqlite::Resul
     work.ready = more || work.record.count(State::Ready) > 0;
     if taken.is_empty() {
         if request.waiter.is_some() {
-            // What there will be is the caller's: it is told when.
+            // The caller itself waits for what comes: the reply has the time.
             (work.ready, work.earlier) = (false, false);
         }
         return nothing(work, Some(request));

@@ -41,7 +41,7 @@ impl Dead {
 }
 
 impl Work<'_> {
-    /// Like sweep.lua; `act` says whether it did something to a record. It moves a limited number of bytes.
+    /// Like sweep.lua; `act` returns whether it changed the record. It moves a limited number of bytes.
     pub(super) fn sweep(
         &mut self,
         sweep: &Sweep,

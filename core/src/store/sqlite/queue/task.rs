@@ -9,7 +9,7 @@ use crate::store::sqlite::queue::work::Work;
 
 /// How many turns each priority has.
 const TURN_BITS: u32 = 45;
-/// The part of a turn that tells when its task came into the line.
+/// The part of a turn that orders tasks by when they came into the line.
 pub(super) const SEQUENCE: i64 = (1 << TURN_BITS) - 1;
 /// The `verdict` of a receipt that was settled by no verdict.
 pub(super) const NO_VERDICT: i64 = 0;

@@ -152,7 +152,7 @@ impl<'a> Reading<'a> {
     pub(super) fn page(&self, wanted: List, parts: &[(&Part, i64)]) -> rusqlite::Result<Page> {
         let is_dead = wanted.state == TaskState::Dead;
         let (select, columns, id) = if is_dead { (DEAD, DEAD_COLUMNS, 0) } else { (TASK, TASK_COLUMNS, 1) };
-        // Bodies are read of those alone that are told.
+        // Bodies are read of those alone that are returned.
         let select = format!("{select}, x''");
         let (from, mut page) = (wanted.from.clone(), Page::new(wanted));
         let mut walk = Walk {

@@ -17,7 +17,7 @@ pub(super) struct Part {
 }
 
 impl Part {
-    /// Where a row is that tells its score in this column, and its member in the next.
+    /// The place of a row with its score in this column, and its member in the next.
     pub(super) fn place(&self, row: &Row<'_>, column: usize) -> rusqlite::Result<Place> {
         let (score, member): (i64, i64) = (row.get(column)?, row.get(column + 1)?);
         let member = member.to_string().into_bytes().into();
@@ -64,7 +64,7 @@ pub(super) struct Walk<'a> {
 }
 
 impl Walk<'_> {
-    /// Goes along a part until `see` says that it is enough.
+    /// Goes along a part until `see` ends it.
     pub(super) fn along(
         &mut self,
         part: &Part,

@@ -19,9 +19,9 @@ pub(super) struct Work<'a> {
     before: Record,
     /// Wall time in milliseconds.
     pub(super) now_ms: i64,
-    /// Whether something became ready that nobody has been told of.
+    /// Whether something became ready for which nobody was woken yet.
     pub(super) ready: bool,
-    /// Whether something will be due earlier than anybody has been told.
+    /// Whether something will be due earlier than any waiter expects.
     pub(super) earlier: bool,
     /// The earliest due of a scheduled task, once it was asked for.
     earliest: Option<i64>,
