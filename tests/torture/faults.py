@@ -65,7 +65,7 @@ class Faults:
         """Everything works again, whatever was done and not undone."""
         self.proxy.order("behave")
         for worker in self.storm.workers:
-            on_processes.wake(worker.driver)
+            on_processes.wake(worker.player)
         if self.place.is_ours:
             on_server.heal(self)
         for name in lasting():
