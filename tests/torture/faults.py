@@ -1,6 +1,6 @@
 """What goes wrong, by a seed: one thing after the other, each done for a while and undone.
 
-Which rows of a catalogue of faults they stand for is told in README.md.
+Which rows of docs/FAULTS.md they stand for is told in README.md.
 """
 
 import random
