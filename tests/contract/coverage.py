@@ -8,20 +8,20 @@ there any more, fails, too. A step counts when it was carried out and its answer
 import json
 import re
 
-from languages import DRIVERS, TESTS
+from languages import PLAYERS, TESTS
 from scenarios import WORDS
 from surface import TOLD, rust
 
 OPERATIONS = json.loads((TESTS / "vectors" / "operations.json").read_text())
-# What drivers are told in other words: `scenarios.py` makes a URL of them.
+# What players are told in other words: `scenarios.py` makes a URL of them.
 NOT_SENT = {"scheme", "user", "query"}
 VOCABULARY = json.loads((TESTS / "vectors" / "words.json").read_text())
 
 
 def missing(done, known):
-    """What is wrong, each in a line. `known` are the operations that each driver has."""
+    """What is wrong, each in a line. `known` are the operations that each player has."""
     for operation in sorted(set.union(*known.values()) ^ set(OPERATIONS)):
-        yield f"not both in vectors/operations.json and in a driver: {operation}"
+        yield f"not both in vectors/operations.json and in a player: {operation}"
     for language in known:
         steps = [step for one, step in done if one == language]
         for problem in (*options(steps, language), *words(steps, language), *unheard(language)):
@@ -76,15 +76,15 @@ def unseen(told, language):
 
 
 def unheard(language):
-    """What was played may have been ignored: an argument that a driver does not even name."""
-    folder = DRIVERS / language.removesuffix("-async")
+    """What was played may have been ignored: an argument that a player does not even name."""
+    folder = PLAYERS / language.removesuffix("-async")
     text = "\n".join(path.read_text() for path in sorted(folder.iterdir()) if path.is_file())
     for operation, told in OPERATIONS.items():
         if language in told.get("cannot", {}):
             continue
         for name in sorted(arguments(operation) - NOT_SENT - set(unseen(told, language))):
             if not re.search(rf"\b{name}(_ms)?\b", text):
-                yield f"the driver never names {name} of {operation}"
+                yield f"the player never names {name} of {operation}"
 
 
 def core_words(noun):

@@ -1,4 +1,4 @@
-"""The drivers: how each is built and started."""
+"""The players: how each is built and started."""
 
 import os
 import shutil
@@ -6,16 +6,16 @@ import subprocess
 import sys
 from pathlib import Path
 
-from drivers import Language
+from players import Language
 
 TESTS = Path(__file__).resolve().parent.parent
 ROOT = TESTS.parent
 TARGET = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")).resolve()
-DRIVERS = TESTS / "drivers"
+PLAYERS = TESTS / "players"
 
 
 def rust(face="blocking"):
-    program = built("driver", "--workspace")
+    program = built("player", "--workspace")
     return Language("rust" if face == "blocking" else f"rust-{face}", [program, face])
 
 
@@ -25,29 +25,29 @@ def rust_async():
 
 def python():
     interpreter = needed(TARGET / "venv-python" / "bin" / "python", "bindings-python/tests/run")
-    return Language("python", [interpreter, DRIVERS / "python" / "driver.py"])
+    return Language("python", [interpreter, PLAYERS / "python" / "player.py"])
 
 
 def node():
     modules = needed(TARGET / "node-app" / "node_modules", "bindings-node/tests/run")
-    return Language("node", ["node", DRIVERS / "node" / "driver.cjs"], {"NODE_PATH": str(modules)})
+    return Language("node", ["node", PLAYERS / "node" / "player.cjs"], {"NODE_PATH": str(modules)})
 
 
 def c():
-    library = kept("c-driver", "libstanchion.so.0")
+    library = kept("c-player", "libstanchion.so.0")
     folder = library.parent
-    program = folder / "driver"
+    program = folder / "player"
     subprocess.run(
         ["cc", "-std=gnu11", "-O1", "-Wall", "-Wextra", "-Werror", "-pthread", f"-I{ROOT / 'bindings-c' / 'include'}",
-         *sorted((DRIVERS / "c").glob("*.c")), library, "-Wl,-rpath,$ORIGIN", "-ljansson",
+         *sorted((PLAYERS / "c").glob("*.c")), library, "-Wl,-rpath,$ORIGIN", "-ljansson",
          "-o", program], check=True)
     return Language("c", [program])
 
 
 def php():
-    library = kept("php-driver", "libstanchion.so")
+    library = kept("php-player", "libstanchion.so")
     return Language(
-        "php", ["php", "-d", "ffi.enable=1", DRIVERS / "php" / "driver.php"], {"STANCHION_LIB": str(library)},
+        "php", ["php", "-d", "ffi.enable=1", PLAYERS / "php" / "player.php"], {"STANCHION_LIB": str(library)},
         threads=False)
 
 

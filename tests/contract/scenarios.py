@@ -123,7 +123,7 @@ class Play:
         return ", ".join(f"{actor} in {self.crew.language(actor).name}" for actor in sorted(self.opened)) + ": "
 
     def close(self):
-        """Whatever happened, nothing is left in the drivers; what went wrong with that."""
+        """Whatever happened, nothing is left in the players; what went wrong with that."""
         for actor in sorted(self.opened):
             try:
                 answer = self.crew.of(actor).ask(actor, "client.close")
@@ -162,7 +162,7 @@ class Play:
 
     def begin(self, step):
         actor = step.get("by", "one")
-        driver = self.crew.of(actor)
+        player = self.crew.of(actor)
         arguments = {
             key: sent(key, fill(value, self.names)) for key, value in step.items() if key not in WORDS}
         if "as" in step:
@@ -175,8 +175,8 @@ class Play:
             arguments.setdefault("url", where)
         elif actor not in self.opened:
             self.opened.add(actor)
-            self.judge({}, driver.ask(actor, "client.open", url=self.url))
-        return driver.begin(actor, step["do"], **arguments)
+            self.judge({}, player.ask(actor, "client.open", url=self.url))
+        return player.begin(actor, step["do"], **arguments)
 
     def order(self, step):
         arguments = {key: fill(value, self.names) for key, value in step.items() if key not in WORDS}
@@ -190,7 +190,7 @@ class Play:
     def judge(self, step, answer):
         if "cannot" in answer:
             if not step.get("typed"):
-                raise Mismatch(f"the driver cannot: {answer['cannot']}")
+                raise Mismatch(f"the player cannot: {answer['cannot']}")
             self.refused.append(answer["cannot"])
             return
         if "error" in step:
@@ -274,7 +274,7 @@ def check_code(error):
 
 
 def sent(key, value):
-    """As a driver gets it: payloads in hex, long texts written out."""
+    """As a player gets it: payloads in hex, long texts written out."""
     if isinstance(value, dict):
         if set(value) == {"$repeat"}:
             text, times = value["$repeat"]
@@ -288,7 +288,7 @@ def sent(key, value):
 
 
 def received(expected, key=None):
-    """What a driver says of payloads is in hex."""
+    """What a player says of payloads is in hex."""
     if isinstance(expected, dict):
         if key == "payload" and set(expected) == {"$hex"}:
             return expected["$hex"]

@@ -11,7 +11,7 @@ import suites
 ROOT = Path(__file__).resolve().parent.parent.parent
 PAGE = ROOT / "docs" / "GUARANTEES.md"
 FAULTS = ROOT / "docs" / "FAULTS.md"
-TESTS = ROOT / "tests" / "tests"
+TESTS = ROOT / "tests" / "suites"
 # A promise and its mark; a mark and its proof.
 PROMISE = re.compile(r"^- (.*?)(?: \[\^([\w-]+)\])?$", re.M)
 PROOF = re.compile(r"^\[\^([\w-]+)\]: (.*)$", re.M)

@@ -57,8 +57,8 @@ DIFFERENCES = [
      f"""static SHARED: LazyLock<Vec<(&str, String)>> =
             LazyLock::new(|| vec![$((concat!("-- include ", $name, ".lua"), {READ}),)+]);"""),
     # It would be built with every program of tests; no mutant is caught by what uses it.
-    ("tests/Cargo.toml", '[[bin]]\nname = "driver"\npath = "drivers/rust/main.rs"\ntest = false\n', ""),
-    ("tests/tests/faults/main.rs", "mod fuzz;\n", ""),
+    ("tests/Cargo.toml", '[[bin]]\nname = "player"\npath = "players/rust/main.rs"\ntest = false\n', ""),
+    ("tests/suites/faults/main.rs", "mod fuzz;\n", ""),
 ]
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import packages
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-TESTS = ROOT / "tests" / "tests"
+TESTS = ROOT / "tests" / "suites"
 CORE = ROOT / "core" / "src"
 
 # The programs of tests; "core" stands for the unit tests of the library, "c", "python" and "node" for those of the packages.

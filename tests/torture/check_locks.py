@@ -16,8 +16,8 @@ LONGEST_SILENCE_MS = 4000
 SETTLING_MS = 6000
 # What a lease's deadline is earlier than its ttl, and rounding.
 MARGIN, ROUNDING_MS = 0.01, 5
-# Of an answer, of a driver that was killed, and what the faults can cause.
-KINDS = {None, "the driver has ended", "the driver had ended before", "StoreUnavailable", "Indeterminate", "LockTimeout",
+# Of an answer, of a player that was killed, and what the faults can cause.
+KINDS = {None, "the player has ended", "the player had ended before", "StoreUnavailable", "Indeterminate", "LockTimeout",
          "LeaseLost", "LeaseExpired", "StaleReceipt", "WrongType", "Corrupt"}
 LOSSES = {"LeaseLost", "LeaseExpired"}
 

@@ -1,6 +1,6 @@
 """What goes wrong, by a seed: one thing after the other, each done for a while and undone.
 
-Which rows of a catalogue of faults they stand for is told in README.md.
+Which rows of docs/FAULTS.md they stand for is told in README.md.
 """
 
 import random
@@ -65,7 +65,7 @@ class Faults:
         """Everything works again, whatever was done and not undone."""
         self.proxy.order("behave")
         for worker in self.storm.workers:
-            on_processes.wake(worker.driver)
+            on_processes.wake(worker.player)
         if self.place.is_ours:
             on_server.heal(self)
         for name in lasting():

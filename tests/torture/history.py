@@ -7,7 +7,7 @@ import time
 # How an operation ended: with an answer, with an error that says that nothing was done, or so that nobody knows.
 OK, FAILED, UNKNOWN = "ok", "failed", "unknown"
 # Errors after which it is not known whether the request was carried out.
-DOUBTFUL = {"Indeterminate", "StoreUnavailable", "the driver has ended"}
+DOUBTFUL = {"Indeterminate", "StoreUnavailable", "the player has ended"}
 # How late a copy of a request may come that was held up on its way.
 HELD_MS = 15_000
 

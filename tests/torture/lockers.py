@@ -68,7 +68,7 @@ class Locker(Worker):
 
     def guarded(self, name, ttl, renew):
         wait = CALM_WAIT_MS if self.storm.is_calm() else self.dice.choice(WAITS_MS)
-        invoked, driver = now(), self.driver
+        invoked, player = now(), self.player
         answer = self.ask("lock.acquire", lock=name, ttl_ms=ttl, renew=renew, wait_ms=wait)
         if "ok" not in answer:
             if self.did("acquire", answer, invoked, name=name, fence=None) == UNKNOWN:
@@ -79,7 +79,7 @@ class Locker(Worker):
                          renewed=renew)
         if line["valid"]:
             self.visit(name, fence, line)
-        left = self.moment(driver)
+        left = self.moment(player)
         self.note(**line, left=left, op="acquire")
         self.give_up(name, fence, ttl, renew, left)
 

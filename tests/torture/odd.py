@@ -3,10 +3,10 @@
 import time
 from pathlib import Path
 
-from drivers import Language
 from history import OK, UNKNOWN, end_of_kind, now
 from lockers import lasting
 from place import PREFIXES
+from players import Language
 from taskers import CANCELLED, Producer
 from workers import Worker
 
@@ -17,15 +17,15 @@ TTL_MS = 3000
 REST_S = 0.2
 
 
-def odd(languages, name, driver):
-    """The driver of a language with more operations."""
+def odd(languages, name, player):
+    """The player of a language with more operations."""
     (language,) = (language for language in languages if language.name == name)
-    return Language(name, [language.command[0], Path(__file__).resolve().parent / driver], language.env)
+    return Language(name, [language.command[0], Path(__file__).resolve().parent / player], language.env)
 
 
 class Odds:
     def __init__(self, languages):
-        self.python, self.node = odd(languages, "python", "odd_driver.py"), odd(languages, "node", "odd_driver.cjs")
+        self.python, self.node = odd(languages, "python", "odd_player.py"), odd(languages, "node", "odd_player.cjs")
 
 
 class Forker(Worker):
@@ -35,7 +35,7 @@ class Forker(Worker):
         return [self.storm.odds.python]
 
     def turn(self):
-        invoked, driver, other = now(), self.driver, self.dice.choice(lasting())
+        invoked, player, other = now(), self.player, self.dice.choice(lasting())
         # Its own, so that nothing but the library can take it.
         answer = self.ask("odd.fork", lock=FORKED, other=other)
         done = answer.get("ok")
@@ -46,7 +46,7 @@ class Forker(Worker):
         child = done["child"] or {"extended": "the child has said nothing", "released": None, "own": None}
         self.note("fork", invoked=invoked, completed=now(), end=OK, error=None, status=done["status"],
                   extended=child["extended"], released=child["released"])
-        if not self.is_told_to_end(driver):
+        if not self.is_told_to_end(player):
             # Such a process gives back what it has, in the middle of this.
             self.had(FORKED, done["own"])
         if child["own"] is not None:

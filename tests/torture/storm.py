@@ -83,22 +83,22 @@ class Storm:
         """Until the queues are empty; what is left of them, if that takes too long."""
         self.draining.set()
         end = time.monotonic() + DRAIN_S
-        with self.languages[0].start() as driver:
-            driver.ask("one", "client.open", url=self.place.url, **PREFIXES)
-            while time.monotonic() < end and not all(is_empty(driver, queue) for queue in QUEUES):
+        with self.languages[0].start() as player:
+            player.ask("one", "client.open", url=self.place.url, **PREFIXES)
+            while time.monotonic() < end and not all(is_empty(player, queue) for queue in QUEUES):
                 time.sleep(0.1)
             self.over.set()
             for worker in self.workers:
                 worker.join(DRAIN_S)
-            tasks = [task for queue in QUEUES for state in STATES for task in listed(driver, queue, state)]
+            tasks = [task for queue in QUEUES for state in STATES for task in listed(player, queue, state)]
             self.history.note(op="left", tasks=tasks)
             self.things.tell()
             # What a drained queue leaves would be purged, too.
             graves = {task["queue"] for task in tasks if is_dead(task)}
             self.history.note(op="keys", keys=faults.leftovers(graves, purged=False))
             for queue in QUEUES:
-                driver.ask("one", "queue.purge", queue=queue)
-            driver.ask("one", "client.close")
+                player.ask("one", "queue.purge", queue=queue)
+            player.ask("one", "client.close")
         self.history.note(op="keys", keys=faults.leftovers())
 
 
@@ -106,16 +106,16 @@ def is_dead(task):
     return task["state"] == "dead"
 
 
-def is_empty(driver, queue):
-    found = driver.ask("one", "queue.stats", queue=queue).get("ok")
+def is_empty(player, queue):
+    found = player.ask("one", "queue.stats", queue=queue).get("ok")
     return found and not any(found[state] for state in ("scheduled", "ready", "claimed", "successors"))
 
 
-def listed(driver, queue, state):
+def listed(player, queue, state):
     page = None
     while True:
         more = {} if page is None else {"page": page}
-        found = driver.ask("one", "queue.list", queue=queue, state=state, max=1000, **more)["ok"]
+        found = player.ask("one", "queue.list", queue=queue, state=state, max=1000, **more)["ok"]
         for task in found["items"]:
             yield {"queue": queue, **{key: task[key] for key in ("id", "state", "payload", "attempts", "max_attempts")}}
         page = found["next"]

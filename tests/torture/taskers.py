@@ -71,7 +71,7 @@ class Consumer(Worker):
     queue = QUEUE
 
     def turn(self):
-        invoked, driver = now(), self.driver
+        invoked, player = now(), self.player
         renew = self.dice.random() < 0.5
         answer = self.ask("queue.claim", queue=self.queue, lease_ms=LEASE_MS, renew=renew, wait_ms=500)
         completed, wall = now(), time.time() * 1000
@@ -92,10 +92,10 @@ class Consumer(Worker):
             prolong = None if renew else lambda: self.ask("claim.extend", lease_ms=LEASE_MS)
             self.linger("claim.look", line, self.dice.uniform(1, 2) * LEASE_MS / 1000, prolong)
         verdict = self.verdict(claim)
-        left = self.moment(driver)
+        left = self.moment(player)
         arguments = {"delay_ms": self.dice.choice([0, 100])} if verdict == "nack" else {}
         answer = self.ask(f"claim.{verdict}", **arguments)
-        self.note(**line, left=left, op="claim", given_back=self.is_told_to_end(driver))
+        self.note(**line, left=left, op="claim", given_back=self.is_told_to_end(player))
         self.did(verdict, answer, left, queue=self.queue, id=claim["id"], payload=claim["payload"],
                  receipt=claim["receipt"], **arguments)
 

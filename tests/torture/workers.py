@@ -10,9 +10,9 @@ from place import PREFIXES
 
 # No call takes longer than its wait and the client's timeout.
 ANSWER_S = 60
-ENDED = "the driver has ended"
+ENDED = "the player has ended"
 # So it could not even be asked: nothing was done.
-NOT_ASKED = "the driver had ended before"
+NOT_ASKED = "the player had ended before"
 # How often one who lingers with a lease looks whether it is valid still.
 LOOK_S = 0.3
 # How many of the workers are behind the proxy; the others see the server itself.
@@ -28,7 +28,7 @@ class Worker(threading.Thread):
         # Of the language of its next process: of five workers, each begins with another one.
         self.number = number
         self.dice = random.Random(f"{seed} {name}")
-        self.language = self.driver = None
+        self.language = self.player = None
         self.open = False
         # The process that was told to end, by the end of its orders, and when.
         self.told_to_end, self.told_at = None, None
@@ -44,38 +44,38 @@ class Worker(threading.Thread):
                 self.note("exit", code=str(problem))
                 self.replace()
             time.sleep(self.storm.pace)
-        if self.driver is not None and (code := self.driver.end()) != 0:
+        if self.player is not None and (code := self.player.end()) != 0:
             self.note("exit", code=code)
 
     def languages(self):
         return self.storm.languages
 
     def is_prepared(self):
-        if self.driver is None:
+        if self.player is None:
             self.language = self.languages()[self.number % len(self.languages())]
             self.number += 1
-            self.driver = self.language.start()
+            self.player = self.language.start()
             self.open = False
         if not self.open:
             url = self.storm.behind if self.dice.random() < BEHIND else self.storm.place.url
             self.open = "ok" in self.ask("client.open", url=url, **PREFIXES)
-        return self.open and self.driver is not None
+        return self.open and self.player is not None
 
     def replace(self):
         """The process was killed, or hangs. Another end that nobody ordered is a crash."""
-        driver, self.driver = self.driver, None
-        if driver is None or driver is self.told_to_end:
+        player, self.player = self.player, None
+        if player is None or player is self.told_to_end:
             return
-        driver.kill()
-        code = driver.process.returncode
+        player.kill()
+        code = player.process.returncode
         if code != -signal.SIGKILL:
             self.note("exit", code=f"{code}, and nobody told it to end")
 
     def ask(self, op, **arguments):
-        if self.driver is None:
+        if self.player is None:
             return {"error": {"kind": NOT_ASKED}}
         try:
-            answer = self.driver.begin(self.name, op, **arguments).answer(ANSWER_S)
+            answer = self.player.begin(self.name, op, **arguments).answer(ANSWER_S)
         except (RuntimeError, BrokenPipeError, ValueError) as problem:
             # It was killed, or told to end, meanwhile.
             self.storm.surprised(self.name, problem)
@@ -108,7 +108,7 @@ class Worker(threading.Thread):
     def linger(self, look, line, seconds, prolong=None):
         """Keeps what it has for so long; the last deadline that it knows of is told. It may be prolonged meanwhile."""
         end = now() + 1000 * seconds
-        while now() < end and self.driver is not None:
+        while now() < end and self.player is not None:
             time.sleep(LOOK_S)
             if prolong is not None:
                 prolong()
@@ -117,13 +117,13 @@ class Worker(threading.Thread):
                 line["deadline"] = max(line["deadline"], asked + found["remaining_ms"])
                 line["latest"] = max(line["latest"], now() + found["remaining_ms"])
 
-    def is_told_to_end(self, driver):
+    def is_told_to_end(self, player):
         """A process that ends gives back what it has."""
-        return driver is self.told_to_end
+        return player is self.told_to_end
 
-    def moment(self, driver):
+    def moment(self, player):
         """Until now what this process has was its own; unless it was told to end."""
-        return self.told_at if self.is_told_to_end(driver) else now()
+        return self.told_at if self.is_told_to_end(player) else now()
 
     def give_up_time(self):
         time.sleep(0.05)

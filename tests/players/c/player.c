@@ -1,13 +1,13 @@
-/* Carries out the steps of scenarios with the C library. What it speaks: contract/drivers.py. */
+/* Carries out the steps of scenarios with the C library. What it speaks: contract/players.py. */
 
-#include "driver.h"
+#include "player.h"
 
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-stanchion_clock driver_clock;
+stanchion_clock player_clock;
 
 /* Requests on their way to an actor's thread. */
 typedef struct queue {
@@ -108,7 +108,7 @@ int main(void) {
   actor *actors = NULL;
   char *line = NULL;
   size_t room = 0;
-  if (stanchion_clock_new(&driver_clock, NULL) != STANCHION_OK) return 1;
+  if (stanchion_clock_new(&player_clock, NULL) != STANCHION_OK) return 1;
   while (getline(&line, &room, stdin) > 0) {
     /* Whole numbers that do not fit are numbers, too. */
     json_t *request = json_loads(line, JSON_ALLOW_NUL | JSON_DECODE_INT_AS_REAL, NULL);

@@ -238,7 +238,7 @@ static int64_t *receipts(actor *self, json_t *list, size_t *count) {
   int64_t *found = calloc(*count + 1, sizeof *found);
   if (found == NULL) abort();
   for (size_t i = 0; i < *count; i++) {
-    /* The driver reads all numbers as doubles. */
+    /* The player reads all numbers as doubles. */
     if (!json_is_real(json_array_get(list, i))) refuse(self, "it is no int64_t");
     found[i] = (int64_t)json_real_value(json_array_get(list, i));
   }

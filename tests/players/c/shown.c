@@ -1,6 +1,6 @@
 /* What the library answers, as JSON. */
 
-#include "driver.h"
+#include "player.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,11 +1,11 @@
-//! Carries out the steps of scenarios with the Rust library. What it speaks: contract/drivers.py.
+//! Carries out the steps of scenarios with the Rust library. What it speaks: contract/players.py.
 //!
-//! `driver blocking` and `driver async` go through one face each.
+//! `player blocking` and `player async` go through one face each.
 
 #![expect(
     clippy::expect_used,
     clippy::panic,
-    reason = "a broken request ends the driver, and with it the scenario"
+    reason = "a broken request ends the player, and with it the scenario"
 )]
 
 use std::collections::HashMap;

@@ -1,4 +1,4 @@
-/* Cached values. In bytes: here the driver is what makes them JSON. */
+/* Cached values. In bytes: here the player is what makes them JSON. */
 
 #include "operations.h"
 

@@ -3,7 +3,7 @@
 #ifndef OPERATIONS_H
 #define OPERATIONS_H
 
-#include "driver.h"
+#include "player.h"
 
 #define MOST_SEVERAL 16
 /* A function of a lock or a queue takes the client and a name. */

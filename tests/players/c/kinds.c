@@ -5,7 +5,7 @@
 static void several(actor *self, const json_t *names, some_lock *lock) {
   if (!json_is_array(names)) refuse(self, "it is no array");
   for (; lock->count < json_array_size(names); lock->count++) {
-    if (lock->count == MOST_SEVERAL) refuse(self, "the driver knows no more locks at once");
+    if (lock->count == MOST_SEVERAL) refuse(self, "the player knows no more locks at once");
     lock->several[lock->count] = text_of(self, json_array_get(names, lock->count));
   }
 }

@@ -1,6 +1,6 @@
 /* The arguments of a request, in the types of the library. */
 
-#include "driver.h"
+#include "player.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -16,7 +16,7 @@ static unsigned char nibble(char digit) {
   return (unsigned char)(digit <= '9' ? digit - '0' : digit - 'a' + 10);
 }
 
-/* Bytes that a request tells in hex. Kept until the process ends: a driver is short-lived. */
+/* Bytes that a request tells in hex. Kept until the process ends: a player is short-lived. */
 static stanchion_text unhex(const char *hex) {
   size_t length = strlen(hex) / 2;
   char *bytes = malloc(length + 1);

@@ -8,7 +8,7 @@
 
 json_t *pass_time(actor *self, json_t *request) {
   stanchion_error *error = NULL;
-  CHECK(stanchion_clock_advance(driver_clock, whole(self, request, "ms", 0), &error));
+  CHECK(stanchion_clock_advance(player_clock, whole(self, request, "ms", 0), &error));
   return json_null();
 }
 
@@ -37,7 +37,7 @@ json_t *client_open(actor *self, json_t *request) {
   options.tls_key = maybe_text(self, request, "tls_key");
   options.foreign_share = flag(self, request, "foreign_share");
   options.timeout_ms = whole(self, request, "timeout_ms", NOT_GIVEN);
-  if (url.len >= 7 && memcmp(url.data, "memory:", 7) == 0) options.clock = driver_clock;
+  if (url.len >= 7 && memcmp(url.data, "memory:", 7) == 0) options.clock = player_clock;
   CHECK(stanchion_connect(url.data, url.len, &options, &self->client, &error));
   return json_null();
 }

@@ -1,4 +1,4 @@
-"""Carries out the steps of scenarios with the Python package. What it speaks: contract/drivers.py."""
+"""Carries out the steps of scenarios with the Python package. What it speaks: contract/players.py."""
 
 import json
 import os

@@ -185,7 +185,7 @@ fn given_up(lock: &AnyLock, options: LockOptions) -> Result<AnyLease, Refusal> {
     }
 }
 
-/// In bytes: here the driver is what makes them JSON.
+/// In bytes: here the player is what makes them JSON.
 fn cached(actor: &mut Actor, request: &Arguments) -> Answer {
     let (client, name, options) = (actor.client()?, request.text("name")?, request.cached_options()?);
     let json = |bytes: &[u8]| serde_json::from_slice::<Value>(bytes).unwrap_or_default();

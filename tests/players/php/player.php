@@ -1,7 +1,7 @@
 <?php
 
 /**
- * Carries out the steps of scenarios with the PHP package. What it speaks: contract/drivers.py.
+ * Carries out the steps of scenarios with the PHP package. What it speaks: contract/players.py.
  *
  * One call after the other: PHP has one thread.
  */

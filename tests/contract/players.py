@@ -20,12 +20,12 @@ ACTORS = ["one", "two", "three", "four", "five"]
 ANSWER_S = 30
 # Every password of the tests. Whoever says it, even in a log, has told a secret.
 CANARY = "c4n4ry-pa55w0rd"
-# What the drivers have said about it besides their answers.
+# What the players have said about it besides their answers.
 LEAKS = []
 
 
-class Driver:
-    """One process of a driver."""
+class Player:
+    """One process of a player."""
 
     def __init__(self, command, env):
         # The backtrace of a panic that a scenario asks for is noise.
@@ -52,7 +52,7 @@ class Driver:
         with self.lock:
             calls, self.calls = self.calls, None
         for call in calls.values():
-            call.end({"error": {"kind": "the driver has ended", "message": "see above"}})
+            call.end({"error": {"kind": "the player has ended", "message": "see above"}})
 
     def overhear(self):
         """What it says without being asked."""
@@ -66,7 +66,7 @@ class Driver:
         call = Call()
         with self.lock:
             if self.calls is None:
-                raise RuntimeError("the driver has ended")
+                raise RuntimeError("the player has ended")
             self.last += 1
             self.calls[self.last] = call
             line = json.dumps({"call": self.last, "actor": actor, "op": op, **arguments})
@@ -115,7 +115,7 @@ class Call:
 
 
 class Language:
-    """How to start a driver, and what it can do."""
+    """How to start a player, and what it can do."""
 
     def __init__(self, name, command, env=None, threads=True):
         self.name, self.command, self.env = name, command, env or {}
@@ -123,7 +123,7 @@ class Language:
         self.threads = threads
 
     def start(self):
-        return Driver(self.command, self.env)
+        return Player(self.command, self.env)
 
 
 class Crew:
@@ -132,7 +132,7 @@ class Crew:
     def __init__(self, languages, shared):
         self.languages, self.shared = languages, shared
         self.turn = 0
-        self.drivers = {}
+        self.players = {}
         # Those that did not end as they should.
         self.crashed = []
 
@@ -150,26 +150,26 @@ class Crew:
     def of(self, actor):
         language = self.language(actor)
         key = (actor if self.shared else "", language.name)
-        if key not in self.drivers:
-            self.drivers[key] = language.start()
-        return self.drivers[key]
+        if key not in self.players:
+            self.players[key] = language.start()
+        return self.players[key]
 
     def kill(self, actor):
-        self.drivers.pop((actor, self.language(actor).name)).kill()
+        self.players.pop((actor, self.language(actor).name)).kill()
 
     def dismiss(self):
         """Ends all of them, one of which hangs or has ended; others come when they are needed."""
-        for driver in self.drivers.values():
-            driver.kill()
-        self.drivers.clear()
+        for player in self.players.values():
+            player.kill()
+        self.players.clear()
 
     def __enter__(self):
         return self
 
     def __exit__(self, *_):
-        for (_, language), driver in self.drivers.items():
-            if (how := ending(driver.end())) is not None:
-                self.crashed.append(f"the driver in {language} {how}")
+        for (_, language), player in self.players.items():
+            if (how := ending(player.end())) is not None:
+                self.crashed.append(f"the player in {language} {how}")
 
 
 def ending(status):
@@ -180,4 +180,4 @@ def ending(status):
 
 
 def folder(language):
-    return Path(__file__).resolve().parent.parent / "drivers" / language
+    return Path(__file__).resolve().parent.parent / "players" / language

@@ -1,4 +1,4 @@
-/** Carries out the steps of scenarios with the Node package. What it speaks: contract/drivers.py. */
+/** Carries out the steps of scenarios with the Node package. What it speaks: contract/players.py. */
 
 'use strict'
 

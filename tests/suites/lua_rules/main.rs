@@ -1,4 +1,4 @@
-//! The rules for scripts, checked on the scripts: DESIGN section 6. The samples show that each rule catches
+//! The rules for scripts, checked on the scripts (docs/DESIGN.md, "Script rules"). The samples show that each rule catches
 //! what it forbids.
 //!
 //! - `KEYS[n]` is always a literal and always a command's key: managed servers reject anything else, and no

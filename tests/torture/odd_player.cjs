@@ -1,9 +1,9 @@
-/** The driver of Node, which also cancels calls at some moment. */
+/** The player of Node, which also cancels calls at some moment. */
 
 'use strict'
 
 // It reads requests from now on; the first comes when this module is there.
-const { OPERATIONS } = require('../drivers/node/driver.cjs')
+const { OPERATIONS } = require('../players/node/player.cjs')
 
 /** A call, cancelled after some time; whether it was given something, if it was faster. */
 OPERATIONS['odd.cancel'] = async (actor, request) => {

@@ -1,7 +1,7 @@
-/* What the parts of the driver share. */
+/* What the parts of the player share. */
 
-#ifndef DRIVER_H
-#define DRIVER_H
+#ifndef PLAYER_H
+#define PLAYER_H
 
 #include <jansson.h>
 #include <setjmp.h>
@@ -24,7 +24,7 @@ typedef struct actor {
   /* Where a request that has no "ok" goes, with its answer. */
   jmp_buf refused;
   json_t *refusal;
-  /* Requests that were not begun yet: see driver.c. */
+  /* Requests that were not begun yet: see player.c. */
   struct queue *requests;
   struct actor *next;
   char name[64];
@@ -38,7 +38,7 @@ typedef struct operation {
 extern const operation OPERATIONS[];
 extern const size_t OPERATION_COUNT;
 /* Moved by scenarios; all stores in memory go by it. */
-extern stanchion_clock driver_clock;
+extern stanchion_clock player_clock;
 
 /* Carries out a request: {"ok": ...}, {"error": ...} or {"cannot": ...}. */
 json_t *answer(actor *self, json_t *request);

@@ -1,4 +1,4 @@
-"""The driver of Python, which also forks with a lease in its hand, and cancels calls at some moment."""
+"""The player of Python, which also forks with a lease in its hand, and cancels calls at some moment."""
 
 import asyncio
 import json
@@ -9,8 +9,8 @@ import time
 from pathlib import Path
 
 sys.dont_write_bytecode = True
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "drivers" / "python"))
-import driver  # noqa: E402
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "players" / "python"))
+import player  # noqa: E402
 import stanchion  # noqa: E402
 import stanchion.aio  # noqa: E402
 
@@ -110,7 +110,7 @@ async def cancelled(request):
         return {"cancelled": False, "found": bool(found)}
 
 
-driver.OPERATIONS |= {"odd.fork": fork, "odd.cancel": cancel}
+player.OPERATIONS |= {"odd.fork": fork, "odd.cancel": cancel}
 
 if __name__ == "__main__":
-    driver.main()
+    player.main()

@@ -68,25 +68,25 @@ const ROWS: &[Row] = &[
 
 on_both_faces! {
     fn replies_that_nobody_wrote(face) {
-        let driver = Driver::start(face);
+        let player = Player::start(face);
         // The scripts, the threads: what is there at any rate.
-        driver.ask("first", &json!({ "op": "client.open", "url": shared().url() }));
-        let before = driver.peak_kib();
+        player.ask("first", &json!({ "op": "client.open", "url": shared().url() }));
+        let before = player.peak_kib();
         let counts: Vec<(&str, usize)> = thread::scope(|scope| {
             let playing: Vec<_> = ROWS.iter().enumerate().map(|(number, row)| {
-                let driver = &driver;
-                scope.spawn(move || (row.0, play(driver, row, number as u64)))
+                let player = &player;
+                scope.spawn(move || (row.0, play(player, row, number as u64)))
             }).collect();
             playing.into_iter().map(|one| one.join().unwrap()).collect()
         });
         println!("answers to nonsense: {counts:?}");
-        assert!(driver.peak_kib() - before < GROWTH_KIB, "it grew by {} KiB", driver.peak_kib() - before);
-        assert_eq!(driver.end(), "", "it said something, such as of a panic");
+        assert!(player.peak_kib() - before < GROWTH_KIB, "it grew by {} KiB", player.peak_kib() - before);
+        assert_eq!(player.end(), "", "it said something, such as of a panic");
     }
 }
 
 /// Gives nonsense to one verb, again and again; how often.
-fn play(driver: &Driver, (verb, setup, call): &Row, salt: u64) -> usize {
+fn play(player: &Player, (verb, setup, call): &Row, salt: u64) -> usize {
     let mut budget = Budget::new(100 + salt);
     let proxy = Proxy::start(shared());
     let mut rounds = 0;
@@ -95,17 +95,17 @@ fn play(driver: &Driver, (verb, setup, call): &Row, salt: u64) -> usize {
         let told = |text: &str| serde_json::from_str::<Value>(&text.replace("NAME", &name)).unwrap();
         // The proxy keeps what it has of connections until it is told to cut them.
         proxy.behave();
-        driver.ask(verb, &json!({ "op": "client.close" }));
+        player.ask(verb, &json!({ "op": "client.close" }));
         proxy.cut();
         let open = json!({ "op": "client.open", "url": format!("{}?timeout=0.2", proxy.url()) });
         let requests: Vec<_> = std::iter::once(open).chain(setup.iter().map(|text| told(text))).collect();
         // A busy machine may take longer than the timeout.
-        let is_set = || requests.iter().all(|request| driver.ask(verb, request).get("ok").is_some());
+        let is_set = || requests.iter().all(|request| player.ask(verb, request).get("ok").is_some());
         eventually(SOON, is_set);
         let nonsense = reply(&mut budget.rng);
         proxy.fault(verb, usize::MAX, Fault::Rewrite(nonsense.clone()));
         let begun = Instant::now();
-        let answer = driver.ask(verb, &told(call));
+        let answer = player.ask(verb, &told(call));
         assert!(ran_since(begun) < LONGEST, "{verb} took {:?}", begun.elapsed());
         // Typed, or what looked like an answer; "cannot" if the claim of the setup was lost before.
         let kind = answer["error"]["kind"].as_str();
@@ -117,7 +117,7 @@ fn play(driver: &Driver, (verb, setup, call): &Row, salt: u64) -> usize {
         rounds += 1;
     }
     proxy.behave();
-    driver.ask(verb, &json!({ "op": "client.close" }));
+    player.ask(verb, &json!({ "op": "client.close" }));
     rounds
 }
 
@@ -207,8 +207,8 @@ fn frame(rng: &mut Rng, into: &mut Vec<u8>, depth: u32) {
     }
 }
 
-/// The driver of the scenarios, in a process of its own.
-struct Driver {
+/// The player of the scenarios, in a process of its own.
+struct Player {
     child: Mutex<Child>,
     stdin: Mutex<ChildStdin>,
     waiting: Arc<Mutex<HashMap<u64, Sender<Value>>>>,
@@ -216,10 +216,10 @@ struct Driver {
     pid: u32,
 }
 
-impl Driver {
+impl Player {
     fn start(face: Face) -> Self {
         let word = if face == Face::Async { "async" } else { "blocking" };
-        let mut command = Command::new(env!("CARGO_BIN_EXE_driver"));
+        let mut command = Command::new(env!("CARGO_BIN_EXE_player"));
         let command = command.arg(word).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().unwrap();
         let waiting: Arc<Mutex<HashMap<u64, Sender<Value>>>> = Arc::default();

@@ -1,0 +1,20 @@
+//! The command line, as real processes. Most of it runs on the SQLite store, in a directory of its own.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests may panic")]
+
+mod doctor;
+mod enqueue;
+mod errors;
+mod harness;
+mod locks;
+mod loss;
+mod metrics;
+mod queue_notes;
+mod queues;
+mod run;
+mod run_kinds;
+mod signals;
+mod space;
+mod usage;
+mod work;
+mod work_ends;
