@@ -14,7 +14,7 @@ use crate::engine::backoff::backoff;
 use crate::lease::handle::LeaseHandle;
 use crate::queue::queue_options::ClaimOptions;
 use crate::session::options::{self, LockOptions, Settings};
-use crate::store::redis::keys::{LockKeys, queue_keys};
+use crate::store::redis::keys::{LockKey, queue_keys};
 
 macro_rules! vectors {
     ($name:literal) => {
@@ -64,9 +64,10 @@ fn keys_of_names() {
         let expected = texts(&row["keys"]);
         if row.get("lock").is_some() {
             let name = lock(&row).unwrap();
-            let keys = LockKeys::new(&name);
-            assert_eq!([&*keys.lock, &*keys.meta, &*keys.line, &*keys.waiters], *expected);
-            assert!(keys.ended(&Token::from_bits(1)).starts_with(text(&row, "ended")));
+            let keys = [LockKey::Lock, LockKey::Meta, LockKey::Line, LockKey::Waiters];
+            assert_eq!(keys.map(|key| key.of(&name, None)), *expected);
+            let ended = LockKey::Ended.of(&name, Some(&Token::from_bits(1)));
+            assert!(ended.starts_with(text(&row, "ended")));
         } else {
             assert_eq!(queue_keys(&queue(&row).unwrap()).collect::<Vec<_>>(), expected);
         }

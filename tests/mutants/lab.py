@@ -52,10 +52,8 @@ DIFFERENCES = [
      'const SOURCES: &[(&str, &str)] = &[$(($name, include_str!(concat!("lua/", $path))),)+];',
      f'static SOURCES: LazyLock<Vec<(&str, String)>> = LazyLock::new(|| vec![$(($name, {READ}),)+]);'),
     ("core/src/store/redis/script.rs",
-     """const SHARED: &[(&str, &str)] =
-            &[$((concat!("-- include ", $name, ".lua"), include_str!(concat!("lua/", $path))),)+];""",
-     f"""static SHARED: LazyLock<Vec<(&str, String)>> =
-            LazyLock::new(|| vec![$((concat!("-- include ", $name, ".lua"), {READ}),)+]);"""),
+     'const SHARED: &[(&str, &str)] = &[$(($name, include_str!(concat!("lua/", $path))),)+];',
+     f'static SHARED: LazyLock<Vec<(&str, String)>> = LazyLock::new(|| vec![$(($name, {READ}),)+]);'),
     # It would be built with every program of tests; no mutant is caught by what uses it.
     ("tests/Cargo.toml", '[[bin]]\nname = "player"\npath = "players/rust/main.rs"\ntest = false\n', ""),
     ("tests/suites/faults/main.rs", "mod fuzz;\n", ""),

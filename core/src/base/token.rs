@@ -5,9 +5,11 @@ use std::fmt;
 use crate::base::error::{Error, ErrorKind};
 
 /// Sixteen nines: old lockers that read a lock's value as a Unix time see one far in the future.
-const FAR_FUTURE: &str = "9999999999999999";
+pub(crate) const FAR_FUTURE: &str = "9999999999999999";
 /// Decimal digits that hold any 128-bit number.
 const DIGITS: usize = 39;
+/// How long every token is.
+pub(crate) const LENGTH: usize = FAR_FUTURE.len() + DIGITS;
 
 /// The value a lock's key holds during a cooldown: a number of a token's shape that no token has.
 pub(crate) const COOLDOWN_MARKER: &str = "9999999999999999000000000000000000000000000000000000000";
@@ -47,7 +49,7 @@ impl Token {
 
     /// Whether a stored value was written by this library (a token or the cooldown marker).
     pub(crate) fn has_shape(value: &[u8]) -> bool {
-        value.len() == FAR_FUTURE.len() + DIGITS
+        value.len() == LENGTH
             && value.starts_with(FAR_FUTURE.as_bytes())
             && value.iter().all(u8::is_ascii_digit)
     }

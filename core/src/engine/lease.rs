@@ -6,7 +6,7 @@ use crate::base::clock::Moment;
 use crate::base::error::ErrorKind;
 use crate::engine::leased::{Extension, Leased};
 use crate::engine::loss::LossReason;
-use crate::engine::{BACKOFF_FIRST, deadline};
+use crate::engine::{BACKOFF_FIRST, deadline, margin};
 use crate::protocol::{Failure, FailureKind, Fence, Reply, Request};
 
 /// A lease is renewed when a third of its life has passed: two more tries fit before it ends.
@@ -155,12 +155,8 @@ impl LeaseState {
     }
 
     fn renews(&self) -> bool {
-        self.hold_until.is_some_and(|limit| self.deadline + self.rest() < limit)
-    }
-
-    /// What the deadline leaves off the ttl: renewing for less gains nothing.
-    fn rest(&self) -> Duration {
-        self.ttl / 100 + Duration::from_millis(2)
+        // What the deadline leaves off: renewing for less gains nothing.
+        self.hold_until.is_some_and(|limit| self.deadline + margin(self.ttl) < limit)
     }
 
     fn expiry(&self) -> LossReason {

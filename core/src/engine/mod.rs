@@ -152,11 +152,14 @@ impl Dice {
     }
 }
 
-/// The local deadline of a lease whose ttl was reported in answer to a request sent at `sent`. The margin
-/// covers clocks that run at different speeds.
+/// The local deadline of a lease whose ttl was reported in answer to a request sent at `sent`.
 pub(crate) fn deadline(sent: Moment, ttl: Duration) -> Moment {
-    let margin = ttl / 100 + Duration::from_millis(2);
-    sent + ttl.saturating_sub(margin)
+    sent + ttl.saturating_sub(margin(ttl))
+}
+
+/// What the deadline leaves off the ttl. It covers clocks that run at different speeds.
+pub(crate) fn margin(ttl: Duration) -> Duration {
+    ttl / 100 + Duration::from_millis(2)
 }
 
 /// The moment from which the times in a reply count: when it came, or, if that took long, when the request was sent. Asking again too early costs a request; too late costs time, and a clock that a test moves may

@@ -110,6 +110,8 @@ pub(crate) const LEASE_ENDED: &str = "the lease ended";
 pub(crate) const EXPIRED: &str = "expired";
 /// What stands before the last failure's reason otherwise.
 pub(crate) const EXPIRED_AFTER: &str = "expired; before: ";
+/// A priority has so many turns, as the power of two.
+pub(crate) const TURN_BITS: u32 = 45;
 /// A score of the intake above this is no Unix time in seconds (it is in the year 5138).
 pub const INTAKE_SCORE_MAX: u64 = 100_000_000_000;
 /// Attempts when none are given: with the backoff, about two days of failures.

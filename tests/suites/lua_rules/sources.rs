@@ -1,6 +1,6 @@
 //! The source files: headers, and what they say about keys, arguments and replies.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -88,6 +88,45 @@ fn numbered(list: &str) -> usize {
     count
 }
 
+/// The names in "LOCK, META; ENDED, if ...".
+fn named(list: &str) -> Vec<&str> {
+    let words = list.split([' ', ',', ';', ':']);
+    words.filter(|word| word.starts_with(|letter: char| letter.is_ascii_uppercase())).collect()
+}
+
+/// The parts that a source includes; or a line that only looks as if it included one.
+fn includes(source: &str) -> Result<Vec<&str>, &str> {
+    let comments = source.lines().map(str::trim).filter(|line| line.starts_with("--"));
+    let like_one = comments.filter(|line| line.contains("include") && line.contains(".lua"));
+    like_one.map(included).collect()
+}
+
+fn included(line: &str) -> Result<&str, &str> {
+    let part = line.strip_prefix("-- include ").and_then(|file| file.strip_suffix(".lua"));
+    part.filter(|part| SHARED.contains(part)).ok_or(line)
+}
+
+/// The parts that a script has: those that it includes, and what they include.
+fn parts(source: &str, sources: &BTreeMap<String, String>) -> BTreeSet<String> {
+    let (mut parts, mut open) = (BTreeSet::new(), vec![source]);
+    while let Some(source) = open.pop() {
+        let new = includes(source).unwrap().into_iter().filter(|part| parts.insert((*part).to_owned()));
+        open.extend(new.map(|part| &*sources[part]).collect::<Vec<_>>());
+    }
+    parts
+}
+
+/// What stands in brackets after KEYS where no key has a name.
+fn nameless_keys(source: &str) -> Vec<&str> {
+    let names = |text: &str| {
+        let name = text.strip_prefix('@').and_then(|text| text.split(']').next()).unwrap_or_default();
+        let name = name.strip_suffix("[i").unwrap_or(name);
+        !name.is_empty() && name.chars().all(|letter| letter.is_ascii_uppercase())
+    };
+    let inside = source.split("KEYS").skip(1).map(|rest| rest.strip_prefix('[').unwrap_or_default());
+    inside.filter(|text| !names(text)).map(|text| text.split(']').next().unwrap_or_default()).collect()
+}
+
 #[test]
 fn there_is_one_file_per_verb_and_per_shared_part() {
     let mut expected: Vec<_> = SCRIPTS.all().iter().map(|(verb, _)| *verb).chain(SHARED).collect();
@@ -113,15 +152,54 @@ fn every_verb_lists_its_keys_arguments_and_replies() {
         let words = words(&script.text);
         let (keys, used) = (field(&header, "keys:"), used_keys(&words).unwrap());
         if is_lock_verb(verb) {
-            assert_eq!(numbered(keys), used.len(), "{verb}: keys");
+            assert_eq!(named(keys), script.keys, "{verb}: keys");
+            assert_eq!(script.keys.len(), used.len(), "{verb}: keys that are not used");
         } else {
             assert!(keys.starts_with("the queue's"), "{verb}: {keys}");
-            assert_eq!(keys.contains("13 call"), used.contains(&13), "{verb}: {keys}");
+            assert_eq!(named(keys).contains(&"CALL"), used.contains(&13), "{verb}: {keys}");
+            assert_eq!(script.keys.len(), if used.contains(&13) { 13 } else { 12 }, "{verb}: {keys}");
         }
         let arguments = field(&header, "args:");
         assert_eq!(numbered(arguments), used_arguments(&words).len(), "{verb}: {arguments}");
         assert!(field(&header, "returns:").starts_with("{@"), "{verb}: returns");
     }
+}
+
+#[test]
+fn every_key_has_a_name() {
+    assert_eq!(nameless_keys("redis.call('GET', KEYS[@LOCK], KEYS[@META[i]])"), [""; 0]);
+    assert_eq!(
+        nameless_keys("KEYS[1] KEYS[3 * i - 2] KEYS[@LOCK + 1] KEYS[@]"),
+        ["1", "3 * i - 2", "@LOCK + 1", "@"]
+    );
+    assert_eq!(nameless_keys("local keys = KEYS"), [""]);
+    for (name, source) in sources() {
+        assert_eq!(nameless_keys(&source), [""; 0], "{name}");
+    }
+}
+
+#[test]
+fn every_include_is_one() {
+    assert_eq!(
+        includes("-- include line.lua\n  -- include absence.lua\n-- A comment.\nx()"),
+        Ok(vec!["line", "absence"])
+    );
+    for wrong in
+        ["-- include lines.lua", "--include line.lua", "-- includes line.lua", "-- include line.lua."]
+    {
+        assert_eq!(includes(wrong), Err(wrong));
+    }
+    for (name, source) in sources() {
+        assert!(includes(&source).is_ok(), "{name}: {:?}", includes(&source));
+    }
+}
+
+#[test]
+fn every_part_is_used() {
+    let sources = sources();
+    let used: BTreeSet<_> =
+        SCRIPTS.all().iter().flat_map(|(verb, _)| parts(&sources[*verb], &sources)).collect();
+    assert_eq!(used.iter().collect::<Vec<_>>(), SHARED);
 }
 
 /// The codes in the header are the codes in the text, so that the header cannot be out of date.
@@ -130,11 +208,7 @@ fn every_code_is_in_the_header() {
     let sources = sources();
     for (verb, _) in SCRIPTS.all() {
         let source = &sources[verb];
-        let shared: String = SHARED
-            .iter()
-            .filter(|part| source.contains(&format!("-- include {part}.lua")))
-            .map(|part| sources[*part].clone())
-            .collect();
+        let shared: String = parts(source, &sources).iter().map(|part| &*sources[part]).collect();
         let code: String =
             source.lines().filter(|line| !line.trim().starts_with("--")).collect::<Vec<_>>().join("\n");
         let mut used = codes(&code);
@@ -148,10 +222,10 @@ fn every_code_is_in_the_header() {
     }
 }
 
-/// The names of codes.
+/// The names of codes. A key may have the name of one.
 fn codes(code: &str) -> Vec<String> {
     let is_code = |name: &String| Code::ALL.iter().any(|(code, _)| code == name);
-    names(code).into_iter().filter(is_code).collect()
+    names(&code.replace("KEYS[@", "KEYS[")).into_iter().filter(is_code).collect()
 }
 
 /// What begins with `@`.

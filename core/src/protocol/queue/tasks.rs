@@ -63,6 +63,14 @@ pub struct ListReply {
 }
 
 impl Place {
+    // The parts. Users keep places, so the numbers stay.
+    pub(crate) const INTAKE: u8 = 1;
+    pub(crate) const SCHEDULED: u8 = 5;
+    pub(crate) const READY: u8 = 6;
+    pub(crate) const CLAIMED: u8 = 7;
+    pub(crate) const FAILED: u8 = 8;
+    pub(crate) const EXPIRED: u8 = 12;
+
     /// As text: part, score and the member in hexadecimal.
     pub(crate) fn text(&self) -> String {
         let mut text = format!("{}/{}/", self.part, self.score);
@@ -102,10 +110,10 @@ impl TaskState {
     /// Which parts of the order of tasks its listing goes through.
     pub(crate) const fn parts(self) -> &'static [u8] {
         match self {
-            Self::Ready => &[6, 5, 7, 1],
-            Self::Scheduled => &[5, 1],
-            Self::Claimed => &[7],
-            Self::Dead => &[8, 12],
+            Self::Ready => &[Place::READY, Place::SCHEDULED, Place::CLAIMED, Place::INTAKE],
+            Self::Scheduled => &[Place::SCHEDULED, Place::INTAKE],
+            Self::Claimed => &[Place::CLAIMED],
+            Self::Dead => &[Place::FAILED, Place::EXPIRED],
         }
     }
 

@@ -1,6 +1,6 @@
 //! Numbers that scripts and Rust have in common: codes of replies, states, verdicts, positions in records.
 
-use crate::protocol::{HeldAs, TaskState};
+use crate::protocol::{HeldAs, Place, TaskState};
 
 macro_rules! codes {
     ($($(#[$doc:meta])* $code:ident = $number:literal $name:literal,)+) => {
@@ -122,6 +122,19 @@ impl Code {
         Self::ALL.iter().map(|(_, code)| *code).find(|code| *code as i64 == number)
     }
 }
+
+/// Numbers in Lua are doubles: sums of two whole ones of so many bits are still exact.
+pub(crate) const NUMBER_BITS: u32 = 52;
+
+/// The parts of a queue's order that a [`Place`] is in.
+pub(crate) const PARTS: [(&str, u8); 6] = [
+    ("PART_INTAKE", Place::INTAKE),
+    ("PART_SCHEDULED", Place::SCHEDULED),
+    ("PART_READY", Place::READY),
+    ("PART_CLAIMED", Place::CLAIMED),
+    ("PART_FAILED", Place::FAILED),
+    ("PART_EXPIRED", Place::EXPIRED),
+];
 
 /// The codes of holder.lua for how a lock is held.
 pub(crate) const HELD_AS: [(&str, i64, HeldAs); 4] = [

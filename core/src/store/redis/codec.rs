@@ -5,7 +5,8 @@ use std::time::Duration;
 use redis::{Cmd, Value};
 
 use crate::base::error::ErrorKind;
-use crate::base::name::LockKind;
+use crate::base::name::{LockKind, LockName};
+use crate::base::token::Token;
 use crate::protocol::{
     Absence, Acquire, AcquireAll, AcquireAllReply, AcquireReply, BreakLease, Digest, Downgrade,
     DowngradeReply, Extend, ExtendReply, Failure, FailureKind, Granted, HeldAs, Holder, HolderReply,
@@ -13,7 +14,7 @@ use crate::protocol::{
     StoreValueReply, Upgrade, UpgradeReply, WaiterReply, Waiters,
 };
 use crate::store::redis::code::{Code, HELD_AS};
-use crate::store::redis::keys::LockKeys;
+use crate::store::redis::keys::{Keys, LockKey};
 use crate::store::redis::script::{Scripts, Verb};
 
 mod cached;
@@ -53,95 +54,113 @@ fn verb(request: &Request) -> Verb {
 
 /// The command that performs a request whose script the server knows.
 pub(crate) fn encode(request: &Request, scripts: &Scripts) -> Cmd {
-    evaluation("EVALSHA", &scripts[verb(request)].sha, request)
+    let verb = verb(request);
+    evaluation("EVALSHA", &scripts[verb].sha, verb, request)
 }
 
 /// The command that performs a request and teaches the server its script, in one step: a server that
 /// forgets scripts again and again cannot come between.
 pub(crate) fn encode_with_text(request: &Request, scripts: &Scripts) -> Cmd {
-    evaluation("EVAL", &scripts[verb(request)].text, request)
+    let verb = verb(request);
+    evaluation("EVAL", &scripts[verb].text, verb, request)
 }
 
-fn evaluation(verb: &str, script: &str, request: &Request) -> Cmd {
+fn evaluation(command_name: &str, script: &str, verb: Verb, request: &Request) -> Cmd {
     let room = script.len() + MOST_KEYS * request.name().len() + ROOM_BESIDES;
     let mut command = Cmd::with_capacity(MOST_ARGUMENTS, room);
-    command.arg(verb).arg(script);
+    command.arg(command_name).arg(script);
+    encode_keys(&mut command, verb.keys(), request);
     encode_arguments(&mut command, request);
     command
+}
+
+/// How many keys, and the keys.
+fn encode_keys(command: &mut Cmd, keys: Keys, request: &Request) {
+    match (keys, request) {
+        (_, Request::Queue(request)) => queue::encode_keys(command, request),
+        (Keys::OfLocks(keys), Request::AcquireAll(acquire)) => {
+            command.arg(keys.len() * acquire.locks.len());
+            let token = Some(&acquire.token);
+            acquire.locks.iter().for_each(|(name, _)| push_keys(command, keys, name, token));
+        }
+        (Keys::OfLock(keys), request) => {
+            let Some((name, token)) = named(request) else { return };
+            // Each key and argument costs the server time.
+            let is_given = |key: &&LockKey| **key != LockKey::Ended || token.is_some();
+            let count = keys.iter().take_while(is_given).count();
+            command.arg(count);
+            push_keys(command, &keys[..count], name, token);
+        }
+        _ => {}
+    }
+}
+
+fn push_keys(command: &mut Cmd, keys: &[LockKey], name: &LockName, token: Option<&Token>) {
+    for key in keys {
+        command.arg(&*key.of(name, token));
+    }
+}
+
+/// The lock that a request is about, and the token of which the script has to know, or to note, that it has ended.
+fn named(request: &Request) -> Option<(&LockName, Option<&Token>)> {
+    Some(match request {
+        Request::Acquire(Acquire { name, token, .. })
+        | Request::Leave(Leave { name, token, .. })
+        | Request::StoreValue(StoreValue { name, token, .. }) => (name, Some(token)),
+        Request::Extend(Extend { name, token, again, granted, .. }) => {
+            (name, Some(token).filter(|_| *again && granted.is_some()))
+        }
+        Request::Release(Release { name, token, acquire_resent, .. }) => {
+            (name, Some(token).filter(|_| *acquire_resent))
+        }
+        // Whether the swap was taken back.
+        Request::Resume(Resume { name, old, new, undo, .. }) => (name, Some(if *undo { old } else { new })),
+        Request::Downgrade(Downgrade { name, .. })
+        | Request::Upgrade(Upgrade { name, .. })
+        | Request::Invalidate(Invalidate { name })
+        | Request::Holder(Holder { name })
+        | Request::Waiters(Waiters { name })
+        | Request::BreakLease(BreakLease { name }) => (name, None),
+        Request::AcquireAll(_) | Request::Queue(_) => return None,
+    })
 }
 
 fn encode_arguments(command: &mut Cmd, request: &Request) {
     match request {
         Request::Queue(request) => queue::encode_arguments(command, request),
-        Request::AcquireAll(acquire) => encode_acquire_all(command, acquire),
-        Request::Acquire(Acquire { name, .. })
-        | Request::Extend(Extend { name, .. })
-        | Request::Release(Release { name, .. })
-        | Request::Leave(Leave { name, .. })
-        | Request::Resume(Resume { name, .. })
-        | Request::Downgrade(Downgrade { name, .. })
-        | Request::Upgrade(Upgrade { name, .. })
-        | Request::StoreValue(StoreValue { name, .. })
-        | Request::Invalidate(Invalidate { name })
-        | Request::Holder(Holder { name })
-        | Request::Waiters(Waiters { name })
-        | Request::BreakLease(BreakLease { name }) => match name.kind() {
-            kind if kind.has_permits() => {
-                permits::encode_arguments(command, &LockKeys::new(name), request);
-            }
-            _ => encode_lock(command, &LockKeys::new(name), request),
-        },
-    }
-}
-
-/// The key that remembers whether the swap was taken back, and the arguments.
-fn push_resume(command: &mut Cmd, keys: &LockKeys<'_>, resume: &Resume) {
-    let Resume { old, new, owner, undo, .. } = resume;
-    command.arg(keys.ended(if *undo { old } else { new }));
-    command.arg(old.as_str()).arg(new.as_str()).arg(&**owner).arg(u8::from(*undo));
-}
-
-fn encode_lock(command: &mut Cmd, keys: &LockKeys<'_>, request: &Request) {
-    match request {
         Request::Acquire(acquire) if acquire.name.kind() == LockKind::Cached => {
-            cached::encode_acquire(command, keys, acquire);
+            cached::encode_acquire(command, acquire);
         }
-        Request::StoreValue(store) => cached::encode_store_value(command, keys, store),
-        Request::Invalidate(_) => cached::encode_invalidate(command, keys),
-        Request::Acquire(acquire) => encode_acquire(command, keys, acquire),
-        Request::Extend(extend) => {
-            let again = extend.granted.as_ref().filter(|_| extend.again);
-            command.arg(2 + u8::from(again.is_some())).arg(&*keys.lock).arg(&keys.meta);
-            if again.is_some() {
-                command.arg(keys.ended(&extend.token));
-            }
-            encode_extend(command, extend, again);
+        Request::Acquire(acquire) if acquire.name.kind().has_permits() => {
+            permits::encode_acquire(command, acquire);
         }
-        Request::Release(release) => encode_release(command, keys, release),
+        Request::Acquire(acquire) => encode_acquire(command, acquire),
+        Request::AcquireAll(acquire) => encode_acquire_all(command, acquire),
+        Request::Extend(extend) => encode_extend(command, extend),
+        Request::Release(release) if release.name.kind().has_permits() => {
+            permits::encode_release(command, release);
+        }
+        Request::Release(release) => encode_release(command, release),
         Request::Leave(leave) => {
-            let ended = keys.ended(&leave.token);
-            command.arg(5).arg(&*keys.lock).arg(&keys.meta).arg(&keys.line).arg(&keys.waiters).arg(ended);
-            command.arg(leave.token.as_str()).arg(u8::from(leave.foreign_share));
+            command.arg(leave.token.as_str());
+            if !leave.name.kind().has_permits() {
+                command.arg(u8::from(leave.foreign_share));
+            }
         }
-        Request::Resume(resume) => {
-            command.arg(3).arg(&*keys.lock).arg(&keys.meta);
-            push_resume(command, keys, resume);
+        Request::Resume(Resume { old, new, owner, undo, .. }) => {
+            command.arg(old.as_str()).arg(new.as_str()).arg(&**owner).arg(u8::from(*undo));
         }
-        Request::Holder(_) => {
-            command.arg(3).arg(&*keys.lock).arg(&keys.meta).arg(&keys.line);
+        Request::Downgrade(downgrade) => permits::encode_downgrade(command, downgrade),
+        Request::Upgrade(upgrade) => {
+            command.arg(upgrade.token.as_str()).arg(upgrade.limit);
         }
-        Request::Waiters(_) => {
-            command.arg(2).arg(&keys.line).arg(&keys.waiters);
-        }
-        Request::BreakLease(_) => {
-            command.arg(4).arg(&*keys.lock).arg(&keys.meta).arg(&keys.line).arg(&keys.waiters);
-        }
-        // Of permits, of several locks, and of queues.
-        Request::Downgrade(_) | Request::Upgrade(_) | Request::AcquireAll(_) | Request::Queue(_) => {}
+        Request::StoreValue(store) => cached::encode_store_value(command, store),
+        Request::Invalidate(_) | Request::Holder(_) | Request::Waiters(_) | Request::BreakLease(_) => {}
     }
 }
 
-fn encode_extend(command: &mut Cmd, extend: &Extend, again: Option<&Granted>) {
+fn encode_extend(command: &mut Cmd, extend: &Extend) {
+    let again = extend.granted.as_ref().filter(|_| extend.again && !extend.name.kind().has_permits());
     command.arg(extend.token.as_str()).arg(millis(extend.ttl));
     if extend.exact || again.is_some() {
         command.arg(u8::from(extend.exact));
@@ -151,9 +170,7 @@ fn encode_extend(command: &mut Cmd, extend: &Extend, again: Option<&Granted>) {
     }
 }
 
-fn encode_acquire(command: &mut Cmd, keys: &LockKeys<'_>, acquire: &Acquire) {
-    let ended = keys.ended(&acquire.token);
-    command.arg(5).arg(&*keys.lock).arg(&keys.meta).arg(&keys.line).arg(&keys.waiters).arg(ended);
+fn encode_acquire(command: &mut Cmd, acquire: &Acquire) {
     command.arg(acquire.token.as_str()).arg(millis(acquire.ttl)).arg(acquire.min_fence).arg(&*acquire.owner);
     if acquire.waiter.is_none() && acquire.patience.is_none() && acquire.adopt.is_none() {
         return;
@@ -165,26 +182,16 @@ fn encode_acquire(command: &mut Cmd, keys: &LockKeys<'_>, acquire: &Acquire) {
 }
 
 fn encode_acquire_all(command: &mut Cmd, acquire: &AcquireAll) {
-    command.arg(3 * acquire.locks.len());
-    for (name, _) in &acquire.locks {
-        let keys = LockKeys::new(name);
-        command.arg(&*keys.lock).arg(&keys.meta).arg(keys.ended(&acquire.token));
-    }
     command.arg(acquire.token.as_str()).arg(millis(acquire.ttl)).arg(&*acquire.owner);
     for (_, min_fence) in &acquire.locks {
         command.arg(*min_fence);
     }
 }
 
-fn encode_release(command: &mut Cmd, keys: &LockKeys<'_>, release: &Release) {
+fn encode_release(command: &mut Cmd, release: &Release) {
     let Release { cooldown, acquire_resent, own_fence, foreign_share, .. } = release;
-    // Each key and argument costs the server time; the common case has none of the optional ones.
-    command.arg(4 + u8::from(*acquire_resent));
-    command.arg(&*keys.lock).arg(&keys.meta).arg(&keys.line).arg(&keys.waiters);
-    if *acquire_resent {
-        command.arg(keys.ended(&release.token));
-    }
     command.arg(release.token.as_str());
+    // The common case has none of them: each argument costs the server time.
     if cooldown.is_some() || *acquire_resent || own_fence.is_some() || *foreign_share {
         command.arg(cooldown.map_or(0, millis)).arg(u8::from(*acquire_resent)).arg(u8::from(*foreign_share));
         command.arg(own_fence.map_or_else(String::new, |fence| fence.to_string()));
@@ -336,7 +343,7 @@ mod tests {
     use crate::base::name::Prefixes;
     use crate::store::redis::script::SCRIPTS;
 
-    fn name() -> crate::base::name::LockName {
+    fn name() -> LockName {
         Prefixes::parse("Lock:", "Queue:").unwrap().lock_name("a").unwrap()
     }
 

@@ -7,77 +7,73 @@ use crate::base::name::{LockKind, LockName, QueueName};
 use crate::base::token::Token;
 use crate::protocol::{CallId, ClientId};
 
-/// The keys of a lock of any kind. Those of an exclusive one are its own key and its sidecars; the other kinds have
-/// no key of their own, since no program but this library's clients can share them.
-#[derive(Debug)]
-pub(crate) struct LockKeys<'a> {
-    /// STRING: the holder's token. Of kinds with permits a ZSET: token -> end of its lease.
-    pub(crate) lock: Cow<'a, str>,
+/// A key of a lock. An exclusive lock has its own key and sidecars; the other kinds have no key of their own, since no
+/// program but this library's clients can share them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum LockKey {
+    /// STRING: the holder's token. Of an exclusive lock its own key.
+    Lock,
+    /// Of kinds with permits, in the place of the lock. ZSET: token -> end of its lease.
+    Holders,
     /// Of kinds with permits, HASH: token -> weight, fence, since, owner.
-    pub(crate) records: String,
+    Records,
     /// HASH: fence, born, broken, owner, since...
-    pub(crate) meta: String,
+    Meta,
     /// ZSET: waiting tokens in order of arrival.
-    pub(crate) line: String,
-    /// HASH: token -> last poll, offered, owner, client, seq; of other kinds the weight comes before the owner.
-    pub(crate) waiters: String,
-    name: &'a str,
-    words: &'static Words,
+    Line,
+    /// HASH: token -> last poll, offered, owner, client, seq; of kinds with permits the weight comes before the owner.
+    Waiters,
+    /// STRING: exists while a token counts as ended. There is one of each token.
+    Ended,
+    /// HASH: a cached value, until when it is fresh, and how long it took to compute.
+    Value,
 }
 
-/// What the keys of a kind of lock are called.
-#[derive(Debug)]
-struct Words {
-    holders: &'static str,
-    records: &'static str,
-    meta: &'static str,
-    line: &'static str,
-    waiters: &'static str,
-    ended: &'static str,
-}
+impl LockKey {
+    /// What the scripts call it, and what servers do after the word of the kind.
+    const fn names(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Lock => ("LOCK", ""),
+            Self::Holders => ("HOLDERS", ""),
+            Self::Records => ("RECORDS", "records"),
+            Self::Meta => ("META", "meta"),
+            Self::Line => ("LINE", "line"),
+            Self::Waiters => ("WAITERS", "waiters"),
+            Self::Ended => ("ENDED", "ended"),
+            Self::Value => ("VALUE", "value"),
+        }
+    }
 
-const EXCLUSIVE: Words =
-    Words { holders: "", records: "", meta: "meta", line: "line", waiters: "waiters", ended: "ended" };
-const READ_WRITE: Words = Words {
-    holders: "rw",
-    records: "rw-records",
-    meta: "rw-meta",
-    line: "rw-line",
-    waiters: "rw-waiters",
-    ended: "rw-ended",
-};
-const SEMAPHORE: Words = Words {
-    holders: "semaphore",
-    records: "semaphore-records",
-    meta: "semaphore-meta",
-    line: "semaphore-line",
-    waiters: "semaphore-waiters",
-    ended: "semaphore-ended",
-};
+    /// What the scripts call it.
+    pub(crate) const fn name(self) -> &'static str {
+        self.names().0
+    }
 
-const CACHED: Words = Words {
-    holders: "cached",
-    records: "",
-    meta: "cached-meta",
-    line: "cached-line",
-    waiters: "cached-waiters",
-    ended: "cached-ended",
-};
-/// What the key of a cached value is called.
-const CACHED_VALUE: &str = "cached-value";
-
-fn words(kind: LockKind) -> &'static Words {
-    match kind {
-        LockKind::Exclusive => &EXCLUSIVE,
-        LockKind::ReadWrite => &READ_WRITE,
-        LockKind::Semaphore => &SEMAPHORE,
-        LockKind::Cached => &CACHED,
+    /// The key of this lock; of [`LockKey::Ended`] that of the token.
+    pub(crate) fn of<'a>(self, lock: &'a LockName, token: Option<&Token>) -> Cow<'a, str> {
+        let (kind, word) = (holders_word(lock.kind()), self.names().1);
+        let kind_and_word = match kind {
+            None if word.is_empty() => return Cow::Borrowed(lock.key()),
+            None => [word, "", ""],
+            Some(kind) if word.is_empty() => [kind, "", ""],
+            Some(kind) => [kind, "-", word],
+        };
+        let suffix = match token {
+            Some(token) if self == Self::Ended => [":", token.as_str()],
+            _ => ["", ""],
+        };
+        Cow::Owned(joined(&kind_and_word, lock.key(), &suffix))
     }
 }
 
 /// What the key of the holders of a kind is called; `None` if it is the lock's own key.
-pub(crate) fn holders_word(kind: LockKind) -> Option<&'static str> {
-    Some(words(kind).holders).filter(|word| !word.is_empty())
+pub(crate) const fn holders_word(kind: LockKind) -> Option<&'static str> {
+    match kind {
+        LockKind::Exclusive => None,
+        LockKind::ReadWrite => Some("rw"),
+        LockKind::Semaphore => Some("semaphore"),
+        LockKind::Cached => Some("cached"),
+    }
 }
 
 /// Prefix and name of the lock whose holders have this key.
@@ -90,64 +86,95 @@ pub(crate) fn lock_of_holders(kind: LockKind, key: &str) -> Option<&str> {
     }
 }
 
-impl<'a> LockKeys<'a> {
-    pub(crate) fn new(name: &'a LockName) -> Self {
-        let key = name.key();
-        let words = words(name.kind());
-        let exclusive = name.kind() == LockKind::Exclusive;
-        Self {
-            lock: if exclusive { Cow::Borrowed(key) } else { Cow::Owned(sidecar(words.holders, key)) },
-            records: if words.records.is_empty() { String::new() } else { sidecar(words.records, key) },
-            meta: sidecar(words.meta, key),
-            line: sidecar(words.line, key),
-            waiters: sidecar(words.waiters, key),
-            name: key,
-            words,
+/// The keys that a script is given, in their order.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Keys {
+    /// Of one lock. A call that has no use for the key of an ended token leaves it out, and what comes after it.
+    OfLock(&'static [LockKey]),
+    /// Of several locks, one after the other. The script goes through them by `i`.
+    OfLocks(&'static [LockKey]),
+    /// All of a queue but that of a call.
+    OfQueue,
+    /// All of a queue. One without a call leaves its key out.
+    OfCall,
+}
+
+impl Keys {
+    /// Their names in the script's text, each with what stands for it in `KEYS[...]`.
+    pub(crate) fn indexes(self) -> Vec<(String, String)> {
+        let numbered = |names: &[&str]| {
+            names.iter().zip(1..).map(|(name, place)| ((*name).to_owned(), place.to_string())).collect()
+        };
+        match self {
+            Self::OfLock(keys) => numbered(&keys.iter().map(|key| key.name()).collect::<Vec<_>>()),
+            Self::OfLocks(keys) => {
+                keys.iter().enumerate().map(|(at, key)| of_each(*key, at, keys.len())).collect()
+            }
+            Self::OfQueue => numbered(&QUEUE_KEYS.map(|key| key.0)[..CALL]),
+            Self::OfCall => numbered(&QUEUE_KEYS.map(|key| key.0)),
         }
     }
+}
 
-    /// HASH: a cached value, until when it is fresh, and how long it took to compute.
-    pub(crate) fn value(&self) -> String {
-        sidecar(CACHED_VALUE, self.name)
-    }
-
-    /// STRING: exists while this token counts as ended.
-    pub(crate) fn ended(&self, token: &Token) -> String {
-        with_suffix(self.words.ended, self.name, &[":", token.as_str()])
-    }
+/// That of each of several locks, which have so many keys each.
+fn of_each(key: LockKey, at: usize, count: usize) -> (String, String) {
+    let index = match count - 1 - at {
+        0 => format!("{count} * i"),
+        before => format!("{count} * i - {before}"),
+    };
+    (format!("{}[i]", key.name()), index)
 }
 
 /// A key without a hash tag becomes one; a key with one keeps it, under a word of its own, so that
 /// `a` and `{a}` have different sidecars.
-fn sidecar(kind: &str, key: &str) -> String {
-    with_suffix(kind, key, &[])
+fn sidecar(word: &str, key: &str) -> String {
+    joined(&[word], key, &[])
 }
 
 /// Made in every call, so by hand: `format!` takes ten times as long and grows its text in steps.
-fn with_suffix(kind: &str, key: &str, suffix: &[&str]) -> String {
-    let (before, after_kind, after_key) =
+fn joined(word: &[&str], key: &str, suffix: &[&str]) -> String {
+    let (before, after_word, after_key) =
         if key.contains('{') { ("stanchion:tag-", ":", "") } else { ("stanchion:", ":{", "}") };
-    let length = before.len() + kind.len() + after_kind.len() + key.len() + after_key.len();
-    let mut text = String::with_capacity(length + suffix.iter().map(|part| part.len()).sum::<usize>());
-    for part in [before, kind, after_kind, key, after_key].iter().chain(suffix) {
-        text.push_str(part);
-    }
+    let parts = || {
+        let middle = [after_word, key, after_key];
+        [before].into_iter().chain(word.iter().copied()).chain(middle).chain(suffix.iter().copied())
+    };
+    let mut text = String::with_capacity(parts().map(str::len).sum());
+    parts().for_each(|part| text.push_str(part));
     text
 }
 
-/// The sidecars of a queue, in the order in which scripts get them.
-const QUEUE_KINDS: [&str; 11] =
-    ["queue", "state", "body", "scheduled", "ready", "claimed", "dead", "grave", "window", "idle", "expired"];
+/// The keys of a queue, in the order in which scripts get them: what the scripts call each, and what servers do. The
+/// intake is the queue's own key.
+const QUEUE_KEYS: [(&str, &str); 13] = [
+    ("INTAKE", ""),
+    ("QUEUE", "queue"),
+    ("STATE", "state"),
+    ("BODY", "body"),
+    ("SCHEDULED", "scheduled"),
+    ("READY", "ready"),
+    ("CLAIMED", "claimed"),
+    ("DEAD", "dead"),
+    ("GRAVE", "grave"),
+    ("WINDOW", "window"),
+    ("IDLE", "idle"),
+    ("EXPIRED", "expired"),
+    ("CALL", "call"),
+];
+/// The place of a call's key.
+const CALL: usize = QUEUE_KEYS.len() - 1;
 
-/// All keys of a queue but that of a call: the intake first.
-pub(crate) fn queue_keys(queue: &QueueName) -> impl Iterator<Item = String> {
-    let sidecars = QUEUE_KINDS.iter().map(|kind| sidecar(kind, queue.key()));
-    std::iter::once(queue.key().to_owned()).chain(sidecars)
+/// All keys of a queue but that of a call.
+pub(crate) fn queue_keys(queue: &QueueName) -> impl ExactSizeIterator<Item = Cow<'_, str>> {
+    QUEUE_KEYS[..CALL].iter().map(|(_, word)| match *word {
+        "" => Cow::Borrowed(queue.key()),
+        word => Cow::Owned(sidecar(word, queue.key())),
+    })
 }
 
 /// STRING: the number and the reply of the last call in a client's slot.
 pub(crate) fn call_key(queue: &QueueName, call: &CallId) -> String {
-    let mut key = sidecar("call", queue.key());
+    let mut key = sidecar(QUEUE_KEYS[CALL].1, queue.key());
     // Writing to a String cannot fail.
     let _ = write!(key, ":{:x}:{}", call.client.0, call.slot);
     key
@@ -164,9 +191,12 @@ pub(crate) fn missing(key: &str) -> String {
     sidecar("none", key)
 }
 
+/// What the channels of all clients begin with.
+pub(crate) const CHANNELS: &str = "stanchion:wake:";
+
 /// The channel on which a client hears hints.
 pub(crate) fn channel(client: ClientId) -> String {
-    format!("stanchion:wake:{:x}", client.0)
+    format!("{CHANNELS}{:x}", client.0)
 }
 
 #[cfg(test)]
@@ -179,8 +209,8 @@ mod tests {
         let prefixes = Prefixes::parse("", "Queue:").unwrap();
         let plain = prefixes.lock_name("a").unwrap();
         let tagged = prefixes.lock_name("{a}").unwrap();
-        assert_eq!(LockKeys::new(&plain).meta, "stanchion:meta:{a}");
-        assert_eq!(LockKeys::new(&tagged).meta, "stanchion:tag-meta:{a}");
+        assert_eq!(LockKey::Meta.of(&plain, None), "stanchion:meta:{a}");
+        assert_eq!(LockKey::Meta.of(&tagged, None), "stanchion:tag-meta:{a}");
     }
 
     #[test]
@@ -189,9 +219,9 @@ mod tests {
         for kind in LockKind::ALL {
             for name in ["a", "mail:{7}"] {
                 let lock = prefixes.name_of_kind(kind, name).unwrap();
-                let keys = LockKeys::new(&lock);
-                assert_eq!(lock_of_holders(kind, &keys.lock), Some(lock.key()));
-                assert_eq!(holders_word(kind).and(lock_of_holders(kind, &keys.meta)), None);
+                let key = |key: LockKey| key.of(&lock, None);
+                assert_eq!(lock_of_holders(kind, &key(LockKey::Lock)), Some(lock.key()));
+                assert_eq!(holders_word(kind).and(lock_of_holders(kind, &key(LockKey::Meta))), None);
             }
         }
     }
@@ -211,8 +241,8 @@ mod tests {
     fn a_tagged_name_keeps_its_slot() {
         let prefixes = Prefixes::parse("Lock:", "Queue:").unwrap();
         let name = prefixes.lock_name("order:{7}:x").unwrap();
-        assert_eq!(LockKeys::new(&name).line, "stanchion:tag-line:Lock:order:{7}:x");
-        let token = Token::from_bits(1);
-        assert!(LockKeys::new(&name).ended(&token).starts_with("stanchion:tag-ended:Lock:order:{7}:x:"));
+        assert_eq!(LockKey::Line.of(&name, None), "stanchion:tag-line:Lock:order:{7}:x");
+        let ended = LockKey::Ended.of(&name, Some(&Token::from_bits(1)));
+        assert!(ended.starts_with("stanchion:tag-ended:Lock:order:{7}:x:"));
     }
 }

@@ -5,18 +5,17 @@ use std::ops::Index;
 use std::sync::{LazyLock, Mutex};
 use std::time::Duration;
 
-use crate::base::token::COOLDOWN_MARKER;
 use crate::base::wake::locked;
-use crate::protocol::{
-    CACHED_RANK, CALL_TTL, CALM_LEASE, CLOCK_MARGIN, DEAD_AGE, DEAD_BYTES, DEAD_MAX, DEAD_TRIM, ENDED_SCAN,
-    ENDED_TTL, EXPIRE_MAX, EXPIRED, EXPIRED_AFTER, FOREIGN_POLL, GRANT_WINDOW, HELD_SCAN, HOLDERS_MAX,
-    IDLE_LIVE, INTAKE_LOOK, INTAKE_MAX_ATTEMPTS, INTAKE_SCORE_MAX, LEASE_ENDED, LINE_NEAR, LINE_SCAN,
-    LINE_TTL, LIST_LOOK, MAX_REPLY_BYTES, META_REFRESH, OFFERS_MAX, PLACE_PAUSE, PLACES_PAUSE_MOST,
-    PROMOTE_MAX, QUEUE_REFRESH, QUEUE_TTL, SHARE_AFTER, SHARE_PROBE, SHARE_ROW, SHARE_ROW_MOST, SHARE_WINDOW,
-    SHARE_WINDOWS, SWEEP_LOOK, WAITER_LIVE, WAITERS_MAX, YEAR,
-};
+use crate::protocol::CLOCK_MARGIN;
 pub use crate::store::redis::code::Code;
-use crate::store::redis::code::{HELD_AS, STATES, TASK_FIELDS, VERDICTS};
+use crate::store::redis::keys::Keys::{self, OfCall, OfLock, OfLocks, OfQueue};
+use crate::store::redis::keys::LockKey::{Ended, Holders, Line, Lock, Meta, Records, Value, Waiters};
+
+mod includes;
+mod values;
+
+use includes::included;
+use values::values;
 
 /// A script ready to run.
 #[derive(Debug)]
@@ -25,14 +24,27 @@ pub struct Script {
     pub text: String,
     /// Its SHA-1, for EVALSHA.
     pub sha: String,
+    /// What its source calls its keys, in their order; of several locks those of the first.
+    pub keys: Vec<String>,
 }
 
 macro_rules! verbs {
-    ($($verb:ident $name:literal $path:literal,)+) => {
+    ($($verb:ident $name:literal $path:literal $keys:expr,)+) => {
         /// Every verb that is a script.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub enum Verb {
             $(#[doc = $path] $verb,)+
+        }
+
+        impl Verb {
+            /// What its script is given.
+            pub(crate) const fn keys(self) -> Keys {
+                match self {
+                    $(Self::$verb => $keys,)+
+                }
+            }
+
+            const ALL: &[Self] = &[$(Self::$verb,)+];
         }
 
         const SOURCES: &[(&str, &str)] = &[$(($name, include_str!(concat!("lua/", $path))),)+];
@@ -41,53 +53,52 @@ macro_rules! verbs {
 
 // In the order of the enum: a verb is the index of its script.
 verbs! {
-    Acquire "acquire" "acquire.lua",
-    AcquireAll "acquire_all" "acquire_all.lua",
-    Extend "extend" "extend.lua",
-    Release "release" "release.lua",
-    Leave "leave" "leave.lua",
-    Resume "resume" "resume.lua",
-    Holder "holder" "holder.lua",
-    Waiters "waiters" "waiters.lua",
-    BreakLease "break_lease" "break_lease.lua",
-    PermitsAcquire "permits_acquire" "permits/permits_acquire.lua",
-    PermitsExtend "permits_extend" "permits/permits_extend.lua",
-    PermitsRelease "permits_release" "permits/permits_release.lua",
-    PermitsLeave "permits_leave" "permits/permits_leave.lua",
-    PermitsResume "permits_resume" "permits/permits_resume.lua",
-    PermitsDowngrade "permits_downgrade" "permits/permits_downgrade.lua",
-    PermitsUpgrade "permits_upgrade" "permits/permits_upgrade.lua",
-    PermitsHolder "permits_holder" "permits/permits_holder.lua",
-    PermitsWaiters "permits_waiters" "permits/permits_waiters.lua",
-    PermitsBreakLease "permits_break_lease" "permits/permits_break_lease.lua",
-    CachedAcquire "cached_acquire" "cached/cached_acquire.lua",
-    StoreValue "store_value" "cached/store_value.lua",
-    Invalidate "invalidate" "cached/invalidate.lua",
-    Enqueue "enqueue" "queue/enqueue.lua",
-    Claim "claim" "queue/claim.lua",
-    Settle "settle" "queue/settle.lua",
-    SettleAndClaim "settle_and_claim" "queue/settle_and_claim.lua",
-    ExtendClaim "extend_claim" "queue/extend_claim.lua",
-    Abandon "abandon" "queue/abandon.lua",
-    Pop "pop" "queue/pop.lua",
-    Peek "peek" "queue/peek.lua",
-    Get "get" "queue/get.lua",
-    List "list" "queue/list.lua",
-    Remove "remove" "queue/remove.lua",
-    Reschedule "reschedule" "queue/reschedule.lua",
-    Kick "kick" "queue/kick.lua",
-    RemoveDead "remove_dead" "queue/remove_dead.lua",
-    Stats "stats" "queue/stats.lua",
-    Consumers "consumers" "queue/consumers.lua",
-    Pause "pause" "queue/pause.lua",
-    Purge "purge" "queue/purge.lua",
-    Configure "configure" "queue/configure.lua",
+    Acquire "acquire" "acquire.lua" OfLock(&[Lock, Meta, Line, Waiters, Ended]),
+    AcquireAll "acquire_all" "acquire_all.lua" OfLocks(&[Lock, Meta, Ended]),
+    Extend "extend" "extend.lua" OfLock(&[Lock, Meta, Ended]),
+    Release "release" "release.lua" OfLock(&[Lock, Meta, Line, Waiters, Ended]),
+    Leave "leave" "leave.lua" OfLock(&[Lock, Meta, Line, Waiters, Ended]),
+    Resume "resume" "resume.lua" OfLock(&[Lock, Meta, Ended]),
+    Holder "holder" "holder.lua" OfLock(&[Lock, Meta, Line]),
+    Waiters "waiters" "waiters.lua" OfLock(&[Line, Waiters]),
+    BreakLease "break_lease" "break_lease.lua" OfLock(&[Lock, Meta, Line, Waiters]),
+    PermitsAcquire "permits_acquire" "permits/permits_acquire.lua" OfLock(&[Holders, Meta, Line, Waiters, Records, Ended]),
+    PermitsExtend "permits_extend" "permits/permits_extend.lua" OfLock(&[Holders, Meta, Records]),
+    PermitsRelease "permits_release" "permits/permits_release.lua" OfLock(&[Holders, Meta, Line, Waiters, Records, Ended]),
+    PermitsLeave "permits_leave" "permits/permits_leave.lua" OfLock(&[Holders, Meta, Line, Waiters, Records, Ended]),
+    PermitsResume "permits_resume" "permits/permits_resume.lua" OfLock(&[Holders, Meta, Records, Ended]),
+    PermitsDowngrade "permits_downgrade" "permits/permits_downgrade.lua" OfLock(&[Holders, Meta, Line, Waiters, Records]),
+    PermitsUpgrade "permits_upgrade" "permits/permits_upgrade.lua" OfLock(&[Holders, Meta, Records]),
+    PermitsHolder "permits_holder" "permits/permits_holder.lua" OfLock(&[Holders, Records, Line]),
+    PermitsWaiters "permits_waiters" "permits/permits_waiters.lua" OfLock(&[Line, Waiters]),
+    PermitsBreakLease "permits_break_lease" "permits/permits_break_lease.lua" OfLock(&[Holders, Meta, Line, Waiters, Records]),
+    CachedAcquire "cached_acquire" "cached/cached_acquire.lua" OfLock(&[Lock, Meta, Line, Waiters, Ended, Value]),
+    StoreValue "store_value" "cached/store_value.lua" OfLock(&[Lock, Meta, Line, Waiters, Ended, Value]),
+    Invalidate "invalidate" "cached/invalidate.lua" OfLock(&[Lock, Meta, Line, Waiters, Value]),
+    Enqueue "enqueue" "queue/enqueue.lua" OfCall,
+    Claim "claim" "queue/claim.lua" OfCall,
+    Settle "settle" "queue/settle.lua" OfQueue,
+    SettleAndClaim "settle_and_claim" "queue/settle_and_claim.lua" OfCall,
+    ExtendClaim "extend_claim" "queue/extend_claim.lua" OfQueue,
+    Abandon "abandon" "queue/abandon.lua" OfCall,
+    Pop "pop" "queue/pop.lua" OfQueue,
+    Peek "peek" "queue/peek.lua" OfQueue,
+    Get "get" "queue/get.lua" OfQueue,
+    List "list" "queue/list.lua" OfQueue,
+    Remove "remove" "queue/remove.lua" OfQueue,
+    Reschedule "reschedule" "queue/reschedule.lua" OfQueue,
+    Kick "kick" "queue/kick.lua" OfQueue,
+    RemoveDead "remove_dead" "queue/remove_dead.lua" OfQueue,
+    Stats "stats" "queue/stats.lua" OfQueue,
+    Consumers "consumers" "queue/consumers.lua" OfQueue,
+    Pause "pause" "queue/pause.lua" OfQueue,
+    Purge "purge" "queue/purge.lua" OfQueue,
+    Configure "configure" "queue/configure.lua" OfQueue,
 }
 
 macro_rules! shared {
     ($($name:literal $path:literal,)+) => {
-        const SHARED: &[(&str, &str)] =
-            &[$((concat!("-- include ", $name, ".lua"), include_str!(concat!("lua/", $path))),)+];
+        const SHARED: &[(&str, &str)] = &[$(($name, include_str!(concat!("lua/", $path))),)+];
     };
 }
 
@@ -136,10 +147,9 @@ pub struct Scripts(Vec<Script>);
 
 impl Scripts {
     fn with(clock_margin: Duration) -> Self {
-        let mut values = values(clock_margin);
-        // Longest names first: one name may begin with another.
-        values.sort_by_key(|(name, _)| std::cmp::Reverse(name.len()));
-        Self(SOURCES.iter().map(|(_, source)| complete(source, &values)).collect())
+        let values = values(clock_margin).into_iter().collect();
+        let scripts = SOURCES.iter().zip(Verb::ALL);
+        Self(scripts.map(|((_, source), verb)| complete(source, verb.keys(), &values)).collect())
     }
 
     /// The scripts of clients with this margin for clocks. They are made once, and stay.
@@ -169,108 +179,61 @@ impl Index<Verb> for Scripts {
 /// The completed scripts, made on first use.
 pub static SCRIPTS: LazyLock<Scripts> = LazyLock::new(|| Scripts::with(CLOCK_MARGIN));
 
-/// After this, what a queue's script does is a function of its own. A function that is made finds each name that it
-/// uses by going through all those around it that are in use, but the names of an outer function at once: an
-/// eighth of what a script costs before it begins.
-const OUTER: &str = "-- include record.lua";
-
-/// Puts in the shared parts and replaces every `@NAME`; drops comments and indentation.
-fn complete(source: &str, values: &[(&str, String)]) -> Script {
-    let (mut text, mut has_outer) = (String::new(), false);
-    for line in source.lines() {
-        match SHARED.iter().find(|(marker, _)| *marker == line.trim()) {
-            Some((_, shared)) => shared.lines().for_each(|line| push_code(&mut text, line)),
-            None => push_code(&mut text, line),
+/// Puts in the shared parts, and replaces every `KEYS[@NAME]` and every other `@NAME`; drops comments and indentation.
+fn complete(source: &str, keys: Keys, values: &BTreeMap<&str, String>) -> Script {
+    let (text, indexes) = (included(source, part).text, keys.indexes());
+    let mut pieces = text.split('@');
+    let mut text = pieces.next().unwrap_or_default().to_owned();
+    for piece in pieces {
+        let (name, rest) = piece.split_at(name_length(piece));
+        let index = || indexes.iter().find(|(key, _)| key == name).map(|(_, index)| index);
+        match if text.ends_with("KEYS[") { index() } else { values.get(name) } {
+            Some(value) => text.push_str(value),
+            // A test finds it.
+            None => text.extend(["@", name]),
         }
-        if line == OUTER {
-            text.push_str("local function run()\n");
-            has_outer = true;
-        }
-    }
-    if has_outer {
-        text.push_str("end\nreturn run()\n");
-    }
-    for (name, value) in values {
-        text = text.replace(&format!("@{name}"), value);
+        text.push_str(rest);
     }
     let sha = redis::Script::new(&text).get_hash().to_owned();
-    Script { text, sha }
+    Script { text, sha, keys: indexes.into_iter().map(|(name, _)| name).collect() }
 }
 
-fn push_code(text: &mut String, line: &str) {
-    let line = line.trim();
-    if !line.is_empty() && !line.starts_with("--") {
-        text.push_str(line);
-        text.push('\n');
-    }
+/// How long the name is that this begins with; that of a key of several locks ends with `[i]`.
+fn name_length(text: &str) -> usize {
+    let end = text.find(|letter: char| !letter.is_ascii_uppercase() && letter != '_').unwrap_or(text.len());
+    if text[end..].starts_with("[i]") { end + 3 } else { end }
 }
 
-fn values(clock_margin: Duration) -> Vec<(&'static str, String)> {
-    let millis = [
-        // Of leases that a calm lock may give without renewing it; and beyond any other lease.
-        ("META_TTL", clock_margin + META_REFRESH + CALM_LEASE),
-        ("META_BEYOND", clock_margin + META_REFRESH),
-        ("META_REFRESH", META_REFRESH),
-        ("CALM_LEASE", CALM_LEASE),
-        ("GRANT_WINDOW", GRANT_WINDOW),
-        ("LIVE", WAITER_LIVE),
-        ("PLACE_PAUSE", PLACE_PAUSE),
-        ("PLACES_PAUSE_MOST", PLACES_PAUSE_MOST),
-        ("LINE_TTL", LINE_TTL),
-        ("ENDED_TTL", ENDED_TTL),
-        ("SHARE_WINDOW", SHARE_WINDOW),
-        ("FOREIGN_POLL", FOREIGN_POLL),
-        ("SHARE_PROBE", SHARE_PROBE),
-        ("SHARE_ROW_MOST", SHARE_ROW_MOST),
-        ("YEAR", YEAR),
-        ("QUEUE_TTL", QUEUE_TTL),
-        ("QUEUE_REFRESH", QUEUE_REFRESH),
-        ("CALL_TTL", CALL_TTL),
-        ("IDLE_LIVE", IDLE_LIVE),
-        ("DEAD_AGE", DEAD_AGE),
-    ];
-    let counts = [
-        ("MAX_REPLY_BYTES", MAX_REPLY_BYTES),
-        ("PROMOTE_MAX", PROMOTE_MAX),
-        ("DEAD_TRIM", DEAD_TRIM),
-        ("EXPIRE_MAX", EXPIRE_MAX),
-        ("INTAKE_LOOK", INTAKE_LOOK),
-        ("LIST_LOOK", LIST_LOOK),
-        ("SWEEP_LOOK", SWEEP_LOOK),
-        ("OFFERS_MAX", OFFERS_MAX),
-        ("ENDED_SCAN", ENDED_SCAN),
-        ("HELD_SCAN", HELD_SCAN),
-        ("LINE_NEAR", LINE_NEAR),
-        ("LINE_SCAN", LINE_SCAN),
-        ("HOLDERS_MAX", HOLDERS_MAX),
-        ("WAITERS_MAX", WAITERS_MAX),
-    ];
-    let mut values: Vec<_> =
-        millis.iter().map(|(name, time)| (*name, time.as_millis().to_string())).collect();
-    values.extend(counts.map(|(name, count)| (name, count.to_string())));
-    values.extend(Code::ALL.iter().map(|(name, code)| (*name, (*code as i64).to_string())));
-    values.extend(HELD_AS.iter().map(|(name, number, _)| (*name, number.to_string())));
-    values.extend(STATES.iter().map(|(name, number, _)| (*name, number.to_string())));
-    values.extend(VERDICTS.iter().map(|(name, number)| (*name, number.to_string())));
-    values.extend(TASK_FIELDS.iter().map(|(name, place)| (*name, place.to_string())));
-    values.push(("SHARE_AFTER", SHARE_AFTER.to_string()));
-    values.push(("CACHED_RANK", CACHED_RANK.to_string()));
-    values.push(("SHARE_ROW", SHARE_ROW.to_string()));
-    values.push(("SHARE_WINDOWS", SHARE_WINDOWS.to_string()));
-    values.push(("COOLDOWN_MARKER", COOLDOWN_MARKER.to_owned()));
-    values.push(("DEAD_MAX", DEAD_MAX.to_string()));
-    values.push(("DEAD_BYTES", DEAD_BYTES.to_string()));
-    values.push(("INTAKE_SCORE_MAX", INTAKE_SCORE_MAX.to_string()));
-    values.push(("INTAKE_MAX_ATTEMPTS", INTAKE_MAX_ATTEMPTS.to_string()));
-    values.push(("LEASE_ENDED", LEASE_ENDED.to_owned()));
-    values.push(("EXPIRED_AFTER", EXPIRED_AFTER.to_owned()));
-    values.push(("EXPIRED_REASON", EXPIRED.to_owned()));
-    values
+/// The shared part of this name.
+fn part(name: &str) -> Option<&'static str> {
+    SHARED.iter().find(|(part, _)| *part == name).map(|(_, text)| &**text)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn every_include_is_known_and_none_includes_itself() {
+        for (name, source) in SOURCES.iter().chain(SHARED) {
+            assert_eq!(included(source, part).wrong, [""; 0], "{name}");
+        }
+    }
+
+    #[test]
+    fn only_keys_that_a_script_is_given_stand_in_its_brackets() {
+        let values = BTreeMap::from([("LINE", "7".to_owned()), ("LINE_TTL", "8".to_owned())]);
+        let complete = |text, keys| complete(text, keys, &values).text;
+        assert_eq!(complete("KEYS[@LINE] @LINE @LINE_TTL", OfLock(&[Meta, Line])), "KEYS[2] 7 8\n");
+        assert_eq!(complete("KEYS[@LINE] @OTHER", OfLock(&[Meta])), "KEYS[@LINE] @OTHER\n");
+        let each = "KEYS[@LOCK[i]] KEYS[@META[i]] KEYS[@ENDED[i]]";
+        assert_eq!(
+            complete(each, OfLocks(&[Lock, Meta, Ended])),
+            "KEYS[3 * i - 2] KEYS[3 * i - 1] KEYS[3 * i]\n"
+        );
+        assert_eq!(complete("KEYS[@CALL] KEYS[@INTAKE]", OfQueue), "KEYS[@CALL] KEYS[1]\n");
+        assert_eq!(complete("KEYS[@CALL]", OfCall), "KEYS[13]\n");
+    }
 
     #[test]
     fn no_name_stands_for_two_things() {

@@ -6,10 +6,7 @@ use crate::base::name::{LockKind, LockName, Prefixes};
 use crate::base::token::COOLDOWN_MARKER;
 use crate::protocol::{HeldAs, Holder, HolderReply, Reply};
 use crate::store::sqlite::keys;
-use crate::store::sqlite::step::{View, between, fence};
-
-/// How many rows one page of a listing looks at.
-const PAGE: usize = 1_000;
+use crate::store::sqlite::step::{PAGE, View, between, fence};
 
 /// Like holder.lua. Leases of an earlier boot, which no writer has cleared yet, count as free.
 pub(super) fn holder(connection: &Connection, request: &Holder, view: &View<'_>) -> rusqlite::Result<Reply> {

@@ -1,10 +1,8 @@
 //! The line of waiters, of every kind of lock: who is next, who is dead, and who is to be roused. What line.lua is on
 //! Redis.
 
-use crate::protocol::{
-    Acquire, ClientId, LINE_NEAR, LINE_SCAN, OFFERS_MAX, WAITER_LIVE, Waiter, further_pause,
-};
-use crate::store::sqlite::step::{Step, micros};
+use crate::protocol::{Acquire, ClientId, LINE_NEAR, LINE_SCAN, OFFERS_MAX, Waiter, further_pause};
+use crate::store::sqlite::step::{Step, dead_before, micros};
 
 /// What stands in `offered` besides 0: the lock was offered to this waiter; or it is to ask at once, since its turn is
 /// near and it polls seldom. Its process finds either there.
@@ -54,7 +52,7 @@ pub(super) fn look_along(
     mut room: i64,
     caller: Option<&Caller<'_>>,
 ) -> rusqlite::Result<Look> {
-    let dead_before = step.now.saturating_sub(micros(WAITER_LIVE));
+    let dead_before = dead_before(step.now);
     let (mut look, mut open, mut is_long) = (Look::default(), true, false);
     let mut statement = step.connection.prepare_cached(
         "SELECT arrival, token, polled, offered, client, seq, weight FROM waiter

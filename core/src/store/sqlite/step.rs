@@ -8,6 +8,8 @@ use crate::protocol::{Absence, ENDED_TTL, Fence, LINE_TTL, META_REFRESH, Reply, 
 
 /// How many leftovers of each kind one verb clears away: more than it can add.
 pub(super) const CLEAN_UP: i64 = 4;
+/// How many rows one page of a listing looks at.
+pub(super) const PAGE: usize = 1_000;
 
 /// A verb's outcome: the reply, and the waiters to hint once it is committed.
 pub(super) struct Outcome {
@@ -212,14 +214,13 @@ impl Step<'_> {
     fn clean_locks(&self) -> rusqlite::Result<()> {
         let unused_since = self.wall / 1_000 - millis(self.margin + META_REFRESH);
         let over_since = self.now.saturating_sub(micros(self.margin));
-        let dead_before = self.now.saturating_sub(micros(WAITER_LIVE));
         let stale: Vec<i64> = self.few(
             "SELECT id FROM lock WHERE used <= ?1 AND expires <= ?2
                AND NOT EXISTS (SELECT 1 FROM waiter WHERE waiter.lock = lock.id AND polled > ?3)
                AND NOT EXISTS (SELECT 1 FROM permit WHERE permit.lock = lock.id AND permit.expires > ?2)
                AND NOT EXISTS (SELECT 1 FROM cached WHERE cached.lock = lock.id AND cached.ends > ?2)
              ORDER BY used LIMIT ?4",
-            &[&unused_since, &over_since, &dead_before, &CLEAN_UP],
+            &[&unused_since, &over_since, &dead_before(self.now), &CLEAN_UP],
             |row| row.get(0),
         )?;
         for id in stale {
@@ -265,6 +266,11 @@ pub(super) fn fence(stored: i64) -> Fence {
 /// A time as it is stored: whole microseconds.
 pub(super) fn micros(time: Duration) -> i64 {
     i64::try_from(time.as_micros()).unwrap_or(i64::MAX)
+}
+
+/// Whoever waits and polled no later than this is dead.
+pub(super) fn dead_before(now: i64) -> i64 {
+    now.saturating_sub(micros(WAITER_LIVE))
 }
 
 /// What lies between two stored times; zero if they are in the other order.

@@ -4,12 +4,11 @@ use std::time::Duration;
 
 use redis::{Cmd, Value};
 
-use super::{encode_extend, held_as, millis, push_resume, text};
+use super::{held_as, millis, text};
 use crate::protocol::{
     Acquire, BreakLease, Downgrade, Extend, Holder, HolderReply, Leave, Permits, Release, Request, Resume,
     Upgrade, Waiters,
 };
-use crate::store::redis::keys::LockKeys;
 use crate::store::redis::script::Verb;
 
 /// The script of a request's verb, if it is about permits.
@@ -32,69 +31,23 @@ pub(super) fn verb(request: &Request) -> Option<Verb> {
     name.kind().has_permits().then_some(verb)
 }
 
-pub(super) fn encode_arguments(command: &mut Cmd, keys: &LockKeys<'_>, request: &Request) {
-    match request {
-        Request::Acquire(acquire) => encode_acquire(command, keys, acquire),
-        Request::Extend(extend) => {
-            command.arg(3).arg(&*keys.lock).arg(&keys.meta).arg(&keys.records);
-            encode_extend(command, extend, None);
-        }
-        Request::Release(release) => {
-            command.arg(5 + u8::from(release.acquire_resent));
-            push_keys(command, keys);
-            if release.acquire_resent {
-                command.arg(keys.ended(&release.token));
-            }
-            command.arg(release.token.as_str()).arg(u8::from(release.acquire_resent));
-            command.arg(release.own_fence.map_or_else(String::new, |fence| fence.to_string()));
-        }
-        Request::Leave(leave) => {
-            command.arg(6);
-            push_keys(command, keys);
-            command.arg(keys.ended(&leave.token)).arg(leave.token.as_str());
-        }
-        Request::Resume(resume) => {
-            command.arg(4).arg(&*keys.lock).arg(&keys.meta).arg(&keys.records);
-            push_resume(command, keys, resume);
-        }
-        Request::Downgrade(downgrade) => {
-            command.arg(5);
-            push_keys(command, keys);
-            command.arg(downgrade.token.as_str()).arg(downgrade.weight);
-            command.arg(downgrade.fence.map_or_else(String::new, |fence| fence.to_string()));
-        }
-        Request::Upgrade(upgrade) => {
-            command.arg(3).arg(&*keys.lock).arg(&keys.meta).arg(&keys.records);
-            command.arg(upgrade.token.as_str()).arg(upgrade.limit);
-        }
-        Request::Holder(_) => {
-            command.arg(3).arg(&*keys.lock).arg(&keys.records).arg(&keys.line);
-        }
-        Request::Waiters(_) => {
-            command.arg(2).arg(&keys.line).arg(&keys.waiters);
-        }
-        Request::BreakLease(_) => {
-            command.arg(5);
-            push_keys(command, keys);
-        }
-        Request::AcquireAll(_) | Request::StoreValue(_) | Request::Invalidate(_) | Request::Queue(_) => {}
-    }
-}
-
-fn push_keys(command: &mut Cmd, keys: &LockKeys<'_>) {
-    command.arg(&*keys.lock).arg(&keys.meta).arg(&keys.line).arg(&keys.waiters).arg(&keys.records);
-}
-
-fn encode_acquire(command: &mut Cmd, keys: &LockKeys<'_>, acquire: &Acquire) {
-    command.arg(6);
-    push_keys(command, keys);
-    command.arg(keys.ended(&acquire.token));
+pub(super) fn encode_acquire(command: &mut Cmd, acquire: &Acquire) {
     command.arg(acquire.token.as_str()).arg(millis(acquire.ttl)).arg(acquire.min_fence).arg(&*acquire.owner);
     let Permits { weight, limit } = acquire.permits.unwrap_or(Permits { weight: 1, limit: 1 });
     command.arg(weight).arg(limit);
     let waiter = acquire.waiter.map(|waiter| format!("{:x} {}", waiter.client.0, waiter.seq));
     command.arg(waiter.unwrap_or_default());
     command.arg(acquire.patience.map_or_else(String::new, |patience| millis(patience).to_string()));
+}
+
+pub(super) fn encode_release(command: &mut Cmd, release: &Release) {
+    command.arg(release.token.as_str()).arg(u8::from(release.acquire_resent));
+    command.arg(release.own_fence.map_or_else(String::new, |fence| fence.to_string()));
+}
+
+pub(super) fn encode_downgrade(command: &mut Cmd, downgrade: &Downgrade) {
+    command.arg(downgrade.token.as_str()).arg(downgrade.weight);
+    command.arg(downgrade.fence.map_or_else(String::new, |fence| fence.to_string()));
 }
 
 /// What a resumed lease has.

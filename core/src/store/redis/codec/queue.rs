@@ -9,7 +9,7 @@ use crate::protocol::{
     List, NewTask, OnDuplicate, Pause, Peek, Place, Pop, QueueRequest, QueueVerb, Remove, Reschedule, Settle,
     Sweep, Verdict, Waiter,
 };
-use crate::store::redis::code::STATES;
+use crate::store::redis::code::{NUMBER_BITS, STATES};
 use crate::store::redis::keys::{call_key, queue_keys};
 use crate::store::redis::script::Verb;
 
@@ -17,8 +17,8 @@ mod reply;
 
 pub(super) use reply::decode;
 
-/// The largest number that is sent: Lua counts in doubles, and sums of two such are still exact.
-const MOST: u64 = 1 << 52;
+/// The largest number that is sent.
+const MOST: u64 = 1 << NUMBER_BITS;
 
 /// The script of a verb.
 pub(super) fn verb(verb: &QueueVerb) -> Verb {
@@ -45,16 +45,19 @@ pub(super) fn verb(verb: &QueueVerb) -> Verb {
     }
 }
 
-/// Keys and arguments.
-pub(super) fn encode_arguments(command: &mut Cmd, request: &QueueRequest) {
-    let call = call_of(&request.verb);
-    command.arg(if call.is_some() { 13 } else { 12 });
-    for key in queue_keys(&request.queue) {
-        command.arg(key);
+/// How many keys, and the keys.
+pub(super) fn encode_keys(command: &mut Cmd, request: &QueueRequest) {
+    let (keys, call) = (queue_keys(&request.queue), call_of(&request.verb));
+    command.arg(keys.len() + usize::from(call.is_some()));
+    for key in keys {
+        command.arg(&*key);
     }
     if let Some(call) = &call {
         command.arg(call_key(&request.queue, call));
     }
+}
+
+pub(super) fn encode_arguments(command: &mut Cmd, request: &QueueRequest) {
     match &request.verb {
         QueueVerb::Enqueue(enqueue) => encode_enqueue(command, enqueue),
         QueueVerb::Claim(claim) => encode_claim(command, claim),

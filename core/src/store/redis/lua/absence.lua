@@ -1,6 +1,6 @@
 -- Shared: what is known about a lock whose key does not hold the caller's token.
 local function absence(value)
-  local meta = redis.call('HMGET', KEYS[2], 'fence', 'born', 'broken')
-  local foreign = value and not (#value == 55 and string.find(value, '^9999999999999999%d+$'))
+  local meta = redis.call('HMGET', KEYS[@META], 'fence', 'born', 'broken')
+  local foreign = value and not (#value == @TOKEN_LENGTH and string.find(value, '^@TOKEN_BEGINS%d+$'))
   return { @GONE, tonumber(meta[1]) or 0, tonumber(meta[2]) or 0, tonumber(meta[3]) or 0, foreign and 1 or 0 }
 end

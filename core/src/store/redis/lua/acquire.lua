@@ -1,48 +1,48 @@
 -- Take the lock, confirm an offer, or wait for it.
--- keys:    1 lock, 2 meta, 3 line, 4 waiters, 5 ended
+-- keys:    LOCK, META, LINE, WAITERS, ENDED
 -- args:    1 token, 2 ttl ms, 3 least fence, 4 owner; all three or none of:
 --          5 "client seq" to register or "", 6 patience ms or "", 7 digest to adopt or ""
 -- returns: {@GRANTED, fence, ttl ms}, or the fence alone for the whole ttl |
 --          {@WAITING or @BUSY, ms to its end or to the next poll or -1, digest or false, how many before it} | {@ENDED}
 local token = ARGV[1]
 local time = redis.call('TIME')
-local meta = redis.call('HMGET', KEYS[2], 'fence', 'calm_until')
+local meta = redis.call('HMGET', KEYS[@META], 'fence', 'calm_until')
 
 -- The common case, in four calls. Texts of digits compare as their numbers do. A lease of six digits, 100 s, renews the record's life.
 local now_text = string.format('%s%06d', time[1], time[2])
 local calm = meta[1] and meta[2] and meta[2] > now_text and not ARGV[5] and #ARGV[2] < 6 and #ARGV[3] <= #now_text
 local fence_text = #ARGV[3] == #now_text and ARGV[3] > now_text and ARGV[3] or now_text
-if calm and meta[1] < fence_text and redis.call('SET', KEYS[1], token, 'NX', 'PX', ARGV[2]) then
-  redis.call('HSET', KEYS[2], 'fence', fence_text, 'owner', ARGV[4], 'since', time[1])
+if calm and meta[1] < fence_text and redis.call('SET', KEYS[@LOCK], token, 'NX', 'PX', ARGV[2]) then
+  redis.call('HSET', KEYS[@META], 'fence', fence_text, 'owner', ARGV[4], 'since', time[1])
   return tonumber(fence_text)
 end
 
 local now_us = tonumber(now_text)
 local now = math.floor(now_us / 1000)
-local flux = redis.call('HMGET', KEYS[2], 'wait_until', 'ended_until', 'share_until', 'hand_offs', 'floor',
+local flux = redis.call('HMGET', KEYS[@META], 'wait_until', 'ended_until', 'share_until', 'hand_offs', 'floor',
   'foreign_since', 'foreign_seen')
 local may_have_ended = flux[2] and tonumber(flux[2]) > now
 local share_left = (flux[3] and tonumber(flux[3]) or 0) - now
 
-if may_have_ended and redis.call('EXISTS', KEYS[5]) == 1 then
+if may_have_ended and redis.call('EXISTS', KEYS[@ENDED]) == 1 then
   return { @ENDED }
 end
 
 local registers = (ARGV[5] or '') ~= ''
 local wait_until = tonumber(flux[1]) or 0
-local crowded = wait_until > now or redis.call('EXISTS', KEYS[3]) == 1
+local crowded = wait_until > now or redis.call('EXISTS', KEYS[@LINE]) == 1
 
 local last_fence = tonumber(meta[1])
 local next_fence = math.max((last_fence or 0) + 1, (tonumber(flux[5]) or 0) + 1, now_us, ARGV[3])
 local ttl = tonumber(ARGV[2])
 -- Writes what a grant leaves in meta, which must outlive the lease. Its ttl is renewed unless the lock is calm.
 local function record(fence)
-  redis.call('HSET', KEYS[2], 'fence', string.format('%.0f', fence), 'owner', ARGV[4], 'since', time[1])
+  redis.call('HSET', KEYS[@META], 'fence', string.format('%.0f', fence), 'owner', ARGV[4], 'since', time[1])
   if not meta[1] then
-    redis.call('HSET', KEYS[2], 'born', string.format('%.0f', math.min(fence, now_us)))
+    redis.call('HSET', KEYS[@META], 'born', string.format('%.0f', math.min(fence, now_us)))
   end
   if not calm then
-    redis.call('PEXPIRE', KEYS[2], math.max(@META_TTL, @META_BEYOND + ttl))
+    redis.call('PEXPIRE', KEYS[@META], math.max(@META_TTL, @META_BEYOND + ttl))
   end
 end
 
@@ -55,41 +55,40 @@ local function take(fence)
   return { @GRANTED, fence, ttl }
 end
 
-if not crowded and share_left <= 0 and redis.call('SET', KEYS[1], token, 'NX', 'PX', ARGV[2]) then
+if not crowded and share_left <= 0 and redis.call('SET', KEYS[@LOCK], token, 'NX', 'PX', ARGV[2]) then
   -- Nobody waits: so it stays until somebody does, or a token ends.
   if not calm and not may_have_ended then
-    redis.call('HSET', KEYS[2], 'calm_until', string.format('%.0f', now + @META_REFRESH))
+    redis.call('HSET', KEYS[@META], 'calm_until', string.format('%.0f', now + @META_REFRESH))
   end
   return take(next_fence)
 end
 
-local value = redis.call('GET', KEYS[1])
+local value = redis.call('GET', KEYS[@LOCK])
 if value == token then
   local fence = math.max(last_fence or now_us, ARGV[3])
   -- Both are read first, so that one of another type fails before anything is written.
-  local place = redis.call('ZSCORE', KEYS[3], token)
-  redis.call('HGET', KEYS[4], token)
+  local place = redis.call('ZSCORE', KEYS[@LINE], token)
+  redis.call('HGET', KEYS[@WAITERS], token)
   record(fence)
   if place then
-    redis.call('ZREM', KEYS[3], token)
-    redis.call('HDEL', KEYS[4], token)
-    redis.call('PEXPIRE', KEYS[1], ttl)
+    redis.call('ZREM', KEYS[@LINE], token)
+    redis.call('HDEL', KEYS[@WAITERS], token)
+    redis.call('PEXPIRE', KEYS[@LOCK], ttl)
     return { @GRANTED, fence, ttl }
   end
-  local left = redis.call('PTTL', KEYS[1])
+  local left = redis.call('PTTL', KEYS[@LOCK])
   if left < ttl then
-    redis.call('PEXPIRE', KEYS[1], ttl)
+    redis.call('PEXPIRE', KEYS[@LOCK], ttl)
     left = ttl
   end
   return { @GRANTED, fence, left }
 end
 
--- include line.lua
 -- include hand_off.lua
 
 local remaining, digest = 0, false
 if value then
-  remaining = redis.call('PTTL', KEYS[1])
+  remaining = redis.call('PTTL', KEYS[@LOCK])
   if (remaining < 0 or remaining > @YEAR) and not ours(value) then
     digest = redis.sha1hex(value)
     if digest == ARGV[7] then
@@ -106,9 +105,9 @@ if free or registers and crowded then
   chosen, dead, drowsy, mine, more = look_along(now, free and 1 or 0, token, 1, ENTRY)
 end
 if mine then
-  redis.call('SET', KEYS[1], token, 'PX', ttl)
-  if redis.call('ZREM', KEYS[3], token) == 1 then
-    redis.call('HDEL', KEYS[4], token)
+  redis.call('SET', KEYS[@LOCK], token, 'PX', ttl)
+  if redis.call('ZREM', KEYS[@LINE], token) == 1 then
+    redis.call('HDEL', KEYS[@WAITERS], token)
   end
   drop(dead)
   local granted = take(next_fence)
@@ -122,7 +121,7 @@ if chosen[1] then
   dead, remaining = {}, @GRANT_WINDOW
 elseif more then
   -- The caller asks again at once, and goes on from there.
-  redis.call('HSET', KEYS[2], 'wait_until', string.format('%.0f', math.max(wait_until, now + @LIVE)))
+  redis.call('HSET', KEYS[@META], 'wait_until', string.format('%.0f', math.max(wait_until, now + @LIVE)))
   drop(dead)
   dead = {}
 end
@@ -132,9 +131,9 @@ local rank, live_until = 0, 0
 if registers then
   rank, live_until = line_up(now_us, token, dead, string.format('%s %s', ARGV[4], ARGV[5]))
   live_until = string.format('%.0f', math.max(wait_until, live_until))
-  redis.call('HSET', KEYS[2], 'calm_until', '0', 'wait_until', live_until)
+  redis.call('HSET', KEYS[@META], 'calm_until', '0', 'wait_until', live_until)
   if not meta[1] then
-    redis.call('PEXPIRE', KEYS[2], @META_TTL)
+    redis.call('PEXPIRE', KEYS[@META], @META_TTL)
   end
   remaining = look_out(now_us, value and not ours(value), flux[6], flux[7], share_left, rank == 0, remaining)
 end

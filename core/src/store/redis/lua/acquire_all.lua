@@ -1,6 +1,6 @@
 -- Take several locks, all or none. Where one is held, or somebody waits for it or did a moment ago, acquire
 -- knows whose turn it is.
--- keys:    of each lock 1 lock, 2 meta, 3 ended
+-- keys:    of each lock: LOCK[i], META[i], ENDED[i]
 -- args:    1 token, 2 ttl ms, 3 owner, then the least fence of each lock
 -- returns: {@GRANTED, fence of each lock} | {@BUSY} | {@ENDED}
 local token, ttl = ARGV[1], tonumber(ARGV[2])
@@ -15,10 +15,10 @@ end
 -- What is to be written about each lock. All is read before the first write.
 local fences, borns, ours, calms, unsettled, hand_offs = {}, {}, {}, {}, {}, {}
 for i = 1, #ARGV - 3 do
-  local value = redis.call('GET', KEYS[3 * i - 2])
-  local left = redis.call('PTTL', KEYS[3 * i - 2])
-  local meta = redis.call('HMGET', KEYS[3 * i - 1], 'fence', 'calm_until', 'wait_until', 'ended_until', 'share_until', 'hand_offs')
-  if later(meta[4]) and redis.call('EXISTS', KEYS[3 * i]) == 1 then
+  local value = redis.call('GET', KEYS[@LOCK[i]])
+  local left = redis.call('PTTL', KEYS[@LOCK[i]])
+  local meta = redis.call('HMGET', KEYS[@META[i]], 'fence', 'calm_until', 'wait_until', 'ended_until', 'share_until', 'hand_offs')
+  if later(meta[4]) and redis.call('EXISTS', KEYS[@ENDED[i]]) == 1 then
     return { @ENDED }
   end
   if value ~= token and (value or later(meta[3]) or later(meta[5])) then
@@ -40,20 +40,20 @@ end
 
 for i = 1, #ARGV - 3 do
   if not ours[i] then
-    redis.call('SET', KEYS[3 * i - 2], token, 'PX', ttl)
+    redis.call('SET', KEYS[@LOCK[i]], token, 'PX', ttl)
   end
-  redis.call('HSET', KEYS[3 * i - 1], 'fence', string.format('%.0f', fences[i]), 'owner', ARGV[3], 'since', time[1])
+  redis.call('HSET', KEYS[@META[i]], 'fence', string.format('%.0f', fences[i]), 'owner', ARGV[3], 'since', time[1])
   if borns[i] then
-    redis.call('HSET', KEYS[3 * i - 1], 'born', string.format('%.0f', borns[i]))
+    redis.call('HSET', KEYS[@META[i]], 'born', string.format('%.0f', borns[i]))
   end
   if not calms[i] then
     if not unsettled[i] then
-      redis.call('HSET', KEYS[3 * i - 1], 'calm_until', string.format('%.0f', now + @META_REFRESH))
+      redis.call('HSET', KEYS[@META[i]], 'calm_until', string.format('%.0f', now + @META_REFRESH))
     end
-    redis.call('PEXPIRE', KEYS[3 * i - 1], math.max(@META_TTL, @META_BEYOND + ttl))
+    redis.call('PEXPIRE', KEYS[@META[i]], math.max(@META_TTL, @META_BEYOND + ttl))
   end
   if hand_offs[i] then
-    redis.call('HDEL', KEYS[3 * i - 1], 'hand_offs')
+    redis.call('HDEL', KEYS[@META[i]], 'hand_offs')
   end
 end
 return { @GRANTED, unpack(fences) }

@@ -5,13 +5,13 @@
 -- once, it was one of them; or so many as come between two polls.
 local function begin_row(now, hand_offs, since, seen)
   if hand_offs then
-    redis.call('HDEL', KEYS[2], 'hand_offs')
+    redis.call('HDEL', KEYS[@META], 'hand_offs')
   end
   if since then
     local turn = (tonumber(seen) or 0) - since
     local row = turn > 0 and math.min(@SHARE_ROW * (turn + @FOREIGN_POLL), @SHARE_ROW_MOST) or 0
-    redis.call('HSET', KEYS[2], 'row_until', string.format('%.0f', now + row))
-    redis.call('HDEL', KEYS[2], 'foreign_since', 'foreign_seen')
+    redis.call('HSET', KEYS[@META], 'row_until', string.format('%.0f', now + row))
+    redis.call('HDEL', KEYS[@META], 'foreign_since', 'foreign_seen')
   end
 end
 
@@ -21,7 +21,7 @@ local function look_out(now_us, is_foreign, since, seen, share_left, is_first, r
   local now = math.floor(now_us / 1000)
   if is_foreign then
     local is_same = (tonumber(seen) or 0) + @GRANT_WINDOW > now
-    redis.call('HSET', KEYS[2], 'share_until', '0', 'share_windows', @SHARE_WINDOWS, 'foreign_since',
+    redis.call('HSET', KEYS[@META], 'share_until', '0', 'share_windows', @SHARE_WINDOWS, 'foreign_since',
       is_same and since or string.format('%.0f', now), 'foreign_seen', string.format('%.0f', now))
   end
   if not is_first or not is_foreign and share_left <= 0 then

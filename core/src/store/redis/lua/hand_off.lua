@@ -1,21 +1,23 @@
--- Shared by the scripts that pass an exclusive lock on: the offer to the waiter that is next. Comes after line.lua.
+-- Shared by the scripts that pass an exclusive lock on: the offer to the waiter that is next.
+
+-- include line.lua
 
 -- What an entry begins with: one waiter takes all there is.
 local ENTRY = '^(%d+) (%d) '
 
--- Whether this library wrote the value: sixteen nines and 39 more digits.
+-- Whether this library wrote the value.
 local function ours(value)
-  return #value == 55 and string.find(value, '^9999999999999999%d+$') ~= nil
+  return #value == @TOKEN_LENGTH and string.find(value, '^@TOKEN_BEGINS%d+$') ~= nil
 end
 
 -- Sets the lock to the waiter's token for the grant window. The hint is sent by wake_all(), last of all.
 -- Without a last fence there was no record, or it was forgotten: it begins here.
 local function offer(next, now, fence, last_fence)
-  redis.call('SET', KEYS[1], next[1], 'PX', @GRANT_WINDOW)
-  redis.call('HSET', KEYS[2], 'fence', string.format('%.0f', fence))
+  redis.call('SET', KEYS[@LOCK], next[1], 'PX', @GRANT_WINDOW)
+  redis.call('HSET', KEYS[@META], 'fence', string.format('%.0f', fence))
   if not last_fence then
-    redis.call('HSET', KEYS[2], 'born', string.format('%.0f', fence))
-    redis.call('PEXPIRE', KEYS[2], @META_TTL)
+    redis.call('HSET', KEYS[@META], 'born', string.format('%.0f', fence))
+    redis.call('PEXPIRE', KEYS[@META], @META_TTL)
   end
   mark_offered(next, now)
 end
@@ -27,11 +29,11 @@ local function foreign_turn(now, hand_offs, row_until, share_until, share_window
   local count, left = (tonumber(hand_offs) or 0) + 1, tonumber(share_windows) or 0
   local is_due = left > 0 or (tonumber(share_until) or 0) + @SHARE_PROBE <= now
   if count <= @SHARE_AFTER or (tonumber(row_until) or 0) > now or not is_due then
-    redis.call('HSET', KEYS[2], 'hand_offs', string.format('%.0f', count))
+    redis.call('HSET', KEYS[@META], 'hand_offs', string.format('%.0f', count))
     return false
   end
-  redis.call('HDEL', KEYS[2], 'hand_offs')
-  redis.call('HSET', KEYS[2], 'share_until', string.format('%.0f', now + @SHARE_WINDOW), 'share_windows',
+  redis.call('HDEL', KEYS[@META], 'hand_offs')
+  redis.call('HSET', KEYS[@META], 'share_until', string.format('%.0f', now + @SHARE_WINDOW), 'share_windows',
     math.max(left - 1, 0))
   return true
 end
@@ -42,8 +44,8 @@ local function hand_off(time, foreign_share)
   local now_us = time[1] * 1000000 + time[2]
   local now = math.floor(now_us / 1000)
   local chosen, dead, drowsy = look_along(now, 1, nil, 0, ENTRY)
-  local meta = redis.call('HMGET', KEYS[2], 'fence', 'hand_offs', 'row_until', 'share_until', 'share_windows')
-  redis.call('DEL', KEYS[1])
+  local meta = redis.call('HMGET', KEYS[@META], 'fence', 'hand_offs', 'row_until', 'share_until', 'share_windows')
+  redis.call('DEL', KEYS[@LOCK])
   drop(dead)
   if not chosen[1] then
     return drowsy

@@ -1,21 +1,21 @@
 -- Who holds the lock? Reads only.
--- keys:    1 lock, 2 meta, 3 line
+-- keys:    LOCK, META, LINE
 -- args:    none
 -- returns: {@FREE} | {@HELD, held as, fence, remaining ms or -1, since s, owner, waiters}
-local value = redis.call('GET', KEYS[1])
+local value = redis.call('GET', KEYS[@LOCK])
 if not value then
   return { @FREE }
 end
 
-local remaining = redis.call('PTTL', KEYS[1])
-local meta = redis.call('HMGET', KEYS[2], 'fence', 'since', 'owner')
+local remaining = redis.call('PTTL', KEYS[@LOCK])
+local meta = redis.call('HMGET', KEYS[@META], 'fence', 'since', 'owner')
 local fence, since, owner = tonumber(meta[1]) or 0, 0, ''
 local held_as = @AS_FOREIGN
 if value == '@COOLDOWN_MARKER' then
   held_as = @AS_COOLDOWN
-elseif redis.call('ZSCORE', KEYS[3], value) then
+elseif redis.call('ZSCORE', KEYS[@LINE], value) then
   held_as = @AS_OFFER
-elseif #value == 55 and string.find(value, '^9999999999999999%d+$') then
+elseif #value == @TOKEN_LENGTH and string.find(value, '^@TOKEN_BEGINS%d+$') then
   held_as, since, owner = @AS_LEASE, tonumber(meta[2]) or 0, meta[3] or ''
 end
-return { @HELD, held_as, fence, remaining, since, owner, redis.call('ZCARD', KEYS[3]) }
+return { @HELD, held_as, fence, remaining, since, owner, redis.call('ZCARD', KEYS[@LINE]) }

@@ -1,16 +1,15 @@
 -- End a wait: remove the entry, and the grant if one was made meanwhile.
--- keys:    1 lock, 2 meta, 3 line, 4 waiters, 5 ended
+-- keys:    LOCK, META, LINE, WAITERS, ENDED
 -- args:    1 token, 2 foreign share 0 or 1
 -- returns: {@LEFT}
-local value = redis.call('GET', KEYS[1])
+local value = redis.call('GET', KEYS[@LOCK])
 
--- include line.lua
 -- include hand_off.lua
 -- include end_token.lua
 -- include leave_line.lua
 
 -- Read only so that one of another type fails before anything is written.
-redis.call('HGET', KEYS[2], 'fence')
+redis.call('HGET', KEYS[@META], 'fence')
 leave_line()
 local time = redis.call('TIME')
 local hints = {}

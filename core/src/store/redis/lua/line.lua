@@ -12,11 +12,11 @@ local function look_along(now, room, me, weight, pattern)
   local chosen, dead, drowsy, mine, open = {}, {}, {}, false, true
   for first = 0, @LINE_NEAR, @LINE_NEAR do
     local last = first == 0 and @LINE_NEAR - 1 or @LINE_SCAN - 1
-    local tokens = redis.call('ZRANGE', KEYS[3], first, last)
+    local tokens = redis.call('ZRANGE', KEYS[@LINE], first, last)
     if #tokens == 0 then
       break
     end
-    for i, entry in ipairs(redis.call('HMGET', KEYS[4], unpack(tokens))) do
+    for i, entry in ipairs(redis.call('HMGET', KEYS[@WAITERS], unpack(tokens))) do
       local polled, offered, wanted = string.match(entry or '', pattern)
       local is_me, is_next = tokens[i] == me, false
       if not is_me and (not polled or tonumber(polled) + @LIVE <= now) then
@@ -43,9 +43,9 @@ local function look_along(now, room, me, weight, pattern)
     end
     if first > 0 and #tokens > last - first and not mine then
       -- Nobody knows whether those behind live. Whoever of them does goes on from here.
-      local others = redis.call('ZRANGE', KEYS[3], @LINE_SCAN, @LINE_SCAN + @LINE_NEAR - 1)
+      local others = redis.call('ZRANGE', KEYS[@LINE], @LINE_SCAN, @LINE_SCAN + @LINE_NEAR - 1)
       if #others > 0 then
-        return chosen, dead, redis.call('HMGET', KEYS[4], unpack(others)), false, true
+        return chosen, dead, redis.call('HMGET', KEYS[@WAITERS], unpack(others)), false, true
       end
     end
   end
@@ -54,8 +54,8 @@ end
 
 local function drop(dead)
   if #dead > 0 then
-    redis.call('ZREM', KEYS[3], unpack(dead))
-    redis.call('HDEL', KEYS[4], unpack(dead))
+    redis.call('ZREM', KEYS[@LINE], unpack(dead))
+    redis.call('HDEL', KEYS[@WAITERS], unpack(dead))
   end
 end
 
@@ -63,25 +63,25 @@ end
 local function mark_offered(next, now)
   local polled = string.match(next[2], '^%d+')
   local mark = string.format('%.0f 1 ', math.min(tonumber(polled), now))
-  redis.call('HSET', KEYS[4], next[1], (string.gsub(next[2], '^%d+ 0 ', mark)))
+  redis.call('HSET', KEYS[@WAITERS], next[1], (string.gsub(next[2], '^%d+ 0 ', mark)))
 end
 
 -- Puts the token at the end of the line, or notes that it polled. `dead` are dropped, and come before it; `rest` is its
 -- entry from the weight or owner on. Returns how many are before it, and until when it counts as live.
 local function line_up(now_us, token, dead, rest)
-  local place = redis.call('ZRANK', KEYS[3], token)
-  local rank = (place or redis.call('ZCARD', KEYS[3])) - #dead
+  local place = redis.call('ZRANK', KEYS[@LINE], token)
+  local rank = (place or redis.call('ZCARD', KEYS[@LINE])) - #dead
   local further = math.min(math.max(rank + 1 - @LINE_NEAR, 0) * @PLACE_PAUSE, @PLACES_PAUSE_MOST)
   local polled = math.floor(now_us / 1000) + further
-  redis.call('HSET', KEYS[4], token, string.format('%.0f 0 %s', polled, rest))
+  redis.call('HSET', KEYS[@WAITERS], token, string.format('%.0f 0 %s', polled, rest))
   if not place then
-    local last = redis.call('ZREVRANGE', KEYS[3], 0, 0, 'WITHSCORES')
+    local last = redis.call('ZREVRANGE', KEYS[@LINE], 0, 0, 'WITHSCORES')
     local arrival = math.max((tonumber(last[2]) or 0) + 1, now_us)
-    redis.call('ZADD', KEYS[3], string.format('%.0f', arrival), token)
+    redis.call('ZADD', KEYS[@LINE], string.format('%.0f', arrival), token)
   end
   drop(dead)
-  redis.call('PEXPIRE', KEYS[3], @LINE_TTL)
-  redis.call('PEXPIRE', KEYS[4], @LINE_TTL)
+  redis.call('PEXPIRE', KEYS[@LINE], @LINE_TTL)
+  redis.call('PEXPIRE', KEYS[@WAITERS], @LINE_TTL)
   return rank, polled + @LIVE
 end
 
@@ -102,7 +102,7 @@ local function wake_all(entries)
   for _, entry in ipairs(entries) do
     local client, seq = string.match(entry or '', ' (%x+) (%d+)$')
     if client then
-      redis.pcall('PUBLISH', 'stanchion:wake:' .. client, seq)
+      redis.pcall('PUBLISH', '@CHANNELS' .. client, seq)
     end
   end
 end

@@ -5,7 +5,7 @@ local function live_waiters(owner_pattern, weight_pattern)
   local live_since = math.floor(now_us / 1000) - @LIVE
   local reply = { @IN_LINE }
   for first = 0, 9 * @WAITERS_MAX, @WAITERS_MAX do
-    local line = redis.call('ZRANGE', KEYS[1], first, first + @WAITERS_MAX - 1, 'WITHSCORES')
+    local line = redis.call('ZRANGE', KEYS[@LINE], first, first + @WAITERS_MAX - 1, 'WITHSCORES')
     local tokens = {}
     for i = 1, #line, 2 do
       tokens[#tokens + 1] = line[i]
@@ -13,7 +13,7 @@ local function live_waiters(owner_pattern, weight_pattern)
     if #tokens == 0 then
       break
     end
-    for i, entry in ipairs(redis.call('HMGET', KEYS[2], unpack(tokens))) do
+    for i, entry in ipairs(redis.call('HMGET', KEYS[@WAITERS], unpack(tokens))) do
       local polled = string.match(entry or '', '^(%d+) ')
       if polled and tonumber(polled) > live_since and #reply <= @WAITERS_MAX then
         local arrival = tonumber(line[2 * i])

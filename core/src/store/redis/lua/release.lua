@@ -1,9 +1,9 @@
 -- Give the lock back and offer it to the next waiter.
--- keys:    1 lock, 2 meta, 3 line, 4 waiters; 5 ended, if the acquire was sent again
+-- keys:    LOCK, META, LINE, WAITERS; ENDED, if the acquire was sent again
 -- args:    1 token; all or none of: 2 cooldown ms or 0, 3 acquire was sent again 0 or 1,
 --          4 foreign share 0 or 1, 5 the lease's fence or ""
 -- returns: {@RELEASED}, or the code alone | {@GONE, fence, born, broken, foreign 0 or 1}
-local value = redis.call('GET', KEYS[1])
+local value = redis.call('GET', KEYS[@LOCK])
 if value ~= ARGV[1] then
   -- include absence.lua
   local gone = absence(value)
@@ -17,19 +17,18 @@ if value ~= ARGV[1] then
 end
 
 local cooldown, resent, own_fence = ARGV[2] or '0', ARGV[3] == '1', ARGV[5] or ''
-if cooldown == '0' and not resent and own_fence == '' and redis.call('EXISTS', KEYS[3]) == 0 then
-  redis.call('DEL', KEYS[1])
+if cooldown == '0' and not resent and own_fence == '' and redis.call('EXISTS', KEYS[@LINE]) == 0 then
+  redis.call('DEL', KEYS[@LOCK])
   return @RELEASED
 end
 
 -- include absence.lua
--- include line.lua
 -- include hand_off.lua
 -- include end_token.lua
 
 local time = redis.call('TIME')
 -- The lease has ended before, and the lock was offered to its token anew, for a late copy of its acquire.
-local gone = own_fence ~= '' and redis.call('HGET', KEYS[2], 'fence') ~= own_fence and absence(value)
+local gone = own_fence ~= '' and redis.call('HGET', KEYS[@META], 'fence') ~= own_fence and absence(value)
 local hints = {}
 if gone then
   -- include leave_line.lua
@@ -38,9 +37,9 @@ if gone then
 end
 if cooldown ~= '0' and not gone then
   -- Read only so that a record of another type fails before anything is written.
-  redis.call('HGET', KEYS[2], 'fence')
-  redis.call('PEXPIRE', KEYS[1], cooldown)
-  redis.call('SET', KEYS[1], '@COOLDOWN_MARKER', 'PX', cooldown)
+  redis.call('HGET', KEYS[@META], 'fence')
+  redis.call('PEXPIRE', KEYS[@LOCK], cooldown)
+  redis.call('SET', KEYS[@LOCK], '@COOLDOWN_MARKER', 'PX', cooldown)
 else
   hints = hand_off(time, ARGV[4] == '1')
 end

@@ -39,10 +39,7 @@ use crate::protocol::{ClaimReply, QueueReply, QueueRequest, QueueVerb, Reply};
 use crate::store::sqlite::queue::record::Record;
 use crate::store::sqlite::queue::view::{Reading, is_of_boot};
 use crate::store::sqlite::queue::work::Work;
-use crate::store::sqlite::step::{Outcome, Step, View};
-
-/// How many rows one page of a listing looks at.
-const PAGE: usize = 1_000;
+use crate::store::sqlite::step::{Outcome, PAGE, Step, View};
 
 /// Performs a verb within its transaction.
 pub(super) fn perform(step: &Step<'_>, request: &QueueRequest, view: &View<'_>) -> rusqlite::Result<Outcome> {

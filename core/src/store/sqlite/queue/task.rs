@@ -3,12 +3,10 @@
 use rusqlite::Row;
 use rusqlite::types::{FromSql, FromSqlError, FromSqlResult, ToSql, ToSqlOutput, ValueRef};
 
-use crate::protocol::{LEASE_ENDED, Verdict};
+use crate::protocol::{LEASE_ENDED, TURN_BITS, Verdict};
 use crate::store::sqlite::queue::record::{How, State};
 use crate::store::sqlite::queue::work::Work;
 
-/// How many turns each priority has.
-const TURN_BITS: u32 = 45;
 /// The part of a turn that orders tasks by when they came into the line.
 pub(super) const SEQUENCE: i64 = (1 << TURN_BITS) - 1;
 /// The `verdict` of a receipt that was settled by no verdict.

@@ -33,13 +33,13 @@ const fn dead(number: u8, rows: &'static str) -> Part {
     Part { number, table: "dead", rows, score: "died", member: "receipt" }
 }
 
-pub(super) const LINE: Part = tasks(6, "state = 1 AND turn > ?3", "turn");
-pub(super) const DUE: Part = tasks(5, "state = 0 AND due <= ?3", "due");
-pub(super) const LATER: Part = tasks(5, "state = 0 AND due > ?3", "due");
-pub(super) const ENDED: Part = tasks(7, "state = 2 AND ends <= ?3", "ends");
-pub(super) const HELD: Part = tasks(7, "state = 2 AND ends > ?3", "ends");
-pub(super) const FAILED: Part = dead(8, "expired = 0 AND died > ?3");
-pub(super) const EXPIRED: Part = dead(12, "expired = 1 AND died > ?3");
+pub(super) const LINE: Part = tasks(Place::READY, "state = 1 AND turn > ?3", "turn");
+pub(super) const DUE: Part = tasks(Place::SCHEDULED, "state = 0 AND due <= ?3", "due");
+pub(super) const LATER: Part = tasks(Place::SCHEDULED, "state = 0 AND due > ?3", "due");
+pub(super) const ENDED: Part = tasks(Place::CLAIMED, "state = 2 AND ends <= ?3", "ends");
+pub(super) const HELD: Part = tasks(Place::CLAIMED, "state = 2 AND ends > ?3", "ends");
+pub(super) const FAILED: Part = dead(Place::FAILED, "expired = 0 AND died > ?3");
+pub(super) const EXPIRED: Part = dead(Place::EXPIRED, "expired = 1 AND died > ?3");
 /// The bound of a part that has none.
 pub(super) const ALL: i64 = i64::MIN;
 

@@ -2,9 +2,9 @@
 
 -- The first of the line with their entries, a bounded number. Those who ask again wake the next.
 local function first_waiters()
-  local tokens = redis.call('ZRANGE', KEYS[3], 0, 63)
+  local tokens = redis.call('ZRANGE', KEYS[@LINE], 0, @LINE_LAST)
   if #tokens == 0 then
     return tokens, {}
   end
-  return tokens, redis.call('HMGET', KEYS[4], unpack(tokens))
+  return tokens, redis.call('HMGET', KEYS[@WAITERS], unpack(tokens))
 end

@@ -1,5 +1,5 @@
 -- Take permits of a read-write lock or a semaphore, confirm an offer, or wait for them.
--- keys:    1 holders, 2 meta, 3 line, 4 waiters, 5 records, 6 ended
+-- keys:    HOLDERS, META, LINE, WAITERS, RECORDS, ENDED
 -- args:    1 token, 2 ttl ms, 3 least fence, 4 owner, 5 weight, 6 limit, 7 "client seq" to register or "",
 --          8 patience ms or ""
 -- returns: {@GRANTED, fence, ttl ms} | {@WAITING or @BUSY, remaining ms, false, how many are before it} | {@ENDED} |
@@ -8,12 +8,11 @@ local token, ttl, weight, limit = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[5]),
 local time = redis.call('TIME')
 local now_us = time[1] * 1000000 + time[2]
 local now = math.floor(now_us / 1000)
-local meta = redis.call('HMGET', KEYS[2], 'fence', 'heaviest', 'limit', 'kept_until', 'ended_until')
-if meta[5] and tonumber(meta[5]) > now and redis.call('EXISTS', KEYS[6]) == 1 then
+local meta = redis.call('HMGET', KEYS[@META], 'fence', 'heaviest', 'limit', 'kept_until', 'ended_until')
+if meta[5] and tonumber(meta[5]) > now and redis.call('EXISTS', KEYS[@ENDED]) == 1 then
   return { @ENDED }
 end
 
--- include line.lua
 -- include permits_offer.lua
 
 local last_fence = tonumber(meta[1])
@@ -32,8 +31,8 @@ end
 
 -- Writes the lease of this token. The holders come last: their type is known.
 local function hold(fence, held_weight, expiry)
-  redis.call('HSET', KEYS[5], token, string.format('%.0f %.0f %s %s', held_weight, fence, time[1], ARGV[4]))
-  redis.call('ZADD', KEYS[1], expiry, token)
+  redis.call('HSET', KEYS[@RECORDS], token, string.format('%.0f %.0f %s %s', held_weight, fence, time[1], ARGV[4]))
+  redis.call('ZADD', KEYS[@HOLDERS], expiry, token)
 end
 
 -- Offers to those who are next, tidies up, and writes what all this leaves in meta. `fence` is the last one
@@ -45,28 +44,28 @@ local function settle(fence, chosen, dead)
     ended = without(ended, next[1])
   end
   local told = string.format('%.0f', newest)
-  redis.call('HSET', KEYS[2], 'fence', told, 'heaviest', most, 'used', used, 'limit', limit)
+  redis.call('HSET', KEYS[@META], 'fence', told, 'heaviest', most, 'used', used, 'limit', limit)
   if not last_fence then
-    redis.call('HSET', KEYS[2], 'born', string.format('%.0f', math.min(newest, now_us)))
+    redis.call('HSET', KEYS[@META], 'born', string.format('%.0f', math.min(newest, now_us)))
   end
   -- Once a minute is enough, unless the lease could outlive it. It is never shortened: other leases may be longer.
   if not meta[4] or tonumber(meta[4]) < now or ttl >= @CALM_LEASE then
-    redis.call('HSET', KEYS[2], 'kept_until', string.format('%.0f', now + @META_REFRESH))
-    redis.call('PEXPIRE', KEYS[2], math.max(@META_TTL, @META_BEYOND + ttl, redis.call('PTTL', KEYS[2])))
+    redis.call('HSET', KEYS[@META], 'kept_until', string.format('%.0f', now + @META_REFRESH))
+    redis.call('PEXPIRE', KEYS[@META], math.max(@META_TTL, @META_BEYOND + ttl, redis.call('PTTL', KEYS[@META])))
   end
   keep_holders(math.max(ttl, #chosen > 0 and @GRANT_WINDOW or 0), known)
   drop_holders(ended)
   drop(dead)
 end
 
-local expiry = known and tonumber(redis.call('ZSCORE', KEYS[1], token) or 0) or 0
+local expiry = known and tonumber(redis.call('ZSCORE', KEYS[@HOLDERS], token) or 0) or 0
 if expiry > now then
   -- Ours already: by an offer, or by an earlier copy of this request.
-  local held_weight, held_fence = string.match(redis.call('HGET', KEYS[5], token) or '', '^(%d+) (%d+) ')
+  local held_weight, held_fence = string.match(redis.call('HGET', KEYS[@RECORDS], token) or '', '^(%d+) (%d+) ')
   local new_fence = math.max(last_fence and last_fence + 1 or 0, now_us)
   local fence = math.max(held_fence or new_fence, ARGV[3])
   limit = tonumber(meta[3]) or limit
-  local place = redis.call('ZSCORE', KEYS[3], token)
+  local place = redis.call('ZSCORE', KEYS[@LINE], token)
   local chosen, dead, drowsy = {}, {}, {}
   if place then
     expiry = now + ttl
@@ -75,8 +74,8 @@ if expiry > now then
   expiry = math.max(expiry, now + ttl)
   hold(fence, held_weight or weight, expiry)
   if place then
-    redis.call('ZREM', KEYS[3], token)
-    redis.call('HDEL', KEYS[4], token)
+    redis.call('ZREM', KEYS[@LINE], token)
+    redis.call('HDEL', KEYS[@WAITERS], token)
   end
   settle(math.max(fence, last_fence or 0), chosen, dead)
   wake_all(hints_for(chosen, drowsy))
@@ -84,7 +83,7 @@ if expiry > now then
 end
 
 local registers = ARGV[7] ~= ''
-local crowded = redis.call('EXISTS', KEYS[3]) == 1
+local crowded = redis.call('EXISTS', KEYS[@LINE]) == 1
 local stored_limit = tonumber(meta[3])
 if stored_limit and stored_limit ~= limit and (used > 0 or crowded) then
   return { @OTHER_LIMIT, stored_limit }
@@ -102,8 +101,8 @@ if mine then
   ended = without(ended, token)
   used, most = used + weight, math.max(most, weight)
   if crowded then
-    redis.call('ZREM', KEYS[3], token)
-    redis.call('HDEL', KEYS[4], token)
+    redis.call('ZREM', KEYS[@LINE], token)
+    redis.call('HDEL', KEYS[@WAITERS], token)
   end
   settle(fence, chosen, dead)
   wake_all(hints_for(chosen, drowsy))
@@ -111,7 +110,7 @@ if mine then
 end
 
 local after_now = string.format('(%.0f', now)
-local next_end = redis.call('ZRANGE', KEYS[1], after_now, '+inf', 'BYSCORE', 'LIMIT', 0, 1, 'WITHSCORES')
+local next_end = redis.call('ZRANGE', KEYS[@HOLDERS], after_now, '+inf', 'BYSCORE', 'LIMIT', 0, 1, 'WITHSCORES')
 local remaining = next_end[2] and next_end[2] - now or 0
 if #chosen > 0 then
   remaining = math.min(next_end[2] and remaining or @GRANT_WINDOW, @GRANT_WINDOW)
@@ -126,7 +125,7 @@ local rank = 0
 if registers then
   rank = line_up(now_us, token, {}, string.format('%.0f %s %s', weight, ARGV[4], ARGV[7]))
   if not last_fence then
-    redis.call('PEXPIRE', KEYS[2], @META_TTL)
+    redis.call('PEXPIRE', KEYS[@META], @META_TTL)
   end
 end
 wake_all(hints_for(chosen, drowsy))

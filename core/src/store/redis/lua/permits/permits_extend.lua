@@ -1,11 +1,11 @@
 -- Prolong a lease of permits; never shortens it, unless it is to end exactly then.
--- keys:    1 holders, 2 meta, 3 records
+-- keys:    HOLDERS, META, RECORDS
 -- args:    1 token, 2 ttl ms, 3 exact 0 or 1, or none
 -- returns: {@EXTENDED, ttl ms} | {@GONE, fence, born, broken, foreign 0 or 1}
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
-local meta = redis.call('HMGET', KEYS[2], 'fence', 'heaviest', 'limit', 'born', 'broken')
-local expiry = tonumber(redis.call('ZSCORE', KEYS[1], ARGV[1]) or 0)
+local meta = redis.call('HMGET', KEYS[@META], 'fence', 'heaviest', 'limit', 'born', 'broken')
+local expiry = tonumber(redis.call('ZSCORE', KEYS[@HOLDERS], ARGV[1]) or 0)
 if expiry <= now then
   -- include permits_absence.lua
   return permits_absence(meta)
@@ -13,15 +13,15 @@ end
 
 local left = ARGV[3] == '1' and tonumber(ARGV[2]) or math.max(expiry - now, ARGV[2])
 -- Read only so that one of another type fails before anything is written.
-redis.call('HGET', KEYS[3], ARGV[1])
-if redis.call('PTTL', KEYS[1]) < left then
-  redis.call('PEXPIRE', KEYS[1], left)
+redis.call('HGET', KEYS[@RECORDS], ARGV[1])
+if redis.call('PTTL', KEYS[@HOLDERS]) < left then
+  redis.call('PEXPIRE', KEYS[@HOLDERS], left)
 end
-if redis.call('PTTL', KEYS[3]) < left then
-  redis.call('PEXPIRE', KEYS[3], left)
+if redis.call('PTTL', KEYS[@RECORDS]) < left then
+  redis.call('PEXPIRE', KEYS[@RECORDS], left)
 end
-redis.call('PEXPIRE', KEYS[2], math.max(@META_TTL, @META_BEYOND + left, redis.call('PTTL', KEYS[2])))
+redis.call('PEXPIRE', KEYS[@META], math.max(@META_TTL, @META_BEYOND + left, redis.call('PTTL', KEYS[@META])))
 if now + left ~= expiry then
-  redis.call('ZADD', KEYS[1], now + left, ARGV[1])
+  redis.call('ZADD', KEYS[@HOLDERS], now + left, ARGV[1])
 end
 return { @EXTENDED, left }

@@ -1,5 +1,7 @@
 -- Shared by the scripts of read-write locks and semaphores: who holds permits, and who is offered some.
--- A holder is in KEYS[1] with the time its lease ends, and in KEYS[5] as "weight fence since owner". Comes after line.lua.
+-- A holder is in KEYS[@HOLDERS] with the time its lease ends, and in KEYS[@RECORDS] as "weight fence since owner".
+
+-- include line.lua
 
 -- What an entry begins with.
 local ENTRY = '^(%d+) (%d) (%d+) '
@@ -10,10 +12,10 @@ local ENTRY = '^(%d+) (%d) (%d+) '
 -- Returns the permits, the most that one of them may have, and a bounded number of tokens whose leases have ended.
 local function held_permits(now, meta, gone)
   local after_now = string.format('(%.0f', now)
-  local count = redis.call('ZCOUNT', KEYS[1], after_now, '+inf')
+  local count = redis.call('ZCOUNT', KEYS[@HOLDERS], after_now, '+inf')
   local ended = {}
-  if redis.call('ZCARD', KEYS[1]) > count then
-    ended = redis.call('ZRANGE', KEYS[1], '-inf', now, 'BYSCORE', 'LIMIT', 0, @ENDED_SCAN)
+  if redis.call('ZCARD', KEYS[@HOLDERS]) > count then
+    ended = redis.call('ZRANGE', KEYS[@HOLDERS], '-inf', now, 'BYSCORE', 'LIMIT', 0, @ENDED_SCAN)
   end
   -- Of a lock whose record was lost, all are looked at.
   local heaviest = tonumber(meta[2] or meta[3] or 2)
@@ -21,9 +23,9 @@ local function held_permits(now, meta, gone)
   if left == 0 or heaviest == 1 then
     return left, math.min(left, 1), ended
   end
-  local tokens = redis.call('ZRANGE', KEYS[1], after_now, '+inf', 'BYSCORE', 'LIMIT', 0, @HELD_SCAN)
+  local tokens = redis.call('ZRANGE', KEYS[@HOLDERS], after_now, '+inf', 'BYSCORE', 'LIMIT', 0, @HELD_SCAN)
   local held, most = (count - #tokens) * heaviest, 1
-  for i, record in ipairs(redis.call('HMGET', KEYS[5], unpack(tokens))) do
+  for i, record in ipairs(redis.call('HMGET', KEYS[@RECORDS], unpack(tokens))) do
     if tokens[i] ~= gone then
       local weight = tonumber(string.match(record or '', '^%d+') or heaviest)
       held, most = held + weight, math.max(most, weight)
@@ -37,8 +39,8 @@ end
 local function offer_all(chosen, now, fence, used, most)
   for _, next in ipairs(chosen) do
     fence = fence + 1
-    redis.call('HSET', KEYS[5], next[1], string.format('%.0f %.0f 0 ', next[3], fence))
-    redis.call('ZADD', KEYS[1], now + @GRANT_WINDOW, next[1])
+    redis.call('HSET', KEYS[@RECORDS], next[1], string.format('%.0f %.0f 0 ', next[3], fence))
+    redis.call('ZADD', KEYS[@HOLDERS], now + @GRANT_WINDOW, next[1])
     mark_offered(next, now)
     used, most = used + next[3], math.max(most, next[3])
   end
@@ -47,18 +49,18 @@ end
 
 local function drop_holders(tokens)
   if #tokens > 0 then
-    redis.call('ZREM', KEYS[1], unpack(tokens))
-    redis.call('HDEL', KEYS[5], unpack(tokens))
+    redis.call('ZREM', KEYS[@HOLDERS], unpack(tokens))
+    redis.call('HDEL', KEYS[@RECORDS], unpack(tokens))
   end
 end
 
 -- Both keys of the holders live as long as the lease that ends last. `known` says that there were some before.
 local function keep_holders(ttl, known)
-  if not known or redis.call('PTTL', KEYS[1]) < ttl then
-    redis.call('PEXPIRE', KEYS[1], ttl)
+  if not known or redis.call('PTTL', KEYS[@HOLDERS]) < ttl then
+    redis.call('PEXPIRE', KEYS[@HOLDERS], ttl)
   end
-  if not known or redis.call('PTTL', KEYS[5]) < ttl then
-    redis.call('PEXPIRE', KEYS[5], ttl)
+  if not known or redis.call('PTTL', KEYS[@RECORDS]) < ttl then
+    redis.call('PEXPIRE', KEYS[@RECORDS], ttl)
   end
 end
 
@@ -78,7 +80,7 @@ local function hand_on(now_us, meta, used, most, chosen, dead)
   end
   if fence then
     local newest = string.format('%.0f', fence)
-    redis.call('HSET', KEYS[2], 'heaviest', most, 'used', used, 'fence', newest)
+    redis.call('HSET', KEYS[@META], 'heaviest', most, 'used', used, 'fence', newest)
   end
   drop(dead)
 end

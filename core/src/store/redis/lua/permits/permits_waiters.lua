@@ -1,5 +1,5 @@
 -- Who waits for permits? In the order of the line, a bounded number. Reads only.
--- keys:    1 line, 2 waiters
+-- keys:    LINE, WAITERS
 -- args:    none
 -- returns: {@IN_LINE, then of each: since us, waiting us, owner or "", weight}
 

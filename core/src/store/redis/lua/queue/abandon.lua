@@ -1,21 +1,16 @@
 -- A claim that nobody waits for: what it was given goes back, a late copy of it gets nothing, and a hint that
 -- its waiter was given passes on.
--- keys:    the queue's; 13 call, if there is one
+-- keys:    the queue's; CALL, if there is one
 -- args:    1 number of the call or "", 2 "client seq consumer" of the waiter or ""
 -- returns: {@LEFT}
 
 -- include record.lua
 -- include call.lua
 -- include wake.lua
--- include task.lua
 -- include write.lua
 -- include check.lua
--- include dead.lua
 -- include keep.lua
--- include succeed.lua
--- include die.lua
 -- include end_delivery.lua
--- include intake.lua
 -- include due.lua
 
 -- What is still under the lease that the call was given.
@@ -27,7 +22,7 @@ local function put_back(given)
   fetch(ids)
   for i = 1, #given, 2 do
     local id = given[i]
-    local main, ends = mains[id], tonumber(redis.call('ZSCORE', KEYS[7], id) or 0)
+    local main, ends = mains[id], tonumber(redis.call('ZSCORE', KEYS[@CLAIMED], id) or 0)
     if main and main[@RECEIPT] == given[i + 1] and ends > now then
       stood[id] = @CLAIMED
       end_delivery(id, @PUT_BACK, 0)
@@ -37,7 +32,7 @@ end
 
 check_live()
 -- Changes nothing; the first write decides whether a server without memory lets the script write.
-redis.call('PERSIST', KEYS[3])
+redis.call('PERSIST', KEYS[@STATE])
 local before = number and last == number and stored_reply()
 if before then
   put_back(before[1])
@@ -46,7 +41,7 @@ end
 if number and last <= number then
   remember(false, 0)
 end
-local waits = ARGV[2] == '' or redis.call('ZREM', KEYS[11], ARGV[2]) == 1
+local waits = ARGV[2] == '' or redis.call('ZREM', KEYS[@IDLE], ARGV[2]) == 1
 keep()
 if chance or (not waits and next_due() == 0) then
   wake(ARGV[2])

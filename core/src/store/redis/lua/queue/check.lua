@@ -1,20 +1,22 @@
--- Shared: a key of another type fails here, before the first write. Needs record.lua.
+-- Shared: a key of another type fails here, before the first write.
+
+-- include record.lua
 
 local function check_dead()
   -- What has ended by itself weighs nothing.
-  if redis.call('ZCARD', KEYS[8]) == 0 then
+  if redis.call('ZCARD', KEYS[@DEAD]) == 0 then
     dead_size = 0
   end
-  if redis.call('ZCARD', KEYS[12]) == 0 then
+  if redis.call('ZCARD', KEYS[@EXPIRED]) == 0 then
     expired_size = 0
   end
-  redis.call('HLEN', KEYS[9])
+  redis.call('HLEN', KEYS[@GRAVE])
 end
 
 local function check_live()
-  redis.call('HLEN', KEYS[3])
-  redis.call('HLEN', KEYS[4])
-  live = redis.call('ZCARD', KEYS[5]) + redis.call('ZCARD', KEYS[6]) + redis.call('ZCARD', KEYS[7])
+  redis.call('HLEN', KEYS[@STATE])
+  redis.call('HLEN', KEYS[@BODY])
+  live = redis.call('ZCARD', KEYS[@SCHEDULED]) + redis.call('ZCARD', KEYS[@READY]) + redis.call('ZCARD', KEYS[@CLAIMED])
   if ends_at == 1 or (trim_at ~= 0 and trim_at <= now) then
     check_dead()
   end

@@ -1,5 +1,5 @@
 -- Take tasks under a lease, or wait for some.
--- keys:    the queue's; 13 call
+-- keys:    the queue's; CALL
 -- args:    1 number of the call, 2 at most so many, 3 lease ms, 4 "client seq consumer" to register or "", 5 consumer
 -- returns: {@GIVEN, then per task: id, packed, body, ms left} | {@EMPTY, us until the next due or -1, rank} |
 --          {@PAUSED, rank} | {@SUPERSEDED}
@@ -7,19 +7,10 @@
 -- include record.lua
 -- include call.lua
 -- include wake.lua
--- include task.lua
 -- include write.lua
 -- include check.lua
--- include dead.lua
 -- include keep.lua
--- include succeed.lua
 -- include die.lua
--- include intake.lua
--- include due.lua
--- include end_lease.lua
--- include take_in.lua
--- include promote.lua
--- include take.lua
 -- include claim_tasks.lua
 
 if last > number then
@@ -28,7 +19,7 @@ end
 check_live()
 check_dead()
 -- Changes nothing; the first write decides whether a server without memory lets the script write.
-redis.call('PERSIST', KEYS[3])
+redis.call('PERSIST', KEYS[@STATE])
 
 local reply, given = { @GIVEN }, {}
 local before, waiter = last == number and stored_reply(), ARGV[4]
@@ -55,9 +46,9 @@ if #reply == 1 then
   return reply
 end
 if waiter ~= '' then
-  redis.call('ZREM', KEYS[11], waiter)
+  redis.call('ZREM', KEYS[@IDLE], waiter)
 end
-if not before and (earlier or redis.call('ZCARD', KEYS[6]) > 0) then
+if not before and (earlier or redis.call('ZCARD', KEYS[@READY]) > 0) then
   wake(waiter)
 end
 return reply

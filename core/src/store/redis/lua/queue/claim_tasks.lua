@@ -1,5 +1,7 @@
--- Shared: claims tasks, gives a repeated claim the same ones again, and registers who finds none. Needs
--- take.lua and due.lua.
+-- Shared: claims tasks, gives a repeated claim the same ones again, and registers who finds none.
+
+-- include due.lua
+-- include take.lua
 
 -- Puts up to `max` tasks under a lease of `consumer`. They are appended to `reply`, and what a repetition needs, ids and
 -- receipts, to `given`.
@@ -21,7 +23,7 @@ local function claim_tasks(max, lease, consumer, reply, given)
     names[i] = main[@BODY]
   end
   write()
-  local length, found = #reply, redis.call('HMGET', KEYS[4], unpack(names))
+  local length, found = #reply, redis.call('HMGET', KEYS[@BODY], unpack(names))
   for i, id in ipairs(taken) do
     reply[length + 1], reply[length + 2], reply[length + 3], reply[length + 4] =
       id, packed[id], found[i] or '', lease
@@ -39,11 +41,11 @@ local function give_again(before, reply)
   fetch(ids)
   for i = 1, #before, 2 do
     local id = before[i]
-    local main, ends = mains[id], tonumber(redis.call('ZSCORE', KEYS[7], id) or 0)
+    local main, ends = mains[id], tonumber(redis.call('ZSCORE', KEYS[@CLAIMED], id) or 0)
     if main and main[@RECEIPT] == before[i + 1] and ends > now then
       local length = #reply
       reply[length + 1], reply[length + 2] = id, cmsgpack.pack(main)
-      reply[length + 3], reply[length + 4] = redis.call('HGET', KEYS[4], main[@BODY]) or '', ends - now
+      reply[length + 3], reply[length + 4] = redis.call('HGET', KEYS[@BODY], main[@BODY]) or '', ends - now
     end
   end
 end
@@ -53,10 +55,10 @@ local function register(waiter)
   if waiter == '' then
     return 0
   end
-  redis.call('ZREMRANGEBYSCORE', KEYS[11], '-inf', now)
-  redis.call('ZADD', KEYS[11], now + @IDLE_LIVE, waiter)
-  redis.call('PEXPIRE', KEYS[11], @IDLE_LIVE)
-  return redis.call('ZRANK', KEYS[11], waiter)
+  redis.call('ZREMRANGEBYSCORE', KEYS[@IDLE], '-inf', now)
+  redis.call('ZADD', KEYS[@IDLE], now + @IDLE_LIVE, waiter)
+  redis.call('PEXPIRE', KEYS[@IDLE], @IDLE_LIVE)
+  return redis.call('ZRANK', KEYS[@IDLE], waiter)
 end
 
 -- What a claim says that has nothing to give.

@@ -6,7 +6,6 @@
 -- include record.lua
 -- include settings.lua
 -- include check.lua
--- include dead.lua
 -- include keep.lua
 
 if ARGV[1] == '-' then

@@ -16,12 +16,12 @@ local function count(consumer, counts)
   counts[consumer] = counts[consumer] + 1
 end
 
-local idle = redis.call('ZRANGE', KEYS[11], now + 1, '+inf', 'BYSCORE', 'LIMIT', 0, @LIST_LOOK)
+local idle = redis.call('ZRANGE', KEYS[@IDLE], now + 1, '+inf', 'BYSCORE', 'LIMIT', 0, @LIST_LOOK)
 for _, waiter in ipairs(idle) do
   count(string.match(waiter, '^%x+ %d+ (.*)$') or '', waiters)
 end
-local ids = redis.call('ZRANGE', KEYS[7], now + 1, '+inf', 'BYSCORE', 'LIMIT', 0, @LIST_LOOK)
-for _, packed_task in ipairs(#ids > 0 and redis.call('HMGET', KEYS[3], unpack(ids)) or {}) do
+local ids = redis.call('ZRANGE', KEYS[@CLAIMED], now + 1, '+inf', 'BYSCORE', 'LIMIT', 0, @LIST_LOOK)
+for _, packed_task in ipairs(#ids > 0 and redis.call('HMGET', KEYS[@STATE], unpack(ids)) or {}) do
   count(packed_task and cmsgpack.unpack(packed_task)[@CONSUMER] or '', claims)
 end
 local reply = { @CONSUMERS }

@@ -1,20 +1,22 @@
 -- Shared: the dead records that are stored. Those of tasks that expired are in a set of their own, with the same caps, so
--- that they push no failure out. Needs record.lua.
+-- that they push no failure out.
+
+-- include record.lua
 
 -- Takes a stored dead record away, and its body unless that is alive again. The records of an id are a chain: each
 -- knows the next older one (`o`) and the next newer one (`n`), and the id the newest (`i`).
 local function drop_dead(dead, is_kicked)
   local receipt = string.format('%.0f', dead[@RECEIPT])
-  if redis.call('ZREM', KEYS[8], receipt) == 1 then
+  if redis.call('ZREM', KEYS[@DEAD], receipt) == 1 then
     dead_size = math.max(dead_size - dead[@SIZE], 0)
-  elseif redis.call('ZREM', KEYS[12], receipt) == 1 then
+  elseif redis.call('ZREM', KEYS[@EXPIRED], receipt) == 1 then
     expired_size = math.max(expired_size - dead[@SIZE], 0)
   end
   local to_older, to_newer = string.format('o%s', receipt), string.format('n%s', receipt)
-  local chain = redis.call('HMGET', KEYS[9], to_older, to_newer)
-  redis.call('HDEL', KEYS[9], string.format('r%s', receipt), to_older, to_newer)
+  local chain = redis.call('HMGET', KEYS[@GRAVE], to_older, to_newer)
+  redis.call('HDEL', KEYS[@GRAVE], string.format('r%s', receipt), to_older, to_newer)
   if dead[@BODY] ~= 0 and not is_kicked then
-    redis.call('HDEL', KEYS[4], dead[@BODY])
+    redis.call('HDEL', KEYS[@BODY], dead[@BODY])
   end
   if dead[@NAMELESS] then
     return
@@ -22,14 +24,14 @@ local function drop_dead(dead, is_kicked)
   local older, newer = chain[1], chain[2]
   local of_newer = newer and string.format('o%s', newer) or string.format('i%s', dead[@ID])
   if older then
-    redis.call('HSET', KEYS[9], of_newer, older)
+    redis.call('HSET', KEYS[@GRAVE], of_newer, older)
   else
-    redis.call('HDEL', KEYS[9], of_newer)
+    redis.call('HDEL', KEYS[@GRAVE], of_newer)
   end
   if older and newer then
-    redis.call('HSET', KEYS[9], string.format('n%s', older), newer)
+    redis.call('HSET', KEYS[@GRAVE], string.format('n%s', older), newer)
   elseif older then
-    redis.call('HDEL', KEYS[9], string.format('n%s', older))
+    redis.call('HDEL', KEYS[@GRAVE], string.format('n%s', older))
   end
 end
 
@@ -55,33 +57,33 @@ local function trim_dead()
         return
       end
       count = count - 1
-      local packed_dead = redis.call('HGET', KEYS[9], string.format('r%s', oldest[i]))
+      local packed_dead = redis.call('HGET', KEYS[@GRAVE], string.format('r%s', oldest[i]))
       if packed_dead then
         drop_dead(cmsgpack.unpack(packed_dead))
       elseif expired then
-        redis.call('ZREM', KEYS[12], oldest[i])
+        redis.call('ZREM', KEYS[@EXPIRED], oldest[i])
       else
-        redis.call('ZREM', KEYS[8], oldest[i])
+        redis.call('ZREM', KEYS[@DEAD], oldest[i])
       end
     end
   end
 
   -- When the first of those that failed has to go, and of those that expired.
   local function failed_goes_at()
-    return goes_at(redis.call('ZCARD', KEYS[8]), dead_size, redis.call('ZRANGE', KEYS[8], 0, 0, 'WITHSCORES'))
+    return goes_at(redis.call('ZCARD', KEYS[@DEAD]), dead_size, redis.call('ZRANGE', KEYS[@DEAD], 0, 0, 'WITHSCORES'))
   end
 
   local function expired_goes_at()
-    return goes_at(redis.call('ZCARD', KEYS[12]), expired_size, redis.call('ZRANGE', KEYS[12], 0, 0, 'WITHSCORES'))
+    return goes_at(redis.call('ZCARD', KEYS[@EXPIRED]), expired_size, redis.call('ZRANGE', KEYS[@EXPIRED], 0, 0, 'WITHSCORES'))
   end
 
   local failed, expired = failed_goes_at(), expired_goes_at()
   if failed ~= 0 and failed <= now then
-    trim(redis.call('ZRANGE', KEYS[8], 0, @DEAD_TRIM - 1, 'WITHSCORES'), redis.call('ZCARD', KEYS[8]), false)
+    trim(redis.call('ZRANGE', KEYS[@DEAD], 0, @DEAD_TRIM - 1, 'WITHSCORES'), redis.call('ZCARD', KEYS[@DEAD]), false)
     failed = failed_goes_at()
   end
   if expired ~= 0 and expired <= now then
-    trim(redis.call('ZRANGE', KEYS[12], 0, @DEAD_TRIM - 1, 'WITHSCORES'), redis.call('ZCARD', KEYS[12]), true)
+    trim(redis.call('ZRANGE', KEYS[@EXPIRED], 0, @DEAD_TRIM - 1, 'WITHSCORES'), redis.call('ZCARD', KEYS[@EXPIRED]), true)
     expired = expired_goes_at()
   end
   trim_at = failed == 0 and expired or expired == 0 and failed or math.min(failed, expired)

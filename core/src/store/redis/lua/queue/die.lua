@@ -1,4 +1,7 @@
--- Shared: how tasks die. Needs succeed.lua and dead.lua.
+-- Shared: how tasks die.
+
+-- include succeed.lua
+-- include dead.lua
 
 -- Dead records that are not stored yet: in order, and by receipt.
 local deaths, dead_now = {}, {}
@@ -43,7 +46,7 @@ local function dead_of(receipt)
   if dead_now[receipt] then
     return dead_now[receipt]
   end
-  local packed_dead = redis.call('HGET', KEYS[9], string.format('r%.0f', receipt))
+  local packed_dead = redis.call('HGET', KEYS[@GRAVE], string.format('r%.0f', receipt))
   return packed_dead and cmsgpack.unpack(packed_dead)
 end
 
@@ -56,17 +59,17 @@ local function write_deaths()
     local task, expired = death[1], death[2]
     local receipt = string.format('%.0f', task[@RECEIPT])
     if expired then
-      redis.call('ZADD', KEYS[12], now, receipt)
+      redis.call('ZADD', KEYS[@EXPIRED], now, receipt)
     else
-      redis.call('ZADD', KEYS[8], now, receipt)
+      redis.call('ZADD', KEYS[@DEAD], now, receipt)
     end
-    redis.call('HSET', KEYS[9], string.format('r%s', receipt), cmsgpack.pack(task))
+    redis.call('HSET', KEYS[@GRAVE], string.format('r%s', receipt), cmsgpack.pack(task))
     if not task[@NAMELESS] then
       local newest = string.format('i%s', task[@ID])
-      local older = redis.call('HGET', KEYS[9], newest)
-      redis.call('HSET', KEYS[9], newest, receipt)
+      local older = redis.call('HGET', KEYS[@GRAVE], newest)
+      redis.call('HSET', KEYS[@GRAVE], newest, receipt)
       if older then
-        redis.call('HSET', KEYS[9], string.format('o%s', receipt), older, string.format('n%s', older), receipt)
+        redis.call('HSET', KEYS[@GRAVE], string.format('o%s', receipt), older, string.format('n%s', older), receipt)
       end
     end
   end

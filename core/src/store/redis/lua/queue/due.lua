@@ -1,17 +1,19 @@
--- Shared: when there will be something to claim. Needs intake.lua.
+-- Shared: when there will be something to claim.
+
+-- include intake.lua
 
 -- Microseconds until something is due, a lease ends, or the intake has something that there is room for; -1 if none of
 -- these.
 local function next_due()
-  if redis.call('ZCARD', KEYS[6]) > 0 then
+  if redis.call('ZCARD', KEYS[@READY]) > 0 then
     return 0
   end
-  local first = redis.call('ZRANGE', KEYS[5], 0, 0, 'WITHSCORES')
+  local first = redis.call('ZRANGE', KEYS[@SCHEDULED], 0, 0, 'WITHSCORES')
   local next = tonumber(first[2]) or math.huge
-  first = redis.call('ZRANGE', KEYS[7], 0, 0, 'WITHSCORES')
+  first = redis.call('ZRANGE', KEYS[@CLAIMED], 0, 0, 'WITHSCORES')
   next = math.min(next, tonumber(first[2]) or math.huge)
   if intake_size > 0 and not (max_len and live >= max_len) then
-    first = redis.call('ZRANGE', KEYS[1], 0, 0, 'WITHSCORES')
+    first = redis.call('ZRANGE', KEYS[@INTAKE], 0, 0, 'WITHSCORES')
     next = math.min(next, first[2] and intake_due(first[2]) or next)
   end
   return next == math.huge and -1 or math.max(next * 1000 - now_us, 0)

@@ -1,4 +1,6 @@
--- Shared: how the delivery of a task ends. Needs die.lua.
+-- Shared: how the delivery of a task ends.
+
+-- include die.lua
 
 -- Ends the delivery that is not settled yet; whether the task is dead. What is put back without a delay comes
 -- back to its place in line.

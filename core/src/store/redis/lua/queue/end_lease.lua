@@ -1,4 +1,7 @@
--- Shared: what the end of a lease does to a task. Needs die.lua and check.lua.
+-- Shared: what the end of a lease does to a task.
+
+-- include die.lua
+-- include check.lua
 
 -- A lease ended then: another try, or none.
 local function end_lease(id, ended)
@@ -30,7 +33,7 @@ local function find(id)
     return main, false
   end
   -- What this script has placed is not under a lease.
-  local ends = stands[numbers[id] or 0] == nil and tonumber(redis.call('ZSCORE', KEYS[7], id) or 0) or 0
+  local ends = stands[numbers[id] or 0] == nil and tonumber(redis.call('ZSCORE', KEYS[@CLAIMED], id) or 0) or 0
   if ends > now then
     return main, true
   end

@@ -1,5 +1,5 @@
 -- Put tasks in, in order, each as if alone.
--- keys:    the queue's; 13 call
+-- keys:    the queue's; CALL
 -- args:    1 number of the call, 2 ms for which a repetition of it may come; then per task: id, options or "" if all
 --          are default, body
 -- returns: {@OUTCOMES, then per task: its outcome (@ADDED, @KEPT, @REPLACED, @SUCCESSOR, @THROTTLED or @FULL), its
@@ -15,13 +15,9 @@ elseif last == number then
 end
 
 -- include wake.lua
--- include task.lua
 -- include write.lua
 -- include check.lua
--- include dead.lua
 -- include keep.lua
--- include succeed.lua
--- include die.lua
 -- include end_lease.lua
 
 check_live()
@@ -44,7 +40,7 @@ for i = 3, #ARGV, 3 do
   local id, spec = ARGV[i], spec_of(ARGV[i + 1])
   local throttled = spec.policy == 't'
   if throttled and not windows[id] then
-    windows[id] = tonumber(redis.call('ZSCORE', KEYS[10], id) or 0)
+    windows[id] = tonumber(redis.call('ZSCORE', KEYS[@WINDOW], id) or 0)
   end
   local outcome, task
   if throttled and windows[id] > now then
@@ -71,15 +67,15 @@ write()
 write_deaths()
 keep(changed > 0 and #deaths == 0)
 if #opened > 0 then
-  for i = 1, #opened, 1000 do
-    redis.call('ZADD', KEYS[10], unpack(opened, i, math.min(i + 999, #opened)))
+  for i = 1, #opened, @CHUNK do
+    redis.call('ZADD', KEYS[@WINDOW], unpack(opened, i, math.min(i + @CHUNK_REST, #opened)))
   end
-  local old = redis.call('ZRANGE', KEYS[10], '-inf', now, 'BYSCORE', 'LIMIT', 0, 1000)
+  local old = redis.call('ZRANGE', KEYS[@WINDOW], '-inf', now, 'BYSCORE', 'LIMIT', 0, @CHUNK)
   if #old > 0 then
-    redis.call('ZREM', KEYS[10], unpack(old))
+    redis.call('ZREM', KEYS[@WINDOW], unpack(old))
   end
-  local latest = redis.call('ZREVRANGE', KEYS[10], 0, 0, 'WITHSCORES')
-  redis.call('PEXPIRE', KEYS[10], tonumber(latest[2] or now) - now)
+  local latest = redis.call('ZREVRANGE', KEYS[@WINDOW], 0, 0, 'WITHSCORES')
+  redis.call('PEXPIRE', KEYS[@WINDOW], tonumber(latest[2] or now) - now)
 end
 if chance then
   wake()

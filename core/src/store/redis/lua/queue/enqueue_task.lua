@@ -1,4 +1,6 @@
--- Shared: one item of an enqueue. Needs end_lease.lua.
+-- Shared: one item of an enqueue.
+
+-- include end_lease.lua
 
 -- Options' text -> what it says; most items of a batch have the same.
 local specs = {
@@ -82,8 +84,8 @@ end
 -- Those that have expired among the first in line, and the first that are due, count no longer.
 local function make_room()
   check_dead()
-  local ready = redis.call('ZRANGE', KEYS[6], 0, @EXPIRE_MAX - 1)
-  local scheduled = redis.call('ZRANGE', KEYS[5], 0, @EXPIRE_MAX - 1 - #ready)
+  local ready = redis.call('ZRANGE', KEYS[@READY], 0, @EXPIRE_MAX - 1)
+  local scheduled = redis.call('ZRANGE', KEYS[@SCHEDULED], 0, @EXPIRE_MAX - 1 - #ready)
   fetch(ready)
   fetch(scheduled)
   for _, id in ipairs(ready) do

@@ -4,13 +4,12 @@
 -- returns: {@TASKS, what tell.lua says} | {@ABSENT}
 
 -- include record.lua
--- include intake.lua
 -- include tell.lua
 
 local id = ARGV[1]
-local packed_task = redis.call('HGET', KEYS[3], id)
+local packed_task = redis.call('HGET', KEYS[@STATE], id)
 if packed_task then
-  local left = tonumber(redis.call('ZSCORE', KEYS[7], id) or 0) - now
+  local left = tonumber(redis.call('ZSCORE', KEYS[@CLAIMED], id) or 0) - now
   if left > 0 then
     tell_live(id, @CLAIMED, left)
   else
@@ -18,12 +17,12 @@ if packed_task then
   end
   return reply
 end
-local score = intake_size > 0 and redis.call('ZSCORE', KEYS[1], id)
+local score = intake_size > 0 and redis.call('ZSCORE', KEYS[@INTAKE], id)
 if score then
   tell_intake(id, score)
   return reply
 end
-local receipt = redis.call('HGET', KEYS[9], string.format('i%s', id))
+local receipt = redis.call('HGET', KEYS[@GRAVE], string.format('i%s', id))
 if receipt then
   tell_dead(receipt, '')
 end

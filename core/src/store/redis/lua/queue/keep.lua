@@ -1,5 +1,7 @@
 -- Shared: what every verb that changes something ends with: the caps of the dead, how long everything lives, and the
--- counts. Needs dead.lua.
+-- counts.
+
+-- include dead.lua
 
 -- How long the dead are kept where no task lives: until the youngest is over its age, and a second longer, so that
 -- whoever comes then still counts them; 0 if there are none.
@@ -7,8 +9,8 @@ local function dead_for()
   if trim_at == 0 then
     return 0
   end
-  local failed = redis.call('ZREVRANGE', KEYS[8], 0, 0, 'WITHSCORES')
-  local expired = redis.call('ZREVRANGE', KEYS[12], 0, 0, 'WITHSCORES')
+  local failed = redis.call('ZREVRANGE', KEYS[@DEAD], 0, 0, 'WITHSCORES')
+  local expired = redis.call('ZREVRANGE', KEYS[@EXPIRED], 0, 0, 'WITHSCORES')
   local youngest = math.max(tonumber(failed[2] or 0), tonumber(expired[2] or 0))
   return youngest == 0 and 0 or math.max(youngest + (dead_age or @DEAD_AGE) - now, 0) + 1000
 end
@@ -17,7 +19,7 @@ end
 -- goes @QUEUE_TTL after the queue's last use, unless it has settings; and the dead end by themselves before it does.
 -- `has_put`: whether a task was stored, so that one lives.
 local function keep(has_put)
-  local lives, before = has_put or redis.call('EXISTS', KEYS[3]) == 1, ends_at
+  local lives, before = has_put or redis.call('EXISTS', KEYS[@STATE]) == 1, ends_at
   if lives and before == 1 then
     -- There may be dead ones all the same: a server without memory dropped the record, and not them.
     trim_at = 1
@@ -35,21 +37,21 @@ local function keep(has_put)
   end
   write_counts()
   if lives and before ~= 0 then
-    redis.call('PERSIST', KEYS[2])
+    redis.call('PERSIST', KEYS[@QUEUE])
     if had_dead then
-      redis.call('PERSIST', KEYS[4])
-      redis.call('PERSIST', KEYS[8])
-      redis.call('PERSIST', KEYS[9])
-      redis.call('PERSIST', KEYS[12])
+      redis.call('PERSIST', KEYS[@BODY])
+      redis.call('PERSIST', KEYS[@DEAD])
+      redis.call('PERSIST', KEYS[@GRAVE])
+      redis.call('PERSIST', KEYS[@EXPIRED])
     end
   end
   if dead_left > 0 then
-    redis.call('PEXPIRE', KEYS[4], dead_left)
-    redis.call('PEXPIRE', KEYS[8], dead_left)
-    redis.call('PEXPIRE', KEYS[9], dead_left)
-    redis.call('PEXPIRE', KEYS[12], dead_left)
+    redis.call('PEXPIRE', KEYS[@BODY], dead_left)
+    redis.call('PEXPIRE', KEYS[@DEAD], dead_left)
+    redis.call('PEXPIRE', KEYS[@GRAVE], dead_left)
+    redis.call('PEXPIRE', KEYS[@EXPIRED], dead_left)
   end
   if not lives and (lives_anew or ends_at ~= before) and not record[2] then
-    redis.call('PEXPIRE', KEYS[2], math.max(ends_at - now, 1))
+    redis.call('PEXPIRE', KEYS[@QUEUE], math.max(ends_at - now, 1))
   end
 end

@@ -7,14 +7,9 @@
 
 -- include record.lua
 -- include wake.lua
--- include task.lua
 -- include write.lua
 -- include check.lua
--- include dead.lua
 -- include keep.lua
--- include succeed.lua
--- include die.lua
--- include sets.lua
 -- include sweep.lua
 
 local function revive(dead)
@@ -41,7 +36,7 @@ for _, dead in ipairs(wanted) do
   end
 end
 if #revived > 0 then
-  redis.call('HSET', KEYS[2], 'counts', packed_counts())
+  redis.call('HSET', KEYS[@QUEUE], 'counts', packed_counts())
   write()
   for _, dead in ipairs(revived) do
     drop_dead(dead, true)

@@ -5,9 +5,6 @@
 -- returns: {@TASKS, the next page's place: set or 0, score, member; then per task what tell.lua says}
 
 -- include record.lua
--- include intake.lua
--- include tell.lua
--- include sets.lua
 -- include walk.lua
 
 local state = tonumber(ARGV[1])
@@ -16,16 +13,16 @@ from_set, from_score, from_member = tonumber(ARGV[5]), ARGV[6], ARGV[7]
 if state == @READY then
   walk_due()
 elseif state == @SCHEDULED then
-  walk(5, count(5, '-inf', now), redis.call('ZCARD', KEYS[5]) - 1, state)
+  walk(@PART_SCHEDULED, count(@PART_SCHEDULED, '-inf', now), redis.call('ZCARD', KEYS[@SCHEDULED]) - 1, state)
   if intake_size > 0 then
-    walk(1, count(1, '-inf', now / 1000), intake_size - 1, state)
+    walk(@PART_INTAKE, count(@PART_INTAKE, '-inf', now / 1000), intake_size - 1, state)
   end
 elseif state == @CLAIMED then
-  walk(7, count(7, '-inf', now), redis.call('ZCARD', KEYS[7]) - 1, state)
+  walk(@PART_CLAIMED, count(@PART_CLAIMED, '-inf', now), redis.call('ZCARD', KEYS[@CLAIMED]) - 1, state)
 else
   -- What failed first, then what expired.
-  walk_back(8)
-  walk_back(12)
+  walk_back(@PART_FAILED)
+  walk_back(@PART_EXPIRED)
 end
 local page = { @TASKS, is_full and at_set or 0, at_score, at_member }
 for i = 2, #reply do

@@ -7,9 +7,7 @@
 -- include wake.lua
 -- include settings.lua
 -- include check.lua
--- include dead.lua
 -- include keep.lua
--- include intake.lua
 -- include due.lua
 
 check_live()

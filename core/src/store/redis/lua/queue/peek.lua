@@ -4,9 +4,6 @@
 -- returns: {@TASKS, then per task what tell.lua says}
 
 -- include record.lua
--- include intake.lua
--- include tell.lua
--- include sets.lua
 -- include walk.lua
 
 most = tonumber(ARGV[1])

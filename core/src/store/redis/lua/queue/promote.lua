@@ -1,5 +1,8 @@
 -- Shared: what time has done: leases that have ended, tasks that became due, entries of the intake. At most
--- @PROMOTE_MAX in all. Needs end_lease.lua, take_in.lua and write.lua.
+-- @PROMOTE_MAX in all.
+
+-- include take_in.lua
+-- include write.lua
 
 -- A member of a set without a task: somebody deleted the state. It goes.
 local function forget(id)
@@ -8,7 +11,7 @@ local function forget(id)
 end
 
 local function promote()
-  local found = redis.call('ZRANGE', KEYS[7], '-inf', now, 'BYSCORE', 'LIMIT', 0, @PROMOTE_MAX, 'WITHSCORES')
+  local found = redis.call('ZRANGE', KEYS[@CLAIMED], '-inf', now, 'BYSCORE', 'LIMIT', 0, @PROMOTE_MAX, 'WITHSCORES')
   local ended = {}
   for i = 1, #found, 2 do
     ended[(i + 1) / 2] = found[i]
@@ -22,7 +25,7 @@ local function promote()
       forget(id)
     end
   end
-  local due = redis.call('ZRANGE', KEYS[5], '-inf', now, 'BYSCORE', 'LIMIT', 0, @PROMOTE_MAX - #ended)
+  local due = redis.call('ZRANGE', KEYS[@SCHEDULED], '-inf', now, 'BYSCORE', 'LIMIT', 0, @PROMOTE_MAX - #ended)
   fetch(due)
   for _, id in ipairs(due) do
     stood[id] = @SCHEDULED

@@ -6,24 +6,23 @@
 -- include record.lua
 -- include check.lua
 -- include intake.lua
--- include dead.lua
 -- include keep.lua
 
 check_live()
-local count = live + redis.call('ZCARD', KEYS[8]) + redis.call('ZCARD', KEYS[12]) + intake_size
+local count = live + redis.call('ZCARD', KEYS[@DEAD]) + redis.call('ZCARD', KEYS[@EXPIRED]) + intake_size
 check_dead()
-redis.call('ZCARD', KEYS[10])
-redis.call('UNLINK', KEYS[3])
-redis.call('UNLINK', KEYS[4])
-redis.call('UNLINK', KEYS[5])
-redis.call('UNLINK', KEYS[6])
-redis.call('UNLINK', KEYS[7])
-redis.call('UNLINK', KEYS[8])
-redis.call('UNLINK', KEYS[9])
-redis.call('UNLINK', KEYS[10])
-redis.call('UNLINK', KEYS[12])
+redis.call('ZCARD', KEYS[@WINDOW])
+redis.call('UNLINK', KEYS[@STATE])
+redis.call('UNLINK', KEYS[@BODY])
+redis.call('UNLINK', KEYS[@SCHEDULED])
+redis.call('UNLINK', KEYS[@READY])
+redis.call('UNLINK', KEYS[@CLAIMED])
+redis.call('UNLINK', KEYS[@DEAD])
+redis.call('UNLINK', KEYS[@GRAVE])
+redis.call('UNLINK', KEYS[@WINDOW])
+redis.call('UNLINK', KEYS[@EXPIRED])
 if intake_size > 0 then
-  redis.call('UNLINK', KEYS[1])
+  redis.call('UNLINK', KEYS[@INTAKE])
 end
 dead_size, expired_size, trim_at, lives_anew = 0, 0, 0, true
 keep()

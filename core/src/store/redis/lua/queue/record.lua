@@ -2,7 +2,7 @@
 local time = redis.call('TIME')
 local now_us = time[1] * 1000000 + time[2]
 local now = math.floor(now_us / 1000)
-local record = redis.call('HMGET', KEYS[2], 'counts', 'settings')
+local record = redis.call('HMGET', KEYS[@QUEUE], 'counts', 'settings')
 local counter, sequence, enqueued, acked, retried, died, dead_size, expired_size = 0, 0, 0, 0, 0, 0, 0, 0
 -- When the record ends, 0 while tasks live, 1 if there is no record; when one of the dead is to go, 0 if there are
 -- none. And whether something happened that may change the first.
@@ -35,7 +35,7 @@ end
 local function write_counts()
   local counts = packed_counts()
   if counts ~= record[1] then
-    redis.call('HSET', KEYS[2], 'counts', counts)
+    redis.call('HSET', KEYS[@QUEUE], 'counts', counts)
     record[1] = counts
   end
 end

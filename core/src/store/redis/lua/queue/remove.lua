@@ -4,17 +4,15 @@
 -- returns: {@REMOVED} | {@ABSENT} | {@OTHER_VERSION, version}
 
 -- include record.lua
--- include task.lua
 -- include write.lua
 -- include check.lua
--- include dead.lua
 -- include keep.lua
 -- include intake.lua
 
 local id, wanted = ARGV[1], tonumber(ARGV[2])
 check_live()
-local window = redis.call('ZSCORE', KEYS[10], id)
-local entry = intake_size > 0 and redis.call('ZSCORE', KEYS[1], id)
+local window = redis.call('ZSCORE', KEYS[@WINDOW], id)
+local entry = intake_size > 0 and redis.call('ZSCORE', KEYS[@INTAKE], id)
 fetch({ id })
 local main, successor = mains[id], successors[id]
 local version = successor and successor[@VERSION] or main and main[@VERSION] or 0
@@ -25,7 +23,7 @@ elseif wanted and version ~= wanted then
 end
 
 -- Changes nothing; the first write decides whether a server without memory lets the script write.
-redis.call('PERSIST', KEYS[3])
+redis.call('PERSIST', KEYS[@STATE])
 if main then
   if successor then
     drop_body(successor)
@@ -36,10 +34,10 @@ if main then
   write()
 end
 if window then
-  redis.call('ZREM', KEYS[10], id)
+  redis.call('ZREM', KEYS[@WINDOW], id)
 end
 if entry then
-  redis.call('ZREM', KEYS[1], id)
+  redis.call('ZREM', KEYS[@INTAKE], id)
 end
 keep()
 local removed = main or entry

@@ -7,9 +7,7 @@
 
 -- include record.lua
 -- include check.lua
--- include dead.lua
 -- include keep.lua
--- include sets.lua
 -- include sweep.lua
 
 check_live()
@@ -17,7 +15,7 @@ check_dead()
 local removed = math.min(#wanted, most)
 if removed > 0 then
   -- Changes nothing; the first write decides whether a server without memory lets the script write.
-  redis.call('PERSIST', KEYS[3])
+  redis.call('PERSIST', KEYS[@STATE])
   for i = 1, removed do
     drop_dead(wanted[i])
   end

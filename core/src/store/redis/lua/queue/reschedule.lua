@@ -5,13 +5,9 @@
 
 -- include record.lua
 -- include wake.lua
--- include task.lua
 -- include write.lua
 -- include check.lua
--- include dead.lua
 -- include keep.lua
--- include succeed.lua
--- include die.lua
 -- include end_lease.lua
 -- include intake.lua
 
@@ -21,21 +17,21 @@ if string.sub(ARGV[2], 1, 1) == 'i' then
 end
 check_live()
 fetch({ id })
-local entry = not mains[id] and intake_size > 0 and redis.call('ZSCORE', KEYS[1], id)
+local entry = not mains[id] and intake_size > 0 and redis.call('ZSCORE', KEYS[@INTAKE], id)
 if not mains[id] and not entry then
-  local dead = redis.call('HEXISTS', KEYS[9], string.format('i%s', id)) == 1
+  local dead = redis.call('HEXISTS', KEYS[@GRAVE], string.format('i%s', id)) == 1
   return { dead and @BURIED or @ABSENT }
 end
-local ends = redis.call('ZSCORE', KEYS[7], id)
+local ends = redis.call('ZSCORE', KEYS[@CLAIMED], id)
 if tonumber(ends or 0) > now then
   return { @RUNNING }
 end
 check_dead()
 
 -- Changes nothing; the first write decides whether a server without memory lets the script write.
-redis.call('PERSIST', KEYS[3])
+redis.call('PERSIST', KEYS[@STATE])
 if entry then
-  redis.call('ZADD', KEYS[1], due / 1000, id)
+  redis.call('ZADD', KEYS[@INTAKE], due / 1000, id)
   chance = true
 else
   -- Nobody may have noticed yet that the lease has ended; the task may die of it.

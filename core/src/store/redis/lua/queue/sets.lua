@@ -1,35 +1,35 @@
--- Shared: places in the queue's sets, which go by the numbers of their keys. A place is a score and a member; it stays
+-- Shared: places in the queue's sets. A place is a score and a member; it stays
 -- where it is when members come and go, also its own.
 
 local function count(set, low, high)
-  if set == 1 then
-    return redis.call('ZCOUNT', KEYS[1], low, high)
-  elseif set == 5 then
-    return redis.call('ZCOUNT', KEYS[5], low, high)
-  elseif set == 6 then
-    return redis.call('ZCOUNT', KEYS[6], low, high)
-  elseif set == 7 then
-    return redis.call('ZCOUNT', KEYS[7], low, high)
-  elseif set == 8 then
-    return redis.call('ZCOUNT', KEYS[8], low, high)
+  if set == @PART_INTAKE then
+    return redis.call('ZCOUNT', KEYS[@INTAKE], low, high)
+  elseif set == @PART_SCHEDULED then
+    return redis.call('ZCOUNT', KEYS[@SCHEDULED], low, high)
+  elseif set == @PART_READY then
+    return redis.call('ZCOUNT', KEYS[@READY], low, high)
+  elseif set == @PART_CLAIMED then
+    return redis.call('ZCOUNT', KEYS[@CLAIMED], low, high)
+  elseif set == @PART_FAILED then
+    return redis.call('ZCOUNT', KEYS[@DEAD], low, high)
   end
-  return redis.call('ZCOUNT', KEYS[12], low, high)
+  return redis.call('ZCOUNT', KEYS[@EXPIRED], low, high)
 end
 
 -- Members and their scores, by rank.
 local function range(set, first, last)
-  if set == 1 then
-    return redis.call('ZRANGE', KEYS[1], first, last, 'WITHSCORES')
-  elseif set == 5 then
-    return redis.call('ZRANGE', KEYS[5], first, last, 'WITHSCORES')
-  elseif set == 6 then
-    return redis.call('ZRANGE', KEYS[6], first, last, 'WITHSCORES')
-  elseif set == 7 then
-    return redis.call('ZRANGE', KEYS[7], first, last, 'WITHSCORES')
-  elseif set == 8 then
-    return redis.call('ZRANGE', KEYS[8], first, last, 'WITHSCORES')
+  if set == @PART_INTAKE then
+    return redis.call('ZRANGE', KEYS[@INTAKE], first, last, 'WITHSCORES')
+  elseif set == @PART_SCHEDULED then
+    return redis.call('ZRANGE', KEYS[@SCHEDULED], first, last, 'WITHSCORES')
+  elseif set == @PART_READY then
+    return redis.call('ZRANGE', KEYS[@READY], first, last, 'WITHSCORES')
+  elseif set == @PART_CLAIMED then
+    return redis.call('ZRANGE', KEYS[@CLAIMED], first, last, 'WITHSCORES')
+  elseif set == @PART_FAILED then
+    return redis.call('ZRANGE', KEYS[@DEAD], first, last, 'WITHSCORES')
   end
-  return redis.call('ZRANGE', KEYS[12], first, last, 'WITHSCORES')
+  return redis.call('ZRANGE', KEYS[@EXPIRED], first, last, 'WITHSCORES')
 end
 
 -- As sets order members of one score: byte by byte. `<` goes by the server's locale.

@@ -6,20 +6,15 @@
 
 -- include record.lua
 -- include wake.lua
--- include task.lua
 -- include write.lua
 -- include check.lua
--- include dead.lua
 -- include keep.lua
--- include succeed.lua
--- include die.lua
--- include end_delivery.lua
 -- include settle_tasks.lua
 
 check_live()
 check_dead()
 -- Changes nothing; the first write decides whether a server without memory lets the script write.
-redis.call('PERSIST', KEYS[3])
+redis.call('PERSIST', KEYS[@STATE])
 local reply = { @OUTCOMES }
 settle_all(1, reply)
 write_deaths()

@@ -1,5 +1,5 @@
 -- Say how claims ended, and take tasks, in one step.
--- keys:    the queue's; 13 call
+-- keys:    the queue's; CALL
 -- args:    as claim: 1 number of the call, 2 at most so many, 3 lease ms, 4 "client seq consumer" to register or "", 5 consumer;
 --          then per settlement as settle: id, receipt, verdict
 -- returns: {@OUTCOMES, how many, as many outcomes as settle gives: @DONE, @DONE_LATE, @DONE_DEAD, @DONE_LATE_DEAD,
@@ -8,21 +8,11 @@
 -- include record.lua
 -- include call.lua
 -- include wake.lua
--- include task.lua
 -- include write.lua
 -- include check.lua
--- include dead.lua
 -- include keep.lua
--- include succeed.lua
 -- include die.lua
--- include intake.lua
--- include due.lua
--- include end_lease.lua
--- include take_in.lua
--- include promote.lua
--- include take.lua
 -- include claim_tasks.lua
--- include end_delivery.lua
 -- include settle_tasks.lua
 
 local before = last == number and stored_reply()
@@ -32,7 +22,7 @@ end
 check_live()
 check_dead()
 -- Changes nothing; the first write decides whether a server without memory lets the script write.
-redis.call('PERSIST', KEYS[3])
+redis.call('PERSIST', KEYS[@STATE])
 
 local outcomes, tasks, given = {}, {}, {}
 if before then
@@ -66,9 +56,9 @@ for i, field in ipairs(tasks) do
   reply[length + i] = field
 end
 if ARGV[4] ~= '' then
-  redis.call('ZREM', KEYS[11], ARGV[4])
+  redis.call('ZREM', KEYS[@IDLE], ARGV[4])
 end
-if not before and (earlier or redis.call('ZCARD', KEYS[6]) > 0) then
+if not before and (earlier or redis.call('ZCARD', KEYS[@READY]) > 0) then
   wake(ARGV[4])
 end
 return reply

@@ -1,4 +1,7 @@
--- Shared: settlements. Needs end_delivery.lua and write.lua.
+-- Shared: settlements.
+
+-- include end_delivery.lua
+-- include write.lua
 
 -- Whether this verdict ended a delivery whose task is dead; true if the record goes with it.
 local function settle_dead(dead, verdict)
@@ -43,8 +46,8 @@ local function settle_all(first_item, reply)
   end
   fetch(ids)
   local ends = {}
-  for first = 1, #ids, 1000 do
-    local found = redis.call('ZMSCORE', KEYS[7], unpack(ids, first, math.min(first + 999, #ids)))
+  for first = 1, #ids, @CHUNK do
+    local found = redis.call('ZMSCORE', KEYS[@CLAIMED], unpack(ids, first, math.min(first + @CHUNK_REST, #ids)))
     for i, score in ipairs(found) do
       local id = ids[first + i - 1]
       ends[id] = score

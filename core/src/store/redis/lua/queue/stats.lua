@@ -6,18 +6,17 @@
 --          dead_age ms, dead_bytes, intake 0 or 1}
 
 -- include record.lua
--- include intake.lua
 -- include due.lua
 
-local due, ended = redis.call('ZCOUNT', KEYS[5], '-inf', now), redis.call('ZCOUNT', KEYS[7], '-inf', now)
+local due, ended = redis.call('ZCOUNT', KEYS[@SCHEDULED], '-inf', now), redis.call('ZCOUNT', KEYS[@CLAIMED], '-inf', now)
 local scheduled, ready, claimed =
-  redis.call('ZCARD', KEYS[5]), redis.call('ZCARD', KEYS[6]), redis.call('ZCARD', KEYS[7])
+  redis.call('ZCARD', KEYS[@SCHEDULED]), redis.call('ZCARD', KEYS[@READY]), redis.call('ZCARD', KEYS[@CLAIMED])
 live = scheduled + ready + claimed
-local successors = redis.call('HLEN', KEYS[3]) - live
-local in_intake = intake_size > 0 and redis.call('ZCOUNT', KEYS[1], '-inf', now / 1000) or 0
+local successors = redis.call('HLEN', KEYS[@STATE]) - live
+local in_intake = intake_size > 0 and redis.call('ZCOUNT', KEYS[@INTAKE], '-inf', now / 1000) or 0
 return {
   @COUNTS, scheduled - due + intake_size - in_intake, ready + due + ended + in_intake, claimed - ended,
-  redis.call('ZCARD', KEYS[8]) + redis.call('ZCARD', KEYS[12]), math.max(successors, 0), paused and 1 or 0,
-  redis.call('ZCOUNT', KEYS[11], now + 1, '+inf'), next_due(),
+  redis.call('ZCARD', KEYS[@DEAD]) + redis.call('ZCARD', KEYS[@EXPIRED]), math.max(successors, 0), paused and 1 or 0,
+  redis.call('ZCOUNT', KEYS[@IDLE], now + 1, '+inf'), next_due(),
   enqueued, acked, retried, died, max_len or -1, dead_max or -1, dead_age or -1, dead_bytes or -1, intake or -1,
 }

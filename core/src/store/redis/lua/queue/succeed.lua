@@ -1,4 +1,6 @@
--- Shared: what comes after a task, or in its place. Needs task.lua.
+-- Shared: what comes after a task, or in its place.
+
+-- include task.lua
 
 -- Whether `task` stays where `before` stands, which waits: both are due, and of one priority. Somebody who asks
 -- for a task all the time does not keep it from its turn.

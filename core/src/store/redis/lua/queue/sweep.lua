@@ -1,4 +1,7 @@
--- Shared: the dead records that kick and remove_dead are about. Needs sets.lua and dead.lua.
+-- Shared: the dead records that kick and remove_dead are about.
+
+-- include sets.lua
+-- include dead.lua
 
 local until_ms = tonumber(string.sub(ARGV[5], 2))
 if string.sub(ARGV[5], 1, 1) == 'i' then
@@ -8,7 +11,7 @@ local most, from_set = tonumber(ARGV[2]), tonumber(ARGV[6])
 local wanted, is_known, looked, at_set, at_score, at_member = {}, {}, 0, 0, '', ''
 
 local function look_at(receipt)
-  local packed_dead = receipt and redis.call('HGET', KEYS[9], string.format('r%s', receipt))
+  local packed_dead = receipt and redis.call('HGET', KEYS[@GRAVE], string.format('r%s', receipt))
   local dead = packed_dead and cmsgpack.unpack(packed_dead)
   if dead and not is_known[receipt] and dead[@DIED_AT] <= until_ms and begins_with(dead[@REASON], ARGV[3])
     and begins_with(dead[@ID], ARGV[4]) then
@@ -32,13 +35,13 @@ local function look_along(set)
 end
 
 if ARGV[1] == 'o' then
-  look_along(8)
+  look_along(@PART_FAILED)
   if looked < @SWEEP_LOOK then
-    look_along(12)
+    look_along(@PART_EXPIRED)
   end
 else
   for i = 9, #ARGV do
-    look_at(ARGV[1] == 'r' and ARGV[i] or redis.call('HGET', KEYS[9], string.format('i%s', ARGV[i])))
+    look_at(ARGV[1] == 'r' and ARGV[i] or redis.call('HGET', KEYS[@GRAVE], string.format('i%s', ARGV[i])))
   end
 end
 

@@ -1,11 +1,13 @@
--- Shared: takes ready tasks in their order. Needs promote.lua.
+-- Shared: takes ready tasks in their order.
+
+-- include promote.lua
 
 -- At most `max` tasks, and @MAX_REPLY_BYTES of bodies unless one alone is larger; each under a new receipt.
 -- Those that have expired die, no more than @EXPIRE_MAX.
 local function take(max)
   local taken, count, size, looked = {}, 0, 0, 0
   for _ = 1, @EXPIRE_MAX do
-    local ids = redis.call('ZRANGE', KEYS[6], looked, looked + max - count - 1)
+    local ids = redis.call('ZRANGE', KEYS[@READY], looked, looked + max - count - 1)
     if #ids == 0 or count == max then
       return taken
     end

@@ -1,4 +1,7 @@
--- Shared: entries of the intake become tasks. Needs intake.lua and end_lease.lua.
+-- Shared: entries of the intake become tasks.
+
+-- include intake.lua
+-- include end_lease.lua
 
 -- Takes in at most `most` entries: first those whose score is no time, then those that are due. Of new ids only as many
 -- as there is room for; the others wait in the intake, and do not keep those behind them, which live, from being moved.
@@ -8,9 +11,9 @@ local function take_intake(most)
     return
   end
 
-  -- Whether a task may have this id: 1 to 512 bytes of UTF-8 without control characters.
+  -- Whether a task may have this id: 1 to @ID_MOST bytes of UTF-8 without control characters.
   local function is_id(id)
-    if #id == 0 or #id > 512 or string.find(id, '%c') then
+    if #id == 0 or #id > @ID_MOST or string.find(id, '%c') then
       return false
     end
     if not string.find(id, '[\128-\255]') then
@@ -33,7 +36,7 @@ local function take_intake(most)
 
   local function refuse(id, score, reason)
     local receipt = next_number()
-    record_death(string.sub(id, 1, 512), intake_task(0, intake_due(score)), reason, receipt, false, not is_id(id))
+    record_death(string.sub(id, 1, @ID_MOST), intake_task(0, intake_due(score)), reason, receipt, false, not is_id(id))
   end
 
   -- One entry becomes a task, moves the one that is pending, or makes or moves the successor of a running one.
@@ -57,8 +60,8 @@ local function take_intake(most)
   if max_len then
     most = math.min(most, math.max(max_len - live, 0) + @INTAKE_LOOK)
   end
-  local beyond = redis.call('ZRANGE', KEYS[1], '(@INTAKE_SCORE_MAX', '+inf', 'BYSCORE', 'LIMIT', 0, most, 'WITHSCORES')
-  local entries = redis.call('ZRANGE', KEYS[1], '-inf', now / 1000, 'BYSCORE', 'LIMIT', 0,
+  local beyond = redis.call('ZRANGE', KEYS[@INTAKE], '(@INTAKE_SCORE_MAX', '+inf', 'BYSCORE', 'LIMIT', 0, most, 'WITHSCORES')
+  local entries = redis.call('ZRANGE', KEYS[@INTAKE], '-inf', now / 1000, 'BYSCORE', 'LIMIT', 0,
     most - #beyond / 2, 'WITHSCORES')
   local gone, valid = {}, {}
   for i = 1, #beyond, 2 do
@@ -81,7 +84,7 @@ local function take_intake(most)
       gone[#gone + 1] = id
     end
   end
-  for i = 1, #gone, 1000 do
-    redis.call('ZREM', KEYS[1], unpack(gone, i, math.min(i + 999, #gone)))
+  for i = 1, #gone, @CHUNK do
+    redis.call('ZREM', KEYS[@INTAKE], unpack(gone, i, math.min(i + @CHUNK_REST, #gone)))
   end
 end

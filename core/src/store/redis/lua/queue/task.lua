@@ -1,5 +1,7 @@
 -- Shared: the tasks that a script touches. They are changed here and stored by write(), so that a batch is
--- as if done one by one, but with one call for all writes of a kind. Needs record.lua.
+-- as if done one by one, but with one call for all writes of a kind.
+
+-- include record.lua
 
 -- id -> task; false if there is none.
 local mains, successors = {}, {}
@@ -24,8 +26,8 @@ local function touch(id)
 end
 
 local function fetch(ids)
-  for first = 1, #ids, 1000 do
-    local found = redis.call('HMGET', KEYS[3], unpack(ids, first, math.min(first + 999, #ids)))
+  for first = 1, #ids, @CHUNK do
+    local found = redis.call('HMGET', KEYS[@STATE], unpack(ids, first, math.min(first + @CHUNK_REST, #ids)))
     for i, packed in ipairs(found) do
       local id = ids[first + i - 1]
       if mains[id] == nil then
@@ -34,7 +36,7 @@ local function fetch(ids)
         if task then
           stood[id] = true
           if task[@HAS_SUCCESSOR] then
-            successors[id] = cmsgpack.unpack(redis.call('HGET', KEYS[3], string.format('\1%s', id)))
+            successors[id] = cmsgpack.unpack(redis.call('HGET', KEYS[@STATE], string.format('\1%s', id)))
           end
         end
       end
@@ -68,7 +70,7 @@ local function has_body(task, body)
   if task[@SIZE] ~= #body then
     return false
   end
-  return body == '' or body == (bodies[task[@BODY]] or redis.call('HGET', KEYS[4], task[@BODY]))
+  return body == '' or body == (bodies[task[@BODY]] or redis.call('HGET', KEYS[@BODY], task[@BODY]))
 end
 
 -- Makes main pending. A task that is due comes into the line at the end of its priority's; `place` is the
@@ -92,12 +94,12 @@ local function put(id, task, place)
       sequence = sequence + 1
     end
     task[@TURN] = place or sequence
-    stands[number], scores[number] = @READY, (255 - task[@PRIORITY]) * 2 ^ 45 + task[@TURN]
+    stands[number], scores[number] = @READY, (@PRIORITY_MOST - task[@PRIORITY]) * 2 ^ @TURN_BITS + task[@TURN]
     return
   end
   stands[number], scores[number] = @SCHEDULED, due
   if not first_due then
-    local first = redis.call('ZRANGE', KEYS[5], 0, 0, 'WITHSCORES')
+    local first = redis.call('ZRANGE', KEYS[@SCHEDULED], 0, 0, 'WITHSCORES')
     first_due = tonumber(first[2]) or math.huge
   end
   if due < first_due then

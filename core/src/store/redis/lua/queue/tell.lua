@@ -1,5 +1,7 @@
 -- Shared: what pop, peek, get and list tell of tasks: id, state, packed, body, ms left of the lease, due ms of
--- the successor or -1. Needs record.lua and intake.lua.
+-- the successor or -1.
+
+-- include intake.lua
 
 local reply, bodies_size, has_bodies = { @TASKS }, 0, true
 -- How many were told, and whether there is no room for more.
@@ -23,17 +25,17 @@ local function fits(size)
 end
 
 local function tell_live(id, state, left)
-  local packed_task = redis.call('HGET', KEYS[3], id)
+  local packed_task = redis.call('HGET', KEYS[@STATE], id)
   local task = packed_task and cmsgpack.unpack(packed_task)
   if not task or not fits(task[@SIZE]) then
     return
   end
   local successor_due = -1
   if task[@HAS_SUCCESSOR] then
-    local packed_successor = redis.call('HGET', KEYS[3], string.format('\1%s', id))
+    local packed_successor = redis.call('HGET', KEYS[@STATE], string.format('\1%s', id))
     successor_due = packed_successor and cmsgpack.unpack(packed_successor)[@DUE] or -1
   end
-  tell(id, state, packed_task, has_bodies and redis.call('HGET', KEYS[4], task[@BODY]), left, successor_due)
+  tell(id, state, packed_task, has_bodies and redis.call('HGET', KEYS[@BODY], task[@BODY]), left, successor_due)
 end
 
 local function tell_intake(id, score)
@@ -44,9 +46,9 @@ end
 
 -- If its id begins with `prefix`.
 local function tell_dead(receipt, prefix)
-  local packed_dead = redis.call('HGET', KEYS[9], string.format('r%s', receipt))
+  local packed_dead = redis.call('HGET', KEYS[@GRAVE], string.format('r%s', receipt))
   local dead = packed_dead and cmsgpack.unpack(packed_dead)
   if dead and string.sub(dead[@ID], 1, #prefix) == prefix and fits(dead[@SIZE]) then
-    tell(dead[@ID], @DEAD, packed_dead, has_bodies and redis.call('HGET', KEYS[4], dead[@BODY]), 0, -1)
+    tell(dead[@ID], @DEAD, packed_dead, has_bodies and redis.call('HGET', KEYS[@BODY], dead[@BODY]), 0, -1)
   end
 end

@@ -1,4 +1,7 @@
--- Shared: tasks of one state in their order, for peek and list. Needs tell.lua and sets.lua.
+-- Shared: tasks of one state in their order, for peek and list.
+
+-- include tell.lua
+-- include sets.lua
 
 -- How many are told at most, whether with their bodies, what their ids begin with, and the place after which it goes on:
 -- set 0 is the beginning.
@@ -7,9 +10,9 @@ local most, prefix, from_set, from_score, from_member = 0, '', 0, '', ''
 local looked, at_set, at_score, at_member = 0, 0, '', ''
 
 local function tell_one(set, member, score, state)
-  if set == 1 then
+  if set == @PART_INTAKE then
     return begins_with(member, prefix) and tell_intake(member, score)
-  elseif set == 8 or set == 12 then
+  elseif set == @PART_FAILED or set == @PART_EXPIRED then
     return tell_dead(member, prefix)
   elseif begins_with(member, prefix) then
     tell_live(member, state, state == @CLAIMED and score - now or 0)
@@ -77,10 +80,10 @@ end
 -- What is due, in the order in which it would be claimed: ready tasks, scheduled ones that are due, those
 -- whose lease has ended, the intake.
 local function walk_due()
-  walk(6, 0, redis.call('ZCARD', KEYS[6]) - 1, @READY)
-  walk(5, 0, count(5, '-inf', now) - 1, @READY)
-  walk(7, 0, count(7, '-inf', now) - 1, @READY)
+  walk(@PART_READY, 0, redis.call('ZCARD', KEYS[@READY]) - 1, @READY)
+  walk(@PART_SCHEDULED, 0, count(@PART_SCHEDULED, '-inf', now) - 1, @READY)
+  walk(@PART_CLAIMED, 0, count(@PART_CLAIMED, '-inf', now) - 1, @READY)
   if intake_size > 0 then
-    walk(1, 0, count(1, '-inf', now / 1000) - 1, @READY)
+    walk(@PART_INTAKE, 0, count(@PART_INTAKE, '-inf', now / 1000) - 1, @READY)
   end
 end

@@ -1,4 +1,6 @@
--- Shared: stores the tasks that were touched. Needs task.lua.
+-- Shared: stores the tasks that were touched.
+
+-- include task.lua
 
 -- id -> what was stored of a delivered one, which a claim tells
 local packed = {}
@@ -30,11 +32,11 @@ local function write_tasks()
       end
     end
   end
-  for i = 1, task_count, 1000 do
-    redis.call('HSET', KEYS[3], unpack(tasks, i, math.min(i + 999, task_count)))
+  for i = 1, task_count, @CHUNK do
+    redis.call('HSET', KEYS[@STATE], unpack(tasks, i, math.min(i + @CHUNK_REST, task_count)))
   end
-  for i = 1, #no_tasks, 1000 do
-    redis.call('HDEL', KEYS[3], unpack(no_tasks, i, math.min(i + 999, #no_tasks)))
+  for i = 1, #no_tasks, @CHUNK do
+    redis.call('HDEL', KEYS[@STATE], unpack(no_tasks, i, math.min(i + @CHUNK_REST, #no_tasks)))
   end
 end
 
@@ -50,16 +52,16 @@ local function write_bodies()
       gone[#gone + 1] = name
     end
   end
-  for i = 1, text_count, 1000 do
-    redis.call('HSET', KEYS[4], unpack(texts, i, math.min(i + 999, text_count)))
+  for i = 1, text_count, @CHUNK do
+    redis.call('HSET', KEYS[@BODY], unpack(texts, i, math.min(i + @CHUNK_REST, text_count)))
   end
-  for i = 1, #gone, 1000 do
-    redis.call('HDEL', KEYS[4], unpack(gone, i, math.min(i + 999, #gone)))
+  for i = 1, #gone, @CHUNK do
+    redis.call('HDEL', KEYS[@BODY], unpack(gone, i, math.min(i + @CHUNK_REST, #gone)))
   end
   bodies, body_names, body_count = {}, {}, 0
 end
 
--- What is stored in the sets, by place: 1 scheduled, 2 ready, 3 claimed. Lists are made when they are needed.
+-- What is stored in the sets, by state. Lists are made when they are needed.
 local function write_places()
   local to, to_count, from, from_count = {}, {}, {}, {}
   for i = 1, touched_count do
@@ -68,7 +70,7 @@ local function write_places()
       local id = touched[i]
       local was = stood[id]
       if was and was ~= is then
-        for place = was == true and 1 or was, was == true and 3 or was do
+        for place = was == true and @SCHEDULED or was, was == true and @CLAIMED or was do
           local list, count = from[place] or {}, (from_count[place] or 0) + 1
           list[count] = id
           from[place], from_count[place] = list, count
@@ -89,23 +91,23 @@ local function write_places()
   end
   touched, touched_count, numbers, stands, scores = {}, 0, {}, {}, {}
   -- First out, then in: where it was is not always known.
-  for i = 1, from_count[1] or 0, 1000 do
-    redis.call('ZREM', KEYS[5], unpack(from[1], i, math.min(i + 999, from_count[1])))
+  for i = 1, from_count[@SCHEDULED] or 0, @CHUNK do
+    redis.call('ZREM', KEYS[@SCHEDULED], unpack(from[@SCHEDULED], i, math.min(i + @CHUNK_REST, from_count[@SCHEDULED])))
   end
-  for i = 1, from_count[2] or 0, 1000 do
-    redis.call('ZREM', KEYS[6], unpack(from[2], i, math.min(i + 999, from_count[2])))
+  for i = 1, from_count[@READY] or 0, @CHUNK do
+    redis.call('ZREM', KEYS[@READY], unpack(from[@READY], i, math.min(i + @CHUNK_REST, from_count[@READY])))
   end
-  for i = 1, from_count[3] or 0, 1000 do
-    redis.call('ZREM', KEYS[7], unpack(from[3], i, math.min(i + 999, from_count[3])))
+  for i = 1, from_count[@CLAIMED] or 0, @CHUNK do
+    redis.call('ZREM', KEYS[@CLAIMED], unpack(from[@CLAIMED], i, math.min(i + @CHUNK_REST, from_count[@CLAIMED])))
   end
-  for i = 1, to_count[1] or 0, 1000 do
-    redis.call('ZADD', KEYS[5], unpack(to[1], i, math.min(i + 999, to_count[1])))
+  for i = 1, to_count[@SCHEDULED] or 0, @CHUNK do
+    redis.call('ZADD', KEYS[@SCHEDULED], unpack(to[@SCHEDULED], i, math.min(i + @CHUNK_REST, to_count[@SCHEDULED])))
   end
-  for i = 1, to_count[2] or 0, 1000 do
-    redis.call('ZADD', KEYS[6], unpack(to[2], i, math.min(i + 999, to_count[2])))
+  for i = 1, to_count[@READY] or 0, @CHUNK do
+    redis.call('ZADD', KEYS[@READY], unpack(to[@READY], i, math.min(i + @CHUNK_REST, to_count[@READY])))
   end
-  for i = 1, to_count[3] or 0, 1000 do
-    redis.call('ZADD', KEYS[7], unpack(to[3], i, math.min(i + 999, to_count[3])))
+  for i = 1, to_count[@CLAIMED] or 0, @CHUNK do
+    redis.call('ZADD', KEYS[@CLAIMED], unpack(to[@CLAIMED], i, math.min(i + @CHUNK_REST, to_count[@CLAIMED])))
   end
 end
 

@@ -1,0 +1,69 @@
+//! What `@NAME` stands for in a script: reply codes, places in records, and the constants that Rust and Lua have in
+//! common.
+
+use std::time::Duration;
+
+use crate::base::name::MAX_NAME_BYTES;
+use crate::base::token::{self, COOLDOWN_MARKER};
+use crate::protocol::{
+    CACHED_RANK, CALL_TTL, CALM_LEASE, DEAD_AGE, DEAD_BYTES, DEAD_MAX, DEAD_TRIM, ENDED_SCAN, ENDED_TTL,
+    EXPIRE_MAX, EXPIRED, EXPIRED_AFTER, FOREIGN_POLL, GRANT_WINDOW, HELD_SCAN, HOLDERS_MAX, IDLE_LIVE,
+    INTAKE_LOOK, INTAKE_MAX_ATTEMPTS, INTAKE_SCORE_MAX, LEASE_ENDED, LINE_NEAR, LINE_SCAN, LINE_TTL,
+    LIST_LOOK, MAX_REPLY_BYTES, META_REFRESH, OFFERS_MAX, PLACE_PAUSE, PLACES_PAUSE_MOST, PROMOTE_MAX,
+    QUEUE_REFRESH, QUEUE_TTL, SHARE_AFTER, SHARE_PROBE, SHARE_ROW, SHARE_ROW_MOST, SHARE_WINDOW,
+    SHARE_WINDOWS, SWEEP_LOOK, TURN_BITS, WAITER_LIVE, WAITERS_MAX, YEAR,
+};
+use crate::store::redis::code::{Code, HELD_AS, NUMBER_BITS, PARTS, STATES, TASK_FIELDS, VERDICTS};
+use crate::store::redis::keys::CHANNELS;
+
+/// How many values one command is given at most: Lua's stack has room for 8,000.
+const CHUNK: usize = 1_000;
+
+/// Constants that the scripts know by the same name, as text.
+macro_rules! texts {
+    ($($constant:ident)+) => { [$((stringify!($constant), $constant.to_string()),)+] };
+}
+
+/// The same of times: in milliseconds.
+macro_rules! millis {
+    ($($time:ident)+) => { [$((stringify!($time), millis($time)),)+] };
+}
+
+/// Every name with its value.
+pub(super) fn values(clock_margin: Duration) -> Vec<(&'static str, String)> {
+    let mut values = Vec::from(texts! {
+        CACHED_RANK CHANNELS CHUNK COOLDOWN_MARKER DEAD_BYTES DEAD_MAX DEAD_TRIM ENDED_SCAN EXPIRED_AFTER EXPIRE_MAX
+        HELD_SCAN HOLDERS_MAX INTAKE_LOOK INTAKE_MAX_ATTEMPTS INTAKE_SCORE_MAX LEASE_ENDED LINE_NEAR LINE_SCAN
+        LIST_LOOK MAX_REPLY_BYTES NUMBER_BITS OFFERS_MAX PROMOTE_MAX SHARE_AFTER SHARE_ROW SHARE_WINDOWS SWEEP_LOOK
+        TURN_BITS WAITERS_MAX
+    });
+    values.extend(millis! {
+        CALL_TTL CALM_LEASE DEAD_AGE ENDED_TTL FOREIGN_POLL GRANT_WINDOW IDLE_LIVE LINE_TTL META_REFRESH PLACE_PAUSE
+        PLACES_PAUSE_MOST QUEUE_REFRESH QUEUE_TTL SHARE_PROBE SHARE_ROW_MOST SHARE_WINDOW YEAR
+    });
+    values.extend([
+        // Of leases that a calm lock may give without renewing it; and beyond any other lease.
+        ("META_TTL", millis(clock_margin + META_REFRESH + CALM_LEASE)),
+        ("META_BEYOND", millis(clock_margin + META_REFRESH)),
+        ("LIVE", millis(WAITER_LIVE)),
+        ("EXPIRED_REASON", EXPIRED.to_owned()),
+        ("ID_MOST", MAX_NAME_BYTES.to_string()),
+        ("PRIORITY_MOST", u8::MAX.to_string()),
+        ("TOKEN_BEGINS", token::FAR_FUTURE.to_owned()),
+        ("TOKEN_LENGTH", token::LENGTH.to_string()),
+        // Of so many the last, counted from zero.
+        ("LINE_LAST", (LINE_SCAN - 1).to_string()),
+        ("CHUNK_REST", (CHUNK - 1).to_string()),
+    ]);
+    values.extend(Code::ALL.iter().map(|(name, code)| (*name, (*code as i64).to_string())));
+    values.extend(HELD_AS.iter().map(|(name, number, _)| (*name, number.to_string())));
+    values.extend(PARTS.iter().map(|(name, number)| (*name, number.to_string())));
+    values.extend(STATES.iter().map(|(name, number, _)| (*name, number.to_string())));
+    values.extend(VERDICTS.iter().map(|(name, number)| (*name, number.to_string())));
+    values.extend(TASK_FIELDS.iter().map(|(name, place)| (*name, place.to_string())));
+    values
+}
+
+fn millis(time: Duration) -> String {
+    time.as_millis().to_string()
+}
