@@ -49,12 +49,8 @@ pub use base::{name, wake};
 
 pub use api::blocking;
 
-pub use api::cached::{Begun, Ticket};
-pub use api::claim::Claim;
-pub use api::client::{Client, LockPage, QueuePage};
-pub use api::lease::Lease;
-pub use api::lock::{Lock, RwLock};
-pub use api::queue::{Queue, Queues};
+pub use api::asynchronous::{Begun, Claim, Client, Lease, Lock, Queue, Queues, RwLock, Ticket};
+pub use api::listing::{LockPage, QueuePage};
 pub use api::worker::{DEFAULT_GRACE, Worker, WorkerEvent, WorkerReport};
 pub use base::body::{Headers, MAX_PAYLOAD};
 pub use base::clock::ManualClock;

@@ -3,7 +3,6 @@
 use crate::base::clock::Moment;
 use crate::base::name::LockName;
 use crate::base::wake::{Place, locked};
-use crate::driver::rest_async;
 use crate::engine::single_flight::Turn;
 use crate::session::Live;
 
@@ -30,11 +29,6 @@ impl<'a> Seat<'a> {
         }
         let seq = self.place.waiter().seq;
         locked(&self.live.flights).turn(self.name, seq, self.live.clock.now(), give_up)
-    }
-
-    /// Waits as a task until it is woken, or until then.
-    pub(crate) async fn wait(&self, until: Moment) {
-        rest_async(self.live, &self.place, until).await;
     }
 
     /// Shares the value that a request sent at this moment has found.

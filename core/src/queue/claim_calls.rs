@@ -6,7 +6,6 @@ use std::time::Duration;
 use crate::base::error::{Error, ErrorKind};
 use crate::base::name::QueueName;
 use crate::base::wake::{Place, locked};
-use crate::driver::{HostTurn, drive, drive_blocking};
 use crate::engine::Dice;
 use crate::engine::call::{Answer, CallMachine};
 use crate::engine::claim::{ClaimMachine, ClaimOrder, Claimed};
@@ -20,9 +19,9 @@ use crate::session::Live;
 
 /// A running claim.
 pub(crate) struct Claiming {
-    live: Arc<Live>,
-    machine: ClaimMachine,
-    place: Place,
+    pub(crate) live: Arc<Live>,
+    pub(crate) machine: ClaimMachine,
+    pub(crate) place: Place,
     plan: ClaimPlan,
 }
 
@@ -54,19 +53,11 @@ impl Claiming {
         Ok(Self { live, machine, place, plan })
     }
 
-    /// Runs on the running tokio runtime.
-    pub(crate) async fn run(mut self) -> Result<(Vec<Delivery>, Claimed), Error> {
-        let result = drive(&self.live, &mut self.machine, Some(&self.place)).await;
-        self.finish(result)
-    }
-
-    /// Runs on the calling thread.
-    pub(crate) fn run_blocking(mut self, host_turn: HostTurn<'_>) -> Result<(Vec<Delivery>, Claimed), Error> {
-        let result = drive_blocking(&self.live, &mut self.machine, Some(&self.place), host_turn);
-        self.finish(result)
-    }
-
-    fn finish(&mut self, result: Result<Claimed, Error>) -> Result<(Vec<Delivery>, Claimed), Error> {
+    /// What the machine has come to.
+    pub(crate) fn finish(
+        &mut self,
+        result: Result<Claimed, Error>,
+    ) -> Result<(Vec<Delivery>, Claimed), Error> {
         if let Some(slot) = self.machine.free_slot() {
             self.live.slots.give_back(slot);
         }
@@ -114,7 +105,7 @@ impl Verdict {
     }
 
     /// The settlement as a call of its own; `None` if the claim remembers that it was accepted.
-    fn settle(&self) -> Result<Option<(CallMachine, Earlier)>, Error> {
+    pub(crate) fn settle(&self) -> Result<Option<(CallMachine, Earlier)>, Error> {
         let settlement = self.delivery.settlement(&self.verdict)?;
         Ok(settlement.map(|(settlement, earlier)| (self.delivery.settle(settlement), earlier)))
     }
@@ -133,17 +124,8 @@ impl Verdict {
         &self.delivery
     }
 
-    /// Runs on the running tokio runtime.
-    pub(crate) async fn run(self) -> Result<(), Error> {
-        let Some((mut machine, earlier)) = self.settle()? else { return Ok(()) };
-        let answer = drive(&self.delivery.kept.live, &mut machine, None).await;
-        self.delivery.answered(&self.verdict, earlier, answer)
-    }
-
-    /// Runs on the calling thread.
-    pub(crate) fn run_blocking(self) -> Result<(), Error> {
-        let Some((mut machine, earlier)) = self.settle()? else { return Ok(()) };
-        let answer = drive_blocking(&self.delivery.kept.live, &mut machine, None, None);
+    /// Takes in the answer to [`Verdict::settle`].
+    pub(crate) fn answered(&self, earlier: Earlier, answer: Result<Answer, Error>) -> Result<(), Error> {
         self.delivery.answered(&self.verdict, earlier, answer)
     }
 }

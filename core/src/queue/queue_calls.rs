@@ -5,7 +5,6 @@ use std::time::SystemTime;
 
 use crate::base::error::{Error, ErrorKind};
 use crate::base::name::{QueueName, TaskId};
-use crate::driver::{drive, drive_blocking};
 use crate::engine::call::CallMachine;
 use crate::engine::sweep::SweepMachine;
 use crate::protocol::{
@@ -290,8 +289,8 @@ impl Drop for Unheard {
 
 /// One request, and how to read its reply.
 pub(crate) struct Ask<T> {
-    live: Arc<Live>,
-    machine: CallMachine,
+    pub(crate) live: Arc<Live>,
+    pub(crate) machine: CallMachine,
     /// Of an enqueue: its slot, and how it is counted.
     enqueue: Option<(CallId, Unheard)>,
     read: Box<dyn FnOnce(QueueReply) -> Option<T> + Send>,
@@ -304,19 +303,8 @@ impl<T> Ask<T> {
         self
     }
 
-    /// Runs on the running tokio runtime.
-    pub(crate) async fn run(mut self) -> Result<T, Error> {
-        let answer = drive(&self.live, &mut self.machine, None).await;
-        self.finish(answer.map(|answer| answer.reply))
-    }
-
-    /// Runs on the calling thread.
-    pub(crate) fn run_blocking(mut self) -> Result<T, Error> {
-        let answer = drive_blocking(&self.live, &mut self.machine, None, None);
-        self.finish(answer.map(|answer| answer.reply))
-    }
-
-    fn finish(mut self, reply: Result<Reply, Error>) -> Result<T, Error> {
+    /// What the machine has come to.
+    pub(crate) fn finish(mut self, reply: Result<Reply, Error>) -> Result<T, Error> {
         let enqueue = self.enqueue.take();
         if let Some((slot, _)) = &enqueue {
             // If no answer came: the slot's next number makes a late copy of this call void.

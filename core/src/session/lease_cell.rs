@@ -127,7 +127,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::api::client;
+    use crate::api::asynchronous::{Client, Lease};
     use crate::base::clock::ManualClock;
     use crate::session::builder::ClientBuilder;
     use crate::session::options::LockOptions;
@@ -144,7 +144,7 @@ mod tests {
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
     async fn who_waits_for_the_loss_learns_of_it_after_a_suspend() {
         let clock = ManualClock::that_goes_on();
-        let client: client::Client = builder(&clock).open().await.unwrap();
+        let client: Client = builder(&clock).open().await.unwrap();
         let lease = client.lock("a").acquire(LockOptions::new().ttl(TTL)).await.unwrap();
         let waiting = tokio::spawn(async move { lease.lost().await });
         let lock = client.lock("b");
@@ -163,7 +163,7 @@ mod tests {
     /// A waker is a callback of the program: this one calls the lease whose loss it reports.
     #[test]
     fn a_waker_may_ask_the_lease() {
-        struct Asks(std::sync::Weak<crate::api::lease::Lease>, AtomicBool);
+        struct Asks(std::sync::Weak<Lease>, AtomicBool);
         impl std::task::Wake for Asks {
             fn wake(self: Arc<Self>) {
                 let lease = self.0.upgrade().unwrap();

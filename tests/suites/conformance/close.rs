@@ -41,7 +41,8 @@ on_every_topology! {
         assert_eq!(mine.close().unwrap(), 0);
         assert_eq!(other.lock("a").waiters(), 0);
         for waiting in waiting {
-            assert_eq!(waiting.join().unwrap_err().kind(), ErrorKind::Closed);
+            let error = waiting.join().unwrap_err();
+            assert_eq!((error.kind(), error.operation(), error.name()), (ErrorKind::Closed, Some("acquire"), Some("a")));
         }
     }
 }

@@ -13,21 +13,18 @@
 //! # }
 //! ```
 
-mod cached;
-mod claim;
-mod client;
-mod lease;
-mod lock;
-mod queue;
+mod face;
+// The same files as in `asynchronous`: without `async` here.
+#[allow(clippy::duplicate_mod, reason = "each noun is compiled once for each face")]
+#[path = "../nouns/mod.rs"]
+mod nouns;
+mod only;
 mod worker;
 
-pub use cached::{Begun, Ticket};
-pub use claim::Claim;
-pub use client::Client;
-pub use lease::Lease;
-pub use lock::{Lock, RwLock};
-pub use queue::{Queue, Queues};
-pub use worker::{Direction, Hands, Hosted, Stopper, Taken, Unsettled, Worker};
+pub use nouns::{Begun, Claim, Client, Lease, Lock, Queue, Queues, RwLock, Ticket};
+#[doc(hidden)]
+pub use worker::{Direction, Hands, Hosted, Taken, Unsettled};
+pub use worker::{Stopper, Worker};
 
 pub use crate::driver::host_turn::with_host_turn;
 

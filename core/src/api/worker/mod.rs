@@ -6,10 +6,8 @@ mod shift;
 use std::fmt;
 use std::future::{Future, pending};
 use std::sync::Arc;
-use std::time::Duration;
 
-use crate::api::claim::Claim;
-use crate::api::queue::Queue;
+use crate::api::asynchronous::{Claim, Queue};
 use crate::base::error::Error;
 
 pub use settings::{DEFAULT_GRACE, WorkerEvent, WorkerReport};
@@ -46,9 +44,9 @@ use shift::Shift;
 /// ```
 #[must_use = "a worker does nothing until it runs"]
 pub struct Worker<H> {
-    queue: Queue,
+    pub(crate) queue: Queue,
     handler: Arc<H>,
-    settings: WorkerSettings,
+    pub(crate) settings: WorkerSettings,
     drops: bool,
 }
 
@@ -63,60 +61,12 @@ where
         Self { queue, handler: Arc::new(handler), settings: WorkerSettings::default(), drops: true }
     }
 
-    /// How many tasks are worked on at once: 1 to 1,000 (default 1).
-    pub fn concurrency(mut self, concurrency: usize) -> Self {
-        self.settings.concurrency = concurrency;
-        self
-    }
-
-    /// How long the store keeps a claim without renewal: 50 ms to 365 days (default 30 s). If the worker dies, its tasks are
-    /// delivered again after this time.
-    pub fn lease(mut self, lease: Duration) -> Self {
-        self.settings.lease = lease;
-        self
-    }
-
-    /// How long a handler may run: the lease to 365 days (default 1 h). Then its claim is lost, and the attempt has failed.
-    pub fn max_run(mut self, max_run: Duration) -> Self {
-        self.settings.max_run = max_run;
-        self
-    }
-
-    /// End when no task is ready or claimed any more, by this worker or another. Tasks due later stay.
-    pub fn until_empty(mut self) -> Self {
-        self.settings.until_empty = true;
-        self
-    }
-
-    /// How long handlers go on after a stop (default 25 s). Then they are dropped, and their tasks go back without
-    /// counting an attempt.
-    pub fn grace(mut self, grace: Duration) -> Self {
-        self.settings.grace = grace;
-        self
-    }
-
     /// Handlers are not dropped: they end by themselves when `Claim::lost` completes. For hosts whose handlers are not
     /// Rust's, and end in their own time.
     #[doc(hidden)]
     pub fn undropped(mut self) -> Self {
         self.drops = false;
         self
-    }
-
-    /// A callback for everything that happens to a task. It is called on the worker's own task, and must not block. If it
-    /// panics, the panic is counted, and the worker goes on.
-    pub fn on_event(mut self, hook: impl Fn(WorkerEvent<'_>) + Send + Sync + 'static) -> Self {
-        self.settings.hook = Some(Arc::new(hook));
-        self
-    }
-
-    /// Checks the queue's name and all options, as `run` does.
-    ///
-    /// # Errors
-    /// `InvalidArgument`.
-    pub fn check(&self) -> Result<(), Error> {
-        self.queue.check()?;
-        self.settings.check().map_err(|error| error.during("work", self.queue.name()))
     }
 
     /// Works for ever, or until the queue is empty if that was asked for.
@@ -148,11 +98,5 @@ where
     ) -> Result<WorkerReport, Error> {
         self.check()?;
         Shift::new(self.queue, self.handler, self.settings, self.drops).run(shutdown, hurry).await
-    }
-}
-
-impl<H> fmt::Debug for Worker<H> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Worker({:?}, {:?})", self.queue, self.settings)
     }
 }

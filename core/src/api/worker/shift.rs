@@ -13,8 +13,7 @@ use tokio::task::{Id, JoinError, JoinSet};
 use tracing::{Instrument, Span};
 
 use super::{WorkerReport, WorkerSettings, panic_message, tally};
-use crate::api::claim::Claim;
-use crate::api::queue::Queue;
+use crate::api::asynchronous::{Claim, Queue};
 use crate::base::clock::{Clock, Moment};
 use crate::base::error::Error;
 use crate::engine::worker::{Ending, Finished, Job, Order, WorkerMachine};
@@ -143,7 +142,7 @@ where
         let (queue, options) = (self.queue.clone(), self.settings.claim(max, wait));
         let carried = batch.request();
         let future = Box::pin(async move {
-            let claims = queue.settle_batch_and_claim(&mut batch, options).await;
+            let claims = queue.settle_batch_and_claim(&mut batch, options, None).await;
             (batch, claims)
         });
         self.claiming = Some(Claiming { carried, future });

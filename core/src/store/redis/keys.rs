@@ -90,13 +90,13 @@ pub(crate) fn lock_of_holders(kind: LockKind, key: &str) -> Option<&str> {
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Keys {
     /// Of one lock. A call that has no use for the key of an ended token leaves it out, and what comes after it.
-    OfLock(&'static [LockKey]),
+    Lock(&'static [LockKey]),
     /// Of several locks, one after the other. The script goes through them by `i`.
-    OfLocks(&'static [LockKey]),
+    Locks(&'static [LockKey]),
     /// All of a queue but that of a call.
-    OfQueue,
+    Queue,
     /// All of a queue. One without a call leaves its key out.
-    OfCall,
+    Call,
 }
 
 impl Keys {

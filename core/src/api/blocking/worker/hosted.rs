@@ -26,6 +26,7 @@ use crate::session::trace;
 #[derive(Clone, Copy, Debug)]
 pub struct Hosted;
 
+#[doc(hidden)]
 impl Worker<Hosted> {
     /// A worker on this queue whose hands are threads of the host: for languages into which no other thread may
     /// call, or whose threads take turns, so that each call from outside would cost two switches.

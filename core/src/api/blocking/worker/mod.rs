@@ -11,7 +11,7 @@ use std::thread;
 use std::time::Duration;
 
 use crate::api::blocking::{Claim, Queue, go_on};
-use crate::api::worker::{WorkerEvent, WorkerReport, WorkerSettings};
+use crate::api::worker::{WorkerReport, WorkerSettings};
 use crate::base::error::{Error, ErrorKind};
 
 pub use desk::Taken;
@@ -25,7 +25,7 @@ use direct::direct;
 /// Every task is under a lease that is renewed while its handler runs, for `max_run` at most. A thread
 /// cannot be stopped from outside: a handler that runs long should look at [`Claim::is_valid`] now and then. One that
 /// goes on after the loss of its claim keeps its thread busy; the worker goes on with the others, tells of it
-/// ([`WorkerEvent::Stuck`]), and leaves the task to others. The thread is not replaced: whatever hangs once would hang
+/// ([`WorkerEvent::Stuck`](crate::WorkerEvent::Stuck)), and leaves the task to others. The thread is not replaced: whatever hangs once would hang
 /// again, until threads or memory run out.
 ///
 /// A handler that returns is acked; one that fails or panics is nacked with backoff. What a handler settles
@@ -50,9 +50,9 @@ use direct::direct;
 /// ```
 #[must_use = "a worker does nothing until it runs"]
 pub struct Worker<H> {
-    queue: Queue,
+    pub(crate) queue: Queue,
     handler: H,
-    settings: WorkerSettings,
+    pub(crate) settings: WorkerSettings,
     stop: Arc<StopFlag>,
 }
 
@@ -76,37 +76,6 @@ impl Stopper {
 }
 
 impl<H> Worker<H> {
-    /// How many tasks are worked on at once, each by a thread: 1 to 1,000 (default 1).
-    pub fn concurrency(mut self, concurrency: usize) -> Self {
-        self.settings.concurrency = concurrency;
-        self
-    }
-
-    /// How long the store keeps a claim without renewal: 50 ms to 365 days (default 30 s). If the worker dies, its tasks are
-    /// delivered again after this time.
-    pub fn lease(mut self, lease: Duration) -> Self {
-        self.settings.lease = lease;
-        self
-    }
-
-    /// How long a handler may run: the lease to 365 days (default 1 h). Then its claim is lost, and the attempt has failed.
-    pub fn max_run(mut self, max_run: Duration) -> Self {
-        self.settings.max_run = max_run;
-        self
-    }
-
-    /// End when no task is ready or claimed any more, by this worker or another. Tasks due later stay.
-    pub fn until_empty(mut self) -> Self {
-        self.settings.until_empty = true;
-        self
-    }
-
-    /// How long handlers go on after a stop (default 25 s): see [`Stopper::stop`].
-    pub fn grace(mut self, grace: Duration) -> Self {
-        self.settings.grace = grace;
-        self
-    }
-
     /// How long a handler that was told to end is waited for when the worker stops, if it takes longer for a reason.
     #[doc(hidden)]
     pub fn patience(mut self, patience: Duration) -> Self {
@@ -114,24 +83,9 @@ impl<H> Worker<H> {
         self
     }
 
-    /// Is told of everything that happens to a task, on whichever thread it happens.
-    pub fn on_event(mut self, hook: impl Fn(WorkerEvent<'_>) + Send + Sync + 'static) -> Self {
-        self.settings.hook = Some(Arc::new(hook));
-        self
-    }
-
     /// What stops this worker.
     pub fn stopper(&self) -> Stopper {
         Stopper(Arc::clone(&self.stop))
-    }
-
-    /// Checks the queue's name and all options, as `run` does.
-    ///
-    /// # Errors
-    /// `InvalidArgument`.
-    pub fn check(&self) -> Result<(), Error> {
-        self.queue.check()?;
-        self.settings.check().map_err(|error| error.during("work", self.queue.name()))
     }
 }
 
@@ -189,12 +143,6 @@ fn no_thread(error: std::io::Error) -> Error {
     Error::new(ErrorKind::Internal, "no thread could be started").with_source(error)
 }
 
-impl<H> fmt::Debug for Worker<H> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Worker({:?}, {:?})", self.queue, self.settings)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used, reason = "tests may panic")]
@@ -202,9 +150,8 @@ mod tests {
     use std::time::Instant;
 
     use super::*;
-    use crate::ClaimOptions;
-    use crate::Task;
     use crate::api::blocking::Client;
+    use crate::{ClaimOptions, Task, WorkerEvent};
 
     /// Waits for something that comes at once or not at all.
     fn until(done: impl Fn() -> bool) {

@@ -1,16 +1,17 @@
-//! The blocking client.
+//! The client.
 
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::api::blocking::{Lease, Lock, Queue, Queues, RwLock};
-use crate::api::client::{LockPage, QueuePage, list, list_queues};
+use super::face::{aside, both, drive, driving, either, example};
+use super::lease::Lease;
+use super::lock::{Lock, RwLock};
+use super::queue::{Queue, Queues};
 use crate::api::close::{Close, release_all};
+use crate::api::listing::{LockPage, QueuePage, list, list_queues};
 use crate::base::error::Error;
 use crate::base::name::LockKind;
-use crate::driver::drive_blocking;
-use crate::driver::host_turn::attend_call;
 use crate::lease::grip::Grip;
 use crate::lease::handle::LeaseHandle;
 use crate::lease::held::Held;
@@ -21,7 +22,9 @@ use crate::session::examine::examine;
 use crate::session::metrics::Metrics;
 use crate::store::Finding;
 
-/// A connection to a store, for programs without async. Cheap to clone; one per process is enough.
+/// A connection to a store,
+#[doc = either!("for async programs on tokio.", "for programs without async.")]
+/// Cheap to clone; one per process is enough.
 ///
 /// After a fork the child may go on using it: it connects anew there.
 #[derive(Clone)]
@@ -29,6 +32,7 @@ pub struct Client {
     pub(crate) session: Arc<Session>,
 }
 
+#[both]
 impl Client {
     /// Opens a store: `redis://`, `redis+unix://`, `redis-sentinel://`, `redis-cluster://`, `redis-quorum://`,
     /// with TLS `rediss://` and so on, `sqlite:PATH` or `memory:`.
@@ -36,17 +40,18 @@ impl Client {
     /// # Errors
     /// `InvalidArgument` for a bad URL; `StoreUnavailable`, `Denied`, `Unsupported` or `Corrupt` if the store
     /// cannot be used.
-    pub fn open(url: &str) -> Result<Self, Error> {
-        Self::builder(url).open_blocking()
+    pub async fn open(url: &str) -> Result<Self, Error> {
+        connect(Self::builder(url)).await
     }
 
-    /// Opens a store with options; ends with [`ClientBuilder::open_blocking`].
+    /// Opens a store with options; ends with
+    #[doc = either!("[`ClientBuilder::open`].", "[`ClientBuilder::open_blocking`].")]
     pub fn builder(url: &str) -> ClientBuilder {
         ClientBuilder::new(Some(url.to_owned()))
     }
 
     /// Opens the store that the environment variable `STANCHION_URL` names; ends with
-    /// [`ClientBuilder::open_blocking`].
+    #[doc = either!("[`ClientBuilder::open`].", "[`ClientBuilder::open_blocking`].")]
     pub fn from_env() -> ClientBuilder {
         ClientBuilder::new(None)
     }
@@ -100,10 +105,10 @@ impl Client {
     /// # Errors
     /// `LeaseLost` if the handle was used already or its lease has ended; `LeaseExpired` if it ran out
     /// meanwhile; `InvalidArgument` if it is of another prefix.
-    pub fn resume_lease(&self, handle: &LeaseHandle) -> Result<Lease, Error> {
+    pub async fn resume_lease(&self, handle: &LeaseHandle) -> Result<Lease, Error> {
         let live = self.session.live()?;
         let (mut machine, token) = handle.resume(live)?;
-        let answer = drive_blocking(live, &mut machine, None, None)?;
+        let answer = drive(live, &mut machine, None, None).await?;
         Held::resumed(live, handle, token, &answer).map(|held| Lease::new(Grip::new(held, None)))
     }
 
@@ -111,9 +116,9 @@ impl Client {
     ///
     /// # Errors
     /// The first error other than a lost lease; the others are still released.
-    pub fn release_all(&self) -> Result<usize, Error> {
-        let live = self.session.live()?;
-        release_all(live)
+    pub async fn release_all(&self) -> Result<usize, Error> {
+        let live = Arc::clone(self.session.live()?);
+        driving("releasing", move || release_all(&live)).await
     }
 
     /// Closes the client, and with it all its clones: calls that wait end with `Closed`, and so does every later one;
@@ -121,31 +126,20 @@ impl Client {
     /// connections are closed. How many leases were released. A second close does nothing.
     ///
     /// A worker is to be stopped before: one that runs ends, and what it works on is put back.
-    ///
-    /// ```
-    /// # fn main() -> Result<(), stanchion::Error> {
-    /// use stanchion::{ErrorKind, LockOptions, blocking::Client};
-    ///
-    /// let client = Client::open("memory:")?;
-    /// let lease = client.lock("a").acquire(LockOptions::new())?;
-    /// assert_eq!(client.close()?, 1);
-    /// assert!(!lease.is_valid());
-    /// assert_eq!(client.lock("a").is_locked().unwrap_err().kind(), ErrorKind::Closed);
-    /// # Ok(())
-    /// # }
-    /// ```
+    #[doc = example!("close")]
     ///
     /// # Errors
     /// The first error of a release other than a lost lease; the client is closed nevertheless.
-    pub fn close(&self) -> Result<usize, Error> {
+    pub async fn close(&self) -> Result<usize, Error> {
         let closing = Close::begin(&self.session);
-        attend_call(move || closing.finish())
+        aside("closing", move || closing.finish()).await
     }
 
     /// Waits up to `time` for what this client does in the background, such as releasing leases that were
     /// dropped; whether it is done. For a program that is about to exit.
-    pub fn linger(&self, time: Duration) -> bool {
-        self.session.linger(time)
+    pub async fn linger(&self, time: Duration) -> bool {
+        let session = Arc::clone(&self.session);
+        driving("lingering", move || Ok(session.linger(time))).await.unwrap_or(false)
     }
 
     /// What the store is like, and which promises hold on it. Takes and releases a lock named `stanchion-doctor`, some
@@ -153,9 +147,9 @@ impl Client {
     ///
     /// # Errors
     /// As [`Client::open`], if the store does not answer.
-    pub fn examine(&self) -> Result<Vec<Finding>, Error> {
+    pub async fn examine(&self) -> Result<Vec<Finding>, Error> {
         let live = Arc::clone(self.session.live()?);
-        attend_call(move || examine(&live))
+        aside("the examination", move || examine(&live)).await
     }
 
     /// What this client has counted since it was opened in this process: acquires, leases, tasks, and how long things
@@ -176,41 +170,37 @@ impl Client {
     }
 
     /// Names of exclusive locks that are held now, a page at a time: `None` first, then what the last page gave.
-    pub fn locks(&self, page: Option<u64>) -> Result<LockPage, Error> {
-        self.locks_of(LockKind::Exclusive, page)
+    pub async fn locks(&self, page: Option<u64>) -> Result<LockPage, Error> {
+        self.locks_of(LockKind::Exclusive, page).await
     }
 
     /// As [`Client::locks`], of another kind.
-    pub fn locks_of(&self, kind: LockKind, page: Option<u64>) -> Result<LockPage, Error> {
+    pub async fn locks_of(&self, kind: LockKind, page: Option<u64>) -> Result<LockPage, Error> {
         let live = Arc::clone(self.session.live()?);
-        attend_call(move || list(&live, kind, page))
+        aside("the listing", move || list(&live, kind, page)).await
     }
 
     /// Names of queues that have tasks or settings, or had some in the last 7 days, a page at a time: `None`
     /// first, then what the last page gave.
-    pub fn queue_names(&self, page: Option<u64>) -> Result<QueuePage, Error> {
+    pub async fn queue_names(&self, page: Option<u64>) -> Result<QueuePage, Error> {
         let live = Arc::clone(self.session.live()?);
-        attend_call(move || list_queues(&live, page))
+        aside("the listing", move || list_queues(&live, page)).await
     }
 }
 
 impl fmt::Debug for Client {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("blocking::Client")
+        f.write_str(either!("Client", "blocking::Client"))
     }
 }
 
-impl ClientBuilder {
-    /// Opens the store for blocking use: connects once and checks the server's version.
-    ///
-    /// # Errors
-    /// As [`Client::open`].
-    pub fn open_blocking(self) -> Result<Client, Error> {
-        let session = Arc::new(self.session()?);
-        let live = Arc::clone(session.live()?);
-        attend_call(move || {
-            live.store.check(live.give_up()).map_err(|failure| Error::from(failure).during("open", ""))
-        })?;
-        Ok(Client { session })
-    }
+/// Opens the store: connects once and checks the server's version.
+#[both]
+pub(crate) async fn connect(builder: ClientBuilder) -> Result<Client, Error> {
+    let session = Arc::new(builder.session()?);
+    let live = Arc::clone(session.live()?);
+    let check =
+        move || live.store.check(live.give_up()).map_err(|failure| Error::from(failure).during("open", ""));
+    aside("opening the store", check).await?;
+    Ok(Client { session })
 }

@@ -1,15 +1,14 @@
-//! The blocking lock.
+//! The lock.
 
 use std::fmt;
-use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::api::blocking::Lease;
-use crate::api::lock::{Timing, busy};
-use crate::base::error::{Error, ErrorKind};
+use super::face::{Turn, again, both, drive, either, example, rest};
+use super::lease::Lease;
+use crate::api::timing::Timing;
+use crate::base::error::{BY_ANOTHER, Error, ErrorKind};
 use crate::base::name::LockName;
-use crate::driver::{HostTurn, again, drive_blocking, rest};
 use crate::engine::acquire::Acquired;
 use crate::lease::grip::Grip;
 use crate::lease::held::Held;
@@ -31,6 +30,7 @@ pub struct Lock {
     owner: Option<Arc<str>>,
 }
 
+#[both]
 impl Lock {
     pub(crate) fn new(named: Named) -> Self {
         Self { named, others: Vec::new(), owner: None }
@@ -56,43 +56,36 @@ impl Lock {
     }
 
     /// Acquires the lock, waiting in line for it.
+    #[doc = either!("Dropping the future leaves the line.", "")]
+    #[doc = example!("acquire")]
     ///
     /// # Errors
     /// `LockTimeout` if it stayed busy; `InvalidArgument` for a bad name or option; `StoreUnavailable`,
     /// `Denied` or `WrongType` from the store.
-    pub fn acquire(&self, options: LockOptions) -> Result<Lease, Error> {
-        self.acquire_with(options, None)
-    }
-
-    /// As [`Lock::acquire`]; `host_turn` runs at least every 50 ms on this thread and may end the wait. Requests
-    /// run on threads of their own meanwhile. For hosts that have to run signal handlers.
-    ///
-    /// # Errors
-    /// As [`Lock::acquire`], and `Cancelled` if `host_turn` ended the wait.
-    pub fn acquire_while(
-        &self,
-        options: LockOptions,
-        host_turn: &mut dyn FnMut() -> ControlFlow<()>,
-    ) -> Result<Lease, Error> {
-        self.acquire_with(options, Some(host_turn))
-    }
-
-    fn acquire_with(&self, options: LockOptions, host_turn: HostTurn<'_>) -> Result<Lease, Error> {
-        let lease = self.attempt(options, host_turn);
-        // Only a wait of zero finds nothing.
-        let lease = lease.and_then(|lease| lease.ok_or_else(|| busy().during("acquire", self.name())));
-        lease.map_err(|error| if self.others.is_empty() { self.named.whose(error) } else { error })
+    pub async fn acquire(&self, options: LockOptions) -> Result<Lease, Error> {
+        self.acquired(self.attempt(options, None).await)
     }
 
     /// Acquires the lock if it is free; `None` if it is busy. Never waits for another holder.
     ///
     /// # Errors
     /// As [`Lock::acquire`], but never `LockTimeout`.
-    pub fn try_acquire(&self, options: LockOptions) -> Result<Option<Lease>, Error> {
-        self.attempt(options.wait(Duration::ZERO), None)
+    pub async fn try_acquire(&self, options: LockOptions) -> Result<Option<Lease>, Error> {
+        self.attempt(options.wait(Duration::ZERO), None).await
     }
 
-    fn attempt(&self, options: LockOptions, mut host_turn: HostTurn<'_>) -> Result<Option<Lease>, Error> {
+    /// What an acquire comes to that has waited.
+    pub(crate) fn acquired(&self, lease: Result<Option<Lease>, Error>) -> Result<Lease, Error> {
+        // Only a wait of zero finds nothing.
+        let lease = lease.and_then(|lease| lease.ok_or_else(|| busy().during("acquire", self.name())));
+        lease.map_err(|error| if self.others.is_empty() { self.named.whose(error) } else { error })
+    }
+
+    pub(crate) async fn attempt(
+        &self,
+        options: LockOptions,
+        mut turn: Turn<'_>,
+    ) -> Result<Option<Lease>, Error> {
         let live = self.named.session.live()?;
         let wanted = Wanted::new(live, &self.named, &self.others, self.owner.as_deref(), &options)?;
         let is_try = options.only_tries();
@@ -100,58 +93,41 @@ impl Lock {
             match wanted.enter(live) {
                 Ok(Entering::Again(grip)) => return Ok(Some(Lease::new(grip))),
                 Ok(Entering::First(coming)) => break coming,
-                Ok(Entering::Wait(place, until)) => rest(live, &place, until, again(&mut host_turn))?,
+                Ok(Entering::Wait(place, until)) => rest(live, &place, until, again(&mut turn)).await?,
                 Err(error) if is_try && error.kind() == ErrorKind::LockTimeout => return Ok(None),
                 Err(error) => return Err(error),
             }
         };
         let grip = match wanted.only(live) {
-            Some((name, plan)) => take(live, name, &plan, host_turn)?.map(|held| wanted.grip(held)),
-            None => take_all(live, &wanted, host_turn)?,
+            Some((name, plan)) => take(live, name, &plan, turn).await?.map(|held| wanted.grip(held)),
+            None => take_all(live, &wanted, turn).await?,
         };
         Ok(grip.map(Lease::new))
     }
 
-    /// Acquires, runs `body`, and releases. `body` should look at [`Lease::is_valid`] now and then: a thread
-    /// cannot be stopped from outside.
-    ///
-    /// # Errors
-    /// As [`Lock::acquire`], and `LeaseLost` or `LeaseExpired` if the lease ended before `body` did; the
-    /// value of `body` is dropped then.
-    pub fn hold<T>(&self, options: LockOptions, body: impl FnOnce(&Lease) -> T) -> Result<T, Error> {
-        let lease = self.acquire(options)?;
-        let value = body(&lease);
-        lease.release()?;
-        Ok(value)
-    }
-
     /// Who holds the lock now, if anybody does; of several holders the one whose lease ends first.
-    pub fn holder(&self) -> Result<Option<Holder>, Error> {
-        Ok(self.holders()?.into_iter().next())
+    pub async fn holder(&self) -> Result<Option<Holder>, Error> {
+        Ok(self.holders().await?.into_iter().next())
     }
 
     /// Who holds the lock now: one at most if it is exclusive, else up to 100, those whose leases end first.
-    pub fn holders(&self) -> Result<Vec<Holder>, Error> {
+    pub async fn holders(&self) -> Result<Vec<Holder>, Error> {
         let name = self.named.checked()?;
-        let live = self.named.session.live()?;
-        let mut machine = live.call(Request::Holder(protocol::Holder { name }));
-        let answer = drive_blocking(live, &mut machine, None, None)?;
-        Ok(Holder::from_reply(answer.reply))
+        let reply = self.ask(Request::Holder(protocol::Holder { name })).await?;
+        Ok(Holder::from_reply(reply))
     }
 
     /// Who waits for the lock now, in the order of the line: up to 100. One that was not heard of for 2.5 s, or for
     /// 22 s far back in a long line, counts as dead and is left out.
-    pub fn waiters(&self) -> Result<Vec<Waiter>, Error> {
+    pub async fn waiters(&self) -> Result<Vec<Waiter>, Error> {
         let name = self.named.checked()?;
-        let live = self.named.session.live()?;
-        let mut machine = live.call(Request::Waiters(protocol::Waiters { name }));
-        let answer = drive_blocking(live, &mut machine, None, None)?;
-        Ok(Waiter::from_reply(answer.reply))
+        let reply = self.ask(Request::Waiters(protocol::Waiters { name })).await?;
+        Ok(Waiter::from_reply(reply))
     }
 
     /// Whether the lock is held, offered to a waiter, cooling down, or in foreign hands.
-    pub fn is_locked(&self) -> Result<bool, Error> {
-        Ok(self.holder()?.is_some())
+    pub async fn is_locked(&self) -> Result<bool, Error> {
+        Ok(self.holder().await?.is_some())
     }
 
     /// Takes the lock from whoever has it and hands it to the next waiter; false if it was free.
@@ -162,12 +138,18 @@ impl Lock {
     /// # Errors
     /// `Indeterminate` if the store did not answer; the request is not repeated, since a repetition could
     /// break the next lease.
-    pub fn break_lease(&self) -> Result<bool, Error> {
+    pub async fn break_lease(&self) -> Result<bool, Error> {
         let name = self.named.checked()?;
         let live = self.named.session.live()?;
         let mut machine = live.call(Request::BreakLease(protocol::BreakLease { name })).once();
-        let answer = drive_blocking(live, &mut machine, None, None)?;
+        let answer = drive(live, &mut machine, None, None).await?;
         Ok(answer.reply == Reply::BreakLease(true))
+    }
+
+    async fn ask(&self, request: Request) -> Result<Reply, Error> {
+        let live = self.named.session.live()?;
+        let mut machine = live.call(request);
+        Ok(drive(live, &mut machine, None, None).await?.reply)
     }
 }
 
@@ -196,15 +178,16 @@ impl RwLock {
 }
 
 /// Takes one lock; `None` if it is busy and the plan is not to wait.
-fn take(
+#[both]
+async fn take(
     live: &Arc<Live>,
     name: &LockName,
     plan: &LockPlan,
-    host_turn: HostTurn<'_>,
+    turn: Turn<'_>,
 ) -> Result<Option<Held>, Error> {
     let mut attempt = live.acquire(name, plan)?;
     let timing = Timing::begin(live);
-    let result = drive_blocking(live, &mut attempt.machine, Some(&attempt.place), host_turn);
+    let result = drive(live, &mut attempt.machine, Some(&attempt.place), turn).await;
     timing.end(&result);
     live.note(name, plan, attempt.machine.sighting());
     match result.map_err(|error| error.during("acquire", name.as_str()))? {
@@ -215,10 +198,11 @@ fn take(
 }
 
 /// Takes several locks, all or none; `None` if one is busy and the plan is not to wait.
-fn take_all(live: &Arc<Live>, wanted: &Wanted, host_turn: HostTurn<'_>) -> Result<Option<Grip>, Error> {
+#[both]
+async fn take_all(live: &Arc<Live>, wanted: &Wanted, turn: Turn<'_>) -> Result<Option<Grip>, Error> {
     let mut several = wanted.several(live)?;
     let timing = Timing::begin(live);
-    let result = drive_blocking(live, &mut several.machine, Some(&several.place), host_turn);
+    let result = drive(live, &mut several.machine, Some(&several.place), turn).await;
     timing.end_of_several(&result);
     Ok(wanted.held(live, &several.machine, result?))
 }
@@ -227,4 +211,9 @@ impl fmt::Debug for Lock {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Lock({:?})", self.name())
     }
+}
+
+/// The error of an `acquire` that was told not to wait.
+pub(crate) fn busy() -> Error {
+    Error::new(ErrorKind::LockTimeout, format!("the lock is {BY_ANOTHER}; did not wait"))
 }

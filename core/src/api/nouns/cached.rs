@@ -1,18 +1,18 @@
-//! Cached values of the async client.
+//! Cached values.
 
 use std::fmt;
-use std::future::Future;
 use std::sync::Arc;
 
-use crate::api::client::Client;
-use crate::api::lock::{Lock, Timing, busy};
+use super::client::Client;
+use super::face::{Turn, again, both, drive, rest};
+use super::lock::{Lock, busy};
+use crate::api::timing::Timing;
 use crate::base::error::Error;
 use crate::base::name::LockName;
 use crate::cached::cached_options::{CachedOptions, CachedPlan};
 use crate::cached::computing::{Computing, Outcome, check_circuit, instead, stored};
 use crate::cached::flights::Seat;
-use crate::driver::drive;
-use crate::engine::single_flight::Turn;
+use crate::engine::single_flight;
 use crate::lease::named::{Named, Part};
 use crate::protocol::{Invalidate, Request};
 use crate::session::Live;
@@ -43,68 +43,24 @@ pub struct Ticket {
     computing: Computing,
 }
 
+#[both]
 impl Client {
-    /// The cached value with this name (bytes, at most 16 MiB); if there is none, `compute` makes it, for one
-    /// caller at a time: the others wait, and get what it made. Instead of options a `Duration` says how long the
-    /// value is fresh. If `compute` fails or its caller dies, the next caller computes.
-    ///
-    /// The caller that computed gets its value also if it could not be stored, because its lease was lost or the
-    /// store did not answer; then the next caller computes again.
-    ///
-    /// ```
-    /// # #[tokio::main(flavor = "current_thread")]
-    /// # async fn main() -> Result<(), stanchion::Error> {
-    /// # use std::time::Duration;
-    /// # use stanchion::{Client, Error};
-    /// # let client = Client::open("memory:").await?;
-    /// let price = client.cached("price:7", Duration::from_secs(60), || async { Ok::<_, Error>("9.99") }).await?;
-    /// assert_eq!(price, b"9.99");
-    /// # Ok(())
-    /// # }
-    /// ```
-    ///
-    /// # Errors
-    /// Those of `compute`; `LockTimeout` if another computed for the whole wait; `InvalidArgument` for a bad name,
-    /// a bad option or a value that is too large; `StoreUnavailable`, `Denied` or `WrongType` from the store.
-    pub async fn cached<F, Fut, V, E>(
-        &self,
-        name: &str,
-        options: impl Into<CachedOptions>,
-        compute: F,
-    ) -> Result<Vec<u8>, E>
-    where
-        F: FnOnce() -> Fut,
-        Fut: Future<Output = Result<V, E>>,
-        V: Into<Vec<u8>>,
-        E: From<Error>,
-    {
-        let ticket = match self.begin_cached(name, options).await? {
-            Begun::Value(value) => return Ok(value),
-            Begun::Compute(ticket) => ticket,
-        };
-        let value: Vec<u8> = compute().await?.into();
-        ticket.store(value.clone()).await?;
-        Ok(value)
-    }
-
     /// The two halves of [`Client::cached`], for a computation that is not one function.
     ///
     /// # Errors
     /// As [`Client::cached`].
     pub async fn begin_cached(&self, name: &str, options: impl Into<CachedOptions>) -> Result<Begun, Error> {
-        let begun = async {
+        let sought = self.seek(name, &options.into())?;
+        sought.begun(look_up(&sought, None).await)
+    }
+
+    pub(crate) fn seek<'a>(&'a self, name: &'a str, options: &CachedOptions) -> Result<Sought<'a>, Error> {
+        let seek = || {
             let named = Named::new(Arc::clone(&self.session), name, Part::Cached);
             let (live, lock) = (self.session.live()?, named.checked()?);
-            let plan = options.into().plan(&live.settings)?;
-            match begin(live, &lock, &plan).await {
-                Ok(found) => found.map(Begun::from).ok_or_else(busy),
-                Err(error) => {
-                    let computing = instead(live, name, &plan, error)?;
-                    Ok(Begun::Compute(Ticket { computing }))
-                }
-            }
+            Ok(Sought { live, name, lock, plan: options.plan(&live.settings)? })
         };
-        begun.await.map_err(|error| error.rather_during("cached", name))
+        seek().map_err(|error: Error| error.rather_during("cached", name))
     }
 
     /// Forgets the cached value with this name. A computation that has begun does not count either: its caller gets
@@ -116,7 +72,7 @@ impl Client {
         let name = Named::new(Arc::clone(&self.session), name, Part::Cached).checked()?;
         let live = self.session.live()?;
         let mut machine = live.call(Request::Invalidate(Invalidate { name }));
-        drive(live, &mut machine, None).await.map(drop)
+        drive(live, &mut machine, None, None).await.map(drop)
     }
 
     /// The lock of a value's computation: to look who computes, or to break it, not to acquire it.
@@ -126,25 +82,49 @@ impl Client {
     }
 }
 
+/// A value that is asked for.
+pub(crate) struct Sought<'a> {
+    live: &'a Arc<Live>,
+    name: &'a str,
+    lock: LockName,
+    plan: CachedPlan,
+}
+
+impl Sought<'_> {
+    /// What asking for it comes to.
+    pub(crate) fn begun(&self, found: Result<Option<Outcome>, Error>) -> Result<Begun, Error> {
+        let begun = match found {
+            Ok(found) => found.map(Begun::from).ok_or_else(busy),
+            Err(error) => {
+                let computing = instead(self.live, self.name, &self.plan, error);
+                computing.map(|computing| Begun::Compute(Ticket { computing }))
+            }
+        };
+        begun.map_err(|error| error.rather_during("cached", self.name))
+    }
+}
+
 /// Asks the store, and waits while another computes; callers of one process wait for one of them.
-async fn begin(live: &Arc<Live>, name: &LockName, plan: &CachedPlan) -> Result<Option<Outcome>, Error> {
+#[both]
+pub(crate) async fn look_up(sought: &Sought<'_>, mut turn: Turn<'_>) -> Result<Option<Outcome>, Error> {
+    let Sought { live, lock, plan, .. } = sought;
     let came = live.clock.now();
     check_circuit(live, plan)?;
     let give_up = came + plan.lock.wait;
-    let tried = ask(live, name, &plan.without_waiting()).await;
+    let tried = ask(live, lock, &plan.without_waiting(), again(&mut turn)).await;
     if !plan.is_to_wait(&tried) {
         return tried;
     }
-    let seat = Seat::take(live, name, came);
+    let seat = Seat::take(live, lock, came);
     loop {
         match seat.turn(give_up) {
-            Turn::Value(value) => return Ok(Some(Outcome::Value(value.to_vec(), came))),
-            Turn::Ask => break,
-            Turn::Wait(until) => seat.wait(until).await,
+            single_flight::Turn::Value(value) => return Ok(Some(Outcome::Value(value.to_vec(), came))),
+            single_flight::Turn::Ask => break,
+            single_flight::Turn::Wait(until) => rest(live, &seat.place, until, again(&mut turn)).await?,
         }
     }
     check_circuit(live, plan)?;
-    let found = ask(live, name, &plan.within(give_up.since(live.clock.now()))).await?;
+    let found = ask(live, lock, &plan.within(give_up.since(live.clock.now())), turn).await?;
     if let Some(Outcome::Value(value, asked)) = &found {
         seat.answer(value, *asked);
     }
@@ -152,14 +132,21 @@ async fn begin(live: &Arc<Live>, name: &LockName, plan: &CachedPlan) -> Result<O
 }
 
 /// Asks the store; `None` if it is computed by another, and the plan is not to wait.
-async fn ask(live: &Arc<Live>, name: &LockName, plan: &CachedPlan) -> Result<Option<Outcome>, Error> {
+#[both]
+async fn ask(
+    live: &Arc<Live>,
+    name: &LockName,
+    plan: &CachedPlan,
+    turn: Turn<'_>,
+) -> Result<Option<Outcome>, Error> {
     let mut attempt = live.acquire(name, &plan.lock)?;
     let timing = Timing::begin(live);
-    let acquired = drive(live, &mut attempt.machine, Some(&attempt.place)).await;
+    let acquired = drive(live, &mut attempt.machine, Some(&attempt.place), turn).await;
     timing.end(&acquired);
     Ok(Computing::begin(live, name, plan, attempt.token, acquired?))
 }
 
+#[both]
 impl Ticket {
     /// The name of the value.
     pub fn name(&self) -> &str {
@@ -184,7 +171,7 @@ impl Ticket {
     #[doc(hidden)]
     pub async fn store_shared(&self, value: impl Into<Vec<u8>>) -> Result<bool, Error> {
         let Some((live, mut storing)) = self.computing.store(value.into())? else { return Ok(false) };
-        let answer = drive(&live, &mut storing.machine, None).await;
+        let answer = drive(&live, &mut storing.machine, None, None).await;
         stored(&storing, answer)
     }
 
@@ -197,10 +184,10 @@ impl Ticket {
     /// Leaves the computation to the next caller, at once.
     ///
     /// # Errors
-    /// As [`Lease::release`](crate::Lease::release).
+    /// As [`Lease::release`](super::Lease::release).
     pub async fn release(self) -> Result<(), Error> {
         let Some((live, mut releasing)) = self.computing.release()? else { return Ok(()) };
-        let answer = drive(&live, &mut releasing.machine, None).await;
+        let answer = drive(&live, &mut releasing.machine, None, None).await;
         releasing.judge(answer)
     }
 }

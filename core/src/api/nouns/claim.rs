@@ -1,14 +1,12 @@
-//! The blocking claim.
+//! The claim.
 
 use std::fmt;
-use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use crate::api::blocking::go_on;
+use super::face::{both, drive};
 use crate::base::body::Headers;
 use crate::base::error::Error;
-use crate::driver::drive_blocking;
 use crate::engine::loss::LossReason;
 use crate::protocol::{Receipt, Version};
 use crate::queue::claim_calls::Verdict;
@@ -26,6 +24,7 @@ pub struct Claim {
     delivery: Arc<Delivery>,
 }
 
+#[both]
 impl Claim {
     pub(crate) fn new(delivery: Delivery) -> Self {
         Self { delivery: Arc::new(delivery) }
@@ -110,25 +109,13 @@ impl Claim {
         self.delivery.kept.loss()
     }
 
-    /// Waits up to `time` for the claim to be lost or settled; true if it was. A loss is announced at the
-    /// latest at the deadline.
-    pub fn wait_lost(&self, time: Duration) -> bool {
-        self.wait_lost_while(time, &mut go_on)
-    }
-
-    /// As [`Claim::wait_lost`]; while waiting, `host_turn` runs at least every 50 ms on this thread and may
-    /// end the wait.
-    pub fn wait_lost_while(&self, time: Duration, host_turn: &mut dyn FnMut() -> ControlFlow<()>) -> bool {
-        self.delivery.kept.wait_lost(time, host_turn)
-    }
-
     /// Done: the task leaves the queue. A second ack repeats the answer of the first, without I/O.
     ///
     /// # Errors
     /// `StaleReceipt` if the lease had ended and the task was delivered again or settled meanwhile (an ack
     /// that is merely late is accepted); `StoreUnavailable` or `Indeterminate` if the store did not answer.
-    pub fn ack(&self) -> Result<(), Error> {
-        Verdict::ack(&self.delivery).run_blocking()
+    pub async fn ack(&self) -> Result<(), Error> {
+        settle(Verdict::ack(&self.delivery)).await
     }
 
     /// Not done: the task is tried again, or is dead after its last attempt. The reason (1 KiB at most, the
@@ -136,16 +123,16 @@ impl Claim {
     ///
     /// # Errors
     /// As [`Claim::ack`], and `InvalidArgument` for a delay over 365 days.
-    pub fn nack(&self, retry: Retry, reason: &str) -> Result<(), Error> {
-        Verdict::nack(&self.delivery, retry, reason)?.run_blocking()
+    pub async fn nack(&self, retry: Retry, reason: &str) -> Result<(), Error> {
+        settle(Verdict::nack(&self.delivery, retry, reason)?).await
     }
 
     /// Not done, and not to be tried again: the task is dead.
     ///
     /// # Errors
     /// As [`Claim::ack`].
-    pub fn bury(&self, reason: &str) -> Result<(), Error> {
-        Verdict::bury(&self.delivery, reason).run_blocking()
+    pub async fn bury(&self, reason: &str) -> Result<(), Error> {
+        settle(Verdict::bury(&self.delivery, reason)).await
     }
 
     /// Not tried: the task goes back without counting an attempt. Without a delay it comes back to its place in
@@ -154,8 +141,8 @@ impl Claim {
     ///
     /// # Errors
     /// As [`Claim::ack`], and `InvalidArgument` for a delay over 365 days.
-    pub fn put_back(&self, delay: Duration) -> Result<(), Error> {
-        Verdict::put_back_after(&self.delivery, delay)?.run_blocking()
+    pub async fn put_back(&self, delay: Duration) -> Result<(), Error> {
+        settle(Verdict::put_back_after(&self.delivery, delay)?).await
     }
 
     /// Prolongs the lease to at least `lease` from now; never shortens it.
@@ -163,12 +150,12 @@ impl Claim {
     /// # Errors
     /// `LeaseLost` or `LeaseExpired` if it has ended; `StoreUnavailable` or `Indeterminate` if the store did
     /// not answer, and then the lease goes on to its old deadline.
-    pub fn extend(&self, lease: Duration) -> Result<(), Error> {
+    pub async fn extend(&self, lease: Duration) -> Result<(), Error> {
         let kept = &self.delivery.kept;
         let wrong = |error| self.delivery.during("extend", error);
         let extent = Extent::AtLeast(lease);
         let mut machine = kept.extend(extent).map_err(wrong)?;
-        let answer = drive_blocking(&kept.live, &mut machine, None, None)?;
+        let answer = drive(&kept.live, &mut machine, None, None).await?;
         kept.extended(extent, answer).map_err(wrong)
     }
 
@@ -197,6 +184,14 @@ impl Claim {
     pub fn returned(self, delay: Duration) -> Result<Verdict, Error> {
         Verdict::put_back_after(&self.delivery, delay)
     }
+}
+
+/// Settles one claim by itself.
+#[both]
+async fn settle(verdict: Verdict) -> Result<(), Error> {
+    let Some((mut machine, earlier)) = verdict.settle()? else { return Ok(()) };
+    let answer = drive(&verdict.delivery().kept.live, &mut machine, None, None).await;
+    verdict.answered(earlier, answer)
 }
 
 impl fmt::Debug for Claim {

@@ -1,28 +1,31 @@
-//! The async queue.
+//! The queue.
 
 use std::fmt;
+use std::slice::from_ref;
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use crate::api::claim::Claim;
+use super::claim::Claim;
+use super::face::{Turn, both, drive, either, example};
 use crate::base::error::Error;
-use crate::driver::drive;
-use crate::protocol::{self, MAX_BATCH, QueueStats, Removed, Version};
-use crate::queue::claim_calls::Batch;
-use crate::queue::claim_calls::{Claiming, Verdict, batches};
+use crate::engine::claim::Claimed;
+use crate::protocol::{MAX_BATCH, QueueStats, Removed, Version};
+use crate::queue::claim_calls::{Batch, Claiming, Verdict, batches};
 use crate::queue::consumer::Consumer;
 use crate::queue::dead_tasks::DeadTasks;
-use crate::queue::queue_calls::{QueueCalls, Rescheduled};
+use crate::queue::delivery::Delivery;
+use crate::queue::queue_calls::{Ask, QueueCalls, Rescheduled};
 use crate::queue::queue_options::{ClaimOptions, ListOptions, QueueSettings};
 use crate::queue::task::{Enqueued, Task, TaskInfo, TaskPage};
 use crate::session::Session;
 
-/// A named queue of tasks. Made by [`Client::queue`](crate::Client::queue); cheap to clone; no I/O to make.
+/// A named queue of tasks. Made by [`Client::queue`](super::Client::queue); cheap to clone; no I/O to make.
 #[derive(Clone)]
 pub struct Queue {
-    calls: QueueCalls,
+    pub(crate) calls: QueueCalls,
 }
 
+#[both]
 impl Queue {
     pub(crate) fn new(session: Arc<Session>, name: &str) -> Self {
         Self { calls: QueueCalls::new(session, name) }
@@ -39,31 +42,14 @@ impl Queue {
     }
 
     /// Puts a task in. Sent again if no answer comes, it is still put in once.
-    ///
-    /// ```
-    /// # #[tokio::main(flavor = "current_thread")]
-    /// # async fn main() -> Result<(), stanchion::Error> {
-    /// use stanchion::{ClaimOptions, Client, Outcome, Task};
-    ///
-    /// let queue = Client::open("memory:").await?.queue("emails");
-    /// let first = queue.enqueue(Task::new("user:42").payload("welcome")).await?;
-    /// assert_eq!(first.outcome, Outcome::Added);
-    /// assert_eq!(queue.enqueue(Task::new("user:42")).await?.outcome, Outcome::Kept);
-    ///
-    /// for claim in queue.claim(ClaimOptions::new().max(10)).await? {
-    ///     assert_eq!(claim.payload(), b"welcome");
-    ///     claim.ack().await?;
-    /// }
-    /// # Ok(())
-    /// # }
-    /// ```
+    #[doc = example!("enqueue")]
     ///
     /// # Errors
     /// `QueueFull` if the queue has a limit and is at it; `InvalidArgument` for a bad name, id or option;
     /// `Indeterminate` if no answer came in time; `StoreUnavailable`, `Denied` or `WrongType` from the store.
     pub async fn enqueue(&self, task: Task) -> Result<Enqueued, Error> {
         let part = self.calls.enqueue_many(&[task])?.into_iter().flat_map(|part| part.to_vec()).collect();
-        let result = self.calls.enqueue(part)?.run().await?;
+        let result = ask(self.calls.enqueue(part)?).await?;
         result.into_iter().next().unwrap_or_else(|| Err(Error::invalid("no task given")))
     }
 
@@ -80,7 +66,7 @@ impl Queue {
         let mut results = Vec::with_capacity(tasks.len());
         for part in self.calls.enqueue_many(&tasks)? {
             let size = part.len();
-            match self.calls.enqueue(part)?.run().await {
+            match ask(self.calls.enqueue(part)?).await {
                 Ok(part) => results.extend(part),
                 Err(error) => results.extend((0..size).map(|_| Err(error.again()))),
             }
@@ -88,14 +74,15 @@ impl Queue {
         Ok(results)
     }
 
-    /// Takes tasks under a lease, waiting for some if asked to. Dropping the future loses no task.
+    /// Takes tasks under a lease, waiting for some if asked to.
+    #[doc = either!("Dropping the future loses no task.", "")]
     ///
     /// # Errors
     /// `InvalidArgument` for a bad name or option; `StoreUnavailable`, `Denied` or `WrongType` from the store.
     /// No task is a result, not an error.
     pub async fn claim(&self, options: ClaimOptions) -> Result<Vec<Claim>, Error> {
-        let (deliveries, _) = Claiming::new(std::slice::from_ref(&self.calls), &options, None)?.run().await?;
-        Ok(deliveries.into_iter().map(Claim::new).collect())
+        let found = claim(Claiming::new(from_ref(&self.calls), &options, None)?, None).await;
+        claims(from_ref(&self.calls), found)
     }
 
     /// Settles claims of this queue together. One result per verdict, in order, as from [`Claim::ack`].
@@ -113,7 +100,7 @@ impl Queue {
 
     pub(crate) async fn settle_batch(&self, batch: &mut Batch) -> Result<(), Error> {
         let Some(mut machine) = batch.machine(&self.calls)? else { return Ok(()) };
-        let answer = drive(self.calls.session.live()?, &mut machine, None).await;
+        let answer = drive(self.calls.session.live()?, &mut machine, None, None).await;
         batch.answered(answer)
     }
 
@@ -121,13 +108,14 @@ impl Queue {
     ///
     /// # Errors
     /// As [`Queue::claim`]; `Indeterminate` if the settlements may or may not have been carried out.
+    #[allow(clippy::type_complexity, reason = "two lists, as the name says; an alias would only hide them")]
     pub async fn settle_and_claim(
         &self,
         verdicts: Vec<Verdict>,
         options: ClaimOptions,
     ) -> Result<(Vec<Result<(), Error>>, Vec<Claim>), Error> {
         let mut batch = self.one_batch(verdicts)?;
-        let claims = self.settle_batch_and_claim(&mut batch, options).await?;
+        let claims = self.settle_batch_and_claim(&mut batch, options, None).await?;
         Ok((outcomes(batch, None).collect(), claims))
     }
 
@@ -143,29 +131,13 @@ impl Queue {
         &self,
         batch: &mut Batch,
         options: ClaimOptions,
+        turn: Turn<'_>,
     ) -> Result<Vec<Claim>, Error> {
-        let claiming = Claiming::new(std::slice::from_ref(&self.calls), &options, batch.request())?;
-        let claimed = claiming.run().await.inspect_err(|error| batch.failed(error));
+        let claiming = Claiming::new(from_ref(&self.calls), &options, batch.request())?;
+        let claimed = claim(claiming, turn).await.inspect_err(|error| batch.failed(error));
         let (deliveries, claimed) = claimed?;
         batch.settled(&claimed.settled, false);
         Ok(deliveries.into_iter().map(Claim::new).collect())
-    }
-
-    /// Settles these in the background, for a caller that cannot wait.
-    pub(crate) fn settle_later(&self, verdicts: Vec<Verdict>) {
-        for batch in batches(&self.calls, verdicts).unwrap_or_default() {
-            if let Some(settle) = batch.request() {
-                self.repeat_later(settle);
-            }
-        }
-    }
-
-    /// The same, for settlements that may have been sent before.
-    pub(crate) fn repeat_later(&self, settle: protocol::Settle) {
-        if let (Ok(live), Ok(queue)) = (self.calls.session.live(), self.calls.checked()) {
-            let verb = protocol::QueueVerb::Settle(settle);
-            live.keeper.errand(protocol::Request::Queue(protocol::QueueRequest { queue, verb }));
-        }
     }
 
     /// Takes tasks for good, without a lease: if this process dies, they are lost. Sent once.
@@ -173,7 +145,7 @@ impl Queue {
     /// # Errors
     /// `Indeterminate` if no answer came: the tasks may be gone. Otherwise as [`Queue::claim`].
     pub async fn pop(&self, max: usize) -> Result<Vec<TaskInfo>, Error> {
-        self.calls.pop(max)?.run().await
+        ask(self.calls.pop(max)?).await
     }
 
     /// The tasks that would be claimed next, at most `max` (1 to 1,000).
@@ -181,7 +153,7 @@ impl Queue {
     /// # Errors
     /// As [`Queue::claim`].
     pub async fn peek(&self, max: usize) -> Result<Vec<TaskInfo>, Error> {
-        self.calls.peek(max)?.run().await
+        ask(self.calls.peek(max)?).await
     }
 
     /// One task: the live one with this id, else the newest dead one.
@@ -189,7 +161,7 @@ impl Queue {
     /// # Errors
     /// As [`Queue::claim`].
     pub async fn get(&self, id: &str) -> Result<Option<TaskInfo>, Error> {
-        self.calls.get(id)?.run().await
+        ask(self.calls.get(id)?).await
     }
 
     /// The tasks of one state, a page at a time. A page costs the same wherever it is.
@@ -197,7 +169,7 @@ impl Queue {
     /// # Errors
     /// As [`Queue::claim`].
     pub async fn list(&self, options: ListOptions) -> Result<TaskPage, Error> {
-        self.calls.list(&options)?.run().await
+        ask(self.calls.list(&options)?).await
     }
 
     /// Drops a task, also while it is claimed: its claim is lost then. With a version, only if it is still
@@ -206,7 +178,7 @@ impl Queue {
     /// # Errors
     /// As [`Queue::pop`].
     pub async fn remove(&self, id: &str, if_version: Option<Version>) -> Result<Removed, Error> {
-        self.calls.remove(id, if_version)?.run().await
+        ask(self.calls.remove(id, if_version)?).await
     }
 
     /// Gives a waiting task another due time.
@@ -214,7 +186,7 @@ impl Queue {
     /// # Errors
     /// As [`Queue::claim`].
     pub async fn reschedule(&self, id: &str, due: SystemTime) -> Result<Rescheduled, Error> {
-        self.calls.reschedule(id, due)?.run().await
+        ask(self.calls.reschedule(id, due)?).await
     }
 
     /// Moves dead tasks back to ready, with all their attempts, unless their ids live; says how many. Each step is
@@ -225,7 +197,7 @@ impl Queue {
     pub async fn kick(&self, dead: DeadTasks) -> Result<u64, Error> {
         let mut sweep = self.calls.sweep("kick", &dead)?;
         while let Some(next) = sweep.next() {
-            sweep.swept(self.calls.kick(next)?.run().await?);
+            sweep.swept(ask(self.calls.kick(next)?).await?);
         }
         Ok(sweep.count())
     }
@@ -237,7 +209,7 @@ impl Queue {
     pub async fn remove_dead(&self, dead: DeadTasks) -> Result<u64, Error> {
         let mut sweep = self.calls.sweep("remove_dead", &dead)?;
         while let Some(next) = sweep.next() {
-            sweep.swept(self.calls.remove_dead(next)?.run().await?);
+            sweep.swept(ask(self.calls.remove_dead(next)?).await?);
         }
         Ok(sweep.count())
     }
@@ -247,7 +219,7 @@ impl Queue {
     /// # Errors
     /// As [`Queue::claim`].
     pub async fn stats(&self) -> Result<QueueStats, Error> {
-        self.calls.stats()?.run().await
+        ask(self.calls.stats()?).await
     }
 
     /// Who works on the queue: the processes of the first thousand calls that wait for a task, and of the first thousand
@@ -256,7 +228,7 @@ impl Queue {
     /// # Errors
     /// As [`Queue::claim`].
     pub async fn consumers(&self) -> Result<Vec<Consumer>, Error> {
-        self.calls.consumers()?.run().await
+        ask(self.calls.consumers()?).await
     }
 
     /// Stops giving out tasks. Claims that are out go on, can be settled and extended.
@@ -264,7 +236,7 @@ impl Queue {
     /// # Errors
     /// As [`Queue::claim`].
     pub async fn pause(&self) -> Result<(), Error> {
-        self.calls.pause(true)?.run().await
+        ask(self.calls.pause(true)?).await
     }
 
     /// Goes on giving out tasks.
@@ -272,7 +244,7 @@ impl Queue {
     /// # Errors
     /// As [`Queue::claim`].
     pub async fn resume(&self) -> Result<(), Error> {
-        self.calls.pause(false)?.run().await
+        ask(self.calls.pause(false)?).await
     }
 
     /// Drops every task, live and dead; claims that are out are lost. Settings stay. Sent once.
@@ -280,7 +252,7 @@ impl Queue {
     /// # Errors
     /// As [`Queue::pop`].
     pub async fn purge(&self) -> Result<u64, Error> {
-        self.calls.purge()?.run().await
+        ask(self.calls.purge()?).await
     }
 
     /// Changes settings.
@@ -288,7 +260,7 @@ impl Queue {
     /// # Errors
     /// As [`Queue::claim`].
     pub async fn configure(&self, settings: QueueSettings) -> Result<(), Error> {
-        self.calls.configure(&settings)?.run().await
+        ask(self.calls.configure(&settings)?).await
     }
 }
 
@@ -299,19 +271,44 @@ impl fmt::Debug for Queue {
 }
 
 /// The public results of a batch; those that were not answered have the error of the request.
-pub(crate) fn outcomes(batch: Batch, error: Option<&Error>) -> impl Iterator<Item = Result<(), Error>> {
+fn outcomes(batch: Batch, error: Option<&Error>) -> impl Iterator<Item = Result<(), Error>> {
     batch.results().map(move |(_, result)| match (result, error) {
         (Err(unknown), Some(error)) if unknown.operation().is_none() => Err(error.again()),
         (result, _) => result.map(drop),
     })
 }
 
+/// One request.
+#[both]
+async fn ask<T>(mut ask: Ask<T>) -> Result<T, Error> {
+    let answer = drive(&ask.live, &mut ask.machine, None, None).await;
+    ask.finish(answer.map(|answer| answer.reply))
+}
+
+/// One claim, of one or several queues.
+#[both]
+pub(crate) async fn claim(mut claiming: Claiming, turn: Turn<'_>) -> Result<(Vec<Delivery>, Claimed), Error> {
+    let claimed = drive(&claiming.live, &mut claiming.machine, Some(&claiming.place), turn).await;
+    claiming.finish(claimed)
+}
+
+/// What a claim of these queues comes to.
+pub(crate) fn claims(
+    queues: &[QueueCalls],
+    found: Result<(Vec<Delivery>, Claimed), Error>,
+) -> Result<Vec<Claim>, Error> {
+    let name = if let [one] = queues { &*one.name } else { "" };
+    let (deliveries, _) = found.map_err(|error| error.during("claim", name))?;
+    Ok(deliveries.into_iter().map(Claim::new).collect())
+}
+
 /// Several queues that are claimed from in the order given.
 #[derive(Clone)]
 pub struct Queues {
-    calls: Vec<QueueCalls>,
+    pub(crate) calls: Vec<QueueCalls>,
 }
 
+#[both]
 impl Queues {
     pub(crate) fn new(session: &Arc<Session>, names: &[&str]) -> Self {
         let calls = names.iter().map(|name| QueueCalls::new(Arc::clone(session), name)).collect();
@@ -323,8 +320,8 @@ impl Queues {
     /// # Errors
     /// As [`Queue::claim`]; `InvalidArgument` if there is no queue.
     pub async fn claim(&self, options: ClaimOptions) -> Result<Vec<Claim>, Error> {
-        let (deliveries, _) = Claiming::new(&self.calls, &options, None)?.run().await?;
-        Ok(deliveries.into_iter().map(Claim::new).collect())
+        let found = claim(Claiming::new(&self.calls, &options, None)?, None).await;
+        claims(&self.calls, found)
     }
 }
 

@@ -1,13 +1,11 @@
-//! The async lease.
+//! The lease.
 
 use std::fmt;
-use std::future::{Future, poll_fn};
-use std::task::Poll;
 use std::time::Duration;
 
+use super::face::{both, drive, drive_all};
 use crate::base::error::Error;
 use crate::base::token::Token;
-use crate::driver::{drive, drive_all};
 use crate::engine::loss::LossReason;
 use crate::lease::grip::Grip;
 use crate::lease::handle::LeaseHandle;
@@ -20,9 +18,10 @@ use crate::session::options::Extent;
 /// learn whether it was ours to the end, call [`Lease::release`].
 #[must_use = "dropping a lease releases the lock"]
 pub struct Lease {
-    grip: Grip,
+    pub(crate) grip: Grip,
 }
 
+#[both]
 impl Lease {
     pub(crate) fn new(grip: Grip) -> Self {
         Self { grip }
@@ -39,7 +38,7 @@ impl Lease {
         self.grip.fence()
     }
 
-    /// The fence of each lock: of [`Client::multi_lock`](crate::Client::multi_lock) there are several, in the order of
+    /// The fence of each lock: of [`Client::multi_lock`](super::Client::multi_lock) there are several, in the order of
     /// their names.
     pub fn fences(&self) -> Vec<(String, Fence)> {
         self.grip.fences()
@@ -71,20 +70,6 @@ impl Lease {
     /// Why the lease was lost, if it was.
     pub fn loss(&self) -> Option<LossReason> {
         self.grip.loss()
-    }
-
-    /// Completes when the lease is lost or released: at the latest at its deadline.
-    pub async fn lost(&self) {
-        let held = self.grip.all().filter(|held| held.kept.can_be_lost());
-        let mut losses: Vec<_> =
-            held.map(|held| Box::pin(held.kept.cell.lost(&held.kept.live.clock))).collect();
-        if !losses.is_empty() {
-            poll_fn(|context| match losses.iter_mut().any(|lost| lost.as_mut().poll(context).is_ready()) {
-                true => Poll::Ready(()),
-                false => Poll::Pending,
-            })
-            .await;
-        }
     }
 
     /// Prolongs the lease to at least `ttl` from now; never shortens it.
@@ -122,7 +107,7 @@ impl Lease {
         self.grip.check("downgrade")?;
         let held = self.grip.only("downgrade")?;
         let mut machine = held.downgrade()?;
-        let answer = drive(&held.kept.live, &mut machine, None).await?;
+        let answer = drive(&held.kept.live, &mut machine, None, None).await?;
         held.downgraded(&answer)
     }
 
@@ -137,7 +122,7 @@ impl Lease {
         self.grip.check("upgrade")?;
         let held = self.grip.only("upgrade")?;
         let mut machine = held.upgrade()?;
-        held.upgraded(drive(&held.kept.live, &mut machine, None).await)
+        held.upgraded(drive(&held.kept.live, &mut machine, None, None).await)
     }
 
     /// Gives the lock back and hands it to the next waiter.
@@ -162,6 +147,7 @@ impl Lease {
     ///
     /// # Errors
     /// As [`Lease::release`].
+    #[doc(hidden)]
     pub async fn release_shared(&self, cooldown: Option<Duration>) -> Result<(), Error> {
         let mut releases = self.grip.release(cooldown)?;
         let answers = drive_all(self.grip.live(), releases.machines()).await;
@@ -169,7 +155,7 @@ impl Lease {
     }
 
     /// Prolongs the lease to `ttl`, stops renewing it, and returns a form of it that another process can
-    /// [resume](crate::Client::resume_lease) within that time.
+    /// [resume](super::Client::resume_lease) within that time.
     ///
     /// # Errors
     /// As [`Lease::extend`]; the lease is released then.
@@ -181,6 +167,7 @@ impl Lease {
     ///
     /// # Errors
     /// As [`Lease::extend`]; the lease goes on as it was.
+    #[doc(hidden)]
     #[allow(clippy::wrong_self_convention, reason = "named after the call that it stands for")]
     pub async fn into_handle_shared(&self, ttl: Duration) -> Result<LeaseHandle, Error> {
         self.grip.only("into_handle")?;
@@ -190,13 +177,9 @@ impl Lease {
 
     /// As dropping it, for a lease that several hold a reference to: released in the background, as far as the
     /// store can be reached. Never waits.
+    #[doc(hidden)]
     pub fn let_go(&self) {
         self.grip.let_go();
-    }
-
-    pub(crate) fn loss_error(&self, operation: &'static str) -> Error {
-        let lost = self.grip.check(operation).err();
-        lost.unwrap_or_else(|| LossReason::Expired.error().during(operation, self.name()))
     }
 }
 
