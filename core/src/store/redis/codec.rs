@@ -78,12 +78,12 @@ fn evaluation(command_name: &str, script: &str, verb: Verb, request: &Request) -
 fn encode_keys(command: &mut Cmd, keys: Keys, request: &Request) {
     match (keys, request) {
         (_, Request::Queue(request)) => queue::encode_keys(command, request),
-        (Keys::Locks(keys), Request::AcquireAll(acquire)) => {
+        (Keys::ManyLocks(keys), Request::AcquireAll(acquire)) => {
             command.arg(keys.len() * acquire.locks.len());
             let token = Some(&acquire.token);
             acquire.locks.iter().for_each(|(name, _)| push_keys(command, keys, name, token));
         }
-        (Keys::Lock(keys), request) => {
+        (Keys::OneLock(keys), request) => {
             let Some((name, token)) = named(request) else { return };
             // Each key and argument costs the server time.
             let is_given = |key: &&LockKey| **key != LockKey::Ended || token.is_some();

@@ -90,13 +90,13 @@ pub(crate) fn lock_of_holders(kind: LockKind, key: &str) -> Option<&str> {
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Keys {
     /// Of one lock. A call that has no use for the key of an ended token leaves it out, and what comes after it.
-    Lock(&'static [LockKey]),
+    OneLock(&'static [LockKey]),
     /// Of several locks, one after the other. The script goes through them by `i`.
-    Locks(&'static [LockKey]),
+    ManyLocks(&'static [LockKey]),
     /// All of a queue but that of a call.
-    Queue,
+    WholeQueue,
     /// All of a queue. One without a call leaves its key out.
-    Call,
+    QueueCall,
 }
 
 impl Keys {
@@ -106,12 +106,12 @@ impl Keys {
             names.iter().zip(1..).map(|(name, place)| ((*name).to_owned(), place.to_string())).collect()
         };
         match self {
-            Self::OfLock(keys) => numbered(&keys.iter().map(|key| key.name()).collect::<Vec<_>>()),
-            Self::OfLocks(keys) => {
+            Self::OneLock(keys) => numbered(&keys.iter().map(|key| key.name()).collect::<Vec<_>>()),
+            Self::ManyLocks(keys) => {
                 keys.iter().enumerate().map(|(at, key)| of_each(*key, at, keys.len())).collect()
             }
-            Self::OfQueue => numbered(&QUEUE_KEYS.map(|key| key.0)[..CALL]),
-            Self::OfCall => numbered(&QUEUE_KEYS.map(|key| key.0)),
+            Self::WholeQueue => numbered(&QUEUE_KEYS.map(|key| key.0)[..CALL]),
+            Self::QueueCall => numbered(&QUEUE_KEYS.map(|key| key.0)),
         }
     }
 }

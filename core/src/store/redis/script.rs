@@ -8,7 +8,7 @@ use std::time::Duration;
 use crate::base::wake::locked;
 use crate::protocol::CLOCK_MARGIN;
 pub use crate::store::redis::code::Code;
-use crate::store::redis::keys::Keys::{self, OfCall, OfLock, OfLocks, OfQueue};
+use crate::store::redis::keys::Keys::{self, ManyLocks, OneLock, QueueCall, WholeQueue};
 use crate::store::redis::keys::LockKey::{Ended, Holders, Line, Lock, Meta, Records, Value, Waiters};
 
 mod includes;
@@ -53,47 +53,47 @@ macro_rules! verbs {
 
 // In the order of the enum: a verb is the index of its script.
 verbs! {
-    Acquire "acquire" "acquire.lua" OfLock(&[Lock, Meta, Line, Waiters, Ended]),
-    AcquireAll "acquire_all" "acquire_all.lua" OfLocks(&[Lock, Meta, Ended]),
-    Extend "extend" "extend.lua" OfLock(&[Lock, Meta, Ended]),
-    Release "release" "release.lua" OfLock(&[Lock, Meta, Line, Waiters, Ended]),
-    Leave "leave" "leave.lua" OfLock(&[Lock, Meta, Line, Waiters, Ended]),
-    Resume "resume" "resume.lua" OfLock(&[Lock, Meta, Ended]),
-    Holder "holder" "holder.lua" OfLock(&[Lock, Meta, Line]),
-    Waiters "waiters" "waiters.lua" OfLock(&[Line, Waiters]),
-    BreakLease "break_lease" "break_lease.lua" OfLock(&[Lock, Meta, Line, Waiters]),
-    PermitsAcquire "permits_acquire" "permits/permits_acquire.lua" OfLock(&[Holders, Meta, Line, Waiters, Records, Ended]),
-    PermitsExtend "permits_extend" "permits/permits_extend.lua" OfLock(&[Holders, Meta, Records]),
-    PermitsRelease "permits_release" "permits/permits_release.lua" OfLock(&[Holders, Meta, Line, Waiters, Records, Ended]),
-    PermitsLeave "permits_leave" "permits/permits_leave.lua" OfLock(&[Holders, Meta, Line, Waiters, Records, Ended]),
-    PermitsResume "permits_resume" "permits/permits_resume.lua" OfLock(&[Holders, Meta, Records, Ended]),
-    PermitsDowngrade "permits_downgrade" "permits/permits_downgrade.lua" OfLock(&[Holders, Meta, Line, Waiters, Records]),
-    PermitsUpgrade "permits_upgrade" "permits/permits_upgrade.lua" OfLock(&[Holders, Meta, Records]),
-    PermitsHolder "permits_holder" "permits/permits_holder.lua" OfLock(&[Holders, Records, Line]),
-    PermitsWaiters "permits_waiters" "permits/permits_waiters.lua" OfLock(&[Line, Waiters]),
-    PermitsBreakLease "permits_break_lease" "permits/permits_break_lease.lua" OfLock(&[Holders, Meta, Line, Waiters, Records]),
-    CachedAcquire "cached_acquire" "cached/cached_acquire.lua" OfLock(&[Lock, Meta, Line, Waiters, Ended, Value]),
-    StoreValue "store_value" "cached/store_value.lua" OfLock(&[Lock, Meta, Line, Waiters, Ended, Value]),
-    Invalidate "invalidate" "cached/invalidate.lua" OfLock(&[Lock, Meta, Line, Waiters, Value]),
-    Enqueue "enqueue" "queue/enqueue.lua" OfCall,
-    Claim "claim" "queue/claim.lua" OfCall,
-    Settle "settle" "queue/settle.lua" OfQueue,
-    SettleAndClaim "settle_and_claim" "queue/settle_and_claim.lua" OfCall,
-    ExtendClaim "extend_claim" "queue/extend_claim.lua" OfQueue,
-    Abandon "abandon" "queue/abandon.lua" OfCall,
-    Pop "pop" "queue/pop.lua" OfQueue,
-    Peek "peek" "queue/peek.lua" OfQueue,
-    Get "get" "queue/get.lua" OfQueue,
-    List "list" "queue/list.lua" OfQueue,
-    Remove "remove" "queue/remove.lua" OfQueue,
-    Reschedule "reschedule" "queue/reschedule.lua" OfQueue,
-    Kick "kick" "queue/kick.lua" OfQueue,
-    RemoveDead "remove_dead" "queue/remove_dead.lua" OfQueue,
-    Stats "stats" "queue/stats.lua" OfQueue,
-    Consumers "consumers" "queue/consumers.lua" OfQueue,
-    Pause "pause" "queue/pause.lua" OfQueue,
-    Purge "purge" "queue/purge.lua" OfQueue,
-    Configure "configure" "queue/configure.lua" OfQueue,
+    Acquire "acquire" "acquire.lua" OneLock(&[Lock, Meta, Line, Waiters, Ended]),
+    AcquireAll "acquire_all" "acquire_all.lua" ManyLocks(&[Lock, Meta, Ended]),
+    Extend "extend" "extend.lua" OneLock(&[Lock, Meta, Ended]),
+    Release "release" "release.lua" OneLock(&[Lock, Meta, Line, Waiters, Ended]),
+    Leave "leave" "leave.lua" OneLock(&[Lock, Meta, Line, Waiters, Ended]),
+    Resume "resume" "resume.lua" OneLock(&[Lock, Meta, Ended]),
+    Holder "holder" "holder.lua" OneLock(&[Lock, Meta, Line]),
+    Waiters "waiters" "waiters.lua" OneLock(&[Line, Waiters]),
+    BreakLease "break_lease" "break_lease.lua" OneLock(&[Lock, Meta, Line, Waiters]),
+    PermitsAcquire "permits_acquire" "permits/permits_acquire.lua" OneLock(&[Holders, Meta, Line, Waiters, Records, Ended]),
+    PermitsExtend "permits_extend" "permits/permits_extend.lua" OneLock(&[Holders, Meta, Records]),
+    PermitsRelease "permits_release" "permits/permits_release.lua" OneLock(&[Holders, Meta, Line, Waiters, Records, Ended]),
+    PermitsLeave "permits_leave" "permits/permits_leave.lua" OneLock(&[Holders, Meta, Line, Waiters, Records, Ended]),
+    PermitsResume "permits_resume" "permits/permits_resume.lua" OneLock(&[Holders, Meta, Records, Ended]),
+    PermitsDowngrade "permits_downgrade" "permits/permits_downgrade.lua" OneLock(&[Holders, Meta, Line, Waiters, Records]),
+    PermitsUpgrade "permits_upgrade" "permits/permits_upgrade.lua" OneLock(&[Holders, Meta, Records]),
+    PermitsHolder "permits_holder" "permits/permits_holder.lua" OneLock(&[Holders, Records, Line]),
+    PermitsWaiters "permits_waiters" "permits/permits_waiters.lua" OneLock(&[Line, Waiters]),
+    PermitsBreakLease "permits_break_lease" "permits/permits_break_lease.lua" OneLock(&[Holders, Meta, Line, Waiters, Records]),
+    CachedAcquire "cached_acquire" "cached/cached_acquire.lua" OneLock(&[Lock, Meta, Line, Waiters, Ended, Value]),
+    StoreValue "store_value" "cached/store_value.lua" OneLock(&[Lock, Meta, Line, Waiters, Ended, Value]),
+    Invalidate "invalidate" "cached/invalidate.lua" OneLock(&[Lock, Meta, Line, Waiters, Value]),
+    Enqueue "enqueue" "queue/enqueue.lua" QueueCall,
+    Claim "claim" "queue/claim.lua" QueueCall,
+    Settle "settle" "queue/settle.lua" WholeQueue,
+    SettleAndClaim "settle_and_claim" "queue/settle_and_claim.lua" QueueCall,
+    ExtendClaim "extend_claim" "queue/extend_claim.lua" WholeQueue,
+    Abandon "abandon" "queue/abandon.lua" QueueCall,
+    Pop "pop" "queue/pop.lua" WholeQueue,
+    Peek "peek" "queue/peek.lua" WholeQueue,
+    Get "get" "queue/get.lua" WholeQueue,
+    List "list" "queue/list.lua" WholeQueue,
+    Remove "remove" "queue/remove.lua" WholeQueue,
+    Reschedule "reschedule" "queue/reschedule.lua" WholeQueue,
+    Kick "kick" "queue/kick.lua" WholeQueue,
+    RemoveDead "remove_dead" "queue/remove_dead.lua" WholeQueue,
+    Stats "stats" "queue/stats.lua" WholeQueue,
+    Consumers "consumers" "queue/consumers.lua" WholeQueue,
+    Pause "pause" "queue/pause.lua" WholeQueue,
+    Purge "purge" "queue/purge.lua" WholeQueue,
+    Configure "configure" "queue/configure.lua" WholeQueue,
 }
 
 macro_rules! shared {
@@ -224,15 +224,15 @@ mod tests {
     fn only_keys_that_a_script_is_given_stand_in_its_brackets() {
         let values = BTreeMap::from([("LINE", "7".to_owned()), ("LINE_TTL", "8".to_owned())]);
         let complete = |text, keys| complete(text, keys, &values).text;
-        assert_eq!(complete("KEYS[@LINE] @LINE @LINE_TTL", OfLock(&[Meta, Line])), "KEYS[2] 7 8\n");
-        assert_eq!(complete("KEYS[@LINE] @OTHER", OfLock(&[Meta])), "KEYS[@LINE] @OTHER\n");
+        assert_eq!(complete("KEYS[@LINE] @LINE @LINE_TTL", OneLock(&[Meta, Line])), "KEYS[2] 7 8\n");
+        assert_eq!(complete("KEYS[@LINE] @OTHER", OneLock(&[Meta])), "KEYS[@LINE] @OTHER\n");
         let each = "KEYS[@LOCK[i]] KEYS[@META[i]] KEYS[@ENDED[i]]";
         assert_eq!(
-            complete(each, OfLocks(&[Lock, Meta, Ended])),
+            complete(each, ManyLocks(&[Lock, Meta, Ended])),
             "KEYS[3 * i - 2] KEYS[3 * i - 1] KEYS[3 * i]\n"
         );
-        assert_eq!(complete("KEYS[@CALL] KEYS[@INTAKE]", OfQueue), "KEYS[@CALL] KEYS[1]\n");
-        assert_eq!(complete("KEYS[@CALL]", OfCall), "KEYS[13]\n");
+        assert_eq!(complete("KEYS[@CALL] KEYS[@INTAKE]", WholeQueue), "KEYS[@CALL] KEYS[1]\n");
+        assert_eq!(complete("KEYS[@CALL]", QueueCall), "KEYS[13]\n");
     }
 
     #[test]
