@@ -72,11 +72,11 @@ on_every_store! {
     }
 
     fn a_keep_successor_waits_until_the_run_ends_for_good(bench) {
-        for ending in ["ack", "bury", "last nack"] {
+        for (ending, policy) in [("ack", KEEP), ("bury", THROTTLE), ("last nack", KEEP)] {
             let queue = bench.client().queue(&ending.replace(' ', "-"));
             queue.enqueue(plain("a").max_attempts(3)).unwrap();
             let first = take(&queue);
-            assert_eq!(queue.enqueue(next("next", KEEP)).unwrap().outcome, Outcome::Successor);
+            assert_eq!(queue.enqueue(next("next", policy)).unwrap().outcome, Outcome::Successor);
             first.nack_now("again").unwrap();
             assert_eq!(queue.stats().unwrap().successors, 1, "{ending}: a nack does not end it");
             let second = take(&queue);
@@ -247,15 +247,5 @@ on_every_store! {
         twin.ack().unwrap();
         assert_eq!(kind(twin.bury("no")), ErrorKind::StaleReceipt);
         assert_then_done(&queue, "next");
-    }
-
-    fn a_settled_retry_is_pending_not_running(bench) {
-        let queue = bench.client().queue("q");
-        put(&queue, &["a"]);
-        take(&queue).nack(Retry::After(secs(600)), "no").unwrap();
-        assert_eq!(queue.enqueue(next("x", KEEP)).unwrap().outcome, Outcome::Kept);
-        assert_eq!(queue.enqueue(next("y", REPLACE)).unwrap().outcome, Outcome::Replaced);
-        queue.reschedule("a", std::time::SystemTime::UNIX_EPOCH).unwrap();
-        assert_then_done(&queue, "y");
     }
 }

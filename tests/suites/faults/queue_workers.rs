@@ -9,7 +9,7 @@ use stanchion_tests::proxy::Flow;
 use stanchion_tests::stores::{Bench, Kind};
 use stanchion_tests::wait::{SOON, eventually};
 
-use crate::queue_support::{Stage, await_one, census, claimer, lapse, plain, put, take};
+use crate::queue_support::{Stage, await_one, census, claimer, lapse, plain, put};
 use crate::{POLL, actor, assert_within, ms};
 
 /// Of a worker's claims, in milliseconds.
@@ -180,17 +180,5 @@ on_both_faces! {
         assert_eq!(claim.attempt(), 1);
         claim.ack().unwrap();
         probe.wait_for_idle(&stage.name, 0);
-    }
-
-    /// Enqueues of a running id come after it, whatever becomes of it.
-    fn enqueue_while_running(face) {
-        let stage = Stage::new(face);
-        put(&stage.queue, &["a"]);
-        let claim = take(&stage.queue);
-        assert_eq!(stage.truth.enqueue(plain("a")).unwrap().outcome, stanchion::Outcome::Successor);
-        assert!(stage.truth.claim(crate::queue_support::leased(30_000)).unwrap().is_empty());
-        claim.ack().unwrap();
-        take(&stage.truth).ack().unwrap();
-        assert_eq!(census(&stage.truth), [0; 4]);
     }
 }

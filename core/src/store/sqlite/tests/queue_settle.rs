@@ -207,17 +207,6 @@ fn a_replaced_task_remembers_the_settlement_before() {
 }
 
 #[test]
-fn a_keep_successor_waits_until_the_run_ends_for_good() {
-    let queue = queue();
-    let first = claimed(&queue, "held keep");
-    assert_eq!(queue.settle("a", first, nack()), DONE);
-    let second = queue.take("a");
-    assert_eq!(queue.shape("a"), "claimed running 2 a, parked 0 s");
-    assert_eq!(queue.settle("a", second, Verdict::Ack), DONE);
-    assert_eq!(queue.shape("a"), "ready 0 s");
-}
-
-#[test]
 fn a_nack_waits_for_its_delay_and_leaves_its_reason() {
     let queue = queue();
     let receipt = claimed(&queue, "held");
