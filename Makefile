@@ -43,7 +43,7 @@ worlds: rust ## Everything that can happen in small worlds, as deep as SECONDS=3
 sanitize: rust deps ## Play the scenarios in Python and Node under AddressSanitizer; make test first
 	$(PYTHON) tests/sanitize
 
-deny: rust ## Check licences, bans, sources and (with cargo-deny) advisories of what is linked
+deny: rust ## Check licences, bans, sources and advisories of what is linked, with cargo-deny
 	$(PYTHON) tests/deny
 
 torture: rust deps ## Workers in all languages under faults for MINUTES=1, with SEED=n, on a server of its own or on URL=; then what was kept of the promises

@@ -31,6 +31,11 @@ def library(profile, **env):
     what = ["--workspace"] if profile == "dev" else ["--package", "stanchion-node"]
     run("cargo", "build", "--locked", "--profile", profile, *what,
         env={**os.environ, "CARGO_TARGET_DIR": str(TARGET), **env})
+    return built(profile)
+
+
+def built(profile):
+    """The library, as cargo has left it."""
     folder = TARGET / ("debug" if profile == "dev" else profile)
     names = ("libstanchion_node.so", "libstanchion_node.dylib")
     return next(folder / name for name in names if (folder / name).exists())

@@ -39,7 +39,9 @@ def build(profile, sdist=False):
     maturin = kept_venv("venv-python-tools", BUILD_REQUIREMENTS) / "maturin"
     folder = TARGET / f"wheels-{profile}"
     shutil.rmtree(folder, ignore_errors=True)
-    run(maturin, "build", "--locked", "--profile", profile, "--out", folder)
+    # For tests, of crates that have been built with these features.
+    features = ["--features", "workspace"] if profile == "dev" else []
+    run(maturin, "build", "--locked", "--profile", profile, *features, "--out", folder)
     if sdist:
         run(maturin, "sdist", "--out", folder)
     return next(folder.glob("*.whl"))

@@ -285,8 +285,8 @@ fn binary() -> &'static Path {
         let sources = newest(&root.join("cli")).max(newest(&root.join("core/src")));
         if modified(&binary) < sources {
             let mut build = Command::new(env!("CARGO"));
-            build.current_dir(root).args(["build", "--quiet", "-p", "stanchion-cli", "--target-dir"]);
-            build.arg(profile.parent().unwrap());
+            build.current_dir(root).args(["build", "--quiet", "--workspace", "--bin", "stanchion"]);
+            build.arg("--target-dir").arg(profile.parent().unwrap());
             if profile.ends_with("release") {
                 build.arg("--release");
             }
