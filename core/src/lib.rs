@@ -4,7 +4,8 @@
 //! release, by expiry, or by being lost, and a loss is announced in time. Every lease has a *fence*, a
 //! number that grows with every grant, so that the resource behind the lock can refuse a late writer.
 //!
-//! ```
+#![cfg_attr(feature = "sqlite", doc = "```")]
+#![cfg_attr(not(feature = "sqlite"), doc = "```ignore")]
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> Result<(), stanchion::Error> {
 //! use stanchion::{Client, LockOptions};
@@ -21,18 +22,40 @@
 //!
 //! The same without async is in [`blocking`]. What is promised, and what is not, is in the project's
 //! `docs/GUARANTEES.md`.
+//!
+//! # Cargo features
+//!
+//! All are on by default, and each only adds. A program that needs one store can leave out what belongs to the other:
+//! `default-features = false, features = ["redis"]` compiles no C. Opening the URL of a store that was left out is an
+//! `InvalidArgument` that names the feature.
+//!
+//! | feature | URLs | brings along |
+//! |---|---|---|
+//! | `redis` | `redis://`, `redis+unix://` | the crate `redis` |
+//! | `tls` | `rediss://`, `rediss-sentinel://` and so on, with `tls_ca`, `tls_cert`, `tls_key`; implies `redis` | `rustls` and `ring`, which has C and assembler |
+//! | `cluster` | `redis-cluster://`, `redis-sentinel://`; implies `redis` | |
+//! | `quorum` | `redis-quorum://`; implies `redis` | |
+//! | `sqlite` | `sqlite:`, `memory:` | `rusqlite`, with SQLite in C |
+//!
+//! Without `redis` and `sqlite` there is no store, and the build fails and says so.
 
+// Most examples open a store in memory: a build without one has none to try.
+#![cfg(any(not(doctest), feature = "sqlite"))]
 #![deny(unsafe_code)]
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests may panic"))]
 
 mod api;
+#[cfg_attr(
+    not(all(feature = "redis", feature = "sqlite")),
+    allow(dead_code, reason = "some of it is for one of the stores only")
+)]
 mod base;
 mod cached;
 mod driver;
 mod lease;
 mod queue;
 mod session;
-#[cfg(test)]
+#[cfg(all(test, feature = "redis"))]
 mod vectors;
 
 // Open to this project's own simulator and tests. Not part of the API, not covered by semver.
@@ -81,6 +104,7 @@ pub use session::options::{
     DEFAULT_LOCK_PREFIX, DEFAULT_MAX_HOLD, DEFAULT_QUEUE_PREFIX, DEFAULT_TIMEOUT, DEFAULT_TTL, DEFAULT_WAIT,
     LockOptions, MAX_TTL, MIN_TTL,
 };
+#[cfg(feature = "redis")]
 pub use store::redis::ACL_RULE;
 pub use store::{Finding, Health};
 

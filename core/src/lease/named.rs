@@ -156,6 +156,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(not(feature = "sqlite"), ignore = "needs a store in memory")]
     fn whose_lock_it_is_is_told() {
         let [mine, other] = [(); 2].map(|()| Client::open("memory:whose").unwrap());
         let fixed = LockOptions::new().ttl(Duration::from_secs(60));

@@ -97,6 +97,7 @@ mod tests {
 
     /// A thread of the parent may have been among the owners when the process forked.
     #[test]
+    #[cfg_attr(not(feature = "sqlite"), ignore = "needs a store in memory")]
     fn a_child_does_not_wait_for_a_thread_that_it_lacks() {
         let session = Arc::new(ClientBuilder::new(Some("memory:".into())).session().unwrap());
         let lock = Lock::new(Named::new(Arc::clone(&session), "a", Part::Exclusive)).reentrant("me");
@@ -111,6 +112,7 @@ mod tests {
 
     /// Both callers come before the lock is free; one waits in line, and the other for it.
     #[test]
+    #[cfg_attr(not(feature = "sqlite"), ignore = "needs a store in memory")]
     fn callers_of_one_owner_that_come_at_once_come_in_together() {
         let (live, lock) = lock();
         let mine = lock.reentrant("me");
@@ -138,6 +140,7 @@ mod tests {
 
     /// The first gives up; the second takes its turn.
     #[test]
+    #[cfg_attr(not(feature = "sqlite"), ignore = "needs a store in memory")]
     fn a_caller_whose_forerunner_gives_up_goes_on_by_itself() {
         let (live, lock) = lock();
         let mine = lock.reentrant("me");

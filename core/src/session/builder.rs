@@ -9,8 +9,7 @@ use crate::base::error::{Error, ErrorKind};
 use crate::base::name::Prefixes;
 use crate::session::options::{DEFAULT_LOCK_PREFIX, DEFAULT_QUEUE_PREFIX};
 use crate::session::{Config, Session};
-use crate::store::sqlite::SqliteTarget;
-use crate::store::url::{Address, StoreUrl};
+use crate::store::url::{Address, SqliteTarget, StoreUrl};
 
 /// The environment variable with the store's URL.
 pub const URL_VARIABLE: &str = "STANCHION_URL";

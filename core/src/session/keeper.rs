@@ -404,6 +404,7 @@ mod tests {
 
     /// The machine sleeps while the keeper does; it looks at the clock by itself.
     #[test]
+    #[cfg_attr(not(feature = "sqlite"), ignore = "needs a store in memory")]
     fn a_loss_is_noticed_after_a_suspend_though_nobody_waits_for_it() {
         let (clock, ttl) = (ManualClock::that_goes_on(), Duration::from_secs(600));
         let builder = ClientBuilder::new(Some("memory:".into())).clock(&clock);

@@ -142,6 +142,7 @@ mod tests {
 
     /// The machine is suspended while the owner works: the loss is reported soon after it wakes, not by the timer.
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    #[cfg_attr(not(feature = "sqlite"), ignore = "needs a store in memory")]
     async fn who_waits_for_the_loss_learns_of_it_after_a_suspend() {
         let clock = ManualClock::that_goes_on();
         let client: Client = builder(&clock).open().await.unwrap();
@@ -162,6 +163,7 @@ mod tests {
 
     /// A waker is a callback of the program: this one calls the lease whose loss it reports.
     #[test]
+    #[cfg_attr(not(feature = "sqlite"), ignore = "needs a store in memory")]
     fn a_waker_may_ask_the_lease() {
         struct Asks(std::sync::Weak<Lease>, AtomicBool);
         impl std::task::Wake for Asks {

@@ -41,10 +41,9 @@ use crate::session::metrics::Meters;
 use crate::session::options::{LockPlan, Settings};
 use crate::session::pulse::Pulse;
 use crate::session::slots::Slots;
-use crate::store::redis::RedisStore;
-use crate::store::sqlite::{SqliteStore, SqliteTarget};
-use crate::store::url::{Address, RedisPlace, StoreUrl};
-use crate::store::{QuorumStore, Store, StoreConfig};
+use crate::store::open::open;
+use crate::store::url::{Address, RedisPlace, SqliteTarget, StoreUrl};
+use crate::store::{Store, StoreConfig};
 
 /// A client's configuration, and its life in this process. After a fork the child gets a life of its own.
 pub(crate) struct Session {
@@ -198,13 +197,7 @@ impl Live {
             hub: Arc::clone(&hub),
             clock_margin: config.url.clock_margin.unwrap_or(CLOCK_MARGIN),
         };
-        let store: Arc<dyn Store> = match &config.url.address {
-            Address::Redis(address) => match &address.place {
-                RedisPlace::Quorum(place) => Arc::new(QuorumStore::new(address, place, &store_config)?),
-                _ => Arc::new(RedisStore::new(address, &store_config)?),
-            },
-            Address::Sqlite(target) => Arc::new(SqliteStore::open(target.clone(), store_config)?),
-        };
+        let store = open(&config.url.address, &store_config)?;
         let meters = Arc::new(Meters::new()?);
         let channel = Channel::new(Arc::clone(&store), clock.clone(), Arc::clone(&hub));
         if matches!(&config.url.address, Address::Redis(address) if matches!(address.place, RedisPlace::Quorum(_)))

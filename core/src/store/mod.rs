@@ -7,18 +7,32 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::base::clock::{Clock, Moment};
+use crate::base::error::Error;
 use crate::base::name::{LockKind, LockName, Prefixes, QueueName};
 use crate::base::wake::Hub;
 use crate::protocol::{Failure, Reply, Request};
 
+mod features;
 mod finding;
+pub(crate) mod open;
+#[cfg(feature = "quorum")]
 mod quorum;
+#[cfg(feature = "redis")]
+#[cfg_attr(
+    not(all(feature = "cluster", feature = "quorum")),
+    allow(dead_code, reason = "some of it is for several servers only")
+)]
 pub mod redis;
+#[cfg(feature = "sqlite")]
 pub mod sqlite;
 pub mod url;
 
 pub use finding::{Finding, Health};
-pub(crate) use quorum::QuorumStore;
+
+#[cfg(not(any(feature = "redis", feature = "sqlite")))]
+compile_error!(
+    "stanchion without a store can open nothing: enable its cargo feature `redis` or `sqlite`, or its default features"
+);
 
 /// A reply that will come.
 pub type Pending<'a> = Pin<Box<dyn Future<Output = Result<Reply, Failure>> + Send + 'a>>;
@@ -76,6 +90,9 @@ pub trait Store: Send + Sync + fmt::Debug {
     /// Names of queues that have a record, a page at a time, as [`Store::list`].
     fn list_queues(&self, cursor: u64, until: Moment) -> Result<(u64, Vec<QueueName>), Failure>;
 }
+
+/// The store at an address; `None` if the address is one for another opener.
+pub(crate) type Opened = Option<Result<Arc<dyn Store>, Error>>;
 
 /// An open channel of hints.
 pub trait Hints: Send {

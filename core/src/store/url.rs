@@ -1,4 +1,4 @@
-//! The URL registry: which store an address means. A new store is a folder and a line here.
+//! The URL registry: which store an address means. A new store is a folder, a line here and one in `mod.rs`.
 
 use std::fmt;
 use std::ops::RangeInclusive;
@@ -10,9 +10,6 @@ use url::Url;
 
 use crate::base::error::Error;
 use crate::protocol::{CLOCK_MARGINS, YEAR};
-use crate::store::redis::confirm::Confirm;
-use crate::store::redis::life::Life;
-use crate::store::sqlite::SqliteTarget;
 
 /// Where a Redis server listens unless the URL has another port.
 const SERVER_PORT: u16 = 6379;
@@ -94,15 +91,6 @@ pub enum RedisPlace {
     Sentinel(SentinelPlace),
     /// `redis-quorum://`, or `rediss-quorum://` if `tls`.
     Quorum(QuorumPlace),
-    /// One server of a quorum.
-    Member {
-        /// Where the server listens.
-        server: Endpoint,
-        /// Whether the connection is encrypted.
-        tls: bool,
-        /// What it leads to.
-        life: Life,
-    },
     /// `redis-cluster://`, or `rediss-cluster://` if `tls`.
     Cluster {
         /// Nodes that are asked for the others.
@@ -140,6 +128,35 @@ pub struct QuorumPlace {
     pub rejoin_after: Duration,
 }
 
+/// How many replicas must have a grant, and how long that is waited for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Confirm {
+    /// At least so many.
+    pub replicas: u32,
+    /// No longer than this.
+    pub within: Duration,
+}
+
+/// Which database a store uses.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SqliteTarget {
+    /// A file on a local disk, shared by all processes that may open it. The file is made if need be, its
+    /// directory is not.
+    File {
+        /// Where it is.
+        path: PathBuf,
+        /// Its mode if it is made; an existing file keeps its own.
+        mode: u32,
+        /// Whether what goes is overwritten.
+        secure_delete: bool,
+    },
+    /// Memory of this process.
+    Memory {
+        /// Stores with the same name share their locks; one without a name shares them with nobody.
+        name: Option<String>,
+    },
+}
+
 /// Where a server listens.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Endpoint {
@@ -160,7 +177,7 @@ impl RedisPlace {
     /// Whether connections are encrypted.
     pub(crate) fn is_encrypted(&self) -> bool {
         match self {
-            Self::Tcp { tls, .. } | Self::Cluster { tls, .. } | Self::Member { tls, .. } => *tls,
+            Self::Tcp { tls, .. } | Self::Cluster { tls, .. } => *tls,
             Self::Quorum(place) => place.tls,
             Self::Sentinel(place) => place.tls,
             Self::Unix(_) => false,

@@ -16,8 +16,8 @@ use crate::base::wake::locked;
 use crate::protocol::{AcquireReply, ENDED_TTL, Extend, Failure, FailureKind, Fence, Reply, Request};
 use crate::store::redis::RedisStore;
 use crate::store::redis::life::{Life, Lives};
-use crate::store::url::{QuorumPlace, RedisAddress, RedisPlace};
-use crate::store::{Begun, Hear, Hints, Pending, Store, StoreConfig};
+use crate::store::url::{Address, QuorumPlace, RedisAddress, RedisPlace};
+use crate::store::{Begun, Hear, Hints, Opened, Pending, Store, StoreConfig};
 use crate::store::{Finding, Health};
 
 mod crowd;
@@ -50,6 +50,13 @@ pub struct QuorumStore {
     renewals: Mutex<HashMap<Token, Moment>>,
 }
 
+/// Opens a quorum.
+pub(crate) fn open(address: &Address, config: &StoreConfig) -> Opened {
+    let Address::Redis(address) = address else { return None };
+    let RedisPlace::Quorum(place) = &address.place else { return None };
+    Some(QuorumStore::new(address, place, config).map(|store| Arc::new(store) as Arc<dyn Store>))
+}
+
 impl QuorumStore {
     /// A store that connects on first use.
     pub(crate) fn new(
@@ -62,8 +69,7 @@ impl QuorumStore {
         let mut stores: Vec<(Arc<dyn Store>, Life)> = Vec::new();
         for (number, server) in place.servers.iter().enumerate() {
             let life = lives.life(number);
-            let place = RedisPlace::Member { server: server.clone(), tls: place.tls, life: life.clone() };
-            let member = RedisStore::new(&RedisAddress { place, ..address.clone() }, config)?;
+            let member = RedisStore::member(address, server, life.clone(), config)?;
             stores.push((Arc::new(member), life));
         }
         Ok(Self::of(stores, place, config.clock.clone()))

@@ -513,5 +513,6 @@ fn draw((least, most): (Duration, Duration)) -> Duration {
     least + (most - least).mul_f64(fastrand::f64())
 }
 
-#[cfg(test)]
+// Its servers are stores in memory.
+#[cfg(all(test, feature = "sqlite"))]
 mod tests;

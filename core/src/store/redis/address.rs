@@ -1,21 +1,19 @@
 //! From a parsed URL to what the client crate connects with.
 
-use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use redis::io::tcp::{TcpSettings, socket2::TcpKeepalive};
-use redis::{
-    ClientTlsConfig, ConnectionAddr, ConnectionInfo, IntoConnectionInfo, RedisConnectionInfo, RedisError,
-    TlsCertificates,
-};
+use redis::{ConnectionAddr, ConnectionInfo, IntoConnectionInfo, RedisConnectionInfo, RedisError};
 
 use crate::base::error::{Error, ErrorKind};
 use crate::store::redis::cluster::Cluster;
 use crate::store::redis::connector::Connector;
+use crate::store::redis::life::Life;
 use crate::store::redis::sentinel::Sentinels;
 use crate::store::redis::server::Server;
 use crate::store::redis::servers::Kind;
+use crate::store::redis::tls;
 use crate::store::url::{Endpoint, RedisAddress, RedisPlace, TlsFiles};
 
 /// An idle connection is probed after this long, so that a dead peer is noticed.
@@ -41,10 +39,6 @@ pub(crate) fn servers(address: &RedisAddress) -> Result<Kind, Error> {
             let server = server(endpoint, *tls, login(address), &address.tls)?;
             Ok(Kind::one(Connector::fixed(Server { confirm: address.confirm, ..server })))
         }
-        RedisPlace::Member { server: endpoint, tls, life } => {
-            let server = server(endpoint, *tls, login(address), &address.tls)?;
-            Ok(Kind::one(Connector::Member(Box::new(server), life.clone())))
-        }
         // Each member is a store of its own.
         RedisPlace::Quorum(_) => Err(Error::new(ErrorKind::Unsupported, "a quorum is not one server")),
         RedisPlace::Sentinel(place) => {
@@ -62,15 +56,21 @@ pub(crate) fn servers(address: &RedisAddress) -> Result<Kind, Error> {
             for sentinel in &place.sentinels {
                 sentinels.push(server(sentinel, place.tls, own.clone(), &address.tls)?);
             }
-            let sentinels = Sentinels::new(place.master.clone(), group, sentinels);
+            let sentinels = Sentinels::new(place.master.clone(), group, sentinels)?;
             Ok(Kind::one(Connector::Master(Arc::new(sentinels))))
         }
         RedisPlace::Cluster { seeds, tls } => {
             let template = server(&nowhere(), *tls, login(address), &address.tls)?;
             let template = Server { confirm: address.confirm, ..template };
-            Ok(Kind::Cluster(Arc::new(Cluster::new(template, seeds.clone()))))
+            Ok(Kind::Cluster(Arc::new(Cluster::new(template, seeds.clone())?)))
         }
     }
+}
+
+/// One server of a quorum, whose address has what is common to all of them.
+pub(crate) fn member(address: &RedisAddress, endpoint: &Endpoint, life: Life) -> Result<Kind, Error> {
+    let server = server(endpoint, address.place.is_encrypted(), login(address), &address.tls)?;
+    Ok(Kind::one(Connector::Member(Box::new(server), life)))
 }
 
 /// The address of a server that only lends its credentials to others.
@@ -116,23 +116,12 @@ fn info(target: ConnectionAddr, login: RedisConnectionInfo) -> Result<Connection
     Ok(info.set_redis_settings(login).set_tcp_settings(tcp_settings()))
 }
 
-fn client(info: ConnectionInfo, tls: &TlsFiles) -> Result<redis::Client, Error> {
-    if !matches!(info.addr(), ConnectionAddr::TcpTls { .. }) {
-        return redis::Client::open(info).map_err(|error| malformed(&error));
+fn client(info: ConnectionInfo, files: &TlsFiles) -> Result<redis::Client, Error> {
+    match info.addr() {
+        ConnectionAddr::TcpTls { .. } => tls::client(info, files)?,
+        _ => redis::Client::open(info),
     }
-    // The application may have chosen a provider already; then that one stays.
-    let _ = rustls::crypto::ring::default_provider().install_default();
-    let client_tls = match (&tls.cert, &tls.key) {
-        (Some(cert), Some(key)) => Some(ClientTlsConfig { client_cert: pem(cert)?, client_key: pem(key)? }),
-        (None, None) => None,
-        _ => return Err(Error::invalid("tls_cert and tls_key go together")),
-    };
-    let root_cert = tls.ca.as_deref().map(pem).transpose()?;
-    if client_tls.is_none() && root_cert.is_none() {
-        return redis::Client::open(info).map_err(|error| malformed(&error));
-    }
-    redis::Client::build_with_tls(info, TlsCertificates { client_tls, root_cert })
-        .map_err(|error| malformed(&error))
+    .map_err(|error| malformed(&error))
 }
 
 fn tcp_settings() -> TcpSettings {
@@ -144,12 +133,6 @@ fn tcp_settings() -> TcpSettings {
     #[cfg(any(target_os = "linux", target_os = "android"))]
     let settings = settings.set_user_timeout(USER_TIMEOUT);
     settings
-}
-
-fn pem(path: &Path) -> Result<Vec<u8>, Error> {
-    std::fs::read(path).map_err(|error| {
-        Error::invalid(format!("cannot read the TLS file {}: {error}", path.display())).with_source(error)
-    })
 }
 
 fn malformed(error: &RedisError) -> Error {

@@ -6,15 +6,7 @@ use redis::{Cmd, Value};
 
 use crate::protocol::{AcquireReply, ExtendReply, Failure, FailureKind, Release, Reply, Request};
 use crate::store::redis::codec;
-
-/// How many replicas must have a grant, and how long that is waited for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Confirm {
-    /// At least so many.
-    pub replicas: u32,
-    /// No longer than this.
-    pub within: Duration,
-}
+pub use crate::store::url::Confirm;
 
 impl Confirm {
     /// Whether the answer begins or prolongs a lease. Nothing else has to be on a replica.

@@ -8,6 +8,7 @@ use redis::{ErrorKind as RedisKind, RedisError, ServerErrorKind};
 
 use crate::base::error::ErrorKind;
 use crate::protocol::{Failure, FailureKind};
+use crate::store::redis::tls;
 use crate::store::url::Endpoint;
 
 /// The rights a user needs, as they are written in an ACL rule. Commands one by one: whole categories have others in
@@ -89,7 +90,7 @@ pub(crate) fn connecting(error: &RedisError, place: &str, db: i64) -> Failure {
             let cause = cause(error);
             let unreached =
                 || format!("cannot reach Redis at {place} ({cause}); is it running, and is the URL right?");
-            (FailureKind::NotSent, tls(error, place).unwrap_or_else(unreached))
+            (FailureKind::NotSent, of_tls(error, place).unwrap_or_else(unreached))
         }
         _ if is_auth(error) => (
             FailureKind::Final(ErrorKind::Denied),
@@ -105,11 +106,11 @@ pub(crate) fn performing(error: &RedisError, place: &str) -> Failure {
     let (kind, advice) = match error.kind() {
         RedisKind::Io => {
             let silent = || format!("{place} did not answer");
-            (FailureKind::Lost, tls(error, place).unwrap_or_else(silent))
+            (FailureKind::Lost, of_tls(error, place).unwrap_or_else(silent))
         }
         RedisKind::Parse | RedisKind::UnexpectedReturnType => {
             let strange = || format!("{place} sent something that is not the Redis protocol");
-            (FailureKind::Lost, tls(error, place).unwrap_or_else(strange))
+            (FailureKind::Lost, of_tls(error, place).unwrap_or_else(strange))
         }
         RedisKind::Server(
             ServerErrorKind::BusyLoading
@@ -193,20 +194,10 @@ fn was_closed(error: &RedisError) -> bool {
 
 /// The probable cause, if only one of the two speaks TLS, or does not trust the other. A server without TLS that gets a
 /// TLS handshake waits for more, or closes the connection.
-fn tls(error: &RedisError, place: &str) -> Option<String> {
+fn of_tls(error: &RedisError, place: &str) -> Option<String> {
     let is_tls = place.ends_with("(TLS)");
-    let source = source(error).and_then(|source| source.get_ref()?.downcast_ref::<rustls::Error>());
-    match source {
-        Some(rustls::Error::InvalidCertificate(_)) => Some(format!(
-            "the certificate of {place} is not trusted; name its authority with tls_ca in the URL, and the host as the \
-             certificate does"
-        )),
-        Some(rustls::Error::InvalidMessage(_)) => {
-            Some(format!("{place} does not speak TLS; write redis:// in the URL, or give the TLS port"))
-        }
-        Some(rustls::Error::AlertReceived(_)) => Some(format!(
-            "{place} refused TLS; see which certificate it wants, and give that with tls_cert and tls_key in the URL"
-        )),
+    match tls::explain(source(error), place) {
+        Some(meaning) => Some(meaning),
         _ if is_tls && error.is_timeout() => Some(format!(
             "{place} did not answer; if it never does, it may not speak TLS: see which port that is"
         )),

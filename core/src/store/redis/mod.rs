@@ -1,7 +1,7 @@
 //! Locks on Redis or Valkey, one server or several: each verb is one Lua script.
 
 use std::fmt;
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 use std::time::Instant;
 
 use redis::Value;
@@ -11,10 +11,11 @@ use crate::base::error::{Error, ErrorKind};
 use crate::base::name::{LockKind, LockName, Prefixes, QueueName};
 use crate::protocol::{ACQUIRE_ALL_MAX, ClientId, Failure, FailureKind, Reply, Request};
 use crate::store::Finding;
-use crate::store::url::RedisAddress;
-use crate::store::{Begun, Hear, Hints, Pending, Store, StoreConfig};
+use crate::store::url::{Address, Endpoint, RedisAddress, RedisPlace};
+use crate::store::{Begun, Hear, Hints, Opened, Pending, Store, StoreConfig};
 
 mod address;
+#[cfg(feature = "cluster")]
 mod cluster;
 pub mod code;
 mod codec;
@@ -27,20 +28,32 @@ mod hints;
 pub(crate) mod keys;
 pub(crate) mod life;
 mod multiplexed;
+#[cfg(not(feature = "cluster"))]
+mod no_cluster;
+#[cfg(not(feature = "tls"))]
+mod no_tls;
 mod node;
 pub mod packed;
 mod patience;
 mod pool;
 pub mod script;
 mod sending;
+#[cfg(feature = "cluster")]
 mod sentinel;
 mod server;
 mod servers;
+#[cfg(feature = "tls")]
+mod tls;
+
+#[cfg(not(feature = "tls"))]
+use no_tls as tls;
+#[cfg(not(feature = "cluster"))]
+use {no_cluster as cluster, no_cluster as sentinel};
 
 use confirm::Confirm;
 use examine::Told;
 use script::Scripts;
-use servers::Servers;
+use servers::{Kind, Servers};
 
 pub use failure::ACL_RULE;
 
@@ -58,19 +71,41 @@ pub struct RedisStore {
     confirm: Option<Confirm>,
 }
 
+/// Opens what is on servers, but a quorum of them.
+pub(crate) fn open(address: &Address, config: &StoreConfig) -> Opened {
+    let Address::Redis(address) = address else { return None };
+    if matches!(address.place, RedisPlace::Quorum(_)) {
+        return None;
+    }
+    Some(RedisStore::new(address, config).map(|store| Arc::new(store) as Arc<dyn Store>))
+}
+
 impl RedisStore {
     /// A store that connects on first use.
     pub fn new(address: &RedisAddress, config: &StoreConfig) -> Result<Self, Error> {
+        Ok(Self::on(address::servers(address)?, address.confirm, config))
+    }
+
+    /// One server of a quorum, whose address has what is common to all of them.
+    pub(crate) fn member(
+        address: &RedisAddress,
+        server: &Endpoint,
+        life: life::Life,
+        config: &StoreConfig,
+    ) -> Result<Self, Error> {
+        Ok(Self::on(address::member(address, server, life)?, address.confirm, config))
+    }
+
+    fn on(kind: Kind, confirm: Option<Confirm>, config: &StoreConfig) -> Self {
         // Completed now: a fork while another thread does it would leave the child waiting for ever.
         LazyLock::force(&script::SCRIPTS);
-        let servers = Servers::new(address::servers(address)?, Scripts::of(config.clock_margin));
-        Ok(Self {
+        Self {
             prefixes: config.prefixes.clone(),
             clock: config.clock.clone(),
             client: config.hub.client(),
-            servers,
-            confirm: address.confirm,
-        })
+            servers: Servers::new(kind, Scripts::of(config.clock_margin)),
+            confirm,
+        }
     }
 
     fn give_up(&self, until: Moment) -> Instant {

@@ -3,12 +3,11 @@
 use redis::{Arg, Cmd};
 
 use crate::protocol::Request;
-use crate::store::redis::cluster::slot;
 use crate::store::redis::script::Scripts;
 use crate::store::redis::{codec, keys};
 
 /// Where a script's number of keys is: after the command's name and the script.
-const COUNT: usize = 2;
+pub(super) const COUNT: usize = 2;
 
 pub(crate) struct Sending<'a> {
     request: &'a Request,
@@ -56,11 +55,6 @@ impl<'a> Sending<'a> {
         let command = codec::encode_with_text(self.request, self.scripts);
         if self.in_a_cluster { guarded(&command) } else { command }
     }
-
-    /// The cluster slot of its keys: all of a request are in one.
-    pub(crate) fn slot(&self) -> u16 {
-        self.command.args_iter().nth(COUNT + 1).map_or(0, |key| slot::of(bytes(&key)))
-    }
 }
 
 /// A request to be sent by another thread.
@@ -102,7 +96,7 @@ fn guarded(command: &Cmd) -> Cmd {
     guarded
 }
 
-fn bytes<'a>(argument: &Arg<&'a [u8]>) -> &'a [u8] {
+pub(super) fn bytes<'a>(argument: &Arg<&'a [u8]>) -> &'a [u8] {
     match argument {
         Arg::Simple(bytes) => bytes,
         _ => &[],
@@ -132,7 +126,6 @@ mod tests {
             ["4", "Lock:a", "stanchion:meta:{Lock:a}", "stanchion:line:{Lock:a}", "stanchion:none:{Lock:a}"];
         assert_eq!(words(sending.command()), keys);
         assert_eq!(words(&sending.with_text()), keys);
-        assert_eq!(sending.slot(), slot::of(b"Lock:a"));
         assert_eq!(words(Sending::new(&request, &SCRIPTS).command()).len(), 4);
     }
 }

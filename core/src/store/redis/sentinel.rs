@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use redis::{Connection, Value};
 
-use crate::base::error::ErrorKind;
+use crate::base::error::{Error, ErrorKind};
 use crate::base::wake::locked;
 use crate::protocol::{Failure, FailureKind};
 use crate::store::redis::confirm::Confirm;
@@ -55,10 +55,10 @@ struct Search {
 }
 
 impl Sentinels {
-    pub(crate) fn new(name: String, group: Server, sentinels: Vec<Server>) -> Self {
+    pub(crate) fn new(name: String, group: Server, sentinels: Vec<Server>) -> Result<Self, Error> {
         let places: Vec<_> = sentinels.iter().map(|sentinel| &*sentinel.place).collect();
         let place = format!("the master {name:?} of the Sentinels at {}", places.join(", "));
-        Self { name, group, sentinels, first: AtomicUsize::new(0), last: Mutex::default(), place }
+        Ok(Self { name, group, sentinels, first: AtomicUsize::new(0), last: Mutex::default(), place })
     }
 
     pub(crate) fn place(&self) -> &str {

@@ -7,7 +7,7 @@ use redis::{Cmd, Value};
 
 use crate::protocol::{Failure, FailureKind, Request};
 use crate::store::Hear;
-use crate::store::redis::cluster::{Cluster, slot};
+use crate::store::redis::cluster::Cluster;
 use crate::store::redis::connector::Connector;
 use crate::store::redis::hints::RedisHints;
 use crate::store::redis::node::{Exchange, Node};
@@ -47,11 +47,7 @@ impl Servers {
     pub(crate) fn are_together(&self, keys: &[&str]) -> bool {
         match &self.kind {
             Kind::One(_) => true,
-            Kind::Cluster(_) => {
-                let mut slots = keys.iter().map(|key| slot::of(key.as_bytes()));
-                let first = slots.next();
-                slots.all(|slot| Some(slot) == first)
-            }
+            Kind::Cluster(cluster) => cluster.are_together(keys),
         }
     }
 

@@ -17,8 +17,8 @@ use crate::protocol::{ClientId, Failure, Waiter};
 use crate::store::sqlite::connection::{canonical, close_quietly, has_moved, open_file, open_memory};
 use crate::store::sqlite::failure::{Trouble, forked, sqlite};
 use crate::store::sqlite::space;
-use crate::store::sqlite::target::SqliteTarget;
 use crate::store::sqlite::transaction;
+use crate::store::url::SqliteTarget;
 
 /// So many commits are between two looks at the free pages.
 const TIDY_EVERY: u32 = 32;

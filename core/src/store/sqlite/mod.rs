@@ -26,13 +26,10 @@ mod resume;
 mod schema;
 mod space;
 mod step;
-mod target;
 #[cfg(test)]
 mod tests;
 mod transaction;
 mod waiters;
-
-pub use target::SqliteTarget;
 
 use std::fmt;
 use std::sync::{Arc, OnceLock};
@@ -42,6 +39,7 @@ use std::time::Duration;
 use rusqlite::Connection;
 
 use crate::base::clock::{Clock, Moment, read_boot_id};
+use crate::base::error::Error;
 use crate::base::error::ErrorKind;
 use crate::base::name::{LockKind, LockName, QueueName};
 use crate::protocol::{
@@ -54,8 +52,10 @@ use crate::store::sqlite::hints::FileHints;
 pub use crate::store::sqlite::image::Image;
 use crate::store::sqlite::step::{Outcome, Step, View};
 use crate::store::sqlite::transaction::transact;
+use crate::store::url::Address;
+pub use crate::store::url::SqliteTarget;
 use crate::store::{Finding, Health};
-use crate::store::{Hints, Pending, Store, StoreConfig};
+use crate::store::{Hints, Opened, Pending, Store, StoreConfig};
 
 /// The first pause when another process writes: about as long as one transaction takes.
 const FIRST_PAUSE: Duration = Duration::from_micros(50);
@@ -70,6 +70,13 @@ pub struct SqliteStore {
     database: Handle,
     config: StoreConfig,
     bell: Arc<Bell>,
+}
+
+/// Opens what is a file, or memory.
+pub(crate) fn open(address: &Address, config: &StoreConfig) -> Opened {
+    let Address::Sqlite(target) = address else { return None };
+    let store = SqliteStore::open(target.clone(), config.clone());
+    Some(store.map(|store| Arc::new(store) as Arc<dyn Store>).map_err(Error::from))
 }
 
 impl SqliteStore {

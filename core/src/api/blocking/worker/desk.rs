@@ -318,6 +318,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(not(feature = "sqlite"), ignore = "needs a store in memory")]
     fn a_hand_that_was_called_in_vain_is_called_again() {
         let desk = desk();
         let (send, woken) = mpsc::channel();
@@ -339,6 +340,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(not(feature = "sqlite"), ignore = "needs a store in memory")]
     fn a_hand_waits_no_longer_than_it_wants_to() {
         let desk = desk();
         desk.wait(Some(Duration::from_millis(1)));
@@ -350,6 +352,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(not(feature = "sqlite"), ignore = "needs a store in memory")]
     fn tasks_that_nobody_began_go_back_when_the_worker_is_stopped() {
         let desk = desk();
         put(&desk, "a");
@@ -365,6 +368,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(not(feature = "sqlite"), ignore = "needs a store in memory")]
     fn what_a_hand_says_after_an_interruption_is_not_heard() {
         let desk = desk();
         put(&desk, "a");
@@ -376,6 +380,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(not(feature = "sqlite"), ignore = "needs a store in memory")]
     fn an_interruption_gives_back_what_nobody_has_begun() {
         let desk = desk();
         put(&desk, "a");

@@ -162,6 +162,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(not(feature = "sqlite"), ignore = "needs a store in memory")]
     fn a_task_that_is_settled_while_the_worker_stops_is_counted() {
         let queue = Client::open("memory:").unwrap().queue("q");
         queue.enqueue(Task::new("a")).unwrap();
@@ -188,6 +189,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(not(feature = "sqlite"), ignore = "needs a store in memory")]
     fn a_host_that_ends_the_worker_when_its_last_task_is_settled_is_heard() {
         let queue = Client::open("memory:").unwrap().queue("q");
         queue.enqueue(Task::new("a")).unwrap();

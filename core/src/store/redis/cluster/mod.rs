@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use redis::{Cmd, Value};
 
-use crate::base::error::ErrorKind;
+use crate::base::error::{Error, ErrorKind};
 use crate::base::wake::locked;
 use crate::protocol::{Failure, FailureKind};
 use crate::store::Hear;
@@ -60,14 +60,21 @@ struct State {
 }
 
 impl Cluster {
-    pub(crate) fn new(template: Server, seeds: Vec<Endpoint>) -> Self {
+    pub(crate) fn new(template: Server, seeds: Vec<Endpoint>) -> Result<Self, Error> {
         let hosts: Vec<_> = seeds.iter().map(ToString::to_string).collect();
         let place = format!("the cluster at {}", hosts.join(", "));
-        Self { template, seeds, place, state: Mutex::default(), looked: Condvar::new() }
+        Ok(Self { template, seeds, place, state: Mutex::default(), looked: Condvar::new() })
     }
 
     pub(crate) fn place(&self) -> &str {
         &self.place
+    }
+
+    /// Whether one node has all of these keys, wherever slots are.
+    pub(crate) fn are_together(&self, keys: &[&str]) -> bool {
+        let mut slots = keys.iter().map(|key| slot::of(key.as_bytes()));
+        let first = slots.next();
+        slots.all(|slot| Some(slot) == first)
     }
 
     pub(crate) fn run(&self, sending: &Sending<'_>, give_up: Instant) -> Result<Value, Failure> {

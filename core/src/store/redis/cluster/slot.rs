@@ -1,5 +1,7 @@
 //! Which slot a key is in.
 
+use crate::store::redis::sending::{self, Sending};
+
 /// How many slots a cluster has.
 pub(crate) const COUNT: u16 = 16_384;
 
@@ -13,6 +15,14 @@ pub(crate) fn of(key: &[u8]) -> u16 {
     crc16(tag.unwrap_or(key)) % COUNT
 }
 
+impl Sending<'_> {
+    /// The cluster slot of its keys: all of a request are in one.
+    pub(crate) fn slot(&self) -> u16 {
+        let key = self.command().args_iter().nth(sending::COUNT + 1);
+        key.map_or(0, |key| of(sending::bytes(&key)))
+    }
+}
+
 /// CRC-16/XMODEM, as the cluster specification demands.
 fn crc16(bytes: &[u8]) -> u16 {
     bytes.iter().fold(0, |crc, byte| {
@@ -24,6 +34,9 @@ fn crc16(bytes: &[u8]) -> u16 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::base::name::Prefixes;
+    use crate::protocol::{Holder, Request};
+    use crate::store::redis::script::SCRIPTS;
 
     #[test]
     fn slots_are_those_of_the_specification() {
@@ -34,6 +47,13 @@ mod tests {
         assert_eq!(of(b"foo{{bar}}zap"), of(b"{bar"));
         assert_eq!(of(b"foo{bar}{zap}"), of(b"bar"));
         assert_eq!(of(b"{"), crc16(b"{") % COUNT);
+    }
+
+    #[test]
+    fn a_request_goes_to_the_slot_of_its_lock() {
+        let name = Prefixes::parse("Lock:", "Queue:").unwrap().lock_name("a").unwrap();
+        let request = Request::Holder(Holder { name });
+        assert_eq!(Sending::to_a_cluster(&request, &SCRIPTS).slot(), of(b"Lock:a"));
     }
 
     #[test]
