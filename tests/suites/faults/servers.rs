@@ -236,6 +236,8 @@ on_both_faces! {
         let lock = client.lock("job");
         let [extended, released] = ["a", "b"].map(|name| client.lock(name).acquire(fixed(60_000, 0)).unwrap());
         let mut released = Some(released);
+        let names = ["a:0", "a:1", "a:2", "a:3", "a:4", "a:5", "a:6", "a:7", "a:8", "a:9", "a:10", "a:11"];
+        let mut several = Some(client.multi_lock(&names).acquire(fixed(60_000, 0)).unwrap());
         server.stop_signal();
         let mut took = Vec::new();
         let mut time = |what: &'static str, bound: Duration, call: &mut dyn FnMut()| {
@@ -248,6 +250,7 @@ on_both_faces! {
         time("break_lease", ms(300), &mut || assert!(lock.break_lease().is_err()));
         time("extend", ms(300), &mut || assert!(extended.extend(ms(60_000)).is_err()));
         time("release", ms(300), &mut || assert!(released.take().unwrap().release().is_err()));
+        time("release of several", ms(300), &mut || assert!(several.take().unwrap().release().is_err()));
         time("acquire for 300 ms", ms(300) + RESEND, &mut || assert!(lock.acquire(fixed(500, 300)).is_err()));
         server.cont_signal();
         let late: Vec<_> = took.iter().filter(|(_, bound, time)| *time > *bound + SLACK).collect();
@@ -540,4 +543,43 @@ fn host_turn_while_the_server_is_frozen() {
     assert_eq!(result.unwrap_err().kind(), ErrorKind::Cancelled);
     drop(holder);
     assert!(longest <= ms(50) + SLACK, "the host's turn did not come for {longest:?}");
+}
+
+/// The time of one call is that of all its releases, also where the host has its turns.
+#[test]
+fn several_locks_released_to_a_frozen_server_with_host_turns() {
+    let server = RedisServer::start();
+    let builder = Client::builder(&server.url()).timeout(ms(300));
+    let client = builder.open_blocking().unwrap();
+    let names = ["a:0", "a:1", "a:2", "a:3", "a:4", "a:5", "a:6", "a:7", "a:8", "a:9", "a:10", "a:11"];
+    let go_on = || std::ops::ControlFlow::Continue(());
+    let lease = client.multi_lock(&names).acquire(fixed(60_000, 0)).unwrap();
+    server.stop_signal();
+    let begun = Instant::now();
+    let released = stanchion::blocking::with_host_turn(go_on, || lease.release());
+    let took = ran_since(begun);
+    server.cont_signal();
+    assert_eq!(released.unwrap_err().kind(), ErrorKind::Indeterminate);
+    assert!(took <= ms(300) + SLACK, "a release with a timeout of 300 ms took {took:?}");
+}
+
+/// Many renewals go in one round trip. When their connection falls silent, all are sent on another a second later: they do
+/// not wait for each reply that does not come.
+#[test]
+fn connection_of_many_renewals_falls_silent() {
+    let server = RedisServer::start();
+    let proxy = Proxy::start(&server);
+    let client = stanchion::blocking::Client::open(&proxy.url()).unwrap();
+    let names: Vec<_> = (0..20).map(|number| format!("a:{number}")).collect();
+    let acquire = |name: &String| client.lock(name).acquire(renewed(6_000, 0)).unwrap();
+    let leases: Vec<_> = names.iter().map(acquire).collect();
+    // The first that is due goes alone, the others are due by then.
+    proxy.fault("extend", 2, Fault::Drop);
+    eventually(SOON, || proxy.faults_left() == 0);
+    eventually(SOON, || {
+        proxy.performed("extend") >= leases.len() || leases.iter().any(|lease| !lease.is_valid())
+    });
+    for lease in &leases {
+        assert!(lease.is_valid(), "{lease:?} was lost");
+    }
 }

@@ -165,9 +165,7 @@ impl Pool {
         for sending in sendings {
             bytes.extend_from_slice(&sending.command().get_packed_command());
         }
-        let result = connection
-            .limit(rest(give_up))
-            .and_then(|()| connection.connection.req_packed_commands(&bytes, 0, sendings.len()));
+        let result = exchange_all(&mut connection, &bytes, sendings.len(), give_up);
         let confirm = self.connector.confirm().filter(|_| {
             let concerns = |values: &Vec<Value>| {
                 sendings
@@ -259,6 +257,27 @@ pub(crate) fn is_answer(error: &RedisError) -> bool {
 
 fn is_alive(connection: &mut Timed, left: Duration) -> bool {
     exchange(connection, &redis::cmd("PING"), left).is_ok()
+}
+
+/// Sends many commands, and reads as many replies. It ends with the first read that fails: the crate's own pipeline goes
+/// on, and a silent server then takes the time of one call for each of them.
+fn exchange_all(
+    connection: &mut Timed,
+    packed: &[u8],
+    count: usize,
+    give_up: Instant,
+) -> RedisResult<Vec<Value>> {
+    connection.limit(rest(give_up))?;
+    connection.connection.send_packed_command(packed)?;
+    let mut values = Vec::with_capacity(count);
+    while values.len() < count {
+        connection.limit(rest(give_up))?;
+        match connection.connection.recv_response()? {
+            Value::Push { .. } => {}
+            value => values.push(value),
+        }
+    }
+    Ok(values)
 }
 
 fn exchange(connection: &mut Timed, command: &Cmd, left: Duration) -> RedisResult<Value> {
