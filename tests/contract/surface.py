@@ -20,9 +20,15 @@ def snake(name):
     return re.sub(r"_ms$", "", name.lower())
 
 
+def source(noun):
+    """The name of a type, and the text of its layer of the core; of the faces the async one."""
+    layer, name = noun["rust"].split(":")
+    files = sorted((ROOT / "core" / "src" / layer).rglob("*.rs"))
+    return name, "\n".join(file.read_text() for file in files if "blocking" not in file.parts)
+
+
 def rust(noun):
-    where, name = noun["rust"].split(":")
-    text = (ROOT / "core" / "src" / where).read_text()
+    name, text = source(noun)
     kind = re.search(rf"^pub (?:enum|struct) {name}(?:<[^>]*>)? \{{\n(.*?)^\}}", text, re.M | re.S)
     if noun["kind"] == "words":
         return {snake(word) for word in re.findall(r"^    ([A-Z]\w+)(?:[,({ ]|$)", kind[1], re.M)}
