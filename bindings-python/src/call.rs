@@ -6,7 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use pyo3::prelude::*;
 use stanchion::Error;
-use stanchion::blocking::with_host_turn;
+use stanchion::blocking::with_interrupt_check;
 
 use crate::error::{panicked, raise};
 
@@ -18,7 +18,9 @@ thread_local! {
 /// Runs a call of the core without the GIL. Signal handlers run meanwhile, and what they raise ends the call.
 pub(crate) fn call<T: Send>(py: Python<'_>, run: impl FnOnce() -> Result<T, Error> + Send) -> PyResult<T> {
     let result = py.detach(|| {
-        catch_unwind(AssertUnwindSafe(|| if runs_handlers() { with_host_turn(turn, run) } else { run() }))
+        catch_unwind(AssertUnwindSafe(
+            || if runs_handlers() { with_interrupt_check(turn, run) } else { run() },
+        ))
     });
     if let Some(raised) = RAISED.with_borrow_mut(Option::take) {
         return Err(raised);

@@ -75,8 +75,8 @@ pub use api::blocking;
 pub use api::asynchronous::{Begun, Claim, Client, Lease, Lock, Queue, Queues, RwLock, Ticket};
 pub use api::listing::{LockPage, QueuePage};
 pub use api::worker::{DEFAULT_GRACE, Worker, WorkerEvent, WorkerReport};
-pub use base::body::{Headers, MAX_PAYLOAD};
 pub use base::clock::ManualClock;
+pub use base::envelope::{Headers, MAX_PAYLOAD};
 pub use base::error::{Error, ErrorKind};
 pub use base::fork::fork_for_exec;
 pub use base::name::LockKind;
@@ -85,7 +85,7 @@ pub use cached::cached_options::{CachedOptions, DEFAULT_BETA};
 pub use engine::loss::LossReason;
 pub use lease::handle::LeaseHandle;
 pub use lease::holder::Holder;
-pub use lease::named::MAX_PERMITS;
+pub use lease::lock_target::MAX_PERMITS;
 pub use lease::waiter::Waiter;
 pub use protocol::{
     DEFAULT_MAX_ATTEMPTS, Fence, HeldAs, OnDuplicate, Outcome, QueueStats, Receipt, Removed, Settings,

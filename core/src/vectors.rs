@@ -6,10 +6,10 @@ use serde_json::Value;
 
 use crate::ErrorKind;
 use crate::api::worker::WorkerSettings;
-use crate::base::body::{self, Headers};
+use crate::base::envelope::{self, Headers};
 use crate::base::name::{LockKind, LockName, Prefixes, QueueName};
 use crate::base::token::{COOLDOWN_MARKER, Token};
-use crate::engine::Dice;
+use crate::engine::Jitter;
 use crate::engine::backoff::backoff;
 use crate::lease::handle::LeaseHandle;
 use crate::queue::queue_options::ClaimOptions;
@@ -84,13 +84,13 @@ fn bodies() {
     for row in rows(&vectors, "bodies") {
         let headers: Headers = serde_json::from_value(row["headers"].clone()).unwrap();
         let (payload, body) = (bytes(&row["payload"]), bytes(&row["body"]));
-        assert_eq!(*body::encode(&payload, &headers).unwrap(), *body, "{row}");
-        let (start, read) = body::decode(&body);
+        assert_eq!(*envelope::encode(&payload, &headers).unwrap(), *body, "{row}");
+        let (start, read) = envelope::decode(&body);
         assert_eq!((&body[start..], read), (&*payload, headers), "{row}");
     }
     for row in rows(&vectors, "strange bodies") {
         let body = bytes(&row["body"]);
-        let (start, headers) = body::decode(&body);
+        let (start, headers) = envelope::decode(&body);
         assert_eq!((&body[start..], headers), (&*bytes(&row["payload"]), Headers::new()), "{row}");
     }
 }
@@ -122,11 +122,11 @@ fn tokens_and_handles() {
 
 #[test]
 fn pauses_before_a_retry() {
-    let mut dice = Dice::seeded(1);
+    let mut jitter = Jitter::seeded(1);
     for row in rows(&vectors!("backoff"), "pauses") {
         let [attempt, least, most] = [0, 1, 2].map(|at| row[at].as_u64().unwrap());
         let mut found: Vec<_> =
-            (0..500).map(|_| millis(backoff(attempt.try_into().unwrap(), &mut dice))).collect();
+            (0..500).map(|_| millis(backoff(attempt.try_into().unwrap(), &mut jitter))).collect();
         found.sort_unstable();
         assert!(found[0] >= least && found[499] <= most, "attempt {attempt}: {} to {}", found[0], found[499]);
         assert!(

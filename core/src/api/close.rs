@@ -6,10 +6,10 @@ use crate::base::error::Error;
 use crate::base::wake::locked;
 use crate::driver::drive_all_blocking;
 use crate::engine::leased::Leased;
-use crate::lease::held::Held;
+use crate::lease::held_lock::HeldLock;
 use crate::protocol::Verdict;
-use crate::session::kept::Kept;
 use crate::session::metrics::Ended;
+use crate::session::tracked_lease::TrackedLease;
 use crate::session::{Live, Session};
 
 /// Leases released in one round trip.
@@ -52,7 +52,7 @@ impl Close {
 /// Releases all locks of a client. Returns how many, or the first error other than a lost lease.
 pub(crate) fn release_all(live: &Arc<Live>) -> Result<usize, Error> {
     let mut tally = Tally::default();
-    let all = Held::all(live).into_iter();
+    let all = HeldLock::all(live).into_iter();
     // Their time begins now for all of them: a store that does not answer takes that of one call.
     let mut all: Vec<_> = all.filter_map(|held| held.release(None).ok()).collect();
     for some in all.chunks_mut(BATCH) {
@@ -64,12 +64,12 @@ pub(crate) fn release_all(live: &Arc<Live>) -> Result<usize, Error> {
 
 /// Gives back all tasks, uncounted: nobody renews their claims any more.
 fn put_back_all(live: &Arc<Live>) {
-    for kept in Kept::all(live) {
+    for kept in TrackedLease::all(live) {
         let leased = locked(&kept.cell.state).leased().clone();
         if let Leased::Task(task) = leased
             && kept.end(Ended::Dropped)
         {
-            live.keeper.errand(task.settled(Verdict::PUT_BACK));
+            live.keeper.clean_up(task.settled(Verdict::PUT_BACK));
         }
     }
 }

@@ -2,7 +2,7 @@
 
 pub use crate::base::clock::{Clock, ManualClock, Moment};
 pub use crate::base::token::Token;
-pub use crate::session::slots::Slots;
+pub use crate::session::call_slots::CallSlots;
 
 use crate::base::error::Error;
 use crate::base::name::{LockKind, LockName, Prefixes, QueueName, TaskId};
@@ -37,7 +37,7 @@ pub fn token(bits: u128) -> Token {
 
 /// The error of a lease that is used after its end, for a binding that does not keep it so long.
 pub fn released(operation: &'static str, name: &str) -> Error {
-    crate::session::kept::released().during(operation, name)
+    crate::session::tracked_lease::released().during(operation, name)
 }
 
 /// A store's configuration with the default prefixes.

@@ -3,15 +3,15 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::base::body::MAX_PAYLOAD;
 use crate::base::clock::Moment;
+use crate::base::envelope::MAX_PAYLOAD;
 use crate::base::error::{Error, ErrorKind};
 use crate::base::name::LockName;
 use crate::base::token::Token;
 use crate::cached::cached_options::CachedPlan;
 use crate::engine::acquire::Acquired;
 use crate::engine::call::Answer;
-use crate::lease::held::{Computed, Held, Releasing};
+use crate::lease::held_lock::{Computed, HeldLock, Releasing};
 use crate::session::Live;
 
 /// Fails if the store need not be asked now, since it did not answer a moment ago.
@@ -34,7 +34,7 @@ pub(crate) fn instead(live: &Live, name: &str, plan: &CachedPlan, error: Error) 
 pub(crate) struct Computing {
     name: Box<str>,
     /// `None` without a store: then nothing is held, and nothing will be stored.
-    held: Option<Held>,
+    held: Option<HeldLock>,
     ttl: Duration,
     stale: Duration,
     begun: Moment,
@@ -58,7 +58,7 @@ impl Computing {
         match acquired {
             Acquired::Cached { value, asked } => Some(Outcome::Value(value, asked)),
             Acquired::Granted(grant) => {
-                let held = Held::granted(live, name, &plan.lock, token, &grant);
+                let held = HeldLock::granted(live, name, &plan.lock, token, &grant);
                 let (name, begun) = (name.as_str().into(), live.clock.now());
                 let held = Some(held);
                 Some(Outcome::Computing(Self { name, held, ttl: plan.ttl, stale: plan.stale, begun }))
@@ -83,7 +83,7 @@ impl Computing {
 
     /// Ends it without a value: the next caller computes.
     pub(crate) fn let_go(&self) {
-        self.held.iter().for_each(Held::let_go);
+        self.held.iter().for_each(HeldLock::let_go);
     }
 
     /// The release of the lease; `None` if there is none.

@@ -2,4 +2,4 @@
 
 pub(crate) mod cached_options;
 pub(crate) mod computing;
-pub(crate) mod flights;
+pub(crate) mod single_flight;

@@ -1,6 +1,6 @@
 //! The two drivers, for tokio and for threads: they carry out the steps that a machine returns, and nothing else.
 
-pub(crate) mod host_turn;
+pub(crate) mod interrupt;
 
 use std::future::{Future, poll_fn};
 use std::ops::ControlFlow;
@@ -12,14 +12,14 @@ use tracing::Instrument;
 
 use crate::base::clock::Moment;
 use crate::base::error::{Error, ErrorKind};
-use crate::base::signals::undisturbed;
+use crate::base::sigmask::undisturbed;
 use crate::base::wake::Place;
-use crate::driver::host_turn::{Unattended, around, attend};
+use crate::driver::interrupt::{Unattended, around, attend};
 use crate::engine::call::{Answer, CallMachine};
 use crate::engine::{Call, Machine, Step};
 use crate::protocol::{Failure, FailureKind, Reply};
 use crate::session::Live;
-use crate::session::channel::{HOST_TURN, Waited};
+use crate::session::channel::{INTERRUPT_CHECK, Waited};
 use crate::session::closing::{OnItsWay, closed};
 use crate::session::trace;
 
@@ -41,7 +41,7 @@ pub(crate) async fn drive<M: Machine>(
 async fn run<M: Machine>(live: &Live, machine: &mut M, place: Option<&Place>) -> Result<M::Output, Error> {
     let guard = Abandon::new(live, machine);
     let machine = &mut *guard.machine;
-    let mut traffic = Traffic::new(live);
+    let mut traffic = RequestTiming::new(live);
     loop {
         if live.closing.is_over() && !machine.gives_back() {
             return cut_off_async(live, machine).await;
@@ -97,13 +97,13 @@ pub(crate) async fn drive_all<'a, M: Machine + 'a>(
 }
 
 /// Counts and times the requests of a call.
-struct Traffic<'a> {
+struct RequestTiming<'a> {
     live: &'a Live,
     sent: Moment,
     failed: bool,
 }
 
-impl<'a> Traffic<'a> {
+impl<'a> RequestTiming<'a> {
     fn new(live: &'a Live) -> Self {
         Self { live, sent: Moment::FAR, failed: false }
     }
@@ -126,25 +126,25 @@ impl<'a> Traffic<'a> {
 }
 
 /// A callback of the host that runs while one of its threads waits, and may end the wait; `None` if it has none.
-pub(crate) type HostTurn<'a> = Option<&'a mut dyn FnMut() -> ControlFlow<()>>;
+pub(crate) type Interrupt<'a> = Option<&'a mut dyn FnMut() -> ControlFlow<()>>;
 
 /// The same callback, for one of several calls.
-pub(crate) fn again<'a>(host_turn: &'a mut HostTurn<'_>) -> HostTurn<'a> {
-    match host_turn {
+pub(crate) fn again<'a>(interrupt: &'a mut Interrupt<'_>) -> Interrupt<'a> {
+    match interrupt {
         Some(turn) => Some(&mut **turn),
         None => None,
     }
 }
 
-/// The caller's interrupt check, else the thread's ([`with_host_turn`](crate::api::blocking::with_host_turn)). It also
+/// The caller's interrupt check, else the thread's ([`with_interrupt_check`](crate::api::blocking::with_interrupt_check)). It also
 /// ends the wait if the callback has forked this process: the child's copy of the wait would use the parent's token, and
 /// read replies that are the parent's.
 fn its_turn<'a>(
     live: &'a Live,
-    host_turn: HostTurn<'a>,
+    interrupt: Interrupt<'a>,
     around: &'a mut Option<fn() -> ControlFlow<()>>,
 ) -> Option<impl FnMut() -> ControlFlow<()> + use<'a>> {
-    let turn: &'a mut dyn FnMut() -> ControlFlow<()> = match (host_turn, around) {
+    let turn: &'a mut dyn FnMut() -> ControlFlow<()> = match (interrupt, around) {
         (Some(turn), _) => turn,
         (None, Some(turn)) => turn,
         (None, None) => return None,
@@ -169,16 +169,16 @@ fn not_forked(live: &Live) -> Result<(), Error> {
     Ok(())
 }
 
-/// Runs a machine on the calling thread. `host_turn`, or else the one of
-/// [`with_host_turn`](crate::api::blocking::with_host_turn), runs at least every 50 ms.
+/// Runs a machine on the calling thread. `interrupt`, or else the one of
+/// [`with_interrupt_check`](crate::api::blocking::with_interrupt_check), runs at least every 50 ms.
 pub(crate) fn drive_blocking<M: Machine>(
     live: &Live,
     machine: &mut M,
     place: Option<&Place>,
-    host_turn: HostTurn<'_>,
+    interrupt: Interrupt<'_>,
 ) -> Result<M::Output, Error> {
     let span = trace::operation(&machine.subject());
-    let outcome = span.in_scope(|| run_blocking(live, machine, place, host_turn));
+    let outcome = span.in_scope(|| run_blocking(live, machine, place, interrupt));
     trace::ended(&span, outcome.as_ref().map(M::told));
     outcome
 }
@@ -187,14 +187,14 @@ fn run_blocking<M: Machine>(
     live: &Live,
     machine: &mut M,
     place: Option<&Place>,
-    mut host_turn: HostTurn<'_>,
+    mut interrupt: Interrupt<'_>,
 ) -> Result<M::Output, Error> {
     let mut around = around();
-    let mut host_turn = its_turn(live, again(&mut host_turn), &mut around);
-    let mut host_turn: HostTurn<'_> = host_turn.as_mut().map(|turn| turn as _);
+    let mut interrupt = its_turn(live, again(&mut interrupt), &mut around);
+    let mut interrupt: Interrupt<'_> = interrupt.as_mut().map(|turn| turn as _);
     let guard = Abandon::new(live, machine);
     let machine = &mut *guard.machine;
-    let mut traffic = Traffic::new(live);
+    let mut traffic = RequestTiming::new(live);
     loop {
         if live.closing.is_over() && !machine.gives_back() {
             return cut_off(live, machine);
@@ -206,8 +206,8 @@ fn run_blocking<M: Machine>(
             Step::Send(call) => {
                 traffic.sends(now);
                 let number = call.number;
-                let result = match &mut host_turn {
-                    Some(host_turn) => attended(live, call, machine.may_repeat(), *host_turn),
+                let result = match &mut interrupt {
+                    Some(interrupt) => attended(live, call, machine.may_repeat(), *interrupt),
                     None => ControlFlow::Continue(performed(live, &call, machine.may_repeat())),
                 };
                 result.map_continue(|result| machine.reply(traffic.heard(&result), number, result))
@@ -218,7 +218,7 @@ fn run_blocking<M: Machine>(
                 ControlFlow::Continue(())
             }
             Step::Wait { until, hints } => {
-                let mut turn = || host_turn.as_mut().map_or(ControlFlow::Continue(()), |turn| turn());
+                let mut turn = || interrupt.as_mut().map_or(ControlFlow::Continue(()), |turn| turn());
                 match place.filter(|_| hints) {
                     Some(place) => match live.channel.wait(place, until, machine.is_exact(), &mut turn) {
                         Waited::Hinted => {
@@ -281,16 +281,16 @@ pub(crate) fn rest(
     live: &Live,
     place: &Place,
     until: Moment,
-    mut host_turn: HostTurn<'_>,
+    mut interrupt: Interrupt<'_>,
 ) -> Result<(), Error> {
     let mut around = around();
-    let mut host_turn = its_turn(live, again(&mut host_turn), &mut around);
+    let mut interrupt = its_turn(live, again(&mut interrupt), &mut around);
     while !place.take_hint() && live.clock.now() < until {
-        if host_turn.as_mut().is_some_and(|turn| turn().is_break()) {
+        if interrupt.as_mut().is_some_and(|turn| turn().is_break()) {
             not_forked(live)?;
             return Err(Error::new(ErrorKind::Cancelled, "the wait was interrupted"));
         }
-        place.sleep(live.clock.nap(until).min(HOST_TURN));
+        place.sleep(live.clock.nap(until).min(INTERRUPT_CHECK));
     }
     Ok(())
 }
@@ -316,7 +316,7 @@ fn attended(
     live: &Live,
     call: Call,
     may_be_repeated: bool,
-    host_turn: &mut dyn FnMut() -> ControlFlow<()>,
+    interrupt: &mut dyn FnMut() -> ControlFlow<()>,
 ) -> ControlFlow<(), Result<Reply, Failure>> {
     let sent = live.clock.now();
     if let Some(briefly) = live.pulse.awake_until(sent).filter(|_| may_be_repeated) {
@@ -328,7 +328,7 @@ fn attended(
     }
     let store = Arc::clone(&live.store);
     let run = move || store.perform(&call.request, call.until);
-    attend(host_turn, run).map_continue(|result| {
+    attend(interrupt, run).map_continue(|result| {
         if matches!(result, Ok(Ok(_))) {
             live.pulse.answered(sent, live.clock.now());
         }
@@ -347,7 +347,7 @@ fn say_goodbye<M: Machine>(live: &Live, machine: &mut M) {
     let until = live.clock.now() + GOODBYE_WITHIN;
     while let Some(request) = machine.abandon() {
         if live.store.perform(&request, until).is_err() {
-            live.keeper.errand(request);
+            live.keeper.clean_up(request);
         }
     }
 }
@@ -366,7 +366,7 @@ async fn cut_off_async<M: Machine>(live: &Live, machine: &mut M) -> Result<M::Ou
     let until = live.clock.now() + GOODBYE_WITHIN;
     while let Some(request) = machine.abandon() {
         if live.store.perform_async(&request, until).await.is_err() {
-            live.keeper.errand(request);
+            live.keeper.clean_up(request);
         }
     }
     if live.closing.is_over() {
@@ -376,10 +376,10 @@ async fn cut_off_async<M: Machine>(live: &Live, machine: &mut M) -> Result<M::Ou
 }
 
 /// Sleeps without hints.
-fn pause(live: &Live, until: Moment, host_turn: &mut dyn FnMut() -> ControlFlow<()>) -> ControlFlow<()> {
+fn pause(live: &Live, until: Moment, interrupt: &mut dyn FnMut() -> ControlFlow<()>) -> ControlFlow<()> {
     while live.clock.now() < until && !live.closing.has_begun() {
-        host_turn()?;
-        std::thread::sleep(live.clock.nap(until).min(HOST_TURN));
+        interrupt()?;
+        std::thread::sleep(live.clock.nap(until).min(INTERRUPT_CHECK));
     }
     ControlFlow::Continue(())
 }
@@ -402,7 +402,7 @@ impl<M: Machine> Drop for Abandon<'_, M> {
     fn drop(&mut self) {
         while let Some(request) = self.machine.abandon() {
             if !self.live.is_inherited() {
-                self.live.keeper.errand(request);
+                self.live.keeper.clean_up(request);
             }
         }
     }

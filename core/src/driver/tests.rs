@@ -6,12 +6,12 @@ use std::sync::Mutex;
 use std::thread::{self, ThreadId};
 
 use super::*;
-use crate::api::blocking::with_host_turn;
+use crate::api::blocking::with_interrupt_check;
 use crate::base::clock::{Clock, ManualClock};
 use crate::base::name::{LockKind, LockName, Prefixes, QueueName};
 use crate::base::token::Token;
 use crate::base::wake::locked;
-use crate::engine::Dice;
+use crate::engine::Jitter;
 use crate::engine::call::{Answer, CallMachine};
 use crate::protocol::{Extend, ExtendReply, Release, Request};
 use crate::store::{Hints, Pending, Store};
@@ -107,11 +107,11 @@ impl Stage {
     fn machine(&self) -> CallMachine {
         let extend = Extend::new(Self::name(), Token::from_bits(1), TTL);
         let now = self.live.clock.now();
-        CallMachine::new(Request::Extend(extend), now, now + TTL, Dice::seeded(1))
+        CallMachine::new(Request::Extend(extend), now, now + TTL, Jitter::seeded(1))
     }
 
     fn call(&self, mut machine: CallMachine, turn: fn() -> ControlFlow<()>) -> Result<Answer, Error> {
-        with_host_turn(turn, || drive_blocking(&self.live, &mut machine, None, None))
+        with_interrupt_check(turn, || drive_blocking(&self.live, &mut machine, None, None))
     }
 
     /// Which requests were sent on the test's own thread.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::engine::Dice;
+use crate::engine::Jitter;
 
 /// The longest pause: a task is tried several times a day for as long as it has attempts.
 const MOST: Duration = Duration::from_secs(7 * 3600);
@@ -12,10 +12,10 @@ const MOST: Duration = Duration::from_secs(7 * 3600);
 /// "Exponential Backoff And Jitter", Marc Brooker, 2015). A passing disturbance costs a second; after a long one a
 /// task waits for less than half as long as it lasted, where doubling would wait as long again. With the attempts
 /// that a task has by default that is two days.
-pub(crate) fn backoff(attempt: u32, dice: &mut Dice) -> Duration {
+pub(crate) fn backoff(attempt: u32, jitter: &mut Jitter) -> Duration {
     // More than a hundred would only be cut off.
     let most = Duration::from_secs(u64::from(attempt.clamp(1, 100)).pow(4)).min(MOST);
-    dice.between(most / 2, most)
+    jitter.between(most / 2, most)
 }
 
 #[cfg(test)]
@@ -25,13 +25,13 @@ mod tests {
 
     #[test]
     fn it_grows_up_to_its_limit_and_never_overflows() {
-        let mut dice = Dice::seeded(1);
+        let mut jitter = Jitter::seeded(1);
         for (attempt, most) in
             [(0, 1), (1, 1), (2, 16), (5, 625), (12, 20_736), (13, 25_200), (u32::MAX, 25_200)]
         {
             let most = Duration::from_secs(most);
             for _ in 0..100 {
-                let pause = backoff(attempt, &mut dice);
+                let pause = backoff(attempt, &mut jitter);
                 assert!((most / 2..=most).contains(&pause), "attempt {attempt}: {pause:?}");
             }
         }
@@ -39,9 +39,9 @@ mod tests {
 
     #[test]
     fn a_task_that_always_fails_is_tried_for_two_days() {
-        let mut dice = Dice::seeded(1);
+        let mut jitter = Jitter::seeded(1);
         let pauses = || 1..DEFAULT_MAX_ATTEMPTS;
-        let total = || -> Duration { pauses().map(|attempt| backoff(attempt, &mut dice)).sum() };
+        let total = || -> Duration { pauses().map(|attempt| backoff(attempt, &mut jitter)).sum() };
         let mut totals: Vec<_> = std::iter::repeat_with(total).take(1_000).collect();
         totals.sort_unstable();
         let hours = |total: Duration| total.as_secs_f64() / 3600.0;

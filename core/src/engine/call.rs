@@ -2,7 +2,7 @@
 
 use crate::base::clock::Moment;
 use crate::base::error::{Error, ErrorKind};
-use crate::engine::{Call, Dice, LEAST_PATIENCE, Machine, RESEND_AFTER, Step, Subject};
+use crate::engine::{Call, Jitter, LEAST_PATIENCE, Machine, RESEND_AFTER, Step, Subject};
 use crate::protocol::{Failure, FailureKind, Reply, Request};
 
 /// The answer to a request, with what is needed to judge it.
@@ -36,7 +36,7 @@ pub struct CallMachine {
     /// May be sent more than once.
     repeatable: bool,
     give_up: Moment,
-    dice: Dice,
+    jitter: Jitter,
     sent: Vec<Sending>,
     in_flight: bool,
     next_at: Moment,
@@ -49,12 +49,12 @@ pub struct CallMachine {
 
 impl CallMachine {
     /// Sends `request` until it is answered or `give_up` has come.
-    pub fn new(request: Request, now: Moment, give_up: Moment, dice: Dice) -> Self {
+    pub fn new(request: Request, now: Moment, give_up: Moment, jitter: Jitter) -> Self {
         Self {
             request,
             repeatable: true,
             give_up,
-            dice,
+            jitter,
             sent: Vec::new(),
             in_flight: false,
             next_at: now,
@@ -184,7 +184,7 @@ impl Machine for CallMachine {
                 if ends {
                     self.fail();
                 } else {
-                    self.next_at = now + self.dice.backoff(self.failures);
+                    self.next_at = now + self.jitter.backoff(self.failures);
                     self.failures += 1;
                 }
             }
@@ -219,7 +219,7 @@ mod tests {
 
     fn extend() -> CallMachine {
         let request = Request::Extend(Extend::new(name(), Token::from_bits(1), Duration::from_secs(9)));
-        CallMachine::new(request, at(0), at(3_000), Dice::seeded(1))
+        CallMachine::new(request, at(0), at(3_000), Jitter::seeded(1))
     }
 
     fn extended() -> Result<Reply, Failure> {
@@ -305,7 +305,7 @@ mod tests {
     #[test]
     fn a_call_that_must_not_be_repeated_is_not() {
         let request = Request::BreakLease(BreakLease { name: name() });
-        let mut machine = CallMachine::new(request, at(0), at(3_000), Dice::seeded(1)).once();
+        let mut machine = CallMachine::new(request, at(0), at(3_000), Jitter::seeded(1)).once();
         let number = sent(&mut machine, at(0));
         machine.reply(at(1), number, lost());
         assert_eq!(done(&mut machine, at(1)).unwrap_err().kind(), ErrorKind::Indeterminate);
@@ -314,7 +314,7 @@ mod tests {
     #[test]
     fn it_may_be_sent_later_if_it_was_not_sent_at_all() {
         let request = Request::BreakLease(BreakLease { name: name() });
-        let mut machine = CallMachine::new(request, at(0), at(3_000), Dice::seeded(1)).once();
+        let mut machine = CallMachine::new(request, at(0), at(3_000), Jitter::seeded(1)).once();
         let number = sent(&mut machine, at(0));
         machine.reply(at(1), number, Err(Failure::new(FailureKind::NotSent, "down")));
         assert_eq!(sent(&mut machine, at(100)), 2);
@@ -322,19 +322,19 @@ mod tests {
 
     #[test]
     fn abandoned_or_failed_it_is_cleaned_up_after_answered_it_is_not() {
-        let farewell =
+        let cleanup =
             || Request::Leave(Leave { name: name(), token: Token::from_bits(1), foreign_share: false });
-        let mut answered = extend().or_else(farewell());
+        let mut answered = extend().or_else(cleanup());
         let number = sent(&mut answered, at(0));
         answered.reply(at(1), number, extended());
         done(&mut answered, at(1)).unwrap();
         assert!(answered.abandon().is_none());
 
-        let mut dropped = extend().or_else(farewell());
+        let mut dropped = extend().or_else(cleanup());
         sent(&mut dropped, at(0));
         assert!(matches!(dropped.abandon(), Some(Request::Leave(_))));
 
-        let mut failed = extend().or_else(farewell());
+        let mut failed = extend().or_else(cleanup());
         for second in 0..3 {
             sent(&mut failed, at(second * 1_000));
         }

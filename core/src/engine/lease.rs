@@ -221,7 +221,7 @@ impl LeaseState {
             // Lost while the extension was on its way: what it prolonged is given back.
             let is_lost = matches!(self.status, Status::Lost(_));
             return if is_lost && is_prolonged {
-                Need::Announce(self.leased.farewell())
+                Need::Announce(self.leased.cleanup())
             } else {
                 Need::Forget
             };
@@ -292,7 +292,7 @@ impl LeaseState {
 
     /// The request that gives it back without asking for the truth, if there is one.
     fn farewell_if(&self, wanted: bool) -> Option<Request> {
-        wanted.then(|| self.leased.farewell()).flatten()
+        wanted.then(|| self.leased.cleanup()).flatten()
     }
 }
 

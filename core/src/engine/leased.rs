@@ -194,7 +194,7 @@ impl Leased {
 
     /// The request that gives it back without asking for the truth. A task comes back by itself when its
     /// lease ends, and that counts as an attempt.
-    pub fn farewell(&self) -> Option<Request> {
+    pub fn cleanup(&self) -> Option<Request> {
         match self {
             Self::Lock(lock) => Some(Request::Leave(Leave {
                 name: lock.name.clone(),

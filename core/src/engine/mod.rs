@@ -122,9 +122,9 @@ pub struct Subject<'a> {
 
 /// A source of jitter. Seeded, so that simulations repeat.
 #[derive(Clone, Debug)]
-pub struct Dice(fastrand::Rng);
+pub struct Jitter(fastrand::Rng);
 
-impl Dice {
+impl Jitter {
     /// A sequence that the seed determines.
     pub fn seeded(seed: u64) -> Self {
         Self(fastrand::Rng::with_seed(seed))
@@ -181,11 +181,11 @@ mod tests {
 
     #[test]
     fn backoff_grows_to_its_limit() {
-        let mut dice = Dice::seeded(1);
-        assert!(dice.backoff(0) <= BACKOFF_FIRST);
+        let mut jitter = Jitter::seeded(1);
+        assert!(jitter.backoff(0) <= BACKOFF_FIRST);
         for failures in 0..100 {
-            assert!(dice.backoff(failures) <= BACKOFF_MOST);
+            assert!(jitter.backoff(failures) <= BACKOFF_MOST);
         }
-        assert!(dice.backoff(40) >= BACKOFF_MOST / 2);
+        assert!(jitter.backoff(40) >= BACKOFF_MOST / 2);
     }
 }

@@ -6,10 +6,10 @@ use crate::base::error::Error;
 use crate::base::name::{LockName, checked_owner};
 use crate::base::wake::{Place, locked};
 use crate::engine::reentrancy::Key;
-use crate::lease::held::Held;
+use crate::lease::held_lock::HeldLock;
 use crate::protocol::Permits;
 use crate::session::Live;
-use crate::session::kept::Kept;
+use crate::session::tracked_lease::TrackedLease;
 
 /// The key of an owner at a lock.
 pub(crate) fn owner_key(name: &LockName, owner: &str) -> Result<Key, Error> {
@@ -60,22 +60,22 @@ impl Entry {
         live: &Arc<Live>,
         key: &Key,
         wanted: Option<Permits>,
-    ) -> Result<Option<(Held, Self)>, Error> {
-        let is_valid = |lease: &_| Kept::of(live, lease).is_valid();
+    ) -> Result<Option<(HeldLock, Self)>, Error> {
+        let is_valid = |lease: &_| TrackedLease::of(live, lease).is_valid();
         let again = locked(&live.owners).again(key, wanted, is_valid)?;
         let entry = || Self { live: Arc::clone(live), key: key.clone() };
-        Ok(again.map(|(lease, lock)| (Held { kept: Kept::of(live, &lease), lock }, entry())))
+        Ok(again.map(|(lease, lock)| (HeldLock { kept: TrackedLease::of(live, &lease), lock }, entry())))
     }
 
     /// Notes the owner's first acquire.
-    pub(crate) fn first(key: Key, held: &Held) -> Self {
+    pub(crate) fn first(key: Key, held: &HeldLock) -> Self {
         let live = Arc::clone(&held.kept.live);
         locked(&live.owners).first(key.clone(), held.kept.tracked(), held.lock.clone());
         Self { live, key }
     }
 
     /// Releases once. Returns whether that was the last time, and the lock is to be released in the store.
-    pub(crate) fn leave(&self, held: &Held) -> bool {
+    pub(crate) fn leave(&self, held: &HeldLock) -> bool {
         // In a forked child the mutex may have been inherited locked, and the owners are the parent's.
         self.live.is_inherited() || locked(&self.live.owners).leave(&self.key, &held.lock)
     }
@@ -89,7 +89,7 @@ mod tests {
     use crate::api::blocking::Lock;
     use crate::base::error::ErrorKind;
     use crate::base::fork::testing::in_child;
-    use crate::lease::named::{Named, Part};
+    use crate::lease::lock_target::{LockTarget, Part};
     use crate::session::builder::ClientBuilder;
     use crate::session::options::LockOptions;
 
@@ -100,7 +100,7 @@ mod tests {
     #[cfg_attr(not(feature = "sqlite"), ignore = "needs a store in memory")]
     fn a_child_does_not_wait_for_a_thread_that_it_lacks() {
         let session = Arc::new(ClientBuilder::new(Some("memory:".into())).session().unwrap());
-        let lock = Lock::new(Named::new(Arc::clone(&session), "a", Part::Exclusive)).reentrant("me");
+        let lock = Lock::new(LockTarget::new(Arc::clone(&session), "a", Part::Exclusive)).reentrant("me");
         let lease = lock.acquire(LockOptions::new()).unwrap();
         let busy = locked(&session.live().unwrap().owners);
         assert!(in_child(|| lease
@@ -159,6 +159,6 @@ mod tests {
     fn lock() -> (Arc<Live>, Lock) {
         let session = Arc::new(ClientBuilder::new(Some("memory:".into())).session().unwrap());
         let live = Arc::clone(session.live().unwrap());
-        (live, Lock::new(Named::new(session, "a", Part::Exclusive)))
+        (live, Lock::new(LockTarget::new(session, "a", Part::Exclusive)))
     }
 }

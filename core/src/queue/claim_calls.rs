@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::base::error::{Error, ErrorKind};
 use crate::base::name::QueueName;
 use crate::base::wake::{Place, locked};
-use crate::engine::Dice;
+use crate::engine::Jitter;
 use crate::engine::call::{Answer, CallMachine};
 use crate::engine::claim::{ClaimMachine, ClaimOrder, Claimed};
 use crate::protocol::{
@@ -49,7 +49,7 @@ impl Claiming {
             consumer: live.owner(),
             slot: live.slots.take(),
         };
-        let machine = ClaimMachine::new(order, live.clock.now(), live.channel.is_open(), Dice::random());
+        let machine = ClaimMachine::new(order, live.clock.now(), live.channel.is_open(), Jitter::random());
         Ok(Self { live, machine, place, plan })
     }
 

@@ -92,7 +92,7 @@ impl DeadTasks {
             Among::Receipts(receipts) => (DeadOnes::Receipts(receipts.as_slice().into()), u64::MAX),
             Among::Ids(ids) => {
                 let ids: Result<Vec<TaskId>, Error> = ids.iter().map(|id| TaskId::parse(id)).collect();
-                // Named again in a later step, an id would mean its next older record.
+                // LockTarget again in a later step, an id would mean its next older record.
                 let (mut ids, mut known) = (ids?, HashSet::new());
                 ids.retain(|id| known.insert(id.clone()));
                 (DeadOnes::Ids(ids.into()), u64::MAX)

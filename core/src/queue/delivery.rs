@@ -3,11 +3,11 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use crate::base::body::{self, Headers};
+use crate::base::envelope::{self, Headers};
 use crate::base::error::{Error, ErrorKind};
 use crate::base::name::QueueName;
 use crate::base::wake::locked;
-use crate::engine::Dice;
+use crate::engine::Jitter;
 use crate::engine::backoff::backoff;
 use crate::engine::call::{Answer, CallMachine};
 use crate::engine::claim::ClaimedOne;
@@ -21,10 +21,10 @@ use crate::protocol::{
 };
 use crate::queue::queue_options::ClaimPlan;
 use crate::session::Live;
-use crate::session::kept::Kept;
 use crate::session::lease_cell::AccountOf;
 use crate::session::metrics::{Ended, QueueMeters};
 use crate::session::options::MAX_TTL;
+use crate::session::tracked_lease::TrackedLease;
 
 /// Longest reason of a nack or bury that is kept; the rest is cut off.
 const MAX_REASON: usize = 1_024;
@@ -44,7 +44,7 @@ pub enum Retry {
 }
 
 pub(crate) struct Delivery {
-    pub(crate) kept: Kept,
+    pub(crate) kept: TrackedLease,
     pub(crate) queue: QueueName,
     pub(crate) task: ClaimedTask,
     pub(crate) headers: Headers,
@@ -91,8 +91,8 @@ impl Delivery {
             deadline,
             hold_until: plan.max_run.map(|max_run| live.clock.now() + max_run),
         };
-        let (payload_start, headers) = body::decode(&task.body);
-        let kept = Kept::start(live, terms, AccountOf::Task(Arc::clone(&meters)));
+        let (payload_start, headers) = envelope::decode(&task.body);
+        let kept = TrackedLease::start(live, terms, AccountOf::Task(Arc::clone(&meters)));
         Self { kept, queue, task, headers, payload_start, verdict: Mutex::default(), meters }
     }
 
@@ -103,7 +103,7 @@ impl Delivery {
     /// The verdict of a failed attempt.
     pub(crate) fn nack(&self, retry: Retry, reason: &str) -> Result<Verdict, Error> {
         let delay = match retry {
-            Retry::Backoff => backoff(self.task.attempt, &mut Dice::random()),
+            Retry::Backoff => backoff(self.task.attempt, &mut Jitter::random()),
             Retry::After(delay) if delay <= MAX_TTL => delay,
             Retry::After(_) => return Err(self.during("nack", Error::invalid("the delay is over 365 days"))),
         };
@@ -266,7 +266,7 @@ impl Delivery {
     fn settle_later(&self, verdict: Verdict) {
         let (queue, id) = (self.queue.clone(), self.task.id.clone());
         let lease = TaskLease { queue, id, receipt: self.task.receipt };
-        self.kept.live.keeper.errand(lease.settled(verdict));
+        self.kept.live.keeper.clean_up(lease.settled(verdict));
     }
 
     pub(crate) fn during(&self, operation: &'static str, error: Error) -> Error {

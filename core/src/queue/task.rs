@@ -2,7 +2,7 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use crate::base::body::{self, Headers, MAX_PAYLOAD};
+use crate::base::envelope::{self, Headers, MAX_PAYLOAD};
 use crate::base::error::Error;
 use crate::base::name::TaskId;
 use crate::protocol::{
@@ -161,7 +161,7 @@ impl Task {
                 return Err(wrong(format!("{option} {time:?} is not between 1 ms and 365 days")));
             }
         }
-        let body = body::encode(&self.payload, &self.headers).ok_or_else(|| {
+        let body = envelope::encode(&self.payload, &self.headers).ok_or_else(|| {
             let len = self.payload.len();
             wrong(format!("payload and headers have more than {MAX_PAYLOAD} bytes (payload: {len})"))
         })?;
@@ -267,7 +267,7 @@ pub struct TaskInfo {
 
 impl From<TaskRecord> for TaskInfo {
     fn from(record: TaskRecord) -> Self {
-        let (start, headers) = body::decode(&record.body);
+        let (start, headers) = envelope::decode(&record.body);
         let some = |millis: WallMillis| (millis > 0).then(|| wall_time(millis));
         Self {
             id: record.id.as_str().to_owned(),

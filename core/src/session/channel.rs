@@ -11,12 +11,12 @@ use tokio::sync::watch;
 
 use crate::base::clock::{Clock, Moment};
 use crate::base::contained::contained;
-use crate::base::signals::{join, spawn_quietly};
+use crate::base::sigmask::{join, spawn_quietly};
 use crate::base::wake::{Hub, Place, locked};
 use crate::store::{Hints, Store};
 
 /// A waiting thread comes back to its host this often, so that the host can run signal handlers.
-pub(crate) const HOST_TURN: Duration = Duration::from_millis(50);
+pub(crate) const INTERRUPT_CHECK: Duration = Duration::from_millis(50);
 /// How long opening the channel may take before a wait goes on without it.
 const OPEN_WITHIN: Duration = Duration::from_secs(1);
 /// How long a channel that could not be opened, or broke, is left alone.
@@ -142,7 +142,7 @@ impl Channel {
         true
     }
 
-    /// Waits as a thread: the first one reads the channel for all (leader), the others sleep. `host_turn`
+    /// Waits as a thread: the first one reads the channel for all (leader), the others sleep. `interrupt`
     /// runs at least every 50 ms and may end the wait. An `exact` wait sleeps towards its end, which is a
     /// matter of microseconds, and has the reading thread read meanwhile.
     pub(crate) fn wait(
@@ -150,7 +150,7 @@ impl Channel {
         place: &Place,
         until: Moment,
         exact: bool,
-        host_turn: &mut dyn FnMut() -> ControlFlow<()>,
+        interrupt: &mut dyn FnMut() -> ControlFlow<()>,
     ) -> Waited {
         let mut led = false;
         let waited = loop {
@@ -160,14 +160,14 @@ impl Channel {
             if self.clock.now() >= until {
                 break Waited::TimeUp;
             }
-            if host_turn().is_break() {
+            if interrupt().is_break() {
                 break Waited::Interrupted;
             }
             let left = self.clock.nap(until);
             let (nap, may_lead) = match left.checked_sub(READ_OVERSHOOT) {
-                Some(early) if exact && !early.is_zero() => (early.min(HOST_TURN), true),
+                Some(early) if exact && !early.is_zero() => (early.min(INTERRUPT_CHECK), true),
                 _ if exact => (left, false),
-                _ => (left.min(HOST_TURN), true),
+                _ => (left.min(INTERRUPT_CHECK), true),
             };
             if !may_lead {
                 self.keep_reading();
@@ -241,7 +241,7 @@ impl Channel {
                     false
                 });
                 if !reads {
-                    thread::sleep(HOST_TURN);
+                    thread::sleep(INTERRUPT_CHECK);
                 }
             }
         };

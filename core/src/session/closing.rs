@@ -25,7 +25,7 @@ pub(crate) struct Closing {
 #[derive(Debug)]
 pub(crate) struct OnItsWay<'a>(&'a Closing);
 
-/// A host's turn in the midst of a call.
+/// An interrupt check in the midst of a call.
 #[derive(Debug)]
 pub(crate) struct InTurn(());
 
@@ -60,7 +60,7 @@ impl Closing {
         InTurn(())
     }
 
-    /// How many calls of this thread cannot end before the current one returns: it runs inside their host turns,
+    /// How many calls of this thread cannot end before the current one returns: it runs inside their interrupt checks,
     /// perhaps in a signal handler.
     pub(crate) fn beneath(&self) -> usize {
         let count =

@@ -8,10 +8,10 @@ use std::time::{Duration, Instant};
 
 use crate::base::clock::{Clock, Moment};
 use crate::base::contained::contained;
-use crate::base::signals::{join, spawn_quietly};
+use crate::base::sigmask::{join, spawn_quietly};
 use crate::base::wake::locked;
 use crate::engine::lease::Need;
-use crate::engine::{Dice, RESEND_AFTER};
+use crate::engine::{Jitter, RESEND_AFTER};
 use crate::protocol::{Failure, Reply, Request};
 use crate::session::lease_cell::LeaseCell;
 use crate::session::metrics::Meters;
@@ -20,7 +20,7 @@ use crate::store::Store;
 /// Renewals sent in one round trip.
 const BATCH: usize = 256;
 /// How long a clean-up is tried: longer than a dead waiter's entry lives, and than most leases.
-const ERRAND_FOR: Duration = Duration::from_secs(60);
+const CLEANUP_FOR: Duration = Duration::from_secs(60);
 
 /// A lease and the number under which the keeper has it.
 pub(crate) type Tracked = (u64, Arc<LeaseCell>);
@@ -38,11 +38,11 @@ pub(crate) struct Keeper {
 
 #[derive(Debug, Default)]
 struct KeeperState {
-    leases: HashMap<u64, Kept>,
+    leases: HashMap<u64, Watched>,
     next_id: u64,
     /// When a lease needs something; the deadline at the latest.
     dues: BTreeSet<(Moment, u64)>,
-    errands: VecDeque<Errand>,
+    cleanups: VecDeque<Cleanup>,
     /// Clean-up requests that are on their way.
     running: usize,
     /// Until when the thread sleeps; earlier needs wake it. It keeps to this even if the lease that it was
@@ -54,7 +54,7 @@ struct KeeperState {
 }
 
 #[derive(Debug)]
-struct Kept {
+struct Watched {
     lease: Arc<LeaseCell>,
     /// Its entry in `dues`; none while a renewal is on its way.
     armed: Option<Moment>,
@@ -66,16 +66,16 @@ fn due_of(lease: &LeaseCell) -> Moment {
 
 /// A clean-up request whose caller has gone or does not wait.
 #[derive(Clone, Debug)]
-struct Errand {
+struct Cleanup {
     request: Request,
     next_at: Moment,
     until: Moment,
     failures: u32,
 }
 
-impl Errand {
+impl Cleanup {
     fn new(request: Request, now: Moment) -> Self {
-        Self { request, next_at: now, until: now + ERRAND_FOR, failures: 0 }
+        Self { request, next_at: now, until: now + CLEANUP_FOR, failures: 0 }
     }
 }
 
@@ -85,7 +85,7 @@ struct Round {
     lost: Vec<Arc<LeaseCell>>,
     requests: Vec<Request>,
     renewals: Vec<(u64, Arc<LeaseCell>)>,
-    errands: Vec<Errand>,
+    cleanups: Vec<Cleanup>,
 }
 
 impl Keeper {
@@ -106,7 +106,7 @@ impl Keeper {
         let mut state = locked(&self.state);
         let id = state.next_id;
         state.next_id += 1;
-        state.leases.insert(id, Kept { lease: Arc::clone(lease), armed: None });
+        state.leases.insert(id, Watched { lease: Arc::clone(lease), armed: None });
         state.arm(id, due);
         self.wake(state, due);
         id
@@ -128,14 +128,14 @@ impl Keeper {
     }
 
     /// Sends a request until it is answered, in the background.
-    pub(crate) fn errand(self: &Arc<Self>, request: Request) {
+    pub(crate) fn clean_up(self: &Arc<Self>, request: Request) {
         let now = self.clock.now();
         let mut state = locked(&self.state);
         if state.closed {
             // The client was closed: everything was given back then.
             return;
         }
-        state.errands.push_back(Errand::new(request, now));
+        state.cleanups.push_back(Cleanup::new(request, now));
         self.wake(state, now);
     }
 
@@ -143,7 +143,7 @@ impl Keeper {
     pub(crate) fn linger(&self, time: Duration) -> bool {
         let until = Instant::now() + time;
         let mut state = locked(&self.state);
-        while !state.errands.is_empty() || state.running > 0 {
+        while !state.cleanups.is_empty() || state.running > 0 {
             let left = until.saturating_duration_since(Instant::now());
             if left.is_zero() {
                 return false;
@@ -187,28 +187,28 @@ impl Keeper {
     }
 
     fn run(&self) {
-        let mut dice = Dice::random();
+        let mut jitter = Jitter::random();
         loop {
-            match contained("keeper", || self.work(&mut dice)) {
+            match contained("keeper", || self.work(&mut jitter)) {
                 Some(closed) if closed => return,
                 Some(_) => {}
                 None => {
                     locked(&self.state).recover();
-                    thread::sleep(dice.backoff(0));
+                    thread::sleep(jitter.backoff(0));
                 }
             }
         }
     }
 
     /// Does what is due next. Returns whether the thread is to end.
-    fn work(&self, dice: &mut Dice) -> bool {
+    fn work(&self, jitter: &mut Jitter) -> bool {
         let (round, closed) = self.next_round();
         // Not under the mutex: it runs subscribers of the trace.
         round.lost.iter().for_each(|lease| lease.announce(self.clock.now()));
         if round.requests.is_empty() {
             return closed;
         }
-        self.perform(round, dice);
+        self.perform(round, jitter);
         false
     }
 
@@ -233,14 +233,14 @@ impl Keeper {
         }
     }
 
-    fn perform(&self, round: Round, dice: &mut Dice) {
+    fn perform(&self, round: Round, jitter: &mut Jitter) {
         let sent = self.clock.now();
         // Whoever waits for a loss looks at the clock itself: a silent store delays no announcement.
         let until = sent + RESEND_AFTER;
-        let Round { requests, renewals, errands, .. } = round;
+        let Round { requests, renewals, cleanups, .. } = round;
         let renewed = renewals.len();
         let mut renewals: Vec<_> = renewals.into_iter().map(Some).collect();
-        let mut errands: Vec<_> = errands.into_iter().map(Some).collect();
+        let mut cleanups: Vec<_> = cleanups.into_iter().map(Some).collect();
         let mut hear = |number: usize, result: Result<Reply, Failure>| match number.checked_sub(renewed) {
             None => {
                 if let Some((id, lease)) = renewals[number].take() {
@@ -249,9 +249,9 @@ impl Keeper {
                 }
             }
             Some(number) => {
-                if let Some(errand) = errands[number].take() {
+                if let Some(cleanup) = cleanups[number].take() {
                     self.heard(sent, &result);
-                    self.ran(errand, result, dice);
+                    self.ran(cleanup, result, jitter);
                 }
             }
         };
@@ -274,10 +274,9 @@ impl Keeper {
                 let due = due_of(lease);
                 locked(&self.state).arm(id, due);
             }
-            Need::Announce(farewell) => {
+            Need::Announce(cleanup) => {
                 state.forget(id);
-                let errand = |request| Errand { request, next_at: now, until: now + ERRAND_FOR, failures: 0 };
-                state.errands.extend(farewell.map(errand));
+                state.cleanups.extend(cleanup.map(|request| Cleanup::new(request, now)));
                 drop(state);
                 lease.announce(now);
             }
@@ -285,19 +284,19 @@ impl Keeper {
         }
     }
 
-    fn ran(&self, mut errand: Errand, result: Result<Reply, Failure>, dice: &mut Dice) {
+    fn ran(&self, mut cleanup: Cleanup, result: Result<Reply, Failure>, jitter: &mut Jitter) {
         let now = self.clock.now();
         let mut state = locked(&self.state);
         state.running -= 1;
         if let Err(failure) = result
             && failure.is_retryable()
-            && now < errand.until
+            && now < cleanup.until
             // After the client was closed, each is tried once.
             && !state.closed
         {
-            errand.next_at = now + dice.backoff(errand.failures);
-            errand.failures += 1;
-            state.errands.push_back(errand);
+            cleanup.next_at = now + jitter.backoff(cleanup.failures);
+            cleanup.failures += 1;
+            state.cleanups.push_back(cleanup);
         }
         drop(state);
         self.ran.notify_all();
@@ -337,7 +336,7 @@ impl KeeperState {
 
     fn next_due(&self) -> Moment {
         let lease = self.dues.first().map_or(Moment::FAR, |(due, _)| *due);
-        self.errands.iter().map(|errand| errand.next_at).fold(lease, Moment::min)
+        self.cleanups.iter().map(|cleanup| cleanup.next_at).fold(lease, Moment::min)
     }
 
     /// Until when the thread sleeps now. It keeps to what it was woken for even if that lease has ended
@@ -363,22 +362,22 @@ impl KeeperState {
                     round.requests.push(request);
                     round.renewals.push((id, lease));
                 }
-                Need::Announce(farewell) => {
+                Need::Announce(cleanup) => {
                     self.forget(id);
-                    self.errands.extend(farewell.map(|request| Errand::new(request, now)));
+                    self.cleanups.extend(cleanup.map(|request| Cleanup::new(request, now)));
                     round.lost.push(lease);
                 }
                 Need::Forget => self.forget(id),
             }
         }
-        for _ in 0..self.errands.len().min(BATCH) {
-            let Some(errand) = self.errands.pop_front() else { break };
-            if errand.next_at <= now || self.closed {
-                round.requests.push(errand.request.clone());
-                round.errands.push(errand);
+        for _ in 0..self.cleanups.len().min(BATCH) {
+            let Some(cleanup) = self.cleanups.pop_front() else { break };
+            if cleanup.next_at <= now || self.closed {
+                round.requests.push(cleanup.request.clone());
+                round.cleanups.push(cleanup);
                 self.running += 1;
             } else {
-                self.errands.push_back(errand);
+                self.cleanups.push_back(cleanup);
             }
         }
         round
@@ -390,7 +389,7 @@ mod tests {
     use super::*;
     use crate::api::blocking::Lock;
     use crate::base::clock::ManualClock;
-    use crate::lease::named::{Named, Part};
+    use crate::lease::lock_target::{LockTarget, Part};
     use crate::session::builder::ClientBuilder;
     use crate::session::options::LockOptions;
 
@@ -410,7 +409,7 @@ mod tests {
         let builder = ClientBuilder::new(Some("memory:".into())).clock(&clock);
         let session = Arc::new(builder.session().unwrap());
         let live = Arc::clone(session.live().unwrap());
-        let lock = Lock::new(Named::new(session, "a", Part::Exclusive));
+        let lock = Lock::new(LockTarget::new(session, "a", Part::Exclusive));
         let lease = lock.acquire(LockOptions::new().ttl(ttl)).unwrap();
         let began = Instant::now();
         let until = |what: &str, is_so: &dyn Fn() -> bool| {

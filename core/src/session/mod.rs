@@ -1,19 +1,19 @@
 //! What both faces of a client share: the store, the hub, the keeper, and the lives of leases.
 
 pub(crate) mod builder;
+pub(crate) mod call_slots;
 pub(crate) mod channel;
 pub(crate) mod circuit;
 pub(crate) mod closing;
 pub(crate) mod examine;
+pub(crate) mod fence_memory;
 pub(crate) mod keeper;
-pub(crate) mod kept;
 pub(crate) mod lease_cell;
-pub(crate) mod memory;
 pub(crate) mod metrics;
 pub(crate) mod options;
 pub(crate) mod pulse;
-pub(crate) mod slots;
 pub(crate) mod trace;
+pub(crate) mod tracked_lease;
 
 use std::mem;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -26,21 +26,21 @@ use crate::base::fork::{self, Generation};
 use crate::base::name::{LockKind, LockName, Prefixes, QueueName};
 use crate::base::token::Token;
 use crate::base::wake::{Hub, Place};
-use crate::engine::Dice;
-use crate::engine::acquire::{AcquireMachine, AcquireOrder, Sighting};
+use crate::engine::Jitter;
+use crate::engine::acquire::{AcquireMachine, AcquireOrder, ForeignHolder};
 use crate::engine::call::CallMachine;
 use crate::engine::reentrancy::Owners;
 use crate::engine::single_flight::SingleFlight;
 use crate::protocol::{CLOCK_MARGIN, ClientId, Fence, Request};
+use crate::session::call_slots::CallSlots;
 use crate::session::channel::Channel;
 use crate::session::circuit::Circuit;
 use crate::session::closing::{Closing, closed};
+use crate::session::fence_memory::FenceMemory;
 use crate::session::keeper::{Keeper, Tracked};
-use crate::session::memory::Memory;
 use crate::session::metrics::Meters;
 use crate::session::options::{LockPlan, Settings};
 use crate::session::pulse::Pulse;
-use crate::session::slots::Slots;
 use crate::store::open::open;
 use crate::store::url::{Address, RedisPlace, SqliteTarget, StoreUrl};
 use crate::store::{Store, StoreConfig};
@@ -173,7 +173,7 @@ pub(crate) struct Live {
     pub(crate) hub: Arc<Hub>,
     pub(crate) channel: Arc<Channel>,
     pub(crate) keeper: Arc<Keeper>,
-    pub(crate) slots: Slots,
+    pub(crate) slots: CallSlots,
     pub(crate) settings: Settings,
     pub(crate) prefixes: Prefixes,
     pub(crate) pulse: Pulse,
@@ -182,7 +182,7 @@ pub(crate) struct Live {
     pub(crate) flights: Mutex<SingleFlight>,
     pub(crate) circuit: Circuit,
     pub(crate) closing: Closing,
-    memory: Memory,
+    memory: FenceMemory,
     generation: Generation,
 }
 
@@ -210,7 +210,7 @@ impl Live {
             keeper: Keeper::new(Arc::clone(&store), clock.clone(), Arc::clone(&meters)),
             store,
             clock,
-            slots: Slots::new(hub.client()),
+            slots: CallSlots::new(hub.client()),
             hub,
             settings,
             prefixes: config.prefixes.clone(),
@@ -220,7 +220,7 @@ impl Live {
             flights: Mutex::default(),
             circuit: Circuit::default(),
             closing: Closing::default(),
-            memory: Memory::default(),
+            memory: FenceMemory::default(),
             generation: fork::generation(),
         }))
     }
@@ -235,7 +235,7 @@ impl Live {
             keeper: Keeper::new(Arc::clone(&store), clock.clone(), Arc::clone(&meters)),
             store,
             clock: clock.clone(),
-            slots: Slots::new(hub.client()),
+            slots: CallSlots::new(hub.client()),
             hub,
             settings: Settings::new(None, false, "").unwrap(),
             prefixes: Prefixes::parse("Lock:", "Queue:").unwrap(),
@@ -245,7 +245,7 @@ impl Live {
             flights: Mutex::default(),
             circuit: Circuit::default(),
             closing: Closing::default(),
-            memory: Memory::default(),
+            memory: FenceMemory::default(),
             generation: fork::generation(),
         })
     }
@@ -281,7 +281,7 @@ impl Live {
 
     /// A single request as a machine.
     pub(crate) fn call(&self, request: Request) -> CallMachine {
-        CallMachine::new(request, self.clock.now(), self.give_up(), Dice::random())
+        CallMachine::new(request, self.clock.now(), self.give_up(), Jitter::random())
     }
 
     /// An acquire as a machine, with the place where its hints arrive.
@@ -289,8 +289,9 @@ impl Live {
         let place = self.hub.enter();
         let token = Token::random()?;
         let order = self.order(name, plan, &token, &place);
-        let (now, sighting) = (self.clock.now(), self.sighting(name, plan));
-        let machine = AcquireMachine::new(order, now, self.channel.is_open(), sighting, Dice::random());
+        let (now, foreign_holder) = (self.clock.now(), self.foreign_holder(name, plan));
+        let machine =
+            AcquireMachine::new(order, now, self.channel.is_open(), foreign_holder, Jitter::random());
         Ok(Attempt { machine, place, token })
     }
 
@@ -321,8 +322,8 @@ impl Live {
     }
 
     /// The foreign value that an earlier acquire found at the key, if this one may take it over.
-    pub(crate) fn sighting(&self, name: &LockName, plan: &LockPlan) -> Option<Sighting> {
-        plan.adopt_after.and_then(|_| self.memory.sighting(name))
+    pub(crate) fn foreign_holder(&self, name: &LockName, plan: &LockPlan) -> Option<ForeignHolder> {
+        plan.adopt_after.and_then(|_| self.memory.foreign_holder(name))
     }
 
     /// Whether other programs' lockers get a share of the grants. Only exclusive locks can have theirs.
@@ -346,9 +347,9 @@ impl Live {
     }
 
     /// Remembers what an acquire saw on its way.
-    pub(crate) fn note(&self, name: &LockName, plan: &LockPlan, sighting: Option<&Sighting>) {
+    pub(crate) fn note(&self, name: &LockName, plan: &LockPlan, foreign_holder: Option<&ForeignHolder>) {
         if plan.adopt_after.is_some() {
-            self.memory.saw_sighting(name, sighting);
+            self.memory.saw_sighting(name, foreign_holder);
         }
     }
 }

@@ -36,7 +36,7 @@ impl Pulse {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::session::channel::HOST_TURN;
+    use crate::session::channel::INTERRUPT_CHECK;
 
     #[test]
     fn a_store_is_awake_for_a_moment_after_its_answer() {
@@ -59,6 +59,6 @@ mod tests {
     #[test]
     fn a_signal_is_noticed_within_the_promised_time() {
         let overshoot = Duration::from_millis(12);
-        assert!(BRIEFLY + HOST_TURN + overshoot <= Duration::from_millis(200));
+        assert!(BRIEFLY + INTERRUPT_CHECK + overshoot <= Duration::from_millis(200));
     }
 }

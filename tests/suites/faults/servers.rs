@@ -556,7 +556,7 @@ fn several_locks_released_to_a_frozen_server_with_host_turns() {
     let lease = client.multi_lock(&names).acquire(fixed(60_000, 0)).unwrap();
     server.stop_signal();
     let begun = Instant::now();
-    let released = stanchion::blocking::with_host_turn(go_on, || lease.release());
+    let released = stanchion::blocking::with_interrupt_check(go_on, || lease.release());
     let took = ran_since(begun);
     server.cont_signal();
     assert_eq!(released.unwrap_err().kind(), ErrorKind::Indeterminate);

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use nix::sys::pthread::{pthread_kill, pthread_self};
 use nix::sys::signal::Signal;
-use stanchion::blocking::{Client, with_host_turn};
+use stanchion::blocking::{Client, with_interrupt_check};
 use stanchion::{ClaimOptions, ErrorKind, LockOptions, Outcome, Retry, Task};
 use stanchion_tests::proxy::{Fault, Proxy};
 use stanchion_tests::wait::{SOON, eventually};
@@ -42,7 +42,7 @@ fn server_frozen_right_after_an_answer() {
     let server = RedisServer::start();
     let client = Client::builder(&server.url()).timeout(Duration::from_secs(60)).open_blocking().unwrap();
     let (lock, queue) = (client.lock("job"), client.queue("q"));
-    with_host_turn(count_down, || {
+    with_interrupt_check(count_down, || {
         let lease = lock.acquire(lock_options()).unwrap();
         let calls: [&dyn Fn() -> Result<(), stanchion::Error>; 5] = [
             &|| lease.extend(Duration::from_secs(60)),
@@ -78,7 +78,7 @@ fn answers_late_after_quick_ones() {
         queue.stats().unwrap();
         proxy.fault(verb, 1, Fault::DelayReply(LATE));
     };
-    with_host_turn(go_on, || {
+    with_interrupt_check(go_on, || {
         for round in 0..3 {
             late("acquire");
             let lease = lock.acquire(lock_options()).unwrap();
@@ -111,7 +111,7 @@ fn calls_that_would_do_more_the_second_time() {
     let proxy = Proxy::start(shared());
     let client = Client::open(&proxy.url()).unwrap();
     let (lock, queue) = (client.lock(&unique("lock")), client.queue(&unique("queue")));
-    with_host_turn(go_on, || {
+    with_interrupt_check(go_on, || {
         let _lease = lock.acquire(lock_options()).unwrap();
         queue.enqueue_many(["a", "b", "c"].map(Task::new)).unwrap();
         for verb in ["pop", "remove", "break_lease", "purge"] {

@@ -335,12 +335,12 @@ fn both_stores_answer_alike() {
     let play = |seed: u64, round: &str| {
         let began = Instant::now();
         let name = named(&format!("both{seed} {round}"));
-        let mut dice = fastrand::Rng::with_seed(seed);
+        let mut jitter = fastrand::Rng::with_seed(seed);
         let mut fences = [[0; 4]; 2];
         for _ in 0..30 {
-            let user = dice.usize(0..4);
+            let user = jitter.usize(0..4);
             let (mine, waits, choice, early) =
-                (token(user as u128 + 1), dice.bool(), dice.u32(0..20), dice.bool());
+                (token(user as u128 + 1), jitter.bool(), jitter.u32(0..20), jitter.bool());
             let answers = stores.iter().enumerate().map(|(which, place)| {
                 let name = name.clone();
                 let request = match choice {

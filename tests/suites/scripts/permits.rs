@@ -85,35 +85,35 @@ impl Users {
     }
 }
 
-fn any_request(dice: &mut fastrand::Rng, name: &LockName, users: &mut Users, ttls: &[Duration]) -> Request {
+fn any_request(jitter: &mut fastrand::Rng, name: &LockName, users: &mut Users, ttls: &[Duration]) -> Request {
     let name = name.clone();
-    let user = dice.usize(0..users.tokens.len());
+    let user = jitter.usize(0..users.tokens.len());
     let mine = token(users.tokens[user]);
-    let acquire = |dice: &mut fastrand::Rng, limit| {
-        let weight = [1, 1, 2, LIMIT][dice.usize(0..4)];
-        let waiter = Waiter { client: ClientId(7), seq: dice.u64(1..100) };
+    let acquire = |jitter: &mut fastrand::Rng, limit| {
+        let weight = [1, 1, 2, LIMIT][jitter.usize(0..4)];
+        let waiter = Waiter { client: ClientId(7), seq: jitter.u64(1..100) };
         Request::Acquire(Acquire {
             name: name.clone(),
             permits: Some(Permits { weight, limit }),
             token: mine.clone(),
-            ttl: ttls[dice.usize(0..ttls.len())],
+            ttl: ttls[jitter.usize(0..ttls.len())],
             min_fence: 0,
-            waiter: dice.bool().then_some(waiter),
+            waiter: jitter.bool().then_some(waiter),
             patience: None,
             owner: format!("1 host {user}").into(),
             adopt: None,
             early: 0.0,
         })
     };
-    match dice.u32(0..22) {
-        0..=9 => acquire(dice, LIMIT),
-        10 => acquire(dice, LIMIT + 1),
+    match jitter.u32(0..22) {
+        0..=9 => acquire(jitter, LIMIT),
+        10 => acquire(jitter, LIMIT + 1),
         11 => Request::Extend(Extend::new(name, mine, TTL * 2)),
         12..=14 => Request::Release(Release {
             name,
             token: mine,
             cooldown: None,
-            acquire_resent: dice.u8(0..4) == 0,
+            acquire_resent: jitter.u8(0..4) == 0,
             own_fence: None,
             foreign_share: false,
         }),
@@ -126,7 +126,7 @@ fn any_request(dice: &mut fastrand::Rng, name: &LockName, users: &mut Users, ttl
             }
             users.last += 1;
             let new = token(users.last);
-            if dice.bool() {
+            if jitter.bool() {
                 users.undone = Some(users.last);
                 return Request::Resume(Resume { name, old: new, new: mine, undo: true, owner });
             }
@@ -135,7 +135,7 @@ fn any_request(dice: &mut fastrand::Rng, name: &LockName, users: &mut Users, ttl
         }
         19 => Request::Upgrade(Upgrade { name, token: mine, limit: LIMIT }),
         20 => {
-            let ttl = ttls[dice.usize(0..ttls.len())];
+            let ttl = ttls[jitter.usize(0..ttls.len())];
             Request::Extend(Extend { exact: true, ..Extend::new(name, mine, ttl) })
         }
         18 => Request::Downgrade(Downgrade { name, token: mine, weight: 1, fence: None }),
@@ -170,14 +170,14 @@ impl Both {
         &self,
         name: &LockName,
         users: &mut Users,
-        dice: &mut fastrand::Rng,
+        jitter: &mut fastrand::Rng,
         length: usize,
         ttls: &[Duration],
     ) -> Result<Duration, Difference> {
         let began = Instant::now();
         let mut story = String::new();
         for _ in 0..length {
-            let request = any_request(dice, name, users, ttls);
+            let request = any_request(jitter, name, users, ttls);
             let asked = format!("{request:?}");
             let [redis, sqlite] = self.ask(&[request, holder(name), waiters(name)]);
             writeln!(story, "{asked}\n    {redis}").unwrap();
@@ -205,8 +205,8 @@ fn both_stores_answer_alike() {
         let kind = if seed % 2 == 0 { LockKind::Semaphore } else { LockKind::ReadWrite };
         in_time(GRANT_WINDOW, |round| {
             let name = name_of_kind(kind, &format!("{seed} {round}")).unwrap();
-            let mut dice = fastrand::Rng::with_seed(seed);
-            both.play(&name, &mut Users::new(), &mut dice, LENGTH, &[TTL])
+            let mut jitter = fastrand::Rng::with_seed(seed);
+            both.play(&name, &mut Users::new(), &mut jitter, LENGTH, &[TTL])
         });
     }
 }
@@ -218,8 +218,8 @@ fn both_stores_forget_ended_leases_alike() {
     for seed in 0..SHORT_SEQUENCES {
         in_time(SHORT / 2, |round| {
             let name = name_of_kind(LockKind::Semaphore, &format!("short{seed} {round}")).unwrap();
-            let (mut users, mut dice) = (Users::new(), fastrand::Rng::with_seed(seed));
-            let mut half = || both.play(&name, &mut users, &mut dice, LENGTH / 2, &[TTL, SHORT]);
+            let (mut users, mut jitter) = (Users::new(), fastrand::Rng::with_seed(seed));
+            let mut half = || both.play(&name, &mut users, &mut jitter, LENGTH / 2, &[TTL, SHORT]);
             let first = half()?;
             let ended = Instant::now();
             // In some of them offers run out, too.
@@ -239,11 +239,11 @@ fn both_stores_forget_ended_leases_alike() {
 fn never_more_than_the_limit_and_nothing_is_left_behind() {
     let mut bench = Bench::new();
     let name = name_of_kind(LockKind::Semaphore, "a").unwrap();
-    let mut dice = fastrand::Rng::with_seed(1);
+    let mut jitter = fastrand::Rng::with_seed(1);
     let until = || Clock::System.now() + Duration::from_secs(5);
     let mut users = Users::new();
     for _ in 0..2_000 {
-        bench.store.perform(&any_request(&mut dice, &name, &mut users, &[TTL]), until()).unwrap();
+        bench.store.perform(&any_request(&mut jitter, &name, &mut users, &[TTL]), until()).unwrap();
         let Reply::Holder(holders) =
             bench.store.perform(&Request::Holder(Holder { name: name.clone() }), until()).unwrap()
         else {

@@ -1,4 +1,4 @@
-//! Slots move from node to node while clients work: MOVED, ASK and TRYAGAIN.
+//! CallSlots move from node to node while clients work: MOVED, ASK and TRYAGAIN.
 
 use stanchion::{Client, ErrorKind, TaskState};
 use stanchion_tests::cluster::Cluster;

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::rc::Rc;
 use std::time::Duration;
 
-use stanchion::engine::Dice;
+use stanchion::engine::Jitter;
 use stanchion::engine::worker::{Ending, Event, Finished, Job, Order, WorkerMachine, WorkerTerms};
 use stanchion::internals::{Moment, task_id};
 use stanchion::name::TaskId;
@@ -89,7 +89,7 @@ pub fn crew() -> Crew {
             grace: Duration::from_secs(1),
             patience: Duration::from_millis(300),
         };
-        WorkerMachine::new(terms, Dice::seeded(1))
+        WorkerMachine::new(terms, Jitter::seeded(1))
     })
 }
 

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use rusqlite::types::Value;
-use stanchion::engine::Dice;
+use stanchion::engine::Jitter;
 use stanchion::engine::acquire::{AcquireMachine, AcquireOrder, Acquired, Grant};
 use stanchion::engine::call::{Answer, CallMachine};
 use stanchion::engine::lease::{LeaseState, LeaseTerms, Status};
@@ -163,7 +163,7 @@ impl World<Locks> {
     fn call(&self, request: Request, patience: Duration, cleanup: Vec<Request>) -> Again<Engine> {
         let now = self.now;
         Again::new(move || {
-            let mut machine = CallMachine::new(request.clone(), now, now + patience, Dice::seeded(1));
+            let mut machine = CallMachine::new(request.clone(), now, now + patience, Jitter::seeded(1));
             for request in &cleanup {
                 machine = machine.or_else(request.clone());
             }
@@ -227,8 +227,8 @@ impl World<Locks> {
         let (token, id) = (self.game.next_token(client), self.clients[client].next_id());
         let (count, wait, now) = (self.game.users[client].locks.len(), self.wait(client), self.now);
         let locks = (0..count).map(|number| self.order(client, id, number, &token, wait)).collect();
-        let order = SeveralOrder { locks, sightings: vec![None; count], in_one_step: true };
-        let make = move || Engine::Several(SeveralMachine::new(order.clone(), now, true, Dice::seeded(1)));
+        let order = SeveralOrder { locks, foreign_holders: vec![None; count], in_one_step: true };
+        let make = move || Engine::Several(SeveralMachine::new(order.clone(), now, true, Jitter::seeded(1)));
         self.begin_as(client, id, Again::new(make), Purpose::Several)
     }
 
@@ -237,7 +237,7 @@ impl World<Locks> {
         let order = self.order(client, id, number, &token, give_up.since(self.now));
         let now = self.now;
         let make =
-            move || Engine::Acquire(AcquireMachine::new(order.clone(), now, true, None, Dice::seeded(1)));
+            move || Engine::Acquire(AcquireMachine::new(order.clone(), now, true, None, Jitter::seeded(1)));
         let purpose = Purpose::Acquire { token, number, got, give_up };
         self.begin_as(client, id, Again::new(make), purpose)
     }
@@ -306,7 +306,7 @@ impl World<Locks> {
                 own_fence: kept.state.fence_to_check(self.now),
                 foreign_share: false,
             });
-            let farewell = kept.state.leased().farewell();
+            let farewell = kept.state.leased().cleanup();
             let engine = self.call(request, TIMEOUT, farewell.into_iter().collect());
             let ended = Ended { fence: lease.fence(), company: lease.company(), deadline };
             let (token, lock) = (lease.token.clone(), kept.holding.lock);

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use rusqlite::types::Value;
 use stanchion::ErrorKind;
-use stanchion::engine::Dice;
+use stanchion::engine::Jitter;
 use stanchion::engine::call::CallMachine;
 use stanchion::engine::claim::{ClaimMachine, ClaimOrder, ClaimedOne};
 use stanchion::engine::lease::{LeaseState, LeaseTerms, Status};
@@ -226,7 +226,7 @@ impl World<Queues> {
     fn call(&self, verb: QueueVerb) -> Again<Engine> {
         let (request, now) = (self.request(verb), self.now);
         Again::new(move || {
-            Engine::Call(CallMachine::new(request.clone(), now, now + TIMEOUT, Dice::seeded(1)))
+            Engine::Call(CallMachine::new(request.clone(), now, now + TIMEOUT, Jitter::seeded(1)))
         })
     }
 
@@ -271,7 +271,7 @@ impl World<Queues> {
             slot,
         };
         let now = self.now;
-        let make = move || Engine::Claim(ClaimMachine::new(order.clone(), now, true, Dice::seeded(1)));
+        let make = move || Engine::Claim(ClaimMachine::new(order.clone(), now, true, Jitter::seeded(1)));
         self.begin_as(client, id, Again::new(make), purpose)
     }
 

@@ -29,7 +29,7 @@ macro_rules! example {
 }
 pub(crate) use {either, example};
 
-/// A host's turn is for blocking calls: here it is always `None`, and takes no room in a future.
+/// A host's interrupt check is for blocking calls: here it is always `None`, and takes no room in a future.
 pub(crate) type Turn<'a> = Option<Infallible>;
 
 pub(crate) fn again(_: &mut Turn<'_>) -> Turn<'static> {

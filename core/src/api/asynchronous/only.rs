@@ -144,7 +144,7 @@ impl Queue {
     pub(crate) fn repeat_later(&self, settle: protocol::Settle) {
         if let (Ok(live), Ok(queue)) = (self.calls.session.live(), self.calls.checked()) {
             let verb = protocol::QueueVerb::Settle(settle);
-            live.keeper.errand(protocol::Request::Queue(protocol::QueueRequest { queue, verb }));
+            live.keeper.clean_up(protocol::Request::Queue(protocol::QueueRequest { queue, verb }));
         }
     }
 }

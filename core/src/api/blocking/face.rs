@@ -1,11 +1,11 @@
 //! What the nouns are made of, for the blocking face.
 
 use crate::base::error::Error;
-use crate::driver::host_turn::attend_call;
+use crate::driver::interrupt::attend_call;
 
 pub(crate) use super::worker::Worker;
 pub(crate) use crate::driver::{
-    HostTurn as Turn, again, drive_all_blocking as drive_all, drive_blocking as drive, rest,
+    Interrupt as Turn, again, drive_all_blocking as drive_all, drive_blocking as drive, rest,
 };
 /// The code without `async` and `.await`. A block `async { ... }` would become one whose `?` leaves the whole function:
 /// the nouns have none.
@@ -25,7 +25,7 @@ macro_rules! example {
 }
 pub(crate) use {either, example};
 
-/// Runs what is no machine, with the host's turns.
+/// Runs what is no machine, with the host's interrupt checks.
 pub(crate) fn aside<T: Send + 'static>(
     _what: &'static str,
     run: impl FnOnce() -> Result<T, Error> + Send + 'static,

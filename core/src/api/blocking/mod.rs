@@ -26,7 +26,7 @@ pub use nouns::{Begun, Claim, Client, Lease, Lock, Queue, Queues, RwLock, Ticket
 pub use worker::{Direction, Hands, Hosted, Taken, Unsettled};
 pub use worker::{Stopper, Worker};
 
-pub use crate::driver::host_turn::with_host_turn;
+pub use crate::driver::interrupt::with_interrupt_check;
 
 use std::ops::ControlFlow;
 

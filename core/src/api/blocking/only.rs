@@ -47,33 +47,33 @@ impl Client {
         Ok(value)
     }
 
-    /// As [`Client::begin_cached`]; `host_turn` as in [`Lock::acquire_while`].
+    /// As [`Client::begin_cached`]; `interrupt` as in [`Lock::acquire_while`].
     ///
     /// # Errors
-    /// As [`Client::cached`], and `Cancelled` if `host_turn` ended the wait.
+    /// As [`Client::cached`], and `Cancelled` if `interrupt` ended the wait.
     pub fn begin_cached_while(
         &self,
         name: &str,
         options: &CachedOptions,
-        host_turn: &mut dyn FnMut() -> ControlFlow<()>,
+        interrupt: &mut dyn FnMut() -> ControlFlow<()>,
     ) -> Result<Begun, Error> {
         let sought = self.seek(name, options)?;
-        sought.begun(look_up(&sought, Some(host_turn)))
+        sought.begun(look_up(&sought, Some(interrupt)))
     }
 }
 
 impl Lock {
-    /// As [`Lock::acquire`]; `host_turn` runs at least every 50 ms on this thread and may end the wait. Requests
+    /// As [`Lock::acquire`]; `interrupt` runs at least every 50 ms on this thread and may end the wait. Requests
     /// run on threads of their own meanwhile. For hosts that have to run signal handlers.
     ///
     /// # Errors
-    /// As [`Lock::acquire`], and `Cancelled` if `host_turn` ended the wait.
+    /// As [`Lock::acquire`], and `Cancelled` if `interrupt` ended the wait.
     pub fn acquire_while(
         &self,
         options: LockOptions,
-        host_turn: &mut dyn FnMut() -> ControlFlow<()>,
+        interrupt: &mut dyn FnMut() -> ControlFlow<()>,
     ) -> Result<Lease, Error> {
-        self.acquired(self.attempt(options, Some(host_turn)))
+        self.acquired(self.attempt(options, Some(interrupt)))
     }
 
     /// Acquires, runs `body`, and releases. `body` should look at [`Lease::is_valid`] now and then: a thread
@@ -97,10 +97,10 @@ impl Lease {
         self.wait_lost_while(time, &mut go_on)
     }
 
-    /// As [`Lease::wait_lost`]; while waiting, `host_turn` runs at least every 50 ms on this thread and may
+    /// As [`Lease::wait_lost`]; while waiting, `interrupt` runs at least every 50 ms on this thread and may
     /// end the wait.
-    pub fn wait_lost_while(&self, time: Duration, host_turn: &mut dyn FnMut() -> ControlFlow<()>) -> bool {
-        self.grip.wait_lost(time, host_turn)
+    pub fn wait_lost_while(&self, time: Duration, interrupt: &mut dyn FnMut() -> ControlFlow<()>) -> bool {
+        self.grip.wait_lost(time, interrupt)
     }
 }
 
@@ -111,26 +111,26 @@ impl Claim {
         self.wait_lost_while(time, &mut go_on)
     }
 
-    /// As [`Claim::wait_lost`]; while waiting, `host_turn` runs at least every 50 ms on this thread and may
+    /// As [`Claim::wait_lost`]; while waiting, `interrupt` runs at least every 50 ms on this thread and may
     /// end the wait.
-    pub fn wait_lost_while(&self, time: Duration, host_turn: &mut dyn FnMut() -> ControlFlow<()>) -> bool {
-        self.delivery().kept.wait_lost(time, host_turn)
+    pub fn wait_lost_while(&self, time: Duration, interrupt: &mut dyn FnMut() -> ControlFlow<()>) -> bool {
+        self.delivery().kept.wait_lost(time, interrupt)
     }
 }
 
 impl Queue {
-    /// As [`Queue::claim`]; `host_turn` runs at least every 50 ms on this thread and may end the wait. Requests
+    /// As [`Queue::claim`]; `interrupt` runs at least every 50 ms on this thread and may end the wait. Requests
     /// run on threads of their own meanwhile. For hosts that have to run signal handlers.
     ///
     /// # Errors
-    /// As [`Queue::claim`], and `Cancelled` if `host_turn` ended the wait; no task is lost.
+    /// As [`Queue::claim`], and `Cancelled` if `interrupt` ended the wait; no task is lost.
     pub fn claim_while(
         &self,
         options: ClaimOptions,
-        host_turn: &mut dyn FnMut() -> ControlFlow<()>,
+        interrupt: &mut dyn FnMut() -> ControlFlow<()>,
     ) -> Result<Vec<Claim>, Error> {
         let queues = std::slice::from_ref(&self.calls);
-        claims(queues, claim(Claiming::new(queues, &options, None)?, Some(host_turn)))
+        claims(queues, claim(Claiming::new(queues, &options, None)?, Some(interrupt)))
     }
 }
 
@@ -142,8 +142,8 @@ impl Queues {
     pub fn claim_while(
         &self,
         options: ClaimOptions,
-        host_turn: &mut dyn FnMut() -> ControlFlow<()>,
+        interrupt: &mut dyn FnMut() -> ControlFlow<()>,
     ) -> Result<Vec<Claim>, Error> {
-        claims(&self.calls, claim(Claiming::new(&self.calls, &options, None)?, Some(host_turn)))
+        claims(&self.calls, claim(Claiming::new(&self.calls, &options, None)?, Some(interrupt)))
     }
 }

@@ -11,9 +11,9 @@ use crate::base::error::Error;
 use crate::base::name::LockName;
 use crate::cached::cached_options::{CachedOptions, CachedPlan};
 use crate::cached::computing::{Computing, Outcome, check_circuit, instead, stored};
-use crate::cached::flights::Seat;
+use crate::cached::single_flight::FlightCaller;
 use crate::engine::single_flight;
-use crate::lease::named::{Named, Part};
+use crate::lease::lock_target::{LockTarget, Part};
 use crate::protocol::{Invalidate, Request};
 use crate::session::Live;
 
@@ -56,7 +56,7 @@ impl Client {
 
     pub(crate) fn seek<'a>(&'a self, name: &'a str, options: &CachedOptions) -> Result<Sought<'a>, Error> {
         let seek = || {
-            let named = Named::new(Arc::clone(&self.session), name, Part::Cached);
+            let named = LockTarget::new(Arc::clone(&self.session), name, Part::Cached);
             let (live, lock) = (self.session.live()?, named.checked()?);
             Ok(Sought { live, name, lock, plan: options.plan(&live.settings)? })
         };
@@ -69,7 +69,7 @@ impl Client {
     /// # Errors
     /// `InvalidArgument` for a bad name; `StoreUnavailable`, `Indeterminate`, `Denied` or `WrongType` from the store.
     pub async fn invalidate(&self, name: &str) -> Result<(), Error> {
-        let name = Named::new(Arc::clone(&self.session), name, Part::Cached).checked()?;
+        let name = LockTarget::new(Arc::clone(&self.session), name, Part::Cached).checked()?;
         let live = self.session.live()?;
         let mut machine = live.call(Request::Invalidate(Invalidate { name }));
         drive(live, &mut machine, None, None).await.map(drop)
@@ -78,7 +78,7 @@ impl Client {
     /// The lock of a value's computation: to look who computes, or to break it, not to acquire it.
     #[doc(hidden)]
     pub fn computation(&self, name: &str) -> Lock {
-        Lock::new(Named::new(Arc::clone(&self.session), name, Part::Cached))
+        Lock::new(LockTarget::new(Arc::clone(&self.session), name, Part::Cached))
     }
 }
 
@@ -115,7 +115,7 @@ pub(crate) async fn look_up(sought: &Sought<'_>, mut turn: Turn<'_>) -> Result<O
     if !plan.is_to_wait(&tried) {
         return tried;
     }
-    let seat = Seat::take(live, lock, came);
+    let seat = FlightCaller::take(live, lock, came);
     loop {
         match seat.turn(give_up) {
             single_flight::Turn::Value(value) => return Ok(Some(Outcome::Value(value.to_vec(), came))),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use super::face::{both, drive};
-use crate::base::body::Headers;
+use crate::base::envelope::Headers;
 use crate::base::error::Error;
 use crate::engine::loss::LossReason;
 use crate::protocol::{Receipt, Version};

@@ -12,10 +12,10 @@ use crate::api::close::{Close, release_all};
 use crate::api::listing::{LockPage, QueuePage, list, list_queues};
 use crate::base::error::Error;
 use crate::base::name::LockKind;
-use crate::lease::grip::Grip;
 use crate::lease::handle::LeaseHandle;
-use crate::lease::held::Held;
-use crate::lease::named::{Named, Part};
+use crate::lease::held_lock::HeldLock;
+use crate::lease::lease_set::LeaseSet;
+use crate::lease::lock_target::{LockTarget, Part};
 use crate::session::Session;
 use crate::session::builder::ClientBuilder;
 use crate::session::examine::examine;
@@ -81,13 +81,13 @@ impl Client {
         let mut names = names.to_vec();
         names.sort_unstable();
         names.dedup();
-        let named = |name: &&str| Named::new(Arc::clone(&self.session), name, Part::Exclusive);
+        let named = |name: &&str| LockTarget::new(Arc::clone(&self.session), name, Part::Exclusive);
         let first = named(names.first().unwrap_or(&""));
         Lock::of_several(first, names.iter().skip(1).map(named).collect())
     }
 
     fn part(&self, name: &str, part: Part) -> Lock {
-        Lock::new(Named::new(Arc::clone(&self.session), name, part))
+        Lock::new(LockTarget::new(Arc::clone(&self.session), name, part))
     }
 
     /// The queue with this name. No I/O; a bad name is reported when the queue is used.
@@ -109,7 +109,7 @@ impl Client {
         let live = self.session.live()?;
         let (mut machine, token) = handle.resume(live)?;
         let answer = drive(live, &mut machine, None, None).await?;
-        Held::resumed(live, handle, token, &answer).map(|held| Lease::new(Grip::new(held, None)))
+        HeldLock::resumed(live, handle, token, &answer).map(|held| Lease::new(LeaseSet::new(held, None)))
     }
 
     /// Releases every lease of this client that is still held, and says how many were. For shutdown.

@@ -7,8 +7,8 @@ use super::face::{both, drive, drive_all};
 use crate::base::error::Error;
 use crate::base::token::Token;
 use crate::engine::loss::LossReason;
-use crate::lease::grip::Grip;
 use crate::lease::handle::LeaseHandle;
+use crate::lease::lease_set::LeaseSet;
 use crate::protocol::Fence;
 use crate::session::options::Extent;
 
@@ -18,12 +18,12 @@ use crate::session::options::Extent;
 /// learn whether it was ours to the end, call [`Lease::release`].
 #[must_use = "dropping a lease releases the lock"]
 pub struct Lease {
-    pub(crate) grip: Grip,
+    pub(crate) grip: LeaseSet,
 }
 
 #[both]
 impl Lease {
-    pub(crate) fn new(grip: Grip) -> Self {
+    pub(crate) fn new(grip: LeaseSet) -> Self {
         Self { grip }
     }
 

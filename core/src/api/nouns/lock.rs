@@ -10,12 +10,12 @@ use crate::api::timing::Timing;
 use crate::base::error::{BY_ANOTHER, Error, ErrorKind};
 use crate::base::name::LockName;
 use crate::engine::acquire::Acquired;
-use crate::lease::grip::Grip;
-use crate::lease::held::Held;
+use crate::lease::acquisition::{Acquisition, Entering};
+use crate::lease::held_lock::HeldLock;
 use crate::lease::holder::Holder;
-use crate::lease::named::Named;
+use crate::lease::lease_set::LeaseSet;
+use crate::lease::lock_target::LockTarget;
 use crate::lease::waiter::Waiter;
-use crate::lease::wanted::{Entering, Wanted};
 use crate::protocol::{self, Reply, Request};
 use crate::session::Live;
 use crate::session::options::{LockOptions, LockPlan};
@@ -24,19 +24,19 @@ use crate::session::options::{LockOptions, LockPlan};
 /// clone; holding the handle does not mean holding the lock.
 #[derive(Clone)]
 pub struct Lock {
-    named: Named,
+    named: LockTarget,
     /// The rest of a multi-lock, in the order of their names.
-    others: Vec<Named>,
+    others: Vec<LockTarget>,
     owner: Option<Arc<str>>,
 }
 
 #[both]
 impl Lock {
-    pub(crate) fn new(named: Named) -> Self {
+    pub(crate) fn new(named: LockTarget) -> Self {
         Self { named, others: Vec::new(), owner: None }
     }
 
-    pub(crate) fn of_several(named: Named, others: Vec<Named>) -> Self {
+    pub(crate) fn of_several(named: LockTarget, others: Vec<LockTarget>) -> Self {
         Self { named, others, owner: None }
     }
 
@@ -87,7 +87,7 @@ impl Lock {
         mut turn: Turn<'_>,
     ) -> Result<Option<Lease>, Error> {
         let live = self.named.session.live()?;
-        let wanted = Wanted::new(live, &self.named, &self.others, self.owner.as_deref(), &options)?;
+        let wanted = Acquisition::new(live, &self.named, &self.others, self.owner.as_deref(), &options)?;
         let is_try = options.only_tries();
         let _coming = loop {
             match wanted.enter(live) {
@@ -184,14 +184,14 @@ async fn take(
     name: &LockName,
     plan: &LockPlan,
     turn: Turn<'_>,
-) -> Result<Option<Held>, Error> {
+) -> Result<Option<HeldLock>, Error> {
     let mut attempt = live.acquire(name, plan)?;
     let timing = Timing::begin(live);
     let result = drive(live, &mut attempt.machine, Some(&attempt.place), turn).await;
     timing.end(&result);
-    live.note(name, plan, attempt.machine.sighting());
+    live.note(name, plan, attempt.machine.foreign_holder());
     match result.map_err(|error| error.during("acquire", name.as_str()))? {
-        Acquired::Granted(grant) => Ok(Some(Held::granted(live, name, plan, attempt.token, &grant))),
+        Acquired::Granted(grant) => Ok(Some(HeldLock::granted(live, name, plan, attempt.token, &grant))),
         // Only the lock of a cached value answers with the value.
         Acquired::Busy | Acquired::Cached { .. } => Ok(None),
     }
@@ -199,7 +199,7 @@ async fn take(
 
 /// Takes several locks, all or none; `None` if one is busy and the plan is not to wait.
 #[both]
-async fn take_all(live: &Arc<Live>, wanted: &Wanted, turn: Turn<'_>) -> Result<Option<Grip>, Error> {
+async fn take_all(live: &Arc<Live>, wanted: &Acquisition, turn: Turn<'_>) -> Result<Option<LeaseSet>, Error> {
     let mut several = wanted.several(live)?;
     let timing = Timing::begin(live);
     let result = drive(live, &mut several.machine, Some(&several.place), turn).await;

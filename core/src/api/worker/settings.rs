@@ -9,7 +9,7 @@ use std::time::Duration;
 use crate::base::contained::contained;
 use crate::base::error::{Error, ErrorKind};
 use crate::base::name::TaskId;
-use crate::engine::Dice;
+use crate::engine::Jitter;
 use crate::engine::loss::LossReason;
 use crate::engine::worker::{Ending, Event, Finished, Job, WorkerMachine, WorkerTerms};
 use crate::protocol::{self, Receipt, Settled};
@@ -169,7 +169,7 @@ impl WorkerSettings {
         let Self { concurrency, lease, until_empty, grace, patience, .. } = *self;
         let parked = (lease / 4).min(PARKED);
         let terms = WorkerTerms { concurrency, parked, until_empty, grace, patience };
-        WorkerMachine::new(terms, Dice::random())
+        WorkerMachine::new(terms, Jitter::random())
     }
 
     pub(crate) fn tell(&self, event: &WorkerEvent<'_>) {

@@ -9,7 +9,7 @@ use std::time::Duration;
 use crate::base::clock::Moment;
 use crate::base::error::{BY_ANOTHER, Error, ErrorKind, brief};
 use crate::base::name::LockKind;
-use crate::engine::{Call, Dice, LEAST_PATIENCE, Machine, RESEND_AFTER, Step, Subject, deadline, told_at};
+use crate::engine::{Call, Jitter, LEAST_PATIENCE, Machine, RESEND_AFTER, Step, Subject, deadline, told_at};
 use crate::protocol::{
     Acquire, AcquireReply, Failure, FailureKind, Fence, Leave, Obstacle, Reply, Request, further_pause,
 };
@@ -18,7 +18,7 @@ mod order;
 #[cfg(test)]
 mod tests;
 
-pub use order::{AcquireOrder, Acquired, Grant, Sighting};
+pub use order::{AcquireOrder, Acquired, ForeignHolder, Grant};
 
 /// Longest pause between two polls of a waiter near the head of its line; of others it is longer by [`further_pause`].
 const POLL_MOST: Duration = Duration::from_millis(750);
@@ -31,7 +31,7 @@ const POLL_FLOOR: Duration = Duration::from_millis(5);
 #[derive(Debug)]
 pub struct AcquireMachine {
     order: AcquireOrder,
-    dice: Dice,
+    jitter: Jitter,
     started: Moment,
     give_up: Moment,
     /// Sendings without an answer so far, the newest last.
@@ -50,7 +50,7 @@ pub struct AcquireMachine {
     /// When the first of the failures in a row was sent.
     failing_since: Option<Moment>,
     last_failure: Option<Failure>,
-    sighting: Option<Sighting>,
+    foreign_holder: Option<ForeignHolder>,
     phase: Phase,
 }
 
@@ -85,12 +85,12 @@ impl AcquireMachine {
         order: AcquireOrder,
         now: Moment,
         listening: bool,
-        sighting: Option<Sighting>,
-        dice: Dice,
+        foreign_holder: Option<ForeignHolder>,
+        jitter: Jitter,
     ) -> Self {
         let patience = if order.wait.is_zero() { order.timeout } else { order.wait };
         Self {
-            dice,
+            jitter,
             started: now,
             give_up: now + patience,
             open: Vec::new(),
@@ -104,15 +104,15 @@ impl AcquireMachine {
             failures: 0,
             failing_since: None,
             last_failure: None,
-            sighting,
+            foreign_holder,
             phase: Phase::Asking,
             order,
         }
     }
 
     /// The foreign value in the way, for the next call on the same name.
-    pub fn sighting(&self) -> Option<&Sighting> {
-        self.sighting.as_ref()
+    pub fn foreign_holder(&self) -> Option<&ForeignHolder> {
+        self.foreign_holder.as_ref()
     }
 
     fn only_tries(&self) -> bool {
@@ -169,7 +169,7 @@ impl AcquireMachine {
             waiter: registers.then_some(order.waiter),
             patience: order.fail_fast.then(|| self.give_up.since(now)),
             owner: Arc::clone(&order.owner),
-            adopt: self.ripe(now).map(|sighting| sighting.digest.clone()),
+            adopt: self.ripe(now).map(|foreign_holder| foreign_holder.digest.clone()),
             early: order.early,
         });
         Step::Send(Call { number: self.sendings, request, until: self.patience(now) })
@@ -183,9 +183,9 @@ impl AcquireMachine {
     }
 
     /// The foreign value in the way, if it was there long enough to be taken over.
-    fn ripe(&self, now: Moment) -> Option<&Sighting> {
+    fn ripe(&self, now: Moment) -> Option<&ForeignHolder> {
         let grace = self.order.adopt_after?;
-        self.sighting.as_ref().filter(|sighting| now >= sighting.since + grace)
+        self.foreign_holder.as_ref().filter(|foreign_holder| now >= foreign_holder.since + grace)
     }
 
     fn granted(&mut self, now: Moment, sent: Moment, fence: Fence, ttl: Duration) {
@@ -207,13 +207,13 @@ impl AcquireMachine {
         } else if registered {
             let further = further_pause(obstacle.rank);
             let most = POLL_MOST + further;
-            let pause = self.dice.between(most - most / POLL_JITTER, most);
+            let pause = self.jitter.between(most - most / POLL_JITTER, most);
             // Those far back do not all ask when a lease may end, but do if the lock is free already.
             let free_at = obstacle.remaining.filter(|left| further.is_zero() || left.is_zero());
             let free_at = free_at.map(|left| told_at(sent, now) + left.max(POLL_FLOOR));
             self.next_at = free_at.map_or(now + pause, |free_at| free_at.min(now + pause));
-            if let (Some(sighting), Some(grace)) = (&self.sighting, self.order.adopt_after) {
-                self.next_at = self.next_at.min((sighting.since + grace).max(now + POLL_FLOOR));
+            if let (Some(foreign_holder), Some(grace)) = (&self.foreign_holder, self.order.adopt_after) {
+                self.next_at = self.next_at.min((foreign_holder.since + grace).max(now + POLL_FLOOR));
             }
         } else if self.order.fail_fast && self.hopeless(now, &obstacle) {
             self.end_with(Ending::TimedOut);
@@ -229,10 +229,11 @@ impl AcquireMachine {
 
     fn note_sighting(&mut self, now: Moment, obstacle: &Obstacle) {
         match &obstacle.unexpiring {
-            None => self.sighting = None,
+            None => self.foreign_holder = None,
             Some(digest) => {
-                if self.sighting.as_ref().is_none_or(|sighting| sighting.digest != *digest) {
-                    self.sighting = Some(Sighting { digest: digest.clone(), since: now });
+                if self.foreign_holder.as_ref().is_none_or(|foreign_holder| foreign_holder.digest != *digest)
+                {
+                    self.foreign_holder = Some(ForeignHolder { digest: digest.clone(), since: now });
                 }
             }
         }
@@ -248,7 +249,7 @@ impl AcquireMachine {
             return self.end_with(Ending::Failed(failure));
         }
         // A lost reply has cost its time already: ask again at once, but not in a tight loop.
-        self.next_at = now + self.dice.backoff(self.failures);
+        self.next_at = now + self.jitter.backoff(self.failures);
         self.failures += 1;
         self.last_failure = Some(failure);
     }
@@ -281,7 +282,7 @@ impl AcquireMachine {
             None => {
                 self.sendings += 1;
                 *sending = Some(Sending { number: self.sendings, at: now });
-                let request = self.farewell();
+                let request = self.cleanup();
                 Step::Send(Call { number: self.sendings, request, until: now + RESEND_AFTER })
             }
             Some(sending) if now < sending.at + RESEND_AFTER => {
@@ -305,7 +306,7 @@ impl AcquireMachine {
         }
     }
 
-    fn farewell(&self) -> Request {
+    fn cleanup(&self) -> Request {
         Request::Leave(Leave {
             name: self.order.name.clone(),
             token: self.order.token.clone(),
@@ -433,6 +434,6 @@ impl Machine for AcquireMachine {
         let granted = matches!(self.phase, Phase::Done(Some(Ending::Granted(_))));
         let traces = granted || self.may_have_left_traces();
         self.phase = Phase::Clean;
-        traces.then(|| self.farewell())
+        traces.then(|| self.cleanup())
     }
 }

@@ -70,7 +70,7 @@ pub enum Acquired {
 
 /// A foreign value that never expires: since when it has been seen unchanged.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Sighting {
+pub struct ForeignHolder {
     /// Which value.
     pub digest: Digest,
     /// First seen.

@@ -32,7 +32,7 @@ fn order(wait_ms: u64) -> AcquireOrder {
 
 /// A machine at time zero whose channel of hints is open.
 fn machine(wait_ms: u64) -> AcquireMachine {
-    AcquireMachine::new(order(wait_ms), at(0), true, None, Dice::seeded(1))
+    AcquireMachine::new(order(wait_ms), at(0), true, None, Jitter::seeded(1))
 }
 
 fn granted(ttl: Duration) -> Result<Reply, Failure> {
@@ -114,7 +114,7 @@ fn the_deadline_counts_from_the_sending() {
 
 #[test]
 fn a_free_lock_is_asked_for_without_registering_until_hints_can_be_heard() {
-    let mut machine = AcquireMachine::new(order(1_000), at(0), false, None, Dice::seeded(1));
+    let mut machine = AcquireMachine::new(order(1_000), at(0), false, None, Jitter::seeded(1));
     let (number, first) = acquire_sent(&mut machine, at(0));
     assert!(first.waiter.is_none());
     machine.reply(at(1), number, busy(500));
@@ -206,7 +206,7 @@ fn a_hint_during_a_poll_causes_one_more() {
 fn polls_come_with_jitter_but_not_after_the_holders_end() {
     let mut polled = Vec::new();
     for (seed, remaining) in [(1, 20_000), (2, 20_000), (3, 200), (4, 0)] {
-        let mut machine = AcquireMachine::new(order(10_000), at(0), true, None, Dice::seeded(seed));
+        let mut machine = AcquireMachine::new(order(10_000), at(0), true, None, Jitter::seeded(seed));
         let (number, _) = acquire_sent(&mut machine, at(0));
         machine.reply(at(0), number, waiting(remaining));
         polled.push(waits_until(&mut machine, at(0)));
@@ -221,7 +221,7 @@ fn polls_come_with_jitter_but_not_after_the_holders_end() {
 fn whoever_is_far_back_polls_seldom_and_does_not_mind_the_holders_end() {
     let longest = |rank: u32, remaining: u64| {
         let pause = |seed| {
-            let mut machine = AcquireMachine::new(order(600_000), at(0), true, None, Dice::seeded(seed));
+            let mut machine = AcquireMachine::new(order(600_000), at(0), true, None, Jitter::seeded(seed));
             let (number, _) = acquire_sent(&mut machine, at(0));
             machine.reply(at(0), number, waiting_behind(rank, remaining));
             waits_until(&mut machine, at(0)).since(at(0))
@@ -342,7 +342,7 @@ fn a_silent_store_is_unavailable_and_a_leave_is_due() {
 fn a_try_takes_no_longer_than_its_timeout() {
     let mut order = order(0);
     order.timeout = Duration::from_millis(300);
-    let mut machine = AcquireMachine::new(order, at(0), true, None, Dice::seeded(1));
+    let mut machine = AcquireMachine::new(order, at(0), true, None, Jitter::seeded(1));
     acquire_sent(&mut machine, at(0));
     assert_eq!(waits_until(&mut machine, at(0)), at(300));
     assert_eq!(error_kind(&mut machine, at(300)), ErrorKind::StoreUnavailable);
@@ -388,7 +388,7 @@ fn a_refusal_that_may_have_come_half_way_is_cleaned_up_after() {
 fn who_can_do_without_the_store_waits_a_second_for_it() {
     let mut order = order(60_000);
     order.can_do_without = true;
-    let mut machine = AcquireMachine::new(order, at(0), true, None, Dice::seeded(1));
+    let mut machine = AcquireMachine::new(order, at(0), true, None, Jitter::seeded(1));
     let (number, _) = acquire_sent(&mut machine, at(0));
     machine.reply(at(999), number, lost());
     let again = waits_until(&mut machine, at(999));
@@ -413,7 +413,7 @@ fn who_can_do_without_the_store_waits_a_second_for_it() {
 fn fail_fast_gives_up_when_the_holder_stays_longer() {
     let mut order = order(1_000);
     order.fail_fast = true;
-    let mut machine = AcquireMachine::new(order, at(0), false, None, Dice::seeded(1));
+    let mut machine = AcquireMachine::new(order, at(0), false, None, Jitter::seeded(1));
     let (number, acquire) = acquire_sent(&mut machine, at(0));
     assert_eq!(acquire.patience, Some(Duration::from_secs(1)));
     machine.reply(at(1), number, busy(20_000));
@@ -426,7 +426,7 @@ fn fail_fast_gives_up_when_the_holder_stays_longer() {
 fn fail_fast_waits_when_the_holder_ends_in_time() {
     let mut order = order(1_000);
     order.fail_fast = true;
-    let mut machine = AcquireMachine::new(order, at(0), true, None, Dice::seeded(1));
+    let mut machine = AcquireMachine::new(order, at(0), true, None, Jitter::seeded(1));
     let (number, _) = acquire_sent(&mut machine, at(0));
     machine.reply(at(1), number, waiting(400));
     let poll = waits_until(&mut machine, at(1));
@@ -438,7 +438,7 @@ fn fail_fast_waits_when_the_holder_ends_in_time() {
 fn a_foreign_value_is_adopted_only_after_it_stood_still_for_the_whole_grace() {
     let mut order = order(60_000);
     order.adopt_after = Some(Duration::from_secs(2));
-    let mut machine = AcquireMachine::new(order, at(0), true, None, Dice::seeded(1));
+    let mut machine = AcquireMachine::new(order, at(0), true, None, Jitter::seeded(1));
     let foreign = |digest: &str| {
         let unexpiring = Some(Digest(digest.into()));
         Ok(Reply::Acquire(AcquireReply::Waiting(Obstacle { remaining: None, unexpiring, rank: 0 })))

@@ -6,7 +6,7 @@ impl ClaimMachine {
     /// Ends without tasks, because of this. If replies to settlements came, they are returned instead of the failure,
     /// which the next call will meet as well.
     pub(super) fn fail(&mut self, failure: Failure) {
-        // A store that does not answer would not answer a farewell either: that is left to others.
+        // A store that does not answer would not answer a cleanup either: that is left to others.
         let silent = failure.is_retryable();
         let ending = if self.settled.is_some() {
             Ending::Tasks(Vec::new())
@@ -24,7 +24,7 @@ impl ClaimMachine {
 
     pub(super) fn end_with(&mut self, tasks: Vec<ClaimedOne>) {
         self.clean_up();
-        // Tasks are not kept waiting for a farewell.
+        // Tasks are not kept waiting for a cleanup.
         self.phase = if tasks.is_empty() && !self.leftovers.is_empty() {
             Phase::Leaving(None, Ending::Tasks(tasks))
         } else {

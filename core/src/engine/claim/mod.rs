@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use crate::base::clock::Moment;
 use crate::base::error::{Error, ErrorKind};
-use crate::engine::{Call, Dice, LEAST_PATIENCE, Machine, RESEND_AFTER, Step, Subject, deadline, told_at};
+use crate::engine::{Call, Jitter, LEAST_PATIENCE, Machine, RESEND_AFTER, Step, Subject, deadline, told_at};
 use crate::protocol::{
     Abandon, CallId, Claim, ClaimReply, ClaimedTask, Failure, FailureKind, QueueReply, QueueRequest,
     QueueVerb, Reply, Request, Settle, Settled, Settlement, Verdict,
@@ -39,7 +39,7 @@ const POLL_FLOOR: Duration = Duration::from_millis(1);
 #[derive(Debug)]
 pub struct ClaimMachine {
     order: ClaimOrder,
-    dice: Dice,
+    jitter: Jitter,
     started: Moment,
     give_up: Moment,
     sendings: u32,
@@ -101,10 +101,10 @@ enum Ending {
 
 impl ClaimMachine {
     /// A machine that has sent nothing yet. `listening`: whether the channel of hints is open already.
-    pub fn new(order: ClaimOrder, now: Moment, listening: bool, dice: Dice) -> Self {
+    pub fn new(order: ClaimOrder, now: Moment, listening: bool, jitter: Jitter) -> Self {
         let patience = if order.wait.is_zero() { order.timeout } else { order.wait };
         Self {
-            dice,
+            jitter,
             started: now,
             give_up: now + patience,
             sendings: 0,
@@ -259,7 +259,7 @@ impl ClaimMachine {
 
     fn found_nothing(&mut self, now: Moment, next_due: Option<Moment>, rank: u32) {
         let most = POLL_FIRST.saturating_mul(rank.saturating_add(1)).min(POLL_MOST);
-        let pause = self.dice.between(most - most / POLL_JITTER, most);
+        let pause = self.jitter.between(most - most / POLL_JITTER, most);
         let due = next_due.filter(|due| *due < now + pause);
         let until = due.unwrap_or(now + pause);
         if self.round_until.is_none_or(|known| until < known) {
@@ -294,7 +294,7 @@ impl ClaimMachine {
         if !failure.is_retryable() || patience_over {
             return self.fail(failure);
         }
-        self.next_at = now + self.dice.backoff(self.failures);
+        self.next_at = now + self.jitter.backoff(self.failures);
         self.failures += 1;
         self.last_failure = Some(failure);
     }

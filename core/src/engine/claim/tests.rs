@@ -37,13 +37,13 @@ fn order(wait_ms: u64) -> ClaimOrder {
 
 /// A machine at time zero whose channel of hints is open.
 fn machine(wait_ms: u64) -> ClaimMachine {
-    ClaimMachine::new(order(wait_ms), at(0), true, Dice::seeded(1))
+    ClaimMachine::new(order(wait_ms), at(0), true, Jitter::seeded(1))
 }
 
 /// One that settles a claim with its first call.
 fn settling(wait_ms: u64) -> ClaimMachine {
     let order = ClaimOrder { settle: Some(settlements(&[(5, Verdict::Ack)])), ..order(wait_ms) };
-    ClaimMachine::new(order, at(0), true, Dice::seeded(1))
+    ClaimMachine::new(order, at(0), true, Jitter::seeded(1))
 }
 
 fn settlements(items: &[(Receipt, Verdict)]) -> Settle {
@@ -203,7 +203,7 @@ fn a_paused_queue_is_told_from_an_empty_one() {
 #[test]
 fn queues_are_asked_in_order_each_with_a_call_of_its_own() {
     let order = ClaimOrder { queues: vec![queue("a"), queue("b")], ..order(0) };
-    let mut machine = ClaimMachine::new(order, at(0), true, Dice::seeded(1));
+    let mut machine = ClaimMachine::new(order, at(0), true, Jitter::seeded(1));
     let (first, request) = sent(&mut machine, at(0));
     assert_eq!(request.queue.as_str(), "a");
     machine.reply(at(1), first, empty(None, 0));
@@ -265,7 +265,7 @@ fn tasks_that_come_too_late_are_put_back_and_asked_for_in_one_step() {
 #[test]
 fn tasks_that_always_come_too_late_do_not_keep_it_beyond_its_time() {
     let order = ClaimOrder { queues: vec![queue("a"), queue("b")], ..order(3_000) };
-    let mut machine = ClaimMachine::new(order, at(0), true, Dice::seeded(1));
+    let mut machine = ClaimMachine::new(order, at(0), true, Jitter::seeded(1));
     let (first, _) = sent(&mut machine, at(0));
     machine.reply(at(0), first, empty(None, 0));
     let mut now = at(0);

@@ -35,12 +35,12 @@ impl SeveralMachine {
     /// Makes requests that give it back of everything that is, or may be, ours.
     pub(super) fn collect(&mut self) {
         match &mut self.stage {
-            Stage::Together(machine) => self.farewells.extend(std::iter::from_fn(|| machine.abandon())),
-            Stage::Turn(machine) => self.farewells.extend(std::iter::from_fn(|| machine.abandon())),
+            Stage::Together(machine) => self.cleanups.extend(std::iter::from_fn(|| machine.abandon())),
+            Stage::Turn(machine) => self.cleanups.extend(std::iter::from_fn(|| machine.abandon())),
             _ => {}
         }
         self.in_flight = None;
-        self.farewells.extend(self.taken.drain(..).map(|taken| give_back(taken.lock)));
+        self.cleanups.extend(self.taken.drain(..).map(|taken| give_back(taken.lock)));
     }
 
     pub(super) fn leave(&mut self, now: Moment) -> Step<Several> {
@@ -49,7 +49,7 @@ impl SeveralMachine {
         }
         // A store that did not answer one of them would not answer the others: those are left to the keeper.
         let is_silent = self.last_failure.is_some();
-        if let Some(request) = self.farewells.last().filter(|_| !is_silent).cloned() {
+        if let Some(request) = self.cleanups.last().filter(|_| !is_silent).cloned() {
             let step = self.send(Route::Farewell, request, now + RESEND_AFTER);
             self.in_flight = Some((self.sendings, now));
             return step;

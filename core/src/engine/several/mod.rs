@@ -11,11 +11,11 @@ use std::time::Duration;
 use crate::base::clock::Moment;
 use crate::base::error::{Error, ErrorKind};
 use crate::base::token::Token;
-use crate::engine::acquire::{AcquireMachine, AcquireOrder, Acquired, Grant, Sighting};
+use crate::engine::acquire::{AcquireMachine, AcquireOrder, Acquired, ForeignHolder, Grant};
 use crate::engine::call::{Answer, CallMachine};
 use crate::engine::lease::{LeaseState, LeaseTerms, Need, Status};
 use crate::engine::leased::{Leased, LockLease, Share};
-use crate::engine::{Call, Dice, LEAST_PATIENCE, Machine, RESEND_AFTER, Step, Subject, deadline};
+use crate::engine::{Call, Jitter, LEAST_PATIENCE, Machine, RESEND_AFTER, Step, Subject, deadline};
 use crate::protocol::{AcquireAll, AcquireAllReply, Failure, FailureKind, Reply, Request};
 
 mod ending;
@@ -32,7 +32,7 @@ const STALE_AFTER: u32 = 10;
 #[derive(Debug)]
 pub struct SeveralMachine {
     order: SeveralOrder,
-    dice: Dice,
+    jitter: Jitter,
     give_up: Moment,
     listening: bool,
     /// Each has a token of its own: what an earlier one left behind may be ended at any time.
@@ -45,7 +45,7 @@ pub struct SeveralMachine {
     /// Of our own requests, the one that is on its way.
     in_flight: Option<(u32, Moment)>,
     /// Requests that give back what nobody wants any more.
-    farewells: Vec<Request>,
+    cleanups: Vec<Request>,
     last_failure: Option<Failure>,
 }
 
@@ -105,10 +105,10 @@ enum Route {
 
 impl SeveralMachine {
     /// A machine that has sent nothing yet. `listening`: whether the channel of hints is open already.
-    pub fn new(order: SeveralOrder, now: Moment, listening: bool, dice: Dice) -> Self {
+    pub fn new(order: SeveralOrder, now: Moment, listening: bool, jitter: Jitter) -> Self {
         let patience = if order.only_tries() { order.timeout() } else { order.wait() };
         let mut machine = Self {
-            dice,
+            jitter,
             give_up: now + patience,
             listening,
             tries: 0,
@@ -117,7 +117,7 @@ impl SeveralMachine {
             sendings: 0,
             routes: Vec::new(),
             in_flight: None,
-            farewells: Vec::new(),
+            cleanups: Vec::new(),
             last_failure: None,
             order,
         };
@@ -130,8 +130,8 @@ impl SeveralMachine {
     }
 
     /// The foreign values in the way, for the next calls on the same names.
-    pub fn sightings(&self) -> impl Iterator<Item = &Option<Sighting>> {
-        self.order.sightings.iter()
+    pub fn foreign_holders(&self) -> impl Iterator<Item = &Option<ForeignHolder>> {
+        self.order.foreign_holders.iter()
     }
 
     fn token(&self) -> Token {
@@ -148,7 +148,7 @@ impl SeveralMachine {
         });
         // A wait that ends meanwhile still takes the reply.
         let patience = if self.order.only_tries() { first.timeout } else { first.wait.max(RESEND_AFTER) };
-        let machine = CallMachine::new(request, now, now + patience, self.dice.split());
+        let machine = CallMachine::new(request, now, now + patience, self.jitter.split());
         self.stage = Stage::Together(self.leaves().into_iter().fold(machine, CallMachine::or_else));
     }
 
@@ -171,9 +171,9 @@ impl SeveralMachine {
             timeout: left.min(lock.timeout),
             ..lock.clone()
         };
-        let sighting = self.order.sightings[index].clone();
+        let foreign_holder = self.order.foreign_holders[index].clone();
         self.stage =
-            Stage::Turn(AcquireMachine::new(order, now, self.listening, sighting, self.dice.split()));
+            Stage::Turn(AcquireMachine::new(order, now, self.listening, foreign_holder, self.jitter.split()));
     }
 
     /// Takes what is next, and keeps what is taken.
@@ -280,7 +280,7 @@ impl SeveralMachine {
             Reply::AcquireAll(AcquireAllReply::Busy) => {
                 if answer.copies > 1 {
                     // Another copy may have taken them, or may yet.
-                    self.farewells = self.leaves();
+                    self.cleanups = self.leaves();
                 }
                 self.give_back(now, Then::Again)
             }
@@ -295,7 +295,7 @@ impl SeveralMachine {
     fn turned(&mut self, now: Moment, result: Result<Acquired, Error>) -> Step<Several> {
         let index = self.taken.len();
         if let Stage::Turn(machine) = &self.stage {
-            self.order.sightings[index] = machine.sighting().cloned();
+            self.order.foreign_holders[index] = machine.foreign_holder().cloned();
         }
         match result {
             Ok(Acquired::Granted(grant)) => {
@@ -402,7 +402,7 @@ impl Machine for SeveralMachine {
             // Of something that is over.
             Route::Stage { .. } | Route::Lease { .. } => {}
             Route::Farewell => match result {
-                Ok(_) => drop(self.farewells.pop()),
+                Ok(_) => drop(self.cleanups.pop()),
                 Err(failure) => self.last_failure = Some(failure),
             },
         }
@@ -426,6 +426,6 @@ impl Machine for SeveralMachine {
             self.collect();
             self.stage = Stage::Clean;
         }
-        self.farewells.pop()
+        self.cleanups.pop()
     }
 }

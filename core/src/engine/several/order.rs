@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::base::token::Token;
-use crate::engine::acquire::{AcquireOrder, Grant, Sighting};
+use crate::engine::acquire::{AcquireOrder, ForeignHolder, Grant};
 
 /// What is asked for.
 #[derive(Clone, Debug)]
@@ -11,7 +11,7 @@ pub struct SeveralOrder {
     /// At least one, in the order of their names; all with the same token, ttl and wait.
     pub locks: Vec<AcquireOrder>,
     /// Of each the foreign value that was in the way of an earlier call.
-    pub sightings: Vec<Option<Sighting>>,
+    pub foreign_holders: Vec<Option<ForeignHolder>>,
     /// Whether the store can take them all in one step.
     pub in_one_step: bool,
 }

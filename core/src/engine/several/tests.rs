@@ -29,12 +29,12 @@ fn order(wait_ms: u64) -> SeveralOrder {
         early: 0.0,
     };
     let locks = vec![lock("a"), lock("b"), lock("c")];
-    SeveralOrder { sightings: vec![None; locks.len()], locks, in_one_step: false }
+    SeveralOrder { foreign_holders: vec![None; locks.len()], locks, in_one_step: false }
 }
 
 /// A machine at time zero that takes one after the other; its channel of hints is open.
 fn machine(wait_ms: u64) -> SeveralMachine {
-    SeveralMachine::new(order(wait_ms), at(0), true, Dice::seeded(1))
+    SeveralMachine::new(order(wait_ms), at(0), true, Jitter::seeded(1))
 }
 
 fn granted(fence: Fence) -> Result<Reply, Failure> {
@@ -99,7 +99,7 @@ fn error_kind(machine: &mut SeveralMachine, now: Moment) -> ErrorKind {
     }
 }
 
-fn farewells(machine: &mut SeveralMachine) -> Vec<String> {
+fn cleanups(machine: &mut SeveralMachine) -> Vec<String> {
     std::iter::from_fn(|| machine.abandon())
         .map(|request| format!("{} {}", request.verb(), request.name()))
         .collect()
@@ -228,21 +228,21 @@ fn a_wait_that_ends_gives_all_back() {
 
 #[test]
 fn abandoned_at_any_time_it_gives_back_what_it_may_have() {
-    assert_eq!(farewells(&mut machine(1_000)), [""; 0]);
-    assert_eq!(farewells(&mut waiting_for_b(1_000)), ["release a", "leave b"]);
+    assert_eq!(cleanups(&mut machine(1_000)), [""; 0]);
+    assert_eq!(cleanups(&mut waiting_for_b(1_000)), ["release a", "leave b"]);
 
     let mut taken = machine(1_000);
     exchange(&mut taken, at(1), "acquire a", granted(10));
     exchange(&mut taken, at(2), "acquire b", granted(20));
     sent(&mut taken, at(3));
-    assert_eq!(farewells(&mut taken), ["release b", "release a", "leave c"]);
+    assert_eq!(cleanups(&mut taken), ["release b", "release a", "leave c"]);
 
     let mut refreshing = waiting_for_b(60_000);
     refreshing.hint();
     exchange(&mut refreshing, at(900), "acquire b", granted(20));
     exchange(&mut refreshing, at(900), "acquire c", granted(30));
     sent(&mut refreshing, at(900));
-    assert_eq!(farewells(&mut refreshing), ["release c", "release b", "release a"]);
+    assert_eq!(cleanups(&mut refreshing), ["release c", "release b", "release a"]);
 }
 
 #[test]
@@ -251,34 +251,34 @@ fn what_a_silent_store_is_not_told_is_left_to_others() {
     exchange(&mut machine, at(200), "leave b", lost());
     exchange(&mut machine, at(200), "release a", lost());
     assert_eq!(error_kind(&mut machine, at(200)), ErrorKind::LockTimeout);
-    assert_eq!(farewells(&mut machine), ["release a", "leave b"]);
+    assert_eq!(cleanups(&mut machine), ["release a", "leave b"]);
 }
 
 #[test]
 fn in_one_step_if_all_are_free() {
     let order = SeveralOrder { in_one_step: true, ..order(1_000) };
-    let mut all = SeveralMachine::new(order.clone(), at(0), true, Dice::seeded(1));
+    let mut all = SeveralMachine::new(order.clone(), at(0), true, Jitter::seeded(1));
     let reply = AcquireAllReply::Granted(vec![10, 20, 30]);
     exchange(&mut all, at(1), "acquire_all a", Ok(Reply::AcquireAll(reply.clone())));
     assert_eq!(deadlines(&mut all, at(2)), [10, 20, 30].map(|fence| (fence, deadline(at(1), TTL))));
 
-    let mut busy = SeveralMachine::new(order.clone(), at(0), true, Dice::seeded(1));
+    let mut busy = SeveralMachine::new(order.clone(), at(0), true, Jitter::seeded(1));
     exchange(&mut busy, at(1), "acquire_all a", Ok(Reply::AcquireAll(AcquireAllReply::Busy)));
     exchange(&mut busy, at(1), "acquire a", granted(10));
 
-    let mut dropped = SeveralMachine::new(order.clone(), at(0), true, Dice::seeded(1));
+    let mut dropped = SeveralMachine::new(order.clone(), at(0), true, Jitter::seeded(1));
     sent(&mut dropped, at(1));
-    assert_eq!(farewells(&mut dropped), ["leave a", "leave b", "leave c"]);
+    assert_eq!(cleanups(&mut dropped), ["leave a", "leave b", "leave c"]);
 
-    let mut unheard = SeveralMachine::new(order, at(0), true, Dice::seeded(1));
+    let mut unheard = SeveralMachine::new(order, at(0), true, Jitter::seeded(1));
     exchange(&mut unheard, at(1), "acquire_all a", Ok(Reply::AcquireAll(reply)));
-    assert_eq!(farewells(&mut unheard), ["leave a", "leave b", "leave c"], "nobody took them");
+    assert_eq!(cleanups(&mut unheard), ["leave a", "leave b", "leave c"], "nobody took them");
 }
 
 #[test]
 fn a_copy_that_may_have_taken_them_is_ended_before_they_are_taken_in_turn() {
     let order = SeveralOrder { in_one_step: true, ..order(5_000) };
-    let mut machine = SeveralMachine::new(order, at(0), true, Dice::seeded(1));
+    let mut machine = SeveralMachine::new(order, at(0), true, Jitter::seeded(1));
     exchange(&mut machine, at(1), "acquire_all a", lost());
     let now = waits_until(&mut machine, at(1));
     exchange(&mut machine, now, "acquire_all a", Ok(Reply::AcquireAll(AcquireAllReply::Busy)));

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use crate::base::clock::Moment;
 use crate::base::name::TaskId;
-use crate::engine::Dice;
+use crate::engine::Jitter;
 use crate::protocol::{MAX_BATCH, Receipt};
 
 pub use job::{Ending, Event, Finished, Job};
@@ -96,7 +96,7 @@ struct Stop {
 #[derive(Debug)]
 pub struct WorkerMachine<J: Job> {
     terms: WorkerTerms,
-    dice: Dice,
+    jitter: Jitter,
     /// Claimed, not begun.
     ready: VecDeque<J>,
     running: BTreeMap<Receipt, Run<J>>,
@@ -130,10 +130,10 @@ pub struct WorkerMachine<J: Job> {
 
 impl<J: Job> WorkerMachine<J> {
     /// A worker that begins now.
-    pub fn new(terms: WorkerTerms, dice: Dice) -> Self {
+    pub fn new(terms: WorkerTerms, jitter: Jitter) -> Self {
         Self {
             terms,
-            dice,
+            jitter,
             ready: VecDeque::new(),
             running: BTreeMap::new(),
             ids: BTreeSet::new(),
@@ -309,7 +309,7 @@ impl<J: Job> WorkerMachine<J> {
             self.stop(now);
             return false;
         }
-        self.pause = Some(now + self.dice.backoff(self.failures));
+        self.pause = Some(now + self.jitter.backoff(self.failures));
         self.failures += 1;
         // The next claim does not wait: it is the one that finds the store well again.
         self.idle = false;

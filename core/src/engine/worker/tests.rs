@@ -56,7 +56,7 @@ fn task(id: &str, receipt: Receipt) -> Task {
 fn machine(concurrency: usize, until_empty: bool) -> WorkerMachine<Task> {
     let parked = Duration::from_secs(1);
     let terms = WorkerTerms { concurrency, parked, until_empty, grace: GRACE, patience: PATIENCE };
-    WorkerMachine::new(terms, Dice::seeded(1))
+    WorkerMachine::new(terms, Jitter::seeded(1))
 }
 
 /// An order in a line.

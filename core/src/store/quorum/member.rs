@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::base::clock::{Clock, Moment};
 use crate::base::error::ErrorKind;
-use crate::base::signals::spawn_quietly;
+use crate::base::sigmask::spawn_quietly;
 use crate::base::wake::locked;
 use crate::protocol::{Failure, FailureKind, Request};
 use crate::store::Store;
@@ -17,7 +17,7 @@ const CHECK_WITHIN: Duration = Duration::from_secs(1);
 /// Pauses between such questions.
 const FIRST_PAUSE: Duration = Duration::from_millis(20);
 const LONGEST_PAUSE: Duration = Duration::from_millis(500);
-/// How long a farewell is kept for a server that does not answer, and how many of them.
+/// How long a cleanup is kept for a server that does not answer, and how many of them.
 const DEBT_FOR: Duration = Duration::from_secs(600);
 const DEBTS_MOST: usize = 1_024;
 

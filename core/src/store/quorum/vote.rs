@@ -277,9 +277,9 @@ impl Vote {
             return reply.into();
         }
         unsure.extend(answers.iter().filter(|(_, answer)| answer.is_err()).map(|(server, _)| *server));
-        let farewell =
+        let cleanup =
             leave(Leave { name: acquire.name.clone(), token: acquire.token.clone(), foreign_share: false });
-        let debts = unsure.into_iter().map(|server| (server, farewell.clone())).collect();
+        let debts = unsure.into_iter().map(|server| (server, cleanup.clone())).collect();
         Verdict { reply: reply.map(Reply::Acquire), debts }
     }
 
@@ -301,10 +301,10 @@ impl Vote {
         if !self.blocks(absences.len()) {
             return Next::Done(Err(self.shortage(&answers)).into());
         }
-        let farewell =
+        let cleanup =
             leave(Leave { name: resume.name.clone(), token: resume.new.clone(), foreign_share: false });
         let rest = resumed.iter().map(|(server, ..)| *server).chain(silent(&answers));
-        let debts = rest.map(|server| (server, farewell.clone())).collect();
+        let debts = rest.map(|server| (server, cleanup.clone())).collect();
         let absence = self.majority_says(absences);
         Next::Done(Verdict { reply: Ok(Reply::Resume(ResumeReply::Gone(absence))), debts })
     }
@@ -344,9 +344,9 @@ impl Vote {
             return Next::Done(Err(self.shortage(&answers)).into());
         }
         // What is left of it is in others' way.
-        let farewell =
+        let cleanup =
             leave(Leave { name: extend.name.clone(), token: extend.token.clone(), foreign_share: false });
-        let debts = rest.into_iter().map(|server| (server, farewell.clone())).collect();
+        let debts = rest.into_iter().map(|server| (server, cleanup.clone())).collect();
         let absence = broken.unwrap_or_else(|| self.majority_says(absences));
         Next::Done(Verdict { reply: Ok(Reply::Extend(ExtendReply::Gone(absence))), debts })
     }
@@ -378,12 +378,12 @@ impl Vote {
         } else {
             Ok(Reply::Release(ReleaseReply::Gone(self.majority_says(absences))))
         };
-        let farewell = leave(Leave {
+        let cleanup = leave(Leave {
             name: release.name.clone(),
             token: release.token.clone(),
             foreign_share: release.foreign_share,
         });
-        Verdict { reply, debts: silent(&answers).map(|server| (server, farewell.clone())).collect() }
+        Verdict { reply, debts: silent(&answers).map(|server| (server, cleanup.clone())).collect() }
     }
 
     /// The holder that a majority returns, or may return if the silent ones agree.

@@ -15,7 +15,7 @@ impl World<'_> {
                 request,
                 self.scene.now,
                 self.scene.now + Duration::from_secs(2),
-                self.scene.dice(),
+                self.scene.jitter(),
             );
             self.begin(client, OpKind::Break { machine: machine.once() });
         } else if self.names.len() > 1 && self.scene.rng.bool() {
@@ -82,7 +82,7 @@ impl World<'_> {
         let (order, ttl_ms) = self.order(name.clone(), &place);
         let (token, permits) = (order.token.clone(), order.permits);
         let listening = self.scene.calm || self.scene.rng.bool();
-        let machine = AcquireMachine::new(order, self.scene.now, listening, None, self.scene.dice());
+        let machine = AcquireMachine::new(order, self.scene.now, listening, None, self.scene.jitter());
         let renews = self.scene.rng.bool() && !self.scene.calm;
         self.begin(client, OpKind::Acquire { machine, place, name, token, permits, renews, ttl_ms });
     }
@@ -93,10 +93,10 @@ impl World<'_> {
         let (first, ttl_ms) = self.order(self.names[0].clone(), &place);
         let lock = |name: &LockName| AcquireOrder { name: name.clone(), ..first.clone() };
         let locks: Vec<_> = self.names.iter().map(lock).collect();
-        let sightings = vec![None; locks.len()];
-        let order = SeveralOrder { locks, sightings, in_one_step: self.scene.rng.bool() };
+        let foreign_holders = vec![None; locks.len()];
+        let order = SeveralOrder { locks, foreign_holders, in_one_step: self.scene.rng.bool() };
         let listening = self.scene.calm || self.scene.rng.bool();
-        let machine = SeveralMachine::new(order, self.scene.now, listening, self.scene.dice());
+        let machine = SeveralMachine::new(order, self.scene.now, listening, self.scene.jitter());
         let renews = self.scene.rng.bool() && !self.scene.calm;
         self.begin(client, OpKind::Several { machine, place, renews, ttl_ms });
     }

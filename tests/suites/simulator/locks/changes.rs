@@ -34,7 +34,7 @@ impl World<'_> {
             self.checker(&name).downgrades(&token, 1);
             Request::Downgrade(Downgrade { name, token, weight: 1, fence })
         };
-        let machine = CallMachine::new(request, now, now + Duration::from_secs(3), self.scene.dice());
+        let machine = CallMachine::new(request, now, now + Duration::from_secs(3), self.scene.jitter());
         self.begin(client, OpKind::Change { machine, lease: id, share, upgrades });
         self.step(client)
     }

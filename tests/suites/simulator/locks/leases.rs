@@ -87,7 +87,7 @@ impl World<'_> {
         }
         if !self.scene.calm && self.scene.once_in(8) {
             for lease in &mut leases {
-                let farewell = lease.state.leased().farewell();
+                let farewell = lease.state.leased().cleanup();
                 lease.state.end();
                 if let Some(farewell) = farewell {
                     self.scene.run_errand(client, farewell);
@@ -125,9 +125,9 @@ impl World<'_> {
             request,
             self.scene.now,
             self.scene.now + Duration::from_secs(3),
-            self.scene.dice(),
+            self.scene.jitter(),
         );
-        if let Some(farewell) = lease.state.leased().farewell() {
+        if let Some(farewell) = lease.state.leased().cleanup() {
             machine = machine.or_else(farewell);
         }
         let company = lease.lock.company();

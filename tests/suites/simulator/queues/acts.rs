@@ -62,7 +62,7 @@ impl World<'_> {
 
     fn call(&mut self, queue: usize, verb: QueueVerb) -> CallMachine {
         let request = self.queue_request(queue, verb);
-        CallMachine::new(request, self.scene.now, self.scene.now + TIMEOUT, self.scene.dice())
+        CallMachine::new(request, self.scene.now, self.scene.now + TIMEOUT, self.scene.jitter())
     }
 
     pub(super) fn enqueue(&mut self, client: usize, queue: usize, tasks: Vec<NewTask>) -> Played {
@@ -169,7 +169,7 @@ impl World<'_> {
         };
         let last = order.slot;
         let listening = self.scene.rng.bool();
-        let machine = Box::new(ClaimMachine::new(order, self.scene.now, listening, self.scene.dice()));
+        let machine = Box::new(ClaimMachine::new(order, self.scene.now, listening, self.scene.jitter()));
         self.begin(client, OpKind::Claim { machine, place, lease, renews, settles, last })
     }
 

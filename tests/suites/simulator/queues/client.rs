@@ -6,7 +6,7 @@ use stanchion::engine::call::{Answer, CallMachine};
 use stanchion::engine::claim::{ClaimMachine, Claimed};
 use stanchion::engine::lease::LeaseState;
 use stanchion::engine::{Machine, Step};
-use stanchion::internals::{Moment, Slots};
+use stanchion::internals::{CallSlots, Moment};
 use stanchion::protocol::{CallId, ClaimedTask, Failure, Reply, Request, Verdict};
 use stanchion::wake::Place;
 
@@ -16,7 +16,7 @@ use super::Body;
 pub struct SimClient {
     pub ops: Vec<Op>,
     pub tasks: Vec<Held>,
-    pub slots: Slots,
+    pub slots: CallSlots,
 }
 
 /// A call of the user in progress.

@@ -15,7 +15,7 @@ use std::collections::HashMap;
 use std::ops::AddAssign;
 use std::time::Duration;
 
-use stanchion::internals::{Clock, Moment, Slots, queue_name};
+use stanchion::internals::{CallSlots, Clock, Moment, queue_name};
 use stanchion::name::{QueueName, TaskId};
 use stanchion::protocol::{CallId, ClientId, QueueReply, QueueRequest, QueueVerb, Reply, Request};
 
@@ -241,6 +241,6 @@ impl SimClient {
     /// The client of a process: each life has another name.
     fn new(client: usize, life: u32) -> Self {
         let name = ClientId(u64::from(life) * 100 + client as u64);
-        Self { ops: Vec::new(), tasks: Vec::new(), slots: Slots::new(name) }
+        Self { ops: Vec::new(), tasks: Vec::new(), slots: CallSlots::new(name) }
     }
 }

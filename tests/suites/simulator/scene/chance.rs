@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use stanchion::engine::Dice;
+use stanchion::engine::Jitter;
 
 use super::{Event, Scene};
 
@@ -21,8 +21,8 @@ impl Scene {
         self.rng.u32(0..count) == 0
     }
 
-    pub fn dice(&mut self) -> Dice {
-        Dice::seeded(self.rng.u64(..))
+    pub fn jitter(&mut self) -> Jitter {
+        Jitter::seeded(self.rng.u64(..))
     }
 
     /// Somebody will be cancelled, frozen or killed.

@@ -91,7 +91,7 @@ impl World<'_> {
             consumer: format!("{client} host ").into(),
             slot: self.workers[client].slots.take(),
         };
-        let machine = Box::new(ClaimMachine::new(order, self.scene.now, true, self.scene.dice()));
+        let machine = Box::new(ClaimMachine::new(order, self.scene.now, true, self.scene.jitter()));
         self.start(client, OpKind::Claim(machine, place), settles)
     }
 
@@ -99,7 +99,7 @@ impl World<'_> {
         let settle = self.sent(&settles)?;
         let request = self.queue_request(QueueVerb::Settle(settle));
         let now = self.scene.now;
-        let machine = Box::new(CallMachine::new(request, now, now + TIMEOUT, self.scene.dice()));
+        let machine = Box::new(CallMachine::new(request, now, now + TIMEOUT, self.scene.jitter()));
         self.start(client, OpKind::Settle(machine), settles)
     }
 

@@ -13,7 +13,7 @@ use std::ops::AddAssign;
 use std::rc::Rc;
 use std::time::Duration;
 
-use stanchion::internals::{Moment, Slots, queue_name, task_id};
+use stanchion::internals::{CallSlots, Moment, queue_name, task_id};
 use stanchion::name::QueueName;
 use stanchion::protocol::{
     CallId, ClientId, Due, Enqueue, NewTask, OnDuplicate, QueueReply, QueueRequest, QueueStats, QueueVerb,
@@ -293,8 +293,9 @@ impl<'f> World<'f> {
 
     fn new_worker(&mut self, client: usize) -> SimWorker {
         let life = self.scene.processes[client].life;
-        let slots =
-            Slots::new(ClientId(u64::from(life) * 100 + client as u64 + u64::from(self.enqueues) * 100_000));
+        let slots = CallSlots::new(ClientId(
+            u64::from(life) * 100 + client as u64 + u64::from(self.enqueues) * 100_000,
+        ));
         SimWorker::new(&mut self.scene, slots)
     }
 }

@@ -119,7 +119,7 @@ pub struct SimWorker {
     pub machine: WorkerMachine<SimJob>,
     pub terms: WorkerTerms,
     pub lease: Duration,
-    pub slots: Slots,
+    pub slots: CallSlots,
     pub ops: Vec<Op>,
     pub leases: Vec<leases::Held>,
     pub handlers: Vec<Handler>,
@@ -130,7 +130,7 @@ pub struct SimWorker {
 }
 
 impl SimWorker {
-    pub fn new(scene: &mut Scene, slots: Slots) -> Self {
+    pub fn new(scene: &mut Scene, slots: CallSlots) -> Self {
         let lease = scene.between(1_000, 3_000);
         let terms = WorkerTerms {
             concurrency: scene.rng.usize(2..=3),
@@ -140,7 +140,7 @@ impl SimWorker {
             patience: scene.between(300, 2_000),
         };
         Self {
-            machine: WorkerMachine::new(terms, scene.dice()),
+            machine: WorkerMachine::new(terms, scene.jitter()),
             terms,
             lease,
             slots,

@@ -5,33 +5,33 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use super::desk::Desk;
+use super::dispatcher::Dispatcher;
 use crate::api::blocking::Claim;
 use crate::api::worker::WorkerReport;
 use crate::base::clock::Clock;
 use crate::base::error::{Error, ErrorKind};
-use crate::driver::host_turn::with_host_turn;
+use crate::driver::interrupt::with_interrupt_check;
 use crate::engine::worker::Order;
 use crate::queue::claim_calls::{Batch, Verdict};
-use crate::session::channel::HOST_TURN;
+use crate::session::channel::INTERRUPT_CHECK;
 
 /// Sees to it that there are this many hands.
 pub(super) type Staff<'a> = &'a mut dyn FnMut(usize) -> Result<(), Error>;
 
 /// Works until the worker is stopped.
 pub(super) fn direct(
-    desk: &Desk,
+    desk: &Dispatcher,
     staff: Staff<'_>,
-    host_turn: &mut dyn FnMut() -> ControlFlow<()>,
+    interrupt: &mut dyn FnMut() -> ControlFlow<()>,
 ) -> Result<WorkerReport, Error> {
     loop {
         // Before the order: nothing is claimed once somebody has stopped the worker.
-        if host_turn().is_break() {
+        if interrupt().is_break() {
             desk.stop.stop();
         }
-        match desk.order(HOST_TURN) {
+        match desk.order(INTERRUPT_CHECK) {
             Order::Claim { max, wait, settle } if wait.is_zero() => desk.claim(max, settle, staff)?,
-            Order::Claim { max, wait, .. } => desk.wait_for_tasks(max, wait, staff, host_turn),
+            Order::Claim { max, wait, .. } => desk.wait_for_tasks(max, wait, staff, interrupt),
             Order::Settle(verdicts) => desk.settle(verdicts)?,
             Order::Look => {
                 let stats = desk.queue.stats();
@@ -51,10 +51,10 @@ pub(super) fn direct(
 
 /// Whoever interrupted a worker does not wait for a store that may be asleep.
 fn briefly<T>(interrupted: bool, call: impl FnOnce() -> T) -> T {
-    if interrupted { with_host_turn(|| ControlFlow::Break(()), call) } else { call() }
+    if interrupted { with_interrupt_check(|| ControlFlow::Break(()), call) } else { call() }
 }
 
-impl Desk {
+impl Dispatcher {
     /// Claims what there is, and settles in the same step.
     fn claim(&self, max: usize, verdicts: Vec<Verdict>, staff: Staff<'_>) -> Result<(), Error> {
         let mut batch = self.queue.one_batch(verdicts)?;
@@ -77,10 +77,10 @@ impl Desk {
         max: usize,
         wait: Duration,
         staff: Staff<'_>,
-        host_turn: &mut dyn FnMut() -> ControlFlow<()>,
+        interrupt: &mut dyn FnMut() -> ControlFlow<()>,
     ) {
         let mut turn = || {
-            if host_turn().is_break() {
+            if interrupt().is_break() {
                 self.stop.stop();
             }
             let ends = self.with(|state, now| {

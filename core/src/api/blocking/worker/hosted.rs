@@ -9,13 +9,13 @@ use std::time::Duration;
 
 use tracing::Span;
 
-use super::desk::{Desk, Taken};
 use super::direct::direct;
+use super::dispatcher::{Dispatcher, Taken};
 use super::{Stopper, Worker, no_thread};
 use crate::api::blocking::{Queue, go_on};
 use crate::api::worker::{WorkerReport, WorkerSettings};
 use crate::base::error::Error;
-use crate::base::signals::spawn_quietly;
+use crate::base::sigmask::spawn_quietly;
 use crate::base::wake::locked;
 use crate::engine::worker::Ending;
 use crate::protocol::Receipt;
@@ -71,14 +71,14 @@ impl Worker<Hosted> {
     /// `InvalidArgument` for a bad option.
     pub fn open(self) -> Result<(Direction, Hands), Error> {
         self.check()?;
-        let desk = Arc::new(Desk::new(self.queue, self.settings, self.stop));
+        let desk = Arc::new(Dispatcher::new(self.queue, self.settings, self.stop));
         Ok((Direction(Arc::clone(&desk)), Hands { desk, spans: Arc::default() }))
     }
 }
 
 /// Claims tasks for [`Hands`], and settles what they finish.
 #[must_use = "hands get no tasks before it runs"]
-pub struct Direction(Arc<Desk>);
+pub struct Direction(Arc<Dispatcher>);
 
 impl Direction {
     /// What stops this worker.
@@ -90,9 +90,9 @@ impl Direction {
     ///
     /// # Errors
     /// As [`Worker::run`].
-    pub fn run_while(self, host_turn: &mut dyn FnMut() -> ControlFlow<()>) -> Result<WorkerReport, Error> {
+    pub fn run_while(self, interrupt: &mut dyn FnMut() -> ControlFlow<()>) -> Result<WorkerReport, Error> {
         let desk = self.0;
-        let result = direct(&desk, &mut |_| Ok(()), host_turn);
+        let result = direct(&desk, &mut |_| Ok(()), interrupt);
         desk.dismiss();
         result
     }
@@ -120,7 +120,7 @@ impl fmt::Debug for Direction {
 /// What the threads of a host call, each in a loop, to work for a [`Direction`].
 #[derive(Clone)]
 pub struct Hands {
-    desk: Arc<Desk>,
+    desk: Arc<Dispatcher>,
     /// Of the work on tasks, if anybody listens. Told and dropped outside of the mutex.
     spans: Arc<Mutex<HashMap<Receipt, Span>>>,
 }

@@ -1,7 +1,7 @@
 //! The blocking worker.
 
-mod desk;
 mod direct;
+mod dispatcher;
 mod hosted;
 
 use std::fmt;
@@ -14,11 +14,11 @@ use crate::api::blocking::{Claim, Queue, go_on};
 use crate::api::worker::{WorkerReport, WorkerSettings};
 use crate::base::error::{Error, ErrorKind};
 
-pub use desk::Taken;
+pub use dispatcher::Taken;
 pub use hosted::{Direction, Hands, Hosted, Unsettled};
 
-use desk::{Desk, StopFlag};
 use direct::direct;
+use dispatcher::{Dispatcher, StopFlag};
 
 /// Takes tasks of a queue and has a handler work on them, on threads of its own.
 ///
@@ -108,13 +108,13 @@ where
         self.run_while(&mut go_on)
     }
 
-    /// As [`Worker::run`]; `host_turn` runs about every 50 ms on this thread and may stop the worker.
+    /// As [`Worker::run`]; `interrupt` runs about every 50 ms on this thread and may stop the worker.
     ///
     /// # Errors
     /// As [`Worker::run`].
-    pub fn run_while(self, host_turn: &mut dyn FnMut() -> ControlFlow<()>) -> Result<WorkerReport, Error> {
+    pub fn run_while(self, interrupt: &mut dyn FnMut() -> ControlFlow<()>) -> Result<WorkerReport, Error> {
         self.check()?;
-        let desk = Arc::new(Desk::new(self.queue, self.settings, self.stop));
+        let desk = Arc::new(Dispatcher::new(self.queue, self.settings, self.stop));
         let handler = Arc::new(self.handler);
         let mut hands = Vec::new();
         let mut staff = |wanted| {
@@ -130,7 +130,7 @@ where
             }
             Ok(())
         };
-        let result = direct(&desk, &mut staff, host_turn);
+        let result = direct(&desk, &mut staff, interrupt);
         desk.dismiss();
         if desk.with(|state, _| state.machine.left_behind()) == 0 {
             hands.into_iter().for_each(|hand| drop(hand.join()));

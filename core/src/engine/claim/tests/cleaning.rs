@@ -5,7 +5,7 @@ use super::*;
 /// A machine that waits in two lines.
 fn in_two_lines() -> ClaimMachine {
     let order = ClaimOrder { queues: vec![queue("a"), queue("b")], ..order(10_000) };
-    let mut machine = ClaimMachine::new(order, at(0), true, Dice::seeded(1));
+    let mut machine = ClaimMachine::new(order, at(0), true, Jitter::seeded(1));
     for _ in 0..2 {
         let (number, _) = claim_sent(&mut machine, at(1));
         machine.reply(at(1), number, empty(None, 0));
@@ -95,7 +95,7 @@ fn tasks_of_one_queue_end_the_wait_in_the_others() {
     machine.hint();
     let (first, _) = claim_sent(&mut machine, at(5));
     machine.reply(at(6), first, claimed());
-    assert_eq!(done(&mut machine, at(6)).tasks.len(), 1, "tasks are not kept waiting for a farewell");
+    assert_eq!(done(&mut machine, at(6)).tasks.len(), 1, "tasks are not kept waiting for a cleanup");
     assert_eq!(all_abandoned(&mut machine), [("b".into(), None, Some(WAITER))]);
 }
 
@@ -140,10 +140,10 @@ fn a_refusal_that_may_have_come_half_way_is_cleaned_up_after() {
         let mut machine = machine(0);
         let (first, _) = claim_sent(&mut machine, at(0));
         machine.reply(at(1), first, failure(FailureKind::Final(kind)));
-        let (farewell, request) = sent(&mut machine, at(1));
+        let (cleanup, request) = sent(&mut machine, at(1));
         let (_, abandon) = abandoned(Request::Queue(request));
         assert_eq!(abandon.call.map(|call| call.number), Some(42));
-        machine.reply(at(2), farewell, Ok(Reply::Queue(QueueReply::Abandon)));
+        machine.reply(at(2), cleanup, Ok(Reply::Queue(QueueReply::Abandon)));
         assert_eq!(error_kind(&mut machine, at(2)), kind);
         assert!(machine.abandon().is_none());
         assert_eq!(number(&machine), None);
@@ -166,8 +166,8 @@ fn a_farewell_that_fails_is_left_to_others_at_once() {
         let mut machine = machine(300);
         let (first, _) = claim_sent(&mut machine, at(0));
         machine.reply(at(1), first, empty(None, 0));
-        let (farewell, _) = sent(&mut machine, at(300));
-        machine.reply(at(301), farewell, failure(kind));
+        let (cleanup, _) = sent(&mut machine, at(300));
+        machine.reply(at(301), cleanup, failure(kind));
         assert!(done(&mut machine, at(301)).tasks.is_empty());
         assert_eq!(all_abandoned(&mut machine), [("a".into(), None, Some(WAITER))]);
     }

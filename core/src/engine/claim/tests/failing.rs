@@ -39,7 +39,7 @@ fn a_silent_store_is_unavailable() {
 #[test]
 fn a_try_takes_no_longer_than_its_timeout() {
     let order = ClaimOrder { timeout: Duration::from_millis(300), ..order(0) };
-    let mut machine = ClaimMachine::new(order, at(0), true, Dice::seeded(1));
+    let mut machine = ClaimMachine::new(order, at(0), true, Jitter::seeded(1));
     claim_sent(&mut machine, at(0));
     assert_eq!(waits_until(&mut machine, at(0)), at(300));
     assert_eq!(error_kind(&mut machine, at(300)), ErrorKind::StoreUnavailable);

@@ -51,7 +51,7 @@ fn settlements_that_were_heard_of_are_told_although_the_wait_failed() {
     let now = waits_until(&mut machine, at(1));
     let (second, _) = claim_sent(&mut machine, now);
     machine.reply(now, second, failure(FailureKind::Final(ErrorKind::WrongType)));
-    let (farewell, _) = sent(&mut machine, now);
-    machine.reply(now, farewell, Ok(Reply::Queue(QueueReply::Abandon)));
+    let (cleanup, _) = sent(&mut machine, now);
+    machine.reply(now, cleanup, Ok(Reply::Queue(QueueReply::Abandon)));
     assert_eq!(done(&mut machine, now).settled, vec![DONE]);
 }

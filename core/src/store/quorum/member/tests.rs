@@ -87,13 +87,13 @@ impl Store for Fake {
     }
 }
 
-fn farewell(number: u128) -> Request {
+fn cleanup(number: u128) -> Request {
     let name = Prefixes::parse("Lock:", "Queue:").unwrap().lock_name("a").unwrap();
     Request::Leave(Leave { name, token: Token::from_bits(number), foreign_share: false })
 }
 
 fn token(request: &Request) -> Token {
-    let Request::Leave(leave) = request else { panic!("no farewell") };
+    let Request::Leave(leave) = request else { panic!("no cleanup") };
     leave.token.clone()
 }
 
@@ -124,7 +124,7 @@ fn told(fake: &Fake) -> Vec<Token> {
 fn what_a_silent_server_is_owed_has_a_bound() {
     let (fake, member, _) = left_out();
     let most = DEBTS_MOST as u128;
-    (0..most + 500).for_each(|number| member.owe(farewell(number)));
+    (0..most + 500).for_each(|number| member.owe(cleanup(number)));
     assert_eq!(locked(&member.state).debts.len(), DEBTS_MOST);
     member.look_after();
     let newest: Vec<_> = (500..most + 500).map(Token::from_bits).collect();
@@ -135,9 +135,9 @@ fn what_a_silent_server_is_owed_has_a_bound() {
 #[test]
 fn what_a_silent_server_is_owed_is_forgotten_after_its_time() {
     let (fake, member, clock) = left_out();
-    member.owe(farewell(1));
+    member.owe(cleanup(1));
     clock.advance(DEBT_FOR / 2);
-    member.owe(farewell(2));
+    member.owe(cleanup(2));
     clock.advance(DEBT_FOR / 2);
     member.look_after();
     assert_eq!(told(&fake), [Token::from_bits(2)]);
@@ -147,10 +147,10 @@ fn what_a_silent_server_is_owed_is_forgotten_after_its_time() {
 #[test]
 fn what_a_silent_server_did_not_take_is_owed_still() {
     let (fake, member, _) = left_out();
-    (1..=3).for_each(|number| member.owe(farewell(number)));
+    (1..=3).for_each(|number| member.owe(cleanup(number)));
     let later = Arc::clone(&member);
     fake.goes_down(true);
-    fake.meanwhile(move || later.owe(farewell(4)));
+    fake.meanwhile(move || later.owe(cleanup(4)));
     assert!(member.settle().is_err());
     assert_eq!(locked(&member.state).debts.len(), 4);
     locked(&fake.told).clear();
@@ -179,14 +179,14 @@ fn a_stale_failure_does_not_put_a_server_out_again() {
 #[test]
 fn a_server_comes_back_when_it_was_told_what_it_was_owed_before() {
     let (fake, member, _) = left_out();
-    member.owe(farewell(1));
+    member.owe(cleanup(1));
     let was_out = Arc::new(Mutex::new(Vec::new()));
     for number in [Some(2), None] {
         let (later, was_out) = (Arc::clone(&member), Arc::clone(&was_out));
         fake.meanwhile(move || {
             let absence = later.absence();
             locked(&was_out).push(absence.is_some());
-            number.into_iter().for_each(|number| later.owe(farewell(number)));
+            number.into_iter().for_each(|number| later.owe(cleanup(number)));
         });
     }
     member.look_after();
@@ -198,10 +198,10 @@ fn a_server_comes_back_when_it_was_told_what_it_was_owed_before() {
 #[test]
 fn a_server_that_does_not_take_the_rest_is_left_out_again() {
     let (fake, member, _) = left_out();
-    member.owe(farewell(1));
+    member.owe(cleanup(1));
     let (later, down) = (Arc::clone(&member), Arc::clone(&fake));
     fake.meanwhile(move || {
-        later.owe(farewell(2));
+        later.owe(cleanup(2));
         // After it has been told this, and was found well.
         down.goes_down(true);
     });

@@ -101,7 +101,7 @@ fn renewal(lease: &Lease) -> Request {
 }
 
 struct World {
-    dice: fastrand::Rng,
+    jitter: fastrand::Rng,
     now: Moment,
     servers: Vec<Server>,
     clients: Vec<Client>,
@@ -113,27 +113,27 @@ struct World {
 
 impl World {
     fn new(seed: u64, count: usize) -> Self {
-        let mut dice = fastrand::Rng::with_seed(seed);
-        let servers = (0..count).map(|_| Server::new(Duration::from_millis(dice.u64(0..400)))).collect();
+        let mut jitter = fastrand::Rng::with_seed(seed);
+        let servers = (0..count).map(|_| Server::new(Duration::from_millis(jitter.u64(0..400)))).collect();
         let clients = (0..3).map(|_| Client::default()).collect();
         let now = Moment::from_nanos(0);
-        Self { dice, now, servers, clients, debts: Vec::new(), tokens: 0, last_fence: 0, grants: 0 }
+        Self { jitter, now, servers, clients, debts: Vec::new(), tokens: 0, last_fence: 0, grants: 0 }
     }
 
     fn step(&mut self) {
-        match self.dice.u32(0..100) {
+        match self.jitter.u32(0..100) {
             0..=7 => {
-                let time = Duration::from_millis(self.dice.u64(1..250));
+                let time = Duration::from_millis(self.jitter.u64(1..250));
                 self.pass(time);
             }
             8 => self.trouble(),
             9..=10 => self.deliver_late(),
             11 if !self.debts.is_empty() => {
-                let (server, request) = self.debts.swap_remove(self.dice.usize(0..self.debts.len()));
+                let (server, request) = self.debts.swap_remove(self.jitter.usize(0..self.debts.len()));
                 self.servers[server].late.push(request);
             }
             _ => {
-                let client = self.dice.usize(0..self.clients.len());
+                let client = self.jitter.usize(0..self.clients.len());
                 match self.clients[client].call.take() {
                     Some(call) => self.go_on(client, call),
                     None => self.begin(client),
@@ -146,7 +146,7 @@ impl World {
         self.now = self.now + time;
         for server in &mut self.servers {
             // Clocks go a little differently.
-            server.clock.advance(time + time.mul_f64(0.004 * self.dice.f64()));
+            server.clock.advance(time + time.mul_f64(0.004 * self.jitter.f64()));
             if server.away_until.is_some_and(|until| until <= self.now) {
                 server.away_until = None;
             }
@@ -156,9 +156,9 @@ impl World {
     fn trouble(&mut self) {
         let least = self.servers.len() / 2 + 1;
         let up = self.servers.iter().filter(|server| server.away_until.is_none()).count();
-        let number = self.dice.usize(0..self.servers.len());
-        let empties = self.dice.bool();
-        let away = Duration::from_millis(self.dice.u64(50..3_000));
+        let number = self.jitter.usize(0..self.servers.len());
+        let empties = self.jitter.bool();
+        let away = Duration::from_millis(self.jitter.u64(50..3_000));
         let server = &mut self.servers[number];
         if server.away_until.is_some() {
             return;
@@ -172,10 +172,10 @@ impl World {
     }
 
     fn deliver_late(&mut self) {
-        let number = self.dice.usize(0..self.servers.len());
+        let number = self.jitter.usize(0..self.servers.len());
         let server = &mut self.servers[number];
         if server.away_until.is_none() && !server.late.is_empty() {
-            let request = server.late.swap_remove(self.dice.usize(0..server.late.len()));
+            let request = server.late.swap_remove(self.jitter.usize(0..server.late.len()));
             let _ = server.perform(&request);
         }
     }
@@ -183,7 +183,7 @@ impl World {
     fn begin(&mut self, client: usize) {
         let lease = self.clients[client].lease.clone();
         let request = match lease {
-            Some(lease) if self.dice.u32(0..4) > 0 || self.now >= lease.deadline => self.end(&lease),
+            Some(lease) if self.jitter.u32(0..4) > 0 || self.now >= lease.deadline => self.end(&lease),
             Some(lease) => renewal(&lease),
             None => {
                 let token = match self.clients[client].waits.clone() {
@@ -193,7 +193,7 @@ impl World {
                         Token::from_bits(self.tokens)
                     }
                 };
-                let waits = self.dice.bool() || self.clients[client].waits.is_some();
+                let waits = self.jitter.bool() || self.clients[client].waits.is_some();
                 self.clients[client].waits = waits.then(|| token.clone());
                 acquisition(token, waits.then_some(Waiter { client: ClientId(1), seq: 1 }))
             }
@@ -204,7 +204,7 @@ impl World {
     /// A lease that ends: by a release, or by a holder that says nothing.
     fn end(&mut self, lease: &Lease) -> Request {
         let token = lease.token.clone();
-        match self.dice.u32(0..4) {
+        match self.jitter.u32(0..4) {
             0 => Request::Leave(Leave { name: name(), token, foreign_share: false }),
             _ => Request::Release(Release {
                 name: name(),
@@ -240,10 +240,10 @@ impl World {
             }
             return;
         }
-        let number = call.left.swap_remove(self.dice.usize(0..call.left.len()));
+        let number = call.left.swap_remove(self.jitter.usize(0..call.left.len()));
         let server = &mut self.servers[number];
         let lost = || Err(Failure::new(FailureKind::Lost, "lost"));
-        let answer = match (server.away_until, self.dice.u32(0..40)) {
+        let answer = match (server.away_until, self.jitter.u32(0..40)) {
             (Some(_), 0..=19) => Err(Failure::new(FailureKind::NotSent, "down")),
             (Some(_), _) | (None, 0) => {
                 server.late.push(call.round.clone());
@@ -274,7 +274,8 @@ impl World {
             }
             (Request::Acquire(acquire), reply) => {
                 // What the engine does: a try, a failure, and now and then a wait end; others ask again.
-                let again = matches!(reply, Ok(Reply::Acquire(AcquireReply::Waiting(_)))) && self.dice.bool();
+                let again =
+                    matches!(reply, Ok(Reply::Acquire(AcquireReply::Waiting(_)))) && self.jitter.bool();
                 if !again && (self.clients[client].waits.take().is_some() || reply.is_err()) {
                     let token = acquire.token.clone();
                     self.send(client, Request::Leave(Leave { name: name(), token, foreign_share: false }));

@@ -7,13 +7,13 @@ use crate::engine::single_flight::Turn;
 use crate::session::Live;
 
 /// A caller's place in a flight, from its arrival until it has its result.
-pub(crate) struct Seat<'a> {
+pub(crate) struct FlightCaller<'a> {
     live: &'a Live,
     name: &'a LockName,
     pub(crate) place: Place,
 }
 
-impl<'a> Seat<'a> {
+impl<'a> FlightCaller<'a> {
     /// For a caller that arrived at this moment.
     pub(crate) fn take(live: &'a Live, name: &'a LockName, came: Moment) -> Self {
         let place = live.hub.enter();
@@ -41,7 +41,7 @@ impl<'a> Seat<'a> {
     }
 }
 
-impl Drop for Seat<'_> {
+impl Drop for FlightCaller<'_> {
     fn drop(&mut self) {
         if self.live.is_inherited() {
             return;

@@ -5,9 +5,9 @@ use std::sync::Mutex;
 use crate::base::wake::locked;
 use crate::protocol::{CallId, ClientId};
 
-/// Slots that are not in use, each with the number of its last call, and how many there are in all.
+/// CallSlots that are not in use, each with the number of its last call, and how many there are in all.
 #[derive(Debug)]
-pub struct Slots {
+pub struct CallSlots {
     client: ClientId,
     state: Mutex<SlotsState>,
 }
@@ -18,7 +18,7 @@ struct SlotsState {
     made: u32,
 }
 
-impl Slots {
+impl CallSlots {
     /// The slots of a client that has made no call yet.
     pub fn new(client: ClientId) -> Self {
         Self { client, state: Mutex::default() }
@@ -53,7 +53,7 @@ mod tests {
 
     #[test]
     fn a_slot_has_one_user_at_a_time_and_counts_on() {
-        let slots = Slots::new(ClientId(7));
+        let slots = CallSlots::new(ClientId(7));
         let (first, second) = (slots.take_next(), slots.take_next());
         assert_ne!(first.slot, second.slot);
         slots.give_back(first);

@@ -20,14 +20,14 @@ use crate::protocol::{
     Downgrade, DowngradeReply, Fence, Release, Reply, Request, ResumeReply, StoreValue, Upgrade, UpgradeReply,
 };
 use crate::session::Live;
-use crate::session::kept::{Kept, check_status};
 use crate::session::lease_cell::{AccountOf, LeaseCell};
 use crate::session::metrics::Ended;
 use crate::session::options::{Extent, LockPlan, checked_ttl};
+use crate::session::tracked_lease::{TrackedLease, check_status};
 
 #[derive(Clone)]
-pub(crate) struct Held {
-    pub(crate) kept: Kept,
+pub(crate) struct HeldLock {
+    pub(crate) kept: TrackedLease,
     pub(crate) lock: LockLease,
 }
 
@@ -55,7 +55,7 @@ pub(crate) struct Computed {
     pub(crate) took: Duration,
 }
 
-impl Held {
+impl HeldLock {
     /// Starts a granted lease.
     pub(crate) fn granted(
         live: &Arc<Live>,
@@ -126,19 +126,19 @@ impl Held {
     ) -> Self {
         let terms = LeaseTerms { leased: Leased::Lock(lock.clone()), ttl, deadline, hold_until };
         let of = AccountOf::Lock(Arc::clone(&live.meters));
-        Self { kept: Kept::start(live, terms, of), lock }
+        Self { kept: TrackedLease::start(live, terms, of), lock }
     }
 
     /// All leases on locks that the keeper tracks for a client.
     pub(crate) fn all(live: &Arc<Live>) -> Vec<Self> {
-        let held = |kept: Kept| {
+        let held = |kept: TrackedLease| {
             let leased = locked(&kept.cell.state).leased().clone();
             match leased {
                 Leased::Lock(lock) => Some(Self { kept, lock }),
                 Leased::Task(_) => None,
             }
         };
-        Kept::all(live).filter_map(held).collect()
+        TrackedLease::all(live).filter_map(held).collect()
     }
 
     /// Fails if the lease is known to be gone.
@@ -170,8 +170,8 @@ impl Held {
             foreign_share: lock.foreign_share,
         });
         let mut machine = kept.live.call(request);
-        if let Some(farewell) = self.farewell() {
-            machine = machine.or_else(farewell);
+        if let Some(cleanup) = self.cleanup() {
+            machine = machine.or_else(cleanup);
         }
         let company = lock.company();
         let leaving = Leaving { cell: Arc::clone(&kept.cell), at: now };
@@ -200,8 +200,8 @@ impl Held {
         });
         let mut machine = kept.live.call(request);
         // A value that cannot be stored leaves the computation to the next.
-        if let Some(farewell) = self.farewell() {
-            machine = machine.or_else(farewell);
+        if let Some(cleanup) = self.cleanup() {
+            machine = machine.or_else(cleanup);
         }
         let company = lock.company();
         let leaving = Leaving { cell: Arc::clone(&kept.cell), at: now };
@@ -312,14 +312,14 @@ impl Held {
             return live.leave_to_parent();
         }
         if self.kept.end(Ended::Dropped)
-            && let Some(farewell) = self.farewell()
+            && let Some(cleanup) = self.cleanup()
         {
-            live.keeper.errand(farewell);
+            live.keeper.clean_up(cleanup);
         }
     }
 
-    fn farewell(&self) -> Option<Request> {
-        Leased::Lock(self.lock.clone()).farewell()
+    fn cleanup(&self) -> Option<Request> {
+        Leased::Lock(self.lock.clone()).cleanup()
     }
 
     fn during(&self, operation: &'static str, error: Error) -> Error {

@@ -8,13 +8,13 @@ use crate::base::error::{Error, ErrorKind};
 use crate::base::name::LockName;
 use crate::base::token::Token;
 use crate::base::wake::Place;
-use crate::engine::Dice;
+use crate::engine::Jitter;
 use crate::engine::acquire::Grant;
 use crate::engine::reentrancy::Key;
 use crate::engine::several::{Several as Acquired, SeveralMachine, SeveralOrder};
-use crate::lease::grip::Grip;
-use crate::lease::held::Held;
-use crate::lease::named::Named;
+use crate::lease::held_lock::HeldLock;
+use crate::lease::lease_set::LeaseSet;
+use crate::lease::lock_target::LockTarget;
 use crate::lease::reentrancy::{Acquiring, Entry, owner_key};
 use crate::session::Live;
 use crate::session::options::{LockOptions, LockPlan};
@@ -23,7 +23,7 @@ use crate::session::options::{LockOptions, LockPlan};
 const JUST_NOW: Duration = Duration::from_millis(1);
 
 /// See the module's documentation.
-pub(crate) struct Wanted {
+pub(crate) struct Acquisition {
     /// In the order of their names, so that two callers cannot deadlock.
     locks: Vec<(LockName, LockPlan)>,
     key: Option<Key>,
@@ -33,23 +33,23 @@ pub(crate) struct Wanted {
 /// How a reentrant acquire goes on.
 pub(crate) enum Entering {
     /// The owner holds the lock: it is counted once more, without a request.
-    Again(Grip),
+    Again(LeaseSet),
     /// It comes in for the first time, by an acquire; or it is no owner that could be inside.
     First(Option<Acquiring>),
     /// Another call of the same owner acquires it right now: wait for the hint at its end, and look again.
     Wait(Place, Moment),
 }
 
-impl Wanted {
+impl Acquisition {
     /// Checks everything. No I/O.
     pub(crate) fn new(
         live: &Live,
-        first: &Named,
-        others: &[Named],
+        first: &LockTarget,
+        others: &[LockTarget],
         owner: Option<&str>,
         options: &LockOptions,
     ) -> Result<Self, Error> {
-        let lock = |named: &Named| Ok((named.checked()?, named.plan(options, &live.settings)?));
+        let lock = |named: &LockTarget| Ok((named.checked()?, named.plan(options, &live.settings)?));
         let locks = std::iter::once(first).chain(others).map(lock).collect::<Result<Vec<_>, Error>>()?;
         let wrong = |error: Error| error.during("acquire", first.name());
         let key = match owner {
@@ -73,7 +73,7 @@ impl Wanted {
         let again = Entry::again(live, key, plan.permits);
         let again = again.map_err(|error| error.during("acquire", name.as_str()))?;
         if let Some((held, entry)) = again {
-            return Ok(Entering::Again(Grip::new(held, Some(entry))));
+            return Ok(Entering::Again(LeaseSet::new(held, Some(entry))));
         }
         match first {
             Ok(acquiring) => Ok(Entering::First(Some(acquiring))),
@@ -99,9 +99,9 @@ impl Wanted {
     }
 
     /// The lease set of the lock that was granted.
-    pub(crate) fn grip(&self, held: Held) -> Grip {
+    pub(crate) fn grip(&self, held: HeldLock) -> LeaseSet {
         let entry = self.key.clone().map(|key| Entry::first(key, &held));
-        Grip::new(held, entry)
+        LeaseSet::new(held, entry)
     }
 
     /// The acquire of several locks.
@@ -111,10 +111,10 @@ impl Wanted {
         let adopts = self.locks.iter().any(|(_, plan)| plan.adopt_after.is_some());
         let order = SeveralOrder {
             locks: self.locks.iter().map(|(name, plan)| live.order(name, plan, &token, &place)).collect(),
-            sightings: self.locks.iter().map(|(name, plan)| live.sighting(name, plan)).collect(),
+            foreign_holders: self.locks.iter().map(|(name, plan)| live.foreign_holder(name, plan)).collect(),
             in_one_step: !adopts && live.store.can_acquire_all(&mut self.locks.iter().map(|(name, _)| name)),
         };
-        let machine = SeveralMachine::new(order, live.clock.now(), live.channel.is_open(), Dice::random());
+        let machine = SeveralMachine::new(order, live.clock.now(), live.channel.is_open(), Jitter::random());
         Ok(Several { machine, place })
     }
 
@@ -124,13 +124,13 @@ impl Wanted {
         live: &Arc<Live>,
         machine: &SeveralMachine,
         acquired: Acquired,
-    ) -> Option<Grip> {
-        for ((name, plan), sighting) in self.locks.iter().zip(machine.sightings()) {
-            live.note(name, plan, sighting.as_ref());
+    ) -> Option<LeaseSet> {
+        for ((name, plan), foreign_holder) in self.locks.iter().zip(machine.foreign_holders()) {
+            live.note(name, plan, foreign_holder.as_ref());
         }
         let Acquired::Granted { token, grants } = acquired else { return None };
         let grip = |((name, plan), grant): (&(LockName, LockPlan), &Grant)| {
-            Grip::new(Held::granted(live, name, plan, token.clone(), grant), None)
+            LeaseSet::new(HeldLock::granted(live, name, plan, token.clone(), grant), None)
         };
         let mut all = self.locks.iter().zip(&grants).map(grip);
         let mut first = all.next()?;

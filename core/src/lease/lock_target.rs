@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::base::error::{BY_ANOTHER, Error, ErrorKind};
 use crate::base::name::{LockKind, LockName};
-use crate::lease::held::Held;
+use crate::lease::held_lock::HeldLock;
 use crate::protocol::Permits;
 use crate::session::Session;
 use crate::session::options::{LockOptions, LockPlan, Settings};
@@ -17,7 +17,7 @@ const READERS: u32 = 1_000_000;
 
 /// See the module's documentation.
 #[derive(Clone)]
-pub(crate) struct Named {
+pub(crate) struct LockTarget {
     pub(crate) session: Arc<Session>,
     name: Arc<str>,
     part: Part,
@@ -76,7 +76,7 @@ impl Part {
     }
 }
 
-impl Named {
+impl LockTarget {
     pub(crate) fn new(session: Arc<Session>, name: &str, part: Part) -> Self {
         let checked = session.lock_name(part.kind(), name).ok();
         Self { session, name: name.into(), part, checked }
@@ -100,7 +100,8 @@ impl Named {
     /// otherwise.
     pub(crate) fn whose(&self, error: Error) -> Error {
         let (Ok(live), Ok(name)) = (self.session.live(), self.checked()) else { return error };
-        let is_mine = || Held::all(live).iter().any(|held| held.lock.name == name && held.kept.is_valid());
+        let is_mine =
+            || HeldLock::all(live).iter().any(|held| held.lock.name == name && held.kept.is_valid());
         if error.kind() != ErrorKind::LockTimeout || !is_mine() {
             return error;
         }

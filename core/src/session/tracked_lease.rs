@@ -6,25 +6,25 @@ use std::time::Duration;
 
 use crate::base::error::{Error, ErrorKind};
 use crate::base::wake::locked;
-use crate::engine::Dice;
+use crate::engine::Jitter;
 use crate::engine::call::{Answer, CallMachine};
 use crate::engine::lease::{LeaseState, LeaseTerms, Need, Status};
 use crate::engine::loss::LossReason;
 use crate::session::Live;
-use crate::session::channel::HOST_TURN;
+use crate::session::channel::INTERRUPT_CHECK;
 use crate::session::keeper::Tracked;
 use crate::session::lease_cell::{Account, AccountOf, LeaseCell};
 use crate::session::metrics::Ended;
 use crate::session::options::Extent;
 
 #[derive(Clone)]
-pub(crate) struct Kept {
+pub(crate) struct TrackedLease {
     pub(crate) live: Arc<Live>,
     pub(crate) cell: Arc<LeaseCell>,
     id: u64,
 }
 
-impl Kept {
+impl TrackedLease {
     /// Starts tracking a lease: the keeper renews it, and announces its loss.
     pub(crate) fn start(live: &Arc<Live>, terms: LeaseTerms, of: AccountOf) -> Self {
         let began = live.clock.now();
@@ -78,20 +78,20 @@ impl Kept {
         }
     }
 
-    /// Blocks the thread until the loss, up to `time`, and returns whether it came. `host_turn` runs at least every 50 ms
+    /// Blocks the thread until the loss, up to `time`, and returns whether it came. `interrupt` runs at least every 50 ms
     /// and may end the wait.
-    pub(crate) fn wait_lost(&self, time: Duration, host_turn: &mut dyn FnMut() -> ControlFlow<()>) -> bool {
+    pub(crate) fn wait_lost(&self, time: Duration, interrupt: &mut dyn FnMut() -> ControlFlow<()>) -> bool {
         if !self.can_be_lost() {
             return true;
         }
         let clock = &self.live.clock;
         let until = clock.now() + time;
         loop {
-            let slice_end = until.min(clock.now() + HOST_TURN);
-            if self.cell.wait_lost(clock, slice_end, HOST_TURN) {
+            let slice_end = until.min(clock.now() + INTERRUPT_CHECK);
+            if self.cell.wait_lost(clock, slice_end, INTERRUPT_CHECK) {
                 return true;
             }
-            if clock.now() >= until || host_turn().is_break() {
+            if clock.now() >= until || interrupt().is_break() {
                 return false;
             }
         }
@@ -118,7 +118,7 @@ impl Kept {
         if extent.is_exact() {
             self.live.keeper.reconsider(self.id, &self.cell);
         }
-        Ok(CallMachine::new(request, now, give_up, Dice::random()))
+        Ok(CallMachine::new(request, now, give_up, Jitter::random()))
     }
 
     /// Applies the reply to an extension.
@@ -135,10 +135,10 @@ impl Kept {
                 self.live.keeper.reconsider(self.id, &self.cell);
                 Ok(())
             }
-            Need::Announce(farewell) => {
+            Need::Announce(cleanup) => {
                 self.ended();
-                if let Some(farewell) = farewell {
-                    self.live.keeper.errand(farewell);
+                if let Some(cleanup) = cleanup {
+                    self.live.keeper.clean_up(cleanup);
                 }
                 self.check()
             }

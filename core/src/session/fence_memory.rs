@@ -5,7 +5,7 @@ use std::sync::Mutex;
 
 use crate::base::name::LockName;
 use crate::base::wake::locked;
-use crate::engine::acquire::Sighting;
+use crate::engine::acquire::ForeignHolder;
 use crate::protocol::Fence;
 
 /// Locks remembered; past this, the half with the oldest fences is forgotten.
@@ -13,23 +13,23 @@ const CAPACITY: usize = 8_192;
 
 /// Per lock: the highest fence seen, and a foreign value that never expires.
 #[derive(Debug, Default)]
-pub(crate) struct Memory(Mutex<HashMap<LockName, Known>>);
+pub(crate) struct FenceMemory(Mutex<HashMap<LockName, Known>>);
 
 #[derive(Debug, Default)]
 struct Known {
     fence: Fence,
-    sighting: Option<Sighting>,
+    foreign_holder: Option<ForeignHolder>,
 }
 
-impl Memory {
+impl FenceMemory {
     /// What the next fence must be at least.
     pub(crate) fn min_fence(&self, name: &LockName) -> Fence {
         locked(&self.0).get(name).map_or(0, |known| known.fence + 1)
     }
 
     /// The foreign value that the last call found at the key.
-    pub(crate) fn sighting(&self, name: &LockName) -> Option<Sighting> {
-        locked(&self.0).get(name)?.sighting.clone()
+    pub(crate) fn foreign_holder(&self, name: &LockName) -> Option<ForeignHolder> {
+        locked(&self.0).get(name)?.foreign_holder.clone()
     }
 
     pub(crate) fn saw_fence(&self, name: &LockName, fence: Fence) {
@@ -37,23 +37,23 @@ impl Memory {
         if let Some(known) = known.get_mut(name) {
             known.fence = known.fence.max(fence);
             // The lock was ours: the same value, should it come back, is another holder's.
-            known.sighting = None;
+            known.foreign_holder = None;
             return;
         }
         if known.len() >= CAPACITY {
             forget_oldest(&mut known);
         }
-        known.insert(name.clone(), Known { fence, sighting: None });
+        known.insert(name.clone(), Known { fence, foreign_holder: None });
     }
 
-    pub(crate) fn saw_sighting(&self, name: &LockName, sighting: Option<&Sighting>) {
+    pub(crate) fn saw_sighting(&self, name: &LockName, foreign_holder: Option<&ForeignHolder>) {
         let mut known = locked(&self.0);
         if let Some(known) = known.get_mut(name) {
-            known.sighting = sighting.cloned();
-        } else if let Some(sighting) = sighting
+            known.foreign_holder = foreign_holder.cloned();
+        } else if let Some(foreign_holder) = foreign_holder
             && known.len() < CAPACITY
         {
-            known.insert(name.clone(), Known { fence: 0, sighting: Some(sighting.clone()) });
+            known.insert(name.clone(), Known { fence: 0, foreign_holder: Some(foreign_holder.clone()) });
         }
     }
 }
@@ -73,7 +73,7 @@ mod tests {
 
     #[test]
     fn the_highest_fence_counts() {
-        let memory = Memory::default();
+        let memory = FenceMemory::default();
         let name = Prefixes::parse("Lock:", "Queue:").unwrap().lock_name("a").unwrap();
         assert_eq!(memory.min_fence(&name), 0);
         memory.saw_fence(&name, 9);
@@ -83,7 +83,7 @@ mod tests {
 
     #[test]
     fn it_stays_bounded_and_keeps_the_newest() {
-        let memory = Memory::default();
+        let memory = FenceMemory::default();
         let prefixes = Prefixes::parse("Lock:", "Queue:").unwrap();
         let mut last = None;
         for fence in 1..=(CAPACITY as u64 * 3) {

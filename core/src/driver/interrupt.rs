@@ -8,8 +8,8 @@ use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 
 use crate::base::error::{Error, ErrorKind};
 use crate::base::fork::{Generation, generation};
-use crate::base::signals::spawn_quietly;
-use crate::session::channel::HOST_TURN;
+use crate::base::sigmask::spawn_quietly;
+use crate::session::channel::INTERRUPT_CHECK;
 
 /// The host's callback, on its own thread; it may end the wait.
 type Turn = fn() -> ControlFlow<()>;
@@ -19,7 +19,7 @@ thread_local! {
     static HELPER: RefCell<Option<Helper>> = const { RefCell::new(None) };
 }
 
-/// Runs `call`; while a blocking call in it waits, for another holder, a task, or the store, `host_turn` runs
+/// Runs `call`; while a blocking call in it waits, for another holder, a task, or the store, `interrupt` runs
 /// at least every 50 ms on this thread and may end the wait: the call then fails with `Cancelled`, and what
 /// it left behind is cleaned up. For hosts that have to run signal handlers.
 ///
@@ -34,28 +34,28 @@ thread_local! {
 /// let lock = blocking::Client::open("memory:")?.lock("report");
 /// let lease = lock.acquire(LockOptions::new())?;
 /// let give_up = || ControlFlow::Break(());
-/// let second = blocking::with_host_turn(give_up, || lock.acquire(LockOptions::new()));
+/// let second = blocking::with_interrupt_check(give_up, || lock.acquire(LockOptions::new()));
 /// assert_eq!(second.unwrap_err().kind(), ErrorKind::Cancelled);
 /// # Ok(())
 /// # }
 /// ```
-pub fn with_host_turn<T>(host_turn: fn() -> ControlFlow<()>, call: impl FnOnce() -> T) -> T {
+pub fn with_interrupt_check<T>(interrupt: fn() -> ControlFlow<()>, call: impl FnOnce() -> T) -> T {
     struct Restore(Option<Turn>);
     impl Drop for Restore {
         fn drop(&mut self) {
             AROUND.set(self.0);
         }
     }
-    let _restore = Restore(AROUND.replace(Some(host_turn)));
+    let _restore = Restore(AROUND.replace(Some(interrupt)));
     call()
 }
 
-/// The host turn of the [`with_host_turn`] that this runs in.
+/// The interrupt check of the [`with_interrupt_check`] that this runs in.
 pub(crate) fn around() -> Option<Turn> {
     AROUND.get()
 }
 
-/// Runs something that is not a machine, with the callback of [`with_host_turn`] if there is one.
+/// Runs something that is not a machine, with the callback of [`with_interrupt_check`] if there is one.
 pub(crate) fn attend_call<T: Send + 'static>(
     run: impl FnOnce() -> Result<T, Error> + Send + 'static,
 ) -> Result<T, Error> {
@@ -123,7 +123,7 @@ impl Drop for Helper {
 /// Runs something that cannot be interrupted while the host gets its turns: on another thread, since the
 /// client crate cannot go on reading on a connection after a read that timed out.
 pub(crate) fn attend<T: Send + 'static>(
-    host_turn: &mut dyn FnMut() -> ControlFlow<()>,
+    interrupt: &mut dyn FnMut() -> ControlFlow<()>,
     run: impl FnOnce() -> T + Send + 'static,
 ) -> ControlFlow<(), Result<T, Unattended>> {
     let (send, receive) = mpsc::channel();
@@ -131,7 +131,7 @@ pub(crate) fn attend<T: Send + 'static>(
         // Nobody listens any more if the host ended the wait.
         let _ = send.send(run());
     });
-    // A host turn may make calls of its own, so the helper is not in its place meanwhile.
+    // An interrupt check may make calls of its own, so the helper is not in its place meanwhile.
     let helper = HELPER.try_with(RefCell::take).ok().flatten().filter(|helper| !helper.is_inherited());
     let Some(helper) = helper.or_else(Helper::start) else {
         return ControlFlow::Continue(Err(Unattended::NoThread));
@@ -140,14 +140,14 @@ pub(crate) fn attend<T: Send + 'static>(
         return ControlFlow::Continue(Err(Unattended::CutShort));
     }
     loop {
-        match receive.recv_timeout(HOST_TURN) {
+        match receive.recv_timeout(INTERRUPT_CHECK) {
             Ok(result) => {
                 let _ = HELPER.try_with(|place| place.replace(Some(helper)));
                 return ControlFlow::Continue(Ok(result));
             }
             // Dropped while at work, the helper ends after it.
             Err(RecvTimeoutError::Timeout) => {
-                if host_turn().is_break() {
+                if interrupt().is_break() {
                     return ControlFlow::Break(());
                 }
             }
@@ -218,7 +218,7 @@ mod tests {
     #[test]
     fn the_turn_around_ends_with_the_call() {
         assert!(around().is_none());
-        with_host_turn(go_on, || assert!(around().is_some()));
+        with_interrupt_check(go_on, || assert!(around().is_some()));
         assert!(around().is_none());
     }
 }

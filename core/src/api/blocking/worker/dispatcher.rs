@@ -46,7 +46,7 @@ impl StopFlag {
     }
 }
 
-pub(super) struct Desk {
+pub(super) struct Dispatcher {
     pub(super) queue: Queue,
     pub(super) settings: WorkerSettings,
     pub(super) stop: Arc<StopFlag>,
@@ -84,7 +84,7 @@ pub enum Taken {
     Over,
 }
 
-impl Desk {
+impl Dispatcher {
     pub(super) fn new(queue: Queue, settings: WorkerSettings, stop: Arc<StopFlag>) -> Self {
         let state = State {
             machine: settings.machine(),
@@ -296,20 +296,20 @@ mod tests {
 
     const SOON: Duration = Duration::from_secs(10);
 
-    fn desk() -> Arc<Desk> {
+    fn desk() -> Arc<Dispatcher> {
         let queue = Client::open("memory:").unwrap().queue("desk");
-        Arc::new(Desk::new(queue, WorkerSettings::default(), Arc::default()))
+        Arc::new(Dispatcher::new(queue, WorkerSettings::default(), Arc::default()))
     }
 
     /// Puts a task on the desk, as if the director had claimed it.
-    fn put(desk: &Desk, id: &str) {
+    fn put(desk: &Dispatcher, id: &str) {
         desk.queue.enqueue(Task::new(id)).unwrap();
         let claims = desk.queue.claim(desk.settings.claim(1, Duration::ZERO)).unwrap();
         let deliveries = claims.iter().map(|claim| Arc::clone(claim.delivery())).collect();
         desk.with(|state, now| state.machine.claimed(now, deliveries));
     }
 
-    fn until(desk: &Desk, holds: impl Fn(&State) -> bool) {
+    fn until(desk: &Dispatcher, holds: impl Fn(&State) -> bool) {
         let deadline = Instant::now() + SOON;
         while !desk.with(|state, _| holds(state)) {
             assert!(Instant::now() < deadline, "it did not come about");

@@ -10,27 +10,27 @@ use crate::base::error::Error;
 use crate::engine::call::{Answer, CallMachine};
 use crate::engine::loss::LossReason;
 use crate::lease::handle::LeaseHandle;
-use crate::lease::held::{Held, Releasing};
+use crate::lease::held_lock::{HeldLock, Releasing};
 use crate::lease::reentrancy::Entry;
 use crate::protocol::Fence;
 use crate::session::Live;
-use crate::session::kept::released;
 use crate::session::options::Extent;
+use crate::session::tracked_lease::released;
 
 /// How often a thread that waits for the loss of any of several leases checks all of them.
 const LOOK_AROUND: Duration = Duration::from_millis(10);
 
-pub(crate) struct Grip {
+pub(crate) struct LeaseSet {
     /// Never empty: a lease begins with a grant. In the order of their names.
-    first: Held,
-    others: Vec<Held>,
+    first: HeldLock,
+    others: Vec<HeldLock>,
     entry: Option<Entry>,
     /// Whether this entry was released; the owner may have others.
     left: AtomicBool,
 }
 
-impl Grip {
-    pub(crate) fn new(held: Held, entry: Option<Entry>) -> Self {
+impl LeaseSet {
+    pub(crate) fn new(held: HeldLock, entry: Option<Entry>) -> Self {
         Self { first: held, others: Vec::new(), entry, left: AtomicBool::new(false) }
     }
 
@@ -41,12 +41,12 @@ impl Grip {
         other.left.store(true, Ordering::Relaxed);
     }
 
-    pub(crate) fn all(&self) -> impl Iterator<Item = &Held> {
+    pub(crate) fn all(&self) -> impl Iterator<Item = &HeldLock> {
         std::iter::once(&self.first).chain(&self.others)
     }
 
     /// The lock, if it is one.
-    pub(crate) fn only(&self, operation: &'static str) -> Result<&Held, Error> {
+    pub(crate) fn only(&self, operation: &'static str) -> Result<&HeldLock, Error> {
         if self.others.is_empty() {
             return Ok(&self.first);
         }
@@ -54,7 +54,7 @@ impl Grip {
         Err(error.during(operation, self.name()))
     }
 
-    pub(crate) fn first(&self) -> &Held {
+    pub(crate) fn first(&self) -> &HeldLock {
         &self.first
     }
 
@@ -96,11 +96,11 @@ impl Grip {
         self.all().find_map(|held| held.kept.loss())
     }
 
-    /// Waits as a thread for the loss of any of them; see [`Kept::wait_lost`](crate::session::kept::Kept::wait_lost).
-    pub(crate) fn wait_lost(&self, time: Duration, host_turn: &mut dyn FnMut() -> ControlFlow<()>) -> bool {
+    /// Waits as a thread for the loss of any of them; see [`TrackedLease::wait_lost`](crate::session::tracked_lease::TrackedLease::wait_lost).
+    pub(crate) fn wait_lost(&self, time: Duration, interrupt: &mut dyn FnMut() -> ControlFlow<()>) -> bool {
         let kept = &self.first.kept;
         if self.others.is_empty() || !kept.can_be_lost() {
-            return kept.wait_lost(time, host_turn);
+            return kept.wait_lost(time, interrupt);
         }
         let until = kept.live.clock.now() + time;
         loop {
@@ -112,7 +112,7 @@ impl Grip {
                 return false;
             }
             kept.wait_lost(LOOK_AROUND.min(until.since(now)), &mut || ControlFlow::Continue(()));
-            if host_turn().is_break() {
+            if interrupt().is_break() {
                 return false;
             }
         }
@@ -127,7 +127,7 @@ impl Grip {
 
     /// Applies the replies to an extension, and returns the first error.
     pub(crate) fn extended(&self, extent: Extent, answers: Vec<Result<Answer, Error>>) -> Result<(), Error> {
-        let extended = |(held, answer): (&Held, Result<Answer, Error>)| held.extended(extent, answer?);
+        let extended = |(held, answer): (&HeldLock, Result<Answer, Error>)| held.extended(extent, answer?);
         self.all().zip(answers).map(extended).fold(Ok(()), Result::and)
     }
 
@@ -159,13 +159,13 @@ impl Grip {
         self.first.detach()
     }
 
-    /// For a lease that is dropped unreleased: see [`Held::let_go`].
+    /// For a lease that is dropped unreleased: see [`HeldLock::let_go`].
     pub(crate) fn let_go(&self) {
         if self.left.swap(true, Ordering::Relaxed) {
             return;
         }
         if self.entry.as_ref().is_none_or(|entry| entry.leave(&self.first)) {
-            self.all().for_each(Held::let_go);
+            self.all().for_each(HeldLock::let_go);
         }
     }
 
