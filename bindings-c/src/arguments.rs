@@ -108,7 +108,7 @@ pub(crate) unsafe fn items<T: Copy>(what: &str, items: *const T, count: usize) -
 /// Milliseconds.
 pub(crate) fn span(what: &str, millis: i64) -> Result<Duration, Failure> {
     let span = u64::try_from(millis).map(Duration::from_millis);
-    span.map_err(|_| Failure::invalid(format!("{what} {millis} is no number of milliseconds")))
+    span.map_err(|_| Failure::invalid(format!("{what} {millis} is not a number of milliseconds")))
 }
 
 /// Milliseconds that may be missing.

@@ -141,7 +141,7 @@ pub unsafe extern "C" fn stanchion_queue_remove(
                 unsafe { put(found_version, number(version)) };
                 Ok(stanchion_status::STANCHION_OTHER_VERSION as i32)
             }
-            _ => Err(Failure::internal("an answer that is not known")),
+            _ => Err(Failure::internal("an outcome that the C interface does not have")),
         }
     })
 }
@@ -174,7 +174,7 @@ pub unsafe extern "C" fn stanchion_queue_reschedule(
             Rescheduled::Absent => Ok(stanchion_status::STANCHION_ABSENT as i32),
             Rescheduled::Claimed => Ok(stanchion_status::STANCHION_CLAIMED as i32),
             Rescheduled::Dead => Ok(stanchion_status::STANCHION_DEAD as i32),
-            _ => Err(Failure::internal("an answer that is not known")),
+            _ => Err(Failure::internal("an outcome that the C interface does not have")),
         }
     })
 }

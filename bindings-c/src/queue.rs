@@ -42,7 +42,7 @@ pub unsafe extern "C" fn stanchion_queue_enqueue(
     err: *mut *mut stanchion_error,
 ) -> i32 {
     boundary::status(err, || {
-        needed(task, "a task")?;
+        needed(task, "the task")?;
         // SAFETY: the caller passes texts and structs as the header says.
         let (queue, task) = unsafe {
             if !out.is_null() {

@@ -31,7 +31,7 @@ unsafe fn given_size<R: Record>(record: *const R) -> Result<usize, Failure> {
         return Ok(size);
     }
     Err(Failure::invalid(format!(
-        "struct_size {size} of {} is wrong; set it to sizeof, or by the init function, of the same library",
+        "struct_size {size} of {} is wrong; set it with the init function, or to sizeof with the header of this version",
         R::NAME
     )))
 }
@@ -83,7 +83,7 @@ pub(crate) unsafe fn all<R: Record>(what: &str, records: *const R, count: usize)
 /// `record` is NULL or points to a record with its size in it.
 pub(crate) unsafe fn check<R: Record>(record: *const R) -> Result<(), Failure> {
     if record.is_null() {
-        return Err(Failure::invalid(format!("no place for {}", R::NAME)));
+        return Err(Failure::invalid(format!("the pointer to the {} is NULL", R::NAME)));
     }
     // SAFETY: as the caller promises.
     unsafe { given_size(record) }.map(drop)
@@ -144,7 +144,7 @@ pub(crate) unsafe fn put<T>(place: *mut T, value: T) {
 
 /// Fails for a place that must be given.
 pub(crate) fn needed<T>(place: *const T, what: &str) -> Result<(), Failure> {
-    if place.is_null() { Err(Failure::invalid(format!("no place for {what}"))) } else { Ok(()) }
+    if place.is_null() { Err(Failure::invalid(format!("the pointer to {what} is NULL"))) } else { Ok(()) }
 }
 
 /// Copies text into a fixed place, with a NUL at its end; what does not fit is cut off. Its length there.

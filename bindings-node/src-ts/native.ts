@@ -40,7 +40,7 @@ function load(): NativeModule {
       const { code, message } = error as { code?: string, message: string }
       if (code === 'ERR_DLOPEN_DISABLED') {
         throw new UnsupportedError(
-          `stanchion needs its addon ${name}, and Node was told to load none: give it --allow-addons with --permission, ` +
+          `stanchion needs its addon ${name}, which this Node may not load: start it with --allow-addons if with --permission, ` +
           'and no --no-addons')
       }
       isThere ||= code !== 'MODULE_NOT_FOUND'

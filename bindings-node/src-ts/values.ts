@@ -111,7 +111,7 @@ export function checkObject(given: unknown, what: string): void {
 /** What there is in a list. A text is none, though it could be taken for one of its letters. */
 export function listOf<A, B>(items: Iterable<A>, what: string, convert: (item: A) => B): B[] {
   if (typeof items === 'string' || typeof items?.[Symbol.iterator] !== 'function') {
-    throw new InvalidArgumentError(`${what} are no list`)
+    throw new InvalidArgumentError(`${what} are a list, not ${shown(items)}`)
   }
   return Array.from(items, convert)
 }

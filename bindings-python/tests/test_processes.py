@@ -349,4 +349,4 @@ def test_a_worker_whose_threads_all_hang_says_so(shared_url):
         "tell = lambda event: event.what == 'stuck' and (print(event.id, event.reason, flush=True), os._exit(0))\n"
         "q.worker(lambda claim: time.sleep(600), lease=1, max_run=1, on_event=tell).run()\n")
     done = subprocess.run([sys.executable, "-c", program, shared_url], timeout=60, capture_output=True, text=True)
-    assert done.stdout.startswith("a 0 other hands"), done
+    assert done.stdout.startswith("a 0 more tasks"), done

@@ -231,7 +231,7 @@ def test_a_worker_runs_once_at_a_time(client):
     thread = threading.Thread(target=worker.run, daemon=True)
     thread.start()
     assert begun.wait(20)
-    with pytest.raises(stanchion.InvalidArgument, match="runs already"):
+    with pytest.raises(stanchion.InvalidArgument, match="already running"):
         worker.run()
     go.set()
     worker.stop()
@@ -252,7 +252,7 @@ def test_a_worker_of_asyncio_runs_once_at_a_time(url):
         worker = client.queue("q").worker(handler)
         running = asyncio.ensure_future(worker.run())
         await asyncio.wait_for(begun.wait(), 20)
-        with pytest.raises(stanchion.InvalidArgument, match="runs already"):
+        with pytest.raises(stanchion.InvalidArgument, match="already running"):
             await worker.run()
         worker.stop()
         assert (await asyncio.wait_for(running, 20)).completed == 1

@@ -41,7 +41,7 @@ pub const TABLE: [(&str, &str); 13] = [
         "the store refused: a right is missing, or it cannot do this, or its data make no sense; `doctor`: a promise \
           does not hold on it",
     ),
-    ("6", "the store's answer was lost: whether it was done is not known"),
+    ("6", "the store's reply was lost: it may or may not have been done"),
     ("7", "an error of the operating system, or a defect in stanchion"),
     ("8", "`enqueue`: the queue is at its limit: some tasks were not accepted"),
     ("9", "`queues`: there is no such task, or it has another version; nothing was changed for it"),

@@ -42,7 +42,7 @@ impl Failure {
             "System",
             exit::SYSTEM,
             format!("{what}: {error}"),
-            "see what the system lacks, and try again",
+            "check the system's limits and permissions, and try again",
         )
     }
 }
@@ -71,7 +71,7 @@ fn hint(error: &Error) -> &'static str {
         }
         ErrorKind::StoreUnavailable => "check that the store runs, and --url or STANCHION_URL",
         ErrorKind::Denied => "give the store's user this right, or put other credentials into STANCHION_URL",
-        ErrorKind::WrongType => "use another name or prefix: other data have this key",
+        ErrorKind::WrongType => "use another name or prefix: the key holds data of another kind",
         ErrorKind::Unsupported => "use another store, or another version of it",
         ErrorKind::Corrupt => "restore the store from a copy, or use another one",
         ErrorKind::Indeterminate => "look with `stanchion locks` or `stanchion queues` before trying again",

@@ -13,8 +13,8 @@ pub fn print(bytes: &[u8]) -> Result<(), Failure> {
 /// Prints the result of what was done, and cannot be undone by a full disk.
 pub fn print_done(bytes: &[u8], done: &str) -> Result<(), Failure> {
     write(bytes).map_err(|error| {
-        let what = format!("{done}; only printing the result failed: {error}");
-        Failure::new("System", exit::SYSTEM, what, "do not do it again for that")
+        let what = format!("{done}, but printing the result failed: {error}");
+        Failure::new("System", exit::SYSTEM, what, "there is no need to run it again")
     })
 }
 

@@ -58,7 +58,8 @@ fn own_store(report: &Report) -> Result<String, Failure> {
 fn state_directory() -> Result<PathBuf, Failure> {
     let absolute = |variable| env::var_os(variable).map(PathBuf::from).filter(|path| path.is_absolute());
     absolute("XDG_STATE_HOME").or_else(|| Some(absolute("HOME")?.join(".local/state"))).ok_or_else(|| {
-        let what = "no store given, and neither XDG_STATE_HOME nor HOME says where this user's is";
+        let what =
+            "no store given, and neither XDG_STATE_HOME nor HOME has an absolute path for the embedded one";
         Failure::usage(what, "pass --url or set STANCHION_URL")
     })
 }

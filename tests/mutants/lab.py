@@ -37,7 +37,7 @@ BROKEN = re.compile("|".join([
     r"'for' \w+ must be a number", r"table index is n", r"invalid value \(\w+\) at index", r"stack overflow",
     # What a store says of a request that it did not understand.
     r"answered with an unexpected error", r"a record of the lock or queue that this library did not write",
-    r"syntax error", r"no such (?:column|table|function)", r"was used in a way that SQLite refuses",
+    r"syntax error", r"no such (?:column|table|function)", r"refused a request of this library",
     # Python.
     r"^E? *(?:NameError|SyntaxError|IndentationError|ImportError|ModuleNotFoundError|UnboundLocalError)\b",
 ]), re.M)

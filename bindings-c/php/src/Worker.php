@@ -69,7 +69,7 @@ final class Worker
     public function run(bool $burst = false, bool $signals = true): WorkerReport
     {
         if ($this->running) {
-            throw Errors::invalid('the worker runs already');
+            throw Errors::invalid('the worker is already running');
         }
         $native = Native::get();
         // Its end ends the worker, also if a signal handler throws before the worker runs.
@@ -194,7 +194,7 @@ final class Worker
             WorkerEventKind::Failed => "task \"$event->id\" failed (attempt $event->attempt): $event->reason",
             WorkerEventKind::Dead => "task \"$event->id\" is dead after attempt $event->attempt: $event->reason",
             WorkerEventKind::Lost => "the claim on task \"$event->id\" was lost",
-            WorkerEventKind::Stuck => "the handler of task \"$event->id\" was told to end, and went on",
+            WorkerEventKind::Stuck => "the handler of task \"$event->id\" was asked to end, and is still running",
             WorkerEventKind::StoreFailed, WorkerEventKind::StoreBack => $event->reason,
             default => null,
         };

@@ -46,7 +46,7 @@ final class WorkerTest extends StoreCase
         $worker = null;
         $worker = $queue->worker(function (Claim $task) use (&$worker): void {
             self::assertInstanceOf(Worker::class, $worker);
-            self::assertThrows(InvalidArgument::class, $worker->run(...), 'runs already');
+            self::assertThrows(InvalidArgument::class, $worker->run(...), 'already running');
             $worker->stop();
         });
         self::assertSame(1, $worker->run()->completed);

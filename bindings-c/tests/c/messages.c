@@ -28,7 +28,7 @@ TEST(a_refused_option_of_a_lock) {
     options.renew = 2;
     SAYS("stanchion_lock_acquire: renew 2 ", stanchion_lock_acquire(client, T("a"), &options, &lease, &err));
     SAYS("stanchion_lock_acquire: name ", stanchion_lock_acquire(client, NULL, 4, NULL, &lease, &err));
-    SAYS("stanchion_lock_acquire: no place for the lease", stanchion_lock_acquire(client, T("a"), NULL, NULL, &err));
+    SAYS("stanchion_lock_acquire: the pointer to the lease is NULL", stanchion_lock_acquire(client, T("a"), NULL, NULL, &err));
     /* What the core refuses says what was to be done, and to which lock. */
     options = lock_options();
     options.ttl_ms = 1;

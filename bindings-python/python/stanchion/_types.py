@@ -350,7 +350,7 @@ def seconds_since_1970(time: Any) -> Any:
     try:
         return time.timestamp() if isinstance(time, datetime) else time
     except (OverflowError, ValueError, OSError) as error:
-        raise invalid("due", "must be a time that can be told in seconds since 1970", time, f": {error}") from error
+        raise invalid("due", "must be a time that can be expressed in seconds since 1970", time, f": {error}") from error
 
 
 def wall(seconds: float) -> datetime:

@@ -63,7 +63,7 @@ class WorkerFacts:
     def _running(self) -> Iterator[None]:
         """`stop` is for one run: another at the same time is refused."""
         if not self._runs.acquire(blocking=False):
-            raise InvalidArgument("the worker runs already; for more tasks at once there is concurrency")
+            raise InvalidArgument("the worker is already running; for more tasks at once set concurrency")
         try:
             yield
         finally:
@@ -123,7 +123,7 @@ class WorkerFacts:
                 log.warning("the claim on task %r of queue %r was lost", event.id, self._queue.name)
             elif event.what == "stuck":
                 log.error(
-                    "the handler of task %r of queue %r was told to end, and goes on: %s",
+                    "the handler of task %r of queue %r was asked to end, and is still running: %s",
                     event.id, self._queue.name, event.reason)
             else:
                 log.warning("queue %r: %s", self._queue.name, event.reason)

@@ -57,7 +57,8 @@ impl Worker {
     fn run(&self, py: Python<'_>, tell: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
         let tell = tell.clone().unbind();
         let direction = locked(&self.direction).take();
-        let direction = direction.ok_or_else(|| invalid(py, "the worker has run already"))?;
+        let direction =
+            direction.ok_or_else(|| invalid(py, "the worker has already run; make another one"))?;
         // Handlers that still run when a signal ends the worker are not waited for.
         let mut last: Option<Instant> = None;
         let mut turn = || {

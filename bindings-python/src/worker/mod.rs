@@ -45,7 +45,7 @@ impl Events {
             WorkerEvent::Dead { id, attempt, reason } => ("dead", id.to_owned(), attempt, reason.to_owned()),
             WorkerEvent::Lost { id, attempt } => ("lost", id.to_owned(), attempt, String::new()),
             WorkerEvent::Stuck { id, attempt, free } => {
-                ("stuck", id.to_owned(), attempt, format!("{free} other hands can begin tasks"))
+                ("stuck", id.to_owned(), attempt, format!("{free} more tasks can run beside it"))
             }
             WorkerEvent::StoreFailed { error } => ("store_failed", String::new(), 0, error.to_string()),
             WorkerEvent::StoreBack { after } => {

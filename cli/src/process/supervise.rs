@@ -176,10 +176,10 @@ impl Trouble {
     pub fn why(self) -> String {
         match self {
             Self::Lost(Some(reason)) => reason.error().message().to_owned(),
-            Self::Lost(None) => "the lease ran out".into(),
+            Self::Lost(None) => "the lease expired".into(),
             Self::Ending => "the store has not renewed the lease in time, and it ends soon".into(),
             Self::Overtime => "it has run for too long".into(),
-            Self::Killed => "stanchion was told to end at once".into(),
+            Self::Killed => "stanchion was asked to end at once".into(),
         }
     }
 }

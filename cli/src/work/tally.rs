@@ -52,7 +52,7 @@ impl Tally {
                 ));
             }
             WorkerEvent::Stuck { id, .. } => {
-                report.note(&format!("task {id:?}: its command was told to end, and goes on"));
+                report.note(&format!("task {id:?}: its command was asked to end, and is still running"));
             }
             WorkerEvent::StoreFailed { error } => report.note(&format!("{error}; trying again")),
             WorkerEvent::StoreBack { after } => {

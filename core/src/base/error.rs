@@ -105,6 +105,12 @@ pub(crate) fn brief(time: Duration) -> String {
     format!("{} s", (seconds * scale).round() / scale)
 }
 
+/// What is wrong with a time that is not between its least and a year.
+pub(crate) fn not_between(what: &str, given: Duration, least: &str) -> String {
+    let given = if given.is_zero() { "0 s".into() } else { format!("{given:?}") };
+    format!("{what} {given} is not between {least} and 365 days")
+}
+
 impl fmt::Display for ErrorKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
@@ -130,6 +136,11 @@ impl Error {
 
     pub(crate) fn invalid(message: impl Into<String>) -> Self {
         Self::new(ErrorKind::InvalidArgument, message)
+    }
+
+    /// The store replied to a request with the reply of another verb.
+    pub(crate) fn unexpected_reply() -> Self {
+        Self::new(ErrorKind::Corrupt, "the store sent an unexpected reply type")
     }
 
     pub(crate) fn with_source(mut self, source: impl StdError + Send + Sync + 'static) -> Self {

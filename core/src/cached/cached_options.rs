@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::base::error::{Error, ErrorKind};
+use crate::base::error::{Error, ErrorKind, not_between};
 use crate::session::options::{
     DEFAULT_MAX_HOLD, DEFAULT_TTL, DEFAULT_WAIT, LockPlan, MAX_TTL, Owner, Settings, checked_ttl,
 };
@@ -106,7 +106,7 @@ impl CachedOptions {
     pub(crate) fn plan(&self, settings: &Settings) -> Result<CachedPlan, Error> {
         let Self { ttl, stale, beta, wait, max_run, .. } = *self;
         if !(MIN_FRESH..=MAX_TTL).contains(&ttl) {
-            return Err(Error::invalid(format!("ttl {ttl:?} is not between 1 ms and 365 days")));
+            return Err(Error::invalid(not_between("ttl", ttl, "1 ms")));
         }
         for (option, time) in [("stale", stale), ("wait", wait), ("max_run", max_run)] {
             if time > MAX_TTL {

@@ -17,7 +17,10 @@ use crate::session::Live;
 /// Fails if the store need not be asked now, since it did not answer a moment ago.
 pub(crate) fn check_circuit(live: &Live, plan: &CachedPlan) -> Result<(), Error> {
     if plan.lock.can_do_without && live.circuit.is_open(live.clock.now()) {
-        return Err(Error::new(ErrorKind::StoreUnavailable, "the store did not answer a moment ago"));
+        return Err(Error::new(
+            ErrorKind::StoreUnavailable,
+            "the store did not answer a recent request and is not asked yet; check that it runs",
+        ));
     }
     Ok(())
 }

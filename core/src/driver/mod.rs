@@ -163,7 +163,7 @@ fn not_forked(live: &Live) -> Result<(), Error> {
     if live.is_inherited() {
         return Err(Error::new(
             ErrorKind::Forked,
-            "this process was forked in the middle of the wait, which goes on in the parent process alone",
+            "this process was forked during the wait, which continues in the parent process only",
         ));
     }
     Ok(())

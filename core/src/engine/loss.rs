@@ -45,12 +45,14 @@ impl LossReason {
     /// The error that a lease lost for this reason gives.
     pub fn error(self) -> Error {
         let (kind, message) = match self {
-            Self::Expired => (ErrorKind::LeaseExpired, "the lease ran out"),
+            Self::Expired => (ErrorKind::LeaseExpired, "the lease expired"),
             Self::MaxHold => (
                 ErrorKind::LeaseExpired,
-                "the lease was held for max_hold (a claim: max_run) and not renewed further",
+                "the lease reached max_hold (a claim: max_run) and is not renewed any further",
             ),
-            Self::Taken => (ErrorKind::LeaseLost, "the lease ended and what it was on was given to another"),
+            Self::Taken => {
+                (ErrorKind::LeaseLost, "the lease ended, and the lock or task now belongs to another holder")
+            }
             Self::Broken => (ErrorKind::LeaseLost, "the lease was broken by break_lease"),
             Self::Forgotten => {
                 (ErrorKind::LeaseLost, "the store has forgotten the lease (flushed or restarted)")
@@ -60,7 +62,7 @@ impl LossReason {
             }
             Self::Removed => (ErrorKind::LeaseLost, "the task was removed, or its queue was purged"),
             Self::Refused => (ErrorKind::LeaseLost, "the store refused to renew the lease"),
-            Self::Stopped => (ErrorKind::LeaseLost, "the worker stops, and its handlers have to end"),
+            Self::Stopped => (ErrorKind::LeaseLost, "the worker is stopping, and its handlers must end"),
         };
         Error::new(kind, message)
     }

@@ -63,7 +63,7 @@ impl<L: Clone> Owners<L> {
         let has = owner.lock.share.as_ref().map(|share| share.permits().weight);
         if wanted.map(|permits| permits.weight) > has {
             return Err(Error::invalid(
-                "the owner has less of the lock than it wants now, and a lease is not upgraded; release it first",
+                "the owner holds less of the lock than it asks for now, and this cannot be raised; release it first",
             ));
         }
         owner.times += 1;

@@ -25,7 +25,7 @@ pub fn judge_release(answer: &Answer, fence: Fence, company: Company, deadline: 
         Reply::StoreValue(StoreValueReply::Gone(absence)) => {
             judge_absence(answer, absence, fence, company, deadline)
         }
-        _ => Err(Error::new(ErrorKind::Corrupt, "the store answered another question")),
+        _ => Err(Error::unexpected_reply()),
     }
 }
 
@@ -36,7 +36,7 @@ pub fn judge_unanswered(released: Moment, deadline: Moment, failure: Error) -> E
         return failure;
     }
     let message = format!(
-        "the lease ran out before it was released; who has had the lock since is not known: {failure}"
+        "the lease expired before it was released; cannot tell whether another holder got the lock since: {failure}"
     );
     Error::new(ErrorKind::LeaseExpired, message)
 }
@@ -69,13 +69,13 @@ fn judge_absence(
     if answer.first_sent < deadline {
         return Err(Error::new(
             ErrorKind::Indeterminate,
-            "the lease ended about when it was released; it may have been lost before",
+            "the lease expired while it was being released; cannot tell whether it was released or lost",
         ));
     }
     Err(if company == Company::Alone && absence.fence > fence {
-        Error::new(ErrorKind::LeaseLost, "the lease ran out and the lock was given to another")
+        Error::new(ErrorKind::LeaseLost, "the lease expired, and another holder got the lock")
     } else {
-        Error::new(ErrorKind::LeaseExpired, "the lease ran out before it was released")
+        Error::new(ErrorKind::LeaseExpired, "the lease expired before it was released")
     })
 }
 
@@ -95,7 +95,7 @@ pub(crate) fn known_loss(absence: &Absence, fence: Fence, company: Company) -> O
 }
 
 fn ended_before_a_break() -> Error {
-    Error::new(ErrorKind::Indeterminate, "the lease ended before a later one was broken; how is not known")
+    Error::new(ErrorKind::Indeterminate, "the lease has ended: cannot tell whether it expired or was broken")
 }
 
 /// Whether the store's record is not the one that this fence was granted from: it was lost, or is older.
@@ -106,7 +106,7 @@ pub(crate) fn is_forgotten(absence: &Absence, fence: Fence) -> bool {
 /// The error for a key that was no longer ours although our time was not over.
 fn taken_away(absence: &Absence, fence: Fence, company: Company) -> Error {
     let message = if company == Company::Alone && absence.fence > fence {
-        "the lease ended early and the lock was given to another; did the server's clock jump?"
+        "the lease ended early and another holder got the lock; check whether the server's clock was changed"
     } else {
         "another program overwrote or deleted the lock's key"
     };

@@ -107,7 +107,9 @@ impl FromStr for LeaseHandle {
         let text: Text = serde_json::from_str(text).map_err(|_| malformed())?;
         let version = if text.kind.is_some() { VERSION_WITH_KIND } else { VERSION };
         if text.stanchion != version {
-            return Err(Error::invalid("the lease handle is of a newer version of this library"));
+            return Err(Error::invalid(
+                "the lease handle was made by a newer version of stanchion; upgrade this one",
+            ));
         }
         let kind = text.kind.as_deref().unwrap_or(LockKind::Exclusive.name());
         let kind = LockKind::ALL.into_iter().find(|known| known.name() == kind).ok_or_else(malformed)?;

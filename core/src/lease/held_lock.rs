@@ -95,7 +95,7 @@ impl HeldLock {
                 if now >= deadline {
                     return failed(Error::new(
                         ErrorKind::LeaseExpired,
-                        "the lease ran out while it was resumed",
+                        "the lease expired while it was being resumed",
                     ));
                 }
                 let lock = LockLease {
@@ -252,8 +252,7 @@ impl HeldLock {
             self.during("upgrade", Error::invalid("only a lease of a read-write lock can be upgraded"))
         })?;
         if share.may_be_downgraded() {
-            let message =
-                "a downgrade may yet arrive of which no fence says what it takes back; release the lease";
+            let message = "an earlier downgrade had no reply and may still be carried out; release the lease";
             return Err(self.during("upgrade", Error::new(ErrorKind::Indeterminate, message)));
         }
         share.asks_for_all();

@@ -50,7 +50,7 @@ impl LeaseSet {
         if self.others.is_empty() {
             return Ok(&self.first);
         }
-        let error = Error::invalid("the lease of several locks cannot do that");
+        let error = Error::invalid("not possible with a lease of several locks");
         Err(error.during(operation, self.name()))
     }
 

@@ -114,7 +114,7 @@ impl LockTarget {
         let plan = self.part.permits(options.given_weight()).and_then(|permits| {
             let plan = options.plan(settings)?;
             if permits.is_some() && plan.adopt_after.is_some() {
-                return Err(Error::invalid("only an exclusive lock can be taken over from another program"));
+                return Err(Error::invalid("adopt_unexpiring is for exclusive locks only"));
             }
             Ok(LockPlan { permits, ..plan })
         });

@@ -190,7 +190,7 @@ impl Batch {
                 self.settled(settled, answer.copies > 1);
                 Ok(())
             }
-            _ => Err(Error::new(ErrorKind::Corrupt, "the store answered another question")),
+            _ => Err(Error::unexpected_reply()),
         }
     }
 
@@ -218,7 +218,8 @@ impl Batch {
 
     /// One result per verdict.
     pub(crate) fn results(self) -> impl Iterator<Item = (Verdict, Result<Settled, Error>)> {
-        let unknown = || Error::new(ErrorKind::Indeterminate, "the store did not say what became of it");
+        let unknown =
+            || Error::new(ErrorKind::Indeterminate, "the reply does not show whether it was carried out");
         let results = self.results.into_iter().map(move |result| match result {
             Outcome::Known(result) => result,
             Outcome::Asked(_) => Err(unknown()),

@@ -87,7 +87,7 @@ impl DeadTasks {
     /// Checks everything. No I/O.
     pub(crate) fn checked(&self) -> Result<SweepMachine, Error> {
         let (among, most) = match &self.among {
-            Among::Oldest(0) => return Err(Error::invalid("count 0 is not at least 1")),
+            Among::Oldest(0) => return Err(Error::invalid("count is 0; it must be at least 1")),
             Among::Oldest(count) => (DeadOnes::Oldest, *count),
             Among::Receipts(receipts) => (DeadOnes::Receipts(receipts.as_slice().into()), u64::MAX),
             Among::Ids(ids) => {

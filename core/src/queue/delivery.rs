@@ -181,7 +181,7 @@ impl Delivery {
             Reply::Queue(QueueReply::Settle(settled)) if settled.len() == 1 => {
                 self.settled(verdict, settled[0], earlier, answer.copies > 1)
             }
-            _ => Err(Error::new(ErrorKind::Corrupt, "the store answered another question")),
+            _ => Err(Error::unexpected_reply()),
         }
     }
 

@@ -322,12 +322,12 @@ impl<T> Ask<T> {
             Reply::Queue(QueueReply::Superseded) => {
                 return Err(Error::new(
                     ErrorKind::Indeterminate,
-                    "it came after a later call of this client: it may or may not have been carried out",
+                    "a later call of this client arrived first: this one may or may not have been carried out",
                 ));
             }
             Reply::Queue(reply) => (self.read)(reply),
             _ => None,
         };
-        read.ok_or_else(|| Error::new(ErrorKind::Corrupt, "the store answered another question"))
+        read.ok_or_else(Error::unexpected_reply)
     }
 }

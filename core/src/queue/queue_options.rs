@@ -174,8 +174,9 @@ impl ListOptions {
     pub(crate) fn checked(&self) -> Result<List, Error> {
         let place = |page: &String| {
             let place = Place::parse(page).filter(|place| self.state.parts().contains(&place.part));
-            place
-                .ok_or_else(|| Error::invalid(format!("page {page:?} is none that such a listing has given")))
+            place.ok_or_else(|| {
+                Error::invalid(format!("page {page:?} was not returned by this listing; begin without one"))
+            })
         };
         Ok(List {
             state: self.state,

@@ -3,7 +3,7 @@
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use crate::base::envelope::{self, Headers, MAX_PAYLOAD};
-use crate::base::error::Error;
+use crate::base::error::{Error, not_between};
 use crate::base::name::TaskId;
 use crate::protocol::{
     DEFAULT_MAX_ATTEMPTS, Due, ListReply, NewTask, OnDuplicate, Outcome, Receipt, TaskRecord, TaskState,
@@ -158,7 +158,7 @@ impl Task {
             if let Some(time) = time
                 && !(Duration::from_millis(1)..=MAX_TTL).contains(&time)
             {
-                return Err(wrong(format!("{option} {time:?} is not between 1 ms and 365 days")));
+                return Err(wrong(not_between(option, time, "1 ms")));
             }
         }
         let body = envelope::encode(&self.payload, &self.headers).ok_or_else(|| {

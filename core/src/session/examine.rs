@@ -64,11 +64,13 @@ fn locks(live: &Live) -> Result<Finding, Error> {
     }
     times.sort_unstable();
     let (median, most) = (times[PAIRS / 2], times[PAIRS - 1]);
-    let found = format!("a lock taken and given back in {median:.1?}, {most:.1?} at most");
+    let found = format!("a lock acquired and released in {median:.1?}, at most {most:.1?}");
     let finding = Finding::good("locks", promise, found);
     Ok(match median > SLOW {
-        true => finding
-            .but(Health::Warning, "a lease is shorter by what the store takes to answer; use longer ones"),
+        true => finding.but(
+            Health::Warning,
+            "each request takes this long off its lease; use longer ttls or a nearer store",
+        ),
         false => finding,
     })
 }
@@ -78,20 +80,20 @@ fn queues(live: &Live) -> Result<Finding, Error> {
     let queue = live.prefixes.queue_name(NAME)?;
     let request = Request::Queue(QueueRequest { queue, verb: QueueVerb::Stats });
     Ok(match live.store.perform(&request, live.give_up()) {
-        Ok(_) => Finding::good("queues", promise, "a queue could be looked at"),
+        Ok(_) => Finding::good("queues", promise, "a queue could be read"),
         Err(Failure { kind: FailureKind::Final(ErrorKind::Unsupported), message }) => {
-            Finding::good("queues", promise, "there are none on this store").but(Health::Warning, message)
+            Finding::good("queues", promise, "this store has none").but(Health::Warning, message)
         }
         Err(failure) => refused("queues", promise, failure),
     })
 }
 
 fn hints(live: &Live) -> Finding {
-    let promise = "whoever waits is woken at once";
+    let promise = "waiters are woken at once";
     match live.store.listen(live.give_up()) {
-        Ok(_) => Finding::good("hints", promise, "hints can be heard"),
+        Ok(_) => Finding::good("hints", promise, "the client can subscribe to them"),
         Err(Failure { kind: FailureKind::Final(ErrorKind::Denied), message }) => {
-            let advice = "waiters ask by themselves, up to 0.75 s late; allow the channels";
+            let advice = "waiters poll instead, and notice up to 0.75 s late; allow the user the channels";
             Finding::good("hints", promise, message).but(Health::Warning, advice)
         }
         Err(failure) => refused("hints", promise, failure),

@@ -252,7 +252,7 @@ impl Meters {
     /// What was counted, as Prometheus text.
     pub(crate) fn text(&self) -> Result<String, Error> {
         TextEncoder::new().encode_to_string(&self.registry.gather()).map_err(|error| {
-            Error::new(ErrorKind::Internal, "the metrics could not be told").with_source(error)
+            Error::new(ErrorKind::Internal, "the metrics could not be encoded").with_source(error)
         })
     }
 

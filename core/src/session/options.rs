@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::base::error::Error;
+use crate::base::error::{Error, not_between};
 use crate::protocol::Permits;
 
 /// Lease time when none is given: long enough to survive a garbage collection or a failover, short enough
@@ -191,7 +191,7 @@ impl Settings {
     pub(crate) fn new(timeout: Option<Duration>, foreign_share: bool, label: &str) -> Result<Self, Error> {
         let timeout = timeout.unwrap_or(DEFAULT_TIMEOUT);
         if !(MIN_TIMEOUT..=MAX_TTL).contains(&timeout) {
-            return Err(Error::invalid(format!("timeout {timeout:?} is not between 10 ms and 365 days")));
+            return Err(Error::invalid(not_between("timeout", timeout, "10 ms")));
         }
         Ok(Self { timeout, foreign_share, owner: Owner::new(label)?.text() })
     }
@@ -202,7 +202,7 @@ pub(crate) fn checked_ttl(what: &str, ttl: Duration) -> Result<Duration, Error> 
     if (MIN_TTL..=MAX_TTL).contains(&ttl) {
         Ok(ttl)
     } else {
-        Err(Error::invalid(format!("{what} {ttl:?} is not between 50 ms and 365 days")))
+        Err(Error::invalid(not_between(what, ttl, "50 ms")))
     }
 }
 
@@ -224,9 +224,7 @@ impl Extent {
         match self {
             Self::AtLeast(ttl) => checked_ttl("ttl", ttl).map(drop),
             Self::Exactly(ttl) if (MIN_EXACT_TTL..=MAX_TTL).contains(&ttl) => Ok(()),
-            Self::Exactly(ttl) => {
-                Err(Error::invalid(format!("ttl {ttl:?} is not between 1 ms and 365 days")))
-            }
+            Self::Exactly(ttl) => Err(Error::invalid(not_between("ttl", ttl, "1 ms"))),
         }
     }
 }

@@ -222,7 +222,7 @@ fn unknown_scheme(scheme: &str) -> Error {
     let shown: String =
         scheme.chars().take_while(|c| c.is_ascii_alphanumeric() || "+-.".contains(*c)).collect();
     let what = if shown.is_empty() {
-        "the URL does not begin with a store's kind".into()
+        "the URL does not begin with a scheme".into()
     } else {
         format!("unknown store {shown:?}")
     };
@@ -282,7 +282,7 @@ fn parse_quorum(rest: &str, tls: bool) -> Result<StoreUrl, Error> {
 
 /// What is common to all of a list of hosts, as the URL of the first one; and where they are.
 fn listed(rest: &str, default_port: u16) -> Result<(Url, Vec<Endpoint>), Error> {
-    let rest = rest.strip_prefix("//").ok_or_else(|| Error::invalid("the URL lacks its two slashes"))?;
+    let rest = rest.strip_prefix("//").ok_or_else(|| Error::invalid("the URL has no // after its scheme"))?;
     let (authority, tail) = rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));
     let (login, hosts) = authority.rsplit_once('@').unwrap_or(("", authority));
     let mut urls = Vec::new();
@@ -339,21 +339,22 @@ fn parse_unix(text: &str) -> Result<StoreUrl, Error> {
 /// Reads the query parameters of the Redis schemes.
 fn finish_redis(url: &Url, mut address: RedisAddress) -> Result<StoreUrl, Error> {
     if url.fragment().is_some() {
-        return Err(Error::invalid("the URL has a fragment (#...); no such switch exists"));
+        return Err(Error::invalid(
+            "the URL has a fragment (#...), which no store has; write # as %23 in a user name or password",
+        ));
     }
+    let known = known_to_redis(&address.place);
     let mut common = Common::of(url.query().unwrap_or_default());
-    let unix = matches!(address.place, RedisPlace::Unix(_));
-    let tls = address.place.is_encrypted();
     let (mut min_replicas, mut replica_timeout) = (0, None);
     for (key, value) in url.query_pairs() {
+        common.check(&key, &known)?;
         match &*key {
-            // Servers of a quorum are each other's replicas.
-            "min_replicas" if !matches!(address.place, RedisPlace::Quorum(_)) => {
+            "min_replicas" => {
                 min_replicas =
                     value.parse().map_err(|_| Error::invalid("min_replicas is a number of replicas"))?;
                 continue;
             }
-            "replica_timeout" if !matches!(address.place, RedisPlace::Quorum(_)) => {
+            "replica_timeout" => {
                 let within = seconds("replica_timeout", &value)?;
                 if !REPLICA_TIMEOUTS.contains(&within) {
                     return Err(Error::invalid("replica_timeout is 0.001 to 0.5 seconds"));
@@ -387,21 +388,21 @@ fn finish_redis(url: &Url, mut address: RedisAddress) -> Result<StoreUrl, Error>
             _ => None,
         };
         match (&*key, sentinel) {
-            ("db", _) if unix => {
+            ("db", _) => {
                 address.db = value.parse().map_err(|_| Error::invalid("db is not a number"))?;
             }
-            ("user", _) if unix => address.username = Some(value.into_owned()),
-            ("pass", _) if unix => address.password = Some(value.into_owned()),
+            ("user", _) => address.username = Some(value.into_owned()),
+            ("pass", _) => address.password = Some(value.into_owned()),
             ("sentinel_user", Some(place)) => place.username = Some(value.into_owned()),
             ("sentinel_pass", Some(place)) => place.password = Some(value.into_owned()),
-            ("tls_ca", _) if tls => address.tls.ca = Some(value.into_owned().into()),
-            ("tls_cert", _) if tls => address.tls.cert = Some(value.into_owned().into()),
-            ("tls_key", _) if tls => address.tls.key = Some(value.into_owned().into()),
+            ("tls_ca", _) => address.tls.ca = Some(value.into_owned().into()),
+            ("tls_cert", _) => address.tls.cert = Some(value.into_owned().into()),
+            ("tls_key", _) => address.tls.key = Some(value.into_owned().into()),
             (key, _) => common.take(key, &value)?,
         }
     }
     if min_replicas == 0 && replica_timeout.is_some() {
-        return Err(Error::invalid("replica_timeout is for min_replicas, which the URL lacks"));
+        return Err(Error::invalid("replica_timeout has no use without min_replicas; add it to the URL"));
     }
     let within = replica_timeout.unwrap_or(REPLICA_TIMEOUT);
     address.confirm = (min_replicas > 0).then_some(Confirm { replicas: min_replicas, within });
@@ -414,15 +415,17 @@ fn parse_sqlite(scheme: &str, rest: &str) -> Result<StoreUrl, Error> {
     let place = decoded(place, "path")?;
     let (mut mode, mut secure_delete) = (DEFAULT_FILE_MODE, false);
     let mut common = Common::of(query);
+    let known: &[&str] = if scheme == "sqlite" { &["mode", "secure_delete"] } else { &[] };
     for (key, value) in url::form_urlencoded::parse(query.as_bytes()) {
+        common.check(&key, known)?;
         match &*key {
-            "mode" if scheme == "sqlite" => {
+            "mode" => {
                 mode = u32::from_str_radix(&value, 8)
                     .ok()
                     .filter(|mode| *mode <= 0o777 && mode & 0o600 == 0o600)
                     .ok_or_else(|| Error::invalid("mode is an octal file mode such as 660"))?;
             }
-            "secure_delete" if scheme == "sqlite" => {
+            "secure_delete" => {
                 secure_delete =
                     value.parse().map_err(|_| Error::invalid("secure_delete is true or false"))?;
             }
@@ -447,7 +450,24 @@ fn parse_sqlite(scheme: &str, rest: &str) -> Result<StoreUrl, Error> {
     Ok(common.with(Address::Sqlite(target)))
 }
 
-/// The query parameters that every store takes.
+/// The query parameters of a Redis place, besides those that every store takes.
+fn known_to_redis(place: &RedisPlace) -> Vec<&'static str> {
+    let own: &[_] = match place {
+        // Servers of a quorum are each other's replicas.
+        RedisPlace::Quorum(_) => &["node_timeout", "rejoin_after"],
+        RedisPlace::Sentinel(_) => &["min_replicas", "replica_timeout", "sentinel_user", "sentinel_pass"],
+        RedisPlace::Unix(_) => &["min_replicas", "replica_timeout", "db", "user", "pass"],
+        RedisPlace::Tcp { .. } | RedisPlace::Cluster { .. } => &["min_replicas", "replica_timeout"],
+    };
+    let tls: &[_] = if place.is_encrypted() { &["tls_ca", "tls_cert", "tls_key"] } else { &[] };
+    [own, tls].concat()
+}
+
+/// Those that every store takes.
+const COMMON: [&str; 6] =
+    ["timeout", "lock_prefix", "queue_prefix", "label", "foreign_share", "clock_margin"];
+
+/// The values of those.
 #[derive(Default)]
 struct Common {
     /// Whether all of the query may be the rest of a password with a question mark in it.
@@ -486,15 +506,23 @@ impl Common {
                 self.foreign_share =
                     Some(share.ok_or_else(|| Error::invalid("foreign_share is true or false"))?);
             }
-            _ => {
-                // Only what looks like a parameter is repeated.
-                let is_word =
-                    key.len() < 32 && key.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_');
-                let shown = if is_word && !self.hides { format!(" {key:?}") } else { String::new() };
-                return Err(Error::invalid(format!("unknown parameter{shown} in the store's URL")));
-            }
+            _ => return Err(self.unknown(key, &[])),
         }
         Ok(())
+    }
+
+    /// Refuses what is none of the store's parameters, of which `known` are its own.
+    fn check(&self, key: &str, known: &[&str]) -> Result<(), Error> {
+        if known.contains(&key) || COMMON.contains(&key) { Ok(()) } else { Err(self.unknown(key, known)) }
+    }
+
+    fn unknown(&self, key: &str, known: &[&str]) -> Error {
+        // Only what looks like a parameter is repeated.
+        let is_word = key.len() < 32 && key.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_');
+        let shown = if is_word && !self.hides { format!(" {key:?}") } else { String::new() };
+        let hint = if self.hides { "; write ? as %3F in a user name or password" } else { "" };
+        let known = [known, &COMMON].concat().join(", ");
+        Error::invalid(format!("unknown parameter{shown} in the store's URL; it takes {known}{hint}"))
     }
 
     fn with(self, address: Address) -> StoreUrl {

@@ -64,9 +64,9 @@ fn a_missing_folder_for_temporary_files_is_named() {
 fn what_was_done_is_told_if_it_cannot_be_printed() {
     let place = Place::new();
     for (args, words) in [
-        (&["enqueue", "q", "a"][..], "the tasks were accepted; only printing"),
-        (&["queues", "pause", "q"], "it was done; only printing"),
-        (&["locks", "break", "a"], "it was done; only printing"),
+        (&["enqueue", "q", "a"][..], "the tasks were accepted, but printing"),
+        (&["queues", "pause", "q"], "it was done, but printing"),
+        (&["locks", "break", "a"], "it was done, but printing"),
     ] {
         let full = OpenOptions::new().write(true).open("/dev/full").unwrap();
         let output = place.stanchion(args).stdout(full).stderr(Stdio::piped()).output().unwrap();

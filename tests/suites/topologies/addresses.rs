@@ -11,7 +11,7 @@ use crate::{open, refused, use_it};
 on_both_faces! {
     fn nobody_answers(face) {
         let sentinels = "redis-sentinel://user:c4n4ry-pa55w0rd@127.0.0.1:1,127.0.0.1:2/mymaster";
-        refused(face, sentinels, ErrorKind::StoreUnavailable, "no Sentinel tells where");
+        refused(face, sentinels, ErrorKind::StoreUnavailable, "no Sentinel returned the address of");
         let cluster = "redis-cluster://:c4n4ry-pa55w0rd@127.0.0.1:1,127.0.0.1:2";
         refused(face, cluster, ErrorKind::StoreUnavailable, "no node of the cluster at 127.0.0.1:1, 127.0.0.1:2");
     }

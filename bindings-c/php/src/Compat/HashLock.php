@@ -67,7 +67,8 @@ final class HashLock
     ): self {
         $client = self::$client ??= Client::connect(foreignShare: true);
         $failFast = $policy === self::FAIL_FAST;
-        $hold = Hold::take($client, (string) $key, $timeWait, $maxExecuteTime, self::$adoptUnexpiring, $failFast);
+        $adopt = self::$adoptUnexpiring;
+        $hold = Hold::take($client, (string) $key, $timeWait, $maxExecuteTime, $adopt, $failFast, 'maxExecuteTime');
         if ($hold === null) {
             $busy = Errors::timeout((string) $key);
             throw Timeout::of($busy->getCode(), $busy->getMessage(), $busy->isRetryable());

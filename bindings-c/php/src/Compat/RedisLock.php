@@ -50,7 +50,8 @@ final class RedisLock
         if ($name === null || $name === '') {
             return false;
         }
-        $hold = Hold::take($this->client, (string) $name, $timeout, $expire, $this->adoptUnexpiring);
+        $adopt = $this->adoptUnexpiring;
+        $hold = Hold::take($this->client, (string) $name, $timeout, $expire, $adopt, called: 'expire');
         if ($hold === null) {
             return false;
         }

@@ -43,7 +43,8 @@ final class ScriptLock
     public function lock(): bool
     {
         $wait = max(0, $this->retries) * $this->sleep;
-        $hold = Hold::take($this->client, $this->name, $wait, $this->validity, $this->adoptUnexpiring);
+        $adopt = $this->adoptUnexpiring;
+        $hold = Hold::take($this->client, $this->name, $wait, $this->validity, $adopt, called: 'validity');
         $this->hold = $hold ?? $this->hold;
         return $hold !== null;
     }

@@ -20,7 +20,7 @@ use Stanchion\Lock;
  */
 final class Hold
 {
-    /** The least that can be asked for. A lease is never shortened, so nothing changes. */
+    /** The least that can be asked for, in seconds. A lease is never shortened, so nothing changes. */
     private const UNCHANGED = 0.05;
     /** How many holders the store returns at most. */
     private const HOLDERS_TOLD = 100;
@@ -37,7 +37,7 @@ final class Hold
         self::$all[$this] = true;
     }
 
-    /** Waits for the lock, in seconds; null if it stayed busy. */
+    /** Waits for the lock, in seconds; null if it stayed busy. `$called` is what the program calls the ttl. */
     public static function take(
         Client $client,
         string $name,
@@ -45,7 +45,11 @@ final class Hold
         int|float $ttl,
         int|float|null $adoptUnexpiring = null,
         bool $failFast = false,
+        string $called = 'ttl',
     ): ?self {
+        if (Times::span($called, $ttl) < self::UNCHANGED * 1000) {
+            throw Errors::argument($called, 'at least ' . self::UNCHANGED . ' s (it is the ttl)', $ttl);
+        }
         $lock = $client->lock($name, ttl: $ttl, adoptUnexpiring: $adoptUnexpiring, failFast: $failFast);
         return self::of($lock, $wait);
     }

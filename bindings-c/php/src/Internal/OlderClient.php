@@ -33,7 +33,7 @@ final class OlderClient
             !is_object($given) => [$given, ''],
             $given instanceof \Redis => self::ofPhpredis($given, $reads),
             $given instanceof \Predis\ClientInterface => self::ofPredis($given),
-            default => throw self::refused($given, 'is no connection to one Redis server'),
+            default => throw self::refused($given, 'is not a connection to one Redis server'),
         };
         return $prefix === ''
             ? Client::connect($url, foreignShare: $foreignShare)
@@ -44,15 +44,15 @@ final class OlderClient
     private static function ofPhpredis(\Redis $redis, bool $reads): array
     {
         if (!$redis->isConnected()) {
-            throw self::refused($redis, 'is not connected, and so does not know its server: connect it before');
+            throw self::refused($redis, 'is not connected, so its server is not known: connect it first');
         }
         $encodes = $redis->getOption(\Redis::OPT_SERIALIZER) || $redis->getOption(\Redis::OPT_COMPRESSION);
         if ($reads && $encodes) {
-            throw self::refused($redis, 'serializes or compresses ids, so that ours would be others');
+            throw self::refused($redis, 'serializes or compresses task ids, so ours would not match them');
         }
         $host = (string) $redis->getHost();
         if (preg_match('#^(tls|ssl|rediss)://#', $host)) {
-            throw self::refused($redis, 'has TLS, and does not tell with which certificates', 'rediss');
+            throw self::refused($redis, 'uses TLS, and its certificates cannot be read from it', 'rediss');
         }
         $auth = array_values(array_filter((array) ($redis->getAuth() ?: []), 'is_string'));
         // Nothing, a password, or a user and a password.

@@ -46,7 +46,7 @@ final class StanchionStore implements BlockingSharedLockStoreInterface, Blocking
         private readonly bool $exclusive = false,
     ) {
         if ($initialTtl <= 0) {
-            throw new InvalidTtlException("a ttl of $initialTtl seconds is none");
+            throw new InvalidTtlException("the initial ttl must be more than 0 seconds, not $initialTtl");
         }
     }
 

@@ -51,7 +51,7 @@ final class OlderClientTest extends CompatCase
         $this->redis->zAdd('Queue:mails', 1, 'older');
         self::assertSame('older', (new RedisQueue($this->redis))->pop('mails')['id']);
         $this->redis->setOption(\Redis::OPT_SERIALIZER, \Redis::SERIALIZER_PHP);
-        $this->assertRefused('serializes or compresses ids', fn () => new RedisQueue($this->redis));
+        $this->assertRefused('serializes or compresses task ids', fn () => new RedisQueue($this->redis));
         self::assertTrue((new RedisLock($this->redis))->lock('report', 0, 30));
     }
 
@@ -103,9 +103,9 @@ final class OlderClientTest extends CompatCase
         foreach ([RedisLock::class, RedisQueue::class] as $class) {
             $call = 'new ' . substr(strrchr($class, '\\'), 1) . '(): this ';
             $this->assertRefused("{$call}Redis is not connected", fn () => new $class(new \Redis()));
-            $this->assertRefused("{$call}Redis@anonymous has TLS", fn () => new $class($encrypted), 'rediss://HOST:PORT');
-            $this->assertRefused("{$call}RedisCluster is no connection to one Redis", fn () => new $class($cluster));
-            $this->assertRefused("{$call}stdClass is no connection", fn () => new $class(new \stdClass()));
+            $this->assertRefused("{$call}Redis@anonymous uses TLS", fn () => new $class($encrypted), 'rediss://HOST:PORT');
+            $this->assertRefused("{$call}RedisCluster is not a connection to one Redis", fn () => new $class($cluster));
+            $this->assertRefused("{$call}stdClass is not a connection", fn () => new $class(new \stdClass()));
         }
         $this->assertRefused('setClient(): this stdClass', fn () => HashLock::setClient(new \stdClass()));
     }

@@ -5,6 +5,7 @@ declare(strict_types=1);
 namespace Stanchion\Tests\Compat;
 
 use Stanchion\Compat\RedisLock;
+use Stanchion\Exception\InvalidArgument;
 
 require_once __DIR__ . '/autoload.php';
 
@@ -188,6 +189,20 @@ final class RedisLockTest extends CompatCase
         $begin = hrtime(true);
         self::assertFalse($lock->lock('report', 0.2));
         self::assertGreaterThanOrEqual(200_000_000, hrtime(true) - $begin);
+    }
+
+    public function testTooShortATimeIsRefusedByTheNameOfItsArgument(): void
+    {
+        try {
+            $this->lock()->lock('x', 0, 0);
+            self::fail('not refused');
+        } catch (InvalidArgument $error) {
+            self::assertSame(
+                'lock(): argument expire must be at least 0.05 s (it is the ttl), got 0',
+                $error->getMessage(),
+            );
+        }
+        self::assertTrue($this->lock()->lock('x', 0, 0.05));
     }
 
     public function testNoNameIsNoLock(): void

@@ -153,7 +153,7 @@ impl Client {
     }
 
     /// What this client has counted since it was opened in this process: acquires, leases, tasks, and how long things
-    /// took. No I/O. The README has the list.
+    /// took. No I/O. docs/METRICS.md lists them.
     ///
     /// # Errors
     /// `Forked` for a `memory:` store in a child process.

@@ -411,7 +411,7 @@ impl Machine for AcquireMachine {
             }
             Ok(_) => self.end_with(Ending::Failed(Failure::new(
                 FailureKind::Final(ErrorKind::Corrupt),
-                "the store says that this call has ended already",
+                "the store reports that this call has already ended",
             ))),
             Err(failure) => self.failed(now, sent, failure),
         }

@@ -17,7 +17,7 @@ impl SeveralMachine {
             None => Error::new(
                 ErrorKind::LockTimeout,
                 format!(
-                    "a lock was lost while the others were waited for; waited {}",
+                    "one of the locks was lost during the wait for the others; waited {}",
                     brief(self.order.wait())
                 ),
             ),

@@ -285,7 +285,8 @@ impl SeveralMachine {
                 self.give_back(now, Then::Again)
             }
             _ => {
-                let error = Error::new(ErrorKind::Corrupt, "the store says that this call has ended already");
+                let error =
+                    Error::new(ErrorKind::Corrupt, "the store reports that this call has already ended");
                 self.end(now, Ending::Failed(error.during("acquire", self.order.locks[0].name.as_str())))
             }
         }

@@ -395,7 +395,7 @@ impl Store for QuorumStore {
         let mut findings = vec![match answered {
             _ if answered == count && count.is_multiple_of(2) => finding.but(
                 Health::Warning,
-                "an even number bears no more failures than one server less; use 3 or 5",
+                "an even number tolerates no more failures than one server fewer; use 3 or 5",
             ),
             _ if answered == count => finding,
             _ if answered < quorum(count) => {
@@ -471,7 +471,7 @@ impl Store for QuorumStore {
 
 impl QuorumStore {
     fn rejoining(&self) -> Finding {
-        let promise = "a server that comes back empty does not give a lock away again";
+        let promise = "a server that restarts empty does not grant a held lock again";
         if self.rejoin_after.is_zero() {
             return Finding::good("rejoin", promise, "a server that restarted takes part at once").but(
                 Health::Warning,

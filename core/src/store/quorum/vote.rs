@@ -373,7 +373,7 @@ impl Vote {
             return Err(self.shortage(&answers)).into();
         } else if released > 0 && !self.blocks(absences.len()) {
             let message =
-                "it was given back, but too few servers answer to tell whether a majority still had it";
+                "it was released, but too few servers answer to know whether a majority still held it";
             Err(Failure::new(FailureKind::Final(ErrorKind::Indeterminate), message))
         } else {
             Ok(Reply::Release(ReleaseReply::Gone(self.majority_says(absences))))

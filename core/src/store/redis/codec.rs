@@ -207,10 +207,7 @@ pub(crate) fn decode(request: &Request, value: &Value) -> Result<Reply, Failure>
     decode_known(request, value).ok_or_else(|| {
         Failure::new(
             FailureKind::Final(ErrorKind::Corrupt),
-            format!(
-                "the server's answer to {} makes no sense; is it really Redis or Valkey?",
-                request.verb()
-            ),
+            format!("unexpected reply to {}; is the server really Redis or Valkey?", request.verb()),
         )
     })
 }

@@ -58,7 +58,7 @@ impl Told {
     }
 
     fn replication(&self) -> Finding {
-        let promise = "until its deadline a lease is nobody else's, also when the server dies";
+        let promise = "no held lock is granted again, even if the server fails";
         let replicas: u32 = self.field("connected_slaves").parse().unwrap_or(0);
         let finding = Finding::good("replication", promise, format!("{replicas} replicas"));
         match replicas {
@@ -94,14 +94,14 @@ impl Told {
                 Finding::good("persistence", promise, "a log, synced at every write")
             }
             (true, sync, _) => {
-                let found = format!("a log, synced {}", sync.unwrap_or("at times that it does not tell"));
+                let found = format!("a log, synced {}", sync.unwrap_or("at unknown times"));
                 let advice = "what the log has not synced is lost in a power cut, usually a second; appendfsync always \
                               loses nothing";
                 Finding::good("persistence", promise, found).but(Health::Warning, advice)
             }
             (false, _, Some("")) => Finding::good("persistence", promise, "nothing is written to the disk")
                 .but(Health::Bad, "tasks are lost when the server restarts; set appendonly yes"),
-            (false, ..) => Finding::good("persistence", promise, "snapshots now and then").but(
+            (false, ..) => Finding::good("persistence", promise, "snapshots only").but(
                 Health::Bad,
                 "tasks since the last snapshot are lost when the server dies; set appendonly yes",
             ),
@@ -109,7 +109,7 @@ impl Told {
     }
 
     fn memory(&self) -> Finding {
-        let promise = "the server forgets no lock and no task by itself";
+        let promise = "the server evicts no lock and no task";
         let most: u64 = self.field("maxmemory").parse().unwrap_or(0);
         let policy = self.field("maxmemory_policy");
         let finding = Finding::good("memory", promise, format!("maxmemory {most}, policy {policy}"));
@@ -127,9 +127,9 @@ impl Told {
 
 /// The offset of the server's clock, from its answer to TIME.
 pub(super) fn clock(value: &Value, ours_us: u64, sent: Instant) -> Finding {
-    let promise = "a task that is put in for a time of day comes at that time";
+    let promise = "a task with a due time is delivered at that time";
     let Some(theirs_us) = time(value) else {
-        return Finding::good("clock", promise, "its answer makes no sense")
+        return Finding::good("clock", promise, "unexpected reply to TIME")
             .but(Health::Unknown, "is it Redis?");
     };
     // It was read somewhere between sending and now.

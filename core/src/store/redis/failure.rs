@@ -94,7 +94,10 @@ pub(crate) fn connecting(error: &RedisError, place: &str, db: i64) -> Failure {
         }
         _ if is_auth(error) => (
             FailureKind::Final(ErrorKind::Denied),
-            format!("{place} wants other credentials ({}); put them into the URL", cause(error)),
+            format!(
+                "{place} requires other credentials ({}); put user name and password into the URL",
+                cause(error)
+            ),
         ),
         _ => (FailureKind::NotSent, format!("cannot connect to Redis at {place}: {}", cause(error))),
     };
@@ -125,7 +128,7 @@ pub(crate) fn performing(error: &RedisError, place: &str) -> Failure {
         ),
         // The other node would not perform it either: see `Sending::to_a_cluster`.
         RedisKind::Server(ServerErrorKind::Ask) => {
-            (FailureKind::Refused, format!("the slot is on its way from {place} to another node"))
+            (FailureKind::Refused, format!("the slot is being moved from {place} to another node"))
         }
         RedisKind::Server(ServerErrorKind::Moved | ServerErrorKind::CrossSlot) => (
             FailureKind::Final(ErrorKind::Unsupported),
@@ -152,7 +155,7 @@ fn by_code(error: &RedisError, place: &str) -> (FailureKind, String) {
         let message = format!("the user lacks a right on {place}; the rule it needs is: {ACL_RULE}");
         (FailureKind::Final(ErrorKind::Denied), message)
     } else if is_auth(error) {
-        let message = format!("{place} wants other credentials; put them into the URL");
+        let message = format!("{place} requires other credentials; put user name and password into the URL");
         (FailureKind::Final(ErrorKind::Denied), message)
     } else if ["BUSY", "MISCONF", "NOREPLICAS", "LOADING", "READONLY", "UNKILLABLE"].into_iter().any(has) {
         (FailureKind::Refused, format!("{place} does not accept writes now"))

@@ -156,8 +156,8 @@ impl Life {
             false => Vec::new(),
         };
         let message = format!(
-            "{} is known for {} since it started, and takes part after {rejoin_after:?}: it may have \
-             forgotten leases; rejoin_after in the URL says how long",
+            "{} has been seen running for {} so far, and takes part after {rejoin_after:?}: it may have \
+             forgotten leases when it started; rejoin_after in the URL sets this time",
             self.place(),
             brief(known),
         );
@@ -177,7 +177,7 @@ impl Life {
             (Some(run_id), Some(uptime)) => Ok((run_id, Duration::from_secs(uptime))),
             _ => {
                 let message = format!(
-                    "{} does not tell which server it is and how long it has run, which a quorum needs (INFO server)",
+                    "{} does not report its run_id and uptime (INFO server), which a quorum needs; allow the user INFO",
                     self.place()
                 );
                 Err(Failure::new(FailureKind::Final(ErrorKind::Unsupported), message))

@@ -172,7 +172,7 @@ impl Store for RedisStore {
         let text = match self.servers.call(&info, self.give_up(until)) {
             Ok(Value::BulkString(text)) => String::from_utf8_lossy(&text).into_owned(),
             Ok(_) => {
-                let message = "the server's answer to INFO makes no sense; is it really Redis or Valkey?";
+                let message = "unexpected reply to INFO; is the server really Redis or Valkey?";
                 return Err(Failure::new(FailureKind::Final(ErrorKind::Corrupt), message));
             }
             // A user who may not ask for the version may still use locks; one who may not log in may not.
@@ -210,7 +210,7 @@ impl Store for RedisStore {
         let Value::BulkString(info) = self.servers.call(&redis::cmd("INFO"), give_up)? else {
             return Err(Failure::new(
                 FailureKind::Final(ErrorKind::Corrupt),
-                "the answer to INFO makes no sense",
+                "unexpected reply to INFO; is the server really Redis or Valkey?",
             ));
         };
         let mut ask = redis::cmd("CONFIG");

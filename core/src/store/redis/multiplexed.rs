@@ -77,7 +77,7 @@ impl Multiplexed {
         let left = give_up.saturating_duration_since(sent);
         let place = self.connector.place();
         if left.is_zero() {
-            let message = format!("no time was left to ask {place}");
+            let message = format!("the timeout was over before {place} could be asked");
             return Err(Miss::unsent(Failure::new(FailureKind::NotSent, message)));
         }
         match timeout(left, current.connection.send_packed_command(command)).await {

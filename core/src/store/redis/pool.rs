@@ -223,7 +223,10 @@ impl Pool {
         loop {
             let left = rest(give_up);
             if left.is_zero() {
-                return Err(Failure::new(FailureKind::NotSent, "no time was left to ask the store"));
+                return Err(Failure::new(
+                    FailureKind::NotSent,
+                    "the timeout was over before the store could be asked",
+                ));
             }
             let idle = locked(&self.idle).pop();
             let Some(Idle { mut connection, since }) = idle else { break };

@@ -115,7 +115,7 @@ impl Sentinels {
         match redis::from_redis_value::<(String, u16)>(answer) {
             Ok((host, port)) => Ok(Some(Endpoint { host, port })),
             Err(_) => {
-                let message = format!("the answer of the Sentinel at {} makes no sense", sentinel.place);
+                let message = format!("unexpected reply of the Sentinel at {}", sentinel.place);
                 Err(Failure::new(FailureKind::NotSent, message))
             }
         }
@@ -134,7 +134,10 @@ impl Sentinels {
             Err(failure) => return Err(Failure { kind: FailureKind::NotSent, ..failure }),
         };
         if is_replica(&hello) {
-            let message = format!("{address}, by its Sentinels the master {:?}, is a replica now", self.name);
+            let message = format!(
+                "the Sentinels name {address} as the master {:?}, but it is a replica now",
+                self.name
+            );
             return Err(Failure::new(FailureKind::NotSent, message));
         }
         Ok((server, connection))
@@ -165,8 +168,9 @@ impl Sentinels {
             (Some(failure), _) => failure,
             (None, Some(failure @ Failure { kind: FailureKind::Final(_), .. })) => failure,
             (None, of_sentinel) => {
-                let cause = of_sentinel.map_or_else(|| "none knows it".into(), |failure| failure.message);
-                let message = format!("no Sentinel tells where {} is; the last one: {cause}", self.place);
+                let cause = of_sentinel.map_or_else(|| "unknown master".into(), |failure| failure.message);
+                let message =
+                    format!("no Sentinel returned the address of {}; last error: {cause}", self.place);
                 Failure::new(FailureKind::NotSent, message)
             }
         }

@@ -57,7 +57,7 @@ impl Server {
             if left.is_zero() {
                 return Err(Failure::new(
                     FailureKind::NotSent,
-                    format!("no time was left to ask {}", self.place),
+                    format!("the timeout was over before {} could be asked", self.place),
                 ));
             }
             match self.client.get_connection_with_timeout(left) {

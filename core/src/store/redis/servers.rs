@@ -117,9 +117,8 @@ impl Servers {
         match &self.kind {
             Kind::One(node) => {
                 let answer = node.pool.call(&command(page), give_up)?;
-                redis::from_redis_value(answer).map_err(|_| {
-                    Failure::new(FailureKind::Lost, "the server's answer to SCAN makes no sense")
-                })
+                redis::from_redis_value(answer)
+                    .map_err(|_| Failure::new(FailureKind::Lost, "unexpected reply to SCAN"))
             }
             Kind::Cluster(cluster) => cluster.scan(page, command, give_up),
         }

@@ -28,14 +28,14 @@ pub(crate) fn client(info: ConnectionInfo, files: &TlsFiles) -> Result<RedisResu
 pub(crate) fn explain(source: Option<&io::Error>, place: &str) -> Option<String> {
     match source?.get_ref()?.downcast_ref::<rustls::Error>()? {
         rustls::Error::InvalidCertificate(_) => Some(format!(
-            "the certificate of {place} is not trusted; name its authority with tls_ca in the URL, and the host as the \
-             certificate does"
+            "the certificate of {place} is not trusted; give the file of its CA with tls_ca in the URL, and use the host \
+             name that the certificate has"
         )),
         rustls::Error::InvalidMessage(_) => {
             Some(format!("{place} does not speak TLS; write redis:// in the URL, or give the TLS port"))
         }
         rustls::Error::AlertReceived(_) => Some(format!(
-            "{place} refused TLS; see which certificate it wants, and give that with tls_cert and tls_key in the URL"
+            "{place} refused TLS; if it requires a client certificate, give one with tls_cert and tls_key in the URL"
         )),
         _ => None,
     }

@@ -31,11 +31,12 @@ fn size(connection: &Connection, path: &Path) -> rusqlite::Result<Finding> {
     let (file, spare) = ((page * pages) >> 20, (page * free) >> 20);
     let log = fs::metadata(side_file(path, "-wal")).map_or(0, |log| log.len()) >> 20;
     let found = format!("{file} MiB, of which {spare} are free; log {log} MiB");
-    let finding = Finding::good("size", "the file and its log give back what they do not need", found);
+    let finding = Finding::good("size", "the file and its log shrink when space is free", found);
     Ok(if log > MUCH_LOG {
-        finding.but(Health::Warning, "a program has read for long without an end, such as a backup; end it")
+        finding
+            .but(Health::Warning, "a long read, such as a backup, keeps the log from being emptied; end it")
     } else if pragma("auto_vacuum")? == 0 && spare > MUCH_SPARE {
-        finding.but(Health::Warning, "this file stays as large as it was; VACUUM it while nobody uses it")
+        finding.but(Health::Warning, "this file never shrinks by itself; run VACUUM while nobody uses it")
     } else {
         finding
     })

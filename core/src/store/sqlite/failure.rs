@@ -55,13 +55,11 @@ pub(super) fn sqlite(error: &rusqlite::Error, place: &str) -> Trouble {
         ErrorCode::SystemIoFailure => {
             (FailureKind::Refused, "cannot be read or written; nothing was changed")
         }
-        ErrorCode::OutOfMemory => {
-            (FailureKind::Refused, "needs memory that is not there; nothing was changed")
-        }
+        ErrorCode::OutOfMemory => (FailureKind::Refused, "could not get enough memory; nothing was changed"),
         ErrorCode::SchemaChanged | ErrorCode::OperationAborted | ErrorCode::OperationInterrupted => {
-            (FailureKind::Refused, "was in use; nothing was changed")
+            (FailureKind::Refused, "was being changed by another connection; nothing was changed, try again")
         }
-        _ => (FailureKind::Final(ErrorKind::Internal), "was used in a way that SQLite refuses"),
+        _ => (FailureKind::Final(ErrorKind::Internal), "refused a request of this library"),
     };
     Trouble::Failed(Failure::new(kind, format!("{place} {advice} ({error}, SQLite's code {number})")))
 }

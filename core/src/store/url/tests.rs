@@ -130,6 +130,24 @@ fn bad_urls_are_invalid_and_never_repeated() {
 }
 
 #[test]
+fn an_unknown_parameter_is_answered_with_those_that_there_are() {
+    for (text, has, lacks) in [
+        ("redis://h?nope=1", vec!["\"nope\"", "min_replicas", "timeout, lock_prefix"], vec!["tls_ca", "db"]),
+        ("rediss://h?nope=1", vec!["tls_ca, tls_cert, tls_key"], vec!["sentinel_user"]),
+        ("redis+unix:///s?nope=1", vec!["db, user, pass"], vec!["tls_ca"]),
+        ("redis-sentinel://h/m?nope=1", vec!["sentinel_user, sentinel_pass"], vec!["node_timeout"]),
+        ("redis-quorum://a,b,c?min_replicas=1", vec!["node_timeout, rejoin_after"], vec!["replica_timeout"]),
+        ("sqlite:a?nope=1", vec!["mode, secure_delete", "clock_margin"], vec!["min_replicas"]),
+        ("memory:?mode=600", vec!["it takes timeout"], vec!["secure_delete"]),
+        ("redis://u:1?canary=x@h", vec!["it takes", "%3F"], vec!["canary"]),
+    ] {
+        let message = StoreUrl::parse(text).err().unwrap().to_string();
+        assert!(has.iter().all(|word| message.contains(word)), "{text}: {message}");
+        assert!(!lacks.iter().any(|word| message.contains(word)), "{text}: {message}");
+    }
+}
+
+#[test]
 fn a_quorum_has_servers_that_vote_once_each() {
     let address = redis("rediss-quorum://me:pw@a,b:7000,[::1]/2?node_timeout=0.1&rejoin_after=5");
     assert_eq!((address.username.as_deref(), address.db), (Some("me"), 2));

@@ -288,7 +288,7 @@ impl Cluster {
             _ => failure,
         })?;
         Layout::parse(&answer, &teller).ok_or_else(|| {
-            let message = format!("the answer of {teller} to CLUSTER SLOTS makes no sense");
+            let message = format!("unexpected reply of {teller} to CLUSTER SLOTS");
             Failure::new(FailureKind::NotSent, message)
         })
     }
@@ -304,7 +304,7 @@ impl Cluster {
                 Err(failure @ Failure { kind: FailureKind::Final(_), .. }) => return Err(failure),
                 Err(failure) => {
                     let message =
-                        format!("no node of {} answers; the last one: {}", self.place, failure.message);
+                        format!("no node of {} answers; last error: {}", self.place, failure.message);
                     last = Failure::new(FailureKind::NotSent, message);
                 }
             }
@@ -344,5 +344,5 @@ fn share(give_up: Instant, count: usize) -> Duration {
 }
 
 fn no_listing() -> Failure {
-    Failure::new(FailureKind::Lost, "the server's answer to SCAN makes no sense")
+    Failure::new(FailureKind::Lost, "unexpected reply to SCAN")
 }
