@@ -4,7 +4,7 @@ use std::ffi::c_char;
 use std::mem::size_of;
 use std::ptr;
 
-use stanchion::DeadTasks;
+use stanchion::{DeadTasks, Receipt};
 
 use crate::arguments::{items, span, stanchion_text, text};
 use crate::boundary;
@@ -95,11 +95,12 @@ impl stanchion_dead_tasks {
 
     /// # Safety
     /// The array is as its length says.
-    unsafe fn receipts(&self) -> Result<Vec<u64>, Failure> {
+    unsafe fn receipts(&self) -> Result<Vec<Receipt>, Failure> {
         // SAFETY: as the caller promises.
         let receipts = unsafe { items("receipts", self.receipts, self.receipt_count) }?;
         let checked = receipts.into_iter().map(|receipt| {
-            u64::try_from(receipt).map_err(|_| Failure::invalid(format!("{receipt} is no receipt")))
+            let number = u64::try_from(receipt);
+            number.map(Receipt::new).map_err(|_| Failure::invalid(format!("{receipt} is no receipt")))
         });
         checked.collect()
     }

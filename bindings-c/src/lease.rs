@@ -120,7 +120,7 @@ pub unsafe extern "C" fn stanchion_lease_get(
         let info = stanchion_lease_info {
             name: stanchion_text::of(lease.name()),
             token: stanchion_text::of(lease.token().as_str()),
-            fence: number(lease.fence()),
+            fence: number(lease.fence().get()),
             ..Record::DEFAULT
         };
         // SAFETY: the caller passes a struct as the header says.
@@ -141,7 +141,7 @@ where
 /// resource can refuse a holder that came too late. 0 if this is no handle of a lease. Does no I/O. Any thread.
 #[unsafe(no_mangle)]
 pub extern "C" fn stanchion_lease_fence(lease: stanchion_lease) -> i64 {
-    look(lease, 0, |lease| number(lease.fence()))
+    look(lease, 0, |lease| number(lease.fence().get()))
 }
 
 /// For how many milliseconds the lease is surely yours from now on, without further renewal; 0 if it is not, or if this is
@@ -187,7 +187,7 @@ pub unsafe extern "C" fn stanchion_lease_fences_at(
         // SAFETY: the caller passes NULL or places for a text and a number.
         unsafe {
             put(name, stanchion_text::of(found));
-            put(fence, number(now.get(index).map_or(0, |(_, fence)| *fence)));
+            put(fence, number(now.get(index).map_or(0, |(_, fence)| fence.get())));
         }
         Ok(())
     })

@@ -79,7 +79,7 @@ unsafe impl Record for stanchion_holder {
 impl stanchion_holder {
     pub(crate) fn of(holder: &Holder) -> Self {
         let mut record = Self {
-            fence: number(holder.fence),
+            fence: number(holder.fence.get()),
             since_ms: holder.since.map_or(0, wall),
             remaining_ms: holder.remaining.map_or(NONE, millis),
             waiters: number(holder.waiters),

@@ -2,7 +2,7 @@
 
 use std::ffi::c_char;
 
-use stanchion::{Removed, Rescheduled, TaskInfo};
+use stanchion::{Removed, Rescheduled, TaskInfo, Version};
 
 use crate::arguments::{moment, number, optional_count, text, wall};
 use crate::boundary;
@@ -129,7 +129,7 @@ pub unsafe extern "C" fn stanchion_queue_remove(
     err: *mut *mut stanchion_error,
 ) -> i32 {
     boundary::status(err, || {
-        let version = optional_count("if_version", if_version, u64::MAX)?;
+        let version = optional_count("if_version", if_version, u64::MAX)?.map(Version::new);
         // SAFETY: the caller passes texts as the header says.
         let removed =
             unsafe { queue(client, queue_name, queue_len)?.remove(text("id", id, id_len)?, version)? };
@@ -138,7 +138,7 @@ pub unsafe extern "C" fn stanchion_queue_remove(
             Removed::Absent => Ok(stanchion_status::STANCHION_ABSENT as i32),
             Removed::OtherVersion(version) => {
                 // SAFETY: the caller passes NULL or a place for a number.
-                unsafe { put(found_version, number(version)) };
+                unsafe { put(found_version, number(version.get())) };
                 Ok(stanchion_status::STANCHION_OTHER_VERSION as i32)
             }
             _ => Err(Failure::internal("an outcome that the C interface does not have")),

@@ -216,7 +216,7 @@ unsafe impl Record for stanchion_enqueued {
 impl stanchion_enqueued {
     pub(crate) fn of(enqueued: &Enqueued) -> Self {
         let mut record = Self {
-            version: number(enqueued.version),
+            version: number(enqueued.version.get()),
             due_ms: enqueued.due.map_or(NONE, wall),
             outcome: outcome(enqueued.outcome) as i32,
             ..Self::DEFAULT

@@ -8,7 +8,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use stanchion::blocking::{Hands, Stopper, Taken};
-use stanchion::{WorkerEvent, WorkerReport, blocking};
+use stanchion::{Receipt, WorkerEvent, WorkerReport, blocking};
 
 use crate::arguments::{number, optional_count, optional_flag, optional_span, span, text};
 use crate::boundary;
@@ -118,7 +118,7 @@ impl Worker {
     }
 
     /// What became of a task.
-    pub(crate) fn done(&self, receipt: u64, said: Result<(), String>) {
+    pub(crate) fn done(&self, receipt: Receipt, said: Result<(), String>) {
         if let Ok(Parts { hands, .. }) = self.parts()
             && let Some(unsettled) = hands.done(receipt, said)
         {

@@ -90,12 +90,12 @@ impl Claim {
 
     #[napi(getter)]
     pub fn receipt(&self) -> u64 {
-        self.0.receipt()
+        self.0.receipt().get()
     }
 
     #[napi(getter)]
     pub fn version(&self) -> u64 {
-        self.0.version()
+        self.0.version().get()
     }
 
     #[napi(getter)]

@@ -55,8 +55,8 @@ impl ToNapiValue for Granted {
     unsafe fn to_napi_value(env: sys::napi_env, granted: Self) -> napi::Result<sys::napi_value> {
         let lease = granted.0;
         let (name, fence, token) =
-            (lease.name().to_owned(), lease.fence(), lease.token().as_str().to_owned());
-        let fences = lease.fences().into_iter().map(|(name, fence)| NamedFence { name, fence });
+            (lease.name().to_owned(), lease.fence().get(), lease.token().as_str().to_owned());
+        let fences = lease.fences().into_iter().map(|(name, fence)| NamedFence { name, fence: fence.get() });
         // Of one lock, its name and fence say it.
         let fences = (fences.len() > 1).then(|| fences.collect());
         let number = LEASES.with_borrow_mut(|leases| leases.insert(Arc::new(lease)));
@@ -145,7 +145,7 @@ pub fn extend_lease_exact(bridge: Bridge, call: u32, lease: Lease, ttl: Millis) 
 /// The new fence, if it is a writer's now.
 #[napi]
 pub fn upgrade_lease(bridge: Bridge, call: u32, lease: Lease) -> napi::Result<()> {
-    bridge.start(call, async move { Ok(lease.0.upgrade().await?.then(|| lease.0.fence())) })
+    bridge.start(call, async move { Ok(lease.0.upgrade().await?.then(|| lease.0.fence().get())) })
 }
 
 #[napi]

@@ -78,7 +78,7 @@ impl From<stanchion::Holder> for Holder {
             label: holder.label,
             host: holder.host,
             pid: holder.pid,
-            fence: holder.fence,
+            fence: holder.fence.get(),
             since: holder.since.map(wall),
             remaining: holder.remaining.map(millis),
             waiters: holder.waiters as f64,

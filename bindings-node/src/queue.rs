@@ -2,7 +2,7 @@
 
 use napi::bindgen_prelude::ClassInstance;
 use napi_derive::napi;
-use stanchion::{Error, ListOptions, QueueSettings, Removed, Rescheduled};
+use stanchion::{Error, ListOptions, QueueSettings, Receipt, Removed, Rescheduled, Version};
 
 use crate::bridge::Bridge;
 use crate::claim::{Delivered, Verdict};
@@ -61,7 +61,9 @@ impl DeadTasks {
     ) -> Self {
         let mut dead = match (ids, receipts, count) {
             (Some(ids), ..) => stanchion::DeadTasks::ids(ids.into_iter().map(|id| id.0)),
-            (_, Some(receipts), _) => stanchion::DeadTasks::receipts(receipts.into_iter().map(|one| one.0)),
+            (_, Some(receipts), _) => {
+                stanchion::DeadTasks::receipts(receipts.into_iter().map(|one| Receipt::new(one.0)))
+            }
             (.., Some(count)) => stanchion::DeadTasks::oldest(count.0),
             _ => stanchion::DeadTasks::all(),
         };
@@ -173,7 +175,7 @@ impl From<stanchion::QueueStats> for QueueStats {
 fn removed(removed: Removed) -> RemovedOrNot {
     match removed {
         Removed::Removed => RemovedOrNot { removed: true, other_version: None },
-        Removed::OtherVersion(version) => RemovedOrNot { removed: false, other_version: Some(version) },
+        Removed::OtherVersion(version) => RemovedOrNot { removed: false, other_version: Some(version.get()) },
         _ => RemovedOrNot { removed: false, other_version: None },
     }
 }
@@ -304,7 +306,7 @@ impl Queue {
     #[napi]
     pub fn remove(&self, bridge: Bridge, call: u32, id: Text, version: Option<Whole>) -> napi::Result<()> {
         let queue = self.0.clone();
-        let version = version.map(|version| version.0);
+        let version = version.map(|version| Version::new(version.0));
         bridge.start(call, async move { queue.remove(&id.0, version).await.map(removed) })
     }
 

@@ -91,7 +91,7 @@ pub struct Enqueued {
 impl From<stanchion::Enqueued> for Enqueued {
     fn from(enqueued: stanchion::Enqueued) -> Self {
         let outcome = enqueued.outcome.name();
-        Self { id: enqueued.id, outcome, version: enqueued.version, due: enqueued.due.map(wall) }
+        Self { id: enqueued.id, outcome, version: enqueued.version.get(), due: enqueued.due.map(wall) }
     }
 }
 
@@ -157,13 +157,13 @@ impl From<stanchion::TaskInfo> for TaskInfo {
             payload: info.payload.into(),
             headers: headers(&info.headers),
             size: info.size as f64,
-            version: info.version,
+            version: info.version.get(),
             due: wall(info.due),
             priority: u32::from(info.priority),
             attempts: info.attempts,
             max_attempts: info.max_attempts,
             expires: info.expires.map(wall),
-            receipt: info.receipt,
+            receipt: info.receipt.get(),
             lease_left: millis(info.lease_left),
             reason: info.reason,
             claimed_by: info.claimed_by.map(ClaimedBy::from),

@@ -52,12 +52,12 @@ faces! {
 
         #[getter]
         fn receipt(&self) -> u64 {
-            self.0.receipt()
+            self.0.receipt().get()
         }
 
         #[getter]
         fn version(&self) -> u64 {
-            self.0.version()
+            self.0.version().get()
         }
 
         #[getter]

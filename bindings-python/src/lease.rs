@@ -24,12 +24,12 @@ faces! {
 
         #[getter]
         fn fence(&self) -> u64 {
-            self.0.fence()
+            self.0.fence().get()
         }
 
         #[getter]
         fn fences(&self) -> Vec<(String, u64)> {
-            self.0.fences()
+            self.0.fences().into_iter().map(|(name, fence)| (name, fence.get())).collect()
         }
 
         #[getter]

@@ -1,7 +1,7 @@
 //! Queues.
 
 use pyo3::prelude::*;
-use stanchion::{ListOptions, QueueSettings, blocking};
+use stanchion::{ListOptions, QueueSettings, Version, blocking};
 
 use crate::args::{Flag, Seconds, State, Text, Wall, Whole};
 use crate::bridge::Bridge;
@@ -27,7 +27,7 @@ faces! {
         fn list(state: State, page: Option<Text>, max: Whole, prefix: Text, payloads: Flag)
             |queue| queue.list(listing(state, page, max, prefix, payloads));
         fn remove(id: Text, version: Option<Whole>)
-            |queue| queue.remove(&id.0, version.map(|version| version.0));
+            |queue| queue.remove(&id.0, version.map(|version| Version::new(version.0)));
         fn reschedule(id: Text, due: Wall) |queue| queue.reschedule(&id.0, due.0);
         fn kick(dead: DeadTasks) |queue| queue.kick(dead.0);
         fn remove_dead(dead: DeadTasks) |queue| queue.remove_dead(dead.0);

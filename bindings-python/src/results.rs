@@ -94,7 +94,7 @@ impl IntoPython for Holder {
         let held_as = self.held_as.name();
         let since = self.since.map(wall);
         let remaining = self.remaining.map(|time| time.as_secs_f64());
-        let whose = (held_as, self.label, self.host, self.pid, self.fence);
+        let whose = (held_as, self.label, self.host, self.pid, self.fence.get());
         object(py, (whose.0, whose.1, whose.2, whose.3, whose.4, since, remaining, self.waiters, self.weight))
     }
 }
@@ -126,7 +126,7 @@ impl IntoPython for QueuePage {
 
 impl IntoPython for Enqueued {
     fn into_python(self, py: Python<'_>) -> PyResult<Py<PyAny>> {
-        object(py, (self.id, self.outcome.name(), self.version, self.due.map(wall)))
+        object(py, (self.id, self.outcome.name(), self.version.get(), self.due.map(wall)))
     }
 }
 
@@ -137,7 +137,7 @@ impl IntoPython for Removed {
             py,
             match self {
                 Self::Removed => (true, None),
-                Self::OtherVersion(version) => (false, Some(version)),
+                Self::OtherVersion(version) => (false, Some(version.get())),
                 _ => (false, None),
             },
         )
@@ -174,13 +174,13 @@ impl IntoPython for TaskInfo {
         fields.set_item("payload", PyBytes::new(py, &self.payload))?;
         fields.set_item("headers", self.headers)?;
         fields.set_item("size", self.size)?;
-        fields.set_item("version", self.version)?;
+        fields.set_item("version", self.version.get())?;
         fields.set_item("due", wall(self.due))?;
         fields.set_item("priority", self.priority)?;
         fields.set_item("attempts", self.attempts)?;
         fields.set_item("max_attempts", self.max_attempts)?;
         fields.set_item("expires", self.expires.map(wall))?;
-        fields.set_item("receipt", self.receipt)?;
+        fields.set_item("receipt", self.receipt.get())?;
         fields.set_item("lease_left", self.lease_left.as_secs_f64())?;
         fields.set_item("reason", self.reason)?;
         let claimed_by = self.claimed_by.map(|by| (by.label, by.host, by.pid, by.since.map(wall)));

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
-use stanchion::OnDuplicate;
+use stanchion::{OnDuplicate, Receipt};
 
 use crate::args::{Flag, Seconds, Text, Wall, Whole};
 use crate::error::invalid;
@@ -124,7 +124,9 @@ impl DeadTasks {
     ) -> Self {
         let dead = match (ids, receipts, count) {
             (Some(ids), ..) => stanchion::DeadTasks::ids(ids.into_iter().map(|id| id.0)),
-            (_, Some(receipts), _) => stanchion::DeadTasks::receipts(receipts.into_iter().map(|one| one.0)),
+            (_, Some(receipts), _) => {
+                stanchion::DeadTasks::receipts(receipts.into_iter().map(|one| Receipt::new(one.0)))
+            }
             (.., Some(count)) => stanchion::DeadTasks::oldest(count.0),
             _ => stanchion::DeadTasks::all(),
         };

@@ -159,7 +159,7 @@ fn as_json(task: &Enqueued) -> Value {
     json!({
         "id": task.id,
         "outcome": task.outcome.name(),
-        "version": task.version,
+        "version": task.version.get(),
         "due_ms": task.due.map(millis),
     })
 }

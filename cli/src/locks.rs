@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use stanchion::blocking::{Client, Lock};
-use stanchion::{HeldAs, Holder, LockKind, Waiter};
+use stanchion::{Fence, HeldAs, Holder, LockKind, Waiter};
 
 use crate::arguments::{Globals, Kind, LocksVerb};
 use crate::enqueue::millis;
@@ -177,7 +177,7 @@ fn as_json(name: &str, kind: LockKind, holder: Option<&Holder>) -> Value {
         "label": known(&holder.label),
         "host": known(&holder.host),
         "pid": (holder.pid != 0).then_some(holder.pid),
-        "fence": (holder.fence != 0).then_some(holder.fence),
+        "fence": (holder.fence != Fence::NONE).then_some(holder.fence.get()),
         "since_ms": holder.since.map(millis),
         "remaining_ms": holder.remaining.map(whole_millis),
         "waiters": holder.waiters,
@@ -212,7 +212,7 @@ fn row(name: &str, kind: LockKind, holder: &Holder) -> [String; 9] {
         text(&holder.label),
         text(&holder.host),
         number(holder.pid.into()),
-        number(holder.fence),
+        number(holder.fence.get()),
         holder.remaining.map_or("never ends".into(), left),
         holder.waiters.to_string(),
     ]

@@ -80,6 +80,7 @@ pub use base::envelope::{Headers, MAX_PAYLOAD};
 pub use base::error::{Error, ErrorKind};
 pub use base::fork::fork_for_exec;
 pub use base::name::LockKind;
+pub use base::numbers::{Fence, Receipt, Version};
 pub use base::token::Token;
 pub use cached::cached_options::{CachedOptions, DEFAULT_BETA};
 pub use engine::loss::LossReason;
@@ -88,8 +89,7 @@ pub use lease::holder::Holder;
 pub use lease::lock_target::MAX_PERMITS;
 pub use lease::waiter::Waiter;
 pub use protocol::{
-    DEFAULT_MAX_ATTEMPTS, Fence, HeldAs, OnDuplicate, Outcome, QueueStats, Receipt, Removed, Settings,
-    TaskState, Version,
+    DEFAULT_MAX_ATTEMPTS, HeldAs, OnDuplicate, Outcome, QueueStats, Removed, Settings, TaskState,
 };
 pub use queue::claim_calls::Verdict;
 pub use queue::consumer::{ClaimedBy, Consumer};

@@ -21,7 +21,7 @@ pub struct Log {
 impl Resource {
     /// The largest fence that was written.
     pub fn highest(&self) -> Fence {
-        self.log().accepted.last().map_or(0, |(fence, _)| *fence)
+        self.log().accepted.last().map_or(Fence::NONE, |(fence, _)| *fence)
     }
 
     /// Whether the write was accepted.

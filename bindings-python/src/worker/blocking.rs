@@ -6,6 +6,7 @@ use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use pyo3::prelude::*;
+use stanchion::Receipt;
 use stanchion::blocking::{self, Direction, Hands, Stopper, Taken};
 
 use super::{EventFields, Events, Terms, on_terms};
@@ -84,7 +85,7 @@ impl Worker {
             }
             // With the GIL: a thread that has it works on all tasks that are there before another gets it.
             match self.hands.take(waited) {
-                Taken::Task(claim) => return Some((claim.receipt(), Some(Claim(claim)))),
+                Taken::Task(claim) => return Some((claim.receipt().get(), Some(Claim(claim)))),
                 Taken::Nothing => py.detach(|| self.hands.wait()),
                 Taken::Over => return None,
             }
@@ -94,7 +95,7 @@ impl Worker {
 
     /// What a thread says of its task: `None`, or why it failed.
     fn said(&self, py: Python<'_>, number: u64, failure: Option<String>) {
-        if let Some(unsettled) = self.hands.done(number, failure.map_or(Ok(()), Err)) {
+        if let Some(unsettled) = self.hands.done(Receipt::new(number), failure.map_or(Ok(()), Err)) {
             py.detach(|| self.hands.settle(unsettled));
         }
     }

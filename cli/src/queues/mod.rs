@@ -7,7 +7,9 @@ use std::collections::BTreeSet;
 
 use serde_json::json;
 use stanchion::blocking::{Client, Queue};
-use stanchion::{DeadTasks, ListOptions, QueueSettings, QueueStats, Removed, Settings, Task};
+use stanchion::{
+    DeadTasks, ListOptions, QueueSettings, QueueStats, Receipt, Removed, Settings, Task, Version,
+};
 
 use crate::arguments::{ConfigureOrder, DeadOrder, Globals, QueuesVerb};
 use crate::exit;
@@ -54,7 +56,9 @@ pub fn perform(verb: &QueuesVerb, globals: &Globals, report: &Report) -> Result<
             let queue = queue(&order.queue);
             swept(&queue, order, "removed", queue.remove_dead(dead_tasks(order))?, json)
         }
-        QueuesVerb::Remove { version, queue: name, id } => remove(&queue(name), id, *version, json),
+        QueuesVerb::Remove { version, queue: name, id } => {
+            remove(&queue(name), id, version.map(Version::new), json)
+        }
         QueuesVerb::Pause { queue: name } => pause(&queue(name), true, json),
         QueuesVerb::Resume { queue: name } => pause(&queue(name), false, json),
         QueuesVerb::Purge { queue: name, .. } => {
@@ -148,7 +152,9 @@ fn dead_tasks(order: &DeadOrder) -> DeadTasks {
     let dead = match order.count {
         Some(count) => DeadTasks::oldest(count),
         None if !order.ids.is_empty() => DeadTasks::ids(&order.ids),
-        None if !order.receipts.is_empty() => DeadTasks::receipts(order.receipts.iter().copied()),
+        None if !order.receipts.is_empty() => {
+            DeadTasks::receipts(order.receipts.iter().copied().map(Receipt::new))
+        }
         None => DeadTasks::all(),
     };
     let (reason, prefix) = (order.reason.as_deref(), order.prefix.as_deref());
@@ -175,7 +181,7 @@ fn swept(queue: &Queue, order: &DeadOrder, verb: &str, count: u64, json: bool) -
     Ok(exit::DONE)
 }
 
-fn remove(queue: &Queue, id: &str, version: Option<u64>, json: bool) -> Result<u8, Failure> {
+fn remove(queue: &Queue, id: &str, version: Option<Version>, json: bool) -> Result<u8, Failure> {
     match queue.remove(id, version)? {
         Removed::Removed => {
             let fields = json!({ "queue": queue.name(), "id": id, "removed": true });

@@ -6,7 +6,7 @@ use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use serde_json::{Value, json};
 use stanchion::blocking::Queue;
-use stanchion::{ClaimedBy, ListOptions, TaskInfo, TaskState};
+use stanchion::{ClaimedBy, ListOptions, Receipt, TaskInfo, TaskState};
 
 use super::MOST;
 use super::counts::known;
@@ -83,7 +83,7 @@ pub fn described(task: &TaskInfo, json: bool) -> String {
         ("ATTEMPTS", format!("{} of {}", task.attempts, task.max_attempts)),
     ];
     rows.extend(task.expires.map(|time| ("EXPIRES", when(time))));
-    rows.extend((task.receipt > 0).then(|| ("RECEIPT", task.receipt.to_string())));
+    rows.extend((task.receipt != Receipt::NONE).then(|| ("RECEIPT", task.receipt.to_string())));
     rows.extend((task.state == TaskState::Claimed).then(|| ("LEASE LEFT", left(task.lease_left))));
     rows.extend(task.claimed_by.as_ref().map(|by| ("CLAIMED BY", claimed_by(by))));
     rows.extend(task.died.map(|time| ("DIED", when(time))));
@@ -139,13 +139,13 @@ fn as_json(task: &TaskInfo) -> Value {
     json!({
         "id": task.id,
         "state": task.state.name(),
-        "version": task.version,
+        "version": task.version.get(),
         "due_ms": millis(task.due),
         "priority": task.priority,
         "attempts": task.attempts,
         "max_attempts": task.max_attempts,
         "expires_ms": task.expires.map(millis),
-        "receipt": (task.receipt > 0).then_some(task.receipt),
+        "receipt": (task.receipt != Receipt::NONE).then_some(task.receipt.get()),
         "lease_left_ms": claimed.then_some(lease_left_ms),
         "reason": (!task.reason.is_empty()).then_some(&task.reason),
         "claimed_by": task.claimed_by.as_ref().map(claimed_by_as_json),

@@ -74,7 +74,7 @@ impl Shop {
         };
         let waited = asked.elapsed();
 
-        self.sell(buyer, lease.as_ref().map(stanchion::blocking::Lease::fence))?;
+        self.sell(buyer, lease.as_ref().map(|lease| lease.fence().get()))?;
 
         if let Some(lease) = lease {
             lease.release()?;

@@ -1,4 +1,5 @@
-//! What everything else stands on: errors, names, tokens, clocks, forks, and how waiters of this process are woken.
+//! What everything else stands on: errors, names, tokens, fences and receipts, clocks, forks, and how waiters of this
+//! process are woken.
 
 pub(crate) mod clock;
 pub(crate) mod contained;
@@ -6,6 +7,7 @@ pub(crate) mod envelope;
 pub(crate) mod error;
 pub(crate) mod fork;
 pub mod name;
+pub(crate) mod numbers;
 pub(crate) mod shown;
 pub(crate) mod sigmask;
 pub(crate) mod token;

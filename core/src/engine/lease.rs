@@ -314,7 +314,7 @@ mod tests {
         let leased = Leased::Lock(LockLease {
             name: Prefixes::parse("Lock:", "Queue:").unwrap().lock_name("a").unwrap(),
             token: Token::from_bits(7),
-            granted: 100,
+            granted: Fence::new(100),
             acquire_resent: false,
             foreign_share: false,
             share: None,
@@ -342,10 +342,10 @@ mod tests {
         let mut lease = lease(Some(at(3_600_000)));
         assert_eq!(lease.fence_to_check(at(9_000)), None);
         lease.extend_request(TTL);
-        assert_eq!(lease.fence_to_check(at(10_000)), Some(100));
+        assert_eq!(lease.fence_to_check(at(10_000)), Some(Fence::new(100)));
         lease.extended(at(10_001), at(10_000), &extended(TTL));
         assert_eq!(lease.fence_to_check(at(10_002)), None);
-        assert_eq!(lease.fence_to_check(lease.deadline()), Some(100));
+        assert_eq!(lease.fence_to_check(lease.deadline()), Some(Fence::new(100)));
     }
 
     #[test]
@@ -400,6 +400,7 @@ mod tests {
     fn a_refused_renewal_is_a_loss_with_its_reason() {
         let gone = |fence, born, broken, foreign| {
             let mut lease = lease(Some(at(3_600_000)));
+            let [fence, born, broken] = [fence, born, broken].map(Fence::new);
             let absence = Absence { fence, born, broken, foreign };
             lease.extended(at(10), at(9), &Ok(Reply::Extend(ExtendReply::Gone(absence))));
             lease.status(at(10))

@@ -102,7 +102,7 @@ impl Share {
 
     /// Notes that it has all permits now, under a new fence.
     pub fn has_all(&self, fence: Fence) {
-        self.changes.fence.store(fence, Ordering::Relaxed);
+        self.changes.fence.store(fence.get(), Ordering::Relaxed);
         self.keep(self.limit);
     }
 
@@ -115,8 +115,8 @@ impl Share {
 impl LockLease {
     /// The number of the grant, or of the last upgrade.
     pub fn fence(&self) -> Fence {
-        let upgraded = self.share.as_ref().map_or(0, |share| share.changes.fence.load(Ordering::Relaxed));
-        if upgraded == 0 { self.granted } else { upgraded }
+        let upgraded = self.share.as_ref().map(|share| share.changes.fence.load(Ordering::Relaxed));
+        upgraded.map(Fence::new).filter(|fence| *fence != Fence::NONE).unwrap_or(self.granted)
     }
 
     /// The fence that the store has for this lease, unless an upgrade left that open.
@@ -253,7 +253,7 @@ mod tests {
         let leased = Leased::Task(TaskLease {
             queue: Prefixes::parse("Lock:", "Queue:").unwrap().queue_name("q").unwrap(),
             id: TaskId::parse("t").unwrap(),
-            receipt: 7,
+            receipt: Receipt::new(7),
         });
         let terms = LeaseTerms { leased, ttl: LEASE, deadline: deadline(at(0), LEASE), hold_until };
         LeaseState::new(terms, at(0))
@@ -271,7 +271,7 @@ mod tests {
         else {
             panic!("no renewal");
         };
-        assert_eq!((extend.id.as_str(), extend.receipt, extend.lease), ("t", 7, LEASE));
+        assert_eq!((extend.id.as_str(), extend.receipt, extend.lease), ("t", Receipt::new(7), LEASE));
         claim.extended(at(10_001), at(10_000), &answer(ExtendClaimReply::Extended(LEASE)));
         assert_eq!(claim.deadline(), deadline(at(10_000), LEASE));
         assert_eq!(claim.due(), at(20_000));

@@ -119,7 +119,7 @@ mod tests {
 
     use super::*;
 
-    const FENCE: Fence = 100;
+    const FENCE: u64 = 100;
     /// When stores forget a lock whose lease ended at 10.
     const LATE: u64 = 10 + CLOCK_MARGIN.as_secs();
 
@@ -132,10 +132,11 @@ mod tests {
         let reply = Reply::Release(ReleaseReply::Gone(absence));
         let (first_sent, sent) = (at(first_sent), at(received - 1));
         let answer = Answer { reply, first_sent, sent, received: at(received), copies };
-        judge_release(&answer, FENCE, Company::Alone, at(10)).err().map(|error| error.kind())
+        judge_release(&answer, Fence::new(FENCE), Company::Alone, at(10)).err().map(|error| error.kind())
     }
 
-    fn absence(fence: Fence, born: Fence, broken: Fence, foreign: bool) -> Absence {
+    fn absence(fence: u64, born: u64, broken: u64, foreign: bool) -> Absence {
+        let [fence, born, broken] = [fence, born, broken].map(Fence::new);
         Absence { fence, born, broken, foreign }
     }
 
@@ -210,6 +211,6 @@ mod tests {
     fn released_is_released() {
         let reply = Reply::Release(ReleaseReply::Released);
         let answer = Answer { reply, first_sent: at(20), sent: at(20), received: at(21), copies: 4 };
-        assert!(judge_release(&answer, FENCE, Company::Alone, at(10)).is_ok());
+        assert!(judge_release(&answer, Fence::new(FENCE), Company::Alone, at(10)).is_ok());
     }
 }

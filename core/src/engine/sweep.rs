@@ -64,7 +64,7 @@ fn parts<T: Clone>(all: &[T], part: impl Fn(Arc<[T]>) -> DeadOnes) -> Vec<DeadOn
 mod tests {
     #![allow(clippy::unwrap_used, reason = "tests may panic")]
     use super::*;
-    use crate::protocol::Place;
+    use crate::protocol::{Place, Receipt};
 
     fn sweep(among: DeadOnes) -> Sweep {
         Sweep::new(among, 0)
@@ -104,12 +104,12 @@ mod tests {
 
     #[test]
     fn many_receipts_are_many_requests() {
-        let receipts: Vec<u64> = (0..2_001).collect();
+        let receipts: Vec<_> = (0..2_001).map(Receipt::new).collect();
         let mut machine = SweepMachine::new(sweep(DeadOnes::Receipts(receipts.into())), u64::MAX);
         let mut sizes = Vec::new();
         while let Some(next) = machine.next() {
             let DeadOnes::Receipts(part) = next.among else { panic!("other ones") };
-            sizes.push((part[0], part.len(), next.from.is_some()));
+            sizes.push((part[0].get(), part.len(), next.from.is_some()));
             // The second is not finished by one.
             machine.swept(reply(1, (sizes.len() == 2).then(place)));
         }

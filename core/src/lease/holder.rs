@@ -18,7 +18,7 @@ pub struct Holder {
     pub host: String,
     /// The holder's process id; zero if unknown.
     pub pid: u32,
-    /// The last fence granted or offered; zero if there was none. Of a lock with several holders: this holder's.
+    /// The last fence granted or offered; [`Fence::NONE`] if there was none. Of a lock with several holders: this holder's.
     pub fence: Fence,
     /// When it was granted, by the store's wall clock; `None` if unknown.
     pub since: Option<SystemTime>,

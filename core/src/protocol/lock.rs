@@ -5,10 +5,7 @@ use std::time::Duration;
 
 use crate::base::name::LockName;
 use crate::base::token::Token;
-use crate::protocol::Waiter;
-
-/// A number that grows with every grant of a lock.
-pub type Fence = u64;
+use crate::protocol::{Fence, Waiter};
 
 /// How much of a read-write lock or a semaphore a lease takes. A reader has one permit, a writer all of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -187,11 +184,11 @@ pub enum ReleaseReply {
 /// What the store knows about a lock whose key does not hold our token.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Absence {
-    /// The last fence granted or offered; zero if the store has no record of the lock.
+    /// The last fence granted or offered; [`Fence::NONE`] if the store has no record of the lock.
     pub fence: Fence,
     /// The first fence of the store's present record.
     pub born: Fence,
-    /// The last fence that `break_lease` ended; zero if none.
+    /// The last fence that `break_lease` ended; [`Fence::NONE`] if none.
     pub broken: Fence,
     /// Whether the key holds a value this library did not write.
     pub foreign: bool,
@@ -359,7 +356,7 @@ impl HeldAs {
 pub struct HolderReply {
     /// How it is held.
     pub held_as: HeldAs,
-    /// The last fence granted or offered; zero if there was none.
+    /// The last fence granted or offered; [`Fence::NONE`] if there was none.
     pub fence: Fence,
     /// What is left of the key's life; `None` if it never expires.
     pub remaining: Option<Duration>,

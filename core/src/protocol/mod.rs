@@ -13,6 +13,7 @@ pub use lock::*;
 pub use queue::*;
 
 use crate::base::name::{LockKind, LockName};
+pub use crate::base::numbers::{Fence, Receipt, Version};
 pub use crate::base::wake::{ClientId, Waiter};
 
 /// Any request.

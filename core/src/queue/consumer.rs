@@ -50,7 +50,8 @@ impl ClaimedBy {
             return None;
         }
         let Owner { pid, host, label } = Owner::parse(consumer);
-        let since = (receipt > 0).then(|| SystemTime::UNIX_EPOCH + Duration::from_micros(receipt));
+        let since =
+            (receipt != Receipt::NONE).then(|| SystemTime::UNIX_EPOCH + Duration::from_micros(receipt.get()));
         Some(Self { label, host, pid, since })
     }
 }
@@ -61,10 +62,10 @@ mod tests {
 
     #[test]
     fn nobody_is_none_and_a_settled_delivery_has_no_time() {
-        assert_eq!(ClaimedBy::parse("", 5), None);
-        let known = ClaimedBy::parse("12 host a label", 1_500_000).unwrap();
+        assert_eq!(ClaimedBy::parse("", Receipt::new(5)), None);
+        let known = ClaimedBy::parse("12 host a label", Receipt::new(1_500_000)).unwrap();
         assert_eq!((&*known.label, &*known.host, known.pid), ("a label", "host", 12));
         assert_eq!(known.since, Some(SystemTime::UNIX_EPOCH + Duration::from_millis(1_500)));
-        assert_eq!(ClaimedBy::parse("12 host ", 0).unwrap().since, None);
+        assert_eq!(ClaimedBy::parse("12 host ", Receipt::NONE).unwrap().since, None);
     }
 }

@@ -254,7 +254,7 @@ fn enqueued(queue: &str, task: &NewTask, outcome: EnqueueOutcome) -> Result<Enqu
             id: task.id.as_str().to_owned(),
             outcome,
             version,
-            due: (version > 0).then(|| wall_time(due)),
+            due: (version != Version::NONE).then(|| wall_time(due)),
         }),
         EnqueueOutcome::Full => {
             let message = format!("the queue is at its limit; task {:?} was not accepted", task.id.as_str());

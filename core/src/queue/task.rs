@@ -219,7 +219,7 @@ pub struct Enqueued {
     pub id: String,
     /// How it ended.
     pub outcome: Outcome,
-    /// The task's version; zero if throttled.
+    /// The task's version; [`Version::NONE`] if throttled.
     pub version: Version,
     /// When the task is due; `None` if throttled.
     pub due: Option<SystemTime>,
@@ -239,7 +239,7 @@ pub struct TaskInfo {
     pub headers: Headers,
     /// Bytes of payload and headers, as stored.
     pub size: u64,
-    /// Grows with every accepted enqueue of the id. Zero: a plain ZADD, not taken in yet.
+    /// Grows with every accepted enqueue of the id. [`Version::NONE`]: a plain ZADD, not taken in yet.
     pub version: Version,
     /// When it is or was due.
     pub due: SystemTime,
@@ -251,7 +251,7 @@ pub struct TaskInfo {
     pub max_attempts: u32,
     /// Not delivered after this.
     pub expires: Option<SystemTime>,
-    /// Of the last delivery that is not settled, or of the dead record. Zero if there is none.
+    /// Of the last delivery that is not settled, or of the dead record. [`Receipt::NONE`] if there is none.
     pub receipt: Receipt,
     /// What is left of the lease; zero if it is not claimed.
     pub lease_left: Duration,

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use crate::base::error::{Error, ErrorKind};
 use crate::base::token::Token;
-use crate::protocol::{Acquire, Failure, FailureKind, QueueRequest, QueueVerb, Release, Request};
+use crate::protocol::{Acquire, Failure, FailureKind, Fence, QueueRequest, QueueVerb, Release, Request};
 use crate::session::Live;
 use crate::store::{Finding, Health};
 
@@ -39,7 +39,7 @@ fn locks(live: &Live) -> Result<Finding, Error> {
             permits: None,
             token: token.clone(),
             ttl: TTL,
-            min_fence: 0,
+            min_fence: Fence::NONE,
             waiter: None,
             patience: None,
             owner: live.settings.owner.clone(),

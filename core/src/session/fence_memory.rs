@@ -24,7 +24,7 @@ struct Known {
 impl FenceMemory {
     /// What the next fence must be at least.
     pub(crate) fn min_fence(&self, name: &LockName) -> Fence {
-        locked(&self.0).get(name).map_or(0, |known| known.fence + 1)
+        locked(&self.0).get(name).map_or(Fence::NONE, |known| known.fence.next())
     }
 
     /// The foreign value that the last call found at the key.
@@ -53,7 +53,10 @@ impl FenceMemory {
         } else if let Some(foreign_holder) = foreign_holder
             && known.len() < CAPACITY
         {
-            known.insert(name.clone(), Known { fence: 0, foreign_holder: Some(foreign_holder.clone()) });
+            known.insert(
+                name.clone(),
+                Known { fence: Fence::NONE, foreign_holder: Some(foreign_holder.clone()) },
+            );
         }
     }
 }
@@ -75,10 +78,10 @@ mod tests {
     fn the_highest_fence_counts() {
         let memory = FenceMemory::default();
         let name = Prefixes::parse("Lock:", "Queue:").unwrap().lock_name("a").unwrap();
-        assert_eq!(memory.min_fence(&name), 0);
-        memory.saw_fence(&name, 9);
-        memory.saw_fence(&name, 5);
-        assert_eq!(memory.min_fence(&name), 10);
+        assert_eq!(memory.min_fence(&name), Fence::NONE);
+        memory.saw_fence(&name, Fence::new(9));
+        memory.saw_fence(&name, Fence::new(5));
+        assert_eq!(memory.min_fence(&name), Fence::new(10));
     }
 
     #[test]
@@ -88,10 +91,10 @@ mod tests {
         let mut last = None;
         for fence in 1..=(CAPACITY as u64 * 3) {
             let name = prefixes.lock_name(&format!("n{fence}")).unwrap();
-            memory.saw_fence(&name, fence);
+            memory.saw_fence(&name, Fence::new(fence));
             last = Some(name);
         }
         assert!(locked(&memory.0).len() <= CAPACITY);
-        assert_eq!(memory.min_fence(&last.unwrap()), CAPACITY as u64 * 3 + 1);
+        assert_eq!(memory.min_fence(&last.unwrap()), Fence::new(CAPACITY as u64 * 3 + 1));
     }
 }

@@ -5,7 +5,7 @@ use std::thread;
 use std::time::Duration;
 
 use serde_json::{Map, Value, json};
-use stanchion::{DeadTasks, LeaseHandle, ListOptions, LockOptions, TaskState};
+use stanchion::{DeadTasks, LeaseHandle, ListOptions, LockOptions, Receipt, TaskState, Version};
 use stanchion_tests::faces::{AnyBegun, AnyLease, AnyLock};
 
 use crate::actor::Actor;
@@ -134,7 +134,7 @@ pub(crate) const OPERATIONS: &[(&str, Operation)] = &[
         Ok(json!({ "items": shown::tasks(&page.tasks), "next": page.next }))
     }),
     ("queue.remove", |actor, request| {
-        let version = request.whole("version")?;
+        let version = request.whole("version")?.map(Version::new);
         Ok(shown::removed(actor.queue(request)?.remove(request.text("id")?, version)?))
     }),
     ("queue.reschedule", |actor, request| {
@@ -228,7 +228,7 @@ fn hold(actor: &mut Actor, request: &Arguments) -> Answer {
         }
         fence
     })?;
-    Ok(json!({ "name": lock.name(), "fence": fence }))
+    Ok(json!({ "name": lock.name(), "fence": fence.get() }))
 }
 
 fn state(name: &str) -> Result<TaskState, Refusal> {
@@ -247,7 +247,7 @@ fn dead_tasks(request: &Arguments) -> Result<DeadTasks, Refusal> {
         named.push(DeadTasks::ids(request.texts("ids")?));
     }
     if request.0.contains_key("receipts") {
-        named.push(DeadTasks::receipts(request.wholes("receipts")?));
+        named.push(DeadTasks::receipts(request.wholes("receipts")?.into_iter().map(Receipt::new)));
     }
     named.extend(request.whole("count")?.map(DeadTasks::oldest));
     let (reason, prefix) = (request.text_or("reason", "")?, request.text_or("prefix", "")?);

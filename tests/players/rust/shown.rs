@@ -18,7 +18,7 @@ pub(crate) fn error(error: &Error) -> Value {
 }
 
 pub(crate) fn lease(lease: &AnyLease) -> Value {
-    json!({ "name": lease.name(), "fence": lease.fence(), "token": lease.token().as_str() })
+    json!({ "name": lease.name(), "fence": lease.fence().get(), "token": lease.token().as_str() })
 }
 
 pub(crate) fn look_at_lease(of: &AnyLease) -> Value {
@@ -26,13 +26,13 @@ pub(crate) fn look_at_lease(of: &AnyLease) -> Value {
     shown["remaining_ms"] = json!(millis(of.remaining()));
     shown["valid"] = json!(of.is_valid());
     shown["loss"] = json!(of.loss().map(LossReason::name));
-    shown["fences"] = of.fences().into_iter().map(|(name, fence)| (name, json!(fence))).collect();
+    shown["fences"] = of.fences().into_iter().map(|(name, fence)| (name, json!(fence.get()))).collect();
     shown
 }
 
 pub(crate) fn holder(holder: &Holder) -> Value {
     json!({
-        "held_as": holder.held_as.name(), "label": holder.label, "host": holder.host, "pid": holder.pid, "fence": holder.fence,
+        "held_as": holder.held_as.name(), "label": holder.label, "host": holder.host, "pid": holder.pid, "fence": holder.fence.get(),
         "since_ms": holder.since.map(wall), "remaining_ms": holder.remaining.map(millis),
         "waiters": holder.waiters, "weight": holder.weight,
     })
@@ -49,7 +49,7 @@ pub(crate) fn claim(claim: &AnyClaim) -> Value {
     json!({
         "id": claim.id(), "queue": claim.queue(), "payload": hex(claim.payload()),
         "headers": headers(claim.headers()), "attempt": claim.attempt(), "max_attempts": claim.max_attempts(),
-        "receipt": claim.receipt(), "version": claim.version(), "priority": claim.priority(),
+        "receipt": claim.receipt().get(), "version": claim.version().get(), "priority": claim.priority(),
         "due_ms": wall(claim.due()),
     })
 }
@@ -66,8 +66,8 @@ pub(crate) fn task(task: &TaskInfo) -> Value {
     json!({
         "id": task.id, "state": task.state.name(), "payload": hex(&task.payload), "headers": headers(&task.headers),
         "size": task.size,
-        "version": task.version, "due_ms": wall(task.due), "priority": task.priority, "attempts": task.attempts,
-        "max_attempts": task.max_attempts, "expires_ms": task.expires.map(wall), "receipt": task.receipt,
+        "version": task.version.get(), "due_ms": wall(task.due), "priority": task.priority, "attempts": task.attempts,
+        "max_attempts": task.max_attempts, "expires_ms": task.expires.map(wall), "receipt": task.receipt.get(),
         "claimed_by": task.claimed_by.as_ref().map(claimed_by),
         "reason": task.reason, "died_ms": task.died.map(wall), "successor_due_ms": task.successor_due.map(wall),
     })
@@ -90,7 +90,7 @@ pub(crate) fn tasks(tasks: &[TaskInfo]) -> Value {
 pub(crate) fn enqueued(done: &Result<Enqueued, Error>) -> Value {
     match done {
         Ok(done) => json!({
-            "id": done.id, "outcome": done.outcome.name(), "version": done.version,
+            "id": done.id, "outcome": done.outcome.name(), "version": done.version.get(),
             "due_ms": done.due.map(wall),
         }),
         Err(failed) => json!({ "error": error(failed) }),
@@ -108,7 +108,7 @@ pub(crate) fn settled(done: &[Result<(), Error>]) -> Value {
 pub(crate) fn removed(done: Removed) -> Value {
     match done {
         Removed::Removed => json!({ "removed": true, "other_version": null }),
-        Removed::OtherVersion(version) => json!({ "removed": false, "other_version": version }),
+        Removed::OtherVersion(version) => json!({ "removed": false, "other_version": version.get() }),
         _ => json!({ "removed": false, "other_version": null }),
     }
 }

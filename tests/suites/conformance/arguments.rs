@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use stanchion::{Client, ErrorKind, LockOptions, ManualClock};
+use stanchion::{Client, ErrorKind, Fence, LockOptions, ManualClock};
 use stanchion_tests::faces::{AnyClient, Face};
 use stanchion_tests::stores::{Bench, Kind};
 use stanchion_tests::{RedisServer, on_every_store};
@@ -71,7 +71,7 @@ on_every_store! {
         let client = bench.client();
         let name = "x".repeat(512);
         let lease = client.lock(&name).acquire(LockOptions::new().ttl(ms(50)).label("y".repeat(256))).unwrap();
-        assert!(lease.fence() > 0);
+        assert!(lease.fence() > Fence::NONE);
         let lease = client.lock("b").acquire(LockOptions::new().ttl(stanchion::MAX_TTL)).unwrap();
         assert!(lease.remaining() > secs(300 * 24 * 3600));
         lease.release().unwrap();

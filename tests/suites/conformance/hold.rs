@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use stanchion::{ErrorKind, LockOptions};
+use stanchion::{ErrorKind, Fence, LockOptions};
 use stanchion_tests::wait::{SOON, eventually_async, within};
 use stanchion_tests::{async_on_every_store, on_every_store_of_locks};
 
@@ -22,7 +22,7 @@ on_every_store_of_locks! {
     fn hold_gives_the_bodys_value_and_releases(bench) {
         let client = bench.client();
         let other = bench.client();
-        let mut seen = 0;
+        let mut seen = Fence::NONE;
         let value = client
             .lock("a")
             .hold(LockOptions::new(), |fence| {
@@ -31,7 +31,7 @@ on_every_store_of_locks! {
             })
             .unwrap();
         assert_eq!(value, 7);
-        assert!(seen > 0);
+        assert!(seen > Fence::NONE);
         assert!(!other.lock("a").is_locked().unwrap());
     }
 

@@ -2,7 +2,7 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use stanchion::{HeldAs, LockOptions};
+use stanchion::{Fence, HeldAs, LockOptions};
 use stanchion_tests::wait::{SOON, eventually};
 use stanchion_tests::{on_every_store, on_every_store_of_locks, on_stores_with_foreign_lockers};
 
@@ -126,7 +126,7 @@ on_stores_with_foreign_lockers! {
         redis::cmd("SET").arg("Lock:a").arg("a stranger").arg("PX").arg(5_000).exec(&mut raw).unwrap();
         let holder = client.lock("a").holder().unwrap().unwrap();
         assert_eq!(holder.held_as, HeldAs::Foreign);
-        assert_eq!((holder.label.as_str(), holder.pid, holder.fence), ("", 0, 0));
+        assert_eq!((holder.label.as_str(), holder.pid, holder.fence), ("", 0, Fence::NONE));
         assert!(holder.remaining.is_some_and(|left| left <= secs(5)));
         redis::cmd("PERSIST").arg("Lock:a").exec(&mut raw).unwrap();
         assert_eq!(client.lock("a").holder().unwrap().unwrap().remaining, None);

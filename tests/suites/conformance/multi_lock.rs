@@ -1,6 +1,6 @@
 //! Several locks at once.
 
-use stanchion::{ErrorKind, LockOptions};
+use stanchion::{ErrorKind, Fence, LockOptions};
 use stanchion_tests::wait::{SOON, eventually, task};
 use stanchion_tests::{on_every_topology, on_every_topology_of_locks};
 
@@ -12,7 +12,7 @@ on_every_topology_of_locks! {
         let lease = one.multi_lock(&["b", "a", "c", "a"]).acquire(LockOptions::new()).unwrap();
         let names: Vec<_> = lease.fences().into_iter().map(|(name, _)| name).collect();
         assert_eq!(names, ["a", "b", "c"]);
-        assert!(lease.fences().iter().all(|(_, fence)| *fence > 0));
+        assert!(lease.fences().iter().all(|(_, fence)| *fence > Fence::NONE));
         for name in ["a", "b", "c"] {
             assert!(other.lock(name).try_acquire(LockOptions::new()).unwrap().is_none());
         }

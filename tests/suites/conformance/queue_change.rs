@@ -2,7 +2,7 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use stanchion::{ErrorKind, OnDuplicate, Outcome, Removed, Rescheduled, Retry, TaskState};
+use stanchion::{ErrorKind, OnDuplicate, Outcome, Removed, Rescheduled, Retry, TaskState, Version};
 use stanchion_tests::on_every_store;
 
 use crate::queue_support::{assert_nothing, await_one, census, ids, kind, lapse, plain, put, take, take_for};
@@ -63,7 +63,7 @@ on_every_store! {
         let queue = bench.client().queue("q");
         let throttled = || plain("a").on_duplicate(OnDuplicate::Throttle { window: secs(600) });
         let version = queue.enqueue(throttled()).unwrap().version;
-        assert_eq!(queue.remove("a", Some(version - 1)).unwrap(), Removed::OtherVersion(version));
+        assert_eq!(queue.remove("a", Some(Version::new(version.get() - 1))).unwrap(), Removed::OtherVersion(version));
         assert_eq!(queue.enqueue(throttled()).unwrap().outcome, Outcome::Throttled);
         take(&queue).ack().unwrap();
         assert_eq!(queue.remove("a", Some(version)).unwrap(), Removed::Absent);

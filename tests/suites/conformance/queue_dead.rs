@@ -1,6 +1,6 @@
 //! Dead tasks: exactly after the last attempt, with everything that tells why; and back by kick.
 
-use stanchion::{DeadTasks, ErrorKind, Outcome, QueueSettings, TaskState};
+use stanchion::{DeadTasks, ErrorKind, Outcome, QueueSettings, Receipt, TaskState};
 use stanchion_tests::faces::AnyQueue;
 use stanchion_tests::on_every_store;
 
@@ -155,7 +155,7 @@ on_every_store! {
         let old = DeadTasks::all().older_than(ms(3_600_000));
         assert_eq!((queue.kick(old.clone()).unwrap(), queue.remove_dead(old).unwrap()), (0, 0));
         // Of an id that died twice the older record alone.
-        assert_eq!(queue.remove_dead(DeadTasks::receipts([older, older, 7])).unwrap(), 1);
+        assert_eq!(queue.remove_dead(DeadTasks::receipts([older, older, Receipt::new(7)])).unwrap(), 1);
         assert_eq!(queue.task("a1").reason, "timeout: 2");
         assert_eq!(queue.remove_dead(DeadTasks::all().reason("timeout").prefix("b")).unwrap(), 2);
         assert_eq!(queue.kick(DeadTasks::ids(["a1", "a2"]).reason("refused")).unwrap(), 1);
@@ -224,7 +224,7 @@ on_every_store! {
         stanchion_tests::wait::eventually(stanchion_tests::wait::SOON, || std::time::SystemTime::now() > expiry);
         assert_nothing(&queue);
         assert_eq!(queue.task("a").reason, "expired");
-        assert!(queue.task("a").receipt > 0, "a record has a key though nobody had the task");
+        assert!(queue.task("a").receipt > Receipt::NONE, "a record has a key though nobody had the task");
         assert_eq!(queue.kick(DeadTasks::oldest(1)).unwrap(), 1);
         assert_eq!(queue.task("a").state, TaskState::Ready);
         // It would die again at once.

@@ -2,7 +2,7 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use stanchion::{ErrorKind, MAX_PAYLOAD, Outcome, QueueSettings, Task, TaskState};
+use stanchion::{ErrorKind, MAX_PAYLOAD, Outcome, QueueSettings, Task, TaskState, Version};
 use stanchion_tests::on_every_topology;
 use stanchion_tests::wait::{SOON, eventually};
 
@@ -15,7 +15,7 @@ on_every_topology! {
         let before = wall();
         let added = queue.enqueue(Task::new("a").payload("work").header("trace", "7")).unwrap();
         assert_eq!((added.id.as_str(), added.outcome), ("a", Outcome::Added));
-        assert!(added.version > 0);
+        assert!(added.version > Version::NONE);
         assert!(added.due.unwrap() + ms(5) >= before && added.due.unwrap() <= SystemTime::now());
         let claim = take(&queue);
         assert_eq!((claim.id(), claim.queue(), claim.payload()), ("a", "q", b"work".as_slice()));
@@ -96,7 +96,7 @@ on_every_topology! {
 
     fn versions_rise_in_the_whole_queue(bench) {
         let (one, two) = (bench.client().queue("q"), bench.client().queue("q"));
-        let mut last = 0;
+        let mut last = Version::NONE;
         for round in 0..20 {
             let queue = if round % 2 == 0 { &one } else { &two };
             let version = queue.enqueue(plain(&format!("t{}", round % 3))).unwrap().version;
@@ -104,7 +104,7 @@ on_every_topology! {
             last = version;
         }
         let claim = take(&one);
-        assert!(claim.receipt() > last, "receipts and versions come from one counter");
+        assert!(claim.receipt().get() > last.get(), "receipts and versions come from one counter");
         claim.ack().unwrap();
     }
 

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use stanchion::{ClaimOptions, ErrorKind, LossReason, TaskState};
+use stanchion::{ClaimOptions, ErrorKind, LossReason, Receipt, TaskState};
 use stanchion_tests::on_every_store;
 use stanchion_tests::wait::{SOON, ran_since};
 
@@ -13,7 +13,7 @@ on_every_store! {
     fn the_end_of_a_lease_brings_the_task_back_with_another_receipt(bench) {
         let queue = bench.client().queue("q");
         queue.enqueue(plain("a").priority(3).header("h", "v")).unwrap();
-        let (mut receipt, mut held) = (0, Vec::new());
+        let (mut receipt, mut held) = (Receipt::NONE, Vec::new());
         for attempt in 1..=3 {
             let claim = take_for(&queue, ms(50));
             assert_eq!((claim.attempt(), claim.payload(), claim.priority()), (attempt, b"a".as_slice(), 3));

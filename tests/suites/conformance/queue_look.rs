@@ -1,6 +1,6 @@
 //! peek, get, list, stats, pop: what is seen is what is there.
 
-use stanchion::{ListOptions, Retry, TaskState};
+use stanchion::{ListOptions, Receipt, Retry, TaskState};
 use stanchion_tests::on_every_store;
 use stanchion_tests::wait::{SOON, eventually, task};
 
@@ -86,7 +86,7 @@ on_every_store! {
         assert!(queue.peek(10).unwrap().is_empty());
         for (claim, peeked) in claims.iter().zip(&first) {
             assert_eq!((claim.version(), claim.due()), (peeked.version, peeked.due));
-            assert_eq!((peeked.attempts, peeked.receipt, peeked.state), (0, 0, TaskState::Ready));
+            assert_eq!((peeked.attempts, peeked.receipt, peeked.state), (0, Receipt::NONE, TaskState::Ready));
             claim.ack().unwrap();
         }
     }
@@ -136,7 +136,7 @@ on_every_store! {
         let task = queue.task("a");
         assert_eq!((task.state, task.version, Some(task.due)), (TaskState::Scheduled, added.version, added.due));
         assert_eq!((task.priority, task.attempts, task.max_attempts), (4, 0, 3));
-        assert_eq!((task.receipt, task.reason.as_str(), task.died), (0, "", None));
+        assert_eq!((task.receipt, task.reason.as_str(), task.died), (Receipt::NONE, "", None));
         assert_eq!((task.lease_left, task.successor_due), (ms(0), None));
         assert!(task.expires.unwrap() >= before + secs(600));
         assert_eq!(task.headers["h"], "v");

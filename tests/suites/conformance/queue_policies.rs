@@ -2,7 +2,7 @@
 
 use std::time::{Instant, SystemTime};
 
-use stanchion::{OnDuplicate, Outcome, Retry, Task, TaskState};
+use stanchion::{OnDuplicate, Outcome, Retry, Task, TaskState, Version};
 use stanchion_tests::faces::AnyQueue;
 use stanchion_tests::on_every_store;
 use stanchion_tests::wait::{SOON, eventually};
@@ -208,7 +208,7 @@ on_every_store! {
         assert_eq!(said, [
             Outcome::Added, Outcome::Replaced, Outcome::Replaced, Outcome::Kept, Outcome::Throttled, Outcome::Kept,
         ]);
-        assert_eq!((outcomes[4].version, outcomes[4].due), (0, None));
+        assert_eq!((outcomes[4].version, outcomes[4].due), (Version::NONE, None));
         assert_eq!(queue.stats().unwrap().enqueued, 5);
         assert_eq!(queue.task("a").version, outcomes[5].version);
     }
@@ -222,7 +222,7 @@ on_every_store! {
         let another = Task::new("b").on_duplicate(THROTTLE);
         assert_eq!(queue.enqueue(another).unwrap().outcome, Outcome::Added, "windows are per id");
         for policy in [KEEP, REPLACE, DEBOUNCE] {
-            assert!(queue.enqueue(newer(policy).delay(secs(60))).unwrap().version > 0, "{policy:?}");
+            assert!(queue.enqueue(newer(policy).delay(secs(60))).unwrap().version > Version::NONE, "{policy:?}");
         }
         assert_eq!(queue.enqueue(newer(THROTTLE)).unwrap().outcome, Outcome::Throttled);
         assert_eq!(queue.task("a").state, TaskState::Scheduled);

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, SystemTime};
 
-use stanchion::{ErrorKind, Retry, TaskState, Verdict};
+use stanchion::{ErrorKind, Receipt, Retry, TaskState, Verdict};
 use stanchion_tests::faces::AnyClaim;
 use stanchion_tests::on_every_topology;
 
@@ -84,7 +84,7 @@ on_every_topology! {
         let before = wall();
         take(&queue).nack(Retry::After(secs(600)), "the printer is on fire").unwrap();
         let task = queue.task("a");
-        assert_eq!((task.state, task.attempts, task.receipt), (TaskState::Scheduled, 1, 0));
+        assert_eq!((task.state, task.attempts, task.receipt), (TaskState::Scheduled, 1, Receipt::NONE));
         assert_eq!(task.reason, "the printer is on fire");
         assert!(task.due >= before + secs(600) && task.due < before + secs(610));
         assert_eq!(task.payload, b"a");
@@ -145,7 +145,7 @@ on_every_topology! {
     fn put_back_counts_no_attempt(bench) {
         let queue = bench.client().queue("q");
         queue.enqueue(plain("a").max_attempts(1)).unwrap();
-        let mut receipt = 0;
+        let mut receipt = Receipt::NONE;
         for _ in 0..5 {
             let claim = take(&queue);
             assert_eq!(claim.attempt(), 1);
@@ -153,7 +153,7 @@ on_every_topology! {
             receipt = claim.receipt();
             claim.put_back().unwrap();
             let task = queue.task("a");
-            assert_eq!((task.state, task.attempts, task.receipt), (TaskState::Ready, 0, 0));
+            assert_eq!((task.state, task.attempts, task.receipt), (TaskState::Ready, 0, Receipt::NONE));
         }
         take(&queue).ack().unwrap();
     }

@@ -30,7 +30,7 @@ on_shared_stores! {
         let killed = Instant::now();
         let lease = waiting.join().unwrap();
         assert_within(ms(TTL) + POLL, killed);
-        assert!(lease.fence() > dead, "{} after {dead}", lease.fence());
+        assert!(lease.fence().get() > dead, "{} after {dead}", lease.fence());
         lease.release().unwrap();
     }
 
@@ -75,7 +75,7 @@ on_shared_stores! {
             let old = sleeper.ok(&format!("acquire job {TTL} 0 {renews}"))["fence"].as_u64().unwrap();
             sleeper.freeze();
             let next = lock.acquire(renewed(TTL, 5_000)).unwrap();
-            assert!(next.fence() > old);
+            assert!(next.fence().get() > old);
 
             sleeper.thaw();
             let thawed = Instant::now();

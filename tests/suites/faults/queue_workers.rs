@@ -50,7 +50,7 @@ on_shared_stores! {
             sleeper.freeze();
             let claim = await_one(&queue, SOON);
             assert_eq!(claim.attempt(), 2);
-            assert!(claim.receipt() > first["receipt"].as_u64().unwrap());
+            assert!(claim.receipt().get() > first["receipt"].as_u64().unwrap());
 
             sleeper.thaw();
             let thawed = Instant::now();

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use stanchion::{Client, ErrorKind, LossReason};
+use stanchion::{Client, ErrorKind, Fence, LossReason};
 use stanchion_tests::faces::{AnyClient, AnyLock, Face};
 use stanchion_tests::proxy::{Fault, Flow, Proxy};
 use stanchion_tests::wait::{SOON, eventually, task};
@@ -381,10 +381,10 @@ pub(crate) struct Resource {
 }
 
 impl Resource {
-    pub(crate) fn visit<T>(&self, fence: u64, body: impl FnOnce() -> T) -> T {
+    pub(crate) fn visit<T>(&self, fence: Fence, body: impl FnOnce() -> T) -> T {
         assert_eq!(self.inside.fetch_add(1, Ordering::SeqCst), 0, "two are inside");
-        let before = self.fence.swap(fence, Ordering::SeqCst);
-        assert!(fence > before, "fence {fence} after {before}");
+        let before = self.fence.swap(fence.get(), Ordering::SeqCst);
+        assert!(fence.get() > before, "fence {fence} after {before}");
         let value = body();
         self.inside.fetch_sub(1, Ordering::SeqCst);
         value

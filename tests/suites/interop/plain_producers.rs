@@ -7,6 +7,7 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 use redis::Commands;
 use stanchion::{
     ClaimOptions, ListOptions, OnDuplicate, Outcome, QueueSettings, Removed, Rescheduled, Task, TaskState,
+    Version,
 };
 use stanchion_tests::faces::{AnyClaim, AnyQueue};
 use stanchion_tests::on_stores_with_foreign_lockers;
@@ -85,7 +86,7 @@ on_stores_with_foreign_lockers! {
         let output = Command::new("redis-cli").args(["-u", bench.url(), "ZADD", KEY, "1", "user:42"]).output().unwrap();
         assert_eq!(String::from_utf8_lossy(&output.stdout).trim(), "1", "{output:?}");
         let seen = queue.task("user:42");
-        assert_eq!((seen.state, seen.version, seen.due), (TaskState::Ready, 0, UNIX_EPOCH + secs(1)));
+        assert_eq!((seen.state, seen.version, seen.due), (TaskState::Ready, Version::NONE, UNIX_EPOCH + secs(1)));
         let claims = all(&queue);
         assert_eq!(ids(&claims), ["user:42"]);
         assert_eq!((claims[0].payload(), claims[0].attempt(), claims[0].max_attempts()), (b"".as_slice(), 1, 20));
@@ -201,7 +202,7 @@ on_stores_with_foreign_lockers! {
         let queue = bench.client().queue("q");
         zadd(bench, "a", now() + 600.0);
         zadd(bench, "b", now() + 600.0);
-        assert_eq!(queue.remove("a", Some(0)).unwrap(), Removed::Removed);
+        assert_eq!(queue.remove("a", Some(Version::NONE)).unwrap(), Removed::Removed);
         assert_eq!(queue.remove("a", None).unwrap(), Removed::Absent);
         let past = UNIX_EPOCH + secs(5);
         assert_eq!(queue.reschedule("b", past).unwrap(), Rescheduled::Moved(past));

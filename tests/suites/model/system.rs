@@ -8,7 +8,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use stanchion::internals::{Clock, ManualClock};
 use stanchion::{
     DeadTasks, Enqueued, Error, ErrorKind, ListOptions, OnDuplicate, QueueSettings, Removed, Retry, Task,
-    TaskInfo, TaskState, blocking,
+    TaskInfo, TaskState, Version, blocking,
 };
 use stanchion_tests::unique;
 
@@ -102,16 +102,16 @@ impl System {
                 let ids: Vec<&str> = popped.iter().map(|task| task.id.as_str()).collect();
                 assert_eq!(ids, expected.iter().map(|(id, ..)| *id).collect::<Vec<_>>(), "pop");
                 for (task, (_, version, payload)) in popped.iter().zip(expected) {
-                    self.same_number(*version, task.version);
+                    self.same_number(*version, task.version.get());
                     assert_eq!(task.payload, body(*payload));
                 }
             }
             (Operation::Remove(id, _), Answer::Removed(version, expected)) => {
                 // No task has the version one.
                 let known = |version| self.numbers.borrow().get(&version).copied().unwrap_or(1);
-                match (self.queue.remove(id, version.map(known)).unwrap(), expected) {
+                match (self.queue.remove(id, version.map(known).map(Version::new)).unwrap(), expected) {
                     (Removed::Removed, Ok(true)) | (Removed::Absent, Ok(false)) => {}
-                    (Removed::OtherVersion(real), Err(current)) => self.same_number(*current, real),
+                    (Removed::OtherVersion(real), Err(current)) => self.same_number(*current, real.get()),
                     (real, _) => panic!("remove {id}: {real:?}, not {expected:?}"),
                 }
             }
@@ -191,7 +191,7 @@ impl System {
             Outcome::Full => panic!("{real:?}, but the queue is full"),
         };
         assert_eq!(real.outcome, expected, "enqueue of {}", real.id);
-        self.same_number(version, real.version);
+        self.same_number(version, real.version.get());
         if outcome == Outcome::Throttled {
             assert_eq!(real.due, None);
         } else {
@@ -204,8 +204,8 @@ impl System {
         assert_eq!(ids, expected.iter().map(|(id, ..)| *id).collect::<Vec<_>>(), "claim");
         for (claim, (id, receipt, version, attempt, payload)) in claims.iter().zip(expected) {
             assert_eq!((claim.attempt(), claim.payload()), (*attempt, body(*payload)), "the claim of {id}");
-            self.same_number(*version, claim.version());
-            self.same_number(*receipt, claim.receipt());
+            self.same_number(*version, claim.version().get());
+            self.same_number(*receipt, claim.receipt().get());
         }
         self.claims.extend(claims);
     }
@@ -322,8 +322,8 @@ impl System {
         if let (Some(real), Some(expires)) = (real.expires, task.expires) {
             self.same_time(expires, real, "the expiry");
         }
-        self.same_number(task.version, real.version);
-        self.same_number(task.receipt, real.receipt);
+        self.same_number(task.version, real.version.get());
+        self.same_number(task.receipt, real.receipt.get());
     }
 
     fn compare_looks(&self, model: &Reference) {

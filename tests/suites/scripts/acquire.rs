@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use stanchion::protocol::Acquire;
+use stanchion::protocol::{Acquire, Fence};
 
 use crate::case::{TTL, acquire, given, wait};
 use crate::state::{BEYOND, WEEK, WINDOW, nothing};
@@ -84,7 +84,7 @@ fn the_fence_is_the_largest_of_stored_plus_one_and_time_and_the_clients() {
     ];
     for (stored, min_fence, expected) in cases {
         given(nothing().meta(&META.replace("fence 100", &format!("fence {stored}")), WEEK))
-            .call(Acquire { min_fence, ..acquire(1) })
+            .call(Acquire { min_fence: Fence::new(min_fence), ..acquire(1) })
             .replies(&format!("granted {expected} 5000"))
             .leaves(nothing().lock("{T1}", TTL).meta(&GRANTED.replace("{fence}", expected), WEEK));
     }
@@ -96,7 +96,7 @@ fn the_fence_is_the_largest_of_stored_plus_one_and_time_and_the_clients() {
 fn a_record_is_born_at_the_servers_time_at_the_latest() {
     let record = "fence 9007199254740991, born {us}, owner o, since {sec}, calm_until {now+60000}";
     given(nothing())
-        .call(Acquire { min_fence: 9_007_199_254_740_991, ..acquire(1) })
+        .call(Acquire { min_fence: Fence::new(9_007_199_254_740_991), ..acquire(1) })
         .replies("granted 9007199254740991 5000")
         .leaves(nothing().lock("{T1}", TTL).meta(record, WEEK));
 }
@@ -145,7 +145,7 @@ fn a_repeated_acquire_finds_its_grant_and_never_shortens_it() {
 #[test]
 fn a_repeated_acquire_raises_the_fence_to_the_clients_least() {
     given(nothing().lock("{T1}", 1_500).meta(META, WEEK))
-        .call(Acquire { min_fence: 777, ..acquire(1) })
+        .call(Acquire { min_fence: Fence::new(777), ..acquire(1) })
         .replies("granted 777 5000")
         .leaves(nothing().lock("{T1}", TTL).meta(&GRANTED.replace("{fence}", "777"), WEEK));
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use stanchion::internals::{lock_name, token};
-use stanchion::protocol::AcquireAll;
+use stanchion::protocol::{AcquireAll, Fence};
 
 use crate::case::{TTL, acquire, given};
 use crate::state::{BEYOND, Content, State, WEEK, nothing};
@@ -16,7 +16,7 @@ const CALMED: &str = "fence {fence}, born 50, owner o, since {sec}, calm_until {
 /// A request for all of these.
 pub fn all(names: &[&str]) -> AcquireAll {
     AcquireAll {
-        locks: names.iter().map(|name| (lock_name(name).unwrap(), 0)).collect(),
+        locks: names.iter().map(|name| (lock_name(name).unwrap(), Fence::NONE)).collect(),
         token: token(1),
         ttl: Duration::from_millis(TTL),
         owner: "o".into(),
@@ -88,7 +88,7 @@ fn the_fence_is_the_largest_of_stored_plus_one_and_time_and_the_clients() {
         ("100", 9_007_199_254_740_991, "9007199254740991"),
     ] {
         given(nothing().meta(&STIRRED.replace("fence 100", &format!("fence {stored}")), WEEK))
-            .call(AcquireAll { locks: vec![(lock_name("a").unwrap(), least)], ..all(&[]) })
+            .call(AcquireAll { locks: vec![(lock_name("a").unwrap(), Fence::new(least))], ..all(&[]) })
             .replies(&format!("all granted {expected}"))
             .leaves(nothing().lock("{T1}", TTL).meta(&CALMED.replace("{fence}", expected), WEEK));
     }

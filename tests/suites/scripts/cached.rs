@@ -7,8 +7,8 @@ use stanchion::ErrorKind;
 use stanchion::internals::{Clock, name_of_kind, store_config, token};
 use stanchion::name::{LockKind, LockName};
 use stanchion::protocol::{
-    Acquire, AcquireReply, ClientId, Extend, ExtendReply, FailureKind, GRANT_WINDOW, Invalidate, Leave,
-    Release, ReleaseReply, Reply, Request, StoreValue, StoreValueReply, Waiter,
+    Acquire, AcquireReply, ClientId, Extend, ExtendReply, FailureKind, Fence, GRANT_WINDOW, Invalidate,
+    Leave, Release, ReleaseReply, Reply, Request, StoreValue, StoreValueReply, Waiter,
 };
 use stanchion::store::Store;
 use stanchion::store::sqlite::{SqliteStore, SqliteTarget};
@@ -42,7 +42,7 @@ fn store(number: u128, fence: u64) -> StoreValue {
     StoreValue {
         name: named("a"),
         token: token(number),
-        fence,
+        fence: Fence::new(fence),
         value: Arc::from(&b"new"[..]),
         ttl: Duration::from_secs(60),
         stale: Duration::from_secs(5),
@@ -364,7 +364,7 @@ fn both_stores_answer_alike() {
                 };
                 let reply = place.perform(&request, clock.now() + Duration::from_secs(5)).unwrap();
                 if let Reply::Acquire(AcquireReply::Granted { fence, .. }) = reply {
-                    fences[which][user] = fence;
+                    fences[which][user] = fence.get();
                 }
                 (told(&reply), request)
             });

@@ -8,7 +8,7 @@ use redis::Connection;
 use stanchion::internals::{Clock, lock_name, store_config, token};
 use stanchion::protocol::{
     Absence, Acquire, AcquireAll, AcquireAllReply, AcquireReply, BreakLease, ClientId, Digest,
-    DowngradeReply, Extend, ExtendReply, Failure, Holder, HolderReply, Invalidate, Leave, Obstacle,
+    DowngradeReply, Extend, ExtendReply, Failure, Fence, Holder, HolderReply, Invalidate, Leave, Obstacle,
     QueueVerb, Release, ReleaseReply, Reply, Request, Resume, ResumeReply, StoreValue, StoreValueReply,
     UpgradeReply, Waiter, WaiterReply, Waiters,
 };
@@ -67,7 +67,7 @@ impl Bench {
         self.context.before = self.time();
         let reply = perform(&self.store, &request);
         self.context.after = self.time();
-        self.context.fence = reply.as_ref().ok().and_then(fence_of);
+        self.context.fence = reply.as_ref().ok().and_then(fence_of).map(Fence::get);
         reply
     }
 
@@ -236,7 +236,7 @@ pub fn acquire(number: u128) -> Acquire {
         permits: None,
         token: token(number),
         ttl: Duration::from_millis(TTL),
-        min_fence: 0,
+        min_fence: Fence::NONE,
         waiter: None,
         patience: None,
         owner: Arc::from("o"),
@@ -292,7 +292,7 @@ pub fn break_lease() -> BreakLease {
     BreakLease { name: lock_name("a").unwrap() }
 }
 
-fn fence_of(reply: &Reply) -> Option<u64> {
+fn fence_of(reply: &Reply) -> Option<Fence> {
     match reply {
         Reply::Acquire(AcquireReply::Granted { fence, .. })
         | Reply::Resume(ResumeReply::Resumed { fence, .. }) => Some(*fence),

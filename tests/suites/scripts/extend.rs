@@ -1,6 +1,6 @@
 //! extend.lua
 
-use stanchion::protocol::{Extend, Granted};
+use stanchion::protocol::{Extend, Fence, Granted};
 
 use crate::case::{extend, given};
 use crate::state::{BEYOND, WEEK, nothing};
@@ -99,7 +99,7 @@ fn a_store_that_forgot_everything_says_so() {
 }
 
 fn again(number: u128) -> Extend {
-    let granted = Some(Granted { fence: 90, owner: "me".into() });
+    let granted = Some(Granted { fence: Fence::new(90), owner: "me".into() });
     Extend { granted, again: true, ..extend(number, 9_000) }
 }
 

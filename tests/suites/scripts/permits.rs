@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use stanchion::internals::{Clock, name_of_kind, store_config, token};
 use stanchion::name::{LockKind, LockName};
 use stanchion::protocol::{
-    Acquire, AcquireReply, BreakLease, ClientId, Downgrade, DowngradeReply, Extend, ExtendReply,
+    Acquire, AcquireReply, BreakLease, ClientId, Downgrade, DowngradeReply, Extend, ExtendReply, Fence,
     GRANT_WINDOW, Holder, Leave, Permits, Release, ReleaseReply, Reply, Request, Resume, ResumeReply,
     Upgrade, UpgradeReply, Waiter, WaiterReply, Waiters,
 };
@@ -55,7 +55,7 @@ fn told(reply: &Reply) -> String {
         | Reply::Resume(ResumeReply::Gone(absence))
         | Reply::Downgrade(DowngradeReply::Gone(absence))
         | Reply::Upgrade(UpgradeReply::Gone(absence)) => {
-            format!("gone, known {}, broken {}", absence.fence > 0, absence.broken == absence.fence)
+            format!("gone, known {}, broken {}", absence.fence > Fence::NONE, absence.broken == absence.fence)
         }
         Reply::Holder(holders) => {
             let mut held: Vec<_> =
@@ -97,7 +97,7 @@ fn any_request(jitter: &mut fastrand::Rng, name: &LockName, users: &mut Users, t
             permits: Some(Permits { weight, limit }),
             token: mine.clone(),
             ttl: ttls[jitter.usize(0..ttls.len())],
-            min_fence: 0,
+            min_fence: Fence::NONE,
             waiter: jitter.bool().then_some(waiter),
             patience: None,
             owner: format!("1 host {user}").into(),
@@ -273,7 +273,7 @@ fn a_token_whose_lease_has_ended_is_granted_anew() {
             permits: Some(Permits { weight: 1, limit: LIMIT }),
             token: token(number),
             ttl,
-            min_fence: 0,
+            min_fence: Fence::NONE,
             waiter: None,
             patience: None,
             owner: "1 host label".into(),

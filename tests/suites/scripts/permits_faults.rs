@@ -9,8 +9,8 @@ use stanchion::ErrorKind;
 use stanchion::internals::{name_of_kind, token};
 use stanchion::name::{LockKind, LockName};
 use stanchion::protocol::{
-    Acquire, BreakLease, ClientId, Downgrade, Extend, FailureKind, Holder, Leave, Permits, Release, Request,
-    Resume, Upgrade, Waiter,
+    Acquire, BreakLease, ClientId, Downgrade, Extend, FailureKind, Fence, Holder, Leave, Permits, Release,
+    Request, Resume, Upgrade, Waiter,
 };
 use stanchion_tests::wait::{SOON, eventually};
 
@@ -33,7 +33,7 @@ fn acquire(number: u128, weight: u32, ttl: Duration, waits: bool) -> Request {
         permits: Some(Permits { weight, limit: LIMIT }),
         token: token(number),
         ttl,
-        min_fence: 0,
+        min_fence: Fence::NONE,
         waiter: waits.then_some(Waiter { client: ClientId(7), seq: 1 }),
         patience: None,
         owner: "1 host label".into(),
@@ -56,7 +56,7 @@ fn release(number: u128) -> Request {
 /// Every verb, in the name of token 1.
 fn requests() -> Vec<(&'static str, Request)> {
     let Request::Release(plain) = release(1) else { unreachable!() };
-    let late = Release { acquire_resent: true, own_fence: Some(99), ..plain };
+    let late = Release { acquire_resent: true, own_fence: Some(Fence::new(99)), ..plain };
     vec![
         ("try", acquire(1, 1, TTL, false)),
         ("acquire", acquire(1, LIMIT, TTL, true)),

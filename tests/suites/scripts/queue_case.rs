@@ -7,8 +7,8 @@ use stanchion::internals::{queue_name, task_id};
 use stanchion::protocol::{
     Abandon, CallId, Claim, ClaimReply, ClaimedTask, ClientId, DeadOnes, Due, Enqueue, EnqueueOutcome,
     ExtendClaim, ExtendClaimReply, Get, List, NewTask, OnDuplicate, Outcome, Peek, Place, Pop, QueueReply,
-    QueueRequest, QueueVerb, Remove, Removed, Request, Reschedule, RescheduleReply, Settle, Settled,
-    Settlement, Sweep, TaskRecord, TaskState, Verdict, Waiter,
+    QueueRequest, QueueVerb, Receipt, Remove, Removed, Request, Reschedule, RescheduleReply, Settle, Settled,
+    Settlement, Sweep, TaskRecord, TaskState, Verdict, Version, Waiter,
 };
 
 /// The lease of the claims here.
@@ -138,7 +138,7 @@ pub fn bury() -> Verdict {
 fn settlements(items: &[(&str, u64, Verdict)]) -> Settle {
     let settlement = |(id, receipt, verdict): &(&str, u64, Verdict)| Settlement {
         id: task_id(id).unwrap(),
-        receipt: *receipt,
+        receipt: Receipt::new(*receipt),
         verdict: verdict.clone(),
     };
     Settle { items: items.iter().map(settlement).collect() }
@@ -158,7 +158,11 @@ pub fn settle_and_try(items: &[(&str, u64, Verdict)], max: u32) -> QueueVerb {
 }
 
 pub fn extend_claim(id: &str, receipt: u64, lease: u64) -> QueueVerb {
-    QueueVerb::ExtendClaim(ExtendClaim { id: task_id(id).unwrap(), receipt, lease: ms(lease) })
+    QueueVerb::ExtendClaim(ExtendClaim {
+        id: task_id(id).unwrap(),
+        receipt: Receipt::new(receipt),
+        lease: ms(lease),
+    })
 }
 
 pub fn abandon(number: Option<u64>, seq: Option<u64>) -> QueueVerb {
@@ -195,7 +199,7 @@ fn told(place: Option<&Place>) -> String {
 }
 
 pub fn remove(id: &str, version: Option<u64>) -> QueueVerb {
-    QueueVerb::Remove(Remove { id: task_id(id).unwrap(), version })
+    QueueVerb::Remove(Remove { id: task_id(id).unwrap(), version: version.map(Version::new) })
 }
 
 pub fn reschedule(id: &str, due: Due) -> QueueVerb {
@@ -249,7 +253,9 @@ fn joined<T>(items: &[T], text: impl Fn(&T) -> String) -> String {
 
 fn outcome(outcome: &EnqueueOutcome) -> String {
     match outcome {
-        EnqueueOutcome::Accepted { outcome: Outcome::Throttled, version: 0, due: 0 } => "throttled".into(),
+        EnqueueOutcome::Accepted { outcome: Outcome::Throttled, version: Version::NONE, due: 0 } => {
+            "throttled".into()
+        }
         EnqueueOutcome::Accepted { outcome, version, due } => {
             format!("{} {version} due {due}", format!("{outcome:?}").to_lowercase())
         }

@@ -1,6 +1,6 @@
 //! The dead: their caps, and queue/kick.lua.
 
-use stanchion::protocol::{Configure, DeadOnes, Due, Pause, Pop, QueueVerb, Sweep};
+use stanchion::protocol::{Configure, DeadOnes, Due, Pause, Pop, QueueVerb, Receipt, Sweep};
 
 use crate::case::given;
 use crate::queue_case::{
@@ -165,7 +165,7 @@ fn a_record_that_goes_from_the_middle_leaves_the_others_known() {
     let first = || nothing().older_dead("10", "a", "{then-9}", "");
     let before = first().older_dead("12", "a", "{then-7}", "").dead("14", "a", "{then-5}", "");
     let before = before.chained("10", "12").chained("12", "14").counts("counter 50, dead_size 3");
-    let drop_middle = QueueVerb::RemoveDead(Sweep::new(DeadOnes::Receipts([12].into()), 9));
+    let drop_middle = QueueVerb::RemoveDead(Sweep::new(DeadOnes::Receipts([Receipt::new(12)].into()), 9));
     let left = first().dead("14", "a", "{then-5}", "").chained("10", "14");
     given(before).call(drop_middle).replies("1").leaves(left.counts("counter 50, dead_size 2").resting());
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use stanchion::protocol::Release;
+use stanchion::protocol::{Fence, Release};
 
 use crate::case::{given, release};
 use crate::state::{WEEK, nothing};
@@ -76,12 +76,12 @@ fn a_cooldown_after_a_repeated_acquire_remembers_the_token_too() {
 #[test]
 fn an_offer_to_the_token_of_an_earlier_lease_is_not_that_lease() {
     let offered = || nothing().lock("{T1}", 900).meta(META, WEEK);
-    let own = |fence| Release { own_fence: Some(fence), ..release(1) };
+    let own = |fence| Release { own_fence: Some(Fence::new(fence)), ..release(1) };
     given(offered()).call(own(100)).replies("released").leaves(nothing().meta(META, WEEK));
     let gone = "gone fence 100 born 50 broken 0";
     given(offered()).call(own(99)).replies(gone).leaves(nothing().meta(META, WEEK));
     given(offered())
-        .call(Release { own_fence: Some(99), ..cooldown(1, 700) })
+        .call(Release { own_fence: Some(Fence::new(99)), ..cooldown(1, 700) })
         .replies(gone)
         .leaves(nothing().meta(META, WEEK));
 }
@@ -152,18 +152,18 @@ fn an_offer_to_the_same_token_is_not_taken_for_the_lease() {
     let taken_out = || passed_on().line(&[(2, "901")]).waiters(&[(2, "{then-100} 1 {C} 6")]);
     let stays = [(1, "{then-100} 1 {C} 5"), (2, "{then-100} 1 {C} 6")];
     let gone = "gone fence 100 born 50 broken 0";
-    let late = Release { own_fence: Some(99), ..release(1) };
+    let late = Release { own_fence: Some(Fence::new(99)), ..release(1) };
     given(offered()).call(late.clone()).replies(gone).hints(6).leaves(taken_out());
-    let no_cooldown = Release { own_fence: Some(99), ..cooldown(1, 700) };
+    let no_cooldown = Release { own_fence: Some(Fence::new(99)), ..cooldown(1, 700) };
     given(offered()).call(no_cooldown).replies(gone).hints(6).leaves(taken_out());
-    let own = Release { own_fence: Some(100), ..release(1) };
+    let own = Release { own_fence: Some(Fence::new(100)), ..release(1) };
     let stay = passed_on().line(&[(1, "900"), (2, "901")]).waiters(&stays);
     given(offered()).call(own).replies("released").hints(6).leaves(stay);
 }
 
 #[test]
 fn a_late_release_of_the_lease_itself_is_a_release() {
-    for own_fence in [None, Some(100)] {
+    for own_fence in [None, Some(Fence::new(100))] {
         given(nothing().lock("{T1}", 3_000).meta(META, WEEK))
             .call(Release { own_fence, ..cooldown(1, 700) })
             .replies("released")

@@ -4,7 +4,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
 use stanchion::ErrorKind;
-use stanchion::protocol::{FailureKind, Release, Request};
+use stanchion::protocol::{FailureKind, Fence, Release, Request};
 
 use crate::acquire_all::all;
 use crate::case::{Bench, acquire, break_lease, extend, holder, leave, release, resume, wait, waiters};
@@ -18,7 +18,7 @@ fn requests() -> Vec<(&'static str, Request)> {
     let resent = Release { acquire_resent: true, ..release(1) };
     let both = Release { acquire_resent: true, ..cooldown.clone() };
     let share = Release { foreign_share: true, ..release(1) };
-    let late = Release { own_fence: Some(99), ..both.clone() };
+    let late = Release { own_fence: Some(Fence::new(99)), ..both.clone() };
     vec![
         ("try", Request::Acquire(acquire(1))),
         ("acquire", Request::Acquire(wait(1, 5))),

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use stanchion::{Client, ErrorKind, LockOptions, Task};
+use stanchion::{Client, ErrorKind, Fence, LockOptions, Task};
 use stanchion_tests::RedisServer;
 use stanchion_tests::faces::{AnyClient, AnyLock, Face};
 use stanchion_tests::proxy::{Fault, Proxy};
@@ -240,7 +240,7 @@ on_both_faces! {
         };
         away(2);
         let first = open(face, Client::builder(&url)).lock("job").acquire(fixed(5_000, 0)).unwrap();
-        assert!(first.fence() > ahead * 1_000_000);
+        assert!(first.fence().get() > ahead * 1_000_000);
         let fence = first.fence();
         away(0);
         // Another client, which has seen no fence.
@@ -260,7 +260,7 @@ on_both_faces! {
         let url = url_of(proxies.iter().map(Proxy::port), "rejoin_after=0&node_timeout=0.5");
         let client = open(face, Client::builder(&url));
         let lock = client.lock("job");
-        let mut last = 0;
+        let mut last = Fence::NONE;
         for (verb, lost) in [("acquire", 1), ("acquire", 2), ("extend", 1), ("extend", 2), ("release", 1), ("release", 2)] {
             // All of them vote again.
             eventually(SOON, || {
@@ -321,7 +321,7 @@ fn nothing_is_lost_under_contention() {
                         Err(error) => panic!("{error}"),
                     };
                     assert!(!inside.swap(true, Ordering::SeqCst), "two are inside");
-                    assert!(fenced.swap(lease.fence(), Ordering::SeqCst) < lease.fence());
+                    assert!(fenced.swap(lease.fence().get(), Ordering::SeqCst) < lease.fence().get());
                     let before = written.load(Ordering::SeqCst);
                     std::thread::yield_now();
                     written.store(before + 1, Ordering::SeqCst);

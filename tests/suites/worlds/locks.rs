@@ -192,7 +192,7 @@ impl World<Locks> {
         let user = &self.game.users[client];
         let names: Vec<_> = user.locks.iter().map(|lock| self.game.names[*lock].clone()).collect();
         let request = Request::AcquireAll(AcquireAll {
-            locks: names.iter().map(|name| (name.clone(), 0)).collect(),
+            locks: names.iter().map(|name| (name.clone(), Fence::NONE)).collect(),
             token: token.clone(),
             ttl: user.ttl,
             owner: "1 world client".into(),
@@ -216,7 +216,7 @@ impl World<Locks> {
             can_do_without: false,
             adopt_after: None,
             owner: "1 world client".into(),
-            min_fence: 0,
+            min_fence: Fence::NONE,
             waiter: self.stage.borrow().waiter(client, id),
             foreign_share: false,
             early: 0.0,

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use stanchion::engine::lease::{LeaseState, Need, Status};
 use stanchion::internals::Moment;
-use stanchion::protocol::{Failure, FailureKind, Reply, Request};
+use stanchion::protocol::{Failure, FailureKind, Receipt, Reply, Request};
 
 use crate::again::{Again, Asked, Care, Cared, Engine, Input, Outcome};
 use crate::stage::{DAWN, Rows, Stage, digest, token_of};
@@ -87,8 +87,8 @@ pub enum Wish {
     Nack,
     PutBack,
     /// The handler of this delivery ends.
-    Finish(u64),
-    Fail(u64),
+    Finish(Receipt),
+    Fail(Receipt),
 }
 
 /// What may happen next. Numbers are of clients, and of messages in their order.

@@ -56,10 +56,10 @@ impl Lock {
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() -> Result<(), stanchion::Error> {
-    /// # use stanchion::{Client, LockOptions};
+    /// # use stanchion::{Client, Fence, LockOptions};
     /// # let client = Client::open("memory:").await?;
     /// let fence = client.lock("report").hold(LockOptions::new(), |lease| async move { lease.fence() }).await?;
-    /// assert!(fence > 0);
+    /// assert!(fence > Fence::NONE);
     /// # Ok(())
     /// # }
     /// ```

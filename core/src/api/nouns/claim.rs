@@ -69,7 +69,7 @@ impl Claim {
     }
 
     /// The number of this delivery: larger than that of every earlier one of the task. Pass it along with
-    /// writes, as a lock's fence.
+    /// writes ([`Receipt::get`] is the number), as a lock's fence.
     pub fn receipt(&self) -> Receipt {
         self.delivery.task.receipt
     }

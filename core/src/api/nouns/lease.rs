@@ -33,7 +33,7 @@ impl Lease {
     }
 
     /// The number of this grant: larger than that of every earlier grant of the lock. Pass it along with
-    /// writes, so that the resource can refuse a holder that came too late.
+    /// writes ([`Fence::get`] is the number), so that the resource can refuse a holder that came too late.
     pub fn fence(&self) -> Fence {
         self.grip.fence()
     }

@@ -23,7 +23,7 @@ fn order(wait_ms: u64) -> AcquireOrder {
         can_do_without: false,
         adopt_after: None,
         owner: "".into(),
-        min_fence: 0,
+        min_fence: Fence::NONE,
         waiter: Waiter { client: ClientId(1), seq: 9 },
         foreign_share: false,
         early: 0.0,
@@ -36,7 +36,7 @@ fn machine(wait_ms: u64) -> AcquireMachine {
 }
 
 fn granted(ttl: Duration) -> Result<Reply, Failure> {
-    Ok(Reply::Acquire(AcquireReply::Granted { fence: 100, ttl }))
+    Ok(Reply::Acquire(AcquireReply::Granted { fence: Fence::new(100), ttl }))
 }
 
 fn waiting(remaining_ms: u64) -> Result<Reply, Failure> {

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::base::name::{Prefixes, QueueName, TaskId};
-use crate::protocol::{ClientId, Receipt, Waiter};
+use crate::protocol::{ClientId, Receipt, Version, Waiter};
 
 mod cleaning;
 mod failing;
@@ -46,23 +46,23 @@ fn settling(wait_ms: u64) -> ClaimMachine {
     ClaimMachine::new(order, at(0), true, Jitter::seeded(1))
 }
 
-fn settlements(items: &[(Receipt, Verdict)]) -> Settle {
-    let item = |(receipt, verdict): &(Receipt, Verdict)| Settlement {
+fn settlements(items: &[(u64, Verdict)]) -> Settle {
+    let item = |(receipt, verdict): &(u64, Verdict)| Settlement {
         id: TaskId::parse("t").unwrap(),
-        receipt: *receipt,
+        receipt: Receipt::new(*receipt),
         verdict: verdict.clone(),
     };
     Settle { items: items.iter().map(item).collect() }
 }
 
-fn task(receipt: Receipt, remaining: Duration) -> ClaimedTask {
+fn task(receipt: u64, remaining: Duration) -> ClaimedTask {
     ClaimedTask {
         id: TaskId::parse("t").unwrap(),
         body: (*b"body").into(),
-        receipt,
+        receipt: Receipt::new(receipt),
         attempt: 1,
         max_attempts: 8,
-        version: 1,
+        version: Version::new(1),
         due: 0,
         priority: 0,
         remaining,
@@ -152,16 +152,16 @@ fn abandoned(request: Request) -> (String, Abandon) {
 }
 
 /// The receipts that a clean-up puts back.
-fn receipts_put_back(request: Request) -> Vec<Receipt> {
+fn receipts_put_back(request: Request) -> Vec<u64> {
     match request {
         Request::Queue(QueueRequest { verb: QueueVerb::Settle(settle), .. }) => put_back_in(&settle),
         other => panic!("expected a settle, got {other:?}"),
     }
 }
 
-fn put_back_in(settle: &Settle) -> Vec<Receipt> {
+fn put_back_in(settle: &Settle) -> Vec<u64> {
     assert!(settle.items.iter().all(|item| item.verdict == Verdict::PUT_BACK), "{settle:?}");
-    settle.items.iter().map(|item| item.receipt).collect()
+    settle.items.iter().map(|item| item.receipt.get()).collect()
 }
 
 fn number(machine: &ClaimMachine) -> Option<u64> {
@@ -176,7 +176,7 @@ fn tasks_come_at_once_and_their_deadline_counts_from_the_sending() {
     machine.reply(at(900), number_sent, claimed());
     let claimed = done(&mut machine, at(900));
     assert_eq!(claimed.tasks[0].deadline, deadline(at(0), LEASE));
-    assert_eq!((claimed.tasks[0].task.receipt, claimed.tasks[0].queue.as_str()), (100, "a"));
+    assert_eq!((claimed.tasks[0].task.receipt, claimed.tasks[0].queue.as_str()), (Receipt::new(100), "a"));
     assert!(machine.abandon().is_none(), "the tasks are their worker's now");
     assert_eq!(number(&machine), Some(42), "the slot counts on from here");
 }
@@ -257,7 +257,10 @@ fn tasks_that_come_too_late_are_put_back_and_asked_for_in_one_step() {
     let tasks = ClaimReply::Claimed(vec![task(101, short)]);
     machine.reply(at(901), second, Ok(Reply::Queue(QueueReply::SettleAndClaim(vec![DONE], tasks))));
     let claimed = done(&mut machine, at(901));
-    assert_eq!((claimed.tasks[0].task.receipt, claimed.tasks[0].deadline), (101, deadline(at(900), short)));
+    assert_eq!(
+        (claimed.tasks[0].task.receipt, claimed.tasks[0].deadline),
+        (Receipt::new(101), deadline(at(900), short))
+    );
     assert!(claimed.settled.is_empty(), "nobody asked for that settlement");
     assert!(machine.abandon().is_none());
 }

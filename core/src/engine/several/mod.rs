@@ -322,7 +322,7 @@ impl SeveralMachine {
     fn took(&mut self, now: Moment, grant: &Grant) {
         let token = self.token();
         let order = &mut self.order.locks[self.taken.len()];
-        order.min_fence = order.min_fence.max(grant.fence + 1);
+        order.min_fence = order.min_fence.max(grant.fence.next());
         let lock = LockLease {
             name: order.name.clone(),
             token,

@@ -23,7 +23,7 @@ fn order(wait_ms: u64) -> SeveralOrder {
         can_do_without: false,
         adopt_after: None,
         owner: "".into(),
-        min_fence: 0,
+        min_fence: Fence::NONE,
         waiter: Waiter { client: ClientId(1), seq: 9 },
         foreign_share: false,
         early: 0.0,
@@ -37,8 +37,8 @@ fn machine(wait_ms: u64) -> SeveralMachine {
     SeveralMachine::new(order(wait_ms), at(0), true, Jitter::seeded(1))
 }
 
-fn granted(fence: Fence) -> Result<Reply, Failure> {
-    Ok(Reply::Acquire(AcquireReply::Granted { fence, ttl: TTL }))
+fn granted(fence: u64) -> Result<Reply, Failure> {
+    Ok(Reply::Acquire(AcquireReply::Granted { fence: Fence::new(fence), ttl: TTL }))
 }
 
 fn waiting() -> Result<Reply, Failure> {
@@ -50,7 +50,11 @@ fn extended() -> Result<Reply, Failure> {
 }
 
 fn gone() -> Result<Reply, Failure> {
-    Ok(Reply::Extend(ExtendReply::Gone(Absence { fence: 500, born: 1, ..Absence::default() })))
+    Ok(Reply::Extend(ExtendReply::Gone(Absence {
+        fence: Fence::new(500),
+        born: Fence::new(1),
+        ..Absence::default()
+    })))
 }
 
 fn released() -> Result<Reply, Failure> {
@@ -83,10 +87,10 @@ fn waits_until(machine: &mut SeveralMachine, now: Moment) -> Moment {
     }
 }
 
-fn deadlines(machine: &mut SeveralMachine, now: Moment) -> Vec<(Fence, Moment)> {
+fn deadlines(machine: &mut SeveralMachine, now: Moment) -> Vec<(u64, Moment)> {
     match machine.step(now) {
         Step::Done(Ok(Several::Granted { grants, .. })) => {
-            grants.iter().map(|grant| (grant.fence, grant.deadline)).collect()
+            grants.iter().map(|grant| (grant.fence.get(), grant.deadline)).collect()
         }
         other => panic!("expected grants, got {other:?}"),
     }
@@ -175,7 +179,7 @@ fn if_one_is_lost_all_are_given_back_and_it_begins_anew_with_another_token() {
         panic!("it does not begin anew");
     };
     assert_ne!(acquire.token, Token::from_bits(7));
-    assert_eq!((acquire.name.as_str(), acquire.min_fence), ("a", 11));
+    assert_eq!((acquire.name.as_str(), acquire.min_fence), ("a", Fence::new(11)));
     machine.reply(now, number, granted(600));
     exchange(&mut machine, now, "acquire b", granted(20));
     exchange(&mut machine, now, "acquire c", granted(30));
@@ -258,7 +262,7 @@ fn what_a_silent_store_is_not_told_is_left_to_others() {
 fn in_one_step_if_all_are_free() {
     let order = SeveralOrder { in_one_step: true, ..order(1_000) };
     let mut all = SeveralMachine::new(order.clone(), at(0), true, Jitter::seeded(1));
-    let reply = AcquireAllReply::Granted(vec![10, 20, 30]);
+    let reply = AcquireAllReply::Granted([10, 20, 30].map(Fence::new).into());
     exchange(&mut all, at(1), "acquire_all a", Ok(Reply::AcquireAll(reply.clone())));
     assert_eq!(deadlines(&mut all, at(2)), [10, 20, 30].map(|fence| (fence, deadline(at(1), TTL))));
 

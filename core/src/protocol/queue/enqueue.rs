@@ -75,7 +75,7 @@ pub enum EnqueueOutcome {
     Accepted {
         /// How.
         outcome: Outcome,
-        /// The task's version after it. Zero if throttled.
+        /// The task's version after it. [`Version::NONE`] if throttled.
         version: Version,
         /// When the task is due. Zero if throttled.
         due: WallMillis,

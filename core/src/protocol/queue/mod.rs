@@ -21,10 +21,6 @@ pub use tasks::{
     TaskState,
 };
 
-/// The number of one delivery of a task; every delivery has a larger one.
-pub type Receipt = u64;
-/// A number that grows with every accepted enqueue of a task.
-pub type Version = u64;
 /// Wall time in milliseconds since 1970.
 pub type WallMillis = u64;
 

@@ -139,7 +139,7 @@ pub struct TaskRecord {
     pub body: Arc<[u8]>,
     /// Bytes of the body.
     pub size: u64,
-    /// Of the last accepted enqueue; zero if it was never enqueued (it came by the intake and is still there).
+    /// Of the last accepted enqueue; [`Version::NONE`] if it was never enqueued (it came by the intake and is still there).
     pub version: Version,
     /// When it is or was due.
     pub due: WallMillis,
@@ -151,7 +151,7 @@ pub struct TaskRecord {
     pub max_attempts: u32,
     /// Not delivered after this; zero if it does not expire.
     pub expires: WallMillis,
-    /// Of the delivery that is not settled; of a dead task, its record's key. Zero if there is none.
+    /// Of the delivery that is not settled; of a dead task, its record's key. [`Receipt::NONE`] if there is none.
     pub receipt: Receipt,
     /// What is left of the lease, if it is claimed.
     pub remaining: Duration,

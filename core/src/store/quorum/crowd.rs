@@ -66,7 +66,7 @@ mod tests {
     use super::*;
     use crate::base::name::Prefixes;
     use crate::base::token::Token;
-    use crate::protocol::{Acquire, ClientId, Leave, Obstacle, Waiter, further_pause};
+    use crate::protocol::{Acquire, ClientId, Fence, Leave, Obstacle, Waiter, further_pause};
 
     fn acquire(number: u128) -> Request {
         Request::Acquire(Acquire {
@@ -74,7 +74,7 @@ mod tests {
             permits: None,
             token: Token::from_bits(number),
             ttl: Duration::from_secs(30),
-            min_fence: 0,
+            min_fence: Fence::NONE,
             waiter: Some(Waiter { client: ClientId(1), seq: 1 }),
             patience: None,
             owner: "".into(),
@@ -110,7 +110,7 @@ mod tests {
             crowd.spread(now, &leave, Ok(Reply::Leave)).unwrap();
         }
         assert_eq!(told(&crowd, now, 1).remaining, Some(Duration::from_millis(40)));
-        let granted = AcquireReply::Granted { fence: 1, ttl: Duration::from_secs(30) };
+        let granted = AcquireReply::Granted { fence: Fence::new(1), ttl: Duration::from_secs(30) };
         crowd.spread(now, &acquire(1), Ok(Reply::Acquire(granted))).unwrap();
         assert!(locked(&crowd.0).is_empty(), "nothing is kept of a lock that nobody waits for");
     }

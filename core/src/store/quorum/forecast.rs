@@ -29,23 +29,25 @@ struct Seen {
 }
 
 impl Forecast {
-    /// The fence to ask for; zero if none can be predicted.
+    /// The fence to ask for; [`Fence::NONE`] if none can be predicted.
     pub(super) fn propose(&self, clock: &Clock) -> Fence {
         let now = clock.now();
         let seen = *locked(&self.0);
-        seen.filter(|seen| now.since(seen.first) < GOOD_FOR)
-            .map_or(0, |seen| seen.fence + u64::try_from(now.since(seen.asked).as_micros()).unwrap_or(0))
+        seen.filter(|seen| now.since(seen.first) < GOOD_FOR).map_or(Fence::NONE, |seen| {
+            let passed = u64::try_from(now.since(seen.asked).as_micros()).unwrap_or(0);
+            Fence::new(seen.fence.get() + passed)
+        })
     }
 
     /// Takes in the fence of a grant that was asked for with this proposal.
     pub(super) fn learn(&self, clock: &Clock, asked: Moment, proposed: Fence, fence: Fence) {
-        if fence == proposed || fence.abs_diff(clock.wall_micros()) > NEAR_US {
+        if fence == proposed || fence.get().abs_diff(clock.wall_micros()) > NEAR_US {
             return;
         }
         let mut seen = locked(&self.0);
         let first = match *seen {
             // Too little was asked for, while another has asked for more.
-            Some(seen) if proposed > 0 => seen.first,
+            Some(seen) if proposed > Fence::NONE => seen.first,
             _ => clock.now(),
         };
         *seen = Some(Seen { fence, asked, first });
@@ -62,23 +64,24 @@ mod tests {
         let manual = ManualClock::new();
         let clock = Clock::Manual(manual.clone());
         let forecast = Forecast::default();
-        assert_eq!(forecast.propose(&clock), 0);
+        assert_eq!(forecast.propose(&clock), Fence::NONE);
         let fence = clock.wall_micros() + 70;
-        forecast.learn(&clock, clock.now(), 0, fence);
+        let later = |micros| Fence::new(fence + micros);
+        forecast.learn(&clock, clock.now(), Fence::NONE, later(0));
         manual.advance(Duration::from_millis(1));
-        assert_eq!(forecast.propose(&clock), fence + 1_000);
-        forecast.learn(&clock, clock.now(), fence + 1_000, fence + 1_000);
-        forecast.learn(&clock, clock.now(), fence + 1_000, fence + 1_500);
-        assert_eq!(forecast.propose(&clock), fence + 1_500);
+        assert_eq!(forecast.propose(&clock), later(1_000));
+        forecast.learn(&clock, clock.now(), later(1_000), later(1_000));
+        forecast.learn(&clock, clock.now(), later(1_000), later(1_500));
+        assert_eq!(forecast.propose(&clock), later(1_500));
         manual.advance(GOOD_FOR);
-        assert_eq!(forecast.propose(&clock), 0);
+        assert_eq!(forecast.propose(&clock), Fence::NONE);
     }
 
     #[test]
     fn one_locks_fence_from_the_far_future_is_not_for_others() {
         let clock = Clock::Manual(ManualClock::new());
         let forecast = Forecast::default();
-        forecast.learn(&clock, clock.now(), 0, clock.wall_micros() + NEAR_US + 1);
-        assert_eq!(forecast.propose(&clock), 0);
+        forecast.learn(&clock, clock.now(), Fence::NONE, Fence::new(clock.wall_micros() + NEAR_US + 1));
+        assert_eq!(forecast.propose(&clock), Fence::NONE);
     }
 }

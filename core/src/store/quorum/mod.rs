@@ -94,7 +94,7 @@ impl QuorumStore {
         if request.kind() != LockKind::Exclusive.name() || matches!(request, Request::AcquireAll(_)) {
             return Err(unsupported());
         }
-        let mut proposed = 0;
+        let mut proposed = Fence::NONE;
         let mut request = request.clone();
         match &mut request {
             Request::Acquire(acquire) => {

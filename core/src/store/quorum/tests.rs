@@ -28,7 +28,7 @@ fn acquire(kind: LockKind, ttl: Duration) -> Request {
         permits: None,
         token: Token::from_bits(1),
         ttl,
-        min_fence: 0,
+        min_fence: Fence::NONE,
         waiter: None,
         patience: None,
         owner: Arc::from(""),

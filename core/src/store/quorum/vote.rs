@@ -167,7 +167,7 @@ impl Vote {
     /// A lock that a majority has granted: all of them are to have the same fence, the highest of theirs. Each later
     /// majority meets one of them, and goes above it.
     fn raise(&mut self, grants: Vec<(usize, Fence, Duration)>) -> Next {
-        let fence = grants.iter().map(|(_, fence, _)| *fence).max().unwrap_or(0);
+        let fence = grants.iter().map(|(_, fence, _)| *fence).max().unwrap_or(Fence::NONE);
         let (have, lack): (Vec<_>, Vec<_>) = grants.into_iter().partition(|(_, theirs, _)| *theirs == fence);
         let lives: Vec<_> = have.iter().map(|(.., ttl)| *ttl).collect();
         if lives.len() >= self.needed() {

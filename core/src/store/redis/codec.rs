@@ -9,7 +9,7 @@ use crate::base::name::{LockKind, LockName};
 use crate::base::token::Token;
 use crate::protocol::{
     Absence, Acquire, AcquireAll, AcquireAllReply, AcquireReply, BreakLease, Digest, Downgrade,
-    DowngradeReply, Extend, ExtendReply, Failure, FailureKind, Granted, HeldAs, Holder, HolderReply,
+    DowngradeReply, Extend, ExtendReply, Failure, FailureKind, Fence, Granted, HeldAs, Holder, HolderReply,
     Invalidate, Leave, Obstacle, Release, ReleaseReply, Reply, Request, Resume, ResumeReply, StoreValue,
     StoreValueReply, Upgrade, UpgradeReply, WaiterReply, Waiters,
 };
@@ -166,12 +166,16 @@ fn encode_extend(command: &mut Cmd, extend: &Extend) {
         command.arg(u8::from(extend.exact));
     }
     if let Some(Granted { fence, owner }) = again {
-        command.arg(*fence).arg(&**owner);
+        command.arg(fence.get()).arg(&**owner);
     }
 }
 
 fn encode_acquire(command: &mut Cmd, acquire: &Acquire) {
-    command.arg(acquire.token.as_str()).arg(millis(acquire.ttl)).arg(acquire.min_fence).arg(&*acquire.owner);
+    command
+        .arg(acquire.token.as_str())
+        .arg(millis(acquire.ttl))
+        .arg(acquire.min_fence.get())
+        .arg(&*acquire.owner);
     if acquire.waiter.is_none() && acquire.patience.is_none() && acquire.adopt.is_none() {
         return;
     }
@@ -184,7 +188,7 @@ fn encode_acquire(command: &mut Cmd, acquire: &Acquire) {
 fn encode_acquire_all(command: &mut Cmd, acquire: &AcquireAll) {
     command.arg(acquire.token.as_str()).arg(millis(acquire.ttl)).arg(&*acquire.owner);
     for (_, min_fence) in &acquire.locks {
-        command.arg(*min_fence);
+        command.arg(min_fence.get());
     }
 }
 
@@ -220,7 +224,7 @@ fn decode_known(request: &Request, value: &Value) -> Option<Reply> {
         (_, Value::Array(items)) => items.as_slice(),
         // The short answers of the common case.
         (Request::Acquire(acquire), Value::Int(fence)) => {
-            let fence = u64::try_from(*fence).ok().filter(|fence| *fence > 0)?;
+            let fence = u64::try_from(*fence).ok().filter(|fence| *fence > 0).map(Fence::new)?;
             return Some(Reply::Acquire(AcquireReply::Granted { fence, ttl: acquire.ttl }));
         }
         (Request::Release(_), Value::Int(code)) if Code::from_number(*code) == Some(Code::Released) => {
@@ -232,8 +236,9 @@ fn decode_known(request: &Request, value: &Value) -> Option<Reply> {
         Some(Value::Int(number)) => Some(*number),
         _ => None,
     };
-    let fence = |index| number(index).and_then(|fence| u64::try_from(fence).ok());
-    let time = |index| fence(index).map(Duration::from_millis);
+    let count = |index| number(index).and_then(|count| u64::try_from(count).ok());
+    let fence = |index| count(index).map(Fence::new);
+    let time = |index| count(index).map(Duration::from_millis);
     let absence =
         || Some(Absence { fence: fence(1)?, born: fence(2)?, broken: fence(3)?, foreign: number(4)? == 1 });
     let obstacle = || {
@@ -284,9 +289,9 @@ fn decode_known(request: &Request, value: &Value) -> Option<Reply> {
             held_as: held_as(number(1)?)?,
             fence: fence(2)?,
             remaining: lifetime(number(3)?),
-            since_ms: fence(4)?.checked_mul(1000)?,
+            since_ms: count(4)?.checked_mul(1000)?,
             owner: text(items.get(5)?)?,
-            waiters: fence(6)?,
+            waiters: count(6)?,
             weight: 1,
         }]),
         (Request::Waiters(_), Code::InLine) => {

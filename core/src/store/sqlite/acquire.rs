@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use crate::base::name::LockKind;
-use crate::protocol::{Acquire, AcquireReply, CACHED_RANK, GRANT_WINDOW, Obstacle, Reply};
+use crate::protocol::{Acquire, AcquireReply, CACHED_RANK, Fence, GRANT_WINDOW, Obstacle, Reply};
 use crate::store::sqlite::hand_off::offer;
 use crate::store::sqlite::keys::row_key;
 use crate::store::sqlite::line::{Caller, Look, line_up, look_along, tidy};
-use crate::store::sqlite::step::{LockRow, Outcome, Step, between, fence, micros, stored_fence};
+use crate::store::sqlite::step::{LockRow, Outcome, Step, between, micros};
 
 /// Like acquire.lua. There are no foreign lockers here, so `adopt` is ignored.
 pub(super) fn acquire(step: &Step<'_>, request: &Acquire) -> rusqlite::Result<Outcome> {
@@ -75,8 +75,8 @@ fn confirm(step: &Step<'_>, row: &LockRow, request: &Acquire) -> rusqlite::Resul
     let offered = row.crowded && step.leave_line(row.id, request.token.as_str())?;
     let expires = step.now.saturating_add(micros(request.ttl));
     let expires = if offered { expires } else { expires.max(row.expires) };
-    let known = if row.fence > 0 { row.fence } else { step.wall };
-    grant(step, row, request, known.max(stored_fence(request.min_fence)), expires)
+    let known = if row.fence > Fence::NONE { row.fence } else { step.wall_fence() };
+    grant(step, row, request, known.max(request.min_fence), expires)
 }
 
 /// Writes what a grant leaves in the lock's row.
@@ -84,11 +84,11 @@ fn grant(
     step: &Step<'_>,
     row: &LockRow,
     request: &Acquire,
-    granted: i64,
+    granted: Fence,
     expires: i64,
 ) -> rusqlite::Result<Outcome> {
     record(step, row, request.token.as_str(), &request.owner, granted, expires)?;
-    let reply = AcquireReply::Granted { fence: fence(granted), ttl: between(step.now, expires) };
+    let reply = AcquireReply::Granted { fence: granted, ttl: between(step.now, expires) };
     Ok(Reply::Acquire(reply).into())
 }
 
@@ -98,10 +98,10 @@ pub(super) fn record(
     row: &LockRow,
     token: &str,
     owner: &str,
-    granted: i64,
+    granted: Fence,
     expires: i64,
 ) -> rusqlite::Result<()> {
-    let born = if row.fence > 0 { row.born } else { granted.min(step.wall) };
+    let born = if row.fence > Fence::NONE { row.born } else { granted.min(step.wall_fence()) };
     step.change(
         "UPDATE lock SET token = ?2, expires = ?3, fence = ?4, born = ?5, since = ?6, owner = ?7 WHERE id = ?1",
         &[

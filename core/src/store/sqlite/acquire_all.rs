@@ -2,7 +2,7 @@
 
 use crate::protocol::{AcquireAll, AcquireAllReply, Reply};
 use crate::store::sqlite::acquire::record;
-use crate::store::sqlite::step::{Outcome, Step, fence, micros, stored_fence};
+use crate::store::sqlite::step::{Outcome, Step, micros};
 
 /// Like acquire_all.lua.
 pub(super) fn acquire_all(step: &Step<'_>, request: &AcquireAll) -> rusqlite::Result<Outcome> {
@@ -31,11 +31,11 @@ pub(super) fn acquire_all(step: &Step<'_>, request: &AcquireAll) -> rusqlite::Re
         let ends = step.now.saturating_add(micros(request.ttl));
         let (granted, ends) = match step.value(&row) {
             // An earlier copy of this request took it.
-            Some(_) => (row.fence.max(stored_fence(*min_fence)), ends.max(row.expires)),
+            Some(_) => (row.fence.max(*min_fence), ends.max(row.expires)),
             None => (step.next_fence(&row, *min_fence), ends),
         };
         record(step, &row, token, &request.owner, granted, ends)?;
-        fences.push(fence(granted));
+        fences.push(granted);
     }
     reply(AcquireAllReply::Granted(fences))
 }

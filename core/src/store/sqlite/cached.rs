@@ -9,7 +9,7 @@ use crate::protocol::{
 use crate::store::sqlite::acquire;
 use crate::store::sqlite::hand_off::hand_off;
 use crate::store::sqlite::keys::row_key;
-use crate::store::sqlite::step::{CLEAN_UP, Outcome, Step, View, absence, micros, stored_fence};
+use crate::store::sqlite::step::{CLEAN_UP, Outcome, Step, View, absence, micros};
 
 struct Cached {
     value: Vec<u8>,
@@ -84,8 +84,7 @@ pub(super) fn store_value(step: &Step<'_>, request: &StoreValue) -> rusqlite::Re
     let row = step.lock(&row_key(&request.name))?;
     let token = request.token.as_str();
     // The lease may have ended, and the lock been offered to its token anew, for a late copy of its acquire.
-    let own =
-        row.as_ref().filter(|row| step.value(row) == Some(token) && row.fence == stored_fence(request.fence));
+    let own = row.as_ref().filter(|row| step.value(row) == Some(token) && row.fence == request.fence);
     let Some(row) = own else {
         return Ok(Reply::StoreValue(StoreValueReply::Gone(absence(row.as_ref()))).into());
     };

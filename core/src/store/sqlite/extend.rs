@@ -1,8 +1,9 @@
 //! Prolong a lease; never shortens it, unless it is to end exactly then. Or take the lock again, where it was forgotten.
 
-use crate::protocol::{Extend, ExtendReply, Granted, Reply};
+use crate::protocol::{Extend, ExtendReply, Fence, Granted, Reply};
 use crate::store::sqlite::keys::row_key;
-use crate::store::sqlite::step::{LockRow, Outcome, Step, absence, between, micros, stored_fence};
+use crate::store::sqlite::numbers::stored;
+use crate::store::sqlite::step::{LockRow, Outcome, Step, absence, between, micros};
 
 /// Like extend.lua.
 pub(super) fn extend(step: &Step<'_>, request: &Extend) -> rusqlite::Result<Outcome> {
@@ -35,12 +36,12 @@ fn take_again(
     request: &Extend,
     granted: &Granted,
 ) -> rusqlite::Result<Outcome> {
-    let fence = stored_fence(granted.fence);
+    let fence = granted.fence;
     if row.broken == fence || step.has_ended(row, request.token.as_str())? {
         return Ok(gone(Some(row)));
     }
     let expires = step.now.saturating_add(micros(request.ttl));
-    let born = if row.fence > 0 { row.born.min(fence) } else { fence };
+    let born = if row.fence > Fence::NONE { row.born.min(fence) } else { fence };
     step.change(
         "UPDATE lock SET token = ?2, expires = ?3, fence = ?4, floor = max(floor, fence), born = ?5, since = ?6,
            owner = ?7 WHERE id = ?1",
@@ -50,7 +51,7 @@ fn take_again(
             &expires,
             &fence,
             &born,
-            &(fence / 1_000),
+            &(stored(fence.get()) / 1_000),
             &&*granted.owner,
         ],
     )?;

@@ -6,7 +6,8 @@ use crate::base::name::{LockKind, LockName, Prefixes};
 use crate::base::token::COOLDOWN_MARKER;
 use crate::protocol::{HeldAs, Holder, HolderReply, Reply};
 use crate::store::sqlite::keys;
-use crate::store::sqlite::step::{PAGE, View, between, fence};
+use crate::store::sqlite::numbers::number;
+use crate::store::sqlite::step::{PAGE, View, between};
 
 /// Like holder.lua. Leases of an earlier boot, which no writer has cleared yet, count as free.
 pub(super) fn holder(connection: &Connection, request: &Holder, view: &View<'_>) -> rusqlite::Result<Reply> {
@@ -27,11 +28,11 @@ pub(super) fn holder(connection: &Connection, request: &Holder, view: &View<'_>)
             let leased = held_as == HeldAs::Lease;
             Ok(HolderReply {
                 held_as,
-                fence: fence(row.get(2)?),
+                fence: row.get(2)?,
                 remaining: Some(between(view.now, row.get(1)?)),
-                since_ms: if leased { fence(row.get(3)?) } else { 0 },
+                since_ms: if leased { number(row.get(3)?) } else { 0 },
                 owner: if leased { row.get(4)? } else { String::new() },
-                waiters: fence(row.get(5)?),
+                waiters: number(row.get(5)?),
                 weight: 1,
             })
         })

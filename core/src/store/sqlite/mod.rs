@@ -19,6 +19,7 @@ mod image;
 mod keys;
 mod leave;
 mod line;
+mod numbers;
 mod permits;
 mod queue;
 mod release;

@@ -23,7 +23,7 @@ pub(super) fn release(step: &Step<'_>, request: &Release) -> rusqlite::Result<Ou
         return Ok(Reply::Release(ReleaseReply::Gone(gone)).into());
     };
     // The lease has ended before, and the lock was offered to its token anew, for a late copy of its acquire.
-    let gone = request.own_fence.is_some_and(|own| i64::try_from(own) != Ok(row.fence));
+    let gone = request.own_fence.is_some_and(|own| own != row.fence);
     let gone = gone.then(|| absence(Some(row)));
     if gone.is_some() {
         // That copy stands in line until it confirms, which nobody does.

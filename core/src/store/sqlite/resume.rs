@@ -2,7 +2,7 @@
 
 use crate::protocol::{Reply, Resume, ResumeReply};
 use crate::store::sqlite::keys::row_key;
-use crate::store::sqlite::step::{LockRow, Outcome, Step, absence, between, fence};
+use crate::store::sqlite::step::{LockRow, Outcome, Step, absence, between};
 
 /// Like resume.lua.
 pub(super) fn resume(step: &Step<'_>, request: &Resume) -> rusqlite::Result<Outcome> {
@@ -23,11 +23,9 @@ pub(super) fn resume(step: &Step<'_>, request: &Resume) -> rusqlite::Result<Outc
         step.end_token(row, old)?;
     }
     let reply = match holds(old).or_else(|| holds(new)) {
-        Some(row) => ResumeReply::Resumed {
-            fence: fence(row.fence),
-            ttl: between(step.now, row.expires),
-            permits: None,
-        },
+        Some(row) => {
+            ResumeReply::Resumed { fence: row.fence, ttl: between(step.now, row.expires), permits: None }
+        }
         None => ResumeReply::Gone(absence(row.as_ref())),
     };
     Ok(Reply::Resume(reply).into())

@@ -5,6 +5,7 @@ use std::time::Duration;
 use rusqlite::{Connection, OptionalExtension, Row, ToSql};
 
 use crate::protocol::{Absence, ENDED_TTL, Fence, LINE_TTL, META_REFRESH, Reply, WAITER_LIVE, Waiter};
+use crate::store::sqlite::numbers::number;
 
 /// How many leftovers of each kind one verb clears away: more than it can add.
 pub(super) const CLEAN_UP: i64 = 4;
@@ -49,9 +50,9 @@ pub(super) struct LockRow {
     pub(super) id: i64,
     token: Option<Box<str>>,
     pub(super) expires: i64,
-    pub(super) fence: i64,
-    pub(super) born: i64,
-    pub(super) broken: i64,
+    pub(super) fence: Fence,
+    pub(super) born: Fence,
+    pub(super) broken: Fence,
     pub(super) ended_until: i64,
     used: i64,
     /// Whether anybody is in line.
@@ -59,7 +60,7 @@ pub(super) struct LockRow {
     /// Of a semaphore in use: how many permits it has.
     pub(super) permits: i64,
     /// The next fence is larger than this, too.
-    floor: i64,
+    floor: Fence,
 }
 
 impl LockRow {
@@ -99,8 +100,13 @@ impl Step<'_> {
     }
 
     /// The fence of a new grant.
-    pub(super) fn next_fence(&self, row: &LockRow, least: Fence) -> i64 {
-        row.fence.max(row.floor).saturating_add(1).max(self.wall).max(stored_fence(least))
+    pub(super) fn next_fence(&self, row: &LockRow, least: Fence) -> Fence {
+        row.fence.max(row.floor).next().max(self.wall_fence()).max(least)
+    }
+
+    /// The least fence that a lock without a record gets now.
+    pub(super) fn wall_fence(&self) -> Fence {
+        Fence::new(number(self.wall))
     }
 
     /// Runs a statement that changes rows; answers how many.
@@ -148,14 +154,14 @@ impl Step<'_> {
             id,
             token: None,
             expires: 0,
-            fence: 0,
-            born: 0,
-            broken: 0,
+            fence: Fence::NONE,
+            born: Fence::NONE,
+            broken: Fence::NONE,
             ended_until: 0,
             used,
             crowded: false,
             permits: 0,
-            floor: 0,
+            floor: Fence::NONE,
         })
     }
 
@@ -246,21 +252,11 @@ impl Step<'_> {
 /// so nothing is ever foreign.
 pub(super) fn absence(row: Option<&LockRow>) -> Absence {
     row.map_or_else(Absence::default, |row| Absence {
-        fence: fence(row.fence),
-        born: fence(row.born),
-        broken: fence(row.broken),
+        fence: row.fence,
+        born: row.born,
+        broken: row.broken,
         foreign: false,
     })
-}
-
-/// A fence as it is stored.
-pub(super) fn stored_fence(fence: Fence) -> i64 {
-    i64::try_from(fence).unwrap_or(i64::MAX)
-}
-
-/// A stored fence.
-pub(super) fn fence(stored: i64) -> Fence {
-    Fence::try_from(stored).unwrap_or(0)
 }
 
 /// A time as it is stored: whole microseconds.

@@ -4,7 +4,8 @@ use rusqlite::Connection;
 
 use crate::protocol::{Reply, WAITERS_MAX, WaiterReply, Waiters};
 use crate::store::sqlite::keys::row_key;
-use crate::store::sqlite::step::{View, between, dead_before, fence, micros};
+use crate::store::sqlite::numbers::number;
+use crate::store::sqlite::step::{View, between, dead_before, micros};
 
 /// Like waiters.lua and permits_waiters.lua. Those of an earlier boot, which no writer has cleared yet, are gone.
 pub(super) fn waiters(
@@ -25,7 +26,7 @@ pub(super) fn waiters(
             let waiting = came.map(|came| between(came, view.now));
             Ok(WaiterReply {
                 owner: row.get(0)?,
-                since_ms: waiting.map_or(0, |waiting| fence((view.wall - micros(waiting)) / 1_000)),
+                since_ms: waiting.map_or(0, |waiting| number((view.wall - micros(waiting)) / 1_000)),
                 waiting,
                 weight: u32::try_from(row.get::<_, i64>(2)?.max(1)).unwrap_or(u32::MAX),
             })

@@ -92,7 +92,7 @@ impl Actor {
             ["acquire", name, ttl, wait, renew] => {
                 let options = LockOptions::new().ttl(millis(ttl)).wait(millis(wait)).renew(renew == "renew");
                 let held = self.client().acquire(name, options)?;
-                reply["fence"] = held.fence().into();
+                reply["fence"] = held.fence().get().into();
                 self.leases.push(held);
             }
             ["release"] => self.leases.pop().unwrap().release()?,

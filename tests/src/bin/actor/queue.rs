@@ -129,7 +129,7 @@ impl Claim {
         plain!(self, claim => json!({
             "id": claim.id(),
             "attempt": claim.attempt(),
-            "receipt": claim.receipt(),
+            "receipt": claim.receipt().get(),
             "payload": String::from_utf8_lossy(claim.payload()),
         }))
     }

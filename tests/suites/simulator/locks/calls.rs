@@ -68,7 +68,7 @@ impl World<'_> {
             can_do_without: !self.scene.calm && self.scene.rng.u32(0..8) == 0,
             adopt_after: None,
             owner: "1 sim client".into(),
-            min_fence: 0,
+            min_fence: Fence::NONE,
             waiter: place.waiter(),
             foreign_share: false,
             early: 0.0,
@@ -107,7 +107,7 @@ impl World<'_> {
             permits: self.limit.map(|limit| Permits { weight: limit, limit }),
             token,
             ttl: Duration::from_millis(LONGEST_MS),
-            min_fence: 0,
+            min_fence: Fence::NONE,
             waiter: None,
             patience: None,
             owner: "".into(),
@@ -419,8 +419,8 @@ impl World<'_> {
 
     pub(super) fn lease_or_offer(&mut self, client: usize, name: &LockName) -> Fence {
         match self.store(client, &Request::Holder(Holder { name: name.clone() })) {
-            Reply::Holder(held) => held.first().map_or(0, |holder| holder.fence),
-            _ => 0,
+            Reply::Holder(held) => held.first().map_or(Fence::NONE, |holder| holder.fence),
+            _ => Fence::NONE,
         }
     }
 

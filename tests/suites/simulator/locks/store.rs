@@ -14,7 +14,7 @@ impl World<'_> {
         if let (Some(Mutant::CoarseFence), Reply::Acquire(AcquireReply::Granted { fence, .. })) =
             (self.mutant, &mut reply)
         {
-            *fence &= !0xF_FFFF;
+            *fence = Fence::new(fence.get() & !0xF_FFFF);
         }
         match (request, &reply) {
             (Request::Acquire(acquire), Reply::Acquire(AcquireReply::Granted { fence, .. })) => {

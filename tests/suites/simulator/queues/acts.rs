@@ -4,7 +4,7 @@ use stanchion::engine::call::CallMachine;
 use stanchion::engine::claim::{ClaimMachine, ClaimOrder};
 use stanchion::protocol::{
     Configure, DeadOnes, DiedBy, Due, Enqueue, Get, NewTask, OnDuplicate, Pause, Pop, Remove, Reschedule,
-    Settle, Settlement, Sweep, Verdict,
+    Settle, Settlement, Sweep, Verdict, Version,
 };
 
 use super::*;
@@ -216,8 +216,8 @@ impl World<'_> {
     }
 
     /// A version to remove: mostly any, sometimes a wrong one.
-    fn a_version(&mut self) -> Option<u64> {
-        self.scene.once_in(4).then(|| self.time().wall - self.scene.rng.u64(0..1_000_000))
+    fn a_version(&mut self) -> Option<Version> {
+        self.scene.once_in(4).then(|| Version::new(self.time().wall - self.scene.rng.u64(0..1_000_000)))
     }
 }
 

@@ -1,8 +1,8 @@
 //! What happens at the store, and what mutants make of it.
 
 use stanchion::protocol::{
-    ClaimReply, Configure, Due, Get, List, NewTask, OnDuplicate, Remove, Reschedule, Settle, Settled,
-    Settlement, TaskRecord, TaskState, Verdict,
+    ClaimReply, Configure, Due, Get, List, NewTask, OnDuplicate, Receipt, Remove, Reschedule, Settle,
+    Settled, Settlement, TaskRecord, TaskState, Verdict,
 };
 
 use super::ledger::Performed;
@@ -160,7 +160,9 @@ impl World<'_> {
     fn put_back_ended(&self, client: usize, queue: usize) -> Played {
         for id in &self.ids {
             let task = self.look_at(client, queue, id)?;
-            if let Some(task) = task.filter(|task| task.state == TaskState::Ready && task.receipt > 0) {
+            if let Some(task) =
+                task.filter(|task| task.state == TaskState::Ready && task.receipt > Receipt::NONE)
+            {
                 let item = Settlement { id: id.clone(), receipt: task.receipt, verdict: Verdict::PUT_BACK };
                 self.settle_quietly(client, queue, item)?;
             }
@@ -189,7 +191,7 @@ impl World<'_> {
             (Mutant::BackoffErased, TaskState::Scheduled) => Due::At(found.due),
             _ => return Ok(()),
         };
-        if is_asked && found.receipt == 0 {
+        if is_asked && found.receipt == Receipt::NONE {
             let verb = QueueVerb::Reschedule(Reschedule { id: task.id.clone(), due });
             self.store(client, queue, &verb)?;
         }
@@ -199,7 +201,7 @@ impl World<'_> {
     fn ack_anyway(&self, client: usize, queue: usize, item: &Settlement, settled: &mut Settled) -> Played {
         let task = self.look_at(client, queue, &item.id)?.filter(|task| task.state != TaskState::Dead);
         if let (Settled::Stale, Verdict::Ack, Some(task)) = (*settled, &item.verdict, task)
-            && task.receipt > 0
+            && task.receipt > Receipt::NONE
         {
             self.settle_quietly(client, queue, Settlement { receipt: task.receipt, ..item.clone() })?;
             *settled = Settled::Done { late: false, dead: false };

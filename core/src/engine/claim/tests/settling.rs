@@ -6,7 +6,7 @@ use super::*;
 fn settlements_go_with_the_first_call_and_not_again() {
     let mut machine = settling(10_000);
     let (first, settle, _) = settle_and_claim_sent(&mut machine, at(0));
-    assert_eq!(settle.items[0].receipt, 5);
+    assert_eq!(settle.items[0].receipt, Receipt::new(5));
     let (second, again, _) = settle_and_claim_sent(&mut machine, at(1_000));
     assert_ne!(first, second);
     assert_eq!(again.items, settle.items, "the same call, sent again");

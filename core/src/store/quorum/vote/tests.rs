@@ -30,7 +30,7 @@ fn acquisition(token: Token, waiter: Option<Waiter>) -> Request {
         permits: None,
         token,
         ttl: TTL,
-        min_fence: 0,
+        min_fence: Fence::NONE,
         waiter,
         patience: None,
         owner: Arc::from("x"),
@@ -117,7 +117,16 @@ impl World {
         let servers = (0..count).map(|_| Server::new(Duration::from_millis(jitter.u64(0..400)))).collect();
         let clients = (0..3).map(|_| Client::default()).collect();
         let now = Moment::from_nanos(0);
-        Self { jitter, now, servers, clients, debts: Vec::new(), tokens: 0, last_fence: 0, grants: 0 }
+        Self {
+            jitter,
+            now,
+            servers,
+            clients,
+            debts: Vec::new(),
+            tokens: 0,
+            last_fence: Fence::NONE,
+            grants: 0,
+        }
     }
 
     fn step(&mut self) {
@@ -353,8 +362,8 @@ fn judged(
     }
 }
 
-fn absence(fence: Fence) -> Absence {
-    Absence { fence, born: 1, broken: 0, foreign: false }
+fn absence(fence: u64) -> Absence {
+    Absence { fence: Fence::new(fence), born: Fence::new(1), broken: Fence::NONE, foreign: false }
 }
 
 #[test]
@@ -407,7 +416,7 @@ fn an_extension_needs_a_majority_and_lasts_as_long_as_it() {
 fn a_holder_is_who_has_or_may_have_a_majority() {
     let holder = |fence, millis| HolderReply {
         held_as: HeldAs::Lease,
-        fence,
+        fence: Fence::new(fence),
         remaining: Some(Duration::from_millis(millis)),
         since_ms: 0,
         owner: String::new(),
@@ -441,7 +450,7 @@ fn a_refusal_of_too_many_is_told_as_it_is() {
 
 /// Granted by one of three, which is told to give it back, and answers so.
 fn given_back(request: Request, answer: Result<Reply, FailureKind>) -> (Result<Reply, FailureKind>, usize) {
-    let grant = Ok(Reply::Acquire(AcquireReply::Granted { fence: 9, ttl: TTL }));
+    let grant = Ok(Reply::Acquire(AcquireReply::Granted { fence: Fence::new(9), ttl: TTL }));
     let busy = || {
         let obstacle = Obstacle { remaining: Some(TTL), unexpiring: None, rank: 0 };
         Ok(Reply::Acquire(AcquireReply::Busy(obstacle)))
@@ -554,7 +563,7 @@ fn a_lock_taken_again_forgets_no_larger_fence() {
     let mut servers = three();
     let lease = granted(&servers, 1);
     forgets(&mut servers[2]);
-    let far = lease.fence + 3_600_000_000;
+    let far = Fence::new(lease.fence.get() + 3_600_000_000);
     let ahead = Request::Acquire(Acquire { min_fence: far, ..unwaiting(2) });
     assert!(
         matches!(servers[2].perform(&ahead), Ok(Reply::Acquire(AcquireReply::Granted { fence, .. })) if fence == far)

@@ -6,8 +6,8 @@ use redis::{Cmd, Value};
 
 use super::{held_as, millis, text};
 use crate::protocol::{
-    Acquire, BreakLease, Downgrade, Extend, Holder, HolderReply, Leave, Permits, Release, Request, Resume,
-    Upgrade, Waiters,
+    Acquire, BreakLease, Downgrade, Extend, Fence, Holder, HolderReply, Leave, Permits, Release, Request,
+    Resume, Upgrade, Waiters,
 };
 use crate::store::redis::script::Verb;
 
@@ -32,7 +32,11 @@ pub(super) fn verb(request: &Request) -> Option<Verb> {
 }
 
 pub(super) fn encode_acquire(command: &mut Cmd, acquire: &Acquire) {
-    command.arg(acquire.token.as_str()).arg(millis(acquire.ttl)).arg(acquire.min_fence).arg(&*acquire.owner);
+    command
+        .arg(acquire.token.as_str())
+        .arg(millis(acquire.ttl))
+        .arg(acquire.min_fence.get())
+        .arg(&*acquire.owner);
     let Permits { weight, limit } = acquire.permits.unwrap_or(Permits { weight: 1, limit: 1 });
     command.arg(weight).arg(limit);
     let waiter = acquire.waiter.map(|waiter| format!("{:x} {}", waiter.client.0, waiter.seq));
@@ -71,7 +75,7 @@ pub(super) fn holders(items: &[Value]) -> Option<Vec<HolderReply>> {
         };
         Some(HolderReply {
             held_as: held_as(number(0)?.cast_signed())?,
-            fence: number(1)?,
+            fence: Fence::new(number(1)?),
             remaining: Some(Duration::from_millis(number(2)?)),
             since_ms: number(3)?.checked_mul(1000)?,
             owner: text(fields.get(4)?)?,

@@ -7,7 +7,7 @@ use redis::Cmd;
 use crate::protocol::{
     Abandon, CallId, Claim, Configure, DeadOnes, DiedBy, Due, Enqueue, ExtendClaim, Get, INTAKE_MAX_ATTEMPTS,
     List, NewTask, OnDuplicate, Pause, Peek, Place, Pop, QueueRequest, QueueVerb, Remove, Reschedule, Settle,
-    Sweep, Verdict, Waiter,
+    Sweep, Verdict, Version, Waiter,
 };
 use crate::store::redis::code::{NUMBER_BITS, STATES};
 use crate::store::redis::keys::{call_key, queue_keys};
@@ -67,7 +67,7 @@ pub(super) fn encode_arguments(command: &mut Cmd, request: &QueueRequest) {
             encode_settlements(command, settle);
         }
         QueueVerb::ExtendClaim(ExtendClaim { id, receipt, lease }) => {
-            command.arg(id.as_str()).arg(*receipt).arg(millis(*lease));
+            command.arg(id.as_str()).arg(receipt.get()).arg(millis(*lease));
         }
         QueueVerb::Abandon(Abandon { call, waiter, consumer }) => {
             command.arg(call.map_or_else(String::new, |call| call.number.to_string()));
@@ -85,7 +85,7 @@ pub(super) fn encode_arguments(command: &mut Cmd, request: &QueueRequest) {
             encode_place(command, from.as_ref());
         }
         QueueVerb::Remove(Remove { id, version }) => {
-            command.arg(id.as_str()).arg(text(*version));
+            command.arg(id.as_str()).arg(text(version.map(Version::get)));
         }
         QueueVerb::Reschedule(Reschedule { id, due }) => {
             let (kind, due) = encoded(*due);
@@ -117,7 +117,7 @@ fn encode_sweep(command: &mut Cmd, sweep: &Sweep) {
             command.arg(id.as_str());
         }),
         DeadOnes::Receipts(receipts) => receipts.iter().for_each(|receipt| {
-            command.arg(*receipt);
+            command.arg(receipt.get());
         }),
         DeadOnes::Oldest => {}
     }
@@ -196,7 +196,7 @@ fn encode_claim(command: &mut Cmd, claim: &Claim) {
 
 fn encode_settlements(command: &mut Cmd, settle: &Settle) {
     for item in &*settle.items {
-        command.arg(item.id.as_str()).arg(item.receipt);
+        command.arg(item.id.as_str()).arg(item.receipt.get());
         match &item.verdict {
             Verdict::Ack => command.arg("a"),
             Verdict::Nack { delay, reason } => command.arg(format!("n{} {reason}", millis(*delay))),

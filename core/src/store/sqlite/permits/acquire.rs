@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
-use crate::protocol::{Acquire, AcquireReply, Permits, Reply};
+use crate::protocol::{Acquire, AcquireReply, Fence, Permits, Reply};
 use crate::store::sqlite::acquire::wait;
 use crate::store::sqlite::keys::row_key;
 use crate::store::sqlite::line::{Caller, Look, look_along};
 use crate::store::sqlite::permits::hand_on::{forget_ended, offer_all};
 use crate::store::sqlite::permits::{Held, Sum, held, sum, used};
-use crate::store::sqlite::step::{LockRow, Outcome, Step, between, fence, micros, stored_fence};
+use crate::store::sqlite::step::{LockRow, Outcome, Step, between, micros};
 
 /// Like permits_acquire.lua.
 pub(super) fn acquire(step: &Step<'_>, request: &Acquire, permits: Permits) -> rusqlite::Result<Outcome> {
@@ -56,7 +56,7 @@ pub(super) fn acquire(step: &Step<'_>, request: &Acquire, permits: Permits) -> r
             &look,
         );
     }
-    let wake = offer_all(step, &row, &look, step.next_fence(&row, 0) - 1)?;
+    let wake = offer_all(step, &row, &look, step.next_fence(&row, Fence::NONE))?;
     let first_end: Option<i64> = step
         .connection
         .prepare_cached("SELECT min(expires) FROM permit WHERE lock = ?1")?
@@ -77,7 +77,7 @@ fn confirm(step: &Step<'_>, row: &LockRow, request: &Acquire, held: &Held) -> ru
         true => look_along(step, row.id, row.permits - used(step, row)?, None)?,
         false => Look::default(),
     };
-    let fence = held.fence.max(stored_fence(request.min_fence));
+    let fence = held.fence.max(request.min_fence);
     grant(step, row, request, held.weight, fence, expires, &look)
 }
 
@@ -87,7 +87,7 @@ fn grant(
     row: &LockRow,
     request: &Acquire,
     weight: i64,
-    granted: i64,
+    granted: Fence,
     expires: i64,
     look: &Look,
 ) -> rusqlite::Result<Outcome> {
@@ -104,11 +104,11 @@ fn grant(
             &&*request.owner,
         ],
     )?;
-    let born = if row.fence > 0 { row.born } else { granted.min(step.wall) };
+    let born = if row.fence > Fence::NONE { row.born } else { granted.min(step.wall_fence()) };
     let newest = granted.max(row.fence);
     step.change("UPDATE lock SET fence = ?2, born = ?3 WHERE id = ?1", &[&row.id, &newest, &born])?;
     step.touch(row)?;
-    let wake = offer_all(step, row, look, newest)?;
-    let reply = AcquireReply::Granted { fence: fence(granted), ttl: between(step.now, expires) };
+    let wake = offer_all(step, row, look, newest.next())?;
+    let reply = AcquireReply::Granted { fence: granted, ttl: between(step.now, expires) };
     Ok(Outcome { reply: Reply::Acquire(reply), wake })
 }

@@ -1,14 +1,14 @@
 //! What changes or ends a lease of permits.
 
 use crate::protocol::{
-    BreakLease, Downgrade, DowngradeReply, Extend, ExtendReply, Leave, Permits, Release, ReleaseReply, Reply,
-    Resume, ResumeReply, Upgrade, UpgradeReply,
+    BreakLease, Downgrade, DowngradeReply, Extend, ExtendReply, Fence, Leave, Permits, Release, ReleaseReply,
+    Reply, Resume, ResumeReply, Upgrade, UpgradeReply,
 };
 use crate::store::sqlite::keys::row_key;
 use crate::store::sqlite::permits::hand_on::{hand_on, offer_what_is_free};
 use crate::store::sqlite::permits::{held, used};
 use crate::store::sqlite::resume::is_taken_back;
-use crate::store::sqlite::step::{LockRow, Outcome, Step, absence, between, fence, micros};
+use crate::store::sqlite::step::{LockRow, Outcome, Step, absence, between, micros};
 
 /// Like permits_extend.lua.
 pub(super) fn extend(step: &Step<'_>, request: &Extend) -> rusqlite::Result<Outcome> {
@@ -41,7 +41,7 @@ pub(super) fn release(step: &Step<'_>, request: &Release) -> rusqlite::Result<Ou
         return Ok(Reply::Release(ReleaseReply::Gone(gone)).into());
     };
     // The lease has ended before, and permits were offered to its token anew, for a late copy of its acquire.
-    let gone = request.own_fence.is_some_and(|own| i64::try_from(own) != Ok(held.fence));
+    let gone = request.own_fence.is_some_and(|own| own != held.fence);
     let reply = if gone { ReleaseReply::Gone(absence(Some(row))) } else { ReleaseReply::Released };
     if gone {
         // That copy stands in line until it confirms, which nobody does.
@@ -90,7 +90,7 @@ pub(super) fn resume(step: &Step<'_>, request: &Resume) -> rusqlite::Result<Outc
     }
     let reply = match held_now {
         Some((row, held)) => ResumeReply::Resumed {
-            fence: fence(held.fence),
+            fence: held.fence,
             ttl: between(step.now, held.expires),
             permits: Some(Permits { weight: permits(held.weight), limit: permits(row.permits) }),
         },
@@ -107,7 +107,7 @@ pub(super) fn downgrade(step: &Step<'_>, request: &Downgrade) -> rusqlite::Resul
         return Ok(Reply::Downgrade(DowngradeReply::Gone(absence(row.as_ref()))).into());
     };
     let keep = i64::from(request.weight);
-    let is_late = request.fence.is_some_and(|own| i64::try_from(own) != Ok(held.fence));
+    let is_late = request.fence.is_some_and(|own| own != held.fence);
     if held.weight <= keep || is_late {
         return Ok(Reply::Downgrade(DowngradeReply::Downgraded).into());
     }
@@ -125,18 +125,18 @@ pub(super) fn upgrade(step: &Step<'_>, request: &Upgrade) -> rusqlite::Result<Ou
     };
     let all = i64::from(request.limit);
     if held.weight == all {
-        return Ok(Reply::Upgrade(UpgradeReply::Upgraded(fence(held.fence))).into());
+        return Ok(Reply::Upgrade(UpgradeReply::Upgraded(held.fence)).into());
     }
     if used(step, row)? > held.weight {
         return Ok(Reply::Upgrade(UpgradeReply::Busy).into());
     }
-    let newest = step.next_fence(row, 0);
+    let newest = step.next_fence(row, Fence::NONE);
     step.change(
         "UPDATE permit SET weight = ?3, fence = ?4 WHERE lock = ?1 AND token = ?2",
         &[&row.id, &token, &all, &newest],
     )?;
     step.change("UPDATE lock SET fence = ?2 WHERE id = ?1", &[&row.id, &newest])?;
-    Ok(Reply::Upgrade(UpgradeReply::Upgraded(fence(newest))).into())
+    Ok(Reply::Upgrade(UpgradeReply::Upgraded(newest)).into())
 }
 
 /// Like permits_break_lease.lua.

@@ -4,7 +4,8 @@ use rusqlite::Connection;
 
 use crate::protocol::{HOLDERS_MAX, HeldAs, Holder, HolderReply, Reply};
 use crate::store::sqlite::keys::row_key;
-use crate::store::sqlite::step::{View, between, fence};
+use crate::store::sqlite::numbers::number;
+use crate::store::sqlite::step::{View, between};
 
 /// Like permits_holder.lua. Leases of an earlier boot, which no writer has cleared yet, count as ended.
 pub(in crate::store::sqlite) fn holder(
@@ -24,11 +25,11 @@ pub(in crate::store::sqlite) fn holder(
     let holders = statement.query_map((row_key(&request.name), view.now, view.boot, most), |row| {
         Ok(HolderReply {
             held_as: if row.get(6)? { HeldAs::Offer } else { HeldAs::Lease },
-            fence: fence(row.get(0)?),
+            fence: row.get(0)?,
             remaining: Some(between(view.now, row.get(1)?)),
-            since_ms: fence(row.get(2)?),
+            since_ms: number(row.get(2)?),
             owner: row.get(3)?,
-            waiters: fence(row.get(5)?),
+            waiters: number(row.get(5)?),
             weight: u32::try_from(row.get::<_, i64>(4)?).unwrap_or(u32::MAX),
         })
     })?;

@@ -10,7 +10,7 @@ mod holder;
 use rusqlite::OptionalExtension;
 
 use crate::protocol::{
-    Acquire, BreakLease, Downgrade, Extend, Holder, Leave, Permits, Release, Request, Resume, Upgrade,
+    Acquire, BreakLease, Downgrade, Extend, Fence, Holder, Leave, Permits, Release, Request, Resume, Upgrade,
     Waiters,
 };
 use crate::store::sqlite::step::{LockRow, Outcome, Step, View};
@@ -60,7 +60,7 @@ pub(super) fn perform(step: &Step<'_>, request: &Request, view: &View<'_>) -> ru
 /// What a token has of a lock.
 struct Held {
     weight: i64,
-    fence: i64,
+    fence: Fence,
     expires: i64,
 }
 

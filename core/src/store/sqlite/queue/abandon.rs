@@ -7,7 +7,6 @@ use crate::store::sqlite::queue::call::LastCall;
 use crate::store::sqlite::queue::record::State;
 use crate::store::sqlite::queue::settle;
 use crate::store::sqlite::queue::work::Work;
-use crate::store::sqlite::step::stored_fence as stored;
 
 /// Like abandon.lua.
 pub(super) fn abandon(work: &mut Work<'_>, request: &Abandon) -> rusqlite::Result<QueueReply> {
@@ -34,7 +33,7 @@ fn give_up(work: &mut Work<'_>, call: CallId) -> rusqlite::Result<()> {
     work.remember(call, None, Duration::ZERO)?;
     for (id, receipt) in claims {
         match work.live(&id)? {
-            Some(live) if live.main.receipt == stored(receipt) && live.main.is_held(work.step.now) => {
+            Some(live) if live.main.receipt == receipt && live.main.is_held(work.step.now) => {
                 settle::accept(work, live, &Verdict::PUT_BACK)?;
             }
             _ => {}

@@ -4,9 +4,12 @@ use std::time::Duration;
 
 use rusqlite::OptionalExtension;
 
-use crate::protocol::{CALL_TTL, CallId, Claim, ClaimReply, EnqueueOutcome, Outcome, Receipt, Settled};
+use crate::protocol::{
+    CALL_TTL, CallId, Claim, ClaimReply, EnqueueOutcome, Outcome, Receipt, Settled, Version,
+};
+use crate::store::sqlite::numbers::{number, stored};
 use crate::store::sqlite::queue::work::Work;
-use crate::store::sqlite::step::{CLEAN_UP, fence as number, micros, stored_fence as stored};
+use crate::store::sqlite::step::{CLEAN_UP, micros};
 
 /// Whether a call was carried out before.
 pub(super) enum Heard {
@@ -129,10 +132,10 @@ impl Stored {
         for outcome in &self.outcomes {
             let (code, version, due) = match *outcome {
                 EnqueueOutcome::Accepted { outcome, version, due } => (outcome_code(outcome), version, due),
-                EnqueueOutcome::Full => (FULL, 0, 0),
+                EnqueueOutcome::Full => (FULL, Version::NONE, 0),
             };
             bytes.push(code);
-            bytes.extend(version.to_le_bytes());
+            bytes.extend(version.get().to_le_bytes());
             bytes.extend(due.to_le_bytes());
         }
         pack_length(&mut bytes, self.settled.len());
@@ -143,7 +146,7 @@ impl Stored {
         }));
         pack_length(&mut bytes, self.claims.len());
         for (id, receipt) in &self.claims {
-            bytes.extend(receipt.to_le_bytes());
+            bytes.extend(receipt.get().to_le_bytes());
             pack_length(&mut bytes, id.len());
             bytes.extend(id.as_bytes());
         }
@@ -155,7 +158,7 @@ impl Stored {
         let mut unpacked = Self::default();
         for _ in 0..unpack_length(&mut rest)? {
             let [code] = unpack_bytes(&mut rest)?;
-            let version = u64::from_le_bytes(unpack_bytes(&mut rest)?);
+            let version = Version::new(u64::from_le_bytes(unpack_bytes(&mut rest)?));
             let due = u64::from_le_bytes(unpack_bytes(&mut rest)?);
             unpacked.outcomes.push(match code {
                 FULL => EnqueueOutcome::Full,
@@ -171,7 +174,7 @@ impl Stored {
             });
         }
         for _ in 0..unpack_length(&mut rest)? {
-            let receipt = u64::from_le_bytes(unpack_bytes(&mut rest)?);
+            let receipt = Receipt::new(u64::from_le_bytes(unpack_bytes(&mut rest)?));
             let length = unpack_length(&mut rest)?;
             let (id, after) = rest.split_at_checked(length)?;
             rest = after;

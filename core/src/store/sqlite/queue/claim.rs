@@ -4,12 +4,13 @@ use std::time::Duration;
 
 use crate::base::name::TaskId;
 use crate::protocol::{Claim, ClaimReply, ClaimedTask, QueueReply, Receipt};
+use crate::store::sqlite::numbers::number;
 use crate::store::sqlite::queue::call::{Heard, Stored};
 use crate::store::sqlite::queue::record::State;
 use crate::store::sqlite::queue::take::WithBody;
 use crate::store::sqlite::queue::task::{AFTER_TASK, Task, select_task};
 use crate::store::sqlite::queue::work::Work;
-use crate::store::sqlite::step::{between, fence as number, micros, stored_fence as stored};
+use crate::store::sqlite::step::{between, micros};
 
 /// Like claim.lua.
 pub(super) fn claim(work: &mut Work<'_>, request: &Claim) -> rusqlite::Result<QueueReply> {
@@ -86,7 +87,7 @@ fn held(work: &Work<'_>, id: &str, receipt: Receipt) -> rusqlite::Result<Option<
             ", body FROM task WHERE queue = ?1 AND id = ?2 AND parked = 0 AND receipt = ?3 AND state = 2
                AND ends > ?4"
         ),
-        &[&work.record.id, &id, &stored(receipt), &work.step.now],
+        &[&work.record.id, &id, &receipt, &work.step.now],
         |row| Ok((Task::read(row)?, row.get_ref(AFTER_TASK)?.as_blob()?.into())),
     )?;
     Ok(found.into_iter().next())
@@ -116,10 +117,10 @@ fn claimed((task, body): WithBody, remaining: Duration) -> ClaimedTask {
     ClaimedTask {
         id: TaskId::stored(task.id.as_bytes()),
         body: body.into(),
-        receipt: number(task.receipt),
+        receipt: task.receipt,
         attempt: task.attempts,
         max_attempts: task.max_attempts,
-        version: number(task.version),
+        version: task.version,
         due: number(task.due),
         priority: task.priority,
         remaining,

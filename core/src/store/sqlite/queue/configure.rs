@@ -1,8 +1,9 @@
 //! Change settings.
 
 use crate::protocol::{Configure, QueueReply};
+use crate::store::sqlite::numbers::stored;
 use crate::store::sqlite::queue::work::Work;
-use crate::store::sqlite::step::{millis, stored_fence as stored};
+use crate::store::sqlite::step::millis;
 
 /// Like configure.lua. The intake's setting is kept, but there is no intake here: no program can ZADD.
 pub(super) fn configure(work: &mut Work<'_>, request: &Configure) -> QueueReply {

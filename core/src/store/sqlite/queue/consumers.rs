@@ -1,8 +1,8 @@
 //! Who waits for tasks, and who has some.
 
 use crate::protocol::{ConsumerReply, LIST_LOOK, QueueReply};
+use crate::store::sqlite::numbers::number;
 use crate::store::sqlite::queue::view::Reading;
-use crate::store::sqlite::step::fence as number;
 
 /// Like consumers.lua.
 pub(super) fn consumers(reading: &Reading<'_>) -> rusqlite::Result<QueueReply> {

@@ -7,7 +7,6 @@ use crate::protocol::{DEAD_TRIM, MAX_MOVED_BYTES, Receipt};
 use crate::store::sqlite::queue::record::{Buried, How};
 use crate::store::sqlite::queue::task::Live;
 use crate::store::sqlite::queue::work::Work;
-use crate::store::sqlite::step::stored_fence as stored;
 
 /// What a settlement needs to know of a dead task.
 pub(super) struct Grave {
@@ -21,11 +20,17 @@ pub(super) struct Grave {
 
 impl Work<'_> {
     /// Gives the main task up: it is kept under the receipt of its last delivery, or a fresh one.
-    pub(super) fn die(&mut self, live: Live, reason: &str, receipt: i64, how: How) -> rusqlite::Result<()> {
+    pub(super) fn die(
+        &mut self,
+        live: Live,
+        reason: &str,
+        receipt: Receipt,
+        how: How,
+    ) -> rusqlite::Result<()> {
         let main = &live.main;
-        let receipt_was_settled = receipt != 0 && main.settled == receipt;
+        let receipt_was_settled = receipt != Receipt::NONE && main.settled == receipt;
         let verdict = if receipt_was_settled { main.verdict } else { 0 };
-        let receipt = if receipt == 0 { self.next_number() } else { receipt };
+        let receipt = if receipt == Receipt::NONE { self.next_receipt() } else { receipt };
         let size: i64 = self
             .step
             .connection
@@ -65,7 +70,7 @@ impl Work<'_> {
                 "SELECT serial, length(body), by_lease, verdict, expired FROM dead
                  WHERE queue = ?1 AND id = ?2 AND receipt = ?3",
             )?
-            .query_row((self.record.id, id.as_str(), stored(receipt)), |row| {
+            .query_row((self.record.id, id.as_str(), receipt), |row| {
                 Ok(Grave {
                     serial: row.get(0)?,
                     size: row.get(1)?,

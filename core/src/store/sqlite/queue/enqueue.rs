@@ -1,14 +1,14 @@
 //! Put tasks in.
 
-use crate::protocol::{Enqueue, EnqueueOutcome, NewTask, OnDuplicate, Outcome, QueueReply};
+use crate::protocol::{Enqueue, EnqueueOutcome, NewTask, OnDuplicate, Outcome, QueueReply, Receipt, Version};
+use crate::store::sqlite::numbers::number;
 use crate::store::sqlite::queue::call::{Heard, Stored};
 use crate::store::sqlite::queue::record::State;
 use crate::store::sqlite::queue::task::{Follows, Live, NO_VERDICT, Task};
 use crate::store::sqlite::queue::work::{Work, millis_up};
-use crate::store::sqlite::step::fence as number;
 
 /// What an accepted enqueue did, with the version and the due that the task has after it.
-type Accepted = (Outcome, i64, i64);
+type Accepted = (Outcome, Version, i64);
 
 /// Like enqueue.lua.
 pub(super) fn enqueue(work: &mut Work<'_>, request: &Enqueue) -> rusqlite::Result<QueueReply> {
@@ -30,7 +30,7 @@ pub(super) fn enqueue(work: &mut Work<'_>, request: &Enqueue) -> rusqlite::Resul
 fn one(work: &mut Work<'_>, new: &NewTask) -> rusqlite::Result<EnqueueOutcome> {
     let id = new.id.as_str();
     if matches!(new.on_duplicate, OnDuplicate::Throttle { .. }) && work.is_throttled(id)? {
-        return Ok(EnqueueOutcome::Accepted { outcome: Outcome::Throttled, version: 0, due: 0 });
+        return Ok(EnqueueOutcome::Accepted { outcome: Outcome::Throttled, version: Version::NONE, due: 0 });
     }
     let (outcome, version, due) = match work.find(id)? {
         None if work.record.is_full() => return Ok(EnqueueOutcome::Full),
@@ -43,7 +43,7 @@ fn one(work: &mut Work<'_>, new: &NewTask) -> rusqlite::Result<EnqueueOutcome> {
         work.open_window(id, work.after(window))?;
     }
     work.record.enqueued += 1;
-    Ok(EnqueueOutcome::Accepted { outcome, version: number(version), due: number(due) })
+    Ok(EnqueueOutcome::Accepted { outcome, version, due: number(due) })
 }
 
 /// The id does not live.
@@ -87,7 +87,7 @@ fn onto_pending(work: &mut Work<'_>, new: &NewTask, mut old: Task) -> rusqlite::
     if !replaces(new) {
         return keep(work, &old);
     }
-    if old.receipt != 0 {
+    if old.receipt != Receipt::NONE {
         // Its lease has ended, and no settlement counts any more.
         old.spend(NO_VERDICT);
     }
@@ -109,7 +109,7 @@ fn onto_pending(work: &mut Work<'_>, new: &NewTask, mut old: Task) -> rusqlite::
 
 /// The task that is there stays as it is.
 fn keep(work: &mut Work<'_>, task: &Task) -> rusqlite::Result<Accepted> {
-    let version = work.next_number();
+    let version = work.next_version();
     work.step.change("UPDATE task SET version = ?2 WHERE serial = ?1", &[&task.serial, &version])?;
     Ok((Outcome::Kept, version, task.due))
 }
@@ -135,15 +135,15 @@ fn fresh(work: &mut Work<'_>, new: &NewTask, first: i64) -> Task {
         state: State::Parked,
         turn: 0,
         ends: 0,
-        version: work.next_number(),
+        version: work.next_version(),
         due,
         priority: new.priority,
         attempts: 0,
         max_attempts: new.max_attempts,
         first,
         expires: new.expires.map_or(0, |expires| work.after(expires)),
-        receipt: 0,
-        settled: 0,
+        receipt: Receipt::NONE,
+        settled: Receipt::NONE,
         verdict: NO_VERDICT,
         follows: match new.on_duplicate {
             OnDuplicate::Replace => Follows::Retry,

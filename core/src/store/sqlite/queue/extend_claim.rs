@@ -1,15 +1,15 @@
 //! Prolong the lease of a claim; never shortens it.
 
-use crate::protocol::{ExtendClaim, ExtendClaimReply, QueueReply};
+use crate::protocol::{ExtendClaim, ExtendClaimReply, QueueReply, Receipt};
 use crate::store::sqlite::queue::work::Work;
-use crate::store::sqlite::step::{between, micros, stored_fence as stored};
+use crate::store::sqlite::step::{between, micros};
 
 /// Like extend_claim.lua.
 pub(super) fn extend_claim(work: &mut Work<'_>, request: &ExtendClaim) -> rusqlite::Result<QueueReply> {
-    let receipt = stored(request.receipt);
+    let receipt = request.receipt;
     let reply = match work.live(request.id.as_str())? {
         None => ExtendClaimReply::Gone,
-        Some(live) if receipt == 0 || live.main.receipt != receipt => ExtendClaimReply::Stale,
+        Some(live) if receipt == Receipt::NONE || live.main.receipt != receipt => ExtendClaimReply::Stale,
         Some(live) if !live.main.is_held(work.step.now) => ExtendClaimReply::Expired,
         Some(live) => {
             let ends = live.main.ends.max(work.step.now.saturating_add(micros(request.lease)));

@@ -1,6 +1,6 @@
 //! Move dead tasks back to ready.
 
-use crate::protocol::{QueueReply, Sweep};
+use crate::protocol::{QueueReply, Receipt, Sweep, Version};
 use crate::store::sqlite::queue::record::State;
 use crate::store::sqlite::queue::sweep::Dead;
 use crate::store::sqlite::queue::task::{Follows, Task};
@@ -17,7 +17,7 @@ fn revive(work: &mut Work<'_>, dead: &Dead) -> rusqlite::Result<bool> {
         return Ok(false);
     }
     let (mut task, body) = read(work, dead.serial)?;
-    task.version = work.next_number();
+    task.version = work.next_version();
     (task.due, task.first) = (work.now_ms, work.now_ms);
     if task.is_expired(work.now_ms) {
         // It would die again at once.
@@ -44,14 +44,14 @@ fn read(work: &Work<'_>, serial: i64) -> rusqlite::Result<(Task, Box<[u8]>)> {
                 state: State::Scheduled,
                 turn: 0,
                 ends: 0,
-                version: 0,
+                version: Version::NONE,
                 due: 0,
                 priority: row.get(1)?,
                 attempts: 0,
                 max_attempts: row.get(2)?,
                 first: 0,
                 expires: row.get(3)?,
-                receipt: 0,
+                receipt: Receipt::NONE,
                 settled: row.get(4)?,
                 verdict: row.get(5)?,
                 follows: Follows::Run,

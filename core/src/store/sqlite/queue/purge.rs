@@ -1,8 +1,8 @@
 //! Drop every task; settings stay.
 
 use crate::protocol::QueueReply;
+use crate::store::sqlite::numbers::number;
 use crate::store::sqlite::queue::work::Work;
-use crate::store::sqlite::step::fence as number;
 
 /// Like purge.lua.
 pub(super) fn purge(work: &mut Work<'_>) -> rusqlite::Result<QueueReply> {

@@ -7,7 +7,8 @@ use rusqlite::{Connection, OptionalExtension, Row};
 use crate::protocol::{
     DEAD_AGE, DEAD_BYTES, DEAD_MAX, MAX_BATCH, MAX_MOVED_BYTES, QUEUE_REFRESH, QUEUE_TTL, Settings,
 };
-use crate::store::sqlite::step::{CLEAN_UP, Step, fence as number, millis};
+use crate::store::sqlite::numbers::number;
+use crate::store::sqlite::step::{CLEAN_UP, Step, millis};
 
 /// Where a live task is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

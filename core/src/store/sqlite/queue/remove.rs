@@ -2,7 +2,6 @@
 
 use crate::protocol::{QueueReply, Remove, Removed};
 use crate::store::sqlite::queue::work::Work;
-use crate::store::sqlite::step::{fence as number, stored_fence as stored};
 
 /// Like remove.lua.
 pub(super) fn remove(work: &mut Work<'_>, request: &Remove) -> rusqlite::Result<QueueReply> {
@@ -11,8 +10,8 @@ pub(super) fn remove(work: &mut Work<'_>, request: &Remove) -> rusqlite::Result<
     if let Some(wanted) = request.version {
         let Some(live) = &live else { return Ok(QueueReply::Remove(Removed::Absent)) };
         let version = live.successor.as_ref().unwrap_or(&live.main).version;
-        if version != stored(wanted) {
-            return Ok(QueueReply::Remove(Removed::OtherVersion(number(version))));
+        if version != wanted {
+            return Ok(QueueReply::Remove(Removed::OtherVersion(version)));
         }
     }
     work.close_window(id)?;

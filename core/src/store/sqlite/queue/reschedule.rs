@@ -1,10 +1,10 @@
 //! Give a waiting task another due time.
 
 use crate::protocol::{QueueReply, Reschedule, RescheduleReply};
+use crate::store::sqlite::numbers::number;
 use crate::store::sqlite::queue::record::State;
 use crate::store::sqlite::queue::task::Task;
 use crate::store::sqlite::queue::work::Work;
-use crate::store::sqlite::step::fence as number;
 
 /// Like reschedule.lua.
 pub(super) fn reschedule(work: &mut Work<'_>, request: &Reschedule) -> rusqlite::Result<QueueReply> {

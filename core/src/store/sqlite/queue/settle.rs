@@ -1,10 +1,9 @@
 //! Say how claims ended.
 
-use crate::protocol::{Settle, Settled, Settlement, Verdict};
+use crate::protocol::{Receipt, Settle, Settled, Settlement, Verdict};
 use crate::store::sqlite::queue::record::How;
 use crate::store::sqlite::queue::task::{Live, verdict_number};
 use crate::store::sqlite::queue::work::Work;
-use crate::store::sqlite::step::stored_fence as stored;
 
 /// Like settle.lua.
 pub(super) fn settle(work: &mut Work<'_>, request: &Settle) -> rusqlite::Result<Vec<Settled>> {
@@ -12,10 +11,12 @@ pub(super) fn settle(work: &mut Work<'_>, request: &Settle) -> rusqlite::Result<
 }
 
 fn one(work: &mut Work<'_>, item: &Settlement) -> rusqlite::Result<Settled> {
-    let receipt = stored(item.receipt);
+    let receipt = item.receipt;
     match work.live(item.id.as_str())? {
         // Zero stands for "none" in a task, so it is nobody's receipt.
-        Some(live) if receipt != 0 && live.main.receipt == receipt => accept(work, live, &item.verdict),
+        Some(live) if receipt != Receipt::NONE && live.main.receipt == receipt => {
+            accept(work, live, &item.verdict)
+        }
         Some(live) if live.main.settled == receipt => {
             let same = live.main.verdict == verdict_number(&item.verdict);
             Ok(if same { Settled::Done { late: false, dead: false } } else { Settled::Stale })
@@ -33,7 +34,7 @@ pub(super) fn accept(work: &mut Work<'_>, live: Live, verdict: &Verdict) -> rusq
     match verdict {
         Verdict::Ack => {
             work.record.acked += 1;
-            if live.main.version > receipt {
+            if live.main.version.get() > receipt.get() {
                 // Late, and it was asked for again since: that is yet to be done.
                 (live.main.attempts, live.main.reason) = (0, "".into());
                 work.update(&live.main, live.main.state)?;

@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use crate::protocol::{QueueReply, QueueStats};
+use crate::store::sqlite::numbers::number;
 use crate::store::sqlite::queue::record::State;
 use crate::store::sqlite::queue::view::Reading;
-use crate::store::sqlite::step::fence as number;
 
 /// Like stats.lua. Only what is due and not promoted is counted row by row, in an index: few tasks, unless
 /// nobody has claimed for long.

@@ -6,9 +6,9 @@ use rusqlite::{Row, ToSql};
 
 use crate::base::name::TaskId;
 use crate::protocol::{DeadOnes, DiedBy, Place, SWEEP_LOOK, Sweep, Swept};
+use crate::store::sqlite::numbers::{number, stored};
 use crate::store::sqlite::queue::walk::{ALL, EXPIRED, FAILED, Walk, Way};
 use crate::store::sqlite::queue::work::{Work, millis_up};
-use crate::store::sqlite::step::{fence as number, stored_fence as stored};
 
 /// A record that is looked at.
 pub(super) struct Dead {
@@ -81,9 +81,7 @@ impl Work<'_> {
                 let newest = "id = ?2 ORDER BY receipt DESC LIMIT 1";
                 self.named(newest, ids.iter().map(TaskId::as_str), skip())
             }
-            DeadOnes::Receipts(receipts) => {
-                self.named("receipt = ?2", receipts.iter().map(|receipt| stored(*receipt)), skip())
-            }
+            DeadOnes::Receipts(receipts) => self.named("receipt = ?2", receipts.iter(), skip()),
             DeadOnes::Oldest => self.oldest(sweep.from.as_ref()),
         }
     }

@@ -37,7 +37,7 @@ impl Work<'_> {
                     continue;
                 }
                 main.attempts = main.attempts.saturating_add(1);
-                main.receipt = self.next_number();
+                main.receipt = self.next_receipt();
                 bytes += body.len();
                 let live = self.with_successor(main.clone())?;
                 deliver(self, live)?;

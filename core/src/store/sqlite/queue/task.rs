@@ -3,7 +3,7 @@
 use rusqlite::Row;
 use rusqlite::types::{FromSql, FromSqlError, FromSqlResult, ToSql, ToSqlOutput, ValueRef};
 
-use crate::protocol::{LEASE_ENDED, TURN_BITS, Verdict};
+use crate::protocol::{LEASE_ENDED, Receipt, TURN_BITS, Verdict, Version};
 use crate::store::sqlite::queue::record::{How, State};
 use crate::store::sqlite::queue::work::Work;
 
@@ -20,15 +20,15 @@ pub(super) struct Task {
     pub(super) state: State,
     pub(super) turn: i64,
     pub(super) ends: i64,
-    pub(super) version: i64,
+    pub(super) version: Version,
     pub(super) due: i64,
     pub(super) priority: u8,
     pub(super) attempts: u32,
     pub(super) max_attempts: u32,
     pub(super) first: i64,
     pub(super) expires: i64,
-    pub(super) receipt: i64,
-    pub(super) settled: i64,
+    pub(super) receipt: Receipt,
+    pub(super) settled: Receipt,
     pub(super) verdict: i64,
     pub(super) follows: Follows,
     pub(super) reason: Box<str>,
@@ -138,7 +138,7 @@ impl Task {
     }
 
     /// Settles its delivery; answers the receipt.
-    pub(super) fn spend(&mut self, verdict: i64) -> i64 {
+    pub(super) fn spend(&mut self, verdict: i64) -> Receipt {
         (self.settled, self.verdict) = (self.receipt, verdict);
         std::mem::take(&mut self.receipt)
     }
@@ -301,7 +301,7 @@ impl Work<'_> {
     /// The successor takes the place of a retry: no settlement of it counts any more, but its back-off stays.
     /// `place` is that of the retry, if it keeps that.
     pub(super) fn supplant(&mut self, mut live: Live, place: Option<Place>) -> rusqlite::Result<()> {
-        if live.main.receipt != 0 {
+        if live.main.receipt != Receipt::NONE {
             live.main.spend(NO_VERDICT);
         }
         let Some(next) = &mut live.successor else { return self.succeed(live) };

@@ -10,12 +10,13 @@ use crate::base::name::TaskId;
 use crate::protocol::{
     LIST_LOOK, List, MAX_BATCH, MAX_REPLY_BYTES, Place, TaskRecord, TaskState, WallMillis,
 };
+use crate::store::sqlite::numbers::number;
 use crate::store::sqlite::queue::record::Record;
 use crate::store::sqlite::queue::record::State;
 use crate::store::sqlite::queue::task::{AFTER_TASK, Task, select_task};
 use crate::store::sqlite::queue::walk::{ALL, DUE, ENDED, LINE, Part, Walk, Way};
 use crate::store::sqlite::queue::work::{FIRST_DUE, FIRST_END};
-use crate::store::sqlite::step::{View, between, fence as number};
+use crate::store::sqlite::step::{View, between};
 
 /// A look at one queue.
 pub(super) struct Reading<'a> {
@@ -232,13 +233,13 @@ pub(super) fn record_of(
         state,
         size: number(task.size),
         body,
-        version: number(task.version),
+        version: task.version,
         due: number(task.due),
         priority: task.priority,
         attempts: task.attempts,
         max_attempts: task.max_attempts,
         expires: number(task.expires),
-        receipt: number(task.receipt),
+        receipt: task.receipt,
         remaining,
         reason: task.reason.into(),
         consumer: task.consumer.into(),
@@ -252,13 +253,13 @@ pub(super) fn dead_at(row: &Row<'_>) -> rusqlite::Result<TaskRecord> {
     Ok(TaskRecord {
         id: TaskId::stored(row.get_ref(0)?.as_str()?.as_bytes()),
         state: TaskState::Dead,
-        version: number(row.get(1)?),
+        version: row.get(1)?,
         due: number(row.get(2)?),
         priority: row.get(3)?,
         attempts: row.get(4)?,
         max_attempts: row.get(5)?,
         expires: number(row.get(6)?),
-        receipt: number(row.get(7)?),
+        receipt: row.get(7)?,
         remaining: Duration::ZERO,
         reason: row.get(8)?,
         died: number(row.get(9)?),

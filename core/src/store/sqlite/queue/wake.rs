@@ -3,8 +3,9 @@
 use rusqlite::OptionalExtension;
 
 use crate::protocol::{ClientId, IDLE_LIVE, Waiter};
+use crate::store::sqlite::numbers::number;
 use crate::store::sqlite::queue::work::Work;
-use crate::store::sqlite::step::{CLEAN_UP, fence as number, micros};
+use crate::store::sqlite::step::{CLEAN_UP, micros};
 
 impl Work<'_> {
     /// Notes that a consumer waits; how many wait before it.

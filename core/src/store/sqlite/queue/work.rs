@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
-use crate::protocol::{Due, Waiter};
+use crate::protocol::{Due, Receipt, Version, Waiter};
+use crate::store::sqlite::numbers::{number, stored};
 use crate::store::sqlite::queue::record::Record;
-use crate::store::sqlite::step::{Step, stored_fence as stored};
+use crate::store::sqlite::step::Step;
 
 /// When the first scheduled task of the queue ?1 is due.
 pub(super) const FIRST_DUE: &str = "SELECT min(due) FROM task WHERE queue = ?1 AND state = 0";
@@ -56,10 +57,20 @@ impl<'a> Work<'a> {
         Ok(wake)
     }
 
-    /// A new version or receipt.
-    pub(super) fn next_number(&mut self) -> i64 {
+    /// The version of an enqueue that is accepted now.
+    pub(super) fn next_version(&mut self) -> Version {
+        Version::new(self.next_number())
+    }
+
+    /// The receipt of a delivery that begins now.
+    pub(super) fn next_receipt(&mut self) -> Receipt {
+        Receipt::new(self.next_number())
+    }
+
+    /// Versions and receipts have one counter: their numbers show which came first.
+    fn next_number(&mut self) -> u64 {
         self.record.counter = self.record.counter.saturating_add(1).max(self.step.wall);
-        self.record.counter
+        number(self.record.counter)
     }
 
     /// A due time in milliseconds.

@@ -15,7 +15,7 @@ use crate::base::error::ErrorKind;
 use crate::base::name::LockKind;
 use crate::base::wake::Hub;
 use crate::protocol::{
-    Acquire, ClientId, Extend, ExtendReply, FailureKind, Holder, Reply, Request, WaiterReply, Waiters,
+    Acquire, ClientId, Extend, ExtendReply, FailureKind, Fence, Holder, Reply, Request, WaiterReply, Waiters,
 };
 use crate::store::Store;
 use crate::store::sqlite::database::is_connected;
@@ -73,7 +73,7 @@ fn count_up(directory: &Path, number: u64) {
         };
         let text = fs::read_to_string(directory.join("count")).unwrap();
         let (count, last) = text.split_once(' ').unwrap();
-        assert!(fence > last.parse::<u64>().unwrap());
+        assert!(fence > Fence::new(last.parse().unwrap()));
         let count = count.parse::<u64>().unwrap() + 1;
         fs::write(directory.join("count"), format!("{count} {fence}")).unwrap();
         store.release("counter", number);
@@ -87,14 +87,14 @@ fn a_reboot_ends_leases_and_waits_and_keeps_fences() {
     let first = store.try_acquire("a", 1).unwrap();
     store.wait_for("a", 2);
     store.leave("a", 3);
-    let ahead = first + 1_000_000_000_000;
+    let ahead = Fence::new(first.get() + 1_000_000_000_000);
     store.sql(&format!("UPDATE lock SET fence = {ahead}; UPDATE store SET boot = 'an earlier one'"));
     let waiters = Request::Waiters(Waiters { name: name("a") });
     assert_eq!(store.ask(waiters), Reply::Waiters(Vec::new()));
     let holder = Request::Holder(Holder { name: name("a") });
     assert_eq!(store.ask(holder.clone()), Reply::Holder(Vec::new()));
     assert_eq!(store.list(LockKind::Exclusive, 0, soon()).unwrap().1, vec![]);
-    assert_eq!(store.try_acquire("a", 4), Some(ahead + 1));
+    assert_eq!(store.try_acquire("a", 4), Some(ahead.next()));
     assert_eq!(store.count("SELECT count(*) FROM waiter"), 0);
     assert_eq!(store.count("SELECT count(*) FROM ended"), 0);
     assert!(matches!(store.ask(holder), Reply::Holder(held) if held.len() == 1));

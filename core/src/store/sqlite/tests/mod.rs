@@ -29,8 +29,8 @@ use crate::base::name::{LockKind, LockName, Prefixes};
 use crate::base::token::Token;
 use crate::base::wake::Hub;
 use crate::protocol::{
-    Acquire, AcquireReply, CLOCK_MARGIN, ClientId, Extend, Failure, Leave, META_REFRESH, Release, Reply,
-    Request, Waiter,
+    Acquire, AcquireReply, CLOCK_MARGIN, ClientId, Extend, Failure, Fence, Leave, META_REFRESH, Release,
+    Reply, Request, Waiter,
 };
 use crate::store::{Store, StoreConfig};
 
@@ -95,7 +95,7 @@ fn acquire_of(lock: &str, number: u64) -> Acquire {
         permits: None,
         token: token(number),
         ttl: 30 * SECOND,
-        min_fence: 0,
+        min_fence: Fence::NONE,
         waiter: None,
         patience: None,
         owner: "me".into(),
@@ -125,7 +125,7 @@ impl SqliteStore {
     }
 
     /// Acquires without waiting; the fence if it was granted.
-    fn try_acquire(&self, lock: &str, number: u64) -> Option<u64> {
+    fn try_acquire(&self, lock: &str, number: u64) -> Option<Fence> {
         match self.ask(Request::Acquire(acquire_of(lock, number))) {
             Reply::Acquire(AcquireReply::Granted { fence, .. }) => Some(fence),
             Reply::Acquire(AcquireReply::Busy(_)) => None,

@@ -127,7 +127,7 @@ fn expired_tasks_die_on_the_way_and_do_not_count() {
     for (name, reason) in [("a", "expired; before: no"), ("b", "expired")] {
         let record = queue.get(name).unwrap();
         assert_eq!((record.state, &*record.reason, record.died), (TaskState::Dead, reason, queue.now()));
-        assert_ne!(record.receipt, 0);
+        assert_ne!(record.receipt, Receipt::NONE);
     }
     assert_eq!(queue.stats().died, 2);
 }

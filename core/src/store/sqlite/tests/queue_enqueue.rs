@@ -35,18 +35,18 @@ fn queue_with_a_failure() -> Queue {
 fn versions_rise_with_every_accepted_enqueue() {
     let queue = queue();
     let mut last = version(queue.enqueue(newer(KEEP)));
-    assert!(last >= queue.now() * 1_000, "so none comes again when the queue's record was forgotten");
+    assert!(last.get() >= queue.now() * 1_000, "so none comes again when the queue's record was forgotten");
     for policy in [KEEP, REPLACE, DEBOUNCE, THROTTLE] {
         let next = version(queue.enqueue(newer(policy)));
         assert!(next > last, "{policy:?}");
         assert_eq!(queue.get("a").unwrap().version, next);
         last = next;
     }
-    assert_eq!(version(queue.enqueue(newer(THROTTLE))), 0);
+    assert_eq!(version(queue.enqueue(newer(THROTTLE))), Version::NONE);
     assert_eq!(queue.get("a").unwrap().version, last);
     let receipt = queue.take("a");
     let successor = version(queue.enqueue(newer(KEEP)));
-    assert!(receipt > last && successor > receipt);
+    assert!(receipt.get() > last.get() && successor.get() > receipt.get());
 }
 
 #[test]

@@ -55,7 +55,7 @@ fn remove_takes_the_run_the_successor_and_the_window() {
     assert_eq!(remove(&queue, "a", None), Removed::Absent);
     let throttle = NewTask { on_duplicate: OnDuplicate::Throttle { window: DAY }, ..task("a") };
     let first = version(queue.enqueue(throttle.clone()));
-    assert_eq!(remove(&queue, "a", Some(first + 1)), Removed::OtherVersion(first));
+    assert_eq!(remove(&queue, "a", Some(Version::new(first.get() + 1))), Removed::OtherVersion(first));
     let receipt = queue.take("a");
     let second = version(queue.enqueue(task("a")));
     assert_eq!(remove(&queue, "a", Some(first)), Removed::OtherVersion(second));
@@ -115,10 +115,10 @@ fn a_kicked_task_begins_anew() {
     assert_eq!(kick(&queue, DeadOnes::Ids([id("a"), id("a"), id("z")].into()), 9), 1);
     assert_eq!(queue.store.count("SELECT chosen FROM idle"), 1);
     let record = queue.get("a").unwrap();
-    assert_eq!((record.state, record.attempts, record.receipt), (TaskState::Ready, 0, 0));
+    assert_eq!((record.state, record.attempts, record.receipt), (TaskState::Ready, 0, Receipt::NONE));
     assert_eq!((record.priority, record.max_attempts, &*record.reason), (9, 1, "no"));
     assert_eq!(record.due, queue.now());
-    assert!(record.version > receipt);
+    assert!(record.version.get() > receipt.get());
     assert_eq!(queue.settle("a", receipt, nack()), DONE);
     assert_eq!(queue.settle("a", receipt, Verdict::Ack), Settled::Stale);
     assert_eq!(queue.stats().dead, 0);

@@ -98,9 +98,9 @@ fn a_successor_remembers_how_the_run_before_it_was_settled() {
 #[test]
 fn zero_is_nobodys_receipt() {
     let queue = queue();
-    assert_eq!(queue.settle("a", 0, Verdict::Ack), Settled::Gone);
+    assert_eq!(queue.settle("a", Receipt::NONE, Verdict::Ack), Settled::Gone);
     queue.add(&["a"]);
-    assert_eq!(queue.settle("a", 0, Verdict::Ack), Settled::Stale);
+    assert_eq!(queue.settle("a", Receipt::NONE, Verdict::Ack), Settled::Stale);
     assert_eq!(queue.shape("a"), "ready 0 a");
 }
 
@@ -113,7 +113,7 @@ fn a_dead_record_answers_for_its_receipt() {
         assert_eq!(queue.settle("a", receipt, verdict), DEAD);
         assert_eq!(queue.settle("a", receipt, Verdict::Ack), Settled::Stale);
         assert_eq!(queue.settle("b", receipt, nack()), Settled::Gone);
-        assert_eq!(queue.settle("a", receipt + 1, nack()), Settled::Gone);
+        assert_eq!(queue.settle("a", Receipt::new(receipt.get() + 1), nack()), Settled::Gone);
         assert_eq!(queue.stats().died, 1);
     }
 }
@@ -213,7 +213,7 @@ fn a_nack_waits_for_its_delay_and_leaves_its_reason() {
     queue.settle("a", receipt, Verdict::Nack { delay: SECOND, reason: "no".into() });
     assert_eq!(queue.shape("a"), "scheduled 1 a");
     let record = queue.get("a").unwrap();
-    assert_eq!((&*record.reason, record.due, record.receipt), ("no", queue.now() + 1_000, 0));
+    assert_eq!((&*record.reason, record.due, record.receipt), ("no", queue.now() + 1_000, Receipt::NONE));
     queue.pass(SECOND);
     assert_eq!(queue.claim(1)[0].attempt, 2);
 }
@@ -249,8 +249,8 @@ fn an_extension_prolongs_and_never_shortens() {
     };
     assert_eq!(extend(receipt, 10), ExtendClaimReply::Extended(LEASE));
     assert_eq!(extend(receipt, 60), ExtendClaimReply::Extended(60 * SECOND));
-    assert_eq!(extend(receipt + 1, 60), ExtendClaimReply::Stale);
-    assert_eq!(extend(0, 60), ExtendClaimReply::Stale);
+    assert_eq!(extend(Receipt::new(receipt.get() + 1), 60), ExtendClaimReply::Stale);
+    assert_eq!(extend(Receipt::NONE, 60), ExtendClaimReply::Stale);
     queue.pass(59 * SECOND);
     assert_eq!(extend(receipt, 60), ExtendClaimReply::Extended(60 * SECOND));
     queue.pass(60 * SECOND);
@@ -259,7 +259,7 @@ fn an_extension_prolongs_and_never_shortens() {
     assert_eq!(extend(receipt, 60), ExtendClaimReply::Expired);
     queue.settle("a", receipt, nack());
     assert_eq!(extend(receipt, 60), ExtendClaimReply::Stale);
-    assert_eq!(extend(0, 60), ExtendClaimReply::Stale);
+    assert_eq!(extend(Receipt::NONE, 60), ExtendClaimReply::Stale);
     let next = queue.take("a");
     queue.settle("a", next, Verdict::Ack);
     assert_eq!(extend(next, 60), ExtendClaimReply::Gone);

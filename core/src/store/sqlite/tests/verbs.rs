@@ -10,8 +10,8 @@ use std::time::Duration;
 use super::{CLIENT, acquire_of, memory, name, release_of, token, waiter};
 use crate::base::token::COOLDOWN_MARKER;
 use crate::protocol::{
-    Absence, Acquire, AcquireReply, BreakLease, Extend, ExtendReply, HeldAs, Holder, HolderReply, Leave,
-    Obstacle, Release, ReleaseReply, Reply, Request, Resume, ResumeReply,
+    Absence, Acquire, AcquireReply, BreakLease, Extend, ExtendReply, Fence, HeldAs, Holder, HolderReply,
+    Leave, Obstacle, Release, ReleaseReply, Reply, Request, Resume, ResumeReply,
 };
 use crate::store::sqlite::SqliteStore;
 
@@ -35,7 +35,7 @@ fn check(cases: Vec<Case>) {
 #[rustfmt::skip] // a table
 fn acquire() {
     let ask = |number| Request::Acquire(acquire_of("a", number));
-    let least = |least| Request::Acquire(Acquire { min_fence: least, ..acquire_of("a", 1) });
+    let least = |least| Request::Acquire(Acquire { min_fence: Fence::new(least), ..acquire_of("a", 1) });
     let wait = |number| Request::Acquire(Acquire { waiter: waiter(number), ..acquire_of("a", number) });
     let patient = |number, patience| {
         let patience = Some(millis(patience));
@@ -88,7 +88,7 @@ fn release() {
     let ask = || Request::Release(release_of("a", 1));
     let resent = || Request::Release(Release { acquire_resent: true, ..release_of("a", 1) });
     let cool = || Request::Release(Release { cooldown: Some(millis(250)), ..release_of("a", 1) });
-    let own = |fence| Request::Release(Release { own_fence: Some(fence), ..release_of("a", 1) });
+    let own = |fence| Request::Release(Release { own_fence: Some(Fence::new(fence)), ..release_of("a", 1) });
     let done = || Reply::Release(ReleaseReply::Released);
     let gone = |fence, broken| Reply::Release(ReleaseReply::Gone(absence(fence, 0, broken)));
     check(vec![
@@ -125,7 +125,7 @@ fn leave() {
 fn resume() {
     let ask = || Request::Resume(Resume { name: name("a"), old: token(1), new: token(2), undo: false, owner: "you".into() });
     let undo = || Request::Resume(Resume { name: name("a"), old: token(2), new: token(1), undo: true, owner: "me".into() });
-    let resumed = |left| Reply::Resume(ResumeReply::Resumed { fence: 5, ttl: millis(left), permits: None });
+    let resumed = |left| Reply::Resume(ResumeReply::Resumed { fence: Fence::new(5), ttl: millis(left), permits: None });
     let gone = |fence| Reply::Resume(ResumeReply::Gone(absence(fence, 0, 0)));
     check(vec![
         Case("swaps", "key=1/500 fence=5", ask(), resumed(500), "key=2/500 fence=5 owner=you"),
@@ -144,7 +144,7 @@ fn holder() {
     let ask = || Request::Holder(Holder { name: name("a") });
     let held = |held_as, remaining, owner: &str, since_ms, waiters| {
         let (remaining, owner) = (Some(millis(remaining)), owner.to_owned());
-        Reply::Holder(vec![HolderReply { held_as, fence: 5, remaining, since_ms, owner, waiters, weight: 1 }])
+        Reply::Holder(vec![HolderReply { held_as, fence: Fence::new(5), remaining, since_ms, owner, waiters, weight: 1 }])
     };
     let lease = "key=1/500 fence=5 line=2,3 owner=me";
     let offer = "key=2/500 fence=5 line=2*,3 owner=me";
@@ -175,7 +175,7 @@ fn millis(time: u64) -> Duration {
 }
 
 fn granted(fence: u64, ttl: u64) -> Reply {
-    Reply::Acquire(AcquireReply::Granted { fence, ttl: millis(ttl) })
+    Reply::Acquire(AcquireReply::Granted { fence: Fence::new(fence), ttl: millis(ttl) })
 }
 
 fn busy(remaining: u64) -> Reply {
@@ -195,6 +195,7 @@ fn obstacle(remaining: u64) -> Obstacle {
 }
 
 fn absence(fence: u64, born: u64, broken: u64) -> Absence {
+    let [fence, born, broken] = [fence, born, broken].map(Fence::new);
     Absence { fence, born, broken, foreign: false }
 }
 

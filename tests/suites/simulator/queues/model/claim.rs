@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use stanchion::name::TaskId;
 use stanchion::protocol::{
-    Abandon, Claim, ClaimReply, ClaimedTask, Pop, QueueReply, Settle, TaskState, Verdict,
+    Abandon, Claim, ClaimReply, ClaimedTask, Pop, QueueReply, Receipt, Settle, TaskState, Verdict,
 };
 
 use super::{Ended, Heard, Live, Model, Place, Stored};
@@ -103,7 +103,7 @@ impl Model {
                 live.main.turn = turn;
             }
             live.main.attempts += 1;
-            live.main.receipt = self.next_number();
+            live.main.receipt = self.next_receipt();
             // Not in line any more; the caller says where it goes.
             live.main.place = Place::Claimed(u64::MAX);
             self.live.insert(id.clone(), live);
@@ -129,7 +129,7 @@ impl Model {
     }
 
     fn give_again(&self, stored: &Stored) -> ClaimReply {
-        let is_ours = |(id, receipt): &&(TaskId, u64)| {
+        let is_ours = |(id, receipt): &&(TaskId, Receipt)| {
             let main = self.live.get(id).map(|live| &live.main);
             main.is_some_and(|main| main.receipt == *receipt && main.is_held(self.now.boot))
         };

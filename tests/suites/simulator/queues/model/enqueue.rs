@@ -1,6 +1,8 @@
 //! enqueue
 
-use stanchion::protocol::{Enqueue, EnqueueOutcome, NewTask, OnDuplicate, Outcome, QueueReply};
+use stanchion::protocol::{
+    Enqueue, EnqueueOutcome, NewTask, OnDuplicate, Outcome, QueueReply, Receipt, Version,
+};
 
 use super::{Ended, Follows, Heard, Live, Model, Place, Stored, Task};
 
@@ -40,7 +42,7 @@ impl Model {
             _ => None,
         };
         if throttle.is_some() && self.windows.get(&new.id).is_some_and(|ends| *ends > self.now.ms()) {
-            return EnqueueOutcome::Accepted { outcome: Outcome::Throttled, version: 0, due: 0 };
+            return EnqueueOutcome::Accepted { outcome: Outcome::Throttled, version: Version::NONE, due: 0 };
         }
         self.notice(&new.id);
         let is_full = self.max_len.is_some_and(|max| self.live.len() as u64 >= max);
@@ -68,9 +70,9 @@ impl Model {
         EnqueueOutcome::Accepted { outcome, version, due }
     }
 
-    fn onto_successor(&mut self, new: &NewTask, main: Task, mut old: Task) -> (Outcome, u64, u64) {
+    fn onto_successor(&mut self, new: &NewTask, main: Task, mut old: Task) -> (Outcome, Version, u64) {
         if !replaces(new) {
-            old.version = self.next_number();
+            old.version = self.next_version();
             let accepted = (Outcome::Kept, old.version, old.due);
             self.live.insert(new.id.clone(), Live { main, successor: Some(old) });
             return accepted;
@@ -89,14 +91,14 @@ impl Model {
         accepted
     }
 
-    fn onto_pending(&mut self, new: &NewTask, mut old: Task) -> (Outcome, u64, u64) {
+    fn onto_pending(&mut self, new: &NewTask, mut old: Task) -> (Outcome, Version, u64) {
         if !replaces(new) {
-            old.version = self.next_number();
+            old.version = self.next_version();
             let accepted = (Outcome::Kept, old.version, old.due);
             self.live.insert(new.id.clone(), Live { main: old, successor: None });
             return accepted;
         }
-        if old.receipt != 0 {
+        if old.receipt != Receipt::NONE {
             // Its lease has ended, and no settlement counts any more.
             old.spend(Ended::Otherwise);
         }
@@ -120,15 +122,15 @@ impl Model {
         Task {
             serial: self.next_serial(),
             place: Place::Parked,
-            version: self.next_number(),
+            version: self.next_version(),
             due,
             priority: new.priority,
             attempts: 0,
             max_attempts: new.max_attempts,
             first,
             expires: new.expires.map_or(0, |expires| self.after(expires)),
-            receipt: 0,
-            settled: (0, Ended::Otherwise),
+            receipt: Receipt::NONE,
+            settled: (Receipt::NONE, Ended::Otherwise),
             follows: Follows::Run,
             reason: String::new(),
             consumer: String::new(),

@@ -2,7 +2,7 @@
 
 use stanchion::name::TaskId;
 use stanchion::protocol::{
-    DeadOnes, DiedBy, Remove, Removed, Reschedule, RescheduleReply, Sweep, Swept, WallMillis,
+    DeadOnes, DiedBy, Receipt, Remove, Removed, Reschedule, RescheduleReply, Sweep, Swept, WallMillis,
 };
 
 use super::{Cause, Follows, Live, Model, Task};
@@ -44,7 +44,7 @@ impl Model {
     }
 
     /// Those that a sweep is about, in their order.
-    fn sweep(&self, verb: &Sweep) -> (Vec<u64>, WallMillis) {
+    fn sweep(&self, verb: &Sweep) -> (Vec<Receipt>, WallMillis) {
         let until = match verb.until {
             DiedBy::Ago(time) => self.now.ms() - u64::try_from(time.as_micros().div_ceil(1_000)).unwrap(),
             DiedBy::Then(time) => time,
@@ -59,7 +59,7 @@ impl Model {
         (receipts, until)
     }
 
-    fn newest_dead(&self, id: &TaskId) -> Option<u64> {
+    fn newest_dead(&self, id: &TaskId) -> Option<Receipt> {
         self.dead.iter().filter(|dead| dead.id == *id).map(|dead| dead.receipt).max()
     }
 
@@ -84,7 +84,7 @@ impl Model {
         Swept { count: (before - self.dead.len()) as u64, until, next: None }
     }
 
-    fn revive(&mut self, receipt: u64) {
+    fn revive(&mut self, receipt: Receipt) {
         let index = self.dead.iter().position(|dead| dead.receipt == receipt).unwrap();
         let mut dead = self.dead.remove(index);
         if dead.task.expires <= self.now.ms() {
@@ -92,12 +92,12 @@ impl Model {
         }
         let main = Task {
             serial: self.next_serial(),
-            version: self.next_number(),
+            version: self.next_version(),
             due: self.now.ms(),
             first: self.now.ms(),
             backoff: 0,
             attempts: 0,
-            receipt: 0,
+            receipt: Receipt::NONE,
             consumer: String::new(),
             settled: (dead.receipt, dead.verdict),
             follows: Follows::Run,

@@ -217,6 +217,14 @@ impl Model {
         self.calls.insert((call.client, call.slot), LastCall { number: call.number, reply });
     }
 
+    fn next_version(&mut self) -> Version {
+        Version::new(self.next_number())
+    }
+
+    fn next_receipt(&mut self) -> Receipt {
+        Receipt::new(self.next_number())
+    }
+
     fn next_number(&mut self) -> u64 {
         self.counter = (self.counter + 1).max(self.now.wall);
         self.counter
@@ -273,7 +281,7 @@ impl Model {
     /// supplant(id, place)
     fn supplant(&mut self, id: &TaskId, mut live: Live, place: Option<Place>) {
         let Live { main, successor: Some(next) } = &mut live else { return self.succeed(id, live, None) };
-        if main.receipt != 0 {
+        if main.receipt != Receipt::NONE {
             main.spend(Ended::Otherwise);
         }
         if next.follows == Follows::Debounced && next.body == main.body {
@@ -306,10 +314,10 @@ impl Model {
     fn die(&mut self, id: &TaskId, live: Live, reason: &str, receipt: Receipt, cause: Cause) {
         self.counts.died += 1;
         let verdict = match live.main.settled {
-            (settled, verdict) if receipt != 0 && settled == receipt => verdict,
+            (settled, verdict) if receipt != Receipt::NONE && settled == receipt => verdict,
             _ => Ended::Otherwise,
         };
-        let receipt = if receipt == 0 { self.next_number() } else { receipt };
+        let receipt = if receipt == Receipt::NONE { self.next_receipt() } else { receipt };
         let task = Task { reason: reason.into(), ..live.main.clone() };
         self.dead.push(Dead { id: id.clone(), task, receipt, verdict, cause, died: self.now.ms() });
         self.succeed(id, live, None);

@@ -49,7 +49,7 @@ impl Model {
         match verdict {
             Verdict::Ack => {
                 self.counts.acked += 1;
-                if live.main.version > receipt {
+                if live.main.version.get() > receipt.get() {
                     // It was asked for again since, and that is yet to be done.
                     (live.main.attempts, live.main.reason) = (0, String::new());
                     self.live.insert(id.clone(), live);

@@ -9,8 +9,8 @@ use redis::Value;
 use crate::base::name::TaskId;
 use crate::protocol::{
     ClaimReply, ClaimedTask, ConsumerReply, EnqueueOutcome, ExtendClaimReply, ListReply, Outcome, Place,
-    QueueReply, QueueStats, QueueVerb, Removed, RescheduleReply, Settings, Settled, Swept, TaskRecord,
-    TaskState,
+    QueueReply, QueueStats, QueueVerb, Receipt, Removed, RescheduleReply, Settings, Settled, Swept,
+    TaskRecord, TaskState, Version,
 };
 use crate::store::redis::code::{Code, STATES, field};
 use crate::store::redis::packed::{Packed, unpack};
@@ -56,7 +56,7 @@ pub(crate) fn decode(verb: &QueueVerb, value: &Value) -> Option<QueueReply> {
         (QueueVerb::Remove(_), code) => QueueReply::Remove(match code {
             Code::Removed => Removed::Removed,
             Code::Absent => Removed::Absent,
-            Code::OtherVersion => Removed::OtherVersion(items.number()?),
+            Code::OtherVersion => Removed::OtherVersion(items.version()?),
             _ => return None,
         }),
         (QueueVerb::Reschedule(_), code) => QueueReply::Reschedule(match code {
@@ -92,6 +92,10 @@ impl<'a> Items<'a> {
 
     fn number(&mut self) -> Option<u64> {
         self.int()?.try_into().ok()
+    }
+
+    fn version(&mut self) -> Option<Version> {
+        self.number().map(Version::new)
     }
 
     fn size(&mut self) -> Option<usize> {
@@ -130,7 +134,7 @@ impl<'a> Items<'a> {
     }
 
     fn enqueued(&mut self) -> Option<EnqueueOutcome> {
-        let (code, version, due) = (self.code()?, self.number()?, self.number()?);
+        let (code, version, due) = (self.code()?, self.version()?, self.number()?);
         let outcome = match code {
             Code::Added => Outcome::Added,
             Code::Kept => Outcome::Kept,
@@ -181,10 +185,10 @@ impl<'a> Items<'a> {
         Some(ClaimedTask {
             id,
             body: Arc::from(self.bytes()?),
-            receipt: task.number(field::RECEIPT)?,
+            receipt: Receipt::new(task.number(field::RECEIPT)?),
             attempt: task.small(field::ATTEMPTS)?,
             max_attempts: task.small(field::MAX_ATTEMPTS)?,
-            version: task.number(field::VERSION)?,
+            version: Version::new(task.number(field::VERSION)?),
             due: task.number(field::DUE)?,
             priority: task.number(field::PRIORITY)?.try_into().ok()?,
             remaining: self.time()?,
@@ -209,13 +213,13 @@ impl<'a> Items<'a> {
             state,
             body: Arc::from(self.bytes()?),
             size: task.number(field::SIZE)?,
-            version: task.number(field::VERSION)?,
+            version: Version::new(task.number(field::VERSION)?),
             due: task.number(field::DUE)?,
             priority: task.number(field::PRIORITY)?.try_into().ok()?,
             attempts: task.small(field::ATTEMPTS)?,
             max_attempts: task.small(field::MAX_ATTEMPTS)?,
             expires: task.number(field::EXPIRES)?,
-            receipt: task.number(field::RECEIPT)?,
+            receipt: Receipt::new(task.number(field::RECEIPT)?),
             remaining: self.time()?,
             reason: task.text(field::REASON)?,
             consumer: task.text(field::CONSUMER).unwrap_or_default(),
@@ -322,7 +326,9 @@ mod tests {
             expires: None,
             on_duplicate: OnDuplicate::Keep,
         };
-        let settle = Settle { items: Arc::new([Settlement { id: id(), receipt: 1, verdict: Verdict::Ack }]) };
+        let settle = Settle {
+            items: Arc::new([Settlement { id: id(), receipt: Receipt::new(1), verdict: Verdict::Ack }]),
+        };
         let claim =
             Claim { call, max: 1, lease: Duration::from_secs(1), waiter: None, consumer: "1 h l".into() };
         let sweep = Sweep::new(DeadOnes::Oldest, 1);
@@ -331,7 +337,11 @@ mod tests {
             QueueVerb::Claim(claim.clone()),
             QueueVerb::Settle(settle.clone()),
             QueueVerb::SettleAndClaim(settle, claim),
-            QueueVerb::ExtendClaim(ExtendClaim { id: id(), receipt: 1, lease: Duration::from_secs(1) }),
+            QueueVerb::ExtendClaim(ExtendClaim {
+                id: id(),
+                receipt: Receipt::new(1),
+                lease: Duration::from_secs(1),
+            }),
             QueueVerb::Abandon(Abandon { call: None, waiter: None, consumer: "1 h l".into() }),
             QueueVerb::Pop(Pop { max: 1 }),
             QueueVerb::Peek(Peek { max: 1 }),
@@ -404,6 +414,9 @@ mod tests {
         else {
             panic!("no tasks")
         };
-        assert_eq!((tasks[0].id.as_str(), tasks[0].version, tasks[0].receipt), ("\u{fffd}", 1, 8));
+        assert_eq!(
+            (tasks[0].id.as_str(), tasks[0].version, tasks[0].receipt),
+            ("\u{fffd}", Version::new(1), Receipt::new(8))
+        );
     }
 }
