@@ -187,7 +187,7 @@ export interface NewLease {
 
 /**
  * What a worker tells: "task" (a run begins: its number and claim), "gone" (the run is to end: its claim was lost, or
- * the worker stops), and of a task by id and attempt: "completed", "failed", "dead", "lost", "stuck"; "drained";
+ * the worker stops), and of a task by id and attempt: "completed", "failed", "dead", "lost", "stuck"; "empty";
  * "error".
  */
 export interface News {
@@ -376,6 +376,8 @@ export function collect(bridge: Bridge): unknown[]
 /** Opens a store. */
 export function connect(bridge: Bridge, call: number, settings: Settings): void
 
+export function detachLease(bridge: Bridge, call: number, lease: Lease, ttl: Millis): void
+
 export function downgradeLease(bridge: Bridge, call: number, lease: Lease): void
 
 export function extendLease(bridge: Bridge, call: number, lease: Lease, ttl: Millis): void
@@ -392,8 +394,6 @@ export function isLeaseValid(lease: Lease): boolean
 
 /** Whether the process is to stay alive for what is waited for. */
 export function keepAlive(bridge: Bridge, yes: boolean): void
-
-export function leaseIntoHandle(bridge: Bridge, call: number, lease: Lease, ttl: Millis): void
 
 /** The name of that reason. */
 export function lossNameOfLease(lease: Lease): string | null

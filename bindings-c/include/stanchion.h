@@ -216,7 +216,7 @@ typedef enum stanchion_event_kind {
   // The claim was lost, or its verdict came too late: another may work on the task now.
   STANCHION_EVENT_LOST = 4,
   // All tasks that were taken are settled, and there are no more for now.
-  STANCHION_EVENT_DRAINED = 5,
+  STANCHION_EVENT_EMPTY = 5,
   // The store could not be reached, or refused something, and the worker goes on. The reason is the error. Reported once,
   // until STORE_BACK.
   STANCHION_EVENT_STORE_FAILED = 6,
@@ -699,8 +699,8 @@ typedef struct stanchion_stats {
 } stanchion_stats;
 
 // Settings of a queue to change. -1: it stays as it is.
-typedef struct stanchion_queue_settings {
-  // sizeof, set by stanchion_queue_settings_init.
+typedef struct stanchion_queue_config {
+  // sizeof, set by stanchion_queue_config_init.
   size_t struct_size;
   // Refuse new ids when so many tasks are live. -2: no limit, as without settings.
   int64_t max_len;
@@ -712,7 +712,7 @@ typedef struct stanchion_queue_settings {
   int64_t dead_bytes;
   // Whether plain ZADDs to the queue's key are taken in (Redis only). Without settings 1.
   int32_t intake;
-} stanchion_queue_settings;
+} stanchion_queue_config;
 
 // Takes tasks of a queue for the threads that poll it. 0 is none. In a forked child it is the parent's.
 typedef int64_t stanchion_worker;
@@ -1182,12 +1182,12 @@ int32_t stanchion_lease_release_with_cooldown(stanchion_lease lease,
 // which nothing else can be done any more.
 //
 // Errors: as stanchion_lease_extend; the lease goes on as it was. Any thread.
-int32_t stanchion_lease_into_handle(stanchion_lease lease,
-                                    int64_t ttl_ms,
-                                    struct stanchion_text *out,
-                                    struct stanchion_error **err);
+int32_t stanchion_lease_detach(stanchion_lease lease,
+                               int64_t ttl_ms,
+                               struct stanchion_text *out,
+                               struct stanchion_error **err);
 
-// Continues a lease with the text of stanchion_lease_into_handle, here or in another process.
+// Continues a lease with the text of stanchion_lease_detach, here or in another process.
 //
 // Errors: LEASE_LOST if the text was used already or its lease has ended; LEASE_EXPIRED if it ran out meanwhile;
 // INVALID_ARGUMENT if it is no such text, or of another lock_prefix. Any thread.
@@ -1520,13 +1520,13 @@ int32_t stanchion_queue_purge(stanchion_client client,
                               struct stanchion_error **err);
 
 // Makes settings that change nothing. `struct_size` is sizeof *settings. Any thread.
-void stanchion_queue_settings_init(struct stanchion_queue_settings *settings, size_t struct_size);
+void stanchion_queue_config_init(struct stanchion_queue_config *settings, size_t struct_size);
 
 // Changes settings. Any thread.
 int32_t stanchion_queue_configure(stanchion_client client,
                                   const char *queue_name,
                                   size_t queue_len,
-                                  const struct stanchion_queue_settings *settings,
+                                  const struct stanchion_queue_config *settings,
                                   struct stanchion_error **err);
 
 // Starts a worker on a queue: a thread of the library takes tasks and settles them, and keeps their leases alive; the

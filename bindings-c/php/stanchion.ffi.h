@@ -96,7 +96,7 @@ typedef enum stanchion_event_kind {
   STANCHION_EVENT_FAILED = 2,
   STANCHION_EVENT_DEAD = 3,
   STANCHION_EVENT_LOST = 4,
-  STANCHION_EVENT_DRAINED = 5,
+  STANCHION_EVENT_EMPTY = 5,
   STANCHION_EVENT_STORE_FAILED = 6,
   STANCHION_EVENT_STUCK = 7,
   STANCHION_EVENT_STORE_BACK = 8,
@@ -348,14 +348,14 @@ typedef struct stanchion_stats {
   int64_t waiters;
 } stanchion_stats;
 
-typedef struct stanchion_queue_settings {
+typedef struct stanchion_queue_config {
   size_t struct_size;
   int64_t max_len;
   int64_t dead_max;
   int64_t dead_age_ms;
   int64_t dead_bytes;
   int32_t intake;
-} stanchion_queue_settings;
+} stanchion_queue_config;
 
 typedef int64_t stanchion_worker;
 
@@ -632,10 +632,10 @@ int32_t stanchion_lease_release_with_cooldown(stanchion_lease lease,
                                               int64_t cooldown_ms,
                                               struct stanchion_error **err);
 
-int32_t stanchion_lease_into_handle(stanchion_lease lease,
-                                    int64_t ttl_ms,
-                                    struct stanchion_text *out,
-                                    struct stanchion_error **err);
+int32_t stanchion_lease_detach(stanchion_lease lease,
+                               int64_t ttl_ms,
+                               struct stanchion_text *out,
+                               struct stanchion_error **err);
 
 int32_t stanchion_client_resume_lease(stanchion_client client,
                                       const char *text_of_handle,
@@ -853,12 +853,12 @@ int32_t stanchion_queue_purge(stanchion_client client,
                               uint64_t *dropped,
                               struct stanchion_error **err);
 
-void stanchion_queue_settings_init(struct stanchion_queue_settings *settings, size_t struct_size);
+void stanchion_queue_config_init(struct stanchion_queue_config *settings, size_t struct_size);
 
 int32_t stanchion_queue_configure(stanchion_client client,
                                   const char *queue_name,
                                   size_t queue_len,
-                                  const struct stanchion_queue_settings *settings,
+                                  const struct stanchion_queue_config *settings,
                                   struct stanchion_error **err);
 
 int32_t stanchion_worker_open(stanchion_client client,

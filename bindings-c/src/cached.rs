@@ -194,7 +194,7 @@ pub unsafe extern "C" fn stanchion_cached_store(
             return Err(Failure::invalid("the value is there: it is not this caller who computes it"));
         };
         // SAFETY: the caller passes bytes as the header says.
-        let stored = ticket.store_shared(unsafe { bytes("value", value, value_len) }?)?;
+        let stored = ticket.store(unsafe { bytes("value", value, value_len) }?)?;
         Ok(if stored { 0 } else { stanchion_status::STANCHION_NOT_STORED as i32 })
     })
 }

@@ -21,7 +21,7 @@ pub enum stanchion_event_kind {
     /// The claim was lost, or its verdict came too late: another may work on the task now.
     STANCHION_EVENT_LOST = 4,
     /// All tasks that were taken are settled, and there are no more for now.
-    STANCHION_EVENT_DRAINED = 5,
+    STANCHION_EVENT_EMPTY = 5,
     /// The store could not be reached, or refused something, and the worker goes on. The reason is the error. Reported once,
     /// until STORE_BACK.
     STANCHION_EVENT_STORE_FAILED = 6,
@@ -86,7 +86,7 @@ impl Event {
             WorkerEvent::Dead { id, attempt, reason } => (kinds::STANCHION_EVENT_DEAD, id, attempt, reason),
             WorkerEvent::Lost { id, attempt } => (kinds::STANCHION_EVENT_LOST, id, attempt, ""),
             WorkerEvent::Stuck { id, attempt, .. } => (kinds::STANCHION_EVENT_STUCK, id, attempt, ""),
-            WorkerEvent::Drained => (kinds::STANCHION_EVENT_DRAINED, "", 0, ""),
+            WorkerEvent::Empty => (kinds::STANCHION_EVENT_EMPTY, "", 0, ""),
             WorkerEvent::StoreFailed { error } => {
                 text = error.to_string();
                 (kinds::STANCHION_EVENT_STORE_FAILED, "", 0, &*text)

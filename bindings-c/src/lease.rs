@@ -22,7 +22,7 @@ pub(crate) struct Lease {
     lease: blocking::Lease,
     /// Never changed: views of the names are with the program.
     names: Vec<String>,
-    /// What [`stanchion_lease_into_handle`] gave out; views of it are with the program, so it is never changed.
+    /// What [`stanchion_lease_detach`] gave out; views of it are with the program, so it is never changed.
     detached: Mutex<Vec<Box<str>>>,
 }
 
@@ -296,7 +296,7 @@ pub unsafe extern "C" fn stanchion_lease_release(
     lease: stanchion_lease,
     err: *mut *mut stanchion_error,
 ) -> i32 {
-    on(lease, err, |lease| Ok(lease.lease.release_shared(None)?))
+    on(lease, err, |lease| Ok(lease.lease.release()?))
 }
 
 /// As stanchion_lease_release, but the lock stays closed for `cooldown_ms` (50 ms to 365 days) before anybody can get it.
@@ -307,7 +307,7 @@ pub unsafe extern "C" fn stanchion_lease_release_with_cooldown(
     cooldown_ms: i64,
     err: *mut *mut stanchion_error,
 ) -> i32 {
-    on(lease, err, |lease| Ok(lease.lease.release_shared(Some(span("cooldown_ms", cooldown_ms)?))?))
+    on(lease, err, |lease| Ok(lease.lease.release_with_cooldown(span("cooldown_ms", cooldown_ms)?)?))
 }
 
 /// Prolongs the lease to `ttl_ms`, stops renewing it, and gives a text with which another process can resume it within
@@ -316,7 +316,7 @@ pub unsafe extern "C" fn stanchion_lease_release_with_cooldown(
 ///
 /// Errors: as stanchion_lease_extend; the lease goes on as it was. Any thread.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn stanchion_lease_into_handle(
+pub unsafe extern "C" fn stanchion_lease_detach(
     lease: stanchion_lease,
     ttl_ms: i64,
     out: *mut stanchion_text,
@@ -324,7 +324,7 @@ pub unsafe extern "C" fn stanchion_lease_into_handle(
 ) -> i32 {
     on(lease, err, |lease| {
         needed(out, "the text")?;
-        let text = lease.lease.into_handle_shared(span("ttl_ms", ttl_ms)?)?.to_text().into_boxed_str();
+        let text = lease.lease.detach(span("ttl_ms", ttl_ms)?)?.to_text().into_boxed_str();
         let view = stanchion_text::of(&text);
         lease.detached.lock().unwrap_or_else(PoisonError::into_inner).push(text);
         // SAFETY: the caller passes a place for a text.
@@ -333,7 +333,7 @@ pub unsafe extern "C" fn stanchion_lease_into_handle(
     })
 }
 
-/// Continues a lease with the text of stanchion_lease_into_handle, here or in another process.
+/// Continues a lease with the text of stanchion_lease_detach, here or in another process.
 ///
 /// Errors: LEASE_LOST if the text was used already or its lease has ended; LEASE_EXPIRED if it ran out meanwhile;
 /// INVALID_ARGUMENT if it is no such text, or of another lock_prefix. Any thread.

@@ -3,7 +3,7 @@
 use std::ffi::c_char;
 use std::mem::size_of;
 
-use stanchion::{QueueSettings, QueueStats};
+use stanchion::{QueueConfig, QueueStats};
 
 use crate::arguments::{NONE, millis, number, optional_count, optional_flag, optional_span};
 use crate::boundary;
@@ -194,8 +194,8 @@ pub unsafe extern "C" fn stanchion_queue_purge(
 /// Settings of a queue to change. -1: it stays as it is.
 #[derive(Clone, Copy)]
 #[repr(C)]
-pub struct stanchion_queue_settings {
-    /// sizeof, set by stanchion_queue_settings_init.
+pub struct stanchion_queue_config {
+    /// sizeof, set by stanchion_queue_config_init.
     pub struct_size: usize,
     /// Refuse new ids when so many tasks are live. -2: no limit, as without settings.
     pub max_len: i64,
@@ -210,8 +210,8 @@ pub struct stanchion_queue_settings {
 }
 
 // SAFETY: numbers only.
-unsafe impl Record for stanchion_queue_settings {
-    const NAME: &'static str = "stanchion_queue_settings";
+unsafe impl Record for stanchion_queue_config {
+    const NAME: &'static str = "stanchion_queue_config";
     const DEFAULT: Self = Self {
         struct_size: size_of::<Self>(),
         max_len: NONE,
@@ -225,9 +225,9 @@ unsafe impl Record for stanchion_queue_settings {
 /// `max_len` of settings: no limit.
 const NO_LIMIT: i64 = -2;
 
-impl stanchion_queue_settings {
-    fn core(&self) -> Result<QueueSettings, Failure> {
-        let mut settings = QueueSettings::new();
+impl stanchion_queue_config {
+    fn core(&self) -> Result<QueueConfig, Failure> {
+        let mut settings = QueueConfig::new();
         if self.max_len == NO_LIMIT {
             settings = settings.max_len(None);
         } else if let Some(count) = optional_count("max_len", self.max_len, u64::MAX)? {
@@ -251,8 +251,8 @@ impl stanchion_queue_settings {
 
 /// Makes settings that change nothing. `struct_size` is sizeof *settings. Any thread.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn stanchion_queue_settings_init(
-    settings: *mut stanchion_queue_settings,
+pub unsafe extern "C" fn stanchion_queue_config_init(
+    settings: *mut stanchion_queue_config,
     struct_size: usize,
 ) {
     // SAFETY: the caller passes NULL or a struct of this size.
@@ -265,7 +265,7 @@ pub unsafe extern "C" fn stanchion_queue_configure(
     client: stanchion_client,
     queue_name: *const c_char,
     queue_len: usize,
-    settings: *const stanchion_queue_settings,
+    settings: *const stanchion_queue_config,
     err: *mut *mut stanchion_error,
 ) -> i32 {
     boundary::status(err, || {

@@ -187,7 +187,7 @@ static void locks(stanchion_text name) {
     case 8: stanchion_lease_release(handle(), err()); break;
     case 9: stanchion_lease_release_with_cooldown(handle(), number() % 1000, err()); break;
     case 10: stanchion_lease_wait_lost(handle(), wait(), err()); break;
-    case 11: stanchion_lease_into_handle(handle(), number(), OR_NULL(&view), err()); break;
+    case 11: stanchion_lease_detach(handle(), number(), OR_NULL(&view), err()); break;
     case 12: if (stanchion_client_resume_lease(handle(), GIVEN(name), OR_NULL(&out), err()) == 0) keep(out); break;
     case 13: if (stanchion_read_lock_acquire(client, GIVEN(name), &options, OR_NULL(&out), err()) == 0) keep(out); break;
     case 14: if (stanchion_write_lock_acquire(client, GIVEN(name), &options, OR_NULL(&out), err()) == 0) keep(out); break;
@@ -307,7 +307,7 @@ static void manage(stanchion_text queue, stanchion_text id) {
     const stanchion_list_options listing = some_listing();
     const stanchion_dead_tasks dead = some_dead(ids, receipts);
     PLACE(stanchion_stats, stats);
-    MADE(stanchion_queue_settings, settings, stanchion_queue_settings_init);
+    MADE(stanchion_queue_config, settings, stanchion_queue_config_init);
     if (one_in(2)) settings.max_len = number();
     if (one_in(4)) settings.dead_max = number();
     if (one_in(4)) settings.dead_age_ms = number();

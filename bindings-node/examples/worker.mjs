@@ -18,7 +18,7 @@ async function send(task) {
 if (verb === 'enqueue') {
   await queue.enqueueMany(names.map(to => ({ id: `welcome:${to}`, payload: { to } })))
 } else {
-  const worker = queue.worker(send, { concurrency: 8, untilEmpty: verb === 'burst' })
+  const worker = queue.worker(send, { concurrency: 8, untilEmpty: verb === 'until-empty' })
   worker.on('failed', (task, error) => console.error(`${task.id}: ${error}`))
   worker.on('error', error => console.error(`the store: ${error.message}`))
   // What is at work is finished; nothing new is taken.

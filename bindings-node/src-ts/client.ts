@@ -158,7 +158,7 @@ export class Client {
   }
 
   /**
-   * Continue a lease that `Lease.intoHandle` detached. A handle works once.
+   * Continue a lease that `Lease.detach` ended. A handle works once.
    *
    * @throws {LeaseLostError} or {@link LeaseExpiredError} if it is not to be had any more
    */

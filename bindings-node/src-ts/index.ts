@@ -19,7 +19,7 @@ export { Lease, type Loss, type ReleaseOptions } from './lease.js'
 export { Lock, RwLock, type AcquireOptions, type HeldAs, type Holder, type LockOptions, type Waiter } from './lock.js'
 export type { Headers, Payload } from './payload.js'
 export {
-  Queue, Queues, type ClaimOptions, type Consumer, type DeadTasks, type ListOptions, type QueueSettings, type QueueStats, type Removed,
+  Queue, Queues, type ClaimOptions, type Consumer, type DeadTasks, type ListOptions, type QueueConfig, type QueueStats, type Removed,
   type Rescheduled, type TaskPage
 } from './queue.js'
 export type { ClaimedBy, Enqueued, OnDuplicate, Outcome, Task, TaskInfo, TaskState } from './task.js'

@@ -217,10 +217,10 @@ export class Lease {
    *
    * @throws {LeaseLostError} if it was lost or released
    */
-  intoHandle(ttlMs: number = 30_000): Promise<string> {
+  detach(ttlMs: number = 30_000): Promise<string> {
     let began = false
     return call((bridge, number) => {
-      native().leaseIntoHandle(bridge, number, this.#alive('extend'), ttlMs)
+      native().detachLease(bridge, number, this.#alive('extend'), ttlMs)
       began = !this.#over
       this.#over = true
     }, (handle: string) => {

@@ -84,7 +84,7 @@ export interface Rescheduled {
 }
 
 /** What can be configured; what is not given stays. */
-export interface QueueSettings {
+export interface QueueConfig {
   /** Live tasks at most; new ids are refused beyond it. Null: no limit, as by default. */
   maxLen?: number | null | undefined
   /** Dead tasks at most; the oldest go first. */
@@ -97,7 +97,7 @@ export interface QueueSettings {
   intake?: boolean | undefined
 }
 
-const SETTINGS: ReadonlySet<string> = new Set<keyof QueueSettings>(
+const SETTINGS: ReadonlySet<string> = new Set<keyof QueueConfig>(
   ['maxLen', 'deadMax', 'deadAgeMs', 'deadBytes', 'intake'])
 
 /** How many tasks there are, what happened so far, and the settings. */
@@ -300,7 +300,7 @@ export class Queue<Json = any> {
   }
 
   /** Change settings; what is not given stays. */
-  configure(settings: QueueSettings): Promise<void> {
+  configure(settings: QueueConfig): Promise<void> {
     return ask(this, 'configure', (queue, bridge, number) => {
       checkObject(settings, 'settings')
       checkOptions(settings, SETTINGS)

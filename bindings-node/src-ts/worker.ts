@@ -58,11 +58,11 @@ export interface WorkerEvents<Json = any> {
   /** The task failed for the last time, or was buried. */
   dead: [task: Claim<Json>, error: unknown]
   /** The claim was lost, or its verdict came too late: another may work on the task now. */
-  stalled: [task: Claim<Json>]
+  lost: [task: Claim<Json>]
   /** The handler's signal was aborted 2 s ago, and it goes on. Until it ends, the worker does one less at a time. */
   stuck: [task: Claim<Json>]
   /** All tasks that were taken are settled, and there are no more for now. */
-  drained: []
+  empty: []
   /**
    * The store did not answer. If that can pass, the worker goes on, and emits this once; otherwise `finished` rejects. Without a
    * listener, it is written to stderr.
@@ -205,7 +205,7 @@ export class Worker<Json = any> extends EventEmitter<WorkerEvents<Json>> {
         break
       case 'lost': {
         const run = this.#told(news)
-        if (run !== undefined) this.emit('stalled', run.claim)
+        if (run !== undefined) this.emit('lost', run.claim)
         break
       }
       case 'stuck': {
@@ -213,8 +213,8 @@ export class Worker<Json = any> extends EventEmitter<WorkerEvents<Json>> {
         if (run !== undefined) this.emit('stuck', run.claim)
         break
       }
-      case 'drained':
-        this.emit('drained')
+      case 'empty':
+        this.emit('empty')
         break
       case 'error':
         this.#storeFailed(errorOf(news.failure as Native.Failure))

@@ -99,7 +99,7 @@ impl Ticket {
     #[napi]
     pub fn store(&self, bridge: Bridge, call: u32, value: Text) -> napi::Result<()> {
         let ticket = Arc::clone(&self.0);
-        bridge.start(call, async move { ticket.store_shared(value.0).await })
+        bridge.start(call, async move { ticket.store(value.0).await })
     }
 
     /// Left to the next caller in the background.

@@ -177,23 +177,23 @@ impl Claim {
 
     #[napi]
     pub fn acked(&self) -> Verdict {
-        Verdict::of(self.0.clone().acked())
+        Verdict::of(self.0.acked())
     }
 
     #[napi]
     pub fn nacked(&self, delay: Option<Millis>, reason: Option<Text>) -> napi::Result<Verdict> {
-        let verdict = self.0.clone().nacked(retry(delay), &text(reason));
+        let verdict = self.0.nacked(retry(delay), &text(reason));
         verdict.map(Verdict::of).map_err(|error| refused(&error))
     }
 
     #[napi]
     pub fn buried(&self, reason: Option<Text>) -> Verdict {
-        Verdict::of(self.0.clone().buried(&text(reason)))
+        Verdict::of(self.0.buried(&text(reason)))
     }
 
     #[napi]
     pub fn returned(&self, delay: Option<Millis>) -> napi::Result<Verdict> {
-        let verdict = self.0.clone().returned(at_once(delay));
+        let verdict = self.0.returned(at_once(delay));
         verdict.map(Verdict::of).map_err(|error| refused(&error))
     }
 }

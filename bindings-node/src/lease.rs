@@ -155,12 +155,17 @@ pub fn downgrade_lease(bridge: Bridge, call: u32, lease: Lease) -> napi::Result<
 
 #[napi]
 pub fn release_lease(bridge: Bridge, call: u32, lease: Lease, cooldown: Option<Millis>) -> napi::Result<()> {
-    bridge.start(call, async move { lease.0.release_shared(span(cooldown)).await })
+    bridge.start(call, async move {
+        match span(cooldown) {
+            Some(cooldown) => lease.0.release_with_cooldown(cooldown).await,
+            None => lease.0.release().await,
+        }
+    })
 }
 
 #[napi]
-pub fn lease_into_handle(bridge: Bridge, call: u32, lease: Lease, ttl: Millis) -> napi::Result<()> {
-    bridge.start(call, async move { Ok(lease.0.into_handle_shared(ttl.0).await?.to_text()) })
+pub fn detach_lease(bridge: Bridge, call: u32, lease: Lease, ttl: Millis) -> napi::Result<()> {
+    bridge.start(call, async move { Ok(lease.0.detach(ttl.0).await?.to_text()) })
 }
 
 /// Done when the lease is lost (then it says why) or released.

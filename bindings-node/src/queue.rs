@@ -2,7 +2,7 @@
 
 use napi::bindgen_prelude::ClassInstance;
 use napi_derive::napi;
-use stanchion::{Error, ListOptions, QueueSettings, Receipt, Removed, Rescheduled, Version};
+use stanchion::{Error, ListOptions, QueueConfig, Receipt, Removed, Rescheduled, Version};
 
 use crate::bridge::Bridge;
 use crate::claim::{Delivered, Verdict};
@@ -374,7 +374,7 @@ impl Queue {
         dead_bytes: Option<Whole>,
         intake: Option<Flag>,
     ) -> napi::Result<()> {
-        let mut settings = QueueSettings::new();
+        let mut settings = QueueConfig::new();
         if limit {
             settings = settings.max_len(max_len.map(|max_len| max_len.0));
         }

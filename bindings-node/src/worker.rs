@@ -20,7 +20,7 @@ type Said = Result<(), String>;
 type Replies = Arc<Mutex<HashMap<u32, oneshot::Sender<Said>>>>;
 
 /// What a worker tells: "task" (a run begins: its number and claim), "gone" (the run is to end: its claim was lost, or
-/// the worker stops), and of a task by id and attempt: "completed", "failed", "dead", "lost", "stuck"; "drained";
+/// the worker stops), and of a task by id and attempt: "completed", "failed", "dead", "lost", "stuck"; "empty";
 /// "error".
 #[napi(object, object_from_js = false)]
 #[derive(Default)]
@@ -48,7 +48,7 @@ fn news(event: WorkerEvent<'_>) -> Option<News> {
         WorkerEvent::Dead { id, attempt, reason } => of("dead", id, attempt, Some(reason)),
         WorkerEvent::Lost { id, attempt } => of("lost", id, attempt, None),
         WorkerEvent::Stuck { id, attempt, .. } => of("stuck", id, attempt, None),
-        WorkerEvent::Drained => Some(News { what: "drained", ..News::default() }),
+        WorkerEvent::Empty => Some(News { what: "empty", ..News::default() }),
         WorkerEvent::StoreFailed { error } => {
             Some(News { what: "error", failure: Some(error.into()), ..News::default() })
         }

@@ -36,7 +36,7 @@ onEveryStore('times', async ({ client }) => {
     }
     await refuses(() => client.lock('b').hold(() => assert.fail(), { ttlMs: bad }))
     await refuses(() => lease.extend(bad))
-    await refuses(() => lease.intoHandle(bad))
+    await refuses(() => lease.detach(bad))
     await refuses(() => lease.release({ cooldownMs: bad }))
     for (const option of ['leaseMs', 'maxRunMs', 'waitMs']) await refuses(() => queue.claim({ [option]: bad }))
     for (const option of ['delayMs', 'expiresMs']) await refuses(() => queue.enqueue({ [option]: bad }))
@@ -251,7 +251,7 @@ onEveryStore('everything twice', async ({ client }) => {
   const lease = await client.lock('a').acquire()
   await lease.release()
   const other = await client.lock('a').acquire()
-  for (const call of [() => lease.release(), () => lease.extend(5_000), () => lease.intoHandle()]) {
+  for (const call of [() => lease.release(), () => lease.extend(5_000), () => lease.detach()]) {
     await assert.rejects(call(), LeaseLostError)
   }
   assert.ok(other.valid && (await client.lock('a').holder()).fence === other.fence)

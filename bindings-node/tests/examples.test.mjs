@@ -35,7 +35,7 @@ onSharedStores('the cache', async ({ url }) => {
 
 onSharedStores('the worker', async ({ client, url }) => {
   await run('worker.mjs', url, 'enqueue', 'alice', 'bob', 'nobody')
-  const { code, lines } = await run('worker.mjs', url, 'burst')
+  const { code, lines } = await run('worker.mjs', url, 'until-empty')
   assert.equal(code, 0)
   assert.deepEqual(lines.sort(), ['2 sent', 'sent to alice, attempt 1', 'sent to bob, attempt 1'])
   assert.deepEqual((await client.queue('emails').list('dead')).tasks.map(task => task.id), ['welcome:nobody'])

@@ -81,8 +81,8 @@ onEveryStore('fences of several', async ({ client }) => {
 })
 
 onEveryStore('a lease whose detachment or release was refused is released at the end of its scope', async ({ client }) => {
-  await client.multiLock(['a', 'b']).hold(lease => assert.rejects(lease.intoHandle(), InvalidArgumentError))
-  await client.lock('c').hold(lease => assert.rejects(lease.intoHandle(1), InvalidArgumentError))
+  await client.multiLock(['a', 'b']).hold(lease => assert.rejects(lease.detach(), InvalidArgumentError))
+  await client.lock('c').hold(lease => assert.rejects(lease.detach(1), InvalidArgumentError))
   await client.lock('d').hold(lease => assert.rejects(lease.release({ cooldownMs: 1 }), InvalidArgumentError))
   await client.rwLock('e').read().hold(lease => assert.rejects(lease.release({ cooldownMs: 1_000 }), InvalidArgumentError))
   assert.equal(await client.rwLock('e').write().isLocked(), false)

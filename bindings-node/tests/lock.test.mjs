@@ -67,7 +67,7 @@ onEveryStore('options of the lock and of one acquire', async ({ client }) => {
 
 onEveryStore('a lease goes from one client to another', async ({ client, url }) => {
   const lease = await client.lock('a').acquire()
-  const handle = await lease.intoHandle()
+  const handle = await lease.detach()
   assert.ok(!lease.valid)
   const other = await connect(url)
   const resumed = await other.resumeLease(handle)

@@ -115,7 +115,7 @@ export async function workers(client: Client): Promise<void> {
     same<typeof task, Claim<Email>>(true)
     same<typeof error, unknown>(true)
   })
-  worker.on('drained', () => {})
+  worker.on('empty', () => {})
   const report = await worker.close()
   same<typeof report.completed, number>(true)
 }

@@ -136,7 +136,7 @@ onEveryStore('what a handler settles itself is left alone', async ({ client }) =
   assert.equal(backs, 2)
 })
 
-onEveryStore('a lost task: the signal of the handler, and stalled', async ({ client }) => {
+onEveryStore('a lost task: the signal of the handler, and lost', async ({ client }) => {
   const queue = client.queue('q')
   await queue.enqueue({ id: 'a' })
   let reason
@@ -145,21 +145,21 @@ onEveryStore('a lost task: the signal of the handler, and stalled', async ({ cli
     await new Promise(resolve => signal.addEventListener('abort', resolve))
     reason = signal.reason
   }, { leaseMs: 300 })
-  const [task] = await told(worker, 'stalled')
+  const [task] = await told(worker, 'lost')
   assert.equal(task.id, 'a')
   await eventually(() => reason !== undefined)
   assert.ok(reason instanceof LeaseLostError)
   assert.deepEqual(await worker.close(), { completed: 0, failed: 0, dead: 0, lost: 1 })
 })
 
-onEveryStore('drained is told when there is nothing left', async ({ client }) => {
+onEveryStore('empty is told when there is nothing left', async ({ client }) => {
   const queue = client.queue('q')
   await queue.enqueueMany(tasks(7))
   const worker = queue.worker(() => {}, { concurrency: 3 })
-  await told(worker, 'drained')
+  await told(worker, 'empty')
   const { ready, claimed, acked } = await queue.stats()
   assert.deepEqual([ready, claimed, acked], [0, 0, 7])
-  const again = told(worker, 'drained')
+  const again = told(worker, 'empty')
   await queue.enqueue({ id: 'more' })
   await again
   await worker.close()

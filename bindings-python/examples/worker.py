@@ -2,7 +2,7 @@
 
     python worker.py redis://localhost enqueue alice bob
     python worker.py redis://localhost          # until SIGTERM or Ctrl-C
-    python worker.py redis://localhost burst    # until the queue is empty
+    python worker.py redis://localhost until-empty    # until the queue is empty
 
 Without a server: sqlite:emails.db instead of redis://localhost.
 """
@@ -26,7 +26,7 @@ def main(url, *arguments):
     if arguments[:1] == ("enqueue",):
         queue.enqueue_many((f"welcome:{name}", {"to": name}) for name in arguments[1:])
         return
-    report = queue.worker(send, concurrency=8).run(burst=arguments[:1] == ("burst",))
+    report = queue.worker(send, concurrency=8).run(until_empty=arguments[:1] == ("until-empty",))
     print(f"{report.completed} sent")
 
 

@@ -68,7 +68,7 @@ faces! {
     }
 
     verbs {
-        fn store(value: Vec<u8>) |ticket| ticket.store_shared(value);
+        fn store(value: Vec<u8>) |ticket| ticket.store(value);
     }
 
     blocking {}

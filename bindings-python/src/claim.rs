@@ -86,20 +86,20 @@ faces! {
         }
 
         fn acked(&self) -> Verdict {
-            Verdict::of(self.0.clone().acked())
+            Verdict::of(self.0.acked())
         }
 
         fn nacked(&self, py: Python<'_>, delay: Option<Seconds>, reason: Text) -> PyResult<Verdict> {
-            let verdict = self.0.clone().nacked(retry(delay), &reason.0);
+            let verdict = self.0.nacked(retry(delay), &reason.0);
             verdict.map(Verdict::of).map_err(|error| raise(py, &error))
         }
 
         fn buried(&self, reason: Text) -> Verdict {
-            Verdict::of(self.0.clone().buried(&reason.0))
+            Verdict::of(self.0.buried(&reason.0))
         }
 
         fn returned(&self, py: Python<'_>, delay: Option<Seconds>) -> PyResult<Verdict> {
-            let verdict = self.0.clone().returned(at_once(delay));
+            let verdict = self.0.returned(at_once(delay));
             verdict.map(Verdict::of).map_err(|error| raise(py, &error))
         }
     }

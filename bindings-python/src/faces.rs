@@ -18,7 +18,6 @@ macro_rules! faces {
 
         #[pymethods]
         #[allow(clippy::too_many_arguments, reason = "one for each option")]
-        #[allow(clippy::wrong_self_convention, reason = "a Python object cannot be consumed")]
         impl $blocking {
             $($both)*
 
@@ -37,7 +36,6 @@ macro_rules! faces {
 
         #[pymethods]
         #[allow(clippy::too_many_arguments, reason = "one for each option")]
-        #[allow(clippy::wrong_self_convention, reason = "a Python object cannot be consumed")]
         impl $aio {
             $($both)*
 

@@ -68,17 +68,38 @@ faces! {
         fn extend_exact(ttl: Seconds) |lease| lease.extend_exact(ttl.0);
         fn downgrade() |lease| lease.downgrade();
         fn upgrade() |lease| lease.upgrade();
-        fn release(cooldown: Option<Seconds>) |lease| lease.release_shared(span(cooldown));
-        fn into_handle(ttl: Seconds) |lease| lease.into_handle_shared(ttl.0);
+        fn detach(ttl: Seconds) |lease| lease.detach(ttl.0);
     }
 
     blocking {
+        fn release(&self, py: Python<'_>, cooldown: Option<Seconds>) -> PyResult<()> {
+            call(py, || match span(cooldown) {
+                Some(cooldown) => self.0.release_with_cooldown(cooldown),
+                None => self.0.release(),
+            })
+        }
+
         fn wait_lost(&self, py: Python<'_>, timeout: Seconds) -> PyResult<bool> {
             call(py, || Ok(self.0.wait_lost_while(timeout.0, &mut turn)))
         }
     }
 
     aio {
+        fn release(
+            &self,
+            bridge: &Bound<'_, Bridge>,
+            future: Py<PyAny>,
+            cooldown: Option<Seconds>,
+        ) -> PyResult<u64> {
+            let lease = Arc::clone(&self.0);
+            bridge.get().start(future, async move {
+                match span(cooldown) {
+                    Some(cooldown) => lease.release_with_cooldown(cooldown).await,
+                    None => lease.release().await,
+                }
+            })
+        }
+
         /// Done when the lease is lost or released.
         fn wait_lost(&self, bridge: &Bound<'_, Bridge>, future: Py<PyAny>) -> PyResult<u64> {
             let lease = Arc::clone(&self.0);

@@ -1,7 +1,7 @@
 //! Queues.
 
 use pyo3::prelude::*;
-use stanchion::{ListOptions, QueueSettings, Version, blocking};
+use stanchion::{ListOptions, QueueConfig, Version, blocking};
 
 use crate::args::{Flag, Seconds, State, Text, Wall, Whole};
 use crate::bridge::Bridge;
@@ -129,8 +129,8 @@ fn settings(
     dead_age: Option<Seconds>,
     dead_bytes: Option<Whole>,
     intake: Option<Flag>,
-) -> QueueSettings {
-    let mut settings = QueueSettings::new();
+) -> QueueConfig {
+    let mut settings = QueueConfig::new();
     if let Some((max_len,)) = max_len {
         settings = settings.max_len(max_len.map(|max_len| max_len.0));
     }

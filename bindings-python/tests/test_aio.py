@@ -46,7 +46,7 @@ def test_a_lock(run, url):
                 return x + 1
 
             assert await body(1) == 2 and not await lock.locked()
-            handle = await (await lock.acquire()).into_handle(30)
+            handle = await (await lock.acquire()).detach(30)
             await (await client.resume_lease(handle)).release()
             await lock.acquire()
             await lock.release(cooldown=30)
@@ -199,7 +199,7 @@ def test_a_worker(run, url):
                 seen.append(claim.json)
 
             worker = queue.worker(handler, concurrency=8, failed=lambda claim, error: hooks.append(str(error)))
-            report = await worker.run(burst=True)
+            report = await worker.run(until_empty=True)
             assert sorted(seen) == list(range(30)) and (report.completed, report.dead) == (30, 1)
             assert hooks == ["no luck"] and (await queue.get("bad")).reason == "RuntimeError: no luck"
 
@@ -262,7 +262,7 @@ def test_a_worker_that_leaves_signals_alone(run, url):
             async def handler(claim):
                 os.kill(os.getpid(), signal.SIGTERM)
 
-            report = await queue.worker(handler).run(burst=True, signals=False)
+            report = await queue.worker(handler).run(until_empty=True, signals=False)
             assert (report.completed, heard) == (2, ["mine"] * 2)
 
     before = signal.signal(signal.SIGTERM, lambda *_: heard.append("mine"))
@@ -290,10 +290,10 @@ def test_a_plain_function_is_a_handler_too(run, url):
         async with aio.connect(url) as client:
             queue, ran = client.queue("q"), []
             await queue.enqueue_many([("a", 1), ("b", 2)])
-            report = await queue.worker(lambda claim: ran.append(claim.id)).run(burst=True)
+            report = await queue.worker(lambda claim: ran.append(claim.id)).run(until_empty=True)
             assert (report.completed, report.failed, sorted(ran)) == (2, 0, ["a", "b"])
             await queue.enqueue("c", max_attempts=1)
-            report = await queue.worker(lambda claim: (step for step in "abc")).run(burst=True)
+            report = await queue.worker(lambda claim: (step for step in "abc")).run(until_empty=True)
             assert report.dead == 1 and "nobody runs" in (await queue.get("c")).reason
 
     run(main)

@@ -237,7 +237,7 @@ def test_hooks_that_fail_do_not_fail_tasks(run, url):
                 raise ZeroDivisionError
 
             worker = queue.worker(handler, after=fail, failed=fail, on_event=fail)
-            report = await worker.run(burst=True)
+            report = await worker.run(until_empty=True)
             assert (report.completed, report.dead) == (1, 1)
 
     run(main)

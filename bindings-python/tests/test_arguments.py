@@ -28,7 +28,7 @@ def calls(client, wait):
         "ttl": lambda bad: lock.acquire(ttl=bad), "wait": lambda bad: lock.acquire(bad),
         "max_hold": lambda bad: lock.acquire(max_hold=bad), "hold": lambda bad: lock.try_acquire(ttl=bad),
         "adopt": lambda bad: lock.acquire(adopt_unexpiring=bad), "lock": lambda bad: client.lock("b", ttl=bad).acquire(),
-        "extend": lease.extend, "cooldown": lambda bad: lease.release(cooldown=bad), "handle": lease.into_handle,
+        "extend": lease.extend, "cooldown": lambda bad: lease.release(cooldown=bad), "handle": lease.detach,
         "delay": lambda bad: queue.enqueue("x", delay=bad), "expires": lambda bad: queue.enqueue("x", expires=bad),
         **{name: lambda bad, policy=policy: queue.enqueue("x", on_duplicate=policy(bad))
            for name, policy in policies.items()},

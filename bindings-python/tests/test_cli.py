@@ -69,7 +69,7 @@ def test_tasks_go_both_ways(run, shared_url):
     assert run("enqueue", "q", "one", "--payload", "from the shell")[0] == 0
     assert queue.get("one").payload == b"from the shell"
     queue.enqueue("two", b"from Python")
-    code, out, _ = run("work", "q", "--drain", "--", "sh", "-c", "echo {}: $(cat)")
+    code, out, _ = run("work", "q", "--until-empty", "--", "sh", "-c", "echo {}: $(cat)")
     assert code == 0 and sorted(out.splitlines()) == ["one: from the shell", "two: from Python"]
     assert len(queue) == 0
 

@@ -160,7 +160,7 @@ def test_a_blocked_event_loop_loses_no_lease(url):
                             time.sleep(4)
                             assert claim.valid and kept.valid and lease.lost.is_set()
 
-                        assert (await queue.worker(handler, lease=2).run(burst=True)).completed == 1
+                        assert (await queue.worker(handler, lease=2).run(until_empty=True)).completed == 1
 
     asyncio.run(main())
 
@@ -170,11 +170,11 @@ def test_what_is_not_ours_stays_untouched(client):
     first = lock.acquire(ttl=0.06)
     assert first.lost.wait(DEADLINE)
     second = lock.acquire(ttl=60)
-    for call in (first.release, lambda: first.extend(5), lambda: first.into_handle(5), first.check):
+    for call in (first.release, lambda: first.extend(5), lambda: first.detach(5), first.check):
         with pytest.raises(stanchion.LeaseLost):
             call()
     assert second.valid and lock.holder().fence == second.fence
-    handle = second.into_handle(60)
+    handle = second.detach(60)
     with pytest.raises(stanchion.LeaseLost):
         second.release()
     token = second.token
@@ -196,9 +196,9 @@ def test_poison_tasks(client):
         raise RuntimeError("no luck")
 
     worker = queue.worker(handler, on_event=events.append)
-    worker.run(burst=True)
+    worker.run(until_empty=True)
     while queue.reschedule("fails", time.time()):
-        worker.run(burst=True)
+        worker.run(until_empty=True)
     dead = queue.get("fails")
     assert attempts == [1, 2, 3] and (dead.state, dead.attempts, dead.payload) == ("dead", 3, b"payload")
     assert dead.reason == "RuntimeError: no luck" and [(event.what, event.id, event.attempt) for event in events] == [("dead", "fails", 3)]
@@ -207,7 +207,7 @@ def test_poison_tasks(client):
     ended = threading.Event()
     # Long enough for the handler to begin although the machine stands still.
     report = queue.worker(
-        lambda claim: (claim.lost.wait(DEADLINE), ended.set()), lease=2, max_run=2, on_event=events.append).run(burst=True)
+        lambda claim: (claim.lost.wait(DEADLINE), ended.set()), lease=2, max_run=2, on_event=events.append).run(until_empty=True)
     assert ended.is_set() and report.lost == 1 and events[1].what == "lost"
 
     queue.enqueue("twice")
@@ -235,7 +235,7 @@ def test_a_task_that_kills_its_workers_dies(shared_url):
     queue.enqueue("killer", max_attempts=2)
     program = (
         "import os, stanchion, sys\nqueue = stanchion.connect(sys.argv[1]).queue('q')\n"
-        "print(queue.worker(lambda claim: os.kill(os.getpid(), 9), lease=0.3).run(burst=True))\n")
+        "print(queue.worker(lambda claim: os.kill(os.getpid(), 9), lease=0.3).run(until_empty=True))\n")
     ends = [python(program, shared_url) for _ in range(3)]
     assert [end.returncode for end in ends] == [-9, -9, 0], ends[-1].stderr
     dead = queue.get("killer")
@@ -256,10 +256,10 @@ def test_a_panic_is_an_ordinary_exception_everywhere(client, capfd):
     asyncio.run(asynchronous())
     queue = client.queue("q")
     queue.enqueue("a", max_attempts=1)
-    report = queue.worker(lambda claim: _stanchion._panic()).run(burst=True)
+    report = queue.worker(lambda claim: _stanchion._panic()).run(until_empty=True)
     assert report.dead == 1 and "on purpose" in queue.get("a").reason
     queue.enqueue("b")
-    assert queue.worker(lambda claim: None).run(burst=True).completed == 1
+    assert queue.worker(lambda claim: None).run(until_empty=True).completed == 1
 
 
 def test_nothing_piles_up(client, url):

@@ -32,7 +32,7 @@ def test_the_cache(shared_url):
 
 def test_the_worker(shared_url):
     run("worker.py", shared_url, "enqueue", "alice", "bob", "nobody")
-    out = run("worker.py", shared_url, "burst")
+    out = run("worker.py", shared_url, "until-empty")
     assert "sent to alice, attempt 1\n" in out and out.endswith("2 sent\n")
     dead = stanchion.connect(shared_url).queue("emails").list("dead")
     assert [task.id for task in dead] == ["welcome:nobody"]

@@ -24,13 +24,13 @@ async def later(claim):
 def blocking():
     queue = stanchion.connect("memory:").queue("emails")
     queue.enqueue_many([stanchion.Task("first"), stanchion.Task("last", max_attempts=1)])
-    queue.worker(handler{hook}).run(burst=True)
+    queue.worker(handler{hook}).run(until_empty=True)
 
 async def loop():
     async with aio.connect("memory:") as client:
         queue = client.queue("emails")
         await queue.enqueue_many([stanchion.Task("first"), stanchion.Task("last", max_attempts=1)])
-        await queue.worker(later{hook}).run(burst=True)
+        await queue.worker(later{hook}).run(until_empty=True)
 
 {call}
 """
@@ -74,13 +74,13 @@ def test_a_failure_says_what_comes_next(client, caplog):
         raise ValueError
 
     queue.enqueue("settled")
-    queue.worker(settles).run(burst=True)
+    queue.worker(settles).run(until_empty=True)
     assert "failed at attempt 1 of 20: the handler had settled it" in caplog.text
     queue.enqueue("lost")
-    queue.worker(loses, lease=0.3).run(burst=True)
+    queue.worker(loses, lease=0.3).run(until_empty=True)
     assert "failed at attempt 1 of 20: the claim was lost, or the worker stops" in caplog.text
     queue.enqueue("hooked", max_attempts=1)
-    queue.worker(settles, failed=lambda claim, error: None).run(burst=True)
+    queue.worker(settles, failed=lambda claim, error: None).run(until_empty=True)
     assert [record.levelname for record in caplog.records if "'hooked'" in record.getMessage()] == ["INFO", "ERROR"]
 
 

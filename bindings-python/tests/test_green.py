@@ -120,7 +120,7 @@ import sys, stanchion
 worker = stanchion.connect(sys.argv[1]).queue("q").worker(print)
 {patch}
 try:
-    worker.run(burst=True)
+    worker.run(until_empty=True)
 except stanchion.Unsupported as error:
     print("all is well")
 """

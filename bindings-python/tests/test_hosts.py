@@ -80,7 +80,7 @@ def test_trace_context_travels_with_a_task(client):
     with trace.TracerProvider().get_tracer("test").start_as_current_span("parent") as span:
         queue.enqueue("a")
     assert "traceparent" in queue.get("a").headers
-    queue.worker(lambda claim: seen.append(get_current_span().get_span_context().trace_id)).run(burst=True)
+    queue.worker(lambda claim: seen.append(get_current_span().get_span_context().trace_id)).run(until_empty=True)
     assert seen == [span.get_span_context().trace_id]
     queue.enqueue("b", headers={"x": "y"})
     assert queue.get("b").headers == {"x": "y"}

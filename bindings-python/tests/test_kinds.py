@@ -94,7 +94,7 @@ def test_fences_of_several(client):
         lease.fences["a"] = 0
         assert lease.fences["a"] == lease.fence
         with pytest.raises(stanchion.InvalidArgument):
-            lease.into_handle()
+            lease.detach()
         assert lease.valid
     with client.lock("a") as lease:
         assert lease.fences == {"a": lease.fence}

@@ -137,7 +137,7 @@ def test_a_loss_does_not_mask_the_bodys_exception(client):
 
 def test_a_handle_works_once(client):
     lock = client.lock("a")
-    handle = lock.acquire().into_handle(30)
+    handle = lock.acquire().detach(30)
     assert lock.try_acquire() is None
     lease = client.resume_lease(handle)
     with pytest.raises(stanchion.LeaseLost):

@@ -143,8 +143,8 @@ KEYWORDS = {
         "worker() got an unexpected keyword argument 'workers': say concurrency=5",
     lambda client: client.queue("q").worker(print, threads=5):
         "worker() got an unexpected keyword argument 'threads': say concurrency=5",
-    lambda client: client.queue("q").worker(print, burst=True):
-        "worker() got an unexpected keyword argument 'burst': say worker(...).run(burst=True)",
+    lambda client: client.queue("q").worker(print, until_empty=True):
+        "worker() got an unexpected keyword argument 'until_empty': say worker(...).run(until_empty=True)",
 }
 
 

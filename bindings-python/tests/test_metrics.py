@@ -72,7 +72,7 @@ def test_the_command_lines_text_is_that_of_prometheus(shared_url, tmp_path):
             samples = parsed(run("metrics"))
     assert samples["stanchion_queue_tasks", ("queue", 'q "1" \\'), ("state", "ready")] == 1
     assert samples["stanchion_locks_held", ("kind", "lock")] == 1
-    run("work", "--drain", "--metrics-file", str(tmp_path / "w.prom"), 'q "1" \\', "--", "true")
+    run("work", "--until-empty", "--metrics-file", str(tmp_path / "w.prom"), 'q "1" \\', "--", "true")
     samples = parsed((tmp_path / "w.prom").read_text())
     assert samples["stanchion_queue_settled_total", ("queue", 'q "1" \\'), ("verdict", "ack")] == 1
 

@@ -20,11 +20,11 @@ TABLES = {
     "Claims": (stanchion.Queue.claim, "ClaimOptions", "queue.ts:ClaimOptions", "claim_options", "Queue.php:claim"),
     "Workers": (stanchion.Queue.worker, "Worker", "worker.ts:WorkerOptions", "worker_options", "Queue.php:work"),
     "Queues": (
-        stanchion.Queue.configure, "QueueSettings", "queue.ts:QueueSettings", "queue_settings", "Queue.php:configure"),
+        stanchion.Queue.configure, "QueueConfig", "queue.ts:QueueConfig", "queue_config", "Queue.php:configure"),
 }
 # Arguments that are no options, and what only one language has or calls otherwise.
 APART = {
-    "self", "url", "name", "id", "others", "compute", "ignore", "handler", "before", "after", "failed", "on_event", "burst",
+    "self", "url", "name", "id", "others", "compute", "ignore", "handler", "before", "after", "failed", "on_event",
     "struct_size", "cancel", "owner", "clock", "signal", "payload_len", "header_count", "window_ms", "tls_client", "undropped",
     "onEvent", "until_empty",
 }

@@ -211,18 +211,18 @@ def test_a_handler_that_returns_a_coroutine_has_failed(client):
     async def later():
         pass
 
-    report = queue.worker(lambda claim: later()).run(burst=True)
+    report = queue.worker(lambda claim: later()).run(until_empty=True)
     assert report.dead == 1 and "nobody awaits" in queue.get("a").reason
 
 
 def test_a_handler_that_returns_a_generator_has_failed(client):
     queue = client.queue("q")
     queue.enqueue("a", max_attempts=1)
-    report = queue.worker(lambda claim: (step for step in "abc")).run(burst=True)
+    report = queue.worker(lambda claim: (step for step in "abc")).run(until_empty=True)
     assert report.dead == 1 and "nobody runs" in queue.get("a").reason
 
 
-def test_a_worker_in_a_burst(client):
+def test_a_worker_until_empty(client):
     queue, seen, hooks = client.queue("q"), [], []
     queue.enqueue_many([(f"t{number}", number) for number in range(30)])
     queue.enqueue("bad", 99, max_attempts=1)
@@ -235,7 +235,7 @@ def test_a_worker_in_a_burst(client):
     worker = queue.worker(
         handler, concurrency=4, before=lambda claim: hooks.append("before"), after=lambda claim: hooks.append("after"),
         failed=lambda claim, error: hooks.append(str(error)))
-    report = worker.run(burst=True)
+    report = worker.run(until_empty=True)
     assert sorted(seen) == list(range(30)) and (report.completed, report.dead) == (30, 1)
     assert hooks.count("before") == 31 and hooks.count("after") == 30 and "no luck" in hooks
     assert queue.get("bad").reason == "RuntimeError: no luck" and len(queue) == 0
@@ -271,4 +271,4 @@ def test_the_heartbeat_goes_on_while_the_gil_is_held(client):
             sum(range(3_000_000))
         assert claim.valid
 
-    assert queue.worker(handler, lease=2, max_run=30).run(burst=True).completed == 1
+    assert queue.worker(handler, lease=2, max_run=30).run(until_empty=True).completed == 1

@@ -38,14 +38,14 @@ def test_a_lease_travels_to_another_process(shared_url, giver, taker):
     async def detach():
         async with aio.connect(shared_url) as client:
             lease = await client.lock("a").acquire()
-            return lease.fence, await lease.into_handle(60)
+            return lease.fence, await lease.detach(60)
 
     with stanchion.connect(shared_url) as client:
         if giver == "asyncio":
             fence, handle = asyncio.run(detach())
         else:
             lease = client.lock("a").acquire()
-            fence, handle = lease.fence, lease.into_handle(60)
+            fence, handle = lease.fence, lease.detach(60)
             assert not lease.valid
         assert isinstance(handle, str) and client.lock("a").locked()
         program = RESUME + "lease.release()\n" if taker == "blocking" else RESUME_AIO.format(end="    await lease.release()")
@@ -58,7 +58,7 @@ def test_a_lease_travels_to_another_process(shared_url, giver, taker):
 def test_the_lease_of_a_dead_taker_runs_out(shared_url):
     with stanchion.connect(shared_url) as client:
         # Long enough for the start of a process, on whatever machine.
-        handle = client.lock("a").acquire(ttl=5, renew=True).into_handle(5)
+        handle = client.lock("a").acquire(ttl=5, renew=True).detach(5)
         in_another_process(
             RESUME + "assert client.lock('a').locked()\nimport os; sys.stdout.flush(); os._exit(0)\n", shared_url,
             pickle.dumps(handle).hex())
@@ -95,7 +95,7 @@ def test_what_may_be_copied_and_what_may_not(client):
     with settings["lock"] as lease:
         assert lock.locked() and lock.owned() and lease.remaining <= 7
         for copying in (copy.copy, copy.deepcopy, pickle.dumps):
-            with pytest.raises(TypeError, match="into_handle"):
+            with pytest.raises(TypeError, match="detach"):
                 copying(lease)
     queue.enqueue("a")
     (claim,) = settings["queues"].claim()
@@ -157,14 +157,14 @@ def test_hooks_that_fail(client, caplog):
         raise ZeroDivisionError
 
     queue.enqueue("a")
-    assert queue.worker(lambda claim: None, after=fail).run(burst=True).completed == 1
+    assert queue.worker(lambda claim: None, after=fail).run(until_empty=True).completed == 1
     queue.enqueue("b", max_attempts=1)
-    report = queue.worker(lambda claim: 1 / 0, failed=fail, on_event=fail).run(burst=True)
+    report = queue.worker(lambda claim: 1 / 0, failed=fail, on_event=fail).run(until_empty=True)
     assert report.dead == 1 and "hook" in caplog.text
     queue.enqueue("c", max_attempts=1)
-    assert queue.worker(lambda claim: None, before=fail).run(burst=True).dead == 1
+    assert queue.worker(lambda claim: None, before=fail).run(until_empty=True).dead == 1
     queue.enqueue("d", max_attempts=1)
-    assert queue.worker(lambda claim: sys.exit(5)).run(burst=True).dead == 1
+    assert queue.worker(lambda claim: sys.exit(5)).run(until_empty=True).dead == 1
     assert queue.get("d").reason == "SystemExit: 5"
 
 
@@ -197,7 +197,7 @@ def test_no_exception_costs_a_worker_its_threads(client, options, filtered, monk
     queue, log, broken = client.queue("q"), logging.getLogger("stanchion"), Broken()
     queue.enqueue_many([stanchion.Task(str(number), max_attempts=1) for number in range(4)])
     reports, worker = [], queue.worker(**options)
-    thread = threading.Thread(target=lambda: reports.append(worker.run(burst=True)), daemon=True)
+    thread = threading.Thread(target=lambda: reports.append(worker.run(until_empty=True)), daemon=True)
     if filtered:
         log.addFilter(broken)
     try:
@@ -213,7 +213,7 @@ def test_a_hook_that_exits_does_not_fail_its_task(client):
     queue, reports = client.queue("q"), []
     queue.enqueue("a")
     worker = queue.worker(lambda claim: None, after=fails(SystemExit()))
-    thread = threading.Thread(target=lambda: reports.append(worker.run(burst=True)), daemon=True)
+    thread = threading.Thread(target=lambda: reports.append(worker.run(until_empty=True)), daemon=True)
     thread.start()
     thread.join(20)
     assert reports and reports[0].completed == 1
@@ -237,7 +237,7 @@ def test_a_worker_runs_once_at_a_time(client):
     worker.stop()
     thread.join(20)
     assert not thread.is_alive()
-    worker.run(burst=True)  # Again, but not at the same time.
+    worker.run(until_empty=True)  # Again, but not at the same time.
 
 
 def test_a_worker_of_asyncio_runs_once_at_a_time(url):

@@ -53,7 +53,7 @@ def test_a_stop_before_a_run_is_for_the_next_one(run, verb):
     enqueue("task")
     getattr(worker, verb)()
     assert go(worker).completed == 0 and done == []
-    assert go(worker, burst=True).completed == 1 and done == ["task"]
+    assert go(worker, until_empty=True).completed == 1 and done == ["task"]
 
 
 def test_a_stop_of_another_thread_that_comes_before_the_run_is_not_lost():

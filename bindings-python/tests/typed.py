@@ -55,7 +55,7 @@ def blocking(client: stanchion.Client) -> int:
     following: Optional[str] = page.next
     gone: int = queue.remove_dead(receipts=[task.receipt for task in page], older_than=timedelta(days=1))
     print(following, gone, queue.kick(10), queue.kick("a"), queue.kick(["a"]), queue.kick(reason="x"))
-    report: stanchion.WorkerReport = queue.worker(lambda claim: print(claim.id), concurrency=8).run(burst=True)
+    report: stanchion.WorkerReport = queue.worker(lambda claim: print(claim.id), concurrency=8).run(until_empty=True)
     return fence + report.completed
 
 

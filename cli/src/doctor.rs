@@ -15,7 +15,7 @@ const HEADINGS: [&str; 4] = ["CHECK", "HEALTH", "PROMISE", "FOUND"];
 
 /// Examines the store; the exit code says whether a promise does not hold.
 pub fn doctor(globals: &Globals, report: &Report) -> Result<u8, Failure> {
-    let findings = store::open(globals, report)?.examine()?;
+    let findings = store::open(globals, report)?.doctor()?;
     let text = if globals.json { as_json(&findings) } else { as_text(&findings) };
     print(text.as_bytes())?;
     let is_bad = findings.iter().any(|finding| finding.health == Health::Bad);

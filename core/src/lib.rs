@@ -89,14 +89,14 @@ pub use lease::holder::Holder;
 pub use lease::lock_target::MAX_PERMITS;
 pub use lease::waiter::Waiter;
 pub use protocol::{
-    DEFAULT_MAX_ATTEMPTS, HeldAs, OnDuplicate, Outcome, QueueStats, Removed, Settings, TaskState,
+    DEFAULT_MAX_ATTEMPTS, HeldAs, OnDuplicate, Outcome, QueueSettings, QueueStats, Removed, TaskState,
 };
 pub use queue::claim_calls::Verdict;
 pub use queue::consumer::{ClaimedBy, Consumer};
 pub use queue::dead_tasks::DeadTasks;
 pub use queue::delivery::Retry;
 pub use queue::queue_calls::Rescheduled;
-pub use queue::queue_options::{ClaimOptions, ListOptions, QueueSettings};
+pub use queue::queue_options::{ClaimOptions, ListOptions, QueueConfig};
 pub use queue::task::{Enqueued, Task, TaskInfo, TaskPage};
 pub use session::builder::{ClientBuilder, URL_VARIABLE};
 pub use session::metrics::Metrics;

@@ -159,7 +159,7 @@ fn defaults() {
         [millis(settings.lease), millis(settings.max_run), millis(settings.grace)]
     );
     assert_eq!(told["task"]["max_attempts"], crate::DEFAULT_MAX_ATTEMPTS);
-    let (told, kept) = (&told["settings"], crate::Settings::default());
+    let (told, kept) = (&told["settings"], crate::QueueSettings::default());
     assert_eq!(told["max_len"], Value::from(kept.max_len));
     assert_eq!([&told["dead_max"], &told["dead_bytes"]], [kept.dead_max, kept.dead_bytes]);
     assert_eq!((&told["dead_age_ms"], &told["intake"]), (&millis(kept.dead_age).into(), &kept.intake.into()));

@@ -166,7 +166,7 @@ def handles(encodings):
             {"do": "client.resume_lease", "handle": row["text"], "expect": {"name": name, "fence": 7}},
             {"do": "lease.release"},
             {"do": "lock.acquire", "lock": name, **renewed},
-            {"do": "lease.into_handle", "ttl_ms": row["ttl_ms"], "expect": {"$like": pattern(written)}},
+            {"do": "lease.detach", "ttl_ms": row["ttl_ms"], "expect": {"$like": pattern(written)}},
             {"do": "lock.break_lease", "lock": name}]
     refused = [{"do": "client.resume_lease", "handle": text, "error": "InvalidArgument"} for text in encodings["no handles"]]
     return {"title": "handles", **ON_REDIS, "steps": steps + refused}

@@ -165,9 +165,9 @@ impl AnyClient {
         either!(Self, self, client => client.close())
     }
 
-    /// As `Client::examine`.
-    pub fn examine(&self) -> Result<Vec<Finding>, Error> {
-        either!(Self, self, client => client.examine())
+    /// As `Client::doctor`.
+    pub fn doctor(&self) -> Result<Vec<Finding>, Error> {
+        either!(Self, self, client => client.doctor())
     }
 
     /// As `Client::release_all`.
@@ -355,12 +355,12 @@ impl AnyLease {
     }
 
     /// As `Lease::release`.
-    pub fn release(self) -> Result<(), Error> {
+    pub fn release(&self) -> Result<(), Error> {
         either!(Self, self, lease => lease.release())
     }
 
     /// As `Lease::release_with_cooldown`.
-    pub fn release_with_cooldown(self, cooldown: Duration) -> Result<(), Error> {
+    pub fn release_with_cooldown(&self, cooldown: Duration) -> Result<(), Error> {
         either!(Self, self, lease => lease.release_with_cooldown(cooldown))
     }
 
@@ -369,18 +369,8 @@ impl AnyLease {
         plain!(Self, self, lease => lease.check())
     }
 
-    /// As `Lease::release_shared`.
-    pub fn release_shared(&self, cooldown: Option<Duration>) -> Result<(), Error> {
-        either!(Self, self, lease => lease.release_shared(cooldown))
-    }
-
-    /// As `Lease::into_handle_shared`.
-    pub fn into_handle_shared(&self, ttl: Duration) -> Result<LeaseHandle, Error> {
-        either!(Self, self, lease => lease.into_handle_shared(ttl))
-    }
-
-    /// As `Lease::into_handle`.
-    pub fn into_handle(self, ttl: Duration) -> Result<LeaseHandle, Error> {
-        either!(Self, self, lease => lease.into_handle(ttl))
+    /// As `Lease::detach`.
+    pub fn detach(&self, ttl: Duration) -> Result<LeaseHandle, Error> {
+        either!(Self, self, lease => lease.detach(ttl))
     }
 }

@@ -268,7 +268,7 @@ final class Client
         return new Queues($this, Arguments::texts('names', $names));
     }
 
-    /** Continues a lease that Lease::intoHandle() detached, here or in another process. A handle works once. */
+    /** Continues a lease that Lease::detach() ended, here or in another process. A handle works once. */
     public function resumeLease(#[\SensitiveParameter] string $handle): Lease
     {
         $native = Native::get();

@@ -201,12 +201,12 @@ final class Lease
      * @throws LeaseLost
      * @throws LeaseExpired
      */
-    public function intoHandle(mixed $ttl = 30.0): string
+    public function detach(mixed $ttl = 30.0): string
     {
         $native = Native::get();
         $text = $native->make('stanchion_text');
         $native->call(
-            'stanchion_lease_into_handle',
+            'stanchion_lease_detach',
             $this->handle,
             Times::needed('ttl', $ttl),
             FFI::addr($text),
@@ -250,7 +250,7 @@ final class Lease
     public function __serialize(): array
     {
         throw Internal\Errors::invalid(
-            'a lease cannot be serialized; intoHandle() makes a text that another process can resume'
+            'a lease cannot be serialized; detach() makes a text that another process can resume'
         );
     }
     /** @param array<mixed> $data */

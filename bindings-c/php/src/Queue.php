@@ -361,7 +361,7 @@ final class Queue implements \Countable
         ?bool $intake = null,
     ): void {
         $native = Native::get();
-        $settings = $native->defaults('stanchion_queue_settings', 'stanchion_queue_settings_init');
+        $settings = $native->defaults('stanchion_queue_config', 'stanchion_queue_config_init');
         $settings->max_len = $maxLen === false ? self::NO_LIMIT : Arguments::number('maxLen', $maxLen, 0);
         $settings->dead_max = Arguments::number('deadMax', $deadMax, 0);
         $settings->dead_age_ms = Times::span('deadAge', $deadAge);
@@ -397,7 +397,7 @@ final class Queue implements \Countable
      * Works until SIGTERM or SIGINT, with pcntl; see Worker::run().
      *
      * @param callable(Claim): mixed $handler
-     * @param bool $burst end when no task is ready or claimed any more
+     * @param bool $untilEmpty end when no task is ready or claimed any more
      * @param int|float|null $lease as in worker()
      * @param int|float|null $maxRun as in worker()
      * @param ?callable(WorkerEvent): mixed $onEvent as in worker()
@@ -406,14 +406,14 @@ final class Queue implements \Countable
      */
     public function work(
         callable $handler,
-        bool $burst = false,
+        bool $untilEmpty = false,
         mixed $lease = null,
         mixed $maxRun = null,
         ?callable $onEvent = null,
         ?int $prefetch = null,
         mixed $grace = null,
     ): WorkerReport {
-        return $this->worker($handler, $lease, $maxRun, $onEvent, $prefetch, $grace)->run($burst);
+        return $this->worker($handler, $lease, $maxRun, $onEvent, $prefetch, $grace)->run($untilEmpty);
     }
 
     /**

@@ -63,10 +63,10 @@ final class Worker
      * Works until stop(). With the extension pcntl, SIGTERM and SIGINT stop it in order, as stop() does; a second
      * signal ends the grace, and a third does what it did before.
      *
-     * @param bool $burst end when no task is ready or claimed any more
+     * @param bool $untilEmpty end when no task is ready or claimed any more
      * @param bool $signals whether signals are caught
      */
-    public function run(bool $burst = false, bool $signals = true): WorkerReport
+    public function run(bool $untilEmpty = false, bool $signals = true): WorkerReport
     {
         if ($this->running) {
             throw Errors::invalid('the worker is already running');
@@ -74,7 +74,7 @@ final class Worker
         $native = Native::get();
         // Its end ends the worker, also if a signal handler throws before the worker runs.
         $places = new Handles($native, 1, 'stanchion_worker_free');
-        $worker = $this->open($native, $burst, $places);
+        $worker = $this->open($native, $untilEmpty, $places);
         $this->passOn = function () use ($native, $worker): void {
             $how = $this->hurried ? 'stanchion_worker_hurry' : 'stanchion_worker_stop';
             $native->ffi->$how($worker, null);
@@ -116,14 +116,14 @@ final class Worker
         $this->stop();
     }
 
-    private function open(Native $native, bool $burst, Handles $places): int
+    private function open(Native $native, bool $untilEmpty, Handles $places): int
     {
         $options = $native->defaults('stanchion_worker_options', 'stanchion_worker_options_init');
         $options->lease_ms = $this->leaseMillis;
         $options->max_run_ms = $this->maxRunMillis;
         $options->concurrency = $this->prefetch;
         $options->grace_ms = $this->graceMillis;
-        $options->until_empty = (int) $burst;
+        $options->until_empty = (int) $untilEmpty;
         $this->queue->call('stanchion_worker_open', FFI::addr($options), $places->places);
         return $places->places[0];
     }

@@ -16,7 +16,7 @@ enum WorkerEventKind: string
     /** The claim was lost, or its verdict came too late: another may work on the task now. */
     case Lost = 'lost';
     /** All tasks that were taken are settled, and there are no more for now. */
-    case Drained = 'drained';
+    case Empty = 'empty';
     /** The store could not be reached, or refused something: see the reason. Reported once, until StoreBack. */
     case StoreFailed = 'store_failed';
     /** The handler was asked to end 2 s ago, and goes on. With one handler at a time, reported when it ends. */

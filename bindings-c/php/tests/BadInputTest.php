@@ -40,7 +40,7 @@ final class BadInputTest extends StoreCase
             fn ($time) => $client->lock('b')->acquire(adoptUnexpiring: $time),
             fn ($time) => $lease->extend($time),
             fn ($time) => $lease->release($time),
-            fn ($time) => $lease->intoHandle($time),
+            fn ($time) => $lease->detach($time),
             fn ($time) => $claim->extend($time),
             fn ($time) => $claim->nack($time),
             fn ($time) => $queue->enqueue('t', delay: $time),
@@ -285,7 +285,7 @@ final class BadInputTest extends StoreCase
     {
         $client = $this->connect($kind);
         $lease = $client->lock('a')->acquire();
-        $handle = $client->lock('b')->acquire()->intoHandle();
+        $handle = $client->lock('b')->acquire()->detach();
         foreach (['', '{}', "\xff", str_replace($lease->token(), 'x', $handle) . 'x'] as $forged) {
             self::assertThrows(InvalidArgument::class, fn () => $client->resumeLease($forged));
         }

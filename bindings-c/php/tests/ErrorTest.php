@@ -31,7 +31,7 @@ final class ErrorTest extends StoreCase
                 fn () => $client->lock('a')->hold(fn () => $queue->claim(0)), fn () => new RedisLock('pigeon://home'),
             ],
             LockTimeout::class => [fn () => $client->lock('held')->acquire(wait: 0)],
-            LeaseLost::class => [fn () => $client->resumeLease($client->lock('b')->acquire()->intoHandle() . 'x')],
+            LeaseLost::class => [fn () => $client->resumeLease($client->lock('b')->acquire()->detach() . 'x')],
         ];
         foreach ($calls as $class => $functions) {
             foreach ($functions as $index => $function) {

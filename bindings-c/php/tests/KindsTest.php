@@ -114,7 +114,7 @@ final class KindsTest extends StoreCase
         self::assertSame($lease->fence(), $fences[7]);
         self::assertNull($client->lock('account:9')->tryAcquire());
         self::assertTrue($both->isLocked());
-        self::assertThrows(InvalidArgument::class, $lease->intoHandle(...));
+        self::assertThrows(InvalidArgument::class, $lease->detach(...));
         self::assertThrows(InvalidArgument::class, $lease->downgrade(...));
         $lease->release();
         $one = $client->lock('account:9')->acquire();

@@ -131,7 +131,7 @@ final class LockTest extends StoreCase
     {
         $client = $this->connect($kind);
         $lease = $client->lock('a')->acquire();
-        $handle = $lease->intoHandle(20);
+        $handle = $lease->detach(20);
         $resumed = $client->resumeLease($handle);
         self::assertSame(['a', $lease->fence()], [$resumed->name(), $resumed->fence()]);
         self::assertThrows(LeaseLost::class, fn () => $client->resumeLease($handle));

@@ -59,7 +59,7 @@ final class MemoryTest extends StoreCase
                 [$lease->remaining(), $lease->isValid(), $lease->waitLost(0), $lease->release()];
             }],
             'handle' => [3, function (Client $client): void {
-                $client->resumeLease($client->lock('a')->acquire()->intoHandle())->release();
+                $client->resumeLease($client->lock('a')->acquire()->detach())->release();
             }],
             'looks' => [4, function (Client $client): void {
                 $lock = $client->lock('a');
@@ -120,7 +120,7 @@ final class MemoryTest extends StoreCase
             'pop' => [2, fn (Client $client, Queue $queue) => [$queue->enqueue('x'), $queue->pop(5)]],
             'work' => [50, function (Client $client, Queue $queue, int $i): void {
                 $queue->enqueueMany(array_map(fn (int $id) => "$id", range(1, 50)));
-                $queue->work(fn (Claim $claim) => $claim->payload(), burst: true, prefetch: 1 + $i % 3);
+                $queue->work(fn (Claim $claim) => $claim->payload(), untilEmpty: true, prefetch: 1 + $i % 3);
             }],
         ];
     }

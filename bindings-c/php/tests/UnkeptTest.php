@@ -62,7 +62,7 @@ final class UnkeptTest extends StoreCase
     {
         $client = $this->connect('memory:');
         $resume = function () use ($client): void {
-            $handle = $client->lock('a')->acquire()->intoHandle();
+            $handle = $client->lock('a')->acquire()->detach();
             $client->resumeLease($handle);
         };
         $this->warnsOf('the lock "a" was released as soon as', 'resumeLease()', $resume, 2);

@@ -14,7 +14,7 @@ use Stanchion\WorkerEventKind;
 final class WorkerTest extends StoreCase
 {
     /** @dataProvider stores */
-    public function testABurst(string $kind): void
+    public function testAWorkerUntilEmpty(string $kind): void
     {
         $queue = $this->connect($kind)->queue('q');
         $queue->enqueueMany(array_map(fn (int $number) => "t$number", range(1, 20)));
@@ -26,7 +26,7 @@ final class WorkerTest extends StoreCase
                 'buried' => $task->bury('by itself'),
                 default => $done[] = $task->id(),
             };
-        }, burst: true, onEvent: function (WorkerEvent $event) use (&$events): void {
+        }, untilEmpty: true, onEvent: function (WorkerEvent $event) use (&$events): void {
             $events[$event->id][] = [$event->kind, $event->reason];
         });
         self::assertCount(20, $done);
@@ -70,7 +70,7 @@ final class WorkerTest extends StoreCase
         self::assertSame(3, $worker->run()->completed);
         self::assertSame([17, 0], [$queue->stats()->ready, $queue->stats()->claimed]);
         self::assertSame(0, $queue->get('t4')->attempts);
-        self::assertSame(17, $queue->work(fn () => null, burst: true, prefetch: 1000)->completed);
+        self::assertSame(17, $queue->work(fn () => null, untilEmpty: true, prefetch: 1000)->completed);
     }
 
     public function testPrefetchHasBounds(): void
@@ -87,7 +87,7 @@ final class WorkerTest extends StoreCase
         $queue->enqueue('a', maxAttempts: 1);
         $report = $queue->work(function (Claim $task) {
             yield $task;
-        }, burst: true, onEvent: fn () => null);
+        }, untilEmpty: true, onEvent: fn () => null);
         self::assertSame([0, 1], [$report->completed, $report->dead]);
         self::assertStringContainsString('generator', $queue->get('a')->reason);
     }

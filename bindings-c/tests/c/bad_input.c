@@ -117,7 +117,7 @@ TEST(times_out_of_range) {
         INVALID(stanchion_lease_extend(lease, bad[index], &err));
         INVALID(stanchion_lease_release_with_cooldown(lease, bad[index], &err));
         stanchion_text text;
-        INVALID(stanchion_lease_into_handle(lease, bad[index], &text, &err));
+        INVALID(stanchion_lease_detach(lease, bad[index], &text, &err));
     }
     INVALID(stanchion_lease_wait_lost(lease, -1, &err));
     INVALID(stanchion_client_linger(client, -1, NULL, &err));
@@ -319,8 +319,8 @@ TEST(settings_and_workers_out_of_range) {
     stanchion_client client = opened();
     const char *queue = unique("settings");
     for (int wrong = 0; wrong < 6; wrong++) {
-        stanchion_queue_settings settings;
-        stanchion_queue_settings_init(&settings, sizeof settings);
+        stanchion_queue_config settings;
+        stanchion_queue_config_init(&settings, sizeof settings);
         if (wrong == 0) settings.max_len = 0;
         if (wrong == 1) settings.max_len = INT64_MAX;
         if (wrong == 2) settings.dead_max = -2;

@@ -27,7 +27,7 @@ static void refused(int64_t handle) {
     stanchion_worker_report report;
     stanchion_worker_event event;
     stanchion_verdict verdict;
-    stanchion_queue_settings settings;
+    stanchion_queue_config settings;
     stanchion_list_options listing = list_options(STANCHION_STATE_READY);
     stanchion_dead_tasks dead = dead_tasks();
     size_t count = 7;
@@ -41,7 +41,7 @@ static void refused(int64_t handle) {
     report.struct_size = sizeof report;
     event.struct_size = sizeof event;
     stanchion_verdict_init(&verdict, sizeof verdict);
-    stanchion_queue_settings_init(&settings, sizeof settings);
+    stanchion_queue_config_init(&settings, sizeof settings);
     dead.count = 1;
 
     GONE(stanchion_clock_advance(handle, 1, &err));
@@ -81,7 +81,7 @@ static void refused(int64_t handle) {
     GONE(stanchion_lease_extend_exact(handle, 1000, &err));
     GONE(stanchion_lease_release(handle, &err));
     GONE(stanchion_lease_release_with_cooldown(handle, 1000, &err));
-    GONE(stanchion_lease_into_handle(handle, 1000, &text, &err));
+    GONE(stanchion_lease_detach(handle, 1000, &text, &err));
     CHECK(stanchion_lease_fence(handle) == 0 && stanchion_lease_remaining_ms(handle) == 0);
     CHECK(stanchion_lease_is_valid(handle) == 0 && stanchion_lease_loss(handle) == 0);
     GONE(stanchion_queue_enqueue(handle, T("q"), &one, NULL, &err));

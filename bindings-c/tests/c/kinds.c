@@ -255,7 +255,7 @@ TEST(several_locks_are_held_together) {
     INVALID(stanchion_lease_fences_at(lease, 2, &name, &fences[1], &err));
     CHECK(stanchion_lease_fence(lease) == fences[0] && fences[1] > 0);
     INVALID(stanchion_lease_downgrade(lease, &err));
-    INVALID(stanchion_lease_into_handle(lease, 1000, &name, &err));
+    INVALID(stanchion_lease_detach(lease, 1000, &name, &err));
     OK(stanchion_lease_extend(lease, 60000, &err));
     release(lease);
     /* All or none. */

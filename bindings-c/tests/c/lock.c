@@ -167,7 +167,7 @@ TEST(a_handle_of_text_resumes_a_lease_once) {
     const char *name = unique("resume");
     stanchion_lease lease = acquired(client, name), resumed = 0, again = 7;
     stanchion_text text;
-    OK(stanchion_lease_into_handle(lease, 60000, &text, &err));
+    OK(stanchion_lease_detach(lease, 60000, &text, &err));
     CHECK(stanchion_lease_is_valid(lease) == 0);
     OK(stanchion_client_resume_lease(client, text.data, text.len, &resumed, &err));
     CHECK(stanchion_lease_fence(resumed) == stanchion_lease_fence(lease));

@@ -91,8 +91,8 @@ TEST(duplicates_are_told) {
 TEST(a_full_queue_refuses_some_and_takes_others) {
     stanchion_client client = opened();
     const char *queue = unique("full");
-    stanchion_queue_settings settings;
-    stanchion_queue_settings_init(&settings, sizeof settings);
+    stanchion_queue_config settings;
+    stanchion_queue_config_init(&settings, sizeof settings);
     settings.max_len = 2;
     OK(stanchion_queue_configure(client, T(queue), &settings, &err));
     CHECK(stats(client, queue).max_len == 2);

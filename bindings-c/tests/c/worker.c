@@ -40,7 +40,7 @@ static stanchion_claim polled(stanchion_worker worker) {
 
 TEST(a_worker_works_until_the_queue_is_empty) {
     stanchion_client client = opened();
-    const char *queue = unique("burst");
+    const char *queue = unique("until-empty");
     char id[8];
     for (int index = 0; index < 20; index++) {
         snprintf(id, sizeof id, "%d", index);

@@ -274,7 +274,7 @@ class Client:
         return Queues(self, names)
 
     def resume_lease(self, handle: str) -> Lease:
-        """Continue a lease that `Lease.into_handle` detached, here or in another process. A handle works once."""
+        """Continue a lease that `Lease.detach` ended, here or in another process. A handle works once."""
         return Lease(self._native.resume_lease(handle), self._held)
 
     def release_all(self) -> int:

@@ -31,7 +31,8 @@ _HINTS: Dict[str, Dict[str, str]] = {
     "lock": _LOCK, "rw_lock": _LOCK, "semaphore": _LOCK, "multi_lock": _LOCK,
     "enqueue": _ENQUEUE, "enqueue_many": _ENQUEUE, "claim": _CLAIM, "settle_and_claim": _CLAIM, "nack": _NACK, "nacked": _NACK,
     "worker": {
-        "workers": "say concurrency={}", "threads": "say concurrency={}", "burst": "say worker(...).run(burst={})"},
+        "workers": "say concurrency={}", "threads": "say concurrency={}", "burst": "say worker(...).run(until_empty={})",
+        "until_empty": "say worker(...).run(until_empty={})"},
     "connect": {
         **dict.fromkeys(("host", "port", "db", "username", "password", "ssl"), _URL),
         "decode_responses": "leave it out; names are texts, payloads are bytes"},

@@ -90,7 +90,7 @@ class LeaseFacts:
         self._native.check()
 
     def __reduce__(self) -> Any:
-        raise TypeError("a lease cannot be copied or pickled; into_handle() makes a text that another process can resume")
+        raise TypeError("a lease cannot be copied or pickled; detach() makes a text that another process can resume")
 
 
 class Lease(LeaseFacts):
@@ -153,9 +153,9 @@ class Lease(LeaseFacts):
             self._native.let_go()
             raise
 
-    def into_handle(self, ttl: Duration = 30.0) -> str:
+    def detach(self, ttl: Duration = 30.0) -> str:
         """Detach the lease: a text with which another process can resume it, once, within ``ttl``. A secret."""
-        handle: str = self._native.into_handle(ttl)
+        handle: str = self._native.detach(ttl)
         self._held.leases.forget(self)
         return handle
 

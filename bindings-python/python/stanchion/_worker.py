@@ -54,7 +54,7 @@ class WorkerFacts:
         self._runs = threading.Lock()
         self._make(False)  # Bad options are refused here, not when it runs.
 
-    def _make(self, burst: bool) -> Any:
+    def _make(self, until_empty: bool) -> Any:
         raise NotImplementedError
 
     _check = staticmethod(check_awaited)
@@ -182,18 +182,18 @@ class Worker(WorkerFacts):
     what a handler raised as a warning with its traceback, or with a ``failed`` hook for information only.
     """
 
-    def run(self, *, burst: bool = False, signals: bool = True) -> WorkerReport:
-        """Work until `stop`; with ``burst``, until no task is ready or claimed any more.
+    def run(self, *, until_empty: bool = False, signals: bool = True) -> WorkerReport:
+        """Work until `stop`; with ``until_empty``, until no task is ready or claimed any more.
         Once at a time: InvalidArgument if it runs already.
 
         On the main thread, SIGTERM and SIGINT stop it: see the class. A second SIGTERM ends the grace, a second SIGINT
         raises KeyboardInterrupt.
         """
         with self._running():
-            return self._run(burst, signals)
+            return self._run(until_empty, signals)
 
-    def _run(self, burst: bool, signals: bool) -> WorkerReport:
-        native = self._native = self._make(burst)
+    def _run(self, until_empty: bool, signals: bool) -> WorkerReport:
+        native = self._native = self._make(until_empty)
         if self._stopped:
             native.stop()
         threads = [
@@ -220,9 +220,9 @@ class Worker(WorkerFacts):
 
     _check = staticmethod(check_blocking)
 
-    def _make(self, burst: bool) -> _stanchion.Worker:
+    def _make(self, until_empty: bool) -> _stanchion.Worker:
         refuse_workers()
-        return _stanchion.Worker(self._queue._native, *self._terms, burst)
+        return _stanchion.Worker(self._queue._native, *self._terms, until_empty)
 
     def _catch_signals(self) -> Dict[int, Any]:
         def drain(number: int, frame: Optional[FrameType]) -> None:

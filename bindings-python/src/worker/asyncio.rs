@@ -46,9 +46,10 @@ impl AioWorker {
         lease: Option<Seconds>,
         max_run: Option<Seconds>,
         grace: Option<Seconds>,
-        burst: bool,
+        until_empty: bool,
     ) -> PyResult<Self> {
-        let (queue, terms) = (queue.get().0.clone(), Terms { concurrency, lease, max_run, grace, burst });
+        let (queue, terms) =
+            (queue.get().0.clone(), Terms { concurrency, lease, max_run, grace, until_empty });
         let idle = |_: stanchion::Claim| async { Said::Ok(()) };
         let worker = on_terms!(stanchion::Worker::new(queue.clone(), idle), terms);
         worker.check().map_err(|error| raise(py, &error))?;

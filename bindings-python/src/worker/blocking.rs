@@ -40,9 +40,9 @@ impl Worker {
         lease: Option<Seconds>,
         max_run: Option<Seconds>,
         grace: Option<Seconds>,
-        burst: bool,
+        until_empty: bool,
     ) -> PyResult<Self> {
-        let (terms, events) = (Terms { concurrency, lease, max_run, grace, burst }, Events::default());
+        let (terms, events) = (Terms { concurrency, lease, max_run, grace, until_empty }, Events::default());
         let noted = events.clone();
         let worker =
             on_terms!(blocking::Worker::hosted(queue.get().0.clone()), terms).on_event(move |event| {

@@ -78,7 +78,7 @@ struct Terms {
     lease: Option<Seconds>,
     max_run: Option<Seconds>,
     grace: Option<Seconds>,
-    burst: bool,
+    until_empty: bool,
 }
 
 /// A worker of either face of the core, on these terms.
@@ -97,7 +97,7 @@ macro_rules! on_terms {
         if let Some(grace) = terms.grace {
             worker = worker.grace(grace.0);
         }
-        if terms.burst {
+        if terms.until_empty {
             worker = worker.until_empty();
         }
         worker

@@ -32,7 +32,7 @@ def stanchion(port, count):
     queue.enqueue_many(f"task{number}" for number in range(count))
     run = Countdown(count)
     begin = time.perf_counter()
-    queue.worker(run, concurrency=8).run(burst=True)
+    queue.worker(run, concurrency=8).run(until_empty=True)
     finish(begin, count, run)
 
 
@@ -49,7 +49,7 @@ def stanchion_aio(port, count):
             queue = client.queue("bench")
             await queue.enqueue_many(f"task{number}" for number in range(count))
             begin = time.perf_counter()
-            await queue.worker(handler, concurrency=8).run(burst=True)
+            await queue.worker(handler, concurrency=8).run(until_empty=True)
             finish(begin, count, run)
 
     asyncio.run(work())

@@ -13,7 +13,7 @@ pub fn opening(stanchion: &Stanchion, files: &Files) {
          Files: {}.\n\
          Store of the queue: {}.\n\n\
          \x20  stanchion enqueue QUEUE --lines < LIST-OF-FILES\n\
-         \x20  stanchion work QUEUE -j 4 --drain --lease {LEASE} -- sha256sum {{}}     (twice)\n",
+         \x20  stanchion work QUEUE -j 4 --until-empty --lease {LEASE} -- sha256sum {{}}     (twice)\n",
         files.paths.len(),
         files.place,
         stanchion.describe(),

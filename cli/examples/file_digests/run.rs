@@ -136,7 +136,7 @@ impl Worker {
             stanchion.queue(),
             "-j",
             "4",
-            "--drain",
+            "--until-empty",
             "--lease",
             LEASE,
             "-q",

@@ -66,7 +66,7 @@ pub struct WorkOrder {
     pub jobs: usize,
     /// End when no task is ready or claimed any more, by this worker or another; tasks due later stay
     #[arg(long)]
-    pub drain: bool,
+    pub until_empty: bool,
     /// How long the store keeps a claim if this machine dies; it is renewed while CMD runs [default: 30]
     #[arg(long, value_name = "SECS", value_parser = ttl, allow_negative_numbers = true)]
     pub lease: Option<Duration>,

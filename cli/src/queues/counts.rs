@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use stanchion::{Consumer, QueueStats, Settings};
+use stanchion::{Consumer, QueueSettings, QueueStats};
 
 use crate::text::{left, plain, table};
 
@@ -76,7 +76,7 @@ pub fn known(text: &str) -> Option<&str> {
 }
 
 /// Settings that are in force.
-pub fn settings(settings: &Settings, json: bool) -> String {
+pub fn settings(settings: &QueueSettings, json: bool) -> String {
     if json {
         return format!("{}\n", settings_as_json(settings));
     }
@@ -116,7 +116,7 @@ fn as_json(name: &str, stats: &QueueStats) -> Value {
     })
 }
 
-fn settings_as_json(settings: &Settings) -> Value {
+fn settings_as_json(settings: &QueueSettings) -> Value {
     json!({
         "max_len": settings.max_len,
         "dead_max": settings.dead_max,

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use serde_json::json;
 use stanchion::blocking::{Client, Queue};
 use stanchion::{
-    DeadTasks, ListOptions, QueueSettings, QueueStats, Receipt, Removed, Settings, Task, Version,
+    DeadTasks, ListOptions, QueueConfig, QueueSettings, QueueStats, Receipt, Removed, Task, Version,
 };
 
 use crate::arguments::{ConfigureOrder, DeadOrder, Globals, QueuesVerb};
@@ -107,7 +107,7 @@ fn named(verb: &QueuesVerb) -> Option<&str> {
 fn tell_if_unknown(name: &str, stats: &QueueStats, report: &Report) {
     let QueueStats { ready, claimed, scheduled, successors, dead, enqueued, .. } = stats;
     let is_used = [ready, claimed, scheduled, successors, dead, enqueued].into_iter().any(|count| *count > 0);
-    if !is_used && !stats.paused && stats.settings == Settings::default() {
+    if !is_used && !stats.paused && stats.settings == QueueSettings::default() {
         report.note(&format!(
             "there is no queue {name:?}: nothing was put into it, or not for 7 days; see `stanchion queues ls`"
         ));
@@ -206,7 +206,7 @@ fn pause(queue: &Queue, paused: bool, json: bool) -> Result<u8, Failure> {
 }
 
 fn configure(queue: &Queue, order: &ConfigureOrder, json: bool) -> Result<u8, Failure> {
-    let mut settings = QueueSettings::new();
+    let mut settings = QueueConfig::new();
     if let Some(limit) = order.max_len {
         settings = settings.max_len(limit.0);
     }

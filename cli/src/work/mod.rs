@@ -78,7 +78,7 @@ pub fn work(order: &WorkOrder, globals: &Globals, report: &Report) -> Result<u8,
         scope.spawn(move || pauses.watch(&ended));
         let mut killed_by = crew.work_on_all(&queues, &signals, &mut file);
         // One queue's tasks may have put new ones into another that was empty already.
-        while order.drain && queues.len() > 1 && crew.is_at_work() && !all_empty(&queues)? {
+        while order.until_empty && queues.len() > 1 && crew.is_at_work() && !all_empty(&queues)? {
             killed_by = crew.work_on_all(&queues, &signals, &mut file);
         }
         Ok::<_, Failure>(killed_by)
@@ -157,13 +157,14 @@ impl Crew {
             .max_run(max_run.min(MAX_TTL))
             .grace(self.order.grace.unwrap_or(DEFAULT_GRACE))
             .patience(self.order.kill_after + REAPED_WITHIN);
-        if self.order.drain {
+        if self.order.until_empty {
             worker = worker.until_empty();
         }
         let (tally, report, name) = (Arc::clone(&self.tally), self.report.clone(), queue.name().to_owned());
         worker = worker.on_event(move |event| tally.event(&name, event, &report));
         let stopper = worker.stopper();
-        let mut left = self.tally.watch_left(place, queue, self.order.drain && self.report.has_counter());
+        let mut left =
+            self.tally.watch_left(place, queue, self.order.until_empty && self.report.has_counter());
         let worked = worker.run_while(&mut || {
             left(&self.report);
             if self.stage() >= HURRYING {

@@ -14,7 +14,7 @@ const LOOK_LEFT: Duration = Duration::from_secs(1);
 
 /// Counts of all queues together.
 pub struct Tally {
-    done: AtomicU64,
+    completed: AtomicU64,
     failed: AtomicU64,
     dead: AtomicU64,
     lost: AtomicU64,
@@ -27,14 +27,14 @@ impl Tally {
     pub fn new(queues: usize) -> Self {
         let zero = AtomicU64::default;
         let left = std::iter::repeat_with(zero).take(queues).collect();
-        Self { done: zero(), failed: zero(), dead: zero(), lost: zero(), left }
+        Self { completed: zero(), failed: zero(), dead: zero(), lost: zero(), left }
     }
 
     /// Counts an event of a queue, and tells of one that somebody may have to do something about.
     pub fn event(&self, queue: &str, event: WorkerEvent<'_>, report: &Report) {
         let add = |count: &AtomicU64| count.fetch_add(1, Ordering::Relaxed);
         match event {
-            WorkerEvent::Completed { .. } => drop(add(&self.done)),
+            WorkerEvent::Completed { .. } => drop(add(&self.completed)),
             WorkerEvent::Failed { id, attempt, reason } => {
                 add(&self.failed);
                 report.note(&format!("task {id:?}, attempt {attempt}: {reason}"));
@@ -88,14 +88,15 @@ impl Tally {
     /// Tells everything at the end.
     pub fn summary(&self, queues: &[Queue], report: &Report) {
         let left = queues.iter().map(|queue| Ok(live(&queue.stats()?))).sum::<Result<u64, Error>>().ok();
-        let [done, failed, dead, lost] = self.counts();
-        let fields = json!({ "done": done, "failed": failed, "dead": dead, "lost": lost, "left": left });
+        let [completed, failed, dead, lost] = self.counts();
+        let fields =
+            json!({ "completed": completed, "failed": failed, "dead": dead, "lost": lost, "left": left });
         report.summary(&self.in_words(left), &fields);
     }
 
     fn in_words(&self, left: Option<u64>) -> String {
-        let [done, failed, dead, lost] = self.counts();
-        let mut text = format!("{done} done, {failed} failed");
+        let [completed, failed, dead, lost] = self.counts();
+        let mut text = format!("{completed} completed, {failed} failed");
         for (count, word) in [(dead, "dead"), (lost, "lost")] {
             if count > 0 {
                 text.push_str(&format!(", {count} {word}"));
@@ -105,7 +106,7 @@ impl Tally {
     }
 
     fn counts(&self) -> [u64; 4] {
-        [&self.done, &self.failed, &self.dead, &self.lost].map(|count| count.load(Ordering::Relaxed))
+        [&self.completed, &self.failed, &self.dead, &self.lost].map(|count| count.load(Ordering::Relaxed))
     }
 }
 

@@ -71,7 +71,7 @@ impl Store for FakeStore {
         Ok(())
     }
 
-    fn examine(&self, _: Moment) -> Result<Vec<crate::Finding>, Failure> {
+    fn doctor(&self, _: Moment) -> Result<Vec<crate::Finding>, Failure> {
         Ok(Vec::new())
     }
 

@@ -103,9 +103,7 @@ mod tests {
         let lock = Lock::new(LockTarget::new(Arc::clone(&session), "a", Part::Exclusive)).reentrant("me");
         let lease = lock.acquire(LockOptions::new()).unwrap();
         let busy = locked(&session.live().unwrap().owners);
-        assert!(in_child(|| lease
-            .release_shared(None)
-            .is_err_and(|error| error.kind() == ErrorKind::Forked)));
+        assert!(in_child(|| lease.release().is_err_and(|error| error.kind() == ErrorKind::Forked)));
         drop(busy);
         lease.release().unwrap();
     }

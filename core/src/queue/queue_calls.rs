@@ -14,7 +14,7 @@ use crate::protocol::{
 };
 use crate::queue::consumer::Consumer;
 use crate::queue::dead_tasks::DeadTasks;
-use crate::queue::queue_options::{ListOptions, QueueSettings, checked_count};
+use crate::queue::queue_options::{ListOptions, QueueConfig, checked_count};
 use crate::queue::task::{Enqueued, Task, TaskInfo, TaskPage, checked_due, wall_time};
 use crate::session::metrics::QueueMeters;
 use crate::session::{Live, Session};
@@ -213,7 +213,7 @@ impl QueueCalls {
         Ok(ask.once())
     }
 
-    pub(crate) fn configure(&self, settings: &QueueSettings) -> Result<Ask<()>, Error> {
+    pub(crate) fn configure(&self, settings: &QueueConfig) -> Result<Ask<()>, Error> {
         let settings = settings.checked().map_err(|error| self.during("configure", error))?;
         self.ask(QueueVerb::Configure(settings), |reply| (reply == QueueReply::Configure).then_some(()))
     }

@@ -194,19 +194,20 @@ pub(crate) fn checked_count(what: &str, count: usize) -> Result<u32, Error> {
     checked.ok_or_else(|| Error::invalid(format!("{what} {count} is not between 1 and {MAX_BATCH}")))
 }
 
-/// Settings of a queue, for all programs that use it. What is not set here stays as it is.
+/// What [`Queue::configure`](crate::Queue::configure) changes, for all programs that use the queue. What is not set here
+/// stays as it is.
 ///
 /// ```
 /// use std::time::Duration;
-/// use stanchion::QueueSettings;
+/// use stanchion::QueueConfig;
 ///
-/// let settings = QueueSettings::new().max_len(Some(100_000)).dead_age(Duration::from_secs(7 * 24 * 3600));
+/// let config = QueueConfig::new().max_len(Some(100_000)).dead_age(Duration::from_secs(7 * 24 * 3600));
 /// ```
 #[derive(Clone, Debug, Default)]
-#[must_use = "settings do nothing until they are passed to configure"]
-pub struct QueueSettings(Configure);
+#[must_use = "a config does nothing until it is passed to configure"]
+pub struct QueueConfig(Configure);
 
-impl QueueSettings {
+impl QueueConfig {
     /// Changes nothing.
     pub fn new() -> Self {
         Self::default()
@@ -296,7 +297,7 @@ mod tests {
         for options in bad {
             assert_eq!(options.plan().unwrap_err().kind(), ErrorKind::InvalidArgument, "{options:?}");
         }
-        let settings = QueueSettings::new;
+        let settings = QueueConfig::new;
         for bad in [
             settings().max_len(Some(0)),
             settings().max_len(Some(u64::MAX)),

@@ -185,7 +185,7 @@ mod tests {
                 let mut lost = Box::pin(async move { waiting.lost().await });
                 let mut context = std::task::Context::from_waker(&waker);
                 assert!(lost.as_mut().poll(&mut context).is_pending());
-                lease.release_shared(None).await.unwrap();
+                lease.release().await.unwrap();
                 told.send(asks.1.load(Ordering::SeqCst)).unwrap();
             });
         });

@@ -5,7 +5,7 @@ pub(crate) mod call_slots;
 pub(crate) mod channel;
 pub(crate) mod circuit;
 pub(crate) mod closing;
-pub(crate) mod examine;
+pub(crate) mod doctor;
 pub(crate) mod fence_memory;
 pub(crate) mod keeper;
 pub(crate) mod lease_cell;

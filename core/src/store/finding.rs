@@ -1,4 +1,4 @@
-//! What an examination of a store finds, and which promise depends on it.
+//! What the doctor finds about a store, and which promise depends on it.
 
 /// Whether something is as it should be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,7 +26,7 @@ impl Health {
     }
 }
 
-/// One thing that an examination looked at.
+/// One thing that the doctor looked at.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Finding {

@@ -75,7 +75,7 @@ pub trait Store: Send + Sync + fmt::Debug {
     fn check(&self, until: Moment) -> Result<(), Failure>;
 
     /// What the store is like, and what follows for the promises.
-    fn examine(&self, until: Moment) -> Result<Vec<Finding>, Failure>;
+    fn doctor(&self, until: Moment) -> Result<Vec<Finding>, Failure>;
 
     /// In a forked child: closes what was inherited, as far as that is safe.
     fn close_inherited(&self) {}

@@ -48,7 +48,7 @@ fn turn(queue: &Queue) -> Duration {
     let started = Instant::now();
     let claims = queue.claim(ClaimOptions::new().max(CLAIMED)).unwrap();
     assert_eq!(claims.len(), CLAIMED);
-    queue.settle(claims.into_iter().map(Claim::acked).collect()).unwrap();
+    queue.settle(claims.iter().map(Claim::acked).collect()).unwrap();
     started.elapsed()
 }
 

@@ -55,7 +55,7 @@ fn batches(queue: &Queue, mut bare: Option<BareQueue>, store: &str, report: &mut
             queue.enqueue_many((0..BATCH).map(task)).unwrap();
             let claims = queue.claim(ClaimOptions::new().max(BATCH)).unwrap();
             assert_eq!(claims.len(), BATCH);
-            let settled = queue.settle(claims.into_iter().map(Claim::acked).collect()).unwrap();
+            let settled = queue.settle(claims.iter().map(Claim::acked).collect()).unwrap();
             assert!(settled.iter().all(Result::is_ok));
         }
         ours += started.elapsed();
@@ -97,7 +97,7 @@ pub fn drain(url: &str, bare: Option<&str>, store: &str, report: &mut Report) {
     let mut done = 0;
     while !claims.is_empty() {
         done += claims.len();
-        let verdicts = claims.into_iter().map(Claim::acked).collect();
+        let verdicts = claims.iter().map(Claim::acked).collect();
         let settled;
         (settled, claims) = queue.settle_and_claim(verdicts, ClaimOptions::new().max(BATCH)).unwrap();
         assert!(settled.iter().all(Result::is_ok));

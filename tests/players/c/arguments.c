@@ -144,9 +144,9 @@ stanchion_task task(actor *self, const json_t *request) {
   return task;
 }
 
-stanchion_queue_settings settings(actor *self, const json_t *request) {
-  stanchion_queue_settings settings;
-  stanchion_queue_settings_init(&settings, sizeof settings);
+stanchion_queue_config settings(actor *self, const json_t *request) {
+  stanchion_queue_config settings;
+  stanchion_queue_config_init(&settings, sizeof settings);
   settings.max_len = json_is_null(json_object_get(request, "max_len")) ? -2 : whole(self, request, "max_len", NOT_GIVEN);
   settings.dead_max = whole(self, request, "dead_max", NOT_GIVEN);
   settings.dead_age_ms = whole(self, request, "dead_age_ms", NOT_GIVEN);

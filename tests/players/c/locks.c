@@ -274,10 +274,10 @@ json_t *release(actor *self, json_t *request) {
   return json_null();
 }
 
-json_t *into_handle(actor *self, json_t *request) {
+json_t *detach(actor *self, json_t *request) {
   stanchion_text handle;
   stanchion_error *error = NULL;
   int64_t ttl = whole(self, request, "ttl_ms", HANDLE_TTL_MS);
-  CHECK(stanchion_lease_into_handle(lease_of(self, request), ttl, &handle, &error));
+  CHECK(stanchion_lease_detach(lease_of(self, request), ttl, &handle, &error));
   return shown_text(handle);
 }

@@ -32,7 +32,7 @@ const operation OPERATIONS[] = {
     {"lease.downgrade", downgrade},
     {"lease.upgrade", upgrade},
     {"lease.release", release},
-    {"lease.into_handle", into_handle},
+    {"lease.detach", detach},
     {"queue.enqueue", enqueue},
     {"queue.enqueue_many", enqueue_many},
     {"queue.claim", claim},

@@ -63,7 +63,7 @@ json_t *extend_lease_exact(actor *self, json_t *request);
 json_t *downgrade(actor *self, json_t *request);
 json_t *upgrade(actor *self, json_t *request);
 json_t *release(actor *self, json_t *request);
-json_t *into_handle(actor *self, json_t *request);
+json_t *detach(actor *self, json_t *request);
 json_t *enqueue(actor *self, json_t *request);
 json_t *enqueue_many(actor *self, json_t *request);
 json_t *claim(actor *self, json_t *request);

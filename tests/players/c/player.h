@@ -60,7 +60,7 @@ size_t size(actor *self, const json_t *request, const char *key, size_t missing)
 stanchion_lock_options lock_options(actor *self, const json_t *request);
 stanchion_claim_options claim_options(actor *self, const json_t *request);
 stanchion_task task(actor *self, const json_t *request);
-stanchion_queue_settings settings(actor *self, const json_t *request);
+stanchion_queue_config settings(actor *self, const json_t *request);
 const char *label(const json_t *request, const char *key, const char *missing);
 
 /* Answers, as JSON. */

@@ -287,7 +287,7 @@ json_t *purge(actor *self, json_t *request) {
 json_t *configure(actor *self, json_t *request) {
   stanchion_error *error = NULL;
   stanchion_text name = text(self, request, "queue");
-  stanchion_queue_settings given = settings(self, request);
+  stanchion_queue_config given = settings(self, request);
   CHECK(stanchion_queue_configure(NAMED(name), &given, &error));
   return json_null();
 }

@@ -203,7 +203,7 @@ class Actor {
     const worker = this.queue(request).worker(
       handle, { untilEmpty: true, ...options(request, ['concurrency', 'lease_ms', 'max_run_ms', 'grace_ms']) })
     worker.on('dead', task => events.push({ what: 'dead', id: task.id }))
-    worker.on('stalled', task => events.push({ what: 'lost', id: task.id }))
+    worker.on('lost', task => events.push({ what: 'lost', id: task.id }))
     worker.on('failed', () => {})
     worker.on('error', () => {})
     const { completed, failed, dead, lost } = await worker.finished
@@ -313,7 +313,7 @@ const OPERATIONS = {
   'lease.upgrade': (actor, request) => actor.lease(request).upgrade(),
   'lease.downgrade': (actor, request) => actor.lease(request).downgrade(),
   'lease.release': (actor, request) => actor.lease(request).release(options(request, ['cooldown_ms'])),
-  'lease.into_handle': (actor, request) => actor.lease(request).intoHandle(special(request.ttl_ms)),
+  'lease.detach': (actor, request) => actor.lease(request).detach(special(request.ttl_ms)),
 
   'queue.enqueue': async (actor, request) => shownEnqueued(await actor.queue(request).enqueue(options(request, TASK))),
   'queue.enqueue_many': async (actor, request) =>

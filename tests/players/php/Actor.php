@@ -192,7 +192,7 @@ final class Actor
                 $events[] = ['what' => $event->kind->value, 'id' => $event->id];
             }
         };
-        $options = arguments($request, ['concurrency', 'lease_ms', 'max_run_ms', 'grace_ms']) + ['burst' => true, 'onEvent' => $note];
+        $options = arguments($request, ['concurrency', 'lease_ms', 'max_run_ms', 'grace_ms']) + ['untilEmpty' => true, 'onEvent' => $note];
         $report = $this->queue($request)->work($handle, ...$options);
         return [
             'completed' => $report->completed, 'failed' => $report->failed, 'dead' => $report->dead,

@@ -75,8 +75,8 @@ $operations = [
     'lease.downgrade' => fn (Actor $actor, array $request) => $actor->lease($request)->downgrade(),
     'lease.release' => fn (Actor $actor, array $request) =>
         $actor->lease($request)->release(...arguments($request, ['cooldown_ms'])),
-    'lease.into_handle' => fn (Actor $actor, array $request) =>
-        $actor->lease($request)->intoHandle(...arguments($request, ['ttl_ms'])),
+    'lease.detach' => fn (Actor $actor, array $request) =>
+        $actor->lease($request)->detach(...arguments($request, ['ttl_ms'])),
     'queue.enqueue' => fn (Actor $actor, array $request) =>
         shownEnqueued($actor->queue($request)->enqueue(...arguments($request, TASK))),
     'queue.enqueue_many' => fn (Actor $actor, array $request) => array_map(

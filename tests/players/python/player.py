@@ -188,8 +188,8 @@ class Actor:
         return {**shown_lease(lease), "remaining_ms": lease.remaining * 1000, "valid": lease.valid,
                 "loss": lease.lost.reason, "fences": lease.fences}
 
-    def into_handle(self, request):
-        return self.lease(request).into_handle(*Arguments(request, "ttl_ms").values())
+    def detach(self, request):
+        return self.lease(request).detach(*Arguments(request, "ttl_ms").values())
 
     # Queues and claims.
 
@@ -265,7 +265,7 @@ class Actor:
         events = []
         worker = self.queue(request).worker(
             handle, on_event=events.append, **Arguments(request, "concurrency", "lease_ms", "max_run_ms", "grace_ms"))
-        report = worker.run(burst=True, signals=False)
+        report = worker.run(until_empty=True, signals=False)
         return {
             "completed": report.completed, "failed": report.failed, "dead": report.dead, "lost": report.lost,
             "seen": seen, "events": [{"what": event.what, "id": event.id} for event in events]}
@@ -321,7 +321,7 @@ OPERATIONS = {
     "lease.upgrade": of_lease("upgrade"),
     "lease.downgrade": of_lease("downgrade"),
     "lease.release": of_lease("release", "cooldown_ms"),
-    "lease.into_handle": Actor.into_handle,
+    "lease.detach": Actor.detach,
     "queue.enqueue": of_queue("enqueue", TASK, shown_enqueued),
     "queue.enqueue_many": Actor.enqueue_many,
     "queue.claim": lambda actor, request: actor.keep_claims(

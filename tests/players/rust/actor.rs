@@ -143,7 +143,7 @@ impl Actor {
 
     pub(crate) fn verdicts(&self, request: &Arguments) -> Result<Vec<Verdict>, Refusal> {
         let verdict = |told: &Arguments| {
-            let claim = self.claim(told)?.clone();
+            let claim = self.claim(told)?;
             Ok(match told.text("verdict")? {
                 "ack" => claim.acked(),
                 "nack" => claim.nacked(told.retry()?, told.text_or("reason", "")?)?,

@@ -3,7 +3,7 @@
 use std::time::{Duration, SystemTime};
 
 use serde_json::{Map, Value};
-use stanchion::{CachedOptions, ClaimOptions, LockOptions, OnDuplicate, QueueSettings, Retry, Task};
+use stanchion::{CachedOptions, ClaimOptions, LockOptions, OnDuplicate, QueueConfig, Retry, Task};
 
 use crate::Refusal;
 
@@ -178,8 +178,8 @@ impl Arguments {
         Ok(task)
     }
 
-    pub(crate) fn settings(&self) -> Result<QueueSettings, Refusal> {
-        let mut settings = QueueSettings::new();
+    pub(crate) fn settings(&self) -> Result<QueueConfig, Refusal> {
+        let mut settings = QueueConfig::new();
         if let Some(max_len) = self.0.get("max_len") {
             settings = settings.max_len(if max_len.is_null() { None } else { Some(whole(max_len)?) });
         }

@@ -88,11 +88,15 @@ pub(crate) const OPERATIONS: &[(&str, Operation)] = &[
     ("lease.upgrade", |actor, request| Ok(json!(actor.lease(request)?.upgrade()?))),
     ("lease.downgrade", |actor, request| done(actor.lease(request)?.downgrade())),
     ("lease.release", |actor, request| {
-        done(actor.lease(request)?.release_shared(request.time("cooldown_ms")?))
+        let lease = actor.lease(request)?;
+        done(match request.time("cooldown_ms")? {
+            Some(cooldown) => lease.release_with_cooldown(cooldown),
+            None => lease.release(),
+        })
     }),
-    ("lease.into_handle", |actor, request| {
+    ("lease.detach", |actor, request| {
         let ttl = request.time("ttl_ms")?.unwrap_or(HANDLE_TTL);
-        Ok(json!(actor.lease(request)?.into_handle_shared(ttl)?.to_text()))
+        Ok(json!(actor.lease(request)?.detach(ttl)?.to_text()))
     }),
     ("queue.enqueue", |actor, request| {
         Ok(shown::enqueued(&Ok(actor.queue(request)?.enqueue(request.task()?)?)))

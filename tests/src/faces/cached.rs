@@ -105,7 +105,7 @@ impl AnyBegun {
 
 impl AnyTicket {
     /// As `Ticket::store`.
-    pub fn store(self, value: impl Into<Vec<u8>>) -> Result<bool, Error> {
+    pub fn store(&self, value: impl Into<Vec<u8>>) -> Result<bool, Error> {
         match self {
             Self::Async(ticket) => runtime().block_on(ticket.store(value)),
             Self::Blocking(ticket) => ticket.store(value),
@@ -113,7 +113,7 @@ impl AnyTicket {
     }
 
     /// As `Ticket::release`.
-    pub fn release(self) -> Result<(), Error> {
+    pub fn release(&self) -> Result<(), Error> {
         match self {
             Self::Async(ticket) => runtime().block_on(ticket.release()),
             Self::Blocking(ticket) => ticket.release(),

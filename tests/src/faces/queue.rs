@@ -8,7 +8,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use stanchion::{
     Claim, ClaimOptions, Consumer, DeadTasks, Enqueued, Error, Headers, ListOptions, LossReason, Queue,
-    QueueSettings, QueueStats, Queues, Receipt, Removed, Rescheduled, Retry, Task, TaskInfo, TaskPage,
+    QueueConfig, QueueStats, Queues, Receipt, Removed, Rescheduled, Retry, Task, TaskInfo, TaskPage,
     TaskState, Verdict, Version, Worker, WorkerEvent, WorkerReport, blocking,
 };
 use tokio::sync::Notify;
@@ -196,7 +196,7 @@ impl AnyQueue {
     }
 
     /// As `Queue::configure`.
-    pub fn configure(&self, settings: QueueSettings) -> Result<(), Error> {
+    pub fn configure(&self, settings: QueueConfig) -> Result<(), Error> {
         either!(Self, self, queue => queue.configure(settings))
     }
 
@@ -356,27 +356,27 @@ impl AnyClaim {
     }
 
     /// As `Claim::acked`.
-    pub fn acked(self) -> Verdict {
+    pub fn acked(&self) -> Verdict {
         plain!(Self, self, claim => claim.acked())
     }
 
     /// As `Claim::nacked`.
-    pub fn nacked(self, retry: Retry, reason: &str) -> Result<Verdict, Error> {
+    pub fn nacked(&self, retry: Retry, reason: &str) -> Result<Verdict, Error> {
         plain!(Self, self, claim => claim.nacked(retry, reason))
     }
 
     /// As `Claim::buried`.
-    pub fn buried(self, reason: &str) -> Verdict {
+    pub fn buried(&self, reason: &str) -> Verdict {
         plain!(Self, self, claim => claim.buried(reason))
     }
 
     /// As `Claim::returned`, at once.
-    pub fn returned(self) -> Verdict {
+    pub fn returned(&self) -> Verdict {
         self.returned_after(Duration::ZERO).expect("a delay that is allowed")
     }
 
     /// As `Claim::returned`.
-    pub fn returned_after(self, delay: Duration) -> Result<Verdict, Error> {
+    pub fn returned_after(&self, delay: Duration) -> Result<Verdict, Error> {
         plain!(Self, self, claim => claim.returned(delay))
     }
 }

@@ -25,7 +25,7 @@ on_both_stores! {
         place.finish(&["queues", "remove", "q", "a"]).succeeded();
         told(&["--on-duplicate", "throttle:500"], "added");
         told(&["--on-duplicate", "throttle:500"], "throttled");
-        let worker = place.start(&["work", "q", "-q", "--drain", "--", "sh", "-c",
+        let worker = place.start(&["work", "q", "-q", "--until-empty", "--", "sh", "-c",
             "[ -e started ] || { echo > started; until [ -e go ]; do sleep 0.01; done; }"]);
         place.line("started");
         told(&[], "successor");

@@ -52,7 +52,7 @@ fn a_missing_folder_for_temporary_files_is_named() {
     let place = Place::new();
     place.finish(&["enqueue", "q", "x", "--payload", "text"]).succeeded();
     let folder = place.path("no-such-folder");
-    let mut command = place.stanchion(&["-q", "work", "q", "--drain", "--", "cat"]);
+    let mut command = place.stanchion(&["-q", "work", "q", "--until-empty", "--", "cat"]);
     command.env("TMPDIR", &folder);
     let outcome = Running::start(command).finish();
     let line = outcome.failed(7);

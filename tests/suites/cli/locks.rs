@@ -149,7 +149,7 @@ fn what_turns_the_direction_of_text_is_not_printed() {
     assert!(!turning(place.finish(&["run", "--\u{202e}", "a"]).failed(2)));
     place.finish(&["enqueue", "q", "x\u{202e}"]).succeeded();
     let worked =
-        place.finish(&["work", "q", "--drain", "--", "sh", "-c", "printf '\u{2066}\\n' >&2; exit 1"]);
+        place.finish(&["work", "q", "--until-empty", "--", "sh", "-c", "printf '\u{2066}\\n' >&2; exit 1"]);
     let mut told = worked.err.lines().filter(|line| line.contains("stanchion: "));
     assert!(told.clone().count() > 1 && !told.any(turning), "{worked:?}");
     drop(holder);

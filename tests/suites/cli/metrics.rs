@@ -78,8 +78,17 @@ fn a_worker_writes_what_it_has_counted() {
         for id in ["a", "b", "c"] {
             place.finish(&["enqueue", "q", id]).succeeded();
         }
-        let told =
-            place.finish(&["work", "--drain", "--metrics-file", path, "q", "--", "sh", "-c", "test {} != c"]);
+        let told = place.finish(&[
+            "work",
+            "--until-empty",
+            "--metrics-file",
+            path,
+            "q",
+            "--",
+            "sh",
+            "-c",
+            "test {} != c",
+        ]);
         assert_eq!(told.code, 0, "{told:?}");
         place.task("c")["attempts"] == 1
     });

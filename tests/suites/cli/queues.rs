@@ -8,7 +8,7 @@ use super::harness::{LONG, Place, on_both_stores};
 /// Has a task die with this reason.
 fn kill(place: &Place, id: &str) {
     place.finish(&["enqueue", "q", id, "--max-attempts", "1", "--payload", "x"]).succeeded();
-    place.finish(&["work", "q", "-q", "--drain", "--", "sh", "-c", "echo broken {} >&2; exit 5"]);
+    place.finish(&["work", "q", "-q", "--until-empty", "--", "sh", "-c", "echo broken {} >&2; exit 5"]);
     assert_eq!(place.task(id)["state"], "dead");
 }
 
@@ -199,12 +199,12 @@ on_both_stores! {
     fn a_paused_queue_gives_nothing_out(place) {
         place.finish(&["enqueue", "q", "a"]).succeeded();
         assert!(place.finish(&["queues", "pause", "q"]).succeeded().starts_with("q paused"));
-        let mut worker = place.start(&["work", "q", "--drain", "--", "touch", "ran"]);
+        let mut worker = place.start(&["work", "q", "--until-empty", "--", "touch", "ran"]);
         assert_eq!(place.stats()["paused"], true);
         assert!(worker.runs() && !place.path("ran").exists());
         assert_eq!(place.json(&["queues", "resume", "q"]), [json!({ "queue": "q", "paused": false })]);
         let outcome = worker.finish();
-        assert!(outcome.code == 0 && outcome.err.contains("1 done") && place.path("ran").exists(), "{outcome:?}");
+        assert!(outcome.code == 0 && outcome.err.contains("1 completed") && place.path("ran").exists(), "{outcome:?}");
     }
 
     fn purge_asks_first(place) {
@@ -278,7 +278,7 @@ fn bad_names_are_refused() {
         for args in [
             &["queues", "stats", name][..],
             &["enqueue", name, "a"],
-            &["work", name, "--drain", "--", "true"],
+            &["work", name, "--until-empty", "--", "true"],
         ] {
             let outcome = place.finish(args);
             assert_eq!(outcome.code, 2, "{args:?}: {outcome:?}");

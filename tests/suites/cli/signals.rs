@@ -101,7 +101,7 @@ fn a_run_that_was_stopped_for_too_long_stops_its_command() {
 /// In a terminal, by a shell with job control.
 #[test]
 fn ctrl_z_stops_the_command_and_fg_continues_it() {
-    for verb in [&["run", "a"][..], &["work", "q", "--drain"]] {
+    for verb in [&["run", "a"][..], &["work", "q", "--until-empty"]] {
         let place = Place::new();
         place.finish(&["enqueue", "q", "x"]).succeeded();
         // It starts nothing meanwhile: a shell that is stopped while it does is not seen as stopped.

@@ -17,7 +17,7 @@ tell run lock -- echo inside
 tell queues remove q t0
 tell queues purge q --yes
 tell enqueue q again --payload - < payload
-tell work q --drain -- true
+tell work q --until-empty -- true
 "#;
 
 #[test]

@@ -17,16 +17,16 @@ on_both_stores! {
         let id = "$(touch evil); `touch evil` 'a\" *";
         place.finish(&["enqueue", "q", id, "--payload", "line 1\nline 2"]).succeeded();
         let receipt = "[ $STANCHION_RECEIPT -gt 0 ] && echo \"$1|$2|$(cat)|$STANCHION_TASK_ID|$STANCHION_QUEUE|$STANCHION_ATTEMPT\"";
-        let outcome = place.finish(&["work", "q", "--drain", "--", "sh", "-c", receipt, "sh", "{}", "x{}{}"]);
+        let outcome = place.finish(&["work", "q", "--until-empty", "--", "sh", "-c", receipt, "sh", "{}", "x{}{}"]);
         assert_eq!(outcome.out, format!("{id}|x{id}{id}|line 1\nline 2|{id}|q|1\n"));
-        assert_eq!(outcome.failed(0), "stanchion: 1 done, 0 failed, 0 left");
+        assert_eq!(outcome.failed(0), "stanchion: 1 completed, 0 failed, 0 left");
         assert!(!place.path("evil").exists());
         assert_eq!(place.stats()["acked"], 1);
     }
 
     fn a_command_finds_the_headers_of_its_task(place) {
         let script = "printf '%s %s\\n' $STANCHION_MAX_ATTEMPTS \"${STANCHION_HEADERS-none}\"";
-        let work = ["work", "q", "-q", "--drain", "--", "sh", "-c", script];
+        let work = ["work", "q", "-q", "--until-empty", "--", "sh", "-c", script];
         let headers = ["--header", "trace-id=a\"b\nc", "--header", "x y=", "--max-attempts", "7"];
         place.finish(&[&["enqueue", "q", "a"], &headers[..]].concat()).succeeded();
         assert_eq!(place.finish(&work).succeeded(), "7 {\"trace-id\":\"a\\\"b\\nc\",\"x y\":\"\"}\n");
@@ -44,13 +44,13 @@ on_both_stores! {
     fn receipts_and_attempts_grow(place) {
         place.finish(&["enqueue", "q", "a"]).succeeded();
         let script = "echo $STANCHION_ATTEMPT $STANCHION_RECEIPT; [ $STANCHION_ATTEMPT = 2 ]";
-        let first = place.finish(&["work", "q", "-q", "--drain", "--", "sh", "-c", script]);
+        let first = place.finish(&["work", "q", "-q", "--until-empty", "--", "sh", "-c", script]);
         let mut printed = first.succeeded().to_owned();
         // The pause after the first failure is at least half a second; then it is ready. On a slow machine it was over
         // before the first worker ended.
         if place.stats()["acked"] == 0 {
             eventually(LONG, || place.stats()["ready"] == 1);
-            let second = place.finish(&["work", "q", "-q", "--drain", "--", "sh", "-c", script]);
+            let second = place.finish(&["work", "q", "-q", "--until-empty", "--", "sh", "-c", script]);
             printed.push_str(second.succeeded());
         }
         let numbers: Vec<u64> = printed.split_whitespace().map(|word| word.parse().unwrap()).collect();
@@ -68,7 +68,7 @@ on_both_stores! {
             ("printf '\\033[31mred' >&2; kill -TERM $$", "signal 15: \u{fffd}[31mred"),
         ];
         for (script, reason) in rows {
-            let (id, outcome, task) = place.fails_once(&["work", "q", "--drain", "--", "sh", "-c", script]);
+            let (id, outcome, task) = place.fails_once(&["work", "q", "--until-empty", "--", "sh", "-c", script]);
             assert_eq!(outcome.code, 0, "{outcome:?}");
             assert!(outcome.err.contains(&format!("task \"{id}\", attempt 1: {reason}\n")), "{outcome:?}");
             assert_eq!((&task["reason"], &task["attempts"]), (&json!(reason), &json!(1)), "{task}");
@@ -77,17 +77,17 @@ on_both_stores! {
 
     fn the_last_failure_is_the_tasks_death(place) {
         place.finish(&["enqueue", "q", "a", "--max-attempts", "1"]).succeeded();
-        let outcome = place.finish(&["work", "q", "--drain", "--", "false"]);
-        assert!(outcome.err.contains("queues kick") && outcome.err.contains("0 done, 1 failed, 1 dead, 0 left"), "{outcome:?}");
+        let outcome = place.finish(&["work", "q", "--until-empty", "--", "false"]);
+        assert!(outcome.err.contains("queues kick") && outcome.err.contains("0 completed, 1 failed, 1 dead, 0 left"), "{outcome:?}");
         assert_eq!((place.task("a")["state"].as_str(), outcome.code), (Some("dead"), 0));
-        let json = place.finish(&["work", "q", "--drain", "--json", "--", "true"]);
+        let json = place.finish(&["work", "q", "--until-empty", "--json", "--", "true"]);
         let summary: Value = serde_json::from_str(&json.err).unwrap();
-        assert_eq!(summary, json!({ "done": 0, "failed": 0, "dead": 0, "lost": 0, "left": 0 }));
+        assert_eq!(summary, json!({ "completed": 0, "failed": 0, "dead": 0, "lost": 0, "left": 0 }));
     }
 
     fn stdout_and_stderr_are_passed_through(place) {
         place.finish(&["enqueue", "q", "a"]).succeeded();
-        let outcome = place.finish(&["work", "q", "-q", "--drain", "--", "sh", "-c", "echo out; echo err >&2; printf end >&2"]);
+        let outcome = place.finish(&["work", "q", "-q", "--until-empty", "--", "sh", "-c", "echo out; echo err >&2; printf end >&2"]);
         assert_eq!((outcome.code, &*outcome.out, &*outcome.err), (0, "out\n", "err\nend"));
     }
 
@@ -95,36 +95,36 @@ on_both_stores! {
         place.finish(&["enqueue", "q", "1", "2", "3"]).succeeded();
         // Each waits for all three.
         let together = "touch here-{}; until [ -e here-1 ] && [ -e here-2 ] && [ -e here-3 ]; do sleep 0.01; done";
-        place.finish(&["work", "q", "-q", "-j", "3", "--drain", "--", "sh", "-c", together]).succeeded();
+        place.finish(&["work", "q", "-q", "-j", "3", "--until-empty", "--", "sh", "-c", together]).succeeded();
         place.finish(&["enqueue", "q", "1", "2", "3", "4", "5", "6"]).succeeded();
         let alone = "mkdir busy || exit 1; sleep 0.05; rmdir busy";
-        place.finish(&["work", "q", "-q", "--drain", "--", "sh", "-c", alone]).succeeded();
+        place.finish(&["work", "q", "-q", "--until-empty", "--", "sh", "-c", alone]).succeeded();
         assert_eq!((&place.stats()["acked"], &place.stats()["retried"]), (&json!(9), &json!(0)));
     }
 
-    fn a_drain_waits_for_the_tasks_of_others(place) {
+    fn until_empty_waits_for_the_tasks_of_others(place) {
         place.finish(&["enqueue", "q", "slow"]).succeeded();
-        let other = place.start(&["work", "q", "-q", "--drain", "--", "sh", "-c", &format!("echo > started; {UNTIL_GO}")]);
+        let other = place.start(&["work", "q", "-q", "--until-empty", "--", "sh", "-c", &format!("echo > started; {UNTIL_GO}")]);
         place.line("started");
         place.finish(&["enqueue", "q", "quick"]).succeeded();
         place.finish(&["enqueue", "q", "later", "--delay", "500"]).succeeded();
-        let mut drain = place.start(&["work", "q", "--drain", "--", "sh", "-c", "echo > {}"]);
+        let mut worker = place.start(&["work", "q", "--until-empty", "--", "sh", "-c", "echo > {}"]);
         place.line("quick");
-        assert!(!holds_within(Duration::from_secs(1), || !drain.runs()), "it ended before the other's task");
+        assert!(!holds_within(Duration::from_secs(1), || !worker.runs()), "it ended before the other's task");
         place.touch("go");
-        assert_eq!(drain.finish().failed(0), "stanchion: 1 done, 0 failed, 1 left");
+        assert_eq!(worker.finish().failed(0), "stanchion: 1 completed, 0 failed, 1 left");
         other.finish().succeeded();
     }
 
-    fn several_queues_are_drained_together(place) {
+    fn several_queues_are_emptied_together(place) {
         let program = place.stanchion(&["x"]).get_program().to_string_lossy().into_owned();
         place.finish(&["enqueue", "first", "a"]).succeeded();
         place.finish(&["enqueue", "second", "b"]).succeeded();
         // The second queue's task waits until the first one is empty, and puts something into it.
         let script = format!("echo $STANCHION_QUEUE {{}} >> log; [ {{}} != b ] || \
             {{ until grep -q 'first a' log; do sleep 0.01; done; sleep 0.5; {program} enqueue -q first c; }}");
-        let outcome = place.finish(&["work", "first", "second", "--drain", "--", "sh", "-c", &script]);
-        assert_eq!(outcome.failed(0), "stanchion: 3 done, 0 failed, 0 left");
+        let outcome = place.finish(&["work", "first", "second", "--until-empty", "--", "sh", "-c", &script]);
+        assert_eq!(outcome.failed(0), "stanchion: 3 completed, 0 failed, 0 left");
         let mut log: Vec<String> = fs::read_to_string(place.path("log")).unwrap().lines().map(str::to_owned).collect();
         log.sort();
         assert_eq!(log, ["first a", "first c", "second b"]);
@@ -132,14 +132,14 @@ on_both_stores! {
 
     fn a_payload_that_nobody_reads_does_no_harm(place) {
         place.feed(&["enqueue", "q", "a", "b", "--payload", "-"], vec![b'x'; 1 << 20]).succeeded();
-        place.finish(&["work", "q", "-q", "--drain", "--", "sh", "-c", "[ {} = a ] || [ $(wc -c) = 1048576 ]"]).succeeded();
+        place.finish(&["work", "q", "-q", "--until-empty", "--", "sh", "-c", "[ {} = a ] || [ $(wc -c) = 1048576 ]"]).succeeded();
         assert_eq!(place.stats()["acked"], 2);
     }
 
     fn background_children_do_not_keep_the_task(place) {
         place.finish(&["enqueue", "q", "a"]).succeeded();
         let script = "sleep 600 & echo $! > background";
-        let mut worker = place.start(&["work", "q", "--drain", "--", "sh", "-c", script]);
+        let mut worker = place.start(&["work", "q", "--until-empty", "--", "sh", "-c", script]);
         assert!(worker.wait().success());
         let mut kill = Command::new("kill");
         kill.arg(place.line("background"));
@@ -172,7 +172,7 @@ fn the_file_stays_open_while_commands_are_started() {
     }
     let file = place.url().trim_start_matches("sqlite:").to_owned();
     let script = "ls -l /proc/$PPID/fd | grep -q \"$0\" && echo open || echo closed";
-    let outcome = place.finish(&["work", "q", "-q", "--drain", "--", "sh", "-c", script, &file]);
+    let outcome = place.finish(&["work", "q", "-q", "--until-empty", "--", "sh", "-c", script, &file]);
     assert_eq!(outcome.succeeded(), "open\n".repeat(5));
 }
 

@@ -32,7 +32,7 @@ on_both_stores! {
             // It has no reason to end, and takes nothing more.
             assert!(worker.runs() && !is_gone(command));
             place.touch("go");
-            assert_eq!(worker.finish().failed(0), "stanchion: 1 done, 0 failed, 1 left", "{signal}");
+            assert_eq!(worker.finish().failed(0), "stanchion: 1 completed, 0 failed, 1 left", "{signal}");
             assert_eq!((&place.task("b")["state"], &place.task("b")["attempts"]), (&json!("ready"), &json!(0)));
             place.finish(&["queues", "purge", "q", "--yes"]).succeeded();
             for file in ["a", "go"] {
@@ -72,7 +72,7 @@ on_both_stores! {
         killpg(Pid::from_raw(worker.pid()), Signal::SIGINT).unwrap();
         assert!(!is_gone(pid));
         place.touch("go");
-        assert_eq!(worker.finish().failed(0), "stanchion: 1 done, 0 failed, 0 left");
+        assert_eq!(worker.finish().failed(0), "stanchion: 1 completed, 0 failed, 0 left");
     }
 
     fn commands_have_a_grace_and_then_go_back_uncounted(place) {
@@ -83,7 +83,7 @@ on_both_stores! {
         let stopped = Instant::now();
         worker.signal(Signal::SIGTERM);
         let outcome = worker.finish();
-        assert!(outcome.code == 0 && outcome.err.ends_with("stanchion: 0 done, 0 failed, 2 left\n"), "{outcome:?}");
+        assert!(outcome.code == 0 && outcome.err.ends_with("stanchion: 0 completed, 0 failed, 2 left\n"), "{outcome:?}");
         assert!(stopped.elapsed() >= Duration::from_millis(300) && is_gone(command), "{:?}", stopped.elapsed());
         for id in ["a", "b"] {
             let task = place.task(id);
@@ -125,7 +125,7 @@ on_both_stores! {
             // Nothing is left that would wait for the end of its lease.
             assert_eq!(place.stats()["claimed"], 0);
         }
-        let last = [&["work", "q", "-q", "-j", "8", "--drain", "--", "sh", "-c"][..], &[work]].concat();
+        let last = [&["work", "q", "-q", "-j", "8", "--until-empty", "--", "sh", "-c"][..], &[work]].concat();
         place.finish(&last).succeeded();
         assert_eq!((&place.stats()["acked"], &place.stats()["dead"]), (&json!(120), &json!(0)));
         let attempts = std::fs::read_to_string(place.path("attempts")).unwrap();
@@ -145,7 +145,7 @@ on_both_stores! {
         let outcome = worker.finish();
         // They may have been caught together, in any order.
         assert!([128 + 1, 128 + 2, 128 + 15].contains(&outcome.code), "{outcome:?}");
-        assert!(outcome.err.ends_with("stanchion: 0 done, 0 failed, 3 left\n"), "{outcome:?}");
+        assert!(outcome.err.ends_with("stanchion: 0 completed, 0 failed, 3 left\n"), "{outcome:?}");
         assert!(pids.into_iter().all(is_gone));
         for id in ["a", "b", "c"] {
             let task = place.task(id);
@@ -163,7 +163,7 @@ on_both_stores! {
         worker.wait();
         commands.into_iter().for_each(goes_away);
         assert_eq!(place.stats()["claimed"], 2);
-        let next = place.finish(&["work", "q", "-q", "--drain", "-j", "2", "--", "sh", "-c", "echo {} $STANCHION_ATTEMPT"]);
+        let next = place.finish(&["work", "q", "-q", "--until-empty", "-j", "2", "--", "sh", "-c", "echo {} $STANCHION_ATTEMPT"]);
         let mut lines: Vec<&str> = next.succeeded().lines().collect();
         lines.sort_unstable();
         assert_eq!(lines, ["a 2", "b 2"]);
@@ -176,7 +176,7 @@ on_both_stores! {
         place.finish(&["enqueue", "q", "a", "b"]).succeeded();
         let wait = script("(sleep 600 & echo $! > orphan-{}); sleep 600 & echo $! > child-{}; \
             until [ -e go ]; do sleep 0.01; done; kill $! $(cat orphan-{})");
-        let worker = place.start(&["work", "q", "-j", "2", "--drain", "--lease", "6", "--", "sh", "-c", &wait]);
+        let worker = place.start(&["work", "q", "-j", "2", "--until-empty", "--lease", "6", "--", "sh", "-c", &wait]);
         let pids = |id: &str| [id.to_owned(), format!("orphan-{id}"), format!("child-{id}")].map(|file| place.pid(&file));
         let (lost, others) = (pids("a"), pids("b"));
         place.finish(&["queues", "remove", "q", "a"]).succeeded();
@@ -185,26 +185,26 @@ on_both_stores! {
         place.touch("go");
         let outcome = worker.finish();
         assert!(outcome.err.contains("task \"a\": the task was removed"), "{outcome:?}");
-        assert!(outcome.err.ends_with("stanchion: 1 done, 0 failed, 1 lost, 0 left\n"), "{outcome:?}");
+        assert!(outcome.err.ends_with("stanchion: 1 completed, 0 failed, 1 lost, 0 left\n"), "{outcome:?}");
         assert_eq!((outcome.code, &place.stats()["acked"]), (0, &json!(1)));
     }
 
     fn a_command_that_runs_for_too_long_is_stopped(place) {
         let wait = script("trap '' TERM; while :; do sleep 0.01; done");
-        let args = ["work", "q", "--drain", "--max-run", "2", "--kill-after", "0.2", "--lease", "60", "--", "sh", "-c", &wait];
+        let args = ["work", "q", "--until-empty", "--max-run", "2", "--kill-after", "0.2", "--lease", "60", "--", "sh", "-c", &wait];
         let (id, outcome, task) = place.fails_once(&args);
         assert!(is_gone(place.pid(&id)));
-        assert!(outcome.code == 0 && outcome.err.ends_with("0 done, 1 failed, 1 left\n"), "{outcome:?}");
+        assert!(outcome.code == 0 && outcome.err.ends_with("0 completed, 1 failed, 1 left\n"), "{outcome:?}");
         assert_eq!((&task["reason"], &task["attempts"]), (&json!("stopped: it has run for too long"), &json!(1)));
     }
 
     fn a_worker_that_was_stopped_for_too_long_stops_its_command(place) {
         place.finish(&["enqueue", "q", "a"]).succeeded();
-        let worker = start(place, &["--drain", "--lease", "3"]);
+        let worker = start(place, &["--until-empty", "--lease", "3"]);
         let command = place.pid("a");
         worker.signal(Signal::SIGSTOP);
         // Once the next one has the task, the claim is surely lost.
-        let next = place.finish(&["work", "q", "-q", "--drain", "--", "sh", "-c", "echo $STANCHION_ATTEMPT"]);
+        let next = place.finish(&["work", "q", "-q", "--until-empty", "--", "sh", "-c", "echo $STANCHION_ATTEMPT"]);
         assert_eq!(next.succeeded(), "2\n");
         assert!(!is_gone(command));
         worker.signal(Signal::SIGCONT);
@@ -242,7 +242,7 @@ fn what_others_have_started_is_left_alone() {
     place.finish(&["enqueue", "q", "a"]).succeeded();
     let program = place.stanchion(&["x"]).get_program().to_owned();
     let script = "sleep 600 >/dev/null 2>&1 & echo $! > stranger; \
-                  exec \"$0\" work q --drain --lease 6 -- sh -c 'echo $$ > started; exec sleep 600'";
+                  exec \"$0\" work q --until-empty --lease 6 -- sh -c 'echo $$ > started; exec sleep 600'";
     let mut shell = std::process::Command::new("sh");
     shell.args(["-c", script]).arg(program).current_dir(place.path("."));
     shell.env("STANCHION_URL", format!("sqlite:{}", place.path("locks.db").display()));

@@ -345,13 +345,13 @@ on_both_faces! {
     }
 }
 
-/// Also if the ticket lives on, as in languages whose objects cannot be consumed.
+/// Also if the ticket lives on.
 #[test]
 fn a_value_that_is_too_large_leaves_the_computation_to_the_next() {
     let client = stanchion::blocking::Client::open("memory:").unwrap();
     let begun = client.begin_cached("a", secs(60)).unwrap();
     let stanchion::blocking::Begun::Compute(ticket) = begun else { panic!("there was a value") };
-    let error = ticket.store_shared(vec![0; (16 << 20) + 1]).unwrap_err();
+    let error = ticket.store(vec![0; (16 << 20) + 1]).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::InvalidArgument);
     eventually(SOON, || !client.computation("a").is_locked().unwrap());
     drop(ticket);

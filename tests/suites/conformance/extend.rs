@@ -112,7 +112,7 @@ on_every_store_of_locks! {
     /// What is wrong with a call is told whatever has become of the lease.
     fn extend_by_a_bad_time_is_told_of_a_dead_lease_too(bench) {
         let lease = bench.client().lock("a").acquire(fixed(secs(5))).unwrap();
-        lease.release_shared(None).unwrap();
+        lease.release().unwrap();
         assert_eq!(lease.extend(ms(1)).unwrap_err().kind(), ErrorKind::InvalidArgument);
         assert!(lease.extend(secs(5)).is_err_and(|error| error.kind() != ErrorKind::InvalidArgument));
     }

@@ -60,7 +60,7 @@ on_every_store! {
         assert_eq!(ended(&client, "broken"), 1.0);
         drop(client.lock("a").acquire(LockOptions::new()).unwrap());
         assert_eq!(ended(&client, "dropped"), 1.0);
-        let handle = client.lock("b").acquire(LockOptions::new()).unwrap().into_handle(secs(60)).unwrap();
+        let handle = client.lock("b").acquire(LockOptions::new()).unwrap().detach(secs(60)).unwrap();
         assert_eq!(ended(&client, "detached"), 1.0);
         other.resume_lease(&handle).unwrap().release().unwrap();
         assert_eq!(ended(&other, "released"), 2.0);

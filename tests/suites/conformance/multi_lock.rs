@@ -96,7 +96,7 @@ on_every_topology_of_locks! {
     fn what_one_lock_can_several_cannot(bench) {
         let client = bench.client();
         let lease = client.multi_lock(&["a", "b"]).acquire(fixed(secs(20))).unwrap();
-        let error = lease.into_handle_shared(secs(20)).unwrap_err();
+        let error = lease.detach(secs(20)).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::InvalidArgument);
         assert!(lease.is_valid());
         lease.release().unwrap();

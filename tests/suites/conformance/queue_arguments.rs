@@ -3,7 +3,7 @@
 use std::time::{Duration, UNIX_EPOCH};
 
 use stanchion::{
-    ClaimOptions, Client, DeadTasks, Error, ErrorKind, ListOptions, OnDuplicate, QueueSettings, Retry, Task,
+    ClaimOptions, Client, DeadTasks, Error, ErrorKind, ListOptions, OnDuplicate, QueueConfig, Retry, Task,
     TaskState,
 };
 use stanchion_tests::faces::{AnyClient, Face};
@@ -84,7 +84,7 @@ fn everything_bad_is_invalid(client: &AnyClient) {
         assert_invalid(queue.pause(), &what);
         assert_invalid(queue.resume(), &what);
         assert_invalid(queue.purge(), &what);
-        assert_invalid(queue.configure(QueueSettings::new()), &what);
+        assert_invalid(queue.configure(QueueConfig::new()), &what);
         assert_invalid(client.queues(&["good", name]).claim(ClaimOptions::new()), &what);
     }
     assert_invalid(client.queues(&[]).claim(ClaimOptions::new()), "no queue");
@@ -117,11 +117,11 @@ fn everything_bad_is_invalid(client: &AnyClient) {
     }
     assert_invalid(queue.reschedule("a", UNIX_EPOCH + secs(300_000_000_000)), "a due beyond 9999");
     for bad in [
-        QueueSettings::new().max_len(Some(0)),
-        QueueSettings::new().max_len(Some(u64::MAX)),
-        QueueSettings::new().dead_max(u64::MAX),
-        QueueSettings::new().dead_bytes(u64::MAX),
-        QueueSettings::new().dead_age(Duration::MAX),
+        QueueConfig::new().max_len(Some(0)),
+        QueueConfig::new().max_len(Some(u64::MAX)),
+        QueueConfig::new().dead_max(u64::MAX),
+        QueueConfig::new().dead_bytes(u64::MAX),
+        QueueConfig::new().dead_age(Duration::MAX),
     ] {
         assert_invalid(queue.configure(bad.clone()), &format!("{bad:?}"));
     }

@@ -244,7 +244,7 @@ on_both_faces! {
     fn a_pause_and_settings_are_never_forgotten(fixture) {
         let (paused, limited) = (fixture.one.queue("paused"), fixture.one.queue("limited"));
         paused.pause().unwrap();
-        limited.configure(stanchion::QueueSettings::new().max_len(Some(7))).unwrap();
+        limited.configure(stanchion::QueueConfig::new().max_len(Some(7))).unwrap();
         fixture.clock.advance(days(400));
         put(&fixture.two.queue("other"), &["x"]);
         assert!(paused.stats().unwrap().paused);

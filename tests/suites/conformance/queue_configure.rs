@@ -1,6 +1,6 @@
 //! configure: settings, and the caps on dead tasks.
 
-use stanchion::{Outcome, QueueSettings, TaskState};
+use stanchion::{Outcome, QueueConfig, TaskState};
 use stanchion_tests::faces::AnyQueue;
 use stanchion_tests::on_every_store;
 
@@ -22,14 +22,14 @@ on_every_store! {
     fn what_is_not_given_stays(bench) {
         let queue = bench.client().queue("q");
         let settings = || bench.client().queue("q").stats().unwrap().settings;
-        queue.configure(QueueSettings::new().max_len(Some(9)).dead_max(3).dead_age(secs(60))).unwrap();
-        queue.configure(QueueSettings::new().dead_bytes(1_000).intake(false)).unwrap();
+        queue.configure(QueueConfig::new().max_len(Some(9)).dead_max(3).dead_age(secs(60))).unwrap();
+        queue.configure(QueueConfig::new().dead_bytes(1_000).intake(false)).unwrap();
         let now = settings();
         assert_eq!((now.max_len, now.dead_max, now.dead_age), (Some(9), 3, secs(60)));
         assert_eq!((now.dead_bytes, now.intake), (1_000, false));
-        queue.configure(QueueSettings::new()).unwrap();
+        queue.configure(QueueConfig::new()).unwrap();
         assert_eq!(settings(), now);
-        queue.configure(QueueSettings::new().max_len(None).intake(true)).unwrap();
+        queue.configure(QueueConfig::new().max_len(None).intake(true)).unwrap();
         assert_eq!((settings().max_len, settings().intake, settings().dead_max), (None, true, 3));
     }
 
@@ -37,7 +37,7 @@ on_every_store! {
         let queue = bench.client().queue("q");
         let most = 1 << 53;
         let year = secs(365 * 24 * 3_600);
-        queue.configure(QueueSettings::new().max_len(Some(most)).dead_max(most).dead_bytes(most).dead_age(year)).unwrap();
+        queue.configure(QueueConfig::new().max_len(Some(most)).dead_max(most).dead_bytes(most).dead_age(year)).unwrap();
         let settings = queue.stats().unwrap().settings;
         assert_eq!((settings.max_len, settings.dead_max, settings.dead_bytes), (Some(most), most, most));
         assert_eq!(settings.dead_age, year);
@@ -46,7 +46,7 @@ on_every_store! {
 
     fn the_oldest_dead_go_beyond_the_count(bench) {
         let queue = bench.client().queue("q");
-        queue.configure(QueueSettings::new().dead_max(3)).unwrap();
+        queue.configure(QueueConfig::new().dead_max(3)).unwrap();
         for id in ["a", "b", "c", "d", "e"] {
             die(&queue, id, 10);
         }
@@ -57,7 +57,7 @@ on_every_store! {
 
     fn the_oldest_dead_go_beyond_the_bytes(bench) {
         let queue = bench.client().queue("q");
-        queue.configure(QueueSettings::new().dead_bytes(10_000)).unwrap();
+        queue.configure(QueueConfig::new().dead_bytes(10_000)).unwrap();
         for id in ["a", "b", "c", "d"] {
             die(&queue, id, 3_000);
         }
@@ -69,7 +69,7 @@ on_every_store! {
 
     fn the_dead_go_when_they_are_too_old(bench) {
         let queue = bench.client().queue("q");
-        queue.configure(QueueSettings::new().dead_age(ms(60))).unwrap();
+        queue.configure(QueueConfig::new().dead_age(ms(60))).unwrap();
         die(&queue, "a", 10);
         let died = queue.task("a").died.unwrap();
         stanchion_tests::wait::eventually(stanchion_tests::wait::SOON, || std::time::SystemTime::now() > died + ms(65));
@@ -84,7 +84,7 @@ on_every_store! {
         let verdicts = claims.into_iter().map(|claim| claim.buried("dead")).collect();
         assert!(queue.settle(verdicts).unwrap().into_iter().all(|result| result.is_ok()));
         assert_eq!(census(&queue), [0, 0, 0, 250]);
-        queue.configure(QueueSettings::new().dead_max(10)).unwrap();
+        queue.configure(QueueConfig::new().dead_max(10)).unwrap();
         for round in 0..4 {
             die(&queue, &format!("d{round}"), 1);
         }
@@ -98,13 +98,13 @@ on_every_store! {
         for id in ["a", "b", "c"] {
             die(&queue, id, 1);
         }
-        queue.configure(QueueSettings::new().dead_max(1)).unwrap();
+        queue.configure(QueueConfig::new().dead_max(1)).unwrap();
         assert_eq!(ids(&queue.all(TaskState::Dead)), ["c"]);
     }
 
     fn a_queue_that_keeps_no_dead_keeps_none(bench) {
         let queue = bench.client().queue("q");
-        queue.configure(QueueSettings::new().dead_max(0)).unwrap();
+        queue.configure(QueueConfig::new().dead_max(0)).unwrap();
         die(&queue, "a", 10);
         assert_eq!(census(&queue), [0; 4]);
         assert_eq!(queue.enqueue(plain("a")).unwrap().outcome, Outcome::Added);

@@ -1,6 +1,6 @@
 //! Dead tasks: exactly after the last attempt, with everything that tells why; and back by kick.
 
-use stanchion::{DeadTasks, ErrorKind, Outcome, QueueSettings, Receipt, TaskState};
+use stanchion::{DeadTasks, ErrorKind, Outcome, QueueConfig, Receipt, TaskState};
 use stanchion_tests::faces::AnyQueue;
 use stanchion_tests::on_every_store;
 
@@ -234,7 +234,7 @@ on_every_store! {
 
     fn what_expires_pushes_no_failure_out(bench) {
         let queue = bench.client().queue("q");
-        queue.configure(QueueSettings::new().dead_max(2)).unwrap();
+        queue.configure(QueueConfig::new().dead_max(2)).unwrap();
         for id in ["failed", "too"] {
             put(&queue, &[id]);
             take(&queue).bury("hopeless").unwrap();

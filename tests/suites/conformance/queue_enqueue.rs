@@ -2,7 +2,7 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use stanchion::{ErrorKind, MAX_PAYLOAD, Outcome, QueueSettings, Task, TaskState, Version};
+use stanchion::{ErrorKind, MAX_PAYLOAD, Outcome, QueueConfig, Task, TaskState, Version};
 use stanchion_tests::on_every_topology;
 use stanchion_tests::wait::{SOON, eventually};
 
@@ -152,7 +152,7 @@ on_every_topology! {
         for _ in 0..3 {
             let claims = queue.claim(up_to(1_000)).unwrap();
             taken.extend(claims.iter().map(|claim| claim.id().to_owned()));
-            let settled = queue.settle(claims.into_iter().map(stanchion_tests::faces::AnyClaim::acked).collect()).unwrap();
+            let settled = queue.settle(claims.iter().map(stanchion_tests::faces::AnyClaim::acked).collect()).unwrap();
             assert!(settled.into_iter().all(|result| result.is_ok()));
         }
         let expected: Vec<String> = (0..2_500).map(|number| format!("t{number:04}")).collect();
@@ -202,7 +202,7 @@ on_every_topology! {
 
     fn what_has_expired_does_not_count_as_live(bench) {
         let queue = bench.client().queue("q");
-        queue.configure(QueueSettings::new().max_len(Some(3))).unwrap();
+        queue.configure(QueueConfig::new().max_len(Some(3))).unwrap();
         queue.enqueue(plain("a").expires(ms(1))).unwrap();
         queue.enqueue(plain("later").delay(ms(60_000)).expires(ms(1))).unwrap();
         put(&queue, &["b"]);
@@ -217,7 +217,7 @@ on_every_topology! {
 
     fn full_is_judged_per_item_and_for_new_ids_only(bench) {
         let queue = bench.client().queue("q");
-        queue.configure(QueueSettings::new().max_len(Some(2))).unwrap();
+        queue.configure(QueueConfig::new().max_len(Some(2))).unwrap();
         let results = queue.enqueue_many([plain("a"), plain("b"), plain("c"), plain("a")]).unwrap();
         let kinds: Vec<_> = results.iter().map(|result| result.as_ref().map(|task| task.outcome).map_err(stanchion::Error::kind)).collect();
         assert_eq!(kinds, [Ok(Outcome::Added), Ok(Outcome::Added), Err(ErrorKind::QueueFull), Ok(Outcome::Kept)]);
@@ -235,7 +235,7 @@ on_every_topology! {
         assert_eq!(kind(queue.enqueue(plain("c"))), ErrorKind::QueueFull);
         take(&queue).ack().unwrap();
         assert_eq!(queue.enqueue(plain("c")).unwrap().outcome, Outcome::Added);
-        queue.configure(QueueSettings::new().max_len(None)).unwrap();
+        queue.configure(QueueConfig::new().max_len(None)).unwrap();
         put(&queue, &["d", "e", "f"]);
     }
 

@@ -1,6 +1,6 @@
 //! pause, resume, purge.
 
-use stanchion::{DeadTasks, ErrorKind, Outcome, QueueSettings, Retry, TaskState};
+use stanchion::{DeadTasks, ErrorKind, Outcome, QueueConfig, Retry, TaskState};
 use stanchion_tests::on_every_store;
 
 use crate::queue_support::{
@@ -88,7 +88,7 @@ on_every_store! {
 
     fn purge_drops_live_and_dead_tasks_and_windows_and_nothing_else(bench) {
         let queue = bench.client().queue("q");
-        queue.configure(QueueSettings::new().max_len(Some(50))).unwrap();
+        queue.configure(QueueConfig::new().max_len(Some(50))).unwrap();
         let throttle = stanchion::OnDuplicate::Throttle { window: secs(600) };
         put(&queue, &["dead"]);
         take(&queue).bury("dead").unwrap();

@@ -186,7 +186,7 @@ on_every_store! {
         bench.probe().wait_for_idle("q", 2);
         // One settle call makes one new chance, so only one waiter is hinted; it takes one and wakes the other.
         let begun = Instant::now();
-        let verdicts = held.into_iter().map(stanchion_tests::faces::AnyClaim::returned).collect();
+        let verdicts = held.iter().map(stanchion_tests::faces::AnyClaim::returned).collect();
         assert!(queue.settle(verdicts).unwrap().into_iter().all(|result| result.is_ok()));
         let claims: Vec<_> = waiting.into_iter().map(|claimer| claimer.join()).collect();
         assert!(ran_since(begun) < AT_ONCE, "took {:?}", ran_since(begun));

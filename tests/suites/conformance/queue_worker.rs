@@ -39,7 +39,7 @@ pub(crate) fn lines(send: Sender<String>) -> impl Fn(&WorkerEvent<'_>) + Send + 
             WorkerEvent::Lost { id, attempt } => format!("lost {id} {attempt}"),
             WorkerEvent::Stuck { id, attempt, free } => format!("stuck {id} {attempt}, {free} free"),
             // It has a test of its own: when there is nothing for a moment is up to the store's speed.
-            WorkerEvent::Drained => return,
+            WorkerEvent::Empty => return,
             WorkerEvent::StoreFailed { error } => format!("store failed: {error}"),
             WorkerEvent::StoreBack { .. } => "store back".into(),
             _ => "unknown".into(),
@@ -112,7 +112,7 @@ on_every_store! {
         let (send, stop) = (Mutex::new(send), Stop::default());
         let asked = queue.clone();
         let worker = queue.worker(&stop, |_| Ok(())).on_event(move |event| {
-            if matches!(event, WorkerEvent::Drained) {
+            if matches!(event, WorkerEvent::Empty) {
                 let _ = send.lock().unwrap().send(());
             }
         });

@@ -200,7 +200,7 @@ on_every_topology! {
         let client = bench.client();
         let reader = client.reader("a").acquire(LockOptions::new()).unwrap();
         let fence = reader.fence();
-        let handle = reader.into_handle(secs(20)).unwrap();
+        let handle = reader.detach(secs(20)).unwrap();
         let text = handle.to_text();
         let resumed = bench.client().resume_lease(&text.parse().unwrap()).unwrap();
         assert_eq!(resumed.fence(), fence);
@@ -219,7 +219,7 @@ on_every_topology! {
         let error = client.reader("a").acquire(LockOptions::new().adopt_unexpiring(secs(1))).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::InvalidArgument);
         let reader = client.reader("a").acquire(LockOptions::new()).unwrap();
-        let error = reader.release_shared(Some(secs(1))).unwrap_err();
+        let error = reader.release_with_cooldown(secs(1)).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::InvalidArgument);
         assert!(reader.is_valid(), "nothing was done");
         reader.release().unwrap();

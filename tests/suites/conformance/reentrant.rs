@@ -48,9 +48,9 @@ on_every_store_of_locks! {
         let lock = client.lock("a").reentrant("me");
         let outer = lock.acquire(LockOptions::new()).unwrap();
         let inner = lock.acquire(LockOptions::new()).unwrap();
-        inner.release_shared(None).unwrap();
+        inner.release().unwrap();
         assert!(!inner.is_valid());
-        assert_eq!(inner.release_shared(None).unwrap_err().kind(), ErrorKind::LeaseLost);
+        assert_eq!(inner.release().unwrap_err().kind(), ErrorKind::LeaseLost);
         assert!(outer.is_valid(), "the other time is untouched");
         drop(inner);
         assert!(client.lock("a").is_locked().unwrap());

@@ -1,4 +1,4 @@
-//! into_handle and resume_lease.
+//! detach and resume_lease.
 
 use stanchion::{ErrorKind, LeaseHandle, LockOptions};
 use stanchion_tests::on_every_store_of_locks;
@@ -11,7 +11,7 @@ on_every_store_of_locks! {
         let (giver, client) = (bench.client(), bench.client());
         let lease = giver.lock("a").acquire(LockOptions::new()).unwrap();
         let (fence, token) = (lease.fence(), lease.token().clone());
-        let text = lease.into_handle(secs(10)).unwrap().to_text();
+        let text = lease.detach(secs(10)).unwrap().to_text();
         let resumed = client.resume_lease(&text.parse::<LeaseHandle>().unwrap()).unwrap();
         assert_eq!((resumed.name(), resumed.fence()), ("a", fence));
         assert_ne!(resumed.token(), &token, "the old secret is worth nothing now");
@@ -23,7 +23,7 @@ on_every_store_of_locks! {
 
     fn a_handle_works_once_in_any_client(bench) {
         let (one, two) = (bench.client(), bench.client());
-        let handle = one.lock("a").acquire(LockOptions::new()).unwrap().into_handle(secs(30)).unwrap();
+        let handle = one.lock("a").acquire(LockOptions::new()).unwrap().detach(secs(30)).unwrap();
         let lease = one.resume_lease(&handle).unwrap();
         for client in [&one, &two] {
             let error = client.resume_lease(&handle).unwrap_err();
@@ -37,7 +37,7 @@ on_every_store_of_locks! {
 
     fn a_handle_keeps_the_lock_held_when_nobody_has_it_in_hands(bench) {
         let client = bench.client();
-        let handle = bench.client().lock("a").acquire(fixed(secs(5))).unwrap().into_handle(secs(30)).unwrap();
+        let handle = bench.client().lock("a").acquire(fixed(secs(5))).unwrap().detach(secs(30)).unwrap();
         let holder = client.lock("a").holder().unwrap().unwrap();
         assert!(holder.remaining.unwrap() > secs(25), "extended to the ttl given");
         assert!(client.lock("a").try_acquire(LockOptions::new()).unwrap().is_none());
@@ -46,7 +46,7 @@ on_every_store_of_locks! {
 
     fn a_detached_lease_is_not_renewed(bench) {
         let client = bench.client();
-        let handle = client.lock("a").acquire(renewed(secs(2))).unwrap().into_handle(secs(2)).unwrap();
+        let handle = client.lock("a").acquire(renewed(secs(2))).unwrap().detach(secs(2)).unwrap();
         eventually(SOON, || !client.lock("a").is_locked().unwrap());
         assert!(client.resume_lease(&handle).unwrap_err().is_lost());
         assert!(client.lock("a").try_acquire(LockOptions::new()).unwrap().is_some());
@@ -54,7 +54,7 @@ on_every_store_of_locks! {
 
     fn a_resumed_lease_is_renewed_if_the_first_was(bench) {
         let client = bench.client();
-        let handle = client.lock("a").acquire(renewed(ms(2_400))).unwrap().into_handle(ms(2_400)).unwrap();
+        let handle = client.lock("a").acquire(renewed(ms(2_400))).unwrap().detach(ms(2_400)).unwrap();
         let lease = bench.client().resume_lease(&handle).unwrap();
         assert!(!lease.wait_lost(ms(3_400)), "lost: {:?}", lease.loss());
         lease.release().unwrap();
@@ -62,14 +62,14 @@ on_every_store_of_locks! {
 
     fn a_resumed_lease_is_fixed_if_the_first_was(bench) {
         let client = bench.client();
-        let handle = client.lock("a").acquire(fixed(secs(2))).unwrap().into_handle(secs(2)).unwrap();
+        let handle = client.lock("a").acquire(fixed(secs(2))).unwrap().detach(secs(2)).unwrap();
         let lease = bench.client().resume_lease(&handle).unwrap();
         assert!(lease.wait_lost(SOON));
     }
 
     fn a_handle_of_a_taken_lock_is_lost(bench) {
         let client = bench.client();
-        let handle = client.lock("a").acquire(LockOptions::new()).unwrap().into_handle(secs(30)).unwrap();
+        let handle = client.lock("a").acquire(LockOptions::new()).unwrap().detach(secs(30)).unwrap();
         assert!(client.lock("a").break_lease().unwrap());
         let lease = client.lock("a").acquire(LockOptions::new()).unwrap();
         assert_eq!(client.resume_lease(&handle).unwrap_err().kind(), ErrorKind::LeaseLost);
@@ -81,11 +81,11 @@ on_every_store_of_locks! {
         let client = bench.client();
         let lease = client.lock("a").acquire(fixed(secs(30))).unwrap();
         assert!(client.lock("a").break_lease().unwrap());
-        assert_eq!(lease.into_handle(secs(30)).unwrap_err().kind(), ErrorKind::LeaseLost);
+        assert_eq!(lease.detach(secs(30)).unwrap_err().kind(), ErrorKind::LeaseLost);
     }
 
     fn a_handle_of_another_prefix_is_an_invalid_argument(bench) {
-        let handle = bench.client().lock("a").acquire(LockOptions::new()).unwrap().into_handle(secs(30)).unwrap();
+        let handle = bench.client().lock("a").acquire(LockOptions::new()).unwrap().detach(secs(30)).unwrap();
         let other = bench.open(bench.builder().lock_prefix("other:"));
         assert_eq!(other.resume_lease(&handle).unwrap_err().kind(), ErrorKind::InvalidArgument);
     }
@@ -93,7 +93,7 @@ on_every_store_of_locks! {
     fn holder_shows_who_resumed(bench) {
         let giver = bench.open(bench.builder().label("giver"));
         let taker = bench.open(bench.builder().label("taker"));
-        let handle = giver.lock("a").acquire(LockOptions::new()).unwrap().into_handle(secs(30)).unwrap();
+        let handle = giver.lock("a").acquire(LockOptions::new()).unwrap().detach(secs(30)).unwrap();
         let lease = taker.resume_lease(&handle).unwrap();
         let holder = taker.lock("a").holder().unwrap().unwrap();
         assert_eq!((holder.label.as_str(), holder.fence), ("taker", lease.fence()));

@@ -103,7 +103,7 @@ fn cancelled_release_of_several_locks_leaves_none_behind() {
         let several = client.multi_lock(&names.each_ref().map(String::as_str));
         let given_up = async {
             let lease = several.acquire(long()).await.unwrap();
-            let polls = Polls::new(lease.release_shared(None), left);
+            let polls = Polls::new(lease.release(), left);
             assert!(polls.await.is_none() || left > 1, "the release ended before it could be given up");
         };
         runtime().block_on(given_up);

@@ -131,7 +131,7 @@ fn release(stage: &Stage) -> bool {
 fn resume(stage: &Stage) -> bool {
     let lock = stage.client.lock(&stage.name);
     let lease = runtime().block_on(lock.acquire(fixed(60_000, 0))).unwrap();
-    let handle = runtime().block_on(lease.into_handle(ms(60_000))).unwrap();
+    let handle = runtime().block_on(lease.detach(ms(60_000))).unwrap();
     let found = stage.give_up(stage.client.resume_lease(&handle));
     let was_given_up = found.is_none();
     match found {

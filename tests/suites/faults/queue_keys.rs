@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use stanchion::{ACL_RULE, Client, DeadTasks, ErrorKind, ListOptions, QueueSettings, Retry, TaskState};
+use stanchion::{ACL_RULE, Client, DeadTasks, ErrorKind, ListOptions, QueueConfig, Retry, TaskState};
 use stanchion_tests::RedisServer;
 use stanchion_tests::faces::{AnyClient, AnyQueue, Face};
 use stanchion_tests::wait::SOON;
@@ -33,7 +33,7 @@ fn errors_of(queue: &AnyQueue) -> Vec<(&'static str, Option<stanchion::Error>)> 
         ("remove_dead", queue.remove_dead(DeadTasks::oldest(1)).err()),
         ("stats", queue.stats().err()),
         ("pause", queue.pause().err()),
-        ("configure", queue.configure(QueueSettings::new().dead_max(7)).err()),
+        ("configure", queue.configure(QueueConfig::new().dead_max(7)).err()),
         ("purge", queue.purge().err()),
     ]
 }

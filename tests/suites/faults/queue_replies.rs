@@ -3,7 +3,7 @@
 
 use std::time::Instant;
 
-use stanchion::{DeadTasks, ErrorKind, OnDuplicate, Outcome, QueueSettings, Retry, TaskState};
+use stanchion::{DeadTasks, ErrorKind, OnDuplicate, Outcome, QueueConfig, Retry, TaskState};
 use stanchion_tests::faces::Face;
 use stanchion_tests::proxy::{Fault, Flow};
 use stanchion_tests::wait::{SOON, eventually};
@@ -47,7 +47,7 @@ on_both_faces! {
     /// A retry is not refused because its own first copy has filled the queue.
     fn full_queue_under_retry(face) {
         let stage = Stage::new(face);
-        stage.truth.configure(QueueSettings::new().max_len(Some(2))).unwrap();
+        stage.truth.configure(QueueConfig::new().max_len(Some(2))).unwrap();
         stage.proxy.fault("enqueue", 1, Fault::SwallowReply);
         let results = stage.queue.enqueue_many([plain("a"), plain("b"), plain("c")]).unwrap();
         let kinds: Vec<_> = results.iter().map(|result| result.as_ref().map(|task| task.outcome).map_err(stanchion::Error::kind)).collect();

@@ -237,7 +237,7 @@ fn a_million_due_in_one_millisecond() {
             assert!(seen.insert(claim.id().to_owned()), "{} came twice", claim.id());
         }
         let begun = Instant::now();
-        let verdicts = claims.into_iter().map(stanchion_tests::faces::AnyClaim::acked).collect();
+        let verdicts = claims.iter().map(stanchion_tests::faces::AnyClaim::acked).collect();
         assert!(queue.settle(verdicts).unwrap().into_iter().all(|result| result.is_ok()));
         note("settle", begun);
         let begun = Instant::now();

@@ -218,7 +218,7 @@ on_both_faces! {
             let stage = Stage::new(face);
             let lease = stage.lock().acquire(fixed(5_000, 0)).unwrap();
             let fence = lease.fence();
-            let handle = lease.into_handle(ms(5_000)).unwrap();
+            let handle = lease.detach(ms(5_000)).unwrap();
             stage.proxy.fault("resume", 1, fault);
             let lease = stage.client.resume_lease(&handle).unwrap();
             stage.assert_faults_used();
@@ -233,7 +233,7 @@ on_both_faces! {
     /// The time that a reply to a resume took is not the new owner's.
     fn resume_answered_late(face) {
         let stage = Stage::new(face);
-        let handle = stage.lock().acquire(fixed(5_000, 0)).unwrap().into_handle(ms(5_000)).unwrap();
+        let handle = stage.lock().acquire(fixed(5_000, 0)).unwrap().detach(ms(5_000)).unwrap();
         stage.proxy.fault("resume", 1, Fault::DelayReply(ms(600)));
         let lease = stage.client.resume_lease(&handle).unwrap();
         stage.assert_faults_used();

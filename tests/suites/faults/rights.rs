@@ -29,7 +29,7 @@ fn tour(face: Face, url: &str) {
     lease.release().unwrap();
     waiting.join();
 
-    let handle = lock.acquire(fixed(5_000, 1_000)).unwrap().into_handle(ms(5_000)).unwrap();
+    let handle = lock.acquire(fixed(5_000, 1_000)).unwrap().detach(ms(5_000)).unwrap();
     let resumed = client.resume_lease(&handle).unwrap();
     resumed.release_with_cooldown(ms(60_000)).unwrap();
     assert!(lock.break_lease().unwrap());

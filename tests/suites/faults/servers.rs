@@ -372,7 +372,7 @@ on_both_faces! {
             clients[index].lock(&format!("job{index}")).acquire(fixed(60_000, 0)).unwrap()
         };
         let (extended, released) = (held(0), held(1));
-        let handle = held(2).into_handle(ms(60_000)).unwrap();
+        let handle = held(2).detach(ms(60_000)).unwrap();
         held(3).release().unwrap();
         held(4).release().unwrap();
         wait_for_idle_connections_to_close(&server);

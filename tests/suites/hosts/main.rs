@@ -167,7 +167,7 @@ on_shared_stores! {
         }
         let replies = replies_of_child(
             &mut parent,
-            "status; extend 6000; release; into_handle 6000; drop; release_all; acquire a 500 0 fixed; \
+            "status; extend 6000; release; detach 6000; drop; release_all; acquire a 500 0 fixed; \
              acquire own 5000 0 fixed; release; drop; drop_client",
         );
         let kinds: Vec<&str> = replies.iter().map(|reply| reply["error"].as_str().unwrap_or("")).collect();

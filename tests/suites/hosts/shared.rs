@@ -23,10 +23,10 @@ fn released_by_another_thread_and_again() {
     let lock = client.lock("a");
     let lease = Arc::new(lock.acquire(options()).unwrap());
     let other = Arc::clone(&lease);
-    thread::spawn(move || other.release_shared(None).unwrap()).join().unwrap();
+    thread::spawn(move || other.release().unwrap()).join().unwrap();
     assert!(!lock.is_locked().unwrap() && !lease.is_valid());
     let next = lock.acquire(options()).unwrap();
-    assert_eq!(lease.release_shared(None).unwrap_err().kind(), ErrorKind::LeaseLost);
+    assert_eq!(lease.release().unwrap_err().kind(), ErrorKind::LeaseLost);
     assert_eq!(lease.check().unwrap_err().kind(), ErrorKind::LeaseLost);
     assert!(next.is_valid() && lock.is_locked().unwrap(), "the next holder was released");
 }
@@ -35,12 +35,12 @@ fn released_by_another_thread_and_again() {
 fn released_with_a_cooldown() {
     let (client, clock) = memory();
     let lock = client.lock("a");
-    lock.acquire(options()).unwrap().release_shared(Some(Duration::from_secs(5))).unwrap();
+    lock.acquire(options()).unwrap().release_with_cooldown(Duration::from_secs(5)).unwrap();
     assert!(lock.try_acquire(options()).unwrap().is_none());
     clock.advance(Duration::from_secs(6));
     assert!(lock.try_acquire(options()).unwrap().is_some());
     let lease = client.lock("b").acquire(options()).unwrap();
-    let error = lease.release_shared(Some(Duration::ZERO)).unwrap_err();
+    let error = lease.release_with_cooldown(Duration::ZERO).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::InvalidArgument);
     assert!(lease.is_valid(), "a bad argument ended the lease");
 }
@@ -50,12 +50,12 @@ fn detached_while_others_hold_it() {
     let (client, _) = memory();
     let lock = client.lock("a");
     let lease = lock.acquire(options()).unwrap();
-    assert_eq!(lease.into_handle_shared(Duration::ZERO).unwrap_err().kind(), ErrorKind::InvalidArgument);
+    assert_eq!(lease.detach(Duration::ZERO).unwrap_err().kind(), ErrorKind::InvalidArgument);
     assert!(lease.is_valid(), "a bad argument ended the lease");
-    let handle = lease.into_handle_shared(Duration::from_secs(60)).unwrap();
+    let handle = lease.detach(Duration::from_secs(60)).unwrap();
     assert!(!lease.is_valid() && lock.is_locked().unwrap());
-    assert_eq!(lease.into_handle_shared(Duration::from_secs(60)).unwrap_err().kind(), ErrorKind::LeaseLost);
-    assert_eq!(lease.release_shared(None).unwrap_err().kind(), ErrorKind::LeaseLost);
+    assert_eq!(lease.detach(Duration::from_secs(60)).unwrap_err().kind(), ErrorKind::LeaseLost);
+    assert_eq!(lease.release().unwrap_err().kind(), ErrorKind::LeaseLost);
     drop(lease);
     let resumed = client.resume_lease(&handle).unwrap();
     assert!(resumed.remaining() > Duration::from_secs(50));
@@ -81,7 +81,7 @@ fn let_go_before_the_end_of_the_program() {
     leases.iter().for_each(stanchion::blocking::Lease::let_go);
     assert!(client.linger(Duration::from_secs(10)));
     assert!(client.locks(None).unwrap().names.is_empty());
-    assert_eq!(leases[0].release_shared(None).unwrap_err().kind(), ErrorKind::LeaseLost);
+    assert_eq!(leases[0].release().unwrap_err().kind(), ErrorKind::LeaseLost);
 
     let lease = client.lock("job").acquire(options()).unwrap();
     server.stop_signal();
@@ -98,11 +98,11 @@ async fn the_same_without_blocking() {
     let lock = client.lock("a");
     let lease = Arc::new(lock.acquire(options()).await.unwrap());
     lease.check().unwrap();
-    let handle = lease.into_handle_shared(Duration::from_secs(60)).await.unwrap();
+    let handle = lease.detach(Duration::from_secs(60)).await.unwrap();
     assert_eq!(lease.check().unwrap_err().kind(), ErrorKind::LeaseLost);
     let resumed = client.resume_lease(&handle).await.unwrap();
-    resumed.release_shared(None).await.unwrap();
-    assert_eq!(resumed.release_shared(None).await.unwrap_err().kind(), ErrorKind::LeaseLost);
+    resumed.release().await.unwrap();
+    assert_eq!(resumed.release().await.unwrap_err().kind(), ErrorKind::LeaseLost);
     lock.acquire(options()).await.unwrap().let_go();
     assert!(client.linger(Duration::from_secs(10)).await);
     assert!(!lock.is_locked().await.unwrap());

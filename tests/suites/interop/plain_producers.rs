@@ -6,7 +6,7 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use redis::Commands;
 use stanchion::{
-    ClaimOptions, ListOptions, OnDuplicate, Outcome, QueueSettings, Removed, Rescheduled, Task, TaskState,
+    ClaimOptions, ListOptions, OnDuplicate, Outcome, QueueConfig, Removed, Rescheduled, Task, TaskState,
     Version,
 };
 use stanchion_tests::faces::{AnyClaim, AnyQueue};
@@ -223,14 +223,14 @@ on_stores_with_foreign_lockers! {
 
     fn an_intake_that_is_off_is_left_alone(bench) {
         let queue = bench.client().queue("q");
-        queue.configure(QueueSettings::new().intake(false)).unwrap();
+        queue.configure(QueueConfig::new().intake(false)).unwrap();
         zadd(bench, "a", 1.0);
         assert!(all(&queue).is_empty());
         assert!(queue.get("a").unwrap().is_none() && queue.peek(5).unwrap().is_empty());
         assert_eq!(queue.stats().unwrap().ready, 0);
         queue.purge().unwrap();
         assert_eq!(bench.raw().zcard::<_, u64>(KEY).unwrap(), 1, "it is somebody else's");
-        queue.configure(QueueSettings::new().intake(true)).unwrap();
+        queue.configure(QueueConfig::new().intake(true)).unwrap();
         assert_eq!(ids(&all(&queue)), ["a"]);
     }
 

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use stanchion::internals::{Clock, ManualClock};
 use stanchion::{
-    DeadTasks, Enqueued, Error, ErrorKind, ListOptions, OnDuplicate, QueueSettings, Removed, Retry, Task,
+    DeadTasks, Enqueued, Error, ErrorKind, ListOptions, OnDuplicate, QueueConfig, Removed, Retry, Task,
     TaskInfo, TaskState, Version, blocking,
 };
 use stanchion_tests::unique;
@@ -155,10 +155,10 @@ impl System {
             (Operation::Pause(false), _) => self.queue.resume().unwrap(),
             (Operation::MaxLen(most), _) => {
                 let most = most.map(|most| most as u64);
-                self.queue.configure(QueueSettings::new().max_len(most)).unwrap();
+                self.queue.configure(QueueConfig::new().max_len(most)).unwrap();
             }
             (Operation::DeadMax(most), _) => {
-                self.queue.configure(QueueSettings::new().dead_max(*most as u64)).unwrap();
+                self.queue.configure(QueueConfig::new().dead_max(*most as u64)).unwrap();
             }
             (Operation::Wait(time), _) => self.clock.as_ref().unwrap().advance(millis(*time)),
             (Operation::EndLease(slot), _) => {

@@ -73,7 +73,7 @@ fn use_it(client: &AnyClient, name: &str) {
     lease.extend(ms(40_000)).unwrap();
     lease.release().unwrap();
     let lease = waiting.join();
-    let handle = lease.into_handle(ms(5_000)).unwrap();
+    let handle = lease.detach(ms(5_000)).unwrap();
     client.resume_lease(&handle).unwrap().release().unwrap();
     assert!(!lock.is_locked().unwrap());
 

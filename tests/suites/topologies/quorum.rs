@@ -32,7 +32,7 @@ fn use_it(client: &AnyClient, other: &AnyClient, name: &str) {
     let lease = waiting.join();
     assert!(lease.fence() > first);
     let second = lease.fence();
-    let handle = lease.into_handle(ms(5_000)).unwrap();
+    let handle = lease.detach(ms(5_000)).unwrap();
     let lease = client.resume_lease(&handle).unwrap();
     assert_eq!(lease.fence(), second);
     assert_eq!(other.resume_lease(&handle).unwrap_err().kind(), ErrorKind::LeaseLost);
@@ -163,7 +163,7 @@ on_both_faces! {
             // What it has kept is not renewed there and ends; then it is there again, with another end.
             let kept_until = ends(&mut all[number]);
             let is_held = || {
-                let told = || format!("{:#?}\n{}", client.examine(), client.metrics_text());
+                let told = || format!("{:#?}\n{}", client.doctor(), client.metrics_text());
                 assert!(lease.is_valid(), "lost after server {number}: {:?}: {}", lease.loss(), told());
             };
             eventually(3 * GETS_ON, || {
@@ -199,9 +199,9 @@ on_both_faces! {
         let url = url_of([port, proxy.port(), other], "rejoin_after=0");
         let client = open(face, Client::builder(&url).timeout(ms(1_500)));
         client.lock("a").acquire(fixed(5_000, 0)).unwrap().release().unwrap();
-        let doctor = Client::builder(&url).open_blocking().unwrap();
+        let asking = Client::builder(&url).open_blocking().unwrap();
         proxy.refuse(false);
-        let told = || doctor.examine().unwrap().into_iter().filter_map(|finding| finding.advice);
+        let told = || asking.doctor().unwrap().into_iter().filter_map(|finding| finding.advice);
         eventually(SOON, || told().any(|advice| advice.contains(same)));
         two.kill9();
         let error = client.lock("a").acquire(fixed(5_000, 0)).unwrap_err();
@@ -363,7 +363,7 @@ fn a_quorum_is_checked_when_it_is_opened() {
     refused(Face::Blocking, &quorum.url_with(""), ErrorKind::StoreUnavailable, "rejoin_after");
     let client = Client::builder(&quorum.url()).open_blocking().unwrap();
     let found = |what| {
-        let findings = client.examine().unwrap();
+        let findings = client.doctor().unwrap();
         findings.into_iter().find(|finding| finding.what == what).unwrap()
     };
     assert_eq!(found("quorum").found, "3 of 3 servers answer, 2 must");

@@ -144,7 +144,7 @@ fn the_doctor_counts_replicas() {
     let found = |count: u32| {
         let client =
             Client::builder(&format!("{}?min_replicas={count}", master.url())).open_blocking().unwrap();
-        let findings = client.examine().unwrap();
+        let findings = client.doctor().unwrap();
         findings.into_iter().find(|finding| finding.what == "min_replicas").map(|finding| finding.health)
     };
     assert_eq!((found(0), found(1), found(2)), (None, Some(Health::Warning), Some(Health::Bad)));

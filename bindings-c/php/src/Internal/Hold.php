@@ -152,7 +152,7 @@ final class Hold
     public function detach(): string
     {
         unset(self::$all[$this]);
-        return $this->lease->intoHandle(self::UNCHANGED);
+        return $this->lease->detach(self::UNCHANGED);
     }
 
     public function __destruct()

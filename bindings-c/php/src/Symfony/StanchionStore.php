@@ -24,7 +24,7 @@ use Symfony\Component\Lock\Key;
  *
  * A lock is the writer of the read-write lock of its name, and a lock for reading a reader. A reader is promoted to the
  * writer only if nobody else reads; one that blocks for that asks again and again. A key that is held cannot be
- * serialized; hand over a lease with Lease::intoHandle() instead.
+ * serialized; hand over a lease with Lease::detach() instead.
  */
 final class StanchionStore implements BlockingSharedLockStoreInterface, BlockingStoreInterface
 {

@@ -21,7 +21,7 @@ function stanchion(string $port, int $count, int $prefetch = 1): float
         $queue->enqueueMany(array_map(strval(...), $ids));
     }
     $begin = hrtime(true);
-    $done = $queue->work(static fn () => null, burst: true, prefetch: $prefetch)->completed;
+    $done = $queue->work(static fn () => null, untilEmpty: true, prefetch: $prefetch)->completed;
     return rate($begin, $count, $done);
 }
 

@@ -89,7 +89,7 @@ final class HashLockTest extends CompatCase
 
     public function testDeadLockIsTakenOverWhenItsTimeEnds(): void
     {
-        Client::connect($this->server->url())->lock('report', ttl: 1.5)->acquire()->intoHandle(1.5);
+        Client::connect($this->server->url())->lock('report', ttl: 1.5)->acquire()->detach(1.5);
         HashLock::getLock('report', 5, 60);
         self::assertEqualsWithDelta(60_000, $this->redis->pttl('Lock:report'), 5000);
         HashLock::releaseLock('report');

@@ -48,7 +48,7 @@ final class StanchionLockTest extends CompatCase
 
     public function testBlockWaitsForTheEndOfTheHolder(): void
     {
-        Client::connect($this->server->url())->lock('report', ttl: 1.5)->acquire()->intoHandle(1.5);
+        Client::connect($this->server->url())->lock('report', ttl: 1.5)->acquire()->detach(1.5);
         self::assertSame('done', $this->cache->lock('report', 60)->block(5, fn () => 'done'));
         self::assertSame(0, $this->redis->exists('Lock:report'));
         self::assertTrue($this->cache->lock('report', 60)->block(5));

@@ -244,7 +244,7 @@ final class StanchionStoreTest extends CompatCase
 
     public function testBlockingAcquireWaitsForTheEndOfTheHolder(): void
     {
-        Client::connect($this->server->url())->rwLock('report', ttl: 1.5)->read()->acquire()->intoHandle(1.5);
+        Client::connect($this->server->url())->rwLock('report', ttl: 1.5)->read()->acquire()->detach(1.5);
         $lock = $this->factory->createLock('report', 60);
         self::assertFalse($lock->acquire());
         self::assertTrue($lock->acquire(true));

@@ -261,7 +261,7 @@ class Client:
         return Queues(self, names)
 
     async def resume_lease(self, handle: str) -> Lease:
-        """Continue a lease that `Lease.into_handle` detached. A handle works once."""
+        """Continue a lease that `Lease.detach` ended. A handle works once."""
         return Lease(await call(self._native.resume_lease, handle), self._held)
 
     async def release_all(self) -> int:

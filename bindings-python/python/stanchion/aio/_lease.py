@@ -62,9 +62,9 @@ class Lease(LeaseFacts):
             self._native.let_go()
             raise
 
-    async def into_handle(self, ttl: Duration = 30.0) -> str:
+    async def detach(self, ttl: Duration = 30.0) -> str:
         """Detach the lease: a text with which another process can resume it, once. A secret."""
-        handle: str = await call(self._native.into_handle, ttl)
+        handle: str = await call(self._native.detach, ttl)
         self._held.leases.forget(self)
         return handle
 

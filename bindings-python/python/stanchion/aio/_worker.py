@@ -25,16 +25,16 @@ class Worker(WorkerFacts):
     functions.
     """
 
-    async def run(self, *, burst: bool = False, signals: bool = True) -> WorkerReport:
-        """Work until `stop`; with ``burst``, until no task is ready or claimed any more. SIGTERM and SIGINT stop it
+    async def run(self, *, until_empty: bool = False, signals: bool = True) -> WorkerReport:
+        """Work until `stop`; with ``until_empty``, until no task is ready or claimed any more. SIGTERM and SIGINT stop it
         if the loop runs on the main thread; a second one ends the grace. They stop all workers of the process, and
         are passed to the handlers that were there before. Cancelled, it cancels the handlers and waits for their end; their tasks go back without
         counting an attempt."""
         with self._running():
-            return await self._run(burst, signals)
+            return await self._run(until_empty, signals)
 
-    async def _run(self, burst: bool, signals: bool) -> WorkerReport:
-        native = self._native = self._make(burst)
+    async def _run(self, until_empty: bool, signals: bool) -> WorkerReport:
+        native = self._native = self._make(until_empty)
         if self._stopped:
             native.stop()
         end_catching = catch(self._drain) if signals else None
@@ -57,8 +57,8 @@ class Worker(WorkerFacts):
             await asyncio.gather(fetching, ending, return_exceptions=True)
             self._tell(native)
 
-    def _make(self, burst: bool) -> _stanchion.AioWorker:
-        return _stanchion.AioWorker(self._queue._native, *self._terms, burst)
+    def _make(self, until_empty: bool) -> _stanchion.AioWorker:
+        return _stanchion.AioWorker(self._queue._native, *self._terms, until_empty)
 
     async def _fetch(self, native: _stanchion.AioWorker, running: Dict[int, asyncio.Task[None]]) -> None:
         while True:

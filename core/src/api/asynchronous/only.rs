@@ -79,7 +79,7 @@ impl Lock {
             value = body(Arc::clone(&lease)) => value,
             () = lease.lost() => return Err(lease.loss_error("hold")),
         };
-        guard.0.release_shared(None).await?;
+        guard.0.release().await?;
         Ok(value)
     }
 }

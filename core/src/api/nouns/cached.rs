@@ -159,17 +159,11 @@ impl Ticket {
     }
 
     /// Stores the value and wakes all who wait for it. False if it was not stored, because the lease was lost or
-    /// the store did not answer: then the next caller computes.
+    /// the store did not answer: then the next caller computes. A ticket stores once; after that it is false.
     ///
     /// # Errors
     /// `InvalidArgument` if it has more than 16 MiB; `Denied`, `WrongType` or `Forked`. The next caller computes.
-    pub async fn store(self, value: impl Into<Vec<u8>>) -> Result<bool, Error> {
-        self.store_shared(value).await
-    }
-
-    /// As [`Ticket::store`], for a ticket that several references share: it stores once.
-    #[doc(hidden)]
-    pub async fn store_shared(&self, value: impl Into<Vec<u8>>) -> Result<bool, Error> {
+    pub async fn store(&self, value: impl Into<Vec<u8>>) -> Result<bool, Error> {
         let Some((live, mut storing)) = self.computing.store(value.into())? else { return Ok(false) };
         let answer = drive(&live, &mut storing.machine, None, None).await;
         stored(&storing, answer)
@@ -185,7 +179,7 @@ impl Ticket {
     ///
     /// # Errors
     /// As [`Lease::release`](super::Lease::release).
-    pub async fn release(self) -> Result<(), Error> {
+    pub async fn release(&self) -> Result<(), Error> {
         let Some((live, mut releasing)) = self.computing.release()? else { return Ok(()) };
         let answer = drive(&live, &mut releasing.machine, None, None).await;
         releasing.judge(answer)

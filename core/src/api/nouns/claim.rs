@@ -160,7 +160,7 @@ impl Claim {
     }
 
     /// The verdict "done", to be settled together with others.
-    pub fn acked(self) -> Verdict {
+    pub fn acked(&self) -> Verdict {
         Verdict::ack(&self.delivery)
     }
 
@@ -168,12 +168,12 @@ impl Claim {
     ///
     /// # Errors
     /// `InvalidArgument` for a delay over 365 days.
-    pub fn nacked(self, retry: Retry, reason: &str) -> Result<Verdict, Error> {
+    pub fn nacked(&self, retry: Retry, reason: &str) -> Result<Verdict, Error> {
         Verdict::nack(&self.delivery, retry, reason)
     }
 
     /// The verdict "dead", to be settled together with others.
-    pub fn buried(self, reason: &str) -> Verdict {
+    pub fn buried(&self, reason: &str) -> Verdict {
         Verdict::bury(&self.delivery, reason)
     }
 
@@ -181,7 +181,7 @@ impl Claim {
     ///
     /// # Errors
     /// `InvalidArgument` for a delay over 365 days.
-    pub fn returned(self, delay: Duration) -> Result<Verdict, Error> {
+    pub fn returned(&self, delay: Duration) -> Result<Verdict, Error> {
         Verdict::put_back_after(&self.delivery, delay)
     }
 }

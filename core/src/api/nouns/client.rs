@@ -18,7 +18,7 @@ use crate::lease::lease_set::LeaseSet;
 use crate::lease::lock_target::{LockTarget, Part};
 use crate::session::Session;
 use crate::session::builder::ClientBuilder;
-use crate::session::examine::examine;
+use crate::session::doctor::doctor;
 use crate::session::metrics::Metrics;
 use crate::store::Finding;
 
@@ -100,7 +100,7 @@ impl Client {
         Queues::new(&self.session, names)
     }
 
-    /// Continues a lease that [`Lease::into_handle`] detached, here or in another process. A handle works once.
+    /// Continues a lease that [`Lease::detach`] ended, here or in another process. A handle works once.
     ///
     /// # Errors
     /// `LeaseLost` if the handle was used already or its lease has ended; `LeaseExpired` if it ran out
@@ -147,9 +147,9 @@ impl Client {
     ///
     /// # Errors
     /// As [`Client::open`], if the store does not answer.
-    pub async fn examine(&self) -> Result<Vec<Finding>, Error> {
+    pub async fn doctor(&self) -> Result<Vec<Finding>, Error> {
         let live = Arc::clone(self.session.live()?);
-        aside("the examination", move || examine(&live)).await
+        aside("the doctor", move || doctor(&live)).await
     }
 
     /// What this client has counted since it was opened in this process: acquires, leases, tasks, and how long things

@@ -125,52 +125,36 @@ impl Lease {
         held.upgraded(drive(&held.kept.live, &mut machine, None, None).await)
     }
 
-    /// Gives the lock back and hands it to the next waiter.
+    /// Gives the lock back and hands it to the next waiter. Released again, it is an error.
     ///
     /// # Errors
     /// `LeaseExpired` if it had run out, `LeaseLost` if another got it meanwhile, `Indeterminate` if that
     /// cannot be known. The lease is over in any case.
-    pub async fn release(self) -> Result<(), Error> {
-        self.release_shared(None).await
+    pub async fn release(&self) -> Result<(), Error> {
+        self.release_after(None).await
     }
 
     /// Gives the lock back, but keeps it closed for `cooldown` (50 ms to 365 days) before anybody can get it.
     ///
     /// # Errors
-    /// As [`Lease::release`]; after an error there is no cooldown.
-    pub async fn release_with_cooldown(self, cooldown: Duration) -> Result<(), Error> {
-        self.release_shared(Some(cooldown)).await
+    /// As [`Lease::release`]; after an error there is no cooldown. `InvalidArgument` for a bad one: the lease goes on.
+    pub async fn release_with_cooldown(&self, cooldown: Duration) -> Result<(), Error> {
+        self.release_after(Some(cooldown)).await
     }
 
-    /// As [`Lease::release`] or [`Lease::release_with_cooldown`], for a lease that several hold a reference to:
-    /// in most other languages an object cannot be consumed. Released again, it is an error.
-    ///
-    /// # Errors
-    /// As [`Lease::release`].
-    #[doc(hidden)]
-    pub async fn release_shared(&self, cooldown: Option<Duration>) -> Result<(), Error> {
+    async fn release_after(&self, cooldown: Option<Duration>) -> Result<(), Error> {
         let mut releases = self.grip.release(cooldown)?;
         let answers = drive_all(self.grip.live(), releases.machines()).await;
         releases.judge(answers)
     }
 
     /// Prolongs the lease to `ttl`, stops renewing it, and returns a form of it that another process can
-    /// [resume](super::Client::resume_lease) within that time.
-    ///
-    /// # Errors
-    /// As [`Lease::extend`]; the lease is released then.
-    pub async fn into_handle(self, ttl: Duration) -> Result<LeaseHandle, Error> {
-        self.into_handle_shared(ttl).await
-    }
-
-    /// As [`Lease::into_handle`], for a lease that several hold a reference to.
+    /// [resume](super::Client::resume_lease) within that time. Here the lease is over then.
     ///
     /// # Errors
     /// As [`Lease::extend`]; the lease goes on as it was.
-    #[doc(hidden)]
-    #[allow(clippy::wrong_self_convention, reason = "named after the call that it stands for")]
-    pub async fn into_handle_shared(&self, ttl: Duration) -> Result<LeaseHandle, Error> {
-        self.grip.only("into_handle")?;
+    pub async fn detach(&self, ttl: Duration) -> Result<LeaseHandle, Error> {
+        self.grip.only("detach")?;
         self.extend(ttl).await?;
         Ok(self.grip.detach())
     }

@@ -15,7 +15,7 @@ use crate::queue::consumer::Consumer;
 use crate::queue::dead_tasks::DeadTasks;
 use crate::queue::delivery::Delivery;
 use crate::queue::queue_calls::{Ask, QueueCalls, Rescheduled};
-use crate::queue::queue_options::{ClaimOptions, ListOptions, QueueSettings};
+use crate::queue::queue_options::{ClaimOptions, ListOptions, QueueConfig};
 use crate::queue::task::{Enqueued, Task, TaskInfo, TaskPage};
 use crate::session::Session;
 
@@ -259,7 +259,7 @@ impl Queue {
     ///
     /// # Errors
     /// As [`Queue::claim`].
-    pub async fn configure(&self, settings: QueueSettings) -> Result<(), Error> {
+    pub async fn configure(&self, settings: QueueConfig) -> Result<(), Error> {
         ask(self.calls.configure(&settings)?).await
     }
 }

@@ -81,7 +81,7 @@ pub enum WorkerEvent<'a> {
         free: usize,
     },
     /// All tasks that were taken are settled, and there are no more for now.
-    Drained,
+    Empty,
     /// The store could not be reached, or refused something, and the worker goes on; an error that ends it is returned by
     /// `run` instead. Reported once; then `StoreBack`.
     StoreFailed {
@@ -196,7 +196,7 @@ impl WorkerSettings {
                 self.tell(&WorkerEvent::Stuck { id: id.as_str(), attempt, free: *free });
             }
             Event::Settled(verdict) => self.became(verdict, &Ok(as_settled(verdict))),
-            Event::Drained => self.tell(&WorkerEvent::Drained),
+            Event::Empty => self.tell(&WorkerEvent::Empty),
             Event::StoreBack(after) => self.tell(&WorkerEvent::StoreBack { after: *after }),
         }
     }
@@ -254,9 +254,7 @@ pub(crate) fn tally(event: &Event<Arc<Delivery>>) -> WorkerReport {
     match event {
         Event::Lost(_) => WorkerReport { lost: 1, ..WorkerReport::default() },
         Event::Settled(verdict) => tallied(verdict, &Ok(as_settled(verdict))),
-        Event::Started(_) | Event::Stuck(..) | Event::Drained | Event::StoreBack(_) => {
-            WorkerReport::default()
-        }
+        Event::Started(_) | Event::Stuck(..) | Event::Empty | Event::StoreBack(_) => WorkerReport::default(),
     }
 }
 

@@ -74,7 +74,7 @@ pub enum Event<J: Job> {
     /// A handler has settled its task by itself.
     Settled(J::Verdict),
     /// There is nothing to do for now.
-    Drained,
+    Empty,
     /// The store answers again, after so long.
     StoreBack(Duration),
 }

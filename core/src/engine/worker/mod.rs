@@ -113,7 +113,7 @@ pub struct WorkerMachine<J: Job> {
     /// The last claim found nothing: the next one waits.
     idle: bool,
     looks: bool,
-    /// Something was done since `Drained` was reported.
+    /// Something was done since `Empty` was reported.
     worked: bool,
     stop: Option<Stop>,
     signals: Vec<J>,
@@ -334,7 +334,7 @@ impl<J: Job> WorkerMachine<J> {
     fn rest(&mut self) {
         if self.idle && self.worked && !self.is_at_work() {
             self.worked = false;
-            self.events.push(Event::Drained);
+            self.events.push(Event::Empty);
         }
     }
 

@@ -80,7 +80,7 @@ fn told(machine: &mut WorkerMachine<Task>) -> Vec<String> {
         Event::Lost(task) => format!("lost {}", task.receipt),
         Event::Stuck(task, free) => format!("stuck {}, {free} free", task.receipt),
         Event::Settled(verdict) => verdict,
-        Event::Drained => "drained".into(),
+        Event::Empty => "empty".into(),
         Event::StoreBack(after) => format!("back after {after:?}"),
     };
     machine.events().into_iter().map(line).collect()
@@ -108,7 +108,7 @@ fn verdicts_travel_with_the_next_claim_and_alone_if_there_is_none() {
     machine.claimed(at(0), Vec::new());
     assert_eq!(order(&mut machine, 4), "claim 2, 0 s, [\"nack 2\"]");
     machine.claimed(at(0), Vec::new());
-    assert_eq!(told(&mut machine), ["drained"]);
+    assert_eq!(told(&mut machine), ["empty"]);
     assert_eq!(order(&mut machine, 5), "claim 2, 30 s, []", "now it waits");
 }
 
@@ -123,7 +123,7 @@ fn what_ends_while_a_claim_waits_is_settled_alone() {
     assert_eq!(machine.settle_beside_claim(at(3)), Some(vec!["ack 1".into()]));
     assert_eq!(told(&mut machine), Vec::<String>::new());
     machine.settled(at(4), None);
-    assert_eq!(told(&mut machine), ["drained"]);
+    assert_eq!(told(&mut machine), ["empty"]);
 }
 
 #[test]

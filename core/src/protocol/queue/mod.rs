@@ -15,7 +15,7 @@ pub use claims::{
 };
 pub use dead::{DeadOnes, DiedBy, Sweep, Swept};
 pub use enqueue::{Due, Enqueue, EnqueueOutcome, NewTask, OnDuplicate, Outcome};
-pub use settings::{Configure, Pause, QueueStats, Settings};
+pub use settings::{Configure, Pause, QueueSettings, QueueStats};
 pub use tasks::{
     Get, List, ListReply, Peek, Place, Pop, Remove, Removed, Reschedule, RescheduleReply, TaskRecord,
     TaskState,

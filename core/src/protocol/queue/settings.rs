@@ -30,7 +30,7 @@ pub struct QueueStats {
     /// Tasks that died.
     pub died: u64,
     /// The settings.
-    pub settings: Settings,
+    pub settings: QueueSettings,
 }
 
 /// Stop, or go on, giving out tasks. Settling and extending work meanwhile.
@@ -40,10 +40,10 @@ pub struct Pause {
     pub paused: bool,
 }
 
-/// Settings that are in force.
+/// The settings of a queue that are in force.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Settings {
+pub struct QueueSettings {
     /// Live tasks at most; new ids are refused beyond it. `None`: no limit.
     pub max_len: Option<u64>,
     /// Dead records at most; the oldest go first.
@@ -56,7 +56,7 @@ pub struct Settings {
     pub intake: bool,
 }
 
-impl Default for Settings {
+impl Default for QueueSettings {
     fn default() -> Self {
         Self {
             max_len: None,
@@ -71,14 +71,14 @@ impl Default for Settings {
 /// Settings to change; `None` leaves one as it is.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Configure {
-    /// See [`Settings::max_len`]; `Some(None)` takes the limit away.
+    /// See [`QueueSettings::max_len`]; `Some(None)` takes the limit away.
     pub max_len: Option<Option<u64>>,
-    /// See [`Settings::dead_max`].
+    /// See [`QueueSettings::dead_max`].
     pub dead_max: Option<u64>,
-    /// See [`Settings::dead_age`].
+    /// See [`QueueSettings::dead_age`].
     pub dead_age: Option<Duration>,
-    /// See [`Settings::dead_bytes`].
+    /// See [`QueueSettings::dead_bytes`].
     pub dead_bytes: Option<u64>,
-    /// See [`Settings::intake`].
+    /// See [`QueueSettings::intake`].
     pub intake: Option<bool>,
 }

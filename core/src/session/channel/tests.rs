@@ -62,7 +62,7 @@ impl Store for Listened {
         Ok(())
     }
 
-    fn examine(&self, _: Moment) -> Result<Vec<crate::Finding>, Failure> {
+    fn doctor(&self, _: Moment) -> Result<Vec<crate::Finding>, Failure> {
         Ok(Vec::new())
     }
 

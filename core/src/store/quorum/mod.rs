@@ -381,11 +381,11 @@ impl Store for QuorumStore {
         }
     }
 
-    fn examine(&self, until: Moment) -> Result<Vec<Finding>, Failure> {
+    fn doctor(&self, until: Moment) -> Result<Vec<Finding>, Failure> {
         let count = self.members.len();
         let results = self.at_once(
             &self.all(),
-            |number| self.members[number].store.examine(self.patience(until)),
+            |number| self.members[number].store.doctor(self.patience(until)),
             || (),
         );
         let answered = results.iter().filter(|result| result.is_ok()).count();

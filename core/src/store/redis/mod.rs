@@ -21,8 +21,8 @@ pub mod code;
 mod codec;
 pub mod confirm;
 mod connector;
+mod doctor;
 mod era;
-mod examine;
 mod failure;
 mod hints;
 pub(crate) mod keys;
@@ -51,7 +51,7 @@ use no_tls as tls;
 use {no_cluster as cluster, no_cluster as sentinel};
 
 use confirm::Confirm;
-use examine::Told;
+use doctor::Told;
 use script::Scripts;
 use servers::{Kind, Servers};
 
@@ -205,7 +205,7 @@ impl Store for RedisStore {
         }
     }
 
-    fn examine(&self, until: Moment) -> Result<Vec<Finding>, Failure> {
+    fn doctor(&self, until: Moment) -> Result<Vec<Finding>, Failure> {
         let give_up = self.give_up(until);
         let Value::BulkString(info) = self.servers.call(&redis::cmd("INFO"), give_up)? else {
             return Err(Failure::new(
@@ -223,7 +223,7 @@ impl Store for RedisStore {
         findings.extend(self.confirm.map(|confirm| told.confirmation(confirm)));
         let (sent, ours) = (Instant::now(), self.clock.wall_micros());
         let time = self.servers.call(&redis::cmd("TIME"), give_up)?;
-        findings.push(examine::clock(&time, ours, sent));
+        findings.push(doctor::clock(&time, ours, sent));
         Ok(findings)
     }
 

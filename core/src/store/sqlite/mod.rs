@@ -9,7 +9,7 @@ mod break_lease;
 mod cached;
 mod connection;
 mod database;
-mod examine;
+mod doctor;
 mod extend;
 mod failure;
 mod hand_off;
@@ -314,13 +314,13 @@ impl Store for SqliteStore {
         self.patiently(until, true, |_, _| Ok(()))
     }
 
-    fn examine(&self, until: Moment) -> Result<Vec<Finding>, Failure> {
+    fn doctor(&self, until: Moment) -> Result<Vec<Finding>, Failure> {
         if self.database.is_memory() {
             let finding =
                 Finding::good("place", "an acknowledged task outlives a crash", "the memory of this process");
             return Ok(vec![finding.but(Health::Bad, "use sqlite:PATH or a server, unless this is a test")]);
         }
-        self.read(until, |connection, _| examine::examine(connection, self.database.label()))
+        self.read(until, |connection, _| doctor::doctor(connection, self.database.label()))
     }
 
     fn close(&self) {

@@ -136,11 +136,11 @@ impl Lease {
         }
     }
 
-    /// See `Lease::into_handle`.
-    pub(crate) fn into_handle(self, ttl: Duration) -> Result<LeaseHandle, Error> {
+    /// See `Lease::detach`.
+    pub(crate) fn detach(&self, ttl: Duration) -> Result<LeaseHandle, Error> {
         match self {
-            Self::Blocking(lease) => lease.into_handle(ttl),
-            Self::Async(lease) => runtime().block_on(lease.into_handle(ttl)),
+            Self::Blocking(lease) => lease.detach(ttl),
+            Self::Async(lease) => runtime().block_on(lease.detach(ttl)),
         }
     }
 

@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 use nix::sys::wait::{WaitStatus, waitpid};
 use nix::unistd::{ForkResult, Pid, alarm, fork};
 use serde_json::{Value, json};
-use stanchion::{CachedOptions, ClaimOptions, Error, LockOptions, Task, blocking};
+use stanchion::{CachedOptions, ClaimOptions, Error, LockOptions, Task};
 
 mod face;
 mod queue;
@@ -120,8 +120,8 @@ impl Actor {
             }
             ["release_all"] => reply["released"] = self.client().release_all()?.into(),
             ["extend", ttl] => self.leases.last().unwrap().extend(millis(ttl))?,
-            ["into_handle", ttl] => {
-                reply["handle"] = self.leases.pop().unwrap().into_handle(millis(ttl))?.to_text().into();
+            ["detach", ttl] => {
+                reply["handle"] = self.leases.pop().unwrap().detach(millis(ttl))?.to_text().into();
             }
             ["status"] => reply = status(self.leases.last().unwrap()),
             ["drop"] => drop(self.leases.pop().unwrap()),
@@ -267,7 +267,7 @@ fn work(client: &Client, name: &str, busy: &Arc<Busy>) {
     match client {
         Client::Blocking(client) => drop(thread::spawn(move || {
             while !busy.stop.load(Ordering::SeqCst) {
-                busy.count(client.lock(&name).acquire(options()).and_then(blocking::Lease::release));
+                busy.count(client.lock(&name).acquire(options()).and_then(|lease| lease.release()));
             }
             busy.ended.fetch_add(1, Ordering::SeqCst);
         })),

@@ -39,7 +39,7 @@ const ROWS: &[Row] = &[
     ("acquire_all", &[], r#"{"op":"lock.acquire","lock":{"several":["NAME","NAME-b"]},"wait_ms":50}"#),
     ("extend", LEASE, r#"{"op":"lease.extend","ttl_ms":60000}"#),
     ("release", LEASE, r#"{"op":"lease.release"}"#),
-    ("resume", LEASE, r#"{"op":"lease.into_handle"}"#),
+    ("resume", LEASE, r#"{"op":"lease.detach"}"#),
     ("holder", LEASE, r#"{"op":"lock.holder","lock":"NAME"}"#),
     ("break_lease", LEASE, r#"{"op":"lock.break_lease","lock":"NAME"}"#),
     ("enqueue", &[], r#"{"op":"queue.enqueue","queue":"NAME","id":"a"}"#),

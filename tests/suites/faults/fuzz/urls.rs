@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use fastrand::Rng;
 use stanchion::store::url::StoreUrl;
-use stanchion::{ClaimOptions, Client, ErrorKind, LockOptions, OnDuplicate, QueueSettings, Task, blocking};
+use stanchion::{ClaimOptions, Client, ErrorKind, LockOptions, OnDuplicate, QueueConfig, Task, blocking};
 
 use super::Budget;
 
@@ -166,7 +166,7 @@ fn call(rng: &mut Rng, client: &blocking::Client) -> Result<(), stanchion::Error
             queue.enqueue(task.header(text(rng), text(rng))).map(drop)
         }
         3 => {
-            let settings = QueueSettings::new().max_len(Some(number(rng))).dead_max(number(rng));
+            let settings = QueueConfig::new().max_len(Some(number(rng))).dead_max(number(rng));
             client.queue(&text(rng)).configure(settings.dead_age(time(rng)).dead_bytes(number(rng)))
         }
         _ => {

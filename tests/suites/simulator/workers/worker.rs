@@ -225,7 +225,7 @@ impl World<'_> {
                     self.tell(client, &job);
                 }
                 News::Stuck(..) => self.tally.stuck += 1,
-                News::Started(_) | News::Settled(_) | News::Drained | News::StoreBack(_) => {}
+                News::Started(_) | News::Settled(_) | News::Empty | News::StoreBack(_) => {}
             }
         }
     }

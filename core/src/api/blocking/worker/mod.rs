@@ -195,15 +195,15 @@ mod tests {
         queue.enqueue(Task::new("a")).unwrap();
         queue.enqueue(Task::new("b")).unwrap();
         let _another_works_on = queue.claim(ClaimOptions::new().max(1)).unwrap();
-        let (turns, drained) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
-        let (waits, seen) = (Arc::clone(&turns), Arc::clone(&drained));
+        let (turns, empty) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+        let (waits, seen) = (Arc::clone(&turns), Arc::clone(&empty));
         // The handler ends while the worker waits for tasks.
         let worker = Worker::new(queue, move |_: &Claim| {
             until(|| waits.load(Ordering::SeqCst) > 3);
             Ok::<(), String>(())
         });
         let worker = worker.concurrency(2).until_empty().on_event(move |event| {
-            if matches!(event, WorkerEvent::Drained) {
+            if matches!(event, WorkerEvent::Empty) {
                 seen.fetch_add(1, Ordering::SeqCst);
             }
         });
@@ -211,7 +211,7 @@ mod tests {
         let mut turn = || {
             unheard += usize::from(said);
             if turns.fetch_add(1, Ordering::SeqCst) > 3 && !said {
-                until(|| drained.load(Ordering::SeqCst) > 0);
+                until(|| empty.load(Ordering::SeqCst) > 0);
                 said = true;
                 return ControlFlow::Break(());
             }

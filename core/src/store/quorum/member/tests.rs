@@ -74,7 +74,7 @@ impl Store for Fake {
         self.answer()
     }
 
-    fn examine(&self, _: Moment) -> Result<Vec<Finding>, Failure> {
+    fn doctor(&self, _: Moment) -> Result<Vec<Finding>, Failure> {
         Ok(Vec::new())
     }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 use rusqlite::{Connection, OptionalExtension, Row};
 
 use crate::protocol::{
-    DEAD_AGE, DEAD_BYTES, DEAD_MAX, MAX_BATCH, MAX_MOVED_BYTES, QUEUE_REFRESH, QUEUE_TTL, Settings,
+    DEAD_AGE, DEAD_BYTES, DEAD_MAX, MAX_BATCH, MAX_MOVED_BYTES, QUEUE_REFRESH, QUEUE_TTL, QueueSettings,
 };
 use crate::store::sqlite::numbers::number;
 use crate::store::sqlite::step::{CLEAN_UP, Step, millis};
@@ -258,8 +258,8 @@ impl Record {
     }
 
     /// The settings in force.
-    pub(super) fn settings(&self) -> Settings {
-        Settings {
+    pub(super) fn settings(&self) -> QueueSettings {
+        QueueSettings {
             max_len: self.max_len.map(number),
             dead_max: number(self.dead_max()),
             dead_age: Duration::from_millis(number(self.dead_age())),

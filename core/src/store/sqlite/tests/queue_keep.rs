@@ -10,14 +10,15 @@ use crate::store::Store;
 #[test]
 fn settings_are_kept_one_by_one() {
     let queue = queue();
-    assert_eq!(queue.stats().settings, Settings::default());
+    assert_eq!(queue.stats().settings, QueueSettings::default());
     queue.configure(Configure { max_len: Some(Some(5)), dead_max: Some(7), ..Configure::default() });
     queue.configure(Configure { dead_age: Some(DAY), dead_bytes: Some(9), ..Configure::default() });
     queue.configure(Configure { intake: Some(false), ..Configure::default() });
-    let settings = Settings { max_len: Some(5), dead_max: 7, dead_age: DAY, dead_bytes: 9, intake: false };
+    let settings =
+        QueueSettings { max_len: Some(5), dead_max: 7, dead_age: DAY, dead_bytes: 9, intake: false };
     assert_eq!(queue.stats().settings, settings);
     queue.configure(Configure { max_len: Some(None), ..Configure::default() });
-    assert_eq!(queue.stats().settings, Settings { max_len: None, ..settings });
+    assert_eq!(queue.stats().settings, QueueSettings { max_len: None, ..settings });
 }
 
 #[test]
@@ -229,7 +230,7 @@ fn queues_unused_for_a_week_are_forgotten_unless_they_hold_something() {
         let sql = "SELECT coalesce(group_concat(substr(key, 7), ' ' ORDER BY key), '') FROM queue";
         queue.store.inside(|connection| connection.query_row(sql, [], |row| row.get(0)).unwrap())
     };
-    let emptied = ["drained", "dead", "used"];
+    let emptied = ["emptied", "dead", "used"];
     for name in emptied.into_iter().chain(["live"]) {
         put(name);
     }

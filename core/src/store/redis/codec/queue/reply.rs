@@ -9,7 +9,7 @@ use redis::Value;
 use crate::base::name::TaskId;
 use crate::protocol::{
     ClaimReply, ClaimedTask, ConsumerReply, EnqueueOutcome, ExtendClaimReply, ListReply, Outcome, Place,
-    QueueReply, QueueStats, QueueVerb, Receipt, Removed, RescheduleReply, Settings, Settled, Swept,
+    QueueReply, QueueSettings, QueueStats, QueueVerb, Receipt, Removed, RescheduleReply, Settled, Swept,
     TaskRecord, TaskState, Version,
 };
 use crate::store::redis::code::{Code, STATES, field};
@@ -263,7 +263,7 @@ impl<'a> Items<'a> {
             acked: self.number()?,
             retried: self.number()?,
             died: self.number()?,
-            settings: Settings::default(),
+            settings: QueueSettings::default(),
         };
         let settings = &mut stats.settings;
         settings.max_len = self.maybe()?;

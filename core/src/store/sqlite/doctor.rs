@@ -16,7 +16,7 @@ const MUCH_SPARE: i64 = 64;
 /// With less space than this a busy queue may fill the disk soon.
 const LITTLE_SPACE: u64 = 100 << 20;
 
-pub(super) fn examine(connection: &Connection, path: &str) -> rusqlite::Result<Vec<Finding>> {
+pub(super) fn doctor(connection: &Connection, path: &str) -> rusqlite::Result<Vec<Finding>> {
     let size = size(connection, Path::new(path))?;
     Ok(vec![place(connection, path)?, log(connection)?, content(connection)?, size, space(path)])
 }

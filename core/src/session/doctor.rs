@@ -8,19 +8,19 @@ use crate::protocol::{Acquire, Failure, FailureKind, Fence, QueueRequest, QueueV
 use crate::session::Live;
 use crate::store::{Finding, Health};
 
-/// The lock and the queue that an examination uses.
+/// The lock and the queue that the doctor uses.
 const NAME: &str = "stanchion-doctor";
 /// Locks taken and given back, to see how long that takes.
 const PAIRS: usize = 10;
-/// The life of a lease that an examination could not give back.
+/// The life of a lease that the doctor could not give back.
 const TTL: Duration = Duration::from_secs(1);
 /// A pair that takes longer leaves little of a short lease.
 const SLOW: Duration = Duration::from_millis(50);
 
 /// Examines the client's store: what the server reports of itself, then whether all that this library needs works.
-pub(crate) fn examine(live: &Live) -> Result<Vec<Finding>, Error> {
-    let failed = |failure: Failure| Error::from(failure).during("examine", "");
-    let mut findings = live.store.examine(live.give_up()).map_err(failed)?;
+pub(crate) fn doctor(live: &Live) -> Result<Vec<Finding>, Error> {
+    let failed = |failure: Failure| Error::from(failure).during("doctor", "");
+    let mut findings = live.store.doctor(live.give_up()).map_err(failed)?;
     findings.push(locks(live)?);
     findings.push(queues(live)?);
     findings.push(hints(live));
