@@ -84,8 +84,8 @@ pub use base::numbers::{Fence, Receipt, Version};
 pub use base::token::Token;
 pub use cached::cached_options::{CachedOptions, DEFAULT_BETA};
 pub use engine::loss::LossReason;
-pub use lease::handle::LeaseHandle;
 pub use lease::holder::Holder;
+pub use lease::lease_handle::LeaseHandle;
 pub use lease::lock_target::MAX_PERMITS;
 pub use lease::waiter::Waiter;
 pub use protocol::{

@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use crate::base::shown::told;
 
-/// What went wrong, in the words every binding uses. More kinds may be added.
+/// What went wrong, in the words every binding uses. More kinds may be added: `tests/vectors/errors.json` lists them, and
+/// what compares each language and the command line with that list says where else a new one belongs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ErrorKind {

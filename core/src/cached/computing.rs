@@ -44,7 +44,7 @@ pub(crate) struct Computing {
 }
 
 /// The result of an acquire.
-pub(crate) enum Outcome {
+pub(crate) enum Lookup {
     /// The value, and when the request was sent that found it.
     Value(Vec<u8>, Moment),
     Computing(Computing),
@@ -57,14 +57,14 @@ impl Computing {
         plan: &CachedPlan,
         token: Token,
         acquired: Acquired,
-    ) -> Option<Outcome> {
+    ) -> Option<Lookup> {
         match acquired {
-            Acquired::Cached { value, asked } => Some(Outcome::Value(value, asked)),
+            Acquired::Cached { value, asked } => Some(Lookup::Value(value, asked)),
             Acquired::Granted(grant) => {
                 let held = HeldLock::granted(live, name, &plan.lock, token, &grant);
                 let (name, begun) = (name.as_str().into(), live.clock.now());
                 let held = Some(held);
-                Some(Outcome::Computing(Self { name, held, ttl: plan.ttl, stale: plan.stale, begun }))
+                Some(Lookup::Computing(Self { name, held, ttl: plan.ttl, stale: plan.stale, begun }))
             }
             Acquired::Busy => None,
         }

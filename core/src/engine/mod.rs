@@ -9,7 +9,6 @@ use crate::base::error::Error;
 use crate::protocol::{Failure, Reply, Request};
 
 pub mod acquire;
-pub(crate) mod backoff;
 pub mod call;
 pub mod claim;
 pub mod lease;
@@ -21,6 +20,7 @@ pub mod settle;
 pub mod several;
 pub(crate) mod single_flight;
 pub(crate) mod sweep;
+pub(crate) mod task_backoff;
 pub mod worker;
 
 /// A request unanswered for this long is sent again.

@@ -11,7 +11,7 @@ use crate::base::wake::Place;
 use crate::engine::Jitter;
 use crate::engine::acquire::Grant;
 use crate::engine::reentrancy::Key;
-use crate::engine::several::{Several as Acquired, SeveralMachine, SeveralOrder};
+use crate::engine::several::{Several as Acquired, SeveralMachine, SeveralParams};
 use crate::lease::held_lock::HeldLock;
 use crate::lease::lease_set::LeaseSet;
 use crate::lease::lock_target::LockTarget;
@@ -109,7 +109,7 @@ impl Acquisition {
         let place = live.hub.enter();
         let token = Token::random()?;
         let adopts = self.locks.iter().any(|(_, plan)| plan.adopt_after.is_some());
-        let order = SeveralOrder {
+        let order = SeveralParams {
             locks: self.locks.iter().map(|(name, plan)| live.order(name, plan, &token, &place)).collect(),
             foreign_holders: self.locks.iter().map(|(name, plan)| live.foreign_holder(name, plan)).collect(),
             in_one_step: !adopts && live.store.can_acquire_all(&mut self.locks.iter().map(|(name, _)| name)),

@@ -15,7 +15,7 @@ use crate::engine::lease::{LeaseTerms, Status};
 use crate::engine::leased::{Leased, LockLease, Share};
 use crate::engine::loss::LossReason;
 use crate::engine::release::{Company, judge_release, judge_unanswered};
-use crate::lease::handle::LeaseHandle;
+use crate::lease::lease_handle::LeaseHandle;
 use crate::protocol::{
     Downgrade, DowngradeReply, Fence, Release, Reply, Request, ResumeReply, StoreValue, Upgrade, UpgradeReply,
 };
@@ -303,21 +303,7 @@ impl HeldLock {
         handle
     }
 
-    /// For a lease that is dropped unreleased: releases it in the background, as far as possible. Does nothing in a forked
-    /// child: the lease is the parent's.
-    pub(crate) fn let_go(&self) {
-        let live = &self.kept.live;
-        if live.is_inherited() {
-            return live.leave_to_parent();
-        }
-        if self.kept.end(Ended::Dropped)
-            && let Some(cleanup) = self.cleanup()
-        {
-            live.keeper.clean_up(cleanup);
-        }
-    }
-
-    fn cleanup(&self) -> Option<Request> {
+    pub(super) fn cleanup(&self) -> Option<Request> {
         Leased::Lock(self.lock.clone()).cleanup()
     }
 

@@ -9,8 +9,8 @@ use std::time::Duration;
 use crate::base::error::Error;
 use crate::engine::call::{Answer, CallMachine};
 use crate::engine::loss::LossReason;
-use crate::lease::handle::LeaseHandle;
 use crate::lease::held_lock::{HeldLock, Releasing};
+use crate::lease::lease_handle::LeaseHandle;
 use crate::lease::reentrancy::Entry;
 use crate::protocol::Fence;
 use crate::session::Live;
@@ -22,11 +22,11 @@ const LOOK_AROUND: Duration = Duration::from_millis(10);
 
 pub(crate) struct LeaseSet {
     /// Never empty: a lease begins with a grant. In the order of their names.
-    first: HeldLock,
+    pub(super) first: HeldLock,
     others: Vec<HeldLock>,
-    entry: Option<Entry>,
+    pub(super) entry: Option<Entry>,
     /// Whether this entry was released; the owner may have others.
-    left: AtomicBool,
+    pub(super) left: AtomicBool,
 }
 
 impl LeaseSet {
@@ -157,16 +157,6 @@ impl LeaseSet {
             entry.leave(&self.first);
         }
         self.first.detach()
-    }
-
-    /// For a lease that is dropped unreleased: see [`HeldLock::let_go`].
-    pub(crate) fn let_go(&self) {
-        if self.left.swap(true, Ordering::Relaxed) {
-            return;
-        }
-        if self.entry.as_ref().is_none_or(|entry| entry.leave(&self.first)) {
-            self.all().for_each(HeldLock::let_go);
-        }
     }
 
     fn has_left(&self) -> bool {

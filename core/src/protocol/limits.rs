@@ -80,6 +80,8 @@ pub const WAITERS_MAX: usize = 100;
 pub const CALL_TTL: Duration = Duration::from_secs(60);
 /// Tasks in one request at most: one script must not hold up the server.
 pub const MAX_BATCH: usize = 1_000;
+/// Bytes of payloads in one enqueue at most, but always one task; a larger batch is sent in parts.
+pub const MAX_REQUEST_BYTES: usize = 4 << 20;
 /// Bytes of payloads that one claim, pop, peek or list answers with at most, but always one task.
 pub const MAX_REPLY_BYTES: usize = 1 << 20;
 /// How many due tasks, ended leases or intake entries one script moves at most.

@@ -8,7 +8,7 @@ use crate::base::name::QueueName;
 use crate::base::wake::{Place, locked};
 use crate::engine::Jitter;
 use crate::engine::call::{Answer, CallMachine};
-use crate::engine::claim::{ClaimMachine, ClaimOrder, Claimed};
+use crate::engine::claim::{ClaimMachine, ClaimParams, Claimed};
 use crate::protocol::{
     self, MAX_BATCH, QueueReply, QueueRequest, QueueVerb, Reply, Request, Settle, Settled,
 };
@@ -37,7 +37,7 @@ impl Claiming {
         let plan = options.plan().map_err(|error| error.during("claim", &first.name))?;
         let live = Arc::clone(first.session.live()?);
         let place = live.hub.enter();
-        let order = ClaimOrder {
+        let order = ClaimParams {
             queues: names?,
             max: plan.max,
             lease: plan.lease,
@@ -131,7 +131,7 @@ impl Verdict {
 }
 
 /// The state of one verdict of a batch.
-enum Outcome {
+enum Answered {
     /// It is sent; with what earlier calls had sent.
     Asked(Earlier),
     Known(Result<Settled, Error>),
@@ -141,7 +141,7 @@ enum Outcome {
 pub(crate) struct Batch {
     verdicts: Vec<Verdict>,
     /// The result of each.
-    results: Vec<Outcome>,
+    results: Vec<Answered>,
     request: Settle,
 }
 
@@ -160,10 +160,10 @@ impl Batch {
             results.push(match verdict.delivery.settlement(&verdict.verdict) {
                 Ok(Some((settlement, earlier))) => {
                     items.push(settlement);
-                    Outcome::Asked(earlier)
+                    Answered::Asked(earlier)
                 }
-                Ok(None) => Outcome::Known(Ok(Settled::Done { late: false, dead: false })),
-                Err(error) => Outcome::Known(Err(error)),
+                Ok(None) => Answered::Known(Ok(Settled::Done { late: false, dead: false })),
+                Err(error) => Answered::Known(Err(error)),
             });
         }
         Ok(Self { verdicts, results, request: Settle { items: items.into() } })
@@ -198,11 +198,11 @@ impl Batch {
     pub(crate) fn settled(&mut self, settled: &[Settled], resent: bool) {
         let mut settled = settled.iter();
         for (verdict, result) in self.verdicts.iter().zip(&mut self.results) {
-            if let Outcome::Asked(earlier) = *result
+            if let Answered::Asked(earlier) = *result
                 && let Some(settled) = settled.next()
             {
                 let judged = verdict.delivery.settled(&verdict.verdict, *settled, earlier, resent);
-                *result = Outcome::Known(judged.map(|()| *settled));
+                *result = Answered::Known(judged.map(|()| *settled));
             }
         }
     }
@@ -210,7 +210,7 @@ impl Batch {
     /// Records that no reply came.
     pub(crate) fn failed(&self, error: &Error) {
         for (verdict, result) in self.verdicts.iter().zip(&self.results) {
-            if let Outcome::Asked(earlier) = *result {
+            if let Answered::Asked(earlier) = *result {
                 verdict.delivery.failed(earlier, error);
             }
         }
@@ -221,8 +221,8 @@ impl Batch {
         let unknown =
             || Error::new(ErrorKind::Indeterminate, "the reply does not show whether it was carried out");
         let results = self.results.into_iter().map(move |result| match result {
-            Outcome::Known(result) => result,
-            Outcome::Asked(_) => Err(unknown()),
+            Answered::Known(result) => result,
+            Answered::Asked(_) => Err(unknown()),
         });
         self.verdicts.into_iter().zip(results)
     }

@@ -8,13 +8,13 @@ use crate::base::error::{Error, ErrorKind};
 use crate::base::name::QueueName;
 use crate::base::wake::locked;
 use crate::engine::Jitter;
-use crate::engine::backoff::backoff;
 use crate::engine::call::{Answer, CallMachine};
 use crate::engine::claim::ClaimedOne;
 use crate::engine::lease::LeaseTerms;
 use crate::engine::leased::{Leased, TaskLease};
 use crate::engine::loss::LossReason;
 use crate::engine::settle::judge_settled;
+use crate::engine::task_backoff::backoff;
 use crate::protocol::{
     ClaimedTask, QueueReply, QueueRequest, QueueVerb, Reply, Request, Settle, Settled, Settlement, Verdict,
     WallMillis,

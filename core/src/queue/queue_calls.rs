@@ -8,9 +8,9 @@ use crate::base::name::{QueueName, TaskId};
 use crate::engine::call::CallMachine;
 use crate::engine::sweep::SweepMachine;
 use crate::protocol::{
-    CallId, Due, Enqueue, EnqueueOutcome, Get, MAX_BATCH, NewTask, Pause, Peek, Pop, QueueReply,
-    QueueRequest, QueueStats, QueueVerb, Remove, Removed, Reply, Request, Reschedule, RescheduleReply, Sweep,
-    Swept, Version,
+    CallId, Due, Enqueue, EnqueueOutcome, Get, MAX_BATCH, MAX_REQUEST_BYTES, NewTask, Pause, Peek, Pop,
+    QueueReply, QueueRequest, QueueStats, QueueVerb, Remove, Removed, Reply, Request, Reschedule,
+    RescheduleReply, Sweep, Swept, Version,
 };
 use crate::queue::consumer::Consumer;
 use crate::queue::dead_tasks::DeadTasks;
@@ -18,9 +18,6 @@ use crate::queue::queue_options::{ListOptions, QueueConfig, checked_count};
 use crate::queue::task::{Enqueued, Task, TaskInfo, TaskPage, checked_due, wall_time};
 use crate::session::metrics::QueueMeters;
 use crate::session::{Live, Session};
-
-/// Bytes of payloads in one request at most; a larger batch is sent in parts.
-const MAX_REQUEST_BYTES: usize = 4 << 20;
 
 /// A queue's name, checked once.
 #[derive(Clone)]

@@ -27,7 +27,7 @@ use crate::base::name::{LockKind, LockName, Prefixes, QueueName};
 use crate::base::token::Token;
 use crate::base::wake::{Hub, Place};
 use crate::engine::Jitter;
-use crate::engine::acquire::{AcquireMachine, AcquireOrder, ForeignHolder};
+use crate::engine::acquire::{AcquireMachine, AcquireParams, ForeignHolder};
 use crate::engine::call::CallMachine;
 use crate::engine::reentrancy::Owners;
 use crate::engine::single_flight::SingleFlight;
@@ -302,8 +302,8 @@ impl Live {
         plan: &LockPlan,
         token: &Token,
         place: &Place,
-    ) -> AcquireOrder {
-        AcquireOrder {
+    ) -> AcquireParams {
+        AcquireParams {
             name: name.clone(),
             permits: plan.permits,
             token: token.clone(),

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::base::error::{Error, not_between};
-use crate::protocol::Permits;
+use crate::protocol::{Permits, YEAR};
 
 /// Lease time when none is given: long enough to survive a garbage collection or a failover, short enough
 /// that a crash does not block others for long.
@@ -14,7 +14,7 @@ pub const MIN_TTL: Duration = Duration::from_millis(50);
 /// Shortest end that can be set exactly: what is nearly over may be ended.
 const MIN_EXACT_TTL: Duration = Duration::from_millis(1);
 /// Longest lease and longest wait: a longer time is a mistake in units.
-pub const MAX_TTL: Duration = Duration::from_secs(365 * 24 * 3600);
+pub const MAX_TTL: Duration = YEAR;
 /// How long `acquire` waits when no wait is given: about as long as a person does.
 pub const DEFAULT_WAIT: Duration = Duration::from_secs(10);
 /// How long a lease is renewed when `max_hold` is not given: a holder that hangs must not block for ever.

@@ -8,7 +8,7 @@ use crate::base::contained::contained;
 use crate::base::error::Error;
 use crate::engine::Subject;
 use crate::engine::leased::Leased;
-use crate::engine::worker::Ending;
+use crate::engine::worker::HandlerEnd;
 use crate::session::metrics::Ended;
 
 /// One call to the store, with all its requests and pauses.
@@ -35,7 +35,7 @@ pub(crate) fn work(queue: &str, id: &str, attempt: u32) -> Span {
 }
 
 /// How that work ended.
-pub(crate) fn worked(span: &Span, ending: &Ending) {
+pub(crate) fn worked(span: &Span, ending: &HandlerEnd) {
     contained("trace", || {
         span.record("outcome", ending.name());
     });

@@ -9,7 +9,7 @@ use crate::store::{Opened, Store, StoreConfig, features};
 /// Opens an address that is its own, without I/O on the network.
 type Opener = fn(&Address, &StoreConfig) -> Opened;
 
-/// The stores of this build. A new one is a folder, a line here, and one in `url.rs`.
+/// The stores of this build. A new one is a folder, a line here, one in `mod.rs` and one in `url.rs`.
 const STORES: &[Opener] = &[
     #[cfg(feature = "redis")]
     crate::store::redis::open,

@@ -6,7 +6,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use stanchion::engine::Jitter;
-use stanchion::engine::worker::{Ending, Event, Finished, Job, Order, WorkerMachine, WorkerTerms};
+use stanchion::engine::worker::{Event, Finished, HandlerEnd, Job, Order, WorkerMachine, WorkerTerms};
 use stanchion::internals::{Moment, task_id};
 use stanchion::name::TaskId;
 use stanchion::protocol::{Receipt, Verdict};
@@ -64,14 +64,14 @@ impl Job for Work {
         !self.blind && LOST.with(|lost| lost.borrow().contains(&self.receipt))
     }
 
-    fn conclude(&self, ending: &Ending) -> Finished<Said> {
+    fn conclude(&self, ending: &HandlerEnd) -> Finished<Said> {
         let verdict = match ending {
-            Ending::Returned => Verdict::Ack,
-            Ending::Failed(reason) => {
+            HandlerEnd::Returned => Verdict::Ack,
+            HandlerEnd::Failed(reason) => {
                 Verdict::Nack { delay: Duration::from_millis(100), reason: reason.as_str().into() }
             }
-            Ending::Interrupted => Verdict::PUT_BACK,
-            Ending::Lost | Ending::LeftBehind => return Finished::Lost,
+            HandlerEnd::Interrupted => Verdict::PUT_BACK,
+            HandlerEnd::Lost | HandlerEnd::LeftBehind => return Finished::Lost,
         };
         Finished::Verdict(Said { receipt: self.receipt, verdict })
     }
@@ -109,7 +109,7 @@ pub enum What {
     ClaimFailed(Vec<Said>, bool),
     Settled(Option<(Vec<Said>, bool)>),
     Looked,
-    Ended(Receipt, Ending),
+    Ended(Receipt, HandlerEnd),
     Events,
 }
 

@@ -6,12 +6,12 @@ use std::time::Duration;
 
 use rusqlite::types::Value;
 use stanchion::engine::Jitter;
-use stanchion::engine::acquire::{AcquireMachine, AcquireOrder, Acquired, Grant};
+use stanchion::engine::acquire::{AcquireMachine, AcquireParams, Acquired, Grant};
 use stanchion::engine::call::{Answer, CallMachine};
 use stanchion::engine::lease::{LeaseState, LeaseTerms, Status};
 use stanchion::engine::leased::{Leased, LockLease, Share};
 use stanchion::engine::release::{Company, judge_release};
-use stanchion::engine::several::{Several, SeveralMachine, SeveralOrder};
+use stanchion::engine::several::{Several, SeveralMachine, SeveralParams};
 use stanchion::internals::{Moment, Token, name_of_kind, token};
 use stanchion::name::{LockKind, LockName};
 use stanchion::protocol::{AcquireAll, AcquireAllReply, Fence, Leave, Permits, Release, Reply, Request};
@@ -203,9 +203,9 @@ impl World<Locks> {
     }
 
     /// What is asked for of one lock, by the call of this id.
-    fn order(&self, client: usize, id: u64, number: usize, token: &Token, wait: Duration) -> AcquireOrder {
+    fn order(&self, client: usize, id: u64, number: usize, token: &Token, wait: Duration) -> AcquireParams {
         let user = &self.game.users[client];
-        AcquireOrder {
+        AcquireParams {
             name: self.game.names[user.locks[number]].clone(),
             permits: self.game.permits(client),
             token: token.clone(),
@@ -227,7 +227,7 @@ impl World<Locks> {
         let (token, id) = (self.game.next_token(client), self.clients[client].next_id());
         let (count, wait, now) = (self.game.users[client].locks.len(), self.wait(client), self.now);
         let locks = (0..count).map(|number| self.order(client, id, number, &token, wait)).collect();
-        let order = SeveralOrder { locks, foreign_holders: vec![None; count], in_one_step: true };
+        let order = SeveralParams { locks, foreign_holders: vec![None; count], in_one_step: true };
         let make = move || Engine::Several(SeveralMachine::new(order.clone(), now, true, Jitter::seeded(1)));
         self.begin_as(client, id, Again::new(make), Purpose::Several)
     }

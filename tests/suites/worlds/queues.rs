@@ -10,11 +10,11 @@ use rusqlite::types::Value;
 use stanchion::ErrorKind;
 use stanchion::engine::Jitter;
 use stanchion::engine::call::CallMachine;
-use stanchion::engine::claim::{ClaimMachine, ClaimOrder, ClaimedOne};
+use stanchion::engine::claim::{ClaimMachine, ClaimParams, ClaimedOne};
 use stanchion::engine::lease::{LeaseState, LeaseTerms, Status};
 use stanchion::engine::leased::{Leased, TaskLease};
 use stanchion::engine::settle::judge_settled;
-use stanchion::engine::worker::{Ending, Event, Order};
+use stanchion::engine::worker::{Event, HandlerEnd, Order};
 use stanchion::internals::{Moment, queue_name, task_id};
 use stanchion::name::{QueueName, TaskId};
 use stanchion::protocol::{
@@ -257,7 +257,7 @@ impl World<Queues> {
     ) -> Played {
         let slot = self.slot(client);
         let id = self.clients[client].next_id();
-        let order = ClaimOrder {
+        let order = ClaimParams {
             queues: vec![self.game.queue.clone()],
             max,
             lease: LEASE,
@@ -428,7 +428,7 @@ impl World<Queues> {
         Ok(())
     }
 
-    fn end_handler(&mut self, client: usize, receipt: Receipt, ending: Ending) -> Played {
+    fn end_handler(&mut self, client: usize, receipt: Receipt, ending: HandlerEnd) -> Played {
         self.game.handlers.remove(&receipt);
         self.tell_crew(client, What::Ended(receipt, ending));
         let now = self.now;
@@ -555,8 +555,8 @@ impl Game for Queues {
                 world.claim(client, held)
             }
             Wish::Nack => world.settle(client, Verdict::Nack { delay: DELAY, reason: "failed".into() }),
-            Wish::Finish(receipt) => world.end_handler(client, receipt, Ending::Returned),
-            Wish::Fail(receipt) => world.end_handler(client, receipt, Ending::Failed("failed".into())),
+            Wish::Finish(receipt) => world.end_handler(client, receipt, HandlerEnd::Returned),
+            Wish::Fail(receipt) => world.end_handler(client, receipt, HandlerEnd::Failed("failed".into())),
             Wish::PutBack => world.settle(client, Verdict::PUT_BACK),
             _ => Ok(()),
         }

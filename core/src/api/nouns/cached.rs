@@ -10,7 +10,7 @@ use crate::api::timing::Timing;
 use crate::base::error::Error;
 use crate::base::name::LockName;
 use crate::cached::cached_options::{CachedOptions, CachedPlan};
-use crate::cached::computing::{Computing, Outcome, check_circuit, instead, stored};
+use crate::cached::computing::{Computing, Lookup, check_circuit, instead, stored};
 use crate::cached::single_flight::FlightCaller;
 use crate::engine::single_flight;
 use crate::lease::lock_target::{LockTarget, Part};
@@ -27,11 +27,11 @@ pub enum Begun {
     Compute(Ticket),
 }
 
-impl From<Outcome> for Begun {
-    fn from(outcome: Outcome) -> Self {
+impl From<Lookup> for Begun {
+    fn from(outcome: Lookup) -> Self {
         match outcome {
-            Outcome::Value(value, _) => Self::Value(value),
-            Outcome::Computing(computing) => Self::Compute(Ticket { computing }),
+            Lookup::Value(value, _) => Self::Value(value),
+            Lookup::Computing(computing) => Self::Compute(Ticket { computing }),
         }
     }
 }
@@ -92,7 +92,7 @@ pub(crate) struct Sought<'a> {
 
 impl Sought<'_> {
     /// What asking for it comes to.
-    pub(crate) fn begun(&self, found: Result<Option<Outcome>, Error>) -> Result<Begun, Error> {
+    pub(crate) fn begun(&self, found: Result<Option<Lookup>, Error>) -> Result<Begun, Error> {
         let begun = match found {
             Ok(found) => found.map(Begun::from).ok_or_else(busy),
             Err(error) => {
@@ -104,9 +104,9 @@ impl Sought<'_> {
     }
 }
 
-/// Asks the store, and waits while another computes; callers of one process wait for one of them.
+/// Asks the store, and waits while another computes; callers of one client wait for one of them (`engine/single_flight.rs`).
 #[both]
-pub(crate) async fn look_up(sought: &Sought<'_>, mut turn: Turn<'_>) -> Result<Option<Outcome>, Error> {
+pub(crate) async fn look_up(sought: &Sought<'_>, mut turn: Turn<'_>) -> Result<Option<Lookup>, Error> {
     let Sought { live, lock, plan, .. } = sought;
     let came = live.clock.now();
     check_circuit(live, plan)?;
@@ -118,14 +118,14 @@ pub(crate) async fn look_up(sought: &Sought<'_>, mut turn: Turn<'_>) -> Result<O
     let seat = FlightCaller::take(live, lock, came);
     loop {
         match seat.turn(give_up) {
-            single_flight::Turn::Value(value) => return Ok(Some(Outcome::Value(value.to_vec(), came))),
+            single_flight::Turn::Value(value) => return Ok(Some(Lookup::Value(value.to_vec(), came))),
             single_flight::Turn::Ask => break,
             single_flight::Turn::Wait(until) => rest(live, &seat.place, until, again(&mut turn)).await?,
         }
     }
     check_circuit(live, plan)?;
     let found = ask(live, lock, &plan.within(give_up.since(live.clock.now())), turn).await?;
-    if let Some(Outcome::Value(value, asked)) = &found {
+    if let Some(Lookup::Value(value, asked)) = &found {
         seat.answer(value, *asked);
     }
     Ok(found)
@@ -138,7 +138,7 @@ async fn ask(
     name: &LockName,
     plan: &CachedPlan,
     turn: Turn<'_>,
-) -> Result<Option<Outcome>, Error> {
+) -> Result<Option<Lookup>, Error> {
     let mut attempt = live.acquire(name, &plan.lock)?;
     let timing = Timing::begin(live);
     let acquired = drive(live, &mut attempt.machine, Some(&attempt.place), turn).await;

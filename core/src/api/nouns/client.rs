@@ -12,8 +12,9 @@ use crate::api::close::{Close, release_all};
 use crate::api::listing::{LockPage, QueuePage, list, list_queues};
 use crate::base::error::Error;
 use crate::base::name::LockKind;
-use crate::lease::handle::LeaseHandle;
+use crate::engine::several;
 use crate::lease::held_lock::HeldLock;
+use crate::lease::lease_handle::LeaseHandle;
 use crate::lease::lease_set::LeaseSet;
 use crate::lease::lock_target::{LockTarget, Part};
 use crate::session::Session;
@@ -78,9 +79,7 @@ impl Client {
     /// that two callers never wait for each other. Names that come twice count once; without any name an acquire is
     /// `InvalidArgument`. No I/O.
     pub fn multi_lock(&self, names: &[&str]) -> Lock {
-        let mut names = names.to_vec();
-        names.sort_unstable();
-        names.dedup();
+        let names = several::in_order(names);
         let named = |name: &&str| LockTarget::new(Arc::clone(&self.session), name, Part::Exclusive);
         let first = named(names.first().unwrap_or(&""));
         Lock::of_several(first, names.iter().skip(1).map(named).collect())

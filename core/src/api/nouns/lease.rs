@@ -7,7 +7,7 @@ use super::face::{both, drive, drive_all};
 use crate::base::error::Error;
 use crate::base::token::Token;
 use crate::engine::loss::LossReason;
-use crate::lease::handle::LeaseHandle;
+use crate::lease::lease_handle::LeaseHandle;
 use crate::lease::lease_set::LeaseSet;
 use crate::protocol::Fence;
 use crate::session::options::Extent;

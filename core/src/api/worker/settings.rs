@@ -11,7 +11,7 @@ use crate::base::error::{Error, ErrorKind};
 use crate::base::name::TaskId;
 use crate::engine::Jitter;
 use crate::engine::loss::LossReason;
-use crate::engine::worker::{Ending, Event, Finished, Job, WorkerMachine, WorkerTerms};
+use crate::engine::worker::{Event, Finished, HandlerEnd, Job, WorkerMachine, WorkerTerms};
 use crate::protocol::{self, Receipt, Settled};
 use crate::queue::claim_calls::{Batch, Verdict};
 use crate::queue::delivery::{Delivery, Retry};
@@ -305,17 +305,17 @@ impl Job for Arc<Delivery> {
         self.kept.loss().is_some_and(|reason| reason != LossReason::Stopped)
     }
 
-    fn conclude(&self, ending: &Ending) -> Finished<Verdict> {
+    fn conclude(&self, ending: &HandlerEnd) -> Finished<Verdict> {
         if let Some(verdict) = self.accepted() {
             return Finished::Settled(Verdict::accepted(self, verdict));
         }
         let verdict = match ending {
-            Ending::Returned => Ok(Verdict::ack(self)),
-            Ending::Failed(reason) => Verdict::nack(self, Retry::Backoff, reason),
-            Ending::Interrupted => Ok(Verdict::put_back(self)),
+            HandlerEnd::Returned => Ok(Verdict::ack(self)),
+            HandlerEnd::Failed(reason) => Verdict::nack(self, Retry::Backoff, reason),
+            HandlerEnd::Interrupted => Ok(Verdict::put_back(self)),
             // Its handler may still be at work: nobody is to have it while its claim would have been valid.
-            Ending::LeftBehind => Verdict::put_back_after(self, self.expire()),
-            Ending::Lost => return Finished::Lost,
+            HandlerEnd::LeftBehind => Verdict::put_back_after(self, self.expire()),
+            HandlerEnd::Lost => return Finished::Lost,
         };
         verdict.map_or(Finished::Lost, Finished::Verdict)
     }

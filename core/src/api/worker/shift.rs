@@ -16,7 +16,7 @@ use super::{WorkerReport, WorkerSettings, panic_message, tally};
 use crate::api::asynchronous::{Claim, Queue};
 use crate::base::clock::{Clock, Moment};
 use crate::base::error::Error;
-use crate::engine::worker::{Ending, Finished, Job, Order, WorkerMachine};
+use crate::engine::worker::{Finished, HandlerEnd, Job, Order, WorkerMachine};
 use crate::protocol::{Receipt, Settle};
 use crate::queue::claim_calls::{Batch, Verdict};
 use crate::queue::delivery::Delivery;
@@ -202,16 +202,16 @@ where
             let span = trace::work(claim.queue(), claim.id(), claim.attempt());
             let (receipt, drops) = (claim.receipt(), self.drops);
             let (handler, work) = (Arc::clone(&self.handler), claim.clone());
-            let unheard = Unheard { delivery: Some(delivery), ending: Ending::Interrupted };
+            let unheard = Unheard { delivery: Some(delivery), ending: HandlerEnd::Interrupted };
             let hand = async move {
                 let mut unheard = unheard;
                 unheard.ending = tokio::select! {
                     biased;
                     result = async move { handler(work).await } => match result {
-                        Ok(()) => Ending::Returned,
-                        Err(error) => Ending::Failed(error.to_string()),
+                        Ok(()) => HandlerEnd::Returned,
+                        Err(error) => HandlerEnd::Failed(error.to_string()),
                     },
-                    () = lost(&claim), if drops => Ending::Interrupted,
+                    () = lost(&claim), if drops => HandlerEnd::Interrupted,
                 };
                 unheard
             };
@@ -227,11 +227,11 @@ where
             Err(error) => {
                 let id = error.id();
                 match error.try_into_panic() {
-                    Ok(panic) => (id, Ending::Failed(panic_message(&*panic))),
+                    Ok(panic) => (id, HandlerEnd::Failed(panic_message(&*panic))),
                     // The runtime is shutting down: not the task's fault.
                     Err(_) => {
                         self.machine.stop(now());
-                        (id, Ending::Interrupted)
+                        (id, HandlerEnd::Interrupted)
                     }
                 }
             }
@@ -260,13 +260,13 @@ impl<H> Drop for Shift<H> {
 /// the task.
 struct Unheard {
     delivery: Option<Arc<Delivery>>,
-    ending: Ending,
+    ending: HandlerEnd,
 }
 
 impl Unheard {
-    fn heard(mut self) -> Ending {
+    fn heard(mut self) -> HandlerEnd {
         self.delivery = None;
-        mem::replace(&mut self.ending, Ending::Interrupted)
+        mem::replace(&mut self.ending, HandlerEnd::Interrupted)
     }
 }
 

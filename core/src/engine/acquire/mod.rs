@@ -14,11 +14,11 @@ use crate::protocol::{
     Acquire, AcquireReply, Failure, FailureKind, Fence, Leave, Obstacle, Reply, Request, further_pause,
 };
 
-mod order;
+mod params;
 #[cfg(test)]
 mod tests;
 
-pub use order::{AcquireOrder, Acquired, ForeignHolder, Grant};
+pub use params::{AcquireParams, Acquired, ForeignHolder, Grant};
 
 /// Longest pause between two polls of a waiter near the head of its line; of others it is longer by [`further_pause`].
 const POLL_MOST: Duration = Duration::from_millis(750);
@@ -30,7 +30,7 @@ const POLL_FLOOR: Duration = Duration::from_millis(5);
 /// See the module's documentation.
 #[derive(Debug)]
 pub struct AcquireMachine {
-    order: AcquireOrder,
+    order: AcquireParams,
     jitter: Jitter,
     started: Moment,
     give_up: Moment,
@@ -82,7 +82,7 @@ enum Ending {
 impl AcquireMachine {
     /// A machine that has sent nothing yet. `listening`: whether the channel of hints is open already.
     pub fn new(
-        order: AcquireOrder,
+        order: AcquireParams,
         now: Moment,
         listening: bool,
         foreign_holder: Option<ForeignHolder>,

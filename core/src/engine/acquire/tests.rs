@@ -11,8 +11,8 @@ fn at(millis: u64) -> Moment {
     Moment::from_nanos(0) + Duration::from_millis(millis)
 }
 
-fn order(wait_ms: u64) -> AcquireOrder {
-    AcquireOrder {
+fn order(wait_ms: u64) -> AcquireParams {
+    AcquireParams {
         name: Prefixes::parse("Lock:", "Queue:").unwrap().lock_name("a").unwrap(),
         permits: None,
         token: Token::from_bits(7),

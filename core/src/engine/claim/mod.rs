@@ -16,12 +16,12 @@ use crate::protocol::{
 };
 
 mod ending;
-mod order;
+mod params;
 #[cfg(test)]
 mod tests;
 
 use ending::put_back;
-pub use order::{ClaimOrder, Claimed, ClaimedOne};
+pub use params::{ClaimParams, Claimed, ClaimedOne};
 
 /// Longest pause of the first waiter in line: what a lost hint may cost. Each place further back waits as
 /// much longer, so that many idle consumers ask little more than one does.
@@ -38,7 +38,7 @@ const POLL_FLOOR: Duration = Duration::from_millis(1);
 /// See the module's documentation.
 #[derive(Debug)]
 pub struct ClaimMachine {
-    order: ClaimOrder,
+    order: ClaimParams,
     jitter: Jitter,
     started: Moment,
     give_up: Moment,
@@ -101,7 +101,7 @@ enum Ending {
 
 impl ClaimMachine {
     /// A machine that has sent nothing yet. `listening`: whether the channel of hints is open already.
-    pub fn new(order: ClaimOrder, now: Moment, listening: bool, jitter: Jitter) -> Self {
+    pub fn new(order: ClaimParams, now: Moment, listening: bool, jitter: Jitter) -> Self {
         let patience = if order.wait.is_zero() { order.timeout } else { order.wait };
         Self {
             jitter,

@@ -20,8 +20,8 @@ fn queue(name: &str) -> QueueName {
     Prefixes::parse("Lock:", "Queue:").unwrap().queue_name(name).unwrap()
 }
 
-fn order(wait_ms: u64) -> ClaimOrder {
-    ClaimOrder {
+fn order(wait_ms: u64) -> ClaimParams {
+    ClaimParams {
         queues: vec![queue("a")],
         max: 10,
         lease: LEASE,
@@ -42,7 +42,7 @@ fn machine(wait_ms: u64) -> ClaimMachine {
 
 /// One that settles a claim with its first call.
 fn settling(wait_ms: u64) -> ClaimMachine {
-    let order = ClaimOrder { settle: Some(settlements(&[(5, Verdict::Ack)])), ..order(wait_ms) };
+    let order = ClaimParams { settle: Some(settlements(&[(5, Verdict::Ack)])), ..order(wait_ms) };
     ClaimMachine::new(order, at(0), true, Jitter::seeded(1))
 }
 
@@ -202,7 +202,7 @@ fn a_paused_queue_is_told_from_an_empty_one() {
 
 #[test]
 fn queues_are_asked_in_order_each_with_a_call_of_its_own() {
-    let order = ClaimOrder { queues: vec![queue("a"), queue("b")], ..order(0) };
+    let order = ClaimParams { queues: vec![queue("a"), queue("b")], ..order(0) };
     let mut machine = ClaimMachine::new(order, at(0), true, Jitter::seeded(1));
     let (first, request) = sent(&mut machine, at(0));
     assert_eq!(request.queue.as_str(), "a");
@@ -267,7 +267,7 @@ fn tasks_that_come_too_late_are_put_back_and_asked_for_in_one_step() {
 
 #[test]
 fn tasks_that_always_come_too_late_do_not_keep_it_beyond_its_time() {
-    let order = ClaimOrder { queues: vec![queue("a"), queue("b")], ..order(3_000) };
+    let order = ClaimParams { queues: vec![queue("a"), queue("b")], ..order(3_000) };
     let mut machine = ClaimMachine::new(order, at(0), true, Jitter::seeded(1));
     let (first, _) = sent(&mut machine, at(0));
     machine.reply(at(0), first, empty(None, 0));

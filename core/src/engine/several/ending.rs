@@ -88,7 +88,7 @@ impl SeveralMachine {
 
     /// What ends whatever an unanswered attempt to take all in one step may have brought, or may yet.
     pub(super) fn leaves(&self) -> Vec<Request> {
-        let leave = |lock: &AcquireOrder| {
+        let leave = |lock: &AcquireParams| {
             let (name, foreign_share) = (lock.name.clone(), lock.foreign_share);
             Request::Leave(Leave { name, token: self.token(), foreign_share })
         };

@@ -11,7 +11,7 @@ use std::time::Duration;
 use crate::base::clock::Moment;
 use crate::base::error::{Error, ErrorKind};
 use crate::base::token::Token;
-use crate::engine::acquire::{AcquireMachine, AcquireOrder, Acquired, ForeignHolder, Grant};
+use crate::engine::acquire::{AcquireMachine, AcquireParams, Acquired, ForeignHolder, Grant};
 use crate::engine::call::{Answer, CallMachine};
 use crate::engine::lease::{LeaseState, LeaseTerms, Need, Status};
 use crate::engine::leased::{Leased, LockLease, Share};
@@ -19,11 +19,11 @@ use crate::engine::{Call, Jitter, LEAST_PATIENCE, Machine, RESEND_AFTER, Step, S
 use crate::protocol::{AcquireAll, AcquireAllReply, Failure, FailureKind, Reply, Request};
 
 mod ending;
-mod order;
+mod params;
 #[cfg(test)]
 mod tests;
 
-pub use order::{Several, SeveralOrder};
+pub use params::{Several, SeveralParams};
 
 /// What was taken, or prolonged, so much of its ttl ago is prolonged once more before it is handed out.
 const STALE_AFTER: u32 = 10;
@@ -31,7 +31,7 @@ const STALE_AFTER: u32 = 10;
 /// See the module's documentation.
 #[derive(Debug)]
 pub struct SeveralMachine {
-    order: SeveralOrder,
+    order: SeveralParams,
     jitter: Jitter,
     give_up: Moment,
     listening: bool,
@@ -78,6 +78,15 @@ enum Then {
     End(Ending),
 }
 
+/// The order in which several locks are taken: that of their names, so that two callers never wait for each other. Names
+/// that come twice count once.
+pub(crate) fn in_order<'a>(names: &[&'a str]) -> Vec<&'a str> {
+    let mut names = names.to_vec();
+    names.sort_unstable();
+    names.dedup();
+    names
+}
+
 #[derive(Debug)]
 enum Ending {
     Taken,
@@ -105,7 +114,7 @@ enum Route {
 
 impl SeveralMachine {
     /// A machine that has sent nothing yet. `listening`: whether the channel of hints is open already.
-    pub fn new(order: SeveralOrder, now: Moment, listening: bool, jitter: Jitter) -> Self {
+    pub fn new(order: SeveralParams, now: Moment, listening: bool, jitter: Jitter) -> Self {
         let patience = if order.only_tries() { order.timeout() } else { order.wait() };
         let mut machine = Self {
             jitter,
@@ -165,7 +174,7 @@ impl SeveralMachine {
         let lock = &self.order.locks[index];
         // One that waits never becomes one that only tries.
         let least = if lock.wait.is_zero() { Duration::ZERO } else { Duration::from_millis(1) };
-        let order = AcquireOrder {
+        let order = AcquireParams {
             token: self.token(),
             wait: left.max(least).min(lock.wait),
             timeout: left.min(lock.timeout),

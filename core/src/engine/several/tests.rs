@@ -11,8 +11,8 @@ fn at(millis: u64) -> Moment {
     Moment::from_nanos(0) + Duration::from_millis(millis)
 }
 
-fn order(wait_ms: u64) -> SeveralOrder {
-    let lock = |name: &str| AcquireOrder {
+fn order(wait_ms: u64) -> SeveralParams {
+    let lock = |name: &str| AcquireParams {
         name: Prefixes::parse("Lock:", "Queue:").unwrap().lock_name(name).unwrap(),
         permits: None,
         token: Token::from_bits(7),
@@ -29,7 +29,7 @@ fn order(wait_ms: u64) -> SeveralOrder {
         early: 0.0,
     };
     let locks = vec![lock("a"), lock("b"), lock("c")];
-    SeveralOrder { foreign_holders: vec![None; locks.len()], locks, in_one_step: false }
+    SeveralParams { foreign_holders: vec![None; locks.len()], locks, in_one_step: false }
 }
 
 /// A machine at time zero that takes one after the other; its channel of hints is open.
@@ -260,7 +260,7 @@ fn what_a_silent_store_is_not_told_is_left_to_others() {
 
 #[test]
 fn in_one_step_if_all_are_free() {
-    let order = SeveralOrder { in_one_step: true, ..order(1_000) };
+    let order = SeveralParams { in_one_step: true, ..order(1_000) };
     let mut all = SeveralMachine::new(order.clone(), at(0), true, Jitter::seeded(1));
     let reply = AcquireAllReply::Granted([10, 20, 30].map(Fence::new).into());
     exchange(&mut all, at(1), "acquire_all a", Ok(Reply::AcquireAll(reply.clone())));
@@ -281,7 +281,7 @@ fn in_one_step_if_all_are_free() {
 
 #[test]
 fn a_copy_that_may_have_taken_them_is_ended_before_they_are_taken_in_turn() {
-    let order = SeveralOrder { in_one_step: true, ..order(5_000) };
+    let order = SeveralParams { in_one_step: true, ..order(5_000) };
     let mut machine = SeveralMachine::new(order, at(0), true, Jitter::seeded(1));
     exchange(&mut machine, at(1), "acquire_all a", lost());
     let now = waits_until(&mut machine, at(1));

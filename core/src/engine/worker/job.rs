@@ -20,12 +20,12 @@ pub trait Job: Clone {
     fn is_lost(&self) -> bool;
 
     /// What this end of its handler comes to.
-    fn conclude(&self, ending: &Ending) -> Finished<Self::Verdict>;
+    fn conclude(&self, ending: &HandlerEnd) -> Finished<Self::Verdict>;
 }
 
 /// How a handler ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Ending {
+pub enum HandlerEnd {
     /// The task is done.
     Returned,
     /// It was not done, for this reason.
@@ -38,7 +38,7 @@ pub enum Ending {
     LeftBehind,
 }
 
-impl Ending {
+impl HandlerEnd {
     /// The name of this end in traces.
     pub fn name(&self) -> &'static str {
         match self {

@@ -14,7 +14,7 @@ use crate::base::name::TaskId;
 use crate::engine::Jitter;
 use crate::protocol::{MAX_BATCH, Receipt};
 
-pub use job::{Ending, Event, Finished, Job};
+pub use job::{Event, Finished, HandlerEnd, Job};
 
 /// How long one waiting claim lasts; then the worker looks around.
 const IDLE_WAIT: Duration = Duration::from_secs(30);
@@ -364,22 +364,22 @@ impl<J: Job> WorkerMachine<J> {
     }
 
     /// A handler has ended. Answers how, all things considered; nothing if the worker had left it behind.
-    pub fn ended(&mut self, receipt: Receipt, ending: Ending) -> Option<Ending> {
+    pub fn ended(&mut self, receipt: Receipt, ending: HandlerEnd) -> Option<HandlerEnd> {
         let run = self.running.remove(&receipt)?;
         self.ids.remove(run.job.id());
         let same = |(_, parked): &mut (Moment, J)| parked.id() == run.job.id();
         self.ready.extend(self.parked.extract_if(.., same).map(|(_, job)| job));
         let ending = match ending {
-            _ if run.lost || run.job.is_lost() => Ending::Lost,
+            _ if run.lost || run.job.is_lost() => HandlerEnd::Lost,
             // Told to end, it did. That is not the task's fault.
-            Ending::Failed(_) if run.told.is_some() => Ending::Interrupted,
+            HandlerEnd::Failed(_) if run.told.is_some() => HandlerEnd::Interrupted,
             ending => ending,
         };
         self.conclude(&run, &ending);
         Some(ending)
     }
 
-    fn conclude(&mut self, run: &Run<J>, ending: &Ending) {
+    fn conclude(&mut self, run: &Run<J>, ending: &HandlerEnd) {
         match run.job.conclude(ending) {
             Finished::Verdict(verdict) => self.verdicts.push(verdict),
             Finished::Settled(verdict) => self.events.push(Event::Settled(verdict)),
@@ -415,7 +415,7 @@ impl<J: Job> WorkerMachine<J> {
         self.ids.clear();
         for (_, run) in mem::take(&mut self.running) {
             self.left_behind += 1;
-            let ending = if run.lost { Ending::Lost } else { Ending::Failed(reason.to_owned()) };
+            let ending = if run.lost { HandlerEnd::Lost } else { HandlerEnd::Failed(reason.to_owned()) };
             self.conclude(&run, &ending);
         }
     }
@@ -438,7 +438,7 @@ impl<J: Job> WorkerMachine<J> {
     }
 
     fn return_one(&mut self, job: &J) {
-        if let Finished::Verdict(verdict) = job.conclude(&Ending::Interrupted) {
+        if let Finished::Verdict(verdict) = job.conclude(&HandlerEnd::Interrupted) {
             self.verdicts.push(verdict);
         }
     }
@@ -495,7 +495,7 @@ impl<J: Job> WorkerMachine<J> {
         for run in left.into_values() {
             self.left_behind += 1;
             self.ids.remove(run.job.id());
-            let ending = if run.lost { Ending::Lost } else { Ending::LeftBehind };
+            let ending = if run.lost { HandlerEnd::Lost } else { HandlerEnd::LeftBehind };
             self.conclude(&run, &ending);
         }
     }

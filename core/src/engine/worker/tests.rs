@@ -32,15 +32,15 @@ impl Job for Task {
         self.lost.get()
     }
 
-    fn conclude(&self, ending: &Ending) -> Finished<String> {
+    fn conclude(&self, ending: &HandlerEnd) -> Finished<String> {
         let line = |verdict: &str| format!("{verdict} {}", self.receipt);
         match ending {
             _ if self.settled.get() => Finished::Settled(line("itself")),
-            Ending::Returned => Finished::Verdict(line("ack")),
-            Ending::Failed(_) => Finished::Verdict(line("nack")),
-            Ending::Interrupted => Finished::Verdict(line("put back")),
-            Ending::LeftBehind => Finished::Verdict(line("left")),
-            Ending::Lost => Finished::Lost,
+            HandlerEnd::Returned => Finished::Verdict(line("ack")),
+            HandlerEnd::Failed(_) => Finished::Verdict(line("nack")),
+            HandlerEnd::Interrupted => Finished::Verdict(line("put back")),
+            HandlerEnd::LeftBehind => Finished::Verdict(line("left")),
+            HandlerEnd::Lost => Finished::Lost,
         }
     }
 }
@@ -101,9 +101,9 @@ fn verdicts_travel_with_the_next_claim_and_alone_if_there_is_none() {
     let (a, b) = (task("a", 1), task("b", 2));
     let mut machine = at_work(2, &[&a, &b]);
     assert_eq!(order(&mut machine, 1), "wait", "no hand is free");
-    machine.ended(Receipt::new(1), Ending::Returned);
+    machine.ended(Receipt::new(1), HandlerEnd::Returned);
     assert_eq!(order(&mut machine, 2), "claim 1, 0 s, [\"ack 1\"]");
-    machine.ended(Receipt::new(2), Ending::Failed("no".into()));
+    machine.ended(Receipt::new(2), HandlerEnd::Failed("no".into()));
     assert_eq!(order(&mut machine, 3), "wait", "for the claim");
     machine.claimed(at(0), Vec::new());
     assert_eq!(order(&mut machine, 4), "claim 2, 0 s, [\"nack 2\"]");
@@ -119,7 +119,7 @@ fn what_ends_while_a_claim_waits_is_settled_alone() {
     assert!(order(&mut machine, 1).starts_with("claim 1, 0 s"));
     machine.claimed(at(0), Vec::new());
     assert_eq!(order(&mut machine, 2), "claim 1, 30 s, []");
-    machine.ended(Receipt::new(1), Ending::Returned);
+    machine.ended(Receipt::new(1), HandlerEnd::Returned);
     assert_eq!(machine.settle_beside_claim(at(3)), Some(vec!["ack 1".into()]));
     assert_eq!(told(&mut machine), Vec::<String>::new());
     machine.settled(at(4), None);
@@ -130,7 +130,7 @@ fn what_ends_while_a_claim_waits_is_settled_alone() {
 fn a_hung_handler_costs_one_hand_and_is_told_of_in_time() {
     let (a, b) = (task("a", 1), task("b", 2));
     let mut machine = at_work(2, &[&a, &b]);
-    machine.ended(Receipt::new(2), Ending::Returned);
+    machine.ended(Receipt::new(2), HandlerEnd::Returned);
     a.lost.set(true);
     assert_eq!(order(&mut machine, 200), "claim 1, 0 s, [\"ack 2\"]", "the other hand goes on");
     assert_eq!(told(&mut machine), ["lost 1"]);
@@ -138,8 +138,8 @@ fn a_hung_handler_costs_one_hand_and_is_told_of_in_time() {
     assert!(machine.begin(at(300)).is_some());
     machine.order(at(2_250));
     assert_eq!(told(&mut machine), ["started 3", "stuck 1, 1 free"]);
-    machine.ended(Receipt::new(3), Ending::Returned);
-    assert_eq!(machine.ended(Receipt::new(1), Ending::Returned), Some(Ending::Lost));
+    machine.ended(Receipt::new(3), HandlerEnd::Returned);
+    assert_eq!(machine.ended(Receipt::new(1), HandlerEnd::Returned), Some(HandlerEnd::Lost));
     assert_eq!(told(&mut machine), Vec::<String>::new(), "told before");
     assert_eq!(order(&mut machine, 2_300), "claim 2, 0 s, [\"ack 3\"]", "the hand is back");
 }
@@ -164,7 +164,7 @@ fn an_id_is_never_run_twice_at_a_time() {
     assert!(order(&mut machine, 1_450).starts_with("claim 1, 0 s"));
     machine.claimed(at(0), vec![task("a", 4)]);
     assert!(machine.begin(at(1_450)).is_none());
-    machine.ended(Receipt::new(1), Ending::Returned);
+    machine.ended(Receipt::new(1), HandlerEnd::Returned);
     assert_eq!(machine.begin(at(1_500)).unwrap().receipt, Receipt::new(4), "its run has ended");
 }
 
@@ -174,20 +174,23 @@ fn a_stop_gives_grace_then_signals_then_leaves() {
     let mut machine = at_work(3, &[&a, &b, &c]);
     machine.stop(at(1_000));
     assert_eq!(order(&mut machine, 1_000), "wait");
-    machine.ended(Receipt::new(1), Ending::Failed("no".into()));
+    machine.ended(Receipt::new(1), HandlerEnd::Failed("no".into()));
     assert_eq!(order(&mut machine, 2_000), "settle [\"nack 1\"]", "a failure of its own counts");
     machine.settled(at(2_000), None);
     assert_eq!(order(&mut machine, 25_900), "wait");
     let mut signals = [order(&mut machine, 26_050), order(&mut machine, 26_050)];
     signals.sort();
     assert_eq!(signals, ["signal 2", "signal 3"]);
-    assert_eq!(machine.ended(Receipt::new(2), Ending::Failed("told to".into())), Some(Ending::Interrupted));
+    assert_eq!(
+        machine.ended(Receipt::new(2), HandlerEnd::Failed("told to".into())),
+        Some(HandlerEnd::Interrupted)
+    );
     assert_eq!(order(&mut machine, 26_060), "settle [\"put back 2\"]");
     machine.settled(at(26_060), None);
     assert_eq!(order(&mut machine, 28_200), "settle [\"left 3\"]");
     machine.settled(at(28_200), None);
     assert_eq!((order(&mut machine, 28_200), machine.left_behind()), ("done".into(), 1));
-    assert_eq!(machine.ended(Receipt::new(3), Ending::Returned), None, "too late");
+    assert_eq!(machine.ended(Receipt::new(3), HandlerEnd::Returned), None, "too late");
 }
 
 #[test]
@@ -198,7 +201,7 @@ fn one_that_is_hurried_has_no_grace() {
     assert_eq!(order(&mut machine, 1_000), "wait");
     machine.hurry(at(1_010));
     assert_eq!(order(&mut machine, 1_010), "signal 1");
-    machine.ended(Receipt::new(1), Ending::Returned);
+    machine.ended(Receipt::new(1), HandlerEnd::Returned);
     assert_eq!(order(&mut machine, 1_020), "settle [\"ack 1\"]", "it was just done");
 }
 
@@ -223,7 +226,7 @@ fn a_stopped_worker_begins_nothing_and_waits_for_no_task() {
 fn a_failure_that_may_pass_is_a_pause_and_any_other_is_the_end() {
     let a = task("a", 1);
     let mut machine = at_work(1, &[&a]);
-    machine.ended(Receipt::new(1), Ending::Returned);
+    machine.ended(Receipt::new(1), HandlerEnd::Returned);
     assert!(order(&mut machine, 1).starts_with("claim"));
     machine.claim_failed(at(2), vec!["ack 1".into()], true);
     assert_eq!(order(&mut machine, 2), "wait");
@@ -257,7 +260,7 @@ fn one_that_empties_looks_and_looks_again_when_its_own_work_was_the_last() {
     order(&mut machine, 1);
     machine.claimed(at(0), Vec::new());
     assert!(order(&mut machine, 2).starts_with("claim 1, 0 s"), "it waits for 0.2 s");
-    machine.ended(Receipt::new(1), Ending::Returned);
+    machine.ended(Receipt::new(1), HandlerEnd::Returned);
     assert_eq!(order(&mut machine, 3), "settle [\"ack 1\"]");
     machine.settled(at(4), None);
     assert_eq!(order(&mut machine, 4), "abandon");
@@ -288,7 +291,7 @@ fn what_a_handler_settles_itself_is_left_alone() {
     let a = task("a", 1);
     let mut machine = at_work(1, &[&a]);
     a.settled.set(true);
-    machine.ended(Receipt::new(1), Ending::Failed("all the same".into()));
+    machine.ended(Receipt::new(1), HandlerEnd::Failed("all the same".into()));
     assert_eq!(told(&mut machine), ["itself 1"]);
     assert_eq!(order(&mut machine, 1), "claim 1, 0 s, []");
 }

@@ -27,12 +27,12 @@ pub(super) struct Member {
     pub(super) store: Arc<dyn Store>,
     life: Life,
     clock: Clock,
-    state: Mutex<State>,
+    state: Mutex<Presence>,
     changed: Condvar,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct Presence {
     /// Why it is left out: it did not answer. A thread of its own asks it until it does.
     absent: Option<Failure>,
     /// How often it has come back.
@@ -41,7 +41,7 @@ struct State {
     closed: bool,
 }
 
-impl State {
+impl Presence {
     /// Forgets the oldest debts, if there are too many.
     fn trim(&mut self) {
         let too_many = self.debts.len().saturating_sub(DEBTS_MOST);
@@ -91,7 +91,7 @@ impl Member {
         self.leave_out(state, &failure);
     }
 
-    fn leave_out(self: &Arc<Self>, mut state: MutexGuard<'_, State>, failure: &Failure) {
+    fn leave_out(self: &Arc<Self>, mut state: MutexGuard<'_, Presence>, failure: &Failure) {
         if state.absent.is_some() || state.closed {
             return;
         }

@@ -28,7 +28,7 @@ mod vote;
 use crowd::Crowd;
 use forecast::Forecast;
 use member::{Member, is_set_up_wrongly};
-use vote::{Answers, Next, Round, Verdict, Vote, quorum, unsupported};
+use vote::{Answers, Decision, Next, Round, Vote, quorum, unsupported};
 
 /// How long opening a client waits for a server that does not answer.
 const CHECK_WITHIN: Duration = Duration::from_secs(1);
@@ -279,7 +279,7 @@ impl QuorumStore {
         }
     }
 
-    fn conclude(&self, verdict: Verdict) -> Result<Reply, Failure> {
+    fn conclude(&self, verdict: Decision) -> Result<Reply, Failure> {
         for (number, request) in verdict.debts {
             self.members[number].owe(request);
         }

@@ -26,12 +26,12 @@ pub(super) struct Round {
 #[derive(Debug)]
 pub(super) enum Next {
     Ask(Round),
-    Done(Verdict),
+    Done(Decision),
 }
 
 /// The answer of all together.
 #[derive(Debug)]
-pub(super) struct Verdict {
+pub(super) struct Decision {
     pub(super) reply: Result<Reply, Failure>,
     /// Requests to send later to servers that did not answer. Only for tokens that no acquire uses any more: a late request
     /// would end a lease of such a token.
@@ -109,7 +109,7 @@ impl Vote {
             Request::Release(release) => Next::Done(self.release(answers, release)),
             Request::Leave(_) => {
                 let debts = silent(&answers).map(|server| (server, self.request.clone())).collect();
-                Next::Done(Verdict { reply: Ok(Reply::Leave), debts })
+                Next::Done(Decision { reply: Ok(Reply::Leave), debts })
             }
             Request::Holder(_) => Next::Done(self.holder(answers).into()),
             Request::BreakLease(_) => Next::Done(self.break_lease(&answers).into()),
@@ -265,7 +265,7 @@ impl Vote {
         reply: Result<AcquireReply, Failure>,
         mut unsure: Vec<usize>,
         answers: &[(usize, Result<Reply, Failure>)],
-    ) -> Verdict {
+    ) -> Decision {
         let Request::Acquire(acquire) = &self.request else { return Err(unsupported()).into() };
         let lost = answers.iter().find_map(|(_, answer)| answer.as_ref().err().filter(|it| it.may_be_done()));
         if acquire.waiter.is_some() || reply.is_err() {
@@ -280,7 +280,7 @@ impl Vote {
         let cleanup =
             leave(Leave { name: acquire.name.clone(), token: acquire.token.clone(), foreign_share: false });
         let debts = unsure.into_iter().map(|server| (server, cleanup.clone())).collect();
-        Verdict { reply: reply.map(Reply::Acquire), debts }
+        Decision { reply: reply.map(Reply::Acquire), debts }
     }
 
     fn resume(&mut self, resume: &Resume, answers: Answers) -> Next {
@@ -306,7 +306,7 @@ impl Vote {
         let rest = resumed.iter().map(|(server, ..)| *server).chain(silent(&answers));
         let debts = rest.map(|server| (server, cleanup.clone())).collect();
         let absence = self.majority_says(absences);
-        Next::Done(Verdict { reply: Ok(Reply::Resume(ResumeReply::Gone(absence))), debts })
+        Next::Done(Decision { reply: Ok(Reply::Resume(ResumeReply::Gone(absence))), debts })
     }
 
     fn extend(&mut self, extend: &Extend, answers: Answers) -> Next {
@@ -348,7 +348,7 @@ impl Vote {
             leave(Leave { name: extend.name.clone(), token: extend.token.clone(), foreign_share: false });
         let debts = rest.into_iter().map(|server| (server, cleanup.clone())).collect();
         let absence = broken.unwrap_or_else(|| self.majority_says(absences));
-        Next::Done(Verdict { reply: Ok(Reply::Extend(ExtendReply::Gone(absence))), debts })
+        Next::Done(Decision { reply: Ok(Reply::Extend(ExtendReply::Gone(absence))), debts })
     }
 
     /// The lease goes on for as long as a majority has it.
@@ -356,7 +356,7 @@ impl Vote {
         Ok(Reply::Extend(ExtendReply::Extended(majority_has(lives, self.needed()))))
     }
 
-    fn release(&self, answers: Answers, release: &Release) -> Verdict {
+    fn release(&self, answers: Answers, release: &Release) -> Decision {
         let mut released = 0;
         let mut absences = Vec::new();
         for (_, answer) in &answers {
@@ -383,7 +383,7 @@ impl Vote {
             token: release.token.clone(),
             foreign_share: release.foreign_share,
         });
-        Verdict { reply, debts: silent(&answers).map(|server| (server, cleanup.clone())).collect() }
+        Decision { reply, debts: silent(&answers).map(|server| (server, cleanup.clone())).collect() }
     }
 
     /// The holder that a majority returns, or may return if the silent ones agree.
@@ -458,7 +458,7 @@ impl Vote {
     }
 }
 
-impl From<Result<Reply, Failure>> for Verdict {
+impl From<Result<Reply, Failure>> for Decision {
     fn from(reply: Result<Reply, Failure>) -> Self {
         Self { reply, debts: Vec::new() }
     }

@@ -7,10 +7,10 @@ use crate::protocol::{Acquire, AcquireReply, CACHED_RANK, Fence, GRANT_WINDOW, O
 use crate::store::sqlite::hand_off::offer;
 use crate::store::sqlite::keys::row_key;
 use crate::store::sqlite::line::{Caller, Look, line_up, look_along, tidy};
-use crate::store::sqlite::step::{LockRow, Outcome, Step, between, micros};
+use crate::store::sqlite::step::{LockRow, Performed, Step, between, micros};
 
 /// Like acquire.lua. There are no foreign lockers here, so `adopt` is ignored.
-pub(super) fn acquire(step: &Step<'_>, request: &Acquire) -> rusqlite::Result<Outcome> {
+pub(super) fn acquire(step: &Step<'_>, request: &Acquire) -> rusqlite::Result<Performed> {
     let token = request.token.as_str();
     let key = row_key(&request.name);
     let row = match step.lock(&key)? {
@@ -31,7 +31,7 @@ pub(super) fn acquire(step: &Step<'_>, request: &Acquire) -> rusqlite::Result<Ou
     };
     let mut wake = tidy(step, row.id, &look)?;
     if look.mine {
-        return Ok(Outcome { wake, ..take(step, &row, request)? });
+        return Ok(Performed { wake, ..take(step, &row, request)? });
     }
     let mut remaining = row.expires;
     if let Some(next) = look.chosen.first() {
@@ -39,7 +39,7 @@ pub(super) fn acquire(step: &Step<'_>, request: &Acquire) -> rusqlite::Result<Ou
         remaining = step.now.saturating_add(micros(GRANT_WINDOW));
     }
     let reply = wait(step, &row, request, 0, between(step.now, remaining), is_free)?;
-    Ok(Outcome { reply: Reply::Acquire(reply), wake })
+    Ok(Performed { reply: Reply::Acquire(reply), wake })
 }
 
 /// Puts the token in line, or notes that it polled again, if it is to wait. `soon`: it is to come back soon, since it
@@ -61,7 +61,7 @@ pub(super) fn wait(
 }
 
 /// The key is free and it is this token's turn.
-fn take(step: &Step<'_>, row: &LockRow, request: &Acquire) -> rusqlite::Result<Outcome> {
+fn take(step: &Step<'_>, row: &LockRow, request: &Acquire) -> rusqlite::Result<Performed> {
     if row.crowded {
         step.leave_line(row.id, request.token.as_str())?;
     }
@@ -71,7 +71,7 @@ fn take(step: &Step<'_>, row: &LockRow, request: &Acquire) -> rusqlite::Result<O
 
 /// The key holds this token already: by an offer, or by an earlier copy of this request. The first
 /// confirmation sets the ttl exactly, later ones never shorten it.
-fn confirm(step: &Step<'_>, row: &LockRow, request: &Acquire) -> rusqlite::Result<Outcome> {
+fn confirm(step: &Step<'_>, row: &LockRow, request: &Acquire) -> rusqlite::Result<Performed> {
     let offered = row.crowded && step.leave_line(row.id, request.token.as_str())?;
     let expires = step.now.saturating_add(micros(request.ttl));
     let expires = if offered { expires } else { expires.max(row.expires) };
@@ -86,7 +86,7 @@ fn grant(
     request: &Acquire,
     granted: Fence,
     expires: i64,
-) -> rusqlite::Result<Outcome> {
+) -> rusqlite::Result<Performed> {
     record(step, row, request.token.as_str(), &request.owner, granted, expires)?;
     let reply = AcquireReply::Granted { fence: granted, ttl: between(step.now, expires) };
     Ok(Reply::Acquire(reply).into())

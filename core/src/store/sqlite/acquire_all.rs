@@ -2,10 +2,10 @@
 
 use crate::protocol::{AcquireAll, AcquireAllReply, Reply};
 use crate::store::sqlite::acquire::record;
-use crate::store::sqlite::step::{Outcome, Step, micros};
+use crate::store::sqlite::step::{Performed, Step, micros};
 
 /// Like acquire_all.lua.
-pub(super) fn acquire_all(step: &Step<'_>, request: &AcquireAll) -> rusqlite::Result<Outcome> {
+pub(super) fn acquire_all(step: &Step<'_>, request: &AcquireAll) -> rusqlite::Result<Performed> {
     let reply = |reply| Ok(Reply::AcquireAll(reply).into());
     let token = request.token.as_str();
     let mut rows = Vec::with_capacity(request.locks.len());

@@ -4,10 +4,10 @@ use crate::base::token::COOLDOWN_MARKER;
 use crate::protocol::{BreakLease, Reply};
 use crate::store::sqlite::hand_off::hand_off;
 use crate::store::sqlite::keys::row_key;
-use crate::store::sqlite::step::{Outcome, Step};
+use crate::store::sqlite::step::{Performed, Step};
 
 /// Like break_lease.lua.
-pub(super) fn break_lease(step: &Step<'_>, request: &BreakLease) -> rusqlite::Result<Outcome> {
+pub(super) fn break_lease(step: &Step<'_>, request: &BreakLease) -> rusqlite::Result<Performed> {
     let row = step.lock(&row_key(&request.name))?;
     let held = row.as_ref().and_then(|row| step.value(row).map(|value| (row, value)));
     let Some((row, value)) = held else {
@@ -19,5 +19,5 @@ pub(super) fn break_lease(step: &Step<'_>, request: &BreakLease) -> rusqlite::Re
         step.change("UPDATE lock SET broken = ?2 WHERE id = ?1", &[&row.id, &row.fence])?;
         step.touch(row)?;
     }
-    Ok(Outcome { reply: Reply::BreakLease(true), wake })
+    Ok(Performed { reply: Reply::BreakLease(true), wake })
 }

@@ -9,7 +9,7 @@ use crate::protocol::{
 use crate::store::sqlite::acquire;
 use crate::store::sqlite::hand_off::hand_off;
 use crate::store::sqlite::keys::row_key;
-use crate::store::sqlite::step::{CLEAN_UP, Outcome, Step, View, absence, micros};
+use crate::store::sqlite::step::{CLEAN_UP, Performed, Step, View, absence, micros};
 
 struct Cached {
     value: Vec<u8>,
@@ -55,7 +55,7 @@ pub(super) fn peek(
 }
 
 /// Answers with the value, or takes the lock of its computation.
-pub(super) fn acquire(step: &Step<'_>, request: &Acquire) -> rusqlite::Result<Outcome> {
+pub(super) fn acquire(step: &Step<'_>, request: &Acquire) -> rusqlite::Result<Performed> {
     let Some(row) = step.lock(&row_key(&request.name))? else { return acquire::acquire(step, request) };
     let found = step
         .connection
@@ -76,11 +76,11 @@ pub(super) fn acquire(step: &Step<'_>, request: &Acquire) -> rusqlite::Result<Ou
         step.leave_line(row.id, token)?;
         wake = wake_waiters(step, row.id)?;
     }
-    Ok(Outcome { reply: Reply::Acquire(AcquireReply::Cached(cached.value)), wake })
+    Ok(Performed { reply: Reply::Acquire(AcquireReply::Cached(cached.value)), wake })
 }
 
 /// Like store_value.lua.
-pub(super) fn store_value(step: &Step<'_>, request: &StoreValue) -> rusqlite::Result<Outcome> {
+pub(super) fn store_value(step: &Step<'_>, request: &StoreValue) -> rusqlite::Result<Performed> {
     let row = step.lock(&row_key(&request.name))?;
     let token = request.token.as_str();
     // The lease may have ended, and the lock been offered to its token anew, for a late copy of its acquire.
@@ -105,11 +105,11 @@ pub(super) fn store_value(step: &Step<'_>, request: &StoreValue) -> rusqlite::Re
     if request.acquire_resent {
         step.end_token(row, token)?;
     }
-    Ok(Outcome { reply: Reply::StoreValue(StoreValueReply::Stored), wake })
+    Ok(Performed { reply: Reply::StoreValue(StoreValueReply::Stored), wake })
 }
 
 /// Like invalidate.lua.
-pub(super) fn invalidate(step: &Step<'_>, request: &Invalidate) -> rusqlite::Result<Outcome> {
+pub(super) fn invalidate(step: &Step<'_>, request: &Invalidate) -> rusqlite::Result<Performed> {
     let Some(row) = step.lock(&row_key(&request.name))? else { return Ok(Reply::Invalidate.into()) };
     step.change("DELETE FROM cached WHERE lock = ?1", &[&row.id])?;
     let mut wake = Vec::new();
@@ -117,7 +117,7 @@ pub(super) fn invalidate(step: &Step<'_>, request: &Invalidate) -> rusqlite::Res
         step.change("UPDATE lock SET broken = ?2 WHERE id = ?1", &[&row.id, &row.fence])?;
         wake = hand_off(step, &row)?;
     }
-    Ok(Outcome { reply: Reply::Invalidate, wake })
+    Ok(Performed { reply: Reply::Invalidate, wake })
 }
 
 /// Drops a few values whose time is over, of any name.

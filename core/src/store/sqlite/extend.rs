@@ -3,10 +3,10 @@
 use crate::protocol::{Extend, ExtendReply, Fence, Granted, Reply};
 use crate::store::sqlite::keys::row_key;
 use crate::store::sqlite::numbers::stored;
-use crate::store::sqlite::step::{LockRow, Outcome, Step, absence, between, micros};
+use crate::store::sqlite::step::{LockRow, Performed, Step, absence, between, micros};
 
 /// Like extend.lua.
-pub(super) fn extend(step: &Step<'_>, request: &Extend) -> rusqlite::Result<Outcome> {
+pub(super) fn extend(step: &Step<'_>, request: &Extend) -> rusqlite::Result<Performed> {
     let key = row_key(&request.name);
     let row = step.lock(&key)?;
     if let Some(granted) = request.granted.as_ref().filter(|_| request.again)
@@ -35,7 +35,7 @@ fn take_again(
     row: &LockRow,
     request: &Extend,
     granted: &Granted,
-) -> rusqlite::Result<Outcome> {
+) -> rusqlite::Result<Performed> {
     let fence = granted.fence;
     if row.broken == fence || step.has_ended(row, request.token.as_str())? {
         return Ok(gone(Some(row)));
@@ -59,6 +59,6 @@ fn take_again(
     Ok(Reply::Extend(ExtendReply::Extended(request.ttl)).into())
 }
 
-fn gone(row: Option<&LockRow>) -> Outcome {
+fn gone(row: Option<&LockRow>) -> Performed {
     Reply::Extend(ExtendReply::Gone(absence(row))).into()
 }

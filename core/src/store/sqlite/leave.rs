@@ -4,10 +4,10 @@ use crate::protocol::{Leave, Reply};
 use crate::store::sqlite::hand_off::hand_off;
 use crate::store::sqlite::keys::row_key;
 use crate::store::sqlite::line::{look_along, tidy};
-use crate::store::sqlite::step::{Outcome, Step};
+use crate::store::sqlite::step::{Performed, Step};
 
 /// Like leave.lua.
-pub(super) fn leave(step: &Step<'_>, request: &Leave) -> rusqlite::Result<Outcome> {
+pub(super) fn leave(step: &Step<'_>, request: &Leave) -> rusqlite::Result<Performed> {
     let token = request.token.as_str();
     let key = row_key(&request.name);
     let row = match step.lock(&key)? {
@@ -24,5 +24,5 @@ pub(super) fn leave(step: &Step<'_>, request: &Leave) -> rusqlite::Result<Outcom
         false => Vec::new(),
     };
     step.end_token(&row, token)?;
-    Ok(Outcome { reply: Reply::Leave, wake })
+    Ok(Performed { reply: Reply::Leave, wake })
 }

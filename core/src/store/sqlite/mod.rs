@@ -51,7 +51,7 @@ use crate::store::sqlite::database::{Bell, Database, Handle, Open};
 use crate::store::sqlite::failure::{Trouble, busy, locked, sqlite};
 use crate::store::sqlite::hints::FileHints;
 pub use crate::store::sqlite::image::Image;
-use crate::store::sqlite::step::{Outcome, Step, View};
+use crate::store::sqlite::step::{Performed, Step, View};
 use crate::store::sqlite::transaction::transact;
 use crate::store::url::Address;
 pub use crate::store::url::SqliteTarget;
@@ -190,7 +190,7 @@ impl SqliteStore {
         connection: &Connection,
         request: &Request,
         durable: bool,
-    ) -> rusqlite::Result<Outcome> {
+    ) -> rusqlite::Result<Performed> {
         transact(connection, || {
             let boot = boot_id(&self.config.clock);
             match request {
@@ -215,8 +215,10 @@ impl SqliteStore {
                 Request::Leave(request) => leave::leave(&step, request),
                 Request::Resume(request) => resume::resume(&step, request),
                 Request::BreakLease(request) => break_lease::break_lease(&step, request),
-                Request::Holder(request) => holder::holder(connection, request, &view).map(Outcome::from),
-                Request::Waiters(request) => waiters::waiters(connection, request, &view).map(Outcome::from),
+                Request::Holder(request) => holder::holder(connection, request, &view).map(Performed::from),
+                Request::Waiters(request) => {
+                    waiters::waiters(connection, request, &view).map(Performed::from)
+                }
                 // Permits have it; see above.
                 Request::Downgrade(_) => {
                     Ok(Reply::Downgrade(DowngradeReply::Gone(Absence::default())).into())

@@ -6,10 +6,10 @@ use crate::base::token::COOLDOWN_MARKER;
 use crate::protocol::{Release, ReleaseReply, Reply};
 use crate::store::sqlite::hand_off::hand_off;
 use crate::store::sqlite::keys::row_key;
-use crate::store::sqlite::step::{Outcome, Step, absence, micros};
+use crate::store::sqlite::step::{Performed, Step, absence, micros};
 
 /// Like release.lua.
-pub(super) fn release(step: &Step<'_>, request: &Release) -> rusqlite::Result<Outcome> {
+pub(super) fn release(step: &Step<'_>, request: &Release) -> rusqlite::Result<Performed> {
     let key = row_key(&request.name);
     let row = step.lock(&key)?;
     let token = request.token.as_str();
@@ -38,5 +38,5 @@ pub(super) fn release(step: &Step<'_>, request: &Release) -> rusqlite::Result<Ou
         step.end_token(row, token)?;
     }
     let reply = gone.map_or(ReleaseReply::Released, ReleaseReply::Gone);
-    Ok(Outcome { reply: Reply::Release(reply), wake })
+    Ok(Performed { reply: Reply::Release(reply), wake })
 }

@@ -2,10 +2,10 @@
 
 use crate::protocol::{Reply, Resume, ResumeReply};
 use crate::store::sqlite::keys::row_key;
-use crate::store::sqlite::step::{LockRow, Outcome, Step, absence, between};
+use crate::store::sqlite::step::{LockRow, Performed, Step, absence, between};
 
 /// Like resume.lua.
-pub(super) fn resume(step: &Step<'_>, request: &Resume) -> rusqlite::Result<Outcome> {
+pub(super) fn resume(step: &Step<'_>, request: &Resume) -> rusqlite::Result<Performed> {
     let row = step.lock(&row_key(&request.name))?;
     let (old, new) = (request.old.as_str(), request.new.as_str());
     let is_over = is_taken_back(step, row.as_ref(), request)?;

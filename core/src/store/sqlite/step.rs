@@ -13,12 +13,12 @@ pub(super) const CLEAN_UP: i64 = 4;
 pub(super) const PAGE: usize = 1_000;
 
 /// A verb's outcome: the reply, and the waiters to hint once it is committed.
-pub(super) struct Outcome {
+pub(super) struct Performed {
     pub(super) reply: Reply,
     pub(super) wake: Vec<Waiter>,
 }
 
-impl From<Reply> for Outcome {
+impl From<Reply> for Performed {
     fn from(reply: Reply) -> Self {
         Self { reply, wake: Vec::new() }
     }

@@ -49,7 +49,7 @@ impl World<'_> {
     }
 
     /// What a call asks for, with its ttl in milliseconds.
-    fn order(&mut self, name: LockName, place: &Place) -> (AcquireOrder, u64) {
+    fn order(&mut self, name: LockName, place: &Place) -> (AcquireParams, u64) {
         let ttl_ms = if self.scene.calm { 500 } else { self.scene.rng.u64(50..=LONGEST_MS) };
         let wait = match self.scene.rng.u32(0..5) {
             _ if self.scene.calm => Duration::from_secs(60),
@@ -57,7 +57,7 @@ impl World<'_> {
             1 => self.scene.between(20, 600),
             _ => self.scene.between(500, 8_000),
         };
-        let order = AcquireOrder {
+        let order = AcquireParams {
             name,
             permits: self.wanted_permits(),
             token: self.next_token(),
@@ -91,10 +91,10 @@ impl World<'_> {
     fn begin_several(&mut self, client: usize) {
         let place = self.enter(client);
         let (first, ttl_ms) = self.order(self.names[0].clone(), &place);
-        let lock = |name: &LockName| AcquireOrder { name: name.clone(), ..first.clone() };
+        let lock = |name: &LockName| AcquireParams { name: name.clone(), ..first.clone() };
         let locks: Vec<_> = self.names.iter().map(lock).collect();
         let foreign_holders = vec![None; locks.len()];
-        let order = SeveralOrder { locks, foreign_holders, in_one_step: self.scene.rng.bool() };
+        let order = SeveralParams { locks, foreign_holders, in_one_step: self.scene.rng.bool() };
         let listening = self.scene.calm || self.scene.rng.bool();
         let machine = SeveralMachine::new(order, self.scene.now, listening, self.scene.jitter());
         let renews = self.scene.rng.bool() && !self.scene.calm;

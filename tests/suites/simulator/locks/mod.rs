@@ -12,12 +12,12 @@ use std::collections::HashMap;
 use std::ops::AddAssign;
 use std::time::Duration;
 
-use stanchion::engine::acquire::{AcquireMachine, AcquireOrder, Acquired, Grant};
+use stanchion::engine::acquire::{AcquireMachine, AcquireParams, Acquired, Grant};
 use stanchion::engine::call::CallMachine;
 use stanchion::engine::lease::{LeaseState, LeaseTerms, Need};
 use stanchion::engine::leased::{Leased, LockLease, Share};
 use stanchion::engine::release::judge_release;
-use stanchion::engine::several::{Several, SeveralMachine, SeveralOrder};
+use stanchion::engine::several::{Several, SeveralMachine, SeveralParams};
 use stanchion::engine::{Machine, NAP_MOST, Step};
 use stanchion::internals::{Moment, Token, name_of_kind, token};
 use stanchion::name::{LockKind, LockName};

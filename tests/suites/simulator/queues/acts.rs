@@ -1,7 +1,7 @@
 //! What users want: tasks in, tasks out, and now and then something else.
 
 use stanchion::engine::call::CallMachine;
-use stanchion::engine::claim::{ClaimMachine, ClaimOrder};
+use stanchion::engine::claim::{ClaimMachine, ClaimParams};
 use stanchion::protocol::{
     Configure, DeadOnes, DiedBy, Due, Enqueue, Get, NewTask, OnDuplicate, Pause, Pop, Remove, Reschedule,
     Settle, Settlement, Sweep, Verdict, Version,
@@ -155,7 +155,7 @@ impl World<'_> {
     ) -> Played {
         let place = self.stores.enter(client);
         let items: Vec<_> = settles.iter().map(|(held, verdict)| settlement(held, verdict)).collect();
-        let order = ClaimOrder {
+        let order = ClaimParams {
             queues: queues.iter().map(|queue| self.queues[*queue].clone()).collect(),
             max,
             lease,

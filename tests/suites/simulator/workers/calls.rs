@@ -3,7 +3,7 @@
 use std::mem;
 
 use stanchion::engine::call::CallMachine;
-use stanchion::engine::claim::{ClaimMachine, ClaimOrder, Claimed};
+use stanchion::engine::claim::{ClaimMachine, ClaimParams, Claimed};
 use stanchion::engine::{Machine, Step};
 use stanchion::protocol::{Failure, FailureKind, Settle, Settled, Settlement, Verdict};
 use stanchion::wake::Place;
@@ -79,7 +79,7 @@ impl World<'_> {
     pub(super) fn claim(&mut self, client: usize, max: usize, wait: Duration, settles: Verdicts) -> Played {
         let settle = self.sent(&settles)?;
         let place = self.stores.enter(client);
-        let order = ClaimOrder {
+        let order = ClaimParams {
             queues: vec![self.queue.clone()],
             max: u32::try_from(max).unwrap(),
             lease: self.workers[client].lease,

@@ -5,7 +5,9 @@ use std::collections::HashSet;
 use std::rc::Rc;
 
 use stanchion::engine::lease::{LeaseState, Status};
-use stanchion::engine::worker::{Ending, Event as News, Finished, Job, Order, WorkerMachine, WorkerTerms};
+use stanchion::engine::worker::{
+    Event as News, Finished, HandlerEnd, Job, Order, WorkerMachine, WorkerTerms,
+};
 use stanchion::name::TaskId;
 use stanchion::protocol::{ClaimedTask, Receipt, Verdict};
 
@@ -87,15 +89,15 @@ impl Job for SimJob {
         self.0.mutant != Some(Mutant::LossUnseen) && matches!(self.status(), Status::Lost(_))
     }
 
-    fn conclude(&self, ending: &Ending) -> Finished<Self::Verdict> {
+    fn conclude(&self, ending: &HandlerEnd) -> Finished<Self::Verdict> {
         let failed = Verdict::Nack { delay: RETRY, reason: "failed".into() };
         let verdict = match ending {
-            Ending::Returned => Verdict::Ack,
-            Ending::Failed(_) => failed,
-            Ending::Interrupted if self.0.mutant == Some(Mutant::StopCounts) => failed,
-            Ending::Interrupted => Verdict::PUT_BACK,
-            Ending::LeftBehind => self.leave(),
-            Ending::Lost => {
+            HandlerEnd::Returned => Verdict::Ack,
+            HandlerEnd::Failed(_) => failed,
+            HandlerEnd::Interrupted if self.0.mutant == Some(Mutant::StopCounts) => failed,
+            HandlerEnd::Interrupted => Verdict::PUT_BACK,
+            HandlerEnd::LeftBehind => self.leave(),
+            HandlerEnd::Lost => {
                 self.0.state.borrow_mut().end();
                 return Finished::Lost;
             }
@@ -182,7 +184,8 @@ impl World<'_> {
         let now = self.scene.now;
         let worker = &mut self.workers[client];
         for handler in worker.handlers.extract_if(.., |handler| handler.ends <= now).collect::<Vec<_>>() {
-            let ending = if handler.fails { Ending::Failed("failed".into()) } else { Ending::Returned };
+            let ending =
+                if handler.fails { HandlerEnd::Failed("failed".into()) } else { HandlerEnd::Returned };
             worker.machine.ended(handler.job.receipt(), ending);
         }
     }

@@ -15,7 +15,7 @@ use crate::api::worker::{WorkerReport, WorkerSettings, panic_message, tally};
 use crate::base::clock::{Clock, Moment};
 use crate::base::error::Error;
 use crate::base::wake::locked;
-use crate::engine::worker::{Ending, Event, Order, WorkerMachine};
+use crate::engine::worker::{Event, HandlerEnd, Order, WorkerMachine};
 use crate::protocol::Receipt;
 use crate::queue::claim_calls::Verdict;
 use crate::queue::delivery::Delivery;
@@ -50,14 +50,14 @@ pub(super) struct Dispatcher {
     pub(super) queue: Queue,
     pub(super) settings: WorkerSettings,
     pub(super) stop: Arc<StopFlag>,
-    state: Mutex<State>,
+    state: Mutex<Inner>,
     /// For hands: a task was put on the desk, or the shift ended.
     tasks: Condvar,
     /// For the director: a hand is free.
     ended: Condvar,
 }
 
-pub(super) struct State {
+pub(super) struct Inner {
     pub(super) machine: WorkerMachine<Arc<Delivery>>,
     pub(super) report: WorkerReport,
     over: bool,
@@ -86,7 +86,7 @@ pub enum Taken {
 
 impl Dispatcher {
     pub(super) fn new(queue: Queue, settings: WorkerSettings, stop: Arc<StopFlag>) -> Self {
-        let state = State {
+        let state = Inner {
             machine: settings.machine(),
             report: WorkerReport::default(),
             over: false,
@@ -100,7 +100,7 @@ impl Dispatcher {
     }
 
     /// Does something with the machine, and then tells what it has to tell: a hook may call whatever it likes.
-    pub(super) fn with<T>(&self, act: impl FnOnce(&mut State, Moment) -> T) -> T {
+    pub(super) fn with<T>(&self, act: impl FnOnce(&mut Inner, Moment) -> T) -> T {
         let (mut state, now) = self.stopped();
         let result = act(&mut state, now);
         self.leave(state);
@@ -108,7 +108,7 @@ impl Dispatcher {
     }
 
     /// The state, which knows whether the worker was stopped.
-    fn stopped(&self) -> (MutexGuard<'_, State>, Moment) {
+    fn stopped(&self) -> (MutexGuard<'_, Inner>, Moment) {
         let mut state = locked(&self.state);
         let now = Clock::System.now();
         if self.stop.is_set() && !state.machine.is_stopping() {
@@ -120,7 +120,7 @@ impl Dispatcher {
         (state, now)
     }
 
-    fn leave(&self, mut state: MutexGuard<'_, State>) {
+    fn leave(&self, mut state: MutexGuard<'_, Inner>) {
         if state.machine.has_ready() && state.waiting > 0 && !state.called {
             state.called = true;
             self.tasks.notify_one();
@@ -219,7 +219,7 @@ impl Dispatcher {
         said: Result<(), String>,
         span: &Span,
     ) -> Option<Vec<Verdict>> {
-        let ending = said.map_or_else(Ending::Failed, |()| Ending::Returned);
+        let ending = said.map_or_else(HandlerEnd::Failed, |()| HandlerEnd::Returned);
         let (ending, alone) = self.with(|state, now| {
             // Nothing if it was left behind, or interrupted.
             let ending = state.machine.ended(receipt, ending)?;
@@ -276,7 +276,7 @@ impl Dispatcher {
         locked(&self.state).over
     }
 
-    fn call_director(&self, state: &mut State) {
+    fn call_director(&self, state: &mut Inner) {
         if mem::take(&mut state.director_waits) {
             self.ended.notify_one();
         }
@@ -309,7 +309,7 @@ mod tests {
         desk.with(|state, now| state.machine.claimed(now, deliveries));
     }
 
-    fn until(desk: &Dispatcher, holds: impl Fn(&State) -> bool) {
+    fn until(desk: &Dispatcher, holds: impl Fn(&Inner) -> bool) {
         let deadline = Instant::now() + SOON;
         while !desk.with(|state, _| holds(state)) {
             assert!(Instant::now() < deadline, "it did not come about");

@@ -17,7 +17,7 @@ use crate::api::worker::{WorkerReport, WorkerSettings};
 use crate::base::error::Error;
 use crate::base::sigmask::spawn_quietly;
 use crate::base::wake::locked;
-use crate::engine::worker::Ending;
+use crate::engine::worker::HandlerEnd;
 use crate::protocol::Receipt;
 use crate::queue::claim_calls::Verdict;
 use crate::session::trace;
@@ -175,7 +175,7 @@ impl Hands {
     pub fn interrupt(&self) {
         self.desk.interrupt();
         let spans = mem::take(&mut *locked(&self.spans));
-        spans.values().for_each(|span| trace::worked(span, &Ending::Interrupted));
+        spans.values().for_each(|span| trace::worked(span, &HandlerEnd::Interrupted));
     }
 }
 

@@ -4,7 +4,7 @@ use super::*;
 
 /// A machine that waits in two lines.
 fn in_two_lines() -> ClaimMachine {
-    let order = ClaimOrder { queues: vec![queue("a"), queue("b")], ..order(10_000) };
+    let order = ClaimParams { queues: vec![queue("a"), queue("b")], ..order(10_000) };
     let mut machine = ClaimMachine::new(order, at(0), true, Jitter::seeded(1));
     for _ in 0..2 {
         let (number, _) = claim_sent(&mut machine, at(1));

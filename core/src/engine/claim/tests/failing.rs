@@ -38,7 +38,7 @@ fn a_silent_store_is_unavailable() {
 
 #[test]
 fn a_try_takes_no_longer_than_its_timeout() {
-    let order = ClaimOrder { timeout: Duration::from_millis(300), ..order(0) };
+    let order = ClaimParams { timeout: Duration::from_millis(300), ..order(0) };
     let mut machine = ClaimMachine::new(order, at(0), true, Jitter::seeded(1));
     claim_sent(&mut machine, at(0));
     assert_eq!(waits_until(&mut machine, at(0)), at(300));

@@ -64,7 +64,7 @@ fn the_further_back_in_line_the_longer_the_pause() {
 
 #[test]
 fn a_round_ends_with_the_earliest_of_what_its_queues_said() {
-    let order = ClaimOrder { queues: vec![queue("a"), queue("b"), queue("c")], ..order(10_000) };
+    let order = ClaimParams { queues: vec![queue("a"), queue("b"), queue("c")], ..order(10_000) };
     let mut machine = ClaimMachine::new(order, at(0), true, Jitter::seeded(1));
     for next_due in [Some(400), Some(300), None] {
         let (number, _) = claim_sent(&mut machine, at(0));
@@ -78,7 +78,7 @@ fn a_round_ends_with_the_earliest_of_what_its_queues_said() {
 #[test]
 fn a_wait_that_is_not_patient_fails_after_the_timeout_without_an_answer() {
     for (patient, fails) in [(true, false), (false, true)] {
-        let order = ClaimOrder { patient, ..order(30_000) };
+        let order = ClaimParams { patient, ..order(30_000) };
         let mut machine = ClaimMachine::new(order, at(0), true, Jitter::seeded(1));
         let mut ask = |from: u64, answer: &dyn Fn() -> Result<Reply, Failure>| match machine.step(at(from)) {
             Step::Send(call) => {
@@ -116,7 +116,7 @@ fn a_hint_ends_the_pause() {
 
 #[test]
 fn a_hint_during_a_poll_causes_one_more_round() {
-    let order = ClaimOrder { queues: vec![queue("a"), queue("b")], ..order(10_000) };
+    let order = ClaimParams { queues: vec![queue("a"), queue("b")], ..order(10_000) };
     let mut machine = ClaimMachine::new(order, at(0), true, Jitter::seeded(1));
     let (number, _) = claim_sent(&mut machine, at(0));
     machine.hint();
@@ -150,7 +150,7 @@ fn a_wait_that_ends_still_hears_the_answer_to_its_last_poll() {
 
 #[test]
 fn a_wait_that_ends_gives_up_its_place_in_every_line() {
-    let order = ClaimOrder { queues: vec![queue("a"), queue("b")], ..order(300) };
+    let order = ClaimParams { queues: vec![queue("a"), queue("b")], ..order(300) };
     let mut machine = ClaimMachine::new(order, at(0), true, Jitter::seeded(1));
     for reply in [empty(None, 0), paused()] {
         let (number, _) = claim_sent(&mut machine, at(1));

@@ -272,7 +272,7 @@ impl World {
         self.clients[client].call = Some(call);
     }
 
-    fn done(&mut self, client: usize, call: Call, verdict: Verdict) {
+    fn done(&mut self, client: usize, call: Call, verdict: Decision) {
         self.debts.extend(verdict.debts);
         match (&call.vote.request, verdict.reply) {
             (Request::Acquire(acquire), Ok(Reply::Acquire(AcquireReply::Granted { fence, ttl }))) => {

@@ -44,13 +44,13 @@ pub(crate) struct Cluster {
     template: Server,
     seeds: Vec<Endpoint>,
     place: String,
-    state: Mutex<State>,
+    state: Mutex<Routing>,
     /// Somebody has looked which node serves what.
     looked: Condvar,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct Routing {
     map: Map,
     /// The map may be out of date.
     is_doubtful: bool,

@@ -8,10 +8,10 @@ use crate::store::sqlite::keys::row_key;
 use crate::store::sqlite::line::{Caller, Look, look_along};
 use crate::store::sqlite::permits::hand_on::{forget_ended, offer_all};
 use crate::store::sqlite::permits::{Held, Sum, held, sum, used};
-use crate::store::sqlite::step::{LockRow, Outcome, Step, between, micros};
+use crate::store::sqlite::step::{LockRow, Performed, Step, between, micros};
 
 /// Like permits_acquire.lua.
-pub(super) fn acquire(step: &Step<'_>, request: &Acquire, permits: Permits) -> rusqlite::Result<Outcome> {
+pub(super) fn acquire(step: &Step<'_>, request: &Acquire, permits: Permits) -> rusqlite::Result<Performed> {
     let key = row_key(&request.name);
     let row = match step.lock(&key)? {
         Some(row) => row,
@@ -63,12 +63,12 @@ pub(super) fn acquire(step: &Step<'_>, request: &Acquire, permits: Permits) -> r
         .query_row([row.id], |row| row.get(0))?;
     let remaining = first_end.map_or(Duration::ZERO, |end| between(step.now, end));
     let reply = wait(step, &row, request, weight, remaining, !look.chosen.is_empty())?;
-    Ok(Outcome { reply: Reply::Acquire(reply), wake })
+    Ok(Performed { reply: Reply::Acquire(reply), wake })
 }
 
 /// The token has permits already: by an offer, or by an earlier copy of this request. The first confirmation sets the
 /// ttl exactly, later ones never shorten it.
-fn confirm(step: &Step<'_>, row: &LockRow, request: &Acquire, held: &Held) -> rusqlite::Result<Outcome> {
+fn confirm(step: &Step<'_>, row: &LockRow, request: &Acquire, held: &Held) -> rusqlite::Result<Performed> {
     let offered = row.crowded && step.leave_line(row.id, request.token.as_str())?;
     let expires = step.now.saturating_add(micros(request.ttl));
     let expires = if offered { expires } else { expires.max(held.expires) };
@@ -90,7 +90,7 @@ fn grant(
     granted: Fence,
     expires: i64,
     look: &Look,
-) -> rusqlite::Result<Outcome> {
+) -> rusqlite::Result<Performed> {
     step.change(
         "INSERT OR REPLACE INTO permit (lock, token, weight, fence, expires, since, owner)
          VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
@@ -110,5 +110,5 @@ fn grant(
     step.touch(row)?;
     let wake = offer_all(step, row, look, newest.next())?;
     let reply = AcquireReply::Granted { fence: granted, ttl: between(step.now, expires) };
-    Ok(Outcome { reply: Reply::Acquire(reply), wake })
+    Ok(Performed { reply: Reply::Acquire(reply), wake })
 }

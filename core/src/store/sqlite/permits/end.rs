@@ -8,10 +8,10 @@ use crate::store::sqlite::keys::row_key;
 use crate::store::sqlite::permits::hand_on::{hand_on, offer_what_is_free};
 use crate::store::sqlite::permits::{held, used};
 use crate::store::sqlite::resume::is_taken_back;
-use crate::store::sqlite::step::{LockRow, Outcome, Step, absence, between, micros};
+use crate::store::sqlite::step::{LockRow, Performed, Step, absence, between, micros};
 
 /// Like permits_extend.lua.
-pub(super) fn extend(step: &Step<'_>, request: &Extend) -> rusqlite::Result<Outcome> {
+pub(super) fn extend(step: &Step<'_>, request: &Extend) -> rusqlite::Result<Performed> {
     let row = step.lock(&row_key(&request.name))?;
     let token = request.token.as_str();
     let Some((row, held)) = holding(step, row.as_ref(), token)? else {
@@ -28,7 +28,7 @@ pub(super) fn extend(step: &Step<'_>, request: &Extend) -> rusqlite::Result<Outc
 }
 
 /// Like permits_release.lua.
-pub(super) fn release(step: &Step<'_>, request: &Release) -> rusqlite::Result<Outcome> {
+pub(super) fn release(step: &Step<'_>, request: &Release) -> rusqlite::Result<Performed> {
     let row = step.lock(&row_key(&request.name))?;
     let token = request.token.as_str();
     let Some((row, held)) = holding(step, row.as_ref(), token)? else {
@@ -51,11 +51,11 @@ pub(super) fn release(step: &Step<'_>, request: &Release) -> rusqlite::Result<Ou
     if request.acquire_resent {
         step.end_token(row, token)?;
     }
-    Ok(Outcome { reply: Reply::Release(reply), wake })
+    Ok(Performed { reply: Reply::Release(reply), wake })
 }
 
 /// Like permits_leave.lua.
-pub(super) fn leave(step: &Step<'_>, request: &Leave) -> rusqlite::Result<Outcome> {
+pub(super) fn leave(step: &Step<'_>, request: &Leave) -> rusqlite::Result<Performed> {
     let key = row_key(&request.name);
     let row = match step.lock(&key)? {
         Some(row) => row,
@@ -68,11 +68,11 @@ pub(super) fn leave(step: &Step<'_>, request: &Leave) -> rusqlite::Result<Outcom
     // Its entry may have held up lighter ones behind it.
     let wake = give_back(step, &row, token)?;
     step.end_token(&row, token)?;
-    Ok(Outcome { reply: Reply::Leave, wake })
+    Ok(Performed { reply: Reply::Leave, wake })
 }
 
 /// Like permits_resume.lua.
-pub(super) fn resume(step: &Step<'_>, request: &Resume) -> rusqlite::Result<Outcome> {
+pub(super) fn resume(step: &Step<'_>, request: &Resume) -> rusqlite::Result<Performed> {
     let row = step.lock(&row_key(&request.name))?;
     let (old, new) = (request.old.as_str(), request.new.as_str());
     let is_over = is_taken_back(step, row.as_ref(), request)?;
@@ -100,7 +100,7 @@ pub(super) fn resume(step: &Step<'_>, request: &Resume) -> rusqlite::Result<Outc
 }
 
 /// Like permits_downgrade.lua.
-pub(super) fn downgrade(step: &Step<'_>, request: &Downgrade) -> rusqlite::Result<Outcome> {
+pub(super) fn downgrade(step: &Step<'_>, request: &Downgrade) -> rusqlite::Result<Performed> {
     let row = step.lock(&row_key(&request.name))?;
     let token = request.token.as_str();
     let Some((row, held)) = holding(step, row.as_ref(), token)? else {
@@ -113,11 +113,11 @@ pub(super) fn downgrade(step: &Step<'_>, request: &Downgrade) -> rusqlite::Resul
     }
     step.change("UPDATE permit SET weight = ?3 WHERE lock = ?1 AND token = ?2", &[&row.id, &token, &keep])?;
     let wake = hand_on(step, row)?;
-    Ok(Outcome { reply: Reply::Downgrade(DowngradeReply::Downgraded), wake })
+    Ok(Performed { reply: Reply::Downgrade(DowngradeReply::Downgraded), wake })
 }
 
 /// Like permits_upgrade.lua.
-pub(super) fn upgrade(step: &Step<'_>, request: &Upgrade) -> rusqlite::Result<Outcome> {
+pub(super) fn upgrade(step: &Step<'_>, request: &Upgrade) -> rusqlite::Result<Performed> {
     let row = step.lock(&row_key(&request.name))?;
     let token = request.token.as_str();
     let Some((row, held)) = holding(step, row.as_ref(), token)? else {
@@ -140,7 +140,7 @@ pub(super) fn upgrade(step: &Step<'_>, request: &Upgrade) -> rusqlite::Result<Ou
 }
 
 /// Like permits_break_lease.lua.
-pub(super) fn break_lease(step: &Step<'_>, request: &BreakLease) -> rusqlite::Result<Outcome> {
+pub(super) fn break_lease(step: &Step<'_>, request: &BreakLease) -> rusqlite::Result<Performed> {
     let Some(row) = step.lock(&row_key(&request.name))? else {
         return Ok(Reply::BreakLease(false).into());
     };
@@ -151,7 +151,7 @@ pub(super) fn break_lease(step: &Step<'_>, request: &BreakLease) -> rusqlite::Re
     step.change("UPDATE lock SET broken = fence WHERE id = ?1", &[&row.id])?;
     let wake = hand_on(step, &row)?;
     step.touch(&row)?;
-    Ok(Outcome { reply: Reply::BreakLease(true), wake })
+    Ok(Performed { reply: Reply::BreakLease(true), wake })
 }
 
 /// The lock's row and what this token has of it, if it has anything.

@@ -13,7 +13,7 @@ use crate::protocol::{
     Acquire, BreakLease, Downgrade, Extend, Fence, Holder, Leave, Permits, Release, Request, Resume, Upgrade,
     Waiters,
 };
-use crate::store::sqlite::step::{LockRow, Outcome, Step, View};
+use crate::store::sqlite::step::{LockRow, Performed, Step, View};
 use crate::store::sqlite::waiters::waiters;
 
 pub(super) use holder::holder;
@@ -36,7 +36,7 @@ pub(super) fn concerns(request: &Request) -> bool {
 }
 
 /// One verb within its transaction.
-pub(super) fn perform(step: &Step<'_>, request: &Request, view: &View<'_>) -> rusqlite::Result<Outcome> {
+pub(super) fn perform(step: &Step<'_>, request: &Request, view: &View<'_>) -> rusqlite::Result<Performed> {
     match request {
         Request::Acquire(request) => {
             let permits = request.permits.unwrap_or(Permits { weight: 1, limit: 1 });
@@ -49,8 +49,8 @@ pub(super) fn perform(step: &Step<'_>, request: &Request, view: &View<'_>) -> ru
         Request::Downgrade(request) => end::downgrade(step, request),
         Request::Upgrade(request) => end::upgrade(step, request),
         Request::BreakLease(request) => end::break_lease(step, request),
-        Request::Holder(request) => holder(step.connection, request, view).map(Outcome::from),
-        Request::Waiters(request) => waiters(step.connection, request, view).map(Outcome::from),
+        Request::Holder(request) => holder(step.connection, request, view).map(Performed::from),
+        Request::Waiters(request) => waiters(step.connection, request, view).map(Performed::from),
         Request::AcquireAll(_) | Request::StoreValue(_) | Request::Invalidate(_) | Request::Queue(_) => {
             Err(rusqlite::Error::InvalidQuery)
         }

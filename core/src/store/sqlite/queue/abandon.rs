@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::protocol::{Abandon, CallId, QueueReply, Verdict};
 use crate::store::sqlite::queue::call::LastCall;
-use crate::store::sqlite::queue::record::State;
+use crate::store::sqlite::queue::record::RowState;
 use crate::store::sqlite::queue::settle;
 use crate::store::sqlite::queue::work::Work;
 
@@ -44,7 +44,7 @@ fn give_up(work: &mut Work<'_>, call: CallId) -> rusqlite::Result<()> {
 
 /// Whether there is something to claim, promoted or not.
 fn has_due(work: &Work<'_>) -> rusqlite::Result<bool> {
-    Ok(work.record.count(State::Ready) > 0
+    Ok(work.record.count(RowState::Ready) > 0
         || work.first_due()?.is_some_and(|due| due <= work.now_ms)
         || work.first_end()?.is_some_and(|ends| ends <= work.step.now))
 }

@@ -6,7 +6,7 @@ use crate::base::name::TaskId;
 use crate::protocol::{Claim, ClaimReply, ClaimedTask, QueueReply, Receipt};
 use crate::store::sqlite::numbers::number;
 use crate::store::sqlite::queue::call::{Heard, Stored};
-use crate::store::sqlite::queue::record::State;
+use crate::store::sqlite::queue::record::RowState;
 use crate::store::sqlite::queue::take::WithBody;
 use crate::store::sqlite::queue::task::{AFTER_TASK, Task, select_task};
 use crate::store::sqlite::queue::work::Work;
@@ -35,11 +35,11 @@ pub(super) fn claim_new(work: &mut Work<'_>, request: &Claim) -> rusqlite::Resul
     let ends = work.step.now.saturating_add(micros(request.lease));
     let taken = work.take(request.max, |work, mut live| {
         let from = live.main.state;
-        (live.main.state, live.main.ends) = (State::Claimed, ends);
+        (live.main.state, live.main.ends) = (RowState::Claimed, ends);
         live.main.consumer = (*request.consumer).into();
         work.update(&live.main, from)
     })?;
-    work.ready = more || work.record.count(State::Ready) > 0;
+    work.ready = more || work.record.count(RowState::Ready) > 0;
     if taken.is_empty() {
         if request.waiter.is_some() {
             // The caller itself waits for what comes: the reply has the time.
@@ -105,7 +105,7 @@ fn nothing(work: &mut Work<'_>, request: Option<&Claim>) -> rusqlite::Result<Cla
 
 /// How long until there may be something to claim.
 fn next_due(work: &Work<'_>) -> rusqlite::Result<Option<Duration>> {
-    if work.record.count(State::Ready) > 0 {
+    if work.record.count(RowState::Ready) > 0 {
         return Ok(Some(Duration::ZERO));
     }
     let due = work.first_due()?.map(|due| between(work.step.wall, due.saturating_mul(1_000)));

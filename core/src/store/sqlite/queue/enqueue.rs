@@ -3,7 +3,7 @@
 use crate::protocol::{Enqueue, EnqueueOutcome, NewTask, OnDuplicate, Outcome, QueueReply, Receipt, Version};
 use crate::store::sqlite::numbers::number;
 use crate::store::sqlite::queue::call::{Heard, Stored};
-use crate::store::sqlite::queue::record::State;
+use crate::store::sqlite::queue::record::RowState;
 use crate::store::sqlite::queue::task::{Follows, Live, NO_VERDICT, Task};
 use crate::store::sqlite::queue::work::{Work, millis_up};
 
@@ -36,7 +36,7 @@ fn one(work: &mut Work<'_>, new: &NewTask) -> rusqlite::Result<EnqueueOutcome> {
         None if work.record.is_full() => return Ok(EnqueueOutcome::Full),
         None => add(work, new)?,
         Some(Live { main, successor: Some(successor) }) => onto_successor(work, new, main, successor)?,
-        Some(Live { main, .. }) if main.state == State::Claimed => after_run(work, new, &main)?,
+        Some(Live { main, .. }) if main.state == RowState::Claimed => after_run(work, new, &main)?,
         Some(Live { main, .. }) => onto_pending(work, new, main)?,
     };
     if let OnDuplicate::Throttle { window } = new.on_duplicate {
@@ -70,8 +70,8 @@ fn onto_successor(work: &mut Work<'_>, new: &NewTask, main: Task, old: Task) -> 
     let mut successor = revised(work, new, &old);
     compare(work, &mut successor, &main, &new.body)?;
     set_body(work, &successor, &new.body)?;
-    work.update(&successor, State::Parked)?;
-    if main.state == State::Claimed {
+    work.update(&successor, RowState::Parked)?;
+    if main.state == RowState::Claimed {
         return Ok((Outcome::Replaced, successor.version, successor.due));
     }
     // It does not wait for a retry: if that waits already, it takes its place at once.
@@ -132,7 +132,7 @@ fn fresh(work: &mut Work<'_>, new: &NewTask, first: i64) -> Task {
     Task {
         serial: 0,
         id: new.id.as_str().into(),
-        state: State::Parked,
+        state: RowState::Parked,
         turn: 0,
         ends: 0,
         version: work.next_version(),

@@ -1,7 +1,7 @@
 //! Move dead tasks back to ready.
 
 use crate::protocol::{QueueReply, Receipt, Sweep, Version};
-use crate::store::sqlite::queue::record::State;
+use crate::store::sqlite::queue::record::RowState;
 use crate::store::sqlite::queue::sweep::Dead;
 use crate::store::sqlite::queue::task::{Follows, Task};
 use crate::store::sqlite::queue::work::Work;
@@ -41,7 +41,7 @@ fn read(work: &Work<'_>, serial: i64) -> rusqlite::Result<(Task, Box<[u8]>)> {
             let task = Task {
                 serial: 0,
                 id: row.get(0)?,
-                state: State::Scheduled,
+                state: RowState::Scheduled,
                 turn: 0,
                 ends: 0,
                 version: Version::NONE,

@@ -39,10 +39,14 @@ use crate::protocol::{ClaimReply, QueueReply, QueueRequest, QueueVerb, Reply};
 use crate::store::sqlite::queue::record::Record;
 use crate::store::sqlite::queue::view::{Reading, is_of_boot};
 use crate::store::sqlite::queue::work::Work;
-use crate::store::sqlite::step::{Outcome, PAGE, Step, View};
+use crate::store::sqlite::step::{PAGE, Performed, Step, View};
 
 /// Performs a verb within its transaction.
-pub(super) fn perform(step: &Step<'_>, request: &QueueRequest, view: &View<'_>) -> rusqlite::Result<Outcome> {
+pub(super) fn perform(
+    step: &Step<'_>,
+    request: &QueueRequest,
+    view: &View<'_>,
+) -> rusqlite::Result<Performed> {
     let mut work = Work::begin(*step, request.queue.key())?;
     let work_on = &mut work;
     let reply = match &request.verb {
@@ -71,7 +75,7 @@ pub(super) fn perform(step: &Step<'_>, request: &QueueRequest, view: &View<'_>) 
         }
     };
     let wake = work.finish()?;
-    Ok(Outcome { reply: Reply::Queue(reply), wake: wake.into_iter().collect() })
+    Ok(Performed { reply: Reply::Queue(reply), wake: wake.into_iter().collect() })
 }
 
 /// Drops more of what a purge left; whether there is still something left.

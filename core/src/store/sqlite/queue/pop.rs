@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::protocol::{Pop, QueueReply, TaskState, Verdict};
-use crate::store::sqlite::queue::record::State;
+use crate::store::sqlite::queue::record::RowState;
 use crate::store::sqlite::queue::task::verdict_number;
 use crate::store::sqlite::queue::view::record_of;
 use crate::store::sqlite::queue::work::Work;
@@ -19,7 +19,7 @@ pub(super) fn pop(work: &mut Work<'_>, request: Pop) -> rusqlite::Result<QueueRe
         work.record.acked += 1;
         work.succeed(live)
     })?;
-    work.ready = more || work.record.count(State::Ready) > 0;
+    work.ready = more || work.record.count(RowState::Ready) > 0;
     let records = taken.into_iter().map(|(task, body)| {
         let remaining = Duration::ZERO;
         record_of(task, body.into(), TaskState::Claimed, remaining, None)

@@ -1,7 +1,7 @@
 //! What time has done since the last call: leases ended, scheduled tasks became due.
 
 use crate::protocol::PROMOTE_MAX;
-use crate::store::sqlite::queue::record::State;
+use crate::store::sqlite::queue::record::RowState;
 use crate::store::sqlite::queue::task::{Task, select_task};
 use crate::store::sqlite::queue::work::Work;
 
@@ -15,7 +15,7 @@ impl Work<'_> {
     }
 
     fn end_leases(&mut self, limit: i64) -> rusqlite::Result<i64> {
-        if self.record.count(State::Claimed) == 0 {
+        if self.record.count(RowState::Claimed) == 0 {
             return Ok(0);
         }
         let ended = self.step.few(
@@ -36,7 +36,7 @@ impl Work<'_> {
     }
 
     fn make_ready(&mut self, limit: i64) -> rusqlite::Result<i64> {
-        if self.record.count(State::Scheduled) == 0 {
+        if self.record.count(RowState::Scheduled) == 0 {
             return Ok(0);
         }
         let due = self.step.few(

@@ -12,7 +12,7 @@ use crate::store::sqlite::step::{CLEAN_UP, Step, millis};
 
 /// Where a live task is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum State {
+pub(super) enum RowState {
     Scheduled = 0,
     Ready = 1,
     Claimed = 2,
@@ -159,17 +159,17 @@ impl Record {
     }
 
     /// How many tasks are in this state.
-    pub(super) fn count(&self, state: State) -> i64 {
+    pub(super) fn count(&self, state: RowState) -> i64 {
         self.counts[state as usize]
     }
 
     /// Notes that a task came into a state.
-    pub(super) fn enter(&mut self, state: State) {
+    pub(super) fn enter(&mut self, state: RowState) {
         self.counts[state as usize] += 1;
     }
 
     /// Notes that a task left a state.
-    pub(super) fn leave(&mut self, state: State) {
+    pub(super) fn leave(&mut self, state: RowState) {
         self.counts[state as usize] -= 1;
     }
 
@@ -224,7 +224,7 @@ impl Record {
 
     /// How many ids live.
     pub(super) fn live(&self) -> i64 {
-        self.count(State::Scheduled) + self.count(State::Ready) + self.count(State::Claimed)
+        self.count(RowState::Scheduled) + self.count(RowState::Ready) + self.count(RowState::Claimed)
     }
 
     /// Whether no new id is accepted.

@@ -2,7 +2,7 @@
 
 use crate::protocol::{QueueReply, Reschedule, RescheduleReply};
 use crate::store::sqlite::numbers::number;
-use crate::store::sqlite::queue::record::State;
+use crate::store::sqlite::queue::record::RowState;
 use crate::store::sqlite::queue::task::Task;
 use crate::store::sqlite::queue::work::Work;
 
@@ -11,7 +11,7 @@ pub(super) fn reschedule(work: &mut Work<'_>, request: &Reschedule) -> rusqlite:
     let id = request.id.as_str();
     // A task whose lease has ended may die of that.
     let reply = match work.find(id)? {
-        Some(live) if live.main.state == State::Claimed => RescheduleReply::Claimed,
+        Some(live) if live.main.state == RowState::Claimed => RescheduleReply::Claimed,
         Some(live) => {
             let before = live.main;
             let mut main = Task { due: work.due(request.due), backoff: 0, ..before.clone() };

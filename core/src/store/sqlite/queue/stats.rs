@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::protocol::{QueueReply, QueueStats};
 use crate::store::sqlite::numbers::number;
-use crate::store::sqlite::queue::record::State;
+use crate::store::sqlite::queue::record::RowState;
 use crate::store::sqlite::queue::view::Reading;
 
 /// Like stats.lua. Only what is due and not promoted is counted row by row, in an index: few tasks, unless
@@ -12,14 +12,14 @@ use crate::store::sqlite::queue::view::Reading;
 pub(super) fn stats(reading: &Reading<'_>) -> rusqlite::Result<QueueReply> {
     let record = &reading.record;
     let (due, ended) = (reading.count_due()?, reading.count_ended()?);
-    let ready = record.count(State::Ready) + due + ended;
+    let ready = record.count(RowState::Ready) + due + ended;
     let next_due = if ready > 0 { Some(Duration::ZERO) } else { reading.next_due()? };
     Ok(QueueReply::Stats(Box::new(QueueStats {
-        scheduled: number(record.count(State::Scheduled) - due),
+        scheduled: number(record.count(RowState::Scheduled) - due),
         ready: number(ready),
-        claimed: number(record.count(State::Claimed) - ended),
+        claimed: number(record.count(RowState::Claimed) - ended),
         dead: number(record.all_dead()),
-        successors: number(record.count(State::Parked)),
+        successors: number(record.count(RowState::Parked)),
         paused: record.paused,
         waiters: reading.waiters()?,
         next_due,

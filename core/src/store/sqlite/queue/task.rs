@@ -4,7 +4,7 @@ use rusqlite::Row;
 use rusqlite::types::{FromSql, FromSqlError, FromSqlResult, ToSql, ToSqlOutput, ValueRef};
 
 use crate::protocol::{LEASE_ENDED, Receipt, TURN_BITS, Verdict, Version};
-use crate::store::sqlite::queue::record::{How, State};
+use crate::store::sqlite::queue::record::{How, RowState};
 use crate::store::sqlite::queue::work::Work;
 
 /// The part of a turn that orders tasks by when they came into the line.
@@ -17,7 +17,7 @@ pub(super) const NO_VERDICT: i64 = 0;
 pub(super) struct Task {
     pub(super) serial: i64,
     pub(super) id: Box<str>,
-    pub(super) state: State,
+    pub(super) state: RowState,
     pub(super) turn: i64,
     pub(super) ends: i64,
     pub(super) version: Version,
@@ -56,7 +56,7 @@ pub(super) enum Follows {
 /// Where in line a task stands that is due.
 #[derive(Clone, Copy)]
 pub(super) struct Place {
-    state: State,
+    state: RowState,
     turn: i64,
 }
 
@@ -110,7 +110,7 @@ impl Task {
 
     /// Whether a worker has it now.
     pub(super) fn is_held(&self, now: i64) -> bool {
-        self.state == State::Claimed && self.ends > now
+        self.state == RowState::Claimed && self.ends > now
     }
 
     /// Whether it may no longer be delivered.
@@ -120,7 +120,7 @@ impl Task {
 
     /// Where it stands, or stood before it was claimed.
     pub(super) fn stand(&self) -> Place {
-        let state = if self.state == State::Claimed { State::Ready } else { self.state };
+        let state = if self.state == RowState::Claimed { RowState::Ready } else { self.state };
         Place { state, turn: self.turn }
     }
 
@@ -159,7 +159,7 @@ impl Work<'_> {
 
     /// A main task together with its successor.
     pub(super) fn with_successor(&self, main: Task) -> rusqlite::Result<Live> {
-        if self.record.count(State::Parked) == 0 {
+        if self.record.count(RowState::Parked) == 0 {
             return Ok(Live { main, successor: None });
         }
         let successors = self.step.few(
@@ -181,7 +181,7 @@ impl Work<'_> {
             &[
                 &self.record.id,
                 &task.id,
-                &(task.state == State::Parked),
+                &(task.state == RowState::Parked),
                 &task.state,
                 &task.turn,
                 &task.ends,
@@ -207,7 +207,7 @@ impl Work<'_> {
 
     /// Writes a task that was in the state `from`; not its body, nor whether it is a successor. The file writes the row
     /// anew with all that is in it.
-    pub(super) fn update(&mut self, task: &Task, from: State) -> rusqlite::Result<()> {
+    pub(super) fn update(&mut self, task: &Task, from: RowState) -> rusqlite::Result<()> {
         self.moved += task.size;
         self.record.leave(from);
         self.record.enter(task.state);
@@ -251,11 +251,11 @@ impl Work<'_> {
     pub(super) fn place(&mut self, task: &mut Task) -> rusqlite::Result<()> {
         if task.due <= self.now_ms {
             self.record.sequence += 1;
-            task.state = State::Ready;
+            task.state = RowState::Ready;
             task.turn = i64::from(u8::MAX - task.priority) << TURN_BITS | self.record.sequence;
             self.ready = true;
         } else {
-            task.state = State::Scheduled;
+            task.state = RowState::Scheduled;
             self.earlier |= self.is_earliest(task.due)?;
         }
         Ok(())
@@ -338,7 +338,7 @@ impl Work<'_> {
     /// before or not.
     pub(super) fn find(&mut self, id: &str) -> rusqlite::Result<Option<Live>> {
         match self.live(id)? {
-            Some(live) if live.main.state == State::Claimed && !live.main.is_held(self.step.now) => {
+            Some(live) if live.main.state == RowState::Claimed && !live.main.is_held(self.step.now) => {
                 self.end_lease(live)?;
                 self.live(id)
             }
@@ -375,13 +375,13 @@ impl FromSql for Follows {
     }
 }
 
-impl ToSql for State {
+impl ToSql for RowState {
     fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
         Ok(ToSqlOutput::from(*self as i64))
     }
 }
 
-impl FromSql for State {
+impl FromSql for RowState {
     fn column_result(value: ValueRef<'_>) -> FromSqlResult<Self> {
         Ok(match value.as_i64()? {
             0 => Self::Scheduled,

@@ -12,7 +12,7 @@ use crate::protocol::{
 };
 use crate::store::sqlite::numbers::number;
 use crate::store::sqlite::queue::record::Record;
-use crate::store::sqlite::queue::record::State;
+use crate::store::sqlite::queue::record::RowState;
 use crate::store::sqlite::queue::task::{AFTER_TASK, Task, select_task};
 use crate::store::sqlite::queue::walk::{ALL, DUE, ENDED, LINE, Part, Walk, Way};
 use crate::store::sqlite::queue::work::{FIRST_DUE, FIRST_END};
@@ -118,8 +118,8 @@ impl<'a> Reading<'a> {
     /// Where a task is, seen from now.
     fn state_of(&self, task: &Task) -> TaskState {
         match task.state {
-            State::Claimed if task.is_held(self.now) => TaskState::Claimed,
-            State::Scheduled if task.due > self.now_ms => TaskState::Scheduled,
+            RowState::Claimed if task.is_held(self.now) => TaskState::Claimed,
+            RowState::Scheduled if task.due > self.now_ms => TaskState::Scheduled,
             _ => TaskState::Ready,
         }
     }
@@ -192,7 +192,7 @@ impl<'a> Reading<'a> {
 
     /// Whether there is something to claim, promoted or not.
     pub(super) fn has_due(&self) -> rusqlite::Result<bool> {
-        Ok(self.record.count(State::Ready) > 0 || self.next_due()? == Some(Duration::ZERO))
+        Ok(self.record.count(RowState::Ready) > 0 || self.next_due()? == Some(Duration::ZERO))
     }
 
     /// How long until something becomes due or a lease ends, if nothing is in line.

@@ -9,7 +9,7 @@ use crate::protocol::{CallId, ClaimedTask, Settle, Settled, Waiter};
 
 /// What is asked for.
 #[derive(Clone, Debug)]
-pub struct ClaimOrder {
+pub struct ClaimParams {
     /// Asked in this order; at least one.
     pub queues: Vec<QueueName>,
     /// At most so many tasks.

@@ -3,20 +3,20 @@
 use std::time::Duration;
 
 use crate::base::token::Token;
-use crate::engine::acquire::{AcquireOrder, ForeignHolder, Grant};
+use crate::engine::acquire::{AcquireParams, ForeignHolder, Grant};
 
 /// What is asked for.
 #[derive(Clone, Debug)]
-pub struct SeveralOrder {
+pub struct SeveralParams {
     /// At least one, in the order of their names; all with the same token, ttl and wait.
-    pub locks: Vec<AcquireOrder>,
+    pub locks: Vec<AcquireParams>,
     /// Of each the foreign value that was in the way of an earlier call.
     pub foreign_holders: Vec<Option<ForeignHolder>>,
     /// Whether the store can take them all in one step.
     pub in_one_step: bool,
 }
 
-impl SeveralOrder {
+impl SeveralParams {
     pub(super) fn wait(&self) -> Duration {
         self.locks[0].wait
     }

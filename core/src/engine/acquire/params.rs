@@ -10,7 +10,7 @@ use crate::protocol::{Digest, Fence, Permits, Waiter};
 
 /// What is asked for.
 #[derive(Clone, Debug)]
-pub struct AcquireOrder {
+pub struct AcquireParams {
     /// Which lock.
     pub name: LockName,
     /// What is taken of it; `None` if it is exclusive.
