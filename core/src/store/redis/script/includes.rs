@@ -1,5 +1,6 @@
 //! How the shared parts come into a script: a line `-- include NAME.lua` puts one in, after what it includes itself, and
-//! once only. In a block of the script it is there up to the block's end.
+//! once only. In a block of the script it is there up to the block's end. `complete` in `script.rs` calls it; constants are
+//! in `values.rs`.
 
 /// After this part, what a queue's script does is a function of its own. A function that is made finds each name that it
 /// uses by going through all those around it that are in use, but the names of an outer function at once: an
