@@ -74,26 +74,6 @@ pub enum AnyLock {
 }
 
 /// A lease of either face.
-///
-/// Nobody can release twice: the compiler refuses it.
-/// ```compile_fail,E0382
-/// fn twice(lease: stanchion::blocking::Lease) {
-///     let _ = lease.release();
-///     let _ = lease.release();
-/// }
-/// ```
-/// ```compile_fail,E0382
-/// async fn twice(lease: stanchion::Lease) {
-///     let _ = lease.release().await;
-///     let _ = lease.release().await;
-/// }
-/// ```
-/// ```compile_fail,E0382
-/// fn extended_after_release(lease: stanchion::blocking::Lease) {
-///     let _ = lease.release();
-///     let _ = lease.extend(std::time::Duration::from_secs(1));
-/// }
-/// ```
 #[derive(Debug)]
 #[must_use = "dropping a lease releases the lock"]
 pub enum AnyLease {

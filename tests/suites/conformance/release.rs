@@ -15,6 +15,20 @@ on_every_topology_of_locks! {
         assert!(!client.lock("a").is_locked().unwrap());
     }
 
+    /// A lease is shared by reference, so that the second of two calls is an error when it runs, and nothing else.
+    fn a_released_lease_is_refused_and_leaves_the_next_holder_alone(bench) {
+        let client = bench.client();
+        let lease = client.lock("a").acquire(LockOptions::new()).unwrap();
+        lease.release().unwrap();
+        let next = client.lock("a").acquire(LockOptions::new()).unwrap();
+        for error in [lease.release().unwrap_err(), lease.extend(secs(60)).unwrap_err(), lease.check().unwrap_err()] {
+            assert_eq!(error.kind(), ErrorKind::LeaseLost);
+        }
+        drop(lease);
+        assert!(next.is_valid() && next.check().is_ok() && client.lock("a").is_locked().unwrap());
+        next.release().unwrap();
+    }
+
     fn release_tells_expired(bench) {
         let client = bench.client();
         let lease = client.lock("a").acquire(fixed(ms(60))).unwrap();
