@@ -175,7 +175,7 @@ final class KindsTest extends StoreCase
     {
         $index = $this->connect($kind)->rwLock('index');
         $reader = $index->read()->reentrant('me')->acquire();
-        self::assertThrows(InvalidArgument::class, fn () => $index->write()->reentrant('me')->acquire(), 'upgraded');
+        self::assertThrows(InvalidArgument::class, fn () => $index->write()->reentrant('me')->acquire(), 'cannot be raised');
         $reader->release();
         $writer = $index->write()->reentrant('me')->acquire();
         self::assertSame($writer->fence(), $index->read()->reentrant('me')->acquire()->fence());
