@@ -215,7 +215,7 @@ mod tests {
 
     #[test]
     fn every_include_is_known_and_none_includes_itself() {
-        for (name, source) in SOURCES.iter().chain(SHARED) {
+        for (name, source) in SOURCES.iter().chain(SHARED.iter()) {
             assert_eq!(included(source, part).wrong, [""; 0], "{name}");
         }
     }
