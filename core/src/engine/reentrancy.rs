@@ -104,3 +104,58 @@ impl<L> Owners<L> {
         self.acquiring.values().any(|waiting| !waiting.is_empty())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::base::name::Prefixes;
+    use crate::base::token::Token;
+    use crate::protocol::Fence;
+
+    fn key() -> Key {
+        (Prefixes::parse("Lock:", "Queue:").unwrap().lock_name("a").unwrap(), "me".into())
+    }
+
+    fn lock(bits: u128) -> LockLease {
+        LockLease {
+            name: key().0,
+            token: Token::from_bits(bits),
+            granted: Fence::new(1),
+            acquire_resent: false,
+            foreign_share: false,
+            share: None,
+            owner: "client".into(),
+        }
+    }
+
+    #[test]
+    fn one_caller_of_an_owner_acquires_and_the_others_wait_for_it() {
+        let (mut owners, key) = (Owners::<u8>::default(), key());
+        assert!(owners.acquires(&key, || unreachable!("the first does not wait")));
+        assert!(!owners.acquires(&key, || 5) && !owners.acquires(&key, || 6));
+        assert_eq!(owners.acquired(&key), [5, 6]);
+        assert!(owners.acquires(&key, || 7), "the next one takes its turn");
+        assert!(owners.acquired(&key).is_empty());
+    }
+
+    #[test]
+    fn an_owner_is_inside_until_it_has_left_as_often_as_it_came() {
+        let (mut owners, key) = (Owners::default(), key());
+        assert!(owners.again(&key, None, |_| true).unwrap().is_none());
+        owners.first(key.clone(), "lease", lock(1));
+        assert_eq!(owners.again(&key, None, |_| true).unwrap().unwrap().0, "lease");
+        assert!(!owners.leave(&key, &lock(1)));
+        assert!(owners.leave(&key, &lock(1)));
+        assert!(owners.again(&key, None, |_| true).unwrap().is_none());
+    }
+
+    #[test]
+    fn a_lost_lease_is_not_entered_and_its_release_leaves_the_next_one_alone() {
+        let (mut owners, key) = (Owners::default(), key());
+        owners.first(key.clone(), "old", lock(1));
+        assert!(owners.again(&key, None, |_| false).unwrap().is_none());
+        owners.first(key.clone(), "new", lock(2));
+        assert!(owners.leave(&key, &lock(1)), "the old one is given back by itself");
+        assert_eq!(owners.again(&key, None, |_| true).unwrap().unwrap().0, "new");
+    }
+}

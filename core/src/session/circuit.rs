@@ -27,3 +27,21 @@ impl Circuit {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_is_open_for_a_time_that_further_failures_do_not_prolong() {
+        let (circuit, now) = (Circuit::default(), Moment::from_nanos(0) + OPEN_FOR);
+        let a_second = Duration::from_secs(1);
+        assert!(!circuit.is_open(now));
+        circuit.open(now);
+        circuit.open(now + a_second);
+        assert!(circuit.is_open(now + OPEN_FOR - a_second));
+        assert!(!circuit.is_open(now + OPEN_FOR));
+        circuit.open(now + OPEN_FOR);
+        assert!(circuit.is_open(now + OPEN_FOR + a_second));
+    }
+}
