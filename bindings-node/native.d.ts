@@ -362,7 +362,7 @@ export interface WorkerReport {
 export function abandon(bridge: Bridge): void
 
 /** Gives up on a call. What it left behind is cleaned up. */
-export function cancel(bridge: Bridge, call: number): void
+export function cancel(bridge: Bridge, call: number): boolean
 
 /** Why it is not ours any more, if it is not. */
 export function checkLease(lease: Lease): Failure | null
@@ -385,7 +385,7 @@ export function extendLease(bridge: Bridge, call: number, lease: Lease, ttl: Mil
 export function extendLeaseExact(bridge: Bridge, call: number, lease: Lease, ttl: Millis): void
 
 /** Starts the calls that were made since the last time. */
-export function flush(bridge: Bridge): void
+export function flush(bridge: Bridge): boolean
 
 /** The lease is not used any more. If it is ours, it is released in the background. */
 export function forgetLease(number: number): void

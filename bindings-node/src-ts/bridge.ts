@@ -152,7 +152,7 @@ function giveUp(bridge: Bridge, one: Waiting): void {
   // Ended by what another one of them did.
   if (waiting.get(one.number) !== one) return
   end(one)
-  native().cancel(bridge, one.number)
+  if (native().cancel(bridge, one.number)) setImmediate(deliver)
   one.reject(one.signal?.reason)
   letGo(bridge)
 }
@@ -170,7 +170,8 @@ export function flush(): void {
   if (made === undefined || fresh === 0) return
   fresh = 0
   try {
-    native().flush(made)
+    // Not at once: what else the loop has to do comes in between.
+    if (native().flush(made)) setImmediate(deliver)
   } catch (thrown) {
     const failure = refusalOf(thrown)
     for (const one of waiting.all()) {

@@ -1,34 +1,37 @@
 //! From futures of the core to promises.
 //!
-//! Threads of ours never call JavaScript one by one: they put a result down and ring. The event loop then collects
-//! many results at once, in one call of the facade, which settles the promises.
+//! The calls are worked on by the event loop's own thread ([`host_loop`](crate::host_loop)), or else by a thread of
+//! ours. Neither calls JavaScript one by one: results are put down, and the event loop collects many at once, in one call
+//! of the facade, which settles the promises.
 
 use std::cell::{OnceCell, RefCell};
 use std::collections::VecDeque;
 use std::future::{Future, poll_fn};
-use std::mem;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
+use std::ptr;
 use std::rc::Rc;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Poll;
 
-use napi::bindgen_prelude::{Array, FromNapiValue, Function, ToNapiValue};
+use futures_util::future::{AbortHandle, abortable};
+use napi::bindgen_prelude::{Array, FromNapiValue, Function, JsValue, ToNapiValue};
 use napi::threadsafe_function::{ThreadsafeFunction, ThreadsafeFunctionCallMode};
 use napi::{Env, Status, ValueType, sys};
 use napi_derive::napi;
 use nohash_hasher::IntMap;
 use stanchion::Error;
+use stanchion::internals::HostLoop;
 use tokio::sync::Notify;
-use tokio::task::AbortHandle;
 
 use crate::convert::converted;
 use crate::error::{Failure, invalid};
+use crate::host_loop::UvLoop;
 use crate::lease;
 use crate::runtime::{no_thread, runtime};
 
 /// Rings in the event loop; by itself it does not keep the process alive.
-type Bell = ThreadsafeFunction<(), (), (), Status, false, true>;
+pub(crate) type Bell = ThreadsafeFunction<(), (), (), Status, false, true>;
 
 /// Makes the JavaScript value of a result, on the loop's thread.
 type Value = Box<dyn FnOnce(sys::napi_env) -> napi::Result<sys::napi_value> + Send>;
@@ -71,26 +74,92 @@ impl FromNapiValue for Bridge {
     }
 }
 
-/// The calls that are waited for; those that were started, with what ends them.
-type Waiting = Mutex<IntMap<u32, Option<AbortHandle>>>;
-
 struct Inner {
     shared: Arc<Shared>,
+    /// What works on the calls, if the event loop does.
+    host: Option<Arc<HostLoop>>,
     /// Rings, once something calls for it.
-    ringer: OnceCell<AbortHandle>,
+    ringer: OnceCell<tokio::task::AbortHandle>,
     /// Calls of this turn of the event loop, which are started together.
-    fresh: RefCell<Vec<(u32, Work)>>,
-    waiting: Arc<Waiting>,
+    fresh: RefCell<Vec<Work>>,
+    /// The calls that are waited for, with what ends them.
+    waiting: RefCell<IntMap<u32, AbortHandle>>,
+    /// Collects, in JavaScript.
+    deliver: Deliver,
+}
+
+/// A function of the facade, and its environment.
+struct Deliver {
+    env: sys::napi_env,
+    function: sys::napi_ref,
 }
 
 impl Inner {
     fn abandon(&self) {
         self.fresh.take();
-        let waiting = mem::take(&mut *locked(&self.waiting));
-        waiting.into_values().flatten().for_each(|task| task.abort());
+        self.waiting.take().into_values().for_each(|call| call.abort());
         let notes = locked(&self.shared.notes).take();
         drop(notes);
     }
+
+    /// The event loop works on the calls for a turn.
+    fn turn(&self, host: &Arc<HostLoop>) {
+        // Timers are those of the runtime.
+        let Ok(runtime) = runtime() else { return };
+        let _context = runtime.enter();
+        host.turn();
+    }
+
+    /// As [`Inner::turn`], called from JavaScript: true if there is something to be collected, in a turn of its own.
+    fn turn_inside(&self) -> bool {
+        let Some(host) = &self.host else { return false };
+        self.turn(host);
+        self.shared.has_notes()
+    }
+}
+
+impl Deliver {
+    /// Has the facade collect, from the event loop.
+    fn call(&self) {
+        let mut scope = ptr::null_mut();
+        // SAFETY: on the thread of the environment, which has not ended: then there is no bridge any more.
+        unsafe {
+            if sys::napi_open_handle_scope(self.env, &mut scope) != sys::Status::napi_ok {
+                return;
+            }
+            let (mut function, mut this) = (ptr::null_mut(), ptr::null_mut());
+            sys::napi_get_reference_value(self.env, self.function, &mut function);
+            sys::napi_get_global(self.env, &mut this);
+            let none = ptr::null_mut();
+            let called =
+                sys::napi_make_callback(self.env, none, this, function, 0, ptr::null(), ptr::null_mut());
+            if called == sys::Status::napi_pending_exception {
+                let mut thrown = ptr::null_mut();
+                sys::napi_get_and_clear_last_exception(self.env, &mut thrown);
+                sys::napi_fatal_exception(self.env, thrown);
+            }
+            sys::napi_close_handle_scope(self.env, scope);
+        }
+    }
+}
+
+/// A socket of a bridge is ready: on the event loop's thread, outside JavaScript.
+pub(crate) fn polled(bridge: usize, socket: u64, reads: bool, writes: bool) {
+    let inner = BRIDGES.with_borrow(|bridges| bridges.get(bridge).cloned().flatten());
+    let Some((inner, host)) = inner.and_then(|inner| Some((Rc::clone(&inner), inner.host.clone()?))) else {
+        return;
+    };
+    host.ready(socket, reads, writes);
+    inner.turn(&host);
+    if inner.shared.has_notes() {
+        inner.deliver.call();
+    }
+}
+
+/// Has the facade collect soon; from any thread.
+pub(crate) fn ring(bell: &Bell) {
+    // Once the loop has ended there is nobody to call.
+    let _ = bell.call((), ThreadsafeFunctionCallMode::NonBlocking);
 }
 
 struct Shared {
@@ -98,7 +167,7 @@ struct Shared {
     notes: Mutex<Option<VecDeque<(u32, Note)>>>,
     /// There are notes to be collected.
     call: Notify,
-    bell: Bell,
+    bell: Arc<Bell>,
 }
 
 impl Shared {
@@ -112,9 +181,14 @@ impl Shared {
         let was_empty = list.is_empty();
         list.push_back((call, note));
         drop(notes);
-        if was_empty {
+        // A turn is followed by a look.
+        if was_empty && !HostLoop::is_in_turn() {
             self.call.notify_one();
         }
+    }
+
+    fn has_notes(&self) -> bool {
+        locked(&self.notes).as_ref().is_some_and(|notes| !notes.is_empty())
     }
 
     /// Some of what there is, and whether there is more.
@@ -131,8 +205,7 @@ impl Shared {
     async fn ring(self: Arc<Self>) {
         loop {
             self.call.notified().await;
-            // Once the loop has ended there is nobody to hear it.
-            let _ = self.bell.call((), ThreadsafeFunctionCallMode::NonBlocking);
+            ring(&self.bell);
         }
     }
 }
@@ -165,16 +238,18 @@ impl Bridge {
                 Ok(Poll::Ready(result)) => Poll::Ready(Ok(result)),
                 Err(panic) => Poll::Ready(Err(panic)),
             });
-        let run = async move {
+        let (run, handle) = abortable(async move {
             let note = match caught.await {
                 Ok(Ok(result)) => Note::Done(value(result)),
                 Ok(Err(error)) => Note::Failed(Failure::from(&error)),
                 Err(panic) => Note::Failed(Failure::panicked(&*panic)),
             };
             shared.put(call, note);
-        };
-        locked(&self.0.waiting).insert(call, None);
-        self.0.fresh.borrow_mut().push((call, Box::pin(run)));
+        });
+        self.0.waiting.borrow_mut().insert(call, handle);
+        self.0.fresh.borrow_mut().push(Box::pin(async {
+            let _ended = run.await;
+        }));
         Ok(())
     }
 
@@ -183,20 +258,25 @@ impl Bridge {
     }
 }
 
-/// Opens a bridge. `ring` is called in the event loop when there is something to collect.
+/// Opens a bridge. `deliver` is called in the event loop when there is something to collect.
 #[napi]
-pub fn open_bridge(env: &Env, ring: Function<'_, (), ()>) -> napi::Result<u32> {
-    let bell = ring.build_threadsafe_function().weak::<true>().callee_handled::<false>().build()?;
+pub fn open_bridge(env: &Env, deliver: Function<'_, (), ()>) -> napi::Result<u32> {
+    let bell =
+        Arc::new(deliver.build_threadsafe_function().weak::<true>().callee_handled::<false>().build()?);
+    let mut function = ptr::null_mut();
+    // SAFETY: both are of this call.
+    napi::check_status!(unsafe { sys::napi_create_reference(env.raw(), deliver.raw(), 1, &mut function) })?;
+    let number = BRIDGES.with_borrow(Vec::len);
+    let host = UvLoop::of(env.raw(), number, Arc::clone(&bell)).map(|host| HostLoop::new(host));
     let inner = Inner {
         shared: Arc::new(Shared { notes: Mutex::new(Some(VecDeque::new())), call: Notify::new(), bell }),
+        host,
         ringer: OnceCell::new(),
         fresh: RefCell::default(),
-        waiting: Arc::default(),
+        waiting: RefCell::default(),
+        deliver: Deliver { env: env.raw(), function },
     };
-    let number = BRIDGES.with_borrow_mut(|bridges| {
-        bridges.push(Some(Rc::new(inner)));
-        bridges.len() - 1
-    });
+    BRIDGES.with_borrow_mut(|bridges| bridges.push(Some(Rc::new(inner))));
     env.add_env_cleanup_hook(number, close)?;
     Ok(u32::try_from(number).unwrap_or(u32::MAX))
 }
@@ -206,6 +286,9 @@ fn close(number: usize) {
     let inner = BRIDGES.with_borrow_mut(|bridges| bridges.get_mut(number).and_then(Option::take));
     let Some(inner) = inner else { return };
     inner.abandon();
+    if let Some(host) = &inner.host {
+        host.end();
+    }
     if let Some(ringer) = inner.ringer.get() {
         ringer.abort();
     }
@@ -216,14 +299,17 @@ fn close(number: usize) {
 /// value, one after the other.
 #[napi(ts_return_type = "unknown[]")]
 pub fn collect<'env>(env: &'env Env, bridge: Bridge) -> napi::Result<Array<'env>> {
-    let Inner { shared, waiting, .. } = &*bridge.0;
+    let Inner { shared, waiting, host, .. } = &*bridge.0;
+    if let Some(host) = host {
+        bridge.0.turn(host);
+    }
     let (more, notes) = shared.some();
     let mut found = env.create_array(0)?;
     found.insert(more)?;
     for (call, note) in notes {
         let is_waited_for = match note {
-            Note::News(_) => locked(waiting).contains_key(&call),
-            _ => locked(waiting).remove(&call).is_some(),
+            Note::News(_) => waiting.borrow().contains_key(&call),
+            _ => waiting.borrow_mut().remove(&call).is_some(),
         };
         // What nobody waits for any more is dropped, and with it released.
         if !is_waited_for {
@@ -241,39 +327,44 @@ pub fn collect<'env>(env: &'env Env, bridge: Bridge) -> napi::Result<Array<'env>
     Ok(found)
 }
 
-/// Starts the calls that were made since the last time.
+/// Starts the calls that were made since the last time. True if some have ended already.
 #[napi]
-pub fn flush(bridge: Bridge) -> napi::Result<()> {
+pub fn flush(bridge: Bridge) -> napi::Result<bool> {
     let runtime = runtime().map_err(no_thread)?;
-    let Inner { shared, ringer, waiting, fresh } = &*bridge.0;
+    let Inner { shared, host, ringer, fresh, .. } = &*bridge.0;
     ringer.get_or_init(|| runtime.spawn(Arc::clone(shared).ring()).abort_handle());
-    let (fresh, waiting) = (fresh.take(), Arc::clone(waiting));
-    // Spawned there, since each spawning from here would wake the thread.
-    runtime.spawn(async move {
-        for (call, work) in fresh {
-            // It may have been given up since.
-            if let Some(place) = locked(&waiting).get_mut(&call) {
-                *place = Some(tokio::spawn(work).abort_handle());
-            }
+    let fresh = fresh.take();
+    match host {
+        Some(host) => {
+            fresh.into_iter().for_each(|work| host.spawn(work));
+            Ok(bridge.0.turn_inside())
         }
-    });
-    Ok(())
+        None => {
+            // Spawned there, since each spawning from here would wake the thread.
+            runtime.spawn(async move {
+                for work in fresh {
+                    tokio::spawn(work);
+                }
+            });
+            Ok(false)
+        }
+    }
 }
 
-/// Gives up on a call. What it left behind is cleaned up.
+/// Gives up on a call. What it left behind is cleaned up. True if another has ended meanwhile.
 #[napi]
-pub fn cancel(bridge: Bridge, call: u32) {
-    bridge.0.fresh.borrow_mut().retain(|(fresh, _)| *fresh != call);
-    let task = locked(&bridge.0.waiting).remove(&call);
-    if let Some(Some(task)) = task {
-        task.abort();
-    }
+pub fn cancel(bridge: Bridge, call: u32) -> bool {
+    let call = bridge.0.waiting.borrow_mut().remove(&call);
+    let Some(call) = call else { return false };
+    call.abort();
+    bridge.0.turn_inside()
 }
 
 /// Gives up on all calls: nobody will hear of them. What they were given and left behind is released.
 #[napi]
 pub fn abandon(bridge: Bridge) {
     bridge.0.abandon();
+    bridge.0.turn_inside();
 }
 
 /// Whether the process is to stay alive for what is waited for.

@@ -1,11 +1,12 @@
 //! From futures of the core to futures of asyncio.
 //!
-//! Threads of ours never call Python: they put a result down and ring a bell, a socket that the event loop
-//! listens to. The loop then collects the results, many at a time.
+//! The calls are worked on by the event loop's own thread, in turns that it gives us ([`AioLoop`]), or else by a thread of
+//! ours. That never calls Python: it puts a result down and rings a bell, a socket that the event loop listens to. The loop
+//! then collects the results, many at a time.
 
 use std::collections::{HashMap, VecDeque};
 use std::future::{Future, poll_fn};
-use std::io::{Read, Write};
+use std::io::Read;
 use std::mem;
 use std::os::fd::AsRawFd;
 use std::os::unix::net::UnixStream;
@@ -14,11 +15,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Poll;
 
+use futures_util::future::{AbortHandle, abortable};
 use nix::unistd::{Pid, getpid};
 use pyo3::prelude::*;
 use stanchion::Error;
-use tokio::task::AbortHandle;
+use stanchion::internals::HostLoop;
 
+use crate::aio_loop::{AioLoop, ring};
 use crate::error::{panicked, raise};
 use crate::results::IntoPython;
 use crate::runtime::runtime;
@@ -30,9 +33,11 @@ const AT_ONCE: usize = 256;
 type Outcome = Box<dyn FnOnce(Python<'_>) -> PyResult<Py<PyAny>> + Send>;
 
 /// What one event loop waits for.
-#[pyclass(frozen)]
+#[pyclass(frozen, weakref)]
 pub(crate) struct Bridge {
     shared: Arc<Shared>,
+    /// What works on the calls, and asks for turns, if the event loop does.
+    host: Option<(Arc<HostLoop>, Py<PyAny>)>,
     listener: UnixStream,
     waiting: Mutex<HashMap<u64, Waiting>>,
     next: AtomicU64,
@@ -41,12 +46,12 @@ pub(crate) struct Bridge {
 
 struct Waiting {
     future: Py<PyAny>,
-    task: AbortHandle,
+    call: AbortHandle,
 }
 
 struct Shared {
     done: Mutex<VecDeque<(u64, Outcome)>>,
-    bell: UnixStream,
+    bell: Arc<UnixStream>,
 }
 
 impl Shared {
@@ -55,8 +60,9 @@ impl Shared {
         let was_empty = done.is_empty();
         done.push_back((id, outcome));
         drop(done);
-        if was_empty {
-            self.ring();
+        // A turn is followed by a look.
+        if was_empty && !HostLoop::is_in_turn() {
+            ring(&self.bell);
         }
     }
 
@@ -68,14 +74,9 @@ impl Shared {
         let is_all = done.is_empty();
         drop(done);
         if !is_all {
-            self.ring();
+            ring(&self.bell);
         }
         some
-    }
-
-    fn ring(&self) {
-        // A full socket rings already.
-        let _ = (&self.bell).write(&[1]);
     }
 }
 
@@ -95,29 +96,54 @@ impl Bridge {
                 Ok(Poll::Ready(result)) => Poll::Ready(Ok(result)),
                 Err(panic) => Poll::Ready(Err(panic)),
             });
-        let run = async move {
+        let (run, call) = abortable(async move {
             let outcome: Outcome = match caught.await {
                 Ok(Ok(value)) => Box::new(move |py| value.into_python(py)),
                 Ok(Err(error)) => Box::new(move |py| Err(raise(py, &error))),
                 Err(panic) => Box::new(move |py| Err(panicked(py, &*panic))),
             };
             shared.finish(id, outcome);
+        });
+        let run = async {
+            let _ended = run.await;
         };
-        let task = runtime()?.spawn(run).abort_handle();
-        locked(&self.waiting).insert(id, Waiting { future, task });
+        // Timers are the runtime's in any case.
+        let runtime = runtime()?;
+        locked(&self.waiting).insert(id, Waiting { future, call });
+        match &self.host {
+            Some((host, sockets)) => {
+                host.spawn(run);
+                Python::attach(|py| sockets.call_method0(py, "turn_soon"))?;
+            }
+            None => drop(runtime.spawn(run)),
+        }
         Ok(id)
+    }
+
+    fn work(&self) {
+        let (Some((host, _)), Ok(runtime)) = (&self.host, runtime()) else { return };
+        let _context = runtime.enter();
+        host.turn();
     }
 }
 
 #[pymethods]
 impl Bridge {
+    /// For a loop that works on the calls, and does what `sockets` asks it for; or for one that only listens.
     #[new]
-    fn new() -> PyResult<Self> {
+    #[pyo3(signature = (sockets=None))]
+    fn new(sockets: Option<Py<PyAny>>, py: Python<'_>) -> PyResult<Self> {
         let (bell, listener) = UnixStream::pair()?;
         bell.set_nonblocking(true)?;
         listener.set_nonblocking(true)?;
+        let bell = Arc::new(bell);
+        let host = sockets.map(|sockets| {
+            let host = AioLoop::new(sockets.clone_ref(py), Arc::clone(&bell));
+            (HostLoop::new(Arc::new(host)), sockets)
+        });
         Ok(Self {
             shared: Arc::new(Shared { done: Mutex::default(), bell }),
+            host,
             listener,
             waiting: Mutex::default(),
             next: AtomicU64::new(1),
@@ -130,10 +156,24 @@ impl Bridge {
         self.listener.as_raw_fd()
     }
 
-    /// Gives results that are there to their futures.
+    /// The bell was rung.
     fn collect(&self, py: Python<'_>) -> PyResult<()> {
         let mut bytes = [0; 64];
         while matches!((&self.listener).read(&mut bytes), Ok(count) if count == bytes.len()) {}
+        self.turn(py)
+    }
+
+    /// A socket is ready, for writes or for reads.
+    fn ready(&self, py: Python<'_>, socket: u64, writes: bool) -> PyResult<()> {
+        if let Some((host, _)) = &self.host {
+            host.ready(socket, !writes, writes);
+        }
+        self.turn(py)
+    }
+
+    /// Works on the calls, and gives results that are there to their futures.
+    fn turn(&self, py: Python<'_>) -> PyResult<()> {
+        self.work();
         for (id, outcome) in self.shared.some() {
             // What nobody waits for any more is dropped, and with it released.
             let Some(Waiting { future, .. }) = locked(&self.waiting).remove(&id) else { continue };
@@ -151,8 +191,12 @@ impl Bridge {
     /// Gives up on a call. What it left behind is cleaned up.
     fn cancel(&self, id: u64) {
         let waiting = locked(&self.waiting).remove(&id);
-        if let Some(Waiting { task, .. }) = waiting {
-            task.abort();
+        if let Some(Waiting { call, .. }) = waiting {
+            call.abort();
+            self.work();
+            if !locked(&self.shared.done).is_empty() {
+                ring(&self.shared.bell);
+            }
         }
     }
 
@@ -160,14 +204,15 @@ impl Bridge {
     /// would go away by itself.
     fn close(&self) {
         let waiting = mem::take(&mut *locked(&self.waiting));
-        for (_, one) in waiting {
-            // In a forked child the runtime is the parent's.
-            if self.process == getpid() {
-                one.task.abort();
-            }
+        // In a forked child what works on them is the parent's.
+        if self.process == getpid() {
+            waiting.values().for_each(|one| one.call.abort());
+        }
+        if let Some((host, _)) = &self.host {
+            host.end();
         }
         let done = mem::take(&mut *locked(&self.shared.done));
-        drop(done);
+        drop((waiting, done));
     }
 }
 

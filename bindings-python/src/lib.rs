@@ -2,6 +2,7 @@
 //!
 //! Private: programs use the pure-Python package over it, which has the documentation.
 
+mod aio_loop;
 mod args;
 mod bridge;
 mod cached;

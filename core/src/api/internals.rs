@@ -1,6 +1,8 @@
 //! What this project's own bindings, simulator and tests need beyond the public API. Not covered by semver.
 
 pub use crate::base::clock::{Clock, ManualClock, Moment};
+#[cfg(feature = "redis")]
+pub use crate::base::host_loop::{Host, HostLoop};
 pub use crate::base::token::Token;
 pub use crate::session::call_slots::CallSlots;
 

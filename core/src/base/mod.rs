@@ -6,6 +6,8 @@ pub(crate) mod contained;
 pub(crate) mod envelope;
 pub(crate) mod error;
 pub(crate) mod fork;
+#[cfg(feature = "redis")]
+pub(crate) mod host_loop;
 pub mod name;
 pub(crate) mod numbers;
 pub(crate) mod shown;

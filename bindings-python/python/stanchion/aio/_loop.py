@@ -17,9 +17,49 @@ def _bridge(loop: asyncio.AbstractEventLoop) -> _stanchion.Bridge:
     made = _bridges.get(loop)
     if made is None:
         _close_old()
-        made = _bridges[loop] = _stanchion.Bridge()
+        sockets = _Sockets(loop)
+        made = _bridges[loop] = _stanchion.Bridge(sockets)
+        sockets.belong_to(made)
         loop.add_reader(made.fileno(), made.collect)
     return made
+
+
+class _Sockets:
+    """What the loop does for its bridge: it watches sockets, and gives it turns."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = weakref.ref(loop)
+        self._files: dict[int, int] = {}
+        self._turn_comes = False
+
+    def belong_to(self, bridge: _stanchion.Bridge) -> None:
+        self._bridge = weakref.ref(bridge)
+
+    def watch(self, file: int, number: int) -> None:
+        self._files[number] = file
+        self._loop().add_reader(file, self._bridge().ready, number, False)
+
+    def watch_writes(self, number: int, yes: bool) -> None:
+        if yes:
+            self._loop().add_writer(self._files[number], self._bridge().ready, number, True)
+        else:
+            self._loop().remove_writer(self._files[number])
+
+    def unwatch(self, number: int) -> None:
+        file, loop = self._files.pop(number), self._loop()
+        if loop is not None and not loop.is_closed():
+            loop.remove_reader(file)
+            loop.remove_writer(file)
+
+    def turn_soon(self) -> None:
+        """All calls of this turn of the loop begin together: that saves most of what each would cost."""
+        if not self._turn_comes:
+            self._turn_comes = True
+            self._loop().call_soon(self._turn)
+
+    def _turn(self) -> None:
+        self._turn_comes = False
+        self._bridge().turn()
 
 
 def _close_old() -> None:

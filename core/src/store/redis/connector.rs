@@ -103,6 +103,11 @@ impl Connector {
         }
     }
 
+    /// Whether a host's event loop can poll its connections: to a single server, not encrypted.
+    pub(crate) fn can_be_hosted(&self) -> bool {
+        matches!(self, Self::Fixed(server) if server.is_plain())
+    }
+
     /// Whether it leads to one server of a quorum.
     pub(crate) fn is_member(&self) -> bool {
         matches!(self, Self::Member(..))

@@ -1,21 +1,24 @@
-//! One connection shared by all tasks, made again when it fails.
+//! One connection shared by all tasks, made again when it fails; one more for the tasks of each host's event loop.
 
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use futures_util::future::{AbortHandle, abortable};
 use redis::aio::MultiplexedConnection;
 use redis::{AsyncConnectionConfig, Cmd, RedisError, Value};
 use tokio::time::timeout;
 
+use crate::base::host_loop::{HostLoop, HostStream};
 use crate::base::wake::locked;
 use crate::protocol::{Failure, FailureKind};
-use crate::store::redis::connector::Connector;
+use crate::store::redis::connector::{Connector, aside};
 use crate::store::redis::era::Era;
 use crate::store::redis::failure::{self, Miss, Next};
 use crate::store::redis::patience::rest;
 use crate::store::redis::pool;
 use crate::store::redis::sending::Sending;
+use crate::store::redis::server::Server;
 
 /// A reply missing for so long means a dead connection, not a short deadline.
 const DEAD_AFTER: Duration = Duration::from_millis(900);
@@ -27,7 +30,8 @@ const BUFFER: usize = 1024;
 #[derive(Debug)]
 pub(crate) struct Multiplexed {
     connector: Connector,
-    current: Mutex<Option<Numbered>>,
+    /// One for each place at most.
+    current: Mutex<Vec<Numbered>>,
     /// Held while connecting, so that one task connects and the others wait for it.
     connecting: tokio::sync::Mutex<()>,
     next_number: AtomicU64,
@@ -39,6 +43,19 @@ struct Numbered {
     connection: MultiplexedConnection,
     used: Instant,
     era: Era,
+    /// The event loop of a host that polls it; `None`: the tokio runtime.
+    home: Option<u64>,
+    /// Ends the polling, if it is a host's.
+    _polled: Option<Arc<Polled>>,
+}
+
+#[derive(Debug)]
+struct Polled(AbortHandle);
+
+impl Drop for Polled {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
 }
 
 impl Multiplexed {
@@ -53,7 +70,7 @@ impl Multiplexed {
 
     /// Closes the connection when the calls on it have ended.
     pub(crate) fn close(&self) {
-        *locked(&self.current) = None;
+        locked(&self.current).clear();
     }
 
     /// Performs a request's script.
@@ -124,22 +141,33 @@ impl Multiplexed {
             .set_connection_timeout(Some(rest(give_up)))
             .set_response_timeout(None)
             .set_pipeline_buffer_size(BUFFER);
-        let mut connection = server
-            .client
-            .get_multiplexed_async_connection_with_config(&config)
-            .await
-            .map_err(|error| server.not_connected(&error))?;
+        let home = self.home();
+        let (mut connection, polled) = match home {
+            Some(_) => hosted(&server, config, give_up).await?,
+            None => {
+                let connection = server.client.get_multiplexed_async_connection_with_config(&config).await;
+                (connection.map_err(|error| server.not_connected(&error))?, None)
+            }
+        };
         let era = self.connector.vet(&mut connection, era).await?;
         let number = self.next_number.fetch_add(1, Ordering::Relaxed);
-        let current = Numbered { number, connection, used: Instant::now(), era };
-        *locked(&self.current) = Some(current.clone());
+        let current = Numbered { number, connection, used: Instant::now(), era, home, _polled: polled };
+        let mut all = locked(&self.current);
+        all.retain(|other| other.home != home);
+        all.push(current.clone());
         Ok(current)
+    }
+
+    /// Which event loop of a host is to poll this task's connection, if one can.
+    fn home(&self) -> Option<u64> {
+        HostLoop::current_id().filter(|_| self.connector.can_be_hosted())
     }
 
     /// The present connection, with the time of its last use.
     fn usable(&self) -> Option<Numbered> {
-        let mut current = locked(&self.current);
-        let current = current.as_mut().filter(|current| current.era == self.connector.era())?;
+        let (home, era) = (self.home(), self.connector.era());
+        let mut all = locked(&self.current);
+        let current = all.iter_mut().find(|current| current.home == home && current.era == era)?;
         let before = current.clone();
         current.used = Instant::now();
         Some(before)
@@ -147,11 +175,28 @@ impl Multiplexed {
 
     /// Forgets a connection that failed, unless another has replaced it already.
     fn discard(&self, number: u64) {
-        let mut current = locked(&self.current);
-        if current.as_ref().is_some_and(|current| current.number == number) {
-            *current = None;
-        }
+        locked(&self.current).retain(|current| current.number != number);
     }
+}
+
+/// A connection that the host's event loop polls.
+async fn hosted(
+    server: &Server,
+    config: AsyncConnectionConfig,
+    give_up: Instant,
+) -> Result<(MultiplexedConnection, Option<Arc<Polled>>), Failure> {
+    let found = server.clone();
+    let socket = aside(move || found.socket(give_up)).await?;
+    let refused = |error: RedisError| server.not_connected(&error);
+    let stream = HostStream::new(socket).map_err(|error| refused(error.into()))?;
+    let settings = server.client.get_connection_info().redis_settings();
+    let made = MultiplexedConnection::new_with_config(settings, stream, config).await;
+    let (connection, polling) = made.map_err(refused)?;
+    let (polling, handle) = abortable(polling);
+    HostLoop::spawn_beside(async {
+        let _ended = polling.await;
+    });
+    Ok((connection, Some(Arc::new(Polled(handle)))))
 }
 
 /// That the server has closed a connection meanwhile shows only when it is used.

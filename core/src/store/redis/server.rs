@@ -1,10 +1,14 @@
 //! One server, or one of several that share credentials and TLS files.
 
 use std::fmt;
-use std::time::Instant;
+use std::io;
+use std::net::{TcpStream, ToSocketAddrs};
+use std::os::unix::net::UnixStream;
+use std::time::{Duration, Instant};
 
 use redis::{Cmd, Connection, ConnectionAddr, ConnectionInfo, ConnectionLike, RedisError, Value};
 
+use crate::base::host_loop::Socket;
 use crate::protocol::{Failure, FailureKind};
 use crate::store::redis::confirm::Confirm;
 use crate::store::redis::failure;
@@ -68,6 +72,21 @@ impl Server {
         }
     }
 
+    /// Whether it is spoken to without TLS.
+    pub(crate) fn is_plain(&self) -> bool {
+        !matches!(self.client.get_connection_info().addr(), ConnectionAddr::TcpTls { .. })
+    }
+
+    /// A connected socket, on which nothing was said yet.
+    pub(crate) fn socket(&self, give_up: Instant) -> Result<Socket, Failure> {
+        let connected = match self.client.get_connection_info().addr() {
+            ConnectionAddr::Unix(path) => UnixStream::connect(path).map(Socket::Unix),
+            ConnectionAddr::Tcp(host, port) => tcp(host, *port, give_up).map(Socket::Tcp),
+            _ => Err(io::ErrorKind::Unsupported.into()),
+        };
+        connected.map_err(|error| self.not_connected(&error.into()))
+    }
+
     /// An error while connecting.
     pub(crate) fn not_connected(&self, error: &RedisError) -> Failure {
         failure::connecting(error, &self.place, self.client.get_connection_info().redis_settings().db())
@@ -80,13 +99,27 @@ impl Server {
         command: &Cmd,
         give_up: Instant,
     ) -> Result<Value, Failure> {
-        let left = Some(rest(give_up).max(std::time::Duration::from_millis(1)));
+        let left = Some(rest(give_up).max(Duration::from_millis(1)));
         connection
             .set_read_timeout(left)
             .and_then(|()| connection.set_write_timeout(left))
             .and_then(|()| connection.req_command(command)?.extract_error())
             .map_err(|error| failure::performing(&error, &self.place))
     }
+}
+
+/// To the first of its addresses that accepts.
+fn tcp(host: &str, port: u16, give_up: Instant) -> io::Result<TcpStream> {
+    let mut result = Err(io::Error::new(io::ErrorKind::NotFound, "the host has no address"));
+    for address in (host, port).to_socket_addrs()? {
+        let left = rest(give_up).max(Duration::from_millis(1));
+        result = TcpStream::connect_timeout(&address, left);
+        if let Ok(socket) = &result {
+            socket.set_nodelay(true)?;
+            break;
+        }
+    }
+    result
 }
 
 impl fmt::Debug for Server {

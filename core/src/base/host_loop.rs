@@ -1,0 +1,325 @@
+//! The event loop of a host program (Node's, asyncio's) as the executor of our calls: it polls our sockets and tasks on
+//! its own thread, so that a call crosses to no other thread and back.
+//!
+//! The host calls [`HostLoop::turn`] whenever a socket is ready or [`Host::wake`] was called. All that the tasks of one
+//! turn send goes out in one write.
+
+use std::cell::RefCell;
+use std::future::Future;
+use std::io::{self, Read, Write};
+use std::mem;
+use std::net::TcpStream;
+use std::os::fd::{AsRawFd, RawFd};
+use std::os::unix::net::UnixStream;
+use std::pin::{Pin, pin};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, Weak};
+use std::task::{Context, Poll, Wake, Waker};
+
+use futures_util::stream::{FuturesUnordered, Stream};
+use futures_util::task::AtomicWaker;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+
+use crate::base::wake::locked;
+
+/// What the host's event loop does for us.
+pub trait Host: Send + Sync {
+    /// Begins to watch a socket for reads, under a number; on the loop's thread. False if it cannot.
+    fn watch(&self, socket: RawFd, number: u64) -> bool;
+    /// Whether to watch it for writes, too; on the loop's thread.
+    fn watch_writes(&self, number: u64, yes: bool);
+    /// Ends that, before the socket is closed; on the loop's thread.
+    fn unwatch(&self, number: u64);
+    /// Has [`HostLoop::turn`] called soon; from any thread.
+    fn wake(&self);
+}
+
+type Task = Pin<Box<dyn Future<Output = ()> + Send>>;
+
+/// The tasks that one event loop works on, on its thread.
+pub struct HostLoop {
+    id: u64,
+    host: Arc<dyn Host>,
+    tasks: Mutex<FuturesUnordered<Task>>,
+    /// Spawned since the tasks were polled last.
+    fresh: Mutex<Vec<Task>>,
+    sockets: Mutex<Vec<(u64, Weak<Interest>)>>,
+    alarm: Arc<Alarm>,
+}
+
+/// Who waits for a socket.
+#[derive(Default)]
+struct Interest {
+    /// The loop has seen that there is something to read, and it was not all read yet.
+    readable: AtomicBool,
+    reader: AtomicWaker,
+    writer: AtomicWaker,
+}
+
+/// Wakes the loop, unless it is in its turn: then it goes on by itself.
+struct Alarm {
+    host: Arc<dyn Host>,
+    state: AtomicU8,
+}
+
+/// States of an alarm.
+const QUIET: u8 = 0;
+const RUNG: u8 = 1;
+const IN_TURN: u8 = 2;
+/// In its turn, and something became ready meanwhile.
+const GOES_ON: u8 = 3;
+
+/// So often a turn goes on with what became ready meanwhile: what else the host has to do comes in between.
+const ROUNDS: u32 = 16;
+
+static NEXT_ID: AtomicU64 = AtomicU64::new(1);
+
+thread_local! {
+    /// The loop in whose turn this thread is.
+    static CURRENT: RefCell<Option<Arc<HostLoop>>> = const { RefCell::new(None) };
+}
+
+impl Wake for Alarm {
+    fn wake(self: Arc<Self>) {
+        self.wake_by_ref();
+    }
+
+    fn wake_by_ref(self: &Arc<Self>) {
+        let next = |state| match state {
+            QUIET => Some(RUNG),
+            IN_TURN => Some(GOES_ON),
+            _ => None,
+        };
+        if self.state.fetch_update(Ordering::AcqRel, Ordering::Acquire, next) == Ok(QUIET) {
+            self.host.wake();
+        }
+    }
+}
+
+impl HostLoop {
+    /// For the calling thread, whose event loop `host` is.
+    pub fn new(host: Arc<dyn Host>) -> Arc<Self> {
+        Arc::new(Self {
+            id: NEXT_ID.fetch_add(1, Ordering::Relaxed),
+            alarm: Arc::new(Alarm { host: Arc::clone(&host), state: AtomicU8::new(QUIET) }),
+            host,
+            tasks: Mutex::default(),
+            fresh: Mutex::default(),
+            sockets: Mutex::default(),
+        })
+    }
+
+    /// Has a task polled in the next turn.
+    pub fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
+        locked(&self.fresh).push(Box::pin(task));
+    }
+
+    /// A socket is ready: whoever waits for it goes on in the next turn.
+    pub fn ready(&self, number: u64, reads: bool, writes: bool) {
+        let sockets = locked(&self.sockets);
+        let found = sockets.iter().find(|(socket, _)| *socket == number);
+        let Some(interest) = found.and_then(|(_, interest)| interest.upgrade()) else { return };
+        if reads {
+            interest.readable.store(true, Ordering::Release);
+            interest.reader.wake();
+        }
+        if writes {
+            interest.writer.wake();
+        }
+    }
+
+    /// Polls what can go on.
+    pub fn turn(self: &Arc<Self>) {
+        let outer = CURRENT.replace(Some(Arc::clone(self)));
+        let waker = Waker::from(Arc::clone(&self.alarm));
+        let mut context = Context::from_waker(&waker);
+        let mut rounds = 0;
+        loop {
+            self.alarm.state.store(IN_TURN, Ordering::Release);
+            self.poll(&mut context);
+            rounds += 1;
+            let ended = self.alarm.state.swap(QUIET, Ordering::AcqRel) == IN_TURN;
+            if ended && locked(&self.fresh).is_empty() {
+                break;
+            }
+            if rounds == ROUNDS {
+                self.alarm.wake_by_ref();
+                break;
+            }
+        }
+        CURRENT.set(outer);
+    }
+
+    fn poll(&self, context: &mut Context<'_>) {
+        let Ok(mut tasks) = self.tasks.try_lock() else { return };
+        loop {
+            tasks.extend(mem::take(&mut *locked(&self.fresh)));
+            if !matches!(pin!(&mut *tasks).poll_next(context), Poll::Ready(Some(()))) {
+                return;
+            }
+        }
+    }
+
+    /// Drops all tasks, and with them their sockets: the event loop ends.
+    pub fn end(&self) {
+        let fresh = mem::take(&mut *locked(&self.fresh));
+        let tasks = self.tasks.try_lock().map(|mut tasks| mem::take(&mut *tasks));
+        drop((fresh, tasks));
+    }
+
+    /// Whether this thread is in a turn.
+    pub fn is_in_turn() -> bool {
+        Self::current_id().is_some()
+    }
+
+    /// Which loop this thread is in a turn of, if it is in one.
+    pub(crate) fn current_id() -> Option<u64> {
+        CURRENT.with_borrow(|current| current.as_ref().map(|current| current.id))
+    }
+
+    /// Spawns a task beside the one that is being polled.
+    pub(crate) fn spawn_beside(task: impl Future<Output = ()> + Send + 'static) {
+        CURRENT.with_borrow(|current| {
+            if let Some(current) = current {
+                current.spawn(task);
+            }
+        });
+    }
+}
+
+/// A socket of either kind.
+#[derive(Debug)]
+pub(crate) enum Socket {
+    Tcp(TcpStream),
+    Unix(UnixStream),
+}
+
+impl Socket {
+    fn fd(&self) -> RawFd {
+        match self {
+            Self::Tcp(socket) => socket.as_raw_fd(),
+            Self::Unix(socket) => socket.as_raw_fd(),
+        }
+    }
+
+    fn set_nonblocking(&self) -> io::Result<()> {
+        match self {
+            Self::Tcp(socket) => socket.set_nonblocking(true),
+            Self::Unix(socket) => socket.set_nonblocking(true),
+        }
+    }
+
+    fn read(&self, buffer: &mut [u8]) -> io::Result<usize> {
+        match self {
+            Self::Tcp(socket) => (&*socket).read(buffer),
+            Self::Unix(socket) => (&*socket).read(buffer),
+        }
+    }
+
+    fn write(&self, bytes: &[u8]) -> io::Result<usize> {
+        match self {
+            Self::Tcp(socket) => (&*socket).write(bytes),
+            Self::Unix(socket) => (&*socket).write(bytes),
+        }
+    }
+}
+
+/// A connected socket that the current loop watches.
+pub(crate) struct HostStream {
+    socket: Socket,
+    number: u64,
+    home: Arc<dyn Host>,
+    interest: Arc<Interest>,
+    watches_writes: bool,
+}
+
+impl HostStream {
+    /// In a turn of the loop that is to watch it.
+    pub(crate) fn new(socket: Socket) -> io::Result<Self> {
+        socket.set_nonblocking()?;
+        let number = NEXT_ID.fetch_add(1, Ordering::Relaxed);
+        let interest = Arc::<Interest>::default();
+        let home = CURRENT.with_borrow(|current| {
+            let current = current.as_ref().filter(|current| current.host.watch(socket.fd(), number))?;
+            let mut sockets = locked(&current.sockets);
+            sockets.retain(|(_, interest)| interest.strong_count() > 0);
+            sockets.push((number, Arc::downgrade(&interest)));
+            Some(Arc::clone(&current.host))
+        });
+        let home = home.ok_or_else(|| io::Error::other("the event loop cannot watch the socket"))?;
+        Ok(Self { socket, number, home, interest, watches_writes: false })
+    }
+
+    fn watch_writes(&mut self, yes: bool) {
+        if self.watches_writes != yes {
+            self.watches_writes = yes;
+            self.home.watch_writes(self.number, yes);
+        }
+    }
+}
+
+impl AsyncRead for HostStream {
+    fn poll_read(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        // Before the look: what comes after it is not missed.
+        self.interest.reader.register(context.waker());
+        if !self.interest.readable.load(Ordering::Acquire) {
+            return Poll::Pending;
+        }
+        let room = buffer.initialize_unfilled();
+        let size = room.len();
+        let result = uninterrupted(|| self.socket.read(room));
+        // The loop says again that there is more.
+        self.interest.readable.store(matches!(result, Ok(count) if count == size), Ordering::Release);
+        match result {
+            Ok(count) => {
+                buffer.advance(count);
+                Poll::Ready(Ok(()))
+            }
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Poll::Pending,
+            Err(error) => Poll::Ready(Err(error)),
+        }
+    }
+}
+
+impl AsyncWrite for HostStream {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        let result = uninterrupted(|| self.socket.write(bytes));
+        let is_full = matches!(&result, Err(error) if error.kind() == io::ErrorKind::WouldBlock);
+        if is_full {
+            self.interest.writer.register(context.waker());
+        }
+        self.watch_writes(is_full);
+        if is_full { Poll::Pending } else { Poll::Ready(result) }
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl Drop for HostStream {
+    fn drop(&mut self) {
+        self.home.unwatch(self.number);
+    }
+}
+
+fn uninterrupted<T>(mut attempt: impl FnMut() -> io::Result<T>) -> io::Result<T> {
+    loop {
+        match attempt() {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            result => return result,
+        }
+    }
+}
