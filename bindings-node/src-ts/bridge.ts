@@ -3,6 +3,7 @@
  * time, and settles their promises.
  */
 
+import { setImmediate } from 'node:timers'
 import { Calls } from './calls.js'
 import { InvalidArgumentError, detailsOf, errorOf, refusalOf, type About } from './errors.js'
 import { native, type Native } from './native.js'

@@ -6,7 +6,6 @@ import { connect } from 'stanchion'
 import { memoryClient } from 'stanchion/testing'
 
 const MANY = 20_000
-const DONE = 'stanchion_store_request_seconds_count'
 
 test('the stack of an error has the frames of those who await it', async () => {
   const client = await connect('memory:')
@@ -63,16 +62,11 @@ test('names of other packages are answered', async () => {
 
 test('a crowd of results leaves the event loop its turns', async () => {
   const client = await connect('memory:')
-  const before = client.metrics()[DONE]
   let done = 0
   let seen
   const calls = Array.from({ length: MANY }, () => client.lock('a').isLocked().then(() => {
     if (done++ === 0) setImmediate(() => { seen = done })
   }))
-  await new Promise(process.nextTick)
-  // The event loop stands still until the results are there.
-  const end = Date.now() + 20_000
-  while (client.metrics()[DONE] - before < MANY) assert.ok(Date.now() < end)
   await Promise.all(calls)
   assert.ok(seen <= MANY / 10, `${seen} were done`)
 })

@@ -6,6 +6,7 @@ use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 
 use nix::unistd::{Pid, getpid};
+use pyo3::call::PyCallArgs;
 use pyo3::prelude::*;
 use stanchion::internals::Host;
 
@@ -23,26 +24,27 @@ impl AioLoop {
     }
 
     /// What cannot be done with a loop that is closed need not be done.
-    fn with_sockets<T>(&self, call: impl FnOnce(&Bound<'_, PyAny>) -> PyResult<T>) -> Option<T> {
+    fn call(&self, method: &str, arguments: impl for<'py> PyCallArgs<'py>) -> bool {
         // A forked child has a copy of the parent's loop, and must not take anything off it.
         if self.process != getpid() {
-            return None;
+            return false;
         }
-        Python::try_attach(|py| call(self.sockets.bind(py)).ok()).flatten()
+        Python::try_attach(|py| self.sockets.bind(py).call_method1(method, arguments).is_ok())
+            .unwrap_or(false)
     }
 }
 
 impl Host for AioLoop {
     fn watch(&self, socket: RawFd, number: u64) -> bool {
-        self.with_sockets(|sockets| sockets.call_method1("watch", (socket, number))).is_some()
+        self.call("watch", (socket, number))
     }
 
     fn watch_writes(&self, number: u64, yes: bool) {
-        self.with_sockets(|sockets| sockets.call_method1("watch_writes", (number, yes)));
+        self.call("watch_writes", (number, yes));
     }
 
     fn unwatch(&self, number: u64) {
-        self.with_sockets(|sockets| sockets.call_method1("unwatch", (number,)));
+        self.call("unwatch", (number,));
     }
 
     fn wake(&self) {

@@ -5,6 +5,7 @@
 //! turn send goes out in one write.
 
 use std::cell::RefCell;
+use std::collections::VecDeque;
 use std::future::Future;
 use std::io::{self, Read, Write};
 use std::mem;
@@ -15,6 +16,7 @@ use std::pin::{Pin, pin};
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, Weak};
 use std::task::{Context, Poll, Wake, Waker};
+use std::time::{Duration, Instant};
 
 use futures_util::stream::{FuturesUnordered, Stream};
 use futures_util::task::AtomicWaker;
@@ -42,7 +44,7 @@ pub struct HostLoop {
     host: Arc<dyn Host>,
     tasks: Mutex<FuturesUnordered<Task>>,
     /// Spawned since the tasks were polled last.
-    fresh: Mutex<Vec<Task>>,
+    fresh: Mutex<VecDeque<Task>>,
     sockets: Mutex<Vec<(u64, Weak<Interest>)>>,
     alarm: Arc<Alarm>,
 }
@@ -69,8 +71,10 @@ const IN_TURN: u8 = 2;
 /// In its turn, and something became ready meanwhile.
 const GOES_ON: u8 = 3;
 
-/// So often a turn goes on with what became ready meanwhile: what else the host has to do comes in between.
-const ROUNDS: u32 = 16;
+/// So many new tasks begin before those that are ready go on.
+const FRESH: usize = 64;
+/// A turn that has taken longer goes on in the next one: what else the host has to do comes in between.
+const TURN_MOST: Duration = Duration::from_millis(1);
 
 static NEXT_ID: AtomicU64 = AtomicU64::new(1);
 
@@ -111,7 +115,7 @@ impl HostLoop {
 
     /// Has a task polled in the next turn.
     pub fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
-        locked(&self.fresh).push(Box::pin(task));
+        locked(&self.fresh).push_back(Box::pin(task));
     }
 
     /// A socket is ready: whoever waits for it goes on in the next turn.
@@ -133,16 +137,15 @@ impl HostLoop {
         let outer = CURRENT.replace(Some(Arc::clone(self)));
         let waker = Waker::from(Arc::clone(&self.alarm));
         let mut context = Context::from_waker(&waker);
-        let mut rounds = 0;
+        let begin = Instant::now();
         loop {
             self.alarm.state.store(IN_TURN, Ordering::Release);
             self.poll(&mut context);
-            rounds += 1;
-            let ended = self.alarm.state.swap(QUIET, Ordering::AcqRel) == IN_TURN;
-            if ended && locked(&self.fresh).is_empty() {
+            let goes_on = self.alarm.state.swap(QUIET, Ordering::AcqRel) == GOES_ON;
+            if !goes_on && locked(&self.fresh).is_empty() {
                 break;
             }
-            if rounds == ROUNDS {
+            if begin.elapsed() > TURN_MOST {
                 self.alarm.wake_by_ref();
                 break;
             }
@@ -152,12 +155,11 @@ impl HostLoop {
 
     fn poll(&self, context: &mut Context<'_>) {
         let Ok(mut tasks) = self.tasks.try_lock() else { return };
-        loop {
-            tasks.extend(mem::take(&mut *locked(&self.fresh)));
-            if !matches!(pin!(&mut *tasks).poll_next(context), Poll::Ready(Some(()))) {
-                return;
-            }
-        }
+        let mut fresh = locked(&self.fresh);
+        let count = fresh.len().min(FRESH);
+        tasks.extend(fresh.drain(..count));
+        drop(fresh);
+        while let Poll::Ready(Some(())) = pin!(&mut *tasks).poll_next(context) {}
     }
 
     /// Drops all tasks, and with them their sockets: the event loop ends.
