@@ -1,7 +1,10 @@
 //! Both faces of the library under one set of names, so that one text tests both.
 //!
-//! Every call blocks the calling thread: the async face runs on a runtime that all tests share.
+//! Every call blocks the calling thread: the async face runs on a runtime that all tests share, or, with
+//! `STANCHION_HOST_LOOP=1` in the environment, on an event loop of the calling thread ([`host`](crate::host)).
 
+use std::future::Future;
+use std::ops::Deref;
 use std::sync::OnceLock;
 use std::time::Duration;
 
@@ -12,6 +15,8 @@ use stanchion::{
 };
 use tokio::runtime::{Builder, Runtime};
 
+use crate::host;
+
 /// Which face of the library a test goes through.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Face {
@@ -21,11 +26,37 @@ pub enum Face {
     Blocking,
 }
 
-/// The runtime of the async face.
-pub fn runtime() -> &'static Runtime {
-    static RUNTIME: OnceLock<Runtime> = OnceLock::new();
-    RUNTIME.get_or_init(|| {
-        Builder::new_multi_thread().worker_threads(2).enable_all().build().expect("a runtime")
+/// What runs the async face.
+pub struct Runner {
+    runtime: Runtime,
+    hosted: bool,
+}
+
+impl Runner {
+    /// Runs a future to its end on the calling thread.
+    pub fn block_on<F: Future>(&self, future: F) -> F::Output {
+        if !self.hosted {
+            return self.runtime.block_on(future);
+        }
+        let _timers = self.runtime.enter();
+        host::block_on(future)
+    }
+}
+
+impl Deref for Runner {
+    type Target = Runtime;
+
+    fn deref(&self) -> &Runtime {
+        &self.runtime
+    }
+}
+
+/// The runner of the async face.
+pub fn runtime() -> &'static Runner {
+    static RUNNER: OnceLock<Runner> = OnceLock::new();
+    RUNNER.get_or_init(|| Runner {
+        runtime: Builder::new_multi_thread().worker_threads(2).enable_all().build().expect("a runtime"),
+        hosted: std::env::var_os("STANCHION_HOST_LOOP").is_some(),
     })
 }
 

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 pub mod actor;
 pub mod cluster;
 pub mod faces;
+pub mod host;
 pub mod probe;
 pub mod proxy;
 pub mod quorum;

@@ -134,12 +134,28 @@ impl HostLoop {
 
     /// Polls what can go on.
     pub fn turn(self: &Arc<Self>) {
+        self.turn_with(|_| {});
+    }
+
+    /// As [`HostLoop::turn`]; polls a future, too, of a host that waits for just this one.
+    pub fn turn_for<F: Future>(self: &Arc<Self>, mut future: Pin<&mut F>) -> Poll<F::Output> {
+        let mut result = Poll::Pending;
+        self.turn_with(|context| {
+            if result.is_pending() {
+                result = future.as_mut().poll(context);
+            }
+        });
+        result
+    }
+
+    fn turn_with(self: &Arc<Self>, mut also: impl FnMut(&mut Context<'_>)) {
         let outer = CURRENT.replace(Some(Arc::clone(self)));
         let waker = Waker::from(Arc::clone(&self.alarm));
         let mut context = Context::from_waker(&waker);
         let begin = Instant::now();
         loop {
             self.alarm.state.store(IN_TURN, Ordering::Release);
+            also(&mut context);
             self.poll(&mut context);
             let goes_on = self.alarm.state.swap(QUIET, Ordering::AcqRel) == GOES_ON;
             if !goes_on && locked(&self.fresh).is_empty() {

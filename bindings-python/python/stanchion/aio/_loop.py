@@ -28,12 +28,12 @@ class _Sockets:
     """What the loop does for its bridge: it watches sockets, and gives it turns."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
-        self._loop = weakref.ref(loop)
+        self._loop: Callable[[], Any] = weakref.ref(loop)
         self._files: dict[int, int] = {}
         self._turn_comes = False
 
     def belong_to(self, bridge: _stanchion.Bridge) -> None:
-        self._bridge = weakref.ref(bridge)
+        self._bridge: Callable[[], Any] = weakref.ref(bridge)
 
     def watch(self, file: int, number: int) -> None:
         self._files[number] = file

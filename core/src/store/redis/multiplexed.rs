@@ -1,7 +1,7 @@
 //! One connection shared by all tasks, made again when it fails; one more for the tasks of each host's event loop.
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, Weak};
 use std::time::{Duration, Instant};
 
 use futures_util::future::{AbortHandle, abortable};
@@ -45,16 +45,26 @@ struct Numbered {
     era: Era,
     /// The event loop of a host that polls it; `None`: the tokio runtime.
     home: Option<u64>,
-    /// Ends the polling, if it is a host's.
-    _polled: Option<Arc<Polled>>,
+    /// Its task, if it is a host's.
+    polled: Option<Arc<Polled>>,
 }
 
+/// Ends with the last user of the connection, or with the event loop.
 #[derive(Debug)]
-struct Polled(AbortHandle);
+struct Polled {
+    task: AbortHandle,
+    lives: Weak<()>,
+}
+
+impl Polled {
+    fn is_over(&self) -> bool {
+        self.lives.strong_count() == 0
+    }
+}
 
 impl Drop for Polled {
     fn drop(&mut self) {
-        self.0.abort();
+        self.task.abort();
     }
 }
 
@@ -151,9 +161,11 @@ impl Multiplexed {
         };
         let era = self.connector.vet(&mut connection, era).await?;
         let number = self.next_number.fetch_add(1, Ordering::Relaxed);
-        let current = Numbered { number, connection, used: Instant::now(), era, home, _polled: polled };
+        let current = Numbered { number, connection, used: Instant::now(), era, home, polled };
         let mut all = locked(&self.current);
-        all.retain(|other| other.home != home);
+        all.retain(|other| {
+            other.home != home && !other.polled.as_ref().is_some_and(|polled| polled.is_over())
+        });
         all.push(current.clone());
         Ok(current)
     }
@@ -192,11 +204,14 @@ async fn hosted(
     let settings = server.client.get_connection_info().redis_settings();
     let made = MultiplexedConnection::new_with_config(settings, stream, config).await;
     let (connection, polling) = made.map_err(refused)?;
-    let (polling, handle) = abortable(polling);
-    HostLoop::spawn_beside(async {
+    let (polling, task) = abortable(polling);
+    let life = Arc::new(());
+    let polled = Polled { task, lives: Arc::downgrade(&life) };
+    HostLoop::spawn_beside(async move {
         let _ended = polling.await;
+        drop(life);
     });
-    Ok((connection, Some(Arc::new(Polled(handle)))))
+    Ok((connection, Some(Arc::new(polled))))
 }
 
 /// That the server has closed a connection meanwhile shows only when it is used.
