@@ -402,7 +402,7 @@ export function lossNameOfLease(lease: Lease): string | null
 export function lossOfLease(lease: Lease): Failure | null
 
 /** Opens a bridge. `ring` is called in the event loop when there is something to collect. */
-export function openBridge(deliver: () => void): number
+export function openBridge(deliver: () => void, hosted: boolean): number
 
 /** For the test that a panic becomes a rejected promise. */
 export function panicOnPurpose(bridge: Bridge, call: number): void

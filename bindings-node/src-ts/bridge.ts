@@ -193,7 +193,8 @@ function end(one: Waiting): void {
 }
 
 function make(): Bridge {
-  return native().openBridge(deliver)
+  // Bun has functions of libuv that end the process.
+  return native().openBridge(deliver, process.versions['bun'] === undefined)
 }
 
 function keepAlive(bridge: Bridge, yes: boolean): void {

@@ -258,16 +258,18 @@ impl Bridge {
     }
 }
 
-/// Opens a bridge. `deliver` is called in the event loop when there is something to collect.
+/// Opens a bridge. `deliver` is called in the event loop when there is something to collect; `hosted`, that loop works on
+/// the calls if it lets us.
 #[napi]
-pub fn open_bridge(env: &Env, deliver: Function<'_, (), ()>) -> napi::Result<u32> {
+pub fn open_bridge(env: &Env, deliver: Function<'_, (), ()>, hosted: bool) -> napi::Result<u32> {
     let bell =
         Arc::new(deliver.build_threadsafe_function().weak::<true>().callee_handled::<false>().build()?);
     let mut function = ptr::null_mut();
     // SAFETY: both are of this call.
     napi::check_status!(unsafe { sys::napi_create_reference(env.raw(), deliver.raw(), 1, &mut function) })?;
     let number = BRIDGES.with_borrow(Vec::len);
-    let host = UvLoop::of(env.raw(), number, Arc::clone(&bell)).map(|host| HostLoop::new(host));
+    let uv = hosted.then(|| UvLoop::of(env.raw(), number, Arc::clone(&bell))).flatten();
+    let host = uv.map(|uv| HostLoop::new(uv));
     let inner = Inner {
         shared: Arc::new(Shared { notes: Mutex::new(Some(VecDeque::new())), call: Notify::new(), bell }),
         host,

@@ -341,3 +341,6 @@ fn uninterrupted<T>(mut attempt: impl FnMut() -> io::Result<T>) -> io::Result<T>
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

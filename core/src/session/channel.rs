@@ -1,5 +1,5 @@
-//! The channel of hints of one client: opened on the first wait, read by a waiting thread, or by a
-//! thread of its own while tasks wait.
+//! The channel of hints of one client: opened on the first wait, read by a waiting thread, or, while tasks wait, by the
+//! event loop of a host or a thread of its own.
 
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
 
 use crate::base::clock::{Clock, Moment};
 use crate::base::contained::contained;
@@ -27,6 +27,9 @@ const IDLE_EXIT: Duration = Duration::from_secs(5);
 const READ_OVERSHOOT: Duration = Duration::from_millis(12);
 /// How long one read of the reading thread lasts: whoever closes the client waits for it.
 const READ_SLICE: Duration = Duration::from_millis(100);
+
+#[cfg(feature = "redis")]
+mod hosted;
 
 /// States of the channel: never opened, open, broken or refused (a new attempt comes later).
 const UNTRIED: u8 = 0;
@@ -52,9 +55,12 @@ pub(crate) struct Channel {
     state: AtomicU8,
     /// Counts attempts to open it, successful or not.
     attempts: watch::Sender<u64>,
-    thread_runs: AtomicBool,
+    /// Whether a thread or an event loop reads it for tasks.
+    is_read: AtomicBool,
     thread: Mutex<Option<JoinHandle<()>>>,
     closed: AtomicBool,
+    /// For the event loop that reads it.
+    closes: Arc<Notify>,
 }
 
 #[derive(Default)]
@@ -75,9 +81,10 @@ impl Channel {
             opening: Mutex::default(),
             state: AtomicU8::new(UNTRIED),
             attempts: watch::Sender::new(0),
-            thread_runs: AtomicBool::new(false),
+            is_read: AtomicBool::new(false),
             thread: Mutex::default(),
             closed: AtomicBool::new(false),
+            closes: Arc::default(),
         })
     }
 
@@ -215,11 +222,23 @@ impl Channel {
         place.take_hint()
     }
 
-    /// Starts the thread that reads the channel while tasks wait, if it does not run.
+    /// Has the channel read while tasks wait.
     fn keep_reading(self: &Arc<Self>) {
-        if self.closed.load(Ordering::Acquire) || self.thread_runs.swap(true, Ordering::AcqRel) {
+        if self.closed.load(Ordering::Acquire) || self.is_read.swap(true, Ordering::AcqRel) {
             return;
         }
+        if !self.is_hosted() {
+            self.read_by_a_thread();
+        }
+    }
+
+    /// Has the event loop of a host read it, if this is in a turn of one.
+    #[cfg(not(feature = "redis"))]
+    fn is_hosted(self: &Arc<Self>) -> bool {
+        false
+    }
+
+    fn read_by_a_thread(self: &Arc<Self>) {
         let channel = Arc::downgrade(self);
         let run = move || {
             let mut idle_since = Instant::now();
@@ -229,9 +248,9 @@ impl Channel {
                 if !channel.hub.is_empty() {
                     idle_since = Instant::now();
                 } else if idle_since.elapsed() > IDLE_EXIT {
-                    channel.thread_runs.store(false, Ordering::Release);
+                    channel.is_read.store(false, Ordering::Release);
                     // A task may have begun to wait just before: it saw the flag still set.
-                    if channel.hub.is_empty() || channel.thread_runs.swap(true, Ordering::AcqRel) {
+                    if channel.hub.is_empty() || channel.is_read.swap(true, Ordering::AcqRel) {
                         return;
                     }
                 }
@@ -249,7 +268,7 @@ impl Channel {
             Ok(thread) => *locked(&self.thread) = Some(thread),
             Err(_) => {
                 // Without a thread, waiters poll.
-                self.thread_runs.store(false, Ordering::Release);
+                self.is_read.store(false, Ordering::Release);
                 self.attempts.send_modify(|count| *count += 1);
             }
         }
@@ -258,6 +277,7 @@ impl Channel {
     /// Closes it for good, and waits for the thread that reads it.
     pub(crate) fn close(&self) {
         self.closed.store(true, Ordering::Release);
+        self.closes.notify_one();
         let thread = locked(&self.thread).take();
         join(thread);
         let mut reader = locked(&self.reader);
@@ -270,6 +290,12 @@ impl Channel {
         if let Ok(mut reader) = self.reader.try_lock() {
             reader.hints = None;
         }
+    }
+}
+
+impl Drop for Channel {
+    fn drop(&mut self) {
+        self.closes.notify_one();
     }
 }
 

@@ -40,6 +40,15 @@ pub type Pending<'a> = Pin<Box<dyn Future<Output = Result<Reply, Failure>> + Sen
 /// A request that was sent: waits for the reply.
 pub type Begun<'a> = Box<dyn FnOnce() -> Result<Reply, Failure> + 'a>;
 
+/// The callback for the number of each hinted waiter.
+pub type Deliver = Arc<dyn Fn(u64) + Send + Sync>;
+
+/// Lasts as long as hints come.
+pub type Listening = Pin<Box<dyn Future<Output = ()> + Send>>;
+
+/// A channel of hints that opens.
+pub type Opening<'a> = Pin<Box<dyn Future<Output = Result<Listening, Failure>> + Send + 'a>>;
+
 /// The callback for the replies to many requests: the number of a request, and its result.
 pub type Hear<'a, T> = &'a mut dyn FnMut(usize, Result<T, Failure>);
 
@@ -70,6 +79,11 @@ pub trait Store: Send + Sync + fmt::Debug {
     /// Opens the channel through which hints for this client's waiters come. `None` if none is needed,
     /// because all hints are delivered to the hub directly.
     fn listen(&self, until: Moment) -> Result<Option<Box<dyn Hints>>, Failure>;
+
+    /// As [`Store::listen`], in a turn of a host's event loop, which then delivers the hints; `None` if that cannot be.
+    fn listen_hosted(&self, _until: Moment, _deliver: Deliver) -> Option<Opening<'_>> {
+        None
+    }
 
     /// Makes sure, once, that the store can be used.
     fn check(&self, until: Moment) -> Result<(), Failure>;

@@ -3,16 +3,22 @@
 //! It speaks RESP3: there a push is distinct from a reply, so that a read that timed out can be
 //! followed by another on the same connection.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use redis::{Cmd, Connection, PushKind, Value};
+use redis::aio::MultiplexedConnection;
+use redis::{AsyncConnectionConfig, Cmd, Connection, PushInfo, PushKind, Value};
+use tokio::sync::Notify;
+use tokio::time::{sleep, timeout};
 
 use crate::base::error::ErrorKind;
 use crate::protocol::{Failure, FailureKind};
-use crate::store::Hints;
 use crate::store::redis::connector::Connector;
 use crate::store::redis::era::Era;
 use crate::store::redis::failure;
+use crate::store::redis::multiplexed;
+use crate::store::redis::patience::rest;
+use crate::store::{Deliver, Hints, Listening};
 
 /// How often the server is asked whether it is still there; also keeps the connection alive through proxies. It is
 /// asked by subscribing once more: the answer to that is a push. One to PING would be a reply, and the client crate drops
@@ -103,9 +109,8 @@ impl Hints for RedisHints {
                 format!("{} is not the master any more", self.place),
             ));
         }
-        if let Some(Value::Push { kind: PushKind::Message, data }) = self.next(patience)?
-            && let Some(Value::BulkString(seq)) = data.get(1)
-            && let Some(seq) = std::str::from_utf8(seq).ok().and_then(|seq| seq.parse().ok())
+        if let Some(Value::Push { kind, data }) = self.next(patience)?
+            && let Some(seq) = hinted(&kind, &data)
         {
             deliver(seq);
         }
@@ -121,4 +126,55 @@ impl Hints for RedisHints {
         }
         Ok(())
     }
+}
+
+/// The waiter that a push is for.
+fn hinted(kind: &PushKind, data: &[Value]) -> Option<u64> {
+    match (kind, data.get(1)?) {
+        (PushKind::Message, Value::BulkString(seq)) => std::str::from_utf8(seq).ok()?.parse().ok(),
+        _ => None,
+    }
+}
+
+/// Subscribes on a connection that the host's event loop polls.
+pub(crate) async fn hosted(
+    connector: &Connector,
+    channel: String,
+    give_up: Instant,
+    deliver: Deliver,
+) -> Result<Listening, Failure> {
+    let server = connector.server(give_up)?.0.in_resp3()?;
+    let broken = Arc::new(Notify::new());
+    let breaks = Arc::clone(&broken);
+    let push = move |push: PushInfo| {
+        match hinted(&push.kind, &push.data) {
+            Some(seq) => deliver(seq),
+            None if push.kind == PushKind::Disconnection => breaks.notify_one(),
+            None => {}
+        }
+        Ok::<(), ()>(())
+    };
+    let config = AsyncConnectionConfig::new().set_response_timeout(None).set_push_sender(push);
+    let (mut connection, polled) = multiplexed::hosted(&server, config, give_up).await?;
+    let mut subscribe = redis::cmd("SUBSCRIBE");
+    subscribe.arg(channel);
+    if !is_confirmed(&mut connection, &subscribe, rest(give_up)).await {
+        let message = format!("{} did not confirm the subscription", server.place);
+        return Err(Failure::new(FailureKind::Lost, message));
+    }
+    Ok(Box::pin(async move {
+        let _polled = polled;
+        let asks = async {
+            sleep(ASK_EVERY).await;
+            while is_confirmed(&mut connection, &subscribe, ASK_EVERY).await {
+                sleep(ASK_EVERY).await;
+            }
+        };
+        tokio::select! { () = asks => {}, () = broken.notified() => {} }
+    }))
+}
+
+async fn is_confirmed(connection: &mut MultiplexedConnection, subscribe: &Cmd, left: Duration) -> bool {
+    let answer = timeout(left, connection.send_packed_command(subscribe)).await;
+    matches!(answer, Ok(Ok(Value::Push { kind: PushKind::Subscribe, .. })))
 }

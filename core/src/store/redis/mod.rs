@@ -12,7 +12,7 @@ use crate::base::name::{LockKind, LockName, Prefixes, QueueName};
 use crate::protocol::{ACQUIRE_ALL_MAX, ClientId, Failure, FailureKind, Reply, Request};
 use crate::store::Finding;
 use crate::store::url::{Address, Endpoint, RedisAddress, RedisPlace};
-use crate::store::{Begun, Hear, Hints, Opened, Pending, Store, StoreConfig};
+use crate::store::{Begun, Deliver, Hear, Hints, Opened, Opening, Pending, Store, StoreConfig};
 
 mod address;
 #[cfg(feature = "cluster")]
@@ -164,6 +164,12 @@ impl Store for RedisStore {
     fn listen(&self, until: Moment) -> Result<Option<Box<dyn Hints>>, Failure> {
         let channel = keys::channel(self.client);
         Ok(Some(Box::new(self.servers.hints(&channel, self.give_up(until))?)))
+    }
+
+    fn listen_hosted(&self, until: Moment, deliver: Deliver) -> Option<Opening<'_>> {
+        let connector = self.servers.hosting()?;
+        let (channel, give_up) = (keys::channel(self.client), self.give_up(until));
+        Some(Box::pin(hints::hosted(connector, channel, give_up, deliver)))
     }
 
     fn check(&self, until: Moment) -> Result<(), Failure> {

@@ -51,7 +51,7 @@ struct Numbered {
 
 /// Ends with the last user of the connection, or with the event loop.
 #[derive(Debug)]
-struct Polled {
+pub(super) struct Polled {
     task: AbortHandle,
     lives: Weak<()>,
 }
@@ -192,7 +192,7 @@ impl Multiplexed {
 }
 
 /// A connection that the host's event loop polls.
-async fn hosted(
+pub(super) async fn hosted(
     server: &Server,
     config: AsyncConnectionConfig,
     give_up: Instant,

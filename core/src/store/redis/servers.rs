@@ -43,6 +43,14 @@ impl Servers {
         }
     }
 
+    /// The way to the server whose connections a host's event loop can poll, if there is such a server.
+    pub(crate) fn hosting(&self) -> Option<&Connector> {
+        match &self.kind {
+            Kind::One(node) => Some(&node.connector).filter(|connector| connector.can_be_hosted()),
+            Kind::Cluster(_) => None,
+        }
+    }
+
     /// Whether one script may use all of these keys.
     pub(crate) fn are_together(&self, keys: &[&str]) -> bool {
         match &self.kind {

@@ -1,0 +1,181 @@
+//! A loop whose host is the test.
+
+use std::collections::HashSet;
+use std::future::{pending, poll_fn};
+use std::sync::atomic::AtomicUsize;
+
+use super::*;
+
+/// Notes what is asked of it.
+#[derive(Default)]
+struct Noting {
+    watched: Mutex<HashSet<u64>>,
+    watched_for_writes: Mutex<HashSet<u64>>,
+    wakes: AtomicUsize,
+}
+
+impl Host for Noting {
+    fn watch(&self, _: RawFd, number: u64) -> bool {
+        locked(&self.watched).insert(number)
+    }
+
+    fn watch_writes(&self, number: u64, yes: bool) {
+        let mut all = locked(&self.watched_for_writes);
+        let changed = if yes { all.insert(number) } else { all.remove(&number) };
+        assert!(changed, "asked for twice");
+    }
+
+    fn unwatch(&self, number: u64) {
+        assert!(locked(&self.watched).remove(&number));
+    }
+
+    fn wake(&self) {
+        self.wakes.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+fn new() -> (Arc<HostLoop>, Arc<Noting>) {
+    let host = Arc::new(Noting::default());
+    (HostLoop::new(Arc::clone(&host) as Arc<dyn Host>), host)
+}
+
+/// A task that ends when the waker it puts down is used.
+fn waits(
+    place: &Arc<Mutex<Option<Waker>>>,
+    done: &Arc<AtomicBool>,
+) -> impl Future<Output = ()> + Send + 'static {
+    let (place, done) = (Arc::clone(place), Arc::clone(done));
+    let mut began = false;
+    poll_fn(move |context| {
+        if mem::replace(&mut began, true) {
+            done.store(true, Ordering::Release);
+            return Poll::Ready(());
+        }
+        *locked(&place) = Some(context.waker().clone());
+        Poll::Pending
+    })
+}
+
+#[test]
+fn a_waker_of_another_thread_wakes_the_loop_once() {
+    let (turns, host) = new();
+    let (place, done) = (Arc::default(), Arc::default());
+    turns.spawn(waits(&place, &done));
+    turns.turn();
+    assert_eq!(host.wakes.load(Ordering::Relaxed), 0);
+    let waker: Waker = locked(&place).take().unwrap();
+    std::thread::spawn(move || {
+        waker.wake_by_ref();
+        waker.wake();
+    })
+    .join()
+    .unwrap();
+    assert_eq!(host.wakes.load(Ordering::Relaxed), 1);
+    assert!(!done.load(Ordering::Acquire), "only in a turn");
+    turns.turn();
+    assert!(done.load(Ordering::Acquire));
+}
+
+#[test]
+fn what_becomes_ready_in_a_turn_goes_on_in_it_without_a_wake() {
+    let (turns, host) = new();
+    let (place, done) = (Arc::default(), Arc::default());
+    turns.spawn(waits(&place, &done));
+    let place_of = Arc::clone(&place);
+    turns.spawn(async move {
+        let waker: Option<Waker> = locked(&place_of).take();
+        waker.unwrap().wake();
+    });
+    turns.turn();
+    assert!(done.load(Ordering::Acquire));
+    assert_eq!(host.wakes.load(Ordering::Relaxed), 0);
+}
+
+#[test]
+fn a_turn_ends_while_there_is_more_to_do_and_asks_for_the_next() {
+    let (turns, host) = new();
+    turns.spawn(poll_fn(|context| {
+        context.waker().wake_by_ref();
+        Poll::Pending
+    }));
+    turns.turn();
+    assert_eq!(host.wakes.load(Ordering::Relaxed), 1);
+}
+
+#[test]
+fn a_crowd_of_new_tasks_begins_in_several_turns() {
+    let (turns, _) = new();
+    let begun = Arc::new(AtomicUsize::new(0));
+    for _ in 0..3 * FRESH {
+        let begun = Arc::clone(&begun);
+        turns.spawn(async move {
+            std::thread::sleep(TURN_MOST / 16);
+            begun.fetch_add(1, Ordering::Relaxed);
+        });
+    }
+    turns.turn();
+    assert_eq!(begun.load(Ordering::Relaxed), FRESH);
+    turns.turn();
+    turns.turn();
+    assert_eq!(begun.load(Ordering::Relaxed), 3 * FRESH);
+}
+
+#[test]
+fn what_a_full_socket_does_not_take_goes_out_when_it_has_room() {
+    const SIZE: usize = 4 << 20;
+    let (turns, host) = new();
+    let (near, far) = UnixStream::pair().unwrap();
+    far.set_nonblocking(true).unwrap();
+    turns.spawn(async move {
+        let mut stream = HostStream::new(Socket::Unix(near)).unwrap();
+        let mut left = SIZE;
+        while left > 0 {
+            let bytes = vec![7; left];
+            left -= poll_fn(|context| Pin::new(&mut stream).poll_write(context, &bytes)).await.unwrap();
+        }
+        pending::<()>().await;
+    });
+    turns.turn();
+    let (mut arrived, mut buffer) = (0, vec![0; 1 << 20]);
+    while arrived < SIZE {
+        match (&far).read(&mut buffer) {
+            Ok(count) => arrived += count,
+            Err(error) => {
+                assert_eq!(error.kind(), io::ErrorKind::WouldBlock);
+                let waits: Vec<u64> = locked(&host.watched_for_writes).iter().copied().collect();
+                assert_eq!(waits.len(), 1, "nobody waits for room, and {arrived} bytes have arrived");
+                turns.ready(waits[0], false, true);
+                turns.turn();
+            }
+        }
+    }
+    turns.turn();
+    assert!(locked(&host.watched_for_writes).is_empty());
+    turns.end();
+    assert!(locked(&host.watched).is_empty());
+}
+
+#[test]
+fn a_socket_is_read_when_the_loop_says_so_and_to_its_end() {
+    let (turns, host) = new();
+    let (near, far) = UnixStream::pair().unwrap();
+    let arrived = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&arrived);
+    turns.spawn(async move {
+        let mut stream = HostStream::new(Socket::Unix(near)).unwrap();
+        let mut bytes = [0; 10];
+        loop {
+            let mut buffer = ReadBuf::new(&mut bytes);
+            poll_fn(|context| Pin::new(&mut stream).poll_read(context, &mut buffer)).await.unwrap();
+            counted.fetch_add(buffer.filled().len(), Ordering::Relaxed);
+        }
+    });
+    turns.turn();
+    (&far).write_all(&[1; 35]).unwrap();
+    turns.turn();
+    assert_eq!(arrived.load(Ordering::Relaxed), 0);
+    let number = *locked(&host.watched).iter().next().unwrap();
+    turns.ready(number, true, false);
+    turns.turn();
+    assert_eq!(arrived.load(Ordering::Relaxed), 35);
+}
