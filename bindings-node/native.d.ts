@@ -361,7 +361,7 @@ export interface WorkerReport {
 /** Gives up on all calls: nobody will hear of them. What they were given and left behind is released. */
 export function abandon(bridge: Bridge): void
 
-/** Gives up on a call. What it left behind is cleaned up. */
+/** Gives up on a call. What it left behind is cleaned up. True if another has ended meanwhile. */
 export function cancel(bridge: Bridge, call: number): boolean
 
 /** Why it is not ours any more, if it is not. */
@@ -384,7 +384,7 @@ export function extendLease(bridge: Bridge, call: number, lease: Lease, ttl: Mil
 
 export function extendLeaseExact(bridge: Bridge, call: number, lease: Lease, ttl: Millis): void
 
-/** Starts the calls that were made since the last time. */
+/** Starts the calls that were made since the last time. True if some have ended already. */
 export function flush(bridge: Bridge): boolean
 
 /** The lease is not used any more. If it is ours, it is released in the background. */
@@ -401,7 +401,10 @@ export function lossNameOfLease(lease: Lease): string | null
 /** Why it was lost, if it was. */
 export function lossOfLease(lease: Lease): Failure | null
 
-/** Opens a bridge. `ring` is called in the event loop when there is something to collect. */
+/**
+ * Opens a bridge. `deliver` is called in the event loop when there is something to collect; `hosted`, that loop works on
+ * the calls if it lets us.
+ */
 export function openBridge(deliver: () => void, hosted: boolean): number
 
 /** For the test that a panic becomes a rejected promise. */

@@ -38,6 +38,7 @@ let fresh = 0
 /** So many are started at once in any case, so that the store works while this thread goes on. */
 const AT_ONCE = 24
 let keepsAlive = false
+let deliversSoon = false
 
 /** Where a call's signal is. Read by the call: what a getter throws rejects the promise, too. */
 export interface Signalled {
@@ -153,7 +154,7 @@ function giveUp(bridge: Bridge, one: Waiting): void {
   // Ended by what another one of them did.
   if (waiting.get(one.number) !== one) return
   end(one)
-  if (native().cancel(bridge, one.number)) setImmediate(deliver)
+  if (native().cancel(bridge, one.number)) deliverSoon()
   one.reject(one.signal?.reason)
   letGo(bridge)
 }
@@ -171,8 +172,7 @@ export function flush(): void {
   if (made === undefined || fresh === 0) return
   fresh = 0
   try {
-    // Not at once: what else the loop has to do comes in between.
-    if (native().flush(made)) setImmediate(deliver)
+    if (native().flush(made)) deliverSoon()
   } catch (thrown) {
     const failure = refusalOf(thrown)
     for (const one of waiting.all()) {
@@ -219,13 +219,23 @@ function fail(one: Waiting, failure: Native.Failure): void {
   begin()
 }
 
+/** Delivers in a turn of its own: what else the loop has to do comes in between. */
+function deliverSoon(): void {
+  if (deliversSoon) return
+  deliversSoon = true
+  setImmediate(() => {
+    deliversSoon = false
+    deliver()
+  })
+}
+
 /** Runs no code of others: that comes with the ticks and microtasks after it. */
 function deliver(): void {
   const bridge = made
   if (bridge === undefined) return
   const notes = native().collect(bridge)
-  // The first item has whether there are more. What else the loop has to do comes in between.
-  if (notes[0] === true) setImmediate(deliver)
+  // The first item has whether there are more.
+  if (notes[0] === true) deliverSoon()
   for (let at = 1; at < notes.length; at += 3) {
     const value = notes[at + 2]
     const one = waiting.get(notes[at + 1] as number)

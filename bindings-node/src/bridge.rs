@@ -77,7 +77,7 @@ impl FromNapiValue for Bridge {
 struct Inner {
     shared: Arc<Shared>,
     /// What works on the calls, if the event loop does.
-    host: Option<Arc<HostLoop>>,
+    host: Option<Hosted>,
     /// Rings, once something calls for it.
     ringer: OnceCell<tokio::task::AbortHandle>,
     /// Calls of this turn of the event loop, which are started together.
@@ -86,6 +86,12 @@ struct Inner {
     waiting: RefCell<IntMap<u32, AbortHandle>>,
     /// Collects, in JavaScript.
     deliver: Deliver,
+}
+
+/// The event loop, as our executor and as itself.
+struct Hosted {
+    turns: Arc<HostLoop>,
+    uv: Arc<UvLoop>,
 }
 
 /// A function of the facade, and its environment.
@@ -102,19 +108,16 @@ impl Inner {
         drop(notes);
     }
 
-    /// The event loop works on the calls for a turn.
-    fn turn(&self, host: &Arc<HostLoop>) {
+    /// The event loop works on the calls for a turn. True if there is something to be collected, or more to do: that
+    /// comes in a turn of its own.
+    fn turn(&self) -> bool {
+        let Some(Hosted { turns, uv }) = &self.host else { return false };
         // Timers are those of the runtime.
-        let Ok(runtime) = runtime() else { return };
+        let Ok(runtime) = runtime() else { return false };
         let _context = runtime.enter();
-        host.turn();
-    }
-
-    /// As [`Inner::turn`], called from JavaScript: true if there is something to be collected, in a turn of its own.
-    fn turn_inside(&self) -> bool {
-        let Some(host) = &self.host else { return false };
-        self.turn(host);
-        self.shared.has_notes()
+        uv.begin();
+        turns.turn();
+        uv.goes_on() || self.shared.has_notes()
     }
 }
 
@@ -146,12 +149,11 @@ impl Deliver {
 /// A socket of a bridge is ready: on the event loop's thread, outside JavaScript.
 pub(crate) fn polled(bridge: usize, socket: u64, reads: bool, writes: bool) {
     let inner = BRIDGES.with_borrow(|bridges| bridges.get(bridge).cloned().flatten());
-    let Some((inner, host)) = inner.and_then(|inner| Some((Rc::clone(&inner), inner.host.clone()?))) else {
-        return;
-    };
-    host.ready(socket, reads, writes);
-    inner.turn(&host);
-    if inner.shared.has_notes() {
+    let Some(inner) = inner else { return };
+    if let Some(host) = &inner.host {
+        host.turns.ready(socket, reads, writes);
+    }
+    if inner.turn() {
         inner.deliver.call();
     }
 }
@@ -269,7 +271,7 @@ pub fn open_bridge(env: &Env, deliver: Function<'_, (), ()>, hosted: bool) -> na
     napi::check_status!(unsafe { sys::napi_create_reference(env.raw(), deliver.raw(), 1, &mut function) })?;
     let number = BRIDGES.with_borrow(Vec::len);
     let uv = hosted.then(|| UvLoop::of(env.raw(), number, Arc::clone(&bell))).flatten();
-    let host = uv.map(|uv| HostLoop::new(uv));
+    let host = uv.map(|uv| Hosted { turns: HostLoop::new(Arc::clone(&uv) as _), uv });
     let inner = Inner {
         shared: Arc::new(Shared { notes: Mutex::new(Some(VecDeque::new())), call: Notify::new(), bell }),
         host,
@@ -289,7 +291,7 @@ fn close(number: usize) {
     let Some(inner) = inner else { return };
     inner.abandon();
     if let Some(host) = &inner.host {
-        host.end();
+        host.turns.end();
     }
     if let Some(ringer) = inner.ringer.get() {
         ringer.abort();
@@ -302,12 +304,10 @@ fn close(number: usize) {
 #[napi(ts_return_type = "unknown[]")]
 pub fn collect<'env>(env: &'env Env, bridge: Bridge) -> napi::Result<Array<'env>> {
     let Inner { shared, waiting, host, .. } = &*bridge.0;
-    if let Some(host) = host {
-        bridge.0.turn(host);
-    }
+    bridge.0.turn();
     let (more, notes) = shared.some();
     let mut found = env.create_array(0)?;
-    found.insert(more)?;
+    found.insert(more || host.as_ref().is_some_and(|host| host.uv.goes_on()))?;
     for (call, note) in notes {
         let is_waited_for = match note {
             Note::News(_) => waiting.borrow().contains_key(&call),
@@ -338,8 +338,8 @@ pub fn flush(bridge: Bridge) -> napi::Result<bool> {
     let fresh = fresh.take();
     match host {
         Some(host) => {
-            fresh.into_iter().for_each(|work| host.spawn(work));
-            Ok(bridge.0.turn_inside())
+            fresh.into_iter().for_each(|work| host.turns.spawn(work));
+            Ok(bridge.0.turn())
         }
         None => {
             // Spawned there, since each spawning from here would wake the thread.
@@ -359,14 +359,14 @@ pub fn cancel(bridge: Bridge, call: u32) -> bool {
     let call = bridge.0.waiting.borrow_mut().remove(&call);
     let Some(call) = call else { return false };
     call.abort();
-    bridge.0.turn_inside()
+    bridge.0.turn()
 }
 
 /// Gives up on all calls: nobody will hear of them. What they were given and left behind is released.
 #[napi]
 pub fn abandon(bridge: Bridge) {
     bridge.0.abandon();
-    bridge.0.turn_inside();
+    bridge.0.turn();
 }
 
 /// Whether the process is to stay alive for what is waited for.

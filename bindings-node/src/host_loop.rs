@@ -8,10 +8,11 @@ use std::collections::HashMap;
 use std::ffi::{CStr, c_int, c_void};
 use std::os::fd::RawFd;
 use std::ptr;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 
 use napi::sys;
-use stanchion::internals::Host;
+use stanchion::internals::{Host, HostLoop};
 
 use crate::bridge::{self, Bell, locked, ring};
 
@@ -78,6 +79,8 @@ pub(crate) struct UvLoop {
     bridge: usize,
     bell: Arc<Bell>,
     watched: Mutex<HashMap<u64, HandlePointer>>,
+    /// The last turn has left something to do.
+    goes_on: AtomicBool,
 }
 
 #[derive(Clone, Copy)]
@@ -120,8 +123,25 @@ impl UvLoop {
         let hooked =
             unsafe { sys::napi_add_async_cleanup_hook(env, Some(ends), ptr::null_mut(), ptr::null_mut()) };
         (hooked == sys::Status::napi_ok).then(|| {
-            Arc::new(Self { uv, shared_loop: LoopPointer(found), bridge, bell, watched: Mutex::default() })
+            Arc::new(Self {
+                uv,
+                shared_loop: LoopPointer(found),
+                bridge,
+                bell,
+                watched: Mutex::default(),
+                goes_on: AtomicBool::new(false),
+            })
         })
+    }
+
+    /// A turn begins.
+    pub(crate) fn begin(&self) {
+        self.goes_on.store(false, Ordering::Relaxed);
+    }
+
+    /// Whether the last turn has left something to do.
+    pub(crate) fn goes_on(&self) -> bool {
+        self.goes_on.load(Ordering::Relaxed)
     }
 
     fn start(&self, handle: Handle, writes: bool) -> bool {
@@ -167,7 +187,12 @@ impl Host for UvLoop {
     }
 
     fn wake(&self) {
-        ring(&self.bell);
+        // Rung in a turn it would ring again and again, and the loop would come to nothing else.
+        if HostLoop::is_in_turn() {
+            self.goes_on.store(true, Ordering::Relaxed);
+        } else {
+            ring(&self.bell);
+        }
     }
 }
 

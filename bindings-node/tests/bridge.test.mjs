@@ -6,7 +6,7 @@ import { dirname } from 'node:path'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { connect } from 'stanchion'
-import { eventually, onEveryStore } from './helpers/stores.mjs'
+import { eventually, onEveryStore, redisUrl } from './helpers/stores.mjs'
 
 const HERE = dirname(fileURLToPath(import.meta.url))
 
@@ -42,6 +42,45 @@ test('no thread to be had: calls are rejected, the process may end, and later on
   assert.deepEqual([code, stdout, stderr], [0, [
     "Set(1) { 'ERR_STANCHION_INTERNAL' }", 'ERR_STANCHION_INTERNAL', 'false', 'no thread', ''].join('\n'), ''])
 })
+
+// Bun has functions of libuv that end the process: there a thread of ours works on the calls.
+for (const [who, prelude, reader] of [
+  ['the event loop', '', ''],
+  ['a thread', "Object.defineProperty(process.versions, 'bun', { value: '1' })", 'stanchion-wake'],
+]) {
+  test(`${who} works on the calls and reads the wake-ups`, async () => {
+    const { code, stdout, stderr } = await script(`
+      import { readFileSync, readdirSync } from 'node:fs'
+      import { connect } from 'stanchion'
+      const eventually = async holds => { while (!await holds()) await new Promise(resolve => setTimeout(resolve, 5)) }
+      ${prelude}
+      const client = await connect('${await redisUrl()}')
+      const lock = client.lock('worked on by ${who}')
+      const first = await lock.acquire()
+      const begin = performance.now()
+      const second = lock.acquire({ waitMs: 20_000 })
+      const gone = new AbortController()
+      const third = lock.acquire({ waitMs: 20_000, signal: gone.signal }).catch(error => error.name)
+      await eventually(async () => (await lock.waiters()).length === 2)
+      const threads = readdirSync('/proc/self/task').map(id => readFileSync('/proc/self/task/' + id + '/comm', 'utf8').trim())
+      console.log(threads.find(name => name === 'stanchion-wake') ?? '')
+      gone.abort()
+      console.log(await third)
+      await eventually(async () => (await lock.waiters()).length === 1)
+      await first.release()
+      const { fence } = await second
+      console.log(fence > first.fence)
+      const big = client.queue('worked on by ${who}')
+      const payload = 'x'.repeat(900_000)
+      await Promise.all(Array.from({ length: 20 }, (_, n) => big.enqueue({ id: String(n), payload })))
+      const claim = await big.claim()
+      console.log(claim[0].payload.length > payload.length)
+      await claim[0].ack()
+      await (await second).release()
+      await client.close()`)
+    assert.deepEqual([code, stdout, stderr], [0, [reader, 'AbortError', 'true', 'true', ''].join('\n'), ''])
+  })
+}
 
 test('a result that cannot be converted rejects its call, and no other waits for ever', async () => {
   const { code, stdout, stderr } = await script(`
