@@ -8,7 +8,7 @@ use crate::base::error::{Error, ErrorKind};
 use crate::base::name::{LockKind, LockName};
 use crate::base::token::Token;
 use crate::base::wake::locked;
-use crate::engine::acquire::Grant;
+use crate::engine::acquire::{Grant, LockPlan};
 use crate::engine::call::{Answer, CallMachine};
 use crate::engine::deadline;
 use crate::engine::lease::{LeaseTerms, Status};
@@ -22,7 +22,7 @@ use crate::protocol::{
 use crate::session::Live;
 use crate::session::lease_cell::{AccountOf, LeaseCell};
 use crate::session::metrics::Ended;
-use crate::session::options::{Extent, LockPlan, checked_ttl};
+use crate::session::options::{Extent, checked_ttl};
 use crate::session::tracked_lease::{TrackedLease, check_status};
 
 #[derive(Clone)]
@@ -57,23 +57,9 @@ pub(crate) struct Computed {
 
 impl HeldLock {
     /// Starts a granted lease.
-    pub(crate) fn granted(
-        live: &Arc<Live>,
-        name: &LockName,
-        plan: &LockPlan,
-        token: Token,
-        grant: &Grant,
-    ) -> Self {
-        live.saw_fence(name, grant.fence);
-        let lock = LockLease {
-            name: name.clone(),
-            token,
-            granted: grant.fence,
-            acquire_resent: grant.resent,
-            foreign_share: live.gives_turns(name),
-            share: plan.permits.map(Share::new),
-            owner: Arc::clone(&plan.owner),
-        };
+    pub(crate) fn granted(live: &Arc<Live>, plan: &LockPlan, token: Token, grant: &Grant) -> Self {
+        live.saw_fence(&plan.name, grant.fence);
+        let lock = LockLease::granted(plan, token, grant);
         let hold_until = plan.max_hold.map(|max_hold| live.clock.now() + max_hold);
         Self::start(live, lock, plan.ttl, grant.deadline, hold_until)
     }
@@ -103,7 +89,7 @@ impl HeldLock {
                     token,
                     granted: *fence,
                     acquire_resent: answer.copies > 1,
-                    foreign_share: live.gives_turns(&name),
+                    foreign_share: live.settings.gives_turns(&name),
                     share: permits.map(Share::new),
                     owner: live.owner(),
                 };
