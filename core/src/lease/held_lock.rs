@@ -20,7 +20,7 @@ use crate::protocol::{
     Downgrade, DowngradeReply, Fence, Release, Reply, Request, ResumeReply, StoreValue, Upgrade, UpgradeReply,
 };
 use crate::session::Live;
-use crate::session::lease_cell::{AccountOf, LeaseCell};
+use crate::session::lease_cell::{Account, LeaseCell};
 use crate::session::metrics::Ended;
 use crate::session::options::{Extent, checked_ttl};
 use crate::session::tracked_lease::{TrackedLease, check_status};
@@ -111,8 +111,8 @@ impl HeldLock {
         hold_until: Option<Moment>,
     ) -> Self {
         let terms = LeaseTerms { leased: Leased::Lock(lock.clone()), ttl, deadline, hold_until };
-        let of = AccountOf::Lock(Arc::clone(&live.meters));
-        Self { kept: TrackedLease::start(live, terms, of), lock }
+        let account = Account::Lock(Arc::clone(&live.meters));
+        Self { kept: TrackedLease::start(live, terms, account), lock }
     }
 
     /// All leases on locks that the keeper tracks for a client.
@@ -155,13 +155,7 @@ impl HeldLock {
             own_fence,
             foreign_share: lock.foreign_share,
         });
-        let mut machine = kept.live.call(request);
-        if let Some(cleanup) = self.cleanup() {
-            machine = machine.or_else(cleanup);
-        }
-        let company = lock.company();
-        let leaving = Leaving { cell: Arc::clone(&kept.cell), at: now };
-        Ok(Releasing { machine, fence: lock.fence(), company, deadline, name: lock.name.clone(), leaving })
+        Ok(self.releasing(request, now, deadline))
     }
 
     /// Ends the lease on our side, and returns the request that stores the value and gives the lock back.
@@ -184,14 +178,20 @@ impl HeldLock {
             took: computed.took,
             acquire_resent: lock.acquire_resent,
         });
+        Ok(self.releasing(request, now, deadline))
+    }
+
+    /// Without a reply the lock is given back in the background: a value that cannot be stored leaves the computation to
+    /// the next.
+    fn releasing(&self, request: Request, at: Moment, deadline: Moment) -> Releasing {
+        let Self { kept, lock } = self;
         let mut machine = kept.live.call(request);
-        // A value that cannot be stored leaves the computation to the next.
         if let Some(cleanup) = self.cleanup() {
             machine = machine.or_else(cleanup);
         }
-        let company = lock.company();
-        let leaving = Leaving { cell: Arc::clone(&kept.cell), at: now };
-        Ok(Releasing { machine, fence: lock.fence(), company, deadline, name: lock.name.clone(), leaving })
+        let (fence, company, name) = (lock.fence(), lock.company(), lock.name.clone());
+        let leaving = Leaving { cell: Arc::clone(&kept.cell), at };
+        Releasing { machine, fence, company, deadline, name, leaving }
     }
 
     /// Fails if it cannot be released with this cooldown.

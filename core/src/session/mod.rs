@@ -37,7 +37,8 @@ use crate::session::channel::Channel;
 use crate::session::circuit::Circuit;
 use crate::session::closing::{Closing, closed};
 use crate::session::fence_memory::FenceMemory;
-use crate::session::keeper::{Keeper, Tracked};
+use crate::session::keeper::Keeper;
+use crate::session::lease_cell::LeaseCell;
 use crate::session::metrics::Meters;
 use crate::session::options::Settings;
 use crate::session::pulse::Pulse;
@@ -177,7 +178,7 @@ pub(crate) struct Live {
     pub(crate) settings: Settings,
     pub(crate) prefixes: Prefixes,
     pub(crate) pulse: Pulse,
-    pub(crate) owners: Mutex<Owners<Tracked>>,
+    pub(crate) owners: Mutex<Owners<Arc<LeaseCell>>>,
     pub(crate) meters: Arc<Meters>,
     pub(crate) flights: Mutex<SingleFlight>,
     pub(crate) circuit: Circuit,
