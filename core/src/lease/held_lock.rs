@@ -25,7 +25,6 @@ use crate::session::metrics::Ended;
 use crate::session::options::{Extent, checked_ttl};
 use crate::session::tracked_lease::{TrackedLease, check_status};
 
-#[derive(Clone)]
 pub(crate) struct HeldLock {
     pub(crate) kept: TrackedLease,
     pub(crate) lock: LockLease,

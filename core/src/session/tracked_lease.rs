@@ -18,7 +18,6 @@ use crate::session::options::Extent;
 
 /// The part of its owner, who keeps the client alive by it. The keeper has the cell alone: it is a part of the client, and
 /// with this it would keep itself alive.
-#[derive(Clone)]
 pub(crate) struct TrackedLease {
     pub(crate) live: Arc<Live>,
     pub(crate) cell: Arc<LeaseCell>,
