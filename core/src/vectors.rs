@@ -143,7 +143,7 @@ fn defaults() {
     assert_eq!(told["client"]["timeout_ms"], millis(settings.timeout));
     assert_eq!(told["client"]["lock_prefix"], options::DEFAULT_LOCK_PREFIX);
     assert_eq!(told["client"]["queue_prefix"], options::DEFAULT_QUEUE_PREFIX);
-    let plan = LockOptions::new().plan(&settings).unwrap();
+    let plan = LockOptions::new().plan(prefixes(&told).lock_name("a").unwrap(), &settings).unwrap();
     let lock = &told["lock"];
     assert_eq!([&lock["ttl_ms"], &lock["wait_ms"]], [millis(plan.ttl), millis(plan.wait)]);
     assert_eq!((&lock["renew"], &lock["max_hold_ms"]), (&true.into(), &plan.max_hold.map(millis).into()));

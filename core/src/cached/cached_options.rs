@@ -1,12 +1,11 @@
 //! Options of a cached value. Every default is a named constant with its reason.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use crate::base::error::{Error, ErrorKind, not_between};
-use crate::session::options::{
-    DEFAULT_MAX_HOLD, DEFAULT_TTL, DEFAULT_WAIT, LockPlan, MAX_TTL, Owner, Settings, checked_ttl,
-};
+use crate::base::name::LockName;
+use crate::engine::acquire::LockPlan;
+use crate::session::options::{DEFAULT_MAX_HOLD, DEFAULT_TTL, DEFAULT_WAIT, MAX_TTL, Settings, checked_ttl};
 
 /// The default beta of the early refresh: the value for which Vattani, Chierichetti and Lowenstein ("Optimal
 /// Probabilistic Cache Stampede Prevention", VLDB 2015) show the best result.
@@ -103,7 +102,7 @@ impl CachedOptions {
     }
 
     /// Checks everything, and draws the random number of an early refresh.
-    pub(crate) fn plan(&self, settings: &Settings) -> Result<CachedPlan, Error> {
+    pub(crate) fn plan(&self, name: LockName, settings: &Settings) -> Result<CachedPlan, Error> {
         let Self { ttl, stale, beta, wait, max_run, .. } = *self;
         if !(MIN_FRESH..=MAX_TTL).contains(&ttl) {
             return Err(Error::invalid(not_between("ttl", ttl, "1 ms")));
@@ -122,20 +121,11 @@ impl CachedOptions {
         if !(0.0..=MAX_BETA).contains(&beta) {
             return Err(Error::invalid(format!("beta {beta} is not between 0 and {MAX_BETA}")));
         }
-        let owner = match &self.label {
-            Some(label) => Owner::new(label)?.text(),
-            None => Arc::clone(&settings.owner),
-        };
         let lock = LockPlan {
-            ttl: lease,
             max_hold: Some(max_run),
-            wait,
-            fail_fast: false,
             can_do_without: self.without_store,
-            adopt_after: None,
-            owner,
-            permits: None,
             early: -(1.0 - fastrand::f64()).ln() * beta,
+            ..settings.plan(name, lease, wait, self.label.as_deref())?
         };
         Ok(CachedPlan { lock, ttl, stale })
     }
@@ -179,13 +169,15 @@ impl CachedPlan {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::base::name::Prefixes;
 
     fn secs(seconds: u64) -> Duration {
         Duration::from_secs(seconds)
     }
 
-    fn settings() -> Settings {
-        Settings::new(None, false, "").unwrap()
+    fn plan(options: &CachedOptions) -> Result<CachedPlan, Error> {
+        let name = Prefixes::parse("Lock:", "Queue:").unwrap().lock_name("a").unwrap();
+        options.plan(name, &Settings::new(None, false, "").unwrap())
     }
 
     #[test]
@@ -205,14 +197,14 @@ mod tests {
             new().label("a\nb"),
         ];
         for options in bad {
-            let error = options.plan(&settings()).unwrap_err();
+            let error = plan(&options).unwrap_err();
             assert_eq!(error.kind(), ErrorKind::InvalidArgument, "{options:?}");
         }
     }
 
     #[test]
     fn the_lot_is_exponential_and_beta_zero_draws_none() {
-        let early = |beta: f64| CachedOptions::new(secs(60)).beta(beta).plan(&settings()).unwrap().lock.early;
+        let early = |beta: f64| plan(&CachedOptions::new(secs(60)).beta(beta)).unwrap().lock.early;
         assert!((0..100).all(|_| early(0.0) == 0.0));
         let mean = (0..10_000).map(|_| early(2.0)).sum::<f64>() / 10_000.0;
         assert!((1.8..2.2).contains(&mean), "{mean}");

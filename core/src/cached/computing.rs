@@ -6,7 +6,6 @@ use std::time::Duration;
 use crate::base::clock::Moment;
 use crate::base::envelope::MAX_PAYLOAD;
 use crate::base::error::{Error, ErrorKind};
-use crate::base::name::LockName;
 use crate::base::token::Token;
 use crate::cached::cached_options::CachedPlan;
 use crate::engine::acquire::Acquired;
@@ -26,12 +25,12 @@ pub(crate) fn check_circuit(live: &Live, plan: &CachedPlan) -> Result<(), Error>
 }
 
 /// For a call that has failed: computes without the store, if the store was the cause and the plan allows it.
-pub(crate) fn instead(live: &Live, name: &str, plan: &CachedPlan, error: Error) -> Result<Computing, Error> {
+pub(crate) fn instead(live: &Live, plan: &CachedPlan, error: Error) -> Result<Computing, Error> {
     if error.kind() != ErrorKind::StoreUnavailable || !plan.lock.can_do_without {
         return Err(error);
     }
     live.circuit.open(live.clock.now());
-    Ok(Computing::alone(name))
+    Ok(Computing::alone(plan.lock.name.as_str()))
 }
 
 pub(crate) struct Computing {
@@ -53,7 +52,6 @@ pub(crate) enum Lookup {
 impl Computing {
     pub(crate) fn begin(
         live: &Arc<Live>,
-        name: &LockName,
         plan: &CachedPlan,
         token: Token,
         acquired: Acquired,
@@ -61,10 +59,10 @@ impl Computing {
         match acquired {
             Acquired::Cached { value, asked } => Some(Lookup::Value(value, asked)),
             Acquired::Granted(grant) => {
-                let held = HeldLock::granted(live, name, &plan.lock, token, &grant);
-                let (name, begun) = (name.as_str().into(), live.clock.now());
-                let held = Some(held);
-                Some(Lookup::Computing(Self { name, held, ttl: plan.ttl, stale: plan.stale, begun }))
+                let CachedPlan { lock, ttl, stale } = plan;
+                let held = Some(HeldLock::granted(live, lock, token, &grant));
+                let (name, begun) = (lock.name.as_str().into(), live.clock.now());
+                Some(Lookup::Computing(Self { name, held, ttl: *ttl, stale: *stale, begun }))
             }
             Acquired::Busy => None,
         }

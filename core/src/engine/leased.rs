@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use crate::base::name::{LockName, QueueName, TaskId};
 use crate::base::token::Token;
+use crate::engine::acquire::{Grant, LockPlan};
 use crate::engine::release::{Company, is_forgotten, known_loss};
 use crate::protocol::{
     Absence, Extend, ExtendClaim, ExtendClaimReply, ExtendReply, Fence, Granted, Leave, Permits, QueueReply,
@@ -113,6 +114,19 @@ impl Share {
 }
 
 impl LockLease {
+    /// What a plan was granted.
+    pub(crate) fn granted(plan: &LockPlan, token: Token, grant: &Grant) -> Self {
+        Self {
+            name: plan.name.clone(),
+            token,
+            granted: grant.fence,
+            acquire_resent: grant.resent,
+            foreign_share: plan.foreign_share,
+            share: plan.permits.map(Share::new),
+            owner: Arc::clone(&plan.owner),
+        }
+    }
+
     /// The number of the grant, or of the last upgrade.
     pub fn fence(&self) -> Fence {
         let upgraded = self.share.as_ref().map(|share| share.changes.fence.load(Ordering::Relaxed));

@@ -5,11 +5,10 @@ use std::time::Duration;
 
 use crate::base::clock::Moment;
 use crate::base::error::{Error, ErrorKind};
-use crate::base::name::LockName;
 use crate::base::token::Token;
 use crate::base::wake::Place;
 use crate::engine::Jitter;
-use crate::engine::acquire::Grant;
+use crate::engine::acquire::LockPlan;
 use crate::engine::reentrancy::Key;
 use crate::engine::several::{Several as Acquired, SeveralMachine, SeveralParams};
 use crate::lease::held_lock::HeldLock;
@@ -17,7 +16,7 @@ use crate::lease::lease_set::LeaseSet;
 use crate::lease::lock_target::LockTarget;
 use crate::lease::reentrancy::{Acquiring, Entry, owner_key};
 use crate::session::Live;
-use crate::session::options::{LockOptions, LockPlan};
+use crate::session::options::LockOptions;
 
 /// A wait of which no more than this is over counts as new, and keeps its full length.
 const JUST_NOW: Duration = Duration::from_millis(1);
@@ -25,7 +24,7 @@ const JUST_NOW: Duration = Duration::from_millis(1);
 /// See the module's documentation.
 pub(crate) struct Acquisition {
     /// In the order of their names, so that two callers cannot deadlock.
-    locks: Vec<(LockName, LockPlan)>,
+    locks: Vec<LockPlan>,
     key: Option<Key>,
     give_up: Moment,
 }
@@ -49,8 +48,8 @@ impl Acquisition {
         owner: Option<&str>,
         options: &LockOptions,
     ) -> Result<Self, Error> {
-        let lock = |named: &LockTarget| Ok((named.checked()?, named.plan(options, &live.settings)?));
-        let locks = std::iter::once(first).chain(others).map(lock).collect::<Result<Vec<_>, Error>>()?;
+        let plan = |named: &LockTarget| named.plan(options, &live.settings);
+        let locks = std::iter::once(first).chain(others).map(plan).collect::<Result<Vec<_>, Error>>()?;
         let wrong = |error: Error| error.during("acquire", first.name());
         let key = match owner {
             None => None,
@@ -59,9 +58,9 @@ impl Acquisition {
                     "several locks cannot be acquired again by an owner that has them",
                 )));
             }
-            Some(owner) => Some(owner_key(&locks[0].0, owner).map_err(wrong)?),
+            Some(owner) => Some(owner_key(&locks[0].name, owner).map_err(wrong)?),
         };
-        let give_up = live.clock.now() + locks[0].1.wait;
+        let give_up = live.clock.now() + locks[0].wait;
         Ok(Self { locks, key, give_up })
     }
 
@@ -69,8 +68,8 @@ impl Acquisition {
     pub(crate) fn enter(&self, live: &Arc<Live>) -> Result<Entering, Error> {
         let Some(key) = &self.key else { return Ok(Entering::First(None)) };
         let first = Acquiring::begin(live, key);
-        let (name, plan) = &self.locks[0];
-        let again = Entry::again(live, key, plan.permits);
+        let LockPlan { name, permits, .. } = &self.locks[0];
+        let again = Entry::again(live, key, *permits);
         let again = again.map_err(|error| error.during("acquire", name.as_str()))?;
         if let Some((held, entry)) = again {
             return Ok(Entering::Again(LeaseSet::new(held, Some(entry))));
@@ -86,16 +85,12 @@ impl Acquisition {
     }
 
     /// The lock, if it is one.
-    pub(crate) fn only(&self, live: &Live) -> Option<(&LockName, LockPlan)> {
-        match &self.locks[..] {
-            [(name, plan)] => {
-                let left = self.give_up.since(live.clock.now());
-                // Unless some of the wait is over.
-                let is_new = left + JUST_NOW > plan.wait;
-                Some((name, if is_new { plan.clone() } else { plan.within(left) }))
-            }
-            _ => None,
-        }
+    pub(crate) fn only(&self, live: &Live) -> Option<LockPlan> {
+        let [plan] = &self.locks[..] else { return None };
+        let left = self.give_up.since(live.clock.now());
+        // Unless some of the wait is over.
+        let is_new = left + JUST_NOW > plan.wait;
+        Some(if is_new { plan.clone() } else { plan.within(left) })
     }
 
     /// The lease set of the lock that was granted.
@@ -108,11 +103,12 @@ impl Acquisition {
     pub(crate) fn several(&self, live: &Live) -> Result<Several, Error> {
         let place = live.hub.enter();
         let token = Token::random()?;
-        let adopts = self.locks.iter().any(|(_, plan)| plan.adopt_after.is_some());
+        let locks = self.locks.iter();
+        let adopts = locks.clone().any(|plan| plan.adopt_after.is_some());
         let order = SeveralParams {
-            locks: self.locks.iter().map(|(name, plan)| live.order(name, plan, &token, &place)).collect(),
-            foreign_holders: self.locks.iter().map(|(name, plan)| live.foreign_holder(name, plan)).collect(),
-            in_one_step: !adopts && live.store.can_acquire_all(&mut self.locks.iter().map(|(name, _)| name)),
+            in_one_step: !adopts && live.store.can_acquire_all(&mut locks.clone().map(|plan| &plan.name)),
+            foreign_holders: locks.clone().map(|plan| live.foreign_holder(plan)).collect(),
+            locks: locks.map(|plan| live.order(plan.clone(), token.clone(), &place)).collect(),
         };
         let machine = SeveralMachine::new(order, live.clock.now(), live.channel.is_open(), Jitter::random());
         Ok(Several { machine, place })
@@ -125,17 +121,12 @@ impl Acquisition {
         machine: &SeveralMachine,
         acquired: Acquired,
     ) -> Option<LeaseSet> {
-        for ((name, plan), foreign_holder) in self.locks.iter().zip(machine.foreign_holders()) {
-            live.note(name, plan, foreign_holder.as_ref());
+        for (plan, foreign_holder) in self.locks.iter().zip(machine.foreign_holders()) {
+            live.note(plan, foreign_holder.as_ref());
         }
         let Acquired::Granted { token, grants } = acquired else { return None };
-        let grip = |((name, plan), grant): (&(LockName, LockPlan), &Grant)| {
-            LeaseSet::new(HeldLock::granted(live, name, plan, token.clone(), grant), None)
-        };
-        let mut all = self.locks.iter().zip(&grants).map(grip);
-        let mut first = all.next()?;
-        all.for_each(|other| first.join(&other));
-        Some(first)
+        let granted = self.locks.iter().zip(&grants);
+        LeaseSet::of(granted.map(|(plan, grant)| HeldLock::granted(live, plan, token.clone(), grant)))
     }
 }
 

@@ -8,7 +8,7 @@ use crate::base::error::{Error, ErrorKind};
 use crate::base::name::{LockKind, LockName};
 use crate::base::token::Token;
 use crate::base::wake::locked;
-use crate::engine::acquire::Grant;
+use crate::engine::acquire::{Grant, LockPlan};
 use crate::engine::call::{Answer, CallMachine};
 use crate::engine::deadline;
 use crate::engine::lease::{LeaseTerms, Status};
@@ -20,12 +20,11 @@ use crate::protocol::{
     Downgrade, DowngradeReply, Fence, Release, Reply, Request, ResumeReply, StoreValue, Upgrade, UpgradeReply,
 };
 use crate::session::Live;
-use crate::session::lease_cell::{AccountOf, LeaseCell};
+use crate::session::lease_cell::{Account, LeaseCell};
 use crate::session::metrics::Ended;
-use crate::session::options::{Extent, LockPlan, checked_ttl};
+use crate::session::options::{Extent, checked_ttl};
 use crate::session::tracked_lease::{TrackedLease, check_status};
 
-#[derive(Clone)]
 pub(crate) struct HeldLock {
     pub(crate) kept: TrackedLease,
     pub(crate) lock: LockLease,
@@ -57,23 +56,9 @@ pub(crate) struct Computed {
 
 impl HeldLock {
     /// Starts a granted lease.
-    pub(crate) fn granted(
-        live: &Arc<Live>,
-        name: &LockName,
-        plan: &LockPlan,
-        token: Token,
-        grant: &Grant,
-    ) -> Self {
-        live.saw_fence(name, grant.fence);
-        let lock = LockLease {
-            name: name.clone(),
-            token,
-            granted: grant.fence,
-            acquire_resent: grant.resent,
-            foreign_share: live.gives_turns(name),
-            share: plan.permits.map(Share::new),
-            owner: Arc::clone(&plan.owner),
-        };
+    pub(crate) fn granted(live: &Arc<Live>, plan: &LockPlan, token: Token, grant: &Grant) -> Self {
+        live.saw_fence(&plan.name, grant.fence);
+        let lock = LockLease::granted(plan, token, grant);
         let hold_until = plan.max_hold.map(|max_hold| live.clock.now() + max_hold);
         Self::start(live, lock, plan.ttl, grant.deadline, hold_until)
     }
@@ -103,7 +88,7 @@ impl HeldLock {
                     token,
                     granted: *fence,
                     acquire_resent: answer.copies > 1,
-                    foreign_share: live.gives_turns(&name),
+                    foreign_share: live.settings.gives_turns(&name),
                     share: permits.map(Share::new),
                     owner: live.owner(),
                 };
@@ -125,8 +110,8 @@ impl HeldLock {
         hold_until: Option<Moment>,
     ) -> Self {
         let terms = LeaseTerms { leased: Leased::Lock(lock.clone()), ttl, deadline, hold_until };
-        let of = AccountOf::Lock(Arc::clone(&live.meters));
-        Self { kept: TrackedLease::start(live, terms, of), lock }
+        let account = Account::Lock(Arc::clone(&live.meters));
+        Self { kept: TrackedLease::start(live, terms, account), lock }
     }
 
     /// All leases on locks that the keeper tracks for a client.
@@ -169,13 +154,7 @@ impl HeldLock {
             own_fence,
             foreign_share: lock.foreign_share,
         });
-        let mut machine = kept.live.call(request);
-        if let Some(cleanup) = self.cleanup() {
-            machine = machine.or_else(cleanup);
-        }
-        let company = lock.company();
-        let leaving = Leaving { cell: Arc::clone(&kept.cell), at: now };
-        Ok(Releasing { machine, fence: lock.fence(), company, deadline, name: lock.name.clone(), leaving })
+        Ok(self.releasing(request, now, deadline))
     }
 
     /// Ends the lease on our side, and returns the request that stores the value and gives the lock back.
@@ -198,14 +177,20 @@ impl HeldLock {
             took: computed.took,
             acquire_resent: lock.acquire_resent,
         });
+        Ok(self.releasing(request, now, deadline))
+    }
+
+    /// Without a reply the lock is given back in the background: a value that cannot be stored leaves the computation to
+    /// the next.
+    fn releasing(&self, request: Request, at: Moment, deadline: Moment) -> Releasing {
+        let Self { kept, lock } = self;
         let mut machine = kept.live.call(request);
-        // A value that cannot be stored leaves the computation to the next.
         if let Some(cleanup) = self.cleanup() {
             machine = machine.or_else(cleanup);
         }
-        let company = lock.company();
-        let leaving = Leaving { cell: Arc::clone(&kept.cell), at: now };
-        Ok(Releasing { machine, fence: lock.fence(), company, deadline, name: lock.name.clone(), leaving })
+        let (fence, company, name) = (lock.fence(), lock.company(), lock.name.clone());
+        let leaving = Leaving { cell: Arc::clone(&kept.cell), at };
+        Releasing { machine, fence, company, deadline, name, leaving }
     }
 
     /// Fails if it cannot be released with this cooldown.

@@ -34,11 +34,10 @@ impl LeaseSet {
         Self { first: held, others: Vec::new(), entry, left: AtomicBool::new(false) }
     }
 
-    /// Holds another lock, too.
-    pub(crate) fn join(&mut self, other: &Self) {
-        self.others.extend(other.all().cloned());
-        // What it held is in the hand of this one.
-        other.left.store(true, Ordering::Relaxed);
+    /// Of several locks; `None` if there is none.
+    pub(crate) fn of(mut all: impl Iterator<Item = HeldLock>) -> Option<Self> {
+        let first = all.next()?;
+        Some(Self { others: all.collect(), ..Self::new(first, None) })
     }
 
     pub(crate) fn all(&self) -> impl Iterator<Item = &HeldLock> {

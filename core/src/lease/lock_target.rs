@@ -5,10 +5,11 @@ use std::sync::Arc;
 
 use crate::base::error::{BY_ANOTHER, Error, ErrorKind};
 use crate::base::name::{LockKind, LockName};
+use crate::engine::acquire::LockPlan;
 use crate::lease::held_lock::HeldLock;
 use crate::protocol::Permits;
 use crate::session::Session;
-use crate::session::options::{LockOptions, LockPlan, Settings};
+use crate::session::options::{LockOptions, Settings};
 
 /// Permits of a semaphore at most.
 pub const MAX_PERMITS: u32 = 1_000_000;
@@ -109,10 +110,11 @@ impl LockTarget {
         Error::new(error.kind(), message).during("acquire", self.name())
     }
 
-    /// Checks the options of an acquire and fills in the defaults.
+    /// Checks an acquire, and fills in the defaults.
     pub(crate) fn plan(&self, options: &LockOptions, settings: &Settings) -> Result<LockPlan, Error> {
+        let name = self.checked()?;
         let plan = self.part.permits(options.given_weight()).and_then(|permits| {
-            let plan = options.plan(settings)?;
+            let plan = options.plan(name, settings)?;
             if permits.is_some() && plan.adopt_after.is_some() {
                 return Err(Error::invalid("adopt_unexpiring is for exclusive locks only"));
             }

@@ -61,16 +61,16 @@ impl Entry {
         key: &Key,
         wanted: Option<Permits>,
     ) -> Result<Option<(HeldLock, Self)>, Error> {
-        let is_valid = |lease: &_| TrackedLease::of(live, lease).is_valid();
-        let again = locked(&live.owners).again(key, wanted, is_valid)?;
+        let kept = |cell: &_| TrackedLease::of(live, Arc::clone(cell));
+        let again = locked(&live.owners).again(key, wanted, |cell| kept(cell).is_valid())?;
         let entry = || Self { live: Arc::clone(live), key: key.clone() };
-        Ok(again.map(|(lease, lock)| (HeldLock { kept: TrackedLease::of(live, &lease), lock }, entry())))
+        Ok(again.map(|(cell, lock)| (HeldLock { kept: kept(&cell), lock }, entry())))
     }
 
     /// Notes the owner's first acquire.
     pub(crate) fn first(key: Key, held: &HeldLock) -> Self {
         let live = Arc::clone(&held.kept.live);
-        locked(&live.owners).first(key.clone(), held.kept.tracked(), held.lock.clone());
+        locked(&live.owners).first(key.clone(), Arc::clone(&held.kept.cell), held.lock.clone());
         Self { live, key }
     }
 

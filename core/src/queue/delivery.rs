@@ -21,7 +21,7 @@ use crate::protocol::{
 };
 use crate::queue::queue_options::ClaimPlan;
 use crate::session::Live;
-use crate::session::lease_cell::AccountOf;
+use crate::session::lease_cell::Account;
 use crate::session::metrics::{Ended, QueueMeters};
 use crate::session::options::MAX_TTL;
 use crate::session::tracked_lease::TrackedLease;
@@ -92,7 +92,7 @@ impl Delivery {
             hold_until: plan.max_run.map(|max_run| live.clock.now() + max_run),
         };
         let (payload_start, headers) = envelope::decode(&task.body);
-        let kept = TrackedLease::start(live, terms, AccountOf::Task(Arc::clone(&meters)));
+        let kept = TrackedLease::start(live, terms, Account::Task(Arc::clone(&meters)));
         Self { kept, queue, task, headers, payload_start, verdict: Mutex::default(), meters }
     }
 

@@ -10,10 +10,10 @@ use crate::base::clock::{Clock, Moment};
 use crate::base::contained::contained;
 use crate::base::sigmask::{join, spawn_quietly};
 use crate::base::wake::locked;
-use crate::engine::lease::Need;
+use crate::engine::lease::{LeaseState, LeaseTerms, Need};
 use crate::engine::{Jitter, RESEND_AFTER};
 use crate::protocol::{Failure, Reply, Request};
-use crate::session::lease_cell::LeaseCell;
+use crate::session::lease_cell::{Account, LeaseCell};
 use crate::session::metrics::Meters;
 use crate::store::Store;
 
@@ -21,9 +21,6 @@ use crate::store::Store;
 const BATCH: usize = 256;
 /// How long a clean-up is tried: longer than a dead waiter's entry lives, and than most leases.
 const CLEANUP_FOR: Duration = Duration::from_secs(60);
-
-/// A lease and the number under which the keeper has it.
-pub(crate) type Tracked = (u64, Arc<LeaseCell>);
 
 #[derive(Debug)]
 pub(crate) struct Keeper {
@@ -84,7 +81,7 @@ impl Cleanup {
 struct Round {
     lost: Vec<Arc<LeaseCell>>,
     requests: Vec<Request>,
-    renewals: Vec<(u64, Arc<LeaseCell>)>,
+    renewals: Vec<Arc<LeaseCell>>,
     cleanups: Vec<Cleanup>,
 }
 
@@ -100,31 +97,34 @@ impl Keeper {
         })
     }
 
-    /// Watches over a lease from now on.
-    pub(crate) fn keep(self: &Arc<Self>, lease: &Arc<LeaseCell>) -> u64 {
-        let due = due_of(lease);
+    /// Watches over a lease that begins now.
+    pub(crate) fn keep(self: &Arc<Self>, terms: LeaseTerms, account: Account) -> Arc<LeaseCell> {
+        let now = self.clock.now();
+        let lease = LeaseState::new(terms, now);
+        let due = lease.due();
         let mut state = locked(&self.state);
         let id = state.next_id;
         state.next_id += 1;
-        state.leases.insert(id, Watched { lease: Arc::clone(lease), armed: None });
+        let lease = LeaseCell::new(id, lease, now, account);
+        state.leases.insert(id, Watched { lease: Arc::clone(&lease), armed: None });
         state.arm(id, due);
         self.wake(state, due);
-        id
+        lease
     }
 
     /// Looks at a lease again: its deadline has moved.
-    pub(crate) fn reconsider(self: &Arc<Self>, id: u64, lease: &LeaseCell) {
+    pub(crate) fn reconsider(self: &Arc<Self>, lease: &LeaseCell) {
         let due = due_of(lease);
         let mut state = locked(&self.state);
-        if state.leases.get(&id).is_some_and(|kept| kept.armed.is_some()) {
-            state.arm(id, due);
+        if state.leases.get(&lease.id).is_some_and(|kept| kept.armed.is_some()) {
+            state.arm(lease.id, due);
             self.wake(state, due);
         }
     }
 
     /// Forgets a lease that ended.
-    pub(crate) fn forget(&self, id: u64) {
-        locked(&self.state).forget(id);
+    pub(crate) fn forget(&self, lease: &LeaseCell) {
+        locked(&self.state).forget(lease.id);
     }
 
     /// Sends a request until it is answered, in the background.
@@ -154,8 +154,8 @@ impl Keeper {
     }
 
     /// All leases that are kept now.
-    pub(crate) fn leases(&self) -> Vec<Tracked> {
-        locked(&self.state).leases.iter().map(|(id, kept)| (*id, Arc::clone(&kept.lease))).collect()
+    pub(crate) fn leases(&self) -> Vec<Arc<LeaseCell>> {
+        locked(&self.state).leases.values().map(|kept| Arc::clone(&kept.lease)).collect()
     }
 
     /// As `close`, and waits until it is done.
@@ -243,9 +243,9 @@ impl Keeper {
         let mut cleanups: Vec<_> = cleanups.into_iter().map(Some).collect();
         let mut hear = |number: usize, result: Result<Reply, Failure>| match number.checked_sub(renewed) {
             None => {
-                if let Some((id, lease)) = renewals[number].take() {
+                if let Some(lease) = renewals[number].take() {
                     self.heard(sent, &result);
-                    self.renewed(id, &lease, sent, &result);
+                    self.renewed(&lease, sent, &result);
                 }
             }
             Some(number) => {
@@ -263,7 +263,7 @@ impl Keeper {
         self.meters.asked(result.as_ref().err(), self.clock.now().since(sent));
     }
 
-    fn renewed(&self, id: u64, lease: &LeaseCell, sent: Moment, result: &Result<Reply, Failure>) {
+    fn renewed(&self, lease: &LeaseCell, sent: Moment, result: &Result<Reply, Failure>) {
         let now = self.clock.now();
         let need = locked(&lease.state).extended(now, sent, result);
         self.meters.renewed(result.is_ok() && matches!(need, Need::Nothing(_)));
@@ -272,15 +272,15 @@ impl Keeper {
             Need::Nothing(_) => {
                 drop(state);
                 let due = due_of(lease);
-                locked(&self.state).arm(id, due);
+                locked(&self.state).arm(lease.id, due);
             }
             Need::Announce(cleanup) => {
-                state.forget(id);
+                state.forget(lease.id);
                 state.cleanups.extend(cleanup.map(|request| Cleanup::new(request, now)));
                 drop(state);
                 lease.announce(now);
             }
-            Need::Renew(_) | Need::Forget => state.forget(id),
+            Need::Renew(_) | Need::Forget => state.forget(lease.id),
         }
     }
 
@@ -360,7 +360,7 @@ impl KeeperState {
                 Need::Nothing(_) => self.arm(id, due_of(&lease)),
                 Need::Renew(request) => {
                     round.requests.push(request);
-                    round.renewals.push((id, lease));
+                    round.renewals.push(lease);
                 }
                 Need::Announce(cleanup) => {
                     self.forget(id);

@@ -16,36 +16,35 @@ use crate::session::trace;
 
 #[derive(Debug)]
 pub(crate) struct LeaseCell {
+    /// What the keeper knows it by.
+    pub(crate) id: u64,
     pub(crate) state: Mutex<LeaseState>,
     changed: Condvar,
     /// How many threads wait for the loss: without one the system call of a notification is saved.
     sleepers: AtomicUsize,
     notify: Notify,
+    began: Moment,
     account: Account,
     /// Whether its end was counted in the metrics.
     counted: AtomicBool,
 }
 
-/// Where a lease is counted, and from when on.
+/// Where a lease is counted.
 #[derive(Debug)]
-pub(crate) struct Account {
-    pub(crate) began: Moment,
-    pub(crate) of: AccountOf,
-}
-
-#[derive(Debug)]
-pub(crate) enum AccountOf {
+pub(crate) enum Account {
     Lock(Arc<Meters>),
     Task(Arc<QueueMeters>),
 }
 
 impl LeaseCell {
-    pub(crate) fn new(state: LeaseState, account: Account) -> Arc<Self> {
+    pub(crate) fn new(id: u64, state: LeaseState, began: Moment, account: Account) -> Arc<Self> {
         Arc::new(Self {
+            id,
             state: Mutex::new(state),
             changed: Condvar::new(),
             sleepers: AtomicUsize::new(0),
             notify: Notify::new(),
+            began,
             account,
             counted: AtomicBool::new(false),
         })
@@ -56,10 +55,10 @@ impl LeaseCell {
         if self.counted.swap(true, Ordering::Relaxed) {
             return false;
         }
-        let held = at.since(self.account.began);
-        match &self.account.of {
-            AccountOf::Lock(meters) => meters.lease_ended(ended, held),
-            AccountOf::Task(queue) => queue.claim_ended(ended, held),
+        let held = at.since(self.began);
+        match &self.account {
+            Account::Lock(meters) => meters.lease_ended(ended, held),
+            Account::Task(queue) => queue.claim_ended(ended, held),
         }
         true
     }

@@ -27,7 +27,7 @@ use crate::base::name::{LockKind, LockName, Prefixes, QueueName};
 use crate::base::token::Token;
 use crate::base::wake::{Hub, Place};
 use crate::engine::Jitter;
-use crate::engine::acquire::{AcquireMachine, AcquireParams, ForeignHolder};
+use crate::engine::acquire::{AcquireMachine, AcquireParams, ForeignHolder, LockPlan};
 use crate::engine::call::CallMachine;
 use crate::engine::reentrancy::Owners;
 use crate::engine::single_flight::SingleFlight;
@@ -37,9 +37,10 @@ use crate::session::channel::Channel;
 use crate::session::circuit::Circuit;
 use crate::session::closing::{Closing, closed};
 use crate::session::fence_memory::FenceMemory;
-use crate::session::keeper::{Keeper, Tracked};
+use crate::session::keeper::Keeper;
+use crate::session::lease_cell::LeaseCell;
 use crate::session::metrics::Meters;
-use crate::session::options::{LockPlan, Settings};
+use crate::session::options::Settings;
 use crate::session::pulse::Pulse;
 use crate::store::open::open;
 use crate::store::url::{Address, RedisPlace, SqliteTarget, StoreUrl};
@@ -177,7 +178,7 @@ pub(crate) struct Live {
     pub(crate) settings: Settings,
     pub(crate) prefixes: Prefixes,
     pub(crate) pulse: Pulse,
-    pub(crate) owners: Mutex<Owners<Tracked>>,
+    pub(crate) owners: Mutex<Owners<Arc<LeaseCell>>>,
     pub(crate) meters: Arc<Meters>,
     pub(crate) flights: Mutex<SingleFlight>,
     pub(crate) circuit: Circuit,
@@ -285,60 +286,30 @@ impl Live {
     }
 
     /// An acquire as a machine, with the place where its hints arrive.
-    pub(crate) fn acquire(&self, name: &LockName, plan: &LockPlan) -> Result<Attempt, Error> {
+    pub(crate) fn acquire(&self, plan: LockPlan) -> Result<Attempt, Error> {
         let place = self.hub.enter();
         let token = Token::random()?;
-        let order = self.order(name, plan, &token, &place);
-        let (now, foreign_holder) = (self.clock.now(), self.foreign_holder(name, plan));
+        let (now, foreign_holder) = (self.clock.now(), self.foreign_holder(&plan));
+        let order = self.order(plan, token, &place);
         let machine =
             AcquireMachine::new(order, now, self.channel.is_open(), foreign_holder, Jitter::random());
-        Ok(Attempt { machine, place, token })
+        Ok(Attempt { machine, place })
     }
 
-    /// What an acquire is asked for.
-    pub(crate) fn order(
-        &self,
-        name: &LockName,
-        plan: &LockPlan,
-        token: &Token,
-        place: &Place,
-    ) -> AcquireParams {
-        AcquireParams {
-            name: name.clone(),
-            permits: plan.permits,
-            token: token.clone(),
-            ttl: plan.ttl,
-            wait: plan.wait,
-            timeout: self.settings.timeout,
-            fail_fast: plan.fail_fast,
-            can_do_without: plan.can_do_without,
-            adopt_after: plan.adopt_after,
-            owner: Arc::clone(&plan.owner),
-            min_fence: self.min_fence(name),
-            waiter: place.waiter(),
-            foreign_share: self.gives_turns(name),
-            early: plan.early,
-        }
+    /// One call of an acquire.
+    pub(crate) fn order(&self, plan: LockPlan, token: Token, place: &Place) -> AcquireParams {
+        let min_fence = self.memory.min_fence(&plan.name);
+        AcquireParams { plan, token, min_fence, waiter: place.waiter() }
     }
 
     /// The foreign value that an earlier acquire found at the key, if this one may take it over.
-    pub(crate) fn foreign_holder(&self, name: &LockName, plan: &LockPlan) -> Option<ForeignHolder> {
-        plan.adopt_after.and_then(|_| self.memory.foreign_holder(name))
-    }
-
-    /// Whether other programs' lockers get a share of the grants. Only exclusive locks can have theirs.
-    pub(crate) fn gives_turns(&self, name: &LockName) -> bool {
-        self.settings.foreign_share && name.kind() == LockKind::Exclusive
+    pub(crate) fn foreign_holder(&self, plan: &LockPlan) -> Option<ForeignHolder> {
+        plan.adopt_after.and_then(|_| self.memory.foreign_holder(&plan.name))
     }
 
     /// The owner's text that this client stores with its grants: process id, host and label.
     pub(crate) fn owner(&self) -> Arc<str> {
         Arc::clone(&self.settings.owner)
-    }
-
-    /// One more than the highest fence that this client has seen of the lock.
-    pub(crate) fn min_fence(&self, name: &LockName) -> Fence {
-        self.memory.min_fence(name)
     }
 
     /// Remembers the fence of a grant.
@@ -347,9 +318,9 @@ impl Live {
     }
 
     /// Remembers what an acquire saw on its way.
-    pub(crate) fn note(&self, name: &LockName, plan: &LockPlan, foreign_holder: Option<&ForeignHolder>) {
+    pub(crate) fn note(&self, plan: &LockPlan, foreign_holder: Option<&ForeignHolder>) {
         if plan.adopt_after.is_some() {
-            self.memory.saw_sighting(name, foreign_holder);
+            self.memory.saw_sighting(&plan.name, foreign_holder);
         }
     }
 }
@@ -366,7 +337,6 @@ impl Drop for Live {
 pub(crate) struct Attempt {
     pub(crate) machine: AcquireMachine,
     pub(crate) place: Place,
-    pub(crate) token: Token,
 }
 
 fn random_client() -> Result<ClientId, Error> {

@@ -4,7 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::base::error::{Error, not_between};
-use crate::protocol::{Permits, YEAR};
+use crate::base::name::{LockKind, LockName};
+use crate::engine::acquire::LockPlan;
+use crate::protocol::YEAR;
 
 /// Lease time when none is given: long enough to survive a garbage collection or a failover, short enough
 /// that a crash does not block others for long.
@@ -121,7 +123,7 @@ impl LockOptions {
     }
 
     /// Checks everything and fills in the defaults.
-    pub(crate) fn plan(&self, settings: &Settings) -> Result<LockPlan, Error> {
+    pub(crate) fn plan(&self, name: LockName, settings: &Settings) -> Result<LockPlan, Error> {
         let ttl = checked_ttl("ttl", self.ttl.unwrap_or(DEFAULT_TTL))?;
         let renews = self.renew.unwrap_or(self.ttl.is_none());
         let max_hold = self.max_hold.unwrap_or(DEFAULT_MAX_HOLD);
@@ -136,46 +138,12 @@ impl LockOptions {
                 return Err(Error::invalid(format!("{option} is over 365 days")));
             }
         }
-        let owner = match &self.label {
-            Some(label) => Owner::new(label)?.text(),
-            None => Arc::clone(&settings.owner),
-        };
         Ok(LockPlan {
-            ttl,
             max_hold: renews.then_some(max_hold),
-            wait,
             fail_fast: self.fail_fast,
-            can_do_without: false,
             adopt_after: self.adopt_unexpiring,
-            owner,
-            permits: None,
-            early: 0.0,
+            ..settings.plan(name, ttl, wait, self.label.as_deref())?
         })
-    }
-}
-
-/// Checked options of one acquire.
-#[derive(Clone, Debug)]
-pub(crate) struct LockPlan {
-    pub(crate) ttl: Duration,
-    /// `None` if the lease is not renewed.
-    pub(crate) max_hold: Option<Duration>,
-    pub(crate) wait: Duration,
-    pub(crate) fail_fast: bool,
-    pub(crate) can_do_without: bool,
-    pub(crate) adopt_after: Option<Duration>,
-    pub(crate) owner: Arc<str>,
-    /// The permits to take of a lock that is not exclusive.
-    pub(crate) permits: Option<Permits>,
-    /// How many computation times before its end a cached value counts as stale.
-    pub(crate) early: f64,
-}
-
-impl LockPlan {
-    /// The same with less time to wait, but never with none: that would be a try.
-    pub(crate) fn within(&self, left: Duration) -> Self {
-        let least = if self.wait.is_zero() { Duration::ZERO } else { Duration::from_millis(1) };
-        Self { wait: left.max(least).min(self.wait), ..self.clone() }
     }
 }
 
@@ -194,6 +162,27 @@ impl Settings {
             return Err(Error::invalid(not_between("timeout", timeout, "10 ms")));
         }
         Ok(Self { timeout, foreign_share, owner: Owner::new(label)?.text() })
+    }
+
+    /// An acquire by this client, or by who is called `label`.
+    pub(crate) fn plan(
+        &self,
+        name: LockName,
+        ttl: Duration,
+        wait: Duration,
+        label: Option<&str>,
+    ) -> Result<LockPlan, Error> {
+        let owner = match label {
+            Some(label) => Owner::new(label)?.text(),
+            None => Arc::clone(&self.owner),
+        };
+        let foreign_share = self.gives_turns(&name);
+        Ok(LockPlan { foreign_share, ..LockPlan::new(name, ttl, wait, self.timeout, owner) })
+    }
+
+    /// Whether other programs' lockers get a share of the grants. Only exclusive locks can have theirs.
+    pub(crate) fn gives_turns(&self, name: &LockName) -> bool {
+        self.foreign_share && name.kind() == LockKind::Exclusive
     }
 }
 
@@ -266,9 +255,11 @@ impl Owner {
 mod tests {
     use super::*;
     use crate::base::error::ErrorKind;
+    use crate::base::name::Prefixes;
 
-    fn settings() -> Settings {
-        Settings::new(None, false, "app").unwrap()
+    fn plan(options: &LockOptions) -> Result<LockPlan, Error> {
+        let name = Prefixes::parse("Lock:", "Queue:").unwrap().lock_name("a").unwrap();
+        options.plan(name, &Settings::new(None, false, "app").unwrap())
     }
 
     fn secs(seconds: u64) -> Duration {
@@ -277,16 +268,16 @@ mod tests {
 
     #[test]
     fn without_a_ttl_the_lease_is_renewed() {
-        let plan = LockOptions::new().plan(&settings()).unwrap();
+        let plan = plan(&LockOptions::new()).unwrap();
         assert_eq!((plan.ttl, plan.max_hold, plan.wait), (secs(30), Some(secs(3600)), secs(10)));
     }
 
     #[test]
     fn with_a_ttl_it_is_fixed_unless_asked() {
-        assert_eq!(LockOptions::new().ttl(secs(5)).plan(&settings()).unwrap().max_hold, None);
-        let plan = LockOptions::new().ttl(secs(5)).renew(true).plan(&settings()).unwrap();
-        assert_eq!(plan.max_hold, Some(secs(3600)));
-        assert_eq!(LockOptions::new().renew(false).plan(&settings()).unwrap().max_hold, None);
+        let max_hold = |options: LockOptions| plan(&options).unwrap().max_hold;
+        assert_eq!(max_hold(LockOptions::new().ttl(secs(5))), None);
+        assert_eq!(max_hold(LockOptions::new().ttl(secs(5)).renew(true)), Some(secs(3600)));
+        assert_eq!(max_hold(LockOptions::new().renew(false)), None);
     }
 
     #[test]
@@ -302,11 +293,7 @@ mod tests {
             LockOptions::new().label("x".repeat(257)),
         ];
         for options in bad {
-            assert_eq!(
-                options.plan(&settings()).unwrap_err().kind(),
-                ErrorKind::InvalidArgument,
-                "{options:?}"
-            );
+            assert_eq!(plan(&options).unwrap_err().kind(), ErrorKind::InvalidArgument, "{options:?}");
         }
         assert!(Settings::new(Some(Duration::ZERO), false, "").is_err());
     }

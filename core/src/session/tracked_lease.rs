@@ -8,44 +8,35 @@ use crate::base::error::{Error, ErrorKind};
 use crate::base::wake::locked;
 use crate::engine::Jitter;
 use crate::engine::call::{Answer, CallMachine};
-use crate::engine::lease::{LeaseState, LeaseTerms, Need, Status};
+use crate::engine::lease::{LeaseTerms, Need, Status};
 use crate::engine::loss::LossReason;
 use crate::session::Live;
 use crate::session::channel::INTERRUPT_CHECK;
-use crate::session::keeper::Tracked;
-use crate::session::lease_cell::{Account, AccountOf, LeaseCell};
+use crate::session::lease_cell::{Account, LeaseCell};
 use crate::session::metrics::Ended;
 use crate::session::options::Extent;
 
-#[derive(Clone)]
+/// The part of its owner, who keeps the client alive by it. The keeper has the cell alone: it is a part of the client, and
+/// with this it would keep itself alive.
 pub(crate) struct TrackedLease {
     pub(crate) live: Arc<Live>,
     pub(crate) cell: Arc<LeaseCell>,
-    id: u64,
 }
 
 impl TrackedLease {
     /// Starts tracking a lease: the keeper renews it, and announces its loss.
-    pub(crate) fn start(live: &Arc<Live>, terms: LeaseTerms, of: AccountOf) -> Self {
-        let began = live.clock.now();
-        let cell = LeaseCell::new(LeaseState::new(terms, began), Account { began, of });
-        let id = live.keeper.keep(&cell);
-        Self { live: Arc::clone(live), cell, id }
+    pub(crate) fn start(live: &Arc<Live>, terms: LeaseTerms, account: Account) -> Self {
+        Self::of(live, live.keeper.keep(terms, account))
     }
 
     /// One that is in the keeper's care.
-    pub(crate) fn of(live: &Arc<Live>, (id, cell): &Tracked) -> Self {
-        Self { live: Arc::clone(live), cell: Arc::clone(cell), id: *id }
-    }
-
-    /// What the keeper knows it by.
-    pub(crate) fn tracked(&self) -> Tracked {
-        (self.id, Arc::clone(&self.cell))
+    pub(crate) fn of(live: &Arc<Live>, cell: Arc<LeaseCell>) -> Self {
+        Self { live: Arc::clone(live), cell }
     }
 
     /// Every lease that the keeper tracks.
     pub(crate) fn all(live: &Arc<Live>) -> impl Iterator<Item = Self> {
-        live.keeper.leases().into_iter().map(|tracked| Self::of(live, &tracked))
+        live.keeper.leases().into_iter().map(|cell| Self::of(live, cell))
     }
 
     pub(crate) fn status(&self) -> Status {
@@ -116,7 +107,7 @@ impl TrackedLease {
         };
         drop(state);
         if extent.is_exact() {
-            self.live.keeper.reconsider(self.id, &self.cell);
+            self.live.keeper.reconsider(&self.cell);
         }
         Ok(CallMachine::new(request, now, give_up, Jitter::random()))
     }
@@ -132,7 +123,7 @@ impl TrackedLease {
         drop(state);
         match need {
             Need::Nothing(_) => {
-                self.live.keeper.reconsider(self.id, &self.cell);
+                self.live.keeper.reconsider(&self.cell);
                 Ok(())
             }
             Need::Announce(cleanup) => {
@@ -169,7 +160,7 @@ impl TrackedLease {
 
     /// Stops tracking it, and wakes whoever waits for its end.
     pub(crate) fn ended(&self) {
-        self.live.keeper.forget(self.id);
+        self.live.keeper.forget(&self.cell);
         self.cell.announce(self.live.clock.now());
     }
 }

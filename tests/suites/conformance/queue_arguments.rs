@@ -1,14 +1,14 @@
 //! Bad arguments are refused, the same way everywhere, before any I/O.
 
-use std::time::{Duration, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use stanchion::{
     ClaimOptions, Client, DeadTasks, Error, ErrorKind, ListOptions, OnDuplicate, QueueConfig, Retry, Task,
     TaskState,
 };
-use stanchion_tests::faces::{AnyClient, Face};
+use stanchion_tests::faces::{AnyClient, AnyQueue, Face};
 use stanchion_tests::stores::{Bench, Kind};
-use stanchion_tests::{RedisServer, on_every_store};
+use stanchion_tests::{RedisServer, on_every_store, verbs};
 
 use crate::queue_support::{census, plain, put, take};
 use crate::{ms, secs};
@@ -63,29 +63,42 @@ fn assert_invalid<T>(result: Result<T, Error>, what: &str) {
     assert!(error.to_string().len() < 700, "{what}: what is long is not repeated in full");
 }
 
+/// These are about a claim, and so about a queue with a good name.
+const OF_CLAIMS: [&str; 3] = ["settle", "extend_claim", "abandon"];
+
+/// All other verbs of a queue, in every form.
+fn calls(queue: &AnyQueue) -> Vec<(&'static str, Result<(), Error>)> {
+    let calls = vec![
+        ("enqueue", queue.enqueue(plain("a")).map(drop)),
+        ("enqueue", queue.enqueue_many([plain("a")]).map(drop)),
+        ("claim", queue.claim(ClaimOptions::new()).map(drop)),
+        ("settle_and_claim", queue.settle_and_claim(Vec::new(), ClaimOptions::new()).map(drop)),
+        ("pop", queue.pop(1).map(drop)),
+        ("peek", queue.peek(1).map(drop)),
+        ("get", queue.get("a").map(drop)),
+        ("list", queue.list(ListOptions::new(TaskState::Ready)).map(drop)),
+        ("remove", queue.remove("a", None).map(drop)),
+        ("reschedule", queue.reschedule("a", SystemTime::now()).map(drop)),
+        ("kick", queue.kick(DeadTasks::oldest(1)).map(drop)),
+        ("remove_dead", queue.remove_dead(DeadTasks::oldest(1)).map(drop)),
+        ("stats", queue.stats().map(drop)),
+        ("consumers", queue.consumers().map(drop)),
+        ("pause", queue.pause()),
+        ("pause", queue.resume()),
+        ("purge", queue.purge().map(drop)),
+        ("configure", queue.configure(QueueConfig::new())),
+    ];
+    verbs::assert_listed(verbs::of_queues(), calls.iter().map(|(verb, _)| *verb).chain(OF_CLAIMS));
+    calls
+}
+
 fn everything_bad_is_invalid(client: &AnyClient) {
-    let now = std::time::SystemTime::now();
     for name in ["", "\0", "a\nb", "{", "}", "{}", "a}{b", "{a}{b}", "a{", &"x".repeat(513)] {
-        let queue = client.queue(name);
-        let what = format!("the name {name:.10?}");
-        assert_invalid(queue.enqueue(plain("a")), &what);
-        assert_invalid(queue.enqueue_many([plain("a")]), &what);
-        assert_invalid(queue.claim(ClaimOptions::new()), &what);
-        assert_invalid(queue.settle_and_claim(Vec::new(), ClaimOptions::new()), &what);
-        assert_invalid(queue.pop(1), &what);
-        assert_invalid(queue.peek(1), &what);
-        assert_invalid(queue.get("a"), &what);
-        assert_invalid(queue.list(ListOptions::new(TaskState::Ready)), &what);
-        assert_invalid(queue.remove("a", None), &what);
-        assert_invalid(queue.reschedule("a", now), &what);
-        assert_invalid(queue.kick(DeadTasks::oldest(1)), &what);
-        assert_invalid(queue.remove_dead(DeadTasks::oldest(1)), &what);
-        assert_invalid(queue.stats(), &what);
-        assert_invalid(queue.pause(), &what);
-        assert_invalid(queue.resume(), &what);
-        assert_invalid(queue.purge(), &what);
-        assert_invalid(queue.configure(QueueConfig::new()), &what);
-        assert_invalid(client.queues(&["good", name]).claim(ClaimOptions::new()), &what);
+        for (verb, result) in calls(&client.queue(name)) {
+            assert_invalid(result, &format!("{verb}, the name {name:.10?}"));
+        }
+        let of_several = client.queues(&["good", name]).claim(ClaimOptions::new());
+        assert_invalid(of_several, &format!("the name {name:.10?}"));
     }
     assert_invalid(client.queues(&[]).claim(ClaimOptions::new()), "no queue");
     let queue = client.queue("q");
@@ -111,7 +124,7 @@ fn everything_bad_is_invalid(client: &AnyClient) {
     for id in ["", "\n", &"x".repeat(513)] {
         assert_invalid(queue.get(id), "get's id");
         assert_invalid(queue.remove(id, None), "remove's id");
-        assert_invalid(queue.reschedule(id, now), "reschedule's id");
+        assert_invalid(queue.reschedule(id, SystemTime::now()), "reschedule's id");
         assert_invalid(queue.kick(DeadTasks::ids([id])), "kick's id");
         assert_invalid(queue.remove_dead(DeadTasks::ids([id])), "remove_dead's id");
     }

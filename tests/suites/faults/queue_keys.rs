@@ -3,9 +3,9 @@
 use std::time::Instant;
 
 use stanchion::{ACL_RULE, Client, DeadTasks, ErrorKind, ListOptions, QueueConfig, Retry, TaskState};
-use stanchion_tests::RedisServer;
 use stanchion_tests::faces::{AnyClient, AnyQueue, Face};
 use stanchion_tests::wait::SOON;
+use stanchion_tests::{RedisServer, verbs};
 
 use crate::queue_support::{await_one, census, claimer, leased, plain, put, take};
 use crate::{assert_within, ms, open};
@@ -17,10 +17,13 @@ fn sidecar(kind: &str) -> String {
     format!("stanchion:{kind}:{{Queue:q}}")
 }
 
-/// Each verb, with what it says.
+/// Those that are about a claim, and one that is sent when a claim call ends.
+const OF_CLAIMS: [&str; 4] = ["settle", "settle_and_claim", "extend_claim", "abandon"];
+
+/// Each verb that needs no claim, with what it says.
 fn errors_of(queue: &AnyQueue) -> Vec<(&'static str, Option<stanchion::Error>)> {
     let throttle = stanchion::OnDuplicate::Throttle { window: ms(60_000) };
-    vec![
+    let errors = vec![
         ("enqueue", queue.enqueue(plain("a").on_duplicate(throttle)).err()),
         ("claim", queue.claim(leased(1_000).wait(ms(60))).err()),
         ("pop", queue.pop(1).err()),
@@ -32,10 +35,13 @@ fn errors_of(queue: &AnyQueue) -> Vec<(&'static str, Option<stanchion::Error>)> 
         ("kick", queue.kick(DeadTasks::oldest(1)).err()),
         ("remove_dead", queue.remove_dead(DeadTasks::oldest(1)).err()),
         ("stats", queue.stats().err()),
+        ("consumers", queue.consumers().err()),
         ("pause", queue.pause().err()),
         ("configure", queue.configure(QueueConfig::new().dead_max(7)).err()),
         ("purge", queue.purge().err()),
-    ]
+    ];
+    verbs::assert_listed(verbs::of_queues(), errors.iter().map(|(verb, _)| *verb).chain(OF_CLAIMS));
+    errors
 }
 
 on_both_faces! {

@@ -4,7 +4,7 @@ use stanchion::protocol::{
     Configure, DeadOnes, Due, FailureKind, Pause, QueueVerb, Sweep, TaskState, Verdict,
 };
 use stanchion::{ACL_RULE, ErrorKind};
-use stanchion_tests::RedisServer;
+use stanchion_tests::{RedisServer, verbs};
 
 use crate::case::{Bench, describe, store};
 use crate::memory_full;
@@ -53,6 +53,7 @@ fn verbs() -> Vec<(&'static str, QueueVerb)> {
         ("kick the oldest", QueueVerb::Kick(Sweep::new(DeadOnes::Oldest, 9))),
         ("remove_dead", QueueVerb::RemoveDead(Sweep::new(DeadOnes::Oldest, 9))),
         ("stats", QueueVerb::Stats),
+        ("consumers", QueueVerb::Consumers),
         ("pause", QueueVerb::Pause(Pause { paused: true })),
         ("go on", QueueVerb::Pause(Pause { paused: false })),
         ("configure", QueueVerb::Configure(Configure { max_len: Some(Some(9)), ..Configure::default() })),
@@ -119,6 +120,11 @@ fn check(bench: &mut Bench, state: &State, key: &str, verb: &QueueVerb) -> Resul
             other => Err(format!("succeeded, and the key became {other:?}")),
         },
     }
+}
+
+#[test]
+fn every_verb_is_called() {
+    verbs::assert_listed(verbs::of_queues(), verbs().iter().map(|(_, verb)| verb.name()));
 }
 
 #[test]

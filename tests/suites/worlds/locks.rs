@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use rusqlite::types::Value;
 use stanchion::engine::Jitter;
-use stanchion::engine::acquire::{AcquireMachine, AcquireParams, Acquired, Grant};
+use stanchion::engine::acquire::{AcquireMachine, AcquireParams, Acquired, Grant, LockPlan};
 use stanchion::engine::call::{Answer, CallMachine};
 use stanchion::engine::lease::{LeaseState, LeaseTerms, Status};
 use stanchion::engine::leased::{Leased, LockLease, Share};
@@ -205,22 +205,13 @@ impl World<Locks> {
     /// What is asked for of one lock, by the call of this id.
     fn order(&self, client: usize, id: u64, number: usize, token: &Token, wait: Duration) -> AcquireParams {
         let user = &self.game.users[client];
-        AcquireParams {
-            name: self.game.names[user.locks[number]].clone(),
+        let name = self.game.names[user.locks[number]].clone();
+        let plan = LockPlan {
             permits: self.game.permits(client),
-            token: token.clone(),
-            ttl: user.ttl,
-            wait,
-            timeout: TIMEOUT,
-            fail_fast: false,
-            can_do_without: false,
-            adopt_after: None,
-            owner: "1 world client".into(),
-            min_fence: Fence::NONE,
-            waiter: self.stage.borrow().waiter(client, id),
-            foreign_share: false,
-            early: 0.0,
-        }
+            ..LockPlan::new(name, user.ttl, wait, TIMEOUT, "1 world client".into())
+        };
+        let waiter = self.stage.borrow().waiter(client, id);
+        AcquireParams { plan, token: token.clone(), min_fence: Fence::NONE, waiter }
     }
 
     fn acquire_several(&mut self, client: usize) -> Played {

@@ -8,7 +8,6 @@ use super::face::{Turn, again, both, drive, rest};
 use super::lock::{Lock, busy};
 use crate::api::timing::Timing;
 use crate::base::error::Error;
-use crate::base::name::LockName;
 use crate::cached::cached_options::{CachedOptions, CachedPlan};
 use crate::cached::computing::{Computing, Lookup, check_circuit, instead, stored};
 use crate::cached::single_flight::FlightCaller;
@@ -54,11 +53,11 @@ impl Client {
         sought.begun(look_up(&sought, None).await)
     }
 
-    pub(crate) fn seek<'a>(&'a self, name: &'a str, options: &CachedOptions) -> Result<Sought<'a>, Error> {
+    pub(crate) fn seek(&self, name: &str, options: &CachedOptions) -> Result<Sought<'_>, Error> {
         let seek = || {
             let named = LockTarget::new(Arc::clone(&self.session), name, Part::Cached);
-            let (live, lock) = (self.session.live()?, named.checked()?);
-            Ok(Sought { live, name, lock, plan: options.plan(&live.settings)? })
+            let (live, name) = (self.session.live()?, named.checked()?);
+            Ok(Sought { live, plan: options.plan(name, &live.settings)? })
         };
         seek().map_err(|error: Error| error.rather_during("cached", name))
     }
@@ -85,8 +84,6 @@ impl Client {
 /// A value that is asked for.
 pub(crate) struct Sought<'a> {
     live: &'a Arc<Live>,
-    name: &'a str,
-    lock: LockName,
     plan: CachedPlan,
 }
 
@@ -96,26 +93,26 @@ impl Sought<'_> {
         let begun = match found {
             Ok(found) => found.map(Begun::from).ok_or_else(busy),
             Err(error) => {
-                let computing = instead(self.live, self.name, &self.plan, error);
+                let computing = instead(self.live, &self.plan, error);
                 computing.map(|computing| Begun::Compute(Ticket { computing }))
             }
         };
-        begun.map_err(|error| error.rather_during("cached", self.name))
+        begun.map_err(|error| error.rather_during("cached", self.plan.lock.name.as_str()))
     }
 }
 
 /// Asks the store, and waits while another computes; callers of one client wait for one of them (`engine/single_flight.rs`).
 #[both]
 pub(crate) async fn look_up(sought: &Sought<'_>, mut turn: Turn<'_>) -> Result<Option<Lookup>, Error> {
-    let Sought { live, lock, plan, .. } = sought;
+    let Sought { live, plan } = sought;
     let came = live.clock.now();
     check_circuit(live, plan)?;
     let give_up = came + plan.lock.wait;
-    let tried = ask(live, lock, &plan.without_waiting(), again(&mut turn)).await;
+    let tried = ask(live, &plan.without_waiting(), again(&mut turn)).await;
     if !plan.is_to_wait(&tried) {
         return tried;
     }
-    let seat = FlightCaller::take(live, lock, came);
+    let seat = FlightCaller::take(live, &plan.lock.name, came);
     loop {
         match seat.turn(give_up) {
             single_flight::Turn::Value(value) => return Ok(Some(Lookup::Value(value.to_vec(), came))),
@@ -124,7 +121,7 @@ pub(crate) async fn look_up(sought: &Sought<'_>, mut turn: Turn<'_>) -> Result<O
         }
     }
     check_circuit(live, plan)?;
-    let found = ask(live, lock, &plan.within(give_up.since(live.clock.now())), turn).await?;
+    let found = ask(live, &plan.within(give_up.since(live.clock.now())), turn).await?;
     if let Some(Lookup::Value(value, asked)) = &found {
         seat.answer(value, *asked);
     }
@@ -133,17 +130,12 @@ pub(crate) async fn look_up(sought: &Sought<'_>, mut turn: Turn<'_>) -> Result<O
 
 /// Asks the store; `None` if it is computed by another, and the plan is not to wait.
 #[both]
-async fn ask(
-    live: &Arc<Live>,
-    name: &LockName,
-    plan: &CachedPlan,
-    turn: Turn<'_>,
-) -> Result<Option<Lookup>, Error> {
-    let mut attempt = live.acquire(name, &plan.lock)?;
+async fn ask(live: &Arc<Live>, plan: &CachedPlan, turn: Turn<'_>) -> Result<Option<Lookup>, Error> {
+    let mut attempt = live.acquire(plan.lock.clone())?;
     let timing = Timing::begin(live);
     let acquired = drive(live, &mut attempt.machine, Some(&attempt.place), turn).await;
     timing.end(&acquired);
-    Ok(Computing::begin(live, name, plan, attempt.token, acquired?))
+    Ok(Computing::begin(live, plan, attempt.machine.order().token.clone(), acquired?))
 }
 
 #[both]

@@ -8,8 +8,7 @@ use super::face::{Turn, again, both, drive, either, example, rest};
 use super::lease::Lease;
 use crate::api::timing::Timing;
 use crate::base::error::{BY_ANOTHER, Error, ErrorKind};
-use crate::base::name::LockName;
-use crate::engine::acquire::Acquired;
+use crate::engine::acquire::{AcquireParams, Acquired, LockPlan};
 use crate::lease::acquisition::{Acquisition, Entering};
 use crate::lease::held_lock::HeldLock;
 use crate::lease::holder::Holder;
@@ -18,7 +17,7 @@ use crate::lease::lock_target::LockTarget;
 use crate::lease::waiter::Waiter;
 use crate::protocol::{self, Reply, Request};
 use crate::session::Live;
-use crate::session::options::{LockOptions, LockPlan};
+use crate::session::options::LockOptions;
 
 /// A named lock that one holder at a time may hold. Made by [`Client::lock`](super::Client::lock); cheap to
 /// clone; holding the handle does not mean holding the lock.
@@ -99,7 +98,7 @@ impl Lock {
             }
         };
         let grip = match wanted.only(live) {
-            Some((name, plan)) => take(live, name, &plan, turn).await?.map(|held| wanted.grip(held)),
+            Some(plan) => take(live, plan, turn).await?.map(|held| wanted.grip(held)),
             None => take_all(live, &wanted, turn).await?,
         };
         Ok(grip.map(Lease::new))
@@ -179,19 +178,15 @@ impl RwLock {
 
 /// Takes one lock; `None` if it is busy and the plan is not to wait.
 #[both]
-async fn take(
-    live: &Arc<Live>,
-    name: &LockName,
-    plan: &LockPlan,
-    turn: Turn<'_>,
-) -> Result<Option<HeldLock>, Error> {
-    let mut attempt = live.acquire(name, plan)?;
+async fn take(live: &Arc<Live>, plan: LockPlan, turn: Turn<'_>) -> Result<Option<HeldLock>, Error> {
+    let mut attempt = live.acquire(plan)?;
     let timing = Timing::begin(live);
     let result = drive(live, &mut attempt.machine, Some(&attempt.place), turn).await;
     timing.end(&result);
-    live.note(name, plan, attempt.machine.foreign_holder());
-    match result.map_err(|error| error.during("acquire", name.as_str()))? {
-        Acquired::Granted(grant) => Ok(Some(HeldLock::granted(live, name, plan, attempt.token, &grant))),
+    let AcquireParams { plan, token, .. } = attempt.machine.order();
+    live.note(plan, attempt.machine.foreign_holder());
+    match result.map_err(|error| error.during("acquire", plan.name.as_str()))? {
+        Acquired::Granted(grant) => Ok(Some(HeldLock::granted(live, plan, token.clone(), &grant))),
         // Only the lock of a cached value answers with the value.
         Acquired::Busy | Acquired::Cached { .. } => Ok(None),
     }

@@ -18,7 +18,7 @@ mod params;
 #[cfg(test)]
 mod tests;
 
-pub use params::{AcquireParams, Acquired, ForeignHolder, Grant};
+pub use params::{AcquireParams, Acquired, ForeignHolder, Grant, LockPlan};
 
 /// Longest pause between two polls of a waiter near the head of its line; of others it is longer by [`further_pause`].
 const POLL_MOST: Duration = Duration::from_millis(750);
@@ -88,11 +88,10 @@ impl AcquireMachine {
         foreign_holder: Option<ForeignHolder>,
         jitter: Jitter,
     ) -> Self {
-        let patience = if order.wait.is_zero() { order.timeout } else { order.wait };
         Self {
             jitter,
             started: now,
-            give_up: now + patience,
+            give_up: now + order.plan.longest(),
             open: Vec::new(),
             in_flight: false,
             sendings: 0,
@@ -110,13 +109,18 @@ impl AcquireMachine {
         }
     }
 
+    /// What it was made of.
+    pub(crate) fn order(&self) -> &AcquireParams {
+        &self.order
+    }
+
     /// The foreign value in the way, for the next call on the same name.
     pub fn foreign_holder(&self) -> Option<&ForeignHolder> {
         self.foreign_holder.as_ref()
     }
 
     fn only_tries(&self) -> bool {
-        self.order.wait.is_zero()
+        self.order.plan.only_tries()
     }
 
     fn ask(&mut self, now: Moment) -> Step<Acquired> {
@@ -159,18 +163,18 @@ impl AcquireMachine {
         self.open.push(Sending { number: self.sendings, at: now });
         let registers = !self.only_tries() && self.can_register;
         self.has_traces |= registers;
-        let order = &self.order;
+        let AcquireParams { plan, token, min_fence, waiter } = &self.order;
         let request = Request::Acquire(Acquire {
-            name: order.name.clone(),
-            permits: order.permits,
-            token: order.token.clone(),
-            ttl: order.ttl,
-            min_fence: order.min_fence,
-            waiter: registers.then_some(order.waiter),
-            patience: order.fail_fast.then(|| self.give_up.since(now)),
-            owner: Arc::clone(&order.owner),
+            name: plan.name.clone(),
+            permits: plan.permits,
+            token: token.clone(),
+            ttl: plan.ttl,
+            min_fence: *min_fence,
+            waiter: registers.then_some(*waiter),
+            patience: plan.fail_fast.then(|| self.give_up.since(now)),
+            owner: Arc::clone(&plan.owner),
             adopt: self.ripe(now).map(|foreign_holder| foreign_holder.digest.clone()),
-            early: order.early,
+            early: plan.early,
         });
         Step::Send(Call { number: self.sendings, request, until: self.patience(now) })
     }
@@ -184,7 +188,7 @@ impl AcquireMachine {
 
     /// The foreign value in the way, if it was there long enough to be taken over.
     fn ripe(&self, now: Moment) -> Option<&ForeignHolder> {
-        let grace = self.order.adopt_after?;
+        let grace = self.order.plan.adopt_after?;
         self.foreign_holder.as_ref().filter(|foreign_holder| now >= foreign_holder.since + grace)
     }
 
@@ -212,10 +216,10 @@ impl AcquireMachine {
             let free_at = obstacle.remaining.filter(|left| further.is_zero() || left.is_zero());
             let free_at = free_at.map(|left| told_at(sent, now) + left.max(POLL_FLOOR));
             self.next_at = free_at.map_or(now + pause, |free_at| free_at.min(now + pause));
-            if let (Some(foreign_holder), Some(grace)) = (&self.foreign_holder, self.order.adopt_after) {
+            if let (Some(foreign_holder), Some(grace)) = (&self.foreign_holder, self.order.plan.adopt_after) {
                 self.next_at = self.next_at.min((foreign_holder.since + grace).max(now + POLL_FLOOR));
             }
-        } else if self.order.fail_fast && self.hopeless(now, &obstacle) {
+        } else if self.order.plan.fail_fast && self.hopeless(now, &obstacle) {
             self.end_with(Ending::TimedOut);
         } else {
             self.wants_channel = !self.can_register;
@@ -244,7 +248,7 @@ impl AcquireMachine {
         let patience_over = (self.only_tries()
             && matches!(failure.kind, FailureKind::NotSent | FailureKind::Refused)
             && now >= self.started + RESEND_AFTER)
-            || (self.order.can_do_without && now >= since + RESEND_AFTER);
+            || (self.order.plan.can_do_without && now >= since + RESEND_AFTER);
         if !failure.is_retryable() || patience_over {
             return self.end_with(Ending::Failed(failure));
         }
@@ -308,13 +312,14 @@ impl AcquireMachine {
 
     fn cleanup(&self) -> Request {
         Request::Leave(Leave {
-            name: self.order.name.clone(),
+            name: self.order.plan.name.clone(),
             token: self.order.token.clone(),
-            foreign_share: self.order.foreign_share,
+            foreign_share: self.order.plan.foreign_share,
         })
     }
 
     fn outcome(&mut self, ending: Ending) -> Result<Acquired, Error> {
+        let LockPlan { name, wait, fail_fast, .. } = &self.order.plan;
         let result = match ending {
             Ending::Granted(grant) => {
                 self.phase = Phase::Clean;
@@ -324,17 +329,17 @@ impl AcquireMachine {
             Ending::Cached { value, asked } => Ok(Acquired::Cached { value, asked }),
             Ending::TimedOut => Err(Error::new(
                 ErrorKind::LockTimeout,
-                if self.order.name.kind() == LockKind::Cached {
-                    format!("the value is being computed by another; waited {}", brief(self.order.wait))
-                } else if self.order.fail_fast {
-                    format!("the lock is {BY_ANOTHER}; a wait of {} does not suffice", brief(self.order.wait))
+                if name.kind() == LockKind::Cached {
+                    format!("the value is being computed by another; waited {}", brief(*wait))
+                } else if *fail_fast {
+                    format!("the lock is {BY_ANOTHER}; a wait of {} does not suffice", brief(*wait))
                 } else {
-                    format!("the lock is {BY_ANOTHER}; waited {}", brief(self.order.wait))
+                    format!("the lock is {BY_ANOTHER}; waited {}", brief(*wait))
                 },
             )),
             Ending::Failed(failure) => Err(failure.into()),
         };
-        result.map_err(|error| error.during("acquire", self.order.name.as_str()))
+        result.map_err(|error| error.during("acquire", name.as_str()))
     }
 }
 
@@ -342,7 +347,7 @@ impl Machine for AcquireMachine {
     type Output = Acquired;
 
     fn subject(&self) -> Subject<'_> {
-        let name = &self.order.name;
+        let name = &self.order.plan.name;
         Subject { verb: "acquire", name: name.as_str(), kind: name.kind().name() }
     }
 
@@ -392,7 +397,7 @@ impl Machine for AcquireMachine {
             Ok(Reply::Acquire(AcquireReply::Granted { fence, ttl })) => self.granted(now, sent, fence, ttl),
             Ok(Reply::Acquire(AcquireReply::Waiting(obstacle))) => self.obstructed(now, sent, obstacle, true),
             Ok(Reply::Acquire(AcquireReply::Busy(obstacle))) => {
-                if self.has_traces && self.order.fail_fast && self.can_register {
+                if self.has_traces && self.order.plan.fail_fast && self.can_register {
                     self.end_with(Ending::TimedOut);
                 } else {
                     self.obstructed(now, sent, obstacle, false);

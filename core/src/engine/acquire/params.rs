@@ -8,17 +8,17 @@ use crate::base::name::LockName;
 use crate::base::token::Token;
 use crate::protocol::{Digest, Fence, Permits, Waiter};
 
-/// What is asked for.
+/// What a caller wants of a lock: its options, checked.
 #[derive(Clone, Debug)]
-pub struct AcquireParams {
+pub struct LockPlan {
     /// Which lock.
     pub name: LockName,
     /// What is taken of it; `None` if it is exclusive.
     pub permits: Option<Permits>,
-    /// Fresh for every call.
-    pub token: Token,
     /// Life of the lease.
     pub ttl: Duration,
+    /// For how long it is renewed; `None` if it is not.
+    pub max_hold: Option<Duration>,
     /// How long to wait; zero only tries.
     pub wait: Duration,
     /// How long a try may take when the store is slow.
@@ -31,14 +31,58 @@ pub struct AcquireParams {
     pub adopt_after: Option<Duration>,
     /// Shown by `holder`.
     pub owner: Arc<str>,
-    /// One more than the highest fence seen.
-    pub min_fence: Fence,
-    /// Who to hint.
-    pub waiter: Waiter,
     /// Whether other programs' lockers get a share of the grants.
     pub foreign_share: bool,
     /// How many computation times before its end a cached value counts as stale.
     pub early: f64,
+}
+
+impl LockPlan {
+    /// An exclusive lock, with a lease that is not renewed, and nothing special.
+    pub fn new(name: LockName, ttl: Duration, wait: Duration, timeout: Duration, owner: Arc<str>) -> Self {
+        Self {
+            name,
+            permits: None,
+            ttl,
+            max_hold: None,
+            wait,
+            timeout,
+            fail_fast: false,
+            can_do_without: false,
+            adopt_after: None,
+            owner,
+            foreign_share: false,
+            early: 0.0,
+        }
+    }
+
+    pub(crate) fn only_tries(&self) -> bool {
+        self.wait.is_zero()
+    }
+
+    /// How long all of it may take.
+    pub(crate) fn longest(&self) -> Duration {
+        if self.only_tries() { self.timeout } else { self.wait }
+    }
+
+    /// The same with less time to wait, but never with none: that would be a try.
+    pub(crate) fn within(&self, left: Duration) -> Self {
+        let least = if self.only_tries() { Duration::ZERO } else { Duration::from_millis(1) };
+        Self { wait: left.max(least).min(self.wait), ..self.clone() }
+    }
+}
+
+/// One call of an acquire.
+#[derive(Clone, Debug)]
+pub struct AcquireParams {
+    /// What is asked for.
+    pub plan: LockPlan,
+    /// Fresh for every call.
+    pub token: Token,
+    /// One more than the highest fence seen.
+    pub min_fence: Fence,
+    /// Who to hint.
+    pub waiter: Waiter,
 }
 
 /// A lock that was granted.

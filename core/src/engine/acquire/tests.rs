@@ -12,21 +12,13 @@ fn at(millis: u64) -> Moment {
 }
 
 fn order(wait_ms: u64) -> AcquireParams {
+    let name = Prefixes::parse("Lock:", "Queue:").unwrap().lock_name("a").unwrap();
+    let wait = Duration::from_millis(wait_ms);
     AcquireParams {
-        name: Prefixes::parse("Lock:", "Queue:").unwrap().lock_name("a").unwrap(),
-        permits: None,
+        plan: LockPlan::new(name, TTL, wait, Duration::from_secs(5), "".into()),
         token: Token::from_bits(7),
-        ttl: TTL,
-        wait: Duration::from_millis(wait_ms),
-        timeout: Duration::from_secs(5),
-        fail_fast: false,
-        can_do_without: false,
-        adopt_after: None,
-        owner: "".into(),
         min_fence: Fence::NONE,
         waiter: Waiter { client: ClientId(1), seq: 9 },
-        foreign_share: false,
-        early: 0.0,
     }
 }
 
@@ -341,7 +333,7 @@ fn a_silent_store_is_unavailable_and_a_leave_is_due() {
 #[test]
 fn a_try_takes_no_longer_than_its_timeout() {
     let mut order = order(0);
-    order.timeout = Duration::from_millis(300);
+    order.plan.timeout = Duration::from_millis(300);
     let mut machine = AcquireMachine::new(order, at(0), true, None, Jitter::seeded(1));
     acquire_sent(&mut machine, at(0));
     assert_eq!(waits_until(&mut machine, at(0)), at(300));
@@ -387,7 +379,7 @@ fn a_refusal_that_may_have_come_half_way_is_cleaned_up_after() {
 #[test]
 fn who_can_do_without_the_store_waits_a_second_for_it() {
     let mut order = order(60_000);
-    order.can_do_without = true;
+    order.plan.can_do_without = true;
     let mut machine = AcquireMachine::new(order, at(0), true, None, Jitter::seeded(1));
     let (number, _) = acquire_sent(&mut machine, at(0));
     machine.reply(at(999), number, lost());
@@ -412,7 +404,7 @@ fn who_can_do_without_the_store_waits_a_second_for_it() {
 #[test]
 fn fail_fast_gives_up_when_the_holder_stays_longer() {
     let mut order = order(1_000);
-    order.fail_fast = true;
+    order.plan.fail_fast = true;
     let mut machine = AcquireMachine::new(order, at(0), false, None, Jitter::seeded(1));
     let (number, acquire) = acquire_sent(&mut machine, at(0));
     assert_eq!(acquire.patience, Some(Duration::from_secs(1)));
@@ -425,7 +417,7 @@ fn fail_fast_gives_up_when_the_holder_stays_longer() {
 #[test]
 fn fail_fast_waits_when_the_holder_ends_in_time() {
     let mut order = order(1_000);
-    order.fail_fast = true;
+    order.plan.fail_fast = true;
     let mut machine = AcquireMachine::new(order, at(0), true, None, Jitter::seeded(1));
     let (number, _) = acquire_sent(&mut machine, at(0));
     machine.reply(at(1), number, waiting(400));
@@ -437,7 +429,7 @@ fn fail_fast_waits_when_the_holder_ends_in_time() {
 #[test]
 fn a_foreign_value_is_adopted_only_after_it_stood_still_for_the_whole_grace() {
     let mut order = order(60_000);
-    order.adopt_after = Some(Duration::from_secs(2));
+    order.plan.adopt_after = Some(Duration::from_secs(2));
     let mut machine = AcquireMachine::new(order, at(0), true, None, Jitter::seeded(1));
     let foreign = |digest: &str| {
         let unexpiring = Some(Digest(digest.into()));

@@ -13,16 +13,16 @@ impl SeveralMachine {
         }
         let error = match failure {
             Some(failure) => Error::from(failure),
-            None if self.order.only_tries() => return self.give_back(now, Then::End(Ending::Busy)),
+            None if self.order.plan().only_tries() => return self.give_back(now, Then::End(Ending::Busy)),
             None => Error::new(
                 ErrorKind::LockTimeout,
                 format!(
                     "one of the locks was lost during the wait for the others; waited {}",
-                    brief(self.order.wait())
+                    brief(self.order.plan().wait)
                 ),
             ),
         };
-        let error = error.during("acquire", self.order.locks[0].name.as_str());
+        let error = error.during("acquire", self.order.plan().name.as_str());
         self.give_back(now, Then::End(Ending::Failed(error)))
     }
 
@@ -89,7 +89,7 @@ impl SeveralMachine {
     /// What ends whatever an unanswered attempt to take all in one step may have brought, or may yet.
     pub(super) fn leaves(&self) -> Vec<Request> {
         let leave = |lock: &AcquireParams| {
-            let (name, foreign_share) = (lock.name.clone(), lock.foreign_share);
+            let (name, foreign_share) = (lock.plan.name.clone(), lock.plan.foreign_share);
             Request::Leave(Leave { name, token: self.token(), foreign_share })
         };
         self.order.locks.iter().map(leave).collect()

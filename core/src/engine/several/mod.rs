@@ -6,15 +6,14 @@
 //! as long as its wait lasts.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use crate::base::clock::Moment;
 use crate::base::error::{Error, ErrorKind};
 use crate::base::token::Token;
-use crate::engine::acquire::{AcquireMachine, AcquireParams, Acquired, ForeignHolder, Grant};
+use crate::engine::acquire::{AcquireMachine, AcquireParams, Acquired, ForeignHolder, Grant, LockPlan};
 use crate::engine::call::{Answer, CallMachine};
 use crate::engine::lease::{LeaseState, LeaseTerms, Need, Status};
-use crate::engine::leased::{Leased, LockLease, Share};
+use crate::engine::leased::{Leased, LockLease};
 use crate::engine::{Call, Jitter, LEAST_PATIENCE, Machine, RESEND_AFTER, Step, Subject, deadline};
 use crate::protocol::{AcquireAll, AcquireAllReply, Failure, FailureKind, Reply, Request};
 
@@ -115,10 +114,9 @@ enum Route {
 impl SeveralMachine {
     /// A machine that has sent nothing yet. `listening`: whether the channel of hints is open already.
     pub fn new(order: SeveralParams, now: Moment, listening: bool, jitter: Jitter) -> Self {
-        let patience = if order.only_tries() { order.timeout() } else { order.wait() };
         let mut machine = Self {
             jitter,
-            give_up: now + patience,
+            give_up: now + order.plan().longest(),
             listening,
             tries: 0,
             taken: Vec::new(),
@@ -148,15 +146,15 @@ impl SeveralMachine {
     }
 
     fn try_together(&mut self, now: Moment) {
-        let first = &self.order.locks[0];
+        let plan = self.order.plan();
         let request = Request::AcquireAll(AcquireAll {
-            locks: self.order.locks.iter().map(|lock| (lock.name.clone(), lock.min_fence)).collect(),
+            locks: self.order.locks.iter().map(|lock| (lock.plan.name.clone(), lock.min_fence)).collect(),
             token: self.token(),
-            ttl: first.ttl,
-            owner: Arc::clone(&first.owner),
+            ttl: plan.ttl,
+            owner: Arc::clone(&plan.owner),
         });
         // A wait that ends meanwhile still takes the reply.
-        let patience = if self.order.only_tries() { first.timeout } else { first.wait.max(RESEND_AFTER) };
+        let patience = if plan.only_tries() { plan.timeout } else { plan.wait.max(RESEND_AFTER) };
         let machine = CallMachine::new(request, now, now + patience, self.jitter.split());
         self.stage = Stage::Together(self.leaves().into_iter().fold(machine, CallMachine::or_else));
     }
@@ -171,14 +169,12 @@ impl SeveralMachine {
     fn next_turn(&mut self, now: Moment) {
         let index = self.taken.len();
         let left = self.give_up.since(now);
-        let lock = &self.order.locks[index];
-        // One that waits never becomes one that only tries.
-        let least = if lock.wait.is_zero() { Duration::ZERO } else { Duration::from_millis(1) };
+        let AcquireParams { plan, min_fence, waiter, .. } = &self.order.locks[index];
         let order = AcquireParams {
+            plan: LockPlan { timeout: left.min(plan.timeout), ..plan.within(left) },
             token: self.token(),
-            wait: left.max(least).min(lock.wait),
-            timeout: left.min(lock.timeout),
-            ..lock.clone()
+            min_fence: *min_fence,
+            waiter: *waiter,
         };
         let foreign_holder = self.order.foreign_holders[index].clone();
         self.stage =
@@ -238,7 +234,11 @@ impl SeveralMachine {
     /// A try has no more than its timeout; a wait that ends meanwhile still takes the reply.
     fn patience(&self, sent: Moment) -> Moment {
         let resend = sent + RESEND_AFTER;
-        if self.order.only_tries() { resend.min(self.give_up.max(sent + LEAST_PATIENCE)) } else { resend }
+        if self.order.plan().only_tries() {
+            resend.min(self.give_up.max(sent + LEAST_PATIENCE))
+        } else {
+            resend
+        }
     }
 
     /// When the next of the taken locks is to be prolonged.
@@ -278,7 +278,7 @@ impl SeveralMachine {
         };
         match answer.reply {
             Reply::AcquireAll(AcquireAllReply::Granted(fences)) if fences.len() == self.order.locks.len() => {
-                let deadline = deadline(answer.sent, self.order.locks[0].ttl);
+                let deadline = deadline(answer.sent, self.order.plan().ttl);
                 let resent = answer.copies > 1;
                 for fence in fences {
                     self.took(now, &Grant { fence, deadline, resent });
@@ -296,7 +296,7 @@ impl SeveralMachine {
             _ => {
                 let error =
                     Error::new(ErrorKind::Corrupt, "the store reports that this call has already ended");
-                self.end(now, Ending::Failed(error.during("acquire", self.order.locks[0].name.as_str())))
+                self.end(now, Ending::Failed(error.during("acquire", self.order.plan().name.as_str())))
             }
         }
     }
@@ -332,18 +332,10 @@ impl SeveralMachine {
         let token = self.token();
         let order = &mut self.order.locks[self.taken.len()];
         order.min_fence = order.min_fence.max(grant.fence.next());
-        let lock = LockLease {
-            name: order.name.clone(),
-            token,
-            granted: grant.fence,
-            acquire_resent: grant.resent,
-            foreign_share: order.foreign_share,
-            share: order.permits.map(Share::new),
-            owner: Arc::clone(&order.owner),
-        };
+        let lock = LockLease::granted(&order.plan, token, grant);
         let leased = Leased::Lock(lock.clone());
         let hold_until = Some(Moment::FAR);
-        let terms = LeaseTerms { leased, ttl: order.ttl, deadline: grant.deadline, hold_until };
+        let terms = LeaseTerms { leased, ttl: order.plan.ttl, deadline: grant.deadline, hold_until };
         self.taken.push(Taken { lock, lease: LeaseState::new(terms, now), is_fresh: true });
     }
 
@@ -371,7 +363,7 @@ impl Machine for SeveralMachine {
     type Output = Several;
 
     fn subject(&self) -> Subject<'_> {
-        let name = &self.order.locks[self.taken.len().min(self.order.locks.len() - 1)].name;
+        let name = &self.order.locks[self.taken.len().min(self.order.locks.len() - 1)].plan.name;
         Subject { verb: "acquire", name: name.as_str(), kind: name.kind().name() }
     }
 

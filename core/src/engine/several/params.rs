@@ -1,9 +1,7 @@
 //! What an acquire of several locks is asked for, and what it results in.
 
-use std::time::Duration;
-
 use crate::base::token::Token;
-use crate::engine::acquire::{AcquireParams, ForeignHolder, Grant};
+use crate::engine::acquire::{AcquireParams, ForeignHolder, Grant, LockPlan};
 
 /// What is asked for.
 #[derive(Clone, Debug)]
@@ -17,16 +15,9 @@ pub struct SeveralParams {
 }
 
 impl SeveralParams {
-    pub(super) fn wait(&self) -> Duration {
-        self.locks[0].wait
-    }
-
-    pub(super) fn timeout(&self) -> Duration {
-        self.locks[0].timeout
-    }
-
-    pub(super) fn only_tries(&self) -> bool {
-        self.wait().is_zero()
+    /// That of the first, for what is the same for all.
+    pub(super) fn plan(&self) -> &LockPlan {
+        &self.locks[0].plan
     }
 }
 

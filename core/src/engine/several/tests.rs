@@ -1,5 +1,7 @@
 //! Several locks, reply by reply.
 
+use std::time::Duration;
+
 use super::*;
 use crate::base::error::ErrorKind;
 use crate::base::name::Prefixes;
@@ -12,21 +14,13 @@ fn at(millis: u64) -> Moment {
 }
 
 fn order(wait_ms: u64) -> SeveralParams {
-    let lock = |name: &str| AcquireParams {
-        name: Prefixes::parse("Lock:", "Queue:").unwrap().lock_name(name).unwrap(),
-        permits: None,
+    let (prefixes, wait) = (Prefixes::parse("Lock:", "Queue:").unwrap(), Duration::from_millis(wait_ms));
+    let plan = |name| LockPlan::new(name, TTL, wait, Duration::from_secs(5), "".into());
+    let lock = |name| AcquireParams {
+        plan: plan(prefixes.lock_name(name).unwrap()),
         token: Token::from_bits(7),
-        ttl: TTL,
-        wait: Duration::from_millis(wait_ms),
-        timeout: Duration::from_secs(5),
-        fail_fast: false,
-        can_do_without: false,
-        adopt_after: None,
-        owner: "".into(),
         min_fence: Fence::NONE,
         waiter: Waiter { client: ClientId(1), seq: 9 },
-        foreign_share: false,
-        early: 0.0,
     };
     let locks = vec![lock("a"), lock("b"), lock("c")];
     SeveralParams { foreign_holders: vec![None; locks.len()], locks, in_one_step: false }

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use stanchion_tests::faces::Face;
 use stanchion_tests::proxy::{Fault, Proxy};
 use stanchion_tests::wait::{SOON, eventually, ran_since};
-use stanchion_tests::{shared, unique};
+use stanchion_tests::{shared, unique, verbs};
 
 use super::{Budget, ROUNDS};
 
@@ -30,18 +30,46 @@ const ANSWER: Duration = Duration::from_secs(30);
 type Row = (&'static str, &'static [&'static str], &'static str);
 
 const LEASE: &[&str] = &[r#"{"op":"lock.acquire","lock":"NAME"}"#];
+const READER: &[&str] = &[r#"{"op":"lock.acquire","lock":{"read":"NAME"}}"#];
+const WRITER: &[&str] = &[r#"{"op":"lock.acquire","lock":{"write":"NAME"}}"#];
 const TASK: &[&str] = &[r#"{"op":"queue.enqueue","queue":"NAME","id":"a"}"#];
 const CLAIM: &[&str] =
     &[r#"{"op":"queue.enqueue","queue":"NAME","id":"a"}"#, r#"{"op":"queue.claim","queue":"NAME"}"#];
+
+const CACHED: &str = r#"{"op":"client.cached","name":"NAME","ttl_ms":60000,"wait_ms":50,"value":1}"#;
+/// Of a lease that nobody had: what is answered is nonsense anyhow.
+const RESUME: &str = concat!(
+    r#"{"op":"client.resume_lease","handle":"{\"stanchion\":1,\"key\":\"Lock:NAME\",\"ttl_ms\":30000,"#,
+    r#"\"token\":\"9999999999999999000000000000000000000000000000000000007\"}"}"#
+);
+const RESUME_READER: &str = concat!(
+    r#"{"op":"client.resume_lease","handle":"{\"stanchion\":2,\"kind\":\"rw_lock\",\"key\":\"Lock:NAME\","#,
+    r#"\"ttl_ms\":30000,\"token\":\"9999999999999999000000000000000000000000000000000000007\"}"}"#
+);
 
 const ROWS: &[Row] = &[
     ("acquire", &[], r#"{"op":"lock.acquire","lock":"NAME","wait_ms":50}"#),
     ("acquire_all", &[], r#"{"op":"lock.acquire","lock":{"several":["NAME","NAME-b"]},"wait_ms":50}"#),
     ("extend", LEASE, r#"{"op":"lease.extend","ttl_ms":60000}"#),
     ("release", LEASE, r#"{"op":"lease.release"}"#),
-    ("resume", LEASE, r#"{"op":"lease.detach"}"#),
+    ("leave", LEASE, r#"{"op":"lock.acquire","lock":"NAME","wait_ms":300}"#),
+    ("resume", &[], RESUME),
     ("holder", LEASE, r#"{"op":"lock.holder","lock":"NAME"}"#),
+    ("waiters", LEASE, r#"{"op":"lock.waiters","lock":"NAME"}"#),
     ("break_lease", LEASE, r#"{"op":"lock.break_lease","lock":"NAME"}"#),
+    ("permits_acquire", &[], r#"{"op":"lock.acquire","lock":{"read":"NAME"},"wait_ms":50}"#),
+    ("permits_extend", READER, r#"{"op":"lease.extend","ttl_ms":60000}"#),
+    ("permits_release", READER, r#"{"op":"lease.release"}"#),
+    ("permits_leave", WRITER, r#"{"op":"lock.acquire","lock":{"read":"NAME"},"wait_ms":300}"#),
+    ("permits_resume", &[], RESUME_READER),
+    ("permits_downgrade", WRITER, r#"{"op":"lease.downgrade"}"#),
+    ("permits_upgrade", READER, r#"{"op":"lease.upgrade"}"#),
+    ("permits_holder", READER, r#"{"op":"lock.holder","lock":{"read":"NAME"}}"#),
+    ("permits_waiters", READER, r#"{"op":"lock.waiters","lock":{"read":"NAME"}}"#),
+    ("permits_break_lease", READER, r#"{"op":"lock.break_lease","lock":{"read":"NAME"}}"#),
+    ("cached_acquire", &[], CACHED),
+    ("store_value", &[], CACHED),
+    ("invalidate", &[], r#"{"op":"client.invalidate","name":"NAME"}"#),
     ("enqueue", &[], r#"{"op":"queue.enqueue","queue":"NAME","id":"a"}"#),
     ("claim", TASK, r#"{"op":"queue.claim","queue":"NAME","wait_ms":50}"#),
     ("settle", CLAIM, r#"{"op":"claim.ack"}"#),
@@ -51,6 +79,7 @@ const ROWS: &[Row] = &[
         r#"{"op":"queue.settle_and_claim","queue":"NAME","verdicts":[{"verdict":"ack"}]}"#,
     ),
     ("extend_claim", CLAIM, r#"{"op":"claim.extend","lease_ms":60000}"#),
+    ("abandon", &[], r#"{"op":"queue.claim","queue":"NAME","wait_ms":300}"#),
     ("pop", TASK, r#"{"op":"queue.pop","queue":"NAME"}"#),
     ("peek", TASK, r#"{"op":"queue.peek","queue":"NAME"}"#),
     ("get", TASK, r#"{"op":"queue.get","queue":"NAME","id":"a"}"#),
@@ -58,6 +87,7 @@ const ROWS: &[Row] = &[
     ("remove", TASK, r#"{"op":"queue.remove","queue":"NAME","id":"a"}"#),
     ("reschedule", TASK, r#"{"op":"queue.reschedule","queue":"NAME","id":"a","due_ms":1000}"#),
     ("stats", TASK, r#"{"op":"queue.stats","queue":"NAME"}"#),
+    ("consumers", TASK, r#"{"op":"queue.consumers","queue":"NAME"}"#),
     ("pause", TASK, r#"{"op":"queue.pause","queue":"NAME"}"#),
     ("kick", TASK, r#"{"op":"queue.kick","queue":"NAME","count":1}"#),
     ("remove_dead", TASK, r#"{"op":"queue.remove_dead","queue":"NAME","count":1}"#),
@@ -85,11 +115,16 @@ on_both_faces! {
     }
 }
 
+#[test]
+fn every_verb_has_a_row() {
+    verbs::assert_listed(verbs::all(), ROWS.iter().map(|row| row.0).filter(|verb| *verb != "SCAN"));
+}
+
 /// Gives nonsense to one verb, again and again; how often.
 fn play(player: &Player, (verb, setup, call): &Row, salt: u64) -> usize {
     let mut budget = Budget::new(100 + salt);
     let proxy = Proxy::start(shared());
-    let mut rounds = 0;
+    let (mut rounds, mut asked) = (0, 0);
     while budget.goes_on(ROUNDS) {
         let name = unique("fuzz");
         let told = |text: &str| serde_json::from_str::<Value>(&text.replace("NAME", &name)).unwrap();
@@ -104,6 +139,7 @@ fn play(player: &Player, (verb, setup, call): &Row, salt: u64) -> usize {
         eventually(SOON, is_set);
         let nonsense = reply(&mut budget.rng);
         proxy.fault(verb, usize::MAX, Fault::Rewrite(nonsense.clone()));
+        let before = proxy.count(verb);
         let begun = Instant::now();
         let answer = player.ask(verb, &told(call));
         assert!(ran_since(begun) < LONGEST, "{verb} took {:?}", begun.elapsed());
@@ -114,8 +150,10 @@ fn play(player: &Player, (verb, setup, call): &Row, salt: u64) -> usize {
             "{verb}: {answer} to {}",
             String::from_utf8_lossy(&nonsense)
         );
+        asked += proxy.count(verb) - before;
         rounds += 1;
     }
+    assert!(asked > 0, "{call} does not send {verb}");
     proxy.behave();
     player.ask(verb, &json!({ "op": "client.close" }));
     rounds

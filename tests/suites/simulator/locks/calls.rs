@@ -57,30 +57,22 @@ impl World<'_> {
             1 => self.scene.between(20, 600),
             _ => self.scene.between(500, 8_000),
         };
-        let order = AcquireParams {
-            name,
+        let (ttl, timeout) = (Duration::from_millis(ttl_ms), Duration::from_secs(3));
+        let plan = LockPlan {
             permits: self.wanted_permits(),
-            token: self.next_token(),
-            ttl: Duration::from_millis(ttl_ms),
-            wait,
-            timeout: Duration::from_secs(3),
             fail_fast: !self.scene.calm && self.scene.rng.u32(0..8) == 0,
             can_do_without: !self.scene.calm && self.scene.rng.u32(0..8) == 0,
-            adopt_after: None,
-            owner: "1 sim client".into(),
-            min_fence: Fence::NONE,
-            waiter: place.waiter(),
-            foreign_share: false,
-            early: 0.0,
+            ..LockPlan::new(name, ttl, wait, timeout, "1 sim client".into())
         };
-        (order, ttl_ms)
+        let (token, waiter) = (self.next_token(), place.waiter());
+        (AcquireParams { plan, token, min_fence: Fence::NONE, waiter }, ttl_ms)
     }
 
     pub(super) fn begin_acquire(&mut self, client: usize) {
         let place = self.enter(client);
         let name = self.any_name();
         let (order, ttl_ms) = self.order(name.clone(), &place);
-        let (token, permits) = (order.token.clone(), order.permits);
+        let (token, permits) = (order.token.clone(), order.plan.permits);
         let listening = self.scene.calm || self.scene.rng.bool();
         let machine = AcquireMachine::new(order, self.scene.now, listening, None, self.scene.jitter());
         let renews = self.scene.rng.bool() && !self.scene.calm;
@@ -91,7 +83,10 @@ impl World<'_> {
     fn begin_several(&mut self, client: usize) {
         let place = self.enter(client);
         let (first, ttl_ms) = self.order(self.names[0].clone(), &place);
-        let lock = |name: &LockName| AcquireParams { name: name.clone(), ..first.clone() };
+        let lock = |name: &LockName| {
+            let plan = LockPlan { name: name.clone(), ..first.plan.clone() };
+            AcquireParams { plan, ..first.clone() }
+        };
         let locks: Vec<_> = self.names.iter().map(lock).collect();
         let foreign_holders = vec![None; locks.len()];
         let order = SeveralParams { locks, foreign_holders, in_one_step: self.scene.rng.bool() };

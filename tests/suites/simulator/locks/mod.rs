@@ -12,7 +12,7 @@ use std::collections::HashMap;
 use std::ops::AddAssign;
 use std::time::Duration;
 
-use stanchion::engine::acquire::{AcquireMachine, AcquireParams, Acquired, Grant};
+use stanchion::engine::acquire::{AcquireMachine, AcquireParams, Acquired, Grant, LockPlan};
 use stanchion::engine::call::CallMachine;
 use stanchion::engine::lease::{LeaseState, LeaseTerms, Need};
 use stanchion::engine::leased::{Leased, LockLease, Share};

@@ -119,8 +119,23 @@ fn answer(connection: &Connection, request: &QueueRequest, view: &View<'_>) -> r
         QueueVerb::Peek(verb) => peek::peek(&reading, *verb),
         QueueVerb::Get(verb) => get::get(&reading, verb),
         QueueVerb::List(verb) => list::list(&reading, verb),
+        QueueVerb::Stats => stats::stats(&reading),
         QueueVerb::Consumers => consumers::consumers(&reading),
-        _ => stats::stats(&reading),
+        // Those write: see `perform`.
+        QueueVerb::Enqueue(_)
+        | QueueVerb::Claim(_)
+        | QueueVerb::Settle(_)
+        | QueueVerb::SettleAndClaim(..)
+        | QueueVerb::ExtendClaim(_)
+        | QueueVerb::Abandon(_)
+        | QueueVerb::Pop(_)
+        | QueueVerb::Remove(_)
+        | QueueVerb::Reschedule(_)
+        | QueueVerb::Kick(_)
+        | QueueVerb::RemoveDead(_)
+        | QueueVerb::Pause(_)
+        | QueueVerb::Purge
+        | QueueVerb::Configure(_) => Err(rusqlite::Error::InvalidQuery),
     }
 }
 

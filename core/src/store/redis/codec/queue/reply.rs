@@ -312,6 +312,7 @@ mod tests {
         Abandon, CallId, Claim, ClientId, Configure, DeadOnes, Due, Enqueue, ExtendClaim, Get, List, NewTask,
         OnDuplicate, Pause, Peek, Pop, Remove, Reschedule, Settle, Settlement, Sweep, Verdict,
     };
+    use crate::store::redis::script::SCRIPTS;
 
     /// Every verb, about one task each.
     fn verbs() -> Vec<QueueVerb> {
@@ -363,6 +364,14 @@ mod tests {
             QueueVerb::Purge,
             QueueVerb::Configure(Configure::default()),
         ]
+    }
+
+    #[test]
+    fn every_verb_is_asked() {
+        let scripts = SCRIPTS.all().into_iter().filter(|(_, script)| script.keys[0] == "INTAKE");
+        let scripts: Vec<_> = scripts.map(|(verb, _)| verb).collect();
+        let asked: Vec<_> = verbs().iter().map(QueueVerb::name).collect();
+        assert_eq!(asked, scripts, "`verbs` has not all of them, or in another order");
     }
 
     fn ints(numbers: &[i64]) -> Value {
