@@ -63,7 +63,7 @@ def test_the_loop_itself_works_on_the_calls_and_reads_the_wake_ups(new_loop, red
             await next_one.release()
             # More than a socket takes at once.
             queue, payload = client.queue("worked on by the loop"), b"x" * 900_000
-            await asyncio.gather(*(queue.enqueue(payload, id=str(number)) for number in range(20)))
+            await asyncio.gather(*(queue.enqueue(str(number), payload) for number in range(20)))
             [claim] = await queue.claim()
             assert claim.payload == payload
             await claim.ack()

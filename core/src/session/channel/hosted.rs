@@ -35,14 +35,16 @@ impl Channel {
         if self.store.listen_hosted(self.clock.now(), Arc::clone(&deliver)).is_none() {
             return false;
         }
+        let left_alone = reader.not_before.is_some_and(|moment| Instant::now() < moment);
+        drop(reader);
+        if left_alone {
+            // Those who wait poll meanwhile.
+            self.is_read.store(false, Ordering::Release);
+            return true;
+        }
         let closes = Arc::clone(&self.closes);
         let reading = Reading { channel: Arc::downgrade(self), closes, works: false };
-        // Until it is left alone no longer, those who wait poll.
-        if reader.not_before.is_none_or(|moment| Instant::now() >= moment) {
-            HostLoop::spawn_beside(reading.read(deliver));
-        } else {
-            self.is_read.store(false, Ordering::Release);
-        }
+        HostLoop::spawn_beside(reading.read(deliver));
         true
     }
 }
