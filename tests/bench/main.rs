@@ -22,6 +22,7 @@ mod once;
 mod pair;
 mod queue;
 mod report;
+mod server_cost;
 mod several;
 
 use std::env;
@@ -67,8 +68,9 @@ fn main() {
             pin_server(server, core);
         }
     };
-    let sections: [(&str, Section<'_>); 28] = [
+    let sections: [(&str, Section<'_>); 29] = [
         ("pair", &|report| pair::blocking_redis(&server, report)),
+        ("server-cost", &|report| server_cost::pairs(&server, report)),
         ("async", &|report| pair::async_redis(&server, report)),
         ("kinds", &|report| kinds::pairs(&redis, "redis", report)),
         ("quorum", &|report| several::quorum(&server, &pin, report)),

@@ -46,6 +46,9 @@ pub struct Acquire {
     pub adopt: Option<Digest>,
     /// Of a cached value: compute it anew so many computation times before it is stale.
     pub early: f64,
+    /// Of a cached value: look for one that is fresh first, and do the rest only if there is none. Where such a look is
+    /// cheaper, the rest then takes a round trip more.
+    pub looks: bool,
 }
 
 /// SHA-1 of a foreign value, in hexadecimal.

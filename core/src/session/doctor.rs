@@ -45,6 +45,7 @@ fn locks(live: &Live) -> Result<Finding, Error> {
             owner: live.settings.owner.clone(),
             adopt: None,
             early: 0.0,
+            looks: false,
         };
         let release = Release {
             name: name.clone(),

@@ -6,7 +6,7 @@
 //! - TIME at most once, PUBLISH last and by pcall, a first write of the right kind: on every path through a
 //!   script, not only in the order of its text.
 //! - Numbers become text by `string.format('%.0f', n)` only: everything else keeps 14 digits. A time in seconds and
-//!   microseconds may be `string.format('%s%06d', seconds, microseconds)`.
+//!   microseconds may be `string.format('%s%06d', seconds, microseconds)`, or the two joined if the latter has six digits.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests may panic")]
 

@@ -231,14 +231,20 @@ fn check_names(words: &[Word], wrong: &mut Vec<String>) {
     }
 }
 
+/// The only way to join the two numbers of TIME: with fewer digits the microseconds need zeros before them.
+const JOINED: &str = "#time[2] == 6 and time[1] .. time[2]";
+
 /// Numbers become text by `%.0f` only; the microseconds of a second by `%06d`.
 fn check_numbers(words: &[Word], wrong: &mut Vec<String>) {
+    let joined = crate::lexer::words(JOINED);
+    let before = joined.iter().position(|word| word.is("..")).unwrap();
     for (at, word) in words.iter().enumerate() {
         if word.is("..") {
-            // The only text that is put together is a channel's name, from a literal and a part of an entry.
+            // Beside the time, the only text that is put together is a channel's name, from a literal and a part of an entry.
+            let is_time = at.checked_sub(before).is_some_and(|first| words[first..].starts_with(&joined));
             let published =
                 matches!(words.get(at.wrapping_sub(3)), Some(Word::Text(word)) if word == "PUBLISH");
-            if !published || !matches!(words[at - 1], Word::Text(_)) {
+            if !is_time && (!published || !matches!(words[at - 1], Word::Text(_))) {
                 wrong.push("`..`: it builds a key, or shortens a number to 14 digits".into());
             }
         }

@@ -22,6 +22,9 @@ return { 6, 0, 0, 0, 0 }";
 
 #[test]
 fn good_samples_pass() {
+    let joined = "#time[2] == 6 and time[1] .. time[2]";
+    let joined = GOOD_ACQUIRE.replace("string.format('%.0f', time[1] * 1000000)", joined);
+    assert_eq!(check("acquire", &joined), Vec::<String>::new());
     assert_eq!(check("acquire", GOOD_ACQUIRE), Vec::<String>::new());
     assert_eq!(check("release", GOOD_RELEASE), Vec::<String>::new());
     assert_eq!(check("release", &GOOD_RELEASE.replace("{ 7 }", "7")), Vec::<String>::new(), "the code alone");
@@ -63,6 +66,7 @@ fn bad_samples_are_caught() {
         ("acquire", "'%.0f'", "'%d'", "written by %.0f"),
         ("acquire", "string.format('%.0f', time[1] * 1000000)", "tostring(time[1] * 1000000)", "tostring"),
         ("acquire", "string.format('%.0f', time[1] * 1000000)", "time[1] * 1000000 .. ''", "`..`"),
+        ("acquire", "string.format('%.0f', time[1] * 1000000)", "time[1] .. time[2]", "`..`"),
         ("acquire", "string.format('%.0f', time[1] * 1000000)", "cjson.encode(time)", "cjson"),
         ("acquire", "string.format('%.0f', time[1] * 1000000)", "math.random(9)", "random"),
         ("acquire", "time[1], 5", "tiem[1], 5", "tiem is not allowed"),

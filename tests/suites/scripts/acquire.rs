@@ -31,10 +31,12 @@ fn a_free_lock_without_a_record_is_granted_and_gets_one() {
 fn a_calm_lock_is_granted_without_a_look_at_anything_else() {
     let before = nothing().meta(&format!("{META}, wait_until {{then+2000}}, hand_offs 7"), WEEK);
     let after = format!("{GRANTED}, wait_until {{then+2000}}, hand_offs 7");
-    given(before)
-        .call(acquire(1))
-        .replies("granted {us} 5000")
-        .leaves(nothing().lock("{T1}", TTL).meta(&after, WEEK));
+    for request in [acquire(1), wait(1, 5)] {
+        given(before.clone())
+            .call(request)
+            .replies("granted {us} 5000")
+            .leaves(nothing().lock("{T1}", TTL).meta(&after, WEEK));
+    }
 }
 
 #[test]

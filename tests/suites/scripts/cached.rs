@@ -19,6 +19,8 @@ use crate::memory_full;
 use crate::state::{Content, LINE_TTL, State, nothing, secret};
 
 const FRESH: &str = "fresh_until {then+9000}, took 200, value old";
+/// What `store_value` leaves: of the value's life the last part is stale.
+const STORED: &str = "fresh_until {then+9000}, took 200, stale {then+9000} 21000, value old";
 const STALE: &str = "fresh_until {then-1}, took 200, value old";
 const META: &str = "fence 100, born 50, owner x, since 1";
 /// The life of a value at set-up.
@@ -134,6 +136,50 @@ fn it_counts_as_stale_so_many_computation_times_before_its_end() {
         .changes_nothing();
 }
 
+/// A script would wake those in line. It is asked for what is not fresh without a doubt.
+#[test]
+fn a_look_finds_a_fresh_value_without_a_script() {
+    let look = |early| Acquire { early, looks: true, ..begin(9) };
+    let held = |text: &str, life| two_wait(nothing().value(text, life).held(1, 3_000));
+    given(held(STORED, LIFE)).call(look(0.0)).replies("cached old").changes_nothing();
+    given(held(STORED, LIFE)).call(look(44.0)).replies("cached old").changes_nothing();
+    let by_script = [
+        (STORED.to_owned(), LIFE, 45.0),
+        (STORED.replace("{then+9000}", "{then-1}"), 20_999, 0.0),
+        // Written by an older library: over a newer one's, and without.
+        (STORED.replace("stale {then+9000}", "stale {then+8000}"), LIFE, 0.0),
+        (FRESH.to_owned(), LIFE, 0.0),
+    ];
+    for (text, life, early) in by_script {
+        given(held(&text, life))
+            .call(look(early))
+            .replies("cached old")
+            .hints(6)
+            .hints(7)
+            .leaves(nothing().value(&text, life).held(1, 3_000));
+    }
+    given(nothing())
+        .call(look(0.0))
+        .replies(&format!("granted {{us}} {TTL}"))
+        .leaves(nothing().with("cached", Content::Text("{T9}".into()), Some(TTL)).record(GRANTED, KEPT));
+}
+
+#[tokio::test]
+async fn tasks_look_for_a_value_in_the_same_way() {
+    let mut bench = Bench::new();
+    let before = two_wait(nothing().value(STORED, LIFE).held(1, 3_000));
+    bench.set_up(&before);
+    let until = Clock::System.now() + Duration::from_secs(5);
+    for (looks, is_left_alone) in [(true, true), (false, false)] {
+        let request = Request::Acquire(Acquire { looks, ..begin(9) });
+        let reply = bench.store.perform_async(&request, until).await.unwrap();
+        assert_eq!(reply, Reply::Acquire(AcquireReply::Cached(b"old".to_vec())));
+        let real = bench.state();
+        bench.context.after = bench.time();
+        assert_eq!(before.differences(&real, &bench.context).is_empty(), is_left_alone);
+    }
+}
+
 #[test]
 fn a_stale_value_is_the_answer_while_another_computes() {
     given(nothing().value(STALE, LIFE).held(2, 3_000))
@@ -170,7 +216,7 @@ fn whoever_finds_a_value_wakes_those_in_line() {
 
 #[test]
 fn a_value_is_written_with_its_life_and_all_are_woken() {
-    let stored = "fresh_until {now+60000}, took 70, value new";
+    let stored = "fresh_until {now+60000}, took 70, stale {now+60000} 5000, value new";
     given(two_wait(nothing().value(STALE, 500).held(1, 3_000).record(META, KEPT)))
         .call(store(1, 100))
         .replies("stored")
@@ -350,6 +396,7 @@ fn both_stores_answer_alike() {
                         waiter: waits.then_some(Waiter { client: ClientId(7), seq: user as u64 }),
                         ttl: Duration::from_secs(60),
                         early: if early { 1e6 } else { 0.0 },
+                        looks: !waits,
                         ..begin(1)
                     }),
                     10..=14 => Request::StoreValue(StoreValue {

@@ -242,6 +242,7 @@ pub fn acquire(number: u128) -> Acquire {
         owner: Arc::from("o"),
         adopt: None,
         early: 0.0,
+        looks: false,
     }
 }
 

@@ -103,6 +103,7 @@ fn any_request(jitter: &mut fastrand::Rng, name: &LockName, users: &mut Users, t
             owner: format!("1 host {user}").into(),
             adopt: None,
             early: 0.0,
+            looks: false,
         })
     };
     match jitter.u32(0..22) {
@@ -279,6 +280,7 @@ fn a_token_whose_lease_has_ended_is_granted_anew() {
             owner: "1 host label".into(),
             adopt: None,
             early: 0.0,
+            looks: false,
         })
     };
     let until = || Clock::System.now() + Duration::from_secs(5);

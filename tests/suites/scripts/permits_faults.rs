@@ -39,6 +39,7 @@ fn acquire(number: u128, weight: u32, ttl: Duration, waits: bool) -> Request {
         owner: "1 host label".into(),
         adopt: None,
         early: 0.0,
+        looks: false,
     })
 }
 

@@ -175,8 +175,15 @@ impl AcquireMachine {
             owner: Arc::clone(&plan.owner),
             adopt: self.ripe(now).map(|foreign_holder| foreign_holder.digest.clone()),
             early: plan.early,
+            looks: self.looks(),
         });
         Step::Send(Call { number: self.sendings, request, until: self.patience(now) })
+    }
+
+    /// Whether to look for a fresh value first: a caller that waits knows that there was none a moment ago, and a store that
+    /// did not answer in time may be too far away for two round trips.
+    fn looks(&self) -> bool {
+        self.only_tries() && self.sendings == 1 && self.order.name.kind() == LockKind::Cached
     }
 
     /// Until when the answer to a sending is awaited. A try has no more than its timeout; a wait that ends

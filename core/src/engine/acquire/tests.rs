@@ -479,3 +479,21 @@ fn a_value_is_answered_at_once_and_what_an_earlier_copy_may_bring_is_cleaned_up(
     assert!(matches!(machine.step(now), Step::Done(Ok(Acquired::Cached { .. }))));
     assert!(matches!(machine.abandon(), Some(Request::Leave(_))));
 }
+
+/// A wait knows that there was no value a moment ago, and a store that did not answer may be too far away.
+#[test]
+fn only_the_first_request_of_a_try_looks_for_a_value() {
+    let prefixes = Prefixes::parse("Lock:", "Queue:").unwrap();
+    let looks = |machine: &mut AcquireMachine, now| match machine.step(now) {
+        Step::Send(Call { request: Request::Acquire(acquire), .. }) => acquire.looks,
+        other => panic!("{other:?}"),
+    };
+    for (kind, wait_ms, first) in
+        [(LockKind::Cached, 0, true), (LockKind::Cached, 1_000, false), (LockKind::Exclusive, 0, false)]
+    {
+        let order = AcquireParams { name: prefixes.name_of_kind(kind, "a").unwrap(), ..order(wait_ms) };
+        let mut machine = AcquireMachine::new(order, at(0), true, None, Jitter::seeded(1));
+        assert_eq!(looks(&mut machine, at(0)), first, "{kind:?}");
+        assert!(!looks(&mut machine, at(1_000)), "{kind:?}: again");
+    }
+}

@@ -80,6 +80,7 @@ mod tests {
             owner: "".into(),
             adopt: None,
             early: 0.0,
+            looks: false,
         })
     }
 

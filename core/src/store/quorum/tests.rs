@@ -34,6 +34,7 @@ fn acquire(kind: LockKind, ttl: Duration) -> Request {
         owner: Arc::from(""),
         adopt: None,
         early: 0.0,
+        looks: false,
     })
 }
 

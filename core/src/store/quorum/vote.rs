@@ -193,6 +193,7 @@ impl Vote {
                 owner: owner.clone(),
                 adopt: None,
                 early: 0.0,
+                looks: false,
             }),
             Request::Acquire(acquire) => {
                 Request::Acquire(Acquire { min_fence: fence, waiter: None, adopt: None, ..acquire.clone() })

@@ -27,6 +27,7 @@ mod failure;
 mod hints;
 pub(crate) mod keys;
 pub(crate) mod life;
+mod look;
 mod multiplexed;
 #[cfg(not(feature = "cluster"))]
 mod no_cluster;

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use futures_util::future::{AbortHandle, abortable};
 use redis::aio::MultiplexedConnection;
-use redis::{AsyncConnectionConfig, Cmd, RedisError, Value};
+use redis::{AsyncConnectionConfig, Cmd, RedisError, RedisResult, Value};
 use tokio::time::timeout;
 
 use crate::base::host_loop::{HostLoop, HostStream};
@@ -15,6 +15,7 @@ use crate::protocol::{Failure, FailureKind};
 use crate::store::redis::connector::{Connector, aside};
 use crate::store::redis::era::Era;
 use crate::store::redis::failure::{self, Miss, Next};
+use crate::store::redis::look;
 use crate::store::redis::patience::rest;
 use crate::store::redis::pool;
 use crate::store::redis::sending::Sending;
@@ -83,23 +84,32 @@ impl Multiplexed {
         locked(&self.current).clear();
     }
 
-    /// Performs a request's script.
+    /// Performs a request: by its script, unless a look makes that needless.
     pub(crate) async fn run(&self, sending: &Sending<'_>, give_up: Instant) -> Result<Value, Miss> {
         let mut current = self.connection(give_up).await.map_err(Miss::unsent)?;
-        let mut answer = self.call(&mut current, sending.command(), give_up).await?;
+        if let Some(look) = sending.look() {
+            let looking = current.connection.send_packed_commands(&look.commands, 0, look::ANSWERS);
+            let answers = self.call(current.number, looking, give_up).await?;
+            let answers = answers.map_err(|error| Miss::performing(&error, self.connector.place()))?;
+            if let Some(answer) = look.judge(&answers) {
+                return Ok(answer);
+            }
+        }
+        let connection = &mut current.connection;
+        let mut answer = self.call(current.number, ask(connection, sending.command()), give_up).await?;
         if answer.as_ref().is_err_and(failure::is_no_script) {
-            answer = self.call(&mut current, &sending.with_text(), give_up).await?;
+            answer = self.call(current.number, ask(connection, &sending.with_text()), give_up).await?;
         }
         answer.map_err(|error| Miss::performing(&error, self.connector.place()))
     }
 
-    /// The server's answer, or the failure to get one.
-    async fn call(
+    /// The server's answer on the connection of this number, or the failure to get one.
+    async fn call<T>(
         &self,
-        current: &mut Numbered,
-        command: &Cmd,
+        number: u64,
+        asking: impl Future<Output = RedisResult<T>>,
         give_up: Instant,
-    ) -> Result<Result<Value, RedisError>, Miss> {
+    ) -> Result<RedisResult<T>, Miss> {
         let sent = Instant::now();
         let left = give_up.saturating_duration_since(sent);
         let place = self.connector.place();
@@ -107,18 +117,17 @@ impl Multiplexed {
             let message = format!("the timeout was over before {place} could be asked");
             return Err(Miss::unsent(Failure::new(FailureKind::NotSent, message)));
         }
-        match timeout(left, current.connection.send_packed_command(command)).await {
+        match timeout(left, asking).await {
             Ok(answer) => {
-                let answer = answer.and_then(Value::extract_error);
                 if answer.as_ref().is_err_and(|error| !pool::is_answer(error)) {
-                    self.discard(current.number);
+                    self.discard(number);
                 }
                 Ok(answer)
             }
             Err(_) => {
                 // A quorum does not wait for it any more: enough others have answered, or too few.
                 if self.connector.is_member() || sent.elapsed() >= DEAD_AFTER {
-                    self.discard(current.number);
+                    self.discard(number);
                 }
                 let failure = Failure::new(FailureKind::Lost, format!("{place} did not answer in time"));
                 Err(Miss { failure, next: Next::LookAgain })
@@ -212,6 +221,10 @@ pub(super) async fn hosted(
         drop(life);
     });
     Ok((connection, Some(Arc::new(polled))))
+}
+
+async fn ask(connection: &mut MultiplexedConnection, command: &Cmd) -> RedisResult<Value> {
+    connection.send_packed_command(command).await?.extract_error()
 }
 
 /// That the server has closed a connection meanwhile shows only when it is used.

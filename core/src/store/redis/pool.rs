@@ -12,6 +12,7 @@ use crate::store::redis::confirm::Confirm;
 use crate::store::redis::connector::Connector;
 use crate::store::redis::era::Era;
 use crate::store::redis::failure::{self, Miss, Next};
+use crate::store::redis::look;
 use crate::store::redis::patience::rest;
 use crate::store::redis::sending::Sending;
 
@@ -55,14 +56,10 @@ impl Pool {
         Self { connector, idle: Mutex::default(), closed: AtomicBool::new(false) }
     }
 
-    /// Performs a request's script.
+    /// Performs a request.
     pub(crate) fn run(&self, sending: &Sending<'_>, give_up: Instant) -> Result<Value, Miss> {
         let mut connection = self.take(give_up).map_err(Miss::unsent)?;
-        let mut result = exchange(&mut connection, sending.command(), rest(give_up));
-        if result.as_ref().is_err_and(failure::is_no_script) {
-            result = exchange(&mut connection, &sending.with_text(), rest(give_up));
-        }
-        let outcome = match result {
+        let outcome = match perform(&mut connection, sending, give_up) {
             Ok(value) => self.confirmed(&mut connection, sending, value, give_up),
             Err(error) => Err(self.broken(error)),
         };
@@ -260,6 +257,22 @@ pub(crate) fn is_answer(error: &RedisError) -> bool {
 
 fn is_alive(connection: &mut Timed, left: Duration) -> bool {
     exchange(connection, &redis::cmd("PING"), left).is_ok()
+}
+
+/// The answer of a request's script, or of the look that makes it needless.
+fn perform(connection: &mut Timed, sending: &Sending<'_>, give_up: Instant) -> RedisResult<Value> {
+    if let Some(look) = sending.look() {
+        let packed = look.commands.get_packed_pipeline();
+        let answers = exchange_all(connection, &packed, look::ANSWERS, give_up)?;
+        if let Some(answer) = look.judge(&answers) {
+            return Ok(answer);
+        }
+    }
+    let result = exchange(connection, sending.command(), rest(give_up));
+    if result.as_ref().is_err_and(failure::is_no_script) {
+        return exchange(connection, &sending.with_text(), rest(give_up));
+    }
+    result
 }
 
 /// Sends many commands, and reads as many replies. It ends with the first read that fails: the crate's own pipeline goes

@@ -1,8 +1,11 @@
 //! A request on its way: encoded once, whichever servers it is sent to.
 
+use std::sync::OnceLock;
+
 use redis::{Arg, Cmd};
 
 use crate::protocol::Request;
+use crate::store::redis::look::Look;
 use crate::store::redis::script::Scripts;
 use crate::store::redis::{codec, keys};
 
@@ -12,13 +15,14 @@ pub(super) const COUNT: usize = 2;
 pub(crate) struct Sending<'a> {
     request: &'a Request,
     scripts: &'static Scripts,
-    command: Cmd,
+    /// Encoded when it is needed: a look may have the answer before.
+    command: OnceLock<Cmd>,
     in_a_cluster: bool,
 }
 
 impl<'a> Sending<'a> {
     pub(crate) fn new(request: &'a Request, scripts: &'static Scripts) -> Self {
-        Self { request, scripts, command: codec::encode(request, scripts), in_a_cluster: false }
+        Self { request, scripts, command: OnceLock::new(), in_a_cluster: false }
     }
 
     /// For a cluster, with one key more, that never exists. While the slot is on its way to another node, a
@@ -26,8 +30,7 @@ impl<'a> Sending<'a> {
     /// that it has removed: it would count as moved. With a missing key the node answers TRYAGAIN instead, or ASK if it has no key at all,
     /// and the other node, if asked, TRYAGAIN.
     pub(crate) fn to_a_cluster(request: &'a Request, scripts: &'static Scripts) -> Self {
-        let command = guarded(&codec::encode(request, scripts));
-        Self { request, scripts, command, in_a_cluster: true }
+        Self { in_a_cluster: true, ..Self::new(request, scripts) }
     }
 
     /// What it asks for.
@@ -45,14 +48,22 @@ impl<'a> Sending<'a> {
         made(request, self.scripts, self.in_a_cluster)
     }
 
+    /// What is asked before the script, if its answer may be had without.
+    pub(crate) fn look(&self) -> Option<Look> {
+        Look::of(self.request)
+    }
+
     /// For a server that knows the script.
     pub(crate) fn command(&self) -> &Cmd {
-        &self.command
+        self.command.get_or_init(|| self.guarded(codec::encode(self.request, self.scripts)))
     }
 
     /// For a server that does not.
     pub(crate) fn with_text(&self) -> Cmd {
-        let command = codec::encode_with_text(self.request, self.scripts);
+        self.guarded(codec::encode_with_text(self.request, self.scripts))
+    }
+
+    fn guarded(&self, command: Cmd) -> Cmd {
         if self.in_a_cluster { guarded(&command) } else { command }
     }
 }

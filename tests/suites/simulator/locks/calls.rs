@@ -108,6 +108,7 @@ impl World<'_> {
             owner: "".into(),
             adopt: None,
             early: 0.0,
+            looks: false,
         })
     }
 

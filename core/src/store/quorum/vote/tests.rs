@@ -36,6 +36,7 @@ fn acquisition(token: Token, waiter: Option<Waiter>) -> Request {
         owner: Arc::from("x"),
         adopt: None,
         early: 0.0,
+        looks: false,
     })
 }
 

@@ -4,16 +4,17 @@
 --          5 "client seq" to register or "", 6 patience ms or "", 7 digest to adopt or ""
 -- returns: {@GRANTED, fence, ttl ms}, or the fence alone for the whole ttl |
 --          {@WAITING or @BUSY, ms to its end or to the next poll or -1, digest or false, how many before it} | {@ENDED}
-local token = ARGV[1]
+local token, ttl_text, least, owner = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 local time = redis.call('TIME')
 local meta = redis.call('HMGET', KEYS[@META], 'fence', 'calm_until')
 
 -- The common case, in four calls. Texts of digits compare as their numbers do. A lease of six digits, 100 s, renews the record's life.
-local now_text = string.format('%s%06d', time[1], time[2])
-local calm = meta[1] and meta[2] and meta[2] > now_text and not ARGV[5] and #ARGV[2] < 6 and #ARGV[3] <= #now_text
-local fence_text = #ARGV[3] == #now_text and ARGV[3] > now_text and ARGV[3] or now_text
-if calm and meta[1] < fence_text and redis.call('SET', KEYS[@LOCK], token, 'NX', 'PX', ARGV[2]) then
-  redis.call('HSET', KEYS[@META], 'fence', fence_text, 'owner', ARGV[4], 'since', time[1])
+-- To join two texts takes a third of the time of a format, which only a moment with fewer digits needs.
+local now_text = #time[2] == 6 and time[1] .. time[2] or string.format('%s%06d', time[1], time[2])
+local calm = meta[1] and meta[2] and meta[2] > now_text and #ttl_text < 6 and #least <= #now_text
+local fence_text = #least == #now_text and least > now_text and least or now_text
+if calm and meta[1] < fence_text and redis.call('SET', KEYS[@LOCK], token, 'NX', 'PX', ttl_text) then
+  redis.call('HSET', KEYS[@META], 'fence', fence_text, 'owner', owner, 'since', time[1])
   return tonumber(fence_text)
 end
 
@@ -33,11 +34,11 @@ local wait_until = tonumber(flux[1]) or 0
 local crowded = wait_until > now or redis.call('EXISTS', KEYS[@LINE]) == 1
 
 local last_fence = tonumber(meta[1])
-local next_fence = math.max((last_fence or 0) + 1, (tonumber(flux[5]) or 0) + 1, now_us, ARGV[3])
-local ttl = tonumber(ARGV[2])
+local next_fence = math.max((last_fence or 0) + 1, (tonumber(flux[5]) or 0) + 1, now_us, least)
+local ttl = tonumber(ttl_text)
 -- Writes what a grant leaves in meta, which must outlive the lease. Its ttl is renewed unless the lock is calm.
 local function record(fence)
-  redis.call('HSET', KEYS[@META], 'fence', string.format('%.0f', fence), 'owner', ARGV[4], 'since', time[1])
+  redis.call('HSET', KEYS[@META], 'fence', string.format('%.0f', fence), 'owner', owner, 'since', time[1])
   if not meta[1] then
     redis.call('HSET', KEYS[@META], 'born', string.format('%.0f', math.min(fence, now_us)))
   end
@@ -55,7 +56,7 @@ local function take(fence)
   return { @GRANTED, fence, ttl }
 end
 
-if not crowded and share_left <= 0 and redis.call('SET', KEYS[@LOCK], token, 'NX', 'PX', ARGV[2]) then
+if not crowded and share_left <= 0 and redis.call('SET', KEYS[@LOCK], token, 'NX', 'PX', ttl) then
   -- Nobody waits: so it stays until somebody does, or a token ends.
   if not calm and not may_have_ended then
     redis.call('HSET', KEYS[@META], 'calm_until', string.format('%.0f', now + @META_REFRESH))
@@ -65,7 +66,7 @@ end
 
 local value = redis.call('GET', KEYS[@LOCK])
 if value == token then
-  local fence = math.max(last_fence or now_us, ARGV[3])
+  local fence = math.max(last_fence or now_us, least)
   -- Both are read first, so that one of another type fails before anything is written.
   local place = redis.call('ZSCORE', KEYS[@LINE], token)
   redis.call('HGET', KEYS[@WAITERS], token)
@@ -129,7 +130,7 @@ end
 registers = registers and (ARGV[6] == '' or remaining >= 0 and remaining <= tonumber(ARGV[6]))
 local rank, live_until = 0, 0
 if registers then
-  rank, live_until = line_up(now_us, token, dead, string.format('%s %s', ARGV[4], ARGV[5]))
+  rank, live_until = line_up(now_us, token, dead, string.format('%s %s', owner, ARGV[5]))
   live_until = string.format('%.0f', math.max(wait_until, live_until))
   redis.call('HSET', KEYS[@META], 'calm_until', '0', 'wait_until', live_until)
   if not meta[1] then

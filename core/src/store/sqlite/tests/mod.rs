@@ -101,6 +101,7 @@ fn acquire_of(lock: &str, number: u64) -> Acquire {
         owner: "me".into(),
         adopt: None,
         early: 0.0,
+        looks: false,
     }
 }
 

@@ -20,7 +20,10 @@ local time = redis.call('TIME')
 local fresh_until = time[1] * 1000 + math.floor(time[2] / 1000) + ARGV[4]
 local waiting, entries = first_waiters()
 -- The first write adds: when memory is full, all of it fails.
-redis.call('HSET', KEYS[@VALUE], 'value', ARGV[3], 'fresh_until', string.format('%.0f', fresh_until), 'took', ARGV[6])
+-- `stale` says of which value it is: an older library writes the others only.
+local end_text = string.format('%.0f', fresh_until)
+redis.call('HSET', KEYS[@VALUE], 'value', ARGV[3], 'fresh_until', end_text, 'took', ARGV[6], 'stale',
+  string.format('%s %s', end_text, ARGV[5]))
 redis.call('PEXPIRE', KEYS[@VALUE], ARGV[4] + ARGV[5])
 redis.call('DEL', KEYS[@LOCK])
 drop(waiting)
