@@ -41,8 +41,8 @@ pub fn pairs(server: &RedisServer, report: &mut Report) {
 
 /// Whoever waits listens for hints from then on, and gets in line with its first request.
 fn open_channel(client: &Client, waiter: &Client) {
-    let held = client.lock("bench:cost").acquire(LockOptions::new()).unwrap();
-    let late = waiter.lock("bench:cost").acquire(LockOptions::new().wait(Duration::from_millis(100)));
+    let held = client.lock("bench:held").acquire(LockOptions::new()).unwrap();
+    let late = waiter.lock("bench:held").acquire(LockOptions::new().wait(Duration::from_millis(100)));
     assert_eq!(late.unwrap_err().kind(), ErrorKind::LockTimeout);
     held.release().unwrap();
 }

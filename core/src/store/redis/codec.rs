@@ -176,13 +176,15 @@ fn encode_acquire(command: &mut Cmd, acquire: &Acquire) {
         .arg(millis(acquire.ttl))
         .arg(acquire.min_fence.get())
         .arg(&*acquire.owner);
-    if acquire.waiter.is_none() && acquire.patience.is_none() && acquire.adopt.is_none() {
-        return;
+    let has_more = acquire.patience.is_some() || acquire.adopt.is_some();
+    if acquire.waiter.is_some() || has_more {
+        let waiter = acquire.waiter.map(|waiter| format!("{:x} {}", waiter.client.0, waiter.seq));
+        command.arg(waiter.unwrap_or_default());
     }
-    let waiter = acquire.waiter.map(|waiter| format!("{:x} {}", waiter.client.0, waiter.seq));
-    command.arg(waiter.unwrap_or_default());
-    command.arg(acquire.patience.map_or_else(String::new, |patience| millis(patience).to_string()));
-    command.arg(acquire.adopt.as_ref().map_or("", |digest| &*digest.0));
+    if has_more {
+        command.arg(acquire.patience.map_or_else(String::new, |patience| millis(patience).to_string()));
+        command.arg(acquire.adopt.as_ref().map_or("", |digest| &*digest.0));
+    }
 }
 
 fn encode_acquire_all(command: &mut Cmd, acquire: &AcquireAll) {

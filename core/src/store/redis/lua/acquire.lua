@@ -1,7 +1,7 @@
 -- Take the lock, confirm an offer, or wait for it.
 -- keys:    LOCK, META, LINE, WAITERS, ENDED
--- args:    1 token, 2 ttl ms, 3 least fence, 4 owner; all three or none of:
---          5 "client seq" to register or "", 6 patience ms or "", 7 digest to adopt or ""
+-- args:    1 token, 2 ttl ms, 3 least fence, 4 owner; or also 5 "client seq" to register or ""; or also
+--          6 patience ms or "", 7 digest to adopt or ""
 -- returns: {@GRANTED, fence, ttl ms}, or the fence alone for the whole ttl |
 --          {@WAITING or @BUSY, ms to its end or to the next poll or -1, digest or false, how many before it} | {@ENDED}
 local token, ttl_text, least, owner = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
@@ -127,7 +127,7 @@ elseif more then
   dead = {}
 end
 
-registers = registers and (ARGV[6] == '' or remaining >= 0 and remaining <= tonumber(ARGV[6]))
+registers = registers and ((ARGV[6] or '') == '' or remaining >= 0 and remaining <= tonumber(ARGV[6]))
 local rank, live_until = 0, 0
 if registers then
   rank, live_until = line_up(now_us, token, dead, string.format('%s %s', owner, ARGV[5]))
