@@ -489,7 +489,7 @@ fn only_the_first_request_of_a_try_looks_for_a_value() {
         other => panic!("{other:?}"),
     };
     for (kind, wait_ms, first) in
-        [(LockKind::Cached, 0, true), (LockKind::Cached, 1_000, false), (LockKind::Exclusive, 0, false)]
+        [(LockKind::Cached, 0, true), (LockKind::Cached, 10_000, false), (LockKind::Exclusive, 0, false)]
     {
         let order = AcquireParams { name: prefixes.name_of_kind(kind, "a").unwrap(), ..order(wait_ms) };
         let mut machine = AcquireMachine::new(order, at(0), true, None, Jitter::seeded(1));
