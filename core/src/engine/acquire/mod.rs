@@ -183,7 +183,7 @@ impl AcquireMachine {
     /// Whether to look for a fresh value first: a caller that waits knows that there was none a moment ago, and a store that
     /// did not answer in time may be too far away for two round trips.
     fn looks(&self) -> bool {
-        self.only_tries() && self.sendings == 1 && self.order.name.kind() == LockKind::Cached
+        self.only_tries() && self.sendings == 1 && self.order.plan.name.kind() == LockKind::Cached
     }
 
     /// Until when the answer to a sending is awaited. A try has no more than its timeout; a wait that ends

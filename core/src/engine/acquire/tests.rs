@@ -491,7 +491,8 @@ fn only_the_first_request_of_a_try_looks_for_a_value() {
     for (kind, wait_ms, first) in
         [(LockKind::Cached, 0, true), (LockKind::Cached, 10_000, false), (LockKind::Exclusive, 0, false)]
     {
-        let order = AcquireParams { name: prefixes.name_of_kind(kind, "a").unwrap(), ..order(wait_ms) };
+        let mut order = order(wait_ms);
+        order.plan.name = prefixes.name_of_kind(kind, "a").unwrap();
         let mut machine = AcquireMachine::new(order, at(0), true, None, Jitter::seeded(1));
         assert_eq!(looks(&mut machine, at(0)), first, "{kind:?}");
         assert!(!looks(&mut machine, at(1_000)), "{kind:?}: again");
