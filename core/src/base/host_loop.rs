@@ -6,7 +6,7 @@
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
-use std::future::Future;
+use std::future::{Future, poll_fn};
 use std::io::{self, Read, Write};
 use std::mem;
 use std::net::TcpStream;
@@ -193,6 +193,29 @@ impl HostLoop {
     /// Which loop this thread is in a turn of, if it is in one.
     pub(crate) fn current_id() -> Option<u64> {
         CURRENT.with_borrow(|current| current.as_ref().map(|current| current.id))
+    }
+
+    /// Lets all that has arrived be read before what waits for it goes on: the loop may have stood still.
+    pub(crate) async fn catch_up() {
+        let sockets = CURRENT.with_borrow(|current| {
+            current.as_ref().map(|current| {
+                locked(&current.sockets).iter().filter_map(|(_, socket)| socket.upgrade()).collect()
+            })
+        });
+        let Some(sockets): Option<Vec<Arc<Interest>>> = sockets else { return };
+        for socket in sockets {
+            socket.readable.store(true, Ordering::Release);
+            socket.reader.wake();
+        }
+        let mut comes_later = true;
+        poll_fn(|context| {
+            if mem::take(&mut comes_later) {
+                context.waker().wake_by_ref();
+                return Poll::Pending;
+            }
+            Poll::Ready(())
+        })
+        .await;
     }
 
     /// Spawns a task beside the one that is being polled.

@@ -4,12 +4,11 @@ use std::thread;
 use std::time::Instant;
 
 use stanchion::{CachedOptions, Client, ErrorKind, LossReason};
-use stanchion_tests::RedisServer;
 use stanchion_tests::actor::Actor;
-use stanchion_tests::faces::{AnyClient, Face};
+use stanchion_tests::faces::{AnyClient, Face, runtime};
 use stanchion_tests::stores::{Bench, Kind};
 use stanchion_tests::wait::{SOON, eventually, ran_since, task};
-use stanchion_tests::{shared, unique};
+use stanchion_tests::{RedisServer, host, shared, unique};
 
 use crate::{POLL, actor, assert_within, fixed, ms, open, renewed};
 
@@ -162,6 +161,30 @@ fn lease_broken_while_the_runtime_is_blocked() {
         assert_eq!(lease.loss(), Some(LossReason::Broken));
         lease.lost().await;
         assert_eq!(lease.release().await.unwrap_err().kind(), ErrorKind::LeaseLost);
+    });
+}
+
+/// A host's event loop that stood still reads the answer that came meanwhile, before it judges that none came: a call that
+/// is sent once would be in doubt for nothing.
+#[test]
+fn event_loop_blocked_while_an_answer_comes() {
+    let server = RedisServer::start();
+    let _held = open(Face::Blocking, &server.url()).lock("job").acquire(fixed(60_000, 0)).unwrap();
+    let _timers = runtime().enter();
+    host::block_on(async {
+        let client = Client::open(&server.url()).await.unwrap();
+        let lock = client.lock("job");
+        assert!(lock.is_locked().await.unwrap());
+        server.stop_signal();
+        let blocked = async {
+            // The request is on its way then.
+            tokio::time::sleep(ms(100)).await;
+            server.cont_signal();
+            thread::sleep(ms(1_500));
+        };
+        let (broken, ()) = tokio::join!(lock.break_lease(), blocked);
+        assert!(broken.unwrap());
+        assert!(!lock.is_locked().await.unwrap());
     });
 }
 

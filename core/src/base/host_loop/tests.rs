@@ -1,7 +1,7 @@
 //! A loop whose host is the test.
 
 use std::collections::HashSet;
-use std::future::{pending, poll_fn};
+use std::future::pending;
 use std::sync::atomic::AtomicUsize;
 
 use super::*;

@@ -1,7 +1,10 @@
 //! One connection shared by all tasks, made again when it fails; one more for the tasks of each host's event loop.
 
+use std::future::poll_fn;
+use std::pin::pin;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, Weak};
+use std::task::Poll;
 use std::time::{Duration, Instant};
 
 use futures_util::future::{AbortHandle, abortable};
@@ -117,14 +120,20 @@ impl Multiplexed {
             let message = format!("the timeout was over before {place} could be asked");
             return Err(Miss::unsent(Failure::new(FailureKind::NotSent, message)));
         }
-        match timeout(left, asking).await {
-            Ok(answer) => {
+        let mut asking = pin!(asking);
+        let mut answer = timeout(left, &mut asking).await.map_or(Poll::Pending, Poll::Ready);
+        if answer.is_pending() {
+            HostLoop::catch_up().await;
+            answer = poll_fn(|context| Poll::Ready(asking.as_mut().poll(context))).await;
+        }
+        match answer {
+            Poll::Ready(answer) => {
                 if answer.as_ref().is_err_and(|error| !pool::is_answer(error)) {
                     self.discard(number);
                 }
                 Ok(answer)
             }
-            Err(_) => {
+            Poll::Pending => {
                 // A quorum does not wait for it any more: enough others have answered, or too few.
                 if self.connector.is_member() || sent.elapsed() >= DEAD_AFTER {
                     self.discard(number);
