@@ -77,7 +77,7 @@ impl FromNapiValue for Bridge {
 struct Inner {
     shared: Arc<Shared>,
     /// What works on the calls, if the event loop does.
-    host: Option<Hosted>,
+    host: Option<Arc<HostLoop>>,
     /// Rings, once something calls for it.
     ringer: OnceCell<tokio::task::AbortHandle>,
     /// Calls of this turn of the event loop, which are started together.
@@ -86,12 +86,6 @@ struct Inner {
     waiting: RefCell<IntMap<u32, AbortHandle>>,
     /// Collects, in JavaScript.
     deliver: Deliver,
-}
-
-/// The event loop, as our executor and as itself.
-struct Hosted {
-    turns: Arc<HostLoop>,
-    uv: Arc<UvLoop>,
 }
 
 /// A function of the facade, and its environment.
@@ -108,16 +102,18 @@ impl Inner {
         drop(notes);
     }
 
-    /// The event loop works on the calls for a turn. True if there is something to be collected, or more to do: that
-    /// comes in a turn of its own.
+    /// As [`Inner::work`]; true also if there is something to be collected. That comes in a turn of its own.
     fn turn(&self) -> bool {
-        let Some(Hosted { turns, uv }) = &self.host else { return false };
+        self.work() || self.shared.has_notes()
+    }
+
+    /// The event loop works on the calls for a turn. True if there is more to do.
+    fn work(&self) -> bool {
+        let Some(turns) = &self.host else { return false };
         // Timers are those of the runtime.
         let Ok(runtime) = runtime() else { return false };
         let _context = runtime.enter();
-        uv.begin();
-        turns.turn();
-        uv.goes_on() || self.shared.has_notes()
+        turns.turn()
     }
 }
 
@@ -147,11 +143,14 @@ impl Deliver {
 }
 
 /// A socket of a bridge is ready: on the event loop's thread, outside JavaScript.
-pub(crate) fn polled(bridge: usize, socket: u64, reads: bool, writes: bool) {
+pub(crate) fn polled(bridge: usize, socket: u64, failed: bool, reads: bool, writes: bool) {
     let inner = BRIDGES.with_borrow(|bridges| bridges.get(bridge).cloned().flatten());
     let Some(inner) = inner else { return };
     if let Some(host) = &inner.host {
-        host.turns.ready(socket, reads, writes);
+        match failed {
+            true => host.failed(socket),
+            false => host.ready(socket, reads, writes),
+        }
     }
     if inner.turn() {
         inner.deliver.call();
@@ -271,7 +270,7 @@ pub fn open_bridge(env: &Env, deliver: Function<'_, (), ()>, hosted: bool) -> na
     napi::check_status!(unsafe { sys::napi_create_reference(env.raw(), deliver.raw(), 1, &mut function) })?;
     let number = BRIDGES.with_borrow(Vec::len);
     let uv = hosted.then(|| UvLoop::of(env.raw(), number, Arc::clone(&bell))).flatten();
-    let host = uv.map(|uv| Hosted { turns: HostLoop::new(Arc::clone(&uv) as _), uv });
+    let host = uv.map(|uv| HostLoop::new(uv));
     let inner = Inner {
         shared: Arc::new(Shared { notes: Mutex::new(Some(VecDeque::new())), call: Notify::new(), bell }),
         host,
@@ -291,7 +290,7 @@ fn close(number: usize) {
     let Some(inner) = inner else { return };
     inner.abandon();
     if let Some(host) = &inner.host {
-        host.turns.end();
+        host.end();
     }
     if let Some(ringer) = inner.ringer.get() {
         ringer.abort();
@@ -303,11 +302,11 @@ fn close(number: usize) {
 /// value, one after the other.
 #[napi(ts_return_type = "unknown[]")]
 pub fn collect<'env>(env: &'env Env, bridge: Bridge) -> napi::Result<Array<'env>> {
-    let Inner { shared, waiting, host, .. } = &*bridge.0;
-    bridge.0.turn();
+    let Inner { shared, waiting, .. } = &*bridge.0;
+    let goes_on = bridge.0.work();
     let (more, notes) = shared.some();
     let mut found = env.create_array(0)?;
-    found.insert(more || host.as_ref().is_some_and(|host| host.uv.goes_on()))?;
+    found.insert(more || goes_on)?;
     for (call, note) in notes {
         let is_waited_for = match note {
             Note::News(_) => waiting.borrow().contains_key(&call),
@@ -338,7 +337,7 @@ pub fn flush(bridge: Bridge) -> napi::Result<bool> {
     let fresh = fresh.take();
     match host {
         Some(host) => {
-            fresh.into_iter().for_each(|work| host.turns.spawn(work));
+            fresh.into_iter().for_each(|work| host.spawn(work));
             Ok(bridge.0.turn())
         }
         None => {

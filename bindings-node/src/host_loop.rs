@@ -8,11 +8,10 @@ use std::collections::HashMap;
 use std::ffi::{CStr, c_int, c_void};
 use std::os::fd::RawFd;
 use std::ptr;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 
 use napi::sys;
-use stanchion::internals::{Host, HostLoop};
+use stanchion::internals::Host;
 
 use crate::bridge::{self, Bell, locked, ring};
 
@@ -79,8 +78,6 @@ pub(crate) struct UvLoop {
     bridge: usize,
     bell: Arc<Bell>,
     watched: Mutex<HashMap<u64, HandlePointer>>,
-    /// The last turn has left something to do.
-    goes_on: AtomicBool,
 }
 
 #[derive(Clone, Copy)]
@@ -123,25 +120,8 @@ impl UvLoop {
         let hooked =
             unsafe { sys::napi_add_async_cleanup_hook(env, Some(ends), ptr::null_mut(), ptr::null_mut()) };
         (hooked == sys::Status::napi_ok).then(|| {
-            Arc::new(Self {
-                uv,
-                shared_loop: LoopPointer(found),
-                bridge,
-                bell,
-                watched: Mutex::default(),
-                goes_on: AtomicBool::new(false),
-            })
+            Arc::new(Self { uv, shared_loop: LoopPointer(found), bridge, bell, watched: Mutex::default() })
         })
-    }
-
-    /// A turn begins.
-    pub(crate) fn begin(&self) {
-        self.goes_on.store(false, Ordering::Relaxed);
-    }
-
-    /// Whether the last turn has left something to do.
-    pub(crate) fn goes_on(&self) -> bool {
-        self.goes_on.load(Ordering::Relaxed)
     }
 
     fn start(&self, handle: Handle, writes: bool) -> bool {
@@ -168,7 +148,11 @@ impl Host for UvLoop {
         }
         OPEN.set(OPEN.get() + 1);
         locked(&self.watched).insert(number, HandlePointer(handle));
-        self.start(handle, false)
+        let watches = self.start(handle, false);
+        if !watches {
+            self.unwatch(number);
+        }
+        watches
     }
 
     fn watch_writes(&self, number: u64, yes: bool) {
@@ -187,12 +171,7 @@ impl Host for UvLoop {
     }
 
     fn wake(&self) {
-        // Rung in a turn it would ring again and again, and the loop would come to nothing else.
-        if HostLoop::is_in_turn() {
-            self.goes_on.store(true, Ordering::Relaxed);
-        } else {
-            ring(&self.bell);
-        }
+        ring(&self.bell);
     }
 }
 
@@ -203,9 +182,7 @@ unsafe extern "C" fn polled(handle: Handle, status: c_int, events: c_int) {
         let watched = &*(uv.get_data)(handle).cast::<Watched>();
         (watched.bridge, watched.number)
     };
-    // What is wrong shows when the socket is used.
-    let failed = status < 0;
-    bridge::polled(bridge, number, failed || events & UV_READABLE != 0, failed || events & UV_WRITABLE != 0);
+    bridge::polled(bridge, number, status < 0, events & UV_READABLE != 0, events & UV_WRITABLE != 0);
 }
 
 unsafe extern "C" fn closed(handle: Handle) {

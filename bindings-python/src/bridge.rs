@@ -123,7 +123,9 @@ impl Bridge {
     fn work(&self) {
         let (Some((host, _)), Ok(runtime)) = (&self.host, runtime()) else { return };
         let _context = runtime.enter();
-        host.turn();
+        if host.turn() {
+            ring(&self.shared.bell);
+        }
     }
 }
 
@@ -204,12 +206,13 @@ impl Bridge {
     /// would go away by itself.
     fn close(&self) {
         let waiting = mem::take(&mut *locked(&self.waiting));
-        // In a forked child what works on them is the parent's.
-        if self.process == getpid() {
+        let inherited = self.process != getpid();
+        if !inherited {
             waiting.values().for_each(|one| one.call.abort());
         }
         if let Some((host, _)) = &self.host {
-            host.end();
+            // In a forked child they are the parent's, and what they hold may have been inherited locked.
+            if inherited { mem::forget(Arc::clone(host)) } else { host.end() }
         }
         let done = mem::take(&mut *locked(&self.shared.done));
         drop((waiting, done));

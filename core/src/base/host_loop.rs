@@ -14,7 +14,7 @@ use std::os::fd::{AsRawFd, RawFd};
 use std::os::unix::net::UnixStream;
 use std::pin::{Pin, pin};
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, Weak};
+use std::sync::{Arc, Mutex, TryLockError, Weak};
 use std::task::{Context, Poll, Wake, Waker};
 use std::time::{Duration, Instant};
 
@@ -22,6 +22,7 @@ use futures_util::stream::{FuturesUnordered, Stream};
 use futures_util::task::AtomicWaker;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
+use crate::base::contained::contained;
 use crate::base::wake::locked;
 
 /// What the host's event loop does for us.
@@ -54,6 +55,8 @@ pub struct HostLoop {
 struct Interest {
     /// The loop has seen that there is something to read, and it was not all read yet.
     readable: AtomicBool,
+    /// It is read to its end, or until an error comes.
+    failed: AtomicBool,
     reader: AtomicWaker,
     writer: AtomicWaker,
 }
@@ -118,6 +121,17 @@ impl HostLoop {
         locked(&self.fresh).push_back(Box::pin(task));
     }
 
+    /// A socket has failed, which some loops say once only: what is wrong shows when it is read.
+    pub fn failed(&self, number: u64) {
+        let sockets = locked(&self.sockets);
+        let found = sockets.iter().find(|(socket, _)| *socket == number);
+        if let Some(interest) = found.and_then(|(_, interest)| interest.upgrade()) {
+            interest.failed.store(true, Ordering::Release);
+        }
+        drop(sockets);
+        self.ready(number, true, true);
+    }
+
     /// A socket is ready: whoever waits for it goes on in the next turn.
     pub fn ready(&self, number: u64, reads: bool, writes: bool) {
         let sockets = locked(&self.sockets);
@@ -132,56 +146,70 @@ impl HostLoop {
         }
     }
 
-    /// Polls what can go on.
-    pub fn turn(self: &Arc<Self>) {
-        self.turn_with(|_| {});
+    /// Polls what can go on. True if there is more to do: another turn is to come soon.
+    pub fn turn(self: &Arc<Self>) -> bool {
+        self.turn_with(|_| {})
     }
 
     /// As [`HostLoop::turn`]; polls a future, too, of a host that waits for just this one.
     pub fn turn_for<F: Future>(self: &Arc<Self>, mut future: Pin<&mut F>) -> Poll<F::Output> {
         let mut result = Poll::Pending;
-        self.turn_with(|context| {
+        let goes_on = self.turn_with(|context| {
             if result.is_pending() {
                 result = future.as_mut().poll(context);
             }
         });
+        if goes_on {
+            self.host.wake();
+        }
         result
     }
 
-    fn turn_with(self: &Arc<Self>, mut also: impl FnMut(&mut Context<'_>)) {
-        let outer = CURRENT.replace(Some(Arc::clone(self)));
+    fn turn_with(self: &Arc<Self>, mut also: impl FnMut(&mut Context<'_>)) -> bool {
+        let turn = Turn::begin(self);
         let waker = Waker::from(Arc::clone(&self.alarm));
         let mut context = Context::from_waker(&waker);
-        let begin = Instant::now();
         loop {
             self.alarm.state.store(IN_TURN, Ordering::Release);
             also(&mut context);
-            self.poll(&mut context);
+            self.poll(&mut context, &turn);
             let goes_on = self.alarm.state.swap(QUIET, Ordering::AcqRel) == GOES_ON;
             if !goes_on && locked(&self.fresh).is_empty() {
-                break;
+                return false;
             }
-            if begin.elapsed() > TURN_MOST {
-                self.alarm.wake_by_ref();
-                break;
+            if turn.is_long() {
+                return true;
             }
         }
-        CURRENT.set(outer);
     }
 
-    fn poll(&self, context: &mut Context<'_>) {
-        let Ok(mut tasks) = self.tasks.try_lock() else { return };
+    fn poll(&self, context: &mut Context<'_>, turn: &Turn<'_>) {
+        let mut tasks = match self.tasks.try_lock() {
+            Ok(tasks) => tasks,
+            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
+            // A turn in a turn.
+            Err(TryLockError::WouldBlock) => return,
+        };
         let mut fresh = locked(&self.fresh);
         let count = fresh.len().min(FRESH);
         tasks.extend(fresh.drain(..count));
         drop(fresh);
-        while let Poll::Ready(Some(())) = pin!(&mut *tasks).poll_next(context) {}
+        while let Poll::Ready(Some(())) = pin!(&mut *tasks).poll_next(context) {
+            if turn.is_long() {
+                context.waker().wake_by_ref();
+                return;
+            }
+        }
     }
 
     /// Drops all tasks, and with them their sockets: the event loop ends.
     pub fn end(&self) {
         let fresh = mem::take(&mut *locked(&self.fresh));
-        let tasks = self.tasks.try_lock().map(|mut tasks| mem::take(&mut *tasks));
+        let tasks = match self.tasks.try_lock() {
+            Ok(mut tasks) => mem::take(&mut *tasks),
+            Err(TryLockError::Poisoned(poisoned)) => mem::take(&mut *poisoned.into_inner()),
+            Err(TryLockError::WouldBlock) => return,
+        };
         drop((fresh, tasks));
     }
 
@@ -197,16 +225,12 @@ impl HostLoop {
 
     /// Lets all that has arrived be read before what waits for it goes on: the loop may have stood still.
     pub(crate) async fn catch_up() {
-        let sockets = CURRENT.with_borrow(|current| {
-            current.as_ref().map(|current| {
-                locked(&current.sockets).iter().filter_map(|(_, socket)| socket.upgrade()).collect()
-            })
-        });
-        let Some(sockets): Option<Vec<Arc<Interest>>> = sockets else { return };
-        for socket in sockets {
+        let Some(current) = Self::current() else { return };
+        for socket in locked(&current.sockets).iter().filter_map(|(_, socket)| socket.upgrade()) {
             socket.readable.store(true, Ordering::Release);
             socket.reader.wake();
         }
+        drop(current);
         let mut comes_later = true;
         poll_fn(|context| {
             if mem::take(&mut comes_later) {
@@ -218,13 +242,44 @@ impl HostLoop {
         .await;
     }
 
-    /// Spawns a task beside the one that is being polled.
+    /// Spawns a task beside the one that is being polled. Its panics end nothing else.
     pub(crate) fn spawn_beside(task: impl Future<Output = ()> + Send + 'static) {
-        CURRENT.with_borrow(|current| {
-            if let Some(current) = current {
-                current.spawn(task);
-            }
+        let mut task = Box::pin(task);
+        let polled = poll_fn(move |context| {
+            contained("event loop", || task.as_mut().poll(context)).unwrap_or(Poll::Ready(()))
         });
+        if let Some(current) = Self::current() {
+            current.spawn(polled);
+        }
+    }
+
+    fn current() -> Option<Arc<Self>> {
+        CURRENT.with_borrow(Option::clone)
+    }
+}
+
+/// This thread is in a turn of a loop; until it ends, also by a panic.
+struct Turn<'a> {
+    alarm: &'a Alarm,
+    outer: Option<Arc<HostLoop>>,
+    begin: Instant,
+}
+
+impl<'a> Turn<'a> {
+    fn begin(of: &'a Arc<HostLoop>) -> Self {
+        Self { alarm: &of.alarm, outer: CURRENT.replace(Some(Arc::clone(of))), begin: Instant::now() }
+    }
+
+    fn is_long(&self) -> bool {
+        self.begin.elapsed() > TURN_MOST
+    }
+}
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        // Only a panic leaves it like this.
+        let _ = self.alarm.state.compare_exchange(IN_TURN, QUIET, Ordering::AcqRel, Ordering::Acquire);
+        CURRENT.set(self.outer.take());
     }
 }
 
@@ -280,14 +335,13 @@ impl HostStream {
         socket.set_nonblocking()?;
         let number = NEXT_ID.fetch_add(1, Ordering::Relaxed);
         let interest = Arc::<Interest>::default();
-        let home = CURRENT.with_borrow(|current| {
-            let current = current.as_ref().filter(|current| current.host.watch(socket.fd(), number))?;
-            let mut sockets = locked(&current.sockets);
-            sockets.retain(|(_, interest)| interest.strong_count() > 0);
-            sockets.push((number, Arc::downgrade(&interest)));
-            Some(Arc::clone(&current.host))
-        });
-        let home = home.ok_or_else(|| io::Error::other("the event loop cannot watch the socket"))?;
+        let current = HostLoop::current().filter(|current| current.host.watch(socket.fd(), number));
+        let current = current.ok_or_else(|| io::Error::other("the event loop cannot watch the socket"))?;
+        let mut sockets = locked(&current.sockets);
+        sockets.retain(|(_, interest)| interest.strong_count() > 0);
+        sockets.push((number, Arc::downgrade(&interest)));
+        drop(sockets);
+        let home = Arc::clone(&current.host);
         Ok(Self { socket, number, home, interest, watches_writes: false })
     }
 
@@ -314,7 +368,9 @@ impl AsyncRead for HostStream {
         let size = room.len();
         let result = uninterrupted(|| self.socket.read(room));
         // The loop says again that there is more.
-        self.interest.readable.store(matches!(result, Ok(count) if count == size), Ordering::Release);
+        let more =
+            self.interest.failed.load(Ordering::Acquire) || matches!(result, Ok(count) if count == size);
+        self.interest.readable.store(more, Ordering::Release);
         match result {
             Ok(count) => {
                 buffer.advance(count);

@@ -1,10 +1,8 @@
 //! One connection shared by all tasks, made again when it fails; one more for the tasks of each host's event loop.
 
-use std::future::poll_fn;
-use std::pin::pin;
+use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, Weak};
-use std::task::Poll;
 use std::time::{Duration, Instant};
 
 use futures_util::future::{AbortHandle, abortable};
@@ -19,7 +17,7 @@ use crate::store::redis::connector::{Connector, aside};
 use crate::store::redis::era::Era;
 use crate::store::redis::failure::{self, Miss, Next};
 use crate::store::redis::look;
-use crate::store::redis::patience::rest;
+use crate::store::redis::patience::{rest, within};
 use crate::store::redis::pool;
 use crate::store::redis::sending::Sending;
 use crate::store::redis::server::Server;
@@ -36,8 +34,8 @@ pub(crate) struct Multiplexed {
     connector: Connector,
     /// One for each place at most.
     current: Mutex<Vec<Numbered>>,
-    /// Held while connecting, so that one task connects and the others wait for it.
-    connecting: tokio::sync::Mutex<()>,
+    /// Held while connecting, so that one task connects and the others of its place wait for it.
+    connecting: Mutex<HashMap<Option<u64>, Arc<tokio::sync::Mutex<()>>>>,
     next_number: AtomicU64,
 }
 
@@ -77,7 +75,7 @@ impl Multiplexed {
         Self {
             connector,
             current: Mutex::default(),
-            connecting: tokio::sync::Mutex::default(),
+            connecting: Mutex::default(),
             next_number: AtomicU64::new(0),
         }
     }
@@ -120,20 +118,14 @@ impl Multiplexed {
             let message = format!("the timeout was over before {place} could be asked");
             return Err(Miss::unsent(Failure::new(FailureKind::NotSent, message)));
         }
-        let mut asking = pin!(asking);
-        let mut answer = timeout(left, &mut asking).await.map_or(Poll::Pending, Poll::Ready);
-        if answer.is_pending() {
-            HostLoop::catch_up().await;
-            answer = poll_fn(|context| Poll::Ready(asking.as_mut().poll(context))).await;
-        }
-        match answer {
-            Poll::Ready(answer) => {
+        match within(left, asking).await {
+            Some(answer) => {
                 if answer.as_ref().is_err_and(|error| !pool::is_answer(error)) {
                     self.discard(number);
                 }
                 Ok(answer)
             }
-            Poll::Pending => {
+            None => {
                 // A quorum does not wait for it any more: enough others have answered, or too few.
                 if self.connector.is_member() || sent.elapsed() >= DEAD_AFTER {
                     self.discard(number);
@@ -160,7 +152,8 @@ impl Multiplexed {
     }
 
     async fn connect(&self, give_up: Instant) -> Result<Numbered, Failure> {
-        let _turn = self.connecting.lock().await;
+        let turn = self.turn_to_connect();
+        let _turn = turn.lock().await;
         if let Some(current) = self.usable() {
             return Ok(current);
         }
@@ -181,11 +174,16 @@ impl Multiplexed {
         let number = self.next_number.fetch_add(1, Ordering::Relaxed);
         let current = Numbered { number, connection, used: Instant::now(), era, home, polled };
         let mut all = locked(&self.current);
-        all.retain(|other| {
-            other.home != home && !other.polled.as_ref().is_some_and(|polled| polled.is_over())
-        });
+        all.retain(|other| other.home != home);
         all.push(current.clone());
         Ok(current)
+    }
+
+    /// One for each place: an event loop that stands still holds up no other.
+    fn turn_to_connect(&self) -> Arc<tokio::sync::Mutex<()>> {
+        let mut all = locked(&self.connecting);
+        all.retain(|_, turn| Arc::strong_count(turn) > 1);
+        Arc::clone(all.entry(self.home()).or_default())
     }
 
     /// Which event loop of a host is to poll this task's connection, if one can.
@@ -197,6 +195,7 @@ impl Multiplexed {
     fn usable(&self) -> Option<Numbered> {
         let (home, era) = (self.home(), self.connector.era());
         let mut all = locked(&self.current);
+        all.retain(|current| !current.polled.as_ref().is_some_and(|polled| polled.is_over()));
         let current = all.iter_mut().find(|current| current.home == home && current.era == era)?;
         let before = current.clone();
         current.used = Instant::now();
@@ -239,5 +238,5 @@ async fn ask(connection: &mut MultiplexedConnection, command: &Cmd) -> RedisResu
 /// That the server has closed a connection meanwhile shows only when it is used.
 async fn is_alive(current: &mut Numbered, left: Duration) -> bool {
     let ping = redis::cmd("PING");
-    matches!(timeout(left, current.connection.send_packed_command(&ping)).await, Ok(Ok(_)))
+    matches!(within(left, current.connection.send_packed_command(&ping)).await, Some(Ok(_)))
 }

@@ -6,6 +6,7 @@ use std::net::{TcpStream, ToSocketAddrs};
 use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
+use redis::io::tcp::{TcpSettings, socket2::SockRef};
 use redis::{Cmd, Connection, ConnectionAddr, ConnectionInfo, ConnectionLike, RedisError, Value};
 
 use crate::base::host_loop::Socket;
@@ -79,9 +80,12 @@ impl Server {
 
     /// A connected socket, on which nothing was said yet.
     pub(crate) fn socket(&self, give_up: Instant) -> Result<Socket, Failure> {
-        let connected = match self.client.get_connection_info().addr() {
+        let info = self.client.get_connection_info();
+        let connected = match info.addr() {
             ConnectionAddr::Unix(path) => UnixStream::connect(path).map(Socket::Unix),
-            ConnectionAddr::Tcp(host, port) => tcp(host, *port, give_up).map(Socket::Tcp),
+            ConnectionAddr::Tcp(host, port) => {
+                tcp(host, *port, info.tcp_settings(), give_up).map(Socket::Tcp)
+            }
             _ => Err(io::ErrorKind::Unsupported.into()),
         };
         connected.map_err(|error| self.not_connected(&error.into()))
@@ -108,14 +112,21 @@ impl Server {
     }
 }
 
-/// To the first of its addresses that accepts.
-fn tcp(host: &str, port: u16, give_up: Instant) -> io::Result<TcpStream> {
+/// To the first of its addresses that accepts; each has its share of the time.
+fn tcp(host: &str, port: u16, settings: &TcpSettings, give_up: Instant) -> io::Result<TcpStream> {
+    let addresses: Vec<_> = (host, port).to_socket_addrs()?.collect();
     let mut result = Err(io::Error::new(io::ErrorKind::NotFound, "the host has no address"));
-    for address in (host, port).to_socket_addrs()? {
-        let left = rest(give_up).max(Duration::from_millis(1));
-        result = TcpStream::connect_timeout(&address, left);
-        if let Ok(socket) = &result {
-            socket.set_nodelay(true)?;
+    for (tried, address) in addresses.iter().enumerate() {
+        let share = rest(give_up) / u32::try_from(addresses.len() - tried).unwrap_or(u32::MAX);
+        result = TcpStream::connect_timeout(address, share.max(Duration::from_millis(1)));
+        if let Ok(stream) = &result {
+            let socket = SockRef::from(stream);
+            socket.set_tcp_nodelay(settings.nodelay())?;
+            if let Some(keepalive) = settings.keepalive() {
+                socket.set_tcp_keepalive(keepalive)?;
+            }
+            #[cfg(any(target_os = "linux", target_os = "android"))]
+            socket.set_tcp_user_timeout(settings.user_timeout())?;
             break;
         }
     }
