@@ -2,7 +2,7 @@
 //! event loop of a host or a thread of its own.
 
 use std::ops::ControlFlow;
-use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
@@ -57,6 +57,12 @@ pub(crate) struct Channel {
     attempts: watch::Sender<u64>,
     /// Whether a thread or an event loop reads it for tasks.
     is_read: AtomicBool,
+    /// Which event loop reads it; zero: none does.
+    #[cfg_attr(not(feature = "redis"), allow(dead_code, reason = "only sockets are polled by a host"))]
+    host: AtomicU64,
+    /// More than one event loop waits: then a thread reads, which stands still with none of them.
+    #[cfg_attr(not(feature = "redis"), allow(dead_code, reason = "only sockets are polled by a host"))]
+    has_several_hosts: AtomicBool,
     thread: Mutex<Option<JoinHandle<()>>>,
     closed: AtomicBool,
     /// For the event loop that reads it.
@@ -82,6 +88,8 @@ impl Channel {
             state: AtomicU8::new(UNTRIED),
             attempts: watch::Sender::new(0),
             is_read: AtomicBool::new(false),
+            host: AtomicU64::new(0),
+            has_several_hosts: AtomicBool::new(false),
             thread: Mutex::default(),
             closed: AtomicBool::new(false),
             closes: Arc::default(),
@@ -224,10 +232,11 @@ impl Channel {
 
     /// Has the channel read while tasks wait.
     fn keep_reading(self: &Arc<Self>) {
-        if self.closed.load(Ordering::Acquire) || self.is_read.swap(true, Ordering::AcqRel) {
+        if self.closed.load(Ordering::Acquire) {
             return;
         }
-        if !self.is_hosted() {
+        let is_read = self.is_read.swap(true, Ordering::AcqRel);
+        if if is_read { self.is_taken_over() } else { !self.is_hosted() } {
             self.read_by_a_thread();
         }
     }
@@ -235,6 +244,12 @@ impl Channel {
     /// Has the event loop of a host read it, if this is in a turn of one.
     #[cfg(not(feature = "redis"))]
     fn is_hosted(self: &Arc<Self>) -> bool {
+        false
+    }
+
+    /// Whether a thread is to read it from now on.
+    #[cfg(not(feature = "redis"))]
+    fn is_taken_over(&self) -> bool {
         false
     }
 

@@ -8,13 +8,14 @@ use tokio::sync::Notify;
 
 use crate::base::host_loop::HostLoop;
 use crate::base::wake::locked;
-use crate::session::channel::{Channel, OPEN, OPEN_WITHIN};
+use crate::session::channel::{Channel, OPEN, OPEN_WITHIN, Reader, UNTRIED};
 use crate::store::Deliver;
 
 /// However the reading ends, also with the event loop: the next one who waits has the channel read again.
 struct Reading {
     channel: Weak<Channel>,
     closes: Arc<Notify>,
+    host: u64,
     /// Hints come. It ends like this with the event loop, and another may read at once.
     works: bool,
 }
@@ -22,8 +23,8 @@ struct Reading {
 impl Channel {
     /// Has the event loop of a host read it, if this is in a turn of one.
     pub(super) fn is_hosted(self: &Arc<Self>) -> bool {
-        let Some(reader) = self.free_reader() else { return false };
-        if HostLoop::current_id().is_none() || reader.hints.is_some() || reader.direct {
+        let (Some(reader), Some(host)) = (self.free_reader(), HostLoop::current_id()) else { return false };
+        if reader.hints.is_some() || reader.direct || self.has_several_hosts.load(Ordering::Acquire) {
             return false;
         }
         let hub = Arc::downgrade(&self.hub);
@@ -43,9 +44,32 @@ impl Channel {
             return true;
         }
         let closes = Arc::clone(&self.closes);
-        let reading = Reading { channel: Arc::downgrade(self), closes, works: false };
+        let reading = Reading { channel: Arc::downgrade(self), closes, host, works: false };
+        self.host.store(host, Ordering::Release);
         HostLoop::spawn_beside(reading.read(deliver));
         true
+    }
+
+    /// Whether a thread is to read it from now on: if the event loop that does is not the one that waits now, it may stand
+    /// still, or be run no more.
+    pub(super) fn is_taken_over(&self) -> bool {
+        let host = self.host.load(Ordering::Acquire);
+        if host == 0 || HostLoop::current_id() == Some(host) {
+            return false;
+        }
+        self.has_several_hosts.store(true, Ordering::Release);
+        if self.host.compare_exchange(host, 0, Ordering::AcqRel, Ordering::Acquire).is_err() {
+            return false;
+        }
+        self.closes.notify_one();
+        self.reset();
+        true
+    }
+
+    /// As if it had never been opened: whoever waits next waits until it is.
+    fn reset(&self) {
+        *locked(&self.reader) = Reader::default();
+        self.state.store(UNTRIED, Ordering::Release);
     }
 }
 
@@ -55,6 +79,9 @@ impl Reading {
         let until = channel.clock.now() + OPEN_WITHIN;
         let Some(opening) = channel.store.listen_hosted(until, deliver) else { return };
         let Ok(listening) = opening.await else { return };
+        if channel.host.load(Ordering::Acquire) != self.host {
+            return;
+        }
         locked(&channel.reader).direct = true;
         channel.state.store(OPEN, Ordering::Release);
         channel.attempts.send_modify(|count| *count += 1);
@@ -67,15 +94,20 @@ impl Reading {
 
 impl Drop for Reading {
     fn drop(&mut self) {
-        if let Some(channel) = self.channel.upgrade() {
-            let mut reader = locked(&channel.reader);
-            channel.broke(&mut reader);
-            if self.works {
-                reader.not_before = None;
-            }
-            drop(reader);
-            channel.is_read.store(false, Ordering::Release);
-            channel.attempts.send_modify(|count| *count += 1);
+        let Some(channel) = self.channel.upgrade() else { return };
+        if channel.host.compare_exchange(self.host, 0, Ordering::AcqRel, Ordering::Acquire).is_err() {
+            return;
+        }
+        if self.works {
+            channel.reset();
+        } else {
+            channel.broke(&mut locked(&channel.reader));
+        }
+        channel.is_read.store(false, Ordering::Release);
+        channel.attempts.send_modify(|count| *count += 1);
+        if self.works {
+            // They poll, and have it read again.
+            channel.hub.wake_all();
         }
     }
 }
