@@ -220,7 +220,12 @@ impl HostLoop {
 
     /// Which loop this thread is in a turn of, if it is in one.
     pub(crate) fn current_id() -> Option<u64> {
-        CURRENT.with_borrow(|current| current.as_ref().map(|current| current.id))
+        Self::current().map(|current| current.id)
+    }
+
+    fn current() -> Option<Arc<Self>> {
+        // A thread that ends drops what may ask for it.
+        CURRENT.try_with(|current| current.borrow().clone()).ok().flatten()
     }
 
     /// Lets all that has arrived be read before what waits for it goes on: the loop may have stood still.
@@ -251,10 +256,6 @@ impl HostLoop {
         if let Some(current) = Self::current() {
             current.spawn(polled);
         }
-    }
-
-    fn current() -> Option<Arc<Self>> {
-        CURRENT.with_borrow(Option::clone)
     }
 }
 
