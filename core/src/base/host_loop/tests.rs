@@ -56,12 +56,17 @@ fn waits(
     })
 }
 
+/// As many turns as it wants: on a machine that stands still, one ends early.
+fn settle(turns: &Arc<HostLoop>) {
+    while turns.turn() {}
+}
+
 #[test]
 fn a_waker_of_another_thread_wakes_the_loop_once() {
     let (turns, host) = new();
     let (place, done) = (Arc::default(), Arc::default());
     turns.spawn(waits(&place, &done));
-    turns.turn();
+    settle(&turns);
     assert_eq!(host.wakes.load(Ordering::Relaxed), 0);
     let waker: Waker = locked(&place).take().unwrap();
     std::thread::spawn(move || {
@@ -72,7 +77,7 @@ fn a_waker_of_another_thread_wakes_the_loop_once() {
     .unwrap();
     assert_eq!(host.wakes.load(Ordering::Relaxed), 1);
     assert!(!done.load(Ordering::Acquire), "only in a turn");
-    turns.turn();
+    settle(&turns);
     assert!(done.load(Ordering::Acquire));
 }
 
@@ -86,7 +91,7 @@ fn what_becomes_ready_in_a_turn_goes_on_in_it_without_a_wake() {
         let waker: Option<Waker> = locked(&place_of).take();
         waker.unwrap().wake();
     });
-    turns.turn();
+    settle(&turns);
     assert!(done.load(Ordering::Acquire));
     assert_eq!(host.wakes.load(Ordering::Relaxed), 0);
 }
@@ -113,17 +118,17 @@ fn a_task_that_panics_ends_no_other() {
             counted.fetch_add(1, Ordering::Relaxed);
         });
     });
-    turns.turn();
+    settle(&turns);
     assert_eq!(done.load(Ordering::Relaxed), 1);
     let broken = Arc::clone(&turns);
     turns.spawn(async { panic!("on purpose, and not contained") });
-    std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| broken.turn())).unwrap_err();
+    std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| settle(&broken))).unwrap_err();
     assert!(!HostLoop::is_in_turn());
     let counted = Arc::clone(&done);
     turns.spawn(async move {
         counted.fetch_add(1, Ordering::Relaxed);
     });
-    turns.turn();
+    settle(&turns);
     assert_eq!(done.load(Ordering::Relaxed), 2);
 }
 
@@ -141,7 +146,7 @@ fn a_crowd_of_new_tasks_begins_in_several_turns() {
     assert!(turns.turn());
     let first = begun.load(Ordering::Relaxed);
     assert!(first <= FRESH, "{first}");
-    while turns.turn() {}
+    settle(&turns);
     assert_eq!(begun.load(Ordering::Relaxed), 3 * FRESH);
 }
 
@@ -160,7 +165,7 @@ fn what_a_full_socket_does_not_take_goes_out_when_it_has_room() {
         }
         pending::<()>().await;
     });
-    turns.turn();
+    settle(&turns);
     let (mut arrived, mut buffer) = (0, vec![0; 1 << 20]);
     while arrived < SIZE {
         match (&far).read(&mut buffer) {
@@ -170,11 +175,11 @@ fn what_a_full_socket_does_not_take_goes_out_when_it_has_room() {
                 let waits: Vec<u64> = locked(&host.watched_for_writes).iter().copied().collect();
                 assert_eq!(waits.len(), 1, "nobody waits for room, and {arrived} bytes have arrived");
                 turns.ready(waits[0], false, true);
-                turns.turn();
+                settle(&turns);
             }
         }
     }
-    turns.turn();
+    settle(&turns);
     assert!(locked(&host.watched_for_writes).is_empty());
     turns.end();
     assert!(locked(&host.watched).is_empty());
@@ -195,12 +200,12 @@ fn a_socket_is_read_when_the_loop_says_so_and_to_its_end() {
             counted.fetch_add(buffer.filled().len(), Ordering::Relaxed);
         }
     });
-    turns.turn();
+    settle(&turns);
     (&far).write_all(&[1; 35]).unwrap();
-    turns.turn();
+    settle(&turns);
     assert_eq!(arrived.load(Ordering::Relaxed), 0);
     let number = *locked(&host.watched).iter().next().unwrap();
     turns.ready(number, true, false);
-    turns.turn();
+    settle(&turns);
     assert_eq!(arrived.load(Ordering::Relaxed), 35);
 }
