@@ -193,8 +193,8 @@ function end(one: Waiting): void {
 }
 
 function make(): Bridge {
-  // Bun has functions of libuv that end the process.
-  return native().openBridge(deliver, process.versions['bun'] === undefined)
+  // Not yet without being asked for: what is on its way when the process ends is not always taken back then.
+  return native().openBridge(deliver, process.env['STANCHION_HOST_LOOP'] === '1')
 }
 
 function keepAlive(bridge: Bridge, yes: boolean): void {

@@ -43,10 +43,9 @@ test('no thread to be had: calls are rejected, the process may end, and later on
     "Set(1) { 'ERR_STANCHION_INTERNAL' }", 'ERR_STANCHION_INTERNAL', 'false', 'no thread', ''].join('\n'), ''])
 })
 
-// Bun has functions of libuv that end the process: there a thread of ours works on the calls.
 for (const [who, prelude, reader] of [
-  ['the event loop', '', ''],
-  ['a thread', "Object.defineProperty(process.versions, 'bun', { value: '1' })", 'stanchion-wake'],
+  ['the event loop', "process.env.STANCHION_HOST_LOOP = '1'", ''],
+  ['a thread', '', 'stanchion-wake'],
 ]) {
   test(`${who} works on the calls and reads the wake-ups`, async () => {
     const { code, stdout, stderr } = await script(`
