@@ -365,7 +365,10 @@ pub fn cancel(bridge: Bridge, call: u32) -> bool {
 #[napi]
 pub fn abandon(bridge: Bridge) {
     bridge.0.abandon();
-    bridge.0.turn();
+    // No turn may come any more, and one could end before all that was given up is dropped.
+    if let Some(host) = &bridge.0.host {
+        host.end();
+    }
 }
 
 /// Whether the process is to stay alive for what is waited for.
