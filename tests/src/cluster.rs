@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use redis::{FromRedisValue, RedisResult};
 
-use crate::redis_server::builder::free_port;
 use crate::redis_server::{RedisServer, RedisServerBuilder};
 use crate::unique;
 use crate::wait::{eventually, task};
@@ -47,20 +46,16 @@ impl Cluster {
         let starting: Vec<_> = (0..masters * (1 + replicas))
             .map(|_| {
                 let builder = options(RedisServer::builder())
-                    .arg("--cluster-enabled", "yes")
+                    .cluster()
                     .arg("--cluster-allow-replica-migration", "no")
                     .arg("--cluster-replica-validity-factor", "0")
                     .arg("--repl-diskless-sync-delay", "0");
-                task(move || {
-                    let bus = free_port();
-                    (builder.arg("--cluster-port", &bus.to_string()).start(), bus)
-                })
+                task(move || builder.start())
             })
             .collect();
-        let (nodes, buses): (Vec<_>, Vec<_>) =
-            starting.into_iter().map(|server| server.join_within(AGREE_WITHIN)).unzip();
+        let nodes = starting.into_iter().map(|server| server.join_within(AGREE_WITHIN)).collect();
         let cluster = Self { nodes, masters };
-        cluster.join(&buses);
+        cluster.join();
         cluster
     }
 
@@ -141,7 +136,7 @@ impl Cluster {
         }
     }
 
-    fn join(&self, buses: &[u16]) {
+    fn join(&self) {
         for (index, node) in self.nodes.iter().enumerate() {
             node.cli(&["CLUSTER", "SET-CONFIG-EPOCH", &(index + 1).to_string()]);
             if index < self.masters {
@@ -152,8 +147,9 @@ impl Cluster {
         }
         // Each meets each: gossip alone would take longer.
         for (index, node) in self.nodes.iter().enumerate() {
-            for (other, bus) in self.nodes.iter().zip(buses).skip(index + 1) {
-                node.cli(&["CLUSTER", "MEET", "127.0.0.1", &other.port().to_string(), &bus.to_string()]);
+            for other in &self.nodes[index + 1..] {
+                let (port, bus) = (other.port().to_string(), other.bus_port().to_string());
+                node.cli(&["CLUSTER", "MEET", "127.0.0.1", &port, &bus]);
             }
         }
         let knows_all = |node: &RedisServer| {

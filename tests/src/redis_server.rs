@@ -33,6 +33,7 @@ pub struct RedisServer {
     dir: PathBuf,
     port: u16,
     tls_port: Option<u16>,
+    bus_port: Option<u16>,
     args: Vec<String>,
     child: Mutex<Option<Child>>,
 }
@@ -95,6 +96,11 @@ impl RedisServer {
     /// The TLS port; panics unless the server was started with [`RedisServerBuilder::tls`].
     pub fn tls_port(&self) -> u16 {
         self.tls_port.expect("the server was started without tls()")
+    }
+
+    /// The port that other nodes talk to; panics unless the server was started with [`RedisServerBuilder::cluster`].
+    pub fn bus_port(&self) -> u16 {
+        self.bus_port.expect("the server was started without cluster()")
     }
 
     /// The server's directory, with its log, socket, append-only file and certificates.
@@ -261,6 +267,9 @@ impl RedisServer {
             for (option, file) in [("cert", "server.crt"), ("key", "server.key"), ("ca-cert", "ca.crt")] {
                 command.arg(format!("--tls-{option}-file")).arg(self.dir.join(file));
             }
+        }
+        if let Some(port) = self.bus_port {
+            command.args(["--cluster-port", &port.to_string()]);
         }
         command.args(&self.args);
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());

@@ -19,6 +19,7 @@ pub struct RedisServerBuilder {
     /// The value of `appendfsync`.
     appendonly: Option<&'static str>,
     tls: bool,
+    bus: bool,
 }
 
 impl RedisServerBuilder {
@@ -45,6 +46,12 @@ impl RedisServerBuilder {
     pub fn tls(mut self) -> Self {
         self.tls = true;
         self
+    }
+
+    /// A node of a cluster, with a bus port of its own: the usual one, ten thousand above, may be taken or none at all.
+    pub fn cluster(mut self) -> Self {
+        self.bus = true;
+        self.arg("--cluster-enabled", "yes")
     }
 
     /// A user with an ACL rule, such as `("app", "on >c4n4ry-pa55w0rd ~Lock:* +get")`. Once there is any, the default
@@ -76,10 +83,12 @@ impl RedisServerBuilder {
         if self.tls {
             certificates::make(&dir);
         }
-        let mut server = RedisServer { dir, port: 0, tls_port: None, args, child: Mutex::default() };
+        let mut server =
+            RedisServer { dir, port: 0, tls_port: None, bus_port: None, args, child: Mutex::default() };
         for _ in 0..PORT_ATTEMPTS {
             server.port = free_port();
             server.tls_port = self.tls.then(free_port);
+            server.bus_port = self.bus.then(free_port);
             match server.launch() {
                 Ok(()) => return server,
                 Err(log) if log.contains("Address already in use") => {}

@@ -8,7 +8,7 @@ use tokio::sync::Notify;
 
 use crate::base::host_loop::HostLoop;
 use crate::base::wake::locked;
-use crate::session::channel::{Channel, OPEN, OPEN_WITHIN, Reader, UNTRIED};
+use crate::session::channel::{Channel, OPEN, OPEN_WITHIN, REOPEN_AFTER, Reader, UNTRIED};
 use crate::store::Deliver;
 
 /// However the reading ends, also with the event loop: the next one who waits has the channel read again.
@@ -16,8 +16,8 @@ struct Reading {
     channel: Weak<Channel>,
     closes: Arc<Notify>,
     host: u64,
-    /// Hints come. It ends like this with the event loop, and another may read at once.
-    works: bool,
+    /// If the reading ends now, with its event loop or because nobody waits, the next one who waits may open it at once.
+    may_open: bool,
 }
 
 impl Channel {
@@ -44,7 +44,7 @@ impl Channel {
             return true;
         }
         let closes = Arc::clone(&self.closes);
-        let reading = Reading { channel: Arc::downgrade(self), closes, host, works: false };
+        let reading = Reading { channel: Arc::downgrade(self), closes, host, may_open: false };
         self.host.store(host, Ordering::Release);
         HostLoop::spawn_beside(reading.read(deliver));
         true
@@ -75,6 +75,27 @@ impl Channel {
 
 impl Reading {
     async fn read(mut self, deliver: Deliver) {
+        loop {
+            self.listen(Arc::clone(&deliver)).await;
+            self.may_open = false;
+            let Some(channel) = self.channel.upgrade() else { return };
+            if channel.closed.load(Ordering::Acquire) || channel.host.load(Ordering::Acquire) != self.host {
+                return;
+            }
+            channel.broke(&mut locked(&channel.reader));
+            channel.attempts.send_modify(|count| *count += 1);
+            drop(channel);
+            // Those who wait poll meanwhile.
+            tokio::select! { () = tokio::time::sleep(REOPEN_AFTER) => {}, () = self.closes.notified() => return }
+            self.may_open = true;
+            if self.channel.upgrade().is_none_or(|channel| channel.hub.is_empty()) {
+                return;
+            }
+        }
+    }
+
+    /// Opens it, and hears hints until it breaks, is closed or taken over.
+    async fn listen(&mut self, deliver: Deliver) {
         let Some(channel) = self.channel.upgrade() else { return };
         let until = channel.clock.now() + OPEN_WITHIN;
         let Some(opening) = channel.store.listen_hosted(until, deliver) else { return };
@@ -86,9 +107,8 @@ impl Reading {
         channel.state.store(OPEN, Ordering::Release);
         channel.attempts.send_modify(|count| *count += 1);
         drop(channel);
-        self.works = true;
+        self.may_open = true;
         tokio::select! { () = listening => {}, () = self.closes.notified() => {} }
-        self.works = false;
     }
 }
 
@@ -98,14 +118,14 @@ impl Drop for Reading {
         if channel.host.compare_exchange(self.host, 0, Ordering::AcqRel, Ordering::Acquire).is_err() {
             return;
         }
-        if self.works {
+        if self.may_open {
             channel.reset();
         } else {
             channel.broke(&mut locked(&channel.reader));
         }
         channel.is_read.store(false, Ordering::Release);
         channel.attempts.send_modify(|count| *count += 1);
-        if self.works {
+        if self.may_open {
             // They poll, and have it read again.
             channel.hub.wake_all();
         }
