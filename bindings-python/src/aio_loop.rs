@@ -1,50 +1,59 @@
 //! asyncio's event loop, which polls our sockets: no call has to cross to another thread and back.
 
 use std::io::Write;
+use std::mem;
 use std::os::fd::RawFd;
 use std::os::unix::net::UnixStream;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use nix::unistd::{Pid, getpid};
-use pyo3::call::PyCallArgs;
-use pyo3::prelude::*;
 use stanchion::internals::Host;
 
-/// What the package has the loop do for us.
+use crate::bridge::locked;
+
+/// What the loop is to do with a socket: a method of the package's `_Driver`, the socket's number, and its file or a flag.
+pub(crate) type Wish = (&'static str, u64, RawFd);
+
+/// What the package has the loop do for us, once a turn is over. No code of Python's runs inside a turn: where the
+/// interpreter goes down, a thread of Python's ends as soon as it asks for the GIL, and if it does that with frames of ours
+/// below it, the whole process aborts.
 pub(crate) struct AioLoop {
-    /// Its `Sockets`.
-    sockets: Py<PyAny>,
+    wishes: Mutex<Vec<Wish>>,
     bell: Arc<UnixStream>,
     process: Pid,
 }
 
 impl AioLoop {
-    pub(crate) fn new(sockets: Py<PyAny>, bell: Arc<UnixStream>) -> Self {
-        Self { sockets, bell, process: getpid() }
+    pub(crate) fn new(bell: Arc<UnixStream>) -> Self {
+        Self { wishes: Mutex::default(), bell, process: getpid() }
     }
 
-    /// What cannot be done with a loop that is closed need not be done.
-    fn call(&self, method: &str, arguments: impl for<'py> PyCallArgs<'py>) -> bool {
+    /// What came together since the last look.
+    pub(crate) fn wishes(&self) -> Vec<Wish> {
+        mem::take(&mut *locked(&self.wishes))
+    }
+
+    fn wish(&self, wish: Wish) -> bool {
         // A forked child has a copy of the parent's loop, and must not take anything off it.
-        if self.process != getpid() {
-            return false;
+        let is_ours = self.process == getpid();
+        if is_ours {
+            locked(&self.wishes).push(wish);
         }
-        Python::try_attach(|py| self.sockets.bind(py).call_method1(method, arguments).is_ok())
-            .unwrap_or(false)
+        is_ours
     }
 }
 
 impl Host for AioLoop {
     fn watch(&self, socket: RawFd, number: u64) -> bool {
-        self.call("watch", (socket, number))
+        self.wish(("watch", number, socket))
     }
 
     fn watch_writes(&self, number: u64, yes: bool) {
-        self.call("watch_writes", (number, yes));
+        self.wish(("watch_writes", number, yes.into()));
     }
 
     fn unwatch(&self, number: u64) {
-        self.call("unwatch", (number,));
+        self.wish(("unwatch", number, 0));
     }
 
     fn wake(&self) {

@@ -1,8 +1,8 @@
 //! From futures of the core to futures of asyncio.
 //!
 //! The calls are worked on by the event loop's own thread, in turns that it gives us ([`AioLoop`]), or else by a thread of
-//! ours. That never calls Python: it puts a result down and rings a bell, a socket that the event loop listens to. The loop
-//! then collects the results, many at a time.
+//! ours. What another thread puts down it announces by a bell, a socket that the event loop listens to. Nothing here gives
+//! out results: a turn hands them back, many at a time, with what the loop is to do for our sockets.
 
 use std::collections::{HashMap, VecDeque};
 use std::future::{Future, poll_fn};
@@ -19,9 +19,9 @@ use futures_util::future::{AbortHandle, abortable};
 use nix::unistd::{Pid, getpid};
 use pyo3::prelude::*;
 use stanchion::Error;
-use stanchion::internals::HostLoop;
+use stanchion::internals::{Host, HostLoop};
 
-use crate::aio_loop::{AioLoop, ring};
+use crate::aio_loop::{AioLoop, Wish, ring};
 use crate::error::{panicked, raise};
 use crate::results::IntoPython;
 use crate::runtime::runtime;
@@ -32,12 +32,15 @@ const AT_ONCE: usize = 256;
 /// Makes the Python object of a result, on the loop's thread.
 type Outcome = Box<dyn FnOnce(Python<'_>) -> PyResult<Py<PyAny>> + Send>;
 
+/// What a turn leaves to do: wishes, and futures that get a result (true) or an exception.
+type Work = (Vec<Wish>, Vec<(Py<PyAny>, bool, Py<PyAny>)>);
+
 /// What one event loop waits for.
 #[pyclass(frozen, weakref)]
 pub(crate) struct Bridge {
     shared: Arc<Shared>,
-    /// What works on the calls, and asks for turns, if the event loop does.
-    host: Option<(Arc<HostLoop>, Py<PyAny>)>,
+    /// What works on the calls, if the event loop does.
+    host: Option<(Arc<HostLoop>, Arc<AioLoop>)>,
     listener: UnixStream,
     waiting: Mutex<HashMap<u64, Waiting>>,
     next: AtomicU64,
@@ -81,7 +84,7 @@ impl Shared {
 }
 
 impl Bridge {
-    /// Starts a future of the core; the asyncio future gets its result. Answers a number to cancel it with.
+    /// Starts a future of the core in the next turn; the asyncio future gets its result. Answers a number to cancel it with.
     pub(crate) fn start<T: IntoPython + Send + 'static>(
         &self,
         future: Py<PyAny>,
@@ -111,10 +114,7 @@ impl Bridge {
         let runtime = runtime()?;
         locked(&self.waiting).insert(id, Waiting { future, call });
         match &self.host {
-            Some((host, sockets)) => {
-                host.spawn(run);
-                Python::attach(|py| sockets.call_method0(py, "turn_soon"))?;
-            }
+            Some((host, _)) => host.spawn(run),
             None => drop(runtime.spawn(run)),
         }
         Ok(id)
@@ -127,21 +127,24 @@ impl Bridge {
             ring(&self.shared.bell);
         }
     }
+
+    fn wishes(&self) -> Vec<Wish> {
+        self.host.as_ref().map(|(_, aio)| aio.wishes()).unwrap_or_default()
+    }
 }
 
 #[pymethods]
 impl Bridge {
-    /// For a loop that works on the calls, and does what `sockets` asks it for; or for one that only listens.
+    /// For a loop that works on the calls itself, or for one that only listens.
     #[new]
-    #[pyo3(signature = (sockets=None))]
-    fn new(sockets: Option<Py<PyAny>>, py: Python<'_>) -> PyResult<Self> {
+    fn new(works: bool) -> PyResult<Self> {
         let (bell, listener) = UnixStream::pair()?;
         bell.set_nonblocking(true)?;
         listener.set_nonblocking(true)?;
         let bell = Arc::new(bell);
-        let host = sockets.map(|sockets| {
-            let host = AioLoop::new(sockets.clone_ref(py), Arc::clone(&bell));
-            (HostLoop::new(Arc::new(host)), sockets)
+        let host = works.then(|| {
+            let aio = Arc::new(AioLoop::new(Arc::clone(&bell)));
+            (HostLoop::new(Arc::clone(&aio) as Arc<dyn Host>), aio)
         });
         Ok(Self {
             shared: Arc::new(Shared { done: Mutex::default(), bell }),
@@ -159,39 +162,40 @@ impl Bridge {
     }
 
     /// The bell was rung.
-    fn collect(&self, py: Python<'_>) -> PyResult<()> {
+    fn collect(&self, py: Python<'_>) -> PyResult<Work> {
         let mut bytes = [0; 64];
         while matches!((&self.listener).read(&mut bytes), Ok(count) if count == bytes.len()) {}
         self.turn(py)
     }
 
     /// A socket is ready, for writes or for reads.
-    fn ready(&self, py: Python<'_>, socket: u64, writes: bool) -> PyResult<()> {
+    fn ready(&self, py: Python<'_>, socket: u64, writes: bool) -> PyResult<Work> {
         if let Some((host, _)) = &self.host {
             host.ready(socket, !writes, writes);
         }
         self.turn(py)
     }
 
-    /// Works on the calls, and gives results that are there to their futures.
-    fn turn(&self, py: Python<'_>) -> PyResult<()> {
+    /// Works on the calls. Results are given to their futures by whoever called this.
+    fn turn(&self, py: Python<'_>) -> PyResult<Work> {
         self.work();
+        let mut results = Vec::new();
         for (id, outcome) in self.shared.some() {
             // What nobody waits for any more is dropped, and with it released.
             let Some(Waiting { future, .. }) = locked(&self.waiting).remove(&id) else { continue };
             if future.call_method0(py, "done")?.is_truthy(py)? {
                 continue;
             }
-            match outcome(py) {
-                Ok(value) => future.call_method1(py, "set_result", (value,))?,
-                Err(error) => future.call_method1(py, "set_exception", (error.into_value(py),))?,
-            };
+            results.push(match outcome(py) {
+                Ok(value) => (future, true, value),
+                Err(error) => (future, false, error.into_value(py).into_any()),
+            });
         }
-        Ok(())
+        Ok((self.wishes(), results))
     }
 
     /// Gives up on a call. What it left behind is cleaned up.
-    fn cancel(&self, id: u64) {
+    fn cancel(&self, id: u64) -> Vec<Wish> {
         let waiting = locked(&self.waiting).remove(&id);
         if let Some(Waiting { call, .. }) = waiting {
             call.abort();
@@ -200,11 +204,12 @@ impl Bridge {
                 ring(&self.shared.bell);
             }
         }
+        self.wishes()
     }
 
     /// The loop is closed: gives up on all calls. Their futures hold the loop and all that waits for them, so that nothing of it
     /// would go away by itself.
-    fn close(&self) {
+    fn close(&self) -> Vec<Wish> {
         let waiting = mem::take(&mut *locked(&self.waiting));
         let inherited = self.process != getpid();
         if !inherited {
@@ -216,12 +221,14 @@ impl Bridge {
         }
         let done = mem::take(&mut *locked(&self.shared.done));
         drop((waiting, done));
+        self.wishes()
     }
 }
 
 impl Drop for Bridge {
     fn drop(&mut self) {
-        self.close();
+        // Its event loop is gone, and has nothing left to do.
+        let _wishes = self.close();
     }
 }
 

@@ -72,6 +72,35 @@ def test_a_busy_program_ends(shared_url, ending, code):
         assert done.stderr == ""
 
 
+CONNECTING = """
+import asyncio, stanchion, sys, threading
+from stanchion import aio
+sys.setswitchinterval(1e-6)
+ready = threading.Barrier(5)
+def loops():
+    async def main():
+        async def connects():
+            while True:
+                async with aio.connect(sys.argv[1]) as client:
+                    await client.lock("none").holder()
+        connecting = asyncio.gather(*(connects() for _ in range(4)))
+        await asyncio.sleep(0)
+        ready.wait()
+        await connecting
+    asyncio.run(main())
+for _ in range(4):
+    threading.Thread(target=loops, daemon=True).start()
+ready.wait()
+"""
+
+
+def test_event_loops_of_daemon_threads_do_not_abort_the_program(shared_url):
+    # Their threads end wherever they ask for the GIL next: often while sockets are taken up, or results given out.
+    for _ in range(10):
+        done = python(CONNECTING, shared_url)
+        assert (done.returncode, done.stderr) == (0, "")
+
+
 @pytest.mark.parametrize("ending", ["sys.exit(3)", "pass", "1/0"])
 def test_leases_are_released_at_the_end_of_the_program(shared_url, ending):
     program = (

@@ -9,6 +9,7 @@ from importlib import import_module
 from typing import Any, Callable, Optional
 
 from . import _stanchion
+from ._bridge import give_out
 from ._errors import Unsupported
 
 _NATIVE = (
@@ -125,9 +126,14 @@ class _Hub:
 
     def __init__(self, event: Callable[[], Any]) -> None:
         self.event = event
-        self.bridge = _stanchion.Bridge()
+        self.bridge = _stanchion.Bridge(False)
         self.process = os.getpid()
         self._calls = 0
+
+    def collect(self) -> None:
+        """The bell was rung."""
+        _, results = self.bridge.collect()
+        give_out(results)
 
     def count(self, change: int) -> None:
         """Note how many calls are waited for."""
@@ -142,7 +148,7 @@ class _GeventHub(_Hub):
     def __init__(self, hub: Any) -> None:
         super().__init__(import_module("gevent.event").Event)
         self._watcher = hub.loop.io(self.bridge.fileno(), 1)
-        self._watcher.start(self.bridge.collect)
+        self._watcher.start(self.collect)
 
     def _keep_alive(self, yes: bool) -> None:
         # Idle, it is no reason for the program to go on; and if nothing else is left, gevent must see what is waited for.
@@ -153,7 +159,7 @@ class _GeventHub(_Hub):
 class _EventletHub(_Hub):
     def __init__(self, hub: Any) -> None:
         super().__init__(import_module("eventlet.event").Event)
-        hub.add(hub.READ, self.bridge.fileno(), lambda _: self.bridge.collect(), None, None)
+        hub.add(hub.READ, self.bridge.fileno(), lambda _: self.collect(), None, None)
 
     def _keep_alive(self, yes: bool) -> None:
         pass

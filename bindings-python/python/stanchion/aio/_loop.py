@@ -7,49 +7,33 @@ import weakref
 from typing import Any, Callable, Optional
 
 from .. import _stanchion
+from .._bridge import give_out
 from .._held import Leases
 
-_bridges: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, _stanchion.Bridge] = weakref.WeakKeyDictionary()
+_Work = tuple[list[tuple[str, int, int]], list[tuple[Any, bool, Any]]]
+
+_drivers: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, _Driver] = weakref.WeakKeyDictionary()
 
 
-def _bridge(loop: asyncio.AbstractEventLoop) -> _stanchion.Bridge:
-    """The loop's bridge: made on first use, gone with the loop."""
-    made = _bridges.get(loop)
+def _driver(loop: asyncio.AbstractEventLoop) -> _Driver:
+    """The loop's driver: made on first use, gone with the loop."""
+    made = _drivers.get(loop)
     if made is None:
         _close_old()
-        sockets = _Sockets(loop)
-        made = _bridges[loop] = _stanchion.Bridge(sockets)
-        sockets.belong_to(made)
-        loop.add_reader(made.fileno(), made.collect)
+        made = _drivers[loop] = _Driver(loop)
     return made
 
 
-class _Sockets:
-    """What the loop does for its bridge: it watches sockets, and gives it turns."""
+class _Driver:
+    """What gives a bridge the turns of its event loop. It does what they ask the loop for, and gives out their results:
+    no code of Python's runs inside a turn."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self.bridge = _stanchion.Bridge(True)
         self._loop: Callable[[], Any] = weakref.ref(loop)
         self._files: dict[int, int] = {}
         self._turn_comes = False
-
-    def belong_to(self, bridge: _stanchion.Bridge) -> None:
-        self._bridge: Callable[[], Any] = weakref.ref(bridge)
-
-    def watch(self, file: int, number: int) -> None:
-        self._files[number] = file
-        self._loop().add_reader(file, self._bridge().ready, number, False)
-
-    def watch_writes(self, number: int, yes: bool) -> None:
-        if yes:
-            self._loop().add_writer(self._files[number], self._bridge().ready, number, True)
-        else:
-            self._loop().remove_writer(self._files[number])
-
-    def unwatch(self, number: int) -> None:
-        file, loop = self._files.pop(number), self._loop()
-        if loop is not None and not loop.is_closed():
-            loop.remove_reader(file)
-            loop.remove_writer(file)
+        loop.add_reader(self.bridge.fileno(), self._collect)
 
     def turn_soon(self) -> None:
         """All calls of this turn of the loop begin together: that saves most of what each would cost."""
@@ -57,17 +41,54 @@ class _Sockets:
             self._turn_comes = True
             self._loop().call_soon(self._turn)
 
+    def cancel(self, number: int) -> None:
+        self._fulfil(self.bridge.cancel(number))
+
+    def close(self) -> None:
+        self._fulfil(self.bridge.close())
+
     def _turn(self) -> None:
         self._turn_comes = False
-        self._bridge().turn()
+        self._do(self.bridge.turn())
+
+    def _collect(self) -> None:
+        self._do(self.bridge.collect())
+
+    def _ready(self, number: int, writes: bool) -> None:
+        self._do(self.bridge.ready(number, writes))
+
+    def _do(self, work: _Work) -> None:
+        wishes, results = work
+        give_out(results)
+        self._fulfil(wishes)
+
+    def _fulfil(self, wishes: list[tuple[str, int, int]]) -> None:
+        for what, number, value in wishes:
+            getattr(self, "_" + what)(number, value)
+
+    def _watch(self, number: int, file: int) -> None:
+        self._files[number] = file
+        self._loop().add_reader(file, self._ready, number, False)
+
+    def _watch_writes(self, number: int, yes: int) -> None:
+        if yes:
+            self._loop().add_writer(self._files[number], self._ready, number, True)
+        else:
+            self._loop().remove_writer(self._files[number])
+
+    def _unwatch(self, number: int, _: int) -> None:
+        file, loop = self._files.pop(number), self._loop()
+        if loop is not None and not loop.is_closed():
+            loop.remove_reader(file)
+            loop.remove_writer(file)
 
 
 def _close_old() -> None:
     """Let go of loops that were closed while calls waited. A loop does not announce that it closes, so the next one does it."""
-    for loop, bridge in list(_bridges.items()):
+    for loop, driver in list(_drivers.items()):
         if loop.is_closed():
-            _bridges.pop(loop, None)
-            bridge.close()
+            _drivers.pop(loop, None)
+            driver.close()
 
 
 class Pending:
@@ -77,13 +98,14 @@ class Pending:
         loop = asyncio.get_running_loop()
         self.future: asyncio.Future[Any] = loop.create_future()
         self.given_up = False
-        self._bridge = _bridge(loop)
-        self._number = start(self._bridge, self.future, *args)
+        self._driver = _driver(loop)
+        self._number = start(self._driver.bridge, self.future, *args)
+        self._driver.turn_soon()
 
     def give_up(self) -> None:
         """Nobody waits for the answer any more. What the call leaves behind is cleaned up."""
         self.given_up = True
-        self._bridge.cancel(self._number)
+        self._driver.cancel(self._number)
 
 
 async def call(start: Callable[..., int], *args: Any, discard: Optional[Callable[[Any], None]] = None) -> Any:
