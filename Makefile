@@ -6,10 +6,10 @@ PYTHON ?= python3
 RUST_MINOR := 89
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint fmt bench fuzz worlds sanitize deny torture mutants headers docs clean deps rust
+.PHONY: help demo test lint fmt bench bench-check fuzz worlds sanitize deny torture mutants headers docs clean deps rust
 
 help: ## Show this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: rust ## A flash sale with and without the lock, and a queue whose worker is killed (no server needed)
 	@CARGO="$(CARGO)" PYTHON="$(PYTHON)" demo/run
@@ -30,6 +30,10 @@ bench: rust ## Compare speed with that of bare clients and of other packages
 	$(PYTHON) bindings-node/tests/bench
 	$(PYTHON) bindings-c/tests/bench
 	$(PYTHON) bindings-c/php/tests/bench
+
+bench-check: rust ## Run the short benchmarks of the core, and say which figure is worse than its bar in tests/bench/bars.json
+	@bash tests/deps bench
+	$(CARGO) run --release --locked --package stanchion-tests --example bench -- check
 
 fuzz: rust deps ## Hostile calls to the C library, hostile replies and URLs to the core, for SECONDS=300 each
 	STANCHION_FUZZ_SECONDS=$(or $(SECONDS),300) STANCHION_FUZZ_SEED=$(or $(SEED),$$(date +%s)) \

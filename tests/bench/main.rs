@@ -3,7 +3,7 @@
 //! `make bench` runs it. It starts a Redis server of its own, pins the server to one core and the clients
 //! to another (a wake-up across two cores costs several times one within a core, and a scheduler that
 //! changes its mind would measure itself), prints a table, and writes `target/bench.json`. Names of
-//! sections as arguments run only those.
+//! sections as arguments run only those; `check` runs the short ones against `bars.json`.
 
 #![allow(
     clippy::unwrap_used,
@@ -14,7 +14,9 @@
 
 mod baseline;
 mod cached;
+mod check;
 mod crowd;
+mod disk;
 mod failover;
 mod hand_over;
 mod kinds;
@@ -27,7 +29,7 @@ mod several;
 
 use std::env;
 use std::os::unix::process::CommandExt;
-use std::process::Command;
+use std::process::{Command, ExitCode};
 use std::thread;
 
 use stanchion_tests::redis_server::RedisServer;
@@ -42,13 +44,18 @@ const PINNED: &str = "STANCHION_BENCH_PINNED";
 const SERVER_CORE: &str = "0";
 const CLIENT_CORE: &str = "1";
 
-fn main() {
+fn main() -> ExitCode {
     let arguments: Vec<String> = env::args().skip(1).collect();
     if arguments.first().is_some_and(|first| first == hand_over::CHILD) {
-        return hand_over::child(&arguments[1..]);
+        hand_over::child(&arguments[1..]);
+        return ExitCode::SUCCESS;
     }
     if arguments.first().is_some_and(|first| first == queue::CHILD) {
-        return queue::child(&arguments[1..]);
+        queue::child(&arguments[1..]);
+        return ExitCode::SUCCESS;
+    }
+    if arguments.first().is_some_and(|first| first == check::CHECK) {
+        return check::check();
     }
     let pinned = pin_clients();
     let server = RedisServer::start();
@@ -68,7 +75,7 @@ fn main() {
             pin_server(server, core);
         }
     };
-    let sections: [(&str, Section<'_>); 29] = [
+    let sections: [(&str, Section<'_>); 30] = [
         ("pair", &|report| pair::blocking_redis(&server, report)),
         ("server-cost", &|report| server_cost::pairs(&server, report)),
         ("async", &|report| pair::async_redis(&server, report)),
@@ -93,6 +100,7 @@ fn main() {
         ("queue-depth", &|report| queue::depth(&redis, "redis", report)),
         ("queue-memory", &|report| queue::memory(&server, report)),
         ("queue-bytes", &|report| queue::expired(&server, report)),
+        ("sqlite-disk", &|report| disk::disk(&file, report)),
         ("sqlite-queue-lifecycle", &|report| queue::lifecycle(&file, None, "sqlite", report)),
         ("sqlite-queue-drain", &|report| queue::drain(&file, None, "sqlite", report)),
         ("sqlite-queue-latency", &|report| queue::latency(&file, None, "sqlite", report)),
@@ -106,6 +114,7 @@ fn main() {
         }
     }
     report.finish();
+    ExitCode::SUCCESS
 }
 
 /// Starts this program again on the clients' core; false if that cannot be done.

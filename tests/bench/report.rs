@@ -5,6 +5,9 @@ use std::time::Duration;
 
 use serde_json::json;
 
+/// Where the figures are written to.
+const FILE: &str = "target/bench.json";
+
 /// All figures so far.
 #[derive(Default)]
 pub struct Report {
@@ -35,9 +38,16 @@ impl Report {
     pub fn finish(self) {
         let text = serde_json::to_string_pretty(&self.rows).unwrap();
         fs::create_dir_all("target").unwrap();
-        fs::write("target/bench.json", text + "\n").unwrap();
-        println!("\nwritten to target/bench.json");
+        fs::write(FILE, text + "\n").unwrap();
+        println!("\nwritten to {FILE}");
     }
+}
+
+/// The ratio of each figure of the last report that has a baseline.
+pub fn ratios() -> Vec<(String, f64)> {
+    let rows: Vec<serde_json::Value> = serde_json::from_str(&fs::read_to_string(FILE).unwrap()).unwrap();
+    let ratio = |row: &serde_json::Value| Some((row["name"].as_str()?.to_owned(), row["ratio"].as_f64()?));
+    rows.iter().filter_map(ratio).collect()
 }
 
 /// The value below which this part of the samples lies.
