@@ -16,6 +16,7 @@ use crate::base::wake::{Hub, locked};
 use crate::protocol::{ClientId, Failure, Waiter};
 use crate::store::sqlite::connection::{canonical, close_quietly, has_moved, open_file, open_memory};
 use crate::store::sqlite::failure::{Trouble, forked, sqlite};
+use crate::store::sqlite::group::Group;
 use crate::store::sqlite::space;
 use crate::store::sqlite::transaction;
 use crate::store::url::SqliteTarget;
@@ -39,6 +40,8 @@ pub(super) struct Database {
     generation: Generation,
     /// Whether one of its clients asked for what goes to be overwritten.
     erases: AtomicBool,
+    /// The threads that write.
+    pub(super) group: Group,
     open: Mutex<Option<Open>>,
     members: Mutex<Vec<Member>>,
 }
@@ -116,6 +119,7 @@ impl Handle {
                 label,
                 generation: fork::generation(),
                 erases: AtomicBool::new(false),
+                group: Group::default(),
                 open: Mutex::default(),
                 members: Mutex::default(),
             });
@@ -133,6 +137,11 @@ impl Handle {
         writes: bool,
         body: impl FnOnce(&Database, &mut Open) -> Result<T, Trouble>,
     ) -> Result<T, Trouble> {
+        self.enter(|database| database.with(writes, |open| body(database, open)))
+    }
+
+    /// Does something inside the gate.
+    pub(super) fn enter<T>(&self, body: impl FnOnce(&Database) -> Result<T, Trouble>) -> Result<T, Trouble> {
         let database = self.database()?;
         let _entered = enter()?;
         if database.is_memory() && database.generation != fork::generation() {
@@ -141,13 +150,7 @@ impl Handle {
                  one, or use sqlite: or redis: to share locks between processes",
             )));
         }
-        let mut open = locked(&database.open);
-        let result = database.renew(&mut open, writes).and_then(|open| body(database, open));
-        if matches!(result, Err(Trouble::Failed(_))) && !database.is_memory() {
-            // Whatever is wrong, the next call starts afresh.
-            *open = None;
-        }
-        result
+        body(database)
     }
 
     /// Makes a client known, so that hints for its waiters reach it directly.
@@ -214,6 +217,21 @@ impl Database {
     /// Whether it lives in memory.
     pub(super) fn is_memory(&self) -> bool {
         matches!(self.place, Place::Memory { .. })
+    }
+
+    /// Does something with the open connection. The caller is inside the gate.
+    pub(super) fn with<T>(
+        &self,
+        writes: bool,
+        body: impl FnOnce(&mut Open) -> Result<T, Trouble>,
+    ) -> Result<T, Trouble> {
+        let mut open = locked(&self.open);
+        let result = self.renew(&mut open, writes).and_then(body);
+        if matches!(result, Err(Trouble::Failed(_))) && !self.is_memory() {
+            // Whatever is wrong, the next call starts afresh.
+            *open = None;
+        }
+        result
     }
 
     /// Where it is, if it is a file.

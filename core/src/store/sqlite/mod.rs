@@ -12,6 +12,7 @@ mod database;
 mod doctor;
 mod extend;
 mod failure;
+mod group;
 mod hand_off;
 mod hints;
 mod holder;
@@ -31,6 +32,7 @@ mod step;
 mod tests;
 mod transaction;
 mod waiters;
+mod write;
 
 use std::fmt;
 use std::sync::{Arc, OnceLock};
@@ -43,15 +45,12 @@ use crate::base::clock::{Clock, Moment, read_boot_id};
 use crate::base::error::Error;
 use crate::base::error::ErrorKind;
 use crate::base::name::{LockKind, LockName, QueueName};
-use crate::protocol::{
-    ACQUIRE_ALL_MAX, Abandon, Absence, DowngradeReply, Failure, FailureKind, QueueRequest, QueueVerb, Reply,
-    Request, UpgradeReply,
-};
-use crate::store::sqlite::database::{Bell, Database, Handle, Open};
-use crate::store::sqlite::failure::{Trouble, busy, locked, sqlite};
+use crate::protocol::{ACQUIRE_ALL_MAX, Failure, FailureKind, QueueRequest, QueueVerb, Reply, Request};
+use crate::store::sqlite::database::{Bell, Handle, Open};
+use crate::store::sqlite::failure::{Trouble, locked, sqlite};
 use crate::store::sqlite::hints::FileHints;
 pub use crate::store::sqlite::image::Image;
-use crate::store::sqlite::step::{Performed, Step, View};
+use crate::store::sqlite::step::{Step, View};
 use crate::store::sqlite::transaction::transact;
 use crate::store::url::Address;
 pub use crate::store::url::SqliteTarget;
@@ -90,18 +89,10 @@ impl SqliteStore {
 
     /// Tries until another process does not stand in the way. Neither the gate nor a mutex is held during
     /// the pauses, so a caller with little time does not queue behind one with much.
-    fn patiently<T>(
-        &self,
-        until: Moment,
-        writes: bool,
-        attempt: impl Fn(&Database, &mut Open) -> rusqlite::Result<T>,
-    ) -> Result<T, Failure> {
+    fn patiently<T>(&self, until: Moment, attempt: impl Fn() -> Result<T, Trouble>) -> Result<T, Failure> {
         let mut pause = FIRST_PAUSE;
         loop {
-            let tried = self.database.with(writes, |database, open| {
-                attempt(database, open).map_err(|error| sqlite(&error, database.label()))
-            });
-            match tried {
+            match attempt() {
                 Ok(value) => return Ok(value),
                 Err(Trouble::Failed(failure)) => return Err(failure),
                 Err(Trouble::Busy) if self.config.clock.now() >= until => {
@@ -120,32 +111,17 @@ impl SqliteStore {
         until: Moment,
         read: impl Fn(&Connection, &View<'_>) -> rusqlite::Result<T>,
     ) -> Result<T, Failure> {
-        self.patiently(until, false, |_, open| read(&open.connection, &self.view()))
+        self.patiently(until, || self.connected(false, |open| read(&open.connection, &self.view())))
     }
 
-    fn write(&self, request: &Request, until: Moment) -> Result<Reply, Failure> {
-        let (reply, calls) = self.patiently(until, true, |database, open| {
-            if let Some(path) = database.path() {
-                space::check(path, request, &mut open.room)?;
-            }
-            let durable = !database.is_memory() && self.must_last(&open.connection, request)?;
-            open.set_durable(durable)?;
-            let outcome = match self.transaction(&open.connection, request, durable) {
-                Err(error) if space::is_full(&error) => {
-                    // What the log takes may be all that is missing.
-                    space::cut_log(&open.connection)?;
-                    self.transaction(&open.connection, request, durable)?
-                }
-                outcome => outcome?,
-            };
-            open.tidy(false);
-            let calls: Vec<_> = outcome.wake.into_iter().filter_map(|waiter| database.call(waiter)).collect();
-            Ok((outcome.reply, calls))
-        })?;
-        for call in calls {
-            call.deliver();
-        }
-        Ok(reply)
+    /// Does something with the connection, while no other thread does.
+    fn connected<T>(
+        &self,
+        writes: bool,
+        body: impl FnOnce(&mut Open) -> rusqlite::Result<T>,
+    ) -> Result<T, Trouble> {
+        self.database
+            .with(writes, |database, open| body(open).map_err(|error| sqlite(&error, database.label())))
     }
 
     /// Goes on with a purge, a transaction at a time: a million rows at once would keep everybody waiting. What there is
@@ -153,26 +129,17 @@ impl SqliteStore {
     fn sweep(&self, queue: &QueueName, until: Moment) -> Result<(), Failure> {
         let mut is_left = true;
         while is_left && self.config.clock.now() < until {
-            is_left = self.patiently(until, true, |_, open| {
-                open.set_durable(false)?;
-                let is_left = transact(&open.connection, || {
-                    queue::sweep(&self.step(&open.connection, &self.view()), queue)
-                })?;
-                Ok(open.tidy(!is_left) || is_left)
+            is_left = self.patiently(until, || {
+                self.connected(true, |open| {
+                    open.set_durable(false)?;
+                    let is_left = transact(&open.connection, || {
+                        queue::sweep(&self.step(&open.connection, &self.view()), queue)
+                    })?;
+                    Ok(open.tidy(!is_left) || is_left)
+                })
             })?;
         }
         Ok(())
-    }
-
-    /// Whether a power cut must not undo it. Leases, waits and calls end with the boot in any case. A claim
-    /// counts an attempt, but most claims of an idle consumer find nothing: those wait for no disk.
-    fn must_last(&self, connection: &Connection, request: &Request) -> rusqlite::Result<bool> {
-        let Request::Queue(request) = request else { return Ok(false) };
-        match &request.verb {
-            QueueVerb::ExtendClaim(_) | QueueVerb::Abandon(Abandon { call: None, .. }) => Ok(false),
-            QueueVerb::Claim(_) => queue::has_due(connection, request, &self.view()),
-            _ => Ok(true),
-        }
     }
 
     fn view(&self) -> View<'static> {
@@ -183,63 +150,13 @@ impl SqliteStore {
     fn step<'a>(&self, connection: &'a Connection, view: &View<'_>) -> Step<'a> {
         Step { connection, now: view.now, wall: view.wall, margin: self.config.clock_margin }
     }
-
-    /// The time is read within the transaction: waiting for it must not make leases look longer.
-    fn transaction(
-        &self,
-        connection: &Connection,
-        request: &Request,
-        durable: bool,
-    ) -> rusqlite::Result<Performed> {
-        transact(connection, || {
-            let boot = boot_id(&self.config.clock);
-            match request {
-                Request::Queue(_) => queue::begin_boot(connection, boot)?,
-                _ => begin_boot(connection, boot)?,
-            }
-            let view = self.view();
-            let step = self.step(connection, &view);
-            if permits::concerns(request) {
-                return permits::perform(&step, request, &view);
-            }
-            match request {
-                Request::Acquire(request) if request.name.kind() == LockKind::Cached => {
-                    cached::acquire(&step, request)
-                }
-                Request::StoreValue(request) => cached::store_value(&step, request),
-                Request::Invalidate(request) => cached::invalidate(&step, request),
-                Request::Acquire(request) => acquire::acquire(&step, request),
-                Request::AcquireAll(request) => acquire_all::acquire_all(&step, request),
-                Request::Extend(request) => extend::extend(&step, request),
-                Request::Release(request) => release::release(&step, request),
-                Request::Leave(request) => leave::leave(&step, request),
-                Request::Resume(request) => resume::resume(&step, request),
-                Request::BreakLease(request) => break_lease::break_lease(&step, request),
-                Request::Holder(request) => holder::holder(connection, request, &view).map(Performed::from),
-                Request::Waiters(request) => {
-                    waiters::waiters(connection, request, &view).map(Performed::from)
-                }
-                // Permits have it; see above.
-                Request::Downgrade(_) => {
-                    Ok(Reply::Downgrade(DowngradeReply::Gone(Absence::default())).into())
-                }
-                Request::Upgrade(_) => Ok(Reply::Upgrade(UpgradeReply::Gone(Absence::default())).into()),
-                Request::Queue(request) => {
-                    let outcome = queue::perform(&step, request, &view)?;
-                    let lasting = durable || self.database.is_memory() || !queue::has_taken(&outcome.reply);
-                    // Another process came first and put tasks in: once more, now as one that must last.
-                    if lasting { Ok(outcome) } else { Err(busy()) }
-                }
-            }
-        })
-    }
 }
 
 /// For tests that come back to a state and go on another way.
 impl SqliteStore {
     /// All rows of the database.
     pub fn image(&self) -> Result<Image, Failure> {
-        self.patiently(Moment::FAR, false, |_, open| image::read(&open.connection))
+        self.patiently(Moment::FAR, || self.connected(false, |open| image::read(&open.connection)))
     }
 
     /// Puts these rows in the place of all that are there.
@@ -247,7 +164,7 @@ impl SqliteStore {
         if !self.database.is_memory() {
             return Err(Failure::new(FailureKind::Final(ErrorKind::Unsupported), "only memory is restored"));
         }
-        self.patiently(Moment::FAR, true, |_, open| image::write(&open.connection, rows))
+        self.patiently(Moment::FAR, || self.connected(true, |open| image::write(&open.connection, rows)))
     }
 }
 
@@ -313,7 +230,7 @@ impl Store for SqliteStore {
     }
 
     fn check(&self, until: Moment) -> Result<(), Failure> {
-        self.patiently(until, true, |_, _| Ok(()))
+        self.patiently(until, || self.connected(true, |_| Ok(())))
     }
 
     fn doctor(&self, until: Moment) -> Result<Vec<Finding>, Failure> {
@@ -364,18 +281,4 @@ fn boot_id(clock: &Clock) -> &'static str {
         // Absent on other systems: there a lease may outlive a reboot, until its time is over.
         Clock::System => SYSTEM.get_or_init(read_boot_id),
     }
-}
-
-/// Ends what an earlier boot left: its times mean nothing now, and its processes are gone. Fences stay.
-fn begin_boot(connection: &Connection, boot: &str) -> rusqlite::Result<()> {
-    let same = connection.prepare_cached("SELECT 1 FROM store WHERE boot = ?1")?.exists([boot])?;
-    if same {
-        return Ok(());
-    }
-    connection.execute("UPDATE store SET boot = ?1", [boot])?;
-    connection.execute_batch(
-        "UPDATE lock SET token = NULL, expires = 0, ended_until = 0;
-         DELETE FROM waiter;
-         DELETE FROM ended;",
-    )
 }

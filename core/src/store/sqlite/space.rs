@@ -20,7 +20,7 @@ const SPARE_PAGES: i64 = 1_024;
 const STEP_PAGES: i64 = 512;
 
 /// Bytes that a request stores; `None` if it stores no more than a lease or the end of a task.
-fn stored_bytes(request: &Request) -> Option<u64> {
+pub(super) fn stored_bytes(request: &Request) -> Option<u64> {
     let bytes = match request {
         Request::StoreValue(request) => request.value.len(),
         Request::Queue(request) => match &request.verb {

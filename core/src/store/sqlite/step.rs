@@ -13,6 +13,7 @@ pub(super) const CLEAN_UP: i64 = 4;
 pub(super) const PAGE: usize = 1_000;
 
 /// A verb's outcome: the reply, and the waiters to hint once it is committed.
+#[derive(Debug)]
 pub(super) struct Performed {
     pub(super) reply: Reply,
     pub(super) wake: Vec<Waiter>,
