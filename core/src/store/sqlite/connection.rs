@@ -19,6 +19,9 @@ use crate::store::sqlite::schema::{self, Known};
 const STATEMENTS: usize = 192;
 /// The smallest database. SQLite takes some shorter files for empty ones and would overwrite them.
 const LEAST_SIZE: u64 = 512;
+/// A verb changes a few small rows in five or six places, and writes a page for each. Smaller pages still make large
+/// payloads slower.
+const PAGE_BYTES: i64 = 2_048;
 /// How much of a write-ahead log is kept for reuse after a burst.
 const LOG_LIMIT: i64 = 4 << 20;
 
@@ -44,8 +47,9 @@ pub(super) fn open_file(path: &Path, mode: u32) -> Result<Connection, Trouble> {
     settle(&connection).map_err(wrong)?;
     let known = schema::inspect(&connection).map_err(wrong)?;
     if matches!(known, Known::Fresh) {
-        // So that it can give space back. It has to come first, and it writes: on a file that others use it would
-        // wait for them.
+        // These have to come first, and write: on a file that others use they would wait for them.
+        connection.pragma_update(None, "page_size", PAGE_BYTES).map_err(wrong)?;
+        // So that it can give space back.
         connection.pragma_update(None, "auto_vacuum", "INCREMENTAL").map_err(wrong)?;
     }
     if !matches!(known, Known::Foreign) {

@@ -3,7 +3,7 @@
 //! The mutexes here are locked inside the fork gate only, and never while sleeping: so they are free
 //! whenever the process forks, and a child never inherits a locked one.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
@@ -13,7 +13,7 @@ use rusqlite::Connection;
 use crate::base::fork::gate::{self, Bypassed, Entered};
 use crate::base::fork::{self, Generation};
 use crate::base::wake::{Hub, locked};
-use crate::protocol::{ClientId, Failure, Waiter};
+use crate::protocol::{ClientId, Failure, Request, Waiter};
 use crate::store::sqlite::connection::{canonical, close_quietly, has_moved, open_file, open_memory};
 use crate::store::sqlite::failure::{Trouble, forked, sqlite};
 use crate::store::sqlite::group::Group;
@@ -64,7 +64,7 @@ pub(super) struct Open {
     /// Whether what goes is overwritten, as it was last set.
     erases: bool,
     /// Commits since the last look at the free pages.
-    commits: u32,
+    pub(super) commits: u32,
     /// Bytes that may be stored before the next look at the disk.
     pub(super) room: u64,
 }
@@ -189,7 +189,7 @@ impl Handle {
         self.0.as_ref().is_some_and(|database| database.is_memory())
     }
 
-    fn database(&self) -> Result<&Database, Failure> {
+    pub(super) fn database(&self) -> Result<&Database, Failure> {
         // Only `drop` empties it.
         self.0
             .as_deref()
@@ -234,11 +234,11 @@ impl Database {
         result
     }
 
-    /// Where it is, if it is a file.
-    pub(super) fn path(&self) -> Option<&Path> {
+    /// Refuses what would fill the disk.
+    pub(super) fn check_room(&self, open: &mut Open, request: &Request) -> rusqlite::Result<()> {
         match &self.place {
-            Place::File { path, .. } => Some(path),
-            Place::Memory { .. } => None,
+            Place::File { path, .. } => space::check(path, request, &mut open.room),
+            Place::Memory { .. } => Ok(()),
         }
     }
 
@@ -388,7 +388,7 @@ fn close_all() {
 
 /// Whether this process has a connection to the file at this moment.
 #[cfg(test)]
-pub(super) fn is_connected(path: &Path) -> bool {
+pub(super) fn is_connected(path: &std::path::Path) -> bool {
     let _entered = gate::enter();
     let registry = locked(&REGISTRY);
     let databases: Vec<_> = registry.iter().filter_map(Weak::upgrade).collect();

@@ -147,3 +147,13 @@ impl Job {
         }
     }
 }
+
+#[cfg(test)]
+impl Group {
+    /// Waits until so many wait for a leader.
+    pub(super) fn until_waiting(&self, count: usize) {
+        while locked(&self.0).waiting.len() < count {
+            std::thread::yield_now();
+        }
+    }
+}

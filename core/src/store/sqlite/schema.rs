@@ -9,7 +9,7 @@ use crate::store::sqlite::failure::{Trouble, sqlite};
 /// Marks a SQLite file as this library's: "Stnc" in ASCII.
 const APPLICATION_ID: i32 = 0x5374_6e63;
 /// The version of schema.sql.
-const VERSION: i32 = 7;
+const VERSION: i32 = 8;
 /// Kinds of columns that later versions add.
 const NUMBER: &str = "INTEGER NOT NULL DEFAULT 0";
 const TEXT: &str = "TEXT NOT NULL DEFAULT ''";
@@ -92,6 +92,8 @@ fn create(connection: &Connection) -> rusqlite::Result<()> {
         add_column(connection, "idle", "consumer", TEXT)?;
         connection.execute_batch(
             "DROP INDEX IF EXISTS dead_by_time;
+             DROP INDEX IF EXISTS permit_by_end;
+             DROP INDEX IF EXISTS call_by_expiry;
              CREATE INDEX IF NOT EXISTS dead_by_kind ON dead (queue, expired, died, receipt);
              CREATE INDEX IF NOT EXISTS dead_by_receipt ON dead (queue, receipt);",
         )?;

@@ -1,7 +1,8 @@
--- Version 6 (the first had no queues, the second no permits, the third no owners of waiters and no cached values, the
+-- Version 8 (the first had no queues, the second no permits, the third no owners of waiters and no cached values, the
 -- fourth roused no waiters, knew no back-offs and had no floor of fences, the fifth did not tell what expired from what
--- failed). Later versions only add (tables, indexes, columns with a default), so that an older library
--- works on a newer file. Times of leases and waiters are microseconds of the boot clock.
+-- failed, the seventh had indexes that cost more than they saved). Later versions only add (tables, indexes, columns
+-- with a default) or drop indexes, so that an older library works on a newer file. Times of leases and waiters are
+-- microseconds of the boot clock.
 
 -- One row: which boot the times belong to, and which libraries may use the file.
 CREATE TABLE IF NOT EXISTS store (
@@ -40,7 +41,6 @@ CREATE TABLE IF NOT EXISTS permit (
   owner   TEXT    NOT NULL,
   PRIMARY KEY (lock, token)
 ) WITHOUT ROWID;
-CREATE INDEX IF NOT EXISTS permit_by_end ON permit (lock, expires);
 -- A library of an earlier version, which knows no permits, may be the one that forgets a lock, or the first
 -- after a reboot.
 CREATE TRIGGER IF NOT EXISTS forget_permits AFTER DELETE ON lock BEGIN
@@ -218,4 +218,3 @@ CREATE TABLE IF NOT EXISTS call (
   reply   BLOB    NOT NULL,
   PRIMARY KEY (queue, client, slot)
 ) WITHOUT ROWID;
-CREATE INDEX IF NOT EXISTS call_by_expiry ON call (expires);

@@ -1,6 +1,7 @@
 //! What changes the database: one transaction for a request, or for all those that threads of this process bring at
 //! the same time.
 
+use std::mem;
 use std::time::Duration;
 
 use rusqlite::Connection;
@@ -14,8 +15,8 @@ use crate::store::sqlite::group::{Followers, Leading, Part, Served};
 use crate::store::sqlite::step::{Performed, Step, View};
 use crate::store::sqlite::transaction::transact;
 use crate::store::sqlite::{
-    SqliteStore, acquire, acquire_all, boot_id, break_lease, cached, extend, holder, leave, permits, queue,
-    release, resume, space, waiters,
+    SqliteStore, acquire, acquire_all, break_lease, cached, extend, holder, leave, permits, queue, release,
+    resume, space, waiters,
 };
 
 /// Bytes of payloads with which a request is done in another's transaction at most.
@@ -74,9 +75,11 @@ impl SqliteStore {
         }
         let done = self.together(database, open, request, &followers);
         match done.map_err(|error| sqlite(&error, database.label())) {
-            Ok((mine, theirs)) => {
-                followers.serve(theirs.into_iter().map(Served::Done));
-                Ok(Some(mine))
+            Ok(outcomes) => {
+                let mut outcomes = outcomes.into_iter();
+                let mine = outcomes.next();
+                followers.serve(outcomes.map(Served::Done));
+                Ok(mine)
             }
             Err(Trouble::Busy) => {
                 followers.serve(std::iter::repeat_with(|| Served::Busy));
@@ -86,52 +89,43 @@ impl SqliteStore {
         }
     }
 
+    /// Outcomes of the caller's request, and of the followers'.
     fn together(
         &self,
         database: &Database,
         open: &mut Open,
         request: &Request,
         followers: &Followers,
-    ) -> rusqlite::Result<(Performed, Vec<Performed>)> {
+    ) -> rusqlite::Result<Vec<Performed>> {
+        let mine = (request, self.config.clock_margin);
+        let all = || std::iter::once(mine).chain(followers.jobs().map(|job| (&job.request, job.margin)));
         let mut durable = false;
-        for request in std::iter::once(request).chain(followers.jobs().map(|job| &job.request)) {
-            if let Some(path) = database.path() {
-                space::check(path, request, &mut open.room)?;
-            }
+        for (request, _) in all() {
+            database.check_room(open, request)?;
             durable = durable || self.must_last(&open.connection, request)?;
         }
         open.set_durable(durable)?;
-        let outcome = transact(&open.connection, || {
-            let mine = self.perform_within(&open.connection, request, self.config.clock_margin, durable)?;
-            let theirs = followers
-                .jobs()
-                .map(|job| self.perform_within(&open.connection, &job.request, job.margin, durable));
-            Ok((mine, theirs.collect::<Result<_, _>>()?))
-        })?;
+        let outcomes = self.transaction(&open.connection, durable, all())?;
         open.tidy(false);
-        Ok(outcome)
+        Ok(outcomes)
     }
 
     fn alone(&self, database: &Database, open: &mut Open, request: &Request) -> rusqlite::Result<Performed> {
-        if let Some(path) = database.path() {
-            space::check(path, request, &mut open.room)?;
-        }
+        database.check_room(open, request)?;
         let durable = !database.is_memory() && self.must_last(&open.connection, request)?;
         open.set_durable(durable)?;
         let lasts = durable || database.is_memory();
-        let attempt = |connection: &Connection| {
-            transact(connection, || self.perform_within(connection, request, self.config.clock_margin, lasts))
-        };
-        let outcome = match attempt(&open.connection) {
+        let mine = || std::iter::once((request, self.config.clock_margin));
+        let outcomes = match self.transaction(&open.connection, lasts, mine()) {
             Err(error) if space::is_full(&error) => {
                 // What the log takes may be all that is missing.
                 space::cut_log(&open.connection)?;
-                attempt(&open.connection)?
+                self.transaction(&open.connection, lasts, mine())?
             }
-            outcome => outcome?,
+            outcomes => outcomes?,
         };
         open.tidy(false);
-        Ok(outcome)
+        outcomes.into_iter().next().ok_or(rusqlite::Error::QueryReturnedNoRows)
     }
 
     /// Whether a power cut must not undo it. Leases, waits and calls end with the boot in any case. A claim
@@ -145,32 +139,63 @@ impl SqliteStore {
         }
     }
 
-    /// A request within its transaction. The time is read there: waiting for it must not make leases look longer.
-    /// `lasts`: tasks may be given away.
-    fn perform_within(
+    /// Does what requests ask for in one transaction; `lasts`: it may give tasks away, since a power cut does not undo
+    /// it. Each request comes with how long a lock's row outlives its last lease.
+    pub(super) fn transaction<'r>(
         &self,
         connection: &Connection,
-        request: &Request,
-        margin: Duration,
         lasts: bool,
+        requests: impl Iterator<Item = (&'r Request, Duration)>,
+    ) -> rusqlite::Result<Vec<Performed>> {
+        transact(connection, || {
+            let mut ongoing = Ongoing { lasts, ..Ongoing::default() };
+            let outcomes = requests.map(|(request, margin)| {
+                // The time is read here: waiting for the transaction must not make leases look longer.
+                let view = self.view();
+                let step = Step { connection, now: view.now, wall: view.wall, margin };
+                ongoing.perform(&step, request, &view)
+            });
+            let outcomes = outcomes.collect::<Result<_, _>>()?;
+            ongoing.queue.save(&self.step(connection, &self.view()))?;
+            Ok(outcomes)
+        })
+    }
+}
+
+/// What the requests of a transaction have in common.
+#[derive(Default)]
+struct Ongoing {
+    /// Whether tasks may be given away.
+    lasts: bool,
+    /// Whether what an earlier boot left has been ended.
+    is_of_boot: bool,
+    queues_are_of_boot: bool,
+    queue: queue::Shared,
+}
+
+impl Ongoing {
+    fn perform(
+        &mut self,
+        step: &Step<'_>,
+        request: &Request,
+        view: &View<'_>,
     ) -> rusqlite::Result<Performed> {
-        let boot = boot_id(&self.config.clock);
-        match request {
-            Request::Queue(_) => queue::begin_boot(connection, boot)?,
-            _ => begin_boot(connection, boot)?,
-        }
-        let view = self.view();
-        let step = Step { connection, now: view.now, wall: view.wall, margin };
-        match request {
-            Request::Queue(request) => {
-                let outcome = queue::perform(&step, request, &view)?;
-                // Another process came first and put tasks in: once more, now as one that must last.
-                let taken = !lasts && queue::has_taken(&outcome.reply);
-                if taken { Err(busy()) } else { Ok(outcome) }
+        let Request::Queue(request) = request else {
+            if !mem::replace(&mut self.is_of_boot, true) {
+                begin_boot(step.connection, view.boot)?;
             }
-            request if permits::concerns(request) => permits::perform(&step, request, &view),
-            request => perform(&step, request, &view),
+            return match permits::concerns(request) {
+                true => permits::perform(step, request, view),
+                false => perform(step, request, view),
+            };
+        };
+        if !mem::replace(&mut self.queues_are_of_boot, true) {
+            queue::begin_boot(step.connection, view.boot)?;
         }
+        let outcome = queue::perform(step, request, view, &mut self.queue)?;
+        // Another process came first and put tasks in: once more, now as one that must last.
+        let taken = !self.lasts && queue::has_taken(&outcome.reply);
+        if taken { Err(busy()) } else { Ok(outcome) }
     }
 }
 

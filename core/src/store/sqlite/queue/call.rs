@@ -9,7 +9,10 @@ use crate::protocol::{
 };
 use crate::store::sqlite::numbers::{number, stored};
 use crate::store::sqlite::queue::work::Work;
-use crate::store::sqlite::step::{CLEAN_UP, micros};
+use crate::store::sqlite::step::micros;
+
+/// How many calls next to a new slot are looked at: while one in so many is old, as many go as come.
+const NEAR: i64 = 8;
 
 /// Whether a call was carried out before.
 pub(super) enum Heard {
@@ -40,8 +43,10 @@ pub(super) struct LastCall {
 
 impl Work<'_> {
     /// Looks whether the call is new.
-    pub(super) fn hear(&self, call: CallId) -> rusqlite::Result<Heard> {
-        Ok(match self.last_call(call)? {
+    pub(super) fn hear(&mut self, call: CallId) -> rusqlite::Result<Heard> {
+        let last = self.last_call(call)?;
+        self.is_new_slot = last.is_none();
+        Ok(match last {
             Some(LastCall { number, reply: Some(reply) }) if number == call.number => Heard::Repeated(reply),
             Some(LastCall { number, .. }) if number == call.number => Heard::Abandoned,
             Some(LastCall { number, .. }) if number > call.number => Heard::Superseded,
@@ -72,7 +77,9 @@ impl Work<'_> {
         reply: Option<&Stored>,
         more: Duration,
     ) -> rusqlite::Result<()> {
-        self.clean_calls()?;
+        if self.is_new_slot {
+            self.clean_calls(call)?;
+        }
         let packed = reply.map(Stored::pack).unwrap_or_default();
         let expires = self.step.now.saturating_add(micros(CALL_TTL.saturating_add(more)));
         self.step.change(
@@ -91,17 +98,19 @@ impl Work<'_> {
         Ok(())
     }
 
-    /// Forgets a few old calls, of any queue.
-    fn clean_calls(&self) -> rusqlite::Result<()> {
-        let over: Vec<(i64, i64, u32)> = self.step.few(
-            "SELECT queue, client, slot FROM call WHERE expires <= ?1 ORDER BY expires LIMIT ?2",
-            &[&self.step.now, &CLEAN_UP],
+    /// Forgets old calls among those next to a new slot. Clients have random numbers, so that in the long run it meets
+    /// all of them; an index by time would be one page more to write for each call.
+    fn clean_calls(&self, call: CallId) -> rusqlite::Result<()> {
+        let near: Vec<(i64, u32, i64)> = self.step.few(
+            "SELECT client, slot, expires FROM call WHERE queue = ?1 AND (client, slot) > (?2, ?3)
+             ORDER BY client, slot LIMIT ?4",
+            &[&self.record.id, &call.client.0.cast_signed(), &call.slot, &NEAR],
             |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)),
         )?;
-        for (queue, client, slot) in over {
+        for (client, slot, _) in near.into_iter().filter(|(.., expires)| *expires <= self.step.now) {
             self.step.change(
                 "DELETE FROM call WHERE queue = ?1 AND client = ?2 AND slot = ?3",
-                &[&queue, &client, &slot],
+                &[&self.record.id, &client, &slot],
             )?;
         }
         Ok(())

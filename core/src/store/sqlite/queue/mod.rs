@@ -38,6 +38,7 @@ use crate::base::name::{Prefixes, QueueName};
 use crate::protocol::{ClaimReply, QueueReply, QueueRequest, QueueVerb, Reply};
 use crate::store::sqlite::queue::record::Record;
 use crate::store::sqlite::queue::view::{Reading, is_of_boot};
+pub(super) use crate::store::sqlite::queue::work::Shared;
 use crate::store::sqlite::queue::work::Work;
 use crate::store::sqlite::step::{PAGE, Performed, Step, View};
 
@@ -46,8 +47,12 @@ pub(super) fn perform(
     step: &Step<'_>,
     request: &QueueRequest,
     view: &View<'_>,
+    shared: &mut Shared,
 ) -> rusqlite::Result<Performed> {
-    let mut work = Work::begin(*step, request.queue.key())?;
+    if request.verb.reads() || matches!(request.verb, QueueVerb::Purge) {
+        shared.save(step)?;
+    }
+    let mut work = Work::begin(*step, request.queue.key(), shared)?;
     let work_on = &mut work;
     let reply = match &request.verb {
         QueueVerb::Enqueue(verb) => enqueue::enqueue(work_on, verb)?,
@@ -74,15 +79,17 @@ pub(super) fn perform(
             return Ok(Reply::Queue(answer(step.connection, request, view)?).into());
         }
     };
-    let wake = work.finish()?;
+    let wake = work.finish(shared)?;
     Ok(Performed { reply: Reply::Queue(reply), wake: wake.into_iter().collect() })
 }
 
 /// Drops more of what a purge left; whether there is still something left.
 pub(super) fn sweep(step: &Step<'_>, queue: &QueueName) -> rusqlite::Result<bool> {
-    let mut work = Work::begin(*step, queue.key())?;
+    let mut shared = Shared::default();
+    let mut work = Work::begin(*step, queue.key(), &mut shared)?;
     let is_left = work.record.sweep(&work.step)?;
-    work.finish()?;
+    work.finish(&mut shared)?;
+    shared.save(step)?;
     Ok(is_left)
 }
 

@@ -15,7 +15,6 @@ pub(super) const FIRST_END: &str = "SELECT min(ends) FROM task WHERE queue = ?1 
 /// What a verb works with.
 pub(super) struct Work<'a> {
     pub(super) step: Step<'a>,
-    /// Written back at the end.
     pub(super) record: Record,
     before: Record,
     /// Wall time in milliseconds.
@@ -28,32 +27,61 @@ pub(super) struct Work<'a> {
     earliest: Option<i64>,
     /// Bytes of the bodies that came to the dead.
     pub(super) moved: i64,
+    /// Whether the call's slot has no call that is remembered.
+    pub(super) is_new_slot: bool,
+}
+
+/// The record of the queue that the last request was about: it is read once and written once for all requests of a
+/// transaction that are about the same one.
+#[derive(Default)]
+pub(in crate::store::sqlite) struct Shared {
+    /// The record, and as it is in the table.
+    record: Option<(Record, Record)>,
+    key: Box<str>,
+}
+
+impl Shared {
+    /// Writes what has changed. It has to, before anything else looks at the table.
+    pub(in crate::store::sqlite) fn save(&mut self, step: &Step<'_>) -> rusqlite::Result<()> {
+        self.record.take().map_or(Ok(()), |(record, before)| record.save(step, &before))
+    }
 }
 
 impl<'a> Work<'a> {
     /// Begins with the queue's record, which is made if there is none.
-    pub(super) fn begin(step: Step<'a>, key: &str) -> rusqlite::Result<Self> {
-        let record = Record::find_or_create(&step, key)?;
+    pub(super) fn begin(step: Step<'a>, key: &str, shared: &mut Shared) -> rusqlite::Result<Self> {
+        if *shared.key != *key {
+            shared.save(&step)?;
+        }
+        let (record, before) = match shared.record.take() {
+            Some(known) => known,
+            None => {
+                shared.key = key.into();
+                let record = Record::find_or_create(&step, key)?;
+                (record, record)
+            }
+        };
         let now_ms = step.wall / 1_000;
         Ok(Self {
             step,
             record,
-            before: record,
+            before,
             now_ms,
             ready: false,
             earlier: false,
             earliest: None,
             moved: 0,
+            is_new_slot: true,
         })
     }
 
-    /// Ends the work: cleans up, chooses whom to wake, and writes the record.
-    pub(super) fn finish(mut self) -> rusqlite::Result<Option<Waiter>> {
+    /// Ends the work: cleans up, chooses whom to wake, and leaves the record.
+    pub(super) fn finish(mut self, shared: &mut Shared) -> rusqlite::Result<Option<Waiter>> {
         self.trim_dead()?;
         let chance = self.ready || self.earlier;
         let wake = if chance && !self.record.paused { self.choose()? } else { None };
         self.record.clean_purged(&self.step)?;
-        self.record.save(&self.step, &self.before)?;
+        shared.record = Some((self.record, self.before));
         Ok(wake)
     }
 

@@ -32,12 +32,15 @@ fn parent_and_children_go_on_with_one_file_and_lose_no_commit() {
     let store = open_file(&scratch.file());
     let (done, taken) = (AtomicBool::new(false), AtomicU64::new(0));
     std::thread::scope(|scope| {
-        scope.spawn(|| {
-            while !done.load(Ordering::Relaxed) {
-                assert!(take_locks(&store, &format!("parent{}", taken.load(Ordering::Relaxed))));
-                taken.fetch_add(1, Ordering::Relaxed);
-            }
-        });
+        // Several, so that they share transactions.
+        for _ in 0..4 {
+            scope.spawn(|| {
+                while !done.load(Ordering::Relaxed) {
+                    let turn = taken.fetch_add(1, Ordering::Relaxed);
+                    assert!(take_locks(&store, &format!("parent{turn}")));
+                }
+            });
+        }
         for child in 0..CHILDREN {
             assert!(in_child(|| {
                 take_locks(&store, &format!("old{child}"))

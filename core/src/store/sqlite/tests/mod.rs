@@ -3,6 +3,7 @@
 mod cached;
 mod file;
 mod fork;
+mod group;
 mod permits;
 mod queue;
 mod queue_calls;

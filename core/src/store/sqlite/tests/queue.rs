@@ -44,6 +44,13 @@ pub(super) fn task(name: &str) -> NewTask {
     }
 }
 
+/// An enqueue of one task, by a slot that no other uses.
+pub(super) fn enqueue_of(slot: u32, name: &str) -> Request {
+    let call = CallId { client: CLIENT, slot, number: 1 };
+    let verb = QueueVerb::Enqueue(Enqueue { call, timeout: Duration::ZERO, tasks: [task(name)].into() });
+    Request::Queue(QueueRequest { queue: prefixes().queue_name("q").unwrap(), verb })
+}
+
 pub(super) fn nack() -> Verdict {
     Verdict::Nack { delay: Duration::ZERO, reason: "no".into() }
 }

@@ -155,14 +155,26 @@ fn calls_are_forgotten_after_a_while() {
     queue.pass(Duration::from_secs(600));
     assert_eq!(put(&queue, 4, &["b"]), put(&queue, 4, &["b"]));
     assert_eq!(queue.shape("b"), "ready 0 b");
-    for slot in 2..6 {
-        queue.ask(QueueVerb::Claim(Claim { call: call(slot, 1), ..claim(1) }));
-    }
+}
+
+/// Each new one looks at a few others: nobody looks at all of them, and yet they do not grow in number.
+#[test]
+fn old_calls_go_as_new_clients_come() {
+    const CLIENTS: u64 = 300;
+    let queue = queue();
+    let claims = |first: u64| {
+        for number in first..first + CLIENTS {
+            // As good as random.
+            let client = ClientId(number.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+            queue.ask(QueueVerb::Claim(Claim { call: CallId { client, slot: 0, number: 1 }, ..claim(1) }));
+        }
+        queue.store.count("SELECT count(*) FROM call")
+    };
+    assert_eq!(claims(1), i64::try_from(CLIENTS).unwrap());
+    assert_eq!(claims(CLIENTS + 1), i64::try_from(2 * CLIENTS).unwrap(), "none of them is old yet");
     queue.pass(Duration::from_secs(600));
-    for slot in 11..13 {
-        queue.ask(QueueVerb::Claim(Claim { call: call(slot, 1), ..claim(1) }));
-    }
-    assert_eq!(queue.store.count("SELECT count(*) FROM call"), 2);
+    let left = claims(2 * CLIENTS + 1) - i64::try_from(CLIENTS).unwrap();
+    assert!(left < 30, "{left} of {} old ones are left", 2 * CLIENTS);
 }
 
 #[test]

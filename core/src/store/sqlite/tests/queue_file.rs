@@ -243,7 +243,7 @@ fn a_file_of_version_1_is_upgraded_and_keeps_its_locks() {
          PRAGMA user_version = 1",
     );
     let store = open_file(&scratch.file());
-    assert_eq!(store.count("SELECT user_version FROM pragma_user_version"), 7);
+    assert_eq!(store.count("SELECT user_version FROM pragma_user_version"), 8);
     assert_eq!(store.count("SELECT least_version FROM store"), 1, "a library of version 1 may use it");
     assert_eq!(store.try_acquire("l", 2), None);
     store.release("l", 1);
@@ -351,10 +351,13 @@ fn a_claim_that_takes_what_came_meanwhile_waits_for_the_disk_too() {
         waiter: None,
         consumer: CONSUMER.into(),
     }));
-    let hasty = store.inside(|connection| store.transaction(connection, &claim, false));
+    let attempt = |lasts| {
+        store.inside(|connection| store.transaction(connection, lasts, std::iter::once((&claim, SECOND))))
+    };
+    let hasty = attempt(false);
     assert!(hasty.is_err());
     assert_eq!((stats(&store).ready, stats(&store).claimed), (1, 0));
-    let lasting = store.inside(|connection| store.transaction(connection, &claim, true));
+    let lasting = attempt(true);
     assert!(lasting.is_ok());
     assert_eq!(stats(&store).claimed, 1);
 }
