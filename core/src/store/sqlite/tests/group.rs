@@ -64,6 +64,8 @@ fn threads_that_write_at_the_same_time_share_a_transaction() {
     let replies = at_once(&store, &requests, soon());
     assert!(replies[..THREADS - 2].iter().all(is_added), "{replies:?}");
     assert_eq!(commits(&store) - before, 1);
+    let full = 2;
+    assert_eq!(store.count("SELECT synchronous FROM pragma_synchronous"), full, "tasks wait for the disk");
     assert_eq!(store.count("SELECT enqueued FROM queue"), 6);
     assert!(store.try_acquire("a", 4).is_none() && store.try_acquire("b", 4).is_none());
     store.perform(&Request::Release(release_of("b", 3)), soon()).unwrap();
