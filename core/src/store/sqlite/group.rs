@@ -152,7 +152,9 @@ impl Job {
 impl Group {
     /// Waits until so many wait for a leader.
     pub(super) fn until_waiting(&self, count: usize) {
+        let began = std::time::Instant::now();
         while locked(&self.0).waiting.len() < count {
+            assert!(began.elapsed() < Duration::from_secs(30), "they have not come");
             std::thread::yield_now();
         }
     }

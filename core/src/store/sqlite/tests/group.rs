@@ -1,6 +1,7 @@
 //! Threads that write at the same time, and share a transaction. Those tests that make threads meet have a process each:
 //! a fork of another test would let nobody into the gate until those inside have left.
 
+use std::sync::mpsc;
 use std::thread;
 
 use super::queue::enqueue_of;
@@ -17,6 +18,16 @@ const THREADS: usize = 8;
 
 /// Performs the requests on a thread each, all of them while the connection is busy, so that they meet.
 fn at_once(store: &SqliteStore, requests: &[Request], until: Moment) -> Vec<Result<Reply, Failure>> {
+    at_once_and(store, requests, until, || ())
+}
+
+/// The same; calls `met` when all of them wait, and begin.
+fn at_once_and(
+    store: &SqliteStore,
+    requests: &[Request],
+    until: Moment,
+    met: impl FnOnce(),
+) -> Vec<Result<Reply, Failure>> {
     thread::scope(|scope| {
         let database = store.database.database().unwrap();
         let threads: Vec<_> = store.inside(|_| {
@@ -24,6 +35,7 @@ fn at_once(store: &SqliteStore, requests: &[Request], until: Moment) -> Vec<Resu
                 requests.iter().map(|request| scope.spawn(move || store.perform(request, until))).collect();
             // One of them leads.
             database.group.until_waiting(requests.len() - 1);
+            met();
             threads
         });
         threads.into_iter().map(|thread| thread.join().unwrap()).collect()
@@ -107,9 +119,11 @@ fn another_process_that_writes_holds_all_of_them_up() {
     for reply in replies {
         assert_eq!(reply.unwrap_err().kind, FailureKind::Refused);
     }
+    let (met, have_met) = mpsc::channel();
     thread::scope(|scope| {
-        let waiting = scope.spawn(|| at_once(&store, &enqueues(&ids()), soon()));
-        store.database.database().unwrap().group.until_waiting(THREADS - 1);
+        let waiting =
+            scope.spawn(|| at_once_and(&store, &enqueues(&ids()), soon(), || met.send(()).unwrap()));
+        have_met.recv().unwrap();
         writer.sql("COMMIT");
         assert!(waiting.join().unwrap().iter().all(is_added));
     });
