@@ -83,6 +83,11 @@ impl Host for PollLoop {
     }
 }
 
+/// How many sockets the loop of the calling thread watches.
+pub fn watched() -> usize {
+    LOOP.with(|(_, host)| host.watched.lock().expect("a list").len())
+}
+
 /// Runs a future as a host's event loop would, on the calling thread; timers are those of the runtime.
 pub fn block_on<F: Future>(future: F) -> F::Output {
     LOOP.with(|(turns, host)| {

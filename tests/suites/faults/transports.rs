@@ -5,10 +5,12 @@ use std::process::Command;
 use std::time::Instant;
 
 use stanchion::{ClaimOptions, Client, ClientBuilder, Error, ErrorKind, Task};
-use stanchion_tests::RedisServer;
-use stanchion_tests::faces::{AnyClient, Face};
+use stanchion_tests::faces::{AnyClient, Face, runtime};
 use stanchion_tests::probe::Probe;
 use stanchion_tests::wait::{SOON, eventually, task};
+use stanchion_tests::{RedisServer, host};
+use tokio::runtime::Runtime;
+use tokio::time::{sleep, timeout};
 
 use crate::{POLL, assert_within, fixed, ms, renewed, wait_for_renewal};
 
@@ -53,6 +55,55 @@ fn change_certificate(server: &RedisServer, name: &str, line: &str) {
     let (cert, key) = (file("crt"), file("key"));
     let answer = server.cli(&["CONFIG", "SET", "tls-cert-file", &cert, "tls-key-file", &key]);
     assert_eq!(answer, "OK");
+}
+
+/// The loop watches the sockets of the calls and of the hints itself: no thread of the runtime does.
+#[test]
+fn tls_on_a_hosts_event_loop() {
+    let server = RedisServer::builder().tls().start();
+    let _timers = runtime().enter();
+    host::block_on(async {
+        let client = Client::builder(&server.tls_url()).tls_ca(server.ca_file()).open().await.unwrap();
+        let lock = client.lock("job");
+        let lease = lock.acquire(fixed(30_000, 0)).await.unwrap();
+        assert_eq!(host::watched(), 1);
+        let handing_over = async {
+            while lock.waiters().await.unwrap().is_empty() || host::watched() < 2 {
+                sleep(ms(10)).await;
+            }
+            lease.release().await.unwrap();
+            Instant::now()
+        };
+        let (next, released) = tokio::join!(lock.acquire(fixed(30_000, 30_000)), timeout(SOON, handing_over));
+        assert_within(POLL, released.unwrap());
+        next.unwrap().release().await.unwrap();
+        // More than a record, and than a socket takes at once.
+        let (queue, payload) = (client.queue("q"), vec![7; 1 << 20]);
+        queue.enqueue(Task::new("a").payload(payload.clone())).await.unwrap();
+        let claim = queue.claim(ClaimOptions::new()).await.unwrap().remove(0);
+        assert!(*claim.payload() == *payload);
+        claim.ack().await.unwrap();
+    });
+}
+
+/// In the same words as on the runtime, when a connection is made again.
+#[test]
+fn tls_refused_on_a_hosts_event_loop() {
+    let server = RedisServer::builder().tls().start();
+    let builder = Client::builder(&server.tls_url()).tls_ca(server.ca_file()).timeout(ms(1_000));
+    let _timers = runtime().enter();
+    let runtime: &Runtime = runtime();
+    let on_the_runtime = runtime.block_on(builder.clone().open()).unwrap().lock("job");
+    let on_the_loop = host::block_on(builder.open()).unwrap().lock("job");
+    assert!(!host::block_on(on_the_loop.is_locked()).unwrap());
+    assert_eq!(host::watched(), 1);
+    std::fs::write(server.dir().join("host.cnf"), "subjectAltName=DNS:elsewhere.example\n").unwrap();
+    change_certificate(&server, "elsewhere", "-CAcreateserial -days 2 -extfile host.cnf");
+    server.cli(&["CLIENT", "KILL", "TYPE", "normal"]);
+    let refusals = [runtime.block_on(on_the_runtime.is_locked()), host::block_on(on_the_loop.is_locked())];
+    let [there, here] = refusals.map(Result::unwrap_err);
+    assert_eq!((here.kind(), here.to_string()), (there.kind(), there.to_string()));
+    assert!(here.to_string().contains("not trusted"), "{here}");
 }
 
 on_both_faces! {

@@ -13,7 +13,7 @@ use crate::store::redis::life::Life;
 use crate::store::redis::sentinel::Sentinels;
 use crate::store::redis::server::Server;
 use crate::store::redis::servers::Kind;
-use crate::store::redis::tls;
+use crate::store::redis::tls::Tls;
 use crate::store::url::{Endpoint, RedisAddress, RedisPlace, TlsFiles};
 
 /// An idle connection is probed after this long, so that a dead peer is noticed.
@@ -28,11 +28,12 @@ pub(crate) fn servers(address: &RedisAddress) -> Result<Kind, Error> {
     match &address.place {
         RedisPlace::Unix(path) => {
             let target = ConnectionAddr::Unix(path.clone());
-            let client = client(info(target, login(address))?, &address.tls)?;
+            let client = redis::Client::open(info(target, login(address))?);
             Ok(Kind::one(Connector::fixed(Server {
-                client,
+                client: client.map_err(|error| malformed(&error))?,
                 place: path.display().to_string(),
                 confirm: address.confirm,
+                tls: None,
             })))
         }
         RedisPlace::Tcp { server: endpoint, tls } => {
@@ -108,20 +109,18 @@ fn server(
     } else {
         (ConnectionAddr::Tcp(host, port), endpoint.to_string())
     };
-    Ok(Server { client: client(info(target, login)?, files)?, place, confirm: None })
+    let info = info(target, login)?;
+    let tls = tls.then(|| Tls::read(files)).transpose()?;
+    let client = match &tls {
+        Some(tls) => tls.client(info),
+        None => redis::Client::open(info),
+    };
+    Ok(Server { client: client.map_err(|error| malformed(&error))?, place, confirm: None, tls })
 }
 
 fn info(target: ConnectionAddr, login: RedisConnectionInfo) -> Result<ConnectionInfo, Error> {
     let info = target.into_connection_info().map_err(|error| malformed(&error))?;
     Ok(info.set_redis_settings(login).set_tcp_settings(tcp_settings()))
-}
-
-fn client(info: ConnectionInfo, files: &TlsFiles) -> Result<redis::Client, Error> {
-    match info.addr() {
-        ConnectionAddr::TcpTls { .. } => tls::client(info, files)?,
-        _ => redis::Client::open(info),
-    }
-    .map_err(|error| malformed(&error))
 }
 
 fn tcp_settings() -> TcpSettings {

@@ -103,9 +103,9 @@ impl Connector {
         }
     }
 
-    /// Whether a host's event loop can poll its connections: to a single server, not encrypted.
+    /// Whether a host's event loop can poll its connections: to a single server.
     pub(crate) fn can_be_hosted(&self) -> bool {
-        matches!(self, Self::Fixed(server) if server.is_plain())
+        matches!(self, Self::Fixed(_))
     }
 
     /// Whether it leads to one server of a quorum.

@@ -1,13 +1,15 @@
 //! One connection shared by all tasks, made again when it fails; one more for the tasks of each host's event loop.
 
 use std::collections::HashMap;
+use std::io;
+use std::pin::Pin;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, Weak};
 use std::time::{Duration, Instant};
 
 use futures_util::future::{AbortHandle, abortable};
-use redis::aio::MultiplexedConnection;
-use redis::{AsyncConnectionConfig, Cmd, RedisError, RedisResult, Value};
+use redis::aio::{AsyncStream, MultiplexedConnection};
+use redis::{AsyncConnectionConfig, Cmd, RedisResult, Value};
 use tokio::time::timeout;
 
 use crate::base::host_loop::{HostLoop, HostStream};
@@ -215,12 +217,19 @@ pub(super) async fn hosted(
     give_up: Instant,
 ) -> Result<(MultiplexedConnection, Option<Arc<Polled>>), Failure> {
     let found = server.clone();
-    let socket = aside(move || found.socket(give_up)).await?;
-    let refused = |error: RedisError| server.not_connected(&error);
-    let stream = HostStream::new(socket).map_err(|error| refused(error.into()))?;
-    let settings = server.client.get_connection_info().redis_settings();
-    let made = MultiplexedConnection::new_with_config(settings, stream, config).await;
-    let (connection, polling) = made.map_err(refused)?;
+    let (socket, handshake) = aside(move || found.socket(give_up)).await?;
+    let making = async {
+        let stream = HostStream::new(socket)?;
+        let stream: Pin<Box<dyn AsyncStream + Send>> = match handshake {
+            Some(handshake) => Box::pin(handshake.over(stream).await?),
+            None => Box::pin(stream),
+        };
+        let settings = server.client.get_connection_info().redis_settings();
+        MultiplexedConnection::new_with_config(settings, stream, config).await
+    };
+    let made = timeout(rest(give_up), making).await;
+    let made = made.unwrap_or_else(|_| Err(io::Error::from(io::ErrorKind::TimedOut).into()));
+    let (connection, polling) = made.map_err(|error| server.not_connected(&error))?;
     let (polling, task) = abortable(polling);
     let life = Arc::new(());
     let polled = Polled { task, lives: Arc::downgrade(&life) };

@@ -14,6 +14,7 @@ use crate::protocol::{Failure, FailureKind};
 use crate::store::redis::confirm::Confirm;
 use crate::store::redis::failure;
 use crate::store::redis::patience::rest;
+use crate::store::redis::tls::{Handshake, Tls};
 use crate::store::url::Endpoint;
 
 /// Makes connections to one server.
@@ -24,6 +25,8 @@ pub(crate) struct Server {
     pub(crate) place: String,
     /// What grants need besides.
     pub(crate) confirm: Option<Confirm>,
+    /// What its connections are encrypted with, if they are.
+    pub(crate) tls: Option<Tls>,
 }
 
 impl Server {
@@ -39,20 +42,20 @@ impl Server {
             }
             _ => (ConnectionAddr::Tcp(host, port), endpoint.to_string()),
         };
-        Self::new(info.set_addr(address), place, self.confirm)
+        self.like(info.set_addr(address), place)
     }
 
     /// The same server, spoken to in RESP3.
     pub(crate) fn in_resp3(&self) -> Result<Self, Failure> {
         let info = self.client.get_connection_info().clone();
         let login = info.redis_settings().clone().set_protocol(redis::ProtocolVersion::RESP3);
-        Self::new(info.set_redis_settings(login), self.place.clone(), self.confirm)
+        self.like(info.set_redis_settings(login), self.place.clone())
     }
 
-    fn new(info: ConnectionInfo, place: String, confirm: Option<Confirm>) -> Result<Self, Failure> {
+    fn like(&self, info: ConnectionInfo, place: String) -> Result<Self, Failure> {
         let db = info.redis_settings().db();
         let client = redis::Client::open(info).map_err(|error| failure::connecting(&error, &place, db))?;
-        Ok(Self { client, place, confirm })
+        Ok(Self { client, place, confirm: self.confirm, tls: self.tls.clone() })
     }
 
     /// A new connection, also if signals cut short the making of it.
@@ -73,22 +76,18 @@ impl Server {
         }
     }
 
-    /// Whether it is spoken to without TLS.
-    pub(crate) fn is_plain(&self) -> bool {
-        !matches!(self.client.get_connection_info().addr(), ConnectionAddr::TcpTls { .. })
-    }
-
-    /// A connected socket, on which nothing was said yet.
-    pub(crate) fn socket(&self, give_up: Instant) -> Result<Socket, Failure> {
+    /// A connected socket, on which nothing was said yet, and what is to be said first.
+    pub(crate) fn socket(&self, give_up: Instant) -> Result<(Socket, Option<Handshake>), Failure> {
         let info = self.client.get_connection_info();
-        let connected = match info.addr() {
-            ConnectionAddr::Unix(path) => UnixStream::connect(path).map(Socket::Unix),
-            ConnectionAddr::Tcp(host, port) => {
-                tcp(host, *port, info.tcp_settings(), give_up).map(Socket::Tcp)
+        let connected = || match info.addr() {
+            ConnectionAddr::Unix(path) => Ok((Socket::Unix(UnixStream::connect(path)?), None)),
+            ConnectionAddr::Tcp(host, port) | ConnectionAddr::TcpTls { host, port, .. } => {
+                let handshake = self.tls.as_ref().map(|tls| tls.handshake(host)).transpose()?;
+                Ok((Socket::Tcp(tcp(host, *port, info.tcp_settings(), give_up)?), handshake))
             }
-            _ => Err(io::ErrorKind::Unsupported.into()),
+            _ => Err(io::Error::from(io::ErrorKind::Unsupported).into()),
         };
-        connected.map_err(|error| self.not_connected(&error.into()))
+        connected().map_err(|error| self.not_connected(&error))
     }
 
     /// An error while connecting.
