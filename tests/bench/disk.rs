@@ -1,11 +1,13 @@
 //! What SQLite writes to the disk for a task, what threads that wait for the disk together gain, and what idle
 //! workers cost.
 
+use std::fs;
 use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
-use std::{fs, sync::atomic::AtomicUsize, sync::atomic::Ordering};
 
+use nix::time::{ClockId, clock_gettime};
 use rusqlite::Connection;
 use stanchion::blocking::{Client, Queue};
 use stanchion::{ClaimOptions, Task};
@@ -22,6 +24,21 @@ const TURNS: usize = 4;
 /// Bytes of a large payload, and how many such tasks go through.
 const LARGE: usize = 1 << 20;
 const LARGE_TASKS: usize = 40;
+/// How long an idle consumer is watched.
+const IDLE_FOR: Duration = Duration::from_secs(8);
+
+/// The part of a core that a consumer takes while nothing happens.
+pub fn idle(url: &str, report: &mut Report) {
+    report.section("sqlite: an idle consumer");
+    let queue = Client::open(url).unwrap().queue("bench:idle");
+    queue.purge().unwrap();
+    // It waits on its own thread, and reads the hints there.
+    let took = || Duration::from(clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID).unwrap());
+    let before = took();
+    assert!(queue.claim(ClaimOptions::new().wait(IDLE_FOR)).unwrap().is_empty());
+    let used = took() - before;
+    report.note("sqlite idle consumer", used.as_secs_f64() / IDLE_FOR.as_secs_f64() * 100.0, "% of a core");
+}
 
 pub fn disk(url: &str, report: &mut Report) {
     report.section("sqlite: bytes in the log for a task without a payload, against two pages of 4 KiB");

@@ -75,7 +75,7 @@ fn main() -> ExitCode {
             pin_server(server, core);
         }
     };
-    let sections: [(&str, Section<'_>); 30] = [
+    let sections: [(&str, Section<'_>); 31] = [
         ("pair", &|report| pair::blocking_redis(&server, report)),
         ("server-cost", &|report| server_cost::pairs(&server, report)),
         ("async", &|report| pair::async_redis(&server, report)),
@@ -101,6 +101,7 @@ fn main() -> ExitCode {
         ("queue-memory", &|report| queue::memory(&server, report)),
         ("queue-bytes", &|report| queue::expired(&server, report)),
         ("sqlite-disk", &|report| disk::disk(&file, report)),
+        ("sqlite-idle", &|report| disk::idle(&file, report)),
         ("sqlite-queue-lifecycle", &|report| queue::lifecycle(&file, None, "sqlite", report)),
         ("sqlite-queue-drain", &|report| queue::drain(&file, None, "sqlite", report)),
         ("sqlite-queue-latency", &|report| queue::latency(&file, None, "sqlite", report)),

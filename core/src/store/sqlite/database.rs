@@ -3,9 +3,9 @@
 //! The mutexes here are locked inside the fork gate only, and never while sleeping: so they are free
 //! whenever the process forks, and a child never inherits a locked one.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, Weak};
 use std::time::{Duration, Instant};
 
 use rusqlite::Connection;
@@ -14,6 +14,7 @@ use crate::base::fork::gate::{self, Bypassed, Entered};
 use crate::base::fork::{self, Generation};
 use crate::base::wake::{Hub, locked};
 use crate::protocol::{ClientId, Failure, Request, Waiter};
+use crate::store::sqlite::bell::Bell;
 use crate::store::sqlite::connection::{canonical, close_quietly, has_moved, open_file, open_memory};
 use crate::store::sqlite::failure::{Trouble, forked, sqlite};
 use crate::store::sqlite::group::Group;
@@ -76,13 +77,6 @@ struct Member {
     generation: Generation,
     hub: Weak<Hub>,
     bell: Arc<Bell>,
-}
-
-/// Rung when a hint was delivered to the client's hub directly, so that whoever reads its channel looks up.
-#[derive(Debug, Default)]
-pub(super) struct Bell {
-    rung: Mutex<bool>,
-    changed: Condvar,
 }
 
 /// A client's share of a database. Dropped inside the gate, since it may close the connection.
@@ -182,6 +176,14 @@ impl Handle {
     /// What it is called in messages.
     pub(super) fn label(&self) -> &str {
         self.0.as_ref().map_or("", |database| &database.label)
+    }
+
+    /// Where it is, if it is a file.
+    pub(super) fn path(&self) -> Option<&Path> {
+        match &self.0.as_deref()?.place {
+            Place::File { path, .. } => Some(path),
+            Place::Memory { .. } => None,
+        }
     }
 
     /// Whether it lives in memory.
@@ -350,17 +352,7 @@ impl Call {
     /// Wakes the waiter.
     pub(super) fn deliver(self) {
         self.hub.deliver(self.seq);
-        *locked(&self.bell.rung) = true;
-        self.bell.changed.notify_all();
-    }
-}
-
-impl Bell {
-    /// Sleeps for `nap`, or until it is rung; whether it was.
-    pub(super) fn wait(&self, nap: Duration) -> bool {
-        let waited = self.changed.wait_timeout_while(locked(&self.rung), nap, |rung| !*rung);
-        let (mut rung, _): (MutexGuard<'_, bool>, _) = waited.unwrap_or_else(PoisonError::into_inner);
-        std::mem::take(&mut *rung)
+        self.bell.ring();
     }
 }
 
@@ -388,7 +380,7 @@ fn close_all() {
 
 /// Whether this process has a connection to the file at this moment.
 #[cfg(test)]
-pub(super) fn is_connected(path: &std::path::Path) -> bool {
+pub(super) fn is_connected(path: &Path) -> bool {
     let _entered = gate::enter();
     let registry = locked(&REGISTRY);
     let databases: Vec<_> = registry.iter().filter_map(Weak::upgrade).collect();

@@ -5,6 +5,7 @@
 
 mod acquire;
 mod acquire_all;
+mod bell;
 mod break_lease;
 mod cached;
 mod connection;
@@ -32,6 +33,8 @@ mod step;
 mod tests;
 mod transaction;
 mod waiters;
+#[cfg_attr(not(target_os = "linux"), path = "no_watch.rs")]
+mod watch;
 mod write;
 
 use std::fmt;
@@ -46,7 +49,8 @@ use crate::base::error::Error;
 use crate::base::error::ErrorKind;
 use crate::base::name::{LockKind, LockName, QueueName};
 use crate::protocol::{ACQUIRE_ALL_MAX, Failure, FailureKind, QueueRequest, QueueVerb, Reply, Request};
-use crate::store::sqlite::database::{Bell, Handle, Open};
+use crate::store::sqlite::bell::Bell;
+use crate::store::sqlite::database::{Handle, Open};
 use crate::store::sqlite::failure::{Trouble, locked, sqlite};
 use crate::store::sqlite::hints::FileHints;
 pub use crate::store::sqlite::image::Image;

@@ -15,6 +15,9 @@ mod queue_look;
 mod queue_manage;
 mod queue_settle;
 mod verbs;
+#[cfg(target_os = "linux")]
+#[cfg(target_os = "linux")]
+mod watch;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
