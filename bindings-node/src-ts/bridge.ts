@@ -159,11 +159,6 @@ function giveUp(bridge: Bridge, one: Waiting): void {
   letGo(bridge)
 }
 
-/** Gives up on all calls, for the end of the process. */
-export function abandon(): void {
-  if (made !== undefined) native().abandon(made)
-}
-
 /**
  * Starts the calls of this turn now. If that fails there is no thread to work on anything: then none of those that
  * wait was started.
@@ -193,8 +188,12 @@ function end(one: Waiting): void {
 }
 
 function make(): Bridge {
-  // Not yet without being asked for: what is on its way when the process ends is not always taken back then.
-  return native().openBridge(deliver, process.env['STANCHION_HOST_LOOP'] === '1')
+  // Bun has functions of libuv's names, which end the process.
+  const hosted = process.env['STANCHION_HOST_LOOP'] !== '0' && process.versions['bun'] === undefined
+  const bridge = native().openBridge(deliver, hosted)
+  // Before the clients let go of what they hold: what they are given from then on would be nobody's.
+  process.once('exit', () => { native().abandon(bridge) })
+  return bridge
 }
 
 function keepAlive(bridge: Bridge, yes: boolean): void {

@@ -1,7 +1,6 @@
 /** What is done when the process (or the thread) ends: leases are released, as far as that is a matter of a moment. */
 
 import { performance } from 'node:perf_hooks'
-import { abandon } from './bridge.js'
 import { letGoOfAll } from './lease.js'
 import type { Native } from './native.js'
 
@@ -18,8 +17,6 @@ export function noteClient(client: Native.Client): void {
 }
 
 function farewell(): void {
-  // First: what they are given from now on would be nobody's.
-  abandon()
   letGoOfAll()
   const until = performance.now() + FAREWELL_MS
   for (const client of clients) client.deref()?.lingerNow(Math.max(0, until - performance.now()))

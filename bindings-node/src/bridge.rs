@@ -7,6 +7,7 @@
 use std::cell::{OnceCell, RefCell};
 use std::collections::VecDeque;
 use std::future::{Future, poll_fn};
+use std::mem::{self, ManuallyDrop};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::ptr;
@@ -57,7 +58,9 @@ const NEWS: u32 = 2;
 
 thread_local! {
     /// The bridges of this thread, which are of one event loop. A number is passed sooner than an object.
-    static BRIDGES: RefCell<Vec<Option<Rc<Inner>>>> = const { RefCell::new(Vec::new()) };
+    /// What is left at the end of a thread whose environment did not say that it ends stays: its loop may be gone.
+    static BRIDGES: RefCell<ManuallyDrop<Vec<Option<Rc<Inner>>>>> =
+        const { RefCell::new(ManuallyDrop::new(Vec::new())) };
 }
 
 /// What one event loop waits for. The facade opens one for each thread of JavaScript, and has its number.
@@ -78,6 +81,7 @@ struct Inner {
     shared: Arc<Shared>,
     /// What works on the calls, if the event loop does.
     host: Option<Arc<HostLoop>>,
+    uv: Option<Arc<UvLoop>>,
     /// Rings, once something calls for it.
     ringer: OnceCell<tokio::task::AbortHandle>,
     /// Calls of this turn of the event loop, which are started together.
@@ -95,11 +99,17 @@ struct Deliver {
 }
 
 impl Inner {
+    /// Gives up on all calls. No turn may come any more, and one could end before all that was given up is dropped.
     fn abandon(&self) {
+        // What is dropped may leave something to be done.
+        let _context = runtime().ok().map(|runtime| runtime.enter());
         self.fresh.take();
         self.waiting.take().into_values().for_each(|call| call.abort());
         let notes = locked(&self.shared.notes).take();
         drop(notes);
+        if let Some(host) = &self.host {
+            host.end();
+        }
     }
 
     /// As [`Inner::work`]; true also if there is something to be collected. That comes in a turn of its own.
@@ -268,12 +278,13 @@ pub fn open_bridge(env: &Env, deliver: Function<'_, (), ()>, hosted: bool) -> na
     let mut function = ptr::null_mut();
     // SAFETY: both are of this call.
     napi::check_status!(unsafe { sys::napi_create_reference(env.raw(), deliver.raw(), 1, &mut function) })?;
-    let number = BRIDGES.with_borrow(Vec::len);
+    let number = BRIDGES.with_borrow(|bridges| bridges.len());
     let uv = hosted.then(|| UvLoop::of(env.raw(), number, Arc::clone(&bell))).flatten();
-    let host = uv.map(|uv| HostLoop::new(uv));
+    let host = uv.clone().map(|uv| HostLoop::new(uv));
     let inner = Inner {
         shared: Arc::new(Shared { notes: Mutex::new(Some(VecDeque::new())), call: Notify::new(), bell }),
         host,
+        uv,
         ringer: OnceCell::new(),
         fresh: RefCell::default(),
         waiting: RefCell::default(),
@@ -286,21 +297,42 @@ pub fn open_bridge(env: &Env, deliver: Function<'_, (), ()>, hosted: bool) -> na
 
 /// The environment ends: nobody waits any more.
 fn close(number: usize) {
-    let inner = BRIDGES.with_borrow_mut(|bridges| bridges.get_mut(number).and_then(Option::take));
-    let Some(inner) = inner else { return };
-    inner.abandon();
-    if let Some(host) = &inner.host {
-        host.end();
-    }
-    if let Some(ringer) = inner.ringer.get() {
-        ringer.abort();
-    }
-    lease::forget_all();
+    contained(|| {
+        let inner = BRIDGES.with_borrow_mut(|bridges| bridges.get_mut(number).and_then(Option::take));
+        let Some(inner) = inner else { return };
+        silence(&inner.shared.bell);
+        inner.abandon();
+        if let Some(uv) = &inner.uv {
+            uv.unwatch_all();
+        }
+        if let Some(ringer) = inner.ringer.get() {
+            ringer.abort();
+        }
+        lease::forget_all();
+    });
+}
+
+/// Releases a bell before its environment does. Else the last of those that ring it, on another thread, could release it
+/// while Node takes it away.
+fn silence(bell: &Bell) {
+    bell.handle.with_write_aborted(|mut ended| {
+        if !mem::replace(&mut *ended, true) {
+            // SAFETY: it was not released, and from now on nobody uses it.
+            unsafe {
+                sys::napi_release_threadsafe_function(bell.raw(), sys::ThreadsafeFunctionReleaseMode::abort)
+            };
+        }
+    });
+}
+
+/// Runs what the event loop calls, which no panic may leave.
+pub(crate) fn contained(run: impl FnOnce()) {
+    let _ = catch_unwind(AssertUnwindSafe(run));
 }
 
 /// What there is: whether there is more, to be collected later; then for each note its kind, the number of its call, and the
 /// value, one after the other.
-#[napi(ts_return_type = "unknown[]")]
+#[napi(catch_unwind, ts_return_type = "unknown[]")]
 pub fn collect<'env>(env: &'env Env, bridge: Bridge) -> napi::Result<Array<'env>> {
     let Inner { shared, waiting, .. } = &*bridge.0;
     let goes_on = bridge.0.work();
@@ -321,15 +353,28 @@ pub fn collect<'env>(env: &'env Env, bridge: Bridge) -> napi::Result<Array<'env>
             Note::News(value) => (NEWS, value(env.raw())),
             Note::Failed(failure) => (FAILED, value(failure)(env.raw())),
         };
+        // One that cannot be had in JavaScript must not take the others along.
+        let (kind, made) = match made {
+            Ok(made) => (kind, made),
+            Err(error) => (FAILED, value(unconverted(env, &error))(env.raw())?),
+        };
         found.insert(kind)?;
         found.insert(call)?;
-        found.insert(made?)?;
+        found.insert(made)?;
     }
     Ok(found)
 }
 
+/// A defect, or a lack of memory.
+fn unconverted(env: &Env, error: &napi::Error) -> Failure {
+    let mut thrown = ptr::null_mut();
+    // SAFETY: on the thread of the environment. Nothing can be made while an exception waits to be thrown.
+    unsafe { sys::napi_get_and_clear_last_exception(env.raw(), &mut thrown) };
+    Failure::internal(&format!("a result could not be converted: {error}"))
+}
+
 /// Starts the calls that were made since the last time. True if some have ended already.
-#[napi]
+#[napi(catch_unwind)]
 pub fn flush(bridge: Bridge) -> napi::Result<bool> {
     let runtime = runtime().map_err(no_thread)?;
     let Inner { shared, host, ringer, fresh, .. } = &*bridge.0;
@@ -353,7 +398,7 @@ pub fn flush(bridge: Bridge) -> napi::Result<bool> {
 }
 
 /// Gives up on a call. What it left behind is cleaned up. True if another has ended meanwhile.
-#[napi]
+#[napi(catch_unwind)]
 pub fn cancel(bridge: Bridge, call: u32) -> bool {
     let call = bridge.0.waiting.borrow_mut().remove(&call);
     let Some(call) = call else { return false };
@@ -362,13 +407,9 @@ pub fn cancel(bridge: Bridge, call: u32) -> bool {
 }
 
 /// Gives up on all calls: nobody will hear of them. What they were given and left behind is released.
-#[napi]
+#[napi(catch_unwind)]
 pub fn abandon(bridge: Bridge) {
     bridge.0.abandon();
-    // No turn may come any more, and one could end before all that was given up is dropped.
-    if let Some(host) = &bridge.0.host {
-        host.end();
-    }
 }
 
 /// Whether the process is to stay alive for what is waited for.

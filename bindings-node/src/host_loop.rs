@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 use napi::sys;
 use stanchion::internals::Host;
 
-use crate::bridge::{self, Bell, locked, ring};
+use crate::bridge::{self, Bell, contained, locked, ring};
 
 /// From uv.h.
 const UV_POLL: c_int = 8;
@@ -124,6 +124,12 @@ impl UvLoop {
         })
     }
 
+    /// Ends all of that: the environment ends. On the loop's thread.
+    pub(crate) fn unwatch_all(&self) {
+        let numbers: Vec<_> = locked(&self.watched).keys().copied().collect();
+        numbers.into_iter().for_each(|number| self.unwatch(number));
+    }
+
     fn start(&self, handle: Handle, writes: bool) -> bool {
         let events = if writes { UV_READABLE | UV_WRITABLE } else { UV_READABLE };
         // SAFETY: an open handle of the loop of this thread.
@@ -182,14 +188,15 @@ unsafe extern "C" fn polled(handle: Handle, status: c_int, events: c_int) {
         let watched = &*(uv.get_data)(handle).cast::<Watched>();
         (watched.bridge, watched.number)
     };
-    bridge::polled(bridge, number, status < 0, events & UV_READABLE != 0, events & UV_WRITABLE != 0);
+    let (reads, writes) = (events & UV_READABLE != 0, events & UV_WRITABLE != 0);
+    contained(|| bridge::polled(bridge, number, status < 0, reads, writes));
 }
 
 unsafe extern "C" fn closed(handle: Handle) {
     let Some(uv) = uv() else { return };
     // SAFETY: made by `watch`; libuv does not use it any more.
     drop(unsafe { Box::from_raw((uv.get_data)(handle).cast::<Watched>()) });
-    OPEN.set(OPEN.get() - 1);
+    OPEN.set(OPEN.get().saturating_sub(1));
     if OPEN.get() == 0 {
         ENDS.take().into_iter().for_each(ended);
     }

@@ -3,6 +3,7 @@
 //! The facade has numbers for them: an object of the native half for each would keep the garbage collector busy.
 
 use std::cell::RefCell;
+use std::mem::ManuallyDrop;
 use std::sync::Arc;
 
 use napi::bindgen_prelude::{FromNapiValue, ToNapiValue};
@@ -18,12 +19,14 @@ use crate::error::{Failure, invalid};
 
 thread_local! {
     /// The leases that the facade of this thread has numbers for.
-    static LEASES: RefCell<Slab<Arc<stanchion::Lease>>> = const { RefCell::new(Slab::new()) };
+    /// They stay at the end of a thread whose environment did not say that it ends.
+    static LEASES: RefCell<ManuallyDrop<Slab<Arc<stanchion::Lease>>>> =
+        const { RefCell::new(ManuallyDrop::new(Slab::new())) };
 }
 
 /// The environment ends: what nobody released is released in the background.
 pub(crate) fn forget_all() {
-    for (_, lease) in LEASES.take() {
+    for (_, lease) in ManuallyDrop::into_inner(LEASES.take()) {
         lease.let_go();
     }
 }

@@ -44,8 +44,8 @@ test('no thread to be had: calls are rejected, the process may end, and later on
 })
 
 for (const [who, prelude, reader] of [
-  ['the event loop', "process.env.STANCHION_HOST_LOOP = '1'", ''],
-  ['a thread', '', 'stanchion-wake'],
+  ['the event loop', 'delete process.env.STANCHION_HOST_LOOP', ''],
+  ['a thread', "process.env.STANCHION_HOST_LOOP = '0'", 'stanchion-wake'],
 ]) {
   test(`${who} works on the calls and reads the wake-ups`, async () => {
     const { code, stdout, stderr } = await script(`

@@ -4,7 +4,7 @@
 //! The host calls [`HostLoop::turn`] whenever a socket is ready or [`Host::wake`] was called. All that the tasks of one
 //! turn send goes out in one write.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::future::{Future, poll_fn};
 use std::io::{self, Read, Write};
@@ -43,9 +43,9 @@ type Task = Pin<Box<dyn Future<Output = ()> + Send>>;
 pub struct HostLoop {
     id: u64,
     host: Arc<dyn Host>,
-    tasks: Mutex<FuturesUnordered<Task>>,
+    tasks: Mutex<FuturesUnordered<Spawned>>,
     /// Spawned since the tasks were polled last.
-    fresh: Mutex<VecDeque<Task>>,
+    fresh: Mutex<VecDeque<Spawned>>,
     sockets: Mutex<Vec<(u64, Weak<Interest>)>>,
     alarm: Arc<Alarm>,
 }
@@ -84,6 +84,29 @@ static NEXT_ID: AtomicU64 = AtomicU64::new(1);
 thread_local! {
     /// The loop in whose turn this thread is.
     static CURRENT: RefCell<Option<Arc<HostLoop>>> = const { RefCell::new(None) };
+    /// When that turn began.
+    static BEGAN: Cell<Option<Instant>> = const { Cell::new(None) };
+}
+
+/// A task whose panics end nothing else, and that leaves the rest of a long turn to the host. `None` once it has ended.
+struct Spawned(Option<Task>);
+
+impl Future for Spawned {
+    type Output = ();
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
+        if Turn::is_long() {
+            context.waker().wake_by_ref();
+            return Poll::Pending;
+        }
+        let Some(task) = &mut self.0 else { return Poll::Ready(()) };
+        let polled = contained("event loop", || task.as_mut().poll(context));
+        if polled != Some(Poll::Pending) {
+            contained("event loop", || self.0 = None);
+            return Poll::Ready(());
+        }
+        Poll::Pending
+    }
 }
 
 impl Wake for Alarm {
@@ -116,9 +139,9 @@ impl HostLoop {
         })
     }
 
-    /// Has a task polled in the next turn.
+    /// Has a task polled in the next turn. Its panics end nothing else.
     pub fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
-        locked(&self.fresh).push_back(Box::pin(task));
+        locked(&self.fresh).push_back(Spawned(Some(Box::pin(task))));
     }
 
     /// A socket has failed, which some loops say once only: what is wrong shows when it is read.
@@ -166,24 +189,24 @@ impl HostLoop {
     }
 
     fn turn_with(self: &Arc<Self>, mut also: impl FnMut(&mut Context<'_>)) -> bool {
-        let turn = Turn::begin(self);
+        let _turn = Turn::begin(self);
         let waker = Waker::from(Arc::clone(&self.alarm));
         let mut context = Context::from_waker(&waker);
         loop {
             self.alarm.state.store(IN_TURN, Ordering::Release);
             also(&mut context);
-            self.poll(&mut context, &turn);
+            self.poll(&mut context);
             let goes_on = self.alarm.state.swap(QUIET, Ordering::AcqRel) == GOES_ON;
             if !goes_on && locked(&self.fresh).is_empty() {
                 return false;
             }
-            if turn.is_long() {
+            if Turn::is_long() {
                 return true;
             }
         }
     }
 
-    fn poll(&self, context: &mut Context<'_>, turn: &Turn<'_>) {
+    fn poll(&self, context: &mut Context<'_>) {
         let mut tasks = match self.tasks.try_lock() {
             Ok(tasks) => tasks,
             Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
@@ -195,7 +218,7 @@ impl HostLoop {
         tasks.extend(fresh.drain(..count));
         drop(fresh);
         while let Poll::Ready(Some(())) = pin!(&mut *tasks).poll_next(context) {
-            if turn.is_long() {
+            if Turn::is_long() {
                 context.waker().wake_by_ref();
                 return;
             }
@@ -247,14 +270,10 @@ impl HostLoop {
         .await;
     }
 
-    /// Spawns a task beside the one that is being polled. Its panics end nothing else.
+    /// Spawns a task beside the one that is being polled.
     pub(crate) fn spawn_beside(task: impl Future<Output = ()> + Send + 'static) {
-        let mut task = Box::pin(task);
-        let polled = poll_fn(move |context| {
-            contained("event loop", || task.as_mut().poll(context)).unwrap_or(Poll::Ready(()))
-        });
         if let Some(current) = Self::current() {
-            current.spawn(polled);
+            current.spawn(task);
         }
     }
 }
@@ -262,25 +281,31 @@ impl HostLoop {
 /// This thread is in a turn of a loop; until it ends, also by a panic.
 struct Turn<'a> {
     alarm: &'a Alarm,
-    outer: Option<Arc<HostLoop>>,
-    begin: Instant,
+    outer: (Option<Arc<HostLoop>>, Option<Instant>),
 }
 
 impl<'a> Turn<'a> {
     fn begin(of: &'a Arc<HostLoop>) -> Self {
-        Self { alarm: &of.alarm, outer: CURRENT.replace(Some(Arc::clone(of))), begin: Instant::now() }
+        let outer = (CURRENT.replace(Some(Arc::clone(of))), BEGAN.replace(Some(Instant::now())));
+        Self { alarm: &of.alarm, outer }
     }
 
-    fn is_long(&self) -> bool {
-        self.begin.elapsed() > TURN_MOST
+    fn is_long() -> bool {
+        BEGAN.get().is_some_and(|began| began.elapsed() > TURN_MOST)
     }
 }
 
 impl Drop for Turn<'_> {
     fn drop(&mut self) {
-        // Only a panic leaves it like this.
-        let _ = self.alarm.state.compare_exchange(IN_TURN, QUIET, Ordering::AcqRel, Ordering::Acquire);
-        CURRENT.set(self.outer.take());
+        // Only a panic leaves it in its turn.
+        let next = |state| matches!(state, IN_TURN | GOES_ON).then_some(QUIET);
+        let left = self.alarm.state.fetch_update(Ordering::AcqRel, Ordering::Acquire, next);
+        let (outer, began) = &mut self.outer;
+        CURRENT.set(outer.take());
+        BEGAN.set(began.take());
+        if left == Ok(GOES_ON) {
+            self.alarm.host.wake();
+        }
     }
 }
 

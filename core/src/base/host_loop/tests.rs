@@ -120,16 +120,60 @@ fn a_task_that_panics_ends_no_other() {
     });
     settle(&turns);
     assert_eq!(done.load(Ordering::Relaxed), 1);
-    let broken = Arc::clone(&turns);
-    turns.spawn(async { panic!("on purpose, and not contained") });
-    std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| settle(&broken))).unwrap_err();
-    assert!(!HostLoop::is_in_turn());
+    struct Explodes;
+    impl Drop for Explodes {
+        fn drop(&mut self) {
+            panic!("on purpose, at its end");
+        }
+    }
+    turns.spawn(async { panic!("on purpose, from outside") });
+    turns.spawn(async {
+        let _ends = Explodes;
+    });
     let counted = Arc::clone(&done);
     turns.spawn(async move {
         counted.fetch_add(1, Ordering::Relaxed);
     });
     settle(&turns);
     assert_eq!(done.load(Ordering::Relaxed), 2);
+}
+
+#[test]
+fn a_turn_that_panics_is_over() {
+    let (turns, host) = new();
+    let mut breaks = pin!(poll_fn(|context| -> Poll<()> {
+        context.waker().wake_by_ref();
+        panic!("on purpose, of the host's own future")
+    }));
+    let broken = std::panic::AssertUnwindSafe(|| turns.turn_for(breaks.as_mut()));
+    std::panic::catch_unwind(broken).unwrap_err();
+    assert!(!HostLoop::is_in_turn());
+    assert_eq!(host.wakes.load(Ordering::Relaxed), 1, "what it was woken for is to come");
+    Waker::from(Arc::clone(&turns.alarm)).wake();
+    assert_eq!(host.wakes.load(Ordering::Relaxed), 2);
+}
+
+#[test]
+fn a_crowd_of_tasks_that_are_ready_goes_on_in_several_turns() {
+    let (turns, _) = new();
+    let places: Vec<_> = (0..FRESH).map(|_| Arc::default()).collect();
+    let done = Arc::new(AtomicUsize::new(0));
+    for place in &places {
+        let begins = waits(place, &Arc::default());
+        let done = Arc::clone(&done);
+        turns.spawn(async move {
+            begins.await;
+            std::thread::sleep(TURN_MOST / 8);
+            done.fetch_add(1, Ordering::Relaxed);
+        });
+    }
+    settle(&turns);
+    places.iter().for_each(|place| locked(place).take().unwrap().wake());
+    assert!(turns.turn());
+    let first = done.load(Ordering::Relaxed);
+    assert!(first < FRESH, "{first}");
+    settle(&turns);
+    assert_eq!(done.load(Ordering::Relaxed), FRESH);
 }
 
 #[test]
