@@ -217,12 +217,8 @@ impl HostLoop {
         let count = fresh.len().min(FRESH);
         tasks.extend(fresh.drain(..count));
         drop(fresh);
-        while let Poll::Ready(Some(())) = pin!(&mut *tasks).poll_next(context) {
-            if Turn::is_long() {
-                context.waker().wake_by_ref();
-                return;
-            }
-        }
+        // Those that are ready when the turn is long ask for the next one.
+        while let Poll::Ready(Some(())) = pin!(&mut *tasks).poll_next(context) {}
     }
 
     /// Drops all tasks, and with them their sockets: the event loop ends.

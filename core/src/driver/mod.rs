@@ -42,11 +42,11 @@ async fn run<M: Machine>(live: &Live, machine: &mut M, place: Option<&Place>) ->
     let guard = Abandon::new(live, machine);
     let machine = &mut *guard.machine;
     let mut traffic = RequestTiming::new(live);
+    let mut now = live.clock.now();
     loop {
         if live.closing.is_over() && !machine.gives_back() {
             return cut_off_async(live, machine).await;
         }
-        let now = live.clock.now();
         match machine.step(now) {
             Step::Done(outcome) => return outcome,
             _ if live.closing.has_begun() && !machine.gives_back() => {
@@ -55,7 +55,9 @@ async fn run<M: Machine>(live: &Live, machine: &mut M, place: Option<&Place>) ->
             Step::Send(call) => {
                 traffic.sends(now);
                 let result = live.store.perform_async(&call.request, call.until).await;
-                machine.reply(traffic.heard(&result), call.number, result);
+                now = traffic.heard(&result);
+                machine.reply(now, call.number, result);
+                continue;
             }
             Step::Listen => {
                 live.channel.open_async().await;
@@ -70,6 +72,7 @@ async fn run<M: Machine>(live: &Live, machine: &mut M, place: Option<&Place>) ->
                 None => live.closing.nap(live.clock.nap(until)).await,
             },
         }
+        now = live.clock.now();
     }
 }
 

@@ -17,7 +17,7 @@ use crate::store::redis::connector::Connector;
 use crate::store::redis::era::Era;
 use crate::store::redis::failure;
 use crate::store::redis::multiplexed;
-use crate::store::redis::patience::{rest, within};
+use crate::store::redis::patience::{by, rest};
 use crate::store::{Deliver, Hints, Listening};
 
 /// How often the server is asked whether it is still there; also keeps the connection alive through proxies. It is
@@ -175,6 +175,6 @@ pub(crate) async fn hosted(
 }
 
 async fn is_confirmed(connection: &mut MultiplexedConnection, subscribe: &Cmd, left: Duration) -> bool {
-    let answer = within(left, connection.send_packed_command(subscribe)).await;
+    let answer = by(Instant::now() + left, connection.send_packed_command(subscribe)).await;
     matches!(answer, Some(Ok(Value::Push { kind: PushKind::Subscribe, .. })))
 }

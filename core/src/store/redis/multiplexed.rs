@@ -19,7 +19,7 @@ use crate::store::redis::connector::{Connector, aside};
 use crate::store::redis::era::Era;
 use crate::store::redis::failure::{self, Miss, Next};
 use crate::store::redis::look;
-use crate::store::redis::patience::{rest, within};
+use crate::store::redis::patience::{by, rest};
 use crate::store::redis::pool;
 use crate::store::redis::sending::Sending;
 use crate::store::redis::server::Server;
@@ -114,13 +114,12 @@ impl Multiplexed {
         give_up: Instant,
     ) -> Result<RedisResult<T>, Miss> {
         let sent = Instant::now();
-        let left = give_up.saturating_duration_since(sent);
         let place = self.connector.place();
-        if left.is_zero() {
+        if sent >= give_up {
             let message = format!("the timeout was over before {place} could be asked");
             return Err(Miss::unsent(Failure::new(FailureKind::NotSent, message)));
         }
-        match within(left, asking).await {
+        match by(give_up, asking).await {
             Some(answer) => {
                 if answer.as_ref().is_err_and(|error| !pool::is_answer(error)) {
                     self.discard(number);
@@ -139,10 +138,10 @@ impl Multiplexed {
     }
 
     async fn connection(&self, give_up: Instant) -> Result<Numbered, Failure> {
-        if let Some(mut current) = self.usable() {
-            let left = rest(give_up);
-            if current.used.elapsed() < CHECK_AFTER_IDLE
-                || is_alive(&mut current, left / pool::CHECK_SHARE).await
+        let now = Instant::now();
+        if let Some(mut current) = self.usable(now) {
+            let answers_by = now + give_up.saturating_duration_since(now) / pool::CHECK_SHARE;
+            if now.duration_since(current.used) < CHECK_AFTER_IDLE || is_alive(&mut current, answers_by).await
             {
                 return Ok(current);
             }
@@ -156,7 +155,7 @@ impl Multiplexed {
     async fn connect(&self, give_up: Instant) -> Result<Numbered, Failure> {
         let turn = self.turn_to_connect();
         let _turn = turn.lock().await;
-        if let Some(current) = self.usable() {
+        if let Some(current) = self.usable(Instant::now()) {
             return Ok(current);
         }
         let (server, era) = self.connector.server_async(give_up).await?;
@@ -193,14 +192,14 @@ impl Multiplexed {
         HostLoop::current_id().filter(|_| self.connector.can_be_hosted())
     }
 
-    /// The present connection, with the time of its last use.
-    fn usable(&self) -> Option<Numbered> {
+    /// The present connection, with the time of its last use before this one.
+    fn usable(&self, now: Instant) -> Option<Numbered> {
         let (home, era) = (self.home(), self.connector.era());
         let mut all = locked(&self.current);
         all.retain(|current| !current.polled.as_ref().is_some_and(|polled| polled.is_over()));
         let current = all.iter_mut().find(|current| current.home == home && current.era == era)?;
         let before = current.clone();
-        current.used = Instant::now();
+        current.used = now;
         Some(before)
     }
 
@@ -245,7 +244,7 @@ async fn ask(connection: &mut MultiplexedConnection, command: &Cmd) -> RedisResu
 }
 
 /// That the server has closed a connection meanwhile shows only when it is used.
-async fn is_alive(current: &mut Numbered, left: Duration) -> bool {
+async fn is_alive(current: &mut Numbered, give_up: Instant) -> bool {
     let ping = redis::cmd("PING");
-    matches!(within(left, current.connection.send_packed_command(&ping)).await, Some(Ok(_)))
+    matches!(by(give_up, current.connection.send_packed_command(&ping)).await, Some(Ok(_)))
 }

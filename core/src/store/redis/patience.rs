@@ -5,7 +5,7 @@ use std::pin::pin;
 use std::task::Poll;
 use std::time::{Duration, Instant};
 
-use tokio::time::timeout;
+use tokio::time::timeout_at;
 
 use crate::base::host_loop::HostLoop;
 
@@ -14,10 +14,10 @@ pub(crate) fn rest(give_up: Instant) -> Duration {
     give_up.saturating_duration_since(Instant::now())
 }
 
-/// What comes within this time; `None` if nothing has, also of what is there but not read yet.
-pub(crate) async fn within<T>(left: Duration, coming: impl Future<Output = T>) -> Option<T> {
+/// What comes until then; `None` if nothing has, also of what is there but not read yet.
+pub(crate) async fn by<T>(give_up: Instant, coming: impl Future<Output = T>) -> Option<T> {
     let mut coming = pin!(coming);
-    if let Ok(come) = timeout(left, &mut coming).await {
+    if let Ok(come) = timeout_at(give_up.into(), &mut coming).await {
         return Some(come);
     }
     HostLoop::catch_up().await;
