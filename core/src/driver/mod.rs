@@ -4,6 +4,7 @@ pub(crate) mod interrupt;
 
 use std::future::{Future, poll_fn};
 use std::ops::ControlFlow;
+use std::pin::pin;
 use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
@@ -33,7 +34,9 @@ pub(crate) async fn drive<M: Machine>(
     place: Option<&Place>,
 ) -> Result<M::Output, Error> {
     let span = trace::operation(&machine.subject());
-    let outcome = run(live, machine, place).instrument(span.clone()).await;
+    // Pinned first: it is large, and would be copied.
+    let running = pin!(run(live, machine, place));
+    let outcome = running.instrument(span.clone()).await;
     trace::ended(&span, outcome.as_ref().map(M::told));
     outcome
 }

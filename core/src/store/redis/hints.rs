@@ -3,6 +3,7 @@
 //! It speaks RESP3: there a push is distinct from a reply, so that a read that timed out can be
 //! followed by another on the same connection.
 
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -175,6 +176,6 @@ pub(crate) async fn hosted(
 }
 
 async fn is_confirmed(connection: &mut MultiplexedConnection, subscribe: &Cmd, left: Duration) -> bool {
-    let answer = by(Instant::now() + left, connection.send_packed_command(subscribe)).await;
+    let answer = by(Instant::now() + left, pin!(connection.send_packed_command(subscribe))).await;
     matches!(answer, Some(Ok(Value::Push { kind: PushKind::Subscribe, .. })))
 }

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::io;
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, Weak};
 use std::time::{Duration, Instant};
@@ -91,7 +91,7 @@ impl Multiplexed {
     pub(crate) async fn run(&self, sending: &Sending<'_>, give_up: Instant) -> Result<Value, Miss> {
         let mut current = self.connection(give_up).await.map_err(Miss::unsent)?;
         if let Some(look) = sending.look() {
-            let looking = current.connection.send_packed_commands(&look.commands, 0, look::ANSWERS);
+            let looking = pin!(current.connection.send_packed_commands(&look.commands, 0, look::ANSWERS));
             let answers = self.call(current.number, looking, give_up).await?;
             let answers = answers.map_err(|error| Miss::performing(&error, self.connector.place()))?;
             if let Some(answer) = look.judge(&answers) {
@@ -99,18 +99,25 @@ impl Multiplexed {
             }
         }
         let connection = &mut current.connection;
-        let mut answer = self.call(current.number, ask(connection, sending.command()), give_up).await?;
+        let mut answer = {
+            let asking = pin!(ask(connection, sending.command()));
+            self.call(current.number, asking, give_up).await?
+        };
         if answer.as_ref().is_err_and(failure::is_no_script) {
-            answer = self.call(current.number, ask(connection, &sending.with_text()), give_up).await?;
+            let with_text = sending.with_text();
+            // Seldom, so it takes no room of the others.
+            let mut asking = Box::pin(ask(connection, &with_text));
+            answer = self.call(current.number, asking.as_mut(), give_up).await?;
         }
         answer.map_err(|error| Miss::performing(&error, self.connector.place()))
     }
 
-    /// The server's answer on the connection of this number, or the failure to get one.
+    /// The server's answer on the connection of this number, or the failure to get one. The question is a kilobyte, which
+    /// stays where it is.
     async fn call<T>(
         &self,
         number: u64,
-        asking: impl Future<Output = RedisResult<T>>,
+        asking: Pin<&mut impl Future<Output = RedisResult<T>>>,
         give_up: Instant,
     ) -> Result<RedisResult<T>, Miss> {
         let sent = Instant::now();
@@ -246,5 +253,5 @@ async fn ask(connection: &mut MultiplexedConnection, command: &Cmd) -> RedisResu
 /// That the server has closed a connection meanwhile shows only when it is used.
 async fn is_alive(current: &mut Numbered, give_up: Instant) -> bool {
     let ping = redis::cmd("PING");
-    matches!(by(give_up, current.connection.send_packed_command(&ping)).await, Some(Ok(_)))
+    matches!(by(give_up, pin!(current.connection.send_packed_command(&ping))).await, Some(Ok(_)))
 }

@@ -1,7 +1,7 @@
 //! How long the server has left to answer.
 
 use std::future::{Future, poll_fn};
-use std::pin::pin;
+use std::pin::Pin;
 use std::task::Poll;
 use std::time::{Duration, Instant};
 
@@ -15,8 +15,7 @@ pub(crate) fn rest(give_up: Instant) -> Duration {
 }
 
 /// What comes until then; `None` if nothing has, also of what is there but not read yet.
-pub(crate) async fn by<T>(give_up: Instant, coming: impl Future<Output = T>) -> Option<T> {
-    let mut coming = pin!(coming);
+pub(crate) async fn by<T>(give_up: Instant, mut coming: Pin<&mut impl Future<Output = T>>) -> Option<T> {
     if let Ok(come) = timeout_at(give_up.into(), &mut coming).await {
         return Some(come);
     }
