@@ -79,6 +79,9 @@ const FRESH: usize = 64;
 /// A turn that has taken longer goes on in the next one: what else the host has to do comes in between.
 const TURN_MOST: Duration = Duration::from_millis(1);
 
+/// So many times at most whoever catches up lets the others go first: one that is to read a socket may not want to.
+const CATCH_UP_MOST: usize = 200;
+
 static NEXT_ID: AtomicU64 = AtomicU64::new(1);
 
 thread_local! {
@@ -250,14 +253,18 @@ impl HostLoop {
     /// Lets all that has arrived be read before what waits for it goes on: the loop may have stood still.
     pub(crate) async fn catch_up() {
         let Some(current) = Self::current() else { return };
-        for socket in locked(&current.sockets).iter().filter_map(|(_, socket)| socket.upgrade()) {
+        let sockets: Vec<_> =
+            locked(&current.sockets).iter().map(|(_, socket)| Weak::clone(socket)).collect();
+        drop(current);
+        for socket in sockets.iter().filter_map(Weak::upgrade) {
             socket.readable.store(true, Ordering::Release);
             socket.reader.wake();
         }
-        drop(current);
-        let mut comes_later = true;
+        let mut waits = 0..CATCH_UP_MOST;
         poll_fn(|context| {
-            if mem::take(&mut comes_later) {
+            let mut open = sockets.iter().filter_map(Weak::upgrade);
+            // Whoever reads it may have to wait for the next turn.
+            if open.any(|socket| socket.readable.load(Ordering::Acquire)) && waits.next().is_some() {
                 context.waker().wake_by_ref();
                 return Poll::Pending;
             }

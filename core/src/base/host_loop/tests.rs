@@ -229,21 +229,23 @@ fn what_a_full_socket_does_not_take_goes_out_when_it_has_room() {
     assert!(locked(&host.watched).is_empty());
 }
 
+/// Reads a socket for ever, and counts the bytes.
+async fn read(socket: UnixStream, arrived: Arc<AtomicUsize>) {
+    let mut stream = HostStream::new(Socket::Unix(socket)).unwrap();
+    let mut bytes = [0; 10];
+    loop {
+        let mut buffer = ReadBuf::new(&mut bytes);
+        poll_fn(|context| Pin::new(&mut stream).poll_read(context, &mut buffer)).await.unwrap();
+        arrived.fetch_add(buffer.filled().len(), Ordering::Relaxed);
+    }
+}
+
 #[test]
 fn a_socket_is_read_when_the_loop_says_so_and_to_its_end() {
     let (turns, host) = new();
     let (near, far) = UnixStream::pair().unwrap();
     let arrived = Arc::new(AtomicUsize::new(0));
-    let counted = Arc::clone(&arrived);
-    turns.spawn(async move {
-        let mut stream = HostStream::new(Socket::Unix(near)).unwrap();
-        let mut bytes = [0; 10];
-        loop {
-            let mut buffer = ReadBuf::new(&mut bytes);
-            poll_fn(|context| Pin::new(&mut stream).poll_read(context, &mut buffer)).await.unwrap();
-            counted.fetch_add(buffer.filled().len(), Ordering::Relaxed);
-        }
-    });
+    turns.spawn(read(near, Arc::clone(&arrived)));
     settle(&turns);
     (&far).write_all(&[1; 35]).unwrap();
     settle(&turns);
@@ -252,4 +254,43 @@ fn a_socket_is_read_when_the_loop_says_so_and_to_its_end() {
     turns.ready(number, true, false);
     settle(&turns);
     assert_eq!(arrived.load(Ordering::Relaxed), 35);
+}
+
+#[test]
+fn whoever_catches_up_after_a_long_turn_waits_until_the_sockets_are_read() {
+    let (turns, _) = new();
+    let (near, far) = UnixStream::pair().unwrap();
+    let arrived = Arc::new(AtomicUsize::new(0));
+    turns.spawn(read(near, Arc::clone(&arrived)));
+    settle(&turns);
+    (&far).write_all(&[1; 35]).unwrap();
+    let mut judging = pin!(async {
+        std::thread::sleep(2 * TURN_MOST);
+        HostLoop::catch_up().await;
+        arrived.load(Ordering::Relaxed)
+    });
+    let found = loop {
+        if let Poll::Ready(found) = turns.turn_for(judging.as_mut()) {
+            break found;
+        }
+    };
+    assert_eq!(found, 35);
+}
+
+#[test]
+fn whoever_catches_up_does_not_wait_for_a_socket_that_nobody_reads() {
+    let (turns, _) = new();
+    let (near, _far) = UnixStream::pair().unwrap();
+    turns.spawn(async {
+        let _stream = HostStream::new(Socket::Unix(near)).unwrap();
+        pending::<()>().await;
+    });
+    let done = Arc::new(AtomicBool::new(false));
+    let says = Arc::clone(&done);
+    turns.spawn(async move {
+        HostLoop::catch_up().await;
+        says.store(true, Ordering::Release);
+    });
+    settle(&turns);
+    assert!(done.load(Ordering::Acquire));
 }
