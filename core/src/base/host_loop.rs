@@ -91,21 +91,26 @@ thread_local! {
     static BEGAN: Cell<Option<Instant>> = const { Cell::new(None) };
 }
 
-/// A task whose panics end nothing else, and that leaves the rest of a long turn to the host. `None` once it has ended.
-struct Spawned(Option<Task>);
+/// A task whose panics end nothing else, and that leaves the rest of a long turn to the host. It begins in any case, since
+/// tasks begin in their order.
+struct Spawned {
+    has_begun: bool,
+    /// `None` once it has ended.
+    task: Option<Task>,
+}
 
 impl Future for Spawned {
     type Output = ();
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
-        if Turn::is_long() {
+        if mem::replace(&mut self.has_begun, true) && Turn::is_long() {
             context.waker().wake_by_ref();
             return Poll::Pending;
         }
-        let Some(task) = &mut self.0 else { return Poll::Ready(()) };
+        let Some(task) = &mut self.task else { return Poll::Ready(()) };
         let polled = contained("event loop", || task.as_mut().poll(context));
         if polled != Some(Poll::Pending) {
-            contained("event loop", || self.0 = None);
+            contained("event loop", || self.task = None);
             return Poll::Ready(());
         }
         Poll::Pending
@@ -144,7 +149,7 @@ impl HostLoop {
 
     /// Has a task polled in the next turn. Its panics end nothing else.
     pub fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
-        locked(&self.fresh).push_back(Spawned(Some(Box::pin(task))));
+        locked(&self.fresh).push_back(Spawned { has_begun: false, task: Some(Box::pin(task)) });
     }
 
     /// A socket has failed, which some loops say once only: what is wrong shows when it is read.

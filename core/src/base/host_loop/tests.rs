@@ -154,6 +154,21 @@ fn a_turn_that_panics_is_over() {
 }
 
 #[test]
+fn tasks_begin_in_their_order_though_turns_are_long() {
+    let (turns, _) = new();
+    let begun = Arc::new(Mutex::new(Vec::new()));
+    for number in 0..10 {
+        let begun = Arc::clone(&begun);
+        turns.spawn(async move {
+            std::thread::sleep(TURN_MOST / 2);
+            locked(&begun).push(number);
+        });
+    }
+    settle(&turns);
+    assert_eq!(*locked(&begun), (0..10).collect::<Vec<_>>());
+}
+
+#[test]
 fn a_crowd_of_tasks_that_are_ready_goes_on_in_several_turns() {
     let (turns, _) = new();
     let places: Vec<_> = (0..FRESH).map(|_| Arc::default()).collect();
