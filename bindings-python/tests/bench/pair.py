@@ -11,8 +11,9 @@ import stanchion
 from prepare import TARGET
 from report import percentile
 
-# Turns of each side, which alternate; pairs in one turn.
-TURNS, PAIRS = 40, 150
+# Turns of each side, which alternate; pairs in one turn. A processor that was busy or idle just before answers faster or
+# slower for some hundred pairs: with short turns, who came before one would be measured.
+TURNS, PAIRS = 10, 1_000
 HIREDIS = Path(__file__).with_name("pair.c")
 
 
