@@ -163,8 +163,10 @@ impl HostLoop {
         self.ready(number, true, true);
     }
 
-    /// A socket is ready: whoever waits for it goes on in the next turn.
+    /// A socket is ready: whoever waits for it goes on in the next turn, which the caller has to take.
     pub fn ready(&self, number: u64, reads: bool, writes: bool) {
+        // So the host is not woken for it.
+        let _ = self.alarm.state.compare_exchange(QUIET, RUNG, Ordering::AcqRel, Ordering::Acquire);
         let sockets = locked(&self.sockets);
         let found = sockets.iter().find(|(socket, _)| *socket == number);
         let Some(interest) = found.and_then(|(_, interest)| interest.upgrade()) else { return };

@@ -84,6 +84,7 @@ pub fn crew() -> Crew {
     Again::new(|| {
         let terms = WorkerTerms {
             concurrency: HANDS,
+            claims: 2,
             parked: Duration::from_millis(100),
             until_empty: false,
             grace: Duration::from_secs(1),

@@ -1,5 +1,6 @@
 //! The async worker: tasks of the runtime run the handlers of the engine's machine.
 
+mod crew;
 mod settings;
 mod shift;
 

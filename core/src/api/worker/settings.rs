@@ -23,6 +23,8 @@ use crate::session::options::{DEFAULT_MAX_HOLD, DEFAULT_TTL, MAX_TTL};
 pub const DEFAULT_GRACE: Duration = Duration::from_secs(25);
 /// How long a delivery of an id that the worker still runs is kept at most.
 const PARKED: Duration = Duration::from_secs(1);
+/// With as many hands, claims are on their way beside each other.
+const SHARED: usize = 16;
 /// How long a handler may take to end after it was asked to.
 const DEFAULT_PATIENCE: Duration = Duration::from_secs(2);
 
@@ -165,10 +167,12 @@ impl WorkerSettings {
             .impatient()
     }
 
-    pub(crate) fn machine(&self) -> WorkerMachine<Arc<Delivery>> {
+    /// For a driver that can have so many claims on their way at once.
+    pub(crate) fn machine(&self, claims: usize) -> WorkerMachine<Arc<Delivery>> {
         let Self { concurrency, lease, until_empty, grace, patience, .. } = *self;
         let parked = (lease / 4).min(PARKED);
-        let terms = WorkerTerms { concurrency, parked, until_empty, grace, patience };
+        let claims = if concurrency < SHARED { 1 } else { claims };
+        let terms = WorkerTerms { concurrency, claims, parked, until_empty, grace, patience };
         WorkerMachine::new(terms, Jitter::random())
     }
 

@@ -9,9 +9,9 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
-use tokio::task::{Id, JoinError, JoinSet};
 use tracing::{Instrument, Span};
 
+use super::crew::{Crew, Ended};
 use super::{WorkerReport, WorkerSettings, panic_message, tally};
 use crate::api::asynchronous::{Claim, Queue};
 use crate::base::clock::{Clock, Moment};
@@ -22,13 +22,13 @@ use crate::queue::claim_calls::{Batch, Verdict};
 use crate::queue::delivery::Delivery;
 use crate::session::trace;
 
-/// What a claim gave, with the batch of verdicts that travelled with it.
-type Claimed = (Batch, Result<Vec<Claim>, Error>);
+/// So many claims on their way at once.
+const CLAIMS: usize = 2;
 
-/// A claim on its way, with the verdicts that travel with it.
-struct Claiming {
+/// A call on its way, with the verdicts that it carries: a batch of those, and what the store answered.
+struct Calling<T> {
     carried: Option<Settle>,
-    future: Pin<Box<dyn Future<Output = Claimed> + Send>>,
+    future: Pin<Box<dyn Future<Output = (Batch, Result<T, Error>)> + Send>>,
 }
 
 /// See the module's documentation.
@@ -39,10 +39,10 @@ pub(super) struct Shift<H> {
     /// Handlers are dropped when they are to end.
     drops: bool,
     machine: WorkerMachine<Arc<Delivery>>,
-    hands: JoinSet<Unheard>,
-    tasks: HashMap<Id, (Receipt, Span)>,
-    settling: JoinSet<(Batch, Result<(), Error>)>,
-    claiming: Option<Claiming>,
+    hands: Crew<Unheard>,
+    tasks: HashMap<u64, (Receipt, Span)>,
+    settling: Vec<Calling<()>>,
+    claiming: Vec<Calling<Vec<Claim>>>,
     report: WorkerReport,
     error: Option<Error>,
 }
@@ -57,13 +57,13 @@ where
         Self {
             queue,
             handler,
-            machine: settings.machine(),
+            machine: settings.machine(CLAIMS),
             settings,
             drops,
-            hands: JoinSet::new(),
+            hands: Crew::new(),
             tasks: HashMap::new(),
-            settling: JoinSet::new(),
-            claiming: None,
+            settling: Vec::new(),
+            claiming: Vec::new(),
             report: WorkerReport::default(),
             error: None,
         }
@@ -95,14 +95,11 @@ where
                     hurried = true;
                     self.machine.hurry(now());
                 }
-                Some(ended) = self.hands.join_next_with_id() => {
-                    self.ended(ended);
-                    while let Some(ended) = self.hands.try_join_next_with_id() {
-                        self.ended(ended);
-                    }
+                ended = self.hands.ended() => {
+                    ended.into_iter().for_each(|(number, ended)| self.ended(number, ended));
                 }
-                (batch, claims) = wait_for(&mut self.claiming) => self.claimed(batch, claims),
-                Some(Ok((batch, result))) = self.settling.join_next() => self.settled(batch, result),
+                (batch, claims) = answered(&mut self.claiming) => self.claimed(batch, claims),
+                (batch, result) = answered(&mut self.settling) => self.settled(batch, result),
                 () = sleep_until(until) => {}
             }
         }
@@ -122,7 +119,7 @@ where
                     self.machine.looked(now(), is_empty);
                 }
                 // It carries no verdicts; dropping it loses no task.
-                Order::Abandon => self.claiming = None,
+                Order::Abandon => self.claiming.clear(),
                 Order::Signal(delivery) => delivery.kept.withdraw(),
                 Order::Wait(until) => return Ok(Some(until)),
                 Order::Done => return Ok(None),
@@ -145,22 +142,22 @@ where
             let claims = queue.settle_batch_and_claim(&mut batch, options, None).await;
             (batch, claims)
         });
-        self.claiming = Some(Claiming { carried, future });
+        self.claiming.push(Calling { carried, future });
         Ok(())
     }
 
     fn settle(&mut self, verdicts: Vec<Verdict>) -> Result<(), Error> {
         let mut batch = self.queue.one_batch(verdicts)?;
-        let queue = self.queue.clone();
-        self.settling.spawn(async move {
+        let (queue, carried) = (self.queue.clone(), batch.request());
+        let future = Box::pin(async move {
             let result = queue.settle_batch(&mut batch).await;
             (batch, result)
         });
+        self.settling.push(Calling { carried, future });
         Ok(())
     }
 
     fn claimed(&mut self, batch: Batch, claims: Result<Vec<Claim>, Error>) {
-        self.claiming = None;
         let (again, may_pass) = self.settings.record(&mut self.report, batch, claims.as_ref().err());
         match claims {
             Ok(claims) => {
@@ -216,27 +213,22 @@ where
                 unheard
             };
             let hand = self.hands.spawn(hand.instrument(span.clone()));
-            self.tasks.insert(hand.id(), (receipt, span));
+            self.tasks.insert(hand, (receipt, span));
         }
         self.tell();
     }
 
-    fn ended(&mut self, ended: Result<(Id, Unheard), JoinError>) {
-        let (id, ending) = match ended {
-            Ok((id, unheard)) => (id, unheard.heard()),
-            Err(error) => {
-                let id = error.id();
-                match error.try_into_panic() {
-                    Ok(panic) => (id, HandlerEnd::Failed(panic_message(&*panic))),
-                    // The runtime is shutting down: not the task's fault.
-                    Err(_) => {
-                        self.machine.stop(now());
-                        (id, HandlerEnd::Interrupted)
-                    }
-                }
+    fn ended(&mut self, number: u64, ended: Ended<Unheard>) {
+        let ending = match ended {
+            Ended::Returned(unheard) => unheard.heard(),
+            Ended::Panicked(panic) => HandlerEnd::Failed(panic_message(&*panic)),
+            // Not the task's fault.
+            Ended::Dropped => {
+                self.machine.stop(now());
+                HandlerEnd::Interrupted
             }
         };
-        let Some((receipt, span)) = self.tasks.remove(&id) else { return };
+        let Some((receipt, span)) = self.tasks.remove(&number) else { return };
         if let Some(ending) = self.machine.ended(receipt, ending) {
             trace::worked(&span, &ending);
         }
@@ -248,11 +240,10 @@ where
 impl<H> Drop for Shift<H> {
     fn drop(&mut self) {
         self.queue.settle_later(self.machine.abandon());
-        if let Some(settle) = self.claiming.take().and_then(|claiming| claiming.carried) {
-            // If it was carried out already, a repetition does nothing.
-            self.queue.repeat_later(settle);
-        }
-        self.settling.detach_all();
+        let claiming = mem::take(&mut self.claiming).into_iter().filter_map(|call| call.carried);
+        let settling = mem::take(&mut self.settling).into_iter().filter_map(|call| call.carried);
+        // If it was carried out already, a repetition does nothing.
+        claiming.chain(settling).for_each(|settle| self.queue.repeat_later(settle));
     }
 }
 
@@ -293,11 +284,18 @@ async fn lost(claim: &Claim) {
     }
 }
 
-async fn wait_for(claiming: &mut Option<Claiming>) -> (Batch, Result<Vec<Claim>, Error>) {
-    match claiming {
-        Some(claiming) => claiming.future.as_mut().await,
-        None => pending().await,
-    }
+/// Waits until one of them is answered.
+async fn answered<T>(calls: &mut Vec<Calling<T>>) -> (Batch, Result<T, Error>) {
+    poll_fn(|context| {
+        for number in 0..calls.len() {
+            if let Poll::Ready(answer) = calls[number].future.as_mut().poll(context) {
+                calls.remove(number);
+                return Poll::Ready(answer);
+            }
+        }
+        Poll::Pending
+    })
+    .await
 }
 
 /// Whether a future is ready now.

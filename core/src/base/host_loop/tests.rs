@@ -266,7 +266,9 @@ fn a_socket_is_read_when_the_loop_says_so_and_to_its_end() {
     settle(&turns);
     assert_eq!(arrived.load(Ordering::Relaxed), 0);
     let number = *locked(&host.watched).iter().next().unwrap();
+    let wakes = host.wakes.load(Ordering::Relaxed);
     turns.ready(number, true, false);
+    assert_eq!(host.wakes.load(Ordering::Relaxed), wakes, "whoever says so takes a turn anyway");
     settle(&turns);
     assert_eq!(arrived.load(Ordering::Relaxed), 35);
 }

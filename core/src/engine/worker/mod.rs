@@ -30,6 +30,9 @@ const LOOK: Duration = Duration::from_millis(100);
 pub struct WorkerTerms {
     /// So many handlers at once.
     pub concurrency: usize,
+    /// So many claims on their way at once, if there is work enough: the store works on one while the worker works on what
+    /// the other has brought. At least one.
+    pub claims: usize,
     /// How long a delivery of an id that this worker still runs is kept, in case that run ends; then it goes back, and
     /// others have their chance of it. Well below the lease.
     pub parked: Duration,
@@ -80,6 +83,8 @@ struct Run<J> {
 /// A claim on its way.
 #[derive(Clone, Copy, Debug)]
 struct Claiming {
+    max: usize,
+    /// Such a one is alone.
     waits: bool,
     /// It began while there was work: when this is done, there may be nothing to wait for any more.
     beside_work: bool,
@@ -107,11 +112,13 @@ pub struct WorkerMachine<J: Job> {
     /// Until when others are to claim first.
     yields_until: Option<Moment>,
     verdicts: Vec<J::Verdict>,
-    claiming: Option<Claiming>,
+    claims: Vec<Claiming>,
     /// Requests on their way that only settle.
     settling: usize,
     /// The last claim found nothing: the next one waits.
     idle: bool,
+    /// It brought as many as it asked for: there may be work for one more.
+    plenty: bool,
     looks: bool,
     /// Something was done since `Empty` was reported.
     worked: bool,
@@ -140,9 +147,10 @@ impl<J: Job> WorkerMachine<J> {
             parked: Vec::new(),
             yields_until: None,
             verdicts: Vec::new(),
-            claiming: None,
+            claims: Vec::new(),
             settling: 0,
             idle: false,
+            plenty: false,
             looks: false,
             worked: false,
             stop: None,
@@ -180,25 +188,38 @@ impl<J: Job> WorkerMachine<J> {
 
     /// As many tasks as there are hands free. While there is work, verdicts travel along.
     fn claim(&mut self) -> Option<Order<J>> {
-        let max = self.free();
+        let max = self.wanted();
         let rests = self.stop.is_some() || self.pause.is_some() || self.yields_until.is_some();
-        if rests || self.claiming.is_some() || max == 0 {
+        let waits = self.idle && self.verdicts.is_empty();
+        if rests || max == 0 || !(self.claims.is_empty() || self.may_share(waits)) {
             return None;
         }
-        let waits = self.idle && self.verdicts.is_empty();
         let settle = self.some_verdicts();
         let wait = match waits {
             true if self.terms.until_empty => EMPTY_LOOK,
             true => IDLE_WAIT,
             false => Duration::ZERO,
         };
-        self.claiming = Some(Claiming { waits, beside_work: waits && self.is_at_work() });
+        self.claims.push(Claiming { max, waits, beside_work: waits && self.is_at_work() });
         Some(Order::Claim { max, wait, settle })
+    }
+
+    /// Hands that nothing is on its way for; a share of them, if there may be several claims.
+    fn wanted(&self) -> usize {
+        let expected: usize = self.claims.iter().map(|claiming| claiming.max).sum();
+        let shares = if self.terms.claims > 1 { self.terms.claims + 1 } else { 1 };
+        self.free().saturating_sub(expected).min(self.terms.concurrency.div_ceil(shares))
+    }
+
+    /// Whether one more claim may be sent beside those on their way.
+    fn may_share(&self, waits: bool) -> bool {
+        let is_room = self.claims.len() < self.terms.claims && self.plenty;
+        is_room && !waits && !self.claims.iter().any(|claiming| claiming.waits)
     }
 
     /// Verdicts to settle by themselves: they cannot travel with a claim.
     fn settle(&mut self, now: Moment) -> Option<Vec<J::Verdict>> {
-        let may_travel = self.claiming.is_some_and(|claiming| !claiming.waits);
+        let may_travel = self.claims.iter().any(|claiming| !claiming.waits);
         if may_travel || !self.has_verdicts(now) {
             return None;
         }
@@ -208,7 +229,7 @@ impl<J: Job> WorkerMachine<J> {
 
     /// For a hand whose director waits in a claim: the verdicts to settle in its stead.
     pub fn settle_beside_claim(&mut self, now: Moment) -> Option<Vec<J::Verdict>> {
-        let waits = self.claiming.is_some_and(|claiming| claiming.waits);
+        let waits = self.claims.iter().any(|claiming| claiming.waits);
         if waits { self.settle(now) } else { None }
     }
 
@@ -240,7 +261,7 @@ impl<J: Job> WorkerMachine<J> {
     }
 
     fn is_done(&self) -> bool {
-        self.stop.is_some() && !self.is_at_work() && self.claiming.is_none()
+        self.stop.is_some() && !self.is_at_work() && self.claims.is_empty()
     }
 
     /// When [`WorkerMachine::order`] has to be asked again, if nothing happens before.
@@ -250,37 +271,46 @@ impl<J: Job> WorkerMachine<J> {
         parked.chain(self.pause).chain(self.yields_until).chain([look]).min().unwrap_or(look)
     }
 
-    /// The claim has brought these.
+    /// A claim has brought these.
     pub fn claimed(&mut self, now: Moment, jobs: Vec<J>) {
-        self.claiming = None;
+        let asked = self.claim_answered();
         self.answered(now);
         self.idle = jobs.is_empty();
+        self.plenty = jobs.len() >= asked;
         self.ready.extend(jobs);
         if self.stop.is_some() {
             self.return_unbegun();
         }
-        self.looks = self.idle && self.terms.until_empty && self.stop.is_none() && !self.is_at_work();
+        let is_all = self.idle && self.claims.is_empty() && !self.is_at_work();
+        self.looks = is_all && self.terms.until_empty && self.stop.is_none();
         self.rest();
     }
 
     /// The claim has failed. `again` are verdicts to send again; `may_pass`: whether the failure may pass. Returns whether it
     /// is to be reported: once for as long as the store fails, unless it ends the worker.
     pub fn claim_failed(&mut self, now: Moment, again: Vec<J::Verdict>, may_pass: bool) -> bool {
-        self.claiming = None;
+        self.claim_answered();
         self.failed(now, again, may_pass)
+    }
+
+    /// How many tasks were asked for by a claim that is on its way no more. Which of them is not said: the smallest, so
+    /// that no more tasks come than there are hands.
+    fn claim_answered(&mut self) -> usize {
+        let smallest = (0..self.claims.len()).min_by_key(|number| self.claims[*number].max);
+        smallest.map_or(0, |number| self.claims.remove(number).max)
     }
 
     /// Whether the claim on its way is to be given up: it waits for tasks that this worker does not want any more, or
     /// not before others, or for the last one although its own work was that.
     pub fn gives_up(&self) -> bool {
-        let Some(claiming) = self.claiming.filter(|claiming| claiming.waits) else { return false };
+        let Some(claiming) = self.claims.first().filter(|claiming| claiming.waits) else { return false };
         let was_last = self.terms.until_empty && claiming.beside_work && !self.is_at_work();
         self.stop.is_some() || self.yields_until.is_some() || was_last
     }
 
     /// The claim on its way was given up.
     pub fn given_up(&mut self) {
-        self.claiming = None;
+        self.claims.clear();
         self.idle = false;
     }
 
@@ -332,7 +362,8 @@ impl<J: Job> WorkerMachine<J> {
 
     /// Tells, once, that there is nothing to do any more.
     fn rest(&mut self) {
-        if self.idle && self.worked && !self.is_at_work() {
+        let is_all = self.claims.iter().all(|claiming| claiming.waits) && !self.is_at_work();
+        if self.idle && self.worked && is_all {
             self.worked = false;
             self.events.push(Event::Empty);
         }

@@ -54,10 +54,22 @@ fn task(id: &str, receipt: u64) -> Task {
     Task { id: TaskId::parse(id).unwrap(), receipt, lost: Rc::default(), settled: Rc::default() }
 }
 
-fn machine(concurrency: usize, until_empty: bool) -> WorkerMachine<Task> {
+fn terms(concurrency: usize, claims: usize, until_empty: bool) -> WorkerTerms {
     let parked = Duration::from_secs(1);
-    let terms = WorkerTerms { concurrency, parked, until_empty, grace: GRACE, patience: PATIENCE };
-    WorkerMachine::new(terms, Jitter::seeded(1))
+    WorkerTerms { concurrency, claims, parked, until_empty, grace: GRACE, patience: PATIENCE }
+}
+
+fn machine(concurrency: usize, until_empty: bool) -> WorkerMachine<Task> {
+    WorkerMachine::new(terms(concurrency, 1, until_empty), Jitter::seeded(1))
+}
+
+/// Has two claims on their way at once.
+fn sharing(concurrency: usize, until_empty: bool) -> WorkerMachine<Task> {
+    WorkerMachine::new(terms(concurrency, 2, until_empty), Jitter::seeded(1))
+}
+
+fn tasks(receipts: std::ops::RangeInclusive<u64>) -> Vec<Task> {
+    receipts.map(|receipt| task(&format!("t{receipt}"), receipt)).collect()
 }
 
 /// An order in a line.
@@ -294,4 +306,66 @@ fn what_a_handler_settles_itself_is_left_alone() {
     machine.ended(Receipt::new(1), HandlerEnd::Failed("all the same".into()));
     assert_eq!(told(&mut machine), ["itself 1"]);
     assert_eq!(order(&mut machine, 1), "claim 1, 0 s, []");
+}
+
+#[test]
+fn while_there_is_plenty_a_claim_is_sent_beside_the_one_on_its_way_never_for_more_than_the_free_hands() {
+    let mut machine = sharing(6, false);
+    assert_eq!(order(&mut machine, 0), "claim 2, 0 s, []");
+    assert_eq!(order(&mut machine, 0), "wait", "nobody knows yet whether there is so much");
+    machine.claimed(at(1), tasks(1..=2));
+    assert_eq!(order(&mut machine, 1), "claim 2, 0 s, []");
+    assert_eq!(order(&mut machine, 1), "claim 2, 0 s, []");
+    assert_eq!(order(&mut machine, 1), "wait", "for the two");
+    while machine.begin(at(1)).is_some() {}
+    machine.ended(Receipt::new(1), HandlerEnd::Returned);
+    assert_eq!(order(&mut machine, 2), "wait", "its verdict is for the next one");
+    machine.claimed(at(3), tasks(3..=4));
+    assert_eq!(
+        order(&mut machine, 3),
+        "claim 1, 0 s, [\"ack 1\"]",
+        "two at work, two ready, two on their way"
+    );
+    assert_eq!(order(&mut machine, 3), "wait");
+    machine.claimed(at(4), tasks(5..=5));
+    assert_eq!(
+        order(&mut machine, 4),
+        "wait",
+        "what is on its way may bring two, or one: there is no hand for more"
+    );
+}
+
+#[test]
+fn a_claim_that_brings_less_than_it_asked_for_is_the_only_one_again() {
+    let mut machine = sharing(6, false);
+    order(&mut machine, 0);
+    machine.claimed(at(1), tasks(1..=1));
+    assert_eq!(order(&mut machine, 1), "claim 2, 0 s, []");
+    assert_eq!(order(&mut machine, 1), "wait");
+    machine.claimed(at(2), tasks(2..=3));
+    assert_eq!(order(&mut machine, 2), "claim 2, 0 s, []", "there is plenty");
+    assert_eq!(order(&mut machine, 2), "claim 1, 0 s, []");
+    machine.claimed(at(3), Vec::new());
+    assert_eq!(order(&mut machine, 3), "wait", "a claim that waits is alone");
+    machine.claimed(at(4), Vec::new());
+    assert_eq!(order(&mut machine, 4), "claim 2, 30 s, []");
+    assert_eq!(order(&mut machine, 4), "wait");
+}
+
+#[test]
+fn a_queue_is_empty_only_when_the_last_claim_says_so() {
+    let mut machine = sharing(3, true);
+    order(&mut machine, 0);
+    machine.claimed(at(1), tasks(1..=1));
+    assert!(machine.begin(at(1)).is_some());
+    machine.ended(Receipt::new(1), HandlerEnd::Returned);
+    assert_eq!(order(&mut machine, 1), "claim 1, 0 s, [\"ack 1\"]");
+    assert_eq!(order(&mut machine, 1), "claim 1, 0 s, []");
+    machine.events();
+    machine.claimed(at(2), Vec::new());
+    assert_eq!(order(&mut machine, 2), "wait", "the other one may bring something");
+    assert_eq!(told(&mut machine), Vec::<String>::new());
+    machine.claimed(at(3), Vec::new());
+    assert_eq!(order(&mut machine, 3), "look");
+    assert_eq!(told(&mut machine), ["empty"]);
 }

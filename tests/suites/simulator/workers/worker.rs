@@ -136,6 +136,7 @@ impl SimWorker {
         let lease = scene.between(1_000, 3_000);
         let terms = WorkerTerms {
             concurrency: scene.rng.usize(2..=3),
+            claims: scene.rng.usize(1..=2),
             parked: lease / 4,
             until_empty: false,
             grace: scene.between(0, 3_000),

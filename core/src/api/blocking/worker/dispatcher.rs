@@ -87,7 +87,7 @@ pub enum Taken {
 impl Dispatcher {
     pub(super) fn new(queue: Queue, settings: WorkerSettings, stop: Arc<StopFlag>) -> Self {
         let state = Inner {
-            machine: settings.machine(),
+            machine: settings.machine(1),
             report: WorkerReport::default(),
             over: false,
             director_waits: false,
