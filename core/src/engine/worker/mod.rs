@@ -191,7 +191,7 @@ impl<J: Job> WorkerMachine<J> {
         let max = self.wanted();
         let rests = self.stop.is_some() || self.pause.is_some() || self.yields_until.is_some();
         let waits = self.idle && self.verdicts.is_empty();
-        if rests || max == 0 || !(self.claims.is_empty() || self.may_share(waits)) {
+        if rests || max == 0 || !(self.claims.is_empty() || self.may_share(max, waits)) {
             return None;
         }
         let settle = self.some_verdicts();
@@ -204,16 +204,21 @@ impl<J: Job> WorkerMachine<J> {
         Some(Order::Claim { max, wait, settle })
     }
 
-    /// Hands that nothing is on its way for; a share of them, if there may be several claims.
+    /// Hands that nothing is on its way for, and no more than a share of all.
     fn wanted(&self) -> usize {
         let expected: usize = self.claims.iter().map(|claiming| claiming.max).sum();
-        let shares = if self.terms.claims > 1 { self.terms.claims + 1 } else { 1 };
-        self.free().saturating_sub(expected).min(self.terms.concurrency.div_ceil(shares))
+        self.free().saturating_sub(expected).min(self.share())
     }
 
-    /// Whether one more claim may be sent beside those on their way.
-    fn may_share(&self, waits: bool) -> bool {
-        let is_room = self.claims.len() < self.terms.claims && self.plenty;
+    /// What one claim asks for at most. With several on their way, one share is at work meanwhile.
+    fn share(&self) -> usize {
+        let shares = if self.terms.claims > 1 { self.terms.claims + 1 } else { 1 };
+        (self.terms.concurrency / shares).max(1)
+    }
+
+    /// Whether one more claim may be sent beside those on their way: a small one would cost more than it brings.
+    fn may_share(&self, max: usize, waits: bool) -> bool {
+        let is_room = self.claims.len() < self.terms.claims && self.plenty && max == self.share();
         is_room && !waits && !self.claims.iter().any(|claiming| claiming.waits)
     }
 
