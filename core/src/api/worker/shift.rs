@@ -25,10 +25,13 @@ use crate::session::trace;
 /// So many claims on their way at once.
 const CLAIMS: usize = 2;
 
-/// A call on its way, with the verdicts that it carries: a batch of those, and what the store answered.
+/// What a call gave, with the batch of verdicts that travelled with it.
+type Answer<T> = (Batch, Result<T, Error>);
+
+/// A call on its way, with the verdicts that it carries.
 struct Calling<T> {
     carried: Option<Settle>,
-    future: Pin<Box<dyn Future<Output = (Batch, Result<T, Error>)> + Send>>,
+    future: Pin<Box<dyn Future<Output = Answer<T>> + Send>>,
 }
 
 /// See the module's documentation.
@@ -285,7 +288,7 @@ async fn lost(claim: &Claim) {
 }
 
 /// Waits until one of them is answered.
-async fn answered<T>(calls: &mut Vec<Calling<T>>) -> (Batch, Result<T, Error>) {
+async fn answered<T>(calls: &mut Vec<Calling<T>>) -> Answer<T> {
     poll_fn(|context| {
         for number in 0..calls.len() {
             if let Poll::Ready(answer) = calls[number].future.as_mut().poll(context) {
