@@ -6,16 +6,23 @@ PYTHON ?= python3
 RUST_MINOR := 89
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint fmt bench bench-check fuzz worlds sanitize deny torture mutants headers docs clean deps rust
+.PHONY: help demo test packages packages-check lint fmt bench bench-check fuzz worlds sanitize deny torture mutants headers docs clean deps rust
 
 help: ## Show this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: rust ## A flash sale with and without the lock, and a queue whose worker is killed (no server needed)
 	@CARGO="$(CARGO)" PYTHON="$(PYTHON)" demo/run
 
 test: rust deps ## Check format, lints and documentation, and run every test
 	$(PYTHON) tests/run
+
+packages: rust ## Build what is installed without a compiler into dist/: wheel, npm, PHP, C, Debian (PARTS="wheel npm")
+	$(PYTHON) .ci/packages/run $(PARTS)
+
+packages-check: ## Install what is in dist/ in empty Debians without a compiler, as root, and run each README's first example
+	@bash tests/deps
+	$(PYTHON) tests/packages/run $(PARTS)
 
 lint: rust ## Check format, lints and documentation only
 	$(PYTHON) tests/run --lint

@@ -107,5 +107,32 @@ def no_panic_in_sources(_):
     return check("every function has the boundary around it", not bare, " ".join(bare))
 
 
+def found_by_cmake(installed):
+    """A project that links each of the two targets, asks for this version, and for one that there is not."""
+    folder = installed.programs / "cmake"
+    folder.mkdir()
+    (folder / "CMakeLists.txt").write_text(
+        "cmake_minimum_required(VERSION 3.13)\nproject(example C)\nfind_package(stanchion ${WANTED} REQUIRED)\n"
+        f"foreach(target stanchion static)\n    add_executable(with-${{target}} {PACKAGE}/examples/lock.c)\n"
+        "    target_link_libraries(with-${target} stanchion::${target})\nendforeach()\n")
+    prefix = f"-DCMAKE_PREFIX_PATH={installed.prefix}"
+    version = re.search(r'^version = "(.*)"', (PACKAGE.parent / "Cargo.toml").read_text(), re.M)[1]
+
+    def cmake(*arguments):
+        return subprocess.run(["cmake", *arguments], cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+
+    configured = cmake("-B", "built", prefix, f"-DWANTED={version}")
+    built = cmake("--build", "built") if configured.returncode == 0 else configured
+    results = [check("CMake finds and links it", built.returncode == 0, built.stdout if built.returncode else "")]
+    for target in ("stanchion", "static"):
+        program = folder / "built" / f"with-{target}"
+        command = [program, f"sqlite:{folder}/{target}.db"] if program.exists() else ["false"]
+        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=installed.environment())
+        results.append(check(f"stanchion::{target} runs", done.returncode == 0, done.stdout if done.returncode else ""))
+    newer = cmake("-B", "newer", prefix, "-DWANTED=99.0")
+    results.append(check("CMake refuses a newer version", newer.returncode != 0 and version in newer.stdout, newer.stdout))
+    return total(results)
+
+
 ALL = [headers_are_up_to_date, headers_compile, only_our_symbols, no_symbols_but_those,
-       names_of_the_library, no_panic_in_sources]
+       names_of_the_library, no_panic_in_sources, found_by_cmake]

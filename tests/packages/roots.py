@@ -1,0 +1,71 @@
+"""Empty systems to install packages in: folders with a Debian of some release, entered by chroot."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+WORK = ROOT / "target" / "packages" / "roots"
+# Without one, that of mmdebstrap.
+MIRROR = os.environ.get("STANCHION_DEBIAN_MIRROR")
+COMPILERS = ("cc", "gcc", "clang", "rustc", "cargo", "zig")
+
+
+class Missing(Exception):
+    """A root that cannot be had here, and why."""
+
+
+class Root:
+    def __init__(self, suite, packages):
+        self.suite = suite
+        self.place = WORK / suite
+        mark = self.place / "packages"
+        wanted = " ".join(packages)
+        if not mark.exists() or mark.read_text() != wanted:
+            self._make(packages)
+            mark.write_text(wanted)
+        found = self.run("; ".join(f"command -v {name}" for name in COMPILERS) + "; true").stdout.split()
+        if found:
+            raise SystemExit(f"{suite}: the root is not empty, it has {found}")
+
+    def _make(self, packages):
+        shutil.rmtree(self.place, ignore_errors=True)
+        WORK.mkdir(parents=True, exist_ok=True)
+        done = subprocess.run(
+            ["mmdebstrap", "--quiet", "--variant=minbase", "--mode=root", "--aptopt=APT::Install-Recommends \"false\"",
+             # A mirror that is kept for long has lists that have expired.
+             "--aptopt=Acquire::Check-Valid-Until \"false\"", f"--include={','.join(packages)}", self.suite,
+             str(self.place), *([MIRROR] if MIRROR else [])],
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+        if done.returncode != 0:
+            shutil.rmtree(self.place, ignore_errors=True)
+            raise Missing(f"Debian {self.suite} cannot be had here: {(done.stdout.splitlines() or ['mmdebstrap failed'])[-1]}")
+
+    def fresh(self, name):
+        """An empty folder in it: where it is outside, and where inside."""
+        place = self.place / "work" / name
+        shutil.rmtree(place, ignore_errors=True)
+        place.mkdir(parents=True)
+        return place, f"/work/{name}"
+
+    def run(self, script, cwd="/", **env):
+        """A shell's script inside, with a clean environment."""
+        bare = {"PATH": "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin", "HOME": "/root", "LANG": "C.UTF-8", **env}
+        return subprocess.run(
+            ["chroot", str(self.place), "sh", "-c", f"cd {cwd} && {script}"], env={**inherited(), **bare},
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=300, check=False)
+
+
+def inherited():
+    """How packages of others are fetched, if that is not the usual way."""
+    kept = ("http_proxy", "https_proxy", "no_proxy", "PIP_INDEX_URL", "npm_config_registry")
+    return {name: os.environ[name] for name in kept if name in os.environ}
+
+
+def check_rights():
+    if os.geteuid() != 0:
+        sys.exit("tests/packages: roots are entered by chroot; run it as root")
+    if shutil.which("mmdebstrap") is None:
+        subprocess.run(["apt-get", "install", "--yes", "--no-install-recommends", "mmdebstrap"], check=True)
