@@ -17,11 +17,10 @@ demo: rust ## A flash sale with and without the lock, and a queue whose worker i
 test: rust deps ## Check format, lints and documentation, and run every test
 	$(PYTHON) tests/run
 
-packages: rust ## Build what is installed without a compiler into dist/: wheel, npm, PHP, C, Debian (PARTS="wheel npm")
+packages: rust deps ## Build what is installed without a compiler into dist/: wheel, npm, PHP, C, Debian (PARTS="wheel npm")
 	$(PYTHON) .ci/packages/run $(PARTS)
 
-packages-check: ## Install what is in dist/ in empty Debians without a compiler, as root, and run each README's first example
-	@bash tests/deps
+packages-check: deps ## Install what is in dist/ in empty Debians without a compiler, as root, and run each README's first example
 	$(PYTHON) tests/packages/run $(PARTS)
 
 lint: rust ## Check format, lints and documentation only
