@@ -45,10 +45,10 @@ class Root:
 
     def fresh(self, name):
         """An empty folder in it: where it is outside, and where inside."""
-        place = self.place / "work" / name
+        place = self.place / "cases" / name
         shutil.rmtree(place, ignore_errors=True)
         place.mkdir(parents=True)
-        return place, f"/work/{name}"
+        return place, f"/cases/{name}"
 
     def run(self, script, cwd="/", **env):
         """A shell's script inside, with a clean environment, whose caches are in the folder of the case."""

@@ -23,7 +23,7 @@ use crate::session::options::{DEFAULT_MAX_HOLD, DEFAULT_TTL, MAX_TTL};
 pub const DEFAULT_GRACE: Duration = Duration::from_secs(25);
 /// How long a delivery of an id that the worker still runs is kept at most.
 const PARKED: Duration = Duration::from_secs(1);
-/// With as many hands, claims are on their way beside each other.
+/// From so many hands on, claims may be on their way beside each other: shares of fewer would be small.
 const SHARED: usize = 16;
 /// How long a handler may take to end after it was asked to.
 const DEFAULT_PATIENCE: Duration = Duration::from_secs(2);
