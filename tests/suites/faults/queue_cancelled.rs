@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use stanchion::{Client, ErrorKind, blocking};
+use stanchion::{Client, ErrorKind, Worker, blocking};
 use stanchion_tests::faces::{AnyQueue, Face, runtime};
 use stanchion_tests::probe::Probe;
 use stanchion_tests::proxy::Proxy;
@@ -112,6 +112,51 @@ on_shared_stores! {
         let has_ended = cancel.finish();
         assert!(has_ended < ms(50) + crate::SLACK, "{has_ended:?}");
         assert_untouched(&truth, &probe, &[], "waiting");
+    }
+}
+
+/// A worker is dropped while a verdict of its is on the way: with the next claim (one hand), or alone, since the claim for
+/// the other hand waits (two).
+#[test]
+fn a_worker_dropped_in_mid_verdict_settles_nevertheless() {
+    for fault in faults() {
+        for (hands, verb) in [(1, "claim"), (2, "settle")] {
+            let proxy = Proxy::start(shared());
+            let name = unique("dropped");
+            let truth = open(Face::Blocking, &shared().url()).queue(&name);
+            put(&truth, &["a"]);
+            let client = runtime().block_on(Client::builder(&proxy.url()).timeout(ms(500)).open()).unwrap();
+            let probe = Probe::open(&shared().url());
+            runtime().block_on(async {
+                let (begun, gate) =
+                    (Arc::new(tokio::sync::Notify::new()), Arc::new(tokio::sync::Notify::new()));
+                let (begin, wait) = (Arc::clone(&begun), Arc::clone(&gate));
+                let handler = move |_claim| {
+                    let (begin, wait) = (Arc::clone(&begin), Arc::clone(&wait));
+                    async move {
+                        begin.notify_one();
+                        wait.notified().await;
+                        Ok::<_, String>(())
+                    }
+                };
+                let worker = Worker::new(client.queue(&name), handler).concurrency(hands).lease(6 * SOON);
+                let running = tokio::spawn(worker.run());
+                begun.notified().await;
+                if hands == 2 {
+                    tokio::task::block_in_place(|| probe.wait_for_idle(&name, 1));
+                }
+                if let Some(fault) = &fault {
+                    proxy.fault(verb, 1, fault.clone());
+                }
+                let before = proxy.count(verb);
+                gate.notify_one();
+                tokio::task::block_in_place(|| eventually(SOON, || proxy.count(verb) > before));
+                running.abort();
+            });
+            let what = format!("{fault:?}, with {hands} hands");
+            let is_settled = holds_within(SOON, || census(&truth) == [0; 4]);
+            assert!(is_settled, "{what}: {:?}", census(&truth));
+        }
     }
 }
 
