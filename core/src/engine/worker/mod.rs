@@ -1,6 +1,7 @@
 //! A worker's policy: what to claim and when, what becomes of handlers, and how it stops. Whether handlers are tasks of
 //! a runtime, threads, or threads of a host is the driver's business.
 
+mod claims;
 mod job;
 #[cfg(test)]
 mod tests;
@@ -9,6 +10,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::mem;
 use std::time::Duration;
 
+use self::claims::{Claiming, Claims};
 use crate::base::clock::Moment;
 use crate::base::name::TaskId;
 use crate::engine::Jitter;
@@ -80,16 +82,6 @@ struct Run<J> {
     stuck: bool,
 }
 
-/// A claim on its way.
-#[derive(Clone, Copy, Debug)]
-struct Claiming {
-    max: usize,
-    /// Such a one is alone.
-    waits: bool,
-    /// It began while there was work: when this is done, there may be nothing to wait for any more.
-    beside_work: bool,
-}
-
 /// The end of a worker.
 #[derive(Clone, Copy, Debug)]
 struct Stop {
@@ -112,13 +104,11 @@ pub struct WorkerMachine<J: Job> {
     /// Until when others are to claim first.
     yields_until: Option<Moment>,
     verdicts: Vec<J::Verdict>,
-    claims: Vec<Claiming>,
+    claims: Claims,
     /// Requests on their way that only settle.
     settling: usize,
     /// The last claim found nothing: the next one waits.
     idle: bool,
-    /// It brought as many as it asked for: there may be work for one more.
-    plenty: bool,
     looks: bool,
     /// Something was done since `Empty` was reported.
     worked: bool,
@@ -147,10 +137,9 @@ impl<J: Job> WorkerMachine<J> {
             parked: Vec::new(),
             yields_until: None,
             verdicts: Vec::new(),
-            claims: Vec::new(),
+            claims: Claims::new(terms.claims, terms.concurrency),
             settling: 0,
             idle: false,
-            plenty: false,
             looks: false,
             worked: false,
             stop: None,
@@ -188,10 +177,10 @@ impl<J: Job> WorkerMachine<J> {
 
     /// As many tasks as there are hands free. While there is work, verdicts travel along.
     fn claim(&mut self) -> Option<Order<J>> {
-        let max = self.wanted();
         let rests = self.stop.is_some() || self.pause.is_some() || self.yields_until.is_some();
         let waits = self.idle && self.verdicts.is_empty();
-        if rests || max == 0 || !(self.claims.is_empty() || self.may_share(max, waits)) {
+        let max = self.claims.next(self.free(), waits);
+        if rests || max == 0 {
             return None;
         }
         let settle = self.some_verdicts();
@@ -200,32 +189,14 @@ impl<J: Job> WorkerMachine<J> {
             true => IDLE_WAIT,
             false => Duration::ZERO,
         };
-        self.claims.push(Claiming { max, waits, beside_work: waits && self.is_at_work() });
+        self.claims.send(Claiming { max, waits, beside_work: waits && self.is_at_work() });
         Some(Order::Claim { max, wait, settle })
-    }
-
-    /// Hands that nothing is on its way for, and no more than a share of all.
-    fn wanted(&self) -> usize {
-        let expected: usize = self.claims.iter().map(|claiming| claiming.max).sum();
-        self.free().saturating_sub(expected).min(self.share())
-    }
-
-    /// What one claim asks for at most. With several on their way, one share is at work meanwhile.
-    fn share(&self) -> usize {
-        let shares = if self.terms.claims > 1 { self.terms.claims + 1 } else { 1 };
-        (self.terms.concurrency / shares).max(1)
-    }
-
-    /// Whether one more claim may be sent beside those on their way: a small one would cost more than it brings.
-    fn may_share(&self, max: usize, waits: bool) -> bool {
-        let is_room = self.claims.len() < self.terms.claims && self.plenty && max == self.share();
-        is_room && !waits && !self.claims.iter().any(|claiming| claiming.waits)
     }
 
     /// Verdicts to settle by themselves: they cannot travel with a claim.
     fn settle(&mut self, now: Moment) -> Option<Vec<J::Verdict>> {
-        let may_travel = self.claims.iter().any(|claiming| !claiming.waits);
-        if may_travel || !self.has_verdicts(now) {
+        // What comes back at once is followed by a claim that they can travel with.
+        if self.claims.come_back() || !self.has_verdicts(now) {
             return None;
         }
         self.settling += 1;
@@ -234,8 +205,7 @@ impl<J: Job> WorkerMachine<J> {
 
     /// For a hand whose director waits in a claim: the verdicts to settle in its stead.
     pub fn settle_beside_claim(&mut self, now: Moment) -> Option<Vec<J::Verdict>> {
-        let waits = self.claims.iter().any(|claiming| claiming.waits);
-        if waits { self.settle(now) } else { None }
+        if self.claims.waiting().is_some() { self.settle(now) } else { None }
     }
 
     /// Whether there are verdicts that may be sent now.
@@ -278,10 +248,9 @@ impl<J: Job> WorkerMachine<J> {
 
     /// A claim has brought these.
     pub fn claimed(&mut self, now: Moment, jobs: Vec<J>) {
-        let asked = self.claim_answered();
+        self.claims.answered(jobs.len());
         self.answered(now);
         self.idle = jobs.is_empty();
-        self.plenty = jobs.len() >= asked;
         self.ready.extend(jobs);
         if self.stop.is_some() {
             self.return_unbegun();
@@ -294,28 +263,21 @@ impl<J: Job> WorkerMachine<J> {
     /// The claim has failed. `again` are verdicts to send again; `may_pass`: whether the failure may pass. Returns whether it
     /// is to be reported: once for as long as the store fails, unless it ends the worker.
     pub fn claim_failed(&mut self, now: Moment, again: Vec<J::Verdict>, may_pass: bool) -> bool {
-        self.claim_answered();
+        self.claims.ended();
         self.failed(now, again, may_pass)
-    }
-
-    /// How many tasks were asked for by a claim that is on its way no more. Which of them is not said: the smallest, so
-    /// that no more tasks come than there are hands.
-    fn claim_answered(&mut self) -> usize {
-        let smallest = (0..self.claims.len()).min_by_key(|number| self.claims[*number].max);
-        smallest.map_or(0, |number| self.claims.remove(number).max)
     }
 
     /// Whether the claim on its way is to be given up: it waits for tasks that this worker does not want any more, or
     /// not before others, or for the last one although its own work was that.
     pub fn gives_up(&self) -> bool {
-        let Some(claiming) = self.claims.first().filter(|claiming| claiming.waits) else { return false };
+        let Some(claiming) = self.claims.waiting() else { return false };
         let was_last = self.terms.until_empty && claiming.beside_work && !self.is_at_work();
         self.stop.is_some() || self.yields_until.is_some() || was_last
     }
 
     /// The claim on its way was given up.
     pub fn given_up(&mut self) {
-        self.claims.clear();
+        self.claims.give_up();
         self.idle = false;
     }
 
@@ -367,7 +329,7 @@ impl<J: Job> WorkerMachine<J> {
 
     /// Tells, once, that there is nothing to do any more.
     fn rest(&mut self) {
-        let is_all = self.claims.iter().all(|claiming| claiming.waits) && !self.is_at_work();
+        let is_all = !self.claims.come_back() && !self.is_at_work();
         if self.idle && self.worked && is_all {
             self.worked = false;
             self.events.push(Event::Empty);
