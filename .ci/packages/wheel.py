@@ -1,6 +1,6 @@
 """The wheel, with the command line inside, and the sdist."""
 
-from tools import DIST, ROOT, environment, run, tool
+from tools import DIST, ROOT, VERSION, environment, run, tool
 
 PACKAGE = ROOT / "bindings-python"
 
@@ -13,5 +13,5 @@ def build(platform, _built):
     # Whether it keeps to the stable interface of Python, and to what the name of the platform promises.
     run(tool("abi3audit"), "--strict", "--summary", found)
     run(tool("auditwheel"), "show", found)
-    if not list(DIST.glob("*.tar.gz")):
+    if not (DIST / f"stanchion-{VERSION}.tar.gz").exists():
         run(tool("maturin"), "sdist", "--out", DIST, cwd=PACKAGE, env=environment())
