@@ -6,6 +6,7 @@ import shutil
 import time
 
 import archive
+import native
 from tools import DIST, LICENSES, ROOT, VERSION, WORK, run, tool
 
 EXAMPLES = ROOT / "cli" / "systemd"
@@ -16,15 +17,15 @@ def build(platform, built):
     place = WORK / "c"
     shutil.rmtree(place, ignore_errors=True)
     tree = place / "tree"
-    # `true` instead of cargo: the libraries are there.
-    run("make", "--quiet", "-C", ROOT / "bindings-c", "install", "CARGO=true", f"BUILT={built}", f"DESTDIR={tree}",
-        "PREFIX=/usr", f"LIBDIR=/usr/lib/{platform.triple.replace('-unknown', '')}")
-    command_line(tree / "usr", built / "stanchion")
-    debian(platform, place, tree)
+    # `true` instead of cargo and strip: the libraries are there, and without symbols.
+    made = ("make", "--quiet", "-C", ROOT / "bindings-c", "install", "CARGO=true", "STRIP=true", f"BUILT={built}")
+    if platform.debian:
+        run(*made, f"DESTDIR={tree}", "PREFIX=/usr", f"LIBDIR=/usr/lib/{multiarch(platform)}")
+        command_line(tree / "usr", built / "stanchion")
+        debian(platform, place, tree)
     name = f"stanchion-{VERSION}-{platform.triple}"
     prefix = place / "prefix"
-    run("make", "--quiet", "-C", ROOT / "bindings-c", "install", "CARGO=true", f"BUILT={built}", f"DESTDIR={prefix}",
-        "PREFIX=/", "LIBDIR=/lib", "INCLUDEDIR=/include", "RELOCATABLE=1")
+    run(*made, f"DESTDIR={prefix}", "PREFIX=/", "LIBDIR=/lib", "INCLUDEDIR=/include", "RELOCATABLE=1")
     command_line(prefix, built / "stanchion")
     for licence in LICENSES:
         shutil.copy(licence, prefix)
@@ -38,7 +39,7 @@ def command_line(prefix, program):
         (prefix / path).write_bytes(content)
 
     def said(*arguments):
-        return run(program, *arguments, capture_output=True).stdout
+        return run(native.folder(native.OWN) / "stanchion", *arguments, capture_output=True).stdout
 
     (prefix / "bin").mkdir(parents=True, exist_ok=True)
     shutil.copy(program, prefix / "bin" / "stanchion")
@@ -49,8 +50,12 @@ def command_line(prefix, program):
     shutil.copytree(EXAMPLES, prefix / "share/doc/stanchion/examples", dirs_exist_ok=True)
 
 
+def multiarch(platform):
+    return platform.triple.replace("-unknown", "")
+
+
 def debian(platform, place, tree):
-    library = f"usr/lib/{platform.triple.replace('-unknown', '')}"
+    library = f"usr/lib/{multiarch(platform)}"
     runtime, dev = f"libstanchion{ABI}", "libstanchion-dev"
     libc = f"libc6 (>= {platform.glibc})"
     packages = {

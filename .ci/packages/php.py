@@ -24,7 +24,7 @@ def build(platform, built):
         shutil.copy(licence, place)
     # Those of the platforms that were built before stay.
     kept = WORK / "php-libraries"
-    (kept / platform.php).mkdir(parents=True, exist_ok=True)
-    shutil.copy(built / "libstanchion.so", kept / platform.php / "libstanchion.so")
+    (kept / platform.name).mkdir(parents=True, exist_ok=True)
+    shutil.copy(built / "libstanchion.so", kept / platform.name / "libstanchion.so")
     shutil.copytree(kept, place / "lib")
     archive.zipped(place, DIST / f"stanchion-php-{VERSION}.zip")

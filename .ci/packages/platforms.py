@@ -5,28 +5,23 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Platform:
+    # The system, what `uname -m` says, and the libc: also the folder of the library in the PHP package.
     name: str
     # As cargo has it.
     triple: str
-    # The oldest glibc that it runs on.
-    glibc: str
     # Of wheels.
-    manylinux: str
+    tag: str
     npm: str
-    # The folder of the library in the PHP package: the system and what `uname -m` says.
-    php: str
-    debian: str
+    # The oldest glibc that it runs on; none with musl.
+    glibc: str | None = None
+    # The architecture of Debian's packages, where there are some.
+    debian: str | None = None
 
 
-# What is built here. Others are built where their own toolchain is.
+# What is built here. macOS is built where its own toolchain is: .github/workflows/release.yml.
 HERE = [
-    Platform(
-        name="linux-x86_64",
-        triple="x86_64-unknown-linux-gnu",
-        glibc="2.17",
-        manylinux="manylinux2014",
-        npm="linux-x64-gnu",
-        php="linux-x86_64",
-        debian="amd64",
-    ),
+    Platform("linux-x86_64-gnu", "x86_64-unknown-linux-gnu", "manylinux2014", "linux-x64-gnu", "2.17", "amd64"),
+    Platform("linux-aarch64-gnu", "aarch64-unknown-linux-gnu", "manylinux2014", "linux-arm64-gnu", "2.17", "arm64"),
+    Platform("linux-x86_64-musl", "x86_64-unknown-linux-musl", "musllinux_1_2", "linux-x64-musl"),
+    Platform("linux-aarch64-musl", "aarch64-unknown-linux-musl", "musllinux_1_2", "linux-arm64-musl"),
 ]

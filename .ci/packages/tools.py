@@ -31,7 +31,7 @@ def tool(name):
     return place / "bin" / name
 
 
-def environment():
+def environment(flags="", toolchain=None):
     """For builds whose results do not depend on where they were made."""
     cargo = os.environ.get("CARGO_HOME", str(Path.home() / ".cargo"))
     moved = {str(ROOT): "/stanchion", cargo: "/cargo"}
@@ -47,6 +47,7 @@ def environment():
         # Packages are built once and fetched often.
         "CARGO_PROFILE_RELEASE_LTO": "fat",
         "CARGO_PROFILE_RELEASE_CODEGEN_UNITS": "1",
-        "RUSTFLAGS": f"{os.environ.get('RUSTFLAGS', '')} {places}".strip(),
+        "RUSTFLAGS": f"{os.environ.get('RUSTFLAGS', '')} {places} {flags}".strip(),
         "CFLAGS": f"{os.environ.get('CFLAGS', '')} {maps}".strip(),
+        **(toolchain or {}),
     }

@@ -1,17 +1,19 @@
 """The wheel, with the command line inside, and the sdist."""
 
-from tools import DIST, ROOT, VERSION, environment, run, tool
+import native
+from tools import DIST, ROOT, VERSION, run, tool
 
 PACKAGE = ROOT / "bindings-python"
 
 
 def build(platform, _built):
+    env = native.compiler(platform, "" if platform.glibc else "-C target-feature=-crt-static")
     run(
         tool("maturin"), "build", "--release", "--locked", "--zig", "--target", platform.triple, "--compatibility",
-        platform.manylinux, "--compression-level", "9", "--out", DIST, cwd=PACKAGE, env=environment())
-    found = next(DIST.glob(f"*{platform.triple.split('-')[0]}.whl"))
+        platform.tag, "--compression-level", "9", "--out", DIST, cwd=PACKAGE, env=env)
+    found = next(DIST.glob(f"*{platform.tag}*_{platform.triple.split('-')[0]}.whl"))
     # Whether it keeps to the stable interface of Python, and to what the name of the platform promises.
     run(tool("abi3audit"), "--strict", "--summary", found)
     run(tool("auditwheel"), "show", found)
     if not (DIST / f"stanchion-{VERSION}.tar.gz").exists():
-        run(tool("maturin"), "sdist", "--out", DIST, cwd=PACKAGE, env=environment())
+        run(tool("maturin"), "sdist", "--out", DIST, cwd=PACKAGE, env=env)
