@@ -31,6 +31,10 @@ def tool(name):
     return place / "bin" / name
 
 
+# What SQLite brings along and nobody here uses: search in texts, and trees of rectangles.
+UNUSED = ("FTS3", "FTS3_PARENTHESIS", "FTS5", "RTREE", "STAT4", "DBSTAT_VTAB", "LOAD_EXTENSION")
+
+
 def environment(flags="", toolchain=None):
     """For builds whose results do not depend on where they were made."""
     cargo = os.environ.get("CARGO_HOME", str(Path.home() / ".cargo"))
@@ -49,5 +53,6 @@ def environment(flags="", toolchain=None):
         "CARGO_PROFILE_RELEASE_CODEGEN_UNITS": "1",
         "RUSTFLAGS": f"{os.environ.get('RUSTFLAGS', '')} {places} {flags}".strip(),
         "CFLAGS": f"{os.environ.get('CFLAGS', '')} {maps}".strip(),
+        "LIBSQLITE3_FLAGS": " ".join(f"-USQLITE_ENABLE_{name}" for name in UNUSED),
         **(toolchain or {}),
     }

@@ -3,7 +3,7 @@
 import re
 import subprocess
 
-from install import PACKAGE, output
+from install import PACKAGE, VERSION, output
 
 WARNINGS = ["-Wall", "-Wextra", "-Werror", "-pedantic", "-fsyntax-only"]
 COMPILERS = [("gcc", "c99"), ("gcc", "c17"), ("clang", "c99"), ("g++", "c++17"), ("clang++", "c++17")]
@@ -116,12 +116,11 @@ def found_by_cmake(installed):
         f"foreach(target stanchion static)\n    add_executable(with-${{target}} {PACKAGE}/examples/lock.c)\n"
         "    target_link_libraries(with-${target} stanchion::${target})\nendforeach()\n")
     prefix = f"-DCMAKE_PREFIX_PATH={installed.prefix}"
-    version = re.search(r'^version = "(.*)"', (PACKAGE.parent / "Cargo.toml").read_text(), re.M)[1]
 
     def cmake(*arguments):
         return subprocess.run(["cmake", *arguments], cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
 
-    configured = cmake("-B", "built", prefix, f"-DWANTED={version}")
+    configured = cmake("-B", "built", prefix, f"-DWANTED={VERSION}")
     built = cmake("--build", "built") if configured.returncode == 0 else configured
     results = [check("CMake finds and links it", built.returncode == 0, built.stdout if built.returncode else "")]
     for target in ("stanchion", "static"):
@@ -130,7 +129,7 @@ def found_by_cmake(installed):
         done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=installed.environment())
         results.append(check(f"stanchion::{target} runs", done.returncode == 0, done.stdout if done.returncode else ""))
     newer = cmake("-B", "newer", prefix, "-DWANTED=99.0")
-    results.append(check("CMake refuses a newer version", newer.returncode != 0 and version in newer.stdout, newer.stdout))
+    results.append(check("CMake refuses a newer version", newer.returncode != 0 and VERSION in newer.stdout, newer.stdout))
     return total(results)
 
 

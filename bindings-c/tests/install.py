@@ -1,12 +1,14 @@
 """The library, installed into an empty folder as a user would."""
 
 import os
+import re
 import shutil
 import subprocess
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 PACKAGE = HERE.parent
+VERSION = re.search(r'^version = "(.*)"', (PACKAGE.parent / "Cargo.toml").read_text(), re.M)[1]
 TARGET = Path(os.environ.get("CARGO_TARGET_DIR", PACKAGE.parent / "target")).resolve()
 
 

@@ -7,7 +7,7 @@ import subprocess
 import time
 
 from checks import check, total
-from install import HERE, PACKAGE
+from install import HERE, PACKAGE, VERSION
 
 WARNINGS = ["-Wall", "-Wextra", "-Werror", "-pedantic", "-g"]
 SOURCES = sorted((HERE / "c").glob("*.c"))
@@ -28,7 +28,7 @@ class Build:
     def __init__(self, installed, name, compiler, standard, static=False, flags=()):
         self.installed, self.name, self.static = installed, name, static
         language = "c++" if "++" in standard else "c"
-        self.command = [compiler, f"-std={standard}", *WARNINGS, *flags, "-x", language]
+        self.command = [compiler, f"-std={standard}", *WARNINGS, f'-DVERSION="{VERSION}"', *flags, "-x", language]
 
     def program(self, name, sources, *more):
         path = self.installed.programs / f"{name}-{self.name}"

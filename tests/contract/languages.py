@@ -51,6 +51,23 @@ def php():
         threads=False)
 
 
+def earlier():
+    """Python with the package of the release before, or None and why there is none here."""
+    wheel = next((TESTS / "compatibility").glob("*.whl"))
+    name = f"python-{wheel.name.split('-')[1]}"
+    place = TARGET / f"venv-{name}"
+    if not (place / "installed").exists():
+        shutil.rmtree(place, ignore_errors=True)
+        subprocess.run([sys.executable, "-m", "venv", place], check=True)
+        done = subprocess.run(
+            [place / "bin" / "pip", "install", "--quiet", "--disable-pip-version-check", "--no-index", wheel],
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+        if done.returncode != 0:
+            return None, f"its package does not fit here: {(done.stdout.splitlines() or ['pip failed'])[-1]}"
+        (place / "installed").touch()
+    return Language(name, [place / "bin" / "python", PLAYERS / "python" / "player.py"]), None
+
+
 def proxy():
     """The program of contract/proxy.py."""
     return built("proxy", "--workspace")

@@ -16,7 +16,7 @@ TEST(a_panic_ends_in_the_library) {
 
 TEST(versions_and_names) {
     CHECK(stanchion_abi_version() == STANCHION_ABI_VERSION);
-    CHECK(strcmp(stanchion_version(), "0.1.0") == 0);
+    CHECK(strcmp(stanchion_version(), VERSION) == 0);
     CHECK(strcmp(stanchion_status_name(STANCHION_ERR_STALE_RECEIPT), "StaleReceipt") == 0);
     CHECK(strcmp(stanchion_status_name(STANCHION_BUSY), "Busy") == 0);
     CHECK(strcmp(stanchion_status_name(INT32_MIN), "Unknown") == 0);
