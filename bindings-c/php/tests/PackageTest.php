@@ -5,6 +5,7 @@ declare(strict_types=1);
 namespace Stanchion\Tests;
 
 use PHPUnit\Framework\TestCase;
+use Stanchion\Internal\Library;
 
 /** The package as a user installs it, and what it says if something is missing. */
 final class PackageTest extends TestCase
@@ -67,7 +68,7 @@ final class PackageTest extends TestCase
         $library = getenv('STANCHION_LIB');
         // With the library bundled, as a package for one platform would be.
         exec('cp -r ' . escapeshellarg(self::PACKAGE) . " $this->folder/package && rm -rf $this->folder/package/tests");
-        $bundled = "$this->folder/package/lib/" . strtolower(PHP_OS_FAMILY) . '-' . php_uname('m');
+        $bundled = "$this->folder/package/lib/" . Library::platform();
         mkdir($bundled, recursive: true);
         copy($library, "$bundled/libstanchion.so");
         file_put_contents("$this->folder/composer.json", json_encode([

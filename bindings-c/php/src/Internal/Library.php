@@ -46,9 +46,20 @@ final class Library
         if ($given !== false && $given !== '') {
             return [$given];
         }
-        $platform = strtolower(PHP_OS_FAMILY) . '-' . php_uname('m');
-        $bundled = dirname(__DIR__, 2) . "/lib/$platform/libstanchion.so";
+        $bundled = dirname(__DIR__, 2) . '/lib/' . self::platform() . '/libstanchion.so';
         return is_file($bundled) ? [$bundled, self::SYSTEM] : [self::SYSTEM];
+    }
+
+    /** What the libraries that come along are sorted by: the system, the processor, and the libc of this process. */
+    public static function platform(): string
+    {
+        $libc = '';
+        if (PHP_OS_FAMILY === 'Linux') {
+            // Both can be on one machine: musl's loader is in the process that uses it. Where PHP may not look
+            // (open_basedir), it is glibc.
+            $libc = str_contains((string) @file_get_contents('/proc/self/maps'), '/ld-musl-') ? '-musl' : '-gnu';
+        }
+        return strtolower(PHP_OS_FAMILY) . '-' . php_uname('m') . $libc;
     }
 
     private static function preloaded(): ?FFI

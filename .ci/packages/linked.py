@@ -1,0 +1,38 @@
+"""What is linked into the packages: a bill of materials for each (CycloneDX), and the licences of all of it.
+
+The wheel has a bill of its own inside, by maturin.
+"""
+
+import shutil
+import subprocess
+
+from platforms import HERE
+from tools import DIST, PLACE, ROOT, VERSION, WORK, run
+
+# Those that cargo compiles; the wheel's bill is maturin's.
+PRODUCTS = {"c": "bindings-c", "node": "bindings-node", "cli": "cli"}
+TOOLS = {"cargo-cyclonedx": "0.5.9", "cargo-about": "0.9.3"}
+LICENCES = f"stanchion-{VERSION}-licences.html"
+
+
+def tool(name):
+    """A program from the Rust registry, of this version; compiled the first time."""
+    place = WORK / "cargo-tools" / f"{name}-{TOOLS[name]}"
+    if not (place / "bin" / name).exists():
+        features = ["--features", "cli"] if name == "cargo-about" else []
+        run("cargo", "install", "--quiet", "--locked", "--root", place, "--target-dir", WORK / "cargo-tools" / "target",
+            f"{name}@{TOOLS[name]}", *features)
+    return place / "bin" / name
+
+
+def write(platforms):
+    """Into dist: a bill for each product and platform, and one page of licences."""
+    for platform in platforms:
+        run(tool("cargo-cyclonedx"), "cyclonedx", "--format", "json", "--spec-version", "1.5", "--target", platform.triple,
+            "--describe", "crate", "--override-filename", "bill", "--quiet", "--manifest-path", ROOT / "Cargo.toml")
+        for product, folder in PRODUCTS.items():
+            shutil.copy(ROOT / folder / "bill.json", DIST / f"stanchion-{product}-{VERSION}-{platform.name}.cdx.json")
+        for made in ROOT.glob("*/bill.json"):
+            made.unlink()
+    run(tool("cargo-about"), "generate", "--workspace", "--locked", "--fail", "--config", PLACE / "about.toml",
+        "--output-file", DIST / LICENCES, PLACE / "about.hbs")
