@@ -110,7 +110,7 @@ def pack(source, target):
     return target / entry["filename"]
 
 
-def packages(target, built, platform):
+def packages(target, built, platform, licences=LICENSES):
     """The main package and the one of a platform, as npm publishes them."""
     # npm runs elsewhere.
     target = target.resolve()
@@ -129,7 +129,7 @@ def packages(target, built, platform):
         (native / "README.md").write_text(f"The native half of `stanchion` for {platform}. Install `stanchion`.\n")
         shutil.copy(built, native / "stanchion.node")
         for folder in (staged, native):
-            for licence in LICENSES:
+            for licence in licences:
                 copy(licence, folder / licence.name)
         return [pack(staged, target), pack(native, target)]
 

@@ -4,15 +4,12 @@ The wheel has a bill of its own inside, by maturin.
 """
 
 import shutil
-import subprocess
 
-from platforms import HERE
-from tools import DIST, PLACE, ROOT, VERSION, WORK, run
+from tools import DIST, PLACE, ROOT, THIRD_PARTY, VERSION, WORK, run
 
 # Those that cargo compiles; the wheel's bill is maturin's.
 PRODUCTS = {"c": "bindings-c", "node": "bindings-node", "cli": "cli"}
 TOOLS = {"cargo-cyclonedx": "0.5.9", "cargo-about": "0.9.3"}
-LICENCES = f"stanchion-{VERSION}-licences.html"
 
 
 def tool(name):
@@ -25,14 +22,17 @@ def tool(name):
     return place / "bin" / name
 
 
-def write(platforms):
-    """Into dist: a bill for each product and platform, and one page of licences."""
-    for platform in platforms:
-        run(tool("cargo-cyclonedx"), "cyclonedx", "--format", "json", "--spec-version", "1.5", "--target", platform.triple,
-            "--describe", "crate", "--override-filename", "bill", "--quiet", "--manifest-path", ROOT / "Cargo.toml")
-        for product, folder in PRODUCTS.items():
-            shutil.copy(ROOT / folder / "bill.json", DIST / f"stanchion-{product}-{VERSION}-{platform.name}.cdx.json")
-        for made in ROOT.glob("*/bill.json"):
-            made.unlink()
+def licences():
+    """One page with the licences of everything that is linked, which goes into each package."""
     run(tool("cargo-about"), "generate", "--workspace", "--locked", "--fail", "--config", PLACE / "about.toml",
-        "--output-file", DIST / LICENCES, PLACE / "about.hbs")
+        "--output-file", THIRD_PARTY, PLACE / "about.hbs")
+
+
+def bills(platform):
+    """Into dist: for each product what it is made of."""
+    run(tool("cargo-cyclonedx"), "cyclonedx", "--format", "json", "--spec-version", "1.5", "--target", platform.triple,
+        "--describe", "crate", "--override-filename", "bill", "--quiet", "--manifest-path", ROOT / "Cargo.toml")
+    for product, folder in PRODUCTS.items():
+        shutil.copy(ROOT / folder / "bill.json", DIST / f"stanchion-{product}-{VERSION}-{platform.name}.cdx.json")
+    for made in ROOT.glob("*/bill.json"):
+        made.unlink()

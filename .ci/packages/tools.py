@@ -12,7 +12,9 @@ DIST = ROOT / "dist"
 WORK = ROOT / "target" / "packages"
 REQUIREMENTS = PLACE / "requirements.txt"
 VERSION = next(line.split('"')[1] for line in (ROOT / "Cargo.toml").read_text().splitlines() if line.startswith("version"))
-LICENSES = [ROOT / "LICENSE-APACHE", ROOT / "LICENSE-MIT"]
+# Of what is linked in; .ci/packages/linked.py writes it.
+THIRD_PARTY = WORK / "LICENSE-THIRD-PARTY.html"
+LICENSES = [ROOT / "LICENSE-APACHE", ROOT / "LICENSE-MIT", THIRD_PARTY]
 
 
 def run(*command, cwd=ROOT, **options):
@@ -32,7 +34,7 @@ def tool(name):
 
 
 # What SQLite brings along and nobody here uses: search in texts, and trees of rectangles.
-UNUSED = ("FTS3", "FTS3_PARENTHESIS", "FTS5", "RTREE", "STAT4", "DBSTAT_VTAB", "LOAD_EXTENSION")
+UNUSED = ("FTS3", "FTS3_PARENTHESIS", "FTS5", "RTREE", "STAT4", "DBSTAT_VTAB", "LOAD_EXTENSION", "COLUMN_METADATA")
 
 
 def environment(flags="", toolchain=None):

@@ -1,12 +1,15 @@
 """The wheel, with the command line inside, and the sdist."""
 
+import shutil
+
 import native
-from tools import DIST, ROOT, VERSION, run, tool
+from tools import DIST, ROOT, THIRD_PARTY, VERSION, run, tool
 
 PACKAGE = ROOT / "bindings-python"
 
 
 def build(platform, _built):
+    shutil.copy(THIRD_PARTY, PACKAGE)
     env = native.compiler(platform, "" if platform.glibc else "-C target-feature=-crt-static")
     run(
         tool("maturin"), "build", "--release", "--locked", "--zig", "--target", platform.triple, "--compatibility",

@@ -13,14 +13,23 @@ MIRROR = os.environ.get("STANCHION_DEBIAN_MIRROR")
 COMPILERS = ("cc", "gcc", "clang", "rustc", "cargo", "zig")
 
 
+# What `uname -m` and qemu say, and what Debian says.
+MACHINES = {"x86_64": "amd64", "aarch64": "arm64"}
+BINFMT = Path("/proc/sys/fs/binfmt_misc")
+
+
 class Missing(Exception):
     """A root that cannot be had here, and why."""
 
 
 class Root:
-    def __init__(self, suite, packages):
-        self.suite = suite
-        self.place = WORK / suite
+    """A release of Debian with these packages, for this processor; another one than this machine's is emulated by qemu."""
+
+    def __init__(self, suite, packages, machine="amd64"):
+        self.suite, self.machine = suite, machine
+        self.place = WORK / f"{suite}-{machine}"
+        if machine != MACHINES.get(os.uname().machine) and not emulated(machine):
+            raise Missing(f"{machine} is not emulated here: qemu-user-static and binfmt_misc are needed")
         mark = self.place / "packages"
         wanted = " ".join(packages)
         if not mark.exists() or mark.read_text() != wanted:
@@ -34,7 +43,8 @@ class Root:
         shutil.rmtree(self.place, ignore_errors=True)
         WORK.mkdir(parents=True, exist_ok=True)
         done = subprocess.run(
-            ["mmdebstrap", "--quiet", "--variant=minbase", "--mode=root", "--aptopt=APT::Install-Recommends \"false\"",
+            ["mmdebstrap", "--quiet", "--variant=minbase", "--mode=root", f"--architectures={self.machine}",
+             "--aptopt=APT::Install-Recommends \"false\"",
              # A mirror that is kept for long has lists that have expired.
              "--aptopt=Acquire::Check-Valid-Until \"false\"", f"--include={','.join(packages)}", self.suite,
              str(self.place), *([MIRROR] if MIRROR else [])],
@@ -56,6 +66,19 @@ class Root:
         return subprocess.run(
             ["chroot", str(self.place), "sh", "-c", f"cd {cwd} && {script}"], env={**inherited(), **bare},
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=300, check=False)
+
+
+def emulated(machine):
+    """Whether programs of that processor run here; if not, they are made to, as far as that can be."""
+    name = next(qemu for qemu, debian in MACHINES.items() if debian == machine)
+    known = BINFMT / f"qemu-{name}"
+    if not known.exists():
+        subprocess.run(["apt-get", "install", "--yes", "--no-install-recommends", "qemu-user-static", "binfmt-support"],
+                       stdout=subprocess.DEVNULL, check=False)
+        if not (BINFMT / "register").exists():
+            subprocess.run(["mount", "-t", "binfmt_misc", "binfmt_misc", str(BINFMT)], check=False)
+        subprocess.run(["update-binfmts", "--enable", f"qemu-{name}"], stdout=subprocess.DEVNULL, check=False)
+    return known.exists()
 
 
 def inherited():
