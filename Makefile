@@ -6,7 +6,7 @@ PYTHON ?= python3
 RUST_MINOR := 89
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test packages packages-check lint fmt bench bench-check fuzz worlds sanitize deny torture mutants version headers docs clean deps rust
+.PHONY: help demo test packages packages-again packages-check lint fmt bench bench-check fuzz worlds sanitize deny torture mutants version headers docs clean deps rust
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -22,6 +22,9 @@ packages: rust deps ## Build what is installed without a compiler into dist/: wh
 
 packages-check: deps ## Install what is in dist/ in empty Debians without a compiler, as root, and run each README's first example
 	$(PYTHON) tests/packages/run $(PARTS)
+
+packages-again: rust ## Build the packages of this commit once more in another folder, and compare the hashes with those in dist/
+	$(PYTHON) .ci/packages/again $(PARTS) $(PLATFORMS:%=--platform %)
 
 lint: rust ## Check format, lints and documentation only
 	$(PYTHON) tests/run --lint

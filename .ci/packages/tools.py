@@ -33,8 +33,9 @@ def tool(name):
     return place / "bin" / name
 
 
-# What SQLite brings along and nobody here uses: search in texts, and trees of rectangles.
+# What SQLite brings along and nobody here uses: search in texts, trees of rectangles, JSON, and the like.
 UNUSED = ("FTS3", "FTS3_PARENTHESIS", "FTS5", "RTREE", "STAT4", "DBSTAT_VTAB", "LOAD_EXTENSION", "COLUMN_METADATA")
+LEFT_OUT = ("JSON", "DEPRECATED", "SHARED_CACHE", "DESERIALIZE", "GET_TABLE", "COMPLETE", "INCRBLOB", "TRACE")
 
 
 def environment(flags="", toolchain=None):
@@ -54,7 +55,9 @@ def environment(flags="", toolchain=None):
         "CARGO_PROFILE_RELEASE_LTO": "fat",
         "CARGO_PROFILE_RELEASE_CODEGEN_UNITS": "1",
         "RUSTFLAGS": f"{os.environ.get('RUSTFLAGS', '')} {places} {flags}".strip(),
-        "CFLAGS": f"{os.environ.get('CFLAGS', '')} {maps}".strip(),
-        "LIBSQLITE3_FLAGS": " ".join(f"-USQLITE_ENABLE_{name}" for name in UNUSED),
+        # No panic and no exception goes through C.
+        "CFLAGS": f"{os.environ.get('CFLAGS', '')} {maps} -fno-asynchronous-unwind-tables -fno-unwind-tables".strip(),
+        "LIBSQLITE3_FLAGS": " ".join(
+            [f"-USQLITE_ENABLE_{name}" for name in UNUSED] + [f"-DSQLITE_OMIT_{name}" for name in LEFT_OUT]),
         **(toolchain or {}),
     }
