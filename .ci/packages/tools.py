@@ -36,7 +36,7 @@ def tool(name):
 # What SQLite brings along and nobody here uses: search in texts, trees of rectangles, JSON, and the like.
 UNUSED = ("FTS3", "FTS3_PARENTHESIS", "FTS5", "RTREE", "STAT4", "DBSTAT_VTAB", "LOAD_EXTENSION", "COLUMN_METADATA")
 LEFT_OUT = ("JSON", "DATETIME_FUNCS", "AUTHORIZATION", "DECLTYPE", "DEPRECATED", "SHARED_CACHE", "DESERIALIZE", "GET_TABLE",
-            "COMPLETE", "INCRBLOB", "PROGRESS_CALLBACK", "TRACE", "UTF16")
+            "INCRBLOB", "PROGRESS_CALLBACK", "TRACE", "UTF16")
 
 
 def environment(flags="", toolchain=None):
