@@ -37,6 +37,11 @@ SECTIONS = {
         "docs/FAULTS.md": "project/faults.md",
     },
 }
+# In the menu, where the heading of the page is not the best.
+TITLES = {
+    "index.md": "Start", "languages/rust.md": "Rust", "languages/python.md": "Python", "languages/node.md": "Node",
+    "languages/php.md": "PHP", "languages/c.md": "C and C++", "languages/shell.md": "Shell",
+}
 PLACES = {source: place for section in SECTIONS.values() for source, place in section.items()}
 LINK = re.compile(r"(\]\(|^\[[^]^]+\]: )([^)\s]+)", re.M)
 FENCE = re.compile(r"^( *)(```|~~~).*?^\1\2 *$", re.M | re.S)

@@ -10,6 +10,8 @@ from pages import REPOSITORY, ROOT
 TARGET = ROOT / "target" / "site-work"
 HEADER = ROOT / "bindings-c" / "include" / "stanchion.h"
 PYTHON = ROOT / "bindings-python" / "python" / "stanchion"
+# Of a declaration in the header, the first that fits.
+NAMES = (r"^#define (\w+)", r"^typedef (?:enum|struct) (\w+)", r"^typedef .*?(\w+);", r"\b(stanchion_\w+)\(")
 PYTHON_MODULES = ("stanchion", "stanchion.aio", "stanchion.testing")
 
 
@@ -23,15 +25,20 @@ def rust(site):
     shutil.copytree(made, site / "reference" / "rust", dirs_exist_ok=True)
 
 
-def node(site):
-    tools = TARGET / "node"
-    lock = ROOT / "docs" / "site" / "package-lock.json"
+def node_tools():
+    """What npm has installed, as the lock file says."""
+    tools, lock = TARGET / "node", ROOT / "docs" / "site" / "package-lock.json"
     if not (tools / "package-lock.json").exists() or (tools / "package-lock.json").read_text() != lock.read_text():
         shutil.rmtree(tools, ignore_errors=True)
         tools.mkdir(parents=True)
         shutil.copy(lock.with_name("package.json"), tools)
         shutil.copy(lock, tools)
         run("npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error", cwd=tools)
+    return tools
+
+
+def node(site):
+    tools = node_tools()
     # A copy, so that the compiler finds the types of Node beside it.
     package = tools / "package"
     shutil.rmtree(package, ignore_errors=True)
@@ -69,11 +76,11 @@ def c(pages):
         comment = re.match(r"((?:// ?.*\n)+)(.*)", block, re.S)
         if comment is None:
             continue
-        name = re.search(r"\b(stanchion_\w+)\(|#define (\w+)|(?:enum|struct) (\w+)|typedef .*?(\w+);", comment[2])
-        if name is None or comment[2].startswith(("#ifdef", "#endif")):
+        name = next(filter(None, (re.search(one, comment[2], re.M) for one in NAMES)), None)
+        if name is None:
             continue
         said = re.sub(r"^// ?", "", comment[1], flags=re.M)
-        parts.append(f"## {next(filter(None, name.groups()))}\n\n{said}\n```c\n{comment[2].strip()}\n```\n")
+        parts.append(f"## {name[1]}\n\n{said}\n```c\n{comment[2].strip()}\n```\n")
     (pages / "reference" / "c.md").write_text("\n".join(parts))
 
 
