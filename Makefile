@@ -71,8 +71,8 @@ version: ## Print the version of all packages; NEW=1.2.3 raises it everywhere, w
 headers: rust ## Write the headers of the C library anew
 	$(CARGO) run --quiet --locked --package stanchion-c --example headers
 
-docs: rust ## Build the documentation into target/doc
-	$(CARGO) doc --locked --no-deps --package stanchion
+docs: rust deps ## Build the documentation site into target/site, references and all, and check its links
+	$(PYTHON) docs/site/build
 
 clean: ## Remove everything that was built
 	$(CARGO) clean
