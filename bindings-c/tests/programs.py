@@ -4,6 +4,7 @@ import os
 import re
 import signal
 import subprocess
+import textwrap
 import time
 
 from checks import check, total
@@ -144,10 +145,13 @@ def examples(builds, stores):
 
 
 def readmes(build, stores):
-    """The C of the READMEs, run in folders of their own."""
+    """The C of the READMEs and of the guides, run in folders of their own."""
     results = []
-    for name, path in (("project", PACKAGE.parent / "README.md"), ("package", PACKAGE / "README.md")):
-        blocks = re.findall(r"^```c\n(.*?)^```", path.read_text(), re.M | re.S)
+    guides = {path.stem: path for path in sorted((PACKAGE.parent / "docs" / "guides").glob("*.md"))}
+    for name, path in {"project": PACKAGE.parent / "README.md", "package": PACKAGE / "README.md", **guides}.items():
+        # Also those in tabs, which are indented.
+        found = re.findall(r"^( *)```c\n(.*?)^\1```", path.read_text(), re.M | re.S)
+        blocks = [textwrap.dedent(block) for _, block in found]
         for number, block in enumerate(blocks):
             folder = build.installed.programs / f"readme-{name}-{number}"
             os.makedirs(folder, exist_ok=True)
@@ -156,7 +160,7 @@ def readmes(build, stores):
             program = build.program(f"readme-{name}-{number}-run", [source])
             status, said, _ = execute(build, program, stores.redis(), cwd=folder) if program else (1, "", 0)
             results.append(check(f"README of the {name}, block {number}", status == 0, "" if status == 0 else said))
-        if not blocks:
+        if not blocks and name not in guides:
             results.append(check(f"README of the {name} has C", False))
     return total(results)
 

@@ -1,8 +1,10 @@
 """What the package's README shows: every block of Python runs, and the table has every exception."""
 
+import os
 import re
 import subprocess
 import sys
+import textwrap
 import uuid
 from pathlib import Path
 
@@ -13,10 +15,19 @@ import stanchion
 HERE = Path(__file__).resolve()
 README = (HERE.parents[1] / "README.md").read_text()
 DOCS = HERE.parents[2] / "docs"
-BLOCKS = {
-    f"{page}-{number}": block
-    for page, text in (("README", README), *((path.stem, path.read_text()) for path in sorted(DOCS.glob("*.md"))))
-    for number, block in enumerate(re.findall(r"^```python\n(.*?)^```", text, re.M | re.S))}
+PAGES = {
+    "README": README, **{str(path.relative_to(DOCS).with_suffix("")): path.read_text() for path in sorted(DOCS.rglob("*.md"))}}
+
+
+def blocks(language, pages):
+    """Also those in tabs, which are indented."""
+    return {
+        f"{page}-{number}": textwrap.dedent(block) for page, text in pages.items()
+        for number, (_, block) in enumerate(re.findall(rf"^( *)```{language}\n(.*?)^\1```", text, re.M | re.S))}
+
+
+BLOCKS = blocks("python", PAGES)
+SHELL = blocks("sh", {page: text for page, text in PAGES.items() if page.startswith("guides/")})
 
 
 @pytest.mark.parametrize("block", BLOCKS.values(), ids=BLOCKS)
@@ -28,6 +39,17 @@ def test_the_block_runs(block, redis_url, tmp_path):
     path.write_text(block.replace("redis://localhost", url))
     command = ["-m", "pytest", "-q", "-p", "no:cacheprovider", path.name] if is_test else [path.name]
     done = subprocess.run([sys.executable, *command], cwd=tmp_path, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("block", SHELL.values(), ids=SHELL)
+def test_the_shell_of_a_guide_runs(block, redis_url, tmp_path):
+    mark = uuid.uuid4().hex[:8]
+    url = f"{redis_url}/?lock_prefix=L{mark}:&queue_prefix=Q{mark}:"
+    env = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}", "STANCHION_URL": url}
+    done = subprocess.run(
+        ["bash", "-euo", "pipefail", "-c", block.replace("redis://localhost", url)], cwd=tmp_path, env=env,
+        capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stdout + done.stderr
 
 

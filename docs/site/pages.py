@@ -12,6 +12,11 @@ REPOSITORY = "https://github.com/stanchion/stanchion"
 # Where each comes from, in the order of the navigation.
 SECTIONS = {
     "": {"README.md": "index.md"},
+    "Guides": {
+        f"docs/guides/{name}.md": f"guides/{name}.md" for name in (
+            "locks-in-five-minutes", "which-lock", "queue-in-five-minutes", "tasks-that-must-not-run-twice",
+            "deploys-and-shutdown", "sizing-redis", "sqlite-in-production", "clusters")
+    },
     "Moving": {"docs/COMING-FROM.md": "moving/coming-from.md", "docs/MIGRATING.md": "moving/migrating.md"},
     "Manual": {
         "docs/OPERATING.md": "manual/operating.md",
@@ -43,6 +48,8 @@ TITLES = {
     "languages/php.md": "PHP", "languages/c.md": "C and C++", "languages/shell.md": "Shell",
 }
 PLACES = {source: place for section in SECTIONS.values() for source, place in section.items()}
+# What a tab is called, and what stands in it: the tests of each package run it.
+TABS = {"Rust": "rust", "Python": "python", "Node": "ts", "PHP": "php", "C": "c", "Shell": "sh"}
 LINK = re.compile(r"(\]\(|^\[[^]^]+\]: )([^)\s]+)", re.M)
 FENCE = re.compile(r"^( *)(```|~~~).*?^\1\2 *$", re.M | re.S)
 HEADING = re.compile(r"^(#{1,6}) (.+?)(?: #*)?$", re.M)
@@ -106,6 +113,12 @@ def problems():
     everything = {path.relative_to(ROOT).as_posix() for path in (ROOT / "docs").rglob("*.md")} - {"docs/site/README.md"}
     yield from (f"{source} has no place in docs/site/pages.py" for source in sorted(everything - set(PLACES)))
     yield from (f"docs/site/pages.py: there is no {source}" for source in PLACES if not (ROOT / source).exists())
+    for path in sorted((ROOT / "docs" / "guides").glob("*.md")):
+        for label, language in re.findall(r'^=== "([^"]*)"\n\s*^ {4}```(\w+)', path.read_text(), re.M):
+            if TABS.get(label) != language:
+                yield f"{path.name}: a tab {label} in {language}; the tests run {TABS}"
+        if len(re.findall(r'^=== ', path.read_text(), re.M)) != len(re.findall(r"^ {4}```\w+$", path.read_text(), re.M)):
+            yield f"{path.name}: each tab has one block of code"
     known = {source: set(anchors((ROOT / source).read_text())) for source in PLACES if (ROOT / source).exists()}
     for source in known:
         links = []

@@ -25,3 +25,8 @@ pub fn unique(topic: &str) -> String {
     static NUMBER: AtomicU64 = AtomicU64::new(0);
     format!("{topic}-{}-{}", std::process::id(), NUMBER.fetch_add(1, Ordering::Relaxed))
 }
+
+/// The Rust of the guides: see `build.rs`.
+#[cfg(doctest)]
+#[doc = include_str!(concat!(env!("OUT_DIR"), "/guides.md"))]
+pub struct Guides;

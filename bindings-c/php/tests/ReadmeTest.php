@@ -17,9 +17,14 @@ final class ReadmeTest extends TestCase
     public static function blocks(): array
     {
         $blocks = [];
-        foreach (['package' => self::PACKAGE . '/README.md', 'project' => self::PACKAGE . '/../../README.md'] as $name => $file) {
-            preg_match_all('/^```php\n(.*?)^```/ms', file_get_contents($file), $found);
-            foreach ($found[1] as $number => $block) {
+        $files = ['package' => self::PACKAGE . '/README.md', 'project' => self::PACKAGE . '/../../README.md'];
+        foreach (glob(self::PACKAGE . '/../../docs/guides/*.md') as $guide) {
+            $files[basename($guide, '.md')] = $guide;
+        }
+        foreach ($files as $name => $file) {
+            // Also those in tabs, which are indented.
+            preg_match_all('/^( *)```php\n(.*?)^\1```/ms', file_get_contents($file), $found);
+            foreach ($found[2] as $number => $block) {
                 $blocks["$name $number"] = [$block];
             }
         }
@@ -33,7 +38,7 @@ final class ReadmeTest extends TestCase
         $store = getenv('STANCHION_TEST_REDIS') . "?lock_prefix=L$mark:&queue_prefix=Q$mark:";
         $file = tempnam(sys_get_temp_dir(), 'block');
         $start = "<?php\ndeclare(strict_types=1);\n" . 'require ' . var_export(__DIR__ . '/bootstrap.php', true) . ";\n";
-        file_put_contents($file, $start . str_replace('redis://localhost', $store, $block));
+        file_put_contents($file, $start . str_replace(['redis://localhost', 'sqlite:app.db'], $store, $block));
         exec(escapeshellarg(PHP_BINARY) . ' -d zend.assertions=1 ' . escapeshellarg($file) . ' 2>&1', $lines, $status);
         unlink($file);
         self::assertSame(0, $status, implode("\n", $lines));
