@@ -31,7 +31,7 @@ def licences():
 def bills(platform):
     """Into dist: for each product what it is made of."""
     run(tool("cargo-cyclonedx"), "cyclonedx", "--format", "json", "--spec-version", "1.5", "--target", platform.triple,
-        "--describe", "crate", "--override-filename", "bill", "--quiet", "--manifest-path", ROOT / "Cargo.toml")
+        "--override-filename", "bill", "--quiet", "--manifest-path", ROOT / "Cargo.toml")
     for product, folder in PRODUCTS.items():
         shutil.copy(ROOT / folder / "bill.json", DIST / f"stanchion-{product}-{VERSION}-{platform.name}.cdx.json")
     for made in ROOT.glob("*/bill.json"):
