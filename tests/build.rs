@@ -1,15 +1,18 @@
-//! Collects the Rust of the guides, which stands in tabs and so is indented, for `lib.rs` to have as documentation: its
-//! examples are tests.
+//! Collects the Rust of the project's README and of the guides, where it stands in tabs and so is indented, for `lib.rs` to
+//! have as documentation: its examples are tests.
 
 use std::path::{Path, PathBuf};
 use std::{env, fs, io};
 
 fn main() -> io::Result<()> {
-    let guides = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/guides");
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let (readme, guides) = (root.join("README.md"), root.join("docs/guides"));
+    println!("cargo::rerun-if-changed={}", readme.display());
     println!("cargo::rerun-if-changed={}", guides.display());
     let mut pages: Vec<PathBuf> =
         fs::read_dir(&guides)?.map(|entry| Ok(entry?.path())).collect::<io::Result<_>>()?;
     pages.sort();
+    pages.insert(0, readme);
     let mut found = String::new();
     for page in pages.iter().filter(|page| page.extension().is_some_and(|end| end == "md")) {
         found.push_str(&format!("# {}\n\n", page.file_stem().unwrap_or_default().display()));

@@ -108,8 +108,7 @@ pub use session::options::{
 pub use store::redis::ACL_RULE;
 pub use store::{Finding, Health};
 
-/// The examples of both READMEs are tests.
+/// The examples of the README are tests; those of the project's README are so in the crate of the tests.
 #[cfg(doctest)]
-#[doc = include_str!("../../README.md")]
 #[doc = include_str!("../README.md")]
 struct Readme;

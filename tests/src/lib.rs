@@ -26,7 +26,7 @@ pub fn unique(topic: &str) -> String {
     format!("{topic}-{}-{}", std::process::id(), NUMBER.fetch_add(1, Ordering::Relaxed))
 }
 
-/// The Rust of the guides: see `build.rs`.
+/// The Rust of the project's README and of the guides: see `build.rs`.
 #[cfg(doctest)]
 #[doc = include_str!(concat!(env!("OUT_DIR"), "/guides.md"))]
 pub struct Guides;
