@@ -6,7 +6,7 @@ PYTHON ?= python3
 RUST_MINOR := 89
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test packages packages-again packages-check lint fmt bench bench-check fuzz worlds sanitize deny torture mutants version headers docs clean deps rust
+.PHONY: help demo test packages packages-again packages-check lint fmt bench bench-check fuzz worlds sanitize deny torture mutants api minimal version headers docs clean deps rust
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -17,7 +17,7 @@ demo: rust ## A flash sale with and without the lock, and a queue whose worker i
 test: rust deps ## Check format, lints and documentation, and run every test
 	$(PYTHON) tests/run
 
-packages: rust deps ## Build what is installed without a compiler into dist/: wheel, npm, PHP, C, Debian (PARTS="wheel npm" PLATFORMS="linux-x86_64-gnu")
+packages: rust deps ## Build what is installed without a compiler into dist/: wheel, npm, PHP, C, Debian, crates (PARTS="wheel npm" PLATFORMS="linux-x86_64-gnu")
 	$(PYTHON) .ci/packages/run $(PARTS) $(PLATFORMS:%=--platform %)
 
 packages-check: deps ## Install what is in dist/ in empty Debians without a compiler, as root, and run each README's first example
@@ -64,6 +64,12 @@ torture: rust deps ## Workers in all languages under faults for MINUTES=1, with 
 
 mutants: rust deps ## Put deliberate bugs into a copy of the sources; the tests named for each must fail (NAMES="one other")
 	$(PYTHON) tests/mutants/run $(NAMES)
+
+api: rust ## Compare the public API of the Rust crate with core/api.txt; WRITE=1 writes that file anew
+	$(PYTHON) tests/api $(if $(WRITE),--write)
+
+minimal: rust ## Compile the published crates with the oldest dependencies that they promise
+	$(PYTHON) tests/minimal
 
 version: ## Print the version of all packages; NEW=1.2.3 raises it everywhere, with CHANGELOG.md
 	$(PYTHON) .ci/version $(NEW)
