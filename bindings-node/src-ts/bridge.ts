@@ -188,8 +188,9 @@ function end(one: Waiting): void {
 }
 
 function make(): Bridge {
-  // Bun has functions of libuv's names, which end the process.
-  const hosted = process.env['STANCHION_HOST_LOOP'] !== '0' && process.versions['bun'] === undefined
+  // These have functions of libuv's names, too, but Bun's end the process, and Deno's damage its memory.
+  const isOther = process.versions['bun'] !== undefined || process.versions['deno'] !== undefined
+  const hosted = process.env['STANCHION_HOST_LOOP'] !== '0' && !isOther
   const bridge = native().openBridge(deliver, hosted)
   // Before the clients let go of what they hold: what they are given from then on would be nobody's.
   process.once('exit', () => { native().abandon(bridge) })

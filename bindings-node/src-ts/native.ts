@@ -49,17 +49,32 @@ function load(): NativeModule {
   }
   if (isThere) throw new UnsupportedError(`stanchion cannot load its addon: ${reasons.join('; ')}`)
   throw new UnsupportedError(
-    `stanchion needs the package ${packages.join(' or ')}, which npm installs with it as an optional dependency. ` +
-    'Was it left out (--omit=optional), or node_modules copied from another platform? ' +
-    `Install stanchion again on this machine. (${reasons.join('; ')})`)
+    `stanchion needs the package ${fitting(packages)}, an optional dependency of it that was not installed. ` +
+    'If package-lock.json was made on another platform, npm may have left it out (https://github.com/npm/cli/issues/4828): ' +
+    'run npm install again after removing node_modules and package-lock.json, ' +
+    `or npm install ${fitting(packages, `@${version()}`)}. ` +
+    'If optional dependencies were left out (--omit=optional), or node_modules was copied from another platform: ' +
+    `install stanchion again, with them, on this machine. (${reasons.join('; ')})`)
+}
+
+/** The package that fits, as far as that can be told; not relied on, except for what to advise. */
+function fitting(packages: readonly string[], suffix = ''): string {
+  const report = process.platform === 'linux' ? process.report?.getReport() : undefined
+  const header = (report as { header?: { glibcVersionRuntime?: string } } | undefined)?.header
+  const libc = header === undefined ? '' : header.glibcVersionRuntime === undefined ? '-musl' : '-gnu'
+  return packages.filter(name => name.endsWith(libc)).map(name => name + suffix).join(' or ')
+}
+
+function version(): string {
+  return (require('../package.json') as { version: string }).version
 }
 
 /** Both halves change together. */
 function checked(name: string, found: NativeModule): NativeModule {
-  const { version } = require('../package.json') as { version: string }
-  if (found.version() !== version) {
+  const wanted = version()
+  if (found.version() !== wanted) {
     throw new UnsupportedError(
-      `stanchion ${version} has found ${name} ${found.version()}: both need the same version; install stanchion again`)
+      `stanchion ${wanted} has found ${name} ${found.version()}: both need the same version; install stanchion again`)
   }
   return found
 }

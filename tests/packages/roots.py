@@ -64,7 +64,9 @@ class Root:
         """A shell's script inside, with a clean environment, whose caches are in the folder of the case."""
         bare = {"PATH": "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin", "HOME": cwd, "LANG": "C.UTF-8", **env}
         return subprocess.run(
-            ["chroot", str(self.place), "sh", "-c", f"cd {cwd} && {script}"], env={**inherited(), **bare},
+            # With /proc: runtimes find themselves by it.
+            ["unshare", "--mount-proc", f"--root={self.place}", "sh", "-c", f"cd {cwd} && {script}"],
+            env={**inherited(), **bare},
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=300, check=False)
 
 
