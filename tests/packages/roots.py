@@ -11,8 +11,6 @@ WORK = ROOT / "target" / "packages" / "roots"
 # Without one, that of mmdebstrap.
 MIRROR = os.environ.get("STANCHION_DEBIAN_MIRROR")
 COMPILERS = ("cc", "gcc", "clang", "rustc", "cargo", "zig")
-
-
 # What `uname -m` and qemu say, and what Debian says.
 MACHINES = {"x86_64": "amd64", "aarch64": "arm64"}
 BINFMT = Path("/proc/sys/fs/binfmt_misc")
@@ -27,6 +25,8 @@ class Root:
 
     def __init__(self, suite, packages, machine="amd64"):
         self.suite, self.machine = suite, machine
+        # As the names of packages have it.
+        self.cpu = next(cpu for cpu, debian in MACHINES.items() if debian == machine)
         self.place = WORK / f"{suite}-{machine}"
         if machine != MACHINES.get(os.uname().machine) and not emulated(machine):
             raise Missing(f"{machine} is not emulated here: qemu-user-static and binfmt_misc are needed")
@@ -72,7 +72,7 @@ class Root:
 
 def emulated(machine):
     """Whether programs of that processor run here; if not, they are made to, as far as that can be."""
-    name = next(qemu for qemu, debian in MACHINES.items() if debian == machine)
+    name = next(cpu for cpu, debian in MACHINES.items() if debian == machine)
     known = BINFMT / f"qemu-{name}"
     if not known.exists():
         subprocess.run(["apt-get", "install", "--yes", "--no-install-recommends", "qemu-user-static", "binfmt-support"],
