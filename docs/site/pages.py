@@ -24,6 +24,7 @@ SECTIONS = {
         "docs/GUARANTEES.md": "manual/guarantees.md",
         "docs/METRICS.md": "manual/metrics.md",
         "docs/VERSIONS.md": "manual/versions.md",
+        "docs/COMPARE.md": "manual/compare.md",
         "docs/GLOSSARY.md": "manual/glossary.md",
     },
     "Languages": {
