@@ -115,6 +115,11 @@ final class PackageTest extends TestCase
         self::assertStringContainsString("PHP's extension FFI is missing", $this->php(self::CONNECT, [], '-n'));
         $said = $this->php(self::CONNECT, [], '-d', 'ffi.enable=0');
         self::assertStringContainsString("FFI is disabled here (ffi.enable = 0)", $said);
+        foreach (['ffi.enable = true', '/preload.php', 'opcache.preload_user', 'ffi.preload'] as $remedy) {
+            self::assertStringContainsString($remedy, $said);
+        }
+        $said = $this->php(self::CONNECT, [], '-d', 'ffi.enable=false');
+        self::assertStringContainsString("FFI is disabled here (ffi.enable = false)", $said);
     }
 
     public function testALibraryOfAnotherVersion(): void
@@ -144,7 +149,7 @@ final class PackageTest extends TestCase
     {
         $code = 'echo FFI::scope("STANCHION")->stanchion_abi_version(), (int) class_exists("Stanchion\Client", false), '
             . 'Stanchion\Client::connect("memory:")->lock("a")->hold(fn () => " held");';
-        $preload = ['-d', 'opcache.enable_cli=1', '-d', 'opcache.preload=' . realpath(self::PACKAGE . '/preload.php')];
+        $preload = ['-d', 'opcache.enable_cli=1', '-d', 'opcache.preload=' . realpath('/preload.php')];
         // Root cannot preload without becoming somebody else.
         $user = posix_geteuid() === 0 ? ['setpriv', '--reuid=nobody', '--regid=nogroup', '--clear-groups'] : [];
         $command = [...$user, PHP_BINARY, ...$preload, '-r', $code];

@@ -76,11 +76,13 @@ final class Library
 
     private static function restricted(FFI\Exception $error): LibraryUnavailable
     {
-        $setting = ini_get('ffi.enable');
+        $setting = (string) ini_get('ffi.enable');
+        // What is `false` in php.ini is an empty string.
+        $setting = $setting === '' ? 'false' : $setting;
         return Errors::library(
-            "PHP's FFI is disabled here (ffi.enable = $setting). Either set ffi.enable = true in php.ini, or keep "
-            . '"preload" and set opcache.preload to preload.php of the package stanchion/stanchion; its README says '
-            . 'how',
+            "PHP's FFI is disabled here (ffi.enable = $setting). Either set ffi.enable = true in php.ini, or ffi.enable = "
+            . 'preload with opcache.preload = ' . dirname(__DIR__, 2) . '/preload.php, and, if PHP is started as root, '
+            . 'opcache.preload_user and ffi.preload; the README of stanchion/stanchion says how',
             $error
         );
     }
