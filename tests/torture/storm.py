@@ -11,8 +11,8 @@ from odd import Canceller, Forker, Odds
 from place import PREFIXES
 from taskers import QUEUES, CancelledConsumer, Consumer, Doubler, DoublesConsumer, Producer
 
-# How many of each kind.
-CREW = [(Locker, 5), (Producer, 2), (Consumer, 5), (Doubler, 1), (DoublesConsumer, 2),
+# How many of each kind: of those that show whether a language took part, as many as there are languages, with the release before.
+CREW = [(Locker, 6), (Producer, 2), (Consumer, 6), (Doubler, 1), (DoublesConsumer, 2),
         (CancelledConsumer, 1), (Forker, 1), (Canceller, 2)]
 # Between two faults.
 PAUSE_S = (0.1, 1)

@@ -25,7 +25,7 @@ class Worker(threading.Thread):
     def __init__(self, name, storm, seed, number):
         super().__init__(name=name, daemon=True)
         self.storm = storm
-        # Of the language of its next process: of five workers, each begins with another one.
+        # Of the language of its next process: of as many workers as there are languages, each begins with another one.
         self.number = number
         self.dice = random.Random(f"{seed} {name}")
         self.language = self.player = None

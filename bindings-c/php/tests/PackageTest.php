@@ -149,7 +149,7 @@ final class PackageTest extends TestCase
     {
         $code = 'echo FFI::scope("STANCHION")->stanchion_abi_version(), (int) class_exists("Stanchion\Client", false), '
             . 'Stanchion\Client::connect("memory:")->lock("a")->hold(fn () => " held");';
-        $preload = ['-d', 'opcache.enable_cli=1', '-d', 'opcache.preload=' . realpath('/preload.php')];
+        $preload = ['-d', 'opcache.enable_cli=1', '-d', 'opcache.preload=' . realpath(self::PACKAGE . '/preload.php')];
         // Root cannot preload without becoming somebody else.
         $user = posix_geteuid() === 0 ? ['setpriv', '--reuid=nobody', '--regid=nogroup', '--clear-groups'] : [];
         $command = [...$user, PHP_BINARY, ...$preload, '-r', $code];

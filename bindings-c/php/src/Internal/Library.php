@@ -80,9 +80,9 @@ final class Library
         // What is `false` in php.ini is an empty string.
         $setting = $setting === '' ? 'false' : $setting;
         return Errors::library(
-            "PHP's FFI is disabled here (ffi.enable = $setting). Either set ffi.enable = true in php.ini, or ffi.enable = "
-            . 'preload with opcache.preload = ' . dirname(__DIR__, 2) . '/preload.php, and, if PHP is started as root, '
-            . 'opcache.preload_user and ffi.preload; the README of stanchion/stanchion says how',
+            "PHP's FFI is disabled here (ffi.enable = $setting). Either set ffi.enable = true in php.ini, or "
+            . 'ffi.enable = preload with opcache.preload = ' . dirname(__DIR__, 2) . '/preload.php, and, if PHP is '
+            . 'started as root, opcache.preload_user and ffi.preload; the README of stanchion/stanchion says how',
             $error
         );
     }
