@@ -1,14 +1,9 @@
-"""What is linked into the packages: a bill of materials for each (CycloneDX), and the licences of all of it.
-
-The wheel has a bill of its own inside, by maturin.
-"""
-
-import shutil
+"""What is linked into the packages: a bill of materials for each (CycloneDX), and the licences of all of it."""
 
 from tools import DIST, PLACE, ROOT, THIRD_PARTY, VERSION, WORK, run
 
-# Those that cargo compiles; the wheel's bill is maturin's.
-PRODUCTS = {"c": "bindings-c", "node": "bindings-node", "cli": "cli"}
+# Those that cargo compiles. The wheel has its bill inside, too.
+PRODUCTS = {"c": "bindings-c", "node": "bindings-node", "python": "bindings-python", "cli": "cli"}
 TOOLS = {"cargo-cyclonedx": "0.5.9", "cargo-about": "0.9.3"}
 
 
@@ -28,11 +23,17 @@ def licences():
         "--output-file", THIRD_PARTY, PLACE / "about.hbs")
 
 
+def bill(product, platform):
+    return DIST / f"stanchion-{product}-{VERSION}-{platform.name}.cdx.json"
+
+
 def bills(platform):
     """Into dist: for each product what it is made of."""
     run(tool("cargo-cyclonedx"), "cyclonedx", "--format", "json", "--spec-version", "1.5", "--target", platform.triple,
         "--override-filename", "bill", "--quiet", "--manifest-path", ROOT / "Cargo.toml")
     for product, folder in PRODUCTS.items():
-        shutil.copy(ROOT / folder / "bill.json", DIST / f"stanchion-{product}-{VERSION}-{platform.name}.cdx.json")
+        # Our own crates are named by their folders: the same ones wherever that was.
+        text = (ROOT / folder / "bill.json").read_text().replace(f"file://{ROOT}/", "file:///stanchion/")
+        bill(product, platform).write_text(text)
     for made in ROOT.glob("*/bill.json"):
         made.unlink()

@@ -2,6 +2,7 @@
 
 import shutil
 
+import linked
 import native
 from tools import DIST, ROOT, THIRD_PARTY, VERSION, run, tool
 
@@ -13,7 +14,8 @@ def build(platform, _built):
     env = native.compiler(platform, "" if platform.glibc else "-C target-feature=-crt-static")
     run(
         tool("maturin"), "build", "--release", "--locked", "--zig", "--target", platform.triple, "--compatibility",
-        platform.tag, "--compression-level", "9", "--out", DIST, cwd=PACKAGE, env=env)
+        platform.tag, "--compression-level", "9", "--sbom-include", linked.bill("python", platform), "--out", DIST,
+        cwd=PACKAGE, env=env)
     found = next(DIST.glob(f"*{platform.tag}*_{platform.triple.split('-')[0]}.whl"))
     # Whether it keeps to the stable interface of Python, and to what the name of the platform promises.
     run(tool("abi3audit"), "--strict", "--summary", found)

@@ -12,7 +12,6 @@ const PACKAGES: Readonly<Record<string, readonly string[]>> = {
   'linux arm64': ['@stanchion/linux-arm64-gnu', '@stanchion/linux-arm64-musl'],
   'darwin x64': ['@stanchion/darwin-x64'],
   'darwin arm64': ['@stanchion/darwin-arm64'],
-  'win32 x64': ['@stanchion/win32-x64-msvc'],
 }
 
 let loaded: NativeModule | undefined

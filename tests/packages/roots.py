@@ -28,7 +28,8 @@ class Root:
         # As the names of packages have it.
         self.cpu = next(cpu for cpu, debian in MACHINES.items() if debian == machine)
         self.place = WORK / f"{suite}-{machine}"
-        if machine != MACHINES.get(os.uname().machine) and not emulated(machine):
+        self.is_emulated = machine != MACHINES.get(os.uname().machine)
+        if self.is_emulated and not emulated(machine):
             raise Missing(f"{machine} is not emulated here: qemu-user-static and binfmt_misc are needed")
         mark = self.place / "packages"
         wanted = " ".join(packages)
