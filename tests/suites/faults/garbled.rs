@@ -159,6 +159,25 @@ on_both_faces! {
         }
     }
 
+    /// The beginning of another's answer ends a line that had no end: what is left of it is a small number, and no fence.
+    fn garbled_reply_before_anothers(face) {
+        let proxy = Proxy::start(shared());
+        let held = unique("held");
+        let truth = open(Face::Blocking, &shared().url());
+        let holder = truth.lock(&held).acquire(fixed(60_000, 0)).unwrap();
+        let client = open(face, &proxy.url());
+        proxy.fault("acquire", 1, Fault::Rewrite(b"+a line without end".to_vec()));
+        let garbled = client.lock(&unique("garbled"));
+        let garbled = task(move || garbled.acquire(fixed(5_000, 5_000)));
+        eventually(SOON, || proxy.performed("acquire") == 1);
+        let granted = client.lock(&held).try_acquire(fixed(5_000, 0)).unwrap();
+        assert!(granted.is_none(), "granted beside its holder: {granted:?}");
+        if let Ok(lease) = garbled.join() {
+            lease.release().unwrap();
+        }
+        holder.release().unwrap();
+    }
+
     /// On the subscriber's connection: the wait goes on by polling.
     fn garbled_subscription(face) {
         // The subscriber's connection has the same parser as the others: some will do.

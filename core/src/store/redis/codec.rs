@@ -208,6 +208,13 @@ fn millis(time: Duration) -> u64 {
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 
+/// Whether the value is what is left of an answer that lost its beginning to garbage before it: a code, where a fence may
+/// stand alone. Fences are microseconds of the server's clock, and codes fit in a byte. Answers and questions are out of
+/// step then, so the connection is of no use any more.
+pub(crate) fn is_torn(request: &Request, value: &Value) -> bool {
+    matches!((request, value), (Request::Acquire(_), Value::Int(0..=0xff)))
+}
+
 /// The reply to `request`; anything unexpected is `Corrupt`.
 pub(crate) fn decode(request: &Request, value: &Value) -> Result<Reply, Failure> {
     decode_known(request, value).ok_or_else(|| {
@@ -225,7 +232,7 @@ fn decode_known(request: &Request, value: &Value) -> Option<Reply> {
     let items = match (request, value) {
         (_, Value::Array(items)) => items.as_slice(),
         // The short answers of the common case.
-        (Request::Acquire(acquire), Value::Int(fence)) => {
+        (Request::Acquire(acquire), Value::Int(fence)) if !is_torn(request, value) => {
             let fence = u64::try_from(*fence).ok().filter(|fence| *fence > 0).map(Fence::new)?;
             return Some(Reply::Acquire(AcquireReply::Granted { fence, ttl: acquire.ttl }));
         }

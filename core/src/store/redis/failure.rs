@@ -42,6 +42,12 @@ impl Miss {
         Self { failure, next: Next::LookAgain }
     }
 
+    /// A request whose answer lost its beginning.
+    pub(crate) fn torn(place: &str) -> Self {
+        let failure = Failure::new(FailureKind::Lost, not_the_protocol(place));
+        Self { failure, next: Next::LookAgain }
+    }
+
     /// A request that was sent.
     pub(crate) fn performing(error: &RedisError, place: &str) -> Self {
         let next = match error.kind() {
@@ -104,6 +110,10 @@ pub(crate) fn connecting(error: &RedisError, place: &str, db: i64) -> Failure {
     Failure::new(kind, message)
 }
 
+fn not_the_protocol(place: &str) -> String {
+    format!("{place} sent something that is not the Redis protocol")
+}
+
 /// An error of a request that was sent.
 pub(crate) fn performing(error: &RedisError, place: &str) -> Failure {
     let (kind, advice) = match error.kind() {
@@ -112,8 +122,7 @@ pub(crate) fn performing(error: &RedisError, place: &str) -> Failure {
             (FailureKind::Lost, of_tls(error, place).unwrap_or_else(silent))
         }
         RedisKind::Parse | RedisKind::UnexpectedReturnType => {
-            let strange = || format!("{place} sent something that is not the Redis protocol");
-            (FailureKind::Lost, of_tls(error, place).unwrap_or_else(strange))
+            (FailureKind::Lost, of_tls(error, place).unwrap_or_else(|| not_the_protocol(place)))
         }
         RedisKind::Server(
             ServerErrorKind::BusyLoading

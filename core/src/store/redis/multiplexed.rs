@@ -15,6 +15,7 @@ use tokio::time::timeout;
 use crate::base::host_loop::{HostLoop, HostStream};
 use crate::base::wake::locked;
 use crate::protocol::{Failure, FailureKind};
+use crate::store::redis::codec;
 use crate::store::redis::connector::{Connector, aside};
 use crate::store::redis::era::Era;
 use crate::store::redis::failure::{self, Miss, Next};
@@ -109,7 +110,12 @@ impl Multiplexed {
             let mut asking = Box::pin(ask(connection, &with_text));
             answer = self.call(current.number, asking.as_mut(), give_up).await?;
         }
-        answer.map_err(|error| Miss::performing(&error, self.connector.place()))
+        let answer = answer.map_err(|error| Miss::performing(&error, self.connector.place()))?;
+        if codec::is_torn(sending.request(), &answer) {
+            self.discard(current.number);
+            return Err(Miss::torn(self.connector.place()));
+        }
+        Ok(answer)
     }
 
     /// The server's answer on the connection of this number, or the failure to get one. The question is a kilobyte, which
