@@ -67,7 +67,7 @@ test('nothing is run when it is installed, and only what is needed is in it', ()
 
 test('all platform packages have the version of the package', () => {
   const { version, optionalDependencies } = require('stanchion/package.json')
-  assert.equal(Object.keys(optionalDependencies).length, 7)
+  assert.equal(Object.keys(optionalDependencies).length, 6)
   for (const wanted of Object.values(optionalDependencies)) assert.equal(wanted, version)
 })
 
