@@ -161,6 +161,8 @@ typedef enum stanchion_on_duplicate {
   STANCHION_DEBOUNCE = 2,
   // At most one enqueue of the id is accepted per `window_ms`, whatever became of the task; otherwise as KEEP.
   STANCHION_THROTTLE = 3,
+  // As KEEP, but if the id is running nothing comes after it.
+  STANCHION_SKIP = 4,
 } stanchion_on_duplicate;
 
 // What an enqueue did.
@@ -177,6 +179,8 @@ typedef enum stanchion_outcome {
   STANCHION_SUCCESSOR = 4,
   // Within the throttle window: nothing was changed.
   STANCHION_THROTTLED = 5,
+  // The id is running, and the policy is SKIP: nothing was changed.
+  STANCHION_SKIPPED = 6,
 } stanchion_outcome;
 
 // Where a task is.

@@ -65,6 +65,7 @@ typedef enum stanchion_on_duplicate {
   STANCHION_REPLACE = 1,
   STANCHION_DEBOUNCE = 2,
   STANCHION_THROTTLE = 3,
+  STANCHION_SKIP = 4,
 } stanchion_on_duplicate;
 
 typedef enum stanchion_outcome {
@@ -74,6 +75,7 @@ typedef enum stanchion_outcome {
   STANCHION_REPLACED = 3,
   STANCHION_SUCCESSOR = 4,
   STANCHION_THROTTLED = 5,
+  STANCHION_SKIPPED = 6,
 } stanchion_outcome;
 
 typedef enum stanchion_task_state {

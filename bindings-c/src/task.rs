@@ -30,6 +30,8 @@ pub enum stanchion_on_duplicate {
     STANCHION_DEBOUNCE = 2,
     /// At most one enqueue of the id is accepted per `window_ms`, whatever became of the task; otherwise as KEEP.
     STANCHION_THROTTLE = 3,
+    /// As KEEP, but if the id is running nothing comes after it.
+    STANCHION_SKIP = 4,
 }
 
 /// What an enqueue did.
@@ -49,6 +51,8 @@ pub enum stanchion_outcome {
     STANCHION_SUCCESSOR = 4,
     /// Within the throttle window: nothing was changed.
     STANCHION_THROTTLED = 5,
+    /// The id is running, and the policy is SKIP: nothing was changed.
+    STANCHION_SKIPPED = 6,
 }
 
 /// The most bytes of a task's payload: 16 MiB. Of a task with headers these count, too, as a JSON object without spaces.
@@ -165,11 +169,13 @@ impl stanchion_task {
 
     fn policy(&self) -> Result<OnDuplicate, Failure> {
         use stanchion_on_duplicate::{
-            STANCHION_DEBOUNCE, STANCHION_KEEP, STANCHION_REPLACE, STANCHION_THROTTLE,
+            STANCHION_DEBOUNCE, STANCHION_KEEP, STANCHION_REPLACE, STANCHION_SKIP, STANCHION_THROTTLE,
         };
         let policy = self.on_duplicate;
         if policy == -1 || policy == STANCHION_KEEP as i32 {
             Ok(OnDuplicate::Keep)
+        } else if policy == STANCHION_SKIP as i32 {
+            Ok(OnDuplicate::Skip)
         } else if policy == STANCHION_REPLACE as i32 {
             Ok(OnDuplicate::Replace)
         } else if policy == STANCHION_DEBOUNCE as i32 {
@@ -233,6 +239,7 @@ fn outcome(outcome: Outcome) -> stanchion_outcome {
         Outcome::Replaced => stanchion_outcome::STANCHION_REPLACED,
         Outcome::Successor => stanchion_outcome::STANCHION_SUCCESSOR,
         Outcome::Throttled => stanchion_outcome::STANCHION_THROTTLED,
+        Outcome::Skipped => stanchion_outcome::STANCHION_SKIPPED,
         #[allow(unreachable_patterns, reason = "for outcomes to come")]
         _ => stanchion_outcome::STANCHION_ENQUEUED_OTHERWISE,
     }

@@ -4,11 +4,12 @@ import { encode, parse, type Headers, type Payload } from './payload.js'
 import { checkNames, checkOptions, dueTime, maybeDate, shown, type Time } from './values.js'
 
 /**
- * What happens if the id is in the queue: it stays as it is; is replaced; is replaced, and its due time moves on until
+ * What happens if the id is in the queue: it stays as it is; stays, and gets no successor if it runs; is replaced; is replaced, and its due time moves on until
  * `maxWaitMs` after the first enqueue; or only one enqueue of the id is accepted per window.
  */
 export type OnDuplicate =
   | 'keep'
+  | 'skip'
   | 'replace'
   | { debounce: { maxWaitMs: number } }
   | { throttle: { windowMs: number } }
@@ -36,7 +37,7 @@ export interface Task<Json = any> {
 }
 
 /** How an enqueue ended. */
-export type Outcome = 'added' | 'kept' | 'replaced' | 'successor' | 'throttled' | 'other'
+export type Outcome = 'added' | 'kept' | 'replaced' | 'successor' | 'throttled' | 'skipped' | 'other'
 
 /** What an enqueue did. If it was throttled, `due` is null and `version` 0n. */
 export interface Enqueued {

@@ -70,11 +70,12 @@ impl Task {
 fn on_duplicate(policy: &str, time: Option<Millis>) -> napi::Result<OnDuplicate> {
     match (policy, time) {
         ("keep", _) => Ok(OnDuplicate::Keep),
+        ("skip", _) => Ok(OnDuplicate::Skip),
         ("replace", _) => Ok(OnDuplicate::Replace),
         ("debounce", Some(Millis(max_wait))) => Ok(OnDuplicate::Debounce { max_wait }),
         ("throttle", Some(Millis(window))) => Ok(OnDuplicate::Throttle { window }),
         _ => Err(invalid(
-            "onDuplicate is 'keep', 'replace', { debounce: { maxWaitMs } } or { throttle: { windowMs } }",
+            "onDuplicate is 'keep', 'skip', 'replace', { debounce: { maxWaitMs } } or { throttle: { windowMs } }",
         )),
     }
 }

@@ -55,10 +55,11 @@ impl Task {
         if let Some((policy, time)) = on_duplicate {
             task = task.on_duplicate(match (&*policy, time) {
                 ("keep", _) => OnDuplicate::Keep,
+                ("skip", _) => OnDuplicate::Skip,
                 ("replace", _) => OnDuplicate::Replace,
                 ("debounce", Some(Seconds(max_wait))) => OnDuplicate::Debounce { max_wait },
                 ("throttle", Some(Seconds(window))) => OnDuplicate::Throttle { window },
-                _ => return Err(invalid(py, "on_duplicate is Keep, Replace, Debounce or Throttle")),
+                _ => return Err(invalid(py, "on_duplicate is Keep, Skip, Replace, Debounce or Throttle")),
             });
         }
         Ok(Self(task))

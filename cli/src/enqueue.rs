@@ -92,12 +92,18 @@ pub fn with_options(order: &EnqueueOrder, task: Task) -> Task {
 /// How many tasks ended how.
 #[derive(Debug, Default)]
 pub struct Tally {
-    outcomes: [u64; 5],
+    outcomes: [u64; 6],
     full: u64,
 }
 
-const OUTCOMES: [Outcome; 5] =
-    [Outcome::Added, Outcome::Kept, Outcome::Replaced, Outcome::Successor, Outcome::Throttled];
+const OUTCOMES: [Outcome; 6] = [
+    Outcome::Added,
+    Outcome::Kept,
+    Outcome::Replaced,
+    Outcome::Successor,
+    Outcome::Throttled,
+    Outcome::Skipped,
+];
 
 impl Tally {
     /// Counts one; other errors than a full queue are not counted.

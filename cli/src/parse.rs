@@ -37,10 +37,11 @@ pub fn on_duplicate(text: &str) -> Result<OnDuplicate, String> {
     };
     match text.split_once(':') {
         None if text == "keep" => Ok(OnDuplicate::Keep),
+        None if text == "skip" => Ok(OnDuplicate::Skip),
         None if text == "replace" => Ok(OnDuplicate::Replace),
         Some(("debounce", max_wait)) => Ok(OnDuplicate::Debounce { max_wait: time(max_wait)? }),
         Some(("throttle", window)) => Ok(OnDuplicate::Throttle { window: time(window)? }),
-        _ => Err("not keep, replace, debounce:SECS or throttle:SECS".into()),
+        _ => Err("not keep, skip, replace, debounce:SECS or throttle:SECS".into()),
     }
 }
 

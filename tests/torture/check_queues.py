@@ -90,11 +90,11 @@ class Queues:
     def doubled(self):
         for payload, of_payload in self.by_payload.items():
             line = self.enqueues.get(payload)
-            if line is not None and line["end"] == OK and line.get("outcome") in ("kept", "throttled"):
+            if line is not None and line["end"] == OK and line.get("outcome") in ("kept", "throttled", "skipped"):
                 yield f"{line['id']}: {told(of_payload[0])} got what was {line['outcome']}"
         claims = grouped([claim for claim in self.claims if claim["queue"] == DOUBLES], "id")
         for task, of_id in self.doubles.items():
-            accepted = [line for line in of_id if line["end"] == OK and line["outcome"] != "throttled"]
+            accepted = [line for line in of_id if line["end"] == OK and line["outcome"] not in ("throttled", "skipped")]
             yield from versions(task, accepted)
             yield from outdated(task, accepted, claims[task])
             yield from self.throttled(task, accepted)

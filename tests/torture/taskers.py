@@ -18,7 +18,7 @@ POISON = "poison"
 POISON_ATTEMPTS = 3
 POISONED = 0.01
 WINDOW_MS = 1500
-POLICIES = ["keep", "replace", {"debounce_ms": 3000}, {"throttle_ms": WINDOW_MS}]
+POLICIES = ["keep", "skip", "replace", {"debounce_ms": 3000}, {"throttle_ms": WINDOW_MS}]
 
 
 class Producer(Worker):

@@ -23,6 +23,12 @@ final class OnDuplicate
         return new self(0);
     }
 
+    /** As keep(), but if the id is running nothing comes after it. */
+    public static function skip(): self
+    {
+        return new self(4);
+    }
+
     /** The new task takes its place, attempts start again. */
     public static function replace(): self
     {

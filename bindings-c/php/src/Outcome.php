@@ -19,6 +19,8 @@ enum Outcome: string
     case Successor = 'successor';
     /** Within the throttle window: nothing was changed. */
     case Throttled = 'throttled';
+    /** The id is running, and the policy is skip(): nothing was changed. */
+    case Skipped = 'skipped';
 
     /** @internal */
     public static function fromNative(int $number): self

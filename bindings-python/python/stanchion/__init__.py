@@ -19,8 +19,8 @@ from ._lease import Lease, Lost
 from ._lock import Hold, Lock, RwLock
 from ._queue import Queue, Queues
 from ._types import (
-    ClaimedBy, Consumer, Debounce, Enqueued, Holder, Keep, NamePage, Outcome, QueueStats, Removed, Replace, Rescheduled, Task, TaskInfo,
-    TaskPage, TaskState, Throttle, Waiter, WorkerEvent, WorkerReport)
+    ClaimedBy, Consumer, Debounce, Enqueued, Holder, Keep, NamePage, Outcome, QueueStats, Removed, Replace, Rescheduled, Skip, Task,
+    TaskInfo, TaskPage, TaskState, Throttle, Waiter, WorkerEvent, WorkerReport)
 from ._worker import Worker
 
 __version__: str = _stanchion.__version__
@@ -29,7 +29,7 @@ __all__ = [
     "Cancelled", "Claim", "ClaimedBy", "Client", "Closed", "Consumer", "Corrupt", "Debounce", "Denied", "Enqueued", "Forked", "Hold",
     "Holder", "Indeterminate", "Internal", "InvalidArgument", "Keep", "Lease", "LeaseExpired", "LeaseLost", "Lock",
     "LockTimeout", "Lost", "NamePage", "Outcome", "Queue", "QueueFull", "QueueStats", "Queues", "Removed", "Replace",
-    "Rescheduled", "RwLock", "StaleReceipt", "StanchionError", "StoreUnavailable", "Task", "TaskInfo", "TaskPage", "TaskState",
+    "Rescheduled", "RwLock", "Skip", "StaleReceipt", "StanchionError", "StoreUnavailable", "Task", "TaskInfo", "TaskPage", "TaskState",
     "Throttle", "Unsupported", "Waiter", "Worker", "WorkerEvent", "WorkerReport", "WrongType", "aio", "connect", "testing",
 ]
 

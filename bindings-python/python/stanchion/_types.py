@@ -31,6 +31,11 @@ class Keep:
 
 
 @dataclass(frozen=True)
+class Skip:
+    """As Keep, but if the id is running nothing comes after it."""
+
+
+@dataclass(frozen=True)
 class Replace:
     """The new task takes its place, attempts start again."""
 
@@ -49,7 +54,7 @@ class Throttle:
     window: Duration
 
 
-OnDuplicate = Union[Keep, Replace, Debounce, Throttle]
+OnDuplicate = Union[Keep, Skip, Replace, Debounce, Throttle]
 
 
 class _Word(str, enum.Enum):
@@ -67,6 +72,7 @@ class Outcome(_Word):
     REPLACED = "replaced"
     SUCCESSOR = "successor"
     THROTTLED = "throttled"
+    SKIPPED = "skipped"
     OTHER = "other"
 
 
@@ -474,16 +480,18 @@ def _task(item: Any) -> Task:
 
 
 def _policy(policy: Any) -> Optional[Tuple[str, Any]]:
-    if isinstance(policy, type) and policy in (Keep, Replace):
+    if isinstance(policy, type) and policy in (Keep, Skip, Replace):
         policy = policy()
     if policy is None:
         return None
     if isinstance(policy, Keep):
         return "keep", None
+    if isinstance(policy, Skip):
+        return "skip", None
     if isinstance(policy, Replace):
         return "replace", None
     if isinstance(policy, Debounce):
         return "debounce", policy.max_wait
     if isinstance(policy, Throttle):
         return "throttle", policy.window
-    raise invalid("on_duplicate", "must be Keep(), Replace(), Debounce(max_wait) or Throttle(window)", policy)
+    raise invalid("on_duplicate", "must be Keep(), Skip(), Replace(), Debounce(max_wait) or Throttle(window)", policy)

@@ -41,11 +41,11 @@ pub struct EnqueueOrder {
     /// Do not deliver it later than so long from now: then it is dead [default: never]
     #[arg(long, value_name = "SECS", value_parser = seconds, allow_negative_numbers = true)]
     pub expires: Option<Duration>,
-    /// If the id is in the queue already: keep, replace, debounce:SECS or throttle:SECS
+    /// If the id is in the queue already: keep, skip, replace, debounce:SECS or throttle:SECS
     ///
     /// keep: the task that is there stays as it is. replace: the new one takes its place. debounce: as replace,
     /// and the due time moves on, at most SECS after the first. throttle: accept an id once in SECS. An id that
-    /// is being worked on gets a successor, which comes after it.
+    /// is being worked on gets a successor, which comes after it; with skip it gets none, and pending ones are kept.
     #[arg(long, value_name = "POLICY", default_value = "keep", value_parser = on_duplicate)]
     pub on_duplicate: OnDuplicate,
     /// A text that travels with the payload; may be repeated

@@ -152,7 +152,7 @@ impl Task {
         let (window, option) = match self.on_duplicate {
             OnDuplicate::Debounce { max_wait } => (Some(max_wait), "max_wait"),
             OnDuplicate::Throttle { window } => (Some(window), "window"),
-            OnDuplicate::Keep | OnDuplicate::Replace => (None, ""),
+            OnDuplicate::Keep | OnDuplicate::Skip | OnDuplicate::Replace => (None, ""),
         };
         for (option, time) in [(option, window), ("expires", self.expires)] {
             if let Some(time) = time

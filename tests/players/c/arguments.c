@@ -103,6 +103,8 @@ static void policy(actor *self, const json_t *told, stanchion_task *task) {
     task->window_ms = whole(self, told, "throttle_ms", NOT_GIVEN);
   } else if (word != NULL && strcmp(word, "keep") == 0) {
     task->on_duplicate = STANCHION_KEEP;
+  } else if (word != NULL && strcmp(word, "skip") == 0) {
+    task->on_duplicate = STANCHION_SKIP;
   } else if (word != NULL && strcmp(word, "replace") == 0) {
     task->on_duplicate = STANCHION_REPLACE;
   } else if (told != NULL) {

@@ -80,7 +80,7 @@ json_t *shown_claim(actor *self, stanchion_claim claim) {
 }
 
 json_t *shown_enqueued(const stanchion_enqueued *done) {
-  static const char *const WORDS[] = {NULL, "added", "kept", "replaced", "successor", "throttled"};
+  static const char *const WORDS[] = {NULL, "added", "kept", "replaced", "successor", "throttled", "skipped"};
   return json_pack("{s:s%, s:s, s:I, s:o}", "id", done->id, (size_t)done->id_len, "outcome",
                    WORD(WORDS, done->outcome), "version", (json_int_t)done->version, "due_ms",
                    maybe_number(done->due_ms, NOT_GIVEN));

@@ -49,6 +49,7 @@ function policy(mixed $told): mixed
 {
     return match (true) {
         $told === 'keep' => OnDuplicate::keep(),
+        $told === 'skip' => OnDuplicate::skip(),
         $told === 'replace' => OnDuplicate::replace(),
         isset($told['debounce_ms']) => OnDuplicate::debounce(seconds($told['debounce_ms'])),
         isset($told['throttle_ms']) => OnDuplicate::throttle(seconds($told['throttle_ms'])),

@@ -54,6 +54,8 @@ class Arguments(dict):
 def policy(told):
     if told == "keep":
         return stanchion.Keep()
+    if told == "skip":
+        return stanchion.Skip()
     if told == "replace":
         return stanchion.Replace()
     if isinstance(told, dict) and "debounce_ms" in told:

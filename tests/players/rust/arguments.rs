@@ -245,6 +245,7 @@ fn bytes(value: &Value) -> Result<Vec<u8>, Refusal> {
 fn policy(value: &Value) -> Result<OnDuplicate, Refusal> {
     match (value.as_str(), value.get("debounce_ms"), value.get("throttle_ms")) {
         (Some("keep"), ..) => Ok(OnDuplicate::Keep),
+        (Some("skip"), ..) => Ok(OnDuplicate::Skip),
         (Some("replace"), ..) => Ok(OnDuplicate::Replace),
         (_, Some(max_wait), _) => Ok(OnDuplicate::Debounce { max_wait: time(max_wait)? }),
         (_, _, Some(window)) => Ok(OnDuplicate::Throttle { window: time(window)? }),

@@ -19,6 +19,7 @@ on_both_stores! {
         };
         told(&["--delay", "500"], "added");
         told(&[], "kept");
+        told(&["--on-duplicate", "skip"], "kept");
         told(&["--on-duplicate", "replace"], "replaced");
         told(&["--on-duplicate", "debounce:60", "--delay", "30"], "replaced");
         assert_eq!(place.task("a")["state"], "scheduled");
@@ -88,7 +89,7 @@ on_both_stores! {
         assert!(first.err.starts_with("stanchion: 2500 tasks sent in ") && first.err.lines().count() == 1);
         let again = place.feed(&["enqueue", "q", "--lines", "--json", "-q"], "line 1\nnew\nline 2500\n");
         let counts: Value = serde_json::from_str(again.succeeded()).unwrap();
-        let expected = json!({ "added": 1, "kept": 2, "replaced": 0, "successor": 0, "throttled": 0, "full": 0 });
+        let expected = json!({ "added": 1, "kept": 2, "replaced": 0, "successor": 0, "throttled": 0, "skipped": 0, "full": 0 });
         assert_eq!(counts, expected);
         // In the order of the lines, and the line is the payload.
         let next = place.json(&["queues", "peek", "q", "-n", "2"]);

@@ -11,10 +11,11 @@ use crate::queue_support::{assert_nothing, census, lapse, plain, take, take_for}
 use crate::{ms, secs};
 
 const KEEP: OnDuplicate = OnDuplicate::Keep;
+const SKIP: OnDuplicate = OnDuplicate::Skip;
 const REPLACE: OnDuplicate = OnDuplicate::Replace;
 const DEBOUNCE: OnDuplicate = OnDuplicate::Debounce { max_wait: secs(3_600) };
 const THROTTLE: OnDuplicate = OnDuplicate::Throttle { window: secs(3_600) };
-const ALL: [OnDuplicate; 4] = [KEEP, REPLACE, DEBOUNCE, THROTTLE];
+const ALL: [OnDuplicate; 5] = [KEEP, SKIP, REPLACE, DEBOUNCE, THROTTLE];
 
 fn replaces(policy: OnDuplicate) -> bool {
     matches!(policy, OnDuplicate::Replace | OnDuplicate::Debounce { .. })
@@ -141,7 +142,7 @@ on_every_store! {
 
     fn a_running_id_gets_a_successor(bench) {
         let client = bench.client();
-        for (number, policy) in ALL.into_iter().enumerate() {
+        for (number, policy) in ALL.into_iter().filter(|policy| *policy != SKIP).enumerate() {
             let queue = client.queue(&format!("q{number}"));
             let first = queue.enqueue(older()).unwrap();
             let claim = take(&queue);
@@ -161,6 +162,29 @@ on_every_store! {
             next.ack().unwrap();
             assert_eq!(census(&queue), [0; 4]);
         }
+    }
+
+    fn a_running_id_that_is_skipped_gets_no_successor(bench) {
+        let queue = bench.client().queue("q");
+        let first = queue.enqueue(older()).unwrap();
+        let claim = take(&queue);
+        let second = queue.enqueue(newer(SKIP)).unwrap();
+        assert_eq!(second.outcome, Outcome::Skipped);
+        assert_eq!((second.version, second.due), (first.version, first.due), "of what is running");
+        assert_eq!(queue.task("a").successor_due, None);
+        assert_eq!(queue.stats().unwrap().enqueued, 1);
+        claim.ack().unwrap();
+        assert_eq!(census(&queue), [0; 4]);
+    }
+
+    fn a_late_ack_of_what_was_skipped_ends_it(bench) {
+        let queue = bench.client().queue("q");
+        queue.enqueue(older()).unwrap();
+        let claim = take_for(&queue, ms(200));
+        assert_eq!(queue.enqueue(newer(SKIP)).unwrap().outcome, Outcome::Skipped);
+        lapse(&queue, "a");
+        claim.ack().unwrap();
+        assert_eq!(census(&queue), [0; 4], "nobody has asked for another run");
     }
 
     fn an_id_whose_lease_ended_is_pending(bench) {

@@ -63,7 +63,7 @@ impl Setting for Memory {
 /// As [`Memory`], against a model with a mistake.
 struct Mutated<const NUMBER: usize>;
 
-const MUTANTS: [Mutant; 21] = [
+const MUTANTS: [Mutant; 22] = [
     Mutant::VersionStays,
     Mutant::PutBackCounts,
     Mutant::OneAttemptMore,
@@ -85,6 +85,7 @@ const MUTANTS: [Mutant; 21] = [
     Mutant::ExpiredPushesOut,
     Mutant::NoCaps,
     Mutant::NoMaxLen,
+    Mutant::SkipHasSuccessor,
 ];
 
 impl<const NUMBER: usize> Setting for Mutated<NUMBER> {
@@ -354,6 +355,7 @@ mutants! {
     the_mutant_ended_lease_runs_is_found: 16,
     the_mutant_expired_counts_as_live_is_found: 17,
     the_mutant_expired_pushes_out_is_found: 18,
+    the_mutant_skip_has_successor_is_found: 21,
 }
 
 /// What must come true is looked for apart from what the stores say: a model that had the same mistake as they

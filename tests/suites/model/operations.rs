@@ -254,7 +254,7 @@ impl Reference {
     fn enqueue(&mut self, item: &Item) -> (Outcome, Number, Millis) {
         let new = item.new_task(self.queue.now);
         let (outcome, version, due) = self.queue.enqueue(&new);
-        if !matches!(outcome, Outcome::Throttled | Outcome::Full) {
+        if !matches!(outcome, Outcome::Throttled | Outcome::Skipped | Outcome::Full) {
             self.watch.enqueued(self.queue.now, &new, outcome, due);
         }
         self.watch.line(&self.queue);
@@ -369,6 +369,7 @@ fn item(pace: Pace) -> impl Strategy<Value = Item> {
     ];
     let policy = prop_oneof![
         3 => Just(Policy::Keep),
+        1 => Just(Policy::Skip),
         2 => Just(Policy::Replace),
         2 => times(pace, &[1, 1_500, 6_000], 250_000).prop_map(Policy::Debounce),
         1 => times(pace, &[1, 2_500, 20_000], 0).prop_map(Policy::Throttle),

@@ -188,6 +188,7 @@ impl System {
             Outcome::Replaced => stanchion::Outcome::Replaced,
             Outcome::Successor => stanchion::Outcome::Successor,
             Outcome::Throttled => stanchion::Outcome::Throttled,
+            Outcome::Skipped => stanchion::Outcome::Skipped,
             Outcome::Full => panic!("{real:?}, but the queue is full"),
         };
         assert_eq!(real.outcome, expected, "enqueue of {}", real.id);
@@ -231,6 +232,7 @@ impl System {
         let mut task = Task::new(item.id).payload(body(item.payload)).priority(item.priority);
         task = task.max_attempts(item.max_attempts).on_duplicate(match item.policy {
             Policy::Keep => OnDuplicate::Keep,
+            Policy::Skip => OnDuplicate::Skip,
             Policy::Replace => OnDuplicate::Replace,
             Policy::Debounce(max_wait) => OnDuplicate::Debounce { max_wait: millis(max_wait) },
             Policy::Throttle(window) => OnDuplicate::Throttle { window: millis(window) },

@@ -12,6 +12,7 @@ pub(crate) const EXPIRED_AFTER: &str = "expired; before: ";
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Policy {
     Keep,
+    Skip,
     Replace,
     Debounce(Millis),
     Throttle(Millis),
@@ -47,6 +48,7 @@ pub(crate) enum Outcome {
     Replaced,
     Successor,
     Throttled,
+    Skipped,
     Full,
 }
 
@@ -70,6 +72,8 @@ pub(crate) enum Mutant {
     ReplacedRunCounts,
     /// A keep successor takes the retry's place, too.
     EverySuccessorReplaces,
+    /// What runs gets a successor by skip, too.
+    SkipHasSuccessor,
     /// Debounce counts max_wait from the last enqueue.
     DebounceForgetsFirst,
     /// An ack ends the throttle window.

@@ -21,6 +21,14 @@ impl Queue {
         {
             return (Outcome::Full, 0, 0);
         }
+        if let Some(live) = self.live.get(new.id)
+            && new.policy == Policy::Skip
+            && !self.is(Mutant::SkipHasSuccessor)
+            && live.successor.is_none()
+            && self.is_held(live)
+        {
+            return (Outcome::Skipped, live.main.version, live.main.due);
+        }
         self.enqueued += 1;
         if let Policy::Throttle(window) = new.policy {
             self.windows.insert(new.id, self.now + window);

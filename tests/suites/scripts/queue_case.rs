@@ -79,6 +79,10 @@ pub trait Tweak: Into<NewTask> {
         NewTask { on_duplicate: OnDuplicate::Replace, ..self.into() }
     }
 
+    fn skip(self) -> NewTask {
+        NewTask { on_duplicate: OnDuplicate::Skip, ..self.into() }
+    }
+
     fn debounce(self, millis: u64) -> NewTask {
         NewTask { on_duplicate: OnDuplicate::Debounce { max_wait: ms(millis) }, ..self.into() }
     }

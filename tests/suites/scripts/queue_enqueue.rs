@@ -32,6 +32,7 @@ fn stored(reply: &str) -> String {
         "replaced" => "17",
         "successor" => "18",
         "throttled" => "19",
+        "skipped" => "49",
         "full" => "20",
         word => panic!("{word}"),
     };
@@ -209,6 +210,7 @@ fn a_running_task_gets_a_successor() {
     check(running(), task().debounce(400), "successor {us} due {now+400}", ACCEPTED, sooner);
     let throttled = parked("").window("a", "{now+9000}", 9_000);
     check(running(), task().throttle(9_000), reply, ACCEPTED, throttled);
+    check(running(), task().skip(), "skipped 3 due 1", COUNTS, running().counts(COUNTS).resting());
 }
 
 /// The two ways to wait for a retry: the lease has ended and nobody has noticed, or somebody has. It is one to an
@@ -223,7 +225,9 @@ fn a_task_whose_lease_has_ended_is_pending() {
     let spent = "settled 40, verdict 6";
     let noticed = "counter {us}, sequence 21, enqueued 4, retried 1";
     let kept = format!("version {{us}}, receipt 40, {waits}");
-    check(ended(), plain("a"), "kept {us} due 1", noticed, nothing().ready("a", 21, &kept));
+    for task in [plain("a"), plain("a").skip()] {
+        check(ended(), task, "kept {us} due 1", noticed, nothing().ready("a", 21, &kept));
+    }
     check(waiting(in_line), plain("a"), "kept {us} due 1", ACCEPTED, in_line(&kept));
     check(waiting(later), plain("a"), "kept {us} due {then+9000}", ACCEPTED, later(&kept));
     let task = || plain("a").with_body("new").replace();
@@ -257,6 +261,7 @@ fn an_enqueue_acts_on_the_successor_if_there_is_one() {
         let kept = main("{then+9000}")
             .successor("a", &format!("version {{us}}, due 5, first 3, replaces {replaces}"));
         check(before(replaces), task(), "kept {us} due 5", ACCEPTED, kept.clone());
+        check(before(replaces), task().skip(), "kept {us} due 5", ACCEPTED, kept.clone());
         let throttled = kept.window("a", "{now+9000}", 9_000);
         check(before(replaces), task().throttle(9_000), "kept {us} due 5", ACCEPTED, throttled);
         let replaced = main("{then+9000}").successor("a", &format!("{NEW}, replaces 1")).body("+a", "new");

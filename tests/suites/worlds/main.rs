@@ -84,7 +84,7 @@ fn one_id(mutant: Option<Mutant>) -> World<Queues> {
     let plan = Plan {
         there: Vec::new(),
         enqueues: 2,
-        policies: vec![0, 1, 2, 3],
+        policies: vec![0, 1, 2, 3, 4],
         workers: 2,
         claims: 2,
         verdicts: vec![Wish::Ack, Wish::AckAndClaim, Wish::Nack, Wish::PutBack],

@@ -69,7 +69,7 @@ const SEQUENCE: usize = 4;
 pub struct Plan {
     /// Ids that are in the queue when the world begins.
     pub there: Vec<&'static str>,
-    /// How often the id "x" is enqueued, and how: 0 keep, 1 replace, 2 debounce, 3 throttle.
+    /// How often the id "x" is enqueued, and how: 0 keep, 1 replace, 2 debounce, 3 throttle, 4 skip.
     pub enqueues: u32,
     pub policies: Vec<u8>,
     pub workers: usize,
@@ -195,7 +195,8 @@ impl World<Queues> {
             0 => OnDuplicate::Keep,
             1 => OnDuplicate::Replace,
             2 => OnDuplicate::Debounce { max_wait: MAX_WAIT },
-            _ => OnDuplicate::Throttle { window: WINDOW },
+            3 => OnDuplicate::Throttle { window: WINDOW },
+            _ => OnDuplicate::Skip,
         };
         NewTask {
             id: task_id(id).unwrap(),

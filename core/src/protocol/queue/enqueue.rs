@@ -47,13 +47,15 @@ pub enum Due {
     At(WallMillis),
 }
 
-/// What an enqueue does if the id is in the queue already and not running.
+/// What an enqueue does if the id is in the queue already. If it is running, the new task comes after it, but for `Skip`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum OnDuplicate {
     /// The task that is there stays as it is.
     #[default]
     Keep,
+    /// As `Keep`, but if the id is running nothing comes after it. That run may have begun before what this enqueue is about.
+    Skip,
     /// The new task takes its place, attempts start again.
     Replace,
     /// As `Replace`, but the due time moves on with every enqueue, until `max_wait` after the first.
@@ -98,6 +100,8 @@ pub enum Outcome {
     Successor,
     /// Within the throttle window: nothing was changed.
     Throttled,
+    /// The id is running, and the policy is [`OnDuplicate::Skip`]: nothing was changed.
+    Skipped,
 }
 
 impl Outcome {
@@ -109,6 +113,7 @@ impl Outcome {
             Self::Replaced => "replaced",
             Self::Successor => "successor",
             Self::Throttled => "throttled",
+            Self::Skipped => "skipped",
         }
     }
 }

@@ -114,6 +114,8 @@ codes! {
     Swept = 47 "SWEPT",
     /// consumers
     Consumers = 48 "CONSUMERS",
+    /// of a task of an enqueue
+    Skipped = 49 "SKIPPED",
 }
 
 impl Code {

@@ -75,10 +75,11 @@ impl World<'_> {
 
     fn new_task(&mut self, queue: usize) -> NewTask {
         let id = self.scene.rng.usize(0..self.ids.len());
-        let on_duplicate = match self.scene.rng.u32(0..8) {
+        let on_duplicate = match self.scene.rng.u32(0..9) {
             0..3 => OnDuplicate::Keep,
             3..5 => OnDuplicate::Replace,
             5 | 6 => OnDuplicate::Debounce { max_wait: self.scene.between(100, 3_000) },
+            7 => OnDuplicate::Skip,
             _ => OnDuplicate::Throttle { window: self.scene.between(100, 5_000) },
         };
         let due = match self.scene.rng.u32(0..5) {

@@ -168,6 +168,7 @@ fn options(task: &NewTask) -> String {
     let expires = expires.map_or(0, |expires| millis(expires).max(1));
     let (policy, span) = match on_duplicate {
         OnDuplicate::Keep => ('k', 0),
+        OnDuplicate::Skip => ('s', 0),
         OnDuplicate::Replace => ('r', 0),
         OnDuplicate::Debounce { max_wait } => ('d', millis(*max_wait)),
         OnDuplicate::Throttle { window } => ('t', millis(*window)),

@@ -204,6 +204,7 @@ fn outcome_code(outcome: Outcome) -> u8 {
         Outcome::Replaced => 3,
         Outcome::Successor => 4,
         Outcome::Throttled => 5,
+        Outcome::Skipped => 6,
     }
 }
 
@@ -214,6 +215,7 @@ fn outcome_of(code: u8) -> Option<Outcome> {
         3 => Outcome::Replaced,
         4 => Outcome::Successor,
         5 => Outcome::Throttled,
+        6 => Outcome::Skipped,
         _ => return None,
     })
 }

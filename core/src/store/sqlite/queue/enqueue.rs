@@ -36,6 +36,15 @@ fn one(work: &mut Work<'_>, new: &NewTask) -> rusqlite::Result<EnqueueOutcome> {
         None if work.record.is_full() => return Ok(EnqueueOutcome::Full),
         None => add(work, new)?,
         Some(Live { main, successor: Some(successor) }) => onto_successor(work, new, main, successor)?,
+        Some(Live { main, .. })
+            if main.state == RowState::Claimed && new.on_duplicate == OnDuplicate::Skip =>
+        {
+            return Ok(EnqueueOutcome::Accepted {
+                outcome: Outcome::Skipped,
+                version: main.version,
+                due: number(main.due),
+            });
+        }
         Some(Live { main, .. }) if main.state == RowState::Claimed => after_run(work, new, &main)?,
         Some(Live { main, .. }) => onto_pending(work, new, main)?,
     };
@@ -148,7 +157,7 @@ fn fresh(work: &mut Work<'_>, new: &NewTask, first: i64) -> Task {
         follows: match new.on_duplicate {
             OnDuplicate::Replace => Follows::Retry,
             OnDuplicate::Debounce { .. } => Follows::Debounced,
-            OnDuplicate::Keep | OnDuplicate::Throttle { .. } => Follows::Run,
+            OnDuplicate::Keep | OnDuplicate::Skip | OnDuplicate::Throttle { .. } => Follows::Run,
         },
         reason: "".into(),
         backoff: 0,

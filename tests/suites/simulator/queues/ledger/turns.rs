@@ -54,7 +54,7 @@ impl Turns {
                 Some(waiting) if due <= now && waiting.priority == task.priority => waiting.expires = expires,
                 _ => drop(self.line.remove(&key)),
             },
-            Outcome::Throttled => return Ok(()),
+            Outcome::Throttled | Outcome::Skipped => return Ok(()),
             _ => {}
         }
         self.expiries

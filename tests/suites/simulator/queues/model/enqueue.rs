@@ -55,6 +55,15 @@ impl Model {
                 accepted
             }
             Some(Live { main, successor: Some(old) }) => self.onto_successor(new, main, old),
+            Some(live)
+                if live.successor.is_none()
+                    && live.main.is_held(self.now.boot)
+                    && new.on_duplicate == OnDuplicate::Skip =>
+            {
+                let (version, due) = (live.main.version, live.main.due);
+                self.live.insert(new.id.clone(), live);
+                return EnqueueOutcome::Accepted { outcome: Outcome::Skipped, version, due };
+            }
             Some(Live { main, successor: None }) if main.is_held(self.now.boot) => {
                 let successor = Task { follows: follows(new), ..self.fresh(new, self.now.ms()) };
                 let accepted = (Outcome::Successor, successor.version, successor.due);

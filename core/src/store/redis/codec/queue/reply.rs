@@ -141,6 +141,7 @@ impl<'a> Items<'a> {
             Code::Replaced => Outcome::Replaced,
             Code::Successor => Outcome::Successor,
             Code::Throttled => Outcome::Throttled,
+            Code::Skipped => Outcome::Skipped,
             Code::Full => return Some(EnqueueOutcome::Full),
             _ => return None,
         };

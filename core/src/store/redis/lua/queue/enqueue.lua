@@ -2,8 +2,8 @@
 -- keys:    the queue's; CALL
 -- args:    1 number of the call, 2 ms for which a repetition of it may come; then per task: id, options or "" if all
 --          are default, body
--- returns: {@OUTCOMES, then per task: its outcome (@ADDED, @KEPT, @REPLACED, @SUCCESSOR, @THROTTLED or @FULL), its
---          version, its due ms} | {@SUPERSEDED}
+-- returns: {@OUTCOMES, then per task: its outcome (@ADDED, @KEPT, @REPLACED, @SUCCESSOR, @THROTTLED, @SKIPPED or @FULL),
+--          its version, its due ms} | {@SUPERSEDED}
 
 -- include record.lua
 -- include call.lua
@@ -48,7 +48,7 @@ for i = 3, #ARGV, 3 do
   else
     outcome, task = enqueue(id, spec, ARGV[i + 2])
   end
-  if task then
+  if task and outcome ~= @SKIPPED then
     enqueued = enqueued + 1
     if throttled then
       windows[id] = now + spec.span

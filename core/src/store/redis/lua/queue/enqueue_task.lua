@@ -8,7 +8,7 @@ local specs = {
 }
 
 -- "i" and in how many ms, or "a" and at what time; priority; max_attempts; ms until it expires or 0; policy: "k"
--- keep, "r" replace, "d" debounce with its max_wait, "t" throttle with its window.
+-- keep, "s" skip, "r" replace, "d" debounce with its max_wait, "t" throttle with its window.
 local function spec_of(options)
   local spec = specs[options]
   if not spec then
@@ -42,6 +42,13 @@ local function next_task(spec, before)
   return task
 end
 
+-- What is there stays as it is.
+local function kept(id, task)
+  task[@VERSION] = next_number()
+  touch(id)
+  return @KEPT, task
+end
+
 local function replace(id, main, spec, body)
   spend(main)
   local task = next_task(spec, main)
@@ -65,9 +72,7 @@ local function park(id, spec, body, runs)
     replaces = 3
   end
   if before and replaces == 0 then
-    before[@VERSION] = next_number()
-    touch(id)
-    return @KEPT, before
+    return kept(id, before)
   end
   local task = next_task(spec, before)
   if before then
@@ -104,15 +109,15 @@ end
 local function enqueue(id, spec, body)
   local main, runs = find(id)
   if main then
-    if runs or successors[id] then
+    if runs and spec.policy == 's' and not successors[id] then
+      return @SKIPPED, main
+    elseif runs or successors[id] then
       return park(id, spec, body, runs)
     end
     if spec.policy == 'r' or spec.policy == 'd' then
       return replace(id, main, spec, body)
     end
-    main[@VERSION] = next_number()
-    touch(id)
-    return @KEPT, main
+    return kept(id, main)
   end
   if max_len and live >= max_len then
     return @FULL
