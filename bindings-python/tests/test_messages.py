@@ -53,7 +53,7 @@ WRONG = {
     lambda client: client.queue("q").enqueue("a", priority=256):
         "enqueue(): priority must be a whole number from 0 to 255, not int 256",
     lambda client: client.queue("q").enqueue("a", on_duplicate="keep"):
-        "enqueue(): on_duplicate must be Keep(), Replace(), Debounce(max_wait) or Throttle(window), not str 'keep'",
+        "enqueue(): on_duplicate must be Keep(), Skip(), Replace(), Debounce(max_wait) or Throttle(window), not str 'keep'",
     lambda client: client.queue("q").enqueue("a", {1}):
         "enqueue(): payload must be bytes or a JSON value, not set {1}: Object of type set is not JSON serializable",
     lambda client: client.queue("q").enqueue("a", bytes((16 << 20) + 1)):
