@@ -201,7 +201,7 @@ TEST(tasks_that_are_no_tasks) {
         if (wrong == 15) one.max_attempts = 0;
         if (wrong == 16) one.max_attempts = INT64_MAX;
         if (wrong == 17) one.expires_ms = 0;
-        if (wrong == 18) one.on_duplicate = 4;
+        if (wrong == 18) one.on_duplicate = 99;
         if (wrong == 19) one.on_duplicate = STANCHION_DEBOUNCE;
         if (wrong == 20) one.on_duplicate = STANCHION_THROTTLE, one.window_ms = 0;
         if (wrong == 21) one.struct_size = 8;
