@@ -18,6 +18,7 @@ use crate::RedisServer;
 mod link;
 #[cfg(test)]
 mod tests;
+mod verb;
 mod wire;
 
 use link::Link;

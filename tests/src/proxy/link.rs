@@ -7,8 +7,7 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
-use stanchion::store::redis::script::SCRIPTS;
-
+use super::verb::verb_of;
 use super::wire::{read_frame, read_request};
 use super::{Fault, Half, Incoming, Shared, locked};
 
@@ -201,17 +200,4 @@ impl Shared {
         }
         Ok(())
     }
-}
-
-/// The verb of a script, or the command.
-fn verb_of(args: &[Vec<u8>]) -> String {
-    let text = |index: usize| args.get(index).map(|arg| String::from_utf8_lossy(arg));
-    let command = text(0).unwrap_or_default().to_uppercase();
-    let script = text(1).unwrap_or_default();
-    let known = SCRIPTS.all().into_iter().find(|(_, known)| match &*command {
-        "EVALSHA" => known.sha == script,
-        "EVAL" => known.text == script,
-        _ => false,
-    });
-    known.map_or(command, |(verb, _)| verb.to_owned())
 }

@@ -1,0 +1,70 @@
+//! Which verb a request is.
+
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Mutex;
+
+use stanchion::store::redis::script::SCRIPTS;
+
+use super::locked;
+
+/// By their SHA-1, scripts of other releases that were seen.
+static OTHERS: Mutex<BTreeMap<String, &str>> = Mutex::new(BTreeMap::new());
+
+/// The verb of a script, or the command. A script of another release is known from when its text was sent first.
+pub(super) fn verb_of(args: &[Vec<u8>]) -> String {
+    let text = |index: usize| args.get(index).map_or(Cow::default(), |arg| String::from_utf8_lossy(arg));
+    let (command, script) = (text(0).to_uppercase(), text(1));
+    let verb = match &*command {
+        "EVALSHA" => of_sha(&script),
+        "EVAL" => of_text(&script),
+        _ => None,
+    };
+    verb.map_or(command, str::to_owned)
+}
+
+fn of_sha(sha: &str) -> Option<&'static str> {
+    let ours = SCRIPTS.all().into_iter().find(|(_, script)| script.sha == sha).map(|(verb, _)| verb);
+    ours.or_else(|| locked(&OTHERS).get(sha).copied())
+}
+
+/// Of another release it is the verb whose script has the most lines in common with it, if those are half
+/// of both.
+fn of_text(text: &str) -> Option<&'static str> {
+    if let Some((verb, _)) = SCRIPTS.all().into_iter().find(|(_, script)| script.text == text) {
+        return Some(verb);
+    }
+    let lines: BTreeSet<_> = text.lines().collect();
+    let likeness = |other: &str| {
+        let other: BTreeSet<_> = other.lines().collect();
+        let common = other.intersection(&lines).count();
+        (2 * common >= lines.len().max(other.len())).then_some(common)
+    };
+    let all = SCRIPTS.all().into_iter();
+    let (_, verb) = all.filter_map(|(verb, script)| Some((likeness(&script.text)?, verb))).max()?;
+    locked(&OTHERS).insert(redis::Script::new(text).get_hash().to_owned(), verb);
+    Some(verb)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(command: &str, script: &str) -> Vec<Vec<u8>> {
+        [command, script].map(|word| word.as_bytes().to_vec()).to_vec()
+    }
+
+    #[test]
+    fn scripts_of_another_release_are_known_by_their_lines() {
+        for (verb, script) in SCRIPTS.all() {
+            assert_eq!(verb_of(&words("EVALSHA", &script.sha)), verb);
+            let other = format!("local of_another_release = 1\n{}", script.text);
+            let sha = redis::Script::new(&other).get_hash().to_owned();
+            assert_eq!(verb_of(&words("evalsha", &sha)), "EVALSHA");
+            assert_eq!(verb_of(&words("EVAL", &other)), verb);
+            assert_eq!(verb_of(&words("EVALSHA", &sha)), verb);
+        }
+        assert_eq!(verb_of(&words("EVAL", "return 1")), "EVAL");
+        assert_eq!(verb_of(&words("SUBSCRIBE", "channel")), "SUBSCRIBE");
+    }
+}
