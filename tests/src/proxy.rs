@@ -256,11 +256,16 @@ impl std::fmt::Debug for Shared {
     }
 }
 
-/// Makes a server know all scripts, so that each verb is one request.
+/// Makes a server know all scripts, so that each verb is one request; also those of another release, from when they were
+/// seen first.
 pub fn load_scripts(raw: &mut redis::Connection) {
     for (_, script) in SCRIPTS.all() {
         let loading = redis::cmd("SCRIPT").arg("LOAD").arg(&script.text).query::<String>(raw);
         assert_eq!(loading.expect("the script is valid"), script.sha);
+    }
+    for text in verb::others() {
+        let loading = redis::cmd("SCRIPT").arg("LOAD").arg(text).query::<String>(raw);
+        loading.expect("a server has run it");
     }
 }
 

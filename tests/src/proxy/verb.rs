@@ -8,8 +8,13 @@ use stanchion::store::redis::script::SCRIPTS;
 
 use super::locked;
 
-/// By their SHA-1, scripts of other releases that were seen.
-static OTHERS: Mutex<BTreeMap<String, &str>> = Mutex::new(BTreeMap::new());
+/// By their SHA-1, the verbs and texts of scripts of other releases that were seen.
+static OTHERS: Mutex<BTreeMap<String, (&str, String)>> = Mutex::new(BTreeMap::new());
+
+/// The texts of scripts of other releases that were seen.
+pub(super) fn others() -> Vec<String> {
+    locked(&OTHERS).values().map(|(_, text)| text.clone()).collect()
+}
 
 /// The verb of a script, or the command. A script of another release is known from when its text was sent first.
 pub(super) fn verb_of(args: &[Vec<u8>]) -> String {
@@ -25,7 +30,7 @@ pub(super) fn verb_of(args: &[Vec<u8>]) -> String {
 
 fn of_sha(sha: &str) -> Option<&'static str> {
     let ours = SCRIPTS.all().into_iter().find(|(_, script)| script.sha == sha).map(|(verb, _)| verb);
-    ours.or_else(|| locked(&OTHERS).get(sha).copied())
+    ours.or_else(|| locked(&OTHERS).get(sha).map(|(verb, _)| *verb))
 }
 
 /// Of another release it is the verb whose script has the most lines in common with it, if those are half
@@ -42,7 +47,7 @@ fn of_text(text: &str) -> Option<&'static str> {
     };
     let all = SCRIPTS.all().into_iter();
     let (_, verb) = all.filter_map(|(verb, script)| Some((likeness(&script.text)?, verb))).max()?;
-    locked(&OTHERS).insert(redis::Script::new(text).get_hash().to_owned(), verb);
+    locked(&OTHERS).insert(redis::Script::new(text).get_hash().to_owned(), (verb, text.to_owned()));
     Some(verb)
 }
 

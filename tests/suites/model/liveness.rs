@@ -31,6 +31,10 @@ pub(crate) struct Watch {
     failed: BTreeMap<Id, Millis>,
     /// Until when a verdict keeps a task back.
     held: BTreeMap<Id, Millis>,
+    /// Which tasks these are, as the last step left them.
+    serials: BTreeMap<Id, u64>,
+    /// Ids whose task was replaced in this step: another serial is still kept back.
+    replaced: BTreeSet<Id>,
     /// What was seen that must not be.
     pub(crate) violation: Option<String>,
 }
@@ -51,9 +55,22 @@ impl Watch {
                 Waiting { serial: main.serial, priority: main.priority, ahead, passed: BTreeSet::new() };
             self.line.insert(id, waiting);
         }
-        self.held.retain(|id, _| queue.live.contains_key(id));
+        self.keep_back(queue);
         self.burst.retain(|id, _| queue.live.contains_key(id));
         self.failed.retain(|id, _| queue.live.contains_key(id));
+    }
+
+    /// A task that died while it was kept back leaves its id to its successor, which is not.
+    fn keep_back(&mut self, queue: &Queue) {
+        let replaced = std::mem::take(&mut self.replaced);
+        let serials = std::mem::take(&mut self.serials);
+        self.held.retain(|id, _| {
+            let Some(live) = queue.live.get(id) else { return false };
+            let before = serials.get(id).is_none_or(|serial| *serial == live.main.serial);
+            before || replaced.contains(id)
+        });
+        let serial = |id: &Id| Some((*id, queue.live.get(id)?.main.serial));
+        self.serials = self.held.keys().filter_map(serial).collect();
     }
 
     /// What a queue may hold, after a step that found `live` ids.
@@ -107,6 +124,7 @@ impl Watch {
     /// A verdict was accepted.
     pub(crate) fn settled(&mut self, now: Millis, id: Id, verdict: Verdict, is_retry: bool) {
         self.held.remove(id);
+        self.serials.remove(id);
         if verdict != Verdict::PutBack(0) {
             for waiting in self.line.values_mut() {
                 waiting.passed.remove(id);
@@ -141,9 +159,13 @@ impl Watch {
     /// An enqueue was accepted.
     pub(crate) fn enqueued(&mut self, now: Millis, new: &New, outcome: Outcome, due: Millis) {
         let failed = self.failed.remove(new.id).filter(|failed| *failed > 0);
-        if outcome == Outcome::Added {
-            self.burst.remove(new.id);
-            self.held.remove(new.id);
+        match outcome {
+            Outcome::Added => {
+                self.burst.remove(new.id);
+                self.held.remove(new.id);
+            }
+            Outcome::Replaced => _ = self.replaced.insert(new.id),
+            _ => {}
         }
         if new.policy == Policy::Replace {
             // Everything is new.

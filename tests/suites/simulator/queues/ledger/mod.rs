@@ -134,6 +134,10 @@ impl Ledger {
                 self.max_len.extend(most.map(|most| (step.queue, most)));
                 Ok(())
             }
+            (QueueVerb::Kick(_), QueueReply::Kick(swept)) if swept.count > 0 => {
+                self.turns.kicked(step.queue, step.wall_ms);
+                Ok(())
+            }
             (QueueVerb::Purge, _) => {
                 self.turns.removed(step.queue, None);
                 self.removals.all.insert(step.queue, step.now);

@@ -121,6 +121,12 @@ impl Turns {
         }
     }
 
+    /// Some that were dead are back. What died before it was delivered had expired, and begins a new burst.
+    pub fn kicked(&mut self, queue: usize, now: u64) {
+        let may_live = |key: &Key| self.expiries.get(key).is_none_or(|expires| *expires > now);
+        self.bursts.retain(|key, _| key.0 != queue || may_live(key));
+    }
+
     /// The task is gone; all are without an id.
     pub fn removed(&mut self, queue: usize, id: Option<&TaskId>) {
         match id {
