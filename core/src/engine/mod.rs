@@ -16,6 +16,7 @@ pub mod leased;
 pub mod loss;
 pub(crate) mod reentrancy;
 pub mod release;
+pub mod schedule;
 pub mod settle;
 pub mod several;
 pub(crate) mod single_flight;

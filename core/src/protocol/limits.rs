@@ -104,6 +104,10 @@ pub const INTAKE_LOOK: usize = 100;
 pub const LIST_LOOK: usize = 1_000;
 /// Dead tasks that one sweep looks at, at most.
 pub const SWEEP_LOOK: usize = 1_000;
+/// Schedules that one request looks at or fires, and slots of one that it fires, at most.
+pub const SLOTS_MAX: usize = 64;
+/// Schedules that one owner has at most: one script puts them.
+pub const OWNED_MAX: usize = 1_000;
 /// Bytes of bodies that one transaction of SQLite moves, writes anew with their rows, or drops, but always one body.
 pub const MAX_MOVED_BYTES: i64 = 8 << 20;
 /// The reason of a task whose last delivery ended without a verdict: its worker did not renew the lease.

@@ -90,7 +90,9 @@ impl ClaimMachine {
         self.phase = Phase::Clean;
         match ending {
             Ending::Tasks(tasks) => {
-                Ok(Claimed { tasks, settled: self.settled.take().unwrap_or_default(), paused: self.paused })
+                let settled = self.settled.take().unwrap_or_default();
+                let fired = std::mem::take(&mut self.fired);
+                Ok(Claimed { tasks, settled, paused: self.paused, fired })
             }
             Ending::Failed(failure, unheard) => {
                 let is_passing = failure.kind == FailureKind::Final(ErrorKind::StoreUnavailable);

@@ -9,6 +9,8 @@ use std::time::Duration;
 
 use crate::base::clock::Moment;
 use crate::base::error::{Error, ErrorKind};
+use crate::base::name::QueueName;
+use crate::engine::schedule::FiredSchedule;
 use crate::engine::{Call, Jitter, LEAST_PATIENCE, Machine, RESEND_AFTER, Step, Subject, deadline, told_at};
 use crate::protocol::{
     Abandon, CallId, Claim, ClaimReply, ClaimedTask, Failure, FailureKind, QueueReply, QueueRequest,
@@ -16,11 +18,13 @@ use crate::protocol::{
 };
 
 mod ending;
+mod firing;
 mod params;
 #[cfg(test)]
 mod tests;
 
 use ending::put_back;
+use firing::Firing;
 pub use params::{ClaimParams, Claimed, ClaimedOne};
 
 /// Longest pause of the first waiter in line: what a lost hint may cost. Each place further back waits as
@@ -66,6 +70,9 @@ pub struct ClaimMachine {
     last_failure: Option<Failure>,
     /// Since when the store has not answered.
     failing_since: Option<Moment>,
+    /// Schedules that are being fired, and those that were.
+    firing: Option<Firing>,
+    fired: Vec<(QueueName, FiredSchedule)>,
     phase: Phase,
     /// Requests that clean up, to be sent by whoever is left.
     leftovers: Vec<Request>,
@@ -124,6 +131,8 @@ impl ClaimMachine {
             failures: 0,
             last_failure: None,
             failing_since: None,
+            firing: None,
+            fired: Vec::new(),
             phase: Phase::Asking,
             leftovers: Vec::new(),
             spoiled: false,
@@ -141,6 +150,9 @@ impl ClaimMachine {
     }
 
     fn ask(&mut self, now: Moment) -> Step<Claimed> {
+        if let Some(step) = self.fire(now) {
+            return step;
+        }
         if self.in_flight {
             match self.open.as_ref().and_then(|open| open.sent.last()) {
                 Some((_, sent)) if now < self.patience(*sent) => {
@@ -234,17 +246,22 @@ impl ClaimMachine {
                 self.paused = true;
                 self.found_nothing(now, None, rank);
             }
+            ClaimReply::SchedulesDue(reply) => self.begin_firing(sent, queue, *reply),
         }
     }
 
-    fn claimed(&mut self, now: Moment, sent: Moment, queue: usize, tasks: Vec<ClaimedTask>) {
+    fn claimed_ones(&self, sent: Moment, queue: usize, tasks: Vec<ClaimedTask>) -> Vec<ClaimedOne> {
         let name = &self.order.queues[queue];
         let claimed = |task: ClaimedTask| ClaimedOne {
             queue: name.clone(),
             deadline: deadline(sent, task.remaining),
             task,
         };
-        let tasks: Vec<_> = tasks.into_iter().map(claimed).collect();
+        tasks.into_iter().map(claimed).collect()
+    }
+
+    fn claimed(&mut self, now: Moment, sent: Moment, queue: usize, tasks: Vec<ClaimedTask>) {
+        let tasks = self.claimed_ones(sent, queue, tasks);
         self.registered[queue] = false;
         if tasks.iter().all(|task| now < task.deadline) {
             self.end_with(tasks);
@@ -335,6 +352,9 @@ impl Machine for ClaimMachine {
             }
             return;
         }
+        if self.is_fired_by(number, &result) {
+            return;
+        }
         let Some(open) = &mut self.open else { return };
         let Some(index) = open.sent.iter().position(|(sending, _)| *sending == number) else { return };
         let (queue, (_, sent)) = (open.queue, open.sent[index]);
@@ -388,6 +408,7 @@ impl Machine for ClaimMachine {
             // Nobody took them.
             self.late.clone_from(tasks);
         }
+        self.give_up_firing();
         if !matches!(self.phase, Phase::Clean) {
             self.clean_up();
             self.phase = Phase::Clean;

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use crate::base::clock::Moment;
 use crate::base::name::QueueName;
+use crate::engine::schedule::FiredSchedule;
 use crate::protocol::{CallId, ClaimedTask, Settle, Settled, Waiter};
 
 /// What is asked for.
@@ -41,6 +42,8 @@ pub struct Claimed {
     pub settled: Vec<Settled>,
     /// Whether there were no tasks because a queue is paused.
     pub paused: bool,
+    /// The schedules that were fired on the way, or left alone.
+    pub fired: Vec<(QueueName, FiredSchedule)>,
 }
 
 /// A claimed task.

@@ -28,7 +28,7 @@ pub enum ClaimReply {
     Claimed(Vec<ClaimedTask>),
     /// There is nothing to claim.
     Empty {
-        /// How long until something becomes due or a lease ends, as far as known.
+        /// How long until something becomes due, a lease ends, or a schedule is to be fired, as far as known.
         next_due: Option<Duration>,
         /// How many waiting callers come before this one.
         rank: u32,
@@ -38,6 +38,8 @@ pub enum ClaimReply {
         /// How many waiting callers come before this one.
         rank: u32,
     },
+    /// As within, and schedules are due: whoever hears of it fires them.
+    SchedulesDue(Box<ClaimReply>),
 }
 
 /// A task under a lease.

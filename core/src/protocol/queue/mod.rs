@@ -3,10 +3,11 @@
 mod claims;
 mod dead;
 mod enqueue;
+mod schedules;
 mod settings;
 mod tasks;
 
-use crate::base::name::QueueName;
+use crate::base::name::{QueueName, TaskId};
 use crate::protocol::ClientId;
 
 pub use claims::{
@@ -15,6 +16,11 @@ pub use claims::{
 };
 pub use dead::{DeadOnes, DiedBy, Sweep, Swept};
 pub use enqueue::{Due, Enqueue, EnqueueOutcome, NewTask, OnDuplicate, Outcome};
+pub(crate) use schedules::NEVER;
+pub use schedules::{
+    Fire, FireSchedule, Fired, ListSchedules, ListSchedulesReply, Missed, NewSchedule, Overlap,
+    PauseSchedule, PutSchedules, PutSchedulesReply, ScheduleOutcome, ScheduleOwner, ScheduleRecord,
+};
 pub use settings::{Configure, Pause, QueueSettings, QueueStats};
 pub use tasks::{
     Get, List, ListReply, Peek, Place, Pop, Remove, Removed, Reschedule, RescheduleReply, TaskRecord,
@@ -74,6 +80,16 @@ pub enum QueueVerb {
     Purge,
     /// Change settings.
     Configure(Configure),
+    /// Add schedules, or change them.
+    PutSchedules(PutSchedules),
+    /// Look at schedules.
+    ListSchedules(ListSchedules),
+    /// Give the slots of schedules their tasks.
+    Fire(Fire),
+    /// Pause a schedule, or let it go on.
+    PauseSchedule(PauseSchedule),
+    /// Drop a schedule; the tasks that it has made stay.
+    RemoveSchedule(TaskId),
 }
 
 /// The answer to a [`QueueRequest`], of the same name.
@@ -117,6 +133,16 @@ pub enum QueueReply {
     Purge(u64),
     /// Done.
     Configure,
+    /// What became of each.
+    PutSchedules(PutSchedulesReply),
+    /// Some of them.
+    ListSchedules(ListSchedulesReply),
+    /// One outcome per schedule, in order.
+    Fire(Vec<Fired>),
+    /// Whether there is such a schedule.
+    PauseSchedule(bool),
+    /// Whether there was such a schedule.
+    RemoveSchedule(bool),
     /// A later call with the same slot was carried out before: whether this one was is not known.
     Superseded,
 }
@@ -157,11 +183,24 @@ impl QueueVerb {
             Self::Pause(_) => "pause",
             Self::Purge => "purge",
             Self::Configure(_) => "configure",
+            Self::PutSchedules(_) => "put_schedules",
+            Self::ListSchedules(_) => "list_schedules",
+            Self::Fire(_) => "fire",
+            Self::PauseSchedule(_) => "pause_schedule",
+            Self::RemoveSchedule(_) => "remove_schedule",
         }
     }
 
     /// Whether it only looks.
     pub fn reads(&self) -> bool {
-        matches!(self, Self::Peek(_) | Self::Get(_) | Self::List(_) | Self::Stats | Self::Consumers)
+        matches!(
+            self,
+            Self::Peek(_)
+                | Self::Get(_)
+                | Self::List(_)
+                | Self::Stats
+                | Self::Consumers
+                | Self::ListSchedules(_)
+        )
     }
 }

@@ -31,6 +31,11 @@ pub struct QueueStats {
     pub died: u64,
     /// The settings.
     pub settings: QueueSettings,
+    /// How many schedules it has.
+    pub schedules: u64,
+    /// For how long the first of them has been due, and nobody has fired it; zero if none is due. More than a moment means
+    /// that nobody works on the queue.
+    pub schedules_late: Duration,
 }
 
 /// Stop, or go on, giving out tasks. Settling and extending work meanwhile.

@@ -70,6 +70,7 @@ impl Place {
     pub(crate) const CLAIMED: u8 = 7;
     pub(crate) const FAILED: u8 = 8;
     pub(crate) const EXPIRED: u8 = 12;
+    pub(crate) const SCHEDULES: u8 = 13;
 
     /// As text: part, score and the member in hexadecimal.
     pub(crate) fn text(&self) -> String {

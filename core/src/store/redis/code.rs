@@ -116,6 +116,16 @@ codes! {
     Consumers = 48 "CONSUMERS",
     /// of a task of an enqueue
     Skipped = 49 "SKIPPED",
+    /// claim, settle_and_claim: what they return otherwise follows
+    SchedulesDue = 50 "SCHEDULES_DUE",
+    /// put_schedules: how many were removed, and one outcome per schedule
+    Put = 51 "PUT",
+    /// put_schedules: there is a list of a later generation
+    Older = 52 "OLDER",
+    /// list_schedules
+    Schedules = 53 "SCHEDULES_FOUND",
+    /// of a schedule of a fire
+    Fired = 54 "FIRED",
 }
 
 impl Code {
@@ -167,40 +177,65 @@ pub(crate) const VERDICTS: [(&str, i64); 6] = [
 ];
 
 macro_rules! fields {
-    ($($field:ident = $place:literal,)+) => {
-        /// The places of a packed task's fields, counted from one as Lua does. Those from 14 on are only there
-        /// if need be, without a gap; they have one name in a live task, others in a successor and in a dead
-        /// record.
-        pub mod field {
+    ($module:ident $names:ident $(#[$doc:meta])* { $($field:ident = $place:literal,)+ }) => {
+        $(#[$doc])*
+        pub mod $module {
             $(#[allow(missing_docs, reason = "docs/DESIGN.md tells of each field")]
             pub const $field: usize = $place;)+
         }
 
         /// The same with their names in the scripts.
-        pub const TASK_FIELDS: &[(&str, usize)] = &[$((stringify!($field), $place),)+];
+        pub const $names: &[(&str, usize)] = &[$((stringify!($field), $place),)+];
     };
 }
 
 fields! {
-    VERSION = 1,
-    DUE = 2,
-    PRIORITY = 3,
-    ATTEMPTS = 4,
-    MAX_ATTEMPTS = 5,
-    FIRST = 6,
-    EXPIRES = 7,
-    RECEIPT = 8,
-    SETTLED = 9,
-    VERDICT = 10,
-    REASON = 11,
-    SIZE = 12,
-    BODY = 13,
-    BACKOFF = 14,
-    TURN = 15,
-    CONSUMER = 16,
-    HAS_SUCCESSOR = 17,
-    REPLACES = 15,
-    DIED_AT = 14,
-    ID = 15,
-    NAMELESS = 17,
+    field TASK_FIELDS
+    /// The places of a packed task's fields, counted from one as Lua does. Those from 14 on are only there if need be,
+    /// without a gap; they have one name in a live task, others in a successor and in a dead record.
+    {
+        VERSION = 1,
+        DUE = 2,
+        PRIORITY = 3,
+        ATTEMPTS = 4,
+        MAX_ATTEMPTS = 5,
+        FIRST = 6,
+        EXPIRES = 7,
+        RECEIPT = 8,
+        SETTLED = 9,
+        VERDICT = 10,
+        REASON = 11,
+        SIZE = 12,
+        BODY = 13,
+        BACKOFF = 14,
+        TURN = 15,
+        CONSUMER = 16,
+        HAS_SUCCESSOR = 17,
+        REPLACES = 15,
+        DIED_AT = 14,
+        ID = 15,
+        NAMELESS = 17,
+    }
+}
+
+fields! {
+    schedule_field SCHEDULE_FIELDS
+    /// The places of a packed schedule's fields.
+    {
+        SERIAL = 1,
+        TIMING = 2,
+        MISSED = 3,
+        OVERLAP = 4,
+        IS_PAUSED = 5,
+        CURSOR = 6,
+        FRESH = 7,
+        NEXT = 8,
+        OWNER = 9,
+        TASKS_MADE = 10,
+        SLOTS_SKIPPED = 11,
+        SLOTS_MISSED = 12,
+        LAST_TASK = 13,
+        TASK_OPTIONS = 14,
+        BODY_SIZE = 15,
+    }
 }

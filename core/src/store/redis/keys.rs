@@ -97,6 +97,8 @@ pub(crate) enum Keys {
     WholeQueue,
     /// All of a queue. One without a call leaves its key out.
     QueueCall,
+    /// All of a queue but that of a call, and those of its schedules.
+    QueueSchedules,
 }
 
 impl Keys {
@@ -110,8 +112,13 @@ impl Keys {
             Self::ManyLocks(keys) => {
                 keys.iter().enumerate().map(|(at, key)| of_each(*key, at, keys.len())).collect()
             }
-            Self::WholeQueue => numbered(&QUEUE_KEYS.map(|key| key.0)[..CALL]),
-            Self::QueueCall => numbered(&QUEUE_KEYS.map(|key| key.0)),
+            Self::WholeQueue => numbered(&QUEUE_KEYS.map(|key| key.0)),
+            Self::QueueCall => {
+                numbered(&[&QUEUE_KEYS[..], &[CALL]].concat().iter().map(|key| key.0).collect::<Vec<_>>())
+            }
+            Self::QueueSchedules => numbered(
+                &[&QUEUE_KEYS[..], &SCHEDULE_KEYS].concat().iter().map(|key| key.0).collect::<Vec<_>>(),
+            ),
         }
     }
 }
@@ -146,7 +153,7 @@ fn joined(word: &[&str], key: &str, suffix: &[&str]) -> String {
 
 /// The keys of a queue, in the order in which scripts get them: what the scripts call each, and what servers do. The
 /// intake is the queue's own key.
-const QUEUE_KEYS: [(&str, &str); 13] = [
+const QUEUE_KEYS: [(&str, &str); 12] = [
     ("INTAKE", ""),
     ("QUEUE", "queue"),
     ("STATE", "state"),
@@ -159,22 +166,29 @@ const QUEUE_KEYS: [(&str, &str); 13] = [
     ("WINDOW", "window"),
     ("IDLE", "idle"),
     ("EXPIRED", "expired"),
-    ("CALL", "call"),
 ];
-/// The place of a call's key.
-const CALL: usize = QUEUE_KEYS.len() - 1;
+/// That of a call.
+const CALL: (&str, &str) = ("CALL", "call");
+/// Those of a queue's schedules. ZSET: id -> due of its next slot. HASH: id -> packed schedule, the same with \1 before it
+/// -> body, an owner with \2 before it -> generation and ids.
+const SCHEDULE_KEYS: [(&str, &str); 2] = [("AGENDA", "agenda"), ("SCHEDULES", "schedules")];
 
-/// All keys of a queue but that of a call.
+/// All keys of a queue but that of a call and those of schedules.
 pub(crate) fn queue_keys(queue: &QueueName) -> impl ExactSizeIterator<Item = Cow<'_, str>> {
-    QUEUE_KEYS[..CALL].iter().map(|(_, word)| match *word {
+    QUEUE_KEYS.iter().map(|(_, word)| match *word {
         "" => Cow::Borrowed(queue.key()),
         word => Cow::Owned(sidecar(word, queue.key())),
     })
 }
 
+/// The keys of a queue's schedules.
+pub(crate) fn schedule_keys(queue: &QueueName) -> [String; 2] {
+    SCHEDULE_KEYS.map(|(_, word)| sidecar(word, queue.key()))
+}
+
 /// STRING: the number and the reply of the last call in a client's slot.
 pub(crate) fn call_key(queue: &QueueName, call: &CallId) -> String {
-    let mut key = sidecar(QUEUE_KEYS[CALL].1, queue.key());
+    let mut key = sidecar(CALL.1, queue.key());
     // Writing to a String cannot fail.
     let _ = write!(key, ":{:x}:{}", call.client.0, call.slot);
     key

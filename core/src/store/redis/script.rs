@@ -8,7 +8,7 @@ use std::time::Duration;
 use crate::base::wake::locked;
 use crate::protocol::CLOCK_MARGIN;
 pub use crate::store::redis::code::Code;
-use crate::store::redis::keys::Keys::{self, ManyLocks, OneLock, QueueCall, WholeQueue};
+use crate::store::redis::keys::Keys::{self, ManyLocks, OneLock, QueueCall, QueueSchedules, WholeQueue};
 use crate::store::redis::keys::LockKey::{Ended, Holders, Line, Lock, Meta, Records, Value, Waiters};
 
 mod includes;
@@ -94,6 +94,11 @@ verbs! {
     Pause "pause" "queue/pause.lua" WholeQueue,
     Purge "purge" "queue/purge.lua" WholeQueue,
     Configure "configure" "queue/configure.lua" WholeQueue,
+    PutSchedules "put_schedules" "queue/put_schedules.lua" QueueSchedules,
+    ListSchedules "list_schedules" "queue/list_schedules.lua" QueueSchedules,
+    Fire "fire" "queue/fire.lua" QueueSchedules,
+    PauseSchedule "pause_schedule" "queue/pause_schedule.lua" QueueSchedules,
+    RemoveSchedule "remove_schedule" "queue/remove_schedule.lua" QueueSchedules,
 }
 
 macro_rules! shared {
@@ -125,8 +130,10 @@ shared! {
     "enqueue_task" "queue/enqueue_task.lua",
     "intake" "queue/intake.lua",
     "keep" "queue/keep.lua",
+    "order" "queue/order.lua",
     "promote" "queue/promote.lua",
     "record" "queue/record.lua",
+    "schedule" "queue/schedule.lua",
     "sets" "queue/sets.lua",
     "settings" "queue/settings.lua",
     "settle_tasks" "queue/settle_tasks.lua",
@@ -233,6 +240,7 @@ mod tests {
         );
         assert_eq!(complete("KEYS[@CALL] KEYS[@INTAKE]", WholeQueue), "KEYS[@CALL] KEYS[1]\n");
         assert_eq!(complete("KEYS[@CALL]", QueueCall), "KEYS[13]\n");
+        assert_eq!(complete("KEYS[@AGENDA] KEYS[@SCHEDULES]", QueueSchedules), "KEYS[13] KEYS[14]\n");
     }
 
     #[test]

@@ -218,3 +218,37 @@ CREATE TABLE IF NOT EXISTS call (
   reply   BLOB    NOT NULL,
   PRIMARY KEY (queue, client, slot)
 ) WITHOUT ROWID;
+
+-- Schedules. They are found by the queue's key, which a purge leaves as it is.
+CREATE TABLE IF NOT EXISTS schedule (
+  serial       INTEGER PRIMARY KEY,
+  queue        TEXT    NOT NULL,
+  id           TEXT    NOT NULL,
+  version      INTEGER NOT NULL, -- another one whenever it changes
+  timing       TEXT    NOT NULL, -- when its slots are: clients read it
+  missed       TEXT    NOT NULL, -- what becomes of missed slots: the same
+  overlap      INTEGER NOT NULL, -- 1: a slot is skipped while the task of the one before lives
+  paused       INTEGER NOT NULL,
+  cursor       INTEGER NOT NULL, -- the last slot that was seen to, in milliseconds of wall time
+  fresh        INTEGER NOT NULL, -- 1: slots up to now are not meant
+  due          INTEGER NOT NULL, -- of its next slot; 2^52: none comes
+  owner        TEXT    NOT NULL, -- whose list it is in; empty: nobody's
+  fired        INTEGER NOT NULL,
+  skipped      INTEGER NOT NULL,
+  missed_slots INTEGER NOT NULL,
+  last_task    TEXT    NOT NULL,
+  priority     INTEGER NOT NULL,
+  max_attempts INTEGER NOT NULL,
+  expires      INTEGER NOT NULL, -- milliseconds after it is made; 0: never
+  body         BLOB    NOT NULL
+);
+CREATE UNIQUE INDEX IF NOT EXISTS schedule_by_id ON schedule (queue, id);
+CREATE INDEX IF NOT EXISTS schedule_by_due ON schedule (queue, due, id);
+
+-- The generation of an owner's list of schedules.
+CREATE TABLE IF NOT EXISTS schedule_owner (
+  queue      TEXT    NOT NULL,
+  owner      TEXT    NOT NULL,
+  generation INTEGER NOT NULL,
+  PRIMARY KEY (queue, owner)
+) WITHOUT ROWID;

@@ -25,6 +25,7 @@ pub(super) fn stored_bytes(request: &Request) -> Option<u64> {
         Request::StoreValue(request) => request.value.len(),
         Request::Queue(request) => match &request.verb {
             QueueVerb::Enqueue(enqueue) => enqueue.tasks.iter().map(|task| task.body.len()).sum(),
+            QueueVerb::PutSchedules(put) => put.schedules.iter().map(|schedule| schedule.body.len()).sum(),
             _ => return None,
         },
         _ => return None,

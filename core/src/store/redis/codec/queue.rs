@@ -6,14 +6,15 @@ use redis::Cmd;
 
 use crate::protocol::{
     Abandon, CallId, Claim, Configure, DeadOnes, DiedBy, Due, Enqueue, ExtendClaim, Get, INTAKE_MAX_ATTEMPTS,
-    List, NewTask, OnDuplicate, Pause, Peek, Place, Pop, QueueRequest, QueueVerb, Remove, Reschedule, Settle,
-    Sweep, Verdict, Version, Waiter,
+    List, NewTask, OnDuplicate, Pause, PauseSchedule, Peek, Place, Pop, QueueRequest, QueueVerb, Remove,
+    Reschedule, Settle, Sweep, Verdict, Version, Waiter,
 };
 use crate::store::redis::code::{NUMBER_BITS, STATES};
-use crate::store::redis::keys::{call_key, queue_keys};
+use crate::store::redis::keys::{call_key, queue_keys, schedule_keys};
 use crate::store::redis::script::Verb;
 
 mod reply;
+mod schedules;
 
 pub(super) use reply::decode;
 
@@ -42,19 +43,27 @@ pub(super) fn verb(verb: &QueueVerb) -> Verb {
         QueueVerb::Pause(_) => Verb::Pause,
         QueueVerb::Purge => Verb::Purge,
         QueueVerb::Configure(_) => Verb::Configure,
+        QueueVerb::PutSchedules(_) => Verb::PutSchedules,
+        QueueVerb::ListSchedules(_) => Verb::ListSchedules,
+        QueueVerb::Fire(_) => Verb::Fire,
+        QueueVerb::PauseSchedule(_) => Verb::PauseSchedule,
+        QueueVerb::RemoveSchedule(_) => Verb::RemoveSchedule,
     }
 }
 
 /// How many keys, and the keys.
 pub(super) fn encode_keys(command: &mut Cmd, request: &QueueRequest) {
     let (keys, call) = (queue_keys(&request.queue), call_of(&request.verb));
-    command.arg(keys.len() + usize::from(call.is_some()));
+    let more = match (&request.verb, &call) {
+        (verb, _) if schedules::are_meant(verb) => Vec::from(schedule_keys(&request.queue)),
+        (_, Some(call)) => vec![call_key(&request.queue, call)],
+        _ => Vec::new(),
+    };
+    command.arg(keys.len() + more.len());
     for key in keys {
         command.arg(&*key);
     }
-    if let Some(call) = &call {
-        command.arg(call_key(&request.queue, call));
-    }
+    command.arg(more);
 }
 
 pub(super) fn encode_arguments(command: &mut Cmd, request: &QueueRequest) {
@@ -96,6 +105,15 @@ pub(super) fn encode_arguments(command: &mut Cmd, request: &QueueRequest) {
             command.arg(u8::from(*paused));
         }
         QueueVerb::Configure(configure) => encode_settings(command, configure),
+        QueueVerb::PutSchedules(put) => schedules::encode_put(command, put),
+        QueueVerb::ListSchedules(list) => schedules::encode_list(command, list),
+        QueueVerb::Fire(fire) => schedules::encode_fire(command, fire),
+        QueueVerb::PauseSchedule(PauseSchedule { id, paused }) => {
+            command.arg(id.as_str()).arg(u8::from(*paused));
+        }
+        QueueVerb::RemoveSchedule(id) => {
+            command.arg(id.as_str());
+        }
         QueueVerb::Stats | QueueVerb::Consumers | QueueVerb::Purge => {}
     }
 }

@@ -9,11 +9,13 @@ use crate::protocol::{
     CACHED_RANK, CALL_TTL, CALM_LEASE, DEAD_AGE, DEAD_BYTES, DEAD_MAX, DEAD_TRIM, ENDED_SCAN, ENDED_TTL,
     EXPIRE_MAX, EXPIRED, EXPIRED_AFTER, FOREIGN_POLL, GRANT_WINDOW, HELD_SCAN, HOLDERS_MAX, IDLE_LIVE,
     INTAKE_LOOK, INTAKE_MAX_ATTEMPTS, INTAKE_SCORE_MAX, LEASE_ENDED, LINE_NEAR, LINE_SCAN, LINE_TTL,
-    LIST_LOOK, MAX_REPLY_BYTES, META_REFRESH, OFFERS_MAX, PLACE_PAUSE, PLACES_PAUSE_MOST, PROMOTE_MAX,
+    LIST_LOOK, MAX_REPLY_BYTES, META_REFRESH, NEVER, OFFERS_MAX, PLACE_PAUSE, PLACES_PAUSE_MOST, PROMOTE_MAX,
     QUEUE_REFRESH, QUEUE_TTL, SHARE_AFTER, SHARE_PROBE, SHARE_ROW, SHARE_ROW_MOST, SHARE_WINDOW,
     SHARE_WINDOWS, SWEEP_LOOK, TURN_BITS, WAITER_LIVE, WAITERS_MAX, YEAR,
 };
-use crate::store::redis::code::{Code, HELD_AS, NUMBER_BITS, PARTS, STATES, TASK_FIELDS, VERDICTS};
+use crate::store::redis::code::{
+    Code, HELD_AS, NUMBER_BITS, PARTS, SCHEDULE_FIELDS, STATES, TASK_FIELDS, VERDICTS,
+};
 use crate::store::redis::keys::CHANNELS;
 
 /// How many values one command is given at most: Lua's stack has room for 8,000.
@@ -34,7 +36,7 @@ pub(super) fn values(clock_margin: Duration) -> Vec<(&'static str, String)> {
     let mut values = Vec::from(texts! {
         CACHED_RANK CHANNELS CHUNK COOLDOWN_MARKER DEAD_BYTES DEAD_MAX DEAD_TRIM ENDED_SCAN EXPIRED_AFTER EXPIRE_MAX
         HELD_SCAN HOLDERS_MAX INTAKE_LOOK INTAKE_MAX_ATTEMPTS INTAKE_SCORE_MAX LEASE_ENDED LINE_NEAR LINE_SCAN
-        LIST_LOOK MAX_REPLY_BYTES NUMBER_BITS OFFERS_MAX PROMOTE_MAX SHARE_AFTER SHARE_ROW SHARE_WINDOWS SWEEP_LOOK
+        LIST_LOOK MAX_REPLY_BYTES NEVER NUMBER_BITS OFFERS_MAX PROMOTE_MAX SHARE_AFTER SHARE_ROW SHARE_WINDOWS SWEEP_LOOK
         TURN_BITS WAITERS_MAX
     });
     values.extend(millis! {
@@ -60,7 +62,8 @@ pub(super) fn values(clock_margin: Duration) -> Vec<(&'static str, String)> {
     values.extend(PARTS.iter().map(|(name, number)| (*name, number.to_string())));
     values.extend(STATES.iter().map(|(name, number, _)| (*name, number.to_string())));
     values.extend(VERDICTS.iter().map(|(name, number)| (*name, number.to_string())));
-    values.extend(TASK_FIELDS.iter().map(|(name, place)| (*name, place.to_string())));
+    let fields = TASK_FIELDS.iter().chain(SCHEDULE_FIELDS);
+    values.extend(fields.map(|(name, place)| (*name, place.to_string())));
     values
 }
 

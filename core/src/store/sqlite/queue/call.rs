@@ -129,7 +129,7 @@ impl Stored {
             ClaimReply::Claimed(tasks) => {
                 tasks.iter().map(|task| (task.id.as_str().into(), task.receipt)).collect()
             }
-            ClaimReply::Empty { .. } | ClaimReply::Paused { .. } => Vec::new(),
+            ClaimReply::Empty { .. } | ClaimReply::Paused { .. } | ClaimReply::SchedulesDue(_) => Vec::new(),
         };
         Self { claims, ..Self::default() }
     }

@@ -7,6 +7,7 @@ use crate::protocol::{Claim, ClaimReply, ClaimedTask, QueueReply, Receipt};
 use crate::store::sqlite::numbers::number;
 use crate::store::sqlite::queue::call::{Heard, Stored};
 use crate::store::sqlite::queue::record::RowState;
+use crate::store::sqlite::queue::schedule;
 use crate::store::sqlite::queue::take::WithBody;
 use crate::store::sqlite::queue::task::{AFTER_TASK, Task, select_task};
 use crate::store::sqlite::queue::work::Work;
@@ -15,7 +16,10 @@ use crate::store::sqlite::step::{between, micros};
 /// Like claim.lua.
 pub(super) fn claim(work: &mut Work<'_>, request: &Claim) -> rusqlite::Result<QueueReply> {
     match work.hear(request.call)? {
-        Heard::Repeated(stored) => return Ok(QueueReply::Claim(give_again(work, request, &stored)?)),
+        Heard::Repeated(stored) => {
+            let again = give_again(work, request, &stored)?;
+            return Ok(QueueReply::Claim(with_schedules(work, again)?));
+        }
         Heard::Abandoned => return Ok(QueueReply::Claim(nothing(work, None)?)),
         Heard::Superseded => return Ok(QueueReply::Superseded),
         Heard::New => {}
@@ -23,7 +27,14 @@ pub(super) fn claim(work: &mut Work<'_>, request: &Claim) -> rusqlite::Result<Qu
     let reply = claim_new(work, request)?;
     let stored = Stored::of_claim(&reply);
     work.remember(request.call, Some(&stored), stored.lease(request))?;
-    Ok(QueueReply::Claim(reply))
+    Ok(QueueReply::Claim(with_schedules(work, reply)?))
+}
+
+/// The reply, and whether schedules are due.
+pub(super) fn with_schedules(work: &Work<'_>, reply: ClaimReply) -> rusqlite::Result<ClaimReply> {
+    let first = schedule::first_due(work.step.connection, work.key)?;
+    let are_due = first.is_some_and(|due| due <= work.now_ms);
+    Ok(if are_due { ClaimReply::SchedulesDue(Box::new(reply)) } else { reply })
 }
 
 /// Claims what there is; if there is nothing, the caller is registered as a waiter.
@@ -110,7 +121,10 @@ fn next_due(work: &Work<'_>) -> rusqlite::Result<Option<Duration>> {
     }
     let due = work.first_due()?.map(|due| between(work.step.wall, due.saturating_mul(1_000)));
     let ends = work.first_end()?.map(|ends| between(work.step.now, ends));
-    Ok(due.into_iter().chain(ends).min())
+    // Those that are due are told of in another way: see `with_schedules`.
+    let fires = schedule::first_due(work.step.connection, work.key)?.filter(|due| *due > work.now_ms);
+    let fires = fires.map(|due| between(work.step.wall, due.saturating_mul(1_000)));
+    Ok(due.into_iter().chain(ends).chain(fires).min())
 }
 
 fn claimed((task, body): WithBody, remaining: Duration) -> ClaimedTask {

@@ -21,13 +21,15 @@ pub(super) fn enqueue(work: &mut Work<'_>, request: &Enqueue) -> rusqlite::Resul
     if work.record.max_len.is_some_and(|most| work.record.live().saturating_add(batch) > most) {
         work.make_room()?;
     }
-    let outcomes: Vec<_> = request.tasks.iter().map(|new| one(work, new)).collect::<Result<_, _>>()?;
+    let outcomes: Vec<_> =
+        request.tasks.iter().map(|new| enqueue_one(work, new)).collect::<Result<_, _>>()?;
     let stored = Stored { outcomes, ..Stored::default() };
     work.remember(request.call, Some(&stored), request.timeout)?;
     Ok(QueueReply::Enqueue(stored.outcomes))
 }
 
-fn one(work: &mut Work<'_>, new: &NewTask) -> rusqlite::Result<EnqueueOutcome> {
+/// One task, as if alone.
+pub(super) fn enqueue_one(work: &mut Work<'_>, new: &NewTask) -> rusqlite::Result<EnqueueOutcome> {
     let id = new.id.as_str();
     if matches!(new.on_duplicate, OnDuplicate::Throttle { .. }) && work.is_throttled(id)? {
         return Ok(EnqueueOutcome::Accepted { outcome: Outcome::Throttled, version: Version::NONE, due: 0 });

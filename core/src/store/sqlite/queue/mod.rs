@@ -8,18 +8,24 @@ mod consumers;
 mod dead;
 mod enqueue;
 mod extend_claim;
+mod fire;
 mod get;
 mod kick;
 mod list;
+mod list_schedules;
 mod pause;
+mod pause_schedule;
 mod peek;
 mod pop;
 mod promote;
 mod purge;
+mod put_schedules;
 mod record;
 mod remove;
 mod remove_dead;
+mod remove_schedule;
 mod reschedule;
+mod schedule;
 mod settle;
 mod settle_and_claim;
 mod stats;
@@ -71,11 +77,16 @@ pub(super) fn perform(
         QueueVerb::Pause(verb) => pause::pause(work_on, *verb),
         QueueVerb::Purge => purge::purge(work_on)?,
         QueueVerb::Configure(verb) => configure::configure(work_on, verb),
+        QueueVerb::PutSchedules(verb) => put_schedules::put_schedules(work_on, verb)?,
+        QueueVerb::Fire(verb) => fire::fire(work_on, verb)?,
+        QueueVerb::PauseSchedule(verb) => pause_schedule::pause_schedule(work_on, verb)?,
+        QueueVerb::RemoveSchedule(id) => remove_schedule::remove_schedule(work_on, id)?,
         QueueVerb::Peek(_)
         | QueueVerb::Get(_)
         | QueueVerb::List(_)
         | QueueVerb::Stats
-        | QueueVerb::Consumers => {
+        | QueueVerb::Consumers
+        | QueueVerb::ListSchedules(_) => {
             return Ok(Reply::Queue(answer(step.connection, request, view)?).into());
         }
     };
@@ -116,7 +127,13 @@ pub(super) fn has_due(
 
 /// Whether the reply gives tasks away.
 pub(super) fn has_taken(reply: &Reply) -> bool {
-    matches!(reply, Reply::Queue(QueueReply::Claim(ClaimReply::Claimed(_))))
+    match reply {
+        Reply::Queue(QueueReply::Claim(ClaimReply::Claimed(_))) => true,
+        Reply::Queue(QueueReply::Claim(ClaimReply::SchedulesDue(reply))) => {
+            matches!(**reply, ClaimReply::Claimed(_))
+        }
+        _ => false,
+    }
 }
 
 fn answer(connection: &Connection, request: &QueueRequest, view: &View<'_>) -> rusqlite::Result<QueueReply> {
@@ -126,8 +143,11 @@ fn answer(connection: &Connection, request: &QueueRequest, view: &View<'_>) -> r
         QueueVerb::Peek(verb) => peek::peek(&reading, *verb),
         QueueVerb::Get(verb) => get::get(&reading, verb),
         QueueVerb::List(verb) => list::list(&reading, verb),
-        QueueVerb::Stats => stats::stats(&reading),
+        QueueVerb::Stats => stats::stats(&reading, request.queue.key()),
         QueueVerb::Consumers => consumers::consumers(&reading),
+        QueueVerb::ListSchedules(verb) => {
+            list_schedules::list_schedules(connection, request.queue.key(), reading.now_ms, verb)
+        }
         // Those write: see `perform`.
         QueueVerb::Enqueue(_)
         | QueueVerb::Claim(_)
@@ -142,7 +162,11 @@ fn answer(connection: &Connection, request: &QueueRequest, view: &View<'_>) -> r
         | QueueVerb::RemoveDead(_)
         | QueueVerb::Pause(_)
         | QueueVerb::Purge
-        | QueueVerb::Configure(_) => Err(rusqlite::Error::InvalidQuery),
+        | QueueVerb::Configure(_)
+        | QueueVerb::PutSchedules(_)
+        | QueueVerb::Fire(_)
+        | QueueVerb::PauseSchedule(_)
+        | QueueVerb::RemoveSchedule(_) => Err(rusqlite::Error::InvalidQuery),
     }
 }
 
@@ -155,6 +179,7 @@ pub(super) fn list_queues(
     let mut statement = connection.prepare_cached(
         "SELECT id, key, counter > 0 OR paused <> 0
            OR coalesce(max_len, dead_max, dead_age, dead_bytes, intake) IS NOT NULL
+           OR EXISTS (SELECT 1 FROM schedule WHERE schedule.queue = queue.key)
          FROM queue WHERE id > ?1 ORDER BY id LIMIT ?2",
     )?;
     let page = i64::try_from(PAGE).unwrap_or(i64::MAX);

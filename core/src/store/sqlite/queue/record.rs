@@ -277,6 +277,7 @@ fn clean_queues(step: &Step<'_>) -> rusqlite::Result<()> {
         "SELECT id FROM queue WHERE used <= ?1 AND scheduled + ready + claimed = 0 AND paused = 0
            AND coalesce(max_len, dead_max, dead_age, dead_bytes, intake) IS NULL
            AND (dead + expired = 0 OR used <= ?2)
+           AND NOT EXISTS (SELECT 1 FROM schedule WHERE schedule.queue = queue.key)
          ORDER BY used LIMIT ?3",
         &[&(now - millis(QUEUE_TTL)), &(now - millis(DEAD_AGE + QUEUE_REFRESH)), &CLEAN_UP],
         |row| row.get(0),

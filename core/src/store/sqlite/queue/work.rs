@@ -15,6 +15,8 @@ pub(super) const FIRST_END: &str = "SELECT min(ends) FROM task WHERE queue = ?1 
 /// What a verb works with.
 pub(super) struct Work<'a> {
     pub(super) step: Step<'a>,
+    /// The queue's.
+    pub(super) key: &'a str,
     pub(super) record: Record,
     before: Record,
     /// Wall time in milliseconds.
@@ -49,7 +51,7 @@ impl Shared {
 
 impl<'a> Work<'a> {
     /// Begins with the queue's record, which is made if there is none.
-    pub(super) fn begin(step: Step<'a>, key: &str, shared: &mut Shared) -> rusqlite::Result<Self> {
+    pub(super) fn begin(step: Step<'a>, key: &'a str, shared: &mut Shared) -> rusqlite::Result<Self> {
         if *shared.key != *key {
             shared.save(&step)?;
         }
@@ -64,6 +66,7 @@ impl<'a> Work<'a> {
         let now_ms = step.wall / 1_000;
         Ok(Self {
             step,
+            key,
             record,
             before,
             now_ms,

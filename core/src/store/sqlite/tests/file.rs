@@ -123,7 +123,8 @@ fn a_newer_file_works_unless_it_says_otherwise() {
     let scratch = Scratch::new();
     open_file(&scratch.file()).try_acquire("a", 1).unwrap();
     let newer = Stranger::open(&scratch.file());
-    newer.sql("PRAGMA user_version = 9; CREATE TABLE topic (id); ALTER TABLE lock ADD COLUMN mode DEFAULT 0");
+    newer
+        .sql("PRAGMA user_version = 10; CREATE TABLE topic (id); ALTER TABLE lock ADD COLUMN mode DEFAULT 0");
     assert_eq!(open_file(&scratch.file()).try_acquire("a", 2), None);
     newer.sql("UPDATE store SET least_version = 9, least_library = '9.8.7'");
     let failure = refusal(&scratch.file());

@@ -174,7 +174,7 @@ impl Queue {
     pub(super) fn claim(&self, max: u32) -> Vec<ClaimedTask> {
         match self.ask_claim(self.claim_of(max)) {
             ClaimReply::Claimed(tasks) => tasks,
-            ClaimReply::Empty { .. } | ClaimReply::Paused { .. } => Vec::new(),
+            ClaimReply::Empty { .. } | ClaimReply::Paused { .. } | ClaimReply::SchedulesDue(_) => Vec::new(),
         }
     }
 

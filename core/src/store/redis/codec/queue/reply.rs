@@ -73,6 +73,18 @@ pub(crate) fn decode(verb: &QueueVerb, value: &Value) -> Option<QueueReply> {
         (QueueVerb::Pause(_), Code::Set) => QueueReply::Pause,
         (QueueVerb::Purge, Code::Counted) => QueueReply::Purge(items.number()?),
         (QueueVerb::Configure(_), Code::Set) => QueueReply::Configure,
+        (QueueVerb::PutSchedules(put), code) => {
+            QueueReply::PutSchedules(items.put(code, put.schedules.len())?)
+        }
+        (QueueVerb::ListSchedules(_), Code::Schedules) => QueueReply::ListSchedules(items.schedules()?),
+        (QueueVerb::Fire(fire), Code::Outcomes) => {
+            let fired = fire.schedules.iter().map(|_| items.fired());
+            QueueReply::Fire(fired.collect::<Option<_>>()?)
+        }
+        (QueueVerb::PauseSchedule(_), Code::Set) => QueueReply::PauseSchedule(true),
+        (QueueVerb::PauseSchedule(_), Code::Absent) => QueueReply::PauseSchedule(false),
+        (QueueVerb::RemoveSchedule(_), Code::Removed) => QueueReply::RemoveSchedule(true),
+        (QueueVerb::RemoveSchedule(_), Code::Absent) => QueueReply::RemoveSchedule(false),
         _ => return None,
     };
     // Something is left over: it is not what it seems to be.
@@ -80,25 +92,29 @@ pub(crate) fn decode(verb: &QueueVerb, value: &Value) -> Option<QueueReply> {
 }
 
 /// What is left of a reply.
-struct Items<'a>(Iter<'a, Value>);
+pub(super) struct Items<'a>(Iter<'a, Value>);
 
 impl<'a> Items<'a> {
-    fn int(&mut self) -> Option<i64> {
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.as_slice().is_empty()
+    }
+
+    pub(super) fn int(&mut self) -> Option<i64> {
         match self.0.next()? {
             Value::Int(number) => Some(*number),
             _ => None,
         }
     }
 
-    fn number(&mut self) -> Option<u64> {
+    pub(super) fn number(&mut self) -> Option<u64> {
         self.int()?.try_into().ok()
     }
 
-    fn version(&mut self) -> Option<Version> {
+    pub(super) fn version(&mut self) -> Option<Version> {
         self.number().map(Version::new)
     }
 
-    fn size(&mut self) -> Option<usize> {
+    pub(super) fn size(&mut self) -> Option<usize> {
         self.int()?.try_into().ok()
     }
 
@@ -106,7 +122,7 @@ impl<'a> Items<'a> {
         self.int()?.try_into().ok()
     }
 
-    fn code(&mut self) -> Option<Code> {
+    pub(super) fn code(&mut self) -> Option<Code> {
         Code::from_number(self.int()?)
     }
 
@@ -126,7 +142,7 @@ impl<'a> Items<'a> {
         self.maybe().map(|number| number.map(Duration::from_millis))
     }
 
-    fn bytes(&mut self) -> Option<&'a [u8]> {
+    pub(super) fn bytes(&mut self) -> Option<&'a [u8]> {
         match self.0.next()? {
             Value::BulkString(bytes) => Some(bytes),
             _ => None,
@@ -176,6 +192,10 @@ impl<'a> Items<'a> {
                 ClaimReply::Empty { next_due: self.maybe()?.map(Duration::from_micros), rank: self.rank()? }
             }
             Code::Paused => ClaimReply::Paused { rank: self.rank()? },
+            Code::SchedulesDue => match self.code()? {
+                Code::SchedulesDue => return None,
+                code => ClaimReply::SchedulesDue(Box::new(self.claim(code)?)),
+            },
             _ => return None,
         })
     }
@@ -265,6 +285,8 @@ impl<'a> Items<'a> {
             retried: self.number()?,
             died: self.number()?,
             settings: QueueSettings::default(),
+            schedules: 0,
+            schedules_late: Duration::ZERO,
         };
         let settings = &mut stats.settings;
         settings.max_len = self.maybe()?;
@@ -272,22 +294,23 @@ impl<'a> Items<'a> {
         settings.dead_age = self.maybe_time()?.unwrap_or(settings.dead_age);
         settings.dead_bytes = self.maybe()?.unwrap_or(settings.dead_bytes);
         settings.intake = self.maybe()?.map_or(settings.intake, |intake| intake == 1);
+        (stats.schedules, stats.schedules_late) = (self.number()?, self.time()?);
         Some(stats)
     }
 }
 
 /// A packed task.
-struct Fields<'a>(Vec<Packed<'a>>);
+pub(super) struct Fields<'a>(Vec<Packed<'a>>);
 
 impl<'a> Fields<'a> {
-    fn read(bytes: &'a [u8]) -> Option<Self> {
+    pub(super) fn read(bytes: &'a [u8]) -> Option<Self> {
         match unpack(bytes)?.pop()? {
             Packed::Array(fields) => Some(Self(fields)),
             _ => None,
         }
     }
 
-    fn number(&self, place: usize) -> Option<u64> {
+    pub(super) fn number(&self, place: usize) -> Option<u64> {
         match self.0.get(place - 1)? {
             Packed::Number(number) => Some(*number),
             _ => None,
@@ -298,7 +321,7 @@ impl<'a> Fields<'a> {
         self.number(place)?.try_into().ok()
     }
 
-    fn text(&self, place: usize) -> Option<String> {
+    pub(super) fn text(&self, place: usize) -> Option<String> {
         match self.0.get(place - 1)? {
             Packed::Text(text) => Some(String::from_utf8_lossy(text).into_owned()),
             _ => None,
@@ -310,8 +333,9 @@ impl<'a> Fields<'a> {
 mod tests {
     use super::*;
     use crate::protocol::{
-        Abandon, CallId, Claim, ClientId, Configure, DeadOnes, Due, Enqueue, ExtendClaim, Get, List, NewTask,
-        OnDuplicate, Pause, Peek, Pop, Remove, Reschedule, Settle, Settlement, Sweep, Verdict,
+        Abandon, CallId, Claim, ClientId, Configure, DeadOnes, Due, Enqueue, ExtendClaim, Fire, FireSchedule,
+        Get, List, ListSchedules, Missed, NewSchedule, NewTask, OnDuplicate, Overlap, Pause, PauseSchedule,
+        Peek, Pop, PutSchedules, Remove, Reschedule, Settle, Settlement, Sweep, Verdict,
     };
     use crate::store::redis::script::SCRIPTS;
 
@@ -334,6 +358,26 @@ mod tests {
         let claim =
             Claim { call, max: 1, lease: Duration::from_secs(1), waiter: None, consumer: "1 h l".into() };
         let sweep = Sweep::new(DeadOnes::Oldest, 1);
+        let schedule = NewSchedule {
+            id: id(),
+            timing: "".into(),
+            missed: Missed::Last,
+            overlap: Overlap::Queue,
+            paused: false,
+            body: Arc::from(*b"b"),
+            priority: 0,
+            max_attempts: 8,
+            expires: None,
+        };
+        let fire = FireSchedule {
+            id: id(),
+            version: Version::new(1),
+            cursor: 1,
+            due: None,
+            missed: 0,
+            overlap: Overlap::Queue,
+            tasks: vec![(id(), 1)],
+        };
         vec![
             QueueVerb::Enqueue(Enqueue { call, timeout: Duration::ZERO, tasks: Arc::new([task]) }),
             QueueVerb::Claim(claim.clone()),
@@ -364,6 +408,11 @@ mod tests {
             QueueVerb::Pause(Pause { paused: true }),
             QueueVerb::Purge,
             QueueVerb::Configure(Configure::default()),
+            QueueVerb::PutSchedules(PutSchedules { owner: None, schedules: Arc::new([schedule]) }),
+            QueueVerb::ListSchedules(ListSchedules::Due(1)),
+            QueueVerb::Fire(Fire { schedules: Arc::new([fire]) }),
+            QueueVerb::PauseSchedule(PauseSchedule { id: id(), paused: true }),
+            QueueVerb::RemoveSchedule(id()),
         ]
     }
 

@@ -1,8 +1,9 @@
 -- Take tasks under a lease, or wait for some.
 -- keys:    the queue's; CALL
 -- args:    1 number of the call, 2 at most so many, 3 lease ms, 4 "client seq consumer" to register or "", 5 consumer
--- returns: {@GIVEN, then per task: id, packed, body, ms left} | {@EMPTY, us until the next due or -1, rank} |
---          {@PAUSED, rank} | {@SUPERSEDED}
+-- returns: {@SCHEDULES_DUE if some are, then @GIVEN, then per task: id, packed, body, ms left} |
+--          {@SCHEDULES_DUE if some are, then @EMPTY, us until the next due or -1, rank} |
+--          {@SCHEDULES_DUE if some are, then @PAUSED, rank} | {@SUPERSEDED}
 
 -- include record.lua
 -- include call.lua
@@ -22,6 +23,10 @@ check_dead()
 redis.call('PERSIST', KEYS[@STATE])
 
 local reply, given = { @GIVEN }, {}
+if agenda_due <= now then
+  reply = { @SCHEDULES_DUE, @GIVEN }
+end
+local none = #reply
 local before, waiter = last == number and stored_reply(), ARGV[4]
 if before then
   give_again(before[1], reply)
@@ -36,9 +41,9 @@ if last ~= number then
   remember({ given }, #given > 0 and tonumber(ARGV[3]) or 0)
 end
 keep()
-if #reply == 1 then
+if #reply == none then
   -- What there will be is the caller's, if it waits: it is told when.
-  reply = {}
+  reply[none] = nil
   give_nothing(reply, waiter)
   if earlier and ARGV[4] == '' then
     wake('')

@@ -2,8 +2,8 @@
 
 -- include intake.lua
 
--- Microseconds until something is due, a lease ends, or the intake has something that there is room for; -1 if none of
--- these.
+-- Microseconds until something is due, a lease ends, the intake has something that there is room for, or a schedule is to
+-- be fired later; -1 if none of these.
 local function next_due()
   if redis.call('ZCARD', KEYS[@READY]) > 0 then
     return 0
@@ -15,6 +15,9 @@ local function next_due()
   if intake_size > 0 and not (max_len and live >= max_len) then
     first = redis.call('ZRANGE', KEYS[@INTAKE], 0, 0, 'WITHSCORES')
     next = math.min(next, first[2] and intake_due(first[2]) or next)
+  end
+  if agenda_due > now and agenda_due < @NEVER then
+    next = math.min(next, agenda_due)
   end
   return next == math.huge and -1 or math.max(next * 1000 - now_us, 0)
 end

@@ -16,7 +16,7 @@ local function dead_for()
 end
 
 -- Nothing without an end outlives the record that finds it. While tasks live nothing ends. Without any the record
--- goes @QUEUE_TTL after the queue's last use, unless it has settings; and the dead end by themselves before it does.
+-- goes @QUEUE_TTL after the queue's last use, unless it has settings or schedules; and the dead end by themselves before it does.
 -- `has_put`: whether a task was stored, so that one lives.
 local function keep(has_put)
   local lives, before = has_put or redis.call('EXISTS', KEYS[@STATE]) == 1, ends_at
@@ -51,7 +51,7 @@ local function keep(has_put)
     redis.call('PEXPIRE', KEYS[@GRAVE], dead_left)
     redis.call('PEXPIRE', KEYS[@EXPIRED], dead_left)
   end
-  if not lives and (lives_anew or ends_at ~= before) and not record[2] then
+  if not lives and (lives_anew or ends_at ~= before) and not record[2] and not record[3] then
     redis.call('PEXPIRE', KEYS[@QUEUE], math.max(ends_at - now, 1))
   end
 end

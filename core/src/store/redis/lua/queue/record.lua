@@ -2,7 +2,7 @@
 local time = redis.call('TIME')
 local now_us = time[1] * 1000000 + time[2]
 local now = math.floor(now_us / 1000)
-local record = redis.call('HMGET', KEYS[@QUEUE], 'counts', 'settings')
+local record = redis.call('HMGET', KEYS[@QUEUE], 'counts', 'settings', 'agenda')
 local counter, sequence, enqueued, acked, retried, died, dead_size, expired_size = 0, 0, 0, 0, 0, 0, 0, 0
 -- When the record ends, 0 while tasks live, 1 if there is no record; when one of the dead is to go, 0 if there are
 -- none. And whether something happened that may change the first.
@@ -24,6 +24,12 @@ end
 local paused, max_len, dead_max, dead_age, dead_bytes, intake = false, false, false, false, false, false
 if record[2] then
   paused, max_len, dead_max, dead_age, dead_bytes, intake = unpack(cmsgpack.unpack(record[2]))
+end
+
+-- When the first schedule is due, and how many there are.
+local agenda_due, agenda_size = @NEVER, 0
+if record[3] then
+  agenda_due, agenda_size = unpack(cmsgpack.unpack(record[3]))
 end
 
 -- Versions and receipts: every one is larger than all before.

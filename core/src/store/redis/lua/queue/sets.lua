@@ -1,6 +1,8 @@
 -- Shared: places in the queue's sets. A place is a score and a member; it stays
 -- where it is when members come and go, also its own.
 
+-- include order.lua
+
 local function count(set, low, high)
   if set == @PART_INTAKE then
     return redis.call('ZCOUNT', KEYS[@INTAKE], low, high)
@@ -30,17 +32,6 @@ local function range(set, first, last)
     return redis.call('ZRANGE', KEYS[@DEAD], first, last, 'WITHSCORES')
   end
   return redis.call('ZRANGE', KEYS[@EXPIRED], first, last, 'WITHSCORES')
-end
-
--- As sets order members of one score: byte by byte. `<` goes by the server's locale.
-local function comes_after(one, other)
-  for i = 1, math.min(#one, #other) do
-    local a, b = string.byte(one, i), string.byte(other, i)
-    if a ~= b then
-      return a > b
-    end
-  end
-  return #one > #other
 end
 
 -- How many members of the set come before this place; `with`: or are there.

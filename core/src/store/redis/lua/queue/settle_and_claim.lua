@@ -3,7 +3,7 @@
 -- args:    as claim: 1 number of the call, 2 at most so many, 3 lease ms, 4 "client seq consumer" to register or "", 5 consumer;
 --          then per settlement as settle: id, receipt, verdict
 -- returns: {@OUTCOMES, how many, as many outcomes as settle gives: @DONE, @DONE_LATE, @DONE_DEAD, @DONE_LATE_DEAD,
---          @STALE or @GONE; then what claim gives: @GIVEN, @EMPTY or @PAUSED...} | {@SUPERSEDED}
+--          @STALE or @GONE; then what claim gives: @SCHEDULES_DUE, @GIVEN, @EMPTY or @PAUSED...} | {@SUPERSEDED}
 
 -- include record.lua
 -- include call.lua
@@ -43,6 +43,9 @@ for _, outcome in ipairs(outcomes) do
   reply[#reply + 1] = outcome
 end
 keep()
+if agenda_due <= now then
+  reply[#reply + 1] = @SCHEDULES_DUE
+end
 if #tasks == 0 then
   give_nothing(reply, ARGV[4])
   if earlier and ARGV[4] == '' then

@@ -1,0 +1,81 @@
+//! Firing the schedules that are due. It is a part of a claim, since whoever claims is who works on the queue: so no process
+//! and no leader is needed for it, and a queue that nobody works on fires nothing.
+
+use super::*;
+use crate::engine::schedule::Rounds;
+
+/// What is fired, between a reply that says that something is due and what the claim makes of that reply.
+#[derive(Debug)]
+pub(super) struct Firing {
+    queue: usize,
+    rounds: Rounds,
+    /// The number of the request on its way, and when it was sent.
+    sending: Option<(u32, Moment)>,
+    /// The reply that is held back meanwhile, and when its request was sent.
+    held: ClaimReply,
+    sent: Moment,
+}
+
+impl ClaimMachine {
+    pub(super) fn begin_firing(&mut self, sent: Moment, queue: usize, held: ClaimReply) {
+        self.firing = Some(Firing { queue, rounds: Rounds::new(), sending: None, held, sent });
+    }
+
+    /// What to do now, if schedules are being fired.
+    pub(super) fn fire(&mut self, now: Moment) -> Option<Step<Claimed>> {
+        let firing = self.firing.as_mut()?;
+        if let Some((_, sent)) = firing.sending {
+            let until = self.patience(sent);
+            if now < until {
+                return Some(Step::Wait { until, hints: false });
+            }
+            // Whoever claims next goes on with it.
+            self.end_firing(now);
+            return Some(self.step(now));
+        }
+        let Some(verb) = firing.rounds.request() else {
+            self.end_firing(now);
+            return Some(self.step(now));
+        };
+        self.sendings += 1;
+        firing.sending = Some((self.sendings, now));
+        let request = Request::Queue(QueueRequest { queue: self.order.queues[firing.queue].clone(), verb });
+        Some(Step::Send(Call { number: self.sendings, request, until: self.patience(now) }))
+    }
+
+    /// Whether the reply was to a request of the firing.
+    pub(super) fn is_fired_by(&mut self, number: u32, result: &Result<Reply, Failure>) -> bool {
+        let Some(firing) = &mut self.firing else { return false };
+        if firing.sending.is_none_or(|(sending, _)| sending != number) {
+            return false;
+        }
+        firing.sending = None;
+        match result {
+            Ok(Reply::Queue(reply)) => firing.rounds.replied(reply.clone()),
+            _ => firing.rounds.give_up(),
+        }
+        true
+    }
+
+    fn end_firing(&mut self, now: Moment) {
+        let Some(Firing { queue, rounds, held, sent, .. }) = self.firing.take() else { return };
+        let has_moved = rounds.has_moved();
+        let name = self.order.queues[queue].clone();
+        self.fired.extend(rounds.told().into_iter().map(|fired| (name.clone(), fired)));
+        if has_moved && !matches!(held, ClaimReply::Claimed(_)) {
+            // There is something to claim now, or will be at another time than the reply says.
+            self.at = queue;
+            self.next_at = now;
+        } else {
+            self.answered(now, sent, queue, held);
+        }
+    }
+
+    /// Tasks that came with the news are given back, if nobody waits for them any more.
+    pub(super) fn give_up_firing(&mut self) {
+        let Some(Firing { queue, held: ClaimReply::Claimed(tasks), sent, .. }) = self.firing.take() else {
+            return;
+        };
+        self.late = self.claimed_ones(sent, queue, tasks);
+    }
+}
