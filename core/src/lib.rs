@@ -89,7 +89,8 @@ pub use lease::lease_handle::LeaseHandle;
 pub use lease::lock_target::MAX_PERMITS;
 pub use lease::waiter::Waiter;
 pub use protocol::{
-    DEFAULT_MAX_ATTEMPTS, HeldAs, OnDuplicate, Outcome, QueueSettings, QueueStats, Removed, TaskState,
+    DEFAULT_MAX_ATTEMPTS, HeldAs, Missed, OnDuplicate, Outcome, Overlap, QueueSettings, QueueStats, Removed,
+    ScheduleOutcome, TaskState,
 };
 pub use queue::claim_calls::Verdict;
 pub use queue::consumer::{ClaimedBy, Consumer};
@@ -97,6 +98,7 @@ pub use queue::dead_tasks::DeadTasks;
 pub use queue::delivery::Retry;
 pub use queue::queue_calls::Rescheduled;
 pub use queue::queue_options::{ClaimOptions, ListOptions, QueueConfig};
+pub use queue::schedule::{Schedule, ScheduleInfo, SchedulePage, Synced};
 pub use queue::task::{Enqueued, Task, TaskInfo, TaskPage};
 pub use session::builder::{ClientBuilder, URL_VARIABLE};
 pub use session::metrics::Metrics;

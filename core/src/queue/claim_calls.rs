@@ -15,6 +15,7 @@ use crate::protocol::{
 use crate::queue::delivery::{Delivery, Earlier, Retry};
 use crate::queue::queue_calls::QueueCalls;
 use crate::queue::queue_options::{ClaimOptions, ClaimPlan};
+use crate::queue::schedule_calls::report;
 use crate::session::Live;
 
 /// A running claim.
@@ -62,6 +63,9 @@ impl Claiming {
             self.live.slots.give_back(slot);
         }
         let mut claimed = result?;
+        for (queue, fired) in &claimed.fired {
+            report(&self.live, queue.as_str(), std::slice::from_ref(fired));
+        }
         let tasks = std::mem::take(&mut claimed.tasks).into_iter();
         let deliveries = tasks.map(|one| Delivery::start(&self.live, &self.plan, one)).collect();
         Ok((deliveries, claimed))

@@ -6,4 +6,6 @@ pub(crate) mod dead_tasks;
 pub(crate) mod delivery;
 pub(crate) mod queue_calls;
 pub(crate) mod queue_options;
+pub(crate) mod schedule;
+pub(crate) mod schedule_calls;
 pub(crate) mod task;

@@ -47,7 +47,7 @@ impl QueueCalls {
     }
 
     /// A request without arguments of its own, and how its reply is read.
-    fn ask<T>(
+    pub(crate) fn ask<T>(
         &self,
         verb: QueueVerb,
         read: impl FnOnce(QueueReply) -> Option<T> + Send + 'static,
@@ -295,7 +295,7 @@ pub(crate) struct Ask<T> {
 
 impl<T> Ask<T> {
     /// Never sent again once it may have been carried out.
-    fn once(mut self) -> Self {
+    pub(crate) fn once(mut self) -> Self {
         self.machine = self.machine.once();
         self
     }

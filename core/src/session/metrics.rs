@@ -14,6 +14,7 @@ use crate::base::error::{Error, ErrorKind};
 use crate::base::wake::locked;
 use crate::engine::acquire::Acquired;
 use crate::engine::loss::LossReason;
+use crate::engine::schedule::FiredSchedule;
 use crate::protocol::{Failure, FailureKind, Outcome, Verdict};
 
 /// Upper bounds of all histograms, in seconds: from what a request to a near store takes to the default `max_hold`.
@@ -86,6 +87,7 @@ struct QueueFamilies {
     settled: IntCounterVec,
     stale: IntCounterVec,
     lost: IntCounterVec,
+    slots: IntCounterVec,
     lateness: HistogramVec,
     run: HistogramVec,
 }
@@ -99,6 +101,7 @@ pub(crate) struct QueueMeters {
     settled: IntCounterVec,
     pub(crate) stale: IntCounter,
     lost: IntCounterVec,
+    slots: IntCounterVec,
     lateness: Histogram,
     run: Histogram,
 }
@@ -211,6 +214,12 @@ impl Meters {
                 "queue_claims_lost_total",
                 "Claims whose lease was lost before a verdict, by the reason.",
                 &["queue", "reason"],
+                &[],
+            )?,
+            slots: make.counters(
+                "queue_schedule_slots_total",
+                "Slots of schedules that this client saw to, by what became of them.",
+                &["queue", "outcome"],
                 &[],
             )?,
             lateness: make.histograms(
@@ -329,6 +338,7 @@ impl QueueFamilies {
             settled: self.settled.clone(),
             stale: self.stale.with_label_values(&[name]),
             lost: self.lost.clone(),
+            slots: self.slots.clone(),
             lateness: self.lateness.with_label_values(&[name]),
             run: self.run.with_label_values(&[name]),
             name: name.into(),
@@ -346,6 +356,16 @@ impl QueueMeters {
     pub(crate) fn not_enqueued(&self, error: ErrorKind, tasks: u64) {
         let outcome = if error == ErrorKind::Cancelled { "cancelled" } else { "failed" };
         self.enqueued.with_label_values(&[&*self.name, outcome]).inc_by(tasks);
+    }
+
+    /// A schedule was fired.
+    pub(crate) fn fired(&self, fired: &FiredSchedule) {
+        for (outcome, slots) in [("fired", fired.tasks), ("skipped", fired.skipped), ("missed", fired.missed)]
+        {
+            if slots > 0 {
+                self.slots.with_label_values(&[&*self.name, outcome]).inc_by(slots);
+            }
+        }
     }
 
     pub(crate) fn late(&self, by: Duration) {

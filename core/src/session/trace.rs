@@ -8,6 +8,7 @@ use crate::base::contained::contained;
 use crate::base::error::Error;
 use crate::engine::Subject;
 use crate::engine::leased::Leased;
+use crate::engine::schedule::FiredSchedule;
 use crate::engine::worker::HandlerEnd;
 use crate::session::metrics::Ended;
 
@@ -43,6 +44,20 @@ pub(crate) fn worked(span: &Span, ending: &HandlerEnd) {
 
 pub(crate) fn sent_again() {
     debug!(target: "stanchion", "the request is sent again");
+}
+
+/// Slots of a schedule got no task, or it is one of a newer version's.
+pub(crate) fn fired(queue: &str, fired: &FiredSchedule) {
+    let FiredSchedule { id, tasks, skipped, missed, is_unknown, .. } = fired;
+    contained("trace", || {
+        if *is_unknown {
+            warn!(target: "stanchion", name = queue, kind = "schedule", id, "a newer version wrote this schedule: it is left alone");
+        } else if *missed > 0 {
+            warn!(target: "stanchion", name = queue, kind = "schedule", id, missed, fired = tasks, "nobody worked on the queue when these slots were due");
+        } else if *skipped > 0 {
+            debug!(target: "stanchion", name = queue, kind = "schedule", id, skipped, "the task of the slot before is not done, or the queue is full");
+        }
+    });
 }
 
 pub(crate) fn lost(leased: &Leased, ended: Ended) {

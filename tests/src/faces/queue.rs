@@ -8,8 +8,9 @@ use std::time::{Duration, Instant, SystemTime};
 
 use stanchion::{
     Claim, ClaimOptions, Consumer, DeadTasks, Enqueued, Error, Headers, ListOptions, LossReason, Queue,
-    QueueConfig, QueueStats, Queues, Receipt, Removed, Rescheduled, Retry, Task, TaskInfo, TaskPage,
-    TaskState, Verdict, Version, Worker, WorkerEvent, WorkerReport, blocking,
+    QueueConfig, QueueStats, Queues, Receipt, Removed, Rescheduled, Retry, Schedule, ScheduleInfo,
+    ScheduleOutcome, SchedulePage, Synced, Task, TaskInfo, TaskPage, TaskState, Verdict, Version, Worker,
+    WorkerEvent, WorkerReport, blocking,
 };
 use tokio::sync::Notify;
 
@@ -198,6 +199,57 @@ impl AnyQueue {
     /// As `Queue::configure`.
     pub fn configure(&self, settings: QueueConfig) -> Result<(), Error> {
         either!(Self, self, queue => queue.configure(settings))
+    }
+
+    /// As `Queue::schedule`.
+    pub fn schedule(&self, schedule: Schedule) -> Result<ScheduleOutcome, Error> {
+        either!(Self, self, queue => queue.schedule(schedule))
+    }
+
+    /// As `Queue::sync_schedules`.
+    pub fn sync_schedules(
+        &self,
+        owner: &str,
+        generation: u64,
+        schedules: impl IntoIterator<Item = Schedule>,
+    ) -> Result<Synced, Error> {
+        either!(Self, self, queue => queue.sync_schedules(owner, generation, schedules))
+    }
+
+    /// As `Queue::get_schedule`.
+    pub fn get_schedule(&self, id: &str) -> Result<Option<ScheduleInfo>, Error> {
+        either!(Self, self, queue => queue.get_schedule(id))
+    }
+
+    /// As `Queue::list_schedules`.
+    pub fn list_schedules(&self, from: Option<&str>, max: usize) -> Result<SchedulePage, Error> {
+        either!(Self, self, queue => queue.list_schedules(from, max))
+    }
+
+    /// As `Queue::pause_schedule`.
+    pub fn pause_schedule(&self, id: &str) -> Result<bool, Error> {
+        either!(Self, self, queue => queue.pause_schedule(id))
+    }
+
+    /// As `Queue::resume_schedule`.
+    pub fn resume_schedule(&self, id: &str) -> Result<bool, Error> {
+        either!(Self, self, queue => queue.resume_schedule(id))
+    }
+
+    /// As `Queue::run_schedule`.
+    pub fn run_schedule(&self, id: &str) -> Result<Option<String>, Error> {
+        either!(Self, self, queue => queue.run_schedule(id))
+    }
+
+    /// As `Queue::remove_schedule`.
+    pub fn remove_schedule(&self, id: &str) -> Result<bool, Error> {
+        either!(Self, self, queue => queue.remove_schedule(id))
+    }
+
+    /// The schedule with this id; panics if there is none.
+    #[track_caller]
+    pub fn the_schedule(&self, id: &str) -> ScheduleInfo {
+        self.get_schedule(id).expect("a schedule").unwrap_or_else(|| panic!("there is no schedule {id:?}"))
     }
 
     /// The task with this id; panics if there is none.

@@ -44,6 +44,8 @@ mod read_write;
 mod reentrant;
 mod release;
 mod resume;
+mod schedules;
+mod schedules_clock;
 mod semaphore;
 mod traces;
 mod waiting;

@@ -3,8 +3,8 @@
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use stanchion::{
-    ClaimOptions, Client, DeadTasks, Error, ErrorKind, ListOptions, OnDuplicate, QueueConfig, Retry, Task,
-    TaskState,
+    ClaimOptions, Client, DeadTasks, Error, ErrorKind, ListOptions, OnDuplicate, QueueConfig, Retry,
+    Schedule, Task, TaskState,
 };
 use stanchion_tests::faces::{AnyClient, AnyQueue, Face};
 use stanchion_tests::stores::{Bench, Kind};
@@ -87,6 +87,14 @@ fn calls(queue: &AnyQueue) -> Vec<(&'static str, Result<(), Error>)> {
         ("pause", queue.resume()),
         ("purge", queue.purge().map(drop)),
         ("configure", queue.configure(QueueConfig::new())),
+        ("put_schedules", queue.schedule(Schedule::new("a", "@daily")).map(drop)),
+        ("put_schedules", queue.sync_schedules("app", 1, [Schedule::new("a", "@daily")]).map(drop)),
+        ("list_schedules", queue.get_schedule("a").map(drop)),
+        ("list_schedules", queue.list_schedules(None, 1).map(drop)),
+        ("fire", queue.run_schedule("a").map(drop)),
+        ("pause_schedule", queue.pause_schedule("a").map(drop)),
+        ("pause_schedule", queue.resume_schedule("a").map(drop)),
+        ("remove_schedule", queue.remove_schedule("a").map(drop)),
     ];
     verbs::assert_listed(verbs::of_queues(), calls.iter().map(|(verb, _)| *verb).chain(OF_CLAIMS));
     calls
@@ -127,6 +135,10 @@ fn everything_bad_is_invalid(client: &AnyClient) {
         assert_invalid(queue.reschedule(id, SystemTime::now()), "reschedule's id");
         assert_invalid(queue.kick(DeadTasks::ids([id])), "kick's id");
         assert_invalid(queue.remove_dead(DeadTasks::ids([id])), "remove_dead's id");
+        assert_invalid(queue.get_schedule(id), "get_schedule's id");
+        assert_invalid(queue.run_schedule(id), "run_schedule's id");
+        assert_invalid(queue.pause_schedule(id), "pause_schedule's id");
+        assert_invalid(queue.remove_schedule(id), "remove_schedule's id");
     }
     assert_invalid(queue.reschedule("a", UNIX_EPOCH + secs(300_000_000_000)), "a due beyond 9999");
     for bad in [

@@ -9,13 +9,15 @@ use super::claim::Claim;
 use super::face::{Turn, both, drive, either, example};
 use crate::base::error::Error;
 use crate::engine::claim::Claimed;
-use crate::protocol::{MAX_BATCH, QueueStats, Removed, Version};
+use crate::engine::schedule::Rounds;
+use crate::protocol::{MAX_BATCH, QueueStats, Removed, ScheduleOutcome, Version};
 use crate::queue::claim_calls::{Batch, Claiming, Verdict, batches};
 use crate::queue::consumer::Consumer;
 use crate::queue::dead_tasks::DeadTasks;
 use crate::queue::delivery::Delivery;
 use crate::queue::queue_calls::{Ask, QueueCalls, Rescheduled};
 use crate::queue::queue_options::{ClaimOptions, ListOptions, QueueConfig};
+use crate::queue::schedule::{Schedule, ScheduleInfo, SchedulePage, Synced};
 use crate::queue::task::{Enqueued, Task, TaskInfo, TaskPage};
 use crate::session::Session;
 
@@ -253,6 +255,106 @@ impl Queue {
     /// As [`Queue::pop`].
     pub async fn purge(&self) -> Result<u64, Error> {
         ask(self.calls.purge()?).await
+    }
+
+    /// Adds a schedule, or changes the one with its id: its slots go on as they are, unless what says when they are is
+    /// another. Sent once.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for a bad id, time or option, and if no slot comes any more; otherwise as [`Queue::pop`].
+    pub async fn schedule(&self, schedule: Schedule) -> Result<ScheduleOutcome, Error> {
+        let outcome = ask(self.calls.schedule(&schedule)?).await?;
+        self.set_going().await;
+        Ok(outcome)
+    }
+
+    /// Makes these all the schedules of this owner, an application for example, 1,000 at most: adds what is new, changes
+    /// what is other, removes what the owner has no more. What others have put stays. To be called at each start, with a
+    /// number that grows with each deploy: a list of an older generation changes nothing, so that programs of the old
+    /// deploy that still run, or start once more, do no harm.
+    ///
+    /// # Errors
+    /// As [`Queue::claim`], and as [`Queue::schedule`] for a bad one; then nothing is sent.
+    pub async fn sync_schedules(
+        &self,
+        owner: &str,
+        generation: u64,
+        schedules: impl IntoIterator<Item = Schedule>,
+    ) -> Result<Synced, Error> {
+        let schedules: Vec<Schedule> = schedules.into_iter().collect();
+        let synced = ask(self.calls.sync_schedules(owner, generation, &schedules)?).await?;
+        self.set_going().await;
+        Ok(synced)
+    }
+
+    /// Finds out when the next slots of new schedules are. If it fails, whoever claims does it.
+    async fn set_going(&self) {
+        let mut rounds = Rounds::fresh();
+        while let Some(verb) = rounds.request() {
+            let Ok(round) = self.calls.round(verb) else { return };
+            match ask(round).await {
+                Ok(reply) => rounds.replied(reply),
+                Err(_) => return,
+            }
+        }
+    }
+
+    /// One schedule.
+    ///
+    /// # Errors
+    /// As [`Queue::claim`].
+    pub async fn get_schedule(&self, id: &str) -> Result<Option<ScheduleInfo>, Error> {
+        ask(self.calls.get_schedule(id)?).await
+    }
+
+    /// The schedules, a page of at most `max` at a time (1 to 1,000, and never more than 100). `from`: what the page before
+    /// gave as its `next`.
+    ///
+    /// # Errors
+    /// As [`Queue::claim`].
+    pub async fn list_schedules(&self, from: Option<&str>, max: usize) -> Result<SchedulePage, Error> {
+        ask(self.calls.list_schedules(from, max)?).await
+    }
+
+    /// Lets a schedule fire nothing until it is resumed; whether there is such a schedule.
+    ///
+    /// # Errors
+    /// As [`Queue::claim`].
+    pub async fn pause_schedule(&self, id: &str) -> Result<bool, Error> {
+        ask(self.calls.pause_schedule(id, true)?).await
+    }
+
+    /// Lets a schedule go on; whether there is such a schedule. The slots of the pause are not fired.
+    ///
+    /// # Errors
+    /// As [`Queue::claim`].
+    pub async fn resume_schedule(&self, id: &str) -> Result<bool, Error> {
+        let found = ask(self.calls.pause_schedule(id, false)?).await?;
+        self.set_going().await;
+        Ok(found)
+    }
+
+    /// Makes a task of a schedule now, also if it is paused; its slots stay as they are. The task's id, or `None` if
+    /// there is no such schedule.
+    ///
+    /// # Errors
+    /// `QueueFull` if the queue has a limit and is at it; otherwise as [`Queue::pop`].
+    pub async fn run_schedule(&self, id: &str) -> Result<Option<String>, Error> {
+        loop {
+            let Some((record, now)) = ask(self.calls.find_schedule(id)?).await? else { return Ok(None) };
+            // If somebody has fired or changed it meanwhile, once more.
+            if let Some(ran) = ask(self.calls.run_schedule(record, now)?.once()).await? {
+                return ran.map(Some);
+            }
+        }
+    }
+
+    /// Drops a schedule; whether there was one. The tasks that it has made stay. Sent once.
+    ///
+    /// # Errors
+    /// As [`Queue::pop`].
+    pub async fn remove_schedule(&self, id: &str) -> Result<bool, Error> {
+        ask(self.calls.remove_schedule(id)?).await
     }
 
     /// Changes settings.

@@ -41,11 +41,24 @@ pub(crate) struct Rounds {
     told: Vec<FiredSchedule>,
     is_over: bool,
     has_moved: bool,
+    /// Only those are meant that fire no slot: the others are for who works on the queue.
+    only_fresh: bool,
 }
 
 impl Rounds {
+    /// For who works on the queue.
     pub(crate) fn new() -> Self {
+        Self::of(false)
+    }
+
+    /// For who has put schedules, so that it is known when their next slots are.
+    pub(crate) fn fresh() -> Self {
+        Self::of(true)
+    }
+
+    fn of(only_fresh: bool) -> Self {
         Self {
+            only_fresh,
             left: ROUNDS_MOST,
             planned: Vec::new(),
             now: 0,
@@ -95,7 +108,8 @@ impl Rounds {
         let (mut slots, mut bytes) = (0, 0);
         self.now = reply.now;
         self.has_more = reply.schedules.len() >= SLOTS_MAX;
-        for schedule in &reply.schedules {
+        let only_fresh = self.only_fresh;
+        for schedule in reply.schedules.iter().filter(|schedule| schedule.fresh || !only_fresh) {
             let Some(plan) = plan(schedule, reply.now) else {
                 self.leave_alone(schedule.id.as_str());
                 continue;
