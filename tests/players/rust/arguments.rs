@@ -3,7 +3,10 @@
 use std::time::{Duration, SystemTime};
 
 use serde_json::{Map, Value};
-use stanchion::{CachedOptions, ClaimOptions, LockOptions, OnDuplicate, QueueConfig, Retry, Task};
+use stanchion::{
+    CachedOptions, ClaimOptions, LockOptions, Missed, OnDuplicate, Overlap, QueueConfig, Retry, Schedule,
+    Task,
+};
 
 use crate::Refusal;
 
@@ -178,6 +181,47 @@ impl Arguments {
         Ok(task)
     }
 
+    pub(crate) fn schedule(&self) -> Result<Schedule, Refusal> {
+        let mut schedule = Schedule::new(self.text_or("id", "")?, self.text_or("when", "")?);
+        if let Some(tz) = self.get("tz", text)? {
+            schedule = schedule.tz(tz);
+        }
+        if let Some(missed) = self.get("missed", missed)? {
+            schedule = schedule.missed(missed);
+        }
+        if let Some(overlap) = self.get("overlap", text)? {
+            schedule = schedule.overlap(overlap_of(overlap)?);
+        }
+        if let Some(jitter) = self.time("jitter_ms")? {
+            schedule = schedule.jitter(jitter);
+        }
+        if let Some(starts) = self.moment("starts_ms")? {
+            schedule = schedule.starts(starts);
+        }
+        if let Some(ends) = self.moment("ends_ms")? {
+            schedule = schedule.ends(ends);
+        }
+        if let Some(paused) = self.yes("paused")? {
+            schedule = schedule.paused(paused);
+        }
+        if let Some(payload) = self.get("payload", bytes)? {
+            schedule = schedule.payload(payload);
+        }
+        for (name, value) in self.get("headers", object)?.into_iter().flatten() {
+            schedule = schedule.header(name, text(value)?);
+        }
+        if let Some(priority) = self.whole("priority")? {
+            schedule = schedule.priority(u8::try_from(priority).map_err(|_| Refusal::Cannot("it is no u8"))?);
+        }
+        if self.0.contains_key("max_attempts") {
+            schedule = schedule.max_attempts(self.number("max_attempts")?);
+        }
+        if let Some(expires) = self.time("expires_ms")? {
+            schedule = schedule.expires(expires);
+        }
+        Ok(schedule)
+    }
+
     pub(crate) fn settings(&self) -> Result<QueueConfig, Refusal> {
         let mut settings = QueueConfig::new();
         if let Some(max_len) = self.0.get("max_len") {
@@ -240,6 +284,23 @@ fn bytes(value: &Value) -> Result<Vec<u8>, Refusal> {
     let hex = value["$hex"].as_str().ok_or(Refusal::Cannot("it is not made of bytes"))?;
     let byte = |at| u8::from_str_radix(&hex[at..at + 2], 16).map_err(|_| Refusal::Cannot("it is no hex"));
     (0..hex.len()).step_by(2).map(byte).collect()
+}
+
+fn missed(value: &Value) -> Result<Missed, Refusal> {
+    match (value.as_str(), value.as_u64().map(u32::try_from)) {
+        (Some("last"), _) => Ok(Missed::Last),
+        (Some("skip"), _) => Ok(Missed::Skip),
+        (_, Some(Ok(max))) => Ok(Missed::All(max)),
+        _ => Err(Refusal::Cannot("it is no Missed")),
+    }
+}
+
+fn overlap_of(word: &str) -> Result<Overlap, Refusal> {
+    match word {
+        "queue" => Ok(Overlap::Queue),
+        "skip" => Ok(Overlap::Skip),
+        _ => Err(Refusal::Cannot("it is no Overlap")),
+    }
 }
 
 fn policy(value: &Value) -> Result<OnDuplicate, Refusal> {

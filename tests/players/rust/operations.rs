@@ -157,6 +157,44 @@ pub(crate) const OPERATIONS: &[(&str, Operation)] = &[
     }),
     ("queue.purge", |actor, request| Ok(json!(actor.queue(request)?.purge()?))),
     ("queue.configure", |actor, request| done(actor.queue(request)?.configure(request.settings()?))),
+    ("queue.schedule", |actor, request| {
+        let outcome = actor.queue(request)?.schedule(request.schedule()?)?;
+        Ok(json!({ "outcome": outcome.name() }))
+    }),
+    ("queue.sync_schedules", |actor, request| {
+        let list = request.objects("schedules")?;
+        let list = list.iter().map(Arguments::schedule).collect::<Result<Vec<_>, _>>()?;
+        let generation = request.whole("generation")?.ok_or(Refusal::Cannot("an argument is missing"))?;
+        let synced = actor.queue(request)?.sync_schedules(request.text("owner")?, generation, list)?;
+        Ok(shown::synced(synced))
+    }),
+    ("queue.get_schedule", |actor, request| {
+        let found = actor.queue(request)?.get_schedule(request.text("id")?)?;
+        Ok(found.as_ref().map_or(Value::Null, shown::schedule))
+    }),
+    ("queue.list_schedules", |actor, request| {
+        let page = actor.queue(request)?.list_schedules(request.page()?, request.size("max", 100)?)?;
+        Ok(
+            json!({ "items": page.schedules.iter().map(shown::schedule).collect::<Value>(), "next": page.next }),
+        )
+    }),
+    ("queue.pause_schedule", |actor, request| {
+        Ok(json!(actor.queue(request)?.pause_schedule(request.text("id")?)?))
+    }),
+    ("queue.resume_schedule", |actor, request| {
+        Ok(json!(actor.queue(request)?.resume_schedule(request.text("id")?)?))
+    }),
+    ("queue.run_schedule", |actor, request| {
+        Ok(json!(actor.queue(request)?.run_schedule(request.text("id")?)?))
+    }),
+    ("queue.remove_schedule", |actor, request| {
+        Ok(json!(actor.queue(request)?.remove_schedule(request.text("id")?)?))
+    }),
+    ("schedule.preview", |_, request| {
+        let after = request.moment("after_ms")?.ok_or(Refusal::Cannot("an argument is missing"))?;
+        let times = request.schedule()?.preview(after, request.size("count", 1)?)?;
+        Ok(times.into_iter().map(shown::moment).collect())
+    }),
     ("claim.look", |actor, request| Ok(shown::look_at_claim(actor.claim(request)?))),
     ("claim.ack", |actor, request| done(actor.claim(request)?.ack())),
     ("claim.nack", |actor, request| {

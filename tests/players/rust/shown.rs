@@ -5,8 +5,8 @@ use std::time::{Duration, SystemTime};
 
 use serde_json::{Value, json};
 use stanchion::{
-    ClaimedBy, Consumer, Enqueued, Error, Headers, Holder, LossReason, QueueStats, Removed, Rescheduled,
-    TaskInfo, Waiter, WorkerReport,
+    ClaimedBy, Consumer, Enqueued, Error, Headers, Holder, LossReason, Missed, Overlap, QueueStats, Removed,
+    Rescheduled, ScheduleInfo, Synced, TaskInfo, Waiter, WorkerReport,
 };
 use stanchion_tests::faces::{AnyClaim, AnyLease};
 
@@ -133,7 +133,38 @@ pub(crate) fn stats(stats: &QueueStats) -> Value {
         "enqueued": stats.enqueued, "acked": stats.acked, "retried": stats.retried, "died": stats.died,
         "max_len": settings.max_len, "dead_max": settings.dead_max, "dead_age_ms": millis(settings.dead_age),
         "dead_bytes": settings.dead_bytes, "intake": settings.intake,
+        "schedules": stats.schedules, "schedules_late_ms": millis(stats.schedules_late),
     })
+}
+
+pub(crate) fn schedule(schedule: &ScheduleInfo) -> Value {
+    let missed = match schedule.missed {
+        Some(Missed::Last) => json!("last"),
+        Some(Missed::Skip) => json!("skip"),
+        Some(Missed::All(max)) => json!(max),
+        _ => Value::Null,
+    };
+    json!({
+        "id": schedule.id, "when": schedule.when, "tz": schedule.tz, "missed": missed,
+        "overlap": if schedule.overlap == Overlap::Skip { "skip" } else { "queue" },
+        "jitter_ms": millis(schedule.jitter), "starts_ms": schedule.starts.map(wall),
+        "ends_ms": schedule.ends.map(wall), "paused": schedule.paused, "next_ms": schedule.next.map(wall),
+        "late_ms": millis(schedule.late), "owner": schedule.owner, "fired": schedule.fired,
+        "skipped": schedule.skipped, "missed_slots": schedule.missed_slots, "last_task": schedule.last_task,
+        "priority": schedule.priority, "max_attempts": schedule.max_attempts,
+        "expires_ms": schedule.expires.map(millis), "size": schedule.size,
+    })
+}
+
+pub(crate) fn synced(synced: Synced) -> Value {
+    json!({
+        "added": synced.added, "changed": synced.changed, "kept": synced.kept, "removed": synced.removed,
+        "newer": synced.newer,
+    })
+}
+
+pub(crate) fn moment(time: SystemTime) -> Value {
+    json!(wall(time))
 }
 
 pub(crate) fn report(report: &WorkerReport) -> Value {
