@@ -30,6 +30,7 @@ mod queue_extend_claim;
 mod queue_faults;
 mod queue_look;
 mod queue_move;
+mod queue_schedules;
 mod queue_settings;
 mod queue_settle;
 mod queue_state;

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use stanchion::store::redis::code::{TASK_FIELDS, field};
+use stanchion::store::redis::code::{SCHEDULE_FIELDS, TASK_FIELDS, field};
 use stanchion::store::redis::packed::{Packed, unpack};
 
 /// The fields of the record's counts.
@@ -20,6 +20,8 @@ const COUNTS: [&str; 10] = [
 ];
 /// The fields of the record's settings; one that is not set is false.
 const SETTINGS: [&str; 6] = ["paused", "max_len", "dead_max", "dead_age", "dead_bytes", "intake"];
+/// The fields of what the record says of schedules.
+const AGENDA: [&str; 2] = ["first_due", "count"];
 /// How many fields every task has.
 const TASK: usize = 13;
 
@@ -34,6 +36,10 @@ fn names(key: &str, field: &str) -> Vec<String> {
     match (key, field) {
         ("q:queue", "counts") => COUNTS.map(str::to_owned).to_vec(),
         ("q:queue", "settings") => SETTINGS.map(str::to_owned).to_vec(),
+        ("q:queue", "agenda") => AGENDA.map(str::to_owned).to_vec(),
+        ("q:schedules", field) if !field.starts_with(['+', '=']) => {
+            SCHEDULE_FIELDS.iter().map(|(name, _)| name.to_lowercase()).collect()
+        }
         ("q:state", field) if field.starts_with('+') => task(&["backoff", "replaces"]),
         ("q:state", _) => task(&["backoff", "turn", "consumer", "has_successor"]),
         ("q:grave", field) if field.starts_with('r') => task(&["died_at", "id", "consumer", "nameless"]),
@@ -48,6 +54,9 @@ pub fn readable(key: &str, field: &str, value: &[u8]) -> String {
         let values = unpack(value).expect("a packed call");
         return values.iter().map(plain).collect::<Vec<_>>().join(": ");
     }
+    if is_list(key, field) {
+        return unpack(value).expect("a packed list").iter().map(plain).collect();
+    }
     if names.is_empty() {
         return String::from_utf8_lossy(value).into_owned();
     }
@@ -58,6 +67,11 @@ pub fn readable(key: &str, field: &str, value: &[u8]) -> String {
     // Where a claimed task stood in line shows when it is put back, the name of a body at the body, and when something
     // ends by what lives.
     text(fields.filter(|(name, _)| !["turn", "body", "ends_at", "trim_at"].contains(name)))
+}
+
+/// Whether it is an owner's list of schedules: its generation and their ids.
+fn is_list(key: &str, field: &str) -> bool {
+    key == "q:schedules" && field.starts_with('=')
 }
 
 /// The name of the body of a packed task, readable; none if it has no body.
@@ -101,6 +115,9 @@ pub fn packed(key: &str, field: &str, text: &str) -> Vec<u8> {
     if key.starts_with("q:call") {
         return packed_call(text);
     }
+    if is_list(key, field) {
+        return packed_arrays(text);
+    }
     let names = names(key, field);
     if names.is_empty() {
         return text.as_bytes().to_vec();
@@ -124,7 +141,13 @@ fn packed_call(text: &str) -> Vec<u8> {
     let (number, reply) = text.split_once(": ").expect("a number and a reply");
     let mut bytes = Vec::new();
     pack(&mut bytes, "", number);
-    let mut rest = reply;
+    bytes.extend(packed_arrays(reply));
+    bytes
+}
+
+/// "[a 100 [24]]": arrays of words.
+fn packed_arrays(text: &str) -> Vec<u8> {
+    let (mut bytes, mut rest) = (Vec::new(), text);
     while let Some(first) = rest.chars().next() {
         let length = match first {
             '[' => {
@@ -167,8 +190,12 @@ fn elements(text: &str) -> usize {
     count
 }
 
+/// Fields that are texts also if they are empty.
+const TEXTS: [&str; 8] =
+    ["reason", "id", "consumer", "timing", "missed", "owner", "last_task", "task_options"];
+
 fn pack(bytes: &mut Vec<u8>, name: &str, value: &str) {
-    let is_text = ["reason", "id", "consumer"].contains(&name) || (name == "body" && !value.is_empty());
+    let is_text = TEXTS.contains(&name) || (name == "body" && !value.is_empty());
     let is_flag = ["nameless", "has_successor"].contains(&name) || SETTINGS.contains(&name);
     match value.parse::<u64>() {
         Ok(number) if !is_text => {
@@ -196,6 +223,10 @@ fn what_is_packed_reads_the_same() {
         ("q:grave", "r7", "receipt 7, size 3, died_at 5, id a, nameless yes"),
         ("q:call 0", "", "7: [[a 100 b 101] [24 25]]"),
         ("q:call 0", "", "7: [[]]"),
+        ("q:schedules", "a", "serial 5, timing T, missed all:7, next 9, task_options 0 20 0 k0, body_size 1"),
+        ("q:schedules", "+a", "b"),
+        ("q:schedules", "=app", "[2 a b]"),
+        ("q:queue", "agenda", "first_due 7, count 2"),
         ("q:body", "a", "version 1"),
     ];
     for (key, field, text) in rows {

@@ -6,9 +6,11 @@ use std::time::Duration;
 use stanchion::internals::{queue_name, task_id};
 use stanchion::protocol::{
     Abandon, CallId, Claim, ClaimReply, ClaimedTask, ClientId, DeadOnes, Due, Enqueue, EnqueueOutcome,
-    ExtendClaim, ExtendClaimReply, Get, List, NewTask, OnDuplicate, Outcome, Peek, Place, Pop, QueueReply,
-    QueueRequest, QueueVerb, Receipt, Remove, Removed, Request, Reschedule, RescheduleReply, Settle, Settled,
-    Settlement, Sweep, TaskRecord, TaskState, Verdict, Version, Waiter,
+    ExtendClaim, ExtendClaimReply, Fire, FireSchedule, Fired, Get, List, ListSchedules, Missed, NewSchedule,
+    NewTask, OnDuplicate, Outcome, Overlap, PauseSchedule, Peek, Place, Pop, PutSchedules, PutSchedulesReply,
+    QueueReply, QueueRequest, QueueVerb, Receipt, Remove, Removed, Request, Reschedule, RescheduleReply,
+    ScheduleOwner, ScheduleRecord, Settle, Settled, Settlement, Sweep, TaskRecord, TaskState, Verdict,
+    Version, Waiter,
 };
 
 /// The lease of the claims here.
@@ -210,6 +212,57 @@ pub fn reschedule(id: &str, due: Due) -> QueueVerb {
     QueueVerb::Reschedule(Reschedule { id: task_id(id).unwrap(), due })
 }
 
+/// A schedule with the timing `T`, of tasks with the body `b`.
+pub fn schedule_of(id: &str) -> NewSchedule {
+    NewSchedule {
+        id: task_id(id).unwrap(),
+        timing: "T".into(),
+        missed: Missed::Last,
+        overlap: Overlap::Queue,
+        paused: false,
+        body: Arc::from(*b"b"),
+        priority: 0,
+        max_attempts: 20,
+        expires: None,
+    }
+}
+
+pub fn put_schedules(
+    owner: Option<(&str, u64)>,
+    schedules: impl IntoIterator<Item = NewSchedule>,
+) -> QueueVerb {
+    let owner = owner.map(|(name, generation)| ScheduleOwner { name: name.into(), generation });
+    QueueVerb::PutSchedules(PutSchedules { owner, schedules: schedules.into_iter().collect() })
+}
+
+pub fn fire_of(id: &str, version: u64, tasks: &[(&str, u64)]) -> FireSchedule {
+    FireSchedule {
+        id: task_id(id).unwrap(),
+        version: Version::new(version),
+        cursor: 500,
+        due: Some(4_000_000_000_000),
+        missed: 0,
+        overlap: Overlap::Queue,
+        tasks: tasks.iter().map(|(task, due)| (task_id(task).unwrap(), *due)).collect(),
+    }
+}
+
+pub fn fire(schedules: impl IntoIterator<Item = FireSchedule>) -> QueueVerb {
+    QueueVerb::Fire(Fire { schedules: schedules.into_iter().collect() })
+}
+
+pub fn due_schedules() -> QueueVerb {
+    QueueVerb::ListSchedules(ListSchedules::Due(9))
+}
+
+pub fn pause_schedule(id: &str, paused: bool) -> QueueVerb {
+    QueueVerb::PauseSchedule(PauseSchedule { id: task_id(id).unwrap(), paused })
+}
+
+pub fn remove_schedule(id: &str) -> QueueVerb {
+    QueueVerb::RemoveSchedule(task_id(id).unwrap())
+}
+
 pub fn kick(ids: &[&str]) -> QueueVerb {
     QueueVerb::Kick(Sweep::new(DeadOnes::Ids(ids.iter().map(|id| task_id(id).unwrap()).collect()), 1_000))
 }
@@ -247,6 +300,26 @@ pub fn describe(reply: &QueueReply) -> String {
         // Braces are for placeholders.
         QueueReply::Stats(stats) => format!("{stats:?}").replace('{', "[").replace('}', "]"),
         QueueReply::Pause | QueueReply::Configure => "done".into(),
+        QueueReply::PutSchedules(PutSchedulesReply::Older(generation)) => format!("older than {generation}"),
+        QueueReply::PutSchedules(PutSchedulesReply::Put(outcomes, removed)) => {
+            let removed = if *removed > 0 { format!("; {removed} removed") } else { String::new() };
+            format!("{}{removed}", joined(outcomes, |outcome| outcome.name().to_owned()))
+        }
+        QueueReply::ListSchedules(reply) => {
+            let next = reply.next.as_ref();
+            format!("{}{}", joined(&reply.schedules, schedule), told(next))
+        }
+        QueueReply::Fire(fired) => joined(fired, |fired| match fired {
+            Fired::Fired { tasks, skipped } => format!("fired {tasks} skipped {skipped}"),
+            other => format!("{other:?}").to_lowercase(),
+        }),
+        QueueReply::PauseSchedule(found) | QueueReply::RemoveSchedule(found) => {
+            if *found {
+                "done".into()
+            } else {
+                "absent".into()
+            }
+        }
         QueueReply::Superseded => "superseded".into(),
     }
 }
@@ -285,7 +358,15 @@ fn claim_reply(reply: &ClaimReply) -> String {
             format!("empty {next} rank {rank}")
         }
         ClaimReply::Paused { rank } => format!("paused rank {rank}"),
+        ClaimReply::SchedulesDue(reply) => format!("schedules due; {}", claim_reply(reply)),
     }
+}
+
+fn schedule(record: &ScheduleRecord) -> String {
+    let due = record.due.map_or_else(|| "never".into(), |due| due.to_string());
+    let paused = if record.paused { " paused" } else { "" };
+    let fresh = if record.fresh { " fresh" } else { "" };
+    format!("{} version {} due {due}{paused}{fresh}", record.id.as_str(), record.version)
 }
 
 fn claimed(task: &ClaimedTask) -> String {

@@ -9,8 +9,9 @@ use stanchion_tests::{RedisServer, verbs};
 use crate::case::{Bench, describe, store};
 use crate::memory_full;
 use crate::queue_case::{
-    LEASE, Tweak, abandon, ack, bury, claim, claim_or_wait, enqueue, extend_claim, get, kick, list, ms, nack,
-    peek, plain, pop, remove, request, reschedule, settle, settle_and_claim,
+    LEASE, Tweak, abandon, ack, bury, claim, claim_or_wait, due_schedules, enqueue, extend_claim, fire,
+    fire_of, get, kick, list, ms, nack, pause_schedule, peek, plain, pop, put_schedules, remove,
+    remove_schedule, request, reschedule, schedule_of, settle, settle_and_claim,
 };
 use crate::state::{Content, State, nothing};
 
@@ -58,6 +59,12 @@ fn verbs() -> Vec<(&'static str, QueueVerb)> {
         ("go on", QueueVerb::Pause(Pause { paused: false })),
         ("configure", QueueVerb::Configure(Configure { max_len: Some(Some(9)), ..Configure::default() })),
         ("purge", QueueVerb::Purge),
+        ("put_schedules", put_schedules(None, [schedule_of("new")])),
+        ("put_schedules of an owner", put_schedules(Some(("app", 9)), [schedule_of("new")])),
+        ("list_schedules", due_schedules()),
+        ("fire", fire([fire_of("cron", 30, &[("cron@5", 5)])])),
+        ("pause_schedule", pause_schedule("cron", true)),
+        ("remove_schedule", remove_schedule("cron")),
     ]
 }
 
@@ -77,6 +84,9 @@ fn busy() -> State {
         .idle(6, LIVE)
         .intake("entry", "5")
         .call("6: [[runs 40]]")
+        .schedule("cron", "{then-1}", "owner app")
+        .owns("app", "[1 cron]")
+        .agenda("{then-1}", 1)
         .counts(COUNTS)
 }
 
@@ -142,6 +152,8 @@ fn a_key_of_another_type_changes_nothing() {
         "window",
         "idle",
         "expired",
+        "agenda",
+        "schedules",
     ];
     let keys = kinds.iter().map(|kind| format!("q:{kind}")).chain(["q:call 0".to_owned()]);
     let mut bench = Bench::new();
@@ -164,7 +176,9 @@ fn with_memory_full_what_adds_fails_whole_and_everything_else_works() {
     for (verb, call) in verbs() {
         let mut bench = memory_full::bench(&server, &busy());
         let result = bench.call(request(call));
-        let adds = ["enqueue", "kick", "pause", "configure"].iter().any(|word| verb.starts_with(word));
+        let adds = ["enqueue", "kick", "pause", "configure", "put_schedules", "fire"]
+            .iter()
+            .any(|word| verb.starts_with(word));
         if !adds {
             assert!(result.is_ok(), "{verb}: {result:?}");
             continue;

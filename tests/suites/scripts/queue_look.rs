@@ -136,7 +136,7 @@ fn stats_count_by_what_is_due_not_by_what_was_promoted() {
         .replies(&format!(
             "QueueStats [ scheduled: 2, ready: 5, claimed: 1, dead: 2, successors: 1, paused: false, waiters: 0, \
              next_due: Some(0ns), \
-             enqueued: 9, acked: 8, retried: 7, died: 6, settings: {} ]",
+             enqueued: 9, acked: 8, retried: 7, died: 6, settings: {}, schedules: 0, schedules_late: 0ns ]",
             settings.replace("{ ", "[ ").replace(" }", " ]")
         ))
         .changes_nothing();
@@ -161,7 +161,7 @@ fn stats_count_by_what_is_due_not_by_what_was_promoted() {
 fn stats_of_a_queue_that_never_was_are_zero() {
     let zero = "QueueStats [ scheduled: 0, ready: 0, claimed: 0, dead: 0, successors: 0, paused: false, waiters: 0, next_due: None, \
                 enqueued: 0, acked: 0, retried: 0, died: 0, settings: QueueSettings [ max_len: None, dead_max: 10000, \
-                dead_age: 7776000s, dead_bytes: 268435456, intake: true ] ]";
+                dead_age: 7776000s, dead_bytes: 268435456, intake: true ], schedules: 0, schedules_late: 0ns ]";
     given(nothing()).call(QueueVerb::Stats).replies(zero).changes_nothing();
 }
 

@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 
 use stanchion::internals::queue_name;
-use stanchion::store::redis::code::TASK_FIELDS;
+use stanchion::store::redis::code::{SCHEDULE_FIELDS, TASK_FIELDS};
 
 use crate::packed;
 use crate::queue_case::LEASE;
@@ -53,14 +53,22 @@ fn task(fields: &str, more: &str) -> String {
     in_order(&[PLAIN, fields, more])
 }
 
-/// The text of all fields that are not zero, in order; later ones count.
+fn of_schedule(texts: &[&str]) -> String {
+    among(SCHEDULE_FIELDS, texts)
+}
+
 fn in_order(texts: &[&str]) -> String {
+    among(TASK_FIELDS, texts)
+}
+
+/// The text of all fields that are not zero, in order; later ones count.
+fn among(fields: &[(&str, usize)], texts: &[&str]) -> String {
     let mut values: BTreeMap<&str, &str> = BTreeMap::new();
     for field in texts.iter().flat_map(|text| text.split(", ")).filter(|text| !text.is_empty()) {
         let (name, value) = field.split_once(' ').expect("a field has a value");
         values.insert(name, value);
     }
-    let names: Vec<_> = TASK_FIELDS.iter().map(|(name, _)| name.to_lowercase()).collect();
+    let names: Vec<_> = fields.iter().map(|(name, _)| name.to_lowercase()).collect();
     let text = packed::text(names.iter().filter_map(|name| Some((&**name, *values.get(&**name)?))));
     let unknown: Vec<_> = values.keys().filter(|name| !names.iter().any(|known| known == *name)).collect();
     assert!(unknown.is_empty(), "{unknown:?}");
@@ -199,6 +207,28 @@ impl State {
             &format!("r{receipt}"),
             "b",
         )
+    }
+
+    /// A schedule that nobody has fired yet, of tasks with the body `b`.
+    pub fn schedule(self, id: &str, due: &str, fields: &str) -> Self {
+        let fields = of_schedule(&[
+            "serial 30, timing T, missed last, task_options 0 20 0 k0, body_size 1",
+            &format!("next {due}"),
+            fields,
+        ]);
+        self.hash("schedules", id, &fields)
+            .hash("schedules", &format!("+{id}"), "b")
+            .zset("agenda", id, due, None)
+    }
+
+    /// An owner's list of schedules.
+    pub fn owns(self, owner: &str, list: &str) -> Self {
+        self.hash("schedules", &format!("={owner}"), list)
+    }
+
+    /// What the record says of schedules.
+    pub fn agenda(self, first_due: &str, count: usize) -> Self {
+        self.hash("queue", "agenda", &format!("first_due {first_due}, count {count}"))
     }
 
     pub fn intake(self, id: &str, score: &str) -> Self {

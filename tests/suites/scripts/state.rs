@@ -134,7 +134,11 @@ impl State {
                             Some(body) if name == "q:body" => body.to_string(),
                             _ => fill(field),
                         };
-                        command.arg(shown.replace('+', "\u{1}")).arg(packed(name, &shown, &fill(&value)));
+                        command.arg(shown.replace('+', "\u{1}").replace('=', "\u{2}")).arg(packed(
+                            name,
+                            &shown,
+                            &fill(&value),
+                        ));
                     }
                     command.exec(raw)
                 }
@@ -179,7 +183,7 @@ impl State {
                     let shown = |(field, value): (Vec<u8>, Vec<u8>)| {
                         let field = match &*name {
                             "q:body" => field.escape_ascii().to_string(),
-                            _ => String::from_utf8_lossy(&field).replace('\u{1}', "+"),
+                            _ => String::from_utf8_lossy(&field).replace('\u{1}', "+").replace('\u{2}', "="),
                         };
                         let value = readable(&name, &field, &value);
                         (field, value)

@@ -194,7 +194,7 @@ impl Model {
 fn stored_of(reply: &ClaimReply) -> Stored {
     let claims = match reply {
         ClaimReply::Claimed(tasks) => tasks.iter().map(|task| (task.id.clone(), task.receipt)).collect(),
-        ClaimReply::Empty { .. } | ClaimReply::Paused { .. } => Vec::new(),
+        ClaimReply::Empty { .. } | ClaimReply::Paused { .. } | ClaimReply::SchedulesDue(_) => Vec::new(),
     };
     Stored { claims, ..Stored::default() }
 }

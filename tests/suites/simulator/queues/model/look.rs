@@ -88,6 +88,8 @@ impl Model {
             died: self.counts.died,
             next_due: got.next_due,
             settings: got.settings.clone(),
+            schedules: 0,
+            schedules_late: Duration::ZERO,
         }))
     }
 }

@@ -194,7 +194,14 @@ impl Model {
                 self.max_len = verb.max_len.unwrap_or(self.max_len);
                 QueueReply::Configure
             }
-            QueueVerb::Peek(_) | QueueVerb::List(_) => got.clone(),
+            // Schedules have a fleet of their own.
+            QueueVerb::Peek(_)
+            | QueueVerb::List(_)
+            | QueueVerb::PutSchedules(_)
+            | QueueVerb::ListSchedules(_)
+            | QueueVerb::Fire(_)
+            | QueueVerb::PauseSchedule(_)
+            | QueueVerb::RemoveSchedule(_) => got.clone(),
         }
     }
 

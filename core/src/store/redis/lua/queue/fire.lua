@@ -1,8 +1,9 @@
 -- Give the slots of schedules their tasks: each schedule moves on, if nobody has moved it before.
 -- keys:    the queue's; AGENDA, SCHEDULES
--- args:    per schedule: id, its version, cursor ms, due ms of its next slot, how many slots were missed, overlap 0 or 1, how
---          many tasks; then per task: id, due ms
--- returns: {@OUTCOMES, then per schedule: @FIRED, @STALE or @ABSENT, how many tasks, how many slots were skipped}
+-- args:    per schedule: id, its version, cursor ms, due ms of its next slot, how many slots were missed, flag of the overlap,
+--          how many tasks; then per task: id, due ms
+-- returns: {@OUTCOMES, then per schedule: @FIRED, @STALE or @ABSENT, how many slots got a task (@ADDED, @KEPT or what else an
+--          enqueue does: @REPLACED, @SUCCESSOR, @SKIPPED), how many were skipped (also for @FULL)}
 
 -- include record.lua
 -- include wake.lua
@@ -16,9 +17,6 @@ check_live()
 check_schedules()
 check_dead()
 -- include enqueue_task.lua
-
--- Changes nothing; the first write decides whether a server without memory lets the script write.
-redis.call('PERSIST', KEYS[@STATE])
 
 -- Whether the slot gets its task.
 local function add(id, due, options, body)
@@ -40,28 +38,40 @@ local function runs(last_task)
   return find(last_task) and true
 end
 
+-- Gives the slots from ARGV[i] on their tasks; how many got one, and how many none.
+local function add_tasks(id, schedule, i, count, overlap)
+  local body = schedule[@BODY_SIZE] > 0 and redis.call('HGET', KEYS[@SCHEDULES], string.format('\1%s', id)) or ''
+  local tasks, skipped = 0, 0
+  for _ = 1, count do
+    local task, due = ARGV[i], ARGV[i + 1]
+    if (overlap and runs(schedule[@LAST_TASK])) or not add(task, due, schedule[@TASK_OPTIONS], body) then
+      skipped = skipped + 1
+    else
+      tasks, schedule[@LAST_TASK] = tasks + 1, task
+    end
+    i = i + 2
+  end
+  return tasks, skipped
+end
+
 local reply, i = { @OUTCOMES }, 1
-while i <= #ARGV do
-  local id, overlap, count = ARGV[i], ARGV[i + 5], tonumber(ARGV[i + 6])
+for _ = 1, #ARGV do
+  if i > #ARGV then
+    break
+  end
+  local id, version, cursor, due = ARGV[i], tonumber(ARGV[i + 1]), tonumber(ARGV[i + 2]), tonumber(ARGV[i + 3])
+  local missed, overlap, count = tonumber(ARGV[i + 4]), ARGV[i + 5] == '1', tonumber(ARGV[i + 6])
   local schedule = schedule_of(id)
   local outcome, tasks, skipped = @FIRED, 0, 0
   if not schedule then
     outcome = @ABSENT
-  elseif schedule[@SERIAL] ~= tonumber(ARGV[i + 1]) then
+  elseif schedule[@SERIAL] ~= version then
     outcome = @STALE
   else
-    local body = schedule[@BODY_SIZE] > 0 and redis.call('HGET', KEYS[@SCHEDULES], string.format('\1%s', id)) or ''
-    for at = i + 7, i + 5 + 2 * count, 2 do
-      local task = ARGV[at]
-      if (overlap == '1' and runs(schedule[@LAST_TASK])) or not add(task, ARGV[at + 1], schedule[@TASK_OPTIONS], body) then
-        skipped = skipped + 1
-      else
-        tasks, schedule[@LAST_TASK] = tasks + 1, task
-      end
-    end
-    schedule[@CURSOR], schedule[@FRESH], schedule[@NEXT] = tonumber(ARGV[i + 2]), 0, tonumber(ARGV[i + 3])
+    tasks, skipped = add_tasks(id, schedule, i + 7, count, overlap)
+    schedule[@CURSOR], schedule[@FRESH], schedule[@NEXT] = cursor, 0, due
     schedule[@TASKS_MADE], schedule[@SLOTS_SKIPPED] = schedule[@TASKS_MADE] + tasks, schedule[@SLOTS_SKIPPED] + skipped
-    schedule[@SLOTS_MISSED] = schedule[@SLOTS_MISSED] + tonumber(ARGV[i + 4])
+    schedule[@SLOTS_MISSED] = schedule[@SLOTS_MISSED] + missed
     set_schedule(id, schedule)
   end
   reply[#reply + 1], reply[#reply + 2], reply[#reply + 3] = outcome, tasks, skipped

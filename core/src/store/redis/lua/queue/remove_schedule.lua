@@ -11,10 +11,10 @@
 local id = ARGV[1]
 check_live()
 check_schedules()
-local before = schedule_of(id)
-if before then
-  set_schedule(id, false)
-  write_schedules()
+if not schedule_of(id) then
+  return { @ABSENT }
 end
+set_schedule(id, false)
+write_schedules()
 keep()
-return { before and @REMOVED or @ABSENT }
+return { @REMOVED }
