@@ -112,31 +112,34 @@ static void policy(actor *self, const json_t *told, stanchion_task *task) {
   }
 }
 
-static void headers(actor *self, const json_t *told, stanchion_task *task) {
-  if (told == NULL) return;
+const stanchion_header *headers(actor *self, const json_t *request, size_t *count) {
+  json_t *told = json_object_get(request, "headers"), *value;
+  *count = 0;
+  if (told == NULL) return NULL;
   if (!json_is_object(told)) refuse(self, "they are no headers");
   stanchion_header *list = calloc(json_object_size(told) + 1, sizeof *list);
   const char *name;
-  json_t *value;
   if (list == NULL) abort();
-  json_object_foreach((json_t *)told, name, value) {
-    list[task->header_count].name = (stanchion_text){name, strlen(name)};
-    list[task->header_count++].value = text_of(self, value);
+  json_object_foreach(told, name, value) {
+    list[*count].name = (stanchion_text){name, strlen(name)};
+    list[(*count)++].value = text_of(self, value);
   }
-  task->headers = list;
+  return list;
+}
+
+stanchion_text payload(const json_t *request) {
+  const json_t *told = json_object_get(request, "payload");
+  return told == NULL ? (stanchion_text){NULL, 0} : unhex(json_string_value(json_object_get(told, "$hex")));
 }
 
 stanchion_task task(actor *self, const json_t *request) {
   stanchion_task task;
   stanchion_task_init(&task, sizeof task);
   task.id = maybe_text(self, request, "id");
-  const json_t *payload = json_object_get(request, "payload");
-  if (payload != NULL) {
-    stanchion_text bytes = unhex(json_string_value(json_object_get(payload, "$hex")));
-    task.payload = (const uint8_t *)bytes.data;
-    task.payload_len = bytes.len;
-  }
-  headers(self, json_object_get(request, "headers"), &task);
+  stanchion_text bytes = payload(request);
+  task.payload = bytes.data;
+  task.payload_len = bytes.len;
+  task.headers = headers(self, request, &task.header_count);
   task.delay_ms = whole(self, request, "delay_ms", NOT_GIVEN);
   task.due_ms = whole(self, request, "due_ms", NOT_GIVEN);
   task.max_attempts = whole(self, request, "max_attempts", NOT_GIVEN);

@@ -60,6 +60,10 @@ size_t size(actor *self, const json_t *request, const char *key, size_t missing)
 stanchion_lock_options lock_options(actor *self, const json_t *request);
 stanchion_claim_options claim_options(actor *self, const json_t *request);
 stanchion_task task(actor *self, const json_t *request);
+/* The headers of a request, and how many. */
+const stanchion_header *headers(actor *self, const json_t *request, size_t *count);
+/* The payload of a request; NULL with the length 0 if it has none. */
+stanchion_text payload(const json_t *request);
 stanchion_queue_config settings(actor *self, const json_t *request);
 const char *label(const json_t *request, const char *key, const char *missing);
 

@@ -4,7 +4,9 @@
 
 declare(strict_types=1);
 
+use Stanchion\Missed;
 use Stanchion\OnDuplicate;
+use Stanchion\Overlap;
 
 /** What PHP's own types do not allow. */
 final class Cannot extends Exception
@@ -57,6 +59,17 @@ function policy(mixed $told): mixed
     };
 }
 
+/** What becomes of missed slots: a word of the enum, or a number. */
+function missed(mixed $told): mixed
+{
+    return is_string($told) ? Missed::tryFrom($told) ?? $told : special($told);
+}
+
+function overlap(mixed $told): mixed
+{
+    return is_string($told) ? Overlap::tryFrom($told) ?? $told : special($told);
+}
+
 const NAMES = [
     'max_attempts' => 'maxAttempts', 'fail_fast' => 'failFast', 'without_store' => 'withoutStore', 'dead_max' => 'deadMax', 'dead_bytes' => 'deadBytes',
     'concurrency' => 'prefetch', 'lock_prefix' => 'lockPrefix', 'queue_prefix' => 'queuePrefix', 'foreign_share' => 'foreignShare',
@@ -66,7 +79,8 @@ const TIMES = [
     'ttl_ms' => 'ttl', 'max_hold_ms' => 'maxHold', 'wait_ms' => 'wait', 'adopt_unexpiring_ms' => 'adoptUnexpiring',
     'cooldown_ms' => 'cooldown', 'delay_ms' => 'delay', 'due_ms' => 'due', 'expires_ms' => 'expires',
     'lease_ms' => 'lease', 'stale_ms' => 'stale', 'max_run_ms' => 'maxRun', 'grace_ms' => 'grace', 'dead_age_ms' => 'deadAge',
-    'older_than_ms' => 'olderThan', 'timeout_ms' => 'timeout',
+    'older_than_ms' => 'olderThan', 'timeout_ms' => 'timeout', 'jitter_ms' => 'jitter', 'starts_ms' => 'starts', 'ends_ms' => 'ends',
+    'after_ms' => 'after',
 ];
 const LOCK = ['ttl_ms', 'renew', 'max_hold_ms', 'wait_ms', 'fail_fast', 'adopt_unexpiring_ms', 'label', 'weight'];
 const DEAD = ['ids', 'receipts', 'count', 'reason', 'prefix', 'older_than_ms'];
@@ -74,6 +88,10 @@ const CLAIM = ['max', 'lease_ms', 'renew', 'max_run_ms', 'wait_ms'];
 const CACHED = ['ttl_ms', 'stale_ms', 'beta', 'wait_ms', 'lease_ms', 'max_run_ms', 'without_store', 'label'];
 const TASK = [
     'id', 'payload', 'headers', 'delay_ms', 'due_ms', 'priority', 'max_attempts', 'expires_ms', 'on_duplicate',
+];
+const SCHEDULE = [
+    'id', 'when', 'tz', 'missed', 'overlap', 'jitter_ms', 'starts_ms', 'ends_ms', 'paused', 'payload', 'headers', 'priority',
+    'max_attempts', 'expires_ms',
 ];
 
 /** A request's arguments, under the names and in the units of the package. */
@@ -86,6 +104,8 @@ function arguments(array $request, array $names): array
         }
         match (true) {
             $name === 'on_duplicate' => $found['onDuplicate'] = policy($request[$name]),
+            $name === 'missed' => $found['missed'] = missed($request[$name]),
+            $name === 'overlap' => $found['overlap'] = overlap($request[$name]),
             // In PHP null stands for "not given" and false for "no limit".
             $name === 'max_len' => $found['maxLen'] = $request[$name] ?? false,
             isset(TIMES[$name]) => $found[TIMES[$name]] = seconds($request[$name]),

@@ -9,6 +9,7 @@
 declare(strict_types=1);
 
 use Stanchion\Exception\StanchionException;
+use Stanchion\Schedule;
 use Stanchion\Task;
 use Stanchion\Testing\Clock;
 
@@ -116,6 +117,31 @@ $operations = [
     'queue.purge' => fn (Actor $actor, array $request) => $actor->queue($request)->purge(),
     'queue.configure' => fn (Actor $actor, array $request) => $actor->queue($request)->configure(
         ...arguments($request, ['max_len', 'dead_max', 'dead_age_ms', 'dead_bytes', 'intake'])),
+    'queue.schedule' => fn (Actor $actor, array $request) =>
+        ['outcome' => $actor->queue($request)->schedule(...arguments($request, SCHEDULE))->value],
+    'queue.sync_schedules' => fn (Actor $actor, array $request) => get_object_vars($actor->queue($request)->syncSchedules(
+        special($request['owner']),
+        special($request['generation']),
+        array_map(fn (array $one) => new Schedule(...arguments($one, SCHEDULE)), $request['schedules']))),
+    'queue.get_schedule' => function (Actor $actor, array $request): ?array {
+        $found = $actor->queue($request)->getSchedule(special($request['id']));
+        return $found === null ? null : shownSchedule($found);
+    },
+    'queue.list_schedules' => function (Actor $actor, array $request): array {
+        $page = $actor->queue($request)->listSchedules(...arguments($request, ['page', 'max']));
+        return ['items' => array_map(shownSchedule(...), $page->schedules), 'next' => $page->next];
+    },
+    'queue.pause_schedule' => fn (Actor $actor, array $request) =>
+        $actor->queue($request)->pauseSchedule(special($request['id'])),
+    'queue.resume_schedule' => fn (Actor $actor, array $request) =>
+        $actor->queue($request)->resumeSchedule(special($request['id'])),
+    'queue.run_schedule' => fn (Actor $actor, array $request) =>
+        $actor->queue($request)->runSchedule(special($request['id'])),
+    'queue.remove_schedule' => fn (Actor $actor, array $request) =>
+        $actor->queue($request)->removeSchedule(special($request['id'])),
+    'schedule.preview' => fn (Actor $actor, array $request) => array_map(
+        millis(...),
+        (new Schedule(...arguments($request + ['id' => 'a'], SCHEDULE)))->preview(...arguments($request, ['after_ms', 'count']))),
     'claim.look' => function (Actor $actor, array $request): array {
         $claim = $actor->claim($request);
         return shownClaim($claim) + [

@@ -9,7 +9,9 @@ use Stanchion\Enqueued;
 use Stanchion\Exception\StanchionException;
 use Stanchion\Holder;
 use Stanchion\Lease;
+use Stanchion\Missed;
 use Stanchion\Queue;
+use Stanchion\ScheduleInfo;
 use Stanchion\TaskInfo;
 use Stanchion\TaskState;
 use Stanchion\Waiter;
@@ -96,7 +98,21 @@ function stats(Queue $queue): array
         'next_due_ms' => millis($found->nextDue), 'enqueued' => $found->enqueued, 'acked' => $found->acked,
         'retried' => $found->retried, 'died' => $found->died, 'max_len' => $found->maxLen,
         'dead_max' => $found->deadMax, 'dead_age_ms' => millis($found->deadAge), 'dead_bytes' => $found->deadBytes,
-        'intake' => $found->intake,
+        'intake' => $found->intake, 'schedules' => $found->schedules, 'schedules_late_ms' => millis($found->schedulesLate),
+    ];
+}
+
+function shownSchedule(ScheduleInfo $found): array
+{
+    return [
+        'id' => $found->id, 'when' => $found->when, 'tz' => $found->tz,
+        'missed' => $found->missed instanceof Missed ? $found->missed->value : $found->missed,
+        'overlap' => $found->overlap?->value, 'jitter_ms' => millis($found->jitter), 'starts_ms' => millis($found->starts),
+        'ends_ms' => millis($found->ends), 'paused' => $found->paused, 'next_ms' => millis($found->next),
+        'late_ms' => millis($found->late), 'owner' => $found->owner, 'fired' => $found->fired,
+        'skipped' => $found->skipped, 'missed_slots' => $found->missedSlots, 'last_task' => $found->lastTask,
+        'priority' => $found->priority, 'max_attempts' => $found->maxAttempts, 'expires_ms' => millis($found->expires),
+        'size' => $found->size,
     ];
 }
 

@@ -8,6 +8,8 @@ LOCK = ("ttl_ms", "renew", "max_hold_ms", "wait_ms", "fail_fast", "adopt_unexpir
 CLAIM = ("max", "lease_ms", "renew", "max_run_ms", "wait_ms")
 CACHED = ("ttl_ms", "stale_ms", "beta", "wait_ms", "lease_ms", "max_run_ms", "without_store", "label")
 TASK = ("id", "payload", "headers", "delay_ms", "due_ms", "priority", "max_attempts", "expires_ms", "on_duplicate")
+SCHEDULE = ("id", "when", "payload", "tz", "missed", "overlap", "jitter_ms", "starts_ms", "ends_ms", "paused", "headers",
+            "priority", "max_attempts", "expires_ms")
 LIST = ("page", "max", "prefix", "payloads")
 DEAD = ("ids", "receipts", "count", "reason", "prefix", "older_than_ms")
 SPECIAL = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
@@ -39,7 +41,8 @@ class Arguments(dict):
     NAMES = {"ttl_ms": "ttl", "max_hold_ms": "max_hold", "wait_ms": "wait", "adopt_unexpiring_ms": "adopt_unexpiring",
              "cooldown_ms": "cooldown", "delay_ms": "delay", "due_ms": "due", "expires_ms": "expires",
              "lease_ms": "lease", "stale_ms": "stale", "max_run_ms": "max_run", "grace_ms": "grace",
-             "older_than_ms": "older_than", "dead_age_ms": "dead_age", "timeout_ms": "timeout"}
+             "older_than_ms": "older_than", "dead_age_ms": "dead_age", "timeout_ms": "timeout",
+             "jitter_ms": "jitter", "starts_ms": "starts", "ends_ms": "ends"}
 
     def __init__(self, request, *names):
         for name in names or request:

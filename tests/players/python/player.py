@@ -11,10 +11,10 @@ import traceback
 import stanchion
 from stanchion import testing
 
-from arguments import CACHED, CLAIM, DEAD, LIST, LOCK, TASK, Arguments, seconds, special
+from arguments import CACHED, CLAIM, DEAD, LIST, LOCK, SCHEDULE, TASK, Arguments, seconds, special
 from shown import (
-    failure, milliseconds, shown_claim, shown_enqueued, shown_error, shown_holder, shown_lease, shown_page, shown_task,
-    shown_waiter)
+    failure, milliseconds, shown_claim, shown_enqueued, shown_error, shown_holder, shown_lease, shown_page, shown_schedule,
+    shown_task, shown_waiter)
 
 CLOCK = testing.Clock()
 
@@ -247,7 +247,24 @@ class Actor:
             "successors": found.successors, "paused": found.paused, "waiters": found.waiters, "next_due_ms": milliseconds(found.next_due),
             "enqueued": found.enqueued, "acked": found.acked, "retried": found.retried, "died": found.died,
             "max_len": found.max_len, "dead_max": found.dead_max, "dead_age_ms": milliseconds(found.dead_age),
-            "dead_bytes": found.dead_bytes, "intake": found.intake}
+            "dead_bytes": found.dead_bytes, "intake": found.intake,
+            # The release before has none.
+            **({"schedules": found.schedules, "schedules_late_ms": milliseconds(found.schedules_late)}
+               if hasattr(found, "schedules") else {})}
+
+    def sync_schedules(self, request):
+        schedules = [stanchion.Schedule(**Arguments(told, *SCHEDULE)) for told in request["schedules"]]
+        done = self.queue(request).sync_schedules(special(request["owner"]), special(request["generation"]), schedules)
+        return vars(done)
+
+    def list_schedules(self, request):
+        page = self.queue(request).list_schedules(**Arguments(request, "page", "max"))
+        return shown_page(page, [shown_schedule(one) for one in page])
+
+    def preview(self, request):
+        schedule = stanchion.Schedule(**Arguments(request, *SCHEDULE))
+        times = schedule.preview(seconds(request["after_ms"]), special(request.get("count", 1)))
+        return [milliseconds(time) for time in times]
 
     def work_until_empty(self, request):
         """A worker whose handler does what the request says for each delivery of a task, and then the last again."""
@@ -344,6 +361,15 @@ OPERATIONS = {
     "queue.remove_dead": of_queue("remove_dead", DEAD),
     "queue.purge": of_queue("purge"),
     "queue.configure": of_queue("configure", ("max_len", "dead_max", "dead_age_ms", "dead_bytes", "intake")),
+    "queue.schedule": of_queue("schedule", SCHEDULE, lambda outcome: {"outcome": str(outcome)}),
+    "queue.sync_schedules": Actor.sync_schedules,
+    "queue.get_schedule": of_queue("get_schedule", ("id",), lambda found: found and shown_schedule(found)),
+    "queue.list_schedules": Actor.list_schedules,
+    "queue.pause_schedule": of_queue("pause_schedule", ("id",)),
+    "queue.resume_schedule": of_queue("resume_schedule", ("id",)),
+    "queue.run_schedule": of_queue("run_schedule", ("id",)),
+    "queue.remove_schedule": of_queue("remove_schedule", ("id",)),
+    "schedule.preview": Actor.preview,
     "claim.look": Actor.look_at_claim,
     "claim.ack": of_claim("ack"),
     "claim.nack": of_claim("nack", "delay_ms", "reason"),

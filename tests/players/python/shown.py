@@ -8,7 +8,8 @@ import stanchion
 def milliseconds(value):
     if isinstance(value, datetime):
         return round(value.timestamp() * 1000)
-    return None if value is None else value * 1000
+    # Without what floats add to it.
+    return None if value is None else round(value * 1000, 3)
 
 
 def failure(error):
@@ -61,6 +62,16 @@ def shown_enqueued(done):
 
 def shown_error(error):
     return None if error is None else {"error": failure(error)}
+
+
+def shown_schedule(found):
+    return {
+        "id": found.id, "when": found.when, "tz": found.tz, "missed": found.missed, "overlap": found.overlap,
+        "jitter_ms": milliseconds(found.jitter), "starts_ms": milliseconds(found.starts), "ends_ms": milliseconds(found.ends),
+        "paused": found.paused, "next_ms": milliseconds(found.next), "late_ms": milliseconds(found.late),
+        "owner": found.owner, "fired": found.fired, "skipped": found.skipped, "missed_slots": found.missed_slots,
+        "last_task": found.last_task, "priority": found.priority, "max_attempts": found.max_attempts,
+        "expires_ms": milliseconds(found.expires), "size": found.size}
 
 
 def shown_page(page, items):
