@@ -62,7 +62,8 @@ fn tasks(order: &EnqueueOrder) -> Result<Vec<Task>, Failure> {
     Ok(tasks)
 }
 
-fn payload(given: Option<&OsStr>) -> Result<Vec<u8>, Failure> {
+/// The bytes given, or those of stdin.
+pub fn payload(given: Option<&OsStr>) -> Result<Vec<u8>, Failure> {
     let mut payload = given.unwrap_or_default().as_bytes().to_vec();
     if payload == b"-" {
         payload.clear();

@@ -21,6 +21,7 @@ mod process;
 mod queues;
 mod report;
 mod run;
+mod schedules;
 mod seconds;
 mod store;
 mod text;
@@ -56,6 +57,7 @@ fn perform(verb: &Verb, globals: &Globals, report: &Report) -> Result<u8, Failur
         Verb::Enqueue(order) => enqueue::enqueue(order, globals, report),
         Verb::Work(order) => work::work(order, globals, report),
         Verb::Queues(verb) => queues::perform(verb, globals, report),
+        Verb::Schedules(verb) => schedules::perform(verb, globals, report),
         Verb::Metrics { queues } => metrics::metrics(queues, globals, report),
         Verb::Doctor => doctor::doctor(globals, report),
         Verb::Completions { shell } => pages::completions(*shell),

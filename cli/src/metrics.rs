@@ -60,6 +60,8 @@ struct Gauges {
     /// Enqueued, acked, retried, died.
     totals: [IntCounterVec; 4],
     queue_waiters: IntGaugeVec,
+    schedules: IntGaugeVec,
+    schedules_late: GaugeVec,
     held: IntGaugeVec,
     waiters: IntGaugeVec,
 }
@@ -98,6 +100,11 @@ impl Gauges {
                 "next_due",
                 "Until the next task can be claimed: 0 if one is ready; absent if there is none.",
             )?,
+            schedules: gauge("queue_schedules", "Schedules of the queue.", &["queue"])?,
+            schedules_late: seconds(
+                "schedules_late",
+                "For how long the first schedule has been due, and nobody has fired it; 0 if none is.",
+            )?,
             lateness: seconds(
                 "head_lateness",
                 "For how long the task that would be claimed next has been due; 0 if none is.",
@@ -132,6 +139,8 @@ impl Gauges {
         if let Some(next) = stats.next_due {
             self.next_due.with_label_values(&[name]).set(next.as_secs_f64());
         }
+        self.schedules.with_label_values(&[name]).set(signed(stats.schedules));
+        self.schedules_late.with_label_values(&[name]).set(stats.schedules_late.as_secs_f64());
         let head = queue.peek(1)?.into_iter().next();
         let late = head.and_then(|head| SystemTime::now().duration_since(head.due).ok());
         self.lateness.with_label_values(&[name]).set(late.unwrap_or_default().as_secs_f64());

@@ -3,7 +3,7 @@
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use jiff::Timestamp;
-use stanchion::OnDuplicate;
+use stanchion::{Missed, OnDuplicate};
 
 use crate::seconds::seconds;
 
@@ -42,6 +42,19 @@ pub fn on_duplicate(text: &str) -> Result<OnDuplicate, String> {
         Some(("debounce", max_wait)) => Ok(OnDuplicate::Debounce { max_wait: time(max_wait)? }),
         Some(("throttle", window)) => Ok(OnDuplicate::Throttle { window: time(window)? }),
         _ => Err("not keep, skip, replace, debounce:SECS or throttle:SECS".into()),
+    }
+}
+
+/// What becomes of missed slots.
+pub fn missed(text: &str) -> Result<Missed, String> {
+    let wrong = || "not last, skip or all:N".to_owned();
+    match text {
+        "last" => Ok(Missed::Last),
+        "skip" => Ok(Missed::Skip),
+        _ => {
+            let most = text.strip_prefix("all:").and_then(|most| most.parse().ok());
+            most.map(Missed::All).ok_or_else(wrong)
+        }
     }
 }
 
@@ -93,6 +106,14 @@ mod tests {
         assert_eq!(on_duplicate("debounce:0.5"), Ok(OnDuplicate::Debounce { max_wait: window }));
         for text in ["", "Keep", "keep:1", "debounce", "debounce:", "throttle:0", "throttle:x"] {
             assert!(on_duplicate(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn missed_slots() {
+        assert_eq!((missed("last"), missed("all:7")), (Ok(Missed::Last), Ok(Missed::All(7))));
+        for text in ["", "all", "all:", "all:-1", "none"] {
+            assert!(missed(text).is_err(), "{text}");
         }
     }
 

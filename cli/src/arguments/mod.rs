@@ -1,6 +1,7 @@
 //! The arguments, as the help shows them.
 
 mod queue;
+mod schedules;
 
 use std::ffi::OsString;
 use std::time::Duration;
@@ -8,6 +9,7 @@ use std::time::Duration;
 use clap::builder::FalseyValueParser;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 pub use queue::{ConfigureOrder, DeadOrder, EnqueueOrder, QueuesVerb, WorkOrder};
+pub use schedules::{OverlapWord, ScheduleOrder, SchedulesVerb};
 
 use crate::exit;
 use crate::seconds::{cooldown, seconds, ttl, wait};
@@ -124,6 +126,9 @@ pub enum Verb {
     /// Look at queues, and look after them
     #[command(subcommand)]
     Queues(QueuesVerb),
+    /// Make tasks at set times: cron for a queue
+    #[command(subcommand)]
+    Schedules(SchedulesVerb),
     /// Print what the store knows as Prometheus text: for node_exporter's textfile collector, or cron
     ///
     /// Of each QUEUE (default: all) how many tasks it has in each state, how late the next one is, and what

@@ -8,6 +8,8 @@ use stanchion::{Consumer, QueueSettings, QueueStats};
 use crate::text::{left, plain, table};
 
 const HEADINGS: [&str; 7] = ["NAME", "READY", "CLAIMED", "SCHEDULED", "DEAD", "WAITERS", "STATE"];
+/// Schedules that have been due for longer are late.
+const LATE: Duration = Duration::from_secs(5);
 const CONSUMER_HEADINGS: [&str; 5] = ["LABEL", "HOST", "PID", "WAITERS", "CLAIMS"];
 
 /// All queues: a table, or a line of JSON for each.
@@ -44,6 +46,7 @@ pub fn described(name: &str, stats: &QueueStats, json: bool) -> String {
         ("ACKED", stats.acked.to_string()),
         ("RETRIED", stats.retried.to_string()),
         ("DIED", stats.died.to_string()),
+        ("SCHEDULES", schedules(stats)),
     ]) + &settings(&stats.settings, false)
 }
 
@@ -93,6 +96,14 @@ fn lines(rows: &[(&str, String)]) -> String {
     rows.iter().map(|(heading, value)| format!("{:<13}{value}\n", format!("{heading}:"))).collect()
 }
 
+/// How many, and whether nobody works on the queue.
+fn schedules(stats: &QueueStats) -> String {
+    let late = stats.schedules_late;
+    let late =
+        if late > LATE { format!(", late by {}: nobody works on it", left(late)) } else { String::new() };
+    format!("{}{late}", stats.schedules)
+}
+
 fn state(stats: &QueueStats) -> &'static str {
     if stats.paused { "paused" } else { "active" }
 }
@@ -112,6 +123,8 @@ fn as_json(name: &str, stats: &QueueStats) -> Value {
         "acked": stats.acked,
         "retried": stats.retried,
         "died": stats.died,
+        "schedules": stats.schedules,
+        "schedules_late_ms": millis(stats.schedules_late),
         "settings": settings_as_json(&stats.settings),
     })
 }

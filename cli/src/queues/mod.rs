@@ -105,8 +105,9 @@ fn named(verb: &QueuesVerb) -> Option<&str> {
 /// A name that is misspelt looks like an empty queue, and may be paused or configured like one. Programs that ask see the
 /// zeros.
 fn tell_if_unknown(name: &str, stats: &QueueStats, report: &Report) {
-    let QueueStats { ready, claimed, scheduled, successors, dead, enqueued, .. } = stats;
-    let is_used = [ready, claimed, scheduled, successors, dead, enqueued].into_iter().any(|count| *count > 0);
+    let QueueStats { ready, claimed, scheduled, successors, dead, enqueued, schedules, .. } = stats;
+    let counts = [ready, claimed, scheduled, successors, dead, enqueued, schedules];
+    let is_used = counts.into_iter().any(|count| *count > 0);
     if !is_used && !stats.paused && stats.settings == QueueSettings::default() {
         report.note(&format!(
             "there is no queue {name:?}: nothing was put into it, or not for 7 days; see `stanchion queues ls`"
@@ -119,7 +120,8 @@ fn show(text: &str) -> Result<u8, Failure> {
     Ok(exit::DONE)
 }
 
-fn told(json: bool, fields: &serde_json::Value, text: &str) -> Result<u8, Failure> {
+/// What was done.
+pub fn told(json: bool, fields: &serde_json::Value, text: &str) -> Result<u8, Failure> {
     let text = if json { fields.to_string() } else { text.to_owned() };
     print_done(format!("{text}\n").as_bytes(), "it was done")?;
     Ok(exit::DONE)

@@ -158,6 +158,15 @@ impl Schedule {
         Ok(timing.preview(&self.id, after, count).into_iter().map(wall_time).collect())
     }
 
+    /// Checks it as [`Queue::schedule`](crate::Queue::schedule) does. No I/O.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for a bad id, time or option, and if no slot comes any more.
+    pub fn check(&self) -> Result<(), Error> {
+        self.checked()?;
+        self.check_comes()
+    }
+
     fn wrong(&self, problem: &str) -> Error {
         Error::invalid(format!("schedule {:?}: {problem}", self.id))
     }

@@ -13,6 +13,7 @@ mod queue_notes;
 mod queues;
 mod run;
 mod run_kinds;
+mod schedules;
 mod signals;
 mod space;
 mod usage;
