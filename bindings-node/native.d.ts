@@ -224,6 +224,14 @@ export class Queue {
   purge(bridge: Bridge, call: number): void
   /** `limit` says whether `max_len` is to be changed, too: that it is absent is a value. */
   configure(bridge: Bridge, call: number, limit: boolean, maxLen?: Whole | undefined | null, deadMax?: Whole | undefined | null, deadAge?: Millis | undefined | null, deadBytes?: Whole | undefined | null, intake?: Flag | undefined | null): void
+  schedule(bridge: Bridge, call: number, schedule: Schedule): void
+  syncSchedules(bridge: Bridge, call: number, owner: Text, generation: Whole, schedules: Array<Schedule>): void
+  getSchedule(bridge: Bridge, call: number, id: Text): void
+  listSchedules(bridge: Bridge, call: number, page?: Text | undefined | null, max?: Whole | undefined | null): void
+  pauseSchedule(bridge: Bridge, call: number, id: Text): void
+  resumeSchedule(bridge: Bridge, call: number, id: Text): void
+  runSchedule(bridge: Bridge, call: number, id: Text): void
+  removeSchedule(bridge: Bridge, call: number, id: Text): void
 }
 
 /** How many tasks there are, what happened so far, and the settings. Times are milliseconds. */
@@ -240,6 +248,8 @@ export interface QueueStats {
   acked: number
   retried: number
   died: number
+  schedules: number
+  schedulesLate: number
   maxLen?: number
   deadMax: number
   deadAge: number
@@ -270,6 +280,43 @@ export interface Sample {
   value: number
 }
 
+/** A schedule to put in. Of the words of what was missed and a count one at most is given, which the package sees to. */
+export class Schedule {
+  constructor(id: Text, when: Text, tz?: Text | undefined | null, missed?: Text | undefined | null, missedMost?: Whole | undefined | null, overlap?: Text | undefined | null, jitter?: Millis | undefined | null, starts?: Wall | undefined | null, ends?: Wall | undefined | null, paused?: Flag | undefined | null, payload?: Uint8Array | undefined | null, headers?: Array<Text> | undefined | null, priority?: Whole | undefined | null, maxAttempts?: Whole | undefined | null, expires?: Millis | undefined | null)
+  /** When the slots after a time are due, in milliseconds since 1970; so many at most. */
+  preview(after: Wall, count: Whole): Array<number>
+}
+
+/** A schedule as it is in a queue. Times are milliseconds, points in time from 1970 on. */
+export interface ScheduleInfo {
+  id: string
+  when: string
+  tz: string
+  missed?: string | number
+  overlap: string
+  jitter: number
+  starts?: number
+  ends?: number
+  paused: boolean
+  next?: number
+  late: number
+  owner?: string
+  fired: number
+  skipped: number
+  missedSlots: number
+  lastTask?: string
+  priority: number
+  maxAttempts: number
+  expires?: number
+  size: number
+}
+
+/** Some schedules, and where the next ones begin. */
+export interface SchedulePage {
+  schedules: Array<ScheduleInfo>
+  next?: string
+}
+
 /** How to open a store. */
 export class Settings {
   constructor(url?: Text | undefined | null, lockPrefix?: Text | undefined | null, queuePrefix?: Text | undefined | null, timeout?: Millis | undefined | null, foreignShare?: Flag | undefined | null, label?: Text | undefined | null, tlsCa?: Text | undefined | null, tlsCert?: Text | undefined | null, tlsKey?: Text | undefined | null, clock?: Clock | undefined | null)
@@ -279,6 +326,15 @@ export class Settings {
 export interface SettledAndClaimed {
   settled: Array<Failure | undefined | null>
   claims: Claim[]
+}
+
+/** What became of an owner's list of schedules. */
+export interface Synced {
+  added: number
+  changed: number
+  kept: number
+  removed: number
+  newer?: number
 }
 
 /** A task to put in. */

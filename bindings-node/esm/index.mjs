@@ -5,7 +5,7 @@ export const {
   CancelledError, Claim, Client, ClosedError, CorruptError, DeniedError, ForkedError, IndeterminateError,
   InternalError, InvalidArgumentError, Lease, LeaseExpiredError, LeaseLostError, Lock, LockTimeoutError, Queue,
   QueueFullError, Queues, RwLock, StaleReceiptError, StanchionError, StoreUnavailableError, UnsupportedError, Worker,
-  WrongTypeError, connect
+  WrongTypeError, connect, previewSchedule
 } = stanchion
 
 export default stanchion

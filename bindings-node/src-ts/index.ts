@@ -10,6 +10,7 @@ export type { CachedOptions } from './cached.js'
 export { Claim, type NackOptions, type PutBackOptions, type Verdict } from './claim.js'
 export { Client, connect, type ConnectOptions, type NamePage } from './client.js'
 export type { ConsumeOptions } from './consume.js'
+export type { DeadTasks } from './dead.js'
 export {
   CancelledError, ClosedError, CorruptError, DeniedError, ForkedError, IndeterminateError, InternalError,
   InvalidArgumentError, LeaseExpiredError, LeaseLostError, LockTimeoutError, QueueFullError, StaleReceiptError,
@@ -19,9 +20,12 @@ export { Lease, type Loss, type ReleaseOptions } from './lease.js'
 export { Lock, RwLock, type AcquireOptions, type HeldAs, type Holder, type LockOptions, type Waiter } from './lock.js'
 export type { Headers, Payload } from './payload.js'
 export {
-  Queue, Queues, type ClaimOptions, type Consumer, type DeadTasks, type ListOptions, type QueueConfig, type QueueStats, type Removed,
+  Queue, Queues, type ClaimOptions, type Consumer, type ListOptions, type QueueConfig, type QueueStats, type Removed,
   type Rescheduled, type TaskPage
 } from './queue.js'
+export {
+  previewSchedule, type Schedule, type ScheduleInfo, type ScheduleOutcome, type SchedulePage, type Synced
+} from './schedule.js'
 export type { ClaimedBy, Enqueued, OnDuplicate, Outcome, Task, TaskInfo, TaskState } from './task.js'
 export type { Time } from './values.js'
 export {

@@ -1,9 +1,13 @@
 import { call, type Signalled, type Start } from './bridge.js'
 import { Claim, type Verdict } from './claim.js'
 import { consume, type ConsumeOptions } from './consume.js'
+import { deadTasks, type DeadTasks } from './dead.js'
 import { errorOf, InvalidArgumentError, type StanchionError } from './errors.js'
 import { nothing } from './lease.js'
 import { native, type Native } from './native.js'
+import {
+  nativeSchedule, scheduleInfo, synced, type Schedule, type ScheduleInfo, type ScheduleOutcome, type SchedulePage, type Synced
+} from './schedule.js'
 import {
   enqueued, enqueuedOrNot, nativeTask, taskInfo, type Enqueued, type Task, type TaskInfo, type TaskState
 } from './task.js'
@@ -40,28 +44,8 @@ export interface ListOptions {
 
 const LIST_OPTIONS: ReadonlySet<string> = new Set<keyof ListOptions>(['max', 'prefix', 'payloads', 'page'])
 
-/**
- * Which dead tasks: of these ids, with these receipts, or so many of the oldest; of them, or else of all, those that fit
- * the rest.
- */
-export interface DeadTasks {
-  /** The newest dead one of each id. */
-  ids?: Iterable<string> | undefined
-  /** An id that died more than once has several. */
-  receipts?: Iterable<bigint> | undefined
-  /** So many of the oldest. */
-  count?: number | undefined
-  /** Only those whose reason begins so. */
-  reason?: string | undefined
-  /** Only those whose id begins so. */
-  prefix?: string | undefined
-  /** Only those that died so many milliseconds ago, or earlier. */
-  olderThanMs?: number | undefined
-}
-
-const DEAD_TASKS: ReadonlySet<string> = new Set<keyof DeadTasks>(
-  ['ids', 'receipts', 'count', 'reason', 'prefix', 'olderThanMs'])
 const REMOVE_OPTIONS = new Set(['version'])
+const LIST_SCHEDULES = new Set(['page', 'max'])
 const CLAIM_OPTIONS: ReadonlySet<string> = new Set<keyof ClaimOptions>(
   ['max', 'leaseMs', 'renew', 'maxRunMs', 'waitMs', 'signal'])
 
@@ -117,6 +101,10 @@ export interface QueueStats {
   acked: number
   retried: number
   died: number
+  /** How many schedules it has. */
+  schedules: number
+  /** For how long a schedule has been due, in milliseconds: more than a moment means that nobody works on the queue. */
+  schedulesLateMs: number
   settings: { maxLen: number | null, deadMax: number, deadAgeMs: number, deadBytes: number, intake: boolean }
 }
 
@@ -299,6 +287,71 @@ export class Queue<Json = any> {
     return ask(this, 'purge', (queue, bridge, number) => queue.purge(bridge, number))
   }
 
+  /**
+   * Add a schedule, or change the one with its id: its slots go on as they are, unless what says when they are is another.
+   *
+   * @throws {InvalidArgumentError} also if no slot comes any more
+   */
+  schedule(schedule: Schedule<Json>): Promise<ScheduleOutcome>
+  schedule(schedule: Schedule<Json>, surplus?: unknown): Promise<ScheduleOutcome> {
+    return ask(this, 'schedule', (queue, bridge, number) => {
+      const made = nativeSchedule(schedule)
+      checkSurplus('schedule', surplus, 'schedule: { id, when, payload }')
+      queue.schedule(bridge, number, made)
+    })
+  }
+
+  /**
+   * Make these all the schedules of this owner, an application for example, 1,000 at most: adds what is new, changes what
+   * is other, removes what the owner has no more. What others have put stays. To be called at each start, with a number
+   * that grows with each deploy: a list of an older generation changes nothing.
+   */
+  syncSchedules(owner: string, generation: number, schedules: Iterable<Schedule<Json>>): Promise<Synced> {
+    return ask(this, 'sync_schedules', (queue, bridge, number) => {
+      queue.syncSchedules(bridge, number, owner, generation, listOf(schedules, 'schedules', nativeSchedule))
+    }, synced)
+  }
+
+  /** One schedule. */
+  getSchedule(id: string): Promise<ScheduleInfo | null> {
+    return ask(
+      this, 'get_schedule', (queue, bridge, number) => queue.getSchedule(bridge, number, id),
+      (found: Native.ScheduleInfo | null) => found === null ? null : scheduleInfo(found))
+  }
+
+  /** The schedules, a page of at most `max` (100, which is also the most) at a time. `page`: `next` of the page before. */
+  listSchedules(options?: { page?: string | null | undefined, max?: number | undefined }): Promise<SchedulePage> {
+    return ask(this, 'list_schedules', (queue, bridge, number) => {
+      checkOptions(options, LIST_SCHEDULES)
+      queue.listSchedules(bridge, number, options?.page, options?.max)
+    }, (found: Native.SchedulePage) => ({ schedules: found.schedules.map(scheduleInfo), next: found.next ?? null }))
+  }
+
+  /** Let a schedule fire nothing until it is resumed; whether there is such a schedule. */
+  pauseSchedule(id: string): Promise<boolean> {
+    return ask(this, 'pause_schedule', (queue, bridge, number) => queue.pauseSchedule(bridge, number, id))
+  }
+
+  /** Let a schedule go on; whether there is such a schedule. The slots of the pause are not fired. */
+  resumeSchedule(id: string): Promise<boolean> {
+    return ask(this, 'resume_schedule', (queue, bridge, number) => queue.resumeSchedule(bridge, number, id))
+  }
+
+  /**
+   * Make a task of a schedule now, also if it is paused; its slots stay as they are. The task's id, or null if there is no
+   * such schedule.
+   *
+   * @throws {QueueFullError} at the limit
+   */
+  runSchedule(id: string): Promise<string | null> {
+    return ask(this, 'run_schedule', (queue, bridge, number) => queue.runSchedule(bridge, number, id))
+  }
+
+  /** Drop a schedule; whether there was one. The tasks that it has made stay. */
+  removeSchedule(id: string): Promise<boolean> {
+    return ask(this, 'remove_schedule', (queue, bridge, number) => queue.removeSchedule(bridge, number, id))
+  }
+
   /** Change settings; what is not given stays. */
   configure(settings: QueueConfig): Promise<void> {
     return ask(this, 'configure', (queue, bridge, number) => {
@@ -353,43 +406,15 @@ function ask<N, T = N>(
 }
 
 /** What other packages take as a second argument would go unnoticed. */
-function checkSurplus(verb: string, given: unknown): void {
+function checkSurplus(verb: string, given: unknown, where = 'task: { id, payload, delayMs }'): void {
   if (given === undefined) return
-  throw new InvalidArgumentError(`${verb} takes one argument; the options stand in the task: { id, payload, delayMs }`)
+  throw new InvalidArgumentError(`${verb} takes one argument; the options stand in the ${where}`)
 }
 
 function terms(options: ClaimOptions = {}): Native.ClaimOptions {
   checkOptions(options, CLAIM_OPTIONS)
   return new (native().ClaimOptions)(
     options.max, options.leaseMs, options.renew, options.maxRunMs, options.waitMs)
-}
-
-function deadTasks(verb: string, which: string | readonly string[] | number | DeadTasks): Native.DeadTasks {
-  const { ids, receipts, count, reason, prefix, olderThanMs } = named(which)
-  const among = [ids, receipts, count].filter(isGiven)
-  if (among.length > 1) throw new InvalidArgumentError(`${verb} takes one of ids, receipts and a count`)
-  // A text that happens to be empty must not mean all of them.
-  if (among.length === 0 && !reason && !prefix && !isGiven(olderThanMs)) {
-    throw new InvalidArgumentError(`${verb} needs ids, receipts, a count, a reason, a prefix or olderThanMs`)
-  }
-  return new (native().DeadTasks)(
-    isGiven(ids) ? listOf(ids, 'ids', id => id) : undefined,
-    isGiven(receipts) ? listOf(receipts, 'receipts', receipt => receipt) : undefined,
-    count, reason, prefix, olderThanMs)
-}
-
-/** The short forms, in full. */
-function named(which: string | readonly string[] | number | DeadTasks = {}): DeadTasks {
-  if (typeof which === 'number') return { count: which }
-  if (typeof which === 'string') return { ids: [which] }
-  checkObject(which, 'dead tasks')
-  if (Symbol.iterator in which) return { ids: which }
-  checkOptions(which, DEAD_TASKS)
-  return which
-}
-
-function isGiven<T>(value: T | null | undefined): value is T {
-  return value !== undefined && value !== null
 }
 
 function taken(verdicts: Iterable<Verdict>): Native.Verdict[] {
@@ -409,10 +434,11 @@ function settled(found: (Native.Failure | null | undefined)[]): (StanchionError 
 }
 
 function stats(found: Native.QueueStats): QueueStats {
-  const { nextDue, maxLen, deadMax, deadAge, deadBytes, intake, ...counts } = found
+  const { nextDue, schedulesLate, maxLen, deadMax, deadAge, deadBytes, intake, ...counts } = found
   return {
     ...counts,
     nextDueMs: nextDue ?? null,
+    schedulesLateMs: schedulesLate,
     settings: { maxLen: maxLen ?? null, deadMax, deadAgeMs: deadAge, deadBytes, intake },
   }
 }

@@ -10,12 +10,12 @@ export type Time = Date | number
 const LEAST_SECONDS = 1e9
 const LEAST_MILLIS = 1e11
 
-/** A due time as a number; what is none is left as it is: the native half checks it. */
-export function dueTime(value: Time | undefined): number | undefined {
+/** A due time, or one of another name, as a number; what is none is left as it is: the native half checks it. */
+export function dueTime(value: Time | undefined, name = 'due'): number | undefined {
   if (types.isDate(value)) return value.getTime()
   // It would be long past, and so due at once.
   if (typeof value === 'number' && value >= LEAST_SECONDS && value < LEAST_MILLIS) {
-    throw new InvalidArgumentError(`due is in milliseconds, as Date.now() is; ${value} looks like seconds`)
+    throw new InvalidArgumentError(`${name} is in milliseconds, as Date.now() is; ${value} looks like seconds`)
   }
   return value
 }
@@ -40,6 +40,7 @@ export function checkOptions(given: unknown, known: ReadonlySet<string>, about?:
 /** What other packages, and Python's, call it. */
 const ELSEWHERE: Readonly<Record<string, string>> = {
   timeout: 'waitMs', duration: 'ttlMs', expiry: 'ttlMs', data: 'payload', body: 'payload', args: 'payload', jobId: 'id', attempts: 'maxAttempts', retries: 'maxAttempts',
+  cron: 'when', every: 'when', pattern: 'when', rule: 'when', timezone: 'tz', timeZone: 'tz', startDate: 'starts', endDate: 'ends',
 }
 
 /** None is unknown: it would go unnoticed. */
@@ -65,13 +66,16 @@ const COUNT: Kind = {
 }
 const FLAG: Kind = { is: 'true or false', fits: value => typeof value === 'boolean' }
 const TEXT: Kind = { is: 'a text', fits: value => typeof value === 'string' }
+/** Which words there are, the native half knows. */
+const MISSED: Kind = { is: "'last', 'skip' or a whole number", fits: value => TEXT.fits(value) || COUNT.fits(value) }
+const OVERLAP: Kind = { is: "'queue' or 'skip'", fits: TEXT.fits }
 
 /** What options are whose name does not end in Ms. */
 const KINDS: Readonly<Record<string, Kind>> = {
   concurrency: COUNT, count: COUNT, deadBytes: COUNT, deadMax: COUNT, max: COUNT, maxAttempts: COUNT, maxLen: COUNT,
   priority: COUNT, version: COUNT, weight: COUNT, failFast: FLAG, foreignShare: FLAG, intake: FLAG, payloads: FLAG, renew: FLAG,
-  untilEmpty: FLAG, withoutStore: FLAG, id: TEXT, label: TEXT, lockPrefix: TEXT, page: TEXT, prefix: TEXT, queuePrefix: TEXT,
-  reason: TEXT, tlsCa: TEXT, tlsCert: TEXT, tlsKey: TEXT,
+  paused: FLAG, untilEmpty: FLAG, withoutStore: FLAG, id: TEXT, label: TEXT, lockPrefix: TEXT, page: TEXT, prefix: TEXT,
+  queuePrefix: TEXT, reason: TEXT, tlsCa: TEXT, tlsCert: TEXT, tlsKey: TEXT, tz: TEXT, when: TEXT, missed: MISSED, overlap: OVERLAP,
 }
 
 /** The native half refuses the same, but does not know the option's name. */

@@ -15,6 +15,7 @@ mod lease;
 mod lock;
 mod queue;
 mod runtime;
+mod schedule;
 mod task;
 mod worker;
 

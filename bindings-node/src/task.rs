@@ -32,17 +32,10 @@ impl Task {
     ) -> napi::Result<Self> {
         let mut task = id.map_or_else(stanchion::Task::auto, |id| stanchion::Task::new(id.0));
         if let Some(payload) = payload {
-            // The core checks it, too; but by then there would be copies of it.
-            if payload.len() > MAX_PAYLOAD {
-                let length = payload.len();
-                return Err(invalid(format!("the payload has more than {MAX_PAYLOAD} bytes ({length})")));
-            }
-            task = task.payload(&*payload);
+            task = task.payload(checked_payload(&payload)?);
         }
-        // Names and values in turn.
-        let mut headers = headers.unwrap_or_default().into_iter();
-        while let (Some(name), Some(value)) = (headers.next(), headers.next()) {
-            task = task.header(name.0, value.0);
+        for (name, value) in pairs(headers) {
+            task = task.header(name, value);
         }
         if let Some(delay) = delay {
             task = task.delay(delay.0);
@@ -50,9 +43,8 @@ impl Task {
         if let Some(due) = due {
             task = task.due(due.0);
         }
-        if let Some(Whole(priority)) = priority {
-            let priority = u8::try_from(priority);
-            task = task.priority(priority.map_err(|_| invalid("priority is not between 0 and 255"))?);
+        if let Some(priority) = priority {
+            task = task.priority(checked_priority(priority)?);
         }
         if let Some(max_attempts) = max_attempts {
             task = task.max_attempts(max_attempts.narrow(u32::MAX));
@@ -65,6 +57,25 @@ impl Task {
         }
         Ok(Self(task))
     }
+}
+
+/// The core checks it, too; but by then there would be copies of it.
+pub(crate) fn checked_payload(payload: &[u8]) -> napi::Result<&[u8]> {
+    let length = payload.len();
+    if length > MAX_PAYLOAD {
+        return Err(invalid(format!("the payload has more than {MAX_PAYLOAD} bytes ({length})")));
+    }
+    Ok(payload)
+}
+
+/// Of headers that came as names and values in turn.
+pub(crate) fn pairs(headers: Option<Vec<Text>>) -> impl Iterator<Item = (String, String)> {
+    let mut headers = headers.unwrap_or_default().into_iter();
+    std::iter::from_fn(move || Some((headers.next()?.0, headers.next()?.0)))
+}
+
+pub(crate) fn checked_priority(Whole(priority): Whole) -> napi::Result<u8> {
+    u8::try_from(priority).map_err(|_| invalid("priority is not between 0 and 255"))
 }
 
 fn on_duplicate(policy: &str, time: Option<Millis>) -> napi::Result<OnDuplicate> {

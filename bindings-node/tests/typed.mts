@@ -1,7 +1,8 @@
 // The types as an ES module sees them; compiled, never run.
 import stanchion, {
-  Claim, Client, connect, InvalidArgumentError, Lease, LeaseExpiredError, LeaseLostError, Lock, StanchionError,
-  type DeadTasks, type Enqueued, type Holder, type OnDuplicate, type Payload, type Task, type TaskState, type Worker
+  Claim, Client, connect, InvalidArgumentError, Lease, LeaseExpiredError, LeaseLostError, Lock, previewSchedule,
+  StanchionError, type DeadTasks, type Enqueued, type Holder, type OnDuplicate, type Payload, type Schedule,
+  type ScheduleInfo, type ScheduleOutcome, type SchedulePage, type Synced, type Task, type TaskState, type Time, type Worker
 } from 'stanchion'
 import { Clock, memoryClient } from 'stanchion/testing'
 
@@ -103,6 +104,46 @@ export async function queues(client: Client): Promise<void> {
   // @ts-expect-error no JSON value
   await queue.enqueue({ payload: 5n })
   void policy
+}
+
+export async function schedules(client: Client): Promise<void> {
+  const queue = client.queue<Email>('emails')
+  const outcome = await queue.schedule({ id: 'a', when: '@daily', tz: 'Europe/Berlin', payload: { to: 'x' }, missed: 5 })
+  same<typeof outcome, ScheduleOutcome>(true)
+  same<ScheduleOutcome, 'added' | 'changed' | 'kept'>(true)
+  const schedule: Schedule<Email> = { id: 'a', when: 'every 90s', starts: new Date(), ends: Date.now(), overlap: 'skip' }
+  same<Schedule['starts'], Time | undefined>(true)
+  same<Schedule['payload'], Payload | undefined>(true)
+  const synced = await queue.syncSchedules('app', 5, new Set([schedule, { ...schedule, missed: 'skip', jitterMs: 5 }]))
+  same<typeof synced, Synced>(true)
+  same<Synced['newer'], number | null>(true)
+  const found = await queue.getSchedule('a')
+  same<typeof found, ScheduleInfo | null>(true)
+  same<ScheduleInfo['missed'], 'last' | 'skip' | number | null>(true)
+  same<ScheduleInfo['next'], Date | null>(true)
+  let page: SchedulePage = await queue.listSchedules()
+  page = await queue.listSchedules({ page: page.next, max: 5 })
+  const flags: boolean[] = [await queue.pauseSchedule('a'), await queue.resumeSchedule('a'), await queue.removeSchedule('a')]
+  const task = await queue.runSchedule('a')
+  same<typeof task, string | null>(true)
+  const { schedules, schedulesLateMs } = await queue.stats()
+  const times = previewSchedule(schedule, Date.now(), schedules + schedulesLateMs)
+  same<typeof times, Date[]>(true)
+  // @ts-expect-error no Email
+  await queue.schedule({ id: 'a', when: '@daily', payload: { from: 'x' } })
+  // @ts-expect-error without a time
+  await queue.schedule({ id: 'a' })
+  // @ts-expect-error of a task only
+  await queue.schedule({ id: 'a', when: '@daily', delayMs: 5 })
+  // @ts-expect-error one argument
+  await queue.schedule({ id: 'a', when: '@daily' }, { tz: 'UTC' })
+  // @ts-expect-error no such word
+  await queue.schedule({ id: 'a', when: '@daily', missed: 'all' })
+  // @ts-expect-error no such word
+  await queue.schedule({ id: 'a', when: '@daily', overlap: 'replace' })
+  // @ts-expect-error one of each, in a list
+  await queue.syncSchedules('app', 5, schedule)
+  void flags
 }
 
 export async function workers(client: Client): Promise<void> {

@@ -9,6 +9,7 @@ use crate::protocol::{
     ListSchedulesReply, Missed, NewSchedule, Overlap, PutSchedulesReply, ScheduleOutcome, ScheduleRecord,
     WallMillis,
 };
+use crate::queue::queue_options::checked_count;
 use crate::queue::task::{Task, checked_due, wall_time};
 
 /// Longest id: the slot's time comes behind it in the id of the slot's task.
@@ -147,12 +148,13 @@ impl Schedule {
         self
     }
 
-    /// When the slots after this time are due, so many at most: fewer if the schedule ends. No I/O. One with a period
-    /// begins at this time.
+    /// When the slots after this time are due, so many at most (1 to 1,000): fewer if the schedule ends. No I/O. One with a
+    /// period begins at this time.
     ///
     /// # Errors
-    /// `InvalidArgument` for a schedule that `schedule` would refuse.
+    /// `InvalidArgument` for a count out of range, and for a schedule that `schedule` would refuse.
     pub fn preview(&self, after: SystemTime, count: usize) -> Result<Vec<SystemTime>, Error> {
+        let count = checked_count("count", count)? as usize;
         let (timing, _) = self.timing()?;
         let after = checked_due(after).map_err(|problem| self.wrong(&problem))?;
         Ok(timing.preview(&self.id, after, count).into_iter().map(wall_time).collect())

@@ -309,6 +309,9 @@ on_every_store! {
             assert_eq!(error.kind(), ErrorKind::InvalidArgument, "{says}");
             assert!(error.to_string().contains(says), "{error}");
         }
+        for count in [0, 1_001] {
+            assert_eq!(kind(new("@daily").preview(past, count)), ErrorKind::InvalidArgument, "{count}");
+        }
         let sync = |owner: &str, generation, list: Vec<Schedule>| kind(queue.sync_schedules(owner, generation, list));
         assert_eq!(sync("", 1, vec![]), ErrorKind::InvalidArgument);
         assert_eq!(sync("app", u64::MAX, vec![]), ErrorKind::InvalidArgument);

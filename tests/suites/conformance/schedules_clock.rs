@@ -39,9 +39,7 @@ on_both_faces! {
         }
         let begin = first_of(&one);
         let expected: BTreeSet<_> = schedules.iter().flat_map(|(id, schedule)| {
-            let slots = schedule.preview(begin, 4_000).unwrap().into_iter();
-            let end = begin + secs(3_650 * 24 * HOUR);
-            slots.take_while(move |slot| *slot <= end).map(|slot| (id.clone(), slot))
+            slots_of(schedule, begin, begin + secs(3_650 * 24 * HOUR)).into_iter().map(|slot| (id.clone(), slot))
         }).collect();
         let mut seen = BTreeSet::new();
         // Now one looks, now the other, each week or so.
@@ -111,4 +109,15 @@ on_both_faces! {
 /// When the first of its schedules that has a period began.
 fn first_of(queue: &AnyQueue) -> SystemTime {
     queue.the_schedule("UTC every 36h").next.unwrap() - secs(36 * HOUR)
+}
+
+/// All slots between the two times.
+fn slots_of(schedule: &Schedule, begin: SystemTime, end: SystemTime) -> Vec<SystemTime> {
+    let (mut slots, mut after) = (Vec::new(), begin);
+    while after <= end {
+        slots.extend(schedule.preview(after, 1_000).unwrap());
+        after = *slots.last().unwrap();
+    }
+    slots.retain(|slot| *slot <= end);
+    slots
 }

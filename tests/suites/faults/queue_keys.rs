@@ -2,7 +2,9 @@
 
 use std::time::Instant;
 
-use stanchion::{ACL_RULE, Client, DeadTasks, ErrorKind, ListOptions, QueueConfig, Retry, TaskState};
+use stanchion::{
+    ACL_RULE, Client, DeadTasks, ErrorKind, ListOptions, QueueConfig, Retry, Schedule, TaskState,
+};
 use stanchion_tests::faces::{AnyClient, AnyQueue, Face};
 use stanchion_tests::wait::SOON;
 use stanchion_tests::{RedisServer, verbs};
@@ -10,8 +12,20 @@ use stanchion_tests::{RedisServer, verbs};
 use crate::queue_support::{await_one, census, claimer, leased, plain, put, take};
 use crate::{assert_within, ms, open};
 
-const KINDS: [&str; 10] =
-    ["queue", "state", "body", "scheduled", "ready", "claimed", "dead", "grave", "window", "idle"];
+const KINDS: [&str; 12] = [
+    "queue",
+    "state",
+    "body",
+    "scheduled",
+    "ready",
+    "claimed",
+    "dead",
+    "grave",
+    "window",
+    "idle",
+    "agenda",
+    "schedules",
+];
 
 fn sidecar(kind: &str) -> String {
     format!("stanchion:{kind}:{{Queue:q}}")
@@ -38,6 +52,11 @@ fn errors_of(queue: &AnyQueue) -> Vec<(&'static str, Option<stanchion::Error>)> 
         ("consumers", queue.consumers().err()),
         ("pause", queue.pause().err()),
         ("configure", queue.configure(QueueConfig::new().dead_max(7)).err()),
+        ("put_schedules", queue.schedule(Schedule::new("a", "@daily")).err()),
+        ("list_schedules", queue.get_schedule("a").err()),
+        ("fire", queue.run_schedule("a").err()),
+        ("pause_schedule", queue.pause_schedule("a").err()),
+        ("remove_schedule", queue.remove_schedule("a").err()),
         ("purge", queue.purge().err()),
     ];
     verbs::assert_listed(verbs::of_queues(), errors.iter().map(|(verb, _)| *verb).chain(OF_CLAIMS));

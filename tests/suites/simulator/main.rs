@@ -10,6 +10,7 @@
 mod locks;
 mod queues;
 mod scene;
+mod schedules;
 mod workers;
 
 use std::env;
@@ -114,6 +115,27 @@ fn worker_schedules() {
 }
 
 #[test]
+fn schedule_schedules() {
+    let Some((count, seconds, tally)) = play::<schedules::Fleet>() else { return };
+    println!(
+        "{count} runs of queues with schedules in {seconds:.1} s: {} slots fired, {} skipped, {} missed; {} fires came too \
+         late, {} lists were too old, {} messages lost: each slot once, none lost, all in time",
+        tally.fired, tally.skipped, tally.missed, tally.stale, tally.older, tally.lost
+    );
+    // A simulator in which nothing happens proves nothing.
+    assert!(tally.fired > 5 * count && tally.lost > count, "{tally:?}");
+    let rare = [tally.stale, tally.missed];
+    assert!(rare.iter().all(|happened| *happened > count / 4), "{tally:?}");
+    let rarest = [tally.skipped, tally.older];
+    assert!(rarest.iter().all(|happened| *happened > count / 50), "{tally:?}");
+}
+
+#[test]
+fn every_mutant_of_schedules_is_caught() {
+    catch::<schedules::Fleet>(&schedules::Mutant::ALL);
+}
+
+#[test]
 fn every_mutant_of_workers_is_caught() {
     catch::<workers::Fleet>(&workers::Mutant::ALL);
 }
@@ -134,6 +156,7 @@ fn a_seed_repeats_exactly() {
         assert_repeats::<locks::Fleet>(seed);
         assert_repeats::<queues::Fleet>(seed);
         assert_repeats::<workers::Fleet>(seed);
+        assert_repeats::<schedules::Fleet>(seed);
     }
 }
 

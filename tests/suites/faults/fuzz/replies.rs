@@ -36,6 +36,8 @@ const TASK: &[&str] = &[r#"{"op":"queue.enqueue","queue":"NAME","id":"a"}"#];
 const CLAIM: &[&str] =
     &[r#"{"op":"queue.enqueue","queue":"NAME","id":"a"}"#, r#"{"op":"queue.claim","queue":"NAME"}"#];
 
+const SCHEDULE: &[&str] = &[r#"{"op":"queue.schedule","queue":"NAME","id":"a","when":"@daily"}"#];
+
 const CACHED: &str = r#"{"op":"client.cached","name":"NAME","ttl_ms":60000,"wait_ms":50,"value":1}"#;
 /// Of a lease that nobody had: what is answered is nonsense anyhow.
 const RESUME: &str = concat!(
@@ -93,6 +95,11 @@ const ROWS: &[Row] = &[
     ("remove_dead", TASK, r#"{"op":"queue.remove_dead","queue":"NAME","count":1}"#),
     ("purge", TASK, r#"{"op":"queue.purge","queue":"NAME"}"#),
     ("configure", &[], r#"{"op":"queue.configure","queue":"NAME","max_len":7}"#),
+    ("put_schedules", &[], r#"{"op":"queue.schedule","queue":"NAME","id":"a","when":"@daily"}"#),
+    ("list_schedules", SCHEDULE, r#"{"op":"queue.list_schedules","queue":"NAME"}"#),
+    ("fire", SCHEDULE, r#"{"op":"queue.run_schedule","queue":"NAME","id":"a"}"#),
+    ("pause_schedule", SCHEDULE, r#"{"op":"queue.pause_schedule","queue":"NAME","id":"a"}"#),
+    ("remove_schedule", SCHEDULE, r#"{"op":"queue.remove_schedule","queue":"NAME","id":"a"}"#),
     ("SCAN", LEASE, r#"{"op":"client.locks"}"#),
 ];
 
