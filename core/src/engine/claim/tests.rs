@@ -6,6 +6,7 @@ use crate::protocol::{ClientId, Receipt, Version, Waiter};
 
 mod cleaning;
 mod failing;
+mod firing;
 mod settling;
 mod waiting;
 

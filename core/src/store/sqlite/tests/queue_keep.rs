@@ -244,14 +244,27 @@ fn queues_unused_for_a_week_are_forgotten_unless_they_hold_something() {
     );
     ask("paused", QueueVerb::Pause(Pause { paused: true }));
     ask("configured", QueueVerb::Configure(Configure { dead_max: Some(1), ..Configure::default() }));
+    let schedule = NewSchedule {
+        id: id("s"),
+        timing: "T".into(),
+        missed: Missed::Last,
+        overlap: Overlap::Queue,
+        paused: true,
+        body: [].into(),
+        priority: 0,
+        max_attempts: 1,
+        expires: None,
+    };
+    let schedules = Arc::new([schedule]);
+    ask("timed", QueueVerb::PutSchedules(PutSchedules { owner: None, schedules }));
     queue.pass(6 * DAY);
     ask("used", QueueVerb::Remove(Remove { id: id("z"), version: None }));
     queue.pass(25 * DAY / 24);
     queue.promote();
-    assert_eq!(known(), "configured dead live paused q used");
+    assert_eq!(known(), "configured dead live paused q timed used");
     queue.pass(90 * DAY);
     put("another");
-    assert_eq!(known(), "another configured live paused");
+    assert_eq!(known(), "another configured live paused timed");
     assert_eq!(queue.store.count("SELECT count(*) FROM dead"), 0);
     assert_eq!(queue.store.count("SELECT count(*) FROM call WHERE queue NOT IN (SELECT id FROM queue)"), 0);
 }

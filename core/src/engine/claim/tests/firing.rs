@@ -1,0 +1,173 @@
+//! Schedules that are due: fired between a claim's reply and what the claim makes of it.
+
+use super::*;
+use crate::protocol::{
+    FireSchedule, Fired, ListSchedules, ListSchedulesReply, Missed, Overlap, ScheduleRecord, WallMillis,
+};
+
+const NOW: WallMillis = 1_700_000_000_000;
+
+fn schedules_due(reply: ClaimReply) -> Result<Reply, Failure> {
+    Ok(Reply::Queue(QueueReply::Claim(ClaimReply::SchedulesDue(Box::new(reply)))))
+}
+
+fn nothing() -> ClaimReply {
+    ClaimReply::Empty { next_due: None, rank: 0 }
+}
+
+fn tasks() -> ClaimReply {
+    ClaimReply::Claimed(vec![task(100, LEASE)])
+}
+
+/// One that is due each second, half a second ago for the first time since its cursor.
+fn schedule(timing: &str) -> ScheduleRecord {
+    ScheduleRecord {
+        id: TaskId::parse("s").unwrap(),
+        version: Version::new(7),
+        timing: timing.into(),
+        missed: Some(Missed::Last),
+        overlap: Overlap::Queue,
+        paused: false,
+        cursor: NOW - 1_500,
+        fresh: false,
+        due: Some(NOW - 500),
+        owner: String::new(),
+        fired: 0,
+        skipped: 0,
+        missed_slots: 0,
+        last_task: String::new(),
+        priority: 0,
+        max_attempts: 20,
+        expires: 0,
+        size: 0,
+    }
+}
+
+fn found(schedules: Vec<ScheduleRecord>) -> Result<Reply, Failure> {
+    Ok(Reply::Queue(QueueReply::ListSchedules(ListSchedulesReply { now: NOW, schedules, next: None })))
+}
+
+const EACH_SECOND: &str = r#"{"when":"every 1s","tz":"UTC"}"#;
+
+fn look_sent(machine: &mut ClaimMachine, now: Moment) -> u32 {
+    match sent(machine, now) {
+        (number, QueueRequest { verb: QueueVerb::ListSchedules(ListSchedules::Due(_)), .. }) => number,
+        other => panic!("expected a look at schedules, got {other:?}"),
+    }
+}
+
+fn fire_sent(machine: &mut ClaimMachine, now: Moment) -> (u32, FireSchedule) {
+    match sent(machine, now) {
+        (number, QueueRequest { verb: QueueVerb::Fire(fire), .. }) => (number, fire.schedules[0].clone()),
+        other => panic!("expected a fire, got {other:?}"),
+    }
+}
+
+fn fired(outcome: Fired) -> Result<Reply, Failure> {
+    Ok(Reply::Queue(QueueReply::Fire(vec![outcome])))
+}
+
+const ONE: Fired = Fired::Fired { tasks: 1, skipped: 0 };
+
+#[test]
+fn what_is_due_is_fired_and_then_claimed() {
+    let mut machine = machine(10_000);
+    let (first, _) = claim_sent(&mut machine, at(0));
+    machine.reply(at(1), first, schedules_due(nothing()));
+    let look = look_sent(&mut machine, at(1));
+    machine.reply(at(2), look, found(vec![schedule(EACH_SECOND)]));
+    let (fire, one) = fire_sent(&mut machine, at(2));
+    assert_eq!((one.version, one.cursor, one.due), (Version::new(7), NOW - 500, Some(NOW + 500)));
+    let slots: Vec<_> = one.tasks.iter().map(|(id, due)| (id.as_str(), *due)).collect();
+    assert_eq!(slots, [("s@2023-11-14T22:13:19.5Z", NOW - 500)]);
+    machine.reply(at(3), fire, fired(ONE));
+    let (second, _) = claim_sent(&mut machine, at(3));
+    machine.reply(at(4), second, claimed());
+    let outcome = done(&mut machine, at(4));
+    assert_eq!(outcome.tasks.len(), 1);
+    let told = &outcome.fired[0].1;
+    assert_eq!((&*told.id, told.tasks, told.late), ("s", 1, Duration::from_millis(500)));
+}
+
+#[test]
+fn a_try_that_finds_nothing_gets_what_it_has_fired() {
+    let mut machine = machine(0);
+    let (first, _) = claim_sent(&mut machine, at(0));
+    machine.reply(at(1), first, schedules_due(nothing()));
+    let look = look_sent(&mut machine, at(1));
+    machine.reply(at(2), look, found(vec![schedule(EACH_SECOND)]));
+    let (fire, _) = fire_sent(&mut machine, at(2));
+    machine.reply(at(3), fire, fired(ONE));
+    claim_sent(&mut machine, at(3));
+}
+
+#[test]
+fn tasks_that_came_with_the_news_are_given_after_it() {
+    let mut machine = machine(10_000);
+    let (first, _) = claim_sent(&mut machine, at(0));
+    machine.reply(at(1), first, schedules_due(tasks()));
+    let look = look_sent(&mut machine, at(1));
+    machine.reply(at(2), look, found(vec![schedule(EACH_SECOND)]));
+    let (fire, _) = fire_sent(&mut machine, at(2));
+    machine.reply(at(3), fire, fired(ONE));
+    assert_eq!(done(&mut machine, at(3)).tasks.len(), 1);
+}
+
+#[test]
+fn a_store_that_is_silent_about_schedules_keeps_no_task_back() {
+    let mut machine = machine(10_000);
+    let (first, _) = claim_sent(&mut machine, at(0));
+    machine.reply(at(1), first, schedules_due(tasks()));
+    look_sent(&mut machine, at(1));
+    assert_eq!(waits_until(&mut machine, at(2)), at(1) + RESEND_AFTER);
+    assert_eq!(done(&mut machine, at(1) + RESEND_AFTER).tasks.len(), 1);
+}
+
+#[test]
+fn whoever_is_not_waited_for_gives_back_the_tasks_that_came_with_the_news() {
+    let mut machine = machine(10_000);
+    let (first, _) = claim_sent(&mut machine, at(0));
+    machine.reply(at(1), first, schedules_due(tasks()));
+    look_sent(&mut machine, at(1));
+    let leftovers: Vec<Request> = std::iter::from_fn(|| machine.abandon()).collect();
+    let settled = leftovers.iter().find_map(|request| match request {
+        Request::Queue(QueueRequest { verb: QueueVerb::Settle(settle), .. }) => Some(&settle.items[0]),
+        _ => None,
+    });
+    let item = settled.expect("they are given back");
+    assert_eq!((item.receipt, &item.verdict), (Receipt::new(100), &Verdict::PUT_BACK));
+}
+
+#[test]
+fn one_that_a_newer_version_wrote_is_left_alone_and_said_and_nobody_asks_in_a_tight_loop() {
+    for unknown in [
+        schedule(r#"{"when":"@lunar","tz":"UTC"}"#),
+        ScheduleRecord { missed: None, ..schedule(EACH_SECOND) },
+    ] {
+        let mut machine = machine(10_000);
+        let (first, _) = claim_sent(&mut machine, at(0));
+        machine.reply(at(1), first, schedules_due(nothing()));
+        let look = look_sent(&mut machine, at(1));
+        machine.reply(at(2), look, found(vec![unknown]));
+        let until = waits_until(&mut machine, at(2));
+        assert!(until > at(2) + POLL_FIRST / 2, "{until:?}");
+        let (second, _) = claim_sent(&mut machine, until);
+        machine.reply(until, second, claimed());
+        let told = done(&mut machine, until).fired;
+        assert_eq!((told.len(), told[0].1.is_unknown), (1, true));
+    }
+}
+
+#[test]
+fn somebody_else_was_faster_and_the_claim_asks_when_the_next_is_due() {
+    let mut machine = machine(10_000);
+    let (first, _) = claim_sent(&mut machine, at(0));
+    machine.reply(at(1), first, schedules_due(nothing()));
+    let look = look_sent(&mut machine, at(1));
+    machine.reply(at(2), look, found(vec![schedule(EACH_SECOND)]));
+    let (fire, _) = fire_sent(&mut machine, at(2));
+    machine.reply(at(3), fire, fired(Fired::Stale));
+    let (second, _) = claim_sent(&mut machine, at(3));
+    machine.reply(at(3), second, empty(Some(400), 0));
+    assert_eq!(waits_until(&mut machine, at(3)), at(403));
+}
