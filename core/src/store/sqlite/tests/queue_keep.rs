@@ -255,7 +255,7 @@ fn queues_unused_for_a_week_are_forgotten_unless_they_hold_something() {
         max_attempts: 1,
         expires: None,
     };
-    let schedules = Arc::new([schedule]);
+    let schedules = vec![schedule].into();
     ask("timed", QueueVerb::PutSchedules(PutSchedules { owner: None, schedules }));
     queue.pass(6 * DAY);
     ask("used", QueueVerb::Remove(Remove { id: id("z"), version: None }));
