@@ -231,6 +231,36 @@ typedef enum stanchion_event_kind {
   STANCHION_EVENT_STORE_BACK = 8,
 } stanchion_event_kind;
 
+// What becomes of slots that nobody fired in time, because nobody worked on the queue.
+typedef enum stanchion_missed {
+  // The last of them is fired, late.
+  STANCHION_MISSED_LAST = 0,
+  // None that is more than a minute late.
+  STANCHION_MISSED_SKIP = 1,
+  // All, but for `missed_max` at most: the newest.
+  STANCHION_MISSED_ALL = 2,
+} stanchion_missed;
+
+// What becomes of a slot while the task of the slot before is pending or running.
+typedef enum stanchion_overlap {
+  // It gets its task all the same.
+  STANCHION_OVERLAP_QUEUE = 0,
+  // It gets none.
+  STANCHION_OVERLAP_SKIP = 1,
+} stanchion_overlap;
+
+// What became of a schedule that was put into a queue.
+typedef enum stanchion_schedule_outcome {
+  // Something that this header does not know.
+  STANCHION_SCHEDULE_OTHERWISE = 0,
+  // It is new.
+  STANCHION_SCHEDULE_ADDED = 1,
+  // It was there, and is changed.
+  STANCHION_SCHEDULE_CHANGED = 2,
+  // It was there as it is.
+  STANCHION_SCHEDULE_KEPT = 3,
+} stanchion_schedule_outcome;
+
 // An error: its code and an explanation. Freed with stanchion_error_free.
 typedef struct stanchion_error stanchion_error;
 
@@ -642,6 +672,126 @@ typedef struct stanchion_dead_tasks {
   int64_t older_than_ms;
 } stanchion_dead_tasks;
 
+// Tasks at set times: each time is a slot, and each slot makes one task with the id `schedule@2027-01-31T02:00:00Z`.
+// Whoever claims from the queue fires what is due; the store's clock counts. -1 stands for the default.
+typedef struct stanchion_schedule {
+  // sizeof, set by stanchion_schedule_init. The same for all schedules of an array.
+  size_t struct_size;
+  // 1 to 480 bytes of UTF-8 without control characters. A queue has one schedule of each id. It must be given.
+  struct stanchion_text id;
+  // When the slots are; it must be given. A cron text of 5 fields (minute, hour, day of month, month, day of week), or 6
+  // with seconds first, or `@hourly`, `@daily`, `@weekly`, `@monthly`, `@yearly`; `every 90s`, `every 1h 30m` (100 ms to
+  // 100 years); or `at 2027-01-31T08:00:00Z, 2027-02-28T08:00:00+01:00`.
+  struct stanchion_text when;
+  // The time zone of a cron text, by its IANA name such as `Europe/Berlin`. NULL: UTC.
+  struct stanchion_text tz;
+  // No slot before this time, in milliseconds since 1970. -1: none.
+  int64_t starts_ms;
+  // No slot after this time, in milliseconds since 1970. -1: none.
+  int64_t ends_ms;
+  // Delays all slots by the same time, which is drawn from the id and is shorter than this, a day at most. -1: 0.
+  int64_t jitter_ms;
+  // For STANCHION_MISSED_ALL: 1 to 1000.
+  int64_t missed_max;
+  // What becomes of slots that nobody fired in time: a stanchion_missed. -1: STANCHION_MISSED_LAST.
+  int32_t missed;
+  // What becomes of a slot while the task of the one before lives: a stanchion_overlap. -1: STANCHION_OVERLAP_QUEUE.
+  int32_t overlap;
+  // 1: it fires nothing for now. Only a new one begins so; one that is there stays as it is. -1: 0.
+  int32_t paused;
+  // Of each of its tasks: 0 to 255, higher ones first. -1: 0.
+  int32_t priority;
+  // What the worker gets of each of its tasks: any bytes, STANCHION_MAX_PAYLOAD at most.
+  const void *payload;
+  // How many bytes.
+  size_t payload_len;
+  // Texts that travel along with each of its tasks.
+  const struct stanchion_header *headers;
+  // How many.
+  size_t header_count;
+  // After so many deliveries without success a task of it is dead. -1: 20.
+  int64_t max_attempts;
+  // Do not deliver a task of it later than so long after it was made: then it is dead. -1: never.
+  int64_t expires_ms;
+} stanchion_schedule;
+
+// A list of schedules. 0 is none.
+typedef int64_t stanchion_schedules;
+
+// A schedule as it is in a queue. Its texts live as long as the handle of the list.
+typedef struct stanchion_schedule_info {
+  // sizeof, set by the caller.
+  size_t struct_size;
+  // Its id.
+  struct stanchion_text id;
+  // When its slots are. If a newer version has put it, what that has stored: it is left alone by this one.
+  struct stanchion_text when;
+  // The time zone.
+  struct stanchion_text tz;
+  // Whose list it is in; empty if it is in none.
+  struct stanchion_text owner;
+  // The id of the last task that it made; empty if it has made none.
+  struct stanchion_text last_task;
+  // No slot before, in milliseconds since 1970; -1 if that is not set.
+  int64_t starts_ms;
+  // No slot after, in milliseconds since 1970; -1 if that is not set.
+  int64_t ends_ms;
+  // By how much its slots are delayed at most.
+  int64_t jitter_ms;
+  // When its next slot is due, in milliseconds since 1970; -1 if it is paused, or none comes any more.
+  int64_t next_ms;
+  // For how long that has been due, by the store's clock: more than a moment means that nobody works on the queue.
+  int64_t late_ms;
+  // How many tasks it has made.
+  int64_t fired;
+  // How many slots got no task: the one before was running, or the queue was full.
+  int64_t skipped;
+  // How many slots were past and were not fired.
+  int64_t missed_slots;
+  // With STANCHION_MISSED_ALL how many are fired at most; otherwise -1.
+  int64_t missed_max;
+  // Of its tasks.
+  int64_t max_attempts;
+  // Of its tasks; -1 if they do not expire.
+  int64_t expires_ms;
+  // Bytes of its tasks' payload and headers, as stored.
+  int64_t size;
+  // What becomes of missed slots: a stanchion_missed; -1 if a newer version has put it.
+  int32_t missed;
+  // What becomes of a slot while the task of the one before lives: a stanchion_overlap; -1 if this header does not know it.
+  int32_t overlap;
+  // 1 if it fires nothing.
+  int32_t paused;
+  // Of its tasks.
+  int32_t priority;
+} stanchion_schedule_info;
+
+// What became of an owner's list of schedules.
+typedef struct stanchion_synced {
+  // sizeof, set by the caller.
+  size_t struct_size;
+  // How many are new.
+  int64_t added;
+  // How many were changed.
+  int64_t changed;
+  // How many are as they were.
+  int64_t kept;
+  // How many the owner had and has no more.
+  int64_t removed;
+  // If the queue has a list of a later generation, that one: then nothing was changed. Otherwise -1.
+  int64_t newer;
+} stanchion_synced;
+
+// The task that stanchion_queue_run_schedule made.
+typedef struct stanchion_ran {
+  // sizeof, set by the caller.
+  size_t struct_size;
+  // Bytes of the id.
+  int32_t id_len;
+  // The task's id, with a NUL at its end.
+  char id[513];
+} stanchion_ran;
+
 // A list of those who work on a queue. 0 is none.
 typedef int64_t stanchion_consumers;
 
@@ -700,6 +850,11 @@ typedef struct stanchion_stats {
   int32_t paused;
   // How many calls wait for a task.
   int64_t waiters;
+  // How many schedules there are.
+  int64_t schedules;
+  // For how long the first of them has been due, by the store's clock: more than a moment means that nobody works on the
+  // queue. 0 if none is.
+  int64_t schedules_late_ms;
 } stanchion_stats;
 
 // Settings of a queue to change. -1: it stays as it is.
@@ -1472,6 +1627,129 @@ int32_t stanchion_queue_remove_dead(stanchion_client client,
                                     const struct stanchion_dead_tasks *dead,
                                     uint64_t *removed,
                                     struct stanchion_error **err);
+
+// Makes a schedule without id and times, with no payload, and defaults. `struct_size` is sizeof *schedule. Any thread.
+void stanchion_schedule_init(struct stanchion_schedule *schedule,
+                             size_t struct_size);
+
+// When the slots after `after_ms` (milliseconds since 1970) are due, at most `count` (1 to 1000): `out` has place for so
+// many, and `found` gets how many there are, fewer if the schedule ends. One with a period begins at `after_ms`. Does no
+// I/O.
+//
+// Errors: INVALID_ARGUMENT for a bad count, and for times that stanchion_queue_schedule would refuse. Any thread.
+int32_t stanchion_schedule_preview(const struct stanchion_schedule *schedule,
+                                   int64_t after_ms,
+                                   int64_t *out,
+                                   size_t count,
+                                   size_t *found,
+                                   struct stanchion_error **err);
+
+// How many schedules are in the list; 0 if this is no handle of one. Does no I/O. Any thread.
+size_t stanchion_schedules_len(stanchion_schedules schedules);
+
+// One of the schedules. Does no I/O. Any thread.
+int32_t stanchion_schedules_at(stanchion_schedules schedules,
+                               size_t index,
+                               struct stanchion_schedule_info *out,
+                               struct stanchion_error **err);
+
+// The page after this one, for stanchion_queue_list_schedules; it lives as long as the handle of the list.
+// STANCHION_ABSENT: this was the last, or is no page; `out` is not written. Does no I/O. Any thread.
+int32_t stanchion_schedules_next(stanchion_schedules schedules,
+                                 struct stanchion_text *out,
+                                 struct stanchion_error **err);
+
+// Frees the list. 0 and freed handles are harmless. Any thread.
+void stanchion_schedules_free(stanchion_schedules schedules);
+
+// Adds a schedule, or changes the one with its id: its slots go on as they are, unless what says when they are is another.
+// `outcome` (may be NULL) gets a stanchion_schedule_outcome. Sent once.
+//
+// Errors: INVALID_ARGUMENT for a bad id, time or option, and if no slot comes any more; otherwise as stanchion_queue_pop.
+// Any thread.
+int32_t stanchion_queue_schedule(stanchion_client client,
+                                 const char *queue_name,
+                                 size_t queue_len,
+                                 const struct stanchion_schedule *schedule,
+                                 int32_t *outcome,
+                                 struct stanchion_error **err);
+
+// Makes these (1000 at most) all the schedules of this owner, an application for example: adds what is new, changes what is
+// other, removes what the owner has no more. What others have put stays. To be called at each start, with a generation (0
+// to 2^52) that grows with each deploy: a list of an older one changes nothing, so that programs of the old deploy that
+// still run, or start once more, do no harm. `out` may be NULL.
+//
+// Errors: as stanchion_queue_claim, and INVALID_ARGUMENT if a schedule is bad or there twice; nothing is sent then. Any
+// thread.
+int32_t stanchion_queue_sync_schedules(stanchion_client client,
+                                       const char *queue_name,
+                                       size_t queue_len,
+                                       const char *owner,
+                                       size_t owner_len,
+                                       int64_t generation,
+                                       const struct stanchion_schedule *schedules,
+                                       size_t schedule_count,
+                                       struct stanchion_synced *out,
+                                       struct stanchion_error **err);
+
+// One schedule, as a list of one. STANCHION_ABSENT: none; `out` is not written. Any thread.
+int32_t stanchion_queue_get_schedule(stanchion_client client,
+                                     const char *queue_name,
+                                     size_t queue_len,
+                                     const char *id,
+                                     size_t id_len,
+                                     stanchion_schedules *out,
+                                     struct stanchion_error **err);
+
+// The schedules in the order in which they are due, those that are paused or over last: a page of at most `max` (1 to 1000,
+// and never more than 100). `page` is NULL first, then what stanchion_schedules_next gave for the last one. `out` gets the
+// page, also if there is no schedule in it. Any thread.
+int32_t stanchion_queue_list_schedules(stanchion_client client,
+                                       const char *queue_name,
+                                       size_t queue_len,
+                                       const char *page,
+                                       size_t page_len,
+                                       size_t max,
+                                       stanchion_schedules *out,
+                                       struct stanchion_error **err);
+
+// Lets a schedule fire nothing until it is resumed. STANCHION_ABSENT: there is no such schedule. Any thread.
+int32_t stanchion_queue_pause_schedule(stanchion_client client,
+                                       const char *queue_name,
+                                       size_t queue_len,
+                                       const char *id,
+                                       size_t id_len,
+                                       struct stanchion_error **err);
+
+// Lets a schedule go on; the slots of the pause are not fired. STANCHION_ABSENT: there is no such schedule. Any thread.
+int32_t stanchion_queue_resume_schedule(stanchion_client client,
+                                        const char *queue_name,
+                                        size_t queue_len,
+                                        const char *id,
+                                        size_t id_len,
+                                        struct stanchion_error **err);
+
+// Makes a task of a schedule now, also if it is paused; its slots stay as they are. `out` (may be NULL) gets the task's id.
+// STANCHION_ABSENT: there is no such schedule; `out` is not written. Sent once.
+//
+// Errors: QUEUE_FULL; otherwise as stanchion_queue_pop. Any thread.
+int32_t stanchion_queue_run_schedule(stanchion_client client,
+                                     const char *queue_name,
+                                     size_t queue_len,
+                                     const char *id,
+                                     size_t id_len,
+                                     struct stanchion_ran *out,
+                                     struct stanchion_error **err);
+
+// Drops a schedule; the tasks that it has made stay. STANCHION_ABSENT: there was none. Sent once.
+//
+// Errors: as stanchion_queue_pop. Any thread.
+int32_t stanchion_queue_remove_schedule(stanchion_client client,
+                                        const char *queue_name,
+                                        size_t queue_len,
+                                        const char *id,
+                                        size_t id_len,
+                                        struct stanchion_error **err);
 
 // How many consumers are in the list; 0 if this is no handle of one. Does no I/O. Any thread.
 size_t stanchion_consumers_len(stanchion_consumers consumers);

@@ -104,6 +104,24 @@ typedef enum stanchion_event_kind {
   STANCHION_EVENT_STORE_BACK = 8,
 } stanchion_event_kind;
 
+typedef enum stanchion_missed {
+  STANCHION_MISSED_LAST = 0,
+  STANCHION_MISSED_SKIP = 1,
+  STANCHION_MISSED_ALL = 2,
+} stanchion_missed;
+
+typedef enum stanchion_overlap {
+  STANCHION_OVERLAP_QUEUE = 0,
+  STANCHION_OVERLAP_SKIP = 1,
+} stanchion_overlap;
+
+typedef enum stanchion_schedule_outcome {
+  STANCHION_SCHEDULE_OTHERWISE = 0,
+  STANCHION_SCHEDULE_ADDED = 1,
+  STANCHION_SCHEDULE_CHANGED = 2,
+  STANCHION_SCHEDULE_KEPT = 3,
+} stanchion_schedule_outcome;
+
 typedef struct stanchion_error stanchion_error;
 
 typedef int64_t stanchion_clock;
@@ -318,6 +336,69 @@ typedef struct stanchion_dead_tasks {
   int64_t older_than_ms;
 } stanchion_dead_tasks;
 
+typedef struct stanchion_schedule {
+  size_t struct_size;
+  struct stanchion_text id;
+  struct stanchion_text when;
+  struct stanchion_text tz;
+  int64_t starts_ms;
+  int64_t ends_ms;
+  int64_t jitter_ms;
+  int64_t missed_max;
+  int32_t missed;
+  int32_t overlap;
+  int32_t paused;
+  int32_t priority;
+  const void *payload;
+  size_t payload_len;
+  const struct stanchion_header *headers;
+  size_t header_count;
+  int64_t max_attempts;
+  int64_t expires_ms;
+} stanchion_schedule;
+
+typedef int64_t stanchion_schedules;
+
+typedef struct stanchion_schedule_info {
+  size_t struct_size;
+  struct stanchion_text id;
+  struct stanchion_text when;
+  struct stanchion_text tz;
+  struct stanchion_text owner;
+  struct stanchion_text last_task;
+  int64_t starts_ms;
+  int64_t ends_ms;
+  int64_t jitter_ms;
+  int64_t next_ms;
+  int64_t late_ms;
+  int64_t fired;
+  int64_t skipped;
+  int64_t missed_slots;
+  int64_t missed_max;
+  int64_t max_attempts;
+  int64_t expires_ms;
+  int64_t size;
+  int32_t missed;
+  int32_t overlap;
+  int32_t paused;
+  int32_t priority;
+} stanchion_schedule_info;
+
+typedef struct stanchion_synced {
+  size_t struct_size;
+  int64_t added;
+  int64_t changed;
+  int64_t kept;
+  int64_t removed;
+  int64_t newer;
+} stanchion_synced;
+
+typedef struct stanchion_ran {
+  size_t struct_size;
+  int32_t id_len;
+  char id[513];
+} stanchion_ran;
+
 typedef int64_t stanchion_consumers;
 
 typedef struct stanchion_consumer {
@@ -348,6 +429,8 @@ typedef struct stanchion_stats {
   int32_t intake;
   int32_t paused;
   int64_t waiters;
+  int64_t schedules;
+  int64_t schedules_late_ms;
 } stanchion_stats;
 
 typedef struct stanchion_queue_config {
@@ -817,6 +900,92 @@ int32_t stanchion_queue_remove_dead(stanchion_client client,
                                     const struct stanchion_dead_tasks *dead,
                                     uint64_t *removed,
                                     struct stanchion_error **err);
+
+void stanchion_schedule_init(struct stanchion_schedule *schedule, size_t struct_size);
+
+int32_t stanchion_schedule_preview(const struct stanchion_schedule *schedule,
+                                   int64_t after_ms,
+                                   int64_t *out,
+                                   size_t count,
+                                   size_t *found,
+                                   struct stanchion_error **err);
+
+size_t stanchion_schedules_len(stanchion_schedules schedules);
+
+int32_t stanchion_schedules_at(stanchion_schedules schedules,
+                               size_t index,
+                               struct stanchion_schedule_info *out,
+                               struct stanchion_error **err);
+
+int32_t stanchion_schedules_next(stanchion_schedules schedules,
+                                 struct stanchion_text *out,
+                                 struct stanchion_error **err);
+
+void stanchion_schedules_free(stanchion_schedules schedules);
+
+int32_t stanchion_queue_schedule(stanchion_client client,
+                                 const char *queue_name,
+                                 size_t queue_len,
+                                 const struct stanchion_schedule *schedule,
+                                 int32_t *outcome,
+                                 struct stanchion_error **err);
+
+int32_t stanchion_queue_sync_schedules(stanchion_client client,
+                                       const char *queue_name,
+                                       size_t queue_len,
+                                       const char *owner,
+                                       size_t owner_len,
+                                       int64_t generation,
+                                       const struct stanchion_schedule *schedules,
+                                       size_t schedule_count,
+                                       struct stanchion_synced *out,
+                                       struct stanchion_error **err);
+
+int32_t stanchion_queue_get_schedule(stanchion_client client,
+                                     const char *queue_name,
+                                     size_t queue_len,
+                                     const char *id,
+                                     size_t id_len,
+                                     stanchion_schedules *out,
+                                     struct stanchion_error **err);
+
+int32_t stanchion_queue_list_schedules(stanchion_client client,
+                                       const char *queue_name,
+                                       size_t queue_len,
+                                       const char *page,
+                                       size_t page_len,
+                                       size_t max,
+                                       stanchion_schedules *out,
+                                       struct stanchion_error **err);
+
+int32_t stanchion_queue_pause_schedule(stanchion_client client,
+                                       const char *queue_name,
+                                       size_t queue_len,
+                                       const char *id,
+                                       size_t id_len,
+                                       struct stanchion_error **err);
+
+int32_t stanchion_queue_resume_schedule(stanchion_client client,
+                                        const char *queue_name,
+                                        size_t queue_len,
+                                        const char *id,
+                                        size_t id_len,
+                                        struct stanchion_error **err);
+
+int32_t stanchion_queue_run_schedule(stanchion_client client,
+                                     const char *queue_name,
+                                     size_t queue_len,
+                                     const char *id,
+                                     size_t id_len,
+                                     struct stanchion_ran *out,
+                                     struct stanchion_error **err);
+
+int32_t stanchion_queue_remove_schedule(stanchion_client client,
+                                        const char *queue_name,
+                                        size_t queue_len,
+                                        const char *id,
+                                        size_t id_len,
+                                        struct stanchion_error **err);
 
 size_t stanchion_consumers_len(stanchion_consumers consumers);
 

@@ -105,6 +105,37 @@ pub(crate) unsafe fn items<T: Copy>(what: &str, items: *const T, count: usize) -
     Ok((0..count).map(|index| unsafe { items.add(index).read_unaligned() }).collect())
 }
 
+/// The headers of a task, names and values.
+///
+/// # Safety
+/// As for [`items`], and all texts are as their lengths say.
+pub(crate) unsafe fn header_pairs<'a>(
+    headers: *const stanchion_header,
+    count: usize,
+) -> Result<Vec<(&'a str, &'a str)>, Failure> {
+    // SAFETY: as the caller promises.
+    let headers = unsafe { items("headers", headers, count) }?;
+    let pair = |header: &stanchion_header| {
+        // SAFETY: as the caller promises.
+        unsafe {
+            Ok((
+                text("a header's name", header.name.data, header.name.len)?,
+                text("a header's value", header.value.data, header.value.len)?,
+            ))
+        }
+    };
+    headers.iter().map(pair).collect()
+}
+
+/// A priority that may be missing.
+pub(crate) fn level(priority: i32) -> Result<Option<u8>, Failure> {
+    if priority == -1 {
+        return Ok(None);
+    }
+    let wrong = |_| Failure::invalid(format!("priority {priority} is not between 0 and 255"));
+    u8::try_from(priority).map(Some).map_err(wrong)
+}
+
 /// Milliseconds.
 pub(crate) fn span(what: &str, millis: i64) -> Result<Duration, Failure> {
     let span = u64::try_from(millis).map(Duration::from_millis);

@@ -1,7 +1,7 @@
 //! Queues as a whole: counts and settings.
 
 use std::ffi::c_char;
-use std::mem::size_of;
+use std::mem::{offset_of, size_of};
 
 use stanchion::{QueueConfig, QueueStats};
 
@@ -53,11 +53,18 @@ pub struct stanchion_stats {
     pub paused: i32,
     /// How many calls wait for a task.
     pub waiters: i64,
+    /// How many schedules there are.
+    pub schedules: i64,
+    /// For how long the first of them has been due, by the store's clock: more than a moment means that nobody works on the
+    /// queue. 0 if none is.
+    pub schedules_late_ms: i64,
 }
 
 // SAFETY: numbers only.
 unsafe impl Record for stanchion_stats {
     const NAME: &'static str = "stanchion_stats";
+    /// What comes behind was not there at first.
+    const LEAST: usize = offset_of!(Self, schedules);
     const DEFAULT: Self = Self {
         struct_size: size_of::<Self>(),
         scheduled: 0,
@@ -77,6 +84,8 @@ unsafe impl Record for stanchion_stats {
         intake: 0,
         paused: 0,
         waiters: 0,
+        schedules: 0,
+        schedules_late_ms: 0,
     };
 }
 
@@ -100,6 +109,8 @@ impl stanchion_stats {
             intake: stats.settings.intake.into(),
             paused: stats.paused.into(),
             waiters: number(stats.waiters),
+            schedules: number(stats.schedules),
+            schedules_late_ms: millis(stats.schedules_late),
             ..Self::DEFAULT
         }
     }

@@ -7,7 +7,7 @@ use std::ptr;
 use stanchion::{Enqueued, OnDuplicate, Outcome, Task};
 
 use crate::arguments::{
-    NONE, bytes, items, moment, number, optional_count, optional_span, span, stanchion_header,
+    NONE, bytes, header_pairs, level, moment, number, optional_count, optional_span, span, stanchion_header,
     stanchion_text, text, wall,
 };
 use crate::boundary;
@@ -133,18 +133,11 @@ impl stanchion_task {
         let (payload, headers) = unsafe {
             (
                 bytes("payload", self.payload, self.payload_len)?,
-                items("headers", self.headers, self.header_count)?,
+                header_pairs(self.headers, self.header_count)?,
             )
         };
         task = task.payload(payload).on_duplicate(self.policy()?);
-        for header in headers {
-            // SAFETY: as the caller promises.
-            let (name, value) = unsafe {
-                (
-                    text("a header's name", header.name.data, header.name.len)?,
-                    text("a header's value", header.value.data, header.value.len)?,
-                )
-            };
+        for (name, value) in headers {
             task = task.header(name, value);
         }
         if let Some(delay) = optional_span("delay_ms", self.delay_ms)? {
@@ -153,10 +146,8 @@ impl stanchion_task {
         if self.due_ms != NONE {
             task = task.due(moment("due_ms", self.due_ms)?);
         }
-        if self.priority != -1 {
-            let priority = u8::try_from(self.priority);
-            let wrong = |_| Failure::invalid(format!("priority {} is not between 0 and 255", self.priority));
-            task = task.priority(priority.map_err(wrong)?);
+        if let Some(priority) = level(self.priority)? {
+            task = task.priority(priority);
         }
         if let Some(attempts) = optional_count("max_attempts", self.max_attempts, u32::MAX)? {
             task = task.max_attempts(attempts);

@@ -54,6 +54,7 @@ static void free_all_kinds(int64_t old) {
     stanchion_holders_free(old);
     stanchion_waiters_free(old);
     stanchion_consumers_free(old);
+    stanchion_schedules_free(old);
     stanchion_metrics_free(old);
 }
 
@@ -126,6 +127,41 @@ static stanchion_task some_task(const stanchion_header *headers) {
     if (one_in(2)) task.on_duplicate = small();
     if (one_in(4)) task.priority = (int32_t)number();
     return task;
+}
+
+/* As texts are: right, wrong, of wrong lengths. */
+static stanchion_text when(void) {
+    static const char *const texts[] = {"every 100ms", "* * * * * *", "0 3 * * *", "@yearly", "@every 1h", "0 0 30 2 *",
+                                        "at 2100-01-01T00:00:00Z", "at 1999-01-01T00:00:00Z, x", "every -1s", "* * *"};
+    if (one_in(8)) return text();
+    stanchion_text when = {texts[below(sizeof texts / sizeof *texts)], 0};
+    when.len = strlen(when.data);
+    if (one_in(30)) when.len = below(when.len + 1);
+    return when;
+}
+
+static stanchion_schedule some_schedule(const stanchion_header *headers) {
+    static const stanchion_text zones[] = {{"UTC", 3}, {"Europe/Berlin", 13}, {"Africa/Casablanca", 17}, {"Mars/Phobos", 11}};
+    MADE(stanchion_schedule, schedule, stanchion_schedule_init);
+    schedule.id = text();
+    schedule.when = when();
+    if (one_in(2)) schedule.tz = one_in(8) ? text() : zones[below(4)];
+    if (one_in(6)) schedule.starts_ms = number();
+    if (one_in(6)) schedule.ends_ms = number();
+    if (one_in(4)) schedule.jitter_ms = number();
+    if (one_in(2)) schedule.missed = small();
+    if (one_in(2)) schedule.missed_max = number();
+    if (one_in(3)) schedule.overlap = small();
+    if (one_in(4)) schedule.paused = small();
+    if (one_in(4)) schedule.priority = (int32_t)number();
+    stanchion_text payload = text();
+    schedule.payload = payload.data;
+    schedule.payload_len = payload.len;
+    if (one_in(3)) schedule.headers = headers;
+    if (one_in(3)) schedule.header_count = one_in(5) ? (size_t)any() | (1 << 21) : schedule.headers ? below(3) : 1;
+    if (one_in(4)) schedule.max_attempts = number();
+    if (one_in(6)) schedule.expires_ms = number();
+    return schedule;
 }
 
 static stanchion_verdict some_verdict(void) {
@@ -335,6 +371,32 @@ static void manage(stanchion_text queue, stanchion_text id) {
     if (status == 0) keep(out);
 }
 
+static void schedules(stanchion_text queue, stanchion_text id) {
+    int64_t out = 0, client = handle(), times[4];
+    int32_t outcome = 0, status = 1;
+    const stanchion_header headers[2] = {{text(), text()}, {text(), text()}};
+    const stanchion_schedule some[2] = {some_schedule(headers), some_schedule(headers)};
+    const stanchion_text page = one_in(3) ? text() : (stanchion_text){NULL, 0};
+    size_t count = one_in(20) ? (size_t)any() | (1 << 21) : below(3);
+    size_t max = one_in(8) ? (size_t)any() | (1 << 21) : below(5);
+    PLACE(stanchion_synced, synced);
+    PLACE(stanchion_ran, ran);
+    switch (below(12)) {
+    case 0: case 1: case 2: stanchion_queue_schedule(client, GIVEN(queue), OR_NULL(some), OR_NULL(&outcome), err()); break;
+    case 3: case 4:
+        stanchion_queue_sync_schedules(client, GIVEN(queue), GIVEN(id), number(), OR_NULL(some), count, OR_NULL(&synced), err());
+        break;
+    case 5: status = stanchion_queue_get_schedule(client, GIVEN(queue), GIVEN(id), OR_NULL(&out), err()); break;
+    case 6: status = stanchion_queue_list_schedules(client, GIVEN(queue), GIVEN(page), max, OR_NULL(&out), err()); break;
+    case 7: stanchion_queue_pause_schedule(client, GIVEN(queue), GIVEN(id), err()); break;
+    case 8: stanchion_queue_resume_schedule(client, GIVEN(queue), GIVEN(id), err()); break;
+    case 9: stanchion_queue_run_schedule(client, GIVEN(queue), GIVEN(id), OR_NULL(&ran), err()); break;
+    case 10: stanchion_queue_remove_schedule(client, GIVEN(queue), GIVEN(id), err()); break;
+    default: stanchion_schedule_preview(OR_NULL(some), number(), OR_NULL(times), max, OR_NULL(&count), err());
+    }
+    if (status == 0) keep(out);
+}
+
 static void lists(void) {
     int64_t list = handle();
     stanchion_text view = {NULL, 0};
@@ -342,8 +404,9 @@ static void lists(void) {
     PLACE(stanchion_enqueued, enqueued);
     PLACE(stanchion_holder, holder);
     PLACE(stanchion_consumer, consumer);
+    PLACE(stanchion_schedule_info, schedule);
     size_t index = one_in(4) ? (size_t)any() : below(4);
-    switch (below(9)) {
+    switch (below(10)) {
     case 0: stanchion_names_at(list, index, OR_NULL(&view), err()); break;
     case 1: stanchion_answers_at(list, index, OR_NULL(&enqueued), err()); break;
     case 2:
@@ -364,6 +427,11 @@ static void lists(void) {
     case 3: stanchion_names_len(list); stanchion_answers_len(list); stanchion_tasks_len(list); stanchion_holders_len(list); break;
     case 4: stanchion_tasks_free(list); stanchion_names_free(list); stanchion_holders_free(list); break;
     case 5: stanchion_holders_at(list, index, OR_NULL(&holder), err()); break;
+    case 8:
+        stanchion_schedules_len(list);
+        stanchion_schedules_at(list, index, OR_NULL(&schedule), err());
+        stanchion_schedules_next(list, OR_NULL(&view), err());
+        break;
     case 7: stanchion_consumers_len(list); stanchion_consumers_at(list, index, OR_NULL(&consumer), err()); break;
     default: stanchion_answers_free(list);
     }
@@ -424,13 +492,14 @@ static void *run(void *seed) {
     do {
         for (int burst = 0; burst < 64; burst++, calls++) {
             stanchion_text name = text();
-            switch (below(16)) {
+            switch (below(18)) {
             case 0: clients(name); break;
             case 1: case 2: case 3: case 4: locks(name); break;
             case 5: case 6: case 7: case 8: tasks(name); break;
             case 9: case 10: claims(); break;
             case 11: case 12: manage(name, text()); break;
             case 13: workers(name); break;
+            case 14: case 15: schedules(name, text()); break;
             default: lists();
             }
             if (last_error != NULL) {

@@ -9,7 +9,7 @@ use cbindgen::{
 };
 
 /// In the order in which they are read.
-const FILES: [&str; 26] = [
+const FILES: [&str; 29] = [
     "version",
     "error",
     "arguments",
@@ -30,6 +30,9 @@ const FILES: [&str; 26] = [
     "tasks",
     "manage",
     "dead",
+    "schedule",
+    "schedules",
+    "scheduling",
     "consumers",
     "settings",
     "events",
@@ -38,7 +41,7 @@ const FILES: [&str; 26] = [
     "metrics",
 ];
 /// Enums that no function names: all are passed as numbers of a fixed size.
-const ENUMS: [&str; 8] = [
+const ENUMS: [&str; 11] = [
     "stanchion_status",
     "stanchion_held_as",
     "stanchion_loss",
@@ -47,6 +50,9 @@ const ENUMS: [&str; 8] = [
     "stanchion_task_state",
     "stanchion_verdict_kind",
     "stanchion_event_kind",
+    "stanchion_missed",
+    "stanchion_overlap",
+    "stanchion_schedule_outcome",
 ];
 
 fn main() -> ExitCode {

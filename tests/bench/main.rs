@@ -75,7 +75,7 @@ fn main() -> ExitCode {
             pin_server(server, core);
         }
     };
-    let sections: [(&str, Section<'_>); 31] = [
+    let sections: [(&str, Section<'_>); 32] = [
         ("pair", &|report| pair::blocking_redis(&server, report)),
         ("server-cost", &|report| server_cost::pairs(&server, report)),
         ("async", &|report| pair::async_redis(&server, report)),
@@ -100,6 +100,7 @@ fn main() -> ExitCode {
         ("queue-depth", &|report| queue::depth(&redis, "redis", report)),
         ("queue-memory", &|report| queue::memory(&server, report)),
         ("queue-bytes", &|report| queue::expired(&server, report)),
+        ("schedules", &|report| queue::schedules(&server, report)),
         ("sqlite-disk", &|report| disk::disk(&file, report)),
         ("sqlite-idle", &|report| disk::idle(&file, report)),
         ("sqlite-queue-lifecycle", &|report| queue::lifecycle(&file, None, "sqlite", report)),

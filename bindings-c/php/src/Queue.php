@@ -15,6 +15,7 @@ use Stanchion\Internal\DeadTasks;
 use Stanchion\Internal\Errors;
 use Stanchion\Internal\Memory;
 use Stanchion\Internal\Native;
+use Stanchion\Internal\Schedules;
 use Stanchion\Internal\TaskRecords;
 use Stanchion\Internal\Times;
 use Stanchion\Internal\Verdicts;
@@ -22,6 +23,8 @@ use Stanchion\Internal\Verdicts;
 /** A named queue of tasks. Made by Client::queue(). count() is the number of tasks that are not dead. */
 final class Queue implements \Countable
 {
+    use Schedules;
+
     /** Statuses of the library. */
     private const OK = 0;
     private const OTHER_VERSION = 5;

@@ -45,6 +45,10 @@ final class QueueStats
         public readonly bool $intake,
         /** How many calls wait for a task. */
         public readonly int $waiters,
+        /** How many schedules there are. */
+        public readonly int $schedules,
+        /** For how many seconds the first has been due: more than a moment means that nobody works on the queue. */
+        public readonly float $schedulesLate,
     ) {
     }
 
@@ -75,6 +79,8 @@ final class QueueStats
             $record->dead_bytes,
             $record->intake === 1,
             $record->waiters,
+            $record->schedules,
+            Times::seconds($record->schedules_late_ms),
         );
     }
 }

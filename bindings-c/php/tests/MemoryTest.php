@@ -9,6 +9,7 @@ use Stanchion\Client;
 use Stanchion\Exception\InvalidArgument;
 use Stanchion\OnDuplicate;
 use Stanchion\Queue;
+use Stanchion\Schedule;
 use Stanchion\Task;
 use Stanchion\TaskState;
 
@@ -157,6 +158,12 @@ final class MemoryTest extends StoreCase
             }],
             'configure' => [3, function (Client $client, Queue $queue): void {
                 [$queue->configure(maxLen: 100), $queue->pause(), $queue->resume()];
+            }],
+            'schedules' => [8, function (Client $client, Queue $queue, int $i): void {
+                $queue->schedule('a' . $i % 3, '@yearly', ['n' => $i % 300], 'Europe/Berlin', headers: ['h' => 'v']);
+                [$queue->getSchedule('a0'), $queue->listSchedules(), $queue->syncSchedules('app', 1, [['b', '@daily']])];
+                (new Schedule('a', '@daily'))->preview($i, 1 + $i % 20);
+                [$queue->pauseSchedule('b'), $queue->resumeSchedule('b'), $queue->removeSchedule('a0')];
             }],
             'names' => [2, fn (Client $client) => [$client->locks(), $client->queueNames()]],
             'metrics' => [8, fn (Client $client) => [$client->metrics(), $client->metricsText()]],

@@ -228,6 +228,137 @@ TEST(tasks_that_are_no_tasks) {
     stanchion_client_free(client);
 }
 
+TEST(schedules_that_are_no_schedules) {
+    stanchion_client client = opened();
+    const char *queue = unique("bad-schedules");
+    static char long_id[481];
+    memset(long_id, 'x', sizeof long_id);
+    const stanchion_text id = {"a", 1}, when = {"0 3 * * *", 9}, wrong_text = {"\xff", 1}, nowhere = {"Europe/Atlantis", 15};
+    const stanchion_text noise = {"when the cock crows", 19}, past = {"at 1999-12-31T23:59:59Z", 23};
+    const stanchion_text too_long = {long_id, sizeof long_id}, none = {NULL, 0};
+    const stanchion_header header = {{"name", 4}, {"\xff", 1}};
+    int32_t outcome = 7;
+    stanchion_synced synced;
+    memset(&synced, 170, sizeof synced);
+    const int64_t untouched = synced.added;
+    synced.struct_size = sizeof synced;
+    for (int wrong = 0; wrong < 32; wrong++) {
+        stanchion_schedule one;
+        stanchion_schedule_init(&one, sizeof one);
+        one.id = id;
+        one.when = when;
+        if (wrong == 0) one.id = none;
+        if (wrong == 1) one.id = wrong_text;
+        if (wrong == 2) one.id = too_long;
+        if (wrong == 3) one.when = none;
+        if (wrong == 4) one.when = noise;
+        if (wrong == 5) one.when = wrong_text;
+        if (wrong == 6) one.tz = nowhere;
+        if (wrong == 7) one.tz = wrong_text;
+        if (wrong == 8) one.tz.len = 3;
+        if (wrong == 9) one.starts_ms = -2;
+        if (wrong == 10) one.ends_ms = INT64_MAX;
+        if (wrong == 11) one.starts_ms = 2000, one.ends_ms = 1000;
+        if (wrong == 12) one.jitter_ms = -2;
+        if (wrong == 13) one.jitter_ms = 86400001;
+        if (wrong == 14) one.missed = 3;
+        if (wrong == 15) one.missed = -2;
+        if (wrong == 16) one.missed = STANCHION_MISSED_ALL;
+        if (wrong == 17) one.missed = STANCHION_MISSED_ALL, one.missed_max = 0;
+        if (wrong == 18) one.missed = STANCHION_MISSED_ALL, one.missed_max = 1001;
+        if (wrong == 19) one.missed = STANCHION_MISSED_ALL, one.missed_max = INT64_MAX;
+        if (wrong == 20) one.missed = STANCHION_MISSED_ALL, one.missed_max = -2;
+        if (wrong == 21) one.overlap = 2;
+        if (wrong == 22) one.overlap = -2;
+        if (wrong == 23) one.paused = 2;
+        if (wrong == 24) one.priority = 256;
+        if (wrong == 25) one.max_attempts = 0;
+        if (wrong == 26) one.expires_ms = 0;
+        if (wrong == 27) one.payload_len = 1;
+        if (wrong == 28) one.header_count = 1;
+        if (wrong == 29) one.headers = &header, one.header_count = 1;
+        if (wrong == 30) one.struct_size = 8;
+        if (wrong == 31) one.id.len = SIZE_MAX;
+        INVALID(stanchion_queue_schedule(client, T(queue), &one, &outcome, &err));
+        stanchion_schedule pair[2] = {one, one};
+        stanchion_schedule_init(&pair[0], sizeof pair[0]);
+        pair[0].id.data = "good", pair[0].id.len = 4;
+        pair[0].when = when;
+        INVALID(stanchion_queue_sync_schedules(client, T(queue), T("app"), 1, pair, 2, &synced, &err));
+    }
+    stanchion_schedule one;
+    stanchion_schedule_init(&one, sizeof one);
+    one.id = id;
+    one.when = past;
+    INVALID(stanchion_queue_schedule(client, T(queue), &one, &outcome, &err));
+    INVALID(stanchion_queue_schedule(client, T(queue), NULL, &outcome, &err));
+    INVALID(stanchion_queue_schedule(client, NULL, 0, &one, &outcome, &err));
+    CHECK(outcome == 7 && synced.added == untouched && stats(client, queue).schedules == 0);
+    stanchion_client_free(client);
+}
+
+TEST(calls_about_schedules_are_checked) {
+    stanchion_client client = opened();
+    const char *queue = unique("bad-calls");
+    const stanchion_text id = {"a", 1}, when = {"@yearly", 7};
+    stanchion_schedule pair[2];
+    stanchion_synced synced;
+    synced.struct_size = sizeof synced;
+    for (int index = 0; index < 2; index++) {
+        stanchion_schedule_init(&pair[index], sizeof pair[index]);
+        pair[index].id = id;
+        pair[index].when = when;
+    }
+    INVALID(stanchion_queue_sync_schedules(client, T(queue), T("app"), 1, pair, 2, &synced, &err));
+    INVALID(stanchion_queue_sync_schedules(client, T(queue), T("app"), -1, pair, 1, &synced, &err));
+    INVALID(stanchion_queue_sync_schedules(client, T(queue), T("app"), INT64_MAX, pair, 1, &synced, &err));
+    INVALID(stanchion_queue_sync_schedules(client, T(queue), NULL, 0, 1, pair, 1, &synced, &err));
+    INVALID(stanchion_queue_sync_schedules(client, T(queue), T("\xff"), 1, pair, 1, &synced, &err));
+    INVALID(stanchion_queue_sync_schedules(client, T(queue), T("app"), 1, NULL, 1, &synced, &err));
+    INVALID(stanchion_queue_sync_schedules(client, T(queue), T("app"), 1, pair, SIZE_MAX, &synced, &err));
+    synced.struct_size = 8;
+    INVALID(stanchion_queue_sync_schedules(client, T(queue), T("app"), 1, pair, 1, &synced, &err));
+    stanchion_schedules list = 7;
+    stanchion_ran ran;
+    ran.struct_size = 16;
+    INVALID(stanchion_queue_get_schedule(client, T(queue), T("a"), NULL, &err));
+    INVALID(stanchion_queue_get_schedule(client, T(queue), NULL, 0, &list, &err));
+    INVALID(stanchion_queue_list_schedules(client, T(queue), NULL, 0, 100, NULL, &err));
+    INVALID(stanchion_queue_list_schedules(client, T(queue), NULL, 0, 0, &list, &err));
+    INVALID(stanchion_queue_list_schedules(client, T(queue), NULL, 0, 1001, &list, &err));
+    INVALID(stanchion_queue_list_schedules(client, T(queue), NULL, 0, SIZE_MAX, &list, &err));
+    INVALID(stanchion_queue_list_schedules(client, T(queue), T("none of ours"), 10, &list, &err));
+    INVALID(stanchion_queue_list_schedules(client, T(queue), NULL, 3, 10, &list, &err));
+    INVALID(stanchion_queue_pause_schedule(client, T(queue), T(""), &err));
+    INVALID(stanchion_queue_resume_schedule(client, T(queue), T("\n"), &err));
+    INVALID(stanchion_queue_run_schedule(client, T(queue), T("\xff"), NULL, &err));
+    INVALID(stanchion_queue_run_schedule(client, T(queue), T("a"), &ran, &err));
+    INVALID(stanchion_queue_remove_schedule(client, T(queue), NULL, 1, &err));
+    CHECK(list == 7 && stats(client, queue).schedules == 0);
+    stanchion_client_free(client);
+}
+
+TEST(previews_are_checked) {
+    stanchion_schedule one;
+    stanchion_schedule_init(&one, sizeof one);
+    int64_t times[2] = {7, 7};
+    size_t count = 7;
+    INVALID(stanchion_schedule_preview(&one, 0, times, 2, &count, &err));
+    one.when.data = "@daily";
+    one.when.len = 6;
+    INVALID(stanchion_schedule_preview(NULL, 0, times, 2, &count, &err));
+    INVALID(stanchion_schedule_preview(&one, -1, times, 2, &count, &err));
+    INVALID(stanchion_schedule_preview(&one, INT64_MAX, times, 2, &count, &err));
+    INVALID(stanchion_schedule_preview(&one, 0, NULL, 2, &count, &err));
+    INVALID(stanchion_schedule_preview(&one, 0, times, 2, NULL, &err));
+    INVALID(stanchion_schedule_preview(&one, 0, times, 0, &count, &err));
+    INVALID(stanchion_schedule_preview(&one, 0, times, 1001, &count, &err));
+    INVALID(stanchion_schedule_preview(&one, 0, times, SIZE_MAX, &count, &err));
+    one.overlap = 9;
+    INVALID(stanchion_schedule_preview(&one, 0, times, 2, &count, &err));
+    CHECK(count == 7 && times[0] == 7);
+}
+
 TEST(counts_states_and_places) {
     stanchion_client client = opened();
     const char *queue = unique("places");

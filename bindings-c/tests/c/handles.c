@@ -14,6 +14,7 @@ static void refused(int64_t handle) {
     stanchion_holders holders = 7;
     stanchion_waiters waiters = 7;
     stanchion_consumers consumers = 7;
+    stanchion_schedules schedules = 7;
     stanchion_answers answers = 7;
     stanchion_worker worker = 7;
     stanchion_text text = {NULL, 0};
@@ -30,6 +31,11 @@ static void refused(int64_t handle) {
     stanchion_queue_config settings;
     stanchion_list_options listing = list_options(STANCHION_STATE_READY);
     stanchion_dead_tasks dead = dead_tasks();
+    stanchion_schedule planned;
+    stanchion_schedule_info shown;
+    stanchion_synced synced;
+    stanchion_ran ran;
+    int32_t outcome = 7;
     size_t count = 7;
     uint64_t page = 7;
     stats.struct_size = sizeof stats;
@@ -43,6 +49,10 @@ static void refused(int64_t handle) {
     stanchion_verdict_init(&verdict, sizeof verdict);
     stanchion_queue_config_init(&settings, sizeof settings);
     dead.count = 1;
+    stanchion_schedule_init(&planned, sizeof planned);
+    shown.struct_size = sizeof shown;
+    synced.struct_size = sizeof synced;
+    ran.struct_size = sizeof ran;
 
     GONE(stanchion_clock_advance(handle, 1, &err));
     GONE(stanchion_client_release_all(handle, &count, &err));
@@ -105,6 +115,17 @@ static void refused(int64_t handle) {
     GONE(stanchion_queue_resume(handle, T("q"), &err));
     GONE(stanchion_queue_purge(handle, T("q"), &page, &err));
     GONE(stanchion_queue_configure(handle, T("q"), &settings, &err));
+    GONE(stanchion_queue_schedule(handle, T("q"), &planned, &outcome, &err));
+    GONE(stanchion_queue_sync_schedules(handle, T("q"), T("a"), 1, &planned, 1, &synced, &err));
+    GONE(stanchion_queue_get_schedule(handle, T("q"), T("a"), &schedules, &err));
+    GONE(stanchion_queue_list_schedules(handle, T("q"), NULL, 0, 1, &schedules, &err));
+    GONE(stanchion_queue_pause_schedule(handle, T("q"), T("a"), &err));
+    GONE(stanchion_queue_resume_schedule(handle, T("q"), T("a"), &err));
+    GONE(stanchion_queue_run_schedule(handle, T("q"), T("a"), &ran, &err));
+    GONE(stanchion_queue_remove_schedule(handle, T("q"), T("a"), &err));
+    GONE(stanchion_schedules_at(handle, 0, &shown, &err));
+    GONE(stanchion_schedules_next(handle, &text, &err));
+    CHECK(stanchion_schedules_len(handle) == 0 && schedules == 7 && outcome == 7);
     GONE(stanchion_claim_get(handle, &about, &err));
     GONE(stanchion_claim_ack(handle, &err));
     GONE(stanchion_claim_nack(handle, 0, T("x"), &err));
@@ -145,6 +166,7 @@ static void refused(int64_t handle) {
     stanchion_holders_free(handle);
     stanchion_waiters_free(handle);
     stanchion_consumers_free(handle);
+    stanchion_schedules_free(handle);
     stanchion_metrics_free(handle);
     stanchion_worker_free(handle);
     CHECK(holders == 7 && waiters == 7 && lease == 7 && claim == 7 && tasks == 7 && names == 7 && answers == 7 && worker == 7 && count == 7 && page == 7);

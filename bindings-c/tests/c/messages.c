@@ -62,3 +62,32 @@ TEST(a_refused_task) {
     SAYS("stanchion_connect: timeout_ms -7 ", stanchion_connect(T("memory:"), &options, &client, &err));
     stanchion_client_free(client);
 }
+
+TEST(a_refused_option_of_a_schedule) {
+    stanchion_client client = opened();
+    stanchion_schedule one;
+    stanchion_schedule_init(&one, sizeof one);
+    one.id.data = "a", one.id.len = 1;
+    one.when.data = "@daily", one.when.len = 6;
+    stanchion_schedule bad = one;
+    bad.missed = 3;
+    SAYS("stanchion_queue_schedule: missed 3 is no stanchion_missed", stanchion_queue_schedule(client, T("q"), &bad, NULL, &err));
+    bad = one;
+    bad.missed = STANCHION_MISSED_ALL;
+    SAYS("stanchion_queue_schedule: missed_max ", stanchion_queue_schedule(client, T("q"), &bad, NULL, &err));
+    bad = one;
+    bad.overlap = -2;
+    SAYS("stanchion_queue_sync_schedules: overlap -2 is no stanchion_overlap",
+         stanchion_queue_sync_schedules(client, T("q"), T("app"), 1, &bad, 1, NULL, &err));
+    SAYS("stanchion_queue_sync_schedules: generation -1 ",
+         stanchion_queue_sync_schedules(client, T("q"), T("app"), -1, &one, 1, NULL, &err));
+    bad = one;
+    bad.priority = 300;
+    int64_t times[1];
+    size_t count = 0;
+    SAYS("stanchion_schedule_preview: priority 300 ", stanchion_schedule_preview(&bad, 0, times, 1, &count, &err));
+    bad = one;
+    bad.tz.data = "Mars/Phobos", bad.tz.len = 11;
+    SAYS("schedule \"q\": schedule \"a\": tz: ", stanchion_queue_schedule(client, T("q"), &bad, NULL, &err));
+    stanchion_client_free(client);
+}

@@ -150,7 +150,7 @@ fn page(from: Option<&str>, max: usize) -> Result<ListSchedules, Error> {
     let place = |text: &str| {
         Place::parse(text)
             .filter(|place| place.part == Place::SCHEDULES)
-            .ok_or_else(|| Error::invalid(format!("from {text:?} is not what a page of schedules gave")))
+            .ok_or_else(|| Error::invalid(format!("page {text:?} is not what a listing of schedules gave")))
     };
     Ok(ListSchedules::Page { from: from.map(place).transpose()?, max })
 }

@@ -4,12 +4,14 @@ mod bare;
 mod bytes;
 mod crash;
 mod latency;
+mod schedules;
 pub(crate) mod size;
 mod speed;
 
 pub use bytes::expired;
 pub use crash::{CHILD, child, crash};
 pub use latency::latency;
+pub use schedules::schedules;
 pub use size::{depth, memory};
 pub use speed::{drain, lifecycle};
 

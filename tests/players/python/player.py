@@ -262,7 +262,8 @@ class Actor:
         return shown_page(page, [shown_schedule(one) for one in page])
 
     def preview(self, request):
-        schedule = stanchion.Schedule(**Arguments(request, *SCHEDULE))
+        # The id matters for its jitter only.
+        schedule = stanchion.Schedule(**{"id": "", **Arguments(request, *SCHEDULE)})
         times = schedule.preview(seconds(request["after_ms"]), special(request.get("count", 1)))
         return [milliseconds(time) for time in times]
 
