@@ -14,7 +14,7 @@ SECTIONS = {
     "": {"README.md": "index.md"},
     "Guides": {
         f"docs/guides/{name}.md": f"guides/{name}.md" for name in (
-            "locks-in-five-minutes", "which-lock", "queue-in-five-minutes", "tasks-that-must-not-run-twice",
+            "locks-in-five-minutes", "which-lock", "queue-in-five-minutes", "schedules", "tasks-that-must-not-run-twice",
             "deploys-and-shutdown", "sizing-redis", "sqlite-in-production", "clusters")
     },
     "Moving": {"docs/COMING-FROM.md": "moving/coming-from.md", "docs/MIGRATING.md": "moving/migrating.md"},
