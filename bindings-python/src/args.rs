@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDelta, PyFloat, PyInt, PyString};
-use stanchion::{LeaseHandle, TaskState};
+use stanchion::{LeaseHandle, Missed as MissedSlots, Overlap as OverlapPolicy, TaskState};
 
 use crate::error::{raise, wrong};
 
@@ -156,6 +156,39 @@ impl<'a, 'py> FromPyObject<'a, 'py> for State {
             "dead" => TaskState::Dead,
             _ => return Err(wrong(&value, "must be scheduled, ready, claimed or dead")),
         }))
+    }
+}
+
+/// What becomes of missed slots: a word, or how many of them are fired at most.
+pub(crate) struct Missed(pub(crate) MissedSlots);
+
+impl<'a, 'py> FromPyObject<'a, 'py> for Missed {
+    type Error = PyErr;
+
+    fn extract(value: Borrowed<'a, 'py, PyAny>) -> PyResult<Self> {
+        let told = match (value.extract::<Text>(), value.extract::<Whole>()) {
+            (Ok(Text(word)), _) if word == "last" => Some(MissedSlots::Last),
+            (Ok(Text(word)), _) if word == "skip" => Some(MissedSlots::Skip),
+            (_, Ok(most)) => Some(MissedSlots::All(most.narrow(u32::MAX))),
+            _ => None,
+        };
+        told.map(Self).ok_or_else(|| wrong(&value, "must be last, skip or a whole number from 1 on"))
+    }
+}
+
+/// What becomes of a slot while the task of the one before lives.
+pub(crate) struct Overlap(pub(crate) OverlapPolicy);
+
+impl<'a, 'py> FromPyObject<'a, 'py> for Overlap {
+    type Error = PyErr;
+
+    fn extract(value: Borrowed<'a, 'py, PyAny>) -> PyResult<Self> {
+        let told = match value.extract::<Text>() {
+            Ok(Text(word)) if word == "queue" => Some(OverlapPolicy::Queue),
+            Ok(Text(word)) if word == "skip" => Some(OverlapPolicy::Skip),
+            _ => None,
+        };
+        told.map(Self).ok_or_else(|| wrong(&value, "must be queue or skip"))
     }
 }
 

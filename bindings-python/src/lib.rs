@@ -16,6 +16,7 @@ mod lock;
 mod queue;
 mod results;
 mod runtime;
+mod schedule;
 mod task;
 mod worker;
 
@@ -87,6 +88,7 @@ fn _stanchion(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<task::Task>()?;
     module.add_class::<task::ClaimOptions>()?;
     module.add_class::<task::DeadTasks>()?;
+    module.add_class::<schedule::Schedule>()?;
     module.add_class::<queue::Queue>()?;
     module.add_class::<queue::AioQueue>()?;
     module.add_class::<queue::Queues>()?;

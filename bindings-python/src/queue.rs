@@ -9,6 +9,7 @@ use crate::call::call;
 use crate::claim::{Delivered, Taken, taken};
 use crate::faces::faces;
 use crate::results::IntoPython;
+use crate::schedule::{Schedule, schedules};
 use crate::task::{ClaimOptions, DeadTasks, Task, tasks};
 
 faces! {
@@ -43,6 +44,16 @@ faces! {
             dead_bytes: Option<Whole>,
             intake: Option<Flag>
         ) |queue| queue.configure(settings(max_len, dead_max, dead_age, dead_bytes, intake));
+        fn schedule(schedule: Schedule) |queue| queue.schedule(schedule.0);
+        fn sync_schedules(owner: Text, generation: Whole, items: Vec<Schedule>)
+            |queue| queue.sync_schedules(&owner.0, generation.0, schedules(items));
+        fn get_schedule(id: Text) |queue| queue.get_schedule(&id.0);
+        fn list_schedules(page: Option<Text>, max: Whole)
+            |queue| queue.list_schedules(page.as_ref().map(|page| &*page.0), max.narrow(usize::MAX));
+        fn pause_schedule(id: Text) |queue| queue.pause_schedule(&id.0);
+        fn resume_schedule(id: Text) |queue| queue.resume_schedule(&id.0);
+        fn run_schedule(id: Text) |queue| queue.run_schedule(&id.0);
+        fn remove_schedule(id: Text) |queue| queue.remove_schedule(&id.0);
     }
 
     blocking {

@@ -6,8 +6,8 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList};
 use pyo3::{BoundObject, IntoPyObject};
 use stanchion::{
-    Consumer, Enqueued, Error, Holder, LeaseHandle, LockPage, QueuePage, QueueStats, Removed, Rescheduled,
-    TaskInfo, TaskPage, Waiter,
+    Consumer, Enqueued, Error, Holder, LeaseHandle, LockPage, Missed, Overlap, QueuePage, QueueStats,
+    Removed, Rescheduled, ScheduleInfo, ScheduleOutcome, SchedulePage, Synced, TaskInfo, TaskPage, Waiter,
 };
 
 use crate::error::raise;
@@ -46,6 +46,12 @@ impl IntoPython for u64 {
 }
 
 impl IntoPython for usize {
+    fn into_python(self, py: Python<'_>) -> PyResult<Py<PyAny>> {
+        object(py, self)
+    }
+}
+
+impl IntoPython for String {
     fn into_python(self, py: Python<'_>) -> PyResult<Py<PyAny>> {
         object(py, self)
     }
@@ -211,6 +217,68 @@ impl IntoPython for QueueStats {
         fields.set_item("dead_age", self.settings.dead_age.as_secs_f64())?;
         fields.set_item("dead_bytes", self.settings.dead_bytes)?;
         fields.set_item("intake", self.settings.intake)?;
+        fields.set_item("schedules", self.schedules)?;
+        fields.set_item("schedules_late", self.schedules_late.as_secs_f64())?;
+        Ok(fields.into_any().unbind())
+    }
+}
+
+impl IntoPython for ScheduleOutcome {
+    fn into_python(self, py: Python<'_>) -> PyResult<Py<PyAny>> {
+        object(py, self.name())
+    }
+}
+
+impl IntoPython for Synced {
+    fn into_python(self, py: Python<'_>) -> PyResult<Py<PyAny>> {
+        object(py, (self.added, self.changed, self.kept, self.removed, self.newer))
+    }
+}
+
+impl IntoPython for SchedulePage {
+    fn into_python(self, py: Python<'_>) -> PyResult<Py<PyAny>> {
+        object(py, (self.schedules.into_python(py)?, self.next))
+    }
+}
+
+/// A word, or how many are fired at most; `None` if a newer version has put it.
+fn missed(py: Python<'_>, missed: Option<Missed>) -> PyResult<Py<PyAny>> {
+    match missed {
+        Some(Missed::Last) => object(py, "last"),
+        Some(Missed::Skip) => object(py, "skip"),
+        Some(Missed::All(most)) => object(py, most),
+        _ => Ok(py.None()),
+    }
+}
+
+impl IntoPython for ScheduleInfo {
+    fn into_python(self, py: Python<'_>) -> PyResult<Py<PyAny>> {
+        let overlap = match self.overlap {
+            Overlap::Queue => "queue",
+            Overlap::Skip => "skip",
+            _ => "other",
+        };
+        let fields = PyDict::new(py);
+        fields.set_item("id", self.id)?;
+        fields.set_item("when", self.when)?;
+        fields.set_item("tz", self.tz)?;
+        fields.set_item("missed", missed(py, self.missed)?)?;
+        fields.set_item("overlap", overlap)?;
+        fields.set_item("jitter", self.jitter.as_secs_f64())?;
+        fields.set_item("starts", self.starts.map(wall))?;
+        fields.set_item("ends", self.ends.map(wall))?;
+        fields.set_item("paused", self.paused)?;
+        fields.set_item("next", self.next.map(wall))?;
+        fields.set_item("late", self.late.as_secs_f64())?;
+        fields.set_item("owner", self.owner)?;
+        fields.set_item("fired", self.fired)?;
+        fields.set_item("skipped", self.skipped)?;
+        fields.set_item("missed_slots", self.missed_slots)?;
+        fields.set_item("last_task", self.last_task)?;
+        fields.set_item("priority", self.priority)?;
+        fields.set_item("max_attempts", self.max_attempts)?;
+        fields.set_item("expires", self.expires.map(|time| time.as_secs_f64()))?;
+        fields.set_item("size", self.size)?;
         Ok(fields.into_any().unbind())
     }
 }

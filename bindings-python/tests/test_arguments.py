@@ -36,6 +36,8 @@ def calls(client, wait):
         "max_run": lambda bad: queue.claim(max_run=bad), "claim extend": claim.extend,
         "nack": lambda bad: claim.nack(bad), "dead_age": lambda bad: queue.configure(dead_age=bad),
         "older_than": lambda bad: queue.remove_dead(older_than=bad),
+        "jitter": lambda bad: queue.schedule("x", "@daily", jitter=bad),
+        "schedule expires": lambda bad: queue.schedule("x", "@daily", expires=bad),
         "worker lease": lambda bad: queue.worker(print, lease=bad),
         "worker run": lambda bad: queue.worker(print, max_run=bad),
     }
@@ -46,6 +48,12 @@ def calls(client, wait):
         "version": lambda bad: queue.remove("x", version=bad), "kick": queue.kick,
         "kick count": lambda bad: queue.kick(count=bad), "remove_dead": lambda bad: queue.remove_dead(count=bad),
         "receipts": lambda bad: queue.kick(receipts=[bad]),
+        "missed": lambda bad: queue.schedule("x", "@daily", missed=bad),
+        "schedule priority": lambda bad: queue.schedule("x", "@daily", priority=bad),
+        "schedule max_attempts": lambda bad: queue.schedule("x", "@daily", max_attempts=bad),
+        "generation": lambda bad: queue.sync_schedules("app", bad, []),
+        "list_schedules": lambda bad: queue.list_schedules(max=bad),
+        "page of schedules": lambda bad: queue.list_schedules(bad),
         "max_len": lambda bad: queue.configure(max_len=bad), "dead_max": lambda bad: queue.configure(dead_max=bad),
         "dead_bytes": lambda bad: queue.configure(dead_bytes=bad), "locks": client.locks,
         "queue_names": client.queue_names, "concurrency": lambda bad: queue.worker(print, concurrency=bad),
@@ -54,6 +62,7 @@ def calls(client, wait):
         "renew": lambda bad: lock.acquire(renew=bad), "fail_fast": lambda bad: lock.acquire(fail_fast=bad),
         "claim renew": lambda bad: queue.claim(renew=bad), "intake": lambda bad: queue.configure(intake=bad),
         "payloads": lambda bad: queue.list("ready", payloads=bad),
+        "paused": lambda bad: queue.schedule("x", "@daily", paused=bad),
     }
     return lease, claim, [(NO_TIMES, times), (NO_COUNTS, counts), (NO_FLAGS, flags)]
 
@@ -132,6 +141,7 @@ def test_times_counts_and_flags(face):
     # An age that no task has, an id, and no ids.
     assert accepted == [("older_than", timedelta.max), ("kick", "10"), ("kick", [])]
     assert lease.valid and claim.valid and wait(client.queue("q").stats()).enqueued == tasks
+    assert wait(client.queue("q").stats()).schedules == 0
     assert not wait(client.lock("a").locked())
 
 
@@ -187,7 +197,10 @@ def test_bad_names(face, bad):
             lambda: client.lock(bad).acquire(), lambda: client.queue(bad).enqueue("x"),
             lambda: client.queues([bad]).claim(), lambda: client.queue("q").get(bad),
             lambda: client.queue("q").remove(bad), lambda: client.queue("q").reschedule(bad, 5),
-            lambda: client.queue("q").kick([bad])):
+            lambda: client.queue("q").kick([bad]), lambda: client.queue("q").schedule(bad, "@daily"),
+            lambda: client.queue("q").sync_schedules(bad, 1, []), lambda: client.queue("q").get_schedule(bad),
+            lambda: client.queue("q").pause_schedule(bad), lambda: client.queue("q").resume_schedule(bad),
+            lambda: client.queue("q").run_schedule(bad), lambda: client.queue("q").remove_schedule(bad)):
         with pytest.raises(stanchion.InvalidArgument):
             wait(call())
     if bad is not None:  # No id: a random one.

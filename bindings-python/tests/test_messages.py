@@ -59,6 +59,33 @@ WRONG = {
     lambda client: client.queue("q").enqueue("a", bytes((16 << 20) + 1)):
         "enqueue(): payload must have at most 16777216 bytes, not bytes of 16777217",
     lambda client: client.queue("q").enqueue("a", headers=7): "enqueue(): headers must be a mapping of texts, not int 7",
+    lambda client: client.queue("q").schedule("a", "@daily", missed="all"):
+        "schedule(): missed must be last, skip or a whole number from 1 on, not str 'all'",
+    lambda client: client.queue("q").schedule("a", "@daily", missed=1.5):
+        "schedule(): missed must be last, skip or a whole number from 1 on, not float 1.5",
+    lambda client: client.queue("q").schedule("a", "@daily", overlap="drop"):
+        "schedule(): overlap must be queue or skip, not str 'drop'",
+    lambda client: client.queue("q").schedule("a", "@daily", starts="now"):
+        "schedule(): starts must be a datetime or a number of seconds since 1970, not str 'now'",
+    lambda client: client.queue("q").schedule("a", 3): "schedule(): when must be a text that UTF-8 can encode, not int 3",
+    lambda client: client.queue("q").schedule("a", "@daily", priority=256):
+        "schedule(): priority must be a whole number from 0 to 255, not int 256",
+    lambda client: client.queue("q").schedule("a", "61 * * * *", {1}):
+        "schedule(): payload must be bytes or a JSON value, not set {1}: Object of type set is not JSON serializable",
+    lambda client: client.queue("q").get_schedule(7): "get_schedule(): id must be a text that UTF-8 can encode, not int 7",
+    lambda client: client.queue("q").sync_schedules("app", "1", []):
+        "sync_schedules(): generation must be a whole number from 0 on, not str '1'",
+    lambda client: client.queue("q").sync_schedules("app", 1, "ab"):
+        "sync_schedules(): schedules must be a list of schedules, not str 'ab'",
+    lambda client: client.queue("q").sync_schedules("app", 1, {"id": "a"}):
+        "sync_schedules(): schedules must be a list of schedules, not dict {'id': 'a'}",
+    lambda client: client.queue("q").sync_schedules("app", 1, [("a",)]):
+        "sync_schedules(): schedules must be Schedules, (id, when, payload) tuples or mappings of a Schedule's fields, not tuple "
+        "('a',)",
+    lambda client: client.queue("q").sync_schedules("app", 1, [{"id": "a"}]):
+        "sync_schedules(): schedules must each have 'when', not dict {'id': 'a'}",
+    lambda client: client.queue("q").sync_schedules("app", 1, [("a", "@daily", b"", "UTC", "all")]):
+        "sync_schedules(): missed must be last, skip or a whole number from 1 on, not str 'all'",
     lambda client: client.multi_lock("ab"): "multi_lock(): names must be a list, not str 'ab'",
     lambda client: client.queues("ab"): "queues(): names must be a list, not str 'ab'",
     lambda client: client.queue("q").settle(7): "settle(): verdicts must be a list, not int 7",
@@ -134,6 +161,10 @@ KEYWORDS = {
         "claim() got an unexpected keyword argument 'timeout': how long to wait for tasks is wait=5, how long the claims last "
         "is lease=5"
        for make in (lambda client: client.queue("q"), lambda client: client.queues(["q"]))},
+    lambda client: client.queue("q").schedule("a", "@daily", max_instances=1):
+        "schedule() got an unexpected keyword argument 'max_instances': say overlap='skip' for one at a time",
+    lambda client: client.queue("q").scheduled("@daily", name="a"):
+        "scheduled() got an unexpected keyword argument 'name': say id='a'",
     lambda client: client.queue("q").claim(count=5): "claim() got an unexpected keyword argument 'count': say max=5",
     lambda client: client.queue("q").claim(visibility_timeout=5):
         "claim() got an unexpected keyword argument 'visibility_timeout': say lease=5",

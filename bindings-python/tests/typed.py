@@ -1,7 +1,7 @@
 """Uses the package as a typed program does; checked by mypy --strict, not run."""
 
 import asyncio
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Dict, List, Optional
 
 import stanchion
@@ -55,8 +55,27 @@ def blocking(client: stanchion.Client) -> int:
     following: Optional[str] = page.next
     gone: int = queue.remove_dead(receipts=[task.receipt for task in page], older_than=timedelta(days=1))
     print(following, gone, queue.kick(10), queue.kick("a"), queue.kick(["a"]), queue.kick(reason="x"))
+    schedules(queue)
     report: stanchion.WorkerReport = queue.worker(lambda claim: print(claim.id), concurrency=8).run(until_empty=True)
     return fence + report.completed
+
+
+def schedules(queue: stanchion.Queue) -> None:
+    @queue.scheduled("0 3 * * *", {"a": 1}, tz="Europe/Berlin", missed=3, jitter=timedelta(minutes=5))
+    def nightly(claim: stanchion.Claim, verbose: bool = False) -> int:
+        return claim.attempt
+
+    number: int = nightly(queue.claim()[0], verbose=True)
+    nightly("a")  # type: ignore[arg-type]
+    times: List[datetime] = nightly.schedule.preview(0, number)
+    outcome: stanchion.ScheduleOutcome = queue.schedule("a", "@daily", overlap="skip", starts=times[0])
+    synced: stanchion.Synced = queue.sync_schedules("app", 1, [nightly.schedule, ("b", "@daily"), {"id": "c", "when": "@daily"}])
+    queue.sync_schedules("app", 1, [7])  # type: ignore[list-item]
+    page: stanchion.SchedulePage = queue.list_schedules()
+    info: Optional[stanchion.ScheduleInfo] = queue.get_schedule("a")
+    task: Optional[str] = queue.run_schedule("a")
+    print(outcome, synced.newer, [one.next for one in page], info and info.missed, task, queue.sync_scheduled("app", 2))
+    queue.worker(queue.run_scheduled).run(until_empty=True)
 
 
 async def asynchronous() -> None:
@@ -85,6 +104,18 @@ async def asynchronous() -> None:
         for claim in claims:
             await claim.ack()
         print(text)
+        await asynchronous_schedules(client.queue("q"))
+
+
+async def asynchronous_schedules(queue: stanchion.aio.Queue) -> None:
+    @queue.scheduled("@daily")
+    async def nightly(claim: stanchion.aio.Claim) -> int:
+        return claim.attempt
+
+    number: int = await nightly((await queue.claim())[0])
+    synced: stanchion.Synced = await queue.sync_scheduled("app", number)
+    print(nightly.schedule.id, synced.added, await queue.schedule("a", "@daily"), await queue.get_schedule("a"))
+    await queue.worker(queue.run_scheduled).run(until_empty=True)
 
 
 if __name__ == "__main__":

@@ -18,6 +18,7 @@ from ._client import Client, connect
 from ._lease import Lease, Lost
 from ._lock import Hold, Lock, RwLock
 from ._queue import Queue, Queues
+from ._schedule import Schedule, ScheduleInfo, ScheduleOutcome, SchedulePage, Synced
 from ._types import (
     ClaimedBy, Consumer, Debounce, Enqueued, Holder, Keep, NamePage, Outcome, QueueStats, Removed, Replace, Rescheduled, Skip, Task,
     TaskInfo, TaskPage, TaskState, Throttle, Waiter, WorkerEvent, WorkerReport)
@@ -29,7 +30,8 @@ __all__ = [
     "Cancelled", "Claim", "ClaimedBy", "Client", "Closed", "Consumer", "Corrupt", "Debounce", "Denied", "Enqueued", "Forked", "Hold",
     "Holder", "Indeterminate", "Internal", "InvalidArgument", "Keep", "Lease", "LeaseExpired", "LeaseLost", "Lock",
     "LockTimeout", "Lost", "NamePage", "Outcome", "Queue", "QueueFull", "QueueStats", "Queues", "Removed", "Replace",
-    "Rescheduled", "RwLock", "Skip", "StaleReceipt", "StanchionError", "StoreUnavailable", "Task", "TaskInfo", "TaskPage", "TaskState",
+    "Rescheduled", "RwLock", "Schedule", "ScheduleInfo", "ScheduleOutcome", "SchedulePage", "Skip", "StaleReceipt", "StanchionError",
+    "StoreUnavailable", "Synced", "Task", "TaskInfo", "TaskPage", "TaskState",
     "Throttle", "Unsupported", "Waiter", "Worker", "WorkerEvent", "WorkerReport", "WrongType", "aio", "connect", "testing",
 ]
 

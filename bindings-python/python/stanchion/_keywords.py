@@ -18,6 +18,15 @@ _ENQUEUE = {
     "countdown": "say delay={}", "eta": "say due={}", "job_id": "say id={}", "task_id": "say id={}", "data": "say payload={}",
     "attempts": "say max_attempts={}", "max_retries": _ATTEMPTS, "retry": _ATTEMPTS,
 }
+_SCHEDULE = {
+    **dict.fromkeys(("cron", "cron_string", "crontab"), "say when={}"),
+    **dict.fromkeys(("interval", "seconds", "minutes", "hours", "days"), "say when='every 90s', or 'every 1h 30m'"),
+    "timezone": "say tz={}", "start_date": "say starts={}", "end_date": "say ends={}",
+    **dict.fromkeys(("coalesce", "misfire_grace_time"), "say missed='last', 'skip' or a number"),
+    "max_instances": "say overlap='skip' for one at a time", "name": "say id={}", "job_id": "say id={}", "task_id": "say id={}",
+    **dict.fromkeys(("args", "kwargs"), "say payload=..."), "data": "say payload={}", "max_retries": _ATTEMPTS,
+    "retry": _ATTEMPTS,
+}
 _CLAIM = {
     "timeout": "how long to wait for tasks is wait={}, how long the claims last is lease={}", "count": "say max={}",
     "visibility_timeout": "say lease={}",
@@ -30,6 +39,7 @@ _HINTS: Dict[str, Dict[str, str]] = {
     "try_acquire": {**dict.fromkeys(("timeout", "blocking_timeout", "wait"), "to wait say acquire(wait={})"), "blocking": _TRY},
     "lock": _LOCK, "rw_lock": _LOCK, "semaphore": _LOCK, "multi_lock": _LOCK,
     "enqueue": _ENQUEUE, "enqueue_many": _ENQUEUE, "claim": _CLAIM, "settle_and_claim": _CLAIM, "nack": _NACK, "nacked": _NACK,
+    "schedule": _SCHEDULE, "sync_schedules": _SCHEDULE, "scheduled": _SCHEDULE,
     "worker": {
         "workers": "say concurrency={}", "threads": "say concurrency={}", "burst": "say worker(...).run(until_empty={})",
         "until_empty": "say worker(...).run(until_empty={})"},

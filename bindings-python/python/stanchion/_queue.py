@@ -7,7 +7,12 @@ from typing import Any, Callable, Iterable, List, Mapping, NoReturn, Optional, T
 from . import _stanchion
 from ._claim import Claim
 from ._errors import StanchionError
+from ._functions import check_blocking, check_ran
 from ._keywords import refuse
+from ._schedule import (
+    Schedule, ScheduleInfo, ScheduleLike, ScheduleOutcome, SchedulePage, Synced, schedule_info, schedule_infos,
+    schedules as native_schedules)
+from ._scheduled import ScheduledFunctions
 from ._types import (
     UNSET, Consumer, Duration, Enqueued, OnDuplicate, QueueStats, Removed, Rescheduled, Task, TaskInfo, TaskLike, TaskPage, TaskState,
     Time, WorkerEvent, _Unset, all_enqueued, dead_tasks, enqueued, maybe_wall, queue_names, seconds_since_1970,
@@ -15,13 +20,16 @@ from ._types import (
 from ._worker import Worker
 
 
-class Queue:
+class Queue(ScheduledFunctions):
     """A named queue of tasks. Made by `Client.queue`."""
 
     def __init__(self, client: Any, name: str) -> None:
+        super().__init__()
         self._client = client
         self._native: _stanchion.Queue = client._native.queue(name)
         self.name = name
+
+    _check = staticmethod(check_blocking)
 
     def enqueue(
         self,
@@ -195,6 +203,89 @@ class Queue:
         """Change settings; what is not given stays. ``max_len=None`` takes the limit away."""
         limit = None if isinstance(max_len, _Unset) else (max_len,)
         self._native.configure(limit, dead_max, dead_age, dead_bytes, intake)
+
+    def schedule(
+        self,
+        id: str,
+        when: str,
+        payload: Any = b"",
+        *,
+        tz: str = "UTC",
+        missed: Union[str, int] = "last",
+        overlap: str = "queue",
+        jitter: Optional[Duration] = None,
+        starts: Optional[Time] = None,
+        ends: Optional[Time] = None,
+        paused: bool = False,
+        headers: Optional[Mapping[str, str]] = None,
+        priority: Optional[int] = None,
+        max_attempts: Optional[int] = None,
+        expires: Optional[Duration] = None,
+        **others: NoReturn,
+    ) -> ScheduleOutcome:
+        """Add a schedule, or change the one with this id.
+
+        ``when`` is a cron text, ``every 90s``, or ``at`` and times; ``payload`` is bytes, or any JSON value. `Schedule` has
+        the other options and their defaults. The slots of one that is there go on as they are, unless what says when they are
+        is another. Raises InvalidArgument if no slot comes any more.
+        """
+        if others:
+            refuse("schedule", others)
+        schedule = Schedule(
+            id, when, payload, tz, missed, overlap, jitter, starts, ends, paused, headers, priority, max_attempts, expires)
+        return ScheduleOutcome(self._native.schedule(schedule._native()))
+
+    def sync_schedules(self, owner: str, generation: int, schedules: Iterable[ScheduleLike]) -> Synced:
+        """Make these all the schedules of this owner, an application for example, 1,000 at most: add what is new, change what
+        is other, remove what the owner has no more. What others have put stays. Each is a Schedule, an (id, when, payload)
+        tuple, or a mapping of a Schedule's fields.
+
+        To be called at each start, with a number that grows with each deploy: a list of an older generation changes
+        nothing, so that programs of the old deploy that still run, or start once more, do no harm.
+        """
+        return Synced(*self._native.sync_schedules(owner, generation, native_schedules(schedules)))
+
+    def get_schedule(self, id: str) -> Optional[ScheduleInfo]:
+        """One schedule."""
+        return schedule_info(self._native.get_schedule(id))
+
+    def list_schedules(self, page: Optional[str] = None, max: int = 100) -> SchedulePage:
+        """The schedules, a page at a time: ``max`` at most, and never more than 100; ``page`` is the ``next`` of the page
+        before."""
+        found, following = self._native.list_schedules(page, max)
+        return SchedulePage(schedule_infos(found), following)
+
+    def pause_schedule(self, id: str) -> bool:
+        """Let a schedule fire nothing until it is resumed; False if there is none."""
+        return self._native.pause_schedule(id)
+
+    def resume_schedule(self, id: str) -> bool:
+        """Let a schedule go on; False if there is none. The slots of the pause are not fired."""
+        return self._native.resume_schedule(id)
+
+    def run_schedule(self, id: str) -> Optional[str]:
+        """Make a task of a schedule now, also if it is paused; its slots stay as they are. The task's id, or None if there is
+        no such schedule. Raises QueueFull at the limit."""
+        return self._native.run_schedule(id)
+
+    def remove_schedule(self, id: str) -> bool:
+        """Drop a schedule; False if there was none. The tasks that it has made stay."""
+        return self._native.remove_schedule(id)
+
+    def sync_scheduled(self, owner: str, generation: int) -> Synced:
+        """As `sync_schedules`, of all functions that were declared with `scheduled` on this queue object."""
+        return self.sync_schedules(owner, generation, self._schedules())
+
+    def run_scheduled(self, claim: Claim) -> Any:
+        """Call the function whose schedule has made the task of this claim, and return what it returns: a handler for
+        `worker`. The function gets the claim if it must be called with something, else nothing.
+
+        Raises LookupError if no function of this queue object has that schedule. A worker then tries the task again later,
+        which is what is needed while programs of an older deploy work, too.
+        """
+        returned = self._call_scheduled(claim)
+        check_ran(returned)
+        return returned
 
     def worker(
         self,

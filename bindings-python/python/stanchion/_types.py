@@ -108,8 +108,7 @@ class Task:
 
     def _native(self) -> _stanchion.Task:
         check_id(self.id)
-        if isinstance(self.priority, int) and self.priority > 255:
-            raise invalid("priority", "must be a whole number from 0 to 255", self.priority)
+        check_priority(self.priority)
         payload, headers = encode(self.payload, self.headers)
         return _stanchion.Task(
             self.id, payload, headers=inject(headers), delay=self.delay, due=seconds_since_1970(self.due),
@@ -276,7 +275,9 @@ class Rescheduled:
 
 @dataclass(frozen=True)
 class QueueStats:
-    """How many tasks there are, what happened so far, and the settings. ``waiters`` is how many calls wait for a task."""
+    """How many tasks there are, what happened so far, and the settings. ``waiters`` is how many calls wait for a task.
+    ``schedules_late``: for how many seconds the first of its ``schedules`` has been due, and nobody has fired it; 0 if none is
+    due. More than a moment means that nobody works on the queue."""
 
     scheduled: int
     ready: int
@@ -295,6 +296,8 @@ class QueueStats:
     dead_age: float
     dead_bytes: int
     intake: bool
+    schedules: int
+    schedules_late: float
 
     @property
     def live(self) -> int:
@@ -351,12 +354,18 @@ def encode(payload: Any, headers: Optional[Mapping[str, str]]) -> Tuple[bytes, O
         raise invalid("payload", "must be bytes or a JSON value", payload, f": {error}") from error
 
 
-def seconds_since_1970(time: Any) -> Any:
+def check_priority(priority: Any) -> None:
+    """Refuse what is over the largest one, which the native module has no place for."""
+    if isinstance(priority, int) and priority > 255:
+        raise invalid("priority", "must be a whole number from 0 to 255", priority)
+
+
+def seconds_since_1970(time: Any, name: str = "due") -> Any:
     """A datetime as a number; anything else as it is."""
     try:
         return time.timestamp() if isinstance(time, datetime) else time
     except (OverflowError, ValueError, OSError) as error:
-        raise invalid("due", "must be a time that can be expressed in seconds since 1970", time, f": {error}") from error
+        raise invalid(name, "must be a time that can be expressed in seconds since 1970", time, f": {error}") from error
 
 
 def wall(seconds: float) -> datetime:

@@ -156,7 +156,7 @@ impl Schedule {
     pub fn preview(&self, after: SystemTime, count: usize) -> Result<Vec<SystemTime>, Error> {
         let count = checked_count("count", count)? as usize;
         let (timing, _) = self.timing()?;
-        let after = checked_due(after).map_err(|problem| self.wrong(&problem))?;
+        let after = checked_due(after).map_err(|_| self.wrong("after: it lies beyond the year 9999"))?;
         Ok(timing.preview(&self.id, after, count).into_iter().map(wall_time).collect())
     }
 
@@ -181,7 +181,8 @@ impl Schedule {
             return Err(self.wrong("jitter: it is more than a day"));
         }
         let time = |name: &str, time: Option<SystemTime>| {
-            time.map(checked_due).transpose().map_err(|problem| self.wrong(&format!("{name}: {problem}")))
+            let beyond = || self.wrong(&format!("{name}: it lies beyond the year 9999"));
+            time.map(checked_due).transpose().map_err(|_| beyond())
         };
         let text = TimingText {
             when: self.when.trim().to_owned(),

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import Any, Awaitable, Callable, Iterable, List, Mapping, NoReturn, Optional, Tuple, Union
 
 from .. import _stanchion
 from .._errors import StanchionError
+from .._functions import check_ran
 from .._keywords import refuse
+from .._schedule import (
+    Schedule, ScheduleInfo, ScheduleLike, ScheduleOutcome, SchedulePage, Synced, schedule_info, schedule_infos,
+    schedules as native_schedules)
+from .._scheduled import ScheduledFunctions
 from .._types import (
     UNSET, Consumer, Duration, Enqueued, OnDuplicate, QueueStats, Removed, Rescheduled, Task, TaskInfo, TaskLike, TaskPage, TaskState,
     Time, WorkerEvent, _Unset, all_enqueued, dead_tasks, enqueued, maybe_wall, queue_names, seconds_since_1970,
@@ -21,10 +27,11 @@ def _forget(natives: List[_stanchion.AioClaim]) -> None:
         native.forget()
 
 
-class Queue:
+class Queue(ScheduledFunctions):
     """A named queue of tasks. Made by `Client.queue`; the methods are those of `stanchion.Queue`."""
 
     def __init__(self, client: Any, name: str) -> None:
+        super().__init__()
         self._client = client
         self._native: _stanchion.AioQueue = client._native.queue(name)
         self.name = name
@@ -191,6 +198,80 @@ class Queue:
         """Change settings; what is not given stays. ``max_len=None`` takes the limit away."""
         limit = None if isinstance(max_len, _Unset) else (max_len,)
         await call(self._native.configure, limit, dead_max, dead_age, dead_bytes, intake)
+
+    async def schedule(
+        self,
+        id: str,
+        when: str,
+        payload: Any = b"",
+        *,
+        tz: str = "UTC",
+        missed: Union[str, int] = "last",
+        overlap: str = "queue",
+        jitter: Optional[Duration] = None,
+        starts: Optional[Time] = None,
+        ends: Optional[Time] = None,
+        paused: bool = False,
+        headers: Optional[Mapping[str, str]] = None,
+        priority: Optional[int] = None,
+        max_attempts: Optional[int] = None,
+        expires: Optional[Duration] = None,
+        **others: NoReturn,
+    ) -> ScheduleOutcome:
+        """Add a schedule, or change the one with this id."""
+        if others:
+            refuse("schedule", others)
+        schedule = Schedule(
+            id, when, payload, tz, missed, overlap, jitter, starts, ends, paused, headers, priority, max_attempts, expires)
+        return ScheduleOutcome(await call(self._native.schedule, schedule._native()))
+
+    async def sync_schedules(self, owner: str, generation: int, schedules: Iterable[ScheduleLike]) -> Synced:
+        """Make these all the schedules of this owner: add, change and remove. A list of an older generation changes
+        nothing."""
+        return Synced(*await call(self._native.sync_schedules, owner, generation, native_schedules(schedules)))
+
+    async def get_schedule(self, id: str) -> Optional[ScheduleInfo]:
+        """One schedule."""
+        return schedule_info(await call(self._native.get_schedule, id))
+
+    async def list_schedules(self, page: Optional[str] = None, max: int = 100) -> SchedulePage:
+        """The schedules, a page at a time: ``max`` at most, and never more than 100; ``page`` is the ``next`` of the page
+        before."""
+        found, following = await call(self._native.list_schedules, page, max)
+        return SchedulePage(schedule_infos(found), following)
+
+    async def pause_schedule(self, id: str) -> bool:
+        """Let a schedule fire nothing until it is resumed; False if there is none."""
+        found: bool = await call(self._native.pause_schedule, id)
+        return found
+
+    async def resume_schedule(self, id: str) -> bool:
+        """Let a schedule go on; False if there is none. The slots of the pause are not fired."""
+        found: bool = await call(self._native.resume_schedule, id)
+        return found
+
+    async def run_schedule(self, id: str) -> Optional[str]:
+        """Make a task of a schedule now, also if it is paused; its slots stay as they are. The task's id, or None if there is
+        no such schedule. Raises QueueFull at the limit."""
+        found: Optional[str] = await call(self._native.run_schedule, id)
+        return found
+
+    async def remove_schedule(self, id: str) -> bool:
+        """Drop a schedule; False if there was none. The tasks that it has made stay."""
+        found: bool = await call(self._native.remove_schedule, id)
+        return found
+
+    async def sync_scheduled(self, owner: str, generation: int) -> Synced:
+        """As `sync_schedules`, of all functions that were declared with `scheduled` on this queue object."""
+        return await self.sync_schedules(owner, generation, self._schedules())
+
+    async def run_scheduled(self, claim: Claim) -> Any:
+        """Call the function whose schedule has made the task of this claim, and return what it returns; a coroutine
+        function is awaited. Raises LookupError if no function of this queue object has that schedule."""
+        returned = self._call_scheduled(claim)
+        returned = await returned if inspect.isawaitable(returned) else returned
+        check_ran(returned)
+        return returned
 
     def worker(
         self,

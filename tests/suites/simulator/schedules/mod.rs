@@ -63,7 +63,7 @@ pub struct Fleet(Stores);
 impl crate::Fleet for Fleet {
     type Mutant = Mutant;
     type Tally = Tally;
-    const SHARE: u64 = 50;
+    const SHARE: u64 = 100;
 
     fn new() -> Self {
         Self(Stores::new(MOST_CLIENTS))
