@@ -17,6 +17,8 @@ TABLES = {
     "Cached values": (
         stanchion.Client.cached, "CachedOptions", "cached.ts:CachedOptions", "cached_options", "Client.php:cached"),
     "Tasks": (stanchion.Queue.enqueue, "Task", "task.ts:Task", "task", "Queue.php:enqueue"),
+    "Schedules": (
+        stanchion.Queue.schedule, "Schedule", "schedule.ts:Schedule", "schedule", "Internal/Schedules.php:schedule"),
     "Claims": (stanchion.Queue.claim, "ClaimOptions", "queue.ts:ClaimOptions", "claim_options", "Queue.php:claim"),
     "Workers": (stanchion.Queue.worker, "Worker", "worker.ts:WorkerOptions", "worker_options", "Queue.php:work"),
     "Queues": (
@@ -24,7 +26,7 @@ TABLES = {
 }
 # Arguments that are no options, and what only one language has or calls otherwise.
 APART = {
-    "self", "url", "name", "id", "others", "compute", "ignore", "handler", "before", "after", "failed", "on_event",
+    "self", "url", "name", "id", "when", "others", "compute", "ignore", "handler", "before", "after", "failed", "on_event",
     "struct_size", "cancel", "owner", "clock", "signal", "payload_len", "header_count", "window_ms", "tls_client", "undropped",
     "onEvent", "until_empty",
 }
@@ -60,7 +62,7 @@ def test_the_table_has_the_options_of_python(table):
 @pytest.mark.parametrize("table", TABLES)
 def test_the_table_has_the_options_of_rust(table):
     # The last three are arguments: of `tls_client`, and of `CachedOptions::new`.
-    others = {"Tasks": {"headers"}, "Clients": {"tls_cert", "tls_key"}, "Cached values": {"ttl"}}
+    others = {"Tasks": {"headers"}, "Schedules": {"headers"}, "Clients": {"tls_cert", "tls_key"}, "Cached values": {"ttl"}}
     assert differing(setters(TABLES[table][1]), names(table, 0) - others.get(table, set())) == []
 
 
