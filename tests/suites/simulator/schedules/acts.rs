@@ -93,7 +93,7 @@ impl World<'_> {
         let request = self.queue_request(verb);
         let machine =
             CallMachine::new(request, self.scene.now, self.scene.now + TIMEOUT, self.scene.jitter());
-        self.begin(client, OpKind::Call(if once { machine.once() } else { machine }))
+        self.begin(client, OpKind::Call(Box::new(if once { machine.once() } else { machine })))
     }
 
     fn begin(&mut self, client: usize, kind: OpKind) -> Played {

@@ -86,7 +86,7 @@ struct Op {
 
 enum OpKind {
     Claim { machine: Box<ClaimMachine>, place: Place, last: CallId },
-    Call(CallMachine),
+    Call(Box<CallMachine>),
 }
 
 /// What a client does at the moment.
