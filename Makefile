@@ -6,7 +6,7 @@ PYTHON ?= python3
 RUST_MINOR := 89
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test packages packages-again packages-check lint fmt bench bench-check fuzz worlds sanitize deny torture mutants api minimal version headers docs clean deps rust
+.PHONY: help demo test packages packages-again packages-check lint fmt bench bench-check fuzz worlds sanitize deny torture slots mutants api minimal version headers docs clean deps rust
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -61,6 +61,9 @@ deny: rust ## Check licences, bans, sources and advisories of what is linked, wi
 
 torture: rust deps ## Workers in all languages under faults for MINUTES=1, with SEED=n, on a server of its own or on URL=; then what was kept of the promises
 	@$(PYTHON) tests/torture/run $(if $(URL),--url "$(URL)") $(or $(MINUTES),1) $(SEED)
+
+slots: rust deps ## Schedules of every second under kills, wrong clocks and a deploy, for SECONDS=600 on each store, with SEED=n
+	@$(PYTHON) tests/torture/slots $(or $(SECONDS),600) $(SEED)
 
 mutants: rust deps ## Put deliberate bugs into a copy of the sources; the tests named for each must fail (NAMES="one other")
 	$(PYTHON) tests/mutants/run $(NAMES)
