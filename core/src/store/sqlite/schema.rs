@@ -9,7 +9,7 @@ use crate::store::sqlite::failure::{Trouble, sqlite};
 /// Marks a SQLite file as this library's: "Stnc" in ASCII.
 const APPLICATION_ID: i32 = 0x5374_6e63;
 /// The version of schema.sql.
-const VERSION: i32 = 9;
+pub(super) const VERSION: i32 = 9;
 /// Kinds of columns that later versions add.
 const NUMBER: &str = "INTEGER NOT NULL DEFAULT 0";
 const TEXT: &str = "TEXT NOT NULL DEFAULT ''";

@@ -19,6 +19,7 @@ use crate::protocol::{
 };
 use crate::store::Store;
 use crate::store::sqlite::database::is_connected;
+use crate::store::sqlite::schema::VERSION;
 
 /// Tells the test binary, when it runs itself, to be one of several processes.
 const WORKER: &str = "STANCHION_TEST_WORKER";
@@ -123,10 +124,12 @@ fn a_newer_file_works_unless_it_says_otherwise() {
     let scratch = Scratch::new();
     open_file(&scratch.file()).try_acquire("a", 1).unwrap();
     let newer = Stranger::open(&scratch.file());
-    newer
-        .sql("PRAGMA user_version = 10; CREATE TABLE topic (id); ALTER TABLE lock ADD COLUMN mode DEFAULT 0");
+    let version = VERSION + 1;
+    newer.sql(&format!(
+        "PRAGMA user_version = {version}; CREATE TABLE topic (id); ALTER TABLE lock ADD COLUMN mode DEFAULT 0"
+    ));
     assert_eq!(open_file(&scratch.file()).try_acquire("a", 2), None);
-    newer.sql("UPDATE store SET least_version = 9, least_library = '9.8.7'");
+    newer.sql(&format!("UPDATE store SET least_version = {version}, least_library = '9.8.7'"));
     let failure = refusal(&scratch.file());
     assert_eq!(failure.kind, FailureKind::Final(ErrorKind::Unsupported));
     assert!(failure.message.contains("9.8.7"), "{failure:?}");

@@ -1,0 +1,63 @@
+//! What the demo prints, and what it checks.
+
+use std::collections::BTreeMap;
+
+use super::run::{Run, Said};
+use super::worker::LEASE;
+
+pub fn opening(victim: &str, chosen: bool) {
+    let store = match chosen {
+        false => "embedded (SQLite), a fresh file in a temporary folder; no server",
+        true => "that of STANCHION_URL",
+    };
+    println!(
+        "\nA schedule: a task every second, and two workers, in Rust and in {victim}. Nobody else fires it: whoever claims \
+         does.\nThe second is killed in the middle of a task. Store of the queue: {store}.\n"
+    );
+}
+
+/// Prints what happened; whether everything is as it must be.
+pub fn result(run: &Run) -> bool {
+    let mut ends: BTreeMap<&str, Vec<&Said>> = BTreeMap::new();
+    for said in run.said.iter().filter(|said| said.is_end) {
+        ends.entry(&said.id).or_default().push(said);
+    }
+    let by_victim = ends.values().flatten().filter(|said| said.by_victim).count();
+    println!("   killed (SIGKILL) in the middle of {}", run.held);
+    let back = ends.get(run.held.as_str()).and_then(|ends| ends.first()).filter(|end| !end.by_victim);
+    match back {
+        Some(end) => println!(
+            "   the other worker did that one {:.1} s after the kill (lease: {} s)",
+            (end.at - run.killed_at).as_secs_f64(),
+            LEASE.as_secs()
+        ),
+        None => println!("   NOBODY did that one"),
+    }
+    let twice = ends.values().filter(|ends| ends.len() > 1).count();
+    println!(
+        "   slots: {} fired, from {} to {}; {} done once, {twice} twice",
+        run.fired,
+        time(ends.keys().next()),
+        time(ends.keys().next_back()),
+        ends.len() - twice
+    );
+    println!(
+        "   done by the worker in Rust: {}, by the killed one in {}: {by_victim}",
+        ends.len() - by_victim,
+        run.victim
+    );
+    if run.left > 0 {
+        println!("   {} tasks are LEFT in the queue", run.left);
+    }
+    let right = back.is_some() && twice == 0 && run.left == 0 && ends.len() as u64 == run.fired;
+    match right {
+        true => println!("\nEach slot got its task, once, though the one who had it was killed."),
+        false => println!("\nThis was WRONG. Please report it, with what is printed above."),
+    }
+    right
+}
+
+/// Of the id of a slot's task.
+fn time<'a>(id: Option<&&'a str>) -> &'a str {
+    id.and_then(|id| id.split_once('@')).map_or("", |(_, time)| time)
+}
