@@ -53,12 +53,10 @@ pub(super) fn verb(verb: &QueueVerb) -> Verb {
 
 /// How many keys, and the keys.
 pub(super) fn encode_keys(command: &mut Cmd, request: &QueueRequest) {
-    let (keys, call) = (queue_keys(&request.queue), call_of(&request.verb));
-    let more = match (&request.verb, &call) {
-        (verb, _) if schedules::are_meant(verb) => Vec::from(schedule_keys(&request.queue)),
-        (_, Some(call)) => vec![call_key(&request.queue, call)],
-        _ => Vec::new(),
-    };
+    let keys = queue_keys(&request.queue);
+    let call = call_of(&request.verb).map(|call| call_key(&request.queue, &call));
+    let schedules = schedules::are_meant(&request.verb).then(|| schedule_keys(&request.queue));
+    let more = schedules.as_ref().map_or(call.as_slice(), <[String; 2]>::as_slice);
     command.arg(keys.len() + more.len());
     for key in keys {
         command.arg(&*key);
