@@ -33,8 +33,8 @@ fn of_sha(sha: &str) -> Option<&'static str> {
     ours.or_else(|| locked(&OTHERS).get(sha).map(|(verb, _)| *verb))
 }
 
-/// Of another release it is the verb whose script has the most lines in common with it, if those are half
-/// of both.
+/// Of another release it is the verb whose script is the most like it: of the lines that are in either, most are in both,
+/// and those are half of them at least. A script with more in it than another has more in common with all.
 fn of_text(text: &str) -> Option<&'static str> {
     if let Some((verb, _)) = SCRIPTS.all().into_iter().find(|(_, script)| script.text == text) {
         return Some(verb);
@@ -43,7 +43,8 @@ fn of_text(text: &str) -> Option<&'static str> {
     let likeness = |other: &str| {
         let other: BTreeSet<_> = other.lines().collect();
         let common = other.intersection(&lines).count();
-        (2 * common >= lines.len().max(other.len())).then_some(common)
+        let either = lines.len() + other.len() - common;
+        (2 * common >= either).then_some(1_000 * common / either)
     };
     let all = SCRIPTS.all().into_iter();
     let (_, verb) = all.filter_map(|(verb, script)| Some((likeness(&script.text)?, verb))).max()?;
