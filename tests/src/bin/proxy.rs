@@ -5,7 +5,7 @@
 //! {"do": "fault", "verb": "acquire", "times": 1, "kind": "swallow_reply"}    `ms` for delays, `says` for refusals
 //! {"do": "flow", "drop_messages": true, "sliced_us": 100, "held": "replies"}  what is not named is as usual
 //! {"do": "refuse", "refuses": true}   {"do": "cut"}   {"do": "behave"}   {"do": "counts"}   {"do": "faults_left"}
-//! {"do": "scripts"}                   the server knows all scripts again
+//! {"do": "scripts"}                   the server knows all scripts again, and those of another release that were seen
 //! ```
 //!
 //! It ends when there are no more lines.
@@ -49,7 +49,10 @@ fn obey(proxy: &Proxy, upstream: &str, order: &Value) -> Value {
         "faults_left" => return json!(proxy.faults_left()),
         "scripts" => {
             let client = redis::Client::open(format!("redis://{upstream}/")).expect("an address");
-            load_scripts(&mut client.get_connection().expect("the server is there"));
+            let mut raw = client.get_connection().expect("the server is there");
+            // What was not seen here has to be sent here, or its verb would stay unknown.
+            redis::cmd("SCRIPT").arg("FLUSH").exec(&mut raw).expect("the server forgets scripts");
+            load_scripts(&mut raw);
         }
         other => panic!("there is no order {other}"),
     }

@@ -252,7 +252,7 @@ pub fn fire(schedules: impl IntoIterator<Item = FireSchedule>) -> QueueVerb {
 }
 
 pub fn due_schedules() -> QueueVerb {
-    QueueVerb::ListSchedules(ListSchedules::Due(9))
+    QueueVerb::ListSchedules(ListSchedules::Due { max: 9, until: 0 })
 }
 
 pub fn pause_schedule(id: &str, paused: bool) -> QueueVerb {
@@ -353,9 +353,9 @@ fn settlement(settled: &Settled) -> String {
 fn claim_reply(reply: &ClaimReply) -> String {
     match reply {
         ClaimReply::Claimed(tasks) => joined(tasks, claimed),
-        ClaimReply::Empty { next_due, rank } => {
+        ClaimReply::Empty { next_due, rank, slot } => {
             let next = next_due.map_or_else(|| "never".into(), |next| next.as_millis().to_string());
-            format!("empty {next} rank {rank}")
+            format!("empty {next}{} rank {rank}", if slot.is_some() { " slot" } else { "" })
         }
         ClaimReply::Paused { rank } => format!("paused rank {rank}"),
         ClaimReply::SchedulesDue(reply) => format!("schedules due; {}", claim_reply(reply)),

@@ -3,6 +3,7 @@
 
 use super::*;
 use crate::engine::schedule::Rounds;
+use crate::protocol::WallMillis;
 
 /// What is fired, between a reply that says that something is due and what the claim makes of that reply.
 #[derive(Debug)]
@@ -11,14 +12,23 @@ pub(super) struct Firing {
     rounds: Rounds,
     /// The number of the request on its way, and when it was sent.
     sending: Option<(u32, Moment)>,
-    /// The reply that is held back meanwhile, and when its request was sent.
-    held: ClaimReply,
+    /// The reply that is held back meanwhile, and when its request was sent; none if this is for a slot to come.
+    held: Option<ClaimReply>,
     sent: Moment,
 }
 
 impl ClaimMachine {
     pub(super) fn begin_firing(&mut self, sent: Moment, queue: usize, held: ClaimReply) {
-        self.firing = Some(Firing { queue, rounds: Rounds::new(), sending: None, held, sent });
+        self.firing = Some(Firing { queue, rounds: Rounds::new(), sending: None, held: Some(held), sent });
+    }
+
+    /// The first in line looks at the slot that it waits for, so that it has only to fire it when it is due.
+    pub(super) fn look_ahead(&mut self, sent: Moment, slot: Option<WallMillis>) {
+        let waits = matches!(self.phase, Phase::Asking) && self.exact && self.order.queues.len() == 1;
+        if let Some(slot) = slot.filter(|_| waits && self.next_at < self.give_up) {
+            self.firing =
+                Some(Firing { queue: 0, rounds: Rounds::ahead(slot), sending: None, held: None, sent });
+        }
     }
 
     /// What to do now, if schedules are being fired.
@@ -37,6 +47,15 @@ impl ClaimMachine {
             self.end_firing(now);
             return Some(self.step(now));
         };
+        if firing.held.is_none() && firing.rounds.is_planned() && !firing.rounds.has_moved() {
+            if self.hinted || now >= self.give_up {
+                self.firing = None;
+                return None;
+            }
+            if now < self.next_at {
+                return Some(Step::Wait { until: self.next_at, hints: true });
+            }
+        }
         self.sendings += 1;
         firing.sending = Some((self.sendings, now));
         let request = Request::Queue(QueueRequest { queue: self.order.queues[firing.queue].clone(), verb });
@@ -62,18 +81,23 @@ impl ClaimMachine {
         let has_moved = rounds.has_moved();
         let name = self.order.queues[queue].clone();
         self.fired.extend(rounds.told().into_iter().map(|fired| (name.clone(), fired)));
-        if has_moved && !matches!(held, ClaimReply::Claimed(_)) {
+        match held {
+            Some(held) if !has_moved || matches!(held, ClaimReply::Claimed(_)) => {
+                self.answered(now, sent, queue, held);
+            }
             // There is something to claim now, or will be at another time than the reply says.
-            self.at = queue;
-            self.next_at = now;
-        } else {
-            self.answered(now, sent, queue, held);
+            _ if has_moved => {
+                self.at = queue;
+                self.next_at = now;
+            }
+            _ => {}
         }
     }
 
     /// Tasks that came with the news are given back, if nobody waits for them any more.
     pub(super) fn give_up_firing(&mut self) {
-        let Some(Firing { queue, held: ClaimReply::Claimed(tasks), sent, .. }) = self.firing.take() else {
+        let Some(Firing { queue, held: Some(ClaimReply::Claimed(tasks)), sent, .. }) = self.firing.take()
+        else {
             return;
         };
         self.late = self.claimed_ones(sent, queue, tasks);

@@ -237,10 +237,11 @@ impl ClaimMachine {
     fn answered(&mut self, now: Moment, sent: Moment, queue: usize, reply: ClaimReply) {
         match reply {
             ClaimReply::Claimed(tasks) => self.claimed(now, sent, queue, tasks),
-            ClaimReply::Empty { next_due, rank } => {
+            ClaimReply::Empty { next_due, rank, slot } => {
                 let told = told_at(sent, now);
                 let next_due = next_due.map(|due| told + due.max(POLL_FLOOR) + RANK_STEP * rank);
                 self.found_nothing(now, next_due, rank);
+                self.look_ahead(sent, slot.filter(|_| rank == 0));
             }
             ClaimReply::Paused { rank } => {
                 self.paused = true;

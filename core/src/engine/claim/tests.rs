@@ -80,7 +80,7 @@ fn claimed() -> Result<Reply, Failure> {
 
 fn empty(next_due_ms: Option<u64>, rank: u32) -> Result<Reply, Failure> {
     let next_due = next_due_ms.map(Duration::from_millis);
-    Ok(Reply::Queue(QueueReply::Claim(ClaimReply::Empty { next_due, rank })))
+    Ok(Reply::Queue(QueueReply::Claim(ClaimReply::Empty { next_due, rank, slot: None })))
 }
 
 fn paused() -> Result<Reply, Failure> {
@@ -90,7 +90,7 @@ fn paused() -> Result<Reply, Failure> {
 const DONE: Settled = Settled::Done { late: false, dead: false };
 
 fn settled_and_empty() -> Result<Reply, Failure> {
-    let reply = ClaimReply::Empty { next_due: None, rank: 0 };
+    let reply = ClaimReply::Empty { next_due: None, rank: 0, slot: None };
     Ok(Reply::Queue(QueueReply::SettleAndClaim(vec![DONE], reply)))
 }
 

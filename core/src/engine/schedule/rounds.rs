@@ -43,6 +43,8 @@ pub(crate) struct Rounds {
     has_moved: bool,
     /// Only those are meant that fire no slot: the others are for who works on the queue.
     only_fresh: bool,
+    /// What is due by then is meant, too.
+    until: WallMillis,
 }
 
 impl Rounds {
@@ -56,8 +58,14 @@ impl Rounds {
         Self::of(true)
     }
 
+    /// For who waits until this slot is due: what is to be looked at is looked at before, and fired then.
+    pub(crate) fn ahead(slot: WallMillis) -> Self {
+        Self { until: slot, ..Self::new() }
+    }
+
     fn of(only_fresh: bool) -> Self {
         Self {
+            until: 0,
             only_fresh,
             left: ROUNDS_MOST,
             planned: Vec::new(),
@@ -75,7 +83,7 @@ impl Rounds {
             return None;
         }
         Some(match self.planned.as_slice() {
-            [] => QueueVerb::ListSchedules(ListSchedules::Due(SLOTS_MAX as u32)),
+            [] => QueueVerb::ListSchedules(ListSchedules::Due { max: SLOTS_MAX as u32, until: self.until }),
             planned => QueueVerb::Fire(Fire { schedules: planned.into() }),
         })
     }
@@ -94,6 +102,11 @@ impl Rounds {
         self.is_over = true;
     }
 
+    /// Whether the next request fires.
+    pub(crate) fn is_planned(&self) -> bool {
+        !self.planned.is_empty()
+    }
+
     /// Whether schedules have moved on, by this or by somebody else.
     pub(crate) fn has_moved(&self) -> bool {
         self.has_moved
@@ -106,11 +119,11 @@ impl Rounds {
 
     fn looked(&mut self, reply: &ListSchedulesReply) {
         let (mut slots, mut bytes) = (0, 0);
-        self.now = reply.now;
+        self.now = reply.now.max(self.until);
         self.has_more = reply.schedules.len() >= SLOTS_MAX;
         let only_fresh = self.only_fresh;
         for schedule in reply.schedules.iter().filter(|schedule| schedule.fresh || !only_fresh) {
-            let Some(plan) = plan(schedule, reply.now) else {
+            let Some(plan) = plan(schedule, self.now) else {
                 self.leave_alone(schedule.id.as_str());
                 continue;
             };
@@ -121,7 +134,7 @@ impl Rounds {
                 self.has_more = true;
                 break;
             }
-            self.has_more |= plan.next.is_some_and(|next| next <= reply.now);
+            self.has_more |= plan.next.is_some_and(|next| next <= self.now);
             self.planned.push(fire(schedule, &plan));
         }
         self.is_over = self.planned.is_empty();

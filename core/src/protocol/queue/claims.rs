@@ -32,6 +32,8 @@ pub enum ClaimReply {
         next_due: Option<Duration>,
         /// How many waiting callers come before this one.
         rank: u32,
+        /// When the slot is due, if that is a schedule.
+        slot: Option<WallMillis>,
     },
     /// The queue is paused.
     Paused {

@@ -129,8 +129,13 @@ impl ScheduleOutcome {
 /// Look at schedules.
 #[derive(Clone, Debug)]
 pub enum ListSchedules {
-    /// Those that are due, the first ones first; at most so many.
-    Due(u32),
+    /// Those that are due, the first ones first.
+    Due {
+        /// At most so many.
+        max: u32,
+        /// Those, too, that are due by then: who waits for a slot looks at it before.
+        until: WallMillis,
+    },
     /// One.
     One(TaskId),
     /// A page of all, in the order in which they are due.

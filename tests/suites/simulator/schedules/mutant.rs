@@ -101,8 +101,11 @@ impl World<'_> {
             (Some(Mutant::NobodyFires), QueueReply::Claim(ClaimReply::SchedulesDue(reply))) => {
                 QueueReply::Claim(*reply)
             }
+            (Some(Mutant::NobodyFires), QueueReply::Claim(ClaimReply::Empty { next_due, rank, .. })) => {
+                QueueReply::Claim(ClaimReply::Empty { next_due, rank, slot: None })
+            }
             (Some(Mutant::NobodyWakes), QueueReply::Claim(ClaimReply::Empty { rank, .. })) => {
-                QueueReply::Claim(ClaimReply::Empty { next_due: None, rank })
+                QueueReply::Claim(ClaimReply::Empty { next_due: None, rank, slot: None })
             }
             (_, reply) => reply,
         }

@@ -12,7 +12,7 @@ fn schedules_due(reply: ClaimReply) -> Result<Reply, Failure> {
 }
 
 fn nothing() -> ClaimReply {
-    ClaimReply::Empty { next_due: None, rank: 0 }
+    ClaimReply::Empty { next_due: None, rank: 0, slot: None }
 }
 
 fn tasks() -> ClaimReply {
@@ -51,7 +51,7 @@ const EACH_SECOND: &str = r#"{"when":"every 1s","tz":"UTC"}"#;
 
 fn look_sent(machine: &mut ClaimMachine, now: Moment) -> u32 {
     match sent(machine, now) {
-        (number, QueueRequest { verb: QueueVerb::ListSchedules(ListSchedules::Due(_)), .. }) => number,
+        (number, QueueRequest { verb: QueueVerb::ListSchedules(ListSchedules::Due { .. }), .. }) => number,
         other => panic!("expected a look at schedules, got {other:?}"),
     }
 }

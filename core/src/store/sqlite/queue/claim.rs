@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::base::name::TaskId;
-use crate::protocol::{Claim, ClaimReply, ClaimedTask, QueueReply, Receipt};
+use crate::protocol::{Claim, ClaimReply, ClaimedTask, QueueReply, Receipt, WallMillis};
 use crate::store::sqlite::numbers::number;
 use crate::store::sqlite::queue::call::{Heard, Stored};
 use crate::store::sqlite::queue::record::RowState;
@@ -111,20 +111,23 @@ fn nothing(work: &mut Work<'_>, request: Option<&Claim>) -> rusqlite::Result<Cla
     if work.record.paused {
         return Ok(ClaimReply::Paused { rank });
     }
-    Ok(ClaimReply::Empty { next_due: next_due(work)?, rank })
+    let (next_due, slot) = next_due(work)?;
+    Ok(ClaimReply::Empty { next_due, rank, slot })
 }
 
 /// How long until there may be something to claim.
-fn next_due(work: &Work<'_>) -> rusqlite::Result<Option<Duration>> {
+fn next_due(work: &Work<'_>) -> rusqlite::Result<(Option<Duration>, Option<WallMillis>)> {
     if work.record.count(RowState::Ready) > 0 {
-        return Ok(Some(Duration::ZERO));
+        return Ok((Some(Duration::ZERO), None));
     }
     let due = work.first_due()?.map(|due| between(work.step.wall, due.saturating_mul(1_000)));
     let ends = work.first_end()?.map(|ends| between(work.step.now, ends));
     // Those that are due are told of in another way: see `with_schedules`.
-    let fires = schedule::first_due(work.step.connection, work.key)?.filter(|due| *due > work.now_ms);
-    let fires = fires.map(|due| between(work.step.wall, due.saturating_mul(1_000)));
-    Ok(due.into_iter().chain(ends).chain(fires).min())
+    let slot = schedule::first_due(work.step.connection, work.key)?.filter(|due| *due > work.now_ms);
+    let fires = slot.map(|due| between(work.step.wall, due.saturating_mul(1_000)));
+    let others = due.into_iter().chain(ends).min();
+    let is_slot = fires.is_some_and(|fires| others.is_none_or(|others| fires < others));
+    Ok((others.into_iter().chain(fires).min(), slot.filter(|_| is_slot).map(number)))
 }
 
 fn claimed((task, body): WithBody, remaining: Duration) -> ClaimedTask {

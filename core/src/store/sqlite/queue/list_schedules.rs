@@ -2,7 +2,9 @@
 
 use rusqlite::{Connection, ToSql};
 
-use crate::protocol::{ListSchedules, ListSchedulesReply, Place, QueueReply, SLOTS_MAX, ScheduleRecord};
+use crate::protocol::{
+    ListSchedules, ListSchedulesReply, NEVER, Place, QueueReply, SLOTS_MAX, ScheduleRecord,
+};
 use crate::store::sqlite::numbers::number;
 use crate::store::sqlite::queue::schedule::{SCHEDULE, find, read, stored_due};
 
@@ -14,9 +16,10 @@ pub(super) fn list_schedules(
     request: &ListSchedules,
 ) -> rusqlite::Result<QueueReply> {
     let (schedules, next) = match request {
-        ListSchedules::Due(max) => {
+        ListSchedules::Due { max, until } => {
             let most = i64::from(*max).min(SLOTS_MAX.try_into().unwrap_or(i64::MAX));
-            (rows(connection, "AND due <= ?2 ORDER BY due, id LIMIT ?3", &[&key, &now, &most])?, None)
+            let until = now.max((*until).min(NEVER).try_into().unwrap_or(now));
+            (rows(connection, "AND due <= ?2 ORDER BY due, id LIMIT ?3", &[&key, &until, &most])?, None)
         }
         ListSchedules::One(id) => (find(connection, key, id.as_str())?.into_iter().collect(), None),
         ListSchedules::Page { from, max } => page(connection, key, from.as_ref(), *max as usize)?,

@@ -31,7 +31,7 @@ fn abandon(queue: &Queue, call: Option<CallId>, waiter: Option<Waiter>) {
 }
 
 fn nothing() -> ClaimReply {
-    ClaimReply::Empty { next_due: None, rank: 0 }
+    ClaimReply::Empty { next_due: None, rank: 0, slot: None }
 }
 
 #[test]
@@ -124,7 +124,10 @@ fn a_repeated_empty_claim_takes_nothing_and_waits() {
     assert_eq!(queue.ask_claim(claim(1)), nothing());
     queue.add(&["a"]);
     let again = Claim { waiter: waiter(1), ..claim(1) };
-    assert_eq!(queue.ask_claim(again), ClaimReply::Empty { next_due: Some(Duration::ZERO), rank: 0 });
+    assert_eq!(
+        queue.ask_claim(again),
+        ClaimReply::Empty { next_due: Some(Duration::ZERO), rank: 0, slot: None }
+    );
     assert_eq!(queue.shape("a"), "ready 0 a");
     assert_eq!(queue.store.count("SELECT count(*) FROM idle"), 1);
 }
@@ -188,7 +191,10 @@ fn what_an_abandoned_claim_took_goes_back_uncounted() {
     abandon(&queue, Some(call(1, 1)), None);
     assert_eq!((queue.shape("a"), queue.shape("b")), ("claimed running 2 a".into(), "ready 0 b".into()));
     assert_eq!(queue.store.count("SELECT chosen FROM idle"), 1, "the next one is woken");
-    assert_eq!(queue.ask_claim(claim(1)), ClaimReply::Empty { next_due: Some(Duration::ZERO), rank: 0 });
+    assert_eq!(
+        queue.ask_claim(claim(1)),
+        ClaimReply::Empty { next_due: Some(Duration::ZERO), rank: 0, slot: None }
+    );
     assert_eq!(queue.settle("b", taken[1].receipt, Verdict::PUT_BACK), DONE);
     assert_eq!(queue.settle("b", taken[1].receipt, Verdict::Ack), Settled::Stale);
 }

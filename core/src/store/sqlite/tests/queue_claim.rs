@@ -13,7 +13,7 @@ fn wait(queue: &Queue, seq: u64) -> ClaimReply {
 }
 
 fn empty(next_due: Option<Duration>, rank: u32) -> ClaimReply {
-    ClaimReply::Empty { next_due, rank }
+    ClaimReply::Empty { next_due, rank, slot: None }
 }
 
 /// The waiters that were chosen, and forgets it.

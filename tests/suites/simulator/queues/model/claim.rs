@@ -141,7 +141,7 @@ impl Model {
         if self.paused {
             ClaimReply::Paused { rank: 0 }
         } else {
-            ClaimReply::Empty { next_due: self.next_due(), rank: 0 }
+            ClaimReply::Empty { next_due: self.next_due(), rank: 0, slot: None }
         }
     }
 

@@ -188,9 +188,11 @@ impl<'a> Items<'a> {
                 }
                 ClaimReply::Claimed(tasks)
             }
-            Code::Empty => {
-                ClaimReply::Empty { next_due: self.maybe()?.map(Duration::from_micros), rank: self.rank()? }
-            }
+            Code::Empty => ClaimReply::Empty {
+                next_due: self.maybe()?.map(Duration::from_micros),
+                rank: self.rank()?,
+                slot: self.maybe()?,
+            },
             Code::Paused => ClaimReply::Paused { rank: self.rank()? },
             Code::SchedulesDue => match self.code()? {
                 Code::SchedulesDue => return None,
@@ -409,7 +411,7 @@ mod tests {
             QueueVerb::Purge,
             QueueVerb::Configure(Configure::default()),
             QueueVerb::PutSchedules(PutSchedules { owner: None, schedules: Arc::new([schedule]) }),
-            QueueVerb::ListSchedules(ListSchedules::Due(1)),
+            QueueVerb::ListSchedules(ListSchedules::Due { max: 1, until: 0 }),
             QueueVerb::Fire(Fire { schedules: Arc::new([fire]) }),
             QueueVerb::PauseSchedule(PauseSchedule { id: id(), paused: true }),
             QueueVerb::RemoveSchedule(id()),

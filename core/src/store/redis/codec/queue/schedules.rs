@@ -44,7 +44,9 @@ fn options(schedule: &NewSchedule) -> String {
 
 pub(super) fn encode_list(command: &mut Cmd, list: &ListSchedules) {
     match list {
-        ListSchedules::Due(max) => command.arg("d").arg((*max).min(SLOTS_MAX as u32)).arg("").arg("").arg(""),
+        ListSchedules::Due { max, until } => {
+            command.arg("d").arg((*max).min(SLOTS_MAX as u32)).arg("").arg((*until).min(NEVER)).arg("")
+        }
         ListSchedules::One(id) => command.arg("o").arg(1).arg(id.as_str()).arg("").arg(""),
         ListSchedules::Page { from, max } => {
             command.arg("p").arg(*max).arg("");

@@ -2,7 +2,8 @@
 -- keys:    the queue's; CALL
 -- args:    1 number of the call, 2 at most so many, 3 lease ms, 4 "client seq consumer" to register or "", 5 consumer
 -- returns: {@SCHEDULES_DUE if some are, then @GIVEN, then per task: id, packed, body, ms left} |
---          {@SCHEDULES_DUE if some are, then @EMPTY, us until the next due or -1, rank} |
+--          {@SCHEDULES_DUE if some are, then @EMPTY, us until the next due or -1, rank, wall ms of the
+--          slot that is that, or -1} |
 --          {@SCHEDULES_DUE if some are, then @PAUSED, rank} | {@SUPERSEDED}
 
 -- include record.lua

@@ -67,6 +67,8 @@ local function give_nothing(reply, waiter)
   if paused then
     reply[length + 1], reply[length + 2] = @PAUSED, register(waiter)
   else
-    reply[length + 1], reply[length + 2], reply[length + 3] = @EMPTY, next_due(), register(waiter)
+    reply[length + 1] = @EMPTY
+    reply[length + 2], reply[length + 4] = next_due()
+    reply[length + 3] = register(waiter)
   end
 end

@@ -1,7 +1,7 @@
 -- Look at schedules. Reads only.
 -- keys:    the queue's; AGENDA, SCHEDULES
--- args:    1 "d" those that are due, "o" one, "p" a page; 2 at most so many; 3 id of the one; 4 score and 5 id after which
---          the page begins
+-- args:    1 "d" those that are due, "o" one, "p" a page; 2 at most so many; 3 id of the one; 4 wall ms until which those to
+--          come count as due, or the score, and 5 the id after which the page begins
 -- returns: {@SCHEDULES_FOUND, now ms, 1 if there may be a next page or 0, then per schedule: id, packed}
 
 -- include record.lua
@@ -28,7 +28,8 @@ end
 local most = tonumber(ARGV[2])
 local ids, is_full = {}, 0
 if ARGV[1] == 'd' then
-  ids = redis.call('ZRANGE', KEYS[@AGENDA], '-inf', now, 'BYSCORE', 'LIMIT', 0, most)
+  local till = math.max(now, tonumber(ARGV[4]))
+  ids = redis.call('ZRANGE', KEYS[@AGENDA], '-inf', till, 'BYSCORE', 'LIMIT', 0, most)
 elseif ARGV[1] == 'o' then
   ids[1] = ARGV[3]
 else
