@@ -24,8 +24,8 @@ impl ClaimMachine {
 
     /// The first in line looks at the slot that it waits for, so that it has only to fire it when it is due.
     pub(super) fn look_ahead(&mut self, sent: Moment, slot: Option<WallMillis>) {
-        let waits = matches!(self.phase, Phase::Asking) && self.exact && self.order.queues.len() == 1;
-        if let Some(slot) = slot.filter(|_| waits && self.next_at < self.give_up) {
+        let waits = matches!(self.phase, Phase::Asking) && !self.wants_channel && self.next_at < self.give_up;
+        if let Some(slot) = slot.filter(|_| waits && self.exact && self.order.queues.len() == 1) {
             self.firing =
                 Some(Firing { queue: 0, rounds: Rounds::ahead(slot), sending: None, held: None, sent });
         }

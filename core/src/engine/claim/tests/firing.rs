@@ -171,3 +171,74 @@ fn somebody_else_was_faster_and_the_claim_asks_when_the_next_is_due() {
     machine.reply(at(3), second, empty(Some(400), 0));
     assert_eq!(waits_until(&mut machine, at(3)), at(403));
 }
+
+/// Of a slot in 400 ms, half a second after the one that was fired last.
+fn slot_to_come(machine: &mut ClaimMachine, now: Moment, rank: u32) {
+    let (first, _) = claim_sent(machine, now);
+    let (next_due, slot) = (Some(Duration::from_millis(400)), Some(NOW + 500));
+    let reply = ClaimReply::Empty { next_due, rank, slot };
+    machine.reply(now, first, Ok(Reply::Queue(QueueReply::Claim(reply))));
+}
+
+fn found_ahead(machine: &mut ClaimMachine, now: Moment) {
+    match sent(machine, now) {
+        (number, QueueRequest { verb: QueueVerb::ListSchedules(ListSchedules::Due { until, .. }), .. }) => {
+            assert_eq!(until, NOW + 500);
+            let next = ScheduleRecord { cursor: NOW - 500, due: Some(NOW + 500), ..schedule(EACH_SECOND) };
+            machine.reply(now, number, found(vec![next]));
+        }
+        other => panic!("expected a look at the slot to come, got {other:?}"),
+    }
+}
+
+#[test]
+fn the_first_in_line_has_looked_when_the_slot_is_due_and_only_fires() {
+    let mut machine = machine(10_000);
+    slot_to_come(&mut machine, at(0), 0);
+    found_ahead(&mut machine, at(0));
+    assert_eq!(waits_until(&mut machine, at(1)), at(400));
+    assert!(machine.is_exact());
+    let (fire, one) = fire_sent(&mut machine, at(400));
+    assert_eq!((one.cursor, one.due, one.tasks.len()), (NOW + 500, Some(NOW + 1_500), 1));
+    machine.reply(at(401), fire, fired(ONE));
+    let (second, _) = claim_sent(&mut machine, at(401));
+    machine.reply(at(402), second, claimed());
+    assert_eq!(done(&mut machine, at(402)).fired[0].1.late, Duration::ZERO);
+}
+
+#[test]
+fn what_comes_before_the_slot_is_claimed_at_once() {
+    let mut machine = machine(10_000);
+    slot_to_come(&mut machine, at(0), 0);
+    found_ahead(&mut machine, at(0));
+    assert_eq!(waits_until(&mut machine, at(1)), at(400));
+    machine.hint();
+    let (second, _) = claim_sent(&mut machine, at(2));
+    machine.reply(at(3), second, claimed());
+    assert!(done(&mut machine, at(3)).fired.is_empty());
+}
+
+#[test]
+fn nobody_looks_ahead_but_the_first_in_line() {
+    let mut machine = machine(10_000);
+    slot_to_come(&mut machine, at(0), 1);
+    assert_eq!(waits_until(&mut machine, at(1)), at(403));
+}
+
+#[test]
+fn a_look_ahead_that_is_not_answered_leaves_all_as_it_is() {
+    let mut machine = machine(10_000);
+    slot_to_come(&mut machine, at(0), 0);
+    let look = look_sent(&mut machine, at(0));
+    machine.reply(at(1), look, Err(Failure::new(FailureKind::Lost, "gone")));
+    assert_eq!(waits_until(&mut machine, at(1)), at(400));
+    claim_sent(&mut machine, at(400));
+}
+
+#[test]
+fn a_wait_that_ends_before_the_slot_ends() {
+    let mut machine = machine(300);
+    slot_to_come(&mut machine, at(0), 0);
+    assert_eq!(waits_until(&mut machine, at(0)), at(300));
+    assert!(matches!(sent(&mut machine, at(300)).1.verb, QueueVerb::Abandon(_)));
+}
