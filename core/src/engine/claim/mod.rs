@@ -241,7 +241,8 @@ impl ClaimMachine {
                 let told = told_at(sent, now);
                 let next_due = next_due.map(|due| told + due.max(POLL_FLOOR) + RANK_STEP * rank);
                 self.found_nothing(now, next_due, rank);
-                self.look_ahead(sent, slot.filter(|_| rank == 0));
+                // After a slow answer the time counts from when it was asked for, and the slot may not be due by then.
+                self.look_ahead(sent, slot.filter(|_| rank == 0 && told == now));
             }
             ClaimReply::Paused { rank } => {
                 self.paused = true;
