@@ -11,7 +11,7 @@ RUST_MINOR := 89
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-demo: rust ## A flash sale with and without the lock, and a queue whose worker is killed (no server needed)
+demo: rust ## A flash sale with and without the lock, a queue and a schedule whose workers are killed (no server needed)
 	@CARGO="$(CARGO)" PYTHON="$(PYTHON)" demo/run
 
 test: rust deps ## Check format, lints and documentation, and run every test

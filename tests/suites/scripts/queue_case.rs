@@ -251,8 +251,8 @@ pub fn fire(schedules: impl IntoIterator<Item = FireSchedule>) -> QueueVerb {
     QueueVerb::Fire(Fire { schedules: schedules.into_iter().collect() })
 }
 
-pub fn due_schedules() -> QueueVerb {
-    QueueVerb::ListSchedules(ListSchedules::Due { max: 9, until: 0 })
+pub fn due_schedules(until: u64) -> QueueVerb {
+    QueueVerb::ListSchedules(ListSchedules::Due { max: 9, until })
 }
 
 pub fn pause_schedule(id: &str, paused: bool) -> QueueVerb {

@@ -61,7 +61,7 @@ fn verbs() -> Vec<(&'static str, QueueVerb)> {
         ("purge", QueueVerb::Purge),
         ("put_schedules", put_schedules(None, [schedule_of("new")])),
         ("put_schedules of an owner", put_schedules(Some(("app", 9)), [schedule_of("new")])),
-        ("list_schedules", due_schedules()),
+        ("list_schedules", due_schedules(0)),
         ("fire", fire([fire_of("cron", 30, &[("cron@5", 5)])])),
         ("pause_schedule", pause_schedule("cron", true)),
         ("remove_schedule", remove_schedule("cron")),

@@ -174,7 +174,7 @@ fn those_that_are_due_are_listed_first_and_pages_go_on_where_they_ended() {
             .counts(COUNTS)
     };
     given(three())
-        .call(due_schedules())
+        .call(due_schedules(0))
         .replies("a version 30 due {then-9}; b version 30 due {then-5} fresh")
         .changes_nothing();
     let page = |from: Option<&str>, max| {
@@ -224,6 +224,12 @@ fn an_idle_consumer_is_told_when_the_next_schedule_is_due() {
     let soon = || nothing().schedule("a", "{then+9000}", "").agenda("{then+9000}", 1);
     given(soon().counts(COUNTS))
         .call(claim_or_wait(1, 5))
-        .replies("empty {8900..9000} rank 0")
+        .replies("empty {8900..9000} slot rank 0")
         .leaves(soon().call("7: [[]]").idle(5, "{now+7500}").counts(COUNTS));
+    // And looks at it before: until the year 2096, which is before a slot that never comes.
+    let both = soon().schedule("b", NEVER, "").agenda("{then+9000}", 2).counts(COUNTS);
+    given(both)
+        .call(due_schedules(4_000_000_000_000))
+        .replies("a version 30 due {then+9000}")
+        .changes_nothing();
 }
