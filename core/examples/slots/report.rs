@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::run::{Run, Said};
-use super::worker::LEASE;
+use super::worker::{LEASE, WORK};
 
 pub fn opening(victim: &str, chosen: bool) {
     let store = match chosen {
@@ -27,9 +27,10 @@ pub fn result(run: &Run) -> bool {
     let back = ends.get(run.held.as_str()).and_then(|ends| ends.first()).filter(|end| !end.by_victim);
     match back {
         Some(end) => println!(
-            "   the other worker did that one {:.1} s after the kill (lease: {} s)",
+            "   the other worker did that one {:.1} s after the kill (lease: {} s, work: {} s)",
             (end.at - run.killed_at).as_secs_f64(),
-            LEASE.as_secs()
+            LEASE.as_secs(),
+            WORK.as_secs_f64()
         ),
         None => println!("   NOBODY did that one"),
     }

@@ -14,7 +14,7 @@ pub const COMMAND: &str = "work";
 /// How long the store keeps a task for a worker that is dead.
 pub const LEASE: Duration = Duration::from_secs(2);
 /// How long a task takes.
-const WORK: Duration = Duration::from_millis(1_100);
+pub const WORK: Duration = Duration::from_millis(1_100);
 
 pub fn run(arguments: &[String]) -> Outcome<()> {
     let [queue] = arguments else { return Err("this is for the demo itself".into()) };
