@@ -17,6 +17,16 @@ pub(super) struct Firing {
     sent: Moment,
 }
 
+impl Firing {
+    pub(super) fn replied(&mut self, result: Result<Reply, Failure>) {
+        self.sending = None;
+        match result {
+            Ok(Reply::Queue(reply)) => self.rounds.replied(reply),
+            _ => self.rounds.give_up(),
+        }
+    }
+}
+
 impl ClaimMachine {
     pub(super) fn begin_firing(&mut self, sent: Moment, queue: usize, held: ClaimReply) {
         self.firing = Some(Firing { queue, rounds: Rounds::new(), sending: None, held: Some(held), sent });
@@ -62,25 +72,15 @@ impl ClaimMachine {
         Some(Step::Send(Call { number: self.sendings, request, until: self.patience(now) }))
     }
 
-    /// Whether the reply was to a request of the firing.
-    pub(super) fn is_fired_by(&mut self, number: u32, result: &Result<Reply, Failure>) -> bool {
-        let Some(firing) = &mut self.firing else { return false };
-        if firing.sending.is_none_or(|(sending, _)| sending != number) {
-            return false;
-        }
-        firing.sending = None;
-        match result {
-            Ok(Reply::Queue(reply)) => firing.rounds.replied(reply.clone()),
-            _ => firing.rounds.give_up(),
-        }
-        true
+    /// The firing that awaits the reply to this request.
+    pub(super) fn firing_of(&mut self, number: u32) -> Option<&mut Firing> {
+        self.firing.as_mut().filter(|firing| firing.sending.is_some_and(|(sending, _)| sending == number))
     }
 
     fn end_firing(&mut self, now: Moment) {
         let Some(Firing { queue, rounds, held, sent, .. }) = self.firing.take() else { return };
         let has_moved = rounds.has_moved();
-        let name = self.order.queues[queue].clone();
-        self.fired.extend(rounds.told().into_iter().map(|fired| (name.clone(), fired)));
+        rounds.told().into_iter().for_each(|fired| self.tell(queue, fired));
         match held {
             Some(held) if !has_moved || matches!(held, ClaimReply::Claimed(_)) => {
                 self.answered(now, sent, queue, held);
@@ -91,6 +91,15 @@ impl ClaimMachine {
                 self.next_at = now;
             }
             _ => {}
+        }
+    }
+
+    /// Of each schedule there is one sum: a wait may last for days, and fire a slot in each second of them.
+    fn tell(&mut self, queue: usize, fired: FiredSchedule) {
+        let queue = &self.order.queues[queue];
+        match self.fired.iter_mut().find(|(of, known)| of == queue && known.id == fired.id) {
+            Some((_, known)) => known.add(fired),
+            None => self.fired.push((queue.clone(), fired)),
         }
     }
 

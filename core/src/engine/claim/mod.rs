@@ -354,8 +354,8 @@ impl Machine for ClaimMachine {
             }
             return;
         }
-        if self.is_fired_by(number, &result) {
-            return;
+        if let Some(firing) = self.firing_of(number) {
+            return firing.replied(result);
         }
         let Some(open) = &mut self.open else { return };
         let Some(index) = open.sent.iter().position(|(sending, _)| *sending == number) else { return };

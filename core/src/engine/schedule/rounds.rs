@@ -21,12 +21,23 @@ pub struct FiredSchedule {
     pub tasks: u64,
     /// How many slots got none: the one before was running, or the queue was full.
     pub skipped: u64,
-    /// How many slots were past and were not fired, 1,000 at most.
+    /// How many slots were past and were not fired, 1,000 at most each time that somebody looks.
     pub missed: u64,
     /// How late the last of its slots was.
     pub late: Duration,
     /// Whether it was left alone: a newer version has written it.
     pub is_unknown: bool,
+}
+
+impl FiredSchedule {
+    /// What became of it later on.
+    pub(crate) fn add(&mut self, later: Self) {
+        self.tasks += later.tasks;
+        self.skipped += later.skipped;
+        self.missed += later.missed;
+        self.late = self.late.max(later.late);
+        self.is_unknown |= later.is_unknown;
+    }
 }
 
 /// See the module's documentation. It asks for one request after the other.

@@ -242,3 +242,26 @@ fn a_wait_that_ends_before_the_slot_ends() {
     assert_eq!(waits_until(&mut machine, at(0)), at(300));
     assert!(matches!(sent(&mut machine, at(300)).1.verb, QueueVerb::Abandon(_)));
 }
+
+#[test]
+fn what_happens_again_and_again_in_a_long_wait_is_told_once_with_its_sum() {
+    let mut machine = machine(60_000);
+    let mut now = at(0);
+    let newer = ScheduleRecord { id: TaskId::parse("newer").unwrap(), missed: None, ..schedule(EACH_SECOND) };
+    for _ in 0..3 {
+        let (claim, _) = claim_sent(&mut machine, now);
+        machine.reply(now, claim, schedules_due(nothing()));
+        let look = look_sent(&mut machine, now);
+        machine.reply(now, look, found(vec![newer.clone(), schedule(EACH_SECOND)]));
+        let (fire, _) = fire_sent(&mut machine, now);
+        machine.reply(now, fire, fired(Fired::Fired { tasks: 0, skipped: 1 }));
+        let (claim, _) = claim_sent(&mut machine, now);
+        machine.reply(now, claim, empty(None, 0));
+        now = waits_until(&mut machine, now);
+    }
+    let (claim, _) = claim_sent(&mut machine, now);
+    machine.reply(now, claim, claimed());
+    let told: Vec<_> = done(&mut machine, now).fired.into_iter().map(|(_, one)| one).collect();
+    let told: Vec<_> = told.iter().map(|one| (&*one.id, one.is_unknown, one.skipped)).collect();
+    assert_eq!(told, [("newer", true, 0), ("s", false, 3)]);
+}
