@@ -84,6 +84,7 @@ pub use base::numbers::{Fence, Receipt, Version};
 pub use base::token::Token;
 pub use cached::cached_options::{CachedOptions, DEFAULT_BETA};
 pub use engine::loss::LossReason;
+pub use engine::task_backoff::Backoff;
 pub use lease::holder::Holder;
 pub use lease::lease_handle::LeaseHandle;
 pub use lease::lock_target::MAX_PERMITS;

@@ -75,13 +75,15 @@ impl Clock {
         }
     }
 
+    /// Whether it stands still until a test moves it.
+    pub(crate) fn stands(&self) -> bool {
+        matches!(self, Self::Manual(clock) if !clock.goes_on)
+    }
+
     /// How long a thread may sleep, in real time, before it looks at this clock again: however late the moment, no longer
     /// than [`NAP_MOST`], since timers stand still while the machine is suspended.
     pub(crate) fn nap(&self, until: Moment) -> Duration {
-        match self {
-            Self::Manual(clock) if !clock.goes_on => MANUAL_NAP,
-            _ => until.since(self.now()).min(NAP_MOST),
-        }
+        if self.stands() { MANUAL_NAP } else { until.since(self.now()).min(NAP_MOST) }
     }
 }
 

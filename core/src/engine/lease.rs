@@ -48,6 +48,8 @@ pub struct LeaseState {
     failures: u32,
     /// An extension was sent and not answered: it may have prolonged the key beyond the deadline.
     unanswered: bool,
+    /// When its owner has had its time.
+    timeout: Option<Timeout>,
     /// Its owner is to end, although the lease is still ours, and renewed.
     withdrawn: bool,
     exact: ExactEnds,
@@ -77,6 +79,15 @@ impl ExactEnds {
     }
 }
 
+/// The end of the time that the owner of a lease has, however long the store keeps the lease.
+#[derive(Clone, Debug)]
+pub struct Timeout {
+    /// When that is.
+    pub at: Moment,
+    /// What the store is told then.
+    pub request: Request,
+}
+
 /// What a new lease is made of.
 #[derive(Debug)]
 pub struct LeaseTerms {
@@ -88,21 +99,24 @@ pub struct LeaseTerms {
     pub deadline: Moment,
     /// Until when it may be renewed; `None` if it is not renewed.
     pub hold_until: Option<Moment>,
+    /// When its owner has had its time; `None`: as long as it is renewed.
+    pub timeout: Option<Timeout>,
 }
 
 impl LeaseState {
     /// A lease that has just begun.
     pub fn new(terms: LeaseTerms, now: Moment) -> Self {
-        let LeaseTerms { leased, ttl, deadline, hold_until } = terms;
+        let LeaseTerms { leased, ttl, deadline, hold_until, timeout } = terms;
         Self {
             leased,
             ttl,
-            deadline,
+            deadline: timeout.as_ref().map_or(deadline, |timeout| deadline.min(timeout.at)),
             hold_until,
             // Of what is left: a lease may be resumed late in its life.
             next_renewal: now + deadline.since(now) / RENEWALS_PER_TTL,
             failures: 0,
             unanswered: false,
+            timeout,
             withdrawn: false,
             exact: ExactEnds::default(),
             status: Status::Held,
@@ -156,11 +170,17 @@ impl LeaseState {
 
     fn renews(&self) -> bool {
         // What the deadline leaves off: renewing for less gains nothing.
-        self.hold_until.is_some_and(|limit| self.deadline + margin(self.ttl) < limit)
+        self.hold_until.is_some_and(|limit| self.deadline + margin(self.ttl) < limit) && !self.times_out()
+    }
+
+    /// Whether its deadline is that of its owner.
+    fn times_out(&self) -> bool {
+        self.timeout.as_ref().is_some_and(|timeout| self.deadline >= timeout.at)
     }
 
     fn expiry(&self) -> LossReason {
         match self.hold_until {
+            _ if self.times_out() => LossReason::TimedOut,
             Some(_) if !self.renews() => LossReason::MaxHold,
             _ => LossReason::Expired,
         }
@@ -238,6 +258,9 @@ impl LeaseState {
                 // The key may outlive the deadline, which gives it back then.
                 self.unanswered |= sure < left;
                 self.deadline = self.deadline.max(deadline(sent, sure));
+                if let Some(timeout) = &self.timeout {
+                    self.deadline = self.deadline.min(timeout.at);
+                }
                 self.next_renewal = sent + (self.ttl / RENEWALS_PER_TTL).min(left / RENEWALS_PER_TTL);
                 Need::Nothing(self.due())
             }
@@ -292,6 +315,9 @@ impl LeaseState {
 
     /// The request that gives it back without asking for the truth, if there is one.
     fn farewell_if(&self, wanted: bool) -> Option<Request> {
+        if let Some(timeout) = self.timeout.as_ref().filter(|_| self.times_out()) {
+            return Some(timeout.request.clone());
+        }
         wanted.then(|| self.leased.cleanup()).flatten()
     }
 }
@@ -320,7 +346,8 @@ mod tests {
             share: None,
             owner: "".into(),
         });
-        LeaseState::new(LeaseTerms { leased, ttl: TTL, deadline: deadline(at(0), TTL), hold_until }, at(0))
+        let deadline = deadline(at(0), TTL);
+        LeaseState::new(LeaseTerms { leased, ttl: TTL, deadline, hold_until, timeout: None }, at(0))
     }
 
     fn extended(left: Duration) -> Result<Reply, Failure> {

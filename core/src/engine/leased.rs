@@ -201,6 +201,7 @@ impl Leased {
                     id: task.id.clone(),
                     receipt: task.receipt,
                     lease: ttl,
+                    progress: None,
                 }),
             }),
         }
@@ -229,6 +230,7 @@ impl Leased {
             (Self::Task(_), Reply::Queue(QueueReply::ExtendClaim(reply))) => match reply {
                 ExtendClaimReply::Extended(left) => Extension::Extended(*left),
                 ExtendClaimReply::Expired => Extension::Ended(LossReason::Expired),
+                ExtendClaimReply::Cancelled => Extension::Ended(LossReason::Cancelled),
                 ExtendClaimReply::Stale => Extension::Ended(LossReason::Taken),
                 ExtendClaimReply::Gone => Extension::Ended(LossReason::Removed),
             },
@@ -269,7 +271,8 @@ mod tests {
             id: TaskId::parse("t").unwrap(),
             receipt: Receipt::new(7),
         });
-        let terms = LeaseTerms { leased, ttl: LEASE, deadline: deadline(at(0), LEASE), hold_until };
+        let terms =
+            LeaseTerms { leased, ttl: LEASE, deadline: deadline(at(0), LEASE), hold_until, timeout: None };
         LeaseState::new(terms, at(0))
     }
 

@@ -22,6 +22,10 @@ pub enum LossReason {
     Removed,
     /// The store refused the renewal for good: a right was taken away, or the key changed its type.
     Refused,
+    /// The run took longer than its timeout: it has failed.
+    TimedOut,
+    /// Somebody called `cancel`: the task ends with this run. Its ack is still accepted.
+    Cancelled,
     /// The worker stops, and its grace is over: the claim is still renewed, but its handler has to end.
     Stopped,
 }
@@ -38,6 +42,8 @@ impl LossReason {
             Self::Overwritten => "overwritten",
             Self::Removed => "removed",
             Self::Refused => "refused",
+            Self::TimedOut => "timeout",
+            Self::Cancelled => "cancelled",
             Self::Stopped => "stopped",
         }
     }
@@ -62,6 +68,10 @@ impl LossReason {
             }
             Self::Removed => (ErrorKind::LeaseLost, "the task was removed, or its queue was purged"),
             Self::Refused => (ErrorKind::LeaseLost, "the store refused to renew the lease"),
+            Self::TimedOut => {
+                (ErrorKind::LeaseExpired, "the run took longer than its timeout, and has failed")
+            }
+            Self::Cancelled => (ErrorKind::LeaseLost, "the task was cancelled"),
             Self::Stopped => (ErrorKind::LeaseLost, "the worker is stopping, and its handlers must end"),
         };
         Error::new(kind, message)

@@ -163,10 +163,11 @@ pub(crate) fn margin(ttl: Duration) -> Duration {
     ttl / 100 + Duration::from_millis(2)
 }
 
-/// The moment from which the times in a reply count: when it came, or, if that took long, when the request was sent. Asking again too early costs a request; too late costs time, and a clock that a test moves may
-/// stand still by then.
-pub(crate) fn told_at(sent: Moment, received: Moment) -> Moment {
-    if received.since(sent) > SLOW_ANSWER { sent } else { received }
+/// The moment from which the times in a reply count: when it came, or, if that took long, when the request was sent. Asking
+/// again too early costs a request; too late costs time. On a clock that `stands` until a test moves it, too late is never:
+/// it may have been moved for the last time while the answer was on its way.
+pub(crate) fn told_at(sent: Moment, received: Moment, stands: bool) -> Moment {
+    if stands || received.since(sent) > SLOW_ANSWER { sent } else { received }
 }
 
 #[cfg(test)]

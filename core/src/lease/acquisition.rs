@@ -48,7 +48,10 @@ impl Acquisition {
         owner: Option<&str>,
         options: &LockOptions,
     ) -> Result<Self, Error> {
-        let plan = |named: &LockTarget| named.plan(options, &live.settings);
+        let plan = |named: &LockTarget| {
+            let plan = named.plan(options, &live.settings)?;
+            Ok(LockPlan { clock_stands: live.clock.stands(), ..plan })
+        };
         let locks = std::iter::once(first).chain(others).map(plan).collect::<Result<Vec<_>, Error>>()?;
         let wrong = |error: Error| error.during("acquire", first.name());
         let key = match owner {

@@ -109,7 +109,8 @@ impl HeldLock {
         deadline: Moment,
         hold_until: Option<Moment>,
     ) -> Self {
-        let terms = LeaseTerms { leased: Leased::Lock(lock.clone()), ttl, deadline, hold_until };
+        let terms =
+            LeaseTerms { leased: Leased::Lock(lock.clone()), ttl, deadline, hold_until, timeout: None };
         let account = Account::Lock(Arc::clone(&live.meters));
         Self { kept: TrackedLease::start(live, terms, account), lock }
     }

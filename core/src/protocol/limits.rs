@@ -102,6 +102,8 @@ pub const EXPIRE_MAX: usize = 200;
 pub const INTAKE_LOOK: usize = 100;
 /// Tasks that one page of a listing looks at, at most: those whose ids begin otherwise count, too.
 pub const LIST_LOOK: usize = 1_000;
+/// Failures of a task that are kept: the last ones.
+pub const HISTORY_MAX: usize = 5;
 /// Dead tasks that one sweep looks at, at most.
 pub const SWEEP_LOOK: usize = 1_000;
 /// Schedules that one request looks at or fires, and slots of one that it fires, at most.

@@ -48,6 +48,7 @@ impl Claiming {
             settle,
             waiter: place.waiter(),
             consumer: live.owner(),
+            clock_stands: live.clock.stands(),
             slot: live.slots.take(),
         };
         let machine = ClaimMachine::new(order, live.clock.now(), live.channel.is_open(), Jitter::random());

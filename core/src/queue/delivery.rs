@@ -10,16 +10,16 @@ use crate::base::wake::locked;
 use crate::engine::Jitter;
 use crate::engine::call::{Answer, CallMachine};
 use crate::engine::claim::ClaimedOne;
-use crate::engine::lease::LeaseTerms;
+use crate::engine::lease::{LeaseTerms, Timeout};
 use crate::engine::leased::{Leased, TaskLease};
 use crate::engine::loss::LossReason;
 use crate::engine::settle::judge_settled;
-use crate::engine::task_backoff::backoff;
 use crate::protocol::{
     ClaimedTask, QueueReply, QueueRequest, QueueVerb, Reply, Request, Settle, Settled, Settlement, Verdict,
     WallMillis,
 };
 use crate::queue::queue_options::ClaimPlan;
+use crate::queue::task_settings::TaskSettings;
 use crate::session::Live;
 use crate::session::lease_cell::Account;
 use crate::session::metrics::{Ended, QueueMeters};
@@ -28,6 +28,8 @@ use crate::session::tracked_lease::TrackedLease;
 
 /// Longest reason of a nack or bury that is kept; the rest is cut off.
 const MAX_REASON: usize = 1_024;
+/// The reason of a task whose run took longer than its timeout.
+const TIMEOUT: &str = "timeout";
 /// The reason of a task whose claim was dropped unsettled.
 const DROPPED: &str = "dropped without a verdict";
 
@@ -35,7 +37,7 @@ const DROPPED: &str = "dropped without a verdict";
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Retry {
-    /// After a back-off of n⁴ seconds after the n-th attempt, 7 h at most, less up to half of it by chance: 1 s, 16 s,
+    /// As the task's own back-off says ([`Task::backoff`](crate::Task::backoff)). If it has none: n⁴ seconds after the n-th attempt, 7 h at most, less up to half of it by chance: 1 s, 16 s,
     /// 81 s, 4 min, 10 min, 22 min, 40 min, 1.1 h, 1.8 h, 2.8 h, 4.1 h, 5.8 h, then 7 h each. The 19 pauses of a task
     /// with 20 attempts are 33 to 66 hours together, two days on average.
     Backoff,
@@ -48,6 +50,7 @@ pub(crate) struct Delivery {
     pub(crate) queue: QueueName,
     pub(crate) task: ClaimedTask,
     pub(crate) headers: Headers,
+    pub(crate) settings: TaskSettings,
     payload_start: usize,
     verdict: Mutex<Progress>,
     meters: Arc<QueueMeters>,
@@ -84,16 +87,24 @@ impl Delivery {
         meters.claimed.inc();
         meters.late(lateness(live.clock.wall_micros(), one.task.due));
         let ClaimedOne { queue, task, deadline } = one;
+        let (payload_start, mut headers) = envelope::decode(&task.body);
+        let settings = TaskSettings::take(&mut headers);
         let lease = TaskLease { queue: queue.clone(), id: task.id.clone(), receipt: task.receipt };
+        let now = live.clock.now();
+        let timeout = settings.timeout.or(plan.timeout).map(|timeout| {
+            let delay = settings.pause(task.attempt, &mut Jitter::random());
+            let request = lease.clone().settled(Verdict::Nack { delay, reason: TIMEOUT.into() });
+            Timeout { at: now + timeout, request }
+        });
         let terms = LeaseTerms {
             leased: Leased::Task(lease),
             ttl: plan.lease,
             deadline,
-            hold_until: plan.max_run.map(|max_run| live.clock.now() + max_run),
+            hold_until: plan.max_run.map(|max_run| now + max_run),
+            timeout,
         };
-        let (payload_start, headers) = envelope::decode(&task.body);
         let kept = TrackedLease::start(live, terms, Account::Task(Arc::clone(&meters)));
-        Self { kept, queue, task, headers, payload_start, verdict: Mutex::default(), meters }
+        Self { kept, queue, task, headers, settings, payload_start, verdict: Mutex::default(), meters }
     }
 
     pub(crate) fn payload(&self) -> &[u8] {
@@ -103,7 +114,7 @@ impl Delivery {
     /// The verdict of a failed attempt.
     pub(crate) fn nack(&self, retry: Retry, reason: &str) -> Result<Verdict, Error> {
         let delay = match retry {
-            Retry::Backoff => backoff(self.task.attempt, &mut Jitter::random()),
+            Retry::Backoff => self.settings.pause(self.task.attempt, &mut Jitter::random()),
             Retry::After(delay) if delay <= MAX_TTL => delay,
             Retry::After(_) => return Err(self.during("nack", Error::invalid("the delay is over 365 days"))),
         };

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::base::error::Error;
+use crate::base::error::{Error, not_between};
 use crate::protocol::{Configure, List, MAX_BATCH, Place, TaskState};
 use crate::session::options::{DEFAULT_MAX_HOLD, DEFAULT_TTL, MAX_TTL, checked_ttl};
 
@@ -21,13 +21,15 @@ pub struct ClaimOptions {
     lease: Option<Duration>,
     renew: Option<bool>,
     max_run: Option<Duration>,
+    timeout: Option<Duration>,
     wait: Duration,
     patient: bool,
 }
 
 impl Default for ClaimOptions {
     fn default() -> Self {
-        Self { max: 1, lease: None, renew: None, max_run: None, wait: Duration::ZERO, patient: true }
+        let wait = Duration::ZERO;
+        Self { max: 1, lease: None, renew: None, max_run: None, timeout: None, wait, patient: true }
     }
 }
 
@@ -63,6 +65,13 @@ impl ClaimOptions {
         self
     }
 
+    /// How long a run of a task may take that does not say so itself: 1 ms to 365 days (default: as long as its claim is
+    /// renewed). A run that takes longer has failed with the reason `timeout`: see [`Task::timeout`](crate::Task::timeout).
+    pub fn timeout(mut self, timeout: Duration) -> Self {
+        self.timeout = Some(timeout);
+        self
+    }
+
     /// A wait fails when the store has not answered for the client's timeout.
     pub(crate) fn impatient(mut self) -> Self {
         self.patient = false;
@@ -90,9 +99,15 @@ impl ClaimOptions {
                 return Err(Error::invalid(format!("{option} is over 365 days")));
             }
         }
+        if let Some(timeout) = self.timeout
+            && !(Duration::from_millis(1)..=MAX_TTL).contains(&timeout)
+        {
+            return Err(Error::invalid(not_between("timeout", timeout, "1 ms")));
+        }
         Ok(ClaimPlan {
             max: checked_count("max", self.max)?,
             lease,
+            timeout: self.timeout,
             max_run: renews.then_some(max_run),
             wait: self.wait,
             patient: self.patient,
@@ -107,6 +122,8 @@ pub(crate) struct ClaimPlan {
     pub(crate) lease: Duration,
     /// `None` if claims are not renewed.
     pub(crate) max_run: Option<Duration>,
+    /// For tasks that do not say how long a run may take.
+    pub(crate) timeout: Option<Duration>,
     pub(crate) wait: Duration,
     /// Whether a wait goes on while the store does not answer, instead of failing after the client's timeout.
     pub(crate) patient: bool,

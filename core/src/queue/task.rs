@@ -5,11 +5,13 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use crate::base::envelope::{self, Headers, MAX_PAYLOAD};
 use crate::base::error::{Error, not_between};
 use crate::base::name::TaskId;
+use crate::engine::task_backoff::Backoff;
 use crate::protocol::{
     DEFAULT_MAX_ATTEMPTS, Due, ListReply, NewTask, OnDuplicate, Outcome, Receipt, TaskRecord, TaskState,
     Version, WallMillis,
 };
 use crate::queue::consumer::ClaimedBy;
+use crate::queue::task_settings::TaskSettings;
 use crate::session::options::MAX_TTL;
 
 /// Most attempts: more would be for ever.
@@ -40,6 +42,7 @@ pub struct Task {
     max_attempts: u32,
     expires: Option<Duration>,
     on_duplicate: OnDuplicate,
+    settings: TaskSettings,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -69,6 +72,7 @@ impl Task {
             max_attempts: DEFAULT_MAX_ATTEMPTS,
             expires: None,
             on_duplicate: OnDuplicate::Keep,
+            settings: TaskSettings::default(),
         }
     }
 
@@ -78,7 +82,8 @@ impl Task {
         self
     }
 
-    /// Adds a header: text that travels with the payload.
+    /// Adds a header: text that travels with the payload. Names that begin with `stanchion-` are refused by `enqueue`: they
+    /// are the library's own.
     pub fn header(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
         self.headers.insert(name.into(), value.into());
         self
@@ -123,6 +128,32 @@ impl Task {
         self
     }
 
+    /// What kind of work it is, such as `send-welcome`, by which workers choose their handler: 1 to 128 bytes without control
+    /// characters (default: none).
+    pub fn kind(mut self, kind: impl Into<String>) -> Self {
+        self.settings.kind = Some(kind.into());
+        self
+    }
+
+    /// How long a run may take: 1 ms to 365 days (default: as long as its claim is renewed). A run that takes longer loses its
+    /// claim with [`LossReason::TimedOut`](crate::LossReason::TimedOut), and has failed with the reason `timeout`.
+    pub fn timeout(mut self, timeout: Duration) -> Self {
+        self.settings.timeout = Some(timeout);
+        self
+    }
+
+    /// How long it waits after a failed attempt (default: as [`Retry::Backoff`](crate::Retry::Backoff) says).
+    pub fn backoff(mut self, backoff: Backoff) -> Self {
+        self.settings.backoff = Some(backoff);
+        self
+    }
+
+    /// For how long the result that its run gives is kept: 1 ms to 365 days (default 1 h).
+    pub fn keep_result(mut self, time: Duration) -> Self {
+        self.settings.keep_result = Some(time);
+        self
+    }
+
     /// What to do if the id is in the queue already (default [`OnDuplicate::Keep`]).
     pub fn on_duplicate(mut self, on_duplicate: OnDuplicate) -> Self {
         self.on_duplicate = on_duplicate;
@@ -161,7 +192,8 @@ impl Task {
                 return Err(wrong(not_between(option, time, "1 ms")));
             }
         }
-        let body = envelope::encode(&self.payload, &self.headers).ok_or_else(|| {
+        let headers = self.settings.write(&self.headers).map_err(wrong)?;
+        let body = envelope::encode(&self.payload, &headers).ok_or_else(|| {
             let len = self.payload.len();
             wrong(format!("payload and headers have more than {MAX_PAYLOAD} bytes (payload: {len})"))
         })?;
@@ -226,7 +258,7 @@ pub struct Enqueued {
 }
 
 /// A task as it is in a queue.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct TaskInfo {
     /// Its id.
@@ -237,6 +269,12 @@ pub struct TaskInfo {
     pub payload: Vec<u8>,
     /// What travels with it. Empty in a listing without payloads.
     pub headers: Headers,
+    /// Its kind, if it has one. Not in a listing without payloads.
+    pub kind: Option<String>,
+    /// How long a run may take, if it says so. Not in a listing without payloads.
+    pub timeout: Option<Duration>,
+    /// How long it waits after a failure, if it says so. Not in a listing without payloads.
+    pub backoff: Option<Backoff>,
     /// Bytes of payload and headers, as stored.
     pub size: u64,
     /// Grows with every accepted enqueue of the id. [`Version::NONE`]: a plain ZADD, not taken in yet.
@@ -267,13 +305,17 @@ pub struct TaskInfo {
 
 impl From<TaskRecord> for TaskInfo {
     fn from(record: TaskRecord) -> Self {
-        let (start, headers) = envelope::decode(&record.body);
+        let (start, mut headers) = envelope::decode(&record.body);
+        let TaskSettings { kind, timeout, backoff, .. } = TaskSettings::take(&mut headers);
         let some = |millis: WallMillis| (millis > 0).then(|| wall_time(millis));
         Self {
             id: record.id.as_str().to_owned(),
             state: record.state,
             payload: record.body[start..].to_vec(),
             headers,
+            kind,
+            timeout,
+            backoff,
             size: record.size,
             version: record.version,
             due: wall_time(record.due),
@@ -292,7 +334,7 @@ impl From<TaskRecord> for TaskInfo {
 }
 
 /// Some of the tasks of one state.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct TaskPage {
     /// The tasks, in the state's order. One that moves while pages are read may be in two or in none.

@@ -249,7 +249,7 @@ impl World<Locks> {
         let hold_until = user.renews.then_some(now + Duration::from_secs(3_600));
         let make = move || {
             let leased = Leased::Lock(LockLease { share: permits.map(Share::new), ..lock_lease.clone() });
-            LeaseState::new(LeaseTerms { leased, ttl, deadline, hold_until }, now)
+            LeaseState::new(LeaseTerms { leased, ttl, deadline, hold_until, timeout: None }, now)
         };
         let id = self.clients[client].next_id();
         let holding = Holding { lock, token, in_hand: false };

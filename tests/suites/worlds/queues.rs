@@ -269,6 +269,7 @@ impl World<Queues> {
             waiter: self.stage.borrow().waiter(client, id),
             // Who had it makes no difference: it would only be told apart.
             consumer: "".into(),
+            clock_stands: false,
             slot,
         };
         let now = self.now;
@@ -285,7 +286,7 @@ impl World<Queues> {
         let hold_until = (client == 1).then_some(now + MAX_RUN);
         let make = move || {
             let leased = Leased::Task(lease.clone());
-            LeaseState::new(LeaseTerms { leased, ttl: LEASE, deadline, hold_until }, now)
+            LeaseState::new(LeaseTerms { leased, ttl: LEASE, deadline, hold_until, timeout: None }, now)
         };
         let id = self.clients[client].next_id();
         self.keep(client, id, Again::new(make), Holding { task, deadline, resent: false });

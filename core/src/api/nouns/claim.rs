@@ -58,6 +58,11 @@ impl Claim {
         &self.delivery.headers
     }
 
+    /// The task's kind, if it has one.
+    pub fn kind(&self) -> Option<&str> {
+        self.delivery.settings.kind.as_deref()
+    }
+
     /// Counts deliveries from one.
     pub fn attempt(&self) -> u32 {
         self.delivery.task.attempt

@@ -127,6 +127,7 @@ pub(crate) struct WorkerSettings {
     pub(crate) concurrency: usize,
     pub(crate) lease: Duration,
     pub(crate) max_run: Duration,
+    pub(crate) timeout: Option<Duration>,
     pub(crate) until_empty: bool,
     pub(crate) grace: Duration,
     pub(crate) patience: Duration,
@@ -139,6 +140,7 @@ impl Default for WorkerSettings {
             concurrency: 1,
             lease: DEFAULT_TTL,
             max_run: DEFAULT_MAX_HOLD,
+            timeout: None,
             until_empty: false,
             grace: DEFAULT_GRACE,
             patience: DEFAULT_PATIENCE,
@@ -158,13 +160,9 @@ impl WorkerSettings {
     }
 
     pub(crate) fn claim(&self, max: usize, wait: Duration) -> ClaimOptions {
-        ClaimOptions::new()
-            .max(max)
-            .lease(self.lease)
-            .renew(true)
-            .max_run(self.max_run)
-            .wait(wait)
-            .impatient()
+        let options = ClaimOptions::new().max(max).lease(self.lease).renew(true).max_run(self.max_run);
+        let options = self.timeout.into_iter().fold(options, ClaimOptions::timeout);
+        options.wait(wait).impatient()
     }
 
     /// For a driver that can have so many claims on their way at once.
@@ -288,6 +286,7 @@ impl fmt::Debug for WorkerSettings {
             .field("concurrency", &self.concurrency)
             .field("lease", &self.lease)
             .field("max_run", &self.max_run)
+            .field("timeout", &self.timeout)
             .field("until_empty", &self.until_empty)
             .field("grace", &self.grace)
             .finish_non_exhaustive()
@@ -319,6 +318,10 @@ impl Job for Arc<Delivery> {
             HandlerEnd::Interrupted => Ok(Verdict::put_back(self)),
             // Its handler may still be at work: nobody is to have it while its claim would have been valid.
             HandlerEnd::LeftBehind => Verdict::put_back_after(self, self.expire()),
+            // What is not acked ends with it.
+            HandlerEnd::Lost if self.kept.loss() == Some(LossReason::Cancelled) => {
+                Ok(Verdict::put_back(self))
+            }
             HandlerEnd::Lost => return Finished::Lost,
         };
         verdict.map_or(Finished::Lost, Finished::Verdict)

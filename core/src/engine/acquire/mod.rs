@@ -221,7 +221,8 @@ impl AcquireMachine {
             let pause = self.jitter.between(most - most / POLL_JITTER, most);
             // Those far back do not all ask when a lease may end, but do if the lock is free already.
             let free_at = obstacle.remaining.filter(|left| further.is_zero() || left.is_zero());
-            let free_at = free_at.map(|left| told_at(sent, now) + left.max(POLL_FLOOR));
+            let told = told_at(sent, now, self.order.plan.clock_stands);
+            let free_at = free_at.map(|left| told + left.max(POLL_FLOOR));
             self.next_at = free_at.map_or(now + pause, |free_at| free_at.min(now + pause));
             if let (Some(foreign_holder), Some(grace)) = (&self.foreign_holder, self.order.plan.adopt_after) {
                 self.next_at = self.next_at.min((foreign_holder.since + grace).max(now + POLL_FLOOR));

@@ -35,6 +35,8 @@ pub struct LockPlan {
     pub foreign_share: bool,
     /// How many computation times before its end a cached value counts as stale.
     pub early: f64,
+    /// Whether the clock stands still until a test moves it.
+    pub clock_stands: bool,
 }
 
 impl LockPlan {
@@ -53,6 +55,7 @@ impl LockPlan {
             owner,
             foreign_share: false,
             early: 0.0,
+            clock_stands: false,
         }
     }
 

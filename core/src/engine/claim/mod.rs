@@ -238,7 +238,7 @@ impl ClaimMachine {
         match reply {
             ClaimReply::Claimed(tasks) => self.claimed(now, sent, queue, tasks),
             ClaimReply::Empty { next_due, rank, slot } => {
-                let told = told_at(sent, now);
+                let told = told_at(sent, now, self.order.clock_stands);
                 let next_due = next_due.map(|due| told + due.max(POLL_FLOOR) + RANK_STEP * rank);
                 self.found_nothing(now, next_due, rank);
                 // After a slow answer the time counts from when it was asked for, and the slot may not be due by then.

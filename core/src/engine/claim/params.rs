@@ -29,6 +29,8 @@ pub struct ClaimParams {
     pub waiter: Waiter,
     /// Who claims, as `consumers` shows it.
     pub consumer: Arc<str>,
+    /// Whether the clock stands still until a test moves it.
+    pub clock_stands: bool,
     /// The slot to use, with the number of its last call.
     pub slot: CallId,
 }

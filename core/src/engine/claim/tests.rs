@@ -32,6 +32,7 @@ fn order(wait_ms: u64) -> ClaimParams {
         settle: None,
         waiter: WAITER,
         consumer: "7 host label".into(),
+        clock_stands: false,
         slot: CallId { client: ClientId(1), slot: 3, number: 41 },
     }
 }

@@ -335,7 +335,8 @@ impl SeveralMachine {
         let lock = LockLease::granted(&order.plan, token, grant);
         let leased = Leased::Lock(lock.clone());
         let hold_until = Some(Moment::FAR);
-        let terms = LeaseTerms { leased, ttl: order.plan.ttl, deadline: grant.deadline, hold_until };
+        let terms =
+            LeaseTerms { leased, ttl: order.plan.ttl, deadline: grant.deadline, hold_until, timeout: None };
         self.taken.push(Taken { lock, lease: LeaseState::new(terms, now), is_fresh: true });
     }
 

@@ -149,6 +149,8 @@ pub struct ExtendClaim {
     pub receipt: Receipt,
     /// At least this much from now.
     pub lease: Duration,
+    /// How far the work has come, to be noted with the task; `None` leaves what is noted.
+    pub progress: Option<Arc<[u8]>>,
 }
 
 /// The answer to [`ExtendClaim`].
@@ -158,6 +160,8 @@ pub enum ExtendClaimReply {
     Extended(Duration),
     /// The lease has ended; the task waits for its next delivery.
     Expired,
+    /// The task was cancelled: its run is to end. The lease is as it was.
+    Cancelled,
     /// The receipt is not the task's last one, or was settled.
     Stale,
     /// There is no such task.

@@ -23,8 +23,8 @@ pub use schedules::{
 };
 pub use settings::{Configure, Pause, QueueSettings, QueueStats};
 pub use tasks::{
-    Get, List, ListReply, Peek, Place, Pop, Remove, Removed, Reschedule, RescheduleReply, TaskRecord,
-    TaskState,
+    AttemptFailed, Cancel, Cancelled, Get, List, ListReply, Peek, Place, Pop, Remove, Removed, Reschedule,
+    RescheduleReply, TaskRecord, TaskState,
 };
 
 /// Wall time in milliseconds since 1970.
@@ -64,6 +64,8 @@ pub enum QueueVerb {
     List(List),
     /// Drop a task.
     Remove(Remove),
+    /// End a task, also one that runs.
+    Cancel(Cancel),
     /// Give a waiting task another due time.
     Reschedule(Reschedule),
     /// Move dead tasks back to ready, with attempts starting again, unless their ids live.
@@ -117,6 +119,8 @@ pub enum QueueReply {
     List(ListReply),
     /// Whether it was dropped.
     Remove(Removed),
+    /// What it was doing.
+    Cancel(Cancelled),
     /// Whether it was moved.
     Reschedule(RescheduleReply),
     /// How many were moved.
@@ -175,6 +179,7 @@ impl QueueVerb {
             Self::Get(_) => "get",
             Self::List(_) => "list",
             Self::Remove(_) => "remove",
+            Self::Cancel(_) => "cancel",
             Self::Reschedule(_) => "reschedule",
             Self::Kick(_) => "kick",
             Self::RemoveDead(_) => "remove_dead",

@@ -164,6 +164,21 @@ pub struct TaskRecord {
     pub died: WallMillis,
     /// When the task that waits for the end of this run is due; `None` if there is none.
     pub successor_due: Option<WallMillis>,
+    /// The last failed attempts, the latest last.
+    pub failures: Vec<AttemptFailed>,
+    /// How far its run has come, as it said; empty if it did not, or does not run.
+    pub progress: Arc<[u8]>,
+    /// Whether its run is to be its last: it was cancelled.
+    pub cancelled: bool,
+}
+
+/// A failed attempt.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AttemptFailed {
+    /// When.
+    pub at: WallMillis,
+    /// Why.
+    pub reason: Box<str>,
 }
 
 /// Drop a task: its run, its successor, its intake entry and its throttle window. Dead records stay.
@@ -185,6 +200,26 @@ pub enum Removed {
     Absent,
     /// It has another version; nothing was changed.
     OtherVersion(Version),
+}
+
+/// End a task: one that waits goes, with its successor, its intake entry and its throttle window. One that runs is told at
+/// its next renewal, and whatever ends its run but an ack ends the task.
+#[derive(Clone, Debug)]
+pub struct Cancel {
+    /// Which.
+    pub id: TaskId,
+}
+
+/// The answer to [`Cancel`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Cancelled {
+    /// It did not run, and is gone.
+    Removed,
+    /// It runs: it ends with this run.
+    Running,
+    /// There is none.
+    Absent,
 }
 
 /// Give a waiting task another due time.

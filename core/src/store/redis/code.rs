@@ -126,6 +126,8 @@ codes! {
     Schedules = 53 "SCHEDULES_FOUND",
     /// of a schedule of a fire
     Fired = 54 "FIRED",
+    /// extend_claim: the run is to end
+    CancelledRun = 55 "CANCELLED_RUN",
 }
 
 impl Code {
@@ -192,7 +194,7 @@ macro_rules! fields {
 fields! {
     field TASK_FIELDS
     /// The places of a packed task's fields, counted from one as Lua does. Those from 14 on are only there if need be,
-    /// without a gap; they have one name in a live task, others in a successor and in a dead record.
+    /// without a gap; up to 17 they have one name in a live task, others in a successor and in a dead record.
     {
         VERSION = 1,
         DUE = 2,
@@ -211,6 +213,10 @@ fields! {
         TURN = 15,
         CONSUMER = 16,
         HAS_SUCCESSOR = 17,
+        HISTORY = 18,
+        CANCELLED = 19,
+        PROGRESS = 20,
+        ASKED = 21,
         REPLACES = 15,
         DIED_AT = 14,
         ID = 15,

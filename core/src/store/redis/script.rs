@@ -86,6 +86,7 @@ verbs! {
     Get "get" "queue/get.lua" WholeQueue,
     List "list" "queue/list.lua" WholeQueue,
     Remove "remove" "queue/remove.lua" WholeQueue,
+    Cancel "cancel" "queue/cancel.lua" WholeQueue,
     Reschedule "reschedule" "queue/reschedule.lua" WholeQueue,
     Kick "kick" "queue/kick.lua" WholeQueue,
     RemoveDead "remove_dead" "queue/remove_dead.lua" WholeQueue,
@@ -145,6 +146,7 @@ shared! {
     "tell" "queue/tell.lua",
     "wake" "queue/wake.lua",
     "walk" "queue/walk.lua",
+    "widen" "queue/widen.lua",
     "write" "queue/write.lua",
 }
 

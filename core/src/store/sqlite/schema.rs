@@ -9,10 +9,11 @@ use crate::store::sqlite::failure::{Trouble, sqlite};
 /// Marks a SQLite file as this library's: "Stnc" in ASCII.
 const APPLICATION_ID: i32 = 0x5374_6e63;
 /// The version of schema.sql.
-pub(super) const VERSION: i32 = 9;
+pub(super) const VERSION: i32 = 10;
 /// Kinds of columns that later versions add.
 const NUMBER: &str = "INTEGER NOT NULL DEFAULT 0";
 const TEXT: &str = "TEXT NOT NULL DEFAULT ''";
+const BYTES: &str = "BLOB NOT NULL DEFAULT x''";
 const TABLES: &str = include_str!("schema.sql");
 
 /// Makes the tables, or finds that this library may use the ones that are there.
@@ -90,6 +91,10 @@ fn create(connection: &Connection) -> rusqlite::Result<()> {
         add_column(connection, "task", "consumer", TEXT)?;
         add_column(connection, "dead", "consumer", TEXT)?;
         add_column(connection, "idle", "consumer", TEXT)?;
+        add_column(connection, "task", "history", TEXT)?;
+        add_column(connection, "task", "cancelled", NUMBER)?;
+        add_column(connection, "task", "progress", BYTES)?;
+        add_column(connection, "dead", "history", TEXT)?;
         connection.execute_batch(
             "DROP INDEX IF EXISTS dead_by_time;
              DROP INDEX IF EXISTS permit_by_end;

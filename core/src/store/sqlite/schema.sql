@@ -155,7 +155,8 @@ CREATE TABLE IF NOT EXISTS task (
   body         BLOB    NOT NULL
 );
 -- Version 5 adds to it: backoff, until when no enqueue brings the retry forward; 0: it is none. Version 7: consumer, who
--- claimed it last; empty: nobody.
+-- claimed it last; empty: nobody. Version 10: history, the last failures as JSON, [[milliseconds of wall time, reason], ...];
+-- cancelled, 1 if its run is its last; progress, what its run has said of itself.
 CREATE UNIQUE INDEX IF NOT EXISTS task_by_id ON task (queue, id, parked);
 CREATE INDEX IF NOT EXISTS task_scheduled ON task (queue, due) WHERE state = 0;
 CREATE INDEX IF NOT EXISTS task_ready ON task (queue, turn) WHERE state = 1;
@@ -181,7 +182,7 @@ CREATE TABLE IF NOT EXISTS dead (
   body         BLOB    NOT NULL
 );
 -- Version 6 adds to it: expired, 1 if it was not delivered in time; and indexes of each kind by time, and by
--- receipt. Version 7: consumer, as in task.
+-- receipt. Version 7: consumer, as in task. Version 10: history, the same.
 CREATE UNIQUE INDEX IF NOT EXISTS dead_by_id ON dead (queue, id, receipt);
 
 -- Until when an id's next enqueue with throttle is refused, in milliseconds of wall time.

@@ -275,7 +275,8 @@ impl World<'_> {
             owner: "".into(),
         };
         let hold_until = renews.then(|| now + Duration::from_millis(LONGEST_MS * 2));
-        let terms = LeaseTerms { leased: Leased::Lock(lock.clone()), ttl, deadline, hold_until };
+        let terms =
+            LeaseTerms { leased: Leased::Lock(lock.clone()), ttl, deadline, hold_until, timeout: None };
         let id = self.scene.processes[client].next_id();
         let state = LeaseState::new(terms, now);
         self.scene.wake_at(client, state.due());

@@ -166,6 +166,7 @@ impl World<'_> {
             settle: (!items.is_empty()).then(|| Settle { items: items.into() }),
             waiter: place.waiter(),
             consumer: format!("{client} host ").into(),
+            clock_stands: false,
             slot: self.clients[client].slots.take(),
         };
         let last = order.slot;

@@ -28,7 +28,8 @@ impl World<'_> {
         self.calm.delivered(Body::read(&task.body));
         let leased = TaskLease { queue: name, id: task.id.clone(), receipt: task.receipt };
         let hold_until = renews.then_some(now + lease * 3);
-        let terms = LeaseTerms { leased: Leased::Task(leased), ttl: lease, deadline, hold_until };
+        let terms =
+            LeaseTerms { leased: Leased::Task(leased), ttl: lease, deadline, hold_until, timeout: None };
         let most_ms = if self.long_leases { 3_000 } else { 2 * u64::try_from(lease.as_millis()).unwrap() };
         let work = if self.scene.calm { self.scene.between(1, 20) } else { self.scene.between(0, most_ms) };
         let held = Held {

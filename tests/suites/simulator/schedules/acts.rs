@@ -67,6 +67,7 @@ impl World<'_> {
             settle: None,
             waiter: place.waiter(),
             consumer: "client".into(),
+            clock_stands: false,
             slot: self.clients[client].slots.take(),
         };
         let last = order.slot;

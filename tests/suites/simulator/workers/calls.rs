@@ -89,6 +89,7 @@ impl World<'_> {
             settle: (!settles.is_empty()).then_some(settle),
             waiter: place.waiter(),
             consumer: format!("{client} host ").into(),
+            clock_stands: false,
             slot: self.workers[client].slots.take(),
         };
         let machine = Box::new(ClaimMachine::new(order, self.scene.now, true, self.scene.jitter()));

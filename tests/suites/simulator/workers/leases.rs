@@ -27,7 +27,8 @@ impl World<'_> {
         let (now, lease) = (self.scene.now, self.workers[client].lease);
         let leased = TaskLease { queue, id: task.id.clone(), receipt: task.receipt };
         let hold_until = Some(now + lease * MAX_RUN);
-        let terms = LeaseTerms { leased: Leased::Task(leased), ttl: lease, deadline, hold_until };
+        let terms =
+            LeaseTerms { leased: Leased::Task(leased), ttl: lease, deadline, hold_until, timeout: None };
         let job = SimJob::new(task, LeaseState::new(terms, now), self);
         self.scene.wake_at(client, job.0.state.borrow().due());
         let id = self.scene.processes[client].next_id();

@@ -38,6 +38,16 @@ fn a_due_time_counts_from_the_question_if_the_answer_took_long() {
     claim_sent(&mut machine, at(400));
 }
 
+/// Who moves a standing clock may do it while the answer is on its way, for the last time.
+#[test]
+fn on_a_clock_that_stands_a_due_time_counts_from_the_question() {
+    let order = ClaimParams { clock_stands: true, ..order(10_000) };
+    let mut machine = ClaimMachine::new(order, at(0), true, Jitter::seeded(1));
+    let (first, _) = claim_sent(&mut machine, at(0));
+    machine.reply(at(1), first, empty(Some(1), 0));
+    claim_sent(&mut machine, at(1));
+}
+
 #[test]
 fn a_queue_that_says_at_once_and_has_nothing_is_not_asked_in_a_tight_loop() {
     let mut machine = machine(10_000);

@@ -5,9 +5,9 @@ use std::time::Duration;
 use redis::Cmd;
 
 use crate::protocol::{
-    Abandon, CallId, Claim, Configure, DeadOnes, DiedBy, Due, Enqueue, ExtendClaim, Get, INTAKE_MAX_ATTEMPTS,
-    List, NewTask, OnDuplicate, Pause, PauseSchedule, Peek, Place, Pop, QueueRequest, QueueVerb, Remove,
-    Reschedule, Settle, Sweep, Verdict, Version, Waiter,
+    Abandon, CallId, Cancel, Claim, Configure, DeadOnes, DiedBy, Due, Enqueue, ExtendClaim, Get,
+    INTAKE_MAX_ATTEMPTS, List, NewTask, OnDuplicate, Pause, PauseSchedule, Peek, Place, Pop, QueueRequest,
+    QueueVerb, Remove, Reschedule, Settle, Sweep, Verdict, Version, Waiter,
 };
 use crate::store::redis::code::{NUMBER_BITS, STATES};
 use crate::store::redis::keys::{call_key, queue_keys, schedule_keys};
@@ -35,6 +35,7 @@ pub(super) fn verb(verb: &QueueVerb) -> Verb {
         QueueVerb::Get(_) => Verb::Get,
         QueueVerb::List(_) => Verb::List,
         QueueVerb::Remove(_) => Verb::Remove,
+        QueueVerb::Cancel(_) => Verb::Cancel,
         QueueVerb::Reschedule(_) => Verb::Reschedule,
         QueueVerb::Kick(_) => Verb::Kick,
         QueueVerb::RemoveDead(_) => Verb::RemoveDead,
@@ -73,8 +74,8 @@ pub(super) fn encode_arguments(command: &mut Cmd, request: &QueueRequest) {
             encode_claim(command, claim);
             encode_settlements(command, settle);
         }
-        QueueVerb::ExtendClaim(ExtendClaim { id, receipt, lease }) => {
-            command.arg(id.as_str()).arg(receipt.get()).arg(millis(*lease));
+        QueueVerb::ExtendClaim(ExtendClaim { id, receipt, lease, progress }) => {
+            command.arg(id.as_str()).arg(receipt.get()).arg(millis(*lease)).arg(progress.as_deref());
         }
         QueueVerb::Abandon(Abandon { call, waiter, consumer }) => {
             command.arg(call.map_or_else(String::new, |call| call.number.to_string()));
@@ -83,7 +84,7 @@ pub(super) fn encode_arguments(command: &mut Cmd, request: &QueueRequest) {
         QueueVerb::Pop(Pop { max }) | QueueVerb::Peek(Peek { max }) => {
             command.arg(*max);
         }
-        QueueVerb::Get(Get { id }) => {
+        QueueVerb::Get(Get { id }) | QueueVerb::Cancel(Cancel { id }) => {
             command.arg(id.as_str());
         }
         QueueVerb::List(List { state, prefix, bodies, from, max }) => {

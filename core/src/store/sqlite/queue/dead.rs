@@ -38,9 +38,9 @@ impl Work<'_> {
             .query_row([main.serial], |row| row.get(0))?;
         self.step.change(
             "INSERT INTO dead (queue, receipt, id, died, by_lease, version, due, priority, attempts,
-               max_attempts, first, expires, verdict, reason, body, expired, consumer)
+               max_attempts, first, expires, verdict, reason, body, expired, consumer, history)
              SELECT queue, ?2, id, ?3, ?4, version, due, priority, attempts, max_attempts, first, expires,
-               ?5, ?6, body, ?7, consumer FROM task WHERE serial = ?1",
+               ?5, ?6, body, ?7, consumer, ?8 FROM task WHERE serial = ?1",
             &[
                 &main.serial,
                 &receipt,
@@ -49,6 +49,7 @@ impl Work<'_> {
                 &verdict,
                 &reason,
                 &(how == How::Expired),
+                &main.history,
             ],
         )?;
         self.record.died += 1;

@@ -3,6 +3,7 @@
 use crate::protocol::{Enqueue, EnqueueOutcome, NewTask, OnDuplicate, Outcome, QueueReply, Receipt, Version};
 use crate::store::sqlite::numbers::number;
 use crate::store::sqlite::queue::call::{Heard, Stored};
+use crate::store::sqlite::queue::history::History;
 use crate::store::sqlite::queue::record::RowState;
 use crate::store::sqlite::queue::task::{Follows, Live, NO_VERDICT, Task};
 use crate::store::sqlite::queue::work::{Work, millis_up};
@@ -165,6 +166,8 @@ fn fresh(work: &mut Work<'_>, new: &NewTask, first: i64) -> Task {
         backoff: 0,
         consumer: "".into(),
         size: i64::try_from(new.body.len()).unwrap_or(i64::MAX),
+        history: History::default(),
+        cancelled: false,
     }
 }
 

@@ -34,7 +34,7 @@ fn read(work: &Work<'_>, serial: i64) -> rusqlite::Result<(Task, Box<[u8]>)> {
     work.step
         .connection
         .prepare_cached(
-            "SELECT id, priority, max_attempts, expires, receipt, verdict, reason, body, length(body) FROM dead
+            "SELECT id, priority, max_attempts, expires, receipt, verdict, reason, body, length(body), history FROM dead
              WHERE serial = ?1",
         )?
         .query_row([serial], |row| {
@@ -59,6 +59,8 @@ fn read(work: &Work<'_>, serial: i64) -> rusqlite::Result<(Task, Box<[u8]>)> {
                 backoff: 0,
                 consumer: "".into(),
                 size: row.get(8)?,
+                history: row.get(9)?,
+                cancelled: false,
             };
             Ok((task, row.get_ref(7)?.as_blob()?.into()))
         })

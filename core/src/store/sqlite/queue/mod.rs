@@ -2,6 +2,7 @@
 
 mod abandon;
 mod call;
+mod cancel;
 mod claim;
 mod configure;
 mod consumers;
@@ -10,6 +11,7 @@ mod enqueue;
 mod extend_claim;
 mod fire;
 mod get;
+mod history;
 mod kick;
 mod list;
 mod list_schedules;
@@ -71,6 +73,7 @@ pub(super) fn perform(
         QueueVerb::Abandon(verb) => abandon::abandon(work_on, verb)?,
         QueueVerb::Pop(verb) => pop::pop(work_on, *verb)?,
         QueueVerb::Remove(verb) => remove::remove(work_on, verb)?,
+        QueueVerb::Cancel(verb) => cancel::cancel(work_on, verb)?,
         QueueVerb::Reschedule(verb) => reschedule::reschedule(work_on, verb)?,
         QueueVerb::Kick(verb) => kick::kick(work_on, verb)?,
         QueueVerb::RemoveDead(verb) => remove_dead::remove_dead(work_on, verb)?,
@@ -157,6 +160,7 @@ fn answer(connection: &Connection, request: &QueueRequest, view: &View<'_>) -> r
         | QueueVerb::Abandon(_)
         | QueueVerb::Pop(_)
         | QueueVerb::Remove(_)
+        | QueueVerb::Cancel(_)
         | QueueVerb::Reschedule(_)
         | QueueVerb::Kick(_)
         | QueueVerb::RemoveDead(_)

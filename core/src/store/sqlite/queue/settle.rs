@@ -1,6 +1,7 @@
 //! Say how claims ended.
 
 use crate::protocol::{Receipt, Settle, Settled, Settlement, Verdict};
+use crate::store::sqlite::queue::history::History;
 use crate::store::sqlite::queue::record::How;
 use crate::store::sqlite::queue::task::{Live, verdict_number};
 use crate::store::sqlite::queue::work::Work;
@@ -32,17 +33,22 @@ pub(super) fn accept(work: &mut Work<'_>, live: Live, verdict: &Verdict) -> rusq
     let receipt = live.main.spend(verdict_number(verdict));
     let mut dead = false;
     match verdict {
+        Verdict::Nack { .. } | Verdict::Bury { .. } | Verdict::PutBack { .. } if live.main.cancelled => {
+            work.succeed(live)?;
+        }
         Verdict::Ack => {
             work.record.acked += 1;
             if live.main.version.get() > receipt.get() {
                 // Late, and it was asked for again since: that is yet to be done.
                 (live.main.attempts, live.main.reason) = (0, "".into());
+                live.main.history = History::default();
                 work.update(&live.main, live.main.state)?;
             } else {
                 work.succeed(live)?;
             }
         }
         Verdict::Nack { delay, reason } => {
+            live.main.history.add(work.now_ms, reason);
             if live.main.attempts >= live.main.max_attempts {
                 dead = true;
                 work.die(live, reason, receipt, How::Failed)?;
@@ -58,6 +64,7 @@ pub(super) fn accept(work: &mut Work<'_>, live: Live, verdict: &Verdict) -> rusq
         }
         Verdict::Bury { reason } => {
             dead = true;
+            live.main.history.add(work.now_ms, reason);
             work.die(live, reason, receipt, How::Failed)?;
         }
         Verdict::PutBack { delay } => {

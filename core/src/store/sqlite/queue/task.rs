@@ -4,6 +4,7 @@ use rusqlite::Row;
 use rusqlite::types::{FromSql, FromSqlError, FromSqlResult, ToSql, ToSqlOutput, ValueRef};
 
 use crate::protocol::{LEASE_ENDED, Receipt, TURN_BITS, Verdict, Version};
+use crate::store::sqlite::queue::history::History;
 use crate::store::sqlite::queue::record::{How, RowState};
 use crate::store::sqlite::queue::work::Work;
 
@@ -38,6 +39,10 @@ pub(super) struct Task {
     pub(super) consumer: Box<str>,
     /// Of its body.
     pub(super) size: i64,
+    /// Its last failures; empty if there were none.
+    pub(super) history: History,
+    /// Whether its run is its last.
+    pub(super) cancelled: bool,
 }
 
 /// How a successor comes after main.
@@ -71,7 +76,7 @@ macro_rules! select_task {
     ($rest:literal) => {
         concat!(
             "SELECT serial, id, state, turn, ends, version, due, priority, attempts, max_attempts, first, ",
-            "expires, receipt, settled, verdict, replaces, reason, backoff, consumer, length(body)",
+            "expires, receipt, settled, verdict, replaces, reason, backoff, consumer, length(body), history, cancelled",
             $rest
         )
     };
@@ -79,7 +84,7 @@ macro_rules! select_task {
 pub(super) use select_task;
 
 /// The first column after those of a task.
-pub(super) const AFTER_TASK: usize = 20;
+pub(super) const AFTER_TASK: usize = 22;
 
 impl Task {
     /// Reads the columns of [`select_task`].
@@ -105,6 +110,8 @@ impl Task {
             backoff: row.get(17)?,
             consumer: row.get(18)?,
             size: row.get(19)?,
+            history: row.get(20)?,
+            cancelled: row.get(21)?,
         })
     }
 
@@ -175,9 +182,10 @@ impl Work<'_> {
         self.record.enter(task.state);
         self.step.change(
             "INSERT INTO task (queue, id, parked, state, turn, ends, version, due, priority, attempts,
-               max_attempts, first, expires, receipt, settled, verdict, replaces, reason, backoff, consumer, body)
+               max_attempts, first, expires, receipt, settled, verdict, replaces, reason, backoff, consumer, body,
+               history)
              VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20,
-               ?21)",
+               ?21, ?22)",
             &[
                 &self.record.id,
                 &task.id,
@@ -200,12 +208,14 @@ impl Work<'_> {
                 &task.backoff,
                 &task.consumer,
                 &body,
+                &task.history,
             ],
         )?;
         Ok(())
     }
 
-    /// Writes a task that was in the state `from`; not its body, nor whether it is a successor. The file writes the row
+    /// Writes a task that was in the state `from`; not its body, nor whether it is a successor. What its run has said of
+    /// itself goes. The file writes the row
     /// anew with all that is in it.
     pub(super) fn update(&mut self, task: &Task, from: RowState) -> rusqlite::Result<()> {
         self.moved += task.size;
@@ -214,7 +224,8 @@ impl Work<'_> {
         self.step.change(
             "UPDATE task SET state = ?2, turn = ?3, ends = ?4, version = ?5, due = ?6, priority = ?7,
                attempts = ?8, max_attempts = ?9, first = ?10, expires = ?11, receipt = ?12, settled = ?13,
-               verdict = ?14, replaces = ?15, reason = ?16, backoff = ?17, consumer = ?18
+               verdict = ?14, replaces = ?15, reason = ?16, backoff = ?17, consumer = ?18, history = ?19,
+               cancelled = ?20, progress = x''
              WHERE serial = ?1",
             &[
                 &task.serial,
@@ -235,6 +246,8 @@ impl Work<'_> {
                 &task.reason,
                 &task.backoff,
                 &task.consumer,
+                &task.history,
+                &task.cancelled,
             ],
         )?;
         Ok(())
@@ -323,6 +336,11 @@ impl Work<'_> {
 
     /// Ends a delivery whose lease has ended: it has failed, but it is not settled by that.
     pub(super) fn end_lease(&mut self, mut live: Live) -> rusqlite::Result<()> {
+        if live.main.cancelled {
+            return self.succeed(live);
+        }
+        let ended = self.now_ms - self.step.now.saturating_sub(live.main.ends) / 1_000;
+        live.main.history.add(ended, LEASE_ENDED);
         if live.main.attempts >= live.main.max_attempts {
             let receipt = live.main.receipt;
             return self.die(live, LEASE_ENDED, receipt, How::LeaseEnded);
@@ -330,7 +348,7 @@ impl Work<'_> {
         self.record.retried += 1;
         live.main.reason = LEASE_ENDED.into();
         // A failure begins a new burst of debounces.
-        live.main.first = self.now_ms - self.step.now.saturating_sub(live.main.ends) / 1_000;
+        live.main.first = ended;
         self.retry(live, None)
     }
 

@@ -11,6 +11,7 @@ use crate::protocol::{
     LIST_LOOK, List, MAX_BATCH, MAX_REPLY_BYTES, Place, TaskRecord, TaskState, WallMillis,
 };
 use crate::store::sqlite::numbers::number;
+use crate::store::sqlite::queue::history::History;
 use crate::store::sqlite::queue::record::Record;
 use crate::store::sqlite::queue::record::RowState;
 use crate::store::sqlite::queue::task::{AFTER_TASK, Task, select_task};
@@ -34,15 +35,15 @@ pub(super) struct Reading<'a> {
 /// What is read of a live task, besides its body: that comes last.
 pub(super) const TASK: &str = select_task!(
     ", (SELECT next.due FROM task AS next
-       WHERE next.queue = task.queue AND next.id = task.id AND next.parked = 1)"
+       WHERE next.queue = task.queue AND next.id = task.id AND next.parked = 1), progress"
 );
 /// How many columns that are.
-pub(super) const TASK_COLUMNS: usize = AFTER_TASK + 1;
+pub(super) const TASK_COLUMNS: usize = AFTER_TASK + 2;
 /// The same of a dead task.
 pub(super) const DEAD: &str = "SELECT id, version, due, priority, attempts, max_attempts, expires, receipt, reason, \
-                               died, length(body), consumer";
+                               died, length(body), consumer, history";
 /// How many columns that are.
-pub(super) const DEAD_COLUMNS: usize = 12;
+pub(super) const DEAD_COLUMNS: usize = 13;
 
 /// Tasks of an answer, as many as fit in it.
 pub(super) struct Page {
@@ -132,7 +133,8 @@ impl<'a> Reading<'a> {
         let state = self.state_of(&task);
         let held = state == TaskState::Claimed;
         let remaining = if held { between(self.now, task.ends) } else { Duration::ZERO };
-        Ok(record_of(task, body, state, remaining, successor_due.map(number)))
+        let progress = row.get_ref(AFTER_TASK + 1)?.as_blob()?.into();
+        Ok(TaskRecord { progress, ..record_of(task, body, state, remaining, successor_due.map(number)) })
     }
 
     /// The body of the task whose member of a place this is.
@@ -245,6 +247,9 @@ pub(super) fn record_of(
         consumer: task.consumer.into(),
         died: 0,
         successor_due,
+        failures: task.history.failures(),
+        progress: [].into(),
+        cancelled: task.cancelled,
     }
 }
 
@@ -266,6 +271,9 @@ pub(super) fn dead_at(row: &Row<'_>) -> rusqlite::Result<TaskRecord> {
         successor_due: None,
         size: number(row.get(10)?),
         consumer: row.get(11)?,
+        failures: row.get::<_, History>(12)?.failures(),
+        progress: [].into(),
+        cancelled: false,
         body: row.get_ref(DEAD_COLUMNS)?.as_blob()?.into(),
     })
 }

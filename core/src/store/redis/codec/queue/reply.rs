@@ -8,9 +8,9 @@ use redis::Value;
 
 use crate::base::name::TaskId;
 use crate::protocol::{
-    ClaimReply, ClaimedTask, ConsumerReply, EnqueueOutcome, ExtendClaimReply, ListReply, Outcome, Place,
-    QueueReply, QueueSettings, QueueStats, QueueVerb, Receipt, Removed, RescheduleReply, Settled, Swept,
-    TaskRecord, TaskState, Version,
+    AttemptFailed, Cancelled, ClaimReply, ClaimedTask, ConsumerReply, EnqueueOutcome, ExtendClaimReply,
+    ListReply, Outcome, Place, QueueReply, QueueSettings, QueueStats, QueueVerb, Receipt, Removed,
+    RescheduleReply, Settled, Swept, TaskRecord, TaskState, Version,
 };
 use crate::store::redis::code::{Code, STATES, field};
 use crate::store::redis::packed::{Packed, unpack};
@@ -39,6 +39,7 @@ pub(crate) fn decode(verb: &QueueVerb, value: &Value) -> Option<QueueReply> {
         (QueueVerb::ExtendClaim(_), code) => QueueReply::ExtendClaim(match code {
             Code::Extended => ExtendClaimReply::Extended(items.time()?),
             Code::Expired => ExtendClaimReply::Expired,
+            Code::CancelledRun => ExtendClaimReply::Cancelled,
             Code::Stale => ExtendClaimReply::Stale,
             Code::Gone => ExtendClaimReply::Gone,
             _ => return None,
@@ -57,6 +58,12 @@ pub(crate) fn decode(verb: &QueueVerb, value: &Value) -> Option<QueueReply> {
             Code::Removed => Removed::Removed,
             Code::Absent => Removed::Absent,
             Code::OtherVersion => Removed::OtherVersion(items.version()?),
+            _ => return None,
+        }),
+        (QueueVerb::Cancel(_), code) => QueueReply::Cancel(match code {
+            Code::Removed => Cancelled::Removed,
+            Code::Running => Cancelled::Running,
+            Code::Absent => Cancelled::Absent,
             _ => return None,
         }),
         (QueueVerb::Reschedule(_), code) => QueueReply::Reschedule(match code {
@@ -248,6 +255,9 @@ impl<'a> Items<'a> {
             consumer: task.text(field::CONSUMER).unwrap_or_default(),
             died: if state == TaskState::Dead { task.number(field::DIED_AT)? } else { 0 },
             successor_due: self.maybe()?,
+            failures: task.history()?,
+            progress: task.bytes(field::PROGRESS).into(),
+            cancelled: task.number(field::CANCELLED).is_some(),
         })
     }
 
@@ -319,6 +329,26 @@ impl<'a> Fields<'a> {
         }
     }
 
+    /// Nothing if it is not there.
+    fn bytes(&self, place: usize) -> &'a [u8] {
+        match self.0.get(place - 1) {
+            Some(Packed::Text(bytes)) => bytes,
+            _ => &[],
+        }
+    }
+
+    /// When and why the last attempts failed; `None` if it is nothing of the kind.
+    fn history(&self) -> Option<Vec<AttemptFailed>> {
+        let Some(Packed::Array(history)) = self.0.get(field::HISTORY - 1) else { return Some(Vec::new()) };
+        let one = |pair: &[Packed<'_>]| match pair {
+            [Packed::Number(at), Packed::Text(reason)] => {
+                Some(AttemptFailed { at: *at, reason: String::from_utf8_lossy(reason).into() })
+            }
+            _ => None,
+        };
+        history.chunks(2).map(one).collect()
+    }
+
     fn small(&self, place: usize) -> Option<u32> {
         self.number(place)?.try_into().ok()
     }
@@ -335,9 +365,9 @@ impl<'a> Fields<'a> {
 mod tests {
     use super::*;
     use crate::protocol::{
-        Abandon, CallId, Claim, ClientId, Configure, DeadOnes, Due, Enqueue, ExtendClaim, Fire, FireSchedule,
-        Get, List, ListSchedules, Missed, NewSchedule, NewTask, OnDuplicate, Overlap, Pause, PauseSchedule,
-        Peek, Pop, PutSchedules, Remove, Reschedule, Settle, Settlement, Sweep, Verdict,
+        Abandon, CallId, Cancel, Claim, ClientId, Configure, DeadOnes, Due, Enqueue, ExtendClaim, Fire,
+        FireSchedule, Get, List, ListSchedules, Missed, NewSchedule, NewTask, OnDuplicate, Overlap, Pause,
+        PauseSchedule, Peek, Pop, PutSchedules, Remove, Reschedule, Settle, Settlement, Sweep, Verdict,
     };
     use crate::store::redis::script::SCRIPTS;
 
@@ -389,6 +419,7 @@ mod tests {
                 id: id(),
                 receipt: Receipt::new(1),
                 lease: Duration::from_secs(1),
+                progress: None,
             }),
             QueueVerb::Abandon(Abandon { call: None, waiter: None, consumer: "1 h l".into() }),
             QueueVerb::Pop(Pop { max: 1 }),
@@ -402,6 +433,7 @@ mod tests {
                 max: 1,
             }),
             QueueVerb::Remove(Remove { id: id(), version: None }),
+            QueueVerb::Cancel(Cancel { id: id() }),
             QueueVerb::Reschedule(Reschedule { id: id(), due: Due::Now }),
             QueueVerb::Kick(sweep.clone()),
             QueueVerb::RemoveDead(sweep),

@@ -17,6 +17,9 @@ local function record_death(id, task, reason, receipt, expired, nameless)
   end
   task[@RECEIPT], task[@REASON], task[@DIED_AT] = receipt, reason, now
   task[@ID], task[@CONSUMER], task[@NAMELESS] = id, task[@CONSUMER] or '', nameless or false
+  if task[@PROGRESS] then
+    task[@PROGRESS] = false
+  end
   deaths[#deaths + 1] = { task, expired }
   dead_now[receipt] = task
 end

@@ -13,12 +13,22 @@ local function end_delivery(id, verdict, delay, reason)
     if main[@VERSION] > receipt then
       -- Late, and it was asked for again since: that is yet to be done.
       main[@ATTEMPTS], main[@REASON] = 0, ''
+      if main[@HISTORY] then
+        main[@HISTORY] = false
+      end
       put(id, main, true)
     else
       drop_body(main)
       succeed(id)
     end
     return false
+  end
+  if main[@CANCELLED] then
+    end_cancelled(id)
+    return false
+  end
+  if verdict ~= @PUT_BACK then
+    add_failure(main, now, reason)
   end
   if verdict == @BURY or (verdict == @NACK and main[@ATTEMPTS] >= main[@MAX_ATTEMPTS]) then
     die(id, reason, receipt)

@@ -6,6 +6,11 @@
 -- A lease ended then: another try, or none.
 local function end_lease(id, ended)
   local main = mains[id]
+  if main[@CANCELLED] then
+    end_cancelled(id)
+    return
+  end
+  add_failure(main, ended, '@LEASE_ENDED')
   if main[@ATTEMPTS] >= main[@MAX_ATTEMPTS] then
     local settled, verdict = main[@SETTLED], main[@VERDICT]
     main[@SETTLED], main[@VERDICT] = main[@RECEIPT], @LEASE_END

@@ -1,12 +1,16 @@
 -- Prolong the lease of a claim; never shortens it.
 -- keys:    the queue's
--- args:    1 id, 2 receipt, 3 lease ms
--- returns: {@EXTENDED, ms left} | {@EXPIRED} | {@STALE} | {@GONE}
+-- args:    1 id, 2 receipt, 3 lease ms, 4 progress to note, if there is any
+-- returns: {@EXTENDED, ms left} | {@EXPIRED} | {@CANCELLED_RUN} | {@STALE} | {@GONE}
+
+-- include widen.lua
+
 local packed = redis.call('HGET', KEYS[@STATE], ARGV[1])
 if not packed then
   return { @GONE }
 end
-local receipt = cmsgpack.unpack(packed)[@RECEIPT]
+local task = cmsgpack.unpack(packed)
+local receipt = task[@RECEIPT]
 if receipt == 0 or receipt ~= tonumber(ARGV[2]) then
   return { @STALE }
 end
@@ -15,12 +19,21 @@ local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local ends = tonumber(redis.call('ZSCORE', KEYS[@CLAIMED], ARGV[1]) or 0)
 if ends <= now then
   return { @EXPIRED }
+elseif task[@CANCELLED] then
+  return { @CANCELLED_RUN }
 end
 local later = now + ARGV[3]
-if later > ends then
+if later > ends or ARGV[4] then
   -- Changes nothing; the first write decides whether a server without memory lets the script write.
   redis.call('PERSIST', KEYS[@CLAIMED])
+end
+if later > ends then
   redis.call('ZADD', KEYS[@CLAIMED], later, ARGV[1])
   ends = later
+end
+if ARGV[4] then
+  widen(task)
+  task[@PROGRESS] = ARGV[4]
+  redis.call('HSET', KEYS[@STATE], ARGV[1], cmsgpack.pack(task))
 end
 return { @EXTENDED, ends - now }

@@ -14,12 +14,17 @@
 
 local function revive(dead)
   local id, expires = dead[@ID], dead[@EXPIRES]
-  put(id, {
+  local task = {
     next_number(), now, dead[@PRIORITY], 0, dead[@MAX_ATTEMPTS], now,
     -- It would die again at once.
     expires > now and expires or 0,
     0, dead[@SETTLED], dead[@VERDICT], dead[@REASON], dead[@SIZE], dead[@BODY], 0, 0,
-  })
+  }
+  if dead[@HISTORY] then
+    widen(task)
+    task[@HISTORY] = dead[@HISTORY]
+  end
+  put(id, task)
 end
 
 check_live()

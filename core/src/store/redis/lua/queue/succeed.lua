@@ -60,6 +60,12 @@ local function succeed(id, place)
   put(id, successor, place)
 end
 
+-- The end of a task that was cancelled while it ran.
+local function end_cancelled(id)
+  drop_body(mains[id])
+  succeed(id)
+end
+
 local function is_replaced(id)
   return successors[id] and successors[id][@REPLACES] ~= 0
 end

@@ -2,6 +2,7 @@
 -- as if done one by one, but with one call for all writes of a kind.
 
 -- include record.lua
+-- include widen.lua
 
 -- id -> task; false if there is none.
 local mains, successors = {}, {}
@@ -73,6 +74,18 @@ local function has_body(task, body)
   return body == '' or body == (bodies[task[@BODY]] or redis.call('HGET', KEYS[@BODY], task[@BODY]))
 end
 
+-- Notes a failed attempt; the last @HISTORY_MAX are kept: when, and why.
+local function add_failure(task, at, reason)
+  widen(task)
+  local history = task[@HISTORY] or {}
+  history[#history + 1], history[#history + 2] = at, reason
+  if #history > @HISTORY_MAX * 2 then
+    table.remove(history, 1)
+    table.remove(history, 1)
+  end
+  task[@HISTORY] = history
+end
+
 -- Makes main pending. A task that is due comes into the line at the end of its priority's; `place` is the
 -- sequence of its turn if it comes back to it, and true if it stays where it stands.
 local function put(id, task, place)
@@ -81,6 +94,9 @@ local function put(id, task, place)
     live = live + 1
   end
   mains[id] = task
+  if task[@PROGRESS] then
+    task[@PROGRESS] = false
+  end
   local number = touch(id)
   if due <= now then
     chance = true

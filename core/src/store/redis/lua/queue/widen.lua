@@ -1,0 +1,10 @@
+-- Shared: the last fields of a task, which few have.
+
+-- Makes room for what few tasks have, without a gap before it.
+local function widen(task)
+  for place = @BACKOFF, @ASKED do
+    if task[place] == nil then
+      task[place] = false
+    end
+  end
+end
