@@ -90,8 +90,8 @@ pub use lease::lease_handle::LeaseHandle;
 pub use lease::lock_target::MAX_PERMITS;
 pub use lease::waiter::Waiter;
 pub use protocol::{
-    DEFAULT_MAX_ATTEMPTS, HeldAs, Missed, OnDuplicate, Outcome, Overlap, QueueSettings, QueueStats, Removed,
-    ScheduleOutcome, TaskState,
+    Cancelled, DEFAULT_MAX_ATTEMPTS, HeldAs, Missed, OnDuplicate, Outcome, Overlap, QueueSettings,
+    QueueStats, Removed, ScheduleOutcome, TaskState,
 };
 pub use queue::claim_calls::Verdict;
 pub use queue::consumer::{ClaimedBy, Consumer};
@@ -100,7 +100,7 @@ pub use queue::delivery::Retry;
 pub use queue::queue_calls::Rescheduled;
 pub use queue::queue_options::{ClaimOptions, ListOptions, QueueConfig};
 pub use queue::schedule::{Schedule, ScheduleInfo, SchedulePage, Synced};
-pub use queue::task::{Enqueued, Task, TaskInfo, TaskPage};
+pub use queue::task::{Enqueued, Task, TaskFailure, TaskInfo, TaskPage, TaskResult};
 pub use session::builder::{ClientBuilder, URL_VARIABLE};
 pub use session::metrics::Metrics;
 pub use session::options::{

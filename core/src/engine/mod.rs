@@ -16,6 +16,7 @@ pub mod leased;
 pub mod loss;
 pub(crate) mod reentrancy;
 pub mod release;
+pub mod result;
 pub mod schedule;
 pub mod settle;
 pub mod several;

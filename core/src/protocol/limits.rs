@@ -104,6 +104,18 @@ pub const INTAKE_LOOK: usize = 100;
 pub const LIST_LOOK: usize = 1_000;
 /// Failures of a task that are kept: the last ones.
 pub const HISTORY_MAX: usize = 5;
+/// Bytes of one result at most.
+pub const MAX_RESULT: usize = 1 << 20;
+/// Bytes of what a run says of its progress at most.
+pub const MAX_PROGRESS: usize = 4 << 10;
+/// Results of a queue's tasks that are kept at most.
+pub const RESULTS_MAX: usize = 10_000;
+/// Bytes of them at most.
+pub const RESULTS_BYTES: usize = 64 << 20;
+/// How long a result may be kept.
+pub const RESULT_AGE: Duration = Duration::from_secs(30 * 24 * 3600);
+/// Callers that are told of a task's end at most; the others find it when they next ask.
+pub const ASKED_MAX: usize = 64;
 /// Dead tasks that one sweep looks at, at most.
 pub const SWEEP_LOOK: usize = 1_000;
 /// Schedules that one request looks at or fires, and slots of one that it fires, at most.

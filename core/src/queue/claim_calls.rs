@@ -87,6 +87,10 @@ impl Verdict {
         Self { delivery: Arc::clone(delivery), verdict: protocol::Verdict::Ack }
     }
 
+    pub(crate) fn ack_with(delivery: &Arc<Delivery>, result: &[u8]) -> Result<Self, Error> {
+        Ok(Self { delivery: Arc::clone(delivery), verdict: delivery.ack_with(result)? })
+    }
+
     pub(crate) fn nack(delivery: &Arc<Delivery>, retry: Retry, reason: &str) -> Result<Self, Error> {
         Ok(Self { delivery: Arc::clone(delivery), verdict: delivery.nack(retry, reason)? })
     }

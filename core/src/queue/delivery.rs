@@ -15,15 +15,15 @@ use crate::engine::leased::{Leased, TaskLease};
 use crate::engine::loss::LossReason;
 use crate::engine::settle::judge_settled;
 use crate::protocol::{
-    ClaimedTask, QueueReply, QueueRequest, QueueVerb, Reply, Request, Settle, Settled, Settlement, Verdict,
-    WallMillis,
+    ClaimedTask, MAX_PROGRESS, MAX_RESULT, QueueReply, QueueRequest, QueueVerb, Reply, Request, Settle,
+    Settled, Settlement, Verdict, WallMillis,
 };
 use crate::queue::queue_options::ClaimPlan;
-use crate::queue::task_settings::TaskSettings;
+use crate::queue::task_settings::{DEFAULT_KEEP_RESULT, TaskSettings};
 use crate::session::Live;
 use crate::session::lease_cell::Account;
 use crate::session::metrics::{Ended, QueueMeters};
-use crate::session::options::MAX_TTL;
+use crate::session::options::{Extent, MAX_TTL};
 use crate::session::tracked_lease::TrackedLease;
 
 /// Longest reason of a nack or bury that is kept; the rest is cut off.
@@ -109,6 +109,16 @@ impl Delivery {
 
     pub(crate) fn payload(&self) -> &[u8] {
         &self.task.body[self.payload_start..]
+    }
+
+    /// The verdict of a task that is done, with what came of it.
+    pub(crate) fn ack_with(&self, result: &[u8]) -> Result<Verdict, Error> {
+        if result.len() > MAX_RESULT {
+            let message = format!("the result has more than {MAX_RESULT} bytes ({})", result.len());
+            return Err(self.during("ack", Error::invalid(message)));
+        }
+        let keep = self.settings.keep_result.unwrap_or(DEFAULT_KEEP_RESULT);
+        Ok(Verdict::AckWith { result: result.into(), keep })
     }
 
     /// The verdict of a failed attempt.
@@ -266,6 +276,24 @@ impl Delivery {
         if !self.kept.live.is_inherited() && was_open && self.kept.end(Ended::Dropped) {
             self.settle_later(verdict);
         }
+    }
+
+    /// How long a renewal keeps it.
+    pub(crate) fn lease(&self) -> Duration {
+        locked(&self.kept.cell.state).ttl()
+    }
+
+    /// The renewal that notes how far the work has come.
+    pub(crate) fn progress(&self, progress: &[u8]) -> Result<CallMachine, Error> {
+        if progress.len() > MAX_PROGRESS {
+            let message = format!("the progress has more than {MAX_PROGRESS} bytes ({})", progress.len());
+            return Err(Error::invalid(message));
+        }
+        self.kept.extend_with(Extent::AtLeast(self.lease()), |request| {
+            if let Request::Queue(QueueRequest { verb: QueueVerb::ExtendClaim(extend), .. }) = request {
+                extend.progress = Some(progress.into());
+            }
+        })
     }
 
     /// Stops its renewal, and returns what is left of its lease.

@@ -1,22 +1,26 @@
 //! The calls of a queue: checked arguments, made into machines. Both `Queue` types wrap them.
 
 use std::sync::Arc;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use crate::base::error::{Error, ErrorKind};
 use crate::base::name::{QueueName, TaskId};
+use crate::base::wake::Place;
+use crate::engine::Jitter;
 use crate::engine::call::CallMachine;
+use crate::engine::result::{ResultMachine, ResultParams};
 use crate::engine::sweep::SweepMachine;
 use crate::protocol::{
-    CallId, Due, Enqueue, EnqueueOutcome, Get, MAX_BATCH, MAX_REQUEST_BYTES, NewTask, Pause, Peek, Pop,
-    QueueReply, QueueRequest, QueueStats, QueueVerb, Remove, Removed, Reply, Request, Reschedule,
-    RescheduleReply, Sweep, Swept, Version,
+    CallId, Cancel, Cancelled, Due, Enqueue, EnqueueOutcome, Get, MAX_BATCH, MAX_REQUEST_BYTES, NewTask,
+    Pause, Peek, Pop, QueueReply, QueueRequest, QueueStats, QueueVerb, Remove, Removed, Reply, Request,
+    Reschedule, RescheduleReply, Sweep, Swept, Version,
 };
 use crate::queue::consumer::Consumer;
 use crate::queue::dead_tasks::DeadTasks;
 use crate::queue::queue_options::{ListOptions, QueueConfig, checked_count};
 use crate::queue::task::{Enqueued, Task, TaskInfo, TaskPage, checked_due, wall_time};
 use crate::session::metrics::QueueMeters;
+use crate::session::options::MAX_TTL;
 use crate::session::{Live, Session};
 
 /// A queue's name, checked once.
@@ -150,6 +154,33 @@ impl QueueCalls {
         Ok(ask.once())
     }
 
+    /// A running question what became of a task.
+    pub(crate) fn result(&self, id: &str, version: Option<Version>, wait: Duration) -> Result<Asking, Error> {
+        let wrong = |error| self.during("result", error);
+        let id = TaskId::parse(id).map_err(wrong)?;
+        if wait > MAX_TTL {
+            return Err(wrong(Error::invalid("wait is over 365 days")));
+        }
+        let queue = self.checked()?;
+        let live = Arc::clone(self.session.live()?);
+        let place = live.hub.enter();
+        let version = version.unwrap_or(Version::NONE);
+        let timeout = live.settings.timeout;
+        let params = ResultParams { queue, id, version, wait, timeout, waiter: place.waiter() };
+        let machine = ResultMachine::new(params, live.clock.now(), live.channel.is_open(), Jitter::random());
+        Ok(Asking { live, machine, place })
+    }
+
+    pub(crate) fn cancel(&self, id: &str) -> Result<Ask<Cancelled>, Error> {
+        let id = TaskId::parse(id).map_err(|error| self.during("cancel", error))?;
+        let ask = self.ask(QueueVerb::Cancel(Cancel { id }), |reply| match reply {
+            QueueReply::Cancel(reply) => Some(reply),
+            _ => None,
+        })?;
+        // A repetition could cancel the id's next life.
+        Ok(ask.once())
+    }
+
     pub(crate) fn reschedule(&self, id: &str, due: SystemTime) -> Result<Ask<Rescheduled>, Error> {
         let id = TaskId::parse(id).map_err(|error| self.during("reschedule", error))?;
         let due = checked_due(due).map_err(|problem| self.during("reschedule", Error::invalid(problem)))?;
@@ -214,6 +245,13 @@ impl QueueCalls {
         let settings = settings.checked().map_err(|error| self.during("configure", error))?;
         self.ask(QueueVerb::Configure(settings), |reply| (reply == QueueReply::Configure).then_some(()))
     }
+}
+
+/// See [`QueueCalls::result`].
+pub(crate) struct Asking {
+    pub(crate) live: Arc<Live>,
+    pub(crate) machine: ResultMachine,
+    pub(crate) place: Place,
 }
 
 /// The outcome of a reschedule.

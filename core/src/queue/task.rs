@@ -7,8 +7,8 @@ use crate::base::error::{Error, not_between};
 use crate::base::name::TaskId;
 use crate::engine::task_backoff::Backoff;
 use crate::protocol::{
-    DEFAULT_MAX_ATTEMPTS, Due, ListReply, NewTask, OnDuplicate, Outcome, Receipt, TaskRecord, TaskState,
-    Version, WallMillis,
+    AttemptFailed, DEFAULT_MAX_ATTEMPTS, Due, ListReply, NewTask, OnDuplicate, Outcome, Receipt, ResultReply,
+    TaskRecord, TaskState, Version, WallMillis,
 };
 use crate::queue::consumer::ClaimedBy;
 use crate::queue::task_settings::TaskSettings;
@@ -148,7 +148,7 @@ impl Task {
         self
     }
 
-    /// For how long the result that its run gives is kept: 1 ms to 365 days (default 1 h).
+    /// For how long the result that its run gives is kept: 1 ms to 30 days (default 1 h).
     pub fn keep_result(mut self, time: Duration) -> Self {
         self.settings.keep_result = Some(time);
         self
@@ -301,6 +301,13 @@ pub struct TaskInfo {
     pub died: Option<SystemTime>,
     /// When the task that waits for the end of this one's run is due, if there is one.
     pub successor_due: Option<SystemTime>,
+    /// The last five failed attempts, the latest last.
+    pub failures: Vec<TaskFailure>,
+    /// How far its run has come, as that said ([`Claim::progress`](crate::Claim::progress)); empty if it did not, or does not
+    /// run.
+    pub progress: Vec<u8>,
+    /// Whether it was cancelled while it runs: this run is its last.
+    pub cancelled: bool,
 }
 
 impl From<TaskRecord> for TaskInfo {
@@ -329,6 +336,68 @@ impl From<TaskRecord> for TaskInfo {
             claimed_by: ClaimedBy::parse(&record.consumer, record.receipt),
             died: some(record.died),
             successor_due: record.successor_due.map(wall_time),
+            failures: record
+                .failures
+                .into_iter()
+                .map(|AttemptFailed { at, reason }| TaskFailure { at: wall_time(at), reason: reason.into() })
+                .collect(),
+            progress: record.progress.to_vec(),
+            cancelled: record.cancelled,
+        }
+    }
+}
+
+/// A failed attempt of a task.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct TaskFailure {
+    /// When it failed; if its lease ended, when that was.
+    pub at: SystemTime,
+    /// Why.
+    pub reason: String,
+}
+
+/// What became of a task.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum TaskResult {
+    /// It is done, with a result.
+    Done {
+        /// What came of it.
+        result: Vec<u8>,
+        /// The version of the task that had it: the one asked for, or a later one.
+        version: Version,
+    },
+    /// It is not done yet.
+    Pending,
+    /// It is dead, for this reason.
+    Dead {
+        /// Why.
+        reason: String,
+    },
+    /// It was done without a result, or removed, or cancelled, or never there; or its result is not kept any more.
+    Gone,
+}
+
+impl TaskResult {
+    /// The stable name of this outcome, the same in every language.
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::Done { .. } => "done",
+            Self::Pending => "pending",
+            Self::Dead { .. } => "dead",
+            Self::Gone => "gone",
+        }
+    }
+}
+
+impl From<ResultReply> for TaskResult {
+    fn from(reply: ResultReply) -> Self {
+        match reply {
+            ResultReply::Done { version, result } => Self::Done { result: result.to_vec(), version },
+            ResultReply::Pending => Self::Pending,
+            ResultReply::Dead { reason } => Self::Dead { reason: reason.into() },
+            ResultReply::Gone => Self::Gone,
         }
     }
 }

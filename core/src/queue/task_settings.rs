@@ -8,6 +8,7 @@ use crate::base::envelope::Headers;
 use crate::base::error::not_between;
 use crate::engine::Jitter;
 use crate::engine::task_backoff::{Backoff, backoff};
+use crate::protocol::RESULT_AGE;
 use crate::session::options::MAX_TTL;
 
 /// What the names of these headers begin with. Programs have no such headers of their own.
@@ -77,12 +78,15 @@ impl TaskSettings {
         if let Some(kind) = &self.kind {
             check_kind(kind)?;
         }
-        for (option, time) in [("timeout", self.timeout), ("keep_result", self.keep_result)] {
-            if let Some(time) = time
-                && !(Duration::from_millis(1)..=MAX_TTL).contains(&time)
-            {
-                return Err(not_between(option, time, "1 ms"));
-            }
+        if let Some(timeout) = self.timeout
+            && !(Duration::from_millis(1)..=MAX_TTL).contains(&timeout)
+        {
+            return Err(not_between("timeout", timeout, "1 ms"));
+        }
+        if let Some(keep) = self.keep_result
+            && !(Duration::from_millis(1)..=RESULT_AGE).contains(&keep)
+        {
+            return Err(format!("keep_result ({keep:?}) is not between 1 ms and 30 days"));
         }
         self.backoff.as_ref().map_or(Ok(()), Backoff::check)
     }

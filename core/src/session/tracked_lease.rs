@@ -10,6 +10,7 @@ use crate::engine::Jitter;
 use crate::engine::call::{Answer, CallMachine};
 use crate::engine::lease::{LeaseTerms, Need, Status};
 use crate::engine::loss::LossReason;
+use crate::protocol::Request;
 use crate::session::Live;
 use crate::session::channel::INTERRUPT_CHECK;
 use crate::session::lease_cell::{Account, LeaseCell};
@@ -96,16 +97,26 @@ impl TrackedLease {
 
     /// The request that prolongs the lease.
     pub(crate) fn extend(&self, extent: Extent) -> Result<CallMachine, Error> {
+        self.extend_with(extent, |_| {})
+    }
+
+    /// The same, with more in the request.
+    pub(crate) fn extend_with(
+        &self,
+        extent: Extent,
+        more: impl FnOnce(&mut Request),
+    ) -> Result<CallMachine, Error> {
         extent.check()?;
         self.check()?;
         let mut state = locked(&self.cell.state);
         let now = self.live.clock.now();
         let give_up = (now + self.live.settings.timeout).min(state.deadline());
-        let request = match extent {
+        let mut request = match extent {
             Extent::AtLeast(ttl) => state.extend_request(ttl),
             Extent::Exactly(ttl) => state.exact_request(ttl, now),
         };
         drop(state);
+        more(&mut request);
         if extent.is_exact() {
             self.live.keeper.reconsider(&self.cell);
         }

@@ -123,6 +123,28 @@ impl Claim {
         settle(Verdict::ack(&self.delivery)).await
     }
 
+    /// Done, with a result (1 MiB at most), which [`Queue::result`](super::Queue::result) gives for as long as the task says
+    /// ([`Task::keep_result`](crate::Task::keep_result); 1 h by default). Of a queue 10,000 results and 64 MiB are kept.
+    ///
+    /// # Errors
+    /// As [`Claim::ack`], and `InvalidArgument` for a result that is too large: nothing is sent then.
+    pub async fn ack_with(&self, result: &[u8]) -> Result<(), Error> {
+        settle(Verdict::ack_with(&self.delivery, result)?).await
+    }
+
+    /// Notes how far the work has come (4 KiB at most), for [`Queue::get`](super::Queue::get) and listings to show until the
+    /// run ends, and renews the lease.
+    ///
+    /// # Errors
+    /// As [`Claim::extend`], and `InvalidArgument` for more bytes: nothing is sent then.
+    pub async fn progress(&self, progress: &[u8]) -> Result<(), Error> {
+        let wrong = |error| self.delivery.during("progress", error);
+        let kept = &self.delivery.kept;
+        let mut machine = self.delivery.progress(progress).map_err(wrong)?;
+        let answer = drive(&kept.live, &mut machine, None, None).await?;
+        kept.extended(Extent::AtLeast(self.delivery.lease()), answer).map_err(wrong)
+    }
+
     /// Not done: the task is tried again, or is dead after its last attempt. The reason (1 KiB at most, the
     /// rest is cut off) is kept with it.
     ///
@@ -167,6 +189,14 @@ impl Claim {
     /// The verdict "done", to be settled together with others.
     pub fn acked(&self) -> Verdict {
         Verdict::ack(&self.delivery)
+    }
+
+    /// The verdict "done" with a result, to be settled together with others; see [`Claim::ack_with`].
+    ///
+    /// # Errors
+    /// `InvalidArgument` for a result of more than 1 MiB.
+    pub fn acked_with(&self, result: &[u8]) -> Result<Verdict, Error> {
+        Verdict::ack_with(&self.delivery, result)
     }
 
     /// The verdict "try again", to be settled together with others.

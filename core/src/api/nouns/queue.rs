@@ -3,14 +3,14 @@
 use std::fmt;
 use std::slice::from_ref;
 use std::sync::Arc;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use super::claim::Claim;
 use super::face::{Turn, both, drive, either, example};
 use crate::base::error::Error;
 use crate::engine::claim::Claimed;
 use crate::engine::schedule::Rounds;
-use crate::protocol::{MAX_BATCH, QueueStats, Removed, ScheduleOutcome, Version};
+use crate::protocol::{Cancelled, MAX_BATCH, QueueStats, Removed, ScheduleOutcome, Version};
 use crate::queue::claim_calls::{Batch, Claiming, Verdict, batches};
 use crate::queue::consumer::Consumer;
 use crate::queue::dead_tasks::DeadTasks;
@@ -18,7 +18,7 @@ use crate::queue::delivery::Delivery;
 use crate::queue::queue_calls::{Ask, QueueCalls, Rescheduled};
 use crate::queue::queue_options::{ClaimOptions, ListOptions, QueueConfig};
 use crate::queue::schedule::{Schedule, ScheduleInfo, SchedulePage, Synced};
-use crate::queue::task::{Enqueued, Task, TaskInfo, TaskPage};
+use crate::queue::task::{Enqueued, Task, TaskInfo, TaskPage, TaskResult};
 use crate::session::Session;
 
 /// A named queue of tasks. Made by [`Client::queue`](super::Client::queue); cheap to clone; no I/O to make.
@@ -181,6 +181,34 @@ impl Queue {
     /// As [`Queue::pop`].
     pub async fn remove(&self, id: &str, if_version: Option<Version>) -> Result<Removed, Error> {
         ask(self.calls.remove(id, if_version)?).await
+    }
+
+    /// Ends a task. One that waits is dropped, as by [`Queue::remove`]. One that runs is told at the next renewal of its claim,
+    /// which is lost then ([`LossReason::Cancelled`](crate::LossReason::Cancelled)): after a third of its lease at the latest.
+    /// An ack of that run is still accepted; whatever else it ends with, the task is not tried again. What comes after the run
+    /// goes, too; what is enqueued later is a new task. Sent once.
+    ///
+    /// # Errors
+    /// As [`Queue::pop`].
+    pub async fn cancel(&self, id: &str) -> Result<Cancelled, Error> {
+        ask(self.calls.cancel(id)?).await
+    }
+
+    /// What became of a task: its result ([`Claim::ack_with`]), or why it is dead. `version` is that of
+    /// [`Enqueued`], and asks about that task or a later one of the id; without it, about any. Waits up to `wait` (365 days at
+    /// most; zero only looks) while the task is not done, and returns `Pending` if it still is not.
+    ///
+    /// # Errors
+    /// As [`Queue::claim`].
+    pub async fn result(
+        &self,
+        id: &str,
+        version: Option<Version>,
+        wait: Duration,
+    ) -> Result<TaskResult, Error> {
+        let mut asking = self.calls.result(id, version, wait)?;
+        let reply = drive(&asking.live, &mut asking.machine, Some(&asking.place), None).await;
+        reply.map(TaskResult::from)
     }
 
     /// Gives a waiting task another due time.

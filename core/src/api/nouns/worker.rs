@@ -28,6 +28,12 @@ impl<H> Worker<H> {
         self
     }
 
+    /// How long a run of a task may take that does not say so itself: see [`ClaimOptions::timeout`](crate::ClaimOptions::timeout).
+    pub fn timeout(mut self, timeout: Duration) -> Self {
+        self.settings.timeout = Some(timeout);
+        self
+    }
+
     /// End when no task is ready or claimed any more, by this worker or another. Tasks due later stay.
     pub fn until_empty(mut self) -> Self {
         self.settings.until_empty = true;

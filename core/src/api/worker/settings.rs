@@ -240,7 +240,9 @@ impl WorkerSettings {
             return self.tell(&WorkerEvent::Lost { id, attempt });
         };
         let reason = match verdict.verdict() {
-            protocol::Verdict::Ack => return self.tell(&WorkerEvent::Completed { id, attempt }),
+            protocol::Verdict::Ack | protocol::Verdict::AckWith { .. } => {
+                return self.tell(&WorkerEvent::Completed { id, attempt });
+            }
             protocol::Verdict::PutBack { .. } => return,
             protocol::Verdict::Nack { reason, .. } | protocol::Verdict::Bury { reason } => &**reason,
         };
@@ -270,7 +272,7 @@ fn tallied(verdict: &Verdict, result: &Result<Settled, Error>) -> WorkerReport {
     let mut report = WorkerReport::default();
     match (result, verdict.verdict()) {
         (Err(_), _) => report.lost += 1,
-        (Ok(_), protocol::Verdict::Ack) => report.completed += 1,
+        (Ok(_), protocol::Verdict::Ack | protocol::Verdict::AckWith { .. }) => report.completed += 1,
         (Ok(_), protocol::Verdict::PutBack { .. }) => {}
         (Ok(settled), protocol::Verdict::Nack { .. } | protocol::Verdict::Bury { .. }) => {
             report.failed += 1;

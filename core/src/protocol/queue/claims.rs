@@ -90,6 +90,13 @@ pub struct Settlement {
 pub enum Verdict {
     /// Done.
     Ack,
+    /// Done, with a result.
+    AckWith {
+        /// What came of it.
+        result: Arc<[u8]>,
+        /// For how long it is kept.
+        keep: Duration,
+    },
     /// Not done; try again.
     Nack {
         /// Not before so long.
@@ -116,7 +123,7 @@ impl Verdict {
     /// The name of the call that gives it.
     pub(crate) fn operation(&self) -> &'static str {
         match self {
-            Self::Ack => "ack",
+            Self::Ack | Self::AckWith { .. } => "ack",
             Self::Nack { .. } => "nack",
             Self::Bury { .. } => "bury",
             Self::PutBack { .. } => "put_back",

@@ -24,7 +24,7 @@ pub use schedules::{
 pub use settings::{Configure, Pause, QueueSettings, QueueStats};
 pub use tasks::{
     AttemptFailed, Cancel, Cancelled, Get, List, ListReply, Peek, Place, Pop, Remove, Removed, Reschedule,
-    RescheduleReply, TaskRecord, TaskState,
+    RescheduleReply, ResultOf, ResultReply, TaskRecord, TaskState,
 };
 
 /// Wall time in milliseconds since 1970.
@@ -60,6 +60,8 @@ pub enum QueueVerb {
     Peek(Peek),
     /// One task.
     Get(Get),
+    /// What became of a task.
+    Result(ResultOf),
     /// The tasks of one state.
     List(List),
     /// Drop a task.
@@ -115,6 +117,8 @@ pub enum QueueReply {
     Peek(Vec<TaskRecord>),
     /// The task, if it is known.
     Get(Option<Box<TaskRecord>>),
+    /// Its result, or that there is none.
+    Result(ResultReply),
     /// A page of tasks.
     List(ListReply),
     /// Whether it was dropped.
@@ -177,6 +181,7 @@ impl QueueVerb {
             Self::Pop(_) => "pop",
             Self::Peek(_) => "peek",
             Self::Get(_) => "get",
+            Self::Result(_) => "result",
             Self::List(_) => "list",
             Self::Remove(_) => "remove",
             Self::Cancel(_) => "cancel",

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::base::name::TaskId;
-use crate::protocol::{Due, Receipt, Version, WallMillis};
+use crate::protocol::{Due, Receipt, Version, Waiter, WallMillis};
 
 /// Take tasks for good.
 #[derive(Clone, Copy, Debug)]
@@ -220,6 +220,38 @@ pub enum Cancelled {
     Running,
     /// There is none.
     Absent,
+}
+
+/// What became of a task.
+#[derive(Clone, Debug)]
+pub struct ResultOf {
+    /// Which.
+    pub id: TaskId,
+    /// Of that enqueue, or of a later one.
+    pub version: Version,
+    /// Who to hint when the task ends.
+    pub waiter: Option<Waiter>,
+}
+
+/// The answer to [`ResultOf`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ResultReply {
+    /// It is done, and this came of it.
+    Done {
+        /// Of the task that had the result.
+        version: Version,
+        /// Its bytes.
+        result: Arc<[u8]>,
+    },
+    /// It is not done yet.
+    Pending,
+    /// It is dead.
+    Dead {
+        /// Why.
+        reason: Box<str>,
+    },
+    /// It is done without a result, or removed, or was never there; or its result is not kept any more.
+    Gone,
 }
 
 /// Give a waiting task another due time.

@@ -128,6 +128,8 @@ codes! {
     Fired = 54 "FIRED",
     /// extend_claim: the run is to end
     CancelledRun = 55 "CANCELLED_RUN",
+    /// result
+    ResultKept = 56 "RESULT_KEPT",
 }
 
 impl Code {

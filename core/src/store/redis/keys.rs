@@ -99,6 +99,10 @@ pub(crate) enum Keys {
     QueueCall,
     /// All of a queue but that of a call, and those of its schedules.
     QueueSchedules,
+    /// All of a queue but that of a call, and those of its results. One without a result leaves those out.
+    QueueResults,
+    /// All of a queue, and those of its results. One without a result leaves those out.
+    QueueCallResults,
 }
 
 impl Keys {
@@ -107,18 +111,19 @@ impl Keys {
         let numbered = |names: &[&str]| {
             names.iter().zip(1..).map(|(name, place)| ((*name).to_owned(), place.to_string())).collect()
         };
+        let of_queue = |more: &[(&'static str, &str)]| {
+            numbered(&[&QUEUE_KEYS[..], more].concat().iter().map(|key| key.0).collect::<Vec<_>>())
+        };
         match self {
             Self::OneLock(keys) => numbered(&keys.iter().map(|key| key.name()).collect::<Vec<_>>()),
             Self::ManyLocks(keys) => {
                 keys.iter().enumerate().map(|(at, key)| of_each(*key, at, keys.len())).collect()
             }
-            Self::WholeQueue => numbered(&QUEUE_KEYS.map(|key| key.0)),
-            Self::QueueCall => {
-                numbered(&[&QUEUE_KEYS[..], &[CALL]].concat().iter().map(|key| key.0).collect::<Vec<_>>())
-            }
-            Self::QueueSchedules => numbered(
-                &[&QUEUE_KEYS[..], &SCHEDULE_KEYS].concat().iter().map(|key| key.0).collect::<Vec<_>>(),
-            ),
+            Self::WholeQueue => of_queue(&[]),
+            Self::QueueCall => of_queue(&[CALL]),
+            Self::QueueSchedules => of_queue(&SCHEDULE_KEYS),
+            Self::QueueResults => of_queue(&RESULT_KEYS),
+            Self::QueueCallResults => of_queue(&[&[CALL][..], &RESULT_KEYS].concat()),
         }
     }
 }
@@ -173,7 +178,10 @@ const CALL: (&str, &str) = ("CALL", "call");
 /// -> body, an owner with \2 before it -> generation and ids.
 const SCHEDULE_KEYS: [(&str, &str); 2] = [("AGENDA", "agenda"), ("SCHEDULES", "schedules")];
 
-/// All keys of a queue but that of a call and those of schedules.
+/// Those of the results of its tasks: see results.lua.
+const RESULT_KEYS: [(&str, &str); 2] = [("RESULT", "result"), ("RESULTS", "results")];
+
+/// All keys of a queue but that of a call, and those of schedules and results.
 pub(crate) fn queue_keys(queue: &QueueName) -> impl ExactSizeIterator<Item = Cow<'_, str>> {
     QUEUE_KEYS.iter().map(|(_, word)| match *word {
         "" => Cow::Borrowed(queue.key()),
@@ -184,6 +192,11 @@ pub(crate) fn queue_keys(queue: &QueueName) -> impl ExactSizeIterator<Item = Cow
 /// The keys of a queue's schedules.
 pub(crate) fn schedule_keys(queue: &QueueName) -> [String; 2] {
     SCHEDULE_KEYS.map(|(_, word)| sidecar(word, queue.key()))
+}
+
+/// The keys of the results of a queue's tasks.
+pub(crate) fn result_keys(queue: &QueueName) -> [String; 2] {
+    RESULT_KEYS.map(|(_, word)| sidecar(word, queue.key()))
 }
 
 /// STRING: the number and the reply of the last call in a client's slot.

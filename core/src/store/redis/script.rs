@@ -8,7 +8,9 @@ use std::time::Duration;
 use crate::base::wake::locked;
 use crate::protocol::CLOCK_MARGIN;
 pub use crate::store::redis::code::Code;
-use crate::store::redis::keys::Keys::{self, ManyLocks, OneLock, QueueCall, QueueSchedules, WholeQueue};
+use crate::store::redis::keys::Keys::{
+    self, ManyLocks, OneLock, QueueCall, QueueCallResults, QueueResults, QueueSchedules, WholeQueue,
+};
 use crate::store::redis::keys::LockKey::{Ended, Holders, Line, Lock, Meta, Records, Value, Waiters};
 
 mod includes;
@@ -77,13 +79,14 @@ verbs! {
     Invalidate "invalidate" "cached/invalidate.lua" OneLock(&[Lock, Meta, Line, Waiters, Value]),
     Enqueue "enqueue" "queue/enqueue.lua" QueueCall,
     Claim "claim" "queue/claim.lua" QueueCall,
-    Settle "settle" "queue/settle.lua" WholeQueue,
-    SettleAndClaim "settle_and_claim" "queue/settle_and_claim.lua" QueueCall,
+    Settle "settle" "queue/settle.lua" QueueResults,
+    SettleAndClaim "settle_and_claim" "queue/settle_and_claim.lua" QueueCallResults,
     ExtendClaim "extend_claim" "queue/extend_claim.lua" WholeQueue,
     Abandon "abandon" "queue/abandon.lua" QueueCall,
     Pop "pop" "queue/pop.lua" WholeQueue,
     Peek "peek" "queue/peek.lua" WholeQueue,
     Get "get" "queue/get.lua" WholeQueue,
+    Result "result" "queue/result.lua" QueueResults,
     List "list" "queue/list.lua" WholeQueue,
     Remove "remove" "queue/remove.lua" WholeQueue,
     Cancel "cancel" "queue/cancel.lua" WholeQueue,
@@ -93,7 +96,7 @@ verbs! {
     Stats "stats" "queue/stats.lua" WholeQueue,
     Consumers "consumers" "queue/consumers.lua" WholeQueue,
     Pause "pause" "queue/pause.lua" WholeQueue,
-    Purge "purge" "queue/purge.lua" WholeQueue,
+    Purge "purge" "queue/purge.lua" QueueResults,
     Configure "configure" "queue/configure.lua" WholeQueue,
     PutSchedules "put_schedules" "queue/put_schedules.lua" QueueSchedules,
     ListSchedules "list_schedules" "queue/list_schedules.lua" QueueSchedules,
@@ -136,6 +139,7 @@ shared! {
     "record" "queue/record.lua",
     "schedule" "queue/schedule.lua",
     "sets" "queue/sets.lua",
+    "results" "queue/results.lua",
     "settings" "queue/settings.lua",
     "settle_tasks" "queue/settle_tasks.lua",
     "succeed" "queue/succeed.lua",

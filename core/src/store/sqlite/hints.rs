@@ -167,14 +167,15 @@ fn data_version(connection: &Connection) -> rusqlite::Result<i64> {
     connection.prepare_cached("PRAGMA data_version")?.query_row([], |row| row.get(0))
 }
 
-/// Number and last poll of each of the client's waiters that is offered a lock, is to ask for one, or was chosen to
-/// claim.
+/// Number and last poll of each of the client's waiters that is offered a lock, is to ask for one, was chosen to
+/// claim, or is told of a task's end.
 fn offers(connection: &Connection, client: ClientId) -> rusqlite::Result<Vec<(u64, i64)>> {
     connection
         .prepare_cached(
             "SELECT seq, polled FROM waiter WHERE client = ?1 AND offered = 1
              UNION ALL SELECT seq, polled FROM waiter WHERE client = ?1 AND offered = 2
-             UNION ALL SELECT seq, until FROM idle WHERE client = ?1 AND chosen = 1",
+             UNION ALL SELECT seq, until FROM idle WHERE client = ?1 AND chosen = 1
+             UNION ALL SELECT seq, until FROM asker WHERE client = ?1 AND chosen = 1",
         )?
         .query_map([client.0.cast_signed()], |row| Ok((row.get::<_, i64>(0)?.cast_unsigned(), row.get(1)?)))?
         .collect()

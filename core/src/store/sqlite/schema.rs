@@ -95,6 +95,9 @@ fn create(connection: &Connection) -> rusqlite::Result<()> {
         add_column(connection, "task", "cancelled", NUMBER)?;
         add_column(connection, "task", "progress", BYTES)?;
         add_column(connection, "dead", "history", TEXT)?;
+        add_column(connection, "queue", "results", NUMBER)?;
+        add_column(connection, "queue", "results_size", NUMBER)?;
+        add_column(connection, "queue", "asked_until", NUMBER)?;
         connection.execute_batch(
             "DROP INDEX IF EXISTS dead_by_time;
              DROP INDEX IF EXISTS permit_by_end;

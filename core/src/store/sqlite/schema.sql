@@ -127,6 +127,8 @@ CREATE TABLE IF NOT EXISTS queue (
   purged     INTEGER NOT NULL DEFAULT 0  -- the row that has what a purge dropped, as long as it has any; 0: none
 );
 -- Version 6 adds to it: expired and expired_size, as dead and dead_size, of those that were not delivered in time.
+-- Version 10: results and results_size, the same of the results that are kept; asked_until, until when (boot clock)
+-- somebody may wait for the end of a task.
 CREATE INDEX IF NOT EXISTS queue_by_use ON queue (used);
 
 -- Live tasks: of each id a main one, and perhaps a successor. Dues and expiries are milliseconds of wall
@@ -219,6 +221,32 @@ CREATE TABLE IF NOT EXISTS call (
   reply   BLOB    NOT NULL,
   PRIMARY KEY (queue, client, slot)
 ) WITHOUT ROWID;
+
+-- Results of tasks, one of each id.
+CREATE TABLE IF NOT EXISTS result (
+  serial  INTEGER PRIMARY KEY,
+  queue   INTEGER NOT NULL,
+  id      TEXT    NOT NULL,
+  version INTEGER NOT NULL,
+  ends    INTEGER NOT NULL, -- milliseconds of wall time
+  body    BLOB    NOT NULL
+);
+CREATE UNIQUE INDEX IF NOT EXISTS result_by_id ON result (queue, id);
+CREATE INDEX IF NOT EXISTS result_by_end ON result (queue, ends);
+
+-- Callers that wait for the end of a task, until when (boot clock) they count as alive. One that is told is marked, and
+-- stays until it asks, so that its process finds the hint.
+CREATE TABLE IF NOT EXISTS asker (
+  queue  INTEGER NOT NULL,
+  id     TEXT    NOT NULL,
+  client INTEGER NOT NULL,
+  seq    INTEGER NOT NULL,
+  until  INTEGER NOT NULL,
+  chosen INTEGER NOT NULL,
+  PRIMARY KEY (queue, id, client, seq)
+) WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS asker_chosen ON asker (client) WHERE chosen = 1;
+CREATE INDEX IF NOT EXISTS asker_by_end ON asker (until);
 
 -- Schedules. They are found by the queue's key, which a purge leaves as it is.
 CREATE TABLE IF NOT EXISTS schedule (

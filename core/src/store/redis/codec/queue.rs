@@ -7,10 +7,10 @@ use redis::Cmd;
 use crate::protocol::{
     Abandon, CallId, Cancel, Claim, Configure, DeadOnes, DiedBy, Due, Enqueue, ExtendClaim, Get,
     INTAKE_MAX_ATTEMPTS, List, NewTask, OnDuplicate, Pause, PauseSchedule, Peek, Place, Pop, QueueRequest,
-    QueueVerb, Remove, Reschedule, Settle, Sweep, Verdict, Version, Waiter,
+    QueueVerb, Remove, Reschedule, ResultOf, Settle, Sweep, Verdict, Version, Waiter,
 };
 use crate::store::redis::code::{NUMBER_BITS, STATES};
-use crate::store::redis::keys::{call_key, queue_keys, schedule_keys};
+use crate::store::redis::keys::{call_key, queue_keys, result_keys, schedule_keys};
 use crate::store::redis::script::Verb;
 
 mod reply;
@@ -33,6 +33,7 @@ pub(super) fn verb(verb: &QueueVerb) -> Verb {
         QueueVerb::Pop(_) => Verb::Pop,
         QueueVerb::Peek(_) => Verb::Peek,
         QueueVerb::Get(_) => Verb::Get,
+        QueueVerb::Result(_) => Verb::Result,
         QueueVerb::List(_) => Verb::List,
         QueueVerb::Remove(_) => Verb::Remove,
         QueueVerb::Cancel(_) => Verb::Cancel,
@@ -57,12 +58,14 @@ pub(super) fn encode_keys(command: &mut Cmd, request: &QueueRequest) {
     let keys = queue_keys(&request.queue);
     let call = call_of(&request.verb).map(|call| call_key(&request.queue, &call));
     let schedules = schedules::are_meant(&request.verb).then(|| schedule_keys(&request.queue));
+    let results = has_results(&request.verb).then(|| result_keys(&request.queue));
     let more = schedules.as_ref().map_or(call.as_slice(), <[String; 2]>::as_slice);
-    command.arg(keys.len() + more.len());
+    let results = results.as_ref().map_or(&[][..], <[String; 2]>::as_slice);
+    command.arg(keys.len() + more.len() + results.len());
     for key in keys {
         command.arg(&*key);
     }
-    command.arg(more);
+    command.arg(more).arg(results);
 }
 
 pub(super) fn encode_arguments(command: &mut Cmd, request: &QueueRequest) {
@@ -86,6 +89,12 @@ pub(super) fn encode_arguments(command: &mut Cmd, request: &QueueRequest) {
         }
         QueueVerb::Get(Get { id }) | QueueVerb::Cancel(Cancel { id }) => {
             command.arg(id.as_str());
+        }
+        QueueVerb::Result(ResultOf { id, version, waiter }) => {
+            command.arg(id.as_str()).arg(version.get());
+            command.arg(
+                waiter.map_or_else(String::new, |waiter| format!("{:x} {}", waiter.client.0, waiter.seq)),
+            );
         }
         QueueVerb::List(List { state, prefix, bodies, from, max }) => {
             let number = STATES.iter().find(|row| row.2 == *state).map_or(0, |row| row.1);
@@ -161,6 +170,17 @@ fn text(number: Option<u64>) -> String {
     number.map_or_else(String::new, |number| number.min(1 << 53).to_string())
 }
 
+/// Whether it is about results of tasks.
+fn has_results(verb: &QueueVerb) -> bool {
+    match verb {
+        QueueVerb::Settle(settle) | QueueVerb::SettleAndClaim(settle, _) => {
+            settle.items.iter().any(|item| matches!(item.verdict, Verdict::AckWith { .. }))
+        }
+        QueueVerb::Result(_) | QueueVerb::Purge => true,
+        _ => false,
+    }
+}
+
 /// The call whose repetition the verb has to know.
 fn call_of(verb: &QueueVerb) -> Option<CallId> {
     match verb {
@@ -217,6 +237,9 @@ fn encode_settlements(command: &mut Cmd, settle: &Settle) {
         command.arg(item.id.as_str()).arg(item.receipt.get());
         match &item.verdict {
             Verdict::Ack => command.arg("a"),
+            Verdict::AckWith { result, keep } => {
+                command.arg([format!("a{} ", millis(*keep)).as_bytes(), result].concat())
+            }
             Verdict::Nack { delay, reason } => command.arg(format!("n{} {reason}", millis(*delay))),
             Verdict::Bury { reason } => command.arg(format!("b{reason}")),
             Verdict::PutBack { delay } => command.arg(format!("p{}", millis(*delay))),

@@ -3,7 +3,7 @@
 use rusqlite::OptionalExtension;
 
 use crate::base::name::TaskId;
-use crate::protocol::{DEAD_TRIM, MAX_MOVED_BYTES, Receipt};
+use crate::protocol::{DEAD_TRIM, MAX_MOVED_BYTES, Receipt, Version};
 use crate::store::sqlite::queue::record::{Buried, How};
 use crate::store::sqlite::queue::task::Live;
 use crate::store::sqlite::queue::work::Work;
@@ -16,6 +16,7 @@ pub(super) struct Grave {
     pub(super) by_lease: bool,
     pub(super) verdict: i64,
     pub(super) expired: bool,
+    pub(super) version: Version,
 }
 
 impl Work<'_> {
@@ -68,7 +69,7 @@ impl Work<'_> {
         self.step
             .connection
             .prepare_cached(
-                "SELECT serial, length(body), by_lease, verdict, expired FROM dead
+                "SELECT serial, length(body), by_lease, verdict, expired, version FROM dead
                  WHERE queue = ?1 AND id = ?2 AND receipt = ?3",
             )?
             .query_row((self.record.id, id.as_str(), receipt), |row| {
@@ -78,6 +79,7 @@ impl Work<'_> {
                     by_lease: row.get(2)?,
                     verdict: row.get(3)?,
                     expired: row.get(4)?,
+                    version: row.get(5)?,
                 })
             })
             .optional()

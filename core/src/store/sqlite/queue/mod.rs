@@ -27,6 +27,7 @@ mod remove;
 mod remove_dead;
 mod remove_schedule;
 mod reschedule;
+mod result;
 mod schedule;
 mod settle;
 mod settle_and_claim;
@@ -77,6 +78,7 @@ pub(super) fn perform(
         QueueVerb::Reschedule(verb) => reschedule::reschedule(work_on, verb)?,
         QueueVerb::Kick(verb) => kick::kick(work_on, verb)?,
         QueueVerb::RemoveDead(verb) => remove_dead::remove_dead(work_on, verb)?,
+        QueueVerb::Result(verb) => result::result(work_on, verb)?,
         QueueVerb::Pause(verb) => pause::pause(work_on, *verb),
         QueueVerb::Purge => purge::purge(work_on)?,
         QueueVerb::Configure(verb) => configure::configure(work_on, verb),
@@ -94,7 +96,7 @@ pub(super) fn perform(
         }
     };
     let wake = work.finish(shared)?;
-    Ok(Performed { reply: Reply::Queue(reply), wake: wake.into_iter().collect() })
+    Ok(Performed { reply: Reply::Queue(reply), wake })
 }
 
 /// Drops more of what a purge left; whether there is still something left.
@@ -160,6 +162,7 @@ fn answer(connection: &Connection, request: &QueueRequest, view: &View<'_>) -> r
         | QueueVerb::Abandon(_)
         | QueueVerb::Pop(_)
         | QueueVerb::Remove(_)
+        | QueueVerb::Result(_)
         | QueueVerb::Cancel(_)
         | QueueVerb::Reschedule(_)
         | QueueVerb::Kick(_)
@@ -208,6 +211,8 @@ pub(super) fn begin_boot(connection: &Connection, boot: &str) -> rusqlite::Resul
     connection.execute_batch(
         "UPDATE task SET ends = 0 WHERE state = 2;
          DELETE FROM idle;
+         DELETE FROM asker;
+         UPDATE queue SET asked_until = 0;
          DELETE FROM call;",
     )
 }

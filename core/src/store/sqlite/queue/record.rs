@@ -35,7 +35,7 @@ pub(super) enum How {
 /// ones have come, few enough not to be felt.
 const PURGE_STEP: usize = 100;
 
-/// How many dead tasks of a kind there are, and the bytes of their bodies.
+/// How many dead tasks of a kind there are, or results, and the bytes of their bodies.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Buried {
     pub(super) count: i64,
@@ -60,6 +60,10 @@ pub(super) struct Record {
     /// Dead tasks that failed, and those that expired.
     pub(super) dead: Buried,
     pub(super) expired: Buried,
+    /// Results that are kept.
+    pub(super) results: Buried,
+    /// Until when somebody may wait for the end of a task.
+    pub(super) asked_until: i64,
     pub(super) enqueued: i64,
     pub(super) acked: i64,
     pub(super) retried: i64,
@@ -75,7 +79,7 @@ impl Record {
             .prepare_cached(
                 "SELECT id, used, counter, sequence, paused, max_len, dead_max, dead_age, dead_bytes, intake,
                    scheduled, ready, claimed, parked, dead, dead_size, enqueued, acked, retried, died, purged,
-                   expired, expired_size
+                   expired, expired_size, results, results_size, asked_until
                  FROM queue WHERE key = ?1",
             )?
             .query_row([key], Self::read)
@@ -97,6 +101,8 @@ impl Record {
             counts: [row.get(10)?, row.get(11)?, row.get(12)?, row.get(13)?],
             dead: Buried { count: row.get(14)?, size: row.get(15)? },
             expired: Buried { count: row.get(21)?, size: row.get(22)? },
+            results: Buried { count: row.get(23)?, size: row.get(24)? },
+            asked_until: row.get(25)?,
             enqueued: row.get(16)?,
             acked: row.get(17)?,
             retried: row.get(18)?,
@@ -128,7 +134,8 @@ impl Record {
             "UPDATE queue SET counter = ?2, sequence = ?3, paused = ?4, max_len = ?5, dead_max = ?6,
                dead_age = ?7, dead_bytes = ?8, intake = ?9, scheduled = ?10, ready = ?11, claimed = ?12,
                parked = ?13, dead = ?14, dead_size = ?15, enqueued = ?16, acked = ?17, retried = ?18,
-               died = ?19, purged = ?20, expired = ?21, expired_size = ?22
+               died = ?19, purged = ?20, expired = ?21, expired_size = ?22, results = ?23, results_size = ?24,
+               asked_until = ?25
              WHERE id = ?1",
             &[
                 &self.id,
@@ -153,6 +160,9 @@ impl Record {
                 &self.purged,
                 &self.expired.count,
                 &self.expired.size,
+                &self.results.count,
+                &self.results.size,
+                &self.asked_until,
             ],
         )?;
         Ok(())
@@ -188,6 +198,7 @@ impl Record {
             counts: [0; 4],
             dead: Buried::default(),
             expired: Buried::default(),
+            results: Buried::default(),
             purged: old,
             ..*self
         };
@@ -276,7 +287,7 @@ fn clean_queues(step: &Step<'_>) -> rusqlite::Result<()> {
     let stale: Vec<i64> = step.few(
         "SELECT id FROM queue WHERE used <= ?1 AND scheduled + ready + claimed = 0 AND paused = 0
            AND coalesce(max_len, dead_max, dead_age, dead_bytes, intake) IS NULL
-           AND (dead + expired = 0 OR used <= ?2)
+           AND (dead + expired + results = 0 OR used <= ?2)
            AND NOT EXISTS (SELECT 1 FROM schedule WHERE schedule.queue = queue.key)
          ORDER BY used LIMIT ?3",
         &[&(now - millis(QUEUE_TTL)), &(now - millis(DEAD_AGE + QUEUE_REFRESH)), &CLEAN_UP],
@@ -300,7 +311,7 @@ fn retire(step: &Step<'_>, id: i64) -> rusqlite::Result<()> {
     step.change(
         "UPDATE queue SET key = char(1) || id, counter = 0, paused = 0, max_len = NULL, dead_max = NULL,
            dead_age = NULL, dead_bytes = NULL, intake = NULL, scheduled = 0, ready = 0, claimed = 0,
-           parked = 0, dead = 0, dead_size = 0, expired = 0, expired_size = 0
+           parked = 0, dead = 0, dead_size = 0, expired = 0, expired_size = 0, results = 0, results_size = 0
          WHERE id = ?1",
         &[&id],
     )?;
@@ -311,7 +322,7 @@ fn retire(step: &Step<'_>, id: i64) -> rusqlite::Result<()> {
 fn drop_rows(step: &Step<'_>, queue: i64, limit: usize) -> rusqlite::Result<bool> {
     let mut left = i64::try_from(limit).unwrap_or(i64::MAX);
     let dropped = |dropped: usize| i64::try_from(dropped).unwrap_or(i64::MAX);
-    for table in ["task", "dead"] {
+    for table in ["task", "dead", "result"] {
         // The first goes whatever its size.
         let sql = format!(
             "DELETE FROM {table} WHERE serial IN (SELECT serial FROM (
@@ -327,7 +338,8 @@ fn drop_rows(step: &Step<'_>, queue: i64, limit: usize) -> rusqlite::Result<bool
     step.connection
         .prepare_cached(
             "SELECT NOT EXISTS (SELECT 1 FROM task WHERE queue = ?1) AND NOT EXISTS (
-               SELECT 1 FROM dead WHERE queue = ?1) AND NOT EXISTS (SELECT 1 FROM throttle WHERE queue = ?1)",
+               SELECT 1 FROM dead WHERE queue = ?1) AND NOT EXISTS (SELECT 1 FROM throttle WHERE queue = ?1)
+               AND NOT EXISTS (SELECT 1 FROM result WHERE queue = ?1)",
         )?
         .query_row([queue], |row| row.get(0))
 }

@@ -16,6 +16,7 @@ pub(super) fn remove(work: &mut Work<'_>, request: &Remove) -> rusqlite::Result<
     }
     work.close_window(id)?;
     let Some(live) = live else { return Ok(QueueReply::Remove(Removed::Absent)) };
+    work.rouse(id)?;
     work.delete(&live.main)?;
     if let Some(successor) = &live.successor {
         work.delete(successor)?;

@@ -1,6 +1,6 @@
 //! Say how claims ended.
 
-use crate::protocol::{Receipt, Settle, Settled, Settlement, Verdict};
+use crate::protocol::{Receipt, Settle, Settled, Settlement, Verdict, Version};
 use crate::store::sqlite::queue::history::History;
 use crate::store::sqlite::queue::record::How;
 use crate::store::sqlite::queue::task::{Live, verdict_number};
@@ -36,7 +36,7 @@ pub(super) fn accept(work: &mut Work<'_>, live: Live, verdict: &Verdict) -> rusq
         Verdict::Nack { .. } | Verdict::Bury { .. } | Verdict::PutBack { .. } if live.main.cancelled => {
             work.succeed(live)?;
         }
-        Verdict::Ack => {
+        Verdict::Ack | Verdict::AckWith { .. } => {
             work.record.acked += 1;
             if live.main.version.get() > receipt.get() {
                 // Late, and it was asked for again since: that is yet to be done.
@@ -44,6 +44,7 @@ pub(super) fn accept(work: &mut Work<'_>, live: Live, verdict: &Verdict) -> rusq
                 live.main.history = History::default();
                 work.update(&live.main, live.main.state)?;
             } else {
+                keep_result(work, &live.main.id, live.main.version, verdict)?;
                 work.succeed(live)?;
             }
         }
@@ -85,11 +86,19 @@ fn settle_dead(work: &mut Work<'_>, item: &Settlement, lives: bool) -> rusqlite:
     let Some(grave) = work.grave(&item.id, item.receipt)? else {
         return Ok(if lives { Settled::Stale } else { Settled::Gone });
     };
-    if grave.by_lease && item.verdict == Verdict::Ack {
+    if grave.by_lease && matches!(item.verdict, Verdict::Ack | Verdict::AckWith { .. }) {
         work.record.acked += 1;
+        keep_result(work, item.id.as_str(), grave.version, &item.verdict)?;
         work.forget_dead(grave.serial, grave.size, grave.expired)?;
         return Ok(Settled::Done { late: true, dead: false });
     }
     let same = grave.verdict == verdict_number(&item.verdict);
     Ok(if same { Settled::Done { late: false, dead: true } } else { Settled::Stale })
+}
+
+fn keep_result(work: &mut Work<'_>, id: &str, version: Version, verdict: &Verdict) -> rusqlite::Result<()> {
+    match verdict {
+        Verdict::AckWith { result, keep } => work.keep_result(id, version, work.after(*keep), result),
+        _ => Ok(()),
+    }
 }

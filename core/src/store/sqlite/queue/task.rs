@@ -304,6 +304,7 @@ impl Work<'_> {
 
     fn succeed_in(&mut self, live: Live, place: Option<Place>) -> rusqlite::Result<()> {
         let Live { main, successor } = live;
+        self.rouse(&main.id)?;
         self.delete(&main)?;
         let Some(mut next) = successor else { return Ok(()) };
         self.step.change("UPDATE task SET parked = 0 WHERE serial = ?1", &[&next.serial])?;
@@ -368,7 +369,7 @@ impl Work<'_> {
 /// A verdict as it is stored.
 pub(super) fn verdict_number(verdict: &Verdict) -> i64 {
     match verdict {
-        Verdict::Ack => 1,
+        Verdict::Ack | Verdict::AckWith { .. } => 1,
         Verdict::Nack { .. } => 2,
         Verdict::Bury { .. } => 3,
         Verdict::PutBack { .. } => 4,

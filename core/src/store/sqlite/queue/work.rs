@@ -27,6 +27,8 @@ pub(super) struct Work<'a> {
     pub(super) earlier: bool,
     /// The earliest due of a scheduled task, once it was asked for.
     earliest: Option<i64>,
+    /// Those who are told of the end of a task.
+    pub(super) roused: Vec<Waiter>,
     /// Bytes of the bodies that came to the dead.
     pub(super) moved: i64,
     /// Whether the call's slot has no call that is remembered.
@@ -73,19 +75,21 @@ impl<'a> Work<'a> {
             ready: false,
             earlier: false,
             earliest: None,
+            roused: Vec::new(),
             moved: 0,
             is_new_slot: true,
         })
     }
 
     /// Ends the work: cleans up, chooses whom to wake, and leaves the record.
-    pub(super) fn finish(mut self, shared: &mut Shared) -> rusqlite::Result<Option<Waiter>> {
+    pub(super) fn finish(mut self, shared: &mut Shared) -> rusqlite::Result<Vec<Waiter>> {
         self.trim_dead()?;
         let chance = self.ready || self.earlier;
         let wake = if chance && !self.record.paused { self.choose()? } else { None };
         self.record.clean_purged(&self.step)?;
         shared.record = Some((self.record, self.before));
-        Ok(wake)
+        self.roused.extend(wake);
+        Ok(self.roused)
     }
 
     /// The version of an enqueue that is accepted now.

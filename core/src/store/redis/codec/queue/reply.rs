@@ -10,7 +10,7 @@ use crate::base::name::TaskId;
 use crate::protocol::{
     AttemptFailed, Cancelled, ClaimReply, ClaimedTask, ConsumerReply, EnqueueOutcome, ExtendClaimReply,
     ListReply, Outcome, Place, QueueReply, QueueSettings, QueueStats, QueueVerb, Receipt, Removed,
-    RescheduleReply, Settled, Swept, TaskRecord, TaskState, Version,
+    RescheduleReply, ResultReply, Settled, Swept, TaskRecord, TaskState, Version,
 };
 use crate::store::redis::code::{Code, STATES, field};
 use crate::store::redis::packed::{Packed, unpack};
@@ -50,6 +50,15 @@ pub(crate) fn decode(verb: &QueueVerb, value: &Value) -> Option<QueueReply> {
         (QueueVerb::Peek(_), Code::Tasks) => QueueReply::Peek(items.records()?),
         (QueueVerb::Get(_), Code::Absent) => QueueReply::Get(None),
         (QueueVerb::Get(_), Code::Tasks) => QueueReply::Get(Some(Box::new(items.record()?))),
+        (QueueVerb::Result(_), code) => QueueReply::Result(match code {
+            Code::ResultKept => {
+                ResultReply::Done { version: items.version()?, result: Arc::from(items.bytes()?) }
+            }
+            Code::Waiting => ResultReply::Pending,
+            Code::Buried => ResultReply::Dead { reason: String::from_utf8_lossy(items.bytes()?).into() },
+            Code::Gone => ResultReply::Gone,
+            _ => return None,
+        }),
         (QueueVerb::List(_), Code::Tasks) => {
             let next = items.place()?;
             QueueReply::List(ListReply { tasks: items.records()?, next })
@@ -367,7 +376,8 @@ mod tests {
     use crate::protocol::{
         Abandon, CallId, Cancel, Claim, ClientId, Configure, DeadOnes, Due, Enqueue, ExtendClaim, Fire,
         FireSchedule, Get, List, ListSchedules, Missed, NewSchedule, NewTask, OnDuplicate, Overlap, Pause,
-        PauseSchedule, Peek, Pop, PutSchedules, Remove, Reschedule, Settle, Settlement, Sweep, Verdict,
+        PauseSchedule, Peek, Pop, PutSchedules, Remove, Reschedule, ResultOf, Settle, Settlement, Sweep,
+        Verdict,
     };
     use crate::store::redis::script::SCRIPTS;
 
@@ -425,6 +435,7 @@ mod tests {
             QueueVerb::Pop(Pop { max: 1 }),
             QueueVerb::Peek(Peek { max: 1 }),
             QueueVerb::Get(Get { id: id() }),
+            QueueVerb::Result(ResultOf { id: id(), version: Version::NONE, waiter: None }),
             QueueVerb::List(List {
                 state: TaskState::Ready,
                 prefix: "".into(),
@@ -492,7 +503,8 @@ mod tests {
 
     #[test]
     fn something_left_over_is_nonsense() {
-        let remove = &verbs()[10];
+        let verbs = verbs();
+        let remove = verbs.iter().find(|verb| verb.name() == "remove").unwrap();
         let removed = Code::Removed as i64;
         assert_eq!(decode(remove, &ints(&[removed])), Some(QueueReply::Remove(Removed::Removed)));
         assert_eq!(decode(remove, &ints(&[removed, 1])), None);

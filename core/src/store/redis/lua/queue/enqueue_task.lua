@@ -53,6 +53,10 @@ local function replace(id, main, spec, body)
   spend(main)
   local task = next_task(spec, main)
   task[@SETTLED], task[@VERDICT] = main[@SETTLED], main[@VERDICT]
+  if main[@ASKED] then
+    widen(task)
+    task[@ASKED] = main[@ASKED]
+  end
   if spec.policy == 'd' and has_body(main, body) then
     go_on(task, main)
     task[@SIZE], task[@BODY] = main[@SIZE], main[@BODY]

@@ -1,5 +1,5 @@
 -- Drop every task, live, dead or in the intake; idle consumers, counters and settings stay.
--- keys:    the queue's
+-- keys:    the queue's; those of its results
 -- args:    none
 -- returns: {@COUNTED, how many}
 
@@ -21,6 +21,8 @@ redis.call('UNLINK', KEYS[@DEAD])
 redis.call('UNLINK', KEYS[@GRAVE])
 redis.call('UNLINK', KEYS[@WINDOW])
 redis.call('UNLINK', KEYS[@EXPIRED])
+redis.call('UNLINK', KEYS[@RESULT])
+redis.call('UNLINK', KEYS[@RESULTS])
 if intake_size > 0 then
   redis.call('UNLINK', KEYS[@INTAKE])
 end

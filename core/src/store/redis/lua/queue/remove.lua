@@ -8,6 +8,7 @@
 -- include check.lua
 -- include keep.lua
 -- include intake.lua
+-- include succeed.lua
 
 local id, wanted = ARGV[1], tonumber(ARGV[2])
 check_live()
@@ -28,6 +29,9 @@ if main then
   if successor then
     drop_body(successor)
     successors[id] = false
+  end
+  if main[@ASKED] then
+    rouse(main)
   end
   drop_body(main)
   mains[id], stands[touch(id)] = false, false

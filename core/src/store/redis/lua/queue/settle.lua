@@ -1,6 +1,7 @@
 -- Say how claims ended.
--- keys:    the queue's
--- args:    per settlement: id, receipt, verdict: "a" ack, "n" with delay ms, a space and reason: nack, "b" with
+-- keys:    the queue's; those of its results if a verdict has one
+-- args:    per settlement: id, receipt, verdict: "a" ack, perhaps with ms for which its result is kept, a
+--          space and that, "n" with delay ms, a space and reason: nack, "b" with
 --          reason: bury, "p" with delay ms: put_back
 -- returns: {@OUTCOMES, then per settlement: @DONE, @DONE_LATE, @DONE_DEAD, @DONE_LATE_DEAD, @STALE or @GONE}
 

@@ -1,5 +1,5 @@
 -- Say how claims ended, and take tasks, in one step.
--- keys:    the queue's; CALL
+-- keys:    the queue's; CALL; those of its results if a verdict has one
 -- args:    as claim: 1 number of the call, 2 at most so many, 3 lease ms, 4 "client seq consumer" to register or "", 5 consumer;
 --          then per settlement as settle: id, receipt, verdict
 -- returns: {@OUTCOMES, how many, as many outcomes as settle gives: @DONE, @DONE_LATE, @DONE_DEAD, @DONE_LATE_DEAD,

@@ -1,15 +1,19 @@
 -- Shared: settlements.
 
 -- include end_delivery.lua
+-- include results.lua
 -- include write.lua
 
 -- Whether this verdict ended a delivery whose task is dead; true if the record goes with it.
-local function settle_dead(dead, verdict)
+local function settle_dead(dead, verdict, delay, reason)
   if dead[@VERDICT] == @LEASE_END and dead[@SETTLED] == dead[@RECEIPT] then
     if verdict ~= @ACK then
       return @STALE
     end
     acked = acked + 1
+    if delay > 0 then
+      keep_result(dead[@ID], dead[@VERSION], delay, reason)
+    end
     drop_dead(dead)
     return @DONE_LATE
   end
@@ -21,6 +25,10 @@ local function settle(id, receipt, verdict, delay, reason, ends)
   local main = mains[id]
   if main and main[@RECEIPT] == receipt and receipt > 0 then
     local late = not ends or tonumber(ends) <= now
+    -- If it was asked for again since, this is not its result.
+    if verdict == @ACK and delay > 0 and main[@VERSION] < receipt then
+      keep_result(id, main[@VERSION], delay, reason)
+    end
     if end_delivery(id, verdict, delay, reason) then
       return late and @DONE_LATE_DEAD or @DONE_DEAD
     end
@@ -31,12 +39,12 @@ local function settle(id, receipt, verdict, delay, reason, ends)
   end
   local dead = dead_of(receipt)
   if dead and dead[@ID] == id then
-    return settle_dead(dead, verdict)
+    return settle_dead(dead, verdict, delay, reason)
   end
   return main and @STALE or @GONE
 end
 
--- The verdicts' letters: an ack, a nack with its delay and reason, a bury with its reason, a put_back
+-- The verdicts' letters: an ack, perhaps with how long its result is kept and that, a nack with its delay and reason, a bury with its reason, a put_back
 -- with its delay.
 local function settle_all(first_item, reply)
   local ids, count = {}, 0
@@ -62,7 +70,10 @@ local function settle_all(first_item, reply)
     local verdict, delay, reason = @ACK, 0, ''
     if text ~= 'a' then
       local letter = string.sub(text, 1, 1)
-      if letter == 'p' then
+      if letter == 'a' then
+        delay, reason = string.match(text, '^a(%d+) (.*)$')
+        delay = tonumber(delay)
+      elseif letter == 'p' then
         verdict, delay = @PUT_BACK, tonumber(string.sub(text, 2)) or 0
       elseif letter == 'b' then
         verdict, reason = @BURY, string.sub(text, 2)
@@ -75,4 +86,5 @@ local function settle_all(first_item, reply)
     reply[length] = settle(id, receipt, verdict, delay, reason, ends[id])
   end
   write()
+  write_results()
 end

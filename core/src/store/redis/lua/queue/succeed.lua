@@ -46,10 +46,24 @@ local function follow(id, task, replaces)
   touch(id)
 end
 
+-- Tells those who wait for the end of this task.
+local function rouse(task)
+  for i = 1, #task[@ASKED], 2 do
+    local client, seq = string.match(task[@ASKED][i], '^(%x+) (%d+)$')
+    if client then
+      -- A user without channel rights fails here: who waits asks by itself later.
+      redis.pcall('PUBLISH', '@CHANNELS' .. client, seq)
+    end
+  end
+end
+
 -- The end of main: its successor takes its place, if there is one; `place` is its place in line, as for put. The body
 -- of main is the caller's to drop.
 local function succeed(id, place)
   local main, successor = mains[id], successors[id]
+  if main[@ASKED] then
+    rouse(main)
+  end
   if not successor then
     mains[id], stands[touch(id)] = false, false
     live = live - 1

@@ -1,0 +1,169 @@
+//! Results that tasks leave behind, and callers that wait for one.
+
+use rusqlite::OptionalExtension;
+
+use crate::protocol::{
+    ASKED_MAX, ClientId, DEAD_TRIM, IDLE_LIVE, QueueReply, RESULTS_BYTES, RESULTS_MAX, ResultOf, ResultReply,
+    Version, Waiter,
+};
+use crate::store::sqlite::queue::record::Buried;
+use crate::store::sqlite::queue::work::Work;
+use crate::store::sqlite::step::{CLEAN_UP, micros};
+
+/// Like result.lua.
+pub(super) fn result(work: &mut Work<'_>, request: &ResultOf) -> rusqlite::Result<QueueReply> {
+    let reply = find(work, request)?;
+    match request.waiter {
+        Some(waiter) if reply == ResultReply::Pending => work.ask(request.id.as_str(), waiter)?,
+        Some(waiter) => work.forget_asker(waiter)?,
+        None => {}
+    }
+    Ok(QueueReply::Result(reply))
+}
+
+fn find(work: &Work<'_>, request: &ResultOf) -> rusqlite::Result<ResultReply> {
+    let (id, wanted) = (request.id.as_str(), request.version);
+    if let Some((version, result)) = work.kept_result(id)?.filter(|(version, _)| *version >= wanted) {
+        return Ok(ResultReply::Done { version, result: result.into() });
+    }
+    let live = work.live(id)?;
+    let version = live.map(|live| live.successor.map_or(live.main.version, |next| next.version));
+    if version.is_some_and(|version| version >= wanted) {
+        return Ok(ResultReply::Pending);
+    }
+    let dead: Option<(Version, Box<str>)> = work
+        .step
+        .connection
+        .prepare_cached(
+            "SELECT version, reason FROM dead WHERE queue = ?1 AND id = ?2 ORDER BY receipt DESC LIMIT 1",
+        )?
+        .query_row((work.record.id, id), |row| Ok((row.get(0)?, row.get(1)?)))
+        .optional()?;
+    Ok(match dead {
+        Some((version, reason)) if version >= wanted => ResultReply::Dead { reason },
+        _ => ResultReply::Gone,
+    })
+}
+
+impl Work<'_> {
+    /// Keeps what came of a task, in the place of what came of it before. What has ended goes, and what is too much: those
+    /// that end first.
+    pub(super) fn keep_result(
+        &mut self,
+        id: &str,
+        version: Version,
+        ends: i64,
+        result: &[u8],
+    ) -> rusqlite::Result<()> {
+        self.drop_results("id = ?2", &id, 1)?;
+        self.step.change(
+            "INSERT INTO result (queue, id, version, ends, body) VALUES (?1, ?2, ?3, ?4, ?5)",
+            &[&self.record.id, &id, &version, &ends, &result],
+        )?;
+        self.record.results.count += 1;
+        self.record.results.size += i64::try_from(result.len()).unwrap_or(i64::MAX);
+        let now = self.now_ms;
+        self.drop_results("ends <= ?2", &now, DEAD_TRIM)?;
+        for _ in 0..DEAD_TRIM {
+            let Buried { count, size } = self.record.results;
+            let most = |most: usize| i64::try_from(most).unwrap_or(i64::MAX);
+            if count <= most(RESULTS_MAX) && size <= most(RESULTS_BYTES) {
+                break;
+            }
+            self.drop_results("ends > ?2", &now, 1)?;
+        }
+        Ok(())
+    }
+
+    /// Drops those of the results for which this holds, the first that end, at most so many.
+    fn drop_results(
+        &mut self,
+        holds: &str,
+        value: &dyn rusqlite::ToSql,
+        most: usize,
+    ) -> rusqlite::Result<()> {
+        if self.record.results.count == 0 {
+            return Ok(());
+        }
+        let most = i64::try_from(most).unwrap_or(i64::MAX);
+        let which = format!("SELECT serial FROM result WHERE queue = ?1 AND {holds} ORDER BY ends LIMIT ?3");
+        let gone: Vec<i64> = self.step.few(&which, &[&self.record.id, value, &most], |row| row.get(0))?;
+        for serial in gone {
+            let size: i64 = self
+                .step
+                .connection
+                .prepare_cached("DELETE FROM result WHERE serial = ?1 RETURNING length(body)")?
+                .query_row([serial], |row| row.get(0))?;
+            self.record.results.count -= 1;
+            self.record.results.size -= size;
+        }
+        Ok(())
+    }
+
+    fn kept_result(&self, id: &str) -> rusqlite::Result<Option<(Version, Box<[u8]>)>> {
+        if self.record.results.count == 0 {
+            return Ok(None);
+        }
+        self.step
+            .connection
+            .prepare_cached("SELECT version, body FROM result WHERE queue = ?1 AND id = ?2 AND ends > ?3")?
+            .query_row((self.record.id, id, self.now_ms), |row| {
+                Ok((row.get(0)?, row.get_ref(1)?.as_blob()?.into()))
+            })
+            .optional()
+    }
+
+    /// Notes that somebody waits for the end of a task.
+    fn ask(&mut self, id: &str, waiter: Waiter) -> rusqlite::Result<()> {
+        self.clean_askers()?;
+        let (client, seq) = (waiter.client.0.cast_signed(), waiter.seq.cast_signed());
+        let until = self.step.now.saturating_add(micros(IDLE_LIVE));
+        self.step.change(
+            "INSERT INTO asker (queue, id, client, seq, until, chosen) VALUES (?1, ?2, ?3, ?4, ?5, 0)
+             ON CONFLICT DO UPDATE SET until = excluded.until, chosen = 0",
+            &[&self.record.id, &id, &client, &seq, &until],
+        )?;
+        self.record.asked_until = until;
+        Ok(())
+    }
+
+    /// Tells those who wait for the end of this task.
+    pub(super) fn rouse(&mut self, id: &str) -> rusqlite::Result<()> {
+        if self.record.asked_until <= self.step.now {
+            return Ok(());
+        }
+        let most = i64::try_from(ASKED_MAX).unwrap_or(i64::MAX);
+        let askers: Vec<(i64, i64)> = self.step.few(
+            "SELECT client, seq FROM asker WHERE queue = ?1 AND id = ?2 AND chosen = 0 AND until > ?3 LIMIT ?4",
+            &[&self.record.id, &id, &self.step.now, &most],
+            |row| Ok((row.get(0)?, row.get(1)?)),
+        )?;
+        // Their processes look soon; until then the rows must not be cleaned away.
+        let until = self.step.now.saturating_add(micros(IDLE_LIVE));
+        for (client, seq) in askers {
+            self.step.change(
+                "UPDATE asker SET chosen = 1, until = ?5 WHERE queue = ?1 AND id = ?2 AND client = ?3 AND seq = ?4",
+                &[&self.record.id, &id, &client, &seq, &until],
+            )?;
+            self.roused.push(Waiter { client: ClientId(client.cast_unsigned()), seq: seq.cast_unsigned() });
+        }
+        Ok(())
+    }
+
+    fn forget_asker(&self, waiter: Waiter) -> rusqlite::Result<()> {
+        let (client, seq) = (waiter.client.0.cast_signed(), waiter.seq.cast_signed());
+        self.step
+            .change("DELETE FROM asker WHERE client = ?1 AND seq = ?2 AND chosen = 1", &[&client, &seq])?;
+        Ok(())
+    }
+
+    /// Forgets a few that stopped asking, of any queue.
+    fn clean_askers(&self) -> rusqlite::Result<()> {
+        self.step.change(
+            "DELETE FROM asker WHERE (queue, id, client, seq) IN (
+               SELECT queue, id, client, seq FROM asker WHERE until <= ?1 ORDER BY until LIMIT ?2)",
+            &[&self.step.now, &CLEAN_UP],
+        )?;
+        Ok(())
+    }
+}
