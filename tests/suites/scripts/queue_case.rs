@@ -5,12 +5,12 @@ use std::time::Duration;
 
 use stanchion::internals::{queue_name, task_id};
 use stanchion::protocol::{
-    Abandon, CallId, Claim, ClaimReply, ClaimedTask, ClientId, DeadOnes, Due, Enqueue, EnqueueOutcome,
-    ExtendClaim, ExtendClaimReply, Fire, FireSchedule, Fired, Get, List, ListSchedules, Missed, NewSchedule,
-    NewTask, OnDuplicate, Outcome, Overlap, PauseSchedule, Peek, Place, Pop, PutSchedules, PutSchedulesReply,
-    QueueReply, QueueRequest, QueueVerb, Receipt, Remove, Removed, Request, Reschedule, RescheduleReply,
-    ScheduleOwner, ScheduleRecord, Settle, Settled, Settlement, Sweep, TaskRecord, TaskState, Verdict,
-    Version, Waiter,
+    Abandon, CallId, Cancel, Claim, ClaimReply, ClaimedTask, ClientId, DeadOnes, Due, Enqueue,
+    EnqueueOutcome, ExtendClaim, ExtendClaimReply, Fire, FireSchedule, Fired, Get, List, ListSchedules,
+    Missed, NewSchedule, NewTask, OnDuplicate, Outcome, Overlap, PauseSchedule, Peek, Place, Pop,
+    PutSchedules, PutSchedulesReply, QueueReply, QueueRequest, QueueVerb, Receipt, Remove, Removed, Request,
+    Reschedule, RescheduleReply, ResultOf, ResultReply, ScheduleOwner, ScheduleRecord, Settle, Settled,
+    Settlement, Sweep, TaskRecord, TaskState, Verdict, Version, Waiter,
 };
 
 /// The lease of the claims here.
@@ -28,6 +28,7 @@ pub fn address(verb: &mut QueueVerb, client: ClientId) {
             claim.call.client = client;
             claim.waiter.iter_mut().for_each(|waiter| waiter.client = client);
         }
+        QueueVerb::Result(asked) => asked.waiter.iter_mut().for_each(|waiter| waiter.client = client),
         QueueVerb::Abandon(abandon) => {
             abandon.call.iter_mut().for_each(|call| call.client = client);
             abandon.waiter.iter_mut().for_each(|waiter| waiter.client = client);
@@ -168,7 +169,24 @@ pub fn extend_claim(id: &str, receipt: u64, lease: u64) -> QueueVerb {
         id: task_id(id).unwrap(),
         receipt: Receipt::new(receipt),
         lease: ms(lease),
+        progress: None,
     })
+}
+
+/// An extension that notes how far the work has come.
+pub fn progress(id: &str, receipt: u64, lease: u64, progress: &str) -> QueueVerb {
+    let QueueVerb::ExtendClaim(extend) = extend_claim(id, receipt, lease) else { unreachable!() };
+    QueueVerb::ExtendClaim(ExtendClaim { progress: Some(progress.as_bytes().into()), ..extend })
+}
+
+pub fn cancel(id: &str) -> QueueVerb {
+    QueueVerb::Cancel(Cancel { id: task_id(id).unwrap() })
+}
+
+/// What became of a task, asked by the waiter with this number, if any.
+pub fn result(id: &str, version: u64, seq: Option<u64>) -> QueueVerb {
+    let (id, version) = (task_id(id).unwrap(), Version::new(version));
+    QueueVerb::Result(ResultOf { id, version, waiter: seq.map(waiter) })
 }
 
 pub fn abandon(number: Option<u64>, seq: Option<u64>) -> QueueVerb {
@@ -288,6 +306,12 @@ pub fn describe(reply: &QueueReply) -> String {
         }
         QueueReply::Remove(Removed::OtherVersion(version)) => format!("has version {version}"),
         QueueReply::Remove(reply) => format!("{reply:?}").to_lowercase(),
+        QueueReply::Cancel(reply) => format!("{reply:?}").to_lowercase(),
+        QueueReply::Result(ResultReply::Done { version, result }) => {
+            format!("{} of {version}", String::from_utf8_lossy(result))
+        }
+        QueueReply::Result(ResultReply::Dead { reason }) => format!("dead: {reason}"),
+        QueueReply::Result(reply) => format!("{reply:?}").to_lowercase(),
         QueueReply::Reschedule(RescheduleReply::Moved(due)) => format!("moved to {due}"),
         QueueReply::Reschedule(reply) => format!("{reply:?}").to_lowercase(),
         QueueReply::Kick(swept) | QueueReply::RemoveDead(swept) => {

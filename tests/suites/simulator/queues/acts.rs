@@ -2,9 +2,10 @@
 
 use stanchion::engine::call::CallMachine;
 use stanchion::engine::claim::{ClaimMachine, ClaimParams};
+use stanchion::engine::result::{ResultMachine, ResultParams};
 use stanchion::protocol::{
-    Configure, DeadOnes, DiedBy, Due, Enqueue, Get, NewTask, OnDuplicate, Pause, Pop, Remove, Reschedule,
-    Settle, Settlement, Sweep, Verdict, Version,
+    Cancel, Configure, DeadOnes, DiedBy, Due, Enqueue, Get, NewTask, OnDuplicate, Pause, Pop, Remove,
+    Reschedule, Settle, Settlement, Sweep, Verdict, Version,
 };
 
 use super::*;
@@ -192,7 +193,10 @@ impl World<'_> {
 
     fn manage(&mut self, client: usize) -> Played {
         let queue = self.any_queue();
-        let (verb, once) = match self.scene.rng.u32(0..16) {
+        if self.scene.once_in(5) {
+            return self.ask_for_a_result(client, queue);
+        }
+        let (verb, once) = match self.scene.rng.u32(0..18) {
             0 | 1 => (QueueVerb::Kick(Sweep::new(DeadOnes::Ids([self.any_id()].into()), 9)), true),
             2 => (QueueVerb::RemoveDead(self.a_sweep()), true),
             3 => (QueueVerb::Kick(self.a_sweep()), true),
@@ -204,6 +208,7 @@ impl World<'_> {
             8 => (QueueVerb::Pause(Pause { paused: true }), false),
             9 | 10 => (QueueVerb::Pause(Pause { paused: false }), false),
             11 | 12 => (QueueVerb::Pop(Pop { max: self.scene.rng.u32(1..=2) }), true),
+            16 | 17 => (QueueVerb::Cancel(Cancel { id: self.any_id() }), true),
             13 => (QueueVerb::Get(Get { id: self.any_id() }), false),
             14 => {
                 let max_len = self.scene.rng.bool().then(|| self.scene.rng.u64(1..4));
@@ -215,6 +220,23 @@ impl World<'_> {
         let machine = self.call(queue, verb);
         let machine = if once { machine.once() } else { machine };
         self.begin(client, OpKind::Other { machine })
+    }
+
+    fn ask_for_a_result(&mut self, client: usize, queue: usize) -> Played {
+        let place = self.stores.enter(client);
+        let wait = if self.scene.once_in(3) { Duration::ZERO } else { self.scene.between(50, 9_000) };
+        let version = self.a_version().unwrap_or(Version::NONE);
+        let params = ResultParams {
+            queue: self.queues[queue].clone(),
+            id: self.any_id(),
+            version,
+            wait,
+            timeout: TIMEOUT,
+            waiter: place.waiter(),
+        };
+        let listening = self.scene.rng.bool();
+        let machine = ResultMachine::new(params, self.scene.now, listening, self.scene.jitter());
+        self.begin(client, OpKind::Result { machine, place })
     }
 
     /// A version to remove: mostly any, sometimes a wrong one.

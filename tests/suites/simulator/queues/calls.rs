@@ -1,11 +1,13 @@
 //! Calls of the users: driven, finished, cancelled.
 
+use stanchion::engine::Machine;
 use stanchion::engine::claim::Claimed;
 use stanchion::engine::settle::judge_settled;
 use stanchion::protocol::{EnqueueOutcome, Failure, FailureKind, Outcome as Accepted, Settled, Verdict};
 use stanchion::{Error, ErrorKind};
 
 use super::client::{Asked, Outcome};
+use super::ledger::is_ack;
 use super::*;
 
 impl World<'_> {
@@ -24,11 +26,11 @@ impl World<'_> {
                     self.scene.wake_at(client, until);
                     break;
                 }
-                Asked::Listen => {
-                    if let OpKind::Claim { machine, .. } = &mut op.kind {
-                        stanchion::engine::Machine::listening(machine.as_mut());
-                    }
-                }
+                Asked::Listen => match &mut op.kind {
+                    OpKind::Claim { machine, .. } => machine.listening(),
+                    OpKind::Result { machine, .. } => machine.listening(),
+                    _ => {}
+                },
                 Asked::Wait(until) => {
                     let relies_on_hints =
                         self.mutant == Some(Mutant::NeverPolls) && matches!(op.kind, OpKind::Claim { .. });
@@ -226,11 +228,13 @@ impl World<'_> {
     pub(super) fn hinted(&mut self, client: usize, id: u64) -> Played {
         let drops_late_replies = self.scene.processes[client].drops_late_replies;
         let Some(op) = self.clients[client].ops.iter_mut().find(|op| op.id == id) else { return Ok(()) };
-        if let OpKind::Claim { machine, .. } = &mut op.kind {
-            stanchion::engine::Machine::hint(machine.as_mut());
-            if op.awaited.is_empty() || !drops_late_replies {
-                return self.step(client, id);
-            }
+        match &mut op.kind {
+            OpKind::Claim { machine, .. } => machine.hint(),
+            OpKind::Result { machine, .. } => machine.hint(),
+            _ => return Ok(()),
+        }
+        if op.awaited.is_empty() || !drops_late_replies {
+            return self.step(client, id);
         }
         Ok(())
     }
@@ -260,5 +264,5 @@ impl World<'_> {
 }
 
 pub(super) fn same_kind(one: &Verdict, other: &Verdict) -> bool {
-    std::mem::discriminant(one) == std::mem::discriminant(other)
+    is_ack(one) && is_ack(other) || std::mem::discriminant(one) == std::mem::discriminant(other)
 }

@@ -5,9 +5,10 @@ use std::time::Duration;
 use stanchion::engine::call::{Answer, CallMachine};
 use stanchion::engine::claim::{ClaimMachine, Claimed};
 use stanchion::engine::lease::LeaseState;
+use stanchion::engine::result::ResultMachine;
 use stanchion::engine::{Machine, Step};
 use stanchion::internals::{CallSlots, Moment};
-use stanchion::protocol::{CallId, ClaimedTask, Failure, Reply, Request, Verdict};
+use stanchion::protocol::{CallId, ClaimedTask, Failure, Reply, Request, ResultReply, Verdict};
 use stanchion::wake::Place;
 
 use super::Body;
@@ -52,6 +53,11 @@ pub enum OpKind {
     Other {
         machine: CallMachine,
     },
+    /// Somebody waits for what becomes of a task.
+    Result {
+        machine: ResultMachine,
+        place: Place,
+    },
 }
 
 /// A claimed task in use.
@@ -81,12 +87,14 @@ pub enum Asked {
 pub enum Outcome {
     Claimed(Result<Claimed, stanchion::Error>),
     Answered(Result<Answer, stanchion::Error>),
+    Result(Result<ResultReply, stanchion::Error>),
 }
 
 impl OpKind {
     pub fn step(&mut self, now: Moment) -> Asked {
         match self {
             Self::Claim { machine, .. } => Asked::of(machine.step(now), Outcome::Claimed),
+            Self::Result { machine, .. } => Asked::of(machine.step(now), Outcome::Result),
             Self::Enqueue { machine, .. } | Self::Settle { machine, .. } | Self::Other { machine } => {
                 Asked::of(machine.step(now), Outcome::Answered)
             }
@@ -96,6 +104,7 @@ impl OpKind {
     pub fn reply(&mut self, now: Moment, number: u32, result: Result<Reply, Failure>) {
         match self {
             Self::Claim { machine, .. } => machine.reply(now, number, result),
+            Self::Result { machine, .. } => machine.reply(now, number, result),
             Self::Enqueue { machine, .. } | Self::Settle { machine, .. } | Self::Other { machine } => {
                 machine.reply(now, number, result);
             }
@@ -105,6 +114,7 @@ impl OpKind {
     pub fn abandon(&mut self) -> Option<Request> {
         match self {
             Self::Claim { machine, .. } => machine.abandon(),
+            Self::Result { machine, .. } => machine.abandon(),
             Self::Enqueue { machine, .. } | Self::Settle { machine, .. } | Self::Other { machine } => {
                 machine.abandon()
             }

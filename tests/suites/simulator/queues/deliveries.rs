@@ -55,7 +55,11 @@ impl World<'_> {
             return Some(Verdict::Ack);
         }
         match self.scene.rng.u32(0..20) {
-            0..11 => Some(Verdict::Ack),
+            0..8 => Some(Verdict::Ack),
+            8..11 => {
+                let result = self.next_body().bytes();
+                Some(Verdict::AckWith { result, keep: self.scene.between(100, 9_000) })
+            }
             11..15 => Some(Verdict::Nack { delay: self.scene.between(0, 1_000), reason: "failed".into() }),
             15 => Some(Verdict::Bury { reason: "buried".into() }),
             16 => Some(Verdict::PUT_BACK),

@@ -5,7 +5,7 @@ use stanchion::protocol::{
     Settled, Settlement, TaskRecord, TaskState, Verdict,
 };
 
-use super::ledger::Performed;
+use super::ledger::{Performed, is_ack};
 use super::*;
 
 impl World<'_> {
@@ -109,7 +109,7 @@ impl World<'_> {
                 self.ack_anyway(client, queue, &settle.items[0], &mut settled[0])?;
             }
             (Mutant::SuccessorLost | Mutant::AckEndsWindow, QueueVerb::Settle(settle), _)
-                if settle.items[0].verdict == Verdict::Ack =>
+                if is_ack(&settle.items[0].verdict) =>
             {
                 let id = settle.items[0].id.clone();
                 if mutant == Mutant::SuccessorLost || self.look_at(client, queue, &id)?.is_none() {
@@ -200,7 +200,7 @@ impl World<'_> {
 
     fn ack_anyway(&self, client: usize, queue: usize, item: &Settlement, settled: &mut Settled) -> Played {
         let task = self.look_at(client, queue, &item.id)?.filter(|task| task.state != TaskState::Dead);
-        if let (Settled::Stale, Verdict::Ack, Some(task)) = (*settled, &item.verdict, task)
+        if let (Settled::Stale, true, Some(task)) = (*settled, is_ack(&item.verdict), task)
             && task.receipt > Receipt::NONE
         {
             self.settle_quietly(client, queue, Settlement { receipt: task.receipt, ..item.clone() })?;

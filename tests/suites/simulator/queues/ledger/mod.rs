@@ -9,7 +9,7 @@ use std::time::Duration;
 use stanchion::internals::Moment;
 use stanchion::name::TaskId;
 use stanchion::protocol::{
-    CallId, Claim, ClaimReply, ClaimedTask, Configure, Enqueue, EnqueueOutcome, ExtendClaimReply,
+    CallId, Cancelled, Claim, ClaimReply, ClaimedTask, Configure, Enqueue, EnqueueOutcome, ExtendClaimReply,
     OnDuplicate, Outcome, QueueReply, QueueVerb, Receipt, Removed, RescheduleReply, Settled, Settlement,
     TaskRecord, Verdict,
 };
@@ -121,6 +121,17 @@ impl Ledger {
             (QueueVerb::Remove(verb), QueueReply::Remove(Removed::Removed)) => {
                 self.turns.removed(step.queue, Some(&verb.id));
                 self.removals.one.insert((step.queue, verb.id.clone()), step.now);
+                self.replace(step.queue, Some(&verb.id));
+                Ok(())
+            }
+            (
+                QueueVerb::Cancel(verb),
+                QueueReply::Cancel(cancelled @ (Cancelled::Removed | Cancelled::Running)),
+            ) => {
+                if *cancelled == Cancelled::Removed {
+                    self.turns.removed(step.queue, Some(&verb.id));
+                    self.removals.one.insert((step.queue, verb.id.clone()), step.now);
+                }
                 self.replace(step.queue, Some(&verb.id));
                 Ok(())
             }
@@ -296,13 +307,13 @@ impl Ledger {
             self.turns.settled(step.queue, &item.id, &item.verdict, *dead, step.wall_ms);
             let Some(fate) = self.bodies.get_mut(&delivery.body) else { continue };
             let is_asked_again = |kept: &Moment| *kept >= delivery.ends;
-            if item.verdict == Verdict::Ack
+            if is_ack(&item.verdict)
                 && self.kept.get(&(step.queue, item.id.clone())).is_some_and(is_asked_again)
             {
                 // It may be yet to be done.
                 fate.replaced = true;
             } else {
-                fate.acked |= item.verdict == Verdict::Ack;
+                fate.acked |= is_ack(&item.verdict);
             }
             fate.dead |= dead;
             if let (Verdict::Nack { delay, .. } | Verdict::PutBack { delay }, false) = (&item.verdict, dead) {
@@ -310,4 +321,9 @@ impl Ledger {
             }
         }
     }
+}
+
+/// With a result or without.
+pub fn is_ack(verdict: &Verdict) -> bool {
+    matches!(verdict, Verdict::Ack | Verdict::AckWith { .. })
 }

@@ -146,6 +146,8 @@ impl Model {
             body: new.body.clone(),
             backoff: 0,
             turn: (0, 0),
+            failures: Vec::new(),
+            cancelled: false,
         }
     }
 

@@ -50,6 +50,10 @@ impl Model {
             consumer: task.consumer.clone(),
             died: 0,
             successor_due: None,
+            failures: task.failures.clone(),
+            // No simulated worker says how far it has come.
+            progress: [].into(),
+            cancelled: task.cancelled,
         }
     }
 

@@ -2,7 +2,8 @@
 
 use stanchion::name::TaskId;
 use stanchion::protocol::{
-    DeadOnes, DiedBy, Receipt, Remove, Removed, Reschedule, RescheduleReply, Sweep, Swept, WallMillis,
+    Cancel, Cancelled, DeadOnes, DiedBy, Receipt, Remove, Removed, Reschedule, RescheduleReply, Sweep, Swept,
+    WallMillis,
 };
 
 use super::{Cause, Follows, Live, Model, Task};
@@ -21,6 +22,18 @@ impl Model {
             Some(_) => Removed::Removed,
             None => Removed::Absent,
         }
+    }
+
+    pub(super) fn cancel(&mut self, verb: &Cancel) -> Cancelled {
+        self.windows.remove(&verb.id);
+        let Some(mut live) = self.live.remove(&verb.id) else { return Cancelled::Absent };
+        if !live.main.is_held(self.now.boot) {
+            return Cancelled::Removed;
+        }
+        live.successor = None;
+        live.main.cancelled = true;
+        self.live.insert(verb.id.clone(), live);
+        Cancelled::Running
     }
 
     pub(super) fn reschedule(&mut self, verb: &Reschedule) -> RescheduleReply {
@@ -111,6 +124,7 @@ impl Model {
         self.live.clear();
         self.dead.clear();
         self.windows.clear();
+        self.results.clear();
         dropped as u64
     }
 }

@@ -16,7 +16,8 @@ use std::time::Duration;
 
 use stanchion::name::TaskId;
 use stanchion::protocol::{
-    CallId, ClaimReply, ClientId, Due, EnqueueOutcome, QueueReply, QueueVerb, Receipt, Settled, Version,
+    AttemptFailed, CallId, ClaimReply, ClientId, Due, EnqueueOutcome, QueueReply, QueueVerb, Receipt,
+    Settled, Version,
 };
 
 /// The time of a step: boot clock and wall clock in microseconds, and the latter in milliseconds.
@@ -38,6 +39,8 @@ pub struct Model {
     live: BTreeMap<TaskId, Live>,
     dead: Vec<Dead>,
     windows: HashMap<TaskId, u64>,
+    /// Version, until when it is kept, and the bytes.
+    results: HashMap<TaskId, (Version, u64, Arc<[u8]>)>,
     calls: HashMap<(ClientId, u32), LastCall>,
     paused: bool,
     max_len: Option<u64>,
@@ -86,6 +89,9 @@ struct Task {
     backoff: u64,
     /// Where in line it stood when it was delivered.
     turn: (u8, u64),
+    failures: Vec<AttemptFailed>,
+    /// This run is its last.
+    cancelled: bool,
 }
 
 /// How a successor comes after main.
@@ -180,6 +186,8 @@ impl Model {
             QueueVerb::Pop(verb) => self.pop(*verb),
             QueueVerb::Get(verb) => QueueReply::Get(self.get(&verb.id).map(Box::new)),
             QueueVerb::Remove(verb) => QueueReply::Remove(self.remove(verb)),
+            QueueVerb::Cancel(verb) => QueueReply::Cancel(self.cancel(verb)),
+            QueueVerb::Result(verb) => QueueReply::Result(self.result(verb)),
             QueueVerb::Reschedule(verb) => QueueReply::Reschedule(self.reschedule(verb)),
             QueueVerb::Kick(verb) => QueueReply::Kick(self.kick(verb)),
             QueueVerb::RemoveDead(verb) => QueueReply::RemoveDead(self.remove_dead(verb)),
@@ -349,6 +357,13 @@ impl Model {
     /// The first half of promote, for one task: its lease has ended.
     fn end_lease(&mut self, id: &TaskId, mut live: Live) {
         self.ended.push(live.main.receipt);
+        if live.main.cancelled {
+            return self.succeed(id, live, None);
+        }
+        if let Place::Claimed(ends) = live.main.place {
+            let ended = self.now.ms() - (self.now.boot - ends) / 1_000;
+            live.main.failed(ended, "the lease ended");
+        }
         if live.main.attempts >= live.main.max_attempts {
             let receipt = live.main.receipt;
             return self.die(id, live, "the lease ended", receipt, Cause::LeaseEnded);
@@ -377,6 +392,14 @@ impl Task {
     /// The same is asked for again by debounce: attempts go on, with one left in any case.
     fn go_on(&mut self, before: &Self) {
         self.attempts = before.attempts.min(self.max_attempts - 1);
+    }
+
+    /// The last five are kept.
+    fn failed(&mut self, at: u64, reason: &str) {
+        self.failures.push(AttemptFailed { at, reason: reason.into() });
+        if self.failures.len() > 5 {
+            self.failures.remove(0);
+        }
     }
 
     fn spend(&mut self, verdict: Ended) -> Receipt {

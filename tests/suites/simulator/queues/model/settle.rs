@@ -3,10 +3,12 @@
 use std::time::Duration;
 
 use stanchion::name::TaskId;
-use stanchion::protocol::{ExtendClaim, ExtendClaimReply, Settle, Settled, Settlement, Verdict};
+use stanchion::protocol::{
+    ExtendClaim, ExtendClaimReply, ResultOf, ResultReply, Settle, Settled, Settlement, Verdict, Version,
+};
 
 use super::claim::micros;
-use super::{Cause, Ended, Model, Place};
+use super::{Cause, Ended, Live, Model, Place};
 
 impl Model {
     pub(super) fn settle(&mut self, verb: &Settle) -> Vec<Settled> {
@@ -26,8 +28,11 @@ impl Model {
         let lives = main.is_some();
         let grave = self.dead.iter().position(|dead| dead.id == item.id && dead.receipt == item.receipt);
         match grave {
-            Some(index) if self.dead[index].cause == Cause::LeaseEnded && item.verdict == Verdict::Ack => {
-                self.dead.remove(index);
+            Some(index)
+                if self.dead[index].cause == Cause::LeaseEnded && ended_by(&item.verdict) == Ended::Ack =>
+            {
+                let dead = self.dead.remove(index);
+                self.keep_result(&item.id, dead.task.version, &item.verdict);
                 self.counts.acked += 1;
                 Settled::Done { late: true, dead: false }
             }
@@ -47,17 +52,23 @@ impl Model {
         let receipt = live.main.spend(ended_by(verdict));
         let mut dead = false;
         match verdict {
-            Verdict::Ack => {
+            Verdict::Nack { .. } | Verdict::Bury { .. } | Verdict::PutBack { .. } if live.main.cancelled => {
+                self.succeed(id, live, None);
+            }
+            Verdict::Ack | Verdict::AckWith { .. } => {
                 self.counts.acked += 1;
                 if live.main.version.get() > receipt.get() {
                     // It was asked for again since, and that is yet to be done.
                     (live.main.attempts, live.main.reason) = (0, String::new());
+                    live.main.failures.clear();
                     self.live.insert(id.clone(), live);
                 } else {
+                    self.keep_result(id, live.main.version, verdict);
                     self.succeed(id, live, None);
                 }
             }
             Verdict::Nack { delay, reason } => {
+                live.main.failed(self.now.ms(), reason);
                 if live.main.attempts >= live.main.max_attempts {
                     dead = true;
                     self.die(id, live, reason, receipt, Cause::Failed);
@@ -72,6 +83,7 @@ impl Model {
             }
             Verdict::Bury { reason } => {
                 dead = true;
+                live.main.failed(self.now.ms(), reason);
                 self.die(id, live, reason, receipt, Cause::Failed);
             }
             Verdict::PutBack { delay } => {
@@ -99,6 +111,7 @@ impl Model {
             return ExtendClaimReply::Stale;
         }
         match &mut live.main.place {
+            Place::Claimed(ends) if *ends > boot && live.main.cancelled => ExtendClaimReply::Cancelled,
             Place::Claimed(ends) if *ends > boot => {
                 *ends = (*ends).max(boot + micros(verb.lease));
                 ExtendClaimReply::Extended(Duration::from_micros(*ends - boot))
@@ -108,9 +121,38 @@ impl Model {
     }
 }
 
+impl Model {
+    fn keep_result(&mut self, id: &TaskId, version: Version, verdict: &Verdict) {
+        if let Verdict::AckWith { result, keep } = verdict {
+            self.results.insert(id.clone(), (version, self.after(*keep), result.clone()));
+        }
+    }
+
+    /// What became of a task.
+    pub(super) fn result(&self, verb: &ResultOf) -> ResultReply {
+        if let Some((version, ends, result)) = self.results.get(&verb.id)
+            && *ends > self.now.ms()
+            && *version >= verb.version
+        {
+            return ResultReply::Done { version: *version, result: result.clone() };
+        }
+        let newest = |live: &Live| live.successor.as_ref().unwrap_or(&live.main).version;
+        if self.live.get(&verb.id).is_some_and(|live| newest(live) >= verb.version) {
+            return ResultReply::Pending;
+        }
+        let dead = self.dead.iter().filter(|dead| dead.id == verb.id).max_by_key(|dead| dead.receipt);
+        match dead {
+            Some(dead) if dead.task.version >= verb.version => {
+                ResultReply::Dead { reason: dead.task.reason.as_str().into() }
+            }
+            _ => ResultReply::Gone,
+        }
+    }
+}
+
 fn ended_by(verdict: &Verdict) -> Ended {
     match verdict {
-        Verdict::Ack => Ended::Ack,
+        Verdict::Ack | Verdict::AckWith { .. } => Ended::Ack,
         Verdict::Nack { .. } => Ended::Nack,
         Verdict::Bury { .. } => Ended::Bury,
         Verdict::PutBack { .. } => Ended::PutBack,
