@@ -41,8 +41,19 @@ fn names(key: &str, field: &str) -> Vec<String> {
             SCHEDULE_FIELDS.iter().map(|(name, _)| name.to_lowercase()).collect()
         }
         ("q:state", field) if field.starts_with('+') => task(&["backoff", "replaces"]),
-        ("q:state", _) => task(&["backoff", "turn", "consumer", "has_successor"]),
-        ("q:grave", field) if field.starts_with('r') => task(&["died_at", "id", "consumer", "nameless"]),
+        ("q:state", _) => task(&[
+            "backoff",
+            "turn",
+            "consumer",
+            "has_successor",
+            "history",
+            "cancelled",
+            "progress",
+            "asked",
+        ]),
+        ("q:grave", field) if field.starts_with('r') => {
+            task(&["died_at", "id", "consumer", "nameless", "history"])
+        }
         _ => Vec::new(),
     }
 }
@@ -65,8 +76,8 @@ pub fn readable(key: &str, field: &str, value: &[u8]) -> String {
     let values = values.iter().map(plain).collect::<Vec<_>>();
     let fields = names.iter().map(String::as_str).zip(values.iter().map(String::as_str));
     // Where a claimed task stood in line shows when it is put back, the name of a body at the body, and when something
-    // ends by what lives.
-    text(fields.filter(|(name, _)| !["turn", "body", "ends_at", "trim_at"].contains(name)))
+    // ends by what lives. Failures show in what `get` says.
+    text(fields.filter(|(name, _)| !["turn", "body", "ends_at", "trim_at", "history"].contains(name)))
 }
 
 /// Whether it is an owner's list of schedules: its generation and their ids.
@@ -191,12 +202,13 @@ fn elements(text: &str) -> usize {
 }
 
 /// Fields that are texts also if they are empty.
-const TEXTS: [&str; 8] =
-    ["reason", "id", "consumer", "timing", "missed", "owner", "last_task", "task_options"];
+const TEXTS: [&str; 9] =
+    ["reason", "id", "consumer", "progress", "timing", "missed", "owner", "last_task", "task_options"];
 
 fn pack(bytes: &mut Vec<u8>, name: &str, value: &str) {
     let is_text = TEXTS.contains(&name) || (name == "body" && !value.is_empty());
-    let is_flag = ["nameless", "has_successor"].contains(&name) || SETTINGS.contains(&name);
+    let is_flag = ["nameless", "has_successor", "history", "cancelled", "progress", "asked"].contains(&name)
+        || SETTINGS.contains(&name);
     match value.parse::<u64>() {
         Ok(number) if !is_text => {
             bytes.push(0xcf);

@@ -7,7 +7,7 @@ use stanchion::protocol::{EnqueueOutcome, Failure, FailureKind, Outcome as Accep
 use stanchion::{Error, ErrorKind};
 
 use super::client::{Asked, Outcome};
-use super::ledger::is_ack;
+use super::ledger::same_kind;
 use super::*;
 
 impl World<'_> {
@@ -261,8 +261,4 @@ impl World<'_> {
         }
         self.clean_up_after(client, &mut op);
     }
-}
-
-pub(super) fn same_kind(one: &Verdict, other: &Verdict) -> bool {
-    is_ack(one) && is_ack(other) || std::mem::discriminant(one) == std::mem::discriminant(other)
 }

@@ -352,7 +352,7 @@ fn a_paused_queue_gives_and_wakes_nothing() {
     assert_eq!(wait(&queue, 2), ClaimReply::Paused { rank: 1 });
     assert_eq!(queue.ask(QueueVerb::Pop(Pop { max: 1 })), QueueReply::Pop(None));
     queue.add(&["c"]);
-    let extend = ExtendClaim { id: id("a"), receipt, lease: LEASE };
+    let extend = ExtendClaim { id: id("a"), receipt, lease: LEASE, progress: None };
     let extended = QueueReply::ExtendClaim(ExtendClaimReply::Extended(LEASE));
     assert_eq!(queue.ask(QueueVerb::ExtendClaim(extend)), extended);
     assert_eq!(queue.settle("a", receipt, nack()), DONE);

@@ -325,7 +325,7 @@ fn tasks_wait_for_the_disk_and_locks_do_not() {
     assert_eq!(synchronous(), normal);
     let taken = claimed(claim(&store, call(2), None));
     assert_eq!(synchronous(), full);
-    let extend = ExtendClaim { id: taken.id, receipt: taken.receipt, lease: SECOND };
+    let extend = ExtendClaim { id: taken.id, receipt: taken.receipt, lease: SECOND, progress: None };
     ask(&store, QueueVerb::ExtendClaim(extend.clone()));
     assert_eq!(synchronous(), normal, "a lease ends with the boot");
     add(&store, 3, &["b"]);

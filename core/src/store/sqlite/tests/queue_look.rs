@@ -108,6 +108,9 @@ fn a_record_tells_everything() {
         consumer: CONSUMER.to_owned(),
         died: 0,
         successor_due: Some(now + 59_000),
+        failures: Vec::new(),
+        progress: [].into(),
+        cancelled: false,
     };
     assert_eq!(*queue.get("a").unwrap(), claimed);
     queue.settle("a", receipt, bury());
@@ -117,6 +120,7 @@ fn a_record_tells_everything() {
         remaining: Duration::ZERO,
         reason: "bad".into(),
         died: now,
+        failures: vec![AttemptFailed { at: now, reason: "bad".into() }],
         successor_due: None,
         ..claimed
     };

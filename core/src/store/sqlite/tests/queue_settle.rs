@@ -241,7 +241,7 @@ fn an_extension_prolongs_and_never_shortens() {
     let queue = queue();
     let receipt = claimed(&queue, "held");
     let extend = |receipt, seconds: u32| {
-        let verb = ExtendClaim { id: id("a"), receipt, lease: SECOND * seconds };
+        let verb = ExtendClaim { id: id("a"), receipt, lease: SECOND * seconds, progress: None };
         match queue.ask(QueueVerb::ExtendClaim(verb)) {
             QueueReply::ExtendClaim(reply) => reply,
             other => panic!("{other:?}"),

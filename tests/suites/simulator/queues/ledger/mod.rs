@@ -27,6 +27,8 @@ pub struct Ledger {
     /// The deliveries of each task.
     of_task: BTreeMap<(usize, TaskId), Vec<Receipt>>,
     removals: Removals,
+    /// When a running task was last cancelled.
+    cancelled: BTreeMap<(usize, TaskId), Moment>,
     /// Enqueues by queue, client, slot and number.
     calls: BTreeSet<(usize, u64, u32, u64)>,
     turns: turns::Turns,
@@ -131,6 +133,8 @@ impl Ledger {
                 if *cancelled == Cancelled::Removed {
                     self.turns.removed(step.queue, Some(&verb.id));
                     self.removals.one.insert((step.queue, verb.id.clone()), step.now);
+                } else {
+                    self.cancelled.insert((step.queue, verb.id.clone()), step.now);
                 }
                 self.replace(step.queue, Some(&verb.id));
                 Ok(())
@@ -304,7 +308,11 @@ impl Ledger {
                 continue;
             }
             delivery.settled = Some(item.verdict.clone());
-            self.turns.settled(step.queue, &item.id, &item.verdict, *dead, step.wall_ms);
+            // Whatever it ends with, it does not come back, and holds nothing back that comes after it.
+            let was_cancelled = |at: &Moment| *at >= delivery.at;
+            let is_over =
+                *dead || self.cancelled.get(&(step.queue, item.id.clone())).is_some_and(was_cancelled);
+            self.turns.settled(step.queue, &item.id, &item.verdict, is_over, step.wall_ms);
             let Some(fate) = self.bodies.get_mut(&delivery.body) else { continue };
             let is_asked_again = |kept: &Moment| *kept >= delivery.ends;
             if is_ack(&item.verdict)
@@ -316,7 +324,9 @@ impl Ledger {
                 fate.acked |= is_ack(&item.verdict);
             }
             fate.dead |= dead;
-            if let (Verdict::Nack { delay, .. } | Verdict::PutBack { delay }, false) = (&item.verdict, dead) {
+            if let (Verdict::Nack { delay, .. } | Verdict::PutBack { delay }, false) =
+                (&item.verdict, is_over)
+            {
                 fate.not_before = step.wall_ms + u64::try_from(delay.as_millis()).unwrap();
             }
         }
@@ -326,4 +336,9 @@ impl Ledger {
 /// With a result or without.
 pub fn is_ack(verdict: &Verdict) -> bool {
     matches!(verdict, Verdict::Ack | Verdict::AckWith { .. })
+}
+
+/// Whether the store takes them for the same.
+pub fn same_kind(one: &Verdict, other: &Verdict) -> bool {
+    is_ack(one) && is_ack(other) || std::mem::discriminant(one) == std::mem::discriminant(other)
 }

@@ -6,7 +6,7 @@ use stanchion::internals::Moment;
 use stanchion::protocol::{ClaimedTask, Receipt, TaskRecord, Verdict};
 use stanchion::{Error, ErrorKind};
 
-use super::{Body, Delivery, LONG_LEASE, Ledger, Played};
+use super::{Body, Delivery, LONG_LEASE, Ledger, Played, same_kind};
 
 impl Ledger {
     /// A lease was found to have ended at the store.
@@ -72,7 +72,7 @@ impl Ledger {
         resent: bool,
     ) -> Played {
         let delivery = &self.deliveries[&(queue, receipt)];
-        let same = |settled: &Verdict| std::mem::discriminant(settled) == std::mem::discriminant(verdict);
+        let same = |settled: &Verdict| same_kind(settled, verdict);
         let is_removed = self.removals.since(delivery.at, queue, &delivery.id);
         let deadline = delivery.heard.map_or(now, |(deadline, _)| deadline);
         match (judged, &delivery.settled) {
