@@ -223,12 +223,24 @@ impl World<'_> {
     }
 
     fn ask_for_a_result(&mut self, client: usize, queue: usize) -> Played {
-        let place = self.stores.enter(client);
         let wait = if self.scene.once_in(3) { Duration::ZERO } else { self.scene.between(50, 9_000) };
         let version = self.a_version().unwrap_or(Version::NONE);
+        let id = self.any_id();
+        self.await_result(client, queue, id, version, wait)
+    }
+
+    pub(super) fn await_result(
+        &mut self,
+        client: usize,
+        queue: usize,
+        id: TaskId,
+        version: Version,
+        wait: Duration,
+    ) -> Played {
+        let place = self.stores.enter(client);
         let params = ResultParams {
             queue: self.queues[queue].clone(),
-            id: self.any_id(),
+            id: id.clone(),
             version,
             wait,
             timeout: TIMEOUT,
@@ -236,7 +248,7 @@ impl World<'_> {
         };
         let listening = self.scene.rng.bool();
         let machine = ResultMachine::new(params, self.scene.now, listening, self.scene.jitter());
-        self.begin(client, OpKind::Result { machine, place })
+        self.begin(client, OpKind::Result { machine, place, id })
     }
 
     /// A version to remove: mostly any, sometimes a wrong one.

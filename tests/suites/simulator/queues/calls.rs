@@ -79,7 +79,8 @@ impl World<'_> {
         match (op.kind, outcome) {
             (OpKind::Enqueue { call, bodies, .. }, Outcome::Answered(result)) => {
                 self.clients[client].slots.give_back(call);
-                self.enqueued(&bodies, result.map(|answer| answer.reply))
+                self.enqueued(&bodies, result.map(|answer| answer.reply))?;
+                self.produced(client, &bodies)
             }
             (OpKind::Claim { machine, lease, renews, settles, last, .. }, Outcome::Claimed(result)) => {
                 match machine.free_slot() {
@@ -107,6 +108,7 @@ impl World<'_> {
                 self.unsettled(client, held, verdict);
                 Ok(())
             }
+            (OpKind::Result { id, .. }, Outcome::Result(result)) => self.calm.heard(&id, result),
             _ => Ok(()),
         }
     }

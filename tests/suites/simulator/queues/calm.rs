@@ -1,7 +1,10 @@
 //! After the storm: everything is drained, whoever waits gets what comes, and nothing is left behind.
 
+use stanchion::Error;
 use stanchion::internals::task_id;
-use stanchion::protocol::{Configure, Due, Get, NewTask, OnDuplicate, Pause, QueueStats};
+use stanchion::protocol::{
+    Configure, Due, Get, NewTask, OnDuplicate, Pause, QueueStats, ResultReply, Version,
+};
 
 use super::store::every_dead;
 use super::*;
@@ -14,6 +17,8 @@ const AFTERMATH: Duration = Duration::from_secs(8);
 const BOUND: Duration = Duration::from_millis(250);
 /// If no hint gets through: the longest pause of four waiters, and a claim.
 const BOUND_WITHOUT_HINTS: Duration = Duration::from_millis(4_100);
+/// The same of who waits for a result: its longest pause, and a question.
+const RESULT_BOUND_WITHOUT_HINTS: Duration = Duration::from_millis(5_250);
 /// Leases, delays and retries of the storm are over.
 const DRAINED_WITHIN: Duration = Duration::from_secs(150);
 
@@ -24,6 +29,11 @@ pub struct Calm {
     bound: Duration,
     /// Tasks that wait for a worker, and since when.
     waiting: HashMap<Body, Moment>,
+    /// Tasks that are on their way, each to this queue.
+    produced: HashMap<Body, usize>,
+    /// Tasks for whose results somebody waits, and since when they are done.
+    results: HashMap<TaskId, Option<Moment>>,
+    result_bound: Duration,
     ends: bool,
 }
 
@@ -32,6 +42,19 @@ impl Calm {
         if let (Some(_), QueueVerb::Enqueue(enqueue)) = (self.began, verb) {
             self.waiting.extend(enqueue.tasks.iter().map(|task| (Body::read(&task.body), now)));
         }
+        if let QueueVerb::Settle(settle) | QueueVerb::SettleAndClaim(settle, _) = verb {
+            for item in &*settle.items {
+                self.results.entry(item.id.clone()).and_modify(|done| *done = Some(now));
+            }
+        }
+    }
+
+    /// Somebody was told what became of a task.
+    pub fn heard(&mut self, id: &TaskId, result: Result<ResultReply, Error>) -> Played {
+        match (self.results.remove(id), result) {
+            (None, _) | (Some(_), Ok(ResultReply::Done { .. })) => Ok(()),
+            (Some(_), other) => Err(format!("the result of {id:?} was waited for, and this came: {other:?}")),
+        }
     }
 
     pub fn delivered(&mut self, body: Body) {
@@ -39,15 +62,20 @@ impl Calm {
     }
 }
 
+fn calm_id(body: Body) -> TaskId {
+    task_id(&format!("calm{}", body.0)).unwrap()
+}
+
 impl World<'_> {
     /// Everybody works, somebody produces, and nobody disturbs them until nothing is left.
     pub(super) fn calm_down(&mut self) -> Played {
         self.scene.calm = true;
         self.scene.weather = Weather::CALM;
-        self.calm.bound = BOUND;
+        (self.calm.bound, self.calm.result_bound) = (BOUND, BOUND);
         if self.scene.once_in(4) {
             self.scene.weather.hints_lost = 100;
             self.calm.bound = BOUND_WITHOUT_HINTS;
+            self.calm.result_bound = RESULT_BOUND_WITHOUT_HINTS;
         }
         for queue in 0..self.queues.len() {
             self.ask(queue, QueueVerb::Pause(Pause { paused: false }))?;
@@ -87,7 +115,7 @@ impl World<'_> {
         let queue = self.any_queue();
         let body = self.next_body();
         let task = NewTask {
-            id: task_id(&format!("calm{}", body.0)).unwrap(),
+            id: calm_id(body),
             body: body.bytes(),
             due: Due::Now,
             priority: 0,
@@ -95,7 +123,20 @@ impl World<'_> {
             expires: None,
             on_duplicate: OnDuplicate::Keep,
         };
+        self.calm.produced.insert(body, queue);
         self.enqueue(client, queue, vec![task])
+    }
+
+    /// Who has produced a task waits for what comes of it.
+    pub(super) fn produced(&mut self, client: usize, bodies: &[Body]) -> Played {
+        for body in bodies {
+            if let Some(queue) = self.calm.produced.remove(body) {
+                let id = calm_id(*body);
+                self.calm.results.insert(id.clone(), None);
+                self.await_result(client, queue, id, Version::NONE, DRAINED_WITHIN)?;
+            }
+        }
+        Ok(())
     }
 
     /// Liveness: after every step.
@@ -104,6 +145,15 @@ impl World<'_> {
         let (now, bound) = (self.scene.now, self.calm.bound);
         if let Some(body) = self.calm.waiting.iter().find(|(_, since)| now > **since + bound) {
             return Err(format!("liveness: nobody got {body:?} within {bound:?}"));
+        }
+        let unheard = |(_, done): &(&TaskId, &Option<Moment>)| {
+            done.is_some_and(|done| now > done + self.calm.result_bound)
+        };
+        if let Some((id, _)) = self.calm.results.iter().find(unheard) {
+            let bound = self.calm.result_bound;
+            return Err(format!(
+                "liveness: who waits for the result of {id:?} has not heard within {bound:?}"
+            ));
         }
         if now > began + DRAINED_WITHIN {
             return Err(format!("liveness: tasks are left after {DRAINED_WITHIN:?}"));

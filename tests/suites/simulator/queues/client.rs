@@ -8,6 +8,7 @@ use stanchion::engine::lease::LeaseState;
 use stanchion::engine::result::ResultMachine;
 use stanchion::engine::{Machine, Step};
 use stanchion::internals::{CallSlots, Moment};
+use stanchion::name::TaskId;
 use stanchion::protocol::{CallId, ClaimedTask, Failure, Reply, Request, ResultReply, Verdict};
 use stanchion::wake::Place;
 
@@ -57,6 +58,7 @@ pub enum OpKind {
     Result {
         machine: ResultMachine,
         place: Place,
+        id: TaskId,
     },
 }
 

@@ -207,10 +207,12 @@ impl<'f> World<'f> {
     fn spread_hints(&mut self) {
         for (client, sim) in self.clients.iter().enumerate() {
             for Op { id, kind, .. } in &sim.ops {
-                if let OpKind::Claim { place, .. } = kind
-                    && place.take_hint()
-                    && self.mutant != Some(Mutant::NobodyWoken)
-                {
+                let (place, silent) = match kind {
+                    OpKind::Claim { place, .. } => (place, Mutant::NobodyWoken),
+                    OpKind::Result { place, .. } => (place, Mutant::AskersNotTold),
+                    _ => continue,
+                };
+                if place.take_hint() && self.mutant != Some(silent) {
                     self.tally.hints += 1;
                     self.scene.hint(client, *id);
                 }

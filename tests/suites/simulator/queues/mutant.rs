@@ -35,6 +35,8 @@ pub enum Mutant {
     CopyClaimsMore,
     /// Nobody is woken.
     NobodyWoken,
+    /// Nobody who waits for a result is told of the end.
+    AskersNotTold,
     /// A delivery begins with a body of another task.
     BodiesSwapped,
     /// A task in line that is replaced or debounced comes to its end.
@@ -46,7 +48,7 @@ pub enum Mutant {
 }
 
 impl Mutant {
-    pub const ALL: [Self; 20] = [
+    pub const ALL: [Self; 21] = [
         Self::RetryIsNewCall,
         Self::ReusesSlot,
         Self::DeadlineFromReply,
@@ -63,6 +65,7 @@ impl Mutant {
         Self::LateSettleRefused,
         Self::CopyClaimsMore,
         Self::NobodyWoken,
+        Self::AskersNotTold,
         Self::BodiesSwapped,
         Self::HotIdLosesItsTurn,
         Self::BackoffErased,
