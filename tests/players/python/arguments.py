@@ -5,9 +5,10 @@ import math
 import stanchion
 
 LOCK = ("ttl_ms", "renew", "max_hold_ms", "wait_ms", "fail_fast", "adopt_unexpiring_ms", "label", "weight")
-CLAIM = ("max", "lease_ms", "renew", "max_run_ms", "wait_ms")
+CLAIM = ("max", "lease_ms", "renew", "max_run_ms", "timeout_ms", "wait_ms")
 CACHED = ("ttl_ms", "stale_ms", "beta", "wait_ms", "lease_ms", "max_run_ms", "without_store", "label")
-TASK = ("id", "payload", "headers", "delay_ms", "due_ms", "priority", "max_attempts", "expires_ms", "on_duplicate")
+TASK = ("id", "payload", "headers", "delay_ms", "due_ms", "priority", "max_attempts", "expires_ms", "on_duplicate",
+        "kind", "timeout_ms", "backoff", "keep_result_ms")
 SCHEDULE = ("id", "when", "payload", "tz", "missed", "overlap", "jitter_ms", "starts_ms", "ends_ms", "paused", "headers",
             "priority", "max_attempts", "expires_ms")
 LIST = ("page", "max", "prefix", "payloads")
@@ -42,7 +43,7 @@ class Arguments(dict):
              "cooldown_ms": "cooldown", "delay_ms": "delay", "due_ms": "due", "expires_ms": "expires",
              "lease_ms": "lease", "stale_ms": "stale", "max_run_ms": "max_run", "grace_ms": "grace",
              "older_than_ms": "older_than", "dead_age_ms": "dead_age", "timeout_ms": "timeout",
-             "jitter_ms": "jitter", "starts_ms": "starts", "ends_ms": "ends"}
+             "jitter_ms": "jitter", "starts_ms": "starts", "ends_ms": "ends", "keep_result_ms": "keep_result"}
 
     def __init__(self, request, *names):
         for name in names or request:
@@ -51,7 +52,18 @@ class Arguments(dict):
             value = request[name]
             if name == "on_duplicate":
                 value = policy(value)
+            elif name == "backoff":
+                value = backoff(value)
             self[self.NAMES.get(name, name)] = seconds(value) if name in self.NAMES else special(value)
+
+
+def backoff(told):
+    if isinstance(told, list):
+        return [seconds(pause) for pause in told]
+    if isinstance(told, dict) and "base" in told:
+        times = {name: seconds(told[name]) for name in ("base", "max") if name in told}
+        return stanchion.Exponential(**{**told, **times})
+    return told
 
 
 def policy(told):

@@ -13,8 +13,8 @@ from stanchion import testing
 
 from arguments import CACHED, CLAIM, DEAD, LIST, LOCK, SCHEDULE, TASK, Arguments, seconds, special
 from shown import (
-    failure, milliseconds, shown_claim, shown_enqueued, shown_error, shown_holder, shown_lease, shown_page, shown_schedule,
-    shown_task, shown_waiter)
+    failure, milliseconds, shown_claim, shown_enqueued, shown_error, shown_holder, shown_lease, shown_page, shown_result,
+    shown_schedule, shown_task, shown_waiter)
 
 CLOCK = testing.Clock()
 
@@ -221,7 +221,7 @@ class Actor:
         for told in request["verdicts"]:
             claim = self.claims[told.get("claim", "claim.0")]
             verb = {"ack": claim.acked, "nack": claim.nacked, "bury": claim.buried, "put_back": claim.returned}
-            yield verb[told["verdict"]](**Arguments(told, "delay_ms", "reason"))
+            yield verb[told["verdict"]](**Arguments(told, "delay_ms", "reason", "result"))
 
     def settle_and_claim(self, request):
         errors, claims = self.queue(request).settle_and_claim(
@@ -282,7 +282,7 @@ class Actor:
 
         events = []
         worker = self.queue(request).worker(
-            handle, on_event=events.append, **Arguments(request, "concurrency", "lease_ms", "max_run_ms", "grace_ms"))
+            handle, on_event=events.append, **Arguments(request, "concurrency", "lease_ms", "max_run_ms", "timeout_ms", "grace_ms"))
         report = worker.run(until_empty=True, signals=False)
         return {
             "completed": report.completed, "failed": report.failed, "dead": report.dead, "lost": report.lost,
@@ -353,6 +353,8 @@ OPERATIONS = {
     "queue.get": of_queue("get", ("id",), lambda found: found and shown_task(found)),
     "queue.list": Actor.list,
     "queue.remove": Actor.remove,
+    "queue.cancel": of_queue("cancel", ("id",), lambda done: {"outcome": done.outcome}),
+    "queue.result": of_queue("result", ("id", "version", "wait_ms"), shown_result),
     "queue.reschedule": Actor.reschedule,
     "queue.consumers": lambda actor, request: [vars(one) for one in actor.queue(request).consumers()],
     "queue.stats": Actor.stats,
@@ -372,7 +374,8 @@ OPERATIONS = {
     "queue.remove_schedule": of_queue("remove_schedule", ("id",)),
     "schedule.preview": Actor.preview,
     "claim.look": Actor.look_at_claim,
-    "claim.ack": of_claim("ack"),
+    "claim.ack": of_claim("ack", "result"),
+    "claim.progress": of_claim("progress", "progress"),
     "claim.nack": of_claim("nack", "delay_ms", "reason"),
     "claim.bury": of_claim("bury", "reason"),
     "claim.put_back": of_claim("put_back", "delay_ms"),

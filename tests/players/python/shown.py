@@ -44,14 +44,33 @@ def shown_task(task):
         "claimed_by": task.claimed_by and {
             "label": task.claimed_by.label, "host": task.claimed_by.host, "pid": task.claimed_by.pid,
             "since_ms": milliseconds(task.claimed_by.since)},
-        "successor_due_ms": milliseconds(task.successor_due)}
+        "successor_due_ms": milliseconds(task.successor_due),
+        # The release before has none of these.
+        **(shown_run(task) if hasattr(task, "kind") else {})}
+
+
+def shown_run(task):
+    backoff = task.backoff
+    if isinstance(backoff, list):
+        backoff = [milliseconds(pause) for pause in backoff]
+    elif backoff is not None:
+        backoff = {**vars(backoff), "base": milliseconds(backoff.base), "max": milliseconds(backoff.max)}
+    return {
+        "kind": task.kind, "timeout_ms": milliseconds(task.timeout), "backoff": backoff,
+        "failures": [{"at_ms": milliseconds(failure.at), "reason": failure.reason} for failure in task.failures],
+        "progress": task.progress.hex(), "cancelled": task.cancelled}
 
 
 def shown_claim(claim):
     return {
         "id": claim.id, "queue": claim.queue, "payload": claim.payload.hex(), "headers": dict(claim.headers),
         "attempt": claim.attempt, "max_attempts": claim.max_attempts, "receipt": claim.receipt,
-        "version": claim.version, "priority": claim.priority, "due_ms": milliseconds(claim.due)}
+        "version": claim.version, "priority": claim.priority, "due_ms": milliseconds(claim.due),
+        **({"kind": claim.kind} if hasattr(claim, "kind") else {})}
+
+
+def shown_result(found):
+    return {**vars(found), "result": None if found.result is None else found.result.hex()}
 
 
 def shown_enqueued(done):

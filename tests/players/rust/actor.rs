@@ -145,7 +145,10 @@ impl Actor {
         let verdict = |told: &Arguments| {
             let claim = self.claim(told)?;
             Ok(match told.text("verdict")? {
-                "ack" => claim.acked(),
+                "ack" => match told.maybe_bytes("result")? {
+                    Some(result) => claim.acked_with(&result)?,
+                    None => claim.acked(),
+                },
                 "nack" => claim.nacked(told.retry()?, told.text_or("reason", "")?)?,
                 "bury" => claim.buried(told.text_or("reason", "")?),
                 _ => claim.returned_after(told.delay()?)?,
@@ -179,6 +182,9 @@ impl Actor {
         }
         if let Some(max_run) = request.time("max_run_ms")? {
             worker = worker.max_run(max_run);
+        }
+        if let Some(timeout) = request.time("timeout_ms")? {
+            worker = worker.timeout(timeout);
         }
         if let Some(grace) = request.time("grace_ms")? {
             worker = worker.grace(grace);

@@ -4,7 +4,7 @@ use std::time::{Duration, SystemTime};
 
 use serde_json::{Map, Value};
 use stanchion::{
-    CachedOptions, ClaimOptions, LockOptions, Missed, OnDuplicate, Overlap, QueueConfig, Retry, Schedule,
+    Backoff, CachedOptions, ClaimOptions, LockOptions, Missed, OnDuplicate, Overlap, QueueConfig, Retry, Schedule,
     Task,
 };
 
@@ -41,6 +41,15 @@ impl Arguments {
 
     pub(crate) fn wholes(&self, name: &str) -> Result<Vec<u64>, Refusal> {
         list(&self.0[name])?.iter().map(whole).collect()
+    }
+
+    /// Bytes that must be there.
+    pub(crate) fn bytes(&self, name: &str) -> Result<Vec<u8>, Refusal> {
+        self.maybe_bytes(name)?.ok_or(Refusal::Cannot("an argument is missing"))
+    }
+
+    pub(crate) fn maybe_bytes(&self, name: &str) -> Result<Option<Vec<u8>>, Refusal> {
+        self.get(name, bytes)
     }
 
     /// Of a listing of tasks.
@@ -146,6 +155,9 @@ impl Arguments {
         if let Some(max_run) = self.time("max_run_ms")? {
             options = options.max_run(max_run);
         }
+        if let Some(timeout) = self.time("timeout_ms")? {
+            options = options.timeout(timeout);
+        }
         if let Some(wait) = self.time("wait_ms")? {
             options = options.wait(wait);
         }
@@ -174,6 +186,18 @@ impl Arguments {
         }
         if let Some(expires) = self.time("expires_ms")? {
             task = task.expires(expires);
+        }
+        if let Some(kind) = self.get("kind", text)? {
+            task = task.kind(kind);
+        }
+        if let Some(timeout) = self.time("timeout_ms")? {
+            task = task.timeout(timeout);
+        }
+        if let Some(backoff) = self.get("backoff", backoff)? {
+            task = task.backoff(backoff);
+        }
+        if let Some(keep_result) = self.time("keep_result_ms")? {
+            task = task.keep_result(keep_result);
         }
         if let Some(policy) = self.get("on_duplicate", policy)? {
             task = task.on_duplicate(policy);
@@ -301,6 +325,25 @@ fn overlap_of(word: &str) -> Result<Overlap, Refusal> {
         "skip" => Ok(Overlap::Skip),
         _ => Err(Refusal::Cannot("it is no Overlap")),
     }
+}
+
+/// A list of times, or an object; what has other fields than these does not compile.
+fn backoff(value: &Value) -> Result<Backoff, Refusal> {
+    if let Some(pauses) = value.as_array() {
+        return Ok(Backoff::list(pauses.iter().map(time).collect::<Result<Vec<_>, _>>()?));
+    }
+    let told = object(value)?;
+    let mut backoff = Backoff::exponential(time(&told["base"])?);
+    for (name, value) in told {
+        backoff = match name.as_str() {
+            "base" => backoff,
+            "factor" => backoff.factor(real(value)?),
+            "max" => backoff.max(time(value)?),
+            "jitter" => backoff.jitter(real(value)?),
+            _ => return Err(Refusal::Cannot("it is no part of a Backoff")),
+        };
+    }
+    Ok(backoff)
 }
 
 fn policy(value: &Value) -> Result<OnDuplicate, Refusal> {

@@ -145,6 +145,14 @@ pub(crate) const OPERATIONS: &[(&str, Operation)] = &[
         let due = request.moment("due_ms")?.ok_or(Refusal::Cannot("an argument is missing"))?;
         Ok(shown::rescheduled(&actor.queue(request)?.reschedule(request.text("id")?, due)?))
     }),
+    ("queue.cancel", |actor, request| {
+        Ok(shown::cancelled(actor.queue(request)?.cancel(request.text("id")?)?))
+    }),
+    ("queue.result", |actor, request| {
+        let version = request.whole("version")?.map(Version::new);
+        let wait = request.time("wait_ms")?.unwrap_or_default();
+        Ok(shown::result(&actor.queue(request)?.result(request.text("id")?, version, wait)?))
+    }),
     ("queue.consumers", |actor, request| {
         Ok(actor.queue(request)?.consumers()?.iter().map(shown::consumer).collect())
     }),
@@ -196,7 +204,16 @@ pub(crate) const OPERATIONS: &[(&str, Operation)] = &[
         Ok(times.into_iter().map(shown::moment).collect())
     }),
     ("claim.look", |actor, request| Ok(shown::look_at_claim(actor.claim(request)?))),
-    ("claim.ack", |actor, request| done(actor.claim(request)?.ack())),
+    ("claim.ack", |actor, request| {
+        let claim = actor.claim(request)?;
+        done(match request.maybe_bytes("result")? {
+            Some(result) => claim.ack_with(&result),
+            None => claim.ack(),
+        })
+    }),
+    ("claim.progress", |actor, request| {
+        done(actor.claim(request)?.progress(&request.bytes("progress")?))
+    }),
     ("claim.nack", |actor, request| {
         done(actor.claim(request)?.nack(request.retry()?, request.text_or("reason", "")?))
     }),

@@ -5,8 +5,8 @@ use std::time::{Duration, SystemTime};
 
 use serde_json::{Value, json};
 use stanchion::{
-    ClaimedBy, Consumer, Enqueued, Error, Headers, Holder, LossReason, Missed, Overlap, QueueStats, Removed,
-    Rescheduled, ScheduleInfo, Synced, TaskInfo, Waiter, WorkerReport,
+    Backoff, Cancelled, ClaimedBy, Consumer, Enqueued, Error, Headers, Holder, LossReason, Missed, Overlap, QueueStats, Removed,
+    Rescheduled, ScheduleInfo, Synced, TaskFailure, TaskInfo, TaskResult, Waiter, WorkerReport,
 };
 use stanchion_tests::faces::{AnyClaim, AnyLease};
 
@@ -48,7 +48,7 @@ pub(crate) fn waiter(waiter: &Waiter) -> Value {
 pub(crate) fn claim(claim: &AnyClaim) -> Value {
     json!({
         "id": claim.id(), "queue": claim.queue(), "payload": hex(claim.payload()),
-        "headers": headers(claim.headers()), "attempt": claim.attempt(), "max_attempts": claim.max_attempts(),
+        "headers": headers(claim.headers()), "kind": claim.kind(), "attempt": claim.attempt(), "max_attempts": claim.max_attempts(),
         "receipt": claim.receipt().get(), "version": claim.version().get(), "priority": claim.priority(),
         "due_ms": wall(claim.due()),
     })
@@ -70,7 +70,19 @@ pub(crate) fn task(task: &TaskInfo) -> Value {
         "max_attempts": task.max_attempts, "expires_ms": task.expires.map(wall), "receipt": task.receipt.get(),
         "claimed_by": task.claimed_by.as_ref().map(claimed_by),
         "reason": task.reason, "died_ms": task.died.map(wall), "successor_due_ms": task.successor_due.map(wall),
+        "kind": task.kind, "timeout_ms": task.timeout.map(millis), "backoff": task.backoff.as_ref().map(backoff),
+        "failures": task.failures.iter().map(failure).collect::<Value>(), "progress": hex(&task.progress),
+        "cancelled": task.cancelled,
     })
+}
+
+/// As the option takes it: its text is JSON.
+fn backoff(backoff: &Backoff) -> Value {
+    serde_json::from_str(&backoff.to_string()).unwrap_or_default()
+}
+
+fn failure(failure: &TaskFailure) -> Value {
+    json!({ "at_ms": wall(failure.at), "reason": failure.reason })
 }
 
 fn claimed_by(by: &ClaimedBy) -> Value {
@@ -122,6 +134,26 @@ pub(crate) fn rescheduled(done: &Rescheduled) -> Value {
         _ => "other",
     };
     json!({ "outcome": outcome })
+}
+
+pub(crate) fn cancelled(done: Cancelled) -> Value {
+    let outcome = match done {
+        Cancelled::Removed => "removed",
+        Cancelled::Running => "running",
+        Cancelled::Absent => "absent",
+        _ => "other",
+    };
+    json!({ "outcome": outcome })
+}
+
+pub(crate) fn result(found: &TaskResult) -> Value {
+    let (mut result, mut version, mut reason) = (None, None, None);
+    match found {
+        TaskResult::Done { result: of, version: its } => (result, version) = (Some(hex(of)), Some(its.get())),
+        TaskResult::Dead { reason: why } => reason = Some(why),
+        _ => {}
+    }
+    json!({ "outcome": found.name(), "result": result, "version": version, "reason": reason })
 }
 
 pub(crate) fn stats(stats: &QueueStats) -> Value {

@@ -7,9 +7,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 
 use stanchion::{
-    Claim, ClaimOptions, Consumer, DeadTasks, Enqueued, Error, Headers, ListOptions, LossReason, Queue,
+    Cancelled, Claim, ClaimOptions, Consumer, DeadTasks, Enqueued, Error, Headers, ListOptions, LossReason, Queue,
     QueueConfig, QueueStats, Queues, Receipt, Removed, Rescheduled, Retry, Schedule, ScheduleInfo,
-    ScheduleOutcome, SchedulePage, Synced, Task, TaskInfo, TaskPage, TaskState, Verdict, Version, Worker,
+    ScheduleOutcome, SchedulePage, Synced, Task, TaskInfo, TaskPage, TaskResult, TaskState, Verdict, Version, Worker,
     WorkerEvent, WorkerReport, blocking,
 };
 use tokio::sync::Notify;
@@ -159,6 +159,16 @@ impl AnyQueue {
     /// As `Queue::reschedule`.
     pub fn reschedule(&self, id: &str, due: SystemTime) -> Result<Rescheduled, Error> {
         either!(Self, self, queue => queue.reschedule(id, due))
+    }
+
+    /// As `Queue::cancel`.
+    pub fn cancel(&self, id: &str) -> Result<Cancelled, Error> {
+        either!(Self, self, queue => queue.cancel(id))
+    }
+
+    /// As `Queue::result`.
+    pub fn result(&self, id: &str, version: Option<Version>, wait: Duration) -> Result<TaskResult, Error> {
+        either!(Self, self, queue => queue.result(id, version, wait))
     }
 
     /// As `Queue::kick`.
@@ -312,6 +322,11 @@ impl AnyClaim {
         plain!(Self, self, claim => claim.headers())
     }
 
+    /// As `Claim::kind`.
+    pub fn kind(&self) -> Option<&str> {
+        plain!(Self, self, claim => claim.kind())
+    }
+
     /// As `Claim::attempt`.
     pub fn attempt(&self) -> u32 {
         plain!(Self, self, claim => claim.attempt())
@@ -377,6 +392,16 @@ impl AnyClaim {
         either!(Self, self, claim => claim.ack())
     }
 
+    /// As `Claim::ack_with`.
+    pub fn ack_with(&self, result: &[u8]) -> Result<(), Error> {
+        either!(Self, self, claim => claim.ack_with(result))
+    }
+
+    /// As `Claim::progress`.
+    pub fn progress(&self, progress: &[u8]) -> Result<(), Error> {
+        either!(Self, self, claim => claim.progress(progress))
+    }
+
     /// As `Claim::nack`.
     pub fn nack(&self, retry: Retry, reason: &str) -> Result<(), Error> {
         either!(Self, self, claim => claim.nack(retry, reason))
@@ -410,6 +435,11 @@ impl AnyClaim {
     /// As `Claim::acked`.
     pub fn acked(&self) -> Verdict {
         plain!(Self, self, claim => claim.acked())
+    }
+
+    /// As `Claim::acked_with`.
+    pub fn acked_with(&self, result: &[u8]) -> Result<Verdict, Error> {
+        plain!(Self, self, claim => claim.acked_with(result))
     }
 
     /// As `Claim::nacked`.
@@ -468,6 +498,7 @@ struct Order {
     concurrency: Option<usize>,
     lease: Option<Duration>,
     max_run: Option<Duration>,
+    timeout: Option<Duration>,
     grace: Option<Duration>,
     until_empty: bool,
     hook: Option<Hook>,
@@ -485,6 +516,9 @@ macro_rules! ordered {
         }
         if let Some(max_run) = order.max_run {
             worker = worker.max_run(max_run);
+        }
+        if let Some(timeout) = order.timeout {
+            worker = worker.timeout(timeout);
         }
         if let Some(grace) = order.grace {
             worker = worker.grace(grace);
@@ -515,6 +549,12 @@ impl AnyWorker {
     /// As `Worker::max_run`.
     pub fn max_run(mut self, max_run: Duration) -> Self {
         self.order.max_run = Some(max_run);
+        self
+    }
+
+    /// As `Worker::timeout`.
+    pub fn timeout(mut self, timeout: Duration) -> Self {
+        self.order.timeout = Some(timeout);
         self
     }
 

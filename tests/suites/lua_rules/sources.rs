@@ -10,7 +10,7 @@ use crate::lexer::words;
 use crate::rules::{is_lock_verb, used_arguments, used_keys};
 
 /// Files with what several verbs share.
-const SHARED: [&str; 38] = [
+const SHARED: [&str; 40] = [
     "absence",
     "cached_waiters",
     "call",
@@ -36,6 +36,7 @@ const SHARED: [&str; 38] = [
     "permits_offer",
     "promote",
     "record",
+    "results",
     "schedule",
     "sets",
     "settings",
@@ -48,6 +49,7 @@ const SHARED: [&str; 38] = [
     "tell",
     "wake",
     "walk",
+    "widen",
     "write",
 ];
 

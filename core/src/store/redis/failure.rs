@@ -15,7 +15,7 @@ use crate::store::url::Endpoint;
 /// them that hold up or end the connections of everybody. AUTH and HELLO need no right.
 pub const ACL_RULE: &str = "~Lock:* ~Queue:* ~stanchion:* resetchannels &stanchion:wake:* +ping +select +eval +evalsha \
      +script|load +info +scan +subscribe +publish +get +set +del +unlink +exists +pexpire +persist +pttl +time \
-     +hget +hset +hmget +hdel +hlen +hexists +zadd +zrem +zremrangebyscore +zrange +zrevrange +zrank \
+     +hget +hset +hmget +hdel +hlen +hexists +hstrlen +zadd +zrem +zremrangebyscore +zrange +zrevrange +zrank \
      +zscore +zmscore +zcard +zcount";
 
 /// Why a server did not carry out a request, and where to ask next.

@@ -38,6 +38,7 @@ if entry then
   redis.call('ZREM', KEYS[@INTAKE], id)
 end
 keep()
+tell_ends()
 if main and runs then
   return { @RUNNING }
 end

@@ -80,4 +80,5 @@ end
 if chance then
   wake()
 end
+tell_ends()
 return reply

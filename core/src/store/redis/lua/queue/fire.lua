@@ -85,4 +85,5 @@ keep(changed > 0 and #deaths == 0)
 if chance then
   wake()
 end
+tell_ends()
 return reply

@@ -36,4 +36,5 @@ keep()
 if earlier or redis.call('ZCARD', KEYS[@READY]) > 0 then
   wake()
 end
+tell_ends()
 return reply

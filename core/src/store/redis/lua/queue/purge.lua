@@ -1,5 +1,5 @@
 -- Drop every task, live, dead or in the intake; idle consumers, counters and settings stay.
--- keys:    the queue's; those of its results
+-- keys:    the queue's; RESULT, RESULTS
 -- args:    none
 -- returns: {@COUNTED, how many}
 

@@ -30,9 +30,7 @@ if main then
     drop_body(successor)
     successors[id] = false
   end
-  if main[@ASKED] then
-    rouse(main)
-  end
+  note_end(main)
   drop_body(main)
   mains[id], stands[touch(id)] = false, false
   write()
@@ -44,5 +42,6 @@ if entry then
   redis.call('ZREM', KEYS[@INTAKE], id)
 end
 keep()
+tell_ends()
 local removed = main or entry
 return { removed and @REMOVED or @ABSENT }

@@ -50,6 +50,7 @@ keep()
 if chance then
   wake()
 end
+tell_ends()
 if not entry and not mains[id] then
   return { @BURIED }
 end

@@ -1,5 +1,5 @@
 -- What became of a task: its result, or to be told when it ends.
--- keys:    the queue's; those of its results
+-- keys:    the queue's; RESULT, RESULTS
 -- args:    1 id, 2 version that it has at least, 3 "client seq" to tell or ""
 -- returns: {@RESULT_KEPT, version, bytes} | {@WAITING} | {@BURIED, reason} | {@GONE}
 

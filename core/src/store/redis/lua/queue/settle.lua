@@ -1,5 +1,5 @@
 -- Say how claims ended.
--- keys:    the queue's; those of its results if a verdict has one
+-- keys:    the queue's; RESULT, RESULTS if a verdict has a result
 -- args:    per settlement: id, receipt, verdict: "a" ack, perhaps with ms for which its result is kept, a
 --          space and that, "n" with delay ms, a space and reason: nack, "b" with
 --          reason: bury, "p" with delay ms: put_back
@@ -23,4 +23,5 @@ keep()
 if chance then
   wake()
 end
+tell_ends()
 return reply

@@ -1,5 +1,5 @@
 -- Say how claims ended, and take tasks, in one step.
--- keys:    the queue's; CALL; those of its results if a verdict has one
+-- keys:    the queue's; CALL; RESULT, RESULTS if a verdict has a result
 -- args:    as claim: 1 number of the call, 2 at most so many, 3 lease ms, 4 "client seq consumer" to register or "", 5 consumer;
 --          then per settlement as settle: id, receipt, verdict
 -- returns: {@OUTCOMES, how many, as many outcomes as settle gives: @DONE, @DONE_LATE, @DONE_DEAD, @DONE_LATE_DEAD,
@@ -51,6 +51,7 @@ if #tasks == 0 then
   if earlier and ARGV[4] == '' then
     wake('')
   end
+  tell_ends()
   return reply
 end
 local length = #reply + 1
@@ -64,4 +65,5 @@ end
 if not before and (earlier or redis.call('ZCARD', KEYS[@READY]) > 0) then
   wake(ARGV[4])
 end
+tell_ends()
 return reply

@@ -46,10 +46,19 @@ local function follow(id, task, replaces)
   touch(id)
 end
 
--- Tells those who wait for the end of this task.
-local function rouse(task)
-  for i = 1, #task[@ASKED], 2 do
-    local client, seq = string.match(task[@ASKED][i], '^(%x+) (%d+)$')
+-- Those who wait for the end of a task that has ended: "client seq".
+local told_ends = {}
+
+local function note_end(task)
+  for i = 1, task[@ASKED] and #task[@ASKED] or 0, 2 do
+    told_ends[#told_ends + 1] = task[@ASKED][i]
+  end
+end
+
+-- Tells them, the last thing that a script does.
+local function tell_ends()
+  for _, asked in ipairs(told_ends) do
+    local client, seq = string.match(asked, '^(%x+) (%d+)$')
     if client then
       -- A user without channel rights fails here: who waits asks by itself later.
       redis.pcall('PUBLISH', '@CHANNELS' .. client, seq)
@@ -61,9 +70,7 @@ end
 -- of main is the caller's to drop.
 local function succeed(id, place)
   local main, successor = mains[id], successors[id]
-  if main[@ASKED] then
-    rouse(main)
-  end
+  note_end(main)
   if not successor then
     mains[id], stands[touch(id)] = false, false
     live = live - 1

@@ -80,8 +80,7 @@ local function add_failure(task, at, reason)
   local history = task[@HISTORY] or {}
   history[#history + 1], history[#history + 2] = at, reason
   if #history > @HISTORY_MAX * 2 then
-    table.remove(history, 1)
-    table.remove(history, 1)
+    history = { unpack(history, 3) }
   end
   task[@HISTORY] = history
 end
