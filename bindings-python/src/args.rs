@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyDelta, PyFloat, PyInt, PyString};
+use pyo3::types::{PyBool, PyByteArray, PyBytes, PyDelta, PyFloat, PyInt, PyMemoryView, PyString, PyTuple};
 use stanchion::{LeaseHandle, Missed as MissedSlots, Overlap as OverlapPolicy, TaskState};
 
 use crate::error::{raise, wrong};
@@ -99,6 +99,27 @@ impl<'a, 'py> FromPyObject<'a, 'py> for Text {
     }
 }
 
+/// Bytes, or a text as UTF-8.
+pub(crate) struct Data(pub(crate) Vec<u8>);
+
+impl<'a, 'py> FromPyObject<'a, 'py> for Data {
+    type Error = PyErr;
+
+    fn extract(value: Borrowed<'a, 'py, PyAny>) -> PyResult<Self> {
+        if let Ok(bytes) = value.cast::<PyBytes>() {
+            return Ok(Self(bytes.as_bytes().to_vec()));
+        }
+        if let Ok(bytes) = value.cast::<PyByteArray>() {
+            return Ok(Self(bytes.to_vec()));
+        }
+        if value.is_instance_of::<PyMemoryView>() {
+            return value.call_method0("tobytes")?.extract().map(Self).map_err(PyErr::from);
+        }
+        let text = value.extract::<Text>().map(|text| Self(text.0.into_bytes()));
+        text.map_err(|_| wrong(&value, "must be bytes, or a text that UTF-8 can encode"))
+    }
+}
+
 /// A yes or no.
 #[derive(Clone, Copy)]
 pub(crate) struct Flag(pub(crate) bool);
@@ -189,6 +210,23 @@ impl<'a, 'py> FromPyObject<'a, 'py> for Overlap {
             _ => None,
         };
         told.map(Self).ok_or_else(|| wrong(&value, "must be queue or skip"))
+    }
+}
+
+/// How long a failed task waits: pauses, or base, factor, max and jitter, as the package has put them.
+pub(crate) struct Backoff(pub(crate) stanchion::Backoff);
+
+impl<'a, 'py> FromPyObject<'a, 'py> for Backoff {
+    type Error = PyErr;
+
+    fn extract(value: Borrowed<'a, 'py, PyAny>) -> PyResult<Self> {
+        if let Ok(exponential) = value.cast::<PyTuple>() {
+            let (base, factor, max, jitter): (Seconds, Real, Seconds, Real) = exponential.extract()?;
+            let backoff = stanchion::Backoff::exponential(base.0).factor(factor.0).max(max.0);
+            return Ok(Self(backoff.jitter(jitter.0)));
+        }
+        let pauses: Vec<Seconds> = value.extract()?;
+        Ok(Self(stanchion::Backoff::list(pauses.into_iter().map(|pause| pause.0))))
     }
 }
 

@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use stanchion::{LossReason, Retry, blocking};
 
-use crate::args::{Seconds, Text};
+use crate::args::{Data, Seconds, Text};
 use crate::bridge::Bridge;
 use crate::call::{call, turn};
 use crate::error::{invalid, raise, wrong};
@@ -38,6 +38,11 @@ faces! {
         #[getter]
         fn headers(&self) -> stanchion::Headers {
             self.0.headers().clone()
+        }
+
+        #[getter]
+        fn kind(&self) -> Option<&str> {
+            self.0.kind()
         }
 
         #[getter]
@@ -85,8 +90,9 @@ faces! {
             self.0.loss().map(LossReason::name)
         }
 
-        fn acked(&self) -> Verdict {
-            Verdict::of(self.0.acked())
+        fn acked(&self, py: Python<'_>, result: Option<Data>) -> PyResult<Verdict> {
+            let Some(Data(result)) = result else { return Ok(Verdict::of(self.0.acked())) };
+            self.0.acked_with(&result).map(Verdict::of).map_err(|error| raise(py, &error))
         }
 
         fn nacked(&self, py: Python<'_>, delay: Option<Seconds>, reason: Text) -> PyResult<Verdict> {
@@ -105,20 +111,38 @@ faces! {
     }
 
     verbs {
-        fn ack() |claim| claim.ack();
         fn nack(delay: Option<Seconds>, reason: Text) |claim| claim.nack(retry(delay), &reason.0);
         fn bury(reason: Text) |claim| claim.bury(&reason.0);
         fn put_back(delay: Option<Seconds>) |claim| claim.put_back(at_once(delay));
         fn extend(lease: Seconds) |claim| claim.extend(lease.0);
+        fn progress(progress: Data) |claim| claim.progress(&progress.0);
     }
 
     blocking {
+        fn ack(&self, py: Python<'_>, result: Option<Data>) -> PyResult<()> {
+            call(py, || match result {
+                Some(Data(result)) => self.0.ack_with(&result),
+                None => self.0.ack(),
+            })
+        }
+
         fn wait_lost(&self, py: Python<'_>, timeout: Seconds) -> PyResult<bool> {
             call(py, || Ok(self.0.wait_lost_while(timeout.0, &mut turn)))
         }
     }
 
     aio {
+        fn ack(&self, bridge: &Bound<'_, Bridge>, future: Py<PyAny>, result: Option<Data>) -> PyResult<u64> {
+            let claim = self.0.clone();
+            let work = async move {
+                match result {
+                    Some(Data(result)) => claim.ack_with(&result).await,
+                    None => claim.ack().await,
+                }
+            };
+            bridge.get().start(future, work)
+        }
+
         /// Done when the claim is lost or settled.
         fn wait_lost(&self, bridge: &Bound<'_, Bridge>, future: Py<PyAny>) -> PyResult<u64> {
             let claim = self.0.clone();

@@ -29,6 +29,9 @@ faces! {
             |queue| queue.list(listing(state, page, max, prefix, payloads));
         fn remove(id: Text, version: Option<Whole>)
             |queue| queue.remove(&id.0, version.map(|version| Version::new(version.0)));
+        fn cancel(id: Text) |queue| queue.cancel(&id.0);
+        fn result(id: Text, version: Option<Whole>, wait: Seconds)
+            |queue| queue.result(&id.0, version.map(|version| Version::new(version.0)), wait.0);
         fn reschedule(id: Text, due: Wall) |queue| queue.reschedule(&id.0, due.0);
         fn kick(dead: DeadTasks) |queue| queue.kick(dead.0);
         fn remove_dead(dead: DeadTasks) |queue| queue.remove_dead(dead.0);

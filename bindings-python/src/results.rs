@@ -6,8 +6,9 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList};
 use pyo3::{BoundObject, IntoPyObject};
 use stanchion::{
-    Consumer, Enqueued, Error, Holder, LeaseHandle, LockPage, Missed, Overlap, QueuePage, QueueStats,
-    Removed, Rescheduled, ScheduleInfo, ScheduleOutcome, SchedulePage, Synced, TaskInfo, TaskPage, Waiter,
+    Cancelled, Consumer, Enqueued, Error, Holder, LeaseHandle, LockPage, Missed, Overlap, QueuePage,
+    QueueStats, Removed, Rescheduled, ScheduleInfo, ScheduleOutcome, SchedulePage, Synced, TaskInfo,
+    TaskPage, TaskResult, Waiter,
 };
 
 use crate::error::raise;
@@ -166,6 +167,32 @@ impl IntoPython for Rescheduled {
     }
 }
 
+impl IntoPython for Cancelled {
+    fn into_python(self, py: Python<'_>) -> PyResult<Py<PyAny>> {
+        let outcome = match self {
+            Self::Removed => "removed",
+            Self::Running => "running",
+            Self::Absent => "absent",
+            _ => "other",
+        };
+        object(py, outcome)
+    }
+}
+
+/// How it ended, the result, the version, and the reason.
+impl IntoPython for TaskResult {
+    fn into_python(self, py: Python<'_>) -> PyResult<Py<PyAny>> {
+        let outcome = self.name();
+        match self {
+            Self::Done { result, version } => {
+                object(py, (outcome, PyBytes::new(py, &result), version.get(), py.None()))
+            }
+            Self::Dead { reason } => object(py, (outcome, py.None(), py.None(), reason)),
+            _ => object(py, (outcome, py.None(), py.None(), py.None())),
+        }
+    }
+}
+
 impl IntoPython for TaskPage {
     fn into_python(self, py: Python<'_>) -> PyResult<Py<PyAny>> {
         object(py, (self.tasks.into_python(py)?, self.next))
@@ -179,6 +206,9 @@ impl IntoPython for TaskInfo {
         fields.set_item("state", format!("{:?}", self.state).to_lowercase())?;
         fields.set_item("payload", PyBytes::new(py, &self.payload))?;
         fields.set_item("headers", self.headers)?;
+        fields.set_item("kind", self.kind)?;
+        fields.set_item("timeout", self.timeout.map(|time| time.as_secs_f64()))?;
+        fields.set_item("backoff", self.backoff.map(|backoff| backoff.to_string()))?;
         fields.set_item("size", self.size)?;
         fields.set_item("version", self.version.get())?;
         fields.set_item("due", wall(self.due))?;
@@ -193,6 +223,10 @@ impl IntoPython for TaskInfo {
         fields.set_item("claimed_by", claimed_by)?;
         fields.set_item("died", self.died.map(wall))?;
         fields.set_item("successor_due", self.successor_due.map(wall))?;
+        let failures = self.failures.into_iter().map(|failure| (wall(failure.at), failure.reason));
+        fields.set_item("failures", failures.collect::<Vec<_>>())?;
+        fields.set_item("progress", PyBytes::new(py, &self.progress))?;
+        fields.set_item("cancelled", self.cancelled)?;
         Ok(fields.into_any().unbind())
     }
 }

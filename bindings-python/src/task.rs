@@ -6,7 +6,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use stanchion::{OnDuplicate, Receipt};
 
-use crate::args::{Flag, Seconds, Text, Wall, Whole};
+use crate::args::{Backoff, Flag, Seconds, Text, Wall, Whole};
 use crate::error::invalid;
 
 /// A task to put in.
@@ -17,7 +17,7 @@ pub(crate) struct Task(pub(crate) stanchion::Task);
 #[pymethods]
 impl Task {
     #[new]
-    #[pyo3(signature = (id, payload, *, headers=None, delay=None, due=None, priority=None, max_attempts=None, expires=None, on_duplicate=None))]
+    #[pyo3(signature = (id, payload, *, headers=None, delay=None, due=None, priority=None, max_attempts=None, expires=None, on_duplicate=None, kind=None, timeout=None, backoff=None, keep_result=None))]
     #[allow(clippy::too_many_arguments, reason = "one for each option")]
     fn new(
         py: Python<'_>,
@@ -30,6 +30,10 @@ impl Task {
         max_attempts: Option<Whole>,
         expires: Option<Seconds>,
         on_duplicate: Option<(String, Option<Seconds>)>,
+        kind: Option<Text>,
+        timeout: Option<Seconds>,
+        backoff: Option<Backoff>,
+        keep_result: Option<Seconds>,
     ) -> PyResult<Self> {
         let mut task = id.map_or_else(stanchion::Task::auto, |id| stanchion::Task::new(id.0));
         task = task.payload(payload.as_bytes());
@@ -62,6 +66,18 @@ impl Task {
                 _ => return Err(invalid(py, "on_duplicate is Keep, Skip, Replace, Debounce or Throttle")),
             });
         }
+        if let Some(kind) = kind {
+            task = task.kind(kind.0);
+        }
+        if let Some(timeout) = timeout {
+            task = task.timeout(timeout.0);
+        }
+        if let Some(backoff) = backoff {
+            task = task.backoff(backoff.0);
+        }
+        if let Some(keep_result) = keep_result {
+            task = task.keep_result(keep_result.0);
+        }
         Ok(Self(task))
     }
 }
@@ -78,12 +94,13 @@ pub(crate) struct ClaimOptions(pub(crate) stanchion::ClaimOptions);
 #[pymethods]
 impl ClaimOptions {
     #[new]
-    #[pyo3(signature = (*, max=None, lease=None, renew=None, max_run=None, wait=None))]
+    #[pyo3(signature = (*, max=None, lease=None, renew=None, max_run=None, timeout=None, wait=None))]
     fn new(
         max: Option<Whole>,
         lease: Option<Seconds>,
         renew: Option<Flag>,
         max_run: Option<Seconds>,
+        timeout: Option<Seconds>,
         wait: Option<Seconds>,
     ) -> Self {
         let mut options = stanchion::ClaimOptions::new();
@@ -98,6 +115,9 @@ impl ClaimOptions {
         }
         if let Some(max_run) = max_run {
             options = options.max_run(max_run.0);
+        }
+        if let Some(timeout) = timeout {
+            options = options.timeout(timeout.0);
         }
         if let Some(wait) = wait {
             options = options.wait(wait.0);

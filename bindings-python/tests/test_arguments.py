@@ -40,12 +40,18 @@ def calls(client, wait):
         "schedule expires": lambda bad: queue.schedule("x", "@daily", expires=bad),
         "worker lease": lambda bad: queue.worker(print, lease=bad),
         "worker run": lambda bad: queue.worker(print, max_run=bad),
+        "timeout": lambda bad: queue.enqueue("x", timeout=bad), "keep_result": lambda bad: queue.enqueue("x", keep_result=bad),
+        "backoff": lambda bad: queue.enqueue("x", backoff=[bad]),
+        "base": lambda bad: queue.enqueue("x", backoff=stanchion.Exponential(bad)),
+        "max of backoff": lambda bad: queue.enqueue("x", backoff=stanchion.Exponential(1, max=bad)),
+        "claim timeout": lambda bad: queue.claim(timeout=bad), "worker timeout": lambda bad: queue.worker(print, timeout=bad),
+        "result wait": lambda bad: queue.result("x", wait=bad),
     }
     counts = {
         "priority": lambda bad: queue.enqueue("x", priority=bad), "max": lambda bad: queue.claim(max=bad),
         "max_attempts": lambda bad: queue.enqueue("x", max_attempts=bad), "pop": queue.pop, "peek": queue.peek,
         "list": lambda bad: queue.list("ready", max=bad), "page": lambda bad: queue.list("ready", page=bad),
-        "version": lambda bad: queue.remove("x", version=bad), "kick": queue.kick,
+        "version": lambda bad: queue.remove("x", version=bad), "result version": lambda bad: queue.result("x", bad), "kick": queue.kick,
         "kick count": lambda bad: queue.kick(count=bad), "remove_dead": lambda bad: queue.remove_dead(count=bad),
         "receipts": lambda bad: queue.kick(receipts=[bad]),
         "missed": lambda bad: queue.schedule("x", "@daily", missed=bad),
@@ -197,7 +203,8 @@ def test_bad_names(face, bad):
             lambda: client.lock(bad).acquire(), lambda: client.queue(bad).enqueue("x"),
             lambda: client.queues([bad]).claim(), lambda: client.queue("q").get(bad),
             lambda: client.queue("q").remove(bad), lambda: client.queue("q").reschedule(bad, 5),
-            lambda: client.queue("q").kick([bad]), lambda: client.queue("q").schedule(bad, "@daily"),
+            lambda: client.queue("q").kick([bad]), lambda: client.queue("q").cancel(bad),
+            lambda: client.queue("q").result(bad), lambda: client.queue("q").schedule(bad, "@daily"),
             lambda: client.queue("q").sync_schedules(bad, 1, []), lambda: client.queue("q").get_schedule(bad),
             lambda: client.queue("q").pause_schedule(bad), lambda: client.queue("q").resume_schedule(bad),
             lambda: client.queue("q").run_schedule(bad), lambda: client.queue("q").remove_schedule(bad)):
@@ -232,7 +239,7 @@ def test_strange_names_are_names_of_their_own(client):
 
 @pytest.mark.parametrize("wrong", [
     lambda q: q.enqueue_many("abc"), lambda q: q.enqueue_many(7), lambda q: q.enqueue_many([7]),
-    lambda q: q.enqueue_many([("a", b"", None, None, None, None, None, None, None, "one too many")]),
+    lambda q: q.enqueue_many([("a", b"", *[None] * 11, "one too many")]),
     lambda q: q.enqueue_many([{"name": "a"}]), lambda q: q.enqueue("a", headers=7), lambda q: q.enqueue("a", headers=["x"]),
     lambda q: q.enqueue("a", headers={"a": "\ud800"}), lambda q: q.enqueue("a", payload={1, 2}), lambda q: q.kick(1.5),
     lambda q: q.list("nowhere"), lambda q: q.settle("abc"), lambda q: q.settle([object()]),

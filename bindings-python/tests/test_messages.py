@@ -108,9 +108,9 @@ TASKS = {
     lambda queue: queue.enqueue_many("ab"): "enqueue_many(): items must be a list of tasks, not str 'ab'",
     lambda queue: queue.enqueue_many([7]):
         "enqueue_many(): items must be Tasks, ids, (id, payload) pairs or mappings of a Task's fields, not int 7",
-    lambda queue: queue.enqueue_many([tuple(range(10))]):
+    lambda queue: queue.enqueue_many([tuple(range(14))]):
         "enqueue_many(): items must be Tasks, ids, (id, payload) pairs or mappings of a Task's fields, not tuple "
-        "(0, 1, 2, 3, 4, 5, 6, 7, 8, 9)",
+        "(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13)",
     lambda queue: queue.enqueue_many([{"id": "a", "name": 1}]): "enqueue_many(): a task has no 'name'",
     lambda queue: queue.enqueue_many([{"id": "a", "countdown": 5}]): "enqueue_many(): a task has no 'countdown': say delay=5",
     lambda queue: queue.enqueue_many([{"id": "a", "payload": {1}}]):
@@ -157,17 +157,20 @@ KEYWORDS = {
     **{lambda client, name=name: client.queue("q").enqueue("a", **{name: 3}):
         f"enqueue() got an unexpected keyword argument {name!r}: say max_attempts=..., which counts the first attempt, too"
        for name in ("max_retries", "retry")},
-    **{lambda client, make=make: make(client).claim(timeout=5):
-        "claim() got an unexpected keyword argument 'timeout': how long to wait for tasks is wait=5, how long the claims last "
-        "is lease=5"
+    lambda client: client.queue("q").enqueue("a", time_limit=5):
+        "enqueue() got an unexpected keyword argument 'time_limit': say timeout=5",
+    lambda client: client.queue("q").enqueue("a", result_ttl=5):
+        "enqueue() got an unexpected keyword argument 'result_ttl': say keep_result=5",
+    lambda client: client.queue("q").enqueue("a", retry_backoff=True):
+        "enqueue() got an unexpected keyword argument 'retry_backoff': say backoff=[...] or Exponential(...)",
+    **{lambda client, make=make: make(client).claim(visibility_timeout=5):
+        "claim() got an unexpected keyword argument 'visibility_timeout': say lease=5"
        for make in (lambda client: client.queue("q"), lambda client: client.queues(["q"]))},
     lambda client: client.queue("q").schedule("a", "@daily", max_instances=1):
         "schedule() got an unexpected keyword argument 'max_instances': say overlap='skip' for one at a time",
     lambda client: client.queue("q").scheduled("@daily", name="a"):
         "scheduled() got an unexpected keyword argument 'name': say id='a'",
     lambda client: client.queue("q").claim(count=5): "claim() got an unexpected keyword argument 'count': say max=5",
-    lambda client: client.queue("q").claim(visibility_timeout=5):
-        "claim() got an unexpected keyword argument 'visibility_timeout': say lease=5",
     lambda client: client.queue("q").settle_and_claim([], count=5):
         "settle_and_claim() got an unexpected keyword argument 'count': say max=5",
     lambda client: client.queue("q").worker(print, workers=5):

@@ -56,8 +56,28 @@ def blocking(client: stanchion.Client) -> int:
     gone: int = queue.remove_dead(receipts=[task.receipt for task in page], older_than=timedelta(days=1))
     print(following, gone, queue.kick(10), queue.kick("a"), queue.kick(["a"]), queue.kick(reason="x"))
     schedules(queue)
+    runs(queue)
     report: stanchion.WorkerReport = queue.worker(lambda claim: print(claim.id), concurrency=8).run(until_empty=True)
     return fence + report.completed
+
+
+def runs(queue: stanchion.Queue) -> None:
+    done = queue.enqueue("a", kind="send", timeout=timedelta(minutes=1), backoff=[1, timedelta(hours=1)], keep_result=60)
+    queue.enqueue("b", backoff=stanchion.Exponential(1, jitter=0))
+    queue.enqueue("b", backoff=5)  # type: ignore[arg-type]
+    (claim,) = queue.claim(timeout=5)
+    kind: Optional[str] = claim.kind
+    claim.progress(b"half")
+    claim.ack(kind or b"result")
+    claim.ack({"a": 1})  # type: ignore[arg-type]
+    result: stanchion.TaskResult = queue.result("a", done.version, wait=5)
+    data: Optional[bytes] = result.result
+    cancelled: stanchion.TaskCancelled = queue.cancel("a")
+    info = queue.get("a")
+    if info is not None:
+        failures: List[stanchion.TaskFailure] = info.failures
+        print(failures, info.backoff, queue.settle([claim.acked("text")]))
+    print(data, result.json(), cancelled.outcome)
 
 
 def schedules(queue: stanchion.Queue) -> None:
@@ -102,7 +122,10 @@ async def asynchronous() -> None:
         text: str = await held(1)
         claims: List[stanchion.aio.Claim] = await client.queue("q").claim(max=2)
         for claim in claims:
-            await claim.ack()
+            await claim.progress("half")
+            await claim.ack(b"x")
+            result: stanchion.TaskResult = await client.queue("q").result(claim.id, wait=5)
+            print(result.outcome, (await client.queue("q").cancel(claim.id)).outcome)
         print(text)
         await asynchronous_schedules(client.queue("q"))
 

@@ -18,6 +18,7 @@ from ._client import Client, connect
 from ._lease import Lease, Lost
 from ._lock import Hold, Lock, RwLock
 from ._queue import Queue, Queues
+from ._running import Exponential, TaskCancelled, TaskFailure, TaskResult
 from ._schedule import Schedule, ScheduleInfo, ScheduleOutcome, SchedulePage, Synced
 from ._types import (
     ClaimedBy, Consumer, Debounce, Enqueued, Holder, Keep, NamePage, Outcome, QueueStats, Removed, Replace, Rescheduled, Skip, Task,
@@ -27,11 +28,12 @@ from ._worker import Worker
 __version__: str = _stanchion.__version__
 
 __all__ = [
-    "Cancelled", "Claim", "ClaimedBy", "Client", "Closed", "Consumer", "Corrupt", "Debounce", "Denied", "Enqueued", "Forked", "Hold",
+    "Cancelled", "Claim", "ClaimedBy", "Client", "Closed", "Consumer", "Corrupt", "Debounce", "Denied", "Enqueued", "Exponential", "Forked",
+    "Hold",
     "Holder", "Indeterminate", "Internal", "InvalidArgument", "Keep", "Lease", "LeaseExpired", "LeaseLost", "Lock",
     "LockTimeout", "Lost", "NamePage", "Outcome", "Queue", "QueueFull", "QueueStats", "Queues", "Removed", "Replace",
     "Rescheduled", "RwLock", "Schedule", "ScheduleInfo", "ScheduleOutcome", "SchedulePage", "Skip", "StaleReceipt", "StanchionError",
-    "StoreUnavailable", "Synced", "Task", "TaskInfo", "TaskPage", "TaskState",
+    "StoreUnavailable", "Synced", "Task", "TaskCancelled", "TaskFailure", "TaskInfo", "TaskPage", "TaskResult", "TaskState",
     "Throttle", "Unsupported", "Waiter", "Worker", "WorkerEvent", "WorkerReport", "WrongType", "aio", "connect", "testing",
 ]
 

@@ -12,7 +12,7 @@ from ._errors import StaleReceipt, StanchionError
 from ._keywords import refuse
 from ._lease import Lost
 from ._log import log
-from ._types import Duration, wall
+from ._types import Data, Duration, wall
 
 
 class ClaimFacts:
@@ -28,6 +28,7 @@ class ClaimFacts:
         self.queue: str = native.queue
         self.payload: bytes = native.payload
         self.headers: Dict[str, str] = native.headers
+        self.kind: Optional[str] = native.kind
         self.attempt: int = native.attempt
         self.max_attempts: int = native.max_attempts
         self.receipt: int = native.receipt
@@ -56,9 +57,9 @@ class ClaimFacts:
         valid: bool = self._native.valid
         return valid
 
-    def acked(self) -> _stanchion.Verdict:
-        """The verdict "done", for `settle`."""
-        verdict: _stanchion.Verdict = self._native.acked()
+    def acked(self, result: Optional[Data] = None) -> _stanchion.Verdict:
+        """The verdict "done", perhaps with a result, for `settle`."""
+        verdict: _stanchion.Verdict = self._native.acked(result)
         return verdict
 
     def nacked(self, delay: Optional[Duration] = None, reason: str = "", **others: NoReturn) -> _stanchion.Verdict:
@@ -97,13 +98,14 @@ class Claim(ClaimFacts):
         """Whether the claim was lost; set at its deadline at the latest."""
         return Lost(self._native)
 
-    def ack(self) -> None:
-        """Done: the task leaves the queue."""
-        self._native.ack()
+    def ack(self, result: Optional[Data] = None) -> None:
+        """Done: the task leaves the queue. The ``result``, bytes or a text, 1 MiB at most, is what `Queue.result` gives for as
+        long as the task says (``keep_result``). Of a queue 10,000 results and 64 MiB are kept."""
+        self._native.ack(result)
         self._settled = True
 
     def nack(self, delay: Optional[Duration] = None, reason: str = "", **others: NoReturn) -> None:
-        """Not done: try again after ``delay``; by default 1 s, 16 s, 81 s, 4 min and so on after the first, second, ...
+        """Not done: try again after ``delay``; by default as the task's ``backoff`` says, and if it has none 1 s, 16 s, 81 s, 4 min and so on after the first, second, ...
         attempt (the fourth power of its number), less up to half of it by chance, 7 h at most."""
         if others:
             refuse("nack", others)
@@ -124,6 +126,11 @@ class Claim(ClaimFacts):
     def extend(self, lease: Duration) -> None:
         """Prolong the lease to at least ``lease`` from now."""
         self._native.extend(lease)
+
+    def progress(self, progress: Data) -> None:
+        """Say how far the work has come, in bytes or a text, 4 KiB at most: `Queue.get` and `Queue.list` show it while the run
+        goes on. It renews the lease, too."""
+        self._native.progress(progress)
 
     def __enter__(self) -> Claim:
         return self

@@ -17,6 +17,9 @@ _ATTEMPTS = "say max_attempts=..., which counts the first attempt, too"
 _ENQUEUE = {
     "countdown": "say delay={}", "eta": "say due={}", "job_id": "say id={}", "task_id": "say id={}", "data": "say payload={}",
     "attempts": "say max_attempts={}", "max_retries": _ATTEMPTS, "retry": _ATTEMPTS,
+    **dict.fromkeys(("time_limit", "soft_time_limit", "job_timeout"), "say timeout={}"),
+    **dict.fromkeys(("retry_delay", "retry_backoff"), "say backoff=[...] or Exponential(...)"),
+    **dict.fromkeys(("result_ttl", "result_expires"), "say keep_result={}"),
 }
 _SCHEDULE = {
     **dict.fromkeys(("cron", "cron_string", "crontab"), "say when={}"),
@@ -28,7 +31,7 @@ _SCHEDULE = {
     "retry": _ATTEMPTS,
 }
 _CLAIM = {
-    "timeout": "how long to wait for tasks is wait={}, how long the claims last is lease={}", "count": "say max={}",
+    "count": "say max={}",
     "visibility_timeout": "say lease={}",
 }
 _NACK = {"countdown": "say delay={}"}

@@ -9,6 +9,7 @@ from ._claim import Claim
 from ._errors import StanchionError
 from ._functions import check_blocking, check_ran
 from ._keywords import refuse
+from ._running import Backoff, TaskCancelled, TaskResult
 from ._schedule import (
     Schedule, ScheduleInfo, ScheduleLike, ScheduleOutcome, SchedulePage, Synced, schedule_info, schedule_infos,
     schedules as native_schedules)
@@ -43,6 +44,10 @@ class Queue(ScheduledFunctions):
         max_attempts: Optional[int] = None,
         expires: Optional[Duration] = None,
         on_duplicate: Optional[OnDuplicate] = None,
+        kind: Optional[str] = None,
+        timeout: Optional[Duration] = None,
+        backoff: Optional[Backoff] = None,
+        keep_result: Optional[Duration] = None,
         **others: NoReturn,
     ) -> Enqueued:
         """Put a task in. Sent again if no answer comes, it is still put in once. Raises QueueFull at the limit.
@@ -52,7 +57,8 @@ class Queue(ScheduledFunctions):
         """
         if others:
             refuse("enqueue", others)
-        task = Task(id, payload, headers, delay, due, priority, max_attempts, expires, on_duplicate)
+        task = Task(
+            id, payload, headers, delay, due, priority, max_attempts, expires, on_duplicate, kind, timeout, backoff, keep_result)
         return enqueued(self._native.enqueue(task._native()))
 
     def enqueue_many(self, items: Iterable[TaskLike]) -> List[Union[Enqueued, StanchionError]]:
@@ -68,16 +74,18 @@ class Queue(ScheduledFunctions):
         wait: Optional[Duration] = None,
         renew: Optional[bool] = None,
         max_run: Optional[Duration] = None,
+        timeout: Optional[Duration] = None,
         **others: NoReturn,
     ) -> List[Claim]:
         """Take up to ``max`` (1) tasks under a lease, waiting for some for up to ``wait``.
 
         Without a ``lease``, it is of 30 s and renewed until the claim is settled; with one it is fixed, unless
-        ``renew`` is asked for.
+        ``renew`` is asked for. A run of a task that does not say how long it may take is over after ``timeout``, and has
+        failed then (no timeout).
         """
         if others:
             refuse("claim", others)
-        options = _stanchion.ClaimOptions(max=max, lease=lease, wait=wait, renew=renew, max_run=max_run)
+        options = _stanchion.ClaimOptions(max=max, lease=lease, wait=wait, renew=renew, max_run=max_run, timeout=timeout)
         return [Claim(native) for native in self._native.claim(options)]
 
     def settle(self, verdicts: Iterable[_stanchion.Verdict]) -> List[Optional[StanchionError]]:
@@ -93,12 +101,13 @@ class Queue(ScheduledFunctions):
         wait: Optional[Duration] = None,
         renew: Optional[bool] = None,
         max_run: Optional[Duration] = None,
+        timeout: Optional[Duration] = None,
         **others: NoReturn,
     ) -> Tuple[List[Optional[StanchionError]], List[Claim]]:
         """Settle claims and take new tasks, in one round trip if there are any."""
         if others:
             refuse("settle_and_claim", others)
-        options = _stanchion.ClaimOptions(max=max, lease=lease, wait=wait, renew=renew, max_run=max_run)
+        options = _stanchion.ClaimOptions(max=max, lease=lease, wait=wait, renew=renew, max_run=max_run, timeout=timeout)
         results, claims = self._native.settle_and_claim(several(verdicts, "verdicts"), options)
         return results, [Claim(native) for native in claims]
 
@@ -134,6 +143,17 @@ class Queue(ScheduledFunctions):
     def remove(self, id: str, version: Optional[int] = None) -> Removed:
         """Drop a task, also while it is claimed. With a version, only if it is still the task's."""
         return Removed(*self._native.remove(id, version))
+
+    def cancel(self, id: str) -> TaskCancelled:
+        """End a task. One that waits is dropped. One that runs loses its claim at the next renewal, within a third of its lease,
+        with the reason "cancelled", and is not tried again, however that run ends; an ack of it is still accepted. What is
+        enqueued later is a new task."""
+        return TaskCancelled(self._native.cancel(id))
+
+    def result(self, id: str, version: Optional[int] = None, wait: Duration = 0) -> TaskResult:
+        """What became of a task: its result, or why it is dead. ``version`` is that of `Enqueued`, and asks about that task or a
+        later one of the id; without it, about any. Waits up to ``wait`` while it is not done."""
+        return TaskResult(*self._native.result(id, version, wait))
 
     def reschedule(self, id: str, due: Time) -> Rescheduled:
         """Give a waiting task another due time."""
@@ -294,6 +314,7 @@ class Queue(ScheduledFunctions):
         concurrency: Optional[int] = None,
         lease: Optional[Duration] = None,
         max_run: Optional[Duration] = None,
+        timeout: Optional[Duration] = None,
         grace: Optional[Duration] = None,
         before: Optional[Callable[[Claim], Any]] = None,
         after: Optional[Callable[[Claim], Any]] = None,
@@ -303,7 +324,7 @@ class Queue(ScheduledFunctions):
     ) -> Worker:
         """A worker that calls ``handler`` for each task, on threads. See `Worker`."""
         return Worker(
-            self, handler, concurrency=concurrency, lease=lease, max_run=max_run, grace=grace, before=before,
+            self, handler, concurrency=concurrency, lease=lease, max_run=max_run, timeout=timeout, grace=grace, before=before,
             after=after, failed=failed, on_event=on_event, **others)
 
     def __len__(self) -> int:
@@ -336,12 +357,13 @@ class Queues:
         wait: Optional[Duration] = None,
         renew: Optional[bool] = None,
         max_run: Optional[Duration] = None,
+        timeout: Optional[Duration] = None,
         **others: NoReturn,
     ) -> List[Claim]:
         """Take tasks of the first queue that has some, as `Queue.claim`."""
         if others:
             refuse("claim", others)
-        options = _stanchion.ClaimOptions(max=max, lease=lease, wait=wait, renew=renew, max_run=max_run)
+        options = _stanchion.ClaimOptions(max=max, lease=lease, wait=wait, renew=renew, max_run=max_run, timeout=timeout)
         return [Claim(native) for native in self._native.claim(options)]
 
     def __reduce__(self) -> Any:

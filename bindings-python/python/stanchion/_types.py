@@ -13,12 +13,15 @@ from . import _stanchion
 from ._arguments import check_id, invalid
 from ._errors import InvalidArgument
 from ._keywords import instead
+from ._running import Backoff, Exponential, TaskFailure, backoff_of, native_backoff
 from ._telemetry import inject
 
 Duration = Union[float, timedelta]
 """Seconds, or a timedelta."""
 Time = Union[float, datetime]
 """Seconds since 1970, or a datetime (a naive one is local time)."""
+Data = Union[bytes, bytearray, memoryview, str]
+"""Bytes, or a text as UTF-8."""
 Path = Union[str, "os.PathLike[str]"]
 """Where a file is."""
 
@@ -94,6 +97,11 @@ class Task:
     is in local time). It becomes dead if it was not delivered ``expires`` after now (never). Higher ``priority`` (0 to 255) goes first (0).
     After ``max_attempts`` deliveries without success it is dead (20, which takes about two days). ``on_duplicate`` is
     what to do if the id is in the queue (`Keep`).
+
+    ``kind`` says what work it is, by which workers choose their handler. A run that takes longer than ``timeout`` loses its
+    claim, and has failed with the reason "timeout" (it may run for as long as its claim is renewed). ``backoff`` is how long
+    it waits after a failed attempt: a list of pauses, or `Exponential` (1 s, 16 s, 81 s, 4 min and so on: see `Claim.nack`).
+    The result of its run is kept for ``keep_result`` (1 h; 30 days at most).
     """
 
     id: Optional[str] = None
@@ -105,6 +113,10 @@ class Task:
     max_attempts: Optional[int] = None
     expires: Optional[Duration] = None
     on_duplicate: Optional[OnDuplicate] = None
+    kind: Optional[str] = None
+    timeout: Optional[Duration] = None
+    backoff: Optional[Backoff] = None
+    keep_result: Optional[Duration] = None
 
     def _native(self) -> _stanchion.Task:
         check_id(self.id)
@@ -113,7 +125,8 @@ class Task:
         return _stanchion.Task(
             self.id, payload, headers=inject(headers), delay=self.delay, due=seconds_since_1970(self.due),
             priority=self.priority, max_attempts=self.max_attempts, expires=self.expires,
-            on_duplicate=_policy(self.on_duplicate))
+            on_duplicate=_policy(self.on_duplicate), kind=self.kind, timeout=self.timeout,
+            backoff=native_backoff(self.backoff), keep_result=self.keep_result)
 
 
 _FIELDS = Task.__dataclass_fields__
@@ -194,7 +207,12 @@ class Consumer:
 @dataclass(frozen=True)
 class TaskInfo:
     """A task as it is in a queue. ``size`` is the bytes of payload and headers, as stored. ``claimed_by`` is who claimed
-    it last, None if nobody did."""
+    it last, None if nobody did.
+
+    ``kind``, ``timeout`` (in seconds) and ``backoff`` are what its `Task` says, else None; without payloads they are not
+    listed. ``failures`` are its last five failed attempts, the latest last; ``progress`` is what its run has said with
+    `Claim.progress`; ``cancelled``, whether it was cancelled while it runs, so that this run is its last.
+    """
 
     id: str
     state: TaskState
@@ -213,6 +231,12 @@ class TaskInfo:
     claimed_by: Optional[ClaimedBy]
     died: Optional[datetime]
     successor_due: Optional[datetime]
+    kind: Optional[str]
+    timeout: Optional[float]
+    backoff: Union[List[float], Exponential, None]
+    failures: List[TaskFailure]
+    progress: bytes
+    cancelled: bool
 
     @property
     def json(self) -> Any:
@@ -394,6 +418,8 @@ def task_infos(all_fields: List[Dict[str, Any]]) -> List[TaskInfo]:
         if fields["claimed_by"] is not None:
             label, host, pid, since = fields["claimed_by"]
             fields["claimed_by"] = ClaimedBy(label, host, pid, maybe_wall(since))
+        fields["backoff"] = backoff_of(fields["backoff"])
+        fields["failures"] = [TaskFailure(wall(at), reason) for at, reason in fields["failures"]]
         infos.append(TaskInfo(**fields))
     return infos
 

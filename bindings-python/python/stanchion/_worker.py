@@ -33,6 +33,7 @@ class WorkerFacts:
         concurrency: Optional[int] = None,
         lease: Optional[Duration] = None,
         max_run: Optional[Duration] = None,
+        timeout: Optional[Duration] = None,
         grace: Optional[Duration] = None,
         before: Optional[Callable[[Any], Any]] = None,
         after: Optional[Callable[[Any], Any]] = None,
@@ -46,7 +47,7 @@ class WorkerFacts:
             refuse("worker", others)
         self._check(handler, "worker(): handler")
         self._queue, self._handler = queue, handler
-        self._terms = (concurrency, lease, max_run, grace)
+        self._terms = (concurrency, lease, max_run, timeout, grace)
         self._before, self._after, self._failed, self._on_event = before, after, failed, on_event
         self._native: Any = None
         self._stopped = False
@@ -164,7 +165,8 @@ class Worker(WorkerFacts):
 
     A handler that returns is acked; one that raises is nacked with backoff. What it settles itself is left
     alone. ``concurrency`` (1) of them run at a time. While one runs, its claim is renewed, for ``max_run`` (1 h) at
-    most; if the process dies, another worker gets the task when its ``lease`` (30 s) ends. A handler that runs
+    most; if the process dies, another worker gets the task when its ``lease`` (30 s) ends. After the ``timeout`` of the task,
+    or of the worker for tasks that have none (no timeout), its claim is lost, and the attempt has failed. A handler that runs
     long should look at ``claim.lost`` now and then: a thread cannot be stopped from outside. One that goes on after the
     loss of its claim keeps its thread; the worker goes on with the others, reports it (``stuck``), and leaves the task
     to other workers.

@@ -45,11 +45,12 @@ impl AioWorker {
         concurrency: Option<Whole>,
         lease: Option<Seconds>,
         max_run: Option<Seconds>,
+        timeout: Option<Seconds>,
         grace: Option<Seconds>,
         until_empty: bool,
     ) -> PyResult<Self> {
         let (queue, terms) =
-            (queue.get().0.clone(), Terms { concurrency, lease, max_run, grace, until_empty });
+            (queue.get().0.clone(), Terms { concurrency, lease, max_run, timeout, grace, until_empty });
         let idle = |_: stanchion::Claim| async { Said::Ok(()) };
         let worker = on_terms!(stanchion::Worker::new(queue.clone(), idle), terms);
         worker.check().map_err(|error| raise(py, &error))?;

@@ -39,10 +39,12 @@ impl Worker {
         concurrency: Option<Whole>,
         lease: Option<Seconds>,
         max_run: Option<Seconds>,
+        timeout: Option<Seconds>,
         grace: Option<Seconds>,
         until_empty: bool,
     ) -> PyResult<Self> {
-        let (terms, events) = (Terms { concurrency, lease, max_run, grace, until_empty }, Events::default());
+        let (terms, events) =
+            (Terms { concurrency, lease, max_run, timeout, grace, until_empty }, Events::default());
         let noted = events.clone();
         let worker =
             on_terms!(blocking::Worker::hosted(queue.get().0.clone()), terms).on_event(move |event| {

@@ -77,6 +77,7 @@ struct Terms {
     concurrency: Option<Whole>,
     lease: Option<Seconds>,
     max_run: Option<Seconds>,
+    timeout: Option<Seconds>,
     grace: Option<Seconds>,
     until_empty: bool,
 }
@@ -93,6 +94,9 @@ macro_rules! on_terms {
         }
         if let Some(max_run) = terms.max_run {
             worker = worker.max_run(max_run.0);
+        }
+        if let Some(timeout) = terms.timeout {
+            worker = worker.timeout(timeout.0);
         }
         if let Some(grace) = terms.grace {
             worker = worker.grace(grace.0);

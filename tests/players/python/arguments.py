@@ -61,8 +61,8 @@ def backoff(told):
     if isinstance(told, list):
         return [seconds(pause) for pause in told]
     if isinstance(told, dict) and "base" in told:
-        times = {name: seconds(told[name]) for name in ("base", "max") if name in told}
-        return stanchion.Exponential(**{**told, **times})
+        units = {"base": seconds, "max": seconds}
+        return stanchion.Exponential(**{name: units.get(name, special)(value) for name, value in told.items()})
     return told
 
 

@@ -8,7 +8,7 @@ from typing import NoReturn, Optional, Type
 from .._claim import ClaimFacts, describe, log_unsettled
 from .._errors import StanchionError
 from .._keywords import refuse
-from .._types import Duration
+from .._types import Data, Duration
 from ._lease import Lost
 from ._loop import call
 
@@ -24,13 +24,13 @@ class Claim(ClaimFacts):
         """Whether the claim was lost; set at its deadline at the latest."""
         return Lost(self._native)
 
-    async def ack(self) -> None:
-        """Done: the task leaves the queue."""
-        await call(self._native.ack)
+    async def ack(self, result: Optional[Data] = None) -> None:
+        """Done: the task leaves the queue. The ``result``, bytes or a text, is what `Queue.result` gives."""
+        await call(self._native.ack, result)
         self._settled = True
 
     async def nack(self, delay: Optional[Duration] = None, reason: str = "", **others: NoReturn) -> None:
-        """Not done: try again after ``delay``; by default 1 s, 16 s, 81 s, 4 min and so on after the first, second, ...
+        """Not done: try again after ``delay``; by default as the task's ``backoff`` says, and if it has none 1 s, 16 s, 81 s, 4 min and so on after the first, second, ...
         attempt (the fourth power of its number), less up to half of it by chance, 7 h at most."""
         if others:
             refuse("nack", others)
@@ -51,6 +51,11 @@ class Claim(ClaimFacts):
     async def extend(self, lease: Duration) -> None:
         """Prolong the lease to at least ``lease`` from now."""
         await call(self._native.extend, lease)
+
+    async def progress(self, progress: Data) -> None:
+        """Say how far the work has come, in bytes or a text, 4 KiB at most: `Queue.get` and `Queue.list` show it while the run
+        goes on. It renews the lease, too."""
+        await call(self._native.progress, progress)
 
     async def __aenter__(self) -> Claim:
         return self

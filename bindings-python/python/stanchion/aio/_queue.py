@@ -9,6 +9,7 @@ from .. import _stanchion
 from .._errors import StanchionError
 from .._functions import check_ran
 from .._keywords import refuse
+from .._running import Backoff, TaskCancelled, TaskResult
 from .._schedule import (
     Schedule, ScheduleInfo, ScheduleLike, ScheduleOutcome, SchedulePage, Synced, schedule_info, schedule_infos,
     schedules as native_schedules)
@@ -48,12 +49,17 @@ class Queue(ScheduledFunctions):
         max_attempts: Optional[int] = None,
         expires: Optional[Duration] = None,
         on_duplicate: Optional[OnDuplicate] = None,
+        kind: Optional[str] = None,
+        timeout: Optional[Duration] = None,
+        backoff: Optional[Backoff] = None,
+        keep_result: Optional[Duration] = None,
         **others: NoReturn,
     ) -> Enqueued:
         """Put a task in. Raises QueueFull at the limit."""
         if others:
             refuse("enqueue", others)
-        task = Task(id, payload, headers, delay, due, priority, max_attempts, expires, on_duplicate)
+        task = Task(
+            id, payload, headers, delay, due, priority, max_attempts, expires, on_duplicate, kind, timeout, backoff, keep_result)
         return enqueued(await call(self._native.enqueue, task._native()))
 
     async def enqueue_many(self, items: Iterable[TaskLike]) -> List[Union[Enqueued, StanchionError]]:
@@ -68,12 +74,13 @@ class Queue(ScheduledFunctions):
         wait: Optional[Duration] = None,
         renew: Optional[bool] = None,
         max_run: Optional[Duration] = None,
+        timeout: Optional[Duration] = None,
         **others: NoReturn,
     ) -> List[Claim]:
         """Take up to ``max`` (1) tasks under a lease, waiting for some for up to ``wait``."""
         if others:
             refuse("claim", others)
-        options = _stanchion.ClaimOptions(max=max, lease=lease, wait=wait, renew=renew, max_run=max_run)
+        options = _stanchion.ClaimOptions(max=max, lease=lease, wait=wait, renew=renew, max_run=max_run, timeout=timeout)
         return [Claim(native) for native in await call(self._native.claim, options, discard=_forget)]
 
     async def settle(self, verdicts: Iterable[_stanchion.Verdict]) -> List[Optional[StanchionError]]:
@@ -90,12 +97,13 @@ class Queue(ScheduledFunctions):
         wait: Optional[Duration] = None,
         renew: Optional[bool] = None,
         max_run: Optional[Duration] = None,
+        timeout: Optional[Duration] = None,
         **others: NoReturn,
     ) -> Tuple[List[Optional[StanchionError]], List[Claim]]:
         """Settle claims and take new tasks, in one round trip if there are any."""
         if others:
             refuse("settle_and_claim", others)
-        options = _stanchion.ClaimOptions(max=max, lease=lease, wait=wait, renew=renew, max_run=max_run)
+        options = _stanchion.ClaimOptions(max=max, lease=lease, wait=wait, renew=renew, max_run=max_run, timeout=timeout)
         results, claims = await call(
             self._native.settle_and_claim, several(verdicts, "verdicts"), options, discard=lambda found: _forget(found[1]))
         return results, [Claim(native) for native in claims]
@@ -128,6 +136,14 @@ class Queue(ScheduledFunctions):
     async def remove(self, id: str, version: Optional[int] = None) -> Removed:
         """Drop a task, also while it is claimed. With a version, only if it is still the task's."""
         return Removed(*await call(self._native.remove, id, version))
+
+    async def cancel(self, id: str) -> TaskCancelled:
+        """End a task. One that waits is dropped; one that runs loses its claim, and is not tried again."""
+        return TaskCancelled(await call(self._native.cancel, id))
+
+    async def result(self, id: str, version: Optional[int] = None, wait: Duration = 0) -> TaskResult:
+        """What became of a task: its result, or why it is dead. Waits up to ``wait`` while it is not done."""
+        return TaskResult(*await call(self._native.result, id, version, wait))
 
     async def reschedule(self, id: str, due: Time) -> Rescheduled:
         """Give a waiting task another due time."""
@@ -280,6 +296,7 @@ class Queue(ScheduledFunctions):
         concurrency: Optional[int] = None,
         lease: Optional[Duration] = None,
         max_run: Optional[Duration] = None,
+        timeout: Optional[Duration] = None,
         grace: Optional[Duration] = None,
         before: Optional[Callable[[Claim], Any]] = None,
         after: Optional[Callable[[Claim], Any]] = None,
@@ -289,7 +306,7 @@ class Queue(ScheduledFunctions):
     ) -> Worker:
         """A worker that awaits ``handler(claim)`` for each task. See `Worker`."""
         return Worker(
-            self, handler, concurrency=concurrency, lease=lease, max_run=max_run, grace=grace, before=before,
+            self, handler, concurrency=concurrency, lease=lease, max_run=max_run, timeout=timeout, grace=grace, before=before,
             after=after, failed=failed, on_event=on_event, **others)
 
     def __repr__(self) -> str:
@@ -311,10 +328,11 @@ class Queues:
         wait: Optional[Duration] = None,
         renew: Optional[bool] = None,
         max_run: Optional[Duration] = None,
+        timeout: Optional[Duration] = None,
         **others: NoReturn,
     ) -> List[Claim]:
         """Take tasks of the first queue that has some, as `Queue.claim`."""
         if others:
             refuse("claim", others)
-        options = _stanchion.ClaimOptions(max=max, lease=lease, wait=wait, renew=renew, max_run=max_run)
+        options = _stanchion.ClaimOptions(max=max, lease=lease, wait=wait, renew=renew, max_run=max_run, timeout=timeout)
         return [Claim(native) for native in await call(self._native.claim, options, discard=_forget)]
