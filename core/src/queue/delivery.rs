@@ -262,9 +262,11 @@ impl Delivery {
             return live.leave_to_parent();
         }
         let was_open = matches!(*locked(&self.verdict), Progress::Open);
+        // Whoever drops it at its timeout may be faster than the keeper, which would have said so.
+        let reason = if self.kept.loss() == Some(LossReason::TimedOut) { TIMEOUT } else { DROPPED };
         if self.kept.end(Ended::Dropped)
             && was_open
-            && let Ok(verdict) = self.nack(Retry::Backoff, DROPPED)
+            && let Ok(verdict) = self.nack(Retry::Backoff, reason)
         {
             self.settle_later(verdict);
         }

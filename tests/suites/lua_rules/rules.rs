@@ -61,7 +61,7 @@ const LOCK_VERBS: [&str; 22] = [
 /// Those that are about several locks: their keys are those of each lock, one after the other.
 const OF_SEVERAL: [&str; 1] = ["acquire_all"];
 /// The keys of a queue, with that of a call.
-const QUEUE_KEYS: usize = 14;
+const QUEUE_KEYS: usize = 15;
 
 /// What is wrong with a script; empty if nothing is.
 pub fn check(verb: &str, text: &str) -> Vec<String> {
@@ -300,7 +300,7 @@ fn check_paths(verb: &str, words: &[Word], wrong: &mut Vec<String>) {
         | "kick" => Some(Write::Adding),
         "release" | "leave" | "extend" | "break_lease" | "invalidate" | "claim" | "settle"
         | "settle_and_claim" | "extend_claim" | "abandon" | "pop" | "remove" | "remove_dead"
-        | "reschedule" | "purge" => Some(Write::Removing),
+        | "reschedule" | "purge" | "cancel" | "result" => Some(Write::Removing),
         _ => None,
     };
     // They set what is asked for, and take away what is not; or take the lock, and take out of the line who gets

@@ -37,6 +37,7 @@ fn names(key: &str, field: &str) -> Vec<String> {
         ("q:queue", "counts") => COUNTS.map(str::to_owned).to_vec(),
         ("q:queue", "settings") => SETTINGS.map(str::to_owned).to_vec(),
         ("q:queue", "agenda") => AGENDA.map(str::to_owned).to_vec(),
+        ("q:result", id) if !id.is_empty() => ["version", "result"].map(str::to_owned).to_vec(),
         ("q:schedules", field) if !field.starts_with(['+', '=']) => {
             SCHEDULE_FIELDS.iter().map(|(name, _)| name.to_lowercase()).collect()
         }
@@ -202,8 +203,18 @@ fn elements(text: &str) -> usize {
 }
 
 /// Fields that are texts also if they are empty.
-const TEXTS: [&str; 9] =
-    ["reason", "id", "consumer", "progress", "timing", "missed", "owner", "last_task", "task_options"];
+const TEXTS: [&str; 10] = [
+    "reason",
+    "id",
+    "consumer",
+    "progress",
+    "result",
+    "timing",
+    "missed",
+    "owner",
+    "last_task",
+    "task_options",
+];
 
 fn pack(bytes: &mut Vec<u8>, name: &str, value: &str) {
     let is_text = TEXTS.contains(&name) || (name == "body" && !value.is_empty());

@@ -173,6 +173,10 @@ pub fn extend_claim(id: &str, receipt: u64, lease: u64) -> QueueVerb {
     })
 }
 
+pub fn ack_with(result: &str, keep: u64) -> Verdict {
+    Verdict::AckWith { result: result.as_bytes().into(), keep: ms(keep) }
+}
+
 /// An extension that notes how far the work has come.
 pub fn progress(id: &str, receipt: u64, lease: u64, progress: &str) -> QueueVerb {
     let QueueVerb::ExtendClaim(extend) = extend_claim(id, receipt, lease) else { unreachable!() };
@@ -425,6 +429,15 @@ fn record(task: &TaskRecord) -> String {
     }
     if let Some(due) = task.successor_due {
         text += &format!(" successor {due}");
+    }
+    for failure in &task.failures {
+        text += &format!(" failed {} {}", failure.at, failure.reason);
+    }
+    if !task.progress.is_empty() {
+        text += &format!(" progress {}", String::from_utf8_lossy(&task.progress));
+    }
+    if task.cancelled {
+        text += " cancelled";
     }
     text
 }

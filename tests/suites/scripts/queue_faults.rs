@@ -9,9 +9,10 @@ use stanchion_tests::{RedisServer, verbs};
 use crate::case::{Bench, describe, store};
 use crate::memory_full;
 use crate::queue_case::{
-    LEASE, Tweak, abandon, ack, bury, claim, claim_or_wait, due_schedules, enqueue, extend_claim, fire,
-    fire_of, get, kick, list, ms, nack, pause_schedule, peek, plain, pop, put_schedules, remove,
-    remove_schedule, request, reschedule, schedule_of, settle, settle_and_claim,
+    LEASE, Tweak, abandon, ack, ack_with, bury, cancel, claim, claim_or_wait, due_schedules, enqueue,
+    extend_claim, fire, fire_of, get, kick, list, ms, nack, pause_schedule, peek, plain, pop, progress,
+    put_schedules, remove, remove_schedule, request, reschedule, result, schedule_of, settle,
+    settle_and_claim,
 };
 use crate::state::{Content, State, nothing};
 
@@ -34,7 +35,9 @@ fn verbs() -> Vec<(&'static str, QueueVerb)> {
         ("put back", settle(&[("runs", 40, Verdict::PUT_BACK)])),
         ("ack of the dead", settle(&[("dead", 10, ack())])),
         ("settle_and_claim", settle_and_claim(&[("runs", 40, bury())], 9)),
+        ("ack with a result", settle(&[("runs", 40, ack_with("r", 5_000))])),
         ("extend_claim", extend_claim("runs", 40, 60_000)),
+        ("extend_claim with progress", progress("runs", 40, 60_000, "half")),
         ("abandon", abandon(Some(6), Some(5))),
         ("pop", pop(9)),
         ("peek", peek(9)),
@@ -45,6 +48,11 @@ fn verbs() -> Vec<(&'static str, QueueVerb)> {
         ("list scheduled", list(TaskState::Scheduled, None, 9)),
         ("list claimed", list(TaskState::Claimed, None, 9)),
         ("list dead", list(TaskState::Dead, None, 9)),
+        ("result", result("runs", 0, Some(5))),
+        ("result that is kept", result("done", 0, None)),
+        ("result of the dead", result("dead", 0, None)),
+        ("cancel", cancel("runs")),
+        ("cancel one that waits", cancel("ready")),
         ("remove", remove("runs", None)),
         ("remove an entry", remove("entry", None)),
         ("reschedule", reschedule("ready", Due::In(ms(5_000)))),
@@ -84,6 +92,7 @@ fn busy() -> State {
         .idle(6, LIVE)
         .intake("entry", "5")
         .call("6: [[runs 40]]")
+        .result("done", LIVE, "version 5, result r")
         .schedule("cron", "{then-1}", "owner app")
         .owns("app", "[1 cron]")
         .agenda("{then-1}", 1)
@@ -154,6 +163,8 @@ fn a_key_of_another_type_changes_nothing() {
         "expired",
         "agenda",
         "schedules",
+        "result",
+        "results",
     ];
     let keys = kinds.iter().map(|kind| format!("q:{kind}")).chain(["q:call 0".to_owned()]);
     let mut bench = Bench::new();

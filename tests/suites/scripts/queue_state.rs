@@ -13,6 +13,8 @@ use crate::state::{Content, DEAD_AGE, QUEUE_REFRESH, QUEUE_WEEK, State};
 
 /// How long the reply to a call is kept.
 pub const CALL_TTL: u64 = 60_000;
+/// How long the results of the tests are kept, and a second.
+pub const RESULT: u64 = 10_000;
 /// How long an idle consumer is registered.
 pub const IDLE: u64 = 7_500;
 /// The fields of a plain task.
@@ -207,6 +209,18 @@ impl State {
             &format!("r{receipt}"),
             "b",
         )
+    }
+
+    /// A result that is kept until then, for nine seconds at most.
+    pub fn result(self, id: &str, ends: &str, fields: &str) -> Self {
+        let mut state = self.hash("result", id, fields).zset("results", id, ends, Some(RESULT));
+        state.0.get_mut("q:result").expect("a result").1 = Some(RESULT);
+        state
+    }
+
+    /// The bytes of all results.
+    pub fn results_size(self, bytes: usize) -> Self {
+        self.hash("result", "", &bytes.to_string())
     }
 
     /// A schedule that nobody has fired yet, of tasks with the body `b`.

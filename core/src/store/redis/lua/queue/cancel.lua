@@ -42,4 +42,5 @@ tell_ends()
 if main and runs then
   return { @RUNNING }
 end
-return { (main or entry) and @REMOVED or @ABSENT }
+local removed = main or entry
+return { removed and @REMOVED or @ABSENT }

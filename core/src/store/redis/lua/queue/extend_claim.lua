@@ -26,14 +26,14 @@ local later = now + ARGV[3]
 if later > ends or ARGV[4] then
   -- Changes nothing; the first write decides whether a server without memory lets the script write.
   redis.call('PERSIST', KEYS[@CLAIMED])
-end
-if later > ends then
-  redis.call('ZADD', KEYS[@CLAIMED], later, ARGV[1])
-  ends = later
-end
-if ARGV[4] then
-  widen(task)
-  task[@PROGRESS] = ARGV[4]
-  redis.call('HSET', KEYS[@STATE], ARGV[1], cmsgpack.pack(task))
+  if ARGV[4] then
+    widen(task)
+    task[@PROGRESS] = ARGV[4]
+    redis.call('HSET', KEYS[@STATE], ARGV[1], cmsgpack.pack(task))
+  end
+  if later > ends then
+    redis.call('ZADD', KEYS[@CLAIMED], later, ARGV[1])
+    ends = later
+  end
 end
 return { @EXTENDED, ends - now }

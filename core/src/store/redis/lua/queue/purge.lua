@@ -12,6 +12,8 @@ check_live()
 local count = live + redis.call('ZCARD', KEYS[@DEAD]) + redis.call('ZCARD', KEYS[@EXPIRED]) + intake_size
 check_dead()
 redis.call('ZCARD', KEYS[@WINDOW])
+redis.call('HLEN', KEYS[@RESULT])
+redis.call('ZCARD', KEYS[@RESULTS])
 redis.call('UNLINK', KEYS[@STATE])
 redis.call('UNLINK', KEYS[@BODY])
 redis.call('UNLINK', KEYS[@SCHEDULED])

@@ -47,10 +47,16 @@ end
 -- The verdicts' letters: an ack, perhaps with how long its result is kept and that, a nack with its delay and reason, a bury with its reason, a put_back
 -- with its delay.
 local function settle_all(first_item, reply)
-  local ids, count = {}, 0
+  local ids, count, has_results = {}, 0, false
   for i = first_item, #ARGV, 3 do
     count = count + 1
     ids[count] = ARGV[i]
+    has_results = has_results or string.match(ARGV[i + 2], '^a%d')
+  end
+  if has_results then
+    -- Fails here if they are of another type, and not after a write.
+    redis.call('HLEN', KEYS[@RESULT])
+    redis.call('ZCARD', KEYS[@RESULTS])
   end
   fetch(ids)
   local ends = {}
