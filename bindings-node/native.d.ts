@@ -29,6 +29,7 @@ export class Claim {
   get queue(): string
   get payload(): Buffer
   get headers(): Record<string, string>
+  get kind(): string | null
   get attempt(): number
   get maxAttempts(): number
   get receipt(): bigint
@@ -40,14 +41,15 @@ export class Claim {
   /** Why it was lost, if it was. */
   get lossName(): string | null
   get loss(): Failure | null
-  ack(bridge: Bridge, call: number): void
+  ack(bridge: Bridge, call: number, result?: Uint8Array | undefined | null): void
+  progress(bridge: Bridge, call: number, progress: Uint8Array): void
   nack(bridge: Bridge, call: number, delay?: Millis | undefined | null, reason?: Text | undefined | null): void
   bury(bridge: Bridge, call: number, reason?: Text | undefined | null): void
   putBack(bridge: Bridge, call: number, delay?: Millis | undefined | null): void
   extend(bridge: Bridge, call: number, lease: Millis): void
   /** Done when the claim is lost (then it says why) or settled. */
   waitLost(bridge: Bridge, call: number): void
-  acked(): Verdict
+  acked(result?: Uint8Array | undefined | null): Verdict
   nacked(delay?: Millis | undefined | null, reason?: Text | undefined | null): Verdict
   buried(reason?: Text | undefined | null): Verdict
   returned(delay?: Millis | undefined | null): Verdict
@@ -55,7 +57,7 @@ export class Claim {
 
 /** How to claim. */
 export class ClaimOptions {
-  constructor(max?: Whole | undefined | null, lease?: Millis | undefined | null, renew?: Flag | undefined | null, maxRun?: Millis | undefined | null, wait?: Millis | undefined | null)
+  constructor(max?: Whole | undefined | null, lease?: Millis | undefined | null, renew?: Flag | undefined | null, maxRun?: Millis | undefined | null, wait?: Millis | undefined | null, timeout?: Millis | undefined | null)
 }
 
 /** Who claimed a task last; `since` is milliseconds since 1970. */
@@ -214,6 +216,8 @@ export class Queue {
   get(bridge: Bridge, call: number, id: Text): void
   list(bridge: Bridge, call: number, name: Text, page?: Text | undefined | null, max?: Whole | undefined | null, prefix?: Text | undefined | null, payloads?: Flag | undefined | null): void
   remove(bridge: Bridge, call: number, id: Text, version?: Whole | undefined | null): void
+  cancel(bridge: Bridge, call: number, id: Text): void
+  result(bridge: Bridge, call: number, id: Text, version?: Whole | undefined | null, wait?: Millis | undefined | null): void
   reschedule(bridge: Bridge, call: number, id: Text, due: Wall): void
   kick(bridge: Bridge, call: number, dead: DeadTasks): void
   removeDead(bridge: Bridge, call: number, dead: DeadTasks): void
@@ -339,7 +343,13 @@ export interface Synced {
 
 /** A task to put in. */
 export class Task {
-  constructor(id?: Text | undefined | null, payload?: Uint8Array | undefined | null, headers?: Array<Text> | undefined | null, delay?: Millis | undefined | null, due?: Wall | undefined | null, priority?: Whole | undefined | null, maxAttempts?: Whole | undefined | null, expires?: Millis | undefined | null, policy?: Text | undefined | null, policyTime?: Millis | undefined | null)
+  constructor(id?: Text | undefined | null, payload?: Uint8Array | undefined | null, headers?: Array<Text> | undefined | null, delay?: Millis | undefined | null, due?: Wall | undefined | null, priority?: Whole | undefined | null, maxAttempts?: Whole | undefined | null, expires?: Millis | undefined | null, policy?: Text | undefined | null, policyTime?: Millis | undefined | null, kind?: Text | undefined | null, timeout?: Millis | undefined | null, backoff?: Text | undefined | null, keepResult?: Millis | undefined | null)
+}
+
+/** A failed attempt; `at` is milliseconds since 1970. */
+export interface TaskFailure {
+  at: number
+  reason: string
 }
 
 /** A task as it is in a queue. Times are milliseconds, points in time from 1970 on. */
@@ -361,12 +371,27 @@ export interface TaskInfo {
   claimedBy?: ClaimedBy
   died?: number
   successorDue?: number
+  kind?: string
+  timeout?: number
+  /** Its text, which is JSON. */
+  backoff?: string
+  failures: Array<TaskFailure>
+  progress: Buffer
+  cancelled: boolean
 }
 
 /** Some tasks, and where the next ones begin. */
 export interface TaskPage {
   tasks: Array<TaskInfo>
   next?: string
+}
+
+/** What became of a task. */
+export interface TaskResult {
+  outcome: string
+  result?: Buffer
+  version?: bigint
+  reason?: string
 }
 
 /** The right to compute a value. When nothing refers to it any more, it is left to the next caller. */
@@ -392,7 +417,7 @@ export interface Waiter {
 
 /** A worker. */
 export class Worker {
-  constructor(queue: Queue, concurrency?: Whole | undefined | null, lease?: Millis | undefined | null, maxRun?: Millis | undefined | null, grace?: Millis | undefined | null, untilEmpty?: Flag | undefined | null)
+  constructor(queue: Queue, concurrency?: Whole | undefined | null, lease?: Millis | undefined | null, maxRun?: Millis | undefined | null, grace?: Millis | undefined | null, untilEmpty?: Flag | undefined | null, timeout?: Millis | undefined | null)
   /** Works until it is stopped; its news come under the number of this call. */
   run(bridge: Bridge, call: number): void
   /**

@@ -4,8 +4,8 @@ import stanchion from '../dist/index.js'
 export const {
   CancelledError, Claim, Client, ClosedError, CorruptError, DeniedError, ForkedError, IndeterminateError,
   InternalError, InvalidArgumentError, Lease, LeaseExpiredError, LeaseLostError, Lock, LockTimeoutError, Queue,
-  QueueFullError, Queues, RwLock, StaleReceiptError, StanchionError, StoreUnavailableError, UnsupportedError, Worker,
-  WrongTypeError, connect, previewSchedule
+  QueueFullError, Queues, RwLock, StaleReceiptError, StanchionError, StoreUnavailableError, TaskResult, UnsupportedError,
+  Worker, WrongTypeError, connect, previewSchedule
 } = stanchion
 
 export default stanchion

@@ -2,7 +2,7 @@ import { call, lossSignal } from './bridge.js'
 import { refusalOf } from './errors.js'
 import { nothing, type Loss } from './lease.js'
 import type { Native } from './native.js'
-import { parse } from './payload.js'
+import { bytesOrText, parse } from './payload.js'
 import { OURS, checkOptions, checkOurs } from './values.js'
 
 declare const verdict: unique symbol
@@ -79,6 +79,11 @@ export class Claim<Json = any> {
     return this.#native.headers
   }
 
+  /** What work it is, if the task says so. */
+  get kind(): string | null {
+    return this.#native.kind
+  }
+
   /** Counts deliveries from one. */
   get attempt(): number {
     return this.#native.attempt
@@ -131,13 +136,25 @@ export class Claim<Json = any> {
   }
 
   /**
-   * Done: the task leaves the queue. A second ack repeats the answer of the first.
+   * Done: the task leaves the queue. A second ack repeats the answer of the first. A result, bytes or a text, 1 MiB at most,
+   * is what `Queue.result` gives for as long as the task's `keepResultMs` says; of a queue 10,000 results and 64 MiB are kept.
    *
    * @throws {StaleReceiptError} if the lease had ended and the task was delivered again or settled meanwhile
    */
-  ack(): Promise<void> {
+  ack(result?: Uint8Array | string): Promise<void> {
     return call(
-      (bridge, number) => this.#native.ack(bridge, number), () => this.#settle(), { operation: 'ack', on: this })
+      (bridge, number) => this.#native.ack(bridge, number, resultOf(result)), () => this.#settle(),
+      { operation: 'ack', on: this })
+  }
+
+  /**
+   * Note how far the work has come, in bytes or a text, 4 KiB at most: `Queue.get` and listings show it until the run ends.
+   * The lease is renewed. Errors as of `extend`.
+   */
+  progress(progress: Uint8Array | string): Promise<void> {
+    return call(
+      (bridge, number) => this.#native.progress(bridge, number, bytesOrText(progress, 'the progress')), nothing,
+      { operation: 'progress', on: this })
   }
 
   /** Not done: the task is tried again, or is dead after its last attempt. Errors as of `ack`. */
@@ -176,9 +193,9 @@ export class Claim<Json = any> {
       (bridge, number) => this.#native.extend(bridge, number, leaseMs), nothing, { operation: 'extend', on: this })
   }
 
-  /** The verdict "done". */
-  acked(): Verdict {
-    return this.#verdict('ack', () => this.#native.acked())
+  /** The verdict "done", also with a result, as of `ack`. @throws {InvalidArgumentError} for one of more than 1 MiB */
+  acked(result?: Uint8Array | string): Verdict {
+    return this.#verdict('ack', () => this.#native.acked(resultOf(result)))
   }
 
   /** The verdict "try again". @throws {InvalidArgumentError} for a delay over 365 days */
@@ -236,4 +253,8 @@ export class Claim<Json = any> {
       throw refusalOf(thrown, { operation, on: this })
     }
   }
+}
+
+function resultOf(result: Uint8Array | string | null | undefined): Uint8Array | undefined {
+  return result === undefined || result === null ? undefined : bytesOrText(result, 'the result')
 }

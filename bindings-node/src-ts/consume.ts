@@ -5,13 +5,13 @@ import type { ClaimOptions } from './queue.js'
 import { checkOptions, shown } from './values.js'
 
 /** How to consume. */
-export interface ConsumeOptions extends Pick<ClaimOptions, 'leaseMs' | 'renew' | 'maxRunMs' | 'signal'> {
+export interface ConsumeOptions extends Pick<ClaimOptions, 'leaseMs' | 'renew' | 'maxRunMs' | 'timeoutMs' | 'signal'> {
   /** How many claims may be out at a time: neither settled nor lost. Default: 1. */
   concurrency?: number | undefined
 }
 
 const OPTIONS: ReadonlySet<string> = new Set<keyof ConsumeOptions>(
-  ['concurrency', 'leaseMs', 'renew', 'maxRunMs', 'signal'])
+  ['concurrency', 'leaseMs', 'renew', 'maxRunMs', 'timeoutMs', 'signal'])
 
 /** How long one call waits for tasks; then the next one goes on waiting. */
 const WAIT_MS = 30_000
@@ -43,7 +43,7 @@ async function* take<Json>(
   claim: Claiming<Json>, end: AbortController, about: About, options: ConsumeOptions = {}
 ): Loop<Json> {
   checkOptions(options, OPTIONS, about)
-  const { concurrency = 1, signal, leaseMs, renew, maxRunMs } = options
+  const { concurrency = 1, signal, leaseMs, renew, maxRunMs, timeoutMs } = options
   checkSignal(signal, about)
   if (!Number.isInteger(concurrency) || concurrency < 1) {
     throw new InvalidArgumentError(
@@ -57,7 +57,7 @@ async function* take<Json>(
       if (signal) onAbort(signal, abort)
       try {
         await out.roomForOne()
-        found = await claim({ leaseMs, renew, maxRunMs, max: out.room(), waitMs: WAIT_MS, signal: end.signal })
+        found = await claim({ leaseMs, renew, maxRunMs, timeoutMs, max: out.room(), waitMs: WAIT_MS, signal: end.signal })
       } finally {
         if (signal) offAbort(signal, abort)
       }

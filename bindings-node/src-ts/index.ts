@@ -6,6 +6,7 @@
 
 // For who imports a default: all of it.
 export * as default from './index.js'
+export type { Backoff, ExponentialBackoff } from './backoff.js'
 export type { CachedOptions } from './cached.js'
 export { Claim, type NackOptions, type PutBackOptions, type Verdict } from './claim.js'
 export { Client, connect, type ConnectOptions, type NamePage } from './client.js'
@@ -21,12 +22,13 @@ export { Lock, RwLock, type AcquireOptions, type HeldAs, type Holder, type LockO
 export type { Headers, Payload } from './payload.js'
 export {
   Queue, Queues, type ClaimOptions, type Consumer, type ListOptions, type QueueConfig, type QueueStats, type Removed,
-  type Rescheduled, type TaskPage
+  type Rescheduled, type TaskCancelled, type TaskPage
 } from './queue.js'
+export { TaskResult, type ResultOptions } from './result.js'
 export {
   previewSchedule, type Schedule, type ScheduleInfo, type ScheduleOutcome, type SchedulePage, type Synced
 } from './schedule.js'
-export type { ClaimedBy, Enqueued, OnDuplicate, Outcome, Task, TaskInfo, TaskState } from './task.js'
+export type { ClaimedBy, Enqueued, OnDuplicate, Outcome, Task, TaskFailure, TaskInfo, TaskState } from './task.js'
 export type { Time } from './values.js'
 export {
   Worker, type Handler, type TaskContext, type WorkerEvents, type WorkerOptions, type WorkerReport

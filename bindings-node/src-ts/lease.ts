@@ -6,10 +6,12 @@ import { OURS, checkOptions, checkOurs } from './values.js'
 /**
  * Why a lease or a claim was lost: it ran out; it was renewed for as long as `maxHoldMs` or `maxRunMs` allows; it was
  * given to another (a task: or settled); `breakLease` was called; the store has no record of it any more; another
- * program overwrote or deleted the lock's key; the task was removed; the store refused the renewal for good.
+ * program overwrote or deleted the lock's key; the task was removed; the store refused the renewal for good; the run took
+ * longer than its timeout; the task was cancelled; the worker stops.
  */
 export type Loss =
-  | 'expired' | 'max_hold' | 'taken' | 'broken' | 'forgotten' | 'overwritten' | 'removed' | 'refused' | 'stopped'
+  | 'expired' | 'max_hold' | 'taken' | 'broken' | 'forgotten' | 'overwritten' | 'removed' | 'refused' | 'timeout'
+  | 'cancelled' | 'stopped'
 
 /** How to release. */
 export interface ReleaseOptions {

@@ -15,6 +15,7 @@ export type Headers = Readonly<Record<string, string>>
 
 const JSON_TYPE = 'application/json'
 const NO_BYTES = new Uint8Array(0)
+const LONE_SURROGATE = /\p{Surrogate}/u
 /** What can stand in a line of code. */
 const VARIABLE = /^[a-z_$][\w$]*$/i
 
@@ -22,9 +23,20 @@ const VARIABLE = /^[a-z_$][\w$]*$/i
 export function encode(payload: unknown, headers: Headers | null | undefined): [Uint8Array, string[] | undefined] {
   const given = namesAndValues(headers)
   if (payload === undefined) return [NO_BYTES, given]
-  if (ArrayBuffer.isView(payload) || types.isAnyArrayBuffer(payload)) return [bytes(payload), given]
+  if (ArrayBuffer.isView(payload) || types.isAnyArrayBuffer(payload)) return [bytes(payload, 'the payload'), given]
   // One that is given counts: the later one of two wins.
   return [Buffer.from(json(payload, 'the payload is bytes or a JSON value')), ['content-type', JSON_TYPE, ...(given ?? [])]]
+}
+
+/** Bytes, or a text, of which its UTF-8 is taken. */
+export function bytesOrText(value: Uint8Array | string, what: string): Uint8Array {
+  if (typeof value === 'string') {
+    // There is no UTF-8 of it: another character would stand in its place.
+    if (LONE_SURROGATE.test(value)) throw new InvalidArgumentError(`${what} has a lone surrogate`)
+    return Buffer.from(value)
+  }
+  if (types.isUint8Array(value)) return bytes(value, what)
+  throw new InvalidArgumentError(`${what} is a Uint8Array or a text, not ${shown(value)}`)
 }
 
 /** A payload, read as JSON. */
@@ -55,7 +67,7 @@ function namesAndValues(headers: Headers | null | undefined): string[] | undefin
   return Object.entries(headers).flat()
 }
 
-function bytes(payload: ArrayBufferView | ArrayBuffer | SharedArrayBuffer): Uint8Array {
+function bytes(payload: ArrayBufferView | ArrayBuffer | SharedArrayBuffer, what: string): Uint8Array {
   if (payload instanceof Uint8Array && payload.byteLength > 0 && !types.isSharedArrayBuffer(payload.buffer)) {
     return payload
   }
@@ -66,7 +78,7 @@ function bytes(payload: ArrayBufferView | ArrayBuffer | SharedArrayBuffer): Uint
     // Other threads may write to shared memory while it is read: so it is copied first.
     return types.isSharedArrayBuffer(view.buffer) ? new Uint8Array(view) : view
   } catch {
-    throw new InvalidArgumentError('the payload is a detached buffer')
+    throw new InvalidArgumentError(`${what} is a detached buffer`)
   }
 }
 

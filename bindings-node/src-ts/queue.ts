@@ -5,6 +5,7 @@ import { deadTasks, type DeadTasks } from './dead.js'
 import { errorOf, InvalidArgumentError, type StanchionError } from './errors.js'
 import { nothing } from './lease.js'
 import { native, type Native } from './native.js'
+import { TaskResult, type ResultOptions } from './result.js'
 import {
   nativeSchedule, scheduleInfo, synced, type Schedule, type ScheduleInfo, type ScheduleOutcome, type SchedulePage, type Synced
 } from './schedule.js'
@@ -24,6 +25,11 @@ export interface ClaimOptions {
   renew?: boolean | undefined
   /** How long it is renewed at most, in milliseconds. Default: 3,600,000. */
   maxRunMs?: number | undefined
+  /**
+   * How long a run of a task may take that does not say so itself, in milliseconds; then the claim is lost, and the run has
+   * failed. Default: as long as it is renewed.
+   */
+  timeoutMs?: number | undefined
   /** How long to wait for the first task, in milliseconds. Default: 0. */
   waitMs?: number | undefined
   /** Gives up: the promise rejects with the signal's reason, and no task stays claimed. */
@@ -45,9 +51,10 @@ export interface ListOptions {
 const LIST_OPTIONS: ReadonlySet<string> = new Set<keyof ListOptions>(['max', 'prefix', 'payloads', 'page'])
 
 const REMOVE_OPTIONS = new Set(['version'])
+const RESULT_OPTIONS: ReadonlySet<string> = new Set<keyof ResultOptions>(['version', 'waitMs', 'signal'])
 const LIST_SCHEDULES = new Set(['page', 'max'])
 const CLAIM_OPTIONS: ReadonlySet<string> = new Set<keyof ClaimOptions>(
-  ['max', 'leaseMs', 'renew', 'maxRunMs', 'waitMs', 'signal'])
+  ['max', 'leaseMs', 'renew', 'maxRunMs', 'timeoutMs', 'waitMs', 'signal'])
 
 /** Some of the tasks of one state. `next` gets the next page; null if this was the last. */
 export interface TaskPage<Json = any> {
@@ -59,6 +66,11 @@ export interface TaskPage<Json = any> {
 export interface Removed {
   removed: boolean
   otherVersion: bigint | null
+}
+
+/** How a cancel ended: the task waited, and is gone; it runs, and ends with this run; or there is none. */
+export interface TaskCancelled {
+  outcome: 'removed' | 'running' | 'absent' | 'other'
 }
 
 /** How a reschedule ended, and the new due time if it was moved. */
@@ -232,6 +244,25 @@ export class Queue<Json = any> {
       checkOptions(options, REMOVE_OPTIONS)
       queue.remove(bridge, number, id, options?.version)
     }, (found: Native.RemovedOrNot) => ({ removed: found.removed, otherVersion: found.otherVersion ?? null }))
+  }
+
+  /**
+   * End a task. One that waits is dropped. One that runs is told at the next renewal of its claim, within a third of its lease,
+   * which is lost then (`cancelled`); an ack of that run is still accepted, and whatever else it ends with, the task is not
+   * tried again. What is enqueued later is a new task.
+   */
+  cancel(id: string): Promise<TaskCancelled> {
+    return ask(
+      this, 'cancel', (queue, bridge, number) => queue.cancel(bridge, number, id),
+      (found: string) => ({ outcome: found as TaskCancelled['outcome'] }))
+  }
+
+  /** What became of a task: its result (`Claim.ack`), or why it is dead. Waits for up to `waitMs` (0) while it is not done. */
+  result(id: string, options?: ResultOptions): Promise<TaskResult> {
+    return ask(this, 'result', (queue, bridge, number) => {
+      checkOptions(options, RESULT_OPTIONS)
+      queue.result(bridge, number, id, options?.version, options?.waitMs)
+    }, TaskResult.of, options)
   }
 
   /** Give a waiting task another due time. */
@@ -414,7 +445,7 @@ function checkSurplus(verb: string, given: unknown, where = 'task: { id, payload
 function terms(options: ClaimOptions = {}): Native.ClaimOptions {
   checkOptions(options, CLAIM_OPTIONS)
   return new (native().ClaimOptions)(
-    options.max, options.leaseMs, options.renew, options.maxRunMs, options.waitMs)
+    options.max, options.leaseMs, options.renew, options.maxRunMs, options.waitMs, options.timeoutMs)
 }
 
 function taken(verdicts: Iterable<Verdict>): Native.Verdict[] {

@@ -1,3 +1,4 @@
+import { backoffOf, backoffText, type Backoff, type ExponentialBackoff } from './backoff.js'
 import { errorOf, InvalidArgumentError, type StanchionError } from './errors.js'
 import { native, type Native } from './native.js'
 import { encode, parse, type Headers, type Payload } from './payload.js'
@@ -34,6 +35,17 @@ export interface Task<Json = any> {
   expiresMs?: number | undefined
   /** What happens if the id is in the queue. Default: `keep`. */
   onDuplicate?: OnDuplicate | undefined
+  /** What work it is, by which workers choose their handler: 1 to 128 bytes, no control characters. Default: none. */
+  kind?: string | undefined
+  /**
+   * How long a run may take, in milliseconds, 1 to 365 days: one that takes longer loses its claim, and has failed with the
+   * reason `timeout`. Default: as long as its claim is renewed.
+   */
+  timeoutMs?: number | undefined
+  /** How long it waits after a failed attempt. Default: as `NackOptions.delayMs` says. */
+  backoff?: Backoff | undefined
+  /** For how long the result of its run is kept, in milliseconds, 1 to 30 days. Default: 3,600,000. */
+  keepResultMs?: number | undefined
 }
 
 /** How an enqueue ended. */
@@ -57,6 +69,14 @@ export interface ClaimedBy {
   pid: number
   /** When, by the store's clock; null if that delivery was settled and the task lives. */
   since: Date | null
+}
+
+/** A failed attempt of a task. */
+export interface TaskFailure {
+  /** When it failed; if its lease ended, when that was. */
+  at: Date
+  /** Why. */
+  reason: string
 }
 
 /** A task as it is in a queue. */
@@ -85,10 +105,24 @@ export interface TaskInfo<Json = any> {
   died: Date | null
   /** When the task that waits for the end of this one is due. */
   successorDue: Date | null
+  /** What work it is, if it says so. Not in a listing without payloads; so are the next two. */
+  kind: string | null
+  /** How long a run may take, in milliseconds, if it says so. */
+  timeoutMs: number | null
+  /** How long it waits after a failed attempt, if it says so. */
+  backoff: number[] | Required<ExponentialBackoff> | null
+  /** The last five failed attempts, the latest last. */
+  failures: TaskFailure[]
+  /** How far its run has come, as that said (`Claim.progress`); empty if it did not, or does not run. */
+  progress: Buffer
+  /** Whether it was cancelled while it runs: this run is its last. */
+  cancelled: boolean
 }
 
 const TASK: ReadonlySet<string> = new Set<keyof Task>(
-  ['id', 'payload', 'headers', 'delayMs', 'due', 'priority', 'maxAttempts', 'expiresMs', 'onDuplicate'])
+  [
+    'id', 'payload', 'headers', 'delayMs', 'due', 'priority', 'maxAttempts', 'expiresMs', 'onDuplicate', 'kind', 'timeoutMs',
+    'backoff', 'keepResultMs'])
 const DEBOUNCE = new Set(['maxWaitMs'])
 const THROTTLE = new Set(['windowMs'])
 
@@ -102,7 +136,7 @@ export function nativeTask(task: Task): Native.Task {
   const [policy, policyTime] = onDuplicate(task.onDuplicate)
   return new (native().Task)(
     task.id, payload, headers, task.delayMs, dueTime(task.due), task.priority, task.maxAttempts, task.expiresMs, policy,
-    policyTime)
+    policyTime, task.kind, task.timeoutMs, backoffText(task.backoff), task.keepResultMs)
 }
 
 function onDuplicate(policy: OnDuplicate | undefined): [string | undefined, number | undefined] {
@@ -130,7 +164,7 @@ export function enqueuedOrNot(found: Native.EnqueuedOrNot): Enqueued | Stanchion
 
 /** @internal */
 export function taskInfo<Json>(found: Native.TaskInfo): TaskInfo<Json> {
-  const { leaseLeft, ...rest } = found
+  const { leaseLeft, timeout, ...rest } = found
   return {
     ...rest,
     state: found.state as TaskState,
@@ -143,5 +177,9 @@ export function taskInfo<Json>(found: Native.TaskInfo): TaskInfo<Json> {
     died: maybeDate(found.died),
     successorDue: maybeDate(found.successorDue),
     leaseLeftMs: leaseLeft,
+    kind: found.kind ?? null,
+    timeoutMs: timeout ?? null,
+    backoff: backoffOf(found.backoff),
+    failures: found.failures.map(({ at, reason }) => ({ at: new Date(at), reason })),
   }
 }

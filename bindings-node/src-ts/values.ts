@@ -40,7 +40,7 @@ export function checkOptions(given: unknown, known: ReadonlySet<string>, about?:
 /** What other packages, and Python's, call it. */
 const ELSEWHERE: Readonly<Record<string, string>> = {
   timeout: 'waitMs', duration: 'ttlMs', expiry: 'ttlMs', data: 'payload', body: 'payload', args: 'payload', jobId: 'id', attempts: 'maxAttempts', retries: 'maxAttempts',
-  cron: 'when', every: 'when', pattern: 'when', rule: 'when', timezone: 'tz', timeZone: 'tz', startDate: 'starts', endDate: 'ends',
+  type: 'kind', retryDelay: 'backoff', resultTtl: 'keepResultMs', cron: 'when', every: 'when', pattern: 'when', rule: 'when', timezone: 'tz', timeZone: 'tz', startDate: 'starts', endDate: 'ends',
 }
 
 /** None is unknown: it would go unnoticed. */
@@ -74,7 +74,7 @@ const OVERLAP: Kind = { is: "'queue' or 'skip'", fits: TEXT.fits }
 const KINDS: Readonly<Record<string, Kind>> = {
   concurrency: COUNT, count: COUNT, deadBytes: COUNT, deadMax: COUNT, max: COUNT, maxAttempts: COUNT, maxLen: COUNT,
   priority: COUNT, version: COUNT, weight: COUNT, failFast: FLAG, foreignShare: FLAG, intake: FLAG, payloads: FLAG, renew: FLAG,
-  paused: FLAG, untilEmpty: FLAG, withoutStore: FLAG, id: TEXT, label: TEXT, lockPrefix: TEXT, page: TEXT, prefix: TEXT,
+  paused: FLAG, untilEmpty: FLAG, withoutStore: FLAG, id: TEXT, kind: TEXT, label: TEXT, lockPrefix: TEXT, page: TEXT, prefix: TEXT,
   queuePrefix: TEXT, reason: TEXT, tlsCa: TEXT, tlsCert: TEXT, tlsKey: TEXT, tz: TEXT, when: TEXT, missed: MISSED, overlap: OVERLAP,
 }
 

@@ -15,6 +15,11 @@ export interface WorkerOptions {
   /** How long it is renewed at most, in milliseconds. Default: 3,600,000. */
   maxRunMs?: number | undefined
   /**
+   * How long a run of a task may take that does not say so itself, in milliseconds; then its signal is aborted, and it has
+   * failed with the reason `timeout`. Default: as long as its claim is renewed.
+   */
+  timeoutMs?: number | undefined
+  /**
    * How long handlers go on when the worker is closed, in milliseconds. Then their signals are aborted, and the tasks of
    * those that fail go back without counting an attempt. A handler that has not ended 2 s later is left behind: its task
    * comes back when its lease ends. Default: 25,000.
@@ -30,7 +35,7 @@ export interface WorkerOptions {
 }
 
 const OPTIONS: ReadonlySet<string> = new Set<keyof WorkerOptions>(
-  ['concurrency', 'leaseMs', 'maxRunMs', 'graceMs', 'untilEmpty', 'signal'])
+  ['concurrency', 'leaseMs', 'maxRunMs', 'timeoutMs', 'graceMs', 'untilEmpty', 'signal'])
 
 /** What a handler gets besides its task. */
 export interface TaskContext {
@@ -167,7 +172,8 @@ export class Worker<Json = any> extends EventEmitter<WorkerEvents<Json>> {
     if (signal) onAbort(signal, this.#abort)
     return await follow<WorkerReport, WorkerReport>((bridge, number) => {
       this.#native = new (native().Worker)(
-        queue(), options.concurrency, options.leaseMs, options.maxRunMs, options.graceMs, options.untilEmpty)
+        queue(), options.concurrency, options.leaseMs, options.maxRunMs, options.graceMs, options.untilEmpty,
+        options.timeoutMs)
       this.#native.run(bridge, number)
       // By a getter of the options.
       if (signal?.aborted === true) this.#abort()

@@ -3,15 +3,14 @@
 use std::collections::HashMap;
 use std::mem;
 use std::sync::Mutex;
-use std::time::Duration;
 
-use napi::bindgen_prelude::{Buffer, ClassInstance, ToNapiValue};
+use napi::bindgen_prelude::{Buffer, ClassInstance, ToNapiValue, Uint8Array};
 use napi::sys;
 use napi_derive::napi;
 use stanchion::{LossReason, Retry};
 
 use crate::bridge::{Bridge, locked};
-use crate::convert::{Millis, Text, millis, wall};
+use crate::convert::{Millis, Text, at_once, millis, wall};
 use crate::error::{Failure, invalid, refused};
 
 /// How a claim ended, to be settled with others.
@@ -79,6 +78,11 @@ impl Claim {
     }
 
     #[napi(getter)]
+    pub fn kind(&self) -> Option<&str> {
+        self.0.kind()
+    }
+
+    #[napi(getter)]
     pub fn attempt(&self) -> u32 {
         self.0.attempt()
     }
@@ -130,9 +134,20 @@ impl Claim {
     }
 
     #[napi]
-    pub fn ack(&self, bridge: Bridge, call: u32) -> napi::Result<()> {
-        let claim = self.0.clone();
-        bridge.start(call, async move { claim.ack().await })
+    pub fn ack(&self, bridge: Bridge, call: u32, result: Option<Uint8Array>) -> napi::Result<()> {
+        let (claim, result) = (self.0.clone(), result.map(|result| result.to_vec()));
+        bridge.start(call, async move {
+            match result {
+                Some(result) => claim.ack_with(&result).await,
+                None => claim.ack().await,
+            }
+        })
+    }
+
+    #[napi]
+    pub fn progress(&self, bridge: Bridge, call: u32, progress: Uint8Array) -> napi::Result<()> {
+        let (claim, progress) = (self.0.clone(), progress.to_vec());
+        bridge.start(call, async move { claim.progress(&progress).await })
     }
 
     #[napi]
@@ -176,8 +191,9 @@ impl Claim {
     }
 
     #[napi]
-    pub fn acked(&self) -> Verdict {
-        Verdict::of(self.0.acked())
+    pub fn acked(&self, result: Option<Uint8Array>) -> napi::Result<Verdict> {
+        let verdict = result.map_or_else(|| Ok(self.0.acked()), |result| self.0.acked_with(&result));
+        verdict.map(Verdict::of).map_err(|error| refused(&error))
     }
 
     #[napi]
@@ -196,11 +212,6 @@ impl Claim {
         let verdict = self.0.returned(at_once(delay));
         verdict.map(Verdict::of).map_err(|error| refused(&error))
     }
-}
-
-/// When a task comes back that was not tried: without a delay at once.
-fn at_once(delay: Option<Millis>) -> Duration {
-    delay.map_or(Duration::ZERO, |delay| delay.0)
 }
 
 pub(crate) fn headers(headers: &stanchion::Headers) -> HashMap<String, String> {

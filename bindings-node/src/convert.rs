@@ -184,6 +184,11 @@ pub(crate) fn span(millis: Option<Millis>) -> Option<Duration> {
     millis.map(|Millis(span)| span)
 }
 
+/// A delay or a wait; without one, none.
+pub(crate) fn at_once(millis: Option<Millis>) -> Duration {
+    span(millis).unwrap_or_default()
+}
+
 /// Milliseconds, with fractions.
 pub(crate) fn millis(span: Duration) -> f64 {
     span.as_secs_f64() * 1_000.0

@@ -6,9 +6,9 @@ use stanchion::{Error, ListOptions, QueueConfig, Receipt, Removed, Rescheduled, 
 
 use crate::bridge::Bridge;
 use crate::claim::{Delivered, Verdict};
-use crate::convert::{Flag, Millis, Text, Wall, Whole, millis, wall};
+use crate::convert::{Flag, Millis, Text, Wall, Whole, at_once, millis, wall};
 use crate::error::Failure;
-use crate::task::{Enqueued, EnqueuedOrNot, Task, TaskInfo, infos, state};
+use crate::task::{Enqueued, EnqueuedOrNot, Task, TaskInfo, TaskResult, cancelled, infos, state};
 
 /// How to claim.
 #[napi]
@@ -23,6 +23,7 @@ impl ClaimOptions {
         renew: Option<Flag>,
         max_run: Option<Millis>,
         wait: Option<Millis>,
+        timeout: Option<Millis>,
     ) -> Self {
         let mut options = stanchion::ClaimOptions::new();
         if let Some(max) = max {
@@ -39,6 +40,9 @@ impl ClaimOptions {
         }
         if let Some(wait) = wait {
             options = options.wait(wait.0);
+        }
+        if let Some(timeout) = timeout {
+            options = options.timeout(timeout.0);
         }
         Self(options)
     }
@@ -312,6 +316,26 @@ impl Queue {
         let queue = self.0.clone();
         let version = version.map(|version| Version::new(version.0));
         bridge.start(call, async move { queue.remove(&id.0, version).await.map(removed) })
+    }
+
+    #[napi]
+    pub fn cancel(&self, bridge: Bridge, call: u32, id: Text) -> napi::Result<()> {
+        let queue = self.0.clone();
+        bridge.start(call, async move { queue.cancel(&id.0).await.map(cancelled) })
+    }
+
+    #[napi]
+    pub fn result(
+        &self,
+        bridge: Bridge,
+        call: u32,
+        id: Text,
+        version: Option<Whole>,
+        wait: Option<Millis>,
+    ) -> napi::Result<()> {
+        let (queue, wait) = (self.0.clone(), at_once(wait));
+        let version = version.map(|version| Version::new(version.0));
+        bridge.start(call, async move { queue.result(&id.0, version, wait).await.map(TaskResult::from) })
     }
 
     #[napi]

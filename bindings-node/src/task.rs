@@ -4,11 +4,11 @@ use std::collections::HashMap;
 
 use napi::bindgen_prelude::{Buffer, Uint8Array};
 use napi_derive::napi;
-use stanchion::{MAX_PAYLOAD, OnDuplicate, TaskState};
+use stanchion::{Backoff, Cancelled, MAX_PAYLOAD, OnDuplicate, TaskState};
 
 use crate::claim::headers;
 use crate::convert::{Millis, Text, Wall, Whole, millis, wall};
-use crate::error::{Failure, invalid};
+use crate::error::{Failure, invalid, refused};
 
 /// A task to put in.
 #[napi]
@@ -29,6 +29,10 @@ impl Task {
         expires: Option<Millis>,
         policy: Option<Text>,
         policy_time: Option<Millis>,
+        kind: Option<Text>,
+        timeout: Option<Millis>,
+        backoff: Option<Text>,
+        keep_result: Option<Millis>,
     ) -> napi::Result<Self> {
         let mut task = id.map_or_else(stanchion::Task::auto, |id| stanchion::Task::new(id.0));
         if let Some(payload) = payload {
@@ -54,6 +58,18 @@ impl Task {
         }
         if let Some(policy) = policy {
             task = task.on_duplicate(on_duplicate(&policy.0, policy_time)?);
+        }
+        if let Some(kind) = kind {
+            task = task.kind(kind.0);
+        }
+        if let Some(timeout) = timeout {
+            task = task.timeout(timeout.0);
+        }
+        if let Some(backoff) = backoff {
+            task = task.backoff(backoff.0.parse::<Backoff>().map_err(|error| refused(&error))?);
+        }
+        if let Some(keep_result) = keep_result {
+            task = task.keep_result(keep_result.0);
         }
         Ok(Self(task))
     }
@@ -144,6 +160,62 @@ pub struct TaskInfo {
     pub claimed_by: Option<ClaimedBy>,
     pub died: Option<f64>,
     pub successor_due: Option<f64>,
+    pub kind: Option<String>,
+    pub timeout: Option<f64>,
+    /// Its text, which is JSON.
+    pub backoff: Option<String>,
+    pub failures: Vec<TaskFailure>,
+    pub progress: Buffer,
+    pub cancelled: bool,
+}
+
+/// A failed attempt; `at` is milliseconds since 1970.
+#[napi(object, object_from_js = false)]
+pub struct TaskFailure {
+    pub at: f64,
+    pub reason: String,
+}
+
+impl From<stanchion::TaskFailure> for TaskFailure {
+    fn from(failure: stanchion::TaskFailure) -> Self {
+        Self { at: wall(failure.at), reason: failure.reason }
+    }
+}
+
+/// What became of a task.
+#[napi(object, object_from_js = false)]
+pub struct TaskResult {
+    pub outcome: &'static str,
+    pub result: Option<Buffer>,
+    pub version: Option<u64>,
+    pub reason: Option<String>,
+}
+
+impl From<stanchion::TaskResult> for TaskResult {
+    fn from(found: stanchion::TaskResult) -> Self {
+        let outcome = found.name();
+        let (result, version, reason) = match found {
+            stanchion::TaskResult::Done { result, version } => (Some(result), Some(version), None),
+            stanchion::TaskResult::Dead { reason } => (None, None, Some(reason)),
+            _ => (None, None, None),
+        };
+        Self {
+            outcome,
+            result: result.map(Buffer::from),
+            version: version.map(|version| version.get()),
+            reason,
+        }
+    }
+}
+
+/// How a cancel ended.
+pub(crate) fn cancelled(cancelled: Cancelled) -> &'static str {
+    match cancelled {
+        Cancelled::Removed => "removed",
+        Cancelled::Running => "running",
+        Cancelled::Absent => "absent",
+        _ => "other",
+    }
 }
 
 /// Who claimed a task last; `since` is milliseconds since 1970.
@@ -181,6 +253,12 @@ impl From<stanchion::TaskInfo> for TaskInfo {
             claimed_by: info.claimed_by.map(ClaimedBy::from),
             died: info.died.map(wall),
             successor_due: info.successor_due.map(wall),
+            kind: info.kind,
+            timeout: info.timeout.map(millis),
+            backoff: info.backoff.map(|backoff| backoff.to_string()),
+            failures: info.failures.into_iter().map(TaskFailure::from).collect(),
+            progress: info.progress.into(),
+            cancelled: info.cancelled,
         }
     }
 }

@@ -75,6 +75,7 @@ pub struct Worker {
     concurrency: Option<Whole>,
     lease: Option<Millis>,
     max_run: Option<Millis>,
+    timeout: Option<Millis>,
     grace: Option<Millis>,
     until_empty: bool,
     replies: Replies,
@@ -92,6 +93,7 @@ impl Worker {
         max_run: Option<Millis>,
         grace: Option<Millis>,
         until_empty: Option<Flag>,
+        timeout: Option<Millis>,
     ) -> Self {
         let until_empty = until_empty.is_some_and(|flag| flag.0);
         let queue = queue.0.clone();
@@ -100,6 +102,7 @@ impl Worker {
             concurrency,
             lease,
             max_run,
+            timeout,
             grace,
             until_empty,
             replies: Arc::default(),
@@ -132,6 +135,9 @@ impl Worker {
         }
         if let Some(max_run) = self.max_run {
             worker = worker.max_run(max_run.0);
+        }
+        if let Some(timeout) = self.timeout {
+            worker = worker.timeout(timeout.0);
         }
         if let Some(grace) = self.grace {
             worker = worker.grace(grace.0);

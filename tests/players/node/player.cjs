@@ -35,14 +35,15 @@ const NAMES = {
   expires_ms: 'expiresMs', lease_ms: 'leaseMs', max_run_ms: 'maxRunMs', grace_ms: 'graceMs', max_attempts: 'maxAttempts',
   on_duplicate: 'onDuplicate', max_len: 'maxLen', dead_max: 'deadMax', dead_age_ms: 'deadAgeMs',
   dead_bytes: 'deadBytes', lock_prefix: 'lockPrefix', queue_prefix: 'queuePrefix', timeout_ms: 'timeoutMs',
-  stale_ms: 'staleMs', older_than_ms: 'olderThanMs', foreign_share: 'foreignShare', tls_ca: 'tlsCa',
+  keep_result_ms: 'keepResultMs', stale_ms: 'staleMs', older_than_ms: 'olderThanMs', foreign_share: 'foreignShare', tls_ca: 'tlsCa',
   tls_cert: 'tlsCert', tls_key: 'tlsKey', jitter_ms: 'jitterMs', starts_ms: 'starts', ends_ms: 'ends'
 }
 const LOCK = ['ttl_ms', 'renew', 'max_hold_ms', 'wait_ms', 'fail_fast', 'adopt_unexpiring_ms', 'label', 'weight']
 const CACHED = ['stale_ms', 'beta', 'wait_ms', 'lease_ms', 'max_run_ms', 'without_store', 'label']
-const CLAIM = ['max', 'lease_ms', 'renew', 'max_run_ms', 'wait_ms']
+const CLAIM = ['max', 'lease_ms', 'renew', 'max_run_ms', 'timeout_ms', 'wait_ms']
 const TASK = [
-  'id', 'payload', 'headers', 'delay_ms', 'due_ms', 'priority', 'max_attempts', 'expires_ms', 'on_duplicate']
+  'id', 'payload', 'headers', 'delay_ms', 'due_ms', 'priority', 'max_attempts', 'expires_ms', 'on_duplicate', 'kind',
+  'timeout_ms', 'backoff', 'keep_result_ms']
 const SCHEDULE = [
   'id', 'when', 'tz', 'missed', 'overlap', 'jitter_ms', 'starts_ms', 'ends_ms', 'paused', 'payload', 'headers', 'priority',
   'max_attempts', 'expires_ms']
@@ -107,13 +108,16 @@ const shownTask = task => ({
     label: task.claimedBy.label, host: task.claimedBy.host, pid: task.claimedBy.pid,
     since_ms: millis(task.claimedBy.since)
   },
-  reason: task.reason, died_ms: millis(task.died), successor_due_ms: millis(task.successorDue)
+  reason: task.reason, died_ms: millis(task.died), successor_due_ms: millis(task.successorDue), kind: task.kind,
+  timeout_ms: task.timeoutMs, backoff: task.backoff,
+  failures: task.failures.map(({ at, reason }) => ({ at_ms: millis(at), reason })), progress: hex(task.progress),
+  cancelled: task.cancelled
 })
 
 const shownClaim = claim => ({
   id: claim.id, queue: claim.queue, payload: hex(claim.payload), headers: claim.headers, attempt: claim.attempt,
   max_attempts: claim.maxAttempts, receipt: whole(claim.receipt), version: whole(claim.version),
-  priority: claim.priority, due_ms: millis(claim.due)
+  priority: claim.priority, due_ms: millis(claim.due), kind: claim.kind
 })
 
 const shownError = error => error === null ? null : { error: failure(error) }
@@ -181,7 +185,7 @@ class Actor {
     return verdicts.map(told => {
       const claim = this.claim(told)
       switch (told.verdict) {
-        case 'ack': return claim.acked()
+        case 'ack': return claim.acked(special(told.result))
         case 'nack': return claim.nacked(options(told, ['delay_ms', 'reason']))
         case 'bury': return claim.buried(told.reason)
         case 'put_back': return claim.returned(options(told, ['delay_ms']))
@@ -213,7 +217,7 @@ class Actor {
       if (act === 'outlive') await aborted(task.signal, 10_000)
     }
     const worker = this.queue(request).worker(
-      handle, { untilEmpty: true, ...options(request, ['concurrency', 'lease_ms', 'max_run_ms', 'grace_ms']) })
+      handle, { untilEmpty: true, ...options(request, ['concurrency', 'lease_ms', 'max_run_ms', 'timeout_ms', 'grace_ms']) })
     worker.on('dead', task => events.push({ what: 'dead', id: task.id }))
     worker.on('lost', task => events.push({ what: 'lost', id: task.id }))
     worker.on('failed', () => {})
@@ -356,6 +360,12 @@ const OPERATIONS = {
     const { removed, otherVersion } = await actor.queue(request).remove(special(request.id), given)
     return { removed, other_version: whole(otherVersion) }
   },
+  'queue.cancel': (actor, request) => actor.queue(request).cancel(special(request.id)),
+  'queue.result': async (actor, request) => {
+    const given = { ...options(request, ['wait_ms']), ...'version' in request ? { version: big(request.version) } : {} }
+    const { outcome, result, version, reason } = await actor.queue(request).result(special(request.id), given)
+    return { outcome, result: result && hex(result), version: whole(version), reason }
+  },
   'queue.reschedule': async (actor, request) => {
     const { outcome } = await actor.queue(request).reschedule(special(request.id), special(request.due_ms))
     return { outcome }
@@ -401,7 +411,8 @@ const OPERATIONS = {
     const claim = actor.claim(request)
     return { ...shownClaim(claim), remaining_ms: claim.remainingMs, valid: claim.valid, loss: claim.loss }
   },
-  'claim.ack': (actor, request) => actor.claim(request).ack(),
+  'claim.ack': (actor, request) => actor.claim(request).ack(special(request.result)),
+  'claim.progress': (actor, request) => actor.claim(request).progress(special(request.progress)),
   'claim.nack': (actor, request) => actor.claim(request).nack(options(request, ['delay_ms', 'reason'])),
   'claim.bury': (actor, request) => actor.claim(request).bury(special(request.reason)),
   'claim.put_back': (actor, request) => actor.claim(request).putBack(options(request, ['delay_ms'])),
