@@ -404,6 +404,38 @@ mod tests {
         assert_eq!(lease.status(at(40_000)), Status::Lost(LossReason::MaxHold));
     }
 
+    /// The store is told when its time is over, although the lease has some left; an answer that comes then changes nothing.
+    #[test]
+    fn a_timeout_ends_it_however_often_it_is_renewed() {
+        let terms = |at: Moment| {
+            let LeaseState { leased, ttl, deadline, .. } = lease(None);
+            let request = leased.cleanup().unwrap();
+            LeaseTerms {
+                leased,
+                ttl,
+                deadline,
+                hold_until: Some(Moment::FAR),
+                timeout: Some(Timeout { at, request }),
+            }
+        };
+        let mut short = LeaseState::new(terms(at(5_000)), at(0));
+        assert!(matches!(short.need(at(4_000)), Need::Nothing(until) if until == at(5_000)));
+        assert_eq!(short.status(at(4_999)), Status::Held);
+        assert_eq!(short.status(at(5_000)), Status::Lost(LossReason::TimedOut));
+        assert!(matches!(short.need(at(5_000)), Need::Announce(Some(_))));
+        assert!(matches!(short.need(at(5_001)), Need::Forget));
+
+        let mut long = LeaseState::new(terms(at(45_000)), at(0));
+        for now in [10_000, 20_000] {
+            assert!(matches!(long.need(at(now)), Need::Renew(_)), "{now}");
+            long.extended(at(now + 1), at(now), &extended(TTL));
+        }
+        assert_eq!(long.deadline(), at(45_000));
+        assert!(matches!(long.need(at(30_000)), Need::Nothing(_)), "renewing gains nothing any more");
+        assert!(matches!(long.extended(at(45_000), at(44_000), &extended(TTL)), Need::Announce(Some(_))));
+        assert_eq!(long.status(at(45_000)), Status::Lost(LossReason::TimedOut));
+    }
+
     #[test]
     fn a_late_answer_revives_nothing_and_gives_the_lock_back() {
         let mut lease = lease(Some(at(3_600_000)));

@@ -32,6 +32,7 @@ mod queue_lease;
 mod queue_look;
 mod queue_pause;
 mod queue_policies;
+mod queue_running;
 mod queue_settle;
 mod queue_stale;
 mod queue_stop;

@@ -378,11 +378,16 @@ impl<J: Job> WorkerMachine<J> {
     }
 
     fn conclude(&mut self, run: &Run<J>, ending: &HandlerEnd) {
-        match run.job.conclude(ending) {
+        let finished = run.job.conclude(ending);
+        // It may be lost, and to be settled all the same: a cancelled one is.
+        let is_lost = *ending == HandlerEnd::Lost || matches!(finished, Finished::Lost);
+        if is_lost && !run.lost && !matches!(finished, Finished::Settled(_)) {
+            self.events.push(Event::Lost(run.job.clone()));
+        }
+        match finished {
             Finished::Verdict(verdict) => self.verdicts.push(verdict),
             Finished::Settled(verdict) => self.events.push(Event::Settled(verdict)),
-            Finished::Lost if run.lost => {}
-            Finished::Lost => self.events.push(Event::Lost(run.job.clone())),
+            Finished::Lost => {}
         }
         self.rest();
     }
