@@ -75,6 +75,10 @@ typedef enum stanchion_status {
   STANCHION_COMPUTE = 10,
   // The value was not stored: the lease was lost, or the store did not answer. The next caller computes.
   STANCHION_NOT_STORED = 11,
+  // The task runs: it ends with this run.
+  STANCHION_RUNNING = 12,
+  // The task is not done yet.
+  STANCHION_PENDING = 13,
   // The lock stayed busy for the whole wait.
   STANCHION_ERR_LOCK_TIMEOUT = -1,
   // The lease is no longer yours: taken, broken, overwritten, or forgotten by the store.
@@ -149,6 +153,10 @@ typedef enum stanchion_loss {
   STANCHION_LOSS_STOPPED = 9,
   // For a reason that this header does not know.
   STANCHION_LOSS_OTHERWISE = 10,
+  // The run took longer than its timeout: it has failed.
+  STANCHION_LOSS_TIMEOUT = 11,
+  // Somebody called stanchion_queue_cancel: the task ends with this run. Its ack is still accepted.
+  STANCHION_LOSS_CANCELLED = 12,
 } stanchion_loss;
 
 // What to do if the id is in the queue already.
@@ -353,6 +361,9 @@ typedef struct stanchion_claim_options {
   const int32_t *cancel;
   // Whether claims are renewed until they are settled. -1: 1 if no lease is given, otherwise 0.
   int32_t renew;
+  // How long a run may take of a task that does not say so itself (1 ms to 365 days); then its claim is lost, and the attempt
+  // has failed. -1: as long as its claim is renewed.
+  int64_t timeout_ms;
 } stanchion_claim_options;
 
 // Options of a worker. -1 stands for the default.
@@ -370,6 +381,8 @@ typedef struct stanchion_worker_options {
   int32_t until_empty;
   // How long tasks that are out go on after stanchion_worker_stop. -1: 25000.
   int64_t grace_ms;
+  // How long a task may be worked on that does not say so itself: as in stanchion_claim_options. -1: max_run_ms.
+  int64_t timeout_ms;
 } stanchion_worker_options;
 
 // What to list, and how much of it. -1 stands for the default.
@@ -523,6 +536,18 @@ typedef struct stanchion_task {
   int32_t on_duplicate;
   // 0 to 255, higher ones first. -1: 0.
   int32_t priority;
+  // What kind of work it is, such as `send-welcome`, by which programs choose what handles it: 1 to 128 bytes of UTF-8 without
+  // control characters. NULL: none.
+  struct stanchion_text kind;
+  // How long a run may take (1 ms to 365 days): one that takes longer loses its claim with STANCHION_LOSS_TIMEOUT, and has
+  // failed with the reason `timeout`. -1: as long as its claim is renewed.
+  int64_t timeout_ms;
+  // How long it waits after a failed attempt, as JSON in milliseconds: a list of pauses, such as `[1000,60000]` (the last one
+  // for all that follow; 1 to 100), or `{"base":1000,"factor":2,"max":60000,"jitter":0.5}`, of which base is needed. NULL: as
+  // stanchion_claim_nack says.
+  struct stanchion_text backoff;
+  // For how long the result that its run gives is kept: 1 ms to 30 days. -1: 3600000.
+  int64_t keep_result_ms;
 } stanchion_task;
 
 // A list of answers, in the order of what was asked. 0 is none.
@@ -577,6 +602,8 @@ typedef struct stanchion_claim_info {
   int64_t max_attempts;
   // The task's priority.
   int32_t priority;
+  // The task's kind; NULL if it has none.
+  struct stanchion_text kind;
 } stanchion_claim_info;
 
 // How a claim ended, to be settled together with others.
@@ -592,6 +619,10 @@ typedef struct stanchion_verdict {
   struct stanchion_text reason;
   // How it ended: a stanchion_verdict_kind. -1: STANCHION_ACK.
   int32_t kind;
+  // For ACK: its result, as in stanchion_claim_ack_with. NULL: none; an empty one is not NULL.
+  const void *result;
+  // How many bytes.
+  size_t result_len;
 } stanchion_verdict;
 
 // A list of tasks. 0 is none.
@@ -646,7 +677,48 @@ typedef struct stanchion_task_info {
   int64_t claimed_at_ms;
   // The process id of who claimed it last; 0 if unknown, -1 if nobody did.
   int32_t claimed_by_pid;
+  // Its kind; NULL if it has none. As timeout_ms and backoff not in a listing without payloads.
+  struct stanchion_text kind;
+  // How long a run may take; -1 if it does not say so.
+  int64_t timeout_ms;
+  // How long it waits after a failed attempt, as stanchion_task has it; NULL if it does not say so.
+  struct stanchion_text backoff;
+  // How far its run has come, as that said (stanchion_claim_progress); empty if it did not, or does not run.
+  const void *progress;
+  // How many bytes.
+  size_t progress_len;
+  // How many of its failed attempts are known, for stanchion_tasks_failure_at: the last five.
+  size_t failure_count;
+  // 1 if it was cancelled while it runs: this run is its last.
+  int32_t cancelled;
 } stanchion_task_info;
+
+// A failed attempt of a task. The text lives as long as the handle of the list.
+typedef struct stanchion_task_failure {
+  // sizeof, set by the caller.
+  size_t struct_size;
+  // When it failed; if its lease ended, when that was. In milliseconds since 1970, by the store's clock.
+  int64_t at_ms;
+  // Why.
+  struct stanchion_text reason;
+} stanchion_task_failure;
+
+// What became of a task. 0 is none.
+typedef int64_t stanchion_result;
+
+// What became of a task. Its bytes and its text live as long as the handle of the result.
+typedef struct stanchion_result_info {
+  // sizeof, set by the caller.
+  size_t struct_size;
+  // What came of it. NULL if it is dead.
+  const void *result;
+  // How many bytes.
+  size_t result_len;
+  // The version of the task that had it: the one asked for, or a later one. 0 if it is dead.
+  int64_t version;
+  // Why it is dead. NULL if it is not.
+  struct stanchion_text reason;
+} stanchion_result_info;
 
 // Which dead tasks: `ids`, `receipts` or `count`, one of them at most, and of these only those that match
 // `reason`, `prefix` and `older_than_ms`. With none of the first three: all that match. At least one field must be set.
@@ -1406,7 +1478,25 @@ int32_t stanchion_claim_wait_lost(stanchion_claim claim,
 int32_t stanchion_claim_ack(stanchion_claim claim,
                             struct stanchion_error **err);
 
-// Not done: the task is tried again after `delay_ms`, or is dead after its last attempt. -1: 1 s, 16 s, 81 s, 4 min and so on
+// Done, with a result (1 MiB at most; NULL and 0: an empty one), which stanchion_queue_result returns for as long as the task
+// says in keep_result_ms. Of a queue 10,000 results and 64 MiB are kept.
+//
+// Errors: as stanchion_claim_ack; INVALID_ARGUMENT for a result that is too large, and nothing is sent then. Any thread.
+int32_t stanchion_claim_ack_with(stanchion_claim claim,
+                                 const void *result,
+                                 size_t result_len,
+                                 struct stanchion_error **err);
+
+// Notes how far the work has come (4 KiB at most), which stanchion_queue_get and _list show until the run ends, and renews the
+// lease.
+//
+// Errors: as stanchion_claim_extend; INVALID_ARGUMENT for more bytes, and nothing is sent then. Any thread.
+int32_t stanchion_claim_progress(stanchion_claim claim,
+                                 const void *progress,
+                                 size_t progress_len,
+                                 struct stanchion_error **err);
+
+// Not done: the task is tried again after `delay_ms`, or is dead after its last attempt. -1: as the task says; if it does not, 1 s, 16 s, 81 s, 4 min and so on
 // after the first, second, ... attempt (the fourth power of its number), less up to half of it by chance, 7 h at most. The
 // reason (1 KiB at most, the rest is cut off; may be NULL) is kept with it.
 //
@@ -1532,6 +1622,13 @@ int32_t stanchion_tasks_at(stanchion_tasks tasks,
                            struct stanchion_task_info *out,
                            struct stanchion_error **err);
 
+// One of the failed attempts of one of the tasks: `failure` counts from 0, and the latest is the last. Does no I/O. Any thread.
+int32_t stanchion_tasks_failure_at(stanchion_tasks tasks,
+                                   size_t index,
+                                   size_t failure,
+                                   struct stanchion_task_failure *out,
+                                   struct stanchion_error **err);
+
 // The page after this one, for `page` of stanchion_list_options; it lives as long as the handle of the list.
 // STANCHION_ABSENT: this was the last, or is no page; `out` is not written. Does no I/O. Any thread.
 int32_t stanchion_tasks_next(stanchion_tasks tasks, struct stanchion_text *out, struct stanchion_error **err);
@@ -1592,6 +1689,19 @@ int32_t stanchion_queue_remove(stanchion_client client,
                                int64_t *found_version,
                                struct stanchion_error **err);
 
+// Ends a task. One that waits is dropped, as by stanchion_queue_remove. STANCHION_RUNNING: it runs, and is told at the next
+// renewal of its claim, which is lost then (STANCHION_LOSS_CANCELLED): after a third of its lease at the latest. An ack of
+// that run is still accepted; whatever else it ends with, the task is not tried again. What comes after the run goes, too;
+// what is enqueued later is a new task. STANCHION_ABSENT: there is none. Sent once.
+//
+// Errors: as stanchion_queue_pop. Any thread.
+int32_t stanchion_queue_cancel(stanchion_client client,
+                               const char *queue_name,
+                               size_t queue_len,
+                               const char *id,
+                               size_t id_len,
+                               struct stanchion_error **err);
+
 // Gives a waiting task another due time, in milliseconds since 1970; `moved_ms` (may be NULL) gets it as the store keeps
 // it. STANCHION_ABSENT: no such task. STANCHION_CLAIMED, STANCHION_DEAD: it is, and nothing was changed. Any thread.
 int32_t stanchion_queue_reschedule(stanchion_client client,
@@ -1602,6 +1712,32 @@ int32_t stanchion_queue_reschedule(stanchion_client client,
                                    int64_t due_ms,
                                    int64_t *moved_ms,
                                    struct stanchion_error **err);
+
+// What became of a task. STANCHION_OK: it is done, and `out` gets its result (stanchion_claim_ack_with). STANCHION_DEAD: it is
+// dead, and `out` gets why. Otherwise `out` is not written. STANCHION_PENDING: it is not done yet. STANCHION_ABSENT: it was
+// done without a result, or removed, or cancelled, or never there; or its result is not kept any more.
+//
+// `version` is that of stanchion_enqueued, and asks about that task or a later one of the id; -1: about any. Waits up to
+// `wait_ms` (365 days at most; 0 or -1: only looks) while the task is not done.
+//
+// Errors: as stanchion_queue_claim. Any thread; others go on meanwhile, with the same client, too.
+int32_t stanchion_queue_result(stanchion_client client,
+                               const char *queue_name,
+                               size_t queue_len,
+                               const char *id,
+                               size_t id_len,
+                               int64_t version,
+                               int64_t wait_ms,
+                               stanchion_result *out,
+                               struct stanchion_error **err);
+
+// What became of the task. Does no I/O. Any thread.
+int32_t stanchion_result_get(stanchion_result result,
+                             struct stanchion_result_info *out,
+                             struct stanchion_error **err);
+
+// Frees the result. 0 and freed handles are harmless. Any thread.
+void stanchion_result_free(stanchion_result result);
 
 // Makes one without any selection yet. `struct_size` is sizeof *dead. Any thread.
 void stanchion_dead_tasks_init(struct stanchion_dead_tasks *dead, size_t struct_size);
@@ -1833,7 +1969,7 @@ int32_t stanchion_worker_poll(stanchion_worker worker,
                               struct stanchion_error **err);
 
 // The task is done: acked, usually together with the next claim, and the handle of the claim is freed. A claim that was
-// settled otherwise stays as it was. stanchion_worker_get_event reports whether the store accepted it. Any thread.
+// settled otherwise, with a result for example, stays as it was. stanchion_worker_get_event reports whether the store accepted it. Any thread.
 //
 // Errors: INVALID_ARGUMENT if the claim is not this worker's; FORKED.
 int32_t stanchion_worker_complete(stanchion_worker worker,

@@ -19,6 +19,8 @@ typedef enum stanchion_status {
   STANCHION_LOST = 9,
   STANCHION_COMPUTE = 10,
   STANCHION_NOT_STORED = 11,
+  STANCHION_RUNNING = 12,
+  STANCHION_PENDING = 13,
   STANCHION_ERR_LOCK_TIMEOUT = -1,
   STANCHION_ERR_LEASE_LOST = -2,
   STANCHION_ERR_LEASE_EXPIRED = -3,
@@ -58,6 +60,8 @@ typedef enum stanchion_loss {
   STANCHION_LOSS_REFUSED = 8,
   STANCHION_LOSS_STOPPED = 9,
   STANCHION_LOSS_OTHERWISE = 10,
+  STANCHION_LOSS_TIMEOUT = 11,
+  STANCHION_LOSS_CANCELLED = 12,
 } stanchion_loss;
 
 typedef enum stanchion_on_duplicate {
@@ -167,6 +171,7 @@ typedef struct stanchion_claim_options {
   int64_t wait_ms;
   const int32_t *cancel;
   int32_t renew;
+  int64_t timeout_ms;
 } stanchion_claim_options;
 
 typedef struct stanchion_worker_options {
@@ -176,6 +181,7 @@ typedef struct stanchion_worker_options {
   int64_t max_run_ms;
   int32_t until_empty;
   int64_t grace_ms;
+  int64_t timeout_ms;
 } stanchion_worker_options;
 
 typedef struct stanchion_list_options {
@@ -257,6 +263,10 @@ typedef struct stanchion_task {
   int64_t window_ms;
   int32_t on_duplicate;
   int32_t priority;
+  struct stanchion_text kind;
+  int64_t timeout_ms;
+  struct stanchion_text backoff;
+  int64_t keep_result_ms;
 } stanchion_task;
 
 typedef int64_t stanchion_answers;
@@ -286,6 +296,7 @@ typedef struct stanchion_claim_info {
   int64_t attempt;
   int64_t max_attempts;
   int32_t priority;
+  struct stanchion_text kind;
 } stanchion_claim_info;
 
 typedef struct stanchion_verdict {
@@ -294,6 +305,8 @@ typedef struct stanchion_verdict {
   int64_t delay_ms;
   struct stanchion_text reason;
   int32_t kind;
+  const void *result;
+  size_t result_len;
 } stanchion_verdict;
 
 typedef int64_t stanchion_tasks;
@@ -322,7 +335,30 @@ typedef struct stanchion_task_info {
   struct stanchion_text claimed_by_host;
   int64_t claimed_at_ms;
   int32_t claimed_by_pid;
+  struct stanchion_text kind;
+  int64_t timeout_ms;
+  struct stanchion_text backoff;
+  const void *progress;
+  size_t progress_len;
+  size_t failure_count;
+  int32_t cancelled;
 } stanchion_task_info;
+
+typedef struct stanchion_task_failure {
+  size_t struct_size;
+  int64_t at_ms;
+  struct stanchion_text reason;
+} stanchion_task_failure;
+
+typedef int64_t stanchion_result;
+
+typedef struct stanchion_result_info {
+  size_t struct_size;
+  const void *result;
+  size_t result_len;
+  int64_t version;
+  struct stanchion_text reason;
+} stanchion_result_info;
 
 typedef struct stanchion_dead_tasks {
   size_t struct_size;
@@ -755,6 +791,16 @@ int32_t stanchion_claim_wait_lost(stanchion_claim claim, int64_t time_ms, struct
 
 int32_t stanchion_claim_ack(stanchion_claim claim, struct stanchion_error **err);
 
+int32_t stanchion_claim_ack_with(stanchion_claim claim,
+                                 const void *result,
+                                 size_t result_len,
+                                 struct stanchion_error **err);
+
+int32_t stanchion_claim_progress(stanchion_claim claim,
+                                 const void *progress,
+                                 size_t progress_len,
+                                 struct stanchion_error **err);
+
 int32_t stanchion_claim_nack(stanchion_claim claim,
                              int64_t delay_ms,
                              const char *reason,
@@ -834,6 +880,12 @@ int32_t stanchion_tasks_at(stanchion_tasks tasks,
                            struct stanchion_task_info *out,
                            struct stanchion_error **err);
 
+int32_t stanchion_tasks_failure_at(stanchion_tasks tasks,
+                                   size_t index,
+                                   size_t failure,
+                                   struct stanchion_task_failure *out,
+                                   struct stanchion_error **err);
+
 int32_t stanchion_tasks_next(stanchion_tasks tasks, struct stanchion_text *out, struct stanchion_error **err);
 
 void stanchion_tasks_free(stanchion_tasks tasks);
@@ -876,6 +928,13 @@ int32_t stanchion_queue_remove(stanchion_client client,
                                int64_t *found_version,
                                struct stanchion_error **err);
 
+int32_t stanchion_queue_cancel(stanchion_client client,
+                               const char *queue_name,
+                               size_t queue_len,
+                               const char *id,
+                               size_t id_len,
+                               struct stanchion_error **err);
+
 int32_t stanchion_queue_reschedule(stanchion_client client,
                                    const char *queue_name,
                                    size_t queue_len,
@@ -884,6 +943,22 @@ int32_t stanchion_queue_reschedule(stanchion_client client,
                                    int64_t due_ms,
                                    int64_t *moved_ms,
                                    struct stanchion_error **err);
+
+int32_t stanchion_queue_result(stanchion_client client,
+                               const char *queue_name,
+                               size_t queue_len,
+                               const char *id,
+                               size_t id_len,
+                               int64_t version,
+                               int64_t wait_ms,
+                               stanchion_result *out,
+                               struct stanchion_error **err);
+
+int32_t stanchion_result_get(stanchion_result result,
+                             struct stanchion_result_info *out,
+                             struct stanchion_error **err);
+
+void stanchion_result_free(stanchion_result result);
 
 void stanchion_dead_tasks_init(struct stanchion_dead_tasks *dead, size_t struct_size);
 

@@ -1,7 +1,7 @@
 //! Claims.
 
 use std::ffi::{c_char, c_void};
-use std::mem::size_of;
+use std::mem::{offset_of, size_of};
 use std::ptr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use std::time::Duration;
 use stanchion::{Retry, Verdict, blocking};
 
 use crate::arguments::{
-    NONE, millis, number, optional_span, span, stanchion_header, stanchion_text, text, wall,
+    NONE, bytes, millis, number, optional_span, span, stanchion_header, stanchion_text, text, wall,
 };
 use crate::boundary;
 use crate::error::{Failure, stanchion_error, stanchion_status};
@@ -72,11 +72,15 @@ pub struct stanchion_claim_info {
     pub max_attempts: i64,
     /// The task's priority.
     pub priority: i32,
+    /// The task's kind; NULL if it has none.
+    pub kind: stanchion_text,
 }
 
 // SAFETY: numbers and pointers only.
 unsafe impl Record for stanchion_claim_info {
     const NAME: &'static str = "stanchion_claim_info";
+    /// What comes behind was not there at first.
+    const LEAST: usize = offset_of!(Self, kind);
     const DEFAULT: Self = Self {
         struct_size: size_of::<Self>(),
         id: stanchion_text::NONE,
@@ -91,6 +95,7 @@ unsafe impl Record for stanchion_claim_info {
         attempt: 0,
         max_attempts: 0,
         priority: 0,
+        kind: stanchion_text::NONE,
     };
 }
 
@@ -117,6 +122,7 @@ pub unsafe extern "C" fn stanchion_claim_get(
             attempt: claim.attempt().into(),
             max_attempts: claim.max_attempts().into(),
             priority: claim.priority().into(),
+            kind: claim.kind().map_or(stanchion_text::NONE, stanchion_text::of),
             ..Record::DEFAULT
         };
         // SAFETY: the caller passes a struct as the header says.
@@ -185,7 +191,43 @@ pub unsafe extern "C" fn stanchion_claim_ack(claim: stanchion_claim, err: *mut *
     on(claim, err, |claim| Ok(claim.ack()?))
 }
 
-/// Not done: the task is tried again after `delay_ms`, or is dead after its last attempt. -1: 1 s, 16 s, 81 s, 4 min and so on
+/// Done, with a result (1 MiB at most; NULL and 0: an empty one), which stanchion_queue_result returns for as long as the task
+/// says in keep_result_ms. Of a queue 10,000 results and 64 MiB are kept.
+///
+/// Errors: as stanchion_claim_ack; INVALID_ARGUMENT for a result that is too large, and nothing is sent then. Any thread.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn stanchion_claim_ack_with(
+    claim: stanchion_claim,
+    result: *const c_void,
+    result_len: usize,
+    err: *mut *mut stanchion_error,
+) -> i32 {
+    on(claim, err, |claim| {
+        // SAFETY: the caller passes bytes as the header says.
+        let result = unsafe { bytes("result", result, result_len) }?;
+        Ok(claim.ack_with(result)?)
+    })
+}
+
+/// Notes how far the work has come (4 KiB at most), which stanchion_queue_get and _list show until the run ends, and renews the
+/// lease.
+///
+/// Errors: as stanchion_claim_extend; INVALID_ARGUMENT for more bytes, and nothing is sent then. Any thread.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn stanchion_claim_progress(
+    claim: stanchion_claim,
+    progress: *const c_void,
+    progress_len: usize,
+    err: *mut *mut stanchion_error,
+) -> i32 {
+    on(claim, err, |claim| {
+        // SAFETY: the caller passes bytes as the header says.
+        let progress = unsafe { bytes("progress", progress, progress_len) }?;
+        Ok(claim.progress(progress)?)
+    })
+}
+
+/// Not done: the task is tried again after `delay_ms`, or is dead after its last attempt. -1: as the task says; if it does not, 1 s, 16 s, 81 s, 4 min and so on
 /// after the first, second, ... attempt (the fourth power of its number), less up to half of it by chance, 7 h at most. The
 /// reason (1 KiB at most, the rest is cut off; may be NULL) is kept with it.
 ///
@@ -298,17 +340,25 @@ pub struct stanchion_verdict {
     pub reason: stanchion_text,
     /// How it ended: a stanchion_verdict_kind. -1: STANCHION_ACK.
     pub kind: i32,
+    /// For ACK: its result, as in stanchion_claim_ack_with. NULL: none; an empty one is not NULL.
+    pub result: *const c_void,
+    /// How many bytes.
+    pub result_len: usize,
 }
 
 // SAFETY: numbers and pointers only.
 unsafe impl Record for stanchion_verdict {
     const NAME: &'static str = "stanchion_verdict";
+    /// What comes behind was not there at first.
+    const LEAST: usize = offset_of!(Self, result);
     const DEFAULT: Self = Self {
         struct_size: size_of::<Self>(),
         claim: 0,
         delay_ms: NONE,
         reason: stanchion_text::NONE,
         kind: -1,
+        result: ptr::null(),
+        result_len: 0,
     };
 }
 
@@ -321,15 +371,23 @@ pub unsafe extern "C" fn stanchion_verdict_init(verdict: *mut stanchion_verdict,
 
 impl stanchion_verdict {
     /// # Safety
-    /// The reason is as its length says.
+    /// The reason and the result are as their lengths say.
     pub(crate) unsafe fn core(&self) -> Result<Verdict, Failure> {
         use stanchion_verdict_kind::{STANCHION_ACK, STANCHION_BURY, STANCHION_NACK, STANCHION_PUT_BACK};
         let claim = handle::get::<Claim>(self.claim)?.claim.clone();
         // SAFETY: as the caller promises.
-        let reason = unsafe { text("reason", self.reason.data, self.reason.len) }?;
+        let (reason, result) = unsafe {
+            let reason = text("reason", self.reason.data, self.reason.len)?;
+            (reason, bytes("result", self.result, self.result_len)?)
+        };
         let kind = self.kind;
-        if kind == -1 || kind == STANCHION_ACK as i32 {
+        let is_ack = kind == -1 || kind == STANCHION_ACK as i32;
+        if !is_ack && !self.result.is_null() {
+            Err(Failure::invalid("result is only for STANCHION_ACK"))
+        } else if is_ack && self.result.is_null() {
             Ok(claim.acked())
+        } else if is_ack {
+            Ok(claim.acked_with(result)?)
         } else if kind == STANCHION_NACK as i32 {
             Ok(claim.nacked(retry(self.delay_ms)?, reason)?)
         } else if kind == STANCHION_BURY as i32 {

@@ -36,6 +36,10 @@ pub enum stanchion_status {
     STANCHION_COMPUTE = 10,
     /// The value was not stored: the lease was lost, or the store did not answer. The next caller computes.
     STANCHION_NOT_STORED = 11,
+    /// The task runs: it ends with this run.
+    STANCHION_RUNNING = 12,
+    /// The task is not done yet.
+    STANCHION_PENDING = 13,
 
     /// The lock stayed busy for the whole wait.
     STANCHION_ERR_LOCK_TIMEOUT = -1,
@@ -231,6 +235,10 @@ fn name(status: i32) -> &'static std::ffi::CStr {
         7 => c"Dead",
         8 => c"Over",
         9 => c"Lost",
+        10 => c"Compute",
+        11 => c"NotStored",
+        12 => c"Running",
+        13 => c"Pending",
         -1 => c"LockTimeout",
         -2 => c"LeaseLost",
         -3 => c"LeaseExpired",

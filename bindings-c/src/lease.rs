@@ -63,6 +63,10 @@ pub enum stanchion_loss {
     STANCHION_LOSS_STOPPED = 9,
     /// For a reason that this header does not know.
     STANCHION_LOSS_OTHERWISE = 10,
+    /// The run took longer than its timeout: it has failed.
+    STANCHION_LOSS_TIMEOUT = 11,
+    /// Somebody called stanchion_queue_cancel: the task ends with this run. Its ack is still accepted.
+    STANCHION_LOSS_CANCELLED = 12,
 }
 
 pub(crate) fn loss(reason: Option<LossReason>) -> i32 {
@@ -78,6 +82,8 @@ pub(crate) fn loss(reason: Option<LossReason>) -> i32 {
         Some(LossReason::Removed) => loss::STANCHION_LOSS_REMOVED,
         Some(LossReason::Refused) => loss::STANCHION_LOSS_REFUSED,
         Some(LossReason::Stopped) => loss::STANCHION_LOSS_STOPPED,
+        Some(LossReason::TimedOut) => loss::STANCHION_LOSS_TIMEOUT,
+        Some(LossReason::Cancelled) => loss::STANCHION_LOSS_CANCELLED,
         Some(_) => loss::STANCHION_LOSS_OTHERWISE,
     };
     reason as i32

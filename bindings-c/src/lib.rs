@@ -29,6 +29,7 @@ mod metrics;
 mod options;
 mod queue;
 mod records;
+mod result;
 mod schedule;
 mod schedules;
 mod scheduling;

@@ -2,7 +2,7 @@
 
 use std::ffi::c_char;
 
-use stanchion::{Removed, Rescheduled, TaskInfo, Version};
+use stanchion::{Cancelled, Removed, Rescheduled, TaskInfo, Version};
 
 use crate::arguments::{moment, number, optional_count, text, wall};
 use crate::boundary;
@@ -141,6 +141,33 @@ pub unsafe extern "C" fn stanchion_queue_remove(
                 unsafe { put(found_version, number(version.get())) };
                 Ok(stanchion_status::STANCHION_OTHER_VERSION as i32)
             }
+            _ => Err(Failure::internal("an outcome that the C interface does not have")),
+        }
+    })
+}
+
+/// Ends a task. One that waits is dropped, as by stanchion_queue_remove. STANCHION_RUNNING: it runs, and is told at the next
+/// renewal of its claim, which is lost then (STANCHION_LOSS_CANCELLED): after a third of its lease at the latest. An ack of
+/// that run is still accepted; whatever else it ends with, the task is not tried again. What comes after the run goes, too;
+/// what is enqueued later is a new task. STANCHION_ABSENT: there is none. Sent once.
+///
+/// Errors: as stanchion_queue_pop. Any thread.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn stanchion_queue_cancel(
+    client: stanchion_client,
+    queue_name: *const c_char,
+    queue_len: usize,
+    id: *const c_char,
+    id_len: usize,
+    err: *mut *mut stanchion_error,
+) -> i32 {
+    boundary::status(err, || {
+        // SAFETY: the caller passes texts as the header says.
+        let cancelled = unsafe { queue(client, queue_name, queue_len)?.cancel(text("id", id, id_len)?)? };
+        match cancelled {
+            Cancelled::Removed => Ok(0),
+            Cancelled::Running => Ok(stanchion_status::STANCHION_RUNNING as i32),
+            Cancelled::Absent => Ok(stanchion_status::STANCHION_ABSENT as i32),
             _ => Err(Failure::internal("an outcome that the C interface does not have")),
         }
     })

@@ -1,6 +1,6 @@
 //! Options of locks and claims.
 
-use std::mem::size_of;
+use std::mem::{offset_of, size_of};
 use std::ops::ControlFlow;
 use std::ptr;
 use std::time::Duration;
@@ -139,11 +139,16 @@ pub struct stanchion_claim_options {
     pub cancel: *const i32,
     /// Whether claims are renewed until they are settled. -1: 1 if no lease is given, otherwise 0.
     pub renew: i32,
+    /// How long a run may take of a task that does not say so itself (1 ms to 365 days); then its claim is lost, and the attempt
+    /// has failed. -1: as long as its claim is renewed.
+    pub timeout_ms: i64,
 }
 
 // SAFETY: numbers and pointers only.
 unsafe impl Record for stanchion_claim_options {
     const NAME: &'static str = "stanchion_claim_options";
+    /// What comes behind was not there at first.
+    const LEAST: usize = offset_of!(Self, timeout_ms);
     const DEFAULT: Self = Self {
         struct_size: size_of::<Self>(),
         lease_ms: NONE,
@@ -151,6 +156,7 @@ unsafe impl Record for stanchion_claim_options {
         wait_ms: NONE,
         cancel: ptr::null(),
         renew: -1,
+        timeout_ms: NONE,
     };
 }
 
@@ -177,6 +183,9 @@ impl stanchion_claim_options {
         if let Some(renew) = optional_flag("renew", self.renew)? {
             options = options.renew(renew);
         }
+        if let Some(timeout) = optional_span("timeout_ms", self.timeout_ms)? {
+            options = options.timeout(timeout);
+        }
         Ok(options)
     }
 }
@@ -198,11 +207,15 @@ pub struct stanchion_worker_options {
     pub until_empty: i32,
     /// How long tasks that are out go on after stanchion_worker_stop. -1: 25000.
     pub grace_ms: i64,
+    /// How long a task may be worked on that does not say so itself: as in stanchion_claim_options. -1: max_run_ms.
+    pub timeout_ms: i64,
 }
 
 // SAFETY: numbers only.
 unsafe impl Record for stanchion_worker_options {
     const NAME: &'static str = "stanchion_worker_options";
+    /// What comes behind was not there at first.
+    const LEAST: usize = offset_of!(Self, timeout_ms);
     const DEFAULT: Self = Self {
         struct_size: size_of::<Self>(),
         concurrency: NONE,
@@ -210,6 +223,7 @@ unsafe impl Record for stanchion_worker_options {
         max_run_ms: NONE,
         until_empty: -1,
         grace_ms: NONE,
+        timeout_ms: NONE,
     };
 }
 

@@ -1,14 +1,14 @@
 //! Tasks to put in, and what became of them.
 
 use std::ffi::{c_char, c_void};
-use std::mem::size_of;
+use std::mem::{offset_of, size_of};
 use std::ptr;
 
-use stanchion::{Enqueued, OnDuplicate, Outcome, Task};
+use stanchion::{Backoff, Enqueued, OnDuplicate, Outcome, Task};
 
 use crate::arguments::{
-    NONE, bytes, header_pairs, level, moment, number, optional_count, optional_span, span, stanchion_header,
-    stanchion_text, text, wall,
+    NONE, bytes, header_pairs, level, moment, number, option, optional_count, optional_span, span,
+    stanchion_header, stanchion_text, text, wall,
 };
 use crate::boundary;
 use crate::error::{Failure, stanchion_status};
@@ -90,11 +90,25 @@ pub struct stanchion_task {
     pub on_duplicate: i32,
     /// 0 to 255, higher ones first. -1: 0.
     pub priority: i32,
+    /// What kind of work it is, such as `send-welcome`, by which programs choose what handles it: 1 to 128 bytes of UTF-8 without
+    /// control characters. NULL: none.
+    pub kind: stanchion_text,
+    /// How long a run may take (1 ms to 365 days): one that takes longer loses its claim with STANCHION_LOSS_TIMEOUT, and has
+    /// failed with the reason `timeout`. -1: as long as its claim is renewed.
+    pub timeout_ms: i64,
+    /// How long it waits after a failed attempt, as JSON in milliseconds: a list of pauses, such as `[1000,60000]` (the last one
+    /// for all that follow; 1 to 100), or `{"base":1000,"factor":2,"max":60000,"jitter":0.5}`, of which base is needed. NULL: as
+    /// stanchion_claim_nack says.
+    pub backoff: stanchion_text,
+    /// For how long the result that its run gives is kept: 1 ms to 30 days. -1: 3600000.
+    pub keep_result_ms: i64,
 }
 
 // SAFETY: numbers and pointers only.
 unsafe impl Record for stanchion_task {
     const NAME: &'static str = "stanchion_task";
+    /// What comes behind was not there at first.
+    const LEAST: usize = offset_of!(Self, kind);
     const DEFAULT: Self = Self {
         struct_size: size_of::<Self>(),
         id: stanchion_text::NONE,
@@ -109,6 +123,10 @@ unsafe impl Record for stanchion_task {
         window_ms: NONE,
         on_duplicate: -1,
         priority: -1,
+        kind: stanchion_text::NONE,
+        timeout_ms: NONE,
+        backoff: stanchion_text::NONE,
+        keep_result_ms: NONE,
     };
 }
 
@@ -154,6 +172,32 @@ impl stanchion_task {
         }
         if let Some(after) = optional_span("expires_ms", self.expires_ms)? {
             task = task.expires(after);
+        }
+        // SAFETY: as the caller promises.
+        unsafe { self.with_runs(task) }
+    }
+
+    /// What it says about its runs.
+    ///
+    /// # Safety
+    /// As for [`Self::core`].
+    unsafe fn with_runs(&self, mut task: Task) -> Result<Task, Failure> {
+        // SAFETY: as the caller promises.
+        let (kind, backoff) = unsafe {
+            let kind = option("kind", self.kind.data, self.kind.len)?;
+            (kind, option("backoff", self.backoff.data, self.backoff.len)?)
+        };
+        if let Some(kind) = kind {
+            task = task.kind(kind);
+        }
+        if let Some(backoff) = backoff {
+            task = task.backoff(backoff.parse::<Backoff>()?);
+        }
+        if let Some(timeout) = optional_span("timeout_ms", self.timeout_ms)? {
+            task = task.timeout(timeout);
+        }
+        if let Some(time) = optional_span("keep_result_ms", self.keep_result_ms)? {
+            task = task.keep_result(time);
         }
         Ok(task)
     }

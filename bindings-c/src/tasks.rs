@@ -1,10 +1,10 @@
 //! Tasks as they are found in a queue.
 
 use std::ffi::c_void;
-use std::mem::size_of;
+use std::mem::{offset_of, size_of};
 use std::ptr;
 
-use stanchion::{Headers, TaskInfo, TaskState};
+use stanchion::{Headers, TaskFailure, TaskInfo, TaskState};
 
 use crate::arguments::{NONE, millis, number, stanchion_header, stanchion_text, wall};
 use crate::boundary;
@@ -106,11 +106,27 @@ pub struct stanchion_task_info {
     pub claimed_at_ms: i64,
     /// The process id of who claimed it last; 0 if unknown, -1 if nobody did.
     pub claimed_by_pid: i32,
+    /// Its kind; NULL if it has none. As timeout_ms and backoff not in a listing without payloads.
+    pub kind: stanchion_text,
+    /// How long a run may take; -1 if it does not say so.
+    pub timeout_ms: i64,
+    /// How long it waits after a failed attempt, as stanchion_task has it; NULL if it does not say so.
+    pub backoff: stanchion_text,
+    /// How far its run has come, as that said (stanchion_claim_progress); empty if it did not, or does not run.
+    pub progress: *const c_void,
+    /// How many bytes.
+    pub progress_len: usize,
+    /// How many of its failed attempts are known, for stanchion_tasks_failure_at: the last five.
+    pub failure_count: usize,
+    /// 1 if it was cancelled while it runs: this run is its last.
+    pub cancelled: i32,
 }
 
 // SAFETY: numbers and pointers only.
 unsafe impl Record for stanchion_task_info {
     const NAME: &'static str = "stanchion_task_info";
+    /// What comes behind was not there at first.
+    const LEAST: usize = offset_of!(Self, kind);
     const DEFAULT: Self = Self {
         struct_size: size_of::<Self>(),
         id: stanchion_text::NONE,
@@ -135,6 +151,13 @@ unsafe impl Record for stanchion_task_info {
         claimed_by_host: stanchion_text::NONE,
         claimed_at_ms: NONE,
         claimed_by_pid: -1,
+        kind: stanchion_text::NONE,
+        timeout_ms: NONE,
+        backoff: stanchion_text::NONE,
+        progress: ptr::null(),
+        progress_len: 0,
+        failure_count: 0,
+        cancelled: 0,
     };
 }
 
@@ -163,8 +186,15 @@ impl HeaderViews {
 /// A list of tasks. 0 is none.
 pub type stanchion_tasks = i64;
 
+/// A task, with what programs see of it in another form.
+struct Found {
+    task: TaskInfo,
+    headers: HeaderViews,
+    backoff: Option<String>,
+}
+
 pub(crate) struct Tasks {
-    tasks: Vec<(TaskInfo, HeaderViews)>,
+    tasks: Vec<Found>,
     /// The next page, if this is one and not the last.
     next: Option<String>,
 }
@@ -177,8 +207,9 @@ impl Tasks {
     pub(crate) fn new(tasks: Vec<TaskInfo>, next: Option<String>) -> Self {
         let with_views = |task: TaskInfo| {
             // The texts of a map stay where they are when the map itself is moved.
-            let views = HeaderViews::of(&task.headers);
-            (task, views)
+            let headers = HeaderViews::of(&task.headers);
+            let backoff = task.backoff.as_ref().map(ToString::to_string);
+            Found { task, headers, backoff }
         };
         Self { tasks: tasks.into_iter().map(with_views).collect(), next }
     }
@@ -200,9 +231,53 @@ pub unsafe extern "C" fn stanchion_tasks_at(
 ) -> i32 {
     boundary::status(err, || {
         let tasks = handle::get::<Tasks>(tasks)?;
-        let (task, headers) = tasks.tasks.get(index).ok_or_else(|| beyond(index, tasks.tasks.len()))?;
+        let found = tasks.tasks.get(index).ok_or_else(|| beyond(index, tasks.tasks.len()))?;
         // SAFETY: the caller passes a struct as the header says.
-        unsafe { records::write(out, &info(task, headers)) }?;
+        unsafe { records::write(out, &info(found)) }?;
+        Ok(0)
+    })
+}
+
+/// A failed attempt of a task. The text lives as long as the handle of the list.
+#[derive(Clone, Copy)]
+#[repr(C)]
+pub struct stanchion_task_failure {
+    /// sizeof, set by the caller.
+    pub struct_size: usize,
+    /// When it failed; if its lease ended, when that was. In milliseconds since 1970, by the store's clock.
+    pub at_ms: i64,
+    /// Why.
+    pub reason: stanchion_text,
+}
+
+// SAFETY: numbers and pointers only.
+unsafe impl Record for stanchion_task_failure {
+    const NAME: &'static str = "stanchion_task_failure";
+    const DEFAULT: Self = Self { struct_size: size_of::<Self>(), at_ms: NONE, reason: stanchion_text::NONE };
+}
+
+/// One of the failed attempts of one of the tasks: `failure` counts from 0, and the latest is the last. Does no I/O. Any thread.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn stanchion_tasks_failure_at(
+    tasks: stanchion_tasks,
+    index: usize,
+    failure: usize,
+    out: *mut stanchion_task_failure,
+    err: *mut *mut stanchion_error,
+) -> i32 {
+    boundary::status(err, || {
+        let tasks = handle::get::<Tasks>(tasks)?;
+        let found = tasks.tasks.get(index).ok_or_else(|| beyond(index, tasks.tasks.len()))?;
+        let failures = &found.task.failures;
+        let TaskFailure { at, reason, .. } =
+            failures.get(failure).ok_or_else(|| beyond(failure, failures.len()))?;
+        let record = stanchion_task_failure {
+            at_ms: wall(*at),
+            reason: stanchion_text::of(reason),
+            ..Record::DEFAULT
+        };
+        // SAFETY: the caller passes a struct as the header says.
+        unsafe { records::write(out, &record) }?;
         Ok(0)
     })
 }
@@ -225,7 +300,8 @@ pub unsafe extern "C" fn stanchion_tasks_next(
     })
 }
 
-fn info(task: &TaskInfo, headers: &HeaderViews) -> stanchion_task_info {
+fn info(Found { task, headers, backoff }: &Found) -> stanchion_task_info {
+    let maybe = |text: &Option<String>| text.as_deref().map_or(stanchion_text::NONE, stanchion_text::of);
     let by = task.claimed_by.as_ref();
     stanchion_task_info {
         id: stanchion_text::of(&task.id),
@@ -250,6 +326,13 @@ fn info(task: &TaskInfo, headers: &HeaderViews) -> stanchion_task_info {
         claimed_by_host: by.map_or(stanchion_text::NONE, |by| stanchion_text::of(&by.host)),
         claimed_at_ms: by.and_then(|by| by.since).map_or(NONE, wall),
         claimed_by_pid: by.map_or(-1, |by| i32::try_from(by.pid).unwrap_or(0)),
+        kind: maybe(&task.kind),
+        timeout_ms: task.timeout.map_or(NONE, millis),
+        backoff: maybe(backoff),
+        progress: task.progress.as_ptr().cast(),
+        progress_len: task.progress.len(),
+        failure_count: task.failures.len(),
+        cancelled: task.cancelled.into(),
         ..Record::DEFAULT
     }
 }

@@ -80,6 +80,9 @@ impl Worker {
         if let Some(max_run) = optional_span("max_run_ms", options.max_run_ms)? {
             worker = worker.max_run(max_run);
         }
+        if let Some(timeout) = optional_span("timeout_ms", options.timeout_ms)? {
+            worker = worker.timeout(timeout);
+        }
         if let Some(grace) = optional_span("grace_ms", options.grace_ms)? {
             worker = worker.grace(grace);
         }
@@ -230,7 +233,7 @@ fn settle(
 }
 
 /// The task is done: acked, usually together with the next claim, and the handle of the claim is freed. A claim that was
-/// settled otherwise stays as it was. stanchion_worker_get_event reports whether the store accepted it. Any thread.
+/// settled otherwise, with a result for example, stays as it was. stanchion_worker_get_event reports whether the store accepted it. Any thread.
 ///
 /// Errors: INVALID_ARGUMENT if the claim is not this worker's; FORKED.
 #[unsafe(no_mangle)]

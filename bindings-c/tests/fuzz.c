@@ -51,6 +51,7 @@ static void free_all_kinds(int64_t old) {
     stanchion_tasks_free(old);
     stanchion_names_free(old);
     stanchion_answers_free(old);
+    stanchion_result_free(old);
     stanchion_holders_free(old);
     stanchion_waiters_free(old);
     stanchion_consumers_free(old);
@@ -111,6 +112,16 @@ static stanchion_error **err(void) {
     name.struct_size = size_of(sizeof name)
 #define OR_NULL(pointer) (one_in(15) ? NULL : (pointer))
 
+static stanchion_text backoff(void) {
+    static const char *const texts[] = {"[0]", "[1000,60000]", "[]", "[-1]", "{\"base\":1}", "{\"base\":5,\"max\":1}",
+                                        "{\"base\":1,\"factor\":1e308}", "[[[[", "{\"base\":1,\"jitter\":0,\"max\":9}"};
+    if (one_in(4)) return text();
+    stanchion_text backoff = {texts[below(sizeof texts / sizeof *texts)], 0};
+    backoff.len = strlen(backoff.data);
+    if (one_in(30)) backoff.len = below(backoff.len + 1);
+    return backoff;
+}
+
 static stanchion_task some_task(const stanchion_header *headers) {
     MADE(stanchion_task, task, stanchion_task_init);
     if (!one_in(4)) task.id = text();
@@ -126,6 +137,10 @@ static stanchion_task some_task(const stanchion_header *headers) {
     if (one_in(3)) task.window_ms = number();
     if (one_in(2)) task.on_duplicate = small();
     if (one_in(4)) task.priority = (int32_t)number();
+    if (one_in(3)) task.kind = text();
+    if (one_in(4)) task.timeout_ms = number();
+    if (one_in(3)) task.backoff = backoff();
+    if (one_in(4)) task.keep_result_ms = number();
     return task;
 }
 
@@ -170,6 +185,11 @@ static stanchion_verdict some_verdict(void) {
     verdict.delay_ms = number();
     verdict.reason = text();
     verdict.kind = small();
+    if (one_in(2)) {
+        stanchion_text result = text();
+        verdict.result = result.data;
+        verdict.result_len = result.len;
+    }
     return verdict;
 }
 
@@ -180,6 +200,7 @@ static stanchion_claim_options some_claiming(void) {
     if (one_in(3)) options.lease_ms = number();
     if (one_in(5)) options.max_run_ms = number();
     if (one_in(5)) options.renew = small();
+    if (one_in(5)) options.timeout_ms = number();
     if (one_in(8)) options.cancel = &yes;
     return options;
 }
@@ -294,7 +315,7 @@ static void claims(void) {
     int64_t claim = handle();
     stanchion_text reason = text();
     PLACE(stanchion_claim_info, info);
-    switch (below(9)) {
+    switch (below(11)) {
     case 0: stanchion_claim_get(claim, OR_NULL(&info), err()); break;
     case 1: stanchion_claim_ack(claim, err()); break;
     case 2: stanchion_claim_nack(claim, number(), GIVEN(reason), err()); break;
@@ -302,6 +323,8 @@ static void claims(void) {
     case 4: stanchion_claim_put_back(claim, number(), err()); break;
     case 5: stanchion_claim_extend(claim, number(), err()); break;
     case 6: stanchion_claim_wait_lost(claim, wait(), err()); break;
+    case 8: stanchion_claim_ack_with(claim, GIVEN(reason), err()); break;
+    case 9: stanchion_claim_progress(claim, GIVEN(reason), err()); break;
     case 7: stanchion_claim_remaining_ms(claim); stanchion_claim_is_valid(claim); stanchion_claim_loss(claim); break;
     default: stanchion_claim_free(claim);
     }
@@ -351,7 +374,7 @@ static void manage(stanchion_text queue, stanchion_text id) {
     if (one_in(4)) settings.intake = small();
     size_t max = one_in(5) ? (size_t)any() : below(10);
     int32_t status = 1;
-    switch (below(15)) {
+    switch (below(17)) {
     case 0: status = stanchion_queue_pop(client, GIVEN(queue), max, OR_NULL(&out), err()); break;
     case 1: status = stanchion_queue_peek(client, GIVEN(queue), max, OR_NULL(&out), err()); break;
     case 2: status = stanchion_queue_get(client, GIVEN(queue), GIVEN(id), OR_NULL(&out), err()); break;
@@ -365,6 +388,11 @@ static void manage(stanchion_text queue, stanchion_text id) {
     case 10: stanchion_queue_resume(client, GIVEN(queue), err()); break;
     case 11: if (one_in(10)) stanchion_queue_purge(client, GIVEN(queue), OR_NULL(&moved), err()); break;
     case 12: stanchion_queue_configure(client, GIVEN(queue), OR_NULL(&settings), err()); break;
+    case 14: stanchion_queue_cancel(client, GIVEN(queue), GIVEN(id), err()); break;
+    case 15:
+        status = stanchion_queue_result(client, GIVEN(queue), GIVEN(id), number(), wait(), OR_NULL(&out), err());
+        if (status == STANCHION_DEAD) keep(out);
+        break;
     case 13: status = stanchion_queue_consumers(client, GIVEN(queue), OR_NULL(&out), err()); break;
     default: status = stanchion_client_locks(client, page, OR_NULL(&out), OR_NULL(&page), err());
     }
@@ -401,17 +429,20 @@ static void lists(void) {
     int64_t list = handle();
     stanchion_text view = {NULL, 0};
     PLACE(stanchion_task_info, task);
+    PLACE(stanchion_task_failure, failure);
+    PLACE(stanchion_result_info, result);
     PLACE(stanchion_enqueued, enqueued);
     PLACE(stanchion_holder, holder);
     PLACE(stanchion_consumer, consumer);
     PLACE(stanchion_schedule_info, schedule);
     size_t index = one_in(4) ? (size_t)any() : below(4);
-    switch (below(10)) {
+    switch (below(11)) {
     case 0: stanchion_names_at(list, index, OR_NULL(&view), err()); break;
     case 1: stanchion_answers_at(list, index, OR_NULL(&enqueued), err()); break;
     case 2:
         stanchion_tasks_at(list, index, OR_NULL(&task), err());
         stanchion_tasks_next(list, OR_NULL(&view), err());
+        stanchion_tasks_failure_at(list, index, below(3), OR_NULL(&failure), err());
         break;
     case 6: {
         double value = 0;
@@ -424,6 +455,7 @@ static void lists(void) {
         stanchion_metrics_len(list);
         break;
     }
+    case 9: stanchion_result_get(list, OR_NULL(&result), err()); break;
     case 3: stanchion_names_len(list); stanchion_answers_len(list); stanchion_tasks_len(list); stanchion_holders_len(list); break;
     case 4: stanchion_tasks_free(list); stanchion_names_free(list); stanchion_holders_free(list); break;
     case 5: stanchion_holders_at(list, index, OR_NULL(&holder), err()); break;
@@ -444,6 +476,7 @@ static void workers(stanchion_text queue) {
     if (one_in(2)) options.concurrency = number();
     if (one_in(4)) options.lease_ms = number();
     if (one_in(4)) options.max_run_ms = number();
+    if (one_in(4)) options.timeout_ms = number();
     if (one_in(4)) options.grace_ms = number();
     options.until_empty = one_in(3) ? small() : 1;
     PLACE(stanchion_worker_report, report);

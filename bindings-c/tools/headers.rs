@@ -9,7 +9,7 @@ use cbindgen::{
 };
 
 /// In the order in which they are read.
-const FILES: [&str; 29] = [
+const FILES: [&str; 30] = [
     "version",
     "error",
     "arguments",
@@ -29,6 +29,7 @@ const FILES: [&str; 29] = [
     "queue",
     "tasks",
     "manage",
+    "result",
     "dead",
     "schedule",
     "schedules",

@@ -16,6 +16,8 @@ DEFAULTS = {
     if isinstance(values, dict) for name, value in values.items()}
 # What a lock can be called besides its name, and languages that do not know it yet.
 KINDS = json.loads((FOLDER.parent / "vectors" / "words.json").read_text())["kinds of locks"]
+# What is made of bytes: given as a text or in hex, and shown in hex.
+BYTES = {"payload", "result", "progress"}
 # How long something that is sure to happen may take.
 SOON_S = 20
 PAUSE_S = 0.005
@@ -274,7 +276,7 @@ def check_code(error):
 
 
 def sent(key, value):
-    """As a player gets it: payloads in hex, long texts written out."""
+    """As a player gets it: payloads and other bytes in hex, long texts written out."""
     if isinstance(value, dict):
         if set(value) == {"$repeat"}:
             text, times = value["$repeat"]
@@ -282,15 +284,15 @@ def sent(key, value):
         return {name: sent(name, one) for name, one in value.items()}
     if isinstance(value, list):
         return [sent(key, one) for one in value]
-    if key == "payload" and isinstance(value, str):
+    if key in BYTES and isinstance(value, str):
         return {"$hex": value.encode().hex()}
     return value
 
 
 def received(expected, key=None):
-    """What a player says of payloads is in hex."""
+    """What a player says of payloads and other bytes is in hex."""
     if isinstance(expected, dict):
-        if key == "payload" and set(expected) == {"$hex"}:
+        if key in BYTES and set(expected) == {"$hex"}:
             return expected["$hex"]
         if set(expected) == {"$repeat"}:
             text, times = expected["$repeat"]
@@ -298,6 +300,6 @@ def received(expected, key=None):
         return {name: received(one, name) for name, one in expected.items()}
     if isinstance(expected, list):
         return [received(one, key) for one in expected]
-    if key == "payload" and isinstance(expected, str) and not expected.startswith("$"):
+    if key in BYTES and isinstance(expected, str) and not expected.startswith("$"):
         return expected.encode().hex()
     return expected

@@ -129,6 +129,7 @@ TEST(times_out_of_range) {
 
 TEST(names_that_are_no_names) {
     stanchion_client client = opened();
+    stanchion_result result = 7;
     static char large[65536];
     memset(large, 'x', sizeof large);
     stanchion_lease lease = 7;
@@ -161,9 +162,11 @@ TEST(names_that_are_no_names) {
         INVALID(stanchion_semaphore_break_lease(client, data, len, &err));
         INVALID(stanchion_queue_enqueue(client, data, len, &one, NULL, &err));
         INVALID(stanchion_queue_pause(client, data, len, &err));
+        INVALID(stanchion_queue_cancel(client, data, len, T("a"), &err));
+        INVALID(stanchion_queue_result(client, data, len, T("a"), -1, 0, &result, &err));
         INVALID(stanchion_queue_consumers(client, data, len, &consumers, &err));
     }
-    CHECK(lease == 7 && holders == 7 && waiters == 7 && consumers == 7);
+    CHECK(lease == 7 && holders == 7 && waiters == 7 && consumers == 7 && result == 7);
     /* Strange, but names. */
     static const char *const good[] = {"{tag}x", "x:meta", "\xc3\xa9 \xf0\x9f\x94\x92", " "};
     stanchion_lease leases[4];

@@ -16,6 +16,7 @@ static void refused(int64_t handle) {
     stanchion_consumers consumers = 7;
     stanchion_schedules schedules = 7;
     stanchion_answers answers = 7;
+    stanchion_result result = 7;
     stanchion_worker worker = 7;
     stanchion_text text = {NULL, 0};
     stanchion_task one = task("a");
@@ -25,6 +26,8 @@ static void refused(int64_t handle) {
     stanchion_lease_info on;
     stanchion_claim_info about;
     stanchion_task_info found;
+    stanchion_task_failure failed;
+    stanchion_result_info became;
     stanchion_worker_report report;
     stanchion_worker_event event;
     stanchion_verdict verdict;
@@ -44,6 +47,8 @@ static void refused(int64_t handle) {
     on.struct_size = sizeof on;
     about.struct_size = sizeof about;
     found.struct_size = sizeof found;
+    failed.struct_size = sizeof failed;
+    became.struct_size = sizeof became;
     report.struct_size = sizeof report;
     event.struct_size = sizeof event;
     stanchion_verdict_init(&verdict, sizeof verdict);
@@ -105,6 +110,10 @@ static void refused(int64_t handle) {
     GONE(stanchion_queue_get(handle, T("q"), T("a"), &tasks, &err));
     GONE(stanchion_queue_list(handle, T("q"), &listing, &tasks, &err));
     GONE(stanchion_queue_remove(handle, T("q"), T("a"), -1, NULL, &err));
+    GONE(stanchion_queue_cancel(handle, T("q"), T("a"), &err));
+    GONE(stanchion_queue_result(handle, T("q"), T("a"), -1, 0, &result, &err));
+    GONE(stanchion_result_get(handle, &became, &err));
+    CHECK(result == 7);
     GONE(stanchion_queue_reschedule(handle, T("q"), T("a"), 0, NULL, &err));
     GONE(stanchion_queue_kick(handle, T("q"), &dead, &page, &err));
     GONE(stanchion_queue_remove_dead(handle, T("q"), &dead, &page, &err));
@@ -128,6 +137,8 @@ static void refused(int64_t handle) {
     CHECK(stanchion_schedules_len(handle) == 0 && schedules == 7 && outcome == 7);
     GONE(stanchion_claim_get(handle, &about, &err));
     GONE(stanchion_claim_ack(handle, &err));
+    GONE(stanchion_claim_ack_with(handle, "x", 1, &err));
+    GONE(stanchion_claim_progress(handle, "x", 1, &err));
     GONE(stanchion_claim_nack(handle, 0, T("x"), &err));
     GONE(stanchion_claim_bury(handle, T("x"), &err));
     GONE(stanchion_claim_put_back(handle, 0, &err));
@@ -136,6 +147,7 @@ static void refused(int64_t handle) {
     CHECK(stanchion_claim_remaining_ms(handle) == 0 && stanchion_claim_is_valid(handle) == 0);
     CHECK(stanchion_claim_loss(handle) == 0);
     GONE(stanchion_tasks_at(handle, 0, &found, &err));
+    GONE(stanchion_tasks_failure_at(handle, 0, 0, &failed, &err));
     GONE(stanchion_tasks_next(handle, &text, &err));
     GONE(stanchion_names_at(handle, 0, &text, &err));
     GONE(stanchion_answers_at(handle, 0, NULL, &err));
@@ -163,6 +175,7 @@ static void refused(int64_t handle) {
     stanchion_tasks_free(handle);
     stanchion_names_free(handle);
     stanchion_answers_free(handle);
+    stanchion_result_free(handle);
     stanchion_holders_free(handle);
     stanchion_waiters_free(handle);
     stanchion_consumers_free(handle);

@@ -56,6 +56,17 @@ TEST(a_refused_task) {
     one = task("a");
     one.payload_len = 3;
     SAYS("stanchion_queue_enqueue: payload is NULL", stanchion_queue_enqueue(client, T("q"), &one, NULL, &err));
+    one = task("a");
+    one.kind.data = "\n", one.kind.len = 1;
+    SAYS("enqueue \"q\": task \"a\": kind ", stanchion_queue_enqueue(client, T("q"), &one, NULL, &err));
+    one = task("a");
+    one.timeout_ms = -7;
+    SAYS("stanchion_queue_enqueue: timeout_ms -7 ", stanchion_queue_enqueue(client, T("q"), &one, NULL, &err));
+    one = task("a");
+    one.backoff.data = "soon", one.backoff.len = 4;
+    SAYS("stanchion_queue_enqueue: backoff is not ", stanchion_queue_enqueue(client, T("q"), &one, NULL, &err));
+    stanchion_result result = 0;
+    SAYS("stanchion_queue_result: version -2 ", stanchion_queue_result(client, T("q"), T("a"), -2, 0, &result, &err));
     stanchion_connect_options options;
     stanchion_connect_options_init(&options, sizeof options);
     options.timeout_ms = -7;

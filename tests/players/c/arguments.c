@@ -16,6 +16,13 @@ static unsigned char nibble(char digit) {
   return (unsigned char)(digit <= '9' ? digit - '0' : digit - 'a' + 10);
 }
 
+/* A number that has no fraction, without a point. */
+static json_t *whole_if_it_is(json_t *value) {
+  double number = json_number_value(value);
+  int is_whole = json_is_real(value) && number == floor(number) && fabs(number) <= LARGEST;
+  return is_whole ? json_integer((json_int_t)number) : json_incref(value);
+}
+
 /* Bytes that a request tells in hex. Kept until the process ends: a player is short-lived. */
 static stanchion_text unhex(const char *hex) {
   size_t length = strlen(hex) / 2;
@@ -90,6 +97,7 @@ stanchion_claim_options claim_options(actor *self, const json_t *request) {
   options.max_run_ms = whole(self, request, "max_run_ms", NOT_GIVEN);
   options.wait_ms = whole(self, request, "wait_ms", NOT_GIVEN);
   options.renew = flag(self, request, "renew");
+  options.timeout_ms = whole(self, request, "timeout_ms", NOT_GIVEN);
   return options;
 }
 
@@ -127,9 +135,26 @@ const stanchion_header *headers(actor *self, const json_t *request, size_t *coun
   return list;
 }
 
-stanchion_text payload(const json_t *request) {
-  const json_t *told = json_object_get(request, "payload");
+stanchion_text payload(const json_t *request) { return given_bytes(request, "payload"); }
+
+stanchion_text given_bytes(const json_t *request, const char *key) {
+  const json_t *told = json_object_get(request, key);
   return told == NULL ? (stanchion_text){NULL, 0} : unhex(json_string_value(json_object_get(told, "$hex")));
+}
+
+/* As JSON, which the library reads; NULL if it is not given. */
+static stanchion_text backoff(const json_t *told) {
+  if (told == NULL) return (stanchion_text){NULL, 0};
+  json_t *numbers = json_deep_copy(told);
+  json_t *value;
+  const char *name;
+  size_t at;
+  /* The player reads all numbers as doubles. */
+  json_array_foreach(numbers, at, value) json_array_set_new(numbers, at, whole_if_it_is(value));
+  json_object_foreach(numbers, name, value) json_object_set_new(numbers, name, whole_if_it_is(value));
+  char *text = json_dumps(numbers, JSON_COMPACT | JSON_ENCODE_ANY);
+  json_decref(numbers);
+  return (stanchion_text){text, strlen(text)};
 }
 
 stanchion_task task(actor *self, const json_t *request) {
@@ -146,6 +171,10 @@ stanchion_task task(actor *self, const json_t *request) {
   task.expires_ms = whole(self, request, "expires_ms", NOT_GIVEN);
   task.priority = (int32_t)whole(self, request, "priority", NOT_GIVEN);
   policy(self, json_object_get(request, "on_duplicate"), &task);
+  task.kind = maybe_text(self, request, "kind");
+  task.timeout_ms = whole(self, request, "timeout_ms", NOT_GIVEN);
+  task.backoff = backoff(json_object_get(request, "backoff"));
+  task.keep_result_ms = whole(self, request, "keep_result_ms", NOT_GIVEN);
   return task;
 }
 

@@ -15,7 +15,19 @@ json_t *look_at_claim(actor *self, json_t *request) {
 
 json_t *ack(actor *self, json_t *request) {
   stanchion_error *error = NULL;
-  CHECK(stanchion_claim_ack(claim_of(self, request), &error));
+  stanchion_text result = given_bytes(request, "result");
+  if (result.data == NULL) {
+    CHECK(stanchion_claim_ack(claim_of(self, request), &error));
+  } else {
+    CHECK(stanchion_claim_ack_with(claim_of(self, request), result.data, result.len, &error));
+  }
+  return json_null();
+}
+
+json_t *progress(actor *self, json_t *request) {
+  stanchion_error *error = NULL;
+  stanchion_text done = given_bytes(request, "progress");
+  CHECK(stanchion_claim_progress(claim_of(self, request), done.data, done.len, &error));
   return json_null();
 }
 
@@ -100,6 +112,7 @@ json_t *work(actor *self, json_t *request) {
   options.concurrency = whole(self, request, "concurrency", NOT_GIVEN);
   options.lease_ms = whole(self, request, "lease_ms", NOT_GIVEN);
   options.max_run_ms = whole(self, request, "max_run_ms", NOT_GIVEN);
+  options.timeout_ms = whole(self, request, "timeout_ms", NOT_GIVEN);
   options.grace_ms = whole(self, request, "grace_ms", NOT_GIVEN);
   options.until_empty = 1;
   CHECK(stanchion_worker_open(NAMED(name), &options, &worker, &error));

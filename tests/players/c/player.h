@@ -64,6 +64,8 @@ stanchion_task task(actor *self, const json_t *request);
 const stanchion_header *headers(actor *self, const json_t *request, size_t *count);
 /* The payload of a request; NULL with the length 0 if it has none. */
 stanchion_text payload(const json_t *request);
+/* Other bytes of a request, in the same way. */
+stanchion_text given_bytes(const json_t *request, const char *key);
 stanchion_queue_config settings(actor *self, const json_t *request);
 const char *label(const json_t *request, const char *key, const char *missing);
 
@@ -71,6 +73,8 @@ const char *label(const json_t *request, const char *key, const char *missing);
 json_t *shown_text(stanchion_text text);
 json_t *shown_bytes(const void *bytes, size_t length);
 json_t *maybe_number(int64_t number, int64_t none);
+/* Null if there is none. */
+json_t *maybe_shown(stanchion_text text);
 json_t *shown_lease(actor *self, stanchion_lease lease);
 json_t *shown_loss(int32_t loss);
 json_t *shown_holder(const stanchion_holder *holder);

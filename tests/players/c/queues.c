@@ -93,6 +93,9 @@ static stanchion_verdict *verdicts(actor *self, json_t *request, size_t *count) 
                     : strcmp(kind, "nack") == 0 ? STANCHION_NACK
                     : strcmp(kind, "bury") == 0 ? STANCHION_BURY
                                                 : STANCHION_PUT_BACK;
+    stanchion_text result = given_bytes(told, "result");
+    found[i].result = result.data;
+    found[i].result_len = result.len;
   }
   return found;
 }
@@ -194,6 +197,35 @@ json_t *reschedule(actor *self, json_t *request) {
                    : status == STANCHION_ABSENT  ? "absent"
                    : status == STANCHION_CLAIMED ? "claimed"
                                                  : "dead");
+}
+
+json_t *cancel(actor *self, json_t *request) {
+  stanchion_error *error = NULL;
+  stanchion_text name = text(self, request, "queue"), id = text(self, request, "id");
+  int32_t status = CHECK(stanchion_queue_cancel(NAMED(name), id.data, id.len, &error));
+  return json_pack("{s:s}", "outcome",
+                   status == STANCHION_OK        ? "removed"
+                   : status == STANCHION_RUNNING ? "running"
+                                                 : "absent");
+}
+
+json_t *result(actor *self, json_t *request) {
+  stanchion_result found = 0;
+  stanchion_result_info info = {.struct_size = sizeof info};
+  stanchion_error *error = NULL;
+  stanchion_text name = text(self, request, "queue"), id = text(self, request, "id");
+  int64_t version = whole(self, request, "version", NOT_GIVEN), wait = whole(self, request, "wait_ms", NOT_GIVEN);
+  int32_t status = CHECK(stanchion_queue_result(NAMED(name), id.data, id.len, version, wait, &found, &error));
+  if (found != 0) CHECK(stanchion_result_get(found, &info, &error));
+  json_t *shown = json_pack("{s:s, s:o, s:o, s:o}", "outcome",
+                            status == STANCHION_OK        ? "done"
+                            : status == STANCHION_PENDING ? "pending"
+                            : status == STANCHION_DEAD    ? "dead"
+                                                          : "gone",
+                            "result", info.result == NULL ? json_null() : shown_bytes(info.result, info.result_len),
+                            "version", maybe_number(info.version, 0), "reason", maybe_shown(info.reason));
+  stanchion_result_free(found);
+  return shown;
 }
 
 json_t *stats(actor *self, json_t *request) {

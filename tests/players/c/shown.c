@@ -23,6 +23,8 @@ json_t *shown_bytes(const void *bytes, size_t length) {
 
 json_t *maybe_number(int64_t number, int64_t none) { return number == none ? json_null() : json_integer(number); }
 
+json_t *maybe_shown(stanchion_text text) { return text.data == NULL ? json_null() : shown_text(text); }
+
 static json_t *shown_headers(const stanchion_header *headers, size_t count) {
   json_t *shown = json_object();
   for (size_t i = 0; i < count; i++) {
@@ -40,8 +42,8 @@ static const char *word(const char *const *words, size_t count, int32_t number) 
 #define WORD(words, number) word(words, sizeof(words) / sizeof *(words), number)
 
 json_t *shown_loss(int32_t loss) {
-  static const char *const WORDS[] = {NULL,        "expired",     "max_hold", "taken",  "broken",
-                                      "forgotten", "overwritten", "removed",  "refused"};
+  static const char *const WORDS[] = {NULL,          "expired", "max_hold", "taken",   "broken",  "forgotten",
+                                      "overwritten", "removed", "refused",  "stopped", "other", "timeout", "cancelled"};
   return loss == STANCHION_LOSS_NONE ? json_null() : json_string(WORD(WORDS, loss));
 }
 
@@ -72,7 +74,8 @@ json_t *shown_claim(actor *self, stanchion_claim claim) {
   stanchion_claim_info info = {.struct_size = sizeof info};
   stanchion_error *error = NULL;
   check(self, stanchion_claim_get(claim, &info, &error), &error);
-  return json_pack("{s:o, s:o, s:o, s:o, s:I, s:I, s:I, s:I, s:i, s:I}", "id", shown_text(info.id), "queue",
+  return json_pack("{s:o, s:o, s:o, s:o, s:o, s:I, s:I, s:I, s:I, s:i, s:I}", "id", shown_text(info.id), "kind",
+                   maybe_shown(info.kind), "queue",
                    shown_text(info.queue), "payload", shown_bytes(info.payload, info.payload_len), "headers",
                    shown_headers(info.headers, info.header_count), "attempt", (json_int_t)info.attempt, "max_attempts",
                    (json_int_t)info.max_attempts, "receipt", (json_int_t)info.receipt, "version",
@@ -91,6 +94,25 @@ static json_t *shown_claimed_by(const stanchion_task_info *info) {
   return json_pack("{s:o, s:o, s:i, s:o}", "label", shown_text(info->claimed_by_label), "host",
                    shown_text(info->claimed_by_host), "pid", info->claimed_by_pid, "since_ms",
                    maybe_number(info->claimed_at_ms, NOT_GIVEN));
+}
+
+static json_t *shown_failures(actor *self, stanchion_tasks tasks, size_t index, size_t count) {
+  json_t *shown = json_array();
+  for (size_t i = 0; i < count; i++) {
+    stanchion_task_failure one = {.struct_size = sizeof one};
+    stanchion_error *error = NULL;
+    check(self, stanchion_tasks_failure_at(tasks, index, i, &one, &error), &error);
+    json_array_append_new(shown, json_pack("{s:I, s:o}", "at_ms", (json_int_t)one.at_ms, "reason", shown_text(one.reason)));
+  }
+  return shown;
+}
+
+/* What it says about its runs, and what became of them. */
+static json_t *shown_runs(const stanchion_task_info *info, json_t *failures) {
+  json_t *backoff = info->backoff.data == NULL ? json_null() : json_loadb(info->backoff.data, info->backoff.len, 0, NULL);
+  return json_pack("{s:o, s:o, s:o, s:o, s:o, s:b}", "kind", maybe_shown(info->kind), "timeout_ms",
+                   maybe_number(info->timeout_ms, NOT_GIVEN), "backoff", backoff, "failures", failures, "progress",
+                   shown_bytes(info->progress, info->progress_len), "cancelled", info->cancelled);
 }
 
 static json_t *shown_task(const stanchion_task_info *info) {
@@ -112,7 +134,10 @@ json_t *shown_tasks(actor *self, stanchion_tasks tasks) {
     stanchion_task_info info = {.struct_size = sizeof info};
     stanchion_error *error = NULL;
     check(self, stanchion_tasks_at(tasks, i, &info, &error), &error);
-    json_array_append_new(shown, shown_task(&info));
+    json_t *one = shown_task(&info), *runs = shown_runs(&info, shown_failures(self, tasks, i, info.failure_count));
+    json_object_update(one, runs);
+    json_decref(runs);
+    json_array_append_new(shown, one);
   }
   stanchion_tasks_free(tasks);
   return shown;

@@ -4,8 +4,8 @@ use std::time::{Duration, SystemTime};
 
 use serde_json::{Map, Value};
 use stanchion::{
-    Backoff, CachedOptions, ClaimOptions, LockOptions, Missed, OnDuplicate, Overlap, QueueConfig, Retry, Schedule,
-    Task,
+    Backoff, CachedOptions, ClaimOptions, LockOptions, Missed, OnDuplicate, Overlap, QueueConfig, Retry,
+    Schedule, Task,
 };
 
 use crate::Refusal;

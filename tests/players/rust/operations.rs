@@ -211,9 +211,7 @@ pub(crate) const OPERATIONS: &[(&str, Operation)] = &[
             None => claim.ack(),
         })
     }),
-    ("claim.progress", |actor, request| {
-        done(actor.claim(request)?.progress(&request.bytes("progress")?))
-    }),
+    ("claim.progress", |actor, request| done(actor.claim(request)?.progress(&request.bytes("progress")?))),
     ("claim.nack", |actor, request| {
         done(actor.claim(request)?.nack(request.retry()?, request.text_or("reason", "")?))
     }),

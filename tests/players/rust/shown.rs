@@ -5,8 +5,9 @@ use std::time::{Duration, SystemTime};
 
 use serde_json::{Value, json};
 use stanchion::{
-    Backoff, Cancelled, ClaimedBy, Consumer, Enqueued, Error, Headers, Holder, LossReason, Missed, Overlap, QueueStats, Removed,
-    Rescheduled, ScheduleInfo, Synced, TaskFailure, TaskInfo, TaskResult, Waiter, WorkerReport,
+    Backoff, Cancelled, ClaimedBy, Consumer, Enqueued, Error, Headers, Holder, LossReason, Missed, Overlap,
+    QueueStats, Removed, Rescheduled, ScheduleInfo, Synced, TaskFailure, TaskInfo, TaskResult, Waiter,
+    WorkerReport,
 };
 use stanchion_tests::faces::{AnyClaim, AnyLease};
 

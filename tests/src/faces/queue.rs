@@ -7,10 +7,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 
 use stanchion::{
-    Cancelled, Claim, ClaimOptions, Consumer, DeadTasks, Enqueued, Error, Headers, ListOptions, LossReason, Queue,
-    QueueConfig, QueueStats, Queues, Receipt, Removed, Rescheduled, Retry, Schedule, ScheduleInfo,
-    ScheduleOutcome, SchedulePage, Synced, Task, TaskInfo, TaskPage, TaskResult, TaskState, Verdict, Version, Worker,
-    WorkerEvent, WorkerReport, blocking,
+    Cancelled, Claim, ClaimOptions, Consumer, DeadTasks, Enqueued, Error, Headers, ListOptions, LossReason,
+    Queue, QueueConfig, QueueStats, Queues, Receipt, Removed, Rescheduled, Retry, Schedule, ScheduleInfo,
+    ScheduleOutcome, SchedulePage, Synced, Task, TaskInfo, TaskPage, TaskResult, TaskState, Verdict, Version,
+    Worker, WorkerEvent, WorkerReport, blocking,
 };
 use tokio::sync::Notify;
 
