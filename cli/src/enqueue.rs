@@ -87,6 +87,18 @@ pub fn with_options(order: &EnqueueOrder, task: Task) -> Task {
     if let Some(expires) = order.expires {
         task = task.expires(expires);
     }
+    if let Some(kind) = &order.kind {
+        task = task.kind(kind);
+    }
+    if let Some(timeout) = order.timeout {
+        task = task.timeout(timeout);
+    }
+    if let Some(backoff) = &order.backoff {
+        task = task.backoff(backoff.clone());
+    }
+    if let Some(keep_result) = order.keep_result {
+        task = task.keep_result(keep_result);
+    }
     order.headers.iter().fold(task, |task, (name, value)| task.header(name, value))
 }
 

@@ -32,7 +32,7 @@ pub const SIGNAL_BASE: i32 = 128;
 /// Every code with its meaning.
 pub const TABLE: [(&str, &str); 13] = [
     ("0", "done; `run`: CMD exited with 0; `work`: ended as asked, however the tasks ended"),
-    ("1", "the lock is busy (--conflict-exit-code changes this)"),
+    ("1", "the lock is busy (--conflict-exit-code changes this); `queues result`: the task is not done yet"),
     ("2", "wrong usage, or an argument or URL that is not allowed; nothing was done"),
     ("3", "the lease was lost: CMD was stopped, or exited with 0 after the loss"),
     ("4", "the store could not be reached, or did not answer in time"),

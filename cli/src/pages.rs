@@ -25,8 +25,8 @@ const ENVIRONMENT: [(&str, &str); 8] = [
         "Set by work: the number of this delivery, larger than that of every earlier one of the task.",
     ),
     (
-        "STANCHION_TASK_ID, STANCHION_QUEUE, STANCHION_ATTEMPT, STANCHION_MAX_ATTEMPTS",
-        "Set by work: the task's id, its queue, which delivery this is, counted from one, and of how many at most.",
+        "STANCHION_TASK_ID, STANCHION_QUEUE, STANCHION_KIND, STANCHION_ATTEMPT, STANCHION_MAX_ATTEMPTS",
+        "Set by work: the task's id, its queue, its kind or nothing, which delivery this is, counted from one, and of how many at most.",
     ),
     (
         "STANCHION_HEADERS",

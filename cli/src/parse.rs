@@ -3,7 +3,7 @@
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use jiff::Timestamp;
-use stanchion::{Missed, OnDuplicate};
+use stanchion::{Backoff, Missed, OnDuplicate};
 
 use crate::seconds::seconds;
 
@@ -56,6 +56,14 @@ pub fn missed(text: &str) -> Result<Missed, String> {
             most.map(Missed::All).ok_or_else(wrong)
         }
     }
+}
+
+/// Pauses: seconds with commas between them, or JSON as the library reads it.
+pub fn backoff(text: &str) -> Result<Backoff, String> {
+    if text.starts_with(['[', '{']) {
+        return text.parse().map_err(|error: stanchion::Error| error.message().to_owned());
+    }
+    Ok(Backoff::list(text.split(',').map(seconds).collect::<Result<Vec<_>, _>>()?))
 }
 
 /// A header.

@@ -105,7 +105,7 @@ pub enum Verb {
     ///
     /// Claims tasks of QUEUE and runs CMD for each: the payload is CMD's stdin, and {} in any of its words
     /// becomes the task's id (no shell is involved; an id may begin with a dash). CMD finds STANCHION_TASK_ID,
-    /// STANCHION_QUEUE, STANCHION_ATTEMPT (counts deliveries from one), STANCHION_MAX_ATTEMPTS, STANCHION_HEADERS (a
+    /// STANCHION_QUEUE, STANCHION_KIND (empty if it has none), STANCHION_ATTEMPT (counts deliveries from one), STANCHION_MAX_ATTEMPTS, STANCHION_HEADERS (a
     /// JSON object; not set if it is longer than 100,000 bytes) and STANCHION_RECEIPT (the number of this delivery,
     /// larger than that of every earlier one of the task: pass it along with writes, as a fence). Its stdout and
     /// stderr are those of `stanchion work`.

@@ -6,9 +6,9 @@ use std::time::{Duration, SystemTime};
 
 use clap::builder::NonEmptyStringValueParser;
 use clap::{ArgGroup, Args, Subcommand, ValueEnum};
-use stanchion::{OnDuplicate, TaskState};
+use stanchion::{Backoff, OnDuplicate, TaskState};
 
-use crate::parse::{Limit, count, due, header, limit, on_duplicate, switch};
+use crate::parse::{Limit, backoff, count, due, header, limit, on_duplicate, switch};
 use crate::seconds::{seconds, ttl, wait};
 
 /// What to put into a queue.
@@ -41,6 +41,19 @@ pub struct EnqueueOrder {
     /// Do not deliver it later than so long from now: then it is dead [default: never]
     #[arg(long, value_name = "SECS", value_parser = seconds, allow_negative_numbers = true)]
     pub expires: Option<Duration>,
+    /// What kind of work it is, by which workers choose their handler
+    #[arg(long, value_name = "KIND")]
+    pub kind: Option<String>,
+    /// A run that takes longer has failed [default: as long as its claim is renewed]
+    #[arg(long, value_name = "SECS", value_parser = seconds, allow_negative_numbers = true)]
+    pub timeout: Option<Duration>,
+    /// The pauses after failed attempts in seconds, such as 1,30,600, or JSON in milliseconds, such as
+    /// {"base":1000,"factor":2,"max":60000} [default: n^4 seconds after the n-th]
+    #[arg(long, value_name = "PAUSES", value_parser = backoff)]
+    pub backoff: Option<Backoff>,
+    /// How long what comes of it is kept [default: 1 h]
+    #[arg(long, value_name = "SECS", value_parser = seconds, allow_negative_numbers = true)]
+    pub keep_result: Option<Duration>,
     /// If the id is in the queue already: keep, skip, replace, debounce:SECS or throttle:SECS
     ///
     /// keep: the task that is there stays as it is. replace: the new one takes its place. debounce: as replace,
@@ -151,6 +164,28 @@ pub enum QueuesVerb {
     /// Drop a task, also while it is worked on: its command is stopped then
     Remove {
         /// Only if this is still the task's version
+        #[arg(long, value_name = "N")]
+        version: Option<u64>,
+        /// The queue's name
+        queue: String,
+        /// The task's id
+        id: String,
+    },
+    /// End a task: one that waits is dropped; one that is worked on is stopped at its next renewal, and not tried again
+    Cancel {
+        /// The queue's name
+        queue: String,
+        /// The task's id
+        id: String,
+    },
+    /// Print the result of a task, which its worker gave with its ack
+    ///
+    /// Exits with 1 if it is not done yet, and with 9 if it is dead, was done without a result, or is not known.
+    Result {
+        /// Wait so long for its end [default: not at all]
+        #[arg(long, value_name = "SECS", value_parser = wait, allow_negative_numbers = true)]
+        wait: Option<Duration>,
+        /// Of this version, as enqueue tells it, or a later one
         #[arg(long, value_name = "N")]
         version: Option<u64>,
         /// The queue's name

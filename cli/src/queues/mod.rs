@@ -4,11 +4,13 @@ mod counts;
 mod tasks;
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 use serde_json::json;
 use stanchion::blocking::{Client, Queue};
 use stanchion::{
-    DeadTasks, ListOptions, QueueConfig, QueueSettings, QueueStats, Receipt, Removed, Task, Version,
+    Cancelled, DeadTasks, ListOptions, QueueConfig, QueueSettings, QueueStats, Receipt, Removed, Task,
+    TaskResult, Version,
 };
 
 use crate::arguments::{ConfigureOrder, DeadOrder, Globals, QueuesVerb};
@@ -59,6 +61,10 @@ pub fn perform(verb: &QueuesVerb, globals: &Globals, report: &Report) -> Result<
         QueuesVerb::Remove { version, queue: name, id } => {
             remove(&queue(name), id, version.map(Version::new), json)
         }
+        QueuesVerb::Cancel { queue: name, id } => cancel(&queue(name), id, json),
+        QueuesVerb::Result { wait, version, queue: name, id } => {
+            result(&queue(name), id, version.map(Version::new), wait.unwrap_or_default(), json)
+        }
         QueuesVerb::Pause { queue: name } => pause(&queue(name), true, json),
         QueuesVerb::Resume { queue: name } => pause(&queue(name), false, json),
         QueuesVerb::Purge { queue: name, .. } => {
@@ -72,7 +78,10 @@ pub fn perform(verb: &QueuesVerb, globals: &Globals, report: &Report) -> Result<
 /// What can be known to be wrong before the store is opened.
 fn check(verb: &QueuesVerb) -> Result<(), Failure> {
     let ids = match verb {
-        QueuesVerb::Get { id, .. } | QueuesVerb::Remove { id, .. } => std::slice::from_ref(id),
+        QueuesVerb::Get { id, .. }
+        | QueuesVerb::Remove { id, .. }
+        | QueuesVerb::Cancel { id, .. }
+        | QueuesVerb::Result { id, .. } => std::slice::from_ref(id),
         QueuesVerb::Kick(DeadOrder { ids, .. }) | QueuesVerb::RemoveDead(DeadOrder { ids, .. }) => ids,
         QueuesVerb::Purge { yes: false, queue } => {
             let what = format!("purge would drop every task of {:?}, live and dead", plain(queue));
@@ -89,7 +98,11 @@ fn check(verb: &QueuesVerb) -> Result<(), Failure> {
 /// The queue that a verb is about. One of a single task says itself that there is none.
 fn named(verb: &QueuesVerb) -> Option<&str> {
     match verb {
-        QueuesVerb::Ls | QueuesVerb::Get { .. } | QueuesVerb::Remove { .. } => None,
+        QueuesVerb::Ls
+        | QueuesVerb::Get { .. }
+        | QueuesVerb::Remove { .. }
+        | QueuesVerb::Cancel { .. }
+        | QueuesVerb::Result { .. } => None,
         QueuesVerb::Stats { queue }
         | QueuesVerb::Consumers { queue }
         | QueuesVerb::Peek { queue, .. }
@@ -193,6 +206,51 @@ fn remove(queue: &Queue, id: &str, version: Option<Version>, json: bool) -> Resu
             Err(no_task(queue.name(), id, &format!("it has version {version} now, and was not removed")))
         }
         _ => Err(no_task(queue.name(), id, "there is no such live task")),
+    }
+}
+
+fn cancel(queue: &Queue, id: &str, json: bool) -> Result<u8, Failure> {
+    let (outcome, text) = match queue.cancel(id)? {
+        Cancelled::Removed => ("removed", "removed: it was not worked on"),
+        Cancelled::Running => ("running", "is being worked on: it ends with this run"),
+        _ => return Err(no_task(queue.name(), id, "there is no such live task")),
+    };
+    told(
+        json,
+        &json!({ "queue": queue.name(), "id": id, "outcome": outcome }),
+        &format!("{} {text}", plain(id)),
+    )
+}
+
+fn result(
+    queue: &Queue,
+    id: &str,
+    version: Option<Version>,
+    wait: Duration,
+    json: bool,
+) -> Result<u8, Failure> {
+    match queue.result(id, version, wait)? {
+        TaskResult::Done { result, version, .. } if json => {
+            let text = String::from_utf8_lossy(&result);
+            let fields = json!({ "queue": queue.name(), "id": id, "version": version.get(), "result": text });
+            told(json, &fields, "")
+        }
+        TaskResult::Done { result, .. } => {
+            print(&result)?;
+            Ok(exit::DONE)
+        }
+        TaskResult::Pending => {
+            let what = format!("{:?} is not done yet", plain(id));
+            Err(Failure::new("Pending", exit::BUSY, what, "wait for it with --wait SECS"))
+        }
+        TaskResult::Dead { reason, .. } => {
+            Err(no_task(queue.name(), id, &format!("it is dead: {}", plain(&reason))))
+        }
+        _ => Err(no_task(
+            queue.name(),
+            id,
+            "it was done without a result, or removed, or is not known any more",
+        )),
     }
 }
 

@@ -6,7 +6,7 @@ use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use serde_json::{Value, json};
 use stanchion::blocking::Queue;
-use stanchion::{ClaimedBy, ListOptions, Receipt, TaskInfo, TaskState};
+use stanchion::{ClaimedBy, ListOptions, Receipt, TaskFailure, TaskInfo, TaskState};
 
 use super::MOST;
 use super::counts::known;
@@ -82,12 +82,21 @@ pub fn described(task: &TaskInfo, json: bool) -> String {
         ("PRIORITY", task.priority.to_string()),
         ("ATTEMPTS", format!("{} of {}", task.attempts, task.max_attempts)),
     ];
+    rows.extend(task.kind.as_ref().map(|kind| ("KIND", plain(kind))));
+    rows.extend(task.timeout.map(|timeout| ("TIMEOUT", left(timeout))));
+    rows.extend(task.backoff.as_ref().map(|backoff| ("BACKOFF", backoff.to_string())));
+    rows.extend(task.cancelled.then(|| ("CANCELLED", "it ends with this run".to_owned())));
+    rows.extend(
+        (!task.progress.is_empty()).then(|| ("PROGRESS", plain(&String::from_utf8_lossy(&task.progress)))),
+    );
     rows.extend(task.expires.map(|time| ("EXPIRES", when(time))));
     rows.extend((task.receipt != Receipt::NONE).then(|| ("RECEIPT", task.receipt.to_string())));
     rows.extend((task.state == TaskState::Claimed).then(|| ("LEASE LEFT", left(task.lease_left))));
     rows.extend(task.claimed_by.as_ref().map(|by| ("CLAIMED BY", claimed_by(by))));
     rows.extend(task.died.map(|time| ("DIED", when(time))));
     rows.extend((!task.reason.is_empty()).then(|| ("REASON", plain(&task.reason))));
+    let failed = |one: &TaskFailure| ("FAILED", format!("{}: {}", when(one.at), plain(&one.reason)));
+    rows.extend(task.failures.iter().map(failed));
     rows.extend(task.successor_due.map(|time| ("SUCCESSOR", when(time))));
     rows.extend(task.headers.iter().map(|(name, value)| ("HEADER", plain(&format!("{name}={value}")))));
     rows.push(("PAYLOAD", plain(&payload_text(task))));
@@ -110,6 +119,10 @@ fn claimed_by_as_json(by: &ClaimedBy) -> Value {
         "pid": (by.pid != 0).then_some(by.pid),
         "since_ms": by.since.map(millis),
     })
+}
+
+fn failure_as_json(failure: &TaskFailure) -> Value {
+    json!({ "at_ms": millis(failure.at), "reason": failure.reason })
 }
 
 fn row(task: &TaskInfo) -> [String; 7] {
@@ -151,6 +164,12 @@ fn as_json(task: &TaskInfo) -> Value {
         "claimed_by": task.claimed_by.as_ref().map(claimed_by_as_json),
         "died_ms": task.died.map(millis),
         "successor_due_ms": task.successor_due.map(millis),
+        "kind": task.kind,
+        "timeout_ms": task.timeout.map(|timeout| u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX)),
+        "backoff": task.backoff.as_ref().and_then(|backoff| serde_json::from_str::<Value>(&backoff.to_string()).ok()),
+        "failures": task.failures.iter().map(failure_as_json).collect::<Vec<_>>(),
+        "progress": (!task.progress.is_empty()).then(|| String::from_utf8_lossy(&task.progress)),
+        "cancelled": task.cancelled,
         "headers": task.headers,
         "size": task.size,
         "payload": text,

@@ -60,6 +60,7 @@ impl Crew {
         let variables = [
             ("STANCHION_TASK_ID", claim.id().to_owned()),
             ("STANCHION_QUEUE", claim.queue().to_owned()),
+            ("STANCHION_KIND", claim.kind().unwrap_or_default().to_owned()),
             ("STANCHION_RECEIPT", claim.receipt().to_string()),
             ("STANCHION_ATTEMPT", claim.attempt().to_string()),
         ]

@@ -139,7 +139,7 @@ stanchion_text payload(const json_t *request) { return given_bytes(request, "pay
 
 stanchion_text given_bytes(const json_t *request, const char *key) {
   const json_t *told = json_object_get(request, key);
-  return told == NULL ? (stanchion_text){NULL, 0} : unhex(json_string_value(json_object_get(told, "$hex")));
+  return !json_is_object(told) ? (stanchion_text){NULL, 0} : unhex(json_string_value(json_object_get(told, "$hex")));
 }
 
 /* As JSON, which the library reads; NULL if it is not given. */

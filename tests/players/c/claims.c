@@ -16,7 +16,9 @@ json_t *look_at_claim(actor *self, json_t *request) {
 json_t *ack(actor *self, json_t *request) {
   stanchion_error *error = NULL;
   stanchion_text result = given_bytes(request, "result");
-  if (result.data == NULL) {
+  if (result.data == NULL && json_object_get(request, "result") != NULL) {
+    refuse(self, "it is not made of bytes");
+  } else if (result.data == NULL) {
     CHECK(stanchion_claim_ack(claim_of(self, request), &error));
   } else {
     CHECK(stanchion_claim_ack_with(claim_of(self, request), result.data, result.len, &error));

@@ -72,7 +72,7 @@ function policy(told) {
 
 // Versions, receipts and fences fit into a number here; the package has them as bigints.
 const whole = value => value === null || value === undefined ? null : Number(value)
-const big = value => typeof value === 'number' ? BigInt(value) : value
+const big = value => Number.isInteger(value) ? BigInt(value) : value
 const dead = request => ({
   ...options(request, DEAD), ...'receipts' in request ? { receipts: request.receipts.map(big) } : {}
 })

@@ -333,7 +333,8 @@ fn backoff(value: &Value) -> Result<Backoff, Refusal> {
         return Ok(Backoff::list(pauses.iter().map(time).collect::<Result<Vec<_>, _>>()?));
     }
     let told = object(value)?;
-    let mut backoff = Backoff::exponential(time(&told["base"])?);
+    let mut backoff =
+        Backoff::exponential(time(told.get("base").ok_or(Refusal::Cannot("it is no Backoff"))?)?);
     for (name, value) in told {
         backoff = match name.as_str() {
             "base" => backoff,

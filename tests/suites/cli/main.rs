@@ -13,6 +13,7 @@ mod queue_notes;
 mod queues;
 mod run;
 mod run_kinds;
+mod running;
 mod schedules;
 mod signals;
 mod space;
