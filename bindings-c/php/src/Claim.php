@@ -33,6 +33,7 @@ final class Claim
     private readonly string $payload;
     /** @var array<string, string> */
     private readonly array $headers;
+    private readonly ?string $kind;
     private readonly int $attempt;
     private readonly int $maxAttempts;
     private readonly int $receipt;
@@ -53,6 +54,7 @@ final class Claim
         $this->queue = $native->text($info->queue);
         $this->payload = $native->bytes($info->payload, $info->payload_len);
         $this->headers = $native->headers($info);
+        $this->kind = $native->text($info->kind) ?: null;
         $this->attempt = $info->attempt;
         $this->maxAttempts = $info->max_attempts;
         $this->receipt = $info->receipt;
@@ -111,6 +113,12 @@ final class Claim
     public function headers(): array
     {
         return $this->headers;
+    }
+
+    /** The task's kind; null if it has none. */
+    public function kind(): ?string
+    {
+        return $this->kind;
     }
 
     /** Counts deliveries from one. */
@@ -180,11 +188,26 @@ final class Claim
     /**
      * Done: the task leaves the queue. A second ack repeats the answer of the first.
      *
+     * @param ?string $result what came of it, 1 MiB at most: Queue::result() gives it for as long as the task says (1 h)
      * @throws StaleReceipt the task was delivered again or settled meanwhile
      */
-    public function ack(): void
+    public function ack(?string $result = null): void
     {
-        Native::get()->call('stanchion_claim_ack', $this->handle);
+        if ($result === null) {
+            Native::get()->call('stanchion_claim_ack', $this->handle);
+        } else {
+            Native::get()->call('stanchion_claim_ack_with', $this->handle, $result, strlen($result));
+        }
+    }
+
+    /**
+     * Notes how far the work has come, for Queue::get() and listings to show until the run ends, and renews the lease.
+     *
+     * @param string $progress 4 KiB at most
+     */
+    public function progress(string $progress): void
+    {
+        Native::get()->call('stanchion_claim_progress', $this->handle, $progress, strlen($progress));
     }
 
     /**
@@ -234,10 +257,10 @@ final class Claim
         Native::get()->call('stanchion_claim_extend', $this->handle, Times::needed('lease', $lease));
     }
 
-    /** The verdict "done", for Queue::settle(). */
-    public function acked(): Verdict
+    /** The verdict "done", for Queue::settle(), with a result as in ack(). */
+    public function acked(?string $result = null): Verdict
     {
-        return new Verdict($this, self::ACK);
+        return new Verdict($this, self::ACK, result: $result);
     }
 
     /**

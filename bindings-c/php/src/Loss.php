@@ -27,6 +27,10 @@ enum Loss: string
     case Stopped = 'stopped';
     /** For a reason that this package does not know. */
     case Other = 'other';
+    /** The run took longer than its timeout: it has failed. */
+    case TimedOut = 'timeout';
+    /** Somebody called cancel(): the task ends with this run. Its ack is still accepted. */
+    case Cancelled = 'cancelled';
 
     /** @internal */
     public static function fromNative(int $number): ?self

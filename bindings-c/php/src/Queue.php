@@ -30,6 +30,8 @@ final class Queue implements \Countable
     private const OTHER_VERSION = 5;
     private const CLAIMED = 6;
     private const DEAD = 7;
+    private const RUNNING = 12;
+    private const PENDING = 13;
     /** Stands for "no limit" in the settings. */
     private const NO_LIMIT = -2;
 
@@ -51,6 +53,9 @@ final class Queue implements \Countable
      * @param int|float|\DateTimeInterface|null $due in seconds since 1970
      * @param int|float|null $expires in seconds
      * @param array<string, string> $headers
+     * @param int|float|null $timeout in seconds
+     * @param array<int|float>|Exponential|null $backoff in seconds
+     * @param int|float|null $keepResult in seconds
      * @throws QueueFull the queue is at its limit
      * @throws Indeterminate no answer came in time
      */
@@ -64,9 +69,27 @@ final class Queue implements \Countable
         mixed $expires = null,
         ?OnDuplicate $onDuplicate = null,
         array $headers = [],
+        ?string $kind = null,
+        mixed $timeout = null,
+        array|Exponential|null $backoff = null,
+        mixed $keepResult = null,
     ): Enqueued {
         $native = Native::get();
-        $task = new Task($id, $payload, $delay, $due, $priority, $maxAttempts, $expires, $onDuplicate, $headers);
+        $task = new Task(
+            $id,
+            $payload,
+            $delay,
+            $due,
+            $priority,
+            $maxAttempts,
+            $expires,
+            $onDuplicate,
+            $headers,
+            $kind,
+            $timeout,
+            $backoff,
+            $keepResult,
+        );
         $records = new TaskRecords($native, [$task]);
         $record = $native->record('stanchion_enqueued');
         $this->call('stanchion_queue_enqueue', FFI::addr($records->array[0]), FFI::addr($record));
@@ -101,6 +124,7 @@ final class Queue implements \Countable
      *     not renewed, unless $renew is true (30, renewed until the claim is settled)
      * @param int|float|null $wait how many seconds to wait for a task (0)
      * @param int|float|null $maxRun for how many seconds a claim is renewed at most; then it is lost (3600)
+     * @param int|float|null $timeout how many seconds a run may take whose task does not say (no limit)
      * @return list<Claim>
      */
     public function claim(
@@ -109,8 +133,9 @@ final class Queue implements \Countable
         mixed $wait = null,
         ?bool $renew = null,
         mixed $maxRun = null,
+        mixed $timeout = null,
     ): array {
-        $claiming = new Claiming(Native::get(), $this->client, $max, $lease, $wait, $renew, $maxRun);
+        $claiming = new Claiming(Native::get(), $this->client, $max, $lease, $wait, $renew, $maxRun, $timeout);
         $this->call('stanchion_queue_claim', ...$claiming->arguments());
         return $claiming->claims();
     }
@@ -137,6 +162,7 @@ final class Queue implements \Countable
      * @param int|float|null $lease as in claim()
      * @param int|float|null $wait as in claim()
      * @param int|float|null $maxRun as in claim()
+     * @param int|float|null $timeout as in claim()
      * @return array{list<?StanchionException>, list<Claim>}
      */
     public function settleAndClaim(
@@ -146,9 +172,10 @@ final class Queue implements \Countable
         mixed $wait = null,
         ?bool $renew = null,
         mixed $maxRun = null,
+        mixed $timeout = null,
     ): array {
         $native = Native::get();
-        $claiming = new Claiming($native, $this->client, $max, $lease, $wait, $renew, $maxRun);
+        $claiming = new Claiming($native, $this->client, $max, $lease, $wait, $renew, $maxRun, $timeout);
         $records = new Verdicts($native, $verdicts);
         $answers = $native->make('int64_t');
         $this->call(
@@ -252,6 +279,43 @@ final class Queue implements \Countable
             default => null,
         };
         return $status === self::OK;
+    }
+
+    /**
+     * Ends a task. One that waits is dropped. One that runs is told at the next renewal of its claim, within a third of its
+     * lease, which is lost then (Loss::Cancelled); an ack of that run is still accepted, and whatever else it ends with, the
+     * task is not tried again. What is enqueued later is a new task.
+     *
+     * @throws Indeterminate no answer came
+     */
+    public function cancel(string $id): Cancelled
+    {
+        return match ($this->call('stanchion_queue_cancel', $id, strlen($id))) {
+            self::OK => Cancelled::Removed,
+            self::RUNNING => Cancelled::Running,
+            default => Cancelled::Absent,
+        };
+    }
+
+    /**
+     * What became of a task: its result, or why it is dead. Waits while it is not done.
+     *
+     * @param ?int $version that of Enqueued: asks about that task or a later one of the id (any)
+     * @param int|float|null $wait how many seconds to wait (0)
+     */
+    public function result(string $id, ?int $version = null, mixed $wait = null): TaskResult
+    {
+        $result = Native::get()->make('int64_t');
+        $version = Arguments::number('version', $version, 0);
+        $wait = Times::span('wait', $wait);
+        $status = $this->call('stanchion_queue_result', $id, strlen($id), $version, $wait, FFI::addr($result));
+        $outcome = match ($status) {
+            self::OK => ResultOutcome::Done,
+            self::DEAD => ResultOutcome::Dead,
+            self::PENDING => ResultOutcome::Pending,
+            default => ResultOutcome::Gone,
+        };
+        return TaskResult::fromNative($outcome, $result->cdata);
     }
 
     /** How many tasks there are, what happened so far, and the settings. */
@@ -384,6 +448,7 @@ final class Queue implements \Countable
      *     fast with 16; but those that wait for their turn are not given to other workers meanwhile, and `$maxRun`
      *     counts for them, too (1)
      * @param int|float|null $grace how many seconds a handler goes on after stop(), see Worker::stop() (25)
+     * @param int|float|null $timeout as in claim()
      */
     public function worker(
         callable $handler,
@@ -392,8 +457,9 @@ final class Queue implements \Countable
         ?callable $onEvent = null,
         ?int $prefetch = null,
         mixed $grace = null,
+        mixed $timeout = null,
     ): Worker {
-        return new Worker($this->client, $this, $handler, $lease, $maxRun, $onEvent, $prefetch, $grace);
+        return new Worker($this->client, $this, $handler, $lease, $maxRun, $onEvent, $prefetch, $grace, $timeout);
     }
 
     /**
@@ -406,6 +472,7 @@ final class Queue implements \Countable
      * @param ?callable(WorkerEvent): mixed $onEvent as in worker()
      * @param ?int $prefetch as in worker()
      * @param int|float|null $grace as in worker()
+     * @param int|float|null $timeout as in claim()
      */
     public function work(
         callable $handler,
@@ -415,8 +482,9 @@ final class Queue implements \Countable
         ?callable $onEvent = null,
         ?int $prefetch = null,
         mixed $grace = null,
+        mixed $timeout = null,
     ): WorkerReport {
-        return $this->worker($handler, $lease, $maxRun, $onEvent, $prefetch, $grace)->run($untilEmpty);
+        return $this->worker($handler, $lease, $maxRun, $onEvent, $prefetch, $grace, $timeout)->run($untilEmpty);
     }
 
     /**

@@ -25,6 +25,7 @@ final class Queues
      * @param int|float|null $lease in seconds
      * @param int|float|null $wait in seconds
      * @param int|float|null $maxRun in seconds
+     * @param int|float|null $timeout in seconds
      * @return list<Claim>
      */
     public function claim(
@@ -33,9 +34,10 @@ final class Queues
         mixed $wait = null,
         ?bool $renew = null,
         mixed $maxRun = null,
+        mixed $timeout = null,
     ): array {
         $native = Native::get();
-        $claiming = new Claiming($native, $this->client, $max, $lease, $wait, $renew, $maxRun);
+        $claiming = new Claiming($native, $this->client, $max, $lease, $wait, $renew, $maxRun, $timeout);
         $memory = new Memory($native);
         $native->call(
             'stanchion_queues_claim',

@@ -17,7 +17,12 @@ final class Task
      * @param ?int $maxAttempts after so many deliveries without success it is dead (20: about two days)
      * @param int|float|null $expires do not deliver it later than so many seconds after now (never)
      * @param ?OnDuplicate $onDuplicate what to do if the id is in the queue already (keep)
-     * @param array<string, string> $headers texts that travel along
+     * @param array<string, string> $headers texts that travel along; names that begin with `stanchion-` are refused
+     * @param ?string $kind what kind of work it is, 1 to 128 bytes (none)
+     * @param int|float|null $timeout how many seconds a run may take; one that takes longer has failed (no limit)
+     * @param array<int|float>|Exponential|null $backoff how many seconds it waits after each failed attempt (see
+     *     Claim::nack())
+     * @param int|float|null $keepResult for how many seconds what its run gives with ack() is kept (3600)
      */
     public function __construct(
         public readonly ?string $id = null,
@@ -29,6 +34,10 @@ final class Task
         public readonly mixed $expires = null,
         public readonly ?OnDuplicate $onDuplicate = null,
         public readonly array $headers = [],
+        public readonly ?string $kind = null,
+        public readonly mixed $timeout = null,
+        public readonly array|Exponential|null $backoff = null,
+        public readonly mixed $keepResult = null,
     ) {
     }
 }

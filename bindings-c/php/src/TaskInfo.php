@@ -5,6 +5,7 @@ declare(strict_types=1);
 namespace Stanchion;
 
 use FFI\CData;
+use Stanchion\Internal\Backoff;
 use Stanchion\Internal\Native;
 use Stanchion\Internal\Payload;
 use Stanchion\Internal\Times;
@@ -43,6 +44,18 @@ final class TaskInfo
         public readonly ?float $successorDue,
         /** Who claimed it last; null if nobody did. */
         public readonly ?ClaimedBy $claimedBy,
+        /** Its kind; null if it has none, or in a listing without payloads. */
+        public readonly ?string $kind,
+        /** How many seconds a run may take; null if it does not say, or in a listing without payloads. */
+        public readonly ?float $timeout,
+        /** How many seconds it waits after failures; null if it does not say, or in a listing without payloads. */
+        public readonly array|Exponential|null $backoff,
+        /** @var list<TaskFailure> the last five failed attempts, the latest last */
+        public readonly array $failures,
+        /** How far its run has come, as that said; empty if it did not, or does not run. */
+        public readonly string $progress,
+        /** Whether it was cancelled while it runs: this run is its last. */
+        public readonly bool $cancelled,
     ) {
     }
 
@@ -70,7 +83,7 @@ final class TaskInfo
             $record = $native->record('stanchion_task_info');
             for ($i = 0, $count = $native->ffi->stanchion_tasks_len($tasks); $i < $count; $i++) {
                 $native->call('stanchion_tasks_at', $tasks, $i, \FFI::addr($record));
-                $infos[] = self::fromNative($native, $record);
+                $infos[] = self::fromNative($native, $record, TaskFailure::allFromNative($native, $tasks, $i, $record));
             }
             return $infos;
         } finally {
@@ -78,7 +91,8 @@ final class TaskInfo
         }
     }
 
-    private static function fromNative(Native $native, CData $record): self
+    /** @param list<TaskFailure> $failures */
+    private static function fromNative(Native $native, CData $record, array $failures): self
     {
         return new self(
             $native->text($record->id),
@@ -98,6 +112,12 @@ final class TaskInfo
             Times::maybeSeconds($record->died_ms),
             Times::maybeSeconds($record->successor_due_ms),
             ClaimedBy::fromNative($native, $record),
+            $native->text($record->kind) ?: null,
+            Times::maybeSeconds($record->timeout_ms),
+            Backoff::decode($native->text($record->backoff)),
+            $failures,
+            $native->bytes($record->progress, $record->progress_len),
+            (bool) $record->cancelled,
         );
     }
 }

@@ -13,6 +13,7 @@ final class Verdict
         public readonly int $kind,
         public readonly int $delayMillis = -1,
         public readonly ?string $reason = null,
+        public readonly ?string $result = null,
     ) {
     }
 }

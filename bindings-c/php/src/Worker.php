@@ -34,6 +34,7 @@ final class Worker
     private readonly int $maxRunMillis;
     private readonly int $prefetch;
     private readonly int $graceMillis;
+    private readonly int $timeoutMillis;
     /** @var ?\Closure(): void stops the library's worker, while it runs */
     private ?\Closure $passOn = null;
     private bool $hurried = false;
@@ -50,12 +51,14 @@ final class Worker
         ?callable $onEvent,
         ?int $prefetch,
         mixed $grace,
+        mixed $timeout,
     ) {
         $this->handler = $handler;
         $this->onEvent = $onEvent;
         $this->leaseMillis = Times::span('lease', $lease);
         $this->maxRunMillis = Times::span('maxRun', $maxRun);
         $this->graceMillis = Times::span('grace', $grace);
+        $this->timeoutMillis = Times::span('timeout', $timeout);
         $this->prefetch = Arguments::number('prefetch', $prefetch, 1, Arguments::MOST);
     }
 
@@ -123,6 +126,7 @@ final class Worker
         $options->max_run_ms = $this->maxRunMillis;
         $options->concurrency = $this->prefetch;
         $options->grace_ms = $this->graceMillis;
+        $options->timeout_ms = $this->timeoutMillis;
         $options->until_empty = (int) $untilEmpty;
         $this->queue->call('stanchion_worker_open', FFI::addr($options), $places->places);
         return $places->places[0];

@@ -29,6 +29,7 @@ json_t *ack(actor *self, json_t *request) {
 json_t *progress(actor *self, json_t *request) {
   stanchion_error *error = NULL;
   stanchion_text done = given_bytes(request, "progress");
+  if (done.data == NULL) refuse(self, "it is not made of bytes");
   CHECK(stanchion_claim_progress(claim_of(self, request), done.data, done.len, &error));
   return json_null();
 }

@@ -103,7 +103,7 @@ final class Actor
         return array_map(function (array $told): Verdict {
             $claim = $this->claim($told);
             return match ($told['verdict']) {
-                'ack' => $claim->acked(),
+                'ack' => $claim->acked(...arguments($told, ['result'])),
                 'nack' => $claim->nacked(...arguments($told, ['delay_ms', 'reason'])),
                 'bury' => $claim->buried(...arguments($told, ['reason'])),
                 'put_back' => $claim->returned(...arguments($told, ['delay_ms'])),
@@ -192,7 +192,7 @@ final class Actor
                 $events[] = ['what' => $event->kind->value, 'id' => $event->id];
             }
         };
-        $options = arguments($request, ['concurrency', 'lease_ms', 'max_run_ms', 'grace_ms']) + ['untilEmpty' => true, 'onEvent' => $note];
+        $options = arguments($request, ['concurrency', 'lease_ms', 'max_run_ms', 'grace_ms', 'timeout_ms']) + ['untilEmpty' => true, 'onEvent' => $note];
         $report = $this->queue($request)->work($handle, ...$options);
         return [
             'completed' => $report->completed, 'failed' => $report->failed, 'dead' => $report->dead,

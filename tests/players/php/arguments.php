@@ -4,6 +4,7 @@
 
 declare(strict_types=1);
 
+use Stanchion\Exponential;
 use Stanchion\Missed;
 use Stanchion\OnDuplicate;
 use Stanchion\Overlap;
@@ -59,6 +60,18 @@ function policy(mixed $told): mixed
     };
 }
 
+function backoff(mixed $told): mixed
+{
+    if (!is_array($told) || array_is_list($told)) {
+        return is_array($told) ? array_map(seconds(...), $told) : $told;
+    }
+    $parts = [];
+    foreach ($told as $name => $value) {
+        $parts[$name] = in_array($name, ['base', 'max'], true) ? seconds($value) : special($value);
+    }
+    return new Exponential(...$parts);
+}
+
 /** What becomes of missed slots: a word of the enum, or a number. */
 function missed(mixed $told): mixed
 {
@@ -80,14 +93,15 @@ const TIMES = [
     'cooldown_ms' => 'cooldown', 'delay_ms' => 'delay', 'due_ms' => 'due', 'expires_ms' => 'expires',
     'lease_ms' => 'lease', 'stale_ms' => 'stale', 'max_run_ms' => 'maxRun', 'grace_ms' => 'grace', 'dead_age_ms' => 'deadAge',
     'older_than_ms' => 'olderThan', 'timeout_ms' => 'timeout', 'jitter_ms' => 'jitter', 'starts_ms' => 'starts', 'ends_ms' => 'ends',
-    'after_ms' => 'after',
+    'after_ms' => 'after', 'keep_result_ms' => 'keepResult',
 ];
 const LOCK = ['ttl_ms', 'renew', 'max_hold_ms', 'wait_ms', 'fail_fast', 'adopt_unexpiring_ms', 'label', 'weight'];
 const DEAD = ['ids', 'receipts', 'count', 'reason', 'prefix', 'older_than_ms'];
-const CLAIM = ['max', 'lease_ms', 'renew', 'max_run_ms', 'wait_ms'];
+const CLAIM = ['max', 'lease_ms', 'renew', 'max_run_ms', 'wait_ms', 'timeout_ms'];
 const CACHED = ['ttl_ms', 'stale_ms', 'beta', 'wait_ms', 'lease_ms', 'max_run_ms', 'without_store', 'label'];
 const TASK = [
-    'id', 'payload', 'headers', 'delay_ms', 'due_ms', 'priority', 'max_attempts', 'expires_ms', 'on_duplicate',
+    'id', 'payload', 'headers', 'delay_ms', 'due_ms', 'priority', 'max_attempts', 'expires_ms', 'on_duplicate', 'kind', 'timeout_ms',
+    'backoff', 'keep_result_ms',
 ];
 const SCHEDULE = [
     'id', 'when', 'tz', 'missed', 'overlap', 'jitter_ms', 'starts_ms', 'ends_ms', 'paused', 'payload', 'headers', 'priority',
@@ -104,6 +118,7 @@ function arguments(array $request, array $names): array
         }
         match (true) {
             $name === 'on_duplicate' => $found['onDuplicate'] = policy($request[$name]),
+            $name === 'backoff' => $found['backoff'] = backoff($request[$name]),
             $name === 'missed' => $found['missed'] = missed($request[$name]),
             $name === 'overlap' => $found['overlap'] = overlap($request[$name]),
             // In PHP null stands for "not given" and false for "no limit".

@@ -103,6 +103,10 @@ $operations = [
     'queue.list' => fn (Actor $actor, array $request) => listed($actor->queue($request), $request),
     'queue.remove' => fn (Actor $actor, array $request) => removed($actor->queue($request), $request),
     'queue.reschedule' => fn (Actor $actor, array $request) => rescheduled($actor->queue($request), $request),
+    'queue.cancel' => fn (Actor $actor, array $request) =>
+        ['outcome' => $actor->queue($request)->cancel(special($request['id']))->value],
+    'queue.result' => fn (Actor $actor, array $request) =>
+        shownResult($actor->queue($request)->result(...arguments($request, ['id', 'version', 'wait_ms']))),
     'queue.consumers' => fn (Actor $actor, array $request) => array_map(
         get_object_vars(...),
         $actor->queue($request)->consumers(),
@@ -148,7 +152,10 @@ $operations = [
             'remaining_ms' => millis($claim->remaining()), 'valid' => $claim->isValid(), 'loss' => $claim->loss()?->value,
         ];
     },
-    'claim.ack' => fn (Actor $actor, array $request) => $actor->claim($request)->ack(),
+    'claim.ack' => fn (Actor $actor, array $request) =>
+        $actor->claim($request)->ack(...arguments($request, ['result'])),
+    'claim.progress' => fn (Actor $actor, array $request) =>
+        $actor->claim($request)->progress(special($request['progress'])),
     'claim.nack' => fn (Actor $actor, array $request) =>
         $actor->claim($request)->nack(...arguments($request, ['delay_ms', 'reason'])),
     'claim.bury' => fn (Actor $actor, array $request) =>

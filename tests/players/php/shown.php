@@ -7,12 +7,15 @@ declare(strict_types=1);
 use Stanchion\Claim;
 use Stanchion\Enqueued;
 use Stanchion\Exception\StanchionException;
+use Stanchion\Exponential;
 use Stanchion\Holder;
 use Stanchion\Lease;
 use Stanchion\Missed;
 use Stanchion\Queue;
 use Stanchion\ScheduleInfo;
+use Stanchion\TaskFailure;
 use Stanchion\TaskInfo;
+use Stanchion\TaskResult;
 use Stanchion\TaskState;
 use Stanchion\Waiter;
 
@@ -47,6 +50,28 @@ function shownTask(TaskInfo $task): array
             'since_ms' => millis($task->claimedBy->since),
         ],
         'died_ms' => millis($task->died), 'successor_due_ms' => millis($task->successorDue),
+        'kind' => $task->kind, 'timeout_ms' => millis($task->timeout), 'backoff' => shownBackoff($task->backoff),
+        'failures' => array_map(
+            fn (TaskFailure $one) => ['at_ms' => millis($one->at), 'reason' => $one->reason],
+            $task->failures,
+        ),
+        'progress' => bin2hex($task->progress), 'cancelled' => $task->cancelled,
+    ];
+}
+
+function shownBackoff(array|Exponential|null $backoff): ?array
+{
+    return $backoff instanceof Exponential ? [
+        'base' => millis($backoff->base), 'factor' => $backoff->factor, 'max' => millis($backoff->max),
+        'jitter' => $backoff->jitter,
+    ] : ($backoff === null ? null : array_map(millis(...), $backoff));
+}
+
+function shownResult(TaskResult $found): array
+{
+    return [
+        'outcome' => $found->outcome->value, 'result' => $found->result === null ? null : bin2hex($found->result),
+        'version' => $found->version, 'reason' => $found->reason,
     ];
 }
 
@@ -56,7 +81,7 @@ function shownClaim(Claim $claim): array
         'id' => $claim->id(), 'queue' => $claim->queue(), 'payload' => bin2hex($claim->payload()),
         'headers' => (object) $claim->headers(), 'attempt' => $claim->attempt(),
         'max_attempts' => $claim->maxAttempts(), 'receipt' => $claim->receipt(), 'version' => $claim->version(),
-        'priority' => $claim->priority(), 'due_ms' => millis($claim->due()),
+        'priority' => $claim->priority(), 'due_ms' => millis($claim->due()), 'kind' => $claim->kind(),
     ];
 }
 

@@ -28,6 +28,7 @@ final class Claiming
         mixed $wait,
         ?bool $renew,
         mixed $maxRun,
+        mixed $timeout,
     ) {
         Arguments::max('max', $max);
         $this->options = $native->defaults('stanchion_claim_options', 'stanchion_claim_options_init');
@@ -35,6 +36,7 @@ final class Claiming
         $this->options->wait_ms = Times::span('wait', $wait);
         $this->options->renew = Arguments::flag($renew);
         $this->options->max_run_ms = Times::span('maxRun', $maxRun);
+        $this->options->timeout_ms = Times::span('timeout', $timeout);
         $this->claims = new Handles($native, $max, Claim::FREE);
         $this->count = $native->make('size_t');
     }

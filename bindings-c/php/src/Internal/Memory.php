@@ -39,6 +39,14 @@ final class Memory
         $task->payload_len = strlen($payload);
     }
 
+    /** Sets the result of a verdict. */
+    public function setResult(CData $verdict, string $result): void
+    {
+        $copy = $this->copy($result);
+        $verdict->result = $this->native->ffi->cast('char *', $copy);
+        $verdict->result_len = strlen($result);
+    }
+
     /** @param array<string, string> $headers */
     public function setHeaders(CData $task, array $headers): void
     {

@@ -60,5 +60,9 @@ final class TaskRecords
         $record->expires_ms = Times::span('expires', $task->expires);
         $record->on_duplicate = $task->onDuplicate?->policy ?? -1;
         $record->window_ms = $task->onDuplicate?->windowMillis ?? Times::NONE;
+        $this->memory->setText($record->kind, $task->kind);
+        $record->timeout_ms = Times::span('timeout', $task->timeout);
+        $this->memory->setText($record->backoff, Backoff::encode($task->backoff));
+        $record->keep_result_ms = Times::span('keepResult', $task->keepResult);
     }
 }

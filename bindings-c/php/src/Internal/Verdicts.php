@@ -35,6 +35,9 @@ final class Verdicts
             $record->kind = $verdict->kind;
             $record->delay_ms = $verdict->delayMillis;
             $this->memory->setText($record->reason, $verdict->reason);
+            if ($verdict->result !== null) {
+                $this->memory->setResult($record, $verdict->result);
+            }
         }
     }
 }
