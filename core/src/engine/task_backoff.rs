@@ -68,8 +68,9 @@ fn most() -> u64 {
     millis(MOST)
 }
 
+/// Rounded up: nobody waits for less than was asked for.
 fn millis(time: Duration) -> u64 {
-    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+    u64::try_from(time.as_nanos().div_ceil(1_000_000)).unwrap_or(u64::MAX)
 }
 
 impl Backoff {
