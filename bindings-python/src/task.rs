@@ -7,7 +7,7 @@ use pyo3::types::PyBytes;
 use stanchion::{OnDuplicate, Receipt};
 
 use crate::args::{Backoff, Flag, Seconds, Text, Wall, Whole};
-use crate::error::invalid;
+use crate::error::{invalid, raise};
 
 /// A task to put in.
 #[pyclass(frozen, from_py_object)]
@@ -79,6 +79,11 @@ impl Task {
             task = task.keep_result(keep_result.0);
         }
         Ok(Self(task))
+    }
+
+    /// Fails as an enqueue would.
+    fn check(&self, py: Python<'_>) -> PyResult<()> {
+        self.0.check().map_err(|error| raise(py, &error))
     }
 }
 

@@ -13,8 +13,9 @@ from . import _stanchion
 from ._errors import (
     Cancelled, Closed, Corrupt, Denied, Forked, Indeterminate, Internal, InvalidArgument, LeaseExpired, LeaseLost,
     LockTimeout, QueueFull, StaleReceipt, StanchionError, StoreUnavailable, Unsupported, WrongType)
-from ._claim import Claim
+from ._claim import Claim, current_claim
 from ._client import Client, connect
+from ._kinds import TaskFunction
 from ._lease import Lease, Lost
 from ._lock import Hold, Lock, RwLock
 from ._queue import Queue, Queues
@@ -33,8 +34,9 @@ __all__ = [
     "Holder", "Indeterminate", "Internal", "InvalidArgument", "Keep", "Lease", "LeaseExpired", "LeaseLost", "Lock",
     "LockTimeout", "Lost", "NamePage", "Outcome", "Queue", "QueueFull", "QueueStats", "Queues", "Removed", "Replace",
     "Rescheduled", "RwLock", "Schedule", "ScheduleInfo", "ScheduleOutcome", "SchedulePage", "Skip", "StaleReceipt", "StanchionError",
-    "StoreUnavailable", "Synced", "Task", "TaskCancelled", "TaskFailure", "TaskInfo", "TaskPage", "TaskResult", "TaskState",
-    "Throttle", "Unsupported", "Waiter", "Worker", "WorkerEvent", "WorkerReport", "WrongType", "aio", "connect", "testing",
+    "StoreUnavailable", "Synced", "Task", "TaskCancelled", "TaskFailure", "TaskFunction", "TaskInfo", "TaskPage", "TaskResult", "TaskState",
+    "Throttle", "Unsupported", "Waiter", "Worker", "WorkerEvent", "WorkerReport", "WrongType", "aio", "connect",
+    "current_claim", "testing",
 ]
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import json as _json
+from contextvars import ContextVar
 from datetime import datetime
 from types import TracebackType
-from typing import Any, Dict, NoReturn, Optional, Type
+from typing import Any, Dict, Iterator, NoReturn, Optional, Type
 
 from . import _stanchion
 from ._errors import StaleReceipt, StanchionError
@@ -147,6 +149,28 @@ class Claim(ClaimFacts):
             self.nack(reason=describe(error))
         except StanchionError as failure:
             log_unsettled(self, failure)
+
+
+_CLAIM: ContextVar[Any] = ContextVar("stanchion claim")
+
+
+@contextlib.contextmanager
+def attending(claim: Any) -> Iterator[None]:
+    """Where a handler runs."""
+    token = _CLAIM.set(claim)
+    try:
+        yield
+    finally:
+        _CLAIM.reset(token)
+
+
+def current_claim() -> Claim:
+    """The claim on the task that runs here: for functions with a kind, which do not get it as an argument. LookupError outside of
+    a worker's handlers."""
+    claim = _CLAIM.get(None)
+    if claim is None:
+        raise LookupError("no task runs here: current_claim() is for what a worker calls, and for what that calls")
+    return claim  # type: ignore[no-any-return]
 
 
 def describe(error: BaseException) -> str:

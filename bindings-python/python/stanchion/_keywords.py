@@ -21,6 +21,15 @@ _ENQUEUE = {
     **dict.fromkeys(("retry_delay", "retry_backoff"), "say backoff=[...] or Exponential(...)"),
     **dict.fromkeys(("result_ttl", "result_expires"), "say keep_result={}"),
 }
+_TASK = {
+    **_ENQUEUE, "name": "say the kind first, task({})", "bind": "leave it out; current_claim() is the claim",
+    **dict.fromkeys(("id", "job_id", "task_id", "due", "eta"), "it is of one task: say send.options(...).enqueue(...)"),
+    **dict.fromkeys(("payload", "data", "args", "kwargs"), "the arguments of enqueue() are those of the function"),
+}
+_OPTIONS = {
+    **_ENQUEUE, "kind": "it is that of the declaration, task(kind)",
+    **dict.fromkeys(("payload", "data", "args", "kwargs"), "the arguments of enqueue() are those of the function"),
+}
 _SCHEDULE = {
     **dict.fromkeys(("cron", "cron_string", "crontab"), "say when={}"),
     **dict.fromkeys(("interval", "seconds", "minutes", "hours", "days"), "say when='every 90s', or 'every 1h 30m'"),
@@ -41,7 +50,7 @@ _HINTS: Dict[str, Dict[str, str]] = {
     "acquire": _ACQUIRE, "hold": _ACQUIRE,
     "try_acquire": {**dict.fromkeys(("timeout", "blocking_timeout", "wait"), "to wait say acquire(wait={})"), "blocking": _TRY},
     "lock": _LOCK, "rw_lock": _LOCK, "semaphore": _LOCK, "multi_lock": _LOCK,
-    "enqueue": _ENQUEUE, "enqueue_many": _ENQUEUE, "claim": _CLAIM, "settle_and_claim": _CLAIM, "nack": _NACK, "nacked": _NACK,
+    "enqueue": _ENQUEUE, "enqueue_many": _ENQUEUE, "task": _TASK, "options": _OPTIONS, "claim": _CLAIM, "settle_and_claim": _CLAIM, "nack": _NACK, "nacked": _NACK,
     "schedule": _SCHEDULE, "sync_schedules": _SCHEDULE, "scheduled": _SCHEDULE,
     "worker": {
         "workers": "say concurrency={}", "threads": "say concurrency={}", "burst": "say worker(...).run(until_empty={})",

@@ -9,6 +9,7 @@ from ._claim import Claim
 from ._errors import StanchionError
 from ._functions import check_blocking, check_ran
 from ._keywords import refuse
+from ._kinds import TaskFunction, TaskFunctions
 from ._running import Backoff, TaskCancelled, TaskResult
 from ._schedule import (
     Schedule, ScheduleInfo, ScheduleLike, ScheduleOutcome, SchedulePage, Synced, schedule_info, schedule_infos,
@@ -21,7 +22,7 @@ from ._types import (
 from ._worker import Worker
 
 
-class Queue(ScheduledFunctions):
+class Queue(ScheduledFunctions, TaskFunctions):
     """A named queue of tasks. Made by `Client.queue`."""
 
     def __init__(self, client: Any, name: str) -> None:
@@ -309,8 +310,9 @@ class Queue(ScheduledFunctions):
 
     def worker(
         self,
-        handler: Callable[[Claim], Any],
+        handler: Optional[Callable[[Claim], Any]] = None,
         *,
+        kinds: Optional[Iterable[TaskFunction[..., Any]]] = None,
         concurrency: Optional[int] = None,
         lease: Optional[Duration] = None,
         max_run: Optional[Duration] = None,
@@ -322,10 +324,10 @@ class Queue(ScheduledFunctions):
         on_event: Optional[Callable[[WorkerEvent], Any]] = None,
         **others: NoReturn,
     ) -> Worker:
-        """A worker that calls ``handler`` for each task, on threads. See `Worker`."""
+        """A worker that calls ``handler`` for each task, or the functions of these ``kinds``, on threads. See `Worker`."""
         return Worker(
-            self, handler, concurrency=concurrency, lease=lease, max_run=max_run, timeout=timeout, grace=grace, before=before,
-            after=after, failed=failed, on_event=on_event, **others)
+            self, handler, kinds=kinds, concurrency=concurrency, lease=lease, max_run=max_run, timeout=timeout, grace=grace,
+            before=before, after=after, failed=failed, on_event=on_event, **others)
 
     def __len__(self) -> int:
         return self.stats().live

@@ -115,6 +115,7 @@ class Task:
         backoff: Union[List[_Seconds], Tuple[Any, ...], None] = None,
         keep_result: Optional[_Seconds] = None,
     ) -> Task: ...
+    def check(self) -> None: ...
 @final
 class Schedule:
     def __new__(

@@ -342,8 +342,9 @@ class WorkerReport:
 @dataclass(frozen=True)
 class WorkerEvent:
     """What happened beyond what handlers see: ``what`` is "dead" (the task failed for the last time, or was
-    buried), "lost" (the claim was), "stuck" (its handler was asked to end, and goes on), "store_failed" or
-    "store_back" (once each for as long as the store fails; of these only ``reason`` is set)."""
+    buried), "lost" (the claim was), "stuck" (its handler was asked to end, and goes on), "unknown_kind" (a worker with
+    ``kinds`` has put it back), "store_failed" or "store_back" (once each for as long as the store fails; of these only
+    ``reason`` is set)."""
 
     what: str
     id: str

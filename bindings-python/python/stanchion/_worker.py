@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import logging
 import signal
 import threading
+import time
 from types import FrameType
-from typing import Any, Callable, Dict, Iterator, NoReturn, Optional, Set
+from typing import Any, Callable, Dict, Iterable, Iterator, NoReturn, Optional, Set, Union
 
 from . import _stanchion
-from ._claim import Claim, describe
-from ._errors import InvalidArgument
+from ._claim import Claim, attending, describe
+from ._errors import Indeterminate, InvalidArgument, StoreUnavailable
 from ._functions import check_awaited, check_blocking, check_ran
 from ._green import refuse_workers
 from ._keywords import refuse
+from ._kinds import Misfit, Work, encoded_result, functions_of
 from ._log import log
 from ._telemetry import around
 from ._types import Duration, WorkerEvent, WorkerReport
 
-_NONE: Any = None
+# Between attempts to settle a task while the store does not answer.
+SETTLE_AGAIN_S = 1.0
 
 
 class WorkerFacts:
@@ -28,8 +32,9 @@ class WorkerFacts:
     def __init__(
         self,
         queue: Any,
-        handler: Callable[[Any], Any] = _NONE,
+        handler: Optional[Callable[[Any], Any]] = None,
         *,
+        kinds: Optional[Iterable[Any]] = None,
         concurrency: Optional[int] = None,
         lease: Optional[Duration] = None,
         max_run: Optional[Duration] = None,
@@ -45,7 +50,7 @@ class WorkerFacts:
             raise TypeError("a worker is made by client.queue(name).worker(handler)")
         if others:
             refuse("worker", others)
-        self._check(handler, "worker(): handler")
+        self._kinds = functions_of(kinds, self._check, handler)
         self._queue, self._handler = queue, handler
         self._terms = (concurrency, lease, max_run, timeout, grace)
         self._before, self._after, self._failed, self._on_event = before, after, failed, on_event
@@ -98,6 +103,21 @@ class WorkerFacts:
         self.stop()
         log.info("queue %r: draining after signal %d", self._queue.name, number)
 
+    def _work_of(self, claim: Any) -> Union[Work, Misfit]:
+        if self._kinds is not None:
+            return self._kinds.find(claim)
+        assert self._handler is not None  # Or the worker would not have been made.
+        return Work(functools.partial(self._handler, claim), False)
+
+    def _tell_misfit(self, claim: Any, misfit: Misfit) -> None:
+        """That a task was put back. Of one that was buried, the core tells."""
+        if misfit.delay is None:
+            return
+        level = logging.WARNING if misfit.is_news else logging.DEBUG
+        log.log(level, "task %r of queue %r: %s", claim.id, claim.queue, misfit.reason)
+        if self._on_event is not None:
+            _guarded(self._on_event, WorkerEvent("unknown_kind", claim.id, claim.attempt, misfit.reason))
+
     def _succeeded(self, claim: Any) -> None:
         if self._after is not None:
             _guarded(self._after, claim)
@@ -136,7 +156,9 @@ def _next(claim: Any) -> str:
     """What becomes of a task whose handler has raised."""
     if claim._settled:
         return "the handler had settled it"
-    if claim.lost.is_set():
+    if claim.lost.reason == "cancelled":
+        return "it was cancelled, and is not tried again"
+    if claim.lost.is_set() and claim.lost.reason != "timeout":
         return "the claim was lost, or the worker stops; it goes to another worker"
     if claim.attempt < claim.max_attempts:
         return "it is tried again"
@@ -160,6 +182,13 @@ def _report(error: BaseException) -> None:
         (type(error), error, error.__traceback__, threading.current_thread())))
 
 
+def _refuse(claim: Claim, misfit: Misfit) -> None:
+    if misfit.delay is None:
+        claim.bury(misfit.reason)
+    else:
+        claim.put_back(misfit.delay)
+
+
 class Worker(WorkerFacts):
     """Takes tasks of a queue and calls a handler with each claim, on threads.
 
@@ -174,6 +203,12 @@ class Worker(WorkerFacts):
     Stopped, it takes no more tasks. Handlers go on for ``grace`` (25 s); then ``claim.lost`` is true, and the tasks of
     those that raise go back without counting an attempt. If one has not ended 2 s later, `run` returns
     without it, and its task comes back when its lease would have ended, uncounted too.
+
+    With ``kinds``, functions that were declared with `Queue.task`, each is called for the tasks of its kind, with the arguments
+    of its `enqueue`; what it returns, if not None, is the task's result. A ``handler`` beside them gets the tasks that have no
+    kind. A task of another kind is put back, for 1 s, then 2 s and so on up to 1 min, until a worker has it that knows the
+    kind: no attempt of it counts, and it is told as ``unknown_kind``. One whose payload does not fit its function is dead; so
+    is one whose function returns what is no JSON value, since its work is done.
 
     Hooks: ``before(claim)`` runs before the handler, and fails the task if it raises; ``after(claim)`` when the
     handler has returned; ``failed(claim, exception)`` when it raised; ``on_event(event)`` for what handlers do
@@ -266,14 +301,45 @@ class Worker(WorkerFacts):
 
     def _attend(self, claim: Claim) -> Optional[str]:
         try:
+            work = self._work_of(claim)
+            if isinstance(work, Misfit):
+                self._settle(functools.partial(_refuse, claim, work))
+                self._tell_misfit(claim, work)
+                return None
             if self._before is not None:
                 self._before(claim)
-            with around(claim.headers):
-                check_ran(self._handler(claim))
+            with around(claim.headers), attending(claim):
+                returned = work.call()
+                check_ran(returned)
+            if work.gives:
+                self._give(claim, returned)
         except BaseException as error:
             return self._failed_with(claim, error)
         self._succeeded(claim)
         return None
+
+    def _give(self, claim: Claim, returned: Any) -> None:
+        """Ack with what a function has returned. If that cannot be a result, the task is dead: its work is done, and would be
+        done again."""
+        if returned is None or claim._settled:
+            return
+        try:
+            result = encoded_result(claim, returned)
+            self._settle(lambda: claim.ack(result))
+        except InvalidArgument as error:
+            reason = describe(error)
+            self._settle(lambda: claim.bury(reason))
+            raise
+
+    def _settle(self, settle: Callable[[], None]) -> None:
+        """Again while the store does not answer, for a failure would count as an attempt."""
+        while True:
+            try:
+                return settle()
+            except (StoreUnavailable, Indeterminate):
+                if self._stopped:
+                    raise
+                time.sleep(SETTLE_AGAIN_S)
 
     def __repr__(self) -> str:
         return f"<stanchion.Worker {self._queue.name!r}>"

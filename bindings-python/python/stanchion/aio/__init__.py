@@ -5,11 +5,15 @@ that nobody works on. Any event loop with ``add_reader`` will do, uvloop among t
 several loops in turn.
 """
 
-from ._claim import Claim
+from ._claim import Claim, current_claim
 from ._client import Client, Connecting, connect
+from ._kinds import TaskFunction
 from ._lease import Lease, Lost
 from ._lock import Hold, Lock, RwLock
 from ._queue import Queue, Queues
 from ._worker import Worker
 
-__all__ = ["Claim", "Client", "Connecting", "Hold", "Lease", "Lock", "Lost", "Queue", "Queues", "RwLock", "Worker", "connect"]
+__all__ = [
+    "Claim", "Client", "Connecting", "Hold", "Lease", "Lock", "Lost", "Queue", "Queues", "RwLock", "TaskFunction", "Worker",
+    "connect", "current_claim",
+]

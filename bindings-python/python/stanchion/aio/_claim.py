@@ -5,6 +5,7 @@ from __future__ import annotations
 from types import TracebackType
 from typing import NoReturn, Optional, Type
 
+from .. import _claim
 from .._claim import ClaimFacts, describe, log_unsettled
 from .._errors import StanchionError
 from .._keywords import refuse
@@ -72,3 +73,9 @@ class Claim(ClaimFacts):
             await self.nack(reason=describe(error))
         except StanchionError as failure:
             log_unsettled(self, failure)
+
+
+def current_claim() -> Claim:
+    """The claim on the task that runs here: for functions with a kind, which do not get it as an argument. LookupError outside of
+    a worker's handlers."""
+    return _claim.current_claim()  # type: ignore[return-value]

@@ -19,6 +19,7 @@ from .._types import (
     Time, WorkerEvent, _Unset, all_enqueued, dead_tasks, enqueued, maybe_wall, queue_names, seconds_since_1970,
     several, state_name, task_info, task_infos, tasks)
 from ._claim import Claim
+from ._kinds import TaskFunction, TaskFunctions
 from ._loop import call
 from ._worker import Worker
 
@@ -28,7 +29,7 @@ def _forget(natives: List[_stanchion.AioClaim]) -> None:
         native.forget()
 
 
-class Queue(ScheduledFunctions):
+class Queue(ScheduledFunctions, TaskFunctions):
     """A named queue of tasks. Made by `Client.queue`; the methods are those of `stanchion.Queue`."""
 
     def __init__(self, client: Any, name: str) -> None:
@@ -291,8 +292,9 @@ class Queue(ScheduledFunctions):
 
     def worker(
         self,
-        handler: Callable[[Claim], Awaitable[Any]],
+        handler: Optional[Callable[[Claim], Awaitable[Any]]] = None,
         *,
+        kinds: Optional[Iterable[TaskFunction[..., Any]]] = None,
         concurrency: Optional[int] = None,
         lease: Optional[Duration] = None,
         max_run: Optional[Duration] = None,
@@ -304,10 +306,10 @@ class Queue(ScheduledFunctions):
         on_event: Optional[Callable[[WorkerEvent], Any]] = None,
         **others: NoReturn,
     ) -> Worker:
-        """A worker that awaits ``handler(claim)`` for each task. See `Worker`."""
+        """A worker that awaits ``handler(claim)`` for each task, or the functions of these ``kinds``. See `Worker`."""
         return Worker(
-            self, handler, concurrency=concurrency, lease=lease, max_run=max_run, timeout=timeout, grace=grace, before=before,
-            after=after, failed=failed, on_event=on_event, **others)
+            self, handler, kinds=kinds, concurrency=concurrency, lease=lease, max_run=max_run, timeout=timeout, grace=grace,
+            before=before, after=after, failed=failed, on_event=on_event, **others)
 
     def __repr__(self) -> str:
         return f"<stanchion.aio.Queue {self.name!r}>"

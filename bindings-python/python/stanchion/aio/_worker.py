@@ -3,18 +3,28 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import inspect
-from typing import Dict, Optional
+from typing import Any, Awaitable, Callable, Dict, Optional
 
 from .. import _stanchion
-from .._claim import describe
+from .._claim import attending, describe
+from .._errors import Indeterminate, InvalidArgument, StoreUnavailable
 from .._functions import check_ran
+from .._kinds import Misfit, encoded_result
 from .._telemetry import around
 from .._types import WorkerReport
-from .._worker import WorkerFacts
+from .._worker import SETTLE_AGAIN_S, WorkerFacts
 from ._claim import Claim
 from ._loop import call
 from ._signals import catch
+
+
+async def _refuse(claim: Claim, misfit: Misfit) -> None:
+    if misfit.delay is None:
+        await claim.bury(misfit.reason)
+    else:
+        await claim.put_back(misfit.delay)
 
 
 class Worker(WorkerFacts):
@@ -75,11 +85,20 @@ class Worker(WorkerFacts):
     ) -> None:
         failure: Optional[str] = "the handler was cancelled"
         try:
+            work = self._work_of(claim)
+            if isinstance(work, Misfit):
+                await self._settle(functools.partial(_refuse, claim, work))
+                failure = None
+                self._tell_misfit(claim, work)
+                return
             if self._before is not None:
                 self._before(claim)
-            with around(claim.headers):
-                returned = self._handler(claim)
-                check_ran(await returned if inspect.isawaitable(returned) else returned)
+            with around(claim.headers), attending(claim):
+                returned = work.call()
+                returned = await returned if inspect.isawaitable(returned) else returned
+                check_ran(returned)
+            if work.gives:
+                await self._give(claim, returned)
             failure = None
             self._succeeded(claim)
         except asyncio.CancelledError:
@@ -92,6 +111,28 @@ class Worker(WorkerFacts):
         finally:
             running.pop(number, None)
             native.said(number, failure)
+
+    async def _give(self, claim: Claim, returned: Any) -> None:
+        """Ack with what a function has returned. If that cannot be a result, the task is dead: its work is done, and would be
+        done again."""
+        if returned is None or claim._settled:
+            return
+        try:
+            result = encoded_result(claim, returned)
+            await self._settle(functools.partial(claim.ack, result))
+        except InvalidArgument as error:
+            await self._settle(functools.partial(claim.bury, describe(error)))
+            raise
+
+    async def _settle(self, settle: Callable[[], Awaitable[None]]) -> None:
+        """Again while the store does not answer, for a failure would count as an attempt."""
+        while True:
+            try:
+                return await settle()
+            except (StoreUnavailable, Indeterminate):
+                if self._stopped:
+                    raise
+                await asyncio.sleep(SETTLE_AGAIN_S)
 
     def __repr__(self) -> str:
         return f"<stanchion.aio.Worker {self._queue.name!r}>"
