@@ -26,7 +26,7 @@ TABLES = {
 }
 # Arguments that are no options, and what only one language has or calls otherwise.
 APART = {
-    "self", "url", "name", "id", "when", "others", "compute", "ignore", "handler", "before", "after", "failed", "on_event",
+    "self", "url", "name", "id", "when", "others", "compute", "ignore", "handler", "kinds", "before", "after", "failed", "on_event",
     "struct_size", "cancel", "owner", "clock", "signal", "payload_len", "header_count", "window_ms", "tls_client", "undropped",
     "onEvent", "until_empty",
 }

@@ -57,6 +57,7 @@ def blocking(client: stanchion.Client) -> int:
     print(following, gone, queue.kick(10), queue.kick("a"), queue.kick(["a"]), queue.kick(reason="x"))
     schedules(queue)
     runs(queue)
+    functions(queue)
     report: stanchion.WorkerReport = queue.worker(lambda claim: print(claim.id), concurrency=8).run(until_empty=True)
     return fence + report.completed
 
@@ -78,6 +79,24 @@ def runs(queue: stanchion.Queue) -> None:
         failures: List[stanchion.TaskFailure] = info.failures
         print(failures, info.backoff, queue.settle([claim.acked("text")]))
     print(data, result.json(), cancelled.outcome)
+
+
+def functions(queue: stanchion.Queue) -> None:
+    @queue.task("send", timeout=timedelta(minutes=1), backoff=stanchion.Exponential(1))
+    def send(user: int, template: str = "plain") -> Dict[str, int]:
+        print(stanchion.current_claim().kind)
+        return {"sent": user}
+
+    sent: Dict[str, int] = send(1)
+    done: stanchion.Enqueued = send.enqueue(42, template="x")
+    send.enqueue("42")  # type: ignore[arg-type]
+    send.enqueue(42, theme="x")  # type: ignore[call-arg]
+    later: stanchion.TaskFunction[..., Dict[str, int]] = send.options(delay=5, id="x")
+    queue.enqueue_many([send.task(1), later.task(user=2)])
+    send.options(id="y").enqueue(user="x")  # type: ignore[arg-type]
+    print(sent, done.id, send.kind, queue.worker(kinds=[send, later]).run(until_empty=True))
+    queue.worker(print, kinds=[send])
+    queue.worker(kinds=[print])  # type: ignore[list-item]
 
 
 def schedules(queue: stanchion.Queue) -> None:
@@ -128,6 +147,19 @@ async def asynchronous() -> None:
             print(result.outcome, (await client.queue("q").cancel(claim.id)).outcome)
         print(text)
         await asynchronous_schedules(client.queue("q"))
+        await asynchronous_functions(client.queue("q"))
+
+
+async def asynchronous_functions(queue: stanchion.aio.Queue) -> None:
+    @queue.task("send")
+    async def send(user: int) -> str:
+        return (stanchion.aio.current_claim().kind or "") * user
+
+    text: str = await send(1)
+    done: stanchion.Enqueued = await send.options(priority=1).enqueue(user=2)
+    await send.enqueue("x")  # type: ignore[arg-type]
+    await queue.enqueue_many([send.task(3)])
+    print(text, done.outcome, await queue.worker(kinds=[send]).run(until_empty=True))
 
 
 async def asynchronous_schedules(queue: stanchion.aio.Queue) -> None:
