@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use napi::bindgen_prelude::{Buffer, Uint8Array};
 use napi_derive::napi;
-use stanchion::{Backoff, Cancelled, MAX_PAYLOAD, OnDuplicate, TaskState};
+use stanchion::{Backoff, Cancelled, MAX_PAYLOAD, OnDuplicate, TaskState, Version};
 
 use crate::claim::headers;
 use crate::convert::{Millis, Text, Wall, Whole, millis, wall};
@@ -199,12 +199,7 @@ impl From<stanchion::TaskResult> for TaskResult {
             stanchion::TaskResult::Dead { reason } => (None, None, Some(reason)),
             _ => (None, None, None),
         };
-        Self {
-            outcome,
-            result: result.map(Buffer::from),
-            version: version.map(|version| version.get()),
-            reason,
-        }
+        Self { outcome, result: result.map(Buffer::from), version: version.map(Version::get), reason }
     }
 }
 

@@ -113,7 +113,7 @@ impl<'a, 'py> FromPyObject<'a, 'py> for Data {
             return Ok(Self(bytes.to_vec()));
         }
         if value.is_instance_of::<PyMemoryView>() {
-            return value.call_method0("tobytes")?.extract().map(Self).map_err(PyErr::from);
+            return value.call_method0("tobytes")?.extract().map(Self);
         }
         let text = value.extract::<Text>().map(|text| Self(text.0.into_bytes()));
         text.map_err(|_| wrong(&value, "must be bytes, or a text that UTF-8 can encode"))

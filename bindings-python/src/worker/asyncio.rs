@@ -39,6 +39,7 @@ enum News {
 #[pymethods]
 impl AioWorker {
     #[new]
+    #[allow(clippy::too_many_arguments, reason = "one for each option")]
     fn new(
         py: Python<'_>,
         queue: &Bound<'_, AioQueue>,

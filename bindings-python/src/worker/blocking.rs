@@ -33,6 +33,7 @@ pub(crate) struct Worker {
 #[pymethods]
 impl Worker {
     #[new]
+    #[allow(clippy::too_many_arguments, reason = "one for each option")]
     fn new(
         py: Python<'_>,
         queue: &Bound<'_, Queue>,

@@ -42,7 +42,7 @@ on_both_stores! {
         place.finish(&["enqueue", "q", "a", "b"]).succeeded();
         let pending = place.finish(&["queues", "result", "q", "a"]);
         assert_eq!((pending.code, &*pending.out), (1, ""), "{pending:?}");
-        let queue = Client::open(&place.url()).unwrap().queue("q");
+        let queue = Client::open(place.url()).unwrap().queue("q");
         let claim = queue.claim(stanchion::ClaimOptions::new()).unwrap().remove(0);
         claim.ack_with(b"42\n").unwrap();
         assert_eq!(place.finish(&["queues", "result", "q", "a", "--wait", "20"]).succeeded(), "42\n");
