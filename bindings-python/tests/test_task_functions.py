@@ -575,3 +575,27 @@ def test_claims_of_tasks_that_run_beside_each_other_are_apart(url):
             assert [(await queue.result(id)).json() for id in ids] == [[0, 0, 0], [1, 1, 1]]
 
     asyncio.run(asyncio.wait_for(main(), 120))
+
+
+def test_asyncio_burns_no_task_while_the_store_does_not_answer(monkeypatch):
+    tries = []
+    original = aio.Claim.put_back
+    monkeypatch.setattr("stanchion.aio._worker.SETTLE_AGAIN_S", 0.01)
+
+    async def put_back(claim, delay=None):
+        tries.append(delay)
+        if len(tries) < 3:
+            raise (stanchion.StoreUnavailable, stanchion.Indeterminate)[len(tries) - 1]("for a while")
+        await original(claim, delay)
+
+    monkeypatch.setattr(aio.Claim, "put_back", put_back)
+
+    async def main():
+        async with aio.connect("memory:") as client:
+            queue = client.queue("q")
+            await queue.enqueue("a", kind="other", max_attempts=1)
+            await queue.worker(kinds=[queue.task("k")(later)]).run(until_empty=True)
+            found = await queue.get("a")
+            assert tries == [1, 1, 1] and (found.state, found.attempts) == ("scheduled", 0)
+
+    asyncio.run(asyncio.wait_for(main(), 60))
