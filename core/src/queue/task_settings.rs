@@ -46,7 +46,7 @@ impl TaskSettings {
             (BACKOFF, backoff.as_ref().map(ToString::to_string)),
             (KEEP_RESULT, keep_result.map(millis)),
         ];
-        let own = own.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?)));
+        let own = own.into_iter().filter_map(|(name, value)| value.map(|value| (name.to_owned(), value)));
         Ok(headers.clone().into_iter().chain(own).collect())
     }
 

@@ -3,7 +3,7 @@
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use stanchion::{
-    ClaimOptions, Client, DeadTasks, Error, ErrorKind, ListOptions, OnDuplicate, QueueConfig, Retry,
+    Backoff, ClaimOptions, Client, DeadTasks, Error, ErrorKind, ListOptions, OnDuplicate, QueueConfig, Retry,
     Schedule, Task, TaskState,
 };
 use stanchion_tests::faces::{AnyClient, AnyQueue, Face};
@@ -37,6 +37,14 @@ fn bad_tasks() -> Vec<Task> {
         new().on_duplicate(OnDuplicate::Debounce { max_wait: Duration::MAX }),
         new().payload(vec![0; stanchion::MAX_PAYLOAD + 1]),
         new().header("h", "x".repeat(stanchion::MAX_PAYLOAD)),
+        new().header("stanchion-kind", "x"),
+        new().kind(""),
+        new().kind("a\nb"),
+        new().timeout(ms(0)),
+        new().timeout(Duration::MAX),
+        new().keep_result(secs(31 * 24 * 3_600)),
+        new().backoff(Backoff::list([])),
+        new().backoff(Backoff::exponential(secs(1)).factor(0.5)),
     ]
 }
 
@@ -52,6 +60,8 @@ fn bad_claims() -> Vec<ClaimOptions> {
         new().wait(Duration::MAX),
         new().lease(secs(30)).renew(true).max_run(secs(29)),
         new().max_run(Duration::MAX),
+        new().timeout(ms(0)),
+        new().timeout(Duration::MAX),
     ]
 }
 
@@ -77,7 +87,9 @@ fn calls(queue: &AnyQueue) -> Vec<(&'static str, Result<(), Error>)> {
         ("peek", queue.peek(1).map(drop)),
         ("get", queue.get("a").map(drop)),
         ("list", queue.list(ListOptions::new(TaskState::Ready)).map(drop)),
+        ("result", queue.result("a", None, ms(0)).map(drop)),
         ("remove", queue.remove("a", None).map(drop)),
+        ("cancel", queue.cancel("a").map(drop)),
         ("reschedule", queue.reschedule("a", SystemTime::now()).map(drop)),
         ("kick", queue.kick(DeadTasks::oldest(1)).map(drop)),
         ("remove_dead", queue.remove_dead(DeadTasks::oldest(1)).map(drop)),

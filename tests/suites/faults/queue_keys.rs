@@ -12,7 +12,7 @@ use stanchion_tests::{RedisServer, verbs};
 use crate::queue_support::{await_one, census, claimer, leased, plain, put, take};
 use crate::{assert_within, ms, open};
 
-const KINDS: [&str; 12] = [
+const KINDS: [&str; 14] = [
     "queue",
     "state",
     "body",
@@ -25,6 +25,8 @@ const KINDS: [&str; 12] = [
     "idle",
     "agenda",
     "schedules",
+    "result",
+    "results",
 ];
 
 fn sidecar(kind: &str) -> String {
@@ -44,7 +46,9 @@ fn errors_of(queue: &AnyQueue) -> Vec<(&'static str, Option<stanchion::Error>)> 
         ("peek", queue.peek(1).err()),
         ("get", queue.get("a").err()),
         ("list", queue.list(ListOptions::new(TaskState::Dead)).err()),
+        ("result", queue.result("a", None, ms(0)).err()),
         ("remove", queue.remove("a", None).err()),
+        ("cancel", queue.cancel("a").err()),
         ("reschedule", queue.reschedule("a", std::time::SystemTime::now()).err()),
         ("kick", queue.kick(DeadTasks::oldest(1)).err()),
         ("remove_dead", queue.remove_dead(DeadTasks::oldest(1)).err()),

@@ -86,6 +86,8 @@ const ROWS: &[Row] = &[
     ("peek", TASK, r#"{"op":"queue.peek","queue":"NAME"}"#),
     ("get", TASK, r#"{"op":"queue.get","queue":"NAME","id":"a"}"#),
     ("list", TASK, r#"{"op":"queue.list","queue":"NAME","state":"ready"}"#),
+    ("result", TASK, r#"{"op":"queue.result","queue":"NAME","id":"a"}"#),
+    ("cancel", TASK, r#"{"op":"queue.cancel","queue":"NAME","id":"a"}"#),
     ("remove", TASK, r#"{"op":"queue.remove","queue":"NAME","id":"a"}"#),
     ("reschedule", TASK, r#"{"op":"queue.reschedule","queue":"NAME","id":"a","due_ms":1000}"#),
     ("stats", TASK, r#"{"op":"queue.stats","queue":"NAME"}"#),
