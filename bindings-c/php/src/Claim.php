@@ -54,7 +54,7 @@ final class Claim
         $this->queue = $native->text($info->queue);
         $this->payload = $native->bytes($info->payload, $info->payload_len);
         $this->headers = $native->headers($info);
-        $this->kind = $native->text($info->kind) ?: null;
+        $this->kind = $native->maybeText($info->kind);
         $this->attempt = $info->attempt;
         $this->maxAttempts = $info->max_attempts;
         $this->receipt = $info->receipt;
@@ -188,7 +188,8 @@ final class Claim
     /**
      * Done: the task leaves the queue. A second ack repeats the answer of the first.
      *
-     * @param ?string $result what came of it, 1 MiB at most: Queue::result() gives it for as long as the task says (1 h)
+     * @param ?string $result what came of it, 1 MiB at most: Queue::result() gives it for as long as the task
+     *     says (1 h)
      * @throws StaleReceipt the task was delivered again or settled meanwhile
      */
     public function ack(?string $result = null): void

@@ -4,8 +4,6 @@ declare(strict_types=1);
 
 namespace Stanchion;
 
-use Stanchion\Internal\Times;
-
 /** Pauses that grow: `$base` seconds after the first failed attempt, `$factor` times as long after each further one. */
 final class Exponential
 {

@@ -282,9 +282,9 @@ final class Queue implements \Countable
     }
 
     /**
-     * Ends a task. One that waits is dropped. One that runs is told at the next renewal of its claim, within a third of its
-     * lease, which is lost then (Loss::Cancelled); an ack of that run is still accepted, and whatever else it ends with, the
-     * task is not tried again. What is enqueued later is a new task.
+     * Ends a task. One that waits is dropped. One that runs is told at the next renewal of its claim, within a third
+     * of its lease, which is lost then (Loss::Cancelled); an ack of that run is still accepted, and whatever else it
+     * ends with, the task is not tried again. What is enqueued later is a new task.
      *
      * @throws Indeterminate no answer came
      */

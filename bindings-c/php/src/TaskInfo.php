@@ -112,7 +112,7 @@ final class TaskInfo
             Times::maybeSeconds($record->died_ms),
             Times::maybeSeconds($record->successor_due_ms),
             ClaimedBy::fromNative($native, $record),
-            $native->text($record->kind) ?: null,
+            $native->maybeText($record->kind),
             Times::maybeSeconds($record->timeout_ms),
             Backoff::decode($native->text($record->backoff)),
             $failures,

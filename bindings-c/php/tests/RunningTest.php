@@ -34,6 +34,14 @@ final class RunningTest extends StoreCase
         self::assertSame(['mail', null, null], array_map(fn (Claim $claim) => $claim->kind(), $claims));
     }
 
+    public function testAKindMayLookEmptyToPhp(): void
+    {
+        $queue = $this->connect('memory:')->queue('q');
+        $queue->enqueue('a', kind: '0');
+        self::assertSame('0', $queue->get('a')->kind);
+        self::assertSame('0', $queue->claim()[0]->kind());
+    }
+
     /** @dataProvider stores */
     public function testAResultIsKept(string $kind): void
     {

@@ -164,6 +164,12 @@ final class Native
         return $text->len === 0 ? '' : FFI::string($text->data, $text->len);
     }
 
+    /** As text(); null if it is "not given". */
+    public function maybeText(CData $text): ?string
+    {
+        return $text->data === null ? null : $this->text($text);
+    }
+
     /** Bytes that a struct of the library points to, copied. */
     public function bytes(?CData $data, int $length): string
     {
