@@ -13,6 +13,7 @@ use Stanchion\Internal\Arguments;
 use Stanchion\Internal\Claiming;
 use Stanchion\Internal\DeadTasks;
 use Stanchion\Internal\Errors;
+use Stanchion\Internal\Kinds;
 use Stanchion\Internal\Memory;
 use Stanchion\Internal\Native;
 use Stanchion\Internal\Schedules;
@@ -23,6 +24,7 @@ use Stanchion\Internal\Verdicts;
 /** A named queue of tasks. Made by Client::queue(). count() is the number of tasks that are not dead. */
 final class Queue implements \Countable
 {
+    use Kinds;
     use Schedules;
 
     /** Statuses of the library. */
@@ -438,9 +440,9 @@ final class Queue implements \Countable
     }
 
     /**
-     * A worker that calls a function for each task. See Worker.
+     * A worker that calls a function for each task, or the handler of its kind. See Worker and Router.
      *
-     * @param callable(Claim): mixed $handler
+     * @param callable(Claim): mixed|Router $handler
      * @param int|float|null $lease so many seconds after the worker died its tasks are given to another (30)
      * @param int|float|null $maxRun for how many seconds a task may be worked on at most (3600)
      * @param ?callable(WorkerEvent): mixed $onEvent called for what happens; without it, failures go to the error log
@@ -451,7 +453,7 @@ final class Queue implements \Countable
      * @param int|float|null $timeout as in claim()
      */
     public function worker(
-        callable $handler,
+        callable|Router $handler,
         mixed $lease = null,
         mixed $maxRun = null,
         ?callable $onEvent = null,
@@ -465,7 +467,7 @@ final class Queue implements \Countable
     /**
      * Works until SIGTERM or SIGINT, with pcntl; see Worker::run().
      *
-     * @param callable(Claim): mixed $handler
+     * @param callable(Claim): mixed|Router $handler
      * @param bool $untilEmpty end when no task is ready or claimed any more
      * @param int|float|null $lease as in worker()
      * @param int|float|null $maxRun as in worker()
@@ -475,7 +477,7 @@ final class Queue implements \Countable
      * @param int|float|null $timeout as in claim()
      */
     public function work(
-        callable $handler,
+        callable|Router $handler,
         bool $untilEmpty = false,
         mixed $lease = null,
         mixed $maxRun = null,

@@ -9,11 +9,13 @@ use Stanchion\Internal\Arguments;
 use Stanchion\Internal\Errors;
 use Stanchion\Internal\Handles;
 use Stanchion\Internal\Native;
+use Stanchion\Internal\Routes;
 use Stanchion\Internal\Signals;
 use Stanchion\Internal\Times;
 
 /**
- * Takes tasks of a queue and calls a function with each claim, one at a time. Made by Queue::worker().
+ * Takes tasks of a queue and calls a function with each claim, one at a time; or, with a Router, the handler of the
+ * task's kind. Made by Queue::worker().
  *
  * A function that returns is acked; one that throws is nacked, with the default pause of Claim::nack(). What it
  * settles itself is left alone. While it runs, its claim is renewed in the background; if the process dies, another
@@ -26,7 +28,7 @@ final class Worker
     private const OK = 0;
     private const OVER = 8;
 
-    /** @var callable(Claim): mixed */
+    /** @var callable(Claim): mixed|Routes */
     private $handler;
     /** @var ?callable(WorkerEvent): mixed */
     private $onEvent;
@@ -45,7 +47,7 @@ final class Worker
     public function __construct(
         private readonly Client $client,
         private readonly Queue $queue,
-        callable $handler,
+        callable|Router $handler,
         mixed $lease,
         mixed $maxRun,
         ?callable $onEvent,
@@ -53,7 +55,8 @@ final class Worker
         mixed $grace,
         mixed $timeout,
     ) {
-        $this->handler = $handler;
+        $isStopped = fn (): bool => $this->stopped;
+        $this->handler = $handler instanceof Router ? new Routes($handler, $isStopped) : $handler;
         $this->onEvent = $onEvent;
         $this->leaseMillis = Times::span('lease', $lease);
         $this->maxRunMillis = Times::span('maxRun', $maxRun);
@@ -149,9 +152,13 @@ final class Worker
 
     private function attend(Native $native, int $worker, Claim $claim): void
     {
-        $reason = null;
+        $reason = $putBack = null;
         try {
-            $this->refuseGenerator(($this->handler)($claim));
+            if ($this->handler instanceof Routes) {
+                $putBack = $this->handler->handle($claim);
+            } else {
+                Routes::refuseGenerator(($this->handler)($claim));
+            }
         } catch (\Throwable $thrown) {
             $reason = self::describe($thrown);
         }
@@ -160,13 +167,8 @@ final class Worker
         } else {
             $native->call('stanchion_worker_fail', $worker, $claim->handle(), $reason, strlen($reason));
         }
-    }
-
-    /** Fails the task of a handler that only looked like a plain function: its body has not run. */
-    private function refuseGenerator(mixed $returned): void
-    {
-        if ($returned instanceof \Generator) {
-            throw new \TypeError('the handler is a generator, whose body does not run when it is called');
+        if ($putBack !== null) {
+            $this->tellOne(...$putBack);
         }
     }
 
@@ -188,7 +190,7 @@ final class Worker
         } while ($more);
     }
 
-    private function tellOne(WorkerEvent $event): void
+    private function tellOne(WorkerEvent $event, bool $isNews = true): void
     {
         if ($this->onEvent !== null) {
             ($this->onEvent)($event);
@@ -200,9 +202,10 @@ final class Worker
             WorkerEventKind::Lost => "the claim on task \"$event->id\" was lost",
             WorkerEventKind::Stuck => "the handler of task \"$event->id\" was asked to end, and is still running",
             WorkerEventKind::StoreFailed, WorkerEventKind::StoreBack => $event->reason,
+            WorkerEventKind::UnknownKind => "task \"$event->id\": $event->reason",
             default => null,
         };
-        if ($what !== null) {
+        if ($what !== null && $isNews) {
             error_log("stanchion: queue \"{$this->queue->name()}\": $what");
         }
     }

@@ -21,6 +21,12 @@ final class WorkerEvent
     }
 
     /** @internal */
+    public static function unknownKind(Claim $claim, string $reason): self
+    {
+        return new self(WorkerEventKind::UnknownKind, $claim->id(), $claim->attempt(), $reason);
+    }
+
+    /** @internal */
     public static function fromNative(CData $record): self
     {
         return new self(

@@ -25,10 +25,15 @@ enum WorkerEventKind: string
     case StoreBack = 'store_back';
     /** Something that this package does not know. */
     case Other = 'other';
+    /** The Router has no handler for the task's kind, or it has none: it was put back, and no attempt counts. */
+    case UnknownKind = 'unknown_kind';
+
+    /** So many of the first ones are told by the library. */
+    private const NATIVE = 8;
 
     /** @internal */
     public static function fromNative(int $number): self
     {
-        return self::cases()[$number - 1] ?? self::Other;
+        return $number <= self::NATIVE ? self::cases()[$number - 1] ?? self::Other : self::Other;
     }
 }

@@ -99,6 +99,26 @@ final class Payload
         return $payload;
     }
 
+    /**
+     * What is no JSON object is told in words that follow "is".
+     *
+     * @return array<mixed>
+     * @throws \JsonException
+     */
+    public static function decodeObject(string $payload): array
+    {
+        try {
+            $value = self::decode($payload);
+        } catch (\JsonException $error) {
+            throw new \JsonException("no JSON: {$error->getMessage()}", $error->getCode(), $error);
+        }
+        // A list and an object are both arrays.
+        if (!str_starts_with(ltrim($payload), '{')) {
+            throw new \JsonException('no JSON object: it is ' . (is_array($value) ? 'a list' : get_debug_type($value)));
+        }
+        return $value;
+    }
+
     /** @throws \JsonException */
     public static function decode(string $payload): mixed
     {

@@ -1,0 +1,126 @@
+<?php
+
+declare(strict_types=1);
+
+namespace Stanchion\Internal;
+
+use Stanchion\Claim;
+use Stanchion\Exception\Indeterminate;
+use Stanchion\Exception\InvalidArgument;
+use Stanchion\Exception\StaleReceipt;
+use Stanchion\Exception\StoreUnavailable;
+use Stanchion\Router;
+use Stanchion\WorkerEvent;
+
+/**
+ * How a worker handles tasks by their kind.
+ *
+ * @internal
+ */
+final class Routes
+{
+    /** The longest pause of a task whose kind has no handler, in seconds. */
+    private const MOST = 60;
+    /** Of so many kinds it remembers how often it has seen them. */
+    private const MOST_KINDS = 1000;
+    /** Between attempts to settle a task while the store does not answer, in microseconds. */
+    private const AGAIN = 500_000;
+
+    /** @var array<int> by the kind; '' for none */
+    private array $seen = [];
+
+    /** @param \Closure(): bool $isStopped whether the worker stops */
+    public function __construct(private readonly Router $router, private readonly \Closure $isStopped)
+    {
+    }
+
+    /**
+     * Handles a task; what is thrown fails it. If it was put back: the event for that, and whether it is worth a line
+     * in a log, which the first, second, fourth, eighth and so on of a kind are.
+     *
+     * @return ?array{WorkerEvent, bool}
+     */
+    public function handle(Claim $claim): ?array
+    {
+        $kind = $claim->kind();
+        $handler = $this->router->handler($kind);
+        if ($handler === null) {
+            return $this->putBack($claim);
+        }
+        if ($kind === null) {
+            self::refuseGenerator($handler($claim));
+            return null;
+        }
+        try {
+            $payload = Payload::decodeObject($claim->payload());
+        } catch (\JsonException $error) {
+            $reason = "the payload of kind \"$kind\" is {$error->getMessage()}";
+            $this->patiently($claim, fn () => $claim->bury($reason));
+            return null;
+        }
+        $returned = $handler($payload, $claim);
+        self::refuseGenerator($returned);
+        if ($returned !== null) {
+            $this->give($claim, $returned);
+        }
+        return null;
+    }
+
+    /** Fails the task of a handler that only looked like a plain function: its body has not run. */
+    public static function refuseGenerator(mixed $returned): void
+    {
+        if ($returned instanceof \Generator) {
+            throw new \TypeError('the handler is a generator, whose body does not run when it is called');
+        }
+    }
+
+    /** Acks with what a handler has returned. If that cannot be a result, its work is done, and would be done again. */
+    private function give(Claim $claim, mixed $returned): void
+    {
+        try {
+            $result = Payload::json($returned);
+            $this->patiently($claim, fn () => $claim->ack($result));
+        } catch (\JsonException | InvalidArgument $error) {
+            $reason = "what the handler of kind \"{$claim->kind()}\" returned is no result: {$error->getMessage()}";
+            $this->patiently($claim, fn () => $claim->bury($reason));
+        }
+    }
+
+    /** @return array{WorkerEvent, bool} */
+    private function putBack(Claim $claim): array
+    {
+        $kind = $claim->kind();
+        $times = $this->seen[$kind ?? ''] ?? 0;
+        if ($times > 0 || count($this->seen) < self::MOST_KINDS) {
+            $this->seen[$kind ?? ''] = $times + 1;
+        }
+        $delay = min(self::MOST, 2 ** min($times, 6));
+        $this->patiently($claim, fn () => $claim->putBack($delay));
+        $why = $kind === null ? 'the task has no kind' : "this worker has no handler of kind \"$kind\"";
+        return [WorkerEvent::unknownKind($claim, "$why; put back for $delay s"), ($times & ($times + 1)) === 0];
+    }
+
+    /**
+     * Settles a claim. While the store does not answer it tries again, for what is left of the lease, unless the worker
+     * stops: a failure would count as an attempt.
+     */
+    private function patiently(Claim $claim, \Closure $settle): void
+    {
+        // A claim that is being settled has no time left.
+        $until = microtime(true) + $claim->remaining();
+        while (true) {
+            try {
+                $settle();
+                return;
+            } catch (StaleReceipt) {
+                // The handler has settled it, or it was lost, which the worker tells.
+                return;
+            } catch (StoreUnavailable | Indeterminate $error) {
+                if (microtime(true) > $until || ($this->isStopped)()) {
+                    throw $error;
+                }
+            }
+            usleep(self::AGAIN);
+        }
+    }
+}
