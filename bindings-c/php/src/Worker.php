@@ -55,8 +55,7 @@ final class Worker
         mixed $grace,
         mixed $timeout,
     ) {
-        $isStopped = fn (): bool => $this->stopped;
-        $this->handler = $handler instanceof Router ? new Routes($handler, $isStopped) : $handler;
+        $this->handler = $handler instanceof Router ? new Routes($handler) : $handler;
         $this->onEvent = $onEvent;
         $this->leaseMillis = Times::span('lease', $lease);
         $this->maxRunMillis = Times::span('maxRun', $maxRun);
@@ -155,7 +154,7 @@ final class Worker
         $reason = $putBack = null;
         try {
             if ($this->handler instanceof Routes) {
-                $putBack = $this->handler->handle($claim);
+                $putBack = $this->handler->handle($claim, fn (): bool => $this->stopped);
             } else {
                 Routes::refuseGenerator(($this->handler)($claim));
             }

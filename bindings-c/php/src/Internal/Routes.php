@@ -29,8 +29,7 @@ final class Routes
     /** @var array<int> by the kind; '' for none */
     private array $seen = [];
 
-    /** @param \Closure(): bool $isStopped whether the worker stops */
-    public function __construct(private readonly Router $router, private readonly \Closure $isStopped)
+    public function __construct(private readonly Router $router)
     {
     }
 
@@ -38,14 +37,15 @@ final class Routes
      * Handles a task; what is thrown fails it. If it was put back: the event for that, and whether it is worth a line
      * in a log, which the first, second, fourth, eighth and so on of a kind are.
      *
+     * @param \Closure(): bool $isStopped whether the worker stops
      * @return ?array{WorkerEvent, bool}
      */
-    public function handle(Claim $claim): ?array
+    public function handle(Claim $claim, \Closure $isStopped): ?array
     {
         $kind = $claim->kind();
         $handler = $this->router->handler($kind);
         if ($handler === null) {
-            return $this->putBack($claim);
+            return $this->putBack($claim, $isStopped);
         }
         if ($kind === null) {
             self::refuseGenerator($handler($claim));
@@ -55,13 +55,13 @@ final class Routes
             $payload = Payload::decodeObject($claim->payload());
         } catch (\JsonException $error) {
             $reason = "the payload of kind \"$kind\" is {$error->getMessage()}";
-            $this->patiently($claim, fn () => $claim->bury($reason));
+            self::patiently($claim, $isStopped, static fn () => $claim->bury($reason));
             return null;
         }
         $returned = $handler($payload, $claim);
         self::refuseGenerator($returned);
         if ($returned !== null) {
-            $this->give($claim, $returned);
+            self::give($claim, $returned, $isStopped);
         }
         return null;
     }
@@ -75,19 +75,19 @@ final class Routes
     }
 
     /** Acks with what a handler has returned. If that cannot be a result, its work is done, and would be done again. */
-    private function give(Claim $claim, mixed $returned): void
+    private static function give(Claim $claim, mixed $returned, \Closure $isStopped): void
     {
         try {
             $result = Payload::json($returned);
-            $this->patiently($claim, fn () => $claim->ack($result));
+            self::patiently($claim, $isStopped, static fn () => $claim->ack($result));
         } catch (\JsonException | InvalidArgument $error) {
             $reason = "what the handler of kind \"{$claim->kind()}\" returned is no result: {$error->getMessage()}";
-            $this->patiently($claim, fn () => $claim->bury($reason));
+            self::patiently($claim, $isStopped, static fn () => $claim->bury($reason));
         }
     }
 
     /** @return array{WorkerEvent, bool} */
-    private function putBack(Claim $claim): array
+    private function putBack(Claim $claim, \Closure $isStopped): array
     {
         $kind = $claim->kind();
         $times = $this->seen[$kind ?? ''] ?? 0;
@@ -95,7 +95,7 @@ final class Routes
             $this->seen[$kind ?? ''] = $times + 1;
         }
         $delay = min(self::MOST, 2 ** min($times, 6));
-        $this->patiently($claim, fn () => $claim->putBack($delay));
+        self::patiently($claim, $isStopped, static fn () => $claim->putBack($delay));
         $why = $kind === null ? 'the task has no kind' : "this worker has no handler of kind \"$kind\"";
         return [WorkerEvent::unknownKind($claim, "$why; put back for $delay s"), ($times & ($times + 1)) === 0];
     }
@@ -104,7 +104,7 @@ final class Routes
      * Settles a claim. While the store does not answer it tries again, for what is left of the lease, unless the worker
      * stops: a failure would count as an attempt.
      */
-    private function patiently(Claim $claim, \Closure $settle): void
+    private static function patiently(Claim $claim, \Closure $isStopped, \Closure $settle): void
     {
         // A claim that is being settled has no time left.
         $until = microtime(true) + $claim->remaining();
@@ -116,7 +116,7 @@ final class Routes
                 // The handler has settled it, or it was lost, which the worker tells.
                 return;
             } catch (StoreUnavailable | Indeterminate $error) {
-                if (microtime(true) > $until || ($this->isStopped)()) {
+                if (microtime(true) > $until || $isStopped()) {
                     throw $error;
                 }
             }
