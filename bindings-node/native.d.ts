@@ -344,6 +344,8 @@ export interface Synced {
 /** A task to put in. */
 export class Task {
   constructor(id?: Text | undefined | null, payload?: Uint8Array | undefined | null, headers?: Array<Text> | undefined | null, delay?: Millis | undefined | null, due?: Wall | undefined | null, priority?: Whole | undefined | null, maxAttempts?: Whole | undefined | null, expires?: Millis | undefined | null, policy?: Text | undefined | null, policyTime?: Millis | undefined | null, kind?: Text | undefined | null, timeout?: Millis | undefined | null, backoff?: Text | undefined | null, keepResult?: Millis | undefined | null)
+  /** Fails for what `enqueue` would refuse. */
+  check(): void
 }
 
 /** A failed attempt; `at` is milliseconds since 1970. */

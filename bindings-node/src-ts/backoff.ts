@@ -60,8 +60,8 @@ function number(value: number, what: string): number {
   throw new InvalidArgumentError(`${what} is a number, not ${shown(value)}`)
 }
 
-/** Whole milliseconds are what is stored. */
+/** Whole milliseconds are what is stored; the core rounds up, too. */
 function time(value: number, what: string): number {
-  if (typeof value === 'number' && value >= 0 && value <= 1e18) return Math.round(value)
+  if (typeof value === 'number' && value >= 0 && value <= 1e18) return Math.ceil(value)
   throw new InvalidArgumentError(`${what} is a number of milliseconds, not ${shown(value)}`)
 }

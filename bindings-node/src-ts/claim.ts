@@ -43,6 +43,7 @@ export class Claim<Json = any> {
   #signal: AbortSignal | undefined
   #settled = false
   #returned = false
+  #buried = false
 
   private constructor(ours: typeof OURS, native: Native.Claim) {
     checkOurs(ours, 'a claim is made by await queue.claim(options)')
@@ -168,7 +169,10 @@ export class Claim<Json = any> {
   /** Not done, and not to be tried again: the task is dead. Errors as of `ack`. */
   bury(reason?: string): Promise<void> {
     return call(
-      (bridge, number) => this.#native.bury(bridge, number, reason), () => this.#settle(), { operation: 'bury', on: this })
+      (bridge, number) => this.#native.bury(bridge, number, reason), () => {
+        this.#settle()
+        this.#buried = true
+      }, { operation: 'bury', on: this })
   }
 
   /**
@@ -238,6 +242,16 @@ export class Claim<Json = any> {
   /** @internal Whether it went back, which is not reported to a worker. */
   static isReturned(claim: Claim): boolean {
     return claim.#returned
+  }
+
+  /** @internal */
+  static isSettled(claim: Claim): boolean {
+    return claim.#settled
+  }
+
+  /** @internal */
+  static isBuried(claim: Claim): boolean {
+    return claim.#buried
   }
 
   #settle(): void {

@@ -17,6 +17,7 @@ export {
   InvalidArgumentError, LeaseExpiredError, LeaseLostError, LockTimeoutError, QueueFullError, StaleReceiptError,
   StanchionError, StoreUnavailableError, UnsupportedError, WrongTypeError, type ErrorDetails
 } from './errors.js'
+export { TaskKind, type KindHandler, type KindOptions, type KindTaskOptions } from './kind.js'
 export { Lease, type Loss, type ReleaseOptions } from './lease.js'
 export { Lock, RwLock, type AcquireOptions, type HeldAs, type Holder, type LockOptions, type Waiter } from './lock.js'
 export type { Headers, Payload } from './payload.js'
@@ -28,8 +29,8 @@ export { TaskResult, type ResultOptions } from './result.js'
 export {
   previewSchedule, type Schedule, type ScheduleInfo, type ScheduleOutcome, type SchedulePage, type Synced
 } from './schedule.js'
+export type { Kinds } from './routes.js'
 export type { ClaimedBy, Enqueued, OnDuplicate, Outcome, Task, TaskFailure, TaskInfo, TaskState } from './task.js'
 export type { Time } from './values.js'
-export {
-  Worker, type Handler, type TaskContext, type WorkerEvents, type WorkerOptions, type WorkerReport
-} from './worker.js'
+export { Worker } from './worker.js'
+export type { Handler, KindWorkerOptions, TaskContext, WorkerEvents, WorkerOptions, WorkerReport } from './working.js'

@@ -3,6 +3,7 @@ import { Claim, type Verdict } from './claim.js'
 import { consume, type ConsumeOptions } from './consume.js'
 import { deadTasks, type DeadTasks } from './dead.js'
 import { errorOf, InvalidArgumentError, type StanchionError } from './errors.js'
+import { TaskKind, type KindHandler, type KindOptions } from './kind.js'
 import { nothing } from './lease.js'
 import { native, type Native } from './native.js'
 import { TaskResult, type ResultOptions } from './result.js'
@@ -13,7 +14,8 @@ import {
   enqueued, enqueuedOrNot, nativeTask, taskInfo, type Enqueued, type Task, type TaskInfo, type TaskState
 } from './task.js'
 import { OURS, checkObject, checkOptions, checkOurs, dueTime, listOf, maybeDate, type Time } from './values.js'
-import { Worker, type Handler, type WorkerOptions } from './worker.js'
+import { Worker, isKinds } from './worker.js'
+import type { Handler, KindWorkerOptions, WorkerOptions } from './working.js'
 
 /** How to claim. */
 export interface ClaimOptions {
@@ -192,9 +194,27 @@ export class Queue<Json = any> {
     return consume(claiming => this.claim(claiming), { operation: 'claim', on: this }, options)
   }
 
-  /** A worker that runs `handler` for each task; it begins at once. */
-  worker(handler: Handler<Json>, options?: WorkerOptions): Worker<Json> {
-    return Worker.of(this.name, () => this.#handle(), handler, options)
+  /**
+   * A worker that runs `handler` for each task; or, of `tasks`, the handler of each one's kind. It begins at once.
+   *
+   * A task whose kind is not among them is put back: it may be for another worker. One whose payload is no JSON is dead.
+   */
+  worker(handler: Handler<Json>, options?: WorkerOptions): Worker<Json>
+  worker(options: KindWorkerOptions<Json>): Worker<Json>
+  worker(work: Handler<Json> | KindWorkerOptions<Json>, options?: WorkerOptions): Worker<Json> {
+    if (!isKinds(work)) return Worker.of(this.name, () => this.#handle(), work, options)
+    const { tasks, handler, ...others } = work as KindWorkerOptions<Json>
+    return Worker.of(this.name, () => this.#handle(), { tasks, handler }, { ...others, ...options })
+  }
+
+  /**
+   * Declare a kind of tasks: how it is enqueued, and what workers do for it. `queue.worker({ tasks: [sendWelcome] })` runs it.
+   * The options are those of its tasks, unless an enqueue says otherwise.
+   */
+  task<Payload = Json, Result = any>(
+    kind: string, handler: KindHandler<Payload, Result>, options?: KindOptions
+  ): TaskKind<Payload, Result> {
+    return TaskKind.of(this, kind, handler, options)
   }
 
   /** Settle claims together. Null, or the error, for each. */

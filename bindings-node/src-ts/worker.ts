@@ -4,78 +4,12 @@ import { checkSignal, follow, offAbort, onAbort } from './bridge.js'
 import { Claim } from './claim.js'
 import { errorOf, isError, StanchionError } from './errors.js'
 import { native, type Native } from './native.js'
+import { Routes, type Kinds } from './routes.js'
 import { OURS, checkFunction, checkOptions, checkOurs } from './values.js'
-
-/** How a worker works. */
-export interface WorkerOptions {
-  /** Handlers at a time. Default: 1. */
-  concurrency?: number | undefined
-  /** How long the store keeps the lease of a task, which is renewed meanwhile, in milliseconds. Default: 30,000. */
-  leaseMs?: number | undefined
-  /** How long it is renewed at most, in milliseconds. Default: 3,600,000. */
-  maxRunMs?: number | undefined
-  /**
-   * How long a run of a task may take that does not say so itself, in milliseconds; then its signal is aborted, and it has
-   * failed with the reason `timeout`. Default: as long as its claim is renewed.
-   */
-  timeoutMs?: number | undefined
-  /**
-   * How long handlers go on when the worker is closed, in milliseconds. Then their signals are aborted, and the tasks of
-   * those that fail go back without counting an attempt. A handler that has not ended 2 s later is left behind: its task
-   * comes back when its lease ends. Default: 25,000.
-   */
-  graceMs?: number | undefined
-  /** End when no task is ready or claimed any more. Default: false. */
-  untilEmpty?: boolean | undefined
-  /**
-   * Aborted, the worker takes no more tasks and aborts the signals of its handlers; the tasks of those that then fail
-   * go back without counting an attempt.
-   */
-  signal?: AbortSignal | undefined
-}
+import type { Handler, TaskContext, WorkerEvents, WorkerOptions, WorkerReport } from './working.js'
 
 const OPTIONS: ReadonlySet<string> = new Set<keyof WorkerOptions>(
   ['concurrency', 'leaseMs', 'maxRunMs', 'timeoutMs', 'graceMs', 'untilEmpty', 'signal'])
-
-/** What a handler gets besides its task. */
-export interface TaskContext {
-  /** Aborted when the task is lost or the grace is over (with a LeaseLostError), or with the worker's own signal. */
-  readonly signal: AbortSignal
-}
-
-/** Done if it returns or resolves; tried again later if it throws or rejects. It may also settle the task itself. */
-export type Handler<Json = any> = (task: Claim<Json>, context: TaskContext) => unknown
-
-/** What a worker has done. */
-export interface WorkerReport {
-  completed: number
-  failed: number
-  dead: number
-  lost: number
-}
-
-/** The events of a worker, and what listeners get. */
-export interface WorkerEvents<Json = any> {
-  /** The task is done, and the store knows it. With what the handler returned. */
-  completed: [task: Claim<Json>, result: unknown]
-  /** The handler failed; the task is tried again, unless `dead` follows. Without a listener, it is written to stderr. */
-  failed: [task: Claim<Json>, error: unknown]
-  /** The task failed for the last time, or was buried. */
-  dead: [task: Claim<Json>, error: unknown]
-  /** The claim was lost, or its verdict came too late: another may work on the task now. */
-  lost: [task: Claim<Json>]
-  /** The handler's signal was aborted 2 s ago, and it goes on. Until it ends, the worker does one less at a time. */
-  stuck: [task: Claim<Json>]
-  /** All tasks that were taken are settled, and there are no more for now. */
-  empty: []
-  /**
-   * The store did not answer. If that can pass, the worker goes on, and emits this once; otherwise `finished` rejects. Without a
-   * listener, it is written to stderr.
-   */
-  error: [error: StanchionError]
-  /** The store answers again, this many milliseconds after `error`. Without a listener, it is written to stderr. */
-  recovered: [afterMs: number]
-}
 
 interface Run {
   readonly number: number
@@ -112,7 +46,7 @@ class Context implements TaskContext {
 export class Worker<Json = any> extends EventEmitter<WorkerEvents<Json>> {
   /** The queue's name. */
   readonly queue: string
-  readonly #handler: Handler<Json>
+  #handler: Handler<Json> | undefined
   #signal: AbortSignal | undefined
   readonly #finished: Promise<WorkerReport>
   readonly #runs = new Map<number, Run>()
@@ -123,13 +57,13 @@ export class Worker<Json = any> extends EventEmitter<WorkerEvents<Json>> {
   #failed: Run | undefined
 
   private constructor(
-    ours: typeof OURS, name: string, queue: () => Native.Queue, handler: Handler<Json>, options: WorkerOptions | undefined
+    ours: typeof OURS, name: string, queue: () => Native.Queue, work: Handler<Json> | Kinds<Json>,
+    options: WorkerOptions | undefined
   ) {
     checkOurs(ours, 'a worker is made by queue.worker(handler, options)')
     super()
     this.queue = name
-    this.#handler = handler
-    this.#finished = this.#run(queue, options)
+    this.#finished = this.#run(queue, work, options)
     this.#finished.then(() => this.#end(), (error: StanchionError) => {
       this.#end()
       if (this.#isWatched && this.listenerCount('error') === 0) return
@@ -139,9 +73,9 @@ export class Worker<Json = any> extends EventEmitter<WorkerEvents<Json>> {
 
   /** @internal */
   static of<Json>(
-    name: string, queue: () => Native.Queue, handler: Handler<Json>, options: WorkerOptions | undefined
+    name: string, queue: () => Native.Queue, work: Handler<Json> | Kinds<Json>, options: WorkerOptions | undefined
   ): Worker<Json> {
-    return new Worker<Json>(OURS, name, queue, handler, options)
+    return new Worker<Json>(OURS, name, queue, work, options)
   }
 
   /** Resolves when the worker has ended; rejects if the store or an argument ended it. */
@@ -161,9 +95,17 @@ export class Worker<Json = any> extends EventEmitter<WorkerEvents<Json>> {
     await this.close()
   }
 
-  async #run(queue: () => Native.Queue, options: WorkerOptions = {}): Promise<WorkerReport> {
+  async #run(
+    queue: () => Native.Queue, work: Handler<Json> | Kinds<Json>, options: WorkerOptions = {}
+  ): Promise<WorkerReport> {
     const about = { operation: 'work', on: { name: this.queue } }
-    checkFunction(this.#handler, 'the handler', 'worker(handler, options)', about)
+    if (isKinds(work)) {
+      const routes = new Routes(work, this.queue, about, (...unknown) => queueMicrotask(() => this.#leave(...unknown)))
+      this.#handler = (claim, context) => routes.handle(claim, context)
+    } else {
+      checkFunction(work, 'the handler', 'worker(handler, options)', about)
+      this.#handler = work as Handler<Json>
+    }
     checkOptions(options, OPTIONS, about)
     const { signal } = options
     if (signal?.aborted === true) return { completed: 0, failed: 0, dead: 0, lost: 0 }
@@ -242,10 +184,18 @@ export class Worker<Json = any> extends EventEmitter<WorkerEvents<Json>> {
   #fail(run: Run, news: Native.News): void {
     if (this.emit('failed', run.claim, errorOfRun(run, news)) || !run.hasThrown) return
     const { id, attempt, maxAttempts } = run.claim
-    const next = attempt < maxAttempts ? 'it is tried again' : 'that was the last one'
+    const next = Claim.isBuried(run.claim) ? 'it is dead' : attempt < maxAttempts ? 'it is tried again' : 'that was the last one'
     console.error(
       `stanchion: task ${JSON.stringify(id)} of queue ${JSON.stringify(this.queue)} failed at attempt ${attempt} of ` +
       `${maxAttempts}: ${next}.`, run.outcome)
+  }
+
+  /** What nobody listens to must not pass unseen, nor fill the log. */
+  #leave(claim: Claim<Json>, delayMs: number, isNews: boolean): void {
+    if (this.emit('unknownKind', claim, delayMs) || !isNews) return
+    const what = claim.kind === null ? 'no kind' : `the kind ${JSON.stringify(claim.kind)}, which this worker does not have`
+    console.error(
+      `stanchion: task ${JSON.stringify(claim.id)} of queue ${JSON.stringify(this.queue)} has ${what}: put back for ${delayMs / 1_000} s`)
   }
 
   #begin(number: number, claim: Claim<Json>): void {
@@ -262,7 +212,7 @@ export class Worker<Json = any> extends EventEmitter<WorkerEvents<Json>> {
   async #attend(run: Run): Promise<void> {
     let failure: string | undefined
     try {
-      run.outcome = await this.#handler(run.claim, run.context)
+      run.outcome = await this.#handler?.(run.claim, run.context)
       // Nobody would run it, and its task would be done.
       if (types.isGeneratorObject(run.outcome)) throw new TypeError('the handler returned a generator, which nobody runs')
     } catch (error) {
@@ -307,6 +257,11 @@ export class Worker<Json = any> extends EventEmitter<WorkerEvents<Json>> {
     if (others.length === 0) this.#untold.delete(key)
     else this.#untold.set(key, others)
   }
+}
+
+/** What has tasks is meant so; what they are is checked with the options. */
+export function isKinds(work: unknown): work is Kinds {
+  return typeof work === 'object' && work !== null && 'tasks' in work
 }
 
 function keyOf(id: string, attempt: number): string {

@@ -73,6 +73,12 @@ impl Task {
         }
         Ok(Self(task))
     }
+
+    /// Fails for what `enqueue` would refuse.
+    #[napi]
+    pub fn check(&self) -> napi::Result<()> {
+        self.0.check().map_err(|error| refused(&error))
+    }
 }
 
 /// The core checks it, too; but by then there would be copies of it.

@@ -1,8 +1,10 @@
 // The types as an ES module sees them; compiled, never run.
 import stanchion, {
   Claim, Client, connect, InvalidArgumentError, Lease, LeaseExpiredError, LeaseLostError, Lock, previewSchedule,
-  StanchionError, type DeadTasks, type Enqueued, type Holder, type OnDuplicate, type Payload, type Schedule,
-  type ScheduleInfo, type ScheduleOutcome, type SchedulePage, type Synced, type Task, type TaskState, type Time, type Worker
+  StanchionError, TaskKind, type Backoff, type DeadTasks, type Enqueued, type Holder, type KindHandler, type KindTaskOptions,
+  type Loss, type OnDuplicate, type Payload, type Schedule, type ScheduleInfo, type ScheduleOutcome, type SchedulePage,
+  type Synced, type Task, type TaskCancelled, type TaskContext, type TaskFailure, type TaskInfo, type TaskResult,
+  type TaskState, type Time, type Worker
 } from 'stanchion'
 import { Clock, memoryClient } from 'stanchion/testing'
 
@@ -144,6 +146,94 @@ export async function schedules(client: Client): Promise<void> {
   // @ts-expect-error one of each, in a list
   await queue.syncSchedules('app', 5, schedule)
   void flags
+}
+
+export async function running(client: Client, signal: AbortSignal): Promise<void> {
+  const queue = client.queue<Email>('emails')
+  const backoff: Backoff = { base: 5, factor: 2, max: 50, jitter: 0 }
+  const fixed = [5, 10] as const
+  await queue.enqueue({ kind: 'welcome', timeoutMs: 5, backoff, keepResultMs: 5 })
+  await queue.enqueueMany([{ backoff: fixed }, { backoff: [5] }])
+  const [claim] = await queue.claim({ timeoutMs: 5 })
+  if (claim === undefined) return
+  same<typeof claim.kind, string | null>(true)
+  await claim.progress('half')
+  await claim.ack(new Uint8Array(2))
+  await queue.settle([claim.acked('x'), claim.acked()])
+  const cancelled = await queue.cancel('a')
+  same<typeof cancelled, TaskCancelled>(true)
+  same<TaskCancelled['outcome'], 'removed' | 'running' | 'absent' | 'other'>(true)
+  const result = await queue.result('a', { version: claim.version, waitMs: 5, signal })
+  same<typeof result, TaskResult>(true)
+  same<typeof result.outcome, 'done' | 'pending' | 'dead' | 'gone'>(true)
+  same<typeof result.result, Buffer | null>(true)
+  same<typeof result.version, bigint | null>(true)
+  const told = result.json<{ sent: number }>()
+  same<typeof told, { sent: number }>(true)
+  same<TaskInfo['timeoutMs'], number | null>(true)
+  same<TaskInfo['failures'], TaskFailure[]>(true)
+  same<TaskFailure['at'], Date>(true)
+  same<Extract<Loss, 'timeout' | 'cancelled'>, 'timeout' | 'cancelled'>(true)
+  // What was found may be given again.
+  const found = await queue.get('a')
+  if (found?.backoff) await queue.enqueue({ backoff: found.backoff })
+  // @ts-expect-error a text or bytes
+  await claim.ack({ sent: 3 })
+  // @ts-expect-error a text or bytes
+  await claim.progress(0.5)
+  // @ts-expect-error versions are bigints
+  await queue.result('a', { version: 5 })
+  // @ts-expect-error without a base
+  await queue.enqueue({ backoff: { factor: 2 } })
+  // @ts-expect-error no such option
+  await queue.enqueue({ timeout: 5 })
+}
+
+export async function kinds(client: Client): Promise<void> {
+  const queue = client.queue('emails')
+  const welcome = queue.task<Email, { sent: number }>('welcome', async (email, claim, { signal }) => {
+    same<typeof email, Email>(true)
+    same<typeof claim, Claim<Email>>(true)
+    same<typeof signal, AbortSignal>(true)
+    return { sent: email.to.length }
+  }, { timeoutMs: 5, backoff: [5] })
+  same<typeof welcome, TaskKind<Email, { sent: number }>>(true)
+  same<typeof welcome.kind, string>(true)
+  same<typeof welcome.handler, KindHandler<Email, { sent: number }>>(true)
+  const enqueued = await welcome.enqueue({ to: 'x' }, { id: 'a', delayMs: 5, due: undefined })
+  same<typeof enqueued, Enqueued>(true)
+  const options: KindTaskOptions = { priority: 3 }
+  await queue.enqueueMany([welcome.task({ to: 'x' }, options), { id: 'b' }])
+  // What a handler takes and gives says the types, too.
+  const forget = queue.task('forget', (ids: number[], _claim, _context: TaskContext) => ids.length)
+  same<typeof forget, TaskKind<number[], number>>(true)
+  const silent = queue.task<null, void>('tick', () => {})
+  await silent.enqueue(null)
+  // The payloads of the queue, if nothing else is said.
+  const own = client.queue<Email>('emails').task('own', email => email.to)
+  same<typeof own, TaskKind<Email, string>>(true)
+  const worker = queue.worker({ tasks: [welcome, forget, silent], concurrency: 5, handler: claim => claim.ack() })
+  same<typeof worker, Worker<any>>(true)
+  worker.on('unknownKind', (task, delayMs) => {
+    same<typeof task.kind, string | null>(true)
+    same<typeof delayMs, number>(true)
+  })
+  // @ts-expect-error no Email
+  await welcome.enqueue({ from: 'x' })
+  // @ts-expect-error there is a payload
+  await welcome.enqueue()
+  // @ts-expect-error the kind is known
+  await welcome.enqueue({ to: 'x' }, { kind: 'other' })
+  // @ts-expect-error an id is one task's
+  queue.task('x', () => {}, { id: 'a' })
+  // @ts-expect-error it gives a number
+  queue.task<Email, number>('x', () => 'text')
+  // @ts-expect-error functions have no kind
+  queue.worker({ tasks: [() => {}] })
+  // @ts-expect-error the options stand beside the tasks
+  queue.worker({ tasks: [welcome] }, { concurrency: 5 })
+  // @ts-expect-error not to be made
+  new TaskKind()
 }
 
 export async function workers(client: Client): Promise<void> {
