@@ -118,6 +118,18 @@ mod tests {
     }
 
     #[test]
+    fn pauses_in_seconds_or_as_json() {
+        let text = |told: &str| backoff(told).map(|backoff| backoff.to_string());
+        assert_eq!(text("1,0.5,30"), Ok("[1000,500,30000]".into()));
+        assert_eq!(text("[1000,0]"), Ok("[1000,0]".into()));
+        let exponential = r#"{"base":1000,"factor":3.0,"max":9000,"jitter":0.0}"#;
+        assert_eq!(text(exponential), Ok(exponential.into()));
+        for told in ["", ",", "1,", "soon", "-1", "1s", "[", "[]", "[-1]", "{}", r#"{"base":0}"#] {
+            assert!(backoff(told).is_err(), "{told}");
+        }
+    }
+
+    #[test]
     fn missed_slots() {
         assert_eq!((missed("last"), missed("all:7")), (Ok(Missed::Last), Ok(Missed::All(7))));
         for text in ["", "all", "all:", "all:-1", "none"] {

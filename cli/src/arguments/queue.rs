@@ -9,7 +9,7 @@ use clap::{ArgGroup, Args, Subcommand, ValueEnum};
 use stanchion::{Backoff, OnDuplicate, TaskState};
 
 use crate::parse::{Limit, backoff, count, due, header, limit, on_duplicate, switch};
-use crate::seconds::{seconds, ttl, wait};
+use crate::seconds::{seconds, timeout, ttl, wait};
 
 /// What to put into a queue.
 #[derive(Args)]
@@ -45,7 +45,7 @@ pub struct EnqueueOrder {
     #[arg(long, value_name = "KIND")]
     pub kind: Option<String>,
     /// A run that takes longer has failed [default: as long as its claim is renewed]
-    #[arg(long, value_name = "SECS", value_parser = seconds, allow_negative_numbers = true)]
+    #[arg(long, value_name = "SECS", value_parser = timeout, allow_negative_numbers = true)]
     pub timeout: Option<Duration>,
     /// The pauses after failed attempts in seconds, such as 1,30,600, or JSON in milliseconds, such as
     /// {"base":1000,"factor":2,"max":60000} [default: n^4 seconds after the n-th]
@@ -86,6 +86,10 @@ pub struct WorkOrder {
     /// How long CMD may run; then it is stopped, and the attempt has failed [default: 3600]
     #[arg(long, value_name = "SECS", value_parser = ttl, allow_negative_numbers = true)]
     pub max_run: Option<Duration>,
+    /// How long CMD may run for a task that does not say so itself: it is stopped then, or up to --kill-after earlier, and
+    /// the attempt has failed [default: only --max-run counts]
+    #[arg(long, value_name = "SECS", value_parser = timeout, allow_negative_numbers = true)]
+    pub timeout: Option<Duration>,
     /// On SIGTERM or Ctrl-C, how long running CMDs go on before they are stopped and put back; a second signal ends it
     /// [default: 25]
     #[arg(long, value_name = "SECS", value_parser = wait, allow_negative_numbers = true)]

@@ -231,9 +231,11 @@ fn result(
 ) -> Result<u8, Failure> {
     match queue.result(id, version, wait)? {
         TaskResult::Done { result, version, .. } if json => {
-            let text = String::from_utf8_lossy(&result);
-            let fields = json!({ "queue": queue.name(), "id": id, "version": version.get(), "result": text });
-            told(json, &fields, "")
+            let (text, base64) = tasks::text_or_base64(&result);
+            let fields = json!({
+                "queue": queue.name(), "id": id, "version": version.get(), "result": text, "result_base64": base64,
+            });
+            show(&format!("{fields}\n"))
         }
         TaskResult::Done { result, .. } => {
             print(&result)?;

@@ -86,9 +86,7 @@ pub fn described(task: &TaskInfo, json: bool) -> String {
     rows.extend(task.timeout.map(|timeout| ("TIMEOUT", left(timeout))));
     rows.extend(task.backoff.as_ref().map(|backoff| ("BACKOFF", backoff.to_string())));
     rows.extend(task.cancelled.then(|| ("CANCELLED", "it ends with this run".to_owned())));
-    rows.extend(
-        (!task.progress.is_empty()).then(|| ("PROGRESS", plain(&String::from_utf8_lossy(&task.progress)))),
-    );
+    rows.extend((!task.progress.is_empty()).then(|| ("PROGRESS", plain(&bytes_text(&task.progress)))));
     rows.extend(task.expires.map(|time| ("EXPIRES", when(time))));
     rows.extend((task.receipt != Receipt::NONE).then(|| ("RECEIPT", task.receipt.to_string())));
     rows.extend((task.state == TaskState::Claimed).then(|| ("LEASE LEFT", left(task.lease_left))));
@@ -99,7 +97,7 @@ pub fn described(task: &TaskInfo, json: bool) -> String {
     rows.extend(task.failures.iter().map(failed));
     rows.extend(task.successor_due.map(|time| ("SUCCESSOR", when(time))));
     rows.extend(task.headers.iter().map(|(name, value)| ("HEADER", plain(&format!("{name}={value}")))));
-    rows.push(("PAYLOAD", plain(&payload_text(task))));
+    rows.push(("PAYLOAD", plain(&bytes_text(&task.payload))));
     rows.iter().map(|(heading, value)| format!("{:<12}{value}\n", format!("{heading}:"))).collect()
 }
 
@@ -132,21 +130,28 @@ fn row(task: &TaskInfo) -> [String; 7] {
         when(task.due),
         format!("{}/{}", task.attempts, task.max_attempts),
         task.priority.to_string(),
-        shortened(&plain(&payload_text(task)), CELL),
+        shortened(&plain(&bytes_text(&task.payload)), CELL),
         shortened(&plain(&task.reason), CELL),
     ]
 }
 
 /// As text; what is none in Base64, marked as such.
-fn payload_text(task: &TaskInfo) -> String {
-    match std::str::from_utf8(&task.payload) {
+fn bytes_text(bytes: &[u8]) -> String {
+    match std::str::from_utf8(bytes) {
         Ok(text) => text.to_owned(),
-        Err(_) => format!("base64:{}", BASE64_STANDARD.encode(&task.payload)),
+        Err(_) => format!("base64:{}", BASE64_STANDARD.encode(bytes)),
     }
 }
 
+/// For JSON: as text, or what is none in Base64. One of both.
+pub fn text_or_base64(bytes: &[u8]) -> (Option<&str>, Option<String>) {
+    let text = std::str::from_utf8(bytes).ok();
+    (text, text.is_none().then(|| BASE64_STANDARD.encode(bytes)))
+}
+
 fn as_json(task: &TaskInfo) -> Value {
-    let text = std::str::from_utf8(&task.payload).ok();
+    let (payload, payload_base64) = text_or_base64(&task.payload);
+    let (progress, progress_base64) = text_or_base64(&task.progress);
     let claimed = task.state == TaskState::Claimed;
     let lease_left_ms = u64::try_from(task.lease_left.as_millis()).unwrap_or(u64::MAX);
     json!({
@@ -168,12 +173,13 @@ fn as_json(task: &TaskInfo) -> Value {
         "timeout_ms": task.timeout.map(|timeout| u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX)),
         "backoff": task.backoff.as_ref().and_then(|backoff| serde_json::from_str::<Value>(&backoff.to_string()).ok()),
         "failures": task.failures.iter().map(failure_as_json).collect::<Vec<_>>(),
-        "progress": (!task.progress.is_empty()).then(|| String::from_utf8_lossy(&task.progress)),
+        "progress": progress.filter(|text| !text.is_empty()),
+        "progress_base64": progress_base64,
         "cancelled": task.cancelled,
         "headers": task.headers,
         "size": task.size,
-        "payload": text,
-        "payload_base64": text.is_none().then(|| BASE64_STANDARD.encode(&task.payload)),
+        "payload": payload,
+        "payload_base64": payload_base64,
     })
 }
 

@@ -1,9 +1,10 @@
 //! What a task says of its runs, `stanchion queues cancel` and `result`.
 
+use serde_json::Value;
 use stanchion::blocking::Client;
 use stanchion_tests::wait::eventually;
 
-use super::harness::{LONG, Place, on_both_stores};
+use super::harness::{LONG, Place, is_gone, on_both_stores};
 
 on_both_stores! {
     fn what_a_task_says_of_its_runs_is_shown_and_told_to_the_command(place) {
@@ -23,6 +24,42 @@ on_both_stores! {
             let refused = place.finish(&[&["enqueue", "q", "c"], &bad[..]].concat());
             assert_eq!(refused.code, 2, "{bad:?}: {refused:?}");
         }
+    }
+
+    fn a_command_that_takes_too_long_is_stopped_and_its_attempt_has_failed(place) {
+        place.finish(&["enqueue", "q", "own", "--max-attempts", "1", "--timeout", "0.3"]).succeeded();
+        place.finish(&["enqueue", "q", "other", "--max-attempts", "1"]).succeeded();
+        let script = "echo $$ > {}.pid; exec sleep 600";
+        let limits = ["--timeout", "0.4", "--kill-after", "0"];
+        let work = [&["work", "q", "-q", "--until-empty"], &limits[..], &["--", "sh", "-c", script]].concat();
+        place.finish(&work).succeeded();
+        for id in ["own", "other"] {
+            assert!(is_gone(place.pid(&format!("{id}.pid"))), "{id}");
+            let task = place.task(id);
+            let (state, reason, failures) = (&task["state"], &task["reason"], &task["failures"]);
+            assert_eq!((state, reason), (&"dead".into(), &"timeout".into()), "{task}");
+            assert_eq!(failures[0]["reason"], "timeout", "{task}");
+        }
+        for bad in ["0", "-1", "soon", "31536001"] {
+            let refused = place.finish(&["work", "q", "--until-empty", "--timeout", bad, "--", "true"]);
+            assert!(refused.failed(2).contains("--timeout"), "{bad}: {refused:?}");
+        }
+    }
+
+    fn progress_is_shown_also_if_it_is_no_text(place) {
+        place.finish(&["enqueue", "q", "a"]).succeeded();
+        let queue = Client::open(&place.url()).unwrap().queue("q");
+        let claim = queue.claim(stanchion::ClaimOptions::new()).unwrap().remove(0);
+        assert_eq!(place.task("a")["progress"], Value::Null);
+        claim.progress(b"half").unwrap();
+        assert!(place.finish(&["queues", "get", "q", "a"]).succeeded().contains("half"));
+        assert_eq!(place.task("a")["progress"], "half");
+        claim.progress(b"\x00\xff").unwrap();
+        let task = place.task("a");
+        assert_eq!((&task["progress"], &task["progress_base64"]), (&Value::Null, &"AP8=".into()), "{task}");
+        claim.ack_with(b"\xff").unwrap();
+        let result = place.json(&["queues", "result", "q", "a"]).remove(0);
+        assert_eq!((&result["result"], &result["result_base64"]), (&Value::Null, &"/w==".into()), "{result}");
     }
 
     fn a_cancelled_task_is_gone_or_its_command_is_stopped(place) {
