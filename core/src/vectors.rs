@@ -10,9 +10,10 @@ use crate::base::envelope::{self, Headers};
 use crate::base::name::{LockKind, LockName, Prefixes, QueueName};
 use crate::base::token::{COOLDOWN_MARKER, Token};
 use crate::engine::Jitter;
-use crate::engine::task_backoff::backoff;
+use crate::engine::task_backoff::{Backoff, backoff};
 use crate::lease::lease_handle::LeaseHandle;
 use crate::queue::queue_options::ClaimOptions;
+use crate::queue::task_settings::DEFAULT_KEEP_RESULT;
 use crate::session::options::{self, LockOptions, Settings};
 use crate::store::redis::keys::{LockKey, queue_keys};
 
@@ -158,7 +159,16 @@ fn defaults() {
         [&worker["lease_ms"], &worker["max_run_ms"], &worker["grace_ms"]],
         [millis(settings.lease), millis(settings.max_run), millis(settings.grace)]
     );
+    assert_eq!([&claim["timeout_ms"], &worker["timeout_ms"]], [&Value::Null; 2]);
+    assert_eq!((plan.timeout, settings.timeout), (None, None));
     assert_eq!(told["task"]["max_attempts"], crate::DEFAULT_MAX_ATTEMPTS);
+    assert_eq!(told["task"]["keep_result_ms"], millis(DEFAULT_KEEP_RESULT));
+    let exponential: Value =
+        serde_json::from_str(&Backoff::exponential(Duration::from_secs(1)).to_string()).unwrap();
+    let pauses = &told["backoff"];
+    assert_eq!(exponential["max"], pauses["max_ms"]);
+    let floats = |of: &Value| [&of["factor"], &of["jitter"]].map(|number| number.as_f64().unwrap());
+    assert_eq!(floats(&exponential), floats(pauses));
     let (told, kept) = (&told["settings"], crate::QueueSettings::default());
     assert_eq!(told["max_len"], Value::from(kept.max_len));
     assert_eq!([&told["dead_max"], &told["dead_bytes"]], [kept.dead_max, kept.dead_bytes]);
