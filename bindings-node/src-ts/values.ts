@@ -100,6 +100,10 @@ export function checkOurs(given: unknown, how: string): void {
 }
 
 function hint(name: string, known: ReadonlySet<string>): string {
+  // Of a claim it is either, and which one is meant is not known.
+  if (name === 'timeout' && known.has('waitMs') && known.has('timeoutMs')) {
+    return '; say waitMs for how long to wait, or timeoutMs for how long a run may take, in milliseconds'
+  }
   const meant = [`${name}Ms`, ELSEWHERE[name]].find(one => one !== undefined && known.has(one))
   if (meant !== undefined) return `; say ${meant}${meant.endsWith('Ms') ? ', in milliseconds' : ''}`
   return known.has('payload') ? '; if it is for the worker, say { payload: ... }' : ''

@@ -71,6 +71,7 @@ onEveryStore('what makes no sense is refused before anything is sent', async ({ 
   await assert.rejects(queue.enqueue({ backoff: [1_000, NaN] }), { message: 'pause 2 of backoff is a number of milliseconds, not NaN' })
   await assert.rejects(queue.enqueue({ backoff: 'exponential' }), /^InvalidArgumentError: backoff is a list of pauses .*, not "exponential"$/)
   await assert.rejects(queue.enqueue({ backoff: { delay: 5 } }), /there is no property of a backoff delay; there are base, factor, max, jitter/)
+  await assert.rejects(queue.claim({ timeout: 5 }), /say waitMs for how long to wait, or timeoutMs for how long a run may take, in milliseconds$/)
   for (const timeoutMs of [0, -1, '5', NaN]) {
     await assert.rejects(queue.claim({ timeoutMs }), { code: INVALID })
     await assert.rejects(queue.worker(() => {}, { timeoutMs }).finished, { code: INVALID })
