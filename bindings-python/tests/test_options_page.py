@@ -20,7 +20,7 @@ TABLES = {
     "Schedules": (
         stanchion.Queue.schedule, "Schedule", "schedule.ts:Schedule", "schedule", "Internal/Schedules.php:schedule"),
     "Claims": (stanchion.Queue.claim, "ClaimOptions", "queue.ts:ClaimOptions", "claim_options", "Queue.php:claim"),
-    "Workers": (stanchion.Queue.worker, "Worker", "worker.ts:WorkerOptions", "worker_options", "Queue.php:work"),
+    "Workers": (stanchion.Queue.worker, "Worker", "working.ts:WorkerOptions", "worker_options", "Queue.php:work"),
     "Queues": (
         stanchion.Queue.configure, "QueueConfig", "queue.ts:QueueConfig", "queue_config", "Queue.php:configure"),
 }

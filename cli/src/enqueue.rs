@@ -90,7 +90,7 @@ pub fn with_options(order: &EnqueueOrder, task: Task) -> Task {
     if let Some(kind) = &order.kind {
         task = task.kind(kind);
     }
-    if let Some(timeout) = order.timeout {
+    if let Some(timeout) = order.run_timeout {
         task = task.timeout(timeout);
     }
     if let Some(backoff) = &order.backoff {

@@ -124,6 +124,23 @@ mod tests {
     #![allow(clippy::unwrap_used, reason = "tests may panic")]
     use super::*;
 
+    /// The parser would take it without a word, and give it the value of both.
+    #[test]
+    fn no_option_of_a_verb_has_the_name_of_a_global_one() {
+        fn check(verb: &Command, globals: &[String]) {
+            for below in verb.get_subcommands() {
+                let mut ids = below.get_arguments().map(|argument| argument.get_id().to_string());
+                assert_eq!(ids.find(|id| globals.contains(id)), None, "{}", below.get_name());
+                check(below, globals);
+            }
+        }
+        let command = Arguments::command();
+        let globals = command.get_arguments().filter(|argument| argument.is_global_set());
+        let globals: Vec<String> = globals.map(|argument| argument.get_id().to_string()).collect();
+        assert!(globals.contains(&"timeout".to_owned()));
+        check(&command, &globals);
+    }
+
     #[test]
     fn the_page_has_every_verb_and_code() {
         let page = String::from_utf8(page().unwrap()).unwrap();

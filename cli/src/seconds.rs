@@ -19,7 +19,7 @@ pub fn wait(text: &str) -> Result<Duration, String> {
 }
 
 /// How long a run may take. Checked here, since the library sees it only when the first task is asked for.
-pub fn timeout(text: &str) -> Result<Duration, String> {
+pub fn run_timeout(text: &str) -> Result<Duration, String> {
     seconds(text).and_then(|time| match (Duration::from_millis(1)..=MAX_TTL).contains(&time) {
         true => Ok(time),
         false => Err("not between 0.001 s and 365 days".into()),
@@ -64,9 +64,9 @@ mod tests {
             assert!(cooldown(text).is_err(), "{text}");
         }
         for text in ["0", "0.0009", "31536001"] {
-            assert!(timeout(text).is_err(), "{text}");
+            assert!(run_timeout(text).is_err(), "{text}");
         }
-        assert!(wait("0").is_ok() && timeout("0.001").is_ok());
+        assert!(wait("0").is_ok() && run_timeout("0.001").is_ok());
         assert!(wait("31536001").is_err());
     }
 }

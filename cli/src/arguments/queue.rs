@@ -9,7 +9,7 @@ use clap::{ArgGroup, Args, Subcommand, ValueEnum};
 use stanchion::{Backoff, OnDuplicate, TaskState};
 
 use crate::parse::{Limit, backoff, count, due, header, limit, on_duplicate, switch};
-use crate::seconds::{seconds, timeout, ttl, wait};
+use crate::seconds::{run_timeout, seconds, ttl, wait};
 
 /// What to put into a queue.
 #[derive(Args)]
@@ -45,8 +45,8 @@ pub struct EnqueueOrder {
     #[arg(long, value_name = "KIND")]
     pub kind: Option<String>,
     /// A run that takes longer has failed [default: as long as its claim is renewed]
-    #[arg(long, value_name = "SECS", value_parser = timeout, allow_negative_numbers = true)]
-    pub timeout: Option<Duration>,
+    #[arg(long, value_name = "SECS", value_parser = run_timeout, allow_negative_numbers = true)]
+    pub run_timeout: Option<Duration>,
     /// The pauses after failed attempts in seconds, such as 1,30,600, or JSON in milliseconds, such as
     /// {"base":1000,"factor":2,"max":60000} [default: n^4 seconds after the n-th]
     #[arg(long, value_name = "PAUSES", value_parser = backoff)]
@@ -88,8 +88,8 @@ pub struct WorkOrder {
     pub max_run: Option<Duration>,
     /// How long CMD may run for a task that does not say so itself: it is stopped then, or up to --kill-after earlier, and
     /// the attempt has failed [default: only --max-run counts]
-    #[arg(long, value_name = "SECS", value_parser = timeout, allow_negative_numbers = true)]
-    pub timeout: Option<Duration>,
+    #[arg(long, value_name = "SECS", value_parser = run_timeout, allow_negative_numbers = true)]
+    pub run_timeout: Option<Duration>,
     /// On SIGTERM or Ctrl-C, how long running CMDs go on before they are stopped and put back; a second signal ends it
     /// [default: 25]
     #[arg(long, value_name = "SECS", value_parser = wait, allow_negative_numbers = true)]

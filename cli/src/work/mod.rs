@@ -157,7 +157,7 @@ impl Crew {
             .max_run(max_run.min(MAX_TTL))
             .grace(self.order.grace.unwrap_or(DEFAULT_GRACE))
             .patience(self.order.kill_after + REAPED_WITHIN);
-        if let Some(timeout) = self.order.timeout {
+        if let Some(timeout) = self.order.run_timeout {
             worker = worker.timeout(timeout);
         }
         if self.order.until_empty {

@@ -8,7 +8,7 @@ use super::harness::{LONG, Place, is_gone, on_both_stores};
 
 on_both_stores! {
     fn what_a_task_says_of_its_runs_is_shown_and_told_to_the_command(place) {
-        let options = ["--kind", "send-welcome", "--timeout", "20", "--backoff", "0,30", "--keep-result", "60"];
+        let options = ["--kind", "send-welcome", "--run-timeout", "20", "--backoff", "0,30", "--keep-result", "60"];
         place.finish(&[&["enqueue", "q", "a"], &options[..]].concat()).succeeded();
         let task = place.task("a");
         assert_eq!((&task["kind"], &task["timeout_ms"]), (&"send-welcome".into(), &20_000.into()));
@@ -20,17 +20,17 @@ on_both_stores! {
         place.finish(&["work", "q", "-q", "--until-empty", "--", "sh", "-c", "echo broken >&2; exit 5"]);
         let shown = place.finish(&["queues", "get", "q", "b"]);
         assert!(shown.succeeded().contains("FAILED:") && shown.out.contains("broken"), "{shown:?}");
-        for bad in [["--kind", ""], ["--timeout", "0"], ["--backoff", "soon"], ["--backoff", "[-1]"]] {
+        for bad in [["--kind", ""], ["--run-timeout", "0"], ["--backoff", "soon"], ["--backoff", "[-1]"]] {
             let refused = place.finish(&[&["enqueue", "q", "c"], &bad[..]].concat());
             assert_eq!(refused.code, 2, "{bad:?}: {refused:?}");
         }
     }
 
     fn a_command_that_takes_too_long_is_stopped_and_its_attempt_has_failed(place) {
-        place.finish(&["enqueue", "q", "own", "--max-attempts", "1", "--timeout", "0.3"]).succeeded();
+        place.finish(&["enqueue", "q", "own", "--max-attempts", "1", "--run-timeout", "0.3"]).succeeded();
         place.finish(&["enqueue", "q", "other", "--max-attempts", "1"]).succeeded();
         let script = "echo $$ > {}.pid; exec sleep 600";
-        let limits = ["--timeout", "0.4", "--kill-after", "0"];
+        let limits = ["--run-timeout", "0.4", "--kill-after", "0"];
         let work = [&["work", "q", "-q", "--until-empty"], &limits[..], &["--", "sh", "-c", script]].concat();
         place.finish(&work).succeeded();
         for id in ["own", "other"] {
@@ -41,14 +41,14 @@ on_both_stores! {
             assert_eq!(failures[0]["reason"], "timeout", "{task}");
         }
         for bad in ["0", "-1", "soon", "31536001"] {
-            let refused = place.finish(&["work", "q", "--until-empty", "--timeout", bad, "--", "true"]);
-            assert!(refused.failed(2).contains("--timeout"), "{bad}: {refused:?}");
+            let refused = place.finish(&["work", "q", "--until-empty", "--run-timeout", bad, "--", "true"]);
+            assert!(refused.failed(2).contains("--run-timeout"), "{bad}: {refused:?}");
         }
     }
 
     fn progress_is_shown_also_if_it_is_no_text(place) {
         place.finish(&["enqueue", "q", "a"]).succeeded();
-        let queue = Client::open(&place.url()).unwrap().queue("q");
+        let queue = Client::open(place.url()).unwrap().queue("q");
         let claim = queue.claim(stanchion::ClaimOptions::new()).unwrap().remove(0);
         assert_eq!(place.task("a")["progress"], Value::Null);
         claim.progress(b"half").unwrap();
