@@ -1,5 +1,6 @@
 """Programs and libraries that it works with: celery, OpenTelemetry."""
 
+import asyncio
 import json
 import os
 import signal
@@ -10,6 +11,7 @@ import time
 import pytest
 
 import stanchion
+import stanchion.aio
 
 def run(*arguments, **options):
     return subprocess.run(
@@ -84,3 +86,47 @@ def test_trace_context_travels_with_a_task(client):
     assert seen == [span.get_span_context().trace_id]
     queue.enqueue("b", headers={"x": "y"})
     assert queue.get("b").headers == {"x": "y"}
+
+
+@pytest.mark.parametrize("face", ["threads", "asyncio"])
+def test_what_stands_around_a_handler_is_in_the_trace_context_of_its_task(client, url, face):
+    trace = pytest.importorskip("opentelemetry.sdk.trace")
+    from opentelemetry.trace import get_current_span
+
+    seen, tracer = [], trace.TracerProvider().get_tracer("test")
+    with tracer.start_as_current_span("parent") as parent:
+        client.queue("q").enqueue("a")
+
+    def note():
+        seen.append(get_current_span().get_span_context())
+
+    if face == "threads":
+        def outer(claim, next):
+            note()
+            # What it begins is seen further inside, and by the handler.
+            with tracer.start_as_current_span("child"):
+                return next()
+
+        def inner(claim, next):
+            note()
+            return next()
+
+        client.queue("q").worker(lambda claim: note(), around=[outer, inner]).run(until_empty=True)
+    else:
+        async def outer(claim, next):
+            note()
+            with tracer.start_as_current_span("child"):
+                return await next()
+
+        async def inner(claim, next):
+            note()
+            return await next()
+
+        async def main():
+            async with stanchion.aio.connect(url) as other:
+                await other.queue("q").worker(lambda claim: note(), around=[outer, inner]).run(until_empty=True)
+
+        asyncio.run(main())
+    context = parent.get_span_context()
+    assert (seen[0].trace_id, seen[0].span_id) == (context.trace_id, context.span_id)
+    assert seen[1] == seen[2] and seen[1].trace_id == context.trace_id and seen[1].span_id != context.span_id

@@ -2,7 +2,7 @@
 
 import asyncio
 from datetime import datetime, timedelta
-from typing import Dict, List, Optional
+from typing import Any, Awaitable, Callable, Dict, List, Optional
 
 import stanchion
 import stanchion.aio
@@ -98,6 +98,14 @@ def functions(queue: stanchion.Queue) -> None:
     queue.worker(print, kinds=[send])
     queue.worker(kinds=[print])  # type: ignore[list-item]
 
+    def around(claim: stanchion.Claim, next: Callable[[], Any]) -> Any:
+        return next()
+
+    queue.worker(print, around=around)
+    queue.worker(kinds=[send], around=[around, lambda claim, next: print(claim.id, next())])
+    queue.worker(print, around=5)  # type: ignore[arg-type]
+    queue.worker(print, around=[print, 5])  # type: ignore[list-item]
+
 
 def schedules(queue: stanchion.Queue) -> None:
     @queue.scheduled("0 3 * * *", {"a": 1}, tz="Europe/Berlin", missed=3, jitter=timedelta(minutes=5))
@@ -159,7 +167,11 @@ async def asynchronous_functions(queue: stanchion.aio.Queue) -> None:
     done: stanchion.Enqueued = await send.options(priority=1).enqueue(user=2)
     await send.enqueue("x")  # type: ignore[arg-type]
     await queue.enqueue_many([send.task(3)])
+    async def around(claim: stanchion.aio.Claim, next: Callable[[], Awaitable[Any]]) -> Any:
+        return await next()
+
     print(text, done.outcome, await queue.worker(kinds=[send]).run(until_empty=True))
+    queue.worker(kinds=[send], around=[around])
 
 
 async def asynchronous_schedules(queue: stanchion.aio.Queue) -> None:

@@ -54,7 +54,7 @@ _HINTS: Dict[str, Dict[str, str]] = {
     "schedule": _SCHEDULE, "sync_schedules": _SCHEDULE, "scheduled": _SCHEDULE,
     "worker": {
         "workers": "say concurrency={}", "threads": "say concurrency={}", "burst": "say worker(...).run(until_empty={})",
-        "until_empty": "say worker(...).run(until_empty={})"},
+        "until_empty": "say worker(...).run(until_empty={})", "middleware": "say around={}", "middlewares": "say around={}"},
     "connect": {
         **dict.fromkeys(("host", "port", "db", "username", "password", "ssl"), _URL),
         "decode_responses": "leave it out; names are texts, payloads are bytes"},

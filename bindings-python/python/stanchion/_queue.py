@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Callable, Iterable, List, Mapping, NoReturn, Optional, Tuple, Union
 
 from . import _stanchion
+from ._around import Around
 from ._claim import Claim
 from ._errors import StanchionError
 from ._functions import check_blocking, check_ran
@@ -318,6 +319,7 @@ class Queue(ScheduledFunctions, TaskFunctions):
         max_run: Optional[Duration] = None,
         timeout: Optional[Duration] = None,
         grace: Optional[Duration] = None,
+        around: Union[Around, Iterable[Around], None] = None,
         before: Optional[Callable[[Claim], Any]] = None,
         after: Optional[Callable[[Claim], Any]] = None,
         failed: Optional[Callable[[Claim, BaseException], Any]] = None,
@@ -327,7 +329,7 @@ class Queue(ScheduledFunctions, TaskFunctions):
         """A worker that calls ``handler`` for each task, or the functions of these ``kinds``, on threads. See `Worker`."""
         return Worker(
             self, handler, kinds=kinds, concurrency=concurrency, lease=lease, max_run=max_run, timeout=timeout, grace=grace,
-            before=before, after=after, failed=failed, on_event=on_event, **others)
+            around=around, before=before, after=after, failed=failed, on_event=on_event, **others)
 
     def __len__(self) -> int:
         return self.stats().live

@@ -27,7 +27,7 @@ def inject(headers: Optional[Dict[str, str]]) -> Optional[Dict[str, str]]:
 
 
 @contextlib.contextmanager
-def around(headers: Mapping[str, str]) -> Iterator[None]:
+def traced(headers: Mapping[str, str]) -> Iterator[None]:
     """Runs a handler in the trace context that came with its task."""
     api = _api()
     if api is None or not headers:

@@ -12,14 +12,15 @@ from types import FrameType
 from typing import Any, Callable, Dict, Iterable, Iterator, NoReturn, Optional, Set, Union
 
 from . import _stanchion
+from ._around import functions_around, run_within
 from ._claim import Claim, attending, describe
 from ._errors import Indeterminate, InvalidArgument, StoreUnavailable
-from ._functions import check_awaited, check_blocking, check_ran
+from ._functions import check_awaited, check_blocking
 from ._green import refuse_workers
 from ._keywords import refuse
 from ._kinds import Misfit, Work, encoded_result, functions_of
 from ._log import log
-from ._telemetry import around
+from ._telemetry import traced
 from ._types import Duration, WorkerEvent, WorkerReport
 
 # Between attempts to settle a task while the store does not answer.
@@ -40,6 +41,7 @@ class WorkerFacts:
         max_run: Optional[Duration] = None,
         timeout: Optional[Duration] = None,
         grace: Optional[Duration] = None,
+        around: Union[Callable[..., Any], Iterable[Any], None] = None,
         before: Optional[Callable[[Any], Any]] = None,
         after: Optional[Callable[[Any], Any]] = None,
         failed: Optional[Callable[[Any, BaseException], Any]] = None,
@@ -51,6 +53,7 @@ class WorkerFacts:
         if others:
             refuse("worker", others)
         self._kinds = functions_of(kinds, self._check, handler)
+        self._around = functions_around(around, self._check)
         self._queue, self._handler = queue, handler
         self._terms = (concurrency, lease, max_run, timeout, grace)
         self._before, self._after, self._failed, self._on_event = before, after, failed, on_event
@@ -210,7 +213,11 @@ class Worker(WorkerFacts):
     kind: no attempt of it counts, and it is told as ``unknown_kind``. One whose payload does not fit its function is dead; so
     is one whose function returns what is no JSON value, since its work is done.
 
-    Hooks: ``before(claim)`` runs before the handler, and fails the task if it raises; ``after(claim)`` when the
+    ``around(claim, next)``, or a list of such functions, the first outermost, stands around the handler, on its thread: ``next()``
+    calls what is further inside, in the end the handler, and returns what that returned. What it returns counts as what the
+    handler returned, what it raises as what the handler raised. If it does not call ``next``, the task is done without the handler.
+
+    Hooks, outside of that: ``before(claim)`` runs before the handler, and fails the task if it raises; ``after(claim)`` when the
     handler has returned; ``failed(claim, exception)`` when it raised; ``on_event(event)`` for what handlers do
     not see: a task that died, a claim that was lost, a handler that is stuck, a store that does not answer. What the
     last three raise is logged.
@@ -308,9 +315,8 @@ class Worker(WorkerFacts):
                 return None
             if self._before is not None:
                 self._before(claim)
-            with around(claim.headers), attending(claim):
-                returned = work.call()
-                check_ran(returned)
+            with traced(claim.headers), attending(claim):
+                returned = run_within(self._around, claim, work.call)
             if work.gives:
                 self._give(claim, returned)
         except BaseException as error:

@@ -18,6 +18,7 @@ from .._types import (
     UNSET, Consumer, Duration, Enqueued, OnDuplicate, QueueStats, Removed, Rescheduled, Task, TaskInfo, TaskLike, TaskPage, TaskState,
     Time, WorkerEvent, _Unset, all_enqueued, dead_tasks, enqueued, maybe_wall, queue_names, seconds_since_1970,
     several, state_name, task_info, task_infos, tasks)
+from ._around import Around
 from ._claim import Claim
 from ._kinds import TaskFunction, TaskFunctions
 from ._loop import call
@@ -300,6 +301,7 @@ class Queue(ScheduledFunctions, TaskFunctions):
         max_run: Optional[Duration] = None,
         timeout: Optional[Duration] = None,
         grace: Optional[Duration] = None,
+        around: Union[Around, Iterable[Around], None] = None,
         before: Optional[Callable[[Claim], Any]] = None,
         after: Optional[Callable[[Claim], Any]] = None,
         failed: Optional[Callable[[Claim, BaseException], Any]] = None,
@@ -309,7 +311,7 @@ class Queue(ScheduledFunctions, TaskFunctions):
         """A worker that awaits ``handler(claim)`` for each task, or the functions of these ``kinds``. See `Worker`."""
         return Worker(
             self, handler, kinds=kinds, concurrency=concurrency, lease=lease, max_run=max_run, timeout=timeout, grace=grace,
-            before=before, after=after, failed=failed, on_event=on_event, **others)
+            around=around, before=before, after=after, failed=failed, on_event=on_event, **others)
 
     def __repr__(self) -> str:
         return f"<stanchion.aio.Queue {self.name!r}>"

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import functools
-import inspect
 from typing import Any, Awaitable, Callable, Dict, Optional
 
 from .. import _stanchion
 from .._claim import attending, describe
 from .._errors import Indeterminate, InvalidArgument, StoreUnavailable
-from .._functions import check_ran
 from .._kinds import Misfit, encoded_result
-from .._telemetry import around
+from .._telemetry import traced
 from .._types import WorkerReport
 from .._worker import SETTLE_AGAIN_S, WorkerFacts
+from ._around import run_within
 from ._claim import Claim
 from ._loop import call
 from ._signals import catch
@@ -32,7 +31,7 @@ class Worker(WorkerFacts):
     does meanwhile.
 
     As `stanchion.Worker`; a handler whose claim is lost, or whose grace is over, is cancelled. Hooks are plain
-    functions.
+    functions; ``async def around(claim, next)`` awaits ``next()``.
     """
 
     async def run(self, *, until_empty: bool = False, signals: bool = True) -> WorkerReport:
@@ -93,10 +92,8 @@ class Worker(WorkerFacts):
                 return
             if self._before is not None:
                 self._before(claim)
-            with around(claim.headers), attending(claim):
-                returned = work.call()
-                returned = await returned if inspect.isawaitable(returned) else returned
-                check_ran(returned)
+            with traced(claim.headers), attending(claim):
+                returned = await run_within(self._around, claim, work.call)
             if work.gives:
                 await self._give(claim, returned)
             failure = None
