@@ -1,13 +1,13 @@
 /** How a worker chooses the handler of a task: by its kind. */
 
 import { setTimeout as sleep } from 'node:timers/promises'
-import { types } from 'node:util'
+import { runWithin } from './around.js'
 import { Claim } from './claim.js'
 import { IndeterminateError, InvalidArgumentError, StoreUnavailableError, detailsOf, during, isError, type About } from './errors.js'
 import { TaskKind } from './kind.js'
 import { json } from './payload.js'
 import { checkFunction, listOf, shown } from './values.js'
-import type { Handler, TaskContext } from './working.js'
+import type { Around, Handler, TaskContext } from './working.js'
 
 /** What a worker of kinds is given besides its options. */
 export interface Kinds<Json = any> {
@@ -31,11 +31,12 @@ type Unknown = (claim: Claim, delayMs: number, isNews: boolean) => void
 /** The handlers of a worker, by kind. */
 export class Routes {
   readonly #kinds = new Map<string, TaskKind>()
+  readonly #around: readonly Around[]
   readonly #other: Handler | undefined
   readonly #unknown: Unknown
   readonly #seen = new Map<string | null, number>()
 
-  constructor(kinds: Kinds, queue: string, about: About, unknown: Unknown) {
+  constructor(kinds: Kinds, around: readonly Around[], queue: string, about: About, unknown: Unknown) {
     const wrong = (problem: string) => new InvalidArgumentError(problem, detailsOf(about))
     for (const one of tasksOf(kinds, about)) {
       if (!(one instanceof TaskKind)) throw wrong(`tasks are what queue.task(kind, handler) gives, not ${shown(one)}`)
@@ -46,6 +47,7 @@ export class Routes {
     }
     if (this.#kinds.size === 0) throw wrong('tasks is an empty list: this worker would do nothing')
     if (kinds.handler !== undefined) checkFunction(kinds.handler, 'the handler', 'worker({ tasks, handler })', about)
+    this.#around = around
     this.#other = kinds.handler
     this.#unknown = unknown
   }
@@ -55,7 +57,8 @@ export class Routes {
     const { kind } = claim
     const found = kind === null ? undefined : this.#kinds.get(kind)
     if (found !== undefined) return this.#run(found, claim, context)
-    if (kind === null && this.#other !== undefined) return this.#other(claim, context)
+    const other = this.#other
+    if (kind === null && other !== undefined) return runWithin(this.#around, claim, () => other(claim, context))
     return this.#leave(claim)
   }
 
@@ -66,9 +69,9 @@ export class Routes {
     } catch (error) {
       return bury(claim, `the payload of kind ${JSON.stringify(one.kind)} is no JSON`, error)
     }
-    const found: unknown = await one.handler(payload, claim, context)
-    // Without a result, the worker acks many at a time. A generator it refuses.
-    if (found === undefined || Claim.isSettled(claim) || types.isGeneratorObject(found)) return found
+    const found = await runWithin(this.#around, claim, () => one.handler(payload, claim, context))
+    // Without a result, the worker acks many at a time.
+    if (found === undefined || Claim.isSettled(claim)) return found
     try {
       const result = json(found, 'a result is undefined or a JSON value')
       await patiently(claim, () => claim.ack(result))

@@ -41,6 +41,7 @@ export function checkOptions(given: unknown, known: ReadonlySet<string>, about?:
 const ELSEWHERE: Readonly<Record<string, string>> = {
   timeout: 'waitMs', duration: 'ttlMs', expiry: 'ttlMs', data: 'payload', body: 'payload', args: 'payload', jobId: 'id', attempts: 'maxAttempts', retries: 'maxAttempts',
   type: 'kind', retryDelay: 'backoff', resultTtl: 'keepResultMs', cron: 'when', every: 'when', pattern: 'when', rule: 'when', timezone: 'tz', timeZone: 'tz', startDate: 'starts', endDate: 'ends',
+  middleware: 'around', middlewares: 'around',
 }
 
 /** None is unknown: it would go unnoticed. */

@@ -1,15 +1,15 @@
 import { EventEmitter } from 'node:events'
-import { types } from 'node:util'
+import { functionsAround, runWithin } from './around.js'
 import { checkSignal, follow, offAbort, onAbort } from './bridge.js'
 import { Claim } from './claim.js'
-import { errorOf, isError, StanchionError } from './errors.js'
+import { errorOf, isError, StanchionError, type About } from './errors.js'
 import { native, type Native } from './native.js'
 import { Routes, type Kinds } from './routes.js'
 import { OURS, checkFunction, checkOptions, checkOurs } from './values.js'
-import type { Handler, TaskContext, WorkerEvents, WorkerOptions, WorkerReport } from './working.js'
+import type { Around, Handler, TaskContext, WorkerEvents, WorkerOptions, WorkerReport } from './working.js'
 
 const OPTIONS: ReadonlySet<string> = new Set<keyof WorkerOptions>(
-  ['concurrency', 'leaseMs', 'maxRunMs', 'timeoutMs', 'graceMs', 'untilEmpty', 'signal'])
+  ['concurrency', 'leaseMs', 'maxRunMs', 'timeoutMs', 'graceMs', 'untilEmpty', 'around', 'signal'])
 
 interface Run {
   readonly number: number
@@ -99,14 +99,9 @@ export class Worker<Json = any> extends EventEmitter<WorkerEvents<Json>> {
     queue: () => Native.Queue, work: Handler<Json> | Kinds<Json>, options: WorkerOptions = {}
   ): Promise<WorkerReport> {
     const about = { operation: 'work', on: { name: this.queue } }
-    if (isKinds(work)) {
-      const routes = new Routes(work, this.queue, about, (...unknown) => queueMicrotask(() => this.#leave(...unknown)))
-      this.#handler = (claim, context) => routes.handle(claim, context)
-    } else {
-      checkFunction(work, 'the handler', 'worker(handler, options)', about)
-      this.#handler = work as Handler<Json>
-    }
+    if (!isKinds(work)) checkFunction(work, 'the handler', 'worker(handler, options)', about)
     checkOptions(options, OPTIONS, about)
+    this.#handler = this.#handlerOf(work, functionsAround(options.around, about), about)
     const { signal } = options
     if (signal?.aborted === true) return { completed: 0, failed: 0, dead: 0, lost: 0 }
     checkSignal(signal, about)
@@ -120,6 +115,15 @@ export class Worker<Json = any> extends EventEmitter<WorkerEvents<Json>> {
       // By a getter of the options.
       if (signal?.aborted === true) this.#abort()
     }, report => report, about, (news: Native.News) => this.#hear(news))
+  }
+
+  #handlerOf(work: Handler<Json> | Kinds<Json>, around: readonly Around[], about: About): Handler<Json> {
+    if (isKinds(work)) {
+      const routes = new Routes(work, around, this.queue, about, (...unknown) => queueMicrotask(() => this.#leave(...unknown)))
+      return (claim, context) => routes.handle(claim, context)
+    }
+    const handler = work as Handler<Json>
+    return (claim, context) => runWithin(around, claim, () => handler(claim, context))
   }
 
   readonly #abort = (): void => {
@@ -213,8 +217,6 @@ export class Worker<Json = any> extends EventEmitter<WorkerEvents<Json>> {
     let failure: string | undefined
     try {
       run.outcome = await this.#handler?.(run.claim, run.context)
-      // Nobody would run it, and its task would be done.
-      if (types.isGeneratorObject(run.outcome)) throw new TypeError('the handler returned a generator, which nobody runs')
     } catch (error) {
       run.outcome = error
       run.hasThrown = true

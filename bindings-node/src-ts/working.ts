@@ -26,6 +26,12 @@ export interface WorkerOptions {
   /** End when no task is ready or claimed any more. Default: false. */
   untilEmpty?: boolean | undefined
   /**
+   * Stands around the handler of each task, within its time: `async (claim, next) => { ...; return await next() }`. Of several, the
+   * first is outermost. What it returns counts as what the handler returned, what it throws as the handler's failure; if it does
+   * not call `next`, the task is done without the handler.
+   */
+  around?: Around | Iterable<Around> | undefined
+  /**
    * Aborted, the worker takes no more tasks and aborts the signals of its handlers; the tasks of those that then fail
    * go back without counting an attempt.
    */
@@ -43,6 +49,9 @@ export interface TaskContext {
 
 /** Done if it returns or resolves; tried again later if it throws or rejects. It may also settle the task itself. */
 export type Handler<Json = any> = (task: Claim<Json>, context: TaskContext) => unknown
+
+/** What stands around a handler. `next` calls what is further inside, in the end the handler, and resolves with what that gives. */
+export type Around = (claim: Claim, next: () => Promise<unknown>) => unknown
 
 /** What a worker has done. */
 export interface WorkerReport {

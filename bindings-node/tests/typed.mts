@@ -1,7 +1,7 @@
 // The types as an ES module sees them; compiled, never run.
 import stanchion, {
   Claim, Client, connect, InvalidArgumentError, Lease, LeaseExpiredError, LeaseLostError, Lock, previewSchedule,
-  StanchionError, TaskKind, type Backoff, type DeadTasks, type Enqueued, type Holder, type KindHandler, type KindTaskOptions,
+  StanchionError, TaskKind, type Around, type Backoff, type DeadTasks, type Enqueued, type Holder, type KindHandler, type KindTaskOptions,
   type Loss, type OnDuplicate, type Payload, type Schedule, type ScheduleInfo, type ScheduleOutcome, type SchedulePage,
   type Synced, type Task, type TaskCancelled, type TaskContext, type TaskFailure, type TaskInfo, type TaskResult,
   type TaskState, type Time, type Worker
@@ -247,6 +247,15 @@ export async function workers(client: Client): Promise<void> {
     same<typeof error, unknown>(true)
   })
   worker.on('empty', () => {})
+  const timed: Around = async (task, next) => {
+    same<typeof task, Claim<any>>(true)
+    return await next()
+  }
+  const kind = client.queue('emails').task('own', () => {})
+  client.queue<Email>('emails').worker(() => {}, { around: timed })
+  client.queue('emails').worker({ tasks: [kind], around: [timed, (claim, next) => next().then(() => claim.id)] })
+  // @ts-expect-error no functions
+  client.queue('emails').worker(() => {}, { around: [5] })
   const report = await worker.close()
   same<typeof report.completed, number>(true)
 }
