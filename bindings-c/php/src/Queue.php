@@ -451,6 +451,11 @@ final class Queue implements \Countable
      *     counts for them, too (1)
      * @param int|float|null $grace how many seconds a handler goes on after stop(), see Worker::stop() (25)
      * @param int|float|null $timeout as in claim()
+     * @param (callable(Claim, callable): mixed)|iterable<callable(Claim, callable): mixed>|null $around
+     *     stands around the handler of each task, within its time; of several, the first is outermost. The second
+     *     argument calls what is further inside, in the end the handler, and returns what that returned. What it
+     *     returns counts as what the handler returned, what it throws as the handler's failure; if it does not call
+     *     that, the task is done without the handler (none)
      */
     public function worker(
         callable|Router $handler,
@@ -460,8 +465,20 @@ final class Queue implements \Countable
         ?int $prefetch = null,
         mixed $grace = null,
         mixed $timeout = null,
+        callable|iterable|null $around = null,
     ): Worker {
-        return new Worker($this->client, $this, $handler, $lease, $maxRun, $onEvent, $prefetch, $grace, $timeout);
+        return new Worker(
+            $this->client,
+            $this,
+            $handler,
+            $lease,
+            $maxRun,
+            $onEvent,
+            $prefetch,
+            $grace,
+            $timeout,
+            $around,
+        );
     }
 
     /**
@@ -475,6 +492,8 @@ final class Queue implements \Countable
      * @param ?int $prefetch as in worker()
      * @param int|float|null $grace as in worker()
      * @param int|float|null $timeout as in claim()
+     * @param (callable(Claim, callable): mixed)|iterable<callable(Claim, callable): mixed>|null $around
+     *     as in worker()
      */
     public function work(
         callable|Router $handler,
@@ -485,8 +504,10 @@ final class Queue implements \Countable
         ?int $prefetch = null,
         mixed $grace = null,
         mixed $timeout = null,
+        callable|iterable|null $around = null,
     ): WorkerReport {
-        return $this->worker($handler, $lease, $maxRun, $onEvent, $prefetch, $grace, $timeout)->run($untilEmpty);
+        $worker = $this->worker($handler, $lease, $maxRun, $onEvent, $prefetch, $grace, $timeout, $around);
+        return $worker->run($untilEmpty);
     }
 
     /**

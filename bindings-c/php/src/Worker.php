@@ -6,6 +6,7 @@ namespace Stanchion;
 
 use FFI;
 use Stanchion\Internal\Arguments;
+use Stanchion\Internal\Around;
 use Stanchion\Internal\Errors;
 use Stanchion\Internal\Handles;
 use Stanchion\Internal\Native;
@@ -30,6 +31,7 @@ final class Worker
 
     /** @var callable(Claim): mixed|Routes */
     private $handler;
+    private readonly Around $around;
     /** @var ?callable(WorkerEvent): mixed */
     private $onEvent;
     private readonly int $leaseMillis;
@@ -54,8 +56,10 @@ final class Worker
         ?int $prefetch,
         mixed $grace,
         mixed $timeout,
+        callable|iterable|null $around,
     ) {
-        $this->handler = $handler instanceof Router ? new Routes($handler) : $handler;
+        $this->around = new Around($around);
+        $this->handler = $handler instanceof Router ? new Routes($handler, $this->around) : $handler;
         $this->onEvent = $onEvent;
         $this->leaseMillis = Times::span('lease', $lease);
         $this->maxRunMillis = Times::span('maxRun', $maxRun);
@@ -156,7 +160,7 @@ final class Worker
             if ($this->handler instanceof Routes) {
                 $putBack = $this->handler->handle($claim, fn (): bool => $this->stopped);
             } else {
-                Routes::refuseGenerator(($this->handler)($claim));
+                $this->around->run($claim, fn (): mixed => ($this->handler)($claim));
             }
         } catch (\Throwable $thrown) {
             $reason = self::describe($thrown);

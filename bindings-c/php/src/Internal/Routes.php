@@ -29,7 +29,7 @@ final class Routes
     /** @var array<int> by the kind; '' for none */
     private array $seen = [];
 
-    public function __construct(private readonly Router $router)
+    public function __construct(private readonly Router $router, private readonly Around $around)
     {
     }
 
@@ -48,7 +48,7 @@ final class Routes
             return $this->putBack($claim, $isStopped);
         }
         if ($kind === null) {
-            self::refuseGenerator($handler($claim));
+            $this->around->run($claim, static fn (): mixed => $handler($claim));
             return null;
         }
         try {
@@ -58,20 +58,11 @@ final class Routes
             self::patiently($claim, $isStopped, static fn () => $claim->bury($reason));
             return null;
         }
-        $returned = $handler($payload, $claim);
-        self::refuseGenerator($returned);
+        $returned = $this->around->run($claim, static fn (): mixed => $handler($payload, $claim));
         if ($returned !== null) {
             self::give($claim, $returned, $isStopped);
         }
         return null;
-    }
-
-    /** Fails the task of a handler that only looked like a plain function: its body has not run. */
-    public static function refuseGenerator(mixed $returned): void
-    {
-        if ($returned instanceof \Generator) {
-            throw new \TypeError('the handler is a generator, whose body does not run when it is called');
-        }
     }
 
     /** Acks with what a handler has returned. If that cannot be a result, its work is done, and would be done again. */
